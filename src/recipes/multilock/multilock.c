@@ -11,16 +11,18 @@
 
 enum { MAX_MEMBERS = 1000 };
 
-/* What its attempts are for. The texts stand behind the members. */
-typedef struct plan {
-  lk_multilock_plan team;
+/* The plan of all acquisitions of one handle. The allocation also contains the
+ * paths, behind the members. */
+typedef struct multilock_plan {
+  lk_multilock_plan base;
   lk_contender_config members[];
-} plan;
+} multilock_plan;
 
 /* ---- members ----------------------------------------------------------- */
 
-static int check(const lk_layout_rules *rules,
-                 const lk_multilock_member *members, size_t count)
+static int multilock_check_members(const lk_layout_rules *rules,
+                                   const lk_multilock_member *members,
+                                   size_t count)
 {
   if (rules == NULL || members == NULL || count == 0 || count > MAX_MEMBERS)
     return LK_ERR_BAD_ARGUMENT;
@@ -34,16 +36,18 @@ static int check(const lk_layout_rules *rules,
   return 0;
 }
 
-/* What has no role yet gets that of the lock's own mutex, see take_plan(). */
-static plan *make_plan(const lk_mem *mem, const lk_layout_rules *rules,
-                       const lk_multilock_member *members, size_t count)
+/* A member without a role gets that of the lock, see multilock_use_plan(). */
+static multilock_plan *multilock_plan_new(const lk_mem *mem,
+                                          const lk_layout_rules *rules,
+                                          const lk_multilock_member *members,
+                                          size_t count)
 {
-  size_t size = sizeof(plan) + count * sizeof(lk_contender_config);
+  size_t size = sizeof(multilock_plan) + count * sizeof(lk_contender_config);
   size_t texts = 0;
 
   for (size_t i = 0; i < count; i++)
     texts += strlen(members[i].path) + 1;
-  plan *p = lk__take(mem, size + texts);
+  multilock_plan *p = lk__take(mem, size + texts);
 
   if (p == NULL)
     return NULL;
@@ -57,12 +61,12 @@ static plan *make_plan(const lk_mem *mem, const lk_layout_rules *rules,
     p->members[i].role = rules->roles[members[i].side];
     at += len;
   }
-  p->team.members = p->members;
-  p->team.count = count;
+  p->base.members = p->members;
+  p->base.count = count;
   return p;
 }
 
-static int by_path(const void *a, const void *b)
+static int multilock_compare_paths(const void *a, const void *b)
 {
   const lk_contender_config *x = a;
   const lk_contender_config *y = b;
@@ -70,8 +74,8 @@ static int by_path(const void *a, const void *b)
   return strcmp(x->dir, y->dir);
 }
 
-/* Drop what stands there twice. false: a path with two sides. */
-static bool unite(lk_multilock_plan *t)
+/* Remove duplicate members. false: a path has two different sides. */
+static bool multilock_remove_duplicates(lk_multilock_plan *t)
 {
   size_t kept = 0;
 
@@ -91,31 +95,33 @@ static bool unite(lk_multilock_plan *t)
 
 /* ---- life -------------------------------------------------------------- */
 
-static lk_acquisition *make(lk_lock *l, const lk_acquisition_callbacks *who)
+static lk_acquisition *
+multilock_acquisition_make(lk_lock *l,
+                           const lk_acquisition_callbacks *callbacks)
 {
-  plan *p = l->plan;
+  multilock_plan *p = l->plan;
   lk_multilock_acquisition *m =
-      lk__multilock_acquisition_new(l->lease, &p->team, who, l);
+      lk__multilock_acquisition_new(l->lease, &p->base, callbacks, l);
 
-  p->team.once = l->options.what.once;
-  for (size_t i = 0; i < p->team.count; i++)
-    p->members[i].once = p->team.once;
+  p->base.once = l->options.what.once;
+  for (size_t i = 0; i < p->base.count; i++)
+    p->members[i].once = p->base.once;
   return m == NULL ? NULL : &m->group.acquisition;
 }
 
-static void free_plan(void *p, const lk_mem *mem)
+static void multilock_plan_free(void *p, const lk_mem *mem)
 {
   lk__give(mem, p);
 }
 
-/* The options of the lock are those of each member. */
-static void take_plan(lk_lock *l, plan *p)
+/* Each member gets the options of the lock. */
+static void multilock_use_plan(lk_lock *l, multilock_plan *p)
 {
-  l->make = make;
+  l->make = multilock_acquisition_make;
   l->plan = p;
-  l->free_plan = free_plan;
-  p->team.fail_on_expiry = l->options.what.fail_on_expiry;
-  for (size_t i = 0; i < p->team.count; i++) {
+  l->free_plan = multilock_plan_free;
+  p->base.fail_on_expiry = l->options.what.fail_on_expiry;
+  for (size_t i = 0; i < p->base.count; i++) {
     lk_contender_config own = p->members[i];
     bool mutex = own.role == &lk__role_mutex;
 
@@ -123,7 +129,7 @@ static void take_plan(lk_lock *l, plan *p)
     p->members[i].dir = own.dir;
     if (own.role != NULL)
       p->members[i].role = own.role;
-    p->members[i].fail_on_expiry = true; /* then the whole begins anew */
+    p->members[i].fail_on_expiry = true; /* the acquisition begins again */
     p->members[i].peek = false;
     if (!mutex)
       p->members[i].announcement = lk_text(NULL);
@@ -135,42 +141,44 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
                      const lk_lock_config *config,
                      const lk_multilock_config *options)
 {
-  static const lk_sized what = LK_SIZED(lk_multilock_config);
-  lk_multilock_config several;
+  static const lk_sized sized = LK_SIZED(lk_multilock_config);
+  lk_multilock_config multilock_config;
   lk_lock_config own;
   int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__sized_take(client, &what, &several, options);
+    err = lk__sized_take(client, &sized, &multilock_config, options);
   if (err != 0)
     return err;
   const lk_layout_rules *rules = lk__layout_rules(own.layout);
 
-  err = check(rules, members, count);
+  err = multilock_check_members(rules, members, count);
   if (err != 0)
     return err;
-  plan *p = make_plan(lk_client_mem(client), rules, members, count);
+  multilock_plan *p =
+      multilock_plan_new(lk_client_mem(client), rules, members, count);
 
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
-  if (!several.keep_order)
-    qsort(p->members, count, sizeof *p->members, by_path);
-  err = unite(&p->team) ? 0 : LK_ERR_BAD_ARGUMENT;
+  if (!multilock_config.keep_order)
+    qsort(p->members, count, sizeof *p->members, multilock_compare_paths);
+  err = multilock_remove_duplicates(&p->base) ? 0 : LK_ERR_BAD_ARGUMENT;
   if (err == 0)
     err =
         lk__lock_make(out, client, p->members[0].dir, &own, LK_MULTILOCK_MUTEX);
   if (err != 0)
     lk__give(lk_client_mem(client), p);
   else
-    take_plan(*out, p);
+    multilock_use_plan(*out, p);
   return err;
 }
 
-/* ---- facts of one member ----------------------------------------------- */
+/* ---- queries ----------------------------------------------------------- */
 
-/* The contender for the member at `path`; NULL: there is none. */
-static const lk_contender *find_member(const lk_lock *l, const char *path)
+/* The contender for the member at `path`, or NULL. */
+static const lk_contender *multilock_find_contender(const lk_lock *l,
+                                                    const char *path)
 {
   const lk_acquisition *a = l->acquisition;
 
@@ -183,14 +191,15 @@ static const lk_contender *find_member(const lk_lock *l, const char *path)
 
 uint64_t lk_multilock_token(const lk_lock *l, const char *path)
 {
-  const lk_contender *ct = lk__lock_holds(l) ? find_member(l, path) : NULL;
+  const lk_contender *ct =
+      lk__lock_holds(l) ? multilock_find_contender(l, path) : NULL;
 
   return ct == NULL ? 0 : lk__contender_token(ct);
 }
 
 const char *lk_multilock_node(const lk_lock *l, const char *path)
 {
-  const lk_contender *ct = find_member(l, path);
+  const lk_contender *ct = multilock_find_contender(l, path);
 
   return ct != NULL && ct->own.state == LK_OWN_CREATED ? ct->own.path : NULL;
 }

@@ -10,7 +10,7 @@ static lk_multilock_acquisition *multilock_of(lk_contender_group *g)
   return (lk_multilock_acquisition *)(void *)g;
 }
 
-/* No contender waits, and some are lacking. */
+/* No contender waits, and some members have none. */
 static bool multilock_can_continue(const lk_multilock_acquisition *m)
 {
   const lk_acquisition *a = &m->group.acquisition;
@@ -43,16 +43,17 @@ static void orphan_ignore_notice(void *arg, const lk_notice *notice)
 static const lk_acquisition_callbacks orphan_callbacks = {
     .notice = orphan_ignore_notice, .gone = orphan_gone};
 
-/* No delete of its node is on its way yet that a later create would follow. */
+/* The node's name is not known yet, so no delete of it precedes the next
+ * transaction. That transaction waits until the node is deleted. */
 static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
 {
-  bool leaves = ct->callbacks == NULL; /* it has ended by itself */
+  bool has_ended = ct->callbacks == NULL; /* no stop is needed */
 
   ct->callbacks = &orphan_callbacks;
   ct->callbacks_arg = m;
   m->orphans++;
   lk__group_ref(&m->group);
-  if (!leaves)
+  if (!has_ended)
     lk__contender_stop(ct, true);
 }
 
@@ -268,8 +269,7 @@ static void multilock_on_closing(lk_client *c, void *arg)
   lk__multilock_end(m, m->group.lease->over);
 }
 
-/* ---- as an acquisition ----------------------------------------------------
- */
+/* ---- as an acquisition --------------------------------------------------- */
 
 static void multilock_begin(lk_acquisition *a)
 {
@@ -280,17 +280,17 @@ static void multilock_begin(lk_acquisition *a)
   lk__multilock_begin_transaction(m);
 }
 
-static void multilock_stop(lk_acquisition *a, bool tell)
+static void multilock_stop(lk_acquisition *a, bool report_gone)
 {
   lk_contender_group *g = (lk_contender_group *)(void *)a;
 
   lk__group_ref(g);
-  if (!tell)
+  if (!report_gone)
     g->callbacks = NULL;
   g->over = true;
   multilock_close(g);
   lk__lease_listener_done(g->lease);
-  lk__group_stop(a, tell);
+  lk__group_stop(a, report_gone);
   lk__group_unref(g);
 }
 

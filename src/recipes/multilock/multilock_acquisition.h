@@ -9,7 +9,7 @@
  * The acquisition of several locks: a contender node in each queue, made in one
  * transaction. When one of the contenders has to wait, the nodes of later
  * members are deleted, so that the group always consists of the first members.
- * When it is granted, a further transaction makes the rest.
+ * When that contender is granted, another transaction creates the other nodes.
  */
 
 typedef struct lk_multilock_plan {
@@ -23,14 +23,14 @@ typedef struct lk_multilock_acquisition {
   lk_contender_group group;
   lk_multilock_plan *plan;
   bool listens;        /* to the client */
-  bool suspended;      /* notified of the present break */
+  bool suspended;      /* the owner was notified of it */
   bool in_transaction; /* a transaction is under way */
   bool begin_again;    /* when it has completed */
   bool create_parents; /* before the next transaction */
   size_t first_new;    /* the first member of the newest transaction */
   size_t orphans;      /* nodes in doubt that are being deleted. No transaction
-                          begins before: it would find them as predecessors */
-  unsigned parents_gone; /* transactions in a row that met no directory */
+                          begins before that: its nodes would wait for them */
+  unsigned parents_gone; /* transactions in a row with LK_ERR_NO_NODE */
   lk_listener listener;
   lk_timer pause;
 } lk_multilock_acquisition;
@@ -44,16 +44,17 @@ lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
 
 /* ---- for transaction.c -------------------------------------------------- */
 
-/** Delete the nodes of member `from` and of those behind it. */
+/** Delete the nodes of member `from` and of all later members. */
 void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from);
-/** End by itself: not granted, or lost. */
+/** End with an error: not granted, or lost. */
 void lk__multilock_end(lk_multilock_acquisition *m, int err);
 /** Add the contender of the next member. NULL: no memory. */
 lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m);
 
 /* ---- transaction.c ------------------------------------------------------- */
 
-/** Create the nodes that are lacking, if that is possible now. */
+/** Create the missing nodes. No effect while offline, during a transaction or
+    while `orphans` > 0. */
 void lk__multilock_begin_transaction(lk_multilock_acquisition *m);
 
 #endif

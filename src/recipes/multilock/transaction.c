@@ -8,48 +8,52 @@
 
 /**
  * @file
- * A round of a team: the nodes that it still lacks, in one transaction, and a
- * list of each of their queues, in one write.
+ * The transaction of a multi-lock: it creates the missing nodes. The lists of
+ * their queues are requested in the same write.
  */
 
-enum { MAX_MISSING = 10, REST_MS = 100 };
+enum { MAX_MISSING = 10, PAUSE_MS = 100 };
 
-static void trouble(lk_multilock_acquisition *m, int err)
+static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
 {
-  lk_session_lease *k = m->group.lease;
+  lk_session_lease *lease = m->group.lease;
 
-  switch (lk__error_advice(k->client, err)) {
-  case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener goes on */
+  switch (lk__error_advice(lease->client, err)) {
+  case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener begins the next one */
   case LK_ADVICE_RETRY_LATER:
-    lk__lease_start_timer(k, &m->pause, lk_client_clock(k->client) + REST_MS);
+    lk__lease_start_timer(lease, &m->pause,
+                          lk_client_clock(lease->client) + PAUSE_MS);
     break;
   case LK_ADVICE_GIVE_UP: lk__multilock_end(m, err); break;
   }
 }
 
-/* The directories could not all be there; `culprit` says which. */
-static void no_directory(lk_multilock_acquisition *m, int parent_err)
+/* A directory is missing. `parent_err`: why it could not be created, or 0. */
+static void multilock_parent_missing(lk_multilock_acquisition *m,
+                                     int parent_err)
 {
   if (parent_err != 0)
-    trouble(m, parent_err);
+    multilock_transaction_retry(m, parent_err);
   else if (m->parents_gone++ == MAX_MISSING)
     lk__multilock_end(m, LK_ERR_NO_NODE);
   else
     lk__multilock_begin_transaction(m);
 }
 
-static void judge_failed(lk_multilock_acquisition *m, int err, int parent_err)
+static void multilock_transaction_failed(lk_multilock_acquisition *m, int err,
+                                         int parent_err)
 {
   m->create_parents = err == LK_ERR_NO_NODE;
   if (m->create_parents)
-    no_directory(m, parent_err);
+    multilock_parent_missing(m, parent_err);
   else
-    trouble(m, err);
+    multilock_transaction_retry(m, err);
 }
 
-/* Each contend learns what became of its node. */
-static int deliver(lk_multilock_acquisition *m, int err,
-                   const lk_op_result *results, size_t count)
+/* Report to each contender the result of its operation. Returns the error of
+ * the create of the parent that is missing, or 0. */
+static int multilock_report_results(lk_multilock_acquisition *m, int err,
+                                    const lk_op_result *results, size_t count)
 {
   const lk_reply *a = lk_client_reply(m->group.lease->client);
   uint64_t zxid = a == NULL ? 0 : (uint64_t)a->zxid;
@@ -66,14 +70,15 @@ static int deliver(lk_multilock_acquisition *m, int err,
   return parent_err;
 }
 
-static void on_round(lk_client *c, int err, const lk_op_result *results,
-                     size_t count, void *arg)
+static void multilock_on_transaction(lk_client *c, int err,
+                                     const lk_op_result *results, size_t count,
+                                     void *arg)
 {
   lk_multilock_acquisition *m = arg;
 
   (void)c;
   m->in_transaction = false;
-  int parent_err = deliver(m, err, results, count);
+  int parent_err = multilock_report_results(m, err, results, count);
 
   if (m->group.over) {
     lk__group_unref(&m->group);
@@ -86,7 +91,7 @@ static void on_round(lk_client *c, int err, const lk_op_result *results,
     lk__multilock_drop_from(m, 0);
     lk__multilock_begin_transaction(m);
   } else if (err != 0) {
-    judge_failed(m, err, parent_err);
+    multilock_transaction_failed(m, err, parent_err);
   } else {
     m->create_parents = false;
     m->parents_gone = 0;
@@ -94,7 +99,7 @@ static void on_round(lk_client *c, int err, const lk_op_result *results,
   lk__group_unref(&m->group);
 }
 
-static int ask_round(lk_multilock_acquisition *m)
+static int multilock_request_transaction(lk_multilock_acquisition *m)
 {
   size_t count = m->group.acquisition.count - m->first_new;
   lk_op *ops = lk__take(&m->group.lease->mem, count * sizeof *ops);
@@ -109,7 +114,8 @@ static int ask_round(lk_multilock_acquisition *m)
                           LK_EPHEMERAL | LK_SEQUENTIAL);
   }
   if (err == 0)
-    err = lk_multi(m->group.lease->client, ops, count, NULL, on_round, m);
+    err = lk_multi(m->group.lease->client, ops, count, NULL,
+                   multilock_on_transaction, m);
   lk__give(&m->group.lease->mem, ops);
   return err;
 }
@@ -126,7 +132,7 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
       return;
     }
   }
-  int err = ask_round(m);
+  int err = multilock_request_transaction(m);
 
   if (err != 0) {
     lk__multilock_end(m, err);
