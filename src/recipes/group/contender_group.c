@@ -66,11 +66,11 @@ lk_contender *lk__group_add(lk_contender_group *g,
   return ct;
 }
 
-void lk__group_stop_members(lk_contender_group *g, bool tell)
+void lk__group_stop_members(lk_contender_group *g, bool report_gone)
 {
   for (size_t i = 0; i < g->acquisition.count; i++) {
     if (g->acquisition.parts[i]->callbacks != NULL)
-      lk__contender_stop(g->acquisition.parts[i], tell);
+      lk__contender_stop(g->acquisition.parts[i], report_gone);
   }
 }
 
@@ -92,12 +92,12 @@ void lk__group_member_gone(void *arg, int err)
 
 /* ---- end ---------------------------------------------------------------- */
 
-/* The contenders are kept for callers that still look at them. */
-static void group_close(lk_contender_group *g, bool tell)
+/* The contenders are not freed: active calls may still use them. */
+static void group_close(lk_contender_group *g, bool report_gone)
 {
   g->over = true;
   g->kind->close(g);
-  lk__group_stop_members(g, tell);
+  lk__group_stop_members(g, report_gone);
   g->kind->closed(g);
 }
 
@@ -179,16 +179,16 @@ static lk_contender_group *group_of(lk_acquisition *a)
   return (lk_contender_group *)(void *)a;
 }
 
-void lk__group_stop(lk_acquisition *a, bool tell)
+void lk__group_stop(lk_acquisition *a, bool report_gone)
 {
   lk_contender_group *g = group_of(a);
 
   lk__group_ref(g);
-  if (!tell)
+  if (!report_gone)
     g->callbacks = NULL;
-  g->leaving = tell ? a->count : 0;
+  g->leaving = report_gone ? a->count : 0;
   g->refs += g->leaving;
-  group_close(g, tell);
+  group_close(g, report_gone);
   lk__group_unref(g);
   lk__group_unref(g);
 }

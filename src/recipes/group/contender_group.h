@@ -31,26 +31,27 @@ typedef struct lk_contender_group_kind {
 } lk_contender_group_kind;
 
 struct lk_contender_group {
-  lk_acquisition acquisition; /* its parts are the contenders there are */
+  lk_acquisition acquisition; /* its `parts` are the existing contenders */
   const lk_contender_group_kind *kind;
   lk_session_lease *lease;
   size_t refs; /* of the owner, of requests, of callers, and of contenders that
                   will report when their nodes are gone */
-  const lk_acquisition_callbacks *callbacks; /* NULL: nobody is notified */
+  const lk_acquisition_callbacks *callbacks; /* NULL: no reports */
   void *callbacks_arg;
   bool fail_on_expiry;
-  bool over;      /* ended or stopped */
-  bool unsure;    /* notified */
-  bool revoked;   /* notified */
-  size_t leaving; /* contenders that will report when their nodes are gone */
-  int left_err;   /* why one of the nodes stays, or 0 */
-  unsigned misses;
+  bool over;       /* ended or stopped */
+  bool unsure;     /* the owner was notified of it */
+  bool revoked;    /* the owner was notified of it */
+  size_t leaving;  /* contenders that will report when their nodes are gone */
+  int left_err;    /* why one of the nodes was not deleted, or 0 */
+  unsigned misses; /* nodes lost before the group was granted */
   lk_group_member *members;
 };
 
-/** The size of what stands behind the struct that embeds a group of `count`. */
+/** The number of bytes that `count` members need (`room` of lk__group_init). */
 size_t lk__group_room(size_t count);
-/** `g` is zeroed, and `room` stands behind it. */
+/** `g` and `room` must be zeroed, in one allocation that begins with `g`. The
+    last lk__group_unref() frees it. */
 void lk__group_init(lk_contender_group *g, const lk_contender_group_kind *kind,
                     lk_session_lease *lease,
                     const lk_acquisition_callbacks *callbacks, void *arg,
@@ -58,34 +59,34 @@ void lk__group_init(lk_contender_group *g, const lk_contender_group_kind *kind,
 void lk__group_ref(lk_contender_group *g);
 void lk__group_unref(lk_contender_group *g);
 
-/** Make the next contender and add it. NULL: no memory. */
+/** Create the contender of the next member. NULL: no memory. */
 lk_contender *lk__group_add(lk_contender_group *g,
                             const lk_contender_config *config,
                             const lk_acquisition_callbacks *callbacks);
-/** Stop all contenders; `tell`: each reports when its node is gone. */
-void lk__group_stop_members(lk_contender_group *g, bool tell);
+/** Stop all contenders; `report_gone`: each calls `gone` when it has ended. */
+void lk__group_stop_members(lk_contender_group *g, bool report_gone);
 
-/** End it: the owner is notified that it was lost, or will not be granted. */
+/** End the group and notify the owner: lost, or not granted. */
 void lk__group_end(lk_contender_group *g, int err);
-/** A contender lost its node or its session. Whether the group may begin again;
-    else it has to end. */
+/** A contender lost its node or its session. true: the group begins again;
+    false: it has to end. */
 bool lk__group_may_begin_again(lk_contender_group *g, int err);
 
 void lk__group_notify(lk_contender_group *g, const lk_notice *notice);
-/** A notice that concerns the whole, with its deadline. */
+/** Notify the owner of a change of the whole group, with its deadline. */
 void lk__group_notify_whole(lk_contender_group *g, lk_notice_type type);
-/** One of its contenders is asked to release, perhaps before the whole was
-    held. */
+/** Notify the owner once if the revocation of a contender was requested. No
+    effect before the group is granted. */
 void lk__group_notify_revoked(lk_contender_group *g);
 /** A contender became unsure. */
 void lk__group_member_unsure(lk_contender_group *g);
-/** The lease of a contender was proven: grant, or notify. */
+/** The lease of a contender was proven: grant, or notify the owner. */
 void lk__group_member_proven(lk_contender_group *g);
 /** The callback `gone` of a contender; `arg` is its lk_group_member. */
 void lk__group_member_gone(void *arg, int err);
 
 /* Of lk_acquisition_kind. */
-void lk__group_stop(lk_acquisition *a, bool tell);
+void lk__group_stop(lk_acquisition *a, bool report_gone);
 void lk__group_disown(lk_acquisition *a);
 void lk__group_ref_acquisition(lk_acquisition *a);
 void lk__group_unref_acquisition(lk_acquisition *a);
