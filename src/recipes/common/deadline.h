@@ -5,29 +5,29 @@
 #include "base/timeout.h"
 #include "recipes/common/sized.h"
 
-/** One deadline over the many requests of a call. */
+/** Deadlines of calls that send several requests. */
 
-/** Copy the options of such a call; NULL: there are none. 0, or
-    LK_ERR_BAD_ARGUMENT. */
+/** Copy the options of such a call; `call` NULL: the defaults. 0, or
+    LK_ERR_BAD_ARGUMENT, also for a watch. */
 static inline int lk__call_options_take(const lk_client *c, lk_call *out,
                                         const lk_call *call)
 {
-  static const lk_sized what = LK_SIZED(lk_call);
-  int err = lk__sized_take(c, &what, out, call);
+  static const lk_sized sized = LK_SIZED(lk_call);
+  int err = lk__sized_take(c, &sized, out, call);
 
   if (err == 0 && out->on_event != NULL)
     err = LK_ERR_BAD_ARGUMENT;
   return err;
 }
 
-/** When a call that begins now must be over; INT64_MAX: it need not. */
+/** The deadline of a call that begins now; INT64_MAX: none. */
 static inline int64_t lk__call_deadline(const lk_client *c, const lk_call *call)
 {
   return lk__timeout_end(lk_client_clock(c), call->timeout_ms,
                          call->deadline_ms);
 }
 
-/** The options of one of its requests. */
+/** The options of a request that must complete until `end`. */
 static inline lk_call lk__call_until(int64_t end)
 {
   return (lk_call){.size = sizeof(lk_call),

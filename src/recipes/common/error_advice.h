@@ -8,16 +8,16 @@
 
 /**
  * @file
- * What a recipe does after an error: the table of base/error_meaning.c, for
- * callbacks of requests and for requests that were refused on the spot.
+ * What a recipe does after an error, by the table of base/error_meaning.c. For
+ * callbacks of requests, and for errors that a request function returns.
  */
 
-/** A server says in a reply that a connection was lost: its own to the leader.
-    The client's stands, so no new one follows. */
+/** true: the reply of a server reports the loss of its connection to the
+    leader. The client's connection stays, so no reconnect follows. */
 bool lk__error_is_loss_behind_server(const lk_client *c, int err);
-/** What is done after a request of a caller ended with `err`. */
+/** What to do after a request completed with `err`. */
 lk_advice lk__error_advice(const lk_client *c, int err);
-/** The same of the deletion of a node that nobody needs any more. */
+/** The same for the delete of a cleanup. */
 lk_advice lk__error_cleanup_advice(const lk_client *c, int err);
 
 #endif

@@ -14,6 +14,7 @@ static inline void *lk__take(const lk_mem *mem, size_t size)
   return p;
 }
 
+/** Free `p`; NULL is allowed. */
 static inline void lk__give(const lk_mem *mem, void *p)
 {
   if (p != NULL)

@@ -7,12 +7,12 @@
 #include <latchkey/client.h>
 
 /** Copy a caller's struct, which begins with its size; `from` NULL: all its
-    options are 0. LK_ERR_BAD_ARGUMENT: the log of `c` says why; `c` NULL: there
-    is none. */
-static inline int lk__sized_take(const lk_client *c, const lk_sized *what,
+    options are 0. LK_ERR_BAD_ARGUMENT: the reason is logged through `c`, unless
+    that is NULL. */
+static inline int lk__sized_take(const lk_client *c, const lk_sized *sized,
                                  void *out, const void *from)
 {
-  const char *wrong = lk__sized_copy(what, out, from);
+  const char *wrong = lk__sized_copy(sized, out, from);
 
   if (wrong == NULL)
     return 0;
