@@ -1542,12 +1542,12 @@ START_TEST(a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not)
   cli_clock_check c;
 
   cli_clock_check_begin(&c, (cli_clock_reading){1000, 500000});
-  cli_clock_check_look(&c, (cli_clock_reading){1050, 500150});
-  cli_clock_check_look(&c, (cli_clock_reading){1100, 500240});
+  cli_clock_check_sample(&c, (cli_clock_reading){1050, 500150});
+  cli_clock_check_sample(&c, (cli_clock_reading){1100, 500240});
   ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);
-  cli_clock_check_look(&c, (cli_clock_reading){1150, 3600000 + 500150});
+  cli_clock_check_sample(&c, (cli_clock_reading){1150, 3600000 + 500150});
   ck_assert_int_eq(cli_clock_check_step_ms(&c), 3600000);
-  cli_clock_check_look(&c, (cli_clock_reading){1200, 300200});
+  cli_clock_check_sample(&c, (cli_clock_reading){1200, 300200});
   ck_assert_int_eq(cli_clock_check_step_ms(&c), -200000);
   ck_assert_int_eq(cli_clock_check_stood_ms(&c), 0);
   ck_assert_int_eq(cli_clock_check_took_ms(&c), 200);
@@ -1559,10 +1559,10 @@ START_TEST(a_process_that_stood_still_sees_the_longest_time)
   cli_clock_check c;
 
   cli_clock_check_begin(&c, (cli_clock_reading){0, 0});
-  cli_clock_check_look(&c, (cli_clock_reading){499, 499});
+  cli_clock_check_sample(&c, (cli_clock_reading){499, 499});
   ck_assert_int_eq(cli_clock_check_stood_ms(&c), 0);
-  cli_clock_check_look(&c, (cli_clock_reading){2499, 2499});
-  cli_clock_check_look(&c, (cli_clock_reading){3099, 3099});
+  cli_clock_check_sample(&c, (cli_clock_reading){2499, 2499});
+  cli_clock_check_sample(&c, (cli_clock_reading){3099, 3099});
   ck_assert_int_eq(cli_clock_check_stood_ms(&c), 2000);
   ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);
 }

@@ -10,16 +10,16 @@
 
 #include <latchkey/multi.h>
 
-/* A transaction that must fail: a node is made, deleted, and then, gone as it
-   is, checked. How far the server goes shows what it allows, and nothing of it
-   is done. */
+/* A transaction that creates a node, deletes it, and then checks it, which must
+   fail as it no longer exists. The operation that fails shows the missing
+   permission, and nothing is changed. */
 enum { CREATE, DELETE, CHECK, OPERATIONS };
 
 typedef struct access_check {
   cli_command *command;
-  char *path; /* the node itself, or the nearest above it that is there */
+  char *path; /* the node, or its nearest ancestor that exists */
   bool itself;
-  int read; /* errors; 0: it is allowed */
+  int read; /* errors; 0: permitted */
   int results[OPERATIONS];
   int whole;
 } access_check;
@@ -42,7 +42,8 @@ static int read_node(access_check *t)
   return cli_command_wait(t->command, err);
 }
 
-/* Go up from where nothing is. LK_ERR_NO_NODE: not even "/" is there. */
+/* Finds the nearest existing ancestor. LK_ERR_NO_NODE: not even "/" exists, as
+   the chroot is missing. */
 static int find_nearest_node(access_check *t)
 {
   t->itself = true;
@@ -94,8 +95,7 @@ static int try_create_and_delete(access_check *t)
   return err;
 }
 
-/* ---- what it means ---------------------------------------------------------
- */
+/* ---- report -------------------------------------------------------------- */
 
 static void report_access_error(const access_check *t, int err,
                                 cli_doctor_report *f)
@@ -129,7 +129,7 @@ static void list_right(cli_text *said, const char *word)
   cli_text_printf(said, "%s%s", said->len == 0 ? "" : ", ", word);
 }
 
-/* Below a node that is only made one day, what counts is that it can be. */
+/* If the node does not exist yet, only the permission to create it counts. */
 static void report_rights(const access_check *t, cli_doctor_report *f)
 {
   bool may[] = {t->read == 0, t->results[CREATE] == 0, t->results[DELETE] == 0};
@@ -143,7 +143,8 @@ static void report_rights(const access_check *t, cli_doctor_report *f)
   cli_json_text(facts, "path", lk_text(t->command->path));
   cli_json_text(facts, "node", lk_text(t->path));
   for (int i = 0; i < 3; i++) {
-    /* What was not reached is not known. */
+    /* The transaction stops at a refused create, so delete is not known
+       then. */
     if (i < 2 || may[1])
       cli_json_yes(facts, names[i], may[i]);
     if (!may[i] && (i < 2 || may[1]) && (t->itself || i == 1))

@@ -5,8 +5,8 @@
 #include "cli/doctor/report.h"
 #include "cli/session/command.h"
 
-/** Find out what the identity of `a` may do at its path, as a lock has to,
-    without leaving a trace, and say it. */
+/** Reports the permissions that a lock needs at the path of `a`, for the
+    identity of `a`. No node is left behind. */
 void cli_access_check(cli_command *a, cli_doctor_report *f);
 
 #endif

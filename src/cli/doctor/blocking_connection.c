@@ -11,7 +11,7 @@
 #include "cli/clock.h"
 #include "cli/doctor/blocking_connection.h"
 
-/* Between two parts of an answer. */
+/* MOST_PAUSE_MS: between two parts of a reply. */
 enum { MOST_PAUSE_MS = 1000, WORD_LEN = 4 };
 
 bool cli_blocking_connection_init(cli_blocking_connection *d,
@@ -25,8 +25,8 @@ bool cli_blocking_connection_init(cli_blocking_connection *d,
   return d->transport != NULL;
 }
 
-/* Wait until the descriptor is as the last step wants it; false: it is not in
-   time. */
+/* Waits until the descriptor is readable or writable, as the last step
+   requires; false: not in time. */
 static bool wait_for_flow(const cli_blocking_connection *d, int64_t until)
 {
   struct pollfd ready = {.fd = d->transport->fd,

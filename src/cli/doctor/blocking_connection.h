@@ -6,47 +6,49 @@
 
 /**
  * @file
- * A connection of the doctor's to one server, by TCP or TLS, for a process that
- * waits for it with a deadline and does nothing else meanwhile. Times are on
- * cli_boottime_ms().
+ * A blocking connection by TCP or TLS to one server, with deadlines; for a
+ * process that does nothing else meanwhile. Times are on cli_boottime_ms().
  */
 
 typedef struct cli_blocking_connection {
   const lk_transport_type *type;
-  lk_transport *transport; /**< NULL: memory is short */
+  lk_transport *transport; /**< NULL: out of memory */
   lk_flow flow;            /**< of the last step */
 } cli_blocking_connection;
 
 typedef enum cli_connection_result {
   CLI_CONNECTION_READY,
-  CLI_CONNECTION_LATE,  /**< not in time; more time may be given */
-  CLI_CONNECTION_FAILED /**< transport->err, number, cause and why say why */
+  CLI_CONNECTION_LATE, /**< deadline passed; see cli_blocking_connect_continue()
+                        */
+  CLI_CONNECTION_FAILED /**< the reason is in transport->err, number, cause and
+                           why */
 } cli_connection_result;
 
-/** Make the object. False: memory is short. */
+/** Allocates the transport. Returns false if out of memory. */
 bool cli_blocking_connection_init(cli_blocking_connection *d,
                                   const lk_transport_type *type);
-/** Connect, until then at most. */
+/** Connects; waits until `until` at most. */
 cli_connection_result cli_blocking_connect(cli_blocking_connection *d,
                                            const lk_endpoint *to,
                                            int64_t until);
-/** Go on with what was late. */
+/** Continues after CLI_CONNECTION_LATE. */
 cli_connection_result cli_blocking_connect_continue(cli_blocking_connection *d,
                                                     int64_t until);
 /** Whether TCP is connected. */
 bool cli_blocking_connection_has_tcp(const cli_blocking_connection *d);
 
-/** Send four letters. False: the connection has ended. */
+/** Sends a four-letter word. Returns false if the connection has ended. */
 bool cli_blocking_connection_send_word(cli_blocking_connection *d,
                                        const char *word, int64_t until);
-/** Take what comes until the server closes the connection or pauses for a
-    second. Gives its length; -1: nothing came in time. */
+/** Receives until the server closes the connection or pauses for a second.
+    Returns the length; -1: nothing was received in time. */
 ssize_t cli_blocking_connection_receive(cli_blocking_connection *d,
                                         int64_t until, char *out, size_t size);
 
-/** Close the connection. Another may follow. */
+/** Closes the connection. Another connect may follow. */
 void cli_blocking_connection_close(cli_blocking_connection *d);
-/** Close and free it; also after cli_blocking_connection_init() has failed. */
+/** Closes and frees the connection; also after a failed
+    cli_blocking_connection_init(). */
 void cli_blocking_connection_free(cli_blocking_connection *d);
 
 #endif

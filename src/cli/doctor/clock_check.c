@@ -4,7 +4,7 @@
 #include "cli/clock.h"
 #include "cli/doctor/clock_check.h"
 
-/* A clock is kept right by less than 1 ms a second. */
+/* Clock synchronization corrects a clock by less than 1 ms a second. */
 enum { LEAST_STAND_MS = 500, LEAST_STEP_MS = 200 };
 
 cli_clock_reading cli_clock_read(void)
@@ -19,7 +19,7 @@ void cli_clock_check_begin(cli_clock_check *c, cli_clock_reading now)
   c->longest = 0;
 }
 
-void cli_clock_check_look(cli_clock_check *c, cli_clock_reading now)
+void cli_clock_check_sample(cli_clock_check *c, cli_clock_reading now)
 {
   if (now.boot - c->last.boot > c->longest)
     c->longest = now.boot - c->last.boot;
@@ -30,7 +30,7 @@ static void on_clock_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
   (void)loop;
   (void)events;
-  cli_clock_check_look(timer->data, cli_clock_read());
+  cli_clock_check_sample(timer->data, cli_clock_read());
 }
 
 void cli_clock_check_start(cli_clock_check *c, struct ev_loop *loop)

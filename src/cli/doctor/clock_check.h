@@ -5,39 +5,39 @@
 #include <ev.h>
 #include <stdint.h>
 
-/** How often to look, in ms. */
+/** Interval of the samples, in ms. */
 enum { CLI_CLOCK_CHECK_TICK_MS = 50 };
 
-/** What the clocks of this machine say at a moment, in ms. */
+/** A sample of the clocks of this machine, in ms. */
 typedef struct cli_clock_reading {
-  int64_t boot; /**< runs while the machine sleeps */
-  int64_t wall; /**< can be set */
+  int64_t boot; /**< CLOCK_BOOTTIME: runs while the machine is suspended */
+  int64_t wall; /**< CLOCK_REALTIME: can be set */
 } cli_clock_reading;
 
-/** How the clocks of this machine ran during an examination. */
+/** The clocks of this machine during an examination. */
 typedef struct cli_clock_check {
   cli_clock_reading first;
   cli_clock_reading last;
-  int64_t longest; /**< between two looks, on the first clock */
+  int64_t longest; /**< longest time between two samples, on CLOCK_BOOTTIME */
   ev_timer ticker;
 } cli_clock_check;
 
 cli_clock_reading cli_clock_read(void);
 
 void cli_clock_check_begin(cli_clock_check *c, cli_clock_reading now);
-void cli_clock_check_look(cli_clock_check *c, cli_clock_reading now);
+void cli_clock_check_sample(cli_clock_check *c, cli_clock_reading now);
 
-/** Look as long as `loop` runs, until the end of this. */
+/** Samples the clocks while `loop` runs, until cli_clock_check_stop(). */
 void cli_clock_check_start(cli_clock_check *c, struct ev_loop *loop);
 void cli_clock_check_stop(cli_clock_check *c, struct ev_loop *loop);
 
-/** How long this took. */
+/** Returns how long the examination took. */
 int64_t cli_clock_check_took_ms(const cli_clock_check *c);
-/** How long this process stood still, or its machine; 0: no longer than what
-    is usual where much is going on. */
+/** Returns the longest time in which this process or its machine did not run;
+    0: less than 500 ms, which is usual under load. */
 int64_t cli_clock_check_stood_ms(const cli_clock_check *c);
-/** By how much the wall clock was set; 0: by no more than clock
-    synchronization does. */
+/** Returns by how much the wall clock was set; 0: less than 200 ms, which can
+    be clock synchronization. */
 int64_t cli_clock_check_step_ms(const cli_clock_check *c);
 
 #endif

@@ -10,20 +10,19 @@
 #include "cli/output/print.h"
 #include "cli/verbs.h"
 
-/* Of these the median is told. */
+/* Round trips; their median is reported. */
 enum { ROUNDS = 9 };
 
 typedef struct checkup {
   const cli_options *options;
   cli_doctor_report findings;
   cli_clock_check clocks;
-  int64_t timeout_ms; /* granted; before that, asked for */
+  int64_t timeout_ms; /* granted, or requested while there is no session */
 } checkup;
 
-/* ---- the session -----------------------------------------------------------
- */
+/* ---- the session --------------------------------------------------------- */
 
-/* What is wrong with the way to a session, in the library's words. */
+/* Reports why there is no session. */
 static void report_no_session(checkup *c, const cli_session *link)
 {
   bool auth = link->err == LK_ERR_AUTH_FAILED;
@@ -98,8 +97,7 @@ static void report_auth(checkup *c, const cli_session *link, int err)
   }
 }
 
-/* ---- the round trip --------------------------------------------------------
- */
+/* ---- the round trip ------------------------------------------------------ */
 
 static int64_t now_us(void)
 {
@@ -114,7 +112,7 @@ static void on_round_trip_stat(lk_client *c, int err, const lk_stat *stat,
 {
   (void)c;
   (void)stat;
-  /* Access lists come later; an answer is an answer. */
+  /* Any reply counts for the round trip; permissions are checked later. */
   cli_command_complete(
       arg, err == LK_ERR_NO_NODE || err == LK_ERR_NO_AUTH ? 0 : err);
 }
@@ -165,7 +163,7 @@ static void report_round_trip(checkup *c, cli_command *a, int err,
                         err == 0 ? NULL : "look at the network and the server");
 }
 
-/* What a verb would do that reads and writes. */
+/* Examines an established session: authentication, round trip, permissions. */
 static void check_session(checkup *c, cli_command *a)
 {
   int64_t took[ROUNDS] = {0};
@@ -202,11 +200,10 @@ static void connect_and_check(checkup *c, const char *path)
   cli_command_free(&a);
 }
 
-/* ---- the clocks ------------------------------------------------------------
- */
+/* ---- the clocks ---------------------------------------------------------- */
 
-/* A third of the session timeout without a word, and servers are near to giving
-   the session up. */
+/* A process that does not run for a third of the session timeout is close to
+   losing its session. */
 static void report_clocks(checkup *c)
 {
   int64_t stood, set;
@@ -214,7 +211,7 @@ static void report_clocks(checkup *c)
   const char *advice = NULL;
   cli_text said = {0};
 
-  cli_clock_check_look(&c->clocks, cli_clock_read());
+  cli_clock_check_sample(&c->clocks, cli_clock_read());
   stood = cli_clock_check_stood_ms(&c->clocks);
   set = cli_clock_check_step_ms(&c->clocks);
   if (stood > 0 || set != 0)
@@ -240,9 +237,6 @@ static void report_clocks(checkup *c)
                     cli_clock_check_took_ms(&c->clocks));
   cli_doctor_report_end(&c->findings, &said, advice);
 }
-
-/* ----------------------------------------------------------------------------
- */
 
 static int fail_doctor(const cli_options *o, int err)
 {

@@ -10,7 +10,7 @@ static bool is_reply(lk_bytes b, const char *text)
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
 }
 
-/* What stands behind the first `mark` in `b`; NULL: it is not there. */
+/* Returns the bytes after the first `mark` in `b`; NULL: not found. */
 static lk_bytes text_behind(lk_bytes b, const char *mark)
 {
   size_t len = strlen(mark);
@@ -24,7 +24,7 @@ static lk_bytes text_behind(lk_bytes b, const char *mark)
   return lk_text(NULL);
 }
 
-/* As much of `b` as comes before any of `ends`. */
+/* Returns the start of `b` before any of `ends`. */
 static lk_bytes text_up_to(lk_bytes b, const char *ends)
 {
   const char *s = b.at;
@@ -74,7 +74,7 @@ void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes answer)
     read_version_and_mode(out, answer);
 }
 
-/* The number at the start of `*b`, which moves behind it and a dot. */
+/* Reads the number at the start of `*b`, and moves `*b` after it and a dot. */
 static bool take_version_number(lk_bytes *b, unsigned *out)
 {
   lk_bytes digits = text_up_to(*b, ".");

@@ -4,27 +4,29 @@
 
 #include <latchkey/types.h>
 
-/** What a server's answer to a four-letter word tells of it. */
+/** The state that a server shows in its reply to a four-letter word. */
 typedef enum cli_four_letter_state {
-  CLI_FOUR_LETTER_UNKNOWN,   /**< it is up; or: such words are switched off */
-  CLI_FOUR_LETTER_SERVING,   /**< it serves sessions */
-  CLI_FOUR_LETTER_NO_QUORUM, /**< it serves no sessions */
-  CLI_FOUR_LETTER_READ_ONLY, /**< it serves those who only read */
-  CLI_FOUR_LETTER_NOT_ZOOKEEPER /**< these are no words of ZooKeeper */
+  CLI_FOUR_LETTER_UNKNOWN,   /**< the server runs, or its four-letter words are
+                                disabled */
+  CLI_FOUR_LETTER_SERVING,   /**< the server accepts sessions */
+  CLI_FOUR_LETTER_NO_QUORUM, /**< the server accepts no sessions */
+  CLI_FOUR_LETTER_READ_ONLY, /**< the server accepts read-only sessions */
+  CLI_FOUR_LETTER_NOT_ZOOKEEPER /**< the reply is not ZooKeeper's */
 } cli_four_letter_state;
 
 typedef struct cli_four_letter_reply {
   cli_four_letter_state kind;
-  lk_bytes version; /**< "3.8.0"; NULL: it does not tell */
+  lk_bytes version; /**< "3.8.0"; NULL: not in the reply */
   lk_bytes mode;    /**< "leader", "standalone", …; NULL: likewise */
 } cli_four_letter_reply;
 
-/** The words worth asking, the one that tells most first; ends with NULL. */
+/** The four-letter words to send, the most informative first; ends with
+    NULL. */
 extern const char *const cli_four_letter_words[];
 
-/** Read an answer, whatever it is; what comes out are parts of it. */
+/** Parses a reply of any content; the results point into it. */
 void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes answer);
-/** Whether the server is told not to obey the word. */
+/** Whether the reply says that the word is not in the server's whitelist. */
 bool cli_four_letter_is_disabled(lk_bytes answer);
 /** Whether `version` is known and before `major`.`minor`. */
 bool cli_version_is_before(lk_bytes version, unsigned major, unsigned minor);

@@ -17,16 +17,16 @@
 #include "cli/doctor/four_letter_word.h"
 #include "cli/doctor/port_check.h"
 
-_Static_assert(sizeof(cli_port_result) <= PIPE_BUF, "news go in one piece");
+_Static_assert(sizeof(cli_port_result) <= PIPE_BUF,
+               "a result is written in one piece");
 
-/* ---- the child -------------------------------------------------------------
- */
+/* ---- the child ----------------------------------------------------------- */
 
 typedef struct port_checker {
   const char *host;
   char port[8];
   int64_t until;            /* on cli_boottime_ms() */
-  int fd;                   /* for news */
+  int fd;                   /* the pipe to the parent */
   const lk_tls_config *tls; /* NULL: plain TCP */
   cli_blocking_connection dial;
   cli_port_result result;
@@ -76,10 +76,12 @@ static lk_endpoint endpoint_of(const port_checker *d, const struct addrinfo *a,
                        .tls = tls};
 }
 
-/* When something is tried beside what is under way, which goes on. */
+/* Time limit before the other transport is tried; the first connection stays
+   open meanwhile. */
 enum { SOON_MS = 2000 };
 
-/* Half of the time that is left: the other half is for another attempt. */
+/* Half of the remaining time; the other half is for another connection
+   attempt. */
 static int64_t half_of_time(int64_t until)
 {
   int64_t now = cli_boottime_ms();
@@ -95,10 +97,10 @@ static int64_t deadline_beside(int64_t until)
   return half < limit ? half : limit;
 }
 
-/* ---- the other transport ---------------------------------------------------
- */
+/* ---- the other transport ------------------------------------------------- */
 
-/* Whether a port that does not speak TLS obeys a four-letter word without. */
+/* Whether a port that does not speak TLS replies to a four-letter word by plain
+   TCP. */
 static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
                          int64_t until)
 {
@@ -118,8 +120,8 @@ static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
   return word.kind != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
-/* Whether a port that does not obey speaks TLS, whatever its certificate, or
-   would if it got a certificate. */
+/* Whether a port that does not reply by plain TCP speaks TLS, with any
+   certificate, or requires a client certificate. */
 static bool speaks_tls(const port_checker *d, const struct addrinfo *a,
                        int64_t until)
 {
@@ -148,8 +150,7 @@ static bool speaks_other_transport(port_checker *d, const struct addrinfo *a)
   return d->result.other;
 }
 
-/* ---- connecting ------------------------------------------------------------
- */
+/* ---- connecting ---------------------------------------------------------- */
 
 static void note_connection(port_checker *d)
 {
@@ -158,7 +159,8 @@ static void note_connection(port_checker *d)
                                        sizeof d->result.connection) == 0;
 }
 
-/* TLS failed on the connection. A port without TLS is asked for what it is. */
+/* Sends why TLS failed. If the port does not speak TLS, checks for plain
+   ZooKeeper. */
 static void send_tls_failure(port_checker *d, const struct addrinfo *a)
 {
   const lk_transport *t = d->dial.transport;
@@ -173,7 +175,8 @@ static void send_tls_failure(port_checker *d, const struct addrinfo *a)
     send_error(d, CLI_PORT_TLS_FAILED, why);
 }
 
-/* TCP is connected, and TLS takes its time: is there any? */
+/* TCP is connected and the TLS handshake is slow: checks whether the port
+   speaks TLS at all. */
 static cli_connection_result wait_for_tls(port_checker *d,
                                           const struct addrinfo *a)
 {
@@ -184,8 +187,8 @@ static cli_connection_result wait_for_tls(port_checker *d,
   return CLI_CONNECTION_LATE;
 }
 
-/* Whether one address is connected. `*number`: an errno, or 0 once it is told
-   why TLS is not. */
+/* Connects to one address; false: failed. `*number` gets an errno, or 0 if the
+   failure was TLS and has been sent. */
 static bool connect_address(port_checker *d, const struct addrinfo *a,
                             int64_t until, int *number)
 {
@@ -214,7 +217,7 @@ static bool connect_address(port_checker *d, const struct addrinfo *a,
   return dialed == CLI_CONNECTION_READY;
 }
 
-/* Each address gets its share of the time that is left. */
+/* Each address gets an equal share of the remaining time. */
 static const struct addrinfo *connect_any_address(port_checker *d,
                                                   const struct addrinfo *list)
 {
@@ -236,18 +239,18 @@ static const struct addrinfo *connect_any_address(port_checker *d,
   return NULL;
 }
 
-/* ---- asking ----------------------------------------------------------------
- */
+/* ---- four-letter words --------------------------------------------------- */
 
-/* Ask and wait for the answer; a port that is silent is asked for TLS
-   meanwhile. Gives its length; 0: the server closed the connection; -1: nothing
-   came. */
+/* Sends a word and waits for the reply; checks a silent port for TLS meanwhile.
+   Returns the length; 0: the server closed the connection; -1: nothing was
+   received. */
 static ssize_t ask_four_letter_word(port_checker *d, const struct addrinfo *a,
                                     const char *word, char *answer, size_t size)
 {
   ssize_t len;
 
-  /* Why it was closed may have come before. */
+  /* A failed send is ignored: the reason for the close may have been
+     received. */
   (void)cli_blocking_connection_send_word(&d->dial, word, d->until);
   len = cli_blocking_connection_receive(&d->dial, deadline_beside(d->until),
                                         answer, size);
@@ -267,14 +270,15 @@ static bool is_not_zookeeper(const char *answer, size_t len)
   return reply.kind == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
-/* What came of one word. Gives whether another should be asked. */
+/* Handles the reply to one word. Returns whether to send another word. */
 static bool take_answer(port_checker *d, const struct addrinfo *a,
                         const char *answer, ssize_t len)
 {
   bool tls_failed =
       d->dial.flow == LK_FLOW_FAILED && d->dial.transport->err == LK_ERR_TLS;
 
-  if (len <= 0 && tls_failed) { /* as TLS 1.3 refuses a certificate */
+  /* TLS 1.3 refuses a client certificate after the handshake. */
+  if (len <= 0 && tls_failed) {
     send_tls_failure(d, a);
     return false;
   }
@@ -289,8 +293,8 @@ static bool take_answer(port_checker *d, const struct addrinfo *a,
          cli_four_letter_is_disabled(lk_bytes_of(answer, (size_t)len));
 }
 
-/* Ask one word after the other until one is obeyed. Each takes a connection,
-   the first of which there is. */
+/* Sends one word after the other until the server replies to one. Each takes a
+   connection; the first is already open. */
 static void ask_words(port_checker *d, const struct addrinfo *a)
 {
   lk_endpoint to = endpoint_of(d, a, d->tls);
@@ -334,8 +338,7 @@ static void check_port(port_checker *d)
   freeaddrinfo(list);
 }
 
-/* ---- its parent ------------------------------------------------------------
- */
+/* ---- the parent ---------------------------------------------------------- */
 
 static void on_result(struct ev_loop *loop, ev_io *watcher, int events)
 {

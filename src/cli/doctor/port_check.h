@@ -11,14 +11,15 @@
 
 /**
  * @file
- * Knocking at a server's door, before any session: look its name up, connect,
- * by TLS if that is selected, ask a four-letter word. A child process does it,
- * which is killed when it takes too long: looking up a name can wait for ever.
+ * A check of a server's port without a session: resolves the name, connects, by
+ * TLS if that is selected, and sends a four-letter word. A child process does
+ * it, as resolving a name can block without limit; it is killed at the
+ * deadline.
  */
 
-/** How far it went. */
+/** The last stage that was reached. */
 typedef enum cli_port_stage {
-  CLI_PORT_RESOLVING,     /**< the name is being looked up */
+  CLI_PORT_RESOLVING,     /**< the name is being resolved */
   CLI_PORT_NOT_RESOLVED,  /**< `text`: why the name has no address */
   CLI_PORT_CONNECTING,    /**< `address` is being connected to */
   CLI_PORT_NOT_CONNECTED, /**< `text`: why no address can be connected to */
@@ -26,12 +27,13 @@ typedef enum cli_port_stage {
                            * end
                            */
   CLI_PORT_TLS_FAILED,    /**< `text`: why TLS failed; and see `cause` */
-  CLI_PORT_SILENT,        /**< connected and asked, and nothing came */
-  CLI_PORT_HUNG_UP,       /**< connected and asked, and it hung up */
-  CLI_PORT_REPLIED        /**< `text`: what it said */
+  CLI_PORT_SILENT,  /**< connected, and no reply to the four-letter word */
+  CLI_PORT_HUNG_UP, /**< connected, and the server closed the connection */
+  CLI_PORT_REPLIED  /**< `text`: the reply */
 } cli_port_stage;
 
-/** What the child has to tell; small enough to be written in one piece. */
+/** A message from the child; not longer than PIPE_BUF, so that it is written in
+    one piece. */
 typedef struct cli_port_result {
   cli_port_stage stage;
   size_t len; /**< of `text`, which has no NUL */
@@ -45,20 +47,20 @@ typedef struct cli_port_result {
 
 typedef struct cli_port_check {
   void (*over)(struct cli_port_check *k,
-               void *arg); /**< told once, by the loop */
+               void *arg); /**< invoked once, from the loop */
   void *arg;
-  cli_port_result result; /**< the last */
+  cli_port_result result; /**< the last message */
   pid_t pid;
-  struct ev_loop *loop; /**< NULL: it is over */
+  struct ev_loop *loop; /**< NULL: the check has ended */
   ev_io watcher;
 } cli_port_check;
 
-/** Knock at `host` for `patience_ms` at most; `tls` NULL: by plain TCP. Zero it
-    and set `over` first. 0, or an errno. */
+/** Checks the port for at most `patience_ms`; `tls` NULL: plain TCP. The caller
+    zeroes `k` and sets `over` first. Returns 0 or an errno. */
 int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,
                          struct ev_loop *loop);
-/** End it, however far it went. */
+/** Ends the check at any stage. */
 void cli_port_check_end(cli_port_check *k);
 
 #endif

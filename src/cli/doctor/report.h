@@ -6,30 +6,33 @@
 
 typedef enum cli_verdict {
   CLI_VERDICT_OK,
-  CLI_VERDICT_NOTE, /**< it works, and is worth knowing */
+  CLI_VERDICT_NOTE, /**< it works, but the user should know it */
   CLI_VERDICT_BROKEN
 } cli_verdict;
 
-/** What an examination found: a line each, printed at once, or all of it as one
-    JSON object at the end. Zero it and set `as_json` to begin. */
+/** The findings of the doctor: one line each, printed at once; or one JSON
+    object at the end. The caller zeroes it and sets `as_json`. */
 typedef struct cli_doctor_report {
   bool as_json;
-  size_t broken; /**< how many are */
+  size_t broken; /**< number of findings with CLI_VERDICT_BROKEN */
   cli_text text; /**< the JSON */
   cli_json json;
-  cli_verdict verdict; /**< of the one at hand */
+  cli_verdict verdict; /**< of the current finding */
   const char *layer;
   int code; /**< exit code of printing */
 } cli_doctor_report;
 
-/** Begin a finding. Facts for programs go to the result, until its end. */
+/** Begins a finding. Its facts for programs go to the returned object, until
+    the finding ends. */
 cli_json *cli_doctor_report_begin(cli_doctor_report *f, cli_verdict verdict,
                                   const char *layer);
-/** End it: what it says, which is freed, and what to do; NULL: nothing. */
+/** Ends the finding. `said` is its text, which is freed; `advice` can be
+    NULL. */
 void cli_doctor_report_end(cli_doctor_report *f, cli_text *said,
                            const char *advice);
 
-/** Print what is to be printed, give memory back, return the exit code. */
+/** Prints the JSON object if there is one, frees the report, and returns the
+    exit code. */
 int cli_doctor_report_close(cli_doctor_report *f);
 
 #endif

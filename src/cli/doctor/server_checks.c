@@ -7,8 +7,7 @@
 #include "cli/doctor/server_checks.h"
 #include "cli/output/print.h"
 
-/* ---- the list --------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------ */
 
 static bool name_server(cli_server_check *s, const char *host, uint16_t port)
 {
@@ -62,11 +61,10 @@ size_t cli_server_checks_count_serving(const cli_server_checks *s)
   return serving;
 }
 
-/* ---- examining one ---------------------------------------------------------
- */
+/* ---- one server ---------------------------------------------------------- */
 
-/* With TLS 1.3 a server refuses a client's certificate when both think the
-   connection stands, and the word may be lost with it. */
+/* With TLS 1.3 a server refuses a client's certificate after the handshake has
+   ended for the client, and the alert may be lost with the connection. */
 static void take_tls_failure(cli_server_check *s, const char *text)
 {
   cli_port_result *n = &s->port_check.result;
@@ -162,7 +160,7 @@ static int begin_check_session(cli_server_check *s)
   return err;
 }
 
-/* What it said of itself may make a session pointless. */
+/* Whether the result of the port check leaves a session possible. */
 static bool may_give_session(const cli_server_check *s)
 {
   const cli_port_result *n = &s->port_check.result;
@@ -190,11 +188,10 @@ static void on_port_checked(cli_port_check *k, void *arg)
     finish_server_check(s);
 }
 
-/* ---- examining all ---------------------------------------------------------
- */
+/* ---- all servers --------------------------------------------------------- */
 
-/* Some address of it was open: what cannot be connected to is another one. All
-   else that goes wrong goes wrong again. */
+/* Ends the check of a server whose last error will recur. LK_ERR_CONNECT is
+   retried: another address of the server was reachable. */
 static void on_check_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
   cli_server_checks *s = timer->data;
@@ -240,8 +237,7 @@ static int begin_all_checks(cli_server_checks *s)
                              s->loop) != 0)
       return LK_ERR_SYSTEM;
   }
-  /* Not before: it may start threads, and processes with threads should not be
-     forked. */
+  /* Created after the forks of the port checks, as it may start threads. */
   return lk_ev_new(&s->ev, s->loop, NULL);
 }
 

@@ -12,19 +12,19 @@
 
 typedef struct cli_server_checks cli_server_checks;
 
-/** One server of the connect string, examined by itself: its door, and then a
-    session of its own, closed at once. */
+/** One server of the connect string: first the check of its port, then a
+    session, which is closed at once. */
 typedef struct cli_server_check {
   cli_server_checks *all;
   char *name; /**< "host:port" */
   const char *host;
   uint16_t port;
   cli_port_check port_check;
-  cli_four_letter_reply reply; /**< parts of what it answered */
+  cli_four_letter_reply reply; /**< points into the result of `port_check` */
   lk_client *client;
   lk_listener listener;
-  int64_t timeout_ms; /**< of the session; 0: there was none */
-  cli_text failure;   /**< why there was none, as far as that is known */
+  int64_t timeout_ms; /**< of the session; 0: no session */
+  cli_text failure;   /**< why there was no session, if known */
   bool over;
 } cli_server_check;
 
@@ -32,7 +32,7 @@ struct cli_server_checks {
   const cli_options *options;
   cli_server_check *items;
   size_t count;
-  int err; /**< LK_ERR_NO_MEMORY, or of the system */
+  int err; /**< LK_ERR_NO_MEMORY or LK_ERR_SYSTEM */
   bool done;
   struct ev_loop *loop;
   lk_ev *ev;
@@ -40,16 +40,17 @@ struct cli_server_checks {
   ev_timer ticker;
 };
 
-/** Take the servers from the connect string. Gives the error; free it in any
-    case. */
+/** Reads the servers from the connect string. Returns the error;
+    cli_server_checks_free() is needed in any case. */
 int cli_server_checks_open(cli_server_checks *s, const cli_options *o);
-/** Examine all at once, for --connect-timeout at most. Gives the error. */
+/** Checks all servers at once, for --connect-timeout at most. Returns the
+    error. */
 int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks);
-/** How many gave a session. */
+/** Returns the number of servers that gave a session. */
 size_t cli_server_checks_count_serving(const cli_server_checks *s);
 void cli_server_checks_free(cli_server_checks *s);
 
-/** Say what was found of each, and whether they belong together. */
+/** Reports each server, and whether all belong to one ensemble. */
 void cli_server_checks_report(const cli_server_checks *s, cli_doctor_report *f);
 
 #endif

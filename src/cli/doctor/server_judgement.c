@@ -6,7 +6,7 @@
 #include "cli/doctor/server_checks.h"
 #include "cli/doctor/tls_judgement.h"
 
-/* What a server's state means, and what to do about it. */
+/* The meaning of a server's state, with advice. */
 typedef struct judgement {
   cli_verdict verdict;
   const char *layer;
@@ -17,8 +17,7 @@ static const char majority[] =
     "start a majority of the ensemble's servers; their logs say what they wait "
     "for";
 
-/* ---- one server ------------------------------------------------------------
- */
+/* ---- one server ---------------------------------------------------------- */
 
 static void add_version(cli_text *said, const cli_four_letter_reply *w)
 {
@@ -26,7 +25,7 @@ static void add_version(cli_text *said, const cli_four_letter_reply *w)
   cli_text_add(said, w->version.at, w->version.len);
 }
 
-/* It gives sessions. */
+/* The server accepts sessions. */
 static judgement judge_serving(const cli_server_check *s, cli_text *said)
 {
   if (s->reply.version.at == NULL) {
@@ -43,7 +42,7 @@ static judgement judge_serving(const cli_server_check *s, cli_text *said)
   return (judgement){CLI_VERDICT_OK, "server", NULL};
 }
 
-/* It gives none, and does not say why. */
+/* The server gives no session, and its reply does not say why. */
 static judgement judge_without_session(const cli_server_check *s,
                                        cli_text *said)
 {
@@ -61,7 +60,7 @@ static judgement judge_without_session(const cli_server_check *s,
       "reached maxClientCnxns or have no quorum: its log says which"};
 }
 
-/* It could be talked to. */
+/* The server has replied, or has closed the connection. */
 static judgement judge_reply(const cli_server_check *s, cli_text *said)
 {
   if (s->reply.kind == CLI_FOUR_LETTER_NO_QUORUM) {
@@ -153,8 +152,7 @@ static void report_server(const cli_server_check *s, cli_doctor_report *f)
   cli_doctor_report_end(f, &said, o.advice);
 }
 
-/* ---- all of them -----------------------------------------------------------
- */
+/* ---- all servers --------------------------------------------------------- */
 
 static bool has_mode(const cli_server_check *s, const char *mode)
 {
@@ -162,7 +160,7 @@ static bool has_mode(const cli_server_check *s, const char *mode)
          memcmp(s->reply.mode.at, mode, s->reply.mode.len) == 0;
 }
 
-/* An ensemble has one leader, and no server that stands alone. */
+/* An ensemble has one leader and no standalone server. */
 static bool are_two_ensembles(const cli_server_check *a,
                               const cli_server_check *b)
 {
@@ -194,7 +192,7 @@ static void report_two_ensembles(const cli_server_check *a,
                         "-z must name the servers of one ensemble only");
 }
 
-/* They are all shown the same one. */
+/* All servers get the same client certificate, so it is reported once. */
 static void report_own_certificate(const cli_server_checks *s,
                                    cli_doctor_report *f)
 {

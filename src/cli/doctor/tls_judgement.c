@@ -10,8 +10,7 @@
 /* A certificate with fewer days left is reported as a note. */
 enum { FEW_DAYS = 30, SECONDS_PER_DAY = 86400 };
 
-/* ---- a certificate ---------------------------------------------------------
- */
+/* ---- a certificate ------------------------------------------------------- */
 
 int64_t cli_tls_days_left(const lk_tls_certificate *c, int64_t now_s)
 {
@@ -80,10 +79,9 @@ void cli_tls_add_facts(const cli_port_result *n, cli_json *facts)
   add_certificate(facts, "certificate", &n->connection.server);
 }
 
-/* ---- a connection that failed ----------------------------------------------
- */
+/* ---- a failed connection ------------------------------------------------- */
 
-/* What the certificate itself has to do with the cause. */
+/* Appends the part of the certificate that explains the cause. */
 static void add_certificate_detail(const cli_port_result *n, cli_text *said)
 {
   const lk_tls_certificate *c = &n->connection.server;
@@ -124,8 +122,7 @@ const char *cli_tls_judge_failure(const cli_port_result *n, cli_text *said)
   return cli_connection_attempts_tls_advice(n->cause);
 }
 
-/* ---- one that works --------------------------------------------------------
- */
+/* ---- a working connection ------------------------------------------------ */
 
 static cli_verdict judge_validity(const lk_tls_certificate *c, int64_t now_s)
 {

@@ -154,8 +154,7 @@ int cli_contenders_list(cli_contenders *l, cli_command *command)
   return err;
 }
 
-/* ---- what they say of themselves --------------------------------------------
- */
+/* ---- what they say of themselves ----------------------------------------- */
 
 /* Without the word behind it that is meant for who waits. */
 static size_t label_len(const lk_bytes *data)
@@ -221,8 +220,7 @@ int cli_contenders_read_nodes(cli_contenders *l)
   return cli_pipeline_run(&b);
 }
 
-/* ---- what follows from it -------------------------------------------------
- */
+/* ---- what follows from it ------------------------------------------------ */
 
 void cli_contenders_order(cli_contenders *l)
 {

@@ -16,8 +16,7 @@ typedef struct status {
   cli_contenders line;
 } status;
 
-/* ---- telling ----------------------------------------------------------------
- */
+/* ---- telling ------------------------------------------------------------- */
 
 static int64_t age_of_contender_ms(const cli_contender *c)
 {

@@ -12,8 +12,7 @@
 
 #include <latchkey/acl.h>
 
-/* ---- showing it ------------------------------------------------------------
- */
+/* ---- showing it ---------------------------------------------------------- */
 
 /* "scheme:id:perms" */
 static void show_acl_entry(cli_text *out, const lk_acl *entry)
@@ -96,8 +95,7 @@ static int get_acl(const cli_options *o, const char *path)
   return cli_command_close(&a, cli_command_wait(&a, err));
 }
 
-/* ---- replacing it ----------------------------------------------------------
- */
+/* ---- replacing it -------------------------------------------------------- */
 
 static void on_acl_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {

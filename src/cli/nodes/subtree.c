@@ -7,8 +7,7 @@
 #include "cli/nodes/subtree.h"
 #include "cli/output/print.h"
 
-/* ---- entries ---------------------------------------------------------------
- */
+/* ---- entries ------------------------------------------------------------- */
 
 static bool grow_subtree(cli_subtree *w)
 {
@@ -105,8 +104,7 @@ const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth)
   return name;
 }
 
-/* ---- asking ----------------------------------------------------------------
- */
+/* ---- asking -------------------------------------------------------------- */
 
 typedef struct root {
   cli_subtree *walk;

@@ -30,8 +30,7 @@ typedef struct watch {
   ev_io reader; /* who reads a pipe may go */
 } watch;
 
-/* ---- what is written -------------------------------------------------------
- */
+/* ---- what is written ----------------------------------------------------- */
 
 static void add_event_line(cli_text *line, const cli_options *o,
                            const char *event, lk_bytes path)
@@ -68,8 +67,7 @@ static void write_event(watch *w, const char *event, lk_bytes path)
   w->done = w->done || w->err != 0 || w->out.broken;
 }
 
-/* ---- what happens ----------------------------------------------------------
- */
+/* ---- what happens -------------------------------------------------------- */
 
 static const char *event_name(lk_event_type type)
 {
@@ -156,8 +154,7 @@ static void on_watch_session_state(lk_client *c, lk_state state, int err,
     end_watch(w, err);
 }
 
-/* ---- the reader ------------------------------------------------------------
- */
+/* ---- the reader ---------------------------------------------------------- */
 
 static void on_reader_gone(struct ev_loop *loop, ev_io *watcher, int events)
 {
@@ -194,9 +191,6 @@ static int end_without_reader(bool ignored)
   return cli_fail(CLI_EXIT_FAILED,
                   "watch: standard output was closed by its reader");
 }
-
-/* ----------------------------------------------------------------------------
- */
 
 static void run_watch(watch *w)
 {

@@ -10,8 +10,7 @@
 
 static const char scheme[] = "tls://";
 
-/* ---- what was said --------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------- */
 
 static const char *option_name(cli_tls_item item)
 {
@@ -97,8 +96,7 @@ lk_tls_config cli_tls_config(const cli_tls_options *t)
   };
 }
 
-/* ---- what is wrong with it ------------------------------------------------
- */
+/* ---- checks -------------------------------------------------------------- */
 
 /* A key, or the password of one, needs a certificate. */
 static bool is_complete(const cli_tls_options *t, cli_text *complaint)
@@ -251,8 +249,7 @@ void cli_tls_warn(const cli_tls_options *t, const char *hosts, bool quiet)
              "attacker on the network can read and change everything");
 }
 
-/* ---- servers --------------------------------------------------------------
- */
+/* ---- servers ------------------------------------------------------------- */
 
 void cli_tls_add_servers(const cli_tls_options *t, const char *hosts,
                          cli_text *out)
