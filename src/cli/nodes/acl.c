@@ -12,7 +12,7 @@
 
 #include <latchkey/acl.h>
 
-/* ---- showing it ---------------------------------------------------------- */
+/* ---- show ---------------------------------------------------------------- */
 
 /* "scheme:id:perms" */
 static void show_acl_entry(cli_text *out, const lk_acl *entry)
@@ -37,13 +37,13 @@ static void show_acl(cli_text *out, const lk_acls *acl)
     show_acl_entry(out, &acl->entries[i]);
 }
 
-/* The letters, which come last in the text of an entry. */
+/* Adds the permission letters, which end the text of an entry. */
 static void show_perms_json(cli_json *j, const lk_acl *entry)
 {
   lk_acl bare = {
       .perms = entry->perms, .scheme = lk_text("x"), .id = lk_text("")};
   lk_acls one = {&bare, 1};
-  char text[32]; /* a number where there are other bits */
+  char text[32]; /* lk_acl_print() writes a number if other bits are set */
 
   lk_acl_print(text, sizeof text, &one);
   cli_json_text(j, "perms", lk_text(text + strlen("x::")));
@@ -95,7 +95,7 @@ static int get_acl(const cli_options *o, const char *path)
   return cli_command_close(&a, cli_command_wait(&a, err));
 }
 
-/* ---- replacing it -------------------------------------------------------- */
+/* ---- replace ------------------------------------------------------------- */
 
 static void on_acl_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {

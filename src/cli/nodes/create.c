@@ -17,7 +17,7 @@
 
 typedef struct creation {
   cli_command command;
-  cli_text name; /* of the node that was made */
+  cli_text name; /* of the created node */
 } creation;
 
 static void on_node_created(lk_client *c, int err, const char *path,
@@ -71,7 +71,7 @@ static void on_parent_created(lk_client *c, int err, const char *path,
   cli_command_complete(arg, err == LK_ERR_NODE_EXISTS ? 0 : err);
 }
 
-/* The node above it, and those above that. */
+/* Creates the missing ancestors of the node. */
 static int create_parents(cli_command *a, const lk_acls *acl)
 {
   size_t len = (size_t)(strrchr(a->path, '/') - a->path);
@@ -93,7 +93,8 @@ static int create_parents(cli_command *a, const lk_acls *acl)
   return cli_command_wait(a, err);
 }
 
-/* Not settled: whose node it is cannot be told when the answer was lost. */
+/* Creates a TTL node. The write is not reliable: after a lost reply nothing
+   shows which client created the node. */
 static int create_ttl(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *a = &n->command;
@@ -126,7 +127,7 @@ static int create_node(creation *n, lk_bytes data, const lk_acls *acl)
   return cli_command_wait(a, err);
 }
 
-/* An ephemeral node lives as long as its session, so this process stays. */
+/* Creates an ephemeral node and keeps the session open. */
 static int create_and_keep(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *a = &n->command;
@@ -148,7 +149,7 @@ static int create_and_keep(creation *n, lk_bytes data, const lk_acls *acl)
   return code != CLI_EXIT_DONE ? code : closed;
 }
 
-/* Which options exclude each other; NULL: none of those given. */
+/* Returns a complaint about options that exclude each other, or NULL. */
 static const char *find_option_conflict(const cli_options *o)
 {
   if (o->container && o->ephemeral)

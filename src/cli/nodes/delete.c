@@ -22,7 +22,7 @@ static void on_tree_deleted(lk_client *c, int err, size_t deleted, void *arg)
   on_node_deleted(c, err, arg);
 }
 
-/* As long as the servers answer. */
+/* Deletes the subtree, without a limit in time while the servers reply. */
 static int delete_tree(cli_command *a)
 {
   int err = lk_delete_recursive(a->session.client, a->path, NULL, NULL,

@@ -8,7 +8,7 @@
 typedef struct ephemeral {
   cli_command *command;
   const char *path;
-  const char *clean; /* the same, for messages */
+  const char *clean; /* the path in printable form, for messages */
   lk_watch *watch;
   bool suspended;
   bool done;
@@ -28,8 +28,8 @@ static void ephemeral_deleted(ephemeral *s)
   s->done = true;
 }
 
-/* A watch fires once. The end of the session is a matter of
- * on_ephemeral_session_state(). */
+/* Renews the one-shot watch. The end of the session is handled by
+   on_ephemeral_session_state(). */
 static void on_ephemeral_event(lk_client *c, lk_watch *w, const lk_event *event,
                                void *arg)
 {
@@ -44,8 +44,8 @@ static void on_ephemeral_event(lk_client *c, lk_watch *w, const lk_event *event,
     watch_ephemeral_node(s);
 }
 
-/* While the connection was lost another client may have put a node of its own
-   in the place of ours. */
+/* While the connection was lost, another client may have deleted the own node
+   and created one with the same path. */
 static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
                               void *arg)
 {
@@ -56,7 +56,7 @@ static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
     ephemeral_deleted(s);
 }
 
-/* lk_exists() needs no permission. */
+/* Watches with lk_exists(), which needs no permission. */
 static void watch_ephemeral_node(ephemeral *s)
 {
   lk_call call = {.size = sizeof call,
@@ -108,7 +108,7 @@ static void on_ephemeral_session_state(lk_client *c, lk_state state, int err,
   (void)c;
   if (state == LK_STATE_EXPIRED || state == LK_STATE_AUTH_FAILED)
     ephemeral_session_ended(s, err);
-  /* With -v the library's own lines are there. */
+  /* With -v the library's log reports it. */
   if (state == LK_STATE_SUSPENDED && !s->command->options->verbose)
     warn_connection_lost(s);
   if (state == LK_STATE_CONNECTED && s->suspended)

@@ -4,10 +4,9 @@
 
 #include "cli/session/command.h"
 
-/** Keep the session of `a`, and with it the ephemeral node `path`, until INT,
-    TERM or HUP. Gives the exit code: CLI_EXIT_DONE; CLI_EXIT_NO once it has
-   said that another client deleted the node; CLI_EXIT_FAILED once it has said
-   that the session ended. */
+/** Keeps the session of `a`, and with it the ephemeral node `path`, until INT,
+    TERM or HUP. Returns CLI_EXIT_DONE; CLI_EXIT_NO if another client deleted
+    the node; CLI_EXIT_FAILED if the session ended. The reason is printed. */
 int cli_ephemeral_keep(cli_command *a, const char *path);
 
 #endif

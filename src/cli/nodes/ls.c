@@ -8,7 +8,7 @@
 #include "cli/nodes/subtree.h"
 #include "cli/verbs.h"
 
-/* The columns of -l; what is not known is "-". */
+/* Shows the columns of -l; an unknown value is "-". */
 static void show_node_details(cli_text *out, const cli_subtree_node *e)
 {
   const lk_stat *s = &e->stat;

@@ -7,7 +7,7 @@
 #include "cli/nodes/node_data.h"
 #include "cli/output/print.h"
 
-/* No server takes more in one request. */
+/* More than any server accepts in one request. */
 enum { MOST_DATA = 64 << 20 };
 
 bool cli_node_data_read(const char *word, cli_text *out)

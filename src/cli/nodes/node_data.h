@@ -6,10 +6,10 @@
 
 #include "cli/output/text.h"
 
-/** What a node is to hold: `word`, or standard input for "-", or nothing for
-    NULL. False once it has complained. */
+/** Reads the data for a node: `word`, or standard input for "-", or nothing for
+    NULL. On false the complaint is printed. */
 bool cli_node_data_read(const char *word, cli_text *out);
-/** The same as a request takes it: empty, not ZooKeeper's null. */
+/** The same for a request: empty data is not ZooKeeper's null. */
 lk_bytes cli_node_data_bytes(const cli_text *data);
 
 #endif

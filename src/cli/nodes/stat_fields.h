@@ -4,9 +4,9 @@
 
 #include "cli/output/json.h"
 
-/** All of it, a field a line. */
+/** Appends all fields, one a line. */
 void cli_stat_fields_text(cli_text *out, const lk_stat *s);
-/** The same as members of the object that is open. */
+/** Adds all fields to the open object. */
 void cli_stat_fields_json(cli_json *j, const lk_stat *s);
 
 #endif

@@ -7,7 +7,7 @@
 #include "cli/nodes/subtree.h"
 #include "cli/output/print.h"
 
-/* ---- entries ------------------------------------------------------------- */
+/* ---- nodes --------------------------------------------------------------- */
 
 static bool grow_subtree(cli_subtree *w)
 {
@@ -26,7 +26,7 @@ static bool grow_subtree(cli_subtree *w)
   return true;
 }
 
-/* `name` below the entry `above`, which may be "". */
+/* Adds the node `name` below the node `above`, which may be "". */
 static bool add_node(cli_subtree *w, const char *above, lk_bytes name)
 {
   size_t len = strlen(above);
@@ -55,8 +55,8 @@ static int add_node_names(cli_subtree *w, const char *above,
   return 0;
 }
 
-/* Where names end counts less than any byte of a name, so that what is below a
-   node follows it. */
+/* Ranks the end of a path, then "/", below all other bytes, so that the
+   descendants of a node follow it directly. */
 static int path_byte_rank(char c)
 {
   return c == '\0' ? 0 : c == '/' ? 1 : 2 + (unsigned char)c;
@@ -74,7 +74,7 @@ static int compare_node_paths(const void *a, const void *b)
   return path_byte_rank(*x) - path_byte_rank(*y);
 }
 
-/* Put them in order, without those that are gone. */
+/* Sorts the nodes and drops deleted ones. */
 static void sort_and_drop_deleted(cli_subtree *w)
 {
   size_t kept = 0;
@@ -104,7 +104,7 @@ const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth)
   return name;
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 typedef struct root {
   cli_subtree *walk;
@@ -134,7 +134,7 @@ static int list_subtree_root(cli_subtree *w, cli_command *a)
                                              on_subtree_root, &r));
 }
 
-/* The answer to a question for one entry; gives what ends the walk. */
+/* Stores the reply for one node; returns the error that ends the walk. */
 static int take_node_reply(cli_subtree_node *e, int err, const lk_stat *stat)
 {
   if (err == 0) {
@@ -171,7 +171,7 @@ static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
   cli_pipeline_complete(number, err);
 }
 
-/* Ask for one entry, by its whole path. */
+/* Requests one node: its children if `below`, else its Stat. */
 static int request_node(cli_pipeline *b, size_t at, void *number, bool below)
 {
   const cli_subtree *w = b->owner;
@@ -202,14 +202,14 @@ static int request_node_children(cli_pipeline *b, size_t at, void *number)
 }
 
 static int read_subtree(cli_subtree *w, cli_command *a,
-                        int (*question)(cli_pipeline *b, size_t at,
-                                        void *number))
+                        int (*send_request)(cli_pipeline *b, size_t at,
+                                            void *number))
 {
-  cli_pipeline b = {.command = a, .owner = w, .send = question};
+  cli_pipeline b = {.command = a, .owner = w, .send = send_request};
   int err = list_subtree_root(w, a);
 
   b.count = w->count;
-  if (err == 0 && question != NULL)
+  if (err == 0 && send_request != NULL)
     err = cli_pipeline_run(&b);
   sort_and_drop_deleted(w);
   return err;
@@ -232,8 +232,8 @@ void cli_subtree_free(cli_subtree *w)
   free(w->items);
 }
 
-/* What is below a node that is not ours to see is not there; say so, and end
-   with an error all the same. */
+/* Nodes without permission to read were skipped: they are reported, and the
+   command fails. */
 int cli_subtree_close(cli_subtree *w, cli_command *a, int err)
 {
   size_t shut = err == 0 ? w->shut : 0;

@@ -4,36 +4,37 @@
 
 #include "cli/session/pipeline.h"
 
-/** A node below another one. */
+/** A descendant of the node of the command. */
 typedef struct cli_subtree_node {
-  char *path; /**< from there: "a/b" */
+  char *path; /**< relative path: "a/b" */
   lk_stat stat;
-  bool known; /**< `stat` is */
-  bool shut;  /**< what is below it may not be seen */
-  bool gone;  /**< deleted while we looked */
+  bool known; /**< `stat` is known */
+  bool shut;  /**< no permission to read its children */
+  bool gone;  /**< deleted during the walk */
 } cli_subtree_node;
 
-/** What is below a node: its children, or all. */
+/** The children of a node, or all of its descendants. */
 typedef struct cli_subtree {
-  cli_subtree_node *items; /**< in order: each before what is below it */
+  cli_subtree_node *items; /**< sorted: each node before its descendants */
   size_t count;
   size_t cap;
-  lk_stat stat; /**< of the node itself */
-  size_t shut;  /**< how many are */
+  lk_stat stat; /**< Stat of the node itself */
+  size_t shut;  /**< number of nodes with `shut` */
 } cli_subtree;
 
-/** The children of the path of `a`; with `stats`, with what is known of each.
-    Gives the error; free it in any case. */
+/** Lists the children of the path of `a`, with their Stats if `stats`. Returns
+    the error; cli_subtree_free() is needed in any case. */
 int cli_subtree_list_children(cli_subtree *w, cli_command *a, bool stats);
-/** All that is below it, with what is known of each. */
+/** Lists all descendants of the path of `a`, with their Stats. */
 int cli_subtree_list_all(cli_subtree *w, cli_command *a);
-/** Close the command, free `w`, and return the exit code. If nodes could not be
-    read for lack of permission, say how many; the exit code is then
+/** Closes the command, frees `w`, and returns the exit code. If nodes could not
+    be read for lack of permission, prints their number; the exit code is then
     CLI_EXIT_FAILED. */
 int cli_subtree_close(cli_subtree *w, cli_command *a, int err);
 void cli_subtree_free(cli_subtree *w);
 
-/** The last name of an entry's path, and below how many others it is. */
+/** Returns the last name of the node's path; `depth` gets the number of names
+    before it. */
 const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth);
 
 #endif

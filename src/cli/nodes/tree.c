@@ -31,8 +31,8 @@ static void show_tree(cli_command *a, const cli_subtree *w)
   }
 }
 
-/* Close the objects that stay open of the one before: those below which the
-   next one, at `depth`, is not. */
+/* Closes the open objects of nodes that are not ancestors of the next node,
+   which is at `depth`. */
 static void close_tree_nodes(cli_json *j, size_t *open, size_t depth)
 {
   for (; *open > depth; (*open)--) {

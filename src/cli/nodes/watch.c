@@ -14,23 +14,23 @@
 #include "cli/session/interrupt.h"
 #include "cli/verbs.h"
 
-/* What waits for a reader that is slow; what comes then is only said to have
-   come. */
+/* Size limit of the queue for a slow reader. Later events are replaced by one
+   "missed" event. */
 enum { MOST_WAITING = 512 << 10 };
 
 typedef struct watch {
   cli_command command;
   cli_line_writer out;
   lk_listener listener;
-  lk_watch *handle; /* NULL: none is set */
+  lk_watch *handle; /* NULL: no watch is set */
   int64_t left;     /* events to come; INT64_MAX: until interrupted */
-  bool behind;      /* the reader is, and has been told so */
+  bool behind;      /* the limit was exceeded and reported */
   bool done;
   int err;
-  ev_io reader; /* who reads a pipe may go */
+  ev_io reader; /* readable: the reader has closed the pipe */
 } watch;
 
-/* ---- what is written ----------------------------------------------------- */
+/* ---- output -------------------------------------------------------------- */
 
 static void add_event_line(cli_text *line, const cli_options *o,
                            const char *event, lk_bytes path)
@@ -67,7 +67,7 @@ static void write_event(watch *w, const char *event, lk_bytes path)
   w->done = w->done || w->err != 0 || w->out.broken;
 }
 
-/* ---- what happens -------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 static const char *event_name(lk_event_type type)
 {
@@ -88,7 +88,7 @@ static void end_watch(watch *w, int err)
   w->done = true;
 }
 
-/* An expired session is followed by a new one, and a new watch on it. */
+/* After an expired session, the watch is set again in the new one. */
 static void on_watch_event(lk_client *c, lk_watch *handle,
                            const lk_event *event, void *arg)
 {
@@ -168,8 +168,8 @@ static void on_reader_gone(struct ev_loop *loop, ev_io *watcher, int events)
     ev_io_stop(loop, watcher);
 }
 
-/* A pipe without a reader becomes "readable": then nobody has to wait for the
-   next event to find out. */
+/* A pipe without a reader is reported readable, so the end of the reader is
+   noticed before the next event. */
 static void watch_reader(watch *w)
 {
   struct stat st;
@@ -180,8 +180,8 @@ static void watch_reader(watch *w)
     ev_io_start(w->command.session.loop, &w->reader);
 }
 
-/* As other programs do whose reader has gone; where the signal is ignored, with
-   a complaint. */
+/* Dies of SIGPIPE, like other programs without a reader; if SIGPIPE is ignored,
+   prints a complaint. */
 static int end_without_reader(bool ignored)
 {
   if (!ignored) {
@@ -211,7 +211,7 @@ static void run_watch(watch *w)
   cli_interrupt_close(&interrupt);
 }
 
-/* Write what waits for the reader, however long that takes. */
+/* Writes the rest of the queue, without a limit in time. */
 static int write_queued_events(watch *w)
 {
   cli_line_writer *o = &w->out;

@@ -14,7 +14,7 @@ static void clear_queue(cli_line_writer *o)
   o->sent = 0;
 }
 
-/* Write what can be written within `wait_ms`. */
+/* Writes as much as possible within `wait_ms`. */
 static void write_queue(cli_line_writer *o, int wait_ms)
 {
   while (!o->broken && o->sent < o->queue.len) {
@@ -81,8 +81,8 @@ void cli_line_writer_put(cli_line_writer *o, lk_bytes line)
   add_dropped_line(o);
   cli_text_add(&o->queue, line.at, line.len);
   if (o->queue.failed) {
-    cli_text_free(
-        &o->queue); /* nothing is left that write_queue() could write */
+    /* Out of memory: the queue is discarded. */
+    cli_text_free(&o->queue);
     o->dropped++;
   }
   write_queue(o, 0);

@@ -14,11 +14,12 @@
 
 #include "cli/output/nonblocking.h"
 
-/* What a thread copies. It closes `from` and `end` when there is no more. */
+/* The descriptors of a copying thread, which closes `from` and `end` at
+   end-of-file. */
 typedef struct copy {
   int from;
   int to;
-  int end; /* nothing is written to it: the other end sees it closed */
+  int end; /* never written to; its closing reports the end of the thread */
 } copy;
 
 static bool write_all_waiting(int fd, const char *at, size_t len)
@@ -68,7 +69,8 @@ static int start_copy_thread(copy *c)
   return error;
 }
 
-/* Takes the reading end of `data` and the writing end of `end`. */
+/* Starts the thread, which owns the reading end of `data` and the writing end
+   of `end`. */
 static int start_copy(int fd, const int *data, const int *end)
 {
   copy *c = malloc(sizeof *c);
@@ -131,12 +133,12 @@ int cli_nonblocking_open(cli_nonblocking *s, int fd)
   s->fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   s->own = s->fd >= 0;
   if (!s->own && open_copy(s, fd) != 0)
-    s->fd = fd; /* for want of descriptors; see cli_nonblocking_write() */
+    s->fd = fd; /* no descriptor is left; see cli_nonblocking_write() */
   return 0;
 }
 
-/* A pipe that is ready takes PIPE_BUF bytes, unless another process is faster.
- */
+/* A pipe that is writable takes PIPE_BUF bytes without blocking, unless another
+   process fills it first. */
 ssize_t cli_nonblocking_write(const cli_nonblocking *s, const char *at,
                               size_t len)
 {

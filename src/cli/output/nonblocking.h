@@ -7,27 +7,27 @@
 #include <sys/types.h>
 
 /**
- * A descriptor to write to that never blocks, for one that other processes
- * share: O_NONBLOCK belongs to the open file description, so setting it there
- * would change theirs. A pipe or a terminal is opened once more through /proc;
- * where that is refused, a thread copies to it from a pipe of our own. A socket
- * is told with each write not to block, and a regular file does not. Without a
- * descriptor left for any of this, `fd` itself is written to.
+ * Non-blocking writes to a descriptor that other processes share. O_NONBLOCK
+ * belongs to the open file description, so setting it would change theirs. A
+ * pipe or a terminal is opened once more through /proc; if that is refused, a
+ * thread copies to it from a private pipe. A socket is written with
+ * MSG_DONTWAIT, and a regular file does not block. If no descriptor is left for
+ * this, `fd` itself is written to.
  */
 typedef struct cli_nonblocking {
-  int fd;     /**< to wait until there is room; -1: not open */
-  bool own;   /**< it is to be closed */
-  int copied; /**< becomes readable when the thread has ended; -1: none */
+  int fd;     /**< to write to, and to poll for POLLOUT; -1: not open */
+  bool own;   /**< `fd` was opened here and is closed here */
+  int copied; /**< readable when the thread has ended; -1: no thread */
 } cli_nonblocking;
 
-/** Open one for `fd`, which stays open. 0, or an errno. */
+/** Prepares writes to `fd`, which stays open. Returns 0 or an errno. */
 int cli_nonblocking_open(cli_nonblocking *s, int fd);
-/** As write(), once poll() says that `fd` is ready: the number of bytes, or -1
-    with errno. */
+/** As write(), after poll() has reported `fd` writable: returns the number of
+    bytes, or -1 with errno. */
 ssize_t cli_nonblocking_write(const cli_nonblocking *s, const char *at,
                               size_t len);
-/** Give it back. A thread that cannot write what it has is left behind after
-    `most_ms`. */
+/** Closes the descriptors. A thread that cannot write its bytes is left running
+    after `most_ms`. */
 void cli_nonblocking_close(cli_nonblocking *s, int most_ms);
 
 #endif

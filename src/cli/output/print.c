@@ -11,7 +11,7 @@
 #include "cli/output/json.h"
 #include "cli/output/print.h"
 
-/* One process has one standard error: --json decides for all its messages. */
+/* --json selects the form of all messages of this process. */
 static bool as_json;
 
 void cli_print_as_json(bool yes)
@@ -19,8 +19,8 @@ void cli_print_as_json(bool yes)
   as_json = yes;
 }
 
-/* One write, so that lines of several processes do not mix. Nothing can be done
-   when it fails. */
+/* Writes a line by one write(), so that lines of several processes do not mix.
+   Errors are ignored, as there is no place to report them. */
 static void write_line(const char *line, size_t len)
 {
   ssize_t n = write(STDERR_FILENO, line, len);

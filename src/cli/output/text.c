@@ -8,7 +8,7 @@
 
 #include "cli/output/text.h"
 
-/* One byte more than `len`, for the NUL of cli_text_end(). */
+/* Reserves `len` bytes and one for the NUL of cli_text_end(). */
 static bool reserve_text(cli_text *t, size_t len)
 {
   if (t->failed)
@@ -70,8 +70,8 @@ static bool is_continuation(unsigned char c)
   return (c & 0xc0) == 0x80;
 }
 
-/* The second byte is where overlong forms, surrogates and planes that do not
-   exist show. */
+/* Checks the second byte, which shows overlong forms, surrogates and code
+   points above U+10FFFF. */
 static bool is_second_byte(unsigned char first, unsigned char c)
 {
   switch (first) {
@@ -127,7 +127,7 @@ void cli_text_clean(cli_text *t, lk_bytes b)
   while (b.len > 0) {
     const unsigned char *s = b.at;
     size_t len = cli_utf8_next(b);
-    /* C1 controls are two bytes, and some terminals obey them. */
+    /* some terminals execute C1 controls, which are two bytes in UTF-8 */
     bool control = len == 1 ? s[0] < 0x20 || s[0] == 0x7f
                             : len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
 

@@ -5,8 +5,9 @@
 #include <latchkey/types.h>
 
 /**
- * Text that grows. Zero it to begin. When memory runs out it is marked
- * `failed` and takes nothing more, so that only the end has to look.
+ * A growing text. The caller zeroes it first. If memory runs out, it is marked
+ * `failed` and ignores what is appended, so that only the user of the result
+ * has to check.
  */
 typedef struct cli_text {
   char *at; /**< not NUL-terminated; see cli_text_end() */
@@ -20,19 +21,20 @@ void cli_text_puts(cli_text *t, const char *s);
 void cli_text_printf(cli_text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** What others wrote, for a terminal and for one line: control characters
-    and bytes that are not UTF-8 become \xNN. */
+/** Appends bytes of other clients for one line of a terminal: control
+    characters and bytes that are not UTF-8 become \xNN. */
 void cli_text_clean(cli_text *t, lk_bytes b);
 void cli_text_base64(cli_text *t, lk_bytes b);
-/** Milliseconds since 1970 as RFC 3339 in UTC: 2026-11-21T04:17:29.123Z */
+/** Appends milliseconds since 1970 as RFC 3339 in UTC:
+    2026-11-21T04:17:29.123Z */
 void cli_text_time(cli_text *t, int64_t ms);
 
-/** The text with a NUL behind it, or NULL when memory ran out. */
+/** Returns the text, ended by a NUL; NULL if memory ran out. */
 const char *cli_text_end(cli_text *t);
 void cli_text_free(cli_text *t);
 
-/** Length of the UTF-8 character at the start of `b`; 0: there is none, or it
-    is overlong, a surrogate or beyond the last plane. */
+/** Returns the length of the UTF-8 character at the start of `b`; 0: none,
+    overlong, a surrogate or above U+10FFFF. */
 size_t cli_utf8_next(lk_bytes b);
 bool cli_utf8_ok(lk_bytes b);
 
