@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-/** Milliseconds of CLOCK_BOOTTIME, which runs while the machine is suspended;
-    of CLOCK_MONOTONIC where the kernel lacks it. */
+/** Returns milliseconds of CLOCK_BOOTTIME, which runs while the machine is
+    suspended; of CLOCK_MONOTONIC if the kernel lacks it. */
 int64_t cli_boottime_ms(void);
 
-/** Milliseconds since 1970. */
+/** Returns milliseconds since 1970. */
 int64_t cli_wall_ms(void);
 
 #endif

@@ -4,25 +4,26 @@
 
 #include "cli/options/options.h"
 
-/** A verb. */
+/** An entry of the command table: one verb. */
 typedef struct cli_command_entry {
   const char *name;
-  const char *form; /**< of the operands, for help */
+  const char *form; /**< form of the operands, for the help */
   const char *help;
-  int least; /**< operands */
-  int most;  /**< -1: any number */
+  int least; /**< minimum number of operands */
+  int most;  /**< maximum number of operands; -1: any number */
   cli_option_lists options;
-  /** Do it; `operands` ends with NULL. NULL: `run`, which main() does. */
+  /** Runs the verb; `operands` ends with NULL. Returns the exit code. NULL:
+      `run`, which main() calls. */
   int (*run)(const cli_options *o, char **operands);
 } cli_command_entry;
 
 /** The verbs, `run` first; the last has no name. */
 extern const cli_command_entry cli_command_table[];
 
-/** NULL: there is none of that name. */
+/** Returns the entry of the verb `name`, or NULL. */
 const cli_command_entry *cli_command_table_find(const char *name);
 
-/** Help for one verb, or, with `all`, for the program. */
+/** Appends the help for one verb, or, with `all`, for the program. */
 void cli_command_table_help(const cli_command_entry *c, bool all,
                             cli_text *out);
 

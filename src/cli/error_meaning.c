@@ -11,7 +11,7 @@
 
 typedef struct error_meaning {
   int err;
-  bool is_no;         /* a plain no of the server: CLI_EXIT_NO */
+  bool is_no;         /* a negative reply that is no failure: CLI_EXIT_NO */
   bool ask_doctor;    /* `latchkey doctor` examines the cause */
   const char *layer;  /* of the doctor's report; NULL: "access" */
   const char *reason; /* NULL: lk_error_text() */

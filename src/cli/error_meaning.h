@@ -6,32 +6,33 @@
 
 /**
  * @file
- * What an error code of the library means for the command: the exit code, the
- * words of the message, and what the user can do.
+ * The meaning of the library's error codes for the command: the exit code, the
+ * text of the message, and advice for the user.
  */
 
-/** What to do if an access list forbids an operation. */
+/** Advice for an operation that an access list forbids. */
 #define CLI_ADVICE_IDENTITY \
   "--auth-file or --cert gives an identity that the access list names"
 
-/** CLI_EXIT_NO if the server's reply is a plain no, such as "no such node";
-    else CLI_EXIT_FAILED. */
+/** Returns CLI_EXIT_NO if the server's reply is negative but no failure, such
+    as "no such node"; else CLI_EXIT_FAILED. */
 int cli_error_exit_code(int err);
 
-/** What happened, for messages. */
+/** Returns the reason, for messages. */
 const char *cli_error_reason(int err);
 
-/** What happened and what to do, where `err` means more to the verb than
-    cli_error_reason() says; else NULL. */
+/** Returns a reason and advice that hold only for this verb, or NULL: then
+    cli_error_reason() holds. */
 const char *cli_error_verb_reason(const char *verb, int err);
 
-/** "; " and what to do, or "". */
+/** Returns "; " and advice, or "". */
 const char *cli_error_advice(int err);
 
-/** "; latchkey doctor tells more" if the doctor examines the cause, or "". */
+/** Returns "; latchkey doctor tells more" if the doctor examines the cause,
+    else "". */
 const char *cli_error_doctor_advice(int err);
 
-/** The layer under which the doctor reports `err`. */
+/** Returns the layer under which the doctor reports `err`. */
 const char *cli_error_layer(int err);
 
 #endif

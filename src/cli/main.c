@@ -11,7 +11,7 @@
 #include "cli/output/print.h"
 #include "cli/run/run.h"
 
-/* A word each, with a blank in front. */
+/* One word for each feature, with a blank in front. */
 static const char features[] = ""
 #ifdef LK_WITH_CARES
                                " cares"
@@ -21,9 +21,9 @@ static const char features[] = ""
 #endif
     ;
 
-/* Descriptors that are closed would be taken by our own. Writing to them stays
-   an error. */
-static void open_standard_ones(void)
+/* Opens /dev/null for closed standard descriptors, so that no other file gets
+   their numbers. It is read-only: writes to them still fail. */
+static void open_standard_descriptors(void)
 {
   int fd;
 
@@ -34,7 +34,7 @@ static void open_standard_ones(void)
     close(fd);
 }
 
-/* Where the words of the command line lie, one behind the other. */
+/* Returns the memory of the words of argv that are contiguous. */
 static cli_process_title title_of(int argc, char **argv)
 {
   cli_process_title title = {argv[0], strlen(argv[0])};
@@ -70,7 +70,7 @@ static int show_version(void)
   return code;
 }
 
-/* Usage errors end with where the form is shown. */
+/* Prints a usage error with a hint at --help. */
 static int refuse_usage(const cli_command_entry *c, const char *wrong)
 {
   return cli_fail(CLI_EXIT_FAILED, "%s: %s; latchkey %s --help shows the usage",
@@ -79,7 +79,7 @@ static int refuse_usage(const cli_command_entry *c, const char *wrong)
 
 static int refuse_option(const cli_command_entry *c, cli_text *complaint)
 {
-  /* What looks like an option can be meant as data. */
+  /* An unknown option may be meant as data. */
   bool data = strstr(c->form, "DATA") != NULL &&
               strncmp(complaint->at, "unknown", strlen("unknown")) == 0;
 
@@ -92,7 +92,7 @@ static int refuse_option(const cli_command_entry *c, cli_text *complaint)
   return code;
 }
 
-/* Its first operand is a file of this machine. */
+/* Whether the first operand is a local file. */
 static bool takes_file(const cli_command_entry *c)
 {
   return strstr(c->form, "FILE") != NULL;
@@ -165,7 +165,8 @@ static int run_verb(const cli_command_entry *c, const cli_options *before,
   return run_command(c, &o, argv + first, count, title);
 }
 
-/* --json may stand behind what is wrong. */
+/* Refuses an unknown verb. A --json after it selects the form of the
+   message. */
 static int refuse_verb(cli_options *o, int argc, char **argv)
 {
   cli_text word = {0};
@@ -185,7 +186,7 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
   return code;
 }
 
-/* Options may stand before the verb: those that every verb has. */
+/* Runs a named verb. General options may stand before it. */
 static int run_named_verb(int argc, char **argv, int first,
                           cli_process_title title)
 {
@@ -210,7 +211,7 @@ static int run_named_verb(int argc, char **argv, int first,
 
 int main(int argc, char **argv)
 {
-  open_standard_ones();
+  open_standard_descriptors();
   if (argc < 2)
     return cli_fail(
         CLI_EXIT_FAILED,
@@ -220,8 +221,8 @@ int main(int argc, char **argv)
   cli_options scratch;
   cli_options o;
 
-  /* The options of `run` are the only ones that may precede an operand which
-     is not a verb. Which of them take arguments tells where it stands. */
+  /* Only the options of `run` may precede an operand that is not a verb. The
+     first operand is found by parsing, as some options take arguments. */
   cli_options_init(&scratch);
   int first = cli_options_take(&scratch, cli_command_table->options, argc, argv,
                                &ignored);

@@ -9,7 +9,8 @@
 #include "cli/locks/contenders.h"
 #include "cli/session/pipeline.h"
 
-/* Where those queue who want a permit of kazoo's. */
+/* The directory in which contenders for kazoo's permits queue; appended to the
+   lock's path. */
 #define KAZOO_QUEUE "-__lock__/"
 
 static const char *directory_prefix(const char *path)
@@ -17,7 +18,7 @@ static const char *directory_prefix(const char *path)
   return strcmp(path, "/") == 0 ? "" : path;
 }
 
-/* A permit of kazoo's stands in the path itself. */
+/* In kazoo's layout, permits are children of the lock's node. */
 static bool is_kazoo_permit(const cli_contenders *l, lk_bytes name,
                             int64_t *number)
 {
@@ -25,7 +26,7 @@ static bool is_kazoo_permit(const cli_contenders *l, lk_bytes name,
          lk_layout_is_permit(LK_LAYOUT_KAZOO, name, number);
 }
 
-/* Whether it is one of those who hold or wait, and which. */
+/* Whether the child `name` is a permit or a contender; fills in `c`. */
 static bool parse_contender_name(cli_contenders *l, lk_bytes name,
                                  cli_contender *c)
 {
@@ -95,7 +96,8 @@ static void on_contender_names(lk_client *c, int err, const lk_bytes *names,
   cli_command_complete(l->command, err);
 }
 
-/* A missing directory is an empty queue: servers delete containers. */
+/* A missing directory is an empty queue: servers delete empty container
+   nodes. */
 static int list_directory(cli_contenders *l, const char *part)
 {
   lk_call call = cli_command_call_options(l->command, true);
@@ -126,7 +128,7 @@ static int list_curator_semaphore(cli_contenders *l)
   return err != 0 ? err : list_directory(l, "leases/");
 }
 
-/* If no contender is in the path, kazoo's queue beside it is a semaphore's. */
+/* If the lock's node has no contender, kazoo's queue belongs to a semaphore. */
 static int list_kazoo_queue(cli_contenders *l)
 {
   size_t count = l->count;
@@ -154,9 +156,9 @@ int cli_contenders_list(cli_contenders *l, cli_command *command)
   return err;
 }
 
-/* ---- what they say of themselves ----------------------------------------- */
+/* ---- labels and Stats ---------------------------------------------------- */
 
-/* Without the word behind it that is meant for who waits. */
+/* Returns the length of the label without the LK_ANNOUNCEMENT suffix. */
 static size_t label_len(const lk_bytes *data)
 {
   size_t len = sizeof LK_ANNOUNCEMENT - 1;
@@ -220,7 +222,7 @@ int cli_contenders_read_nodes(cli_contenders *l)
   return cli_pipeline_run(&b);
 }
 
-/* ---- what follows from it ------------------------------------------------ */
+/* ---- order and holders --------------------------------------------------- */
 
 void cli_contenders_order(cli_contenders *l)
 {

@@ -7,25 +7,26 @@
 
 /** The contenders of a lock, or the permits and contenders of a semaphore. */
 typedef struct cli_contenders {
-  cli_command *command; /**< its path is the lock's */
-  const char *part;     /**< of a semaphore: "locks/", "leases/"; else "" */
+  cli_command *command; /**< its path is the path of the lock */
+  const char *part; /**< directory that is being listed: "locks/", "leases/",
+                       kazoo's queue; else "" */
   bool semaphore;
   bool missing; /**< the node does not exist, so there is no queue */
   cli_contender *all;
-  size_t count; /**< of those that are still there */
+  size_t count; /**< number of contenders that still exist */
   size_t found;
 } cli_contenders;
 
 /** Lists the contenders in any order; none if the node does not exist. Returns
     the error; cli_contenders_free() is needed in any case. */
 int cli_contenders_list(cli_contenders *l, cli_command *command);
-/** Ask each what it says of itself: its label and its Stat. Who holds permits
-   is known from these. */
+/** Reads the label and the Stat of each contender. For a
+    semaphore cli_contenders_order() needs them. */
 int cli_contenders_read_nodes(cli_contenders *l);
 /** Sorts the contenders and marks the holders. */
 void cli_contenders_order(cli_contenders *l);
 size_t cli_contenders_count_holders(const cli_contenders *l);
-/** The whole path of number `i`, own memory; NULL: none is left. */
+/** Returns the path of contender `i`, to be freed; NULL: out of memory. */
 char *cli_contenders_path(const cli_contenders *l, size_t i);
 void cli_contenders_free(cli_contenders *l);
 

@@ -14,18 +14,18 @@
 #include "cli/locks/fence.h"
 #include "cli/output/print.h"
 
-/* What is returned in place of an errno. FILE_CHANGED: another process replaced
-   or removed FILE meanwhile; FILE_WRONG: `step` says what is wrong with it. */
+/* Returned in place of an errno. FILE_CHANGED: another process replaced or
+   removed FILE meanwhile; FILE_WRONG: `step` says why FILE is invalid. */
 enum { MOST_LINKS = 40, FILE_CHANGED = -1, FILE_WRONG = -2 };
 
 typedef struct fence {
-  char *path;       /* of FILE, where symbolic links lead; own memory */
-  const char *name; /* its last part */
-  int dir;          /* its folder */
+  char *path;       /* path of FILE with symbolic links resolved; own memory */
+  const char *name; /* last component of `path` */
+  int dir;          /* descriptor of its directory */
   int fd;           /* FILE, locked; -1: not open */
   struct stat st;   /* of FILE */
   uint64_t token;
-  const char *step; /* what fails, for the message */
+  const char *step; /* the failing step, for the message */
 } fence;
 
 /* ---- tokens ------------------------------------------------------------- */
@@ -50,7 +50,7 @@ bool cli_fence_read(lk_bytes text, uint64_t *out)
 
 /* ---- finding FILE ------------------------------------------------------- */
 
-/* `path` without its last part. */
+/* Returns the length of the directory part of `path`. */
 static int folder_len(const char *path)
 {
   const char *slash = strrchr(path, '/');
@@ -58,8 +58,8 @@ static int folder_len(const char *path)
   return slash == NULL ? 0 : (int)(slash - path + 1);
 }
 
-/* Where the symbolic link at `path` leads, own memory; NULL with errno: EINVAL
-   where it is not a link. */
+/* Returns the target of the symbolic link at `path`, to be freed; NULL with
+   errno: EINVAL if it is not a link. */
 static char *follow_link(const char *path)
 {
   char target[PATH_MAX + 1];
@@ -74,7 +74,8 @@ static char *follow_link(const char *path)
   return asprintf(&next, "%.*s%s", kept, path, target) < 0 ? NULL : next;
 }
 
-/* rename() would replace a link, not FILE. 0, or an errno. */
+/* Resolves symbolic links, as rename() would replace a link and not FILE.
+   Returns 0 or an errno. */
 static int resolve_fence_path(fence *f, const char *file)
 {
   f->path = strdup(file);
@@ -108,16 +109,17 @@ static int open_folder(fence *f)
 
 /* ---- the lock ----------------------------------------------------------- */
 
-/* O_NONBLOCK: what is not a regular file does not block before that is seen. */
+/* O_NONBLOCK: opening a FIFO does not block; a FILE that is not regular is
+   refused later. */
 static int open_fence_file(const fence *f, int flags)
 {
   return openat(f->dir, f->name,
                 flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-/* A lock of the open file description: it stays when another descriptor of
-   FILE is closed. It does not exclude flock(2), so `flock FILE latchkey fence
-   FILE ...` does not wait for itself. */
+/* Takes an open file description lock, which survives the close of another
+   descriptor of FILE. It does not conflict with flock(2): `flock FILE latchkey
+   fence FILE ...` does not deadlock. */
 static int lock_fence_file(const fence *f)
 {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -129,8 +131,8 @@ static int lock_fence_file(const fence *f)
   return got == 0 ? 0 : errno;
 }
 
-/* Whether the name still leads to the file that is locked. It is opened, since
-   a network file system may answer stat() from its memory. */
+/* Checks that the name still refers to the locked file. FILE is opened again,
+   since a network file system may answer stat() from its cache. */
 static int check_not_replaced(const fence *f)
 {
   int fd = open_fence_file(f, O_RDONLY);
@@ -200,14 +202,14 @@ static int copy_access(const fence *f, int fd)
   return fchmod(fd, f->st.st_mode & 07777) == 0 ? 0 : errno;
 }
 
-/* Some file systems refuse it for folders. */
+/* Syncs the directory; some file systems do not support that. */
 static int sync_folder(const fence *f)
 {
   return fsync(f->dir) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-/* Replace FILE, which is locked. A file that a crash left at the name of the
-   new one can be replaced: only the owner of the lock uses that name. */
+/* Replaces the locked FILE. A temporary file that was left by a crash is
+   overwritten: only the owner of the lock uses its name. */
 static int replace_fence_file(fence *f)
 {
   char *name = NULL;
@@ -242,8 +244,8 @@ static mode_t default_mode(void)
   return (mode_t)0666 & ~mask;
 }
 
-/* FILE appears with its token: link() does nothing where another process was
-   faster. */
+/* Creates FILE with its token by link(), which fails if another process has
+   created it. */
 static int create_fence_file(fence *f)
 {
   char *name = NULL;
@@ -270,8 +272,8 @@ static int create_fence_file(fence *f)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-/* FILE exists: compare. Its token may have been written by a process that was
-   killed before it was certain to stay, so an equal one is made certain. */
+/* Compares with an existing FILE. An equal token is synced as well: its writer
+   may have been killed before its sync. */
 static int check_existing_file(fence *f, uint64_t *seen)
 {
   int error = read_fence_token(f, seen);
@@ -349,7 +351,7 @@ int cli_fence(const cli_options *o, char **operands)
     return refuse_token(operands[1]);
   cli_text_clean(&line, lk_text(operands[0]));
   cli_text_puts(&line, ": ");
-  /* A limit on the length of files becomes an error. */
+  /* With SIGXFSZ ignored, writes beyond the file size limit fail with EFBIG. */
   signal(SIGXFSZ, SIG_IGN);
   int code = cli_fence_pass(operands[0], token, &seen, &line);
 

@@ -5,7 +5,8 @@
 
 #include "cli/locks/queue_order.h"
 
-/* A reader with a writer's number is that writer's own, and comes after it. */
+/* A reader with a writer's number comes after it: it is the writer's own, after
+   a downgrade. */
 static int compare_contenders(const void *a, const void *b)
 {
   const cli_contender *x = a;
@@ -22,8 +23,8 @@ static int compare_contenders(const void *a, const void *b)
 
 /* ---- permits ------------------------------------------------------------- */
 
-/* The first in the queue of a semaphore; NULL: there is none. Only this one
-   waits with permits of its own. */
+/* Returns the first contender in the queue of a semaphore, or NULL. Only the
+   first one waits with permits of its own. */
 static const cli_contender *first_in_queue(const cli_contender *all,
                                            size_t count)
 {
@@ -40,14 +41,16 @@ static bool has_owner(const cli_contender *c, const cli_contender *first)
          c->stat.ephemeral_owner == first->stat.ephemeral_owner;
 }
 
-/* A permit of the session of `first` that is younger than its place. */
+/* Whether `c` is a permit of the session of `first` that is newer than the
+   queue node of `first`. */
 static bool waits_for_permits(const cli_contender *c,
                               const cli_contender *first)
 {
   return c->lease && has_owner(c, first) && c->stat.czxid > first->stat.czxid;
 }
 
-/* A program with many threads has other places and permits in one session. */
+/* Whether the session of `first` has other queue nodes or older permits, as a
+   program with many threads has. */
 static bool has_several_places(const cli_contender *all, size_t count,
                                const cli_contender *first)
 {
@@ -86,10 +89,11 @@ static void unmark_youngest_permit(cli_contender *all, size_t count,
     youngest->holds = false;
 }
 
-/* How many permits there are at most is not known here. The first in the queue
-   waits because others hold some, so not all of them can be its own. Of a
-   session that has more than this one place, which permits wait is not known
-   either: one thread takes one permit at a time. */
+/* Unmarks the permits with which the first contender waits. The permit limit is
+   not known here. The first contender waits because other sessions hold
+   permits, so not all permits can be its own. If its session has more queue
+   nodes, its waiting permits cannot be told apart: only one is unmarked, as one
+   thread takes one permit at a time. */
 static void unmark_waiting_permits(cli_contender *all, size_t count)
 {
   const cli_contender *first = first_in_queue(all, count);

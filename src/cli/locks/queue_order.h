@@ -6,24 +6,25 @@
 
 /** A child of a lock's node that queues for the lock. */
 typedef struct cli_contender {
-  char *name; /**< below the lock's node */
+  char *name; /**< relative to the lock's node */
   int64_t number;
   bool shared; /**< a reader */
   bool lease;  /**< a permit */
-  bool beside; /**< its directory's path is the lock's and more: kazoo's */
+  bool beside; /**< its directory's path is the lock's path with a suffix:
+                  kazoo's queue */
   bool holds;  /**< see cli_queue_order_locks() */
-  bool gone;   /**< left while it was looked at */
+  bool gone;   /**< deleted while the queue was read */
   bool hidden; /**< its data may not be read */
   lk_stat stat;
   lk_bytes label; /**< its data, own memory */
 } cli_contender;
 
-/** Drop those that are gone to the end, put the others in order of their
-    numbers and mark the holders: the first, and readers before any writer.
-    Returns how many there are. */
+/** Moves deleted contenders to the end, sorts the others by number, and marks
+    the holders: the first contender, and readers before the first writer.
+    Returns the number of existing contenders. */
 size_t cli_queue_order_locks(cli_contender *all, size_t count);
-/** The same for places and permits of a semaphore: the holders are permits.
-    Those that the first in the queue waits with are dropped, too. */
+/** The same for a semaphore, whose holders are permits. The permits with which
+    the first contender waits are dropped like deleted contenders. */
 size_t cli_queue_order_permits(cli_contender *all, size_t count);
 
 #endif

@@ -16,7 +16,8 @@ static void on_revoke_set(lk_client *c, int err, const lk_stat *stat, void *arg)
   cli_command_complete(arg, err);
 }
 
-/* A holder that has released the lock meanwhile is no error. */
+/* Asks a holder for the release. LK_ERR_NO_NODE is no error: the holder has
+   released the lock meanwhile. */
 static int request_release(cli_command *a, const char *node)
 {
   lk_call call = cli_command_call_options(a, false);

@@ -16,7 +16,7 @@ typedef struct status {
   cli_contenders line;
 } status;
 
-/* ---- telling ------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------- */
 
 static int64_t age_of_contender_ms(const cli_contender *c)
 {

@@ -10,9 +10,9 @@
 typedef struct lock_wait {
   cli_command command;
   ev_timer timer;
-  bool seen; /* it was looked at before */
+  bool seen; /* the queue was read before */
   bool late; /* -w is over */
-  bool over; /* or the node that was watched has changed */
+  bool over; /* -w is over, or the watched node has changed */
 } lock_wait;
 
 static void on_wait_over(struct ev_loop *loop, ev_timer *timer, int events)
@@ -48,7 +48,7 @@ static void on_contender_read(lk_client *c, int err, const lk_bytes *data,
   p->over = p->over || err != 0;
 }
 
-/* Until the last in the line has gone, or something else is new. */
+/* Waits until the node `node` changes or -w is over. */
 static int wait_for_change(lock_wait *p, const char *node)
 {
   lk_watch *w = NULL;
@@ -97,7 +97,7 @@ static int check_holders(lock_wait *p, bool *held)
   return err;
 }
 
-/* What is left of -w. */
+/* Starts the timer for the rest of -w. */
 static void start_wait_timer(lock_wait *p)
 {
   cli_session *l = &p->command.session;
@@ -123,7 +123,7 @@ int cli_wait(const cli_options *o, char **operands)
   do
     err = check_holders(&p, &held);
   while (err == 0 && held && !p.late);
-  /* No answer came in time: it is not known to be free. */
+  /* Without a reply in time the lock is not known to be free. */
   if (err == LK_ERR_DEADLINE &&
       cli_session_is_past_deadline(&p.command.session)) {
     err = 0;
