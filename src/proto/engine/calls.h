@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What the calls of client.h have in common: their options are looked at, what
- * all requests have is added, and they are queued. Each gives 0 or why it is
- * refused.
+ * Functions that all calls of client.h use: they check the options, add the
+ * fields that all requests have, and queue the request. Each returns 0 or the
+ * error with which the call is refused.
  */
 
 #include "base/sized.h"

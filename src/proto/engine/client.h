@@ -25,7 +25,7 @@
 #include "proto/engine/watch_table.h"
 #include "proto/wire/frame.h"
 
-/** Options of lk_client_config that stay as they are. */
+/** Options of lk_client_config that never change. */
 typedef struct lk_engine_options {
   int32_t timeout_ms; /**< the session timeout that is asked for */
   int32_t give_up_ms;
@@ -45,7 +45,7 @@ typedef struct lk_engine_stack {
   bool waking;      /**< that hook is running */
 } lk_engine_stack;
 
-/** What arrives. */
+/** Bytes received. */
 typedef struct lk_engine_input {
   lk_frames frames;
   lk_arena arena;        /**< of the reply or event at hand */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Another list of servers takes the place of the present one. */
+/* Replacing the list of servers. */
 
 #include "proto/engine/hosts.h"
 #include "proto/engine/load_balancing.h"
@@ -63,7 +63,7 @@ static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
   return true;
 }
 
-/* What is known of servers goes with them, and so does which one is in use. */
+/* Copy what is known about kept servers, and which server is in use. */
 static void keep_server_facts(lk_hosts *fresh, const lk_hosts *h)
 {
   for (size_t i = 0; i < h->count; i++) {

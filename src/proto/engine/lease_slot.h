@@ -18,7 +18,7 @@ typedef struct lk_engine_lease {
   void (*free)(lk_session_lease *lease);
 } lk_engine_lease;
 
-/** What the replies of the client's session prove; valid as long as it. */
+/** The evidence of the client's session; valid as long as the client. */
 const lk_evidence_record *lk__client_evidence(const lk_client *c);
 /** See lk__evidence_set_gap(). */
 void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms);
@@ -31,7 +31,7 @@ lk_session_lease *lk__client_lease(const lk_client *c);
 void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
                           void (*free_lease)(lk_session_lease *lease));
 
-/** Attach a listener that is notified ahead of those that are attached already.
+/** Attach a listener that is notified before those that are attached already.
     Locks are in their new state before a program's own listeners look. */
 void lk__client_attach_first(lk_client *c, lk_listener *l);
 

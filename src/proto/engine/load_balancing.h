@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Where a client belongs whose list of servers has changed. */
+/** The move of a client whose list of servers has changed. */
 typedef enum lk_relocation {
   LK_RELOCATION_NONE,     /**< it stays where it is */
   LK_RELOCATION_TO_ADDED, /**< to a server that was not listed before */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The calls that have several parts, and the parts as a user fills them in. */
+/* multi and multiRead, and the functions that make their operations. */
 
 #include "proto/engine/calls.h"
 #include "proto/wire/create_mode.h"

@@ -6,19 +6,20 @@
 
 /**
  * @file
- * While the server in use has no quorum all are asked, one after the other,
- * whether they have one; then they are left alone for ever longer pauses.
+ * While the server in use is read-only, all servers are asked in turn whether
+ * they have a quorum. The pauses between these rounds grow.
  */
 
 enum { FIRST_PAUSE_MS = 200, LAST_PAUSE_MS = 60000 };
 
-/* The one in use comes last: its name may lead elsewhere next time. */
+/* The server in use is asked last: its name may have other addresses. */
 static size_t probed_server(const lk_client *c)
 {
   return (c->hosts.at + 1 + c->probe.asked) % c->hosts.count;
 }
 
-/* A round is over. Of many clients not all shall begin the next together. */
+/* A round is over. The pause has jitter, so that many clients do not begin the
+ * next round together. */
 static void pause_probing(lk_client *c)
 {
   int64_t pause = c->probe.pause_ms;
@@ -69,8 +70,8 @@ void lk__probe_run(lk_client *c)
   lk__client_wake(c);
 }
 
-/* Its name may lead to several servers, of which some have a quorum and some
- * do not: until all were tried those are not taken. */
+/* The name may have several addresses: until all were tried, those of read-only
+ * servers are not accepted. */
 static void move_to_quorum(lk_client *c)
 {
   c->hosts.at = probed_server(c);

@@ -27,7 +27,7 @@ static bool is_write(int32_t op)
   return info != NULL && info->write;
 }
 
-/* What a broken connection means for a request. */
+/* The error with which a request completes when its connection is lost. */
 static int outcome_without_reply(const lk_client *c, const lk_request *r)
 {
   if (r->outcome != 0)
@@ -37,7 +37,8 @@ static int outcome_without_reply(const lk_client *c, const lk_request *r)
   return is_write(r->op) ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 }
 
-/* Ask again on the next connection. false: it cannot be, end it. */
+/* Repeat the request on the next connection. false: it must complete instead.
+ */
 static bool repeat_request(lk_client *c, const lk_request *r)
 {
   if (r->completed || r->copy == NULL || c->close.begun ||
@@ -54,8 +55,8 @@ static bool repeat_request(lk_client *c, const lk_request *r)
   return true;
 }
 
-/* What is to be asked again goes to those that wait, ahead of what is asked
- * from now on; the others stay, in order. */
+/* Requests to be repeated move to the waiting ones, before all requests that
+ * are made from now on. The others stay, in order. */
 static void repeat_requests(lk_client *c)
 {
   lk_ring *ring = &c->requests.ending[0];

@@ -50,7 +50,7 @@ int32_t lk__request_next_xid(const lk_client *c)
   return c->session.last_xid == INT32_MAX ? 1 : c->session.last_xid + 1;
 }
 
-/* The whole path of what is asked, in the scratch buffer. */
+/* Build the server path of a request in the scratch buffer. */
 static int build_path(lk_client *c, const lk_call_spec *spec, lk_bytes *out)
 {
   lk_buf *b = &c->requests.path;
@@ -121,7 +121,7 @@ static int add_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
   return 0;
 }
 
-/* What a request needs beside its frame: a copy, a watch. */
+/* Add what belongs to a request besides its frame: a copy, a watch. */
 static int add_call_options(lk_client *c, lk_request *r,
                             const lk_call_spec *spec, int64_t deadline_ms,
                             const void *frame)
@@ -259,9 +259,10 @@ int lk__request_close_outcome(const lk_client *c, int unanswered)
                                      : LK_ERR_NOT_SENT; /* 0: nothing to end */
 }
 
-/* Its watch is asked for unless one that stays serves it, by what has left
- * before: that may have changed while the request waited, and what is asked for
- * in LK_STATE_CONNECTED goes ahead. The flag is a frame's last byte. */
+/* A request sets a watch unless a persistent watch covers it, judged by the
+ * requests sent before. Those may have changed while the request waited, since
+ * requests made in LK_STATE_CONNECTED are sent first. The watch flag is the
+ * frame's last byte. */
 static void choose_watch_flag(const lk_client *c, const lk_request *r,
                               unsigned char *frame)
 {

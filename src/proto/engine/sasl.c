@@ -33,7 +33,8 @@ static const char *step_text(lk_sasl_step step)
   return "";
 }
 
-/* `err` that is no verdict on anybody ends the connection alone. */
+/* End the exchange. An `err` that says nothing about the credentials ends only
+ * the connection. */
 static void sasl_fail(lk_client *c, lk_sasl_step step, int err, const char *why)
 {
   char text[256];
@@ -81,7 +82,7 @@ static bool send_token(lk_client *c, lk_bytes token)
   return true;
 }
 
-/* What the mechanism made of the server's last token. */
+/* The mechanism has processed a token of the server with `result`. */
 static void take_result(lk_client *c, int result, lk_bytes response,
                         const char *why)
 {
@@ -113,8 +114,8 @@ static bool exchange_continues(const lk_client *c, uint64_t attempt)
          c->connection.attempt == attempt && !c->stack.free_wanted;
 }
 
-/* A callback of the program may do anything, also end this connection: until it
- * returns, the state is ours alone. */
+/* A callback of the program may end this connection: until it returns, this
+ * function alone owns the mechanism's state. */
 static void run_mechanism_step(lk_client *c, lk_bytes challenge)
 {
   lk_sasl *s = c->sasl;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* What a program says of SASL, as the client keeps it. */
+/* The options of SASL, as the client keeps them. */
 
 #include "base/sized.h"
 #include "proto/engine/client.h"

@@ -62,7 +62,7 @@ void lk__session_reregistered(lk_client *c, bool missing)
     c->reregistration.tries = 0;
 }
 
-/* What belongs to a connection goes first: identities, then watches. */
+/* Each connection begins with the identities, then the watches. */
 static bool send_auth_and_watches(lk_client *c)
 {
   return lk__auth_send_all(c) &&
@@ -103,8 +103,8 @@ static lk_evidence handshake_evidence(const lk_handshake *h, bool resumed)
   return resumed ? LK_EVIDENCE_RESUMED : LK_EVIDENCE_NEW_SESSION;
 }
 
-/* Report the new connection first: a callback finds the client in its new state
- * whatever it calls. */
+/* Report the new connection first: each callback then finds the client in its
+ * new state. */
 static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
 {
   lk_reply reply = {.evidence = handshake_evidence(h, resumed),

@@ -6,8 +6,8 @@
 #include "proto/wire/opcode.h"
 
 enum {
-  FIXED = 4 + 8 + 8 + 5 * 4, /* length, header, zxid, counts; two less where no
-                                watch stays */
+  FIXED = 4 + 8 + 8 + 5 * 4, /* length, header, zxid, counts; two counts less
+                                without persistent watches */
   PATHS_LIMIT = 128 * 1024   /* bytes, with their lengths */
 };
 
@@ -28,7 +28,7 @@ void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid)
     return;
   if (zxid < on->missing[kind])
     on->missing[kind] = zxid;
-  on->asked[kind] = false; /* what is under way may not have it */
+  on->asked[kind] = false; /* setWatches under way may not contain it */
 }
 
 void lk__watches_mark_missing(lk_watches *ws, int64_t zxid)
@@ -40,7 +40,7 @@ void lk__watches_mark_missing(lk_watches *ws, int64_t zxid)
   }
 }
 
-/* ---- which come now ----------------------------------------------------- */
+/* ---- watches to be registered ------------------------------------------- */
 
 static bool is_missing(const lk_watched *on, int kind)
 {
@@ -53,7 +53,8 @@ static bool is_being_added(const lk_watched *on, lk_watch_kind stays)
   return on->under_way[stays] > on->held[stays];
 }
 
-/* A one-shot watch would take the place of one that is being added. */
+/* One-shot watches wait, since they would replace a persistent watch that is
+ * being added. */
 static bool is_due(const lk_watched *on, int kind)
 {
   return is_missing(on, kind) &&
@@ -69,8 +70,9 @@ static void mark_replaced(lk_watched *on, lk_watch_kind stays, int kind)
     on->missing[stays] = TAKEN;
 }
 
-/* A tree takes the place of watches of its root's children, also of those that
- * are being set, and does not serve them. They stood until `zxid` at least. */
+/* A recursive watch replaces child watches on its path, also those whose
+ * request is under way, and does not serve them. They stood until `zxid` at
+ * least. */
 static void mark_children_replaced(lk_watched *on, int64_t zxid)
 {
   const lk_link *list = &on->pending;
@@ -85,9 +87,9 @@ static void mark_children_replaced(lk_watched *on, int64_t zxid)
   }
 }
 
-/* A persistent one is registered, but a one-shot one on its path is missing:
- * that takes its place, so that both are registered. A tree has no use for the
- * place of watches of children. */
+/* Where a persistent watch is registered and a one-shot watch on its path is
+ * not, the one-shot watch replaces it, so both are registered. A child watch
+ * does not replace a recursive watch. */
 static void prepare_encoding(lk_watches *ws, int64_t zxid)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
@@ -105,7 +107,7 @@ static void prepare_encoding(lk_watches *ws, int64_t zxid)
   }
 }
 
-/* The oldest zxid of what is due, behind `zxid`; or NONE. */
+/* The oldest zxid after `zxid` of watches that are due; or NONE. */
 static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
 {
   int64_t next = NONE;
@@ -135,10 +137,10 @@ static int64_t newest_of(const lk_watched *on)
   return zxid;
 }
 
-/* Walks the (kind, path) pairs of a zxid, kind by kind; or again those of
- * children where a recursive watch, set after them, has taken their place
- * (before 3.9). Persistent watches have no use for a zxid: they go with the
- * newest of all, or behind what takes their place. */
+/* Walks the (kind, path) pairs of a zxid, kind by kind. `again`: only child
+ * watches which a recursive watch that was set after them has replaced (servers
+ * before 3.9). Persistent watches need no zxid: they are sent with the newest
+ * one, or behind the one-shot watch that replaces them. */
 typedef struct cursor {
   int64_t zxid;
   bool newest;
@@ -171,8 +173,8 @@ static void cursor_advance(const lk_watches *ws, cursor *c)
   }
 }
 
-/* How many lists a request has: servers before 3.6 know only three, and hear
- * no more where that is enough. */
+/* The number of lists of a request. Servers before 3.6 support only three, so
+ * more are sent only for persistent watches. */
 static int lists_of(const lk_watches *ws)
 {
   return ws->added > 0 ? LK_WATCH_KINDS : LK_WATCH_KIND_ADDED;
@@ -183,7 +185,7 @@ static size_t fixed_of(const lk_watches *ws)
   return FIXED - 4 * (size_t)(LK_WATCH_KINDS - lists_of(ws));
 }
 
-/* Its bytes are reserved. */
+/* The caller has reserved the bytes. */
 static void append(lk_buf *out, void (*write)(lk_writer *w, const void *v),
                    const void *v)
 {
@@ -230,8 +232,8 @@ static void patch_int(lk_buf *out, size_t offset, size_t v)
   lk__writer_patch(&w, offset, (int32_t)v);
 }
 
-/* A request takes the place of persistent watches, a later one gives it back:
- * between them they miss events. */
+/* One request replaces persistent watches, and a later one registers them
+ * again: between the two they miss events. */
 static void mark_lost(lk_watched *on, int kind, int64_t zxid)
 {
   const lk_link *list = &on->kinds[kind];
@@ -338,7 +340,7 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
   return count;
 }
 
-/* ---- what came of it ---------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------ */
 
 static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
 {

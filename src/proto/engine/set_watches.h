@@ -14,9 +14,9 @@
  * that zxid has succeeded.
  */
 
-/** What stands of `kind` on a path may miss what is later than `zxid`. */
+/** Standing watches of `kind` on a path may miss changes after `zxid`. */
 void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid);
-/** The same of all that stands: the connection broke. */
+/** The same for all standing watches: the connection was lost. */
 void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
 
 /**
@@ -26,14 +26,14 @@ void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
  * an older zxid come first. Persistent watches come behind all others, since
  * before 3.9 the last one on a path takes the place of others. One-shot watches
  * are left out while an addWatch for their path is under way. `last_zxid`: of
- * the last reply; registered watches have been told of all that came before.
+ * the last reply; registered watches have got all events up to it.
  * Gives the number of requests, or -1: no memory.
  */
 int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
                            lk_buf *out);
 
-/** Of those requests, which count from 1, the ones below `end` have succeeded,
-    and no other is waited for. Gives whether something is missing. */
+/** Those requests count from 1. The ones below `end` have succeeded, and none
+    is outstanding. Returns whether a watch is still missing. */
 bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end);
 
 #endif

@@ -8,7 +8,7 @@
 /* The options of TLS. The client keeps a copy for its transport, and does not
  * read the files itself. */
 
-/* What a config points to. */
+/* Numbers of texts and of PEM blocks that a config points to. */
 enum { TEXTS = 7, PEMS = 4 };
 
 static void list_texts(lk_tls_config *c, const char **at[TEXTS])

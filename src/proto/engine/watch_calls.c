@@ -35,7 +35,7 @@ static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
   return !lk__list_empty(&on->kinds[kind]);
 }
 
-/* What a setWatches under way sets again. */
+/* The path whose watches a setWatches under way registers again. */
 typedef struct watch_repair {
   lk_watched *on; /* with a reference */
   int64_t zxid;
@@ -74,8 +74,8 @@ static bool queue_repair(lk_client *c, const watch_repair *m)
   return true;
 }
 
-/* Set again what is covered no more. Without a connection that comes by itself;
- * without memory we get a new one. */
+/* Register watches again that are no longer covered. A reconnect does so by
+ * itself; without memory the client reconnects. */
 static void repair_uncovered(lk_client *c, lk_watched *on)
 {
   watch_repair m = {.on = on, .zxid = c->session.last_zxid};
@@ -106,8 +106,8 @@ void lk__watch_repair_completed(lk_client *c, void *mend, int err)
   lk__mem_free(&c->mem, m);
 }
 
-/* A removeWatches for one that stays takes all of its path away, and also what
- * requests ahead of it on the way will have set. */
+/* removeWatches for a persistent watch removes all watches of its path, also
+ * those that requests sent before it will have set. */
 static void mark_removed(lk_watched *on)
 {
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
@@ -115,7 +115,7 @@ static void mark_removed(lk_watched *on)
   lk__watched_bare(on, true);
 }
 
-/* What a removeWatches means with its type. */
+/* Types of removeWatches. */
 enum { CHILDREN = 1, DATA = 2, ANY = 3 };
 
 static int32_t remove_type(lk_watch_kind kind)
@@ -143,7 +143,8 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
   }
 }
 
-/* It is gone; what it covered may need one of its own. */
+/* Drop a watch. One-shot watches that it covered may need watches of their own.
+ */
 static void drop_watch(lk_client *c, lk_watch *w)
 {
   lk_watched *on = w->on;

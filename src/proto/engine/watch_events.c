@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Telling watches. */
+/* Reporting events to watches. */
 
 #include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/watch_events.h"
 #include "proto/wire/path.h"
 
-/* It ends: from now on cancelling it is nothing. */
+/* The watch ends: cancelling it in its callback has no effect. */
 static void report_last_event(lk_client *c, lk_watch *w, const lk_event *event)
 {
   lk_watch_cb cb = w->cb;
@@ -18,7 +18,7 @@ static void report_last_event(lk_client *c, lk_watch *w, const lk_event *event)
   lk__watch_drop(&c->watches, w);
 }
 
-/* It stays, unless its callback cancels it; the path is still needed then. */
+/* The watch stays, but its callback may cancel it: keep its path. */
 static void report_event(lk_client *c, lk_watch *w, const lk_event *event)
 {
   lk_watched *on = w->on;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Which watches an event, or the end of a connection, is reported to. */
+/* Finding the watches that get an event, or the end of a connection. */
 
 #include "proto/engine/watch_table.h"
 

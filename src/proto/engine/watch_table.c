@@ -108,7 +108,7 @@ void lk__watched_ref(lk_watched *on)
   on->refs++;
 }
 
-/* The last watch has gone: many do not determine for ever what few cost. */
+/* The last watch has ended: give back memory that many watches have needed. */
 static void trim_table(lk_watches *ws)
 {
   lk__map_trim(&ws->paths, MAX_SPARES);
@@ -303,9 +303,9 @@ bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
           is_covered_by(ws, on, LK_WATCH_KIND_RECURSIVE, sent));
 }
 
-/* The server keeps one watch for data and exist together, one for children.
- * Those that stay are of both, and before 3.9 to remove one of one shot tears
- * half of them away. */
+/* The server keeps one watch for data and exist together, one for children. A
+ * persistent watch is both, and before 3.9 removing a one-shot watch removes
+ * half of it. */
 static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
 {
   return lk__watch_stays(a) ? lk__watch_stays(b)
