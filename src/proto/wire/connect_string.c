@@ -114,8 +114,8 @@ static const char *parse_entry(span s, span *name, uint16_t *port)
   return why != NULL ? why : check_name(*name);
 }
 
-/* What follows "tls://"; `*tls` is set if that was there. NULL: it begins like
- * the URL of something else. */
+/* Skip "tls://", and set `*tls` if it is there. NULL: the text begins with
+ * another scheme. */
 static const char *skip_scheme(const char *text, bool *tls)
 {
   size_t len = sizeof tls_prefix - 1;

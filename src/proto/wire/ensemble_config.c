@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The text of an ensemble's configuration, taken apart. */
+/* Parsing the text of an ensemble's configuration. */
 
 #include <latchkey/ensemble.h>
 
@@ -10,7 +10,7 @@ typedef struct span {
   size_t len;
 } span;
 
-/* What comes before the first `c`; `s` moves behind it. Without one: all. */
+/* Cut off the text before the first `c`, or all of it; `s` moves behind `c`. */
 static span until(span *s, char c)
 {
   const char *end = s->len == 0 ? NULL : memchr(s->at, c, s->len);
@@ -86,7 +86,7 @@ static bool read_client(span s, lk_member *out)
   return at == 0 || host.len > 0;
 }
 
-/* What follows "server." */
+/* Parse the text behind "server." */
 static bool read_member(span s, lk_member *out)
 {
   span id = until(&s, '=');

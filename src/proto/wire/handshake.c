@@ -25,7 +25,7 @@ void lk__handshake_encode(const lk_handshake *h, void *buf)
   lk__writer_bool(&w, h->read_only);
 }
 
-/* A read-only server without local sessions answers with a bare reply header
+/* A read-only server without local sessions replies with a bare reply header
  * and leaves the connection open. */
 static lk_welcome error_header(lk_reader *r)
 {

@@ -4,7 +4,7 @@
 
 #include <latchkey/client.h>
 
-/** What a server made of the connect request. */
+/** The result of the connect request. */
 typedef enum lk_welcome {
   LK_WELCOME_SESSION,   /**< the session asked for, or a new one */
   LK_WELCOME_EXPIRED,   /**< there is no such session (any more) */

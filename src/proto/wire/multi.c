@@ -6,7 +6,7 @@
 #include "proto/wire/create_mode.h"
 #include "proto/wire/path.h"
 
-/* ---- parts ------------------------------------------------------------ */
+/* ---- operations ------------------------------------------------------- */
 
 const lk_record *lk__operation_record(int32_t type, bool result)
 {
@@ -76,7 +76,7 @@ static bool fill_body(const lk_op *op, int32_t type, lk_operation *part)
     create.flags = lk__create_ttl_flags(op->flags);
     part->body.create_ttl.create = create;
     part->body.create_ttl.ttl_ms = op->ttl_ms;
-    /* looked at before, and once more: it can end a server */
+    /* checked by the caller, and again: an invalid one can stop a server */
     return lk__create_ttl_valid(op->flags, op->ttl_ms);
   case LK_OPCODE_SET_DATA:
     part->body.set_data.data = op->data;
@@ -191,8 +191,8 @@ static void take_result(lk_reader *in, const lk_operation *part,
     lk__reader_fail(in, LK_ERR_MARSHALLING);
 }
 
-/* The first code that is neither 0 nor "not tried". Where parts failed and
-   none says why, it is at least not done. */
+/* The first error other than RUNTIME_INCONSISTENCY, which marks operations that
+ * were not tried. If there is no other, RUNTIME_INCONSISTENCY itself. */
 static int outcome_of(const lk_op_result *results, size_t count)
 {
   int outcome = 0;

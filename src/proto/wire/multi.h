@@ -7,9 +7,8 @@
 #include "proto/wire/opcode.h"
 
 /**
- * One part of a multi or a multiRead, as it goes over the wire: a request, or
- * the result of one. Which member of the body counts is said by
- * lk__operation_record().
+ * One operation of a multi or a multiRead, as encoded: a request or a result.
+ * lk__operation_record() tells which member of the body is valid.
  */
 typedef struct lk_operation {
   int32_t type; /**< opcode; of a result also LK_OPCODE_ERROR */
@@ -29,34 +28,34 @@ typedef struct lk_operation {
   } body;
 } lk_operation;
 
-/** What the body of a part is; NULL: there is no such part. */
+/** The record of an operation's body; NULL: there is no such operation. */
 const lk_record *lk__operation_record(int32_t type, bool result);
 /**
- * The next part. false: the end was reached, or in->err says what was wrong. A
- * part of unknown type is LK_ERR_MARSHALLING, as nothing tells its length.
+ * Decode the next operation. false: the end was reached, or in->err is set. An
+ * operation of unknown type, and so of unknown length, is LK_ERR_MARSHALLING.
  */
 bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena,
                           lk_operation *out);
 void lk__operation_encode(const lk_operation *part, bool result,
                           lk_writer *out);
-/** What stands after the last part. */
+/** Encode the header that ends the list of operations. */
 void lk__operation_encode_end(lk_writer *out);
 
 /**
- * Encode the body of a multi. Paths are prefixed with `chroot`, "" if none,
- * and not looked at; a part of unknown type sets out->err to
+ * Encode the body of a multi. Paths are prefixed with `chroot`, "" if none, and
+ * not checked. An operation of unknown type sets out->err to
  * LK_ERR_BAD_ARGUMENT.
  */
 void lk__multi_encode(lk_writer *out, const lk_op *ops, size_t count,
                       const char *chroot);
 
 /**
- * Decode the body of a multi's reply: exactly `asked` results, or it is
- * refused. They live in `arena`, with what they point to.
+ * Decode the body of a multi's reply, which must hold exactly `asked` results.
+ * The results and all that they point to are in `arena`.
  *
- * `outcome`: 0 if all was done, else the error of the part that failed; of all
- * parts or none is one thing a server promises. What a result has depends on
- * the server's label alone: look before you follow its pointers.
+ * `outcome`: 0 if every operation succeeded, else the error of the
+ * operation that failed. The type in each result is chosen by the server and
+ * decides which of its pointers are set: check each for NULL.
  *
  * @return 0, LK_ERR_MARSHALLING, LK_ERR_NO_MEMORY.
  */

@@ -12,7 +12,7 @@ enum lk_opcode {
 #undef LK__OPCODE
 };
 
-/** What is known of an opcode; see records.def. */
+/** The properties of an opcode; see records.def. */
 typedef struct lk_opcode_info {
   int32_t number;
   const char *name; /**< as the protocol has it: "getData" */
@@ -20,23 +20,23 @@ typedef struct lk_opcode_info {
   const lk_record *reply;
   bool write;      /**< the leader orders it and gives it a zxid */
   bool leader;     /**< it goes to the leader, as all writes do */
-  bool read_only;  /**< a server without quorum answers it */
-  bool multi;      /**< may be a part of a multi */
-  bool multi_read; /**< may be a part of a multiRead */
-  bool result;     /**< what a part's result may be labelled as */
-  bool parts;      /**< its bodies are lists of parts; see multi.h */
+  bool read_only;  /**< a read-only server serves it */
+  bool multi;      /**< may be an operation of a multi */
+  bool multi_read; /**< may be an operation of a multiRead */
+  bool result;     /**< may be the type of a result */
+  bool parts;      /**< its bodies are lists of operations; see multi.h */
   bool never;      /**< not to be sent on its own */
 } lk_opcode_info;
 
-/** All of them. */
+/** All opcodes. */
 extern const lk_opcode_info lk__opcodes[];
 extern const size_t lk__nopcodes;
 
-/** What is known of opcode `op`; NULL: nothing. */
+/** The properties of opcode `op`; NULL: it is unknown. */
 const lk_opcode_info *lk__opcode_info(int32_t op);
 
-/** Whether `err` can be a server's: what is beyond has a meaning of our own,
-    which no peer may put into our mouth. */
+/** Whether a server may send `err`. Other numbers are errors of the client, and
+    are refused in replies. */
 static inline bool lk__error_is_of_server(int32_t err)
 {
   return err <= 0 && err > -1000;

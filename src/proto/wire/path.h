@@ -20,8 +20,8 @@ bool lk__path_valid(const char *path, bool sequential);
 lk_bytes lk__path_strip(const char *chroot, size_t len, lk_bytes path);
 
 /**
- * What follows `chroot` in the server path of `path`: "/" is the chroot itself,
- * unless it is the start of a sequential name.
+ * The part of `path` that follows `chroot` in the server path. "/" is the
+ * chroot itself, unless a sequential name begins with it.
  */
 const char *lk__path_rest(const char *chroot, const char *path,
                           bool sequential);

@@ -38,8 +38,7 @@ extern const size_t lk__nrecords;
 
 /**
  * Encode a request whose first field is its path, of which `chroot` ("" if
- * none) is the start and `path` the rest. What `value` says of it is not
- * looked at.
+ * none) is the start and `path` the rest. The path in `value` is ignored.
  */
 void lk__path_encode(const lk_record *rec, const void *value,
                      const char *chroot, const char *path, lk_writer *out);

@@ -27,7 +27,7 @@ typedef union lk_reply_body {
   lk_read_result *reads;
 } lk_reply_body;
 
-/** What the decoder has to know. */
+/** Parameters of the decoder. */
 typedef struct lk_reply_context {
   int32_t op;        /**< of the request */
   size_t operations; /**< of a multi or a multi-read */
