@@ -12,8 +12,7 @@ static void wipe(const lk_buf *b)
     lk__mem_wipe(lk__buf_bytes(b), b->secret);
 }
 
-/* What is left of the bytes goes into new memory, so that nothing has happened
- * when there is none. */
+/* Copy the bytes to new memory. Without memory the buffer is unchanged. */
 static bool move(lk_buf *b, size_t cap)
 {
   size_t len = lk__buf_len(b);

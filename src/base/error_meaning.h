@@ -4,22 +4,22 @@
 
 /**
  * @file
- * The one table of what an error means: what became of the request, and what
- * its sender does next.
+ * The meaning of each error: the outcome of the request, and the next action of
+ * its sender.
  */
 
-/** What became of a write that completed with an error. */
+/** The outcome of a write that completed with an error. */
 typedef enum lk_outcome {
   LK_OUTCOME_EXECUTED,
   LK_OUTCOME_REFUSED,  /**< a server has judged it, behind all that was ordered
                             before it */
-  LK_OUTCOME_NOT_DONE, /**< it was not sent, or a server turned it away before
-                          it was ordered */
+  LK_OUTCOME_NOT_DONE, /**< it was not sent, or a server refused it before it
+                          was ordered */
   LK_OUTCOME_IN_DOUBT,
   LK_OUTCOME_ABANDONED /**< in doubt, and its client looks for it no more */
 } lk_outcome;
 
-/** What the sender of the request does next. */
+/** The next action of the sender of the request. */
 typedef enum lk_advice {
   LK_ADVICE_AWAIT_CONNECTION, /**< the connection is gone; the client reports
                                    the next one, or its own end */

@@ -17,8 +17,8 @@ static lk_heap_node *merge(lk_heap_node *a, lk_heap_node *b)
   return top;
 }
 
-/* What is left of a heap without its root: neighbours in pairs from left to
-   right, then the pairs from right to left, which keeps removal at log n. */
+/* Merge the children of a removed root: neighbours in pairs from left to right,
+   then the pairs from right to left, which keeps removal at log n. */
 static lk_heap_node *merge_all(lk_heap_node *first)
 {
   lk_heap_node *pairs = NULL; /* the last one first */

@@ -47,7 +47,7 @@ static void take_block(uint32_t h[5], const unsigned char *block)
     h[i] += v[i];
 }
 
-/* What is left of the bytes, a one, zeros, and their length in bits. */
+/* Hash the last bytes with the padding: a one, zeros, the length in bits. */
 static void take_end(uint32_t h[5], const unsigned char *rest, size_t len,
                      uint64_t bits)
 {

@@ -19,7 +19,7 @@ int64_t lk__timeout_after(int64_t now, int64_t timeout_ms);
 /** A deadline that a caller has given. */
 int64_t lk__timeout_until(int64_t now, int64_t deadline_ms);
 
-/** What an option struct says, where 0 is no limit: the earlier of the two. */
+/** The earlier of a timeout and a deadline, where 0 is no limit. */
 int64_t lk__timeout_end(int64_t now, int64_t timeout_ms, int64_t deadline_ms);
 
 #endif

@@ -44,7 +44,7 @@ size_t lk__record_min(const lk_record *rec)
 
 /* ---- decode ----------------------------------------------------------- */
 
-/* Listings are made of nothing else, and can be long. */
+/* A fast path, since lists of children can be long. */
 static void decode_texts(lk_bytes *items, size_t count, lk_reader *in)
 {
   lk_reader r = *in;
@@ -204,7 +204,7 @@ static bool print_secret(const lk_bytes *v, lk_buf *out)
   return v->at == NULL ? say(out, "=null") : say(out, "[%zu]", v->len);
 }
 
-/* What follows the name. */
+/* Print the value of a field, behind its name. */
 static bool print_value(const lk_field *f, const void *at, lk_buf *out)
 {
   const char *is = f->name[0] == '\0' ? "" : "=";

@@ -7,7 +7,7 @@
 #include "jute/reader.h"
 #include "jute/writer.h"
 
-/** What a field is in C and on the wire. */
+/** The type of a field in C and on the wire. */
 typedef enum lk_kind {
   LK_KIND_INT,    /**< int32_t */
   LK_KIND_LONG,   /**< int64_t */

@@ -15,7 +15,8 @@ typedef struct digest {
   Gsasl *library;
   Gsasl_session *session;
   char *token;   /* the last one, of libgsasl's memory */
-  bool answered; /* the challenge is, so the server has to prove itself */
+  bool answered; /* the response to the challenge was sent: the server has to
+                    prove that it knows the password */
 } digest;
 
 /* libgsasl's own copy, which it does not wipe. */
@@ -106,7 +107,7 @@ static int digest_start(void **state, const lk_sasl_facts *facts,
   return digest_error(result, why);
 }
 
-/* What went wrong in a step. */
+/* The error of a step that failed. */
 static int digest_fail(const digest *d, int result, const char **why)
 {
   int err = digest_error(result, why);
