@@ -325,7 +325,7 @@ LK_API void lk_client_log(const lk_client *c, int level, int err,
 
 /* ---- listeners and timers --------------------------------------------- */
 
-/** What a reply proves about the session. */
+/** Evidence about the session that a reply gives. */
 typedef enum lk_evidence {
   LK_EVIDENCE_NONE,    /**< the reply of a read-only server */
   LK_EVIDENCE_CONTACT, /**< the reply of a server: ping, read, refused write */

@@ -49,9 +49,10 @@
 extern "C" {
 #endif
 
-/** What renews the lease of a session that holds a lock. A grant of any kind
-    needs a lease deadline, by this evidence, that is at least a quarter of the
-    session timeout away. Otherwise a check of the own node precedes it. */
+/** The requests that renew the lease of a session that holds a lock. A grant of
+    any kind needs a lease deadline, by this evidence, that is at least a
+    quarter of the session timeout away. Otherwise a check of the own node
+    precedes it. */
 typedef enum lk_assurance {
   /** Committed transactions: every quarter of the session timeout a multi that
       checks the nodes held, or the node that is the next to hold. The deadline
@@ -78,11 +79,12 @@ typedef struct lk_lease_config {
   /** How long before the lease deadline a lock becomes unsure, so that its
       holder has time to stop. 0: an eighth of the session timeout. */
   int32_t margin_ms;
-  /** How long before a committed request another one must have been answered to
-      be counted; at least the leader's ping period, which is half a tick. 0: a
-      quarter of the session timeout, enough under the servers' default bounds.
-      Above half of the session timeout a grant needs a deadline that is half of
-      what the gap leaves away, instead of a quarter. */
+  /** How long before a committed request is sent the reply to an earlier one
+      must have arrived, so that the earlier one counts; at least the leader's
+      ping period, which is half a tick. 0: a quarter of the session timeout,
+      enough under the servers' default bounds. Above half of the session
+      timeout a grant needs a deadline that is half of what the gap leaves away,
+      instead of a quarter. */
   int32_t gap_ms;
   /** A node could not be deleted, and stays until the session ends. `err`:
       LK_ERR_NO_AUTH: no DELETE permission on the directory. LK_ERR_TOO_BIG: it

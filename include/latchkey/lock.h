@@ -97,7 +97,7 @@ typedef enum lk_lock_event_type {
  */
 #define LK_REVOKE_MESSAGE "__REVOKE__"
 
-/** What a holder with `announce` appends to the data of its node. */
+/** The text that a holder with `announce` appends to the data of its node. */
 #define LK_ANNOUNCEMENT "__HEAD__"
 
 typedef struct lk_lock_event {
@@ -205,9 +205,9 @@ LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
 LK_API int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                        const lk_lock_config *config);
 
-/** Free the handle. A held lock is released, whatever its count, without
-   waiting for the reply; an acquire under way ends with LK_ERR_CLOSED first.
-   NULL is allowed. */
+/** Free the handle. A held lock is released, even if it was acquired several
+    times, without waiting for the reply; an acquire under way ends with
+    LK_ERR_CLOSED first. NULL is allowed. */
 LK_API void lk_lock_free(lk_lock *l);
 
 /** Do what lk_lock_free() does, and keep the handle, as if it were new. For one
@@ -223,7 +223,7 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  * <latchkey/client.h>. Without a connection to a server with a quorum the
  * acquire begins when there is one; a timeout of 0 waits for that without
  * limit. The timeout covers everything: connecting, queueing, queueing anew.
- * A handle that holds acquires again whatever the timeout.
+ * A handle that holds acquires again, regardless of the timeout.
  *
  * `done` gets 0: the lock is held, see lk_lock_token(); or
  *   LK_ERR_BUSY (timeout 0), LK_ERR_QUEUE_FULL (max_queue), LK_ERR_DEADLINE,
