@@ -27,7 +27,8 @@ ERROR = re.compile(r'X\(\w+, -[0-9]+,\s*("(?:[^"\\]|\\.)*")\)')
 NO_MESSAGES = {
     "TLS: cannot read", "Zookeeper version:", "connect to",
     "has no key that can be read", "has no private key",
-    "is not executed because it is not in the whitelist", "a result is written in one piece",
+    "is not executed because it is not in the whitelist",
+    "a result is written in one piece",
     "not currently serving requests", "the node"}
 MACROS = {}
 

@@ -73,7 +73,7 @@ void cli_connection_attempts_free(cli_connection_attempts *a)
   memset(a, 0, sizeof *a);
 }
 
-/* ---- what they tell ------------------------------------------------------ */
+/* ---- output -------------------------------------------------------------- */
 
 /* Returns the text after `mark` and the word that follows, as in "resolve HOST:
    why"; NULL: `why` does not begin with `mark`. `word` gets that word. */
