@@ -5,8 +5,8 @@
 #include "base/mem.h"
 
 /**
- * Bytes that come in at the end and go out at the start. Zero it and set
- * `mem` to begin.
+ * A queue of bytes: added at the end, consumed at the start. To begin, zero it
+ * and set `mem`.
  */
 typedef struct lk_buf {
   const lk_mem *mem;

@@ -59,7 +59,7 @@ size_t lk__record_min(const lk_record *rec);
  */
 int lk__record_decode(const lk_record *rec, void *out, lk_reader *in,
                       lk_arena *arena);
-/** Append `value`; whether it fits and can be said is known from `out`. */
+/** Append `value`; out->len and out->err tell whether it fits and is valid. */
 void lk__record_encode(const lk_record *rec, const void *value, lk_writer *out);
 /** Append `value` as one line of text, `name=value` pairs; bytes are quoted
     and what is not printable is escaped, secrets are left out. false: no

@@ -28,7 +28,7 @@ bool lk__auth_send_all(lk_client *c);
 /** A server accepted the oldest identity that has no reply yet.
     @return false: there is none. */
 bool lk__auth_accept_next(lk_client *c);
-/** Complete with `err` every identity that no server has answered. */
+/** Complete with `err` every identity that has no reply yet. */
 void lk__auth_fail_all(lk_client *c, int err);
 /** Wipe and free all identities. */
 void lk__auth_free_all(lk_client *c);

@@ -67,16 +67,16 @@ static inline const lk_host *lk__hosts_current(const lk_hosts *h)
 /** The next address, or the next server. true: a round is over. */
 bool lk__hosts_next(lk_hosts *h);
 
-/** An attempt begins at the one in turn: it is the one in use from now on, also
-    when another one is in turn, or another list has come. */
+/** A connection attempt to the server in turn begins: that server is in use
+    from now on, also when another one is in turn or the list is replaced. */
 void lk__hosts_use(lk_hosts *h);
 
-/** The one in use does not know a request, `which` < 64 of those there are,
-    or so we say until then. That is kept under its name and port. */
+/** Note until when the server in use counts as not supporting the request
+    `which` (< 64). The note belongs to its name and port. */
 void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms);
 bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now);
 
-/** The one in turn works: a new round begins with the next. */
+/** The server in turn works: a new round begins behind it. */
 void lk__hosts_end_round(lk_hosts *h);
 
 #endif

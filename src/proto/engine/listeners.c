@@ -7,9 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* A notification of listeners. A listener may be detached meanwhile: then
- * `next` moves on. Listeners that are attached meanwhile are not part of it. A
- * listener may close the client, which notifies all of that inside of this. */
+/* A notification of all listeners. If a listener is detached meanwhile, `next`
+ * moves on. Listeners that are attached meanwhile are not notified. A listener
+ * may close the client, which begins another notification inside this one. */
 typedef struct lk_notification {
   lk_listener *next; /* to be notified, or NULL */
   lk_listener *last;

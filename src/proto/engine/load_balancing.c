@@ -8,8 +8,8 @@ static bool has_probability(double probability, uint32_t random)
   return (double)random / 4294967296.0 < probability;
 }
 
-/* The list has grown, and each server of the old one has too many clients:
- * `after` servers have what `before` had. */
+/* The list has grown: the clients of `before` servers are spread over `after`
+ * servers. */
 static lk_relocation balance_grown_list(double before, double after,
                                         bool listed, uint32_t random)
 {
@@ -18,10 +18,9 @@ static lk_relocation balance_grown_list(double before, double after,
              : LK_RELOCATION_TO_ADDED;
 }
 
-/* The list has not grown, and the clients of servers that are gone are handed
- * out. Each server should end up with 1/after of all clients. One that was kept
- * has 1/before already; what these lack is handed out by the servers gone, of
- * which there were before - kept. */
+/* The list has not grown: the clients of the before - kept removed servers
+ * move. Each server should end up with 1/after of all clients. A kept server
+ * has 1/before already, and gets the rest from the removed servers. */
 static lk_relocation balance_shrunk_list(double before, double after,
                                          double kept, uint32_t random)
 {

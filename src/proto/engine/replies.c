@@ -216,7 +216,7 @@ static void take_event(lk_client *c, lk_reader *in)
 }
 
 /* All pings have the same xid. Even if a server reordered its replies, the
- * first reply proves at least that the first ping was answered. */
+ * first reply proves at least that the first ping was received. */
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
   lk_reply reply = {.evidence = evidence_of(c, LK_OPCODE_PING, header->err),

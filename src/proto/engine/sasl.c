@@ -235,7 +235,7 @@ static void take_token(lk_client *c, lk_bytes token)
     run_mechanism_step(c, token);
 }
 
-/* The server answered with an error. Errors that say nothing about the
+/* The server replied with an error. Errors that say nothing about the
  * credentials end the connection alone. */
 static void take_error(lk_client *c, int err)
 {

@@ -48,7 +48,7 @@ int lk__sasl_new(lk_client *c, const lk_sasl_config *config);
 /** Free it, if there is one; no exchange is under way. */
 void lk__sasl_free(lk_client *c);
 
-/** The connect request was answered: begin the exchange. */
+/** The connect request has its reply: begin the exchange. */
 void lk__sasl_begin(lk_client *c, const lk_handshake *welcome);
 /** A frame that arrived in LK_PHASE_SASL. */
 void lk__sasl_take(lk_client *c, lk_bytes frame);

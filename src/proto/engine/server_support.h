@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Which requests the connected server supports. A server answers a request that
- * it does not know with UNIMPLEMENTED and closes; it is not sent such a request
- * for an hour.
+ * The requests that the connected server supports. A server replies
+ * UNIMPLEMENTED to a request that it does not know, and closes the connection.
+ * The client does not send it such a request again for an hour.
  */
 
 #include "proto/engine/request_queue.h"

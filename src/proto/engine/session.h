@@ -18,7 +18,7 @@ typedef enum lk_phase {
   LK_PHASE_PAUSE,      /**< no transport wanted before retry_ms */
   LK_PHASE_CONNECTING, /**< a transport is wanted */
   LK_PHASE_HANDSHAKE,  /**< connected; the connect request was written */
-  LK_PHASE_SASL,       /**< it was answered; nothing but SASL is sent */
+  LK_PHASE_SASL,       /**< it has its reply; nothing but SASL is sent */
   LK_PHASE_LIVE,       /**< requests are served */
   LK_PHASE_ENDED       /**< closed, or failed for good */
 } lk_phase;
@@ -48,7 +48,7 @@ typedef struct lk_engine_connection {
   int64_t attempt_began_ms;
   int64_t attempt_end_ms;
   int64_t handshake_sent_ms;
-  int64_t live_ms;     /**< when the handshake was answered */
+  int64_t live_ms;     /**< when the handshake completed */
   int64_t received_ms; /**< when bytes last arrived, whole frames or not */
   char server[272];    /**< "host:port" in use or tried */
 } lk_engine_connection;

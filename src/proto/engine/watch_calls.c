@@ -20,9 +20,9 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
-/* Whether `kind` is to be set again: one of it was covered and is no more. What
- * is missing comes with the next setWatches of a reconnect, also if it is on
- * its way now: it may be taken away behind that. */
+/* Whether watches of `kind` have to be registered, since they are no longer
+ * covered. Missing ones are left to the next setWatches of a reconnect, also
+ * those in a setWatches under way: they may be removed behind that. */
 static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
   if (!on->covered[kind] || lk__watched_covers(&c->watches, on, kind, true))
@@ -155,9 +155,9 @@ static void drop_watch(lk_client *c, lk_watch *w)
   lk__watched_unref(&c->watches, on);
 }
 
-/* A persistent watch may have been sent for since the one-shot watches of a
- * path were covered last. It tells nothing older: they are registered once
- * more, behind it. */
+/* A persistent watch may have been requested since the one-shot watches of a
+ * path were last covered. It does not report older events, so the one-shot
+ * watches are registered once more, behind it. */
 static void reregister_behind(lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
   if (!lk__watched_covers(&c->watches, on, kind, true))
@@ -173,7 +173,7 @@ static void make_watch_stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
   lk__watch_stand(&c->watches, w, kind);
   if (bare)
     reregister_behind(c, w->on, kind);
-  /* it has taken the place of those of children, and does not serve them */
+  /* a recursive watch replaces child watches and does not serve them */
   if (kind == LK_WATCH_KIND_RECURSIVE)
     w->on->covered[LK_WATCH_KIND_CHILD] = true;
   repair_uncovered(c, w->on);
@@ -183,7 +183,7 @@ void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
 {
   bool missing = op == LK_OPCODE_EXISTS && err == LK_ERR_NO_NODE;
   bool stands = err == 0 || missing;
-  /* the server will do it, if it was sent */
+  /* if the request was sent, the server will register the watch */
   bool late = op == LK_OPCODE_ADD_WATCH && err == LK_ERR_DEADLINE;
 
   if (stands && w->cb != NULL) {
@@ -207,7 +207,7 @@ void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
 
   w->cb = NULL;
   if (!taken && !w->standing) {
-    w->remove = on_server; /* once its request has been answered */
+    w->remove = on_server; /* when its request has a reply */
     return;
   }
   lk__client_hold(c);

@@ -93,8 +93,8 @@ static const char *next_entry(const char *s, lk_acl *out)
   }
 }
 
-/* How many there are, up to `wrong`, which is NULL if all can be read. A comma
- * has an entry behind it. */
+/* Count the entries up to `wrong`, which is NULL if all are valid. After a
+ * comma an entry must follow. */
 static size_t count_entries(const char *text, const char **wrong)
 {
   size_t count = 0;

@@ -43,7 +43,7 @@ static bool ends(span *s, const char *text)
   return true;
 }
 
-/* 16: it is none. */
+/* 16: `c` is no digit. */
 static unsigned digit_of(char c)
 {
   if (c >= '0' && c <= '9')

@@ -6,8 +6,8 @@
 
 /**
  * Cuts a stream of bytes into frames. A frame that arrives whole is handed out
- * where it was received; only one that arrives in pieces is copied, and that
- * not where its pieces are received into lk__frame_room().
+ * in the receive buffer. A frame that arrives in pieces is copied, unless the
+ * pieces are received into lk__frame_room().
  */
 typedef struct lk_frames {
   lk_buf partial; /**< the beginning of a frame, its length included */
@@ -25,8 +25,8 @@ typedef enum lk_frame_result {
 
 /**
  * Take bytes from *bytes, which moves on, until a frame is whole. The frame
- * is valid until the next call. Memory follows what has arrived, not what a
- * length claims.
+ * is valid until the next call. The length field is untrusted: memory grows
+ * only with bytes received.
  */
 lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out);
 
@@ -37,7 +37,7 @@ lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out);
  */
 unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len);
 
-/** Forget what has arrived: a new connection begins. */
+/** Drop a partial frame: a new connection begins. */
 void lk__frames_reset(lk_frames *f);
 
 #endif
