@@ -7,31 +7,35 @@
  * A fair semaphore: Curator's InterProcessSemaphoreV2 on the same znodes, and
  * with one permit its InterProcessSemaphoreMutex, a mutex that is not
  * re-entrant. Below the path are two containers: a queue of mutexes, `locks`,
- * and the permits that are held, `leases`. Who is first in the queue waits
- * until there are permits enough, takes them all at once, and leaves the queue.
+ * and the permits that are held, `leases`. The first contender of the queue
+ * waits until enough permits are free, takes them all at once, and leaves the
+ * queue.
  *
- * Where nobody contends that costs one round trip: a place in the queue and the
- * permits are asked for together, and the permits given back at once if
- * somebody is ahead. After three such failures in a row a handle asks for the
- * place first, until it meets an empty queue again.
+ * Without contention an acquisition costs one round trip: queue node and permit
+ * nodes are created together. If the queue node has predecessors, the permit
+ * nodes are deleted at once. After three such failures in a row a handle
+ * creates the queue node first, until it finds the queue empty.
  *
  * The result is an lk_lock, so <latchkey/lock.h> says how it is acquired, held,
  * lost and released. What differs:
  *   - a handle holds its permits once: acquiring again while it holds them is
- *     refused with LK_ERR_DEADLOCK; another handle may take others;
- *   - it is lost as a whole when one of its permits is: the rest is given back;
- *   - its token orders holders but does not exclude: several hold at a time;
- *   - LK_LOCK_EVENT_WAITING with position 1 and no node: first in the queue,
- *     and not enough permits.
+ *     refused with LK_ERR_DEADLOCK; another handle may take other permits;
+ *   - when one permit is lost, the whole lock is lost: the other permits are
+ *     released;
+ *   - the token orders the holders, but does not exclude: there are several
+ *     holders at a time;
+ *   - LK_LOCK_EVENT_WAITING with position 1 and no node: the handle is the
+ * first of the queue, and too few permits are free.
  *
- * With `layout` LK_LAYOUT_KAZOO it is kazoo's Semaphore: permits are nodes of
- * 32 digits in the path itself, and the queue is kazoo's lock at the path with
- * "-__lock__" behind it. The path's own data are the number of permits in
- * decimal, and all directories plain nodes. The number is made with the node,
- * and read with each acquire: another one ends it with LK_ERR_OTHER_LIMIT. What
- * is no number says nothing, to kazoo neither. Otherwise all is as above:
- * several permits at once, one round trip, tokens; a kazoo takes one permit
- * and waits in line for it.
+ * With `layout` LK_LAYOUT_KAZOO it is kazoo's Semaphore. Permits are children
+ * of the path with names of 32 digits, and the queue is kazoo's lock at the
+ * path followed by "-__lock__". The data of the path are the number of permits
+ * in decimal, and all directories are persistent nodes. The number is written
+ * when the node is created, and read by each acquisition. A different number
+ * ends the acquisition with LK_ERR_OTHER_LIMIT; data that are no number are
+ * ignored, as by kazoo. Everything else is as above: several permits at once,
+ * one round trip, tokens. A kazoo client takes one permit, and waits in the
+ * same queue.
  *
  * Threads, callbacks: as the client.
  */
@@ -42,38 +46,41 @@
 extern "C" {
 #endif
 
-/** What handles for one semaphore learn for those after them; set to 0. */
+/** State that several handles for one semaphore share; set to 0. */
 typedef struct lk_semaphore_history {
-  unsigned failures; /**< in a row, of asking for place and permits at once */
+  unsigned
+      failures; /**< in a row, of creating queue node and permits at once */
 } lk_semaphore_history;
 
 /** Options beside those of a lock. Set `size`. */
 typedef struct lk_semaphore_config {
   size_t size; /**< sizeof(lk_semaphore_config) */
-  /** How many permits there are, 1 to 1,000,000. All users must say the same,
-      or use `limit_path`. */
+  /** The number of permits, 1 to 1,000,000. All clients must set the same
+      number, or use `limit_path`. */
   int32_t permits;
-  int32_t take; /**< how many to hold at once. 0: 1. At most 1,000 */
-  /** A node that says how many permits there are, as Curator's SharedCount
-      writes it (four bytes, big-endian); made with `permits` if it is missing,
-      but not its parent. When the number grows, waiters get more; when it
-      shrinks, nobody loses what he holds. NULL: `permits` is the number. Not
-     with kazoo's layout, where the path itself says it, once and for all. */
+  int32_t take; /**< permits to acquire at once, at most 1,000. 0: 1 */
+  /** The node that holds the number of permits, as Curator's SharedCount writes
+      it (four bytes, big-endian). If it is missing, it is created with
+      `permits`, but not its parent. When the number grows, waiters get the new
+      permits; when it shrinks, holders keep theirs. NULL: `permits` is the
+      number. Refused with kazoo's layout, where the path itself holds a number
+      that does not change. */
   const char *limit_path;
-  /** Where a handle is made for each acquire: shared by all of one client, and
-      kept until the last of them is freed. NULL: each learns for itself. */
+  /** For programs that create a handle for each acquisition: shared by all
+      handles of one client, and valid until the last one is freed. NULL: each
+      handle has its own. */
   lk_semaphore_history *memory;
 } lk_semaphore_config;
 
 /**
  * Make a handle for the semaphore at `path`; all is copied.
  *
- * An acquire also ends with the server's error if the node at `limit_path` is
- * missing and cannot be made (LK_ERR_NO_NODE: nor is its parent there;
+ * An acquisition also ends with the server's error if the node at `limit_path`
+ * is missing and cannot be created (LK_ERR_NO_NODE: its parent is missing, too;
  * LK_ERR_NO_AUTH, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, LK_ERR_INVALID_ACL,
- * LK_ERR_QUOTA_EXCEEDED), and with LK_ERR_MARSHALLING if it has not four bytes;
- * in kazoo's layout with LK_ERR_OTHER_LIMIT, and LK_ERR_NO_AUTH where the path
- * may not be read.
+ * LK_ERR_QUOTA_EXCEEDED), and with LK_ERR_MARSHALLING if its data are not four
+ * bytes. In kazoo's layout it also ends with LK_ERR_OTHER_LIMIT, and with
+ * LK_ERR_NO_AUTH if the client may not read the path.
  *
  * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also where `take` is more than
  *         `permits` and there is no `limit_path`, for `limit_path` in kazoo's
@@ -83,10 +90,10 @@ LK_API int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
                             const lk_lock_config *config,
                             const lk_semaphore_config *options);
 
-/** Whether a node called `name` is a permit, where permits of this layout are:
-    below "leases" in Curator's, in the path itself in kazoo's. `number`: of
-    Curator's, in the order of which they were taken; 0 of kazoo's, which have
-    none. */
+/** true: `name` is the name of a permit node in this layout. Permits are below
+    "leases" in Curator's layout, and children of the path in kazoo's. `number`:
+    the sequence number of Curator's, by which permits are ordered; 0 of
+    kazoo's, which have none. */
 LK_API bool lk_layout_is_permit(lk_layout layout, lk_bytes name,
                                 int64_t *number);
 
