@@ -4,21 +4,22 @@
 
 /**
  * @file
- * Several locks as one: all of them or none. Where nobody contends that costs
- * one round trip, however many there are: their nodes are made in one atomic
- * transaction. The result is an lk_lock, so <latchkey/lock.h> says how it is
- * acquired, held, lost and released; one deadline goes for the whole. Unlike
- * others it is lost as a whole when one of its nodes is: the rest is released.
+ * Several locks as one: all of them are held, or none. Without contention an
+ * acquisition costs one round trip for any number of locks: all contender nodes
+ * are created in one transaction. The result is an lk_lock, so
+ * <latchkey/lock.h> says how it is acquired, held, lost and released. One
+ * deadline applies to the whole. When one node is lost, the whole multi-lock is
+ * lost, and the other locks are released.
  *
- * Nobody waits for one of its locks while it keeps a later one from others:
- * when a lock is held by somebody else, those after it are given back at once,
- * and are asked for again when it is granted. So no deadlock is possible among
- * users of multi-locks, nor with those who nest single locks in the same order
- * (Curator's InterProcessMultiLock takes them in the order of its list).
+ * While a multi-lock waits for one of its members, it holds no later member.
+ * When a member has to wait, the nodes of later members are deleted at once;
+ * they are created again when that member is granted. So multi-locks cannot
+ * deadlock with each other, nor with clients that nest single locks in the same
+ * order (Curator's InterProcessMultiLock uses the order of its list).
  *
- * Where a connection breaks before the transaction was answered, its nodes are
- * given back on the next one, and it queues anew for what it lacked: a single
- * lock would find its node and keep its place.
+ * If a connection is lost before the reply to the transaction, its nodes are
+ * deleted on the next connection, and new ones are created at the end of the
+ * queues. A single lock would recover its own node and keep its position.
  *
  * Threads, callbacks: as the client.
  */
@@ -30,7 +31,7 @@ extern "C" {
 #endif
 
 typedef enum lk_multilock_side {
-  LK_MULTILOCK_MUTEX, /**< as lk_lock_new() makes */
+  LK_MULTILOCK_MUTEX, /**< the lock of lk_lock_new() */
   LK_MULTILOCK_READ,  /**< a side of <latchkey/rwlock.h> */
   LK_MULTILOCK_WRITE
 } lk_multilock_side;
@@ -40,19 +41,19 @@ typedef struct lk_multilock_member {
   lk_multilock_side side;
 } lk_multilock_member;
 
-/** Options beside those of a lock. Set `size`, leave at 0 what should be as
-    usual. */
+/** Options beside those of a lock. Set `size`; 0 selects the default. */
 typedef struct lk_multilock_config {
   size_t size; /**< sizeof(lk_multilock_config) */
-  /** Take the locks in the order given. Otherwise in the order of their paths'
-      bytes, which is the same for everybody. For peers with another order. */
+  /** Acquire the members in the given order, for peers that use that order.
+      Otherwise in the byte order of their paths, which is the same in all
+      clients. */
   bool keep_order;
 } lk_multilock_config;
 
 /**
- * Make a handle for `count` locks, 1 to 1,000; all is copied. Two with the same
- * path and side are one. `config` has the options of every member, `options`
- * those of the whole; NULL: as usual.
+ * Make a handle for `count` locks, 1 to 1,000; all arguments are copied.
+ * Members with equal path and side become one. `config` has the options of each
+ * member, `options` those of the whole; NULL selects the defaults.
  *
  * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also for a path with two sides.
  */
@@ -61,15 +62,15 @@ LK_API int lk_multilock_new(lk_lock **out, lk_client *client,
                             const lk_lock_config *config,
                             const lk_multilock_config *options);
 
-/** The fencing token for what the member at `path` protects; 0: not held, or no
-    such member. They are all the same unless it had to wait; lk_lock_token() is
-    the largest. */
+/** The fencing token of the member at `path`; 0: not held, or no such member.
+    The tokens of all members are equal unless the multi-lock had to wait;
+    lk_lock_token() returns the largest. */
 LK_API uint64_t lk_multilock_token(const lk_lock *l, const char *path);
 
-/** The path of our node in the queue of the member at `path`, as
-    lk_lock_node(), which gives that of the first member in the order of the
-    paths' bytes; NULL: it is not known to exist, or no such member. Borrowed
-    until the next event. */
+/** The path of the own node in the queue of the member at `path`. NULL: it is
+    not known to exist, or no such member. lk_lock_node() returns that of the
+    first member in the byte order of the paths. Borrowed until the next
+    event. */
 LK_API const char *lk_multilock_node(const lk_lock *l, const char *path);
 
 #ifdef __cplusplus
