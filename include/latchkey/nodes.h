@@ -4,19 +4,18 @@
 
 /**
  * @file
- * What programs do with plain nodes beyond one request: make a node with all
- * that is missing above it, delete a node with all that is below it, and write
- * over lost connections until it is known what became of it.
+ * Operations on nodes that need several requests: create a node with its
+ * missing parents, delete a node with its descendants, and reliable writes,
+ * which are retried over lost connections until their outcome is known.
  *
- * Each is one call with one `done`, as those of <latchkey/client.h>, which says
- * what callbacks may do, with which errors a call is refused on the spot, and
- * how it can end. All that is handed in is copied. `call` may be NULL; a watch
- * in it is refused. Its deadline ("Timeouts" in <latchkey/client.h>) is one over
- * everything, waiting for a connection too.
+ * Each is one call with one `done`, as in <latchkey/client.h>. That header says
+ * what callbacks may do, with which errors a call is refused, and how it can
+ * complete. All arguments are copied. `call` may be NULL; a watch in it is
+ * refused. Its deadline ("Timeouts" in <latchkey/client.h>) applies to the
+ * whole operation, including the wait for a connection.
  *
- * Reads need nothing of this: with `repeat` and a deadline in lk_call a read is
- * asked again over lost connections until it is answered or the time is
- * over.
+ * Reads need no such function: with `repeat` in lk_call a read is sent again
+ * over lost connections until its reply arrives or its deadline is over.
  *
  * Threads: as the client. Blocking forms are in <latchkey/sync.h>.
  */
@@ -27,29 +26,29 @@
 extern "C" {
 #endif
 
-/* ---- with what is above and below --------------------------------------- */
+/* ---- parents and descendants -------------------------------------------- */
 
-/** How missing parents are made: empty, and as this says. Set `size`. */
+/** How missing parents, which are empty, are created. Set `size`. */
 typedef struct lk_parents_config {
   size_t size;        /**< sizeof(lk_parents_config) */
-  bool containers;    /**< gone with their last child; else persistent */
+  bool containers;    /**< container nodes; else persistent ones */
   const lk_acls *acl; /**< NULL: lk_acl_open */
 } lk_parents_config;
 
 /**
- * lk_create2(), and where a parent is missing, all parents first. Costs one
- * round trip where they are there and two where they are not, however many.
- * `parents` NULL: persistent ones, open to everybody.
+ * lk_create2() that creates all parents first if one is missing. This costs one
+ * round trip if the parents exist, and two for any number of missing parents.
+ * `parents` NULL: persistent ones with lk_acl_open.
  *
- * Parents that were made stay, also where the node itself was refused. That
- * some exist, or that they may not be made because they exist, is no error.
- * When empty containers are swept away meanwhile they are made again, at most
- * 10 times; then it ends with LK_ERR_NO_NODE, as it does at once where the
- * chroot is missing. To have a directory and nothing else, make it, and take
- * LK_ERR_NODE_EXISTS for an answer.
+ * Parents that were created stay, even if the create of the node is refused. An
+ * error for an existing parent (LK_ERR_NODE_EXISTS, LK_ERR_NO_AUTH) is ignored.
+ * If servers delete empty containers in between, they are created again, at
+ * most 10 times; then the call completes with LK_ERR_NO_NODE. If the chroot is
+ * missing, it completes with LK_ERR_NO_NODE at once. To create a directory that
+ * may exist, treat LK_ERR_NODE_EXISTS as success.
  *
- * `done` gets what lk_create2() gives, or why a parent could not be made
- * (LK_ERR_UNIMPLEMENTED: no containers at a server before 3.5.1).
+ * `done` gets the result of lk_create2(), or the error of a parent's create
+ * (LK_ERR_UNIMPLEMENTED: servers before 3.5.1 have no containers).
  * `call->repeat` is refused; see lk_create_reliable().
  */
 LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
@@ -58,107 +57,113 @@ LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
                                   const lk_call *call, lk_create_cb done,
                                   void *arg);
 
-/** Ends lk_delete_recursive(). `deleted`: how many nodes a server said it had
-    deleted, also where it ended early. */
+/** Completes lk_delete_recursive(). `deleted`: the number of nodes deleted, as
+    far as replies were received; also after an error. */
 typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted, void *arg);
 
-/** Asked now and then how to go on, with the nodes deleted so far. false: no
-    further, and LK_ERR_CANCELLED when what is under way has been answered. */
+/** Invoked after each reply with the number of nodes deleted so far. false: no
+    more requests are sent, and the call completes with LK_ERR_CANCELLED after
+    the replies to those under way. */
 typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
 
 /**
- * Delete the node at `path` and all below it, whatever its version, from the
- * bottom up. It is not one transaction: others see the tree shrink, and what
- * was deleted before an error stays deleted. What others delete meanwhile is
- * fine. Where they make nodes meanwhile their directory is listed again, at
- * most 10 times; then it ends with LK_ERR_NOT_EMPTY.
+ * Delete the node at `path` and its descendants, with any version, from the
+ * bottom up. It is not one transaction: other clients see the tree shrink, and
+ * nodes that were deleted before an error stay deleted. Nodes that other
+ * clients delete in between are no error. If they create nodes in between, the
+ * directory is listed again, at most 10 times; then the call completes with
+ * LK_ERR_NOT_EMPTY.
  *
- * At most 256 requests are under way at a time, 16 of them lists, so a tree
- * costs a round trip for each 256 of its nodes, and two for each level on the
- * way down. While 4,096 names are kept in memory one list is asked for at a
- * time, so that it is one directory of each level at most.
+ * At most 256 requests are under way at a time, 16 of them lists. So a tree
+ * costs one round trip for each 256 of its nodes, and two for each level on the
+ * way down. While 4,096 names are in memory, one list is requested at a time.
+ * So at most one directory of each level is kept beyond that limit.
  *
- * `more` may be NULL; it and `done` get `arg`. With `call->repeat` it goes on
- * over lost connections; what was deleted by a request whose answer was lost is
- * then not counted.
+ * `more` may be NULL; it and `done` get `arg`. With `call->repeat` the deletion
+ * continues over lost connections. Nodes whose delete was executed but whose
+ * reply was lost are then not counted.
  *
- * @return as a request; LK_ERR_BAD_ARGUMENT also for "/" and for /zookeeper and
- *         what is below it, where the server keeps its own (a chroot counts:
- *         below one these are ordinary names, except "/").
- * `done`: 0: the node is gone; LK_ERR_NO_NODE: it was not there; the first
- *         other error: NO_AUTH (READ on a directory, DELETE on it), NOT_EMPTY,
- *         CANCELLED, DEADLINE, NO_MEMORY; without `repeat` NOT_SENT,
- * CONNECTION_LOSS, IN_DOUBT.
+ * @return as a request; LK_ERR_BAD_ARGUMENT also for "/", and for /zookeeper
+ * and its descendants, the nodes of the server itself. With a chroot outside of
+ * /zookeeper only "/" is refused. `done`: 0: the node was deleted;
+ * LK_ERR_NO_NODE: it did not exist; or the first other error: NO_AUTH (no READ
+ * or DELETE permission on a directory), NOT_EMPTY, CANCELLED, DEADLINE,
+ * NO_MEMORY; without `repeat` also NOT_SENT, CONNECTION_LOSS, IN_DOUBT.
  */
 LK_API int lk_delete_recursive(lk_client *c, const char *path,
                                const lk_call *call, lk_progress_cb more,
                                lk_deleted_cb done, void *arg);
 
-/* ---- until it is known --------------------------------------------------- */
+/* ---- reliable writes ----------------------------------------------------- */
 
 /**
- * Writes that go on over lost connections until it is known what became of
- * them, or until the deadline (LK_ERR_DEADLINE: it may be done, or yet be). A
- * write is executed once at most.
+ * Reliable writes are retried over lost connections until their outcome is
+ * known, or until the deadline. After LK_ERR_DEADLINE the write may have been
+ * executed, or may be executed later. A write is executed at most once.
  *
- * One that certainly was not executed is sent again. One whose answer was lost,
- * or whose session ended, is looked for on the next connection, behind a
- * transaction, so that it has been executed by then or never will be. Where the
- * client gave the session up by itself (`give_up_ms`), the session may live on
- * at the servers, and execute the write later than that. Then the look waits
- * until lk_client_abandoned_session_end(): set `timeout_ms` where that is too
- * long. What the look finds, and how the call ends or goes on:
+ * A write that certainly was not executed is sent again. A write whose reply
+ * was lost, or whose session ended, is verified on the next connection: a
+ * transaction is sent, then a read of the node. When the transaction is
+ * executed, the write has been executed before it, or never will be. The
+ * exception is a session that the client has given up (`give_up_ms`): servers
+ * may keep it and execute the write later. Then the verification waits until
+ * lk_client_abandoned_session_end(); set `timeout_ms` if that is too long. The
+ * result of the read decides:
  *
- *   create  nothing, and no sibling has come or gone   sent again
- *           a node that is older than the write        LK_ERR_NODE_EXISTS
- *           an ephemeral node of this session          0
- *   set     data that are older than the write         sent again
- *           one change since `version`, to other data  LK_ERR_BAD_VERSION
- *   delete  a node that is older than the write        sent again
- *   all     anything else, or what may not be read     LK_ERR_IN_DOUBT
+ *   create  no node, and no sibling created or deleted  sent again
+ *           a node that is older than the write         LK_ERR_NODE_EXISTS
+ *           an ephemeral node of this session           0
+ *   set     data that are older than the write          sent again
+ *           one change since `version`, to other data   LK_ERR_BAD_VERSION
+ *   delete  a node that is older than the write         sent again
+ *   all     any other state, or no permission to read   LK_ERR_IN_DOUBT
  *
- * Older is what an answer has shown that came before the write was lost. To
- * have one, a client that has had none at all asks for "/" in front of its
- * write.
+ * A state is older than the write if its zxid is not larger than that of a
+ * reply received before the lost one. A client that has received no reply yet
+ * reads "/" before its write.
  *
- * So LK_ERR_IN_DOUBT means that a write like this one was executed, by this
- * client or by another, and that no server can say any more which it was. Of a
- * create it may also be none; of any, where no answer came before.
+ * So LK_ERR_IN_DOUBT means that such a write was executed, by this client or by
+ * another one, and that no server can tell which. It can also mean that a
+ * create was not executed, or any write if no reply was received before it.
  *
- * Where nobody else makes, writes or deletes the node while the call is under
- * way, there is no such doubt: set `sole`. A create then ends with 0 where
- * there is a node that is younger and has its data, with LK_ERR_NODE_EXISTS
- * where there is another one, and is sent again where there is none (and with
- * LK_ERR_IN_DOUBT where there is one and no answer came before). A set ends
- * with 0 where its data are found, a delete where its node is not; else they
- * are sent again. A name with a UUID in it is such a node; and for an ephemeral
- * one, which only its owner can have made and nobody else should delete, `sole`
- * need not be said.
+ * If no other client creates, writes or deletes the node during the call, set
+ * `sole`, which removes this doubt:
+ *   - a create completes with 0 if a younger node with its data exists, and
+ * with LK_ERR_NODE_EXISTS if another node exists. It is sent again if there is
+ *     no node. If a node exists and no reply was received before the create, it
+ *     completes with LK_ERR_IN_DOUBT;
+ *   - a set completes with 0 if the node has its data, and a delete if the node
+ *     does not exist; otherwise they are sent again. A set of a missing node
+ *     completes with LK_ERR_NO_NODE.
+ * A node with a UUID in its name is an example. Ephemeral nodes need no `sole`:
+ * only their owner can have created them, and other clients should not delete
+ * them.
  *
- * What cannot be settled: the name of a sequential node is the server's choice,
- * so its create ends with LK_ERR_IN_DOUBT if the answer was lost. An ephemeral
- * node goes with its session, so its create ends with LK_ERR_SESSION_EXPIRED.
- * Of two calls of one client for one node at the same time each may take the
- * other's write for its own.
+ * Limits: the server chooses the name of a sequential node, so its create
+ * completes with LK_ERR_IN_DOUBT if the reply was lost. An ephemeral node is
+ * deleted with its session, so its create completes with
+ * LK_ERR_SESSION_EXPIRED. Two concurrent calls of one client for one node may
+ * each take the other's write for their own.
  *
- * `call->repeat` may be set and changes nothing. A server that is too busy is
- * asked again after a pause, and so is one without a quorum: only one that has
- * settles anything. A call that begins in LK_STATE_READ_ONLY is refused.
+ * `call->repeat` has no effect. A request is repeated after a pause if the
+ * server is too busy or is a read-only server, which cannot decide an outcome.
+ * A call that begins in LK_STATE_READ_ONLY is refused.
  */
 
-/** lk_create2() that is settled. `stat` is that of the node. */
+/** lk_create2() as a reliable write. `stat` is that of the node. */
 LK_API int lk_create_reliable(lk_client *c, const char *path, lk_bytes data,
                               const lk_acls *acl, int flags, bool sole,
                               const lk_call *call, lk_create_cb done,
                               void *arg);
 
-/** lk_set() that is settled. With `version` -1 it overwrites what was there
-    when it was sent, and is not sent again once others have written. */
+/** lk_set() as a reliable write. With `version` -1 it overwrites the data of
+   the time when it was sent. It is not sent again after a write of another
+    client. */
 LK_API int lk_set_reliable(lk_client *c, const char *path, lk_bytes data,
                            int32_t version, bool sole, const lk_call *call,
                            lk_stat_cb done, void *arg);
 
-/** lk_delete() that is settled. */
+/** lk_delete() as a reliable write. */
 LK_API int lk_delete_reliable(lk_client *c, const char *path, int32_t version,
                               bool sole, const lk_call *call, lk_done_cb done,
                               void *arg);
