@@ -84,11 +84,12 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  * reply was lost are then not counted.
  *
  * @return as a request; LK_ERR_BAD_ARGUMENT also for "/", and for /zookeeper
- * and its descendants, the nodes of the server itself. With a chroot outside of
- * /zookeeper only "/" is refused. `done`: 0: the node was deleted;
- * LK_ERR_NO_NODE: it did not exist; or the first other error: NO_AUTH (no READ
- * or DELETE permission on a directory), NOT_EMPTY, CANCELLED, DEADLINE,
- * NO_MEMORY; without `repeat` also NOT_SENT, CONNECTION_LOSS, IN_DOUBT.
+ *         and its descendants, the nodes of the server itself. With a chroot
+ *         outside of /zookeeper only "/" is refused.
+ * `done`: 0: the node was deleted; LK_ERR_NO_NODE: it did not exist; or the
+ *         first other error: NO_AUTH (no READ or DELETE permission on a
+ *         directory), NOT_EMPTY, CANCELLED, DEADLINE, NO_MEMORY; without
+ *         `repeat` also NOT_SENT, CONNECTION_LOSS, IN_DOUBT.
  */
 LK_API int lk_delete_recursive(lk_client *c, const char *path,
                                const lk_call *call, lk_progress_cb more,
@@ -129,8 +130,8 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * If no other client creates, writes or deletes the node during the call, set
  * `sole`, which removes this doubt:
  *   - a create completes with 0 if a younger node with its data exists, and
- * with LK_ERR_NODE_EXISTS if another node exists. It is sent again if there is
- *     no node. If a node exists and no reply was received before the create, it
+ *     with LK_ERR_NODE_EXISTS if another node exists. Without a node it is sent
+ *     again. If a node exists and no reply was received before the create, it
  *     completes with LK_ERR_IN_DOUBT;
  *   - a set completes with 0 if the node has its data, and a delete if the node
  *     does not exist; otherwise they are sent again. A set of a missing node
@@ -156,9 +157,8 @@ LK_API int lk_create_reliable(lk_client *c, const char *path, lk_bytes data,
                               const lk_call *call, lk_create_cb done,
                               void *arg);
 
-/** lk_set() as a reliable write. With `version` -1 it overwrites the data of
-   the time when it was sent. It is not sent again after a write of another
-    client. */
+/** lk_set() as a reliable write. With `version` -1 it overwrites any data. It
+    is not sent again after a write of another client. */
 LK_API int lk_set_reliable(lk_client *c, const char *path, lk_bytes data,
                            int32_t version, bool sole, const lk_call *call,
                            lk_stat_cb done, void *arg);

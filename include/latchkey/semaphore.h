@@ -25,7 +25,7 @@
  *   - the token orders the holders, but does not exclude: there are several
  *     holders at a time;
  *   - LK_LOCK_EVENT_WAITING with position 1 and no node: the handle is the
- * first of the queue, and too few permits are free.
+ *     first of the queue, and too few permits are free.
  *
  * With `layout` LK_LAYOUT_KAZOO it is kazoo's Semaphore. Permits are children
  * of the path with names of 32 digits, and the queue is kazoo's lock at the
@@ -48,8 +48,7 @@ extern "C" {
 
 /** State that several handles for one semaphore share; set to 0. */
 typedef struct lk_semaphore_history {
-  unsigned
-      failures; /**< in a row, of creating queue node and permits at once */
+  unsigned failures; /**< in a row, of creating all nodes at once */
 } lk_semaphore_history;
 
 /** Options beside those of a lock. Set `size`. */

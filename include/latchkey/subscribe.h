@@ -18,7 +18,7 @@
  *
  * The subscription handles:
  *   - a lost connection: nothing is reported. On the next connection the node
- * is read before all waiting requests, and reported if it has changed. An
+ *     is read before all waiting requests, and reported if it has changed. An
  *     lk_listener, or lk_client_state(), shows whether the last reported state
  *     may be outdated;
  *   - an expired session: the same, with the next session;
@@ -31,7 +31,7 @@
  *   - missing events: servers with the fix for CVE-2024-23944 (3.7.3, 3.8.4,
  *     3.9.2 and later) send no event for a node that the client may not read at
  *     that time, but remove the watch. So the Stat is compared periodically:
- * see check_ms.
+ *     see check_ms.
  *
  * Each reported state costs one request; a missing node costs one more. The
  * server keeps one watch. Several subscriptions of a client to one node share
@@ -62,7 +62,7 @@ typedef struct lk_subscription_config {
 /**
  * Invoked with the children of the node. `err`:
  *   0: the node exists. `names` (`count` of them, in no order, without path,
- * not NUL-terminated) and `stat` belong to the same state. A change of the
+ *     not NUL-terminated) and `stat` belong to the same state. A change of the
  *     node's data alone is not reported;
  *   LK_ERR_NO_NODE: the node does not exist;
  *   LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session, else never),
@@ -92,12 +92,12 @@ typedef void (*lk_subscribe_data_cb)(lk_subscription *s, int err,
  * Subscribe to the children, or to the data, of the node at `path` (absolute,
  * copied). `told` is the callback, not NULL. `config` NULL selects the
  * defaults. Without a connection, the first call follows when one is
- * established. The client must outlive the subscription, or be freed before it.
+ * established. Client and subscription may be freed in any order.
  *
  * @return 0: `told` will be invoked, but not before the return;
- * LK_ERR_BAD_PATH; LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY; or another error with
- * which a read is refused: LK_ERR_TOO_MANY, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED,
- *         LK_ERR_FORKED. After an error `*out` is NULL.
+ *         LK_ERR_BAD_PATH; LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY; or another
+ *         error with which a read is refused: LK_ERR_TOO_MANY, LK_ERR_CLOSED,
+ *         LK_ERR_AUTH_FAILED, LK_ERR_FORKED. After an error `*out` is NULL.
  */
 LK_API int lk_subscribe_children(lk_subscription **out, lk_client *client,
                                  const char *path,
