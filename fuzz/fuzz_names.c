@@ -8,7 +8,7 @@
  * names and predecessors, and the order of the list changes nothing.
  */
 
-#include "recipes/queue/roles.h"
+#include "recipes/queue/exclusion.h"
 #include "target.h"
 
 #include <stdio.h>

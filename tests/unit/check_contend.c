@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "recipes/lock/lock.h"
-#include "recipes/single/single_node.h"
+#include "recipes/single/single_contender.h"
 #include "support/locks.h"
 #include "support/suite.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/roles.h"
+#include "recipes/queue/exclusion.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -286,26 +286,26 @@ START_TEST(a_deletion_grants_only_if_all_six_conditions_hold)
                           .leased = true};
   lk_handoff h = all;
 
-  ck_assert(lk__may_grant_on_deletion(&h));
+  ck_assert(lk__handoff_is_proven(&h));
   h.predecessors = 1;
-  ck_assert(!lk__may_grant_on_deletion(&h));
+  ck_assert(!lk__handoff_is_proven(&h));
   h = all;
   h.same_connection = false;
-  ck_assert(!lk__may_grant_on_deletion(&h));
+  ck_assert(!lk__handoff_is_proven(&h));
   h = all;
   h.own_watched = false;
-  ck_assert(!lk__may_grant_on_deletion(&h));
+  ck_assert(!lk__handoff_is_proven(&h));
   h = all;
   h.has_rw_writer = true;
-  ck_assert(!lk__may_grant_on_deletion(&h));
+  ck_assert(!lk__handoff_is_proven(&h));
   h.exclusive = false; /* readers that appear later do not exclude a reader */
-  ck_assert(lk__may_grant_on_deletion(&h));
+  ck_assert(lk__handoff_is_proven(&h));
   h = all;
   h.in_range = false;
-  ck_assert(!lk__may_grant_on_deletion(&h));
+  ck_assert(!lk__handoff_is_proven(&h));
   h = all;
   h.leased = false;
-  ck_assert(!lk__may_grant_on_deletion(&h));
+  ck_assert(!lk__handoff_is_proven(&h));
 }
 END_TEST
 

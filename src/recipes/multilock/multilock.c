@@ -106,7 +106,7 @@ multilock_acquisition_make(lk_lock *l,
   p->base.once = l->options.what.once;
   for (size_t i = 0; i < p->base.count; i++)
     p->members[i].once = p->base.once;
-  return m == NULL ? NULL : &m->group.acquisition;
+  return m == NULL ? NULL : &m->joint.acquisition;
 }
 
 static void multilock_plan_free(void *p, const lk_mem *mem)

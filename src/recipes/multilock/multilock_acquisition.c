@@ -5,7 +5,7 @@
 
 #include "recipes/common/memory.h"
 
-static lk_multilock_acquisition *multilock_of(lk_contender_group *g)
+static lk_multilock_acquisition *multilock_of(lk_joint_acquisition *g)
 {
   return (lk_multilock_acquisition *)(void *)g;
 }
@@ -13,7 +13,7 @@ static lk_multilock_acquisition *multilock_of(lk_contender_group *g)
 /* No contender waits, and some members have none. */
 static bool multilock_can_continue(const lk_multilock_acquisition *m)
 {
-  const lk_acquisition *a = &m->group.acquisition;
+  const lk_acquisition *a = &m->joint.acquisition;
 
   for (size_t i = 0; i < a->count; i++) {
     if (!lk__contender_holds(a->parts[i]))
@@ -29,9 +29,9 @@ static void orphan_gone(void *arg, int err)
   lk_multilock_acquisition *m = arg;
 
   (void)err; /* the session lease reports that the node stays */
-  if (--m->orphans == 0 && !m->group.over && multilock_can_continue(m))
+  if (--m->orphans == 0 && !m->joint.over && multilock_can_continue(m))
     lk__multilock_begin_transaction(m);
-  lk__group_unref(&m->group);
+  lk__joint_unref(&m->joint);
 }
 
 static void orphan_ignore_notice(void *arg, const lk_notice *notice)
@@ -52,14 +52,14 @@ static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
   ct->callbacks = &orphan_callbacks;
   ct->callbacks_arg = m;
   m->orphans++;
-  lk__group_ref(&m->group);
+  lk__joint_ref(&m->joint);
   if (!has_ended)
     lk__contender_stop(ct, true);
 }
 
 void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from)
 {
-  lk_acquisition *a = &m->group.acquisition;
+  lk_acquisition *a = &m->joint.acquisition;
 
   while (a->count > from) {
     lk_contender *ct = a->parts[--a->count];
@@ -74,7 +74,7 @@ void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from)
 
 /* ---- end ----------------------------------------------------------------- */
 
-static void multilock_close(lk_contender_group *g)
+static void multilock_close(lk_joint_acquisition *g)
 {
   lk_multilock_acquisition *m = multilock_of(g);
 
@@ -86,46 +86,46 @@ static void multilock_close(lk_contender_group *g)
   m->listens = false;
 }
 
-static void multilock_closed(lk_contender_group *g)
+static void multilock_closed(lk_joint_acquisition *g)
 {
   (void)g;
 }
 
 void lk__multilock_end(lk_multilock_acquisition *m, int err)
 {
-  lk_contender_group *g = &m->group;
+  lk_joint_acquisition *g = &m->joint;
 
   if (g->over)
     return;
-  lk__group_ref(g);
-  lk__group_end(g, err);
+  lk__joint_ref(g);
+  lk__joint_end(g, err);
   lk__lease_listener_done(g->lease);
-  lk__group_unref(g);
+  lk__joint_unref(g);
 }
 
 static void multilock_begin_again(lk_multilock_acquisition *m, int err)
 {
-  lk_contender_group *g = &m->group;
+  lk_joint_acquisition *g = &m->joint;
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
-  if (!lk__group_may_begin_again(g, err)) {
+  if (!lk__joint_may_begin_again(g, err)) {
     lk__multilock_end(m, err);
     return;
   }
-  lk__group_ref(g);
+  lk__joint_ref(g);
   if (m->in_transaction) {
     m->begin_again = true; /* its reply names nodes that are to be deleted */
   } else {
     lk__multilock_drop_from(m, 0);
     lk__multilock_begin_transaction(m);
   }
-  lk__group_notify(g, &notice);
-  lk__group_unref(g);
+  lk__joint_notify(g, &notice);
+  lk__joint_unref(g);
 }
 
 /* ---- callbacks of the contenders ----------------------------------------- */
 
-static void multilock_try_grant(lk_contender_group *g)
+static void multilock_try_grant(lk_joint_acquisition *g)
 {
   lk_multilock_acquisition *m = multilock_of(g);
 
@@ -133,82 +133,82 @@ static void multilock_try_grant(lk_contender_group *g)
     return;
   if (lk__acquisition_try_grant(&g->acquisition) && g->callbacks != NULL)
     g->callbacks->granted(g->callbacks_arg);
-  lk__group_notify_revoked(g);
+  lk__joint_notify_revoked(g);
 }
 
 static void member_granted(void *arg)
 {
-  lk_group_member *member = arg;
-  lk_contender_group *g = member->group;
+  lk_joint_member *member = arg;
+  lk_joint_acquisition *g = member->joint;
   lk_multilock_acquisition *m = multilock_of(g);
 
-  lk__group_ref(g);
+  lk__joint_ref(g);
   if (g->acquisition.count == m->plan->count)
     multilock_try_grant(g);
   else if (multilock_can_continue(m))
     lk__multilock_begin_transaction(m);
-  lk__group_unref(g);
+  lk__joint_unref(g);
 }
 
 static void member_ended(void *arg, int err)
 {
-  lk_group_member *member = arg;
+  lk_joint_member *member = arg;
 
   if (err == LK_ERR_SESSION_EXPIRED)
-    multilock_begin_again(multilock_of(member->group), err);
+    multilock_begin_again(multilock_of(member->joint), err);
   else
-    lk__multilock_end(multilock_of(member->group), err);
+    lk__multilock_end(multilock_of(member->joint), err);
 }
 
 static void member_lost(void *arg, int err)
 {
-  lk_group_member *member = arg;
+  lk_joint_member *member = arg;
 
-  if (member->group->acquisition.whole)
-    lk__multilock_end(multilock_of(member->group), err);
+  if (member->joint->acquisition.whole)
+    lk__multilock_end(multilock_of(member->joint), err);
   else
-    multilock_begin_again(multilock_of(member->group), err);
+    multilock_begin_again(multilock_of(member->joint), err);
 }
 
 /* Each contender is suspended; the first notice stands for all. */
 static void member_suspended(lk_multilock_acquisition *m)
 {
-  if (!m->group.acquisition.whole || m->suspended)
+  if (!m->joint.acquisition.whole || m->suspended)
     return;
   m->suspended = true;
-  lk__group_notify_whole(&m->group, LK_NOTICE_SUSPENDED);
+  lk__joint_notify_whole(&m->joint, LK_NOTICE_SUSPENDED);
 }
 
 /* Later members are given back: a peer that takes the same locks one by one
  * could hold one of them and wait for an earlier one of ours. */
-static void member_waiting(const lk_group_member *member,
+static void member_waiting(const lk_joint_member *member,
                            const lk_notice *notice)
 {
-  lk_contender_group *g = member->group;
+  lk_joint_acquisition *g = member->joint;
 
   if (member->index + 1 < g->acquisition.count)
     lk__multilock_drop_from(multilock_of(g), member->index + 1);
-  lk__group_notify(g, notice);
+  lk__joint_notify(g, notice);
 }
 
 static void member_on_notice(void *arg, const lk_notice *notice)
 {
-  lk_group_member *member = arg;
-  lk_contender_group *g = member->group;
+  lk_joint_member *member = arg;
+  lk_joint_acquisition *g = member->joint;
 
-  lk__group_ref(g);
+  lk__joint_ref(g);
   switch (notice->type) {
   case LK_NOTICE_WAITING: member_waiting(member, notice); break;
   case LK_NOTICE_SUSPENDED: member_suspended(multilock_of(g)); break;
-  case LK_NOTICE_UNSURE: lk__group_member_unsure(g); break;
-  case LK_NOTICE_LEASE_PROVEN: lk__group_member_proven(g); break;
-  case LK_NOTICE_REVOKED: lk__group_notify_revoked(g); break;
+  case LK_NOTICE_UNSURE: lk__joint_member_unsure(g); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(g); break;
+  case LK_NOTICE_REVOKED: lk__joint_notify_revoked(g); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: lk__group_notify(g, notice); break;
+  case LK_NOTICE_COUNTER_NEAR_END: lk__joint_notify(g, notice); break;
   }
-  lk__group_unref(g);
+  lk__joint_unref(g);
 }
 
 static const lk_acquisition_callbacks member_callbacks = {
@@ -216,11 +216,11 @@ static const lk_acquisition_callbacks member_callbacks = {
     .ended = member_ended,
     .lost = member_lost,
     .notice = member_on_notice,
-    .gone = lk__group_member_gone};
+    .gone = lk__joint_member_gone};
 
 lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m)
 {
-  return lk__group_add(&m->group, &m->plan->members[m->group.acquisition.count],
+  return lk__joint_add(&m->joint, &m->plan->members[m->joint.acquisition.count],
                        &member_callbacks);
 }
 
@@ -239,10 +239,10 @@ static void multilock_on_pause_over(lk_client *c, void *arg)
 static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   lk_multilock_acquisition *m = arg;
-  lk_session_lease *lease = m->group.lease;
+  lk_session_lease *lease = m->joint.lease;
 
   (void)err;
-  lk__group_ref(&m->group);
+  lk__joint_ref(&m->joint);
   switch (state) {
   case LK_STATE_CONNECTED:
     m->suspended = false;
@@ -258,7 +258,7 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
-  lk__group_unref(&m->group);
+  lk__joint_unref(&m->joint);
 }
 
 static void multilock_on_closing(lk_client *c, void *arg)
@@ -266,7 +266,7 @@ static void multilock_on_closing(lk_client *c, void *arg)
   lk_multilock_acquisition *m = arg;
 
   (void)c;
-  lk__multilock_end(m, m->group.lease->over);
+  lk__multilock_end(m, m->joint.lease->over);
 }
 
 /* ---- as an acquisition --------------------------------------------------- */
@@ -276,30 +276,30 @@ static void multilock_begin(lk_acquisition *a)
   lk_multilock_acquisition *m = (lk_multilock_acquisition *)(void *)a;
 
   m->listens = true;
-  lk__lease_attach_listener(m->group.lease, &m->listener);
+  lk__lease_attach_listener(m->joint.lease, &m->listener);
   lk__multilock_begin_transaction(m);
 }
 
 static void multilock_stop(lk_acquisition *a, bool report_gone)
 {
-  lk_contender_group *g = (lk_contender_group *)(void *)a;
+  lk_joint_acquisition *g = (lk_joint_acquisition *)(void *)a;
 
-  lk__group_ref(g);
+  lk__joint_ref(g);
   if (!report_gone)
     g->callbacks = NULL;
   g->over = true;
   multilock_close(g);
   lk__lease_listener_done(g->lease);
-  lk__group_stop(a, report_gone);
-  lk__group_unref(g);
+  lk__joint_stop(a, report_gone);
+  lk__joint_unref(g);
 }
 
-static const lk_contender_group_kind multilock_kind = {
+static const lk_joint_kind multilock_kind = {
     .acquisition = {.begin = multilock_begin,
                     .stop = multilock_stop,
-                    .disown = lk__group_disown,
-                    .ref = lk__group_ref_acquisition,
-                    .unref = lk__group_unref_acquisition},
+                    .disown = lk__joint_disown,
+                    .ref = lk__joint_ref_acquisition,
+                    .unref = lk__joint_unref_acquisition},
     .try_grant = multilock_try_grant,
     .close = multilock_close,
     .closed = multilock_closed};
@@ -310,13 +310,13 @@ lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
                               void *arg)
 {
   lk_multilock_acquisition *m =
-      lk__take(&lease->mem, sizeof *m + lk__group_room(plan->count));
+      lk__take(&lease->mem, sizeof *m + lk__joint_room(plan->count));
 
   if (m == NULL)
     return NULL;
-  lk__group_init(&m->group, &multilock_kind, lease, callbacks, arg, m + 1,
+  lk__joint_init(&m->joint, &multilock_kind, lease, callbacks, arg, m + 1,
                  plan->count);
-  m->group.fail_on_expiry = plan->fail_on_expiry;
+  m->joint.fail_on_expiry = plan->fail_on_expiry;
   m->plan = plan;
   m->listener = (lk_listener){
       .state = multilock_on_state, .closing = multilock_on_closing, .arg = m};

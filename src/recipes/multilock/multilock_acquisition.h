@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_MULTILOCK_MULTILOCK_ACQUISITION_H
 #define LK_RECIPES_MULTILOCK_MULTILOCK_ACQUISITION_H
 
-#include "recipes/group/contender_group.h"
+#include "recipes/joint/joint_acquisition.h"
 
 /**
  * @file
@@ -20,7 +20,7 @@ typedef struct lk_multilock_plan {
 } lk_multilock_plan;
 
 typedef struct lk_multilock_acquisition {
-  lk_contender_group group;
+  lk_joint_acquisition joint;
   lk_multilock_plan *plan;
   bool listens;        /* to the client */
   bool suspended;      /* the owner was notified of it */

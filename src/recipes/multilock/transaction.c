@@ -16,7 +16,7 @@ enum { MAX_MISSING = 10, PAUSE_MS = 100 };
 
 static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
 {
-  lk_session_lease *lease = m->group.lease;
+  lk_session_lease *lease = m->joint.lease;
 
   switch (lk__error_advice(lease->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break; /* the listener begins the next one */
@@ -55,16 +55,16 @@ static void multilock_transaction_failed(lk_multilock_acquisition *m, int err,
 static int multilock_report_results(lk_multilock_acquisition *m, int err,
                                     const lk_op_result *results, size_t count)
 {
-  const lk_reply *a = lk_client_reply(m->group.lease->client);
+  const lk_reply *a = lk_client_reply(m->joint.lease->client);
   uint64_t zxid = a == NULL ? 0 : (uint64_t)a->zxid;
   int parent_err = 0;
 
-  for (size_t i = m->first_new; i < m->group.acquisition.count; i++) {
+  for (size_t i = m->first_new; i < m->joint.acquisition.count; i++) {
     size_t at = i - m->first_new;
 
     if (at < count && results[at].err == err)
-      parent_err = m->group.acquisition.parts[i]->round.parent_err;
-    lk__contender_own_created(m->group.acquisition.parts[i], err,
+      parent_err = m->joint.acquisition.parts[i]->round.parent_err;
+    lk__contender_own_created(m->joint.acquisition.parts[i], err,
                               at < count ? results[at].path : NULL, zxid);
   }
   return parent_err;
@@ -80,8 +80,8 @@ static void multilock_on_transaction(lk_client *c, int err,
   m->in_transaction = false;
   int parent_err = multilock_report_results(m, err, results, count);
 
-  if (m->group.over) {
-    lk__group_unref(&m->group);
+  if (m->joint.over) {
+    lk__joint_unref(&m->joint);
     return;
   }
   if (err != 0)
@@ -96,17 +96,17 @@ static void multilock_on_transaction(lk_client *c, int err,
     m->create_parents = false;
     m->parents_gone = 0;
   }
-  lk__group_unref(&m->group);
+  lk__joint_unref(&m->joint);
 }
 
 static int multilock_request_transaction(lk_multilock_acquisition *m)
 {
-  size_t count = m->group.acquisition.count - m->first_new;
-  lk_op *ops = lk__take(&m->group.lease->mem, count * sizeof *ops);
+  size_t count = m->joint.acquisition.count - m->first_new;
+  lk_op *ops = lk__take(&m->joint.lease->mem, count * sizeof *ops);
   int err = ops == NULL ? LK_ERR_NO_MEMORY : 0;
 
   for (size_t i = 0; i < count && err == 0; i++) {
-    lk_contender *ct = m->group.acquisition.parts[m->first_new + i];
+    lk_contender *ct = m->joint.acquisition.parts[m->first_new + i];
 
     if (m->create_parents)
       err = lk__contender_create_parents(ct);
@@ -114,18 +114,18 @@ static int multilock_request_transaction(lk_multilock_acquisition *m)
                           LK_EPHEMERAL | LK_SEQUENTIAL);
   }
   if (err == 0)
-    err = lk_multi(m->group.lease->client, ops, count, NULL,
+    err = lk_multi(m->joint.lease->client, ops, count, NULL,
                    multilock_on_transaction, m);
-  lk__give(&m->group.lease->mem, ops);
+  lk__give(&m->joint.lease->mem, ops);
   return err;
 }
 
 void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
 {
-  if (m->group.over || m->in_transaction || m->orphans > 0 ||
-      !lk__lease_is_online(m->group.lease))
+  if (m->joint.over || m->in_transaction || m->orphans > 0 ||
+      !lk__lease_is_online(m->joint.lease))
     return;
-  m->first_new = m->group.acquisition.count;
+  m->first_new = m->joint.acquisition.count;
   for (size_t i = m->first_new; i < m->plan->count; i++) {
     if (lk__multilock_add_contender(m) == NULL) {
       lk__multilock_end(m, LK_ERR_NO_MEMORY);
@@ -139,12 +139,12 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
     return;
   }
   m->in_transaction = true;
-  for (size_t i = m->first_new; i < m->group.acquisition.count; i++)
-    lk__contender_mark_created_by_group(m->group.acquisition.parts[i]);
-  lk__group_ref(&m->group);
-  lk__group_ref(&m->group);
+  for (size_t i = m->first_new; i < m->joint.acquisition.count; i++)
+    lk__contender_mark_created_by_group(m->joint.acquisition.parts[i]);
+  lk__joint_ref(&m->joint);
+  lk__joint_ref(&m->joint);
   for (size_t i = m->first_new;
-       i < m->group.acquisition.count && !m->group.over; i++)
-    lk__contender_begin(m->group.acquisition.parts[i]);
-  lk__group_unref(&m->group);
+       i < m->joint.acquisition.count && !m->joint.over; i++)
+    lk__contender_begin(m->joint.acquisition.parts[i]);
+  lk__joint_unref(&m->joint);
 }

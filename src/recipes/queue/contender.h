@@ -15,11 +15,11 @@
 
 #include "base/list.h"
 #include "recipes/lease/lease_user.h"
-#include "recipes/lock/acquisition.h"
+#include "recipes/queue/acquisition.h"
 #include "recipes/queue/own_node.h"
 #include "recipes/queue/predecessors.h"
 #include "recipes/queue/recovery.h"
-#include "recipes/queue/states.h"
+#include "recipes/queue/state_machine.h"
 
 #include <latchkey/acl.h>
 

@@ -3,10 +3,10 @@
 
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
+#include "recipes/queue/contender_list.h"
 #include "recipes/queue/create.h"
 #include "recipes/queue/downgrade.h"
 #include "recipes/queue/holding.h"
-#include "recipes/queue/list.h"
 #include "recipes/queue/requests.h"
 
 enum { MAX_PARENTS_MISSING = 10 };

@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_QUEUE_LAYOUTS_H
 #define LK_RECIPES_QUEUE_LAYOUTS_H
 
-#include "recipes/queue/roles.h"
+#include "recipes/queue/exclusion.h"
 
 #include <latchkey/multilock.h>
 

@@ -4,8 +4,8 @@
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
+#include "recipes/queue/contender_list.h"
 #include "recipes/queue/holding.h"
-#include "recipes/queue/list.h"
 #include "recipes/queue/requests.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
  */
 
 #include "recipes/queue/own_node.h"
-#include "recipes/queue/states.h"
+#include "recipes/queue/state_machine.h"
 
 /** Nodes that may be the own one, where names do not tell. */
 typedef struct lk_candidates {

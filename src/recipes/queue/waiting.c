@@ -132,7 +132,7 @@ static void contender_no_predecessor_left(lk_contender *ct)
                   .in_range = ct->predecessors.in_range,
                   .leased = lk__contender_lease_suffices(ct, now)};
 
-  if (lk__may_grant_on_deletion(&h))
+  if (lk__handoff_is_proven(&h))
     lk__contender_try_grant(ct, now);
   else
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);

@@ -40,14 +40,14 @@ static void permit_limit_read_again(lk_semaphore_acquisition *s)
   int err = lk__permit_limit_read(s);
 
   if (err != 0)
-    lk__group_end(&s->group, err);
+    lk__joint_end(&s->joint, err);
 }
 
 static void permit_limit_read_in(lk_semaphore_acquisition *s, int64_t ms)
 {
-  lk_session_lease *lease = s->group.lease;
+  lk_session_lease *lease = s->joint.lease;
 
-  if (!s->group.over)
+  if (!s->joint.over)
     lk__lease_start_timer(lease, &s->limit.pause,
                           lk_client_clock(lease->client) + ms);
 }
@@ -56,13 +56,13 @@ void lk__permit_limit_on_timer(lk_client *c, void *arg)
 {
   lk_semaphore_acquisition *s = arg;
 
-  lk__group_ref(&s->group);
+  lk__joint_ref(&s->joint);
   if (lk_client_state(c) == LK_STATE_EXPIRED)
-    lk__group_end(&s->group,
+    lk__joint_end(&s->joint,
                   LK_ERR_SESSION_EXPIRED); /* no new session follows */
   else
     permit_limit_read_again(s);
-  lk__group_unref(&s->group);
+  lk__joint_unref(&s->joint);
 }
 
 /* A lost session has removed the watch, or the server is busy. Until this reply
@@ -70,10 +70,10 @@ void lk__permit_limit_on_timer(lk_client *c, void *arg)
  * nothing. */
 static void permit_limit_read_failed(lk_semaphore_acquisition *s, int err)
 {
-  switch (lk__error_advice(s->group.lease->client, err)) {
+  switch (lk__error_advice(s->joint.lease->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: permit_limit_read_in(s, 0); break;
   case LK_ADVICE_RETRY_LATER: permit_limit_read_in(s, PAUSE_MS); break;
-  case LK_ADVICE_GIVE_UP: lk__group_end(&s->group, err); break;
+  case LK_ADVICE_GIVE_UP: lk__joint_end(&s->joint, err); break;
   }
 }
 
@@ -98,7 +98,7 @@ static void permit_limit_on_event(lk_client *c, lk_watch *w,
 static void permit_limit_directory_missing(lk_semaphore_acquisition *s)
 {
   if (!permit_limit_is_text(s))
-    lk__group_end(&s->group, LK_ERR_NO_NODE);
+    lk__joint_end(&s->joint, LK_ERR_NO_NODE);
   else
     s->limit.create_later = ++s->limit.no_parent > MAX_MISSES;
 }
@@ -115,10 +115,10 @@ static void permit_limit_create_replied(lk_semaphore_acquisition *s, int err)
     permit_limit_directory_missing(s);
     return;
   }
-  switch (lk__error_advice(s->group.lease->client, err)) {
+  switch (lk__error_advice(s->joint.lease->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break;
   case LK_ADVICE_RETRY_LATER: s->limit.create_later = true; break;
-  case LK_ADVICE_GIVE_UP: lk__group_end(&s->group, err); break;
+  case LK_ADVICE_GIVE_UP: lk__joint_end(&s->joint, err); break;
   }
 }
 
@@ -131,7 +131,7 @@ static void permit_limit_on_created(lk_client *c, int err, const char *path,
   (void)path;
   (void)stat;
   permit_limit_create_replied(s, err);
-  lk__group_unref(&s->group);
+  lk__joint_unref(&s->joint);
 }
 
 static void permit_limit_create(lk_semaphore_acquisition *s)
@@ -147,15 +147,15 @@ static void permit_limit_create(lk_semaphore_acquisition *s)
   permit_limit_encode(bytes, s->plan->limit);
   if (!permit_limit_is_text(s))
     data = lk_bytes_of(bytes, sizeof bytes);
-  int err = lk_create(s->group.lease->client, s->plan->limit_path, data,
+  int err = lk_create(s->joint.lease->client, s->plan->limit_path, data,
                       s->plan->queue_node.parent_acl, LK_PERSISTENT, NULL,
                       permit_limit_on_created, s);
 
   if (err != 0) {
-    lk__group_end(&s->group, err);
+    lk__joint_end(&s->joint, err);
     return;
   }
-  lk__group_ref(&s->group);
+  lk__joint_ref(&s->joint);
   permit_limit_read_again(s);
 }
 
@@ -192,7 +192,7 @@ static void permit_limit_take_text(lk_semaphore_acquisition *s,
   if (n == -1 || n == s->plan->limit)
     lk__semaphore_set_limit(s, s->plan->limit);
   else
-    lk__group_end(&s->group, LK_ERR_OTHER_LIMIT);
+    lk__joint_end(&s->joint, LK_ERR_OTHER_LIMIT);
 }
 
 static void permit_limit_take_count(lk_semaphore_acquisition *s,
@@ -201,7 +201,7 @@ static void permit_limit_take_count(lk_semaphore_acquisition *s,
   if (permit_limit_is_text(s))
     permit_limit_take_text(s, data);
   else if (data->at == NULL || data->len != COUNT_LEN)
-    lk__group_end(&s->group, LK_ERR_MARSHALLING);
+    lk__joint_end(&s->joint, LK_ERR_MARSHALLING);
   else
     lk__semaphore_set_limit(s, permit_limit_decode(data->at));
 }
@@ -222,7 +222,7 @@ static void permit_limit_on_read(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   if (err != 0)
     s->limit.watch = NULL;
-  if (s->group.over) {
+  if (s->joint.over) {
     lk__permit_limit_forget(s);
   } else if (permit_limit_reply_unproven(c)) {
     lk__permit_limit_forget(s);
@@ -234,7 +234,7 @@ static void permit_limit_on_read(lk_client *c, int err, const lk_bytes *data,
   } else {
     permit_limit_read_failed(s, err);
   }
-  lk__group_unref(&s->group);
+  lk__joint_unref(&s->joint);
 }
 
 int lk__permit_limit_read(lk_semaphore_acquisition *s)
@@ -245,26 +245,26 @@ int lk__permit_limit_read(lk_semaphore_acquisition *s)
                   .watch_arg = s,
                   .watch = &s->limit.watch};
 
-  if (s->plan->limit_path == NULL || s->limit.watch != NULL || s->group.over)
+  if (s->plan->limit_path == NULL || s->limit.watch != NULL || s->joint.over)
     return 0;
-  if (lk_client_state(s->group.lease->client) == LK_STATE_READ_ONLY) {
+  if (lk_client_state(s->joint.lease->client) == LK_STATE_READ_ONLY) {
     permit_limit_read_in(s, PAUSE_MS);
     return 0;
   }
   if (permit_limit_is_text(s)) /* no watch: it does not change */
     call = (lk_call){.size = sizeof call, .repeat = true};
-  int err = lk_get(s->group.lease->client, s->plan->limit_path, &call,
+  int err = lk_get(s->joint.lease->client, s->plan->limit_path, &call,
                    permit_limit_on_read, s);
 
   if (err == 0)
-    lk__group_ref(&s->group);
+    lk__joint_ref(&s->joint);
   return err;
 }
 
 void lk__permit_limit_forget(lk_semaphore_acquisition *s)
 {
-  lk__lease_stop_timer(s->group.lease, &s->limit.pause);
-  if (s->limit.watch != NULL && !s->group.lease->life.detached)
-    lk_watch_cancel(s->group.lease->client, s->limit.watch, true);
+  lk__lease_stop_timer(s->joint.lease, &s->limit.pause);
+  if (s->limit.watch != NULL && !s->joint.lease->life.detached)
+    lk_watch_cancel(s->joint.lease->client, s->limit.watch, true);
   s->limit.watch = NULL;
 }

@@ -10,25 +10,25 @@
  */
 
 static lk_semaphore_acquisition *
-semaphore_of_member(const lk_group_member *member)
+semaphore_of_member(const lk_joint_member *member)
 {
-  return (lk_semaphore_acquisition *)(void *)member->group;
+  return (lk_semaphore_acquisition *)(void *)member->joint;
 }
 
 /* ---- release ----------------------------------------------------------- */
 
 void lk__permit_nodes_drop(lk_semaphore_acquisition *s)
 {
-  lk_acquisition *a = &s->group.acquisition;
+  lk_acquisition *a = &s->joint.acquisition;
 
-  lk__group_stop_members(&s->group, false);
+  lk__joint_stop_members(&s->joint, false);
   while (a->count > 0)
     lk__contender_unref(a->parts[--a->count]);
 }
 
 static void permit_nodes_drop_last(lk_semaphore_acquisition *s)
 {
-  lk_acquisition *a = &s->group.acquisition;
+  lk_acquisition *a = &s->joint.acquisition;
   lk_contender *last = a->parts[--a->count];
 
   lk__contender_stop(last, false);
@@ -41,7 +41,7 @@ static void permit_nodes_create_last(lk_semaphore_acquisition *s);
 
 static bool others_are_held(const lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &s->group.acquisition;
+  const lk_acquisition *a = &s->joint.acquisition;
 
   for (size_t i = 0; i + 1 < s->plan->take; i++) {
     if (i >= a->count || !lk__contender_holds(a->parts[i]))
@@ -55,7 +55,7 @@ static bool has_listed_others(const lk_semaphore_acquisition *s,
                               const lk_contender *last)
 {
   for (size_t i = 0; i + 1 < s->plan->take; i++) {
-    if (s->group.acquisition.parts[i]->own.token > last->wait.listed_zxid)
+    if (s->joint.acquisition.parts[i]->own.token > last->wait.listed_zxid)
       return false;
   }
   return true;
@@ -66,7 +66,7 @@ static bool has_listed_others(const lk_semaphore_acquisition *s,
  * and its node is created again when the others exist. */
 static void last_granted(lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &s->group.acquisition;
+  const lk_acquisition *a = &s->joint.acquisition;
   const lk_contender *last = a->parts[a->count - 1];
   bool others = others_are_held(s);
 
@@ -83,18 +83,18 @@ static void last_granted(lk_semaphore_acquisition *s)
 
 static void permit_granted(void *arg)
 {
-  const lk_group_member *member = arg;
+  const lk_joint_member *member = arg;
   lk_semaphore_acquisition *s = semaphore_of_member(member);
   size_t take = s->plan->take;
 
-  lk__group_ref(&s->group);
+  lk__joint_ref(&s->joint);
   if (member->index + 1 == take)
     last_granted(s);
-  else if (s->group.acquisition.count + 1 == take && others_are_held(s))
+  else if (s->joint.acquisition.count + 1 == take && others_are_held(s))
     permit_nodes_create_last(s);
   else
     lk__semaphore_try_grant(s);
-  lk__group_unref(&s->group);
+  lk__joint_unref(&s->joint);
 }
 
 static void permit_ended(void *arg, int err)
@@ -106,39 +106,39 @@ static void permit_lost(void *arg, int err)
 {
   lk_semaphore_acquisition *s = semaphore_of_member(arg);
 
-  if (s->group.acquisition.whole)
-    lk__group_end(&s->group, err);
+  if (s->joint.acquisition.whole)
+    lk__joint_end(&s->joint, err);
   else
     lk__semaphore_begin_again(s, err);
 }
 
 /* Each contender is suspended; the notice of the first stands for all. */
-static void permit_suspended(const lk_group_member *member)
+static void permit_suspended(const lk_joint_member *member)
 {
-  if (member->group->acquisition.whole && member->index == 0)
-    lk__group_notify_whole(member->group, LK_NOTICE_SUSPENDED);
+  if (member->joint->acquisition.whole && member->index == 0)
+    lk__joint_notify_whole(member->joint, LK_NOTICE_SUSPENDED);
 }
 
 static void permit_on_notice(void *arg, const lk_notice *notice)
 {
-  lk_group_member *member = arg;
-  lk_contender_group *g = member->group;
+  lk_joint_member *member = arg;
+  lk_joint_acquisition *g = member->joint;
 
-  lk__group_ref(g);
+  lk__joint_ref(g);
   switch (notice->type) {
   case LK_NOTICE_WAITING:
     lk__semaphore_notify_first(semaphore_of_member(member));
     break;
   case LK_NOTICE_SUSPENDED: permit_suspended(member); break;
-  case LK_NOTICE_UNSURE: lk__group_member_unsure(g); break;
-  case LK_NOTICE_LEASE_PROVEN: lk__group_member_proven(g); break;
-  case LK_NOTICE_REVOKED: lk__group_notify_revoked(g); break;
+  case LK_NOTICE_UNSURE: lk__joint_member_unsure(g); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(g); break;
+  case LK_NOTICE_REVOKED: lk__joint_notify_revoked(g); break;
   case LK_NOTICE_MIXED_QUEUE:
-  case LK_NOTICE_UNWATCHED: lk__group_notify(g, notice); break;
+  case LK_NOTICE_UNWATCHED: lk__joint_notify(g, notice); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_COUNTER_NEAR_END: break;
   }
-  lk__group_unref(g);
+  lk__joint_unref(g);
 }
 
 static const lk_acquisition_callbacks permit_callbacks = {
@@ -146,25 +146,25 @@ static const lk_acquisition_callbacks permit_callbacks = {
     .ended = permit_ended,
     .lost = permit_lost,
     .notice = permit_on_notice,
-    .gone = lk__group_member_gone};
+    .gone = lk__joint_member_gone};
 
 /* ---- creation ------------------------------------------------------------ */
 
 /* false: no memory, and the acquisition has ended. */
 static bool permit_nodes_add(lk_semaphore_acquisition *s)
 {
-  bool last = s->group.acquisition.count + 1 == s->plan->take;
+  bool last = s->joint.acquisition.count + 1 == s->plan->take;
 
-  if (lk__group_add(&s->group, last ? &s->plan->counting : &s->plan->permit,
+  if (lk__joint_add(&s->joint, last ? &s->plan->counting : &s->plan->permit,
                     &permit_callbacks) != NULL)
     return true;
-  lk__group_end(&s->group, LK_ERR_NO_MEMORY);
+  lk__joint_end(&s->joint, LK_ERR_NO_MEMORY);
   return false;
 }
 
 static void permit_nodes_create_last(lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &s->group.acquisition;
+  const lk_acquisition *a = &s->joint.acquisition;
 
   if (permit_nodes_add(s))
     lk__contender_begin(a->parts[a->count - 1]);
@@ -174,13 +174,13 @@ static void permit_nodes_create_last(lk_semaphore_acquisition *s)
  * one write, and the list of the last contender includes all of them. */
 void lk__permit_nodes_create(lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &s->group.acquisition;
+  const lk_acquisition *a = &s->joint.acquisition;
   size_t take = s->plan->take;
 
   while (a->count < take) {
     if (!permit_nodes_add(s))
       return;
   }
-  for (size_t i = 0; i < take && a->count == take && !s->group.over; i++)
+  for (size_t i = 0; i < take && a->count == take && !s->joint.over; i++)
     lk__contender_begin(a->parts[i]);
 }

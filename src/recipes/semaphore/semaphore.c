@@ -29,7 +29,7 @@ semaphore_acquisition_make(lk_lock *l,
 
   p->base.queue_node.once = l->options.what.once;
   p->base.counting.once = l->options.what.once;
-  return acquisition == NULL ? NULL : &acquisition->group.acquisition;
+  return acquisition == NULL ? NULL : &acquisition->joint.acquisition;
 }
 
 static void semaphore_plan_free(void *p, const lk_mem *mem)

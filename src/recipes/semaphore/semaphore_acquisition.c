@@ -4,11 +4,11 @@
 #include "recipes/semaphore/semaphore_acquisition.h"
 
 #include "recipes/common/memory.h"
-#include "recipes/queue/list.h"
+#include "recipes/queue/contender_list.h"
 
 enum { MAX_FAILURES = 3 };
 
-static lk_semaphore_acquisition *semaphore_of_group(lk_contender_group *g)
+static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *g)
 {
   return (lk_semaphore_acquisition *)(void *)g;
 }
@@ -28,16 +28,16 @@ static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
   lk__contender_unref(ct);
 }
 
-static void semaphore_close(lk_contender_group *g)
+static void semaphore_close(lk_joint_acquisition *g)
 {
-  lk__permit_limit_forget(semaphore_of_group(g));
+  lk__permit_limit_forget(semaphore_of_joint(g));
 }
 
 /* The queue node is deleted after the permit nodes: while it exists, other
  * clients wait and do not count these. */
-static void semaphore_closed(lk_contender_group *g)
+static void semaphore_closed(lk_joint_acquisition *g)
 {
-  semaphore_drop_queue_node(semaphore_of_group(g));
+  semaphore_drop_queue_node(semaphore_of_joint(g));
 }
 
 static void semaphore_begin(lk_acquisition *a);
@@ -46,40 +46,40 @@ void lk__semaphore_begin_again(lk_semaphore_acquisition *s, int err)
 {
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
-  if (!lk__group_may_begin_again(&s->group, err)) {
-    lk__group_end(&s->group, err);
+  if (!lk__joint_may_begin_again(&s->joint, err)) {
+    lk__joint_end(&s->joint, err);
     return;
   }
-  lk__group_ref(&s->group);
+  lk__joint_ref(&s->joint);
   lk__permit_nodes_drop(s);
   semaphore_drop_queue_node(s);
   s->reported_first = false;
-  lk__group_notify(&s->group, &notice);
-  if (!s->group.over)
-    semaphore_begin(&s->group.acquisition);
-  lk__group_unref(&s->group);
+  lk__joint_notify(&s->joint, &notice);
+  if (!s->joint.over)
+    semaphore_begin(&s->joint.acquisition);
+  lk__joint_unref(&s->joint);
 }
 
 void lk__semaphore_try_grant(lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &s->group.acquisition;
+  const lk_acquisition *a = &s->joint.acquisition;
 
   if (!s->first || a->count < s->plan->take ||
       (s->plan->limit_path != NULL && (!s->limit.known || s->limit.changed)))
     return;
-  if (!lk__acquisition_try_grant(&s->group.acquisition))
+  if (!lk__acquisition_try_grant(&s->joint.acquisition))
     return;
   semaphore_drop_queue_node(s);
   lk__permit_limit_forget(s);
-  if (s->group.callbacks != NULL)
-    s->group.callbacks->granted(s->group.callbacks_arg);
-  lk__group_notify_revoked(&s->group);
+  if (s->joint.callbacks != NULL)
+    s->joint.callbacks->granted(s->joint.callbacks_arg);
+  lk__joint_notify_revoked(&s->joint);
 }
 
 /* The last contender has found no more permit nodes than the limit. */
 static bool has_counted(const lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &s->group.acquisition;
+  const lk_acquisition *a = &s->joint.acquisition;
 
   return a->count == s->plan->take &&
          lk__contender_holds(a->parts[a->count - 1]);
@@ -98,13 +98,13 @@ void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
   s->limit.changed = false;
   if (same && (uncounted || moved)) {
     lk__semaphore_try_grant(s);
-  } else if (uncounted && s->group.acquisition.count > 0) {
+  } else if (uncounted && s->joint.acquisition.count > 0) {
     lk__permit_nodes_drop(s);
     if (s->first)
       lk__permit_nodes_create(s);
-  } else if (s->group.acquisition.count == s->plan->take) {
+  } else if (s->joint.acquisition.count == s->plan->take) {
     lk__contender_limit_changed(
-        s->group.acquisition.parts[s->group.acquisition.count - 1]);
+        s->joint.acquisition.parts[s->joint.acquisition.count - 1]);
   }
 }
 
@@ -117,13 +117,13 @@ void lk__semaphore_notify_first(lk_semaphore_acquisition *s)
   if (!s->first || s->reported_first)
     return;
   s->reported_first = true;
-  lk__group_notify(&s->group, &notice);
+  lk__joint_notify(&s->joint, &notice);
 }
 
 /* The last contender has found more permit nodes than the limit. */
 static bool count_was_too_high(const lk_semaphore_acquisition *s)
 {
-  const lk_acquisition *a = &s->group.acquisition;
+  const lk_acquisition *a = &s->joint.acquisition;
 
   return a->count == s->plan->take &&
          a->parts[a->count - 1]->wait.reported_position > 0;
@@ -133,25 +133,25 @@ static void queue_node_granted(void *arg)
 {
   lk_semaphore_acquisition *s = arg;
 
-  lk__group_ref(&s->group);
+  lk__joint_ref(&s->joint);
   s->first = true;
   if (!s->queued)
     *s->plan->failures = 0; /* no predecessor: one write is enough */
-  if (s->group.acquisition.count == 0)
+  if (s->joint.acquisition.count == 0)
     lk__permit_nodes_create(s);
-  if (!s->group.over && count_was_too_high(s))
+  if (!s->joint.over && count_was_too_high(s))
     lk__semaphore_notify_first(s);
-  lk__group_unref(&s->group);
+  lk__joint_unref(&s->joint);
 }
 
 void lk__semaphore_failed(lk_semaphore_acquisition *s, int err)
 {
-  if (err == LK_ERR_BUSY && !s->first && s->group.acquisition.count > 0)
+  if (err == LK_ERR_BUSY && !s->first && s->joint.acquisition.count > 0)
     ++*s->plan->failures;
   if (err == LK_ERR_SESSION_EXPIRED)
     lk__semaphore_begin_again(s, err);
   else
-    lk__group_end(&s->group, err);
+    lk__joint_end(&s->joint, err);
 }
 
 static void queue_node_ended(void *arg, int err)
@@ -163,7 +163,7 @@ static void queue_node_lost(void *arg, int err)
 {
   lk_semaphore_acquisition *s = arg;
 
-  if (!s->group.acquisition.whole)
+  if (!s->joint.acquisition.whole)
     lk__semaphore_begin_again(s, err);
 }
 
@@ -171,29 +171,29 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
 {
   lk_semaphore_acquisition *s = arg;
 
-  lk__group_ref(&s->group);
+  lk__joint_ref(&s->joint);
   switch (notice->type) {
   case LK_NOTICE_WAITING:
     s->queued = true;
-    if (s->group.acquisition.count > 0) {
+    if (s->joint.acquisition.count > 0) {
       lk__permit_nodes_drop(s); /* the predecessor may take permits first */
       ++*s->plan->failures;
     }
-    lk__group_notify(&s->group, notice);
+    lk__joint_notify(&s->joint, notice);
     break;
   case LK_NOTICE_PLACE_LOST:
     lk__permit_nodes_drop(s);
-    lk__group_notify(&s->group, notice);
+    lk__joint_notify(&s->joint, notice);
     break;
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: lk__group_notify(&s->group, notice); break;
+  case LK_NOTICE_COUNTER_NEAR_END: lk__joint_notify(&s->joint, notice); break;
   case LK_NOTICE_SUSPENDED:
   case LK_NOTICE_UNSURE:
   case LK_NOTICE_REVOKED:
   case LK_NOTICE_LEASE_PROVEN: break; /* the queue node protects nothing */
   }
-  lk__group_unref(&s->group);
+  lk__joint_unref(&s->joint);
 }
 
 static void queue_node_gone(void *arg, int err)
@@ -211,10 +211,10 @@ static const lk_acquisition_callbacks queue_node_callbacks = {
 
 static void semaphore_create_queue_node(lk_semaphore_acquisition *s)
 {
-  s->queue_node = lk__contender_new(s->group.lease, &s->plan->queue_node,
+  s->queue_node = lk__contender_new(s->joint.lease, &s->plan->queue_node,
                                     &queue_node_callbacks, s);
   if (s->queue_node == NULL) {
-    lk__group_end(&s->group, LK_ERR_NO_MEMORY);
+    lk__joint_end(&s->joint, LK_ERR_NO_MEMORY);
     return;
   }
   lk__contender_ref(s->queue_node);
@@ -227,31 +227,31 @@ static void semaphore_begin(lk_acquisition *a)
 {
   lk_semaphore_acquisition *s = (lk_semaphore_acquisition *)(void *)a;
 
-  lk__group_ref(&s->group);
+  lk__joint_ref(&s->joint);
   int err = lk__permit_limit_read(s);
 
   if (err != 0)
-    lk__group_end(&s->group, err);
+    lk__joint_end(&s->joint, err);
   else
     semaphore_create_queue_node(s);
-  if (!s->group.over && lk__lease_is_online(s->group.lease) &&
+  if (!s->joint.over && lk__lease_is_online(s->joint.lease) &&
       *s->plan->failures < MAX_FAILURES)
     lk__permit_nodes_create(s);
-  lk__group_unref(&s->group);
+  lk__joint_unref(&s->joint);
 }
 
-static void semaphore_group_try_grant(lk_contender_group *g)
+static void semaphore_joint_try_grant(lk_joint_acquisition *g)
 {
-  lk__semaphore_try_grant(semaphore_of_group(g));
+  lk__semaphore_try_grant(semaphore_of_joint(g));
 }
 
-static const lk_contender_group_kind semaphore_kind = {
+static const lk_joint_kind semaphore_kind = {
     .acquisition = {.begin = semaphore_begin,
-                    .stop = lk__group_stop,
-                    .disown = lk__group_disown,
-                    .ref = lk__group_ref_acquisition,
-                    .unref = lk__group_unref_acquisition},
-    .try_grant = semaphore_group_try_grant,
+                    .stop = lk__joint_stop,
+                    .disown = lk__joint_disown,
+                    .ref = lk__joint_ref_acquisition,
+                    .unref = lk__joint_unref_acquisition},
+    .try_grant = semaphore_joint_try_grant,
     .close = semaphore_close,
     .closed = semaphore_closed};
 
@@ -261,13 +261,13 @@ lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
                               void *arg)
 {
   lk_semaphore_acquisition *s =
-      lk__take(&lease->mem, sizeof *s + lk__group_room(plan->take));
+      lk__take(&lease->mem, sizeof *s + lk__joint_room(plan->take));
 
   if (s == NULL)
     return NULL;
-  lk__group_init(&s->group, &semaphore_kind, lease, callbacks, arg, s + 1,
+  lk__joint_init(&s->joint, &semaphore_kind, lease, callbacks, arg, s + 1,
                  plan->take);
-  s->group.fail_on_expiry = plan->fail_on_expiry;
+  s->joint.fail_on_expiry = plan->fail_on_expiry;
   s->plan = plan;
   s->limit.pause = (lk_timer){.fire = lk__permit_limit_on_timer, .arg = s};
   return s;

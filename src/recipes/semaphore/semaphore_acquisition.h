@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_SEMAPHORE_SEMAPHORE_ACQUISITION_H
 #define LK_RECIPES_SEMAPHORE_SEMAPHORE_ACQUISITION_H
 
-#include "recipes/group/contender_group.h"
+#include "recipes/joint/joint_acquisition.h"
 
 /**
  * @file
@@ -40,7 +40,7 @@ typedef struct lk_permit_limit {
 } lk_permit_limit;
 
 typedef struct lk_semaphore_acquisition {
-  lk_contender_group group; /* the permit nodes */
+  lk_joint_acquisition joint; /* the permit nodes */
   lk_semaphore_plan *plan;
   lk_contender *queue_node; /* NULL: none */
   bool first;               /* the queue node is the first */

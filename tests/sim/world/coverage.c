@@ -5,7 +5,7 @@
 
 #include "sim/world/sessions.h"
 
-#include "recipes/single/single_node.h"
+#include "recipes/single/single_contender.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lock/lock.h"
-#include "recipes/single/single_node.h"
+#include "recipes/single/single_contender.h"
 
 #include <latchkey/single.h>
 

@@ -3,9 +3,9 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/contender_list.h"
 #include "recipes/queue/create.h"
 #include "recipes/queue/holding.h"
-#include "recipes/queue/list.h"
 #include "recipes/queue/requests.h"
 
 /* ---- the position of the own node --------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_SINGLE_SINGLE_NODE_H
-#define LK_RECIPES_SINGLE_SINGLE_NODE_H
+#ifndef LK_RECIPES_SINGLE_SINGLE_CONTENDER_H
+#define LK_RECIPES_SINGLE_SINGLE_CONTENDER_H
 
-#include "recipes/queue/states.h"
+#include "recipes/queue/state_machine.h"
 
 /** What lk_contender_config.more points to. */
 typedef struct lk_single_node_config {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_QUEUE_STATES_H
-#define LK_RECIPES_QUEUE_STATES_H
+#ifndef LK_RECIPES_QUEUE_STATE_MACHINE_H
+#define LK_RECIPES_QUEUE_STATE_MACHINE_H
 
 /**
  * @file

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_LOCK_ACQUISITION_H
-#define LK_RECIPES_LOCK_ACQUISITION_H
+#ifndef LK_RECIPES_QUEUE_ACQUISITION_H
+#define LK_RECIPES_QUEUE_ACQUISITION_H
 
 /**
  * @file

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_QUEUE_ROLES_H
-#define LK_RECIPES_QUEUE_ROLES_H
+#ifndef LK_RECIPES_QUEUE_EXCLUSION_H
+#define LK_RECIPES_QUEUE_EXCLUSION_H
 
 #include "recipes/queue/names.h"
 
@@ -91,7 +91,7 @@ size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
 /** Sort in ascending order, without an allocation. */
 void lk__numbers_sort(int64_t *a, size_t n);
 
-/** State when a predecessor was deleted, see lk__may_grant_on_deletion(). */
+/** State when a predecessor was deleted, see lk__handoff_is_proven(). */
 typedef struct lk_handoff {
   size_t predecessors;  /**< how many predecessors are left */
   bool same_connection; /**< the deletion came on the connection of the list */
@@ -105,6 +105,6 @@ typedef struct lk_handoff {
 
 /** Rule H: whether the deletion alone permits the grant. Otherwise a list is
     requested. */
-bool lk__may_grant_on_deletion(const lk_handoff *h);
+bool lk__handoff_is_proven(const lk_handoff *h);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_QUEUE_LIST_H
-#define LK_RECIPES_QUEUE_LIST_H
+#ifndef LK_RECIPES_QUEUE_CONTENDER_LIST_H
+#define LK_RECIPES_QUEUE_CONTENDER_LIST_H
 
 /**
  * @file

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/group/contender_group.h"
+#include "recipes/joint/joint_acquisition.h"
 
 #include "recipes/common/memory.h"
 
@@ -9,12 +9,12 @@ enum { MAX_MISSES = 3 };
 
 /* ---- life -------------------------------------------------------------- */
 
-size_t lk__group_room(size_t count)
+size_t lk__joint_room(size_t count)
 {
-  return count * (sizeof(lk_group_member) + sizeof(lk_contender *));
+  return count * (sizeof(lk_joint_member) + sizeof(lk_contender *));
 }
 
-void lk__group_init(lk_contender_group *g, const lk_contender_group_kind *kind,
+void lk__joint_init(lk_joint_acquisition *g, const lk_joint_kind *kind,
                     lk_session_lease *lease,
                     const lk_acquisition_callbacks *callbacks, void *arg,
                     void *room, size_t count)
@@ -27,17 +27,17 @@ void lk__group_init(lk_contender_group *g, const lk_contender_group_kind *kind,
   g->callbacks_arg = arg;
   g->members = room;
   for (size_t i = 0; i < count; i++)
-    g->members[i] = (lk_group_member){g, i};
+    g->members[i] = (lk_joint_member){g, i};
   g->acquisition.kind = &kind->acquisition;
   g->acquisition.parts = (lk_contender **)(void *)(g->members + count);
 }
 
-void lk__group_ref(lk_contender_group *g)
+void lk__joint_ref(lk_joint_acquisition *g)
 {
   g->refs++;
 }
 
-void lk__group_unref(lk_contender_group *g)
+void lk__joint_unref(lk_joint_acquisition *g)
 {
   lk_session_lease *lease = g->lease;
 
@@ -51,7 +51,7 @@ void lk__group_unref(lk_contender_group *g)
 
 /* ---- contenders -------------------------------------------------------- */
 
-lk_contender *lk__group_add(lk_contender_group *g,
+lk_contender *lk__joint_add(lk_joint_acquisition *g,
                             const lk_contender_config *config,
                             const lk_acquisition_callbacks *callbacks)
 {
@@ -66,7 +66,7 @@ lk_contender *lk__group_add(lk_contender_group *g,
   return ct;
 }
 
-void lk__group_stop_members(lk_contender_group *g, bool report_gone)
+void lk__joint_stop_members(lk_joint_acquisition *g, bool report_gone)
 {
   for (size_t i = 0; i < g->acquisition.count; i++) {
     if (g->acquisition.parts[i]->callbacks != NULL)
@@ -74,10 +74,10 @@ void lk__group_stop_members(lk_contender_group *g, bool report_gone)
   }
 }
 
-void lk__group_member_gone(void *arg, int err)
+void lk__joint_member_gone(void *arg, int err)
 {
-  lk_group_member *member = arg;
-  lk_contender_group *g = member->group;
+  lk_joint_member *member = arg;
+  lk_joint_acquisition *g = member->joint;
   const lk_acquisition_callbacks *callbacks = g->callbacks;
 
   if (err != 0)
@@ -87,21 +87,21 @@ void lk__group_member_gone(void *arg, int err)
     if (callbacks != NULL)
       callbacks->gone(g->callbacks_arg, g->left_err);
   }
-  lk__group_unref(g);
+  lk__joint_unref(g);
 }
 
 /* ---- end ---------------------------------------------------------------- */
 
 /* The contenders are not freed: active calls may still use them. */
-static void group_close(lk_contender_group *g, bool report_gone)
+static void joint_close(lk_joint_acquisition *g, bool report_gone)
 {
   g->over = true;
   g->kind->close(g);
-  lk__group_stop_members(g, report_gone);
+  lk__joint_stop_members(g, report_gone);
   g->kind->closed(g);
 }
 
-void lk__group_end(lk_contender_group *g, int err)
+void lk__joint_end(lk_joint_acquisition *g, int err)
 {
   const lk_acquisition_callbacks *callbacks = g->callbacks;
   void (*report)(void *arg, int err) = NULL;
@@ -111,13 +111,13 @@ void lk__group_end(lk_contender_group *g, int err)
   if (callbacks != NULL)
     report = g->acquisition.whole ? callbacks->lost : callbacks->ended;
   g->callbacks = NULL;
-  group_close(g, false);
+  joint_close(g, false);
   if (report != NULL)
     report(g->callbacks_arg, err);
-  lk__group_unref(g);
+  lk__joint_unref(g);
 }
 
-bool lk__group_may_begin_again(lk_contender_group *g, int err)
+bool lk__joint_may_begin_again(lk_joint_acquisition *g, int err)
 {
   if (g->lease->over != 0)
     return false;
@@ -127,21 +127,21 @@ bool lk__group_may_begin_again(lk_contender_group *g, int err)
 
 /* ---- notices ------------------------------------------------------------- */
 
-void lk__group_notify(lk_contender_group *g, const lk_notice *notice)
+void lk__joint_notify(lk_joint_acquisition *g, const lk_notice *notice)
 {
   if (g->callbacks != NULL)
     g->callbacks->notice(g->callbacks_arg, notice);
 }
 
-void lk__group_notify_whole(lk_contender_group *g, lk_notice_type type)
+void lk__joint_notify_whole(lk_joint_acquisition *g, lk_notice_type type)
 {
   lk_notice notice = {.type = type,
                       .deadline_ms = lk__acquisition_deadline(&g->acquisition)};
 
-  lk__group_notify(g, &notice);
+  lk__joint_notify(g, &notice);
 }
 
-void lk__group_notify_revoked(lk_contender_group *g)
+void lk__joint_notify_revoked(lk_joint_acquisition *g)
 {
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
   bool some = false;
@@ -151,59 +151,59 @@ void lk__group_notify_revoked(lk_contender_group *g)
   if (!some || !g->acquisition.whole || g->over || g->revoked)
     return;
   g->revoked = true;
-  lk__group_notify(g, &notice);
+  lk__joint_notify(g, &notice);
 }
 
-void lk__group_member_unsure(lk_contender_group *g)
+void lk__joint_member_unsure(lk_joint_acquisition *g)
 {
   if (!g->acquisition.whole || g->unsure)
     return;
   g->unsure = true;
-  lk__group_notify_whole(g, LK_NOTICE_UNSURE);
+  lk__joint_notify_whole(g, LK_NOTICE_UNSURE);
 }
 
-void lk__group_member_proven(lk_contender_group *g)
+void lk__joint_member_proven(lk_joint_acquisition *g)
 {
   if (!g->acquisition.whole) {
     g->kind->try_grant(g);
   } else if (g->unsure && !lk__acquisition_is_unsure(&g->acquisition)) {
     g->unsure = false;
-    lk__group_notify_whole(g, LK_NOTICE_LEASE_PROVEN);
+    lk__joint_notify_whole(g, LK_NOTICE_LEASE_PROVEN);
   }
 }
 
 /* ---- as an acquisition --------------------------------------------------- */
 
-static lk_contender_group *group_of(lk_acquisition *a)
+static lk_joint_acquisition *joint_of(lk_acquisition *a)
 {
-  return (lk_contender_group *)(void *)a;
+  return (lk_joint_acquisition *)(void *)a;
 }
 
-void lk__group_stop(lk_acquisition *a, bool report_gone)
+void lk__joint_stop(lk_acquisition *a, bool report_gone)
 {
-  lk_contender_group *g = group_of(a);
+  lk_joint_acquisition *g = joint_of(a);
 
-  lk__group_ref(g);
+  lk__joint_ref(g);
   if (!report_gone)
     g->callbacks = NULL;
   g->leaving = report_gone ? a->count : 0;
   g->refs += g->leaving;
-  group_close(g, report_gone);
-  lk__group_unref(g);
-  lk__group_unref(g);
+  joint_close(g, report_gone);
+  lk__joint_unref(g);
+  lk__joint_unref(g);
 }
 
-void lk__group_disown(lk_acquisition *a)
+void lk__joint_disown(lk_acquisition *a)
 {
-  group_of(a)->callbacks = NULL;
+  joint_of(a)->callbacks = NULL;
 }
 
-void lk__group_ref_acquisition(lk_acquisition *a)
+void lk__joint_ref_acquisition(lk_acquisition *a)
 {
-  lk__group_ref(group_of(a));
+  lk__joint_ref(joint_of(a));
 }
 
-void lk__group_unref_acquisition(lk_acquisition *a)
+void lk__joint_unref_acquisition(lk_acquisition *a)
 {
-  lk__group_unref(group_of(a));
+  lk__joint_unref(joint_of(a));
 }

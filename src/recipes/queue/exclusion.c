@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/roles.h"
+#include "recipes/queue/exclusion.h"
 
 /* ---- roles ------------------------------------------------------------- */
 
@@ -216,7 +216,7 @@ size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
   return rivals;
 }
 
-bool lk__may_grant_on_deletion(const lk_handoff *h)
+bool lk__handoff_is_proven(const lk_handoff *h)
 {
   return h->predecessors == 0 && h->same_connection && h->own_watched &&
          !(h->exclusive && h->has_rw_writer) && h->in_range && h->leased;
