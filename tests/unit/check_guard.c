@@ -18,7 +18,7 @@
 
 #include "cli/clock.h"
 #include "cli/run/proc_children.h"
-#include "cli/run/supervisor.h"
+#include "cli/run/supervisor_handle.h"
 #include "support/suite.h"
 
 /* ---- a supervisor and its command

@@ -7,7 +7,7 @@
 #include <latchkey/semaphore.h>
 
 #include "cli/locks/contenders.h"
-#include "cli/session/pipeline.h"
+#include "cli/session/request_batch.h"
 
 /* The directory in which contenders for kazoo's permits queue; appended to the
    lock's path. */
@@ -193,14 +193,14 @@ static void on_contender_node(lk_client *c, int err, const lk_bytes *data,
                               const lk_stat *stat, void *number)
 {
   size_t at;
-  cli_contenders *l = cli_pipeline_of(number, &at)->owner;
+  cli_contenders *l = cli_request_batch_of(number, &at)->owner;
 
   (void)c;
-  cli_pipeline_complete(number,
-                        take_contender_node(&l->all[at], err, data, stat));
+  cli_request_batch_complete(number,
+                             take_contender_node(&l->all[at], err, data, stat));
 }
 
-static int request_contender_node(cli_pipeline *b, size_t at, void *number)
+static int request_contender_node(cli_request_batch *b, size_t at, void *number)
 {
   lk_call call = cli_command_call_options(b->command, true);
   char *path = cli_contenders_path(b->owner, at);
@@ -214,12 +214,12 @@ static int request_contender_node(cli_pipeline *b, size_t at, void *number)
 
 int cli_contenders_read_nodes(cli_contenders *l)
 {
-  cli_pipeline b = {.command = l->command,
-                    .send = request_contender_node,
-                    .owner = l,
-                    .count = l->count};
+  cli_request_batch b = {.command = l->command,
+                         .send = request_contender_node,
+                         .owner = l,
+                         .count = l->count};
 
-  return cli_pipeline_run(&b);
+  return cli_request_batch_run(&b);
 }
 
 /* ---- order and holders --------------------------------------------------- */

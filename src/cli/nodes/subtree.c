@@ -150,17 +150,17 @@ static void on_subtree_stat(lk_client *c, int err, const lk_stat *stat,
                             void *number)
 {
   size_t at;
-  cli_subtree *w = cli_pipeline_of(number, &at)->owner;
+  cli_subtree *w = cli_request_batch_of(number, &at)->owner;
 
   (void)c;
-  cli_pipeline_complete(number, take_node_reply(&w->items[at], err, stat));
+  cli_request_batch_complete(number, take_node_reply(&w->items[at], err, stat));
 }
 
 static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
                              size_t count, const lk_stat *stat, void *number)
 {
   size_t at;
-  cli_pipeline *b = cli_pipeline_of(number, &at);
+  cli_request_batch *b = cli_request_batch_of(number, &at);
   cli_subtree *w = b->owner;
 
   (void)c;
@@ -168,11 +168,12 @@ static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
   if (err == 0)
     err = add_node_names(w, w->items[at].path, names, count);
   b->count = w->count;
-  cli_pipeline_complete(number, err);
+  cli_request_batch_complete(number, err);
 }
 
 /* Requests one node: its children if `below`, else its Stat. */
-static int request_node(cli_pipeline *b, size_t at, void *number, bool below)
+static int request_node(cli_request_batch *b, size_t at, void *number,
+                        bool below)
 {
   const cli_subtree *w = b->owner;
   const char *above = b->command->path;
@@ -191,26 +192,26 @@ static int request_node(cli_pipeline *b, size_t at, void *number, bool below)
   return err;
 }
 
-static int request_node_stat(cli_pipeline *b, size_t at, void *number)
+static int request_node_stat(cli_request_batch *b, size_t at, void *number)
 {
   return request_node(b, at, number, false);
 }
 
-static int request_node_children(cli_pipeline *b, size_t at, void *number)
+static int request_node_children(cli_request_batch *b, size_t at, void *number)
 {
   return request_node(b, at, number, true);
 }
 
 static int read_subtree(cli_subtree *w, cli_command *a,
-                        int (*send_request)(cli_pipeline *b, size_t at,
+                        int (*send_request)(cli_request_batch *b, size_t at,
                                             void *number))
 {
-  cli_pipeline b = {.command = a, .owner = w, .send = send_request};
+  cli_request_batch b = {.command = a, .owner = w, .send = send_request};
   int err = list_subtree_root(w, a);
 
   b.count = w->count;
   if (err == 0 && send_request != NULL)
-    err = cli_pipeline_run(&b);
+    err = cli_request_batch_run(&b);
   sort_and_drop_deleted(w);
   return err;
 }

@@ -2,7 +2,7 @@
 #ifndef LK_CLI_NODES_SUBTREE_H
 #define LK_CLI_NODES_SUBTREE_H
 
-#include "cli/session/pipeline.h"
+#include "cli/session/request_batch.h"
 
 /** A descendant of the node of the command. */
 typedef struct cli_subtree_node {

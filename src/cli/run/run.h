@@ -3,7 +3,7 @@
 #define LK_CLI_RUN_RUN_H
 
 #include "cli/options/options.h"
-#include "cli/run/supervisor.h"
+#include "cli/run/supervisor_handle.h"
 
 /** `latchkey run`: `operands` are LOCK, COMMAND and its arguments, and end with
     NULL. Returns the exit code. */

@@ -7,7 +7,7 @@
 #include "cli/output/print.h"
 #include "cli/run/events.h"
 #include "cli/run/lock_kind.h"
-#include "cli/run/supervisor.h"
+#include "cli/run/supervisor_handle.h"
 #include "cli/session/session.h"
 
 /**

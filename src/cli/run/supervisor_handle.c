@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/run/supervisor.h"
+#include "cli/run/supervisor_handle.h"
 
 /* Copies the words out of the memory that rename_self() overwrites. */
 static char **copy_words(char **words)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CLI_RUN_SUPERVISOR_H
-#define LK_CLI_RUN_SUPERVISOR_H
+#ifndef LK_CLI_RUN_SUPERVISOR_HANDLE_H
+#define LK_CLI_RUN_SUPERVISOR_HANDLE_H
 
 #include "cli/output/text.h"
 #include "cli/run/job.h"
@@ -56,7 +56,8 @@ void cli_supervisor_continue(const cli_supervisor *g);
  */
 void cli_supervisor_close(cli_supervisor *g);
 
-/** The main function of the supervisor process; called by supervisor.c. */
+/** The main function of the supervisor process; called by supervisor_handle.c.
+ */
 _Noreturn void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost,
                                    int fd);
 

@@ -14,7 +14,7 @@
 
 #include "cli/clock.h"
 #include "cli/run/descendants.h"
-#include "cli/run/supervisor.h"
+#include "cli/run/supervisor_handle.h"
 
 /* Size limit of an order with its environment: a socket carries no larger
    message. */

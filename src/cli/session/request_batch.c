@@ -3,17 +3,17 @@
 
 #include <stdlib.h>
 
-#include "cli/session/pipeline.h"
+#include "cli/session/request_batch.h"
 
 /* Outstanding requests. */
 enum { WINDOW = 256 };
 
 typedef struct request_index {
-  cli_pipeline *batch;
+  cli_request_batch *batch;
   size_t at;
 } request_index;
 
-static void send_next(cli_pipeline *b)
+static void send_next(cli_request_batch *b)
 {
   request_index *n = malloc(sizeof *n);
 
@@ -31,13 +31,13 @@ static void send_next(cli_pipeline *b)
   b->left++;
 }
 
-static void fill_window(cli_pipeline *b)
+static void fill_window(cli_request_batch *b)
 {
   while (b->left < WINDOW && b->next < b->count && b->err == 0)
     send_next(b);
 }
 
-int cli_pipeline_run(cli_pipeline *b)
+int cli_request_batch_run(cli_request_batch *b)
 {
   fill_window(b);
   if (b->left > 0)
@@ -45,7 +45,7 @@ int cli_pipeline_run(cli_pipeline *b)
   return b->err;
 }
 
-cli_pipeline *cli_pipeline_of(void *arg, size_t *at)
+cli_request_batch *cli_request_batch_of(void *arg, size_t *at)
 {
   request_index *n = arg;
 
@@ -53,10 +53,10 @@ cli_pipeline *cli_pipeline_of(void *arg, size_t *at)
   return n->batch;
 }
 
-void cli_pipeline_complete(void *arg, int err)
+void cli_request_batch_complete(void *arg, int err)
 {
   request_index *n = arg;
-  cli_pipeline *b = n->batch;
+  cli_request_batch *b = n->batch;
 
   free(n);
   b->left--;
