@@ -8,7 +8,7 @@
  * names and predecessors, and the order of the list changes nothing.
  */
 
-#include "recipes/queue/exclusion.h"
+#include "recipes/queue/queue_position.h"
 #include "target.h"
 
 #include <stdio.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/exclusion.h"
+#include "recipes/queue/handoff.h"
+#include "recipes/queue/queue_position.h"
+#include "recipes/semaphore/permit_nodes.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -145,17 +147,17 @@ START_TEST(other_nodes_among_permits_are_named)
                       lk_text("config")};
   lk_queue_position p;
 
-  lk__queue_position_of_permit(&p, &lk__role_permit, names[0], names, 3, 1);
+  lk__permit_nodes_find_position(&p, &lk__role_permit, names[0], names, 3, 1);
   ck_assert(p.found);
   ck_assert_uint_eq(p.predecessors, 2);
   assert_name(p.foreign, hex);
-  lk__queue_position_of_permit(&p, &lk__role_kazoo_permit, names[1], names, 3,
-                               3);
+  lk__permit_nodes_find_position(&p, &lk__role_kazoo_permit, names[1], names, 3,
+                                 3);
   ck_assert(p.found);
   ck_assert_uint_eq(p.predecessors, 0);
   assert_name(p.foreign, "a-lease-0000000001");
-  lk__queue_position_of_permit(&p, &lk__role_kazoo_permit, names[1], names + 1,
-                               2, 3);
+  lk__permit_nodes_find_position(&p, &lk__role_kazoo_permit, names[1],
+                                 names + 1, 2, 3);
   ck_assert_ptr_null(p.foreign.at);
 }
 END_TEST

@@ -5,6 +5,7 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/queue/holding.h"
+#include "recipes/queue/queue_limit.h"
 
 /* ---- life -------------------------------------------------------------- */
 
@@ -261,7 +262,7 @@ static int local_request_refusal(const lk_local_queue *q,
     return 0;
   if (r->once)
     return LK_ERR_BUSY;
-  return most > 0 && ahead > most ? LK_ERR_QUEUE_FULL : 0;
+  return lk__queue_limit_refusal(false, most, ahead);
 }
 
 static void local_request_begin(lk_acquisition *a)

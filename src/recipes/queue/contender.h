@@ -25,6 +25,13 @@
 
 typedef struct lk_session_lease lk_session_lease;
 
+/** Find the position of a permit in a list: `predecessors` is the number of
+   nodes above `limit`. */
+typedef void (*lk_permit_position_fn)(lk_queue_position *out,
+                                      const lk_role *role, lk_bytes own,
+                                      const lk_bytes *names, size_t count,
+                                      size_t limit);
+
 /** The options of a contender. Valid until the contender is stopped, has ended
     or was lost. */
 typedef struct lk_contender_config {
@@ -42,7 +49,8 @@ typedef struct lk_contender_config {
   bool persistent_parents;
   const int32_t *limit; /**< of a role that counts: how many nodes of the
                              directory may hold; NULL: any number */
-  bool once;            /**< end with LK_ERR_BUSY instead of waiting */
+  lk_permit_position_fn find_position; /**< of a role that counts */
+  bool once;        /**< end with LK_ERR_BUSY instead of waiting */
   size_t max_queue; /**< end with LK_ERR_QUEUE_FULL with more predecessors than
                        this; 0: any number */
   bool peek;        /**< list the queue before a node is created */

@@ -6,6 +6,7 @@
 #include "recipes/queue/contender_list.h"
 #include "recipes/queue/create.h"
 #include "recipes/queue/holding.h"
+#include "recipes/queue/queue_limit.h"
 #include "recipes/queue/requests.h"
 
 /* ---- the position of the own node --------------------------------------- */
@@ -32,33 +33,11 @@ static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
   lk__give(&ct->lease->mem, path);
 }
 
-/* Lists grow with the queue. A Java client refuses those of 17,000 names. */
-static void contender_warn_long_queue(lk_contender *ct, size_t predecessors)
-{
-  lk_session_lease *k = ct->lease;
-
-  if (predecessors < LK_LONG_QUEUE || k->queues.warned_length)
-    return;
-  k->queues.warned_length = true;
-  lk_client_log(k->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
-                "ten thousand contenders and more in one queue: think of "
-                "max_queue, or of fewer contenders");
-}
-
-/* Why a contender with so many predecessors ends, or 0. */
-static int contender_refusal(const lk_contender *ct, size_t predecessors)
-{
-  if (predecessors > 0 && ct->config->once)
-    return LK_ERR_BUSY;
-  if (ct->config->max_queue > 0 && predecessors > ct->config->max_queue)
-    return LK_ERR_QUEUE_FULL;
-  return 0;
-}
-
 static void contender_take_position(lk_contender *ct,
                                     const lk_queue_position *p)
 {
-  int err = contender_refusal(ct, p->predecessors);
+  int err = lk__queue_limit_refusal(ct->config->once, ct->config->max_queue,
+                                    p->predecessors);
 
   if (p->predecessors == 0) {
     lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
@@ -79,8 +58,8 @@ static void permit_take_list(lk_contender *ct, const lk_bytes *names,
   lk_contender_state state = ct->state;
   lk_queue_position p;
 
-  lk__queue_position_of_permit(
-      &p, ct->role, lk_text(lk__own_node_name(&ct->own)), names, count, most);
+  ct->config->find_position(&p, ct->role, lk_text(lk__own_node_name(&ct->own)),
+                            names, count, most);
   ct->pause.count = 0;
   ct->wait.limit_changed = false;
   ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;
@@ -121,7 +100,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
     lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
     contender_warn_counter(ct, p.suffix);
-    contender_warn_long_queue(ct, p.predecessors);
+    lk__queue_limit_warn(ct, p.predecessors);
     if (p.foreign.at != NULL)
       contender_notify_mixed_queue(ct, p.foreign);
     if (ct->state == state)
@@ -143,8 +122,9 @@ void lk__contender_limit_changed(lk_contender *ct)
 static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
                                       size_t count)
 {
-  int err =
-      contender_refusal(ct, lk__names_count_excluding(ct->role, names, count));
+  int err = lk__queue_limit_refusal(
+      ct->config->once, ct->config->max_queue,
+      lk__names_count_excluding(ct->role, names, count));
 
   ct->pause.count = 0;
   if (err != 0)

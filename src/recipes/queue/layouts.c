@@ -59,24 +59,6 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
           role_contends(&plain.role, name, number, shared));
 }
 
-bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
-{
-  const lk_layout_rules *rules = lk__layout_rules(layout);
-  lk_name n;
-
-  if (rules == NULL || rules->lease == NULL)
-    return false;
-  if (rules->permit_identity == LK_IDENTITY_HEX_ONLY) {
-    *number = 0;
-    return lk__name_is_hex(name);
-  }
-  if (!lk__name_parse(rules->lease->format, name, &n) ||
-      n.kind != rules->lease->kind)
-    return false;
-  *number = n.suffix;
-  return true;
-}
-
 /* "r-" and "w-" are refused: a shared lock has readers, which a mutex with that
  * prefix would ignore. */
 bool lk__plain_prefix_check(const char *prefix)

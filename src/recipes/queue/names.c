@@ -154,6 +154,11 @@ bool lk__name_parse(const lk_name_format *format, lk_bytes name, lk_name *out)
                        : name_parse_known(format, name, out);
 }
 
+bool lk__names_are_equal(lk_bytes a, lk_bytes b)
+{
+  return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
 /* The directory of a semaphore's permits, in Curator's layout. */
 static const char permits_dir[] = "leases";
 enum { SEQUENCE_LEN = 10 };

@@ -65,6 +65,8 @@ typedef struct lk_name {
 /** Whether `name`, without its directory, is the name of a contender. */
 bool lk__name_parse(const lk_name_format *format, lk_bytes name, lk_name *out);
 
+bool lk__names_are_equal(lk_bytes a, lk_bytes b);
+
 /** Whether `name` may belong to a lock or semaphore of any program. */
 bool lk__name_is_queued(lk_bytes name);
 

@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_QUEUE_PREDECESSORS_H
 #define LK_RECIPES_QUEUE_PREDECESSORS_H
 
-#include "recipes/queue/exclusion.h"
+#include "recipes/queue/queue_position.h"
 
 #include <latchkey/client.h>
 

@@ -6,6 +6,7 @@
 #include "recipes/queue/contender_list.h"
 #include "recipes/queue/create.h"
 #include "recipes/queue/holding.h"
+#include "recipes/queue/queue_limit.h"
 #include "recipes/queue/requests.h"
 
 #include <stdio.h>
@@ -42,14 +43,6 @@ const lk_contender_rules lk__rules_finished = {
 
 /* ---- the machine of a queue --------------------------------------------- */
 
-/* A contender that may have to give up at once lists the queue first. */
-static bool queue_reads_first(const lk_contender *ct)
-{
-  bool may_end = ct->config->once || ct->config->max_queue > 0;
-
-  return ct->config->peek && may_end;
-}
-
 static bool queue_check_proves_own(const lk_contender *ct)
 {
   return !lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct));
@@ -81,7 +74,7 @@ const lk_contender_machine lk__queue_machine = {
                [LK_CONTENDER_CLEANING_UP] = &lk__rules_cleaning_up,
                [LK_CONTENDER_FINISHED] = &lk__rules_finished},
     .waits_with_own_node = true,
-    .reads_first = queue_reads_first,
+    .reads_first = lk__queue_limit_needs_peek,
     .request_view = lk__contender_send_list,
     .check_proves_own = queue_check_proves_own,
     .has_watch = queue_has_watch};

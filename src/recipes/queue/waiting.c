@@ -4,6 +4,7 @@
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
 #include "recipes/queue/contender.h"
+#include "recipes/queue/handoff.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/own_watch.h"
 #include "recipes/queue/requests.h"

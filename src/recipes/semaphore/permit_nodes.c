@@ -1,13 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/semaphore/semaphore_acquisition.h"
+#include "recipes/queue/layouts.h"
+#include "recipes/semaphore/permit_nodes.h"
+
+#include <latchkey/semaphore.h>
 
 /**
  * @file
  * The permit nodes of an acquisition. The contender of the last one lists all
  * permit nodes and compares their number with the limit.
  */
+
+/* ---- which children count ----------------------------------------------- */
+
+static bool name_is_permit(const lk_role *role, lk_bytes name, int64_t *number)
+{
+  lk_name n;
+
+  *number = 0;
+  if (role->kind == &lk__node_kind_kazoo_permit)
+    return lk__name_is_hex(name);
+  if (!lk__name_parse(role->format, name, &n) || n.kind != role->kind)
+    return false;
+  *number = n.suffix;
+  return true;
+}
+
+void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
+                                    lk_bytes own, const lk_bytes *names,
+                                    size_t count, size_t limit)
+{
+  int64_t number;
+
+  memset(out, 0, sizeof *out);
+  for (size_t i = 0; i < count; i++) {
+    out->found = out->found || lk__names_are_equal(names[i], own);
+    if (!name_is_permit(role, names[i], &number) &&
+        lk__name_is_queued(names[i]))
+      out->foreign = names[i];
+  }
+  out->predecessors = count > limit ? count - limit : 0;
+}
+
+bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
+{
+  const lk_layout_rules *rules = lk__layout_rules(layout);
+  int64_t n;
+
+  if (rules == NULL || rules->lease == NULL ||
+      !name_is_permit(rules->lease, name, &n))
+    return false;
+  *number = n;
+  return true;
+}
 
 static lk_semaphore_acquisition *
 semaphore_of_member(const lk_joint_member *member)

@@ -3,7 +3,7 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lock/lock.h"
-#include "recipes/semaphore/semaphore_acquisition.h"
+#include "recipes/semaphore/permit_nodes.h"
 
 #include <latchkey/semaphore.h>
 
@@ -137,6 +137,7 @@ static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
       semaphore_contender_config(l, l->options.rules->lease, w->permit.dir);
   w->permit.identity = l->options.rules->permit_identity;
   w->permit.dir_data = w->limit_text;
+  w->permit.find_position = lk__permit_nodes_find_position;
   w->counting = w->permit;
   w->counting.limit = &w->limit;
 }

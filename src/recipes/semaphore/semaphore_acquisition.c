@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/semaphore/semaphore_acquisition.h"
-
 #include "recipes/common/memory.h"
 #include "recipes/queue/contender_list.h"
+#include "recipes/semaphore/permit_nodes.h"
 
 enum { MAX_FAILURES = 3 };
 

@@ -65,13 +65,6 @@ void lk__permit_limit_forget(lk_semaphore_acquisition *s);
 /** `limit.pause` has fired. */
 void lk__permit_limit_on_timer(lk_client *c, void *arg);
 
-/* ---- permit_nodes.c ------------------------------------------------------ */
-
-/** Create all missing permit nodes. */
-void lk__permit_nodes_create(lk_semaphore_acquisition *s);
-/** Stop and free their contenders. */
-void lk__permit_nodes_drop(lk_semaphore_acquisition *s);
-
 /* ---- for permit_limit.c and permit_nodes.c ------------------------------- */
 
 /** The limit was read. */

@@ -7,6 +7,7 @@
 #include "recipes/queue/create.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/own_watch.h"
+#include "recipes/queue/queue_limit.h"
 #include "recipes/queue/requests.h"
 #include "recipes/single/single_contender.h"
 
@@ -314,9 +315,7 @@ static const lk_contender_rules waiting = {
 /* After another's node was seen it is read before a create. */
 static bool single_node_reads_first(const lk_contender *ct)
 {
-  bool may_end = ct->config->once || ct->config->max_queue > 0;
-
-  return ct->wait.node_is_foreign || (ct->config->peek && may_end);
+  return ct->wait.node_is_foreign || lk__queue_limit_needs_peek(ct);
 }
 
 /* A check of the next holder's node succeeds as well. But the deletion of the

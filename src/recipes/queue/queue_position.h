@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_QUEUE_QUEUE_POSITION_H
+#define LK_RECIPES_QUEUE_QUEUE_POSITION_H
+
+/**
+ * @file
+ * The position of the own node among the listed names: by their numbers, and by
+ * who excludes whom.
+ */
+
+#include "recipes/queue/exclusion.h"
+
+enum {
+  /** Up to this number, predecessors are read one by one. For more of them one
+      list is cheaper. */
+  LK_MAX_PREDECESSOR_READS = 8,
+  LK_KEPT_PREDECESSORS = LK_MAX_PREDECESSOR_READS + 1
+};
+
+/** Sequence numbers beyond this limit are refused. At the end of the counter
+    servers give one number to several nodes, or negative numbers. */
+#define LK_SUFFIX_LIMIT ((int64_t)INT32_MAX - (1 << 20))
+/** From this number on a warning is logged. */
+#define LK_SUFFIX_WARN ((int64_t)1 << 30)
+
+/** A name of a contender in a list. */
+typedef struct lk_queue_entry {
+  lk_bytes name; /**< a view into the list */
+  int64_t suffix;
+} lk_queue_entry;
+
+/** The position of the own node in the queue, by one list of names. */
+typedef struct lk_queue_position {
+  bool found;    /**< the own node is listed; if not, nothing else is set */
+  bool unsafe;   /**< numbers are ambiguous: the acquisition must fail */
+  bool in_range; /**< no number exceeds LK_SUFFIX_LIMIT */
+  bool has_rw_writer; /**< a predecessor is the write side of a read-write lock,
+                         whose holder may downgrade to a reader */
+  int64_t suffix;     /**< of the own node */
+  size_t predecessors; /**< how many contenders exclude the own node */
+  size_t near_count;
+  lk_queue_entry near[LK_KEPT_PREDECESSORS]; /**< the nearest predecessors,
+                                                nearest first */
+  lk_queue_entry head; /**< the first predecessor, if there is one */
+  lk_bytes foreign;    /**< a node of another kind of lock, or another layout;
+                          `at` NULL: none */
+} lk_queue_position;
+
+/**
+ * Find the position of the node `own` in a list of `count` names, in any order.
+ * `scratch` has room for `count` numbers.
+ */
+void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
+                             lk_bytes own, const lk_bytes *names, size_t count,
+                             int64_t *scratch);
+
+/** How many listed contenders exclude a new contender of `role`. */
+size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
+                                 size_t count);
+
+/** Sort in ascending order, without an allocation. */
+void lk__numbers_sort(int64_t *a, size_t n);
+
+#endif
