@@ -313,7 +313,7 @@ LK_API int lk_client_last_error(const lk_client *c, const char **text);
 /** The kind of failure if that error is LK_ERR_TLS; else LK_TLS_OTHER. */
 LK_API lk_tls_cause lk_client_tls_cause(const lk_client *c);
 /** The clock as read at the last input (older is safer), in ms. */
-LK_API int64_t lk_client_now(const lk_client *c);
+LK_API int64_t lk_client_input_ms(const lk_client *c);
 /** The clock read afresh, in ms. */
 LK_API int64_t lk_client_clock(const lk_client *c);
 LK_API void lk_client_random(lk_client *c, void *out, size_t len);

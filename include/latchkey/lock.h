@@ -332,8 +332,9 @@ LK_API int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg);
  * `ops`.
  * @return as lk_multi(), LK_ERR_NOT_HELD, LK_ERR_LOST.
  */
-LK_API int lk_lock_guarded(lk_lock *l, const lk_op *ops, size_t count,
-                           const lk_call *call, lk_multi_cb done, void *arg);
+LK_API int lk_lock_guarded_multi(lk_lock *l, const lk_op *ops, size_t count,
+                                 const lk_call *call, lk_multi_cb done,
+                                 void *arg);
 
 #ifdef __cplusplus
 }

@@ -160,11 +160,11 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  * 3.6.0.
  *
  * After a lost connection the watch is registered again. It gets
- * LK_EVENT_RESUMED before any event and after the requests that were waiting.
- * The server reports missed events to one-shot watches only: a one-shot watch
+ * LK_EVENT_REREGISTERED before any event and after the requests that were
+ * waiting. The server reports missed events to one-shot watches only: a one-shot watch
  * of this client on the same node, or below that of a recursive watch, reports
- * them to this watch, too, perhaps twice. LK_EVENT_RESUMED comes once more if
- * the server throttled the registration. With `until_disconnect` the watch ends
+ * them to this watch, too, perhaps twice. LK_EVENT_REREGISTERED comes once more
+ * if the server throttled the registration. With `until_disconnect` the watch ends
  * instead. An expired session ends it as it ends every watch.
  *
  * Servers from 3.7.3, 3.8.4 and 3.9.2 on report no event of a node that may not

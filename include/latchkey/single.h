@@ -22,8 +22,8 @@
  *     connection on which it was seen to be the handle's own, and a check of
  *     the node renews the lease only while the node is watched. One case cannot
  *     be detected: another client deletes a holder's node, and a third acquires
- *     the lock, while a release or lk_lock_guarded() of the first is on its
- *     way. That request then meets the node of the third.
+ *     the lock, while a release or lk_lock_guarded_multi() of the first is on
+ *     its way. That request then meets the node of the third.
  * A handle waits for other handles of the same session, and for a node that an
  * earlier process left in a resumed session (lk_client_config.resume).
  *

@@ -546,11 +546,12 @@ LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
  */
 LK_API int lk_sync_lock_wait(lk_sync_lock *l, const lk_sync_call *call);
 
-/** lk_sync_multi() of `ops` that is executed only while this thread holds:
-    lk_lock_guarded(). LK_ERR_LOST: nothing was executed. LK_ERR_NOT_HELD. */
-LK_API int lk_sync_lock_guarded(lk_sync_lock *l, lk_sync_result **out,
-                                const lk_op *ops, size_t count,
-                                const lk_sync_call *call);
+/** lk_sync_multi() of `ops` that is executed only while this thread holds the
+    lock: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and LK_ERR_LOST:
+    no operation was executed. */
+LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
+                                      const lk_op *ops, size_t count,
+                                      const lk_sync_call *call);
 
 /* The functions below are about this thread. They read memory and the clock,
    and do not wait. In a forked child no lock is held. */
@@ -567,7 +568,7 @@ LK_API int64_t lk_sync_lock_deadline(const lk_sync_lock *l);
 LK_API uint64_t lk_sync_lock_token(const lk_sync_lock *l);
 
 /** With local_queue: lk_lock_handoffs(). */
-LK_API uint64_t lk_sync_lock_turn(const lk_sync_lock *l);
+LK_API uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l);
 
 /** LK_LOCK_IDLE, LK_LOCK_HELD, LK_LOCK_UNSURE or LK_LOCK_LOST. */
 LK_API lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l);

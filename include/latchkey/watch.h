@@ -26,10 +26,10 @@ typedef enum lk_event_type {
   LK_EVENT_DELETED = 2,
   LK_EVENT_CHANGED = 3,  /**< the node's data */
   LK_EVENT_CHILDREN = 4, /**< a child was created or deleted */
-  LK_EVENT_RESUMED = 8,  /**< a persistent watch is registered again after a
-                              lost connection. Events in between are lost: read
-                              again */
-  LK_EVENT_ENDED = 0     /**< the watch has ended without an event; see err */
+  LK_EVENT_REREGISTERED = 8, /**< a persistent watch is registered again after
+                                  a lost connection. Events in between are lost:
+                                  read again */
+  LK_EVENT_ENDED = 0 /**< the watch has ended without an event; see err */
 } lk_event_type;
 
 typedef struct lk_event {

@@ -86,7 +86,7 @@ uint64_t lk_sync_lock_token(const lk_sync_lock *l)
   return h == NULL || lk__holder_is_lost(h) ? 0 : h->token;
 }
 
-uint64_t lk_sync_lock_turn(const lk_sync_lock *l)
+uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
 {
   const lk_holder *h = own_holder(l);
 

@@ -76,9 +76,9 @@ int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
   return err;
 }
 
-int lk_sync_lock_guarded(lk_sync_lock *l, lk_sync_result **out,
-                         const lk_op *ops, size_t count,
-                         const lk_sync_call *call)
+int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
+                               const lk_op *ops, size_t count,
+                               const lk_sync_call *call)
 {
   int err = lk__sync_refusal(lk__sync_lock_client(l));
   lk_holder *h = err == 0 ? lk__holder_find(l) : NULL;

@@ -28,8 +28,8 @@ static int start_multi(lk_sync_request *r, const lk_call *call)
     return LK_ERR_CLOSED; /* the lock was freed meanwhile */
   return r->holder == NULL ? lk_multi(lk__sync_client_of(r), r->ops, r->count,
                                       call, on_multi, r)
-                           : lk_lock_guarded(r->holder->handle, r->ops,
-                                             r->count, call, on_multi, r);
+                           : lk_lock_guarded_multi(r->holder->handle, r->ops,
+                                                   r->count, call, on_multi, r);
 }
 
 int lk__sync_multi(lk_sync_client *c, lk_sync_result **out, lk_holder *holder,

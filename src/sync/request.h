@@ -83,7 +83,7 @@ void lk__sync_on_get(lk_client *client, int err, const lk_bytes *data,
 void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
                           size_t count, const lk_stat *stat, void *arg);
 
-/** lk_multi(), or lk_lock_guarded() for a holder. */
+/** lk_multi(), or lk_lock_guarded_multi() for a holder. */
 int lk__sync_multi(lk_sync_client *c, lk_sync_result **out, lk_holder *holder,
                    const lk_op *ops, size_t count, const lk_sync_call *call);
 

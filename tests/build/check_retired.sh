@@ -11,6 +11,7 @@ retired='
 LK_ERR_BAD_ARGUMENTS
 LK_ERR_LOSS
 LK_ERR_UNKNOWN
+LK_EVENT_RESUMED
 LK_PROOF_[A-Z_]+
 LK_READ_LIST
 LK_WATCH_NODE
@@ -19,6 +20,7 @@ lk_answer
 lk_children
 lk_client_answer
 lk_client_lives_until
+lk_client_now
 lk_client_room
 lk_client_trouble
 lk_keeper
@@ -30,10 +32,13 @@ lk_keeper_new
 lk_keeper_set_margin
 lk_keeper_unfinished
 lk_list
+lk_lock_guarded
 lk_proof
 lk_read_list
 lk_sync_children
 lk_sync_list
+lk_sync_lock_guarded
+lk_sync_lock_turn
 '
 
 words=$(echo $retired | tr ' ' '|')

@@ -91,7 +91,7 @@ static const char *event_name(lk_event_type type)
   case LK_EVENT_DELETED: return "deleted";
   case LK_EVENT_CHANGED: return "changed";
   case LK_EVENT_CHILDREN: return "children";
-  case LK_EVENT_RESUMED: return "resumed";
+  case LK_EVENT_REREGISTERED: return "resumed";
   }
   return NULL;
 }
@@ -121,7 +121,7 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
   t->ended += last;
   peer_must(p, name != NULL && (event->type == 0) == (event->err != 0),
             "an event that is none");
-  peer_must(p, t->stays || event->type != LK_EVENT_RESUMED,
+  peer_must(p, t->stays || event->type != LK_EVENT_REREGISTERED,
             "a watch that does not stay is back");
   peer_must(p, !t->tree || event->type != LK_EVENT_CHILDREN,
             "children told to a watch of a tree");

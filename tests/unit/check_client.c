@@ -160,7 +160,7 @@ START_TEST(a_new_client_knows_what_it_was_told)
   ck_assert_str_eq(lk_client_chroot(client), "/some/root");
   ck_assert_int_eq(lk_client_last_error(client, &why), 0);
   ck_assert_str_eq(why, "");
-  ck_assert_int_eq(lk_client_now(client), 5000);
+  ck_assert_int_eq(lk_client_input_ms(client), 5000);
   ck_assert_int_eq(lk_client_clock(client), 5000);
   ck_assert_ptr_null(lk_client_reply(client));
   ck_assert_ptr_eq(lk_client_mem(client)->arg, &mem);

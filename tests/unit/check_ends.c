@@ -570,7 +570,7 @@ END_TEST
 static void verify(locker *l)
 {
   (void)lk_lock_verify(l->lock, NULL, NULL);
-  (void)lk_lock_guarded(l->lock, NULL, 0, NULL, NULL, NULL);
+  (void)lk_lock_guarded_multi(l->lock, NULL, 0, NULL, NULL, NULL);
 }
 
 START_TEST(every_callback_may_verify)

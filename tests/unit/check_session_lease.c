@@ -1136,17 +1136,19 @@ START_TEST(a_guarded_write_happens_only_while_held)
                  lk_op_create("/made", lk_bytes_of("", 0), NULL, 0)};
 
   begin(LK_ASSURE_QUORUM);
-  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o),
-                   LK_ERR_NOT_HELD);
+  ck_assert_int_eq(
+      lk_lock_guarded_multi(sc.a.lock, ops, 2, NULL, on_guarded, &o),
+      LK_ERR_NOT_HELD);
   scene_hold(&sc);
-  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
+  ck_assert_int_eq(
+      lk_lock_guarded_multi(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
   model_turn(&sc.server);
   ck_assert(o.err == 0 && o.count == 2 && o.first == 0);
   ck_assert_ptr_nonnull(model_node(&sc.server, "/made"));
   /* its own errors are its own */
   o.err = NOT_YET;
-  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops + 1, 1, NULL, on_guarded, &o),
-                   0);
+  ck_assert_int_eq(
+      lk_lock_guarded_multi(sc.a.lock, ops + 1, 1, NULL, on_guarded, &o), 0);
   model_turn(&sc.server);
   ck_assert(o.err == LK_ERR_NODE_EXISTS && o.count == 1 &&
             o.first == LK_ERR_NODE_EXISTS);
@@ -1155,13 +1157,15 @@ START_TEST(a_guarded_write_happens_only_while_held)
   o.err = NOT_YET;
   model_delete(&sc.server, "/made");
   model_delete(&sc.server, lk_lock_node(sc.a.lock));
-  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
+  ck_assert_int_eq(
+      lk_lock_guarded_multi(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
   model_turn(&sc.server);
   ck_assert_int_eq(o.err, LK_ERR_LOST);
   ck_assert_ptr_null(model_node(&sc.server, "/made"));
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, ops, 2, NULL, on_guarded, &o),
-                   LK_ERR_LOST);
+  ck_assert_int_eq(
+      lk_lock_guarded_multi(sc.a.lock, ops, 2, NULL, on_guarded, &o),
+      LK_ERR_LOST);
   scene_end(&sc);
 }
 END_TEST
@@ -1172,7 +1176,8 @@ START_TEST(a_guarded_write_outlives_its_lock)
   lk_op op = lk_op_set("/locks", lk_text("1"), -1);
 
   begin_held(LK_ASSURE_QUORUM);
-  ck_assert_int_eq(lk_lock_guarded(sc.a.lock, &op, 1, NULL, on_guarded, &o), 0);
+  ck_assert_int_eq(
+      lk_lock_guarded_multi(sc.a.lock, &op, 1, NULL, on_guarded, &o), 0);
   locker_free(&sc.a);
   model_turn(&sc.server);
   ck_assert_int_eq(o.err, 0);

@@ -487,7 +487,7 @@ START_TEST(thread_without_the_lock_has_no_token_or_deadline)
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, NULL), LK_ERR_NOT_HELD);
   ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(lk_sync_lock_guarded(lock, &r, &op, 1, NULL),
+  ck_assert_int_eq(lk_sync_lock_guarded_multi(lock, &r, &op, 1, NULL),
                    LK_ERR_NOT_HELD);
   ck_assert_ptr_null(r);
   ck_assert_str_eq(lk_sync_lock_path(lock), "/lock");

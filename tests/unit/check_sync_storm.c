@@ -87,7 +87,7 @@ static void use_lock(actor *a, lk_sync_lock *l)
   switch (draw(a, 6)) {
   case 0: (void)lk_sync_lock_verify(l, &call); break;
   case 1: (void)lk_sync_lock_wait(l, &call); break;
-  case 2: (void)lk_sync_lock_guarded(l, NULL, &op, 1, &call); break;
+  case 2: (void)lk_sync_lock_guarded_multi(l, NULL, &op, 1, &call); break;
   case 3: (void)lk_sync_lock_fd(l); break;
   case 4: (void)lk_sync_lock_ok(l); break;
   default: (void)lk_sync_rwlock_downgrade(rwlock, &call); break;

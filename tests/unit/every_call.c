@@ -254,7 +254,7 @@ static int call_lock_guarded(const every_object *o)
 {
   lk_op op = lk_op_check(o->path, -1);
   lk_sync_result *r = result_before(o);
-  int err = lk_sync_lock_guarded(o->lock, OUT(&r), &op, 1, o->call);
+  int err = lk_sync_lock_guarded_multi(o->lock, OUT(&r), &op, 1, o->call);
 
   lk_sync_result_free(r);
   return err;
@@ -290,7 +290,7 @@ ERROR(lock_wait, o->lock, o->call)
 VALUE(lock_ok, !lk_sync_lock_ok(o->lock))
 VALUE(lock_deadline, lk_sync_lock_deadline(o->lock) == INT64_MIN)
 VALUE(lock_token, lk_sync_lock_token(o->lock) == 0)
-VALUE(lock_turn, lk_sync_lock_turn(o->lock) == 0)
+VALUE(lock_turn, lk_sync_lock_handoffs(o->lock) == 0)
 VALUE(lock_get_state, lk_sync_lock_get_state(o->lock) == LK_LOCK_IDLE)
 VALUE(lock_count, lk_sync_lock_count(o->lock) == 0)
 VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)

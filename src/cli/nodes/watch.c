@@ -76,7 +76,7 @@ static const char *event_name(lk_event_type type)
   case LK_EVENT_DELETED: return "deleted";
   case LK_EVENT_CHANGED: return "changed";
   case LK_EVENT_CHILDREN: return "children";
-  case LK_EVENT_RESUMED: return "missed";
+  case LK_EVENT_REREGISTERED: return "missed";
   case LK_EVENT_ENDED: return "expired";
   }
   return "";
@@ -106,7 +106,7 @@ static void on_watch_event(lk_client *c, lk_watch *handle,
     }
   }
   write_event(w, event_name(event->type), event->path);
-  if (event->type != LK_EVENT_ENDED && event->type != LK_EVENT_RESUMED)
+  if (event->type != LK_EVENT_ENDED && event->type != LK_EVENT_REREGISTERED)
     w->done = --w->left == 0 || w->done;
 }
 

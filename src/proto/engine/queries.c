@@ -60,7 +60,7 @@ lk_tls_cause lk_client_tls_cause(const lk_client *c)
                                          : LK_TLS_OTHER;
 }
 
-int64_t lk_client_now(const lk_client *c)
+int64_t lk_client_input_ms(const lk_client *c)
 {
   return c->now;
 }

@@ -71,5 +71,6 @@ void lk__watches_notify_resumed(lk_client *c, bool late)
     else
       w->resumes = false;
   }
-  lk__watches_notify(c, &staying, LK_EVENT_RESUMED, lk_bytes_of(NULL, 0), 0);
+  lk__watches_notify(c, &staying, LK_EVENT_REREGISTERED, lk_bytes_of(NULL, 0),
+                     0);
 }

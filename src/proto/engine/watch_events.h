@@ -10,8 +10,8 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
                         lk_bytes path, int err);
 /** Report LK_EVENT_ENDED to the watches in `list`. */
 void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
-/** Report LK_EVENT_RESUMED to persistent watches. `late`: only to those which
-    got it before they were registered. */
+/** Report LK_EVENT_REREGISTERED to persistent watches. `late`: only to those
+    which got it before they were registered. */
 void lk__watches_notify_resumed(lk_client *c, bool late);
 
 #endif

@@ -63,8 +63,8 @@ struct lk_watch {
   bool standing; /**< its request succeeded */
   bool held;     /**< its request waits for a connection; lk__watch_hold() */
   bool remove;   /**< cancelled while under way: remove it on the server */
-  bool resumes;  /**< persistent: LK_EVENT_RESUMED was reported too early, since
-                      its setWatches was throttled */
+  bool resumes;  /**< persistent: LK_EVENT_REREGISTERED was reported too early,
+                      since its setWatches was throttled */
   bool covered;  /**< one-shot: a persistent watch may serve it, without a watch
                       of its own on the server */
   bool bare;     /**< one-shot, its request under way: the persistent watch that

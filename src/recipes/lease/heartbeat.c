@@ -218,7 +218,7 @@ static void heartbeat_start_timer(lk_session_lease *k, int64_t at_ms)
  * unsure. */
 static int64_t heartbeat_due_for(const lk_session_lease *k, int64_t until_ms)
 {
-  int64_t now = lk_client_now(k->client);
+  int64_t now = lk_client_input_ms(k->client);
   int64_t quarter = lk__lease_timeout_ms(k) / 4;
 
   if (until_ms == LK_NO_LEASE)
@@ -272,7 +272,7 @@ void lk__heartbeat_plan(lk_session_lease *k)
  * becomes unsure is renewed at once. */
 static int64_t first_heartbeat_due(const lk_session_lease *k)
 {
-  int64_t now = lk_client_now(k->client);
+  int64_t now = lk_client_input_ms(k->client);
   int64_t deadline = lk__lease_deadline(k);
 
   if (deadline == LK_NO_LEASE)
@@ -327,7 +327,7 @@ static void heartbeat_end(lk_session_lease *k)
     (void)lk__heartbeat_now(k);
   else if (k->heartbeat.throttled && heartbeat_is_needed(k) &&
            !k->heartbeat.planned)
-    heartbeat_start_timer(k, lk_client_now(k->client) + REST_MS);
+    heartbeat_start_timer(k, lk_client_input_ms(k->client) + REST_MS);
   else
     lk__heartbeat_plan(k);
 }

@@ -208,7 +208,7 @@ static void on_watchdog(lk_client *c, void *arg)
 /* In the next turn of the loop, where callbacks may be invoked. */
 static void lease_review_soon(lk_session_lease *k)
 {
-  k->watch_at_ms = lk_client_now(k->client);
+  k->watch_at_ms = lk_client_input_ms(k->client);
   lk__lease_start_timer(k, &k->watchdog, k->watch_at_ms);
 }
 
@@ -284,7 +284,7 @@ static void on_expired(lk_session_lease *k)
 {
   k->known_deadline_ms = LK_NO_LEASE;
   lk__heartbeat_plan(k);
-  lk__lease_start_timer(k, &k->life.no_session, lk_client_now(k->client));
+  lk__lease_start_timer(k, &k->life.no_session, lk_client_input_ms(k->client));
   for_each_user(k, expire_user);
 }
 
@@ -412,7 +412,8 @@ static void lease_attach_client(lk_session_lease *k)
 {
   switch (lk_client_state(k->client)) {
   case LK_STATE_EXPIRED:
-    lk__lease_start_timer(k, &k->life.no_session, lk_client_now(k->client));
+    lk__lease_start_timer(k, &k->life.no_session,
+                          lk_client_input_ms(k->client));
     break;
   case LK_STATE_AUTH_FAILED: k->over = LK_ERR_AUTH_FAILED; break;
   case LK_STATE_CLOSED: /* listeners are not notified any more, not even of the

@@ -27,7 +27,7 @@ void lk__local_queue_schedule(lk_local_queue *q)
   lk_session_lease *lease = q->lease;
 
   if (!lease->life.detached)
-    lk__lease_start_timer(lease, &q->timer, lk_client_now(lease->client));
+    lk__lease_start_timer(lease, &q->timer, lk_client_input_ms(lease->client));
 }
 
 void lk__local_queues_stop_timers(lk_session_lease *lease)

@@ -111,7 +111,7 @@ static void lock_supervise(lk_lock *l)
   lk_acquisition *a = l->acquisition;
 
   for (size_t i = 0; i < a->count; i++) {
-    a->parts[i]->holding.watch_due_ms = lk_client_now(l->lease->client);
+    a->parts[i]->holding.watch_due_ms = lk_client_input_ms(l->lease->client);
     if (lk__lease_is_online(l->lease))
       lk__contender_supervise_own(a->parts[i]);
   }
@@ -148,8 +148,8 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
   lock_multi_free(q);
 }
 
-int lk_lock_guarded(lk_lock *l, const lk_op *ops, size_t count,
-                    const lk_call *call, lk_multi_cb done, void *arg)
+int lk_lock_guarded_multi(lk_lock *l, const lk_op *ops, size_t count,
+                          const lk_call *call, lk_multi_cb done, void *arg)
 {
   lk_lock_multi *q;
   int err = lock_multi_send(l, ops, count, call, on_guarded, &q);

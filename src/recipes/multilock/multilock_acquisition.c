@@ -250,7 +250,7 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
       lk__multilock_begin_transaction(m);
     break;
   case LK_STATE_EXPIRED:
-    lk__lease_start_timer(lease, &m->pause, lk_client_now(c));
+    lk__lease_start_timer(lease, &m->pause, lk_client_input_ms(c));
     break;
   case LK_STATE_AUTH_FAILED:
   case LK_STATE_CLOSED: lk__multilock_end(m, lease->over); break;

@@ -180,9 +180,9 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   ct->holding.proven = true;
   ct->holding.awaits_lease = false;
   ct->holding.watch_due_ms =
-      lk_client_now(k->client) + lk__lease_timeout_ms(k) / 4;
+      lk_client_input_ms(k->client) + lk__lease_timeout_ms(k) / 4;
   ct->holding.read_due_ms =
-      lk_client_now(k->client) + lk_client_timeout_ms(k->client);
+      lk_client_input_ms(k->client) + lk_client_timeout_ms(k->client);
   lk__lease_watch_deadline(k);
   int64_t heartbeat_ms = lk__heartbeat_granted(k);
 
@@ -192,7 +192,7 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
     (void)holder_announce(ct);
   if (ct->config->revocable) {
-    ct->holding.watch_due_ms = lk_client_now(k->client);
+    ct->holding.watch_due_ms = lk_client_input_ms(k->client);
     lk__contender_supervise_own(ct);
   }
   return 0;
@@ -225,7 +225,7 @@ void lk__holder_suspend(lk_contender *ct)
                       .deadline_ms = lk__contender_deadline(ct)};
 
   ct->holding.proven = false;
-  ct->holding.watch_due_ms = lk_client_now(lk__contender_client(ct));
+  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
   lk__contender_notify(ct, &notice);
   lk__contender_review_lease(ct);
 }
@@ -236,7 +236,7 @@ static void holder_set_unsure(lk_contender *ct)
                       .deadline_ms = lk__contender_deadline(ct)};
 
   ct->holding.proven = false;
-  ct->holding.watch_due_ms = lk_client_now(lk__contender_client(ct));
+  ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
   lk__contender_step(ct, LK_CONTENDER_ON_LEASE_ENDING);
   if (!lk__heartbeat_now(ct->lease) && lk__lease_is_online(ct->lease))
     lk__contender_supervise_own(
@@ -309,7 +309,7 @@ static void on_own_read_unwatched(lk_client *c, int err, const lk_bytes *data,
 void lk__contender_supervise_own(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);
-  int64_t now = lk_client_now(c);
+  int64_t now = lk_client_input_ms(c);
 
   if (ct->own.watch == NULL && !ct->own.unreadable &&
       now >= ct->holding.watch_due_ms) {

@@ -98,7 +98,7 @@ void lk__contender_restart(lk_contender *ct)
   case LK_CONTENDER_HELD:
   case LK_CONTENDER_UNSURE:
     ct->holding.proven = false;
-    ct->holding.watch_due_ms = lk_client_now(k->client);
+    ct->holding.watch_due_ms = lk_client_input_ms(k->client);
     if (!lk__heartbeat_now(k) && lk__lease_is_online(k))
       lk__contender_supervise_own(ct);
     break;

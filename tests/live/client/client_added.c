@@ -27,7 +27,7 @@ static const char *name_of(lk_event_type type)
   case LK_EVENT_DELETED: return "deleted";
   case LK_EVENT_CHANGED: return "changed";
   case LK_EVENT_CHILDREN: return "children";
-  case LK_EVENT_RESUMED: return "resumed";
+  case LK_EVENT_REREGISTERED: return "resumed";
   case LK_EVENT_ENDED: return "ended";
   }
   return "?";
@@ -43,7 +43,7 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   ck_assert_ptr_eq(w, d->watch);
   ck_assert(!d->ended);
   d->count++;
-  d->resumed = d->resumed || event->type == LK_EVENT_RESUMED;
+  d->resumed = d->resumed || event->type == LK_EVENT_REREGISTERED;
   d->ended = event->type == LK_EVENT_ENDED;
   d->err = event->err;
   snprintf(d->text + len, sizeof d->text - len, "%s%s %s", len == 0 ? "" : ", ",

@@ -143,7 +143,7 @@ static void on_tree(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
   (void)c;
   (void)w;
   (void)arg;
-  resumed = resumed || event->type == LK_EVENT_RESUMED;
+  resumed = resumed || event->type == LK_EVENT_REREGISTERED;
   created += event->type == LK_EVENT_CREATED;
 }
 

@@ -114,7 +114,7 @@ static void write_down(lk_client *c, lk_watch *w, const lk_event *event,
   static const char *const names[] = {
       [LK_EVENT_ENDED] = "ended",       [LK_EVENT_CREATED] = "created",
       [LK_EVENT_DELETED] = "deleted",   [LK_EVENT_CHANGED] = "changed",
-      [LK_EVENT_CHILDREN] = "children", [LK_EVENT_RESUMED] = "resumed"};
+      [LK_EVENT_CHILDREN] = "children", [LK_EVENT_REREGISTERED] = "resumed"};
   const char *start = at("", "");
   diary *d = arg;
   size_t len = strlen(d->text);

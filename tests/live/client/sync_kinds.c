@@ -305,7 +305,7 @@ static int take_turns(void *arg)
   if (err != 0)
     return err;
   uint64_t token = lk_sync_lock_token(shared);
-  uint64_t turn = lk_sync_lock_turn(shared);
+  uint64_t turn = lk_sync_lock_handoffs(shared);
 
   if (++inside != 1 || token < last_token ||
       (token == last_token && turn <= last_turn))

@@ -52,7 +52,8 @@ START_TEST(an_operator_takes_it_away)
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_LOST);
   ck_assert_int_eq(lk_sync_lock_fd(lock), fd);
   ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), LK_ERR_LOST);
-  ck_assert_int_eq(lk_sync_lock_guarded(lock, &r, &op, 1, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_guarded_multi(lock, &r, &op, 1, &soon),
+                   LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
@@ -68,15 +69,15 @@ START_TEST(a_loss_is_found_by_asking)
   lk_sync_result *r;
 
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_guarded(lock, &r, &op, 1, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_guarded_multi(lock, &r, &op, 1, &soon), 0);
   ck_assert_str_eq(r->results[0].path, "/guarded");
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_lock_guarded(lock, &r, &op, 1, &soon),
+  ck_assert_int_eq(lk_sync_lock_guarded_multi(lock, &r, &op, 1, &soon),
                    LK_ERR_NODE_EXISTS);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_delete(there, "/guarded", -1, &soon), 0);
   evict_all(); /* not watched yet: nobody tells */
-  ck_assert_int_eq(lk_sync_lock_guarded(lock, NULL, &op, 1, &soon),
+  ck_assert_int_eq(lk_sync_lock_guarded_multi(lock, NULL, &op, 1, &soon),
                    LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_exists(there, NULL, "/guarded", &soon),
                    LK_ERR_NO_NODE);

@@ -46,7 +46,7 @@ static int add_one(lk_sync_client *c, lk_sync_lock *l)
   lk_op op = lk_op_set(counter, lk_text(text), -1);
 
   return l == NULL ? lk_sync_set(c, NULL, counter, lk_text(text), -1, &soon)
-                   : lk_sync_lock_guarded(l, NULL, &op, 1, &soon);
+                   : lk_sync_lock_guarded_multi(l, NULL, &op, 1, &soon);
 }
 
 /* ---- requests ------------------------------------------------------------ */

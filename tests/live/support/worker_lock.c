@@ -167,7 +167,8 @@ static void obey_guarded(const command *cmd, object *o)
   lk_op op = lk_op_set(option_path(cmd), option_bytes(cmd, "data"),
                        (int32_t)option_number(cmd, "version", -1));
 
-  received(cmd, lk_lock_guarded(o->lock, &op, 1, NULL, on_guarded, tag), tag);
+  received(cmd, lk_lock_guarded_multi(o->lock, &op, 1, NULL, on_guarded, tag),
+           tag);
 }
 
 static const char *state_word(lk_lock_state state)

@@ -294,7 +294,7 @@ int sim_handle_write(sim_handle *h)
   op = lk_op_set(SIM_RAW "/guarded", lk_text(g->data), -1);
   SAY(h, "writes %s", g->data);
   h->guards++;
-  err = lk_lock_guarded(h->lock, &op, 1, NULL, on_written, g);
+  err = lk_lock_guarded_multi(h->lock, &op, 1, NULL, on_written, g);
   h->guards -= err != 0;
   return err;
 }

@@ -92,7 +92,7 @@ void sim_grant_lease(sim_checker *j, const sim_fact *f)
 
   if (f->err != 0 || f->handle->again || l == NULL)
     return;
-  int64_t left = lk_lock_deadline(l) - lk_client_now(p->client);
+  int64_t left = lk_lock_deadline(l) - lk_client_input_ms(p->client);
 
   if (lk_lock_deadline(l) != lk__lease_deadline(k) || left < quarter_of(k))
     sim_violated(j, "%s is granted with %" PRId64 " ms left", f->handle->name,

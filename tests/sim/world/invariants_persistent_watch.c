@@ -260,7 +260,7 @@ static void judge_event(sim_checker *j, sim_life *l, sim_request *r,
   if (!r->stands)
     sim_violated(j, "a watch on %s is told of %d without standing", r->path,
                  (int)e->type);
-  else if (e->type == LK_EVENT_RESUMED)
+  else if (e->type == LK_EVENT_REREGISTERED)
     judge_back(j, r, connection);
   else if (e->type == LK_EVENT_ENDED) {
     if (e->err == 0 ||
