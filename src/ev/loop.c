@@ -3,6 +3,7 @@
 
 #include "ev/loop.h"
 
+#include <errno.h>
 #include <ev.h>
 
 #include "base/mem.h"
@@ -16,6 +17,7 @@ typedef struct own_loop {
 /* What is in the room of a hook. */
 typedef struct hook_room {
   ev_prepare prepare;
+  const lk_ev_loop *loop;
   unsigned called; /* in which iteration of the loop */
 } hook_room;
 
@@ -23,9 +25,14 @@ _Static_assert(sizeof(ev_io) <= sizeof(lk_loop_room), "room for ev_io");
 _Static_assert(sizeof(ev_timer) <= sizeof(lk_loop_room), "room for ev_timer");
 _Static_assert(sizeof(hook_room) <= sizeof(lk_loop_room), "room for a hook");
 
+static lk_ev_loop *loop_of(lk_loop *l)
+{
+  return (lk_ev_loop *)(void *)l;
+}
+
 static struct ev_loop *ev_of(lk_loop *l)
 {
-  return ((lk_ev_loop *)(void *)l)->ev;
+  return loop_of(l)->ev;
 }
 
 /* ---- descriptors --------------------------------------------------------- */
@@ -131,13 +138,18 @@ static hook_room *hook_room_of(lk_loop_hook *h)
   return (hook_room *)(void *)h->room.bytes;
 }
 
+/* Without ev_break() libev would wait, although the hook has ended the run. The
+   hook may free itself and the loop's attachment. */
 static void on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 {
   lk_loop_hook *h = w->data;
+  const bool *done = hook_room_of(h)->loop->done;
 
   (void)revents;
   hook_room_of(h)->called = ev_iteration(ev);
   h->before_wait(h);
+  if (done != NULL && *done)
+    ev_break(ev, EVBREAK_ONE);
 }
 
 static void libev_set_hook(lk_loop *l, lk_loop_hook *h, bool on)
@@ -154,6 +166,7 @@ static void libev_set_hook(lk_loop *l, lk_loop_hook *h, bool on)
   ev_prepare_init(w, on_prepare);
   ev_set_priority(w, EV_MINPRI);
   w->data = h;
+  room->loop = loop_of(l);
   /* It may be started by a hook of this iteration. */
   room->called = ev_iteration(ev);
   ev_prepare_start(ev, w);
@@ -179,9 +192,13 @@ static void libev_hold(lk_loop *l, bool on)
     ev_unref(ev_of(l));
 }
 
-static bool libev_run_once(lk_loop *l)
+static bool libev_run_once(lk_loop *l, const bool *done)
 {
-  return ev_run(ev_of(l), EVRUN_ONCE) != 0;
+  loop_of(l)->done = done;
+  bool more = ev_run(ev_of(l), EVRUN_ONCE) != 0;
+
+  loop_of(l)->done = NULL;
+  return more;
 }
 
 static void libev_free(lk_loop *l)
@@ -208,6 +225,7 @@ void lk__ev_loop_attach(lk_ev_loop *l, struct ev_loop *ev)
 {
   l->base.type = &libev_loop_type;
   l->ev = ev;
+  l->done = NULL;
 }
 
 int lk__loop_new(lk_loop **out, const lk_mem *mem)
@@ -218,10 +236,14 @@ int lk__loop_new(lk_loop **out, const lk_mem *mem)
   if (own == NULL)
     return LK_ERR_NO_MEMORY;
 
-  struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
+  /* LIBEV_FLAGS is for loops of the program. */
+  struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
 
   if (ev == NULL) {
+    int error = errno;
+
     lk__mem_free(mem, own);
+    errno = error;
     return LK_ERR_SYSTEM;
   }
   own->mem = *mem;

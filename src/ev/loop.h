@@ -10,6 +10,7 @@ struct ev_loop;
 typedef struct lk_ev_loop {
   lk_loop base;
   struct ev_loop *ev;
+  const bool *done; /**< of the run_once() that runs; NULL: none */
 } lk_ev_loop;
 
 /** Use `ev`, which must outlive `l`. There is nothing to be freed. */

@@ -63,7 +63,7 @@ static void connection_hold_loop(lk_connection *n, bool hold)
   if (hold == n->holds_loop)
     return;
   n->holds_loop = hold;
-  loop->type->hold(loop, hold);
+  lk__loop_hold(loop, hold);
 }
 
 static void connection_close(lk_connection *n)

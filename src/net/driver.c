@@ -233,12 +233,15 @@ int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
   lk__list_init(&x->updates);
   lk__list_init(&d->connections);
   x->receive_buffer = lk__mem_new(mem, LK_RECEIVE_BUFFER_SIZE);
-  if (x->receive_buffer == NULL)
+  if (x->receive_buffer == NULL) {
+    x->refs = 0;
     return LK_ERR_NO_MEMORY;
+  }
 
   int err = driver_open(d);
 
   if (err != 0) {
+    x->refs = 0;
     lk__mem_free(mem, x->receive_buffer);
     return err;
   }
@@ -251,7 +254,7 @@ void lk__driver_free(lk_driver *d)
 {
   lk_link leaving;
 
-  if (d->freed)
+  if (d->freed || d->context.refs == 0)
     return;
   d->freed = true;
   lk__list_init(&leaving);

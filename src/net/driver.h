@@ -30,7 +30,8 @@ typedef struct lk_driver {
 /** Prepare `d`, whose first two members are set and the rest are zeros. 0,
     LK_ERR_NO_MEMORY, LK_ERR_SYSTEM. `loop` must outlive it. */
 int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem);
-/** Frees the clients that are left. */
+/** Frees the clients that are left. Does nothing if lk__driver_init() has
+   failed or `d` is all zeros. */
 void lk__driver_free(lk_driver *d);
 /** As lk_ev_client_new(). */
 int lk__driver_client_new(lk_client **out, lk_driver *d,

@@ -4,13 +4,16 @@
 
 /**
  * @file
- * What the library needs of an event loop. src/ev implements it with libev.
+ * What the library and the command need of an event loop. src/ev implements it
+ * with libev.
  *
  * A loop belongs to one thread; other threads and signal handlers wake it by a
- * lk_wakeup (net/wakeup.h). Watchers are memory of their users, all zeros but
- * for the members that are said to be set, and are stopped before that memory
- * is freed. Any watcher may be stopped in any callback. No function here fails:
- * if the loop cannot watch a descriptor, the watcher gets LK_LOOP_ERROR.
+ * lk_wakeup (net/wakeup.h). A loop knows neither signals nor child processes:
+ * both are watched as descriptors (signalfd, a pipe). Watchers are memory of
+ * their users, all zeros but for the members that are said to be set, and are
+ * stopped before that memory is freed. Any watcher may be stopped in any
+ * callback. No function here fails: if the loop cannot watch a descriptor, the
+ * watcher gets LK_LOOP_ERROR.
  */
 
 #include <latchkey/types.h>
@@ -29,7 +32,9 @@ typedef union lk_loop_room {
 
 /** Watches the level of a descriptor. Does not keep the loop running. */
 typedef struct lk_loop_io {
-  /** The descriptor is as `events` (of those watched, or LK_LOOP_ERROR). */
+  /** The descriptor is as `events` (of those watched, or LK_LOOP_ERROR). An
+      error of the descriptor and the end of its peer count as each event that
+      is watched. */
   void (*on_events)(struct lk_loop_io *io, int events);
   int fd;      /**< set while nothing is watched */
   int events;  /**< what is watched; 0: nothing. The loop sets it */
@@ -37,7 +42,8 @@ typedef struct lk_loop_io {
   lk_loop_room room;
 } lk_loop_io;
 
-/** Calls once. Does not keep the loop running. */
+/** Calls once. Does not keep the loop running. `on_timer` may be changed while
+    the timer is not set. */
 typedef struct lk_loop_timer {
   void (*on_timer)(struct lk_loop_timer *t);
   lk_loop_room room;
@@ -55,7 +61,9 @@ typedef struct lk_loop_type {
   void (*set_io)(lk_loop *l, lk_loop_io *io, int events);
   /** Call `io` with `events` once without waiting, whatever its descriptor. */
   void (*feed_io)(lk_loop *l, lk_loop_io *io, int events);
-  /** Call in `after_ms`; < 0: stop. */
+  /** Call once in `after_ms` from now, in place of an earlier time; < 0: stop.
+      "Now" may be as old as the present callback. The clock may stand still
+      while the machine is suspended. */
   void (*set_timer)(lk_loop *l, lk_loop_timer *t, int64_t after_ms);
   void (*set_hook)(lk_loop *l, lk_loop_hook *h, bool on);
   /** Call `h` once more before the loop waits, even if it has been called. Not
@@ -63,9 +71,9 @@ typedef struct lk_loop_type {
   void (*request_hook)(lk_loop *l, lk_loop_hook *h);
   /** Keep the loop running, or no longer. These calls are counted. */
   void (*hold)(lk_loop *l, bool on);
-  /** Wait for events and call their watchers. false: nothing keeps the loop
-      running. */
-  bool (*run_once)(lk_loop *l);
+  /** Call the hooks; unless they have set `*done`, wait for events; call their
+      watchers. false: nothing keeps the loop running. */
+  bool (*run_once)(lk_loop *l, const bool *done);
   void (*free)(lk_loop *l);
 } lk_loop_type;
 
@@ -73,8 +81,9 @@ struct lk_loop {
   const lk_loop_type *type;
 };
 
-/** Make a loop of the kind that this build has. 0, LK_ERR_NO_MEMORY,
-    LK_ERR_SYSTEM. `mem` is copied. */
+/** Make a loop of the kind that this build has. 0; LK_ERR_NO_MEMORY or
+    LK_ERR_SYSTEM, with errno. `mem` is copied. The environment has no influence
+    on the loop. */
 int lk__loop_new(lk_loop **out, const lk_mem *mem);
 
 static inline void lk__loop_set_io(lk_loop *l, lk_loop_io *io, int events)
@@ -83,10 +92,28 @@ static inline void lk__loop_set_io(lk_loop *l, lk_loop_io *io, int events)
     l->type->set_io(l, io, events);
 }
 
+static inline void lk__loop_set_timer(lk_loop *l, lk_loop_timer *t,
+                                      int64_t after_ms)
+{
+  l->type->set_timer(l, t, after_ms);
+}
+
+static inline void lk__loop_hold(lk_loop *l, bool on)
+{
+  l->type->hold(l, on);
+}
+
+/** NULL is fine. */
+static inline void lk__loop_free(lk_loop *l)
+{
+  if (l != NULL)
+    l->type->free(l);
+}
+
 /** Run until `*done`, or until nothing keeps the loop running. */
 static inline void lk__loop_run(lk_loop *l, const bool *done)
 {
-  while (!*done && l->type->run_once(l))
+  while (!*done && l->type->run_once(l, done))
     ;
 }
 

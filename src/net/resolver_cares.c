@@ -29,7 +29,7 @@ struct lk_name_service {
 
 static void cares_set_timer(lk_name_service *n, int64_t after_ms)
 {
-  n->loop->type->set_timer(n->loop, &n->timer, after_ms);
+  lk__loop_set_timer(n->loop, &n->timer, after_ms);
 }
 
 /* After each call into the channel: when it has to be called next. */

@@ -84,7 +84,7 @@ static int make_loop(lk_sync_client *c)
   err = lk__driver_init(&c->driver, c->loop, &c->mem);
   if (err == 0)
     return 0;
-  c->loop->type->free(c->loop);
+  lk__loop_free(c->loop);
   c->loop = NULL;
   return err;
 }
@@ -115,10 +115,8 @@ static int make_client(lk_sync_client *c, const lk_sync_config *config)
 
 static void free_loop(lk_sync_client *c)
 {
-  if (c->loop == NULL)
-    return;
   lk__driver_free(&c->driver);
-  c->loop->type->free(c->loop);
+  lk__loop_free(c->loop);
 }
 
 static lk_sync_client *new_handle(const lk_sync_config *config)

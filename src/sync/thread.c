@@ -77,7 +77,7 @@ void *lk__sync_thread_main(void *arg)
       (lk_listener){.state = on_client_state, .reply = on_reply, .arg = c};
   lk_client_attach(c->client, &c->listener);
   c->driver.on_wake = on_driver_wake;
-  c->loop->type->hold(c->loop, true);
+  lk__loop_hold(c->loop, true);
   lk__loop_run(c->loop, &c->stopped);
   end_thread(c);
   return NULL;

@@ -39,7 +39,13 @@ may_include net "\"config\.h\"|\"(base|net)/.*\"|\"proto/engine/tls_config\.h\"|
 may_include ev "\"config\.h\"|\"(base|net|ev)/.*\"|<.*>"
 may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|\"proto/engine/lease_slot\.h\"|$plain|$public"
 may_include sync "\"config\.h\"|\"(base|net|sync)/.*\"|<.*>"
-may_include cli "\"config\.h\"|\"cli/.*\"|<.*>"
+may_include cli "\"config\.h\"|\"base/(list|mem)\.h\"|\"cli/.*\"|\"net/(driver|loop)\.h\"|<.*>"
+
+# These two use any loop that has the interface of net/loop.h.
+wrong=$(includes_of src/sync; includes_of src/cli)
+wrong=$(echo "$wrong" | grep -E ':<(ev|latchkey/(ev|latchkey))\.h>$')
+[ -z "$wrong" ] || complain "src/sync and src/cli must not include:
+$wrong"
 
 # What is installed includes only its like and C11's headers.
 wrong=$(includes_of include/latchkey |

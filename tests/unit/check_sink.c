@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "cli/output/line_writer.h"
 #include "support/suite.h"
 
@@ -243,12 +244,13 @@ static void say_dropped(cli_text *out, size_t lines)
 
 START_TEST(line_without_memory_is_counted_and_later_ones_are_written)
 {
-  struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+  lk_loop *loop;
   char text[64] = "";
   cli_line_writer o;
   int ends[2];
 
   ck_assert_int_eq(pipe(ends), 0);
+  ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
   cli_line_writer_init(&o, ends[1], loop, say_dropped);
   o.queue.failed = true; /* as after an allocation that failed */
   cli_line_writer_put(&o, lk_text("lost\n"));
@@ -258,7 +260,7 @@ START_TEST(line_without_memory_is_counted_and_later_ones_are_written)
   ck_assert_str_eq(text, "dropped 1\nline\n");
   close(ends[0]);
   close(ends[1]);
-  ev_loop_destroy(loop);
+  lk__loop_free(loop);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/list.h"
 #include "cli/clock.h"
 #include "cli/doctor/clock_check.h"
 
@@ -26,25 +27,24 @@ void cli_clock_check_sample(cli_clock_check *c, cli_clock_reading now)
   c->last = now;
 }
 
-static void on_clock_tick(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_clock_tick(lk_loop_timer *t)
 {
-  (void)loop;
-  (void)events;
-  cli_clock_check_sample(timer->data, cli_clock_read());
+  cli_clock_check *c = LK_OWNER(t, cli_clock_check, ticker);
+
+  lk__loop_set_timer(c->loop, t, CLI_CLOCK_CHECK_TICK_MS);
+  cli_clock_check_sample(c, cli_clock_read());
 }
 
-void cli_clock_check_start(cli_clock_check *c, struct ev_loop *loop)
+void cli_clock_check_start(cli_clock_check *c, lk_loop *loop)
 {
-  double tick = CLI_CLOCK_CHECK_TICK_MS / 1000.0;
-
-  ev_timer_init(&c->ticker, on_clock_tick, tick, tick);
-  c->ticker.data = c;
-  ev_timer_start(loop, &c->ticker);
+  c->loop = loop;
+  c->ticker.on_timer = on_clock_tick;
+  lk__loop_set_timer(loop, &c->ticker, CLI_CLOCK_CHECK_TICK_MS);
 }
 
-void cli_clock_check_stop(cli_clock_check *c, struct ev_loop *loop)
+void cli_clock_check_stop(cli_clock_check *c)
 {
-  ev_timer_stop(loop, &c->ticker);
+  lk__loop_set_timer(c->loop, &c->ticker, -1);
 }
 
 int64_t cli_clock_check_took_ms(const cli_clock_check *c)

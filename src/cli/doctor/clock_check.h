@@ -2,8 +2,9 @@
 #ifndef LK_CLI_DOCTOR_CLOCK_CHECK_H
 #define LK_CLI_DOCTOR_CLOCK_CHECK_H
 
-#include <ev.h>
 #include <stdint.h>
+
+#include "net/loop.h"
 
 /** Interval of the samples, in ms. */
 enum { CLI_CLOCK_CHECK_TICK_MS = 50 };
@@ -19,7 +20,8 @@ typedef struct cli_clock_check {
   cli_clock_reading first;
   cli_clock_reading last;
   int64_t longest; /**< longest time between two samples, on CLOCK_BOOTTIME */
-  ev_timer ticker;
+  lk_loop *loop;
+  lk_loop_timer ticker;
 } cli_clock_check;
 
 cli_clock_reading cli_clock_read(void);
@@ -28,8 +30,8 @@ void cli_clock_check_begin(cli_clock_check *c, cli_clock_reading now);
 void cli_clock_check_sample(cli_clock_check *c, cli_clock_reading now);
 
 /** Samples the clocks while `loop` runs, until cli_clock_check_stop(). */
-void cli_clock_check_start(cli_clock_check *c, struct ev_loop *loop);
-void cli_clock_check_stop(cli_clock_check *c, struct ev_loop *loop);
+void cli_clock_check_start(cli_clock_check *c, lk_loop *loop);
+void cli_clock_check_stop(cli_clock_check *c);
 
 /** Returns how long the examination took. */
 int64_t cli_clock_check_took_ms(const cli_clock_check *c);

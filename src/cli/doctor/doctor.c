@@ -196,7 +196,7 @@ static void connect_and_check(checkup *c, const char *path)
   else
     report_no_session(c, &a.session);
   cli_session_close(&a.session);
-  cli_clock_check_stop(&c->clocks, a.session.loop);
+  cli_clock_check_stop(&c->clocks);
   cli_command_free(&a);
 }
 

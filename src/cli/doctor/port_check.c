@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "cli/clock.h"
 #include "cli/doctor/blocking_connection.h"
 #include "cli/doctor/four_letter_word.h"
@@ -340,13 +341,12 @@ static void check_port(port_checker *d)
 
 /* ---- the parent ---------------------------------------------------------- */
 
-static void on_result(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_result(lk_loop_io *io, int events)
 {
-  cli_port_check *k = watcher->data;
+  cli_port_check *k = LK_OWNER(io, cli_port_check, io);
   cli_port_result result;
-  ssize_t n = read(watcher->fd, &result, sizeof result);
+  ssize_t n = read(io->fd, &result, sizeof result);
 
-  (void)loop;
   (void)events;
   if (n == (ssize_t)sizeof result)
     k->result = result;
@@ -369,7 +369,7 @@ static _Noreturn void run_port_check(port_checker *d, uint16_t port,
 
 int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,
-                         struct ev_loop *loop)
+                         lk_loop *loop)
 {
   port_checker d = {
       .host = host, .until = cli_boottime_ms() + patience_ms, .tls = tls};
@@ -388,9 +388,9 @@ int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
     return error;
   }
   k->loop = loop;
-  ev_io_init(&k->watcher, on_result, fds[0], EV_READ);
-  k->watcher.data = k;
-  ev_io_start(loop, &k->watcher);
+  k->io.on_events = on_result;
+  k->io.fd = fds[0];
+  lk__loop_set_io(loop, &k->io, LK_LOOP_READ);
   return 0;
 }
 
@@ -398,8 +398,8 @@ void cli_port_check_end(cli_port_check *k)
 {
   if (k->loop == NULL)
     return;
-  ev_io_stop(k->loop, &k->watcher);
-  close(k->watcher.fd);
+  lk__loop_set_io(k->loop, &k->io, 0);
+  close(k->io.fd);
   kill(k->pid, SIGKILL);
   while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
     ;

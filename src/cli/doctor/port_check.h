@@ -2,12 +2,12 @@
 #ifndef LK_CLI_DOCTOR_PORT_CHECK_H
 #define LK_CLI_DOCTOR_PORT_CHECK_H
 
-#include <ev.h>
 #include <sys/types.h>
 
 #include <latchkey/tls.h>
 
 #include "cli/output/text.h"
+#include "net/loop.h"
 
 /**
  * @file
@@ -51,15 +51,15 @@ typedef struct cli_port_check {
   void *arg;
   cli_port_result result; /**< the last message */
   pid_t pid;
-  struct ev_loop *loop; /**< NULL: the check has ended */
-  ev_io watcher;
+  lk_loop *loop; /**< NULL: the check has ended */
+  lk_loop_io io;
 } cli_port_check;
 
 /** Checks the port for at most `patience_ms`; `tls` NULL: plain TCP. The caller
     zeroes `k` and sets `over` first. Returns 0 or an errno. */
 int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,
-                         struct ev_loop *loop);
+                         lk_loop *loop);
 /** Ends the check at any stage. */
 void cli_port_check_end(cli_port_check *k);
 

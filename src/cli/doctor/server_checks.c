@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "cli/doctor/server_checks.h"
 #include "cli/output/print.h"
 
@@ -153,7 +154,7 @@ static int begin_check_session(cli_server_check *s)
   config.log = o->verbose ? on_check_log : NULL;
   s->listener.state = on_check_state;
   s->listener.arg = s;
-  int err = lk_ev_client_new(&s->client, s->all->ev, &config);
+  int err = lk__driver_client_new(&s->client, &s->all->driver, &config);
 
   if (err == 0)
     lk_client_attach(s->client, &s->listener);
@@ -182,8 +183,10 @@ static void on_port_checked(cli_port_check *k, void *arg)
                                lk_bytes_of(k->result.text, k->result.len));
   int err = may_give_session(s) ? begin_check_session(s) : 0;
 
-  if (err != 0)
+  if (err != 0) {
     s->all->err = err;
+    s->all->done = true;
+  }
   if (s->client == NULL)
     finish_server_check(s);
 }
@@ -192,12 +195,11 @@ static void on_port_checked(cli_port_check *k, void *arg)
 
 /* Ends the check of a server whose last error will recur. LK_ERR_CONNECT is
    retried: another address of the server was reachable. */
-static void on_check_tick(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_check_tick(lk_loop_timer *t)
 {
-  cli_server_checks *s = timer->data;
+  cli_server_checks *s = LK_OWNER(t, cli_server_checks, ticker);
 
-  (void)loop;
-  (void)events;
+  lk__loop_set_timer(s->loop, t, CLI_CLOCK_CHECK_TICK_MS);
   for (size_t i = 0; i < s->count; i++) {
     cli_server_check *one = &s->items[i];
     const char *text;
@@ -210,12 +212,10 @@ static void on_check_tick(struct ev_loop *loop, ev_timer *timer, int events)
   }
 }
 
-static void on_check_timeout(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_check_timeout(lk_loop_timer *t)
 {
-  cli_server_checks *s = timer->data;
+  cli_server_checks *s = LK_OWNER(t, cli_server_checks, connect_timer);
 
-  (void)loop;
-  (void)events;
   for (size_t i = 0; i < s->count; i++)
     finish_server_check(&s->items[i]);
 }
@@ -238,35 +238,33 @@ static int begin_all_checks(cli_server_checks *s)
       return LK_ERR_SYSTEM;
   }
   /* Created after the forks of the port checks, as it may start threads. */
-  return lk_ev_new(&s->ev, s->loop, NULL);
+  return lk__driver_init(&s->driver, s->loop, &lk__mem_libc);
 }
 
 static void start_check_timers(cli_server_checks *s)
 {
-  double tick = CLI_CLOCK_CHECK_TICK_MS / 1000.0;
-
-  ev_timer_init(&s->connect_timer, on_check_timeout,
-                (double)s->options->connect_timeout_ms / 1000, 0);
-  ev_timer_init(&s->ticker, on_check_tick, tick, tick);
-  s->connect_timer.data = s;
-  s->ticker.data = s;
-  ev_timer_start(s->loop, &s->connect_timer);
-  ev_timer_start(s->loop, &s->ticker);
+  s->connect_timer.on_timer = on_check_timeout;
+  lk__loop_set_timer(s->loop, &s->connect_timer,
+                     s->options->connect_timeout_ms);
+  s->ticker.on_timer = on_check_tick;
+  lk__loop_set_timer(s->loop, &s->ticker, CLI_CLOCK_CHECK_TICK_MS);
 }
 
 int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks)
 {
-  s->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
-  if (s->loop == NULL)
-    return LK_ERR_SYSTEM;
+  int err = lk__loop_new(&s->loop, &lk__mem_libc);
+
+  if (err != 0)
+    return err;
   s->err = begin_all_checks(s);
   start_check_timers(s);
   cli_clock_check_start(clocks, s->loop);
-  while (s->err == 0 && !s->done)
-    ev_run(s->loop, EVRUN_ONCE);
-  cli_clock_check_stop(clocks, s->loop);
-  ev_timer_stop(s->loop, &s->connect_timer);
-  ev_timer_stop(s->loop, &s->ticker);
+  lk__loop_hold(s->loop, true);
+  if (s->err == 0)
+    lk__loop_run(s->loop, &s->done);
+  cli_clock_check_stop(clocks);
+  lk__loop_set_timer(s->loop, &s->connect_timer, -1);
+  lk__loop_set_timer(s->loop, &s->ticker, -1);
   return s->err;
 }
 
@@ -279,7 +277,6 @@ void cli_server_checks_free(cli_server_checks *s)
     free(s->items[i].name);
   }
   free(s->items);
-  lk_ev_free(s->ev);
-  if (s->loop != NULL)
-    ev_loop_destroy(s->loop);
+  lk__driver_free(&s->driver);
+  lk__loop_free(s->loop);
 }

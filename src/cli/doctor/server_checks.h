@@ -2,13 +2,12 @@
 #ifndef LK_CLI_DOCTOR_SERVER_CHECKS_H
 #define LK_CLI_DOCTOR_SERVER_CHECKS_H
 
-#include <latchkey/ev.h>
-
 #include "cli/doctor/clock_check.h"
 #include "cli/doctor/four_letter_word.h"
 #include "cli/doctor/port_check.h"
 #include "cli/doctor/report.h"
 #include "cli/options/options.h"
+#include "net/driver.h"
 
 typedef struct cli_server_checks cli_server_checks;
 
@@ -34,10 +33,10 @@ struct cli_server_checks {
   size_t count;
   int err; /**< LK_ERR_NO_MEMORY or LK_ERR_SYSTEM */
   bool done;
-  struct ev_loop *loop;
-  lk_ev *ev;
-  ev_timer connect_timer;
-  ev_timer ticker;
+  lk_loop *loop;
+  lk_driver driver;
+  lk_loop_timer connect_timer;
+  lk_loop_timer ticker;
 };
 
 /** Reads the servers from the connect string. Returns the error;

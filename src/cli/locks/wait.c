@@ -9,18 +9,16 @@
 
 typedef struct lock_wait {
   cli_command command;
-  ev_timer timer;
+  lk_loop_timer timer;
   bool seen; /* the queue was read before */
   bool late; /* -w is over */
   bool over; /* -w is over, or the watched node has changed */
 } lock_wait;
 
-static void on_wait_over(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_wait_over(lk_loop_timer *t)
 {
-  lock_wait *p = timer->data;
+  lock_wait *p = LK_OWNER(t, lock_wait, timer);
 
-  (void)loop;
-  (void)events;
   p->late = true;
   p->over = true;
 }
@@ -105,10 +103,9 @@ static void start_wait_timer(lock_wait *p)
   int64_t left = limit - lk_client_clock(l->client);
 
   p->late = p->command.options->wait_ms == 0;
-  ev_timer_init(&p->timer, on_wait_over, left > 0 ? (double)left / 1000 : 0, 0);
-  p->timer.data = p;
+  p->timer.on_timer = on_wait_over;
   if (limit != LK_NO_LIMIT)
-    ev_timer_start(l->loop, &p->timer);
+    lk__loop_set_timer(l->loop, &p->timer, left > 0 ? left : 0);
 }
 
 int cli_wait(const cli_options *o, char **operands)
@@ -129,7 +126,7 @@ int cli_wait(const cli_options *o, char **operands)
     err = 0;
     held = true;
   }
-  ev_timer_stop(p.command.session.loop, &p.timer);
+  lk__loop_set_timer(p.command.session.loop, &p.timer, -1);
   int code = cli_command_close(&p.command, err);
 
   return code == CLI_EXIT_DONE && held ? CLI_EXIT_NO : code;

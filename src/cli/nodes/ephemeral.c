@@ -119,7 +119,7 @@ static void on_ephemeral_session_state(lk_client *c, lk_state state, int err,
 static void keep_until_done(ephemeral *s)
 {
   lk_client *c = s->command->session.client;
-  struct ev_loop *loop = s->command->session.loop;
+  lk_loop *loop = s->command->session.loop;
   lk_listener listener = {.state = on_ephemeral_session_state, .arg = s};
   cli_interrupt interrupt;
 

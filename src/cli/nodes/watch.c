@@ -27,7 +27,7 @@ typedef struct watch {
   bool behind;      /* the limit was exceeded and reported */
   bool done;
   int err;
-  ev_io reader; /* readable: the reader has closed the pipe */
+  lk_loop_io reader; /* readable: the reader has closed the pipe */
 } watch;
 
 /* ---- output -------------------------------------------------------------- */
@@ -156,16 +156,16 @@ static void on_watch_session_state(lk_client *c, lk_state state, int err,
 
 /* ---- the reader ---------------------------------------------------------- */
 
-static void on_reader_gone(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_reader_gone(lk_loop_io *io, int events)
 {
-  watch *w = watcher->data;
+  watch *w = LK_OWNER(io, watch, reader);
   struct pollfd out = {STDOUT_FILENO, 0, 0};
 
   (void)events;
   if (poll(&out, 1, 0) > 0)
     w->done = w->out.broken = true;
   else
-    ev_io_stop(loop, watcher);
+    lk__loop_set_io(w->command.session.loop, io, 0);
 }
 
 /* A pipe without a reader is reported readable, so the end of the reader is
@@ -174,10 +174,10 @@ static void watch_reader(watch *w)
 {
   struct stat st;
 
-  ev_io_init(&w->reader, on_reader_gone, STDOUT_FILENO, EV_READ);
-  w->reader.data = w;
+  w->reader.on_events = on_reader_gone;
+  w->reader.fd = STDOUT_FILENO;
   if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
-    ev_io_start(w->command.session.loop, &w->reader);
+    lk__loop_set_io(w->command.session.loop, &w->reader, LK_LOOP_READ);
 }
 
 /* Dies of SIGPIPE, like other programs without a reader; if SIGPIPE is ignored,
@@ -194,11 +194,12 @@ static int end_without_reader(bool ignored)
 
 static void run_watch(watch *w)
 {
-  struct ev_loop *loop = w->command.session.loop;
+  lk_loop *loop = w->command.session.loop;
   cli_interrupt interrupt;
 
-  cli_line_writer_init(&w->out, STDOUT_FILENO, loop, NULL);
+  /* In this order: a thread of the line writer inherits the blocked signals. */
   cli_interrupt_open(&interrupt, loop, &w->done);
+  cli_line_writer_init(&w->out, STDOUT_FILENO, loop, NULL);
   watch_reader(w);
   w->listener.state = on_watch_session_state;
   w->listener.arg = w;
@@ -206,7 +207,7 @@ static void run_watch(watch *w)
   add_watch(w);
   cli_session_run(&w->command.session, &w->done);
   lk_client_detach(w->command.session.client, &w->listener);
-  ev_io_stop(loop, &w->reader);
+  lk__loop_set_io(loop, &w->reader, 0);
   cli_session_close(&w->command.session);
   cli_interrupt_close(&interrupt);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "base/list.h"
 #include "cli/output/line_writer.h"
 
 enum { MOST_QUEUED = 1 << 20, LAST_WAIT_MS = 1000 };
@@ -37,30 +38,27 @@ static void write_queue(cli_line_writer *o, int wait_ms)
 
 static void watch_descriptor(cli_line_writer *o)
 {
-  if (o->sent < o->queue.len)
-    ev_io_start(o->loop, &o->watcher);
-  else
-    ev_io_stop(o->loop, &o->watcher);
+  lk__loop_set_io(o->loop, &o->io, o->sent < o->queue.len ? LK_LOOP_WRITE : 0);
 }
 
-static void on_descriptor_ready(struct ev_loop *loop, ev_io *watcher,
-                                int events)
+static void on_descriptor_ready(lk_loop_io *io, int events)
 {
-  (void)loop;
+  cli_line_writer *o = LK_OWNER(io, cli_line_writer, io);
+
   (void)events;
-  write_queue(watcher->data, 0);
-  watch_descriptor(watcher->data);
+  write_queue(o, 0);
+  watch_descriptor(o);
 }
 
-void cli_line_writer_init(cli_line_writer *o, int fd, struct ev_loop *loop,
+void cli_line_writer_init(cli_line_writer *o, int fd, lk_loop *loop,
                           void (*say_dropped)(cli_text *out, size_t lines))
 {
   memset(o, 0, sizeof *o);
   o->loop = loop;
   o->say_dropped = say_dropped;
   o->broken = cli_nonblocking_open(&o->out, fd) != 0;
-  ev_io_init(&o->watcher, on_descriptor_ready, o->out.fd, EV_WRITE);
-  o->watcher.data = o;
+  o->io.on_events = on_descriptor_ready;
+  o->io.fd = o->out.fd;
 }
 
 static void add_dropped_line(cli_line_writer *o)
@@ -93,7 +91,7 @@ void cli_line_writer_close(cli_line_writer *o)
 {
   if (o->loop == NULL)
     return;
-  ev_io_stop(o->loop, &o->watcher);
+  lk__loop_set_io(o->loop, &o->io, 0);
   if (!o->broken)
     add_dropped_line(o);
   write_queue(o, LAST_WAIT_MS);

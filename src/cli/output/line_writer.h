@@ -2,10 +2,9 @@
 #ifndef LK_CLI_OUTPUT_LINE_WRITER_H
 #define LK_CLI_OUTPUT_LINE_WRITER_H
 
-#include <ev.h>
-
 #include "cli/output/nonblocking.h"
 #include "cli/output/text.h"
+#include "net/loop.h"
 
 /**
  * Writes lines to a descriptor without blocking: a slow reader must not delay a
@@ -14,8 +13,8 @@
  */
 typedef struct cli_line_writer {
   cli_nonblocking out;
-  struct ev_loop *loop;
-  ev_io watcher;
+  lk_loop *loop;
+  lk_loop_io io;
   cli_text queue;
   size_t sent;    /**< bytes of the queue that are written */
   bool broken;    /**< the reader has closed its end */
@@ -24,7 +23,7 @@ typedef struct cli_line_writer {
   void (*say_dropped)(cli_text *out, size_t lines);
 } cli_line_writer;
 
-void cli_line_writer_init(cli_line_writer *o, int fd, struct ev_loop *loop,
+void cli_line_writer_init(cli_line_writer *o, int fd, lk_loop *loop,
                           void (*say_dropped)(cli_text *out, size_t lines));
 /** Queues a line, which includes its newline, and writes as much as possible
     now. Before cli_line_writer_init() and after the close the line is

@@ -126,7 +126,7 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
   (void)l;
   if (r->phase != CLI_PHASE_QUEUEING)
     return;
-  ev_timer_stop(r->session.loop, &r->timer);
+  lk__loop_set_timer(r->session.loop, &r->timer, -1);
   if (err == 0) {
     cli_hold_begin(r);
     return;
@@ -187,12 +187,10 @@ static void adapt_margin(cli_runner *r)
   cli_hold_lease_moved(r);
 }
 
-static void on_reply_timeout(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_reply_timeout(lk_loop_timer *t)
 {
-  cli_runner *r = timer->data;
+  cli_runner *r = LK_OWNER(t, cli_runner, timer);
 
-  (void)loop;
-  (void)events;
   if (r->phase == CLI_PHASE_QUEUEING)
     cli_run_fail(r, CLI_EXIT_FAILED,
                  "connected, but the servers did not reply in time; try again, "
@@ -214,9 +212,8 @@ void cli_acquire_on_session(cli_session *s, void *arg)
     return;
   r->phase = CLI_PHASE_QUEUEING;
   if (wait_ms == 0) {
-    ev_timer_init(&r->timer, on_reply_timeout,
-                  (double)r->options->connect_timeout_ms / 1000, 0);
-    ev_timer_start(s->loop, &r->timer);
+    r->timer.on_timer = on_reply_timeout;
+    lk__loop_set_timer(s->loop, &r->timer, r->options->connect_timeout_ms);
   }
   int err =
       wait_ms > 0

@@ -39,7 +39,7 @@ static void say_dropped_json(cli_text *out, size_t lines)
 }
 
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
-                     const char *lock, struct ev_loop *loop)
+                     const char *lock, lk_loop *loop)
 {
   memset(e, 0, sizeof *e);
   e->lock = lock;

@@ -34,7 +34,7 @@ int cli_events_keep(int fd);
 
 /** Opens the outputs. `fd` is the descriptor for JSON, or -1. */
 void cli_events_open(cli_events *e, const cli_options *o, int fd,
-                     const char *lock, struct ev_loop *loop);
+                     const char *lock, lk_loop *loop);
 void cli_events_close(cli_events *e);
 
 /** Writes a line for people: always; unless -q is given; only with -v. */

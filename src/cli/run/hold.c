@@ -28,14 +28,11 @@ static int64_t lease_deadline(const cli_runner *r)
 
 static void watch_supervisor(cli_runner *r)
 {
-  int events = r->supervisor.waiting.what != 0 ? EV_READ | EV_WRITE : EV_READ;
+  bool waits = r->supervisor.waiting.what != 0;
 
-  if (!ev_is_active(&r->supervisor_watcher) ||
-      r->supervisor_watcher.events == events)
-    return;
-  ev_io_stop(r->session.loop, &r->supervisor_watcher);
-  ev_io_set(&r->supervisor_watcher, r->supervisor.fd, events);
-  ev_io_start(r->session.loop, &r->supervisor_watcher);
+  if (r->supervisor_io.events != 0)
+    lk__loop_set_io(r->session.loop, &r->supervisor_io,
+                    waits ? LK_LOOP_READ | LK_LOOP_WRITE : LK_LOOP_READ);
 }
 
 static void send_order(cli_runner *r, const cli_order *order)
@@ -306,7 +303,7 @@ static void kill_command(cli_runner *r)
 
 static void supervisor_exited(cli_runner *r)
 {
-  ev_io_stop(r->session.loop, &r->supervisor_watcher);
+  lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
   if (r->phase >= CLI_PHASE_RELEASING)
     return;
   if (r->phase == CLI_PHASE_RUNNING) {

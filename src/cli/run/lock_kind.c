@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <latchkey/multilock.h>
+#include <latchkey/semaphore.h>
+
 #include "cli/run/lock_kind.h"
 
 const char *cli_lock_kind_check(const cli_options *o)

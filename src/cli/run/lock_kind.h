@@ -2,7 +2,7 @@
 #ifndef LK_CLI_RUN_LOCK_KIND_H
 #define LK_CLI_RUN_LOCK_KIND_H
 
-#include <latchkey/latchkey.h>
+#include <latchkey/rwlock.h>
 
 #include "cli/options/options.h"
 #include "cli/output/text.h"

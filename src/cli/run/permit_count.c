@@ -14,8 +14,7 @@
  * second later.
  */
 
-#define CHECK_INTERVAL_S 1.
-enum { MOST_CHECKS = 10 };
+enum { CHECK_INTERVAL_MS = 1000, MOST_CHECKS = 10 };
 
 static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
                             size_t count, const lk_stat *stat, void *arg)
@@ -44,15 +43,12 @@ static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
                     r->path, count - (size_t)take, (int)r->options->permits);
 }
 
-static void check_permit_count(struct ev_loop *loop, ev_timer *timer,
-                               int events)
+static void check_permit_count(lk_loop_timer *t)
 {
-  cli_runner *r = timer->data;
+  cli_runner *r = LK_OWNER(t, cli_runner, timer);
   lk_call call = {.size = sizeof call, .repeat = true};
   cli_text path = {0};
 
-  (void)loop;
-  (void)events;
   cli_text_printf(&path, "%s/leases", r->path);
   const char *at = cli_text_end(&path);
 
@@ -66,7 +62,6 @@ void cli_permit_count_check_later(cli_runner *r)
   if (r->options->permits == 0 || r->options->layout != LK_LAYOUT_CURATOR ||
       r->options->wait_ms == 0 || r->permit_checks++ >= MOST_CHECKS)
     return;
-  ev_timer_stop(r->session.loop, &r->timer);
-  ev_timer_init(&r->timer, check_permit_count, CHECK_INTERVAL_S, 0);
-  ev_timer_start(r->session.loop, &r->timer);
+  r->timer.on_timer = check_permit_count;
+  lk__loop_set_timer(r->session.loop, &r->timer, CHECK_INTERVAL_MS);
 }

@@ -8,7 +8,6 @@ static void end_loop(cli_runner *r)
 {
   r->phase = CLI_PHASE_OVER;
   r->over = true;
-  ev_break(r->session.loop, EVBREAK_ALL);
 }
 
 static void on_run_closed(lk_client *c, int err, void *arg)
@@ -24,31 +23,29 @@ static void on_run_closed(lk_client *c, int err, void *arg)
   end_loop(r);
 }
 
-static void on_close_timeout(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_close_timeout(lk_loop_timer *t)
 {
-  (void)loop;
-  (void)events;
-  end_loop(timer->data);
+  end_loop(LK_OWNER(t, cli_runner, timer));
 }
 
 static void close_session(cli_runner *r)
 {
   r->phase = CLI_PHASE_CLOSING;
-  ev_timer_stop(r->session.loop, &r->timer);
+  lk__loop_set_timer(r->session.loop, &r->timer, -1);
   if (lk_client_close(r->session.client, on_run_closed, r) != 0)
     end_loop(r);
 }
 
 /* Closes the session after a failed acquisition. After the end of -w, the
-   server has CLI_SESSION_CLOSE_S to confirm that the own node is deleted; the
+   server has CLI_SESSION_CLOSE_MS to confirm that the own node is deleted; the
    delete has been sent in any case. */
 static void close_in_time(cli_runner *r)
 {
   close_session(r);
   if (r->over || !cli_session_is_past_deadline(&r->session))
     return;
-  ev_timer_init(&r->timer, on_close_timeout, CLI_SESSION_CLOSE_S, 0);
-  ev_timer_start(r->session.loop, &r->timer);
+  r->timer.on_timer = on_close_timeout;
+  lk__loop_set_timer(r->session.loop, &r->timer, CLI_SESSION_CLOSE_MS);
 }
 
 void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently)
@@ -97,40 +94,34 @@ void cli_run_stop_releasing(cli_runner *r)
   close_session(r);
 }
 
-static void on_release_timeout(struct ev_loop *loop, ev_timer *timer,
-                               int events)
+static void on_release_timeout(lk_loop_timer *t)
 {
-  (void)loop;
-  (void)events;
-  cli_run_stop_releasing(timer->data);
+  cli_run_stop_releasing(LK_OWNER(t, cli_runner, timer));
 }
 
 static void release_lock(cli_runner *r)
 {
-  double seconds = (double)lk_client_timeout_ms(r->session.client) / 1000;
-
   r->phase = CLI_PHASE_RELEASING;
   if (lk_lock_release_until(r->lock, LK_NO_LIMIT, on_lock_released, r) != 0) {
     close_session(r); /* it was lost: there is nothing to release */
     return;
   }
-  ev_timer_init(&r->timer, on_release_timeout, seconds, 0);
-  ev_timer_start(r->session.loop, &r->timer);
+  r->timer.on_timer = on_release_timeout;
+  lk__loop_set_timer(r->session.loop, &r->timer,
+                     lk_client_timeout_ms(r->session.client));
 }
 
 void cli_run_end_min_hold(cli_runner *r)
 {
   if (r->phase != CLI_PHASE_KEEPING)
     return;
-  ev_timer_stop(r->session.loop, &r->timer);
+  lk__loop_set_timer(r->session.loop, &r->timer, -1);
   release_lock(r);
 }
 
-static void on_min_hold_over(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_min_hold_over(lk_loop_timer *t)
 {
-  (void)loop;
-  (void)events;
-  cli_run_end_min_hold(timer->data);
+  cli_run_end_min_hold(LK_OWNER(t, cli_runner, timer));
 }
 
 /* Returns the rest of --min-hold. It is 0 if COMMAND never ran or did not end
@@ -150,7 +141,7 @@ void cli_run_release(cli_runner *r)
   if (r->phase >= CLI_PHASE_KEEPING)
     return;
   /* Descendants that outlive COMMAND are left alone. */
-  ev_io_stop(r->session.loop, &r->supervisor_watcher);
+  lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
   cli_supervisor_close(&r->supervisor);
   if (left <= 0) {
     release_lock(r);
@@ -159,6 +150,6 @@ void cli_run_release(cli_runner *r)
   r->phase = CLI_PHASE_KEEPING;
   cli_events_detail(&r->events, "%s: held for another %.1f s (--min-hold)",
                     r->path, (double)left / 1000);
-  ev_timer_init(&r->timer, on_min_hold_over, (double)left / 1000, 0);
-  ev_timer_start(r->session.loop, &r->timer);
+  r->timer.on_timer = on_min_hold_over;
+  lk__loop_set_timer(r->session.loop, &r->timer, left);
 }

@@ -64,11 +64,10 @@ static void free_words(char **words)
 
 /* ---- watchers ------------------------------------------------------------ */
 
-static void on_supervisor(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_supervisor(lk_loop_io *io, int events)
 {
-  (void)loop;
   (void)events;
-  cli_hold_supervisor_ready(watcher->data);
+  cli_hold_supervisor_ready(LK_OWNER(io, cli_runner, supervisor_io));
 }
 
 /* Handles stopped and ended children. As PID 1 latchkey also reaps orphans. */
@@ -109,12 +108,11 @@ static void signal_in_min_hold(cli_runner *r, int number)
     cli_run_end_min_hold(r);
 }
 
-static void on_run_signal(struct ev_loop *loop, ev_io *watcher, int events)
+static void on_run_signal(lk_loop_io *io, int events)
 {
-  cli_runner *r = watcher->data;
+  cli_runner *r = LK_OWNER(io, cli_runner, signals_io);
   cli_signal signal;
 
-  (void)loop;
   (void)events;
   while (cli_signals_next(&r->job.signals, &signal)) {
     if (signal.number == SIGCHLD)
@@ -147,18 +145,27 @@ static void on_run_slow(cli_session *s, const char *text, void *arg)
   cli_events_notice(&r->events, "%s", text);
 }
 
+/* The loop runs until the end of the run, also when the client is closed. */
 static void start_run_watchers(cli_runner *r)
 {
-  struct ev_loop *loop = r->session.loop;
+  lk_loop *loop = r->session.loop;
 
-  ev_io_init(&r->supervisor_watcher, on_supervisor, r->supervisor.fd, EV_READ);
-  r->supervisor_watcher.data = r;
-  ev_io_start(loop, &r->supervisor_watcher);
-  ev_io_init(&r->signals, on_run_signal, r->job.signals.fd, EV_READ);
-  r->signals.data = r;
-  ev_io_start(loop, &r->signals);
-  ev_init(&r->timer, NULL);
-  r->timer.data = r;
+  r->supervisor_io.on_events = on_supervisor;
+  r->supervisor_io.fd = r->supervisor.fd;
+  lk__loop_set_io(loop, &r->supervisor_io, LK_LOOP_READ);
+  r->signals_io.on_events = on_run_signal;
+  r->signals_io.fd = r->job.signals.fd;
+  lk__loop_set_io(loop, &r->signals_io, LK_LOOP_READ);
+  lk__loop_hold(loop, true);
+}
+
+static void stop_run_watchers(cli_runner *r)
+{
+  lk_loop *loop = r->session.loop;
+
+  lk__loop_set_io(loop, &r->supervisor_io, 0);
+  lk__loop_set_io(loop, &r->signals_io, 0);
+  lk__loop_set_timer(loop, &r->timer, -1);
 }
 
 /* ---- start and end ------------------------------------------------------- */
@@ -210,11 +217,8 @@ static void free_run(cli_runner *r)
   cli_lock_kind_free(&r->kind);
   cli_supervisor_close(&r->supervisor);
   cli_events_close(&r->events);
-  if (r->session.loop != NULL) {
-    ev_io_stop(r->session.loop, &r->supervisor_watcher);
-    ev_io_stop(r->session.loop, &r->signals);
-    ev_timer_stop(r->session.loop, &r->timer);
-  }
+  if (r->session.loop != NULL)
+    stop_run_watchers(r);
   cli_session_free(&r->session);
   cli_acl_free(&r->acl);
 }

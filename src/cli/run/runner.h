@@ -39,8 +39,8 @@ typedef struct cli_runner {
   pid_t child;            /**< COMMAND; 0: not known */
   bool owns_all_children; /**< latchkey had no child when it started */
   cli_supervisor supervisor;
-  ev_io supervisor_watcher;
-  ev_io signals;
+  lk_loop_io supervisor_io;
+  lk_loop_io signals_io;
 
   cli_session session;
   cli_events events;
@@ -48,8 +48,8 @@ typedef struct cli_runner {
   cli_lock_kind kind;
   lk_lock *lock;           /**< that of `kind` */
   lk_listener listener;    /**< for new lease deadlines */
-  ev_timer timer; /**< in CLI_PHASE_QUEUEING: the reply timeout of -n, or the
-                     next check of the permit count; in CLI_PHASE_KEEPING:
+  lk_loop_timer timer; /**< in CLI_PHASE_QUEUEING: the reply timeout of -n, or
+                     the next check of the permit count; in CLI_PHASE_KEEPING:
                      --min-hold; in CLI_PHASE_RELEASING: the session timeout */
   int64_t
       wait_until; /**< the end of -w, on lk_client_clock(); else LK_NO_LIMIT */

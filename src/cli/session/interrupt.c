@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
+#include "base/list.h"
 #include "cli/session/interrupt.h"
-
-static const int numbers[CLI_INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
-
-static void on_interrupt(struct ev_loop *loop, ev_signal *watcher, int events)
-{
-  cli_interrupt *i = watcher->data;
-
-  (void)loop;
-  (void)events;
-  *i->done = true;
-}
 
 static bool is_ignored(int number)
 {
@@ -23,20 +14,59 @@ static bool is_ignored(int number)
   return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-void cli_interrupt_open(cli_interrupt *i, struct ev_loop *loop, bool *done)
+/* The interrupts that are not ignored. */
+static void fill_interrupt_set(sigset_t *out)
 {
-  i->done = done;
-  i->loop = loop;
-  for (int k = 0; k < CLI_INTERRUPTS; k++) {
-    ev_signal_init(&i->watchers[k], on_interrupt, numbers[k]);
-    i->watchers[k].data = i;
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
+  sigemptyset(out);
+  for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
     if (!is_ignored(numbers[k]))
-      ev_signal_start(loop, &i->watchers[k]);
-  }
+      sigaddset(out, numbers[k]);
+}
+
+/* Returns whether a signal was pending. */
+static bool read_interrupts(const cli_interrupt *i)
+{
+  struct signalfd_siginfo info;
+  bool any = false;
+
+  while (read(i->io.fd, &info, sizeof info) == (ssize_t)sizeof info)
+    any = true;
+  return any;
+}
+
+static void on_interrupt(lk_loop_io *io, int events)
+{
+  cli_interrupt *i = LK_OWNER(io, cli_interrupt, io);
+
+  (void)events;
+  if (read_interrupts(i))
+    *i->done = true;
+}
+
+void cli_interrupt_open(cli_interrupt *i, lk_loop *loop, bool *done)
+{
+  sigset_t interrupts;
+
+  *i = (cli_interrupt){.done = done, .loop = loop};
+  i->io.on_events = on_interrupt;
+  fill_interrupt_set(&interrupts);
+  i->io.fd = signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (i->io.fd < 0)
+    return;
+  sigprocmask(SIG_BLOCK, &interrupts, &i->mask_before);
+  lk__loop_set_io(loop, &i->io, LK_LOOP_READ);
+  lk__loop_hold(loop, true);
 }
 
 void cli_interrupt_close(cli_interrupt *i)
 {
-  for (int k = 0; k < CLI_INTERRUPTS; k++)
-    ev_signal_stop(i->loop, &i->watchers[k]);
+  if (i->io.fd < 0)
+    return;
+  lk__loop_hold(i->loop, false);
+  lk__loop_set_io(i->loop, &i->io, 0);
+  (void)read_interrupts(i);
+  close(i->io.fd);
+  sigprocmask(SIG_SETMASK, &i->mask_before, NULL);
 }

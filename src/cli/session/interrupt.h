@@ -2,20 +2,30 @@
 #ifndef LK_CLI_SESSION_INTERRUPT_H
 #define LK_CLI_SESSION_INTERRUPT_H
 
-#include <ev.h>
+#include <signal.h>
 #include <stdbool.h>
 
-enum { CLI_INTERRUPTS = 3 };
+#include "net/loop.h"
 
-/** INT, TERM and HUP set `*done`, so that the verb closes its session and ends.
-    A signal that was ignored when latchkey was started stays ignored. */
+/**
+ * INT, TERM and HUP set `*done`, so that the verb closes its session and ends.
+ * They are blocked and read from a signalfd. A signal that was ignored when
+ * latchkey was started stays ignored.
+ *
+ * A thread that does not block them must not be running: they would kill
+ * latchkey through it.
+ */
 typedef struct cli_interrupt {
   bool *done; /**< set by the first signal */
-  struct ev_loop *loop;
-  ev_signal watchers[CLI_INTERRUPTS];
+  lk_loop *loop;
+  lk_loop_io io; /**< of the signalfd */
+  sigset_t mask_before;
 } cli_interrupt;
 
-void cli_interrupt_open(cli_interrupt *i, struct ev_loop *loop, bool *done);
+/** Keeps the loop running until cli_interrupt_close(). If no descriptor is
+   left, the signals kill latchkey. */
+void cli_interrupt_open(cli_interrupt *i, lk_loop *loop, bool *done);
+/** Discards signals that were received meanwhile. Later ones kill latchkey. */
 void cli_interrupt_close(cli_interrupt *i);
 
 #endif

@@ -3,16 +3,26 @@
 
 #include <errno.h>
 
+#include "base/mem.h"
 #include "cli/error_meaning.h"
 #include "cli/output/print.h"
 #include "cli/session/session.h"
 
-/* With --read-only, seconds to look for a server with a quorum after a
-   read-only one was found. */
-#define SEARCH_S 1.
+/* SEARCH_MS: with --read-only, the time to look for a server with a quorum
+   after a read-only one was found. SLOW_MS: the time without a session until
+   the failed attempts are reported. */
+enum { SEARCH_MS = 1000, SLOW_MS = 1000 };
 
-/* Seconds without a session until the failed attempts are reported. */
-#define SLOW_S 1.
+static double in_seconds(int64_t ms)
+{
+  return (double)ms / 1000;
+}
+
+static void stop_connect_timers(cli_session *s)
+{
+  lk__loop_set_timer(s->loop, &s->connect_timer, -1);
+  lk__loop_set_timer(s->loop, &s->slow_timer, -1);
+}
 
 static void end_connecting(cli_session *s, int err)
 {
@@ -20,21 +30,17 @@ static void end_connecting(cli_session *s, int err)
     return;
   s->decided = true;
   s->err = err;
-  ev_timer_stop(s->loop, &s->connect_timer);
-  ev_timer_stop(s->loop, &s->slow_timer);
+  stop_connect_timers(s);
   if (err == 0 && s->up != NULL)
     s->up(s, s->arg);
   if (err != 0 && s->down != NULL)
     s->down(s, err, s->arg);
 }
 
-static void set_connect_timer(cli_session *s, double seconds)
+static void set_connect_timer(cli_session *s, int64_t after_ms)
 {
-  if (s->decided)
-    return;
-  ev_timer_stop(s->loop, &s->connect_timer);
-  ev_timer_set(&s->connect_timer, seconds, 0);
-  ev_timer_start(s->loop, &s->connect_timer);
+  if (!s->decided)
+    lk__loop_set_timer(s->loop, &s->connect_timer, after_ms);
 }
 
 static void on_session_state(lk_client *c, lk_state state, int err, void *arg)
@@ -44,8 +50,8 @@ static void on_session_state(lk_client *c, lk_state state, int err, void *arg)
   (void)c;
   switch (state) {
   case LK_STATE_CONNECTED: end_connecting(s, 0); break;
-  case LK_STATE_READ_ONLY: set_connect_timer(s, SEARCH_S); break;
-  case LK_STATE_SUSPENDED: set_connect_timer(s, s->connect_timeout_s); break;
+  case LK_STATE_READ_ONLY: set_connect_timer(s, SEARCH_MS); break;
+  case LK_STATE_SUSPENDED: set_connect_timer(s, s->connect_timeout_ms); break;
   case LK_STATE_AUTH_FAILED: end_connecting(s, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED:
     end_connecting(s, err == 0 ? LK_ERR_CLOSED : err);
@@ -55,13 +61,10 @@ static void on_session_state(lk_client *c, lk_state state, int err, void *arg)
   }
 }
 
-static void on_connect_timeout(struct ev_loop *loop, ev_timer *timer,
-                               int events)
+static void on_connect_timeout(lk_loop_timer *t)
 {
-  cli_session *s = timer->data;
+  cli_session *s = LK_OWNER(t, cli_session, connect_timer);
 
-  (void)loop;
-  (void)events;
   end_connecting(s, lk_client_state(s->client) == LK_STATE_READ_ONLY
                         ? 0
                         : LK_ERR_DEADLINE);
@@ -81,24 +84,24 @@ static void on_session_log(void *arg, int level, int err, const char *text)
 
 /* Reports failed attempts once. A server that is only slow is not reported;
    with -v the log has the attempts. */
-static void on_slow_connect(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_slow_connect(lk_loop_timer *t)
 {
-  cli_session *s = timer->data;
+  cli_session *s = LK_OWNER(t, cli_session, slow_timer);
   cli_text text = {0};
 
-  (void)events;
-  s->waited_s += SLOW_S;
+  s->waited_ms += SLOW_MS;
   if (s->slow == NULL || s->options->verbose ||
-      s->waited_s >= s->connect_timeout_s ||
+      s->waited_ms >= s->connect_timeout_ms ||
       lk_client_state(s->client) == LK_STATE_READ_ONLY ||
-      !cli_connection_attempts_any(&s->attempts))
+      !cli_connection_attempts_any(&s->attempts)) {
+    lk__loop_set_timer(s->loop, t, SLOW_MS);
     return;
-  ev_timer_stop(loop, timer);
+  }
   cli_text_puts(&text, "no session yet: ");
   cli_connection_attempts_list(&s->attempts, lk_client_server(s->client),
-                               s->waited_s, &text);
+                               in_seconds(s->waited_ms), &text);
   cli_text_printf(&text, "; trying for another %g s",
-                  s->connect_timeout_s - s->waited_s);
+                  in_seconds(s->connect_timeout_ms - s->waited_ms));
   const char *line = cli_text_end(&text);
 
   if (line != NULL)
@@ -132,9 +135,10 @@ static int create_session_client(cli_session *s)
   config.log_arg = s;
   config.sasl = cli_auth_file_sasl(&s->auth_file);
   config.tls = cli_tls_is_selected(&o->tls, o->hosts) ? &tls : NULL;
-  int err = lk_ev_new(&s->ev, s->loop, NULL);
+  int err = lk__driver_init(&s->driver, s->loop, &lk__mem_libc);
 
-  return err != 0 ? err : lk_ev_client_new(&s->client, s->ev, &config);
+  return err != 0 ? err
+                  : lk__driver_client_new(&s->client, &s->driver, &config);
 }
 
 void cli_session_say_client_error(const cli_options *o, int err, cli_text *out)
@@ -165,12 +169,22 @@ bool cli_session_is_past_deadline(const cli_session *s)
   return s->limit != LK_NO_LIMIT && lk_client_clock(s->client) >= s->limit;
 }
 
-/* Returns the seconds to wait for a session. */
-static double connect_patience_s(const cli_options *o)
+/* Returns how long to wait for a session. */
+static int64_t connect_patience_ms(const cli_options *o)
 {
   bool shorter = o->wait_ms > 0 && o->wait_ms < o->connect_timeout_ms;
 
-  return (double)(shorter ? o->wait_ms : o->connect_timeout_ms) / 1000;
+  return shorter ? o->wait_ms : o->connect_timeout_ms;
+}
+
+static void start_connect_timers(cli_session *s)
+{
+  s->connect_timeout_ms = connect_patience_ms(s->options);
+  s->connect_timer.on_timer = on_connect_timeout;
+  lk__loop_set_timer(s->loop, &s->connect_timer, s->connect_timeout_ms);
+  s->slow_timer.on_timer = on_slow_connect;
+  if (s->connect_timeout_ms > SLOW_MS)
+    lk__loop_set_timer(s->loop, &s->slow_timer, SLOW_MS);
 }
 
 bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
@@ -179,8 +193,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
   s->limit = LK_NO_LIMIT;
   if (!cli_tls_check(&o->tls, o->hosts, complaint))
     return false;
-  s->loop = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
-  if (s->loop == NULL) {
+  if (lk__loop_new(&s->loop, &lk__mem_libc) != 0) {
     cli_text_printf(complaint, "cannot create an event loop: %s",
                     strerror(errno));
     return false;
@@ -201,14 +214,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
   lk_client_attach(s->client, &s->listener);
   if (o->wait_ms > 0)
     s->limit = lk_client_clock(s->client) + o->wait_ms;
-  s->connect_timeout_s = connect_patience_s(o);
-  ev_timer_init(&s->connect_timer, on_connect_timeout, s->connect_timeout_s, 0);
-  s->connect_timer.data = s;
-  ev_timer_start(s->loop, &s->connect_timer);
-  ev_timer_init(&s->slow_timer, on_slow_connect, SLOW_S, SLOW_S);
-  s->slow_timer.data = s;
-  if (s->connect_timeout_s > SLOW_S)
-    ev_timer_start(s->loop, &s->slow_timer);
+  start_connect_timers(s);
   return true;
 }
 
@@ -258,7 +264,7 @@ void cli_session_say_cause(const cli_session *s, cli_text *out)
     say_auth_failure(s, out);
   else
     cli_connection_attempts_say(&s->attempts, lk_client_server(s->client),
-                                s->connect_timeout_s, out);
+                                in_seconds(s->connect_timeout_ms), out);
 }
 
 const char *cli_session_advice(const cli_session *s)
@@ -297,8 +303,7 @@ void cli_session_say_no_session(const cli_session *s, cli_text *out)
 
 void cli_session_run(cli_session *s, const bool *done)
 {
-  while (!*done && ev_run(s->loop, EVRUN_ONCE) != 0)
-    ;
+  lk__loop_run(s->loop, done);
 }
 
 bool cli_session_wait(cli_session *s)
@@ -322,14 +327,9 @@ static void on_session_closed(lk_client *c, int err, void *arg)
   s->closed = true;
 }
 
-static void on_close_unconfirmed(struct ev_loop *loop, ev_timer *timer,
-                                 int events)
+static void on_close_unconfirmed(lk_loop_timer *t)
 {
-  cli_session *s = timer->data;
-
-  (void)loop;
-  (void)events;
-  s->closed = true;
+  LK_OWNER(t, cli_session, close_timer)->closed = true;
 }
 
 void cli_session_close(cli_session *s)
@@ -337,12 +337,11 @@ void cli_session_close(cli_session *s)
   if (s->client == NULL ||
       lk_client_close(s->client, on_session_closed, s) != 0)
     return;
-  ev_timer_init(&s->close_timer, on_close_unconfirmed, CLI_SESSION_CLOSE_S, 0);
-  s->close_timer.data = s;
+  s->close_timer.on_timer = on_close_unconfirmed;
   if (cli_session_is_past_deadline(s))
-    ev_timer_start(s->loop, &s->close_timer);
+    lk__loop_set_timer(s->loop, &s->close_timer, CLI_SESSION_CLOSE_MS);
   cli_session_run(s, &s->closed);
-  ev_timer_stop(s->loop, &s->close_timer);
+  lk__loop_set_timer(s->loop, &s->close_timer, -1);
 }
 
 void cli_session_free(cli_session *s)
@@ -351,13 +350,10 @@ void cli_session_free(cli_session *s)
   s->decided = true;
   lk_client_free(s->client);
   cli_auth_file_free(&s->auth_file);
-  lk_ev_free(s->ev);
-  if (s->loop != NULL) {
-    ev_timer_stop(s->loop, &s->connect_timer);
-    ev_timer_stop(s->loop, &s->slow_timer);
-    ev_loop_destroy(s->loop);
-  }
+  lk__driver_free(&s->driver);
+  if (s->loop != NULL)
+    stop_connect_timers(s);
+  lk__loop_free(s->loop);
   s->client = NULL;
-  s->ev = NULL;
   s->loop = NULL;
 }

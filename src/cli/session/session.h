@@ -2,12 +2,10 @@
 #ifndef LK_CLI_SESSION_SESSION_H
 #define LK_CLI_SESSION_SESSION_H
 
-#include <ev.h>
-#include <latchkey/ev.h>
-
 #include "cli/options/options.h"
 #include "cli/session/auth_file.h"
 #include "cli/session/connection_attempts.h"
+#include "net/driver.h"
 
 typedef struct cli_session cli_session;
 
@@ -28,19 +26,19 @@ struct cli_session {
   void (*slow)(cli_session *s, const char *text, void *arg);
   void *arg;
   /* for use by the verbs */
-  struct ev_loop *loop;
+  lk_loop *loop;
   lk_client *client;
   /* private */
   const cli_options *options;
-  lk_ev *ev;
+  lk_driver driver;
   lk_listener listener;
   cli_auth_file auth_file; /**< contents of --auth-file */
-  ev_timer connect_timer;
-  ev_timer slow_timer; /**< until `slow` */
-  double connect_timeout_s;
-  double waited_s; /**< whole seconds without a session */
-  int64_t limit;   /**< end of -w, on lk_client_clock(); else LK_NO_LIMIT */
-  ev_timer close_timer; /**< time limit for closing the session */
+  lk_loop_timer connect_timer;
+  lk_loop_timer slow_timer; /**< until `slow` */
+  int64_t connect_timeout_ms;
+  int64_t waited_ms; /**< whole seconds without a session */
+  int64_t limit;     /**< end of -w, on lk_client_clock(); else LK_NO_LIMIT */
+  lk_loop_timer close_timer; /**< time limit for closing the session */
   bool closed;
   cli_connection_attempts attempts; /**< until the first session */
   bool decided;                     /**< `up` or `down` was invoked */
@@ -63,8 +61,8 @@ bool cli_session_open(cli_session *s, const cli_options *o,
 int64_t cli_session_deadline(const cli_session *s);
 bool cli_session_is_past_deadline(const cli_session *s);
 
-/** Seconds to wait for the session to close after the end of -w. */
-#define CLI_SESSION_CLOSE_S .2
+/** Time to wait for the session to close after the end of -w. */
+enum { CLI_SESSION_CLOSE_MS = 200 };
 
 /** Appends why a client or its list of servers could not be created, as one
     line. */
@@ -89,7 +87,8 @@ void cli_session_say_chroot_command(const cli_session *s, cli_text *out);
 /** Appends "connection to HOST:PORT lost", and why if that is known. */
 void cli_session_say_connection_lost(const cli_session *s, cli_text *out);
 
-/** Runs the loop until `*done`, or until it has no active watcher. */
+/** Runs the loop until `*done`, or until nothing keeps it running: the client
+   is closed, and no lk__loop_hold() is left. */
 void cli_session_run(cli_session *s, const bool *done);
 
 /** Runs the loop until a session is established. On false it has printed why
@@ -98,7 +97,7 @@ void cli_session_run(cli_session *s, const bool *done);
     second. */
 bool cli_session_wait(cli_session *s);
 
-/** Closes the session. Waits for the reply, at most 1.5 s; CLI_SESSION_CLOSE_S
+/** Closes the session. Waits for the reply, at most 1.5 s; CLI_SESSION_CLOSE_MS
     after the end of -w. */
 void cli_session_close(cli_session *s);
 

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/mem.h"
+#include "cli/session/interrupt.h"
+#include "net/loop.h"
+#include "support/suite.h"
+
+/* What net/loop.h promises, for any implementation of it. */
+
+enum { MOST_SECONDS = 20, LONG_MS = 1000 * 1000 };
+
+static lk_loop *loop;
+static bool done;
+
+static void open_loop(void)
+{
+  alarm(MOST_SECONDS); /* a run that does not end is a failure */
+  done = false;
+  ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
+}
+
+static void close_loop(void)
+{
+  lk__loop_free(loop);
+  alarm(0);
+}
+
+/* ---- timers ----------------------------------------------------------------
+ */
+
+typedef struct counted_timer {
+  lk_loop_timer base;
+  int calls;
+} counted_timer;
+
+static void on_counted_timer(lk_loop_timer *t)
+{
+  LK_OWNER(t, counted_timer, base)->calls++;
+}
+
+static void on_last_timer(lk_loop_timer *t)
+{
+  on_counted_timer(t);
+  done = true;
+}
+
+START_TEST(timer_calls_once_at_the_last_time_that_was_set)
+{
+  counted_timer moved = {.base.on_timer = on_counted_timer};
+  counted_timer stopped = {.base.on_timer = on_counted_timer};
+  counted_timer last = {.base.on_timer = on_last_timer};
+
+  open_loop();
+  lk__loop_hold(loop, true);
+  lk__loop_set_timer(loop, &moved.base, LONG_MS);
+  lk__loop_set_timer(loop, &moved.base, 0);
+  lk__loop_set_timer(loop, &stopped.base, 0);
+  lk__loop_set_timer(loop, &stopped.base, -1);
+  lk__loop_set_timer(loop, &last.base, 50);
+  lk__loop_run(loop, &done);
+  ck_assert_int_eq(moved.calls, 1);
+  ck_assert_int_eq(stopped.calls, 0);
+  ck_assert_int_eq(last.calls, 1);
+  close_loop();
+}
+END_TEST
+
+/* ---- descriptors -----------------------------------------------------------
+ */
+
+typedef struct counted_io {
+  lk_loop_io base;
+  int calls;
+  int events; /* of the last call */
+} counted_io;
+
+static void on_counted_io(lk_loop_io *io, int events)
+{
+  counted_io *c = LK_OWNER(io, counted_io, base);
+
+  c->calls++;
+  c->events = events;
+  done = true;
+}
+
+START_TEST(end_of_the_peer_counts_as_the_event_that_is_watched)
+{
+  counted_io reads = {.base.on_events = on_counted_io};
+  counted_io writes = {.base.on_events = on_counted_io};
+  int ends[2], others[2];
+
+  open_loop();
+  lk__loop_hold(loop, true);
+  ck_assert_int_eq(pipe(ends), 0);
+  ck_assert_int_eq(pipe(others), 0);
+  close(ends[1]);
+  close(others[0]);
+  reads.base.fd = ends[0];
+  lk__loop_set_io(loop, &reads.base, LK_LOOP_READ);
+  lk__loop_run(loop, &done);
+  ck_assert_int_eq(reads.events, LK_LOOP_READ);
+  lk__loop_set_io(loop, &reads.base, 0);
+
+  /* The writing end of a pipe that has no reader. */
+  done = false;
+  writes.base.fd = others[1];
+  lk__loop_set_io(loop, &writes.base, LK_LOOP_READ);
+  lk__loop_run(loop, &done);
+  ck_assert_int_eq(writes.events, LK_LOOP_READ);
+  lk__loop_set_io(loop, &writes.base, 0);
+  close(ends[0]);
+  close(others[1]);
+  close_loop();
+}
+END_TEST
+
+START_TEST(nothing_but_hold_keeps_the_loop_running)
+{
+  counted_timer timer = {.base.on_timer = on_counted_timer};
+  counted_io io = {.base.on_events = on_counted_io};
+  int ends[2];
+
+  open_loop();
+  ck_assert_int_eq(pipe(ends), 0);
+  io.base.fd = ends[0];
+  lk__loop_set_io(loop, &io.base, LK_LOOP_READ);
+  lk__loop_set_timer(loop, &timer.base, LONG_MS);
+  lk__loop_hold(loop, true);
+  lk__loop_hold(loop, false);
+  lk__loop_run(loop, &done);
+  ck_assert_int_eq(io.calls, 0);
+  ck_assert_int_eq(timer.calls, 0);
+  lk__loop_set_io(loop, &io.base, 0);
+  lk__loop_set_timer(loop, &timer.base, -1);
+  close(ends[0]);
+  close(ends[1]);
+  close_loop();
+}
+END_TEST
+
+/* ---- hooks -----------------------------------------------------------------
+ */
+
+typedef struct counted_hook {
+  lk_loop_hook base;
+  int calls;
+  int most; /* ends the run at this call */
+} counted_hook;
+
+static void on_counted_hook(lk_loop_hook *h)
+{
+  counted_hook *c = LK_OWNER(h, counted_hook, base);
+
+  done = ++c->calls == c->most;
+}
+
+START_TEST(run_that_a_hook_ends_does_not_wait)
+{
+  counted_hook hook = {.base.before_wait = on_counted_hook, .most = 1};
+
+  open_loop();
+  lk__loop_hold(loop, true);
+  loop->type->set_hook(loop, &hook.base, true);
+  lk__loop_run(loop, &done);
+  ck_assert_int_eq(hook.calls, 1);
+  loop->type->set_hook(loop, &hook.base, false);
+  close_loop();
+}
+END_TEST
+
+START_TEST(hook_is_called_before_each_wait)
+{
+  counted_hook hook = {.base.before_wait = on_counted_hook, .most = 3};
+  counted_io io = {.base.on_events = on_counted_io};
+
+  open_loop();
+  lk__loop_hold(loop, true);
+  loop->type->set_hook(loop, &hook.base, true);
+  io.base.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  lk__loop_set_io(loop, &io.base, LK_LOOP_READ);
+  for (int i = 0; i < 2; i++, done = false)
+    lk__loop_run(loop, &done);
+  lk__loop_run(loop, &done);
+  ck_assert_int_eq(hook.calls, 3);
+  ck_assert_int_eq(io.calls, 2);
+  lk__loop_set_io(loop, &io.base, 0);
+  loop->type->set_hook(loop, &hook.base, false);
+  close(io.base.fd);
+  close_loop();
+}
+END_TEST
+
+/* ---- interrupts of the command ---------------------------------------------
+ */
+
+START_TEST(interrupt_ends_the_run_and_a_second_one_is_discarded)
+{
+  cli_interrupt interrupt;
+
+  open_loop();
+  cli_interrupt_open(&interrupt, loop, &done);
+  raise(SIGTERM);
+  lk__loop_run(loop, &done);
+  ck_assert(done);
+  raise(SIGINT);
+  cli_interrupt_close(&interrupt);
+  close_loop();
+}
+END_TEST
+
+START_TEST(ignored_signal_is_no_interrupt)
+{
+  counted_timer last = {.base.on_timer = on_last_timer};
+  cli_interrupt interrupt;
+
+  open_loop();
+  ck_assert(signal(SIGHUP, SIG_IGN) != SIG_ERR);
+  cli_interrupt_open(&interrupt, loop, &done);
+  lk__loop_set_timer(loop, &last.base, 50);
+  raise(SIGHUP);
+  lk__loop_run(loop, &done);
+  ck_assert_int_eq(last.calls, 1);
+  cli_interrupt_close(&interrupt);
+  close_loop();
+}
+END_TEST
+
+START_TEST(without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
+{
+  struct rlimit before, none;
+  cli_interrupt interrupt;
+  sigset_t blocked;
+
+  open_loop();
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+  none = (struct rlimit){0, before.rlim_max};
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+  cli_interrupt_open(&interrupt, loop, &done);
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &blocked), 0);
+  ck_assert_int_eq(sigismember(&blocked, SIGTERM), 0);
+  lk__loop_run(loop, &done); /* nothing keeps it running */
+  cli_interrupt_close(&interrupt);
+  close_loop();
+}
+END_TEST
+
+SUITE("loop", timer_calls_once_at_the_last_time_that_was_set,
+      end_of_the_peer_counts_as_the_event_that_is_watched,
+      nothing_but_hold_keeps_the_loop_running,
+      run_that_a_hook_ends_does_not_wait, hook_is_called_before_each_wait,
+      interrupt_ends_the_run_and_a_second_one_is_discarded,
+      ignored_signal_is_no_interrupt,
+      without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
