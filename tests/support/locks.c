@@ -155,15 +155,19 @@ static void on_verified(lk_lock *lock, int err, void *arg)
   end(l, "verified");
 }
 
+void locker_clear(locker *l, party *p)
+{
+  *l = (locker){.p = p,
+                .acquired = NOT_YET,
+                .released = NOT_YET,
+                .verified = NOT_YET};
+}
+
 bool locker_try_init(locker *l, party *p, const lk_lock_config *config)
 {
   lk_lock_config c = {.size = sizeof c};
 
-  memset(l, 0, sizeof *l);
-  l->p = p;
-  l->acquired = NOT_YET;
-  l->released = NOT_YET;
-  l->verified = NOT_YET;
+  locker_clear(l, p);
   if (config != NULL)
     c = *config;
   c.on_event = locker_on_event;
@@ -207,8 +211,12 @@ int locker_verify(locker *l)
 
 void locker_free(locker *l)
 {
-  lk_lock_free(l->lock);
+  if (l->rw != NULL)
+    lk_rwlock_free(l->rw);
+  else
+    lk_lock_free(l->lock);
   l->lock = NULL;
+  l->rw = NULL;
 }
 
 bool locker_told(locker *l, const char *text)

@@ -5,6 +5,7 @@
 #include "support/model_server.h"
 
 #include <latchkey/lock.h>
+#include <latchkey/rwlock.h>
 
 /**
  * Clients and locks on one server in memory, for tests of the
@@ -26,6 +27,7 @@ typedef struct party {
 typedef struct locker {
   party *p;
   lk_lock *lock;
+  lk_rwlock *rw; /* whose side the lock is, or NULL */
   int acquired; /* what acquire ended with, or NOT_YET */
   int released;
   int verified;
@@ -46,6 +48,8 @@ void party_leave(party *p);
 
 /** lk_lock_config.on_event of lockers; `arg` is the locker. */
 void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg);
+/** Without a lock, which the test makes. */
+void locker_clear(locker *l, party *p);
 /** A lock at /locks/x. */
 void locker_init(locker *l, party *p, const lk_lock_config *config);
 bool locker_try_init(locker *l, party *p, const lk_lock_config *config);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CONFORMANCE_EXCEPTIONS_H
+#define LK_CONFORMANCE_EXCEPTIONS_H
+
+/** Why a scenario does not run with a kind. */
+typedef struct exception {
+  const char *scenario;
+  const char *kind;
+  const char *reason;
+} exception;
+
+static const exception exceptions[] = {
+    {"waiters_are_granted_in_the_order_of_their_requests", "single-node",
+     "without a queue there is no order"},
+    {"waiters_are_granted_in_the_order_of_their_requests", "read-side",
+     "readers are granted together"},
+    {"waiter_whose_node_is_deleted_queues_anew", "single-node",
+     "a waiter has no node"},
+    {"revoked_waiter_is_told_when_it_holds", "single-node",
+     "a waiter has no node"},
+    {"acquire_without_read_permission_fails_and_leaves_nothing", "single-node",
+     "the directory is not read"},
+};
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "conformance/scenarios.h"
+
+/* Connections that break, requests that are refused, memory that is missing. */
+
+/* ---- at the n-th request ------------------------------------------------- */
+
+/* Both want the lock. Each gets it once and holds it for longer than the pause
+ * between two heartbeats. */
+static void take_turns(bool own_first)
+{
+  locker *const lockers[] = {own_first ? &st.own : &st.rival,
+                             own_first ? &st.rival : &st.own};
+  int left[2] = {12, 12};
+
+  for (int i = 0; i < 2; i++)
+    ck_assert_int_eq(locker_want(lockers[i], -1), 0);
+  for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
+    model_run(&st.server, T / 40);
+    ck_assert(!lk_lock_ok(st.own.lock) || !lk_lock_ok(st.rival.lock));
+    for (int j = 0; j < 2; j++) {
+      if (left[j] == 0 || lockers[j]->acquired == NOT_YET)
+        continue;
+      ck_assert_int_eq(lockers[j]->acquired, 0);
+      if (--left[j] == 0)
+        ck_assert_int_eq(lk_lock_release(lockers[j]->lock, NULL, NULL), 0);
+    }
+  }
+  ck_assert_int_eq(left[0] + left[1], 0);
+  model_run(&st.server, T / 4);
+  ck_assert_uint_eq(stage_nodes(), 0);
+}
+
+typedef enum fault { BREAK_BEFORE, BREAK_AFTER, THROTTLE } fault;
+
+static void strike_at(fault f, unsigned n)
+{
+  st.ours.link->requests = 0;
+  if (f == THROTTLE)
+    st.ours.link->throttle_at = n;
+  else
+    st.ours.link->cut_at = n;
+  st.ours.link->cut_after = f == BREAK_AFTER;
+}
+
+/* The fault strikes the own client's n-th request. false: there are fewer. */
+static bool survives(const kind *k, fault f, unsigned n, bool own_first)
+{
+  stage_begin(k);
+  strike_at(f, n);
+  take_turns(own_first);
+  bool happened = st.ours.link->requests >= n;
+
+  stage_end();
+  return happened;
+}
+
+static void survive_at_any_request(const kind *k, fault f)
+{
+  for (int own_first = 0; own_first < 2; own_first++) {
+    unsigned n = 1;
+
+    while (survives(k, f, n, own_first == 1))
+      n++;
+    ck_assert_uint_ge(n, 5);
+  }
+}
+
+SCENARIO(break_before_any_request_loses_no_node_and_no_turn)
+{
+  survive_at_any_request(k, BREAK_BEFORE);
+}
+
+SCENARIO(break_after_any_request_loses_no_node_and_no_turn)
+{
+  survive_at_any_request(k, BREAK_AFTER);
+}
+
+SCENARIO(throttled_request_is_repeated)
+{
+  survive_at_any_request(k, THROTTLE);
+}
+
+/* Own nodes of before a break are not those of another client. The directories
+ * are missing, so that they are made on the way. */
+static bool try_survives(const kind *k, fault f, unsigned n)
+{
+  stage_begin_empty(k, 0);
+  party_join(&st.ours, &st.server, NULL);
+  const lk_lock_config c = stage_config((lk_lock_config){0});
+
+  ck_assert(stage_try_init(&st.own, &st.ours, &c));
+  model_turn(&st.server);
+  party_join(&st.theirs, &st.server, NULL);
+  ck_assert(stage_try_init(&st.rival, &st.theirs, &c));
+  strike_at(f, n);
+  ck_assert_int_eq(locker_want(&st.own, 0), 0);
+  model_run(&st.server, T / 2);
+  bool happened = st.ours.link->requests >= n;
+
+  ck_assert_int_eq(st.own.acquired, 0);
+  ck_assert(lk_lock_ok(st.own.lock));
+  ck_assert_uint_eq(stage_nodes(), k->held_nodes);
+  stage_end();
+  return happened;
+}
+
+SCENARIO(break_at_any_request_of_a_try_is_not_taken_for_a_holder)
+{
+  for (int f = BREAK_BEFORE; f <= BREAK_AFTER; f++) {
+    unsigned n = 1;
+
+    while (try_survives(k, (fault)f, n))
+      n++;
+    ck_assert_uint_gt(n, 3);
+  }
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+/* The own client has no memory at allocation n, and with `for_good` none after
+ * it. With `waits` the rival holds at first. false: it did not need so much. */
+static bool survives_without(const kind *k, size_t n, bool for_good, bool waits)
+{
+  stage_begin_empty(k, waits ? SIZE_MAX : 0);
+  const lk_lock_config c = stage_config((lk_lock_config){0});
+
+  party_join(&st.theirs, &st.server, NULL);
+  ck_assert(stage_try_init(&st.rival, &st.theirs, &c));
+  if (waits)
+    stage_hold(&st.rival);
+  failing_mem_init(&st.ours.mem);
+  st.ours.mem.fail_at = n;
+  st.ours.mem.for_good = for_good;
+  locker_clear(&st.own, &st.ours);
+  if (party_try_join(&st.ours, &st.server, NULL) &&
+      stage_try_init(&st.own, &st.ours, &c)) {
+    model_run(&st.server, T / 4);
+    int err = locker_want(&st.own, 2 * T);
+
+    model_run(&st.server, T / 2);
+    if (waits)
+      stage_release(&st.rival);
+    model_run(&st.server, T / 2);
+    if (err == 0 && !for_good)
+      ck_assert(st.own.acquired == 0 || st.own.acquired == LK_ERR_NO_MEMORY);
+    (void)lk_lock_release(st.own.lock, NULL, NULL);
+    model_run(&st.server, T);
+  }
+  bool failed = failing_mem_failed(&st.ours.mem);
+
+  st.ours.mem.fail_at = 0;
+  if (st.own.lock != NULL)
+    lk_lock_cancel(st.own.lock); /* of one that could not even fail */
+  locker_free(&st.own);
+  locker_free(&st.rival);
+  model_run(&st.server, T);
+  ck_assert_uint_eq(stage_nodes(), 0);
+  party_leave(&st.ours);
+  party_leave(&st.theirs);
+  model_done(&st.server);
+  return failed;
+}
+
+static void run_out_at_any_allocation(const kind *k, bool for_good, bool waits)
+{
+  size_t n = 1;
+
+  while (survives_without(k, n, for_good, waits))
+    n++;
+  ck_assert_int_eq(st.own.acquired, 0);
+  ck_assert_uint_gt(n, 10);
+}
+
+SCENARIO(any_allocation_of_an_acquire_may_fail)
+{
+  run_out_at_any_allocation(k, false, false);
+}
+
+SCENARIO(memory_may_be_gone_for_good_after_any_allocation)
+{
+  run_out_at_any_allocation(k, true, false);
+}
+
+SCENARIO(any_allocation_of_a_waiter_may_fail)
+{
+  run_out_at_any_allocation(k, false, true);
+}
+
+const scenario fault_scenarios[] = {
+    &break_before_any_request_loses_no_node_and_no_turn,
+    &break_after_any_request_loses_no_node_and_no_turn,
+    &break_at_any_request_of_a_try_is_not_taken_for_a_holder,
+    &throttled_request_is_repeated,
+    &any_allocation_of_an_acquire_may_fail,
+    &memory_may_be_gone_for_good_after_any_allocation,
+    &any_allocation_of_a_waiter_may_fail,
+    NULL};

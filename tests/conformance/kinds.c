@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "conformance/kinds.h"
+
+#include <latchkey/multilock.h>
+#include <latchkey/rwlock.h>
+#include <latchkey/semaphore.h>
+#include <latchkey/single.h>
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static int make_mutex(locker *l, bool is_rival, const lk_lock_config *c)
+{
+  (void)is_rival;
+  return lk_lock_new(&l->lock, l->p->link->client, "/c/x", c);
+}
+
+static int make_side(locker *l, bool reads, const lk_lock_config *c)
+{
+  int err = lk_rwlock_new(&l->rw, l->p->link->client, "/c/x", c);
+
+  if (err == 0)
+    l->lock = reads ? lk_rwlock_read(l->rw) : lk_rwlock_write(l->rw);
+  return err;
+}
+
+/* Readers share, so that the rival writes. */
+static int make_read_side(locker *l, bool is_rival, const lk_lock_config *c)
+{
+  return make_side(l, !is_rival, c);
+}
+
+static int make_write_side(locker *l, bool is_rival, const lk_lock_config *c)
+{
+  return make_side(l, is_rival, c);
+}
+
+static int make_permits(locker *l, const lk_lock_config *c, int32_t permits)
+{
+  const lk_semaphore_config options = {
+      .size = sizeof options, .permits = permits, .take = permits};
+
+  return lk_semaphore_new(&l->lock, l->p->link->client, "/c/x", c, &options);
+}
+
+static int make_one_permit(locker *l, bool is_rival, const lk_lock_config *c)
+{
+  (void)is_rival;
+  return make_permits(l, c, 1);
+}
+
+static int make_two_permits(locker *l, bool is_rival, const lk_lock_config *c)
+{
+  (void)is_rival;
+  return make_permits(l, c, 2);
+}
+
+/* The rival has the second of three, so that the own client waits when it holds
+ * the first and has not asked for the third. */
+static int make_multilock(locker *l, bool is_rival, const lk_lock_config *c)
+{
+  static const lk_multilock_member members[] = {{"/c/y", LK_MULTILOCK_MUTEX},
+                                                {"/c/x", LK_MULTILOCK_MUTEX},
+                                                {"/c/z", LK_MULTILOCK_MUTEX}};
+
+  if (is_rival)
+    return lk_lock_new(&l->lock, l->p->link->client, "/c/y", c);
+  return lk_multilock_new(&l->lock, l->p->link->client, members, 3, c, NULL);
+}
+
+static int make_single(locker *l, bool is_rival, const lk_lock_config *c)
+{
+  const lk_single_config options = {.size = sizeof options, .spread_ms = -1};
+
+  (void)is_rival;
+  return lk_single_new(&l->lock, l->p->link->client, "/c/the-lock", c,
+                       &options);
+}
+
+static const char *const one_dir[] = {"/c", "/c/x", NULL};
+static const char *const semaphore_dirs[] = {"/c", "/c/x", "/c/x/locks",
+                                             "/c/x/leases", NULL};
+static const char *const kazoo_dirs[] = {"/c", "/c/x", "/c/x-__lock__", NULL};
+static const char *const kazoo_queues[] = {"/c/x-__lock__", "/c/x", NULL};
+static const char *const multilock_dirs[] = {"/c", "/c/x", "/c/y", "/c/z",
+                                             NULL};
+static const char *const parent[] = {"/c", NULL};
+
+#define MUTEX(constructor)                                                   \
+  .make = constructor, .dirs = one_dir, .queues = one_dir + 1,               \
+  .held_nodes = 1, .waiting_nodes = 1, .position = 1, .counts = true,        \
+  .queued = true, .acquire = "create2 getChildren2",                         \
+  .wait = "create2 getChildren2 | getData getData", .grant = "",             \
+  .give_up = "removeWatches delete", .try = "create2 getChildren2 | delete", \
+  .release = "delete"
+
+#define CONTAINER                                                       \
+  .containers = true, .cold = "create2 getChildren2 | createContainer " \
+                              "createContainer create2 getChildren2"
+#define PERSISTENT \
+  .cold = "create2 getChildren2 | create create create2 getChildren2"
+
+#define SEMAPHORE                                                    \
+  .dirs = semaphore_dirs, .queues = semaphore_dirs + 2, .places = 1, \
+  .position = 1, .containers = true, .queued = true,                 \
+  .grant = "getChildren2 | removeWatches delete"
+#define ONE_PERMIT  "create2 getChildren2 create2 getChildren2"
+#define TWO_PERMITS "create2 getChildren2 create2 create2 getChildren2"
+#define MADE        "createContainer createContainer createContainer"
+#define THREE_LOCKS "multi getChildren2 getChildren2 getChildren2"
+
+/* clang-format off */
+const kind kinds[] = {
+    {.name = "mutex", MUTEX(make_mutex), CONTAINER},
+    {.name = "mutex-kazoo", MUTEX(make_mutex), PERSISTENT,
+     .config = {.layout = LK_LAYOUT_KAZOO}},
+    {.name = "mutex-native", MUTEX(make_mutex), PERSISTENT,
+     .config = {.layout = LK_LAYOUT_NATIVE}},
+    {.name = "mutex-native-unprefixed", MUTEX(make_mutex), PERSISTENT,
+     .config = {.layout = LK_LAYOUT_NATIVE, .prefix = ""}},
+    {.name = "mutex-native-lock", MUTEX(make_mutex), PERSISTENT,
+     .config = {.layout = LK_LAYOUT_NATIVE, .prefix = "lock"}},
+    {.name = "mutex-native-uuid", MUTEX(make_mutex), PERSISTENT,
+     .config = {.layout = LK_LAYOUT_NATIVE_UUID, .prefix = "seq-"}},
+    {.name = "read-side", MUTEX(make_read_side), CONTAINER},
+    {.name = "write-side", MUTEX(make_write_side), CONTAINER},
+    {.name = "semaphore", SEMAPHORE, .make = make_one_permit,
+     .held_nodes = 1, .waiting_nodes = 2,
+     .acquire = ONE_PERMIT " | removeWatches delete",
+     .cold = ONE_PERMIT " | " MADE " create2 getChildren2 " MADE
+             " create2 getChildren2 | removeWatches delete",
+     .wait = ONE_PERMIT " | getData",
+     .try = ONE_PERMIT " | removeWatches delete delete",
+     .give_up = "removeWatches delete delete",
+     .release = "delete"},
+    {.name = "semaphore-several", SEMAPHORE, .make = make_two_permits,
+     .held_nodes = 2, .waiting_nodes = 3,
+     .acquire = TWO_PERMITS " | removeWatches delete",
+     .cold = TWO_PERMITS " | " MADE " create2 getChildren2 " MADE
+             " create2 " MADE " create2 getChildren2 | removeWatches delete",
+     .wait = TWO_PERMITS " | getData",
+     .try = TWO_PERMITS " | removeWatches delete delete delete",
+     .give_up = "delete removeWatches delete delete",
+     .release = "delete delete"},
+    {.name = "semaphore-kazoo",
+     .config = {.layout = LK_LAYOUT_KAZOO},
+     .make = make_one_permit,
+     .dirs = kazoo_dirs,
+     .queues = kazoo_queues,
+     .limit = "1",
+     .held_nodes = 1, .waiting_nodes = 2, .places = 1, .position = 1,
+     .queued = true,
+     .acquire = "getData " ONE_PERMIT " | removeWatches delete",
+     .cold = "getData " ONE_PERMIT " | create getData create create create2"
+             " getChildren2 create create create2 getChildren2 |"
+             " create getData removeWatches | delete",
+     .wait = "getData " ONE_PERMIT " | getData",
+     .grant = "getChildren2 | removeWatches delete",
+     .try = "getData " ONE_PERMIT " | removeWatches delete delete",
+     .give_up = "removeWatches delete delete",
+     .release = "delete"},
+    {.name = "multi-lock",
+     .make = make_multilock,
+     .dirs = multilock_dirs,
+     .queues = multilock_dirs + 1,
+     .held_nodes = 3, .waiting_nodes = 2, .position = 1,
+     .containers = true, .counts = true, .queued = true,
+     .acquire = THREE_LOCKS,
+     .cold = THREE_LOCKS " | createContainer createContainer createContainer"
+             " createContainer createContainer createContainer " THREE_LOCKS,
+     .wait = THREE_LOCKS " | getData getData delete",
+     .grant = "multi getChildren2",
+     .try = THREE_LOCKS " | delete delete delete",
+     .give_up = "delete removeWatches delete",
+     .release = "delete delete delete"},
+    {.name = "single-node",
+     .make = make_single,
+     .dirs = parent,
+     .queues = parent,
+     .held_nodes = 1,
+     .counts = true,
+     .acquire = "create2 getData",
+     .cold = "create2 getData | create create2 getData",
+     .wait = "create2 getData",
+     .grant = "create2 getData",
+     .try = "create2 getData | removeWatches",
+     .give_up = "removeWatches",
+     .release = "delete"},
+    {.name = "local-queue", MUTEX(make_mutex), CONTAINER, .config = {.local_queue = true}},
+};
+/* clang-format on */
+
+const size_t kind_count = COUNT(kinds);

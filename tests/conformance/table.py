@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tests/README.md shows the table of kinds of locks and scenarios as it is.
+With --write it is brought up to date; run that in the build folder."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+README = TOP / "tests" / "README.md"
+BEGIN = "<!-- begin of the table -->\n"
+END = "<!-- end of the table -->\n"
+
+# What lists its cells with --cells, and the letter that stands for it.
+UNIT = [os.path.join(os.environ.get("abs_top_builddir", "."),
+                     "tests/conformance/check_conformance"), "--cells"]
+LISTS = {"M": UNIT}
+
+
+def read_cells():
+    """{scenario: {kind: {letter: reason or ''}}}, and the kinds."""
+    table, kinds = {}, {}
+    for letter, command in LISTS.items():
+        listed = subprocess.run(command, check=True, text=True,
+                                stdout=subprocess.PIPE).stdout
+        for line in listed.splitlines():
+            scenario, kind, reason = line.split("\t")
+            kinds[kind] = None
+            table.setdefault(scenario, {}).setdefault(kind, {})[letter] = reason
+    return table, list(kinds)
+
+
+def show(cell):
+    return "".join(letter for letter, reason in cell.items()
+                   if not reason) or "-"
+
+
+def render(table, kinds):
+    lines = ["", "| scenario | " + " | ".join(kinds) + " |",
+             "| --- |" + " --- |" * len(kinds)]
+    reasons = []
+    for scenario, row in table.items():
+        lines.append("| `%s` | %s |" % (scenario, " | ".join(
+            show(row.get(kind, {})) for kind in kinds)))
+        for kind, cell in row.items():
+            reasons += ["- `%s`, %s, %s: %s" % (scenario, kind, letter, reason)
+                        for letter, reason in cell.items() if reason]
+    return "\n".join(lines + ["", "Not tested, and why:", ""] + reasons) + "\n\n"
+
+
+def main():
+    if not os.path.exists(UNIT[0]):
+        print("skipped: there is no", UNIT[0])
+        sys.exit(77)
+    text = README.read_text()
+    before, rest = text.split(BEGIN)
+    found, after = rest.split(END)
+    wanted = render(*read_cells())
+    if sys.argv[1:] == ["--write"]:
+        README.write_text(before + BEGIN + wanted + END + after)
+    elif found != wanted:
+        print("tests/README.md shows another table; in the build folder, run\n"
+              "    python3 %s --write" % os.path.relpath(__file__))
+        sys.exit(1)
+
+
+main()
