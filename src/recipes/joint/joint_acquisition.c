@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include "recipes/joint/joint_acquisition.h"
+#include "recipes/queue/contender_start.h"
+#include "recipes/queue/state_machine.h"
 
 #include "recipes/common/memory.h"
 

@@ -3,6 +3,7 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lock/lock.h"
+#include "recipes/queue/contender_start.h"
 #include "recipes/queue/downgrade.h"
 
 static void lock_destroy(lk_lock *l)

@@ -5,23 +5,8 @@
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
-#include "recipes/queue/contender.h"
-
-static bool data_is_revocation(lk_bytes data)
-{
-  static const char word[] = LK_REVOKE_MESSAGE;
-
-  return data.len == sizeof word - 1 && memcmp(data.at, word, data.len) == 0;
-}
-
-bool lk__is_announcement(lk_bytes data)
-{
-  static const char word[] = LK_ANNOUNCEMENT;
-  size_t len = sizeof word - 1;
-
-  return data.at != NULL && data.len >= len &&
-         memcmp((const char *)data.at + data.len - len, word, len) == 0;
-}
+#include "recipes/queue/node_data.h"
+#include "recipes/queue/queue_machine.h"
 
 /* Only plain names have a prefix. Announcements need nodes whose data no other
  * client reads, which are Curator's. */
@@ -47,7 +32,7 @@ int lk__lock_config_take(const lk_client *c, lk_lock_config *out,
 
 int lk__lock_options_check(const char *path, const lk_lock_config *config)
 {
-  if (data_is_revocation(config->data) || lk__is_announcement(config->data) ||
+  if (lk__is_revocation(config->data) || lk__is_announcement(config->data) ||
       !layout_is_valid(config))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
@@ -111,6 +96,7 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
   o->rules = lk__layout_rules(config->layout);
   lk__plain_names_init(&o->plain, o->prefix);
   o->what = (lk_contender_config){
+      .machine = &lk__queue_machine,
       .role = lk__lock_options_role(o, side),
       .identity = o->rules->identity,
       .dir = o->path,

@@ -26,8 +26,6 @@ int lk__lock_config_take(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config);
 /** Check path and options: 0, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH. */
 int lk__lock_options_check(const char *path, const lk_lock_config *config);
-/** Whether the data of a node end with LK_ANNOUNCEMENT. */
-bool lk__is_announcement(lk_bytes data);
 /** Copy them. false: no memory; free what there is. */
 bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
                            const char *path, const lk_lock_config *config,

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "recipes/multilock/multilock_acquisition.h"
+#include "recipes/queue/state_machine.h"
 
 #include "recipes/common/memory.h"
 

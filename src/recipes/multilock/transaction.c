@@ -4,6 +4,7 @@
 #include "recipes/common/error_advice.h"
 #include "recipes/common/memory.h"
 #include "recipes/multilock/multilock_acquisition.h"
+#include "recipes/queue/contender_start.h"
 #include "recipes/queue/create.h"
 
 /**

@@ -4,7 +4,10 @@
 #include "recipes/common/error_advice.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
-#include "recipes/queue/requests.h"
+#include "recipes/queue/contender_pause.h"
+#include "recipes/queue/recovery.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/state_machine.h"
 
 /**
  * @file
@@ -127,7 +130,38 @@ static int enter_cleaning_up(lk_contender *ct, lk_contender_state from)
   return 0;
 }
 
+static void cleanup_take_list(lk_contender *ct, int err, const lk_bytes *names,
+                              size_t count)
+{
+  /* Otherwise it is the list that was requested with the create. */
+  if (ct->cleanup.recovering)
+    lk__recovery_take_list(ct, err, names, count);
+}
+
 /* PAUSE: the cleanup continues on the next connection. */
 const lk_contender_rules lk__rules_cleaning_up = {
     .next = {LK_ON(PAUSE, STAY), LK_ON(OWN_GONE, FINISHED)},
-    .enter = enter_cleaning_up};
+    .need = LK_LEASE_CLEANUP,
+    .enter = enter_cleaning_up,
+    .connected = lk__cleanup_go,
+    .listed = cleanup_take_list,
+    .recovered = lk__cleanup_recovered,
+    .restart = lk__cleanup_go};
+
+/* ---- FINISHED ----------------------------------------------------------- */
+
+static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
+{
+  (void)from;
+  ct->own.state = LK_OWN_NONE;
+  lk__contender_ignore_replies(ct); /* replies that are still to come */
+  lk__contender_cancel_watches(ct);
+  lk__lease_stop_timer(ct->lease, &ct->pause.timer);
+  lk__lease_remove_user(ct->lease, &ct->lease_user);
+  lk__contender_unref(ct);
+  return 0;
+}
+
+/* Requests that were under way when the session lease was freed end later. */
+const lk_contender_rules lk__rules_finished = {
+    .next = {LK_ON(OWN_GONE, STAY)}, .enter = contender_enter_finished};

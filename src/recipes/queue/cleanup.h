@@ -2,11 +2,14 @@
 #ifndef LK_RECIPES_QUEUE_CLEANUP_H
 #define LK_RECIPES_QUEUE_CLEANUP_H
 
-#include "recipes/queue/recovery.h"
+#include "recipes/queue/contender.h"
 
 /** CLEANING_UP: send the next request, if there is a connection. */
 void lk__cleanup_go(lk_contender *ct);
 /** CLEANING_UP: the recovery of the own node completed, `err` if it failed. */
 void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err);
+
+extern const lk_contender_rules lk__rules_cleaning_up;
+extern const lk_contender_rules lk__rules_finished;
 
 #endif

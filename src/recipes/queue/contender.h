@@ -16,10 +16,10 @@
 #include "base/list.h"
 #include "recipes/lease/lease_user.h"
 #include "recipes/queue/acquisition.h"
+#include "recipes/queue/candidates.h"
 #include "recipes/queue/own_node.h"
-#include "recipes/queue/predecessors.h"
-#include "recipes/queue/recovery.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/predecessor_list.h"
+#include "recipes/queue/states.h"
 
 #include <latchkey/acl.h>
 
@@ -35,7 +35,7 @@ typedef void (*lk_permit_position_fn)(lk_queue_position *out,
 /** The options of a contender. Valid until the contender is stopped, has ended
     or was lost. */
 typedef struct lk_contender_config {
-  const lk_contender_machine *machine; /**< NULL: lk__queue_machine */
+  const lk_contender_machine *machine; /**< lk__queue_machine or another */
   const lk_role *role;
   lk_node_identity identity;
   const char *name;  /**< of the node behind the unique part; NULL: that of
@@ -73,10 +73,10 @@ typedef struct lk_request_count {
 } lk_request_count;
 
 /** A pause for an overloaded server, and until a connection stands. */
-typedef struct lk_pause {
+typedef struct lk_contender_pause {
   lk_timer timer;
   unsigned count; /**< pauses in a row */
-} lk_pause;
+} lk_contender_pause;
 
 /** Results of the current round of requests. */
 typedef struct lk_round {
@@ -140,7 +140,7 @@ struct lk_contender {
   const lk_contender_machine *machine;
   lk_contender_state state;
   lk_request_count requests;
-  lk_pause pause;
+  lk_contender_pause pause;
   lk_own_node own;
   lk_round round;
   lk_candidates candidates;
@@ -151,69 +151,32 @@ struct lk_contender {
   lk_cleanup cleanup;
 };
 
-/* ---- for its owner ------------------------------------------------------ */
-
-/** Make a contender; no request is sent. NULL: no memory. */
-lk_contender *lk__contender_new(lk_session_lease *k,
-                                const lk_contender_config *config,
-                                const lk_acquisition_callbacks *callbacks,
-                                void *arg);
 void lk__contender_ref(lk_contender *ct);
 void lk__contender_unref(lk_contender *ct);
-/** Start. The `ended` callback may be invoked before this returns. */
-void lk__contender_begin(lk_contender *ct);
-/** Cancel or release. No callback is invoked any more, except `gone` if
-    `notify` is set. */
-void lk__contender_stop(lk_contender *ct, bool notify);
-bool lk__contender_holds(const lk_contender *ct);
-/** The fencing token. */
-uint64_t lk__contender_token(const lk_contender *ct);
-/** The lease deadline; LK_NO_LEASE unless held. */
-int64_t lk__contender_deadline(const lk_contender *ct);
-/** The data of the own node. */
-lk_bytes lk__contender_data(const lk_contender *ct);
-
-/* ---- for the session lease ---------------------------------------------- */
-
-/** A contender as a user of the session lease (contender_lease.c). */
-extern const lk_lease_user_kind lk__contender_lease_user;
-/** The need for the session lease in the current state. */
-lk_lease_need lk__contender_lease_need(const lk_contender *ct);
-/** The contender behind `after` among all of the client of `ct`, or for NULL
-   the first; NULL: there is none. For loops that invoke no callback. */
-lk_contender *lk__contender_next_of_client(const lk_contender *ct,
-                                           const lk_contender *after);
-
-/** lk_session_lease.observer: for tests. `on_step` is called when `ct` has its
-    new state, and has not begun it yet. */
-typedef struct lk_contender_observer {
-  void (*on_step)(void *arg, const lk_contender *ct, lk_contender_event ev,
-                  lk_contender_state from);
-  void *arg;
-} lk_contender_observer;
-
-/** A connection stands. */
-void lk__contender_resume(lk_contender *ct);
-/** The connection is lost. */
-void lk__contender_suspend(lk_contender *ct);
-/** The session has expired, and with it the own node. */
-void lk__contender_session_expired(lk_contender *ct);
-/** No request will be possible any more. */
-void lk__contender_client_closed(lk_contender *ct, int err);
-
-/* ---- for the states ----------------------------------------------------- */
 
 lk_client *lk__contender_client(const lk_contender *ct);
 uint64_t lk__contender_connection(const lk_contender *ct);
+bool lk__contender_holds(const lk_contender *ct);
+/** The fencing token. */
+uint64_t lk__contender_token(const lk_contender *ct);
+/** The data of the own node. */
+lk_bytes lk__contender_data(const lk_contender *ct);
 /** The name of its node is fixed. */
 static inline bool lk__contender_is_single_node(const lk_contender *ct)
 {
   return !ct->machine->waits_with_own_node;
 }
-/** Report the error to the owner, and clean up. */
-void lk__contender_fail(lk_contender *ct, int err);
-/** The own node does not exist: start anew, at the end of the queue. */
-void lk__contender_own_missing(lk_contender *ct, int err);
+/** The rules of its state. */
+static inline const lk_contender_rules *
+lk__contender_rules(const lk_contender *ct)
+{
+  return ct->machine->states[ct->state];
+}
+/** The contender behind `after` among all of the client of `ct`, or for NULL
+   the first; NULL: there is none. For loops that invoke no callback. */
+lk_contender *lk__contender_next_of_client(const lk_contender *ct,
+                                           const lk_contender *after);
+
 void lk__contender_notify(lk_contender *ct, const lk_notice *notice);
 void lk__contender_notify_position(lk_contender *ct);
 void lk__contender_cancel_watches(lk_contender *ct);

@@ -4,10 +4,13 @@
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/contender_list.h"
-#include "recipes/queue/create.h"
-#include "recipes/queue/holding.h"
+#include "recipes/queue/grant.h"
+#include "recipes/queue/own_check.h"
+#include "recipes/queue/place_lost.h"
 #include "recipes/queue/queue_limit.h"
-#include "recipes/queue/requests.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/request_errors.h"
+#include "recipes/queue/state_machine.h"
 
 /* ---- the position of the own node --------------------------------------- */
 
@@ -154,42 +157,6 @@ void lk__contender_judge_list(lk_contender *ct, int err, const lk_bytes *names,
     lk__contender_take_list(ct, names, count);
 }
 
-static void contender_judge_names(lk_contender *ct, int err,
-                                  const lk_bytes *names, size_t count)
-{
-  switch (ct->state) {
-  case LK_CONTENDER_LISTING_FIRST:
-    contender_judge_first_list(ct, err, names, count);
-    break;
-  case LK_CONTENDER_CREATING:
-  case LK_CONTENDER_CREATING_PARENTS:
-    lk__contender_judge_create(ct, err, names, count);
-    break;
-  case LK_CONTENDER_LISTING:
-    lk__contender_judge_list(ct, err, names, count);
-    break;
-  case LK_CONTENDER_RECOVERING:
-    lk__recovery_take_list(ct, err, names, count);
-    break;
-  case LK_CONTENDER_CLEANING_UP:
-    lk__recovery_take_list(ct, err, names, count);
-    break;
-  case LK_CONTENDER_NO_STEP:
-  case LK_CONTENDER_IDLE:
-  case LK_CONTENDER_PAUSED:
-  case LK_CONTENDER_READING_CANDIDATES:
-  case LK_CONTENDER_SETTING_WATCHES:
-  case LK_CONTENDER_WAITING:
-  case LK_CONTENDER_READING_PREDECESSORS:
-  case LK_CONTENDER_READING_OWN:
-  case LK_CONTENDER_CHECKING_OWN:
-  case LK_CONTENDER_HELD:
-  case LK_CONTENDER_UNSURE:
-  case LK_CONTENDER_FINISHED:
-  case LK_CONTENDER_NSTATES: break;
-  }
-}
-
 static void on_list_reply(lk_client *c, int err, const lk_bytes *names,
                           size_t count, const lk_stat *stat, void *arg)
 {
@@ -200,8 +167,9 @@ static void on_list_reply(lk_client *c, int err, const lk_bytes *names,
   if (lk__contender_take_reply(ct)) {
     if (err != 0 && ct->wait.watches_directory)
       ct->wait.watch = NULL;
-    if (!lk__contender_fail_if_too_big(ct, err))
-      contender_judge_names(ct, err, names, count);
+    if (!lk__contender_fail_if_too_big(ct, err) &&
+        lk__contender_rules(ct)->listed != NULL)
+      lk__contender_rules(ct)->listed(ct, err, names, count);
   }
   lk__contender_unref(ct);
 }
@@ -235,8 +203,6 @@ int lk__contender_send_list(lk_contender *ct)
                   .watch_arg = ct,
                   .watch = &ct->wait.watch};
 
-  if (ct->cleanup.too_big && ct->state == LK_CONTENDER_CLEANING_UP)
-    return lk__recovery_list_session(ct);
   return lk__contender_count_request(
       ct, lk_get_children(lk__contender_client(ct), ct->own.dir,
                           ct->wait.watches_directory ? &call : NULL,
@@ -253,7 +219,8 @@ int lk__contender_enter_listing_first(lk_contender *ct, lk_contender_state from)
 
 const lk_contender_rules lk__rules_listing_first = {
     .next = {LK_ON(START, CREATING), LK_ON_ANY_BEFORE_GRANT},
-    .enter = lk__contender_enter_listing_first};
+    .enter = lk__contender_enter_listing_first,
+    .listed = contender_judge_first_list};
 
 /* The list may be followed by a grant. */
 static bool contender_list_may_grant(const lk_contender *ct)
@@ -293,4 +260,6 @@ const lk_contender_rules lk__rules_listing = {
     .next = {LK_ON(PREDECESSORS, SETTING_WATCHES), LK_ON(GRANT, HELD),
              LK_ON(CHECK_NEEDED, CHECKING_OWN),
              LK_ON(TOKEN_NEEDED, READING_OWN), LK_ON_ANY_IN_QUEUE},
-    .enter = lk__contender_enter_listing};
+    .need = LK_LEASE_WAITING,
+    .enter = lk__contender_enter_listing,
+    .listed = lk__contender_judge_list};

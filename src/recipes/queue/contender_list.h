@@ -26,4 +26,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
 /** Of a permit: the limit has changed; see if the own node may hold now. */
 void lk__contender_limit_changed(lk_contender *ct);
 
+extern const lk_contender_rules lk__rules_listing_first;
+extern const lk_contender_rules lk__rules_listing;
+
 #endif

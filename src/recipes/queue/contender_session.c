@@ -2,49 +2,109 @@
 #include "config.h"
 
 #include "recipes/lease/session_lease.h"
-#include "recipes/queue/contender.h"
+#include "recipes/queue/cleanup.h"
+#include "recipes/queue/contender_session.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/own_watch.h"
+#include "recipes/queue/place_lost.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/state_machine.h"
 
-/**
- * @file
- * A contender as a user of the session lease: what it needs the lease for in
- * each state, and what it does when the session lease notifies it.
- */
+/* ---- connection and session --------------------------------------------- */
 
-static lk_contender *contender_of_user(lk_lease_user *u)
+void lk__contender_resume(lk_contender *ct)
 {
-  return LK_OWNER(u, lk_contender, lease_user);
+  const lk_contender_rules *rules = lk__contender_rules(ct);
+
+  if (rules->connected != NULL)
+    rules->connected(ct);
 }
 
-/* A waiter for a single node has no own node, and its create renews the lease.
- */
-lk_lease_need lk__contender_lease_need(const lk_contender *ct)
+static void contender_suspend(lk_contender *ct)
+{
+  if (lk__contender_holds(ct))
+    lk__holder_suspend(ct);
+  else
+    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+}
+
+static void contender_session_expired(lk_contender *ct)
+{
+  bool made = ct->own.state == LK_OWN_CREATED;
+  lk_notice notice = {.type = LK_NOTICE_PLACE_LOST,
+                      .err = LK_ERR_SESSION_EXPIRED};
+
+  if (lk__contender_holds(ct)) {
+    lk__contender_lose(ct, LK_ERR_SESSION_EXPIRED);
+    return;
+  }
+  lk__contender_forget_own(ct);
+  if (ct->state == LK_CONTENDER_CLEANING_UP) {
+    lk__cleanup_go(ct);
+    return;
+  }
+  if (ct->config->fail_on_expiry) {
+    lk__contender_fail(ct, LK_ERR_SESSION_EXPIRED);
+    return;
+  }
+  lk__contender_renew(ct);
+  lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+  if (made)
+    lk__contender_notify(ct, &notice);
+}
+
+static void contender_client_closed(lk_contender *ct, int err)
+{
+  const lk_acquisition_callbacks *callbacks = ct->callbacks;
+  bool leaving = ct->state == LK_CONTENDER_CLEANING_UP;
+
+  if (lk__contender_holds(ct)) {
+    lk__contender_lose(ct, err);
+    return;
+  }
+  ct->callbacks = NULL;
+  lk__contender_ignore_replies(ct);
+  lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
+  if (callbacks != NULL && leaving)
+    callbacks->gone(ct->callbacks_arg, err);
+  else if (callbacks != NULL)
+    callbacks->ended(ct->callbacks_arg, err);
+}
+
+/* Neither held nor cleaning up, with no request outstanding and no watch that
+ * would wake it: a bug. */
+static bool contender_is_stuck(const lk_contender *ct)
 {
   switch (ct->state) {
-  case LK_CONTENDER_LISTING:
-  case LK_CONTENDER_SETTING_WATCHES:
-  case LK_CONTENDER_WAITING:
-  case LK_CONTENDER_READING_PREDECESSORS:
-  case LK_CONTENDER_READING_OWN:
-  case LK_CONTENDER_CHECKING_OWN:
-    return lk__contender_is_single_node(ct) ? LK_LEASE_NOT_NEEDED
-                                            : LK_LEASE_WAITING;
-  case LK_CONTENDER_HELD: return LK_LEASE_HELD;
-  case LK_CONTENDER_UNSURE: return LK_LEASE_UNSURE;
-  case LK_CONTENDER_CLEANING_UP: return LK_LEASE_CLEANUP;
-  case LK_CONTENDER_NO_STEP:
-  case LK_CONTENDER_IDLE:
-  case LK_CONTENDER_PAUSED:
   case LK_CONTENDER_LISTING_FIRST:
   case LK_CONTENDER_CREATING:
   case LK_CONTENDER_CREATING_PARENTS:
   case LK_CONTENDER_RECOVERING:
   case LK_CONTENDER_READING_CANDIDATES:
+  case LK_CONTENDER_LISTING:
+  case LK_CONTENDER_SETTING_WATCHES:
+  case LK_CONTENDER_READING_PREDECESSORS:
+  case LK_CONTENDER_READING_OWN:
+  case LK_CONTENDER_CHECKING_OWN: return lk__contender_has_all_replies(ct);
+  case LK_CONTENDER_WAITING:
+    return lk__contender_has_all_replies(ct) && !ct->machine->has_watch(ct);
+  case LK_CONTENDER_NO_STEP:
+  case LK_CONTENDER_IDLE:
+  case LK_CONTENDER_PAUSED:
+  case LK_CONTENDER_HELD:
+  case LK_CONTENDER_UNSURE:
+  case LK_CONTENDER_CLEANING_UP:
   case LK_CONTENDER_FINISHED:
   case LK_CONTENDER_NSTATES: break;
   }
-  return LK_LEASE_NOT_NEEDED;
+  return false;
+}
+
+/* ---- as a user of the session lease ------------------------------------- */
+
+static lk_contender *contender_of_user(lk_lease_user *u)
+{
+  return LK_OWNER(u, lk_contender, lease_user);
 }
 
 static void user_ref(lk_lease_user *u)
@@ -64,12 +124,12 @@ static void user_connected(lk_lease_user *u)
 
 static void user_suspended(lk_lease_user *u)
 {
-  lk__contender_suspend(contender_of_user(u));
+  contender_suspend(contender_of_user(u));
 }
 
 static void user_expired(lk_lease_user *u)
 {
-  lk__contender_session_expired(contender_of_user(u));
+  contender_session_expired(contender_of_user(u));
 }
 
 static void user_no_new_session(lk_lease_user *u)
@@ -82,7 +142,7 @@ static void user_no_new_session(lk_lease_user *u)
 
 static void user_closed(lk_lease_user *u, int err)
 {
-  lk__contender_client_closed(contender_of_user(u), err);
+  contender_client_closed(contender_of_user(u), err);
 }
 
 static void user_review(lk_lease_user *u)
@@ -129,7 +189,7 @@ static const char *user_node(lk_lease_user *u, bool *unreadable)
 
 static bool user_is_stuck(lk_lease_user *u)
 {
-  return lk__contender_is_stuck(contender_of_user(u));
+  return contender_is_stuck(contender_of_user(u));
 }
 
 const lk_lease_user_kind lk__contender_lease_user = {
@@ -147,12 +207,3 @@ const lk_lease_user_kind lk__contender_lease_user = {
     .is_next = user_is_next,
     .node = user_node,
     .is_stuck = user_is_stuck};
-
-lk_contender *lk__contender_next_of_client(const lk_contender *ct,
-                                           const lk_contender *after)
-{
-  lk_lease_user *u =
-      lk__lease_next_user(ct->lease, after == NULL ? NULL : &after->lease_user);
-
-  return u == NULL ? NULL : contender_of_user(u);
-}

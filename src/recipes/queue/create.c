@@ -6,8 +6,10 @@
 #include "recipes/queue/contender_list.h"
 #include "recipes/queue/create.h"
 #include "recipes/queue/downgrade.h"
-#include "recipes/queue/holding.h"
-#include "recipes/queue/requests.h"
+#include "recipes/queue/grant.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/request_errors.h"
+#include "recipes/queue/state_machine.h"
 
 enum { MAX_PARENTS_MISSING = 10 };
 
@@ -201,7 +203,11 @@ int lk__contender_enter_creating_parents(lk_contender *ct,
   }
 
 const lk_contender_rules lk__rules_creating = {
-    .next = STEPS_OF_CREATING, .enter = lk__contender_enter_creating};
+    .next = STEPS_OF_CREATING,
+    .enter = lk__contender_enter_creating,
+    .listed = lk__contender_judge_create};
 
 const lk_contender_rules lk__rules_creating_parents = {
-    .next = STEPS_OF_CREATING, .enter = lk__contender_enter_creating_parents};
+    .next = STEPS_OF_CREATING,
+    .enter = lk__contender_enter_creating_parents,
+    .listed = lk__contender_judge_create};

@@ -33,4 +33,7 @@ int lk__contender_enter_creating_parents(lk_contender *ct,
 void lk__contender_judge_create(lk_contender *ct, int err,
                                 const lk_bytes *names, size_t count);
 
+extern const lk_contender_rules lk__rules_creating;
+extern const lk_contender_rules lk__rules_creating_parents;
+
 #endif

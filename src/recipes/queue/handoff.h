@@ -8,8 +8,7 @@
  * predecessor, without another list.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "recipes/queue/contender.h"
 
 /** State when a predecessor was deleted, see lk__handoff_is_proven(). */
 typedef struct lk_handoff {
@@ -26,5 +25,9 @@ typedef struct lk_handoff {
 /** Rule H: whether the deletion alone permits the grant. Otherwise a list is
     requested. */
 bool lk__handoff_is_proven(const lk_handoff *h);
+
+/** No predecessor is left, as events or reads show: grant, or list the queue.
+ */
+void lk__handoff_try(lk_contender *ct);
 
 #endif

@@ -4,7 +4,8 @@
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/own_watch.h"
-#include "recipes/queue/requests.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/state_machine.h"
 
 static lk_assurance contender_assurance(const lk_contender *ct)
 {
@@ -14,28 +15,6 @@ static lk_assurance contender_assurance(const lk_contender *ct)
 int64_t lk__contender_deadline(const lk_contender *ct)
 {
   return lk__contender_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
-}
-
-/* ---- checks of the own node --------------------------------------------- */
-
-lk_check_result lk__check_result_of(int err)
-{
-  switch (err) {
-  case 0:
-  case LK_ERR_BAD_VERSION:
-  case LK_ERR_NO_AUTH: return LK_CHECK_EXISTS;
-  case LK_ERR_NO_NODE: return LK_CHECK_MISSING;
-  default: return LK_CHECK_UNKNOWN;
-  }
-}
-
-lk_check_result lk__contender_check_result(const lk_contender *ct, int err)
-{
-  lk_check_result result = lk__check_result_of(err);
-
-  return result == LK_CHECK_EXISTS && !ct->machine->check_proves_own(ct)
-             ? LK_CHECK_UNKNOWN
-             : result;
 }
 
 void lk__contender_own_checked(lk_contender *ct, lk_check_result v)
@@ -50,99 +29,7 @@ void lk__contender_own_checked(lk_contender *ct, lk_check_result v)
   lk__contender_review_lease(ct);
 }
 
-int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
-{
-  lk_op check = lk_op_check(ct->own.path, -1);
-
-  return lk__contender_count_request(
-      ct, lk_multi(lk__contender_client(ct), &check, 1, NULL, done, ct));
-}
-
-/* ---- CHECKING_OWN ------------------------------------------------------- */
-
-static void contender_judge_check(lk_contender *ct, int err, int64_t now_ms)
-{
-  switch (lk__check_result_of(err)) {
-  case LK_CHECK_UNKNOWN: lk__contender_request_failed(ct, err); break;
-  case LK_CHECK_MISSING: lk__contender_own_missing(ct, err); break;
-  case LK_CHECK_EXISTS:
-    ct->round.checked = true;
-    lk__contender_try_grant(ct, now_ms);
-    break;
-  }
-}
-
-static void on_own_checked(lk_client *c, int err, const lk_op_result *results,
-                           size_t count, void *arg)
-{
-  lk_contender *ct = arg;
-
-  (void)results;
-  (void)count;
-  if (lk__contender_take_reply(ct) && ct->state == LK_CONTENDER_CHECKING_OWN)
-    contender_judge_check(ct, err, lk_client_clock(c));
-  lk__contender_unref(ct);
-}
-
-static int contender_enter_checking_own(lk_contender *ct,
-                                        lk_contender_state from)
-{
-  (void)from;
-  return lk__contender_check_own(ct, on_own_checked);
-}
-
-const lk_contender_rules lk__rules_checking_own = {
-    .next = {LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE},
-    .enter = contender_enter_checking_own};
-
-/* ---- grant -------------------------------------------------------------- */
-
-/* The release was requested while the contender waited. */
-static void holder_notify_revoked(lk_contender *ct)
-{
-  lk_notice notice = {.type = LK_NOTICE_REVOKED};
-
-  lk__contender_notify(ct, &notice);
-}
-
-bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
-{
-  return ct->config->passing || lk__lease_may_grant(ct->lease, now_ms);
-}
-
-/* The lease is too short for a grant, and a check renews it. If a check has
- * just completed, no evidence is old enough for it to prove the lease: wait for
- * a gap and check again. */
-static void contender_renew_lease(lk_contender *ct)
-{
-  if (!ct->round.checked) {
-    lk__contender_step(ct, LK_CONTENDER_ON_CHECK_NEEDED);
-    return;
-  }
-  ct->round.checked = false;
-  lk__contender_start_pause(ct, lk__lease_gap_ms(ct->lease) + 1);
-  lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
-}
-
-void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
-{
-  if (ct->own.token == 0 ||
-      lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct))) {
-    lk__contender_step(ct, LK_CONTENDER_ON_TOKEN_NEEDED);
-    return;
-  }
-  if (!lk__contender_lease_suffices(ct, now_ms)) {
-    contender_renew_lease(ct);
-    return;
-  }
-  lk__contender_step(ct, LK_CONTENDER_ON_GRANT);
-  if (lk__contender_holds(ct) && ct->callbacks != NULL)
-    ct->callbacks->granted(ct->callbacks_arg);
-  if (lk__contender_holds(ct) && ct->holding.revoked)
-    holder_notify_revoked(ct);
-}
-
-/* ---- HELD, UNSURE ------------------------------------------------------- */
+/* ---- the grant ---------------------------------------------------------- */
 
 static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
                                     void *arg)
@@ -197,15 +84,6 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   }
   return 0;
 }
-
-const lk_contender_rules lk__rules_held = {.next = {LK_ON(LEASE_ENDING, UNSURE),
-                                                    LK_ON(STOP, CLEANING_UP),
-                                                    LK_ON(OWN_GONE, FINISHED)},
-                                           .enter = contender_enter_held};
-
-const lk_contender_rules lk__rules_unsure = {
-    .next = {LK_ON(LEASE_PROVEN, HELD), LK_ON(STOP, CLEANING_UP),
-             LK_ON(OWN_GONE, FINISHED)}};
 
 void lk__contender_lose(lk_contender *ct, int err)
 {
@@ -321,3 +199,42 @@ void lk__contender_supervise_own(lk_contender *ct)
         ct, lk_get(c, ct->own.path, NULL, on_own_read_unwatched, ct));
   }
 }
+
+/* ---- HELD, UNSURE ------------------------------------------------------- */
+
+static void holder_judge_own_read(lk_contender *ct, int err)
+{
+  lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
+}
+
+static void holder_own_deleted(lk_contender *ct)
+{
+  lk__contender_lose(ct, LK_ERR_NO_NODE);
+}
+
+static void holder_verify(lk_contender *ct)
+{
+  lk_session_lease *k = ct->lease;
+
+  ct->holding.proven = false;
+  ct->holding.watch_due_ms = lk_client_input_ms(k->client);
+  if (!lk__heartbeat_now(k) && lk__lease_is_online(k))
+    lk__contender_supervise_own(ct);
+}
+
+const lk_contender_rules lk__rules_held = {.next = {LK_ON(LEASE_ENDING, UNSURE),
+                                                    LK_ON(STOP, CLEANING_UP),
+                                                    LK_ON(OWN_GONE, FINISHED)},
+                                           .need = LK_LEASE_HELD,
+                                           .enter = contender_enter_held,
+                                           .own_read = holder_judge_own_read,
+                                           .own_deleted = holder_own_deleted,
+                                           .restart = holder_verify};
+
+const lk_contender_rules lk__rules_unsure = {
+    .next = {LK_ON(LEASE_PROVEN, HELD), LK_ON(STOP, CLEANING_UP),
+             LK_ON(OWN_GONE, FINISHED)},
+    .need = LK_LEASE_UNSURE,
+    .own_read = holder_judge_own_read,
+    .own_deleted = holder_own_deleted,
+    .restart = holder_verify};

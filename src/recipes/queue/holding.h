@@ -4,37 +4,14 @@
 
 /**
  * @file
- * The grant, and what a holder does: verify its node and its lease. Contenders
- * of a queue and of a single node hold alike.
+ * HELD and UNSURE: a holder verifies its node and its lease. Contenders of a
+ * queue and of a single node hold alike.
  */
 
-#include "recipes/queue/contender.h"
+#include "recipes/queue/own_check.h"
 
-/** The result of a check of the own node. */
-typedef enum lk_check_result {
-  LK_CHECK_UNKNOWN, /**< the check was not executed, as far as is known */
-  LK_CHECK_EXISTS,
-  LK_CHECK_MISSING
-} lk_check_result;
-
-/** By the error of a check, a read or a write of the node. A server
-    looks for the node before it checks the permission, so LK_ERR_NO_AUTH means
-    that the node exists. */
-lk_check_result lk__check_result_of(int err);
-/** The same, for the own node: where names are not unique, the node of that
-    name can be another client's. */
-lk_check_result lk__contender_check_result(const lk_contender *ct, int err);
-/** Send a check of the own node, which proves that it exists and renews the
-    lease. 0, or why it was refused. */
-int lk__contender_check_own(lk_contender *ct, lk_multi_cb done);
-
-/** No predecessors are left at `now_ms`: grant, or first read or check the own
-    node. */
-void lk__contender_try_grant(lk_contender *ct, int64_t now_ms);
-/** Whether the lease is long enough for a grant at `now_ms`. */
-bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms);
-
-/* HELD and UNSURE: */
+/** The lease deadline; LK_NO_LEASE unless held. */
+int64_t lk__contender_deadline(const lk_contender *ct);
 
 /** A check or a read of the own node completed. */
 void lk__contender_own_checked(lk_contender *ct, lk_check_result result);
@@ -52,5 +29,8 @@ void lk__contender_review_lease(lk_contender *ct);
 void lk__contender_await_lease(lk_contender *ct);
 /** The lease is long enough: notify the owner that awaits it. */
 void lk__contender_lease_renewed(lk_contender *ct);
+
+extern const lk_contender_rules lk__rules_held;
+extern const lk_contender_rules lk__rules_unsure;
 
 #endif

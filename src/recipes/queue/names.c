@@ -256,3 +256,14 @@ lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
   }
   return ours;
 }
+
+char *lk__write_child_path(char *at, const char *dir, lk_bytes name)
+{
+  size_t dir_len = strlen(dir);
+
+  memcpy(at, dir, dir_len);
+  at[dir_len] = '/';
+  memcpy(at + dir_len + 1, name.at, name.len);
+  at[dir_len + 1 + name.len] = '\0';
+  return at + dir_len + name.len + 2;
+}

@@ -116,6 +116,9 @@ bool lk__name_is_hex(lk_bytes name);
  */
 bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix);
 
+/** Write the path of the child `name` of `dir` to `at`; what follows it. */
+char *lk__write_child_path(char *at, const char *dir, lk_bytes name);
+
 /** Find the name with the lowest number among those that a server made of
     `base`; `at` NULL: there is none. */
 lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base);

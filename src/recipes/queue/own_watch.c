@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/session_lease.h"
-#include "recipes/queue/holding.h"
+#include "recipes/queue/node_data.h"
 #include "recipes/queue/own_watch.h"
-#include "recipes/queue/requests.h"
-#include "recipes/queue/waiting.h"
-
-#include <latchkey/lock.h>
+#include "recipes/queue/place_lost.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/state_machine.h"
 
 void lk__contender_own_unreadable(lk_contender *ct)
 {
@@ -38,11 +36,9 @@ static int own_node_take_read(lk_contender *ct, const lk_stat *stat)
 
 void lk__contender_check_revocation(lk_contender *ct, const lk_bytes *data)
 {
-  static const char word[] = LK_REVOKE_MESSAGE;
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
 
-  if (ct->holding.revoked || data->at == NULL || data->len != sizeof word - 1 ||
-      memcmp(data->at, word, data->len) != 0)
+  if (ct->holding.revoked || !lk__is_revocation(*data))
     return;
   ct->holding.revoked = true;
   if (lk__contender_holds(ct))
@@ -66,8 +62,8 @@ static void on_own_read(lk_client *c, int err, const lk_bytes *data,
     ct->round.own_err = err;
     if (err == LK_ERR_NO_AUTH)
       lk__contender_own_unreadable(ct);
-    if (lk__contender_holds(ct))
-      lk__contender_own_checked(ct, lk__contender_check_result(ct, err));
+    if (lk__contender_rules(ct)->own_read != NULL)
+      lk__contender_rules(ct)->own_read(ct, err);
     else
       lk__contender_judge_if_all_read(ct);
     if (err == 0)
@@ -106,8 +102,8 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
   if (ct->machine->on_foreign_node != NULL && ct->own.state != LK_OWN_CREATED) {
     ct->machine->on_foreign_node(ct, event->type);
   } else if (event->type == LK_EVENT_DELETED) {
-    if (lk__contender_holds(ct))
-      lk__contender_lose(ct, LK_ERR_NO_NODE);
+    if (lk__contender_rules(ct)->own_deleted != NULL)
+      lk__contender_rules(ct)->own_deleted(ct);
     else
       lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   } else if (event->type != LK_EVENT_ENDED) {

@@ -3,15 +3,14 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
-#include "recipes/queue/cleanup.h"
 #include "recipes/queue/contender_list.h"
-#include "recipes/queue/holding.h"
-#include "recipes/queue/requests.h"
-
-#include <inttypes.h>
-#include <latchkey/lock.h>
-#include <stdio.h>
-
+#include "recipes/queue/grant.h"
+#include "recipes/queue/node_data.h"
+#include "recipes/queue/own_check.h"
+#include "recipes/queue/recovery.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/request_errors.h"
+#include "recipes/queue/state_machine.h"
 /**
  * @file
  * A create whose reply was lost is recovered by a transaction and a list behind
@@ -24,49 +23,11 @@
 
 /* ---- candidates --------------------------------------------------------- */
 
-void lk__candidates_free(lk_contender *ct)
-{
-  lk__give(&ct->lease->mem, ct->candidates.suffix);
-  ct->candidates = (lk_candidates){.suffix = NULL};
-}
-
-/* Where the token is known, the name is known, too. */
-static bool name_may_be_own(const lk_contender *ct, lk_bytes name)
-{
-  const char *own = lk__own_node_name(&ct->own);
-
-  return ct->own.token == 0 ||
-         (name.len == strlen(own) && memcmp(name.at, own, name.len) == 0);
-}
-
-int lk__candidates_take(lk_contender *ct, const lk_bytes *names, size_t count)
-{
-  lk_candidates *s = &ct->candidates;
-  int64_t suffix;
-
-  lk__candidates_free(ct);
-  s->suffix = lk__take(&ct->lease->mem, count * sizeof *s->suffix);
-  if (s->suffix == NULL)
-    return LK_ERR_NO_MEMORY;
-  for (size_t i = 0; i < count; i++) {
-    if (lk__name_is_ours(names[i], lk__own_node_base(&ct->own), &suffix) &&
-        name_may_be_own(ct, names[i]))
-      s->suffix[s->count++] = suffix;
-  }
-  lk__numbers_sort(s->suffix, s->count);
-  s->next = s->count;
-  s->in_order = s->count > 0 && s->suffix[0] >= 0 &&
-                s->suffix[s->count - 1] <= LK_SUFFIX_LIMIT;
-  return 0;
-}
-
 /* A revocation may have replaced the data before the node was recovered. Nodes
  * that other contenders of this session know as their own are not meant. */
 static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
 {
-  static const char word[] = LK_REVOKE_MESSAGE;
-
-  if (data->len != sizeof word - 1 || memcmp(data->at, word, data->len) != 0)
+  if (!lk__is_revocation(*data))
     return false;
   lk_contender *o = NULL;
 
@@ -116,15 +77,15 @@ static void candidates_end(lk_contender *ct, int err)
 {
   bool found = ct->candidates.found;
 
-  lk__candidates_free(ct);
+  lk__candidates_free(&ct->candidates, &ct->lease->mem);
   if (!found && err == 0)
     ct->own.state = LK_OWN_NONE;
-  if (ct->state == LK_CONTENDER_CLEANING_UP)
-    lk__cleanup_recovered(ct,
-                          found      ? LK_RECOVERED_FOUND
-                          : err != 0 ? LK_RECOVERED_FAILED
-                                     : LK_RECOVERED_ABSENT,
-                          err);
+  if (lk__contender_rules(ct)->recovered != NULL)
+    lk__contender_rules(ct)->recovered(ct,
+                                       found      ? LK_RECOVERED_FOUND
+                                       : err != 0 ? LK_RECOVERED_FAILED
+                                                  : LK_RECOVERED_ABSENT,
+                                       err);
   else if (found)
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   else if (err != 0)
@@ -132,6 +93,8 @@ static void candidates_end(lk_contender *ct, int err)
   else
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
 }
+
+static int candidates_read(lk_contender *ct);
 
 static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
                               const lk_stat *stat, void *arg)
@@ -143,7 +106,7 @@ static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
     candidates_take_reply(ct, err, data, stat);
     if (!lk__contender_fail_if_too_big(ct, err) &&
         lk__contender_has_all_replies(ct)) {
-      err = lk__candidates_read(ct);
+      err = candidates_read(ct);
       if (err != 0)
         candidates_end(ct, err);
     }
@@ -151,7 +114,7 @@ static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-int lk__candidates_read(lk_contender *ct)
+static int candidates_read(lk_contender *ct)
 {
   lk_candidates *s = &ct->candidates;
   int err = 0;
@@ -177,7 +140,7 @@ static int contender_enter_reading_candidates(lk_contender *ct,
                                               lk_contender_state from)
 {
   (void)from;
-  return lk__candidates_read(ct);
+  return candidates_read(ct);
 }
 
 const lk_contender_rules lk__rules_reading_candidates = {
@@ -246,7 +209,8 @@ static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
     break;
   case LK_RECOVERED_CANDIDATES:
-    err = lk__candidates_take(ct, names, count);
+    err = lk__candidates_set(&ct->candidates, &ct->lease->mem, &ct->own, names,
+                             count);
     if (err != 0)
       lk__contender_fail(ct, err);
     else
@@ -255,33 +219,29 @@ static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
   }
 }
 
-/* The same, CLEANING_UP. */
-static void recovery_continue_cleanup(lk_contender *ct, lk_recovered result,
-                                      int err, const lk_bytes *names,
-                                      size_t count)
+/* The same, for a state that waits for the result. */
+static void recovery_report(lk_contender *ct, lk_recovered result, int err,
+                            const lk_bytes *names, size_t count)
 {
   if (result != LK_RECOVERED_CANDIDATES) {
-    lk__cleanup_recovered(ct, result, err);
+    lk__contender_rules(ct)->recovered(ct, result, err);
     return;
   }
-  err = lk__candidates_take(ct, names, count);
+  err = lk__candidates_set(&ct->candidates, &ct->lease->mem, &ct->own, names,
+                           count);
   if (err == 0)
-    err = lk__candidates_read(ct);
+    err = candidates_read(ct);
   if (err != 0)
-    lk__cleanup_recovered(ct, LK_RECOVERED_FAILED, err);
+    lk__contender_rules(ct)->recovered(ct, LK_RECOVERED_FAILED, err);
 }
 
 void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
                             size_t count)
 {
-  bool cleans_up = ct->state == LK_CONTENDER_CLEANING_UP;
-
-  if (cleans_up && !ct->cleanup.recovering)
-    return; /* the list that was requested with the create */
   lk_recovered result = recovery_judge_list(ct, &err, names, count);
 
-  if (cleans_up)
-    recovery_continue_cleanup(ct, result, err, names, count);
+  if (lk__contender_rules(ct)->recovered != NULL)
+    recovery_report(ct, result, err, names, count);
   else
     recovery_continue(ct, result, err, names, count);
 }
@@ -297,4 +257,5 @@ const lk_contender_rules lk__rules_recovering = {
              LK_ON(CHECK_NEEDED, CHECKING_OWN),
              LK_ON(TOKEN_NEEDED, READING_OWN),
              LK_ON(CANDIDATES, READING_CANDIDATES), LK_ON_ANY_IN_QUEUE},
-    .enter = lk__contender_enter_recovering};
+    .enter = lk__contender_enter_recovering,
+    .listed = lk__recovery_take_list};

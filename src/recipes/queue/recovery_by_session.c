@@ -3,7 +3,8 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
-#include "recipes/queue/requests.h"
+#include "recipes/queue/recovery_by_session.h"
+#include "recipes/queue/request_count.h"
 
 /**
  * @file
@@ -32,7 +33,7 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
   size_t found = 0;
 
   if (names == NULL) {
-    lk__recovery_take_list(ct, LK_ERR_NO_MEMORY, NULL, 0);
+    lk__contender_rules(ct)->listed(ct, LK_ERR_NO_MEMORY, NULL, 0);
     return;
   }
   for (size_t i = 0; i < count; i++) {
@@ -41,7 +42,7 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
   }
   lk_mem mem = ct->lease->mem;
 
-  lk__recovery_take_list(ct, 0, names, found);
+  lk__contender_rules(ct)->listed(ct, 0, names, found);
   lk__give(&mem, names);
 }
 
@@ -55,7 +56,7 @@ static void on_ephemerals_listed(lk_client *c, int err, const lk_bytes *paths,
     if (err == 0)
       contender_take_ephemerals(ct, paths, count);
     else
-      lk__recovery_take_list(
+      lk__contender_rules(ct)->listed(
           ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err, NULL, 0);
   }
   lk__contender_unref(ct);

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Waiting for the predecessors.
+ * Waiting for the direct predecessor, with watches on it and on the own node.
  */
 
 #include "recipes/queue/contender.h"
 
-/** A read completed: continue if it was the last of its round. */
-void lk__contender_judge_if_all_read(lk_contender *ct);
+extern const lk_contender_rules lk__rules_setting_watches;
+extern const lk_contender_rules lk__rules_waiting;
 
 #endif

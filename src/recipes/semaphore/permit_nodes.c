@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/queue/contender_start.h"
 #include "recipes/queue/layouts.h"
+#include "recipes/queue/state_machine.h"
 #include "recipes/semaphore/permit_nodes.h"
 
 #include <latchkey/semaphore.h>

@@ -3,6 +3,8 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/queue/contender_list.h"
+#include "recipes/queue/contender_start.h"
+#include "recipes/queue/state_machine.h"
 #include "recipes/semaphore/permit_nodes.h"
 
 enum { MAX_FAILURES = 3 };

@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_SINGLE_SINGLE_CONTENDER_H
 #define LK_RECIPES_SINGLE_SINGLE_CONTENDER_H
 
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/states.h"
 
 /** What lk_contender_config.more points to. */
 typedef struct lk_single_node_config {

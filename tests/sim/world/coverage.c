@@ -5,6 +5,8 @@
 
 #include "sim/world/sessions.h"
 
+#include "recipes/queue/queue_machine.h"
+#include "recipes/queue/state_machine.h"
 #include "recipes/single/single_contender.h"
 
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/acquisition_state.h"
 #include "recipes/queue/holding.h"
 
 bool lk__acquisition_holds(const lk_acquisition *a)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_QUEUE_CANDIDATES_H
+#define LK_RECIPES_QUEUE_CANDIDATES_H
+
+/**
+ * @file
+ * Nodes that may be the own one, where names do not tell.
+ */
+
+#include "recipes/queue/own_node.h"
+
+typedef struct lk_candidates {
+  int64_t *suffix; /**< ascending; read from the end */
+  size_t count;    /**< not yet read */
+  size_t next;     /**< the next whose reply comes */
+  bool found;
+  bool enough;   /**< those left are older than the create */
+  bool in_order; /**< the numbers are in the order of creation */
+  int err;
+} lk_candidates;
+
+/** Note which of the listed names may be the own node. 0, or
+    LK_ERR_NO_MEMORY. */
+int lk__candidates_set(lk_candidates *s, const lk_mem *mem,
+                       const lk_own_node *own, const lk_bytes *names,
+                       size_t count);
+void lk__candidates_free(lk_candidates *s, const lk_mem *mem);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/lease/session_lease.h"
+#include "recipes/queue/contender_pause.h"
+#include "recipes/queue/grant.h"
+#include "recipes/queue/own_check.h"
+#include "recipes/queue/own_watch.h"
+#include "recipes/queue/place_lost.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/request_errors.h"
+#include "recipes/queue/state_machine.h"
+
+/* The release was requested while the contender waited. */
+static void holder_notify_revoked(lk_contender *ct)
+{
+  lk_notice notice = {.type = LK_NOTICE_REVOKED};
+
+  lk__contender_notify(ct, &notice);
+}
+
+bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
+{
+  return ct->config->passing || lk__lease_may_grant(ct->lease, now_ms);
+}
+
+/* The lease is too short for a grant, and a check renews it. If a check has
+ * just completed, no evidence is old enough for it to prove the lease: wait for
+ * a gap and check again. */
+static void contender_renew_lease(lk_contender *ct)
+{
+  if (!ct->round.checked) {
+    lk__contender_step(ct, LK_CONTENDER_ON_CHECK_NEEDED);
+    return;
+  }
+  ct->round.checked = false;
+  lk__contender_start_pause(ct, lk__lease_gap_ms(ct->lease) + 1);
+  lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+}
+
+void lk__contender_try_grant(lk_contender *ct, int64_t now_ms)
+{
+  if (ct->own.token == 0 ||
+      lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct))) {
+    lk__contender_step(ct, LK_CONTENDER_ON_TOKEN_NEEDED);
+    return;
+  }
+  if (!lk__contender_lease_suffices(ct, now_ms)) {
+    contender_renew_lease(ct);
+    return;
+  }
+  lk__contender_step(ct, LK_CONTENDER_ON_GRANT);
+  if (lk__contender_holds(ct) && ct->callbacks != NULL)
+    ct->callbacks->granted(ct->callbacks_arg);
+  if (lk__contender_holds(ct) && ct->holding.revoked)
+    holder_notify_revoked(ct);
+}
+
+/* ---- CHECKING_OWN ------------------------------------------------------- */
+
+static void contender_judge_check(lk_contender *ct, int err, int64_t now_ms)
+{
+  switch (lk__check_result_of(err)) {
+  case LK_CHECK_UNKNOWN: lk__contender_request_failed(ct, err); break;
+  case LK_CHECK_MISSING: lk__contender_own_missing(ct, err); break;
+  case LK_CHECK_EXISTS:
+    ct->round.checked = true;
+    lk__contender_try_grant(ct, now_ms);
+    break;
+  }
+}
+
+static void on_own_checked(lk_client *c, int err, const lk_op_result *results,
+                           size_t count, void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)results;
+  (void)count;
+  if (lk__contender_take_reply(ct) && ct->state == LK_CONTENDER_CHECKING_OWN)
+    contender_judge_check(ct, err, lk_client_clock(c));
+  lk__contender_unref(ct);
+}
+
+static int contender_enter_checking_own(lk_contender *ct,
+                                        lk_contender_state from)
+{
+  (void)from;
+  return lk__contender_check_own(ct, on_own_checked);
+}
+
+const lk_contender_rules lk__rules_checking_own = {
+    .next = {LK_ON(GRANT, HELD), LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING,
+    .enter = contender_enter_checking_own};
+
+/* ---- READING_OWN -------------------------------------------------------- */
+
+static void contender_judge_own_read(lk_contender *ct)
+{
+  if (ct->round.own_err == LK_ERR_NO_NODE)
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
+  else if (ct->round.own_err != 0)
+    lk__contender_request_failed(ct, ct->round.own_err);
+  else
+    lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
+}
+
+static int contender_enter_reading_own(lk_contender *ct,
+                                       lk_contender_state from)
+{
+  (void)from;
+  ct->round.own_err = 0;
+  return ct->own.watch == NULL ? lk__contender_watch_own(ct) : 0;
+}
+
+const lk_contender_rules lk__rules_reading_own = {
+    .next = {LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),
+             LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING,
+    .enter = contender_enter_reading_own,
+    .all_read = contender_judge_own_read};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/queue/predecessor_list.h"
+
+static size_t child_path_size(const char *dir, lk_bytes name)
+{
+  return strlen(dir) + 2 + name.len;
+}
+
+static bool predecessors_make_room(lk_predecessors *p, const lk_mem *mem,
+                                   size_t size)
+{
+  if (size <= p->block_size)
+    return true;
+  char *block = mem->resize(mem->arg, p->block, size);
+
+  if (block == NULL)
+    return false;
+  p->block = block;
+  p->block_size = size;
+  return true;
+}
+
+/* Paths are kept only where they will be read: of a long queue, the direct
+ * predecessor's. */
+bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
+                          const char *dir, uint64_t connection,
+                          const lk_queue_position *position)
+{
+  bool is_long = position->predecessors > LK_KEPT_PREDECESSORS;
+  size_t kept = is_long ? 1 : position->near_count;
+  size_t size = child_path_size(dir, position->head.name);
+
+  for (size_t i = 0; i < kept; i++)
+    size += child_path_size(dir, position->near[i].name);
+  if (position->predecessors > 0 && !predecessors_make_room(p, mem, size))
+    return false;
+  char *at = p->block;
+
+  p->count = position->predecessors;
+  p->kept = kept;
+  p->has_rw_writer = position->has_rw_writer;
+  p->in_range = position->in_range;
+  p->connection = connection;
+  for (size_t i = 0; i < kept; i++) {
+    p->path[i] = at;
+    at = lk__write_child_path(at, dir, position->near[i].name);
+  }
+  p->first = kept > 0 ? at : NULL;
+  if (kept > 0)
+    (void)lk__write_child_path(at, dir, position->head.name);
+  return true;
+}
+
+void lk__predecessors_set_count(lk_predecessors *p, size_t count)
+{
+  p->count = count;
+  p->kept = 0;
+  p->first = NULL;
+}
+
+void lk__predecessors_remove(lk_predecessors *p, size_t i)
+{
+  p->count--;
+  p->kept--;
+  for (; i < p->kept; i++)
+    p->path[i] = p->path[i + 1];
+  if (p->count <= LK_MAX_PREDECESSOR_READS && p->kept > 0)
+    p->first = p->path[p->kept - 1];
+}
+
+void lk__predecessors_keep_direct(lk_predecessors *p)
+{
+  p->count = 1;
+  p->kept = 1;
+  p->first = p->path[0];
+}
+
+void lk__predecessors_free(lk_predecessors *p, const lk_mem *mem)
+{
+  lk__give(mem, p->block);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/error_advice.h"
+#include "recipes/queue/contender_pause.h"
+#include "recipes/queue/request_errors.h"
+#include "recipes/queue/state_machine.h"
+
+void lk__contender_request_failed(lk_contender *ct, int err)
+{
+  ct->cleanup.too_big = ct->cleanup.too_big || err == LK_ERR_TOO_BIG;
+  switch (lk__error_advice(lk__contender_client(ct), err)) {
+  case LK_ADVICE_AWAIT_CONNECTION:
+    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+    break;
+  case LK_ADVICE_RETRY_LATER:
+    lk__contender_start_pause(ct, lk__contender_pause_ms(ct));
+    lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
+    break;
+  case LK_ADVICE_GIVE_UP: lk__contender_fail(ct, err); break;
+  }
+}
+
+bool lk__contender_fail_if_too_big(lk_contender *ct, int err)
+{
+  if (err != LK_ERR_TOO_BIG || ct->state != LK_CONTENDER_PAUSED)
+    return false;
+  lk__contender_request_failed(ct, err);
+  return true;
+}
