@@ -108,10 +108,10 @@ static void begin_log(lk_blocking_call *e)
   lk__blocking_call_complete(e, 0);
 }
 
-int lk__sync_copy_options(lk_sync_client *c, const lk_sized *what, void *out,
-                          const void *from)
+int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *what,
+                          void *out, const void *from)
 {
-  log_call x = {.text = lk__sized_copy(what, out, from)};
+  log_call x = {.text = lk__sized_struct_copy(what, out, from)};
 
   if (x.text == NULL)
     return 0;
@@ -126,7 +126,7 @@ int lk__sync_copy_options(lk_sync_client *c, const lk_sized *what, void *out,
 int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
                        const lk_sync_call *call)
 {
-  static const lk_sized what = LK_SIZED(lk_sync_call);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_call);
 
   return lk__sync_copy_options(c, &what, out, call);
 }
@@ -177,10 +177,10 @@ void lk__blocking_call_complete(lk_blocking_call *e, int err)
 
 void lk__blocking_calls_cancel(lk_sync_client *c)
 {
-  lk_walk w;
+  lk_safe_iterator w;
 
-  lk__walk_begin(&w, &c->interruptible);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&w, &c->interruptible);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_blocking_call *e = LK_OWNER(l, lk_blocking_call, link);
 
     if (call_is_cancelled(e))

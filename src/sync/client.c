@@ -33,10 +33,10 @@ static bool start_thread(lk_sync_client *c)
 /* Options of the client; all 0 if its size is wrong. */
 static lk_client_config client_options(const lk_sync_config *config)
 {
-  static const lk_sized what = LK_SIZED(lk_client_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_client_config);
   lk_client_config own;
 
-  if (lk__sized_copy(&what, &own, config->client) != NULL)
+  if (lk__sized_struct_copy(&what, &own, config->client) != NULL)
     own = (lk_client_config){0};
   return own;
 }
@@ -173,13 +173,13 @@ fail_mutex:
 
 int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
 {
-  static const lk_sized what = LK_SIZED(lk_sync_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_config);
   lk_sync_config own;
 
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  if (lk__sized_copy(&what, &own, config) != NULL)
+  if (lk__sized_struct_copy(&what, &own, config) != NULL)
     return LK_ERR_BAD_ARGUMENT;
   int cancelling = lk__sync_hold_cancel();
   int err = make_handle(out, &own);

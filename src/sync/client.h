@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/walk.h"
+#include "base/safe_list.h"
 #include "net/driver.h"
 
 /** Work for the thread of the handle. Its memory stays until it has begun. */

@@ -171,10 +171,10 @@ void lk__holder_publish(lk_holder *h)
 
 void lk__holders_publish(lk_sync_client *c)
 {
-  lk_walk w;
+  lk_safe_iterator w;
 
-  lk__walk_begin(&w, &c->holders);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&w, &c->holders);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     if (!lk__holder_is_lost(h))
@@ -217,10 +217,10 @@ void lk__holder_remove(lk_holder *h)
 void lk__holders_close(lk_sync_client *c)
 {
   const lk_lock_event lost = {.type = LK_LOCK_EVENT_LOST, .err = LK_ERR_CLOSED};
-  lk_walk w;
+  lk_safe_iterator w;
 
-  lk__walk_begin(&w, &c->holders);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&w, &c->holders);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     if (!lk__holder_is_lost(h)) {
@@ -233,10 +233,10 @@ void lk__holders_close(lk_sync_client *c)
 
 void lk__holders_free(lk_sync_client *c)
 {
-  lk_walk w;
+  lk_safe_iterator w;
 
-  lk__walk_begin(&w, &c->holders);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&w, &c->holders);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     lk__holder_remove(h);

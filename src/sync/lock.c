@@ -16,11 +16,11 @@ typedef struct lock_end {
 static void begin_lock_end(lk_blocking_call *e)
 {
   lock_end *f = LK_OWNER(e, lock_end, call);
-  lk_walk w;
+  lk_safe_iterator w;
 
   f->lock->freed = true;
-  lk__walk_begin(&w, &e->client->holders);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&w, &e->client->holders);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_holder *h = LK_OWNER(l, lk_holder, link);
 
     if (atomic_load(&h->lock) == f->lock) {

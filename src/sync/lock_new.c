@@ -85,7 +85,7 @@ static int lock_check_config(lk_sync_client *c, const char *path,
                              lk_sync_lock_config *out,
                              const lk_sync_lock_config *config)
 {
-  static const lk_sized what = LK_SIZED(lk_sync_lock_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_lock_config);
 
   if (c == NULL)
     return LK_ERR_BAD_ARGUMENT;
@@ -230,7 +230,7 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
                           const char *path, const lk_sync_lock_config *config,
                           const lk_semaphore_config *options)
 {
-  static const lk_sized what = LK_SIZED(lk_semaphore_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_semaphore_config);
   int err = lk__sync_lock_make(out, c, LK_KIND_SEMAPHORE, path, config);
 
   if (err != 0)
@@ -252,7 +252,7 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
                        const lk_sync_lock_config *config,
                        const lk_single_config *options)
 {
-  static const lk_sized what = LK_SIZED(lk_single_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_single_config);
   int err = lk__sync_lock_make(out, c, LK_KIND_SINGLE, path, config);
 
   if (err != 0)
@@ -289,7 +289,7 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
                           const lk_sync_lock_config *config,
                           const lk_multilock_config *options)
 {
-  static const lk_sized what = LK_SIZED(lk_multilock_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_multilock_config);
 
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;

@@ -70,7 +70,7 @@ int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
                                 const lk_parents_config *parents,
                                 const lk_sync_call *call)
 {
-  static const lk_sized sized = LK_SIZED(lk_parents_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_parents_config);
   lk_parents_config own;
   const lk_sync_request what = {.start = start_create_with_parents,
                                 .path = path,

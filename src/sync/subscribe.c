@@ -177,7 +177,7 @@ static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,
                             const char *path,
                             const lk_subscription_config *config, bool children)
 {
-  static const lk_sized what = LK_SIZED(lk_subscription_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_subscription_config);
   lk_subscription_config own;
 
   if (out == NULL)

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/mem.h"
-#include "base/walk.h"
+#include "base/safe_list.h"
 #include "support/failing_mem.h"
 #include "support/suite.h"
 
@@ -176,7 +176,7 @@ static void leave(int i)
 
 START_TEST(a_walk_visits_what_was_there_and_has_not_left)
 {
-  lk_walk w;
+  lk_safe_iterator w;
 
   for (int at = 0; at < MEMBERS; at++) {
     for (int gone = 0; gone < (1 << MEMBERS); gone++) {
@@ -184,8 +184,8 @@ START_TEST(a_walk_visits_what_was_there_and_has_not_left)
       int len = 0;
 
       fill();
-      lk__walk_begin(&w, &walked);
-      for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+      lk__safe_iterator_begin(&w, &walked);
+      for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
         visit(l);
         if (LK_OWNER(l, item, link)->value != at)
           continue;
@@ -201,7 +201,7 @@ START_TEST(a_walk_visits_what_was_there_and_has_not_left)
       }
       expected[len] = '\0';
       ck_assert_str_eq(visited, expected);
-      ck_assert_ptr_null(walked.walk);
+      ck_assert_ptr_null(walked.innermost);
     }
   }
 }
@@ -209,39 +209,39 @@ END_TEST
 
 START_TEST(a_walk_within_a_walk_may_take_out_what_the_outer_one_comes_to)
 {
-  lk_walk outer, inner;
+  lk_safe_iterator outer, inner;
 
   fill();
-  lk__walk_begin(&outer, &walked);
-  for (lk_link *l; (l = lk__walk_next(&outer)) != NULL;) {
+  lk__safe_iterator_begin(&outer, &walked);
+  for (lk_link *l; (l = lk__safe_iterator_next(&outer)) != NULL;) {
     visit(l);
-    lk__walk_begin(&inner, &walked);
-    for (lk_link *m; (m = lk__walk_next(&inner)) != NULL;) {
+    lk__safe_iterator_begin(&inner, &walked);
+    for (lk_link *m; (m = lk__safe_iterator_next(&inner)) != NULL;) {
       visit(m);
       if (m == l)
         continue;
       lk__safe_list_remove(&walked, m);
-      lk__walk_end(&inner);
+      lk__safe_iterator_end(&inner);
       break;
     }
   }
   ck_assert_str_eq(visited, "001203243");
-  ck_assert_ptr_null(walked.walk);
+  ck_assert_ptr_null(walked.innermost);
   ck_assert_ptr_eq(walked.members.next, &members[4].link);
 }
 END_TEST
 
 START_TEST(a_walk_of_nothing_ends_at_once)
 {
-  lk_walk w;
+  lk_safe_iterator w;
 
   fill();
   for (int i = 0; i < MEMBERS; i++)
     leave(i);
-  lk__walk_begin(&w, &walked);
+  lk__safe_iterator_begin(&w, &walked);
   lk__safe_list_add(&walked, &members[0].link);
-  ck_assert_ptr_null(lk__walk_next(&w));
-  ck_assert_ptr_null(walked.walk);
+  ck_assert_ptr_null(lk__safe_iterator_next(&w));
+  ck_assert_ptr_null(walked.innermost);
 }
 END_TEST
 

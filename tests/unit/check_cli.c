@@ -5,7 +5,7 @@
 #include "cli/doctor/four_letter_word.h"
 #include "cli/doctor/server_checks.h"
 #include "cli/doctor/tls_judgement.h"
-#include "cli/error_meaning.h"
+#include "cli/error_report.h"
 #include "cli/locks/queue_order.h"
 #include "cli/options/acl_spec.h"
 #include "cli/options/node_path.h"

@@ -88,13 +88,13 @@ typedef struct lk_sample {
 } lk_sample;
 #define LK_FIRST_lk_sample first
 
-static const lk_sized sample = LK_SIZED(lk_sample);
+static const lk_sized_struct sample = LK_SIZED_STRUCT(lk_sample);
 
 START_TEST(options_that_an_older_program_lacks_are_zero)
 {
   lk_sample from = {offsetof(lk_sample, second), 1, 2}, out = {7, 7, 7};
 
-  ck_assert_ptr_null(lk__sized_copy(&sample, &out, &from));
+  ck_assert_ptr_null(lk__sized_struct_copy(&sample, &out, &from));
   ck_assert_uint_eq(out.size, sizeof out);
   ck_assert_int_eq(out.first, 1);
   ck_assert_int_eq(out.second, 0);
@@ -105,7 +105,7 @@ START_TEST(without_a_struct_all_options_are_zero)
 {
   lk_sample out = {7, 7, 7};
 
-  ck_assert_ptr_null(lk__sized_copy(&sample, &out, NULL));
+  ck_assert_ptr_null(lk__sized_struct_copy(&sample, &out, NULL));
   ck_assert_uint_eq(out.size, sizeof out);
   ck_assert_int_eq(out.first, 0);
   ck_assert_int_eq(out.second, 0);
@@ -120,10 +120,10 @@ START_TEST(a_refusal_names_the_struct_and_copies_nothing)
   } from = {{0, 1, 2}, 3};
   lk_sample out = {7, 7, 7};
 
-  ck_assert_str_eq(lk__sized_copy(&sample, &out, &from),
+  ck_assert_str_eq(lk__sized_struct_copy(&sample, &out, &from),
                    "lk_sample.size is not set");
   from.own.size = sizeof from;
-  ck_assert_str_eq(lk__sized_copy(&sample, &out, &from),
+  ck_assert_str_eq(lk__sized_struct_copy(&sample, &out, &from),
                    "lk_sample has an option that is newer than this library");
   ck_assert_uint_eq(out.size, 7);
   ck_assert_int_eq(out.first, 7);

@@ -270,7 +270,7 @@ END_TEST
 static void complain_in_callback(lk_client *c, void *arg)
 {
   static const lk_sync_call none = {0};
-  static const lk_sized what = LK_SIZED(lk_sync_call);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_call);
 
   (void)c;
   *(int *)arg = lk_sync_get(client, NULL, "/x", &none);

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/engine/client.h"
-#include "proto/engine/timing.h"
+#include "proto/engine/client_deadlines.h"
 #include "support/peer.h"
 #include "support/suite.h"
 #include "support/wire.h"

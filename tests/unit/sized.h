@@ -2,7 +2,7 @@
 #ifndef LK_UNIT_SIZED_H
 #define LK_UNIT_SIZED_H
 
-#include "base/sized.h"
+#include "base/sized_struct.h"
 
 #include <stdbool.h>
 
@@ -14,16 +14,16 @@
 typedef struct sized_row {
   const char *name;  /* of the struct, and of the call */
   const void *valid; /* accepted; only the first option may be set */
-  lk_sized what;
+  lk_sized_struct what;
   int (*hand_in)(const void *s); /* the result of the call */
   bool silent_unset;             /* there is no log yet */
   bool silent_beyond;
 } sized_row;
 
 /** A row for `variable`, a struct of `type`. */
-#define SIZED_ROW(type, variable, ...)                        \
-  {                                                           \
-    .valid = &(variable), .what = LK_SIZED(type), __VA_ARGS__ \
+#define SIZED_ROW(type, variable, ...)                               \
+  {                                                                  \
+    .valid = &(variable), .what = LK_SIZED_STRUCT(type), __VA_ARGS__ \
   }
 
 /** For lk_client_config.log. */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cli/error_meaning.h"
+#include "cli/error_report.h"
 #include "cli/nodes/subtree.h"
 #include "cli/output/print.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
-#include "cli/error_meaning.h"
+#include "cli/error_report.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
 

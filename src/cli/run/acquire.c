@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
-#include "cli/error_meaning.h"
+#include "cli/error_report.h"
 #include "cli/run/runner.h"
 
 /* Timeout of the request for the holder's label. */

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "cli/error_meaning.h"
+#include "cli/error_report.h"
 #include "cli/output/print.h"
 #include "cli/session/session.h"
 

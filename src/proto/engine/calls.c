@@ -6,10 +6,10 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
-int lk__call_copy_options(const lk_client *c, const lk_sized *what, void *out,
-                          const void *from)
+int lk__call_copy_options(const lk_client *c, const lk_sized_struct *what,
+                          void *out, const void *from)
 {
-  const char *wrong = lk__sized_copy(what, out, from);
+  const char *wrong = lk__sized_struct_copy(what, out, from);
 
   if (wrong == NULL)
     return 0;
@@ -20,7 +20,7 @@ int lk__call_copy_options(const lk_client *c, const lk_sized *what, void *out,
 int lk__call_take_options(lk_client *c, lk_call_spec *spec, lk_call *own,
                           const lk_call *call, bool watchable)
 {
-  static const lk_sized what = LK_SIZED(lk_call);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_call);
 
   if (call == NULL)
     return 0;

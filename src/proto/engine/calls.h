@@ -9,13 +9,13 @@
  * error with which the call is refused.
  */
 
-#include "base/sized.h"
+#include "base/sized_struct.h"
 #include "proto/engine/request_queue.h"
 
-/** Copy a caller's struct, which begins with its size; see base/sized.h.
+/** Copy a caller's struct, which begins with its size; see base/sized_struct.h.
     LK_ERR_BAD_ARGUMENT: the log says why. */
-int lk__call_copy_options(const lk_client *c, const lk_sized *what, void *out,
-                          const void *from);
+int lk__call_copy_options(const lk_client *c, const lk_sized_struct *what,
+                          void *out, const void *from);
 
 /** Copy the caller's options to `own`, to which `spec` then refers; `call`
    NULL: there are none, and `own` is left as it is. A watch among them is

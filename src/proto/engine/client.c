@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "base/sized.h"
+#include "base/sized_struct.h"
 #include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/tls_config.h"
@@ -62,8 +62,9 @@ static void client_init(lk_client *c, const lk_client_config *config,
  * log function has the same place. */
 static bool copy_config(lk_client_config *out, const lk_client_config *from)
 {
-  static const lk_sized what = LK_SIZED(lk_client_config);
-  const char *wrong = from == NULL ? "" : lk__sized_copy(&what, out, from);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_client_config);
+  const char *wrong =
+      from == NULL ? "" : lk__sized_struct_copy(&what, out, from);
 
   if (wrong == what.beyond && from->log != NULL)
     from->log(from->log_arg, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
@@ -161,7 +162,7 @@ void lk__client_destroy(lk_client *c)
   lk_hooks hooks = c->hooks;
   lk_mem mem = c->mem;
 
-  c->stack.depth++; /* what callbacks do from here on frees nothing twice */
+  c->nesting.depth++; /* what callbacks do from here on frees nothing twice */
   if (c->session.state != LK_STATE_CLOSED)
     lk__session_closed(c, lk__request_close_outcome(c, LK_ERR_IN_DOUBT));
   while (c->listeners.first != NULL)
@@ -190,8 +191,8 @@ void lk_client_free(lk_client *c)
 {
   if (c == NULL)
     return;
-  c->stack.free_wanted = true;
-  if (c->stack.depth == 0)
+  c->nesting.free_wanted = true;
+  if (c->nesting.depth == 0)
     lk__client_destroy(c);
 }
 
@@ -216,7 +217,7 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
 {
   if (lk__client_refusal(c) == LK_ERR_FORKED)
     return LK_ERR_FORKED;
-  if (c->close.begun || c->stack.free_wanted || c->session.final_err != 0)
+  if (c->close.begun || c->nesting.free_wanted || c->session.final_err != 0)
     return LK_ERR_CLOSED;
   lk__client_enter(c);
   c->close.done = done;
@@ -240,7 +241,7 @@ int lk__client_refusal(const lk_client *c)
     return LK_ERR_FORKED;
   if (c->session.final_err != 0)
     return c->session.final_err;
-  return c->close.begun || c->stack.free_wanted ? LK_ERR_CLOSED : 0;
+  return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
 }
 
 int lk_client_set_hosts(lk_client *c, const char *hosts)

@@ -38,12 +38,12 @@ typedef struct lk_engine_options {
 } lk_engine_options;
 
 /** The library's calls on the stack. */
-typedef struct lk_engine_stack {
+typedef struct lk_engine_nesting {
   int depth;        /**< calls that have not returned */
   bool free_wanted; /**< when the outermost returns */
   bool wake_wanted; /**< likewise: call the hook `wake` */
   bool waking;      /**< that hook is running */
-} lk_engine_stack;
+} lk_engine_nesting;
 
 /** Bytes received. */
 typedef struct lk_engine_input {
@@ -74,7 +74,7 @@ struct lk_client {
   lk_engine_options options;
   int64_t now;    /**< the clock as last read */
   bool now_stale; /**< output was sent since */
-  lk_engine_stack stack;
+  lk_engine_nesting nesting;
   lk_engine_listeners listeners;
   lk_heap timers;
   lk_engine_session session;

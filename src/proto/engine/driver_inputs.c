@@ -4,8 +4,8 @@
 /* The driver's side of a client: <latchkey/driver.h>. */
 
 #include "proto/engine/client.h"
+#include "proto/engine/client_deadlines.h"
 #include "proto/engine/replies.h"
-#include "proto/engine/timing.h"
 
 /* Memory of the output that is kept once all is sent. */
 enum { KEEP_OUTPUT = 1024 * 1024 };
@@ -24,7 +24,7 @@ void lk_client_want(lk_client *c, lk_want *out)
 
 static bool is_present_attempt(const lk_client *c, uint64_t attempt)
 {
-  return c->connection.attempt == attempt && !c->stack.free_wanted &&
+  return c->connection.attempt == attempt && !c->nesting.free_wanted &&
          c->connection.phase != LK_PHASE_PAUSE &&
          c->connection.phase != LK_PHASE_ENDED;
 }
@@ -43,11 +43,11 @@ static void lose_input(lk_client *c, uint64_t attempt)
  * comes from inside a callback, where none can be taken. */
 static bool begin_input(lk_client *c, uint64_t attempt)
 {
-  bool outermost = c->stack.depth == 0;
+  bool outermost = c->nesting.depth == 0;
 
   lk__client_enter(c);
   if (outermost)
-    lk__timing_run(c);
+    lk__client_run_due(c);
   else
     lose_input(c, attempt);
   return outermost && is_present_attempt(c, attempt);
@@ -58,7 +58,7 @@ static bool begin_input(lk_client *c, uint64_t attempt)
  * to the next input, and nothing is taken that ends a live connection. */
 static bool begin_input_or_wake(lk_client *c, uint64_t attempt)
 {
-  if (!c->stack.waking)
+  if (!c->nesting.waking)
     return begin_input(c, attempt);
   lk__client_enter(c);
   c->now = c->hooks.now(c->hooks.arg);
@@ -108,7 +108,7 @@ static void fail_attempt(lk_client *c, uint64_t attempt, int err,
                 ? "the server closed the connection during the SASL exchange"
                 : "the server closed the connection";
     lk__session_break(c, err, why);
-  } else if (c->stack.waking) {
+  } else if (c->nesting.waking) {
     lose_input(c, attempt);
   }
   lk__client_leave(c);
@@ -138,7 +138,7 @@ static void take_frame(lk_client *c, lk_bytes frame)
 /* Whether the connection that brought the bytes at hand still stands. */
 static bool is_receiving(const lk_client *c, uint64_t attempt)
 {
-  return c->connection.attempt == attempt && !c->stack.free_wanted &&
+  return c->connection.attempt == attempt && !c->nesting.free_wanted &&
          (c->connection.phase == LK_PHASE_LIVE ||
           c->connection.phase == LK_PHASE_HANDSHAKE ||
           c->connection.phase == LK_PHASE_SASL);
@@ -211,15 +211,15 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
 
 int64_t lk_client_deadline(const lk_client *c)
 {
-  return lk__timing_deadline(c);
+  return lk__client_next_deadline(c);
 }
 
 void lk_client_tick(lk_client *c)
 {
-  bool outermost = c->stack.depth == 0;
+  bool outermost = c->nesting.depth == 0;
 
   lk__client_enter(c);
   if (outermost)
-    lk__timing_run(c);
+    lk__client_run_due(c);
   lk__client_leave(c);
 }

@@ -21,7 +21,7 @@ int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
 int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
                 const lk_call *call, lk_get_cb done, void *arg)
 {
-  static const lk_sized what = LK_SIZED(lk_reconfiguration);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_reconfiguration);
   lk_reconfiguration own;
   int err = lk__call_copy_options(c, &what, &own, change);
 

@@ -53,7 +53,7 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
        c->auth.next_reply != NULL || c->rejected.op != 0 ||
        c->reregistration.retry_ms != LK_NEVER || c->watches.on_its_way))
     return "something of a live connection outlives it";
-  if (proving ? moment == LK_MOMENT_REST && !running && !c->stack.free_wanted
+  if (proving ? moment == LK_MOMENT_REST && !running && !c->nesting.free_wanted
               : running)
     return "a SASL exchange without its connection, or the other way round";
   if (!greeted && lk__buf_len(&c->output.bytes) > 0)

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/engine/client.h"
-#include "proto/engine/timing.h"
+#include "proto/engine/client_deadlines.h"
 
 /**
  * @file
@@ -96,13 +96,13 @@ void lk_client_want_probe(lk_client *c, lk_want *out)
 void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
                       size_t len)
 {
-  bool outermost = c->stack.depth == 0;
+  bool outermost = c->nesting.depth == 0;
 
   lk__client_enter(c);
   if (outermost)
-    lk__timing_run(c);
+    lk__client_run_due(c);
   if (outermost && probe != 0 && c->probe.number == probe &&
-      !c->stack.free_wanted) {
+      !c->nesting.free_wanted) {
     if (len == 2 && memcmp(answer, "rw", 2) == 0)
       move_to_quorum(c);
     else

@@ -196,7 +196,7 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
 
   if (!lk__ring_reserve(ring))
     return LK_ERR_NO_MEMORY;
-  if (c->stack.depth == 0 && c->now_stale) {
+  if (c->nesting.depth == 0 && c->now_stale) {
     c->now = c->hooks.now(c->hooks.arg);
     c->now_stale = false;
   }

@@ -111,7 +111,7 @@ static void take_result(lk_client *c, int result, lk_bytes response,
 static bool exchange_continues(const lk_client *c, uint64_t attempt)
 {
   return c->connection.phase == LK_PHASE_SASL &&
-         c->connection.attempt == attempt && !c->stack.free_wanted;
+         c->connection.attempt == attempt && !c->nesting.free_wanted;
 }
 
 /* A callback of the program may end this connection: until it returns, this

@@ -3,7 +3,7 @@
 
 /* The options of SASL, as the client keeps them. */
 
-#include "base/sized.h"
+#include "base/sized_struct.h"
 #include "proto/engine/client.h"
 #include "proto/engine/sasl.h"
 #include "sasl/password.h"
@@ -32,7 +32,7 @@ static const char *keep_text(char **room, const char *text)
 static int find_mechanism(lk_client *c, lk_sasl_mechanism *out,
                           const lk_sasl_config *config)
 {
-  static const lk_sized what = LK_SIZED(lk_sasl_mechanism);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sasl_mechanism);
   const lk_sasl_mechanism *from = config->mechanism;
 
   if (from == NULL)
@@ -42,7 +42,7 @@ static int find_mechanism(lk_client *c, lk_sasl_mechanism *out,
                     "SASL DIGEST-MD5: this library was built without libgsasl");
     return LK_ERR_UNIMPLEMENTED;
   }
-  const char *wrong = lk__sized_copy(&what, out, from);
+  const char *wrong = lk__sized_struct_copy(&what, out, from);
 
   if (wrong == NULL && (out->name == NULL || out->start == NULL ||
                         out->step == NULL || out->end == NULL))
@@ -70,8 +70,8 @@ static const char *complaint_of(const lk_sasl_config *config)
 static int copy_config(lk_client *c, lk_sasl_config *out,
                        const lk_sasl_config *from)
 {
-  static const lk_sized what = LK_SIZED(lk_sasl_config);
-  const char *wrong = lk__sized_copy(&what, out, from);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sasl_config);
+  const char *wrong = lk__sized_struct_copy(&what, out, from);
 
   if (wrong == NULL)
     wrong = complaint_of(out);

@@ -3,9 +3,9 @@
 
 #include "jute/writer.h"
 #include "proto/engine/client.h"
+#include "proto/engine/client_deadlines.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/set_watches.h"
-#include "proto/engine/timing.h"
 #include "proto/engine/watch_events.h"
 #include "proto/wire/opcode.h"
 

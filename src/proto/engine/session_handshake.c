@@ -4,8 +4,8 @@
 /* From the connect request to the first request that is served. */
 
 #include "proto/engine/client.h"
+#include "proto/engine/client_deadlines.h"
 #include "proto/engine/set_watches.h"
-#include "proto/engine/timing.h"
 #include "proto/engine/watch_events.h"
 #include "proto/wire/opcode.h"
 

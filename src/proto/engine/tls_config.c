@@ -3,7 +3,7 @@
 
 #include "proto/engine/tls_config.h"
 
-#include "base/sized.h"
+#include "base/sized_struct.h"
 
 /* The options of TLS. The client keeps a copy for its transport, and does not
  * read the files itself. */
@@ -100,11 +100,11 @@ static void keep(lk_tls_config *c, char *room)
 int lk__tls_copy(lk_tls_config **out, const lk_mem *mem,
                  const lk_tls_config *from, const char **wrong)
 {
-  static const lk_sized what = LK_SIZED(lk_tls_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_tls_config);
   lk_tls_config own;
 
   *out = NULL;
-  *wrong = lk__sized_copy(&what, &own, from);
+  *wrong = lk__sized_struct_copy(&what, &own, from);
   if (*wrong == NULL)
     *wrong = lk__tls_complaint(&own);
   if (*wrong != NULL)

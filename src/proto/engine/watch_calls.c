@@ -14,8 +14,8 @@
 
 #include "proto/engine/calls.h"
 #include "proto/engine/client.h"
+#include "proto/engine/client_deadlines.h"
 #include "proto/engine/set_watches.h"
-#include "proto/engine/timing.h"
 #include "proto/engine/watch_calls.h"
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"

@@ -3,7 +3,7 @@
 #define LK_RECIPES_COMMON_DEADLINE_H
 
 #include "base/timeout.h"
-#include "recipes/common/sized.h"
+#include "recipes/common/config_copy.h"
 
 /** Deadlines of calls that send several requests. */
 
@@ -12,8 +12,8 @@
 static inline int lk__call_options_take(const lk_client *c, lk_call *out,
                                         const lk_call *call)
 {
-  static const lk_sized sized = LK_SIZED(lk_call);
-  int err = lk__sized_take(c, &sized, out, call);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_call);
+  int err = lk__config_copy(c, &sized, out, call);
 
   if (err == 0 && out->on_event != NULL)
     err = LK_ERR_BAD_ARGUMENT;

@@ -31,10 +31,10 @@ static void report_checks(lk_session_lease *k, size_t multi, int err,
                           const lk_op_result *results, size_t count)
 {
   uint64_t number = k->heartbeat.number;
-  lk_walk w;
+  lk_safe_iterator w;
 
-  lk__walk_begin(&w, &k->users);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&w, &k->users);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
 
     if (!lk__lease_user_holds(u) || u->heartbeat != number || u->multi != multi)

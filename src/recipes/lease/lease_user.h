@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_LEASE_LEASE_USER_H
 #define LK_RECIPES_LEASE_LEASE_USER_H
 
-#include "base/walk.h"
+#include "base/safe_list.h"
 
 #include <stddef.h>
 #include <stdint.h>

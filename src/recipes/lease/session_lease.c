@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/common/config_copy.h"
 #include "recipes/common/memory.h"
-#include "recipes/common/sized.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/local/local_queue.h"
 
@@ -37,10 +37,10 @@ void lk__lease_set_need(lk_session_lease *k, lk_lease_user *u,
 static void for_each_user(lk_session_lease *k,
                           void (*what)(lk_session_lease *k, lk_lease_user *u))
 {
-  lk_walk w;
+  lk_safe_iterator w;
 
-  lk__walk_begin(&w, &k->users);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&w, &k->users);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
 
     u->kind->ref(u);
@@ -509,11 +509,11 @@ static bool lease_configs_are_equal(const lk_lease_config *a,
 
 int lk_lease_configure(lk_client *c, const lk_lease_config *config)
 {
-  static const lk_sized what = LK_SIZED(lk_lease_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_lease_config);
   const lk_session_lease *k = lk__client_lease(c);
   lk_lease_config own;
 
-  if (lk__sized_take(c, &what, &own, config) != 0 ||
+  if (lk__config_copy(c, &what, &own, config) != 0 ||
       !lease_config_is_valid(&own))
     return LK_ERR_BAD_ARGUMENT;
   if (k != NULL)

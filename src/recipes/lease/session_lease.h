@@ -113,7 +113,7 @@ void lk__lease_watch_deadline(lk_session_lease *k);
 void lk__lease_await(lk_session_lease *k);
 
 /** The user behind `u`, or for NULL the first; NULL: there is none. For loops
-    that invoke no callback; others need an lk_walk. */
+    that invoke no callback; others need an lk_safe_iterator. */
 static inline lk_lease_user *lk__lease_next_user(const lk_session_lease *k,
                                                  const lk_lease_user *u)
 {

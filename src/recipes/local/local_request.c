@@ -147,10 +147,10 @@ static void local_request_report_position(lk_local_queue *q,
 
 void lk__local_queue_report_positions(lk_local_queue *q)
 {
-  lk_walk w;
+  lk_safe_iterator w;
 
-  lk__walk_begin(&w, &q->waiters);
-  for (lk_link *l; (l = lk__walk_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&w, &q->waiters);
+  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_local_request *r = LK_OWNER(l, lk_local_request, link);
 
     if (!r->position_reported && local_queue_head_path(q) != NULL)

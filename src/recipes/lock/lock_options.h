@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_LOCK_LOCK_OPTIONS_H
 #define LK_RECIPES_LOCK_LOCK_OPTIONS_H
 
-#include "recipes/common/sized.h"
+#include "recipes/common/config_copy.h"
 #include "recipes/queue/contender.h"
 #include "recipes/queue/layouts.h"
 

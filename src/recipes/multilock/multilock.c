@@ -141,14 +141,14 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
                      const lk_lock_config *config,
                      const lk_multilock_config *options)
 {
-  static const lk_sized sized = LK_SIZED(lk_multilock_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_multilock_config);
   lk_multilock_config multilock_config;
   lk_lock_config own;
   int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__sized_take(client, &sized, &multilock_config, options);
+    err = lk__config_copy(client, &sized, &multilock_config, options);
   if (err != 0)
     return err;
   const lk_layout_rules *rules = lk__layout_rules(own.layout);

@@ -220,13 +220,13 @@ int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
                            const lk_parents_config *parents,
                            const lk_call *call, lk_create_cb done, void *arg)
 {
-  static const lk_sized sized = LK_SIZED(lk_parents_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_parents_config);
   lk_parents_config parent_options;
   lk_call timing;
   int err = lk__call_options_take(c, &timing, call);
 
   if (err == 0)
-    err = lk__sized_take(c, &sized, &parent_options, parents);
+    err = lk__config_copy(c, &sized, &parent_options, parents);
   if (err != 0 || timing.repeat)
     return LK_ERR_BAD_ARGUMENT;
   if (path == NULL)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/common/config_copy.h"
 #include "recipes/common/error_advice.h"
 #include "recipes/common/memory.h"
-#include "recipes/common/sized.h"
 #include "recipes/queue/contender.h"
 
 #include <latchkey/subscribe.h>
@@ -477,11 +477,11 @@ static int subscription_open(lk_subscription **out, lk_client *client,
                              const lk_subscription_config *config,
                              const lk_subscription *template)
 {
-  static const lk_sized sized = LK_SIZED(lk_subscription_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_subscription_config);
   lk_subscription_config own;
 
   *out = NULL;
-  if (lk__sized_take(client, &sized, &own, config) != 0 ||
+  if (lk__config_copy(client, &sized, &own, config) != 0 ||
       !subscription_config_valid(&own) ||
       (template->children == NULL && template->data == NULL))
     return LK_ERR_BAD_ARGUMENT;

@@ -146,14 +146,14 @@ int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
                      const lk_lock_config *config,
                      const lk_semaphore_config *options)
 {
-  static const lk_sized sized = LK_SIZED(lk_semaphore_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_semaphore_config);
   lk_semaphore_config permits;
   lk_lock_config lock_config;
   int err = lk__lock_config_take(client, &lock_config, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__sized_take(client, &sized, &permits, options);
+    err = lk__config_copy(client, &sized, &permits, options);
   if (err != 0)
     return err;
   if (!semaphore_config_valid(&permits, lock_config.layout))

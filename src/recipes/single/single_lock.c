@@ -60,14 +60,14 @@ static void lock_set_single_plan(lk_lock *l, plan *p)
 int lk_single_new(lk_lock **out, lk_client *client, const char *path,
                   const lk_lock_config *config, const lk_single_config *options)
 {
-  static const lk_sized what = LK_SIZED(lk_single_config);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_single_config);
   lk_single_config single;
   lk_lock_config own;
   int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__sized_take(client, &what, &single, options);
+    err = lk__config_copy(client, &what, &single, options);
   if (err != 0)
     return err;
   if (!single_config_is_valid(&single) || own.layout != LK_LAYOUT_CURATOR)

@@ -7,7 +7,7 @@
 
 #include <latchkey/error.h>
 
-#include "cli/error_meaning.h"
+#include "cli/error_report.h"
 
 typedef struct error_meaning {
   int err;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "base/walk.h"
+#include "base/safe_list.h"
 
 void lk__safe_list_init(lk_safe_list *s)
 {
   lk__list_init(&s->members);
-  s->walk = NULL;
+  s->innermost = NULL;
 }
 
 void lk__safe_list_add(lk_safe_list *s, lk_link *l)
@@ -16,7 +16,7 @@ void lk__safe_list_add(lk_safe_list *s, lk_link *l)
 
 void lk__safe_list_remove(lk_safe_list *s, lk_link *l)
 {
-  for (lk_walk *w = s->walk; w != NULL; w = w->outer) {
+  for (lk_safe_iterator *w = s->innermost; w != NULL; w = w->outer) {
     if (w->next == l)
       w->next = l == w->last ? NULL : l->next;
     else if (w->last == l)
@@ -25,29 +25,29 @@ void lk__safe_list_remove(lk_safe_list *s, lk_link *l)
   lk__list_remove(l);
 }
 
-void lk__walk_begin(lk_walk *w, lk_safe_list *s)
+void lk__safe_iterator_begin(lk_safe_iterator *w, lk_safe_list *s)
 {
   bool empty = lk__list_empty(&s->members);
 
-  *w = (lk_walk){.list = s,
-                 .next = empty ? NULL : s->members.next,
-                 .last = s->members.prev,
-                 .outer = s->walk};
-  s->walk = w;
+  *w = (lk_safe_iterator){.list = s,
+                          .next = empty ? NULL : s->members.next,
+                          .last = s->members.prev,
+                          .outer = s->innermost};
+  s->innermost = w;
 }
 
-lk_link *lk__walk_next(lk_walk *w)
+lk_link *lk__safe_iterator_next(lk_safe_iterator *w)
 {
   lk_link *l = w->next;
 
   if (l == NULL)
-    lk__walk_end(w);
+    lk__safe_iterator_end(w);
   else
     w->next = l == w->last ? NULL : l->next;
   return l;
 }
 
-void lk__walk_end(lk_walk *w)
+void lk__safe_iterator_end(lk_safe_iterator *w)
 {
-  w->list->walk = w->outer;
+  w->list->innermost = w->outer;
 }

@@ -11,7 +11,7 @@
 
 void lk__client_enter(lk_client *c)
 {
-  if (c->stack.depth++ > 0)
+  if (c->nesting.depth++ > 0)
     return;
   c->now = c->hooks.now(c->hooks.arg);
   if (c->output.sent_unstamped)
@@ -27,7 +27,7 @@ void lk__client_leave(lk_client *c)
 
 void lk__client_hold(lk_client *c)
 {
-  c->stack.depth++;
+  c->nesting.depth++;
 }
 
 /* The only place where the driver is woken. Its hook may call inputs that wake
@@ -35,21 +35,21 @@ void lk__client_hold(lk_client *c)
 static void end_outermost(lk_client *c)
 {
   lk__invariants_check(c, LK_MOMENT_REST);
-  while (c->stack.wake_wanted && !c->stack.free_wanted) {
-    c->stack.wake_wanted = false;
-    c->stack.waking = true;
+  while (c->nesting.wake_wanted && !c->nesting.free_wanted) {
+    c->nesting.wake_wanted = false;
+    c->nesting.waking = true;
     c->hooks.wake(c, c->hooks.arg);
-    c->stack.waking = false;
+    c->nesting.waking = false;
   }
-  c->stack.depth = 0;
-  if (c->stack.free_wanted)
+  c->nesting.depth = 0;
+  if (c->nesting.free_wanted)
     lk__client_destroy(c);
 }
 
 void lk__client_release(lk_client *c)
 {
-  if (c->stack.depth > 1)
-    c->stack.depth--;
+  if (c->nesting.depth > 1)
+    c->nesting.depth--;
   else
     end_outermost(c);
 }
@@ -57,6 +57,6 @@ void lk__client_release(lk_client *c)
 void lk__client_wake(lk_client *c)
 {
   lk__client_hold(c);
-  c->stack.wake_wanted = true;
+  c->nesting.wake_wanted = true;
   lk__client_release(c);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_BASE_SIZED_H
-#define LK_BASE_SIZED_H
+#ifndef LK_BASE_SIZED_STRUCT_H
+#define LK_BASE_SIZED_STRUCT_H
 
 /**
  * @file
@@ -34,15 +34,15 @@
 #define LK_FIRST_lk_tls_config          ca_file
 
 /** How long a struct of this library is, and what is said of a wrong one. */
-typedef struct lk_sized {
+typedef struct lk_sized_struct {
   size_t size;
   size_t least;       /**< up to the end of the first option */
   const char *unset;  /**< for the log: `size` is not set */
   const char *beyond; /**< for the log: a newer program uses a newer option */
-} lk_sized;
+} lk_sized_struct;
 
-/** The lk_sized of `type`, for an initialiser. */
-#define LK_SIZED(type)                                         \
+/** The lk_sized_struct of `type`, for an initialiser. */
+#define LK_SIZED_STRUCT(type)                                  \
   {                                                            \
     sizeof(type),                                              \
         offsetof(type, LK_FIRST_##type) +                      \
@@ -59,6 +59,7 @@ typedef struct lk_sized {
  * @return NULL; or why the struct is refused, a line for the log: then nothing
  *         was copied.
  */
-const char *lk__sized_copy(const lk_sized *what, void *out, const void *from);
+const char *lk__sized_struct_copy(const lk_sized_struct *what, void *out,
+                                  const void *from);
 
 #endif

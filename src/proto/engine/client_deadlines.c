@@ -3,9 +3,9 @@
 
 #include "jute/writer.h"
 #include "proto/engine/client.h"
+#include "proto/engine/client_deadlines.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/set_watches.h"
-#include "proto/engine/timing.h"
 #include "proto/engine/watch_events.h"
 #include "proto/wire/opcode.h"
 
@@ -309,7 +309,7 @@ static void run_timers(lk_client *c)
   for (int fires = 0; fires < MAX_FIRES; fires++) {
     lk_heap_node *first = c->timers.root;
 
-    if (first == NULL || first->at > c->now || c->stack.free_wanted)
+    if (first == NULL || first->at > c->now || c->nesting.free_wanted)
       return;
     lk_timer *t = LK_OWNER(first, lk_timer, node);
 
@@ -333,7 +333,7 @@ static void abandon_session(lk_client *c)
                      "no reply from any server within the limit (give_up_ms)");
 }
 
-void lk__timing_run(lk_client *c)
+void lk__client_run_due(lk_client *c)
 {
   run_timers(c);
   if (c->requests.late.count > 0 || c->now >= lk__deadline_next(&c->deadlines))
@@ -346,7 +346,7 @@ void lk__timing_run(lk_client *c)
   run_phase(c);
 }
 
-int64_t lk__timing_deadline(const lk_client *c)
+int64_t lk__client_next_deadline(const lk_client *c)
 {
   int64_t at = lk__earlier(lk__deadline_next(&c->deadlines), give_up_at(c));
 
@@ -356,7 +356,7 @@ int64_t lk__timing_deadline(const lk_client *c)
     at = lk__earlier(at, c->timers.root->at);
   if (c->close.begun)
     at = lk__earlier(at, c->close.end_ms);
-  if (c->connection.input_lost && c->stack.depth == 0)
+  if (c->connection.input_lost && c->nesting.depth == 0)
     return c->now;
   switch (c->connection.phase) {
   case LK_PHASE_PAUSE: return lk__earlier(at, c->connection.retry_ms);

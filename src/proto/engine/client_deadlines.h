@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_PROTO_ENGINE_TIMING_H
-#define LK_PROTO_ENGINE_TIMING_H
+#ifndef LK_PROTO_ENGINE_CLIENT_DEADLINES_H
+#define LK_PROTO_ENGINE_CLIENT_DEADLINES_H
 
 /**
  * @file
@@ -10,8 +10,8 @@
 #include <latchkey/client.h>
 
 /** Do everything that is due at the client's clock. */
-void lk__timing_run(lk_client *c);
-int64_t lk__timing_deadline(const lk_client *c);
+void lk__client_run_due(lk_client *c);
+int64_t lk__client_next_deadline(const lk_client *c);
 /** The pause before the next connection attempt, with jitter. */
 int64_t lk__timing_pause(lk_client *c);
 /** Repeat setWatches later, with jitter: the server throttled them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "base/sized.h"
+#include "base/sized_struct.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -19,7 +19,8 @@ static bool is_zero(const unsigned char *at, size_t len)
   return true;
 }
 
-const char *lk__sized_copy(const lk_sized *what, void *out, const void *from)
+const char *lk__sized_struct_copy(const lk_sized_struct *what, void *out,
+                                  const void *from)
 {
   size_t given = 0;
 

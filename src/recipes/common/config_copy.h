@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_RECIPES_COMMON_SIZED_H
-#define LK_RECIPES_COMMON_SIZED_H
+#ifndef LK_RECIPES_COMMON_CONFIG_COPY_H
+#define LK_RECIPES_COMMON_CONFIG_COPY_H
 
-#include "base/sized.h"
+#include "base/sized_struct.h"
 
 #include <latchkey/client.h>
 
 /** Copy a caller's struct, which begins with its size; `from` NULL: all its
     options are 0. LK_ERR_BAD_ARGUMENT: the reason is logged through `c`, unless
     that is NULL. */
-static inline int lk__sized_take(const lk_client *c, const lk_sized *sized,
-                                 void *out, const void *from)
+static inline int lk__config_copy(const lk_client *c,
+                                  const lk_sized_struct *sized, void *out,
+                                  const void *from)
 {
-  const char *wrong = lk__sized_copy(sized, out, from);
+  const char *wrong = lk__sized_struct_copy(sized, out, from);
 
   if (wrong == NULL)
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CLI_ERROR_MEANING_H
-#define LK_CLI_ERROR_MEANING_H
+#ifndef LK_CLI_ERROR_REPORT_H
+#define LK_CLI_ERROR_REPORT_H
 
 #include "cli/exit_code.h"
 
