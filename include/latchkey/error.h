@@ -48,7 +48,7 @@ extern "C" {
   X(NODE_EXISTS, -110, "the node exists already")                              \
   X(NOT_EMPTY, -111, "the node has children")                                  \
   X(SESSION_EXPIRED, -112, "the session has expired")                          \
-  X(INVALID_ACL, -114, "the access list is empty, malformed, or names nobody") \
+  X(INVALID_ACL, -114, "invalid access list: empty, malformed, or without an identity") \
   X(AUTH_FAILED, -115, "the server refuses the credentials")                   \
   X(SESSION_MOVED, -118, "the session is attached to another server")          \
   X(NOT_READ_ONLY, -119, "a read-only server cannot write")                    \
@@ -80,9 +80,9 @@ extern "C" {
   X(NOT_HELD, -1021, "the lock is not held by this handle")                    \
   X(UNSURE, -1022, "the lease has run out; nothing proves the lock is held")   \
   X(SEQ_UNSAFE, -1023, "the queue's sequence counter is near its end: drain the queue and delete its directory") \
-  X(DEADLOCK, -1024, "it would wait for what its own owner holds: release that first") \
+  X(DEADLOCK, -1024, "deadlock: already held by this owner; release it first") \
   X(QUEUE_FULL, -1025, "more contenders are ahead than this lock accepts")     \
-  X(WATCH_MODE, -1026, "the node has a watch of the other mode, which one would replace") \
+  X(WATCH_MODE, -1026, "the path has a watch of the other mode, which this one would replace") \
   X(OTHER_LIMIT, -1027, "the semaphore has another number of permits")         \
   X(TLS, -1028, "cannot set up TLS")
 /* clang-format on */

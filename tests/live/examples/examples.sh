@@ -20,12 +20,12 @@ still held
 released
 -- semaphore_mutex
 held
-again: it would wait for what its own owner holds: release that first
+again: deadlock: already held by this owner; release it first
 released
 -- rwlock
 writing
 reading
-writing again: it would wait for what its own owner holds: release that first
+writing again: deadlock: already held by this owner; release it first
 released
 -- semaphore
 10 threads have worked, never more than 3 at a time
