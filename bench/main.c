@@ -47,7 +47,7 @@ static const workload workloads[] = {
      {"names=10000", "op=12|8"}},
     {"watch-storm",
      bench_watch_storm,
-     "watches, set and fired; BENCH_GO=FILE: fired by whoever reads FILE",
+     "watches, set and fired; BENCH_GO=FILE: fired by the reader of FILE",
      {"window=1000"}},
     {"lock-uncontended",
      bench_lock_uncontended,
