@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include "cli/clock.h"
-#include "cli/run/descendants.h"
 #include "cli/run/runner.h"
 
 /* ---- the lease ---------------------------------------------------------- */
@@ -285,29 +284,13 @@ static void follow_command_stop(const cli_runner *r, int signal)
     cli_signals_stop_self();
 }
 
-/* The supervisor was killed, so latchkey ends its descendants. */
-static void kill_command(cli_runner *r)
-{
-  cli_reaped reaped;
-
-  cli_cgroup_open(&r->job.cgroup);
-  if (r->owns_all_children) {
-    cli_descendants_kill(&r->job.cgroup, 0, false, &reaped);
-  } else {
-    cli_cgroup_kill(&r->job.cgroup);
-    if (r->child != 0 && !r->job.foreground)
-      kill(-r->child, SIGKILL);
-  }
-  cli_cgroup_remove(&r->job.cgroup);
-}
-
 static void supervisor_exited(cli_runner *r)
 {
   lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
   if (r->phase >= CLI_PHASE_RELEASING)
     return;
   if (r->phase == CLI_PHASE_RUNNING) {
-    kill_command(r);
+    cli_job_kill_orphans(&r->job, r->owns_all_children);
     r->ended = true;
     r->code = CLI_EXIT_FAILED;
     cli_events_failed(&r->events, r->code,
@@ -330,7 +313,7 @@ static void take_supervisor_report(cli_runner *r,
                                    const cli_supervisor_report *report)
 {
   if ((report->what & CLI_REPORT_STARTED) != 0)
-    r->child = report->child;
+    r->job.pid = report->child;
   if ((report->what & CLI_REPORT_NOT_EXECUTED) != 0)
     report_not_executed(r, report->error);
   if ((report->what & CLI_REPORT_NOT_TRIED) != 0)
@@ -370,7 +353,7 @@ void cli_hold_signal(cli_runner *r, cli_signal signal)
   cli_order order = cli_order_signal(signal.number);
   /* The terminal has sent the signal to COMMAND as well, if COMMAND was
      started. */
-  bool has_it = r->job.foreground && signal.from_terminal && r->child != 0;
+  bool has_it = r->job.foreground && signal.from_terminal && r->job.pid != 0;
 
   if (!has_it)
     send_order(r, &order);

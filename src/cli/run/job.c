@@ -8,6 +8,8 @@
 
 #include "cli/run/job.h"
 
+/* ---- start --------------------------------------------------------------- */
+
 /* Runs in the child, between fork() and exec(). */
 static _Noreturn void execute_command(const cli_job *job, pid_t parent,
                                       int report)
@@ -27,13 +29,14 @@ static _Noreturn void execute_command(const cli_job *job, pid_t parent,
   _exit(127);
 }
 
-pid_t cli_job_start(const cli_job *job, int *report)
+int cli_job_start(cli_job *job)
 {
   pid_t self = getpid();
   int ends[2];
 
+  cli_cgroup_make(&job->cgroup);
   if (pipe2(ends, O_CLOEXEC) != 0)
-    return -1;
+    return errno;
   pid_t pid = cli_cgroup_fork(&job->cgroup);
 
   if (pid == 0)
@@ -43,12 +46,77 @@ pid_t cli_job_start(const cli_job *job, int *report)
   close(ends[1]);
   if (pid < 0) {
     close(ends[0]);
-    errno = error;
-    return -1;
+    return error;
   }
   /* The parent sets the group as well, so that it exists before a signal is
      sent to it. */
   setpgid(pid, job->foreground ? job->group : pid);
-  *report = ends[0];
-  return pid;
+  job->pid = pid;
+  job->exec_result = ends[0];
+  return 0;
+}
+
+/* The pipe has an errno, or it was closed by exec(). */
+int cli_job_read_exec_result(cli_job *job)
+{
+  int error;
+  ssize_t n = read(job->exec_result, &error, sizeof error);
+
+  close(job->exec_result);
+  job->exec_result = -1;
+  return n == (ssize_t)sizeof error ? error : 0;
+}
+
+/* ---- signals ------------------------------------------------------------- */
+
+void cli_job_signal(const cli_job *job, int number)
+{
+  if (job->pid == 0 || job->reaped)
+    return;
+  if (job->foreground)
+    kill(job->pid, number);
+  else
+    kill(-job->pid, number);
+}
+
+void cli_job_terminate(const cli_job *job)
+{
+  cli_job_signal(job, SIGTERM);
+  cli_job_signal(job, SIGCONT);
+}
+
+/* Does not stop a child before exec(): it may not have set PR_SET_PDEATHSIG
+   yet, and would outlive a killed supervisor. */
+bool cli_job_stop(const cli_job *job)
+{
+  return job->exec_result < 0 && cli_descendants_stop(&job->cgroup);
+}
+
+void cli_job_continue(const cli_job *job)
+{
+  cli_descendants_continue(&job->cgroup);
+}
+
+/* ---- kill ---------------------------------------------------------------- */
+
+void cli_job_kill(cli_job *job, cli_reaped *out)
+{
+  cli_descendants_kill(&job->cgroup, job->reaped ? 0 : job->pid,
+                       !job->foreground, out);
+  job->reaped = job->reaped || out->known;
+}
+
+void cli_job_kill_orphans(cli_job *job, bool owns_all_children)
+{
+  cli_reaped reaped;
+
+  cli_cgroup_open(&job->cgroup);
+  if (owns_all_children) {
+    cli_descendants_kill(&job->cgroup, 0, false, &reaped);
+  } else {
+    cli_cgroup_kill(&job->cgroup);
+    if (!job->foreground)
+      cli_job_signal(job, SIGKILL);
+  }
+  cli_cgroup_remove(&job->cgroup);
 }

@@ -2,10 +2,14 @@
 #ifndef LK_CLI_RUN_JOB_H
 #define LK_CLI_RUN_JOB_H
 
-#include "cli/run/cgroup.h"
+#include "cli/run/descendants.h"
 #include "cli/run/signals.h"
 
-/** The command and how to start it. */
+/**
+ * COMMAND and its descendants: how they are started, signalled, stopped and
+ * killed. The supervisor calls these functions, unless they say otherwise; it
+ * is COMMAND's parent.
+ */
 typedef struct cli_job {
   char **argv;     /**< ends with NULL */
   bool foreground; /**< COMMAND runs in `group`, not in a process group of its
@@ -13,14 +17,36 @@ typedef struct cli_job {
   pid_t group;     /**< latchkey's process group */
   cli_signals signals;
   cli_cgroup cgroup;
+  pid_t pid;       /**< of COMMAND; 0: not started, or not known to latchkey */
+  int exec_result; /**< read by cli_job_read_exec_result(); -1: nothing to
+                      read */
+  bool reaped;     /**< COMMAND was reaped: `pid` may be another process */
 } cli_job;
 
 /**
- * Starts the command with the current environment; it is killed when this
- * process dies. Returns its process id, or -1 with errno. `report` gets a
- * descriptor: if execvp() fails, an errno (an int) can be read from it, else
- * end-of-file.
+ * Starts COMMAND with the current environment, in a cgroup if one can be made;
+ * it is killed when this process dies. Returns 0 or an errno. On 0,
+ * `exec_result` becomes readable when COMMAND was executed or could not be.
  */
-pid_t cli_job_start(const cli_job *job, int *report);
+int cli_job_start(cli_job *job);
+/** Returns 0 if COMMAND was executed, else the errno of execvp(). */
+int cli_job_read_exec_result(cli_job *job);
+
+/** Signals COMMAND's process group; in the foreground COMMAND alone. */
+void cli_job_signal(const cli_job *job, int number);
+/** Sends TERM, and CONT behind it: a stopped process handles TERM only then. */
+void cli_job_terminate(const cli_job *job);
+/** Stops all processes. Returns whether all are stopped; the caller repeats the
+    call until they are. */
+bool cli_job_stop(const cli_job *job);
+/** Continues what cli_job_stop() has stopped. */
+void cli_job_continue(const cli_job *job);
+/** Kills COMMAND and all its descendants, and waits for their end. `out` as by
+    cli_descendants_kill(). */
+void cli_job_kill(cli_job *job, cli_reaped *out);
+/** For latchkey when the supervisor was killed, and COMMAND with it: kills the
+    descendants that are left. `owns_all_children`: latchkey has adopted them,
+    and had no other child. */
+void cli_job_kill_orphans(cli_job *job, bool owns_all_children);
 
 #endif

@@ -129,7 +129,7 @@ static void on_min_hold_over(lk_loop_timer *t)
    completed. */
 static int64_t min_hold_left_ms(const cli_runner *r)
 {
-  if (r->child == 0 || r->code == CLI_EXIT_LOST || r->lost)
+  if (r->job.pid == 0 || r->code == CLI_EXIT_LOST || r->lost)
     return 0;
   return r->held_at + r->options->min_hold_ms - cli_boottime_ms();
 }

@@ -36,7 +36,6 @@ typedef struct cli_runner {
   bool over;
 
   cli_job job;
-  pid_t child;            /**< COMMAND; 0: not known */
   bool owns_all_children; /**< latchkey had no child when it started */
   cli_supervisor supervisor;
   lk_loop_io supervisor_io;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/run/supervisor_handle.h"
+#include "cli/run/supervisor_main.h"
 
 /* Copies the words out of the memory that rename_self() overwrites. */
 static char **copy_words(char **words)

@@ -56,9 +56,4 @@ void cli_supervisor_continue(const cli_supervisor *g);
  */
 void cli_supervisor_close(cli_supervisor *g);
 
-/** The main function of the supervisor process; called by supervisor_handle.c.
- */
-_Noreturn void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost,
-                                   int fd);
-
 #endif

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -13,8 +14,8 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
-#include "cli/run/descendants.h"
-#include "cli/run/supervisor_handle.h"
+#include "cli/run/supervisor_main.h"
+#include "cli/run/supervisor_protocol.h"
 
 /* Size limit of an order with its environment: a socket carries no larger
    message. */
@@ -23,14 +24,11 @@ enum { MOST_BYTES = 256 * 1024 };
 typedef struct supervisor {
   cli_job job;
   cli_kill_schedule schedule;
-  int fd;      /* the socket to latchkey */
-  int deaths;  /* a signalfd for SIGCHLD */
-  int alarm;   /* a timerfd on the clock of cli_boottime_ms() */
-  int report;  /* from a child before or in exec(); -1: none */
-  pid_t child; /* 0: not started */
-  bool ended;  /* COMMAND has ended; it stays a zombie, so that its process id
-                  and group id are not reused */
-  bool reaped; /* COMMAND was reaped, since children cannot be listed */
+  int fd;     /* the socket to latchkey */
+  int deaths; /* a signalfd for SIGCHLD */
+  int alarm;  /* a timerfd on the clock of cli_boottime_ms() */
+  bool ended; /* COMMAND has ended; it stays a zombie, so that its process id
+                 and group id are not reused */
   bool none_left_reported;
   cli_supervisor_report
       waiting; /* the report for which the socket had no room */
@@ -55,32 +53,15 @@ static void report_not_tried(supervisor *s, int error)
       s, (cli_supervisor_report){.what = CLI_REPORT_NOT_TRIED, .error = error});
 }
 
-static void signal_command(const supervisor *s, int number)
-{
-  if (s->child == 0 || s->reaped || s->none_left_reported)
-    return;
-  if (s->job.foreground)
-    kill(s->child, number);
-  else
-    kill(-s->child, number);
-}
-
-static cli_reaped kill_descendants(const supervisor *s)
-{
-  cli_reaped reaped;
-
-  cli_descendants_kill(&s->job.cgroup, s->reaped ? 0 : s->child,
-                       !s->job.foreground, &reaped);
-  return reaped;
-}
-
 /* Called when latchkey has ended or has sent CLI_ORDER_EXIT. */
 static _Noreturn void exit_supervisor(supervisor *s, bool killing)
 {
-  if (killing && s->child != 0)
-    kill_descendants(s);
+  cli_reaped reaped;
+
+  if (killing && s->job.pid != 0)
+    cli_job_kill(&s->job, &reaped);
   else if (s->schedule.stage == CLI_STAGE_STOPPED)
-    cli_descendants_continue(&s->job.cgroup);
+    cli_job_continue(&s->job);
   cli_cgroup_remove(&s->job.cgroup);
   _exit(0);
 }
@@ -88,7 +69,7 @@ static _Noreturn void exit_supervisor(supervisor *s, bool killing)
 static bool is_supervisor_fd(const supervisor *s, int fd)
 {
   return fd <= 2 || fd == s->fd || fd == s->deaths || fd == s->alarm ||
-         fd == s->report || fd == s->job.cgroup.fd;
+         fd == s->job.exec_result || fd == s->job.cgroup.fd;
 }
 
 /* Closes inherited descriptors: a pipe that COMMAND closes must not stay open
@@ -134,15 +115,12 @@ static void start_command(supervisor *s, const cli_order *order)
     report_not_tried(s, ETIMEDOUT);
     return;
   }
-  cli_cgroup_make(&s->job.cgroup);
-  pid_t pid = cli_job_start(&s->job, &s->report);
+  int error = cli_job_start(&s->job);
 
-  if (pid < 0) {
-    report_not_tried(s, errno);
-    return;
-  }
-  s->child = pid;
-  close_inherited_fds(s);
+  if (error == 0)
+    close_inherited_fds(s);
+  else
+    report_not_tried(s, error);
 }
 
 /* Waits for the first order. putenv() keeps pointers into the received bytes,
@@ -176,9 +154,11 @@ static bool continues_stopped_command(const supervisor *s, int number)
 
 static void pass_signals_on(supervisor *s, uint64_t signals)
 {
+  if (s->none_left_reported)
+    return;
   for (int n = 1; signals >> n != 0; n++)
     if ((signals >> n & 1) != 0 && !continues_stopped_command(s, n))
-      signal_command(s, n);
+      cli_job_signal(&s->job, n);
 }
 
 static void take_order(supervisor *s)
@@ -202,20 +182,16 @@ static void take_order(supervisor *s)
     exit_supervisor(s, false);
 }
 
-/* Reads the result of exec(): end-of-file means success. */
-static void read_exec_result(supervisor *s)
+static void report_exec_result(supervisor *s)
 {
-  int error;
-  ssize_t n = read(s->report, &error, sizeof error);
+  int error = cli_job_read_exec_result(&s->job);
 
-  close(s->report);
-  s->report = -1;
-  if (n == (ssize_t)sizeof error)
+  if (error != 0)
     send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NOT_EXECUTED,
                                            .error = error});
   else
     send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STARTED,
-                                           .child = s->child});
+                                           .child = s->job.pid});
 }
 
 static void report_command_end(supervisor *s, int status)
@@ -234,26 +210,18 @@ static int wait_status(const siginfo_t *info)
   return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* Does not stop a child before exec(): it may not have set PR_SET_PDEATHSIG
-   yet, and would outlive a killed supervisor. */
-static void stop_command(supervisor *s)
-{
-  s->schedule.all_stopped =
-      s->report < 0 && cli_descendants_stop(&s->job.cgroup);
-}
-
 /* Stops descendants again that another process has continued by SIGCONT. */
 static void stop_again(supervisor *s)
 {
   if (s->schedule.stage == CLI_STAGE_STOPPED)
-    stop_command(s);
+    s->schedule.all_stopped = cli_job_stop(&s->job);
 }
 
 /* Checks whether COMMAND was stopped, was continued or has ended. */
 static void check_command(supervisor *s)
 {
   siginfo_t info = {.si_pid = 0};
-  id_t child = (id_t)s->child;
+  id_t child = (id_t)s->job.pid;
 
   while (waitid(P_PID, child, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
          info.si_pid != 0) {
@@ -280,7 +248,7 @@ static bool reap_any_command(supervisor *s)
   if (!s->ended)
     return true;
   while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-    s->reaped = s->reaped || pid == s->child;
+    s->job.reaped = s->job.reaped || pid == s->job.pid;
   return pid == 0;
 }
 
@@ -298,10 +266,10 @@ static void handle_child_deaths(supervisor *s)
   ssize_t n = read(s->deaths, &info, sizeof info);
 
   (void)n;
-  if (s->child == 0)
+  if (s->job.pid == 0)
     return;
   check_command(s);
-  cli_descendants_left left = cli_descendants_reap(s->child);
+  cli_descendants_left left = cli_descendants_reap(s->job.pid);
 
   if (left == CLI_LEFT_NONE ||
       (left == CLI_LEFT_UNKNOWN && !reap_any_command(s)))
@@ -310,13 +278,13 @@ static void handle_child_deaths(supervisor *s)
 
 static void kill_and_report(supervisor *s)
 {
-  cli_reaped reaped = kill_descendants(s);
+  cli_reaped reaped;
 
+  cli_job_kill(&s->job, &reaped);
   if (!reaped.known)
     check_command(s);
   else if (!s->ended)
     report_command_end(s, reaped.status);
-  s->reaped = s->reaped || reaped.known;
   report_none_left(s);
 }
 
@@ -324,13 +292,9 @@ static void take_action(supervisor *s, cli_action what)
 {
   switch (what) {
   case CLI_ACTION_NONE: return;
-  case CLI_ACTION_TERM:
-    signal_command(s, SIGTERM);
-    /* A stopped process handles TERM only after CONT. */
-    signal_command(s, SIGCONT);
-    break;
-  case CLI_ACTION_STOP: stop_command(s); break;
-  case CLI_ACTION_CONT: cli_descendants_continue(&s->job.cgroup); break;
+  case CLI_ACTION_TERM: cli_job_terminate(&s->job); break;
+  case CLI_ACTION_STOP: s->schedule.all_stopped = cli_job_stop(&s->job); break;
+  case CLI_ACTION_CONT: cli_job_continue(&s->job); break;
   case CLI_ACTION_KILL: break;
   }
   send_report(
@@ -374,7 +338,7 @@ static void follow_schedule(supervisor *s)
   cli_action what = CLI_ACTION_NONE;
   int64_t now = cli_boottime_ms();
 
-  if (s->child != 0 && !s->none_left_reported) {
+  if (s->job.pid != 0 && !s->none_left_reported) {
     stop_again(s);
     do {
       what = cli_kill_schedule_next(&s->schedule, now, &next);
@@ -394,7 +358,7 @@ static void run_loop(supervisor *s)
     short events = s->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
     struct pollfd fds[4] = {{s->fd, events, 0},
                             {s->deaths, POLLIN, 0},
-                            {s->report, POLLIN, 0},
+                            {s->job.exec_result, POLLIN, 0},
                             {s->alarm, POLLIN, 0}};
 
     follow_schedule(s);
@@ -403,7 +367,7 @@ static void run_loop(supervisor *s)
     flush_report(s);
     /* The result of exec() is reported before the end of COMMAND. */
     if (fds[2].revents != 0)
-      read_exec_result(s);
+      report_exec_result(s);
     else if (fds[1].revents != 0)
       handle_child_deaths(s);
     if ((fds[0].revents & ~POLLOUT) != 0)
@@ -421,9 +385,10 @@ static int open_alarm(void)
 
 void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost, int fd)
 {
-  supervisor s = {.job = *job, .fd = fd, .report = -1};
+  supervisor s = {.job = *job, .fd = fd};
   sigset_t deaths;
 
+  s.job.exec_result = -1;
   sigemptyset(&deaths);
   sigaddset(&deaths, SIGCHLD);
   s.schedule.policy = on_lost;
