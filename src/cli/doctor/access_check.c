@@ -7,6 +7,7 @@
 #include "cli/doctor/access_check.h"
 #include "cli/error_report.h"
 #include "cli/output/print.h"
+#include "cli/session/session_messages.h"
 
 #include <latchkey/multi.h>
 

@@ -8,6 +8,7 @@
 #include "cli/doctor/access_check.h"
 #include "cli/doctor/server_checks.h"
 #include "cli/output/print.h"
+#include "cli/session/session_messages.h"
 #include "cli/verbs.h"
 
 /* Round trips; their median is reported. */

@@ -4,6 +4,7 @@
 #include "cli/nodes/ephemeral.h"
 #include "cli/output/print.h"
 #include "cli/session/interrupt.h"
+#include "cli/session/session_messages.h"
 
 typedef struct ephemeral {
   cli_command *command;

@@ -8,6 +8,7 @@
 #include "cli/clock.h"
 #include "cli/error_report.h"
 #include "cli/run/runner.h"
+#include "cli/session/session_messages.h"
 
 /* Timeout of the request for the holder's label. */
 enum { LABEL_WAIT_MS = 2000 };

@@ -3,6 +3,7 @@
 
 #include "cli/output/print.h"
 #include "cli/session/command.h"
+#include "cli/session/session_messages.h"
 
 static void on_command_log(cli_session *s, const char *text, void *arg)
 {
@@ -68,6 +69,21 @@ static bool check_chroot(cli_command *a)
   return true;
 }
 
+/* Waits for the first session. On false it has printed why there is none. With
+   --read-only it also returns for a read-only server, if no other server is
+   found within a second. */
+static bool wait_for_session(cli_session *s)
+{
+  cli_session_run(s, &s->decided);
+  if (s->decided && s->err == 0)
+    return true;
+  cli_text text = {0};
+
+  cli_session_say_no_session(s, &text);
+  cli_fail_text(CLI_EXIT_FAILED, NULL, &text);
+  return false;
+}
+
 bool cli_command_open(cli_command *a, const cli_options *o, const char *verb,
                       const char *path)
 {
@@ -78,7 +94,7 @@ bool cli_command_open(cli_command *a, const cli_options *o, const char *verb,
     return false;
   }
   cli_tls_warn(&o->tls, o->hosts, o->quiet);
-  if (!cli_session_wait(&a->session)) {
+  if (!wait_for_session(&a->session)) {
     cli_command_free(a);
     return false;
   }

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/mem.h"
-#include "cli/error_report.h"
 #include "cli/output/print.h"
 #include "cli/session/session.h"
 
@@ -12,11 +11,6 @@
    after a read-only one was found. SLOW_MS: the time without a session until
    the failed attempts are reported. */
 enum { SEARCH_MS = 1000, SLOW_MS = 1000 };
-
-static double in_seconds(int64_t ms)
-{
-  return (double)ms / 1000;
-}
 
 static void stop_connect_timers(cli_session *s)
 {
@@ -99,9 +93,9 @@ static void on_slow_connect(lk_loop_timer *t)
   }
   cli_text_puts(&text, "no session yet: ");
   cli_connection_attempts_list(&s->attempts, lk_client_server(s->client),
-                               in_seconds(s->waited_ms), &text);
+                               (double)s->waited_ms / 1000, &text);
   cli_text_printf(&text, "; trying for another %g s",
-                  in_seconds(s->connect_timeout_ms - s->waited_ms));
+                  (double)(s->connect_timeout_ms - s->waited_ms) / 1000);
   const char *line = cli_text_end(&text);
 
   if (line != NULL)
@@ -218,104 +212,9 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
   return true;
 }
 
-/* The library's text is "HOST:PORT: why". For a connection that the server
-   closed it says no more than that it is lost. */
-void cli_session_say_connection_lost(const cli_session *s, cli_text *out)
-{
-  const char *text;
-  int err = lk_client_last_error(s->client, &text);
-  const char *colon = strstr(text, ": ");
-  size_t len = colon == NULL ? strlen(text) : (size_t)(colon - text);
-
-  cli_text_puts(out, "connection to ");
-  cli_text_clean(out, lk_bytes_of(text, len));
-  cli_text_puts(out, " lost");
-  if (colon == NULL ||
-      strcmp(colon + 2, lk_error_text(LK_ERR_CONNECTION_LOSS)) == 0)
-    return;
-  cli_text_puts(out, ": ");
-  cli_text_clean(
-      out, lk_text(err == LK_ERR_REFUSED ? "the server hung up" : colon + 2));
-}
-
-int cli_session_error(const cli_session *s, int err)
-{
-  return err == LK_ERR_AUTH_FAILED && s->options->auth_file == NULL
-             ? LK_ERR_AUTH_REQUIRED
-             : err;
-}
-
-/* The library's text is "HOST:PORT: why"; for SASL it names the step. */
-static void say_auth_failure(const cli_session *s, cli_text *out)
-{
-  const char *text = NULL;
-  int err = lk_client_last_error(s->client, &text);
-  const char *sasl = err == LK_ERR_AUTH_FAILED ? strstr(text, ": SASL ") : NULL;
-
-  if (sasl != NULL)
-    cli_text_clean(out, lk_text(sasl + 2));
-  else
-    cli_text_puts(out, lk_error_text(cli_session_error(s, s->err)));
-}
-
-void cli_session_say_cause(const cli_session *s, cli_text *out)
-{
-  if (s->err == LK_ERR_AUTH_FAILED)
-    say_auth_failure(s, out);
-  else
-    cli_connection_attempts_say(&s->attempts, lk_client_server(s->client),
-                                in_seconds(s->connect_timeout_ms), out);
-}
-
-const char *cli_session_advice(const cli_session *s)
-{
-  return s->err == LK_ERR_AUTH_FAILED
-             ? cli_error_advice(cli_session_error(s, s->err)) + strlen("; ")
-             : cli_connection_attempts_advice(&s->attempts);
-}
-
-void cli_session_say_chroot_command(const cli_session *s, cli_text *out)
-{
-  const cli_options *o = s->options;
-
-  cli_text_puts(out, "latchkey create -p -z ");
-  cli_tls_add_servers(&o->tls, o->hosts, out);
-  cli_tls_add_options(&o->tls, out);
-  cli_text_puts(out, " ");
-  cli_text_clean(out, lk_text(lk_client_chroot(s->client)));
-  cli_text_puts(out, " creates it");
-}
-
-void cli_session_say_no_chroot(const cli_session *s, cli_text *out)
-{
-  cli_text_puts(out, "the chroot ");
-  cli_text_clean(out, lk_text(lk_client_chroot(s->client)));
-  cli_text_puts(out, " does not exist; ");
-  cli_session_say_chroot_command(s, out);
-}
-
-void cli_session_say_no_session(const cli_session *s, cli_text *out)
-{
-  cli_session_say_cause(s, out);
-  cli_text_printf(out, "; %s; latchkey doctor tells more",
-                  cli_session_advice(s));
-}
-
 void cli_session_run(cli_session *s, const bool *done)
 {
   lk__loop_run(s->loop, done);
-}
-
-bool cli_session_wait(cli_session *s)
-{
-  cli_session_run(s, &s->decided);
-  if (s->decided && s->err == 0)
-    return true;
-  cli_text text = {0};
-
-  cli_session_say_no_session(s, &text);
-  cli_fail_text(CLI_EXIT_FAILED, NULL, &text);
-  return false;
 }
 
 static void on_session_closed(lk_client *c, int err, void *arg)

@@ -68,34 +68,9 @@ enum { CLI_SESSION_CLOSE_MS = 200 };
     line. */
 void cli_session_say_client_error(const cli_options *o, int err, cli_text *out);
 
-/** Returns the error to report: LK_ERR_AUTH_FAILED without --auth-file becomes
-    LK_ERR_AUTH_REQUIRED. */
-int cli_session_error(const cli_session *s, int err);
-
-/** Appends why there is no session, the likely cause and advice, as one line
-    without a newline. */
-void cli_session_say_no_session(const cli_session *s, cli_text *out);
-/** The first part of that line, and the second. */
-void cli_session_say_cause(const cli_session *s, cli_text *out);
-const char *cli_session_advice(const cli_session *s);
-
-/** Appends that the chroot does not exist, and the command that creates it. */
-void cli_session_say_no_chroot(const cli_session *s, cli_text *out);
-/** Appends only the command. */
-void cli_session_say_chroot_command(const cli_session *s, cli_text *out);
-
-/** Appends "connection to HOST:PORT lost", and why if that is known. */
-void cli_session_say_connection_lost(const cli_session *s, cli_text *out);
-
 /** Runs the loop until `*done`, or until nothing keeps it running: the client
    is closed, and no lk__loop_hold() is left. */
 void cli_session_run(cli_session *s, const bool *done);
-
-/** Runs the loop until a session is established. On false it has printed why
-    none can be. Not for use with `up` and `down`. With --read-only it also
-    returns for a read-only server, if no other server is found within a
-    second. */
-bool cli_session_wait(cli_session *s);
 
 /** Closes the session. Waits for the reply, at most 1.5 s; CLI_SESSION_CLOSE_MS
     after the end of -w. */
