@@ -4,9 +4,7 @@
 
 #include <sys/types.h>
 
-#include <latchkey/tls.h>
-
-#include "cli/output/text.h"
+#include "cli/doctor/port_check_child.h"
 #include "net/loop.h"
 
 /**
@@ -16,34 +14,6 @@
  * it, as resolving a name can block without limit; it is killed at the
  * deadline.
  */
-
-/** The last stage that was reached. */
-typedef enum cli_port_stage {
-  CLI_PORT_RESOLVING,     /**< the name is being resolved */
-  CLI_PORT_NOT_RESOLVED,  /**< `text`: why the name has no address */
-  CLI_PORT_CONNECTING,    /**< `address` is being connected to */
-  CLI_PORT_NOT_CONNECTED, /**< `text`: why no address can be connected to */
-  CLI_PORT_TLS_HANDSHAKE, /**< TCP is connected, and the TLS handshake does not
-                           * end
-                           */
-  CLI_PORT_TLS_FAILED,    /**< `text`: why TLS failed; and see `cause` */
-  CLI_PORT_SILENT,  /**< connected, and no reply to the four-letter word */
-  CLI_PORT_HUNG_UP, /**< connected, and the server closed the connection */
-  CLI_PORT_REPLIED  /**< `text`: the reply */
-} cli_port_stage;
-
-/** A message from the child; not longer than PIPE_BUF, so that it is written in
-    one piece. */
-typedef struct cli_port_result {
-  cli_port_stage stage;
-  size_t len; /**< of `text`, which has no NUL */
-  bool other; /**< the port speaks TLS where TCP was tried, or the reverse */
-  bool tls;   /**< `connection` is known */
-  lk_tls_cause cause;
-  lk_tls_connection connection;
-  char address[80];
-  char text[2048];
-} cli_port_result;
 
 typedef struct cli_port_check {
   void (*over)(struct cli_port_check *k,

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+#include "cli/doctor/blocking_connection.h"
+#include "cli/doctor/four_letter_word.h"
+#include "cli/doctor/port_check_child.h"
+
+_Static_assert(sizeof(cli_port_result) <= PIPE_BUF,
+               "a result is written in one piece");
+
+typedef struct port_checker {
+  const char *host;
+  char port[8];
+  int64_t until;            /* on cli_boottime_ms() */
+  int fd;                   /* the pipe to the parent */
+  const lk_tls_config *tls; /* NULL: plain TCP */
+  cli_blocking_connection dial;
+  cli_port_result result;
+} port_checker;
+
+static void send_result(port_checker *d, cli_port_stage stage, const char *text,
+                        size_t len)
+{
+  cli_port_result *n = &d->result;
+
+  n->stage = stage;
+  n->len = len < sizeof n->text ? len : sizeof n->text;
+  if (len > 0)
+    memcpy(n->text, text, n->len);
+  if (write(d->fd, n, sizeof *n) != sizeof *n)
+    _exit(1);
+}
+
+static void send_error(port_checker *d, cli_port_stage stage, const char *text)
+{
+  send_result(d, stage, text, strlen(text));
+}
+
+static void name_address(port_checker *d, const struct addrinfo *a)
+{
+  char host[64];
+  char port[8];
+
+  if (getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof host, port,
+                  sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return;
+  snprintf(d->result.address, sizeof d->result.address,
+           strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static const lk_transport_type *transport_of(const lk_tls_config *tls)
+{
+  return tls == NULL ? lk_transport_tcp() : lk_transport_tls();
+}
+
+static lk_endpoint endpoint_of(const port_checker *d, const struct addrinfo *a,
+                               const lk_tls_config *tls)
+{
+  return (lk_endpoint){.address = a->ai_addr,
+                       .address_len = a->ai_addrlen,
+                       .host = d->host,
+                       .tls = tls};
+}
+
+/* Time limit before the other transport is tried; the first connection stays
+   open meanwhile. */
+enum { SOON_MS = 2000 };
+
+/* Half of the remaining time; the other half is for another connection
+   attempt. */
+static int64_t half_of_time(int64_t until)
+{
+  int64_t now = cli_boottime_ms();
+
+  return now + (until - now) / 2;
+}
+
+static int64_t deadline_beside(int64_t until)
+{
+  int64_t half = half_of_time(until);
+  int64_t limit = cli_boottime_ms() + SOON_MS;
+
+  return half < limit ? half : limit;
+}
+
+/* ---- the other transport ------------------------------------------------- */
+
+/* Whether a port that does not speak TLS replies to a four-letter word by plain
+   TCP. */
+static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
+                         int64_t until)
+{
+  char answer[sizeof d->result.text];
+  lk_endpoint to = endpoint_of(d, a, NULL);
+  cli_four_letter_reply word = {.kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER};
+  cli_blocking_connection dial;
+  ssize_t len = 0;
+
+  if (cli_blocking_connection_init(&dial, lk_transport_tcp()) &&
+      cli_blocking_connect(&dial, &to, until) == CLI_CONNECTION_READY &&
+      cli_blocking_connection_send_word(&dial, cli_four_letter_words[0], until))
+    len = cli_blocking_connection_receive(&dial, until, answer, sizeof answer);
+  if (len > 0)
+    cli_four_letter_reply_read(&word, lk_bytes_of(answer, (size_t)len));
+  cli_blocking_connection_free(&dial);
+  return word.kind != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+}
+
+/* Whether a port that does not reply by plain TCP speaks TLS, with any
+   certificate, or requires a client certificate. */
+static bool speaks_tls(const port_checker *d, const struct addrinfo *a,
+                       int64_t until)
+{
+  const lk_tls_config any = {.size = sizeof any, .any_certificate = true};
+  lk_endpoint to = endpoint_of(d, a, &any);
+  lk_tls_connection found;
+  cli_blocking_connection dial;
+  bool does = false;
+
+  if (lk_transport_tls() == NULL)
+    return false;
+  if (cli_blocking_connection_init(&dial, lk_transport_tls()))
+    does = cli_blocking_connect(&dial, &to, until) == CLI_CONNECTION_READY ||
+           (lk_tls_inspect(dial.transport, &found, sizeof found) == 0 &&
+            found.version[0] != '\0');
+  cli_blocking_connection_free(&dial);
+  return does;
+}
+
+static bool speaks_other_transport(port_checker *d, const struct addrinfo *a)
+{
+  int64_t until = half_of_time(d->until);
+
+  d->result.other =
+      d->tls == NULL ? speaks_tls(d, a, until) : speaks_plain(d, a, until);
+  return d->result.other;
+}
+
+/* ---- connecting ---------------------------------------------------------- */
+
+static void note_connection(port_checker *d)
+{
+  d->result.tls =
+      d->tls != NULL && lk_tls_inspect(d->dial.transport, &d->result.connection,
+                                       sizeof d->result.connection) == 0;
+}
+
+/* Sends why TLS failed. If the port does not speak TLS, checks for plain
+   ZooKeeper. */
+static void send_tls_failure(port_checker *d, const struct addrinfo *a)
+{
+  const lk_transport *t = d->dial.transport;
+  const char *mark = "TLS: ";
+  const char *why =
+      strncmp(t->why, mark, strlen(mark)) == 0 ? t->why + strlen(mark) : t->why;
+
+  note_connection(d);
+  d->result.cause = t->cause;
+  send_error(d, CLI_PORT_TLS_FAILED, why);
+  if (t->cause == LK_TLS_NOT_TLS && speaks_other_transport(d, a))
+    send_error(d, CLI_PORT_TLS_FAILED, why);
+}
+
+/* TCP is connected and the TLS handshake is slow: checks whether the port
+   speaks TLS at all. */
+static cli_connection_result wait_for_tls(port_checker *d,
+                                          const struct addrinfo *a)
+{
+  send_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  if (!speaks_other_transport(d, a))
+    return cli_blocking_connect_continue(&d->dial, d->until);
+  send_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  return CLI_CONNECTION_LATE;
+}
+
+/* Connects to one address; false: failed. `*number` gets an errno, or 0 if the
+   failure was TLS and has been sent. */
+static bool connect_address(port_checker *d, const struct addrinfo *a,
+                            int64_t until, int *number)
+{
+  lk_endpoint to = endpoint_of(d, a, d->tls);
+  cli_connection_result dialed;
+
+  name_address(d, a);
+  send_result(d, CLI_PORT_CONNECTING, NULL, 0);
+  dialed = cli_blocking_connect(
+      &d->dial, &to, d->tls == NULL ? until : deadline_beside(until));
+  *number = 0;
+  if (dialed == CLI_CONNECTION_LATE &&
+      !cli_blocking_connection_has_tcp(&d->dial))
+    dialed = cli_blocking_connect_continue(&d->dial, until);
+  if (dialed == CLI_CONNECTION_LATE &&
+      cli_blocking_connection_has_tcp(&d->dial))
+    dialed = wait_for_tls(d, a);
+  else if (dialed == CLI_CONNECTION_LATE)
+    *number = ETIMEDOUT;
+  if (dialed == CLI_CONNECTION_FAILED && d->dial.transport->err != LK_ERR_TLS)
+    *number = d->dial.transport->number != 0 ? d->dial.transport->number : EIO;
+  else if (dialed == CLI_CONNECTION_FAILED)
+    send_tls_failure(d, a);
+  if (dialed != CLI_CONNECTION_READY)
+    cli_blocking_connection_close(&d->dial);
+  return dialed == CLI_CONNECTION_READY;
+}
+
+/* Each address gets an equal share of the remaining time. */
+static const struct addrinfo *connect_any_address(port_checker *d,
+                                                  const struct addrinfo *list)
+{
+  int64_t count = 0;
+  int number = 0;
+
+  for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
+    count++;
+  for (const struct addrinfo *a = list; a != NULL; a = a->ai_next, count--) {
+    int64_t now = cli_boottime_ms();
+    int64_t until = now + (d->until - now) / count;
+
+    if (connect_address(d, a, until, &number))
+      return a;
+    if (number == 0)
+      return NULL;
+  }
+  send_error(d, CLI_PORT_NOT_CONNECTED, strerror(number));
+  return NULL;
+}
+
+/* ---- four-letter words --------------------------------------------------- */
+
+/* Sends a word and waits for the reply; checks a silent port for TLS meanwhile.
+   Returns the length; 0: the server closed the connection; -1: nothing was
+   received. */
+static ssize_t ask_four_letter_word(port_checker *d, const struct addrinfo *a,
+                                    const char *word, char *answer, size_t size)
+{
+  ssize_t len;
+
+  /* A failed send is ignored: the reason for the close may have been
+     received. */
+  (void)cli_blocking_connection_send_word(&d->dial, word, d->until);
+  len = cli_blocking_connection_receive(&d->dial, deadline_beside(d->until),
+                                        answer, size);
+  if (len < 0) {
+    send_result(d, CLI_PORT_SILENT, NULL, 0);
+    if (d->tls != NULL || !speaks_other_transport(d, a))
+      len = cli_blocking_connection_receive(&d->dial, d->until, answer, size);
+  }
+  return len;
+}
+
+static bool is_not_zookeeper(const char *answer, size_t len)
+{
+  cli_four_letter_reply reply;
+
+  cli_four_letter_reply_read(&reply, lk_bytes_of(answer, len));
+  return reply.kind == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
+}
+
+/* Handles the reply to one word. Returns whether to send another word. */
+static bool take_answer(port_checker *d, const struct addrinfo *a,
+                        const char *answer, ssize_t len)
+{
+  bool tls_failed =
+      d->dial.flow == LK_FLOW_FAILED && d->dial.transport->err == LK_ERR_TLS;
+
+  /* TLS 1.3 refuses a client certificate after the handshake. */
+  if (len <= 0 && tls_failed) {
+    send_tls_failure(d, a);
+    return false;
+  }
+  if (d->tls == NULL && !d->result.other &&
+      (len == 0 || (len > 0 && is_not_zookeeper(answer, (size_t)len))))
+    speaks_other_transport(d, a);
+  if (len > 0)
+    send_result(d, CLI_PORT_REPLIED, answer, (size_t)len);
+  else if (d->result.stage != CLI_PORT_REPLIED)
+    send_result(d, len < 0 ? CLI_PORT_SILENT : CLI_PORT_HUNG_UP, NULL, 0);
+  return len > 0 &&
+         cli_four_letter_is_disabled(lk_bytes_of(answer, (size_t)len));
+}
+
+/* Sends one word after the other until the server replies to one. Each takes a
+   connection; the first is already open. */
+static void ask_words(port_checker *d, const struct addrinfo *a)
+{
+  lk_endpoint to = endpoint_of(d, a, d->tls);
+  char answer[sizeof d->result.text];
+
+  for (const char *const *word = cli_four_letter_words; *word != NULL; word++) {
+    ssize_t len = ask_four_letter_word(d, a, *word, answer, sizeof answer);
+    bool more = take_answer(d, a, answer, len);
+
+    cli_blocking_connection_close(&d->dial);
+    if (!more || word[1] == NULL ||
+        cli_blocking_connect(&d->dial, &to, d->until) != CLI_CONNECTION_READY)
+      return;
+  }
+}
+
+static void check_port(port_checker *d)
+{
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                           .ai_flags = AI_NUMERICSERV};
+  struct addrinfo *list = NULL;
+  int wrong = getaddrinfo(d->host, d->port, &hints, &list);
+
+  if (wrong != 0) {
+    send_error(d, CLI_PORT_NOT_RESOLVED,
+               wrong == EAI_SYSTEM ? strerror(errno) : gai_strerror(wrong));
+    return;
+  }
+  if (!cli_blocking_connection_init(&d->dial, transport_of(d->tls))) {
+    send_error(d, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
+    return;
+  }
+  const struct addrinfo *a = connect_any_address(d, list);
+
+  if (a != NULL) {
+    note_connection(d);
+    send_result(d, CLI_PORT_SILENT, NULL, 0);
+    ask_words(d, a);
+  }
+  cli_blocking_connection_free(&d->dial);
+  freeaddrinfo(list);
+}
+
+void cli_port_check_child(const char *host, uint16_t port,
+                          const lk_tls_config *tls, int64_t until, int fd)
+{
+  port_checker d = {.host = host, .until = until, .fd = fd, .tls = tls};
+
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  snprintf(d.port, sizeof d.port, "%u", (unsigned)port);
+  check_port(&d);
+  _exit(0);
+}

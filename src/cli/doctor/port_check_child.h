@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_DOCTOR_PORT_CHECK_CHILD_H
+#define LK_CLI_DOCTOR_PORT_CHECK_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <latchkey/tls.h>
+
+/**
+ * @file
+ * The child process of a port check (port_check.h), and the messages that it
+ * writes to its parent.
+ */
+
+/** The last stage that was reached. */
+typedef enum cli_port_stage {
+  CLI_PORT_RESOLVING,     /**< the name is being resolved */
+  CLI_PORT_NOT_RESOLVED,  /**< `text`: why the name has no address */
+  CLI_PORT_CONNECTING,    /**< `address` is being connected to */
+  CLI_PORT_NOT_CONNECTED, /**< `text`: why no address can be connected to */
+  CLI_PORT_TLS_HANDSHAKE, /**< TCP is connected, and the TLS handshake does not
+                           * end
+                           */
+  CLI_PORT_TLS_FAILED,    /**< `text`: why TLS failed; and see `cause` */
+  CLI_PORT_SILENT,  /**< connected, and no reply to the four-letter word */
+  CLI_PORT_HUNG_UP, /**< connected, and the server closed the connection */
+  CLI_PORT_REPLIED  /**< `text`: the reply */
+} cli_port_stage;
+
+/** A message from the child; not longer than PIPE_BUF, so that it is written in
+    one piece. */
+typedef struct cli_port_result {
+  cli_port_stage stage;
+  size_t len; /**< of `text`, which has no NUL */
+  bool other; /**< the port speaks TLS where TCP was tried, or the reverse */
+  bool tls;   /**< `connection` is known */
+  lk_tls_cause cause;
+  lk_tls_connection connection;
+  char address[80];
+  char text[2048];
+} cli_port_result;
+
+/** Checks the port until `until` (on cli_boottime_ms()), writes a message to
+    `fd` at each stage, and exits. `tls` NULL: plain TCP. The child ends with
+   its parent. */
+_Noreturn void cli_port_check_child(const char *host, uint16_t port,
+                                    const lk_tls_config *tls, int64_t until,
+                                    int fd);
+
+#endif
