@@ -47,6 +47,47 @@ wrong=$(echo "$wrong" | grep -E ':<(ev|latchkey/(ev|latchkey))\.h>$')
 [ -z "$wrong" ] || complain "src/sync and src/cli must not include:
 $wrong"
 
+# The folders of src/recipes, from below: each includes those that its line
+# names, and no other, so that there is no circle between them.
+recipes='
+common:
+lease:common
+queue:common lease
+joint:common lease queue
+lock:common lease queue
+local:common lease queue lock
+mutex:common lease queue lock local
+rwlock:common lease queue lock
+single:common lease queue lock
+semaphore:common lease queue joint lock
+multilock:common lease queue joint lock
+nodes:common
+'
+
+below=
+for line in $(echo "$recipes" | tr ' ' ','); do
+  folder=${line%%:*}
+  allowed=$(echo "${line#*:}" | tr ',' ' ')
+  for f in $allowed; do
+    case " $below " in
+    *" $f "*) ;;
+    *) complain "$0: src/recipes/$f is not below src/recipes/$folder" ;;
+    esac
+  done
+  below="$below $folder"
+  wrong=$(includes_of "src/recipes/$folder" | grep '"recipes/' |
+    grep -vE "\"recipes/($(echo "$folder $allowed" | tr ' ' '|'))/")
+  [ -z "$wrong" ] || complain "src/recipes/$folder must not include:
+$wrong"
+done
+for f in src/recipes/*/; do
+  f=$(basename "$f")
+  case " $below " in
+  *" $f "*) ;;
+  *) complain "$0: src/recipes/$f has no line here" ;;
+  esac
+done
+
 # What is installed includes only its like and C11's headers.
 wrong=$(includes_of include/latchkey |
   grep -vE ":(<latchkey/.*>|<(stdbool|stddef|stdint|string)\.h>)\$")

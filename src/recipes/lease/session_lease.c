@@ -4,7 +4,6 @@
 #include "recipes/common/config_copy.h"
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
-#include "recipes/local/local_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,7 +339,12 @@ static void lease_detach_client(lk_session_lease *k)
 static void lease_close(lk_session_lease *k)
 {
   lease_end(k, LK_ERR_CLOSED);
-  lk__local_queues_stop_timers(k);
+  for (lk_link *l = k->life.close_hooks.next; l != &k->life.close_hooks;
+       l = l->next) {
+    lk_close_hook *h = LK_OWNER(l, lk_close_hook, link);
+
+    h->closed(h);
+  }
   k->life.closed = true;
   if (k->life.listening == 0)
     lease_detach_client(k);
@@ -451,6 +455,7 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   k->refs = 1;
   k->watch_at_ms = INT64_MAX;
   lk__list_init(&k->queues.local);
+  lk__list_init(&k->life.close_hooks);
   lk__safe_list_init(&k->users);
   k->life.listener = (lk_listener){.state = on_state,
                                    .reply = lease_on_reply,

@@ -25,11 +25,19 @@ typedef struct lk_shared_queues {
   lk_link local;        /**< lk_local_queue: queues in this process */
 } lk_shared_queues;
 
+/** An object with a timer that stops it when the client is closed. `closed`
+   must not add or remove hooks. */
+typedef struct lk_close_hook {
+  lk_link link; /**< in `life.close_hooks` */
+  void (*closed)(struct lk_close_hook *h);
+} lk_close_hook;
+
 /** The end of the session and of the client. */
 typedef struct lk_client_life {
   lk_listener listener;
   lk_timer no_session; /**< whether a new session follows an expiry */
   size_t listening;    /**< acquisitions that have a listener of their own */
+  lk_link close_hooks; /**< of lk_close_hook */
   bool closed;         /**< CLOSED was reported */
   bool detached; /**< CLOSED was reported to all listeners: the client must not
                     be used any more */
@@ -43,8 +51,8 @@ struct lk_session_lease {
   const lk_evidence_record *evidence; /* the client's */
   lk_lease_config config;             /* as configured */
   int32_t margin_ms; /* config.margin_ms, or as changed since */
-  size_t refs; /* the client's, users, requests, callers */
-  int over;    /* the error that ended all requests for good, or 0 */
+  size_t refs;       /* the client's, users, requests, callers */
+  int over;          /* the error that ended all requests for good, or 0 */
   lk_client_life life;
 
   lk_safe_list users;

@@ -15,13 +15,32 @@
 
 #include "recipes/lock/lock.h"
 
-enum { LK_MAX_HANDOFFS = 16 };
+typedef struct lk_local_request lk_local_request;
 
-typedef struct lk_local_queue lk_local_queue;
+typedef struct lk_local_queue {
+  lk_link link; /**< in the session lease's list */
+  lk_close_hook close_hook;
+  lk_session_lease *lease;
+  size_t refs;              /**< of handles, requests and active calls */
+  lk_lock_options options;  /**< of the handle that made the queue */
+  lk_contender *node;       /**< requested or held; or NULL */
+  lk_local_request *holder; /**< the request that holds the lock, or NULL */
+  lk_safe_list waiters;     /**< requests, in order */
+  lk_link ends;      /**< requests whose end is to be reported, in order */
+  unsigned handoffs; /**< since the node was created */
+  lk_timer timer;
+} lk_local_queue;
 
-/** Let acquisitions of the mutex `l` use a local queue. false: no memory. */
-bool lk__local_queue_attach(lk_lock *l, const lk_lock_config *config);
-/** The client is closed: stop the timers of all its local queues. */
-void lk__local_queues_stop_timers(lk_session_lease *k);
+/** The queue of the handle's mutex, or NULL. */
+lk_local_queue *lk__local_queue_find(const lk_lock *l);
+/** Make it; `fire` is that of its timer. NULL: no memory. */
+lk_local_queue *lk__local_queue_new(const lk_lock *l,
+                                    const lk_lock_config *config,
+                                    void (*fire)(lk_client *c, void *arg));
+
+void lk__local_queue_unref(lk_local_queue *q);
+/** Start the queue's timer, so that no callback is invoked inside a call of an
+    owner. */
+void lk__local_queue_schedule(lk_local_queue *q);
 
 #endif

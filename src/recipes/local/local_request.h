@@ -11,7 +11,7 @@
 #include "recipes/local/local_queue.h"
 
 /** The acquisition of one lock handle. */
-typedef struct lk_local_request {
+struct lk_local_request {
   lk_acquisition acquisition;
   lk_contender *node; /**< set when granted: the acquisition's only contender */
   lk_local_queue *queue;
@@ -23,25 +23,7 @@ typedef struct lk_local_request {
   int err;                /**< for `end` */
   void (*end)(void *arg, int err); /**< to be called; or NULL */
   lk_link link; /**< in the queue's `waiters` or `ends`, or in none */
-} lk_local_request;
-
-struct lk_local_queue {
-  lk_link link; /**< in the session lease's list */
-  lk_session_lease *lease;
-  size_t refs;              /**< of handles, requests and active calls */
-  lk_lock_options options;  /**< of the handle that made the queue */
-  lk_contender *node;       /**< requested or held; or NULL */
-  lk_local_request *holder; /**< the request that holds the lock, or NULL */
-  lk_safe_list waiters;     /**< requests, in order */
-  lk_link ends;      /**< requests whose end is to be reported, in order */
-  unsigned handoffs; /**< since the node was created */
-  lk_timer timer;
 };
-
-void lk__local_queue_unref(lk_local_queue *q);
-/** Start the queue's timer, so that no callback is invoked inside a call of an
-    owner. */
-void lk__local_queue_schedule(lk_local_queue *q);
 
 /** A request of `l`, with one reference: its owner's. NULL: no memory. */
 lk_local_request *

@@ -52,13 +52,11 @@ struct lk_lock {
   bool freed;
   bool once;        /**< the holder cannot acquire it again */
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
-  void *plan;       /**< what `make` needs besides; or NULL */
+  /** With a partner: why lk_lock_acquire() is refused in its state, or 0. */
+  int (*side_refusal)(const lk_lock *l);
+  void *plan; /**< what `make` needs besides; or NULL */
   void (*free_plan)(void *plan, const lk_mem *mem); /**< or NULL */
 };
-
-/** Whether this side may be wanted, as its partner stands: 0, or what
-    lk_lock_acquire() is refused with. */
-int lk__lock_side_refusal(const lk_lock *l);
 
 /** As lk_lock_new(), for any place in a queue; of a config that was copied. */
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,

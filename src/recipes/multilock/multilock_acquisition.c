@@ -1,107 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/multilock/multilock_acquisition.h"
-#include "recipes/queue/state_machine.h"
-
 #include "recipes/common/memory.h"
-
-static lk_multilock_acquisition *multilock_of(lk_joint_acquisition *g)
-{
-  return (lk_multilock_acquisition *)(void *)g;
-}
-
-/* No contender waits, and some members have none. */
-static bool multilock_can_continue(const lk_multilock_acquisition *m)
-{
-  const lk_acquisition *a = &m->joint.acquisition;
-
-  for (size_t i = 0; i < a->count; i++) {
-    if (!lk__contender_holds(a->parts[i]))
-      return false;
-  }
-  return a->count < m->plan->count;
-}
-
-/* ---- nodes in doubt ------------------------------------------------------ */
-
-static void orphan_gone(void *arg, int err)
-{
-  lk_multilock_acquisition *m = arg;
-
-  (void)err; /* the session lease reports that the node stays */
-  if (--m->orphans == 0 && !m->joint.over && multilock_can_continue(m))
-    lk__multilock_begin_transaction(m);
-  lk__joint_unref(&m->joint);
-}
-
-static void orphan_ignore_notice(void *arg, const lk_notice *notice)
-{
-  (void)arg;
-  (void)notice;
-}
-
-static const lk_acquisition_callbacks orphan_callbacks = {
-    .notice = orphan_ignore_notice, .gone = orphan_gone};
-
-/* The node's name is not known yet, so no delete of it precedes the next
- * transaction. That transaction waits until the node is deleted. */
-static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
-{
-  bool has_ended = ct->callbacks == NULL; /* no stop is needed */
-
-  ct->callbacks = &orphan_callbacks;
-  ct->callbacks_arg = m;
-  m->orphans++;
-  lk__joint_ref(&m->joint);
-  if (!has_ended)
-    lk__contender_stop(ct, true);
-}
-
-void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from)
-{
-  lk_acquisition *a = &m->joint.acquisition;
-
-  while (a->count > from) {
-    lk_contender *ct = a->parts[--a->count];
-
-    if (ct->own.state == LK_OWN_REQUESTED || ct->own.state == LK_OWN_IN_DOUBT)
-      multilock_drop_orphan(m, ct);
-    else if (ct->callbacks != NULL)
-      lk__contender_stop(ct, false);
-    lk__contender_unref(ct);
-  }
-}
+#include "recipes/multilock/multilock_acquisition.h"
+#include "recipes/multilock/transaction.h"
 
 /* ---- end ----------------------------------------------------------------- */
-
-static void multilock_close(lk_joint_acquisition *g)
-{
-  lk_multilock_acquisition *m = multilock_of(g);
-
-  if (g->lease->life.detached)
-    return;
-  lk__lease_stop_timer(g->lease, &m->pause);
-  if (m->listens)
-    lk__lease_detach_listener(g->lease, &m->listener);
-  m->listens = false;
-}
 
 static void multilock_closed(lk_joint_acquisition *g)
 {
   (void)g;
-}
-
-void lk__multilock_end(lk_multilock_acquisition *m, int err)
-{
-  lk_joint_acquisition *g = &m->joint;
-
-  if (g->over)
-    return;
-  lk__joint_ref(g);
-  lk__joint_end(g, err);
-  lk__lease_listener_done(g->lease);
-  lk__joint_unref(g);
 }
 
 static void multilock_begin_again(lk_multilock_acquisition *m, int err)
@@ -128,7 +36,7 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
 
 static void multilock_try_grant(lk_joint_acquisition *g)
 {
-  lk_multilock_acquisition *m = multilock_of(g);
+  lk_multilock_acquisition *m = lk__multilock_of(g);
 
   if (m->begin_again || g->acquisition.count < m->plan->count)
     return;
@@ -141,12 +49,12 @@ static void member_granted(void *arg)
 {
   lk_joint_member *member = arg;
   lk_joint_acquisition *g = member->joint;
-  lk_multilock_acquisition *m = multilock_of(g);
+  lk_multilock_acquisition *m = lk__multilock_of(g);
 
   lk__joint_ref(g);
   if (g->acquisition.count == m->plan->count)
     multilock_try_grant(g);
-  else if (multilock_can_continue(m))
+  else if (lk__multilock_can_continue(m))
     lk__multilock_begin_transaction(m);
   lk__joint_unref(g);
 }
@@ -156,9 +64,9 @@ static void member_ended(void *arg, int err)
   lk_joint_member *member = arg;
 
   if (err == LK_ERR_SESSION_EXPIRED)
-    multilock_begin_again(multilock_of(member->joint), err);
+    multilock_begin_again(lk__multilock_of(member->joint), err);
   else
-    lk__multilock_end(multilock_of(member->joint), err);
+    lk__multilock_end(lk__multilock_of(member->joint), err);
 }
 
 static void member_lost(void *arg, int err)
@@ -166,9 +74,9 @@ static void member_lost(void *arg, int err)
   lk_joint_member *member = arg;
 
   if (member->joint->acquisition.whole)
-    lk__multilock_end(multilock_of(member->joint), err);
+    lk__multilock_end(lk__multilock_of(member->joint), err);
   else
-    multilock_begin_again(multilock_of(member->joint), err);
+    multilock_begin_again(lk__multilock_of(member->joint), err);
 }
 
 /* Each contender is suspended; the first notice stands for all. */
@@ -188,7 +96,7 @@ static void member_waiting(const lk_joint_member *member,
   lk_joint_acquisition *g = member->joint;
 
   if (member->index + 1 < g->acquisition.count)
-    lk__multilock_drop_from(multilock_of(g), member->index + 1);
+    lk__multilock_drop_from(lk__multilock_of(g), member->index + 1);
   lk__joint_notify(g, notice);
 }
 
@@ -200,7 +108,7 @@ static void member_on_notice(void *arg, const lk_notice *notice)
   lk__joint_ref(g);
   switch (notice->type) {
   case LK_NOTICE_WAITING: member_waiting(member, notice); break;
-  case LK_NOTICE_SUSPENDED: member_suspended(multilock_of(g)); break;
+  case LK_NOTICE_SUSPENDED: member_suspended(lk__multilock_of(g)); break;
   case LK_NOTICE_UNSURE: lk__joint_member_unsure(g); break;
   case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(g); break;
   case LK_NOTICE_REVOKED: lk__joint_notify_revoked(g); break;
@@ -219,12 +127,6 @@ static const lk_acquisition_callbacks member_callbacks = {
     .notice = member_on_notice,
     .gone = lk__joint_member_gone};
 
-lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m)
-{
-  return lk__joint_add(&m->joint, &m->plan->members[m->joint.acquisition.count],
-                       &member_callbacks);
-}
-
 /* ---- callbacks of the client --------------------------------------------- */
 
 static void multilock_on_pause_over(lk_client *c, void *arg)
@@ -233,7 +135,7 @@ static void multilock_on_pause_over(lk_client *c, void *arg)
 
   if (lk_client_state(c) == LK_STATE_EXPIRED) /* and no new session follows */
     lk__multilock_end(m, LK_ERR_SESSION_EXPIRED);
-  else if (multilock_can_continue(m))
+  else if (lk__multilock_can_continue(m))
     lk__multilock_begin_transaction(m);
 }
 
@@ -247,7 +149,7 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
   switch (state) {
   case LK_STATE_CONNECTED:
     m->suspended = false;
-    if (multilock_can_continue(m))
+    if (lk__multilock_can_continue(m))
       lk__multilock_begin_transaction(m);
     break;
   case LK_STATE_EXPIRED:
@@ -289,7 +191,7 @@ static void multilock_stop(lk_acquisition *a, bool report_gone)
   if (!report_gone)
     g->callbacks = NULL;
   g->over = true;
-  multilock_close(g);
+  lk__multilock_close(g);
   lk__lease_listener_done(g->lease);
   lk__joint_stop(a, report_gone);
   lk__joint_unref(g);
@@ -302,7 +204,7 @@ static const lk_joint_kind multilock_kind = {
                     .ref = lk__joint_ref_acquisition,
                     .unref = lk__joint_unref_acquisition},
     .try_grant = multilock_try_grant,
-    .close = multilock_close,
+    .close = lk__multilock_close,
     .closed = multilock_closed};
 
 lk_multilock_acquisition *
@@ -319,6 +221,8 @@ lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
                  plan->count);
   m->joint.fail_on_expiry = plan->fail_on_expiry;
   m->plan = plan;
+  m->member_callbacks = &member_callbacks;
+  m->create_missing = lk__multilock_begin_transaction;
   m->listener = (lk_listener){
       .state = multilock_on_state, .closing = multilock_on_closing, .arg = m};
   m->pause = (lk_timer){.fire = multilock_on_pause_over, .arg = m};

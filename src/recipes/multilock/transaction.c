@@ -3,7 +3,7 @@
 
 #include "recipes/common/error_advice.h"
 #include "recipes/common/memory.h"
-#include "recipes/multilock/multilock_acquisition.h"
+#include "recipes/multilock/transaction.h"
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/create.h"
 

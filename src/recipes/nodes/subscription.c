@@ -4,7 +4,6 @@
 #include "recipes/common/config_copy.h"
 #include "recipes/common/error_advice.h"
 #include "recipes/common/memory.h"
-#include "recipes/queue/contender.h"
 
 #include <latchkey/subscribe.h>
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "recipes/common/error_advice.h"
-#include "recipes/semaphore/semaphore_acquisition.h"
+#include "recipes/semaphore/permit_limit.h"
 
 /**
  * @file
@@ -190,7 +190,7 @@ static void permit_limit_take_text(lk_semaphore_acquisition *s,
       data->at == NULL ? -1 : permit_limit_parse_text(data->at, data->len);
 
   if (n == -1 || n == s->plan->limit)
-    lk__semaphore_set_limit(s, s->plan->limit);
+    s->reports->limit_read(s, s->plan->limit);
   else
     lk__joint_end(&s->joint, LK_ERR_OTHER_LIMIT);
 }
@@ -203,7 +203,7 @@ static void permit_limit_take_count(lk_semaphore_acquisition *s,
   else if (data->at == NULL || data->len != COUNT_LEN)
     lk__joint_end(&s->joint, LK_ERR_MARSHALLING);
   else
-    lk__semaphore_set_limit(s, permit_limit_decode(data->at));
+    s->reports->limit_read(s, permit_limit_decode(data->at));
 }
 
 /* The reply of a read-only server may be outdated. */

@@ -121,7 +121,7 @@ static void last_granted(lk_semaphore_acquisition *s)
   if (!s->first) {
     lk__permit_nodes_drop(s); /* the queue node has predecessors */
   } else if (others && has_listed_others(s, last)) {
-    lk__semaphore_try_grant(s);
+    s->reports->permits_held(s);
   } else {
     permit_nodes_drop_last(s);
     if (others)
@@ -141,13 +141,15 @@ static void permit_granted(void *arg)
   else if (s->joint.acquisition.count + 1 == take && others_are_held(s))
     permit_nodes_create_last(s);
   else
-    lk__semaphore_try_grant(s);
+    s->reports->permits_held(s);
   lk__joint_unref(&s->joint);
 }
 
 static void permit_ended(void *arg, int err)
 {
-  lk__semaphore_failed(semaphore_of_member(arg), err);
+  lk_semaphore_acquisition *s = semaphore_of_member(arg);
+
+  s->reports->failed(s, err);
 }
 
 static void permit_lost(void *arg, int err)
@@ -157,7 +159,7 @@ static void permit_lost(void *arg, int err)
   if (s->joint.acquisition.whole)
     lk__joint_end(&s->joint, err);
   else
-    lk__semaphore_begin_again(s, err);
+    s->reports->lost(s, err);
 }
 
 /* Each contender is suspended; the notice of the first stands for all. */
@@ -170,13 +172,12 @@ static void permit_suspended(const lk_joint_member *member)
 static void permit_on_notice(void *arg, const lk_notice *notice)
 {
   lk_joint_member *member = arg;
+  lk_semaphore_acquisition *s = semaphore_of_member(member);
   lk_joint_acquisition *g = member->joint;
 
   lk__joint_ref(g);
   switch (notice->type) {
-  case LK_NOTICE_WAITING:
-    lk__semaphore_notify_first(semaphore_of_member(member));
-    break;
+  case LK_NOTICE_WAITING: s->reports->waiting(s); break;
   case LK_NOTICE_SUSPENDED: permit_suspended(member); break;
   case LK_NOTICE_UNSURE: lk__joint_member_unsure(g); break;
   case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(g); break;

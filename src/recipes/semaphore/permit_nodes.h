@@ -8,7 +8,7 @@
  * nodes of one acquisition.
  */
 
-#include "recipes/semaphore/semaphore_acquisition.h"
+#include "recipes/semaphore/semaphore_state.h"
 
 /** Find the position of the permit node `own` among the children `names` of the
     directory. All of them count, where `limit` nodes may hold: `predecessors`

@@ -4,6 +4,7 @@
 #include "recipes/common/memory.h"
 #include "recipes/lock/lock.h"
 #include "recipes/semaphore/permit_nodes.h"
+#include "recipes/semaphore/semaphore_acquisition.h"
 
 #include <latchkey/semaphore.h>
 

@@ -5,7 +5,9 @@
 #include "recipes/queue/contender_list.h"
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/state_machine.h"
+#include "recipes/semaphore/permit_limit.h"
 #include "recipes/semaphore/permit_nodes.h"
+#include "recipes/semaphore/semaphore_acquisition.h"
 
 enum { MAX_FAILURES = 3 };
 
@@ -43,7 +45,7 @@ static void semaphore_closed(lk_joint_acquisition *g)
 
 static void semaphore_begin(lk_acquisition *a);
 
-void lk__semaphore_begin_again(lk_semaphore_acquisition *s, int err)
+static void semaphore_begin_again(lk_semaphore_acquisition *s, int err)
 {
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
@@ -61,7 +63,7 @@ void lk__semaphore_begin_again(lk_semaphore_acquisition *s, int err)
   lk__joint_unref(&s->joint);
 }
 
-void lk__semaphore_try_grant(lk_semaphore_acquisition *s)
+static void semaphore_try_grant(lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;
 
@@ -88,7 +90,7 @@ static bool has_counted(const lk_semaphore_acquisition *s)
 
 /* A count by another limit is invalid. A waiter lists again; permit nodes that
  * are held but were not granted are deleted and created again. */
-void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
+static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 {
   bool same = limit == s->plan->limit;
   bool moved = s->limit.changed;
@@ -98,7 +100,7 @@ void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
   s->limit.known = true;
   s->limit.changed = false;
   if (same && (uncounted || moved)) {
-    lk__semaphore_try_grant(s);
+    semaphore_try_grant(s);
   } else if (uncounted && s->joint.acquisition.count > 0) {
     lk__permit_nodes_drop(s);
     if (s->first)
@@ -111,7 +113,7 @@ void lk__semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 
 /* ---- callbacks of the queue node ----------------------------------------- */
 
-void lk__semaphore_notify_first(lk_semaphore_acquisition *s)
+static void semaphore_notify_first(lk_semaphore_acquisition *s)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING, .position = 1};
 
@@ -141,23 +143,23 @@ static void queue_node_granted(void *arg)
   if (s->joint.acquisition.count == 0)
     lk__permit_nodes_create(s);
   if (!s->joint.over && count_was_too_high(s))
-    lk__semaphore_notify_first(s);
+    semaphore_notify_first(s);
   lk__joint_unref(&s->joint);
 }
 
-void lk__semaphore_failed(lk_semaphore_acquisition *s, int err)
+static void semaphore_failed(lk_semaphore_acquisition *s, int err)
 {
   if (err == LK_ERR_BUSY && !s->first && s->joint.acquisition.count > 0)
     ++*s->plan->failures;
   if (err == LK_ERR_SESSION_EXPIRED)
-    lk__semaphore_begin_again(s, err);
+    semaphore_begin_again(s, err);
   else
     lk__joint_end(&s->joint, err);
 }
 
 static void queue_node_ended(void *arg, int err)
 {
-  lk__semaphore_failed(arg, err);
+  semaphore_failed(arg, err);
 }
 
 static void queue_node_lost(void *arg, int err)
@@ -165,7 +167,7 @@ static void queue_node_lost(void *arg, int err)
   lk_semaphore_acquisition *s = arg;
 
   if (!s->joint.acquisition.whole)
-    lk__semaphore_begin_again(s, err);
+    semaphore_begin_again(s, err);
 }
 
 static void queue_node_on_notice(void *arg, const lk_notice *notice)
@@ -243,8 +245,15 @@ static void semaphore_begin(lk_acquisition *a)
 
 static void semaphore_joint_try_grant(lk_joint_acquisition *g)
 {
-  lk__semaphore_try_grant(semaphore_of_joint(g));
+  semaphore_try_grant(semaphore_of_joint(g));
 }
+
+static const lk_semaphore_reports reports = {.limit_read = semaphore_set_limit,
+                                             .permits_held =
+                                                 semaphore_try_grant,
+                                             .failed = semaphore_failed,
+                                             .lost = semaphore_begin_again,
+                                             .waiting = semaphore_notify_first};
 
 static const lk_joint_kind semaphore_kind = {
     .acquisition = {.begin = semaphore_begin,
@@ -270,6 +279,7 @@ lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
                  plan->take);
   s->joint.fail_on_expiry = plan->fail_on_expiry;
   s->plan = plan;
+  s->reports = &reports;
   s->limit.pause = (lk_timer){.fire = lk__permit_limit_on_timer, .arg = s};
   return s;
 }

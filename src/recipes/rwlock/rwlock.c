@@ -16,7 +16,7 @@ struct lk_rwlock {
  * wait for its own read node, and two such readers for each other. A writer
  * that acquires the read side would wait for its write node, unless the layout
  * has downgrades. */
-int lk__lock_side_refusal(const lk_lock *l)
+static int rwlock_side_refusal(const lk_lock *l)
 {
   const lk_lock *other = l->partner;
   bool writes = l->options.what.role->exclusive;
@@ -54,6 +54,8 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   }
   rw->read->partner = rw->write;
   rw->write->partner = rw->read;
+  rw->read->side_refusal = rwlock_side_refusal;
+  rw->write->side_refusal = rwlock_side_refusal;
   *out = rw;
   return 0;
 }

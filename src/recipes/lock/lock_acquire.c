@@ -2,37 +2,11 @@
 #include "config.h"
 
 #include "base/timeout.h"
-#include "recipes/local/local_queue.h"
+#include "recipes/lock/lock.h"
 
 enum {
   RELEASE_MS = 1500 /* as lk_client_close() waits */
 };
-
-/* ---- creation -------------------------------------------------------------
- */
-
-int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
-                const lk_lock_config *config)
-{
-  lk_lock_config own;
-  int err = lk__lock_config_take(client, &own, config);
-
-  *out = NULL;
-  if (err != 0)
-    return err;
-  bool is_local = own.local_queue;
-
-  own.local_queue = false;
-  err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
-  own.local_queue = is_local;
-  if (err != 0 || !is_local || lk__local_queue_attach(*out, &own))
-    return err;
-  lk_lock_free(*out);
-  *out = NULL;
-  return LK_ERR_NO_MEMORY;
-}
-
-/* ---- acquire and release ----------------------------------------------- */
 
 static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
 {
@@ -106,8 +80,7 @@ static int lock_acquire_refusal(const lk_lock *l)
   if (l->lost || l->acquire.pending ||
       (l->acquisition != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;
-  return l->partner != NULL && !lk__lock_holds(l) ? lk__lock_side_refusal(l)
-                                                  : 0;
+  return l->partner != NULL && !lk__lock_holds(l) ? l->side_refusal(l) : 0;
 }
 
 /* `deadline_ms` is not before `now`. What is held already needs no time. */
@@ -234,55 +207,4 @@ int lk_lock_release_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
 
   lock_release(l, lk__timeout_until(now, deadline_ms), done, arg);
   return 0;
-}
-
-/* ---- facts ------------------------------------------------------------- */
-
-lk_lock_state lk_lock_get_state(const lk_lock *l)
-{
-  if (l->late)
-    return LK_LOCK_ACQUIRING;
-  if (l->acquisition == NULL)
-    return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
-  if (!lk__lock_holds(l))
-    return LK_LOCK_ACQUIRING;
-  return lk__acquisition_is_unsure(l->acquisition) ? LK_LOCK_UNSURE
-                                                   : LK_LOCK_HELD;
-}
-
-bool lk_lock_ok(const lk_lock *l)
-{
-  return lk__lock_holds(l) && lk_client_clock(l->lease->client) <
-                                  lk__acquisition_deadline(l->acquisition);
-}
-
-int64_t lk_lock_deadline(const lk_lock *l)
-{
-  return lk__lock_holds(l) ? lk__acquisition_deadline(l->acquisition)
-                           : LK_NO_LEASE;
-}
-
-uint64_t lk_lock_token(const lk_lock *l)
-{
-  return lk__lock_holds(l) ? lk__acquisition_token(l->acquisition) : 0;
-}
-
-uint64_t lk_lock_handoffs(const lk_lock *l)
-{
-  return lk__lock_holds(l) ? l->acquisition->turn : 0;
-}
-
-const char *lk_lock_node(const lk_lock *l)
-{
-  return l->acquisition == NULL ? NULL : lk__acquisition_node(l->acquisition);
-}
-
-const char *lk_lock_path(const lk_lock *l)
-{
-  return l->options.path;
-}
-
-size_t lk_lock_count(const lk_lock *l)
-{
-  return l->count;
 }

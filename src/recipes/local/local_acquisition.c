@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/local/local_acquisition.h"
+#include "recipes/local/local_node.h"
+#include "recipes/local/local_request.h"
+#include "recipes/queue/queue_limit.h"
+
+/* The node of the last holder was deleted, or `err` says why it stays. */
+static void released_node_gone(void *arg, int err)
+{
+  lk_local_request *r = arg;
+
+  if (r->callbacks != NULL)
+    r->callbacks->gone(r->arg, err);
+  lk__local_request_finish(r);
+}
+
+static void released_node_ignore_notice(void *arg, const lk_notice *notice)
+{
+  (void)arg;
+  (void)notice;
+}
+
+static const lk_acquisition_callbacks released_node_callbacks = {
+    .notice = released_node_ignore_notice, .gone = released_node_gone};
+
+/* ---- as an acquisition ------------------------------------------------- */
+
+static lk_local_request *local_request_of(lk_acquisition *a)
+{
+  return (lk_local_request *)a;
+}
+
+/* The error for a request that must not wait behind the local ones, or 0. */
+static int local_request_refusal(const lk_local_queue *q,
+                                 const lk_local_request *r)
+{
+  size_t most = q->options.what.max_queue;
+  size_t ahead = q->node == NULL ? 0 : lk__local_queue_count_before(q, NULL);
+
+  if (q->node == NULL)
+    return 0;
+  if (r->once)
+    return LK_ERR_BUSY;
+  return lk__queue_limit_refusal(false, most, ahead);
+}
+
+static void local_request_begin(lk_acquisition *a)
+{
+  lk_local_request *r = local_request_of(a);
+  lk_local_queue *q = r->queue;
+  int err = local_request_refusal(q, r);
+
+  if (err != 0) {
+    lk__local_request_end_later(r, r->callbacks->ended, err);
+    return;
+  }
+  lk__local_request_enqueue(r);
+  q->refs++;
+  if (q->node == NULL)
+    lk__local_node_ensure(q);
+  else
+    lk__local_queue_schedule(q);
+  lk__local_queue_unref(q);
+}
+
+static void local_request_stop_waiting(lk_local_request *r)
+{
+  lk_local_queue *q = r->queue;
+
+  lk__local_request_dequeue(r);
+  lk__local_request_finish(r);
+  lk__local_node_update_once(q);
+  if (lk__local_queue_first(q) == NULL && q->holder == NULL && q->node != NULL)
+    lk__local_node_give_back(q);
+}
+
+/* Hand the node off to the next request, or delete it. */
+static void local_request_release(lk_local_request *r, bool report_gone)
+{
+  lk_local_queue *q = r->queue;
+
+  q->holder = NULL;
+  r->acquisition.whole = false;
+  if (lk__local_node_may_hand_off(q)) {
+    if (report_gone)
+      lk__local_request_end_later(r, r->callbacks->gone, 0);
+    else
+      lk__local_request_finish(r);
+    lk__local_queue_schedule(q);
+    return;
+  }
+  lk__local_node_release(q, report_gone ? &released_node_callbacks : NULL, r);
+  if (!report_gone)
+    lk__local_request_finish(r);
+  lk__local_node_ensure(q);
+}
+
+static void local_request_stop(lk_acquisition *a, bool report_gone)
+{
+  lk_local_request *r = local_request_of(a);
+  lk_local_queue *q = r->queue;
+
+  q->refs++;
+  if (!report_gone && r != q->holder && !lk__local_request_is_waiting(r))
+    r->callbacks = NULL; /* its end was queued, and is not reported */
+  else if (r == q->holder)
+    local_request_release(r, report_gone);
+  else
+    local_request_stop_waiting(r);
+  lk__local_queue_unref(q);
+}
+
+static void local_request_disown(lk_acquisition *a)
+{
+  local_request_of(a)->callbacks = NULL;
+}
+
+static void local_request_ref(lk_acquisition *a)
+{
+  local_request_of(a)->refs++;
+}
+
+static void local_request_unref(lk_acquisition *a)
+{
+  lk__local_request_unref(local_request_of(a));
+}
+
+static const lk_acquisition_kind local_request_kind = {
+    .begin = local_request_begin,
+    .stop = local_request_stop,
+    .disown = local_request_disown,
+    .ref = local_request_ref,
+    .unref = local_request_unref};
+
+/* ---- handles ----------------------------------------------------------- */
+
+static lk_acquisition *
+local_request_make(lk_lock *l, const lk_acquisition_callbacks *callbacks)
+{
+  lk_local_request *r = lk__local_request_new(l->plan, l, callbacks);
+
+  if (r == NULL)
+    return NULL;
+  r->acquisition.kind = &local_request_kind;
+  r->acquisition.parts = &r->node;
+  return &r->acquisition;
+}
+
+static void local_queue_detach_handle(void *plan, const lk_mem *mem)
+{
+  (void)mem;
+  lk__local_queue_unref(plan);
+}
+
+bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config)
+{
+  lk_local_queue *q = lk__local_queue_find(l);
+
+  if (q == NULL)
+    q = lk__local_queue_new(l, config, lk__local_node_on_timer);
+  if (q == NULL)
+    return false;
+  q->refs++;
+  l->make = local_request_make;
+  l->plan = q;
+  l->free_plan = local_queue_detach_handle;
+  return true;
+}

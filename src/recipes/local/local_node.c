@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/local/local_node.h"
+#include "recipes/local/local_request.h"
+#include "recipes/queue/contender_start.h"
+#include "recipes/queue/holding.h"
+#include "recipes/queue/state_machine.h"
+
+static const lk_acquisition_callbacks local_contender_callbacks;
+
+static void local_queue_detach_node(lk_local_queue *q)
+{
+  lk_contender *node = q->node;
+
+  q->node = NULL;
+  q->handoffs = 0;
+  lk__contender_unref(node);
+}
+
+void lk__local_node_update_once(lk_local_queue *q)
+{
+  const lk_local_request *first = lk__local_queue_first(q);
+
+  q->options.what.once = first != NULL && first->once;
+}
+
+void lk__local_node_ensure(lk_local_queue *q)
+{
+  while (lk__local_queue_first(q) != NULL && q->node == NULL) {
+    if (q->lease->over != 0) {
+      lk__local_queue_end_first(q, q->lease->over);
+      continue;
+    }
+    lk__local_node_update_once(q);
+    q->node = lk__contender_new(q->lease, &q->options.what,
+                                &local_contender_callbacks, q);
+    if (q->node == NULL) {
+      lk__local_queue_end_first(q, LK_ERR_NO_MEMORY);
+      continue;
+    }
+    lk__contender_ref(q->node);
+    lk__contender_begin(q->node);
+  }
+  if (q->node == NULL)
+    lk__local_queue_report_ends(q);
+}
+
+void lk__local_node_give_back(lk_local_queue *q)
+{
+  lk__contender_stop(q->node, false);
+  local_queue_detach_node(q);
+  lk__local_node_ensure(q);
+}
+
+void lk__local_node_release(lk_local_queue *q,
+                            const lk_acquisition_callbacks *callbacks,
+                            void *arg)
+{
+  if (callbacks != NULL) {
+    q->node->callbacks = callbacks;
+    q->node->callbacks_arg = arg;
+  }
+  lk__contender_stop(q->node, callbacks != NULL);
+  local_queue_detach_node(q);
+}
+
+/* ---- handing off ------------------------------------------------------- */
+
+/* The node holds the lock, and no local request does. */
+static bool local_queue_node_is_free(const lk_local_queue *q)
+{
+  return q->node != NULL && q->holder == NULL && lk__contender_holds(q->node);
+}
+
+bool lk__local_node_may_hand_off(const lk_local_queue *q)
+{
+  const lk_contender *node = q->node;
+
+  return lk__local_queue_first(q) != NULL && q->handoffs < LK_MAX_HANDOFFS &&
+         !node->holding.revoked && node->state == LK_CONTENDER_HELD;
+}
+
+static void local_queue_grant_first(lk_local_queue *q)
+{
+  lk_local_request *r = lk__local_queue_first(q);
+
+  lk__local_request_dequeue(r);
+  q->holder = r;
+  r->node = q->node;
+  lk__contender_ref(r->node);
+  r->acquisition.count = 1;
+  r->acquisition.whole = true;
+  r->acquisition.turn = q->handoffs;
+  if (lk__local_queue_first(q) != NULL)
+    lk__local_queue_schedule(q);
+  r->callbacks->granted(r->arg);
+}
+
+/* Grant to the first waiter once the lease is long enough. */
+static void local_queue_hand_off(lk_local_queue *q)
+{
+  lk_session_lease *lease = q->lease;
+
+  if (!lk__local_node_may_hand_off(q)) {
+    lk__local_node_give_back(q);
+  } else if (lk__lease_may_grant(lease, lk_client_clock(lease->client))) {
+    q->handoffs++;
+    local_queue_grant_first(q);
+  } else {
+    lk__contender_await_lease(q->node);
+  }
+}
+
+void lk__local_node_on_timer(lk_client *c, void *arg)
+{
+  lk_local_queue *q = arg;
+
+  (void)c;
+  q->refs++;
+  lk__local_queue_report_ends(q);
+  if (local_queue_node_is_free(q))
+    local_queue_hand_off(q);
+  lk__local_queue_report_positions(q);
+  lk__local_queue_unref(q);
+}
+
+/* ---- callbacks of the contender ---------------------------------------- */
+
+static void local_contender_granted(void *arg)
+{
+  lk_local_queue *q = arg;
+
+  q->refs++;
+  local_queue_grant_first(q);
+  lk__local_queue_unref(q);
+}
+
+/* End the requests that wait now. A callback may add a new request, which gets
+ * a new contender. */
+static void local_queue_end_all(lk_local_queue *q, int err)
+{
+  for (lk_local_request *r; (r = lk__local_queue_first(q)) != NULL;) {
+    lk__local_request_dequeue(r);
+    lk__local_request_end_later(r, r->callbacks->ended, err);
+  }
+  lk__local_queue_report_ends(q);
+}
+
+static void local_contender_ended(void *arg, int err)
+{
+  lk_local_queue *q = arg;
+
+  q->refs++;
+  local_queue_detach_node(q);
+  if (q->lease->over != 0 || err == LK_ERR_SESSION_EXPIRED)
+    local_queue_end_all(q, err);
+  else
+    lk__local_queue_end_first(q, err);
+  lk__local_node_ensure(q);
+  lk__local_queue_unref(q);
+}
+
+static void local_contender_lost(void *arg, int err)
+{
+  lk_local_queue *q = arg;
+  lk_local_request *r = q->holder;
+
+  q->refs++;
+  local_queue_detach_node(q);
+  q->holder = NULL;
+  if (r != NULL) {
+    r->acquisition.whole = false;
+    r->callbacks->lost(r->arg, err);
+    lk__local_request_finish(r);
+  }
+  lk__local_node_ensure(q);
+  lk__local_queue_unref(q);
+}
+
+static void local_contender_on_notice(void *arg, const lk_notice *notice)
+{
+  lk_local_queue *q = arg;
+  lk_local_request *r =
+      q->holder != NULL ? q->holder : lk__local_queue_first(q);
+
+  q->refs++;
+  if (r != NULL && notice->type == LK_NOTICE_WAITING) {
+    r->position_reported = true;
+    lk__local_queue_schedule(q); /* for the positions of later requests */
+  }
+  if (local_queue_node_is_free(q))
+    lk__local_queue_schedule(q); /* the notice may allow the hand-off */
+  else if (r != NULL && (r == q->holder || !lk__contender_holds(q->node)))
+    r->callbacks->notice(r->arg, notice);
+  lk__local_queue_unref(q);
+}
+
+static const lk_acquisition_callbacks local_contender_callbacks = {
+    .granted = local_contender_granted,
+    .ended = local_contender_ended,
+    .lost = local_contender_lost,
+    .notice = local_contender_on_notice};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_LOCAL_LOCAL_NODE_H
+#define LK_RECIPES_LOCAL_LOCAL_NODE_H
+
+/**
+ * @file
+ * The contender node that the requests of a local queue share: when it is
+ * created, handed off and deleted.
+ */
+
+#include "recipes/local/local_queue.h"
+
+enum { LK_MAX_HANDOFFS = 16 };
+
+/** Begin a contender if requests wait and none exists. */
+void lk__local_node_ensure(lk_local_queue *q);
+/** Delete the node; requests that wait get a new one. */
+void lk__local_node_give_back(lk_local_queue *q);
+/** Whether the node can be handed off to the first waiter. false: it must be
+    released, for other clients or since it is lost. */
+bool lk__local_node_may_hand_off(const lk_local_queue *q);
+/** The last holder releases: delete the node. `callbacks` of its contender from
+    then on; NULL: none. */
+void lk__local_node_release(lk_local_queue *q,
+                            const lk_acquisition_callbacks *callbacks,
+                            void *arg);
+/** The contender gives up instead of waiting if the first request does. */
+void lk__local_node_update_once(lk_local_queue *q);
+/** The timer of a local queue. */
+void lk__local_node_on_timer(lk_client *c, void *arg);
+
+#endif

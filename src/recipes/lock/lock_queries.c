@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/lock/lock.h"
+
+lk_lock_state lk_lock_get_state(const lk_lock *l)
+{
+  if (l->late)
+    return LK_LOCK_ACQUIRING;
+  if (l->acquisition == NULL)
+    return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;
+  if (!lk__lock_holds(l))
+    return LK_LOCK_ACQUIRING;
+  return lk__acquisition_is_unsure(l->acquisition) ? LK_LOCK_UNSURE
+                                                   : LK_LOCK_HELD;
+}
+
+bool lk_lock_ok(const lk_lock *l)
+{
+  return lk__lock_holds(l) && lk_client_clock(l->lease->client) <
+                                  lk__acquisition_deadline(l->acquisition);
+}
+
+int64_t lk_lock_deadline(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? lk__acquisition_deadline(l->acquisition)
+                           : LK_NO_LEASE;
+}
+
+uint64_t lk_lock_token(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? lk__acquisition_token(l->acquisition) : 0;
+}
+
+uint64_t lk_lock_handoffs(const lk_lock *l)
+{
+  return lk__lock_holds(l) ? l->acquisition->turn : 0;
+}
+
+const char *lk_lock_node(const lk_lock *l)
+{
+  return l->acquisition == NULL ? NULL : lk__acquisition_node(l->acquisition);
+}
+
+const char *lk_lock_path(const lk_lock *l)
+{
+  return l->options.path;
+}
+
+size_t lk_lock_count(const lk_lock *l)
+{
+  return l->count;
+}

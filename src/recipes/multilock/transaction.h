@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_MULTILOCK_TRANSACTION_H
+#define LK_RECIPES_MULTILOCK_TRANSACTION_H
+
+#include "recipes/multilock/multilock_nodes.h"
+
+/** Create the missing nodes. No effect while offline, during a transaction or
+    while `orphans` > 0. */
+void lk__multilock_begin_transaction(lk_multilock_acquisition *m);
+
+#endif
