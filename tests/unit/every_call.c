@@ -250,7 +250,7 @@ static int call_multilock_new(const every_object *o)
   return err;
 }
 
-static int call_lock_guarded(const every_object *o)
+static int call_lock_guarded_multi(const every_object *o)
 {
   lk_op op = lk_op_check(o->path, -1);
   lk_sync_result *r = result_before(o);
@@ -290,7 +290,7 @@ ERROR(lock_wait, o->lock, o->call)
 VALUE(lock_ok, !lk_sync_lock_ok(o->lock))
 VALUE(lock_deadline, lk_sync_lock_deadline(o->lock) == INT64_MIN)
 VALUE(lock_token, lk_sync_lock_token(o->lock) == 0)
-VALUE(lock_turn, lk_sync_lock_handoffs(o->lock) == 0)
+VALUE(lock_handoffs, lk_sync_lock_handoffs(o->lock) == 0)
 VALUE(lock_get_state, lk_sync_lock_get_state(o->lock) == LK_LOCK_IDLE)
 VALUE(lock_count, lk_sync_lock_count(o->lock) == 0)
 VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
@@ -373,11 +373,11 @@ const every_call every_calls[] = {
     OTHER(lock_release_wait),
     OTHER(lock_verify),
     OTHER(lock_wait),
-    ROW(lock_guarded, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE),
+    ROW(lock_guarded_multi, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE),
     SILENT(lock_ok),
     SILENT(lock_deadline),
     SILENT(lock_token),
-    SILENT(lock_turn),
+    SILENT(lock_handoffs),
     SILENT(lock_get_state),
     SILENT(lock_count),
     OTHER(lock_fd),
