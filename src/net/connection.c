@@ -16,20 +16,20 @@ static void on_connection_lookup(lk_lookup *l, const lk_address *list,
 
 /* ---- life ---------------------------------------------------------------- */
 
-lk_connection *lk__connection_new(lk_net_context *x)
+lk_connection *lk__connection_new(lk_driver_shared *x)
 {
   lk_connection *n = lk__mem_new(&x->mem, sizeof *n);
 
   if (n == NULL)
     return NULL;
   n->refs = 1;
-  n->context = x;
+  n->shared = x;
   x->refs++;
   lk__list_init(&n->link);
   lk__list_init(&n->update);
   lk__list_init(&n->lookup.link);
   n->lookup.done = on_connection_lookup;
-  n->stream.io.on_events = on_connection_events;
+  n->transport.io.on_events = on_connection_events;
   return n;
 }
 
@@ -39,26 +39,27 @@ int lk__connection_init_transport(lk_connection *n)
 
   if (type == NULL)
     return LK_ERR_UNIMPLEMENTED;
-  return lk__stream_init(&n->stream, n->context->loop, type, &n->context->mem)
+  return lk__watched_transport_init(&n->transport, n->shared->loop, type,
+                                    &n->shared->mem)
              ? 0
              : LK_ERR_NO_MEMORY;
 }
 
 static void connection_unref(lk_connection *n)
 {
-  lk_net_context *x = n->context;
+  lk_driver_shared *x = n->shared;
 
   if (--n->refs > 0)
     return;
-  lk__stream_free(&n->stream, &x->mem);
+  lk__watched_transport_free(&n->transport, &x->mem);
   lk__address_list_free(&n->addresses, &x->mem);
   lk__mem_free(&x->mem, n);
-  lk__net_context_unref(x);
+  lk__driver_shared_unref(x);
 }
 
 static void connection_hold_loop(lk_connection *n, bool hold)
 {
-  lk_loop *loop = n->context->loop;
+  lk_loop *loop = n->shared->loop;
 
   if (hold == n->holds_loop)
     return;
@@ -69,7 +70,7 @@ static void connection_hold_loop(lk_connection *n, bool hold)
 static void connection_close(lk_connection *n)
 {
   lk__lookup_cancel(&n->lookup);
-  lk__stream_close(&n->stream);
+  lk__watched_transport_close(&n->transport);
   n->stage = LK_STAGE_NONE;
   n->send_waits_for = 0;
   n->recv_waits_for = 0;
@@ -86,7 +87,7 @@ void lk__connection_abandon(lk_connection *n)
   connection_close(n);
   connection_end_probe(n);
   lk__list_remove(&n->update);
-  lk__heap_remove(&n->context->deadlines, &n->deadline);
+  lk__heap_remove(&n->shared->deadlines, &n->deadline);
   connection_hold_loop(n, false);
 }
 
@@ -100,10 +101,10 @@ void lk__connection_detach_client(lk_connection *n)
 
 void lk__connection_request_update(lk_connection *n)
 {
-  if (!lk__list_empty(&n->update) || lk__net_context_in_child(n->context))
+  if (!lk__list_empty(&n->update) || lk__driver_shared_in_child(n->shared))
     return;
   connection_hold_loop(n, true);
-  lk__net_context_add_update(n->context, &n->update);
+  lk__driver_shared_add_update(n->shared, &n->update);
 }
 
 /* ---- inputs of the client. Each can free it, fork, or change its wish. --- */
@@ -112,7 +113,7 @@ void lk__connection_request_update(lk_connection *n)
 static bool connection_goes_on(const lk_connection *n, uint64_t attempt)
 {
   return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
-         !lk__net_context_in_child(n->context);
+         !lk__driver_shared_in_child(n->shared);
 }
 
 static void connection_fail(lk_connection *n, int err, const char *why)
@@ -124,7 +125,7 @@ static void connection_fail(lk_connection *n, int err, const char *why)
 
 static void connection_fail_transport(lk_connection *n)
 {
-  const lk_transport *t = n->stream.transport;
+  const lk_transport *t = n->transport.object;
 
   if (t->err != LK_ERR_TLS) {
     connection_fail(n, t->err, t->why);
@@ -142,7 +143,9 @@ static void connection_go_on(lk_connection *n, lk_flow flow)
 {
   switch (flow) {
   case LK_FLOW_READ:
-  case LK_FLOW_WRITE: (void)lk__stream_await(&n->stream, flow); return;
+  case LK_FLOW_WRITE:
+    (void)lk__watched_transport_await(&n->transport, flow);
+    return;
   case LK_FLOW_END:
     connection_fail(n, LK_ERR_CONNECT, "the server closed the connection");
     return;
@@ -156,13 +159,13 @@ static void connection_go_on(lk_connection *n, lk_flow flow)
 
 static void connection_connect(lk_connection *n, const lk_address *address)
 {
-  const lk_stream_target to = {.address = address,
-                               .port = n->port,
-                               .host = n->addresses.host,
-                               .tls = lk_client_tls(n->client)};
+  const lk_transport_target to = {.address = address,
+                                  .port = n->port,
+                                  .host = n->addresses.host,
+                                  .tls = lk_client_tls(n->client)};
 
   n->stage = LK_STAGE_CONNECTING;
-  connection_go_on(n, lk__stream_connect(&n->stream, &to));
+  connection_go_on(n, lk__watched_transport_connect(&n->transport, &to));
 }
 
 static void connection_connect_resolved(lk_connection *n)
@@ -188,9 +191,9 @@ static void on_connection_lookup(lk_lookup *l, const lk_address *list,
                                  size_t count, const char *why)
 {
   lk_connection *n = LK_OWNER(l, lk_connection, lookup);
-  lk_net_context *x = n->context;
+  lk_driver_shared *x = n->shared;
 
-  if (lk__net_context_in_child(x))
+  if (lk__driver_shared_in_child(x))
     return;
   n->refs++;
   if (count == 0)
@@ -205,7 +208,7 @@ static void on_connection_lookup(lk_lookup *l, const lk_address *list,
 
 static void connection_start(lk_connection *n, const lk_want *want)
 {
-  lk_net_context *x = n->context;
+  lk_driver_shared *x = n->shared;
   lk_address literal;
 
   n->attempt = want->attempt;
@@ -232,17 +235,17 @@ static void connection_start(lk_connection *n, const lk_want *want)
    be more to receive now. */
 static bool connection_receive_once(lk_connection *n)
 {
-  const lk_stream *s = &n->stream;
+  const lk_watched_transport *s = &n->transport;
   uint64_t attempt = n->attempt;
   size_t got, size = LK_RECEIVE_BUFFER_SIZE;
   void *room = lk_client_receive_buffer(n->client, attempt,
                                         LK_RECEIVE_BUFFER_SIZE, &size);
 
   if (room == NULL) {
-    room = n->context->receive_buffer;
+    room = n->shared->receive_buffer;
     size = LK_RECEIVE_BUFFER_SIZE;
   }
-  switch (s->type->recv(s->transport, room, size, &got)) {
+  switch (s->type->recv(s->object, room, size, &got)) {
   case LK_FLOW_READ: return false;
   case LK_FLOW_WRITE:
     n->recv_waits_for = LK_LOOP_WRITE;
@@ -255,25 +258,25 @@ static bool connection_receive_once(lk_connection *n)
   lk__connection_request_update(n);
   lk_client_received(n->client, attempt, room, got);
   return connection_goes_on(n, attempt) &&
-         (got == size || lk__stream_has_more(s));
+         (got == size || lk__watched_transport_has_more(s));
 }
 
 static void connection_receive(lk_connection *n)
 {
-  lk_loop *loop = n->context->loop;
+  lk_loop *loop = n->shared->loop;
 
   n->recv_waits_for = 0;
   for (int i = 0; i < READS_PER_TURN; i++)
     if (!connection_receive_once(n))
       return;
   /* The descriptor does not announce bytes that the transport holds. */
-  if (lk__stream_has_more(&n->stream))
-    loop->type->feed_io(loop, &n->stream.io, LK_LOOP_READ);
+  if (lk__watched_transport_has_more(&n->transport))
+    loop->type->feed_io(loop, &n->transport.io, LK_LOOP_READ);
 }
 
 static void connection_send(lk_connection *n)
 {
-  const lk_stream *s = &n->stream;
+  const lk_watched_transport *s = &n->transport;
   uint64_t attempt = n->attempt;
   lk_bytes bytes = lk_client_pending(n->client);
   size_t done;
@@ -281,7 +284,7 @@ static void connection_send(lk_connection *n)
   if (bytes.len == 0)
     return;
 
-  lk_flow flow = s->type->send(s->transport, bytes.at, bytes.len, &done);
+  lk_flow flow = s->type->send(s->object, bytes.at, bytes.len, &done);
 
   if (flow == LK_FLOW_READ)
     n->send_waits_for = LK_LOOP_READ;
@@ -305,9 +308,9 @@ static int connection_recv_events(const lk_connection *n)
 
 static void on_connection_events(lk_loop_io *io, int events)
 {
-  lk_connection *n = LK_OWNER(io, lk_connection, stream.io);
+  lk_connection *n = LK_OWNER(io, lk_connection, transport.io);
 
-  if (lk__net_context_in_child(n->context))
+  if (lk__driver_shared_in_child(n->shared))
     return;
   n->refs++;
   if ((events & LK_LOOP_ERROR) != 0) {
@@ -315,7 +318,7 @@ static void on_connection_events(lk_loop_io *io, int events)
         n, n->stage == LK_STAGE_OPEN ? LK_ERR_CONNECTION_LOSS : LK_ERR_CONNECT,
         "the event loop cannot watch the descriptor");
   } else if (n->stage == LK_STAGE_CONNECTING) {
-    connection_go_on(n, n->stream.type->handshake(n->stream.transport));
+    connection_go_on(n, n->transport.type->handshake(n->transport.object));
   } else {
     if ((events & n->send_waits_for) != 0) {
       n->send_waits_for = 0;
@@ -358,7 +361,7 @@ static void connection_update_probe(lk_connection *n)
   connection_end_probe(n);
   if (want.attempt == 0)
     return;
-  n->probe = lk__probe_connection_new(n->context, n->client, n->stream.type,
+  n->probe = lk__probe_connection_new(n->shared, n->client, n->transport.type,
                                       &want, on_probe_done, n);
   if (n->probe == NULL)
     connection_report_probe(n, want.attempt, NULL, 0);
@@ -371,7 +374,7 @@ static void connection_update_probe(lk_connection *n)
 /* Whether the client can be called. */
 static bool connection_has_client(const lk_connection *n)
 {
-  return n->client != NULL && !lk__net_context_in_child(n->context);
+  return n->client != NULL && !lk__driver_shared_in_child(n->shared);
 }
 
 static void connection_update_attempt(lk_connection *n)
@@ -387,7 +390,7 @@ static void connection_update_attempt(lk_connection *n)
 
 static void connection_tick(lk_connection *n)
 {
-  n->ticked = n->context->round;
+  n->ticked = n->shared->round;
   lk__connection_request_update(n);
   lk_client_tick(n->client);
 }
@@ -396,7 +399,7 @@ static void connection_tick(lk_connection *n)
    passes. */
 static void connection_set_deadline(lk_connection *n, int64_t at_ms)
 {
-  lk_heap *heap = &n->context->deadlines;
+  lk_heap *heap = &n->shared->deadlines;
 
   if (at_ms == INT64_MAX ||
       (lk__heap_has(&n->deadline) && n->deadline.at <= at_ms))
@@ -412,7 +415,7 @@ static void connection_update_watchers(lk_connection *n)
   int64_t at_ms = lk_client_deadline(n->client);
 
   if (n->stage == LK_STAGE_OPEN)
-    lk__loop_set_io(n->context->loop, &n->stream.io,
+    lk__loop_set_io(n->shared->loop, &n->transport.io,
                     n->send_waits_for | connection_recv_events(n));
   connection_set_deadline(n, at_ms);
   connection_hold_loop(n, n->attempt != 0 || at_ms != INT64_MAX ||
@@ -421,7 +424,7 @@ static void connection_update_watchers(lk_connection *n)
 
 void lk__connection_update(lk_connection *n)
 {
-  const lk_net_context *x = n->context;
+  const lk_driver_shared *x = n->shared;
 
   n->refs++;
   if (lk_client_deadline(n->client) <= x->now_ms && n->ticked != x->round)
@@ -441,7 +444,7 @@ void lk__connection_update(lk_connection *n)
 void lk__connection_on_deadline(lk_connection *n)
 {
   n->refs++;
-  if (lk_client_deadline(n->client) <= n->context->now_ms)
+  if (lk_client_deadline(n->client) <= n->shared->now_ms)
     connection_tick(n);
   else
     connection_set_deadline(n, lk_client_deadline(n->client));

@@ -3,9 +3,9 @@
 #define LK_NET_CONNECTION_H
 
 #include "net/address_list.h"
-#include "net/context.h"
+#include "net/driver_shared.h"
 #include "net/probe_connection.h"
-#include "net/stream.h"
+#include "net/watched_transport.h"
 
 /** How far the connection of a client is. */
 typedef enum lk_connection_stage {
@@ -20,12 +20,12 @@ typedef enum lk_connection_stage {
  * its functions is on the stack any more.
  */
 typedef struct lk_connection {
-  lk_net_context *context; /**< each connection has a reference */
+  lk_driver_shared *shared; /**< each connection has a reference */
   lk_client *client;       /**< NULL: freed */
   size_t refs;           /**< the client's, and one of each running function */
   lk_link link;          /**< in the driver's list */
-  lk_link update;        /**< in lk_net_context.updates */
-  lk_heap_node deadline; /**< in lk_net_context.deadlines: the client's, or
+  lk_link update;        /**< in lk_driver_shared.updates */
+  lk_heap_node deadline; /**< in lk_driver_shared.deadlines: the client's, or
                               earlier */
   uint64_t ticked;       /**< the round of the last lk_client_tick() */
   bool holds_loop;       /**< keeps the loop running */
@@ -36,7 +36,7 @@ typedef struct lk_connection {
   uint32_t address_index; /**< lk_want.address */
   lk_address_list addresses;
   lk_lookup lookup;
-  lk_stream stream;
+  lk_watched_transport transport;
   int send_waits_for;         /**< events until more can be sent; 0: none */
   int recv_waits_for;         /**< likewise, besides LK_LOOP_READ */
   lk_probe_connection *probe; /**< or NULL */
@@ -44,7 +44,7 @@ typedef struct lk_connection {
 
 /** NULL: no memory. The one reference is the caller's, for the client to come.
  */
-lk_connection *lk__connection_new(lk_net_context *x);
+lk_connection *lk__connection_new(lk_driver_shared *x);
 /** Choose the transport that its client's options ask for.
     LK_ERR_NO_MEMORY, LK_ERR_UNIMPLEMENTED. */
 int lk__connection_init_transport(lk_connection *n);

@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "net/connection.h"
 
-static lk_driver *driver_of(lk_net_context *x)
+static lk_driver *driver_of(lk_driver_shared *x)
 {
-  return LK_OWNER(x, lk_driver, context);
+  return LK_OWNER(x, lk_driver, shared);
 }
 
 /* ---- the hooks of a client ----------------------------------------------- */
@@ -17,14 +17,14 @@ static int64_t hook_now(void *arg)
 {
   const lk_connection *n = arg;
 
-  return lk__clock_now(&driver_of(n->context)->clock);
+  return lk__clock_now(&driver_of(n->shared)->clock);
 }
 
 static void hook_random(void *arg, void *out, size_t len)
 {
   const lk_connection *n = arg;
 
-  lk__fork_check_random(n->context->fork_check, out, len);
+  lk__fork_check_random(n->shared->fork_check, out, len);
 }
 
 static void hook_wake(lk_client *c, void *arg)
@@ -43,7 +43,7 @@ static bool hook_forked(void *arg)
 {
   const lk_connection *n = arg;
 
-  return lk__net_context_in_child(n->context);
+  return lk__driver_shared_in_child(n->shared);
 }
 
 int lk__driver_client_new(lk_client **out, lk_driver *d,
@@ -61,7 +61,7 @@ int lk__driver_client_new(lk_client **out, lk_driver *d,
   if (d->freed)
     return LK_ERR_CLOSED;
 
-  lk_connection *n = lk__connection_new(&d->context);
+  lk_connection *n = lk__connection_new(&d->shared);
 
   if (n == NULL)
     return LK_ERR_NO_MEMORY;
@@ -88,7 +88,7 @@ int lk__driver_client_new(lk_client **out, lk_driver *d,
 
 static void driver_stop_watchers(lk_driver *d)
 {
-  lk_net_context *x = &d->context;
+  lk_driver_shared *x = &d->shared;
 
   x->loop->type->set_hook(x->loop, &x->update_hook, false);
   lk__loop_set_io(x->loop, &d->alarm, 0);
@@ -100,14 +100,14 @@ static void driver_abandon(lk_driver *d)
 {
   for (lk_link *l = d->connections.next; l != &d->connections; l = l->next)
     lk__connection_abandon(LK_OWNER(l, lk_connection, link));
-  lk__resolver_free(d->context.resolver, true);
-  d->context.resolver = NULL;
+  lk__resolver_free(d->shared.resolver, true);
+  d->shared.resolver = NULL;
   driver_stop_watchers(d);
 }
 
-static void driver_update_connections(lk_net_context *x)
+static void driver_update_connections(lk_driver_shared *x)
 {
-  while (!lk__list_empty(&x->updates) && !lk__net_context_in_child(x)) {
+  while (!lk__list_empty(&x->updates) && !lk__driver_shared_in_child(x)) {
     lk_connection *n = LK_OWNER(x->updates.next, lk_connection, update);
 
     lk__list_remove(&n->update);
@@ -117,10 +117,10 @@ static void driver_update_connections(lk_net_context *x)
 
 static void driver_before_wait(lk_loop_hook *h)
 {
-  lk_net_context *x = LK_OWNER(h, lk_net_context, update_hook);
+  lk_driver_shared *x = LK_OWNER(h, lk_driver_shared, update_hook);
   lk_driver *d = driver_of(x);
 
-  if (lk__net_context_in_child(x)) {
+  if (lk__driver_shared_in_child(x)) {
     driver_abandon(d);
     return;
   }
@@ -132,32 +132,32 @@ static void driver_before_wait(lk_loop_hook *h)
   do {
     driver_update_connections(x);
     lk__resolver_deliver(x->resolver);
-  } while (!lk__list_empty(&x->updates) && !lk__net_context_in_child(x));
+  } while (!lk__list_empty(&x->updates) && !lk__driver_shared_in_child(x));
   x->updating = false;
-  if (x->deadlines.root != NULL && !lk__net_context_in_child(x))
+  if (x->deadlines.root != NULL && !lk__driver_shared_in_child(x))
     lk__clock_set_alarm(&d->clock, x->deadlines.root->at);
-  lk__net_context_unref(x);
+  lk__driver_shared_unref(x);
 }
 
 static void on_alarm(lk_loop_io *io, int events)
 {
   lk_driver *d = LK_OWNER(io, lk_driver, alarm);
-  lk_net_context *x = &d->context;
+  lk_driver_shared *x = &d->shared;
 
   (void)events;
-  if (lk__net_context_in_child(x))
+  if (lk__driver_shared_in_child(x))
     return;
   x->refs++;
   lk__clock_clear_alarm(&d->clock);
   x->now_ms = lk__clock_now(&d->clock);
   while (x->deadlines.root != NULL && x->deadlines.root->at <= x->now_ms &&
-         !lk__net_context_in_child(x)) {
+         !lk__driver_shared_in_child(x)) {
     lk_connection *n = LK_OWNER(x->deadlines.root, lk_connection, deadline);
 
     lk__heap_remove(&x->deadlines, &n->deadline);
     lk__connection_on_deadline(n);
   }
-  lk__net_context_unref(x);
+  lk__driver_shared_unref(x);
 }
 
 static void on_driver_wakeup(void *arg)
@@ -172,7 +172,7 @@ static void on_driver_wakeup(void *arg)
    received. */
 static void driver_start_watchers(lk_driver *d)
 {
-  lk_net_context *x = &d->context;
+  lk_driver_shared *x = &d->shared;
 
   x->update_hook.before_wait = driver_before_wait;
   x->loop->type->set_hook(x->loop, &x->update_hook, true);
@@ -184,12 +184,12 @@ static void driver_start_watchers(lk_driver *d)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void driver_free_context(lk_net_context *x)
+static void driver_free_shared(lk_driver_shared *x)
 {
   lk_driver *d = driver_of(x);
 
   driver_stop_watchers(d);
-  lk__resolver_free(x->resolver, lk__net_context_in_child(x));
+  lk__resolver_free(x->resolver, lk__driver_shared_in_child(x));
   lk__wakeup_close(&d->wakeup);
   lk__clock_close(&d->clock);
   lk__fork_check_free(x->fork_check);
@@ -200,7 +200,7 @@ static void driver_free_context(lk_net_context *x)
 
 static int driver_open(lk_driver *d)
 {
-  lk_net_context *x = &d->context;
+  lk_driver_shared *x = &d->shared;
   int err = LK_ERR_SYSTEM;
 
   x->fork_check = lk__fork_check_new();
@@ -224,12 +224,12 @@ fail_clock:
 
 int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
 {
-  lk_net_context *x = &d->context;
+  lk_driver_shared *x = &d->shared;
 
   x->mem = *mem;
   x->loop = loop;
   x->refs = 1;
-  x->free = driver_free_context;
+  x->free = driver_free_shared;
   lk__list_init(&x->updates);
   lk__list_init(&d->connections);
   x->receive_buffer = lk__mem_new(mem, LK_RECEIVE_BUFFER_SIZE);
@@ -254,7 +254,7 @@ void lk__driver_free(lk_driver *d)
 {
   lk_link leaving;
 
-  if (d->freed || d->context.refs == 0)
+  if (d->freed || d->shared.refs == 0)
     return;
   d->freed = true;
   lk__list_init(&leaving);
@@ -266,7 +266,7 @@ void lk__driver_free(lk_driver *d)
     lk_client_free(n->client);
   }
   lk__list_move(&d->connections, &leaving);
-  lk__net_context_unref(&d->context);
+  lk__driver_shared_unref(&d->shared);
 }
 
 /* ---- from other threads -------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include <latchkey/client.h>
 
 #include "net/clock.h"
-#include "net/context.h"
+#include "net/driver_shared.h"
 #include "net/wakeup.h"
 
 /**
@@ -19,7 +19,7 @@ typedef struct lk_driver {
   /** On the loop's thread after lk__driver_wake(). NULL: nothing is called. */
   void (*on_wake)(struct lk_driver *d);
 
-  lk_net_context context;
+  lk_driver_shared shared;
   bool freed; /**< by its owner */
   lk_link connections;
   lk_clock clock;
@@ -47,7 +47,7 @@ static inline int64_t lk__driver_clock(const lk_driver *d)
 }
 static inline bool lk__driver_in_child(const lk_driver *d)
 {
-  return lk__net_context_in_child(&d->context);
+  return lk__driver_shared_in_child(&d->shared);
 }
 
 #endif

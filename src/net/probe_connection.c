@@ -12,14 +12,14 @@ static const char probe_request[] = LK_PROBE;
 enum { PROBE_REQUEST_LEN = sizeof probe_request - 1 };
 
 struct lk_probe_connection {
-  lk_net_context *context;
+  lk_driver_shared *shared;
   const lk_client *client;
   lk_probe_connection_cb done;
   void *arg;
   uint64_t attempt;
   uint16_t port;
   lk_lookup lookup;
-  lk_stream stream;
+  lk_watched_transport transport;
   bool connected;
   size_t sent;
   size_t received;
@@ -35,18 +35,18 @@ static void probe_complete(lk_probe_connection *p, size_t len)
 /* A step did not finish. */
 static void probe_await(lk_probe_connection *p, lk_flow flow)
 {
-  if (!lk__stream_await(&p->stream, flow))
+  if (!lk__watched_transport_await(&p->transport, flow))
     probe_complete(p, 0);
 }
 
 /* A server that sends more than a probe's reply is not read further. */
 static void probe_receive(lk_probe_connection *p)
 {
-  const lk_stream *s = &p->stream;
+  const lk_watched_transport *s = &p->transport;
 
   while (p->received < sizeof p->reply) {
     size_t got;
-    lk_flow flow = s->type->recv(s->transport, p->reply + p->received,
+    lk_flow flow = s->type->recv(s->object, p->reply + p->received,
                                  sizeof p->reply - p->received, &got);
 
     if (flow == LK_FLOW_END)
@@ -62,11 +62,11 @@ static void probe_receive(lk_probe_connection *p)
 
 static void probe_send(lk_probe_connection *p)
 {
-  const lk_stream *s = &p->stream;
+  const lk_watched_transport *s = &p->transport;
 
   while (p->sent < PROBE_REQUEST_LEN) {
     size_t done;
-    lk_flow flow = s->type->send(s->transport, probe_request + p->sent,
+    lk_flow flow = s->type->send(s->object, probe_request + p->sent,
                                  PROBE_REQUEST_LEN - p->sent, &done);
 
     p->sent += done;
@@ -90,26 +90,26 @@ static void probe_go_on(lk_probe_connection *p, lk_flow flow)
 
 static void on_probe_events(lk_loop_io *io, int events)
 {
-  lk_probe_connection *p = LK_OWNER(io, lk_probe_connection, stream.io);
+  lk_probe_connection *p = LK_OWNER(io, lk_probe_connection, transport.io);
 
-  if (lk__net_context_in_child(p->context))
+  if (lk__driver_shared_in_child(p->shared))
     return;
   if ((events & LK_LOOP_ERROR) != 0)
     probe_complete(p, 0);
   else if (p->connected)
     probe_send(p);
   else
-    probe_go_on(p, p->stream.type->handshake(p->stream.transport));
+    probe_go_on(p, p->transport.type->handshake(p->transport.object));
 }
 
 static void probe_connect(lk_probe_connection *p, const lk_address *address)
 {
-  const lk_stream_target to = {.address = address,
-                               .port = p->port,
-                               .host = p->host,
-                               .tls = lk_client_tls(p->client)};
+  const lk_transport_target to = {.address = address,
+                                  .port = p->port,
+                                  .host = p->host,
+                                  .tls = lk_client_tls(p->client)};
 
-  probe_go_on(p, lk__stream_connect(&p->stream, &to));
+  probe_go_on(p, lk__watched_transport_connect(&p->transport, &to));
 }
 
 /* Any of the addresses, since not all servers behind a name need have a quorum.
@@ -121,9 +121,9 @@ static void on_probe_lookup(lk_lookup *l, const lk_address *list, size_t count,
   uint32_t r;
 
   (void)why;
-  if (lk__net_context_in_child(p->context))
+  if (lk__driver_shared_in_child(p->shared))
     return;
-  lk__fork_check_random(p->context->fork_check, &r, sizeof r);
+  lk__fork_check_random(p->shared->fork_check, &r, sizeof r);
   if (count == 0)
     probe_complete(p, 0);
   else
@@ -131,7 +131,7 @@ static void on_probe_lookup(lk_lookup *l, const lk_address *list, size_t count,
 }
 
 lk_probe_connection *
-lk__probe_connection_new(lk_net_context *x, const lk_client *client,
+lk__probe_connection_new(lk_driver_shared *x, const lk_client *client,
                          const lk_transport_type *type, const lk_want *want,
                          lk_probe_connection_cb done, void *arg)
 {
@@ -140,12 +140,12 @@ lk__probe_connection_new(lk_net_context *x, const lk_client *client,
 
   if (p == NULL)
     return NULL;
-  p->stream.io.on_events = on_probe_events;
-  if (!lk__stream_init(&p->stream, x->loop, type, &x->mem)) {
+  p->transport.io.on_events = on_probe_events;
+  if (!lk__watched_transport_init(&p->transport, x->loop, type, &x->mem)) {
     lk__mem_free(&x->mem, p);
     return NULL;
   }
-  p->context = x;
+  p->shared = x;
   p->client = client;
   p->done = done;
   p->arg = arg;
@@ -163,7 +163,7 @@ void lk__probe_connection_start(lk_probe_connection *p)
 
   if (lk__address_parse(&literal, p->host))
     probe_connect(p, &literal);
-  else if (!lk__resolver_lookup(p->context->resolver, &p->lookup, p->host))
+  else if (!lk__resolver_lookup(p->shared->resolver, &p->lookup, p->host))
     probe_complete(p, 0);
 }
 
@@ -177,10 +177,10 @@ void lk__probe_connection_end(lk_probe_connection *p)
   if (p == NULL)
     return;
 
-  const lk_mem *mem = &p->context->mem;
+  const lk_mem *mem = &p->shared->mem;
 
   lk__lookup_cancel(&p->lookup);
-  lk__stream_close(&p->stream);
-  lk__stream_free(&p->stream, mem);
+  lk__watched_transport_close(&p->transport);
+  lk__watched_transport_free(&p->transport, mem);
   lk__mem_free(mem, p);
 }

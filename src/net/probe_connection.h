@@ -2,8 +2,8 @@
 #ifndef LK_NET_PROBE_CONNECTION_H
 #define LK_NET_PROBE_CONNECTION_H
 
-#include "net/context.h"
-#include "net/stream.h"
+#include "net/driver_shared.h"
+#include "net/watched_transport.h"
 
 /**
  * A connection on which a client that found a read-only server probes another
@@ -22,7 +22,7 @@ typedef void (*lk_probe_connection_cb)(void *arg, const char *reply,
     transports of `type`. `client` is asked for its TLS options alone. NULL: no
     memory. */
 lk_probe_connection *
-lk__probe_connection_new(lk_net_context *x, const lk_client *client,
+lk__probe_connection_new(lk_driver_shared *x, const lk_client *client,
                          const lk_transport_type *type, const lk_want *want,
                          lk_probe_connection_cb done, void *arg);
 /** Resolve the host's name and connect. `done` may be called. */

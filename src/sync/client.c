@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/client.h"
+#include "sync/handle.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "sync/blocking_call.h"
-#include "sync/holder.h"
+#include "sync/thread_lock.h"
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -134,7 +134,7 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   c->arg = config->arg;
   lk__list_init(&c->tasks);
   lk__safe_list_init(&c->interruptible);
-  lk__safe_list_init(&c->holders);
+  lk__safe_list_init(&c->thread_locks);
   return c;
 }
 
@@ -149,7 +149,7 @@ static int make_handle(lk_sync_client **out, const lk_sync_config *config)
     goto fail_mutex;
   if (pthread_cond_init(&c->left, NULL) != 0)
     goto fail_cond;
-  if (pthread_key_create(&c->held, lk__holders_thread_ended) != 0) {
+  if (pthread_key_create(&c->held, lk__thread_locks_thread_ended) != 0) {
     err = log_system_error(config, "cannot start: no pthread_key left");
     goto fail_key;
   }
@@ -204,7 +204,7 @@ void lk_sync_client_free(lk_sync_client *c)
     pthread_cond_wait(&c->left, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
   pthread_key_delete(c->held);
-  lk__holders_free(c);
+  lk__thread_locks_free(c);
   free_loop(c);
   pthread_cond_destroy(&c->left);
   pthread_mutex_destroy(&c->mutex);
@@ -227,7 +227,7 @@ static void begin_close(lk_blocking_call *e)
 
   if (!c->closed) {
     c->closed = true;
-    lk__holders_close(c);
+    lk__thread_locks_close(c);
     err = lk_client_close(c->client, on_closed, e);
   }
   if (err != 0)

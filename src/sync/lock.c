@@ -3,7 +3,7 @@
 
 #include <sys/eventfd.h>
 
-#include "sync/holder.h"
+#include "sync/thread_lock.h"
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -19,20 +19,20 @@ static void begin_lock_end(lk_blocking_call *e)
   lk_safe_iterator w;
 
   f->lock->freed = true;
-  lk__safe_iterator_begin(&w, &e->client->holders);
+  lk__safe_iterator_begin(&w, &e->client->thread_locks);
   for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
-    lk_holder *h = LK_OWNER(l, lk_holder, link);
+    lk_thread_lock *h = LK_OWNER(l, lk_thread_lock, link);
 
     if (atomic_load(&h->lock) == f->lock) {
       atomic_store(&h->lock, NULL);
-      lk__holder_set_lost(h);
-      lk__holder_free_lock(h);
+      lk__thread_lock_set_lost(h);
+      lk__thread_lock_free_recipe(h);
     }
   }
   lk__blocking_call_complete(e, 0);
 }
 
-bool lk__sync_lock_end_holders(lk_sync_lock *l)
+bool lk__sync_lock_end_threads(lk_sync_lock *l)
 {
   lock_end f = {.lock = l};
 
@@ -44,18 +44,18 @@ bool lk__sync_lock_end_holders(lk_sync_lock *l)
 
 void lk_sync_lock_free(lk_sync_lock *l)
 {
-  if (l != NULL && lk__sync_lock_end_holders(l))
+  if (l != NULL && lk__sync_lock_end_threads(l))
     lk__sync_lock_destroy(l);
 }
 
 /* ---- queries ------------------------------------------------------------- */
 
 /* NULL in a child, where no thread holds. */
-static const lk_holder *own_holder(const lk_sync_lock *l)
+static const lk_thread_lock *own_thread_lock(const lk_sync_lock *l)
 {
   return l == NULL || lk__driver_in_child(&l->client->driver)
              ? NULL
-             : lk__holder_find(l);
+             : lk__thread_lock_find(l);
 }
 
 /* The clock is read last, so that a pause before it can only make this false. A
@@ -63,7 +63,7 @@ static const lk_holder *own_holder(const lk_sync_lock *l)
    one variable. */
 bool lk_sync_lock_ok(const lk_sync_lock *l)
 {
-  const lk_holder *h = own_holder(l);
+  const lk_thread_lock *h = own_thread_lock(l);
 
   if (h == NULL)
     return false;
@@ -74,39 +74,39 @@ bool lk_sync_lock_ok(const lk_sync_lock *l)
 
 int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
 {
-  const lk_holder *h = own_holder(l);
+  const lk_thread_lock *h = own_thread_lock(l);
 
   return h == NULL ? INT64_MIN : atomic_load(&h->until_ms);
 }
 
 uint64_t lk_sync_lock_token(const lk_sync_lock *l)
 {
-  const lk_holder *h = own_holder(l);
+  const lk_thread_lock *h = own_thread_lock(l);
 
-  return h == NULL || lk__holder_is_lost(h) ? 0 : h->token;
+  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->token;
 }
 
 uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
 {
-  const lk_holder *h = own_holder(l);
+  const lk_thread_lock *h = own_thread_lock(l);
 
-  return h == NULL || lk__holder_is_lost(h) ? 0 : h->turn;
+  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->turn;
 }
 
 lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
 {
-  const lk_holder *h = own_holder(l);
+  const lk_thread_lock *h = own_thread_lock(l);
 
   if (h == NULL)
     return LK_LOCK_IDLE;
-  if (lk__holder_is_lost(h))
+  if (lk__thread_lock_is_lost(h))
     return LK_LOCK_LOST;
   return atomic_load(&h->sure_ms) == INT64_MIN ? LK_LOCK_UNSURE : LK_LOCK_HELD;
 }
 
 size_t lk_sync_lock_count(const lk_sync_lock *l)
 {
-  const lk_holder *h = own_holder(l);
+  const lk_thread_lock *h = own_thread_lock(l);
 
   return h == NULL ? 0 : h->count;
 }
@@ -117,13 +117,13 @@ int lk_sync_lock_fd(lk_sync_lock *l)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
-  lk_holder *h = lk__holder_find(l);
+  lk_thread_lock *h = lk__thread_lock_find(l);
 
   if (h == NULL)
     return LK_ERR_NOT_HELD;
   pthread_mutex_lock(&h->client->mutex);
   if (h->fd < 0) {
-    /* holder_set_doubt() looks for the descriptor under the mutex, after
+    /* thread_lock_set_doubt() looks for the descriptor under the mutex, after
        `sure_ms` was stored. */
     bool doubt = atomic_load(&h->sure_ms) == INT64_MIN;
 

@@ -5,24 +5,24 @@
 
 /* ---- acquire ------------------------------------------------------------- */
 
-static lk_holder *holder_of(lk_blocking_call *e)
+static lk_thread_lock *thread_lock_of(lk_blocking_call *e)
 {
-  return LK_OWNER(e, lk_holder, call);
+  return LK_OWNER(e, lk_thread_lock, call);
 }
 
 /* Complete the call with an error, and free the lk_lock that was made for it.
  */
-static void fail_acquire(lk_holder *h, int err)
+static void fail_acquire(lk_thread_lock *h, int err)
 {
-  lk__holder_remove(h);
-  lk__holder_free_lock(h);
+  lk__thread_lock_remove(h);
+  lk__thread_lock_free_recipe(h);
   lk__blocking_call_complete(&h->call,
                              h->interrupt_err != 0 ? h->interrupt_err : err);
 }
 
 static void on_acquired(lk_lock *l, int err, void *arg)
 {
-  lk_holder *h = arg;
+  lk_thread_lock *h = arg;
 
   if (err != 0) {
     fail_acquire(h, err);
@@ -30,32 +30,32 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   }
   h->token = lk_lock_token(l);
   h->turn = lk_lock_handoffs(l);
-  lk__holder_publish(h);
+  lk__thread_lock_publish(h);
   lk__blocking_call_complete(&h->call, 0);
 }
 
 static void interrupt_acquire(lk_blocking_call *e, int err)
 {
-  lk_holder *h = holder_of(e);
+  lk_thread_lock *h = thread_lock_of(e);
 
   h->interrupt_err = err;
-  lk_lock_cancel(h->handle);
+  lk_lock_cancel(h->recipe);
 }
 
 /* The lock may have been freed since the call was made. */
-static int start_acquire(lk_holder *h)
+static int start_acquire(lk_thread_lock *h)
 {
-  int err =
-      atomic_load(&h->lock)->freed ? LK_ERR_CLOSED : lk__holder_make_lock(h);
+  int err = atomic_load(&h->lock)->freed ? LK_ERR_CLOSED
+                                         : lk__thread_lock_make_recipe(h);
 
   return err != 0 ? err
-                  : lk_lock_acquire(h->handle, h->once ? 0 : LK_NO_LIMIT,
+                  : lk_lock_acquire(h->recipe, h->once ? 0 : LK_NO_LIMIT,
                                     on_acquired, h);
 }
 
 static void begin_acquire(lk_blocking_call *e)
 {
-  lk_holder *h = holder_of(e);
+  lk_thread_lock *h = thread_lock_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
@@ -64,16 +64,16 @@ static void begin_acquire(lk_blocking_call *e)
     fail_acquire(h, err);
     return;
   }
-  lk__safe_list_add(&h->client->holders, &h->link);
+  lk__safe_list_add(&h->client->thread_locks, &h->link);
   lk__blocking_call_allow_interrupt(e, interrupt_acquire);
   lk__blocking_call_start_timer(e);
 }
 
 static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
 {
-  lk_holder *h = lk__holder_find(l);
+  lk_thread_lock *h = lk__thread_lock_find(l);
 
-  if (h != NULL && lk__holder_is_lost(h))
+  if (h != NULL && lk__thread_lock_is_lost(h))
     return LK_ERR_LOST;
   if (h != NULL && l->kind == LK_KIND_SEMAPHORE)
     return LK_ERR_DEADLOCK;
@@ -81,12 +81,12 @@ static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
     h->count++;
     return 0;
   }
-  h = lk__holder_new(l);
+  h = lk__thread_lock_new(l);
   if (h == NULL)
     return LK_ERR_NO_MEMORY;
   h->once = once;
   if (l->partner != NULL)
-    h->partner = lk__holder_find(l->partner);
+    h->partner = lk__thread_lock_find(l->partner);
   int err = lk__blocking_call_init_from(&h->call, h->client, call);
 
   if (err == 0) {
@@ -96,7 +96,7 @@ static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   if (err == 0)
     h->count = 1;
   else
-    lk__holder_delete(h);
+    lk__thread_lock_delete(h);
   return err;
 }
 
@@ -128,12 +128,12 @@ int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 /* ---- release ------------------------------------------------------------- */
 
 /* Whether the lock is to be released; if not, `err` is the result. */
-static bool count_release(lk_holder *h, int *err)
+static bool count_release(lk_thread_lock *h, int *err)
 {
   *err = 0;
   if (h == NULL)
     *err = LK_ERR_NOT_HELD;
-  else if (lk__holder_is_lost(h))
+  else if (lk__thread_lock_is_lost(h))
     *err = LK_ERR_LOST;
   else
     return --h->count == 0;
@@ -148,10 +148,10 @@ int lk_sync_lock_release(lk_sync_lock *l)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
-  lk_holder *h = lk__holder_find(l);
+  lk_thread_lock *h = lk__thread_lock_find(l);
 
   if (count_release(h, &err))
-    lk__holder_release(h);
+    lk__thread_lock_release(h);
   return err;
 }
 
@@ -163,21 +163,21 @@ static void on_released(lk_lock *l, int err, void *arg)
 
 static void interrupt_release(lk_blocking_call *e, int err)
 {
-  lk_holder *h = holder_of(e);
+  lk_thread_lock *h = thread_lock_of(e);
 
   h->interrupt_err = err;
-  lk__holder_free_lock(h);
+  lk__thread_lock_free_recipe(h);
 }
 
 static void begin_release(lk_blocking_call *e)
 {
-  lk_holder *h = holder_of(e);
+  lk_thread_lock *h = thread_lock_of(e);
   int refusal = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
-  lk__holder_set_lost(h);
-  int err = h->handle == NULL
+  lk__thread_lock_set_lost(h);
+  int err = h->recipe == NULL
                 ? LK_ERR_CLOSED
-                : lk_lock_release_until(h->handle, LK_NO_LIMIT, on_released, h);
+                : lk_lock_release_until(h->recipe, LK_NO_LIMIT, on_released, h);
 
   if (err != 0) {
     fail_acquire(h, err);
@@ -189,7 +189,7 @@ static void begin_release(lk_blocking_call *e)
     e->interrupt(e, refusal);
 }
 
-static int release_and_wait(lk_holder *h, const lk_sync_call *call)
+static int release_and_wait(lk_thread_lock *h, const lk_sync_call *call)
 {
   int err = lk__blocking_call_init_from(&h->call, h->client, call);
 
@@ -197,7 +197,7 @@ static int release_and_wait(lk_holder *h, const lk_sync_call *call)
     return err;
   err = lk__blocking_call_wait(&h->call, begin_release);
   lk__blocking_call_destroy(&h->call);
-  lk__holder_delete(h);
+  lk__thread_lock_delete(h);
   return err;
 }
 
@@ -210,9 +210,9 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 
   if (err != 0)
     return err;
-  lk_holder *h = lk__holder_find(l);
+  lk_thread_lock *h = lk__thread_lock_find(l);
 
-  if (h == NULL || h->count > 1 || lk__holder_is_lost(h))
+  if (h == NULL || h->count > 1 || lk__thread_lock_is_lost(h))
     err = lk_sync_lock_release(l); /* nothing to wait for */
   else
     err = release_and_wait(h, call);

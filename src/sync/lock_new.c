@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/acl.h"
-#include "sync/holder.h"
+#include "sync/thread_lock.h"
 
 /* The constructors, one for each kind of lock. The rest is common to all kinds,
    since each is an lk_lock. */
@@ -77,7 +77,7 @@ static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
                        .local_queue = config->local_queue,
                        .layout = config->layout,
                        .prefix = l->prefix,
-                       .on_event = lk__holder_on_event};
+                       .on_event = lk__thread_lock_on_event};
   return true;
 }
 
@@ -126,7 +126,7 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
   return 0;
 }
 
-/* ---- the recipe of a holder ---------------------------------------------- */
+/* ---- the recipe of a thread ---------------------------------------------- */
 
 static int lock_make_recipe(const lk_sync_lock *l, lk_lock **out,
                             const lk_lock_config *how)
@@ -146,7 +146,7 @@ static int lock_make_recipe(const lk_sync_lock *l, lk_lock **out,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__holder_make_lock(lk_holder *h)
+int lk__thread_lock_make_recipe(lk_thread_lock *h)
 {
   const lk_sync_lock *l = atomic_load(&h->lock);
   lk_lock_config how = l->how;
@@ -154,14 +154,14 @@ int lk__holder_make_lock(lk_holder *h)
   if (l->partner != NULL)
     return lk__rwlock_side_make_lock(h);
   how.arg = h;
-  return lock_make_recipe(l, &h->handle, &how);
+  return lock_make_recipe(l, &h->recipe, &how);
 }
 
-void lk__holder_free_lock(lk_holder *h)
+void lk__thread_lock_free_recipe(lk_thread_lock *h)
 {
-  lk_lock *handle = h->handle;
+  lk_lock *handle = h->recipe;
 
-  h->handle = NULL;
+  h->recipe = NULL;
   if (h->pair != NULL)
     lk__rwlock_side_free_lock(h, handle);
   else
@@ -311,7 +311,7 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
 
 typedef struct token_call {
   lk_blocking_call call;
-  const lk_holder *holder;
+  const lk_thread_lock *thread_lock;
   const char *path;
   uint64_t token;
 } token_call;
@@ -320,8 +320,8 @@ static void begin_token(lk_blocking_call *e)
 {
   token_call *q = LK_OWNER(e, token_call, call);
 
-  if (q->holder->handle != NULL)
-    q->token = lk_multilock_token(q->holder->handle, q->path);
+  if (q->thread_lock->recipe != NULL)
+    q->token = lk_multilock_token(q->thread_lock->recipe, q->path);
   lk__blocking_call_complete(e, 0);
 }
 
@@ -332,8 +332,8 @@ uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
   if (l == NULL || path == NULL || l->kind != LK_KIND_MULTILOCK ||
       lk__sync_refusal(l->client) != 0)
     return 0;
-  q.holder = lk__holder_find(l);
-  if (q.holder != NULL && !lk__holder_is_lost(q.holder))
+  q.thread_lock = lk__thread_lock_find(l);
+  if (q.thread_lock != NULL && !lk__thread_lock_is_lost(q.thread_lock))
     (void)lk__blocking_call_do(&q.call, l->client, begin_token);
   return q.token; /* 0 unless begin_token() ran */
 }

@@ -6,14 +6,14 @@
 /* Whether a thread holds: asking a quorum, and waiting while that is in doubt.
  */
 
-static lk_holder *holder_of(lk_blocking_call *e)
+static lk_thread_lock *thread_lock_of(lk_blocking_call *e)
 {
-  return LK_OWNER(e, lk_holder, call);
+  return LK_OWNER(e, lk_thread_lock, call);
 }
 
 /* ---- verify and guarded -------------------------------------------------- */
 
-static void end_verify(lk_holder *h, int err)
+static void end_verify(lk_thread_lock *h, int err)
 {
   if (!h->verifying)
     return;
@@ -29,17 +29,17 @@ static void on_verified(lk_lock *l, int err, void *arg)
 
 static void interrupt_verify(lk_blocking_call *e, int err)
 {
-  end_verify(holder_of(e), err);
+  end_verify(thread_lock_of(e), err);
 }
 
 static void begin_verify(lk_blocking_call *e)
 {
-  lk_holder *h = holder_of(e);
+  lk_thread_lock *h = thread_lock_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
-    err = h->handle == NULL ? LK_ERR_CLOSED
-                            : lk_lock_verify(h->handle, on_verified, h);
+    err = h->recipe == NULL ? LK_ERR_CLOSED
+                            : lk_lock_verify(h->recipe, on_verified, h);
   if (err != 0) {
     lk__blocking_call_complete(e, err);
     return;
@@ -49,7 +49,7 @@ static void begin_verify(lk_blocking_call *e)
   lk__blocking_call_start_timer(e);
 }
 
-static int thread_verify(lk_holder *h, const lk_sync_call *call)
+static int thread_verify(lk_thread_lock *h, const lk_sync_call *call)
 {
   int err = lk__blocking_call_init_from(&h->call, h->client, call);
 
@@ -69,7 +69,7 @@ int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 
   if (err != 0)
     return err;
-  lk_holder *h = lk__holder_find(l);
+  lk_thread_lock *h = lk__thread_lock_find(l);
 
   err = h == NULL ? LK_ERR_NOT_HELD : thread_verify(h, call);
   lk__sync_leave_object(c, &l->inside, cancelling);
@@ -81,7 +81,7 @@ int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                const lk_sync_call *call)
 {
   int err = lk__sync_refusal(lk__sync_lock_client(l));
-  lk_holder *h = err == 0 ? lk__holder_find(l) : NULL;
+  lk_thread_lock *h = err == 0 ? lk__thread_lock_find(l) : NULL;
 
   if (out != NULL)
     *out = NULL;
@@ -92,7 +92,7 @@ int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static bool holds_for_certain(lk_holder *h)
+static bool holds_for_certain(lk_thread_lock *h)
 {
   int64_t sure_ms = atomic_load(&h->sure_ms);
 
@@ -101,19 +101,19 @@ static bool holds_for_certain(lk_holder *h)
 
 static void interrupt_wait(lk_blocking_call *e, int err)
 {
-  holder_of(e)->waiting = false;
+  thread_lock_of(e)->waiting = false;
   lk__blocking_call_complete(e, err);
 }
 
 /* If the lease deadline has passed, and the lock is not unsure yet, the wait
    goes on: either comes next, a later deadline or the doubt. */
-void lk__holder_check_wait(lk_holder *h)
+void lk__thread_lock_check_wait(lk_thread_lock *h)
 {
   bool closed = h->client->closed || atomic_load(&h->lock) == NULL;
 
   if (!h->waiting)
     return;
-  if (lk__holder_is_lost(h))
+  if (lk__thread_lock_is_lost(h))
     interrupt_wait(&h->call, closed ? LK_ERR_CLOSED : LK_ERR_LOST);
   else if (holds_for_certain(h))
     interrupt_wait(&h->call, 0);
@@ -121,7 +121,7 @@ void lk__holder_check_wait(lk_holder *h)
 
 static void begin_wait(lk_blocking_call *e)
 {
-  lk_holder *h = holder_of(e);
+  lk_thread_lock *h = thread_lock_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err != 0) {
@@ -131,12 +131,12 @@ static void begin_wait(lk_blocking_call *e)
   h->waiting = true;
   lk__blocking_call_allow_interrupt(e, interrupt_wait);
   lk__blocking_call_start_timer(e);
-  lk__holder_check_wait(h);
+  lk__thread_lock_check_wait(h);
 }
 
 static int wait_for_certainty(lk_sync_lock *l, const lk_sync_call *call)
 {
-  lk_holder *h = lk__holder_find(l);
+  lk_thread_lock *h = lk__thread_lock_find(l);
 
   if (h == NULL)
     return LK_ERR_NOT_HELD;

@@ -2,8 +2,8 @@
 #ifndef LK_SYNC_REQUEST_H
 #define LK_SYNC_REQUEST_H
 
-#include "sync/holder.h"
 #include "sync/result.h"
+#include "sync/thread_lock.h"
 #include "sync/watch.h"
 
 /**
@@ -34,7 +34,7 @@ typedef struct lk_sync_request {
   const lk_parents_config *parents;
   bool sole;
   size_t *deleted;   /**< number of deleted nodes, while the caller waits */
-  lk_holder *holder; /**< of the lock that must be held; or NULL */
+  lk_thread_lock *thread_lock; /**< of the lock that must be held; or NULL */
   lk_call options;
 
   /* The result. */
@@ -83,8 +83,9 @@ void lk__sync_on_get(lk_client *client, int err, const lk_bytes *data,
 void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
                           size_t count, const lk_stat *stat, void *arg);
 
-/** lk_multi(), or lk_lock_guarded_multi() for a holder. */
-int lk__sync_multi(lk_sync_client *c, lk_sync_result **out, lk_holder *holder,
-                   const lk_op *ops, size_t count, const lk_sync_call *call);
+/** lk_multi(), or lk_lock_guarded_multi() while that lock is held. */
+int lk__sync_multi(lk_sync_client *c, lk_sync_result **out,
+                   lk_thread_lock *thread_lock, const lk_op *ops, size_t count,
+                   const lk_sync_call *call);
 
 #endif

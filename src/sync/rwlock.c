@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/holder.h"
+#include "sync/thread_lock.h"
 
 /* A read-write lock for threads: two locks, and for each thread that uses one
    of them an lk_rwlock, which is one owner with two sides. */
@@ -13,7 +13,7 @@ struct lk_sync_rwlock {
 
 /* ---- sides, on the thread of the handle ---------------------------------- */
 
-static bool holder_is_writer(const lk_holder *h)
+static bool thread_lock_is_write_side(const lk_thread_lock *h)
 {
   return atomic_load(&h->lock)->kind == LK_KIND_WRITE;
 }
@@ -21,10 +21,10 @@ static bool holder_is_writer(const lk_holder *h)
 static void on_side_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   const lk_thread_rwlock *p = arg;
-  lk_holder *h = p->sides[l == lk_rwlock_write(p->rw)];
+  lk_thread_lock *h = p->sides[l == lk_rwlock_write(p->rw)];
 
   if (h != NULL)
-    lk__holder_on_event(l, event, h);
+    lk__thread_lock_on_event(l, event, h);
 }
 
 static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
@@ -45,10 +45,10 @@ static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
   return err;
 }
 
-int lk__rwlock_side_make_lock(lk_holder *h)
+int lk__rwlock_side_make_lock(lk_thread_lock *h)
 {
-  const lk_holder *other = h->partner;
-  bool write = holder_is_writer(h);
+  const lk_thread_lock *other = h->partner;
+  bool write = thread_lock_is_write_side(h);
   int err = 0;
 
   if (other != NULL && other->pair != NULL)
@@ -58,13 +58,14 @@ int lk__rwlock_side_make_lock(lk_holder *h)
   if (err != 0)
     return err;
   h->pair->sides[write] = h;
-  h->handle =
+  h->recipe =
       write ? lk_rwlock_write(h->pair->rw) : lk_rwlock_read(h->pair->rw);
   return 0;
 }
 
-/* lk_lock_reset() completes the call of the holder, which may be freed then. */
-void lk__rwlock_side_free_lock(lk_holder *h, lk_lock *handle)
+/* lk_lock_reset() completes the call that waits, whose thread lock may be freed
+ * then. */
+void lk__rwlock_side_free_lock(lk_thread_lock *h, lk_lock *handle)
 {
   lk_sync_client *c = h->client;
   lk_thread_rwlock *p = h->pair;
@@ -124,8 +125,8 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
 
 void lk_sync_rwlock_free(lk_sync_rwlock *rw)
 {
-  if (rw != NULL && lk__sync_lock_end_holders(rw->read) &&
-      lk__sync_lock_end_holders(rw->write))
+  if (rw != NULL && lk__sync_lock_end_threads(rw->read) &&
+      lk__sync_lock_end_threads(rw->write))
     rwlock_destroy(rw);
 }
 
@@ -143,13 +144,13 @@ int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
 {
   int err =
       lk__sync_refusal(lk__sync_lock_client(rw == NULL ? NULL : rw->write));
-  const lk_holder *h = err == 0 ? lk__holder_find(rw->write) : NULL;
+  const lk_thread_lock *h = err == 0 ? lk__thread_lock_find(rw->write) : NULL;
 
   if (err != 0)
     return err;
   if (h == NULL)
     return LK_ERR_NOT_HELD;
-  if (lk__holder_is_lost(h))
+  if (lk__thread_lock_is_lost(h))
     return lk_sync_lock_release(rw->write);
   err = lk_sync_lock_acquire(rw->read, call);
   if (err != 0)

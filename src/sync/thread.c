@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "sync/blocking_call.h"
-#include "sync/holder.h"
+#include "sync/thread_lock.h"
 
 /* Begin the tasks that were posted; true: the handle is to be freed. */
 static bool run_tasks(lk_sync_client *c)
@@ -56,7 +56,7 @@ static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
   if (lease_ms == c->lease_ms)
     return;
   c->lease_ms = lease_ms;
-  lk__holders_publish(c);
+  lk__thread_locks_publish(c);
 }
 
 /* All calls end. Locks were freed before. */

@@ -2,7 +2,7 @@
 #ifndef LK_SYNC_WATCH_H
 #define LK_SYNC_WATCH_H
 
-#include "sync/client.h"
+#include "sync/handle.h"
 
 struct lk_sync_watch {
   lk_sync_client *client;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sync/client.h"
+#include "sync/handle.h"
 
 static void *run(void *arg)
 {

@@ -10,7 +10,7 @@
 
 #include "support/suite.h"
 #include "support/waiters.h"
-#include "sync/client.h"
+#include "sync/handle.h"
 #include "unit/fake/loopback.h"
 
 static loopback zk;

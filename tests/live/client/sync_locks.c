@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sync/holder.h"
+#include "sync/thread_lock.h"
 
 /* ---- owners -------------------------------------------------------------- */
 

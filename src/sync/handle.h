@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_SYNC_CLIENT_H
-#define LK_SYNC_CLIENT_H
+#ifndef LK_SYNC_HANDLE_H
+#define LK_SYNC_HANDLE_H
 
 #include <latchkey/sync.h>
 
@@ -26,7 +26,7 @@ struct lk_sync_client {
   lk_loop *loop;
   lk_driver driver;
   pthread_t thread;
-  pthread_key_t held; /**< for each thread its first lk_holder, or NULL */
+  pthread_key_t held; /**< for each thread its first lk_thread_lock, or NULL */
 
   /* For all threads. */
   atomic_int state;    /**< lk_state */
@@ -45,7 +45,7 @@ struct lk_sync_client {
   lk_listener listener;
   int64_t lease_ms;           /**< lk_lease_deadline() as last published */
   lk_safe_list interruptible; /**< of lk_blocking_call */
-  lk_safe_list holders;       /**< of lk_holder that have a lk_lock */
+  lk_safe_list thread_locks;  /**< of lk_thread_lock that have a lk_lock */
   bool closed;
   bool stopped; /**< the thread ends */
 };

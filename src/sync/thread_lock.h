@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_SYNC_HOLDER_H
-#define LK_SYNC_HOLDER_H
+#ifndef LK_SYNC_THREAD_LOCK_H
+#define LK_SYNC_THREAD_LOCK_H
 
 #include "sync/blocking_call.h"
 
@@ -8,7 +8,7 @@
     the handle. */
 typedef struct lk_thread_rwlock {
   lk_rwlock *rw;
-  struct lk_holder *sides[2]; /**< read, write; NULL: this thread does not
+  struct lk_thread_lock *sides[2]; /**< read, write; NULL: this thread does not
                                  use that side */
 } lk_thread_rwlock;
 
@@ -16,17 +16,17 @@ typedef struct lk_thread_rwlock {
  * What one thread has of a lock: it waits for it, holds it, or has lost it and
  * not released it yet. The thread finds it in a list that no other thread uses
  * (lk_sync_client.held). The thread of the handle has all of them in
- * lk_sync_client.holders.
+ * lk_sync_client.thread_locks.
  */
-typedef struct lk_holder {
+typedef struct lk_thread_lock {
   lk_sync_client *client;
   _Atomic(lk_sync_lock *) lock; /**< NULL: it was freed */
 
   /* For the thread that holds. */
-  struct lk_holder *next; /**< the next of the same thread */
-  size_t count;           /**< of acquires; 0: it does not hold yet */
-  lk_blocking_call call;  /**< that it waits in */
-  lk_task retire;         /**< releases the lock and frees this */
+  struct lk_thread_lock *next; /**< the next of the same thread */
+  size_t count;                /**< of acquires; 0: it does not hold yet */
+  lk_blocking_call call;       /**< that it waits in */
+  lk_task retire;              /**< releases the lock and frees this */
 
   /* Written by the thread of the handle, read by the other: lk_sync_lock_ok().
    */
@@ -34,15 +34,15 @@ typedef struct lk_holder {
                                 held */
   _Atomic(int64_t) until_ms; /**< the lease deadline; INT64_MIN: not held */
   uint64_t token; /**< of the grant; set before the acquire completes */
-  uint64_t turn;             /**< likewise */
+  uint64_t turn;  /**< likewise */
 
   /* For the thread of the handle. */
-  lk_link link; /**< in lk_sync_client.holders */
-  lk_lock *handle;
+  lk_link link; /**< in lk_sync_client.thread_locks */
+  lk_lock *recipe;
   lk_thread_rwlock *pair; /**< of a side: `handle` belongs to it */
-  /** Of a side: the holder of the other side in this thread, or NULL. Valid
+  /** Of a side: that of the other side in this thread, or NULL. Valid
       while this thread waits in an acquire. */
-  struct lk_holder *partner;
+  struct lk_thread_lock *partner;
   bool once;         /**< lk_sync_lock_try() */
   bool verifying;    /**< its thread waits in lk_sync_lock_verify() */
   bool waiting;      /**< its thread waits in lk_sync_lock_wait() */
@@ -50,7 +50,7 @@ typedef struct lk_holder {
   int interrupt_err; /**< why `call` was interrupted, or 0 */
 
   int fd; /**< lk_sync_lock_fd(), or -1; under the client's mutex */
-} lk_holder;
+} lk_thread_lock;
 
 /** The recipe of a lock. */
 typedef enum lk_kind {
@@ -93,26 +93,26 @@ static inline lk_sync_client *lk__sync_lock_client(const lk_sync_lock *l)
 }
 
 /** Whether it does not hold: not yet, or not any more. */
-static inline bool lk__holder_is_lost(const lk_holder *h)
+static inline bool lk__thread_lock_is_lost(const lk_thread_lock *h)
 {
   return atomic_load(&h->until_ms) == INT64_MIN;
 }
 
 /* ---- for the thread that holds ------------------------------------------- */
 
-/** The holder of `l` in this thread, or NULL. */
-lk_holder *lk__holder_find(const lk_sync_lock *l);
+/** The thread lock of `l` in this thread, or NULL. */
+lk_thread_lock *lk__thread_lock_find(const lk_sync_lock *l);
 /** Make one for this thread; NULL: no memory. */
-lk_holder *lk__holder_new(lk_sync_lock *l);
+lk_thread_lock *lk__thread_lock_new(lk_sync_lock *l);
 /** Remove it from this thread, and have the lock released. It is freed by the
     thread of the handle. */
-void lk__holder_release(lk_holder *h);
+void lk__thread_lock_release(lk_thread_lock *h);
 /** Remove it from this thread and free it. The thread of the handle must not
     have it any more. */
-void lk__holder_delete(lk_holder *h);
+void lk__thread_lock_delete(lk_thread_lock *h);
 /** The destructor of lk_sync_client.held: releases what an ending thread
     holds. `first` of its list. */
-void lk__holders_thread_ended(void *first);
+void lk__thread_locks_thread_ended(void *first);
 
 /* ---- constructors: lock_new.c -------------------------------------------- */
 
@@ -122,38 +122,39 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
 /** Whether the recipe accepts the options: 0, or its error; then the lock is
     freed. */
 int lk__sync_lock_check_options(lk_sync_lock **l);
-/** Free it. No thread may have a holder of it. */
+/** Free it. No thread may have a thread lock of it. */
 void lk__sync_lock_destroy(lk_sync_lock *l);
 /** End all calls that wait for it, and release it for all threads. false: this
     thread may not wait. */
-bool lk__sync_lock_end_holders(lk_sync_lock *l);
+bool lk__sync_lock_end_threads(lk_sync_lock *l);
 
 /* ---- for the thread of the handle ---------------------------------------- */
 
 /** Make its lk_lock: 0, or the error of the recipe. */
-int lk__holder_make_lock(lk_holder *h);
+int lk__thread_lock_make_recipe(lk_thread_lock *h);
 /** The same for a side of a read-write lock, and freeing it: rwlock.c. */
-int lk__rwlock_side_make_lock(lk_holder *h);
-void lk__rwlock_side_free_lock(lk_holder *h, lk_lock *handle);
+int lk__rwlock_side_make_lock(lk_thread_lock *h);
+void lk__rwlock_side_free_lock(lk_thread_lock *h, lk_lock *handle);
 
-/** For lk_lock_config.on_event; `arg` is the holder. */
-void lk__holder_on_event(lk_lock *l, const lk_lock_event *event, void *arg);
+/** For lk_lock_config.on_event; `arg` is the thread lock. */
+void lk__thread_lock_on_event(lk_lock *l, const lk_lock_event *event,
+                              void *arg);
 /** Store the lease deadline, and whether the lock is unsure, for its thread. */
-void lk__holder_publish(lk_holder *h);
-void lk__holders_publish(lk_sync_client *c);
+void lk__thread_lock_publish(lk_thread_lock *h);
+void lk__thread_locks_publish(lk_sync_client *c);
 /** Free its lk_lock, which completes its call. It may be freed by then. */
-void lk__holder_free_lock(lk_holder *h);
+void lk__thread_lock_free_recipe(lk_thread_lock *h);
 /** Complete lk_sync_lock_wait() of its thread, if the lock is held for certain
     or lost. */
-void lk__holder_check_wait(lk_holder *h);
-/** Remove it from lk_sync_client.holders; before its call is completed, after
-    which its thread may free it. */
-void lk__holder_remove(lk_holder *h);
+void lk__thread_lock_check_wait(lk_thread_lock *h);
+/** Remove it from lk_sync_client.thread_locks; before its call is completed,
+   after which its thread may free it. */
+void lk__thread_lock_remove(lk_thread_lock *h);
 /** Store that the lock is not held any more. */
-void lk__holder_set_lost(lk_holder *h);
+void lk__thread_lock_set_lost(lk_thread_lock *h);
 /** All locks are lost, since the client is closed. */
-void lk__holders_close(lk_sync_client *c);
+void lk__thread_locks_close(lk_sync_client *c);
 /** When the thread of the handle has ended: free the rest. */
-void lk__holders_free(lk_sync_client *c);
+void lk__thread_locks_free(lk_sync_client *c);
 
 #endif

@@ -24,19 +24,23 @@ static void on_multi(lk_client *client, int err, const lk_op_result *parts,
 
 static int start_multi(lk_sync_request *r, const lk_call *call)
 {
-  if (r->holder != NULL && r->holder->handle == NULL)
+  if (r->thread_lock != NULL && r->thread_lock->recipe == NULL)
     return LK_ERR_CLOSED; /* the lock was freed meanwhile */
-  return r->holder == NULL ? lk_multi(lk__sync_client_of(r), r->ops, r->count,
-                                      call, on_multi, r)
-                           : lk_lock_guarded_multi(r->holder->handle, r->ops,
-                                                   r->count, call, on_multi, r);
+  return r->thread_lock == NULL
+             ? lk_multi(lk__sync_client_of(r), r->ops, r->count, call, on_multi,
+                        r)
+             : lk_lock_guarded_multi(r->thread_lock->recipe, r->ops, r->count,
+                                     call, on_multi, r);
 }
 
-int lk__sync_multi(lk_sync_client *c, lk_sync_result **out, lk_holder *holder,
-                   const lk_op *ops, size_t count, const lk_sync_call *call)
+int lk__sync_multi(lk_sync_client *c, lk_sync_result **out,
+                   lk_thread_lock *thread_lock, const lk_op *ops, size_t count,
+                   const lk_sync_call *call)
 {
-  const lk_sync_request what = {
-      .start = start_multi, .ops = ops, .count = count, .holder = holder};
+  const lk_sync_request what = {.start = start_multi,
+                                .ops = ops,
+                                .count = count,
+                                .thread_lock = thread_lock};
 
   if (out != NULL)
     *out = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_NET_CONTEXT_H
-#define LK_NET_CONTEXT_H
+#ifndef LK_NET_DRIVER_SHARED_H
+#define LK_NET_DRIVER_SHARED_H
 
 #include "base/heap.h"
 #include "base/list.h"
@@ -8,11 +8,11 @@
 #include "net/loop.h"
 #include "net/resolver.h"
 
-/** Size of lk_net_context.receive_buffer. */
+/** Size of lk_driver_shared.receive_buffer. */
 #define LK_RECEIVE_BUFFER_SIZE ((size_t)64 * 1024)
 
 /** What the connections of one loop share. The driver owns it. */
-typedef struct lk_net_context {
+typedef struct lk_driver_shared {
   lk_mem mem;
   lk_loop *loop;
   lk_fork_check *fork_check;
@@ -20,7 +20,7 @@ typedef struct lk_net_context {
   unsigned char *receive_buffer;
   size_t refs; /**< the driver's owner, each connection, each callback that
                     runs */
-  void (*free)(struct lk_net_context *x); /**< no reference is left */
+  void (*free)(struct lk_driver_shared *x); /**< no reference is left */
 
   lk_link updates; /**< connections to be updated before the loop waits */
   lk_loop_hook update_hook;
@@ -28,21 +28,22 @@ typedef struct lk_net_context {
   uint64_t round;    /**< counts the runs of the hook */
   int64_t now_ms;    /**< the clock as last read by the driver */
   lk_heap deadlines; /**< of connections */
-} lk_net_context;
+} lk_driver_shared;
 
-static inline bool lk__net_context_in_child(const lk_net_context *x)
+static inline bool lk__driver_shared_in_child(const lk_driver_shared *x)
 {
   return lk__fork_check_in_child(x->fork_check);
 }
 
-static inline void lk__net_context_unref(lk_net_context *x)
+static inline void lk__driver_shared_unref(lk_driver_shared *x)
 {
   if (--x->refs == 0)
     x->free(x);
 }
 
 /** Add `link`, which is in no list, to the updates. */
-static inline void lk__net_context_add_update(lk_net_context *x, lk_link *link)
+static inline void lk__driver_shared_add_update(lk_driver_shared *x,
+                                                lk_link *link)
 {
   lk__list_add(&x->updates, link);
   if (!x->updating)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/client.h"
+#include "sync/handle.h"
 
 /* How each call begins and ends, and how it reaches the thread of the handle.
  */

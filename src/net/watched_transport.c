@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "net/watched_transport.h"
+
+#include "base/mem.h"
+
+bool lk__watched_transport_init(lk_watched_transport *s, lk_loop *loop,
+                                const lk_transport_type *type,
+                                const lk_mem *mem)
+{
+  s->loop = loop;
+  s->type = type;
+  s->object = lk__mem_new(mem, type->size);
+  if (s->object == NULL)
+    return false;
+  s->object->fd = -1;
+  return true;
+}
+
+lk_flow lk__watched_transport_connect(lk_watched_transport *s,
+                                      const lk_transport_target *to)
+{
+  lk_address address = *to->address;
+  const lk_endpoint endpoint = {.address = &address.any,
+                                .address_len = lk__address_len(&address),
+                                .host = to->host,
+                                .tls = to->tls};
+
+  lk__address_set_port(&address, to->port);
+  lk_flow flow = s->type->open(s->object, &endpoint);
+
+  s->io.fd = s->object->fd;
+  return flow;
+}
+
+bool lk__watched_transport_await(lk_watched_transport *s, lk_flow flow)
+{
+  int events = flow == LK_FLOW_READ    ? LK_LOOP_READ
+               : flow == LK_FLOW_WRITE ? LK_LOOP_WRITE
+                                       : 0;
+
+  if (events != 0)
+    lk__loop_set_io(s->loop, &s->io, events);
+  return events != 0;
+}
+
+bool lk__watched_transport_has_more(const lk_watched_transport *s)
+{
+  return s->type->has_more != NULL && s->type->has_more(s->object);
+}
+
+void lk__watched_transport_close(lk_watched_transport *s)
+{
+  if (s->object == NULL)
+    return;
+  lk__loop_set_io(s->loop, &s->io, 0);
+  s->type->close(s->object);
+}
+
+void lk__watched_transport_free(lk_watched_transport *s, const lk_mem *mem)
+{
+  if (s->object != NULL && s->type->end != NULL)
+    s->type->end(s->object);
+  lk__mem_free(mem, s->object);
+}
