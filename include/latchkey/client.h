@@ -22,55 +22,71 @@
  * function, lk_client_free() included: the client is freed when all callbacks
  * have returned. `done` may be NULL.
  *
- * Any request can be refused; `done` is then never called:
- *   LK_ERR_BAD_PATH       not absolute, or with an empty, "." or ".."
- *                         component, a trailing "/", a control character or
- *                         one beyond the basic plane (which servers refuse);
+ * A request may be refused: the call returns an error, and `done` is never
+ * called. The errors of all requests are:
+ *   LK_ERR_BAD_PATH       not absolute, not UTF-8, with an empty, "." or ".."
+ *                         component, with a trailing "/", or with a character
+ *                         that servers refuse: control characters, U+D800 to
+ *                         U+F8FF, and all above U+FFEF;
  *   LK_ERR_BAD_ARGUMENT   a flag, a version or an option out of range;
  *   LK_ERR_TOO_BIG        the request is larger than `send_limit`;
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are outstanding;
- *   LK_ERR_UNIMPLEMENTED  the connected server, or one of the same name and
- *                         port, has rejected such a request as unknown within
- *                         the last hour, which costs the connection. A request
- *                         that waits for a connection completes with this
- *                         error, too, and is not sent;
- *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY. A
- *                         waiting request completes with this error, too;
+ *   LK_ERR_UNIMPLEMENTED  the server, or another one of its name and port, has
+ *                         rejected such a request as unknown within the last
+ *                         hour. Servers close the connection when they reject a
+ *                         request so, therefore it is not sent again;
+ *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry, if `one_session` is
  *   set), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
+ *
  * An accepted request completes with 0, with the server's error, or with
- *   LK_ERR_NOT_SENT       the connection was lost or, for a write, the client
- *                         was closed before the request was sent: not executed;
+ *   LK_ERR_NOT_SENT       the request was not sent, so it was not executed:
+ *                         before that the connection was lost or, if it is a
+ *                         write, the client was closed;
  *   LK_ERR_CONNECTION_LOSS
  *                         a read whose reply was lost;
  *   LK_ERR_IN_DOUBT       a write whose reply was lost, or whose reply was the
- *                         server's own CONNECTION_LOSS: it may be executed;
+ *                         server's own CONNECTION_LOSS. It may have been
+ *                         executed, or may be executed later;
  *   LK_ERR_TOO_BIG        a read whose reply is larger than `receive_limit`;
- *   LK_ERR_DEADLINE       the request's own deadline has passed (a write may be
- *                         executed);
- *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED (a write that was
- *   sent may be executed).
+ *   LK_ERR_DEADLINE       the request's own deadline has passed. A write may
+ *                         have been executed, or may be executed later;
+ *   LK_ERR_UNIMPLEMENTED, LK_ERR_NOT_READ_ONLY
+ *                         as above, if the request waited for a connection and
+ *                         the server that was found does not support it. It is
+ *                         not sent;
+ *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED. A write that was
+ *   sent may have been executed.
  *
- * Timeouts, in ms. `timeout_ms` counts from the call, rounded up. `deadline_ms`
- * is a time on the client's clock, lk_client_clock(), which several calls can
- * share. If both are set, the earlier one counts. LK_NO_LIMIT (-1) means no
- * limit everywhere. In a struct of options 0 is the default, no limit; as the
- * argument of an acquire 0 tries once. Any other negative timeout, and a
- * deadline that is not later than the clock, has passed already: the request is
- * accepted, not sent, and completes with LK_ERR_DEADLINE in the next turn.
+ * Timeouts and deadlines are in ms. A timeout counts from the call, and never
+ * ends early. A deadline is a time on lk_client_clock(), which several calls
+ * can share. If both are set, the earlier one counts. Special values:
+ *
+ *                       member of a       argument:        argument:
+ *                       struct            timeout_ms       deadline_ms
+ *   LK_NO_LIMIT (-1)    no limit          no limit         no limit
+ *   0                   no limit          try once         has passed
+ *   other negative      has passed        has passed       has passed
+ *
+ * A deadline that is not later than the clock has passed. A request whose time
+ * has passed is accepted, not sent, and completes with LK_ERR_DEADLINE in the
+ * next turn of the driver's loop.
  *
  * Options: a struct whose first member is `size` gets its own sizeof there, and
  * 0 in all options that keep their default: initialise it with
  * {.size = sizeof x}. It is copied during the call. Program and library may
- * have been compiled with different versions of the headers: options behind the
- * end of a shorter struct are 0, and a longer one is refused only if a byte
- * that the library does not know is not 0. A struct without its size is refused
- * with LK_ERR_BAD_ARGUMENT, and the client's log names it ("lk_call.size is not
- * set") if there is a client already.
+ * have been compiled with different versions of the headers. If the program's
+ * struct is the shorter one, the missing options count as 0. If it is the
+ * longer one, the bytes that the library does not know must be 0; otherwise the
+ * call is refused with LK_ERR_BAD_ARGUMENT. A struct without its size is
+ * refused with LK_ERR_BAD_ARGUMENT, and the client's log names it
+ * ("lk_call.size is not set") if there is a client already.
  *
- * Order: requests complete in the order in which they were made, but
- * LK_ERR_UNIMPLEMENTED may come ahead of earlier ones. Requests that are made
- * without a connection wait, and are sent in order on the next one.
+ * Order: requests are sent, and their replies arrive, in the order of the
+ * calls. A request that completes without a reply may overtake earlier ones: at
+ * its deadline, or because the server does not support it. Requests that are
+ * made without a connection wait, and are sent in order on the next one. A
+ * request with `repeat` keeps its place before those requests.
  */
 
 #include <latchkey/driver.h>
@@ -94,10 +110,14 @@ typedef enum lk_state {
   LK_STATE_READ_ONLY,  /**< reads are served by a read-only server, which has no
                             quorum; only if `read_only` is set */
   LK_STATE_SUSPENDED,  /**< no connection; the session may still be alive */
-  LK_STATE_EXPIRED,    /**< session, ephemeral nodes and watches are gone;
-                            CONNECTING follows unless `one_session` is set */
-  LK_STATE_AUTH_FAILED, /**< credentials refused or required: final. With SASL
-                             also if the server is not authentic */
+  LK_STATE_EXPIRED,    /**< the session has expired, or the client has given it
+                            up (`give_up_ms`: then its ephemeral nodes may exist
+                            until lk_client_abandoned_session_end()). Watches
+                            have ended. CONNECTING follows unless `one_session`
+                            is set */
+  LK_STATE_AUTH_FAILED, /**< final: the server has refused the credentials, or
+                             requires some and got none; with SASL also: the
+                             server has not proven that it is the right one */
   LK_STATE_CLOSED       /**< final */
 } lk_state;
 
@@ -144,16 +164,17 @@ typedef struct lk_client_config {
   bool one_session; /**< expiry is final: no new session after it */
   /**
    * Accept a read-only server while the client has no session. Such a server
-   * has lost its quorum and serves reads alone (readonlymode.enabled, and
-   * localSessionsEnabled to create sessions). The state is then
-   * LK_STATE_READ_ONLY. Its replies may be old, or show transactions that were
-   * never committed, and prove nothing (LK_EVIDENCE_NONE): no lock is granted
-   * by them.
+   * has lost its quorum and serves only reads. It must run with
+   * readonlymode.enabled and, to accept clients without a session, with
+   * localSessionsEnabled. The state is then LK_STATE_READ_ONLY. The replies may
+   * be old, or show transactions that were never committed, and prove nothing
+   * (LK_EVIDENCE_NONE): no lock is granted by them.
    *
    * Meanwhile the client probes all servers for a quorum, each once in a round.
-   * The first round begins after 200 ms; the pauses between rounds double up to
-   * a minute, less up to half at random. The client moves to a server that has
-   * a quorum as described at lk_client_set_hosts(): LK_STATE_SUSPENDED, then
+   * The first round begins after 200 ms at most. Each pause between rounds is
+   * twice the one before, up to a minute; a random part of each, at most half,
+   * is left out. When a server has a quorum, the client moves to it in the way
+   * that lk_client_set_hosts() describes: LK_STATE_SUSPENDED, then
    * LK_STATE_CONNECTED with a new session. A read-only server that finds its
    * quorum drops its clients by itself.
    *
@@ -161,9 +182,12 @@ typedef struct lk_client_config {
    * nothing can be resumed or expire. Watches and identities outlast the move.
    * A one-shot watch that was set on the read-only server fires on the next
    * connection whether or not anything has changed, unless it waits for a node
-   * that is still missing: read again. The client refuses servers that have
-   * seen less than it was shown, until all have refused it for half of the
-   * session timeout; then it forgets what it was shown.
+   * that is still missing: read again.
+   *
+   * Servers refuse a client that has seen a larger zxid than they have. If all
+   * servers have refused a client without a session for half of the requested
+   * session timeout, the client forgets the zxid that the read-only server has
+   * shown.
    *
    * A session from a server with a quorum is never taken to a read-only server,
    * which would call it expired although it is alive. A client with a session
@@ -196,11 +220,12 @@ typedef struct lk_client_config {
  * Create a client that uses `hooks` (copied; see <latchkey/driver.h>). Programs
  * on libev call lk_ev_client_new() instead.
  *
- * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, or LK_ERR_BAD_HOSTS:
- *         lk_hosts_check() gives the reason. Of `sasl`:
- *         LK_ERR_UNIMPLEMENTED (no libgsasl), LK_ERR_SYSTEM (a password cannot
- *         be read: errno, and the log). After an error `*out` is NULL. Files of
- *         `tls` are not read yet: see lk_tls_check().
+ * @return 0; LK_ERR_NO_MEMORY; LK_ERR_BAD_ARGUMENT; LK_ERR_BAD_HOSTS:
+ *         lk_hosts_check() gives the reason. With `sasl` also
+ *         LK_ERR_UNIMPLEMENTED: the library was built without libgsasl;
+ *         LK_ERR_SYSTEM: a password cannot be read, see errno and the log.
+ *         After an error `*out` is NULL. Files of `tls` are not read yet: see
+ *         lk_tls_check().
  */
 LK_API int lk_client_new(lk_client **out, const lk_client_config *config,
                          const lk_hooks *hooks);
@@ -235,14 +260,15 @@ LK_API int lk_hosts_each(const char *hosts,
  * The client moves at the first moment when no reply is outstanding, with
  * LK_STATE_SUSPENDED and error 0; no request completes because of that. If
  * there is no such moment within a sixth of the session timeout, the client
- * stops sending, and moves when all requests that were sent have their replies,
- * or after a third of the timeout. Requests that were not sent complete with
- * LK_ERR_NOT_SENT; those without a reply as after a lost connection.
+ * stops sending. It then moves when all requests that were sent have their
+ * replies, at the latest a third of the session timeout after this call.
+ * Requests that were not sent by then complete with LK_ERR_NOT_SENT, and those
+ * without a reply complete as after a lost connection.
  *
  * @return 0; else nothing has changed: LK_ERR_BAD_HOSTS (lk_hosts_check() gives
  *         the reason), LK_ERR_BAD_ARGUMENT (another chroot, or "tls://" for a
- * client without TLS), LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also while closing),
- * LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
+ *         client without TLS), LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also while
+ *         closing), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  */
 LK_API int lk_client_set_hosts(lk_client *c, const char *hosts);
 
@@ -260,11 +286,15 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  * Before this returns, holders of locks are notified of the loss, and acquires
  * end. Does not free the client.
  *
- * `done`'s err: 0, also where there is no session; LK_ERR_NOT_SENT,
- * LK_ERR_IN_DOUBT or LK_ERR_DEADLINE: the session stays alive until its
- * timeout has passed, unless the server has executed closeSession;
- * LK_ERR_AUTH_FAILED: likewise, since the server refused the client;
- * LK_ERR_SESSION_EXPIRED: it had expired.
+ * `done` gets
+ *   0: the session is closed, or there was none;
+ *   LK_ERR_NOT_SENT: closeSession was not sent; the session lives until its
+ *     timeout has passed;
+ *   LK_ERR_IN_DOUBT, LK_ERR_DEADLINE: there is no reply; the session is closed,
+ *     or lives until its timeout has passed;
+ *   LK_ERR_AUTH_FAILED: the server has refused the client; the session lives
+ *     until its timeout has passed;
+ *   LK_ERR_SESSION_EXPIRED: the session had expired.
  *
  * @return 0; LK_ERR_CLOSED: closed or closing already; LK_ERR_FORKED: in a
  *         child of the client's process, which cannot close the session. After
@@ -290,17 +320,19 @@ LK_API int32_t lk_client_timeout_ms(const lk_client *c);
 /** Session id and password; id 0 while there is none, as in
     LK_STATE_READ_ONLY. */
 LK_API lk_session lk_client_session(const lk_client *c);
-/** Number of the present connection, counting from 1; 0: not connected. */
+/** The number of the present connection, a counter that begins with 1; 0: not
+    connected. */
 LK_API uint64_t lk_client_connection(const lk_client *c);
 /** The largest zxid of any reply: transactions from now on have larger ones.
     0: no reply has come, or none since the session expired. */
 LK_API int64_t lk_client_zxid(const lk_client *c);
-/** Until when, in ms on lk_client_clock(), the servers may still hold a session
-    that the client has given up (`give_up_ms`), and execute its writes: one and
-    a half session timeouts after the client last sent bytes. INT64_MIN: no
-    session was given up. */
+/** The time on lk_client_clock(), in ms, by which the servers have ended a
+    session that the client gave up (`give_up_ms`): 1.5 session timeouts after
+    the client last sent bytes in it. Until then they may execute its writes.
+    INT64_MIN: no session was given up. */
 LK_API int64_t lk_client_abandoned_session_end(const lk_client *c);
-/** "host:port" of the server in use or tried; valid until the next input. */
+/** "host:port" of the server in use or tried. Valid until the program returns
+    to the driver's loop, or calls lk_client_set_hosts(). */
 LK_API const char *lk_client_server(const lk_client *c);
 /** The options of TLS for the transport; NULL: plain TCP. Valid as long as the
     client. */
@@ -308,16 +340,18 @@ LK_API const lk_tls_config *lk_client_tls(const lk_client *c);
 /** The chroot, "" if none. Valid as long as the client. */
 LK_API const char *lk_client_chroot(const lk_client *c);
 /** Why the last connection or connection attempt ended: the error, and a text
-    that is valid until the next input; 0 and "" if none has ended. */
+    that is valid until the program returns to the driver's loop; 0 and "" if
+    none has ended. */
 LK_API int lk_client_last_error(const lk_client *c, const char **text);
 /** The kind of failure if that error is LK_ERR_TLS; else LK_TLS_OTHER. */
 LK_API lk_tls_cause lk_client_tls_cause(const lk_client *c);
-/** The clock as read at the last input (older is safer), in ms. */
+/** When the driver last reported an input, in ms: the clock as it was read
+    then. Never later than lk_client_clock(). */
 LK_API int64_t lk_client_input_ms(const lk_client *c);
-/** The clock read afresh, in ms. */
+/** The time now, in ms: the hook `now` is called. */
 LK_API int64_t lk_client_clock(const lk_client *c);
 LK_API void lk_client_random(lk_client *c, void *out, size_t len);
-/** The allocator, for code that lives with the client. */
+/** The allocator of the client; valid as long as the client. */
 LK_API const lk_mem *lk_client_mem(const lk_client *c);
 /** Write a line to the client's log. */
 LK_API void lk_client_log(const lk_client *c, int level, int err,
@@ -340,8 +374,10 @@ typedef struct lk_reply {
   lk_evidence evidence;
   int err;             /**< of the reply's header */
   int64_t zxid;        /**< of the reply's header; a write's own zxid */
-  int64_t sent_ms;     /**< when it was queued for sending, or earlier */
-  int64_t received_ms; /**< when the reply was read, or earlier */
+  int64_t sent_ms;     /**< the request was sent at this time or later: it is
+                            lk_client_input_ms() when the request was queued */
+  int64_t received_ms; /**< the reply was read at this time or later: the clock
+                            is read once for all replies of an input */
   uint64_t connection; /**< lk_client_connection() it was sent on */
 } lk_reply;
 
@@ -361,8 +397,9 @@ typedef struct lk_listener {
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** The reply to a request, ping or handshake; before its callback. */
   void (*reply)(lk_client *c, const lk_reply *reply, void *arg);
-  /** lk_client_close() was called, and has not returned. closeSession may be
-      executed before its reply is read, so what needs the session is over. */
+  /** lk_client_close() was called, and has not returned. End everything that
+      depends on the session: the server may execute closeSession long before
+      the client reads the reply. */
   void (*closing)(lk_client *c, void *arg);
   void *arg;
   struct lk_listener *next; /**< the client's */
@@ -380,9 +417,9 @@ LK_API void lk_client_detach(lk_client *c, lk_listener *l);
 
 /**
  * A timer on the client's clock. The memory is the caller's; zero it first, and
- * stop the timer before freeing it. It fires once, before bytes that arrived in
- * the meantime are processed. It cannot fail. Freeing the client stops it
- * without firing.
+ * stop the timer before freeing it. It fires once. If it is due and bytes have
+ * arrived as well, it fires before these are processed. Starting a timer cannot
+ * fail. Freeing the client stops it without firing.
  */
 typedef struct lk_timer {
   void (*fire)(lk_client *c, void *arg);

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The interface between a client and its driver, and the transports for one.
- * Part of <latchkey/client.h>.
+ * The interface between a client and its driver, and two transports, TCP and
+ * TLS, that a driver can use. Part of <latchkey/client.h>.
  */
 
 #include <latchkey/tls.h>
@@ -16,9 +16,9 @@ extern "C" {
 #endif
 
 /**
- * The connection that a client wants. A driver asks for it, for the output and
- * for the deadline after each input and whenever `wake` was called, and acts on
- * them before it waits.
+ * The connection that a client wants. After each input, and whenever `wake` was
+ * called, a driver calls lk_client_want(), lk_client_pending() and
+ * lk_client_deadline(), and acts on the results before it waits.
  *
  * `attempt` numbers the connection attempts. An input for another attempt than
  * the present one is ignored, so late inputs do no harm. Every input can end in
@@ -41,7 +41,8 @@ typedef struct lk_want {
   const char *host; /**< name or literal, no brackets; until the next input or
                          lk_client_set_hosts() */
   uint16_t port;
-  uint32_t address; /**< which address of the name; at 0 resolve it anew */
+  uint32_t address; /**< the index of the address among those of the name; if it
+                         is 0, resolve the name again */
 } lk_want;
 
 LK_API void lk_client_want(lk_client *c, lk_want *out);
@@ -59,18 +60,20 @@ LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
 /** The same after LK_ERR_TLS, with lk_transport.cause. */
 LK_API void lk_client_failed_tls(lk_client *c, uint64_t attempt,
                                  lk_tls_cause cause, const char *why);
-/** A buffer for the next bytes, which saves one copy of a long reply: at least
-    `least` of the `*size` bytes of the reply that are still to come. NULL:
-    receive into memory of the driver, which is always allowed. Bytes that were
-    received there must be passed to lk_client_received() before any other
-    call. */
+/** Returns a buffer into which the driver may receive the next bytes, which
+    saves one copy of a long reply. `*size` gets its size, at least `least` and
+    never more than the rest of the reply. NULL: no reply of which so much is
+    missing is arriving, or there is no memory; receive into memory of the
+    driver, which is always allowed. After bytes were received into the buffer,
+    the next call for this client must be lk_client_received(). */
 LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt,
                                       size_t least, size_t *size);
 /** Bytes have arrived, in lk_client_receive_buffer() or in other memory.
     Deadlines that have passed are handled first. */
 LK_API void lk_client_received(lk_client *c, uint64_t attempt,
                                const void *bytes, size_t len);
-/** Bytes to send on the connected transport; until the next call. */
+/** The bytes to send on the connected transport, valid until the next call for
+    this client. None: `len` is 0. */
 LK_API lk_bytes lk_client_pending(lk_client *c);
 /** The system has taken the first `len` of them. */
 LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
@@ -115,16 +118,16 @@ typedef enum lk_flow {
   LK_FLOW_READ,   /**< call again when the descriptor is readable */
   LK_FLOW_WRITE,  /**< call again when it is writable */
   LK_FLOW_END,    /**< the server has closed the connection; not of send() */
-  LK_FLOW_FAILED, /**< see `err` and `why`; only close() may follow, and
-                       lk_tls_inspect(), and recv() after send(): replies may
-                       have arrived before */
+  LK_FLOW_FAILED, /**< see `err` and `why`. Only close() and lk_tls_inspect()
+                       may follow; after send() also recv(), since replies may
+                       have arrived before the failure */
 } lk_flow;
 
 /** The first member of each transport's object. */
 typedef struct lk_transport {
   int fd;             /**< -1 while closed */
   int err;            /**< after LK_FLOW_FAILED, for lk_client_failed() */
-  int number;         /**< … the errno behind it; 0: none */
+  int number;         /**< the errno that caused `err`; 0: none */
   lk_tls_cause cause; /**< after LK_ERR_TLS: what kind of failure it was */
   char why[384];      /**< after LK_FLOW_FAILED: a line for people */
 } lk_transport;

@@ -12,23 +12,28 @@
  * derives the lease deadline, and deletes the nodes that a release, a timeout
  * or a cancel has left on the server.
  *
- * The lease deadline says until when, on the client's clock, no other client
- * can have been given a lock that this session holds. It rests on replies of
- * the server; see lk_assurance. The client records them from its first
- * connection on, so a lock that is made late is not granted late. A session
- * that is resumed with a shorter timeout has an earlier deadline.
+ * The lease deadline is a time on the client's clock. Before it, no other
+ * client can hold a lock that this session holds. It is computed from replies
+ * of the servers: a reply proves that the session was alive when a certain
+ * request was sent (see lk_assurance), and the session cannot expire within one
+ * session timeout of that time. The client records replies from its first
+ * connection on, so the first lock of an old connection is granted without
+ * waiting for new ones. If a session is resumed with a shorter timeout, the
+ * deadline moves to an earlier time.
  *
  * The deadline is proven under these assumptions:
- *   - The clocks of client and servers differ in speed by less than one percent
- *     (and 10 ms in a session timeout). A machine whose clocks all stop, such
+ *   - During one session timeout, the clocks of client and servers drift apart
+ *     by less than 1 % of it plus 10 ms. A machine whose clocks all stop, such
  *     as a paused virtual machine, violates this: call lk_lock_ok() right
- * before each action, and pass the fencing token to the service acted upon.
- *   - The servers' tick is at most half of the session timeout, their default
- *     bound, and their leader pings them on time. With a session timeout of
- * four ticks or more it may be half a tick late.
- *   - The servers' bounds for session timeouts stay as they are while a
- *     connection attempt fails. If the reply to a resume with a shorter timeout
- *     is lost, the client learns of that timeout with the next reply.
+ *     before each action, and pass the fencing token to the service acted upon.
+ *   - The session timeout is at least two ticks of the servers, which is the
+ *     default minSessionTimeout, and the leader pings its followers every half
+ *     tick. If the session timeout is four ticks or more, a ping may be up to
+ *     half a tick late.
+ *   - The servers' bounds for session timeouts do not change while the client
+ *     reconnects. If a server resumes the session with a shorter timeout, and
+ *     the reply that says so is lost, the deadline is too late until the next
+ *     reply.
  *
  * Order of frees: locks first, then their client. If a client is freed first,
  * its locks are lost, or their acquires end, with LK_ERR_CLOSED. They stay
@@ -49,10 +54,11 @@
 extern "C" {
 #endif
 
-/** The requests that renew the lease of a session that holds a lock. A grant of
-    any kind needs a lease deadline, by this evidence, that is at least a
-    quarter of the session timeout away. Otherwise a check of the own node
-    precedes it. */
+/** The requests that renew the lease of a session that holds a lock. Only their
+    replies, and stronger ones, move the lease deadline. A lock is granted only
+    if the lease deadline is at least a quarter of the session timeout ahead; if
+    it is not, the client first sends a check of the own node, which renews the
+    lease. */
 typedef enum lk_assurance {
   /** Committed transactions: every quarter of the session timeout a multi that
       checks the nodes held, or the node that is the next to hold. The deadline
@@ -60,15 +66,17 @@ typedef enum lk_assurance {
       other servers. */
   LK_ASSURE_QUORUM = 0,
   /** sync requests, and a read of each node held once in a session timeout; no
-      transactions. A deposed leader that has not noticed can answer a sync
-      (ZOOKEEPER-1675), for up to syncLimit ticks. Time during which it stood
-      still does not count. So the deadline can be late. */
+      transactions. A deposed leader that has not noticed its deposition can
+      reply to a sync (ZOOKEEPER-1675), for up to syncLimit ticks, plus the time
+      for which its process is paused. So another client may hold the lock
+      before the deadline. */
   LK_ASSURE_SYNC,
-  /** Any reply, and the same reads. A server that is cut off answers for up to
-      syncLimit ticks after the lock has passed to another client. A client that
-      was silent for most of a session timeout may lose its session although a
-      reply came in time: servers report to their leader only every half a tick.
-      Most other clients offer no more than this. */
+  /** Any request, pings included, and the same reads. A server that is cut off
+      from the others may reply for up to syncLimit ticks after the lock has
+      passed to another client. A client that sent nothing for most of a session
+      timeout may lose its session although a reply arrived in time: servers
+      report to their leader only every half tick. Most other clients offer no
+      more than this. */
   LK_ASSURE_PING
 } lk_assurance;
 
@@ -79,19 +87,22 @@ typedef struct lk_lease_config {
   /** How long before the lease deadline a lock becomes unsure, so that its
       holder has time to stop. 0: an eighth of the session timeout. */
   int32_t margin_ms;
-  /** How long before a committed request is sent the reply to an earlier one
-      must have arrived, so that the earlier one counts; at least the leader's
-      ping period, which is half a tick. 0: a quarter of the session timeout,
-      enough under the servers' default bounds. Above half of the session
-      timeout a grant needs a deadline that is half of what the gap leaves away,
-      instead of a quarter. */
+  /** For LK_ASSURE_QUORUM and LK_ASSURE_SYNC. The lease counts from the sending
+      of an earlier request E, and is proven by the reply to a later request L:
+      a transaction, or a sync. E counts if its reply arrived at least `gap_ms`
+      before L was sent. The gap must not be shorter than the period of the
+      leader's pings, half a tick: in that time a follower reports to the leader
+      that the session was alive. 0: a quarter of the session timeout T, enough
+      under the servers' default bounds. If `gap_ms` is more than T / 2, a grant
+      needs a deadline (T - gap_ms) / 2 ahead, instead of T / 4. */
   int32_t gap_ms;
-  /** A node could not be deleted, and stays until the session ends. `err`:
-      LK_ERR_NO_AUTH: no DELETE permission on the directory. LK_ERR_TOO_BIG: it
-      was not known after a broken connection which node it is, the list of the
-      queue is larger than the client's `receive_limit`, and the server does not
-      know getEphemerals (before ZooKeeper 3.6). `path` is borrowed, and without
-      its number where that is not known. May be NULL. */
+  /** Invoked if a node could not be deleted, and stays until the session ends.
+      `err` is LK_ERR_NO_AUTH: there is no DELETE permission on the directory;
+      or LK_ERR_TOO_BIG: the reply to the create was lost, and the node cannot
+      be found, since the list of the queue is larger than the client's
+      `receive_limit`, and the server (before ZooKeeper 3.6) does not support
+      getEphemerals. `path` is borrowed; it lacks the sequence number if that is
+      not known. May be NULL. */
   void (*left_behind)(lk_client *c, const char *path, int err, void *arg);
   void *arg;
 } lk_lease_config;
@@ -100,8 +111,8 @@ typedef struct lk_lease_config {
  * Choose the options of the client's session lease. They are set once, by the
  * first call or by the first lock, which takes the defaults: call this before
  * any lock is made. The same options again are accepted. `config` NULL: the
- * defaults. A `gap_ms` is best chosen before the client has a connection: what
- * earlier replies prove with another gap does not count.
+ * defaults. Set `gap_ms` before the client has a connection: replies that were
+ * received with another gap prove nothing for the new one.
  *
  * @return 0; LK_ERR_STATE: other options are set already; LK_ERR_BAD_ARGUMENT;
  *         LK_ERR_NO_MEMORY.

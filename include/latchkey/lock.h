@@ -18,8 +18,8 @@
  *   - the lease deadline (<latchkey/lease.h>), until which no other client
  *     holds;
  *   - events: UNSURE shortly before the deadline, HELD if the lease is renewed
- *     after that, LOST once, at the end. A lost lock is never acquired again
- *     without a call of lk_lock_acquire().
+ *     after that, and LOST, once, if the lock is lost before it is released. A
+ *     lost lock is never acquired again without a call of lk_lock_acquire().
  *
  * When the session expires, a holder gets LOST. A waiter gets PLACE_LOST and
  * queues anew in the next session, within the same timeout; with fail_on_expiry
@@ -50,7 +50,8 @@ typedef enum lk_lock_state {
   LK_LOCK_IDLE,
   LK_LOCK_ACQUIRING,
   LK_LOCK_HELD,
-  LK_LOCK_UNSURE, /**< not known to be lost, but the lease is about to end */
+  LK_LOCK_UNSURE, /**< perhaps lost: the lease ends soon or has ended, or the
+                       connection is lost (`unsure_when_suspended`) */
   LK_LOCK_LOST    /**< until lk_lock_release() */
 } lk_lock_state;
 
@@ -66,26 +67,27 @@ typedef enum lk_lock_event_type {
   LK_LOCK_EVENT_PLACE_LOST,
   /** Holding: the connection is lost; the lease lasts until `deadline_ms`. */
   LK_LOCK_EVENT_SUSPENDED,
-  /** Holding: the lease ends in `margin_ms`; after a pause of the process it
-      may have ended. Stop using the resource. */
+  /** Holding: the lease ends in lk_lease_config.margin_ms; after a pause of the
+      process it may have ended. Stop using the resource. */
   LK_LOCK_EVENT_UNSURE,
   /** Holding: after UNSURE the lease was renewed. */
   LK_LOCK_EVENT_HELD,
   /** The lock is lost. `err`: LK_ERR_NO_NODE (another client deleted the own
       node), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. */
   LK_LOCK_EVENT_LOST,
-  /** The directory also holds `node`, of another kind of lock or layout, whose
-      owner may not wait for this lock: one of Curator's read-write lock beside
-      its mutex, a semaphore's "leases", any sequential node of another program.
+  /** The directory also has `node`, of another kind of lock or another layout.
+      Its owner perhaps does not wait for this lock. Examples are a node of
+      Curator's read-write lock in the directory of a mutex, the directory
+      "leases" of a semaphore, and a sequential node of any other program.
       Reported once for each handle. */
   LK_LOCK_EVENT_MIXED_QUEUE,
   /** The access list of the own node forbids to read it, so it is not watched:
       its deletion by another client is noticed only by the next heartbeat.
       Reported once for each handle. */
   LK_LOCK_EVENT_UNWATCHED,
-  /** Holding: another client requests the release, see LK_REVOKE_MESSAGE.
-      Reported once for each grant; without `revocable` up to a quarter of the
-      session timeout late. */
+  /** Holding: another client requests the release, see LK_REVOKE_MESSAGE; the
+      lock is still held. Reported once for each grant; without `revocable` up
+      to a quarter of the session timeout late. */
   LK_LOCK_EVENT_REVOKED
 } lk_lock_event_type;
 
@@ -93,7 +95,7 @@ typedef enum lk_lock_event_type {
  * The data that request the release of a lock, as in Curator's revocation:
  * write them with lk_set() and version -1 to the holder's node, which a WAITING
  * event or a list names. LK_ERR_NO_NODE: the lock has been released already.
- * The holder decides whether it releases. Waiters are not woken.
+ * The holder decides whether it releases.
  */
 #define LK_REVOKE_MESSAGE "__REVOKE__"
 
@@ -103,17 +105,18 @@ typedef enum lk_lock_event_type {
 typedef struct lk_lock_event {
   lk_lock_event_type type;
   int err;
-  size_t position;     /**< WAITING; 0: there is no queue */
+  size_t position;     /**< WAITING; 0 with <latchkey/single.h>, which has no
+                            queue */
   const char *node;    /**< WAITING, MIXED_QUEUE: a full path; borrowed */
   int64_t deadline_ms; /**< SUSPENDED, UNSURE, HELD: on lk_client_clock() */
 } lk_lock_event;
 
 /**
  * How the nodes of a queue are named. All programs that are to exclude one
- * another use the same layout. Two things work in Curator's layout only: the
- * directory is deleted when it is empty, and the holder of the write side of a
- * read-write lock may acquire the read side, too. In the others that is
- * LK_ERR_DEADLOCK.
+ * another use the same layout. In Curator's layout servers delete the directory
+ * when it is empty, and the holder of the write side of a read-write lock may
+ * acquire the read side, too. In the other layouts the directory stays, and
+ * that acquire ends with LK_ERR_DEADLOCK.
  */
 typedef enum lk_layout {
   /** "_c_UUID-lock-N", "_c_UUID-__READ__N", "_c_UUID-__WRIT__N". */
@@ -127,17 +130,18 @@ typedef enum lk_layout {
    */
   LK_LAYOUT_KAZOO,
   /**
-   * Names without a unique part, as hand-written programs use: for a mutex
-   * `prefix` and the number, for a read-write lock "r-N" and "w-N". Contenders
-   * are nodes with exactly such a name, with or without "UUID-" in front.
-   * A UUID ends the data instead, behind `data` and a space, so that the own
-   * node is recognised after the reply to its create was lost. Do not delete
-   * the directory while it is in use: numbers start anew with it, and a holder
-   * could take another's node for its own.
+   * The plain recipe of hand-written programs, whose names have no unique part:
+   * for a mutex `prefix` and the number, for a read-write lock "r-N" and "w-N".
+   * Contenders are nodes with exactly such a name, with or without "UUID-" in
+   * front. The data of the own node are `data`, a space and a UUID, by which
+   * the client recognises the node after the reply to its create was lost. Do
+   * not delete the directory while it is in use: a new directory counts from 0
+   * again, and a holder could take the node of another contender for its own.
    */
   LK_LAYOUT_NATIVE,
-  /** The same, with "UUID-" in front of our names. Better where all contenders
-      use this library; other programs may take the UUID for the number. */
+  /** The same, with "UUID-" in front of the names of own nodes, and no UUID in
+      their data. Better than LK_LAYOUT_NATIVE if all contenders use this
+      library; other programs may take the UUID for the number. */
   LK_LAYOUT_NATIVE_UUID
 } lk_layout;
 
@@ -218,12 +222,12 @@ LK_API void lk_lock_reset(lk_lock *l);
 typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
- * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; 0 acquires the lock only
- * if it is free; other negative timeouts have passed already, see "Timeouts" in
- * <latchkey/client.h>. Without a connection to a server with a quorum the
- * acquire begins when there is one; a timeout of 0 waits for that without
- * limit. The timeout covers everything: connecting, queueing, queueing anew.
- * A handle that holds acquires again, regardless of the timeout.
+ * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; a timeout above 0 covers
+ * everything: connecting, queueing, and queueing anew. Negative timeouts have
+ * passed already, see "Timeouts" in <latchkey/client.h>. 0 acquires the lock
+ * only if it is free; the call does not wait in the queue, but it does wait,
+ * without limit, for a connection to a server with a quorum: lk_lock_cancel()
+ * ends that. A handle that holds acquires again, regardless of the timeout.
  *
  * `done` gets 0: the lock is held, see lk_lock_token(); or
  *   LK_ERR_BUSY (timeout 0), LK_ERR_QUEUE_FULL (max_queue), LK_ERR_DEADLINE,
@@ -235,9 +239,11 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *   LK_ERR_NO_NODE: other clients deleted the directory ten times in a row, or
  *     the own node three times;
  *   LK_ERR_TOO_BIG: the list of the queue is larger than the client's
- *     `receive_limit`. The own node is deleted in the background; servers
- *     before 3.6 may not allow that, see left_behind of lk_lease_config;
- *   LK_ERR_SEQ_UNSAFE; LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
+ *     `receive_limit`. The own node is deleted in the background; with servers
+ *     before 3.6 it may stay, see left_behind of lk_lease_config;
+ *   LK_ERR_SEQ_UNSAFE: the sequence numbers of the directory are near 2^31,
+ *     where they wrap around: drain the queue and delete the directory;
+ *   LK_ERR_SESSION_EXPIRED (see fail_on_expiry);
  *   LK_ERR_INVALID_ACL, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS,
  *   LK_ERR_QUOTA_EXCEEDED and other errors of a create;
  *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED, LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY;
@@ -245,9 +251,9 @@ typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
  *
  * @return 0: `done` is called exactly once, after this function has returned;
  *         LK_ERR_STATE: this handle is acquiring already, or its lock is lost
- *         and was not released since; LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY and
- * what else lk_create2() returns, such as LK_ERR_TOO_BIG (the data),
- *         LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
+ *         and was not released since; LK_ERR_BAD_ARGUMENT; and what
+ *         lk_create2() returns: LK_ERR_NO_MEMORY, LK_ERR_TOO_BIG (the data),
+ *         LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, LK_ERR_FORKED and others.
  */
 LK_API int lk_lock_acquire(lk_lock *l, int64_t timeout_ms, lk_lock_cb done,
                            void *arg);
@@ -258,19 +264,20 @@ LK_API int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms,
                                  lk_lock_cb done, void *arg);
 
 /** End an acquire under way with LK_ERR_CANCELLED, before this returns; without
-    one, do nothing. A cancelled acquire never holds. An acquire of a handle
-   that holds is undone if its `done` has not been called yet. */
+    one, do nothing. A cancelled acquire never holds. If the handle held the
+    lock before that acquire, it still holds, with the count that it had. */
 LK_API void lk_lock_cancel(lk_lock *l);
 
 /**
  * Count down, and release at 0: the delete of the own node is sent at once.
  * Finish all work on the resource before this call. `done` NULL: no callback.
- * Otherwise `done` gets 0 when the node is deleted, also with its session;
- * LK_ERR_DEADLINE: the delete was not confirmed within 1.5 s and goes on in the
- * background; LK_ERR_NO_AUTH: the node stays until the session ends;
- * LK_ERR_CLOSED: the client or the handle was freed first. Whatever `done`
- * gets, the lock is released. The next acquire may follow at once. If the count
- * does not reach 0, `done` gets 0 in the next turn of the loop.
+ * Otherwise `done` gets 0 when the node no longer exists, because of this
+ * delete or because the session ended; LK_ERR_DEADLINE: the delete was not
+ * confirmed within 1.5 s and goes on in the background; LK_ERR_NO_AUTH: the
+ * node stays until the session ends; LK_ERR_CLOSED: the client or the handle
+ * was freed first. Whatever `done` gets, the lock is released. The next acquire
+ * may follow at once. If the count does not reach 0, `done` gets 0 in the next
+ * turn of the loop.
  *
  * @return 0; LK_ERR_NOT_HELD; LK_ERR_LOST: the lock was lost; the handle is
  *         idle now, and `done` is not called; LK_ERR_STATE: `done` of the
@@ -328,8 +335,8 @@ LK_API int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg);
 /**
  * Send `ops` as a transaction that the server executes only while the lock is
  * held: it begins with a check of the own node. `done` gets LK_ERR_LOST if the
- * node does not exist; then no operation was executed. The results are those of
- * `ops`.
+ * node does not exist; then no operation was executed. results[i] belongs to
+ * ops[i]; the check has no result.
  * @return as lk_multi(), LK_ERR_NOT_HELD, LK_ERR_LOST.
  */
 LK_API int lk_lock_guarded_multi(lk_lock *l, const lk_op *ops, size_t count,

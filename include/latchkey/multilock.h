@@ -30,6 +30,7 @@
 extern "C" {
 #endif
 
+/** A member of a multi-lock is a mutex or one side of a read-write lock. */
 typedef enum lk_multilock_side {
   LK_MULTILOCK_MUTEX, /**< the lock of lk_lock_new() */
   LK_MULTILOCK_READ,  /**< a side of <latchkey/rwlock.h> */

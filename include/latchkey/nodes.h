@@ -37,7 +37,7 @@ typedef struct lk_parents_config {
 
 /**
  * lk_create2() that creates all parents first if one is missing. This costs one
- * round trip if the parents exist, and two for any number of missing parents.
+ * round trip if the parents exist, and two if any number of them is missing.
  * `parents` NULL: persistent ones with lk_acl_open.
  *
  * Parents that were created stay, even if the create of the node is refused. An
@@ -61,9 +61,9 @@ LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
     far as replies were received; also after an error. */
 typedef void (*lk_deleted_cb)(lk_client *c, int err, size_t deleted, void *arg);
 
-/** Invoked after each reply with the number of nodes deleted so far. false: no
-    more requests are sent, and the call completes with LK_ERR_CANCELLED after
-    the replies to those under way. */
+/** Invoked after each reply with the number of nodes deleted so far. If it
+    returns false, no more requests are sent, and the call completes with
+    LK_ERR_CANCELLED after the replies to those under way. */
 typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
 
 /**
@@ -76,16 +76,18 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  *
  * At most 256 requests are under way at a time, 16 of them lists. So a tree
  * costs one round trip for each 256 of its nodes, and two for each level on the
- * way down. While 4,096 names are in memory, one list is requested at a time.
- * So at most one directory of each level is kept beyond that limit.
+ * way down. While 4,096 names or more are in memory, only one list is requested
+ * at a time. So memory is bounded by 4,096 names, the 16 lists under way, and
+ * one directory of each level.
  *
  * `more` may be NULL; it and `done` get `arg`. With `call->repeat` the deletion
  * continues over lost connections. Nodes whose delete was executed but whose
  * reply was lost are then not counted.
  *
  * @return as a request; LK_ERR_BAD_ARGUMENT also for "/", and for /zookeeper
- *         and its descendants, the nodes of the server itself. With a chroot
- *         outside of /zookeeper only "/" is refused.
+ *         and its descendants, the nodes of the server itself. A client whose
+ *         chroot is not below /zookeeper has no such nodes: only "/" is
+ *         refused.
  * `done`: 0: the node was deleted; LK_ERR_NO_NODE: it did not exist; or the
  *         first other error: NO_AUTH (no READ or DELETE permission on a
  *         directory), NOT_EMPTY, CANCELLED, DEADLINE, NO_MEMORY; without
@@ -99,8 +101,9 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
 
 /**
  * Reliable writes are retried over lost connections until their outcome is
- * known, or until the deadline. After LK_ERR_DEADLINE the write may have been
- * executed, or may be executed later. A write is executed at most once.
+ * known or cannot be found out (LK_ERR_IN_DOUBT), or until the deadline. After
+ * LK_ERR_DEADLINE the write may have been executed, or may be executed later. A
+ * write is executed at most once.
  *
  * A write that certainly was not executed is sent again. A write whose reply
  * was lost, or whose session ended, is verified on the next connection: a
@@ -111,7 +114,8 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * lk_client_abandoned_session_end(); set `timeout_ms` if that is too long. The
  * result of the read decides:
  *
- *   create  no node, and no sibling created or deleted  sent again
+ *   create  no node, and no child of the parent was
+ *           created or deleted since the write          sent again
  *           a node that is older than the write         LK_ERR_NODE_EXISTS
  *           an ephemeral node of this session           0
  *   set     data that are older than the write          sent again
@@ -119,32 +123,38 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  *   delete  a node that is older than the write         sent again
  *   all     any other state, or no permission to read   LK_ERR_IN_DOUBT
  *
- * A state is older than the write if its zxid is not larger than that of a
- * reply received before the lost one. A client that has received no reply yet
- * reads "/" before its write.
+ * A state is older than the write if its zxid is at most the largest zxid that
+ * the client had received when the reply was lost. Servers reply in order, so
+ * the write would have a larger one. A client that has received no reply yet
+ * reads "/" before its write, to receive a zxid.
  *
- * So LK_ERR_IN_DOUBT means that such a write was executed, by this client or by
- * another one, and that no server can tell which. It can also mean that a
- * create was not executed, or any write if no reply was received before it.
+ * So LK_ERR_IN_DOUBT means that the node shows a change like that of the write,
+ * made by this client or by another one, and no server can tell by which. It
+ * does not prove that the write was executed:
+ *   - after a create, the node may be missing because it was created and
+ *     deleted, or because it was never created;
+ *   - if the connection was lost before the first reply, no state can be proven
+ *     older than the write.
  *
  * If no other client creates, writes or deletes the node during the call, set
- * `sole`, which removes this doubt:
- *   - a create completes with 0 if a younger node with its data exists, and
- *     with LK_ERR_NODE_EXISTS if another node exists. Without a node it is sent
- *     again. If a node exists and no reply was received before the create, it
- *     completes with LK_ERR_IN_DOUBT;
+ * `sole`, which removes this doubt. An example is a node with a new UUID in its
+ * name. Then
+ *   - a create completes with 0 if there is a node that is not older than the
+ *     write and has its data, and with LK_ERR_NODE_EXISTS if there is another
+ *     node. Without a node it is sent again. Only if there is a node and the
+ *     client had not received any reply, it completes with LK_ERR_IN_DOUBT;
  *   - a set completes with 0 if the node has its data, and a delete if the node
  *     does not exist; otherwise they are sent again. A set of a missing node
  *     completes with LK_ERR_NO_NODE.
- * A node with a UUID in its name is an example. Ephemeral nodes need no `sole`:
- * only their owner can have created them, and other clients should not delete
- * them.
+ * Ephemeral nodes need no `sole`: only their owner can have created them, and
+ * other clients should not delete them.
  *
  * Limits: the server chooses the name of a sequential node, so its create
- * completes with LK_ERR_IN_DOUBT if the reply was lost. An ephemeral node is
- * deleted with its session, so its create completes with
- * LK_ERR_SESSION_EXPIRED. Two concurrent calls of one client for one node may
- * each take the other's write for their own.
+ * completes with LK_ERR_IN_DOUBT if the reply was lost. If the session ends
+ * during the create of an ephemeral node, the call completes with
+ * LK_ERR_SESSION_EXPIRED, since the node is gone in any case. Two concurrent
+ * calls of one client for one node may each take the other's write for their
+ * own.
  *
  * `call->repeat` has no effect. A request is repeated after a pause if the
  * server is too busy or is a read-only server, which cannot decide an outcome.

@@ -18,7 +18,7 @@ extern "C" {
  * Options of one request; NULL stands for none. Set `size`.
  *
  * A watch may be set by lk_exists(), lk_get(), lk_get_children() and
- * lk_get_config(): give `on_event`. It stands when the request completes
+ * lk_get_config(): give `on_event`. The watch is set when the request completes
  * with 0 (lk_exists(): also with LK_ERR_NO_NODE, for the creation). If the
  * request fails, the watch has ended when `done` is called, and `on_event` is
  * never called.
@@ -29,8 +29,8 @@ typedef struct lk_call {
                              never. See "Timeouts" in <latchkey/client.h> */
   bool repeat;          /**< reads and sync: repeat after a lost connection. For
                              writes: LK_ERR_BAD_ARGUMENT */
-  bool until_disconnect; /**< the watch ends when the connection does; others
-                         are registered again on the next one */
+  bool until_disconnect; /**< the watch ends when the connection does; other
+                              watches are registered again on the next one */
   lk_watch_cb on_event; /**< NULL: no watch */
   void *watch_arg;
   lk_watch **watch; /**< gets the handle, before the call returns; or NULL */
@@ -48,8 +48,8 @@ enum lk_create_flags {
 /** Completes requests without a result. */
 typedef void (*lk_done_cb)(lk_client *c, int err, void *arg);
 /** `path`: of the node, with its sequence number, without chroot,
-   NUL-terminated; NULL unless err is 0. `stat` NULL with lk_create() of plain
-   nodes. */
+    NUL-terminated. `stat` is NULL after lk_create(), unless its flags have
+    LK_CONTAINER. Both are NULL unless err is 0. */
 typedef void (*lk_create_cb)(lk_client *c, int err, const char *path,
                              const lk_stat *stat, void *arg);
 /** `stat` NULL unless err is 0. */
@@ -79,7 +79,8 @@ typedef void (*lk_identities_cb)(lk_client *c, int err, const lk_identity *ids,
  * since 3.5.0. Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the
  * parent), INVALID_ACL, NO_CHILDREN_FOR_EPHEMERALS, QUOTA_EXCEEDED;
  * UNIMPLEMENTED for containers at a server before 3.5.1.
- * After LK_ERR_IN_DOUBT, a node with a unique name can be looked for.
+ * After LK_ERR_IN_DOUBT, lk_exists() finds out whether a node with a unique
+ * name was created; <latchkey/nodes.h> has creates that do so.
  */
 LK_API int lk_create(lk_client *c, const char *path, lk_bytes data,
                      const lk_acls *acl, int flags, const lk_call *call,
@@ -109,8 +110,9 @@ LK_API int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
 LK_API int lk_delete(lk_client *c, const char *path, int32_t version,
                      const lk_call *call, lk_done_cb done, void *arg);
 
-/** Stat of a node, or LK_ERR_NO_NODE. May watch both. NO_AUTH from servers
-    3.8.4 and 3.9.2 on (READ on the node). */
+/** Stat of a node, or LK_ERR_NO_NODE. A watch is set in both cases: for changes
+    of the node, or for its creation. NO_AUTH (READ on the node) from servers
+    3.8.4 and 3.9.2 on. */
 LK_API int lk_exists(lk_client *c, const char *path, const lk_call *call,
                      lk_stat_cb done, void *arg);
 
@@ -129,14 +131,14 @@ LK_API int lk_set(lk_client *c, const char *path, lk_bytes data,
 LK_API int lk_get_children(lk_client *c, const char *path, const lk_call *call,
                            lk_children_cb done, void *arg);
 
-/** How many nodes are below a node, at any depth; of "/" all but itself. Since
-    3.6.0. NO_NODE, NO_AUTH (READ). */
+/** The number of descendants of a node, at any depth, without the node itself.
+    Since 3.6.0. NO_NODE, NO_AUTH (READ). */
 LK_API int lk_count(lk_client *c, const char *path, const lk_call *call,
                     lk_count_cb done, void *arg);
 
-/** The ephemeral nodes of this session whose path starts with `prefix`, which
-    is any text that starts with "/": "/a" is a start of "/ab" too. NULL: all.
-    With a chroot, of those in it. Since 3.6.0. */
+/** The ephemeral nodes of this session whose paths start with `prefix`, which
+    is any text that starts with "/": the prefix "/a" finds "/ab", too. NULL:
+    all, or all in the chroot. Since 3.6.0. */
 LK_API int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
                          lk_paths_cb done, void *arg);
 
@@ -145,9 +147,9 @@ LK_API int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
 LK_API int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
                       lk_acl_cb done, void *arg);
 
-/** Replace the access list of a node of which the list has `version`
-    (lk_stat.aversion; -1: any). `acl` NULL: LK_ERR_BAD_ARGUMENT. Fires no
-    watch. NO_NODE, BAD_VERSION, INVALID_ACL, NO_AUTH (ADMIN). */
+/** Replace the access list of a node if the version of the list
+    (lk_stat.aversion) is `version`; -1: any. `acl` NULL: LK_ERR_BAD_ARGUMENT.
+    Fires no watch. NO_NODE, BAD_VERSION, INVALID_ACL, NO_AUTH (ADMIN). */
 LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
                       int32_t version, const lk_call *call, lk_stat_cb done,
                       void *arg);
@@ -155,28 +157,31 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
 /**
  * Watch the node at `path`, which need not exist, and with LK_WATCH_RECURSIVE
  * all nodes below it, until the watch is cancelled or the session ends:
- * ZooKeeper's persistent watches. `call` has `on_event`. The watch stands when
- * `done` gets 0; events may come before, so read the node after that. Since
- * 3.6.0.
+ * ZooKeeper's persistent watches. `call->on_event` must be set. The watch is
+ * set when `done` gets 0. Events may come before `done`; read the node after
+ * `done`. Since 3.6.0.
  *
- * After a lost connection the watch is registered again. It gets
- * LK_EVENT_REREGISTERED before any event and after the requests that were
- * waiting. The server reports missed events to one-shot watches only: a one-shot watch
- * of this client on the same node, or below that of a recursive watch, reports
- * them to this watch, too, perhaps twice. LK_EVENT_REREGISTERED comes once more
- * if the server throttled the registration. With `until_disconnect` the watch ends
- * instead. An expired session ends it as it ends every watch.
+ * After a lost connection the watch is registered again, or ends if
+ * `until_disconnect` is set. When it is registered again, it gets
+ * LK_EVENT_REREGISTERED: after the requests that waited for the connection were
+ * sent, and before any event of that connection. The event comes once more if
+ * the server throttled the registration. Servers do not report to a persistent
+ * watch what it missed meanwhile; they do so for one-shot watches. If this
+ * client also has a one-shot watch on the node, or on a node that the recursive
+ * watch covers, an event that it missed reaches the persistent watch as well,
+ * perhaps twice. An expired session ends the watch as it ends every watch.
  *
- * Servers from 3.7.3, 3.8.4 and 3.9.2 on report no event of a node that may not
- * be read; such an event comes with the next one or is lost.
+ * Servers from 3.7.3, 3.8.4 and 3.9.2 on send no event of a node which the
+ * client has no permission to read at that moment. Such a change is noticed
+ * with a later event of the node, or never.
  *
- * It can be combined with other watches of this client on the same node.
- * Servers before 3.9 know one watch of a path at a time: the client does not
- * send a watch that would replace another one, or sends the other one again.
- * Only the two modes exclude each other: the second is refused with
- * LK_ERR_WATCH_MODE. When a watch is sent again no event is lost, but one may
- * come twice, or after a reply that shows its change. To watch the children as
- * well, use LK_WATCH_RECURSIVE and lk_get_children() with a watch.
+ * Other watches of this client on the same node work as well, except that one
+ * node cannot have both modes: the second mode is refused with
+ * LK_ERR_WATCH_MODE. Servers before 3.9 keep one watch for a path and
+ * connection, so the client lets a persistent watch serve the one-shot watches
+ * on its path, or registers the replaced watch again. No event is lost by that,
+ * but one may come twice, or after a reply that shows its change. To watch the
+ * children as well, use LK_WATCH_RECURSIVE and lk_get_children() with a watch.
  */
 LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                         const lk_call *call, lk_done_cb done, void *arg);
@@ -188,12 +193,11 @@ LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
                    lk_done_cb done, void *arg);
 
 /**
- * Add an identity to this client. It is sent on every connection from now on,
- * ahead of all requests. A wrong digest password is not an error but another
- * identity. `done` is called once, when a server has accepted the identity for
- * the first time, on this connection or a later one; LK_ERR_AUTH_FAILED is
- * final for the client.
- * Copied.
+ * Add an identity to this client; the arguments are copied. It is sent on every
+ * connection from now on, before all requests. A wrong digest password is not
+ * an error but another identity. `done` is called once, when a server has
+ * accepted the identity for the first time, on this connection or a later one;
+ * LK_ERR_AUTH_FAILED is final for the client.
  */
 LK_API int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
                        lk_done_cb done, void *arg);

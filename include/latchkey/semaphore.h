@@ -22,8 +22,8 @@
  *     refused with LK_ERR_DEADLOCK; another handle may take other permits;
  *   - when one permit is lost, the whole lock is lost: the other permits are
  *     released;
- *   - the token orders the holders, but does not exclude: there are several
- *     holders at a time;
+ *   - the token orders the grants, but a resource must not refuse a smaller
+ *     one: there are several holders at a time;
  *   - LK_LOCK_EVENT_WAITING with position 1 and no node: the handle is the
  *     first of the queue, and too few permits are free.
  *

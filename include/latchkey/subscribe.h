@@ -5,7 +5,8 @@
 /**
  * @file
  * Subscriptions: the callback is invoked with the children or the data of a
- * node, at once and after every change. The node need not exist.
+ * node, first with the present state, then when the state has changed. The node
+ * need not exist.
  *
  * The callback gets:
  *   - the newest state, not every change: of several changes during one read
@@ -54,8 +55,9 @@ typedef struct lk_subscription lk_subscription;
 typedef struct lk_subscription_config {
   size_t size; /**< sizeof(lk_subscription_config) */
   /** The interval in ms at which the Stat of the node is compared with the
-      reported state, shortened at random by up to a quarter: 100 to 86,400,000.
-      0: 60,000; -1: never, safe if the READ permission is never removed. */
+      reported state: 100 to 86,400,000. Each interval is shortened at random by
+      up to a quarter. 0: 60,000. -1: never, which is safe if the READ
+      permission is never removed. */
   int32_t check_ms;
 } lk_subscription_config;
 
@@ -71,7 +73,8 @@ typedef struct lk_subscription_config {
  *   any other, such as LK_ERR_NO_AUTH (READ on the node), LK_ERR_TOO_BIG (the
  *     reply; each retry breaks the connection, at most every 25 s),
  *     LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY: the node cannot be read, and the last
- *     reported state may be outdated. The read is retried until the next call.
+ *     reported state may be outdated. The read is retried; the callback is
+ *     invoked again when the read succeeds or fails with another error.
  * `names` and `stat` are borrowed until the callback returns, NULL unless `err`
  * is 0.
  */
@@ -90,11 +93,11 @@ typedef void (*lk_subscribe_data_cb)(lk_subscription *s, int err,
 
 /**
  * Subscribe to the children, or to the data, of the node at `path` (absolute,
- * copied). `told` is the callback, not NULL. `config` NULL selects the
- * defaults. Without a connection, the first call follows when one is
+ * copied). `on_state` is the callback, not NULL. `config` NULL selects the
+ * defaults. Without a connection, the callback is first invoked when one is
  * established. Client and subscription may be freed in any order.
  *
- * @return 0: `told` will be invoked, but not before the return;
+ * @return 0: `on_state` will be invoked, but not before the return;
  *         LK_ERR_BAD_PATH; LK_ERR_BAD_ARGUMENT; LK_ERR_NO_MEMORY; or another
  *         error with which a read is refused: LK_ERR_TOO_MANY, LK_ERR_CLOSED,
  *         LK_ERR_AUTH_FAILED, LK_ERR_FORKED. After an error `*out` is NULL.
@@ -102,11 +105,11 @@ typedef void (*lk_subscribe_data_cb)(lk_subscription *s, int err,
 LK_API int lk_subscribe_children(lk_subscription **out, lk_client *client,
                                  const char *path,
                                  const lk_subscription_config *config,
-                                 lk_subscribe_children_cb told, void *arg);
+                                 lk_subscribe_children_cb on_state, void *arg);
 LK_API int lk_subscribe_data(lk_subscription **out, lk_client *client,
                              const char *path,
                              const lk_subscription_config *config,
-                             lk_subscribe_data_cb told, void *arg);
+                             lk_subscribe_data_cb on_state, void *arg);
 
 /** End the subscription and free it; the callback is not invoked any more. The
     watch is removed at the server unless this client has another one of that

@@ -8,32 +8,39 @@
  * its own, which runs an event loop and sends heartbeats, independently of what
  * the callers do. Part of builds with <latchkey/ev.h>.
  *
- * Threads: every function may be called from every thread, with two exceptions.
- * A function that frees an object is the last call for it. A function that
- * waits must not be called from a callback: there it returns LK_ERR_STATE, and
- * functions that free do nothing.
+ * Threads: every function may be called from every thread. A function that
+ * frees an object must be the last call for it.
  *
  * Callbacks are invoked on the thread of the handle, which blocks all signals.
  * While a callback runs, the session gets no heartbeats and calls do not
- * complete. So a callback must be short and must not wait for another thread,
- * and a mutex that it takes must not be held during a call.
+ * complete. So a callback must be short and must not wait for another thread. A
+ * pthread mutex that a callback locks must not be held by a thread that calls a
+ * function of this header. In a callback, functions that wait for a server or
+ * for the thread of the handle return LK_ERR_STATE, and the functions that free
+ * clients, locks and subscriptions do nothing. The constructors of locks,
+ * lk_sync_watch_free(), lk_sync_result_free() and lk_sync_cancel_free() work
+ * there.
  *
- * Waiting: every call that waits takes a `const lk_sync_call *` (NULL: no
- * options) with a deadline and a lk_sync_cancel. It returns at the latest
+ * Waiting: a call that waits for a server takes a `const lk_sync_call *` (NULL:
+ * no options) with a deadline and a lk_sync_cancel. It returns at the latest
  *   - at the deadline, which covers connecting, queueing and waiting for the
  *     reply (LK_ERR_DEADLINE);
  *   - when it is cancelled (LK_ERR_CANCELLED);
  *   - when the handle is closed or freed (LK_ERR_CLOSED; LK_ERR_NOT_SENT for a
  *     write that was not sent).
+ * lk_sync_client_close() has a limit of its own, 1.5 s. Other functions wait
+ * for the thread of the handle only, as their comments say, and take no
+ * options.
  *
- * pthread_cancel(): no function here is a cancellation point, also none that
- * waits. A thread that is cancelled in a call ends at its next cancellation
- * point after it; a lk_sync_cancel ends the call itself. A thread that ends
- * releases the locks that it holds. The cancelability type must be deferred.
+ * pthread_cancel(): no function of this header is a cancellation point, not
+ * even one that waits. A thread that is cancelled in a call ends at its next
+ * cancellation point after the call; a lk_sync_cancel ends the call itself. A
+ * thread that ends releases the locks that it holds. The cancelability type
+ * must be deferred.
  *
- * NULL: if the object is NULL, a function returns LK_ERR_BAD_ARGUMENT. A
- * function that returns no error returns what it does for a closed client or a
- * lock that this thread does not hold (a path or a side: NULL; the clock: 0).
+ * NULL: if the object is NULL, a function whose result is an error code returns
+ * LK_ERR_BAD_ARGUMENT. The other functions return NULL for a path or a side,
+ * false, 0, or the state of a closed client or of a lock that is not held.
  * Freeing NULL does nothing. A path that is NULL is LK_ERR_BAD_PATH. `out` of a
  * request may be NULL; that of a constructor may not (LK_ERR_BAD_ARGUMENT).
  *
@@ -69,8 +76,9 @@ typedef struct lk_sync_config {
       the thread of the handle, and by lk_sync_client_new(). */
   const lk_client_config *client;
   const lk_lease_config *lease; /**< NULL: the defaults */
-  /** The state of the session changed; `err` as in lk_listener. A callback,
-      which may be invoked before lk_sync_client_new() returns. NULL: none. */
+  /** Invoked when the state of the session has changed; `err` as in
+      lk_listener. This callback may be invoked before lk_sync_client_new()
+      returns. May be NULL. */
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
   void *arg;
 } lk_sync_config;
@@ -139,9 +147,10 @@ LK_API lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c);
 LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
 
 /**
- * Call `what` as a callback, and wait until it has returned. There the whole
- * asynchronous library may be used with `client`, but that must not be
- * closed or freed. Works until lk_sync_client_free(), also after a close.
+ * Call `what` as a callback, on the thread of the handle, and wait until it has
+ * returned. `what` may call every function of <latchkey/client.h> and of the
+ * recipes for `client`, except lk_client_close() and lk_client_free(). Works
+ * until lk_sync_client_free(), also after a close.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED.
  */
@@ -172,12 +181,12 @@ typedef struct lk_sync_watch lk_sync_watch;
  * Options of one call; NULL stands for none. Set `size`.
  *
  * lk_sync_exists(), lk_sync_get(), lk_sync_get_children() and
- * lk_sync_get_config() may set a watch: give `on_event`. It is set when the
- * call returned 0 (lk_sync_exists(): also LK_ERR_NO_NODE, then waiting for the
- * creation) and is called once: with the event, or with LK_EVENT_ENDED when it
- * is void; perhaps before the call that set it has returned. One that
- * lk_sync_add_watch() set is called for each event, LK_EVENT_ENDED being the
- * last.
+ * lk_sync_get_config() may set a watch: give `on_event`. The watch is set when
+ * the call returns 0 (lk_sync_exists(): also LK_ERR_NO_NODE, for the creation).
+ * `on_event` is invoked once: with the event, or with LK_EVENT_ENDED if the
+ * watch ends without one. That may be before the call returns. With
+ * lk_sync_add_watch(), `on_event` is invoked for each event; LK_EVENT_ENDED is
+ * the last.
  */
 typedef struct lk_sync_call {
   size_t size;        /**< sizeof(lk_sync_call) */
@@ -185,15 +194,17 @@ typedef struct lk_sync_call {
                            "Timeouts" in <latchkey/client.h> */
   bool repeat; /**< reads and sync: send again after a lost connection. For
                     writes: LK_ERR_BAD_ARGUMENT. Locks always do so */
-  lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may be
-                               executed. If it waits for a connection, it may
-                               still be sent, until its deadline */
+  lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may have been
+                               executed, or may be executed later. If it waits
+                               for a connection, it may still be sent, until
+                               its deadline */
   bool until_disconnect;  /**< the watch ends when the connection does */
-  /** A callback; NULL: no watch. `event` is borrowed until it returns. */
+  /** Invoked with the events of the watch; `event` is borrowed until it
+      returns. NULL: no watch is set. */
   void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
   void *watch_arg;
-  /** Gets a handle, to be freed with lk_sync_watch_free(), or NULL if no watch
-      is set. Itself NULL: the watch cannot be ended early. */
+  /** `*watch` gets a handle, to be freed with lk_sync_watch_free(), or NULL if
+      no watch is set. If `watch` is NULL, the watch cannot be removed early. */
   lk_sync_watch **watch;
   int64_t deadline_ms; /**< LK_ERR_DEADLINE at this time on
                             lk_sync_client_clock(); 0: never */
@@ -211,8 +222,8 @@ typedef struct lk_sync_result {
   const char *path; /**< create: as made, with its sequence number */
   lk_bytes data;    /**< get, get_config, reconfig. A NUL follows, which is not
                        counted */
-  const lk_bytes *names; /**< children, list, ephemerals (paths): `count`, in no
-                              order, a NUL after each */
+  const lk_bytes *names; /**< get_children, subscription_next; ephemerals:
+                              paths. `count`, in no order, a NUL after each */
   const lk_acls *acl;    /**< get_acl. A NUL after each text */
   const lk_identity *ids; /**< who_am_i: `count`. A NUL after each text */
   const lk_read_result
@@ -235,7 +246,7 @@ LK_API void lk_sync_result_free(lk_sync_result *r);
  * LK_ERR_CANCELLED; LK_ERR_STATE: called from a callback; LK_ERR_BAD_ARGUMENT:
  * `call` without its size; LK_ERR_NO_MEMORY: a write was not executed, or there
  * is no memory for the result of a read. If a call was cancelled or its
- * deadline passed, the write may have been executed.
+ * deadline passed, the write may have been executed, or may be executed later.
  */
 
 /** lk_create2(): gives path and stat. LK_CONTAINER is among the flags. */
@@ -259,7 +270,8 @@ LK_API int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
                                 const char *path, const lk_sync_call *call);
 LK_API int lk_sync_sync(lk_sync_client *c, const char *path,
                         const lk_sync_call *call);
-/** Gives results, also after an error, if the server named the operation. */
+/** Gives results; also after an error, if the reply names the operation that
+    failed. */
 LK_API int lk_sync_multi(lk_sync_client *c, lk_sync_result **out,
                          const lk_op *ops, size_t count,
                          const lk_sync_call *call);
@@ -295,7 +307,7 @@ LK_API int lk_sync_get_config(lk_sync_client *c, lk_sync_result **out,
 LK_API int lk_sync_reconfig(lk_sync_client *c, lk_sync_result **out,
                             const lk_reconfiguration *change,
                             const lk_sync_call *call);
-/** `call` has `on_event`, and perhaps `watch`. */
+/** `call->on_event` must be set; `call->watch` may be. */
 LK_API int lk_sync_add_watch(lk_sync_client *c, const char *path,
                              lk_watch_mode mode, const lk_sync_call *call);
 /** If the call is cancelled or its deadline passes, the identity is added
@@ -349,8 +361,8 @@ LK_API void lk_sync_subscription_free(lk_sync_subscription *s);
 /* ---- nodes ------------------------------------------------------------ */
 
 /* Each does what its namesake in <latchkey/nodes.h> does; otherwise as the
-   requests above. `call->repeat` is refused by lk_sync_create_with_parents()
-   alone. */
+   requests above. `call->repeat` is refused only by
+   lk_sync_create_with_parents(). */
 
 LK_API int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
                                        const char *path, lk_bytes data,
@@ -384,7 +396,9 @@ LK_API int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
  * one object for a path, from any number of threads.
  *
  * When a thread ends in any way, its locks are released. A reused thread id
- * does not inherit ownership. The main thread ends with its process.
+ * does not inherit ownership. When main() returns, the process ends without a
+ * release: call lk_sync_client_close() before, or the locks are free only when
+ * the session timeout has passed.
  */
 typedef struct lk_sync_lock lk_sync_lock;
 
@@ -404,8 +418,9 @@ typedef struct lk_sync_lock_config {
   bool local_queue; /**< mutexes: the threads that wait share one node */
   lk_layout layout;
   const char *prefix;
-  /** The events of lk_lock_config.on_event, for all threads. `token` identifies
-      the grant; 0: the event of a thread that waits. A callback. */
+  /** Invoked with the events of lk_lock_config.on_event, for all threads.
+      `token` identifies the grant; it is 0 for the event of a thread that
+      waits. */
   void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
                    void *arg);
   void *arg;
@@ -519,11 +534,11 @@ LK_API int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call);
 LK_API int lk_sync_lock_release(lk_sync_lock *l);
 
 /** The same, and wait until the node is deleted, unless the count is not 0 yet.
-    The lock is released also after an error, but for the last two.
-    @return as lk_sync_lock_release(); LK_ERR_NO_AUTH: the node stays until the
-            session ends; LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED: it
-            is being deleted; LK_ERR_STATE, LK_ERR_BAD_ARGUMENT: the lock was
-            not released. */
+    @return as lk_sync_lock_release(). The lock is also released after
+            LK_ERR_NO_AUTH: the node stays until the session ends; and
+            LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED: the node is being
+            deleted. It is not released after LK_ERR_STATE and
+            LK_ERR_BAD_ARGUMENT. */
 LK_API int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
@@ -536,8 +551,9 @@ LK_API int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call);
 LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
 
 /**
- * Wait until this thread holds for certain, or has lost the lock; for use while
- * lk_sync_lock_ok() is false. Returns at once if either is known already.
+ * Wait while the lock of this thread is unsure: until it is held for certain,
+ * or lost. For use while lk_sync_lock_ok() is false; it does not acquire. It
+ * returns at once if either is known already.
  *
  * @return 0: lk_sync_lock_ok() is true again; LK_ERR_LOST, LK_ERR_NOT_HELD;
  *         LK_ERR_DEADLINE, LK_ERR_CANCELLED: it is still unsure;
@@ -547,8 +563,8 @@ LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
 LK_API int lk_sync_lock_wait(lk_sync_lock *l, const lk_sync_call *call);
 
 /** lk_sync_multi() of `ops` that is executed only while this thread holds the
-    lock: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and LK_ERR_LOST:
-    no operation was executed. */
+    lock: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and
+    LK_ERR_LOST: no operation was executed. */
 LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                       const lk_op *ops, size_t count,
                                       const lk_sync_call *call);
@@ -567,7 +583,8 @@ LK_API int64_t lk_sync_lock_deadline(const lk_sync_lock *l);
 /** The fencing token; 0: not held. */
 LK_API uint64_t lk_sync_lock_token(const lk_sync_lock *l);
 
-/** With local_queue: lk_lock_handoffs(). */
+/** With local_queue: how often the node was handed on within this process
+    before this grant; see lk_lock_handoffs(). */
 LK_API uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l);
 
 /** LK_LOCK_IDLE, LK_LOCK_HELD, LK_LOCK_UNSURE or LK_LOCK_LOST. */

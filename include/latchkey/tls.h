@@ -67,8 +67,8 @@ typedef struct lk_tls_config {
   int (*password)(char *out, size_t size, void *arg);
   void *password_arg;
   /** Certificate revocation lists. With one, each certificate of a chain needs
-      the current list of its CA: one that is missing or outdated refuses the
-      server. */
+      the current list of its CA: if a list is missing or outdated, the server
+      is refused. */
   const char *crl_file;
   lk_bytes crl_pem;
   /** The name that servers must have, and that is sent as SNI, in place of that
@@ -106,8 +106,8 @@ typedef enum lk_tls_cause {
  *
  * @return 0; LK_ERR_TLS: a file is missing or wrong; LK_ERR_BAD_ARGUMENT: its
  *         options contradict each other, or `size` is not set;
- * LK_ERR_NO_MEMORY; LK_ERR_UNIMPLEMENTED: the library was built without
- * OpenSSL.
+ *         LK_ERR_NO_MEMORY; LK_ERR_UNIMPLEMENTED: the library was built
+ *         without OpenSSL.
  */
 LK_API int lk_tls_check(const lk_tls_config *config, char *text, size_t size);
 

@@ -15,8 +15,8 @@ extern "C" {
 
 /**
  * The handle of a watch: a number in the shape of a pointer, which is never
- * NULL. It ends with its watch. A client does not give it to another watch
- * before it has made 2^32 others (4,096 where pointers have 32 bits).
+ * NULL. It is invalid once its watch has ended. The client uses the same number
+ * again only after 2^32 other watches (4,096 where pointers have 32 bits).
  */
 typedef struct lk_watch lk_watch;
 
@@ -48,12 +48,13 @@ typedef struct lk_event {
  *
  * A server may throttle the requests that re-register watches after a reconnect
  * (LK_ERR_THROTTLED). The client repeats them on the same connection. Until
- * they succeed, a reply may show a change before the event of an older watch.
- * An event names only a path: one that an older watch has missed is then
- * reported to younger watches on that path as well, even if their own reads
- * have shown the change. The same happens where a connection breaks before
- * watches on a path are registered that a persistent watch has served (see
- * lk_add_watch()).
+ * they succeed, a reply may show a change before the event of an older watch
+ * arrives. The server does not say to which watch an event belongs: it names
+ * only the path. So an event that an older watch had missed also goes to newer
+ * watches on that path, although their own reads have shown the change. The
+ * same can happen to one-shot watches that the client did not register at the
+ * server because a persistent watch on the path served them (see
+ * lk_add_watch()), if the connection breaks before it registers them.
  */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
@@ -67,11 +68,12 @@ typedef enum lk_watch_mode {
 } lk_watch_mode;
 
 /**
- * Cancel a watch: it has ended, and its callback is not invoked again. If no
- * other watch of this client has the same path and kind and `on_server` is set,
- * the server removes its watch too (since 3.5.0; its reply is not waited for).
- * On the next connection it is gone in any case. Nothing happens for a watch of
- * this client that has ended already, nor for NULL.
+ * Cancel a watch: it has ended, and its callback is not invoked again. With
+ * `on_server` the server is told to remove its watch, too, unless another watch
+ * of this client has the same path and kind (since 3.5.0; the call does not
+ * wait for the reply). Without it, the server keeps its watch until the
+ * connection ends, and the client ignores its events. Nothing happens for a
+ * watch of this client that has ended already, nor for NULL.
  */
 LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
 
