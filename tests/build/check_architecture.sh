@@ -4,7 +4,8 @@
 # doc/architecture.md has a table for each folder of src ("### `src/FOLDER`",
 # then rows "| `file.c`, `other.c` | what it keeps |"). Each .c and .def file,
 # and each .h file without a .c file of its name, is in exactly one row, and
-# each file in a row exists.
+# each file in a row exists. So does each file and each identifier of the
+# library that the text names.
 
 cd "${srcdir:-.}" || exit 99
 page=doc/architecture.md
@@ -37,6 +38,23 @@ done
 for f in $listed; do
   [ -f "$f" ] && continue
   echo "$page names $f, which does not exist"
+  failed=1
+done
+# Names of files elsewhere on the page, with some of their path or without.
+files=$(find src include -type f; find tests doc -type f ! -name '*.[ch]')
+for f in $(grep -oE '`[a-z_/]+\.(c|h|def|md|pml|py|sh|svg)`' $page |
+  tr -d '`' | sort -u); do
+  echo "$files" | grep -qE "(^|/)$f\$" && continue
+  echo "$page names $f, which does not exist"
+  failed=1
+done
+identifiers() {
+  grep -ohrE '\b(lk_|LK_)[A-Za-z0-9_]+' "$@" | sort -u
+}
+known=$(identifiers src include)
+for name in $(identifiers $page); do
+  echo "$known" | grep -qxF "$name" && continue
+  echo "$page names $name, which does not exist"
   failed=1
 done
 exit ${failed:-0}
