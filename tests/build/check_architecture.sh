@@ -42,6 +42,7 @@ for f in $listed; do
 done
 # Names of files elsewhere on the page, with some of their path or without.
 files=$(find src include -type f; find tests doc -type f ! -name '*.[ch]')
+# shellcheck disable=SC2016 # quotes of the page, not a command
 for f in $(grep -oE '`[a-z_/]+\.(c|h|def|md|pml|py|sh|svg)`' $page |
   tr -d '`' | sort -u); do
   echo "$files" | grep -qE "(^|/)$f\$" && continue
@@ -57,4 +58,4 @@ for name in $(identifiers $page); do
   echo "$page names $name, which does not exist"
   failed=1
 done
-exit ${failed:-0}
+exit "${failed:-0}"
