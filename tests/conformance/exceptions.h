@@ -10,10 +10,12 @@ typedef struct exception {
 } exception;
 
 static const exception exceptions[] = {
+    {"waiters_are_granted_in_the_order_of_their_requests", "multi-lock",
+     "a rival that wants one member overtakes those that wait for another"},
     {"waiters_are_granted_in_the_order_of_their_requests", "single-node",
      "without a queue there is no order"},
-    {"waiters_are_granted_in_the_order_of_their_requests", "read-side",
-     "readers are granted together"},
+    {"waiters_are_granted_in_the_order_of_their_requests", "local-queue",
+     "owners of one client pass it on to each other first"},
     {"waiter_whose_node_is_deleted_queues_anew", "single-node",
      "a waiter has no node"},
     {"revoked_waiter_is_told_when_it_holds", "single-node",

@@ -107,9 +107,9 @@ static bool try_survives(const kind *k, fault f, unsigned n)
   return happened;
 }
 
-SCENARIO(break_at_any_request_of_a_try_is_not_taken_for_a_holder)
+SCENARIO(try_of_a_free_lock_is_granted_with_a_fault_at_any_request)
 {
-  for (int f = BREAK_BEFORE; f <= BREAK_AFTER; f++) {
+  for (int f = BREAK_BEFORE; f <= THROTTLE; f++) {
     unsigned n = 1;
 
     while (try_survives(k, (fault)f, n))
@@ -192,7 +192,7 @@ SCENARIO(any_allocation_of_a_waiter_may_fail)
 const scenario fault_scenarios[] = {
     &break_before_any_request_loses_no_node_and_no_turn,
     &break_after_any_request_loses_no_node_and_no_turn,
-    &break_at_any_request_of_a_try_is_not_taken_for_a_holder,
+    &try_of_a_free_lock_is_granted_with_a_fault_at_any_request,
     &throttled_request_is_repeated,
     &any_allocation_of_an_acquire_may_fail,
     &memory_may_be_gone_for_good_after_any_allocation,

@@ -105,6 +105,10 @@ static const char *const parent[] = {"/c", NULL};
   .dirs = semaphore_dirs, .queues = semaphore_dirs + 2, .places = 1, \
   .position = 1, .containers = true, .queued = true,                 \
   .grant = "getChildren2 | removeWatches delete"
+#define KAZOO_SEMAPHORE(permits)                                        \
+  .config = {.layout = LK_LAYOUT_KAZOO}, .dirs = kazoo_dirs,            \
+  .queues = kazoo_queues, .limit = permits, .places = 1, .position = 1, \
+  .queued = true, .grant = "getChildren2 | removeWatches delete"
 #define ONE_PERMIT  "create2 getChildren2 create2 getChildren2"
 #define TWO_PERMITS "create2 getChildren2 create2 create2 getChildren2"
 #define MADE        "createContainer createContainer createContainer"
@@ -143,23 +147,27 @@ const kind kinds[] = {
      .try = TWO_PERMITS " | removeWatches delete delete delete",
      .give_up = "delete removeWatches delete delete",
      .release = "delete delete"},
-    {.name = "semaphore-kazoo",
-     .config = {.layout = LK_LAYOUT_KAZOO},
-     .make = make_one_permit,
-     .dirs = kazoo_dirs,
-     .queues = kazoo_queues,
-     .limit = "1",
-     .held_nodes = 1, .waiting_nodes = 2, .places = 1, .position = 1,
-     .queued = true,
+    {.name = "semaphore-kazoo", KAZOO_SEMAPHORE("1"), .make = make_one_permit,
+     .held_nodes = 1, .waiting_nodes = 2,
      .acquire = "getData " ONE_PERMIT " | removeWatches delete",
      .cold = "getData " ONE_PERMIT " | create getData create create create2"
              " getChildren2 create create create2 getChildren2 |"
              " create getData removeWatches | delete",
      .wait = "getData " ONE_PERMIT " | getData",
-     .grant = "getChildren2 | removeWatches delete",
      .try = "getData " ONE_PERMIT " | removeWatches delete delete",
      .give_up = "removeWatches delete delete",
      .release = "delete"},
+    {.name = "semaphore-kazoo-several", KAZOO_SEMAPHORE("2"),
+     .make = make_two_permits,
+     .held_nodes = 2, .waiting_nodes = 3,
+     .acquire = "getData " TWO_PERMITS " | removeWatches delete",
+     .cold = "getData " TWO_PERMITS " | create getData create create create2"
+             " getChildren2 create create create2 create create create2"
+             " getChildren2 | create getData removeWatches | delete",
+     .wait = "getData " TWO_PERMITS " | getData",
+     .try = "getData " TWO_PERMITS " | removeWatches delete delete delete",
+     .give_up = "delete removeWatches delete delete",
+     .release = "delete delete"},
     {.name = "multi-lock",
      .make = make_multilock,
      .dirs = multilock_dirs,

@@ -40,12 +40,17 @@ SCENARIO(released_lock_is_acquired_again_at_once)
 {
   stage_begin(k);
   stage_hold(&st.own);
+  char requests[256];
+
+  stage_forget();
   locker_release(&st.own);
   ck_assert_int_eq(locker_want(&st.own, -1), 0);
-  model_run(&st.server, T / 4);
+  model_turn(&st.server);
   ck_assert_int_eq(st.own.released, 0);
   ck_assert_int_eq(st.own.acquired, 0);
   ck_assert_uint_eq(stage_nodes(), k->held_nodes);
+  snprintf(requests, sizeof requests, "%s %s", k->release, k->acquire);
+  ck_assert_str_eq(st.ours.link->log, requests); /* in the same write */
   stage_end();
 }
 
@@ -64,13 +69,28 @@ SCENARIO(reset_lock_is_as_new)
   lk_lock_reset(st.own.lock);
   model_turn(&st.server);
   ck_assert_uint_eq(stage_nodes(), 0);
-  stage_hold(&st.rival);
-  stage_release(&st.rival);
   stage_hold(&st.own);
+  locker_release(&st.own);
+  lk_lock_reset(st.own.lock);
+  ck_assert_int_eq(st.own.released, LK_ERR_CLOSED);
+  model_turn(&st.server);
+  stage_hold(&st.own);
+  if (k->counts) {
+    ck_assert_int_eq(locker_want(&st.own, -1), 0);
+    lk_lock_reset(st.own.lock);
+    ck_assert_int_eq(st.own.acquired, LK_ERR_CLOSED);
+  }
   stage_end();
 }
 
 /* ---- ends ---------------------------------------------------------------- */
+
+static void make_anew(void)
+{
+  const lk_lock_config c = stage_config((lk_lock_config){0});
+
+  ck_assert(stage_try_init(&st.own, &st.ours, &c));
+}
 
 SCENARIO(freed_lock_is_released_and_its_calls_end)
 {
@@ -79,11 +99,16 @@ SCENARIO(freed_lock_is_released_and_its_calls_end)
   stage_want(&st.own);
   locker_free(&st.own);
   ck_assert_int_eq(st.own.acquired, LK_ERR_CLOSED);
+  make_anew();
   stage_release(&st.rival);
   ck_assert_uint_eq(stage_nodes(), 0);
-  const lk_lock_config c = stage_config((lk_lock_config){0});
-
-  ck_assert(stage_try_init(&st.own, &st.ours, &c));
+  if (k->counts) {
+    stage_hold(&st.own);
+    ck_assert_int_eq(locker_want(&st.own, -1), 0);
+    locker_free(&st.own);
+    ck_assert_int_eq(st.own.acquired, LK_ERR_CLOSED);
+    make_anew();
+  }
   stage_hold(&st.own);
   stage_want(&st.rival);
   locker_release(&st.own);
@@ -125,6 +150,24 @@ static void end_with(const kind *k, void (*end)(lk_client *c))
 SCENARIO(freed_client_ends_waits_and_loses_locks)
 {
   end_with(k, free_client);
+}
+
+SCENARIO(freed_client_ends_calls_of_its_holder)
+{
+  for (int releases = 0; releases <= k->counts; releases++) {
+    stage_begin(k);
+    stage_hold(&st.own);
+    if (releases == 0)
+      locker_release(&st.own);
+    else
+      ck_assert_int_eq(locker_want(&st.own, -1), 0);
+    lk_client_free(st.ours.link->client);
+    if (releases == 0)
+      ck_assert_int_eq(st.own.released, LK_ERR_CLOSED);
+    else
+      ck_assert_int_eq(st.own.acquired, LK_ERR_LOST);
+    stage_end_sessions();
+  }
 }
 
 SCENARIO(closed_client_ends_waits_and_loses_locks)
@@ -230,6 +273,7 @@ const scenario lifetime_scenarios[] = {
     &reset_lock_is_as_new,
     &freed_lock_is_released_and_its_calls_end,
     &freed_client_ends_waits_and_loses_locks,
+    &freed_client_ends_calls_of_its_holder,
     &closed_client_ends_waits_and_loses_locks,
     &refused_credentials_end_waits_and_lose_locks,
     &verify_succeeds_while_held_and_reports_a_loss,

@@ -20,7 +20,9 @@ SCENARIO(free_lock_is_acquired_with_these_requests)
   ck_assert_int_eq(st.own.acquired, 0);
   expect_log(&st.ours, k->acquire);
   ck_assert_uint_eq(stage_nodes(), k->held_nodes);
+  model_run(&st.server, T / 4 - 1); /* no heartbeat before that */
   stage_release(&st.own);
+  model_run(&st.server, T);
   expect_log(&st.ours, k->release);
   ck_assert_uint_eq(stage_nodes(), 0);
   stage_end();

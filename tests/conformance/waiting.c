@@ -24,18 +24,34 @@ static void expect_nothing_left(size_t nodes)
 
 /* ---- grants -------------------------------------------------------------- */
 
-SCENARIO(holder_knows_its_token_and_its_deadline)
+static uint64_t newest_own_node(void)
+{
+  int64_t newest = 0;
+  const char *path;
+
+  for (size_t i = 0; (path = stage_node_of(&st.ours, i)) != NULL; i++) {
+    const sim_node *n = model_node(&st.server, path);
+
+    if (n->stat.czxid > newest)
+      newest = n->stat.czxid;
+  }
+  return (uint64_t)newest;
+}
+
+SCENARIO(holder_knows_its_node_its_token_and_its_deadline)
 {
   stage_begin(k);
   ck_assert_int_eq(lk_lock_get_state(st.own.lock), LK_LOCK_IDLE);
   ck_assert_uint_eq(lk_lock_token(st.own.lock), 0);
+  ck_assert_ptr_null(lk_lock_node(st.own.lock));
   ck_assert_int_eq(lk_lock_deadline(st.own.lock), INT64_MIN);
   ck_assert(!lk_lock_ok(st.own.lock));
   ck_assert_int_eq(locker_want(&st.own, -1), 0);
   ck_assert_int_eq(lk_lock_get_state(st.own.lock), LK_LOCK_ACQUIRING);
   model_turn(&st.server);
   ck_assert_int_eq(lk_lock_get_state(st.own.lock), LK_LOCK_HELD);
-  ck_assert_uint_gt(lk_lock_token(st.own.lock), 0);
+  ck_assert_ptr_nonnull(model_node(&st.server, lk_lock_node(st.own.lock)));
+  ck_assert_uint_eq(lk_lock_token(st.own.lock), newest_own_node());
   ck_assert_int_eq(lk_lock_deadline(st.own.lock),
                    st.server.now + T - T / 100 - 10);
   ck_assert_uint_eq(lk_lock_count(st.own.lock), 1);
@@ -71,7 +87,6 @@ enum { CROWD = 6 };
 
 SCENARIO(waiters_are_granted_in_the_order_of_their_requests)
 {
-  const locker *order[CROWD];
   locker crowd[CROWD];
 
   stage_begin(k);
@@ -79,16 +94,16 @@ SCENARIO(waiters_are_granted_in_the_order_of_their_requests)
 
   stage_hold(&st.rival);
   for (int i = 0; i < CROWD; i++) {
-    ck_assert(stage_try_init(&crowd[i], &st.ours, &c));
+    ck_assert(
+        stage_try_init(&crowd[i], i % 2 == 0 ? &st.ours : &st.theirs, &c));
     stage_want(&crowd[i]);
     ck_assert_int_eq(crowd[i].acquired, NOT_YET);
-    order[i] = &crowd[i];
   }
   stage_release(&st.rival);
   for (int i = 0; i < CROWD; i++) {
-    ck_assert_int_eq(order[i]->acquired, 0);
+    ck_assert_int_eq(crowd[i].acquired, 0);
     for (int j = i + 1; j < CROWD; j++)
-      ck_assert_int_eq(order[j]->acquired, NOT_YET);
+      ck_assert_int_eq(crowd[j].acquired, NOT_YET);
     stage_release(&crowd[i]);
   }
   for (int i = 0; i < CROWD; i++)
@@ -225,7 +240,7 @@ SCENARIO(cancel_between_any_two_replies_leaves_nothing)
 }
 
 const scenario waiting_scenarios[] = {
-    &holder_knows_its_token_and_its_deadline,
+    &holder_knows_its_node_its_token_and_its_deadline,
     &waiter_is_granted_when_the_holder_releases,
     &waiters_are_granted_in_the_order_of_their_requests,
     &try_of_a_held_lock_is_busy_and_leaves_nothing,

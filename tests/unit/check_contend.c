@@ -152,20 +152,6 @@ static bool survives_cut(party *who, unsigned n, bool after, size_t step)
   return happened;
 }
 
-START_TEST(a_cut_at_any_request_loses_no_node_and_no_turn)
-{
-  for (int who = 0; who < 2; who++) {
-    for (int after = 0; after < 2; after++) {
-      unsigned n = 1;
-
-      while (survives_cut(who == 0 ? &sc.one : &sc.two, n, after, 0))
-        n++;
-      ck_assert_uint_gt(n, 5);
-    }
-  }
-}
-END_TEST
-
 START_TEST(pieces_of_answers_make_no_difference)
 {
   for (size_t step = 1; step < 8; step++)
@@ -402,45 +388,6 @@ START_TEST(a_cancelled_create_leaves_nothing_whatever_became_of_it)
 }
 END_TEST
 
-/* Cancel b when so many bytes of answers have arrived; false: all had. */
-static bool survives_cancel(size_t bytes, bool cut)
-{
-  bool more;
-
-  begin();
-  scene_hold(&sc);
-  sc.two.link->allow = bytes;
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  more = sc.two.link->allow == 0;
-  lk_lock_cancel(sc.b.lock);
-  lk_lock_cancel(sc.b.lock);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
-  if (cut)
-    model_drop(sc.two.link);
-  sc.two.link->allow = SIZE_MAX;
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  ck_assert_uint_eq(model_watches(sc.two.link), 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
-  scene_end(&sc);
-  return more;
-}
-
-START_TEST(a_cancel_between_any_two_answers_leaves_nothing)
-{
-  for (int cut = 0; cut < 2; cut++) {
-    size_t bytes = 0;
-
-    while (survives_cancel(bytes, cut != 0))
-      bytes += 9;
-    ck_assert_uint_gt(bytes, 400);
-  }
-}
-END_TEST
-
 /* ---- rule H: each condition broken leads to a list --------------------- */
 
 /* b is granted by the deletion alone. */
@@ -617,22 +564,6 @@ END_TEST
 
 /* ---- nodes deleted or changed by others -------------------------------- */
 
-START_TEST(own_deleted_while_waiting_is_told_and_queues_anew)
-{
-  char first[128];
-
-  begin_queue();
-  snprintf(first, sizeof first, "%s", model_child(&sc.server, LOCKS, 1));
-  model_delete(&sc.server, first);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.b, "place lost NO_NODE\nwaiting 1 0000000000\n"));
-  ck_assert(strncmp(first, lk_lock_node(sc.b.lock), 50) != 0);
-  hand_over();
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
-}
-END_TEST
-
 START_TEST(own_and_then_pred_deleted_grants_nothing_that_is_not_there)
 {
   begin_queue();
@@ -681,27 +612,6 @@ START_TEST(own_missing_in_the_list_is_noticed)
 }
 END_TEST
 
-START_TEST(own_deleted_while_held_is_lost_once)
-{
-  begin_queue();
-  model_run(&sc.server, T / 4); /* now it is watched */
-  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_LOST);
-  ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
-  ck_assert(!lk_lock_ok(sc.a.lock));
-  ck_assert_int_eq(lk_lock_acquire(sc.a.lock, -1, NULL, NULL), LK_ERR_STATE);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  model_run(&sc.server, 2 * T);
-  ck_assert(locker_told(&sc.a, ""));
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  scene_end(&sc);
-}
-END_TEST
-
 START_TEST(own_deleted_just_after_the_grant_is_found_by_the_first_beat)
 {
   begin();
@@ -711,21 +621,6 @@ START_TEST(own_deleted_just_after_the_grant_is_found_by_the_first_beat)
   ck_assert(locker_told(&sc.a, ""));
   model_run(&sc.server, 1);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(a_change_of_preds_data_grants_nothing)
-{
-  begin_queue();
-  for (int i = 0; i < 3; i++) {
-    model_set(&sc.server, model_child(&sc.server, LOCKS, 0), "__REVOKE__");
-    model_turn(&sc.server);
-    ck_assert(model_said(sc.two.link, "getData"));
-  }
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  hand_over();
-  assert_no_list();
   scene_end(&sc);
 }
 END_TEST
@@ -806,18 +701,6 @@ static void hide_own(model_server *s, model_link *l, int32_t op,
 
 /* ---- access ------------------------------------------------------------ */
 
-START_TEST(without_create_on_the_directory_nothing_is_tried)
-{
-  begin();
-  model_deny(&sc.server, LOCKS, LK_PERM_CREATE);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
-  scene_end(&sc);
-}
-END_TEST
-
 START_TEST(where_no_directory_may_be_made_the_reason_is_told_at_once)
 {
   begin();
@@ -885,35 +768,6 @@ START_TEST(directory_that_comes_and_goes_is_made)
   model_turn(&sc.server);
   ck_assert_int_eq(comings, 2);
   ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(without_read_on_the_directory_the_node_is_taken_back)
-{
-  begin();
-  model_deny(&sc.server, LOCKS, LK_PERM_READ);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2 | delete"));
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(without_delete_the_node_is_left_behind_and_that_is_told)
-{
-  begin();
-  model_deny(&sc.server, LOCKS, LK_PERM_DELETE);
-  scene_hold(&sc);
-  locker_release(&sc.a);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.released, LK_ERR_NO_AUTH);
-  ck_assert(strncmp(sc.one.left_behind, "NO_AUTH " LOCKS "/_c_",
-                    strlen("NO_AUTH " LOCKS "/_c_")) == 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
-  model_deny(&sc.server, LOCKS, 0);
-  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
   scene_end(&sc);
 }
 END_TEST
@@ -1136,47 +990,6 @@ END_TEST
 
 /* ---- an overloaded server ---------------------------------------------- */
 
-static bool survives_throttle(party *who, unsigned n)
-{
-  bool happened;
-
-  begin();
-  who->link->throttle_at = n;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  take_turns();
-  happened = who->link->requests >= n;
-  scene_end(&sc);
-  return happened;
-}
-
-START_TEST(any_single_answer_may_be_throttled)
-{
-  for (int who = 0; who < 2; who++) {
-    unsigned n = 1;
-
-    while (survives_throttle(who == 0 ? &sc.one : &sc.two, n))
-      n++;
-    ck_assert_uint_gt(n, 5);
-  }
-}
-END_TEST
-
-START_TEST(a_throttled_delete_is_asked_for_again)
-{
-  begin_queue();
-  sc.one.link->requests = 0;
-  sc.one.link->throttle_at = 1;
-  locker_release(&sc.a);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.released, NOT_YET);
-  model_run(&sc.server, 200);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
-}
-END_TEST
-
 START_TEST(other_errors_end_the_acquire_and_leave_nothing)
 {
   const int errors[] = {LK_ERR_QUOTA_EXCEEDED, LK_ERR_INVALID_ACL, -999,
@@ -1247,23 +1060,26 @@ END_TEST
 
 /* ---- sessions ---------------------------------------------------------- */
 
-START_TEST(an_expiry_while_waiting_queues_anew_under_another_name)
+/* The old one may still be there, or a create of it under way. */
+START_TEST(node_made_anew_has_another_name)
 {
-  char first[128];
+  for (int expires = 0; expires < 2; expires++) {
+    char first[128];
 
-  begin_queue();
-  snprintf(first, sizeof first, "%s", lk_lock_node(sc.b.lock));
-  sc.server.down = true;
-  model_drop(sc.two.link);
-  model_expire(&sc.server, sc.two.link->last_session);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
-  ck_assert(
-      locker_told(&sc.b, "place lost SESSION_EXPIRED\nwaiting 1 0000000000\n"));
-  ck_assert(strncmp(first, lk_lock_node(sc.b.lock), 50) != 0);
-  hand_over();
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+    begin_queue();
+    snprintf(first, sizeof first, "%s", lk_lock_node(sc.b.lock));
+    if (expires == 0) {
+      model_delete(&sc.server, first);
+    } else {
+      sc.server.down = true;
+      model_drop(sc.two.link);
+      model_expire(&sc.server, sc.two.link->last_session);
+      sc.server.down = false;
+    }
+    model_run(&sc.server, T / 10);
+    ck_assert(strncmp(first, lk_lock_node(sc.b.lock), 50) != 0);
+    scene_end(&sc);
+  }
 }
 END_TEST
 
@@ -1279,34 +1095,6 @@ START_TEST(an_expiry_on_a_living_connection_loses_the_place_once)
   model_run(&sc.server, T / 10);
   ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
   ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(an_expiry_can_end_the_acquire)
-{
-  lk_lock_config c = {.size = sizeof c, .fail_on_expiry = true};
-
-  scene_begin(&sc, NULL, &c);
-  scene_queue(&sc);
-  sc.server.down = true;
-  model_drop(sc.two.link);
-  model_expire(&sc.server, sc.two.link->last_session);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_SESSION_EXPIRED);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(an_expiry_while_held_is_lost_once)
-{
-  begin_queue();
-  model_expire(&sc.server, sc.one.link->session);
-  model_run(&sc.server, T / 10);
-  ck_assert(locker_told(&sc.a, "suspended\nlost SESSION_EXPIRED\n"));
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
   scene_end(&sc);
 }
 END_TEST
@@ -1358,7 +1146,6 @@ SUITE("contend", every_state_before_the_end_can_be_left,
       what_is_leaving_or_over_never_comes_back,
       who_recovers_lists_verifies_or_cleans_up_again,
       only_first_grants_and_only_held_becomes_unsure,
-      a_cut_at_any_request_loses_no_node_and_no_turn,
       pieces_of_answers_make_no_difference,
       a_lost_create_is_found_again_behind_a_commit,
       a_create_that_was_not_executed_is_sent_again_by_the_same_name,
@@ -1372,24 +1159,18 @@ SUITE("contend", every_state_before_the_end_can_be_left,
       a_node_found_again_that_is_not_ours_is_not_taken,
       the_token_is_that_of_the_last_node,
       a_cancelled_create_leaves_nothing_whatever_became_of_it,
-      a_cancel_between_any_two_answers_leaves_nothing,
       the_last_one_ahead_has_gone_so_it_is_granted, h1_somebody_else_is_left,
       h2_another_connection, h3_own_is_not_watched, h4_a_writ_was_ahead,
       h4_a_writ_was_ahead_though_a_read_goes_last, h5_a_number_out_of_range,
       h6_the_lease_has_run_out,
-      own_deleted_while_waiting_is_told_and_queues_anew,
       own_and_then_pred_deleted_grants_nothing_that_is_not_there,
       own_deleted_three_times_is_the_end, own_missing_in_the_list_is_noticed,
-      own_deleted_while_held_is_lost_once,
       own_deleted_just_after_the_grant_is_found_by_the_first_beat,
-      a_change_of_preds_data_grants_nothing, a_change_of_owns_data_is_no_loss,
+      a_change_of_owns_data_is_no_loss,
       a_pred_that_goes_while_it_is_asked_for_is_not_missed,
       a_pred_that_goes_right_after_its_read_is_not_missed,
-      without_create_on_the_directory_nothing_is_tried,
       where_no_directory_may_be_made_the_reason_is_told_at_once,
       the_reason_counts_that_was_given_for_what_is_missing,
-      without_read_on_the_directory_the_node_is_taken_back,
-      without_delete_the_node_is_left_behind_and_that_is_told,
       a_pred_that_cannot_be_read_is_waited_for_by_its_directory,
       who_starts_anew_reads_its_pred_again,
       a_probe_that_cannot_be_read_is_somebody,
@@ -1399,12 +1180,9 @@ SUITE("contend", every_state_before_the_end_can_be_left,
       own_that_cannot_be_read_is_told_and_rule_h_is_off,
       nodes_that_cannot_be_read_do_not_hide_others,
       what_is_answered_after_the_release_is_nobodys_business,
-      any_single_answer_may_be_throttled, a_throttled_delete_is_asked_for_again,
       other_errors_end_the_acquire_and_leave_nothing,
       near_the_end_of_the_counter_it_leaves,
-      a_stranger_in_the_queue_is_told_once,
-      an_expiry_while_waiting_queues_anew_under_another_name,
+      a_stranger_in_the_queue_is_told_once, node_made_anew_has_another_name,
       an_expiry_on_a_living_connection_loses_the_place_once,
-      an_expiry_can_end_the_acquire, an_expiry_while_held_is_lost_once,
       an_expiry_finishes_what_was_to_be_deleted,
       a_create_of_a_dying_session_is_not_taken_for_ours)

@@ -29,28 +29,6 @@ static void begin(void)
 
 /* ---- the order of freeing ---------------------------------------------- */
 
-START_TEST(a_closed_client_loses_what_it_held_and_ends_what_waited)
-{
-  begin();
-  scene_queue(&sc);
-  model_run(&sc.server, T / 2);
-  ck_assert_int_eq(lk_client_close(sc.two.link->client, NULL, NULL), 0);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
-  ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL), LK_ERR_CLOSED);
-  ck_assert_int_eq(lk_client_close(sc.one.link->client, NULL, NULL), 0);
-  ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_LOST);
-  ck_assert(!lk_lock_ok(sc.a.lock));
-  ck_assert_int_eq(lk_lock_deadline(sc.a.lock), INT64_MIN);
-  ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
-  ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
-  model_run(&sc.server, T);
-  ck_assert(locker_told(&sc.a, ""));
-  ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
-  scene_end(&sc);
-}
-END_TEST
-
 static void close_when_connected(lk_client *c, lk_state state, int err,
                                  void *arg)
 {
@@ -95,61 +73,6 @@ START_TEST(a_release_before_a_close_is_done_first)
   model_turn(&sc.server);
   ck_assert_int_eq(sc.a.released, 0);
   ck_assert(model_said(sc.one.link, "delete closeSession"));
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(a_freed_client_ends_all_at_once)
-{
-  begin();
-  scene_queue(&sc);
-  locker_release(&sc.a);
-  lk_client_free(sc.one.link->client);
-  ck_assert_int_eq(sc.a.released, LK_ERR_CLOSED);
-  lk_client_free(sc.two.link->client);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
-  ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
-  ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL), LK_ERR_CLOSED);
-  model_expire(&sc.server, sc.one.link->last_session);
-  model_expire(&sc.server, sc.two.link->last_session);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(a_freed_client_loses_what_it_held)
-{
-  begin();
-  scene_hold(&sc);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0); /* and is to be told of this */
-  lk_client_free(sc.one.link->client);
-  ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_LOST);
-  ck_assert(!lk_lock_ok(sc.a.lock));
-  ck_assert_int_eq(lk_lock_deadline(sc.a.lock), INT64_MIN);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
-  model_expire(&sc.server, sc.one.link->last_session);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(refused_credentials_end_all)
-{
-  begin();
-  scene_queue(&sc);
-  for (int i = 0; i < 2; i++) {
-    model_link *l = i == 0 ? sc.one.link : sc.two.link;
-
-    l->answer_at = l->requests + 1;
-    l->answer_err = LK_ERR_AUTH_REQUIRED;
-    lk_get(l->client, LOCKS, NULL, NULL, NULL);
-  }
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "lost AUTH_FAILED\n"));
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_AUTH_FAILED);
-  ck_assert_int_eq(lk_lock_acquire(sc.b.lock, -1, NULL, NULL),
-                   LK_ERR_AUTH_FAILED);
-  model_expire(&sc.server, sc.one.link->last_session);
-  model_expire(&sc.server, sc.two.link->last_session);
   scene_end(&sc);
 }
 END_TEST
@@ -579,93 +502,6 @@ START_TEST(every_callback_may_verify)
 }
 END_TEST
 
-/* ---- no memory --------------------------------------------------------- */
-
-/* a's n-th allocation fails, and with `for_good` all after it. */
-static bool survives_failure(size_t n, bool for_good)
-{
-  bool failed;
-
-  model_init(&sc.server);
-  model_create(&sc.server, "/locks");
-  failing_mem_init(&sc.one.mem);
-  sc.one.mem.fail_at = n;
-  sc.one.mem.for_good = for_good;
-  sc.a.lock = NULL;
-  sc.one.link = NULL;
-  if (party_try_join(&sc.one, &sc.server, NULL) &&
-      locker_try_init(&sc.a, &sc.one, NULL) && locker_want(&sc.a, -1) == 0) {
-    model_run(&sc.server, T);
-    if (!for_good && sc.a.acquired != 0)
-      ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_MEMORY);
-    if (sc.a.acquired == 0 && lk_lock_release(sc.a.lock, NULL, NULL) == 0)
-      model_run(&sc.server, T);
-    sc.one.mem.fail_at = 0;
-    sc.one.mem.for_good = false;
-    lk_lock_cancel(sc.a.lock); /* of one that could not even fail */
-    (void)lk_lock_release(sc.a.lock, NULL, NULL);
-    model_run(&sc.server, T);
-    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
-    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  }
-  failed = failing_mem_failed(&sc.one.mem) || sc.one.mem.count >= n;
-  locker_free(&sc.a);
-  party_leave(&sc.one);
-  model_done(&sc.server);
-  return failed;
-}
-
-/* The same where somebody else holds at first, and data changes. */
-static bool survives_failure_waiting(size_t n)
-{
-  bool failed;
-
-  begin();
-  scene_hold(&sc);
-  sc.two.mem.count = 0;
-  sc.two.mem.fail_at = n;
-  if (locker_want(&sc.b, -1) == 0) {
-    model_run(&sc.server, T / 2);
-    model_set(&sc.server, model_child(&sc.server, LOCKS, 0), "x");
-    if (model_children(&sc.server, LOCKS) > 1)
-      model_set(&sc.server, model_child(&sc.server, LOCKS, 1), "x");
-    model_run(&sc.server, T / 2);
-    ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-    model_run(&sc.server, T);
-    if (sc.b.acquired != 0)
-      ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_MEMORY);
-    (void)lk_lock_release(sc.b.lock, NULL, NULL);
-    model_run(&sc.server, T);
-    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
-    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  }
-  failed = sc.two.mem.count >= n;
-  scene_end(&sc);
-  return failed;
-}
-
-START_TEST(every_allocation_of_a_waiter_may_fail)
-{
-  size_t n = 1;
-
-  while (survives_failure_waiting(n))
-    n++;
-  ck_assert_uint_gt(n, 5);
-}
-END_TEST
-
-START_TEST(every_allocation_may_fail)
-{
-  for (int for_good = 0; for_good < 2; for_good++) {
-    size_t n = 1;
-
-    while (survives_failure(n, for_good != 0))
-      n++;
-    ck_assert_uint_gt(n, 10);
-  }
-}
-END_TEST
-
 /* ---- lists that are too long --------------------------------------------- */
 
 enum { CROWD = 40 };
@@ -786,10 +622,8 @@ START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
 }
 END_TEST
 
-SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
-      a_listener_closes_the_client_while_others_are_still_to_be_told,
-      a_release_before_a_close_is_done_first, a_freed_client_ends_all_at_once,
-      a_freed_client_loses_what_it_held, refused_credentials_end_all,
+SUITE("ends", a_listener_closes_the_client_while_others_are_still_to_be_told,
+      a_release_before_a_close_is_done_first,
       where_one_session_is_wanted_its_expiry_ends_all,
       what_is_on_its_way_when_a_lock_is_freed_is_taken_back,
       lock_freed_without_a_connection_is_deleted_on_the_next_one,
@@ -805,7 +639,6 @@ SUITE("ends", a_closed_client_loses_what_it_held_and_ends_what_waited,
       every_callback_may_close_its_client,
       every_callback_may_cancel_and_release, every_callback_may_acquire_anew,
       every_callback_may_see_its_connection_break, every_callback_may_verify,
-      every_allocation_of_a_waiter_may_fail, every_allocation_may_fail,
       a_list_that_is_too_long_leaves_no_node,
       a_node_that_is_too_long_to_read_ends_it,
       a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)

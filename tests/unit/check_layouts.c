@@ -120,46 +120,6 @@ START_TEST(without_data_of_the_users_the_node_holds_the_uuid_alone)
 }
 END_TEST
 
-START_TEST(directories_of_others_do_not_vanish)
-{
-  for (size_t i = 0; i < COUNT; i++) {
-    begin(&layouts[i]);
-    model_delete(&sc.server, LOCKS);
-    model_delete(&sc.server, "/locks");
-    scene_hold(&sc);
-    locker_release(&sc.a);
-    model_turn(&sc.server);
-    model_sweep(&sc.server);
-    ck_assert_ptr_nonnull(model_node(&sc.server, LOCKS));
-    scene_end(&sc);
-  }
-}
-END_TEST
-
-START_TEST(two_wait_for_each_other_in_every_layout)
-{
-  for (size_t i = 0; i < COUNT; i++) {
-    begin(&layouts[i]);
-    scene_queue(&sc);
-    model_run(&sc.server, 2 * T);
-    ck_assert_int_eq(sc.b.acquired, NOT_YET);
-    locker_release(&sc.a);
-    model_turn(&sc.server);
-    ck_assert_int_eq(sc.b.acquired, 0);
-    /* Nobody there comes back as a reader: rule H in full. */
-    sc.two.link->log[0] = '\0';
-    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    model_turn(&sc.server);
-    sc.one.link->log[0] = '\0';
-    locker_release(&sc.b);
-    model_turn(&sc.server);
-    ck_assert_int_eq(sc.a.acquired, 0);
-    ck_assert(model_said(sc.one.link, ""));
-    scene_end(&sc);
-  }
-}
-END_TEST
-
 START_TEST(only_names_of_exactly_that_form_are_waited_for)
 {
   static const char *const nobody[] = {
@@ -920,57 +880,6 @@ END_TEST
 /* ---- whatever breaks --------------------------------------------------------
  */
 
-/* a and b take the lock once each and hold it for longer than a beat. */
-static void take_turns(void)
-{
-  locker *const lockers[] = {&sc.a, &sc.b};
-  int left[2] = {12, 12};
-
-  for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
-    model_run(&sc.server, T / 40);
-    ck_assert(!lk_lock_ok(sc.a.lock) || !lk_lock_ok(sc.b.lock));
-    for (int j = 0; j < 2; j++) {
-      locker *l = lockers[j];
-
-      if (left[j] == 0 || l->acquired == NOT_YET)
-        continue;
-      ck_assert_int_eq(l->acquired, 0);
-      if (--left[j] == 0)
-        ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
-    }
-  }
-  ck_assert_int_eq(left[0] + left[1], 0);
-}
-
-static bool survives_cut(const lk_lock_config *c, unsigned n, bool after)
-{
-  bool happened;
-
-  begin(c);
-  sc.one.link->cut_at = n;
-  sc.one.link->cut_after = after;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  take_turns();
-  happened = sc.one.link->requests >= n;
-  scene_end(&sc);
-  return happened;
-}
-
-START_TEST(a_cut_at_any_request_loses_no_node_and_no_turn)
-{
-  for (size_t i = 0; i < COUNT; i++) {
-    for (int after = 0; after < 2; after++) {
-      unsigned n = 1;
-
-      while (survives_cut(&layouts[i], n, after))
-        n++;
-      ck_assert_uint_gt(n, 5);
-    }
-  }
-}
-END_TEST
-
 /* A create is cut, and then request `m` of the search for it. */
 static bool survives_two_cuts(unsigned m, bool after)
 {
@@ -1134,8 +1043,6 @@ END_TEST
 
 SUITE("layouts", nodes_are_named_as_the_layout_says,
       without_data_of_the_users_the_node_holds_the_uuid_alone,
-      directories_of_others_do_not_vanish,
-      two_wait_for_each_other_in_every_layout,
       only_names_of_exactly_that_form_are_waited_for,
       with_or_without_a_uuid_they_stand_in_one_queue,
       a_negative_number_ends_the_game,
@@ -1160,7 +1067,6 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours,
       a_node_that_was_written_to_is_still_taken_away,
       a_holder_does_not_take_anothers_node_for_its_own, nor_does_one_who_waits,
-      a_cut_at_any_request_loses_no_node_and_no_turn,
       a_cut_in_the_search_begins_it_anew,
       search_that_found_the_node_before_a_break_is_not_repeated,
       any_answer_of_the_search_may_be_throttled,

@@ -27,22 +27,6 @@ static void begin_held(void)
 
 /* ---- what it costs ----------------------------------------------------- */
 
-START_TEST(an_acquire_is_one_write_and_a_short_hold_three_requests)
-{
-  begin();
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
-  model_run(&sc.server, T / 4 - 1);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_run(&sc.server, T);
-  ck_assert(model_said(sc.one.link, "delete"));
-  scene_end(&sc);
-}
-END_TEST
-
 START_TEST(short_holds_cost_three_requests_also_beside_others)
 {
   locker other;
@@ -67,21 +51,6 @@ START_TEST(short_holds_cost_three_requests_also_beside_others)
   ck_assert_uint_eq(model_count(sc.one.link, "getData"), 0);
   ck_assert_uint_le(model_count(sc.one.link, "multi"), 4 * 40 / 5);
   locker_free(&other);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(a_waiter_parks_with_one_write_and_is_granted_with_none)
-{
-  begin();
-  scene_hold(&sc);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.two.link, "create2 getChildren2 | getData getData"));
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(model_said(sc.two.link, ""));
   scene_end(&sc);
 }
 END_TEST
@@ -111,36 +80,6 @@ START_TEST(two_that_alternate_list_once_each_turn)
 END_TEST
 
 /* ---- what it knows ----------------------------------------------------- */
-
-START_TEST(a_holder_knows_node_token_and_deadline)
-{
-  begin();
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_IDLE);
-  ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
-  ck_assert_ptr_null(lk_lock_node(sc.a.lock));
-  ck_assert_int_eq(lk_lock_deadline(sc.a.lock), INT64_MIN);
-  ck_assert(!lk_lock_ok(sc.a.lock));
-  ck_assert_str_eq(lk_lock_path(sc.a.lock), LOCKS);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_ACQUIRING);
-  ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  ck_assert_str_eq(lk_lock_node(sc.a.lock), model_child(&sc.server, LOCKS, 0));
-  ck_assert_uint_eq(
-      lk_lock_token(sc.a.lock),
-      (uint64_t)model_node(&sc.server, lk_lock_node(sc.a.lock))->stat.czxid);
-  ck_assert(lk_lock_ok(sc.a.lock));
-  ck_assert_int_eq(lk_lock_deadline(sc.a.lock),
-                   sc.server.now + T - T / 100 - 10);
-  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_IDLE);
-  ck_assert_uint_eq(lk_lock_token(sc.a.lock), 0);
-  ck_assert_ptr_null(lk_lock_node(sc.a.lock));
-  scene_end(&sc);
-}
-END_TEST
 
 START_TEST(the_node_has_curators_name_and_our_data)
 {
@@ -187,29 +126,6 @@ END_TEST
 /* ---- queue ------------------------------------------------------------- */
 
 enum { CROWD = 24 };
-
-START_TEST(grants_come_in_order_of_arrival)
-{
-  locker crowd[CROWD];
-
-  begin();
-  for (int i = 0; i < CROWD; i++) {
-    locker_init(&crowd[i], i % 2 == 0 ? &sc.one : &sc.two, NULL);
-    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    model_turn(&sc.server);
-  }
-  for (int i = 0; i < CROWD; i++) {
-    ck_assert_int_eq(crowd[i].acquired, 0);
-    for (int j = i + 1; j < CROWD; j++)
-      ck_assert_int_eq(crowd[j].acquired, NOT_YET);
-    locker_release(&crowd[i]);
-    model_turn(&sc.server);
-  }
-  for (int i = 0; i < CROWD; i++)
-    locker_free(&crowd[i]);
-  scene_end(&sc);
-}
-END_TEST
 
 START_TEST(a_deletion_wakes_one_waiter_only)
 {
@@ -316,46 +232,6 @@ START_TEST(a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more)
 }
 END_TEST
 
-START_TEST(a_try_takes_it_or_leaves_nothing)
-{
-  begin_held();
-  ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_BUSY);
-  ck_assert(model_said(sc.two.link, "create2 getChildren2 | delete"));
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(a_timeout_is_one_deadline_and_leaves_nothing)
-{
-  begin_queue();
-  locker_free(&sc.b);
-  locker_init(&sc.b, &sc.two, NULL);
-  model_turn(&sc.server);
-  ck_assert_int_eq(locker_want(&sc.b, 300), 0);
-  model_run(&sc.server, 300);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  sc.two.link->log[0] = '\0';
-  model_run(&sc.server, 1);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
-  /* nothing is left: neither the node nor the watch on the other one */
-  ck_assert(model_said(sc.two.link, "removeWatches delete"));
-  ck_assert_uint_eq(model_watches(sc.two.link), 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(lk_lock_get_state(sc.b.lock), LK_LOCK_IDLE);
-  scene_end(&sc);
-}
-END_TEST
-
 START_TEST(a_wake_up_gives_no_more_time)
 {
   locker between;
@@ -377,83 +253,7 @@ START_TEST(a_wake_up_gives_no_more_time)
 }
 END_TEST
 
-START_TEST(a_timeout_needs_no_connection)
-{
-  begin_held();
-  ck_assert_int_eq(locker_want(&sc.b, 300), 0);
-  model_turn(&sc.server);
-  sc.two.link->frozen = true;
-  model_drop(sc.two.link);
-  model_run(&sc.server, 300);
-  ck_assert_int_eq(lk_client_state(sc.two.link->client), LK_STATE_SUSPENDED);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_run(&sc.server, 1);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
-  sc.two.link->frozen = false;
-  model_run(&sc.server, 1000);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(a_granted_lock_has_no_timeout_any_more)
-{
-  begin();
-  ck_assert_int_eq(locker_want(&sc.a, 300), 0);
-  model_run(&sc.server, 1000);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(a_cancel_ends_the_acquire_before_it_returns)
-{
-  begin_queue();
-  lk_lock_cancel(sc.b.lock);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
-  lk_lock_cancel(sc.b.lock);
-  model_turn(&sc.server);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  ck_assert_uint_eq(model_watches(sc.two.link), 0);
-  /* also before anything was sent */
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  lk_lock_cancel(sc.b.lock);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 1);
-  model_turn(&sc.server);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  scene_end(&sc);
-}
-END_TEST
-
 /* ---- re-entrance and release ------------------------------------------- */
-
-START_TEST(as_many_releases_as_acquires)
-{
-  begin_held();
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  ck_assert_int_eq(locker_want(&sc.a, -1), LK_ERR_STATE);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 2);
-  locker_release(&sc.a);
-  ck_assert_int_eq(sc.a.released, NOT_YET);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  ck_assert(model_said(sc.one.link, ""));
-  locker_release(&sc.a);
-  ck_assert_int_eq(sc.a.released, NOT_YET);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert(model_said(sc.one.link, "delete"));
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
-  scene_end(&sc);
-}
-END_TEST
 
 START_TEST(one_release_at_a_time_can_be_waited_for)
 {
@@ -514,82 +314,7 @@ START_TEST(a_reentrance_that_is_released_or_cancelled_before_it_was_told)
 }
 END_TEST
 
-START_TEST(a_lock_can_be_wanted_again_at_once)
-{
-  begin_held();
-  locker_release(&sc.a);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(model_said(sc.one.link, "delete create2 getChildren2"));
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(freeing_a_lock_releases_it_and_ends_what_waits)
-{
-  begin_queue();
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  locker_free(&sc.a);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  locker_release(&sc.b);
-  locker_free(&sc.b);
-  ck_assert_int_eq(sc.b.released, LK_ERR_CLOSED);
-  scene_end(&sc);
-}
-END_TEST
-
 /* ---- directories ------------------------------------------------------- */
-
-START_TEST(a_reset_lock_is_as_new)
-{
-  begin_held();
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  lk_lock_reset(sc.b.lock);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_CLOSED);
-  locker_release(&sc.a);
-  lk_lock_reset(sc.a.lock);
-  ck_assert_int_eq(sc.a.released, LK_ERR_CLOSED);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0); /* not told yet */
-  lk_lock_reset(sc.a.lock);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
-  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 0);
-  lk_lock_reset(sc.a.lock);
-  model_turn(&sc.server);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(missing_directories_are_made_as_containers_in_one_more_write)
-{
-  lk_lock *l;
-
-  begin();
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b/c/d", NULL), 0);
-  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
-  ck_assert(model_said(sc.one.link,
-                       "create2 getChildren2 | createContainer createContainer "
-                       "createContainer createContainer create2 getChildren2"));
-  ck_assert(model_node(&sc.server, "/a")->container);
-  ck_assert(model_node(&sc.server, "/a/b/c/d")->container);
-  lk_lock_free(l);
-  scene_end(&sc);
-}
-END_TEST
 
 START_TEST(directories_are_plain_nodes_where_that_is_wanted)
 {
@@ -756,41 +481,6 @@ END_TEST
 
 /* ---- revocation --------------------------------------------------------- */
 
-START_TEST(a_revocable_lock_is_told_at_once_and_once)
-{
-  lk_lock_config config = {.size = sizeof config, .revocable = true};
-
-  scene_begin(&sc, NULL, &config);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2 | getData"));
-  model_set(&sc.server, lk_lock_node(sc.a.lock), "let go");
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, ""));
-  model_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
-  model_turn(&sc.server);
-  model_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "revoked\n"));
-  ck_assert(lk_lock_ok(sc.a.lock));
-  scene_end(&sc);
-}
-END_TEST
-
-START_TEST(who_is_asked_while_it_waits_is_told_when_it_holds)
-{
-  begin_queue();
-  model_set(&sc.server, lk_lock_node(sc.b.lock), LK_REVOKE_MESSAGE);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.b, ""));
-  locker_release(&sc.a);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(locker_told(&sc.b, "revoked\n"));
-  scene_end(&sc);
-}
-END_TEST
-
 START_TEST(data_that_look_like_a_revocation_are_refused)
 {
   lk_lock_config config = {.size = sizeof config};
@@ -804,30 +494,17 @@ START_TEST(data_that_look_like_a_revocation_are_refused)
 }
 END_TEST
 
-SUITE("lock", an_acquire_is_one_write_and_a_short_hold_three_requests,
-      short_holds_cost_three_requests_also_beside_others,
-      a_waiter_parks_with_one_write_and_is_granted_with_none,
+SUITE("lock", short_holds_cost_three_requests_also_beside_others,
       two_that_alternate_list_once_each_turn,
-      a_holder_knows_node_token_and_deadline,
       the_node_has_curators_name_and_our_data, tokens_grow_with_each_grant,
-      grants_come_in_order_of_arrival, a_deletion_wakes_one_waiter_only,
+      a_deletion_wakes_one_waiter_only,
       a_waiter_is_told_its_place_and_the_holder,
       a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more,
-      a_try_takes_it_or_leaves_nothing,
-      a_timeout_is_one_deadline_and_leaves_nothing,
-      a_wake_up_gives_no_more_time, a_timeout_needs_no_connection,
-      a_granted_lock_has_no_timeout_any_more,
-      a_cancel_ends_the_acquire_before_it_returns, as_many_releases_as_acquires,
-      one_release_at_a_time_can_be_waited_for,
+      a_wake_up_gives_no_more_time, one_release_at_a_time_can_be_waited_for,
       a_stranger_cannot_release_and_another_handle_queues,
       a_reentrance_that_is_released_or_cancelled_before_it_was_told,
-      a_lock_can_be_wanted_again_at_once,
-      freeing_a_lock_releases_it_and_ends_what_waits, a_reset_lock_is_as_new,
-      missing_directories_are_made_as_containers_in_one_more_write,
       directories_are_plain_nodes_where_that_is_wanted,
       a_server_without_containers_is_remembered,
       a_directory_that_vanishes_ten_times_is_given_up,
       only_ten_times_in_a_row_count, nodes_get_the_access_lists_asked_for,
-      bad_arguments_are_refused, a_revocable_lock_is_told_at_once_and_once,
-      who_is_asked_while_it_waits_is_told_when_it_holds,
-      data_that_look_like_a_revocation_are_refused)
+      bad_arguments_are_refused, data_that_look_like_a_revocation_are_refused)

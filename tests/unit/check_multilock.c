@@ -106,42 +106,16 @@ static void let_go(locker *l)
 
 /* ---- together ---------------------------------------------------------- */
 
-START_TEST(all_cost_one_write)
+START_TEST(members_of_one_round_have_one_token)
 {
   begin();
   get(&all);
-  ck_assert(model_said(one.link, "multi getChildren2 getChildren2 "
-                                 "getChildren2"));
-  ck_assert_uint_eq(left(), 3);
-  ck_assert(lk_lock_ok(all.lock));
   uint64_t token = lk_lock_token(all.lock);
 
   ck_assert_uint_gt(token, 0);
   ck_assert_uint_eq(lk_multilock_token(all.lock, "/m/a"), token);
   ck_assert_uint_eq(lk_multilock_token(all.lock, "/m/c"), token);
   ck_assert_uint_eq(lk_multilock_token(all.lock, "/m/d"), 0);
-  let_go(&all);
-  ck_assert_int_eq(all.released, 0);
-  ck_assert(model_said(one.link, "delete delete delete"));
-  end();
-}
-END_TEST
-
-START_TEST(missing_directories_cost_one_more)
-{
-  model_init(&server);
-  party_join(&one, &server, NULL);
-  party_join(&two, &server, NULL);
-  ck_assert(try_init(&all, &one));
-  ck_assert(try_init(&other, &two));
-  single(&b, &two, "/m/b");
-  model_turn(&server);
-  get(&all);
-  ck_assert(model_said(one.link,
-                       "multi getChildren2 getChildren2 getChildren2 | "
-                       "createContainer createContainer createContainer "
-                       "createContainer createContainer createContainer "
-                       "multi getChildren2 getChildren2 getChildren2"));
   end();
 }
 END_TEST
@@ -206,23 +180,6 @@ START_TEST(what_comes_after_one_that_is_held_is_given_back)
 }
 END_TEST
 
-/* Somebody asks for the part it has while it waits for another. */
-START_TEST(who_has_a_part_is_asked_to_let_go_when_it_has_the_whole)
-{
-  begin();
-  get(&b);
-  want(&all);
-  model_run(&server, T / 2);
-  model_set(&server, model_child(&server, "/m/a", 0), "__REVOKE__");
-  model_turn(&server);
-  ck_assert_ptr_null(strstr(all.told, "revoked"));
-  let_go(&b);
-  ck_assert_int_eq(all.acquired, 0);
-  ck_assert_ptr_nonnull(strstr(all.told, "revoked\n"));
-  end();
-}
-END_TEST
-
 START_TEST(sides_of_read_write_locks_are_members)
 {
   static const lk_multilock_member mixed[] = {{"/m/a", LK_MULTILOCK_READ},
@@ -270,19 +227,6 @@ END_TEST
 
 /* ---- not at all -------------------------------------------------------- */
 
-START_TEST(without_waiting_nothing_is_kept)
-{
-  begin();
-  get(&b);
-  ck_assert_int_eq(locker_want(&all, 0), 0);
-  model_turn(&server);
-  ck_assert_int_eq(all.acquired, LK_ERR_BUSY);
-  ck_assert_uint_eq(model_count(one.link, "multi"), 1);
-  ck_assert_uint_eq(left(), 1);
-  end();
-}
-END_TEST
-
 /* The other directory is there. */
 START_TEST(reason_is_told_why_a_directory_cannot_be_made)
 {
@@ -299,64 +243,6 @@ START_TEST(reason_is_told_why_a_directory_cannot_be_made)
   want(&l);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_AUTH);
   locker_free(&l);
-  end();
-}
-END_TEST
-
-START_TEST(a_timeout_leaves_nothing)
-{
-  begin();
-  get(&b);
-  ck_assert_int_eq(locker_want(&all, 100), 0);
-  model_run(&server, 150);
-  ck_assert_int_eq(all.acquired, LK_ERR_DEADLINE);
-  ck_assert_uint_eq(left(), 1);
-  end();
-}
-END_TEST
-
-START_TEST(cancelled_at_once_it_leaves_nothing)
-{
-  begin();
-  ck_assert_int_eq(locker_want(&all, -1), 0);
-  lk_lock_cancel(all.lock);
-  model_turn(&server);
-  ck_assert_int_eq(all.acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(left(), 0);
-  end();
-}
-END_TEST
-
-/* The third path's node, whichever it is. */
-START_TEST(it_is_lost_as_a_whole)
-{
-  begin();
-  get(&all);
-  model_run(&server, T / 2); /* watched by now */
-  model_delete(&server, model_child(&server, "/m/c", 0));
-  model_turn(&server);
-  ck_assert(locker_told(&all, "lost NO_NODE\n"));
-  ck_assert_uint_eq(left(), 0);
-  ck_assert_int_eq(lk_lock_release(all.lock, NULL, NULL), LK_ERR_LOST);
-  get(&all);
-  end();
-}
-END_TEST
-
-START_TEST(one_that_is_lost_while_it_waits_begins_anew)
-{
-  begin();
-  get(&b);
-  want(&all);
-  model_run(&server, T / 2);
-  all.told[0] = '\0';
-  model_delete(&server, model_child(&server, "/m/a", 0));
-  model_turn(&server);
-  ck_assert_ptr_nonnull(strstr(all.told, "place lost NO_NODE\n"));
-  ck_assert_uint_eq(model_children(&server, "/m/a"), 1);
-  ck_assert_uint_eq(model_children(&server, "/m/b"), 2);
-  let_go(&b);
-  ck_assert_int_eq(all.acquired, 0);
   end();
 }
 END_TEST
@@ -378,47 +264,6 @@ START_TEST(member_lost_while_others_are_asked_for_begins_anew)
   ck_assert_int_eq(all.acquired, 0);
   ck_assert_uint_eq(left(), 3);
   end();
-}
-END_TEST
-
-START_TEST(verify_and_guarded_ask_for_all)
-{
-  begin();
-  get(&all);
-  one.link->log[0] = '\0';
-  ck_assert_int_eq(locker_verify(&all), 0);
-  model_turn(&server);
-  ck_assert_int_eq(all.verified, 0);
-  model_delete(&server, model_child(&server, "/m/b", 0));
-  ck_assert_int_eq(locker_verify(&all), 0);
-  model_turn(&server);
-  ck_assert_int_eq(all.verified, LK_ERR_LOST);
-  ck_assert(locker_told(&all, "lost NO_NODE\n"));
-  (void)lk_lock_release(all.lock, NULL, NULL);
-  end();
-}
-END_TEST
-
-static void cut(unsigned at, bool executed)
-{
-  begin();
-  one.link->requests = 0;
-  one.link->cut_at = at;
-  one.link->cut_after = executed;
-  want(&all);
-  model_run(&server, T / 2);
-  ck_assert_int_eq(all.acquired, 0);
-  ck_assert_uint_eq(left(), 3);
-  ck_assert(lk_lock_ok(all.lock));
-  end();
-}
-
-START_TEST(a_break_at_any_request_is_survived)
-{
-  for (unsigned at = 1; at <= 4; at++) {
-    cut(at, false);
-    cut(at, true);
-  }
 }
 END_TEST
 
@@ -449,24 +294,6 @@ START_TEST(nothing_is_asked_for_before_all_before_it_are_held)
   ck_assert_uint_eq(left(), 0);
   locker_free(&a);
   end();
-}
-END_TEST
-
-/* Its own nodes of before the break are not those of somebody else. */
-START_TEST(a_break_at_any_request_is_not_taken_for_a_rival)
-{
-  for (unsigned at = 1; at <= 8; at++) {
-    begin();
-    one.link->requests = 0;
-    one.link->cut_at = at / 2;
-    one.link->cut_after = at % 2 == 0;
-    ck_assert_int_eq(locker_want(&all, 0), 0);
-    model_run(&server, T / 2);
-    ck_assert_int_eq(all.acquired, 0);
-    ck_assert(locker_told(&all, ""));
-    ck_assert_uint_eq(left(), 3);
-    end();
-  }
 }
 END_TEST
 
@@ -507,63 +334,6 @@ START_TEST(lock_that_is_freed_while_orphans_leave_leaves_nothing)
       end();
     }
   }
-}
-END_TEST
-
-START_TEST(a_session_that_ends_while_it_waits_begins_anew)
-{
-  begin();
-  get(&b);
-  want(&all);
-  model_expire(&server, one.link->session);
-  model_drop(one.link);
-  model_run(&server, T / 4);
-  ck_assert_uint_eq(model_children(&server, "/m/a"), 1);
-  let_go(&b);
-  model_turn(&server);
-  ck_assert_int_eq(all.acquired, 0);
-  end();
-}
-END_TEST
-
-START_TEST(a_session_that_ends_takes_it)
-{
-  begin();
-  get(&all);
-  model_expire(&server, one.link->session);
-  model_drop(one.link);
-  model_run(&server, T / 4);
-  ck_assert(locker_told(&all, "suspended\nlost SESSION_EXPIRED\n"));
-  (void)lk_lock_release(all.lock, NULL, NULL);
-  get(&all);
-  end();
-}
-END_TEST
-
-START_TEST(an_overloaded_server_is_asked_again)
-{
-  for (unsigned at = 1; at <= 4; at++) {
-    begin();
-    one.link->requests = 0;
-    one.link->throttle_at = at;
-    want(&all);
-    model_run(&server, T / 4);
-    ck_assert_int_eq(all.acquired, 0);
-    end();
-  }
-}
-END_TEST
-
-START_TEST(a_client_that_is_freed_ends_it)
-{
-  begin();
-  get(&b);
-  want(&all);
-  lk_client_free(one.link->client);
-  one.link->client = NULL;
-  ck_assert_int_eq(all.acquired, LK_ERR_CLOSED);
-  model_expire(&server, one.link->last_session);
-  end();
 }
 END_TEST
 
@@ -610,60 +380,14 @@ START_TEST(refused_credentials_end_it_and_the_rest_is_told)
 }
 END_TEST
 
-static bool play_without(size_t fail_at)
-{
-  model_init(&server);
-  make_dirs();
-  party_join(&two, &server, NULL);
-  wrap(&other, &two);
-  single(&b, &two, "/m/b");
-  failing_mem_init(&one.mem);
-  one.mem.fail_at = fail_at;
-  wrap(&all, &one);
-  get(&b);
-  if (party_try_join(&one, &server, NULL) && try_init(&all, &one)) {
-    model_run(&server, T / 4);
-    if (locker_want(&all, T) == 0)
-      model_run(&server, T / 8);
-    let_go(&b);
-    model_run(&server, T / 4);
-    (void)lk_lock_release(all.lock, NULL, NULL);
-    model_run(&server, T);
-  }
-  bool failed = failing_mem_failed(&one.mem);
-
-  end();
-  return failed;
-}
-
-START_TEST(memory_may_run_out_anywhere)
-{
-  size_t n = 0;
-
-  do
-    n++;
-  while (play_without(n));
-  ck_assert_int_eq(all.acquired, 0);
-}
-END_TEST
-
-SUITE("multilock", all_cost_one_write, missing_directories_cost_one_more,
+SUITE("multilock", members_of_one_round_have_one_token,
       two_that_want_the_same_take_turns,
       what_comes_after_one_that_is_held_is_given_back,
-      who_has_a_part_is_asked_to_let_go_when_it_has_the_whole,
       sides_of_read_write_locks_are_members, bad_members_are_refused,
-      without_waiting_nothing_is_kept, a_timeout_leaves_nothing,
       reason_is_told_why_a_directory_cannot_be_made,
-      cancelled_at_once_it_leaves_nothing, it_is_lost_as_a_whole,
-      one_that_is_lost_while_it_waits_begins_anew,
       member_lost_while_others_are_asked_for_begins_anew,
-      verify_and_guarded_ask_for_all, a_break_at_any_request_is_survived,
       nothing_is_asked_for_before_all_before_it_are_held,
-      a_break_at_any_request_is_not_taken_for_a_rival,
       an_orphan_that_stays_does_not_stop_it,
       lock_that_is_freed_while_orphans_leave_leaves_nothing,
-      a_session_that_ends_while_it_waits_begins_anew,
-      a_session_that_ends_takes_it, an_overloaded_server_is_asked_again,
-      a_client_that_is_freed_ends_it, it_may_be_freed_when_its_client_is,
-      refused_credentials_end_it_and_the_rest_is_told,
-      memory_may_run_out_anywhere)
+      it_may_be_freed_when_its_client_is,
+      refused_credentials_end_it_and_the_rest_is_told)

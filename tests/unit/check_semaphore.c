@@ -136,40 +136,6 @@ static void let_go(int i)
 
 /* ---- how many ---------------------------------------------------------- */
 
-START_TEST(a_permit_costs_one_write)
-{
-  begin(2);
-  get(0);
-  ck_assert(model_said(parties[0].link,
-                       layout == LK_LAYOUT_KAZOO
-                           ? "getData create2 getChildren2 create2 "
-                             "getChildren2 | removeWatches delete"
-                           : "create2 getChildren2 create2 getChildren2 | "
-                             "removeWatches delete"));
-  ck_assert_uint_eq(model_children(&server, queue), 0);
-  ck_assert_uint_eq(model_children(&server, leases), 1);
-  let_go(0);
-  ck_assert(model_said(parties[0].link, "delete"));
-  end();
-}
-END_TEST
-
-START_TEST(missing_directories_are_made)
-{
-  permits = 1;
-  take = 1;
-  limit_path = NULL;
-  model_init(&server);
-  for (int i = 0; i < PARTIES; i++) {
-    party_join(&parties[i], &server, NULL);
-    ck_assert(try_init(&l[i], &parties[i]));
-  }
-  model_turn(&server);
-  get(0);
-  end();
-}
-END_TEST
-
 START_TEST(as_many_hold_as_there_are_permits)
 {
   begin(2);
@@ -233,18 +199,6 @@ START_TEST(a_place_that_is_first_is_not_proven_by_itself)
   let_go(1);
   ck_assert_int_eq(l[2].acquired, 0);
   ck_assert_uint_eq(model_count(parties[2].link, "multi"), 0);
-  end();
-}
-END_TEST
-
-START_TEST(with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice)
-{
-  begin(1);
-  get(0);
-  ck_assert_int_eq(locker_want(&l[0], -1), LK_ERR_DEADLOCK);
-  ck_assert_uint_eq(lk_lock_count(l[0].lock), 1);
-  let_go(0);
-  get(0);
   end();
 }
 END_TEST
@@ -663,18 +617,6 @@ END_TEST
 
 /* ---- not at all -------------------------------------------------------- */
 
-START_TEST(without_waiting_nothing_is_kept)
-{
-  begin(1);
-  get(0);
-  ck_assert_int_eq(locker_want(&l[1], 0), 0);
-  model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
-  ck_assert_uint_eq(left(), 1);
-  end();
-}
-END_TEST
-
 START_TEST(a_timeout_leaves_nothing_first_or_not)
 {
   begin(1);
@@ -686,88 +628,6 @@ START_TEST(a_timeout_leaves_nothing_first_or_not)
   ck_assert_int_eq(l[2].acquired, LK_ERR_DEADLINE);
   ck_assert_uint_eq(left(), 1);
   end();
-}
-END_TEST
-
-START_TEST(cancelled_at_once_it_leaves_nothing)
-{
-  begin(1);
-  ck_assert_int_eq(locker_want(&l[0], -1), 0);
-  lk_lock_cancel(l[0].lock);
-  model_turn(&server);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(left(), 0);
-  end();
-}
-END_TEST
-
-START_TEST(a_permit_that_is_deleted_is_lost)
-{
-  begin(2);
-  change(0, 2);
-  get(0);
-  model_run(&server, T / 2); /* watched by now */
-  model_delete(&server, model_child(&server, leases, 0));
-  model_turn(&server);
-  ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
-  ck_assert_uint_eq(left(), 0);
-  ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_LOST);
-  get(0);
-  end();
-}
-END_TEST
-
-START_TEST(a_place_that_is_deleted_begins_anew)
-{
-  begin(1);
-  get(0);
-  want(1);
-  model_run(&server, T / 2);
-  l[1].told[0] = '\0';
-  model_delete(&server, model_child(&server, queue, 0));
-  model_turn(&server);
-  ck_assert(locker_told(&l[1], "place lost NO_NODE\nwaiting 1 permits...\n"));
-  ck_assert_uint_eq(model_children(&server, leases), 2);
-  let_go(0);
-  ck_assert_int_eq(l[1].acquired, 0);
-  end();
-}
-END_TEST
-
-static void cut(unsigned at, bool executed)
-{
-  begin(1);
-  parties[0].link->requests = 0;
-  parties[0].link->cut_at = at;
-  parties[0].link->cut_after = executed;
-  want(0);
-  model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].acquired, 0);
-  ck_assert_uint_eq(left(), 1);
-  end();
-}
-
-START_TEST(a_break_at_any_request_is_survived)
-{
-  for (unsigned at = 1; at <= 6; at++) {
-    cut(at, false);
-    cut(at, true);
-  }
-}
-END_TEST
-
-START_TEST(an_overloaded_server_is_asked_again)
-{
-  for (unsigned at = 1; at <= 5; at++) {
-    begin(1);
-    parties[0].link->requests = 0;
-    parties[0].link->throttle_at = at;
-    want(0);
-    model_run(&server, T / 2);
-    ck_assert_int_eq(l[0].acquired, 0);
-    ck_assert_uint_eq(left(), 1);
-    end();
-  }
 }
 END_TEST
 
@@ -823,78 +683,6 @@ START_TEST(it_may_be_freed_when_its_place_is_lost)
   ck_assert_ptr_null(l[0].lock);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CLOSED);
   end();
-}
-END_TEST
-
-START_TEST(a_session_that_ends_while_it_waits_begins_anew)
-{
-  begin(1);
-  get(0);
-  want(1);
-  model_expire(&server, parties[1].link->session);
-  model_drop(parties[1].link);
-  model_run(&server, T / 4);
-  let_go(0);
-  model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, 0);
-  end();
-}
-END_TEST
-
-START_TEST(a_session_that_ends_takes_the_permits)
-{
-  begin(2);
-  change(0, 2);
-  get(0);
-  model_expire(&server, parties[0].link->session);
-  model_drop(parties[0].link);
-  model_run(&server, T / 4);
-  ck_assert(locker_told(&l[0], "suspended\nlost SESSION_EXPIRED\n"));
-  (void)lk_lock_release(l[0].lock, NULL, NULL);
-  get(0);
-  end();
-}
-END_TEST
-
-static bool play_without(size_t fail_at)
-{
-  permits = 2;
-  take = 2;
-  limit_path = NULL;
-  model_init(&server);
-  make_dirs();
-  for (int i = 1; i < PARTIES; i++) {
-    party_join(&parties[i], &server, NULL);
-    ck_assert(try_init(&l[i], &parties[i]));
-  }
-  get(1);
-  failing_mem_init(&parties[0].mem);
-  parties[0].mem.fail_at = fail_at;
-  wrap(&l[0], &parties[0]);
-  if (party_try_join(&parties[0], &server, NULL) &&
-      try_init(&l[0], &parties[0])) {
-    model_run(&server, T / 4);
-    if (locker_want(&l[0], T) == 0)
-      model_run(&server, T / 8);
-    let_go(1);
-    model_run(&server, T / 4);
-    (void)lk_lock_release(l[0].lock, NULL, NULL);
-    model_run(&server, T);
-  }
-  bool failed = failing_mem_failed(&parties[0].mem);
-
-  end();
-  return failed;
-}
-
-START_TEST(memory_may_run_out_anywhere)
-{
-  size_t n = 0;
-
-  do
-    n++;
-  while (play_without(n));
-  ck_assert_int_eq(l[0].acquired, 0);
 }
 END_TEST
 
@@ -1080,30 +868,18 @@ END_TEST
 int main(void)
 {
   const TTest *const either[] = {
-      a_permit_costs_one_write,
-      missing_directories_are_made,
       as_many_hold_as_there_are_permits,
       who_is_not_first_keeps_no_permit_from_others,
       who_is_first_late_is_told_that_it_waits,
       a_place_that_is_first_is_not_proven_by_itself,
-      with_one_permit_it_is_a_mutex_that_cannot_be_taken_twice,
       several_are_taken_together,
       two_that_want_all_do_not_wait_for_each_other,
       after_three_failures_the_place_is_asked_for_first,
       what_a_handle_has_learnt_the_next_one_knows,
-      without_waiting_nothing_is_kept,
       a_timeout_leaves_nothing_first_or_not,
-      cancelled_at_once_it_leaves_nothing,
-      a_permit_that_is_deleted_is_lost,
-      a_place_that_is_deleted_begins_anew,
-      a_break_at_any_request_is_survived,
-      an_overloaded_server_is_asked_again,
       permits_that_an_overloaded_server_made_late_are_counted,
       permits_that_were_made_after_a_break_are_counted,
-      it_may_be_freed_when_its_place_is_lost,
-      a_session_that_ends_while_it_waits_begins_anew,
-      a_session_that_ends_takes_the_permits,
-      memory_may_run_out_anywhere};
+      it_may_be_freed_when_its_place_is_lost};
   const TTest *const curators[] = {
       a_node_says_how_many,
       a_number_that_grows_while_it_is_counted_is_not_missed,

@@ -1068,19 +1068,6 @@ START_TEST(a_verify_proves_and_renews)
 }
 END_TEST
 
-START_TEST(a_verify_tells_of_a_loss_first)
-{
-  begin_held(LK_ASSURE_QUORUM);
-  model_delete(&sc.server, lk_lock_node(sc.a.lock));
-  ck_assert_int_eq(locker_verify(&sc.a), 0);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  ck_assert_int_eq(sc.a.verified, LK_ERR_LOST);
-  ck_assert_int_eq(locker_verify(&sc.a), LK_ERR_LOST);
-  scene_end(&sc);
-}
-END_TEST
-
 START_TEST(a_verify_that_is_cut_off_knows_nothing)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -1226,7 +1213,7 @@ SUITE("session_lease", a_holder_beats_each_quarter_of_the_timeout,
       a_change_while_the_client_closes_starts_nothing,
       change_when_a_closed_client_ends_a_release_starts_nothing,
       the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
-      a_verify_tells_of_a_loss_first, a_verify_that_is_cut_off_knows_nothing,
+      a_verify_that_is_cut_off_knows_nothing,
       a_verify_ends_with_the_hold_and_with_the_handle,
       a_guarded_write_happens_only_while_held,
       a_guarded_write_outlives_its_lock)

@@ -168,37 +168,12 @@ static int holder(void)
 
 /* ---- what it costs ----------------------------------------------------- */
 
-START_TEST(a_free_lock_costs_one_write_and_its_release_another)
-{
-  begin();
-  get(0);
-  ck_assert(model_said(link_of(0), "create2 getData"));
-  ck_assert_int_eq(holder(), 0);
-  ck_assert_str_eq(lk_lock_node(l[0].lock), NODE);
-  ck_assert_str_eq(lk_lock_path(l[0].lock), NODE);
-  let_go(0);
-  ck_assert(model_said(link_of(0), "delete"));
-  ck_assert_ptr_null(model_node(&server, NODE));
-  end();
-}
-END_TEST
-
-START_TEST(missing_directories_are_made_and_stay)
-{
-  begin_at("/a/b/lock", -1);
-  get(0);
-  ck_assert(model_said(link_of(0), "create2 getData | create create create2 "
-                                   "getData"));
-  ck_assert(!model_node(&server, "/a")->container);
-  ck_assert(!model_node(&server, "/a/b")->container);
-  end();
-}
-END_TEST
-
 START_TEST(it_may_stand_at_the_top)
 {
   begin_at("/lock", -1);
   get(0);
+  ck_assert_str_eq(lk_lock_node(l[0].lock), "/lock");
+  ck_assert_str_eq(lk_lock_path(l[0].lock), "/lock");
   want(1);
   cut_off(1);
   come_back(1);
@@ -280,39 +255,6 @@ END_TEST
 
 /* ---- acquire and release ----------------------------------------------- */
 
-START_TEST(it_counts)
-{
-  begin();
-  get(0);
-  get(0);
-  ck_assert_uint_eq(lk_lock_count(l[0].lock), 2);
-  let_go(0);
-  ck_assert_int_eq(holder(), 0);
-  let_go(0);
-  ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_NOT_HELD);
-  end();
-}
-END_TEST
-
-START_TEST(without_waiting_a_held_lock_is_busy)
-{
-  begin();
-  get(0);
-  ck_assert_int_eq(locker_want(&l[1], 0), 0);
-  model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
-  ck_assert(model_said(link_of(1), "create2 getData | removeWatches"));
-  ck_assert_uint_eq(watches(1), 0);
-  ck_assert(locker_told(&l[1], ""));
-  ck_assert_int_eq(holder(), 0);
-  let_go(0);
-  ck_assert_int_eq(locker_want(&l[1], 0), 0);
-  model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, 0);
-  end();
-}
-END_TEST
-
 START_TEST(who_looks_first_writes_nothing_for_a_held_lock)
 {
   const lk_lock_config config = {.size = sizeof config, .peek = true};
@@ -329,39 +271,6 @@ START_TEST(who_looks_first_writes_nothing_for_a_held_lock)
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
   ck_assert(model_said(link_of(1), "getData | create2 getData"));
-  end();
-}
-END_TEST
-
-START_TEST(a_timeout_leaves_no_node_and_no_watch)
-{
-  begin();
-  get(0);
-  ck_assert_int_eq(locker_want(&l[1], 100), 0);
-  model_run(&server, 150);
-  ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
-  ck_assert_uint_eq(watches(1), 0);
-  let_go(0);
-  model_run(&server, 150);
-  ck_assert_ptr_null(model_node(&server, NODE));
-  end();
-}
-END_TEST
-
-START_TEST(cancelled_at_once_it_leaves_nothing)
-{
-  begin();
-  ck_assert_int_eq(locker_want(&l[0], -1), 0);
-  lk_lock_cancel(l[0].lock);
-  model_turn(&server);
-  ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
-  ck_assert_ptr_null(model_node(&server, NODE));
-  get(0);
-  ck_assert_int_eq(locker_want(&l[1], -1), 0);
-  lk_lock_cancel(l[1].lock);
-  model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, LK_ERR_CANCELLED);
-  ck_assert_int_eq(holder(), 0);
   end();
 }
 END_TEST
@@ -386,23 +295,6 @@ START_TEST(handles_of_one_session_wait_for_each_other)
 }
 END_TEST
 
-START_TEST(a_change_of_the_data_is_no_release)
-{
-  begin();
-  get(0);
-  want(1);
-  for (int i = 0; i < 3; i++) {
-    model_set(&server, NODE, "x");
-    model_turn(&server);
-  }
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert_int_eq(holder(), 0);
-  let_go(0);
-  ck_assert_int_eq(l[1].acquired, 0);
-  end();
-}
-END_TEST
-
 START_TEST(a_holder_is_asked_to_let_go)
 {
   begin();
@@ -415,22 +307,6 @@ START_TEST(a_holder_is_asked_to_let_go)
 END_TEST
 
 /* ---- loss -------------------------------------------------------------- */
-
-START_TEST(a_node_that_is_deleted_is_lost_at_once)
-{
-  begin();
-  get(0);
-  want(1);
-  model_delete(&server, NODE);
-  model_turn(&server);
-  ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
-  ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert_int_eq(lk_lock_release(l[0].lock, NULL, NULL), LK_ERR_LOST);
-  model_turn(&server);
-  ck_assert_int_eq(holder(), 1);
-  end();
-}
-END_TEST
 
 START_TEST(another_node_of_that_name_is_not_taken_for_ours)
 {
@@ -467,41 +343,6 @@ START_TEST(a_check_without_a_watch_proves_nothing)
   ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
   ck_assert(l[0].verified == LK_ERR_UNSURE || l[0].verified == LK_ERR_LOST);
   ck_assert_int_eq(holder(), 1);
-  end();
-}
-END_TEST
-
-START_TEST(a_session_that_ends_takes_the_lock)
-{
-  begin();
-  get(0);
-  want(1);
-  cut_off(0);
-  model_expire(&server, link_of(0)->last_session);
-  model_turn(&server);
-  ck_assert_int_eq(l[1].acquired, 0);
-  come_back(0);
-  ck_assert(locker_told(&l[0], "suspended\nlost SESSION_EXPIRED\n"));
-  (void)lk_lock_release(l[0].lock, NULL, NULL);
-  want(0);
-  ck_assert_int_eq(l[0].acquired, NOT_YET);
-  let_go(1);
-  ck_assert_int_eq(l[0].acquired, 0);
-  end();
-}
-END_TEST
-
-START_TEST(a_session_that_ends_while_it_waits_begins_anew)
-{
-  begin();
-  get(0);
-  want(1);
-  cut_off(1);
-  model_expire(&server, link_of(1)->last_session);
-  come_back(1);
-  ck_assert_int_eq(l[1].acquired, NOT_YET);
-  let_go(0);
-  ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
 END_TEST
@@ -661,26 +502,6 @@ START_TEST(a_create_in_doubt_that_was_given_up_takes_nothing_from_another)
 }
 END_TEST
 
-static void cut(unsigned at, bool executed)
-{
-  begin_at("/a/b/lock", -1);
-  break_at(0, at, executed);
-  want(0);
-  model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].acquired, 0);
-  ck_assert_int_eq(holder(), 0);
-  end();
-}
-
-START_TEST(a_break_at_any_request_is_survived)
-{
-  for (unsigned at = 1; at <= 7; at++) {
-    cut(at, false);
-    cut(at, true);
-  }
-}
-END_TEST
-
 /* While it is away another may have taken the lock. */
 static void cut_beside(unsigned at, bool executed)
 {
@@ -726,34 +547,6 @@ START_TEST(a_break_while_it_waits_is_survived)
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
-}
-END_TEST
-
-static void throttle(unsigned at)
-{
-  begin_at("/a/lock", -1);
-  link_of(0)->requests = 0;
-  link_of(0)->throttle_at = at;
-  want(0);
-  model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].acquired, 0);
-  link_of(1)->requests = 0;
-  link_of(1)->throttle_at = at;
-  want(1);
-  model_run(&server, T / 2);
-  link_of(0)->requests = 0;
-  link_of(0)->throttle_at = 1;
-  locker_release(&l[0]);
-  model_run(&server, T / 2);
-  ck_assert_int_eq(l[0].released, 0);
-  ck_assert_int_eq(holder(), 1);
-  end();
-}
-
-START_TEST(an_overloaded_server_is_asked_again)
-{
-  for (unsigned at = 1; at <= 6; at++)
-    throttle(at);
 }
 END_TEST
 
@@ -829,70 +622,13 @@ START_TEST(the_largest_options_are_accepted)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------ */
-
-static bool play_without(size_t fail_at)
-{
-  node = NODE;
-  how = (lk_single_config){.size = sizeof how, .spread_ms = -1};
-  model_init(&server);
-  for (int i = 1; i < PARTIES; i++) {
-    party_join(&parties[i], &server, NULL);
-    ck_assert(try_init(&l[i], &parties[i], NULL));
-  }
-  get(1);
-  failing_mem_init(&parties[0].mem);
-  parties[0].mem.fail_at = fail_at;
-  wrap(&l[0], &parties[0]);
-  wrap(&l[ALSO], &parties[0]);
-  if (party_try_join(&parties[0], &server, NULL) &&
-      try_init(&l[0], &parties[0], NULL)) {
-    model_run(&server, T / 4);
-    if (locker_want(&l[0], T) == 0)
-      model_run(&server, T / 8);
-    let_go(1);
-    model_run(&server, T / 4);
-    (void)lk_lock_release(l[0].lock, NULL, NULL);
-    model_run(&server, T);
-  }
-  bool failed = failing_mem_failed(&parties[0].mem);
-
-  for (int i = 0; i < HANDLES; i++)
-    locker_free(&l[i]);
-  model_run(&server, T);
-  ck_assert_ptr_null(model_node(&server, node));
-  for (int i = 0; i < PARTIES; i++)
-    party_leave(&parties[i]);
-  model_done(&server);
-  return failed;
-}
-
-START_TEST(memory_may_run_out_anywhere)
-{
-  size_t n = 0;
-
-  do
-    n++;
-  while (play_without(n));
-  ck_assert_int_eq(l[0].acquired, 0);
-}
-END_TEST
-
-SUITE("single", a_free_lock_costs_one_write_and_its_release_another,
-      missing_directories_are_made_and_stay, it_may_stand_at_the_top,
+SUITE("single", it_may_stand_at_the_top,
       a_waiter_watches_and_is_granted_by_one_write,
       a_release_costs_those_who_wait_one_write_or_two, who_polls_does_not_watch,
-      it_counts, without_waiting_a_held_lock_is_busy,
       who_looks_first_writes_nothing_for_a_held_lock,
-      a_timeout_leaves_no_node_and_no_watch,
-      cancelled_at_once_it_leaves_nothing,
-      handles_of_one_session_wait_for_each_other,
-      a_change_of_the_data_is_no_release, a_holder_is_asked_to_let_go,
-      a_node_that_is_deleted_is_lost_at_once,
+      handles_of_one_session_wait_for_each_other, a_holder_is_asked_to_let_go,
       another_node_of_that_name_is_not_taken_for_ours,
       a_check_without_a_watch_proves_nothing,
-      a_session_that_ends_takes_the_lock,
-      a_session_that_ends_while_it_waits_begins_anew,
       what_cannot_be_read_is_not_waited_for,
       a_delete_that_was_executed_is_not_repeated,
       a_delete_that_was_not_executed_is_repeated,
@@ -900,7 +636,6 @@ SUITE("single", a_free_lock_costs_one_write_and_its_release_another,
       a_delete_in_doubt_spares_the_next_handle_of_its_session,
       two_creates_in_doubt_are_one_lock,
       a_create_in_doubt_that_was_given_up_takes_nothing_from_another,
-      a_break_at_any_request_is_survived, a_create_in_doubt_is_looked_for,
-      a_break_while_it_waits_is_survived, an_overloaded_server_is_asked_again,
+      a_create_in_doubt_is_looked_for, a_break_while_it_waits_is_survived,
       node_deleted_before_it_was_read_is_made_anew, bad_options_are_refused,
-      the_largest_options_are_accepted, memory_may_run_out_anywhere)
+      the_largest_options_are_accepted)
