@@ -16,7 +16,7 @@ static void take_turns(bool own_first)
   int left[2] = {12, 12};
 
   for (int i = 0; i < 2; i++)
-    ck_assert_int_eq(locker_want(lockers[i], -1), 0);
+    stage_want(lockers[i]);
   for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
     model_run(&st.server, T / 40);
     ck_assert(!lk_lock_ok(st.own.lock) || !lk_lock_ok(st.rival.lock));
