@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/session_lease.h"
+#include "recipes/lease/heartbeat.h"
 
 /**
  * @file
@@ -330,4 +330,15 @@ static void heartbeat_end(lk_session_lease *k)
     heartbeat_start_timer(k, lk_client_input_ms(k->client) + REST_MS);
   else
     lk__heartbeat_plan(k);
+}
+
+/* ---- needs of the users ------------------------------------------------- */
+
+void lk__lease_set_need(lk_session_lease *k, lk_lease_user *u,
+                        lk_lease_need need)
+{
+  k->count[u->need]--;
+  k->count[need]++;
+  u->need = need;
+  lk__heartbeat_plan(k);
 }

@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_LEASE_SESSION_LEASE_H
 #define LK_RECIPES_LEASE_SESSION_LEASE_H
 
+/**
+ * @file
+ * The session lease of a client: its users, its evidence and its deadline.
+ */
+
 #include "recipes/lease/lease_deadline.h"
 #include "recipes/lease/lease_user.h"
 
@@ -71,18 +76,7 @@ struct lk_session_lease {
   const struct lk_contender_observer *observer;
 };
 
-/** The session lease of a client, made with the default options if there is
-    none. NULL: no memory. */
-lk_session_lease *lk__lease_of(lk_client *c);
-
 void lk__lease_ref(lk_session_lease *k);
-/** Attach and detach the listener of an acquisition. The client notifies it
-    after the session lease. */
-void lk__lease_attach_listener(lk_session_lease *k, lk_listener *l);
-void lk__lease_detach_listener(lk_session_lease *k, lk_listener *l);
-/** Called by an acquisition after it has detached its listener, when neither it
-    nor its owner has a timer any more. */
-void lk__lease_listener_done(lk_session_lease *k);
 void lk__lease_unref(lk_session_lease *k);
 /** Start and stop timers of all objects that use the session lease. Once the
     client is closed no timer is started. Once the session lease is detached the
@@ -111,14 +105,10 @@ bool lk__lease_may_grant(const lk_session_lease *k, int64_t now_ms);
     the session lease, which the user gives back at its end. */
 void lk__lease_add_user(lk_session_lease *k, lk_lease_user *u);
 void lk__lease_remove_user(lk_session_lease *k, lk_lease_user *u);
-/** Set the need of a user, and plan the heartbeat by it. */
-void lk__lease_set_need(lk_session_lease *k, lk_lease_user *u,
-                        lk_lease_need need);
-/** A user holds: invoke its `review` when the deadline is near. */
-void lk__lease_watch_deadline(lk_session_lease *k);
-/** A user needs a lease that is long enough for a grant: renew it. `renewed` of
-    all users follows. */
-void lk__lease_await(lk_session_lease *k);
+/** Invoke `what` for each user; it may add and remove users. */
+void lk__lease_for_each_user(lk_session_lease *k,
+                             void (*what)(lk_session_lease *k,
+                                          lk_lease_user *u));
 
 /** The user behind `u`, or for NULL the first; NULL: there is none. For loops
     that invoke no callback; others need an lk_safe_iterator. */
@@ -136,19 +126,5 @@ static inline size_t lk__lease_count_held(const lk_session_lease *k)
 {
   return k->count[LK_LEASE_HELD] + k->count[LK_LEASE_UNSURE];
 }
-
-/* ---- heartbeat.c ------------------------------------------------------- */
-
-/** Start the timer if the heartbeat is needed, else stop it. */
-void lk__heartbeat_plan(lk_session_lease *k);
-/** A lock was granted, perhaps by a short lease: advance the next heartbeat so
-    that it renews the lease in time. Returns when it is due, in ms. */
-int64_t lk__heartbeat_granted(lk_session_lease *k);
-/** Another request proved the lease just now: the next heartbeat is sent a
-    quarter of the session timeout from now. */
-void lk__heartbeat_put_off(lk_session_lease *k);
-/** Send one at once. false: one is under way already, or there is no need. */
-bool lk__heartbeat_now(lk_session_lease *k);
-void lk__heartbeat_fire(lk_client *c, void *arg);
 
 #endif

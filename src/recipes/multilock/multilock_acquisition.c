@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "recipes/common/memory.h"
+#include "recipes/lease/client_events.h"
 #include "recipes/multilock/multilock_acquisition.h"
 #include "recipes/multilock/transaction.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/lease/client_events.h"
 #include "recipes/multilock/multilock_nodes.h"
 #include "recipes/queue/state_machine.h"
 

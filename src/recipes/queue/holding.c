@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/lease/deadline_timer.h"
+#include "recipes/lease/heartbeat.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/own_watch.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/lease/heartbeat.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/contender_pause.h"
 #include "recipes/queue/request_count.h"
