@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "base/timeout.h"
 #include "sync/blocking_call.h"
+
+#include "base/timeout.h"
+#include "sync/call_entry.h"
 
 /* ---- the caller ---------------------------------------------------------- */
 
@@ -67,7 +69,7 @@ int lk__blocking_call_wait(lk_blocking_call *e,
 {
   e->task.begin = begin_blocking_call;
   e->begin = first;
-  return lk__sync_post(e->client, &e->task) ? blocking_call_await(e)
+  return lk__task_post(e->client, &e->task) ? blocking_call_await(e)
                                             : LK_ERR_CLOSED;
 }
 
@@ -186,47 +188,4 @@ void lk__blocking_calls_cancel(lk_sync_client *c)
     if (call_is_cancelled(e))
       e->interrupt(e, LK_ERR_CANCELLED);
   }
-}
-
-/* ---- cancels ------------------------------------------------------------- */
-
-int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
-{
-  if (out == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  *out = NULL;
-  if (c == NULL)
-    return LK_ERR_BAD_ARGUMENT;
-  if (lk__driver_in_child(&c->driver))
-    return LK_ERR_FORKED;
-  lk_sync_cancel *x = lk__mem_new(&c->mem, sizeof *x);
-
-  if (x == NULL)
-    return LK_ERR_NO_MEMORY;
-  x->client = c;
-  *out = x;
-  return 0;
-}
-
-/* The thread of the handle examines all calls after it has seen `cancels`. A
-   call that begins later examines its own cancel. */
-void lk_sync_cancel_set(lk_sync_cancel *x)
-{
-  if (x == NULL)
-    return;
-  atomic_store(&x->set, true);
-  atomic_store(&x->client->cancels, true);
-  lk__driver_wake(&x->client->driver);
-}
-
-void lk_sync_cancel_clear(lk_sync_cancel *x)
-{
-  if (x != NULL)
-    atomic_store(&x->set, false);
-}
-
-void lk_sync_cancel_free(lk_sync_cancel *x)
-{
-  if (x != NULL && !lk__driver_in_child(&x->client->driver))
-    lk__mem_free(&x->client->mem, x);
 }

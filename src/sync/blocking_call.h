@@ -3,12 +3,8 @@
 #define LK_SYNC_BLOCKING_CALL_H
 
 #include "base/sized_struct.h"
-#include "sync/handle.h"
-
-struct lk_sync_cancel {
-  lk_sync_client *client;
-  atomic_bool set;
-};
+#include "sync/cancel.h"
+#include "sync/task.h"
 
 /**
  * A call that waits: the thread of the handle runs it, and the caller waits
@@ -37,8 +33,8 @@ typedef struct lk_blocking_call {
 
 /** Copy a struct of options, which begins with its size; `from` NULL: all are
     0. LK_ERR_BAD_ARGUMENT: the log of the client says why. */
-int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *what, void *out,
-                          const void *from);
+int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *what,
+                          void *out, const void *from);
 /** The same for the options of a call. */
 int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
                        const lk_sync_call *call);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/handle.h"
+#include "sync/call_entry.h"
 
-/* How each call begins and ends, and how it reaches the thread of the handle.
- */
+/* How each call begins and ends. */
 
 int lk__sync_refusal(const lk_sync_client *c)
 {
@@ -69,18 +68,4 @@ void lk__sync_await_calls(lk_sync_client *c, const size_t *inside)
     pthread_cond_wait(&c->left, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
   lk__sync_restore_cancel(cancelling);
-}
-
-bool lk__sync_post(lk_sync_client *c, lk_task *t)
-{
-  pthread_mutex_lock(&c->mutex);
-  bool taken = !c->freed;
-  bool first = lk__list_empty(&c->tasks);
-
-  if (taken)
-    lk__list_add(&c->tasks, &t->link);
-  pthread_mutex_unlock(&c->mutex);
-  if (taken && first)
-    lk__driver_wake(&c->driver);
-  return taken;
 }

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "sync/blocking_call.h"
-#include "sync/thread_lock.h"
+#include "sync/call_entry.h"
+#include "sync/thread.h"
+#include "sync/thread_lock_list.h"
 
 /* ---- life ---------------------------------------------------------------- */
 

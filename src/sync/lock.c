@@ -1,138 +1,139 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <sys/eventfd.h>
+#include "sync/lock.h"
 
-#include "sync/thread_lock.h"
+#include "base/acl.h"
+#include "sync/blocking_call.h"
+#include "sync/call_entry.h"
 
-/* ---- life ---------------------------------------------------------------- */
+/* A lock for all threads: its options, copied. */
 
-/** A lock that is freed. */
-typedef struct lock_end {
-  lk_blocking_call call;
-  lk_sync_lock *lock;
-} lock_end;
-
-static void begin_lock_end(lk_blocking_call *e)
+void lk__sync_lock_destroy(lk_sync_lock *l)
 {
-  lock_end *f = LK_OWNER(e, lock_end, call);
-  lk_safe_iterator w;
+  lk_mem mem = l->client->mem;
 
-  f->lock->freed = true;
-  lk__safe_iterator_begin(&w, &e->client->thread_locks);
-  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
-    lk_thread_lock *h = LK_OWNER(l, lk_thread_lock, link);
-
-    if (atomic_load(&h->lock) == f->lock) {
-      atomic_store(&h->lock, NULL);
-      lk__thread_lock_set_lost(h);
-      lk__thread_lock_free_recipe(h);
-    }
-  }
-  lk__blocking_call_complete(e, 0);
+  for (size_t i = 0; l->members != NULL && i < l->count; i++)
+    lk__mem_free(&mem, (void *)(uintptr_t)l->members[i].path);
+  lk__mem_free(&mem, l->members);
+  lk__mem_free(&mem, l->limit_path);
+  lk__mem_free(&mem, l->path);
+  lk__mem_free(&mem, l->data);
+  lk__mem_free(&mem, l->prefix);
+  lk__mem_free(&mem, l->acl);
+  lk__mem_free(&mem, l->parent_acl);
+  lk__mem_free(&mem, l);
 }
 
-bool lk__sync_lock_end_threads(lk_sync_lock *l)
+static bool copy_data(lk_sync_lock *l, lk_bytes data)
 {
-  lock_end f = {.lock = l};
-
-  if (lk__blocking_call_do(&f.call, l->client, begin_lock_end) != 0)
+  if (data.len == 0)
+    return true;
+  l->data = lk__mem_new(&l->client->mem, data.len);
+  if (l->data == NULL)
     return false;
-  lk__sync_await_calls(l->client, &l->inside);
+  memcpy(l->data, data.at, data.len);
   return true;
 }
 
-void lk_sync_lock_free(lk_sync_lock *l)
+static bool copy_acls(const lk_mem *mem, lk_acls **out, const lk_acls *from)
 {
-  if (l != NULL && lk__sync_lock_end_threads(l))
-    lk__sync_lock_destroy(l);
+  if (from == NULL)
+    return true;
+  *out = lk__acls_copy(mem, from);
+  return *out != NULL;
 }
 
-/* ---- queries ------------------------------------------------------------- */
-
-/* NULL in a child, where no thread holds. */
-static const lk_thread_lock *own_thread_lock(const lk_sync_lock *l)
+static bool copy_text(const lk_mem *mem, char **out, const char *from)
 {
-  return l == NULL || lk__driver_in_child(&l->client->driver)
-             ? NULL
-             : lk__thread_lock_find(l);
+  if (from == NULL)
+    return true;
+  *out = lk__mem_text(mem, from);
+  return *out != NULL;
 }
 
-/* The clock is read last, so that a pause before it can only make this false. A
-   doubt that was stored before this call is seen, since deadline and doubt are
-   one variable. */
-bool lk_sync_lock_ok(const lk_sync_lock *l)
+static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
 {
-  const lk_thread_lock *h = own_thread_lock(l);
+  const lk_mem *mem = &l->client->mem;
 
-  if (h == NULL)
+  l->on_event = config->on_event;
+  l->arg = config->arg;
+  if (!copy_data(l, config->data) || !copy_acls(mem, &l->acl, config->acl) ||
+      !copy_acls(mem, &l->parent_acl, config->parent_acl) ||
+      !copy_text(mem, &l->prefix, config->prefix))
     return false;
-  int64_t sure = atomic_load_explicit(&h->sure_ms, memory_order_acquire);
-
-  return sure != INT64_MIN && lk__driver_clock(&l->client->driver) < sure;
+  l->config =
+      (lk_lock_config){.size = sizeof l->config,
+                       .data = lk_bytes_of(l->data, config->data.len),
+                       .acl = l->acl,
+                       .parent_acl = l->parent_acl,
+                       .persistent_parents = config->persistent_parents,
+                       .unsure_when_suspended = config->unsure_when_suspended,
+                       .fail_on_expiry = config->fail_on_expiry,
+                       .revocable = config->revocable,
+                       .max_queue = config->max_queue,
+                       .peek = config->peek,
+                       .announce = config->announce,
+                       .local_queue = config->local_queue,
+                       .layout = config->layout,
+                       .prefix = l->prefix};
+  return true;
 }
 
-int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
+static int lock_check_config(lk_sync_client *c, const char *path,
+                             lk_sync_lock_config *out,
+                             const lk_sync_lock_config *config)
 {
-  const lk_thread_lock *h = own_thread_lock(l);
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_lock_config);
 
-  return h == NULL ? INT64_MIN : atomic_load(&h->until_ms);
-}
-
-uint64_t lk_sync_lock_token(const lk_sync_lock *l)
-{
-  const lk_thread_lock *h = own_thread_lock(l);
-
-  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->token;
-}
-
-uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
-{
-  const lk_thread_lock *h = own_thread_lock(l);
-
-  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->turn;
-}
-
-lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
-{
-  const lk_thread_lock *h = own_thread_lock(l);
-
-  if (h == NULL)
-    return LK_LOCK_IDLE;
-  if (lk__thread_lock_is_lost(h))
-    return LK_LOCK_LOST;
-  return atomic_load(&h->sure_ms) == INT64_MIN ? LK_LOCK_UNSURE : LK_LOCK_HELD;
-}
-
-size_t lk_sync_lock_count(const lk_sync_lock *l)
-{
-  const lk_thread_lock *h = own_thread_lock(l);
-
-  return h == NULL ? 0 : h->count;
-}
-
-int lk_sync_lock_fd(lk_sync_lock *l)
-{
-  if (l == NULL)
+  if (c == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (lk__driver_in_child(&l->client->driver))
+  if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
-  lk_thread_lock *h = lk__thread_lock_find(l);
+  int err = lk__sync_copy_options(c, &what, out, config);
 
-  if (h == NULL)
-    return LK_ERR_NOT_HELD;
-  pthread_mutex_lock(&h->client->mutex);
-  if (h->fd < 0) {
-    /* thread_lock_set_doubt() looks for the descriptor under the mutex, after
-       `sure_ms` was stored. */
-    bool doubt = atomic_load(&h->sure_ms) == INT64_MIN;
+  if (err != 0)
+    return err;
+  return lk_path_check(path) != 0 || strcmp(path, "/") == 0 ? LK_ERR_BAD_PATH
+                                                            : 0;
+}
 
-    h->fd = eventfd(doubt, EFD_CLOEXEC | EFD_NONBLOCK);
+int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
+                       const char *path, const lk_sync_lock_config *config)
+{
+  lk_sync_lock_config own;
+
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
+  int err = lock_check_config(c, path, &own, config);
+
+  if (err != 0)
+    return err;
+  lk_sync_lock *l = lk__mem_new(&c->mem, sizeof *l);
+
+  if (l == NULL)
+    return LK_ERR_NO_MEMORY;
+  l->client = c;
+  l->kind = kind;
+  l->path = lk__mem_text(&c->mem, path);
+  if (l->path == NULL || !copy_config(l, &own)) {
+    lk__sync_lock_destroy(l);
+    return LK_ERR_NO_MEMORY;
   }
-  int fd = h->fd;
+  *out = l;
+  return 0;
+}
 
-  pthread_mutex_unlock(&h->client->mutex);
-  return fd >= 0 ? fd : LK_ERR_SYSTEM;
+int lk__sync_lock_enter(lk_sync_lock *l, int *cancelling)
+{
+  return lk__sync_enter_object(lk__sync_lock_client(l),
+                               l == NULL ? NULL : &l->inside, cancelling);
+}
+
+void lk__sync_lock_leave(lk_sync_lock *l, int cancelling)
+{
+  lk__sync_leave_object(l->client, &l->inside, cancelling);
 }
 
 const char *lk_sync_lock_path(const lk_sync_lock *l)

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/request.h"
+#include "sync/recipe.h"
+#include "sync/thread_lock_list.h"
 
-/* ---- acquire ------------------------------------------------------------- */
-
-static lk_thread_lock *thread_lock_of(lk_blocking_call *e)
-{
-  return LK_OWNER(e, lk_thread_lock, call);
-}
+/* ---- acquire --------------------------------------------------------------
+ */
 
 /* Complete the call with an error, and free the lk_lock that was made for it.
  */
 static void fail_acquire(lk_thread_lock *h, int err)
 {
   lk__thread_lock_remove(h);
-  lk__thread_lock_free_recipe(h);
+  lk__recipe_free(h);
   lk__blocking_call_complete(&h->call,
                              h->interrupt_err != 0 ? h->interrupt_err : err);
 }
@@ -36,7 +33,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
 
 static void interrupt_acquire(lk_blocking_call *e, int err)
 {
-  lk_thread_lock *h = thread_lock_of(e);
+  lk_thread_lock *h = lk__thread_lock_of(e);
 
   h->interrupt_err = err;
   lk_lock_cancel(h->recipe);
@@ -45,8 +42,7 @@ static void interrupt_acquire(lk_blocking_call *e, int err)
 /* The lock may have been freed since the call was made. */
 static int start_acquire(lk_thread_lock *h)
 {
-  int err = atomic_load(&h->lock)->freed ? LK_ERR_CLOSED
-                                         : lk__thread_lock_make_recipe(h);
+  int err = atomic_load(&h->lock)->freed ? LK_ERR_CLOSED : lk__recipe_make(h);
 
   return err != 0 ? err
                   : lk_lock_acquire(h->recipe, h->once ? 0 : LK_NO_LIMIT,
@@ -55,7 +51,7 @@ static int start_acquire(lk_thread_lock *h)
 
 static void begin_acquire(lk_blocking_call *e)
 {
-  lk_thread_lock *h = thread_lock_of(e);
+  lk_thread_lock *h = lk__thread_lock_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
@@ -103,15 +99,13 @@ static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
 static int enter_and_acquire(lk_sync_lock *l, const lk_sync_call *call,
                              bool once)
 {
-  lk_sync_client *c = lk__sync_lock_client(l);
   int cancelling;
-  int err =
-      lk__sync_enter_object(c, l == NULL ? NULL : &l->inside, &cancelling);
+  int err = lk__sync_lock_enter(l, &cancelling);
 
   if (err != 0)
     return err;
   err = thread_acquire(l, call, once);
-  lk__sync_leave_object(c, &l->inside, cancelling);
+  lk__sync_lock_leave(l, cancelling);
   return err;
 }
 
@@ -125,7 +119,8 @@ int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
   return enter_and_acquire(l, call, true);
 }
 
-/* ---- release ------------------------------------------------------------- */
+/* ---- release --------------------------------------------------------------
+ */
 
 /* Whether the lock is to be released; if not, `err` is the result. */
 static bool count_release(lk_thread_lock *h, int *err)
@@ -163,15 +158,15 @@ static void on_released(lk_lock *l, int err, void *arg)
 
 static void interrupt_release(lk_blocking_call *e, int err)
 {
-  lk_thread_lock *h = thread_lock_of(e);
+  lk_thread_lock *h = lk__thread_lock_of(e);
 
   h->interrupt_err = err;
-  lk__thread_lock_free_recipe(h);
+  lk__recipe_free(h);
 }
 
 static void begin_release(lk_blocking_call *e)
 {
-  lk_thread_lock *h = thread_lock_of(e);
+  lk_thread_lock *h = lk__thread_lock_of(e);
   int refusal = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   lk__thread_lock_set_lost(h);
@@ -203,10 +198,8 @@ static int release_and_wait(lk_thread_lock *h, const lk_sync_call *call)
 
 int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 {
-  lk_sync_client *c = lk__sync_lock_client(l);
   int cancelling;
-  int err =
-      lk__sync_enter_object(c, l == NULL ? NULL : &l->inside, &cancelling);
+  int err = lk__sync_lock_enter(l, &cancelling);
 
   if (err != 0)
     return err;
@@ -216,6 +209,6 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
     err = lk_sync_lock_release(l); /* nothing to wait for */
   else
     err = release_and_wait(h, call);
-  lk__sync_leave_object(c, &l->inside, cancelling);
+  lk__sync_lock_leave(l, cancelling);
   return err;
 }

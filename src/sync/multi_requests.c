@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sync/call_entry.h"
 #include "sync/request.h"
+#include "sync/thread_lock_list.h"
 
 /* Several operations or reads in one request: latchkey/multi.h. */
 
@@ -33,9 +35,9 @@ static int start_multi(lk_sync_request *r, const lk_call *call)
                                      call, on_multi, r);
 }
 
-int lk__sync_multi(lk_sync_client *c, lk_sync_result **out,
-                   lk_thread_lock *thread_lock, const lk_op *ops, size_t count,
-                   const lk_sync_call *call)
+static int request_multi(lk_sync_client *c, lk_sync_result **out,
+                         lk_thread_lock *thread_lock, const lk_op *ops,
+                         size_t count, const lk_sync_call *call)
 {
   const lk_sync_request what = {.start = start_multi,
                                 .ops = ops,
@@ -53,7 +55,21 @@ int lk__sync_multi(lk_sync_client *c, lk_sync_result **out,
 int lk_sync_multi(lk_sync_client *c, lk_sync_result **out, const lk_op *ops,
                   size_t count, const lk_sync_call *call)
 {
-  return lk__sync_multi(c, out, NULL, ops, count, call);
+  return request_multi(c, out, NULL, ops, count, call);
+}
+
+int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
+                               const lk_op *ops, size_t count,
+                               const lk_sync_call *call)
+{
+  int err = lk__sync_refusal(lk__sync_lock_client(l));
+  lk_thread_lock *h = err == 0 ? lk__thread_lock_find(l) : NULL;
+
+  if (out != NULL)
+    *out = NULL;
+  if (err == 0 && h == NULL)
+    err = LK_ERR_NOT_HELD;
+  return err != 0 ? err : request_multi(l->client, out, h, ops, count, call);
 }
 
 static void on_reads(lk_client *client, int err, const lk_read_result *reads,

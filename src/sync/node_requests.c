@@ -78,6 +78,12 @@ static int start_sync(lk_sync_request *r, const lk_call *call)
   return lk_sync(lk__sync_client_of(r), r->path, call, lk__sync_on_done, r);
 }
 
+static int start_add_watch(lk_sync_request *r, const lk_call *call)
+{
+  return lk_add_watch(lk__sync_client_of(r), r->path, r->mode, call,
+                      lk__sync_on_done, r);
+}
+
 /* ---- calls --------------------------------------------------------------- */
 
 int lk_sync_create(lk_sync_client *c, lk_sync_result **out, const char *path,
@@ -172,6 +178,15 @@ int lk_sync_ephemerals(lk_sync_client *c, lk_sync_result **out,
 int lk_sync_sync(lk_sync_client *c, const char *path, const lk_sync_call *call)
 {
   const lk_sync_request what = {.start = start_sync, .path = path};
+
+  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+}
+
+int lk_sync_add_watch(lk_sync_client *c, const char *path, lk_watch_mode mode,
+                      const lk_sync_call *call)
+{
+  const lk_sync_request what = {
+      .start = start_add_watch, .path = path, .mode = mode, .stays = true};
 
   return lk__sync_request(c, &what, call, 0, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 
 #include "sync/request.h"
 
+#include "sync/call_entry.h"
+
 static void request_unref(lk_sync_request *r)
 {
   lk_sync_client *c = r->call.client;

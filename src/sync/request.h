@@ -33,7 +33,7 @@ typedef struct lk_sync_request {
   size_t count;
   const lk_parents_config *parents;
   bool sole;
-  size_t *deleted;   /**< number of deleted nodes, while the caller waits */
+  size_t *deleted; /**< number of deleted nodes, while the caller waits */
   lk_thread_lock *thread_lock; /**< of the lock that must be held; or NULL */
   lk_call options;
 
@@ -82,10 +82,5 @@ void lk__sync_on_get(lk_client *client, int err, const lk_bytes *data,
                      const lk_stat *stat, void *arg);
 void lk__sync_on_children(lk_client *client, int err, const lk_bytes *names,
                           size_t count, const lk_stat *stat, void *arg);
-
-/** lk_multi(), or lk_lock_guarded_multi() while that lock is held. */
-int lk__sync_multi(lk_sync_client *c, lk_sync_result **out,
-                   lk_thread_lock *thread_lock, const lk_op *ops, size_t count,
-                   const lk_sync_call *call);
 
 #endif

@@ -1,85 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/thread_lock.h"
+#include "sync/call_entry.h"
+#include "sync/lock_free.h"
+#include "sync/lock_new.h"
+#include "sync/thread_lock_list.h"
 
 /* A read-write lock for threads: two locks, and for each thread that uses one
-   of them an lk_rwlock, which is one owner with two sides. */
+   of them an lk_rwlock, which is one owner with two sides (rwlock_side.c). */
 
 struct lk_sync_rwlock {
   lk_sync_lock *read;
   lk_sync_lock *write;
 };
-
-/* ---- sides, on the thread of the handle ---------------------------------- */
-
-static bool thread_lock_is_write_side(const lk_thread_lock *h)
-{
-  return atomic_load(&h->lock)->kind == LK_KIND_WRITE;
-}
-
-static void on_side_event(lk_lock *l, const lk_lock_event *event, void *arg)
-{
-  const lk_thread_rwlock *p = arg;
-  lk_thread_lock *h = p->sides[l == lk_rwlock_write(p->rw)];
-
-  if (h != NULL)
-    lk__thread_lock_on_event(l, event, h);
-}
-
-static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
-{
-  lk_thread_rwlock *p = lk__mem_new(&l->client->mem, sizeof *p);
-  lk_lock_config how = l->how;
-
-  if (p == NULL)
-    return LK_ERR_NO_MEMORY;
-  how.on_event = on_side_event;
-  how.arg = p;
-  int err = lk_rwlock_new(&p->rw, l->client->client, l->path, &how);
-
-  if (err != 0)
-    lk__mem_free(&l->client->mem, p);
-  else
-    *out = p;
-  return err;
-}
-
-int lk__rwlock_side_make_lock(lk_thread_lock *h)
-{
-  const lk_thread_lock *other = h->partner;
-  bool write = thread_lock_is_write_side(h);
-  int err = 0;
-
-  if (other != NULL && other->pair != NULL)
-    h->pair = other->pair;
-  else
-    err = thread_rwlock_new(&h->pair, atomic_load(&h->lock));
-  if (err != 0)
-    return err;
-  h->pair->sides[write] = h;
-  h->recipe =
-      write ? lk_rwlock_write(h->pair->rw) : lk_rwlock_read(h->pair->rw);
-  return 0;
-}
-
-/* lk_lock_reset() completes the call that waits, whose thread lock may be freed
- * then. */
-void lk__rwlock_side_free_lock(lk_thread_lock *h, lk_lock *handle)
-{
-  lk_sync_client *c = h->client;
-  lk_thread_rwlock *p = h->pair;
-
-  h->pair = NULL;
-  p->sides[p->sides[1] == h] = NULL;
-  lk_lock_reset(handle);
-  if (p->sides[0] != NULL || p->sides[1] != NULL)
-    return;
-  lk_rwlock_free(p->rw);
-  lk__mem_free(&c->mem, p);
-}
-
-/* ---- for callers --------------------------------------------------------- */
 
 static void rwlock_destroy(lk_sync_rwlock *rw)
 {

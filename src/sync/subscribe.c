@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "sync/blocking_call.h"
+#include "sync/call_entry.h"
 #include "sync/result.h"
 
 /* Subscriptions: the thread of the handle keeps the newest state until a caller

@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sync/thread.h"
+
 #include "sync/blocking_call.h"
-#include "sync/thread_lock.h"
-
-/* Begin the tasks that were posted; true: the handle is to be freed. */
-static bool run_tasks(lk_sync_client *c)
-{
-  lk_link todo;
-
-  lk__list_init(&todo);
-  pthread_mutex_lock(&c->mutex);
-  lk__list_move(&todo, &c->tasks);
-  bool freed = c->freed;
-
-  pthread_mutex_unlock(&c->mutex);
-  while (!lk__list_empty(&todo)) {
-    lk_task *t = LK_OWNER(todo.next, lk_task, link);
-
-    lk__list_remove(&t->link);
-    t->begin(t);
-  }
-  return freed;
-}
+#include "sync/thread_lock_list.h"
 
 static void on_driver_wake(lk_driver *d)
 {
   lk_sync_client *c = LK_OWNER(d, lk_sync_client, driver);
 
-  if (run_tasks(c))
+  if (lk__tasks_begin(c))
     c->stopped = true;
   if (atomic_exchange(&c->cancels, false))
     lk__blocking_calls_cancel(c);
@@ -63,7 +45,7 @@ static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
 static void end_thread(lk_sync_client *c)
 {
   c->closed = true;
-  (void)run_tasks(c);
+  (void)lk__tasks_begin(c);
   lk_client_free(c->client);
 }
 

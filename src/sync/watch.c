@@ -3,7 +3,8 @@
 
 #include "sync/watch.h"
 
-#include "sync/request.h"
+#include "sync/blocking_call.h"
+#include "sync/call_entry.h"
 
 lk_sync_watch *lk__sync_watch_new(lk_sync_client *c, const lk_sync_call *call)
 {
@@ -72,21 +73,4 @@ void lk_sync_watch_free(lk_sync_watch *w)
     watch_remove(w);
   else
     (void)lk__blocking_call_do(&f.call, w->client, begin_watch_end);
-}
-
-/* ---- addWatch ------------------------------------------------------------ */
-
-static int start_add_watch(lk_sync_request *r, const lk_call *call)
-{
-  return lk_add_watch(lk__sync_client_of(r), r->path, r->mode, call,
-                      lk__sync_on_done, r);
-}
-
-int lk_sync_add_watch(lk_sync_client *c, const char *path, lk_watch_mode mode,
-                      const lk_sync_call *call)
-{
-  const lk_sync_request what = {
-      .start = start_add_watch, .path = path, .mode = mode, .stays = true};
-
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
 }

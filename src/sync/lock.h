@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SYNC_LOCK_H
+#define LK_SYNC_LOCK_H
+
+#include "sync/handle.h"
+
+/** The recipe of a lock. */
+typedef enum lk_kind {
+  LK_KIND_MUTEX,
+  LK_KIND_SEMAPHORE,
+  LK_KIND_MULTILOCK,
+  LK_KIND_SINGLE,
+  LK_KIND_READ,
+  LK_KIND_WRITE
+} lk_kind;
+
+struct lk_sync_lock {
+  lk_sync_client *client;
+  size_t inside; /**< calls that have entered; under the client's mutex */
+  bool freed;    /**< for the thread of the handle */
+  lk_kind kind;
+  char *path;
+  char *data;
+  lk_semaphore_config semaphore; /**< SEMAPHORE */
+  char *limit_path;              /**< likewise, or NULL */
+  lk_semaphore_history learned;  /**< likewise; for the thread of the handle */
+  lk_single_config single;       /**< SINGLE */
+  lk_multilock_config multilock; /**< MULTILOCK */
+  lk_multilock_member *members;  /**< likewise, `count` */
+  size_t count;
+  lk_sync_lock *partner; /**< READ, WRITE: the other side */
+  lk_acls *acl;
+  lk_acls *parent_acl;
+  char *prefix;          /**< or NULL */
+  lk_lock_config config; /**< of each lk_lock, except `arg` */
+  void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
+                   void *arg);
+  void *arg;
+};
+
+/** NULL if `l` is. */
+static inline lk_sync_client *lk__sync_lock_client(const lk_sync_lock *l)
+{
+  return l == NULL ? NULL : l->client;
+}
+
+/** Make a lock, without the options that only some kinds have. */
+int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
+                       const char *path, const lk_sync_lock_config *config);
+/** Free it. No thread may have a thread lock of it. */
+void lk__sync_lock_destroy(lk_sync_lock *l);
+
+/** lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
+    The lock is not freed before lk__sync_lock_leave(). */
+int lk__sync_lock_enter(lk_sync_lock *l, int *cancelling);
+void lk__sync_lock_leave(lk_sync_lock *l, int cancelling);
+
+#endif

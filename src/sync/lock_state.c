@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <sys/eventfd.h>
+
+#include "sync/call_entry.h"
+#include "sync/thread_lock_list.h"
+
+/* Whether this thread holds, until when, and its tokens. */
+
+/* NULL in a child, where no thread holds. */
+static const lk_thread_lock *own_thread_lock(const lk_sync_lock *l)
+{
+  return l == NULL || lk__driver_in_child(&l->client->driver)
+             ? NULL
+             : lk__thread_lock_find(l);
+}
+
+/* The clock is read last, so that a pause before it can only make this false. A
+   doubt that was stored before this call is seen, since deadline and doubt are
+   one variable. */
+bool lk_sync_lock_ok(const lk_sync_lock *l)
+{
+  const lk_thread_lock *h = own_thread_lock(l);
+
+  if (h == NULL)
+    return false;
+  int64_t sure = atomic_load_explicit(&h->sure_ms, memory_order_acquire);
+
+  return sure != INT64_MIN && lk__driver_clock(&l->client->driver) < sure;
+}
+
+int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
+{
+  const lk_thread_lock *h = own_thread_lock(l);
+
+  return h == NULL ? INT64_MIN : atomic_load(&h->until_ms);
+}
+
+uint64_t lk_sync_lock_token(const lk_sync_lock *l)
+{
+  const lk_thread_lock *h = own_thread_lock(l);
+
+  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->token;
+}
+
+uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
+{
+  const lk_thread_lock *h = own_thread_lock(l);
+
+  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->turn;
+}
+
+lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
+{
+  const lk_thread_lock *h = own_thread_lock(l);
+
+  if (h == NULL)
+    return LK_LOCK_IDLE;
+  if (lk__thread_lock_is_lost(h))
+    return LK_LOCK_LOST;
+  return atomic_load(&h->sure_ms) == INT64_MIN ? LK_LOCK_UNSURE : LK_LOCK_HELD;
+}
+
+size_t lk_sync_lock_count(const lk_sync_lock *l)
+{
+  const lk_thread_lock *h = own_thread_lock(l);
+
+  return h == NULL ? 0 : h->count;
+}
+
+int lk_sync_lock_fd(lk_sync_lock *l)
+{
+  if (l == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  if (lk__driver_in_child(&l->client->driver))
+    return LK_ERR_FORKED;
+  lk_thread_lock *h = lk__thread_lock_find(l);
+
+  if (h == NULL)
+    return LK_ERR_NOT_HELD;
+  pthread_mutex_lock(&h->client->mutex);
+  if (h->fd < 0) {
+    /* thread_lock_set_doubt() looks for the descriptor under the mutex, after
+       `sure_ms` was stored. */
+    bool doubt = atomic_load(&h->sure_ms) == INT64_MIN;
+
+    h->fd = eventfd(doubt, EFD_CLOEXEC | EFD_NONBLOCK);
+  }
+  int fd = h->fd;
+
+  pthread_mutex_unlock(&h->client->mutex);
+  return fd >= 0 ? fd : LK_ERR_SYSTEM;
+}
+
+typedef struct token_call {
+  lk_blocking_call call;
+  const lk_thread_lock *thread_lock;
+  const char *path;
+  uint64_t token;
+} token_call;
+
+static void begin_token(lk_blocking_call *e)
+{
+  token_call *q = LK_OWNER(e, token_call, call);
+
+  if (q->thread_lock->recipe != NULL)
+    q->token = lk_multilock_token(q->thread_lock->recipe, q->path);
+  lk__blocking_call_complete(e, 0);
+}
+
+uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
+{
+  token_call q = {.path = path};
+
+  if (l == NULL || path == NULL || l->kind != LK_KIND_MULTILOCK ||
+      lk__sync_refusal(l->client) != 0)
+    return 0;
+  q.thread_lock = lk__thread_lock_find(l);
+  if (q.thread_lock != NULL && !lk__thread_lock_is_lost(q.thread_lock))
+    (void)lk__blocking_call_do(&q.call, l->client, begin_token);
+  return q.token; /* 0 unless begin_token() ran */
+}

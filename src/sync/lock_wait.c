@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/thread_lock_list.h"
+
+/* Waiting while it is in doubt whether this thread holds. */
+
+static void interrupt_wait(lk_blocking_call *e, int err)
+{
+  lk__thread_lock_end_wait(lk__thread_lock_of(e), err);
+}
+
+static void begin_wait(lk_blocking_call *e)
+{
+  lk_thread_lock *h = lk__thread_lock_of(e);
+  int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
+
+  if (err != 0) {
+    lk__blocking_call_complete(e, err);
+    return;
+  }
+  h->waiting = true;
+  lk__blocking_call_allow_interrupt(e, interrupt_wait);
+  lk__blocking_call_start_timer(e);
+  lk__thread_lock_check_wait(h);
+}
+
+static int wait_for_certainty(lk_sync_lock *l, const lk_sync_call *call)
+{
+  lk_thread_lock *h = lk__thread_lock_find(l);
+
+  if (h == NULL)
+    return LK_ERR_NOT_HELD;
+  int err = lk__blocking_call_init_from(&h->call, h->client, call);
+
+  if (err != 0)
+    return err;
+  err = lk__blocking_call_wait(&h->call, begin_wait);
+  lk__blocking_call_destroy(&h->call);
+  return err;
+}
+
+int lk_sync_lock_wait(lk_sync_lock *l, const lk_sync_call *call)
+{
+  int cancelling;
+  int err = lk__sync_lock_enter(l, &cancelling);
+
+  if (err != 0)
+    return err;
+  err = wait_for_certainty(l, call);
+  lk__sync_lock_leave(l, cancelling);
+  return err;
+}

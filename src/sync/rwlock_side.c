@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/rwlock_side.h"
+
+/** The read-write lock of one thread, which has two sides. For the thread of
+    the handle. */
+typedef struct lk_thread_rwlock {
+  lk_rwlock *rw;
+  struct lk_thread_lock *sides[2]; /**< read, write; NULL: this thread does not
+                                 use that side */
+} lk_thread_rwlock;
+
+static bool thread_lock_is_write_side(const lk_thread_lock *h)
+{
+  return atomic_load(&h->lock)->kind == LK_KIND_WRITE;
+}
+
+static void on_side_event(lk_lock *l, const lk_lock_event *event, void *arg)
+{
+  const lk_thread_rwlock *p = arg;
+  lk_thread_lock *h = p->sides[l == lk_rwlock_write(p->rw)];
+
+  if (h != NULL)
+    lk__thread_lock_on_event(l, event, h);
+}
+
+static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
+{
+  lk_thread_rwlock *p = lk__mem_new(&l->client->mem, sizeof *p);
+  lk_lock_config how = l->config;
+
+  if (p == NULL)
+    return LK_ERR_NO_MEMORY;
+  how.on_event = on_side_event;
+  how.arg = p;
+  int err = lk_rwlock_new(&p->rw, l->client->client, l->path, &how);
+
+  if (err != 0)
+    lk__mem_free(&l->client->mem, p);
+  else
+    *out = p;
+  return err;
+}
+
+int lk__rwlock_side_make(lk_thread_lock *h)
+{
+  const lk_thread_lock *other = h->partner;
+  bool write = thread_lock_is_write_side(h);
+  int err = 0;
+
+  if (other != NULL && other->pair != NULL)
+    h->pair = other->pair;
+  else
+    err = thread_rwlock_new(&h->pair, atomic_load(&h->lock));
+  if (err != 0)
+    return err;
+  h->pair->sides[write] = h;
+  h->recipe =
+      write ? lk_rwlock_write(h->pair->rw) : lk_rwlock_read(h->pair->rw);
+  return 0;
+}
+
+/* lk_lock_reset() completes the call that waits, whose thread lock may be freed
+ * then. */
+void lk__rwlock_side_free(lk_thread_lock *h, lk_lock *recipe)
+{
+  lk_sync_client *c = h->client;
+  lk_thread_rwlock *p = h->pair;
+
+  h->pair = NULL;
+  p->sides[p->sides[1] == h] = NULL;
+  lk_lock_reset(recipe);
+  if (p->sides[0] != NULL || p->sides[1] != NULL)
+    return;
+  lk_rwlock_free(p->rw);
+  lk__mem_free(&c->mem, p);
+}
