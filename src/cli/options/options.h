@@ -5,9 +5,9 @@
 #include <latchkey/lease.h>
 #include <latchkey/lock.h>
 
+#include "cli/options/on_lost.h"
 #include "cli/options/tls_options.h"
 #include "cli/output/text.h"
-#include "cli/run/kill_schedule.h"
 
 enum { CLI_MOST_LOCKS = 64 };
 

@@ -5,14 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The actions of --on-lost on COMMAND. */
-typedef enum cli_on_lost {
-  CLI_ON_LOST_TERM,  /**< TERM, then KILL */
-  CLI_ON_LOST_KILL,  /**< KILL at once */
-  CLI_ON_LOST_STOP,  /**< STOP while the lease runs out; KILL when the lock is
-                        lost or COMMAND was not stopped in time */
-  CLI_ON_LOST_IGNORE /**< nothing */
-} cli_on_lost;
+#include "cli/options/on_lost.h"
 
 typedef enum cli_kill_stage {
   CLI_STAGE_RUNNING,
