@@ -123,8 +123,9 @@ static int check_operands(const cli_command_entry *c, const cli_options *o,
   return cli_fail_text(CLI_EXIT_FAILED, c->name, &complaint);
 }
 
-static int run_command(const cli_command_entry *c, const cli_options *o,
-                       char **operands, int count, cli_process_title title)
+static int check_and_call_verb(const cli_command_entry *c, const cli_options *o,
+                               char **operands, int count,
+                               cli_process_title title)
 {
   int code = check_operands(c, o, operands, count);
 
@@ -162,7 +163,7 @@ static int run_verb(const cli_command_entry *c, const cli_options *before,
     return show_help(c, bare);
   if (o.version)
     return show_version();
-  return run_command(c, &o, argv + first, count, title);
+  return check_and_call_verb(c, &o, argv + first, count, title);
 }
 
 /* Refuses an unknown verb. A --json after it selects the form of the
@@ -172,7 +173,7 @@ static int refuse_verb(cli_options *o, int argc, char **argv)
   cli_text word = {0};
   cli_text ignored = {0};
 
-  cli_text_clean(&word, lk_text(argv[0]));
+  cli_text_add_printable(&word, lk_text(argv[0]));
   cli_options_take_anywhere(o, cli_options_general, argc, argv, &ignored);
   cli_text_free(&ignored);
   cli_print_as_json(o->json);

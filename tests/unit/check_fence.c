@@ -147,7 +147,7 @@ static int pass_at(const char *path, uint64_t token)
 
   calls.said[0] = '\0';
   calls.count = 0;
-  code = cli_fence_pass(path, token, &seen, &text);
+  code = cli_fence_check_token(path, token, &seen, &text);
   snprintf(complaint, sizeof complaint, "%s", cli_text_end(&text));
   cli_text_free(&text);
   return code;
@@ -174,12 +174,12 @@ START_TEST(token_is_digits_up_to_64_bits)
                                     "99999999999999999999"};
   uint64_t n;
 
-  ck_assert(cli_fence_read(lk_text("0"), &n) && n == 0);
-  ck_assert(cli_fence_read(lk_text("0012"), &n) && n == 12);
-  ck_assert(cli_fence_read(lk_text("18446744073709551615"), &n) &&
+  ck_assert(cli_fence_parse_token(lk_text("0"), &n) && n == 0);
+  ck_assert(cli_fence_parse_token(lk_text("0012"), &n) && n == 12);
+  ck_assert(cli_fence_parse_token(lk_text("18446744073709551615"), &n) &&
             n == UINT64_MAX);
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    ck_assert_msg(!cli_fence_read(lk_text(bad[i]), &n), "%s", bad[i]);
+    ck_assert_msg(!cli_fence_parse_token(lk_text(bad[i]), &n), "%s", bad[i]);
 }
 END_TEST
 

@@ -229,7 +229,7 @@ START_TEST(a_lease_that_has_run_out_starts_nothing)
 
   set(&s, text, CLI_ON_LOST_IGNORE);
   start(&s, 0);
-  ck_assert_int_eq(news(&s, CLI_REPORT_NOT_TRIED).error, ETIMEDOUT);
+  ck_assert_int_eq(news(&s, CLI_REPORT_NOT_STARTED).error, ETIMEDOUT);
   cli_supervisor_close(&s.supervisor);
   line(&s, NULL);
   end(&s);

@@ -147,7 +147,7 @@ static void report_rights(const access_check *t, cli_doctor_report *f)
     /* The transaction stops at a refused create, so delete is not known
        then. */
     if (i < 2 || may[1])
-      cli_json_yes(facts, names[i], may[i]);
+      cli_json_bool(facts, names[i], may[i]);
     if (!may[i] && (i < 2 || may[1]) && (t->itself || i == 1))
       list_right(&missing, names[i]);
   }

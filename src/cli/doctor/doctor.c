@@ -24,15 +24,15 @@ typedef struct checkup {
 /* ---- the session --------------------------------------------------------- */
 
 /* Reports why there is no session. */
-static void report_no_session(checkup *c, const cli_session *link)
+static void report_no_session(checkup *c, const cli_session *session)
 {
-  bool auth = link->err == LK_ERR_AUTH_FAILED;
+  bool auth = session->err == LK_ERR_AUTH_FAILED;
   cli_text said = {0};
 
   cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN,
                           auth ? "auth" : "session");
-  cli_session_say_cause(link, &said);
-  cli_doctor_report_end(&c->findings, &said, cli_session_advice(link));
+  cli_session_say_failure(session, &said);
+  cli_doctor_report_end(&c->findings, &said, cli_session_advice(session));
 }
 
 static void report_session_timeout(checkup *c)
@@ -55,15 +55,15 @@ static void report_session_timeout(checkup *c)
       "minSessionTimeout and maxSessionTimeout in its zoo.cfg limit it");
 }
 
-static void report_session(checkup *c, const cli_session *link)
+static void report_session(checkup *c, const cli_session *session)
 {
-  uint64_t id = (uint64_t)lk_client_session(link->client).id;
-  const char *server = lk_client_server(link->client);
+  uint64_t id = (uint64_t)lk_client_session(session->client).id;
+  const char *server = lk_client_server(session->client);
   cli_text said = {0};
   cli_json *facts =
       cli_doctor_report_begin(&c->findings, CLI_VERDICT_OK, "session");
 
-  c->timeout_ms = lk_client_timeout_ms(link->client);
+  c->timeout_ms = lk_client_timeout_ms(session->client);
   cli_json_text(facts, "server", lk_text(server));
   cli_json_hex(facts, "session", id);
   cli_json_number(facts, "timeout_ms", c->timeout_ms);
@@ -73,7 +73,7 @@ static void report_session(checkup *c, const cli_session *link)
   report_session_timeout(c);
 }
 
-static void report_auth(checkup *c, const cli_session *link, int err)
+static void report_auth(checkup *c, const cli_session *session, int err)
 {
   const char *name = c->options->auth_file;
   bool refused = err == LK_ERR_AUTH_FAILED || err == LK_ERR_AUTH_REQUIRED;
@@ -88,7 +88,7 @@ static void report_auth(checkup *c, const cli_session *link, int err)
                               : "check the lines of --auth-file");
   } else if (name != NULL && err == 0) {
     cli_doctor_report_begin(&c->findings, CLI_VERDICT_OK, "auth");
-    if (cli_auth_file_sasl(&link->auth_file) != NULL)
+    if (cli_auth_file_sasl(&session->auth_file) != NULL)
       cli_text_puts(&said, "SASL DIGEST-MD5 has succeeded on both sides; ");
     cli_text_printf(&said,
                     "the servers accept the identities of %s (with a wrong "

@@ -25,7 +25,7 @@ typedef struct port_checker {
   int64_t until;            /* on cli_boottime_ms() */
   int fd;                   /* the pipe to the parent */
   const lk_tls_config *tls; /* NULL: plain TCP */
-  cli_blocking_connection dial;
+  cli_blocking_connection connection;
   cli_port_result result;
 } port_checker;
 
@@ -75,7 +75,7 @@ static lk_endpoint endpoint_of(const port_checker *d, const struct addrinfo *a,
 
 /* Time limit before the other transport is tried; the first connection stays
    open meanwhile. */
-enum { SOON_MS = 2000 };
+enum { OTHER_TRANSPORT_AFTER_MS = 2000 };
 
 /* Half of the remaining time; the other half is for another connection
    attempt. */
@@ -86,10 +86,10 @@ static int64_t half_of_time(int64_t until)
   return now + (until - now) / 2;
 }
 
-static int64_t deadline_beside(int64_t until)
+static int64_t first_transport_deadline(int64_t until)
 {
   int64_t half = half_of_time(until);
-  int64_t limit = cli_boottime_ms() + SOON_MS;
+  int64_t limit = cli_boottime_ms() + OTHER_TRANSPORT_AFTER_MS;
 
   return half < limit ? half : limit;
 }
@@ -104,16 +104,18 @@ static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
   char answer[sizeof d->result.text];
   lk_endpoint to = endpoint_of(d, a, NULL);
   cli_four_letter_reply word = {.kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER};
-  cli_blocking_connection dial;
+  cli_blocking_connection connection;
   ssize_t len = 0;
 
-  if (cli_blocking_connection_init(&dial, lk_transport_tcp()) &&
-      cli_blocking_connect(&dial, &to, until) == CLI_CONNECTION_READY &&
-      cli_blocking_connection_send_word(&dial, cli_four_letter_words[0], until))
-    len = cli_blocking_connection_receive(&dial, until, answer, sizeof answer);
+  if (cli_blocking_connection_init(&connection, lk_transport_tcp()) &&
+      cli_blocking_connect(&connection, &to, until) == CLI_CONNECTION_READY &&
+      cli_blocking_connection_send_word(&connection, cli_four_letter_words[0],
+                                        until))
+    len = cli_blocking_connection_receive(&connection, until, answer,
+                                          sizeof answer);
   if (len > 0)
     cli_four_letter_reply_read(&word, lk_bytes_of(answer, (size_t)len));
-  cli_blocking_connection_free(&dial);
+  cli_blocking_connection_free(&connection);
   return word.kind != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
@@ -125,16 +127,17 @@ static bool speaks_tls(const port_checker *d, const struct addrinfo *a,
   const lk_tls_config any = {.size = sizeof any, .any_certificate = true};
   lk_endpoint to = endpoint_of(d, a, &any);
   lk_tls_connection found;
-  cli_blocking_connection dial;
+  cli_blocking_connection connection;
   bool does = false;
 
   if (lk_transport_tls() == NULL)
     return false;
-  if (cli_blocking_connection_init(&dial, lk_transport_tls()))
-    does = cli_blocking_connect(&dial, &to, until) == CLI_CONNECTION_READY ||
-           (lk_tls_inspect(dial.transport, &found, sizeof found) == 0 &&
-            found.version[0] != '\0');
-  cli_blocking_connection_free(&dial);
+  if (cli_blocking_connection_init(&connection, lk_transport_tls()))
+    does =
+        cli_blocking_connect(&connection, &to, until) == CLI_CONNECTION_READY ||
+        (lk_tls_inspect(connection.transport, &found, sizeof found) == 0 &&
+         found.version[0] != '\0');
+  cli_blocking_connection_free(&connection);
   return does;
 }
 
@@ -151,16 +154,16 @@ static bool speaks_other_transport(port_checker *d, const struct addrinfo *a)
 
 static void note_connection(port_checker *d)
 {
-  d->result.tls =
-      d->tls != NULL && lk_tls_inspect(d->dial.transport, &d->result.connection,
-                                       sizeof d->result.connection) == 0;
+  d->result.tls = d->tls != NULL &&
+                  lk_tls_inspect(d->connection.transport, &d->result.connection,
+                                 sizeof d->result.connection) == 0;
 }
 
 /* Sends why TLS failed. If the port does not speak TLS, checks for plain
    ZooKeeper. */
 static void send_tls_failure(port_checker *d, const struct addrinfo *a)
 {
-  const lk_transport *t = d->dial.transport;
+  const lk_transport *t = d->connection.transport;
   const char *mark = "TLS: ";
   const char *why =
       strncmp(t->why, mark, strlen(mark)) == 0 ? t->why + strlen(mark) : t->why;
@@ -179,7 +182,7 @@ static cli_connection_result wait_for_tls(port_checker *d,
 {
   send_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
   if (!speaks_other_transport(d, a))
-    return cli_blocking_connect_continue(&d->dial, d->until);
+    return cli_blocking_connect_continue(&d->connection, d->until);
   send_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
   return CLI_CONNECTION_LATE;
 }
@@ -190,28 +193,32 @@ static bool connect_address(port_checker *d, const struct addrinfo *a,
                             int64_t until, int *number)
 {
   lk_endpoint to = endpoint_of(d, a, d->tls);
-  cli_connection_result dialed;
+  cli_connection_result outcome;
 
   name_address(d, a);
   send_result(d, CLI_PORT_CONNECTING, NULL, 0);
-  dialed = cli_blocking_connect(
-      &d->dial, &to, d->tls == NULL ? until : deadline_beside(until));
+  outcome = cli_blocking_connect(
+      &d->connection, &to,
+      d->tls == NULL ? until : first_transport_deadline(until));
   *number = 0;
-  if (dialed == CLI_CONNECTION_LATE &&
-      !cli_blocking_connection_has_tcp(&d->dial))
-    dialed = cli_blocking_connect_continue(&d->dial, until);
-  if (dialed == CLI_CONNECTION_LATE &&
-      cli_blocking_connection_has_tcp(&d->dial))
-    dialed = wait_for_tls(d, a);
-  else if (dialed == CLI_CONNECTION_LATE)
+  if (outcome == CLI_CONNECTION_LATE &&
+      !cli_blocking_connection_has_tcp(&d->connection))
+    outcome = cli_blocking_connect_continue(&d->connection, until);
+  if (outcome == CLI_CONNECTION_LATE &&
+      cli_blocking_connection_has_tcp(&d->connection))
+    outcome = wait_for_tls(d, a);
+  else if (outcome == CLI_CONNECTION_LATE)
     *number = ETIMEDOUT;
-  if (dialed == CLI_CONNECTION_FAILED && d->dial.transport->err != LK_ERR_TLS)
-    *number = d->dial.transport->number != 0 ? d->dial.transport->number : EIO;
-  else if (dialed == CLI_CONNECTION_FAILED)
+  if (outcome == CLI_CONNECTION_FAILED &&
+      d->connection.transport->err != LK_ERR_TLS)
+    *number = d->connection.transport->number != 0
+                  ? d->connection.transport->number
+                  : EIO;
+  else if (outcome == CLI_CONNECTION_FAILED)
     send_tls_failure(d, a);
-  if (dialed != CLI_CONNECTION_READY)
-    cli_blocking_connection_close(&d->dial);
-  return dialed == CLI_CONNECTION_READY;
+  if (outcome != CLI_CONNECTION_READY)
+    cli_blocking_connection_close(&d->connection);
+  return outcome == CLI_CONNECTION_READY;
 }
 
 /* Each address gets an equal share of the remaining time. */
@@ -248,13 +255,14 @@ static ssize_t ask_four_letter_word(port_checker *d, const struct addrinfo *a,
 
   /* A failed send is ignored: the reason for the close may have been
      received. */
-  (void)cli_blocking_connection_send_word(&d->dial, word, d->until);
-  len = cli_blocking_connection_receive(&d->dial, deadline_beside(d->until),
-                                        answer, size);
+  (void)cli_blocking_connection_send_word(&d->connection, word, d->until);
+  len = cli_blocking_connection_receive(
+      &d->connection, first_transport_deadline(d->until), answer, size);
   if (len < 0) {
     send_result(d, CLI_PORT_SILENT, NULL, 0);
     if (d->tls != NULL || !speaks_other_transport(d, a))
-      len = cli_blocking_connection_receive(&d->dial, d->until, answer, size);
+      len = cli_blocking_connection_receive(&d->connection, d->until, answer,
+                                            size);
   }
   return len;
 }
@@ -271,8 +279,8 @@ static bool is_not_zookeeper(const char *answer, size_t len)
 static bool take_answer(port_checker *d, const struct addrinfo *a,
                         const char *answer, ssize_t len)
 {
-  bool tls_failed =
-      d->dial.flow == LK_FLOW_FAILED && d->dial.transport->err == LK_ERR_TLS;
+  bool tls_failed = d->connection.flow == LK_FLOW_FAILED &&
+                    d->connection.transport->err == LK_ERR_TLS;
 
   /* TLS 1.3 refuses a client certificate after the handshake. */
   if (len <= 0 && tls_failed) {
@@ -301,9 +309,10 @@ static void ask_words(port_checker *d, const struct addrinfo *a)
     ssize_t len = ask_four_letter_word(d, a, *word, answer, sizeof answer);
     bool more = take_answer(d, a, answer, len);
 
-    cli_blocking_connection_close(&d->dial);
+    cli_blocking_connection_close(&d->connection);
     if (!more || word[1] == NULL ||
-        cli_blocking_connect(&d->dial, &to, d->until) != CLI_CONNECTION_READY)
+        cli_blocking_connect(&d->connection, &to, d->until) !=
+            CLI_CONNECTION_READY)
       return;
   }
 }
@@ -320,7 +329,7 @@ static void check_port(port_checker *d)
                wrong == EAI_SYSTEM ? strerror(errno) : gai_strerror(wrong));
     return;
   }
-  if (!cli_blocking_connection_init(&d->dial, transport_of(d->tls))) {
+  if (!cli_blocking_connection_init(&d->connection, transport_of(d->tls))) {
     send_error(d, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
     return;
   }
@@ -331,7 +340,7 @@ static void check_port(port_checker *d)
     send_result(d, CLI_PORT_SILENT, NULL, 0);
     ask_words(d, a);
   }
-  cli_blocking_connection_free(&d->dial);
+  cli_blocking_connection_free(&d->connection);
   freeaddrinfo(list);
 }
 

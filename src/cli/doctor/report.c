@@ -36,7 +36,7 @@ static void print_finding(cli_doctor_report *f, const cli_text *said,
   cli_text line = {0};
 
   cli_text_printf(&line, "%-6s  %-11s  ", verdict_text(f->verdict), f->layer);
-  cli_text_clean(&line, lk_bytes_of(said->at, said->len));
+  cli_text_add_printable(&line, lk_bytes_of(said->at, said->len));
   cli_text_printf(&line, "%s%s\n", advice == NULL ? "" : "; ",
                   advice == NULL ? "" : advice);
   line.failed = line.failed || said->failed;

@@ -144,7 +144,7 @@ void cli_tls_report_server(const char *name, const cli_port_result *n,
 
   cli_json_text(facts, "server", lk_text(name));
   cli_json_text(facts, "address", lk_text(n->address));
-  cli_json_yes(facts, "verified", !insecure);
+  cli_json_bool(facts, "verified", !insecure);
   cli_tls_add_facts(n, facts);
   cli_text_printf(&said, "%s: %s, %s, certificate %sfor %s, issued by %s, ",
                   name, n->connection.version, n->connection.cipher,

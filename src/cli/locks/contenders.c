@@ -33,14 +33,14 @@ static bool parse_contender_name(cli_contenders *l, lk_bytes name,
   const cli_options *o = l->command->options;
 
   if (is_kazoo_permit(l, name, &c->number)) {
-    c->lease = true;
+    c->permit = true;
     l->semaphore = true;
     return true;
   }
-  c->lease = strcmp(l->part, "leases/") == 0;
-  return c->lease ? lk_layout_is_permit(LK_LAYOUT_CURATOR, name, &c->number)
-                  : lk_layout_contends(o->layout, o->prefix, name, &c->number,
-                                       &c->shared);
+  c->permit = strcmp(l->part, "leases/") == 0;
+  return c->permit ? lk_layout_is_permit(LK_LAYOUT_CURATOR, name, &c->number)
+                   : lk_layout_contends(o->layout, o->prefix, name, &c->number,
+                                        &c->shared);
 }
 
 static bool add_contender(cli_contenders *l, lk_bytes name)
@@ -49,7 +49,7 @@ static bool add_contender(cli_contenders *l, lk_bytes name)
   size_t len = strlen(l->part);
 
   memset(c, 0, sizeof *c);
-  c->beside = strcmp(l->part, KAZOO_QUEUE) == 0;
+  c->in_kazoo_queue = strcmp(l->part, KAZOO_QUEUE) == 0;
   if (!parse_contender_name(l, name, c))
     return true;
   c->name = malloc(len + name.len + 1);
@@ -247,7 +247,7 @@ char *cli_contenders_path(const cli_contenders *l, size_t i)
 
   if (path != NULL)
     snprintf(path, size, "%s%s%s", directory_prefix(l->command->path),
-             c->beside ? "" : "/", c->name);
+             c->in_kazoo_queue ? "" : "/", c->name);
   return path;
 }
 

@@ -30,7 +30,7 @@ typedef struct fence {
 
 /* ---- tokens ------------------------------------------------------------- */
 
-bool cli_fence_read(lk_bytes text, uint64_t *out)
+bool cli_fence_parse_token(lk_bytes text, uint64_t *out)
 {
   const char *s = text.at;
   uint64_t n = 0;
@@ -176,7 +176,7 @@ static int read_fence_token(fence *f, uint64_t *seen)
   f->step = "it does not hold one decimal number and a newline; write the "
             "largest token used so far into it";
   if (len == 0 || len == sizeof line || line[len - 1] != '\n' ||
-      !cli_fence_read(lk_bytes_of(line, (size_t)len - 1), seen))
+      !cli_fence_parse_token(lk_bytes_of(line, (size_t)len - 1), seen))
     return FILE_WRONG;
   return 0;
 }
@@ -303,8 +303,8 @@ static int check_token_once(fence *f, uint64_t *seen)
   return error;
 }
 
-int cli_fence_pass(const char *file, uint64_t token, uint64_t *seen,
-                   cli_text *complaint)
+int cli_fence_check_token(const char *file, uint64_t token, uint64_t *seen,
+                          cli_text *complaint)
 {
   fence f = {
       .dir = -1, .fd = -1, .token = token, .step = "cannot resolve its path"};
@@ -333,7 +333,7 @@ static int refuse_token(const char *text)
   cli_text line = {0};
 
   cli_text_puts(&line, "TOKEN \"");
-  cli_text_clean(&line, lk_text(text));
+  cli_text_add_printable(&line, lk_text(text));
   cli_text_puts(&line,
                 "\" is not a decimal number from 1 to 2^64-1; COMMAND of "
                 "latchkey run has it in LATCHKEY_FENCING_TOKEN");
@@ -347,13 +347,13 @@ int cli_fence(const cli_options *o, char **operands)
   uint64_t seen;
 
   (void)o;
-  if (!cli_fence_read(lk_text(operands[1]), &token) || token == 0)
+  if (!cli_fence_parse_token(lk_text(operands[1]), &token) || token == 0)
     return refuse_token(operands[1]);
-  cli_text_clean(&line, lk_text(operands[0]));
+  cli_text_add_printable(&line, lk_text(operands[0]));
   cli_text_puts(&line, ": ");
   /* With SIGXFSZ ignored, writes beyond the file size limit fail with EFBIG. */
   signal(SIGXFSZ, SIG_IGN);
-  int code = cli_fence_pass(operands[0], token, &seen, &line);
+  int code = cli_fence_check_token(operands[0], token, &seen, &line);
 
   if (code == CLI_EXIT_NO)
     cli_text_printf(&line,

@@ -15,7 +15,7 @@
  */
 
 /** Parses a token: decimal digits and nothing else, at most 2^64-1. */
-bool cli_fence_read(lk_bytes text, uint64_t *out);
+bool cli_fence_parse_token(lk_bytes text, uint64_t *out);
 
 /**
  * Compares `token` with the one in `file`, and stores the larger one; `file` is
@@ -23,8 +23,8 @@ bool cli_fence_read(lk_bytes text, uint64_t *out);
  * `seen` gets the larger one. CLI_EXIT_FAILED, with one line in `complaint`:
  * the result is not known, and `token` must not be used.
  */
-int cli_fence_pass(const char *file, uint64_t token, uint64_t *seen,
-                   cli_text *complaint);
+int cli_fence_check_token(const char *file, uint64_t token, uint64_t *seen,
+                          cli_text *complaint);
 
 /** Runs the verb `fence`. */
 int cli_fence(const cli_options *o, char **operands);

@@ -29,7 +29,7 @@ static const cli_contender *first_in_queue(const cli_contender *all,
                                            size_t count)
 {
   for (size_t i = 0; i < count; i++) {
-    if (!all[i].lease && !all[i].gone)
+    if (!all[i].permit && !all[i].gone)
       return &all[i];
   }
   return NULL;
@@ -46,13 +46,13 @@ static bool has_owner(const cli_contender *c, const cli_contender *first)
 static bool waits_for_permits(const cli_contender *c,
                               const cli_contender *first)
 {
-  return c->lease && has_owner(c, first) && c->stat.czxid > first->stat.czxid;
+  return c->permit && has_owner(c, first) && c->stat.czxid > first->stat.czxid;
 }
 
 /* Whether the session of `first` has other queue nodes or older permits, as a
    program with many threads has. */
-static bool has_several_places(const cli_contender *all, size_t count,
-                               const cli_contender *first)
+static bool has_several_contenders(const cli_contender *all, size_t count,
+                                   const cli_contender *first)
 {
   for (size_t i = 0; i < count; i++) {
     if (&all[i] != first && has_owner(&all[i], first) &&
@@ -68,7 +68,7 @@ static size_t count_permit_nodes(const cli_contender *all, size_t count,
   size_t n = 0;
 
   for (size_t i = 0; i < count; i++) {
-    if (all[i].lease && !all[i].gone &&
+    if (all[i].permit && !all[i].gone &&
         (first == NULL || waits_for_permits(&all[i], first)))
       n++;
   }
@@ -103,9 +103,10 @@ static void unmark_waiting_permits(cli_contender *all, size_t count)
     return;
   bool all_its_own = count_permit_nodes(all, count, first) == permits;
 
-  if (has_several_places(all, count, first))
+  if (has_several_contenders(all, count, first))
     unmark_youngest_permit(all, count, first);
-  for (size_t i = 0; !has_several_places(all, count, first) && i < count; i++)
+  for (size_t i = 0; !has_several_contenders(all, count, first) && i < count;
+       i++)
     all[i].holds =
         all[i].holds && (all_its_own || !waits_for_permits(&all[i], first));
 }
@@ -117,12 +118,12 @@ size_t cli_queue_order_permits(cli_contender *all, size_t count)
   if (count > 0)
     qsort(all, count, sizeof *all, compare_contenders);
   for (size_t i = 0; i < count; i++)
-    all[i].holds = all[i].lease && !all[i].gone;
+    all[i].holds = all[i].permit && !all[i].gone;
   unmark_waiting_permits(all, count);
   for (size_t i = 0; i < count; i++) {
     cli_contender c = all[i];
 
-    if (c.gone || (c.lease && !c.holds))
+    if (c.gone || (c.permit && !c.holds))
       continue;
     all[i] = all[kept];
     all[kept++] = c;

@@ -9,9 +9,9 @@ typedef struct cli_contender {
   char *name; /**< relative to the lock's node */
   int64_t number;
   bool shared; /**< a reader */
-  bool lease;  /**< a permit */
-  bool beside; /**< its directory's path is the lock's path with a suffix:
-                  kazoo's queue */
+  bool permit; /**< a permit */
+  bool in_kazoo_queue; /**< its directory's path is the lock's path with a
+                  suffix: kazoo's queue */
   bool holds;  /**< see cli_queue_order_locks() */
   bool gone;   /**< deleted while the queue was read */
   bool hidden; /**< its data may not be read */

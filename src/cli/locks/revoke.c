@@ -33,22 +33,22 @@ static int request_release(cli_command *a, const char *node)
 int cli_revoke(const cli_options *o, char **operands)
 {
   cli_command command;
-  cli_contenders line;
+  cli_contenders queue;
 
   if (!cli_command_open(&command, o, "revoke", operands[0]))
     return CLI_EXIT_FAILED;
-  int err = cli_contenders_list(&line, &command);
+  int err = cli_contenders_list(&queue, &command);
 
-  if (err == 0 && line.semaphore)
-    err = cli_contenders_read_nodes(&line);
+  if (err == 0 && queue.semaphore)
+    err = cli_contenders_read_nodes(&queue);
   if (err == 0)
-    cli_contenders_order(&line);
-  size_t holders = cli_contenders_count_holders(&line);
+    cli_contenders_order(&queue);
+  size_t holders = cli_contenders_count_holders(&queue);
 
-  for (size_t i = 0; err == 0 && i < line.count; i++) {
-    char *node = line.all[i].holds ? cli_contenders_path(&line, i) : NULL;
+  for (size_t i = 0; err == 0 && i < queue.count; i++) {
+    char *node = queue.all[i].holds ? cli_contenders_path(&queue, i) : NULL;
 
-    if (line.all[i].holds)
+    if (queue.all[i].holds)
       err = request_release(&command, node);
     free(node);
   }
@@ -56,7 +56,7 @@ int cli_revoke(const cli_options *o, char **operands)
 
   if (code == CLI_EXIT_DONE && holders == 0)
     code = cli_fail(CLI_EXIT_NO, "revoke %s: the lock is free%s", operands[0],
-                    line.missing ? ": no such node" : "");
-  cli_contenders_free(&line);
+                    queue.missing ? ": no such node" : "");
+  cli_contenders_free(&queue);
   return code;
 }

@@ -13,7 +13,7 @@
 
 typedef struct status {
   cli_command command;
-  cli_contenders line;
+  cli_contenders queue;
 } status;
 
 /* ---- output -------------------------------------------------------------- */
@@ -33,7 +33,8 @@ static void show_contender(cli_text *out, const cli_contender *c)
   } else {
     int64_t age = age_of_contender_ms(c);
 
-    cli_text_clean(out, c->label.len > 0 ? c->label : lk_text("(no label)"));
+    cli_text_add_printable(out,
+                           c->label.len > 0 ? c->label : lk_text("(no label)"));
     cli_text_printf(out,
                     "  age %" PRId64 ".%" PRId64 " s  token %" PRIu64
                     "  session 0x%" PRIx64,
@@ -41,28 +42,28 @@ static void show_contender(cli_text *out, const cli_contender *c)
                     (uint64_t)c->stat.ephemeral_owner);
   }
   cli_text_puts(out, "  ");
-  cli_text_clean(out, lk_text(c->name));
+  cli_text_add_printable(out, lk_text(c->name));
   cli_text_puts(out, "\n");
 }
 
 static void show_status(status *s)
 {
   cli_text *out = &s->command.out;
-  size_t holders = cli_contenders_count_holders(&s->line);
+  size_t holders = cli_contenders_count_holders(&s->queue);
 
-  cli_text_clean(out, lk_text(s->command.path));
-  if (s->line.missing)
+  cli_text_add_printable(out, lk_text(s->command.path));
+  if (s->queue.missing)
     cli_text_puts(
         out, ": free: no such node; the first use of the lock creates it\n");
-  else if (s->line.count == 0)
+  else if (s->queue.count == 0)
     cli_text_puts(out, ": free\n");
   else
     cli_text_printf(out, ": %s, %zu waiting\n", holders == 0 ? "free" : "held",
-                    s->line.count - holders);
+                    s->queue.count - holders);
   for (int holding = 1; holding >= 0; holding--)
-    for (size_t i = 0; i < s->line.count; i++)
-      if (s->line.all[i].holds == (holding == 1))
-        show_contender(out, &s->line.all[i]);
+    for (size_t i = 0; i < s->queue.count; i++)
+      if (s->queue.all[i].holds == (holding == 1))
+        show_contender(out, &s->queue.all[i]);
 }
 
 static void show_contender_json(cli_json *j, const char *path,
@@ -71,11 +72,11 @@ static void show_contender_json(cli_json *j, const char *path,
   cli_text node = {0};
 
   cli_text_printf(&node, "%s%s%s", strcmp(path, "/") == 0 ? "" : path,
-                  c->beside ? "" : "/", c->name);
+                  c->in_kazoo_queue ? "" : "/", c->name);
   cli_json_open(j, NULL, '{');
   cli_json_text(j, "node", lk_bytes_of(node.at, node.len));
   if (!c->hidden) {
-    cli_json_big(j, "token", (uint64_t)c->stat.czxid);
+    cli_json_uint64(j, "token", (uint64_t)c->stat.czxid);
     cli_json_hex(j, "session", (uint64_t)c->stat.ephemeral_owner);
     cli_json_number(j, "age_ms", age_of_contender_ms(c));
     cli_json_data(j, "label", c->label);
@@ -92,13 +93,13 @@ static void show_status_json(status *s)
   cli_json_text(&j, "lock", lk_text(s->command.path));
   cli_json_text(
       &j, "state",
-      lk_text(cli_contenders_count_holders(&s->line) == 0 ? "free" : "held"));
-  cli_json_yes(&j, "missing", s->line.missing);
+      lk_text(cli_contenders_count_holders(&s->queue) == 0 ? "free" : "held"));
+  cli_json_bool(&j, "missing", s->queue.missing);
   for (int holding = 1; holding >= 0; holding--) {
     cli_json_open(&j, holding == 1 ? "holders" : "waiters", '[');
-    for (size_t i = 0; i < s->line.count; i++)
-      if (s->line.all[i].holds == (holding == 1))
-        show_contender_json(&j, s->command.path, &s->line.all[i]);
+    for (size_t i = 0; i < s->queue.count; i++)
+      if (s->queue.all[i].holds == (holding == 1))
+        show_contender_json(&j, s->command.path, &s->queue.all[i]);
     cli_json_close(&j, ']');
   }
   cli_json_close(&j, '}');
@@ -107,17 +108,17 @@ static void show_status_json(status *s)
 
 int cli_status(const cli_options *o, char **operands)
 {
-  status s = {.line = {.command = NULL}};
+  status s = {.queue = {.command = NULL}};
 
   if (!cli_command_open(&s.command, o, "status", operands[0]))
     return CLI_EXIT_FAILED;
-  int err = cli_contenders_list(&s.line, &s.command);
+  int err = cli_contenders_list(&s.queue, &s.command);
 
   if (err == 0)
-    err = cli_contenders_read_nodes(&s.line);
+    err = cli_contenders_read_nodes(&s.queue);
   if (err == 0)
-    cli_contenders_order(&s.line);
-  bool held = cli_contenders_count_holders(&s.line) > 0;
+    cli_contenders_order(&s.queue);
+  bool held = cli_contenders_count_holders(&s.queue) > 0;
 
   if (err == 0 && o->json)
     show_status_json(&s);
@@ -125,6 +126,6 @@ int cli_status(const cli_options *o, char **operands)
     show_status(&s);
   int code = cli_command_close(&s.command, err);
 
-  cli_contenders_free(&s.line);
+  cli_contenders_free(&s.queue);
   return code == CLI_EXIT_DONE && held ? CLI_EXIT_NO : code;
 }

@@ -72,26 +72,26 @@ static int wait_for_change(lock_wait *p, const char *node)
 /* Reads the queue; `*held` gets whether the lock is held. */
 static int check_holders(lock_wait *p, bool *held)
 {
-  cli_contenders line;
-  int err = cli_contenders_list(&line, &p->command);
+  cli_contenders queue;
+  int err = cli_contenders_list(&queue, &p->command);
 
   if (err == 0)
-    cli_contenders_order(&line);
-  *held = cli_contenders_count_holders(&line) > 0;
-  if (err == 0 && line.missing && !p->seen)
+    cli_contenders_order(&queue);
+  *held = cli_contenders_count_holders(&queue) > 0;
+  if (err == 0 && queue.missing && !p->seen)
     cli_notice("wait %s: no such node, so the lock is free", p->command.path);
   p->seen = true;
   if (err == 0 && *held && !p->late) {
-    size_t last = line.count - 1;
+    size_t last = queue.count - 1;
 
-    while (line.semaphore && !line.all[last].holds)
+    while (queue.semaphore && !queue.all[last].holds)
       last--;
-    char *node = cli_contenders_path(&line, last);
+    char *node = cli_contenders_path(&queue, last);
 
     err = wait_for_change(p, node);
     free(node);
   }
-  cli_contenders_free(&line);
+  cli_contenders_free(&queue);
   return err;
 }
 

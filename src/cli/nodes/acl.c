@@ -26,7 +26,7 @@ static void show_acl_entry(cli_text *out, const lk_acl *entry)
     return;
   }
   lk_acl_print(text, len + 1, &one);
-  cli_text_clean(out, lk_bytes_of(text, len));
+  cli_text_add_printable(out, lk_bytes_of(text, len));
   cli_text_puts(out, "\n");
   free(text);
 }

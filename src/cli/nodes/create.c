@@ -38,7 +38,7 @@ static void on_node_created(lk_client *c, int err, const char *path,
     cli_json_text(&j, "path", lk_text(path));
     cli_json_close(&j, '}');
   } else {
-    cli_text_clean(&a->out, lk_text(path));
+    cli_text_add_printable(&a->out, lk_text(path));
   }
   cli_text_puts(&a->out, "\n");
 }
@@ -62,8 +62,8 @@ static int create_with_parents(creation *n, lk_bytes data, const lk_acls *acl)
                                 on_node_created, n);
 }
 
-static void on_parent_created(lk_client *c, int err, const char *path,
-                              const lk_stat *stat, void *arg)
+static void on_ancestors_created(lk_client *c, int err, const char *path,
+                                 const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)path;
@@ -87,7 +87,7 @@ static int create_parents(cli_command *a, const lk_acls *acl)
                 ? LK_ERR_NO_MEMORY
                 : lk_create_with_parents(a->session.client, above, lk_text(""),
                                          acl, LK_PERSISTENT, &parents, &call,
-                                         on_parent_created, a);
+                                         on_ancestors_created, a);
 
   cli_text_free(&path);
   return cli_command_wait(a, err);

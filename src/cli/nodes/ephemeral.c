@@ -137,7 +137,7 @@ int cli_ephemeral_keep(cli_command *a, const char *path)
   ephemeral s = {.command = a, .path = path, .code = CLI_EXIT_DONE};
   cli_text clean = {0};
 
-  cli_text_clean(&clean, lk_text(path));
+  cli_text_add_printable(&clean, lk_text(path));
   s.clean = cli_text_end(&clean);
   if (s.clean == NULL)
     s.clean = "the node";

@@ -32,7 +32,7 @@ static void show_listed_node(cli_text *out, const cli_subtree_node *e,
 {
   if (details)
     show_node_details(out, e);
-  cli_text_clean(out, lk_text(e->path));
+  cli_text_add_printable(out, lk_text(e->path));
   cli_text_puts(out, "\n");
 }
 

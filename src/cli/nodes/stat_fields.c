@@ -30,9 +30,9 @@ void cli_stat_fields_text(cli_text *out, const lk_stat *s)
 
 void cli_stat_fields_json(cli_json *j, const lk_stat *s)
 {
-  cli_json_big(j, "czxid", (uint64_t)s->czxid);
-  cli_json_big(j, "mzxid", (uint64_t)s->mzxid);
-  cli_json_big(j, "pzxid", (uint64_t)s->pzxid);
+  cli_json_uint64(j, "czxid", (uint64_t)s->czxid);
+  cli_json_uint64(j, "mzxid", (uint64_t)s->mzxid);
+  cli_json_uint64(j, "pzxid", (uint64_t)s->pzxid);
   cli_json_time(j, "ctime", s->ctime);
   cli_json_time(j, "mtime", s->mtime);
   cli_json_number(j, "version", s->version);

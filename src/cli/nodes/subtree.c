@@ -80,8 +80,8 @@ static void sort_and_drop_deleted(cli_subtree *w)
   size_t kept = 0;
 
   for (size_t i = 0; i < w->count; i++) {
-    w->shut += !w->items[i].gone && w->items[i].shut ? 1 : 0;
-    if (w->items[i].gone)
+    w->unreadable += !w->items[i].deleted && w->items[i].unreadable ? 1 : 0;
+    if (w->items[i].deleted)
       free(w->items[i].path);
     else
       w->items[kept++] = w->items[i];
@@ -141,9 +141,9 @@ static int take_node_reply(cli_subtree_node *e, int err, const lk_stat *stat)
     e->stat = *stat;
     e->known = true;
   }
-  e->gone = err == LK_ERR_NO_NODE;
-  e->shut = err == LK_ERR_NO_AUTH;
-  return e->gone || e->shut ? 0 : err;
+  e->deleted = err == LK_ERR_NO_NODE;
+  e->unreadable = err == LK_ERR_NO_AUTH;
+  return e->deleted || e->unreadable ? 0 : err;
 }
 
 static void on_subtree_stat(lk_client *c, int err, const lk_stat *stat,
@@ -237,14 +237,14 @@ void cli_subtree_free(cli_subtree *w)
    command fails. */
 int cli_subtree_close(cli_subtree *w, cli_command *a, int err)
 {
-  size_t shut = err == 0 ? w->shut : 0;
+  size_t unreadable = err == 0 ? w->unreadable : 0;
   int code = cli_command_close(a, err);
 
   cli_subtree_free(w);
-  if (shut == 0 || code != CLI_EXIT_DONE)
+  if (unreadable == 0 || code != CLI_EXIT_DONE)
     return code;
   return cli_fail(CLI_EXIT_FAILED, "%s %s: %zu node%s not read: %s%s", a->verb,
-                  a->path, shut, shut == 1 ? "" : "s",
+                  a->path, unreadable, unreadable == 1 ? "" : "s",
                   lk_error_text(LK_ERR_NO_AUTH),
                   cli_error_advice(LK_ERR_NO_AUTH));
 }

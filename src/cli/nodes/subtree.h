@@ -9,8 +9,8 @@ typedef struct cli_subtree_node {
   char *path; /**< relative path: "a/b" */
   lk_stat stat;
   bool known; /**< `stat` is known */
-  bool shut;  /**< no permission to read its children */
-  bool gone;  /**< deleted during the walk */
+  bool unreadable; /**< no permission to read its children */
+  bool deleted;    /**< deleted during the walk */
 } cli_subtree_node;
 
 /** The children of a node, or all of its descendants. */
@@ -19,7 +19,7 @@ typedef struct cli_subtree {
   size_t count;
   size_t cap;
   lk_stat stat; /**< Stat of the node itself */
-  size_t shut;  /**< number of nodes with `shut` */
+  size_t unreadable; /**< number of nodes with `unreadable` */
 } cli_subtree;
 
 /** Lists the children of the path of `a`, with their Stats if `stats`. Returns

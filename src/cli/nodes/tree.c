@@ -10,8 +10,8 @@ static void show_tree_node(cli_text *out, size_t depth, const char *name,
                            const cli_subtree_node *e)
 {
   cli_text_printf(out, "%*s", (int)(2 * depth), "");
-  cli_text_clean(out, lk_text(name));
-  if (e->shut)
+  cli_text_add_printable(out, lk_text(name));
+  if (e->unreadable)
     cli_text_puts(out, "  (not readable)");
   else if (e->stat.ephemeral_owner != 0)
     cli_text_puts(out, "  (ephemeral)");
@@ -47,7 +47,7 @@ static void open_tree_node(cli_json *j, const char *key, const char *name,
   cli_json_open(j, NULL, '{');
   cli_json_text(j, key, lk_text(name));
   if (e->known)
-    cli_json_yes(j, "ephemeral", e->stat.ephemeral_owner != 0);
+    cli_json_bool(j, "ephemeral", e->stat.ephemeral_owner != 0);
   cli_json_open(j, "children", '[');
 }
 

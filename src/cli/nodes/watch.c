@@ -39,7 +39,7 @@ static void add_event_line(cli_text *line, const cli_options *o,
 
   if (!o->json) {
     cli_text_printf(line, "%s ", event);
-    cli_text_clean(line, path);
+    cli_text_add_printable(line, path);
   } else {
     cli_json_open(&j, NULL, '{');
     cli_json_text(&j, "event", lk_text(event));
@@ -126,7 +126,7 @@ static void on_watch_added(lk_client *c, int err, void *arg)
     end_watch(w, err);
 }
 
-static void add_watch(watch *w)
+static void add_node_watch(watch *w)
 {
   lk_call call = {.size = sizeof call, .repeat = true};
   lk_watch_mode mode =
@@ -149,7 +149,7 @@ static void on_watch_session_state(lk_client *c, lk_state state, int err,
 
   (void)c;
   if (state == LK_STATE_CONNECTED && w->handle == NULL && !w->done)
-    add_watch(w);
+    add_node_watch(w);
   if (state == LK_STATE_AUTH_FAILED)
     end_watch(w, err);
 }
@@ -204,7 +204,7 @@ static void run_watch(watch *w)
   w->listener.state = on_watch_session_state;
   w->listener.arg = w;
   lk_client_attach(w->command.session.client, &w->listener);
-  add_watch(w);
+  add_node_watch(w);
   cli_session_run(&w->command.session, &w->done);
   lk_client_detach(w->command.session.client, &w->listener);
   lk__loop_set_io(loop, &w->reader, 0);

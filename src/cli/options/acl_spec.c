@@ -64,7 +64,7 @@ static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
   size_t user = colon == NULL ? 0 : (size_t)(colon - (const char *)id.at);
 
   cli_text_printf(out, "%s: \"digest:", what);
-  cli_text_clean(out, lk_bytes_of(id.at, user));
+  cli_text_add_printable(out, lk_bytes_of(id.at, user));
   cli_text_puts(out, ":...\" is not base64 of the SHA-1 of user:password, so "
                      "no client could use the node; put digest:USER:PASSWORD "
                      "into a file for --auth-file, and use creator");
@@ -110,7 +110,7 @@ bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
     return false;
   }
   cli_text_printf(complaint, "%s: \"", what);
-  cli_text_clean(complaint, lk_bytes_of(wrong, strcspn(wrong, ",")));
+  cli_text_add_printable(complaint, lk_bytes_of(wrong, strcspn(wrong, ",")));
   cli_text_puts(complaint, "\" is none of open, creator, scheme:id:perms "
                            "with perms from the letters cdrwa");
   return false;

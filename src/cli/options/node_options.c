@@ -46,7 +46,7 @@ static const char *take_ttl(cli_options *o, const char *value)
              : "is not a number of milliseconds from 1 to 1099511627775";
 }
 
-static const char *take_count(cli_options *o, const char *value)
+static const char *take_event_count(cli_options *o, const char *value)
 {
   return cli_number_whole(value, 1, INT64_MAX, &o->count) == NULL
              ? NULL
@@ -82,6 +82,6 @@ const cli_option cli_options_read[] = {
 
 const cli_option cli_options_watch[] = {
   {'r', "recursive", NULL, "watch all nodes below it, too", take_recursive},
-  {'n', "count", "COUNT", "exit after COUNT events", take_count},
+  {'n', "count", "COUNT", "exit after COUNT events", take_event_count},
   {0}};
 /* clang-format on */

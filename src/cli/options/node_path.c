@@ -55,7 +55,7 @@ bool cli_path_check(const char *path, bool sequential, cli_text *complaint)
   if (lk_path_check(path) == 0 || (sequential && is_start_of_sequential(path)))
     return true;
   cli_text_puts(complaint, "path \"");
-  cli_text_clean(complaint, lk_text(path));
+  cli_text_add_printable(complaint, lk_text(path));
   cli_text_printf(complaint, "\" %s", broken_rule(path));
   return false;
 }

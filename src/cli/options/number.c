@@ -9,7 +9,7 @@
 /* The result in milliseconds fits an int32_t. */
 enum { MOST_SECONDS = INT32_MAX / 1000 };
 
-static bool is_digit(char c)
+static bool is_decimal_digit(char c)
 {
   return c >= '0' && c <= '9';
 }
@@ -21,7 +21,7 @@ const char *cli_number_seconds(const char *text, int64_t *out_ms)
   int64_t unit = 100;
   bool rest = false;
 
-  for (; is_digit(*s); s++) {
+  for (; is_decimal_digit(*s); s++) {
     ms = ms * 10 + (*s - '0');
     if (ms > MOST_SECONDS)
       return "is too long (24 days at most)";
@@ -30,7 +30,7 @@ const char *cli_number_seconds(const char *text, int64_t *out_ms)
 
   ms *= 1000;
   if (*s == '.') {
-    for (s++; is_digit(*s); s++) {
+    for (s++; is_decimal_digit(*s); s++) {
       any = true;
       rest = rest || (unit == 0 && *s != '0');
       ms += unit * (*s - '0');
@@ -53,7 +53,7 @@ const char *cli_number_whole(const char *text, int64_t least, int64_t most,
   if (*s == '\0')
     return "is not a whole number";
   for (; *s != '\0'; s++) {
-    if (!is_digit(*s))
+    if (!is_decimal_digit(*s))
       return "is not a whole number";
     if (n > (INT64_MAX - 9) / 10)
       return "is out of range";

@@ -81,7 +81,7 @@ static void show_unknown(cli_text *out, const char *word)
     cli_text_printf(out, "unknown option -%c", optopt);
   } else {
     cli_text_puts(out, "unknown option ");
-    cli_text_clean(out, lk_text(word));
+    cli_text_add_printable(out, lk_text(word));
   }
 }
 
@@ -112,7 +112,7 @@ static void take_option(cli_options *o, const struct table *t, int got,
     return;
   show_name(complaint, option);
   cli_text_puts(complaint, ": \"");
-  cli_text_clean(complaint, lk_text(optarg));
+  cli_text_add_printable(complaint, lk_text(optarg));
   cli_text_printf(complaint, "\" %s", wrong);
 }
 

@@ -176,8 +176,8 @@ static void complain_of_file(const cli_tls_options *t, cli_tls_item item,
     return;
   }
   cli_text_printf(complaint, "%s: ", source_of(t, item));
-  cli_text_clean(complaint,
-                 lk_text(strncmp(text, "TLS: ", len) == 0 ? text + len : text));
+  cli_text_add_printable(
+      complaint, lk_text(strncmp(text, "TLS: ", len) == 0 ? text + len : text));
   cli_text_puts(complaint, remedy_of(t, text));
 }
 
@@ -258,7 +258,7 @@ void cli_tls_add_servers(const cli_tls_options *t, const char *hosts,
 
   if (cli_tls_is_selected(t, hosts))
     cli_text_puts(out, scheme);
-  cli_text_clean(out, lk_bytes_of(servers, strcspn(servers, "/")));
+  cli_text_add_printable(out, lk_bytes_of(servers, strcspn(servers, "/")));
 }
 
 void cli_tls_add_options(const cli_tls_options *t, cli_text *out)
@@ -267,7 +267,7 @@ void cli_tls_add_options(const cli_tls_options *t, cli_text *out)
     if (t->items[i] == NULL)
       continue;
     cli_text_printf(out, " %s ", option_name((cli_tls_item)i));
-    cli_text_clean(out, lk_text(t->items[i]));
+    cli_text_add_printable(out, lk_text(t->items[i]));
   }
   if (t->insecure)
     cli_text_puts(out, " --insecure");

@@ -65,13 +65,13 @@ void cli_json_number(cli_json *j, const char *key, int64_t n)
   cli_text_printf(j->out, "%" PRId64, n);
 }
 
-void cli_json_yes(cli_json *j, const char *key, bool yes)
+void cli_json_bool(cli_json *j, const char *key, bool yes)
 {
   begin_member(j, key);
   cli_text_puts(j->out, yes ? "true" : "false");
 }
 
-void cli_json_big(cli_json *j, const char *key, uint64_t n)
+void cli_json_uint64(cli_json *j, const char *key, uint64_t n)
 {
   begin_member(j, key);
   cli_text_printf(j->out, "\"%" PRIu64 "\"", n);

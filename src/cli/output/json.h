@@ -16,9 +16,9 @@ void cli_json_close(cli_json *j, char bracket);
     becomes null. */
 void cli_json_text(cli_json *j, const char *key, lk_bytes text);
 void cli_json_number(cli_json *j, const char *key, int64_t n);
-void cli_json_yes(cli_json *j, const char *key, bool yes);
+void cli_json_bool(cli_json *j, const char *key, bool yes);
 /** Writes a number that may exceed 2^53: in quotes, decimal. */
-void cli_json_big(cli_json *j, const char *key, uint64_t n);
+void cli_json_uint64(cli_json *j, const char *key, uint64_t n);
 /** The same in hexadecimal with 0x, as sessions are shown. */
 void cli_json_hex(cli_json *j, const char *key, uint64_t n);
 /** Writes a time in milliseconds since 1970, as RFC 3339. */

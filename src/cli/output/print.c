@@ -21,7 +21,7 @@ void cli_print_as_json(bool yes)
 
 /* Writes a line by one write(), so that lines of several processes do not mix.
    Errors are ignored, as there is no place to report them. */
-static void write_line(const char *line, size_t len)
+static void write_message_line(const char *line, size_t len)
 {
   ssize_t n = write(STDERR_FILENO, line, len);
 
@@ -69,7 +69,7 @@ static void print_message_json(const char *event, const char *reason, int code)
     close_message(&j);
   }
   if (!line.failed)
-    write_line(line.at, line.len);
+    write_message_line(line.at, line.len);
   cli_text_free(&line);
 }
 
@@ -96,7 +96,7 @@ static void print_message(const char *event, int code, const char *format,
     return;
   }
   line[len++] = '\n';
-  write_line(line, len);
+  write_message_line(line, len);
 }
 
 void cli_notice(const char *format, ...)
@@ -166,7 +166,7 @@ int cli_fail_request(const char *verb, const char *path, int err)
   const char *special = cli_error_verb_reason(verb, err);
   cli_text clean = {0};
 
-  cli_text_clean(&clean, lk_text(path));
+  cli_text_add_printable(&clean, lk_text(path));
   const char *text = cli_text_end(&clean);
 
   if (text == NULL)

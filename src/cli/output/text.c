@@ -122,7 +122,7 @@ bool cli_utf8_ok(lk_bytes b)
   return true;
 }
 
-void cli_text_clean(cli_text *t, lk_bytes b)
+void cli_text_add_printable(cli_text *t, lk_bytes b)
 {
   while (b.len > 0) {
     const unsigned char *s = b.at;

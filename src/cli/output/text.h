@@ -23,7 +23,7 @@ void cli_text_printf(cli_text *t, const char *format, ...)
 
 /** Appends bytes of other clients for one line of a terminal: control
     characters and bytes that are not UTF-8 become \xNN. */
-void cli_text_clean(cli_text *t, lk_bytes b);
+void cli_text_add_printable(cli_text *t, lk_bytes b);
 void cli_text_base64(cli_text *t, lk_bytes b);
 /** Appends milliseconds since 1970 as RFC 3339 in UTC:
     2026-11-21T04:17:29.123Z */

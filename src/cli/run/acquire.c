@@ -104,7 +104,7 @@ static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
 {
   bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
 
-  cli_text_clean(out, lk_text(r->path));
+  cli_text_add_printable(out, lk_text(r->path));
   cli_text_puts(out, ": ");
   if (err == LK_ERR_NO_NODE && *lk_client_chroot(r->session.client) != '\0') {
     cli_session_say_no_chroot(&r->session, out);
@@ -338,7 +338,7 @@ bool cli_acquire_prepare(cli_runner *r, cli_text *complaint)
   int err = create_lock(r);
 
   if (err != 0) {
-    cli_text_clean(complaint, lk_text(r->path));
+    cli_text_add_printable(complaint, lk_text(r->path));
     cli_text_printf(complaint, ": %s%s", lk_error_text(err),
                     cli_error_advice(err));
     return false;

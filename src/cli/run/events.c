@@ -12,7 +12,7 @@
 
 /* COMMAND must inherit descriptors 0 to 2, so a close-on-exec copy is made of
    these. */
-int cli_events_keep(int fd)
+int cli_events_take_fd(int fd)
 {
   if (fd < 0)
     return -1;
@@ -64,10 +64,10 @@ void cli_events_close(cli_events *e)
   cli_text_free(&e->node);
 }
 
-static void write_line(cli_events *e, const char *format, va_list args)
+static void write_people_line(cli_events *e, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-static void write_line(cli_events *e, const char *format, va_list args)
+static void write_people_line(cli_events *e, const char *format, va_list args)
 {
   char line[4096] = "latchkey: ";
   size_t len = strlen(line);
@@ -88,7 +88,7 @@ void cli_events_say(cli_events *e, const char *format, ...)
   if (e->json_only)
     return;
   va_start(args, format);
-  write_line(e, format, args);
+  write_people_line(e, format, args);
   va_end(args);
 }
 
@@ -99,7 +99,7 @@ void cli_events_notice(cli_events *e, const char *format, ...)
   if (e->json_only || e->quiet)
     return;
   va_start(args, format);
-  write_line(e, format, args);
+  write_people_line(e, format, args);
   va_end(args);
 }
 
@@ -110,7 +110,7 @@ void cli_events_detail(cli_events *e, const char *format, ...)
   if (e->json_only || !e->verbose)
     return;
   va_start(args, format);
-  write_line(e, format, args);
+  write_people_line(e, format, args);
   va_end(args);
 }
 
@@ -146,7 +146,7 @@ static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
 
   if (!e->progress || e->json_only)
     return;
-  cli_text_clean(&who, holder);
+  cli_text_add_printable(&who, holder);
   const char *label = cli_text_end(&who);
 
   cli_events_say(e, "waiting for %s: place %zu, held by %s", e->lock, position,
@@ -193,7 +193,7 @@ void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
   int64_t deadline = l == NULL ? INT64_MIN : lk_lock_deadline(l);
 
   cli_json_text(&j, "node", lk_bytes_of(e->node.at, e->node.len));
-  cli_json_big(&j, "token", e->token);
+  cli_json_uint64(&j, "token", e->token);
   cli_json_hex(&j, "session", (uint64_t)e->session);
   if (deadline != INT64_MIN) {
     int64_t left = deadline - lk_client_clock(c);

@@ -30,7 +30,7 @@ typedef struct cli_events {
 /** Keeps COMMAND from inheriting the descriptor for events, and returns the
     descriptor to use. Returns -1 for -1, and -1 with errno if no descriptor is
     left. */
-int cli_events_keep(int fd);
+int cli_events_take_fd(int fd);
 
 /** Opens the outputs. `fd` is the descriptor for JSON, or -1. */
 void cli_events_open(cli_events *e, const cli_options *o, int fd,

@@ -316,7 +316,7 @@ static void take_supervisor_report(cli_runner *r,
     r->job.pid = report->child;
   if ((report->what & CLI_REPORT_NOT_EXECUTED) != 0)
     report_not_executed(r, report->error);
-  if ((report->what & CLI_REPORT_NOT_TRIED) != 0)
+  if ((report->what & CLI_REPORT_NOT_STARTED) != 0)
     report_not_started(r, CLI_EXIT_FAILED, report->error);
   if ((report->what & CLI_REPORT_ACTED) != 0)
     report_actions(r, report->acts);

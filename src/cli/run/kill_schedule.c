@@ -41,7 +41,7 @@ static int64_t or_max_hold_end(const cli_kill_schedule *k, int64_t at)
 /* Returns the time of the KILL that follows a TERM. */
 static int64_t kill_after_term_at(const cli_kill_schedule *k)
 {
-  if (k->kill_at_counts)
+  if (k->kill_at_is_fixed)
     return k->kill_at;
   return k->max_hold_is_over ? earlier_time(k->kill_at, kill_deadline(k))
                              : kill_deadline(k);
@@ -57,15 +57,15 @@ void cli_kill_schedule_lock_lost(cli_kill_schedule *k, int64_t now)
   if (k->stage != CLI_STAGE_TERM_SENT)
     return;
   k->kill_at = earlier_time(kill_at, kill_after_term_at(k));
-  k->kill_at_counts = true;
+  k->kill_at_is_fixed = true;
 }
 
 void cli_kill_schedule_command_ended(cli_kill_schedule *k)
 {
-  if (k->stage != CLI_STAGE_TERM_SENT || k->kill_at_counts)
+  if (k->stage != CLI_STAGE_TERM_SENT || k->kill_at_is_fixed)
     return;
   k->kill_at = earlier_time(k->kill_at, kill_deadline(k));
-  k->kill_at_counts = true;
+  k->kill_at_is_fixed = true;
 }
 
 static cli_action enter_stage(cli_kill_schedule *k, cli_kill_stage stage,
@@ -79,7 +79,7 @@ static cli_action enter_stage(cli_kill_schedule *k, cli_kill_stage stage,
    lock counts as lost, and COMMAND still gets its margin to stop. */
 static cli_action send_term(cli_kill_schedule *k, int64_t now)
 {
-  k->kill_at_counts = k->lost || now >= k->lease_deadline;
+  k->kill_at_is_fixed = k->lost || now >= k->lease_deadline;
   k->max_hold_is_over = is_max_hold_over(k, now);
   k->kill_at = now + k->margin_ms;
   return enter_stage(k, CLI_STAGE_TERM_SENT, CLI_ACTION_TERM);

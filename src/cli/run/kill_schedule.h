@@ -37,9 +37,9 @@ typedef struct cli_kill_schedule {
   bool max_hold_is_over;    /**< TERM was sent because --max-hold was over */
   bool lost;
   bool all_stopped;    /**< no process of COMMAND runs */
-  bool kill_at_counts; /**< KILL is sent at `kill_at` even if the lease deadline
-                          moves: the deadline had passed before TERM, the lock
-                          is lost, or COMMAND has ended */
+  bool kill_at_is_fixed; /**< KILL is sent at `kill_at` even if the lease
+                          deadline moves: the deadline had passed before TERM,
+                          the lock is lost, or COMMAND has ended */
   int64_t
       kill_at; /**< --kill-after from the TERM or from the loss of the lock */
 } cli_kill_schedule;

@@ -94,7 +94,7 @@ void cli_run_stop_releasing(cli_runner *r)
   close_session(r);
 }
 
-static void on_release_timeout(lk_loop_timer *t)
+static void on_run_release_timeout(lk_loop_timer *t)
 {
   cli_run_stop_releasing(LK_OWNER(t, cli_runner, timer));
 }
@@ -106,7 +106,7 @@ static void release_lock(cli_runner *r)
     close_session(r); /* it was lost: there is nothing to release */
     return;
   }
-  r->timer.on_timer = on_release_timeout;
+  r->timer.on_timer = on_run_release_timeout;
   lk__loop_set_timer(r->session.loop, &r->timer,
                      lk_client_timeout_ms(r->session.client));
 }

@@ -192,10 +192,10 @@ static bool start_supervisor(cli_runner *r, cli_process_title title,
   return error == 0;
 }
 
-static bool begin_run(cli_runner *r, cli_process_title title,
-                      cli_text *complaint)
+static bool prepare_run(cli_runner *r, cli_process_title title,
+                        cli_text *complaint)
 {
-  int events_fd = cli_events_keep(r->options->events_fd);
+  int events_fd = cli_events_take_fd(r->options->events_fd);
 
   if (events_fd < 0 && r->options->events_fd >= 0) {
     cli_text_printf(complaint, "--events-fd: %s", strerror(errno));
@@ -251,11 +251,11 @@ static int refuse_run_usage(const cli_options *o, const char *path,
   return CLI_EXIT_FAILED;
 }
 
-static void run_command(cli_runner *r, cli_process_title title)
+static void run_until_over(cli_runner *r, cli_process_title title)
 {
   cli_text complaint = {0};
 
-  if (begin_run(r, title, &complaint)) {
+  if (prepare_run(r, title, &complaint)) {
     cli_session_run(&r->session, &r->over);
   } else {
     const char *line = cli_text_end(&complaint);
@@ -295,7 +295,7 @@ static int refuse_reserved(const cli_options *o, const char *path)
   cli_text line = {0};
 
   cli_text_puts(&line, "run: cannot lock ");
-  cli_text_clean(&line, lk_text(path));
+  cli_text_add_printable(&line, lk_text(path));
   cli_text_puts(&line,
                 ": /zookeeper is reserved for ZooKeeper; choose another path");
   const char *text = cli_text_end(&line);
@@ -338,7 +338,7 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   if (r.job.argv == NULL)
     fail_early(o, r.path, lk_error_text(LK_ERR_NO_MEMORY));
   else
-    run_command(&r, title);
+    run_until_over(&r, title);
   free_words(words);
   /* A shell ends its loop on ^C only if the command dies of the signal, too. */
   if (r.died_of != 0 && r.code == CLI_EXIT_SIGNAL + r.died_of)

@@ -47,10 +47,10 @@ static void send_report(supervisor *s, cli_supervisor_report report)
   flush_report(s);
 }
 
-static void report_not_tried(supervisor *s, int error)
+static void send_not_started(supervisor *s, int error)
 {
-  send_report(
-      s, (cli_supervisor_report){.what = CLI_REPORT_NOT_TRIED, .error = error});
+  send_report(s, (cli_supervisor_report){.what = CLI_REPORT_NOT_STARTED,
+                                         .error = error});
 }
 
 /* Called when latchkey has ended or has sent CLI_ORDER_EXIT. */
@@ -112,7 +112,7 @@ static void start_command(supervisor *s, const cli_order *order)
   if (order->max_hold_ms > 0)
     s->schedule.max_hold_ends_at = cli_boottime_ms() + order->max_hold_ms;
   if (cli_boottime_ms() >= order->lease) {
-    report_not_tried(s, ETIMEDOUT);
+    send_not_started(s, ETIMEDOUT);
     return;
   }
   int error = cli_job_start(&s->job);
@@ -120,7 +120,7 @@ static void start_command(supervisor *s, const cli_order *order)
   if (error == 0)
     close_inherited_fds(s);
   else
-    report_not_tried(s, error);
+    send_not_started(s, error);
 }
 
 /* Waits for the first order. putenv() keeps pointers into the received bytes,

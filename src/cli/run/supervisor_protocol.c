@@ -58,7 +58,7 @@ void cli_supervisor_report_merge(cli_supervisor_report *into,
   into->acts |= more->acts;
   if ((more->what & CLI_REPORT_STARTED) != 0)
     into->child = more->child;
-  if ((more->what & (CLI_REPORT_NOT_EXECUTED | CLI_REPORT_NOT_TRIED)) != 0)
+  if ((more->what & (CLI_REPORT_NOT_EXECUTED | CLI_REPORT_NOT_STARTED)) != 0)
     into->error = more->error;
   if ((more->what & CLI_REPORT_STOPPED) != 0)
     into->signal = more->signal;

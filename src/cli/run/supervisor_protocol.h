@@ -44,8 +44,8 @@ typedef struct cli_order {
 enum {
   CLI_REPORT_STARTED = 1,      /**< COMMAND runs (`child`) */
   CLI_REPORT_NOT_EXECUTED = 2, /**< COMMAND cannot be executed (`error`) */
-  CLI_REPORT_NOT_TRIED = 4,    /**< COMMAND was not started (`error`; ETIMEDOUT:
-                                  the lease deadline had passed) */
+  CLI_REPORT_NOT_STARTED = 4,  /**< COMMAND was not started (`error`; ETIMEDOUT:
+                                the lease deadline had passed) */
   CLI_REPORT_ACTED =
       8, /**< --on-lost or --max-hold signalled COMMAND (`acts`) */
   CLI_REPORT_STOPPED = 16,  /**< a signal stopped COMMAND (`signal`) */

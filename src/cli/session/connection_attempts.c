@@ -55,7 +55,7 @@ void cli_connection_attempts_record(cli_connection_attempts *a, int err,
   }
 }
 
-bool cli_connection_attempts_any(const cli_connection_attempts *a)
+bool cli_connection_attempts_has_failed(const cli_connection_attempts *a)
 {
   for (size_t i = 0; i < a->count; i++)
     if (a->items[i].why != NULL)
@@ -100,19 +100,19 @@ static void say_failed_attempt(const cli_connection_attempt *one, cli_text *out)
   lk_bytes word;
   const char *why = text_behind_step(one->why, "resolve ", &word);
 
-  cli_text_clean(out, lk_text(one->server));
+  cli_text_add_printable(out, lk_text(one->server));
   if (why != NULL) {
     cli_text_puts(out, ": the name cannot be resolved: ");
-    cli_text_clean(out, lk_text(why));
+    cli_text_add_printable(out, lk_text(why));
     return;
   }
   why = text_behind_step(one->why, "connect to ", &word);
   if (why != NULL && !is_same_text(word, one->server)) {
     cli_text_puts(out, " at ");
-    cli_text_clean(out, word);
+    cli_text_add_printable(out, word);
   }
   cli_text_puts(out, ": ");
-  cli_text_clean(out, lk_text(why != NULL ? why : one->why));
+  cli_text_add_printable(out, lk_text(why != NULL ? why : one->why));
 }
 
 static void say_attempt(const cli_connection_attempt *one, const char *current,
@@ -122,7 +122,7 @@ static void say_attempt(const cli_connection_attempt *one, const char *current,
     say_failed_attempt(one, out);
     return;
   }
-  cli_text_clean(out, lk_text(one->server));
+  cli_text_add_printable(out, lk_text(one->server));
   if (strcmp(one->server, current) == 0)
     cli_text_printf(out, ": no reply within %g s", seconds);
   else
@@ -141,9 +141,9 @@ void cli_connection_attempts_list(const cli_connection_attempts *a,
     cli_text_printf(out, ", and %zu more", a->count - MOST_LISTED);
 }
 
-void cli_connection_attempts_say(const cli_connection_attempts *a,
-                                 const char *current, double seconds,
-                                 cli_text *out)
+void cli_connection_attempts_say_failed(const cli_connection_attempts *a,
+                                        const char *current, double seconds,
+                                        cli_text *out)
 {
   cli_text_puts(out, a->count > 1 ? "cannot connect to any server: "
                                   : "cannot connect to ");

@@ -29,7 +29,7 @@ void cli_connection_attempts_init(cli_connection_attempts *a,
 void cli_connection_attempts_record(cli_connection_attempts *a, int err,
                                     lk_tls_cause cause, const char *line);
 /** Whether any attempt has ended. */
-bool cli_connection_attempts_any(const cli_connection_attempts *a);
+bool cli_connection_attempts_has_failed(const cli_connection_attempts *a);
 void cli_connection_attempts_free(cli_connection_attempts *a);
 
 /** Appends how the attempts ended, as part of a line. `current` is the server
@@ -40,9 +40,9 @@ void cli_connection_attempts_list(const cli_connection_attempts *a,
 
 /** The same as the start of a line that says that no session was
     established. */
-void cli_connection_attempts_say(const cli_connection_attempts *a,
-                                 const char *current, double seconds,
-                                 cli_text *out);
+void cli_connection_attempts_say_failed(const cli_connection_attempts *a,
+                                        const char *current, double seconds,
+                                        cli_text *out);
 
 /** Returns advice for a failed TLS connection, as part of a line; a
     constant. */

@@ -87,7 +87,7 @@ static void on_slow_connect(lk_loop_timer *t)
   if (s->slow == NULL || s->options->verbose ||
       s->waited_ms >= s->connect_timeout_ms ||
       lk_client_state(s->client) == LK_STATE_READ_ONLY ||
-      !cli_connection_attempts_any(&s->attempts)) {
+      !cli_connection_attempts_has_failed(&s->attempts)) {
     lk__loop_set_timer(s->loop, t, SLOW_MS);
     return;
   }
@@ -149,7 +149,7 @@ void cli_session_say_client_error(const cli_options *o, int err, cli_text *out)
   }
   lk_hosts_check(o->hosts, wrong, sizeof wrong);
   cli_text_puts(out, "servers \"");
-  cli_text_clean(out, lk_text(o->hosts));
+  cli_text_add_printable(out, lk_text(o->hosts));
   cli_text_printf(out, "\": %s; -z takes host:port,host:port/chroot", wrong);
 }
 

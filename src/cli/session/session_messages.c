@@ -14,13 +14,13 @@ void cli_session_say_connection_lost(const cli_session *s, cli_text *out)
   size_t len = colon == NULL ? strlen(text) : (size_t)(colon - text);
 
   cli_text_puts(out, "connection to ");
-  cli_text_clean(out, lk_bytes_of(text, len));
+  cli_text_add_printable(out, lk_bytes_of(text, len));
   cli_text_puts(out, " lost");
   if (colon == NULL ||
       strcmp(colon + 2, lk_error_text(LK_ERR_CONNECTION_LOSS)) == 0)
     return;
   cli_text_puts(out, ": ");
-  cli_text_clean(
+  cli_text_add_printable(
       out, lk_text(err == LK_ERR_REFUSED ? "the server hung up" : colon + 2));
 }
 
@@ -39,18 +39,19 @@ static void say_auth_failure(const cli_session *s, cli_text *out)
   const char *sasl = err == LK_ERR_AUTH_FAILED ? strstr(text, ": SASL ") : NULL;
 
   if (sasl != NULL)
-    cli_text_clean(out, lk_text(sasl + 2));
+    cli_text_add_printable(out, lk_text(sasl + 2));
   else
     cli_text_puts(out, lk_error_text(cli_session_error(s, s->err)));
 }
 
-void cli_session_say_cause(const cli_session *s, cli_text *out)
+void cli_session_say_failure(const cli_session *s, cli_text *out)
 {
   if (s->err == LK_ERR_AUTH_FAILED)
     say_auth_failure(s, out);
   else
-    cli_connection_attempts_say(&s->attempts, lk_client_server(s->client),
-                                (double)s->connect_timeout_ms / 1000, out);
+    cli_connection_attempts_say_failed(
+        &s->attempts, lk_client_server(s->client),
+        (double)s->connect_timeout_ms / 1000, out);
 }
 
 const char *cli_session_advice(const cli_session *s)
@@ -68,21 +69,21 @@ void cli_session_say_chroot_command(const cli_session *s, cli_text *out)
   cli_tls_add_servers(&o->tls, o->hosts, out);
   cli_tls_add_options(&o->tls, out);
   cli_text_puts(out, " ");
-  cli_text_clean(out, lk_text(lk_client_chroot(s->client)));
+  cli_text_add_printable(out, lk_text(lk_client_chroot(s->client)));
   cli_text_puts(out, " creates it");
 }
 
 void cli_session_say_no_chroot(const cli_session *s, cli_text *out)
 {
   cli_text_puts(out, "the chroot ");
-  cli_text_clean(out, lk_text(lk_client_chroot(s->client)));
+  cli_text_add_printable(out, lk_text(lk_client_chroot(s->client)));
   cli_text_puts(out, " does not exist; ");
   cli_session_say_chroot_command(s, out);
 }
 
 void cli_session_say_no_session(const cli_session *s, cli_text *out)
 {
-  cli_session_say_cause(s, out);
+  cli_session_say_failure(s, out);
   cli_text_printf(out, "; %s; latchkey doctor tells more",
                   cli_session_advice(s));
 }

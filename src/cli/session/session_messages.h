@@ -18,7 +18,7 @@ int cli_session_error(const cli_session *s, int err);
     without a newline. */
 void cli_session_say_no_session(const cli_session *s, cli_text *out);
 /** The first part of that line, and the second. */
-void cli_session_say_cause(const cli_session *s, cli_text *out);
+void cli_session_say_failure(const cli_session *s, cli_text *out);
 const char *cli_session_advice(const cli_session *s);
 
 /** Appends that the chroot does not exist, and the command that creates it. */
