@@ -82,14 +82,10 @@ static judgement judge_reply(const cli_server_check *s, cli_text *said)
                            : judge_without_session(s, said);
 }
 
-static judgement judge_server(const cli_server_check *s, cli_text *said)
+/* The port check has ended before the server replied or closed the
+   connection. */
+static judgement judge_port(const cli_port_result *n, cli_text *said)
 {
-  const cli_port_result *n = &s->port_check.result;
-
-  cli_text_printf(said, "%s: ", s->name);
-  if (n->other)
-    return (judgement){CLI_VERDICT_BROKEN, "tls",
-                       cli_tls_judge_failure(n, said)};
   switch (n->stage) {
   case CLI_PORT_RESOLVING:
     cli_text_puts(said, "the name lookup does not complete");
@@ -115,16 +111,28 @@ static judgement judge_server(const cli_server_check *s, cli_text *said)
   case CLI_PORT_TLS_FAILED:
     return (judgement){CLI_VERDICT_BROKEN, "tls",
                        cli_tls_judge_failure(n, said)};
-  case CLI_PORT_SILENT:
-    cli_text_printf(said, "%s accepts connections, but does not reply",
-                    n->address);
-    return (judgement){
-        CLI_VERDICT_BROKEN, "answer",
-        "the server hangs, or a proxy in front of it cannot reach it"};
   case CLI_PORT_HUNG_UP:
-  case CLI_PORT_REPLIED: break;
+  case CLI_PORT_REPLIED: /* see judge_reply() */
+  case CLI_PORT_SILENT: break;
   }
-  return judge_reply(s, said);
+  cli_text_printf(said, "%s accepts connections, but does not reply",
+                  n->address);
+  return (judgement){
+      CLI_VERDICT_BROKEN, "answer",
+      "the server hangs, or a proxy in front of it cannot reach it"};
+}
+
+static judgement judge_server(const cli_server_check *s, cli_text *said)
+{
+  const cli_port_result *n = &s->port_check.result;
+
+  cli_text_printf(said, "%s: ", s->name);
+  if (n->other)
+    return (judgement){CLI_VERDICT_BROKEN, "tls",
+                       cli_tls_judge_failure(n, said)};
+  return n->stage == CLI_PORT_HUNG_UP || n->stage == CLI_PORT_REPLIED
+             ? judge_reply(s, said)
+             : judge_port(n, said);
 }
 
 static void report_server(const cli_server_check *s, cli_doctor_report *f)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/run/signals.h"
+#include "cli/session/interrupt.h"
 
 static const struct known {
   int number;
@@ -21,13 +22,6 @@ static const struct known {
 };
 enum { NKNOWN = sizeof known / sizeof known[0] };
 
-static bool is_ignored(int number)
-{
-  struct sigaction now;
-
-  return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
 int cli_signals_open(cli_signals *s)
 {
   struct sigaction action = {.sa_handler = SIG_DFL};
@@ -36,15 +30,15 @@ int cli_signals_open(cli_signals *s)
   sigemptyset(&action.sa_mask);
   /* An ignored SIGCHLD, which is inherited, would hide the end of children. */
   sigaction(SIGCHLD, &action, NULL);
-  s->pipe_ignored = is_ignored(SIGPIPE);
-  s->size_ignored = is_ignored(SIGXFSZ);
+  s->pipe_ignored = cli_signal_is_ignored(SIGPIPE);
+  s->size_ignored = cli_signal_is_ignored(SIGXFSZ);
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, NULL);
   sigaction(SIGXFSZ, &action, NULL);
   sigemptyset(&wanted);
   sigaddset(&wanted, SIGCHLD);
   for (int i = 0; i < NKNOWN; i++)
-    if (!is_ignored(known[i].number))
+    if (!cli_signal_is_ignored(known[i].number))
       sigaddset(&wanted, known[i].number);
   if (sigprocmask(SIG_BLOCK, &wanted, &s->mask_before) != 0)
     return errno;

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "cli/session/interrupt.h"
 
-static bool is_ignored(int number)
+bool cli_signal_is_ignored(int number)
 {
   struct sigaction now;
 
@@ -21,7 +21,7 @@ static void fill_interrupt_set(sigset_t *out)
 
   sigemptyset(out);
   for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
-    if (!is_ignored(numbers[k]))
+    if (!cli_signal_is_ignored(numbers[k]))
       sigaddset(out, numbers[k]);
 }
 

@@ -22,6 +22,9 @@ typedef struct cli_interrupt {
   sigset_t mask_before;
 } cli_interrupt;
 
+/** Whether this process ignores the signal. */
+bool cli_signal_is_ignored(int number);
+
 /** Keeps the loop running until cli_interrupt_close(). If no descriptor is
    left, the signals kill latchkey. */
 void cli_interrupt_open(cli_interrupt *i, lk_loop *loop, bool *done);
