@@ -2,16 +2,21 @@
 #include "config.h"
 
 #include "recipes/lease/lease_deadline.h"
+#include "support/failing_mem.h"
 #include "support/suite.h"
 
 /* With a timeout of 4 s the gap is 1 s, and 50 ms go for drifting clocks. */
 enum { T = 4000, GAP = T / 4, DRIFT = T / 100 + 10 };
 
 static lk_evidence_record l;
+static failing_mem mem;
 
 static void start(int32_t gap_ms)
 {
-  lk__evidence_init(&l);
+  if (l.samples.mem != NULL)
+    lk__evidence_free(&l);
+  failing_mem_init(&mem);
+  lk__evidence_init(&l, &mem.mem);
   lk__evidence_set_gap(&l, gap_ms);
 }
 
@@ -50,7 +55,7 @@ START_TEST(what_a_server_without_a_quorum_answers_is_as_if_it_were_not)
   start(0);
   answer(LK_EVIDENCE_NONE, 100, 130);
   assert_until(LK_NO_LEASE, LK_NO_LEASE, LK_NO_LEASE);
-  ck_assert_uint_eq(l.count, 0);
+  ck_assert_uint_eq(l.samples.count, 0);
   ck_assert_uint_eq(l.connection, 0);
 }
 END_TEST
@@ -304,7 +309,41 @@ START_TEST(samples_reach_back_over_a_slow_answer)
 }
 END_TEST
 
-SUITE("evidence", nothing_proves_nothing,
+START_TEST(an_idle_session_keeps_few_samples)
+{
+  start(0);
+  for (int64_t t = 0; t < 100 * T; t += T / 3)
+    answer(LK_EVIDENCE_CONTACT, t, t + 5);
+  ck_assert_uint_eq(mem.count, 1);
+  ck_assert_uint_le(mem.held, 8 * sizeof(lk_evidence_sample));
+}
+END_TEST
+
+START_TEST(without_memory_evidence_is_lost_and_none_is_invented)
+{
+  for (size_t fail_at = 1; fail_at <= 2; fail_at++) {
+    start(0);
+    mem.fail_at = fail_at; /* 2: there is room for 8 samples, 0.7 s */
+    mem.for_good = true;
+    for (int64_t t = 0; t < 20000; t += 10) {
+      answer(LK_EVIDENCE_CONTACT, t, t + 5);
+      ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_PING), from(t));
+    }
+    answer(LK_EVIDENCE_COMMIT, 20000, 20005);
+    ck_assert(failing_mem_failed(&mem));
+    ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), LK_NO_LEASE);
+    answer(LK_EVIDENCE_COMMIT, 20005 + GAP, 20010 + GAP);
+    if (fail_at == 1)
+      assert_until(LK_NO_LEASE, LK_NO_LEASE, from(20005 + GAP));
+    else
+      ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
+                       from(20000 - T / 48));
+  }
+}
+END_TEST
+
+SUITE("evidence", nothing_proves_nothing, an_idle_session_keeps_few_samples,
+      without_memory_evidence_is_lost_and_none_is_invented,
       worse_answers_do_not_hide_the_best_one_that_follows,
       what_a_server_without_a_quorum_answers_is_as_if_it_were_not,
       a_new_session_is_proof_by_itself, contact_counts_for_ping_only,

@@ -50,7 +50,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->connection.refused_round = true;
   if (config->resume != NULL)
     c->session.identity = *config->resume;
-  lk__evidence_init(&c->evidence);
+  lk__evidence_init(&c->evidence, &c->mem);
   c->output.bytes.mem = &c->mem;
   c->input.frames.partial.mem = &c->mem;
   c->input.arena.mem = &c->mem;
@@ -182,6 +182,7 @@ void lk__client_destroy(lk_client *c)
   lk__tls_free(&c->mem, c->tls);
   if (c->lease.object != NULL)
     c->lease.free(c->lease.object);
+  lk__evidence_free(&c->evidence);
   lk__mem_free(&mem, c);
   if (hooks.freed != NULL)
     hooks.freed(c, hooks.arg);

@@ -2,6 +2,8 @@
 #ifndef LK_PROTO_ENGINE_EVIDENCE_RECORD_H
 #define LK_PROTO_ENGINE_EVIDENCE_RECORD_H
 
+#include "base/ring.h"
+
 #include <latchkey/client.h>
 
 /**
@@ -19,7 +21,9 @@
  * at least a gap (the leader's ping period) after j's reply. The levels differ
  * in whether k's reply shows a leader that still leads.
  *
- * Adding a reply allocates nothing.
+ * Requests that were answered are kept for one session timeout: the memory for
+ * them grows with the number that the timeout needs. An idle client keeps the
+ * few of its pings. Without memory samples are lost, and with them evidence.
  */
 
 enum {
@@ -56,12 +60,11 @@ typedef struct lk_evidence_record {
   int64_t evidence_ms[LK_PROVEN_LEVELS];
   int64_t bucket_ms; /**< when the newest samples' share of time ends */
   bool bucket_full;  /**< it has two */
-  size_t first;      /**< oldest sample */
-  size_t count;
-  lk_evidence_sample samples[LK_EVIDENCE_SAMPLES];
+  lk_ring samples;   /**< lk_evidence_sample, at most LK_EVIDENCE_SAMPLES */
 } lk_evidence_record;
 
-void lk__evidence_init(lk_evidence_record *r);
+void lk__evidence_init(lk_evidence_record *r, const lk_mem *mem);
+void lk__evidence_free(lk_evidence_record *r);
 /** Use another gap in ms; 0: a quarter of the session timeout. If it differs
     from the one before, what was proven by a gap begins anew. The samples stay,
     so that the next commit is enough. */

@@ -97,6 +97,8 @@ void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
 
   if (!c->close.begun)
     lk__evidence_add(&c->evidence, reply, c->session.timeout_ms);
+  if (c->listeners.first == NULL)
+    return; /* the usual case of a client without locks */
   begin_notification(c, &t);
   for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
     if (l->reply != NULL)
