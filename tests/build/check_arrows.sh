@@ -88,6 +88,13 @@ for f in src/recipes/*/; do
   esac
 done
 
+# Nor is there one between the files: X.c and X.h together.
+wrong=$(includes_of src/recipes |
+  sed -n 's,^src/\(recipes/[^:]*\)\.[ch]:[0-9]*:"\(recipes/.*\)\.h"$,\1 \2,p' |
+  awk '$1 != $2' | sort -u | tsort 2>&1 >/dev/null | head -n 12)
+[ -z "$wrong" ] || complain "src/recipes has a circle of files:
+$wrong"
+
 # What is installed includes only its like and C11's headers.
 wrong=$(includes_of include/latchkey |
   grep -vE ":(<latchkey/.*>|<(stdbool|stddef|stdint|string)\.h>)\$")

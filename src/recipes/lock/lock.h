@@ -62,12 +62,6 @@ struct lk_lock {
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side);
 
-/** Around all that calls the user: afterwards the lock may be freed. */
-void lk__lock_enter(lk_lock *l);
-void lk__lock_leave(lk_lock *l);
-void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg);
-/** Invoke the callback, if it is pending. */
-void lk__lock_complete(lk_lock *l, lk_completion *w, int err);
 bool lk__lock_holds(const lk_lock *l);
 /** Start one of its timers, `in_ms` from now. */
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms);
@@ -76,16 +70,9 @@ void lk__lock_stop_timer(lk_lock *l, lk_timer *t);
 void lk__lock_stop_acquisition(lk_acquisition *a, bool notify);
 /** Stop the acquire under way, and complete it with `err`. */
 void lk__lock_give_up(lk_lock *l, int err);
-/** Complete the acquire of a lock that was held already. */
-void lk__lock_complete_reentry(lk_lock *l, int err);
 /** Take the acquisition from the lock, which has none then. */
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l);
-/** Complete what needs no reply of a server: an acquire of a lock that is held,
-    with `acquire_err`, and a release that only counts down. */
-void lk__lock_complete_local(lk_lock *l, int acquire_err);
 /** What its acquisition reports to a lock (lock_events.c). */
 extern const lk_acquisition_callbacks lk__lock_callbacks;
-/** Complete the verify under way with `err`, and ignore its reply. */
-void lk__lock_complete_verify(lk_lock *l, int err);
 
 #endif

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/timeout.h"
-#include "recipes/lock/lock.h"
+#include "recipes/lock/lock_callbacks.h"
 
 enum {
   RELEASE_MS = 1500 /* as lk_client_close() waits */

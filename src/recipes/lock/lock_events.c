@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lock/lock.h"
+#include "recipes/lock/lock_callbacks.h"
 
 /* The callbacks of an acquisition, reported to the user of the lock. */
-
-static void lock_notify(lk_lock *l, const lk_lock_event *event)
-{
-  lk__lock_enter(l);
-  if (l->on_event != NULL && !l->freed)
-    l->on_event(l, event, l->arg);
-  lk__lock_leave(l);
-}
 
 static void on_acquire_granted(void *arg)
 {
@@ -43,7 +35,7 @@ static void on_lock_lost(void *arg, int err)
   lk__lock_enter(l);
   (void)lk__lock_detach_acquisition(l);
   l->lost = true;
-  lock_notify(l, &event);
+  lk__lock_notify(l, &event);
   lk__lock_complete_verify(l, LK_ERR_LOST);
   lk__lock_complete_local(l, LK_ERR_LOST);
   lk__lock_leave(l);
@@ -106,7 +98,7 @@ static void on_notice(void *arg, const lk_notice *notice)
                   "a queue's sequence counter is past half of its range: let "
                   "the queue run empty and delete its directory");
   else
-    lock_notify(l, &event);
+    lk__lock_notify(l, &event);
 }
 
 const lk_acquisition_callbacks lk__lock_callbacks = {.granted =

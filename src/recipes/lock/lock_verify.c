@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "recipes/common/memory.h"
-#include "recipes/lock/lock.h"
+#include "recipes/lock/lock_callbacks.h"
 #include "recipes/queue/holding.h"
 
 /* A check of each own node, and `ops` behind them; NULL: no memory. */

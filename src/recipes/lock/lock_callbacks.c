@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lock/lock_callbacks.h"
+
+void lk__lock_destroy(lk_lock *l)
+{
+  lk_session_lease *k = l->lease;
+
+  lk__lock_options_free(&l->options, &k->mem);
+  if (l->free_plan != NULL)
+    l->free_plan(l->plan, &k->mem);
+  lk__give(&k->mem, l);
+  lk__lease_unref(k);
+}
+
+void lk__lock_enter(lk_lock *l)
+{
+  l->busy++;
+}
+
+void lk__lock_leave(lk_lock *l)
+{
+  if (--l->busy == 0 && l->freed)
+    lk__lock_destroy(l);
+}
+
+void lk__lock_notify(lk_lock *l, const lk_lock_event *event)
+{
+  lk__lock_enter(l);
+  if (l->on_event != NULL && !l->freed)
+    l->on_event(l, event, l->arg);
+  lk__lock_leave(l);
+}
+
+void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg)
+{
+  *w = (lk_completion){.done = done, .arg = arg, .pending = true};
+}
+
+void lk__lock_complete(lk_lock *l, lk_completion *w, int err)
+{
+  lk_completion now = *w;
+
+  w->pending = false;
+  if (now.pending && now.done != NULL)
+    now.done(l, err, now.arg);
+}
+
+void lk__lock_complete_verify(lk_lock *l, int err)
+{
+  if (l->verifying != NULL)
+    l->verifying->lock = NULL;
+  l->verifying = NULL;
+  lk__lock_enter(l);
+  lk__lock_complete(l, &l->verify, err);
+  lk__lock_leave(l);
+}
+
+/* Not an acquire that a callback has begun meanwhile. */
+void lk__lock_complete_reentry(lk_lock *l, int err)
+{
+  if (l->again)
+    lk__lock_complete(l, &l->acquire, err);
+}
+
+void lk__lock_complete_local(lk_lock *l, int acquire_err)
+{
+  lk__lease_stop_timer(l->lease, &l->soon);
+  lk__lock_complete_reentry(l, acquire_err);
+  if (l->released == NULL)
+    lk__lock_complete(l, &l->release, 0);
+}
