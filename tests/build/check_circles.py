@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The files of src depend on each other without circles.
+
+A .c file and the header of its name are one unit. A unit depends on another one
+if it includes its header, or if its .c file mentions a function that the other
+one's .c file defines. The second kind finds functions that are declared in the
+header of a third file. A function that several files define (variants, of which
+a build has one) is left out.
+
+Circles that are known to be left stand in KNOWN. A circle with a file that is
+not in the same entry of KNOWN fails the check. An entry is removed when its
+circle is: it is reported then.
+"""
+
+import os
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(os.environ.get("srcdir", "."))
+SRC = TOP / "src"
+QUIET = re.compile(r"/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.S)
+INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
+# A definition begins in the first column and ends with a line of only "}".
+DEFINITION = re.compile(r"^(?!static\b)[a-z][\w *]*?\b(\w+)\([^;{}]*\)\n\{$",
+                        re.M)
+WORD = re.compile(r"\b(?:lk|cli)_\w+")
+
+KNOWN = [
+    # A watch and its handle end together.
+    """proto/engine/watch_handles proto/engine/watch_table""",
+    # Each part of the client uses its life and its requests.
+    """proto/engine/auth proto/engine/call_nesting proto/engine/calls
+       proto/engine/client proto/engine/client_deadlines
+       proto/engine/invariants proto/engine/lease_slot
+       proto/engine/listeners proto/engine/probe
+       proto/engine/request_completion
+       proto/engine/request_deadlines
+       proto/engine/request_encoding proto/engine/request_outcomes
+       proto/engine/request_queue proto/engine/sasl
+       proto/engine/sasl_config proto/engine/server_support
+       proto/engine/session proto/engine/session_end
+       proto/engine/session_handshake proto/engine/watch_calls
+       proto/engine/watch_events""",
+]
+
+
+def unit_of(path):
+    return str(path.relative_to(SRC).with_suffix(""))
+
+
+def read_units():
+    """{unit: text}, {unit: units included}, {function: units defining it}"""
+    texts, included, homes = {}, {}, {}
+    for path in sorted(SRC.rglob("*.[ch]")):
+        unit = unit_of(path)
+        text = path.read_text(encoding="utf-8")
+        names = included.setdefault(unit, set())
+        for name in INCLUDE.findall(text):
+            if (SRC / name).is_file():
+                names.add(unit_of(SRC / name))
+        plain = QUIET.sub(" ", text)
+        texts.setdefault(unit, "")
+        if path.suffix == ".c":
+            texts[unit] = plain
+            for function in DEFINITION.findall(plain):
+                homes.setdefault(function, set()).add(unit)
+    return texts, included, homes
+
+
+def read_graph():
+    """{unit: {unit it depends on: a name that shows it}}"""
+    texts, included, homes = read_units()
+    graph = {}
+    for unit, text in texts.items():
+        edges = {other: "its header" for other in included[unit]}
+        for word in sorted(set(WORD.findall(text))):
+            owners = homes.get(word, set())
+            if len(owners) == 1 and unit not in owners:
+                edges[next(iter(owners))] = word
+        edges.pop(unit, None)
+        graph[unit] = edges
+    return graph, homes
+
+
+def find_circles(graph):
+    """Tarjan's strongly connected components of more than one unit."""
+    index, low, stack, circles = {}, {}, [], []
+
+    def visit(unit):
+        index[unit] = low[unit] = len(index)
+        stack.append(unit)
+        for other in graph[unit]:
+            if other not in index:
+                visit(other)
+                low[unit] = min(low[unit], low[other])
+            elif other in stack:
+                low[unit] = min(low[unit], index[other])
+        if low[unit] == index[unit]:
+            at = stack.index(unit)
+            if len(stack) - at > 1:
+                circles.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for unit in graph:
+        if unit not in index:
+            visit(unit)
+    return circles
+
+
+def main():
+    sys.setrecursionlimit(10000)
+    graph, homes = read_graph()
+    if len(graph) < 100 or len(homes) < 500:
+        print(f"only {len(graph)} units and {len(homes)} functions found")
+        return 1
+    failed = False
+    mended = list(KNOWN)
+    for circle in find_circles(graph):
+        entries = [k for k in KNOWN if set(circle) <= set(k.split())]
+        if entries:
+            print(f"known circle of {len(circle)} files: {circle[0]} ...")
+            mended = [k for k in mended if k not in entries]
+            continue
+        failed = True
+        print(f"circle of {len(circle)} files:")
+        for unit in circle:
+            for other, name in sorted(graph[unit].items()):
+                if other in circle:
+                    print(f"  {unit} -> {other}: {name}")
+    for known in mended:
+        print(f"no circle any more, remove it from KNOWN: {known.split()[0]} ...")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
