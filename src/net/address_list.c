@@ -21,6 +21,21 @@ bool lk__address_list_set_host(lk_address_list *a, const lk_mem *mem,
   return true;
 }
 
+/* A number below `count`. */
+static size_t random_below(size_t count, lk_fork_check *random)
+{
+  uint32_t r;
+
+  lk__fork_check_random(random, &r, sizeof r);
+  return r % count;
+}
+
+const lk_address *lk__address_pick(const lk_address *list, size_t count,
+                                   lk_fork_check *random)
+{
+  return &list[random_below(count, random)];
+}
+
 static void address_list_swap(lk_address_list *a, size_t i, size_t k)
 {
   lk_address swap = a->list[i];
@@ -31,12 +46,8 @@ static void address_list_swap(lk_address_list *a, size_t i, size_t k)
 
 static void address_list_shuffle(lk_address_list *a, lk_fork_check *random)
 {
-  for (size_t i = a->count; i > 1; i--) {
-    uint32_t r;
-
-    lk__fork_check_random(random, &r, sizeof r);
-    address_list_swap(a, r % i, i - 1);
-  }
+  for (size_t i = a->count; i > 1; i--)
+    address_list_swap(a, random_below(i, random), i - 1);
 }
 
 static void address_list_put_used_last(lk_address_list *a)

@@ -28,6 +28,9 @@ bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
                           lk_fork_check *random);
 /** The address of attempt `i`, counted from 0. `count` > 0. */
 const lk_address *lk__address_list_use(lk_address_list *a, uint32_t i);
+/** One of `count` > 0 addresses at random. */
+const lk_address *lk__address_pick(const lk_address *list, size_t count,
+                                   lk_fork_check *random);
 void lk__address_list_free(lk_address_list *a, const lk_mem *mem);
 
 #endif

@@ -2,23 +2,12 @@
 #ifndef LK_NET_NAME_SERVICE_H
 #define LK_NET_NAME_SERVICE_H
 
-#include "net/resolver.h"
+#include "net/loop.h"
+#include "net/name_query.h"
 
 /** What sends the queries of a resolver: resolver_cares.c, or
     resolver_thread.c in a build without c-ares. */
 typedef struct lk_name_service lk_name_service;
-
-/** A name that is being resolved. */
-typedef struct lk_name_query {
-  lk_link link;    /**< in a list of the resolver */
-  lk_link lookups; /**< that wait for it */
-  lk_resolver *resolver;
-  lk_address *list;
-  size_t count, cap;
-  bool no_memory; /**< for an address */
-  char why[160];
-  char host[]; /**< NUL-terminated */
-} lk_name_query;
 
 /** `mem` is borrowed. 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM. */
 int lk__name_service_new(lk_name_service **out, lk_loop *loop,
@@ -30,11 +19,5 @@ void lk__name_service_query(lk_name_service *n, lk_name_query *q);
 void lk__name_service_idle(lk_name_service *n);
 /** `forked`: as in lk__resolver_free(). */
 void lk__name_service_free(lk_name_service *n, bool forked);
-
-/** Add an address to the result; without memory for it, it is left out. */
-void lk__name_query_add_address(lk_name_query *q,
-                                const struct sockaddr *address);
-/** The result is complete. `why`: why there is none, or NULL. */
-void lk__name_query_complete(lk_name_query *q, const char *why);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "net/address_list.h"
 
 static const char probe_request[] = LK_PROBE;
 
@@ -112,22 +113,21 @@ static void probe_connect(lk_probe_connection *p, const lk_address *address)
   probe_go_on(p, lk__watched_transport_connect(&p->transport, &to));
 }
 
-/* Any of the addresses, since not all servers behind a name need have a quorum.
+/* One of the addresses at random, since not all servers behind a name need have
+ * a quorum.
  */
 static void on_probe_lookup(lk_lookup *l, const lk_address *list, size_t count,
                             const char *why)
 {
   lk_probe_connection *p = LK_OWNER(l, lk_probe_connection, lookup);
-  uint32_t r;
 
   (void)why;
   if (lk__driver_shared_in_child(p->shared))
     return;
-  lk__fork_check_random(p->shared->fork_check, &r, sizeof r);
   if (count == 0)
     probe_complete(p, 0);
   else
-    probe_connect(p, &list[r % count]);
+    probe_connect(p, lk__address_pick(list, count, p->shared->fork_check));
 }
 
 lk_probe_connection *

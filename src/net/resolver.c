@@ -3,7 +3,6 @@
 
 #include "net/resolver.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -27,72 +26,6 @@ static lk_name_query *query_find(lk_resolver *r, const char *host)
       return q;
   }
   return NULL;
-}
-
-static lk_name_query *query_new(lk_resolver *r, const char *host)
-{
-  size_t size = strlen(host) + 1;
-  lk_name_query *q = lk__mem_new(r->mem, sizeof *q + size);
-
-  if (q == NULL)
-    return NULL;
-  q->resolver = r;
-  memcpy(q->host, host, size);
-  lk__list_init(&q->lookups);
-  lk__list_add(&r->running, &q->link);
-  return q;
-}
-
-static void query_free(lk_name_query *q)
-{
-  const lk_mem *mem = q->resolver->mem;
-
-  while (!lk__list_empty(&q->lookups))
-    lk__list_remove(q->lookups.next);
-  lk__list_remove(&q->link);
-  lk__mem_free(mem, q->list);
-  lk__mem_free(mem, q);
-}
-
-static bool query_has_address(const lk_name_query *q, const lk_address *a)
-{
-  for (size_t i = 0; i < q->count; i++)
-    if (lk__address_equal(&q->list[i], a))
-      return true;
-  return false;
-}
-
-void lk__name_query_add_address(lk_name_query *q,
-                                const struct sockaddr *address)
-{
-  lk_address a;
-
-  if (!lk__address_copy(&a, address))
-    return;
-  lk__address_set_port(&a, 0);
-  if (query_has_address(q, &a))
-    return;
-  if (q->count == q->cap) {
-    size_t cap = q->cap == 0 ? 4 : 2 * q->cap;
-    lk_address *list =
-        lk__mem_resize(q->resolver->mem, q->list, cap * sizeof *list);
-
-    q->no_memory = list == NULL;
-    if (list == NULL)
-      return;
-    q->list = list;
-    q->cap = cap;
-  }
-  q->list[q->count++] = a;
-}
-
-void lk__name_query_complete(lk_name_query *q, const char *why)
-{
-  if (why == NULL)
-    why = q->no_memory ? "out of memory" : "no address";
-  snprintf(q->why, sizeof q->why, "resolve %.80s: %s", q->host, why);
-  lk__list_remove(&q->link);
-  lk__list_add(&q->resolver->ended, &q->link);
 }
 
 static void query_complete_lookups(lk_name_query *q)
@@ -134,7 +67,7 @@ void lk__resolver_free(lk_resolver *r, bool forked)
   lk__name_service_free(r->service, forked);
   lk__list_move(&r->ended, &r->running);
   while (!lk__list_empty(&r->ended))
-    query_free(LK_OWNER(r->ended.next, lk_name_query, link));
+    lk__name_query_free(LK_OWNER(r->ended.next, lk_name_query, link));
   lk__mem_free(r->mem, r);
 }
 
@@ -144,12 +77,14 @@ bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host)
   bool is_new = q == NULL;
 
   if (is_new)
-    q = query_new(r, host);
+    q = lk__name_query_new(r->mem, &r->ended, host);
   if (q == NULL)
     return false;
   lk__list_add(&q->lookups, &l->link);
-  if (is_new)
+  if (is_new) {
+    lk__list_add(&r->running, &q->link);
     lk__name_service_query(r->service, q);
+  }
   return true;
 }
 
@@ -166,7 +101,7 @@ void lk__resolver_deliver(lk_resolver *r)
     lk_name_query *q = LK_OWNER(r->ended.next, lk_name_query, link);
 
     query_complete_lookups(q);
-    query_free(q);
+    lk__name_query_free(q);
   }
   if (lk__list_empty(&r->running))
     lk__name_service_idle(r->service);

@@ -2,7 +2,7 @@
 #ifndef LK_NET_TLS_BIO_H
 #define LK_NET_TLS_BIO_H
 
-#include "net/transport.h"
+#include "net/transport_error.h"
 
 #include <openssl/bio.h>
 

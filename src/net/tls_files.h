@@ -2,7 +2,7 @@
 #ifndef LK_NET_TLS_FILES_H
 #define LK_NET_TLS_FILES_H
 
-#include "net/transport.h"
+#include "net/transport_error.h"
 
 /** The files of a lk_tls_config. A file that is not configured has no bytes. */
 enum lk_tls_file {

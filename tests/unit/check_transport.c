@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "net/transport.h"
+#include "net/transport_error.h"
 
 /*
  * The driver on a transport that is as difficult as TLS can be: it has to wait
