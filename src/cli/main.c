@@ -35,7 +35,7 @@ static void open_standard_descriptors(void)
 }
 
 /* Returns the memory of the words of argv that are contiguous. */
-static cli_process_title title_of(int argc, char **argv)
+static cli_process_title process_title_of(int argc, char **argv)
 {
   cli_process_title title = {argv[0], strlen(argv[0])};
 
@@ -134,7 +134,7 @@ static int check_and_call_verb(const cli_command_entry *c, const cli_options *o,
   return c->run != NULL ? c->run(o, operands) : cli_run(o, operands, title);
 }
 
-static bool is_empty(const cli_text *complaint)
+static bool has_no_complaint(const cli_text *complaint)
 {
   return complaint->len == 0 && !complaint->failed;
 }
@@ -157,7 +157,7 @@ static int run_verb(const cli_command_entry *c, const cli_options *before,
     count = cli_options_take_anywhere(&o, c->options, argc, argv, &complaint);
   }
   cli_print_as_json(o.json && o.events_fd < 0);
-  if (!is_empty(&complaint))
+  if (!has_no_complaint(&complaint))
     return refuse_option(c, &complaint);
   if (o.help)
     return show_help(c, bare);
@@ -203,7 +203,7 @@ static int run_named_verb(int argc, char **argv, int first,
     cli_text_free(&complaint);
     return refuse_verb(&o, argc - first, argv + first);
   }
-  if (is_empty(&complaint))
+  if (has_no_complaint(&complaint))
     return run_verb(c, &o, false, argc - first, argv + first, title);
   cli_text_puts(&complaint, " in front of the verb");
   cli_print_as_json(o.json && o.events_fd < 0);
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     return cli_fail(
         CLI_EXIT_FAILED,
         "no arguments are given; latchkey --help lists the commands");
-  cli_process_title title = title_of(argc, argv);
+  cli_process_title title = process_title_of(argc, argv);
   cli_text ignored = {0};
   cli_options scratch;
   cli_options o;

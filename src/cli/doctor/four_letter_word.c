@@ -35,17 +35,16 @@ static lk_bytes text_up_to(lk_bytes b, const char *ends)
   return b;
 }
 
-bool cli_four_letter_is_disabled(lk_bytes answer)
+bool cli_four_letter_is_disabled(lk_bytes text)
 {
-  return text_behind(answer,
-                     "is not executed because it is not in the whitelist")
+  return text_behind(text, "is not executed because it is not in the whitelist")
              .at != NULL;
 }
 
-static void read_version_and_mode(cli_four_letter_reply *out, lk_bytes answer)
+static void read_version_and_mode(cli_four_letter_reply *out, lk_bytes text)
 {
-  lk_bytes version = text_behind(answer, "Zookeeper version: ");
-  lk_bytes mode = text_behind(answer, "\nMode: ");
+  lk_bytes version = text_behind(text, "Zookeeper version: ");
+  lk_bytes mode = text_behind(text, "\nMode: ");
 
   if (version.at == NULL)
     return;
@@ -57,21 +56,21 @@ static void read_version_and_mode(cli_four_letter_reply *out, lk_bytes answer)
                                                  : CLI_FOUR_LETTER_SERVING;
 }
 
-void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes answer)
+void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes text)
 {
   memset(out, 0, sizeof *out);
   out->kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER;
-  if (cli_four_letter_is_disabled(answer) || is_reply(answer, "imok"))
+  if (cli_four_letter_is_disabled(text) || is_reply(text, "imok"))
     out->kind = CLI_FOUR_LETTER_UNKNOWN;
-  else if (text_behind(answer, "not currently serving requests").at != NULL ||
-           is_reply(answer, "null"))
+  else if (text_behind(text, "not currently serving requests").at != NULL ||
+           is_reply(text, "null"))
     out->kind = CLI_FOUR_LETTER_NO_QUORUM;
-  else if (is_reply(answer, "ro"))
+  else if (is_reply(text, "ro"))
     out->kind = CLI_FOUR_LETTER_READ_ONLY;
-  else if (is_reply(answer, "rw"))
+  else if (is_reply(text, "rw"))
     out->kind = CLI_FOUR_LETTER_SERVING;
   else
-    read_version_and_mode(out, answer);
+    read_version_and_mode(out, text);
 }
 
 /* Reads the number at the start of `*b`, and moves `*b` after it and a dot. */

@@ -25,9 +25,9 @@ typedef struct cli_four_letter_reply {
 extern const char *const cli_four_letter_words[];
 
 /** Parses a reply of any content; the results point into it. */
-void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes answer);
+void cli_four_letter_reply_read(cli_four_letter_reply *out, lk_bytes text);
 /** Whether the reply says that the word is not in the server's whitelist. */
-bool cli_four_letter_is_disabled(lk_bytes answer);
+bool cli_four_letter_is_disabled(lk_bytes text);
 /** Whether `version` is known and before `major`.`minor`. */
 bool cli_version_is_before(lk_bytes version, unsigned major, unsigned minor);
 

@@ -10,7 +10,7 @@
 #include "cli/clock.h"
 #include "cli/doctor/port_check.h"
 
-static void on_result(lk_loop_io *io, int events)
+static void on_port_result(lk_loop_io *io, int events)
 {
   cli_port_check *k = LK_OWNER(io, cli_port_check, io);
   cli_port_result result;
@@ -47,7 +47,7 @@ int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
     return error;
   }
   k->loop = loop;
-  k->io.on_events = on_result;
+  k->io.on_events = on_port_result;
   k->io.fd = fds[0];
   lk__loop_set_io(loop, &k->io, LK_LOOP_READ);
   return 0;

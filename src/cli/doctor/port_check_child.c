@@ -29,8 +29,8 @@ typedef struct port_checker {
   cli_port_result result;
 } port_checker;
 
-static void send_result(port_checker *d, cli_port_stage stage, const char *text,
-                        size_t len)
+static void send_port_result(port_checker *d, cli_port_stage stage,
+                             const char *text, size_t len)
 {
   cli_port_result *n = &d->result;
 
@@ -42,12 +42,13 @@ static void send_result(port_checker *d, cli_port_stage stage, const char *text,
     _exit(1);
 }
 
-static void send_error(port_checker *d, cli_port_stage stage, const char *text)
+static void send_port_error(port_checker *d, cli_port_stage stage,
+                            const char *text)
 {
-  send_result(d, stage, text, strlen(text));
+  send_port_result(d, stage, text, strlen(text));
 }
 
-static void name_address(port_checker *d, const struct addrinfo *a)
+static void format_address(port_checker *d, const struct addrinfo *a)
 {
   char host[64];
   char port[8];
@@ -64,7 +65,7 @@ static const lk_transport_type *transport_of(const lk_tls_config *tls)
   return tls == NULL ? lk_transport_tcp() : lk_transport_tls();
 }
 
-static lk_endpoint endpoint_of(const port_checker *d, const struct addrinfo *a,
+static lk_endpoint endpoint_at(const port_checker *d, const struct addrinfo *a,
                                const lk_tls_config *tls)
 {
   return (lk_endpoint){.address = a->ai_addr,
@@ -79,7 +80,7 @@ enum { OTHER_TRANSPORT_AFTER_MS = 2000 };
 
 /* Half of the remaining time; the other half is for another connection
    attempt. */
-static int64_t half_of_time(int64_t until)
+static int64_t half_of_time_left(int64_t until)
 {
   int64_t now = cli_boottime_ms();
 
@@ -88,7 +89,7 @@ static int64_t half_of_time(int64_t until)
 
 static int64_t first_transport_deadline(int64_t until)
 {
-  int64_t half = half_of_time(until);
+  int64_t half = half_of_time_left(until);
   int64_t limit = cli_boottime_ms() + OTHER_TRANSPORT_AFTER_MS;
 
   return half < limit ? half : limit;
@@ -101,8 +102,8 @@ static int64_t first_transport_deadline(int64_t until)
 static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
                          int64_t until)
 {
-  char answer[sizeof d->result.text];
-  lk_endpoint to = endpoint_of(d, a, NULL);
+  char text[sizeof d->result.text];
+  lk_endpoint to = endpoint_at(d, a, NULL);
   cli_four_letter_reply word = {.kind = CLI_FOUR_LETTER_NOT_ZOOKEEPER};
   cli_blocking_connection connection;
   ssize_t len = 0;
@@ -111,10 +112,10 @@ static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
       cli_blocking_connect(&connection, &to, until) == CLI_CONNECTION_READY &&
       cli_blocking_connection_send_word(&connection, cli_four_letter_words[0],
                                         until))
-    len = cli_blocking_connection_receive(&connection, until, answer,
-                                          sizeof answer);
+    len =
+        cli_blocking_connection_receive(&connection, until, text, sizeof text);
   if (len > 0)
-    cli_four_letter_reply_read(&word, lk_bytes_of(answer, (size_t)len));
+    cli_four_letter_reply_read(&word, lk_bytes_of(text, (size_t)len));
   cli_blocking_connection_free(&connection);
   return word.kind != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
@@ -125,7 +126,7 @@ static bool speaks_tls(const port_checker *d, const struct addrinfo *a,
                        int64_t until)
 {
   const lk_tls_config any = {.size = sizeof any, .any_certificate = true};
-  lk_endpoint to = endpoint_of(d, a, &any);
+  lk_endpoint to = endpoint_at(d, a, &any);
   lk_tls_connection found;
   cli_blocking_connection connection;
   bool does = false;
@@ -143,7 +144,7 @@ static bool speaks_tls(const port_checker *d, const struct addrinfo *a,
 
 static bool speaks_other_transport(port_checker *d, const struct addrinfo *a)
 {
-  int64_t until = half_of_time(d->until);
+  int64_t until = half_of_time_left(d->until);
 
   d->result.other =
       d->tls == NULL ? speaks_tls(d, a, until) : speaks_plain(d, a, until);
@@ -152,7 +153,7 @@ static bool speaks_other_transport(port_checker *d, const struct addrinfo *a)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-static void note_connection(port_checker *d)
+static void record_tls_connection(port_checker *d)
 {
   d->result.tls = d->tls != NULL &&
                   lk_tls_inspect(d->connection.transport, &d->result.connection,
@@ -168,11 +169,11 @@ static void send_tls_failure(port_checker *d, const struct addrinfo *a)
   const char *why =
       strncmp(t->why, mark, strlen(mark)) == 0 ? t->why + strlen(mark) : t->why;
 
-  note_connection(d);
+  record_tls_connection(d);
   d->result.cause = t->cause;
-  send_error(d, CLI_PORT_TLS_FAILED, why);
+  send_port_error(d, CLI_PORT_TLS_FAILED, why);
   if (t->cause == LK_TLS_NOT_TLS && speaks_other_transport(d, a))
-    send_error(d, CLI_PORT_TLS_FAILED, why);
+    send_port_error(d, CLI_PORT_TLS_FAILED, why);
 }
 
 /* TCP is connected and the TLS handshake is slow: checks whether the port
@@ -180,10 +181,10 @@ static void send_tls_failure(port_checker *d, const struct addrinfo *a)
 static cli_connection_result wait_for_tls(port_checker *d,
                                           const struct addrinfo *a)
 {
-  send_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  send_port_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
   if (!speaks_other_transport(d, a))
     return cli_blocking_connect_continue(&d->connection, d->until);
-  send_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
+  send_port_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
   return CLI_CONNECTION_LATE;
 }
 
@@ -192,11 +193,11 @@ static cli_connection_result wait_for_tls(port_checker *d,
 static bool connect_address(port_checker *d, const struct addrinfo *a,
                             int64_t until, int *number)
 {
-  lk_endpoint to = endpoint_of(d, a, d->tls);
+  lk_endpoint to = endpoint_at(d, a, d->tls);
   cli_connection_result outcome;
 
-  name_address(d, a);
-  send_result(d, CLI_PORT_CONNECTING, NULL, 0);
+  format_address(d, a);
+  send_port_result(d, CLI_PORT_CONNECTING, NULL, 0);
   outcome = cli_blocking_connect(
       &d->connection, &to,
       d->tls == NULL ? until : first_transport_deadline(until));
@@ -239,7 +240,7 @@ static const struct addrinfo *connect_any_address(port_checker *d,
     if (number == 0)
       return NULL;
   }
-  send_error(d, CLI_PORT_NOT_CONNECTED, strerror(number));
+  send_port_error(d, CLI_PORT_NOT_CONNECTED, strerror(number));
   return NULL;
 }
 
@@ -248,8 +249,10 @@ static const struct addrinfo *connect_any_address(port_checker *d,
 /* Sends a word and waits for the reply; checks a silent port for TLS meanwhile.
    Returns the length; 0: the server closed the connection; -1: nothing was
    received. */
-static ssize_t ask_four_letter_word(port_checker *d, const struct addrinfo *a,
-                                    const char *word, char *answer, size_t size)
+static ssize_t request_four_letter_word(port_checker *d,
+                                        const struct addrinfo *a,
+                                        const char *word, char *text,
+                                        size_t size)
 {
   ssize_t len;
 
@@ -257,27 +260,27 @@ static ssize_t ask_four_letter_word(port_checker *d, const struct addrinfo *a,
      received. */
   (void)cli_blocking_connection_send_word(&d->connection, word, d->until);
   len = cli_blocking_connection_receive(
-      &d->connection, first_transport_deadline(d->until), answer, size);
+      &d->connection, first_transport_deadline(d->until), text, size);
   if (len < 0) {
-    send_result(d, CLI_PORT_SILENT, NULL, 0);
+    send_port_result(d, CLI_PORT_SILENT, NULL, 0);
     if (d->tls != NULL || !speaks_other_transport(d, a))
-      len = cli_blocking_connection_receive(&d->connection, d->until, answer,
-                                            size);
+      len =
+          cli_blocking_connection_receive(&d->connection, d->until, text, size);
   }
   return len;
 }
 
-static bool is_not_zookeeper(const char *answer, size_t len)
+static bool is_foreign_reply(const char *text, size_t len)
 {
   cli_four_letter_reply reply;
 
-  cli_four_letter_reply_read(&reply, lk_bytes_of(answer, len));
+  cli_four_letter_reply_read(&reply, lk_bytes_of(text, len));
   return reply.kind == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
 /* Handles the reply to one word. Returns whether to send another word. */
-static bool take_answer(port_checker *d, const struct addrinfo *a,
-                        const char *answer, ssize_t len)
+static bool send_word_reply(port_checker *d, const struct addrinfo *a,
+                            const char *text, ssize_t len)
 {
   bool tls_failed = d->connection.flow == LK_FLOW_FAILED &&
                     d->connection.transport->err == LK_ERR_TLS;
@@ -288,26 +291,25 @@ static bool take_answer(port_checker *d, const struct addrinfo *a,
     return false;
   }
   if (d->tls == NULL && !d->result.other &&
-      (len == 0 || (len > 0 && is_not_zookeeper(answer, (size_t)len))))
+      (len == 0 || (len > 0 && is_foreign_reply(text, (size_t)len))))
     speaks_other_transport(d, a);
   if (len > 0)
-    send_result(d, CLI_PORT_REPLIED, answer, (size_t)len);
+    send_port_result(d, CLI_PORT_REPLIED, text, (size_t)len);
   else if (d->result.stage != CLI_PORT_REPLIED)
-    send_result(d, len < 0 ? CLI_PORT_SILENT : CLI_PORT_HUNG_UP, NULL, 0);
-  return len > 0 &&
-         cli_four_letter_is_disabled(lk_bytes_of(answer, (size_t)len));
+    send_port_result(d, len < 0 ? CLI_PORT_SILENT : CLI_PORT_HUNG_UP, NULL, 0);
+  return len > 0 && cli_four_letter_is_disabled(lk_bytes_of(text, (size_t)len));
 }
 
 /* Sends one word after the other until the server replies to one. Each takes a
    connection; the first is already open. */
-static void ask_words(port_checker *d, const struct addrinfo *a)
+static void try_four_letter_words(port_checker *d, const struct addrinfo *a)
 {
-  lk_endpoint to = endpoint_of(d, a, d->tls);
-  char answer[sizeof d->result.text];
+  lk_endpoint to = endpoint_at(d, a, d->tls);
+  char text[sizeof d->result.text];
 
   for (const char *const *word = cli_four_letter_words; *word != NULL; word++) {
-    ssize_t len = ask_four_letter_word(d, a, *word, answer, sizeof answer);
-    bool more = take_answer(d, a, answer, len);
+    ssize_t len = request_four_letter_word(d, a, *word, text, sizeof text);
+    bool more = send_word_reply(d, a, text, len);
 
     cli_blocking_connection_close(&d->connection);
     if (!more || word[1] == NULL ||
@@ -325,20 +327,21 @@ static void check_port(port_checker *d)
   int wrong = getaddrinfo(d->host, d->port, &hints, &list);
 
   if (wrong != 0) {
-    send_error(d, CLI_PORT_NOT_RESOLVED,
-               wrong == EAI_SYSTEM ? strerror(errno) : gai_strerror(wrong));
+    send_port_error(d, CLI_PORT_NOT_RESOLVED,
+                    wrong == EAI_SYSTEM ? strerror(errno)
+                                        : gai_strerror(wrong));
     return;
   }
   if (!cli_blocking_connection_init(&d->connection, transport_of(d->tls))) {
-    send_error(d, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
+    send_port_error(d, CLI_PORT_NOT_CONNECTED, strerror(ENOMEM));
     return;
   }
   const struct addrinfo *a = connect_any_address(d, list);
 
   if (a != NULL) {
-    note_connection(d);
-    send_result(d, CLI_PORT_SILENT, NULL, 0);
-    ask_words(d, a);
+    record_tls_connection(d);
+    send_port_result(d, CLI_PORT_SILENT, NULL, 0);
+    try_four_letter_words(d, a);
   }
   cli_blocking_connection_free(&d->connection);
   freeaddrinfo(list);

@@ -10,7 +10,8 @@
 
 /* ---- the list ------------------------------------------------------------ */
 
-static bool name_server(cli_server_check *s, const char *host, uint16_t port)
+static bool set_server_name(cli_server_check *s, const char *host,
+                            uint16_t port)
 {
   size_t len = strlen(host) + 1;
   size_t size = len + sizeof "[]:65535";
@@ -38,7 +39,7 @@ static void add_server_check(const char *host, uint16_t port, void *arg)
     return;
   }
   memset(&s->items[s->count], 0, sizeof *s->items);
-  if (name_server(&s->items[s->count], host, port))
+  if (set_server_name(&s->items[s->count], host, port))
     s->count++;
   else
     s->err = LK_ERR_NO_MEMORY;
@@ -64,9 +65,9 @@ size_t cli_server_checks_count_serving(const cli_server_checks *s)
 
 /* ---- one server ---------------------------------------------------------- */
 
-/* With TLS 1.3 a server refuses a client's certificate after the handshake has
-   ended for the client, and the alert may be lost with the connection. */
-static void take_tls_failure(cli_server_check *s, const char *text)
+/* With TLS 1.3 a server refuses the client's certificate when the handshake has
+   already ended for the client. The alert may be lost with the connection. */
+static void copy_tls_failure(cli_server_check *s, const char *text)
 {
   cli_port_result *n = &s->port_check.result;
   const char *mark = strstr(text, "TLS: ");
@@ -82,7 +83,7 @@ static void take_tls_failure(cli_server_check *s, const char *text)
 }
 
 /* The library's text begins with the server's name. */
-static void take_last_error(cli_server_check *s)
+static void copy_last_error(cli_server_check *s)
 {
   size_t len = strlen(s->name);
   const char *text;
@@ -91,7 +92,7 @@ static void take_last_error(cli_server_check *s)
   if (err == 0)
     return;
   if (err == LK_ERR_TLS && s->timeout_ms == 0)
-    take_tls_failure(s, text);
+    copy_tls_failure(s, text);
   if (strncmp(text, s->name, len) == 0 && text[len] == ':')
     text += len + 2;
   s->failure.len = 0;
@@ -107,7 +108,7 @@ static void finish_server_check(cli_server_check *s)
   s->over = true;
   cli_port_check_end(&s->port_check);
   if (s->client != NULL)
-    take_last_error(s);
+    copy_last_error(s);
   lk_client_free(s->client);
   s->client = NULL;
   for (size_t i = 0; i < all->count; i++)

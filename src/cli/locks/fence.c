@@ -51,7 +51,7 @@ bool cli_fence_parse_token(lk_bytes text, uint64_t *out)
 /* ---- finding FILE ------------------------------------------------------- */
 
 /* Returns the length of the directory part of `path`. */
-static int folder_len(const char *path)
+static int directory_len(const char *path)
 {
   const char *slash = strrchr(path, '/');
 
@@ -69,7 +69,7 @@ static char *follow_link(const char *path)
   if (len < 0)
     return NULL;
   target[len] = '\0';
-  int kept = target[0] == '/' ? 0 : folder_len(path);
+  int kept = target[0] == '/' ? 0 : directory_len(path);
 
   return asprintf(&next, "%.*s%s", kept, path, target) < 0 ? NULL : next;
 }
@@ -90,9 +90,9 @@ static int resolve_fence_path(fence *f, const char *file)
   return f->path == NULL ? ENOMEM : ELOOP;
 }
 
-static int open_folder(fence *f)
+static int open_fence_folder(fence *f)
 {
-  int len = folder_len(f->path);
+  int len = directory_len(f->path);
   char *path = NULL;
 
   f->name = f->path + len;
@@ -132,8 +132,8 @@ static int lock_fence_file(const fence *f)
 }
 
 /* Checks that the name still refers to the locked file. FILE is opened again,
-   since a network file system may answer stat() from its cache. */
-static int check_not_replaced(const fence *f)
+   since a network file system may serve stat() from its cache. */
+static int check_file_not_replaced(const fence *f)
 {
   int fd = open_fence_file(f, O_RDONLY);
   struct stat now;
@@ -147,7 +147,7 @@ static int check_not_replaced(const fence *f)
   return same ? 0 : FILE_CHANGED;
 }
 
-static int open_locked(fence *f)
+static int open_and_lock_file(fence *f)
 {
   f->step = "cannot open it";
   f->fd = open_fence_file(f, O_RDWR);
@@ -160,7 +160,7 @@ static int open_locked(fence *f)
   f->step = "cannot lock it";
   int error = lock_fence_file(f);
 
-  return error != 0 ? error : check_not_replaced(f);
+  return error != 0 ? error : check_file_not_replaced(f);
 }
 
 /* ---- reading and writing ------------------------------------------------ */
@@ -194,7 +194,7 @@ static int write_fence_token(const fence *f, int fd)
 
 /* The new file gets mode and group of the old one, and its owner where that is
    permitted. */
-static int copy_access(const fence *f, int fd)
+static int copy_file_access(const fence *f, int fd)
 {
   if (fchown(fd, f->st.st_uid, f->st.st_gid) != 0 &&
       fchown(fd, (uid_t)-1, f->st.st_gid) != 0)
@@ -203,7 +203,7 @@ static int copy_access(const fence *f, int fd)
 }
 
 /* Syncs the directory; some file systems do not support that. */
-static int sync_folder(const fence *f)
+static int sync_fence_folder(const fence *f)
 {
   return fsync(f->dir) == 0 || errno == EINVAL ? 0 : errno;
 }
@@ -220,7 +220,7 @@ static int replace_fence_file(fence *f)
   unlinkat(f->dir, name, 0);
   int fd = openat(f->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                   S_IRUSR | S_IWUSR);
-  int error = fd < 0 ? errno : copy_access(f, fd);
+  int error = fd < 0 ? errno : copy_file_access(f, fd);
 
   if (error == 0)
     error = write_fence_token(f, fd);
@@ -236,7 +236,7 @@ static int replace_fence_file(fence *f)
 
 /* ---- making FILE -------------------------------------------------------- */
 
-static mode_t default_mode(void)
+static mode_t new_file_mode(void)
 {
   mode_t mask = umask(0);
 
@@ -256,7 +256,7 @@ static int create_fence_file(fence *f)
   int fd = mkostemp(name, O_CLOEXEC);
   int error = fd < 0 ? errno : 0;
 
-  if (error == 0 && fchmod(fd, default_mode()) != 0)
+  if (error == 0 && fchmod(fd, new_file_mode()) != 0)
     error = errno;
   if (error == 0)
     error = write_fence_token(f, fd);
@@ -282,12 +282,12 @@ static int check_existing_file(fence *f, uint64_t *seen)
     return error;
   if (*seen < f->token)
     error = replace_fence_file(f);
-  return error != 0 ? error : sync_folder(f);
+  return error != 0 ? error : sync_fence_folder(f);
 }
 
 static int check_token_once(fence *f, uint64_t *seen)
 {
-  int error = open_locked(f);
+  int error = open_and_lock_file(f);
 
   *seen = 0;
   if (error == 0) {
@@ -295,7 +295,7 @@ static int check_token_once(fence *f, uint64_t *seen)
   } else if (error == ENOENT) {
     error = create_fence_file(f);
     if (error == 0)
-      error = sync_folder(f);
+      error = sync_fence_folder(f);
   }
   if (f->fd >= 0)
     close(f->fd);
@@ -311,7 +311,7 @@ int cli_fence_check_token(const char *file, uint64_t token, uint64_t *seen,
   int error = resolve_fence_path(&f, file);
 
   if (error == 0)
-    error = open_folder(&f);
+    error = open_fence_folder(&f);
   if (error == 0)
     do
       error = check_token_once(&f, seen);
@@ -328,7 +328,7 @@ int cli_fence_check_token(const char *file, uint64_t token, uint64_t *seen,
   return *seen > token ? CLI_EXIT_NO : CLI_EXIT_DONE;
 }
 
-static int refuse_token(const char *text)
+static int refuse_fence_token(const char *text)
 {
   cli_text line = {0};
 
@@ -348,7 +348,7 @@ int cli_fence(const cli_options *o, char **operands)
 
   (void)o;
   if (!cli_fence_parse_token(lk_text(operands[1]), &token) || token == 0)
-    return refuse_token(operands[1]);
+    return refuse_fence_token(operands[1]);
   cli_text_add_printable(&line, lk_text(operands[0]));
   cli_text_puts(&line, ": ");
   /* With SIGXFSZ ignored, writes beyond the file size limit fail with EFBIG. */

@@ -92,8 +92,8 @@ static void unmark_youngest_permit(cli_contender *all, size_t count,
 /* Unmarks the permits with which the first contender waits. The permit limit is
    not known here. The first contender waits because other sessions hold
    permits, so not all permits can be its own. If its session has more queue
-   nodes, its waiting permits cannot be told apart: only one is unmarked, as one
-   thread takes one permit at a time. */
+   nodes, its waiting permits cannot be distinguished: only one is unmarked, as
+   one thread takes one permit at a time. */
 static void unmark_waiting_permits(cli_contender *all, size_t count)
 {
   const cli_contender *first = first_in_queue(all, count);

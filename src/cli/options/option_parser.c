@@ -43,8 +43,8 @@ static void add_option(struct table *t, const cli_option *o)
 
 /* `order`: '+' stops at the first operand; '-' returns operands in order, even
    if POSIXLY_CORRECT is set. */
-static void fill_table(struct table *t, const cli_option_lists lists,
-                       char order)
+static void fill_getopt_table(struct table *t, const cli_option_lists lists,
+                              char order)
 {
   memset(t, 0, sizeof *t);
   t->letters[t->nletters++] = order;
@@ -66,7 +66,7 @@ static const cli_option *find_option(const struct table *t, int got)
   return NULL;
 }
 
-static void show_name(cli_text *out, const cli_option *o)
+static void show_option_name(cli_text *out, const cli_option *o)
 {
   if (o->name != NULL)
     cli_text_printf(out, "--%s", o->name);
@@ -75,7 +75,7 @@ static void show_name(cli_text *out, const cli_option *o)
 }
 
 /* Shows the unknown option: a letter of `word`, or all of it. */
-static void show_unknown(cli_text *out, const char *word)
+static void show_unknown_option(cli_text *out, const char *word)
 {
   if (optopt > ' ' && optopt < 0x7f && strncmp(word, "--", 2) != 0) {
     cli_text_printf(out, "unknown option -%c", optopt);
@@ -87,8 +87,8 @@ static void show_unknown(cli_text *out, const char *word)
 
 /* Stores the option that was found in `word`; `complaint` gets a line on
    error. */
-static void take_option(cli_options *o, const struct table *t, int got,
-                        const char *word, cli_text *complaint)
+static void parse_option(cli_options *o, const struct table *t, int got,
+                         const char *word, cli_text *complaint)
 {
   const cli_option *option = find_option(t, got == ':' ? optopt : got);
 
@@ -98,11 +98,11 @@ static void take_option(cli_options *o, const struct table *t, int got,
     return;
   }
   if (option == NULL || got == '?') {
-    show_unknown(complaint, word);
+    show_unknown_option(complaint, word);
     return;
   }
   if (got == ':') {
-    show_name(complaint, option);
+    show_option_name(complaint, option);
     cli_text_printf(complaint, " needs an argument: %s", option->arg);
     return;
   }
@@ -110,7 +110,7 @@ static void take_option(cli_options *o, const struct table *t, int got,
 
   if (wrong == NULL)
     return;
-  show_name(complaint, option);
+  show_option_name(complaint, option);
   cli_text_puts(complaint, ": \"");
   cli_text_add_printable(complaint, lk_text(optarg));
   cli_text_printf(complaint, "\" %s", wrong);
@@ -119,8 +119,8 @@ static void take_option(cli_options *o, const struct table *t, int got,
 /* Parses options; operands move to argv[1] and after. Returns their number.
    After the first complaint, parsing goes on: a later --json decides how the
    complaint is printed. */
-static int take_options(cli_options *o, const struct table *t, int argc,
-                        char **argv, cli_text *complaint)
+static int parse_options(cli_options *o, const struct table *t, int argc,
+                         char **argv, cli_text *complaint)
 {
   int operands = 0;
 
@@ -137,7 +137,7 @@ static int take_options(cli_options *o, const struct table *t, int argc,
     if (got == OPERAND)
       argv[++operands] = optarg;
     else
-      take_option(o, t, got, word, first ? complaint : &ignored);
+      parse_option(o, t, got, word, first ? complaint : &ignored);
     cli_text_free(&ignored);
   }
 }
@@ -147,8 +147,8 @@ int cli_options_take(cli_options *o, const cli_option_lists lists, int argc,
 {
   struct table t;
 
-  fill_table(&t, lists, '+');
-  take_options(o, &t, argc, argv, complaint);
+  fill_getopt_table(&t, lists, '+');
+  parse_options(o, &t, argc, argv, complaint);
   return optind;
 }
 
@@ -157,8 +157,8 @@ int cli_options_take_anywhere(cli_options *o, const cli_option_lists lists,
 {
   struct table t;
 
-  fill_table(&t, lists, '-');
-  int operands = take_options(o, &t, argc, argv, complaint);
+  fill_getopt_table(&t, lists, '-');
+  int operands = parse_options(o, &t, argc, argv, complaint);
 
   while (optind < argc) /* operands after "--" */
     argv[++operands] = argv[optind++];

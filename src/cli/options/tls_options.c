@@ -12,7 +12,7 @@ static const char scheme[] = "tls://";
 
 /* ---- values -------------------------------------------------------------- */
 
-static const char *option_name(cli_tls_item item)
+static const char *tls_option_name(cli_tls_item item)
 {
   switch (item) {
   case CLI_TLS_CACERT: return "--cacert";
@@ -26,7 +26,7 @@ static const char *option_name(cli_tls_item item)
   return "";
 }
 
-static const char *variable_name(cli_tls_item item)
+static const char *tls_variable_name(cli_tls_item item)
 {
   switch (item) {
   case CLI_TLS_CACERT: return "LATCHKEY_TLS_CACERT";
@@ -53,20 +53,21 @@ static bool is_variable_ignored(const cli_tls_options *t, cli_tls_item item)
 }
 
 /* Returns the value from the option or its variable; NULL: neither is set. */
-static const char *value_of(const cli_tls_options *t, cli_tls_item item)
+static const char *tls_item_value(const cli_tls_options *t, cli_tls_item item)
 {
   const char *value = t->items[item];
 
   if (value != NULL || is_variable_ignored(t, item))
     return value;
-  value = getenv(variable_name(item));
+  value = getenv(tls_variable_name(item));
   return value == NULL || *value == '\0' ? NULL : value;
 }
 
 /* Returns the name of the option or variable that gives the value. */
-static const char *source_of(const cli_tls_options *t, cli_tls_item item)
+static const char *tls_item_source(const cli_tls_options *t, cli_tls_item item)
 {
-  return t->items[item] != NULL ? option_name(item) : variable_name(item);
+  return t->items[item] != NULL ? tls_option_name(item)
+                                : tls_variable_name(item);
 }
 
 const char *cli_tls_behind_scheme(const char *hosts)
@@ -86,12 +87,12 @@ lk_tls_config cli_tls_config(const cli_tls_options *t)
 {
   return (lk_tls_config){
       .size = sizeof(lk_tls_config),
-      .ca_file = value_of(t, CLI_TLS_CACERT),
-      .crl_file = value_of(t, CLI_TLS_CRL),
-      .cert_file = value_of(t, CLI_TLS_CERT),
-      .key_file = value_of(t, CLI_TLS_KEY),
-      .password_file = value_of(t, CLI_TLS_KEY_PASSWORD_FILE),
-      .server_name = value_of(t, CLI_TLS_NAME),
+      .ca_file = tls_item_value(t, CLI_TLS_CACERT),
+      .crl_file = tls_item_value(t, CLI_TLS_CRL),
+      .cert_file = tls_item_value(t, CLI_TLS_CERT),
+      .key_file = tls_item_value(t, CLI_TLS_KEY),
+      .password_file = tls_item_value(t, CLI_TLS_KEY_PASSWORD_FILE),
+      .server_name = tls_item_value(t, CLI_TLS_NAME),
       .any_certificate = t->insecure,
   };
 }
@@ -99,22 +100,24 @@ lk_tls_config cli_tls_config(const cli_tls_options *t)
 /* ---- checks -------------------------------------------------------------- */
 
 /* A key, or the password of one, needs a certificate. */
-static bool is_complete(const cli_tls_options *t, cli_text *complaint)
+static bool has_certificate_for_key(const cli_tls_options *t,
+                                    cli_text *complaint)
 {
-  cli_tls_item item = value_of(t, CLI_TLS_KEY) != NULL
+  cli_tls_item item = tls_item_value(t, CLI_TLS_KEY) != NULL
                           ? CLI_TLS_KEY
                           : CLI_TLS_KEY_PASSWORD_FILE;
 
-  if (value_of(t, item) == NULL || value_of(t, CLI_TLS_CERT) != NULL)
+  if (tls_item_value(t, item) == NULL ||
+      tls_item_value(t, CLI_TLS_CERT) != NULL)
     return true;
   cli_text_printf(complaint,
                   "%s needs a certificate: --cert or LATCHKEY_TLS_CERT",
-                  source_of(t, item));
+                  tls_item_source(t, item));
   return false;
 }
 
 /* Whether `text` of lk_tls_check() is about the file `path`. */
-static bool text_names(const char *text, const char *path)
+static bool is_about_file(const char *text, const char *path)
 {
   static const char *const starts[] = {"TLS: ", "TLS: cannot read "};
   size_t path_len = path == NULL ? 0 : strlen(path);
@@ -144,30 +147,30 @@ static cli_tls_item find_own_item(const cli_tls_options *t, const char *text)
   static const cli_tls_item items[] = {CLI_TLS_CERT, CLI_TLS_KEY,
                                        CLI_TLS_KEY_PASSWORD_FILE};
 
-  if (is_about_key(text) && text_names(text, value_of(t, CLI_TLS_KEY)))
+  if (is_about_key(text) && is_about_file(text, tls_item_value(t, CLI_TLS_KEY)))
     return CLI_TLS_KEY;
   for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
-    if (text_names(text, value_of(t, items[i])))
+    if (is_about_file(text, tls_item_value(t, items[i])))
       return items[i];
   return CLI_TLS_CERT;
 }
 
 /* Returns advice for a key that cannot be read, or "". */
-static const char *remedy_of(const cli_tls_options *t, const char *text)
+static const char *key_advice(const cli_tls_options *t, const char *text)
 {
   if (strstr(text, "has no private key") != NULL)
-    return value_of(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
+    return tls_item_value(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
   if (strstr(text, "has no key that can be read") == NULL)
     return "";
-  if (value_of(t, CLI_TLS_KEY_PASSWORD_FILE) != NULL)
+  if (tls_item_value(t, CLI_TLS_KEY_PASSWORD_FILE) != NULL)
     return "; --key-password-file must hold its password";
   if (strstr(text, "password") != NULL)
     return "; --key-password-file gives its password";
-  return value_of(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
+  return tls_item_value(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
 }
 
-static void complain_of_file(const cli_tls_options *t, cli_tls_item item,
-                             int err, const char *text, cli_text *complaint)
+static void complain_of_tls_file(const cli_tls_options *t, cli_tls_item item,
+                                 int err, const char *text, cli_text *complaint)
 {
   size_t len = strlen("TLS: ");
 
@@ -175,14 +178,14 @@ static void complain_of_file(const cli_tls_options *t, cli_tls_item item,
     cli_text_printf(complaint, "TLS: %s", lk_error_text(err));
     return;
   }
-  cli_text_printf(complaint, "%s: ", source_of(t, item));
+  cli_text_printf(complaint, "%s: ", tls_item_source(t, item));
   cli_text_add_printable(
       complaint, lk_text(strncmp(text, "TLS: ", len) == 0 ? text + len : text));
-  cli_text_puts(complaint, remedy_of(t, text));
+  cli_text_puts(complaint, key_advice(t, text));
 }
 
 /* Checks each file alone, so that the complaint can name the option. */
-static bool check_files(const cli_tls_options *t, cli_text *complaint)
+static bool check_tls_files(const cli_tls_options *t, cli_text *complaint)
 {
   const lk_tls_config all = cli_tls_config(t);
   const lk_tls_config steps[] = {{.size = sizeof all, .ca_file = all.ca_file},
@@ -199,11 +202,11 @@ static bool check_files(const cli_tls_options *t, cli_text *complaint)
 
     if (err == 0)
       continue;
-    complain_of_file(t,
-                     i == 0   ? CLI_TLS_CACERT
-                     : i == 1 ? CLI_TLS_CRL
-                              : find_own_item(t, text),
-                     err, text, complaint);
+    complain_of_tls_file(t,
+                         i == 0   ? CLI_TLS_CACERT
+                         : i == 1 ? CLI_TLS_CRL
+                                  : find_own_item(t, text),
+                         err, text, complaint);
     return false;
   }
   return true;
@@ -219,14 +222,14 @@ bool cli_tls_check(const cli_tls_options *t, const char *hosts,
                              "without OpenSSL");
     return false;
   }
-  return is_complete(t, complaint) && check_files(t, complaint);
+  return has_certificate_for_key(t, complaint) && check_tls_files(t, complaint);
 }
 
 /* Returns the first variable that describes TLS and is set, or NULL. */
-static const char *find_variable(void)
+static const char *find_set_tls_variable(void)
 {
   for (int i = 0; i < CLI_TLS_COUNT; i++) {
-    const char *name = variable_name((cli_tls_item)i);
+    const char *name = tls_variable_name((cli_tls_item)i);
     const char *value = getenv(name);
 
     if (value != NULL && *value != '\0')
@@ -238,7 +241,7 @@ static const char *find_variable(void)
 void cli_tls_warn(const cli_tls_options *t, const char *hosts, bool quiet)
 {
   const char *variable =
-      quiet || cli_tls_is_selected(t, hosts) ? NULL : find_variable();
+      quiet || cli_tls_is_selected(t, hosts) ? NULL : find_set_tls_variable();
 
   if (variable != NULL)
     cli_warn("%s is set, but TLS is not selected: the connection is not "
@@ -266,7 +269,7 @@ void cli_tls_add_options(const cli_tls_options *t, cli_text *out)
   for (int i = 0; i < CLI_TLS_COUNT; i++) {
     if (t->items[i] == NULL)
       continue;
-    cli_text_printf(out, " %s ", option_name((cli_tls_item)i));
+    cli_text_printf(out, " %s ", tls_option_name((cli_tls_item)i));
     cli_text_add_printable(out, lk_text(t->items[i]));
   }
   if (t->insecure)

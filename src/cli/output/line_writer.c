@@ -9,14 +9,14 @@
 
 enum { MOST_QUEUED = 1 << 20, LAST_WAIT_MS = 1000 };
 
-static void clear_queue(cli_line_writer *o)
+static void clear_line_queue(cli_line_writer *o)
 {
   o->queue.len = 0;
   o->sent = 0;
 }
 
 /* Writes as much as possible within `wait_ms`. */
-static void write_queue(cli_line_writer *o, int wait_ms)
+static void write_queued_lines(cli_line_writer *o, int wait_ms)
 {
   while (!o->broken && o->sent < o->queue.len) {
     struct pollfd ready = {o->out.fd, POLLOUT, 0};
@@ -33,21 +33,21 @@ static void write_queue(cli_line_writer *o, int wait_ms)
     else
       o->sent += (size_t)n;
   }
-  clear_queue(o);
+  clear_line_queue(o);
 }
 
-static void watch_descriptor(cli_line_writer *o)
+static void watch_for_room(cli_line_writer *o)
 {
   lk__loop_set_io(o->loop, &o->io, o->sent < o->queue.len ? LK_LOOP_WRITE : 0);
 }
 
-static void on_descriptor_ready(lk_loop_io *io, int events)
+static void on_room_for_lines(lk_loop_io *io, int events)
 {
   cli_line_writer *o = LK_OWNER(io, cli_line_writer, io);
 
   (void)events;
-  write_queue(o, 0);
-  watch_descriptor(o);
+  write_queued_lines(o, 0);
+  watch_for_room(o);
 }
 
 void cli_line_writer_init(cli_line_writer *o, int fd, lk_loop *loop,
@@ -57,7 +57,7 @@ void cli_line_writer_init(cli_line_writer *o, int fd, lk_loop *loop,
   o->loop = loop;
   o->say_dropped = say_dropped;
   o->broken = cli_nonblocking_open(&o->out, fd) != 0;
-  o->io.on_events = on_descriptor_ready;
+  o->io.on_events = on_room_for_lines;
   o->io.fd = o->out.fd;
 }
 
@@ -83,8 +83,8 @@ void cli_line_writer_put(cli_line_writer *o, lk_bytes line)
     cli_text_free(&o->queue);
     o->dropped++;
   }
-  write_queue(o, 0);
-  watch_descriptor(o);
+  write_queued_lines(o, 0);
+  watch_for_room(o);
 }
 
 void cli_line_writer_close(cli_line_writer *o)
@@ -94,7 +94,7 @@ void cli_line_writer_close(cli_line_writer *o)
   lk__loop_set_io(o->loop, &o->io, 0);
   if (!o->broken)
     add_dropped_line(o);
-  write_queue(o, LAST_WAIT_MS);
+  write_queued_lines(o, LAST_WAIT_MS);
   cli_nonblocking_close(&o->out, LAST_WAIT_MS);
   cli_text_free(&o->queue);
   o->loop = NULL;

@@ -71,7 +71,7 @@ static int start_copy_thread(copy *c)
 
 /* Starts the thread, which owns the reading end of `data` and the writing end
    of `end`. */
-static int start_copy(int fd, const int *data, const int *end)
+static int start_copying(int fd, const int *data, const int *end)
 {
   copy *c = malloc(sizeof *c);
   int to = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -91,7 +91,7 @@ static int start_copy(int fd, const int *data, const int *end)
   return error;
 }
 
-static int open_copy(cli_nonblocking *s, int fd)
+static int open_copied_pipe(cli_nonblocking *s, int fd)
 {
   int data[2];
   int end[2];
@@ -105,7 +105,7 @@ static int open_copy(cli_nonblocking *s, int fd)
     close(data[1]);
     return error;
   }
-  int error = start_copy(fd, data, end);
+  int error = start_copying(fd, data, end);
 
   if (error != 0) {
     close(data[1]);
@@ -132,7 +132,7 @@ int cli_nonblocking_open(cli_nonblocking *s, int fd)
   snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
   s->fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   s->own = s->fd >= 0;
-  if (!s->own && open_copy(s, fd) != 0)
+  if (!s->own && open_copied_pipe(s, fd) != 0)
     s->fd = fd; /* no descriptor is left; see cli_nonblocking_write() */
   return 0;
 }

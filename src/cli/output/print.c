@@ -20,7 +20,7 @@ void cli_print_as_json(bool yes)
 }
 
 /* Writes a line by one write(), so that lines of several processes do not mix.
-   Errors are ignored, as there is no place to report them. */
+   Errors are ignored: they could only be reported by another write. */
 static void write_message_line(const char *line, size_t len)
 {
   ssize_t n = write(STDERR_FILENO, line, len);
@@ -28,7 +28,7 @@ static void write_message_line(const char *line, size_t len)
   (void)n;
 }
 
-static cli_json open_message(cli_text *out, const char *event)
+static cli_json open_json_message(cli_text *out, const char *event)
 {
   cli_json j = {.out = out};
 
@@ -38,7 +38,7 @@ static cli_json open_message(cli_text *out, const char *event)
   return j;
 }
 
-static void close_message(cli_json *j)
+static void close_json_message(cli_json *j)
 {
   cli_json_close(j, '}');
   cli_text_puts(j->out, "\n");
@@ -47,13 +47,13 @@ static void close_message(cli_json *j)
 void cli_failed_json(cli_text *out, const char *lock, int code,
                      const char *reason)
 {
-  cli_json j = open_message(out, "failed");
+  cli_json j = open_json_message(out, "failed");
 
   if (lock != NULL)
     cli_json_text(&j, "lock", lk_text(lock));
   cli_json_text(&j, "reason", lk_text(reason));
   cli_json_number(&j, "code", code);
-  close_message(&j);
+  close_json_message(&j);
 }
 
 static void print_message_json(const char *event, const char *reason, int code)
@@ -63,10 +63,10 @@ static void print_message_json(const char *event, const char *reason, int code)
   if (strcmp(event, "failed") == 0) {
     cli_failed_json(&line, NULL, code, reason);
   } else {
-    cli_json j = open_message(&line, event);
+    cli_json j = open_json_message(&line, event);
 
     cli_json_text(&j, "reason", lk_text(reason));
-    close_message(&j);
+    close_json_message(&j);
   }
   if (!line.failed)
     write_message_line(line.at, line.len);

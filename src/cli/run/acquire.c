@@ -148,7 +148,7 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
 /* Sets the margin from the session timeout that the server granted, not from
    the requested one. Returns false if --kill-after is not less than half of
    it. */
-static bool fit_margin(cli_runner *r)
+static bool fit_kill_margin(cli_runner *r)
 {
   bool fits;
 
@@ -159,12 +159,12 @@ static bool fit_margin(cli_runner *r)
   return fits;
 }
 
-static bool set_margin(cli_runner *r)
+static bool set_kill_margin(cli_runner *r)
 {
   int64_t timeout = lk_client_timeout_ms(r->session.client);
   char line[160];
 
-  if (fit_margin(r))
+  if (fit_kill_margin(r))
     return true;
   snprintf(line, sizeof line,
            "--kill-after must be less than half the session timeout, which is "
@@ -175,11 +175,11 @@ static bool set_margin(cli_runner *r)
 }
 
 /* A reconnect can change the session timeout while COMMAND runs. */
-static void adapt_margin(cli_runner *r)
+static void adapt_kill_margin(cli_runner *r)
 {
   int64_t timeout = lk_client_timeout_ms(r->session.client);
 
-  if (!fit_margin(r))
+  if (!fit_kill_margin(r))
     cli_events_notice(&r->events,
                       "warning: the session timeout is %d.%03d s now: TERM is "
                       "sent only %d.%03d s before KILL",
@@ -209,7 +209,7 @@ void cli_acquire_on_session(cli_session *s, void *arg)
                       "if this run creates the queue, every client may read, "
                       "create and delete in it; --acl creator with "
                       "--auth-file or --cert restricts that");
-  if (!set_margin(r))
+  if (!set_kill_margin(r))
     return;
   r->phase = CLI_PHASE_QUEUEING;
   if (wait_ms == 0) {
@@ -218,7 +218,7 @@ void cli_acquire_on_session(cli_session *s, void *arg)
   }
   int err =
       wait_ms > 0
-          ? lk_lock_acquire_until(r->lock, r->wait_until, on_lock_acquired, r)
+          ? lk_lock_acquire_until(r->lock, r->wait_ends_at, on_lock_acquired, r)
           : lk_lock_acquire(r->lock, wait_ms, on_lock_acquired, r);
 
   if (err != 0)
@@ -275,8 +275,8 @@ static void on_run_session_state(lk_client *c, lk_state state, int err,
   if (state == LK_STATE_CONNECTED)
     r->suspended = false;
   if (state == LK_STATE_CONNECTED && r->phase == CLI_PHASE_RUNNING)
-    adapt_margin(r);
-  else if (state == LK_STATE_CONNECTED && !set_margin(r))
+    adapt_kill_margin(r);
+  else if (state == LK_STATE_CONNECTED && !set_kill_margin(r))
     return;
   if (state != LK_STATE_SUSPENDED)
     return;
@@ -285,7 +285,7 @@ static void on_run_session_state(lk_client *c, lk_state state, int err,
     report_connection_lost(r);
 }
 
-static void add_label(const cli_runner *r, cli_text *out)
+static void add_own_label(const cli_runner *r, cli_text *out)
 {
   char host[256] = "localhost";
 
@@ -298,7 +298,7 @@ static void add_label(const cli_runner *r, cli_text *out)
   cli_text_time(out, cli_wall_ms());
 }
 
-static int create_lock(cli_runner *r)
+static int create_run_lock(cli_runner *r)
 {
   bool fits; /* not used: the server has not granted a timeout yet */
   int64_t margin = cli_kill_schedule_margin_ms(
@@ -313,7 +313,7 @@ static int create_lock(cli_runner *r)
 
   if (err != 0)
     return err;
-  add_label(r, &label);
+  add_own_label(r, &label);
   lock.data = lk_bytes_of(label.failed ? "" : label.at, label.len);
   lock.acl = &r->acl.list;
   lock.on_event = on_lock_event;
@@ -334,8 +334,8 @@ bool cli_acquire_prepare(cli_runner *r, cli_text *complaint)
 
   if (!cli_session_open(&r->session, o, complaint))
     return false;
-  r->wait_until = cli_session_deadline(&r->session);
-  int err = create_lock(r);
+  r->wait_ends_at = cli_session_deadline(&r->session);
+  int err = create_run_lock(r);
 
   if (err != 0) {
     cli_text_add_printable(complaint, lk_text(r->path));

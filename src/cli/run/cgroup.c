@@ -75,7 +75,7 @@ bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
   return snprintf(out, size, "%s%s", point, rest) < (int)size;
 }
 
-static bool read_text(int dir, const char *name, char *out, size_t size)
+static bool read_whole_file(int dir, const char *name, char *out, size_t size)
 {
   int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
   size_t len = 0;
@@ -101,8 +101,9 @@ void cli_cgroup_find(cli_cgroup *g)
   g->fd = -1;
   /* A random name, not the process id: processes of other PID namespaces can be
      in the same cgroup. */
-  if (read_text(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof mounts) &&
-      read_text(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) &&
+  if (read_whole_file(AT_FDCWD, "/proc/self/mountinfo", mounts,
+                      sizeof mounts) &&
+      read_whole_file(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) &&
       cli_cgroup_locate(mounts, groups, base, sizeof base) &&
       getrandom(&random, sizeof random, 0) == (ssize_t)sizeof random)
     snprintf(g->path, sizeof g->path, "%s/latchkey-%016" PRIx64, base, random);
@@ -129,7 +130,7 @@ void cli_cgroup_make(cli_cgroup *g)
   cli_cgroup_remove(g);
 }
 
-static bool write_file(int dir, const char *name, const char *text)
+static bool write_cgroup_file(int dir, const char *name, const char *text)
 {
   int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
 
@@ -172,23 +173,24 @@ pid_t cli_cgroup_fork(const cli_cgroup *g)
     return pid;
   pid = fork();
   if (pid == 0)
-    write_file(g->fd, "cgroup.procs", "0");
+    write_cgroup_file(g->fd, "cgroup.procs", "0");
   return pid;
 }
 
 void cli_cgroup_kill(const cli_cgroup *g)
 {
   if (g->fd >= 0)
-    write_file(g->fd, "cgroup.kill", "1");
+    write_cgroup_file(g->fd, "cgroup.kill", "1");
 }
 
 bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
 {
   char events[256];
 
-  if (g->fd < 0 || !write_file(g->fd, "cgroup.freeze", frozen ? "1" : "0"))
+  if (g->fd < 0 ||
+      !write_cgroup_file(g->fd, "cgroup.freeze", frozen ? "1" : "0"))
     return false;
-  return read_text(g->fd, "cgroup.events", events, sizeof events) &&
+  return read_whole_file(g->fd, "cgroup.events", events, sizeof events) &&
          (strstr(events, "frozen 1") != NULL) == frozen;
 }
 
@@ -209,7 +211,7 @@ static void move_processes(int dir, int above)
     bool last = *end == '\0';
 
     *end = '\0';
-    write_file(above, "cgroup.procs", s);
+    write_cgroup_file(above, "cgroup.procs", s);
     s = last ? end : end + 1;
   }
 }

@@ -119,8 +119,8 @@ bool cli_events_wants_waiting(const cli_events *e)
   return e->json != NULL || e->progress;
 }
 
-static cli_json begin_event(const cli_events *e, cli_text *line,
-                            const char *event)
+static cli_json begin_json_event(const cli_events *e, cli_text *line,
+                                 const char *event)
 {
   cli_json j = {.out = line};
 
@@ -131,7 +131,7 @@ static cli_json begin_event(const cli_events *e, cli_text *line,
   return j;
 }
 
-static void end_event(cli_events *e, cli_json *j)
+static void end_json_event(cli_events *e, cli_json *j)
 {
   cli_json_close(j, '}');
   cli_text_add(j->out, "\n", 1);
@@ -142,16 +142,16 @@ static void end_event(cli_events *e, cli_json *j)
 
 static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)
 {
-  cli_text who = {0};
+  cli_text printable = {0};
 
   if (!e->progress || e->json_only)
     return;
-  cli_text_add_printable(&who, holder);
-  const char *label = cli_text_end(&who);
+  cli_text_add_printable(&printable, holder);
+  const char *label = cli_text_end(&printable);
 
   cli_events_say(e, "waiting for %s: place %zu, held by %s", e->lock, position,
                  label == NULL || *label == '\0' ? "another client" : label);
-  cli_text_free(&who);
+  cli_text_free(&printable);
 }
 
 void cli_events_waiting(cli_events *e, const char *node, size_t position,
@@ -161,14 +161,14 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
   if (e->json == NULL)
     return;
   cli_text line = {0};
-  cli_json j = begin_event(e, &line, "waiting");
+  cli_json j = begin_json_event(e, &line, "waiting");
 
   if (node != NULL)
     cli_json_text(&j, "node", lk_text(node));
   cli_json_number(&j, "position", (int64_t)position);
   if (holder.at != NULL)
     cli_json_data(&j, "holder", holder);
-  end_event(e, &j);
+  end_json_event(e, &j);
 }
 
 void cli_events_acquired(cli_events *e, const cli_lock_kind *k,
@@ -189,7 +189,7 @@ void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
   if (e->json == NULL)
     return;
   cli_text line = {0};
-  cli_json j = begin_event(e, &line, event);
+  cli_json j = begin_json_event(e, &line, event);
   int64_t deadline = l == NULL ? INT64_MIN : lk_lock_deadline(l);
 
   cli_json_text(&j, "node", lk_bytes_of(e->node.at, e->node.len));
@@ -202,7 +202,7 @@ void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
   }
   if (reason != NULL)
     cli_json_text(&j, "reason", lk_text(reason));
-  end_event(e, &j);
+  end_json_event(e, &j);
 }
 
 void cli_events_failed(cli_events *e, int code, const char *reason,
@@ -213,9 +213,9 @@ void cli_events_failed(cli_events *e, int code, const char *reason,
   if (e->json == NULL)
     return;
   cli_text line = {0};
-  cli_json j = begin_event(e, &line, "failed");
+  cli_json j = begin_json_event(e, &line, "failed");
 
   cli_json_text(&j, "reason", lk_text(reason));
   cli_json_number(&j, "code", code);
-  end_event(e, &j);
+  end_json_event(e, &j);
 }

@@ -15,7 +15,7 @@
 /* Converts the lease deadline to the supervisor's clock. The clock is read
    before the client's, so an interruption in between makes the deadline
    earlier, not later. */
-static int64_t lease_deadline(const cli_runner *r)
+static int64_t lease_deadline_on_boottime(const cli_runner *r)
 {
   int64_t now = cli_boottime_ms();
   int64_t deadline = lk_lock_deadline(r->lock);
@@ -34,7 +34,7 @@ static void watch_supervisor(cli_runner *r)
                     waits ? LK_LOOP_READ | LK_LOOP_WRITE : LK_LOOP_READ);
 }
 
-static void send_order(cli_runner *r, const cli_order *order)
+static void send_supervisor_order(cli_runner *r, const cli_order *order)
 {
   cli_supervisor_send_order(&r->supervisor, order);
   watch_supervisor(r);
@@ -42,7 +42,7 @@ static void send_order(cli_runner *r, const cli_order *order)
 
 /* A deadline that is later by less than a fiftieth of the margin is not sent;
    an earlier one always is. */
-static bool is_worth_sending(const cli_runner *r, const cli_order *order)
+static bool is_lease_order_needed(const cli_runner *r, const cli_order *order)
 {
   return order->lease < r->last_order.lease ||
          order->lease > r->last_order.lease + r->margin_ms / 50 ||
@@ -54,18 +54,19 @@ void cli_hold_lease_moved(cli_runner *r)
   if (r->phase != CLI_PHASE_RUNNING || r->lost || r->ended)
     return;
   cli_order order = {.what = CLI_ORDER_LEASE,
-                     .lease = lease_deadline(r),
+                     .lease = lease_deadline_on_boottime(r),
                      .margin_ms = r->margin_ms};
 
-  if (!is_worth_sending(r, &order))
+  if (!is_lease_order_needed(r, &order))
     return;
   r->last_order = order;
-  send_order(r, &order);
+  send_supervisor_order(r, &order);
 }
 
 /* ---- start -------------------------------------------------------------- */
 
-static void add_variable(cli_text *out, const char *name, const char *value)
+static void add_environment_variable(cli_text *out, const char *name,
+                                     const char *value)
 {
   cli_text_printf(out, "%s=%s", name, value);
   cli_text_add(out, "", 1);
@@ -78,16 +79,17 @@ static void add_environment(const cli_runner *r, cli_text *out)
 
   snprintf(text, sizeof text, "%" PRIu64,
            cli_lock_kind_token(&r->kind, r->path));
-  add_variable(out, "LATCHKEY_FENCING_TOKEN", text);
+  add_environment_variable(out, "LATCHKEY_FENCING_TOKEN", text);
   cli_text_puts(out, "LATCHKEY_FENCING_TOKENS=");
   cli_lock_kind_tokens(&r->kind, r->options, r->path, out);
   cli_text_add(out, "", 1);
   snprintf(text, sizeof text, "0x%" PRIx64,
            (uint64_t)lk_client_session(r->session.client).id);
-  add_variable(out, "LATCHKEY_SESSION", text);
-  add_variable(out, "LATCHKEY_LOCK", r->path);
-  add_variable(out, "LATCHKEY_NODE", node == NULL ? "" : node);
-  add_variable(out, "LATCHKEY_MODE", cli_lock_kind_mode(r->options));
+  add_environment_variable(out, "LATCHKEY_SESSION", text);
+  add_environment_variable(out, "LATCHKEY_LOCK", r->path);
+  add_environment_variable(out, "LATCHKEY_NODE", node == NULL ? "" : node);
+  add_environment_variable(out, "LATCHKEY_MODE",
+                           cli_lock_kind_mode(r->options));
 }
 
 static const char *start_error_text(int error)
@@ -117,7 +119,7 @@ static void report_not_started(cli_runner *r, int code, int error)
 void cli_hold_begin(cli_runner *r)
 {
   cli_order order = {.what = CLI_ORDER_START,
-                     .lease = lease_deadline(r),
+                     .lease = lease_deadline_on_boottime(r),
                      .margin_ms = r->margin_ms,
                      .max_hold_ms = r->options->max_hold_ms};
   cli_text environment = {0};
@@ -140,8 +142,8 @@ void cli_hold_begin(cli_runner *r)
     report_not_started(r, CLI_EXIT_FAILED, error);
     return;
   }
-  /* From now on the node is watched and the lease is renewed; no caller waits
-     for the reply. */
+  /* Starts the watch of the own node and the renewal of the lease. The reply is
+     not needed. */
   lk_lock_verify(r->lock, NULL, NULL);
 }
 
@@ -158,7 +160,7 @@ static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
       &r->events, "%s: the lock is lost while COMMAND runs: %s", r->path,
       event->err == LK_ERR_NO_NODE ? "another client deleted its node"
                                    : lk_error_text(event->err));
-  send_order(r, &order);
+  send_supervisor_order(r, &order);
 }
 
 /* COMMAND has ended by itself, so a notice is enough. */
@@ -247,14 +249,14 @@ static void report_actions(cli_runner *r, unsigned acts)
       report_action(r, known[i].act, known[i].did);
 }
 
-static int exit_code(int status)
+static int command_exit_code(int status)
 {
   if (WIFSIGNALED(status))
     return CLI_EXIT_SIGNAL + WTERMSIG(status);
   return WEXITSTATUS(status);
 }
 
-static void end_run(cli_runner *r)
+static void release_after_command(cli_runner *r)
 {
   if (r->lost || r->acted)
     r->code = CLI_EXIT_LOST;
@@ -266,13 +268,13 @@ static void report_command_ended(cli_runner *r, int status)
   if (r->ended)
     return;
   r->ended = true;
-  r->code = exit_code(status);
+  r->code = command_exit_code(status);
   if (WIFSIGNALED(status) && cli_signal_ends_loops(WTERMSIG(status)))
     r->died_of = WTERMSIG(status);
   /* After TERM or KILL of --on-lost, the run ends when no descendant is
      left. */
   if (!r->killing)
-    end_run(r);
+    release_after_command(r);
 }
 
 /* In the foreground latchkey stops with COMMAND, so that the shell sees its job
@@ -284,7 +286,7 @@ static void follow_command_stop(const cli_runner *r, int signal)
     cli_signals_stop_self();
 }
 
-static void supervisor_exited(cli_runner *r)
+static void handle_supervisor_exit(cli_runner *r)
 {
   lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
   if (r->phase >= CLI_PHASE_RELEASING)
@@ -296,7 +298,7 @@ static void supervisor_exited(cli_runner *r)
     cli_events_failed(&r->events, r->code,
                       "the supervisor process was killed, and COMMAND with it",
                       false);
-    end_run(r);
+    release_after_command(r);
     return;
   }
   cli_run_fail(r, CLI_EXIT_FAILED,
@@ -326,7 +328,7 @@ static void take_supervisor_report(cli_runner *r,
     report_command_ended(r, report->status);
   if ((report->what & CLI_REPORT_NONE_LEFT) != 0 &&
       r->phase == CLI_PHASE_RUNNING)
-    end_run(r);
+    release_after_command(r);
 }
 
 void cli_hold_supervisor_ready(cli_runner *r)
@@ -343,7 +345,7 @@ void cli_hold_supervisor_ready(cli_runner *r)
       take_supervisor_report(r, &report);
   }
   if (got < 0)
-    supervisor_exited(r);
+    handle_supervisor_exit(r);
 }
 
 /* ---- signals ------------------------------------------------------------- */
@@ -356,7 +358,7 @@ void cli_hold_signal(cli_runner *r, cli_signal signal)
   bool has_it = r->job.foreground && signal.from_terminal && r->job.pid != 0;
 
   if (!has_it)
-    send_order(r, &order);
+    send_supervisor_order(r, &order);
   /* In the foreground follow_command_stop() does this when COMMAND stops. */
   if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
     cli_signals_stop_self();

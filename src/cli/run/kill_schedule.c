@@ -33,7 +33,7 @@ static bool is_max_hold_over(const cli_kill_schedule *k, int64_t now)
   return k->max_hold_ends_at != 0 && now >= k->max_hold_ends_at;
 }
 
-static int64_t or_max_hold_end(const cli_kill_schedule *k, int64_t at)
+static int64_t or_end_of_max_hold(const cli_kill_schedule *k, int64_t at)
 {
   return k->max_hold_ends_at == 0 ? at : earlier_time(at, k->max_hold_ends_at);
 }
@@ -85,7 +85,7 @@ static cli_action send_term(cli_kill_schedule *k, int64_t now)
   return enter_stage(k, CLI_STAGE_TERM_SENT, CLI_ACTION_TERM);
 }
 
-static cli_action next_at(int64_t at, int64_t *next)
+static cli_action no_action_before(int64_t at, int64_t *next)
 {
   *next = at;
   return CLI_ACTION_NONE;
@@ -96,8 +96,8 @@ static cli_action next_while_running(cli_kill_schedule *k, int64_t now,
 {
   int64_t act_at = k->lease_deadline - k->margin_ms;
 
-  if (!k->lost && now < or_max_hold_end(k, act_at))
-    return next_at(or_max_hold_end(k, act_at), next);
+  if (!k->lost && now < or_end_of_max_hold(k, act_at))
+    return no_action_before(or_end_of_max_hold(k, act_at), next);
   switch (k->policy) {
   case CLI_ON_LOST_TERM: return send_term(k, now);
   case CLI_ON_LOST_KILL:
@@ -121,8 +121,9 @@ static cli_action next_while_stopped(cli_kill_schedule *k, int64_t now,
     return enter_stage(k, CLI_STAGE_RUNNING, CLI_ACTION_CONT);
   if (!k->all_stopped && now >= kill_deadline(k))
     return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  return next_at(
-      or_max_hold_end(k, k->all_stopped ? INT64_MAX : kill_deadline(k)), next);
+  return no_action_before(
+      or_end_of_max_hold(k, k->all_stopped ? INT64_MAX : kill_deadline(k)),
+      next);
 }
 
 cli_action cli_kill_schedule_next(cli_kill_schedule *k, int64_t now,
@@ -135,7 +136,7 @@ cli_action cli_kill_schedule_next(cli_kill_schedule *k, int64_t now,
   case CLI_STAGE_RUNNING: return next_while_running(k, now, next);
   case CLI_STAGE_TERM_SENT:
     if (now < kill_after_term_at(k))
-      return next_at(kill_after_term_at(k), next);
+      return no_action_before(kill_after_term_at(k), next);
     return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
   case CLI_STAGE_STOPPED: return next_while_stopped(k, now, next);
   case CLI_STAGE_KILLED: break;

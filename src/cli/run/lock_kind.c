@@ -32,7 +32,7 @@ const char *cli_lock_kind_mode(const cli_options *o)
   return o->side == CLI_SIDE_READ ? "shared" : "exclusive";
 }
 
-static lk_multilock_side side_of(cli_side side)
+static lk_multilock_side multilock_side_of(cli_side side)
 {
   switch (side) {
   case CLI_SIDE_MUTEX: break;
@@ -63,7 +63,7 @@ static int create_multilock(cli_lock_kind *k, const cli_options *o,
 {
   lk_multilock_member members[CLI_MOST_LOCKS + 1];
 
-  members[0] = (lk_multilock_member){path, side_of(o->side)};
+  members[0] = (lk_multilock_member){path, multilock_side_of(o->side)};
   for (size_t i = 0; i < o->more_count; i++)
     members[i + 1] = parse_member(o->more[i]);
   k->several = true;

@@ -8,10 +8,10 @@
  * Checks whether other clients use another number of permits than -p. In
  * Curator's layout the number is not stored in any node.
  *
- * The first contender waits with permits of its own. More than these and -p are
- * normal for a moment only: contenders that create place and permits at once
- * and are not first give them back. So the warning requires the same list a
- * second later.
+ * The first contender waits with permits of its own. More permits than these
+ * and -p are normal for a moment only: a contender creates its contender node
+ * and its permits in one transaction, and deletes the permits if it is not
+ * first. So the warning requires the same list a second later.
  */
 
 enum { CHECK_INTERVAL_MS = 1000, MOST_CHECKS = 10 };

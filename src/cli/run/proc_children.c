@@ -51,8 +51,8 @@ char cli_proc_state(pid_t pid, pid_t *parent)
 }
 
 /* Reads numbers, each followed by a blank, from `fd`. */
-static bool read_numbers(int fd, void (*each)(pid_t child, void *arg),
-                         void *arg)
+static bool read_child_numbers(int fd, void (*each)(pid_t child, void *arg),
+                               void *arg)
 {
   char text[1024];
   ssize_t n;
@@ -87,7 +87,7 @@ static bool read_tasks(pid_t parent, DIR *tasks,
     int fd = open(name, O_RDONLY | O_CLOEXEC);
 
     /* a thread may end meanwhile: another thread inherits its children */
-    if (fd < 0 || !read_numbers(fd, each, arg))
+    if (fd < 0 || !read_child_numbers(fd, each, arg))
       all = false;
     if (fd >= 0)
       close(fd);
@@ -95,8 +95,8 @@ static bool read_tasks(pid_t parent, DIR *tasks,
   return all;
 }
 
-static bool search_proc(pid_t parent, void (*each)(pid_t child, void *arg),
-                        void *arg)
+static bool search_all_of_proc(pid_t parent,
+                               void (*each)(pid_t child, void *arg), void *arg)
 {
   DIR *dir = opendir("/proc");
   struct dirent *entry;
@@ -122,7 +122,7 @@ bool cli_proc_children_each(pid_t parent, void (*each)(pid_t child, void *arg),
   if (!proc_is_ours())
     return false;
   if (access("/proc/thread-self/children", R_OK) != 0)
-    return search_proc(parent, each, arg);
+    return search_all_of_proc(parent, each, arg);
   snprintf(name, sizeof name, "/proc/%ld/task", (long)parent);
   DIR *tasks = opendir(name);
 

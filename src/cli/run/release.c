@@ -4,7 +4,7 @@
 #include "cli/clock.h"
 #include "cli/run/runner.h"
 
-static void end_loop(cli_runner *r)
+static void finish_run(cli_runner *r)
 {
   r->phase = CLI_PHASE_OVER;
   r->over = true;
@@ -20,12 +20,12 @@ static void on_run_closed(lk_client *c, int err, void *arg)
         &r->events,
         "the session could not be closed (%s); it ends after its timeout",
         lk_error_text(err));
-  end_loop(r);
+  finish_run(r);
 }
 
 static void on_close_timeout(lk_loop_timer *t)
 {
-  end_loop(LK_OWNER(t, cli_runner, timer));
+  finish_run(LK_OWNER(t, cli_runner, timer));
 }
 
 static void close_session(cli_runner *r)
@@ -33,13 +33,13 @@ static void close_session(cli_runner *r)
   r->phase = CLI_PHASE_CLOSING;
   lk__loop_set_timer(r->session.loop, &r->timer, -1);
   if (lk_client_close(r->session.client, on_run_closed, r) != 0)
-    end_loop(r);
+    finish_run(r);
 }
 
 /* Closes the session after a failed acquisition. After the end of -w, the
    server has CLI_SESSION_CLOSE_MS to confirm that the own node is deleted; the
    delete has been sent in any case. */
-static void close_in_time(cli_runner *r)
+static void close_session_in_time(cli_runner *r)
 {
   close_session(r);
   if (r->over || !cli_session_is_past_deadline(&r->session))
@@ -57,7 +57,7 @@ void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently)
      ignores in this phase. */
   if (r->lock != NULL)
     lk_lock_cancel(r->lock);
-  close_in_time(r);
+  close_session_in_time(r);
 }
 
 static void on_lock_released(lk_lock *l, int err, void *arg)
@@ -140,7 +140,7 @@ void cli_run_release(cli_runner *r)
 
   if (r->phase >= CLI_PHASE_KEEPING)
     return;
-  /* Descendants that outlive COMMAND are left alone. */
+  /* Descendants that outlive COMMAND are not killed. */
   lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
   cli_supervisor_close(&r->supervisor);
   if (left <= 0) {

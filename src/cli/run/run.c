@@ -55,7 +55,7 @@ static char **shell_words(const char *text)
   return words;
 }
 
-static void free_words(char **words)
+static void free_shell_words(char **words)
 {
   for (size_t i = 0; words != NULL && words[i] != NULL; i++)
     free(words[i]);
@@ -268,7 +268,7 @@ static void run_until_over(cli_runner *r, cli_process_title title)
 }
 
 /* Returns a complaint about --min-hold and --max-hold, or NULL. */
-static const char *check_hold(const cli_options *o)
+static const char *check_hold_options(const cli_options *o)
 {
   if (o->max_hold_ms == 0)
     return NULL;
@@ -280,7 +280,7 @@ static const char *check_hold(const cli_options *o)
 }
 
 /* Returns the path of a lock that is at or below /zookeeper, or NULL. */
-static const char *find_reserved(const cli_options *o, const char *path)
+static const char *find_reserved_lock(const cli_options *o, const char *path)
 {
   if (cli_path_is_reserved(o->hosts, path))
     return path;
@@ -290,7 +290,7 @@ static const char *find_reserved(const cli_options *o, const char *path)
   return NULL;
 }
 
-static int refuse_reserved(const cli_options *o, const char *path)
+static int refuse_reserved_lock(const cli_options *o, const char *path)
 {
   cli_text line = {0};
 
@@ -312,18 +312,18 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   const char *wrong = cli_lock_kind_check(o);
 
   if (wrong == NULL)
-    wrong = check_hold(o);
+    wrong = check_hold_options(o);
   if (wrong == NULL && strcmp(operands[0], "/") == 0)
     wrong = "LOCK must be a path below \"/\"";
   if (wrong == NULL)
     wrong = find_command(o, &rest, &after);
-  const char *reserved = find_reserved(o, operands[0]);
+  const char *reserved = find_reserved_lock(o, operands[0]);
   const char *text = after ? *rest : o->command;
 
   if (wrong != NULL)
     return refuse_run_usage(o, operands[0], wrong);
   if (reserved != NULL)
-    return refuse_reserved(o, reserved);
+    return refuse_reserved_lock(o, reserved);
   char **words = text == NULL ? NULL : shell_words(text);
   cli_runner r = {.options = o, .path = operands[0], .code = CLI_EXIT_FAILED};
 
@@ -339,7 +339,7 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
     fail_early(o, r.path, lk_error_text(LK_ERR_NO_MEMORY));
   else
     run_until_over(&r, title);
-  free_words(words);
+  free_shell_words(words);
   /* A shell ends its loop on ^C only if the command dies of the signal, too. */
   if (r.died_of != 0 && r.code == CLI_EXIT_SIGNAL + r.died_of)
     cli_signals_die_of(r.died_of);

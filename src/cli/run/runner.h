@@ -50,8 +50,8 @@ typedef struct cli_runner {
   lk_loop_timer timer; /**< in CLI_PHASE_QUEUEING: the reply timeout of -n, or
                      the next check of the permit count; in CLI_PHASE_KEEPING:
                      --min-hold; in CLI_PHASE_RELEASING: the session timeout */
-  int64_t
-      wait_until; /**< the end of -w, on lk_client_clock(); else LK_NO_LIMIT */
+  int64_t wait_ends_at;    /**< the end of -w, on lk_client_clock(); else
+                              LK_NO_LIMIT */
   uint64_t label_requests; /**< sent so far; only the reply to the last one is
                               shown */
   int64_t

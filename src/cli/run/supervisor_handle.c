@@ -13,8 +13,8 @@
 #include "cli/run/supervisor_handle.h"
 #include "cli/run/supervisor_main.h"
 
-/* Copies the words out of the memory that rename_self() overwrites. */
-static char **copy_words(char **words)
+/* Copies the words out of the memory that set_process_title() overwrites. */
+static char **copy_arguments(char **words)
 {
   size_t count = 0;
 
@@ -28,7 +28,7 @@ static char **copy_words(char **words)
   return copy;
 }
 
-static void rename_self(cli_process_title title)
+static void set_process_title(cli_process_title title)
 {
   static const char name[] = "lk-supervisor";
 
@@ -48,10 +48,10 @@ static _Noreturn void run_supervisor(const cli_job *job, cli_on_lost on_lost,
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, NULL);
   setpgid(0, 0);
-  own.argv = copy_words(job->argv);
+  own.argv = copy_arguments(job->argv);
   if (own.argv == NULL)
     _exit(1);
-  rename_self(title);
+  set_process_title(title);
   cli_supervisor_main(&own, on_lost, fd);
 }
 

@@ -8,10 +8,10 @@
 
 /**
  * @file
- * The supervisor: a process between latchkey and COMMAND. It starts COMMAND,
- * passes signals on to it, and ends it with all its descendants when the lease
- * runs out or when latchkey has ended for any reason. It has a timer of its
- * own, so a latchkey that is stopped or hangs delays nothing.
+ * The supervisor: a process between latchkey and COMMAND. It starts COMMAND
+ * and passes signals on to it. When the lease runs out or latchkey has ended
+ * for any reason, it ends COMMAND with all its descendants. It has a timer of
+ * its own, so a latchkey that is stopped or hangs delays nothing.
  *
  * The supervisor has a process group of its own, ignores all signals but KILL
  * and STOP, and adopts orphaned descendants of COMMAND: a process cannot escape

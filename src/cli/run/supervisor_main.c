@@ -25,8 +25,8 @@ typedef struct supervisor {
   cli_job job;
   cli_kill_schedule schedule;
   int fd;     /* the socket to latchkey */
-  int deaths; /* a signalfd for SIGCHLD */
-  int alarm;  /* a timerfd on the clock of cli_boottime_ms() */
+  int sigchld_fd; /* a signalfd for SIGCHLD */
+  int timer_fd;   /* a timerfd on the clock of cli_boottime_ms() */
   bool ended; /* COMMAND has ended; it stays a zombie, so that its process id
                  and group id are not reused */
   bool none_left_reported;
@@ -68,7 +68,7 @@ static _Noreturn void exit_supervisor(supervisor *s, bool killing)
 
 static bool is_supervisor_fd(const supervisor *s, int fd)
 {
-  return fd <= 2 || fd == s->fd || fd == s->deaths || fd == s->alarm ||
+  return fd <= 2 || fd == s->fd || fd == s->sigchld_fd || fd == s->timer_fd ||
          fd == s->job.exec_result || fd == s->job.cgroup.fd;
 }
 
@@ -161,7 +161,7 @@ static void pass_signals_on(supervisor *s, uint64_t signals)
       cli_job_signal(&s->job, n);
 }
 
-static void take_order(supervisor *s)
+static void receive_order(supervisor *s)
 {
   cli_order order;
   ssize_t n = recv(s->fd, &order, sizeof order, MSG_DONTWAIT);
@@ -203,7 +203,7 @@ static void report_command_end(supervisor *s, int status)
 }
 
 /* Converts the result of waitid() to a status of waitpid(). */
-static int wait_status(const siginfo_t *info)
+static int to_wait_status(const siginfo_t *info)
 {
   if (info->si_code == CLD_EXITED)
     return (info->si_status & 0xff) << 8;
@@ -211,14 +211,14 @@ static int wait_status(const siginfo_t *info)
 }
 
 /* Stops descendants again that another process has continued by SIGCONT. */
-static void stop_again(supervisor *s)
+static void stop_command_again(supervisor *s)
 {
   if (s->schedule.stage == CLI_STAGE_STOPPED)
     s->schedule.all_stopped = cli_job_stop(&s->job);
 }
 
 /* Checks whether COMMAND was stopped, was continued or has ended. */
-static void check_command(supervisor *s)
+static void check_command_state(supervisor *s)
 {
   siginfo_t info = {.si_pid = 0};
   id_t child = (id_t)s->job.pid;
@@ -226,7 +226,7 @@ static void check_command(supervisor *s)
   while (waitid(P_PID, child, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
          info.si_pid != 0) {
     if (info.si_code == CLD_CONTINUED)
-      stop_again(s);
+      stop_command_again(s);
     else
       send_report(s, (cli_supervisor_report){.what = CLI_REPORT_STOPPED,
                                              .signal = info.si_status});
@@ -236,7 +236,7 @@ static void check_command(supervisor *s)
   if (!s->ended &&
       waitid(P_PID, child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid != 0)
-    report_command_end(s, wait_status(&info));
+    report_command_end(s, to_wait_status(&info));
 }
 
 /* Reaps any dead child, COMMAND included, since children cannot be listed.
@@ -263,12 +263,12 @@ static void report_none_left(supervisor *s)
 static void handle_child_deaths(supervisor *s)
 {
   struct signalfd_siginfo info;
-  ssize_t n = read(s->deaths, &info, sizeof info);
+  ssize_t n = read(s->sigchld_fd, &info, sizeof info);
 
   (void)n;
   if (s->job.pid == 0)
     return;
-  check_command(s);
+  check_command_state(s);
   cli_descendants_left left = cli_descendants_reap(s->job.pid);
 
   if (left == CLI_LEFT_NONE ||
@@ -282,13 +282,13 @@ static void kill_and_report(supervisor *s)
 
   cli_job_kill(&s->job, &reaped);
   if (!reaped.known)
-    check_command(s);
+    check_command_state(s);
   else if (!s->ended)
     report_command_end(s, reaped.status);
   report_none_left(s);
 }
 
-static void take_action(supervisor *s, cli_action what)
+static void act_on_command(supervisor *s, cli_action what)
 {
   switch (what) {
   case CLI_ACTION_NONE: return;
@@ -319,7 +319,7 @@ static int64_t next_stop_check(const supervisor *s, int64_t now)
 }
 
 /* Sets the timer to `at`, on the clock of cli_boottime_ms(). */
-static void set_alarm(const supervisor *s, int64_t at)
+static void set_boottime_timer(const supervisor *s, int64_t at)
 {
   struct itimerspec when = {{0, 0}, {0, 0}};
 
@@ -327,7 +327,7 @@ static void set_alarm(const supervisor *s, int64_t at)
     when.it_value.tv_sec = (time_t)(at / 1000);
     when.it_value.tv_nsec = at > 0 ? at % 1000 * 1000000 : 1;
   }
-  timerfd_settime(s->alarm, TFD_TIMER_ABSTIME, &when, NULL);
+  timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 /* Takes the actions that the kill schedule has due, and sets the timer for the
@@ -339,27 +339,27 @@ static void follow_schedule(supervisor *s)
   int64_t now = cli_boottime_ms();
 
   if (s->job.pid != 0 && !s->none_left_reported) {
-    stop_again(s);
+    stop_command_again(s);
     do {
       what = cli_kill_schedule_next(&s->schedule, now, &next);
-      take_action(s, what);
+      act_on_command(s, what);
       now = cli_boottime_ms();
     } while (what != CLI_ACTION_NONE);
     int64_t check_at = next_stop_check(s, now);
 
     next = check_at < next ? check_at : next;
   }
-  set_alarm(s, next);
+  set_boottime_timer(s, next);
 }
 
-static void run_loop(supervisor *s)
+static void run_supervisor_loop(supervisor *s)
 {
   for (;;) {
     short events = s->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
     struct pollfd fds[4] = {{s->fd, events, 0},
-                            {s->deaths, POLLIN, 0},
+                            {s->sigchld_fd, POLLIN, 0},
                             {s->job.exec_result, POLLIN, 0},
-                            {s->alarm, POLLIN, 0}};
+                            {s->timer_fd, POLLIN, 0}};
 
     follow_schedule(s);
     if (poll(fds, 4, -1) < 0)
@@ -371,11 +371,11 @@ static void run_loop(supervisor *s)
     else if (fds[1].revents != 0)
       handle_child_deaths(s);
     if ((fds[0].revents & ~POLLOUT) != 0)
-      take_order(s);
+      receive_order(s);
   }
 }
 
-static int open_alarm(void)
+static int open_boottime_timer(void)
 {
   int flags = TFD_CLOEXEC | TFD_NONBLOCK;
   int fd = timerfd_create(CLOCK_BOOTTIME, flags);
@@ -392,12 +392,12 @@ void cli_supervisor_main(const cli_job *job, cli_on_lost on_lost, int fd)
   sigemptyset(&deaths);
   sigaddset(&deaths, SIGCHLD);
   s.schedule.policy = on_lost;
-  s.deaths = signalfd(-1, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
-  s.alarm = open_alarm();
-  if (s.deaths < 0 || s.alarm < 0)
+  s.sigchld_fd = signalfd(-1, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
+  s.timer_fd = open_boottime_timer();
+  if (s.sigchld_fd < 0 || s.timer_fd < 0)
     _exit(1);
   cli_descendants_adopt();
   wait_for_start(&s);
-  run_loop(&s);
+  run_supervisor_loop(&s);
   _exit(1);
 }

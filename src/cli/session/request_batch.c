@@ -13,7 +13,7 @@ typedef struct request_index {
   size_t at;
 } request_index;
 
-static void send_next(cli_request_batch *b)
+static void send_next_request(cli_request_batch *b)
 {
   request_index *n = malloc(sizeof *n);
 
@@ -34,7 +34,7 @@ static void send_next(cli_request_batch *b)
 static void fill_window(cli_request_batch *b)
 {
   while (b->left < WINDOW && b->next < b->count && b->err == 0)
-    send_next(b);
+    send_next_request(b);
 }
 
 int cli_request_batch_run(cli_request_batch *b)
