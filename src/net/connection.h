@@ -21,7 +21,7 @@ typedef enum lk_connection_stage {
  */
 typedef struct lk_connection {
   lk_driver_shared *shared; /**< each connection has a reference */
-  lk_client *client;       /**< NULL: freed */
+  lk_client *client;        /**< NULL: freed */
   size_t refs;           /**< the client's, and one of each running function */
   lk_link link;          /**< in the driver's list */
   lk_link update;        /**< in lk_driver_shared.updates */
@@ -42,21 +42,24 @@ typedef struct lk_connection {
   lk_probe_connection *probe; /**< or NULL */
 } lk_connection;
 
-/** NULL: no memory. The one reference is the caller's, for the client to come.
- */
-lk_connection *lk__connection_new(lk_driver_shared *x);
-/** Choose the transport that its client's options ask for.
-    LK_ERR_NO_MEMORY, LK_ERR_UNIMPLEMENTED. */
-int lk__connection_init_transport(lk_connection *n);
-/** The client is gone, or was never made: close, and drop its reference. */
-void lk__connection_detach_client(lk_connection *n);
+/** No reference is left. */
+void lk__connection_free(lk_connection *n);
+static inline void lk__connection_unref(lk_connection *n)
+{
+  if (--n->refs == 0)
+    lk__connection_free(n);
+}
 /** Have lk__connection_update() called before the loop waits. */
 void lk__connection_request_update(lk_connection *n);
-/** Do what the client wants now: connect, send, set its deadline. */
-void lk__connection_update(lk_connection *n);
-/** `deadline` has passed, and was removed from the heap. */
-void lk__connection_on_deadline(lk_connection *n);
-/** In a forked child: close without sending, and let the loop go. */
-void lk__connection_abandon(lk_connection *n);
+/** Have lk__connection_on_deadline() called at `at_ms`, or earlier. */
+void lk__connection_set_deadline(lk_connection *n, int64_t at_ms);
+/** Whether it keeps the loop running. */
+static inline void lk__connection_hold_loop(lk_connection *n, bool hold)
+{
+  if (hold == n->holds_loop)
+    return;
+  n->holds_loop = hold;
+  lk__loop_hold(n->shared->loop, hold);
+}
 
 #endif

@@ -4,7 +4,7 @@
 #include "net/driver.h"
 
 #include "base/mem.h"
-#include "net/connection.h"
+#include "net/connection_driver.h"
 
 static lk_driver *driver_of(lk_driver_shared *x)
 {

@@ -4,8 +4,7 @@
 #include "sync/recipe.h"
 #include "sync/thread_lock_list.h"
 
-/* ---- acquire --------------------------------------------------------------
- */
+/* ---- acquire ------------------------------------------------------------- */
 
 /* Complete the call with an error, and free the lk_lock that was made for it.
  */
@@ -119,8 +118,7 @@ int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
   return enter_and_acquire(l, call, true);
 }
 
-/* ---- release --------------------------------------------------------------
- */
+/* ---- release ------------------------------------------------------------- */
 
 /* Whether the lock is to be released; if not, `err` is the result. */
 static bool count_release(lk_thread_lock *h, int *err)

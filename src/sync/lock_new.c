@@ -9,8 +9,7 @@
 /* The constructors, one for each kind of lock. All other calls are common to
    all kinds, since each is an lk_lock. */
 
-/* ---- checking the options -------------------------------------------------
- */
+/* ---- checking the options ------------------------------------------------ */
 
 /** The recipe checks the options of `lock`. */
 typedef struct check_call {
@@ -44,8 +43,7 @@ int lk__sync_lock_check_options(lk_sync_lock **l)
   return err == 0 || err == LK_ERR_CLOSED ? 0 : lock_discard(l, err);
 }
 
-/* ---- constructors ---------------------------------------------------------
- */
+/* ---- constructors -------------------------------------------------------- */
 
 int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
                      const lk_sync_lock_config *config)

@@ -57,8 +57,7 @@ static inline bool lk__thread_lock_is_lost(const lk_thread_lock *h)
   return atomic_load(&h->until_ms) == INT64_MIN;
 }
 
-/* ---- for the thread of the handle -----------------------------------------
- */
+/* ---- for the thread of the handle ---------------------------------------- */
 
 /** For lk_lock_config.on_event; `arg` is the thread lock. */
 void lk__thread_lock_on_event(lk_lock *l, const lk_lock_event *event,

@@ -8,8 +8,7 @@
 #include "sync/call_entry.h"
 #include "sync/recipe.h"
 
-/* ---- of one thread --------------------------------------------------------
- */
+/* ---- of one thread ------------------------------------------------------- */
 
 static void thread_lock_free(lk_thread_lock *h)
 {
@@ -134,8 +133,7 @@ void lk__thread_locks_thread_ended(void *first)
   lk__sync_restore_cancel(cancelling);
 }
 
-/* ---- of the handle, for its thread ----------------------------------------
- */
+/* ---- of the handle, for its thread --------------------------------------- */
 
 void lk__thread_locks_publish(lk_sync_client *c)
 {

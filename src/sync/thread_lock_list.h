@@ -4,8 +4,7 @@
 
 #include "sync/thread_lock.h"
 
-/* ---- of one thread --------------------------------------------------------
- */
+/* ---- of one thread ------------------------------------------------------- */
 
 /** The thread lock of `l` in this thread, or NULL. */
 lk_thread_lock *lk__thread_lock_find(const lk_sync_lock *l);
@@ -21,8 +20,7 @@ void lk__thread_lock_delete(lk_thread_lock *h);
     holds. `first` of its list. */
 void lk__thread_locks_thread_ended(void *first);
 
-/* ---- of the handle, for its thread ----------------------------------------
- */
+/* ---- of the handle, for its thread --------------------------------------- */
 
 /** Remove it from lk_sync_client.thread_locks; before its call is completed,
     after which its thread may free it. */

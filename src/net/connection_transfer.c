@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "net/connection_transfer.h"
+
+#include "net/connection_attempt.h"
+
+/* Moving bytes between the client and its transport. */
+
+/* How often a client is read before the other clients of the loop are. */
+enum { READS_PER_TURN = 16 };
+
+int lk__connection_receive_events(const lk_connection *n)
+{
+  return n->recv_waits_for != 0 ? n->recv_waits_for : LK_LOOP_READ;
+}
+
+/* Receive once into the client's memory or the common buffer. true: there may
+   be more to receive now. */
+static bool connection_receive_once(lk_connection *n)
+{
+  const lk_watched_transport *s = &n->transport;
+  uint64_t attempt = n->attempt;
+  size_t got, size = LK_RECEIVE_BUFFER_SIZE;
+  void *room = lk_client_receive_buffer(n->client, attempt,
+                                        LK_RECEIVE_BUFFER_SIZE, &size);
+
+  if (room == NULL) {
+    room = n->shared->receive_buffer;
+    size = LK_RECEIVE_BUFFER_SIZE;
+  }
+  switch (s->type->recv(s->object, room, size, &got)) {
+  case LK_FLOW_READ: return false;
+  case LK_FLOW_WRITE:
+    n->recv_waits_for = LK_LOOP_WRITE;
+    lk__connection_request_update(n);
+    return false;
+  case LK_FLOW_END: lk__connection_fail(n, 0, NULL); return false;
+  case LK_FLOW_FAILED: lk__connection_fail_transport(n); return false;
+  case LK_FLOW_DONE: break;
+  }
+  lk__connection_request_update(n);
+  lk_client_received(n->client, attempt, room, got);
+  return lk__connection_goes_on(n, attempt) &&
+         (got == size || lk__watched_transport_has_more(s));
+}
+
+void lk__connection_receive(lk_connection *n)
+{
+  lk_loop *loop = n->shared->loop;
+
+  n->recv_waits_for = 0;
+  for (int i = 0; i < READS_PER_TURN; i++)
+    if (!connection_receive_once(n))
+      return;
+  /* The descriptor does not announce bytes that the transport holds. */
+  if (lk__watched_transport_has_more(&n->transport))
+    loop->type->feed_io(loop, &n->transport.io, LK_LOOP_READ);
+}
+
+void lk__connection_send(lk_connection *n)
+{
+  const lk_watched_transport *s = &n->transport;
+  uint64_t attempt = n->attempt;
+  lk_bytes bytes = lk_client_pending(n->client);
+  size_t done;
+
+  if (bytes.len == 0)
+    return;
+
+  lk_flow flow = s->type->send(s->object, bytes.at, bytes.len, &done);
+
+  if (flow == LK_FLOW_READ)
+    n->send_waits_for = LK_LOOP_READ;
+  if (flow == LK_FLOW_WRITE)
+    n->send_waits_for = LK_LOOP_WRITE;
+  if (done > 0)
+    lk_client_sent(n->client, attempt, done);
+  if (flow != LK_FLOW_FAILED)
+    return;
+  /* The server may have replied before it closed the connection. */
+  if (lk__connection_goes_on(n, attempt))
+    lk__connection_receive(n);
+  if (lk__connection_goes_on(n, attempt))
+    lk__connection_fail_transport(n);
+}
