@@ -153,7 +153,7 @@ const lk_contender_rules lk__rules_cleaning_up = {
 static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
 {
   (void)from;
-  ct->own.state = LK_OWN_NONE;
+  lk__own_node_set_absent(&ct->own);
   lk__contender_ignore_replies(ct); /* replies that are still to come */
   lk__contender_cancel_watches(ct);
   lk__lease_stop_timer(ct->lease, &ct->pause.timer);

@@ -25,7 +25,7 @@ static int own_node_take_create_reply(lk_contender *ct, int err,
                                       const char *path, uint64_t zxid)
 {
   if (err != 0) {
-    ct->own.state = lk__own_state_after_create(err);
+    lk__own_node_create_failed(&ct->own, err);
     return err;
   }
   err =

@@ -61,9 +61,11 @@ static void on_downgraded_created(lk_client *c, int err,
   (void)results;
   (void)count;
   if (lk__contender_take_reply(ct)) {
-    ct->own.state = err == 0 ? LK_OWN_CREATED : lk__own_state_after_create(err);
-    if (err == 0 && a != NULL)
-      ct->own.token = (uint64_t)a->zxid;
+    if (err == 0)
+      lk__own_node_found(&ct->own, a == NULL ? 0 : (uint64_t)a->zxid,
+                         lk__contender_connection(ct));
+    else
+      lk__own_node_create_failed(&ct->own, err);
     if (ct->state == LK_CONTENDER_CLEANING_UP)
       lk__cleanup_go(ct);
     else
@@ -87,7 +89,7 @@ int lk__contender_create_downgraded(lk_contender *ct)
                    on_downgraded_created, ct));
 
   if (err == 0) {
-    ct->own.state = LK_OWN_REQUESTED;
+    lk__own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
     ct->downgrade.writer_token = lk__contender_token(writer);
   }
   return err;

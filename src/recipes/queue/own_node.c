@@ -150,7 +150,7 @@ void lk__own_node_forget(lk_own_node *own)
   own->unreadable = false;
 }
 
-lk_own_state lk__own_state_after_create(int err)
+static lk_own_state own_state_after_create(int err)
 {
   lk_outcome outcome = lk__error_meaning(err).outcome;
 
@@ -159,6 +159,16 @@ lk_own_state lk__own_state_after_create(int err)
   return outcome == LK_OUTCOME_IN_DOUBT || outcome == LK_OUTCOME_ABANDONED
              ? LK_OWN_IN_DOUBT
              : LK_OWN_NONE;
+}
+
+void lk__own_node_create_failed(lk_own_node *own, int err)
+{
+  own->state = own_state_after_create(err);
+}
+
+void lk__own_node_set_absent(lk_own_node *own)
+{
+  own->state = LK_OWN_NONE;
 }
 
 bool lk__own_node_is_unverified(const lk_own_node *own, uint64_t connection)

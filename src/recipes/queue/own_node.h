@@ -5,8 +5,8 @@
 /**
  * @file
  * The node that a contender creates to take part, the "own node": its path,
- * its identity, its fencing token, and what is known of its existence. All
- * of that is changed here and nowhere else.
+ * its identity, its fencing token, and what is known of its existence. Other
+ * files change all of that through these functions.
  */
 
 #include "recipes/queue/names.h"
@@ -84,6 +84,25 @@ static inline void lk__own_node_watched(lk_own_node *own, uint64_t connection)
   own->watched_on = connection;
 }
 
+/** The node does not exist: its create was not executed, or it was deleted. */
+void lk__own_node_set_absent(lk_own_node *own);
+
+/** The create completed with `err`. */
+void lk__own_node_create_failed(lk_own_node *own, int err);
+
+/** The access list forbids to read it. */
+static inline void lk__own_node_set_unreadable(lk_own_node *own)
+{
+  own->unreadable = true;
+}
+
+/** Its watch has fired or was cancelled. */
+static inline void lk__own_node_unwatched(lk_own_node *own)
+{
+  own->watch = NULL;
+  own->watched_on = 0;
+}
+
 /** The node does not exist (any more), and has no token. */
 void lk__own_node_forget(lk_own_node *own);
 
@@ -96,9 +115,6 @@ void lk__own_node_set_suffix(lk_own_node *own, int64_t suffix);
 /** The own name among those of a list; `at` NULL: none. */
 lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
                            size_t count);
-
-/** Its state, by the error that its create completed with. */
-lk_own_state lk__own_state_after_create(int err);
 
 /** Whether the node at `path` can be another's by now: its name is not unique,
     and it has not been verified on `connection`. */

@@ -13,7 +13,7 @@ void lk__contender_own_unreadable(lk_contender *ct)
 
   if (ct->own.unreadable)
     return;
-  ct->own.unreadable = true;
+  lk__own_node_set_unreadable(&ct->own);
   lk__contender_notify(ct, &notice);
 }
 
@@ -97,8 +97,7 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)c;
   (void)w;
   lk__contender_ref(ct);
-  ct->own.watch = NULL;
-  ct->own.watched_on = 0;
+  lk__own_node_unwatched(&ct->own);
   if (ct->machine->on_foreign_node != NULL && ct->own.state != LK_OWN_CREATED) {
     ct->machine->on_foreign_node(ct, event->type);
   } else if (event->type == LK_EVENT_DELETED) {

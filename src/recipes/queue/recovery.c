@@ -79,7 +79,7 @@ static void candidates_end(lk_contender *ct, int err)
 
   lk__candidates_free(&ct->candidates, &ct->lease->mem);
   if (!found && err == 0)
-    ct->own.state = LK_OWN_NONE;
+    lk__own_node_set_absent(&ct->own);
   if (lk__contender_rules(ct)->recovered != NULL)
     lk__contender_rules(ct)->recovered(ct,
                                        found      ? LK_RECOVERED_FOUND
@@ -205,7 +205,7 @@ static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
   case LK_RECOVERED_FAILED: lk__contender_request_failed(ct, err); break;
   case LK_RECOVERED_FOUND: lk__contender_take_list(ct, names, count); break;
   case LK_RECOVERED_ABSENT:
-    ct->own.state = LK_OWN_NONE;
+    lk__own_node_set_absent(&ct->own);
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
     break;
   case LK_RECOVERED_CANDIDATES:

@@ -127,7 +127,7 @@ static void on_foreign_node(lk_contender *ct, lk_event_type type)
 static void single_node_judge_foreign(lk_contender *ct, int err,
                                       const lk_stat *stat)
 {
-  ct->own.state = LK_OWN_NONE;
+  lk__own_node_set_absent(&ct->own);
   if (stat != NULL) {
     single_node_wait(ct);
   } else if (err == LK_ERR_NO_NODE) {
