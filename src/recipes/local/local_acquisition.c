@@ -36,7 +36,7 @@ static lk_local_request *local_request_of(lk_acquisition *a)
 static int local_request_refusal(const lk_local_queue *q,
                                  const lk_local_request *r)
 {
-  size_t most = q->options.what.max_queue;
+  size_t most = q->options.contender.max_queue;
   size_t ahead = q->node == NULL ? 0 : lk__local_queue_count_before(q, NULL);
 
   if (q->node == NULL)
@@ -139,7 +139,7 @@ static const lk_acquisition_kind local_request_kind = {
 static lk_acquisition *
 local_request_make(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 {
-  lk_local_request *r = lk__local_request_new(l->plan, l, callbacks);
+  lk_local_request *r = lk__local_request_new(l->source.plan, l, callbacks);
 
   if (r == NULL)
     return NULL;
@@ -163,8 +163,8 @@ bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config)
   if (q == NULL)
     return false;
   q->refs++;
-  l->make = local_request_make;
-  l->plan = q;
-  l->free_plan = local_queue_detach_handle;
+  l->source.make = local_request_make;
+  l->source.plan = q;
+  l->source.free_plan = local_queue_detach_handle;
   return true;
 }

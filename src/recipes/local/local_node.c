@@ -22,7 +22,7 @@ void lk__local_node_update_once(lk_local_queue *q)
 {
   const lk_local_request *first = lk__local_queue_first(q);
 
-  q->options.what.once = first != NULL && first->once;
+  q->options.contender.once = first != NULL && first->once;
 }
 
 void lk__local_node_ensure(lk_local_queue *q)
@@ -33,7 +33,7 @@ void lk__local_node_ensure(lk_local_queue *q)
       continue;
     }
     lk__local_node_update_once(q);
-    q->node = lk__contender_new(q->lease, &q->options.what,
+    q->node = lk__contender_new(q->lease, &q->options.contender,
                                 &local_contender_callbacks, q);
     if (q->node == NULL) {
       lk__local_queue_end_first(q, LK_ERR_NO_MEMORY);

@@ -69,7 +69,8 @@ static bool local_queue_matches(const lk_lock_options *a,
                                 const lk_lock_options *b)
 {
   return a->rules == b->rules && strcmp(a->path, b->path) == 0 &&
-         strcmp(a->what.role->kind->text, b->what.role->kind->text) == 0;
+         strcmp(a->contender.role->kind->text, b->contender.role->kind->text) ==
+             0;
 }
 
 lk_local_queue *lk__local_queue_find(const lk_lock *l)

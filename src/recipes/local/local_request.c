@@ -20,7 +20,7 @@ lk__local_request_new(lk_local_queue *q, lk_lock *l,
   r->refs = 1;
   r->callbacks = callbacks;
   r->arg = l;
-  r->once = l->options.what.once;
+  r->once = l->options.contender.once;
   q->refs++;
   return r;
 }

@@ -24,38 +24,53 @@ typedef struct lk_lock_multi {
   void *arg;
 } lk_lock_multi;
 
+/** Where the acquisitions of a handle come from, by the kind of lock. */
+typedef struct lk_acquisition_source {
+  /** Make an acquisition; NULL: no memory. */
+  lk_acquisition *(*make)(lk_lock *l,
+                          const lk_acquisition_callbacks *callbacks);
+  void *plan; /**< what `make` needs besides; or NULL */
+  void (*free_plan)(void *plan, const lk_mem *mem); /**< or NULL */
+} lk_acquisition_source;
+
+/** Events that are reported once in the life of a handle. */
+typedef struct lk_reported_events {
+  bool mixed_queue;
+  bool unwatched;
+  bool counter_near_end;
+} lk_reported_events;
+
+typedef struct lk_lock_timers {
+  lk_timer acquire;
+  lk_timer release;   /**< runs only while there is `released` */
+  lk_timer next_turn; /**< completes what needs no reply */
+} lk_lock_timers;
+
 struct lk_lock {
   lk_session_lease *lease;
   lk_lock_options options; /**< of its acquisitions */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
-  /** Make an acquisition; NULL: no memory. */
-  lk_acquisition *(*make)(lk_lock *l, const lk_acquisition_callbacks *who);
+  lk_acquisition_source source;
   lk_acquisition *acquisition; /**< acquiring or holding; else NULL */
   lk_acquisition *released;    /**< `release` waits for its end; or NULL */
-  size_t count;
+  size_t count;                /**< how often the holder has acquired it */
   bool lost;
+  bool once;     /**< the holder cannot acquire it again */
   int start_err; /**< why the last acquire ended, if it could not begin */
-  bool told_mixed;
-  bool told_unwatched;
-  bool told_limit;
   lk_completion acquire;
-  bool again; /**< it is that of a re-entrance */
-  bool late;  /**< its deadline had passed: there is no acquisition */
-  lk_completion release; /**< also that of a count-down */
+  bool acquire_reenters; /**< the lock was held before */
+  bool acquire_is_late; /**< its deadline had passed: there is no acquisition */
+  lk_completion release; /**< also of a release that only counts down */
   lk_completion verify;
   lk_lock_multi *verifying; /**< under way for `verify`; or NULL */
-  lk_timer timeout;
-  lk_timer release_timeout; /**< runs only while `released` is there */
-  lk_timer soon; /**< completes in the next turn what needs no reply */
-  unsigned busy; /**< callbacks of the user on the stack */
-  bool freed;
-  bool once;        /**< the holder cannot acquire it again */
+  lk_lock_timers timers;
+  lk_reported_events reported;
+  unsigned callbacks_running; /**< callbacks of the user on the stack */
+  bool freed;       /**< when no callback runs any more it is destroyed */
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
   /** With a partner: why lk_lock_acquire() is refused in its state, or 0. */
   int (*side_refusal)(const lk_lock *l);
-  void *plan; /**< what `make` needs besides; or NULL */
-  void (*free_plan)(void *plan, const lk_mem *mem); /**< or NULL */
 };
 
 /** As lk_lock_new(), for any place in a queue; of a config that was copied. */

@@ -13,27 +13,27 @@ static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
   if (l->once)
     return LK_ERR_DEADLOCK;
   l->count++;
-  l->again = true;
+  l->acquire_reenters = true;
   lk__completion_set(&l->acquire, done, arg);
-  lk__lock_start_timer(l, &l->soon, 0);
+  lk__lock_start_timer(l, &l->timers.next_turn, 0);
   return 0;
 }
 
 static int lock_begin_acquire(lk_lock *l, bool once, int64_t deadline_ms,
                               lk_lock_cb done, void *arg)
 {
-  l->options.what.once = once;
-  l->acquisition = l->make(l, &lk__lock_callbacks);
+  l->options.contender.once = once;
+  l->acquisition = l->source.make(l, &lk__lock_callbacks);
   if (l->acquisition == NULL)
     return LK_ERR_NO_MEMORY;
   l->start_err = 0;
   l->acquisition->kind->begin(l->acquisition); /* no callback is pending yet */
   if (l->start_err != 0)
     return l->start_err;
-  l->again = false;
+  l->acquire_reenters = false;
   lk__completion_set(&l->acquire, done, arg);
   if (deadline_ms != INT64_MAX)
-    lk__lease_start_timer(l->lease, &l->timeout, deadline_ms);
+    lk__lease_start_timer(l->lease, &l->timers.acquire, deadline_ms);
   return 0;
 }
 
@@ -45,8 +45,8 @@ static void on_late_acquire(lk_client *c, int err, const lk_stat *stat,
 
   (void)c;
   (void)stat;
-  if (l->late) {
-    l->late = false;
+  if (l->acquire_is_late) {
+    l->acquire_is_late = false;
     lk__lock_complete(l, &l->acquire, err);
   }
   lk__lock_leave(l);
@@ -64,8 +64,8 @@ static int lock_begin_late_acquire(lk_lock *l, int64_t deadline_ms,
   if (err != 0)
     return err;
   lk__lock_enter(l);
-  l->late = true;
-  l->again = false;
+  l->acquire_is_late = true;
+  l->acquire_reenters = false;
   lk__completion_set(&l->acquire, done, arg);
   return 0;
 }
@@ -145,7 +145,7 @@ static void lock_release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
     lk__completion_set(&l->release, done, arg);
     l->released = a;
     if (deadline_ms != INT64_MAX)
-      lk__lease_start_timer(l->lease, &l->release_timeout, deadline_ms);
+      lk__lease_start_timer(l->lease, &l->timers.release, deadline_ms);
   }
   lk__lock_stop_acquisition(a, done != NULL);
   lk__lock_complete_verify(l, LK_ERR_NOT_HELD);
@@ -158,7 +158,7 @@ static void lock_count_down(lk_lock *l, lk_lock_cb done, void *arg)
   l->count--;
   if (done != NULL) {
     lk__completion_set(&l->release, done, arg);
-    lk__lock_start_timer(l, &l->soon, 0);
+    lk__lock_start_timer(l, &l->timers.next_turn, 0);
   }
 }
 

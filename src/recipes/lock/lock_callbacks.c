@@ -9,20 +9,20 @@ void lk__lock_destroy(lk_lock *l)
   lk_session_lease *k = l->lease;
 
   lk__lock_options_free(&l->options, &k->mem);
-  if (l->free_plan != NULL)
-    l->free_plan(l->plan, &k->mem);
+  if (l->source.free_plan != NULL)
+    l->source.free_plan(l->source.plan, &k->mem);
   lk__give(&k->mem, l);
   lk__lease_unref(k);
 }
 
 void lk__lock_enter(lk_lock *l)
 {
-  l->busy++;
+  l->callbacks_running++;
 }
 
 void lk__lock_leave(lk_lock *l)
 {
-  if (--l->busy == 0 && l->freed)
+  if (--l->callbacks_running == 0 && l->freed)
     lk__lock_destroy(l);
 }
 
@@ -61,13 +61,13 @@ void lk__lock_complete_verify(lk_lock *l, int err)
 /* Not an acquire that a callback has begun meanwhile. */
 void lk__lock_complete_reentry(lk_lock *l, int err)
 {
-  if (l->again)
+  if (l->acquire_reenters)
     lk__lock_complete(l, &l->acquire, err);
 }
 
 void lk__lock_complete_local(lk_lock *l, int acquire_err)
 {
-  lk__lease_stop_timer(l->lease, &l->soon);
+  lk__lease_stop_timer(l->lease, &l->timers.next_turn);
   lk__lock_complete_reentry(l, acquire_err);
   if (l->released == NULL)
     lk__lock_complete(l, &l->release, 0);

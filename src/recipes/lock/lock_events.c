@@ -10,7 +10,7 @@ static void on_acquire_granted(void *arg)
   lk_lock *l = arg;
 
   lk__lock_enter(l);
-  lk__lock_stop_timer(l, &l->timeout);
+  lk__lock_stop_timer(l, &l->timers.acquire);
   l->count = 1;
   lk__lock_complete(l, &l->acquire, 0);
   lk__lock_leave(l);
@@ -46,7 +46,7 @@ static void on_node_gone(void *arg, int err)
   lk_lock *l = arg;
 
   lk__lock_enter(l);
-  lk__lock_stop_timer(l, &l->release_timeout);
+  lk__lock_stop_timer(l, &l->timers.release);
   l->released = NULL;
   lk__lock_complete(l, &l->release, err);
   lk__lock_leave(l);
@@ -72,13 +72,14 @@ static lk_lock_event_type lock_event_type(lk_notice_type type)
 static bool lock_was_notified(lk_lock *l, lk_notice_type type)
 {
   bool never = false;
-  bool *told = type == LK_NOTICE_MIXED_QUEUE        ? &l->told_mixed
-               : type == LK_NOTICE_UNWATCHED        ? &l->told_unwatched
-               : type == LK_NOTICE_COUNTER_NEAR_END ? &l->told_limit
-                                                    : &never;
-  bool before = *told;
+  bool *reported = type == LK_NOTICE_MIXED_QUEUE ? &l->reported.mixed_queue
+                   : type == LK_NOTICE_UNWATCHED ? &l->reported.unwatched
+                   : type == LK_NOTICE_COUNTER_NEAR_END
+                       ? &l->reported.counter_near_end
+                       : &never;
+  bool before = *reported;
 
-  *told = true;
+  *reported = true;
   return before;
 }
 

@@ -43,7 +43,7 @@ lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
   lk_acquisition *a = l->acquisition;
 
   l->acquisition = NULL;
-  lk__lock_stop_timer(l, &l->timeout);
+  lk__lock_stop_timer(l, &l->timers.acquire);
   return a;
 }
 
@@ -57,7 +57,7 @@ void lk__lock_give_up(lk_lock *l, int err)
   lk_acquisition *a = lk__lock_detach_acquisition(l);
 
   lk__lock_enter(l);
-  l->late = false;
+  l->acquire_is_late = false;
   if (a != NULL)
     lk__lock_stop_acquisition(a, false);
   lk__lock_complete(l, &l->acquire, err);
@@ -77,7 +77,7 @@ static void lock_forget_released(lk_lock *l)
   if (l->released != NULL)
     l->released->kind->disown(l->released);
   l->released = NULL;
-  lk__lock_stop_timer(l, &l->release_timeout);
+  lk__lock_stop_timer(l, &l->timers.release);
 }
 
 static void on_release_timeout(lk_client *c, void *arg)
@@ -91,10 +91,11 @@ static void on_release_timeout(lk_client *c, void *arg)
   lk__lock_leave(l);
 }
 
-static lk_acquisition *lock_make_contender(lk_lock *l,
-                                           const lk_acquisition_callbacks *who)
+static lk_acquisition *
+lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 {
-  lk_contender *ct = lk__contender_new(l->lease, &l->options.what, who, l);
+  lk_contender *ct =
+      lk__contender_new(l->lease, &l->options.contender, callbacks, l);
 
   if (ct == NULL)
     return NULL;
@@ -122,10 +123,10 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
     return LK_ERR_NO_MEMORY;
   l->lease = k;
   lk__lease_ref(k);
-  l->timeout = (lk_timer){.fire = on_acquire_timeout, .arg = l};
-  l->release_timeout = (lk_timer){.fire = on_release_timeout, .arg = l};
-  l->soon = (lk_timer){.fire = on_next_turn, .arg = l};
-  l->make = lock_make_contender;
+  l->timers.acquire = (lk_timer){.fire = on_acquire_timeout, .arg = l};
+  l->timers.release = (lk_timer){.fire = on_release_timeout, .arg = l};
+  l->timers.next_turn = (lk_timer){.fire = on_next_turn, .arg = l};
+  l->source.make = lock_make_contender;
   l->on_event = config->on_event;
   l->arg = config->arg;
   if (!lk__lock_options_init(&l->options, &k->mem, path, config, side)) {
@@ -143,10 +144,10 @@ static void lock_drop(lk_lock *l)
   lk_completion acquire = l->acquire, release = l->release;
   lk_acquisition *a = lk__lock_detach_acquisition(l);
 
-  lk__lock_stop_timer(l, &l->soon);
+  lk__lock_stop_timer(l, &l->timers.next_turn);
   l->acquire.pending = false;
   l->release.pending = false;
-  l->late = false;
+  l->acquire_is_late = false;
   l->lost = false;
   l->count = 0;
   lock_forget_released(l);

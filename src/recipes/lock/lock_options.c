@@ -95,7 +95,7 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
     o->parent_acl = lk__acls_copy(mem, parent);
   o->rules = lk__layout_rules(config->layout);
   lk__plain_names_init(&o->plain, o->prefix);
-  o->what = (lk_contender_config){
+  o->contender = (lk_contender_config){
       .machine = &lk__queue_machine,
       .role = lk__lock_options_role(o, side),
       .identity = o->rules->identity,
@@ -109,8 +109,8 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
       .revocable = config->revocable,
       .max_queue = config->max_queue,
       .peek = config->peek};
-  if (config->announce && role_can_announce(o->what.role))
-    o->what.announcement =
+  if (config->announce && role_can_announce(o->contender.role))
+    o->contender.announcement =
         lk_bytes_of(o->data, config->data.len + sizeof LK_ANNOUNCEMENT - 1);
   return o->path != NULL && o->data != NULL &&
          (o->prefix != NULL || config->prefix == NULL) &&

@@ -10,7 +10,7 @@
 
 /** Path and options of a lock, copied, as its acquisitions need them. */
 typedef struct lk_lock_options {
-  lk_contender_config what;
+  lk_contender_config contender;
   const lk_layout_rules *rules;
   lk_plain_names plain;
   char *path;

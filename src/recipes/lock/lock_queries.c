@@ -5,7 +5,7 @@
 
 lk_lock_state lk_lock_get_state(const lk_lock *l)
 {
-  if (l->late)
+  if (l->acquire_is_late)
     return LK_LOCK_ACQUIRING;
   if (l->acquisition == NULL)
     return l->lost ? LK_LOCK_LOST : LK_LOCK_IDLE;

@@ -99,11 +99,11 @@ static lk_acquisition *
 multilock_acquisition_make(lk_lock *l,
                            const lk_acquisition_callbacks *callbacks)
 {
-  multilock_plan *p = l->plan;
+  multilock_plan *p = l->source.plan;
   lk_multilock_acquisition *m =
       lk__multilock_acquisition_new(l->lease, &p->base, callbacks, l);
 
-  p->base.once = l->options.what.once;
+  p->base.once = l->options.contender.once;
   for (size_t i = 0; i < p->base.count; i++)
     p->members[i].once = p->base.once;
   return m == NULL ? NULL : &m->joint.acquisition;
@@ -117,15 +117,15 @@ static void multilock_plan_free(void *p, const lk_mem *mem)
 /* Each member gets the options of the lock. */
 static void multilock_use_plan(lk_lock *l, multilock_plan *p)
 {
-  l->make = multilock_acquisition_make;
-  l->plan = p;
-  l->free_plan = multilock_plan_free;
-  p->base.fail_on_expiry = l->options.what.fail_on_expiry;
+  l->source.make = multilock_acquisition_make;
+  l->source.plan = p;
+  l->source.free_plan = multilock_plan_free;
+  p->base.fail_on_expiry = l->options.contender.fail_on_expiry;
   for (size_t i = 0; i < p->base.count; i++) {
     lk_contender_config own = p->members[i];
     bool mutex = own.role == &lk__role_mutex;
 
-    p->members[i] = l->options.what;
+    p->members[i] = l->options.contender;
     p->members[i].dir = own.dir;
     if (own.role != NULL)
       p->members[i].role = own.role;

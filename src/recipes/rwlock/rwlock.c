@@ -20,7 +20,7 @@ struct lk_rwlock {
 static int rwlock_side_refusal(const lk_lock *l)
 {
   const lk_lock *other = l->partner;
-  bool writes = l->options.what.role->exclusive;
+  bool writes = l->options.contender.role->exclusive;
 
   if (other->acquisition == NULL)
     return 0;

@@ -24,12 +24,12 @@ static lk_acquisition *
 semaphore_acquisition_make(lk_lock *l,
                            const lk_acquisition_callbacks *callbacks)
 {
-  semaphore_plan *p = l->plan;
+  semaphore_plan *p = l->source.plan;
   lk_semaphore_acquisition *acquisition =
       lk__semaphore_acquisition_new(l->lease, &p->base, callbacks, l);
 
-  p->base.queue_node.once = l->options.what.once;
-  p->base.counting.once = l->options.what.once;
+  p->base.queue_node.once = l->options.contender.once;
+  p->base.counting.once = l->options.contender.once;
   return acquisition == NULL ? NULL : &acquisition->joint.acquisition;
 }
 
@@ -109,7 +109,7 @@ static lk_contender_config semaphore_contender_config(const lk_lock *l,
                                                       const lk_role *role,
                                                       const char *dir)
 {
-  lk_contender_config c = l->options.what;
+  lk_contender_config c = l->options.contender;
 
   c.role = role;
   c.dir = dir;
@@ -126,12 +126,12 @@ static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
   lk_semaphore_plan *w = &p->base;
 
   l->once = true;
-  l->make = semaphore_acquisition_make;
-  l->plan = p;
-  l->free_plan = semaphore_plan_free;
-  w->fail_on_expiry = l->options.what.fail_on_expiry;
-  w->queue_node =
-      semaphore_contender_config(l, l->options.what.role, w->queue_node.dir);
+  l->source.make = semaphore_acquisition_make;
+  l->source.plan = p;
+  l->source.free_plan = semaphore_plan_free;
+  w->fail_on_expiry = l->options.contender.fail_on_expiry;
+  w->queue_node = semaphore_contender_config(l, l->options.contender.role,
+                                             w->queue_node.dir);
   /* The create of the permits proves the session. */
   w->queue_node.passing = true;
   w->permit =

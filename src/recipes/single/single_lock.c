@@ -44,10 +44,10 @@ static plan *single_plan_new(const lk_mem *mem, const char *path,
 
 static void lock_set_single_plan(lk_lock *l, plan *p)
 {
-  lk_contender_config *what = &l->options.what;
+  lk_contender_config *what = &l->options.contender;
 
-  l->plan = p;
-  l->free_plan = single_plan_free;
+  l->source.plan = p;
+  l->source.free_plan = single_plan_free;
   what->dir = p->dir;
   what->machine = &lk__single_node_machine;
   what->more = &p->node;
