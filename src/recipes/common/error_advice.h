@@ -17,7 +17,7 @@
 bool lk__error_is_loss_behind_server(const lk_client *c, int err);
 /** What to do after a request completed with `err`. */
 lk_advice lk__error_advice(const lk_client *c, int err);
-/** The same for the delete of a cleanup. */
+/** The same, for a request of a cleanup. */
 lk_advice lk__error_cleanup_advice(const lk_client *c, int err);
 
 #endif

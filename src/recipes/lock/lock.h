@@ -29,7 +29,7 @@ typedef struct lk_acquisition_source {
   /** Make an acquisition; NULL: no memory. */
   lk_acquisition *(*make)(lk_lock *l,
                           const lk_acquisition_callbacks *callbacks);
-  void *plan; /**< what `make` needs besides; or NULL */
+  void *plan; /**< what `make` needs beside the options; or NULL */
   void (*free_plan)(void *plan, const lk_mem *mem); /**< or NULL */
 } lk_acquisition_source;
 
@@ -73,7 +73,8 @@ struct lk_lock {
   int (*side_refusal)(const lk_lock *l);
 };
 
-/** As lk_lock_new(), for any place in a queue; of a config that was copied. */
+/** Make a handle for one side of a lock. `config` is a copy with all members.
+ */
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side);
 

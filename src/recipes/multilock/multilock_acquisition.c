@@ -89,8 +89,9 @@ static void member_suspended(lk_multilock_acquisition *m)
   lk__joint_notify_whole(&m->joint, LK_NOTICE_SUSPENDED);
 }
 
-/* Later members are given back: a peer that takes the same locks one by one
- * could hold one of them and wait for an earlier one of ours. */
+/* The nodes of later members are deleted. Otherwise there is a deadlock with a
+ * client that takes the same locks one by one: it could hold a later one, and
+ * wait for an earlier one that we hold. */
 static void member_waiting(const lk_joint_member *member,
                            const lk_notice *notice)
 {

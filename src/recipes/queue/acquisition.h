@@ -65,7 +65,7 @@ struct lk_acquisition {
   bool whole;           /**< `parts` are all that it consists of */
   lk_contender **parts; /**< it is held when all of these are */
   size_t count;
-  uint64_t turn; /**< how many have held by the same node before */
+  uint64_t turn; /**< how many local owners held with this node before */
 };
 
 #endif

@@ -193,7 +193,8 @@ static void on_directory_event(lk_client *c, lk_watch *w, const lk_event *event,
 /* Where the direct predecessor cannot be read, the directory is watched. */
 int lk__contender_send_list(lk_contender *ct)
 {
-  /* The same node is watched again, or is deleted. */
+  /* The server keeps the watch, because the same node is watched again or is
+   * about to be deleted. */
   if (ct->wait.watch != NULL)
     lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, false);
   ct->wait.watch = NULL;

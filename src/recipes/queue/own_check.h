@@ -20,8 +20,8 @@ typedef enum lk_check_result {
     looks for the node before it checks the permission, so LK_ERR_NO_AUTH means
     that the node exists. */
 lk_check_result lk__check_result_of(int err);
-/** The same, for the own node: where names are not unique, the node of that
-    name can be another client's. */
+/** The same for the own node. Where names are not unique, LK_CHECK_UNKNOWN can
+    replace LK_CHECK_EXISTS: the node may be another client's. */
 lk_check_result lk__contender_check_result(const lk_contender *ct, int err);
 /** Send a check of the own node, which proves that it exists and renews the
     lease. 0, or why it was refused. */

@@ -5,7 +5,7 @@
 /**
  * @file
  * The position of the own node among the listed names: by their numbers, and by
- * who excludes whom.
+ * which of these contenders exclude it.
  */
 
 #include "recipes/queue/exclusion.h"

@@ -219,7 +219,7 @@ static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
   }
 }
 
-/* The same, for a state that waits for the result. */
+/* CLEANING_UP: report the result to the cleanup. */
 static void recovery_report(lk_contender *ct, lk_recovered result, int err,
                             const lk_bytes *names, size_t count)
 {

@@ -50,7 +50,7 @@ typedef enum lk_contender_state {
 
 typedef enum lk_contender_event {
   LK_CONTENDER_ON_START,        /* the own node does not exist */
-  LK_CONTENDER_ON_LIST_FIRST,   /* the same, and a list may make it needless */
+  LK_CONTENDER_ON_LIST_FIRST,   /* the same; list the queue before a create */
   LK_CONTENDER_ON_OWN_IN_DOUBT, /* the own node may exist */
   LK_CONTENDER_ON_OWN_EXISTS,
   LK_CONTENDER_ON_NO_PARENT,  /* the directory does not exist */
@@ -60,9 +60,9 @@ typedef enum lk_contender_event {
   LK_CONTENDER_ON_WATCHES_SET,
   LK_CONTENDER_ON_FEW_LEFT,     /* a predecessor was deleted, a few are left */
   LK_CONTENDER_ON_LIST_NEEDED,  /* only a list shows the predecessors */
-  LK_CONTENDER_ON_TOKEN_NEEDED, /* no predecessors, but the token is not known
+  LK_CONTENDER_ON_TOKEN_NEEDED, /* no predecessors; the token is not known
                                  */
-  LK_CONTENDER_ON_CHECK_NEEDED, /* no predecessors, but the lease is too short
+  LK_CONTENDER_ON_CHECK_NEEDED, /* no predecessors; the lease is too short
                                  */
   LK_CONTENDER_ON_GRANT,
   LK_CONTENDER_ON_PAUSE, /* connection lost, or server overloaded */

@@ -204,7 +204,7 @@ static void single_node_continue(lk_contender *ct, int err, const lk_stat *stat)
   }
 }
 
-/* The same, CLEANING_UP. No other contender here claims the node now. */
+/* CLEANING_UP. No other contender of this client knows the node as its own. */
 static void single_node_continue_cleanup(lk_contender *ct, int err,
                                          const lk_stat *stat)
 {
@@ -275,7 +275,8 @@ static int single_node_send_read(lk_contender *ct)
   bool looks = ct->state == LK_CONTENDER_LISTING_FIRST &&
                (ct->config->once || single_node_config(ct)->poll_ms > 0);
 
-  /* The same node is watched again, or is deleted. */
+  /* The server keeps the watch, because the same node is watched again or is
+   * about to be deleted. */
   if (ct->own.watch != NULL)
     lk_watch_cancel(c, ct->own.watch, false);
   ct->own.watch = NULL;

@@ -9,7 +9,7 @@
 
 enum { MAX_POLL_MS = 3600000, MAX_SPREAD_MS = 60000, USUAL_SPREAD_MS = 50 };
 
-/* What the acquisitions of a single node need besides. */
+/* What the acquisitions need beside the options of all locks. */
 typedef struct plan {
   lk_single_node_config node;
   char dir[];
