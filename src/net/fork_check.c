@@ -4,7 +4,6 @@
 #include "net/fork_check.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #ifndef MADV_WIPEONFORK
 #  define MADV_WIPEONFORK (-1) /* refused, as by an old kernel */
@@ -25,11 +24,6 @@ lk_fork_check *lk__fork_check_new(void)
   }
   f->made_here = true;
   return f;
-}
-
-bool lk__fork_check_in_child(const lk_fork_check *f)
-{
-  return !f->made_here || (f->pid != 0 && f->pid != getpid());
 }
 
 void lk__fork_check_random(lk_fork_check *f, void *out, size_t len)

@@ -3,6 +3,7 @@
 #define LK_NET_FORK_CHECK_H
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "net/random.h"
 
@@ -21,7 +22,10 @@ typedef struct lk_fork_check {
 /** NULL: no memory, or the system has no random bytes. */
 lk_fork_check *lk__fork_check_new(void);
 /** From any thread and from signal handlers. */
-bool lk__fork_check_in_child(const lk_fork_check *f);
+static inline bool lk__fork_check_in_child(const lk_fork_check *f)
+{
+  return !f->made_here || (f->pid != 0 && f->pid != getpid());
+}
 /** Random bytes, which a child does not share with its parent. */
 void lk__fork_check_random(lk_fork_check *f, void *out, size_t len);
 /** NULL is fine. */
