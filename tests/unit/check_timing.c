@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/engine/client.h"
-#include "proto/engine/client_deadlines.h"
+#include "proto/engine/connection_attempt.h"
 #include "support/peer.h"
 #include "support/suite.h"
 #include "support/wire.h"
@@ -33,7 +33,10 @@ static void bounds(unsigned rounds, int64_t *least, int64_t *most)
   *most = INT64_MIN;
   p->client->connection.failed_rounds = rounds;
   for (int i = 0; i < 1000; i++) {
-    int64_t pause = lk__timing_pause(p->client);
+    const lk_client *c = p->client;
+    int64_t pause =
+        lk__hosts_pause_ms(c->session.timeout_ms, c->connection.failed_rounds,
+                           c->hooks.random, c->hooks.arg);
 
     if (pause < *least)
       *least = pause;
@@ -82,19 +85,19 @@ END_TEST
 START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
 {
   begin("a", 6000);
-  ck_assert_int_eq(lk__timing_attempt(p->client), 4000);
+  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 4000);
   end();
   begin("a,b,c,d", 6000);
-  ck_assert_int_eq(lk__timing_attempt(p->client), 1000);
+  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 1000);
   p->client->hosts.addresses = 1;
-  ck_assert_int_eq(lk__timing_attempt(p->client), 1000);
+  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 1000);
   p->client->hosts.addresses = 5; /* of the one in turn */
-  ck_assert_int_eq(lk__timing_attempt(p->client), 500);
+  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 500);
   p->client->hosts.addresses = UINT32_MAX;
-  ck_assert_int_eq(lk__timing_attempt(p->client), 250);
+  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 250);
   end();
   begin("a", INT32_MAX);
-  ck_assert_int_eq(lk__timing_attempt(p->client), (int64_t)INT32_MAX * 2 / 3);
+  ck_assert_int_eq(lk__attempt_usual_ms(p->client), (int64_t)INT32_MAX * 2 / 3);
   end();
 }
 END_TEST
@@ -185,10 +188,10 @@ START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
   peer_failed(p, 0, NULL);
   p->now += 29999;
   p->client->now = p->now;
-  lk__timing_begin_attempt(p->client);
+  lk__attempt_begin(p->client);
   ck_assert_int_eq(p->client->connection.attempt_end_ms - p->now, 2000);
   p->client->now++; /* nothing is left to be shared */
-  lk__timing_begin_attempt(p->client);
+  lk__attempt_begin(p->client);
   ck_assert_int_eq(p->client->connection.attempt_end_ms - p->client->now, 4000);
   end();
 }

@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * The library's calls on the stack. What must not happen inside them happens
- * when the outermost one ends: waking the driver, and freeing the client.
+ * Calls of the library may nest: a callback calls the client that invoked it.
+ * Waking the driver and freeing the client wait until the outermost call ends.
  */
 
 #include "proto/engine/client.h"
@@ -43,7 +43,7 @@ static void end_outermost(lk_client *c)
   }
   c->nesting.depth = 0;
   if (c->nesting.free_wanted)
-    lk__client_destroy(c);
+    c->nesting.destroy(c);
 }
 
 void lk__client_release(lk_client *c)

@@ -21,6 +21,37 @@ static size_t or_default(size_t value, size_t usual)
   return value == 0 ? usual : value;
 }
 
+static void destroy_client(lk_client *c)
+{
+  lk_hooks hooks = c->hooks;
+  lk_mem mem = c->mem;
+
+  c->nesting.depth++; /* what callbacks do from here on frees nothing twice */
+  if (c->session.state != LK_STATE_CLOSED)
+    lk__session_closed(c, lk__request_close_outcome(c, LK_ERR_IN_DOUBT));
+  while (c->listeners.first != NULL)
+    lk_client_detach(c, c->listeners.first);
+  while (c->timers.root != NULL)
+    lk__heap_remove(&c->timers, c->timers.root);
+  lk__auth_free_all(c);
+  lk__sasl_free(c);
+  lk__deadlines_free(&c->deadlines, &c->mem);
+  lk__watches_free(&c->watches);
+  lk__arena_free(&c->input.arena);
+  lk__buf_free(&c->input.frames.partial);
+  lk__buf_free(&c->output.bytes);
+  lk__ring_free(&c->pings.sent_ms);
+  lk__requests_free(&c->requests);
+  lk__hosts_free(&c->hosts);
+  lk__tls_free(&c->mem, c->tls);
+  if (c->lease.object != NULL)
+    c->lease.free(c->lease.object);
+  lk__evidence_free(&c->evidence);
+  lk__mem_free(&mem, c);
+  if (hooks.freed != NULL)
+    hooks.freed(c, hooks.arg);
+}
+
 static void client_init(lk_client *c, const lk_client_config *config,
                         const lk_hooks *hooks, const lk_mem *mem)
 {
@@ -50,6 +81,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->connection.refused_round = true;
   if (config->resume != NULL)
     c->session.identity = *config->resume;
+  c->nesting.destroy = destroy_client;
   lk__evidence_init(&c->evidence, &c->mem);
   c->output.bytes.mem = &c->mem;
   c->input.frames.partial.mem = &c->mem;
@@ -157,44 +189,13 @@ fail_hosts:
   return err;
 }
 
-void lk__client_destroy(lk_client *c)
-{
-  lk_hooks hooks = c->hooks;
-  lk_mem mem = c->mem;
-
-  c->nesting.depth++; /* what callbacks do from here on frees nothing twice */
-  if (c->session.state != LK_STATE_CLOSED)
-    lk__session_closed(c, lk__request_close_outcome(c, LK_ERR_IN_DOUBT));
-  while (c->listeners.first != NULL)
-    lk_client_detach(c, c->listeners.first);
-  while (c->timers.root != NULL)
-    lk__heap_remove(&c->timers, c->timers.root);
-  lk__auth_free_all(c);
-  lk__sasl_free(c);
-  lk__deadlines_free(&c->deadlines, &c->mem);
-  lk__watches_free(&c->watches);
-  lk__arena_free(&c->input.arena);
-  lk__buf_free(&c->input.frames.partial);
-  lk__buf_free(&c->output.bytes);
-  lk__ring_free(&c->pings.sent_ms);
-  lk__requests_free(&c->requests);
-  lk__hosts_free(&c->hosts);
-  lk__tls_free(&c->mem, c->tls);
-  if (c->lease.object != NULL)
-    c->lease.free(c->lease.object);
-  lk__evidence_free(&c->evidence);
-  lk__mem_free(&mem, c);
-  if (hooks.freed != NULL)
-    hooks.freed(c, hooks.arg);
-}
-
 void lk_client_free(lk_client *c)
 {
   if (c == NULL)
     return;
   c->nesting.free_wanted = true;
   if (c->nesting.depth == 0)
-    lk__client_destroy(c);
+    destroy_client(c);
 }
 
 /* The session ends on this connection rather than that the client moves, unless
@@ -206,12 +207,6 @@ static void close_connected(lk_client *c)
   c->output.limit = UINT64_MAX;
   if (c->requests.waiting.count == 0)
     (void)lk__request_close(c); /* no memory: the deadline ends it */
-}
-
-bool lk__client_can_close(const lk_client *c)
-{
-  return c->connection.phase != LK_PHASE_LIVE && c->session.identity.id == 0 &&
-         c->requests.waiting.count == c->requests.waiting_completed;
 }
 
 int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
@@ -234,15 +229,6 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   lk__client_notify_closing(c);
   lk__client_leave(c);
   return 0;
-}
-
-int lk__client_refusal(const lk_client *c)
-{
-  if (c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg))
-    return LK_ERR_FORKED;
-  if (c->session.final_err != 0)
-    return c->session.final_err;
-  return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
 }
 
 int lk_client_set_hosts(lk_client *c, const char *hosts)

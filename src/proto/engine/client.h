@@ -16,9 +16,11 @@
 #include "proto/engine/hosts.h"
 #include "proto/engine/lease_slot.h"
 #include "proto/engine/listeners.h"
+#include "proto/engine/log.h"
 #include "proto/engine/probe.h"
 #include "proto/engine/request_deadlines.h"
 #include "proto/engine/request_queue.h"
+#include "proto/engine/reregistration.h"
 #include "proto/engine/sasl.h"
 #include "proto/engine/server_support.h"
 #include "proto/engine/session.h"
@@ -37,12 +39,13 @@ typedef struct lk_engine_options {
   void *log_arg;
 } lk_engine_options;
 
-/** The library's calls on the stack. */
+/** Calls of the library, which callbacks may nest. */
 typedef struct lk_engine_nesting {
   int depth;        /**< calls that have not returned */
   bool free_wanted; /**< when the outermost returns */
   bool wake_wanted; /**< likewise: call the hook `wake` */
   bool waking;      /**< that hook is running */
+  void (*destroy)(lk_client *c); /**< frees the client now */
 } lk_engine_nesting;
 
 /** Bytes received. */
@@ -109,11 +112,5 @@ void lk__client_release(lk_client *c);
 /** Wake the driver when the outermost call ends: until then the state need not
     be whole. Outside of any call that is now, and can free the client. */
 void lk__client_wake(lk_client *c);
-/** Free the client now. */
-void lk__client_destroy(lk_client *c);
-/** Whether a close has nothing to wait for: no session, and no request. */
-bool lk__client_can_close(const lk_client *c);
-/** Why new requests are refused: LK_ERR_FORKED, CLOSED, AUTH_FAILED; or 0. */
-int lk__client_refusal(const lk_client *c);
 
 #endif

@@ -14,42 +14,8 @@
 enum {
   MAX_FIRES = 10000, /* timers in one go: those that start themselves again
                         must not keep the loop for ever */
-  PING_LEN = 12,
-  LEAST_ATTEMPT_MS = 250,
-  LONGEST_PAUSE_MS = 1000,
-  SHORTEST_CAP_MS = 20
+  PING_LEN = 12
 };
-
-/* The pause after so many failures. */
-static int64_t pause_after(const lk_client *c, unsigned failures)
-{
-  int64_t cap = c->session.timeout_ms / 10;
-  uint32_t r;
-
-  if (cap > LONGEST_PAUSE_MS)
-    cap = LONGEST_PAUSE_MS;
-  if (cap < SHORTEST_CAP_MS)
-    cap = SHORTEST_CAP_MS;
-  int64_t pause = failures > 3 ? cap : cap >> (3 - failures);
-
-  c->hooks.random(c->hooks.arg, &r, sizeof r);
-  return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
-}
-
-int64_t lk__timing_pause(lk_client *c)
-{
-  return pause_after(c, c->connection.failed_rounds);
-}
-
-void lk__timing_reregister_later(lk_client *c)
-{
-  if (c->reregistration.unanswered > 0 ||
-      c->reregistration.retry_ms != LK_NEVER)
-    return;
-  c->reregistration.tries++;
-  c->reregistration.retry_ms = c->now + pause_after(c, c->reregistration.tries);
-  lk__client_wake(c);
-}
 
 static void run_reregistration(lk_client *c)
 {
@@ -58,70 +24,14 @@ static void run_reregistration(lk_client *c)
   c->reregistration.retry_ms = LK_NEVER;
   if (c->close.begun)
     return; /* nothing follows closeSession */
-  if (!lk__session_reregister(c))
+  if (!lk__reregistration_send(c))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else if (c->reregistration.unanswered ==
            0) { /* addWatch has registered them, or they ended */
-    lk__session_reregistered(
+    lk__reregistration_finish(
         c, lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
     lk__watches_notify_resumed(c, true);
   }
-  lk__client_wake(c);
-}
-
-/* Servers, and further addresses of the one in turn. */
-static size_t count_endpoints(const lk_client *c)
-{
-  size_t more = c->hosts.addresses > 1 ? c->hosts.addresses - 1 : 0;
-
-  return c->hosts.count + more;
-}
-
-/* All servers together may take two thirds of the timeout. */
-int64_t lk__timing_attempt(const lk_client *c)
-{
-  int64_t ms =
-      (int64_t)c->session.timeout_ms * 2 / 3 / (int64_t)count_endpoints(c);
-
-  return lk__later(ms, LEAST_ATTEMPT_MS);
-}
-
-/* When a session that is left without a server may end at the servers. */
-static int64_t session_end(const lk_client *c)
-{
-  return c->session.identity.id == 0
-             ? LK_NEVER
-             : lk__later(c->session.proven_ms, c->pings.extended_ms) +
-                   c->session.timeout_ms;
-}
-
-/* Endpoints share what is left of the session, so that each has its attempt
- * before the session ends; but half of the usual share is left to each. */
-static int64_t attempt_limit(const lk_client *c)
-{
-  int64_t count = (int64_t)count_endpoints(c);
-  int64_t usual = lk__timing_attempt(c);
-  int64_t left = session_end(c) - c->now;
-
-  if (count == 1 || left <= 0)
-    return usual;
-  return lk__earlier(
-      usual, lk__later(left / count, lk__later(usual / 2, LEAST_ATTEMPT_MS)));
-}
-
-void lk__timing_begin_attempt(lk_client *c)
-{
-  c->connection.attempt_began_ms = c->now;
-  c->connection.attempt_end_ms = c->now + attempt_limit(c);
-}
-
-void lk__timing_resolved(lk_client *c)
-{
-  int64_t end_ms = c->now + attempt_limit(c);
-
-  if (end_ms >= c->connection.attempt_end_ms)
-    return;
-  c->connection.attempt_end_ms = end_ms;
   lk__client_wake(c);
 }
 
@@ -302,6 +212,18 @@ static void run_phase(lk_client *c)
     break;
   case LK_PHASE_ENDED: break;
   }
+}
+
+void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms)
+{
+  lk__heap_remove(&c->timers, &t->node);
+  lk__heap_add(&c->timers, &t->node, at_ms);
+  lk__client_wake(c);
+}
+
+void lk_timer_stop(lk_client *c, lk_timer *t)
+{
+  lk__heap_remove(&c->timers, &t->node);
 }
 
 static void run_timers(lk_client *c)

@@ -5,6 +5,7 @@
 
 #include "proto/engine/client.h"
 #include "proto/engine/client_deadlines.h"
+#include "proto/engine/connection_attempt.h"
 #include "proto/engine/replies.h"
 
 /* Memory of the output that is kept once all is sent. */
@@ -71,7 +72,7 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
   if (begin_input_or_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING && count > 0) {
     c->hosts.addresses = count;
-    lk__timing_resolved(c);
+    lk__attempt_resolved(c);
   }
   lk__client_leave(c);
 }
@@ -125,12 +126,24 @@ void lk_client_failed_tls(lk_client *c, uint64_t attempt, lk_tls_cause cause,
   fail_attempt(c, attempt, LK_ERR_TLS, cause, why);
 }
 
+static void take_handshake(lk_client *c, lk_bytes frame)
+{
+  lk_handshake welcome;
+
+  if (!lk__session_take_handshake(c, frame, &welcome))
+    return;
+  if (c->sasl != NULL)
+    lk__sasl_begin(c, &welcome);
+  else
+    lk__session_establish(c, &welcome);
+}
+
 static void take_frame(lk_client *c, lk_bytes frame)
 {
   if (c->connection.phase == LK_PHASE_LIVE)
     lk__reply_take(c, frame);
   else if (c->connection.phase == LK_PHASE_HANDSHAKE)
-    lk__session_take_handshake(c, frame);
+    take_handshake(c, frame);
   else
     lk__sasl_take(c, frame);
 }
@@ -207,6 +220,32 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
     return;
   c->output.empty_ms = c->now;
   lk__buf_trim(&c->output.bytes, KEEP_OUTPUT);
+}
+
+void lk_client_want_probe(lk_client *c, lk_want *out)
+{
+  *out = lk__probe_want(c);
+}
+
+void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
+                      size_t len)
+{
+  bool outermost = c->nesting.depth == 0;
+
+  lk__client_enter(c);
+  if (outermost)
+    lk__client_run_due(c);
+  if (outermost && probe != 0 && c->probe.number == probe &&
+      !c->nesting.free_wanted) {
+    if (len == 2 && memcmp(answer, "rw", 2) == 0) {
+      lk__probe_select(c);
+      lk__session_move(c);
+    } else {
+      lk__probe_next_server(c);
+    }
+    lk__client_wake(c);
+  }
+  lk__client_leave(c);
 }
 
 int64_t lk_client_deadline(const lk_client *c)

@@ -5,6 +5,8 @@
 
 #include "proto/wire/connect_string.h"
 
+enum { LONGEST_PAUSE_MS = 1000, SHORTEST_CAP_MS = 20 };
+
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
                    const char **why)
 {
@@ -99,4 +101,28 @@ bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now)
 void lk__hosts_end_round(lk_hosts *h)
 {
   h->tried = 0;
+}
+
+int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
+                           void (*random)(void *arg, void *out, size_t len),
+                           void *arg)
+{
+  int64_t cap = timeout_ms / 10;
+  uint32_t r;
+
+  if (cap > LONGEST_PAUSE_MS)
+    cap = LONGEST_PAUSE_MS;
+  if (cap < SHORTEST_CAP_MS)
+    cap = SHORTEST_CAP_MS;
+  int64_t pause = failures > 3 ? cap : cap >> (3 - failures);
+
+  random(arg, &r, sizeof r);
+  return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
+}
+
+size_t lk__hosts_count_endpoints(const lk_hosts *h)
+{
+  size_t more = h->addresses > 1 ? h->addresses - 1 : 0;
+
+  return h->count + more;
 }

@@ -79,4 +79,14 @@ bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now);
 /** The server in turn works: a new round begins behind it. */
 void lk__hosts_end_round(lk_hosts *h);
 
+/** The pause before the next round, in ms, with jitter: after so many failed
+    ones, at a session timeout of `timeout_ms`. */
+int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
+                           void (*random)(void *arg, void *out, size_t len),
+                           void *arg);
+
+/** How many are tried in a round: the servers, and further addresses of the one
+    in turn. */
+size_t lk__hosts_count_endpoints(const lk_hosts *h);
+
 #endif

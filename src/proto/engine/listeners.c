@@ -4,9 +4,6 @@
 #include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 /* A notification of all listeners. If a listener is detached meanwhile, `next`
  * moves on. Listeners that are attached meanwhile are not notified. A listener
  * may close the client, which begins another notification inside this one. */
@@ -118,36 +115,4 @@ void lk__client_notify_closing(lk_client *c)
       l->closing(c, l->arg);
   }
   c->listeners.notifying = t.outer;
-}
-
-void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms)
-{
-  lk__heap_remove(&c->timers, &t->node);
-  lk__heap_add(&c->timers, &t->node, at_ms);
-  lk__client_wake(c);
-}
-
-void lk_timer_stop(lk_client *c, lk_timer *t)
-{
-  lk__heap_remove(&c->timers, &t->node);
-}
-
-void lk_client_log(const lk_client *c, int level, int err, const char *text)
-{
-  if (c->options.log != NULL)
-    c->options.log(c->options.log_arg, level, err, text);
-}
-
-void lk__client_logf(const lk_client *c, int level, int err, const char *format,
-                     ...)
-{
-  char text[320];
-  va_list args;
-
-  if (c->options.log == NULL)
-    return;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  c->options.log(c->options.log_arg, level, err, text);
 }

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The listeners of a client, its state as they know it, and its log.
+ * The listeners of a client, and its state as they know it.
  */
 
 #include <latchkey/client.h>
@@ -23,9 +23,5 @@ void lk__client_enter_state(lk_client *c, lk_state state, int err);
 void lk__client_notify_closing(lk_client *c);
 /** Notify the listeners of a reply, before its request completes. */
 void lk__client_notify_reply(lk_client *c, const lk_reply *reply);
-
-/** Log, printf-like; `level` as in lk_log_level. */
-void lk__client_logf(const lk_client *c, int level, int err, const char *format,
-                     ...) __attribute__((format(printf, 4, 5)));
 
 #endif

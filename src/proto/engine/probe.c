@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/engine/client.h"
-#include "proto/engine/client_deadlines.h"
+#include "proto/engine/connection_attempt.h"
 
 /**
  * @file
@@ -35,10 +35,10 @@ static void pause_probing(lk_client *c)
 static void start_probe(lk_client *c)
 {
   c->probe.number = ++c->probe.last_number;
-  c->probe.due_ms = c->now + lk__timing_attempt(c);
+  c->probe.due_ms = c->now + lk__attempt_usual_ms(c);
 }
 
-static void probe_next_server(lk_client *c)
+void lk__probe_next_server(lk_client *c)
 {
   if (++c->probe.asked < c->hosts.count)
     start_probe(c);
@@ -66,48 +66,27 @@ void lk__probe_run(lk_client *c)
   if (c->probe.number == 0)
     start_probe(c);
   else
-    probe_next_server(c);
+    lk__probe_next_server(c);
   lk__client_wake(c);
 }
 
-/* The name may have several addresses: until all were tried, those of read-only
- * servers are not accepted. */
-static void move_to_quorum(lk_client *c)
+lk_want lk__probe_want(const lk_client *c)
+{
+  lk_want want = {.attempt = c->probe.number};
+
+  if (c->probe.number != 0) {
+    const lk_host *h = &c->hosts.items[probed_server(c)];
+
+    want.host = h->name;
+    want.port = h->port;
+  }
+  return want;
+}
+
+void lk__probe_select(lk_client *c)
 {
   c->hosts.at = probed_server(c);
   c->hosts.address = 0;
   c->hosts.addresses = 0;
   c->move.quorum_only = true;
-  lk__session_move(c);
-}
-
-void lk_client_want_probe(lk_client *c, lk_want *out)
-{
-  const lk_host *h;
-
-  *out = (lk_want){.attempt = c->probe.number};
-  if (c->probe.number == 0)
-    return;
-  h = &c->hosts.items[probed_server(c)];
-  out->host = h->name;
-  out->port = h->port;
-}
-
-void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
-                      size_t len)
-{
-  bool outermost = c->nesting.depth == 0;
-
-  lk__client_enter(c);
-  if (outermost)
-    lk__client_run_due(c);
-  if (outermost && probe != 0 && c->probe.number == probe &&
-      !c->nesting.free_wanted) {
-    if (len == 2 && memcmp(answer, "rw", 2) == 0)
-      move_to_quorum(c);
-    else
-      probe_next_server(c);
-    lk__client_wake(c);
-  }
-  lk__client_leave(c);
 }

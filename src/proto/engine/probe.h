@@ -9,7 +9,7 @@
  * longer pauses.
  */
 
-#include <latchkey/client.h>
+#include <latchkey/driver.h>
 
 typedef struct lk_engine_probe {
   uint64_t number;      /**< of the probe under way, or 0 */
@@ -25,5 +25,14 @@ void lk__probe_begin(lk_client *c);
 void lk__probe_stop(lk_client *c);
 /** Do what is due at the client's clock. */
 void lk__probe_run(lk_client *c);
+
+/** What the driver should ask, see lk_client_want_probe(). */
+lk_want lk__probe_want(const lk_client *c);
+/** The server under probe has no quorum: go on with the next one. */
+void lk__probe_next_server(lk_client *c);
+/** It has one: it becomes the server in turn. Its name may have several
+    addresses: until all were tried, those of read-only servers are not
+    accepted. */
+void lk__probe_select(lk_client *c);
 
 #endif

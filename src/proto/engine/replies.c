@@ -280,7 +280,7 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
         (uint32_t)(c->reregistration.sent - c->reregistration.unanswered + 1));
   }
   if (--c->reregistration.unanswered == 0)
-    lk__session_reregistered(
+    lk__reregistration_finish(
         c, c->reregistration.throttled ||
                lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
   if (late)

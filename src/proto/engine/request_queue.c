@@ -32,6 +32,21 @@ void lk__requests_free(lk_engine_requests *q)
   lk__ring_free(&q->ending[1]);
 }
 
+int lk__client_refusal(const lk_client *c)
+{
+  if (c->hooks.forked != NULL && c->hooks.forked(c->hooks.arg))
+    return LK_ERR_FORKED;
+  if (c->session.final_err != 0)
+    return c->session.final_err;
+  return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
+}
+
+bool lk__client_can_close(const lk_client *c)
+{
+  return c->connection.phase != LK_PHASE_LIVE && c->session.identity.id == 0 &&
+         c->requests.waiting.count == c->requests.waiting_completed;
+}
+
 int lk__request_refusal(lk_client *c)
 {
   int err = lk__client_refusal(c);

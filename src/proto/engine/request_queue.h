@@ -118,4 +118,11 @@ void lk__requests_finish(lk_client *c, int err);
 /** Complete requests whose own deadline has passed. */
 void lk__requests_time_out(lk_client *c);
 
+/* The end of the client: */
+
+/** Whether a close has nothing to wait for: no session, and no request. */
+bool lk__client_can_close(const lk_client *c);
+/** Why new requests are refused: LK_ERR_FORKED, CLOSED, AUTH_FAILED; or 0. */
+int lk__client_refusal(const lk_client *c);
+
 #endif

@@ -10,17 +10,6 @@
 
 /* ---- ends --------------------------------------------------------------- */
 
-void lk__sasl_drop(lk_client *c)
-{
-  lk_sasl *s = c->sasl;
-
-  if (s == NULL || !s->running)
-    return;
-  s->running = false;
-  s->mechanism.end(s->state);
-  lk__mem_wipe(s->secret, sizeof s->secret);
-}
-
 static const char *step_text(lk_sasl_step step)
 {
   switch (step) {

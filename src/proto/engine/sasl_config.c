@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The options of SASL, as the client keeps them. */
+/* The options of SASL, as the client keeps them, and what is wiped. */
 
 #include "base/sized_struct.h"
 #include "proto/engine/client.h"
@@ -178,4 +178,15 @@ void lk__sasl_free(lk_client *c)
   lk__mem_wipe(s->secret, sizeof s->secret);
   lk__mem_free(&c->mem, s);
   c->sasl = NULL;
+}
+
+void lk__sasl_drop(lk_client *c)
+{
+  lk_sasl *s = c->sasl;
+
+  if (s == NULL || !s->running)
+    return;
+  s->running = false;
+  s->mechanism.end(s->state);
+  lk__mem_wipe(s->secret, sizeof s->secret);
 }

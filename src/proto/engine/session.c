@@ -3,7 +3,7 @@
 
 #include "jute/writer.h"
 #include "proto/engine/client.h"
-#include "proto/engine/client_deadlines.h"
+#include "proto/engine/connection_attempt.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_events.h"
@@ -29,7 +29,7 @@ void lk__session_connect(lk_client *c)
   c->connection.attempt++;
   lk__session_enter_phase(c, LK_PHASE_CONNECTING);
   lk__hosts_use(&c->hosts);
-  lk__timing_begin_attempt(c);
+  lk__attempt_begin(c);
   snprintf(c->connection.server, sizeof c->connection.server, "%s%s%s:%u",
            literal6 ? "[" : "", h->name, literal6 ? "]" : "",
            (unsigned)h->port);
@@ -99,6 +99,12 @@ static void end_host_round(lk_client *c)
   c->connection.failed_rounds++;
 }
 
+static int64_t pause_before_next_round(lk_client *c)
+{
+  return lk__hosts_pause_ms(c->session.timeout_ms, c->connection.failed_rounds,
+                            c->hooks.random, c->hooks.arg);
+}
+
 /* Try the next address or server, at once or after a pause. */
 static void try_next_endpoint(lk_client *c, bool was_live)
 {
@@ -106,7 +112,7 @@ static void try_next_endpoint(lk_client *c, bool was_live)
 
   if (round)
     end_host_round(c);
-  int64_t pause = round || was_live ? lk__timing_pause(c) : 0;
+  int64_t pause = round || was_live ? pause_before_next_round(c) : 0;
 
   c->connection.retry_ms = c->now + pause;
   if (pause == 0)

@@ -78,33 +78,20 @@ typedef struct lk_engine_move {
   bool quorum_only; /**< for one round, read-only servers are not accepted */
 } lk_engine_move;
 
-/** setWatches of the connection. */
-typedef struct lk_engine_reregistration {
-  size_t sent;       /**< requests that were sent together last */
-  size_t unanswered; /**< of these */
-  bool throttled;    /**< one of them was */
-  unsigned tries;    /**< in a row after which something was left to register */
-  int64_t retry_ms;  /**< when that is tried again; or LK_NEVER */
-  bool failed;       /**< no memory for one: reconnect */
-} lk_engine_reregistration;
-
 /** Enter a phase. Nothing else sets it. */
 void lk__session_enter_phase(lk_client *c, lk_phase phase);
 /** Want a transport to the server in turn. */
 void lk__session_connect(lk_client *c);
 /** The transport is connected: send the connect request. */
 void lk__session_send_handshake(lk_client *c);
-/** Take the first frame of a connection. */
-void lk__session_take_handshake(lk_client *c, lk_bytes frame);
+/** Take the first frame of a connection. @return whether the server serves the
+    session; `welcome` gets its reply. */
+bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
+                                lk_handshake *welcome);
 /** Handshake and SASL are done: serve requests. */
 void lk__session_establish(lk_client *c, const lk_handshake *h);
 /** End the connection or the attempt at one, and go on with another. */
 void lk__session_break(lk_client *c, int err, const char *why);
-
-/** Send the setWatches that are due. @return false: no memory. */
-bool lk__session_reregister(lk_client *c);
-/** All setWatches have replies. `missing`: some watches are not registered. */
-void lk__session_reregistered(lk_client *c, bool missing);
 
 /** Use the servers of `fresh`, which is consumed. */
 void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);

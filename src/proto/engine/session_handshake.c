@@ -4,7 +4,6 @@
 /* From the connect request to the first request that is served. */
 
 #include "proto/engine/client.h"
-#include "proto/engine/client_deadlines.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_events.h"
 #include "proto/wire/opcode.h"
@@ -42,31 +41,11 @@ void lk__session_send_handshake(lk_client *c)
   lk__client_wake(c);
 }
 
-bool lk__session_reregister(lk_client *c)
-{
-  int count = lk__set_watches_encode(&c->watches, c->session.last_zxid,
-                                     c->options.send_limit, &c->output.bytes);
-
-  if (count < 0)
-    return false;
-  c->reregistration.sent = c->reregistration.unanswered = (size_t)count;
-  c->reregistration.throttled = false;
-  return true;
-}
-
-void lk__session_reregistered(lk_client *c, bool missing)
-{
-  if (missing)
-    lk__timing_reregister_later(c);
-  else
-    c->reregistration.tries = 0;
-}
-
 /* Each connection begins with the identities, then the watches. */
 static bool send_auth_and_watches(lk_client *c)
 {
   return lk__auth_send_all(c) &&
-         (c->watches.standing == 0 || lk__session_reregister(c));
+         (c->watches.standing == 0 || lk__reregistration_send(c));
 }
 
 static void enter_live(lk_client *c, const lk_handshake *h)
@@ -164,17 +143,13 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   lk__watches_notify_ended(c, &unknown, LK_ERR_UNIMPLEMENTED);
 }
 
-void lk__session_take_handshake(lk_client *c, lk_bytes frame)
+bool lk__session_take_handshake(lk_client *c, lk_bytes frame,
+                                lk_handshake *welcome)
 {
-  lk_handshake h = connect_request(c);
+  *welcome = connect_request(c);
 
-  switch (lk__handshake_decode(&h, frame)) {
-  case LK_WELCOME_SESSION:
-    if (c->sasl != NULL)
-      lk__sasl_begin(c, &h);
-    else
-      lk__session_establish(c, &h);
-    break;
+  switch (lk__handshake_decode(welcome, frame)) {
+  case LK_WELCOME_SESSION: return true;
   case LK_WELCOME_EXPIRED:
     if (c->session.identity.id != 0)
       lk__session_expire(c, "the server does not know the session any more");
@@ -191,4 +166,5 @@ void lk__session_take_handshake(lk_client *c, lk_bytes frame)
         "malformed reply to the connect request; is this a ZooKeeper server?");
     break;
   }
+  return false;
 }

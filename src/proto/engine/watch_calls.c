@@ -14,7 +14,6 @@
 
 #include "proto/engine/calls.h"
 #include "proto/engine/client.h"
-#include "proto/engine/client_deadlines.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_calls.h"
 #include "proto/wire/opcode.h"
@@ -101,7 +100,7 @@ void lk__watch_repair_completed(lk_client *c, void *mend, int err)
   if (err != 0)
     mark_repair_missing(m);
   if (err == LK_ERR_THROTTLED)
-    lk__timing_reregister_later(c);
+    lk__reregistration_retry_later(c);
   lk__watched_unref(&c->watches, m->on);
   lk__mem_free(&c->mem, m);
 }
@@ -163,7 +162,7 @@ static void reregister_behind(lk_client *c, lk_watched *on, lk_watch_kind kind)
   if (!lk__watched_covers(&c->watches, on, kind, true))
     return; /* repair_uncovered() does it */
   lk__watched_mark_missing(on, kind, c->session.last_zxid);
-  lk__timing_reregister_later(c);
+  lk__reregistration_retry_later(c);
 }
 
 static void make_watch_stand(lk_client *c, lk_watch *w, lk_watch_kind kind)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_PROTO_ENGINE_LOG_H
+#define LK_PROTO_ENGINE_LOG_H
+
+#include <latchkey/client.h>
+
+/** Log, printf-like; `level` as in lk_log_level. */
+void lk__client_logf(const lk_client *c, int level, int err, const char *format,
+                     ...) __attribute__((format(printf, 4, 5)));
+
+#endif
