@@ -44,6 +44,7 @@ void transcripts_load(const char *name)
   const char *srcdir = getenv("srcdir");
   char folder[4096], path[8192];
 
+  transcripts_unload();
   snprintf(folder, sizeof folder, "%s/tests/scripts/%s",
            srcdir == NULL ? "." : srcdir, name);
   DIR *d = opendir(folder);

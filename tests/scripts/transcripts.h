@@ -13,7 +13,8 @@ typedef struct transcript {
 extern transcript transcripts[];
 extern size_t transcripts_count;
 
-/** Read tests/scripts/`folder`/ *.txt, in order of their names. */
+/** Read tests/scripts/`folder`/ *.txt, in order of their names, in place of
+    those that were read before. */
 void transcripts_load(const char *folder);
 void transcripts_unload(void);
 /** A file as text, the C library's memory. */

@@ -3,35 +3,32 @@
 #define LK_SUPPORT_SUITE_H
 
 #include <check.h>
+#include <stddef.h>
 #include <stdlib.h>
 
-/** Run tests as one suite; for the end of main(). */
-static inline int suite_run(const char *name, const TTest *const *tests,
-                            size_t count)
-{
-  Suite *suite = suite_create(name);
-  TCase *tcase = tcase_create(name);
-  SRunner *runner;
-  int failed;
+/**
+ * Register tests under a suite's name. `setup`, which may be NULL, is called
+ * before each of them. The program's main(), in suite.c, runs all suites.
+ */
+void suite_add(const char *name, void (*setup)(void), const TTest *const *tests,
+               size_t count);
 
-  tcase_set_timeout(tcase, 0); /* tests/run has the only clock */
-  for (size_t i = 0; i < count; i++)
-    tcase_add_test(tcase, tests[i]);
-  suite_add_tcase(suite, tcase);
-  runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+/**
+ * Register the tests of this file as a suite: SUITE("name", test, test...).
+ * A constructor does it, so that no suite of a linked file can be forgotten.
+ */
+#define SUITE(name, ...) SUITE_WITH(name, NULL, __VA_ARGS__)
 
-/** main() of a program with these tests. */
-#define SUITE(name, ...)                                           \
-  int main(void)                                                   \
+/** The same with a function to call before each test. */
+#define SUITE_WITH(name, setup, ...) \
+  SUITE_ON(__LINE__, name, setup, __VA_ARGS__)
+#define SUITE_ON(line, ...) SUITE_IN(line, __VA_ARGS__)
+#define SUITE_IN(line, name, setup, ...)                           \
+  __attribute__((constructor)) static void add_suite_##line(void)  \
   {                                                                \
     const TTest *const tests[] = {__VA_ARGS__};                    \
                                                                    \
-    return suite_run(name, tests, sizeof tests / sizeof tests[0]); \
+    suite_add(name, setup, tests, sizeof tests / sizeof tests[0]); \
   }
 
 #endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Plays tests/scripts/session/ *.txt and tests/scripts/requests/ *.txt. */
+
+#include "scripts/play.h"
+#include "scripts/transcripts.h"
+#include "support/suite.h"
+#include "support/wire.h"
+
+static void play_and_compare(const transcript *t, play_mode *mode,
+                             const char *how)
+{
+  lk_buf out = wire_buf();
+
+  play(t->text, mode, &out);
+  wire_say(&out, "%c", '\0');
+  transcripts_compare(t, (char *)lk__buf_bytes(&out), how);
+  lk__buf_free(&out);
+}
+
+START_TEST(the_client_does_what_the_transcripts_say)
+{
+  ck_assert_uint_gt(transcripts_count, 5);
+  for (size_t i = 0; i < transcripts_count; i++)
+    play_and_compare(&transcripts[i], NULL, "");
+}
+END_TEST
+
+START_TEST(it_does_the_same_when_bytes_come_and_go_one_by_one)
+{
+  play_mode mode = {.step = 1};
+
+  for (size_t i = 0; i < transcripts_count; i++)
+    play_and_compare(&transcripts[i], &mode, ", byte by byte");
+}
+END_TEST
+
+/* The transcript cannot tell what happens then, but the peer sees whether
+ * every request ends once and all memory comes back. */
+static void play_roughly(const transcript *t, play_mode *mode)
+{
+  lk_buf out = wire_buf();
+
+  play(t->text, mode, &out);
+  lk__buf_free(&out);
+}
+
+START_TEST(each_allocation_may_fail_in_any_transcript)
+{
+  for (size_t i = 0; i < transcripts_count; i++) {
+    play_mode mode = {.failed = true};
+
+    for (size_t n = 1; mode.failed; n++) {
+      mode = (play_mode){.fail_at = n};
+      play_roughly(&transcripts[i], &mode);
+    }
+  }
+}
+END_TEST
+
+START_TEST(memory_may_be_gone_for_good_at_any_time)
+{
+  for (size_t i = 0; i < transcripts_count; i++) {
+    play_mode mode = {.failed = true};
+
+    for (size_t n = 1; mode.failed; n++) {
+      mode = (play_mode){.fail_at = n, .for_good = true};
+      play_roughly(&transcripts[i], &mode);
+    }
+  }
+}
+END_TEST
+
+START_TEST(the_server_may_hang_up_after_any_byte)
+{
+  for (size_t i = 0; i < transcripts_count; i++) {
+    play_mode mode = {.failed = true};
+
+    for (size_t at = 0; mode.failed && at < 5000; at++) {
+      mode = (play_mode){.cut = true, .at = at};
+      play_roughly(&transcripts[i], &mode);
+    }
+  }
+}
+END_TEST
+
+static void load_session(void)
+{
+  transcripts_load("session");
+}
+
+static void load_requests(void)
+{
+  transcripts_load("requests");
+}
+
+#define TESTS                                             \
+  the_client_does_what_the_transcripts_say,               \
+      it_does_the_same_when_bytes_come_and_go_one_by_one, \
+      each_allocation_may_fail_in_any_transcript,         \
+      memory_may_be_gone_for_good_at_any_time,            \
+      the_server_may_hang_up_after_any_byte
+
+SUITE_WITH("session", load_session, TESTS)
+SUITE_WITH("requests", load_requests, TESTS)

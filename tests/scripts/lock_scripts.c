@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Plays tests/scripts/lock/ *.txt. */
+
+#include "scripts/lock_play.h"
+#include "scripts/transcripts.h"
+#include "support/suite.h"
+#include "support/wire.h"
+
+static void play_and_compare(const transcript *t)
+{
+  lk_buf out = wire_buf();
+
+  lock_play(t->text, NULL, &out);
+  wire_say(&out, "%c", '\0');
+  transcripts_compare(t, (char *)lk__buf_bytes(&out), "");
+  lk__buf_free(&out);
+}
+
+START_TEST(locks_do_what_the_transcripts_say)
+{
+  ck_assert_uint_gt(transcripts_count, 10);
+  for (size_t i = 0; i < transcripts_count; i++)
+    play_and_compare(&transcripts[i]);
+}
+END_TEST
+
+/* What happens then the transcript cannot tell, but the player sees whether all
+ * memory comes back and no node is left. */
+static void play_roughly(const transcript *t, lock_play_mode *mode)
+{
+  lk_buf out = wire_buf();
+
+  lock_play(t->text, mode, &out);
+  lk__buf_free(&out);
+}
+
+START_TEST(each_allocation_may_fail_in_any_transcript)
+{
+  for (size_t i = 0; i < transcripts_count; i++) {
+    lock_play_mode mode = {.happened = true};
+
+    for (size_t n = 1; mode.happened; n++) {
+      mode = (lock_play_mode){.fail_at = n};
+      play_roughly(&transcripts[i], &mode);
+    }
+  }
+}
+END_TEST
+
+START_TEST(connections_may_break_after_any_byte)
+{
+  for (size_t i = 0; i < transcripts_count; i++) {
+    lock_play_mode mode = {.happened = true};
+
+    for (size_t at = 1; mode.happened; at += 3) {
+      mode = (lock_play_mode){.cut = true, .at = at};
+      play_roughly(&transcripts[i], &mode);
+    }
+  }
+}
+END_TEST
+
+static void load_lock(void)
+{
+  transcripts_load("lock");
+}
+
+SUITE_WITH("lock", load_lock, locks_do_what_the_transcripts_say,
+           each_allocation_may_fail_in_any_transcript,
+           connections_may_break_after_any_byte)

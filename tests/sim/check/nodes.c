@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/multi.h"
+#include "support/wire.h"
+#include "sim/check/one_server.h"
+
+/**
+ * @file
+ * The simulated ensemble as one server: nodes and what changes them.
+ */
+
+/* ---- nodes -------------------------------------------------------------- */
+
+START_TEST(a_client_makes_and_finds_a_node)
+{
+  setup();
+  ck_assert_int_eq(p.timeout_ms, 10000);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_EXISTS, "/a", false),
+                   0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/b/c", 0), LK_ERR_NO_NODE);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a//b", 0), LK_ERR_NO_NODE);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/.", 0),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(sim_raw_client_do_sync(&p, "/a"), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/b", 1), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/b/c", 0),
+                   LK_ERR_NO_CHILDREN_FOR_EPHEMERALS);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a"), LK_ERR_NOT_EMPTY);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/b"), 0);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a"), 0);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a"), LK_ERR_NO_NODE);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/zookeeper"),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
+                   LK_ERR_NO_NODE);
+  teardown();
+}
+END_TEST
+
+START_TEST(every_write_has_a_zxid_also_one_that_fails)
+{
+  setup();
+  sim_reply r = expect_reply(&p, sim_raw_client_create(&p, "/a", 0), 0);
+  int64_t zxid = r.zxid;
+
+  ck_assert_int_eq(zxid, 3); /* behind two sessions */
+  r = expect_reply(&p, sim_raw_client_create(&p, "/a", 0), LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(r.zxid, zxid + 1);
+  r = expect_reply(&p, sim_raw_client_delete(&p, "/a"), 0);
+  ck_assert_int_eq(r.zxid, zxid + 2);
+  r = expect_reply(&p, sim_raw_client_read(&p, LK_OPCODE_EXISTS, "/a", false),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(r.zxid, zxid + 2);
+  teardown();
+}
+END_TEST
+
+START_TEST(a_stat_tells_all_changes)
+{
+  setup();
+  ck_assert_int_eq(stat_of(&p, "/").cversion, -1);
+  ck_assert_int_eq(stat_of(&p, "/zookeeper").cversion, -2);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/b", 1), 0);
+  ck_assert_int_eq(set(&p, "/a", lk_text("four")), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/c", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/c"), 0);
+  lk_stat a = stat_of(&p, "/a"), b = stat_of(&p, "/a/b");
+
+  ck_assert_int_eq(a.czxid, 3);
+  ck_assert_int_eq(a.mzxid, 5);
+  ck_assert_int_eq(a.pzxid, 7);
+  ck_assert_int_eq(a.version, 1);
+  ck_assert_int_eq(a.cversion, 3);
+  ck_assert_int_eq(a.num_children, 1);
+  ck_assert_int_eq(a.data_length, 4);
+  ck_assert_int_eq(a.ephemeral_owner, 0);
+  ck_assert_int_eq(b.ephemeral_owner, p.session);
+  teardown();
+}
+END_TEST
+
+START_TEST(null_data_is_not_empty_data)
+{
+  setup();
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  for (int null = 0; null < 2; null++) {
+    ck_assert_int_eq(set(&p, "/a", lk_text(null == 0 ? "" : NULL)), 0);
+    sim_reply r = expect_reply(
+        &p, sim_raw_client_read(&p, LK_OPCODE_GET_DATA, "/a", false), 0);
+    lk_bytes data = lk__reader_bytes(&r.body);
+
+    ck_assert_int_eq(data.at == NULL, null);
+    ck_assert_int_eq(stat_of(&p, "/a").data_length, 0);
+  }
+  teardown();
+}
+END_TEST
+
+START_TEST(a_number_counts_all_children_ever_made)
+{
+  setup();
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  create_as(&p, "/a/n-", 2, "/a/n-0000000000");
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/x", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/x", 0), LK_ERR_NODE_EXISTS);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/n-0000000000"), 0);
+  create_as(&p, "/a/n-", 3, "/a/n-0000000002");
+  create_as(&p, "/a/", 2, "/a/0000000003");
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/x"), 0);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/n-0000000002"), 0);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/0000000003"), 0);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a"), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  create_as(&p, "/a/n-", 2, "/a/n-0000000000");
+  teardown();
+}
+END_TEST
+
+START_TEST(the_counter_sticks_at_its_end_and_runs_over_in_flight)
+{
+  setup();
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  sim_operator_set_counter(lab.ensemble, "/a", INT32_MAX - 1);
+  create_as(&p, "/a/1-", 2, "/a/1-2147483646");
+  create_as(&p, "/a/2-", 2, "/a/2-2147483647");
+  create_as(&p, "/a/3-", 2, "/a/3-2147483647");
+  create_as(&p, "/a/4-", 2, "/a/4-2147483647");
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a/4-", 2),
+                   LK_ERR_NODE_EXISTS);
+  static const char *const names[] = {"/a/5-2147483647", "/a/5--2147483648",
+                                      "/a/5--2147483647"};
+  int32_t xid = p.xid;
+
+  for (int i = 0; i < 3; i++)
+    sim_raw_client_create(&p, "/a/5-", 2);
+  for (int i = 0; i < 3; i++) {
+    sim_reply r = expect_reply(&p, ++xid, 0);
+
+    expect_text(&r, names[i]);
+  }
+  create_as(&p, "/a/6-", 2, "/a/6-2147483647");
+  teardown();
+}
+END_TEST
+
+START_TEST(a_container_goes_when_it_has_had_a_child)
+{
+  setup();
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/c", 4), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/d", 4), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/e", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/c/x", 0), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/e/x", 0), 0);
+  sim_lab_run(&lab, 1500);
+  ck_assert_int_eq(stat_of(&p, "/c").num_children, 1);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/c/x"), 0);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/e/x"), 0);
+  sim_lab_run(&lab, 1500);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_EXISTS, "/c", false),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(stat_of(&p, "/d").ephemeral_owner, 0);
+  ck_assert_int_eq(stat_of(&p, "/e").num_children, 0);
+  teardown();
+}
+END_TEST
+
+static int create_ttl(const char *path, int32_t flags, int64_t ttl_ms)
+{
+  struct lk_create_ttl_request r = {
+      {lk_text(path), lk_text(""), lk__vec_of(lk_acl_open.entries, 1), flags},
+      ttl_ms};
+
+  sim_raw_client_send(&p, LK_OPCODE_CREATE_TTL, &r);
+  return sim_raw_client_next(&p).err;
+}
+
+START_TEST(a_node_goes_when_nothing_was_written_for_its_time_to_live)
+{
+  setup();
+  ck_assert_int_eq(create_ttl("/a", 5, 2500), 0);
+  ck_assert_int_eq(create_ttl("/b", 5, 2500), 0);
+  ck_assert_int_eq(create_ttl("/c", 5, 1), 0);
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/c/x", 0), 0);
+  ck_assert_int_eq(create_ttl("/d", 0, 1), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(create_ttl("/d", 6, LK_TTL_MAX_MS + 1), LK_ERR_BAD_ARGUMENT);
+  sim_lab_run(&lab, 2000);
+  ck_assert_int_eq(set(&p, "/a", lk_text("x")), 0);
+  ck_assert_int_eq(stat_of(&p, "/b").ephemeral_owner, 0);
+  sim_lab_run(&lab, 1500);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_EXISTS, "/b", false),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(stat_of(&p, "/a").version, 1);
+  ck_assert_int_eq(sim_raw_client_do_delete(&p, "/c/x"), 0);
+  sim_lab_run(&lab, 2500);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_EXISTS, "/a", false),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_EXISTS, "/c", false),
+                   LK_ERR_NO_NODE);
+  teardown();
+}
+END_TEST
+
+/* ---- multi -------------------------------------------------------------- */
+
+static int32_t send_multi(sim_raw_client *who, const lk_op *ops, size_t count)
+{
+  struct lk_request_header h = {++who->xid, LK_OPCODE_MULTI};
+  unsigned char body[1000];
+  lk_buf out = wire_buf();
+  size_t mark = wire_begin(&out);
+  lk_writer w;
+
+  wire_record(&out, &lk__request_header_record, &h);
+  lk__writer_init(&w, body, sizeof body);
+  lk__multi_encode(&w, ops, count, "");
+  lk__buf_append(&out, body, w.len);
+  wire_end(&out, mark);
+  sim_conn_input(who->conn, lk__buf_bytes(&out), lk__buf_len(&out));
+  lk__buf_free(&out);
+  return who->xid;
+}
+
+static void expect_part(sim_reply *r, int32_t type, int err)
+{
+  ck_assert_int_eq(lk__reader_int(&r->body), type);
+  lk__reader_bool(&r->body);
+  ck_assert_int_eq(lk__reader_int(&r->body), err);
+}
+
+START_TEST(a_multi_is_done_whole_under_one_zxid)
+{
+  setup();
+  lk_op ops[] = {lk_op_create("/a", lk_text("1"), NULL, 0),
+                 lk_op_create("/a/b-", lk_text(""), NULL, 2),
+                 lk_op_set("/a", lk_text("2"), 0), lk_op_check("/a", 1),
+                 lk_op_create("/c", lk_text(""), NULL, 4)};
+  sim_reply r = expect_reply(&p, send_multi(&p, ops, 5), 0);
+  int64_t zxid = r.zxid;
+
+  expect_part(&r, LK_OPCODE_CREATE, 0);
+  expect_text(&r, "/a");
+  expect_part(&r, LK_OPCODE_CREATE, 0); /* no stat, though it asked for one */
+  expect_text(&r, "/a/b-0000000000");
+  expect_part(&r, LK_OPCODE_SET_DATA, 0);
+  lk_stat stat;
+
+  lk__reader_stat(&r.body, &stat);
+  ck_assert_int_eq(stat.version, 1);
+  expect_part(&r, LK_OPCODE_CHECK, 0);
+  expect_part(&r, LK_OPCODE_CREATE2, 0); /* though it asked for another */
+  expect_text(&r, "/c");
+  lk_stat ignored;
+
+  lk__reader_stat(&r.body, &ignored);
+  expect_part(&r, -1, -1);
+  ck_assert_uint_eq(lk__reader_left(&r.body), 0);
+  ck_assert_int_eq(stat.mzxid, zxid);
+  ck_assert_int_eq(stat.czxid, zxid);
+  ck_assert_int_eq(stat_of(&p, "/a/b-0000000000").czxid, zxid);
+  teardown();
+}
+END_TEST
+
+START_TEST(a_multi_that_fails_does_nothing)
+{
+  setup();
+  ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
+  lk_op ops[] = {lk_op_create("/a/n-", lk_text(""), NULL, 2),
+                 lk_op_check("/a", 7), lk_op_delete("/a", -1)};
+  int32_t xid = send_multi(&p, ops, 3);
+
+  sim_raw_client_create(&p, "/a/n-", 2); /* before the multi is done */
+  sim_reply r = expect_reply(&p, xid, 0);
+
+  for (int i = 0; i < 3; i++) {
+    int err = i == 0   ? 0
+              : i == 1 ? LK_ERR_BAD_VERSION
+                       : LK_ERR_RUNTIME_INCONSISTENCY;
+
+    expect_part(&r, -1, err);
+    ck_assert_int_eq(lk__reader_int(&r.body), err);
+  }
+  expect_part(&r, -1, -1);
+  r = expect_reply(&p, xid + 1, 0);
+  expect_text(&r, "/a/n-0000000000");
+  ck_assert_int_eq(stat_of(&p, "/a").num_children, 1);
+  teardown();
+}
+END_TEST
+
+SUITE("nodes", a_client_makes_and_finds_a_node,
+      every_write_has_a_zxid_also_one_that_fails, a_stat_tells_all_changes,
+      null_data_is_not_empty_data, a_number_counts_all_children_ever_made,
+      the_counter_sticks_at_its_end_and_runs_over_in_flight,
+      a_container_goes_when_it_has_had_a_child,
+      a_node_goes_when_nothing_was_written_for_its_time_to_live,
+      a_multi_is_done_whole_under_one_zxid, a_multi_that_fails_does_nothing)

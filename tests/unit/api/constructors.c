@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * All constructors of the library without libev: after wrong arguments and each
+ * failing allocation the result is NULL and nothing is kept.
+ */
+
+#include <latchkey/acl.h>
+#include <latchkey/multilock.h>
+#include <latchkey/rwlock.h>
+#include <latchkey/semaphore.h>
+#include <latchkey/single.h>
+#include <latchkey/subscribe.h>
+
+#include "unit/api/constructors.h"
+
+static failing_mem mem;
+static lk_client *client;
+
+static int64_t on_now(void *arg)
+{
+  (void)arg;
+  return 5000;
+}
+
+static void on_random(void *arg, void *out, size_t len)
+{
+  (void)arg;
+  memset(out, 0x5a, len);
+}
+
+static void on_wake(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+static int make_client(void **out, unsigned bad)
+{
+  const lk_hooks hooks = {
+      .now = on_now, .random = on_random, .wake = bad == 1 ? NULL : on_wake};
+  const lk_client_config config = {.size = bad == 2 ? 0 : sizeof config,
+                                   .hosts = bad == 3 ? "a:b" : "a:1,b:2",
+                                   .send_limit = bad == 4 ? SIZE_MAX : 0,
+                                   .session_timeout_ms = bad == 5 ? -1 : 0,
+                                   .mem = &mem.mem};
+  lk_client *c = *out;
+  int err =
+      lk_client_new(&c, bad == 6 ? NULL : &config, bad == 7 ? NULL : &hooks);
+
+  *out = c;
+  return err;
+}
+
+static void free_client(void *made)
+{
+  lk_client_free(made);
+}
+
+/* A client with a session lease; it goes with its client. */
+static int make_lease(void **out, unsigned bad)
+{
+  const lk_lease_config config = {.size = bad == 1 ? 0 : sizeof config,
+                                  .gap_ms = bad == 2 ? -1 : 0};
+  int err = make_client(out, 0);
+
+  if (err == 0)
+    err = lk_lease_configure(*out, &config);
+  if (err != 0) {
+    lk_client_free(*out);
+    *out = NULL;
+  }
+  return err;
+}
+
+static lk_lock_config lock_config(unsigned bad)
+{
+  return (lk_lock_config){.size = bad == 1 ? 0 : sizeof(lk_lock_config)};
+}
+
+/* The first ones are wrong for all kinds of locks. */
+static const char *lock_path(unsigned bad)
+{
+  return bad == 2 ? "a" : bad == 3 ? "/" : bad == 4 ? "/a//b" : "/a";
+}
+
+static int make_lock(void **out, unsigned bad)
+{
+  lk_lock_config config = lock_config(bad);
+  lk_lock *l = *out;
+
+  if (bad == 5)
+    config.prefix = "a/b";
+  int err = lk_lock_new(&l, client, lock_path(bad), &config);
+
+  *out = l;
+  return err;
+}
+
+static void free_lock(void *made)
+{
+  lk_lock_free(made);
+}
+
+static int make_rwlock(void **out, unsigned bad)
+{
+  lk_lock_config config = lock_config(bad);
+  lk_rwlock *rw = *out;
+
+  if (bad == 5)
+    config.prefix = "p";
+  int err = lk_rwlock_new(&rw, client, lock_path(bad), &config);
+
+  *out = rw;
+  return err;
+}
+
+static void free_rwlock(void *made)
+{
+  lk_rwlock_free(made);
+}
+
+static int make_semaphore(void **out, unsigned bad)
+{
+  lk_lock_config config = lock_config(bad);
+  const lk_semaphore_config options = {.size = bad == 5 ? 0 : sizeof options,
+                                       .permits = bad == 6 ? -1 : 3,
+                                       .take = bad == 7 ? 4 : 2,
+                                       .limit_path = bad == 8 ? "b" : NULL};
+  lk_lock *l = *out;
+  int err = lk_semaphore_new(&l, client, lock_path(bad), &config, &options);
+
+  *out = l;
+  return err;
+}
+
+/* With all that is copied. */
+static int make_limited(void **out, unsigned bad)
+{
+  lk_lock_config config = lock_config(bad);
+  const lk_semaphore_config options = {
+      .size = sizeof options, .permits = 3, .limit_path = "/limit"};
+  lk_lock *l = *out;
+
+  config.data = lk_text("who");
+  config.acl = &lk_acl_open;
+  config.parent_acl = &lk_acl_open;
+  int err = lk_semaphore_new(&l, client, lock_path(bad), &config, &options);
+
+  *out = l;
+  return err;
+}
+
+static int make_multilock(void **out, unsigned bad)
+{
+  lk_lock_config config = lock_config(bad);
+  const lk_multilock_config options = {.size = bad == 5 ? 0 : sizeof options};
+  const lk_multilock_member members[] = {
+      {lock_path(bad), LK_MULTILOCK_MUTEX},
+      {bad == 6 ? "/a" : "/b", LK_MULTILOCK_READ},
+  };
+  lk_lock *l = *out;
+  int err = lk_multilock_new(&l, client, members, bad == 7 ? 0 : 2, &config,
+                             &options);
+
+  *out = l;
+  return err;
+}
+
+static int make_single(void **out, unsigned bad)
+{
+  lk_lock_config config = lock_config(bad);
+  const lk_single_config options = {.size = bad == 5 ? 0 : sizeof options,
+                                    .poll_ms = bad == 6 ? -1 : 0};
+  lk_lock *l = *out;
+
+  config.local_queue = bad == 7;
+  int err = lk_single_new(&l, client, lock_path(bad), &config, &options);
+
+  *out = l;
+  return err;
+}
+
+static void on_children(lk_subscription *s, int err, const lk_bytes *names,
+                        size_t count, const lk_stat *stat, void *arg)
+{
+  (void)s;
+  (void)err;
+  (void)names;
+  (void)count;
+  (void)stat;
+  (void)arg;
+}
+
+static int make_children(void **out, unsigned bad)
+{
+  const lk_subscription_config config = {.size = bad == 1 ? 0 : sizeof config,
+                                         .check_ms = bad == 2 ? -2 : 0};
+  lk_subscription *s = *out;
+  int err = lk_subscribe_children(&s, client, bad == 3 ? "a" : "/a", &config,
+                                  bad == 4 ? NULL : on_children, NULL);
+
+  *out = s;
+  return err;
+}
+
+static void on_data(lk_subscription *s, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  (void)s;
+  (void)err;
+  (void)data;
+  (void)stat;
+  (void)arg;
+}
+
+static int make_data(void **out, unsigned bad)
+{
+  const lk_subscription_config config = {.size = bad == 1 ? 0 : sizeof config,
+                                         .check_ms = bad == 2 ? -2 : 0};
+  lk_subscription *s = *out;
+  int err = lk_subscribe_data(&s, client, bad == 3 ? "a" : "/a", &config,
+                              bad == 4 ? NULL : on_data, NULL);
+
+  *out = s;
+  return err;
+}
+
+static void free_subscription(void *made)
+{
+  lk_subscription_free(made);
+}
+
+static int make_acl(void **out, unsigned bad)
+{
+  static const char *const texts[] = {"world:anyone:r,auth::cdrwa", "", "world",
+                                      "world:anyone:x", "a::r,,b::r"};
+  lk_acls *acls = *out;
+  int err = lk_acl_parse(&acls, texts[bad], &mem.mem, NULL);
+
+  *out = acls;
+  return err;
+}
+
+static void free_acl(void *made)
+{
+  lk_acl_free(made, &mem.mem);
+}
+
+static const constructor constructors[] = {
+    {"lk_client_new", make_client, free_client, 7},
+    {"lk_lease_configure", make_lease, free_client, 2},
+    {"lk_lock_new", make_lock, free_lock, 5},
+    {"lk_rwlock_new", make_rwlock, free_rwlock, 5},
+    {"lk_semaphore_new", make_semaphore, free_lock, 8},
+    {"lk_semaphore_new, limited", make_limited, free_lock, 4},
+    {"lk_multilock_new", make_multilock, free_lock, 7},
+    {"lk_single_new", make_single, free_lock, 7},
+    {"lk_subscribe_children", make_children, free_subscription, 4},
+    {"lk_subscribe_data", make_data, free_subscription, 4},
+    {"lk_acl_parse", make_acl, free_acl, 4},
+};
+
+enum { COUNT = sizeof constructors / sizeof constructors[0] };
+
+static void begin(void)
+{
+  void *made = NULL;
+
+  failing_mem_init(&mem);
+  ck_assert_int_eq(make_client(&made, 0), 0);
+  client = made;
+  ck_assert_int_eq(lk_lease_configure(client, NULL), 0);
+}
+
+static void end(void)
+{
+  lk_client_free(client);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+START_TEST(after_wrong_arguments_the_result_is_null)
+{
+  begin();
+  for (size_t i = 0; i < COUNT; i++)
+    expect_refusals(&constructors[i]);
+  end();
+}
+END_TEST
+
+START_TEST(after_each_failing_allocation_the_result_is_null)
+{
+  for (size_t i = 0; i < COUNT; i++) {
+    begin();
+    expect_no_leaks(&constructors[i], &mem);
+    end();
+  }
+}
+END_TEST
+
+SUITE("constructors", after_wrong_arguments_the_result_is_null,
+      after_each_failing_allocation_the_result_is_null)

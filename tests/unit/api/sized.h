@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_UNIT_API_SIZED_H
+#define LK_UNIT_API_SIZED_H
+
+#include "base/sized_struct.h"
+
+#include <stdbool.h>
+
+/**
+ * Public structs whose first member is their size, as programs hand them in
+ * that were compiled with older or newer headers. Each lies at the end of its
+ * memory, so that AddressSanitizer sees a read behind it.
+ */
+typedef struct sized_row {
+  const char *name;  /* of the struct, and of the call */
+  const void *valid; /* accepted; only the first option may be set */
+  lk_sized_struct what;
+  int (*hand_in)(const void *s); /* the result of the call */
+  bool silent_unset;             /* there is no log yet */
+  bool silent_beyond;
+} sized_row;
+
+/** A row for `variable`, a struct of `type`. */
+#define SIZED_ROW(type, variable, ...)                               \
+  {                                                                  \
+    .valid = &(variable), .what = LK_SIZED_STRUCT(type), __VA_ARGS__ \
+  }
+
+/** For lk_client_config.log. */
+void sized_log(void *arg, int level, int err, const char *text);
+/** All that can be wrong with it, and what cannot. */
+void sized_check(const sized_row *row);
+
+#endif

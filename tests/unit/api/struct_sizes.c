@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/suite.h"
+#include "unit/api/sized.h"
+
+#include <latchkey/multilock.h>
+#include <latchkey/nodes.h>
+#include <latchkey/rwlock.h>
+#include <latchkey/semaphore.h>
+#include <latchkey/single.h>
+#include <latchkey/subscribe.h>
+
+/* Structs of older and newer programs, and those whose size was forgotten. The
+ * structs of the blocking interface: tests/unit/sync/struct_sizes.c. */
+
+static lk_client *client;
+
+static int64_t on_now(void *arg)
+{
+  (void)arg;
+  return 5000;
+}
+
+static void on_random(void *arg, void *out, size_t len)
+{
+  (void)arg;
+  memset(out, 0x5a, len);
+}
+
+static void on_wake(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+static const lk_hooks hooks = {
+    .now = on_now, .random = on_random, .wake = on_wake};
+
+static const lk_client_config a_client = {.log = sized_log};
+static int sasl_start(void **state, const lk_sasl_facts *facts,
+                      const char **why)
+{
+  (void)state;
+  (void)facts;
+  (void)why;
+  return 0;
+}
+
+static int sasl_step(void *state, lk_bytes challenge, lk_bytes *response,
+                     const char **why)
+{
+  (void)state;
+  (void)challenge;
+  (void)response;
+  (void)why;
+  return LK_SASL_DONE;
+}
+
+static void sasl_end(void *state)
+{
+  (void)state;
+}
+
+/* All that a table has is needed. */
+static const lk_sasl_mechanism a_mechanism = {.size = sizeof a_mechanism,
+                                              .name = "SIZED",
+                                              .start = sasl_start,
+                                              .step = sasl_step,
+                                              .end = sasl_end};
+static const lk_sasl_config a_sasl = {.mechanism = &a_mechanism};
+static const lk_call a_call = {0};
+static const lk_reconfiguration a_change = {.joining = "server.4=h:1:2;3"};
+static const lk_parents_config the_parents = {.containers = true};
+static const lk_lease_config a_lease = {.assurance = LK_ASSURE_PING};
+static const lk_lock_config a_lock = {0};
+static const lk_semaphore_config permits = {.permits = 2};
+static const lk_multilock_config together = {.keep_order = true};
+static const lk_single_config a_single = {.poll_ms = 50};
+static const lk_subscription_config a_subscription = {.check_ms = 500};
+
+/* ---- the copy ----------------------------------------------------------- */
+
+typedef struct lk_sample {
+  size_t size;
+  int first;
+  int second;
+} lk_sample;
+#define LK_FIRST_lk_sample first
+
+static const lk_sized_struct sample = LK_SIZED_STRUCT(lk_sample);
+
+START_TEST(options_that_an_older_program_lacks_are_zero)
+{
+  lk_sample from = {offsetof(lk_sample, second), 1, 2}, out = {7, 7, 7};
+
+  ck_assert_ptr_null(lk__sized_struct_copy(&sample, &out, &from));
+  ck_assert_uint_eq(out.size, sizeof out);
+  ck_assert_int_eq(out.first, 1);
+  ck_assert_int_eq(out.second, 0);
+}
+END_TEST
+
+START_TEST(without_a_struct_all_options_are_zero)
+{
+  lk_sample out = {7, 7, 7};
+
+  ck_assert_ptr_null(lk__sized_struct_copy(&sample, &out, NULL));
+  ck_assert_uint_eq(out.size, sizeof out);
+  ck_assert_int_eq(out.first, 0);
+  ck_assert_int_eq(out.second, 0);
+}
+END_TEST
+
+START_TEST(a_refusal_names_the_struct_and_copies_nothing)
+{
+  struct {
+    lk_sample own;
+    int newer;
+  } from = {{0, 1, 2}, 3};
+  lk_sample out = {7, 7, 7};
+
+  ck_assert_str_eq(lk__sized_struct_copy(&sample, &out, &from),
+                   "lk_sample.size is not set");
+  from.own.size = sizeof from;
+  ck_assert_str_eq(lk__sized_struct_copy(&sample, &out, &from),
+                   "lk_sample has an option that is newer than this library");
+  ck_assert_uint_eq(out.size, 7);
+  ck_assert_int_eq(out.first, 7);
+}
+END_TEST
+
+/* ---- what is made of a struct ------------------------------------------- */
+
+static int new_client(const void *s)
+{
+  lk_client *c;
+  int err = lk_client_new(&c, s, &hooks);
+
+  lk_client_free(c);
+  return err;
+}
+
+static int new_sasl(const void *s)
+{
+  lk_client_config c = a_client;
+
+  c.size = sizeof c;
+  c.sasl = s;
+  return new_client(&c);
+}
+
+static int new_mechanism(const void *s)
+{
+  lk_sasl_config sasl = {.size = sizeof sasl, .mechanism = s};
+
+  return new_sasl(&sasl);
+}
+
+/* Of a client of its own, since options are chosen once. */
+static int configure_lease(const void *s)
+{
+  lk_client_config config = a_client;
+  lk_client *c;
+
+  config.size = sizeof config;
+  ck_assert_int_eq(lk_client_new(&c, &config, &hooks), 0);
+  int err = lk_lease_configure(c, s);
+
+  lk_client_free(c);
+  return err;
+}
+
+static int free_lock(int err, lk_lock *l)
+{
+  ck_assert((err == 0) == (l != NULL));
+  lk_lock_free(l);
+  return err;
+}
+
+static int new_mutex(const void *s)
+{
+  lk_lock *l;
+  int err = lk_lock_new(&l, client, "/x", s);
+
+  return free_lock(err, l);
+}
+
+static int new_rwlock(const void *s)
+{
+  lk_rwlock *rw;
+  int err = lk_rwlock_new(&rw, client, "/x", s);
+
+  ck_assert((err == 0) == (rw != NULL));
+  lk_rwlock_free(rw);
+  return err;
+}
+
+static int new_semaphore_lock(const void *s)
+{
+  lk_semaphore_config own = permits;
+  lk_lock *l;
+
+  own.size = sizeof own;
+  int err = lk_semaphore_new(&l, client, "/x", s, &own);
+
+  return free_lock(err, l);
+}
+
+static int new_semaphore(const void *s)
+{
+  lk_lock *l;
+  int err = lk_semaphore_new(&l, client, "/x", NULL, s);
+
+  return free_lock(err, l);
+}
+
+static const lk_multilock_member members[] = {{"/x", LK_MULTILOCK_MUTEX},
+                                              {"/y", LK_MULTILOCK_READ}};
+
+static int new_multilock_lock(const void *s)
+{
+  lk_lock *l;
+  int err = lk_multilock_new(&l, client, members, 2, s, NULL);
+
+  return free_lock(err, l);
+}
+
+static int new_multilock(const void *s)
+{
+  lk_lock *l;
+  int err = lk_multilock_new(&l, client, members, 2, NULL, s);
+
+  return free_lock(err, l);
+}
+
+static int new_single_lock(const void *s)
+{
+  lk_lock *l;
+  int err = lk_single_new(&l, client, "/x", s, NULL);
+
+  return free_lock(err, l);
+}
+
+static int new_single(const void *s)
+{
+  lk_lock *l;
+  int err = lk_single_new(&l, client, "/x", NULL, s);
+
+  return free_lock(err, l);
+}
+
+static void on_data(lk_subscription *s, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  (void)s;
+  (void)err;
+  (void)data;
+  (void)stat;
+  (void)arg;
+}
+
+static int subscribe(const void *s)
+{
+  lk_subscription *sub;
+  int err = lk_subscribe_data(&sub, client, "/x", s, on_data, NULL);
+
+  ck_assert((err == 0) == (sub != NULL));
+  lk_subscription_free(sub);
+  return err;
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static int do_get(const void *call)
+{
+  return lk_get(client, "/x", call, NULL, NULL);
+}
+
+static int do_set(const void *call)
+{
+  return lk_set(client, "/x", lk_text(""), -1, call, NULL, NULL);
+}
+
+static int do_create(const void *call)
+{
+  return lk_create(client, "/x", lk_text(""), NULL, 0, call, NULL, NULL);
+}
+
+static int do_ephemerals(const void *call)
+{
+  return lk_ephemerals(client, "/", call, NULL, NULL);
+}
+
+static int do_who_am_i(const void *call)
+{
+  return lk_who_am_i(client, call, NULL, NULL);
+}
+
+static int do_multi(const void *call)
+{
+  lk_op op = lk_op_check("/x", -1);
+
+  return lk_multi(client, &op, 1, call, NULL, NULL);
+}
+
+static int do_multi_read(const void *call)
+{
+  lk_read read = lk_read_get("/x");
+
+  return lk_multi_read(client, &read, 1, call, NULL, NULL);
+}
+
+static int do_create_deep(const void *call)
+{
+  return lk_create_with_parents(client, "/x", lk_text(""), NULL, 0, NULL, call,
+                                NULL, NULL);
+}
+
+static int do_parents(const void *s)
+{
+  return lk_create_with_parents(client, "/x", lk_text(""), NULL, 0, s, NULL,
+                                NULL, NULL);
+}
+
+static int do_delete_deep(const void *call)
+{
+  return lk_delete_recursive(client, "/x", call, NULL, NULL, NULL);
+}
+
+static int do_set_settled(const void *call)
+{
+  return lk_set_reliable(client, "/x", lk_text(""), -1, false, call, NULL,
+                         NULL);
+}
+
+static int do_reconfig(const void *s)
+{
+  return lk_reconfig(client, s, NULL, NULL, NULL);
+}
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+}
+
+static const sized_row rows[] = {
+    SIZED_ROW(lk_client_config, a_client, .name = "lk_client_new",
+              .hand_in = new_client, .silent_unset = true),
+    SIZED_ROW(lk_sasl_config, a_sasl, .name = "lk_client_new, sasl",
+              .hand_in = new_sasl),
+    SIZED_ROW(lk_sasl_mechanism, a_mechanism,
+              .name = "lk_client_new, mechanism", .hand_in = new_mechanism),
+    SIZED_ROW(lk_lease_config, a_lease, .name = "lk_lease_configure",
+              .hand_in = configure_lease),
+    SIZED_ROW(lk_lock_config, a_lock, .name = "lk_lock_new",
+              .hand_in = new_mutex),
+    SIZED_ROW(lk_lock_config, a_lock, .name = "lk_rwlock_new",
+              .hand_in = new_rwlock),
+    SIZED_ROW(lk_lock_config, a_lock, .name = "lk_semaphore_new, config",
+              .hand_in = new_semaphore_lock),
+    SIZED_ROW(lk_lock_config, a_lock, .name = "lk_multilock_new, config",
+              .hand_in = new_multilock_lock),
+    SIZED_ROW(lk_lock_config, a_lock, .name = "lk_single_new, config",
+              .hand_in = new_single_lock),
+    SIZED_ROW(lk_semaphore_config, permits, .name = "lk_semaphore_new",
+              .hand_in = new_semaphore),
+    SIZED_ROW(lk_multilock_config, together, .name = "lk_multilock_new",
+              .hand_in = new_multilock),
+    SIZED_ROW(lk_single_config, a_single, .name = "lk_single_new",
+              .hand_in = new_single),
+    SIZED_ROW(lk_subscription_config, a_subscription,
+              .name = "lk_subscribe_data", .hand_in = subscribe),
+    SIZED_ROW(lk_parents_config, the_parents,
+              .name = "lk_create_with_parents, parents", .hand_in = do_parents),
+    SIZED_ROW(lk_reconfiguration, a_change, .name = "lk_reconfig",
+              .hand_in = do_reconfig),
+    SIZED_ROW(lk_call, a_call, .name = "lk_get", .hand_in = do_get),
+    SIZED_ROW(lk_call, a_call, .name = "lk_set", .hand_in = do_set),
+    SIZED_ROW(lk_call, a_call, .name = "lk_create", .hand_in = do_create),
+    SIZED_ROW(lk_call, a_call, .name = "lk_ephemerals",
+              .hand_in = do_ephemerals),
+    SIZED_ROW(lk_call, a_call, .name = "lk_who_am_i", .hand_in = do_who_am_i),
+    SIZED_ROW(lk_call, a_call, .name = "lk_multi", .hand_in = do_multi),
+    SIZED_ROW(lk_call, a_call, .name = "lk_multi_read",
+              .hand_in = do_multi_read),
+    SIZED_ROW(lk_call, a_call, .name = "lk_create_with_parents",
+              .hand_in = do_create_deep),
+    SIZED_ROW(lk_call, a_call, .name = "lk_delete_recursive",
+              .hand_in = do_delete_deep),
+    SIZED_ROW(lk_call, a_call, .name = "lk_set_reliable",
+              .hand_in = do_set_settled),
+};
+
+START_TEST(structs_may_be_older_or_newer_but_need_a_size)
+{
+  lk_client_config config = a_client;
+
+  config.size = sizeof config;
+  ck_assert_int_eq(lk_client_new(&client, &config, &hooks), 0);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    sized_check(&rows[i]);
+  lk_client_free(client);
+}
+END_TEST
+
+/* What is behind the size of an older program's struct is not its own. */
+START_TEST(a_call_has_no_watch_behind_its_size)
+{
+  lk_client_config config = a_client;
+  lk_call call = {.size = offsetof(lk_call, on_event), .on_event = on_event};
+
+  config.size = sizeof config;
+  ck_assert_int_eq(lk_client_new(&client, &config, &hooks), 0);
+  ck_assert_int_eq(do_set(&call), 0);
+  ck_assert_int_eq(
+      lk_add_watch(client, "/x", LK_WATCH_PERSISTENT, &call, NULL, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  call.size = sizeof call;
+  ck_assert_int_eq(do_set(&call), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_add_watch(client, "/x", LK_WATCH_PERSISTENT, &call, NULL, NULL), 0);
+  lk_client_free(client);
+}
+END_TEST
+
+SUITE("struct_sizes", options_that_an_older_program_lacks_are_zero,
+      without_a_struct_all_options_are_zero,
+      a_refusal_names_the_struct_and_copies_nothing,
+      structs_may_be_older_or_newer_but_need_a_size,
+      a_call_has_no_watch_behind_its_size)

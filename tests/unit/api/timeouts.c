@@ -1,0 +1,858 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/timeout.h"
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/multilock.h>
+#include <latchkey/nodes.h>
+#include <latchkey/rwlock.h>
+#include <latchkey/semaphore.h>
+#include <latchkey/single.h>
+
+#include <stdio.h>
+
+/* Every timeout and deadline of the callback interface, by one rule. Those of
+ * the blocking interface: tests/unit/sync/timeouts.c. */
+
+static model_server server;
+static party p;
+static int ended;
+static int end_err;
+
+static void end_with(int err)
+{
+  ended++;
+  end_err = err;
+}
+
+static void begin(bool down)
+{
+  model_init(&server);
+  model_create(&server, "/x");
+  party_join(&p, &server, NULL);
+  if (!down)
+    model_turn(&server);
+  server.down = down;
+  p.link->frozen = true;
+  p.link->log[0] = '\0';
+  ended = 0;
+  end_err = NOT_YET;
+}
+
+static void end(void)
+{
+  party_leave(&p);
+  model_done(&server);
+}
+
+/* ---- what takes a limit ------------------------------------------------- */
+
+/* What is made of the limit: options, or arguments of an acquire. */
+typedef struct limit {
+  int64_t timeout_ms;
+  int64_t deadline_ms;
+  bool until;
+} limit;
+
+static lk_call call_of(const limit *m)
+{
+  return (lk_call){.size = sizeof(lk_call),
+                   .timeout_ms = m->timeout_ms,
+                   .deadline_ms = m->deadline_ms};
+}
+
+static void on_get(lk_client *c, int err, const lk_bytes *data,
+                   const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)data;
+  (void)stat;
+  (void)arg;
+  end_with(err);
+}
+
+static void on_create(lk_client *c, int err, const char *path,
+                      const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)path;
+  (void)stat;
+  (void)arg;
+  end_with(err);
+}
+
+static void on_done(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)arg;
+  end_with(err);
+}
+
+static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
+{
+  (void)stat;
+  on_done(c, err, arg);
+}
+
+static void on_multi(lk_client *c, int err, const lk_op_result *results,
+                     size_t count, void *arg)
+{
+  (void)results;
+  (void)count;
+  on_done(c, err, arg);
+}
+
+static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
+{
+  (void)deleted;
+  on_done(c, err, arg);
+}
+
+static int start_get(const limit *m)
+{
+  lk_call call = call_of(m);
+
+  return lk_get(p.link->client, "/x", &call, on_get, NULL);
+}
+
+static int start_repeat(const limit *m)
+{
+  lk_call call = call_of(m);
+
+  call.repeat = true;
+  return lk_get(p.link->client, "/x", &call, on_get, NULL);
+}
+
+static int start_create(const limit *m)
+{
+  lk_call call = call_of(m);
+
+  return lk_create(p.link->client, "/new", lk_text(""), NULL, 0, &call,
+                   on_create, NULL);
+}
+
+static int start_multi(const limit *m)
+{
+  lk_call call = call_of(m);
+  lk_op op = lk_op_check("/x", -1);
+
+  return lk_multi(p.link->client, &op, 1, &call, on_multi, NULL);
+}
+
+static int start_create_deep(const limit *m)
+{
+  lk_call call = call_of(m);
+
+  return lk_create_with_parents(p.link->client, "/a/b", lk_text(""), NULL, 0,
+                                NULL, &call, on_create, NULL);
+}
+
+static int start_delete_deep(const limit *m)
+{
+  lk_call call = call_of(m);
+
+  return lk_delete_recursive(p.link->client, "/x", &call, NULL, on_deleted,
+                             NULL);
+}
+
+static int start_create_settled(const limit *m)
+{
+  lk_call call = call_of(m);
+
+  return lk_create_reliable(p.link->client, "/new", lk_text(""), NULL, 0, false,
+                            &call, on_create, NULL);
+}
+
+static int start_set_settled(const limit *m)
+{
+  lk_call call = call_of(m);
+
+  return lk_set_reliable(p.link->client, "/x", lk_text(""), -1, false, &call,
+                         on_stat, NULL);
+}
+
+static int start_delete_settled(const limit *m)
+{
+  lk_call call = call_of(m);
+
+  return lk_delete_reliable(p.link->client, "/x", -1, false, &call, on_done,
+                            NULL);
+}
+
+/* ---- locks -------------------------------------------------------------- */
+
+static lk_lock *lock;
+static lk_rwlock *rw;
+
+static void on_lock(lk_lock *l, int err, void *arg)
+{
+  (void)l;
+  (void)arg;
+  end_with(err);
+}
+
+static int acquire(const limit *m)
+{
+  return m->until ? lk_lock_acquire_until(lock, m->deadline_ms, on_lock, NULL)
+                  : lk_lock_acquire(lock, m->timeout_ms, on_lock, NULL);
+}
+
+static int start_mutex(const limit *m)
+{
+  ck_assert_int_eq(lk_lock_new(&lock, p.link->client, "/lock", NULL), 0);
+  return acquire(m);
+}
+
+static int start_local(const limit *m)
+{
+  const lk_lock_config local = {.size = sizeof local, .local_queue = true};
+
+  ck_assert_int_eq(lk_lock_new(&lock, p.link->client, "/lock", &local), 0);
+  return acquire(m);
+}
+
+static int start_side(const limit *m)
+{
+  ck_assert_int_eq(lk_rwlock_new(&rw, p.link->client, "/lock", NULL), 0);
+  lock = lk_rwlock_read(rw);
+  return acquire(m);
+}
+
+static int start_semaphore(const limit *m)
+{
+  const lk_semaphore_config two = {.size = sizeof two, .permits = 2};
+
+  ck_assert_int_eq(lk_semaphore_new(&lock, p.link->client, "/lock", NULL, &two),
+                   0);
+  return acquire(m);
+}
+
+static int start_multilock(const limit *m)
+{
+  const lk_multilock_member members[] = {{"/l1", LK_MULTILOCK_MUTEX},
+                                         {"/l2", LK_MULTILOCK_WRITE}};
+
+  ck_assert_int_eq(
+      lk_multilock_new(&lock, p.link->client, members, 2, NULL, NULL), 0);
+  return acquire(m);
+}
+
+static int start_single(const limit *m)
+{
+  ck_assert_int_eq(lk_single_new(&lock, p.link->client, "/lock", NULL, NULL),
+                   0);
+  return acquire(m);
+}
+
+static void free_lock(void)
+{
+  if (rw != NULL)
+    lk_rwlock_free(rw);
+  else
+    lk_lock_free(lock);
+  rw = NULL;
+  lock = NULL;
+}
+
+typedef struct row {
+  const char *name;
+  int (*start)(const limit *m);
+} row;
+
+static const row requests[] = {
+    {"get", start_get},
+    {"get, repeat", start_repeat},
+    {"create", start_create},
+    {"multi", start_multi},
+    {"create_deep", start_create_deep},
+    {"delete_deep", start_delete_deep},
+    {"create_settled", start_create_settled},
+    {"set_settled", start_set_settled},
+    {"delete_settled", start_delete_settled},
+};
+
+static const row locks[] = {
+    {"mutex", start_mutex},         {"mutex, local_queue", start_local},
+    {"read side", start_side},      {"semaphore", start_semaphore},
+    {"multilock", start_multilock}, {"single", start_single},
+};
+
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+
+/* ---- what becomes of a limit -------------------------------------------- */
+
+static char where[160];
+
+static void expect(bool fine, const char *what)
+{
+  ck_assert_msg(fine, "%s: %s; ended %d times, with %s", where, what, ended,
+                end_err == NOT_YET ? "nothing" : lk_error_text(end_err));
+}
+
+/* It has passed already: accepted, not sent, and over in the next turn. */
+static void passed(void)
+{
+  expect(ended == 0, "must not end before it returned");
+  model_turn(&server);
+  expect(ended == 1 && end_err == LK_ERR_DEADLINE, "must end at once");
+  expect(lk__buf_len(&p.link->in) == 0, "must send nothing");
+}
+
+/* It passes when the clock has gone on by `ms`. */
+static void passes(int64_t ms)
+{
+  model_turn(&server);
+  model_run(&server, ms - 1);
+  expect(ended == 0, "must not end early");
+  model_run(&server, 1);
+  expect(ended == 1 && end_err == LK_ERR_DEADLINE, "must end in time");
+}
+
+static void never(void)
+{
+  model_turn(&server);
+  model_run(&server, 100);
+  expect(ended == 0, "must not end without an answer");
+  p.link->frozen = false;
+  server.down = false;
+  model_run(&server, T);
+  expect(ended == 1 && end_err != LK_ERR_DEADLINE, "must end with an answer");
+}
+
+enum { NEVER = -1, PASSED = 0 }; /* else: after so many ms */
+
+static void check(const row *r, const limit *m, bool down, int64_t end_ms)
+{
+  snprintf(where, sizeof where, "%s, timeout %lld, deadline %lld%s%s", r->name,
+           (long long)m->timeout_ms, (long long)m->deadline_ms,
+           m->until ? ", until" : "", down ? ", no connection" : "");
+  int err = r->start(m);
+
+  ck_assert_msg(err == 0, "%s: refused: %s", where, lk_error_text(err));
+  if (end_ms == NEVER)
+    never();
+  else if (end_ms == PASSED)
+    passed();
+  else
+    passes(end_ms);
+  free_lock();
+}
+
+static void check_all(const row *rows, size_t count, const limit *m,
+                      int64_t end_ms)
+{
+  for (size_t i = 0; i < 2 * count; i++) {
+    bool down = i >= count;
+
+    begin(down);
+    check(&rows[i % count], m, down, end_ms);
+    end();
+  }
+}
+
+/* What the clock of a fresh server shows. */
+static int64_t now(void)
+{
+  begin(false);
+  int64_t ms = lk_client_clock(p.link->client);
+
+  end();
+  return ms;
+}
+
+START_TEST(timeout_of_a_request)
+{
+  static const struct {
+    int64_t timeout_ms, end_ms;
+  } cases[] = {{LK_NO_LIMIT, NEVER},
+               {0, NEVER},
+               {-2, PASSED},
+               {INT64_MIN, PASSED},
+               {1, 2},
+               {50, 51},
+               {INT64_MAX, NEVER},
+               {INT64_MAX - 1, NEVER}};
+
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    const limit m = {.timeout_ms = cases[i].timeout_ms};
+
+    check_all(requests, COUNT(requests), &m, cases[i].end_ms);
+  }
+}
+END_TEST
+
+START_TEST(timeout_of_an_acquire)
+{
+  /* 0 tries once: that needs an answer, too. */
+  static const struct {
+    int64_t timeout_ms, end_ms;
+  } cases[] = {{LK_NO_LIMIT, NEVER},
+               {0, NEVER},
+               {-2, PASSED},
+               {INT64_MIN, PASSED},
+               {1, 2},
+               {50, 51},
+               {INT64_MAX, NEVER},
+               {INT64_MAX - 1, NEVER}};
+
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    const limit m = {.timeout_ms = cases[i].timeout_ms};
+
+    check_all(locks, COUNT(locks), &m, cases[i].end_ms);
+  }
+}
+END_TEST
+
+START_TEST(deadline_of_a_request)
+{
+  const struct {
+    int64_t deadline_ms, end_ms;
+  } cases[] = {{LK_NO_LIMIT, NEVER},  {0, NEVER},
+               {-2, PASSED},          {INT64_MIN, PASSED},
+               {1, PASSED},           {now() - 1, PASSED},
+               {now(), PASSED},       {now() + 1, 1},
+               {now() + 50, 50},      {INT64_MAX, NEVER},
+               {INT64_MAX - 1, NEVER}};
+
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    const limit m = {.deadline_ms = cases[i].deadline_ms};
+
+    check_all(requests, COUNT(requests), &m, cases[i].end_ms);
+  }
+}
+END_TEST
+
+START_TEST(deadline_of_an_acquire)
+{
+  const struct {
+    int64_t deadline_ms, end_ms;
+  } cases[] = {{LK_NO_LIMIT, NEVER}, {0, PASSED},           {-2, PASSED},
+               {INT64_MIN, PASSED},  {1, PASSED},           {now() - 1, PASSED},
+               {now(), PASSED},      {now() + 1, 1},        {now() + 50, 50},
+               {INT64_MAX, NEVER},   {INT64_MAX - 1, NEVER}};
+
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    const limit m = {.deadline_ms = cases[i].deadline_ms, .until = true};
+
+    check_all(locks, COUNT(locks), &m, cases[i].end_ms);
+  }
+}
+END_TEST
+
+START_TEST(the_earlier_of_timeout_and_deadline_counts)
+{
+  const limit timeout_first = {.timeout_ms = 9, .deadline_ms = now() + 20};
+  const limit deadline_first = {.timeout_ms = 20, .deadline_ms = now() + 10};
+  const limit one_passed = {.timeout_ms = 20, .deadline_ms = now()};
+
+  check_all(requests, COUNT(requests), &timeout_first, 10);
+  check_all(requests, COUNT(requests), &deadline_first, 10);
+  check_all(requests, COUNT(requests), &one_passed, PASSED);
+}
+END_TEST
+
+/* The difference that hung where it was exactly 0. */
+START_TEST(a_countdown_ends_at_every_moment)
+{
+  for (int64_t left = -2; left <= 2; left++) {
+    limit m = {.deadline_ms = now() + left};
+
+    check_all(requests, COUNT(requests), &m, left > 0 ? left : PASSED);
+    m.until = true;
+    check_all(locks, COUNT(locks), &m, left > 0 ? left : PASSED);
+  }
+}
+END_TEST
+
+START_TEST(deadlines_do_not_overflow)
+{
+  ck_assert_int_eq(lk__timeout_after(INT64_MAX - 5, 3), INT64_MAX - 1);
+  ck_assert_int_eq(lk__timeout_after(INT64_MAX - 5, 4), INT64_MAX);
+  ck_assert_int_eq(lk__timeout_after(INT64_MAX - 5, INT64_MAX), INT64_MAX);
+  ck_assert_int_eq(lk__timeout_after(INT64_MIN, INT64_MAX), 0);
+  ck_assert_int_eq(lk__timeout_after(7, INT64_MIN), 7);
+  ck_assert_int_eq(lk__timeout_until(7, INT64_MIN), 7);
+  ck_assert_int_eq(lk__timeout_end(7, 0, 0), INT64_MAX);
+}
+END_TEST
+
+/* ---- releases ----------------------------------------------------------- */
+
+/* How a release is called, and whether its server hangs or is away. */
+typedef struct release_case {
+  bool until;
+  int64_t deadline_ms;
+  bool away;
+} release_case;
+
+static void hold(const row *r)
+{
+  begin(false);
+  p.link->frozen = false;
+  ck_assert_int_eq(r->start(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
+  model_turn(&server);
+  ck_assert_int_eq(end_err, 0);
+  ended = 0;
+  end_err = NOT_YET;
+}
+
+static void lose_server(bool away)
+{
+  server.down = away;
+  p.link->frozen = true;
+  if (away)
+    model_drop(p.link);
+  p.link->log[0] = '\0';
+}
+
+static void find_server(void)
+{
+  server.down = false;
+  p.link->frozen = false;
+  model_run(&server, T);
+}
+
+static void release(const release_case *c)
+{
+  int err = c->until
+                ? lk_lock_release_until(lock, c->deadline_ms, on_lock, NULL)
+                : lk_lock_release(lock, on_lock, NULL);
+
+  ck_assert_msg(err == 0, "%s: refused: %s", where, lk_error_text(err));
+  ck_assert_int_eq(lk_lock_get_state(lock), LK_LOCK_IDLE);
+  expect(ended == 0, "must not end before it returned");
+}
+
+/* The handle is free for the next, and what it left is deleted. */
+static void assert_released(void)
+{
+  ended = 0;
+  ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
+  find_server();
+  expect(ended == 1 && end_err == 0, "must be acquired anew");
+  ck_assert_uint_eq(lk_lease_pending_cleanups(p.link->client), 0);
+  free_lock();
+  model_run(&server, T);
+  expect(ended == 1, "must end once");
+  model_sweep(&server); /* of semaphores, so that their directory is empty */
+  ck_assert_uint_eq(model_children(&server, "/lock"), 0);
+  ck_assert_uint_eq(model_children(&server, "/l1"), 0);
+  ck_assert_uint_eq(model_children(&server, "/l2"), 0);
+}
+
+static void check_release(const row *r, const release_case *c, int64_t end_ms)
+{
+  snprintf(where, sizeof where, "%s, release, deadline %lld%s%s", r->name,
+           (long long)c->deadline_ms, c->until ? ", until" : "",
+           c->away ? ", no connection" : "");
+  hold(r);
+  lose_server(c->away);
+  release(c);
+  model_turn(&server);
+  if (end_ms == NEVER) {
+    model_run(&server, T / 2);
+    expect(ended == 0, "must not end without an answer");
+    find_server();
+    expect(ended == 1 && end_err == 0, "must end with an answer");
+  } else {
+    if (end_ms != PASSED)
+      passes(end_ms);
+    expect(ended == 1 && end_err == LK_ERR_DEADLINE, "must end in time");
+    expect(c->away || lk__buf_len(&p.link->in) > 0, "must be sent");
+  }
+  assert_released();
+  end();
+}
+
+static void check_releases(release_case c, int64_t end_ms)
+{
+  for (size_t i = 0; i < 2 * COUNT(locks); i++) {
+    c.away = i >= COUNT(locks);
+    check_release(&locks[i % COUNT(locks)], &c, end_ms);
+  }
+}
+
+START_TEST(a_release_waits_no_longer_than_a_close)
+{
+  check_releases((release_case){.until = false}, 1501);
+}
+END_TEST
+
+START_TEST(deadline_of_a_release)
+{
+  const struct {
+    int64_t deadline_ms, end_ms;
+  } cases[] = {{LK_NO_LIMIT, NEVER}, {0, PASSED},       {-2, PASSED},
+               {INT64_MIN, PASSED},  {now(), PASSED},   {now() + 1, 1},
+               {now() + 50, 50},     {INT64_MAX, NEVER}};
+
+  for (size_t i = 0; i < COUNT(cases); i++)
+    check_releases(
+        (release_case){.until = true, .deadline_ms = cases[i].deadline_ms},
+        cases[i].end_ms);
+}
+END_TEST
+
+/* Its own end, not the deadline's, and once. */
+static void check_release_ended_by(const row *r, void (*by)(void), int err)
+{
+  snprintf(where, sizeof where, "%s, release", r->name);
+  hold(r);
+  lose_server(false);
+  release(&(release_case){.until = false});
+  model_turn(&server);
+  by();
+  expect(ended == 1 && end_err == err, "must end with the other error");
+  if (lock != NULL)
+    free_lock();
+  model_run(&server, 1600);
+  expect(ended == 1, "must end once");
+  end();
+}
+
+static void free_client(void)
+{
+  lk_client_free(p.link->client);
+}
+
+static void answer(void)
+{
+  p.link->frozen = false;
+  model_turn(&server);
+}
+
+static void time_out_and_free_client(void)
+{
+  model_run(&server, 1501);
+  lk_client_free(p.link->client);
+}
+
+START_TEST(a_release_ends_once)
+{
+  for (size_t i = 0; i < COUNT(locks); i++) {
+    check_release_ended_by(&locks[i], answer, 0);
+    check_release_ended_by(&locks[i], free_lock, LK_ERR_CLOSED);
+    check_release_ended_by(&locks[i], free_client, LK_ERR_CLOSED);
+    check_release_ended_by(&locks[i], time_out_and_free_client,
+                           LK_ERR_DEADLINE);
+  }
+}
+END_TEST
+
+static void close_client_at_once(void)
+{
+  (void)lk_client_close(p.link->client, NULL, NULL);
+  model_run(&server, 1600);
+  if (end_err == LK_ERR_DEADLINE)
+    end_err = LK_ERR_CLOSED; /* both are due in the same turn */
+}
+
+START_TEST(a_release_ends_once_where_its_client_is_closed)
+{
+  for (size_t i = 0; i < COUNT(locks); i++)
+    check_release_ended_by(&locks[i], close_client_at_once, LK_ERR_CLOSED);
+}
+END_TEST
+
+START_TEST(the_limit_of_a_release_that_has_ended_ends_no_other)
+{
+  hold(&locks[0]);
+  release(&(release_case){.until = false});
+  model_turn(&server);
+  expect(ended == 1 && end_err == 0, "must end with its answer");
+  ck_assert_int_eq(acquire(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
+  model_turn(&server);
+  lose_server(false);
+  ended = 0;
+  release(&(release_case){.until = true, .deadline_ms = LK_NO_LIMIT});
+  model_run(&server, 1600);
+  expect(ended == 0, "must not end without an answer");
+  free_lock();
+  end();
+}
+END_TEST
+
+START_TEST(a_count_down_waits_for_no_server)
+{
+  hold(&locks[0]);
+  ck_assert_int_eq(acquire(&(limit){.timeout_ms = 0}), 0);
+  model_turn(&server);
+  lose_server(false);
+  ended = 0;
+  ck_assert_int_eq(lk_lock_release_until(lock, -2, on_lock, NULL), 0);
+  model_turn(&server);
+  expect(ended == 1 && end_err == 0, "must end at once");
+  free_lock();
+  end();
+}
+END_TEST
+
+/* ---- calls that are late ------------------------------------------------ */
+
+static const limit late = {.timeout_ms = -2};
+
+START_TEST(a_late_acquire_can_be_cancelled)
+{
+  begin(false);
+  ck_assert_int_eq(start_mutex(&late), 0);
+  ck_assert_int_eq(lk_lock_get_state(lock), LK_LOCK_ACQUIRING);
+  ck_assert_int_eq(acquire(&late), LK_ERR_STATE);
+  lk_lock_cancel(lock);
+  ck_assert_int_eq(ended, 1);
+  ck_assert_int_eq(end_err, LK_ERR_CANCELLED);
+  ck_assert_int_eq(lk_lock_get_state(lock), LK_LOCK_IDLE);
+  /* the next one is not ended in its place */
+  ck_assert_int_eq(lk_lock_acquire(lock, LK_NO_LIMIT, on_lock, NULL), 0);
+  model_turn(&server);
+  ck_assert_int_eq(ended, 1);
+  free_lock();
+  ck_assert_int_eq(ended, 2);
+  end();
+}
+END_TEST
+
+START_TEST(a_late_acquire_ends_with_its_handle)
+{
+  begin(false);
+  ck_assert_int_eq(start_mutex(&late), 0);
+  free_lock();
+  ck_assert_int_eq(ended, 1);
+  ck_assert_int_eq(end_err, LK_ERR_CLOSED);
+  model_turn(&server);
+  ck_assert_int_eq(ended, 1);
+  end();
+}
+END_TEST
+
+START_TEST(late_calls_end_with_their_client)
+{
+  begin(false);
+  ck_assert_int_eq(start_get(&late), 0);
+  ck_assert_int_eq(start_mutex(&late), 0);
+  lk_client_free(p.link->client);
+  ck_assert_int_eq(ended, 2);
+  ck_assert_int_eq(end_err, LK_ERR_DEADLINE);
+  free_lock();
+  ck_assert_int_eq(ended, 2);
+  end();
+}
+END_TEST
+
+START_TEST(what_is_held_is_acquired_again_whatever_the_limit)
+{
+  begin(false);
+  p.link->frozen = false;
+  ck_assert_int_eq(start_mutex(&(limit){.timeout_ms = LK_NO_LIMIT}), 0);
+  model_turn(&server);
+  ck_assert_int_eq(end_err, 0);
+  ck_assert_int_eq(acquire(&late), 0);
+  model_turn(&server);
+  ck_assert_int_eq(ended, 2);
+  ck_assert_int_eq(end_err, 0);
+  ck_assert_uint_eq(lk_lock_count(lock), 2);
+  free_lock();
+  end();
+}
+END_TEST
+
+static void get_again(lk_client *c, int err, const lk_bytes *data,
+                      const lk_stat *stat, void *arg)
+{
+  lk_call call = call_of(&late);
+
+  on_get(c, err, data, stat, arg);
+  if (ended < 3)
+    ck_assert_int_eq(lk_get(c, "/x", &call, get_again, NULL), 0);
+}
+
+START_TEST(a_late_call_in_a_callback_waits_for_its_turn)
+{
+  lk_call call = call_of(&late);
+
+  begin(false);
+  ck_assert_int_eq(lk_get(p.link->client, "/x", &call, get_again, NULL), 0);
+  for (int turn = 1; turn <= 3; turn++) {
+    lk_client_tick(p.link->client);
+    ck_assert_int_eq(ended, turn);
+  }
+  end();
+}
+END_TEST
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+  ck_abort_msg("a watch that was never set is told of something");
+}
+
+START_TEST(a_late_call_sets_no_watch)
+{
+  lk_call call = call_of(&late);
+  lk_watch *w = NULL;
+
+  begin(false);
+  p.link->frozen = false;
+  call.on_event = on_event;
+  call.watch = &w;
+  ck_assert_int_eq(lk_get(p.link->client, "/x", &call, on_get, NULL), 0);
+  ck_assert_ptr_nonnull(w);
+  ck_assert_int_eq(lk_add_watch(p.link->client, "/x", LK_WATCH_RECURSIVE, &call,
+                                on_done, NULL),
+                   0);
+  model_turn(&server);
+  ck_assert_int_eq(ended, 2);
+  ck_assert(model_said(p.link, ""));
+  model_set(&server, "/x", "new");
+  model_turn(&server);
+  end();
+}
+END_TEST
+
+static void ignore_event(lk_client *c, lk_watch *w, const lk_event *event,
+                         void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+}
+
+/* A watch that stays and was never asked for covers nothing. */
+START_TEST(a_late_call_covers_no_other_watch)
+{
+  lk_call call = call_of(&late);
+
+  begin(false);
+  p.link->frozen = false;
+  call.on_event = on_event;
+  ck_assert_int_eq(lk_add_watch(p.link->client, "/x", LK_WATCH_PERSISTENT,
+                                &call, on_done, NULL),
+                   0);
+  call.timeout_ms = 0;
+  call.on_event = ignore_event;
+  ck_assert_int_eq(lk_get(p.link->client, "/x", &call, on_get, NULL), 0);
+  model_turn(&server);
+  ck_assert_uint_ne(model_watches(p.link), 0);
+  end();
+}
+END_TEST
+
+SUITE("timeouts", timeout_of_a_request, timeout_of_an_acquire,
+      deadline_of_a_request, deadline_of_an_acquire,
+      the_earlier_of_timeout_and_deadline_counts,
+      a_countdown_ends_at_every_moment, deadlines_do_not_overflow,
+      a_late_acquire_can_be_cancelled, a_late_acquire_ends_with_its_handle,
+      late_calls_end_with_their_client,
+      what_is_held_is_acquired_again_whatever_the_limit,
+      a_late_call_in_a_callback_waits_for_its_turn, a_late_call_sets_no_watch,
+      a_late_call_covers_no_other_watch, a_release_waits_no_longer_than_a_close,
+      deadline_of_a_release, a_release_ends_once,
+      a_release_ends_once_where_its_client_is_closed,
+      the_limit_of_a_release_that_has_ended_ends_no_other,
+      a_count_down_waits_for_no_server)

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/locks/fence.h"
+#include "cli/output/print.h"
+#include "support/suite.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the calls, which are recorded, and fail or crash ---------------------
+ */
+
+static struct {
+  char said[400];
+  int count;
+  int fail_at;  /* this call fails with `error`; 0: none */
+  int crash_at; /* the process ends before this call; 0: none */
+  int error;
+  bool short_write;
+  bool rival; /* another process makes FILE just before we do */
+} calls;
+
+static char folder[64];
+static char file[80];
+
+static void put(const char *text)
+{
+  FILE *f = fopen(file, "w");
+
+  ck_assert_ptr_nonnull(f);
+  fputs(text, f);
+  fclose(f);
+}
+
+/* Calls of other tests are not recorded. */
+static bool call(const char *name)
+{
+  if (*folder == '\0')
+    return false;
+  calls.count++;
+  if (calls.rival && strcmp(name, "linkat") == 0)
+    put("9\n");
+  if (calls.count == calls.crash_at)
+    _exit(0);
+  strcat(calls.said, *calls.said == '\0' ? "" : " ");
+  strcat(calls.said, name);
+  errno = calls.error;
+  return calls.count == calls.fail_at;
+}
+
+#define WRAP(type, name, params, args)            \
+  type __real_##name params;                      \
+  type __wrap_##name params;                      \
+  type __wrap_##name params                       \
+  {                                               \
+    return call(#name) ? -1 : __real_##name args; \
+  }
+
+WRAP(int, mkostemp, (char *name, int flags), (name, flags))
+WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode))
+WRAP(int, fchown, (int fd, uid_t uid, gid_t gid), (fd, uid, gid))
+WRAP(int, renameat, (int from, const char *a, int to, const char *b),
+     (from, a, to, b))
+WRAP(int, linkat, (int from, const char *a, int to, const char *b, int flags),
+     (from, a, to, b, flags))
+WRAP(int, unlinkat, (int dir, const char *name, int flags), (dir, name, flags))
+WRAP(int, unlink, (const char *name), (name))
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+  struct stat st;
+
+  ck_assert_int_eq(fstat(fd, &st), 0);
+  return call(S_ISDIR(st.st_mode) ? "fsync-folder" : "fsync-file")
+             ? -1
+             : __real_fsync(fd);
+}
+
+/* Others write, too. */
+ssize_t __real_write(int fd, const void *at, size_t len);
+ssize_t __wrap_write(int fd, const void *at, size_t len);
+ssize_t __wrap_write(int fd, const void *at, size_t len)
+{
+  struct stat st;
+
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fd <= STDERR_FILENO)
+    return __real_write(fd, at, len);
+  if (call("write"))
+    return -1;
+  return __real_write(fd, at, calls.short_write ? len - 1 : len);
+}
+
+/* ---- a folder with FILE ----------------------------------------------------
+ */
+
+static uint64_t seen;
+static char complaint[400];
+
+static void begin(void)
+{
+  strcpy(folder, "fence.XXXXXX");
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  snprintf(file, sizeof file, "%s/file", folder);
+  memset(&calls, 0, sizeof calls);
+}
+
+/* How many files there are. */
+static int count_files(void)
+{
+  DIR *d = opendir(folder);
+  int count = 0;
+
+  for (struct dirent *e = readdir(d); e != NULL; e = readdir(d))
+    count += e->d_name[0] != '.';
+  closedir(d);
+  return count;
+}
+
+static void end(void)
+{
+  char command[100];
+
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  ck_assert_int_eq(system(command), 0);
+}
+
+static void expect_content(const char *text)
+{
+  char got[100] = "";
+  FILE *f = fopen(file, "r");
+
+  ck_assert_ptr_nonnull(f);
+  got[fread(got, 1, sizeof got - 1, f)] = '\0';
+  fclose(f);
+  ck_assert_str_eq(got, text);
+}
+
+static int pass_at(const char *path, uint64_t token)
+{
+  cli_text text = {0};
+  int code;
+
+  calls.said[0] = '\0';
+  calls.count = 0;
+  code = cli_fence_check_token(path, token, &seen, &text);
+  snprintf(complaint, sizeof complaint, "%s", cli_text_end(&text));
+  cli_text_free(&text);
+  return code;
+}
+
+static int pass(uint64_t token)
+{
+  return pass_at(file, token);
+}
+
+/* ---- tests ------------------------------------------------------------------
+ */
+
+START_TEST(token_is_digits_up_to_64_bits)
+{
+  static const char *const bad[] = {"",
+                                    "-1",
+                                    "+1",
+                                    " 1",
+                                    "1 ",
+                                    "0x1",
+                                    "1\n",
+                                    "18446744073709551616",
+                                    "99999999999999999999"};
+  uint64_t n;
+
+  ck_assert(cli_fence_parse_token(lk_text("0"), &n) && n == 0);
+  ck_assert(cli_fence_parse_token(lk_text("0012"), &n) && n == 12);
+  ck_assert(cli_fence_parse_token(lk_text("18446744073709551615"), &n) &&
+            n == UINT64_MAX);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    ck_assert_msg(!cli_fence_parse_token(lk_text(bad[i]), &n), "%s", bad[i]);
+}
+END_TEST
+
+START_TEST(smaller_token_than_the_largest_is_refused)
+{
+  begin();
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass(4), CLI_EXIT_NO);
+  ck_assert_uint_eq(seen, 5);
+  expect_content("5\n");
+  ck_assert_int_eq(pass(UINT64_MAX), CLI_EXIT_DONE);
+  ck_assert_int_eq(pass(UINT64_MAX - 1), CLI_EXIT_NO);
+  expect_content("18446744073709551615\n");
+  ck_assert_int_eq(count_files(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(token_is_on_the_disk_before_it_is_accepted)
+{
+  begin();
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  ck_assert_str_eq(calls.said, "mkostemp fchmod write fsync-file linkat unlink "
+                               "fsync-folder");
+  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
+  ck_assert_str_eq(calls.said, "unlinkat fchown fchmod write fsync-file "
+                               "renameat fsync-folder");
+  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
+  ck_assert_str_eq(calls.said, "fsync-folder");
+  ck_assert_int_eq(pass(5), CLI_EXIT_NO);
+  ck_assert_str_eq(calls.said, "");
+  end();
+}
+END_TEST
+
+/* Another process ends before call number `at`. */
+static void crash(uint64_t token, int at)
+{
+  pid_t pid = fork();
+  int status;
+
+  if (pid == 0) {
+    calls.crash_at = at;
+    pass(token);
+    _exit(1);
+  }
+  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+  ck_assert_int_eq(status, 0);
+}
+
+START_TEST(crash_at_any_call_leaves_the_old_token_or_the_new_one)
+{
+  for (int at = 1; at <= 7; at++) {
+    begin();
+    ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+    crash(7, at);
+    expect_content(at == 7 ? "7\n" : "5\n");
+    ck_assert_int_eq(pass(4), CLI_EXIT_NO);
+    ck_assert_int_eq(pass(6), at == 7 ? CLI_EXIT_NO : CLI_EXIT_DONE);
+    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
+    ck_assert_int_eq(count_files(), 1); /* what the crash left is gone */
+    end();
+  }
+}
+END_TEST
+
+START_TEST(crash_while_file_is_made_leaves_none_or_a_whole_one)
+{
+  for (int at = 1; at <= 7; at++) {
+    begin();
+    crash(7, at);
+    ck_assert_int_eq(access(file, F_OK), at <= 5 ? -1 : 0);
+    ck_assert_int_eq(pass(6), at <= 5 ? CLI_EXIT_DONE : CLI_EXIT_NO);
+    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(call_that_fails_is_a_failure_and_leaves_nothing_behind)
+{
+  for (int at = 2; at <= 7; at++) {
+    begin();
+    ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+    calls.fail_at = at;
+    calls.error = ENOSPC;
+    /* fchown is tried twice */
+    ck_assert_int_eq(pass(7), at == 2 ? CLI_EXIT_DONE : CLI_EXIT_FAILED);
+    if (at > 2) {
+      ck_assert_ptr_nonnull(strstr(complaint, ": No space left on device"));
+      expect_content(at == 7 ? "7\n" : "5\n");
+    }
+    ck_assert_int_eq(count_files(), 1);
+    calls.fail_at = 0;
+    ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(failure_while_file_is_made_leaves_nothing_behind)
+{
+  for (int at = 1; at <= 5; at++) {
+    begin();
+    calls.fail_at = at;
+    calls.error = EIO;
+    ck_assert_int_eq(pass(7), CLI_EXIT_FAILED);
+    ck_assert_int_eq(count_files(), 0);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(folder_that_cannot_be_synced_is_a_failure_unless_that_is_unknown)
+{
+  begin();
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  calls.fail_at = 1;
+  calls.error = EIO;
+  ck_assert_int_eq(pass(5), CLI_EXIT_FAILED);
+  calls.error = EINVAL;
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  end();
+}
+END_TEST
+
+START_TEST(token_that_is_written_in_part_is_not_accepted)
+{
+  begin();
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  calls.short_write = true;
+  ck_assert_int_eq(pass(77), CLI_EXIT_FAILED);
+  expect_content("5\n");
+  end();
+}
+END_TEST
+
+START_TEST(file_without_a_token_is_refused_and_kept)
+{
+  static const char *const bad[] = {
+      "",
+      "\n",
+      "12",
+      "12\n\n",
+      "x12\n",
+      "-1\n",
+      "12\r\n",
+      "18446744073709551616\n",
+      "000000000000000000000000000000000000000000000000000000000000001\n2\n"};
+
+  begin();
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    put(bad[i]);
+    ck_assert_msg(pass(UINT64_MAX) == CLI_EXIT_FAILED, "%s", bad[i]);
+    ck_assert_ptr_nonnull(strstr(complaint, "it does not hold one decimal number"));
+    expect_content(bad[i]);
+  }
+  put("0\n");
+  ck_assert_int_eq(pass(1), CLI_EXIT_DONE);
+  end();
+}
+END_TEST
+
+START_TEST(only_regular_files_hold_tokens)
+{
+  begin();
+  ck_assert_int_eq(mkfifo(file, 0600), 0);
+  ck_assert_int_eq(pass(1), CLI_EXIT_FAILED);
+  ck_assert_str_eq(complaint, "it is not a regular file");
+  ck_assert_int_eq(pass_at(folder, 1), CLI_EXIT_FAILED);
+  ck_assert_str_eq(complaint, "cannot open it: Is a directory");
+  ck_assert_int_eq(pass_at("fence.none/file", 1), CLI_EXIT_FAILED);
+  ck_assert_str_eq(complaint,
+                   "cannot resolve its path: No such file or directory");
+  ck_assert_int_eq(pass_at("fence.none/", 1), CLI_EXIT_FAILED);
+  end();
+}
+END_TEST
+
+/* ---- links and access
+ * --------------------------------------------------------- */
+
+START_TEST(symbolic_link_is_followed_and_stays)
+{
+  char link[80];
+  struct stat st;
+
+  begin();
+  snprintf(link, sizeof link, "%s/link", folder);
+  ck_assert_int_eq(symlink("file", link), 0); /* there is no FILE yet */
+  for (uint64_t token = 5; token < 8; token++)
+    ck_assert_int_eq(pass_at(link, token), CLI_EXIT_DONE);
+  ck_assert_int_eq(lstat(link, &st), 0);
+  ck_assert(S_ISLNK(st.st_mode));
+  expect_content("7\n");
+  ck_assert_int_eq(count_files(), 2);
+  end();
+}
+END_TEST
+
+START_TEST(link_that_leads_to_itself_is_refused)
+{
+  begin();
+  ck_assert_int_eq(symlink("file", file), 0);
+  ck_assert_int_eq(pass(5), CLI_EXIT_FAILED);
+  ck_assert_ptr_nonnull(strstr(complaint, "symbolic links"));
+  end();
+}
+END_TEST
+
+static mode_t mode_now(void)
+{
+  struct stat st;
+
+  ck_assert_int_eq(stat(file, &st), 0);
+  return st.st_mode & 07777;
+}
+
+START_TEST(mode_and_owner_are_kept)
+{
+  struct stat st;
+  mode_t mask = umask(027);
+
+  begin();
+  ck_assert_int_eq(pass(5), CLI_EXIT_DONE);
+  ck_assert_uint_eq(mode_now(), 0640);
+  ck_assert_int_eq(chmod(file, 0664), 0);
+  bool root = getuid() == 0;
+
+  if (root)
+    ck_assert_int_eq(chown(file, 1234, 4321), 0);
+  ck_assert_int_eq(pass(6), CLI_EXIT_DONE);
+  ck_assert_uint_eq(mode_now(), 0664);
+  ck_assert_int_eq(stat(file, &st), 0);
+  ck_assert_uint_eq(st.st_uid, root ? 1234 : getuid());
+  ck_assert_uint_eq(st.st_gid, root ? 4321 : getgid());
+  ck_assert_uint_eq(umask(mask), 027);
+  end();
+}
+END_TEST
+
+/* ---- two processes ----------------------------------------------------------
+ */
+
+static int open_and_lock(const char *path)
+{
+  struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  int fd = open(path, O_RDWR);
+
+  ck_assert_int_ge(fd, 0);
+  ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &whole), 0);
+  return fd;
+}
+
+/* Another process waits for the lock of a file that is replaced meanwhile. */
+START_TEST(replaced_file_is_locked_anew)
+{
+  char next[90];
+  int status;
+
+  begin();
+  snprintf(next, sizeof next, "%s/next", folder);
+  put("3\n");
+  int fd = open_and_lock(file);
+  pid_t pid = fork();
+
+  if (pid == 0) {
+    close(fd); /* the lock is the parent's alone */
+    _exit(pass(5));
+  }
+  usleep(100000);
+  ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+  ck_assert_int_eq(link(file, next), 0); /* the old one keeps its number */
+  ck_assert_int_eq(unlink(file), 0);
+  put("9\n");
+  close(fd);
+  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+  ck_assert_int_eq(WEXITSTATUS(status), CLI_EXIT_NO);
+  expect_content("9\n");
+  end();
+}
+END_TEST
+
+/* It appears after it was missing, just before link(). */
+START_TEST(file_that_another_process_made_first_counts)
+{
+  begin();
+  calls.rival = true;
+  ck_assert_int_eq(pass(5), CLI_EXIT_NO);
+  ck_assert_uint_eq(seen, 9);
+  ck_assert_int_eq(count_files(), 1);
+  end();
+}
+END_TEST
+
+SUITE("fence", token_is_digits_up_to_64_bits,
+      smaller_token_than_the_largest_is_refused,
+      token_is_on_the_disk_before_it_is_accepted,
+      crash_at_any_call_leaves_the_old_token_or_the_new_one,
+      crash_while_file_is_made_leaves_none_or_a_whole_one,
+      call_that_fails_is_a_failure_and_leaves_nothing_behind,
+      failure_while_file_is_made_leaves_nothing_behind,
+      folder_that_cannot_be_synced_is_a_failure_unless_that_is_unknown,
+      token_that_is_written_in_part_is_not_accepted,
+      file_without_a_token_is_refused_and_kept, only_regular_files_hold_tokens,
+      symbolic_link_is_followed_and_stays, link_that_leads_to_itself_is_refused,
+      mode_and_owner_are_kept, replaced_file_is_locked_anew,
+      file_that_another_process_made_first_counts)

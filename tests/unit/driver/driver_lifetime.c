@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "unit/driver/driver.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+/* ---- freeing in callbacks --------------------------------------------------
+ */
+
+static const char *fatal; /* free at a line that begins like this */
+static bool whole;        /* the driver, too */
+
+static void die(lk_client *c, const char *line)
+{
+  const lk_client_config config = {.size = sizeof config};
+  lk_client *more;
+
+  if (strncmp(line, fatal, strlen(fatal)) != 0)
+    return;
+  lk_client_free(c);
+  if (!whole)
+    return;
+  lk_ev_free(ev);
+  lk_ev_free(ev); /* it is still there until this returns */
+  ck_assert_int_eq(lk_ev_client_new(&more, ev, &config), LK_ERR_CLOSED);
+  ck_assert_ptr_null(more);
+  ev = NULL;
+}
+
+/* Bring the client to where it says what is fatal. */
+static void live_until(lk_client *c, size_t live)
+{
+  uint16_t port;
+  int listener = sockets_listen("127.0.0.1", &port);
+  int peer = -1;
+
+  c->react = die;
+  engine_dial(c, 1, "twice.test", port, 0);
+  if (strcmp(fatal, "failed") == 0)
+    engine_dial(c, 2, "127.0.0.1", sockets_dead_port(), 0);
+  if (strcmp(fatal, "failed 3 RESOLVE") == 0)
+    engine_dial(c, 3, "none.test", port, 0);
+  if (strcmp(fatal, "tick") == 0)
+    engine_due(c, c->hooks.now(c->hooks.arg) + 3);
+  if (strcmp(fatal, "received") == 0 || strcmp(fatal, "failed 1 0") == 0 ||
+      strcmp(fatal, "failed 1 CONNECTION_LOSS") == 0) {
+    RUN_UNTIL(strstr(c->log, "connected") != NULL);
+    peer = sockets_accept(listener);
+    sockets_write(peer, "x", 1);
+  }
+  if (strcmp(fatal, "failed 1 0") == 0)
+    close(peer);
+  if (strcmp(fatal, "failed 1 CONNECTION_LOSS") == 0)
+    sockets_reset(peer);
+  RUN_UNTIL(mem.live == live);
+  if (strcmp(fatal, "received") == 0) {
+    ck_assert(sockets_ended(peer));
+    close(peer);
+  }
+  close(listener);
+}
+
+static const char *const fatals[] = {
+    "resolved",
+    "connected",
+    "received",
+    "failed",
+    "failed 3 RESOLVE",
+    "failed 1 0",
+    "failed 1 CONNECTION_LOSS",
+    "tick",
+};
+
+START_TEST(a_client_may_be_freed_in_any_callback)
+{
+  start();
+  whole = false;
+
+  size_t live = mem.live;
+
+  for (size_t i = 0; i < sizeof fatals / sizeof *fatals; i++) {
+    fatal = fatals[i];
+    live_until(new_client(), live);
+  }
+  stop();
+}
+END_TEST
+
+START_TEST(the_driver_may_be_freed_in_any_callback)
+{
+  whole = true;
+  for (size_t i = 0; i < sizeof fatals / sizeof *fatals; i++) {
+    int peer;
+
+    start();
+    fatal = "";
+    lk_client *c = new_connected(&peer);
+
+    fatal = fatals[i];
+    ck_assert_ptr_nonnull(c);
+    live_until(new_client(), 0);
+    ck_assert_ptr_null(ev);
+    ck_assert(sockets_ended(peer));
+    close(peer);
+    stop();
+  }
+}
+END_TEST
+
+static void on_wake(lk_ev *e, void *arg)
+{
+  (void)arg;
+  lk_ev_free(e);
+  ev = NULL;
+}
+
+START_TEST(driver_may_be_freed_in_the_wake_callback)
+{
+  start();
+  new_client();
+  lk_ev_on_wake(ev, on_wake, NULL);
+  lk_ev_wake(ev);
+  RUN_UNTIL(ev == NULL);
+  stop();
+}
+END_TEST
+
+START_TEST(remaining_clients_are_freed_with_the_driver)
+{
+  int peer[2];
+
+  start();
+  new_connected(&peer[0]);
+  new_connected(&peer[1]);
+  engine_dial(new_client(), 1, "silent.test", 1, 0);
+  turn();
+  stop();
+  ck_assert(sockets_ended(peer[0]));
+  ck_assert(sockets_ended(peer[1]));
+  lk_ev_free(NULL);
+}
+END_TEST
+
+/* ---- what cannot be had ----------------------------------------------------
+ */
+
+START_TEST(refused_client_config_leaks_nothing)
+{
+  const lk_client_config config = {.size = sizeof config};
+  lk_client *c;
+
+  start();
+  size_t live = mem.live;
+
+  engine_refusal = LK_ERR_BAD_HOSTS;
+  ck_assert_int_eq(lk_ev_client_new(&c, ev, &config), LK_ERR_BAD_HOSTS);
+  ck_assert_ptr_null(c);
+  ck_assert_uint_eq(mem.live, live);
+  engine_refusal = 0;
+  stop();
+}
+END_TEST
+
+START_TEST(driver_without_memory_is_refused)
+{
+  size_t n = 0;
+
+  loop = ev_loop_new(EVFLAG_AUTO);
+  do {
+    failing_mem_init(&mem);
+    mem.fail_at = ++n;
+    int err = lk_ev_new(&ev, loop, &mem.mem);
+
+    ck_assert_int_eq(err, failing_mem_failed(&mem) ? LK_ERR_NO_MEMORY : 0);
+    ck_assert_int_eq(ev == NULL, err != 0);
+    lk_ev_free(ev);
+    ck_assert_uint_eq(mem.live, 0);
+  } while (failing_mem_failed(&mem));
+  ck_assert(!ev_run(loop, EVRUN_NOWAIT));
+  ev_loop_destroy(loop);
+}
+END_TEST
+
+START_TEST(client_without_memory_is_refused_or_fails_its_attempt)
+{
+  const lk_client_config config = {.size = sizeof config};
+  size_t n = 0;
+  bool over = false;
+  unsigned refused = 0, failed = 0;
+  lk_client *c;
+  uint16_t port;
+  int listener = sockets_listen("127.0.0.1", &port);
+
+  start();
+  mem.for_good = true;
+  while (!over) {
+    mem.count = 0;
+    mem.fail_at = ++n;
+    if (lk_ev_client_new(&c, ev, &config) != 0) {
+      refused++;
+      continue;
+    }
+    engine_dial(c, 1, "twice.test", port, 0);
+    RUN_UNTIL(strstr(c->log, "connected 1\n") != NULL ||
+              strncmp(c->log, "failed 1 ", 9) == 0);
+    failed += c->log[0] == 'f';
+    over = !failing_mem_failed(&mem);
+    lk_client_free(c);
+  }
+  ck_assert_uint_eq(refused, 2);
+  ck_assert_uint_ge(failed, 3);
+  mem.fail_at = 0;
+  close(listener);
+  stop();
+}
+END_TEST
+
+static void expect_system_error(bool *refusal)
+{
+  *refusal = true;
+  failing_mem_init(&mem);
+  ck_assert_int_eq(lk_ev_new(&ev, loop, &mem.mem), LK_ERR_SYSTEM);
+  ck_assert_ptr_null(ev);
+  ck_assert_uint_eq(mem.live, 0);
+  *refusal = false;
+}
+
+START_TEST(failing_system_calls_are_reported)
+{
+  loop = ev_loop_new(EVFLAG_AUTO);
+  expect_system_error(&calls.no_timer);
+  expect_system_error(&calls.no_random);
+  ev_loop_destroy(loop);
+}
+END_TEST
+
+/* ---- fork ------------------------------------------------------------------
+ */
+
+static void expect_child_ok(pid_t child)
+{
+  int status;
+
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(status, 0);
+}
+
+/* In a child: everything is refused, and ends without a word. */
+static void use_up(lk_client *c)
+{
+  const lk_client_config config = {.size = sizeof config};
+  lk_client *more;
+
+  if (!c->hooks.forked(c->hooks.arg) || !lk_ev_forked(ev))
+    _exit(1);
+  if (lk_ev_client_new(&more, ev, &config) != LK_ERR_FORKED)
+    _exit(2);
+  engine_write(c, "child", 5);
+  lk_ev_wake(ev);
+  lk_client_free(c);
+  lk_ev_free(ev);
+  if (mem.live != 0)
+    _exit(3);
+  _exit(0);
+}
+
+static unsigned woken;
+
+static void count_wake(lk_ev *e, void *arg)
+{
+  (void)e;
+  (void)arg;
+  woken++;
+}
+
+static void fork_quietly(void)
+{
+  char room[6];
+  int peer;
+  pid_t child;
+
+  start();
+  woken = 0;
+  lk_ev_on_wake(ev, count_wake, NULL);
+  ck_assert(!lk_ev_forked(ev));
+  lk_client *c = new_connected(&peer);
+
+  engine_due(c, c->hooks.now(c->hooks.arg) + 30);
+  engine_dial(new_client(), 1, "silent.test", 1, 0);
+  turn();
+  child = fork();
+  if (child == 0)
+    use_up(c);
+  expect_child_ok(child);
+  ck_assert(sockets_quiet(peer));
+  expect(c, "tick\n");
+  engine_write(c, "parent", 6);
+  turn();
+  sockets_read(peer, room, 6);
+  ck_assert_int_eq(memcmp(room, "parent", 6), 0);
+  sockets_write(peer, "x", 1);
+  expect(c, "received 1\n");
+  ck_assert_uint_eq(woken, 0);
+  close(peer);
+  stop();
+}
+
+START_TEST(forked_child_sends_nothing)
+{
+  fork_quietly();
+}
+END_TEST
+
+START_TEST(forked_child_sends_nothing_on_an_old_kernel)
+{
+  calls.no_wipe = true;
+  fork_quietly();
+  calls.no_wipe = false;
+}
+END_TEST
+
+START_TEST(fork_check_costs_no_system_call)
+{
+  start();
+  lk_client *c = new_client();
+
+  calls.getpid = 0;
+  for (int i = 0; i < 1000; i++)
+    ck_assert(!c->hooks.forked(c->hooks.arg));
+  ck_assert_uint_eq(calls.getpid, 0);
+  stop();
+}
+END_TEST
+
+START_TEST(a_child_may_run_the_loop_for_itself)
+{
+  char byte;
+  int peer;
+  pid_t child;
+
+  start();
+  lk_client *c = new_connected(&peer);
+  lk_client *other = new_client();
+
+  engine_dial(other, 1, "twice.test", 1, 0);
+  while (fake_names_asked() == 0)
+    turn(); /* the answer is on its way now */
+  engine_due(c, c->hooks.now(c->hooks.arg) + 1);
+  engine_write(c, "y", 1);
+  sockets_write(peer, "x", 1);
+  child = fork();
+  if (child == 0) {
+    ev_loop_fork(loop);
+    for (int i = 0; i < 5; i++)
+      turn();
+    engine_write(c, "z", 1);
+    if (ev_run(loop, EVRUN_NOWAIT))
+      _exit(9); /* something of the driver's still holds it */
+    lk_client_free(other);
+    use_up(c);
+  }
+  expect_child_ok(child);
+  RUN_UNTIL(c->received == 1);
+  sockets_read(peer, &byte, 1);
+  ck_assert(sockets_quiet(peer));
+  RUN_UNTIL(strstr(other->log, "resolved") != NULL);
+  ck_assert_uint_eq(fake_names_asked(), 1);
+  close(peer);
+  stop();
+}
+END_TEST
+
+START_TEST(child_does_not_consume_the_wakeup_of_its_parent)
+{
+  pid_t child;
+
+  start();
+  woken = 0;
+  lk_ev_on_wake(ev, count_wake, NULL);
+  lk_ev_wake(ev);
+  child = fork();
+  if (child == 0) {
+    ev_loop_fork(loop);
+    for (int i = 0; i < 3; i++)
+      turn();
+    _exit(woken != 0);
+  }
+  expect_child_ok(child);
+  turn();
+  ck_assert_uint_eq(woken, 1);
+  stop();
+}
+END_TEST
+
+static pid_t forked = -1;
+
+static void fork_once(lk_client *c, const char *line)
+{
+  (void)c;
+  (void)line;
+  if (forked == -1)
+    forked = fork();
+}
+
+START_TEST(child_forked_in_a_callback_receives_nothing_more)
+{
+  lk_client *c[2];
+  int peer[2];
+
+  start();
+  forked = -1;
+  for (size_t i = 0; i < 2; i++)
+    c[i] = new_connected(&peer[i]);
+  for (size_t i = 0; i < 2; i++) {
+    c[i]->react = fork_once;
+    sockets_write(peer[i], "x", 1);
+  }
+  calls.endless = true;
+  turn(); /* both are ready */
+  if (forked == 0) {
+    engine_write(c[0], "child", 5);
+    ev_loop_fork(loop);
+    turn();
+    if (c[0]->receipts + c[1]->receipts != 1)
+      _exit(1);
+    use_up(c[0]);
+  }
+  expect_child_ok(forked);
+  ck_assert_uint_eq(c[0]->receipts + c[1]->receipts, 32);
+  ck_assert(sockets_quiet(peer[0]));
+  calls.endless = false;
+  close(peer[0]);
+  close(peer[1]);
+  stop();
+}
+END_TEST
+
+START_TEST(child_forked_in_a_callback_resolves_nothing_more)
+{
+  lk_client *c[2];
+
+  start();
+  forked = -1;
+  for (size_t i = 0; i < 2; i++) {
+    c[i] = new_client();
+    c[i]->react = fork_once;
+    engine_dial(c[i], 1, "twice.test", 1, 0);
+  }
+  RUN_UNTIL(forked != -1);
+  if (forked == 0) {
+    if (c[0]->log[0] != '\0' && c[1]->log[0] != '\0')
+      _exit(9);
+    lk_client_free(c[1]);
+    use_up(c[0]);
+  }
+  expect_child_ok(forked);
+  RUN_UNTIL(c[0]->log[0] != '\0' && c[1]->log[0] != '\0');
+  stop();
+}
+END_TEST
+
+SUITE("driver_lifetime", a_client_may_be_freed_in_any_callback,
+      the_driver_may_be_freed_in_any_callback,
+      driver_may_be_freed_in_the_wake_callback,
+      remaining_clients_are_freed_with_the_driver,
+      refused_client_config_leaks_nothing, driver_without_memory_is_refused,
+      client_without_memory_is_refused_or_fails_its_attempt,
+      failing_system_calls_are_reported, forked_child_sends_nothing,
+      forked_child_sends_nothing_on_an_old_kernel,
+      fork_check_costs_no_system_call, a_child_may_run_the_loop_for_itself,
+      child_does_not_consume_the_wakeup_of_its_parent,
+      child_forked_in_a_callback_receives_nothing_more,
+      child_forked_in_a_callback_resolves_nothing_more)

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "unit/driver/driver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+/* The driver asks servers whether they have a quorum, beside the connection
+ * that stands. */
+
+static int listener;
+static uint16_t port;
+static int own; /* the peer of that connection */
+
+static lk_client *begin(void)
+{
+  listener = sockets_listen("127.0.0.1", &port);
+  start();
+  return new_connected(&own);
+}
+
+static void end(void)
+{
+  stop();
+  close(own);
+  close(listener);
+}
+
+/* The peer of question `n`, which has come whole. */
+static int asked(lk_client *c, uint64_t n)
+{
+  char word[5] = "";
+
+  engine_probe(c, n, "127.0.0.1", port);
+  while (sockets_quiet(listener))
+    turn();
+
+  int peer = sockets_accept(listener);
+
+  while (sockets_quiet(peer))
+    turn();
+  sockets_read(peer, word, 4);
+  ck_assert_str_eq(word, "isro");
+  return peer;
+}
+
+static void answer(lk_client *c, uint64_t n, const char *text, const char *told)
+{
+  char line[64];
+  int peer = asked(c, n);
+
+  snprintf(line, sizeof line, "probed %u %s\n", (unsigned)n, told);
+  sockets_write(peer, text, strlen(text));
+  close(peer);
+  expect(c, line);
+}
+
+START_TEST(probe_reports_the_reply_when_the_server_closes)
+{
+  lk_client *c = begin();
+
+  answer(c, 1, "rw", "rw");
+  answer(c, 2, "ro", "ro");
+  answer(c, 3, "null", "null");
+  answer(c, 4, "", "");
+  answer(c, 5, "isro is not executed because", "isro is not exec");
+  answer(c, 6, "sixteen letters.", "sixteen letters.");
+  end();
+}
+END_TEST
+
+START_TEST(probe_reply_in_pieces_is_joined)
+{
+  lk_client *c = begin();
+  int peer = asked(c, 1);
+
+  sockets_write(peer, "r", 1);
+  for (int i = 0; i < 5; i++)
+    turn();
+  ck_assert(engine_said(c, ""));
+  sockets_write(peer, "w", 1);
+  for (int i = 0; i < 5; i++)
+    turn();
+  ck_assert(engine_said(c, ""));
+  close(peer);
+  expect(c, "probed 1 rw\n");
+  end();
+}
+END_TEST
+
+START_TEST(failed_probe_connection_is_reported_at_once)
+{
+  lk_client *c = begin();
+  int peer = asked(c, 1);
+
+  sockets_write(peer, "rw", 2);
+  sockets_reset(peer);
+  expect(c, "probed 1 \n"); /* whatever it had said */
+  engine_probe(c, 2, "127.0.0.1", sockets_dead_port());
+  expect(c, "probed 2 \n");
+  engine_probe(c, 3, "none.test", port);
+  expect(c, "probed 3 \n");
+  calls.no_socket = true;
+  engine_probe(c, 4, "127.0.0.1", port);
+  expect(c, "probed 4 \n");
+  calls.no_socket = false;
+  calls.no_epoll = true;
+  engine_probe(c, 9, "127.0.0.1", port);
+  expect(c, "probed 9 \n");
+  calls.no_epoll = false;
+  engine_probe(c, 5, "127.0.0.1", port);
+  calls.send_error = EPIPE;
+  expect(c, "probed 5 \n");
+  ck_assert(sockets_quiet(own));
+  end();
+}
+END_TEST
+
+/* Ask a name once; whether it led to our listener, who says nothing. */
+static bool leads_here(lk_client *c, uint64_t n, const char *host)
+{
+  c->log[0] = '\0';
+  engine_probe(c, n, host, port);
+  while (sockets_quiet(listener) && c->log[0] == '\0')
+    turn();
+  if (sockets_quiet(listener))
+    return false;
+  close(sockets_accept(listener));
+  RUN_UNTIL(c->log[0] != '\0');
+  return true;
+}
+
+START_TEST(probe_resolves_again_and_uses_any_address)
+{
+  lk_client *c = begin();
+  unsigned here = 0;
+
+  for (uint64_t n = 1; n <= 60; n++)
+    here += leads_here(c, n, "two.test");
+  ck_assert_uint_eq(fake_names_asked(), 60);
+  ck_assert_uint_gt(here, 0);
+  ck_assert_uint_lt(here, 60);
+  end();
+}
+END_TEST
+
+START_TEST(probe_that_is_not_wanted_any_more_is_closed)
+{
+  lk_client *c = begin();
+  int first = asked(c, 1);
+  int second = asked(c, 2);
+
+  ck_assert(sockets_ended(first));
+  engine_probe(c, 0, "", 0);
+  turn();
+  ck_assert(sockets_ended(second));
+  engine_probe(c, 3, "silent.test", port);
+  turn();
+  engine_probe(c, 0, "", 0);
+  turn();
+  ck_assert(engine_said(c, ""));
+  ck_assert(sockets_quiet(own));
+  close(first);
+  close(second);
+  end();
+}
+END_TEST
+
+START_TEST(client_is_served_during_a_probe)
+{
+  lk_client *c = begin();
+  int peer = asked(c, 1);
+
+  engine_write(c, "x", 1);
+  sockets_write(own, "y", 1);
+  expect(c, "received 1\n");
+  close(peer);
+  expect(c, "probed 1 \n");
+  end();
+}
+END_TEST
+
+static void on_enough(struct ev_loop *l, ev_timer *w, int revents)
+{
+  (void)w;
+  (void)revents;
+  ev_break(l, EVBREAK_ALL);
+}
+
+START_TEST(loop_sleeps_until_the_probe_is_answered)
+{
+  lk_client *c = begin();
+  int peer = asked(c, 1);
+  unsigned before = ev_iteration(loop);
+  ev_timer enough;
+
+  ev_timer_init(&enough, on_enough, 0.1, 0);
+  ev_timer_start(loop, &enough);
+  ev_run(loop, 0);
+  ck_assert_uint_lt(ev_iteration(loop) - before, 10);
+  close(peer);
+  expect(c, "probed 1 \n");
+  end();
+}
+END_TEST
+
+static void ask_next(lk_client *c, const char *line)
+{
+  (void)line;
+  if (c->probe.attempt == 0 && c->wants < 1000)
+    engine_probe(c, c->wants + 100, "127.0.0.1", port);
+}
+
+START_TEST(next_probe_may_be_wanted_in_the_callback)
+{
+  lk_client *c = begin();
+  int peer = asked(c, 1);
+
+  c->react = ask_next;
+  close(peer);
+  while (sockets_quiet(listener))
+    turn();
+  end();
+}
+END_TEST
+
+static void free_it(lk_client *c, const char *line)
+{
+  if (strncmp(line, "probed", 6) == 0)
+    lk_client_free(c);
+}
+
+START_TEST(client_may_be_freed_when_a_probe_completes)
+{
+  begin();
+  size_t live = mem.live;
+
+  for (int i = 0; i < 3; i++) {
+    int peer;
+    lk_client *c = new_connected(&peer);
+
+    c->react = free_it;
+    engine_probe(c, 1, i == 1 ? "none.test" : "127.0.0.1",
+                 i == 0 ? sockets_dead_port() : port);
+    if (i == 2) {
+      while (sockets_quiet(listener))
+        turn();
+      close(sockets_accept(listener));
+    }
+    RUN_UNTIL(mem.live == live);
+    ck_assert(sockets_ended(peer));
+    close(peer);
+  }
+  end();
+}
+END_TEST
+
+START_TEST(client_may_be_freed_during_a_probe)
+{
+  lk_client *c = begin();
+  int peer = asked(c, 1);
+
+  lk_client_free(c);
+  ck_assert(sockets_ended(peer));
+  close(peer);
+  end();
+}
+END_TEST
+
+START_TEST(probe_without_memory_fails)
+{
+  lk_client *c = begin();
+  bool over = false;
+  unsigned failed = 0;
+
+  for (size_t n = 1; !over; n++) {
+    mem.count = 0;
+    mem.fail_at = n;
+    bool here = leads_here(c, n, "twice.test");
+
+    over = !failing_mem_failed(&mem);
+    ck_assert(here || !over);
+    failed += !here;
+  }
+  ck_assert_uint_ge(failed, 3);
+  mem.fail_at = 0;
+  end();
+}
+END_TEST
+
+START_TEST(forked_child_does_not_probe)
+{
+  lk_client *c = begin();
+  int peer = asked(c, 1);
+  int status;
+  pid_t child = fork();
+
+  if (child == 0) {
+    ev_loop_fork(loop);
+    turn();
+    lk_client_free(c);
+    lk_ev_free(ev);
+    _exit(ev_run(loop, EVRUN_NOWAIT) ? 1 : 0);
+  }
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(status, 0);
+  ck_assert(sockets_quiet(peer));
+  sockets_write(peer, "rw", 2);
+  close(peer);
+  expect(c, "probed 1 rw\n");
+  end();
+}
+END_TEST
+
+SUITE("probe_connection", probe_reports_the_reply_when_the_server_closes,
+      probe_reply_in_pieces_is_joined,
+      failed_probe_connection_is_reported_at_once,
+      probe_resolves_again_and_uses_any_address,
+      probe_that_is_not_wanted_any_more_is_closed,
+      client_is_served_during_a_probe, loop_sleeps_until_the_probe_is_answered,
+      next_probe_may_be_wanted_in_the_callback,
+      client_may_be_freed_when_a_probe_completes,
+      client_may_be_freed_during_a_probe, probe_without_memory_fails,
+      forked_child_does_not_probe)

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "unit/driver/driver.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "net/transport_error.h"
+
+/*
+ * The driver on a transport that is as difficult as TLS can be: it has to wait
+ * for the peer before it sends, for room before it receives, and several times
+ * before it is connected. It takes the place of TCP in this program.
+ */
+static int ends[2]; /* the client's, the peer's */
+static const lk_flow *opening;
+static lk_flow sending, receiving; /* the next step; then DONE */
+static unsigned opened, sends, receipts, closes;
+
+static lk_flow hard_handshake(lk_transport *t)
+{
+  snprintf(t->why, sizeof t->why, "no luck");
+  t->err = LK_ERR_CONNECT;
+  opened++;
+  return *opening++;
+}
+
+static lk_flow hard_open(lk_transport *t, const lk_endpoint *to)
+{
+  ck_assert_int_eq(to->address->sa_family, AF_INET);
+  ck_assert_str_eq(to->host, "127.0.0.1");
+  ck_assert_ptr_null(to->tls);
+  t->fd = dup(ends[0]);
+  return hard_handshake(t);
+}
+
+static lk_flow take(lk_flow *next)
+{
+  lk_flow now = *next;
+
+  *next = LK_FLOW_DONE;
+  return now;
+}
+
+static lk_flow hard_send(lk_transport *t, const void *bytes, size_t len,
+                         size_t *done)
+{
+  lk_flow flow = take(&sending);
+
+  sends++;
+  t->err = LK_ERR_CONNECTION_LOSS;
+  *done = 0;
+  if (flow != LK_FLOW_DONE)
+    return flow;
+  sockets_write(t->fd, bytes, len);
+  *done = len;
+  return LK_FLOW_DONE;
+}
+
+/* It may have been received before, and shows at no descriptor at all. */
+static unsigned plenty; /* how often recv() can still fill its room */
+
+static bool hard_has_more(const lk_transport *t)
+{
+  (void)t;
+  return plenty > 0;
+}
+
+/* What is not handed out at once no longer shows at the descriptor. */
+static char held[16];
+static ssize_t held_len;
+
+static lk_flow hard_recv(lk_transport *t, void *room, size_t size, size_t *got)
+{
+  lk_flow flow = take(&receiving);
+  ssize_t n = held_len;
+
+  receipts++;
+  t->err = LK_ERR_CONNECTION_LOSS;
+  *got = 0;
+  if (plenty > 0) {
+    plenty--;
+    (void)recv(t->fd, room, 1, MSG_DONTWAIT); /* what woke the driver */
+    memset(room, 'p', size);
+    *got = size;
+    return LK_FLOW_DONE;
+  }
+  if (flow != LK_FLOW_DONE) {
+    held_len = read(t->fd, held, sizeof held);
+    return flow;
+  }
+  if (n > 0)
+    memcpy(room, held, (size_t)n);
+  else
+    n = recv(t->fd, room, size, MSG_DONTWAIT);
+  held_len = 0;
+  if (n < 0)
+    return LK_FLOW_READ;
+  *got = (size_t)n;
+  return n == 0 ? LK_FLOW_END : LK_FLOW_DONE;
+}
+
+static void hard_close(lk_transport *t)
+{
+  if (t->fd < 0)
+    return;
+  close(t->fd);
+  t->fd = -1;
+  closes++;
+}
+
+static bool hard; /* TCP is the transport above */
+
+const lk_transport_type *__real_lk_transport_tcp(void);
+const lk_transport_type *__wrap_lk_transport_tcp(void);
+const lk_transport_type *__wrap_lk_transport_tcp(void)
+{
+  static const lk_transport_type type = {
+      .size = sizeof(lk_transport),
+      .open = hard_open,
+      .handshake = hard_handshake,
+      .send = hard_send,
+      .recv = hard_recv,
+      .has_more = hard_has_more,
+      .close = hard_close,
+  };
+
+  return hard ? &type : __real_lk_transport_tcp();
+}
+
+static lk_client *begin(const lk_flow *flows)
+{
+  lk_client *c;
+
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  opening = flows;
+  sending = LK_FLOW_DONE;
+  receiving = LK_FLOW_DONE;
+  opened = 0;
+  closes = 0;
+  plenty = 0;
+  hard = true;
+  start();
+  c = new_client();
+  engine_dial(c, 1, "127.0.0.1", 1, 0);
+  return c;
+}
+
+static void finish(void)
+{
+  stop();
+  hard = false;
+  ck_assert_uint_eq(closes, 1);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+static const lk_flow at_once[] = {LK_FLOW_DONE};
+
+START_TEST(a_handshake_waits_for_what_it_needs)
+{
+  static const lk_flow flows[] = {LK_FLOW_WRITE, LK_FLOW_READ, LK_FLOW_READ,
+                                  LK_FLOW_WRITE, LK_FLOW_DONE};
+  char byte;
+  lk_client *c = begin(flows);
+
+  for (int i = 0; i < 5; i++)
+    turn();
+  ck_assert_uint_eq(opened, 2); /* the peer is silent */
+  sockets_write(ends[1], "x", 1);
+  turn();
+  ck_assert_uint_eq(opened, 3);
+  sockets_read(ends[0], &byte, 1);
+  for (int i = 0; i < 5; i++)
+    turn();
+  ck_assert_uint_eq(opened, 3);
+  ck_assert(engine_said(c, ""));
+  sockets_write(ends[1], "x", 1);
+  expect(c, "connected 1\n");
+  expect(c, "received 1\n");
+  finish();
+}
+END_TEST
+
+START_TEST(a_handshake_may_fail)
+{
+  static const lk_flow hung_up[] = {LK_FLOW_WRITE, LK_FLOW_END};
+  static const lk_flow failed[] = {LK_FLOW_WRITE, LK_FLOW_FAILED};
+
+  expect(begin(hung_up),
+         "failed 1 CONNECT: the server closed the connection\n");
+  finish();
+  expect(begin(failed), "failed 1 CONNECT: no luck\n");
+  finish();
+}
+END_TEST
+
+START_TEST(sending_may_wait_until_the_descriptor_is_readable)
+{
+  char byte;
+  lk_client *c = begin(at_once);
+
+  expect(c, "connected 1\n");
+  sends = 0;
+  sending = LK_FLOW_READ;
+  for (int i = 0; i < 5; i++) {
+    engine_write(c, "y", 1);
+    turn();
+  }
+  ck_assert_uint_eq(sends, 1);
+  sockets_write(ends[1], "x", 1);
+  expect(c, "received 1\n");
+  turn();
+  ck_assert_uint_eq(sends, 2);
+  sockets_read(ends[1], &byte, 1);
+  finish();
+}
+END_TEST
+
+START_TEST(receiving_may_wait_until_the_descriptor_is_writable)
+{
+  lk_client *c = begin(at_once);
+
+  expect(c, "connected 1\n");
+  receipts = 0;
+  receiving = LK_FLOW_WRITE;
+  sockets_write(ends[1], "x", 1);
+  expect(c, "received 1\n");
+  for (int i = 0; i < 5; i++)
+    turn(); /* there is room, and nobody waits for it any more */
+  ck_assert_uint_eq(receipts, 2);
+  finish();
+}
+END_TEST
+
+static void on_enough(struct ev_loop *l, ev_timer *w, int revents)
+{
+  (void)w;
+  (void)revents;
+  ev_break(l, EVBREAK_ALL);
+}
+
+/* Let time pass; the loop has nothing to do. */
+static void expect_sleep(void)
+{
+  ev_timer enough;
+  unsigned before = ev_iteration(loop);
+
+  ev_timer_init(&enough, on_enough, .05, 0);
+  ev_timer_start(loop, &enough);
+  ev_run(loop, 0);
+  ck_assert_uint_le(ev_iteration(loop) - before, 5);
+}
+
+START_TEST(receiving_that_waits_for_writability_does_not_spin)
+{
+  enum { LEN = 1024 * 1024 };
+  char *bytes = calloc(1, LEN);
+  ssize_t n = 1;
+  lk_client *c = begin(at_once);
+
+  expect(c, "connected 1\n");
+  ck_assert_ptr_nonnull(bytes);
+  ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+  while (n > 0)
+    n = write(ends[0], bytes, LEN);
+  receipts = 0;
+  receiving = LK_FLOW_WRITE;
+  sockets_write(ends[1], "x", 1);
+  for (int i = 0; i < 5; i++)
+    turn();
+  sockets_write(ends[1], "y", 1);
+  expect_sleep();
+  ck_assert_uint_eq(receipts, 1);
+  for (int i = 0; i < 100 && !engine_said(c, "received 1\n"); i++) {
+    ck_assert_int_gt(read(ends[1], bytes, LEN), 0);
+    turn();
+  }
+  ck_assert_uint_gt(receipts, 1);
+  free(bytes);
+  finish();
+}
+END_TEST
+
+START_TEST(bytes_held_by_the_transport_are_received_before_waiting)
+{
+  lk_client *c = begin(at_once);
+
+  expect(c, "connected 1\n");
+  plenty = 40;
+  sockets_write(ends[1], "x", 1);
+  for (int i = 0; i < 10; i++)
+    turn();
+  ck_assert_uint_eq(plenty, 0);
+  ck_assert_uint_eq(c->receipts, 40);
+  finish();
+}
+END_TEST
+
+START_TEST(receiving_nothing_is_not_an_end)
+{
+  lk_client *c = begin(at_once);
+
+  expect(c, "connected 1\n");
+  receiving = LK_FLOW_READ;
+  sockets_write(ends[1], "x", 1);
+  for (int i = 0; i < 5; i++)
+    turn();
+  ck_assert(engine_said(c, ""));
+  sockets_write(ends[1], "y", 1);
+  expect(c, "received 1\n");
+  expect(c, "received 1\n");
+  shutdown(ends[1], SHUT_WR);
+  expect(c, "failed 1 0: -\n");
+  finish();
+}
+END_TEST
+
+SUITE("transport", a_handshake_waits_for_what_it_needs, a_handshake_may_fail,
+      sending_may_wait_until_the_descriptor_is_readable,
+      receiving_may_wait_until_the_descriptor_is_writable,
+      receiving_that_waits_for_writability_does_not_spin,
+      bytes_held_by_the_transport_are_received_before_waiting,
+      receiving_nothing_is_not_an_end)

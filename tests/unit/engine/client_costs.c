@@ -1,0 +1,727 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * What a client may cost: allocations in the steady state, pieces of output,
+ * memory for what a server sends.
+ */
+
+#include "proto/engine/client.h"
+#include "proto/wire/opcode.h"
+#include "support/peer.h"
+#include "support/suite.h"
+#include "support/wire.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static peer *p;
+
+/* What callbacks were told. */
+static struct {
+  unsigned gets, creates, deletes, events;
+  lk_watch *watch;
+} told;
+
+static void begin(const lk_client_config *config)
+{
+  memset(&told, 0, sizeof told);
+  p = calloc(1, sizeof *p);
+  failing_mem_init(&p->mem);
+  ck_assert_int_eq(peer_init(p, config), 0);
+  p->mute = true;
+  peer_settle(p);
+}
+
+static void say(lk_buf *b)
+{
+  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  lk__buf_free(b);
+}
+
+static void connect_it(void)
+{
+  lk_buf b = wire_buf();
+
+  peer_connected(p);
+  wire_welcome(&b, 0x10, 30000);
+  say(&b);
+  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+}
+
+static void end(void)
+{
+  peer_done(p);
+  free(p);
+}
+
+/* ---- the steady state --------------------------------------------------- */
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  (void)arg;
+  ck_assert_ptr_eq(w, told.watch);
+  ck_assert_int_eq(event->type, LK_EVENT_CHANGED);
+  told.events++;
+}
+
+static void on_last_event(lk_client *c, lk_watch *w, const lk_event *event,
+                          void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)arg;
+  ck_assert_int_eq(event->type, LK_EVENT_ENDED);
+}
+
+static void on_get(lk_client *c, int err, const lk_bytes *data,
+                   const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)data;
+  (void)stat;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  told.gets++;
+}
+
+static void on_create(lk_client *c, int err, const char *path,
+                      const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  ck_assert_str_eq(path, "/queue/lock-0000000001");
+  told.creates++;
+}
+
+static void on_delete(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  told.deletes++;
+}
+
+/* Answer what is asked in go_round(), then let the watch fire. */
+static void answer_round(int32_t xid)
+{
+  struct lk_path_stat_reply made = {.path = lk_text("/queue/lock-0000000001")};
+  struct lk_data_reply data = {.data = lk_text("some data")};
+  lk_buf b = wire_buf();
+  size_t mark = wire_begin(&b);
+
+  wire_header(&b, xid, xid, 0);
+  wire_record(&b, &lk__path_stat_reply_record, &made);
+  wire_end(&b, mark);
+  mark = wire_begin(&b);
+  wire_header(&b, xid + 1, xid, 0);
+  wire_record(&b, &lk__data_reply_record, &data);
+  wire_end(&b, mark);
+  wire_reply(&b, xid + 2, xid, 0);
+  wire_event(&b, LK_EVENT_CHANGED, "/queue/lock-0000000001");
+  say(&b);
+}
+
+static void go_round(int32_t xid, lk_watch_cb watcher)
+{
+  lk_call call = {.size = sizeof call,
+                  .on_event = watcher,
+                  .watch = &told.watch,
+                  .timeout_ms = 1000};
+
+  ck_assert_int_eq(lk_create2(p->client, "/queue/lock-", lk_text("127.0.0.1"),
+                              NULL, LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
+                              on_create, NULL),
+                   0);
+  ck_assert_int_eq(
+      lk_get(p->client, "/queue/lock-0000000001", &call, on_get, NULL), 0);
+  ck_assert_int_eq(
+      lk_delete(p->client, "/queue/lock-0000000001", -1, NULL, on_delete, NULL),
+      0);
+  peer_settle(p);
+  answer_round(xid);
+}
+
+START_TEST(in_the_steady_state_nothing_is_allocated)
+{
+  lk_client_config config = {.size = sizeof config};
+  int32_t xid = 1;
+
+  begin(&config);
+  connect_it();
+  for (int i = 0; i < 10; i++, xid += 3)
+    go_round(xid, on_event);
+  size_t count = p->mem.count;
+
+  for (int i = 0; i < 1000; i++, xid += 3)
+    go_round(xid, on_event);
+  ck_assert_uint_eq(told.gets, 1010);
+  ck_assert_uint_eq(told.creates, 1010);
+  ck_assert_uint_eq(told.deletes, 1010);
+  ck_assert_uint_eq(told.events, 1010);
+  ck_assert_uint_eq(p->mem.count, count);
+  end();
+}
+END_TEST
+
+START_TEST(also_with_a_chroot_and_many_other_watches)
+{
+  lk_client_config config = {.size = sizeof config, .hosts = "a/some/root"};
+  lk_call call = {.size = sizeof call, .on_event = on_last_event};
+  int32_t xid = 1;
+
+  begin(&config);
+  connect_it();
+  for (; xid <= 500; xid++) {
+    char path[16];
+
+    snprintf(path, sizeof path, "/%d", (int)xid);
+    ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
+    peer_settle(p);
+    lk_buf b = wire_buf();
+    wire_reply(&b, xid, 1, LK_ERR_NO_NODE);
+    say(&b);
+  }
+  call.on_event = on_event;
+  size_t count = 0;
+
+  for (int i = 0; i < 1010; i++, xid++) {
+    struct lk_data_reply data = {.data = lk_text("x")};
+    char path[32];
+    lk_buf b = wire_buf();
+
+    if (i == 10)
+      count = p->mem.count;
+    call.watch = &told.watch;
+    snprintf(path, sizeof path, "/queue/%d", i);
+    ck_assert_int_eq(lk_get(p->client, path, &call, on_get, NULL), 0);
+    peer_settle(p);
+    size_t mark = wire_begin(&b);
+    wire_header(&b, xid, 1, 0);
+    wire_record(&b, &lk__data_reply_record, &data);
+    wire_end(&b, mark);
+    snprintf(path, sizeof path, "/some/root/queue/%d", i);
+    wire_event(&b, LK_EVENT_CHANGED, path);
+    say(&b);
+  }
+  ck_assert_uint_eq(told.events, 1010);
+  ck_assert_uint_eq(p->mem.count, count);
+  end();
+}
+END_TEST
+
+/* ---- output ------------------------------------------------------------- */
+
+enum { GET_LEN = 4 + 8 + 4 + 2 + 1 };
+
+static void ask_a_thousand(void)
+{
+  for (int i = 0; i < 1000; i++)
+    ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
+}
+
+START_TEST(a_thousand_requests_leave_in_one_piece)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  connect_it();
+  ask_a_thousand();
+  lk_bytes bytes = lk_client_pending(p->client);
+
+  ck_assert_uint_eq(bytes.len, 1000 * GET_LEN);
+  lk_client_sent(p->client, p->want.attempt, bytes.len);
+  ck_assert_uint_eq(lk_client_pending(p->client).len, 0);
+  end();
+}
+END_TEST
+
+START_TEST(so_do_those_that_waited_for_a_connection)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_buf b = wire_buf();
+
+  begin(&config);
+  ask_a_thousand();
+  ck_assert_uint_eq(lk_client_pending(p->client).len, 0);
+  peer_connected(p);
+  p->room = 0;
+  wire_welcome(&b, 0x10, 30000);
+  say(&b);
+  ck_assert_uint_eq(lk_client_pending(p->client).len, 1000 * GET_LEN);
+  end();
+}
+END_TEST
+
+START_TEST(memory_of_what_waited_is_given_back)
+{
+  lk_client_config config = {.size = sizeof config};
+  char *data = calloc(1, 100000);
+
+  begin(&config);
+  for (int i = 0; i < 3; i++)
+    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, 100000), -1,
+                            NULL, NULL, NULL),
+                     0);
+  ck_assert_uint_gt(p->client->requests.held.cap, 300000);
+  connect_it();
+  ck_assert_uint_eq(p->client->requests.held.cap, 0);
+  ck_assert_uint_gt(p->client->output.bytes.cap, 300000);
+  peer_failed(p, 0, NULL);
+  ck_assert_uint_eq(p->client->output.bytes.cap, 0);
+  free(data);
+  end();
+}
+END_TEST
+
+START_TEST(memory_of_a_burst_is_given_back_when_it_has_been_sent)
+{
+  lk_client_config config = {.size = sizeof config};
+  char *data = calloc(1, 1000000);
+
+  begin(&config);
+  connect_it();
+  size_t before = p->mem.held;
+
+  p->room = 0;
+  for (int i = 0; i < 16; i++)
+    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, 1000000), -1,
+                            NULL, NULL, NULL),
+                     0);
+  ck_assert_uint_gt(p->mem.held, 16000000);
+  p->room = SIZE_MAX;
+  peer_settle(p);
+  ck_assert_uint_lt(p->mem.held, before + 10000);
+  free(data);
+  end();
+}
+END_TEST
+
+/* ---- many watches ------------------------------------------------------- */
+
+static void on_created(lk_client *c, lk_watch *w, const lk_event *event,
+                       void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)arg;
+  told.events += event->type == LK_EVENT_CREATED;
+}
+
+/* Watch a node that is missing. */
+static lk_watch *watch_missing(const char *path)
+{
+  lk_watch *w;
+  lk_call call = {.size = sizeof call, .on_event = on_created, .watch = &w};
+  lk_bytes out;
+  lk_buf b = wire_buf();
+
+  ck_assert_int_eq(lk_exists(p->client, path, &call, NULL, NULL), 0);
+  out = lk_client_pending(p->client);
+  lk_client_sent(p->client, p->want.attempt, out.len);
+  wire_reply(&b, p->client->session.last_xid, 5, LK_ERR_NO_NODE);
+  lk_client_received(p->client, p->want.attempt, lk__buf_bytes(&b),
+                     lk__buf_len(&b));
+  lk__buf_free(&b);
+  return w;
+}
+
+START_TEST(output_keeps_one_mebibyte)
+{
+  lk_client_config config = {.size = sizeof config};
+  char data[64] = "";
+
+  begin(&config);
+  connect_it();
+  p->room = 0;
+  while (p->client->output.bytes.cap < 1024 * 1024)
+    ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, sizeof data), -1,
+                            NULL, NULL, NULL),
+                     0);
+  ck_assert_uint_eq(p->client->output.bytes.cap, 1024 * 1024);
+  p->room = SIZE_MAX;
+  peer_settle(p);
+  ck_assert_uint_eq(p->client->output.bytes.cap, 1024 * 1024);
+  end();
+}
+END_TEST
+
+START_TEST(input_keeps_64_kibibytes)
+{
+  static const char zeros[40000];
+  lk_client_config config = {.size = sizeof config};
+  lk_buf b = wire_buf();
+
+  begin(&config);
+  connect_it();
+  wire_int(&b, 50000);
+  ck_assert(lk__buf_append(&b, zeros, sizeof zeros));
+  p->step = 100;
+  say(&b);
+  ck_assert_uint_eq(p->client->input.frames.partial.cap, 64 * 1024);
+  peer_failed(p, 0, NULL);
+  ck_assert_uint_eq(p->client->input.frames.partial.cap, 64 * 1024);
+  end();
+}
+END_TEST
+
+START_TEST(replies_keep_256_kibibytes)
+{
+  lk_client_config config = {.size = sizeof config};
+  int32_t count = 256 * 1024 / (int32_t)sizeof(lk_bytes);
+  lk_buf b = wire_buf();
+
+  begin(&config);
+  connect_it();
+  ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, NULL, NULL), 0);
+  size_t mark = wire_begin(&b);
+
+  wire_header(&b, p->client->session.last_xid, 1, 0);
+  wire_int(&b, count);
+  for (int32_t i = 0; i < count; i++)
+    wire_bytes(&b, lk_text("a"));
+  for (int i = 0; i < 17; i++)
+    wire_int(&b, 0); /* the Stat */
+  wire_end(&b, mark);
+  say(&b);
+  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+  ck_assert_ptr_nonnull(p->client->input.arena.first);
+  end();
+}
+END_TEST
+
+START_TEST(memory_of_watches_that_fired_is_given_back)
+{
+  enum { COUNT = 10000 };
+  lk_client_config config = {.size = sizeof config};
+  char path[32];
+
+  begin(&config);
+  connect_it();
+  for (unsigned i = 0; i < COUNT; i++) {
+    snprintf(path, sizeof path, "/members/member-%u", i);
+    watch_missing(path);
+  }
+  size_t most = p->mem.held;
+
+  for (unsigned i = 0; i < COUNT; i++) {
+    lk_buf b = wire_buf();
+
+    snprintf(path, sizeof path, "/members/member-%u", i);
+    wire_event(&b, LK_EVENT_CREATED, path);
+    say(&b);
+  }
+  ck_assert_uint_eq(told.events, COUNT);
+  ck_assert_uint_lt(p->mem.held, most / 6); /* for 1,024 */
+  end();
+}
+END_TEST
+
+/* ---- what many of a kind cost ------------------------------------------- */
+
+static double processor_time(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double watch_one_path(size_t count)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_watch **watches = calloc(count, sizeof(lk_watch *));
+
+  begin(&config);
+  connect_it();
+  double start = processor_time();
+
+  for (size_t i = 0; i < count; i++)
+    watches[i] = watch_missing("/a");
+  for (size_t i = 0; i < count; i++)
+    lk_watch_cancel(p->client, watches[i], true);
+  double took = processor_time() - start;
+
+  free(watches);
+  p->room = 0; /* nobody looks at what is still to be sent */
+  end();
+  return took;
+}
+
+/* Eight times as many take eight times as long, not 64 times; other work on the
+ * machine may spoil one look, and not three. */
+static void expect_linear(double (*work)(size_t count), size_t count)
+{
+  double ratio = 0;
+
+  for (int i = 0; i < 3; i++) {
+    double few = work(count);
+
+    ratio = work(count * 8) / few;
+    if (ratio < 24)
+      return;
+  }
+  ck_abort_msg("eight times as many took %.0f times as long", ratio);
+}
+
+START_TEST(many_watches_of_one_path_cost_no_more_each)
+{
+  expect_linear(watch_one_path, 2000);
+}
+END_TEST
+
+static void on_late(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)data;
+  (void)stat;
+  (void)arg;
+  ck_assert_int_eq(err, LK_ERR_DEADLINE);
+  told.gets++;
+}
+
+/* Requests of which each has a deadline of its own, in no order. */
+static double expire(size_t count)
+{
+  lk_call call = {.size = sizeof call};
+  double start = processor_time();
+
+  p->room = 0;
+  told.gets = 0;
+  for (size_t i = 0; i < count; i++) {
+    call.timeout_ms = (int64_t)(1000 + i * 7919 % count / 8);
+    ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+  }
+  while (told.gets < count) {
+    p->now = lk_client_deadline(p->client);
+    lk_client_tick(p->client);
+  }
+  return processor_time() - start;
+}
+
+static double expire_waiting(size_t count)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  double took = expire(count);
+
+  end();
+  return took;
+}
+
+static double expire_sent(size_t count)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  connect_it();
+  double took = expire(count);
+
+  end();
+  return took;
+}
+
+START_TEST(many_deadlines_cost_no_more_each)
+{
+  expect_linear(expire_waiting, 2000);
+  expect_linear(expire_sent, 2000);
+}
+END_TEST
+
+START_TEST(requests_that_completed_while_they_waited_are_not_sent)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_call call = {.size = sizeof call};
+
+  begin(&config);
+  for (int i = 0; i < 10; i++) { /* too few of them to be moved out */
+    call.timeout_ms = i % 5 == 0 ? 10 : 0;
+    ck_assert_int_eq(
+        lk_get(p->client, "/a", &call, i % 5 == 0 ? on_late : NULL, NULL), 0);
+  }
+  peer_pass(p, 100);
+  ck_assert_uint_eq(told.gets, 2);
+  peer_connected(p);
+  p->room = 0;
+  lk_buf b = wire_buf();
+
+  wire_welcome(&b, 0x10, 30000);
+  say(&b);
+  ck_assert_uint_eq(lk_client_pending(p->client).len, 8 * GET_LEN);
+  told.gets = 0;
+  p->room = SIZE_MAX;
+  peer_failed(p, 0, NULL);
+  end();
+}
+END_TEST
+
+/* Half of what waits has completed when the memory of all those is freed. */
+START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_call call = {.size = sizeof call, .timeout_ms = 10};
+
+  begin(&config);
+  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+  peer_pass(p, 11);
+  ck_assert_uint_eq(p->client->requests.waiting.count, 3);
+  ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
+  peer_pass(p, 11);
+  ck_assert_uint_eq(told.gets, 2);
+  ck_assert_uint_eq(p->client->requests.waiting.count, 2);
+  ck_assert_uint_eq(lk__buf_len(&p->client->requests.held), 2 * GET_LEN);
+  end();
+}
+END_TEST
+
+START_TEST(a_request_of_the_send_limit_goes_and_one_more_byte_does_not)
+{
+  lk_client_config config = {.size = sizeof config};
+  size_t fixed = 8 + 4 + 2 + 4 + 4; /* header, path, length, version */
+  size_t most = 0xfffff - fixed;
+  char *data = calloc(1, most + 1);
+
+  begin(&config);
+  ck_assert_int_eq(
+      lk_set(p->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
+      0);
+  ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, most + 1), -1,
+                          NULL, NULL, NULL),
+                   LK_ERR_TOO_BIG);
+  connect_it();
+  ck_assert_int_eq(
+      lk_set(p->client, "/a", lk_bytes_of(data, most), -1, NULL, NULL, NULL),
+      0);
+  ck_assert_int_eq(lk_set(p->client, "/a", lk_bytes_of(data, most + 1), -1,
+                          NULL, NULL, NULL),
+                   LK_ERR_TOO_BIG);
+  free(data);
+  end();
+}
+END_TEST
+
+START_TEST(so_many_requests_may_wait_and_no_more)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  for (int i = 0; i < 65536; i++)
+    ck_assert(lk_get(p->client, "/a", NULL, NULL, NULL) == 0);
+  ck_assert_int_eq(lk_get(p->client, "/a", NULL, NULL, NULL), LK_ERR_TOO_MANY);
+  end();
+}
+END_TEST
+
+/* ---- input -------------------------------------------------------------- */
+
+enum { NAMES = 100000, NAME_LEN = 12 };
+
+static bool listed;
+
+static void on_children(lk_client *c, int err, const lk_bytes *names,
+                        size_t count, const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  ck_assert_uint_eq(count, NAMES);
+  ck_assert_mem_eq(names[NAMES - 1].at, "n00000099999", NAME_LEN);
+  ck_assert_int_eq(stat->num_children, NAMES);
+  listed = true;
+}
+
+/* An answer with as many names as there are. */
+static lk_buf listing(int32_t xid)
+{
+  lk_buf b = wire_buf();
+  lk_stat stat = {.num_children = NAMES};
+  struct lk_stat_reply tail = {stat};
+  size_t mark = wire_begin(&b);
+
+  wire_header(&b, xid, 1, 0);
+  wire_int(&b, NAMES);
+  for (int i = 0; i < NAMES; i++) {
+    char name[16];
+
+    snprintf(name, sizeof name, "n%011d", i);
+    wire_bytes(&b, lk_text(name));
+  }
+  wire_record(&b, &lk__stat_reply_record, &tail);
+  wire_end(&b, mark);
+  return b;
+}
+
+START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  begin(&config);
+  connect_it();
+  ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, on_children, NULL),
+                   0);
+  peer_settle(p);
+  p->step = 65536;
+  size_t live = p->mem.live;
+  lk_buf b = listing(1);
+
+  ck_assert_uint_gt(lk__buf_len(&b), 1600000);
+  say(&b);
+  ck_assert(listed);
+  /* and nothing of that size stays once something else has come */
+  peer_get(p, &(peer_call){.name = "g"}, "/a");
+  peer_settle(p);
+  b = wire_buf();
+  wire_reply(&b, 2, 1, LK_ERR_NO_NODE);
+  say(&b);
+  ck_assert_uint_le(p->mem.live, live + 1);
+  ck_assert_uint_le(p->client->input.frames.partial.cap, 65536);
+  end();
+}
+END_TEST
+
+START_TEST(more_than_the_receive_limit_is_not_waited_for)
+{
+  lk_client_config config = {.size = sizeof config};
+
+  for (int32_t over = 0; over < 2; over++) {
+    lk_buf b = wire_buf();
+
+    begin(&config);
+    connect_it();
+    size_t bytes = p->mem.bytes;
+
+    wire_int(&b, 16 * 1024 * 1024 + over);
+    wire_int(&b, 1);
+    say(&b);
+    ck_assert_int_eq(lk_client_state(p->client),
+                     over ? LK_STATE_SUSPENDED : LK_STATE_CONNECTED);
+    ck_assert_uint_le(p->mem.bytes, bytes + 1024);
+    end();
+  }
+}
+END_TEST
+
+SUITE("client_costs", in_the_steady_state_nothing_is_allocated,
+      also_with_a_chroot_and_many_other_watches,
+      a_thousand_requests_leave_in_one_piece,
+      so_do_those_that_waited_for_a_connection,
+      memory_of_what_waited_is_given_back,
+      memory_of_a_burst_is_given_back_when_it_has_been_sent,
+      output_keeps_one_mebibyte, input_keeps_64_kibibytes,
+      replies_keep_256_kibibytes, memory_of_watches_that_fired_is_given_back,
+      many_watches_of_one_path_cost_no_more_each,
+      many_deadlines_cost_no_more_each,
+      requests_that_completed_while_they_waited_are_not_sent,
+      requests_that_completed_while_they_waited_keep_no_memory,
+      a_request_of_the_send_limit_goes_and_one_more_byte_does_not,
+      so_many_requests_may_wait_and_no_more,
+      a_listing_of_1600000_bytes_arrives_in_pieces,
+      more_than_the_receive_limit_is_not_waited_for)

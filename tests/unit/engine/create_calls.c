@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* What leaves when a node is made. A create with a TTL that is none of the
+ * right ones ends a server, and each of its restarts: all flags and all ends of
+ * the range are tried here, where no server is. */
+
+#include "proto/wire/create_mode.h"
+#include "proto/engine/client.h"
+#include "proto/wire/multi.h"
+#include "support/peer.h"
+#include "support/suite.h"
+#include "support/wire.h"
+
+#include <limits.h>
+
+static peer *p;
+
+static void say(lk_buf *b)
+{
+  peer_receive(p, lk__buf_bytes(b), lk__buf_len(b));
+  lk__buf_consume(b, lk__buf_len(b));
+}
+
+static void begin(void)
+{
+  lk_client_config c = {.size = sizeof c, .outstanding_limit = 100000};
+  lk_buf b = wire_buf();
+
+  p = calloc(1, sizeof *p);
+  failing_mem_init(&p->mem);
+  ck_assert_int_eq(peer_init(p, &c), 0);
+  peer_settle(p);
+  peer_connected(p);
+  wire_welcome(&b, 7, 30000);
+  say(&b);
+  lk__buf_free(&b);
+}
+
+static void end(void)
+{
+  peer_done(p);
+  free(p);
+}
+
+/* What is about to leave, a single frame: its opcode, and the reader behind
+ * its header. 0: nothing is. */
+static int32_t leaving(lk_reader *in)
+{
+  lk_bytes bytes = lk_client_pending(p->client);
+
+  if (bytes.len == 0)
+    return 0;
+  lk__reader_init(in, bytes.at, bytes.len);
+  ck_assert_uint_eq((size_t)lk__reader_int(in), bytes.len - 4);
+  lk__reader_int(in);
+  return lk__reader_int(in);
+}
+
+static void left(void)
+{
+  lk_bytes bytes = lk_client_pending(p->client);
+
+  lk_client_sent(p->client, p->want.attempt, bytes.len);
+}
+
+static const int64_t ttls[] = {INT64_MIN,
+                               -1099511627776,
+                               -1,
+                               0,
+                               1,
+                               2,
+                               1000,
+                               1099511627774,
+                               1099511627775,
+                               1099511627776,
+                               1099511627777,
+                               INT64_MAX};
+enum { NTTLS = sizeof ttls / sizeof ttls[0] };
+
+/* All there could be, and some that cannot. */
+static int nth_flags(int i)
+{
+  static const int odd[] = {INT_MIN, INT_MIN + 5, INT_MAX, 0x105, 0x10005};
+
+  return i < 5 ? odd[i] : i - 100;
+}
+enum { NFLAGS = 300 };
+
+static bool may(int flags, int64_t ttl)
+{
+  return (flags == LK_PERSISTENT || flags == LK_SEQUENTIAL) && ttl >= 1 &&
+         ttl < INT64_C(1) << 40;
+}
+
+/* A createTTL that a server can take. */
+static void check_body(const struct lk_create_ttl_request *r, int flags,
+                       int64_t ttl)
+{
+  ck_assert_int_eq(r->create.flags, flags == LK_SEQUENTIAL ? 6 : 5);
+  ck_assert_int_eq(r->ttl_ms, ttl);
+  ck_assert_int_ge(r->ttl_ms, 1);
+  ck_assert_int_lt(r->ttl_ms, INT64_C(1) << 40);
+}
+
+static void try(int flags, int64_t ttl)
+{
+  struct lk_create_ttl_request r;
+  lk_arena arena = {.mem = &lk__mem_libc};
+  lk_reader in;
+  int err = lk_create_ttl(p->client, "/a", lk_text("x"), NULL, flags, ttl, NULL,
+                          NULL, NULL);
+
+  ck_assert_int_eq(err, may(flags, ttl) ? 0 : LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(leaving(&in), err == 0 ? LK_OPCODE_CREATE_TTL : 0);
+  if (err != 0)
+    return;
+  ck_assert_int_eq(
+      lk__record_decode(&lk__create_ttl_request_record, &r, &in, &arena), 0);
+  ck_assert_uint_eq(lk__reader_left(&in), 0);
+  check_body(&r, flags, ttl);
+  lk__arena_free(&arena);
+  left();
+}
+
+static void try_in_multi(int flags, int64_t ttl)
+{
+  lk_op ops[] = {lk_op_check("/", -1),
+                 lk_op_create_ttl("/a", lk_text("x"), NULL, flags, ttl)};
+  lk_arena arena = {.mem = &lk__mem_libc};
+  lk_operation part;
+  lk_reader in;
+  int err = lk_multi(p->client, ops, 2, NULL, NULL, NULL);
+
+  ck_assert_int_eq(err, may(flags, ttl) ? 0 : LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(leaving(&in), err == 0 ? LK_OPCODE_MULTI : 0);
+  if (err != 0)
+    return;
+  ck_assert(lk__operation_decode(&in, false, &arena, &part));
+  ck_assert(lk__operation_decode(&in, false, &arena, &part));
+  ck_assert_int_eq(part.type, LK_OPCODE_CREATE_TTL);
+  check_body(&part.body.create_ttl, flags, ttl);
+  lk__arena_free(&arena);
+  left();
+}
+
+START_TEST(no_wrong_ttl_leaves_alone_or_in_a_multi)
+{
+  begin();
+  for (int i = 0; i < NFLAGS; i++) {
+    for (int k = 0; k < NTTLS; k++) {
+      try(nth_flags(i), ttls[k]);
+      try_in_multi(nth_flags(i), ttls[k]);
+    }
+  }
+  end();
+}
+END_TEST
+
+/* Who fills in a part by hand gets no further. */
+START_TEST(a_part_that_was_not_looked_at_is_not_encoded)
+{
+  for (int i = 0; i < NFLAGS; i++) {
+    for (int k = 0; k < NTTLS; k++) {
+      lk_op op =
+          lk_op_create_ttl("/a", lk_text("x"), NULL, nth_flags(i), ttls[k]);
+      lk_writer out;
+
+      lk__writer_init(&out, NULL, 0);
+      lk__multi_encode(&out, &op, 1, "");
+      ck_assert_int_eq(out.err,
+                       may(nth_flags(i), ttls[k]) ? 0 : LK_ERR_BAD_ARGUMENT);
+    }
+  }
+}
+END_TEST
+
+static int32_t opcode_for(int flags, bool with_stat)
+{
+  if (flags == LK_CONTAINER)
+    return LK_OPCODE_CREATE_CONTAINER;
+  if (flags < 0 || flags > 3)
+    return 0;
+  return with_stat ? LK_OPCODE_CREATE2 : LK_OPCODE_CREATE;
+}
+
+START_TEST(opcode_and_flags_agree)
+{
+  lk_arena arena = {.mem = &lk__mem_libc};
+
+  begin();
+  for (int i = 0; i < NFLAGS; i++) {
+    for (int with_stat = 0; with_stat < 2; with_stat++) {
+      struct lk_create_request r;
+      int flags = nth_flags(i);
+      int32_t op = opcode_for(flags, with_stat);
+      lk_reader in;
+      int err = (with_stat ? lk_create2 : lk_create)(
+          p->client, "/a", lk_text("x"), NULL, flags, NULL, NULL, NULL);
+
+      ck_assert_int_eq(err, op == 0 ? LK_ERR_BAD_ARGUMENT : 0);
+      ck_assert_int_eq(leaving(&in), op);
+      if (err != 0)
+        continue;
+      lk__record_decode(&lk__create_request_record, &r, &in, &arena);
+      ck_assert_int_eq(r.flags, flags);
+      left();
+    }
+  }
+  lk__arena_free(&arena);
+  end();
+}
+END_TEST
+
+START_TEST(read_of_unknown_type_is_refused)
+{
+  lk_read r = lk_read_get("/a");
+
+  begin();
+  for (r.type = -1; r.type <= LK_READ_GET_CHILDREN + 1; r.type++) {
+    bool known = r.type == LK_READ_GET || r.type == LK_READ_GET_CHILDREN;
+
+    ck_assert_int_eq(lk_multi_read(p->client, &r, 1, NULL, NULL, NULL),
+                     known ? 0 : LK_ERR_BAD_ARGUMENT);
+  }
+  end();
+}
+END_TEST
+
+SUITE("create_calls", no_wrong_ttl_leaves_alone_or_in_a_multi,
+      a_part_that_was_not_looked_at_is_not_encoded, opcode_and_flags_agree,
+      read_of_unknown_type_is_refused)

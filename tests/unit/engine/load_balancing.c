@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "base/mem.h"
+#include "proto/engine/hosts.h"
+#include "proto/engine/load_balancing.h"
+#include "support/peer.h"
+#include "support/suite.h"
+#include "support/wire.h"
+#include "support/words.h"
+
+#include <stdio.h>
+
+/* ---- the rule ----------------------------------------------------------- */
+
+static lk_relocation decide(size_t before, size_t after, size_t kept,
+                            bool listed, uint32_t random)
+{
+  lk_list_change change = {before, after, kept, listed};
+
+  return lk__balance_load(&change, random);
+}
+
+START_TEST(of_a_list_that_grew_one_that_is_listed_moves_as_often_as_needed)
+{
+  /* three of four stay where three servers become four */
+  ck_assert_int_eq(decide(3, 4, 3, true, 0), LK_RELOCATION_NONE);
+  ck_assert_int_eq(decide(3, 4, 3, true, 0xbfffffff), LK_RELOCATION_NONE);
+  ck_assert_int_eq(decide(3, 4, 3, true, 0xc0000000), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(decide(3, 4, 3, true, UINT32_MAX), LK_RELOCATION_TO_ADDED);
+}
+END_TEST
+
+START_TEST(of_a_list_that_grew_one_that_is_gone_goes_to_a_new_server)
+{
+  ck_assert_int_eq(decide(3, 4, 2, false, 0), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(decide(1, 9, 0, false, UINT32_MAX), LK_RELOCATION_TO_ADDED);
+}
+END_TEST
+
+START_TEST(of_a_list_that_did_not_grow_one_that_is_listed_stays)
+{
+  ck_assert_int_eq(decide(3, 3, 3, true, 0), LK_RELOCATION_NONE);
+  ck_assert_int_eq(decide(3, 3, 1, true, UINT32_MAX), LK_RELOCATION_NONE);
+  ck_assert_int_eq(decide(3, 1, 1, true, UINT32_MAX), LK_RELOCATION_NONE);
+}
+END_TEST
+
+START_TEST(of_a_list_that_did_not_grow_one_that_is_gone_goes_where_room_is)
+{
+  /* a, b, c, d become a, b, e: 2 of 6 to a and b */
+  ck_assert_int_eq(decide(4, 3, 2, false, 0), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(decide(4, 3, 2, false, 0x55555555), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(decide(4, 3, 2, false, 0x55555556), LK_RELOCATION_TO_ADDED);
+  /* none is kept, or none is new */
+  ck_assert_int_eq(decide(4, 3, 0, false, 0), LK_RELOCATION_TO_ADDED);
+  ck_assert_int_eq(decide(4, 3, 3, false, UINT32_MAX), LK_RELOCATION_TO_KEPT);
+  ck_assert_int_eq(decide(3, 3, 2, false, 0), LK_RELOCATION_TO_ADDED);
+}
+END_TEST
+
+/* ---- what comes of it --------------------------------------------------- */
+
+static uint64_t seed;
+
+static void draw(void *arg, void *out, size_t len)
+{
+  unsigned char *bytes = out;
+
+  (void)arg;
+  for (size_t i = 0; i < len; i++) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    bytes[i] = (unsigned char)(seed >> 56);
+  }
+}
+
+static lk_hosts parsed(const char *text)
+{
+  lk_hosts h;
+  const char *why;
+
+  ck_assert_int_eq(lk__hosts_init(&h, &lk__mem_libc, text, false, &why), 0);
+  return h;
+}
+
+enum { CLIENTS = 12000 };
+
+/* How many of CLIENTS, spread evenly over `before`, are at each letter after
+ * the change, and how many have moved. */
+static size_t spread(const char *before, const char *after, size_t at[128])
+{
+  size_t moved = 0;
+
+  seed = 1;
+  memset(at, 0, 128 * sizeof at[0]);
+  for (size_t i = 0; i < CLIENTS; i++) {
+    lk_hosts h = parsed(before), fresh = parsed(after);
+
+    h.at = i % h.count;
+    char own = lk__hosts_current(&h)->name[0];
+    bool another = lk__hosts_replace(&h, &fresh, draw, NULL);
+    char now = lk__hosts_current(&h)->name[0];
+
+    ck_assert(another == (own != now));
+    moved += another;
+    at[(unsigned char)now]++;
+    lk__hosts_free(&h);
+  }
+  return moved;
+}
+
+START_TEST(clients_that_were_spread_evenly_are_so_again)
+{
+  static const struct {
+    const char *before, *after;
+    double moved; /* the least part of all that has to */
+  } changes[] = {
+      {"a,b,c", "a,b,c,d", 1. / 4},   {"a,b,c", "a,b,c,d,e", 2. / 5},
+      {"a,b,c", "b,c,d,e", 1. / 2},   {"a", "b,c", 1},
+      {"a,b,c,d", "a,b,c", 1. / 4},   {"a,b,c,d", "a,b,e", 1. / 2},
+      {"a,b,c,d,e", "a,e,f", 3. / 5}, {"a,b,c", "a,b,d", 1. / 3},
+      {"a,b,c", "c,b,a", 0},          {"a,b,c,d,e,f", "b", 5. / 6},
+      {"a,b,c", "d,e,f", 1},
+  };
+
+  for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+    const char *after = changes[i].after;
+    size_t at[128], count = (strlen(after) + 1) / 2;
+    double moved = (double)spread(changes[i].before, after, at);
+    double share = (double)CLIENTS / (double)count;
+
+    ck_assert_double_eq_tol(moved / CLIENTS, changes[i].moved, .015);
+    for (const char *s = after; *s != '\0'; s++)
+      if (*s != ',')
+        ck_assert_double_eq_tol((double)at[(unsigned char)*s] / share, 1, .05);
+  }
+}
+END_TEST
+
+START_TEST(who_stays_keeps_its_address_and_who_moves_begins_with_the_first)
+{
+  lk_hosts h = parsed("a,b"), fresh = parsed("b,a");
+
+  h.at = 1;
+  h.address = 2;
+  h.addresses = 3;
+  h.tried = 1;
+  ck_assert(!lk__hosts_replace(&h, &fresh, draw, NULL));
+  ck_assert_str_eq(lk__hosts_current(&h)->name, "b");
+  ck_assert_uint_eq(h.address, 2);
+  ck_assert_uint_eq(h.addresses, 3);
+  ck_assert_uint_eq(h.tried, 0);
+  fresh = parsed("c");
+  ck_assert(lk__hosts_replace(&h, &fresh, draw, NULL));
+  ck_assert_str_eq(lk__hosts_current(&h)->name, "c");
+  ck_assert_uint_eq(h.address, 0);
+  ck_assert_uint_eq(h.addresses, 0);
+  lk__hosts_free(&h);
+}
+END_TEST
+
+/* It would be pointless to try those first that everybody leaves. */
+START_TEST(the_rest_of_the_chosen_ones_come_next)
+{
+  for (seed = 1; seed < 200; seed++) {
+    lk_hosts h = parsed("a,b,c"), fresh = parsed("b,d,c,e,f");
+
+    ck_assert(lk__hosts_replace(&h, &fresh, draw, NULL));
+    for (int i = 0; i < 3; i++) {
+      ck_assert_int_ge(lk__hosts_current(&h)->name[0], 'd');
+      lk__hosts_next(&h);
+    }
+    lk__hosts_free(&h);
+  }
+}
+END_TEST
+
+START_TEST(a_port_makes_another_server_and_the_chroot_is_not_changed)
+{
+  lk_hosts h = parsed("a:1/root"), fresh = parsed("a:2");
+  const char *chroot = h.chroot;
+
+  ck_assert(lk__hosts_replace(&h, &fresh, draw, NULL));
+  ck_assert_uint_eq(lk__hosts_current(&h)->port, 2);
+  ck_assert_ptr_eq(h.chroot, chroot);
+  ck_assert_str_eq(h.chroot, "/root");
+  ck_assert_uint_eq(h.chroot_len, 5);
+  lk__hosts_free(&h);
+}
+END_TEST
+
+START_TEST(a_server_listed_twice_does_no_harm)
+{
+  lk_hosts h = parsed("a,b"), fresh = parsed("b,b");
+
+  ck_assert(lk__hosts_replace(&h, &fresh, draw, NULL));
+  ck_assert_str_eq(lk__hosts_current(&h)->name, "b");
+  fresh = parsed("b,b,b,b");
+  (void)lk__hosts_replace(&h, &fresh, draw, NULL);
+  ck_assert_str_eq(lk__hosts_current(&h)->name, "b");
+  fresh = parsed("c");
+  ck_assert(lk__hosts_replace(&h, &fresh, draw, NULL));
+  lk__hosts_free(&h);
+}
+END_TEST
+
+/* ---- the client --------------------------------------------------------- */
+
+static void on_answer(peer *p, const char *name, const char *event)
+{
+  if (strcmp(name, "g") == 0 && strcmp(event, "ok") == 0)
+    ck_assert_int_eq(lk_client_set_hosts(p->client, "b"), 0);
+}
+
+static peer *connected(void)
+{
+  lk_client_config config = {.size = sizeof config, .hosts = "a"};
+  peer *p = calloc(1, sizeof *p);
+  lk_buf b = wire_buf();
+
+  failing_mem_init(&p->mem);
+  ck_assert_int_eq(peer_init(p, &config), 0);
+  peer_settle(p);
+  peer_connected(p);
+  wire_welcome(&b, 0x10, 30000);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+  return p;
+}
+
+/* The answer to g, and behind it what no server says. */
+static void answer_and_break(peer *p)
+{
+  static const char body[] = "\"\" stat=1";
+  lk_buf b = wire_buf();
+  words w;
+
+  words_cut(&w, body, sizeof body - 1);
+  size_t mark = wire_begin(&b);
+
+  wire_header(&b, 1, 1, 0);
+  words_encode(&w, &b);
+  wire_end(&b, mark);
+  wire_int(&b, -1);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+}
+
+START_TEST(a_break_before_the_farewell_leads_to_the_server_chosen)
+{
+  const peer_call call = {.name = "g"};
+  peer *p = connected();
+
+  p->react = on_answer;
+  ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
+  answer_and_break(p);
+  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_SUSPENDED);
+  ck_assert_str_eq(lk_client_server(p->client), "b:2181");
+  ck_assert_uint_eq(p->want.attempt, 2);
+  peer_done(p);
+  free(p);
+}
+END_TEST
+
+START_TEST(a_forked_child_changes_nothing)
+{
+  peer *p = connected();
+
+  p->forked = true;
+  ck_assert_int_eq(lk_client_set_hosts(p->client, "b"), LK_ERR_FORKED);
+  p->forked = false;
+  ck_assert_int_eq(lk_client_set_hosts(p->client, NULL), LK_ERR_BAD_HOSTS);
+  peer_settle(p);
+  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+  peer_done(p);
+  free(p);
+}
+END_TEST
+
+SUITE("load_balancing",
+      of_a_list_that_grew_one_that_is_listed_moves_as_often_as_needed,
+      of_a_list_that_grew_one_that_is_gone_goes_to_a_new_server,
+      of_a_list_that_did_not_grow_one_that_is_listed_stays,
+      of_a_list_that_did_not_grow_one_that_is_gone_goes_where_room_is,
+      clients_that_were_spread_evenly_are_so_again,
+      who_stays_keeps_its_address_and_who_moves_begins_with_the_first,
+      the_rest_of_the_chosen_ones_come_next,
+      a_port_makes_another_server_and_the_chroot_is_not_changed,
+      a_server_listed_twice_does_no_harm,
+      a_break_before_the_farewell_leads_to_the_server_chosen,
+      a_forked_child_changes_nothing)

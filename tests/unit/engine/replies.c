@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * Every kind of answer: whole, in pieces, cut short, with any byte changed, and
+ * with the connection closed in the middle.
+ */
+
+#include "support/peer.h"
+#include "support/suite.h"
+#include "support/wire.h"
+#include "support/words.h"
+#include "vectors/vectors.h"
+
+#include <stdio.h>
+
+static peer *p;
+
+static int get(void)
+{
+  return peer_get(p, &(peer_call){.name = "x", .watch = "w"}, "/a");
+}
+
+static int exists(void)
+{
+  return peer_exists(p, &(peer_call){.name = "x", .watch = "w"}, "/a");
+}
+
+static int children(void)
+{
+  return peer_children(p, &(peer_call){.name = "x", .watch = "w"}, "/a");
+}
+
+static int create(void)
+{
+  return peer_create(p, &(peer_call){.name = "x"}, false, "/a", lk_text(""), 0);
+}
+
+static int create2(void)
+{
+  return peer_create(p, &(peer_call){.name = "x"}, true, "/a", lk_text(""), 0);
+}
+
+static int container(void)
+{
+  return peer_create(p, &(peer_call){.name = "x"}, true, "/a", lk_text(""),
+                     LK_CONTAINER);
+}
+
+static int set(void)
+{
+  return peer_set(p, &(peer_call){.name = "x"}, "/a", lk_text(""), -1);
+}
+
+static int sync(void)
+{
+  return peer_sync(p, &(peer_call){.name = "x"}, "/a");
+}
+
+static int erase(void)
+{
+  return peer_delete(p, &(peer_call){.name = "x"}, "/a", -1);
+}
+
+static int multi(void)
+{
+  lk_op ops[] = {lk_op_create("/a", lk_text(""), NULL, 0),
+                 lk_op_set("/a", lk_text(""), -1), lk_op_check("/b", 3)};
+
+  return peer_multi(p, &(peer_call){.name = "x"}, ops, 3);
+}
+
+static const struct kind {
+  const char *name;
+  int (*ask)(void);
+  const char *body; /* as in transcripts */
+  const char *result;
+  bool write;
+} kinds[] = {
+    {"get", get, "\"data\" stat=7", "x: ok data=\"data\" stat{c=7 ", false},
+    {"get null", get, "null stat=7", "x: ok data=null stat{c=7 ", false},
+    {"exists", exists, "stat=7", "x: ok stat{c=7 ", false},
+    {"children", children, "count=3 \"a\" \"bc\" \"\" stat=7",
+     "x: ok names#=3 \"a\" \"bc\" \"\" stat{c=7 ", false},
+    {"no children", children, "count=0 stat=7", "x: ok names#=0 stat{c=7 ",
+     false},
+    {"create", create, "\"/a\"", "x: ok path=\"/a\"\n", true},
+    {"create2", create2, "\"/a\" stat=7", "x: ok path=\"/a\" stat{c=7 ", true},
+    {"container", container, "\"/a\" stat=7", "x: ok path=\"/a\" stat{c=7 ",
+     true},
+    {"set", set, "stat=7", "x: ok stat{c=7 ", true},
+    {"sync", sync, "\"/a\"", "x: ok\n", false},
+    {"delete", erase, "", "x: ok\n", true},
+    {"multi", multi, "part=1,0 \"/a\" part=5,0 stat=7 part=13,0 end",
+     "  1 ok /a\n  5 ok stat\n  13 ok\nx: ok\n", true},
+    {"failed multi", multi,
+     "part=-1,0 int=0 part=-1,-103 int=-103 part=-1,-2 int=-2 end",
+     "  -1 ok\n  -1 BAD_VERSION\n  -1 RUNTIME_INCONSISTENCY\nx: BAD_VERSION\n",
+     true},
+};
+enum { NKINDS = sizeof kinds / sizeof kinds[0] };
+
+static const char *log_text(void)
+{
+  static lk_buf text;
+
+  if (text.mem == NULL)
+    text = wire_buf();
+  lk__buf_consume(&text, lk__buf_len(&text));
+  ck_assert(
+      lk__buf_append(&text, lk__buf_bytes(&p->log), lk__buf_len(&p->log)));
+  wire_say(&text, "%c", '\0');
+  return (const char *)lk__buf_bytes(&text);
+}
+
+static void begin(const struct kind *k)
+{
+  lk_client_config config = {.size = sizeof config};
+  lk_buf b = wire_buf();
+
+  p = calloc(1, sizeof *p);
+  failing_mem_init(&p->mem);
+  p->mute = true;
+  ck_assert_int_eq(peer_init(p, &config), 0);
+  peer_settle(p);
+  peer_connected(p);
+  wire_welcome(&b, 0x10, 30000);
+  peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+  lk__buf_free(&b);
+  ck_assert_int_eq(k->ask(), 0);
+  peer_settle(p);
+}
+
+static void end(void)
+{
+  peer_done(p);
+  free(p);
+}
+
+/* The whole answer, with its length. */
+static lk_buf answer_to(const struct kind *k, int32_t err)
+{
+  lk_buf b = wire_buf();
+  size_t mark = wire_begin(&b);
+  words *w = malloc(sizeof *w);
+
+  wire_header(&b, 1, 9, err);
+  words_cut(w, k->body, strlen(k->body));
+  words_encode(w, &b);
+  wire_end(&b, mark);
+  free(w);
+  return b;
+}
+
+static void expect_result(const struct kind *k)
+{
+  ck_assert_msg(strstr(log_text(), k->result) != NULL, "%s: %s", k->name,
+                log_text());
+  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+  ck_assert_uint_eq(peer_open_requests(p), 0);
+}
+
+static void expect_break(const struct kind *k, const char *how, size_t at)
+{
+  const char *lost = k->write ? "\nx: IN_DOUBT\n" : "\nx: CONNECTION_LOSS\n";
+
+  ck_assert_msg(strstr(log_text(), lost) != NULL, "%s, %s at %zu: %s", k->name,
+                how, at, log_text());
+  ck_assert_int_eq(lk_client_state(p->client), LK_STATE_SUSPENDED);
+  ck_assert_uint_eq(peer_open_requests(p), 0);
+}
+
+START_TEST(a_whole_answer_gives_its_result)
+{
+  for (int i = 0; i < NKINDS; i++) {
+    lk_buf b = answer_to(&kinds[i], 0);
+
+    begin(&kinds[i]);
+    peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+    expect_result(&kinds[i]);
+    end();
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+START_TEST(so_does_one_that_comes_in_pieces)
+{
+  for (int i = 0; i < NKINDS; i++) {
+    lk_buf b = answer_to(&kinds[i], 0);
+
+    for (size_t step = 1; step < lk__buf_len(&b); step++) {
+      begin(&kinds[i]);
+      p->step = step;
+      peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+      expect_result(&kinds[i]);
+      end();
+    }
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+START_TEST(bytes_behind_an_answer_are_no_matter)
+{
+  for (int i = 0; i < NKINDS; i++) {
+    lk_buf b = answer_to(&kinds[i], 0);
+
+    ck_assert(lk__buf_append(&b, "\xff\xff\xff\xff\xff", 5));
+    wire_end(&b, 0);
+    begin(&kinds[i]);
+    peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+    expect_result(&kinds[i]);
+    end();
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+START_TEST(an_answer_that_is_cut_short_drops_the_connection)
+{
+  for (int i = 0; i < NKINDS; i++) {
+    lk_buf b = answer_to(&kinds[i], 0);
+
+    for (size_t len = 0; len < lk__buf_len(&b) - 4; len++) {
+      unsigned char *cut = exactly(lk__buf_bytes(&b), len + 4);
+
+      cut[2] = (unsigned char)(len >> 8);
+      cut[3] = (unsigned char)len;
+      begin(&kinds[i]);
+      peer_receive(p, cut, len + 4);
+      expect_break(&kinds[i], "cut", len);
+      end();
+      free(cut);
+    }
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+START_TEST(a_connection_may_end_within_an_answer)
+{
+  for (int i = 0; i < NKINDS; i++) {
+    lk_buf b = answer_to(&kinds[i], 0);
+
+    for (size_t len = 0; len < lk__buf_len(&b); len++) {
+      begin(&kinds[i]);
+      peer_receive(p, lk__buf_bytes(&b), len);
+      peer_failed(p, 0, NULL);
+      expect_break(&kinds[i], "closed", len);
+      end();
+    }
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+/* What becomes of it depends on the byte; the request ends once in any case,
+ * which end() looks at, and nothing is read that is not there. */
+START_TEST(any_byte_may_be_another)
+{
+  static const unsigned char others[] = {0, 1, 0x7f, 0x80, 0xff};
+
+  for (int i = 0; i < NKINDS; i++) {
+    lk_buf b = answer_to(&kinds[i], 0);
+
+    for (size_t at = 0; at < lk__buf_len(&b); at++) {
+      for (size_t k = 0; k < sizeof others; k++) {
+        unsigned char *bad = exactly(lk__buf_bytes(&b), lk__buf_len(&b));
+
+        bad[at] = others[k];
+        begin(&kinds[i]);
+        peer_receive(p, bad, lk__buf_len(&b));
+        end();
+        free(bad);
+      }
+    }
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+START_TEST(an_error_is_an_answer_whatever_follows)
+{
+  for (int i = 0; i < NKINDS; i++) {
+    lk_buf b = answer_to(&kinds[i], LK_ERR_NO_AUTH);
+
+    begin(&kinds[i]);
+    peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+    ck_assert_ptr_nonnull(strstr(log_text(), "\nx: NO_AUTH\n"));
+    ck_assert_int_eq(lk_client_state(p->client), LK_STATE_CONNECTED);
+    end();
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+START_TEST(without_memory_an_answer_is_lost_and_told_so)
+{
+  for (int i = 0; i < NKINDS; i++) {
+    lk_buf b = answer_to(&kinds[i], 0);
+
+    for (size_t n = 1;; n++) {
+      begin(&kinds[i]);
+      p->mem.fail_at = p->mem.count + n;
+      p->step = 5;
+      peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
+      bool failed = failing_mem_failed(&p->mem);
+
+      ck_assert_uint_eq(peer_open_requests(p), 0);
+      if (!failed)
+        expect_result(&kinds[i]);
+      end();
+      if (!failed)
+        break;
+    }
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+SUITE("replies", a_whole_answer_gives_its_result,
+      so_does_one_that_comes_in_pieces, bytes_behind_an_answer_are_no_matter,
+      an_answer_that_is_cut_short_drops_the_connection,
+      a_connection_may_end_within_an_answer, any_byte_may_be_another,
+      an_error_is_an_answer_whatever_follows,
+      without_memory_an_answer_is_lost_and_told_so)

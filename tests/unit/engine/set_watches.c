@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/set_watches.h"
+#include "proto/wire/opcode.h"
+#include "support/failing_mem.h"
+#include "support/suite.h"
+#include "vectors/vectors.h"
+
+#include <stdio.h>
+
+static failing_mem mem;
+static lk_watches ws;
+static lk_buf out;
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+}
+
+static void begin(void)
+{
+  failing_mem_init(&mem);
+  ck_assert(lk__watches_init(&ws, &mem.mem));
+  out = (lk_buf){.mem = &mem.mem};
+}
+
+static void end(void)
+{
+  lk_link all;
+
+  lk__list_init(&all);
+  lk__watches_take(&ws, true, &all);
+  while (!lk__list_empty(&all))
+    lk__watch_drop(&ws, LK_OWNER(all.next, lk_watch, tell));
+  lk__watches_free(&ws);
+  lk__buf_free(&out);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+static void watch(lk_bytes path, lk_watch_kind kind)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+  lk_watch *w = lk__watch_new(&ws, path, kind, &call);
+
+  ck_assert_ptr_nonnull(w);
+  lk__watch_stand(&ws, w, kind);
+}
+
+/* All that stands may miss what is later than `zxid`. */
+static int encode(int64_t zxid, size_t send_limit)
+{
+  lk__watches_mark_missing(&ws, zxid);
+  return lk__set_watches_encode(&ws, zxid, send_limit, &out);
+}
+
+/* ---- what was written --------------------------------------------------- */
+
+/* A setWatches decoded, and where the next begins. */
+typedef struct chunk {
+  struct lk_set_watches_request r;
+  size_t frame_len; /* without its length */
+  size_t path_bytes;
+  size_t paths;
+} chunk;
+
+static lk_arena arena = {.mem = &lk__mem_libc};
+
+static void add_up(chunk *c, const lk_vec *v)
+{
+  const lk_bytes *paths = v->items;
+
+  c->paths += v->count;
+  for (size_t i = 0; i < v->count; i++)
+    c->path_bytes += 4 + paths[i].len;
+}
+
+static chunk read_chunk(size_t *at)
+{
+  struct lk_request_header h;
+  chunk c = {.frame_len = 0};
+  lk_reader in;
+
+  lk__reader_init(&in, lk__buf_bytes(&out) + *at, lk__buf_len(&out) - *at);
+  c.frame_len = (size_t)lk__reader_int(&in);
+  lk__reader_init(&in, lk__buf_bytes(&out) + *at + 4, c.frame_len);
+  lk__record_decode(&lk__request_header_record, &h, &in, &arena);
+  lk__record_decode(&lk__set_watches_request_record, &c.r, &in, &arena);
+  ck_assert_int_eq(in.err, 0);
+  ck_assert_uint_eq(lk__reader_left(&in), 0);
+  ck_assert_int_eq(h.xid, LK_XID_SET_WATCHES);
+  ck_assert_int_eq(h.type, LK_OPCODE_SET_WATCHES);
+  add_up(&c, &c.r.data);
+  add_up(&c, &c.r.exist);
+  add_up(&c, &c.r.child);
+  *at += 4 + c.frame_len;
+  return c;
+}
+
+/* ---- tests -------------------------------------------------------------- */
+
+START_TEST(one_request_is_as_it_was_captured)
+{
+  vectors all = vectors_load(NULL);
+  size_t count = 0;
+
+  for (size_t i = 0; i < all.count; i++) {
+    const vector *v = &all.frames[i];
+    struct lk_set_watches_request r;
+    lk_reader in;
+
+    if (v->from_server || strcmp(v->kind, "setWatches") != 0 ||
+        memcmp(v->bytes + 4, "\xff\xff\xff\xf8", 4) != 0)
+      continue;
+    lk__reader_init(&in, v->bytes + 12, v->len - 12);
+    ck_assert_int_eq(
+        lk__record_decode(&lk__set_watches_request_record, &r, &in, &arena), 0);
+    begin();
+    const lk_vec *lists[] = {&r.data, &r.exist, &r.child};
+
+    for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
+      const lk_bytes *paths = lists[kind]->items;
+
+      for (size_t k = 0; k < lists[kind]->count; k++)
+        watch(paths[k], (lk_watch_kind)kind);
+    }
+    ck_assert_int_eq(encode(r.relative_zxid, 0xfffff), 1);
+    ck_assert_uint_eq(lk__buf_len(&out), v->len);
+    ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
+    end();
+    count++;
+  }
+  lk__arena_free(&arena);
+  vectors_free(&all);
+  ck_assert_uint_ge(count, 2);
+}
+END_TEST
+
+START_TEST(without_watches_there_is_nothing_to_say)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+
+  begin();
+  lk_watch *w = lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call);
+  ck_assert_int_eq(encode(1, 0xfffff), 0);
+  ck_assert_uint_eq(lk__buf_len(&out), 0);
+  lk__watch_drop(&ws, w);
+  end();
+}
+END_TEST
+
+START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
+{
+  size_t at = 0;
+
+  begin();
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
+  watch(lk_text("/b"), LK_WATCH_KIND_EXIST);
+  watch(lk_text("/a"), LK_WATCH_KIND_EXIST);
+  ck_assert_int_eq(encode(77, 0xfffff), 1);
+  chunk c = read_chunk(&at);
+  ck_assert_int_eq(c.r.relative_zxid, 77);
+  ck_assert_uint_eq(c.r.data.count, 1);
+  ck_assert_uint_eq(c.r.exist.count, 2);
+  ck_assert_uint_eq(c.r.child.count, 1);
+  lk__arena_free(&arena);
+  end();
+}
+END_TEST
+
+/* The captured setWatches2 too; and where a recursive watch has taken the place
+ * of one of children, that comes once more, in a request behind. */
+START_TEST(watches_that_stay_have_lists_of_their_own)
+{
+  vectors all = vectors_load(NULL);
+  size_t count = 0;
+
+  for (size_t i = 0; i < all.count; i++) {
+    const vector *v = &all.frames[i];
+
+    if (v->from_server || strcmp(v->name, "setwatches2") != 0)
+      continue;
+    begin();
+    watch(lk_text("/g/p"), LK_WATCH_KIND_PERSISTENT);
+    watch(lk_text("/g/r"), LK_WATCH_KIND_RECURSIVE);
+    watch(lk_text("/g/r"), LK_WATCH_KIND_RECURSIVE);
+    ck_assert_int_eq(encode(0x36, 0xfffff), 1);
+    ck_assert_uint_eq(lk__buf_len(&out), v->len);
+    ck_assert_mem_eq(lk__buf_bytes(&out), v->bytes, v->len);
+    end();
+    count++;
+  }
+  vectors_free(&all);
+  ck_assert_uint_eq(count, 1);
+}
+END_TEST
+
+/* Decode all chunks, whatever their opcode, and count paths of each list. */
+static int count_lists(const lk_buf *b, size_t counts[5], size_t limit)
+{
+  lk_reader in;
+  int chunks = 0;
+
+  lk__reader_init(&in, lk__buf_bytes(b), lk__buf_len(b));
+  for (; lk__reader_left(&in) > 0; chunks++) {
+    struct lk_set_watches2_request r;
+    size_t before = lk__reader_left(&in);
+    size_t len = (size_t)lk__reader_int(&in);
+
+    lk__reader_int(&in);
+    ck_assert_int_eq(lk__reader_int(&in), LK_OPCODE_SET_WATCHES2);
+    ck_assert_int_eq(
+        lk__record_decode(&lk__set_watches2_request_record, &r, &in, &arena),
+        0);
+    ck_assert_uint_eq(before - lk__reader_left(&in), 4 + len);
+    size_t here[] = {r.one_shot.data.count, r.one_shot.exist.count,
+                     r.one_shot.child.count, r.persistent.count,
+                     r.recursive.count};
+    size_t sum = 0;
+
+    for (int i = 0; i < 5; i++) {
+      counts[i] += here[i];
+      sum += here[i];
+    }
+    ck_assert_uint_ge(sum, 1);
+    ck_assert(sum == 1 || len <= limit);
+    lk__arena_free(&arena);
+  }
+  return chunks;
+}
+
+START_TEST(lists_of_watches_that_stay_are_cut_like_the_others)
+{
+  for (size_t limit = 36; limit < 600; limit += 7) {
+    size_t counts[5] = {0};
+    char path[40];
+
+    begin();
+    for (int i = 0; i < 50; i++) {
+      snprintf(path, sizeof path, "/some/path/%d", i);
+      watch(lk_text(path), (lk_watch_kind)(i % 5));
+    }
+    watch(lk_text("/both"), LK_WATCH_KIND_RECURSIVE);
+    watch(lk_text("/both"), LK_WATCH_KIND_CHILD);
+    int chunks = encode(9, limit);
+
+    ck_assert_int_eq(count_lists(&out, counts, limit), chunks);
+    ck_assert_int_ge(chunks, 2);
+    for (int i = 0; i < 5; i++) /* and the children of /both once more */
+      ck_assert_uint_eq(counts[i], 10U + (i == 4) + (i == 2) * 2U);
+    end();
+  }
+}
+END_TEST
+
+/* Many watches; path `i` is "/i" and filled up to `len` bytes. */
+static void watch_many(size_t count, size_t len)
+{
+  char *path = malloc(len + 32);
+
+  for (size_t i = 0; i < count; i++) {
+    int head = snprintf(path, 32, "/%zu-", i);
+
+    memset(path + head, 'x', len);
+    watch(lk_bytes_of(path, (size_t)head > len ? (size_t)head : len),
+          (lk_watch_kind)(i % LK_WATCH_KIND_ADDED));
+  }
+  free(path);
+}
+
+static unsigned seen[5000];
+
+static void mark(const lk_vec *v, int kind)
+{
+  const lk_bytes *paths = v->items;
+
+  for (size_t i = 0; i < v->count; i++) {
+    size_t number = strtoul((const char *)paths[i].at + 1, NULL, 10);
+
+    ck_assert_uint_lt(number, sizeof seen / sizeof seen[0]);
+    ck_assert_int_eq((int)(number % LK_WATCH_KIND_ADDED), kind);
+    seen[number]++;
+  }
+}
+
+/* Encode `count` watches and look at every chunk. */
+static int check_chunks(size_t count, size_t len, size_t send_limit)
+{
+  size_t at = 0;
+
+  begin();
+  watch_many(count, len);
+  memset(seen, 0, sizeof seen);
+  int chunks = encode(5, send_limit);
+
+  for (int i = 0; i < chunks; i++) {
+    chunk c = read_chunk(&at);
+
+    ck_assert_int_eq(c.r.relative_zxid, 5);
+    if (c.paths > 1) {
+      ck_assert_uint_le(c.path_bytes, 128 * 1024);
+      ck_assert_uint_le(c.frame_len, send_limit);
+    }
+    ck_assert_uint_ge(c.paths, 1);
+    mark(&c.r.data, LK_WATCH_KIND_DATA);
+    mark(&c.r.exist, LK_WATCH_KIND_EXIST);
+    mark(&c.r.child, LK_WATCH_KIND_CHILD);
+    lk__arena_free(&arena);
+  }
+  ck_assert_uint_eq(at, lk__buf_len(&out));
+  for (size_t i = 0; i < count; i++)
+    ck_assert_msg(seen[i] == 1, "path %zu: %u times", i, seen[i]);
+  end();
+  return chunks;
+}
+
+START_TEST(every_path_comes_exactly_once_however_it_is_cut)
+{
+  ck_assert_int_eq(check_chunks(1, 10, 0xfffff), 1);
+  ck_assert_int_eq(check_chunks(3000, 20, 0xfffff), 1);
+  ck_assert_int_gt(check_chunks(5000, 100, 0xfffff), 3);
+  for (size_t limit = 28; limit < 400; limit += 5)
+    check_chunks(40, 30, limit);
+  for (size_t limit = 1000; limit < 1100; limit++)
+    check_chunks(100, 50, limit);
+}
+END_TEST
+
+START_TEST(chunks_are_as_full_as_they_may_be)
+{
+  /* 4 + 28 bytes each: 4096 of them fill 128 KiB */
+  ck_assert_int_eq(check_chunks(4096, 28, 0xfffff), 1);
+  ck_assert_int_eq(check_chunks(4097, 28, 0xfffff), 2);
+  /* ten of them and the fixed parts */
+  ck_assert_int_eq(check_chunks(20, 28, 28 + 10 * 32), 2);
+  ck_assert_int_eq(check_chunks(20, 28, 28 + 10 * 32 - 1), 3);
+}
+END_TEST
+
+START_TEST(a_single_long_path_always_goes)
+{
+  ck_assert_int_eq(check_chunks(1, 300000, 0xfffff), 1);
+  ck_assert_int_eq(check_chunks(3, 200000, 0xfffff), 3);
+  ck_assert_int_eq(check_chunks(3, 1000, 0), 3);
+}
+END_TEST
+
+START_TEST(each_failing_allocation_is_told)
+{
+  for (size_t n = 1;; n++) {
+    begin();
+    watch_many(200, 100);
+    mem.fail_at = mem.count + n;
+    int chunks = encode(5, 2000);
+    bool failed = failing_mem_failed(&mem);
+
+    ck_assert(failed == (chunks < 0));
+    end();
+    if (!failed) {
+      ck_assert_uint_gt(n, 3);
+      break;
+    }
+  }
+}
+END_TEST
+
+/* ---- what was throttled ------------------------------------------------- */
+
+static lk_watch *add(const char *path, lk_watch_kind kind)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+  lk_watch *w = lk__watch_new(&ws, lk_text(path), kind, &call);
+
+  ck_assert_ptr_nonnull(w);
+  return w;
+}
+
+static void forget_output(void)
+{
+  lk__buf_consume(&out, lk__buf_len(&out));
+}
+
+START_TEST(each_watch_keeps_the_zxid_of_its_own_break)
+{
+  size_t at = 0;
+
+  begin();
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  watch(lk_text("/b"), LK_WATCH_KIND_DATA);
+  watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
+  ck_assert_int_eq(encode(9, 0xfffff), 2);
+  chunk c = read_chunk(&at);
+  ck_assert_int_eq(c.r.relative_zxid, 5);
+  ck_assert_uint_eq(c.r.data.count, 1);
+  ck_assert_uint_eq(c.paths, 1);
+  c = read_chunk(&at);
+  ck_assert_int_eq(c.r.relative_zxid, 9);
+  ck_assert_uint_eq(c.r.data.count, 1);
+  ck_assert_uint_eq(c.r.child.count, 1);
+  ck_assert_uint_eq(at, lk__buf_len(&out));
+  lk__arena_free(&arena);
+  end();
+}
+END_TEST
+
+START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
+{
+  begin();
+  lk_watch *old = add("/a", LK_WATCH_KIND_DATA);
+
+  lk__watch_stand(&ws, old, LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 9);
+  ck_assert_int_eq(old->on->missing[LK_WATCH_KIND_DATA], 5);
+  lk__watched_mark_missing(old->on, LK_WATCH_KIND_DATA, 3);
+  ck_assert_int_eq(old->on->missing[LK_WATCH_KIND_DATA], 3);
+  end();
+  begin();
+  lk_watch *next = add("/a", LK_WATCH_KIND_DATA);
+
+  old = add("/a", LK_WATCH_KIND_DATA);
+  lk__watch_stand(&ws, old, LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  lk__watch_drop(&ws, old);
+  lk__watch_stand(&ws, next, LK_WATCH_KIND_DATA);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
+  end();
+}
+END_TEST
+
+START_TEST(all_from_the_first_throttled_request_on_are_repeated)
+{
+  size_t at = 0;
+
+  begin();
+  for (int i = 1; i <= 3; i++) {
+    char path[16];
+
+    snprintf(path, sizeof path, "/%d", i);
+    watch(lk_text(path), LK_WATCH_KIND_EXIST);
+    lk__watches_mark_missing(&ws, i);
+  }
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 3);
+  ck_assert(lk__set_watches_acknowledge(&ws, 2));
+  forget_output();
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 2);
+  ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 2);
+  ck_assert_int_eq(read_chunk(&at).r.relative_zxid, 3);
+  ck_assert(!lk__set_watches_acknowledge(&ws, UINT32_MAX));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
+  lk__arena_free(&arena);
+  end();
+}
+END_TEST
+
+START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
+{
+  begin();
+  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
+
+  lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  lk__watches_mark_missing(&ws, 5);
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert(lk__set_watches_acknowledge(&ws, 1));
+  ck_assert(stays->resumes);
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  watch(lk_text("/a"), LK_WATCH_KIND_PERSISTENT); /* registers it */
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
+  end();
+}
+END_TEST
+
+START_TEST(persistent_watches_come_behind_one_shot_ones_of_any_zxid)
+{
+  size_t counts[5] = {0};
+
+  begin();
+  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
+
+  lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
+  lk__watches_mark_missing(&ws, 3);
+  watch(lk_text("/b"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  ck_assert_int_eq(encode(7, 0xfffff), 2); /* none with zxid 3 */
+  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 2);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
+  ck_assert_uint_eq(stays->on->chunk, 2);
+  end();
+}
+END_TEST
+
+/* In one request it misses nothing; in two it does. */
+START_TEST(registered_persistent_watch_follows_what_takes_its_place)
+{
+  size_t counts[5] = {0};
+
+  begin();
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
+
+  lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
+  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 1);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 1);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
+  ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* throttled */
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));
+  ck_assert(!stays->resumes);
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0, &out),
+                   2); /* a path in each */
+  ck_assert(stays->resumes);
+  ck_assert(lk__set_watches_acknowledge(&ws, 2));
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));
+  end();
+}
+END_TEST
+
+START_TEST(children_come_again_behind_a_tree_that_is_repeated)
+{
+  size_t counts[5] = {0};
+
+  begin();
+  lk_watch *tree = add("/a", LK_WATCH_KIND_RECURSIVE);
+
+  lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
+  lk__watches_mark_missing(&ws, 5);
+  watch(lk_text("/a"), LK_WATCH_KIND_CHILD);
+  lk_watch *pending = add("/a", LK_WATCH_KIND_CHILD);
+
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 2);
+  ck_assert_int_eq(tree->on->missing[LK_WATCH_KIND_CHILD], 99);
+  ck_assert(pending->covered);
+  ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 2);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_RECURSIVE], 1);
+  ck_assert_uint_eq(counts[LK_WATCH_KIND_CHILD], 2);
+  ck_assert_uint_eq(tree->on->chunk, 2);
+  lk__watch_drop(&ws, pending);
+  end();
+}
+END_TEST
+
+START_TEST(one_shot_watch_waits_for_an_add_watch_under_way)
+{
+  begin();
+  watch(lk_text("/a"), LK_WATCH_KIND_DATA);
+  lk__watches_mark_missing(&ws, 5);
+  lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
+
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
+  ck_assert(lk__set_watches_acknowledge(&ws, UINT32_MAX));
+  lk__watch_hold(stays, true); /* it comes behind */
+  ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
+  lk__watch_drop(&ws, stays);
+  end();
+}
+END_TEST
+
+SUITE("set_watches", one_request_is_as_it_was_captured,
+      without_watches_there_is_nothing_to_say,
+      a_path_stands_once_in_a_list_and_in_each_that_it_is_in,
+      watches_that_stay_have_lists_of_their_own,
+      lists_of_watches_that_stay_are_cut_like_the_others,
+      every_path_comes_exactly_once_however_it_is_cut,
+      chunks_are_as_full_as_they_may_be, a_single_long_path_always_goes,
+      each_failing_allocation_is_told,
+      each_watch_keeps_the_zxid_of_its_own_break,
+      oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches,
+      all_from_the_first_throttled_request_on_are_repeated,
+      persistent_watch_covers_nothing_while_it_is_not_registered,
+      persistent_watches_come_behind_one_shot_ones_of_any_zxid,
+      registered_persistent_watch_follows_what_takes_its_place,
+      children_come_again_behind_a_tree_that_is_repeated,
+      one_shot_watch_waits_for_an_add_watch_under_way)

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The options of TLS, as a client keeps them for its transport. */
+
+#include "support/suite.h"
+
+#include <latchkey/client.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "proto/engine/tls_config.h"
+
+static const char secret[] = "-----BEGIN PRIVATE KEY-----";
+static char logged[512];
+static size_t blocks; /* of memory that are not freed */
+
+static int64_t now = 5000;
+
+static int64_t on_now(void *arg)
+{
+  (void)arg;
+  return now;
+}
+
+static void on_random(void *arg, void *out, size_t len)
+{
+  (void)arg;
+  memset(out, 0x5a, len);
+}
+
+static void on_wake(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+static const lk_hooks hooks = {
+    .now = on_now, .random = on_random, .wake = on_wake};
+
+static void on_log(void *arg, int level, int err, const char *text)
+{
+  size_t len = strlen(logged);
+
+  (void)arg;
+  snprintf(logged + len, sizeof logged - len, "%d %d %s\n", level, err, text);
+}
+
+/* Memory whose blocks know their length. */
+static void *resize(void *arg, void *p, size_t size)
+{
+  size_t *head = p == NULL ? NULL : (size_t *)p - 2;
+
+  (void)arg;
+  if (size == 0) {
+    for (size_t i = 0; i + sizeof secret <= head[0]; i++)
+      ck_assert_int_ne(memcmp((char *)p + i, secret, sizeof secret - 1), 0);
+    free(head);
+    blocks--;
+    return NULL;
+  }
+  blocks += head == NULL;
+  head = realloc(head, 2 * sizeof *head + size);
+  ck_assert_ptr_nonnull(head);
+  head[0] = size;
+  return head + 2;
+}
+
+static const lk_mem mem = {resize, NULL};
+
+static int make(lk_client **out, const char *hosts, const lk_tls_config *tls)
+{
+  const lk_client_config config = {.size = sizeof config,
+                                   .hosts = hosts,
+                                   .mem = &mem,
+                                   .log = on_log,
+                                   .tls = tls};
+
+  logged[0] = '\0';
+  return lk_client_new(out, &config, &hooks);
+}
+
+START_TEST(connect_string_alone_selects_tls_with_defaults)
+{
+  lk_client *c;
+  const lk_tls_config *tls;
+
+  ck_assert_int_eq(make(&c, "tls://a", NULL), 0);
+  tls = lk_client_tls(c);
+  ck_assert_ptr_nonnull(tls);
+  ck_assert_ptr_null(tls->ca_file);
+  ck_assert(!tls->any_name && !tls->any_certificate);
+  lk_client_free(c);
+  ck_assert_int_eq(make(&c, "a", NULL), 0);
+  ck_assert_ptr_null(lk_client_tls(c));
+  lk_client_free(c);
+}
+END_TEST
+
+START_TEST(options_alone_select_tls)
+{
+  const lk_tls_config tls = {.size = sizeof tls};
+  lk_client *c;
+  lk_want want;
+
+  ck_assert_int_eq(make(&c, "a", &tls), 0);
+  ck_assert_ptr_nonnull(lk_client_tls(c));
+  lk_client_want(c, &want);
+  ck_assert_uint_eq(want.port, 2281);
+  lk_client_free(c);
+  ck_assert_int_eq(make(&c, NULL, &tls), 0);
+  lk_client_want(c, &want);
+  ck_assert_uint_eq(want.port, 2281);
+  lk_client_free(c);
+}
+END_TEST
+
+START_TEST(options_are_copied_and_wiped)
+{
+  char ca[] = "ca", name[] = "zk.test";
+  char pem[sizeof secret];
+  lk_tls_config tls = {.size = sizeof tls,
+                       .ca_file = ca,
+                       .cert_pem = lk_text("cert"),
+                       .key_pem = lk_bytes_of(pem, sizeof pem),
+                       .server_name = name,
+                       .any_name = true};
+  lk_client *c;
+
+  memcpy(pem, secret, sizeof pem);
+  ck_assert_int_eq(make(&c, "tls://a", &tls), 0);
+  memset(ca, 'x', 1);
+  memset(name, 'x', 1);
+  memset(pem, 'x', sizeof pem);
+  tls.any_name = false;
+  const lk_tls_config *kept = lk_client_tls(c);
+
+  ck_assert_str_eq(kept->ca_file, "ca");
+  ck_assert_str_eq(kept->server_name, "zk.test");
+  ck_assert_uint_eq(kept->key_pem.len, sizeof secret);
+  ck_assert_int_eq(memcmp(kept->key_pem.at, secret, sizeof secret), 0);
+  ck_assert_ptr_null(kept->cert_file);
+  ck_assert_ptr_null(kept->ca_pem.at);
+  ck_assert(kept->any_name);
+  lk_client_free(c);
+  ck_assert_uint_eq(blocks, 0);
+}
+END_TEST
+
+START_TEST(options_that_contradict_each_other_are_refused)
+{
+  static const struct {
+    lk_tls_config tls;
+    const char *why;
+  } bad[] = {
+      {{.size = 0}, "lk_tls_config.size is not set"},
+      {{.cert_file = "c", .cert_pem = {"c", 1}}, "both cert_file and cert_pem"},
+      {{.cert_file = "c", .key_file = "k", .key_pem = {"k", 1}},
+       "both key_file and key_pem"},
+      {{.key_file = "k"}, "a key without a certificate"},
+      {{.key_pem = {"k", 1}}, "a key without a certificate"},
+      {{.server_name = ""}, "server_name is empty"},
+  };
+  lk_client *c;
+
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    lk_tls_config tls = bad[i].tls;
+
+    tls.size = i == 0 ? 0 : sizeof tls;
+    ck_assert_int_eq(make(&c, "a", &tls), LK_ERR_BAD_ARGUMENT);
+    ck_assert_ptr_null(c);
+    ck_assert_msg(strstr(logged, bad[i].why) != NULL, "%s", logged);
+    ck_assert_uint_eq(blocks, 0);
+  }
+}
+END_TEST
+
+START_TEST(another_list_of_servers_keeps_tls)
+{
+  lk_client *c;
+  lk_want want;
+
+  ck_assert_int_eq(make(&c, "tls://a", NULL), 0);
+  ck_assert_int_eq(lk_client_set_hosts(c, "b"), 0);
+  ck_assert_ptr_nonnull(lk_client_tls(c));
+  lk_client_want(c, &want);
+  ck_assert_uint_eq(want.port, 2281);
+  ck_assert_int_eq(lk_client_set_hosts(c, "tls://c,d"), 0);
+  lk_client_free(c);
+  ck_assert_int_eq(make(&c, "a", NULL), 0);
+  ck_assert_int_eq(lk_client_set_hosts(c, "tls://b"), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_client_set_hosts(c, "b"), 0);
+  lk_client_free(c);
+}
+END_TEST
+
+/* The driver's part, up to a connection. */
+static void connect_twice(const lk_tls_config *tls)
+{
+  lk_client *c;
+  lk_want want;
+
+  ck_assert_int_eq(make(&c, "a:1", tls), 0);
+  lk_client_tick(c);
+  for (int i = 0; i < 2; i++) {
+    lk_client_want(c, &want);
+    ck_assert_uint_ne(want.attempt, 0);
+    lk_client_connected(c, want.attempt);
+    lk_client_failed(c, want.attempt, 0, NULL);
+    now += 60000;
+    lk_client_tick(c);
+  }
+  lk_client_free(c);
+}
+
+static size_t count_of(const char *text)
+{
+  size_t n = 0;
+
+  for (const char *at = logged; (at = strstr(at, text)) != NULL; at++)
+    n++;
+  return n;
+}
+
+START_TEST(opt_outs_are_logged_at_each_connection)
+{
+  lk_tls_config tls = {.size = sizeof tls};
+
+  connect_twice(&tls);
+  ck_assert_uint_eq(count_of("not verified"), 0);
+  tls.any_name = true;
+  connect_twice(&tls);
+  ck_assert_uint_eq(count_of("TLS: the server's name is not verified"), 2);
+  tls.any_certificate = true;
+  connect_twice(&tls);
+  ck_assert_uint_eq(count_of("TLS: the server's certificate is not verified"),
+                    2);
+  ck_assert_uint_eq(count_of("name is not verified"), 0);
+}
+END_TEST
+
+/* What the client says when its log gets the line about a failed attempt. */
+static lk_tls_cause cause_in_log;
+static lk_client *client_in_log;
+
+static void note_cause(void *arg, int level, int err, const char *text)
+{
+  (void)arg;
+  (void)level;
+  (void)text;
+  if (err == LK_ERR_TLS)
+    cause_in_log = lk_client_tls_cause(client_in_log);
+}
+
+START_TEST(cause_of_a_failed_handshake_is_known_until_the_next_failure)
+{
+  const lk_tls_config tls = {.size = sizeof tls};
+  const lk_client_config config = {
+      .size = sizeof config, .hosts = "a,b", .log = note_cause, .tls = &tls};
+  lk_client *c;
+  lk_want want;
+  const char *why;
+
+  ck_assert_int_eq(lk_client_new(&c, &config, &hooks), 0);
+  client_in_log = c;
+  cause_in_log = LK_TLS_OTHER;
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
+  lk_client_tick(c);
+  lk_client_want(c, &want);
+  lk_client_failed_tls(c, want.attempt + 1, LK_TLS_EXPIRED, "TLS: late");
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
+  lk_client_failed_tls(c, want.attempt, LK_TLS_NAME, "TLS: name");
+  ck_assert_int_eq(lk_client_last_error(c, &why), LK_ERR_TLS);
+  ck_assert_ptr_nonnull(strstr(why, ": TLS: name"));
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_NAME);
+  ck_assert_int_eq(cause_in_log, LK_TLS_NAME);
+  lk_client_want(c, &want);
+  lk_client_failed(c, want.attempt, LK_ERR_CONNECT, "refused");
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
+  now += 60000;
+  lk_client_tick(c);
+  lk_client_want(c, &want);
+  lk_client_failed(c, want.attempt, LK_ERR_TLS, "by another transport");
+  ck_assert_int_eq(lk_client_last_error(c, &why), LK_ERR_TLS);
+  ck_assert_int_eq(lk_client_tls_cause(c), LK_TLS_OTHER);
+  lk_client_free(c);
+}
+END_TEST
+
+SUITE("tls_config", connect_string_alone_selects_tls_with_defaults,
+      options_alone_select_tls, options_are_copied_and_wiped,
+      options_that_contradict_each_other_are_refused,
+      another_list_of_servers_keeps_tls, opt_outs_are_logged_at_each_connection,
+      cause_of_a_failed_handshake_is_known_until_the_next_failure)

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/watch_table.h"
+#include "support/failing_mem.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+
+static failing_mem mem;
+static lk_watches ws;
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)c;
+  (void)w;
+  (void)event;
+  (void)arg;
+}
+
+static void begin(void)
+{
+  failing_mem_init(&mem);
+  ck_assert(lk__watches_init(&ws, &mem.mem));
+}
+
+static void end(void)
+{
+  ck_assert_uint_eq(lk__map_count(&ws.paths), 0);
+  ck_assert_uint_eq(ws.standing, 0);
+  lk__watches_free(&ws);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+static lk_watch *pending(const char *path, lk_watch_kind kind,
+                         bool until_disconnect)
+{
+  lk_call call = {.size = sizeof call,
+                  .on_event = on_event,
+                  .until_disconnect = until_disconnect};
+  lk_watch *w = lk__watch_new(
+      &ws, lk_text(path),
+      kind == LK_WATCH_KIND_EXIST ? LK_WATCH_KIND_DATA : kind, &call);
+
+  ck_assert_ptr_nonnull(w);
+  return w;
+}
+
+static lk_watch *standing(const char *path, lk_watch_kind kind)
+{
+  lk_watch *w = pending(path, kind, false);
+
+  lk__watch_stand(&ws, w, kind);
+  return w;
+}
+
+/* How many an event moves to the list of the fired; they are dropped. */
+static size_t fire(int32_t type, const char *path)
+{
+  lk_link fired;
+  size_t count = 0;
+
+  lk__list_init(&fired);
+  lk__watches_match(&ws, type, lk_text(path), &fired);
+  for (; !lk__list_empty(&fired); count++)
+    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, tell));
+  return count;
+}
+
+/* What is left of `kind` at `path` ends. */
+static bool left(const char *path, lk_watch_kind kind)
+{
+  return fire(kind == LK_WATCH_KIND_CHILD ? LK_EVENT_CHILDREN
+                                          : LK_EVENT_CREATED,
+              path) > 0;
+}
+
+START_TEST(each_event_fires_what_the_server_lets_go)
+{
+  static const struct {
+    int32_t type;
+    bool fires[LK_WATCH_KIND_ADDED]; /* data, exist, child */
+  } table[] = {
+      {LK_EVENT_CREATED, {true, true, false}},
+      {LK_EVENT_DELETED, {true, true, true}},
+      {LK_EVENT_CHANGED, {true, true, false}},
+      {LK_EVENT_CHILDREN, {false, false, true}},
+      {0, {false, false, false}},
+      {-1, {false, false, false}},
+      {5, {false, false, false}},
+      {INT32_MAX, {false, false, false}},
+  };
+
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (int kind = 0; kind < LK_WATCH_KIND_ADDED; kind++) {
+      begin();
+      standing("/a", (lk_watch_kind)kind);
+      ck_assert_uint_eq(fire(table[i].type, "/a"), table[i].fires[kind]);
+      ck_assert(left("/a", (lk_watch_kind)kind) != table[i].fires[kind]);
+      end();
+    }
+  }
+}
+END_TEST
+
+START_TEST(a_deletion_serves_all_lists_of_a_path_at_once)
+{
+  begin();
+  standing("/a", LK_WATCH_KIND_DATA);
+  standing("/a", LK_WATCH_KIND_DATA);
+  standing("/a", LK_WATCH_KIND_CHILD);
+  standing("/a", LK_WATCH_KIND_EXIST);
+  standing("/ab", LK_WATCH_KIND_DATA);
+  ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 4);
+  ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 0);
+  ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/ab"), 1);
+  end();
+}
+END_TEST
+
+/* How many of `kind` at `watched` are told of an event; none ends. */
+static size_t told(lk_watch_kind kind, const char *watched, int32_t type,
+                   const char *path)
+{
+  lk_link fired;
+  size_t count = 0;
+
+  begin();
+  lk_watch *w = standing(watched, kind);
+
+  lk__list_init(&fired);
+  lk__watches_match(&ws, type, lk_text(path), &fired);
+  for (; !lk__list_empty(&fired); count++) {
+    ck_assert_ptr_eq(LK_OWNER(fired.next, lk_watch, tell), w);
+    lk__list_remove(fired.next);
+  }
+  ck_assert_uint_eq(ws.standing, 1);
+  lk__watch_drop(&ws, w);
+  ck_assert_uint_eq(ws.added + ws.recursive + ws.adding, 0);
+  end();
+  return count;
+}
+
+START_TEST(what_stays_is_told_of_its_node_or_of_all_below)
+{
+  static const struct {
+    const char *watched;
+    const char *path;
+    bool below;
+  } table[] = {
+      {"/a", "/a", true},    {"/a", "/a/b", true},     {"/a", "/a/b/c", true},
+      {"/a", "/ab", false},  {"/a", "/", false},       {"/a", "/b/a", false},
+      {"/a/b", "/a", false}, {"/", "/", true},         {"/", "/a", true},
+      {"/", "/a/b/c", true}, {"/a/b", "/a/b/c", true}, {"/a/b", "/a/bc", false},
+      {"/a", "", false},     {"/", "", false},         {"/a", "a", false},
+      {"/a", "//a", false},  {"/a", "/a/", true},
+  };
+
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    const char *watched = table[i].watched, *path = table[i].path;
+    bool same = strcmp(watched, path) == 0;
+
+    for (int32_t type = -1; type < 9; type++) {
+      bool real = type >= 1 && type <= 4;
+
+      ck_assert_uint_eq(told(LK_WATCH_KIND_PERSISTENT, watched, type, path),
+                        real && same);
+      ck_assert_uint_eq(told(LK_WATCH_KIND_RECURSIVE, watched, type, path),
+                        real && type != LK_EVENT_CHILDREN && table[i].below);
+    }
+  }
+}
+END_TEST
+
+START_TEST(what_stays_is_told_again)
+{
+  lk_link fired;
+
+  begin();
+  standing("/a", LK_WATCH_KIND_PERSISTENT);
+  standing("/a", LK_WATCH_KIND_RECURSIVE);
+  for (int i = 0; i < 3; i++) {
+    lk__list_init(&fired);
+    lk__watches_match(&ws, LK_EVENT_CHANGED, lk_text("/a"), &fired);
+    for (int told = 0; told < 2; told++) {
+      ck_assert(!lk__list_empty(&fired));
+      lk__list_remove(fired.next);
+    }
+    ck_assert(lk__list_empty(&fired));
+  }
+  ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 2);
+  end();
+}
+END_TEST
+
+START_TEST(only_the_very_path_is_meant)
+{
+  static const char *const others[] = {"/",   "/a", "/a/b/c", "/a/bc",
+                                       "/a/", "",   "a/b"};
+  lk_link fired;
+
+  begin();
+  standing("/a/b", LK_WATCH_KIND_DATA);
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    ck_assert_uint_eq(fire(LK_EVENT_CHANGED, others[i]), 0);
+  lk__list_init(&fired);
+  lk__watches_match(&ws, LK_EVENT_CHANGED, lk_bytes_of("/a/b\0c", 6), &fired);
+  ck_assert(lk__list_empty(&fired));
+  ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a/b"), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_watch_that_is_under_way_hears_nothing)
+{
+  begin();
+  lk_watch *w = pending("/a", LK_WATCH_KIND_DATA, false);
+
+  ck_assert_uint_eq(fire(LK_EVENT_DELETED, "/a"), 0);
+  ck_assert_uint_eq(ws.standing, 0);
+  lk__watch_stand(&ws, w, LK_WATCH_KIND_EXIST);
+  ck_assert_uint_eq(ws.standing, 1);
+  ck_assert_uint_eq(fire(LK_EVENT_CREATED, "/a"), 1);
+  lk__watch_drop(&ws, pending("/a", LK_WATCH_KIND_DATA, false));
+  end();
+}
+END_TEST
+
+START_TEST(alone_is_who_shares_the_servers_watch_with_nobody)
+{
+  begin();
+  lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
+  lk_watch *child = standing("/a", LK_WATCH_KIND_CHILD);
+  lk_watch *elsewhere = standing("/b", LK_WATCH_KIND_DATA);
+
+  ck_assert(lk__watch_alone(data));
+  ck_assert(lk__watch_alone(child));
+  lk_watch *exist = standing("/a", LK_WATCH_KIND_EXIST);
+  ck_assert(!lk__watch_alone(data)); /* the server has one for both */
+  ck_assert(!lk__watch_alone(exist));
+  ck_assert(lk__watch_alone(child));
+  lk__watch_drop(&ws, exist);
+  ck_assert(lk__watch_alone(data));
+  lk_watch *later = pending("/a", LK_WATCH_KIND_CHILD, false);
+  ck_assert(!lk__watch_alone(child));
+  ck_assert(lk__watch_alone(data));
+  lk__watch_drop(&ws, later);
+  later = pending("/a", LK_WATCH_KIND_DATA, false);
+  ck_assert(!lk__watch_alone(data));
+  ck_assert(!lk__watch_alone(later));
+  lk__watch_drop(&ws, later);
+  lk__watch_drop(&ws, data);
+  lk__watch_drop(&ws, child);
+  lk__watch_drop(&ws, elsewhere);
+  end();
+}
+END_TEST
+
+START_TEST(one_that_stays_serves_once_its_request_has_left)
+{
+  begin();
+  lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
+
+  lk__watch_hold(tree, true);
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, false));
+  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, true));
+  lk__watch_hold(tree, false);
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_EXIST, true));
+  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD, true));
+  lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, true));
+  lk_watch *node = pending("/a", LK_WATCH_KIND_PERSISTENT, false);
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD, true));
+  lk__watch_drop(&ws, node);
+  lk__watch_drop(&ws, tree);
+  end();
+}
+END_TEST
+
+/* In a callback, while others are still to be told. */
+START_TEST(one_shot_watch_that_fires_stands_no_more)
+{
+  lk_link fired;
+
+  begin();
+  const lk_watch *w = standing("/a", LK_WATCH_KIND_DATA);
+
+  standing("/a", LK_WATCH_KIND_DATA);
+  lk__list_init(&fired);
+  lk__watches_match(&ws, LK_EVENT_CHANGED, lk_text("/a"), &fired);
+  ck_assert(!lk__watched_has(w->on, LK_WATCH_KIND_DATA, NULL));
+  while (!lk__list_empty(&fired))
+    lk__watch_drop(&ws, LK_OWNER(fired.next, lk_watch, tell));
+  end();
+}
+END_TEST
+
+START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
+{
+  begin();
+  lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
+  lk_watch *first = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
+
+  lk__watch_hold(first, true);
+  lk__watch_drop(&ws, first);
+  lk_watch *second = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
+
+  ck_assert(lk__watched_covers(&ws, data->on, LK_WATCH_KIND_DATA, true));
+  lk__watch_drop(&ws, second);
+  lk__watch_drop(&ws, data);
+  end();
+}
+END_TEST
+
+static size_t take(bool all)
+{
+  lk_link taken;
+  size_t count = 0;
+
+  lk__list_init(&taken);
+  lk__watches_take(&ws, all, &taken);
+  for (; !lk__list_empty(&taken); count++)
+    lk__watch_drop(&ws, LK_OWNER(taken.next, lk_watch, tell));
+  return count;
+}
+
+START_TEST(until_break_watches_are_taken_alone_or_with_all)
+{
+  begin();
+  for (int i = 0; i < 30; i++) {
+    char path[16];
+
+    snprintf(path, sizeof path, "/%d", i / 4);
+    lk_watch *w = pending(path, (lk_watch_kind)(i % 3), i % 5 == 0);
+    lk__watch_stand(&ws, w, (lk_watch_kind)(i % 3));
+  }
+  lk_watch *under_way = pending("/0", LK_WATCH_KIND_DATA, true);
+
+  ck_assert_uint_eq(take(false), 6);
+  ck_assert_uint_eq(take(false), 0);
+  ck_assert_uint_eq(ws.standing, 24);
+  ck_assert_uint_eq(take(true), 24);
+  lk__watch_drop(&ws, under_way);
+  end();
+}
+END_TEST
+
+START_TEST(what_was_used_once_is_used_again)
+{
+  begin();
+  lk__watch_drop(&ws, standing("/a/path/of/some/length", LK_WATCH_KIND_DATA));
+  size_t count = mem.count;
+
+  for (int i = 0; i < 1000; i++) {
+    char path[32];
+
+    snprintf(path, sizeof path, "/a/path/of/%d", i);
+    standing(path, (lk_watch_kind)(i % 3));
+    ck_assert_uint_eq(fire(LK_EVENT_DELETED, path), 1);
+  }
+  ck_assert_uint_eq(mem.count, count);
+  end();
+}
+END_TEST
+
+START_TEST(a_handle_that_outlives_its_watch_is_of_no_other)
+{
+  lk_watch *handles[100];
+
+  begin();
+  for (size_t i = 0; i < 100; i++) {
+    lk_watch *w = standing("/a", LK_WATCH_KIND_DATA);
+
+    handles[i] = lk__watch_handle(w);
+    ck_assert_ptr_eq(lk__watch_of(&ws, handles[i]), w);
+    for (size_t j = 0; j < i; j++) {
+      ck_assert_ptr_ne(handles[i], handles[j]);
+      ck_assert((lk__watch_of(&ws, handles[j]) == NULL) == (j % 2 == 0));
+    }
+    if (i % 2 == 0)
+      lk__watch_drop(&ws, w);
+  }
+  ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 50);
+  for (size_t i = 0; i < 100; i++)
+    ck_assert_ptr_null(lk__watch_of(&ws, handles[i]));
+  ck_assert_ptr_null(lk__watch_of(&ws, NULL));
+  ck_assert_ptr_null(lk__watch_of(&ws, (const lk_watch *)handles));
+  end();
+}
+END_TEST
+
+/* There is no memory for so many: the table says that it has them. */
+START_TEST(no_more_watches_are_made_than_handles_can_tell_apart)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+  size_t before;
+
+  begin();
+  standing("/a", LK_WATCH_KIND_DATA);
+  uint32_t free_slot = ws.free_slot, nslots = ws.nslots;
+
+  ws.nslots = (uint32_t)1 << 31;
+  ws.free_slot = ws.nslots;
+  before = mem.count;
+  ck_assert_ptr_null(
+      lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call));
+  ck_assert_uint_eq(mem.count, before + 1); /* the watch; no slots */
+  ws.nslots = nslots;
+  ws.free_slot = free_slot;
+  ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 1);
+  end();
+}
+END_TEST
+
+/* As far apart as 2^31 watches are. */
+START_TEST(handles_differ_in_each_bit_of_the_serial_number)
+{
+  lk_watch w = {.serial = 0};
+  const lk_watch *first = lk__watch_handle(&w);
+
+  for (int bit = 0; bit < (sizeof(uintptr_t) > 4 ? 32 : 12); bit++) {
+    w.serial = (uint32_t)1 << bit;
+    ck_assert_ptr_ne(lk__watch_handle(&w), first);
+  }
+}
+END_TEST
+
+START_TEST(a_longer_path_than_ever_takes_its_room)
+{
+  char path[1000];
+
+  begin();
+  for (size_t len = 1; len < sizeof path; len++) {
+    memset(path, 'x', sizeof path);
+    path[0] = '/';
+    path[len] = '\0';
+    const lk_watch *w = standing(path, LK_WATCH_KIND_DATA);
+
+    ck_assert_str_eq(w->on->path, path);
+    ck_assert_uint_eq(fire(LK_EVENT_CHANGED, path), 1);
+  }
+  end();
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_watch)
+{
+  lk_call call = {.size = sizeof call, .on_event = on_event};
+  char path[300];
+
+  memset(path, 'x', sizeof path);
+  path[sizeof path - 1] = '\0';
+  for (size_t n = 1;; n++) {
+    begin();
+    standing("/a", LK_WATCH_KIND_DATA);
+    size_t before = mem.count;
+
+    mem.fail_at = before + n;
+    lk_watch *w = lk__watch_new(&ws, lk_text(path), LK_WATCH_KIND_DATA, &call);
+    bool failed = failing_mem_failed(&mem);
+
+    ck_assert(failed == (w == NULL));
+    ck_assert_uint_eq(lk__map_count(&ws.paths), failed ? 1 : 2);
+    if (w != NULL)
+      lk__watch_drop(&ws, w);
+    ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 1);
+    end();
+    if (!failed) {
+      ck_assert_uint_gt(n, 3); /* a watch, a path, its text */
+      break;
+    }
+  }
+}
+END_TEST
+
+SUITE("watch_table", each_event_fires_what_the_server_lets_go,
+      a_deletion_serves_all_lists_of_a_path_at_once,
+      what_stays_is_told_of_its_node_or_of_all_below, what_stays_is_told_again,
+      only_the_very_path_is_meant, a_watch_that_is_under_way_hears_nothing,
+      alone_is_who_shares_the_servers_watch_with_nobody,
+      one_that_stays_serves_once_its_request_has_left,
+      one_shot_watch_that_fires_stands_no_more,
+      watch_dropped_while_its_request_waits_is_not_counted_as_waiting,
+      until_break_watches_are_taken_alone_or_with_all,
+      what_was_used_once_is_used_again,
+      a_handle_that_outlives_its_watch_is_of_no_other,
+      no_more_watches_are_made_than_handles_can_tell_apart,
+      handles_differ_in_each_bit_of_the_serial_number,
+      a_longer_path_than_ever_takes_its_room, without_memory_there_is_no_watch)

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * The driver, the engine and TLS together, against a ZooKeeper server behind
+ * TLS in the same thread. TCP hands over so many bytes at a time as a test
+ * says, and breaks where it says so. What a program sees must be the same as
+ * over plain TCP.
+ */
+
+#include <latchkey/ev.h>
+
+#include <errno.h>
+#include <ev.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jute/reader.h"
+#include "net/tcp.h"
+#include "support/model_server.h"
+#include "support/suite.h"
+#include "support/tls_peer.h"
+#include "support/wire.h"
+
+enum { LONG_DATA = 40000, LIMIT_S = 20 };
+
+/* Each thread of a test has a client and a server of its own. */
+static _Thread_local bool plain, mute;
+static _Thread_local tls_identity ca, own;
+static _Thread_local char *ca_pem;
+static _Thread_local tls_server server;
+static _Thread_local model_server zookeeper;
+static _Thread_local model_link *line;
+
+/* ---- TCP that is cut ------------------------------------------------------
+ */
+
+static _Thread_local struct {
+  size_t read;       /* bytes at a time; 0: all */
+  size_t write;      /* the same */
+  uint64_t seed;     /* of other numbers each time, up to those; 0: none */
+  bool waits;        /* every other call finds nothing, or no room */
+  bool waited;       /* the last one did */
+  size_t break_at;   /* bytes received in all, after which it breaks, once */
+  bool reset;        /* by a reset */
+  size_t received;   /* in all */
+  unsigned attempts; /* to connect */
+} cuts;
+
+const lk_transport_type *__real_lk_transport_tcp(void);
+const lk_transport_type *__wrap_lk_transport_tcp(void);
+
+static size_t cut(size_t len, size_t most)
+{
+  if (most == 0)
+    return len;
+  if (cuts.seed != 0) {
+    cuts.seed = cuts.seed * 6364136223846793005u + 1442695040888963407u;
+    most = 1 + (size_t)(cuts.seed >> 33) % most;
+  }
+  return len < most ? len : most;
+}
+
+static bool has_to_wait(void)
+{
+  cuts.waited = cuts.waits && !cuts.waited;
+  return cuts.waited;
+}
+
+/* Of several addresses, so that the client goes to the next one at once. All
+ * are the server's. */
+static lk_flow cut_open(lk_transport *t, const lk_endpoint *to)
+{
+  lk_endpoint there = *to;
+
+  there.address = &server.at.any;
+  cuts.attempts++;
+  return __real_lk_transport_tcp()->open(t, &there);
+}
+
+static lk_flow cut_handshake(lk_transport *t)
+{
+  return __real_lk_transport_tcp()->handshake(t);
+}
+
+static lk_flow cut_send(lk_transport *t, const void *bytes, size_t len,
+                        size_t *done)
+{
+  size_t some = cut(len, cuts.write);
+
+  *done = 0;
+  if (has_to_wait())
+    return LK_FLOW_WRITE;
+  lk_flow flow = __real_lk_transport_tcp()->send(t, bytes, some, done);
+
+  return flow == LK_FLOW_DONE && some < len ? LK_FLOW_WRITE : flow;
+}
+
+static lk_flow cut_recv(lk_transport *t, void *room, size_t size, size_t *got)
+{
+  size_t left = cuts.break_at - cuts.received;
+
+  *got = 0;
+  if (left == 0) {
+    cuts.break_at = SIZE_MAX;
+    return cuts.reset ? lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "receive",
+                                           ECONNRESET)
+                      : LK_FLOW_END;
+  }
+  if (has_to_wait())
+    return LK_FLOW_READ;
+  size = cut(size, cuts.read);
+  lk_flow flow =
+      __real_lk_transport_tcp()->recv(t, room, size < left ? size : left, got);
+
+  cuts.received += *got;
+  return flow;
+}
+
+static void cut_close(lk_transport *t)
+{
+  __real_lk_transport_tcp()->close(t);
+}
+
+const lk_transport_type *__wrap_lk_transport_tcp(void)
+{
+  static const lk_transport_type type = {
+      .size = sizeof(lk_tcp),
+      .open = cut_open,
+      .handshake = cut_handshake,
+      .send = cut_send,
+      .recv = cut_recv,
+      .close = cut_close,
+  };
+
+  return &type;
+}
+
+/* ---- the server -----------------------------------------------------------
+ */
+
+static void hang_up(void)
+{
+  tls_server_hang_up(&server, false);
+  if (line != NULL)
+    model_hang_up(line);
+  line = NULL;
+}
+
+static void receive_plain(void)
+{
+  ssize_t n;
+
+  if (server.fd < 0)
+    server.fd =
+        accept4(server.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (server.fd < 0)
+    return;
+  server.ready = true;
+  n = recv(server.fd, server.room + server.got, sizeof server.room - server.got,
+           0);
+  server.closed = n == 0 || (n < 0 && errno != EAGAIN);
+  server.got += n > 0 ? (size_t)n : 0;
+}
+
+static void take_frames(void)
+{
+  size_t at = 0;
+
+  while (server.got - at >= 4) {
+    lk_reader r;
+
+    lk__reader_init(&r, server.room + at, server.got - at);
+    size_t size = 4 + (size_t)lk__reader_int(&r);
+
+    if (server.got - at < size)
+      break;
+    model_take(line, lk_bytes_of(server.room + at, size));
+    at += size;
+  }
+  memmove(server.room, server.room + at, server.got - at);
+  server.got -= at;
+}
+
+/* false: it would have to wait, or the client is gone. */
+static bool answer_some(void)
+{
+  const unsigned char *bytes = lk__buf_bytes(&line->out);
+  size_t len = lk__buf_len(&line->out), n = 0;
+  ssize_t sent;
+
+  if (plain) {
+    sent = send(server.fd, bytes, len, MSG_NOSIGNAL);
+    n = sent > 0 ? (size_t)sent : 0;
+  } else {
+    (void)SSL_write_ex(server.ssl, bytes, len, &n);
+  }
+  lk__buf_consume(&line->out, n);
+  return n > 0;
+}
+
+static void server_step(void)
+{
+  if (mute)
+    return;
+  if (plain)
+    receive_plain();
+  else
+    tls_server_step(&server);
+  if (!server.ready || server.fd < 0) {
+    if (server.failed)
+      hang_up();
+    return;
+  }
+  if (line == NULL)
+    line = model_accept(&zookeeper);
+  take_frames();
+  while (lk__buf_len(&line->out) > 0 && answer_some())
+    ;
+  if (server.closed || server.failed || !line->up || line->hung_up) {
+    hang_up();
+    server.ready = server.closed = server.failed = false;
+    server.got = 0;
+  }
+}
+
+/* ---- the client -----------------------------------------------------------
+ */
+
+static _Thread_local struct ev_loop *loop;
+static _Thread_local lk_ev *ev;
+static _Thread_local lk_client *client;
+static _Thread_local char story[512]; /* what the program sees */
+static _Thread_local char long_data[LONG_DATA + 1];
+static _Thread_local bool closed, seen;
+
+static void tell(const char *what, int err)
+{
+  size_t len = strlen(story);
+
+  snprintf(story + len, sizeof story - len, "%s %d, ", what, err);
+}
+
+static bool is_lost(int err)
+{
+  return err == LK_ERR_CONNECTION_LOSS || err == LK_ERR_IN_DOUBT ||
+         err == LK_ERR_NOT_SENT;
+}
+
+static void on_closed(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)arg;
+  closed = true;
+  tell("closed", is_lost(err) ? 0 : err);
+}
+
+static void on_long(lk_client *c, int err, const lk_bytes *data,
+                    const lk_stat *stat, void *arg)
+{
+  (void)stat;
+  (void)arg;
+  tell("get", err);
+  if (err == 0 && data->len == LONG_DATA &&
+      memcmp(data->at, long_data, LONG_DATA) == 0)
+    tell("long", 0);
+  ck_assert_int_eq(lk_client_close(c, on_closed, NULL), 0);
+}
+
+static void get_long(lk_client *c)
+{
+  const lk_call again = {.size = sizeof again, .repeat = true};
+
+  ck_assert_int_eq(lk_get(c, "/a", &again, on_long, NULL), 0);
+}
+
+static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
+                     void *arg)
+{
+  (void)w;
+  (void)event;
+  (void)arg;
+  if (!seen)
+    get_long(c);
+  seen = true;
+}
+
+static void on_short(lk_client *c, int err, const lk_bytes *data,
+                     const lk_stat *stat, void *arg)
+{
+  (void)c;
+  (void)stat;
+  (void)arg;
+  tell("get", err);
+  if (err == 0 && data->len == 5 && memcmp(data->at, "short", 5) == 0)
+    tell("short", 0);
+  model_set(&zookeeper, "/a", long_data);
+}
+
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
+{
+  const lk_call watched = {
+      .size = sizeof watched, .repeat = true, .on_event = on_event};
+
+  (void)path;
+  (void)stat;
+  (void)arg;
+  if (is_lost(err)) {
+    ck_assert_int_eq(
+        lk_create(c, "/a", lk_text("short"), NULL, 0, NULL, on_created, NULL),
+        0);
+    return;
+  }
+  tell("create", err == LK_ERR_NODE_EXISTS ? 0 : err);
+  ck_assert_int_eq(lk_get(c, "/a", &watched, on_short, NULL), 0);
+}
+
+static bool is_late(const struct timespec *from)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec - from->tv_sec > LIMIT_S;
+}
+
+static void turn(void)
+{
+  server_step();
+  ev_run(loop, EVRUN_NOWAIT);
+}
+
+static void new_client(void)
+{
+  const lk_tls_config tls = {
+      .size = sizeof tls, .ca_pem = lk_text(ca_pem), .server_name = "zk.test"};
+  const lk_client_config config = {
+      .size = sizeof config,
+      .hosts = "127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4",
+      .session_timeout_ms = 6000,
+      .tls = plain ? NULL : &tls};
+
+  ck_assert_int_eq(lk_ev_client_new(&client, ev, &config), 0);
+}
+
+/* All that a program does; then `story` has what it saw. */
+static void run_story(void)
+{
+  struct timespec from;
+
+  story[0] = '\0';
+  closed = seen = false;
+  cuts.received = cuts.attempts = 0;
+  model_init(&zookeeper);
+  new_client();
+  ck_assert_int_eq(lk_create(client, "/a", lk_text("short"), NULL, 0, NULL,
+                             on_created, NULL),
+                   0);
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  while (!closed) {
+    turn();
+    ck_assert_msg(!is_late(&from), "it hangs: %s", story);
+  }
+  lk_client_free(client);
+  hang_up();
+  server.ready = server.failed = server.closed = false;
+  model_done(&zookeeper);
+}
+
+static void start(int version)
+{
+  const tls_wish authority = {.ca = true};
+  const tls_wish wish = {.names = "DNS:zk.test"};
+
+  (void)signal(SIGPIPE, SIG_IGN); /* the server writes to broken connections */
+  memset(&cuts, 0, sizeof cuts);
+  cuts.break_at = SIZE_MAX;
+  plain = version == 0;
+  memset(long_data, 'x', LONG_DATA);
+  ca = tls_issue(NULL, "latchkey test CA", &authority);
+  own = tls_issue(&ca, "server", &wish);
+  ca_pem = tls_pem_of_certificate(&ca);
+  tls_server_open(&server, &own, NULL);
+  if (!plain)
+    SSL_CTX_set_max_proto_version(server.context, version);
+  loop = ev_loop_new(EVFLAG_AUTO);
+  ck_assert_ptr_nonnull(loop);
+  ck_assert_int_eq(lk_ev_new(&ev, loop, NULL), 0);
+}
+
+static void stop(void)
+{
+  lk_ev_free(ev);
+  ev_loop_destroy(loop);
+  tls_server_close(&server);
+  tls_identity_free(&own);
+  tls_identity_free(&ca);
+  free(ca_pem);
+}
+
+static const char whole[] =
+    "create 0, get 0, short 0, get 0, long 0, closed 0, ";
+static const int versions[] = {0, TLS1_2_VERSION, TLS1_3_VERSION};
+
+enum { VERSIONS = sizeof versions / sizeof *versions };
+
+/* ---- tests ----------------------------------------------------------------
+ */
+
+START_TEST(session_works_over_tls_as_over_tcp)
+{
+  for (size_t v = 0; v < VERSIONS; v++) {
+    start(versions[v]);
+    run_story();
+    ck_assert_str_eq(story, whole);
+    ck_assert_uint_eq(cuts.attempts, 1);
+    stop();
+  }
+}
+END_TEST
+
+START_TEST(session_over_tls_works_in_pieces_of_any_length)
+{
+  static const size_t lengths[] = {
+      1, 2, 3, 4, 5, 6, 7, 29, 64, 255, 1000, 1460, 4096, 16383, 16384, 16385};
+
+  for (size_t v = 0; v < VERSIONS; v++) {
+    start(versions[v]);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+      cuts.read = cuts.write = lengths[i];
+      cuts.waits = i % 2 == 0 || lengths[i] == 1460;
+      run_story();
+      ck_assert_str_eq(story, whole);
+      ck_assert_uint_eq(cuts.attempts, 1);
+    }
+    stop();
+  }
+}
+END_TEST
+
+START_TEST(session_over_tls_works_in_pieces_of_random_length)
+{
+  for (size_t v = 1; v < VERSIONS; v++) {
+    start(versions[v]);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+      cuts.seed = seed;
+      cuts.read = 1 + seed * 37 % 600;
+      cuts.write = 1 + seed * 11 % 90;
+      cuts.waits = seed % 2 == 0;
+      run_story();
+      ck_assert_str_eq(story, whole);
+      ck_assert_uint_eq(cuts.attempts, 1);
+    }
+    stop();
+  }
+}
+END_TEST
+
+/* Break the connection after each `step` bytes from the server, until it is
+ * over before. */
+static void break_everywhere(size_t step)
+{
+  for (size_t at = 0;; at += at < 3000 ? step : 2000) {
+    cuts.break_at = at;
+    cuts.reset = at / step % 2 == 1;
+    run_story();
+    ck_assert_msg(strcmp(story, whole) == 0, "broken at %zu: %s", at, story);
+    if (cuts.received < at)
+      return;
+  }
+}
+
+START_TEST(break_at_any_byte_loses_no_request)
+{
+  for (size_t v = 0; v < VERSIONS; v++) {
+    start(versions[v]);
+    break_everywhere(v == 0 ? 61 : 79);
+    stop();
+  }
+}
+END_TEST
+
+/* The attempt's deadline ends a handshake that goes no further. */
+START_TEST(handshake_that_hangs_ends_at_its_deadline)
+{
+  struct timespec from;
+
+  start(TLS1_3_VERSION);
+  model_init(&zookeeper);
+  cuts.attempts = 0;
+  mute = true;
+  new_client();
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  while (cuts.attempts < 2) {
+    ev_run(loop, EVRUN_NOWAIT);
+    usleep(1000);
+    ck_assert(!is_late(&from));
+  }
+  mute = false;
+  lk_client_free(client);
+  model_done(&zookeeper);
+  stop();
+}
+END_TEST
+
+static void *run_stories(void *arg)
+{
+  const int *version = arg;
+  bool *ok = NULL;
+
+  start(*version);
+  for (int i = 0; i < 10; i++) {
+    run_story();
+    if (strcmp(story, whole) != 0)
+      ok = &plain;
+  }
+  stop();
+  return ok;
+}
+
+START_TEST(clients_in_several_threads_are_independent)
+{
+  int what[] = {TLS1_2_VERSION, TLS1_3_VERSION, TLS1_3_VERSION};
+  pthread_t threads[3];
+  void *wrong;
+
+  for (int i = 0; i < 3; i++)
+    ck_assert_int_eq(pthread_create(&threads[i], NULL, run_stories, &what[i]),
+                     0);
+  for (int i = 0; i < 3; i++) {
+    ck_assert_int_eq(pthread_join(threads[i], &wrong), 0);
+    ck_assert_ptr_null(wrong);
+  }
+}
+END_TEST
+
+SUITE("tls_records", session_works_over_tls_as_over_tcp,
+      session_over_tls_works_in_pieces_of_any_length,
+      session_over_tls_works_in_pieces_of_random_length,
+      break_at_any_byte_loses_no_request,
+      handshake_that_hangs_ends_at_its_deadline,
+      clients_in_several_threads_are_independent)

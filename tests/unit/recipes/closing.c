@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/single.h>
+#include <stdio.h>
+
+/* How locks and clients end: by hand, in callbacks, without memory. */
+
+static scene sc;
+static party small; /* takes short answers only */
+
+static void note_left_behind(lk_client *c, const char *path, int err, void *arg)
+{
+  party *p = arg;
+  size_t at = strlen(p->left_behind);
+
+  (void)c;
+  snprintf(p->left_behind + at, sizeof p->left_behind - at, "%s %s\n",
+           lk_error_name(err), path);
+}
+
+static void begin(void)
+{
+  scene_begin(&sc, NULL, NULL);
+}
+
+/* ---- the order of freeing ---------------------------------------------- */
+
+static void close_when_connected(lk_client *c, lk_state state, int err,
+                                 void *arg)
+{
+  lk_listener *l = arg;
+
+  (void)err;
+  if (state != LK_STATE_CONNECTED)
+    return;
+  ck_assert_int_eq(lk_client_close(c, NULL, NULL), 0);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
+  lk_client_detach(c, l);
+}
+
+/* The notification of the close runs within that of the state. */
+START_TEST(a_listener_closes_the_client_while_others_are_still_to_be_told)
+{
+  lk_listener first = {.state = close_when_connected, .arg = &first};
+  lk_listener last = {.state = NULL};
+
+  begin();
+  sc.server.down = true;
+  model_drop(sc.one.link);
+  model_run(&sc.server, 10);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  lk_client_attach(sc.one.link->client, &first);
+  lk_client_attach(sc.one.link->client, &last);
+  sc.server.down = false;
+  model_run(&sc.server, T / 4);
+  ck_assert_int_eq(lk_client_state(sc.one.link->client), LK_STATE_CLOSED);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
+  lk_client_detach(sc.one.link->client, &last);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_release_before_a_close_is_done_first)
+{
+  begin();
+  scene_hold(&sc);
+  locker_release(&sc.a);
+  ck_assert_int_eq(lk_client_close(sc.one.link->client, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert(model_said(sc.one.link, "delete closeSession"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(where_one_session_is_wanted_its_expiry_ends_all)
+{
+  lk_client_config c = {
+      .size = sizeof c, .session_timeout_ms = T, .one_session = true};
+  party three;
+  locker l;
+
+  begin();
+  scene_hold(&sc);
+  failing_mem_init(&three.mem);
+  c.mem = &three.mem.mem;
+  three.link = model_client(&sc.server, &c);
+  locker_init(&l, &three, NULL);
+  model_turn(&sc.server);
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  model_turn(&sc.server);
+  sc.server.down = true;
+  model_drop(three.link);
+  model_expire(&sc.server, three.link->last_session);
+  sc.server.down = false;
+  model_run(&sc.server, T / 10);
+  ck_assert_int_eq(l.acquired, LK_ERR_SESSION_EXPIRED);
+  ck_assert_int_eq(lk_lock_acquire(l.lock, -1, NULL, NULL), LK_ERR_CLOSED);
+  locker_free(&l);
+  party_leave(&three);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(what_is_on_its_way_when_a_lock_is_freed_is_taken_back)
+{
+  /* the create has not been answered */
+  begin();
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  locker_free(&sc.a);
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | delete"));
+  scene_end(&sc);
+  /* a delete is on its way */
+  begin();
+  scene_hold(&sc);
+  locker_free(&sc.a);
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "delete"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(lock_freed_without_a_connection_is_deleted_on_the_next_one)
+{
+  begin();
+  scene_hold(&sc);
+  sc.server.down = true;
+  model_drop(sc.one.link);
+  locker_free(&sc.a);
+  sc.server.down = false;
+  model_run(&sc.server, T / 10);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(lock_freed_before_a_break_leaves_no_node)
+{
+  for (unsigned request = 1; request < 3; request++) {
+    begin();
+    sc.one.link->cut_at = request;
+    sc.one.link->cut_after = true;
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    locker_free(&sc.a);
+    model_run(&sc.server, T / 10);
+    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+static void want_once_more(locker *l, const char *what)
+{
+  if (strcmp(what, "acquired") == 0 && l->acquired != 0)
+    ck_assert_int_eq(locker_want(l, -1), 0);
+}
+
+START_TEST(who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one)
+{
+  lk_lock_config c = {.size = sizeof c, .fail_on_expiry = true};
+
+  locker other;
+
+  scene_begin(&sc, NULL, &c);
+  scene_queue(&sc);
+  locker_init(&other, &sc.two, &c); /* is told of it, too */
+  ck_assert_int_eq(locker_want(&other, -1), 0);
+  model_turn(&sc.server);
+  sc.b.react = want_once_more;
+  unsigned before = sc.b.calls;
+
+  sc.server.down = true;
+  model_drop(sc.two.link);
+  model_expire(&sc.server, sc.two.link->last_session);
+  sc.server.down = false;
+  model_run(&sc.server, T / 10);
+  ck_assert_int_eq(other.acquired, LK_ERR_SESSION_EXPIRED);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  ck_assert_uint_eq(sc.b.calls, before + 2); /* ended, and waiting again */
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
+  sc.b.react = NULL;
+  locker_free(&other);
+  scene_end(&sc);
+}
+END_TEST
+
+static void want_when_released(locker *l, const char *what)
+{
+  if (strcmp(what, "verified") == 0)
+    ck_assert_int_eq(locker_want(l, -1), 0);
+}
+
+START_TEST(who_asks_anew_in_a_release_is_not_ended_by_it)
+{
+  begin();
+  scene_hold(&sc);
+  sc.a.react = want_when_released;
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
+  sc.a.react = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
+static void want_when_lost(locker *l, const char *what)
+{
+  if (strncmp(what, "lost", 4) == 0) {
+    ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), LK_ERR_LOST);
+    ck_assert_int_eq(locker_want(l, -1), 0);
+  }
+}
+
+START_TEST(who_asks_anew_when_it_is_lost_is_not_ended_by_that)
+{
+  begin();
+  scene_hold(&sc);
+  sc.a.react = want_when_lost;
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
+  sc.a.react = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
+static locker *victim;
+
+static void free_victim(locker *l, const char *what)
+{
+  (void)l;
+  (void)what;
+  lk_lock_free(victim->lock);
+  victim->lock = NULL;
+}
+
+START_TEST(the_next_of_those_being_told_may_be_freed)
+{
+  locker others[3];
+  char path[32];
+
+  begin();
+  for (int i = 0; i < 3; i++) {
+    locker_init(&others[i], &sc.one, NULL);
+    lk_lock_free(others[i].lock);
+    snprintf(path, sizeof path, "/locks/y%d", i);
+    lk_lock_config c = {.size = sizeof c, .on_event = locker_on_event};
+
+    c.arg = &others[i];
+    ck_assert_int_eq(
+        lk_lock_new(&others[i].lock, sc.one.link->client, path, &c), 0);
+    model_create(&sc.server, path);
+    ck_assert_int_eq(lk_lock_acquire(others[i].lock, -1, NULL, NULL), 0);
+  }
+  model_turn(&sc.server);
+  victim = &others[1];
+  others[0].react = free_victim;
+  sc.server.down = true;
+  model_drop(sc.one.link);
+  others[0].react = NULL;
+  ck_assert(locker_told(&others[0], "suspended\n"));
+  ck_assert(locker_told(&others[1], ""));
+  ck_assert(locker_told(&others[2], "suspended\n"));
+  sc.server.down = false;
+  model_run(&sc.server, T / 10);
+  locker_free(&others[0]);
+  locker_free(&others[2]);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(who_frees_it_in_a_cancel_is_called_once)
+{
+  begin();
+  scene_hold(&sc);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(locker_verify(&sc.a), 0);
+  victim = &sc.a;
+  sc.a.react = free_victim;
+  lk_lock_cancel(sc.a.lock);
+  ck_assert_ptr_null(sc.a.lock);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
+  sc.a.react = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_next_of_those_being_ended_may_be_freed)
+{
+  locker others[3];
+
+  begin();
+  sc.server.down = true;
+  model_drop(sc.one.link);
+  for (int i = 0; i < 3; i++) {
+    locker_init(&others[i], &sc.one, NULL);
+    ck_assert_int_eq(locker_want(&others[i], -1), 0);
+  }
+  victim = &others[1];
+  others[0].react = free_victim;
+  lk_client_free(sc.one.link->client);
+  for (int i = 0; i < 3; i++)
+    ck_assert_int_eq(others[i].acquired, LK_ERR_CLOSED);
+  locker_free(&others[0]);
+  locker_free(&others[2]);
+  model_expire(&sc.server, sc.one.link->last_session);
+  sc.server.down = false;
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- freeing in callbacks ---------------------------------------------- */
+
+static unsigned calls;
+static unsigned act_at;
+static void (*act)(locker *l);
+
+static void at_nth(locker *l, const char *what)
+{
+  (void)what;
+  if (++calls == act_at)
+    act(l);
+}
+
+/* Whatever is still there does something of all a lock can do. */
+static void story(void)
+{
+  lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
+
+  scene_begin(&sc, NULL, &c);
+  model_create(&sc.server, LOCKS "/x__lock__0000009999"); /* to be told of */
+  calls = 0;
+  sc.a.react = at_nth;
+  sc.b.react = at_nth;
+  (void)locker_want(&sc.a, -1);
+  (void)locker_want(&sc.b, 10 * T);
+  model_run(&sc.server, T / 2);
+  if (sc.one.link->up)
+    model_drop(sc.one.link);
+  model_run(&sc.server, T / 2);
+  if (model_children(&sc.server, LOCKS) > 2)
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
+  model_turn(&sc.server);
+  if (sc.a.lock != NULL && lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD) {
+    (void)locker_want(&sc.a, -1);
+    model_turn(&sc.server);
+  }
+  for (int i = 0; i < 2 && sc.a.lock != NULL; i++) {
+    if (lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD)
+      locker_release(&sc.a);
+    model_turn(&sc.server);
+  }
+  model_run(&sc.server, T / 2);
+  model_expire(&sc.server, sc.two.link->last_session);
+  model_run(&sc.server, T / 2);
+}
+
+static void finish_story(void)
+{
+  sc.a.react = NULL;
+  sc.b.react = NULL;
+  model_delete(&sc.server, LOCKS "/x__lock__0000009999");
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_expire(&sc.server, sc.two.link->last_session);
+  scene_end(&sc);
+}
+
+/* Tell the story with `what` at each callback in turn. */
+static void assert_survives(void (*what)(locker *l))
+{
+  act = what;
+  act_at = 1;
+  do {
+    story();
+    finish_story();
+  } while (calls >= act_at++);
+  ck_assert_uint_gt(act_at, 12);
+}
+
+static void free_lock(locker *l)
+{
+  lk_lock *lock = l->lock;
+
+  lk_lock_free(lock);
+  l->lock = NULL;
+}
+
+START_TEST(every_callback_may_free_its_lock)
+{
+  assert_survives(free_lock);
+}
+END_TEST
+
+static void free_client(locker *l)
+{
+  lk_client_free(l->p->link->client);
+}
+
+START_TEST(every_callback_may_free_its_client)
+{
+  assert_survives(free_client);
+}
+END_TEST
+
+static void free_all(locker *l)
+{
+  free_lock(l);
+  lk_client_free(l->p->link->client);
+}
+
+START_TEST(every_callback_may_free_all)
+{
+  assert_survives(free_all);
+}
+END_TEST
+
+static void free_both(locker *l)
+{
+  (void)l;
+  if (sc.a.lock != NULL)
+    free_lock(&sc.a);
+  if (sc.b.lock != NULL)
+    free_lock(&sc.b);
+}
+
+START_TEST(every_callback_may_free_the_locks_of_others)
+{
+  assert_survives(free_both);
+}
+END_TEST
+
+static void close_client(locker *l)
+{
+  (void)lk_client_close(l->p->link->client, NULL, NULL);
+}
+
+START_TEST(every_callback_may_close_its_client)
+{
+  assert_survives(close_client);
+}
+END_TEST
+
+static void stop(locker *l)
+{
+  lk_lock_cancel(l->lock);
+  while (lk_lock_release(l->lock, NULL, NULL) == 0)
+    continue;
+}
+
+START_TEST(every_callback_may_cancel_and_release)
+{
+  assert_survives(stop);
+}
+END_TEST
+
+static void want_again(locker *l)
+{
+  stop(l);
+  (void)lk_lock_acquire(l->lock, -1, NULL, NULL);
+}
+
+START_TEST(every_callback_may_acquire_anew)
+{
+  assert_survives(want_again);
+}
+END_TEST
+
+static void drop(locker *l)
+{
+  if (l->p->link->up)
+    model_drop(l->p->link);
+}
+
+START_TEST(every_callback_may_see_its_connection_break)
+{
+  assert_survives(drop);
+}
+END_TEST
+
+static void verify(locker *l)
+{
+  (void)lk_lock_verify(l->lock, NULL, NULL);
+  (void)lk_lock_guarded_multi(l->lock, NULL, 0, NULL, NULL, NULL);
+}
+
+START_TEST(every_callback_may_verify)
+{
+  assert_survives(verify);
+}
+END_TEST
+
+/* ---- lists that are too long --------------------------------------------- */
+
+enum { CROWD = 40 };
+
+/* So many wait, of nobody's session (NULL: none do); a list of them is longer
+ * than `small` takes, and what a session has is not. */
+static void begin_crowded(const char *prefix)
+{
+  lk_client_config cc = {.size = sizeof cc,
+                         .session_timeout_ms = T,
+                         .receive_limit = 600,
+                         .mem = &small.mem.mem};
+  char path[64];
+
+  begin();
+  for (int i = 0; i < CROWD && prefix != NULL; i++) {
+    snprintf(path, sizeof path, LOCKS "/%s%010d", prefix, i);
+    model_create(&sc.server, path);
+  }
+  failing_mem_init(&small.mem);
+  small.left_behind[0] = '\0';
+  small.link = model_client(&sc.server, &cc);
+  lk_lease_config kc = {
+      .size = sizeof kc, .left_behind = note_left_behind, .arg = &small};
+
+  ck_assert_int_eq(lk_lease_configure(small.link->client, &kc), 0);
+  model_turn(&sc.server);
+}
+
+static void end_crowded(size_t left)
+{
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), left);
+  party_leave(&small);
+  model_expire(&sc.server, small.link->last_session);
+  while (model_children(&sc.server, LOCKS) > 0)
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  scene_end(&sc);
+}
+
+/* A node of a name that others may have is looked for before it is deleted, and
+ * so is one of which the name is not known. */
+START_TEST(a_list_that_is_too_long_leaves_no_node)
+{
+  static const lk_layout layouts[] = {LK_LAYOUT_CURATOR, LK_LAYOUT_NATIVE,
+                                      LK_LAYOUT_NATIVE_UUID};
+  lk_lock_config lc = {.size = sizeof lc};
+  locker l, more;
+
+  for (int i = 0; i < 9; i++) {
+    lc.layout = layouts[i / 3];
+    begin_crowded(lc.layout == LK_LAYOUT_CURATOR ? "lock-" : "seq-");
+    locker_init(&l, &small, &lc);
+    locker_init(&more, &small, &lc);
+    small.link->requests = 0;
+    small.link->cut_at = (unsigned)i % 3;
+    small.link->cut_after = true;
+    ck_assert_int_eq(locker_want(&l, -1), 0);
+    ck_assert_int_eq(locker_want(&more, -1), 0);
+    model_run(&sc.server, 2 * T);
+    ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+    ck_assert_int_eq(more.acquired, LK_ERR_TOO_BIG);
+    ck_assert_str_eq(small.left_behind, "");
+    ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
+    locker_free(&l);
+    locker_free(&more);
+    end_crowded(CROWD);
+  }
+}
+END_TEST
+
+/* Else it would be asked for on each connection, and break each. */
+START_TEST(a_node_that_is_too_long_to_read_ends_it)
+{
+  char data[800] = "";
+  locker l;
+  lk_lock *s;
+
+  memset(data, 'x', sizeof data - 1);
+  begin_crowded(NULL);
+  scene_hold(&sc);
+  model_set(&sc.server, model_child(&sc.server, LOCKS, 0), data);
+  model_create(&sc.server, "/locks/single");
+  model_set(&sc.server, "/locks/single", data);
+  locker_init(&l, &small, NULL);
+  ck_assert_int_eq(
+      lk_single_new(&s, small.link->client, "/locks/single", NULL, NULL), 0);
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  model_run(&sc.server, T);
+  ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+  ck_assert_int_eq(lk_lock_acquire(s, -1, NULL, NULL), 0);
+  model_run(&sc.server, T);
+  ck_assert_int_eq(lk_lock_get_state(s), LK_LOCK_IDLE);
+  locker_free(&l);
+  lk_lock_free(s);
+  model_run(&sc.server, T);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
+  locker_release(&sc.a);
+  model_turn(&sc.server);
+  end_crowded(0);
+}
+END_TEST
+
+START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
+{
+  lk_lock_config lc = {.size = sizeof lc, .layout = LK_LAYOUT_NATIVE};
+  locker l;
+
+  begin_crowded("seq-");
+  sc.server.no_ephemerals = true;
+  locker_init(&l, &small, &lc);
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  model_run(&sc.server, 2 * T);
+  ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
+  ck_assert_str_eq(small.left_behind, "TOO_BIG " LOCKS "/seq-0000000040\n");
+  ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
+  locker_free(&l);
+  end_crowded(CROWD + 1);
+}
+END_TEST
+
+SUITE("closing", a_listener_closes_the_client_while_others_are_still_to_be_told,
+      a_release_before_a_close_is_done_first,
+      where_one_session_is_wanted_its_expiry_ends_all,
+      what_is_on_its_way_when_a_lock_is_freed_is_taken_back,
+      lock_freed_without_a_connection_is_deleted_on_the_next_one,
+      lock_freed_before_a_break_leaves_no_node,
+      who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one,
+      who_asks_anew_in_a_release_is_not_ended_by_it,
+      who_asks_anew_when_it_is_lost_is_not_ended_by_that,
+      who_frees_it_in_a_cancel_is_called_once,
+      the_next_of_those_being_told_may_be_freed,
+      the_next_of_those_being_ended_may_be_freed,
+      every_callback_may_free_its_lock, every_callback_may_free_its_client,
+      every_callback_may_free_all, every_callback_may_free_the_locks_of_others,
+      every_callback_may_close_its_client,
+      every_callback_may_cancel_and_release, every_callback_may_acquire_anew,
+      every_callback_may_see_its_connection_break, every_callback_may_verify,
+      a_list_that_is_too_long_leaves_no_node,
+      a_node_that_is_too_long_to_read_ends_it,
+      a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/queue/handoff.h"
+#include "recipes/queue/queue_position.h"
+#include "recipes/semaphore/permit_nodes.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+
+enum { MAX = 200 };
+
+static bool writers_and_readers(const lk_node_kind *other)
+{
+  return other->side != LK_SIDE_FAMILY_ONLY;
+}
+
+static const lk_role mutex = {.kind = &lk__node_kind_mutex,
+                              .format = &lk__name_format_known,
+                              .exclusive = true,
+                              .excludes = writers_and_readers};
+
+/* The place of `own` in a list that ends with NULL. */
+static lk_queue_position place(const char *own, const char *const *list)
+{
+  lk_bytes names[MAX];
+  int64_t scratch[MAX];
+  size_t count = 0;
+  lk_queue_position p;
+
+  for (; list[count] != NULL; count++)
+    names[count] = lk_text(list[count]);
+  lk__queue_position_find(&p, &mutex, lk_text(own), names, count, scratch);
+  return p;
+}
+
+#define PLACE(own, ...) place(own, (const char *const[]){__VA_ARGS__, NULL})
+
+static void assert_name(lk_bytes name, const char *text)
+{
+  ck_assert_uint_eq(name.len, strlen(text));
+  ck_assert_mem_eq(name.at, text, name.len);
+}
+
+START_TEST(alone_nobody_is_ahead)
+{
+  lk_queue_position p = PLACE("a-lock-0000000005", "a-lock-0000000005");
+
+  ck_assert(p.found && !p.unsafe && p.in_range && !p.has_rw_writer);
+  ck_assert_uint_eq(p.predecessors, 0);
+  ck_assert_int_eq(p.suffix, 5);
+  ck_assert_ptr_null(p.foreign.at);
+}
+END_TEST
+
+START_TEST(ahead_are_those_with_a_smaller_number_nearest_first)
+{
+  lk_queue_position p =
+      PLACE("d-lock-0000000010", "z-lock-0000000003", "b-lock-0000000011",
+            "d-lock-0000000010", "a-lock-0000000009", "c-lock-0000000001");
+
+  ck_assert(p.found && !p.unsafe);
+  ck_assert_uint_eq(p.predecessors, 3);
+  ck_assert_uint_eq(p.near_count, 3);
+  assert_name(p.near[0].name, "a-lock-0000000009");
+  assert_name(p.near[1].name, "z-lock-0000000003");
+  assert_name(p.near[2].name, "c-lock-0000000001");
+  assert_name(p.head.name, "c-lock-0000000001");
+}
+END_TEST
+
+START_TEST(numbers_are_compared_not_texts)
+{
+  lk_queue_position p =
+      PLACE("a-lock-0000000100", "b-lock-99", "a-lock-0000000100");
+
+  ck_assert_uint_eq(p.predecessors, 1);
+}
+END_TEST
+
+START_TEST(of_many_the_nearest_nine_and_the_first_are_kept)
+{
+  char text[MAX][32];
+  const char *list[MAX];
+
+  for (int i = 0; i < 100; i++) { /* in no order: 37 has no factor with 100 */
+    snprintf(text[i], sizeof text[i], "x-lock-%010d", i * 37 % 100);
+    list[i] = text[i];
+  }
+  list[100] = NULL;
+  lk_queue_position p = place("x-lock-0000000090", list);
+
+  ck_assert_uint_eq(p.predecessors, 90);
+  ck_assert_uint_eq(p.near_count, LK_KEPT_PREDECESSORS);
+  for (int i = 0; i < LK_KEPT_PREDECESSORS; i++)
+    ck_assert_int_eq(p.near[i].suffix, 89 - i);
+  ck_assert_int_eq(p.head.suffix, 0);
+}
+END_TEST
+
+START_TEST(own_missing_is_seen)
+{
+  ck_assert(!PLACE("a-lock-0000000005", "b-lock-0000000004").found);
+  ck_assert(!PLACE("a-lock-0000000005", "b-lock-0000000005").found);
+  ck_assert(!PLACE("a-lock-0000000005", "a-lock-000000005").found);
+}
+END_TEST
+
+START_TEST(foreign_names_do_not_count)
+{
+  lk_queue_position p = PLACE("a-lock-0000000005", "a-lock-0000000005",
+                              "config", "lock-", "000000001", "locks", "");
+
+  ck_assert(p.found && !p.unsafe && p.in_range);
+  ck_assert_uint_eq(p.predecessors, 0);
+  ck_assert_ptr_null(p.foreign.at);
+}
+END_TEST
+
+START_TEST(other_kinds_and_layouts_do_not_count_and_are_named)
+{
+  static const char *const names[] = {"-0000000001",
+                                      "latch-0000000001",
+                                      "latch--0000000001",
+                                      "lease-0000000002",
+                                      "leases",
+                                      "r-0000000000",
+                                      "seq-0000000000",
+                                      "0123456789abcdef0123456789abcdef"};
+
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    lk_queue_position p =
+        PLACE("a-lock-0000000005", names[i], "a-lock-0000000005");
+
+    ck_assert(p.found && !p.unsafe && p.in_range);
+    ck_assert_uint_eq(p.predecessors, 0);
+    assert_name(p.foreign, names[i]);
+  }
+}
+END_TEST
+
+/* What is no permit counts all the same. */
+START_TEST(other_nodes_among_permits_are_named)
+{
+  static const char hex[] = "0123456789abcdef0123456789abcdef";
+  lk_bytes names[] = {lk_text("a-lease-0000000001"), lk_text(hex),
+                      lk_text("config")};
+  lk_queue_position p;
+
+  lk__permit_nodes_find_position(&p, &lk__role_permit, names[0], names, 3, 1);
+  ck_assert(p.found);
+  ck_assert_uint_eq(p.predecessors, 2);
+  assert_name(p.foreign, hex);
+  lk__permit_nodes_find_position(&p, &lk__role_kazoo_permit, names[1], names, 3,
+                                 3);
+  ck_assert(p.found);
+  ck_assert_uint_eq(p.predecessors, 0);
+  assert_name(p.foreign, "a-lease-0000000001");
+  lk__permit_nodes_find_position(&p, &lk__role_kazoo_permit, names[1],
+                                 names + 1, 2, 3);
+  ck_assert_ptr_null(p.foreign.at);
+}
+END_TEST
+
+START_TEST(other_families_of_locks_count_and_are_named)
+{
+  lk_queue_position p =
+      PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__READ__0000000004");
+
+  ck_assert_uint_eq(p.predecessors, 1);
+  ck_assert(!p.has_rw_writer);
+  assert_name(p.foreign, "b-__READ__0000000004");
+  p = PLACE("a-lock-0000000005", "a-lock-0000000005", "b__rlock__0000000004",
+            "b__lock__0000000003");
+  ck_assert_uint_eq(p.predecessors, 2);
+  ck_assert(!p.has_rw_writer);
+  /* also behind us: it may not wait for us */
+  p = PLACE("a-lock-0000000005", "a-lock-0000000005", "b__lock__0000000006");
+  ck_assert_uint_eq(p.predecessors, 0);
+  assert_name(p.foreign, "b__lock__0000000006");
+}
+END_TEST
+
+START_TEST(a_writ_counts_as_ahead_only_before_us)
+{
+  ck_assert(
+      PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__WRIT__0000000004")
+          .has_rw_writer);
+  ck_assert(
+      !PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__WRIT__0000000006")
+           .has_rw_writer);
+}
+END_TEST
+
+START_TEST(near_the_end_of_the_counter_nobody_plays)
+{
+  char own[32];
+
+  snprintf(own, sizeof own, "a-lock-%010d", (int)LK_SUFFIX_LIMIT);
+  lk_queue_position p = PLACE(own, own);
+
+  ck_assert(!p.unsafe && p.in_range);
+  snprintf(own, sizeof own, "a-lock-%010d", (int)LK_SUFFIX_LIMIT + 1);
+  p = PLACE(own, own);
+  ck_assert(p.unsafe && p.found);
+  p = PLACE("a-lock--000000001", "a-lock--000000001");
+  ck_assert(p.unsafe && p.found);
+  /* somebody else's */
+  p = PLACE("a-lock-0000000001", "a-lock-0000000001", "b-lock--000000009");
+  ck_assert(p.unsafe);
+  p = PLACE("a-lock-0000000001", "a-lock-0000000001", "b__lock__-9");
+  ck_assert(p.unsafe);
+  /* one beyond the limit, behind us, does no harm but to rule H */
+  p = PLACE("a-lock-0000000001", "a-lock-0000000001", "b-lock-2147483647");
+  ck_assert(!p.unsafe && !p.in_range);
+}
+END_TEST
+
+START_TEST(twins_are_refused_but_for_a_downgrade)
+{
+  ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009", "b-lock-0000000001",
+                  "c-lock-0000000001")
+                .unsafe);
+  ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009", "b-lock-0000000009")
+                .unsafe);
+  ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
+                  "b__rlock__0000000002", "c__rlock__0000000002")
+                .unsafe);
+  ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
+                  "b-__WRIT__0000000002", "c-__WRIT__0000000002")
+                .unsafe);
+  ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
+                  "b__lock__0000000002", "c__rlock__0000000002")
+                .unsafe);
+  lk_queue_position p =
+      PLACE("a-lock-0000000009", "a-lock-0000000009", "b-__WRIT__0000000002",
+            "x-lock-0000000003", "c-__READ__0000000002");
+
+  ck_assert(!p.unsafe);
+  ck_assert_uint_eq(p.predecessors, 3);
+  ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009",
+                  "b-__WRIT__0000000002", "d-__WRIT__0000000002",
+                  "c-__READ__0000000002")
+                .unsafe);
+}
+END_TEST
+
+/* Its owner gave up one of them and reads again. */
+START_TEST(a_writer_may_have_two_readers_of_its_number)
+{
+  lk_queue_position p =
+      PLACE("a-lock-0000000009", "a-lock-0000000009", "b-__WRIT__0000000002",
+            "d-__READ__0000000002", "c-__READ__0000000002");
+
+  ck_assert(!p.unsafe);
+  ck_assert_uint_eq(p.predecessors, 3);
+  p = PLACE("a-lock-0000000009", "a-lock-0000000009", "d-__READ__0000000002",
+            "c-__READ__0000000002");
+  ck_assert(!p.unsafe);
+  ck_assert_uint_eq(p.predecessors, 2);
+}
+END_TEST
+
+START_TEST(our_node_is_found_again_by_its_prefix)
+{
+  lk_bytes base = lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-");
+  lk_bytes names[] = {
+      lk_text("_c_7f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000001"),
+      lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000009"),
+      lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000003"),
+      lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-latch-0000000002")};
+
+  assert_name(lk__names_find_own(names, 4, base),
+              "_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-0000000003");
+  ck_assert_ptr_null(lk__names_find_own(names, 1, base).at);
+  ck_assert_ptr_null(lk__names_find_own(NULL, 0, base).at);
+}
+END_TEST
+
+START_TEST(a_deletion_grants_only_if_all_six_conditions_hold)
+{
+  const lk_handoff all = {.predecessors = 0,
+                          .same_connection = true,
+                          .own_watched = true,
+                          .exclusive = true,
+                          .has_rw_writer = false,
+                          .in_range = true,
+                          .leased = true};
+  lk_handoff h = all;
+
+  ck_assert(lk__handoff_is_proven(&h));
+  h.predecessors = 1;
+  ck_assert(!lk__handoff_is_proven(&h));
+  h = all;
+  h.same_connection = false;
+  ck_assert(!lk__handoff_is_proven(&h));
+  h = all;
+  h.own_watched = false;
+  ck_assert(!lk__handoff_is_proven(&h));
+  h = all;
+  h.has_rw_writer = true;
+  ck_assert(!lk__handoff_is_proven(&h));
+  h.exclusive = false; /* readers that appear later do not exclude a reader */
+  ck_assert(lk__handoff_is_proven(&h));
+  h = all;
+  h.in_range = false;
+  ck_assert(!lk__handoff_is_proven(&h));
+  h = all;
+  h.leased = false;
+  ck_assert(!lk__handoff_is_proven(&h));
+}
+END_TEST
+
+SUITE("exclusion", alone_nobody_is_ahead,
+      ahead_are_those_with_a_smaller_number_nearest_first,
+      numbers_are_compared_not_texts,
+      of_many_the_nearest_nine_and_the_first_are_kept, own_missing_is_seen,
+      foreign_names_do_not_count,
+      other_kinds_and_layouts_do_not_count_and_are_named,
+      other_nodes_among_permits_are_named,
+      other_families_of_locks_count_and_are_named,
+      a_writ_counts_as_ahead_only_before_us,
+      near_the_end_of_the_counter_nobody_plays,
+      twins_are_refused_but_for_a_downgrade,
+      a_writer_may_have_two_readers_of_its_number,
+      our_node_is_found_again_by_its_prefix,
+      a_deletion_grants_only_if_all_six_conditions_hold)

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/*
+ * What a grant may cost: the requests and the writes of the client from the
+ * call, or from the deletion of the predecessor, to the grant. One write is one
+ * round trip.
+ */
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/semaphore.h>
+
+enum {
+  STEP = 37,     /* ms; no part of T is a multiple of it */
+  SHORT = T / 8, /* a wait after which the evidence of the create suffices */
+  LONG = 3 * T + 100
+};
+
+static scene sc;
+static char sent[512]; /* by the granted client until the grant */
+
+static void note_grant(locker *l, const char *what)
+{
+  if (strcmp(what, "acquired") != 0)
+    return;
+  ck_assert_uint_lt(strlen(l->p->link->log), sizeof sent);
+  strcpy(sent, l->p->link->log);
+}
+
+static void begin(lk_assurance assurance)
+{
+  lk_lease_config c = {.size = sizeof c, .assurance = assurance};
+
+  scene_begin(&sc, &c, NULL);
+  sc.a.react = note_grant;
+  sc.b.react = note_grant;
+}
+
+/* Forget what was sent until now. */
+static void count_from_here(void)
+{
+  strcpy(sent, "no grant");
+  sc.one.link->log[0] = '\0';
+  sc.two.link->log[0] = '\0';
+}
+
+/* The client of `l` has just been granted, after these requests; " | " is
+ * between two writes. In quorum assurance a quarter of the timeout is left. */
+static void expect_grant(const locker *l, lk_assurance assurance,
+                         const char *requests)
+{
+  ck_assert_int_eq(l->acquired, 0);
+  ck_assert_str_eq(sent, requests);
+  if (assurance == LK_ASSURE_QUORUM)
+    ck_assert_int_ge(lk_lock_deadline(l->lock), sc.server.now + T / 4);
+}
+
+/* ---- a free lock --------------------------------------------------------- */
+
+static void acquire_after(lk_assurance assurance, int64_t idle_ms)
+{
+  begin(assurance);
+  model_run(&sc.server, idle_ms);
+  count_from_here();
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_turn(&sc.server);
+  expect_grant(&sc.a, assurance, "create2 getChildren2");
+  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
+  scene_end(&sc);
+}
+
+START_TEST(uncontended_acquire_of_an_idle_session_is_one_write)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    for (int64_t idle_ms = 0; idle_ms < 2 * T; idle_ms += STEP)
+      acquire_after((lk_assurance)a, idle_ms);
+  }
+}
+END_TEST
+
+/* A session with requests needs no pings. */
+START_TEST(uncontended_acquire_of_a_live_session_is_one_write)
+{
+  for (int64_t pause_ms = STEP; pause_ms < T / 3; pause_ms += STEP) {
+    begin(LK_ASSURE_QUORUM);
+    for (int64_t ms = 0; ms < 2 * T; ms += pause_ms) {
+      ck_assert_int_eq(
+          lk_exists(sc.one.link->client, "/locks", NULL, NULL, NULL), 0);
+      model_run(&sc.server, pause_ms);
+    }
+    count_from_here();
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    model_turn(&sc.server);
+    expect_grant(&sc.a, LK_ASSURE_QUORUM, "create2 getChildren2");
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* ---- handoff ------------------------------------------------------------- */
+
+START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
+{
+  for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
+    for (int64_t wait_ms = 0; wait_ms < 3 * T; wait_ms += STEP) {
+      begin((lk_assurance)a);
+      scene_queue(&sc);
+      model_run(&sc.server, wait_ms);
+      count_from_here();
+      locker_release(&sc.a);
+      model_turn(&sc.server);
+      expect_grant(&sc.b, (lk_assurance)a, "");
+      ck_assert(model_said(sc.one.link, "delete"));
+      scene_end(&sc);
+    }
+  }
+}
+END_TEST
+
+/* Two of another session are ahead, and leave together after `wait_ms`. */
+static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
+{
+  begin(assurance);
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/x-lock-0000000001");
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_run(&sc.server, wait_ms);
+  count_from_here();
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_delete(&sc.server, LOCKS "/x-lock-0000000001");
+  model_turn(&sc.server);
+}
+
+START_TEST(handoff_after_a_short_wait_sends_no_check)
+{
+  for (int64_t wait_ms = 0; wait_ms <= SHORT; wait_ms += STEP) {
+    wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
+    expect_grant(&sc.b, LK_ASSURE_QUORUM, "getData");
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(handoff_after_a_long_wait_sends_check_and_list_in_one_write)
+{
+  for (int64_t wait_ms = LONG; wait_ms < LONG + T / 2; wait_ms += STEP) {
+    wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
+    expect_grant(&sc.b, LK_ASSURE_QUORUM, "getData | multi getChildren2");
+    /* the check is the heartbeat of the new holder as well */
+    ck_assert(model_said(sc.two.link, "getData | multi getChildren2"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+START_TEST(handoff_without_quorum_assurance_never_sends_a_check)
+{
+  for (int a = LK_ASSURE_SYNC; a <= LK_ASSURE_PING; a++) {
+    wait_behind_two((lk_assurance)a, LONG);
+    expect_grant(&sc.b, (lk_assurance)a, "getData");
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* ---- permits ------------------------------------------------------------- */
+
+/* a has the only permit. b is the first that waits for one: it holds the first
+ * place, of which its heartbeats check the node. */
+static void hand_permit_over(int64_t wait_ms)
+{
+  lk_semaphore_config one = {.size = sizeof one, .permits = 1};
+  locker *both[] = {&sc.a, &sc.b};
+
+  begin(LK_ASSURE_QUORUM);
+  for (int i = 0; i < 2; i++) {
+    lk_lock_free(both[i]->lock);
+    ck_assert_int_eq(lk_semaphore_new(&both[i]->lock, both[i]->p->link->client,
+                                      LOCKS, NULL, &one),
+                     0);
+    ck_assert_int_eq(locker_want(both[i], -1), 0);
+    model_turn(&sc.server);
+  }
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  model_run(&sc.server, wait_ms);
+  count_from_here();
+  locker_release(&sc.a);
+  model_turn(&sc.server);
+  expect_grant(&sc.b, LK_ASSURE_QUORUM, "getChildren2");
+  locker_release(&sc.b);
+  model_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/locks");
+  model_delete(&sc.server, LOCKS "/leases");
+  scene_end(&sc);
+}
+
+START_TEST(handoff_of_a_permit_sends_the_list_alone_however_long_it_waited)
+{
+  for (int64_t wait_ms = 0; wait_ms < 3 * T; wait_ms += STEP)
+    hand_permit_over(wait_ms);
+}
+END_TEST
+
+SUITE("grant_costs", uncontended_acquire_of_an_idle_session_is_one_write,
+      uncontended_acquire_of_a_live_session_is_one_write,
+      handoff_to_the_only_waiter_sends_nothing_however_long_it_waited,
+      handoff_after_a_short_wait_sends_no_check,
+      handoff_after_a_long_wait_sends_check_and_list_in_one_write,
+      handoff_without_quorum_assurance_never_sends_a_check,
+      handoff_of_a_permit_sends_the_list_alone_however_long_it_waited)

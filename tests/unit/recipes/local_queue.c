@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/multilock.h>
+#include <latchkey/rwlock.h>
+#include <latchkey/semaphore.h>
+
+/* Owners of one process behind one node. a, c, d, e... are of the first
+ * session and queue locally; b, of the second, does not. */
+
+enum { CROWD = 40 };
+
+static const lk_lock_config local = {.size = sizeof local, .local_queue = true};
+
+static scene sc;
+static locker crowd[CROWD];
+static int order[CROWD]; /* who was granted, in turn */
+static int granted;
+
+static void note(locker *l, const char *what)
+{
+  if (strcmp(what, "acquired") == 0 && l->acquired == 0)
+    order[granted++] = (int)(l - crowd);
+}
+
+static void begin(void)
+{
+  scene_begin(&sc, NULL, NULL);
+  granted = 0;
+}
+
+static void add(int count)
+{
+  for (int i = 0; i < count; i++) {
+    locker_init(&crowd[i], &sc.one, &local);
+    crowd[i].react = note;
+  }
+}
+
+static void want_all(int count)
+{
+  for (int i = 0; i < count; i++)
+    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
+  model_turn(&sc.server);
+}
+
+static void end(int count)
+{
+  for (int i = 0; i < count; i++)
+    locker_free(&crowd[i]);
+  scene_end(&sc);
+}
+
+/* ---- one node ----------------------------------------------------------- */
+
+START_TEST(many_owners_have_one_node_and_pass_it_on_without_traffic)
+{
+  uint64_t token;
+
+  begin();
+  add(10);
+  want_all(10);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
+  token = lk_lock_token(crowd[0].lock);
+  for (int i = 0; i < 10; i++) {
+    ck_assert_int_eq(granted, i + 1);
+    ck_assert_int_eq(order[i], i);
+    ck_assert(lk_lock_ok(crowd[i].lock));
+    ck_assert_uint_eq(lk_lock_token(crowd[i].lock), token);
+    ck_assert_uint_eq(lk_lock_handoffs(crowd[i].lock), (uint64_t)i);
+    for (int j = 0; j < 10; j++)
+      ck_assert(j == i || !lk_lock_ok(crowd[j].lock));
+    locker_release(&crowd[i]);
+    ck_assert(!lk_lock_ok(crowd[i].lock));
+    ck_assert_int_eq(granted, i + 1); /* not within the release */
+    model_turn(&sc.server);
+    ck_assert_int_eq(crowd[i].released, 0);
+  }
+  ck_assert(model_said(sc.one.link, "delete"));
+  end(10);
+}
+END_TEST
+
+/* Each of these must keep out those with names like its own. */
+START_TEST(names_of_another_layout_are_another_queue)
+{
+  static const lk_lock_config kinds[] = {
+      {.size = sizeof local, .local_queue = true},
+      {.size = sizeof local, .local_queue = true, .layout = LK_LAYOUT_KAZOO},
+      {.size = sizeof local, .local_queue = true, .layout = LK_LAYOUT_NATIVE},
+      {.size = sizeof local,
+       .local_queue = true,
+       .layout = LK_LAYOUT_NATIVE_UUID},
+      {.size = sizeof local,
+       .local_queue = true,
+       .layout = LK_LAYOUT_NATIVE,
+       .prefix = "lock"}};
+  enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+  begin();
+  for (int i = 0; i < 2 * KINDS; i++) {
+    locker_init(&crowd[i], &sc.one, &kinds[i % KINDS]);
+    crowd[i].react = note;
+  }
+  want_all(2 * KINDS);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), KINDS);
+  end(2 * KINDS);
+}
+END_TEST
+
+START_TEST(who_waits_knows_its_place)
+{
+  begin();
+  scene_hold(&sc);
+  locker_release(&sc.a);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  add(3);
+  want_all(3);
+  ck_assert(locker_told(&crowd[0], "waiting 1 0000000001\n"));
+  ck_assert(locker_told(&crowd[1], "waiting 2 0000000001\n"));
+  ck_assert(locker_told(&crowd[2], "waiting 3 0000000001\n"));
+  ck_assert_ptr_null(lk_lock_node(crowd[0].lock));
+  locker_release(&sc.b);
+  model_turn(&sc.server);
+  locker_init(&crowd[3], &sc.one, &local);
+  ck_assert_int_eq(locker_want(&crowd[3], -1), 0);
+  model_turn(&sc.server);
+  ck_assert(locker_told(&crowd[3], "waiting 3 0000000002\n"));
+  ck_assert_str_eq(lk_lock_node(crowd[0].lock),
+                   model_child(&sc.server, LOCKS, 0));
+  end(4);
+}
+END_TEST
+
+START_TEST(after_sixteen_handoffs_others_have_their_turn)
+{
+  uint64_t last_token = 0, last_turn = 0;
+
+  begin();
+  add(CROWD);
+  want_all(CROWD);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  for (int i = 0; i < CROWD; i++) {
+    if (i == 17) {
+      ck_assert_int_eq(sc.b.acquired, 0);
+      ck_assert_int_eq(granted, 17);
+      locker_release(&sc.b);
+      model_turn(&sc.server);
+    }
+    ck_assert_int_eq(granted, i + 1);
+    ck_assert_int_eq(order[i], i);
+    ck_assert_uint_ge(lk_lock_token(crowd[i].lock), last_token);
+    ck_assert(lk_lock_token(crowd[i].lock) > last_token ||
+              lk_lock_handoffs(crowd[i].lock) > last_turn);
+    last_token = lk_lock_token(crowd[i].lock);
+    last_turn = lk_lock_handoffs(crowd[i].lock);
+    sc.one.link->log[0] = '\0';
+    locker_release(&crowd[i]);
+    model_turn(&sc.server);
+    if (i == 33) /* nobody else is there: one round trip */
+      ck_assert(model_said(sc.one.link, "delete create2 getChildren2"));
+  }
+  end(CROWD);
+}
+END_TEST
+
+START_TEST(a_queue_of_its_own_for_each_client_path_and_kind)
+{
+  begin();
+  add(1);
+  want_all(1);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0); /* has a node of its own */
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
+  locker_init(&crowd[1], &sc.two, &local);
+  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 3);
+  locker_release(&crowd[0]);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  end(2);
+}
+END_TEST
+
+START_TEST(other_kinds_refuse_it)
+{
+  lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
+  lk_multilock_member member = {.path = LOCKS};
+  lk_rwlock *rw;
+  lk_lock *l;
+
+  begin();
+  ck_assert_int_eq(lk_rwlock_new(&rw, sc.one.link->client, LOCKS, &local),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_semaphore_new(&l, sc.one.link->client, LOCKS, &local, &permits),
+      LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_multilock_new(&l, sc.one.link->client, &member, 1, &local, NULL),
+      LK_ERR_BAD_ARGUMENT);
+  end(0);
+}
+END_TEST
+
+/* ---- who does not wait, or not for ever --------------------------------- */
+
+START_TEST(a_try_is_turned_away_by_those_here_and_there)
+{
+  begin();
+  add(2);
+  ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[0].acquired, 0);
+  ck_assert_int_eq(locker_want(&crowd[1], 0), 0);
+  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[1].acquired, LK_ERR_BUSY);
+  locker_release(&crowd[0]);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  /* one tries, another waits behind it */
+  ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
+  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
+  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  locker_release(&sc.b);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[1].acquired, 0);
+  end(2);
+}
+END_TEST
+
+START_TEST(a_bound_counts_those_here)
+{
+  lk_lock_config config = {
+      .size = sizeof config, .local_queue = true, .max_queue = 2};
+
+  begin();
+  for (int i = 0; i < 4; i++) {
+    locker_init(&crowd[i], &sc.one, &config);
+    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
+    model_turn(&sc.server);
+  }
+  ck_assert_int_eq(crowd[2].acquired, NOT_YET);
+  ck_assert_int_eq(crowd[3].acquired, LK_ERR_QUEUE_FULL);
+  end(4);
+}
+END_TEST
+
+START_TEST(a_wait_that_ends_leaves_the_others_in_place)
+{
+  begin();
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  add(4);
+  ck_assert_int_eq(locker_want(&crowd[0], 100), 0);
+  for (int i = 1; i < 4; i++)
+    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
+  model_run(&sc.server, 200);
+  ck_assert_int_eq(crowd[0].acquired, LK_ERR_DEADLINE);
+  lk_lock_cancel(crowd[2].lock);
+  ck_assert_int_eq(crowd[2].acquired, LK_ERR_CANCELLED);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
+  locker_release(&sc.b);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[1].acquired, 0);
+  locker_release(&crowd[1]);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[3].acquired, 0);
+  end(4);
+}
+END_TEST
+
+START_TEST(who_waits_for_nobodys_turn_can_go)
+{
+  begin();
+  add(2);
+  want_all(2);
+  locker_release(&crowd[0]);
+  lk_lock_cancel(crowd[1].lock); /* before it was handed on */
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[0].released, 0);
+  ck_assert_int_eq(crowd[1].acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  end(2);
+}
+END_TEST
+
+/* ---- what is not passed on ---------------------------------------------- */
+
+START_TEST(what_somebody_asks_for_is_given_back)
+{
+  begin();
+  add(2);
+  want_all(2);
+  model_run(&sc.server, T / 2);
+  model_set(&sc.server, lk_lock_node(crowd[0].lock), LK_REVOKE_MESSAGE);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  ck_assert(locker_told(&crowd[0], "revoked\n"));
+  locker_release(&crowd[0]);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  end(2);
+}
+END_TEST
+
+START_TEST(a_lease_that_runs_out_is_not_passed_on)
+{
+  begin();
+  add(2);
+  want_all(2);
+  sc.one.link->frozen = true;
+  model_run(&sc.server, T - T / 8);
+  ck_assert_int_eq(lk_lock_get_state(crowd[0].lock), LK_LOCK_UNSURE);
+  locker_release(&crowd[0]);
+  model_run(&sc.server, T / 16);
+  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  sc.one.link->frozen = false;
+  model_run(&sc.server, T);
+  ck_assert_int_eq(crowd[1].acquired, 0);
+  end(2);
+}
+END_TEST
+
+START_TEST(a_loss_is_the_holders_and_the_others_queue_anew)
+{
+  begin();
+  add(3);
+  want_all(3);
+  model_run(&sc.server, T / 2); /* watched by now */
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_turn(&sc.server);
+  ck_assert(locker_told(&crowd[0], "lost NO_NODE\n"));
+  ck_assert_int_eq(crowd[1].acquired, 0);
+  ck_assert_int_eq(crowd[2].acquired, NOT_YET);
+  /* also between two turns */
+  model_run(&sc.server, T / 2);
+  locker_release(&crowd[1]);
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_drop(sc.one.link);
+  model_run(&sc.server, T);
+  ck_assert_int_eq(crowd[2].acquired, 0);
+  ck_assert_int_eq(lk_lock_release(crowd[0].lock, NULL, NULL), LK_ERR_LOST);
+  end(3);
+}
+END_TEST
+
+static void ask_again(locker *l, const char *what)
+{
+  note(l, what);
+  if (strcmp(what, "acquired") == 0 && l->acquired != 0 && l->calls < 8)
+    ck_assert_int_eq(locker_want(l, -1), 0);
+}
+
+START_TEST(who_asks_again_when_all_are_told_of_an_end_is_not_among_them)
+{
+  static const lk_lock_config fails = {
+      .size = sizeof fails, .local_queue = true, .fail_on_expiry = true};
+
+  begin();
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  for (int i = 0; i < 3; i++)
+    locker_init(&crowd[i], &sc.one, &fails);
+  crowd[0].react = ask_again;
+  crowd[2].react = ask_again;
+  want_all(3);
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_drop(sc.one.link);
+  model_run(&sc.server, T);
+  ck_assert_int_eq(crowd[0].acquired, NOT_YET);
+  ck_assert_int_eq(crowd[1].acquired, LK_ERR_SESSION_EXPIRED);
+  ck_assert_int_eq(crowd[2].acquired, NOT_YET);
+  locker_release(&sc.b);
+  model_run(&sc.server, T);
+  ck_assert_int_eq(crowd[0].acquired, 0);
+  locker_release(&crowd[0]);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[2].acquired, 0);
+  end(3);
+}
+END_TEST
+
+static void free_the_next(locker *l, const char *what)
+{
+  if (strcmp(what, "acquired") == 0)
+    locker_free(l + 1);
+}
+
+START_TEST(who_is_told_of_an_end_may_free_the_others)
+{
+  begin();
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  add(2);
+  crowd[0].react = free_the_next;
+  ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
+  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
+  end(1);
+}
+END_TEST
+
+START_TEST(a_verify_outlives_its_turn)
+{
+  begin();
+  add(2);
+  want_all(2);
+  ck_assert_int_eq(locker_verify(&crowd[0]), 0);
+  locker_release(&crowd[0]);
+  ck_assert_int_eq(crowd[0].verified, LK_ERR_NOT_HELD);
+  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[1].acquired, 0);
+  ck_assert_int_eq(locker_verify(&crowd[1]), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[1].verified, 0);
+  end(2);
+}
+END_TEST
+
+START_TEST(without_permission_each_is_told)
+{
+  begin();
+  model_deny(&sc.server, LOCKS, LK_PERM_CREATE);
+  add(3);
+  want_all(3);
+  for (int i = 0; i < 3; i++)
+    ck_assert_int_eq(crowd[i].acquired, LK_ERR_NO_AUTH);
+  end(3);
+}
+END_TEST
+
+/* ---- ends --------------------------------------------------------------- */
+
+START_TEST(a_closed_client_ends_all_of_them)
+{
+  for (int held = 0; held < 3; held++) {
+    begin();
+    add(4);
+    if (held == 0) {
+      ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+      model_turn(&sc.server);
+    }
+    want_all(3);
+    if (held == 2)
+      locker_release(&crowd[0]);
+    ck_assert_int_eq(locker_want(&crowd[3], 0), 0); /* to be turned away */
+    lk_client_free(sc.one.link->client);
+    if (held == 1)
+      ck_assert(locker_told(&crowd[0], "lost CLOSED\n"));
+    if (held == 2)
+      ck_assert_int_eq(crowd[0].released, 0);
+    for (int i = held == 0 ? 0 : 1; i < 3; i++)
+      ck_assert_int_eq(crowd[i].acquired, LK_ERR_CLOSED);
+    ck_assert_int_ne(crowd[3].acquired, NOT_YET);
+    model_expire(&sc.server, sc.one.link->last_session);
+    end(4);
+  }
+}
+END_TEST
+
+static int freed_in_done;
+
+static void free_all(lk_client *c, int err, void *arg)
+{
+  (void)err;
+  (void)arg;
+  freed_in_done++;
+  for (int i = 0; i < 4; i++)
+    locker_free(&crowd[i]);
+  locker_free(&sc.a);
+  lk_client_free(c);
+}
+
+/* A timer that outlives its owner shows when the client is freed. */
+START_TEST(all_may_be_freed_once_the_client_is_closed)
+{
+  for (int kind = 0; kind < 6; kind++) {
+    begin();
+    freed_in_done = 0;
+    add(4);
+    if (kind % 2 == 0) {
+      ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+      model_turn(&sc.server);
+    }
+    sc.server.down = kind / 2 == 1;
+    if (sc.server.down)
+      model_drop(sc.one.link);
+    for (int i = 0; i < 3; i++)
+      ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
+    if (kind / 2 == 2)
+      model_turn(&sc.server);
+    ck_assert_int_eq(locker_want(&crowd[3], 0), 0); /* to be turned away */
+    ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
+    model_run(&sc.server, 2000);
+    ck_assert_int_eq(freed_in_done, 1);
+    ck_assert_ptr_null(sc.one.link->client);
+    for (int i = 0; i < 4; i++)
+      ck_assert_int_ne(crowd[i].acquired, NOT_YET);
+    sc.server.down = false;
+    model_expire(&sc.server, sc.one.link->last_session);
+    end(0);
+  }
+}
+END_TEST
+
+static void try_again(locker *l, const char *what)
+{
+  if (strcmp(what, "acquired") == 0 && l->calls < 30000)
+    ck_assert_int_eq(locker_want(l, 0), 0);
+}
+
+START_TEST(who_tries_again_in_its_callback_keeps_nobody_waiting)
+{
+  begin();
+  add(2);
+  ck_assert_int_eq(locker_want(&crowd[0], -1), 0);
+  model_turn(&sc.server);
+  crowd[1].react = try_again;
+  ck_assert_int_eq(locker_want(&crowd[1], 0), 0);
+  lk_client_tick(sc.one.link->client);
+  ck_assert_uint_gt(crowd[1].calls, 0);
+  ck_assert_uint_lt(crowd[1].calls, 20000);
+  crowd[1].react = NULL;
+  model_turn(&sc.server);
+  end(2);
+}
+END_TEST
+
+static void want_anew(locker *l, const char *what)
+{
+  if (strncmp(what, "waiting", 7) != 0 || l->calls > 30000)
+    return;
+  l->told[0] = '\0';
+  l->react = NULL;
+  lk_lock_cancel(l->lock);
+  l->react = want_anew;
+  ck_assert_int_eq(locker_want(l, -1), 0);
+}
+
+START_TEST(who_queues_anew_when_told_its_place_keeps_nobody_waiting)
+{
+  begin();
+  add(2);
+  ck_assert_int_eq(locker_want(&crowd[0], -1), 0);
+  model_turn(&sc.server);
+  crowd[1].react = want_anew;
+  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
+  lk_client_tick(sc.one.link->client);
+  ck_assert_uint_gt(crowd[1].calls, 0);
+  ck_assert_uint_lt(crowd[1].calls, 25000);
+  crowd[1].react = NULL;
+  crowd[1].told[0] = '\0';
+  model_turn(&sc.server);
+  end(2);
+}
+END_TEST
+
+START_TEST(freed_handles_leave_nothing)
+{
+  begin();
+  add(4);
+  want_all(4);
+  locker_free(&crowd[2]);
+  ck_assert_int_eq(crowd[2].acquired, LK_ERR_CLOSED);
+  locker_free(&crowd[0]);
+  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[1].acquired, 0);
+  locker_release(&crowd[1]);
+  locker_free(&crowd[1]);
+  ck_assert_int_eq(crowd[1].released, LK_ERR_CLOSED);
+  model_turn(&sc.server);
+  ck_assert_int_eq(crowd[3].acquired, 0);
+  locker_release(&crowd[3]);
+  locker_free(&crowd[3]);
+  ck_assert_int_eq(crowd[3].released, LK_ERR_CLOSED);
+  end(0);
+}
+END_TEST
+
+/* Three handles take turns while memory runs out at the n-th time. false: it
+ * did not run out. */
+static bool runs_short_of_memory(unsigned n)
+{
+  bool short_of;
+  int made = 0;
+
+  scene_begin(&sc, NULL, NULL);
+  sc.one.mem.fail_at = sc.one.mem.count + n;
+  while (made < 3 && locker_try_init(&crowd[made], &sc.one, &local))
+    made++;
+  for (int i = 0; i < made; i++) {
+    int err = locker_want(&crowd[i], -1);
+
+    ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
+  }
+  for (int turn = 0; turn < 12; turn++) {
+    model_run(&sc.server, T / 4);
+    for (int i = 0; i < made; i++) {
+      if (lk_lock_get_state(crowd[i].lock) == LK_LOCK_HELD)
+        locker_release(&crowd[i]);
+    }
+  }
+  model_run(&sc.server, T);
+  short_of = failing_mem_failed(&sc.one.mem);
+  sc.one.mem.fail_at = 0;
+  for (int i = 0; i < made; i++)
+    ck_assert_int_ne(lk_lock_get_state(crowd[i].lock), LK_LOCK_ACQUIRING);
+  end(made);
+  return short_of;
+}
+
+START_TEST(without_memory_everybody_is_told)
+{
+  unsigned n = 1;
+
+  while (runs_short_of_memory(n))
+    n++;
+  ck_assert_uint_gt(n, 10);
+}
+END_TEST
+
+/* ---- all of it ---------------------------------------------------------- */
+
+enum { STORM = 6 };
+
+static uint64_t roll_state;
+
+static unsigned roll(unsigned n)
+{
+  roll_state = roll_state * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)(roll_state >> 33) % n;
+}
+
+static uint64_t newest_token, newest_turn;
+static bool meddled; /* nodes go before their holders can know */
+
+static void judge(locker *l, const char *what)
+{
+  uint64_t token, turn;
+
+  if (strcmp(what, "acquired") == 0 && l->acquired == 0 &&
+      lk_lock_count(l->lock) == 1) {
+    token = lk_lock_token(l->lock);
+    turn = lk_lock_handoffs(l->lock);
+    ck_assert(token > newest_token ||
+              (token == newest_token && turn > newest_turn));
+    newest_token = token;
+    newest_turn = turn;
+  }
+  l->told[0] = '\0';
+  if (l->lock != NULL && roll(12) == 0) {
+    locker_free(l);
+    return;
+  }
+  if (l->lock != NULL && roll(3) == 0)
+    (void)lk_lock_release(l->lock, NULL, NULL);
+}
+
+static void assert_one_at_most(void)
+{
+  int held = !meddled && lk_lock_ok(sc.b.lock);
+
+  for (int i = 0; i < STORM; i++)
+    held += crowd[i].lock != NULL && lk_lock_ok(crowd[i].lock);
+  ck_assert_int_le(held, 1);
+}
+
+static void do_something(locker *l)
+{
+  if (l->lock == NULL) {
+    locker_init(l, &sc.one, &local);
+    l->react = judge;
+    return;
+  }
+  switch (roll(6)) {
+  case 0:
+  case 1:
+    if (l->acquired != NOT_YET || lk_lock_get_state(l->lock) == LK_LOCK_IDLE)
+      (void)locker_want(l, roll(4) == 0 ? 0 : roll(2) == 0 ? 50 : -1);
+    break;
+  case 2:
+    if (l->released != NOT_YET || lk_lock_get_state(l->lock) == LK_LOCK_HELD)
+      (void)locker_try_release(l);
+    break;
+  case 3: (void)lk_lock_release(l->lock, NULL, NULL); break;
+  case 4: lk_lock_cancel(l->lock); break;
+  default:
+    if (lk_lock_get_state(l->lock) == LK_LOCK_HELD)
+      (void)lk_lock_verify(l->lock, NULL, NULL);
+    break;
+  }
+}
+
+static void something_breaks(unsigned choice)
+{
+  switch (roll(choice)) {
+  case 0: model_drop(sc.one.link); break;
+  case 1: sc.one.link->throttle_at = sc.one.link->requests + 1 + roll(4); break;
+  case 2: model_expire(&sc.server, sc.one.link->last_session); break;
+  default:
+    if (model_children(&sc.server, LOCKS) > 0)
+      model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  }
+}
+
+static void storm(uint64_t seed)
+{
+  roll_state = seed;
+  newest_token = newest_turn = 0;
+  meddled = seed % 2 == 0;
+  begin();
+  for (int i = 0; i < STORM; i++) {
+    locker_init(&crowd[i], &sc.one, &local);
+    crowd[i].react = judge;
+  }
+  for (int step = 0; step < 150; step++) {
+    do_something(&crowd[roll(STORM)]);
+    if (roll(4) == 0 && lk_lock_get_state(sc.b.lock) == LK_LOCK_IDLE)
+      (void)lk_lock_acquire(sc.b.lock, -1, NULL, NULL);
+    else if (roll(4) == 0)
+      (void)lk_lock_release(sc.b.lock, NULL, NULL);
+    if (roll(20) == 0)
+      something_breaks(meddled ? 4 : 2);
+    model_run(&sc.server, roll(3) == 0 ? roll(T / 4) : 0);
+    assert_one_at_most();
+  }
+  end(STORM);
+}
+
+START_TEST(whatever_happens_one_holds_at_most_and_nothing_is_left)
+{
+  for (uint64_t seed = 1; seed <= 300; seed++)
+    storm(seed);
+}
+END_TEST
+
+SUITE("local_queue", many_owners_have_one_node_and_pass_it_on_without_traffic,
+      names_of_another_layout_are_another_queue, who_waits_knows_its_place,
+      after_sixteen_handoffs_others_have_their_turn,
+      a_queue_of_its_own_for_each_client_path_and_kind, other_kinds_refuse_it,
+      a_try_is_turned_away_by_those_here_and_there, a_bound_counts_those_here,
+      a_wait_that_ends_leaves_the_others_in_place,
+      who_waits_for_nobodys_turn_can_go, what_somebody_asks_for_is_given_back,
+      a_lease_that_runs_out_is_not_passed_on,
+      a_loss_is_the_holders_and_the_others_queue_anew,
+      who_asks_again_when_all_are_told_of_an_end_is_not_among_them,
+      who_is_told_of_an_end_may_free_the_others, a_verify_outlives_its_turn,
+      without_permission_each_is_told, a_closed_client_ends_all_of_them,
+      all_may_be_freed_once_the_client_is_closed,
+      who_tries_again_in_its_callback_keeps_nobody_waiting,
+      who_queues_anew_when_told_its_place_keeps_nobody_waiting,
+      freed_handles_leave_nothing, without_memory_everybody_is_told,
+      whatever_happens_one_holds_at_most_and_nothing_is_left)

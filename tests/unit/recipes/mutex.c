@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+/* The mutex where nothing breaks. */
+
+static scene sc;
+
+static void begin(void)
+{
+  scene_begin(&sc, NULL, NULL);
+}
+
+static void begin_queue(void)
+{
+  begin();
+  scene_queue(&sc);
+}
+
+static void begin_held(void)
+{
+  begin();
+  scene_hold(&sc);
+}
+
+/* ---- what it costs ----------------------------------------------------- */
+
+START_TEST(short_holds_cost_three_requests_also_beside_others)
+{
+  locker other;
+
+  begin_held();
+  model_run(&sc.server, T);
+  ck_assert(model_said(sc.one.link, "getData multi | multi | multi | multi"));
+  locker_init(&other, &sc.one, NULL);
+  /* /locks/y is made on the way */
+  lk_lock_free(other.lock);
+  lk_lock_new(&other.lock, sc.one.link->client, "/locks/y", NULL);
+  model_create(&sc.server, "/locks/y");
+  for (int i = 0; i < 40; i++) {
+    ck_assert_int_eq(lk_lock_acquire(other.lock, -1, NULL, NULL), 0);
+    model_run(&sc.server, T / 5);
+    ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), 0);
+    model_turn(&sc.server);
+  }
+  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 40);
+  ck_assert_uint_eq(model_count(sc.one.link, "getChildren2"), 40);
+  ck_assert_uint_eq(model_count(sc.one.link, "delete"), 40);
+  ck_assert_uint_eq(model_count(sc.one.link, "getData"), 0);
+  ck_assert_uint_le(model_count(sc.one.link, "multi"), 4 * 40 / 5);
+  locker_free(&other);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(two_that_alternate_list_once_each_turn)
+{
+  locker *holder = &sc.a, *waiter = &sc.b;
+
+  begin_queue();
+  for (int i = 0; i < 20; i++) {
+    locker *next = waiter;
+
+    locker_release(holder);
+    ck_assert_int_eq(locker_want(holder, -1), 0);
+    model_turn(&sc.server);
+    ck_assert_int_eq(holder->released, 0);
+    ck_assert_int_eq(next->acquired, 0);
+    ck_assert_int_eq(holder->acquired, NOT_YET);
+    ck_assert(model_said(holder->p->link, "delete create2 getChildren2 | "
+                                          "getData getData"));
+    ck_assert(model_said(next->p->link, ""));
+    waiter = holder;
+    holder = next;
+  }
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- what it knows ----------------------------------------------------- */
+
+START_TEST(the_node_has_curators_name_and_our_data)
+{
+  lk_lock_config c = {.size = sizeof c, .data = lk_text("host 4711")};
+  const sim_node *n;
+  const char *name;
+
+  scene_begin(&sc, NULL, &c);
+  scene_hold(&sc);
+  n = model_node(&sc.server, lk_lock_node(sc.a.lock));
+  name = n->path + strlen(LOCKS "/");
+  ck_assert_uint_eq(strlen(name), 55);
+  ck_assert_mem_eq(name, "_c_", 3);
+  ck_assert(name[17] == '4' && name[11] == '-' && name[39] == '-');
+  ck_assert_str_eq(name + 40, "lock-0000000000");
+  ck_assert_int_eq(n->stat.data_length, 9);
+  ck_assert_mem_eq(n->data, "host 4711", 9);
+  ck_assert(n->stat.ephemeral_owner == sc.one.link->session);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(tokens_grow_with_each_grant)
+{
+  uint64_t last = 0;
+
+  begin();
+  for (int i = 0; i < 10; i++) {
+    locker *l = i % 2 == 0 ? &sc.a : &sc.b;
+
+    ck_assert_int_eq(locker_want(l, -1), 0);
+    model_turn(&sc.server);
+    ck_assert_uint_gt(lk_lock_token(l->lock), last);
+    last = lk_lock_token(l->lock);
+    ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
+    model_turn(&sc.server);
+    if (i == 5)
+      model_delete(&sc.server, LOCKS), model_create(&sc.server, LOCKS);
+  }
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- queue ------------------------------------------------------------- */
+
+enum { CROWD = 24 };
+
+START_TEST(a_deletion_wakes_one_waiter_only)
+{
+  party crowd[CROWD];
+  locker lockers[CROWD];
+
+  begin_held();
+  for (int i = 0; i < CROWD; i++) {
+    party_join(&crowd[i], &sc.server, NULL);
+    locker_init(&lockers[i], &crowd[i], NULL);
+    model_turn(&sc.server);
+    ck_assert_int_eq(locker_want(&lockers[i], -1), 0);
+    model_turn(&sc.server);
+    crowd[i].link->log[0] = '\0';
+  }
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(lockers[0].acquired, 0);
+  for (int i = 1; i < CROWD; i++)
+    ck_assert(model_said(crowd[i].link, ""));
+  for (int i = 0; i < CROWD; i++)
+    locker_free(&lockers[i]);
+  model_turn(&sc.server);
+  for (int i = 0; i < CROWD; i++)
+    party_leave(&crowd[i]);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_waiter_is_told_its_place_and_the_holder)
+{
+  locker crowd[4];
+
+  begin_queue();
+  for (int i = 0; i < 4; i++) {
+    locker_init(&crowd[i], &sc.one, NULL);
+    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
+    model_turn(&sc.server);
+  }
+  ck_assert(locker_told(&crowd[0], "waiting 2 0000000000\n"));
+  ck_assert(locker_told(&crowd[3], "waiting 5 0000000000\n"));
+  lk_lock_cancel(crowd[2].lock); /* pred gives up */
+  model_turn(&sc.server);
+  ck_assert(locker_told(&crowd[3], "waiting 4 0000000000\n"));
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert(locker_told(&crowd[3], "")); /* it is not woken for that */
+  lk_lock_cancel(crowd[1].lock);
+  model_turn(&sc.server);
+  ck_assert(locker_told(&crowd[3], "waiting 2 0000000001\n"));
+  for (int i = 0; i < 4; i++)
+    locker_free(&crowd[i]);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more)
+{
+  locker crowd[12];
+  party late;
+  locker last;
+
+  begin();
+  party_join(&late, &sc.server, NULL);
+  locker_init(&last, &late, NULL);
+  for (int i = 0; i < 12; i++) {
+    locker_init(&crowd[i], &sc.one, NULL);
+    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
+    model_turn(&sc.server);
+  }
+  ck_assert_int_eq(locker_want(&last, -1), 0);
+  model_turn(&sc.server);
+  late.link->log[0] = '\0';
+  for (int left = 11; left > 8; left--) {
+    lk_lock_cancel(crowd[left].lock);
+    model_turn(&sc.server);
+    ck_assert(model_said(late.link, left == 11   ? "getChildren2 | getData"
+                                    : left == 10 ? "getChildren2 | getData"
+                                    : left == 9  ? "getChildren2 | getData"
+                                                 : ""));
+  }
+  /* nine ahead: the nearest goes, eight are probed */
+  lk_lock_cancel(crowd[8].lock);
+  model_turn(&sc.server);
+  ck_assert(model_said(late.link, "getData getData getData getData getData "
+                                  "getData getData getData"));
+  /* two in the middle go unnoticed until the pred goes */
+  lk_lock_cancel(crowd[5].lock);
+  lk_lock_cancel(crowd[6].lock);
+  model_turn(&sc.server);
+  ck_assert(model_said(late.link, ""));
+  lk_lock_cancel(crowd[7].lock);
+  model_turn(&sc.server);
+  ck_assert(model_said(late.link, "getData getData getData getData getData "
+                                  "getData getData | getData"));
+  for (int i = 0; i < 12; i++)
+    locker_free(&crowd[i]);
+  model_turn(&sc.server);
+  ck_assert_int_eq(last.acquired, 0);
+  locker_free(&last);
+  model_turn(&sc.server);
+  party_leave(&late);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_wake_up_gives_no_more_time)
+{
+  locker between;
+
+  begin_held();
+  locker_init(&between, &sc.one, NULL);
+  ck_assert_int_eq(locker_want(&between, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(locker_want(&sc.b, 300), 0);
+  model_run(&sc.server, 200);
+  locker_free(&between);
+  model_turn(&sc.server);
+  ck_assert(locker_told(&sc.b, "waiting 2 0000000000\nwaiting 1 0000000000\n"));
+  model_run(&sc.server, 100);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  model_run(&sc.server, 1);
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- re-entrance and release ------------------------------------------- */
+
+START_TEST(one_release_at_a_time_can_be_waited_for)
+{
+  begin_held();
+  for (int i = 0; i < 3; i++) {
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    model_turn(&sc.server);
+  }
+  locker_release(&sc.a);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, (lk_lock_cb)abort, NULL),
+                   LK_ERR_STATE);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 3);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 2);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_stranger_cannot_release_and_another_handle_queues)
+{
+  locker other;
+
+  begin_held();
+  locker_init(&other, &sc.one, NULL);
+  ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(locker_want(&other, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(other.acquired, NOT_YET);
+  ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
+  locker_free(&other);
+  ck_assert_int_eq(other.acquired, LK_ERR_CLOSED);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_reentrance_that_is_released_or_cancelled_before_it_was_told)
+{
+  begin_held();
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  lk_lock_cancel(sc.a.lock);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  lk_lock_cancel(sc.a.lock);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CANCELLED);
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_IDLE);
+  model_turn(&sc.server);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  scene_hold(&sc);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_CANCELLED);
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- directories ------------------------------------------------------- */
+
+START_TEST(directories_are_plain_nodes_where_that_is_wanted)
+{
+  lk_lock_config c = {.size = sizeof c, .persistent_parents = true};
+  lk_lock *l;
+
+  begin();
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", &c), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | create create "
+                                    "create2 getChildren2"));
+  ck_assert(!model_node(&sc.server, "/a/b")->container);
+  lk_lock_free(l);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_server_without_containers_is_remembered)
+{
+  lk_lock *l;
+
+  begin();
+  sc.server.no_containers = true;
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  model_run(&sc.server, T / 2);
+  ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
+  ck_assert_int_eq(lk_lock_release(l, NULL, NULL), 0);
+  lk_lock_free(l);
+  model_turn(&sc.server);
+  model_delete(&sc.server, "/a/b");
+  sc.one.link->log[0] = '\0';
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2 | create create "
+                                    "create2 getChildren2"));
+  lk_lock_free(l);
+  scene_end(&sc);
+}
+END_TEST
+
+static void reap(model_server *s, model_link *l, int32_t op, const char *path)
+{
+  (void)l;
+  if (op == 15 && strncmp(path, "/a/", 3) == 0 && model_node(s, "/a") != NULL)
+    model_delete(s, "/a");
+}
+
+START_TEST(a_directory_that_vanishes_ten_times_is_given_up)
+{
+  locker l;
+
+  begin();
+  locker_init(&l, &sc.one, NULL);
+  lk_lock_free(l.lock);
+  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.link->client, "/a", NULL), 0);
+  sc.server.before = reap;
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(l.acquired, LK_ERR_NO_NODE);
+  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 11);
+  sc.server.before = NULL;
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(l.acquired, 0);
+  locker_free(&l);
+  scene_end(&sc);
+}
+END_TEST
+
+static unsigned reaps;
+
+/* The directory vanishes before seven creates, the node before its first list,
+ * and then the directory seven times again. */
+static void reap_seven(model_server *s, model_link *l, int32_t op,
+                       const char *path)
+{
+  if (op == 15 && reaps++ % 8 != 7)
+    reap(s, l, op, path);
+  if (op == 12 && reaps == 8 && model_children(s, "/a") > 0)
+    model_delete(s, model_child(s, "/a", 0));
+}
+
+START_TEST(only_ten_times_in_a_row_count)
+{
+  locker l;
+
+  begin();
+  locker_init(&l, &sc.one, NULL);
+  lk_lock_free(l.lock);
+  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.link->client, "/a", NULL), 0);
+  reaps = 0;
+  sc.server.before = reap_seven;
+  ck_assert_int_eq(locker_want(&l, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(l.acquired, 0);
+  ck_assert_uint_eq(reaps, 16);
+  locker_free(&l);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(nodes_get_the_access_lists_asked_for)
+{
+  lk_acl mine[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("me:x")},
+                   {LK_PERM_READ, lk_text("world"), lk_text("anyone")}};
+  lk_acl theirs[] = {{LK_PERM_READ | LK_PERM_CREATE | LK_PERM_DELETE,
+                      lk_text("ip"), lk_text("127.0.0.1")}};
+  lk_acls own = {mine, 2}, parent = {theirs, 1};
+  lk_lock_config c = {.size = sizeof c, .acl = &own, .parent_acl = &parent};
+  lk_lock *l;
+
+  begin();
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a", &c), 0);
+  memset(mine, 0, sizeof mine); /* it has a copy */
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert_str_eq(model_acl(&sc.server, lk_lock_node(l)),
+                   "31 digest me:x, 1 world anyone");
+  ck_assert_str_eq(model_acl(&sc.server, "/a"), "13 ip 127.0.0.1");
+  lk_lock_free(l);
+  c.parent_acl = NULL;
+  c.acl = &parent;
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/b", &c), 0);
+  ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert_str_eq(model_acl(&sc.server, "/b"), "13 ip 127.0.0.1");
+  lk_lock_free(l);
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- arguments --------------------------------------------------------- */
+
+START_TEST(bad_arguments_are_refused)
+{
+  lk_lock_config c = {.size = 1};
+  lk_lease_config k = {.size = sizeof k, .margin_ms = -1};
+  lk_lock *l;
+
+  begin();
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_ptr_null(l);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "a", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a", &c),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_lease_configure(sc.one.link->client, &k),
+                   LK_ERR_BAD_ARGUMENT);
+  k = (lk_lease_config){.size = sizeof k, .assurance = (lk_assurance)3};
+  ck_assert_int_eq(lk_lease_configure(sc.one.link->client, &k),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_lock_verify(sc.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
+  lk_lock_free(NULL);
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- revocation --------------------------------------------------------- */
+
+START_TEST(data_that_look_like_a_revocation_are_refused)
+{
+  lk_lock_config config = {.size = sizeof config};
+  lk_lock *l;
+
+  begin();
+  config.data = lk_text(LK_REVOKE_MESSAGE);
+  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, LOCKS, &config),
+                   LK_ERR_BAD_ARGUMENT);
+  scene_end(&sc);
+}
+END_TEST
+
+SUITE("mutex", short_holds_cost_three_requests_also_beside_others,
+      two_that_alternate_list_once_each_turn,
+      the_node_has_curators_name_and_our_data, tokens_grow_with_each_grant,
+      a_deletion_wakes_one_waiter_only,
+      a_waiter_is_told_its_place_and_the_holder,
+      a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more,
+      a_wake_up_gives_no_more_time, one_release_at_a_time_can_be_waited_for,
+      a_stranger_cannot_release_and_another_handle_queues,
+      a_reentrance_that_is_released_or_cancelled_before_it_was_told,
+      directories_are_plain_nodes_where_that_is_wanted,
+      a_server_without_containers_is_remembered,
+      a_directory_that_vanishes_ten_times_is_given_up,
+      only_ten_times_in_a_row_count, nodes_get_the_access_lists_asked_for,
+      bad_arguments_are_refused, data_that_look_like_a_revocation_are_refused)

@@ -1,0 +1,1188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/lock/lock.h"
+#include "recipes/queue/queue_machine.h"
+#include "recipes/queue/state_machine.h"
+#include "recipes/single/single_contender.h"
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+
+/* The mutex where something breaks: connections, sessions, nodes, memory. */
+
+static scene sc;
+
+static void begin(void)
+{
+  scene_begin(&sc, NULL, NULL);
+}
+
+static void begin_queue(void)
+{
+  begin();
+  scene_queue(&sc);
+}
+
+static bool both_ok(void)
+{
+  return sc.a.lock != NULL && sc.b.lock != NULL && lk_lock_ok(sc.a.lock) &&
+         lk_lock_ok(sc.b.lock);
+}
+
+/* Let a and b take the lock once each and hold it for longer than a beat. */
+static void take_turns(void)
+{
+  locker *const lockers[] = {&sc.a, &sc.b};
+  int left[2] = {12, 12};
+
+  for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
+    model_run(&sc.server, T / 40);
+    ck_assert(!both_ok());
+    for (int j = 0; j < 2; j++) {
+      locker *l = lockers[j];
+
+      if (l->lock == NULL || left[j] == 0 || l->acquired == NOT_YET)
+        continue;
+      ck_assert_int_eq(l->acquired, 0);
+      if (--left[j] == 0)
+        ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
+    }
+  }
+  ck_assert_int_eq(left[0] + left[1], 0);
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static int next_state(const lk_contender_machine *machine, int state, int event)
+{
+  return (int)lk__contender_next_state(machine, (lk_contender_state)state,
+                                       (lk_contender_event)event);
+}
+
+START_TEST(every_state_before_the_end_can_be_left)
+{
+  for (int s = LK_CONTENDER_IDLE; s < LK_CONTENDER_CLEANING_UP; s++) {
+    ck_assert_int_eq(next_state(&lk__queue_machine, s, LK_CONTENDER_ON_STOP),
+                     LK_CONTENDER_CLEANING_UP);
+    ck_assert_int_eq(
+        next_state(&lk__queue_machine, s, LK_CONTENDER_ON_OWN_GONE),
+        LK_CONTENDER_FINISHED);
+  }
+  ck_assert_int_eq(next_state(&lk__queue_machine, LK_CONTENDER_CLEANING_UP,
+                              LK_CONTENDER_ON_OWN_GONE),
+                   LK_CONTENDER_FINISHED);
+}
+END_TEST
+
+START_TEST(what_is_leaving_or_over_never_comes_back)
+{
+  for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
+    if (e != LK_CONTENDER_ON_OWN_GONE)
+      ck_assert_int_eq(
+          next_state(&lk__queue_machine, LK_CONTENDER_CLEANING_UP, e),
+          e == LK_CONTENDER_ON_PAUSE ? LK_CONTENDER_STAY
+                                     : LK_CONTENDER_NO_STEP);
+    ck_assert_int_eq(next_state(&lk__queue_machine, LK_CONTENDER_FINISHED, e),
+                     e == LK_CONTENDER_ON_OWN_GONE ? LK_CONTENDER_STAY
+                                                   : LK_CONTENDER_NO_STEP);
+  }
+}
+END_TEST
+
+START_TEST(who_recovers_lists_verifies_or_cleans_up_again)
+{
+  begin_queue();
+  lk__contender_restart(sc.b.lock->acquisition->parts[0]);
+  model_run(&sc.server, 10);
+  ck_assert(model_said(sc.two.link, "getChildren2 | getData"));
+  sc.one.link->log[0] = '\0';
+  lk__contender_restart(sc.a.lock->acquisition->parts[0]);
+  model_run(&sc.server, 10);
+  ck_assert(model_said(sc.one.link, "getData multi"));
+  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  locker_release(&sc.a);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+static void check_grants(const lk_contender_machine *machine)
+{
+  for (int s = 0; s < LK_CONTENDER_NSTATES; s++) {
+    for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
+      int to = next_state(machine, s, e);
+
+      if (to == LK_CONTENDER_HELD)
+        ck_assert(
+            e == LK_CONTENDER_ON_GRANT ||
+            (s == LK_CONTENDER_UNSURE && e == LK_CONTENDER_ON_LEASE_PROVEN));
+      if (to == LK_CONTENDER_UNSURE)
+        ck_assert(s == LK_CONTENDER_HELD && e == LK_CONTENDER_ON_LEASE_ENDING);
+    }
+  }
+}
+
+START_TEST(only_first_grants_and_only_held_becomes_unsure)
+{
+  check_grants(&lk__queue_machine);
+  check_grants(&lk__single_node_machine);
+}
+END_TEST
+
+/* ---- broken connections ------------------------------------------------ */
+
+/* Cut the n-th request of a party, before or after it was executed; false:
+ * there are not so many. */
+static bool survives_cut(party *who, unsigned n, bool after, size_t step)
+{
+  bool happened;
+
+  begin();
+  who->link->cut_at = n;
+  who->link->cut_after = after;
+  who->link->step = step;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  take_turns();
+  happened = who->link->requests >= n;
+  scene_end(&sc);
+  return happened;
+}
+
+START_TEST(pieces_of_answers_make_no_difference)
+{
+  for (size_t step = 1; step < 8; step++)
+    survives_cut(&sc.two, 3, true, step);
+}
+END_TEST
+
+START_TEST(a_lost_create_is_found_again_behind_a_commit)
+{
+  begin();
+  sc.one.link->cut_at = 1;
+  sc.one.link->cut_after = true;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(model_said(sc.one.link,
+                       "create2 getChildren2 | multi getChildren2 | "
+                       "getData"));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
+  ck_assert_uint_eq(
+      lk_lock_token(sc.a.lock),
+      (uint64_t)model_node(&sc.server, model_child(&sc.server, LOCKS, 0))
+          ->stat.czxid);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_create_that_was_not_executed_is_sent_again_by_the_same_name)
+{
+  begin();
+  sc.one.link->cut_at = 1;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(model_said(sc.one.link,
+                       "create2 getChildren2 | multi getChildren2 | "
+                       "create2 getChildren2"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_break_while_waiting_leads_to_a_list_and_parks_again)
+{
+  begin_queue();
+  model_drop(sc.two.link);
+  model_run(&sc.server, T / 10);
+  ck_assert(model_said(sc.two.link, "getChildren2 | getData getData"));
+  ck_assert(locker_told(&sc.b, "")); /* its place is the same */
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(what_happened_during_a_break_is_found_by_the_list)
+{
+  begin_queue();
+  sc.server.down = true;
+  model_drop(sc.two.link);
+  model_run(&sc.server, T / 10);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  model_turn(&sc.server);
+  sc.server.down = false;
+  model_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_release_during_a_break_goes_first_afterwards)
+{
+  begin_queue();
+  sc.server.down = true;
+  model_drop(sc.one.link);
+  locker_release(&sc.a);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  lk_get(sc.one.link->client, LOCKS, NULL, NULL, NULL);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 1);
+  model_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.released, NOT_YET);
+  sc.server.down = false;
+  model_run(&sc.server, T / 10);
+  ck_assert(model_said(sc.one.link, "delete create2 getChildren2 getData | "
+                                    "getData getData"));
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_release_whose_answer_is_lost_is_asked_for_again)
+{
+  for (int after = 0; after < 2; after++) {
+    begin_queue();
+    sc.one.link->requests = 0;
+    sc.one.link->cut_at = 1;
+    sc.one.link->cut_after = after;
+    locker_release(&sc.a);
+    model_turn(&sc.server);
+    ck_assert_int_eq(sc.a.released, NOT_YET);
+    model_run(&sc.server, T / 10);
+    ck_assert_int_eq(sc.a.released, 0);
+    ck_assert_int_eq(sc.b.acquired, 0);
+    ck_assert(model_said(sc.one.link, "delete | delete"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* Of what is older and younger than a node to be deleted, and held or wanted,
+ * nothing goes before the delete. */
+START_TEST(a_delete_goes_before_the_proof_of_what_is_held)
+{
+  lk_lock *other;
+
+  begin();
+  model_create(&sc.server, "/locks/y");
+  ck_assert_int_eq(lk_lock_new(&other, sc.one.link->client, "/locks/y", NULL),
+                   0);
+  ck_assert_int_eq(lk_lock_acquire(other, -1, NULL, NULL), 0);
+  scene_hold(&sc);
+  sc.server.down = true;
+  model_drop(sc.one.link);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  sc.server.down = false;
+  model_run(&sc.server, T / 10);
+  ck_assert(model_said(sc.one.link, "delete getData multi"));
+  lk_lock_free(other);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_create_that_never_left_is_not_looked_for)
+{
+  begin();
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_drop(sc.one.link);
+  model_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_list_without_its_commit_proves_nothing)
+{
+  begin();
+  sc.one.link->cut_at = 1;
+  sc.one.link->cut_after = true;
+  sc.one.link->throttle_at = 2; /* the commit */
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert(model_said(sc.one.link,
+                       "create2 getChildren2 | multi getChildren2 | "
+                       "multi getChildren2 | getData"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_node_found_again_that_is_not_ours_is_not_taken)
+{
+  char node[128];
+
+  begin();
+  sc.one.link->cut_at = 1;
+  sc.one.link->cut_after = true;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  sc.server.down = true;
+  model_turn(&sc.server);
+  snprintf(node, sizeof node, "%s", model_child(&sc.server, LOCKS, 0));
+  model_delete(&sc.server, node);
+  model_create(&sc.server, node);
+  sc.server.down = false;
+  model_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  model_delete(&sc.server, node);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_token_is_that_of_the_last_node)
+{
+  begin();
+  scene_queue(&sc);
+  sc.two.link->cut_at = sc.two.link->requests + 2; /* the second create */
+  sc.two.link->cut_after = true;
+  model_delete(&sc.server, lk_lock_node(sc.b.lock));
+  sc.server.down = true;
+  model_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  model_turn(&sc.server);
+  sc.server.down = false;
+  model_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert_uint_eq(
+      lk_lock_token(sc.b.lock),
+      (uint64_t)model_node(&sc.server, lk_lock_node(sc.b.lock))->stat.czxid);
+  scene_end(&sc);
+}
+END_TEST
+
+/* Cancel with the create of b in every stage of its way. */
+START_TEST(a_cancelled_create_leaves_nothing_whatever_became_of_it)
+{
+  for (int how = 0; how < 4; how++) {
+    begin();
+    sc.two.link->cut_at = how < 3 ? 1 : 0;
+    sc.two.link->cut_after = how > 0;
+    sc.two.link->frozen = how == 2;
+    ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+    if (how < 2)
+      model_turn(&sc.server);
+    lk_lock_cancel(sc.b.lock);
+    ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 1);
+    model_turn(&sc.server);
+    sc.two.link->frozen = false;
+    model_run(&sc.server, T / 10);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
+    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+    if (how == 0)
+      ck_assert(
+          model_said(sc.two.link, "create2 getChildren2 | multi getChildren2"));
+    if (how == 1 || how == 2)
+      ck_assert(model_said(sc.two.link, "create2 getChildren2 | "
+                                        "multi getChildren2 | delete"));
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* ---- rule H: each condition broken leads to a list --------------------- */
+
+/* b is granted by the deletion alone. */
+static void assert_no_list(void)
+{
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 0);
+}
+
+static void assert_list(void)
+{
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 1);
+}
+
+static void hand_over(void)
+{
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  model_turn(&sc.server);
+}
+
+START_TEST(the_last_one_ahead_has_gone_so_it_is_granted)
+{
+  begin_queue();
+  hand_over();
+  assert_no_list();
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(names_of_those_ahead_take_memory_only_where_they_need_more)
+{
+  lk_queue_position p = {.predecessors = 1, .near_count = 1};
+  size_t before;
+
+  begin_queue();
+  lk_contender *holder = sc.a.lock->acquisition->parts[0];
+  lk_contender *waiter = sc.b.lock->acquisition->parts[0];
+
+  ck_assert_ptr_null(holder->predecessors.block);
+  p.head.name =
+      lk_bytes_of(holder->own.path + strlen(holder->own.dir) + 1,
+                  strlen(holder->own.path) - strlen(holder->own.dir) - 1);
+  p.near[0].name = p.head.name;
+  before = sc.two.mem.count;
+  ck_assert(lk__predecessors_set(&waiter->predecessors, &waiter->lease->mem,
+                                 waiter->own.dir, 1, &p));
+  ck_assert_uint_eq(sc.two.mem.count, before);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(h1_somebody_else_is_left)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/y-lock-0000000001");
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(h2_another_connection)
+{
+  begin_queue();
+  sc.server.down = true;
+  model_drop(sc.two.link);
+  hand_over();
+  sc.two.link->log[0] = '\0';
+  sc.server.down = false;
+  model_run(&sc.server, T / 4);
+  assert_list();
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(h3_own_is_not_watched)
+{
+  begin_queue();
+  /* its watch has fired and the new one is not confirmed yet */
+  sc.two.link->allow = 0;
+  model_set(&sc.server, model_child(&sc.server, LOCKS, 1), "__REVOKE__");
+  hand_over();
+  sc.two.link->log[0] = '\0';
+  sc.two.link->allow = SIZE_MAX;
+  model_turn(&sc.server);
+  assert_list();
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(h4_a_writ_was_ahead)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  sc.two.link->log[0] = '\0';
+  /* its holder keeps the read side: Curator's downgrade */
+  model_create(&sc.server, LOCKS "/x-__READ__0000000000");
+  model_delete(&sc.server, LOCKS "/x-__WRIT__0000000000");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 1);
+  model_delete(&sc.server, LOCKS "/x-__READ__0000000000");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(h4_a_writ_was_ahead_though_a_read_goes_last)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
+  model_create(&sc.server, LOCKS "/y-__READ__0000000001");
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  model_create(&sc.server, LOCKS "/x-__READ__0000000000");
+  model_delete(&sc.server, LOCKS "/x-__WRIT__0000000000");
+  model_delete(&sc.server, LOCKS "/y-__READ__0000000001");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  model_delete(&sc.server, LOCKS "/x-__READ__0000000000");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(h5_a_number_out_of_range)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-lock-2147483647");
+  scene_hold(&sc);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  sc.two.link->log[0] = '\0';
+  hand_over();
+  assert_list();
+  model_delete(&sc.server, LOCKS "/x-lock-2147483647");
+  scene_end(&sc);
+}
+END_TEST
+
+/* With so long a gap a lease lasts hardly longer than what proves it. */
+START_TEST(h6_the_lease_has_run_out)
+{
+  lk_lease_config c = {.size = sizeof c, .gap_ms = T - 500, .margin_ms = 1};
+
+  scene_begin(&sc, &c, NULL);
+  scene_queue(&sc);
+  model_run(&sc.server, 5 * T + T / 16);
+  sc.two.link->log[0] = '\0';
+  (void)lk_lock_release(sc.a.lock, NULL, NULL);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  ck_assert(model_said(sc.two.link, "multi getChildren2"));
+  /* that check is what the next one proves, a gap later */
+  model_run(&sc.server, T - 500);
+  ck_assert_uint_eq(model_count(sc.two.link, "multi"), 0);
+  model_run(&sc.server, 10);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- nodes deleted or changed by others -------------------------------- */
+
+START_TEST(own_and_then_pred_deleted_grants_nothing_that_is_not_there)
+{
+  begin_queue();
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert_str_eq(lk_lock_node(sc.b.lock), model_child(&sc.server, LOCKS, 0));
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(own_deleted_three_times_is_the_end)
+{
+  begin_queue();
+  for (int i = 0; i < 3; i++) {
+    model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
+    model_turn(&sc.server);
+  }
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_NODE);
+  scene_end(&sc);
+}
+END_TEST
+
+static void delete_before_list(model_server *s, model_link *l, int32_t op,
+                               const char *path)
+{
+  (void)l;
+  (void)path;
+  if (op == 12 && model_children(s, LOCKS) > 0)
+    model_delete(s, model_child(s, LOCKS, 0));
+}
+
+START_TEST(own_missing_in_the_list_is_noticed)
+{
+  begin();
+  sc.server.before = delete_before_list;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_NODE);
+  ck_assert(locker_told(&sc.a, "place lost NO_NODE\nplace lost NO_NODE\n"));
+  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 3);
+  sc.server.before = NULL;
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(own_deleted_just_after_the_grant_is_found_by_the_first_beat)
+{
+  begin();
+  scene_hold(&sc);
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_run(&sc.server, T / 4 - 1);
+  ck_assert(locker_told(&sc.a, ""));
+  model_run(&sc.server, 1);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_change_of_owns_data_is_no_loss)
+{
+  begin_queue();
+  model_run(&sc.server, T / 4);
+  sc.one.link->log[0] = '\0';
+  model_set(&sc.server, model_child(&sc.server, LOCKS, 0), "x");
+  model_set(&sc.server, model_child(&sc.server, LOCKS, 1), "x");
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.one.link, "getData"));
+  ck_assert(locker_told(&sc.a, "") && locker_told(&sc.b, ""));
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_turn(&sc.server);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+/* The pred goes at every point between list, park and event. */
+static void delete_pred_at_read(model_server *s, model_link *l, int32_t op,
+                                const char *path)
+{
+  (void)path;
+  if (op == 4 && l == sc.two.link &&
+      model_node(s, LOCKS "/x-lock-0000000000") != NULL)
+    model_delete(s, LOCKS "/x-lock-0000000000");
+}
+
+START_TEST(a_pred_that_goes_while_it_is_asked_for_is_not_missed)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  sc.server.before = delete_pred_at_read;
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(model_said(sc.two.link, "create2 getChildren2 | getData getData"));
+  scene_end(&sc);
+}
+END_TEST
+
+static unsigned reads;
+
+static void delete_pred_at_second_read(model_server *s, model_link *l,
+                                       int32_t op, const char *path)
+{
+  if (op == 4 && l == sc.two.link && ++reads == 2)
+    delete_pred_at_read(s, l, op, path);
+}
+
+START_TEST(a_pred_that_goes_right_after_its_read_is_not_missed)
+{
+  begin();
+  reads = 0;
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  sc.server.before = delete_pred_at_second_read;
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(model_said(sc.two.link, "create2 getChildren2 | getData getData"));
+  scene_end(&sc);
+}
+END_TEST
+
+/* Own becomes unreadable as it is made. */
+static void hide_own(model_server *s, model_link *l, int32_t op,
+                     const char *path)
+{
+  (void)path;
+  if (op != 12 || l != sc.two.link)
+    return;
+  model_deny_owned(s, l->session, LK_PERM_READ);
+}
+
+/* ---- access ------------------------------------------------------------ */
+
+START_TEST(where_no_directory_may_be_made_the_reason_is_told_at_once)
+{
+  begin();
+  model_delete(&sc.server, LOCKS);
+  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
+  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 2);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(the_reason_counts_that_was_given_for_what_is_missing)
+{
+  lk_lock *l;
+  locker deep;
+
+  begin();
+  locker_init(&deep, &sc.one, NULL);
+  l = deep.lock;
+  ck_assert_int_eq(
+      lk_lock_new(&deep.lock, sc.one.link->client, "/locks/p/q/r", NULL), 0);
+  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
+  ck_assert_int_eq(locker_want(&deep, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(deep.acquired, LK_ERR_NO_AUTH);
+  /* who may not create it need not, if it is there */
+  model_deny(&sc.server, "/locks", 0);
+  model_create(&sc.server, "/locks/p");
+  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
+  ck_assert_int_eq(locker_want(&deep, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(deep.acquired, 0);
+  lk_lock_free(l);
+  locker_free(&deep);
+  model_deny(&sc.server, "/locks", 0);
+  scene_end(&sc);
+}
+END_TEST
+
+static int comings;
+
+/* Somebody else makes the directory, and deletes it again. */
+static void come_and_go(model_server *s, model_link *l, int32_t op,
+                        const char *path)
+{
+  (void)l;
+  if (op == 19 && comings == 0 && strcmp(path, LOCKS) == 0) {
+    model_create(s, LOCKS);
+    comings++;
+  } else if (op == 15 && comings == 1) {
+    model_delete(s, LOCKS);
+    comings++;
+  }
+}
+
+START_TEST(directory_that_comes_and_goes_is_made)
+{
+  begin();
+  model_delete(&sc.server, LOCKS);
+  comings = 0;
+  sc.server.before = come_and_go;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(comings, 2);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_pred_that_cannot_be_read_is_waited_for_by_its_directory)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/y-lock-0000000001");
+  model_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  ck_assert(model_said(
+      sc.two.link, "create2 getChildren2 | getData getData | getChildren2"));
+  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  ck_assert(model_said(sc.two.link, "getChildren2 | getChildren2 | "
+                                    "removeWatches"));
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(who_starts_anew_reads_its_pred_again)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  model_deny(&sc.server, LOCKS "/x-lock-0000000000", 0);
+  sc.two.link->log[0] = '\0';
+  model_delete(&sc.server, lk_lock_node(sc.b.lock));
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "removeWatches create2 getChildren2 | "
+                                    "getData getData"));
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_probe_that_cannot_be_read_is_somebody)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/y-lock-0000000001");
+  model_create(&sc.server, LOCKS "/z-lock-0000000002");
+  model_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  sc.two.link->log[0] = '\0';
+  model_delete(&sc.server, LOCKS "/z-lock-0000000002");
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "getData getData"));
+  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "getData | getChildren2"));
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+static bool struck;
+
+/* Before own is read again, the one ahead goes. */
+static void delete_pred_once(model_server *s, model_link *l, int32_t op,
+                             const char *path)
+{
+  (void)path;
+  if (op != 4 || l != sc.two.link || struck)
+    return;
+  struck = true;
+  model_delete(s, LOCKS "/y-lock-0000000001");
+}
+
+START_TEST(a_change_of_the_directory_is_not_missed_while_own_is_read)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x-lock-0000000000");
+  model_create(&sc.server, LOCKS "/y-lock-0000000001");
+  model_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  sc.two.link->log[0] = '\0';
+  sc.two.link->frozen = true;
+  model_create(&sc.server, LOCKS "/foreign");
+  model_turn(&sc.server);
+  model_set(&sc.server, lk_lock_node(sc.b.lock), "x");
+  model_turn(&sc.server);
+  ck_assert(model_said(sc.two.link, "getChildren2 | getData"));
+  struck = false;
+  sc.server.before = delete_pred_once;
+  sc.two.link->frozen = false;
+  model_turn(&sc.server);
+  ck_assert(struck);
+  ck_assert(model_said(sc.two.link, "getChildren2"));
+  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.b.acquired, 0);
+  model_delete(&sc.server, LOCKS "/foreign");
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_node_found_again_that_cannot_be_read_is_taken_back)
+{
+  begin();
+  sc.two.link->cut_at = 1;
+  sc.two.link->cut_after = true;
+  sc.server.before = hide_own;
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_AUTH);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_cancel_where_nobody_may_list_still_deletes)
+{
+  begin();
+  model_deny(&sc.server, LOCKS, LK_PERM_READ);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  lk_lock_cancel(sc.a.lock);
+  model_turn(&sc.server);
+  ck_assert_str_eq(sc.one.left_behind, "");
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(own_that_cannot_be_read_is_told_and_rule_h_is_off)
+{
+  begin();
+  scene_hold(&sc);
+  sc.server.before = hide_own;
+  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  model_turn(&sc.server);
+  ck_assert(locker_told(&sc.b, "waiting 1 0000000000\nunwatched\n"));
+  sc.two.link->log[0] = '\0';
+  hand_over();
+  assert_list();
+  model_run(&sc.server, 3 * T);
+  ck_assert(locker_told(&sc.b, "")); /* the beat works: a check says NO_AUTH
+                                         of what is there */
+  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+  model_run(&sc.server, T / 4);
+  ck_assert(locker_told(&sc.b, "lost NO_NODE\n"));
+  scene_end(&sc);
+}
+END_TEST
+
+/* Own is made unreadable while it is held. */
+static void hide_nodes(model_link *l)
+{
+  model_deny_owned(&sc.server, l->session, LK_PERM_READ);
+}
+
+START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
+{
+  lk_lock *others[3];
+
+  begin();
+  for (int i = 0; i < 3; i++) {
+    char path[32];
+
+    snprintf(path, sizeof path, "/locks/y%d", i);
+    model_create(&sc.server, path);
+    ck_assert_int_eq(lk_lock_new(&others[i], sc.one.link->client, path, NULL),
+                     0);
+    ck_assert_int_eq(lk_lock_acquire(others[i], -1, NULL, NULL), 0);
+    model_turn(&sc.server);
+    if (i == 1)
+      hide_nodes(sc.one.link);
+  }
+  scene_hold(&sc);
+  model_run(&sc.server, T);
+  sc.one.link->log[0] = '\0';
+  model_run(&sc.server, T);
+  /* each unreadable one is the last in its multi */
+  ck_assert(model_said(sc.one.link, "multi multi multi | multi multi multi | "
+                                    "multi multi multi | multi multi multi"));
+  model_delete(&sc.server, lk_lock_node(others[1]));
+  model_run(&sc.server, T / 4);
+  ck_assert_int_eq(lk_lock_get_state(others[1]), LK_LOCK_LOST);
+  ck_assert_int_eq(lk_lock_get_state(others[0]), LK_LOCK_HELD);
+  ck_assert_int_eq(lk_lock_get_state(others[2]), LK_LOCK_HELD);
+  ck_assert(locker_told(&sc.a, ""));
+  for (int i = 0; i < 3; i++)
+    lk_lock_free(others[i]);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(what_is_answered_after_the_release_is_nobodys_business)
+{
+  begin();
+  scene_hold(&sc);
+  hide_nodes(sc.one.link);
+  sc.one.link->frozen = true;
+  model_run(&sc.server, T / 4);
+  ck_assert(model_said(sc.one.link, "getData multi"));
+  locker_release(&sc.a);
+  sc.one.link->frozen = false;
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert(locker_told(&sc.a, ""));
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- an overloaded server ---------------------------------------------- */
+
+START_TEST(other_errors_end_the_acquire_and_leave_nothing)
+{
+  const int errors[] = {LK_ERR_QUOTA_EXCEEDED, LK_ERR_INVALID_ACL, -999,
+                        LK_ERR_CONNECTION_LOSS};
+
+  for (size_t e = 0; e < 4; e++) {
+    for (unsigned n = 1; n < 5; n++) {
+      bool in_doubt = n == 1 && errors[e] == LK_ERR_CONNECTION_LOSS;
+
+      begin();
+      scene_hold(&sc);
+      sc.two.link->answer_at = n;
+      sc.two.link->answer_err = errors[e];
+      ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+      model_turn(&sc.server);
+      ck_assert_int_eq(sc.b.acquired, in_doubt ? LK_ERR_IN_DOUBT : errors[e]);
+      hand_over();
+      ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+      ck_assert_uint_eq(model_watches(sc.two.link), 0);
+      scene_end(&sc);
+    }
+  }
+}
+END_TEST
+
+/* ---- the counter ------------------------------------------------------- */
+
+START_TEST(near_the_end_of_the_counter_it_leaves)
+{
+  begin();
+  model_counter(&sc.server, LOCKS, INT32_MAX - (1 << 20) + 1);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  model_counter(&sc.server, LOCKS, INT32_MIN + 5);
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
+  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(sc.one.warnings, 0);
+  for (int i = 0; i < 2; i++) {
+    model_counter(&sc.server, LOCKS, (1 << 30) + 5);
+    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    model_turn(&sc.server);
+    ck_assert_int_eq(sc.a.acquired, 0);
+    ck_assert_uint_eq(sc.one.warnings, 1);
+    ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+    model_turn(&sc.server);
+  }
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_stranger_in_the_queue_is_told_once)
+{
+  begin();
+  model_create(&sc.server, LOCKS "/x__lock__0000000099");
+  scene_hold(&sc);
+  ck_assert(locker_told(&sc.a, "mixed " LOCKS "/x__lock__0000000099\n"));
+  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
+  scene_hold(&sc);
+  ck_assert(locker_told(&sc.a, ""));
+  model_delete(&sc.server, LOCKS "/x__lock__0000000099");
+  scene_end(&sc);
+}
+END_TEST
+
+/* ---- sessions ---------------------------------------------------------- */
+
+/* The old one may still be there, or a create of it under way. */
+START_TEST(node_made_anew_has_another_name)
+{
+  for (int expires = 0; expires < 2; expires++) {
+    char first[128];
+
+    begin_queue();
+    snprintf(first, sizeof first, "%s", lk_lock_node(sc.b.lock));
+    if (expires == 0) {
+      model_delete(&sc.server, first);
+    } else {
+      sc.server.down = true;
+      model_drop(sc.two.link);
+      model_expire(&sc.server, sc.two.link->last_session);
+      sc.server.down = false;
+    }
+    model_run(&sc.server, T / 10);
+    ck_assert(strncmp(first, lk_lock_node(sc.b.lock), 50) != 0);
+    scene_end(&sc);
+  }
+}
+END_TEST
+
+/* The server tells of the deletion before it hangs up. */
+START_TEST(an_expiry_on_a_living_connection_loses_the_place_once)
+{
+  begin_queue();
+  model_run(&sc.server, T / 4);
+  model_expire(&sc.server, sc.two.link->session);
+  model_run(&sc.server, T / 10);
+  ck_assert(locker_told(&sc.b, "place lost NO_NODE\nwaiting 1 0000000000\n"));
+  model_expire(&sc.server, sc.one.link->session);
+  model_run(&sc.server, T / 10);
+  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(sc.b.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(an_expiry_finishes_what_was_to_be_deleted)
+{
+  begin_queue();
+  sc.server.down = true;
+  model_drop(sc.one.link);
+  locker_release(&sc.a);
+  model_expire(&sc.server, sc.one.link->last_session);
+  sc.server.down = false;
+  model_run(&sc.server, T / 10);
+  ck_assert_int_eq(sc.a.released, 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
+  ck_assert_uint_eq(model_count(sc.one.link, "delete"), 0);
+  scene_end(&sc);
+}
+END_TEST
+
+START_TEST(a_create_of_a_dying_session_is_not_taken_for_ours)
+{
+  begin();
+  sc.one.link->cut_at = 1;
+  sc.one.link->cut_after = true;
+  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+  sc.server.down = true;
+  model_turn(&sc.server);
+  /* the session ends, and its node is seen a little longer */
+  char orphan[128];
+
+  snprintf(orphan, sizeof orphan, "%s", model_child(&sc.server, LOCKS, 0));
+  model_expire(&sc.server, sc.one.link->last_session);
+  model_create(&sc.server, orphan);
+  sc.server.down = false;
+  model_run(&sc.server, T / 4);
+  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+  ck_assert(strncmp(orphan, lk_lock_node(sc.a.lock), 50) != 0);
+  model_delete(&sc.server, orphan);
+  model_turn(&sc.server);
+  ck_assert_int_eq(sc.a.acquired, 0);
+  scene_end(&sc);
+}
+END_TEST
+
+SUITE("mutex_failures", every_state_before_the_end_can_be_left,
+      names_of_those_ahead_take_memory_only_where_they_need_more,
+      directory_that_comes_and_goes_is_made,
+      what_is_leaving_or_over_never_comes_back,
+      who_recovers_lists_verifies_or_cleans_up_again,
+      only_first_grants_and_only_held_becomes_unsure,
+      pieces_of_answers_make_no_difference,
+      a_lost_create_is_found_again_behind_a_commit,
+      a_create_that_was_not_executed_is_sent_again_by_the_same_name,
+      a_break_while_waiting_leads_to_a_list_and_parks_again,
+      what_happened_during_a_break_is_found_by_the_list,
+      a_release_during_a_break_goes_first_afterwards,
+      a_release_whose_answer_is_lost_is_asked_for_again,
+      a_delete_goes_before_the_proof_of_what_is_held,
+      a_create_that_never_left_is_not_looked_for,
+      a_list_without_its_commit_proves_nothing,
+      a_node_found_again_that_is_not_ours_is_not_taken,
+      the_token_is_that_of_the_last_node,
+      a_cancelled_create_leaves_nothing_whatever_became_of_it,
+      the_last_one_ahead_has_gone_so_it_is_granted, h1_somebody_else_is_left,
+      h2_another_connection, h3_own_is_not_watched, h4_a_writ_was_ahead,
+      h4_a_writ_was_ahead_though_a_read_goes_last, h5_a_number_out_of_range,
+      h6_the_lease_has_run_out,
+      own_and_then_pred_deleted_grants_nothing_that_is_not_there,
+      own_deleted_three_times_is_the_end, own_missing_in_the_list_is_noticed,
+      own_deleted_just_after_the_grant_is_found_by_the_first_beat,
+      a_change_of_owns_data_is_no_loss,
+      a_pred_that_goes_while_it_is_asked_for_is_not_missed,
+      a_pred_that_goes_right_after_its_read_is_not_missed,
+      where_no_directory_may_be_made_the_reason_is_told_at_once,
+      the_reason_counts_that_was_given_for_what_is_missing,
+      a_pred_that_cannot_be_read_is_waited_for_by_its_directory,
+      who_starts_anew_reads_its_pred_again,
+      a_probe_that_cannot_be_read_is_somebody,
+      a_change_of_the_directory_is_not_missed_while_own_is_read,
+      a_node_found_again_that_cannot_be_read_is_taken_back,
+      a_cancel_where_nobody_may_list_still_deletes,
+      own_that_cannot_be_read_is_told_and_rule_h_is_off,
+      nodes_that_cannot_be_read_do_not_hide_others,
+      what_is_answered_after_the_release_is_nobodys_business,
+      other_errors_end_the_acquire_and_leave_nothing,
+      near_the_end_of_the_counter_it_leaves,
+      a_stranger_in_the_queue_is_told_once, node_made_anew_has_another_name,
+      an_expiry_on_a_living_connection_loses_the_place_once,
+      an_expiry_finishes_what_was_to_be_deleted,
+      a_create_of_a_dying_session_is_not_taken_for_ours)

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/*
+ * Locks in bad weather: clients that want, give up and release, connections
+ * that break anywhere, a server that hangs, is overloaded and ends sessions, an
+ * operator who deletes nodes. A seed makes a storm. When it is over all is
+ * served and nothing is left. In every second one nobody meddles with nodes and
+ * sessions; then never are two sure to hold, and tokens grow.
+ */
+
+enum { SAILORS = 5, STEPS = 300 };
+
+static model_server server;
+static party parties[SAILORS];
+static locker lockers[SAILORS];
+static uint64_t seed;
+static uint64_t newest; /* token */
+static bool fair;
+
+static unsigned roll(unsigned sides)
+{
+  seed = seed * 6364136223846793005U + 1442695040888963407U;
+  return (unsigned)(seed >> 33) % sides;
+}
+
+static void check_all(void)
+{
+  const locker *sure = NULL;
+
+  if (!fair)
+    return;
+  for (int i = 0; i < SAILORS; i++) {
+    if (!lk_lock_ok(lockers[i].lock))
+      continue;
+    ck_assert_msg(sure == NULL, "two are sure to hold");
+    sure = &lockers[i];
+  }
+  if (sure == NULL)
+    return;
+  ck_assert_uint_ge(lk_lock_token(sure->lock), newest);
+  newest = lk_lock_token(sure->lock);
+}
+
+static void want(locker *l)
+{
+  int64_t timeouts[] = {-1, -1, 0, 100, 2 * T};
+
+  if (lk_lock_get_state(l->lock) == LK_LOCK_IDLE)
+    ck_assert_int_eq(locker_want(l, timeouts[roll(5)]), 0);
+}
+
+static void let_go(locker *l)
+{
+  if (lk_lock_count(l->lock) > 0)
+    (void)lk_lock_release(l->lock, NULL, NULL);
+}
+
+static void hurt_link(model_link *l)
+{
+  switch (roll(7)) {
+  case 0:
+    if (l->up)
+      model_drop(l);
+    break;
+  case 1: l->allow = roll(400); break; /* and then nothing for a while */
+  case 2: l->frozen = true; break;
+  case 3:
+    l->cut_at = l->requests + 1 + roll(4);
+    l->cut_after = roll(2);
+    break;
+  case 4: l->throttle_at = l->requests + 1 + roll(4); break;
+  case 5: l->step = roll(30); break;
+  case 6:
+    if (!fair)
+      model_expire(&server, l->last_session);
+    break;
+  }
+}
+
+static void heal_link(model_link *l)
+{
+  if (l->allow < SIZE_MAX && l->up)
+    model_drop(l); /* what was swallowed cannot come later */
+  l->allow = SIZE_MAX;
+  l->frozen = false;
+}
+
+static void meddle(void)
+{
+  size_t count = model_children(&server, LOCKS);
+  const char *node =
+      count == 0 ? NULL : model_child(&server, LOCKS, roll((unsigned)count));
+
+  if (node == NULL)
+    return;
+  if (!fair && roll(2) == 0)
+    model_delete(&server, node);
+  else
+    model_set(&server, node, "x");
+}
+
+static void step(void)
+{
+  unsigned who = roll(SAILORS);
+  locker *l = &lockers[who];
+  model_link *link = parties[who].link;
+
+  switch (roll(10)) {
+  case 0:
+  case 1: want(l); break;
+  case 2:
+  case 3: let_go(l); break;
+  case 4: lk_lock_cancel(l->lock); break;
+  case 5: hurt_link(link); break;
+  case 6:
+  case 7: heal_link(link); break;
+  case 8:
+    if (roll(4) == 0)
+      meddle();
+    break;
+  case 9:
+    if (roll(8) == 0)
+      server.down = !server.down;
+    else
+      (void)lk_lock_verify(l->lock, NULL, NULL);
+    break;
+  }
+  model_run(&server, roll(4) == 0 ? roll(T / 2) : roll(40));
+  check_all();
+}
+
+static void calm_down(void)
+{
+  server.down = false;
+  server.before = NULL;
+  for (int i = 0; i < SAILORS; i++) {
+    heal_link(parties[i].link);
+    lk_lock_cancel(lockers[i].lock);
+    while (lk_lock_count(lockers[i].lock) > 0)
+      (void)lk_lock_release(lockers[i].lock, NULL, NULL);
+  }
+  model_run(&server, 2 * T);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 0);
+}
+
+/* All want it, and get it. */
+static void serve_all(void)
+{
+  int served = 0;
+
+  for (int i = 0; i < SAILORS; i++)
+    ck_assert_int_eq(locker_want(&lockers[i], -1), 0);
+  for (int i = 0; i < 100 && served < SAILORS; i++) {
+    model_run(&server, T / 10);
+    check_all();
+    for (int j = 0; j < SAILORS; j++) {
+      if (lk_lock_get_state(lockers[j].lock) != LK_LOCK_HELD)
+        continue;
+      (void)lk_lock_release(lockers[j].lock, NULL, NULL);
+      served++;
+    }
+  }
+  ck_assert_int_eq(served, SAILORS);
+}
+
+static void storm(uint64_t number)
+{
+  seed = number;
+  newest = 0;
+  fair = number % 2 == 0;
+  model_init(&server);
+  server.expires = true;
+  model_create(&server, "/locks");
+  model_create(&server, LOCKS);
+  for (int i = 0; i < SAILORS; i++) {
+    lk_lease_config c = {.size = sizeof c, .assurance = (lk_assurance)roll(3)};
+    lk_lock_config lc = {.size = sizeof lc, .unsure_when_suspended = roll(2)};
+
+    party_join(&parties[i], &server, &c);
+    locker_init(&lockers[i], &parties[i], &lc);
+  }
+  for (int i = 0; i < STEPS; i++) {
+    step();
+    for (int j = 0; j < SAILORS; j++)
+      lockers[j].told[0] = parties[j].link->log[0] = '\0';
+  }
+  calm_down();
+  serve_all();
+  for (int i = 0; i < SAILORS; i++)
+    locker_free(&lockers[i]);
+  model_run(&server, T);
+  ck_assert_uint_eq(model_children(&server, LOCKS), 0);
+  for (int i = 0; i < SAILORS; i++)
+    party_leave(&parties[i]);
+  model_done(&server);
+}
+
+/* LATCHKEY_STORM=FIRST,LAST plays others than usual. */
+START_TEST(locks_weather_every_storm)
+{
+  const char *which = getenv("LATCHKEY_STORM");
+  uint64_t first = 1, last = 200;
+
+  if (which != NULL)
+    ck_assert(sscanf(which, "%" SCNu64 ",%" SCNu64, &first, &last) == 2);
+  for (uint64_t n = first; n <= last; n++) {
+    mark_point();
+    if (which != NULL)
+      fprintf(stderr, "storm %" PRIu64 "\n", n);
+    storm(n);
+  }
+}
+END_TEST
+
+SUITE("random_faults", locks_weather_every_storm)

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/multilock.h>
+#include <latchkey/nodes.h>
+#include <latchkey/semaphore.h>
+#include <latchkey/single.h>
+#include <latchkey/subscribe.h>
+
+#include <stdio.h>
+
+/* What the recipes make of a server that has lost its quorum and serves reads.
+ * It aborts where it is asked for a write. */
+
+static model_server server;
+static party one;
+static locker a;
+
+/* What the last call of nodes.h ended with. */
+static int ended;
+
+static bool try_join(lk_assurance assurance)
+{
+  lk_client_config cc = {.size = sizeof cc,
+                         .session_timeout_ms = T,
+                         .read_only = true,
+                         .mem = &one.mem.mem};
+  lk_lease_config kc = {.size = sizeof kc, .assurance = assurance};
+
+  one.link = model_client(&server, &cc);
+  return one.link != NULL && lk_lease_configure(one.link->client, &kc) == 0;
+}
+
+static void make_nodes(void)
+{
+  model_init(&server);
+  model_create(&server, "/locks");
+  model_create(&server, LOCKS);
+}
+
+static void start(bool no_quorum, lk_assurance assurance)
+{
+  if (no_quorum)
+    model_lose_quorum(&server);
+  failing_mem_init(&one.mem);
+  ck_assert(try_join(assurance));
+  model_turn(&server);
+  ck_assert_int_eq(lk_client_state(one.link->client),
+                   no_quorum ? LK_STATE_READ_ONLY : LK_STATE_CONNECTED);
+}
+
+static void finish(void)
+{
+  party_leave(&one);
+  model_done(&server);
+}
+
+static void begin(bool no_quorum, lk_assurance assurance)
+{
+  make_nodes();
+  start(no_quorum, assurance);
+}
+
+static int64_t forgotten; /* a session that ends with the quorum's return */
+
+/* The server finds its quorum again, and drops its clients. */
+static void recover(void)
+{
+  model_regain_quorum(&server);
+  model_drop(one.link);
+  if (forgotten != 0)
+    model_expire(&server, forgotten);
+  forgotten = 0;
+  model_run(&server, T / 2);
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_CONNECTED);
+}
+
+/* It loses its quorum, for so long that the client's session is over. */
+static void fall(void)
+{
+  forgotten = lk_client_session(one.link->client).id;
+  model_lose_quorum(&server);
+  model_drop(one.link);
+  model_run(&server, T);
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_SUSPENDED);
+  model_run(&server, T);
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
+}
+
+/* ---- locks -------------------------------------------------------------- */
+
+static lk_lock *new_mutex(const lk_lock_config *config)
+{
+  lk_lock *l = NULL;
+
+  (void)lk_lock_new(&l, one.link->client, LOCKS, config);
+  return l;
+}
+
+static lk_lock *new_local(const lk_lock_config *config)
+{
+  lk_lock_config c = *config;
+
+  c.local_queue = true;
+  return new_mutex(&c);
+}
+
+static lk_lock *new_single(const lk_lock_config *config)
+{
+  lk_lock *l = NULL;
+
+  (void)lk_single_new(&l, one.link->client, "/locks/one", config, NULL);
+  return l;
+}
+
+static lk_lock *new_permit(const lk_lock_config *config)
+{
+  lk_semaphore_config options = {
+      .size = sizeof options, .permits = 2, .limit_path = "/locks/limit"};
+  lk_lock *l = NULL;
+
+  (void)lk_semaphore_new(&l, one.link->client, "/locks/s", config, &options);
+  return l;
+}
+
+static lk_lock *new_several(const lk_lock_config *config)
+{
+  static const lk_multilock_member members[] = {{.path = LOCKS},
+                                                {.path = "/locks/y"}};
+  lk_lock *l = NULL;
+
+  (void)lk_multilock_new(&l, one.link->client, members, 2, config, NULL);
+  return l;
+}
+
+static lk_lock *(*const kinds[])(const lk_lock_config *config) = {
+    new_mutex, new_local, new_single, new_permit, new_several};
+
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static bool try_init(size_t kind)
+{
+  lk_lock_config config = {
+      .size = sizeof config, .on_event = locker_on_event, .arg = &a};
+
+  memset(&a, 0, sizeof a);
+  a.p = &one;
+  a.released = NOT_YET;
+  a.lock = kinds[kind](&config);
+  return a.lock != NULL;
+}
+
+static bool is_held(void)
+{
+  return a.acquired == 0 && lk_lock_ok(a.lock) &&
+         lk_lock_deadline(a.lock) > server.now;
+}
+
+START_TEST(no_lock_is_granted_before_there_is_a_quorum)
+{
+  for (size_t kind = 0; kind < KINDS; kind++) {
+    begin(true, LK_ASSURE_QUORUM);
+    ck_assert(try_init(kind));
+    ck_assert_int_eq(locker_want(&a, -1), 0);
+    model_run(&server, 3 * T);
+    ck_assert_int_eq(a.acquired, NOT_YET);
+    recover();
+    ck_assert(is_held());
+    locker_free(&a);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(whoever_asked_before_that_server_was_found_waits_as_well)
+{
+  for (size_t kind = 0; kind < KINDS; kind++) {
+    begin(true, LK_ASSURE_QUORUM);
+    server.down = true;
+    model_drop(one.link);
+    ck_assert(try_init(kind));
+    ck_assert_int_eq(locker_want(&a, -1), 0);
+    model_run(&server, T);
+    server.down = false;
+    model_run(&server, T);
+    ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
+    ck_assert_int_eq(a.acquired, NOT_YET);
+    ck_assert_str_eq(a.told, "");
+    recover();
+    ck_assert(is_held());
+    locker_free(&a);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(no_answer_of_such_a_server_proves_anything)
+{
+  for (int i = LK_ASSURE_QUORUM; i <= LK_ASSURE_PING; i++) {
+    begin(true, (lk_assurance)i);
+    ck_assert_int_eq(lk_get(one.link->client, "/", NULL, NULL, NULL), 0);
+    model_run(&server, 2 * T);
+    ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
+    recover();
+    ck_assert_int_gt(lk_lease_deadline(one.link->client), server.now);
+    finish();
+  }
+}
+END_TEST
+
+START_TEST(a_lock_that_is_held_is_lost_before_reads_go_on)
+{
+  for (size_t kind = 0; kind < KINDS; kind++) {
+    begin(false, LK_ASSURE_PING);
+    ck_assert(try_init(kind));
+    ck_assert_int_eq(locker_want(&a, -1), 0);
+    model_run(&server, T);
+    ck_assert(is_held());
+    a.told[0] = '\0';
+    fall();
+    ck_assert(locker_told(&a, "suspended\nunsure\nlost SESSION_EXPIRED\n"));
+    ck_assert(!lk_lock_ok(a.lock));
+    ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
+    ck_assert_int_eq(locker_try_release(&a), LK_ERR_LOST);
+    ck_assert_int_eq(locker_want(&a, -1), 0);
+    model_run(&server, T);
+    ck_assert_int_eq(a.acquired, NOT_YET);
+    recover();
+    ck_assert(is_held());
+    locker_free(&a);
+    finish();
+  }
+}
+END_TEST
+
+/* All of it where the n-th allocation fails. */
+static bool survives(size_t kind, size_t fail_at)
+{
+  bool ran;
+
+  make_nodes();
+  model_lose_quorum(&server);
+  failing_mem_init(&one.mem);
+  one.mem.fail_at = fail_at;
+  ran =
+      try_join(LK_ASSURE_QUORUM) && try_init(kind) && locker_want(&a, -1) == 0;
+  model_run(&server, T);
+  if (ran) {
+    ck_assert(a.acquired == NOT_YET || a.acquired == LK_ERR_NO_MEMORY);
+    model_regain_quorum(&server);
+    model_drop(one.link);
+    model_run(&server, 2 * T);
+    ck_assert(is_held() || a.acquired == LK_ERR_NO_MEMORY);
+  }
+  locker_free(&a);
+  party_leave(&one);
+  bool failed = failing_mem_failed(&one.mem);
+
+  model_done(&server);
+  return failed;
+}
+
+START_TEST(any_allocation_may_fail)
+{
+  for (size_t kind = 0; kind < KINDS; kind++) {
+    for (size_t n = 1; survives(kind, n); n++)
+      a.lock = NULL;
+  }
+}
+END_TEST
+
+/* ---- nodes -------------------------------------------------------------- */
+
+static void on_done(lk_client *c, int err, void *arg)
+{
+  (void)c;
+  (void)arg;
+  ended = err;
+}
+
+static void on_deleted(lk_client *c, int err, size_t count, void *arg)
+{
+  (void)c;
+  (void)count;
+  (void)arg;
+  ended = err;
+}
+
+/* It can neither be sent nor settled there: its deadline ends it. */
+START_TEST(a_write_without_a_quorum_ends_at_its_deadline)
+{
+  lk_call call = {.size = sizeof call, .timeout_ms = T};
+
+  make_nodes();
+  model_create(&server, "/x");
+  start(true, LK_ASSURE_QUORUM);
+  model_drop(one.link);
+  ended = NOT_YET;
+  ck_assert_int_eq(lk_delete_reliable(one.link->client, "/x", -1, true, &call,
+                                      on_done, NULL),
+                   0);
+  model_run(&server, T / 2);
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
+  ck_assert_int_eq(ended, NOT_YET);
+  model_run(&server, T);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  finish();
+}
+END_TEST
+
+/* The same for the nodes of a tree. */
+START_TEST(a_tree_without_a_quorum_ends_at_its_deadline)
+{
+  lk_call call = {.size = sizeof call, .timeout_ms = T, .repeat = true};
+
+  make_nodes();
+  model_create(&server, "/x");
+  start(true, LK_ASSURE_QUORUM);
+  model_drop(one.link);
+  ended = NOT_YET;
+  ck_assert_int_eq(lk_delete_recursive(one.link->client, "/x", &call, NULL,
+                                       on_deleted, NULL),
+                   0);
+  model_run(&server, T / 2);
+  ck_assert_int_eq(ended, NOT_YET);
+  model_run(&server, T);
+  ck_assert_int_eq(ended, LK_ERR_DEADLINE);
+  finish();
+}
+END_TEST
+
+/* The delete is executed, and its answer lost. What the other server shows is
+ * the past: it is no proof of anything. */
+START_TEST(what_became_of_a_write_is_told_by_a_quorum)
+{
+  begin(false, LK_ASSURE_QUORUM);
+  model_create(&server, "/x");
+  one.link->requests = 0;
+  one.link->cut_at = 2; /* behind a glance */
+  one.link->cut_after = true;
+  ended = NOT_YET;
+  ck_assert_int_eq(
+      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
+      0);
+  server.down = true;
+  model_turn(&server);
+  server.down = false;
+  ck_assert_ptr_null(model_node(&server, "/x"));
+  model_create(&server, "/x");
+  model_backdate(&server, "/x");
+  model_lose_quorum(&server);
+  model_run(&server, 3 * T);
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
+  ck_assert_int_eq(ended, NOT_YET);
+  model_regain_quorum(&server);
+  model_delete(&server, "/x");
+  recover();
+  ck_assert_int_eq(ended, 0);
+  finish();
+}
+END_TEST
+
+START_TEST(a_write_that_is_to_be_settled_waits_for_a_quorum)
+{
+  make_nodes();
+  model_create(&server, "/x");
+  start(true, LK_ASSURE_QUORUM);
+  ck_assert_int_eq(
+      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
+      LK_ERR_NOT_READ_ONLY);
+  model_drop(one.link);
+  ended = NOT_YET;
+  ck_assert_int_eq(
+      lk_delete_reliable(one.link->client, "/x", -1, true, NULL, on_done, NULL),
+      0);
+  model_run(&server, T);
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
+  ck_assert_int_eq(ended, NOT_YET);
+  recover();
+  ck_assert_int_eq(ended, 0);
+  ck_assert_ptr_null(model_node(&server, "/x"));
+  finish();
+}
+END_TEST
+
+START_TEST(a_tree_that_is_being_deleted_waits_for_a_quorum)
+{
+  make_nodes();
+  model_create(&server, "/x");
+  model_create(&server, "/x/y");
+  start(true, LK_ASSURE_QUORUM);
+  model_drop(one.link);
+  ended = NOT_YET;
+  ck_assert_int_eq(
+      lk_delete_recursive(one.link->client, "/x", NULL, NULL, on_deleted, NULL),
+      0);
+  model_run(&server, T);
+  ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
+  ck_assert_int_eq(ended, NOT_YET);
+  recover();
+  ck_assert_int_eq(ended, 0);
+  ck_assert_ptr_null(model_node(&server, "/x"));
+  finish();
+}
+END_TEST
+
+static size_t told;
+static size_t children;
+
+static void on_children(lk_subscription *s, int err, const lk_bytes *names,
+                        size_t count, const lk_stat *stat, void *arg)
+{
+  (void)s;
+  (void)names;
+  (void)stat;
+  (void)arg;
+  ck_assert_int_eq(err, 0);
+  told++;
+  children = count;
+}
+
+START_TEST(a_subscription_is_served_without_a_quorum)
+{
+  lk_subscription *s;
+
+  begin(true, LK_ASSURE_QUORUM);
+  told = 0;
+  ck_assert_int_eq(lk_subscribe_children(&s, one.link->client, "/locks", NULL,
+                                         on_children, NULL),
+                   0);
+  model_turn(&server);
+  ck_assert_uint_eq(told, 1);
+  ck_assert_uint_eq(children, 1);
+  model_regain_quorum(&server);
+  model_create(&server, "/locks/y");
+  recover();
+  ck_assert_uint_eq(told, 2);
+  ck_assert_uint_eq(children, 2);
+  model_create(&server, "/locks/z");
+  model_turn(&server);
+  ck_assert_uint_eq(told, 3);
+  model_drop(one.link);
+  model_create(&server, "/locks/zz"); /* committed before the quorum is lost */
+  fall();
+  ck_assert_uint_eq(told, 4);
+  lk_subscription_free(s);
+  finish();
+}
+END_TEST
+
+SUITE("read_only_server", no_lock_is_granted_before_there_is_a_quorum,
+      whoever_asked_before_that_server_was_found_waits_as_well,
+      no_answer_of_such_a_server_proves_anything,
+      a_lock_that_is_held_is_lost_before_reads_go_on, any_allocation_may_fail,
+      what_became_of_a_write_is_told_by_a_quorum,
+      a_write_that_is_to_be_settled_waits_for_a_quorum,
+      a_write_without_a_quorum_ends_at_its_deadline,
+      a_tree_without_a_quorum_ends_at_its_deadline,
+      a_tree_that_is_being_deleted_waits_for_a_quorum,
+      a_subscription_is_served_without_a_quorum)

@@ -1,0 +1,899 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/semaphore.h>
+
+#include <stdio.h>
+
+/* Semaphores of two permits, on one server, each handle a session's. */
+
+enum { PARTIES = 4 };
+
+static model_server server;
+static party parties[PARTIES];
+static locker l[PARTIES];
+static int32_t permits;
+static int32_t take;
+static const char *limit_path;
+static lk_layout layout;
+static lk_semaphore_history *memory;
+static const char *dir = "/s";
+static const char *queue = "/s/locks";
+static const char *leases = "/s/leases";
+static lk_lock_event_type deadly = LK_LOCK_EVENT_UNSURE; /* ends l[0] */
+
+static void wrap(locker *x, party *p)
+{
+  memset(x, 0, sizeof *x);
+  x->p = p;
+  x->acquired = NOT_YET;
+  x->released = NOT_YET;
+  x->verified = NOT_YET;
+}
+
+static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
+{
+  lk_lock_event copy = *e;
+
+  if (e->type == LK_LOCK_EVENT_WAITING && e->node == NULL)
+    copy.node = "permits...";
+  locker_on_event(lock, &copy, arg);
+  if (arg == &l[0] && e->type == deadly) {
+    lk_lock_free(lock);
+    l[0].lock = NULL;
+  }
+}
+
+static bool try_init(locker *x, party *p)
+{
+  lk_lock_config config = {
+      .size = sizeof config, .layout = layout, .on_event = on_event, .arg = x};
+  lk_semaphore_config options = {.size = sizeof options,
+                                 .permits = permits,
+                                 .take = take,
+                                 .limit_path = limit_path,
+                                 .memory = memory};
+
+  wrap(x, p);
+  return lk_semaphore_new(&x->lock, p->link->client, dir, &config, &options) ==
+         0;
+}
+
+/* As kazoo leaves them where it says how many. */
+static void make_dirs(void)
+{
+  char number[12];
+
+  snprintf(number, sizeof number, "%d", (int)permits);
+  model_create(&server, "/s");
+  model_create(&server, queue);
+  if (layout == LK_LAYOUT_KAZOO)
+    model_set(&server, "/s", number);
+  else
+    model_create(&server, leases);
+}
+
+static void begin(int32_t n)
+{
+  permits = n;
+  take = 1;
+  limit_path = NULL;
+  deadly = LK_LOCK_EVENT_UNSURE; /* never */
+  model_init(&server);
+  make_dirs();
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  model_turn(&server);
+}
+
+static size_t left(void)
+{
+  return model_children(&server, queue) + model_children(&server, leases);
+}
+
+static void end(void)
+{
+  for (int i = 0; i < PARTIES; i++)
+    locker_free(&l[i]);
+  model_run(&server, T);
+  ck_assert_uint_eq(left(), 0);
+  for (int i = 0; i < PARTIES; i++)
+    party_leave(&parties[i]);
+  model_done(&server);
+}
+
+/* Make handle `i` anew, to take so many. */
+static void change(int i, int32_t n)
+{
+  locker_free(&l[i]);
+  take = n;
+  ck_assert(try_init(&l[i], &parties[i]));
+}
+
+static void want(int i)
+{
+  ck_assert_int_eq(locker_want(&l[i], -1), 0);
+  model_turn(&server);
+}
+
+static void get(int i)
+{
+  want(i);
+  ck_assert_int_eq(l[i].acquired, 0);
+}
+
+static void let_go(int i)
+{
+  locker_release(&l[i]);
+  model_turn(&server);
+  ck_assert_int_eq(l[i].released, 0);
+}
+
+/* ---- how many ---------------------------------------------------------- */
+
+START_TEST(as_many_hold_as_there_are_permits)
+{
+  begin(2);
+  get(0);
+  get(1);
+  want(2);
+  want(3);
+  ck_assert_int_eq(l[2].acquired, NOT_YET);
+  ck_assert_int_eq(l[3].acquired, NOT_YET);
+  ck_assert(locker_told(&l[2], "waiting 1 permits...\n"));
+  let_go(1);
+  ck_assert_int_eq(l[2].acquired, 0);
+  ck_assert_int_eq(l[3].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[3].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(who_is_not_first_keeps_no_permit_from_others)
+{
+  begin(1);
+  get(0);
+  want(1);
+  want(2);
+  /* The holder's, and that of the first in the queue. */
+  ck_assert_uint_eq(model_children(&server, leases), 2);
+  ck_assert_uint_eq(model_children(&server, queue), 2);
+  end();
+}
+END_TEST
+
+/* The permits are counted before the place is there. */
+START_TEST(who_is_first_late_is_told_that_it_waits)
+{
+  begin(1);
+  get(0);
+  model_delete(&server, queue);
+  want(1);
+  ck_assert_uint_eq(model_children(&server, leases), 2);
+  ck_assert(locker_told(&l[1], "waiting 1 permits...\n"));
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_place_that_is_first_is_not_proven_by_itself)
+{
+  begin(1);
+  get(0);
+  want(1);
+  want(2);
+  parties[2].link->log[0] = '\0';
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  /* It is first now: the create of its permit is proof. */
+  ck_assert_uint_eq(model_children(&server, queue), 1);
+  ck_assert(strncmp(parties[2].link->log, "create2 getChildren2", 20) == 0);
+  ck_assert_uint_eq(model_count(parties[2].link, "multi"), 0);
+  let_go(1);
+  ck_assert_int_eq(l[2].acquired, 0);
+  ck_assert_uint_eq(model_count(parties[2].link, "multi"), 0);
+  end();
+}
+END_TEST
+
+START_TEST(several_are_taken_together)
+{
+  begin(3);
+  change(0, 2);
+  change(1, 2);
+  get(0);
+  ck_assert_uint_eq(model_children(&server, leases), 2);
+  get(2);
+  want(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  let_go(2);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(two_that_want_all_do_not_wait_for_each_other)
+{
+  begin(2);
+  change(0, 2);
+  change(1, 2);
+  ck_assert_int_eq(locker_want(&l[0], -1), 0);
+  ck_assert_int_eq(locker_want(&l[1], -1), 0);
+  model_turn(&server);
+  int first = l[0].acquired == 0 ? 0 : 1;
+
+  ck_assert_int_eq(l[first].acquired, 0);
+  ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
+  let_go(first);
+  ck_assert_int_eq(l[1 - first].acquired, 0);
+  end();
+}
+END_TEST
+
+/* With l[0]'s permit held and l[1] first in the queue. */
+static void fail_once(int i)
+{
+  ck_assert_int_eq(locker_want(&l[i], 0), 0);
+  model_turn(&server);
+  ck_assert_int_eq(l[i].acquired, LK_ERR_BUSY);
+}
+
+START_TEST(after_three_failures_the_place_is_asked_for_first)
+{
+  begin(1);
+  get(0);
+  want(1);
+  for (int i = 0; i < 3; i++)
+    fail_once(2);
+  parties[2].link->log[0] = '\0';
+  fail_once(2);
+  ck_assert(
+      model_said(parties[2].link, layout == LK_LAYOUT_KAZOO
+                                      ? "getData create2 getChildren2 | delete"
+                                      : "create2 getChildren2 | delete"));
+  let_go(0);
+  let_go(1);
+  get(2); /* nobody is there: that ends it */
+  let_go(2);
+  parties[2].link->log[0] = '\0';
+  get(2);
+  ck_assert_uint_eq(model_count(parties[2].link, "create2"), 2);
+  ck_assert_ptr_nonnull(
+      strstr(parties[2].link->log, "create2 getChildren2 create2"));
+  end();
+}
+END_TEST
+
+/* As where each acquire has a handle of its own. */
+START_TEST(what_a_handle_has_learnt_the_next_one_knows)
+{
+  lk_semaphore_history shared = {0};
+
+  begin(1);
+  get(0);
+  want(1);
+  for (int i = 0; i < 4; i++) {
+    memory = &shared;
+    change(2, 1);
+    parties[2].link->log[0] = '\0';
+    fail_once(2);
+    memory = NULL;
+    ck_assert_uint_eq(shared.failures, i < 3 ? (unsigned)i + 1 : 3);
+    ck_assert_uint_eq(model_count(parties[2].link, "create2"), i < 3 ? 2 : 1);
+  }
+  locker_free(&l[2]);
+  change(3, 1);
+  parties[3].link->log[0] = '\0';
+  fail_once(3); /* knows nothing of it */
+  ck_assert_uint_eq(model_count(parties[3].link, "create2"), 2);
+  end();
+}
+END_TEST
+
+START_TEST(bad_numbers_are_refused)
+{
+  lk_semaphore_config options = {.size = sizeof options};
+  lk_lock *x;
+
+  begin(1);
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.permits = 1;
+  options.take = 2;
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.limit_path = "n";
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
+      LK_ERR_BAD_PATH);
+  options.limit_path = NULL;
+  for (int beyond = 0; beyond < 4; beyond++) {
+    options.permits = 1000000 + beyond % 2;
+    options.take = 1000 + beyond / 2;
+    ck_assert_int_eq(
+        lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
+        beyond == 0 ? 0 : LK_ERR_BAD_ARGUMENT);
+    lk_lock_free(x);
+  }
+  end();
+}
+END_TEST
+
+/* ---- a number that changes --------------------------------------------- */
+
+START_TEST(a_node_says_how_many)
+{
+  begin(1);
+  model_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 3; i++)
+    change(i, 1);
+  get(0); /* the node was missing: it is made with 1 */
+  want(1);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  ck_assert_ptr_nonnull(model_node(&server, "/n/limit"));
+  /* model_set() takes text; so do not look for a zero in it */
+  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  model_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  get(2);
+  end();
+}
+END_TEST
+
+static void grow_before_count(model_server *s, model_link *link, int32_t op,
+                              const char *path)
+{
+  if (op != 12 || link != parties[1].link || strcmp(path, leases) != 0)
+    return;
+  model_set(s, "/n/limit", "\x7f\x01\x01\x01");
+  s->before = NULL;
+}
+
+/* Its answer comes after the count, and before that to what follows on it. */
+START_TEST(a_number_that_grows_while_it_is_counted_is_not_missed)
+{
+  begin(1);
+  model_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 2; i++)
+    change(i, 1);
+  get(0);
+  server.before = grow_before_count;
+  want(1);
+  ck_assert(server.before == NULL);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+static void begin_limited(void)
+{
+  begin(1);
+  model_create(&server, "/n");
+  limit_path = "/n/limit";
+  for (int i = 0; i < 3; i++)
+    change(i, 1);
+}
+
+/* Its watch goes with the session; what waits begins anew, and so does that. */
+START_TEST(the_node_is_watched_in_a_new_session_as_well)
+{
+  begin_limited();
+  get(0);
+  want(1);
+  model_expire(&server, parties[1].link->session);
+  model_drop(parties[1].link);
+  model_run(&server, T / 4);
+  ck_assert_int_eq(l[1].acquired, NOT_YET);
+  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  model_turn(&server);
+  ck_assert_int_eq(l[1].acquired, 0);
+  end();
+}
+END_TEST
+
+static void set_limit(unsigned char n)
+{
+  const unsigned char bytes[] = {0, 0, 0, n};
+
+  ck_assert_int_eq(lk_set(parties[0].link->client, "/n/limit",
+                          lk_bytes_of(bytes, sizeof bytes), -1, NULL, NULL,
+                          NULL),
+                   0);
+  model_turn(&server);
+}
+
+/* Somebody leaves between the news of the change and the new number. */
+START_TEST(who_waits_is_not_granted_by_the_number_that_was)
+{
+  begin_limited();
+  get(0);
+  set_limit(2);
+  get(1);
+  want(2);
+  parties[2].link->requests = 0;
+  parties[2].link->throttle_at = 1;
+  set_limit(1);
+  let_go(0);
+  model_run(&server, T / 4);
+  ck_assert_int_eq(l[2].acquired, NOT_YET);
+  let_go(1);
+  model_run(&server, T / 4);
+  ck_assert_int_eq(l[2].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(an_overloaded_server_is_asked_again_how_many)
+{
+  for (unsigned at = 1; at <= 6; at++) {
+    begin_limited();
+    get(0);
+    let_go(0);
+    parties[1].link->requests = 0;
+    parties[1].link->throttle_at = at;
+    want(1);
+    model_run(&server, T / 2);
+    ck_assert_int_eq(l[1].acquired, 0);
+    end();
+  }
+}
+END_TEST
+
+/* It is read with each acquire; where it has changed, the first count is void.
+ */
+START_TEST(a_number_that_is_as_before_is_not_asked_for_again)
+{
+  begin_limited();
+  char *log = parties[0].link->log;
+
+  get(0);
+  let_go(0);
+  *log = '\0';
+  get(0);
+  ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
+                        "removeWatches delete removeWatches");
+  let_go(0);
+  *log = '\0';
+  model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
+  get(0);
+  ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
+                        "create2 getChildren2 delete | "
+                        "removeWatches delete removeWatches");
+  end();
+}
+END_TEST
+
+/* The permit was refused, its list was not, and both are asked for again: the
+ * grant leaves a watch on the permit alone. */
+START_TEST(a_list_that_comes_twice_leaves_no_watch)
+{
+  begin(1);
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = 3;
+  want(0);
+  model_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_uint_eq(model_watches(parties[0].link), 1);
+  ck_assert_uint_eq(sim_watches_of(parties[0].link->conn, SIM_WATCH_DATA), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_node_that_says_nothing_ends_it)
+{
+  begin(1);
+  model_create(&server, "/n");
+  limit_path = "/n";
+  change(0, 1);
+  model_set(&server, "/n", "many");
+  get(0);
+  let_go(0);
+  model_set(&server, "/n", "too many");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_MARSHALLING);
+  limit_path = "/x/y";
+  change(0, 1);
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_NO_NODE);
+  end();
+}
+END_TEST
+
+static int refusal;
+static unsigned refused;
+
+/* The node that says how many, or the path itself, cannot be made for now. */
+static void refuse_number(model_server *s, model_link *link, int32_t op,
+                          const char *path)
+{
+  (void)s;
+  if (op != 1 || link != parties[0].link || refused == 500 ||
+      strcmp(path, layout == LK_LAYOUT_KAZOO ? "/s" : "/n/limit") != 0)
+    return;
+  link->answer_at = link->requests;
+  link->answer_err = refusal;
+  refused++;
+}
+
+START_TEST(a_number_that_cannot_be_made_ends_it)
+{
+  static const int errors[] = {
+      LK_ERR_NO_AUTH, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, LK_ERR_INVALID_ACL,
+      LK_ERR_QUOTA_EXCEEDED, LK_ERR_BAD_ARGUMENT};
+
+  for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    begin_limited();
+    refusal = errors[i];
+    refused = 0;
+    server.before = refuse_number;
+    want(0);
+    ck_assert_int_eq(l[0].acquired, refusal);
+    ck_assert_uint_eq(refused, 1);
+    end();
+  }
+}
+END_TEST
+
+/* It is asked again after a rest, not as fast as it answers. */
+START_TEST(a_number_that_cannot_be_made_for_now_is_asked_for_again_later)
+{
+  begin_limited();
+  refusal = LK_ERR_THROTTLED;
+  refused = 0;
+  server.before = refuse_number;
+  want(0);
+  ck_assert_uint_eq(refused, 1);
+  model_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_uint_ge(refused, 5);
+  ck_assert_uint_le(refused, T / 2 / 50);
+  server.before = NULL;
+  model_run(&server, T / 4);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+/* A read of its path is as long as the client may send; a create is longer. */
+START_TEST(number_that_is_too_big_to_be_made_ends_it)
+{
+  static char path[201];
+  lk_client_config cc = {.size = sizeof cc,
+                         .session_timeout_ms = T,
+                         .send_limit = 8 + 4 + 200 + 1};
+  locker x;
+  party p;
+
+  begin(1);
+  memset(path, 'n', 200);
+  path[0] = '/';
+  limit_path = path;
+  memset(&p, 0, sizeof p);
+  failing_mem_init(&p.mem);
+  cc.mem = &p.mem.mem;
+  p.link = model_client(&server, &cc);
+  ck_assert(try_init(&x, &p));
+  model_turn(&server);
+  ck_assert_int_eq(locker_want(&x, -1), 0);
+  model_turn(&server);
+  ck_assert_int_eq(x.acquired, LK_ERR_TOO_BIG);
+  locker_free(&x);
+  model_turn(&server);
+  party_leave(&p);
+  end();
+}
+END_TEST
+
+/* The first of two is held, and the one that counts waits. */
+START_TEST(revocation_of_one_permit_is_told_when_all_are_held)
+{
+  begin(2);
+  change(1, 2);
+  get(0);
+  want(1);
+  model_run(&server, T / 2);
+  model_set(&server, model_child(&server, leases, 1), "__REVOKE__");
+  model_turn(&server);
+  ck_assert_ptr_null(strstr(l[1].told, "revoked"));
+  let_go(0);
+  ck_assert_int_eq(l[1].acquired, 0);
+  ck_assert_ptr_nonnull(strstr(l[1].told, "revoked\n"));
+  end();
+}
+END_TEST
+
+/* ---- not at all -------------------------------------------------------- */
+
+START_TEST(a_timeout_leaves_nothing_first_or_not)
+{
+  begin(1);
+  get(0);
+  ck_assert_int_eq(locker_want(&l[1], 100), 0);
+  ck_assert_int_eq(locker_want(&l[2], 100), 0);
+  model_run(&server, 150);
+  ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
+  ck_assert_int_eq(l[2].acquired, LK_ERR_DEADLINE);
+  ck_assert_uint_eq(left(), 1);
+  end();
+}
+END_TEST
+
+/* Two of two are wanted while somebody has one; requests number `busy`, refused
+ * for now, and `cut`, with whose answer the connection goes, if not 0. */
+static void want_two_in_trouble(unsigned busy, unsigned cut)
+{
+  begin(2);
+  change(0, 2);
+  get(1);
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = busy;
+  parties[0].link->cut_at = cut;
+  parties[0].link->cut_after = true;
+  want(0);
+  model_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  let_go(1);
+  model_run(&server, T / 2);
+  ck_assert_int_eq(l[0].acquired, 0);
+  ck_assert_uint_eq(left(), 2);
+  end();
+}
+
+/* The one that counts them may be there before another one of its own. */
+START_TEST(permits_that_an_overloaded_server_made_late_are_counted)
+{
+  for (unsigned busy = 1; busy <= 8; busy++)
+    want_two_in_trouble(busy, 0);
+}
+END_TEST
+
+/* Nor does the list count with which it was found again after a break, if
+ * another was not made before it. */
+START_TEST(permits_that_were_made_after_a_break_are_counted)
+{
+  for (unsigned busy = 1; busy <= 6; busy++) {
+    for (unsigned cut = busy + 1; cut <= 8; cut++)
+      want_two_in_trouble(busy, cut);
+  }
+}
+END_TEST
+
+START_TEST(it_may_be_freed_when_its_place_is_lost)
+{
+  begin(1);
+  get(1);
+  deadly = LK_LOCK_EVENT_PLACE_LOST;
+  want(0);
+  model_expire(&server, parties[0].link->session);
+  model_drop(parties[0].link);
+  model_run(&server, T / 4);
+  ck_assert_ptr_null(l[0].lock);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_CLOSED);
+  end();
+}
+END_TEST
+
+/* ---- kazoo's ----------------------------------------------------------- */
+
+static const sim_node *node(const char *path)
+{
+  return model_node(&server, path);
+}
+
+static void kazoo(void)
+{
+  layout = LK_LAYOUT_KAZOO;
+  dir = "/s";
+  queue = "/s-__lock__";
+  leases = "/s";
+}
+
+START_TEST(the_node_says_how_many_in_decimal)
+{
+  permits = 12;
+  take = 1;
+  limit_path = NULL;
+  model_init(&server);
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  model_turn(&server);
+  parties[0].link->log[0] = '\0';
+  get(0);
+  ck_assert(model_said(
+      parties[0].link,
+      "getData create2 getChildren2 create2 getChildren2 | create getData "
+      "create create2 getChildren2 create create2 getChildren2 | "
+      "removeWatches delete"));
+  ck_assert_int_eq(node("/s")->stat.data_length, 2);
+  ck_assert(memcmp(node("/s")->data, "12", 2) == 0);
+  ck_assert(!node("/s")->container && !node("/s-__lock__")->container);
+  ck_assert_int_eq(node("/s-__lock__")->stat.data_length, 0);
+  const char *lease = model_child(&server, "/s", 0);
+
+  ck_assert_uint_eq(strlen(lease), strlen("/s/") + 32);
+  ck_assert_uint_eq(strspn(lease + 3, "0123456789abcdef"), 32);
+  ck_assert_int_ne(node(lease)->stat.ephemeral_owner, 0);
+  ck_assert_uint_eq(lk_lock_token(l[0].lock),
+                    (uint64_t)node(lease)->stat.czxid);
+  end();
+}
+END_TEST
+
+START_TEST(another_number_is_an_error_and_nothing_is_left)
+{
+  begin(2);
+  model_set(&server, "/s", "3");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  model_turn(&server);
+  ck_assert_uint_eq(left(), 0);
+  model_set(&server, "/s", "20000000000000000000");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  model_set(&server, "/s", " \t\r\n3 \t\r\n");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  model_set(&server, "/s", " 2\n");
+  get(0);
+  end();
+}
+END_TEST
+
+/* Wherever its node is made first: with the number, or with the permits. */
+START_TEST(below_a_missing_parent_the_node_says_it_as_well)
+{
+  permits = 2;
+  take = 1;
+  limit_path = NULL;
+  dir = "/far/off/s";
+  queue = "/far/off/s-__lock__";
+  leases = dir;
+  model_init(&server);
+  for (int i = 0; i < PARTIES; i++) {
+    party_join(&parties[i], &server, NULL);
+    ck_assert(try_init(&l[i], &parties[i]));
+  }
+  model_turn(&server);
+  get(0);
+  ck_assert_int_eq(node(dir)->stat.data_length, 1);
+  ck_assert(memcmp(node(dir)->data, "2", 1) == 0);
+  end();
+}
+END_TEST
+
+/* The server is too busy to say how many there are, and not for the rest. */
+START_TEST(while_the_number_is_not_known_nothing_is_granted)
+{
+  begin(2);
+  model_set(&server, "/s", "3");
+  parties[0].link->requests = 0;
+  parties[0].link->throttle_at = 1;
+  want(0);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  model_run(&server, T / 4);
+  ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
+  end();
+}
+END_TEST
+
+START_TEST(what_is_no_number_says_nothing)
+{
+  static const char *const texts[] = {"", "many", "2.0", "-2", "0x2", " "};
+
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    begin(2);
+    model_set(&server, "/s", texts[i]);
+    get(0);
+    get(1);
+    want(2);
+    ck_assert_int_eq(l[2].acquired, NOT_YET);
+    end();
+  }
+}
+END_TEST
+
+START_TEST(a_kazoo_with_a_permit_counts)
+{
+  begin(1);
+  model_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  want(0);
+  ck_assert(locker_told(&l[0], "waiting 1 permits...\n"));
+  model_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  model_turn(&server);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+/* It takes its permit when it likes. */
+START_TEST(a_kazoo_with_the_lock_comes_first)
+{
+  begin(1);
+  model_create(&server, "/s-__lock__/0123__lock__0000000000");
+  want(0);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  ck_assert_uint_eq(model_children(&server, "/s"), 0);
+  model_create(&server, "/s/0123456789abcdef0123456789abcdef");
+  model_delete(&server, "/s-__lock__/0123__lock__0000000000");
+  model_turn(&server);
+  ck_assert_int_eq(l[0].acquired, NOT_YET);
+  model_delete(&server, "/s/0123456789abcdef0123456789abcdef");
+  model_turn(&server);
+  ck_assert_int_eq(l[0].acquired, 0);
+  end();
+}
+END_TEST
+
+START_TEST(what_kazoo_has_not_is_refused)
+{
+  lk_lock_config config = {.size = sizeof config, .layout = LK_LAYOUT_KAZOO};
+  lk_semaphore_config options = {
+      .size = sizeof options, .permits = 1, .limit_path = "/n"};
+  lk_lock *x;
+
+  begin(1);
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].link->client, "/s", &config, &options),
+      LK_ERR_BAD_ARGUMENT);
+  options.limit_path = NULL;
+  config.layout = LK_LAYOUT_NATIVE;
+  ck_assert_int_eq(
+      lk_semaphore_new(&x, parties[0].link->client, "/s", &config, &options),
+      LK_ERR_BAD_ARGUMENT);
+  end();
+}
+END_TEST
+
+/* ---- all --------------------------------------------------------------- */
+
+/* What both layouts promise. */
+#define EITHER_LAYOUT                                          \
+  as_many_hold_as_there_are_permits,                           \
+      who_is_not_first_keeps_no_permit_from_others,            \
+      who_is_first_late_is_told_that_it_waits,                 \
+      a_place_that_is_first_is_not_proven_by_itself,           \
+      several_are_taken_together,                              \
+      two_that_want_all_do_not_wait_for_each_other,            \
+      after_three_failures_the_place_is_asked_for_first,       \
+      what_a_handle_has_learnt_the_next_one_knows,             \
+      a_timeout_leaves_nothing_first_or_not,                   \
+      permits_that_an_overloaded_server_made_late_are_counted, \
+      permits_that_were_made_after_a_break_are_counted,        \
+      it_may_be_freed_when_its_place_is_lost
+
+SUITE("semaphore", EITHER_LAYOUT, a_node_says_how_many,
+      a_number_that_grows_while_it_is_counted_is_not_missed,
+      the_node_is_watched_in_a_new_session_as_well,
+      who_waits_is_not_granted_by_the_number_that_was,
+      an_overloaded_server_is_asked_again_how_many,
+      a_number_that_is_as_before_is_not_asked_for_again,
+      a_list_that_comes_twice_leaves_no_watch, a_node_that_says_nothing_ends_it,
+      a_number_that_cannot_be_made_ends_it,
+      a_number_that_cannot_be_made_for_now_is_asked_for_again_later,
+      number_that_is_too_big_to_be_made_ends_it,
+      revocation_of_one_permit_is_told_when_all_are_held,
+      bad_numbers_are_refused)
+
+SUITE_WITH("semaphore_kazoo", kazoo, EITHER_LAYOUT,
+           the_node_says_how_many_in_decimal,
+           another_number_is_an_error_and_nothing_is_left,
+           what_is_no_number_says_nothing,
+           below_a_missing_parent_the_node_says_it_as_well,
+           while_the_number_is_not_known_nothing_is_granted,
+           a_kazoo_with_a_permit_counts, a_kazoo_with_the_lock_comes_first,
+           what_kazoo_has_not_is_refused)

@@ -1,0 +1,1070 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/locks.h"
+#include "support/suite.h"
+
+#include <latchkey/subscribe.h>
+
+#include <stdio.h>
+
+/* Subscriptions, on one server. `one` has three of them: children and data of
+ * /news, and children of /news once more. */
+
+#define NEWS "/news"
+
+typedef struct reader {
+  lk_subscription *s;
+  char told[4096]; /* a line each: names in order, '=' and data, or an error */
+  void (*react)(struct reader *r);
+} reader;
+
+static model_server server;
+static party one;
+static reader names;
+static reader data;
+static reader twin;
+static lk_subscription_config how;
+
+/* ---- who is told ------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void say(reader *r, const char *text)
+{
+  size_t at = strlen(r->told);
+
+  ck_assert_uint_lt(at + strlen(text) + 2, sizeof r->told);
+  snprintf(r->told + at, sizeof r->told - at, "%s\n", text);
+  if (r->react != NULL)
+    r->react(r);
+}
+
+static void on_names(lk_subscription *s, int err, const lk_bytes *list,
+                     size_t count, const lk_stat *stat, void *arg)
+{
+  reader *r = arg;
+  char *sorted[16];
+  char text[256] = "";
+
+  ck_assert_ptr_eq(s, r->s);
+  if (err != 0) {
+    ck_assert(list == NULL && count == 0 && stat == NULL);
+    say(r, lk_error_name(err));
+    return;
+  }
+  ck_assert_int_eq(stat->num_children, (int)count);
+  for (size_t i = 0; i < count; i++) {
+    sorted[i] = calloc(1, list[i].len + 1);
+    memcpy(sorted[i], list[i].at, list[i].len);
+  }
+  qsort(sorted, count, sizeof sorted[0], by_text);
+  for (size_t i = 0; i < count; i++) {
+    strcat(text, i == 0 ? "" : " ");
+    strcat(text, sorted[i]);
+    free(sorted[i]);
+  }
+  say(r, text);
+}
+
+static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
+                    const lk_stat *stat, void *arg)
+{
+  reader *r = arg;
+  char text[64];
+
+  ck_assert_ptr_eq(s, r->s);
+  if (err != 0) {
+    ck_assert(bytes == NULL && stat == NULL);
+    say(r, lk_error_name(err));
+    return;
+  }
+  ck_assert_uint_eq((size_t)stat->data_length, bytes->len);
+  snprintf(text, sizeof text, "=%.*s", (int)bytes->len,
+           (const char *)bytes->at);
+  say(r, text);
+}
+
+/* Whether exactly that was told since the last time. */
+static bool told(reader *r, const char *text)
+{
+  bool same = strcmp(r->told, text) == 0;
+
+  if (!same)
+    fprintf(stderr, "told: %s", r->told);
+  r->told[0] = '\0';
+  return same;
+}
+
+static lk_client *client(void)
+{
+  return one.link->client;
+}
+
+static int try_names(reader *r)
+{
+  return lk_subscribe_children(&r->s, client(), NEWS, &how, on_names, r);
+}
+
+static int try_data(reader *r)
+{
+  return lk_subscribe_data(&r->s, client(), NEWS, &how, on_data, r);
+}
+
+static void drop(reader *r)
+{
+  lk_subscription_free(r->s);
+  r->s = NULL;
+}
+
+/* ---- the scene --------------------------------------------------------- */
+
+static void begin(void)
+{
+  memset(&names, 0, sizeof names);
+  memset(&data, 0, sizeof data);
+  memset(&twin, 0, sizeof twin);
+  how = (lk_subscription_config){.size = sizeof how, .check_ms = -1};
+  model_init(&server);
+  party_join(&one, &server, NULL);
+  model_turn(&server);
+  one.link->log[0] = '\0';
+}
+
+static void subscribe(reader *r)
+{
+  ck_assert_int_eq(r == &data ? try_data(r) : try_names(r), 0);
+  ck_assert_str_eq(r->told, ""); /* not before it returned */
+  model_turn(&server);
+}
+
+/* There is the node, and who is told of it. */
+static void begin_with(reader *r)
+{
+  begin();
+  model_create(&server, NEWS);
+  subscribe(r);
+  r->told[0] = '\0';
+  one.link->log[0] = '\0';
+}
+
+static size_t watches(void)
+{
+  return model_watches(one.link);
+}
+
+/* Nothing is left behind. */
+static void end(void)
+{
+  drop(&names);
+  drop(&data);
+  drop(&twin);
+  model_turn(&server);
+  ck_assert_uint_eq(watches(), 0);
+  party_leave(&one);
+  model_done(&server);
+}
+
+static void create(const char *path)
+{
+  model_create(&server, path);
+  model_turn(&server);
+}
+
+static void delete (const char *path)
+{
+  model_delete(&server, path);
+  model_turn(&server);
+}
+
+static void set(const char *text)
+{
+  model_set(&server, NEWS, text);
+  model_turn(&server);
+}
+
+/* The connection breaks; another comes when that is over. */
+static void cut_off(void)
+{
+  server.down = true;
+  model_drop(one.link);
+  model_turn(&server);
+}
+
+static void come_back(void)
+{
+  one.link->log[0] = '\0';
+  server.down = false;
+  model_run(&server, T / 3);
+  ck_assert(one.link->up);
+}
+
+static void said(const char *text)
+{
+  ck_assert(model_said(one.link, text));
+}
+
+/* ---- what is told ------------------------------------------------------ */
+
+START_TEST(children_are_told_at_once_and_after_each_change)
+{
+  begin();
+  model_create(&server, NEWS);
+  model_create(&server, NEWS "/a");
+  subscribe(&names);
+  ck_assert(told(&names, "a\n"));
+  said("getChildren2");
+  create(NEWS "/b");
+  ck_assert(told(&names, "a b\n"));
+  said("getChildren2");
+  delete (NEWS "/a");
+  delete (NEWS "/b");
+  ck_assert(told(&names, "b\n\n"));
+  said("getChildren2 | getChildren2");
+  ck_assert_str_eq(lk_subscription_path(names.s), NEWS);
+  ck_assert_uint_eq(watches(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(data_are_told_at_once_and_after_each_change)
+{
+  begin();
+  model_create(&server, NEWS);
+  subscribe(&data);
+  set("x");
+  set("x");
+  ck_assert(told(&data, "=\n=x\n=x\n")); /* written twice is a change */
+  said("getData | getData | getData");
+  create(NEWS "/a");
+  ck_assert(told(&data, ""));
+  said("");
+  end();
+}
+END_TEST
+
+START_TEST(a_change_of_data_is_none_of_the_children)
+{
+  begin_with(&names);
+  set("x");
+  ck_assert(told(&names, ""));
+  said("");
+  end();
+}
+END_TEST
+
+START_TEST(a_missing_node_is_told_and_so_is_its_creation)
+{
+  begin();
+  subscribe(&names);
+  ck_assert(told(&names, "NO_NODE\n"));
+  said("getChildren2 | exists");
+  subscribe(&data);
+  ck_assert(told(&data, "NO_NODE\n"));
+  said("getData | exists");
+  ck_assert_uint_eq(watches(), 1);
+  create(NEWS);
+  ck_assert(told(&names, "\n"));
+  ck_assert(told(&data, "=\n"));
+  said("getChildren2 getData");
+  ck_assert_uint_eq(watches(), 2);
+  end();
+}
+END_TEST
+
+START_TEST(the_deletion_and_the_return_of_the_node_are_told)
+{
+  begin_with(&names);
+  subscribe(&data);
+  one.link->log[0] = '\0';
+  delete (NEWS);
+  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert(told(&data, "=\nNO_NODE\n"));
+  said("exists exists");
+  create(NEWS);
+  ck_assert(told(&names, "\n"));
+  ck_assert(told(&data, "=\n"));
+  end();
+}
+END_TEST
+
+START_TEST(a_node_made_anew_between_two_reads_is_another)
+{
+  begin_with(&names);
+  subscribe(&data);
+  model_delete(&server, NEWS);
+  model_create(&server, NEWS); /* same version, same names */
+  model_turn(&server);
+  ck_assert(told(&names, "\n"));
+  ck_assert(told(&data, "=\n=\n"));
+  ck_assert_uint_eq(watches(), 2);
+  end();
+}
+END_TEST
+
+START_TEST(of_many_changes_the_newest_is_told)
+{
+  char path[32];
+
+  begin_with(&names);
+  one.link->frozen = true;
+  for (int i = 0; i < 9; i++) {
+    snprintf(path, sizeof path, NEWS "/%d", i);
+    create(path);
+  }
+  one.link->frozen = false;
+  model_turn(&server);
+  ck_assert(told(&names, "0 1 2 3 4 5 6 7 8\n"));
+  said("getChildren2");
+  end();
+}
+END_TEST
+
+START_TEST(several_on_one_node_are_told_alike)
+{
+  begin_with(&names);
+  subscribe(&twin);
+  create(NEWS "/a");
+  ck_assert(told(&names, "a\n"));
+  ck_assert(told(&twin, "\na\n"));
+  drop(&twin); /* its watch is the other one's, too */
+  one.link->log[0] = '\0';
+  model_turn(&server);
+  said("");
+  create(NEWS "/b");
+  ck_assert(told(&names, "a b\n"));
+  ck_assert(told(&twin, ""));
+  end();
+}
+END_TEST
+
+/* ---- what comes between ------------------------------------------------ */
+
+static int32_t between_op;
+static const char *between_path;
+
+/* Something happens just before a request of that kind is executed. */
+static void intervene(model_server *s, model_link *l, int32_t op,
+                      const char *path)
+{
+  (void)l;
+  (void)path;
+  if (op != between_op)
+    return;
+  s->before = NULL;
+  if (model_node(s, between_path) == NULL)
+    model_create(s, between_path);
+  else
+    model_delete(s, between_path);
+}
+
+static void between(int32_t op, const char *path)
+{
+  between_op = op;
+  between_path = path;
+  server.before = intervene;
+}
+
+enum { EXISTS = 3, GET_DATA = 4, GET_CHILDREN2 = 12 };
+
+START_TEST(a_node_that_comes_before_it_is_watched_is_found)
+{
+  begin();
+  between(EXISTS, NEWS);
+  subscribe(&names);
+  ck_assert(told(&names, "NO_NODE\n\n"));
+  said("getChildren2 | exists | removeWatches getChildren2");
+  ck_assert_uint_eq(watches(), 1);
+  delete (NEWS);
+  names.told[0] = '\0';
+  between(EXISTS, NEWS);
+  subscribe(&data);
+  ck_assert(told(&data, "NO_NODE\n=\n"));
+  ck_assert_uint_eq(watches(), 2);
+  end();
+}
+END_TEST
+
+START_TEST(a_node_that_goes_before_it_is_read_is_missing)
+{
+  begin();
+  model_create(&server, NEWS);
+  between(GET_CHILDREN2, NEWS);
+  subscribe(&names);
+  ck_assert(told(&names, "NO_NODE\n"));
+  between(GET_CHILDREN2, NEWS);
+  create(NEWS); /* and goes */
+  ck_assert(told(&names, ""));
+  create(NEWS);
+  ck_assert(told(&names, "\n"));
+  between(GET_CHILDREN2, NEWS "/a");
+  create(NEWS "/b");
+  ck_assert(told(&names, "a b\n"));
+  end();
+}
+END_TEST
+
+START_TEST(a_child_that_came_and_went_changes_the_stat)
+{
+  begin_with(&names);
+  between(GET_CHILDREN2, NEWS "/a");
+  create(NEWS "/a");
+  ck_assert(told(&names, "\n"));
+  end();
+}
+END_TEST
+
+/* ---- connections and sessions ------------------------------------------ */
+
+START_TEST(after_a_reconnect_it_is_read_again)
+{
+  begin_with(&names);
+  subscribe(&data);
+  cut_off();
+  come_back();
+  said("getChildren2 getData");
+  ck_assert(told(&names, "")); /* nothing has changed */
+  ck_assert(told(&data, "=\n"));
+  cut_off();
+  create(NEWS "/a");
+  set("x");
+  come_back();
+  said("getChildren2 getData");
+  ck_assert(told(&names, "a\n"));
+  ck_assert(told(&data, "=x\n"));
+  ck_assert_uint_eq(watches(), 2);
+  cut_off();
+  delete (NEWS "/a");
+  delete (NEWS);
+  create(NEWS);
+  come_back();
+  ck_assert(told(&names, "\n"));
+  ck_assert(told(&data, "=\n"));
+  cut_off();
+  delete (NEWS);
+  come_back();
+  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert(told(&data, "NO_NODE\n"));
+  cut_off();
+  create(NEWS);
+  come_back();
+  ck_assert(told(&names, "\n"));
+  ck_assert(told(&data, "=\n"));
+  end();
+}
+END_TEST
+
+START_TEST(the_read_goes_before_what_was_waiting)
+{
+  begin_with(&names);
+  cut_off();
+  ck_assert_int_eq(lk_sync(client(), "/", NULL, NULL, NULL), 0);
+  come_back();
+  said("getChildren2 sync");
+  end();
+}
+END_TEST
+
+START_TEST(any_request_may_be_lost)
+{
+  for (int after = 0; after < 2; after++) {
+    for (unsigned at = 1; at < 9; at++) {
+      begin();
+      one.link->requests = 0;
+      one.link->cut_at = at;
+      one.link->cut_after = after;
+      subscribe(&names);
+      model_run(&server, T / 3);
+      ck_assert(told(&names, "NO_NODE\n"));
+      model_create(&server, NEWS);
+      model_run(&server, T / 3);
+      ck_assert(told(&names, "\n"));
+      model_create(&server, NEWS "/a");
+      model_run(&server, T / 3);
+      ck_assert(told(&names, "a\n"));
+      model_delete(&server, NEWS "/a");
+      model_delete(&server, NEWS);
+      model_run(&server, T / 3);
+      ck_assert(told(&names, "NO_NODE\n"));
+      end();
+    }
+  }
+}
+END_TEST
+
+START_TEST(with_a_new_session_all_is_set_anew)
+{
+  begin_with(&names);
+  subscribe(&data);
+  model_expire(&server, one.link->last_session);
+  model_run(&server, T);
+  ck_assert(told(&names, ""));
+  ck_assert(told(&data, "=\n"));
+  ck_assert_uint_eq(watches(), 2);
+  create(NEWS "/a");
+  set("x");
+  ck_assert(told(&names, "a\n"));
+  ck_assert(told(&data, "=x\n"));
+  end();
+}
+END_TEST
+
+START_TEST(without_a_connection_it_begins_when_there_is_one)
+{
+  begin();
+  cut_off();
+  ck_assert_int_eq(try_names(&names), 0);
+  ck_assert_int_eq(try_names(&twin), 0);
+  model_turn(&server);
+  drop(&twin);
+  come_back();
+  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert(told(&twin, ""));
+  said("getChildren2 | exists");
+  end();
+}
+END_TEST
+
+static void at_the_state(lk_client *c, lk_state state, int err, void *arg)
+{
+  (void)c;
+  (void)err;
+  (void)arg;
+  if (state == LK_STATE_CONNECTED && names.s == NULL)
+    ck_assert_int_eq(try_names(&names), 0);
+  if (state == LK_STATE_EXPIRED && twin.s == NULL)
+    ck_assert_int_eq(try_names(&twin), 0);
+}
+
+START_TEST(it_may_begin_when_the_state_is_told)
+{
+  lk_listener l = {.state = at_the_state};
+
+  begin();
+  lk_client_attach(client(), &l);
+  cut_off();
+  come_back();
+  said("getChildren2 | exists");
+  ck_assert(told(&names, "NO_NODE\n"));
+  model_expire(&server, one.link->last_session);
+  model_run(&server, T);
+  ck_assert(told(&twin, "NO_NODE\n"));
+  lk_client_detach(client(), &l);
+  end();
+}
+END_TEST
+
+/* ---- errors ------------------------------------------------------------ */
+
+START_TEST(what_may_not_be_read_is_told_once_and_tried_again)
+{
+  begin_with(&names);
+  model_deny(&server, NEWS, LK_PERM_READ);
+  subscribe(&data);
+  ck_assert(told(&data, "NO_AUTH\n"));
+  model_run(&server, 10000);
+  ck_assert(told(&data, ""));
+  unsigned asked = model_count(one.link, "getData");
+
+  ck_assert_uint_ge(asked, 5);
+  ck_assert_uint_le(asked, 9);
+  model_deny(&server, NEWS, 0);
+  model_run(&server, 60000);
+  ck_assert(told(&data, "=\n"));
+  set("x"); /* and the next trouble begins with a short rest */
+  ck_assert(told(&data, "=x\n"));
+  ck_assert(told(&names, ""));
+  end();
+}
+END_TEST
+
+START_TEST(a_rest_is_never_longer_than_a_minute)
+{
+  begin();
+  model_create(&server, NEWS);
+  model_deny(&server, NEWS, LK_PERM_READ);
+  subscribe(&names);
+  model_run(&server, 600000);
+  for (int i = 0; i < 10; i++) {
+    one.link->log[0] = '\0';
+    model_run(&server, 60000);
+    ck_assert_uint_ge(model_count(one.link, "getChildren2"), 1);
+    ck_assert_uint_le(model_count(one.link, "getChildren2"), 3);
+  }
+  ck_assert(told(&names, "NO_AUTH\n"));
+  cut_off();
+  model_run(&server, T / 2); /* a rest may end meanwhile */
+  come_back();
+  model_deny(&server, NEWS, 0);
+  model_run(&server, 60000);
+  ck_assert(told(&names, "\n"));
+  end();
+}
+END_TEST
+
+START_TEST(after_an_error_the_state_is_told_even_if_it_is_the_same)
+{
+  begin_with(&names);
+  one.link->requests = 0;
+  one.link->answer_at = 1;
+  one.link->answer_err = LK_ERR_NO_AUTH;
+  cut_off();
+  come_back();
+  model_run(&server, 1000);
+  ck_assert(told(&names, "NO_AUTH\n\n"));
+  end();
+}
+END_TEST
+
+START_TEST(a_busy_server_is_asked_again_and_nothing_told)
+{
+  for (unsigned at = 1; at < 9; at++) {
+    begin();
+    how.check_ms = 1000;
+    one.link->requests = 0;
+    one.link->throttle_at = at;
+    subscribe(&names);
+    model_run(&server, 300);
+    ck_assert(told(&names, "NO_NODE\n"));
+    model_create(&server, NEWS);
+    model_run(&server, 300);
+    ck_assert(told(&names, "\n"));
+    model_delete(&server, NEWS);
+    model_run(&server, 300);
+    ck_assert(told(&names, "NO_NODE\n"));
+    model_run(&server, 5000);
+    ck_assert(told(&names, ""));
+    end();
+  }
+}
+END_TEST
+
+START_TEST(an_unreadable_answer_to_exists_is_told)
+{
+  begin();
+  one.link->requests = 0;
+  one.link->answer_at = 2;
+  one.link->answer_err = LK_ERR_NO_AUTH;
+  subscribe(&names);
+  ck_assert(told(&names, "NO_NODE\nNO_AUTH\n"));
+  model_run(&server, 1000);
+  ck_assert(told(&names, "NO_NODE\n"));
+  end();
+}
+END_TEST
+
+START_TEST(an_answer_that_is_too_big_does_not_break_every_connection)
+{
+  lk_client_config config = {
+      .size = sizeof config, .session_timeout_ms = T, .receive_limit = 200};
+  char path[64];
+
+  begin();
+  model_create(&server, NEWS);
+  for (int i = 0; i < 9; i++) {
+    snprintf(path, sizeof path, NEWS "/a-name-of-thirty-letters-or-so-%d", i);
+    model_create(&server, path);
+  }
+  config.mem = &one.mem.mem;
+  model_link *l = model_client(&server, &config);
+
+  ck_assert_int_eq(
+      lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
+      0);
+  model_run(&server, 120000);
+  ck_assert(told(&twin, "TOO_BIG\n"));
+  ck_assert_uint_ge(lk_client_connection(l->client), 3);
+  ck_assert_uint_le(lk_client_connection(l->client), 7);
+  for (int i = 2; i < 9; i++) {
+    snprintf(path, sizeof path, NEWS "/a-name-of-thirty-letters-or-so-%d", i);
+    model_delete(&server, path);
+  }
+  model_run(&server, 60000);
+  ck_assert(told(&twin, "a-name-of-thirty-letters-or-so-0 "
+                        "a-name-of-thirty-letters-or-so-1\n"));
+  drop(&twin);
+  lk_client_free(l->client);
+  end();
+}
+END_TEST
+
+/* ---- events that do not come ------------------------------------------- */
+
+START_TEST(an_event_that_was_kept_back_is_made_up_for)
+{
+  begin_with(&names);
+  how.check_ms = 1000;
+  subscribe(&twin);
+  one.link->log[0] = '\0';
+  model_run(&server, 900);
+  model_deny(&server, NEWS, LK_PERM_READ);
+  model_create(&server, NEWS "/a"); /* uses up the watch */
+  model_deny(&server, NEWS, 0);
+  model_run(&server, 110);
+  ck_assert(told(&names, ""));
+  ck_assert(told(&twin, "\na\n"));
+  said("exists | getChildren2");
+  model_run(&server, 3000); /* it costs one request now and then */
+  ck_assert(told(&twin, ""));
+  ck_assert_uint_ge(model_count(one.link, "exists"), 3);
+  ck_assert_uint_eq(model_count(one.link, "getChildren2"), 0);
+  end();
+}
+END_TEST
+
+START_TEST(a_check_finds_what_may_not_be_read_any_more)
+{
+  begin();
+  server.strict = true;
+  how.check_ms = 1000;
+  subscribe(&names);
+  create(NEWS);
+  names.told[0] = '\0';
+  model_deny(&server, NEWS, LK_PERM_READ);
+  model_run(&server, 1010);
+  ck_assert(told(&names, "NO_AUTH\n"));
+  ck_assert_uint_eq(watches(), 0);
+  model_deny(&server, NEWS, 0);
+  model_run(&server, 1000);
+  ck_assert(told(&names, "\n"));
+  end();
+}
+END_TEST
+
+/* A node comes and goes, before the next check is executed. */
+static void flash(model_server *s, model_link *l, int32_t op, const char *path)
+{
+  (void)l;
+  if (op != EXISTS)
+    return;
+  s->before = NULL;
+  model_create(s, path);
+  model_delete(s, path);
+}
+
+START_TEST(an_event_during_a_check_is_not_forgotten)
+{
+  begin();
+  how.check_ms = 100;
+  subscribe(&names);
+  server.before = flash;
+  model_run(&server, 150);
+  ck_assert_ptr_null(server.before);
+  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert_uint_eq(watches(), 1);
+  end();
+}
+END_TEST
+
+START_TEST(a_check_is_nothing_but_a_question)
+{
+  begin_with(&names);
+  how.check_ms = 100;
+  subscribe(&data);
+  data.told[0] = '\0';
+  for (int i = 0; i < 2; i++) {
+    between(EXISTS, NEWS); /* deleted, then made again */
+    model_run(&server, 200);
+    ck_assert(told(&data, i == 0 ? "NO_NODE\n" : "=\n"));
+  }
+  end();
+}
+END_TEST
+
+/* ---- ends -------------------------------------------------------------- */
+
+START_TEST(freed_at_once_it_leaves_no_watch)
+{
+  begin();
+  ck_assert_int_eq(try_names(&names), 0);
+  drop(&names);
+  model_turn(&server);
+  said("getChildren2");
+  ck_assert_int_eq(try_names(&names), 0);
+  one.link->frozen = true;
+  model_turn(&server);
+  drop(&names);
+  model_create(&server, NEWS);
+  one.link->frozen = false;
+  model_turn(&server);
+  said("getChildren2 | removeWatches");
+  ck_assert_uint_eq(watches(), 0);
+  ck_assert(told(&names, ""));
+  end();
+}
+END_TEST
+
+static void free_it(reader *r)
+{
+  drop(r);
+}
+
+static void free_all(reader *r)
+{
+  (void)r;
+  drop(&names);
+  drop(&data);
+  drop(&twin);
+  if (one.link->client != NULL)
+    lk_client_free(one.link->client);
+}
+
+/* At each call in turn, of a life with all kinds of them. */
+static bool free_at_call(int call, void (*react)(reader *r))
+{
+  static const char *const steps[] = {"", NEWS, NEWS "/a"};
+
+  begin();
+  for (size_t i = 0; i < 3; i++) {
+    reader *r = i == 0 ? &names : i == 1 ? &data : &twin;
+
+    if (i > 0)
+      create(steps[i]);
+    if (one.link->client == NULL)
+      break;
+    r->react = call-- == 0 ? react : NULL;
+    subscribe(r);
+    model_turn(&server);
+  }
+  for (int i = 0; i < 4 && one.link->client != NULL; i++) {
+    names.react = data.react = twin.react = NULL;
+    *(i == 3 ? &data.react : &names.react) = call-- == 0 ? react : NULL;
+    if (i == 0)
+      delete (NEWS "/a");
+    else if (i == 1)
+      delete (NEWS);
+    else if (i == 2)
+      create(NEWS);
+    else
+      set("x");
+  }
+  names.react = data.react = twin.react = NULL;
+  end();
+  return call < 0;
+}
+
+START_TEST(a_callback_may_free_its_subscription_or_everything)
+{
+  for (int call = 0; free_at_call(call, free_it); call++)
+    ;
+  for (int call = 0; free_at_call(call, free_all); call++)
+    ;
+}
+END_TEST
+
+START_TEST(the_last_call_may_free_too)
+{
+  for (int i = 0; i < 2; i++) {
+    begin_with(&names);
+    names.react = free_it;
+    if (i == 0) {
+      lk_client_free(client());
+    } else {
+      ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
+      model_turn(&server);
+    }
+    ck_assert(told(&names, "CLOSED\n"));
+    end();
+  }
+}
+END_TEST
+
+START_TEST(after_the_end_of_the_client_nothing_is_told)
+{
+  begin_with(&names);
+  ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
+  set("x");
+  create(NEWS "/a");
+  ck_assert(told(&names, "CLOSED\n"));
+  ck_assert_int_eq(try_names(&twin), LK_ERR_CLOSED);
+  ck_assert_ptr_null(twin.s);
+  lk_client_free(client());
+  ck_assert(told(&names, ""));
+  end();
+}
+END_TEST
+
+START_TEST(refused_credentials_end_it)
+{
+  begin_with(&names);
+  one.link->answer_at = one.link->requests + 1;
+  one.link->answer_err = LK_ERR_AUTH_REQUIRED;
+  create(NEWS "/a");
+  ck_assert(told(&names, "AUTH_REQUIRED\nAUTH_FAILED\n"));
+  ck_assert_int_eq(try_names(&twin), LK_ERR_AUTH_FAILED);
+  model_run(&server, 60000);
+  ck_assert(told(&names, ""));
+  end();
+}
+END_TEST
+
+START_TEST(where_one_session_is_wanted_its_expiry_is_told)
+{
+  lk_client_config config = {
+      .size = sizeof config, .session_timeout_ms = T, .one_session = true};
+  reader late = {.s = NULL};
+
+  begin_with(&names);
+  config.mem = &one.mem.mem;
+  model_link *l = model_client(&server, &config);
+
+  ck_assert_int_eq(
+      lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
+      0);
+  model_turn(&server);
+  ck_assert(told(&twin, "\n"));
+  model_expire(&server, l->last_session);
+  model_run(&server, T);
+  ck_assert(told(&twin, "SESSION_EXPIRED\n"));
+  ck_assert_int_eq(
+      lk_subscribe_children(&late.s, l->client, NEWS, &how, on_names, &late),
+      0);
+  model_run(&server, T);
+  ck_assert(told(&late, "SESSION_EXPIRED\n"));
+  drop(&late);
+  lk_client_free(l->client);
+  ck_assert(told(&twin, ""));
+  end();
+}
+END_TEST
+
+START_TEST(bad_arguments_are_refused)
+{
+  static const lk_subscription_config bad[] = {
+      {.size = 1},
+      {.size = sizeof bad[0], .check_ms = -2},
+      {.size = sizeof bad[0], .check_ms = 99},
+      {.size = sizeof bad[0], .check_ms = 86400001},
+  };
+  lk_subscription *s;
+
+  begin();
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    ck_assert_int_eq(
+        lk_subscribe_data(&s, client(), NEWS, &bad[i], on_data, NULL),
+        LK_ERR_BAD_ARGUMENT);
+    ck_assert_ptr_null(s);
+  }
+  ck_assert_int_eq(lk_subscribe_data(&s, client(), "news", NULL, on_data, NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_subscribe_data(&s, client(), NEWS, NULL, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_subscribe_children(&s, client(), NEWS, NULL, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  lk_subscription_free(NULL);
+  ck_assert_int_eq(
+      lk_subscribe_data(&data.s, client(), "/", NULL, on_data, &data), 0);
+  model_turn(&server);
+  ck_assert(told(&data, "=\n"));
+  end();
+}
+END_TEST
+
+START_TEST(too_many_requests_are_told_and_it_goes_on)
+{
+  lk_client_config config = {
+      .size = sizeof config, .session_timeout_ms = T, .outstanding_limit = 1};
+
+  begin_with(&names);
+  config.mem = &one.mem.mem;
+  model_link *l = model_client(&server, &config);
+
+  model_turn(&server);
+  ck_assert_int_eq(
+      lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
+      0);
+  model_turn(&server);
+  model_create(&server, NEWS "/a");
+  ck_assert_int_eq(lk_sync(l->client, "/", NULL, NULL, NULL), 0);
+  ck_assert_int_eq(
+      lk_subscribe_data(&data.s, l->client, NEWS, &how, on_data, &data),
+      LK_ERR_TOO_MANY);
+  model_turn(&server);
+  model_run(&server, 1000);
+  ck_assert(told(&twin, "\nTOO_MANY\na\n"));
+  drop(&twin);
+  lk_client_free(l->client);
+  end();
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------ */
+
+static bool play_without(size_t fail_at, bool for_good)
+{
+  memset(&names, 0, sizeof names);
+  memset(&data, 0, sizeof data);
+  how = (lk_subscription_config){.size = sizeof how, .check_ms = 500};
+  model_init(&server);
+  failing_mem_init(&one.mem);
+  one.mem.fail_at = fail_at;
+  if (party_try_join(&one, &server, NULL) && try_names(&names) == 0 &&
+      try_data(&data) == 0) {
+    model_run(&server, T);
+    model_create(&server, NEWS);
+    model_run(&server, T);
+    model_create(&server, NEWS "/a");
+    model_set(&server, NEWS, "x");
+    model_run(&server, T);
+    model_drop(one.link);
+    model_run(&server, T);
+  }
+  bool failed = failing_mem_failed(&one.mem);
+  size_t len = strlen(names.told);
+
+  one.mem.fail_at = 0;
+  if (names.s != NULL && data.s != NULL && !for_good) {
+    ck_assert(len > 2 && strcmp(names.told + len - 2, "a\n") == 0);
+    ck_assert_ptr_nonnull(strstr(data.told, "=x\n"));
+  }
+  drop(&names);
+  drop(&data);
+  model_run(&server, T);
+  ck_assert(one.link == NULL || watches() == 0);
+  party_leave(&one);
+  model_done(&server);
+  return failed;
+}
+
+START_TEST(memory_may_run_out_anywhere)
+{
+  size_t n = 0;
+
+  while (play_without(++n, false))
+    ;
+  ck_assert_uint_gt(n, 5);
+}
+END_TEST
+
+SUITE("subscriptions", children_are_told_at_once_and_after_each_change,
+      data_are_told_at_once_and_after_each_change,
+      a_change_of_data_is_none_of_the_children,
+      a_missing_node_is_told_and_so_is_its_creation,
+      the_deletion_and_the_return_of_the_node_are_told,
+      a_node_made_anew_between_two_reads_is_another,
+      of_many_changes_the_newest_is_told, several_on_one_node_are_told_alike,
+      a_node_that_comes_before_it_is_watched_is_found,
+      a_node_that_goes_before_it_is_read_is_missing,
+      a_child_that_came_and_went_changes_the_stat,
+      after_a_reconnect_it_is_read_again, the_read_goes_before_what_was_waiting,
+      any_request_may_be_lost, with_a_new_session_all_is_set_anew,
+      without_a_connection_it_begins_when_there_is_one,
+      it_may_begin_when_the_state_is_told,
+      what_may_not_be_read_is_told_once_and_tried_again,
+      a_rest_is_never_longer_than_a_minute,
+      after_an_error_the_state_is_told_even_if_it_is_the_same,
+      a_busy_server_is_asked_again_and_nothing_told,
+      an_unreadable_answer_to_exists_is_told,
+      an_answer_that_is_too_big_does_not_break_every_connection,
+      an_event_that_was_kept_back_is_made_up_for,
+      a_check_finds_what_may_not_be_read_any_more,
+      an_event_during_a_check_is_not_forgotten,
+      a_check_is_nothing_but_a_question, freed_at_once_it_leaves_no_watch,
+      a_callback_may_free_its_subscription_or_everything,
+      the_last_call_may_free_too, after_the_end_of_the_client_nothing_is_told,
+      refused_credentials_end_it,
+      where_one_session_is_wanted_its_expiry_is_told, bad_arguments_are_refused,
+      too_many_requests_are_told_and_it_goes_on, memory_may_run_out_anywhere)

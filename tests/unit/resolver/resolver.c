@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "net/resolver.h"
+
+#include <ev.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "ev/loop.h"
+#include "support/failing_mem.h"
+#include "support/suite.h"
+#include "unit/fake/names.h"
+
+/* Built with each resolver there is. What a question without a thread or its
+   memory is answered with; c-ares needs no thread, and no descriptor at first.
+ */
+#ifndef WITHOUT_MEMORY
+#  define WITHOUT_MEMORY      "resolve twice.test: Out of memory|"
+#  define WITHOUT_THREAD      "127.0.0.1:0 |"
+#  define WITHOUT_DESCRIPTORS 0
+#endif
+
+static struct ev_loop *loop;
+static lk_ev_loop resolver_loop;
+static lk_resolver *resolver;
+static failing_mem mem;
+static ev_prepare turn;
+static char told[512]; /* "127.0.0.1:0 [::1]:0 | why | …" */
+static unsigned ended;
+
+static void on_turn(struct ev_loop *l, ev_prepare *w, int revents)
+{
+  (void)l;
+  (void)w;
+  (void)revents;
+  lk__resolver_deliver(resolver);
+}
+
+static void tell(const char *text, const char *after)
+{
+  size_t len = strlen(told);
+
+  snprintf(told + len, sizeof told - len, "%s%s", text, after);
+}
+
+static void on_done(lk_lookup *l, const lk_address *list, size_t count,
+                    const char *why)
+{
+  (void)l;
+  ck_assert_int_eq(why == NULL, count > 0);
+  for (size_t i = 0; i < count; i++) {
+    char text[LK_ADDRESS_TEXT_SIZE];
+
+    lk__address_text(&list[i], text, sizeof text);
+    tell(text, " ");
+  }
+  tell(why == NULL ? "" : why, "|");
+  ended++;
+  ev_break(loop, EVBREAK_ALL); /* do not wait for more first */
+}
+
+static void init_lookup(lk_lookup *l)
+{
+  lk__list_init(&l->link);
+  l->done = on_done;
+}
+
+static void ask(lk_lookup *l, const char *host)
+{
+  init_lookup(l);
+  ck_assert(lk__resolver_lookup(resolver, l, host));
+}
+
+static void start(void)
+{
+  told[0] = '\0';
+  ended = 0;
+  loop = ev_loop_new(EVFLAG_AUTO);
+  ck_assert_ptr_nonnull(loop);
+  lk__ev_loop_attach(&resolver_loop, loop);
+  fake_names_start(loop);
+  failing_mem_init(&mem);
+  ck_assert_int_eq(lk__resolver_new(&resolver, &resolver_loop.base, &mem.mem),
+                   0);
+  ev_prepare_init(&turn, on_turn);
+  ev_prepare_start(loop, &turn);
+}
+
+static void stop(void)
+{
+  lk__resolver_free(resolver, false);
+  ck_assert_uint_eq(mem.live, 0);
+  fake_names_stop();
+  ev_prepare_stop(loop, &turn);
+  ev_loop_destroy(loop);
+}
+
+static void run_until_ended(unsigned count)
+{
+  while (ended < count)
+    ev_run(loop, EVRUN_ONCE);
+}
+
+/* Answers come in the order of the name server. */
+static void expect(const char *host, const char *answer)
+{
+  lk_lookup l;
+
+  told[0] = '\0';
+  ask(&l, host);
+  run_until_ended(ended + 1);
+  ck_assert_str_eq(told, answer);
+}
+
+START_TEST(all_addresses_of_a_name_are_found)
+{
+  start();
+  expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
+  told[0] = '\0';
+
+  lk_lookup l;
+
+  ask(&l, "both.test");
+  run_until_ended(2);
+  ck_assert_ptr_nonnull(strstr(told, "127.0.0.1:0 "));
+  ck_assert_ptr_nonnull(strstr(told, "[::1]:0 "));
+  stop();
+}
+END_TEST
+
+START_TEST(the_same_address_counts_once)
+{
+  start();
+  expect("twice.test", "127.0.0.1:0 |");
+  stop();
+}
+END_TEST
+
+START_TEST(the_hosts_file_is_read)
+{
+  start();
+  lk_lookup l;
+
+  ask(&l, "localhost");
+  run_until_ended(1);
+  ck_assert_msg(strstr(told, "127.0.0.1:0 ") != NULL ||
+                    strstr(told, "[::1]:0 ") != NULL,
+                "%s", told);
+  stop();
+}
+END_TEST
+
+START_TEST(unknown_name_is_reported)
+{
+  start();
+  lk_lookup l;
+
+  ask(&l, "none.test");
+  run_until_ended(1);
+  ck_assert_msg(strncmp(told, "resolve none.test: ", 19) == 0, "%s", told);
+  ck_assert_uint_gt(strlen(told), 24);
+  ck_assert_ptr_null(strstr(told, "memory")); /* that is another reason */
+  stop();
+}
+END_TEST
+
+START_TEST(lookups_of_one_name_share_a_query)
+{
+  lk_lookup l[3];
+
+  start();
+  for (size_t i = 0; i < 3; i++)
+    ask(&l[i], "twice.test");
+  run_until_ended(3);
+  ck_assert_str_eq(told, "127.0.0.1:0 |127.0.0.1:0 |127.0.0.1:0 |");
+  ck_assert_uint_eq(fake_names_asked(), 1);
+  ask(&l[0], "twice.test");
+  run_until_ended(4);
+  ck_assert_uint_eq(fake_names_asked(), 2);
+  stop();
+}
+END_TEST
+
+START_TEST(many_names_are_resolved_at_once)
+{
+  enum { NAMES = 40 };
+  lk_lookup l[NAMES];
+
+  for (int round = 0; round < 3; round++) {
+    start();
+    for (int i = 0; i < NAMES; i++) {
+      char name[24];
+
+      snprintf(name, sizeof name, "n%d.test", i);
+      ask(&l[i], name);
+    }
+    run_until_ended(NAMES);
+    stop();
+  }
+}
+END_TEST
+
+START_TEST(cancelled_lookup_is_not_completed)
+{
+  lk_lookup l[2];
+
+  start();
+  ask(&l[0], "twice.test");
+  ask(&l[1], "twice.test");
+  lk__lookup_cancel(&l[0]);
+  lk__lookup_cancel(&l[0]);
+  run_until_ended(1);
+  ck_assert_str_eq(told, "127.0.0.1:0 |");
+  for (int i = 0; i < 20; i++)
+    ev_run(loop, EVRUN_NOWAIT);
+  ck_assert_uint_eq(ended, 1);
+  stop();
+}
+END_TEST
+
+START_TEST(changed_name_server_is_used)
+{
+  start();
+  expect("twice.test", "127.0.0.1:0 |");
+  fake_names_stop();
+  fake_names_start(loop); /* at another port */
+  expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
+  stop();
+}
+END_TEST
+
+static unsigned ticks;
+
+static void on_tick(struct ev_loop *l, ev_timer *w, int revents)
+{
+  (void)w;
+  (void)revents;
+  if (++ticks == 20)
+    ev_break(l, EVBREAK_ALL);
+}
+
+START_TEST(a_silent_name_server_does_not_stop_the_loop)
+{
+  lk_lookup silent, other;
+  ev_timer tick;
+
+  start();
+  ask(&silent, "silent.test");
+  ask(&other, "twice.test");
+  ev_timer_init(&tick, on_tick, 0.001, 0.001);
+  ev_timer_start(loop, &tick);
+  while (ticks < 20)
+    ev_run(loop, 0);
+  ev_timer_stop(loop, &tick);
+  run_until_ended(1);
+  ck_assert_str_eq(told, "127.0.0.1:0 |");
+  stop(); /* does not wait for the answer either */
+  ck_assert_uint_eq(ended, 1);
+}
+END_TEST
+
+START_TEST(resolver_does_not_keep_the_loop_running)
+{
+  lk_lookup l;
+
+  start();
+  ev_prepare_stop(loop, &turn);
+  ask(&l, "silent.test");
+  ev_run(loop, 0);
+  ck_assert_uint_eq(ended, 0);
+  stop();
+}
+END_TEST
+
+START_TEST(lookup_without_memory_fails_or_is_refused)
+{
+  size_t refused = 0, failed = 0, n = 0;
+
+  start();
+  mem.for_good = true;
+  do {
+    lk_lookup l;
+
+    mem.count = 0;
+    mem.fail_at = ++n;
+    init_lookup(&l);
+    if (!lk__resolver_lookup(resolver, &l, "dead.test")) {
+      refused++;
+      continue;
+    }
+    told[0] = '\0';
+    run_until_ended(ended + 1);
+    failed += strcmp(told, "resolve dead.test: out of memory|") == 0;
+  } while (failing_mem_failed(&mem));
+  mem.fail_at = 0;
+  ck_assert_uint_ge(refused, 1);
+  ck_assert_uint_ge(failed, 1);
+  ck_assert_uint_le(mem.count, 5); /* not one for each of six addresses */
+  ck_assert_ptr_nonnull(strstr(told, "127.9.9.5:0"));
+  stop();
+}
+END_TEST
+
+START_TEST(query_without_memory_or_thread_reports_that)
+{
+  start();
+  fake_names_no_memory = true;
+  expect("twice.test", WITHOUT_MEMORY);
+  fake_names_no_memory = false;
+  fake_names_no_thread = true;
+  expect("twice.test", WITHOUT_THREAD);
+  fake_names_no_thread = false;
+  expect("twice.test", "127.0.0.1:0 |");
+  stop();
+}
+END_TEST
+
+START_TEST(lost_query_is_sent_again)
+{
+  fake_names_patience_ms = 30;
+  start();
+  expect("late.test", "127.0.0.1:0 |");
+  stop();
+  fake_names_patience_ms = 0;
+}
+END_TEST
+
+START_TEST(resolver_without_memory_leaks_nothing)
+{
+  size_t n = 0;
+
+  loop = ev_loop_new(EVFLAG_AUTO);
+  lk__ev_loop_attach(&resolver_loop, loop);
+  do {
+    failing_mem_init(&mem);
+    mem.fail_at = ++n;
+    if (lk__resolver_new(&resolver, &resolver_loop.base, &mem.mem) == 0)
+      lk__resolver_free(resolver, false);
+    else
+      ck_assert_ptr_null(resolver);
+    ck_assert_uint_eq(mem.live, 0);
+  } while (failing_mem_failed(&mem));
+  ck_assert_uint_eq(n, 3);
+  ev_loop_destroy(loop);
+}
+END_TEST
+
+START_TEST(queries_leave_the_reference_count_of_the_loop_unchanged)
+{
+  start();
+  int before = ev_run(loop, EVRUN_NOWAIT);
+
+  for (int i = 0; i < 5; i++) {
+    expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
+    ck_assert_int_eq(ev_run(loop, EVRUN_NOWAIT), before);
+  }
+  stop();
+}
+END_TEST
+
+/* The iterations of the loop within a tenth of a second. */
+static unsigned count_turns(void)
+{
+  unsigned before = ev_iteration(loop);
+  ev_timer tick;
+
+  ticks = 0;
+  ev_timer_init(&tick, on_tick, 0.1, 0);
+  ev_timer_start(loop, &tick);
+  while (ticks == 0)
+    ev_run(loop, EVRUN_ONCE);
+  return ev_iteration(loop) - before;
+}
+
+START_TEST(loop_sleeps_until_a_query_is_answered)
+{
+  lk_lookup l;
+
+  start();
+  ask(&l, "silent.test");
+  ck_assert_uint_lt(count_turns(), 50);
+  stop();
+}
+END_TEST
+
+START_TEST(idle_resolver_does_not_wake_the_loop)
+{
+  fake_names_patience_ms = 10;
+  start();
+  expect("twice.test", "127.0.0.1:0 |");
+  ck_assert_uint_lt(count_turns(), 4);
+  stop();
+  fake_names_patience_ms = 0;
+}
+END_TEST
+
+START_TEST(truncated_answer_does_not_delay_others)
+{
+  lk_lookup l[2];
+
+  start();
+  int before = ev_run(loop, EVRUN_NOWAIT);
+
+  ask(&l[0], "long.test");
+  while (ended == 0 && !fake_names_tcp_waits())
+    ev_run(loop, EVRUN_ONCE);
+  ask(&l[1], "two.test");
+  run_until_ended(ended + 1);
+  ck_assert_ptr_nonnull(strstr(told, "127.0.0.1:0 127.0.0.2:0 |"));
+  if (fake_names_tcp_waits()) {
+    ck_assert_uint_lt(count_turns(), 50);
+    fake_names_accept_tcp();
+  }
+  run_until_ended(2);
+  ck_assert_ptr_nonnull(strstr(told, "127.0.0.3:0 127.0.0.4:0 |"));
+  ck_assert_int_eq(ev_run(loop, EVRUN_NOWAIT), before);
+  stop();
+}
+END_TEST
+
+START_TEST(undelivered_results_are_freed)
+{
+  lk_lookup l[2];
+
+  start();
+  ask(&l[0], "two.test");
+  ask(&l[1], "twice.test");
+  poll(NULL, 0, 100); /* threads finish, and no turn fetches it */
+  stop();
+  ck_assert_uint_eq(ended, 0);
+}
+END_TEST
+
+START_TEST(resolver_without_descriptors_works_or_is_refused)
+{
+  struct rlimit limit, none;
+  lk_resolver *other;
+
+  start();
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  none = limit;
+  none.rlim_cur = 0;
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+  size_t live = mem.live;
+  int err = lk__resolver_new(&other, &resolver_loop.base, &mem.mem);
+
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ck_assert_int_eq(err, WITHOUT_DESCRIPTORS);
+  if (err == 0)
+    lk__resolver_free(other, false);
+  ck_assert_uint_eq(mem.live, live);
+  stop();
+}
+END_TEST
+
+SUITE("resolver", all_addresses_of_a_name_are_found,
+      the_same_address_counts_once, the_hosts_file_is_read,
+      unknown_name_is_reported, lookups_of_one_name_share_a_query,
+      many_names_are_resolved_at_once, cancelled_lookup_is_not_completed,
+      changed_name_server_is_used, a_silent_name_server_does_not_stop_the_loop,
+      resolver_does_not_keep_the_loop_running,
+      lookup_without_memory_fails_or_is_refused,
+      query_without_memory_or_thread_reports_that, lost_query_is_sent_again,
+      resolver_without_memory_leaks_nothing,
+      queries_leave_the_reference_count_of_the_loop_unchanged,
+      loop_sleeps_until_a_query_is_answered,
+      idle_resolver_does_not_wake_the_loop,
+      truncated_answer_does_not_delay_others, undelivered_results_are_freed,
+      resolver_without_descriptors_works_or_is_refused)

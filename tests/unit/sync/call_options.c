@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The options of a call of the blocking interface: watches and repetition. */
+
+#include <latchkey/sync.h>
+
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "support/suite.h"
+#include "unit/fake/scripted.h"
+
+#define STAT_BODY                                                          \
+  " long=101 long=102 long=103 long=104 int=5 int=6 int=7 long=108 int=9 " \
+  "int=10 long=111"
+
+static const int64_t limit_ms = 10000;
+static scripted zk;
+static lk_sync_client *client;
+
+static void start(void)
+{
+  lk_client_config how = {.size = sizeof how, .session_timeout_ms = 6000};
+  lk_sync_config config = {.size = sizeof config, .client = &how};
+
+  scripted_start(&zk);
+  how.hosts = zk.loopback.hosts;
+  ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
+}
+
+static void stop(void)
+{
+  lk_sync_client_free(client);
+  scripted_stop(&zk);
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+static int do_exists(const lk_sync_call *call)
+{
+  return lk_sync_exists(client, NULL, "/a", call);
+}
+
+static int do_get(const lk_sync_call *call)
+{
+  return lk_sync_get(client, NULL, "/a", call);
+}
+
+static int do_children(const lk_sync_call *call)
+{
+  return lk_sync_get_children(client, NULL, "/a", call);
+}
+
+static int do_config(const lk_sync_call *call)
+{
+  return lk_sync_get_config(client, NULL, call);
+}
+
+static int do_add(const lk_sync_call *call)
+{
+  return lk_sync_add_watch(client, "/a", LK_WATCH_RECURSIVE, call);
+}
+
+typedef struct watched {
+  int (*call)(const lk_sync_call *call);
+  const char *asked;
+  const char *replies[SCRIPTED_REPLIES];
+  const char *path;
+} watched;
+
+static const watched reads[] = {
+    {do_exists, "exists path=\"/a\" watch=1\n", {"7 ok" STAT_BODY}, "/a"},
+    {do_exists, "exists path=\"/a\" watch=1\n", {"7 NO_NODE"}, "/a"},
+    {do_get,
+     "getData path=\"/a\" watch=1\n",
+     {"7 ok \"data\"" STAT_BODY},
+     "/a"},
+    {do_children,
+     "getChildren2 path=\"/a\" watch=1\n",
+     {"7 ok count=0" STAT_BODY},
+     "/a"},
+    {do_config,
+     "getData path=\"/zookeeper/config\" watch=1\n",
+     {"7 ok \"data\"" STAT_BODY},
+     "/zookeeper/config"},
+    {do_add, "addWatch path=\"/a\" mode=1\n", {"7 ok int=0"}, "/a"},
+};
+
+enum { READS = sizeof reads / sizeof reads[0] };
+
+/* ---- what is told -------------------------------------------------------- */
+
+static struct {
+  sem_t count;
+  lk_event_type type;
+  int err;
+  char path[64];
+  lk_sync_client *client;
+} told;
+
+static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  told.client = c;
+  told.type = event->type;
+  told.err = event->err;
+  snprintf(told.path, sizeof told.path, "%.*s", (int)event->path.len,
+           (const char *)event->path.at);
+  sem_post(arg);
+}
+
+static void await_event(lk_event_type type, int err, const char *path)
+{
+  struct timespec end;
+
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += limit_ms / 1000;
+  ck_assert_int_eq(sem_timedwait(&told.count, &end), 0);
+  ck_assert_ptr_eq(told.client, client);
+  ck_assert_int_eq(told.type, type);
+  ck_assert_int_eq(told.err, err);
+  ck_assert_str_eq(told.path, path);
+}
+
+static bool is_told_no_more(void)
+{
+  (void)lk_sync_client_state(client);
+  usleep(20000);
+  return sem_trywait(&told.count) != 0;
+}
+
+/* Make a call that watches; its watch stands. */
+static lk_sync_watch *start_watch(const watched *r, bool until_disconnect)
+{
+  lk_sync_watch *w = NULL;
+  lk_sync_call call = {.size = sizeof call,
+                       .timeout_ms = limit_ms,
+                       .until_disconnect = until_disconnect,
+                       .on_event = on_event,
+                       .watch_arg = &told.count,
+                       .watch = &w};
+
+  start();
+  ck_assert_int_eq(sem_init(&told.count, 0, 0), 0);
+  scripted_set(&zk, r->replies, 0);
+  int err = r->call(&call);
+
+  ck_assert_msg(err == 0 || err == LK_ERR_NO_NODE, "%s: %d", r->asked, err);
+  ck_assert(scripted_was_asked(&zk, r->asked));
+  ck_assert_ptr_nonnull(w);
+  return w;
+}
+
+START_TEST(watch_of_every_call_is_set_and_gets_its_event)
+{
+  for (size_t i = 0; i < READS; i++) {
+    bool stays = reads[i].call == do_add;
+    bool children = reads[i].call == do_children;
+    lk_event_type type = children ? LK_EVENT_CHILDREN : LK_EVENT_CHANGED;
+    lk_sync_watch *w = start_watch(&reads[i], false);
+
+    scripted_send_event(&zk, (int32_t)type, reads[i].path);
+    await_event(type, 0, reads[i].path);
+    if (stays) {
+      scripted_send_event(&zk, LK_EVENT_DELETED, "/a/b");
+      await_event(LK_EVENT_DELETED, 0, "/a/b");
+    }
+    ck_assert(is_told_no_more());
+    lk_sync_watch_free(w);
+    stop();
+  }
+}
+END_TEST
+
+START_TEST(watch_that_is_freed_gets_no_event)
+{
+  for (size_t i = 0; i < READS; i++) {
+    lk_sync_watch *w = start_watch(&reads[i], false);
+
+    lk_sync_watch_free(w);
+    scripted_send_event(&zk, LK_EVENT_CHANGED, reads[i].path);
+    ck_assert(is_told_no_more());
+    stop();
+  }
+}
+END_TEST
+
+static atomic_bool returned;
+
+static void on_event_slowly(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  (void)c;
+  (void)event;
+  sem_post(arg);
+  usleep(50000);
+  returned = true;
+}
+
+START_TEST(free_of_a_watch_waits_for_its_callback)
+{
+  lk_sync_watch *w;
+  const lk_sync_call call = {.size = sizeof call,
+                             .on_event = on_event_slowly,
+                             .watch_arg = &told.count,
+                             .watch = &w};
+
+  start();
+  ck_assert_int_eq(sem_init(&told.count, 0, 0), 0);
+  scripted_set(&zk, reads[0].replies, 0);
+  ck_assert_int_eq(do_exists(&call), 0);
+  scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
+  ck_assert_int_eq(sem_wait(&told.count), 0);
+  lk_sync_watch_free(w);
+  ck_assert(returned);
+  stop();
+}
+END_TEST
+
+static lk_sync_watch *freed_watch;
+
+static void on_event_free(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  (void)c;
+  (void)event;
+  lk_sync_watch_free(freed_watch);
+  sem_post(arg);
+}
+
+START_TEST(watch_that_its_callback_frees_gets_one_event)
+{
+  const lk_sync_call call = {.size = sizeof call,
+                             .on_event = on_event_free,
+                             .watch_arg = &told.count,
+                             .watch = &freed_watch};
+
+  start();
+  ck_assert_int_eq(sem_init(&told.count, 0, 0), 0);
+  scripted_set(&zk, reads[READS - 1].replies, 0);
+  ck_assert_int_eq(do_add(&call), 0);
+  scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
+  ck_assert_int_eq(sem_wait(&told.count), 0);
+  scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
+  ck_assert(is_told_no_more());
+  stop();
+}
+END_TEST
+
+START_TEST(watch_until_disconnect_ends_with_the_connection)
+{
+  for (size_t i = 0; i < READS; i++) {
+    lk_sync_watch *w = start_watch(&reads[i], true);
+
+    loopback_drop(&zk.loopback);
+    await_event(LK_EVENT_ENDED, LK_ERR_CONNECTION_LOSS, reads[i].path);
+    lk_sync_watch_free(w);
+    stop();
+  }
+}
+END_TEST
+
+START_TEST(other_watch_is_ended_only_by_closing)
+{
+  for (size_t i = 0; i < READS; i++) {
+    lk_sync_watch *w = start_watch(&reads[i], false);
+
+    ck_assert_int_eq(lk_sync_client_close(client), 0);
+    await_event(LK_EVENT_ENDED, LK_ERR_CLOSED, reads[i].path);
+    lk_sync_watch_free(w);
+    stop();
+  }
+}
+END_TEST
+
+/* ---- repetition ---------------------------------------------------------- */
+
+static int do_sync(const lk_sync_call *call)
+{
+  return lk_sync_sync(client, "/a", call);
+}
+
+static int do_count(const lk_sync_call *call)
+{
+  return lk_sync_count(client, NULL, "/a", call);
+}
+
+static int do_ephemerals(const lk_sync_call *call)
+{
+  return lk_sync_ephemerals(client, NULL, "/a", call);
+}
+
+static int do_get_acl(const lk_sync_call *call)
+{
+  return lk_sync_get_acl(client, NULL, "/a", call);
+}
+
+static int do_who_am_i(const lk_sync_call *call)
+{
+  return lk_sync_who_am_i(client, NULL, call);
+}
+
+static int do_multi_read(const lk_sync_call *call)
+{
+  const lk_read read = lk_read_get("/a");
+
+  return lk_sync_multi_read(client, NULL, &read, 1, call);
+}
+
+START_TEST(read_is_repeated_only_if_requested)
+{
+  int (*const calls[])(const lk_sync_call *call) = {
+      do_exists, do_get,     do_children, do_config,     do_sync,
+      do_count,  do_get_acl, do_who_am_i, do_multi_read, do_ephemerals,
+  };
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = limit_ms};
+
+  start();
+  for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    scripted_set(&zk, NULL, 1);
+    call.repeat = false;
+    ck_assert_int_eq(calls[i](&call), LK_ERR_CONNECTION_LOSS);
+    scripted_set(&zk, NULL, 1);
+    call.repeat = true;
+    ck_assert_int_eq(calls[i](&call), LK_ERR_NO_AUTH);
+    ck_assert_uint_eq(zk.requests, 2);
+  }
+  stop();
+}
+END_TEST
+
+SUITE("call_options", watch_of_every_call_is_set_and_gets_its_event,
+      watch_that_is_freed_gets_no_event, free_of_a_watch_waits_for_its_callback,
+      watch_that_its_callback_frees_gets_one_event,
+      watch_until_disconnect_ends_with_the_connection,
+      other_watch_is_ended_only_by_closing, read_is_repeated_only_if_requested)

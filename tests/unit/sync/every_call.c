@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "unit/sync/every_call.h"
+
+#include <check.h>
+
+static const lk_semaphore_config three = {.size = sizeof three, .permits = 3};
+static const lk_reconfiguration change = {.size = sizeof change,
+                                          .leaving = "1"};
+
+static void visit(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  (void)c;
+  (void)event;
+  (void)arg;
+}
+
+/* Where the result of a call goes. */
+#define OUT(at) (o->no_out ? NULL : (at))
+
+/* What a call has to replace. */
+static lk_sync_result *result_before(const every_object *o)
+{
+  static lk_sync_result junk;
+
+  return o->no_out ? NULL : &junk;
+}
+
+/* What a function gives that has no error: 0, if it is what a NULL object
+   gives. */
+#define VALUE(name, is_so)                      \
+  static int call_##name(const every_object *o) \
+  {                                             \
+    return (is_so) ? 0 : 1;                     \
+  }
+
+/* A function that gives nothing. */
+#define VOID(name, ...)                         \
+  static int call_##name(const every_object *o) \
+  {                                             \
+    lk_sync_##name(__VA_ARGS__);                \
+    return 0;                                   \
+  }
+
+/* One that gives an error alone. */
+#define ERROR(name, ...)                        \
+  static int call_##name(const every_object *o) \
+  {                                             \
+    return lk_sync_##name(__VA_ARGS__);         \
+  }
+
+/* One that fills in a `type`. */
+#define FILLS(type, name, ...)                                \
+  static int call_##name(const every_object *o)               \
+  {                                                           \
+    type out;                                                 \
+                                                              \
+    return lk_sync_##name(o->client, OUT(&out), __VA_ARGS__); \
+  }
+
+/* One that gives an lk_sync_result. */
+#define GIVES(name, ...)                                       \
+  static int call_##name(const every_object *o)                \
+  {                                                            \
+    lk_sync_result *r = result_before(o);                      \
+    int err = lk_sync_##name(o->client, OUT(&r), __VA_ARGS__); \
+                                                               \
+    lk_sync_result_free(r);                                    \
+    return err;                                                \
+  }
+
+/* One that makes an object, which is freed by `free`. */
+#define MAKES(type, name, free, ...)                   \
+  static int call_##name(const every_object *o)        \
+  {                                                    \
+    type *made;                                        \
+    int err = lk_sync_##name(OUT(&made), __VA_ARGS__); \
+                                                       \
+    if (err == 0)                                      \
+      free(made);                                      \
+    return err;                                        \
+  }
+
+/* One that frees: NULL, where there are no objects. */
+#define FREES(type, name, make)                 \
+  static int call_##name(const every_object *o) \
+  {                                             \
+    type *made = NULL;                          \
+                                                \
+    if (o->client != NULL && make != 0)         \
+      return 1;                                 \
+    lk_sync_##name(made);                       \
+    return 0;                                   \
+  }
+
+/* ---- clients ------------------------------------------------------------- */
+
+static int make_client(lk_sync_client **out, const char *hosts)
+{
+  lk_client_config how = {.size = sizeof how, .hosts = hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &how};
+
+  return lk_sync_client_new(out, &config);
+}
+
+static int call_client_new(const every_object *o)
+{
+  lk_sync_client *made;
+  int err = make_client(OUT(&made), o->hosts);
+
+  if (err == 0)
+    lk_sync_client_free(made);
+  return err;
+}
+
+static int call_client_last_error(const every_object *o)
+{
+  char text[80];
+
+  return lk_sync_client_last_error(o->client, OUT(text), sizeof text);
+}
+
+VALUE(client_tls_cause,
+      lk_sync_client_tls_cause(o->client) == LK_TLS_OTHER)
+FREES(lk_sync_client, client_free, make_client(&made, o->hosts))
+ERROR(client_close, o->client)
+VALUE(client_state, lk_sync_client_state(o->client) == LK_STATE_CLOSED)
+VALUE(client_clock, lk_sync_client_clock(o->client) == 0)
+ERROR(client_set_hosts, o->client, o->hosts)
+ERROR(client_run, o->client, OUT(visit), NULL)
+MAKES(lk_sync_cancel, cancel_new, lk_sync_cancel_free, o->client)
+FREES(lk_sync_cancel, cancel_free, lk_sync_cancel_new(&made, o->client))
+VOID(cancel_set, o->cancel)
+VOID(cancel_clear, o->cancel)
+
+/* ---- requests ------------------------------------------------------------ */
+
+static int call_multi(const every_object *o)
+{
+  lk_op op = lk_op_check(o->path, -1);
+  lk_sync_result *r = result_before(o);
+  int err = lk_sync_multi(o->client, OUT(&r), &op, 1, o->call);
+
+  lk_sync_result_free(r);
+  return err;
+}
+
+static int call_multi_read(const every_object *o)
+{
+  lk_read read = lk_read_get(o->path);
+  lk_sync_result *r = result_before(o);
+  int err = lk_sync_multi_read(o->client, OUT(&r), &read, 1, o->call);
+
+  lk_sync_result_free(r);
+  return err;
+}
+
+static int add_watch(const every_object *o, lk_sync_watch **watch)
+{
+  lk_sync_call call = {.size = sizeof call};
+
+  if (o->call != NULL)
+    call = *o->call;
+  call.on_event = on_event;
+  call.watch = watch;
+  return lk_sync_add_watch(o->client, o->path, LK_WATCH_PERSISTENT, &call);
+}
+
+static int call_add_watch(const every_object *o)
+{
+  lk_sync_watch *w = NULL;
+  int err = add_watch(o, &w);
+
+  lk_sync_watch_free(w);
+  return err;
+}
+
+static int make_watch(lk_sync_watch **out, const every_object *o)
+{
+  (void)add_watch(o, out);
+  return 0;
+}
+
+static int make_result(lk_sync_result **out, const every_object *o)
+{
+  (void)lk_sync_get(o->client, out, o->path, o->call);
+  return 0;
+}
+
+FREES(lk_sync_watch, watch_free, make_watch(&made, o))
+FREES(lk_sync_result, result_free, make_result(&made, o))
+GIVES(create, o->path, lk_text("x"), NULL, LK_EPHEMERAL, o->call)
+ERROR(delete, o->client, o->path, -1, o->call)
+FILLS(lk_stat, exists, o->path, o->call)
+GIVES(get, o->path, o->call)
+FILLS(lk_stat, set, o->path, lk_text("x"), -1, o->call)
+GIVES(get_children, o->path, o->call)
+ERROR(sync, o->client, o->path, o->call)
+GIVES(create_ttl, o->path, lk_text("x"), NULL, LK_PERSISTENT, 1000, o->call)
+FILLS(int32_t, count, o->path, o->call)
+GIVES(ephemerals, o->path, o->call)
+GIVES(get_acl, o->path, o->call)
+FILLS(lk_stat, set_acl, o->path, &lk_acl_open, -1, o->call)
+GIVES(who_am_i, o->call)
+GIVES(get_config, o->call)
+GIVES(reconfig, &change, o->call)
+ERROR(add_auth, o->client, o->path, lk_text("x"), o->call)
+GIVES(create_with_parents, o->path, lk_text("x"), NULL, LK_PERSISTENT, NULL,
+      o->call)
+FILLS(size_t, delete_recursive, o->path, o->call)
+GIVES(create_reliable, o->path, lk_text("x"), NULL, 0, true, o->call)
+FILLS(lk_stat, set_reliable, o->path, lk_text("x"), -1, true, o->call)
+ERROR(delete_reliable, o->client, o->path, -1, true, o->call)
+
+/* ---- subscriptions ------------------------------------------------------- */
+
+static int call_subscription_next(const every_object *o)
+{
+  lk_sync_result *r = result_before(o);
+  int err = lk_sync_subscription_next(o->subscription, OUT(&r), o->call);
+
+  lk_sync_result_free(r);
+  return err;
+}
+
+MAKES(lk_sync_subscription, subscribe_children, lk_sync_subscription_free,
+      o->client, o->path, NULL)
+MAKES(lk_sync_subscription, subscribe_data, lk_sync_subscription_free,
+      o->client, o->path, NULL)
+FREES(lk_sync_subscription, subscription_free,
+      lk_sync_subscribe_data(&made, o->client, o->path, NULL))
+
+/* ---- locks --------------------------------------------------------------- */
+
+static int call_multilock_new(const every_object *o)
+{
+  lk_multilock_member member = {.path = o->path};
+  lk_sync_lock *l;
+  int err = lk_sync_multilock_new(OUT(&l), o->client, &member, 1, NULL, NULL);
+
+  if (err == 0)
+    lk_sync_lock_free(l);
+  return err;
+}
+
+static int call_lock_guarded_multi(const every_object *o)
+{
+  lk_op op = lk_op_check(o->path, -1);
+  lk_sync_result *r = result_before(o);
+  int err = lk_sync_lock_guarded_multi(o->lock, OUT(&r), &op, 1, o->call);
+
+  lk_sync_result_free(r);
+  return err;
+}
+
+static int call_lock_fd(const every_object *o)
+{
+  int fd = lk_sync_lock_fd(o->lock);
+
+  return fd >= 0 ? 0 : fd;
+}
+
+MAKES(lk_sync_lock, lock_new, lk_sync_lock_free, o->client, o->path, NULL)
+MAKES(lk_sync_lock, semaphore_new, lk_sync_lock_free, o->client, o->path, NULL,
+      &three)
+MAKES(lk_sync_lock, single_new, lk_sync_lock_free, o->client, o->path, NULL,
+      NULL)
+MAKES(lk_sync_rwlock, rwlock_new, lk_sync_rwlock_free, o->client, o->path, NULL)
+FREES(lk_sync_lock, lock_free,
+      lk_sync_lock_new(&made, o->client, o->path, NULL))
+FREES(lk_sync_rwlock, rwlock_free,
+      lk_sync_rwlock_new(&made, o->client, o->path, NULL))
+VALUE(rwlock_read, lk_sync_rwlock_read(o->rwlock) == NULL)
+VALUE(rwlock_write, lk_sync_rwlock_write(o->rwlock) == NULL)
+ERROR(rwlock_downgrade, o->rwlock, o->call)
+VALUE(multilock_token, lk_sync_multilock_token(o->lock, o->path) == 0)
+ERROR(lock_acquire, o->lock, o->call)
+ERROR(lock_try, o->lock, o->call)
+ERROR(lock_release, o->lock)
+ERROR(lock_release_wait, o->lock, o->call)
+ERROR(lock_verify, o->lock, o->call)
+ERROR(lock_wait, o->lock, o->call)
+VALUE(lock_ok, !lk_sync_lock_ok(o->lock))
+VALUE(lock_deadline, lk_sync_lock_deadline(o->lock) == INT64_MIN)
+VALUE(lock_token, lk_sync_lock_token(o->lock) == 0)
+VALUE(lock_handoffs, lk_sync_lock_handoffs(o->lock) == 0)
+VALUE(lock_get_state, lk_sync_lock_get_state(o->lock) == LK_LOCK_IDLE)
+VALUE(lock_count, lk_sync_lock_count(o->lock) == 0)
+VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
+
+/* ---- all of them --------------------------------------------------------- */
+
+/* A call that takes no path, or gives nothing. */
+#define NONE 1
+
+#define ROW(name, no_object, no_path, no_out)      \
+  {                                                \
+#    name, call_##name, no_object, no_path, no_out \
+  }
+/* A request of a node; anything else of it; one that makes an object for a
+   path; what has no error. */
+#define PATH(name)  ROW(name, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE)
+#define OTHER(name) ROW(name, LK_ERR_BAD_ARGUMENT, NONE, NONE)
+#define MAKER(name) \
+  ROW(name, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, LK_ERR_BAD_ARGUMENT)
+#define SILENT(name) ROW(name, 0, NONE, NONE)
+
+const every_call every_calls[] = {
+    ROW(client_new, 0, NONE, LK_ERR_BAD_ARGUMENT),
+    SILENT(client_free),
+    OTHER(client_close),
+    SILENT(client_state),
+    SILENT(client_clock),
+    ROW(client_last_error, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
+    SILENT(client_tls_cause),
+    OTHER(client_set_hosts),
+    ROW(client_run, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
+    ROW(cancel_new, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
+    SILENT(cancel_free),
+    SILENT(cancel_set),
+    SILENT(cancel_clear),
+    SILENT(watch_free),
+    SILENT(result_free),
+    PATH(create),
+    PATH(delete),
+    PATH(exists),
+    PATH(get),
+    PATH(set),
+    PATH(get_children),
+    PATH(sync),
+    PATH(multi),
+    PATH(create_ttl),
+    PATH(count),
+    OTHER(ephemerals),
+    PATH(get_acl),
+    PATH(set_acl),
+    PATH(multi_read),
+    OTHER(who_am_i),
+    OTHER(get_config),
+    OTHER(reconfig),
+    PATH(add_watch),
+    ROW(add_auth, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_ARGUMENT, NONE),
+    MAKER(subscribe_children),
+    MAKER(subscribe_data),
+    OTHER(subscription_next),
+    SILENT(subscription_free),
+    PATH(create_with_parents),
+    PATH(delete_recursive),
+    PATH(create_reliable),
+    PATH(set_reliable),
+    PATH(delete_reliable),
+    MAKER(lock_new),
+    MAKER(semaphore_new),
+    MAKER(multilock_new),
+    MAKER(single_new),
+    MAKER(rwlock_new),
+    SILENT(lock_free),
+    SILENT(rwlock_free),
+    SILENT(rwlock_read),
+    SILENT(rwlock_write),
+    OTHER(rwlock_downgrade),
+    ROW(multilock_token, 0, 0, NONE),
+    OTHER(lock_acquire),
+    OTHER(lock_try),
+    OTHER(lock_release),
+    OTHER(lock_release_wait),
+    OTHER(lock_verify),
+    OTHER(lock_wait),
+    ROW(lock_guarded_multi, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE),
+    SILENT(lock_ok),
+    SILENT(lock_deadline),
+    SILENT(lock_token),
+    SILENT(lock_handoffs),
+    SILENT(lock_get_state),
+    SILENT(lock_count),
+    OTHER(lock_fd),
+    SILENT(lock_path),
+};
+
+const size_t every_call_count = sizeof every_calls / sizeof every_calls[0];
+
+/* ---- objects ------------------------------------------------------------- */
+
+void every_object_make(every_object *o, const char *hosts,
+                       const lk_sync_call *call)
+{
+  *o = (every_object){.path = "/every", .hosts = hosts, .call = call};
+  ck_assert_int_eq(make_client(&o->client, hosts), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&o->lock, o->client, "/lock", NULL), 0);
+  ck_assert_int_eq(lk_sync_rwlock_new(&o->rwlock, o->client, "/rwlock", NULL),
+                   0);
+  ck_assert_int_eq(
+      lk_sync_subscribe_data(&o->subscription, o->client, "/data", NULL), 0);
+  ck_assert_int_eq(lk_sync_cancel_new(&o->cancel, o->client), 0);
+}
+
+void every_object_free(every_object *o)
+{
+  lk_sync_lock_free(o->lock);
+  lk_sync_rwlock_free(o->rwlock);
+  lk_sync_subscription_free(o->subscription);
+  lk_sync_cancel_free(o->cancel);
+  lk_sync_client_free(o->client);
+}

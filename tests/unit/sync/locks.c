@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The locks of the blocking interface with a model server on loopback: what
+   several threads do in one turn of the handle's thread. */
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "support/suite.h"
+#include "support/waiters.h"
+#include "sync/handle.h"
+#include "unit/fake/loopback.h"
+
+static loopback zk;
+static lk_sync_client *client;
+static lk_sync_lock *lock;
+
+/* ---- memory that the handle's thread gives back slowly ------------------- */
+
+static struct {
+  atomic_bool on;
+  atomic_uint ended; /**< threads that have left their call */
+} slow;
+
+static atomic_int blocks; /* allocated, and not freed */
+
+/* The handle's thread frees nothing before a thread has left its call, where
+   that happens soon: what it uses afterwards must not be that thread's. */
+static void *resize(void *arg, void *p, size_t size)
+{
+  (void)arg;
+  if (slow.on && size == 0 && pthread_equal(pthread_self(), client->thread)) {
+    for (int i = 0; i < 200 && slow.ended == 0; i++)
+      usleep(1000);
+  }
+  if (size > 0) {
+    blocks += p == NULL;
+    return realloc(p, size);
+  }
+  blocks--;
+  free(p);
+  return NULL;
+}
+
+static const lk_lease_config *lease; /* of the next client */
+
+static void start_with(const lk_sync_lock_config *config)
+{
+  static const lk_mem mem = {.resize = resize};
+  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts, .mem = &mem};
+  lk_sync_config options = {
+      .size = sizeof options, .client = &how, .lease = lease};
+
+  loopback_start(&zk);
+  model_create(&zk.server, "/locks");
+  ck_assert_int_eq(lk_sync_client_new(&client, &options), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/locks/a", config), 0);
+}
+
+static void stop(void)
+{
+  lk_sync_lock_free(lock);
+  lk_sync_client_free(client);
+  loopback_stop(&zk);
+}
+
+/* ---- calls, for waiter_start() ------------------------------------------- */
+
+static atomic_uint holding, go_on;
+
+static int hold(void *arg)
+{
+  int err = lk_sync_lock_acquire(lock, NULL);
+
+  (void)arg;
+  holding++;
+  while (go_on == 0)
+    usleep(200);
+  return err;
+}
+
+static int try_and_leave(void *arg)
+{
+  int err = lk_sync_lock_try(lock, NULL);
+
+  (void)arg;
+  slow.ended++;
+  return err;
+}
+
+static int close_client(void *arg)
+{
+  (void)arg;
+  return lk_sync_client_close(client);
+}
+
+static int free_lock(void *arg)
+{
+  (void)arg;
+  lk_sync_lock_free(lock);
+  lock = NULL;
+  return 0;
+}
+
+/* On the handle's thread: until the main thread says go. */
+static void pause_thread(lk_client *c, void *go)
+{
+  (void)c;
+  while (!atomic_load((atomic_bool *)go))
+    usleep(200);
+}
+
+typedef struct paused {
+  waiter w;
+  atomic_bool go;
+} paused;
+
+static int run_pause(void *go)
+{
+  return lk_sync_client_run(client, pause_thread, go);
+}
+
+/* ---- several in one turn ------------------------------------------------- */
+
+static size_t tasks_posted(void)
+{
+  size_t count = 0;
+
+  pthread_mutex_lock(&client->mutex);
+  for (const lk_link *l = client->tasks.next; l != &client->tasks; l = l->next)
+    count++;
+  pthread_mutex_unlock(&client->mutex);
+  return count;
+}
+
+/* Start a call while the handle's thread is paused, as the `count`-th that
+   waits for it. */
+static void post(waiter *w, int (*what)(void *), size_t count)
+{
+  waiter_start(w, what, NULL);
+  while (tasks_posted() < count)
+    usleep(200);
+}
+
+/* A thread holds; another tries and is refused; in the same turn `end` ends
+   both. */
+static int end_in_turn_of_refused_try(int (*end)(void *arg), int *refusal)
+{
+  lk_sync_lock_config config = {.size = sizeof config, .local_queue = true};
+  waiter holder, trier, ender;
+  paused p = {.go = false};
+
+  start_with(&config);
+  waiter_start(&holder, hold, NULL);
+  while (holding == 0)
+    usleep(200);
+  waiter_start(&p.w, run_pause, &p.go);
+  waiters_inside(client, 1);
+  post(&trier, try_and_leave, 1);
+  post(&ender, end, 2);
+  slow.on = true;
+  atomic_store(&p.go, true);
+  ck_assert_int_eq(waiter_end(&p.w), 0);
+  *refusal = waiter_end(&trier);
+  int err = waiter_end(&ender);
+
+  slow.on = false;
+  go_on = 1;
+  ck_assert_int_eq(waiter_end(&holder), 0);
+  stop();
+  return err;
+}
+
+START_TEST(close_in_the_turn_of_a_refused_try_ends_both)
+{
+  int refusal;
+
+  ck_assert_int_eq(end_in_turn_of_refused_try(close_client, &refusal), 0);
+  ck_assert_int_eq(refusal, LK_ERR_BUSY);
+}
+END_TEST
+
+START_TEST(free_in_the_turn_of_a_refused_try_ends_both)
+{
+  int refusal;
+
+  ck_assert_int_eq(end_in_turn_of_refused_try(free_lock, &refusal), 0);
+  ck_assert_int_eq(refusal, LK_ERR_BUSY);
+}
+END_TEST
+
+static int acquire_lock(void *arg)
+{
+  (void)arg;
+  return lk_sync_lock_acquire(lock, NULL);
+}
+
+/* The call had begun, but the handle's thread hears of the free first. */
+START_TEST(acquire_that_is_posted_behind_a_free_ends)
+{
+  waiter freer, taker;
+  paused p = {.go = false};
+
+  start_with(NULL);
+  waiter_start(&p.w, run_pause, &p.go);
+  waiters_inside(client, 1);
+  post(&freer, free_lock, 1);
+  post(&taker, acquire_lock, 2);
+  atomic_store(&p.go, true);
+  ck_assert_int_eq(waiter_end(&p.w), 0);
+  ck_assert_int_eq(waiter_end(&taker), LK_ERR_CLOSED);
+  ck_assert_int_eq(waiter_end(&freer), 0);
+  stop();
+}
+END_TEST
+
+/* ---- waiting while it is unsure ------------------------------------------ */
+
+static const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 10000};
+static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 30};
+
+/* A lock is held, and unsure: the connection broke, and the server answers no
+   handshake. */
+static void start_unsure(void)
+{
+  lk_sync_lock_config config = {.size = sizeof config,
+                                .unsure_when_suspended = true};
+
+  start_with(&config);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), 0);
+  loopback_freeze(&zk, true);
+  loopback_drop(&zk);
+  while (lk_sync_lock_ok(lock))
+    usleep(200);
+  ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_UNSURE);
+}
+
+static int thaw(void *arg)
+{
+  (void)arg;
+  waiters_inside(client, 1);
+  loopback_freeze(&zk, false);
+  return 0;
+}
+
+START_TEST(locks_freed_while_held_leave_no_memory)
+{
+  int before = 0;
+
+  start_with(NULL);
+  for (int i = 0; i < 30; i++) {
+    lk_sync_lock *held;
+
+    ck_assert_int_eq(lk_sync_lock_new(&held, client, "/locks/b", NULL), 0);
+    ck_assert_int_eq(lk_sync_lock_acquire(held, NULL), 0);
+    lk_sync_lock_free(held);
+    if (i == 10)
+      before = blocks;
+  }
+  ck_assert_int_lt(blocks, before + 10);
+  stop();
+}
+END_TEST
+
+START_TEST(wait_ends_when_the_lock_is_proven_again)
+{
+  waiter w;
+
+  start_unsure();
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &brief), LK_ERR_DEADLINE);
+  waiter_start(&w, thaw, NULL);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), 0);
+  ck_assert(lk_sync_lock_ok(lock));
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &brief), 0);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_NOT_HELD);
+  stop();
+}
+END_TEST
+
+START_TEST(wait_ends_when_the_lock_is_lost)
+{
+  waiter w;
+
+  start_unsure();
+  loopback_lock(&zk);
+  model_delete(&zk.server, model_child(&zk.server, "/locks/a", 0));
+  loopback_unlock(&zk);
+  waiter_start(&w, thaw, NULL);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_LOST);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_LOST);
+  stop();
+}
+END_TEST
+
+static int end_when_inside(void *end)
+{
+  waiters_inside(client, 1);
+  return (*(int (**)(void *))end)(NULL);
+}
+
+static lk_sync_rwlock *rw;
+
+static int hold_write(void *arg)
+{
+  int err = lk_sync_lock_acquire(lk_sync_rwlock_write(rw), &soon);
+
+  (void)arg;
+  holding++;
+  while (go_on == 0)
+    usleep(200);
+  return err;
+}
+
+START_TEST(downgrade_of_a_lost_lock_does_not_wait)
+{
+  waiter other;
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_rwlock_new(&rw, client, "/locks/rw", NULL), 0);
+  lk_sync_lock *write = lk_sync_rwlock_write(rw);
+
+  ck_assert_int_eq(lk_sync_lock_acquire(write, &soon), 0);
+  loopback_lock(&zk);
+  model_delete(&zk.server, model_child(&zk.server, "/locks/rw", 0));
+  loopback_unlock(&zk);
+  while (lk_sync_lock_get_state(write) != LK_LOCK_LOST)
+    (void)lk_sync_lock_verify(write, &soon);
+  waiter_start(&other, hold_write, NULL);
+  while (holding == 0)
+    usleep(200);
+  ck_assert_int_eq(lk_sync_rwlock_downgrade(rw, &brief), LK_ERR_LOST);
+  go_on = 1;
+  ck_assert_int_eq(waiter_end(&other), 0);
+  lk_sync_rwlock_free(rw);
+  stop();
+}
+END_TEST
+
+START_TEST(wait_ends_when_the_client_is_closed_or_the_lock_freed)
+{
+  int (*const ends[])(void *) = {close_client, free_lock};
+
+  for (size_t i = 0; i < 2; i++) {
+    waiter w;
+
+    start_unsure();
+    waiter_start(&w, end_when_inside, (void *)(uintptr_t)&ends[i]);
+    ck_assert_int_eq(lk_sync_lock_wait(lock, NULL), LK_ERR_CLOSED);
+    (void)waiter_end(&w);
+    stop();
+  }
+}
+END_TEST
+
+static int cancel_when_inside(void *cancel)
+{
+  waiters_inside(client, 1);
+  lk_sync_cancel_set(cancel);
+  return 0;
+}
+
+START_TEST(wait_ends_when_it_is_cancelled)
+{
+  lk_sync_call call = {.size = sizeof call};
+  waiter w;
+
+  start_unsure();
+  ck_assert_int_eq(lk_sync_cancel_new(&call.cancel, client), 0);
+  waiter_start(&w, cancel_when_inside, call.cancel);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &call), LK_ERR_CANCELLED);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  lk_sync_cancel_free(call.cancel);
+  stop();
+}
+END_TEST
+
+/* ---- calls of the holder ------------------------------------------------- */
+
+START_TEST(acquire_by_the_holder_counts_and_sends_nothing)
+{
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  unsigned creates = loopback_requests(&zk, "create2");
+
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(client, "/", &soon), 0);
+  ck_assert_uint_eq(loopback_requests(&zk, "create2"), creates);
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  ck_assert(lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_release(lock), 0);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  stop();
+}
+END_TEST
+
+static void on_event(lk_sync_client *c, const lk_event *e, void *arg)
+{
+  (void)c;
+  (void)e;
+  (void)arg;
+}
+
+START_TEST(calls_for_locks_refuse_a_watch)
+{
+  const lk_sync_call watching = {
+      .size = sizeof watching, .timeout_ms = 5000, .on_event = on_event};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &watching), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &watching), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_lock_wait(lock, &watching), LK_ERR_BAD_ARGUMENT);
+  ck_assert(lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &watching),
+                   LK_ERR_BAD_ARGUMENT);
+  stop();
+}
+END_TEST
+
+START_TEST(verify_asks_the_server_and_ends_at_its_deadline)
+{
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  unsigned reads = loopback_requests(&zk, "getData");
+
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), 0);
+  ck_assert_uint_eq(loopback_requests(&zk, "getData"), reads + 1);
+  loopback_freeze(&zk, true);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &brief), LK_ERR_DEADLINE);
+  loopback_freeze(&zk, false);
+  stop();
+}
+END_TEST
+
+static void do_nothing(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+START_TEST(verify_with_a_cancel_that_is_set_already_sends_nothing)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 10000};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_cancel_new(&call.cancel, client), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  unsigned reads = loopback_requests(&zk, "getData");
+
+  lk_sync_cancel_set(call.cancel);
+  /* The handle's thread has looked at the calls under way already. */
+  ck_assert_int_eq(lk_sync_client_run(client, do_nothing, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, &call), LK_ERR_CANCELLED);
+  ck_assert_uint_eq(loopback_requests(&zk, "getData"), reads);
+  lk_sync_cancel_free(call.cancel);
+  stop();
+}
+END_TEST
+
+START_TEST(descriptor_of_a_lock_is_closed_when_it_is_released)
+{
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  int fd = lk_sync_lock_fd(lock);
+
+  ck_assert_int_ge(fd, 0);
+  ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+  stop();
+}
+END_TEST
+
+START_TEST(node_of_a_lock_has_its_access_list)
+{
+  const lk_acl entries[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("u:h")},
+                            {LK_PERM_READ | LK_PERM_CREATE | LK_PERM_DELETE,
+                             lk_text("world"), lk_text("anyone")}};
+  const lk_acls acls = {entries, 2};
+  const lk_sync_lock_config config = {.size = sizeof config, .acl = &acls};
+
+  start_with(&config);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  loopback_lock(&zk);
+  const char *node = model_child(&zk.server, "/locks/a", 0);
+
+  ck_assert_str_eq(model_acl(&zk.server, node),
+                   "31 digest u:h, 13 world anyone");
+  loopback_unlock(&zk);
+  stop();
+}
+END_TEST
+
+START_TEST(members_of_a_multilock_have_tokens_while_it_is_held)
+{
+  const lk_multilock_member members[] = {{"/locks/m", LK_MULTILOCK_MUTEX},
+                                         {"/locks/n", LK_MULTILOCK_MUTEX}};
+  lk_sync_lock *both;
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_multilock_new(&both, client, members, 2, NULL, NULL),
+                   0);
+  ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(both, &soon), 0);
+  loopback_lock(&zk);
+  const char *node = model_child(&zk.server, "/locks/n", 0);
+  int64_t czxid = model_node(&zk.server, node)->stat.czxid;
+
+  loopback_unlock(&zk);
+  ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), (uint64_t)czxid);
+  ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/a"), 0);
+  ck_assert_int_eq(lk_sync_lock_release(both), 0);
+  ck_assert_uint_eq(lk_sync_multilock_token(both, "/locks/n"), 0);
+  lk_sync_lock_free(both);
+  stop();
+}
+END_TEST
+
+START_TEST(each_reply_moves_the_deadline_of_the_holder)
+{
+  const lk_lease_config ping = {.size = sizeof ping,
+                                .assurance = LK_ASSURE_PING};
+
+  lease = &ping;
+  start_with(NULL);
+  lease = NULL;
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  int64_t first_ms = lk_sync_lock_deadline(lock);
+
+  usleep(5000);
+  ck_assert_int_eq(lk_sync_exists(client, NULL, "/locks", &soon), 0);
+  /* The handle's thread publishes it before it looks at the next call. */
+  ck_assert_int_eq(lk_sync_client_run(client, do_nothing, NULL), 0);
+  ck_assert_int_ge(lk_sync_lock_deadline(lock), first_ms + 5);
+  stop();
+}
+END_TEST
+
+START_TEST(semaphore_keeps_its_failures_where_the_program_says)
+{
+  lk_semaphore_history memory = {.failures = 1};
+  const lk_semaphore_config options = {
+      .size = sizeof options, .permits = 2, .memory = &memory};
+  lk_sync_lock *semaphore;
+
+  start_with(NULL);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&semaphore, client, "/locks/s", NULL, &options), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
+  ck_assert_uint_eq(memory.failures, 0); /* nobody else was in the queue */
+  lk_sync_lock_free(semaphore);
+  stop();
+}
+END_TEST
+
+START_TEST(semaphore_copies_the_path_of_its_limit)
+{
+  char path[] = "/locks/n";
+  const lk_semaphore_config options = {
+      .size = sizeof options, .permits = 2, .limit_path = path};
+  lk_sync_lock *semaphore;
+
+  start_with(NULL);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&semaphore, client, "/locks/s", NULL, &options), 0);
+  path[sizeof path - 2] = 'm';
+  ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
+  loopback_lock(&zk);
+  ck_assert_ptr_nonnull(model_node(&zk.server, "/locks/n"));
+  ck_assert_ptr_null(model_node(&zk.server, "/locks/m"));
+  loopback_unlock(&zk);
+  lk_sync_lock_free(semaphore);
+  stop();
+}
+END_TEST
+
+/* ---- releasing ----------------------------------------------------------- */
+
+static size_t contenders(void)
+{
+  loopback_lock(&zk);
+  size_t count = model_children(&zk.server, "/locks/a");
+
+  loopback_unlock(&zk);
+  return count;
+}
+
+START_TEST(release_with_a_cancel_that_is_set_already_releases)
+{
+  lk_sync_call call = {.size = sizeof call};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_cancel_new(&call.cancel, client), 0);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_uint_eq(contenders(), 1);
+  lk_sync_cancel_set(call.cancel);
+  /* The handle's thread has looked at those that wait already. */
+  ck_assert_int_eq(lk_sync_client_run(client, do_nothing, NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &call), LK_ERR_CANCELLED);
+  ck_assert(!lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(client, "/", &soon), 0);
+  ck_assert_uint_eq(contenders(), 1); /* the one that was released is gone */
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
+  ck_assert_uint_eq(contenders(), 0);
+  lk_sync_cancel_free(call.cancel);
+  stop();
+}
+END_TEST
+
+/* The bound of lk_lock_release() is for programs with a loop of their own. */
+START_TEST(release_that_waits_has_the_deadline_of_its_call_alone)
+{
+  const lk_sync_call call = {.size = sizeof call, .timeout_ms = 1800};
+
+  start_with(NULL);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  loopback_freeze(&zk, true);
+  int64_t begun_ms = lk_sync_client_clock(client);
+
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, &call), LK_ERR_DEADLINE);
+  ck_assert_int_ge(lk_sync_client_clock(client) - begun_ms, 1800);
+  loopback_freeze(&zk, false);
+  stop();
+}
+END_TEST
+
+static atomic_uint losses;
+
+static void count_loss(lk_sync_lock *l, const lk_lock_event *event,
+                       uint64_t token, void *arg)
+{
+  (void)l;
+  (void)token;
+  (void)arg;
+  losses += event->type == LK_LOCK_EVENT_LOST;
+}
+
+START_TEST(lock_that_is_being_released_is_not_lost_by_closing)
+{
+  const lk_sync_lock_config config = {.size = sizeof config,
+                                      .on_event = count_loss};
+  int (*const end)(void *) = close_client;
+  waiter w;
+
+  start_with(&config);
+  ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
+  loopback_freeze(&zk, true);
+  waiter_start(&w, end_when_inside, (void *)(uintptr_t)&end);
+  ck_assert_int_ne(lk_sync_lock_release_wait(lock, &soon), 0);
+  (void)waiter_end(&w);
+  ck_assert_uint_eq(losses, 0);
+  loopback_freeze(&zk, false);
+  stop();
+}
+END_TEST
+
+SUITE("locks", close_in_the_turn_of_a_refused_try_ends_both,
+      free_in_the_turn_of_a_refused_try_ends_both,
+      acquire_that_is_posted_behind_a_free_ends,
+      locks_freed_while_held_leave_no_memory,
+      wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,
+      downgrade_of_a_lost_lock_does_not_wait,
+      wait_ends_when_the_client_is_closed_or_the_lock_freed,
+      wait_ends_when_it_is_cancelled,
+      acquire_by_the_holder_counts_and_sends_nothing,
+      calls_for_locks_refuse_a_watch,
+      verify_asks_the_server_and_ends_at_its_deadline,
+      verify_with_a_cancel_that_is_set_already_sends_nothing,
+      descriptor_of_a_lock_is_closed_when_it_is_released,
+      node_of_a_lock_has_its_access_list,
+      members_of_a_multilock_have_tokens_while_it_is_held,
+      each_reply_moves_the_deadline_of_the_holder,
+      semaphore_keeps_its_failures_where_the_program_says,
+      semaphore_copies_the_path_of_its_limit,
+      release_with_a_cancel_that_is_set_already_releases,
+      lock_that_is_being_released_is_not_lost_by_closing,
+      release_that_waits_has_the_deadline_of_its_call_alone)

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* Threads that do anything with one client of the blocking interface, at any
+   time: for the sanitizers. LATCHKEY_SEEDS is how many runs there are. */
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/suite.h"
+#include "support/waiters.h"
+#include "sync/handle.h"
+#include "unit/fake/loopback.h"
+
+enum { THREADS = 8, LOCKS = 4, ROUNDS = 40 };
+
+static loopback zk;
+static lk_sync_client *client;
+static lk_sync_lock *locks[LOCKS]; /* of several kinds */
+static lk_sync_rwlock *rwlock;
+static lk_sync_subscription *subscription;
+static lk_sync_cancel *cancel;
+static bool evicts;         /* an operator deletes nodes */
+static atomic_int owner;    /* of locks[0]: its thread, from 1; 0: nobody */
+static atomic_uint running; /* threads that have not ended */
+static atomic_uint waiting; /* those of them that make their last call */
+
+/* ---- chance -------------------------------------------------------------- */
+
+typedef struct actor {
+  pthread_t thread;
+  int number; /* from 1 */
+  uint64_t chance;
+} actor;
+
+static unsigned draw(actor *a, unsigned below)
+{
+  a->chance = a->chance * 6364136223846793005U + 1442695040888963407U;
+  return (unsigned)(a->chance >> 33) % below;
+}
+
+static lk_sync_call draw_call(actor *a)
+{
+  lk_sync_call call = {.size = sizeof call};
+
+  call.timeout_ms = 1 + draw(a, 8);
+  if (draw(a, 2) == 0)
+    call.cancel = cancel;
+  return call;
+}
+
+/* ---- what a thread does -------------------------------------------------- */
+
+static void enter_section(const actor *a)
+{
+  int nobody = 0;
+
+  /* An assertion would be a cancellation point. */
+  if (!evicts && !atomic_compare_exchange_strong(&owner, &nobody, a->number))
+    abort();
+}
+
+static void leave_section(const actor *a)
+{
+  int number = a->number;
+
+  (void)atomic_compare_exchange_strong(&owner, &number, 0);
+}
+
+static lk_sync_lock *draw_lock(actor *a)
+{
+  unsigned i = draw(a, LOCKS + 2);
+
+  if (i == LOCKS)
+    return lk_sync_rwlock_read(rwlock);
+  return i > LOCKS ? lk_sync_rwlock_write(rwlock) : locks[i];
+}
+
+static void use_lock(actor *a, lk_sync_lock *l)
+{
+  lk_op op = lk_op_check("/", -1);
+  lk_sync_call call = draw_call(a);
+
+  switch (draw(a, 6)) {
+  case 0: (void)lk_sync_lock_verify(l, &call); break;
+  case 1: (void)lk_sync_lock_wait(l, &call); break;
+  case 2: (void)lk_sync_lock_guarded_multi(l, NULL, &op, 1, &call); break;
+  case 3: (void)lk_sync_lock_fd(l); break;
+  case 4: (void)lk_sync_lock_ok(l); break;
+  default: (void)lk_sync_rwlock_downgrade(rwlock, &call); break;
+  }
+}
+
+static void hold_lock(actor *a)
+{
+  lk_sync_lock *l = draw_lock(a);
+  lk_sync_call call = draw_call(a);
+  bool first = lk_sync_lock_count(l) == 0;
+  int err = draw(a, 3) == 0 ? lk_sync_lock_try(l, &call)
+                            : lk_sync_lock_acquire(l, &call);
+
+  if (err != 0) {
+    if (err == LK_ERR_LOST)
+      (void)lk_sync_lock_release(l);
+    return;
+  }
+  if (l == locks[0] && first)
+    enter_section(a);
+  for (unsigned i = draw(a, 3); i > 0; i--)
+    use_lock(a, l);
+  if (l == locks[0] && first && lk_sync_lock_count(l) == 1)
+    leave_section(a);
+  if (draw(a, 2) == 0)
+    (void)lk_sync_lock_release(l);
+  else
+    (void)lk_sync_lock_release_wait(l, &call);
+}
+
+static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  (void)c;
+  (void)event;
+  (void)arg;
+}
+
+static void make_request(actor *a)
+{
+  lk_sync_call call = draw_call(a);
+  lk_sync_watch *w = NULL;
+  lk_sync_result *r = NULL;
+
+  switch (draw(a, 6)) {
+  case 0: (void)lk_sync_subscription_next(subscription, &r, &call); break;
+  case 1: (void)lk_sync_set(client, NULL, "/s", lk_text("x"), -1, &call); break;
+  case 2:
+    call.on_event = on_event;
+    call.watch = &w;
+    (void)lk_sync_get(client, &r, "/s", &call);
+    break;
+  case 3: (void)lk_sync_get_children(client, &r, "/", &call); break;
+  case 4: (void)lk_sync_cancel_set(cancel); break;
+  default: lk_sync_cancel_clear(cancel); break;
+  }
+  lk_sync_result_free(r);
+  lk_sync_watch_free(w);
+}
+
+static void look(lk_client *c, void *arg)
+{
+  (void)c;
+  (void)arg;
+}
+
+static void make_lock(actor *a)
+{
+  lk_sync_call call = draw_call(a);
+  lk_sync_lock_config how = {.size = sizeof how,
+                             .local_queue = draw(a, 2) == 0};
+  lk_sync_lock *l;
+
+  if (lk_sync_lock_new(&l, client, "/locks/a", &how) != 0)
+    return;
+  (void)lk_sync_lock_try(l, &call);
+  lk_sync_lock_free(l);
+}
+
+static void harm(actor *a)
+{
+  int cancelling;
+
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+  switch (draw(a, 6)) {
+  case 0: loopback_drop(&zk); break;
+  case 1:
+    loopback_freeze(&zk, true);
+    usleep(draw(a, 3000));
+    loopback_freeze(&zk, false);
+    break;
+  case 2:
+    loopback_lock(&zk);
+    const char *node = evicts ? model_child(&zk.server, "/locks/a", 0) : NULL;
+
+    if (node != NULL)
+      model_delete(&zk.server, node);
+    loopback_unlock(&zk);
+    break;
+  default: (void)lk_sync_client_run(client, look, NULL); break;
+  }
+  pthread_setcancelstate(cancelling, NULL);
+}
+
+/* One thread's last call is one that only an end ends. */
+static void wait_for_the_end(actor *a)
+{
+  lk_sync_result *r = NULL;
+  int err = 0;
+
+  waiting++;
+  switch (draw(a, 4)) {
+  case 0:
+    while (err == 0 || err == LK_ERR_NO_NODE) {
+      err = lk_sync_subscription_next(subscription, &r, NULL);
+      lk_sync_result_free(r);
+    }
+    break;
+  case 1:
+    while (err == 0 || err == LK_ERR_NOT_HELD)
+      err = lk_sync_sync(client, "/", NULL);
+    break;
+  default: (void)lk_sync_lock_acquire(locks[draw(a, LOCKS)], NULL); break;
+  }
+  waiting--;
+}
+
+static void end_actor(void *arg)
+{
+  leave_section(arg);
+  running--;
+}
+
+static void *run_actor(void *arg)
+{
+  actor *a = arg;
+
+  pthread_cleanup_push(end_actor, a);
+  for (int i = 0; i < ROUNDS; i++) {
+    switch (draw(a, 8)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3: hold_lock(a); break;
+    case 4:
+    case 5: make_request(a); break;
+    case 6: make_lock(a); break;
+    default: harm(a); break;
+    }
+    pthread_testcancel();
+  }
+  wait_for_the_end(a);
+  pthread_cleanup_pop(1);
+  return NULL;
+}
+
+/* ---- one run ------------------------------------------------------------- */
+
+static void start(uint64_t seed)
+{
+  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_sync_lock_config shared = {.size = sizeof shared, .local_queue = true};
+  lk_semaphore_config two = {.size = sizeof two, .permits = 2};
+  const lk_multilock_member members[] = {{.path = "/locks/a"},
+                                         {.path = "/locks/d"}};
+
+  loopback_start(&zk);
+  zk.quiet = true;
+  model_create(&zk.server, "/locks");
+  model_create(&zk.server, "/s");
+  evicts = seed % 2 == 0;
+  owner = 0;
+  ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&locks[0], client, "/locks/a", NULL), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&locks[1], client, "/locks/b", &shared), 0);
+  ck_assert_int_eq(
+      lk_sync_semaphore_new(&locks[2], client, "/locks/c", NULL, &two), 0);
+  ck_assert_int_eq(
+      lk_sync_multilock_new(&locks[3], client, members, 2, NULL, NULL), 0);
+  ck_assert_int_eq(lk_sync_rwlock_new(&rwlock, client, "/locks/r", NULL), 0);
+  ck_assert_int_eq(lk_sync_subscribe_data(&subscription, client, "/s", NULL),
+                   0);
+  ck_assert_int_eq(lk_sync_cancel_new(&cancel, client), 0);
+}
+
+static void free_locks(void)
+{
+  for (size_t i = 0; i < LOCKS; i++) {
+    lk_sync_lock_free(locks[i]);
+    locks[i] = NULL;
+  }
+  lk_sync_rwlock_free(rwlock);
+  rwlock = NULL;
+}
+
+static void stop(void)
+{
+  free_locks();
+  lk_sync_subscription_free(subscription);
+  lk_sync_cancel_free(cancel);
+  lk_sync_client_free(client);
+  loopback_stop(&zk);
+}
+
+/* A child has nothing, and does not hang. */
+static void fork_child(void)
+{
+  int status;
+  pid_t child = fork();
+
+  if (child == 0) {
+    alarm(60);
+    if (lk_sync_lock_ok(locks[0]) ||
+        lk_sync_lock_acquire(locks[0], NULL) != LK_ERR_FORKED ||
+        lk_sync_sync(client, "/", NULL) != LK_ERR_FORKED ||
+        lk_sync_client_close(client) != LK_ERR_FORKED)
+      _exit(1);
+    lk_sync_lock_free(locks[0]);
+    lk_sync_client_free(client);
+    _exit(0);
+  }
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(status, 0);
+}
+
+/* Each thread that is left is in its last call. */
+static bool are_all_inside(void)
+{
+  pthread_mutex_lock(&client->mutex);
+  bool all = client->inside == running && waiting == running;
+
+  pthread_mutex_unlock(&client->mutex);
+  return all;
+}
+
+static void run(uint64_t seed)
+{
+  actor main_actor = {.chance = seed};
+  actor actors[THREADS];
+
+  start(seed);
+  running = THREADS;
+  waiting = 0;
+  for (int i = 0; i < THREADS; i++) {
+    actors[i] = (actor){.number = i + 1, .chance = seed * 100 + (unsigned)i};
+    ck_assert_int_eq(
+        pthread_create(&actors[i].thread, NULL, run_actor, &actors[i]), 0);
+  }
+  usleep(draw(&main_actor, 30000));
+  for (int i = 0; i < THREADS; i += 3)
+    (void)pthread_cancel(actors[i].thread);
+  if (draw(&main_actor, 3) == 0)
+    fork_child();
+  if (draw(&main_actor, 2) == 0) {
+    while (!are_all_inside())
+      usleep(500);
+    free_locks();
+  }
+  (void)lk_sync_client_close(client);
+  for (int i = 0; i < THREADS; i++)
+    ck_assert_int_eq(pthread_join(actors[i].thread, NULL), 0);
+  stop();
+}
+
+START_TEST(threads_may_do_anything_at_any_time)
+{
+  const char *seeds = getenv("LATCHKEY_SEEDS");
+  uint64_t count = seeds == NULL ? 20 : strtoull(seeds, NULL, 10);
+
+  for (uint64_t seed = 1; seed <= count; seed++)
+    run(seed);
+}
+END_TEST
+
+SUITE("random_threads", threads_may_do_anything_at_any_time)

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+/* The blocking face where no server answers. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/suite.h"
+#include "support/waiters.h"
+#include "sync/handle.h"
+#include "unit/fake/sockets.h"
+
+static lk_sync_client *client;
+static lk_sync_lock *lock;
+static lk_sync_subscription *subscription;
+static shared_mem mem;
+static char hosts[64];
+
+static int make_client(void)
+{
+  lk_client_config how = {.size = sizeof how, .hosts = hosts, .mem = &mem.mem};
+  lk_sync_config config = {.size = sizeof config, .client = &how};
+
+  return lk_sync_client_new(&client, &config);
+}
+
+static void prepare(void)
+{
+  snprintf(hosts, sizeof hosts, "127.0.0.1:%u", (unsigned)sockets_dead_port());
+  shared_mem_init(&mem);
+}
+
+static void start(void)
+{
+  prepare();
+  ck_assert_int_eq(make_client(), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&lock, client, "/lock", NULL), 0);
+  ck_assert_int_eq(lk_sync_subscribe_data(&subscription, client, "/x", NULL),
+                   0);
+}
+
+static void stop(void)
+{
+  lk_sync_lock_free(lock);
+  lk_sync_subscription_free(subscription);
+  lk_sync_client_free(client);
+  ck_assert_uint_eq(mem.live, 0);
+}
+
+/* ---- each call that waits ------------------------------------------------ */
+
+static int do_create(void *call)
+{
+  return lk_sync_create(client, NULL, "/x", lk_text("x"), NULL, 0, call);
+}
+
+static int do_delete(void *call)
+{
+  return lk_sync_delete(client, "/x", -1, call);
+}
+
+static int do_exists(void *call)
+{
+  lk_stat stat;
+
+  return lk_sync_exists(client, &stat, "/x", call);
+}
+
+static int do_get(void *call)
+{
+  lk_sync_result *r;
+  int err = lk_sync_get(client, &r, "/x", call);
+
+  ck_assert_ptr_null(r);
+  return err;
+}
+
+static int do_set(void *call)
+{
+  return lk_sync_set(client, NULL, "/x", lk_text("x"), -1, call);
+}
+
+static int do_children(void *call)
+{
+  lk_sync_result *r;
+  int err = lk_sync_get_children(client, &r, "/x", call);
+
+  ck_assert_ptr_null(r);
+  return err;
+}
+
+static int do_sync(void *call)
+{
+  return lk_sync_sync(client, "/x", call);
+}
+
+static int do_multi(void *call)
+{
+  lk_op op = lk_op_check("/x", -1);
+  lk_sync_result *r;
+  int err = lk_sync_multi(client, &r, &op, 1, call);
+
+  ck_assert_ptr_null(r);
+  return err;
+}
+
+static int do_auth(void *call)
+{
+  return lk_sync_add_auth(client, "digest", lk_text("bob:secret"), call);
+}
+
+static int do_acquire(void *call)
+{
+  return lk_sync_lock_acquire(lock, call);
+}
+
+static int do_try(void *call)
+{
+  return lk_sync_lock_try(lock, call);
+}
+
+static int do_next(void *call)
+{
+  lk_sync_result *r;
+  int err = lk_sync_subscription_next(subscription, &r, call);
+
+  ck_assert_ptr_null(r);
+  return err;
+}
+
+static int (*const waits[])(void *) = {
+    do_create,   do_delete, do_exists, do_get,  do_set,     do_next,
+    do_children, do_sync,   do_multi,  do_auth, do_acquire, do_try,
+};
+
+enum { WAITS = sizeof waits / sizeof *waits };
+
+/* How each ends where its client is closed before there was a connection: of
+ * writes it is known that they never left. */
+static int closed_error(int i)
+{
+  bool writes = waits[i] == do_create || waits[i] == do_delete ||
+                waits[i] == do_set || waits[i] == do_multi;
+
+  return writes ? LK_ERR_NOT_SENT : LK_ERR_CLOSED;
+}
+
+/* On a busy machine a call may have begun, and the close comes first. */
+static bool is_closed_error(int i, int err)
+{
+  return err == closed_error(i) || err == LK_ERR_CLOSED;
+}
+
+static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
+{
+  (void)c;
+  (void)event;
+  ++*(int *)arg;
+}
+
+/* ---- ends ---------------------------------------------------------------- */
+
+START_TEST(a_call_ends_at_its_deadline)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 20};
+
+  start();
+  for (int i = 0; i < WAITS; i++) {
+    int64_t begun = lk_sync_client_clock(client);
+
+    ck_assert_int_eq(waits[i](&call), LK_ERR_DEADLINE);
+    ck_assert_int_ge(lk_sync_client_clock(client), begun + 20);
+    ck_assert_int_lt(lk_sync_client_clock(client), begun + 5000);
+  }
+  stop();
+}
+END_TEST
+
+START_TEST(last_error_explains_a_deadline)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 200};
+  char text[80], less[8];
+
+  start();
+  ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_client_last_error(client, text, sizeof text),
+                   LK_ERR_CONNECT);
+  ck_assert_ptr_nonnull(strstr(text, "Connection refused"));
+  lk_sync_client_last_error(client, less, sizeof less);
+  ck_assert_int_eq(strncmp(less, text, 7), 0);
+  ck_assert_uint_eq(strlen(less), 7);
+  ck_assert_int_eq(lk_sync_client_state(client), LK_STATE_CONNECTING);
+  stop();
+}
+END_TEST
+
+START_TEST(list_of_servers_can_be_changed)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 400};
+  char text[80], named[24];
+
+  start();
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, "a:0"), LK_ERR_BAD_HOSTS);
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, "a/x"),
+                   LK_ERR_BAD_ARGUMENT);
+  snprintf(named, sizeof named, "127.0.0.2:%u", (unsigned)sockets_dead_port());
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, named), 0);
+  ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
+  (void)lk_sync_client_last_error(client, text, sizeof text);
+  ck_assert_int_eq(strncmp(text, named, strlen(named)), 0);
+  lk_sync_client_close(client);
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, named), LK_ERR_CLOSED);
+  stop();
+}
+END_TEST
+
+START_TEST(cancel_ends_all_calls_that_have_it)
+{
+  lk_sync_cancel *cancel;
+  lk_sync_call call = {.size = sizeof call};
+  lk_sync_call other = {.size = sizeof other, .timeout_ms = 20};
+  waiter w[WAITS];
+
+  start();
+  ck_assert_int_eq(lk_sync_cancel_new(&cancel, client), 0);
+  call.cancel = cancel;
+  for (int i = 0; i < WAITS; i++)
+    waiter_start(&w[i], waits[i], &call);
+  waiters_inside(client, WAITS);
+  ck_assert_int_eq(do_get(&other), LK_ERR_DEADLINE);
+  lk_sync_cancel_set(cancel);
+  for (int i = 0; i < WAITS; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CANCELLED);
+  for (int i = 0; i < WAITS; i++)
+    ck_assert_int_eq(waits[i](&call), LK_ERR_CANCELLED);
+  lk_sync_cancel_clear(cancel);
+  call.timeout_ms = 1;
+  ck_assert_int_eq(do_get(&call), LK_ERR_DEADLINE);
+  lk_sync_cancel_free(cancel);
+  lk_sync_cancel_free(NULL);
+  stop();
+}
+END_TEST
+
+static lk_sync_cancel *by_signal;
+
+static void on_signal(int number)
+{
+  (void)number;
+  lk_sync_cancel_set(by_signal);
+}
+
+static int interrupt(void *arg)
+{
+  waiters_inside(client, 1);
+  return pthread_kill(*(pthread_t *)arg, SIGUSR1);
+}
+
+START_TEST(a_signal_handler_may_cancel)
+{
+  lk_sync_call call = {.size = sizeof call};
+  pthread_t here = pthread_self();
+  waiter w;
+
+  start();
+  ck_assert_int_eq(lk_sync_cancel_new(&by_signal, client), 0);
+  call.cancel = by_signal;
+  signal(SIGUSR1, on_signal);
+  waiter_start(&w, interrupt, &here);
+  ck_assert_int_eq(do_acquire(&call), LK_ERR_CANCELLED);
+  ck_assert_int_eq(waiter_end(&w), 0);
+  lk_sync_cancel_free(by_signal);
+  stop();
+}
+END_TEST
+
+START_TEST(closing_ends_all_calls)
+{
+  waiter w[WAITS];
+
+  start();
+  for (int i = 0; i < WAITS; i++)
+    waiter_start(&w[i], waits[i], NULL);
+  waiters_inside(client, WAITS);
+  ck_assert_int_eq(lk_sync_client_close(client), 0);
+  for (int i = 0; i < WAITS; i++)
+    ck_assert(is_closed_error(i, waiter_end(&w[i])));
+  for (int i = 0; i < WAITS; i++)
+    ck_assert_int_eq(waits[i](NULL), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_client_state(client), LK_STATE_CLOSED);
+  stop();
+}
+END_TEST
+
+static int do_close(void *arg)
+{
+  (void)arg;
+  return lk_sync_client_close(client);
+}
+
+/* In or out: a close lets all the others go at once. */
+static void wait_while_inside(size_t count)
+{
+  size_t now = count;
+
+  while (now == count) {
+    usleep(200);
+    pthread_mutex_lock(&client->mutex);
+    now = client->inside;
+    pthread_mutex_unlock(&client->mutex);
+  }
+}
+
+START_TEST(freeing_ends_all_calls)
+{
+  waiter w[WAITS], closing;
+
+  start();
+  for (int i = 0; i < WAITS - 2; i++)
+    waiter_start(&w[i], waits[i], NULL);
+  waiters_inside(client, WAITS - 2);
+  waiter_start(&closing, do_close, NULL);
+  wait_while_inside(WAITS - 2);
+  stop();
+  for (int i = 0; i < WAITS - 2; i++)
+    ck_assert(is_closed_error(i, waiter_end(&w[i])));
+  int err = waiter_end(&closing);
+
+  ck_assert(err == LK_ERR_CLOSED || err == 0);
+}
+END_TEST
+
+START_TEST(free_waits_until_all_calls_have_returned)
+{
+  enum { MANY = 200 };
+  waiter w[MANY];
+
+  start();
+  for (int i = 0; i < MANY; i++)
+    waiter_start(&w[i], do_get, NULL);
+  waiters_inside(client, MANY);
+  stop();
+  for (int i = 0; i < MANY; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CLOSED);
+}
+END_TEST
+
+START_TEST(freeing_a_lock_ends_calls_that_wait_for_it)
+{
+  waiter w[2];
+
+  start();
+  waiter_start(&w[0], do_acquire, NULL);
+  waiter_start(&w[1], do_try, NULL);
+  waiters_inside(client, 2);
+  lk_sync_lock_free(lock);
+  ck_assert_int_eq(waiter_end(&w[0]), LK_ERR_CLOSED);
+  ck_assert_int_eq(waiter_end(&w[1]), LK_ERR_CLOSED);
+  lock = NULL;
+  stop();
+}
+END_TEST
+
+START_TEST(freeing_a_subscription_ends_calls_that_wait_for_it)
+{
+  waiter w[2];
+
+  start();
+  for (int i = 0; i < 2; i++)
+    waiter_start(&w[i], do_next, NULL);
+  waiters_inside(client, 2);
+  lk_sync_subscription_free(subscription);
+  for (int i = 0; i < 2; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CLOSED);
+  lk_sync_subscription_free(NULL);
+  subscription = NULL;
+  stop();
+}
+END_TEST
+
+/* Without a cancellation point of its own: sanitizers cannot bear the end. */
+static int outlive(void *call)
+{
+  int err = lk_sync_get(client, NULL, "/x", call);
+
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+  return err;
+}
+
+START_TEST(a_thread_is_not_cancelled_in_a_call)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 100};
+  waiter w;
+
+  start();
+  waiter_start(&w, outlive, &call);
+  waiters_inside(client, 1);
+  ck_assert_int_eq(pthread_cancel(w.thread), 0);
+  ck_assert_int_eq(waiter_end(&w), LK_ERR_DEADLINE);
+  stop();
+}
+END_TEST
+
+/* ---- what is refused ----------------------------------------------------- */
+
+START_TEST(what_cannot_be_is_refused)
+{
+  lk_sync_call call = {.size = 1};
+  lk_sync_lock_config odd = {.size = 1};
+  lk_sync_config config = {.size = 1};
+  int told = 0;
+  lk_sync_watch *watch = (void *)&told;
+  lk_sync_subscription *none;
+  lk_sync_lock *other;
+
+  start();
+  for (int i = 0; i < WAITS; i++)
+    ck_assert_int_eq(waits[i](&call), LK_ERR_BAD_ARGUMENT);
+  call = (lk_sync_call){.size = sizeof call, .repeat = true};
+  ck_assert_int_eq(do_create(&call), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(do_auth(&call), LK_ERR_BAD_ARGUMENT);
+  call = (lk_sync_call){.size = sizeof call,
+                        .on_event = on_event,
+                        .watch_arg = &told,
+                        .watch = &watch};
+  ck_assert_int_eq(do_set(&call), LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(watch);
+  ck_assert_int_eq(do_auth(&call), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(do_acquire(&call), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(do_next(&call), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_get(client, NULL, "x", NULL), LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_sync_subscribe_children(&none, client, "x", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_ptr_null(none);
+  ck_assert_int_eq(lk_sync_lock_new(&other, client, "/", NULL),
+                   LK_ERR_BAD_PATH);
+  ck_assert_int_eq(lk_sync_lock_new(&other, client, "/x", &odd),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(other);
+  stop();
+  ck_assert_int_eq(lk_sync_client_new(&client, &config), LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(client);
+  snprintf(hosts, sizeof hosts, ":::");
+  ck_assert_int_eq(make_client(), LK_ERR_BAD_HOSTS);
+  ck_assert_uint_eq(mem.live, 0);
+}
+END_TEST
+
+START_TEST(multilock_has_one_to_a_thousand_members)
+{
+  static lk_multilock_member members[1001];
+  lk_sync_lock *l;
+
+  for (size_t i = 0; i < 1001; i++)
+    members[i].path = "/x";
+  start();
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, NULL, 2, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 0, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 1001, NULL, NULL),
+                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_ptr_null(l);
+  ck_assert_int_eq(lk_sync_multilock_new(&l, client, members, 1000, NULL, NULL),
+                   0);
+  lk_sync_lock_free(l);
+  stop();
+}
+END_TEST
+
+START_TEST(thread_without_the_lock_has_no_token_or_deadline)
+{
+  lk_op op = lk_op_check("/x", -1);
+  lk_sync_result *r;
+
+  start();
+  ck_assert(!lk_sync_lock_ok(lock));
+  ck_assert_int_eq(lk_sync_lock_deadline(lock), INT64_MIN);
+  ck_assert_uint_eq(lk_sync_lock_token(lock), 0);
+  ck_assert_uint_eq(lk_sync_lock_count(lock), 0);
+  ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_IDLE);
+  ck_assert_int_eq(lk_sync_lock_fd(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, NULL), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_guarded_multi(lock, &r, &op, 1, NULL),
+                   LK_ERR_NOT_HELD);
+  ck_assert_ptr_null(r);
+  ck_assert_str_eq(lk_sync_lock_path(lock), "/lock");
+  stop();
+}
+END_TEST
+
+/* ---- the handle's own thread --------------------------------------------- */
+
+static void inside(lk_client *c, void *arg)
+{
+  sigset_t blocked;
+
+  ck_assert_int_eq(lk_client_state(c), lk_sync_client_state(client));
+  for (int i = 0; i < WAITS; i++)
+    ck_assert_int_eq(waits[i](NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_run(client, inside, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_set_hosts(client, "a"), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_lock_release_wait(lock, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
+  lk_sync_lock_free(lock);
+  lk_sync_subscription_free(subscription);
+  lk_sync_client_free(client);
+  ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
+  for (int number = 1; number < 32; number++) {
+    if (number != SIGKILL && number != SIGSTOP)
+      ck_assert_int_eq(sigismember(&blocked, number), 1);
+  }
+  *(bool *)arg = true;
+}
+
+START_TEST(waiting_in_a_callback_is_refused)
+{
+  bool called = false;
+
+  start();
+  ck_assert_int_eq(lk_sync_client_run(client, inside, &called), 0);
+  ck_assert(called);
+  ck_assert_int_eq(lk_sync_client_close(client), 0);
+  called = false;
+  ck_assert_int_eq(lk_sync_client_run(client, inside, &called), 0);
+  ck_assert(called);
+  stop();
+}
+END_TEST
+
+static void on_state(lk_sync_client *c, lk_state state, int err, void *arg)
+{
+  (void)err;
+  ck_assert_int_eq(lk_sync_client_state(c), state);
+  *(lk_state *)arg = state;
+}
+
+START_TEST(state_changes_are_reported)
+{
+  lk_state told = LK_STATE_CONNECTING;
+  lk_sync_config config = {
+      .size = sizeof config, .on_state = on_state, .arg = &told};
+
+  ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
+  lk_sync_client_free(client);
+  ck_assert_int_eq(told, LK_STATE_CLOSED);
+  ck_assert_int_eq(lk_sync_client_new(&client, NULL), 0);
+  lk_sync_client_free(client);
+  lk_sync_client_free(NULL);
+}
+END_TEST
+
+/* ---- memory -------------------------------------------------------------- */
+
+/* What is refused is refused whole. */
+static void use(void)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 5};
+  lk_sync_lock_config how = {.size = sizeof how,
+                             .data = lk_text("who"),
+                             .acl = &lk_acl_creator,
+                             .parent_acl = &lk_acl_open};
+  int told = 0;
+  lk_sync_watch *watch;
+  int err = make_client();
+
+  if (err != 0) {
+    ck_assert_int_eq(err, LK_ERR_NO_MEMORY);
+    ck_assert_ptr_null(client);
+    return;
+  }
+  err = lk_sync_lock_new(&lock, client, "/lock", &how);
+  ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && lock == NULL));
+  err = lk_sync_subscribe_data(&subscription, client, "/x", NULL);
+  ck_assert(err == 0 || (err == LK_ERR_NO_MEMORY && subscription == NULL));
+  for (int i = 0; i < WAITS && lock != NULL && subscription != NULL; i++) {
+    err = waits[i](&call);
+    ck_assert(err == LK_ERR_DEADLINE || err == LK_ERR_NO_MEMORY);
+  }
+  call.on_event = on_event;
+  call.watch_arg = &told;
+  call.watch = &watch;
+  err = do_get(&call);
+  ck_assert(err == LK_ERR_DEADLINE || err == LK_ERR_NO_MEMORY);
+  ck_assert_ptr_null(watch);
+  ck_assert_int_eq(told, 0);
+  lk_sync_lock_free(lock);
+  lk_sync_subscription_free(subscription);
+  lk_sync_client_free(client);
+}
+
+START_TEST(without_memory_calls_are_refused)
+{
+  size_t n = 0;
+  bool failed;
+
+  prepare();
+  do {
+    shared_mem_init(&mem);
+    mem.fail_at = ++n;
+    lock = NULL;
+    use();
+    ck_assert_uint_eq(mem.live, 0);
+    failed = mem.count >= n;
+  } while (failed);
+}
+END_TEST
+
+/* ---- fork ---------------------------------------------------------------- */
+
+static void live_in_child(void)
+{
+  lk_sync_cancel *cancel;
+  lk_sync_lock *other;
+  lk_sync_subscription *none;
+
+  alarm(20);
+  for (int i = 0; i < WAITS; i++) {
+    if (waits[i](NULL) != LK_ERR_FORKED)
+      _exit(1);
+  }
+  if (lk_sync_client_close(client) != LK_ERR_FORKED ||
+      lk_sync_client_run(client, inside, NULL) != LK_ERR_FORKED ||
+      lk_sync_client_set_hosts(client, "a") != LK_ERR_FORKED ||
+      lk_sync_lock_release(lock) != LK_ERR_FORKED ||
+      lk_sync_lock_release_wait(lock, NULL) != LK_ERR_FORKED ||
+      lk_sync_lock_fd(lock) != LK_ERR_FORKED || lk_sync_lock_ok(lock))
+    _exit(2);
+  if (lk_sync_cancel_new(&cancel, client) != LK_ERR_FORKED || cancel != NULL ||
+      lk_sync_lock_new(&other, client, "/x", NULL) != LK_ERR_FORKED ||
+      lk_sync_subscribe_data(&none, client, "/x", NULL) != LK_ERR_FORKED)
+    _exit(3);
+  lk_sync_lock_free(lock);
+  lk_sync_subscription_free(subscription);
+  lk_sync_client_free(client);
+  _exit(0);
+}
+
+static int keep_busy(void *cancel)
+{
+  lk_sync_call call = {.size = sizeof call, .timeout_ms = 1, .cancel = cancel};
+
+  while (do_exists(&call) == LK_ERR_DEADLINE)
+    ;
+  return 0;
+}
+
+START_TEST(forked_child_holds_nothing_and_does_not_hang)
+{
+  lk_sync_cancel *cancel;
+  waiter w[4];
+  int status;
+
+  start();
+  ck_assert_int_eq(lk_sync_cancel_new(&cancel, client), 0);
+  for (int i = 0; i < 4; i++)
+    waiter_start(&w[i], keep_busy, cancel);
+  for (int i = 0; i < 20; i++) {
+    pthread_mutex_lock(&client->mutex); /* it might be anybody's */
+    pid_t child = fork();
+
+    if (child == 0)
+      live_in_child();
+    pthread_mutex_unlock(&client->mutex);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+  }
+  lk_sync_cancel_set(cancel);
+  for (int i = 0; i < 4; i++)
+    ck_assert_int_eq(waiter_end(&w[i]), 0);
+  lk_sync_cancel_free(cancel);
+  stop();
+}
+END_TEST
+
+SUITE("without_server", a_call_ends_at_its_deadline, last_error_explains_a_deadline,
+      list_of_servers_can_be_changed, cancel_ends_all_calls_that_have_it,
+      a_signal_handler_may_cancel, closing_ends_all_calls,
+      freeing_ends_all_calls, free_waits_until_all_calls_have_returned,
+      freeing_a_lock_ends_calls_that_wait_for_it,
+      freeing_a_subscription_ends_calls_that_wait_for_it,
+      a_thread_is_not_cancelled_in_a_call, what_cannot_be_is_refused,
+      multilock_has_one_to_a_thousand_members,
+      thread_without_the_lock_has_no_token_or_deadline,
+      waiting_in_a_callback_is_refused, state_changes_are_reported,
+      without_memory_calls_are_refused,
+      forked_child_holds_nothing_and_does_not_hang)

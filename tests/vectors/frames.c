@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "support/failing_mem.h"
+#include "support/suite.h"
+#include "vectors/relay.h"
+
+#include <stdio.h>
+
+enum { REPLY_HEADER = 16, REQUEST_HEADER = 8 };
+
+static failing_mem mem;
+
+/* Every frame, without the length before it. */
+typedef void (*frame_fn)(const vector *v, const unsigned char *bytes,
+                         size_t len);
+
+static void for_each(frame_fn look)
+{
+  vectors all = vectors_load(NULL);
+  size_t count = 0;
+
+  for (size_t i = 0; i < all.count; i++) {
+    const vector *v = &all.frames[i];
+
+    if (!relay_is_frame(v))
+      continue;
+    failing_mem_init(&mem);
+    look(v, v->bytes + 4, v->len - 4);
+    count++;
+  }
+  ck_assert_uint_eq(count, 266);
+  vectors_free(&all);
+}
+
+/* Send it through and forget what comes of it. */
+static int try(const vector *v, const unsigned char *bytes, size_t len)
+{
+  relay r = {.frame = v, .mem = &mem.mem};
+  int err = relay_run(&r, bytes, len);
+
+  relay_clear(&r);
+  ck_assert_uint_eq(mem.live, 0);
+  return err;
+}
+
+/* Replies with an error have been seen with a body; it is not looked at. */
+static bool may_go_on(const vector *v)
+{
+  return strcmp(v->kind, "sasl") == 0;
+}
+
+static void both_ways(const vector *v, const unsigned char *bytes, size_t len)
+{
+  relay r = {.frame = v, .mem = &mem.mem};
+
+  ck_assert_uint_eq((size_t)v->bytes[2] << 8 | v->bytes[3], len);
+  ck_assert_msg(relay_run(&r, bytes, len) == 0, "%s", v->name);
+  ck_assert_msg(r.out.len == len || (may_go_on(v) && r.out.len == REPLY_HEADER),
+                "%s: %zu bytes of %zu", v->name, r.out.len, len);
+  ck_assert_msg(memcmp(r.encoded, bytes, r.out.len) == 0, "%s", v->name);
+  relay_clear(&r);
+}
+
+START_TEST(every_frame_is_decoded_and_encoded_to_the_same_bytes)
+{
+  for_each(both_ways);
+}
+END_TEST
+
+static void cut_everywhere(const vector *v, const unsigned char *bytes,
+                           size_t len)
+{
+  relay r = {.frame = v, .mem = &mem.mem};
+
+  ck_assert_int_eq(relay_run(&r, bytes, len), 0);
+  relay_clear(&r);
+  ck_assert_uint_ge(r.needed, 8);
+  for (size_t cut = 0; cut < r.needed; cut++) {
+    unsigned char *block = exactly(bytes, cut);
+
+    ck_assert_msg(try(v, block, cut) == LK_ERR_MARSHALLING, "%s: %zu of %zu",
+                  v->name, cut, len);
+    free(block);
+  }
+}
+
+START_TEST(every_cut_of_a_frame_is_refused)
+{
+  for_each(cut_everywhere);
+}
+END_TEST
+
+static size_t failures;
+
+static void starve(const vector *v, const unsigned char *bytes, size_t len)
+{
+  size_t n = 0;
+  int err;
+
+  do {
+    failing_mem_init(&mem);
+    mem.fail_at = ++n;
+    err = try(v, bytes, len);
+    ck_assert_int_eq(err, failing_mem_failed(&mem) ? LK_ERR_NO_MEMORY : 0);
+    failures += failing_mem_failed(&mem);
+  } while (failing_mem_failed(&mem));
+}
+
+START_TEST(every_allocation_for_a_frame_may_fail)
+{
+  for_each(starve);
+  ck_assert_uint_gt(failures, 30);
+}
+END_TEST
+
+/* Behind the header, which says what follows. */
+static void poison(const vector *v, const unsigned char *bytes, size_t len)
+{
+  static const unsigned char lengths[][4] = {
+      {0x7f, 0xff, 0xff, 0xff}, {0x00, 0x7f, 0xff, 0xff},
+      {0xff, 0xff, 0xff, 0xfe}, {0x80, 0x00, 0x00, 0x00},
+      {0x40, 0x00, 0x00, 0x01}, {0xff, 0xff, 0xff, 0xff},
+      {0x00, 0x00, 0x00, 0x00}};
+  size_t header = v->from_server ? REPLY_HEADER : REQUEST_HEADER;
+
+  for (size_t at = header; at + 4 <= len; at++) {
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+      unsigned char *block = exactly(bytes, len);
+
+      memcpy(block + at, lengths[k], 4);
+      failing_mem_init(&mem);
+      int err = try(v, block, len);
+
+      ck_assert(err == 0 || err == LK_ERR_MARSHALLING);
+      /* Elements are up to ten times their bytes, an arena twice of that. */
+      ck_assert_uint_le(mem.bytes, 2048 + 20 * len);
+      free(block);
+    }
+  }
+}
+
+START_TEST(a_hostile_length_takes_no_more_memory_than_its_frame_is_worth)
+{
+  for_each(poison);
+}
+END_TEST
+
+START_TEST(what_is_read_in_each_frame_is_what_was_meant)
+{
+  const char *srcdir = getenv("srcdir");
+  vectors all = vectors_load(NULL);
+  char path[4096], line[4096];
+  FILE *in;
+
+  snprintf(path, sizeof path, "%s/tests/vectors/vectors.trace",
+           srcdir == NULL ? "." : srcdir);
+  in = fopen(path, "r");
+  ck_assert_ptr_nonnull(in);
+  for (size_t i = 0; i < all.count; i++) {
+    lk_buf out = {.mem = &lk__mem_libc};
+
+    relay_line(&all.frames[i], &out);
+    ck_assert(lk__buf_append(&out, "", 1));
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, in));
+    ck_assert_str_eq((const char *)lk__buf_bytes(&out), line);
+    lk__buf_free(&out);
+  }
+  ck_assert_ptr_null(fgets(line, sizeof line, in));
+  fclose(in);
+  vectors_free(&all);
+}
+END_TEST
+
+SUITE("frames", every_frame_is_decoded_and_encoded_to_the_same_bytes,
+      every_cut_of_a_frame_is_refused, every_allocation_for_a_frame_may_fail,
+      a_hostile_length_takes_no_more_memory_than_its_frame_is_worth,
+      what_is_read_in_each_frame_is_what_was_meant)
