@@ -84,8 +84,8 @@ void cli_command_table_help(const cli_command_entry *c, bool all, cli_text *out)
     for (const cli_command_entry *v = c; v->name != NULL; v++)
       cli_text_printf(out, "  %-8s %s\n", v->name, v->help);
     cli_text_puts(out,
-                  "\nOptions may stand before, between and behind operands, "
-                  "those of run before LOCK.\n-- ends them.\n\nOptions of "
+                  "\nOptions may stand before, between and after operands, "
+                  "those of run only before LOCK.\n-- ends them.\n\nOptions of "
                   "run:\n");
   } else {
     cli_text_printf(out, "\n%c%s.\n\n", c->help[0] - 'a' + 'A', c->help + 1);
@@ -93,8 +93,9 @@ void cli_command_table_help(const cli_command_entry *c, bool all, cli_text *out)
   cli_options_help(c->options, out);
   if (strcmp(c->name, "run") == 0)
     cli_text_puts(
-        out, "\nExit codes: COMMAND's own, or 128+N; 123 the lock was lost "
-             "meanwhile;\n124 not obtained (-E); 125 latchkey failed; 126, 127 "
-             "COMMAND cannot be run,\nis not found.\n");
+        out, "\nExit codes: COMMAND's own, or 128+N after signal N; 123 the lock "
+             "was lost;\n124 the lock was not acquired (-E); 125 latchkey "
+             "failed; 126 COMMAND cannot\nbe executed; 127 COMMAND was not "
+             "found.\n");
   cli_text_puts(out, "\nThe manual: man latchkey\n");
 }

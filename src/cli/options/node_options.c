@@ -65,7 +65,7 @@ const cli_option cli_options_delete[] = {
 const cli_option cli_options_create[] = {
   {'e', "ephemeral", NULL, "ephemeral: keep the session until interrupted", take_ephemeral},
   {'s', "sequential", NULL, "the server appends an increasing number", take_sequential},
-  {'c', "container", NULL, "the server deletes the node after its last child", take_container},
+  {'c', "container", NULL, "the server deletes the node some time after its last child is deleted", take_container},
   {'t', "ttl", "MS", "the server deletes the node if unchanged for MS and without children", take_ttl},
   {'p', "parents", NULL, "create missing parents, too", take_parents},
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},

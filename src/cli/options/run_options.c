@@ -50,7 +50,7 @@ static const char *take_lock(cli_options *o, const char *value)
   if (strncmp(path, "x:", 2) == 0 || strncmp(path, "s:", 2) == 0)
     path += 2;
   if (lk_path_check(path) != 0 || strcmp(path, "/") == 0)
-    return "is not a path below \"/\", nor x: or s: and such a path";
+    return "is not a path below \"/\", with or without x: or s: before it";
   if (o->more_count == CLI_MOST_LOCKS)
     return "is one lock too many (64 at most)";
   o->more[o->more_count++] = value;
@@ -191,19 +191,19 @@ const cli_option cli_options_run[] = {
   {'c', "command", "STRING", "run STRING with $SHELL -c; also directly after LOCK", take_command},
   {'i', "id", "TEXT", "label that other clients see (host, pid, start time)", take_label},
   {0, "acl", "SPEC", "access list: open, creator, or scheme:id:cdrwa,... (open)", take_acl},
-  {0, "on-lost", "ACT", "what happens to COMMAND when the lease runs out: term, kill, stop, ignore (term)", take_on_lost},
-  {0, "kill-after", "SECS", "time between TERM and KILL (a sixth of the session timeout)", take_kill_after},
+  {0, "on-lost", "ACT", "when the lease runs out or the lock is lost: term, kill, stop, ignore COMMAND (term)", take_on_lost},
+  {0, "kill-after", "SECS", "send TERM so long before the lease deadline (a sixth of the session timeout)", take_kill_after},
   {0, "min-hold", "SECS", "hold the lock at least SECS, even if COMMAND ends earlier", take_min_hold},
-  {0, "max-hold", "SECS", "end COMMAND as --on-lost says after SECS", take_max_hold},
+  {0, "max-hold", "SECS", "after SECS, end COMMAND as --on-lost says", take_max_hold},
   {0, "assurance", "HOW", "request that renews the lease: quorum, sync, ping (quorum)", take_assurance},
   {0, "foreground", NULL, "leave COMMAND in the terminal's process group", take_foreground},
   {'q', "quiet", NULL, "no progress and no notices", take_quiet},
   {0, "json", NULL, "one JSON object a line for each event, on standard error", take_json},
-  {0, "events-fd", "N", "the same on descriptor N", take_events_fd},
+  {0, "events-fd", "N", "one JSON object a line for each event, on descriptor N", take_events_fd},
   {0}};
 
 const cli_option cli_options_wait[] = {
-  {'w', "wait", "SECS", "give up after SECS", take_wait},
+  {'w', "wait", "SECS", "give up after SECS, connecting included", take_wait},
   {0, "timeout", "SECS", NULL, take_wait},
   {0}};
 /* clang-format on */

@@ -73,8 +73,8 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   case LK_LOCK_EVENT_MIXED_QUEUE:
     cli_events_notice(&r->events,
                       "warning: %s belongs to another kind of lock or another "
-                      "--layout, and may not wait for this lock; use the same "
-                      "options everywhere, or another path",
+                      "--layout, and perhaps does not wait for this lock; use "
+                      "the same options everywhere, or another path",
                       event->node == NULL ? "a node" : event->node);
     break;
   case LK_LOCK_EVENT_SUSPENDED:

@@ -21,7 +21,8 @@ void cli_session_say_connection_lost(const cli_session *s, cli_text *out)
     return;
   cli_text_puts(out, ": ");
   cli_text_add_printable(
-      out, lk_text(err == LK_ERR_REFUSED ? "the server hung up" : colon + 2));
+      out, lk_text(err == LK_ERR_REFUSED ? "the server closed the connection"
+                                         : colon + 2));
 }
 
 int cli_session_error(const cli_session *s, int err)

@@ -67,9 +67,9 @@ static void end_session(lk_client *c, lk_state state, int state_err, int err)
 /* The text for a server that requires authentication. */
 static const char *auth_required_text(const lk_client *c)
 {
-  return c->sasl == NULL ? "the server insists on authentication; "
+  return c->sasl == NULL ? "the server requires authentication; "
                            "lk_client_config.sasl gives an identity"
-                         : "the server insists on another authentication than "
+                         : "the server requires another authentication than "
                            "that of lk_client_config.sasl";
 }
 

@@ -276,7 +276,8 @@ def a_session_is_what_counts():
         guest.recv(65536)
         guest.recv(1)
 
-    for rest, why in ((hang_up, "the server hung up without an answer"),
+    for rest, why in ((hang_up,
+                       "the server closed the connection without a reply"),
                       (say_nothing, "no reply in time")):
         with listener(saying(FOLLOWER, rest)) as address:
             (one, _) = examine("-z", address, "--connect-timeout", "1",

@@ -242,8 +242,8 @@ def other_locks_beside_ours_are_told():
         node = lock + "/" + (theirs if "-p" in ours else theirs.split("/")[0])
         assert done.err == (
             "latchkey: warning: %s belongs to another kind of lock or "
-            "another --layout, and may not wait for this lock; use the same "
-            "options everywhere, or another path\n" % node), done
+            "another --layout, and perhaps does not wait for this lock; "
+            "use the same options everywhere, or another path\n" % node), done
         done = expect(0, "run", "-q", *ours, lock, "true")
         assert not done.err, done
 

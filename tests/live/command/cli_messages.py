@@ -222,8 +222,8 @@ def connect_failures_name_the_likely_cause():
         for verb in ("ls", "run"):
             for servers, text in (
                     (silent, "%s: no reply within 0.9 s%s" % (silent, SILENT)),
-                    (closer, closer + ": the server hung up without an "
-                     "answer; it has no quorum, or has "
+                    (closer, closer + ": the server closed the connection "
+                     "without a reply; it has no quorum, or has "
                      "reached maxClientCnxns, or expects "
                      "TLS (--tls)"),
                     (web, web + ": frame longer than receive_limit; that is not "
@@ -242,8 +242,9 @@ def connect_failures_name_the_likely_cause():
                     "no-such-host.invalid:2181: (no reply within|the name "
                     "cannot be resolved:)) .*latchkey doctor", done.err), done
             says_soon("cannot connect to any server: %s: Connection refused, "
-                      "%s: the server hung up without an answer; probably "
-                      "there is no quorum: start a majority of the servers%s" %
+                      "%s: the server closed the connection without a reply; "
+                      "probably there is no quorum: start a majority of the "
+                      "servers%s" %
                       (closed, closer, DOCTOR), "-z", closed + "," + closer,
                       *words(verb, "/x", *SOON))
 
@@ -367,8 +368,8 @@ def servers_without_quorum_are_named():
         ensemble.kill(2)
         ensemble.kill(3)
         text = (
-            "latchkey: cannot connect to any server: %s: the server hung up "
-            "without an answer, %s: Connection refused, %s: Connection "
+            "latchkey: cannot connect to any server: %s: the server "
+            "closed the connection without a reply, %s: Connection refused, %s: Connection "
             "refused; probably there is no quorum: start a majority of the "
             "servers%s\n"
             % (a, b, c, DOCTOR))
@@ -521,10 +522,10 @@ def usage_of_run_is_named():
             ("-c after LOCK takes one STRING, and nothing may follow it", "/x", "-c", "a", "b"),
             ("-c STRING is the whole command: nothing may follow LOCK", "-c",
              "a", "/x", "b"),
-            ('--lock: "/" is not a path below "/", nor x: or s: and such a '
-             "path", "-l", "/", "/x", "true"),
-            ('--lock: "y" is not a path below "/", nor x: or s: and such a '
-             "path", "-l", "y", "/x", "true"),
+            ('--lock: "/" is not a path below "/", with or without x: '
+             "or s: before it", "-l", "/", "/x", "true"),
+            ('--lock: "y" is not a path below "/", with or without x: '
+             "or s: before it", "-l", "y", "/x", "true"),
             ('--permits: "0" is not a number of permits from 1 to 1000000',
              "-p", "0", "/x", "true"),
             ('--take: "0" is not a number of permits from 1 to 1000', "--take",
@@ -649,7 +650,7 @@ def servers_that_insist_on_identities_are_named():
             "--property", "zookeeper.enforce.auth.enabled=true",
             "--property", "zookeeper.enforce.auth.schemes=digest") as other:
         where = ("-z", other.connect)
-        insists = ("the server insists on authentication; --auth-file or "
+        insists = ("the server requires authentication; --auth-file or "
                    "--cert gives an identity" + DOCTOR)
         says(125, "ls /: " + insists, "ls", *where, "/")
         says(125, "/x: " + insists, "run", *where, "/x", "true")

@@ -161,8 +161,8 @@ def variables_describe_and_do_not_select():
     for name in VARIABLES:
         one = environment(**{name.partition("_")[2]: "/nowhere"})
         assert expect(0, *plain, "ls", "/", env=one).err == line % name, name
-    says_soon("%s: the server hung up without an answer; it has no quorum, "
-              "or has reached maxClientCnxns, or expects TLS (--tls)" % address,
+    says_soon("%s: the server closed the connection without a reply; it has "
+              "no quorum, or has reached maxClientCnxns, or expects TLS (--tls)" % address,
               "-z", address, *SOON, "ls", "/")
 
 
