@@ -23,7 +23,7 @@
  * have returned. `done` may be NULL.
  *
  * A request may be refused: the call returns an error, and `done` is never
- * called. The errors of all requests are:
+ * called. Any request can be refused with one of these errors:
  *   LK_ERR_BAD_PATH       not absolute, not UTF-8, with an empty, "." or ".."
  *                         component, with a trailing "/", or with a character
  *                         that servers refuse: control characters, U+D800 to
@@ -33,16 +33,16 @@
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are outstanding;
  *   LK_ERR_UNIMPLEMENTED  the server, or another one of its name and port, has
  *                         rejected such a request as unknown within the last
- *                         hour. Servers close the connection when they reject a
- *                         request so, therefore it is not sent again;
+ *                         hour. The client does not send it again, because
+ *                         servers close the connection when they reject it;
  *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry, if `one_session` is
  *   set), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  *
  * An accepted request completes with 0, with the server's error, or with
- *   LK_ERR_NOT_SENT       the request was not sent, so it was not executed:
- *                         before that the connection was lost or, if it is a
- *                         write, the client was closed;
+ *   LK_ERR_NOT_SENT       the connection was lost before the request was sent,
+ *                         or the client was closed before a write was sent. It
+ *                         was not executed;
  *   LK_ERR_CONNECTION_LOSS
  *                         a read whose reply was lost;
  *   LK_ERR_IN_DOUBT       a write whose reply was lost, or whose reply was the
@@ -59,14 +59,13 @@
  *   sent may have been executed.
  *
  * Timeouts and deadlines are in ms. A timeout counts from the call, and never
- * ends early. A deadline is a time on lk_client_clock(), which several calls
- * can share. If both are set, the earlier one counts. Special values:
+ * ends early. A deadline is a time on lk_client_clock(); several calls can
+ * share one. If both are set, the earlier one counts. Special values:
  *
- *                       member of a       argument:        argument:
- *                       struct            timeout_ms       deadline_ms
- *   LK_NO_LIMIT (-1)    no limit          no limit         no limit
- *   0                   no limit          try once         has passed
- *   other negative      has passed        has passed       has passed
+ *   value             in a struct  lk_lock_acquire()  lk_lock_acquire_until()
+ *   LK_NO_LIMIT (-1)  no limit     no limit           no limit
+ *   0                 no limit     try once           has passed
+ *   other negative    has passed   has passed         has passed
  *
  * A deadline that is not later than the clock has passed. A request whose time
  * has passed is accepted, not sent, and completes with LK_ERR_DEADLINE in the

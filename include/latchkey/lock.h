@@ -52,7 +52,7 @@ typedef enum lk_lock_state {
   LK_LOCK_HELD,
   LK_LOCK_UNSURE, /**< perhaps lost: the lease ends soon or has ended, or the
                        connection is lost (`unsure_when_suspended`) */
-  LK_LOCK_LOST    /**< until lk_lock_release() */
+  LK_LOCK_LOST    /**< lost, and not yet released by lk_lock_release() */
 } lk_lock_state;
 
 /** The events for on_event. */

@@ -5,7 +5,11 @@
 /**
  * @file
  * Requests for one node. Part of <latchkey/client.h>, which describes what all
- * requests have in common.
+ * requests have in common, such as the errors of any request. All arguments are
+ * copied. The comments list the errors that are specific to a request, without
+ * LK_ERR_; in parentheses is the permission that is missing. "Since" names the
+ * first ZooKeeper version whose servers know the request; others complete it
+ * with LK_ERR_UNIMPLEMENTED.
  */
 
 #include <latchkey/watch.h>
@@ -75,7 +79,7 @@ typedef void (*lk_identities_cb)(lk_client *c, int err, const lk_identity *ids,
                                  size_t count, void *arg);
 
 /**
- * Create a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat,
+ * Create a node. `acl` NULL: lk_acl_open. lk_create2() also gives the Stat;
  * since 3.5.0. Errors: NO_NODE (no parent), NODE_EXISTS, NO_AUTH (CREATE on the
  * parent), INVALID_ACL, NO_CHILDREN_FOR_EPHEMERALS, QUOTA_EXCEEDED;
  * UNIMPLEMENTED for containers at a server before 3.5.1.
@@ -93,63 +97,64 @@ LK_API int lk_create2(lk_client *c, const char *path, lk_bytes data,
 #define LK_TTL_MAX_MS INT64_C(0xffffffffff)
 
 /**
- * Create a node that is deleted when it has no children and was not changed for
- * `ttl_ms`, 1 to LK_TTL_MAX_MS. `flags`: LK_PERSISTENT or
- * LK_SEQUENTIAL; anything else is refused with LK_ERR_BAD_ARGUMENT and never
- * sent, since an invalid TTL can end a server for good. Servers check TTLs once
- * a minute.
- * Since 3.5.3. Errors: as lk_create2(), and UNIMPLEMENTED where the server was
- * not started with zookeeper.extendedTypesEnabled.
+ * Create a node that servers delete when it has no children and was not changed
+ * for `ttl_ms`, 1 to LK_TTL_MAX_MS. They check that once a minute. `flags`:
+ * LK_PERSISTENT or LK_SEQUENTIAL; anything else is refused with
+ * LK_ERR_BAD_ARGUMENT and never sent, since an invalid TTL can end a server,
+ * also after each restart. Since 3.5.3. Errors: as lk_create2(); UNIMPLEMENTED
+ * also if the server was not started with zookeeper.extendedTypesEnabled.
  */
 LK_API int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
                          const lk_acls *acl, int flags, int64_t ttl_ms,
                          const lk_call *call, lk_create_cb done, void *arg);
 
-/** Delete a node that has `version` (-1: any). NO_NODE, BAD_VERSION,
-    NOT_EMPTY, NO_AUTH (DELETE on the parent). */
+/** Delete a node if its version is `version`; -1: any. Errors: NO_NODE,
+    BAD_VERSION, NOT_EMPTY, NO_AUTH (DELETE on the parent). */
 LK_API int lk_delete(lk_client *c, const char *path, int32_t version,
                      const lk_call *call, lk_done_cb done, void *arg);
 
-/** Stat of a node, or LK_ERR_NO_NODE. A watch is set in both cases: for changes
-    of the node, or for its creation. NO_AUTH (READ on the node) from servers
-    3.8.4 and 3.9.2 on. */
+/** Get the Stat of a node, or NO_NODE. A watch is set in both cases: for
+    changes of the node, or for its creation. Other errors: NO_AUTH (READ) from
+    servers 3.8.4 and 3.9.2 on. */
 LK_API int lk_exists(lk_client *c, const char *path, const lk_call *call,
                      lk_stat_cb done, void *arg);
 
-/** Data and Stat of a node. NO_NODE (leaves no watch), NO_AUTH (READ). */
+/** Get data and Stat of a node. Errors: NO_NODE (no watch is set), NO_AUTH
+    (READ). */
 LK_API int lk_get(lk_client *c, const char *path, const lk_call *call,
                   lk_get_cb done, void *arg);
 
-/** Replace the data of a node that has `version` (-1: any). NO_NODE,
-    BAD_VERSION, NO_AUTH (WRITE), QUOTA_EXCEEDED. */
+/** Replace the data of a node if its version is `version`; -1: any. Errors:
+    NO_NODE, BAD_VERSION, NO_AUTH (WRITE), QUOTA_EXCEEDED. */
 LK_API int lk_set(lk_client *c, const char *path, lk_bytes data,
                   int32_t version, const lk_call *call, lk_stat_cb done,
                   void *arg);
 
-/** Names of the children and Stat of a node. NO_NODE (leaves no watch), NO_AUTH
-    (READ). */
+/** Get the names of the children and the Stat of a node. Errors: NO_NODE (no
+    watch is set), NO_AUTH (READ). */
 LK_API int lk_get_children(lk_client *c, const char *path, const lk_call *call,
                            lk_children_cb done, void *arg);
 
-/** The number of descendants of a node, at any depth, without the node itself.
-    Since 3.6.0. NO_NODE, NO_AUTH (READ). */
+/** Get the number of descendants of a node, at any depth, without the node
+    itself. Since 3.6.0. Errors: NO_NODE, NO_AUTH (READ). */
 LK_API int lk_count(lk_client *c, const char *path, const lk_call *call,
                     lk_count_cb done, void *arg);
 
-/** The ephemeral nodes of this session whose paths start with `prefix`, which
-    is any text that starts with "/": the prefix "/a" finds "/ab", too. NULL:
-    all, or all in the chroot. Since 3.6.0. */
+/** Get the paths of the ephemeral nodes of this session that start with
+    `prefix`, any text that starts with "/": the prefix "/a" finds "/ab", too.
+    NULL: all, or all in the chroot. Since 3.6.0. */
 LK_API int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
                          lk_paths_cb done, void *arg);
 
-/** Access list and Stat of a node. Without ADMIN on it, digests are
-    "user:x". NO_NODE, NO_AUTH (READ or ADMIN). */
+/** Get access list and Stat of a node. Without ADMIN permission, the ids of
+    digests are "user:x". Errors: NO_NODE, NO_AUTH (READ or ADMIN). */
 LK_API int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
                       lk_acl_cb done, void *arg);
 
 /** Replace the access list of a node if the version of the list
     (lk_stat.aversion) is `version`; -1: any. `acl` NULL: LK_ERR_BAD_ARGUMENT.
-    Fires no watch. NO_NODE, BAD_VERSION, INVALID_ACL, NO_AUTH (ADMIN). */
+    Fires no watch. Errors: NO_NODE, BAD_VERSION, INVALID_ACL, NO_AUTH
+    (ADMIN). */
 LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
                       int32_t version, const lk_call *call, lk_stat_cb done,
                       void *arg);
@@ -186,9 +191,10 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
 LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                         const lk_call *call, lk_done_cb done, void *arg);
 
-/** After a result of 0, reads on this connection see all that was committed
-    before the sync. Not a quorum operation (ZOOKEEPER-1675). The node need not
-    exist, and its access list is not checked. */
+/** Let the server catch up with its leader: when `done` gets 0, later reads on
+    this connection see all that was committed before the sync. It is not a
+    quorum operation: a deposed leader may reply (ZOOKEEPER-1675). The node need
+    not exist, and its access list is not checked. */
 LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
                    lk_done_cb done, void *arg);
 
@@ -202,8 +208,8 @@ LK_API int lk_sync(lk_client *c, const char *path, const lk_call *call,
 LK_API int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
                        lk_done_cb done, void *arg);
 
-/** The identities of this client at the server, "ip" among them. Since 3.7.0.
- */
+/** Get the identities of this client at the server, "ip" among them. Since
+    3.7.0. */
 LK_API int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
                        void *arg);
 

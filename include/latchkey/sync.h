@@ -39,8 +39,8 @@
  * must be deferred.
  *
  * NULL: if the object is NULL, a function whose result is an error code returns
- * LK_ERR_BAD_ARGUMENT. The other functions return NULL for a path or a side,
- * false, 0, or the state of a closed client or of a lock that is not held.
+ * LK_ERR_BAD_ARGUMENT. Every other function returns NULL, false, 0, or its
+ * value for a closed client or for a lock that this thread does not hold.
  * Freeing NULL does nothing. A path that is NULL is LK_ERR_BAD_PATH. `out` of a
  * request may be NULL; that of a constructor may not (LK_ERR_BAD_ARGUMENT).
  *

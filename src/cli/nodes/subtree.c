@@ -74,7 +74,8 @@ static int compare_node_paths(const void *a, const void *b)
   return path_byte_rank(*x) - path_byte_rank(*y);
 }
 
-/* Sorts the nodes and drops deleted ones. */
+/* Sorts the nodes, drops deleted ones, and counts those that must not be
+   read. */
 static void sort_and_drop_deleted(cli_subtree *w)
 {
   size_t kept = 0;

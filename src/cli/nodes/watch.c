@@ -88,7 +88,8 @@ static void end_watch(watch *w, int err)
   w->done = true;
 }
 
-/* After an expired session, the watch is set again in the new one. */
+/* An expired session ends the watch; on_watch_session_state() sets it again in
+   the new session. */
 static void on_watch_event(lk_client *c, lk_watch *handle,
                            const lk_event *event, void *arg)
 {
@@ -180,8 +181,8 @@ static void watch_reader(watch *w)
     lk__loop_set_io(w->command.session.loop, &w->reader, LK_LOOP_READ);
 }
 
-/* Dies of SIGPIPE, like other programs without a reader; if SIGPIPE is ignored,
-   prints a complaint. */
+/* Dies of SIGPIPE, like other programs without a reader. `ignored`: SIGPIPE was
+   ignored when latchkey was started; then prints a complaint. */
 static int end_without_reader(bool ignored)
 {
   if (!ignored) {

@@ -108,8 +108,8 @@ static bool is_time_limit(int64_t ms)
   return ms != 0 && ms != LK_NO_LIMIT;
 }
 
-/* When `call` must have ended. The clock is read afresh, since the last reading
- * may be as old as a stall of the output. */
+/* When `call` must have ended. Reads the clock, since c->now is out of date if
+ * the output has stalled. */
 static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
 {
   *late = false;
@@ -136,7 +136,8 @@ static int add_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
   return 0;
 }
 
-/* Add what belongs to a request besides its frame: a copy, a watch. */
+/* Add what the call asks for besides the frame: the deadline, the copy for a
+ * repetition, and the watch. */
 static int add_call_options(lk_client *c, lk_request *r,
                             const lk_call_spec *spec, int64_t deadline_ms,
                             const void *frame)
@@ -270,14 +271,15 @@ int lk__request_close_outcome(const lk_client *c, int unanswered)
     return unanswered;
   if (c->close.lost)
     return LK_ERR_IN_DOUBT;
-  return c->session.identity.id == 0 ? 0
-                                     : LK_ERR_NOT_SENT; /* 0: nothing to end */
+  /* without a session there is nothing to end */
+  return c->session.identity.id == 0 ? 0 : LK_ERR_NOT_SENT;
 }
 
-/* A request sets a watch unless a persistent watch covers it, judged by the
- * requests sent before. Those may have changed while the request waited, since
- * requests made in LK_STATE_CONNECTED are sent first. The watch flag is the
- * frame's last byte. */
+/* A request sets a watch unless a persistent watch covers the path when the
+ * server executes the request: the requests sent before it decide that. While
+ * this one waited, others may have been sent before it, namely those made in
+ * LK_STATE_CONNECTED. So the watch flag, the frame's last byte, is chosen
+ * again. */
 static void choose_watch_flag(const lk_client *c, const lk_request *r,
                               unsigned char *frame)
 {
@@ -355,9 +357,9 @@ static bool reserve_places(lk_ring *ring, size_t count)
   return true;
 }
 
-/* Memory for all that waits, before the first of it moves: a release that
- * stopped halfway would have the requests that moved repeated behind those that
- * still wait. */
+/* Reserve memory for all waiting requests before the first one moves. If the
+ * release stopped halfway, the moved requests would be repeated after those
+ * that still wait, out of order. */
 static bool reserve_release(lk_client *c)
 {
   size_t unfit = 0;

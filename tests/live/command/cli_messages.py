@@ -613,8 +613,8 @@ def lost_writes_are_named():
     """A node with a TTL is not known by its session, so it is in doubt."""
     with relay.Relay(zk.connect) as way:
         way.trap("cut", op=21)
-        says(125, "create /ttl: connection lost: the write may or may not be "
-                  "done; read the node, and try again if it is not done" + DOCTOR, "create", "-t",
+        says(125, "create /ttl: connection lost: the write may or may not have "
+                  "been executed; read the node, and try again if it is not done" + DOCTOR, "create", "-t",
              "60000", "-z", way.address, "/ttl")
 
 
