@@ -41,8 +41,8 @@ typedef struct lk_want {
   const char *host; /**< name or literal, no brackets; until the next input or
                          lk_client_set_hosts() */
   uint16_t port;
-  uint32_t address; /**< the index of the address among those of the name; if it
-                         is 0, resolve the name again */
+  uint32_t address_index; /**< among the addresses of the name; if it is 0,
+                               resolve the name again */
 } lk_want;
 
 LK_API void lk_client_want(lk_client *c, lk_want *out);
@@ -127,7 +127,7 @@ typedef enum lk_flow {
 typedef struct lk_transport {
   int fd;             /**< -1 while closed */
   int err;            /**< after LK_FLOW_FAILED, for lk_client_failed() */
-  int number;         /**< the errno that caused `err`; 0: none */
+  int sys_errno;      /**< the errno that caused `err`; 0: none */
   lk_tls_cause cause; /**< after LK_ERR_TLS: what kind of failure it was */
   char why[384];      /**< after LK_FLOW_FAILED: a line for people */
 } lk_transport;

@@ -68,7 +68,7 @@ typedef struct lk_semaphore_config {
   /** For programs that create a handle for each acquisition: shared by all
       handles of one client, and valid until the last one is freed. NULL: each
       handle has its own. */
-  lk_semaphore_history *memory;
+  lk_semaphore_history *history;
 } lk_semaphore_config;
 
 /**

@@ -154,9 +154,10 @@ LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED.
  */
-LK_API int lk_sync_client_run(lk_sync_client *c,
-                              void (*what)(lk_client *client, void *arg),
-                              void *arg);
+LK_API int lk_sync_client_run_on_thread(lk_sync_client *c,
+                                        void (*what)(lk_client *client,
+                                                     void *arg),
+                                        void *arg);
 
 /* ---- calls ------------------------------------------------------------ */
 
@@ -560,7 +561,8 @@ LK_API int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call);
  *         LK_ERR_CLOSED: the client was closed, or the lock freed;
  *         LK_ERR_STATE, LK_ERR_FORKED, LK_ERR_BAD_ARGUMENT.
  */
-LK_API int lk_sync_lock_wait(lk_sync_lock *l, const lk_sync_call *call);
+LK_API int lk_sync_lock_wait_certain(lk_sync_lock *l,
+                                     const lk_sync_call *call);
 
 /** lk_sync_multi() of `ops` that is executed only while this thread holds the
     lock: lk_lock_guarded_multi(). Returns also LK_ERR_NOT_HELD, and
@@ -596,8 +598,9 @@ LK_API size_t lk_sync_lock_count(const lk_sync_lock *l);
 /**
  * A descriptor for poll() in any thread: readable while the lock of this thread
  * is unsure or lost. To wait until it is certain again, use
- * lk_sync_lock_wait(). The first call for each grant makes the descriptor, and
- * the release closes it: stop polling before. Do not read from it.
+ * lk_sync_lock_wait_certain(). The first call for each grant makes the
+ * descriptor, and the release closes it: stop polling before. Do not read from
+ * it.
  *
  * @return the descriptor; LK_ERR_NOT_HELD, LK_ERR_FORKED, LK_ERR_SYSTEM (no
  *         descriptors left).

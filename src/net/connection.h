@@ -33,7 +33,7 @@ typedef struct lk_connection {
   lk_connection_stage stage;
   uint64_t attempt; /**< lk_want.attempt that this is about; 0: none */
   uint16_t port;
-  uint32_t address_index; /**< lk_want.address */
+  uint32_t address_index; /**< lk_want.address_index */
   lk_address_list addresses;
   lk_lookup lookup;
   lk_watched_transport transport;

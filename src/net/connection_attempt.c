@@ -120,7 +120,7 @@ void lk__connection_start(lk_connection *n, const lk_want *want)
   if (n->attempt == 0)
     return;
   n->port = want->port;
-  n->address_index = want->address;
+  n->address_index = want->address_index;
   if (!lk__address_list_set_host(&n->addresses, &x->mem, want->host)) {
     lk__connection_fail(n, LK_ERR_CONNECT, "out of memory");
   } else if (lk__address_parse(&literal, n->addresses.host)) {

@@ -13,7 +13,7 @@ static int bio_result(BIO *bio, lk_flow flow, size_t n, int retry)
   if (flow == LK_FLOW_READ || flow == LK_FLOW_WRITE)
     BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
   if (flow == LK_FLOW_FAILED)
-    b->number = b->tcp->number;
+    b->number = b->tcp->sys_errno;
   b->ended = flow == LK_FLOW_END;
   return b->ended ? 0 : -1;
 }

@@ -28,7 +28,7 @@ lk_flow lk__transport_fail(lk_transport *t, int err, const char *what,
   const char *text = TEXT_OF(strerror_r(number, buffer, sizeof buffer), buffer);
 
   t->err = err;
-  t->number = number;
+  t->sys_errno = number;
   snprintf(t->why, sizeof t->why, "%s: %s", what, text);
   return LK_FLOW_FAILED;
 }

@@ -32,8 +32,9 @@ static void begin_run(lk_blocking_call *e)
   lk__blocking_call_complete(e, 0);
 }
 
-int lk_sync_client_run(lk_sync_client *c,
-                       void (*what)(lk_client *client, void *arg), void *arg)
+int lk_sync_client_run_on_thread(lk_sync_client *c,
+                                 void (*what)(lk_client *client, void *arg),
+                                 void *arg)
 {
   run_call v = {.what = what, .arg = arg};
 
@@ -58,7 +59,7 @@ static void set_hosts(lk_client *client, void *arg)
 int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
 {
   hosts_change r = {.hosts = hosts};
-  int err = lk_sync_client_run(c, set_hosts, &r);
+  int err = lk_sync_client_run_on_thread(c, set_hosts, &r);
 
   return err == 0 ? r.err : err;
 }
@@ -88,7 +89,7 @@ int lk_sync_client_last_error(lk_sync_client *c, char *text, size_t size)
 
   if (text == NULL && size > 0)
     return LK_ERR_BAD_ARGUMENT;
-  int err = lk_sync_client_run(c, look, &q);
+  int err = lk_sync_client_run_on_thread(c, look, &q);
 
   if (err != 0 && size > 0)
     text[0] = '\0';
@@ -99,6 +100,6 @@ lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c)
 {
   last_error q = {.cause = LK_TLS_OTHER};
 
-  (void)lk_sync_client_run(c, look, &q);
+  (void)lk_sync_client_run_on_thread(c, look, &q);
   return q.cause;
 }

@@ -78,8 +78,8 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
     err = copy_limit_path(*out);
   if (err != 0)
     return lock_discard(out, err);
-  if (own->memory == NULL)
-    own->memory = &(*out)->learned;
+  if (own->history == NULL)
+    own->history = &(*out)->learned;
   return lk__sync_lock_check_options(out);
 }
 

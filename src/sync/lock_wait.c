@@ -40,7 +40,7 @@ static int wait_for_certainty(lk_sync_lock *l, const lk_sync_call *call)
   return err;
 }
 
-int lk_sync_lock_wait(lk_sync_lock *l, const lk_sync_call *call)
+int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call)
 {
   int cancelling;
   int err = lk__sync_lock_enter(l, &cancelling);

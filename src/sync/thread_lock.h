@@ -38,7 +38,7 @@ typedef struct lk_thread_lock {
   struct lk_thread_lock *partner;
   bool once;         /**< lk_sync_lock_try() */
   bool verifying;    /**< its thread waits in lk_sync_lock_verify() */
-  bool waiting;      /**< its thread waits in lk_sync_lock_wait() */
+  bool waiting;      /**< its thread waits in lk_sync_lock_wait_certain() */
   bool doubt;        /**< the lock is unsure or lost; false before the grant */
   int interrupt_err; /**< why `call` was interrupted, or 0 */
 
@@ -69,8 +69,8 @@ void lk__thread_lock_notify(const lk_thread_lock *h,
 void lk__thread_lock_publish(lk_thread_lock *h);
 /** Store that the lock is not held any more. */
 void lk__thread_lock_set_lost(lk_thread_lock *h);
-/** Complete lk_sync_lock_wait() of its thread, if the lock is held for certain
-    or lost. */
+/** Complete lk_sync_lock_wait_certain() of its thread, if the lock is held for
+    certain or lost. */
 void lk__thread_lock_check_wait(lk_thread_lock *h);
 /** Complete it with `err`. */
 void lk__thread_lock_end_wait(lk_thread_lock *h, int err);

@@ -36,9 +36,11 @@ lk_lock_guarded
 lk_proof
 lk_read_list
 lk_sync_children
+lk_sync_client_run
 lk_sync_list
 lk_sync_lock_guarded
 lk_sync_lock_turn
+lk_sync_lock_wait
 '
 
 words=$(echo $retired | tr ' ' '|')

@@ -163,8 +163,9 @@ static void say_want(peer *p)
 
   char address[24] = "";
 
-  if (p->want.address > 0)
-    snprintf(address, sizeof address, " address %" PRIu32, p->want.address);
+  if (p->want.address_index > 0)
+    snprintf(address, sizeof address, " address %" PRIu32,
+             p->want.address_index);
   if (p->want.attempt == 0)
     peer_say(p, "want nothing");
   else

@@ -212,8 +212,8 @@ static bool connect_address(port_checker *d, const struct addrinfo *a,
     *number = ETIMEDOUT;
   if (outcome == CLI_CONNECTION_FAILED &&
       d->connection.transport->err != LK_ERR_TLS)
-    *number = d->connection.transport->number != 0
-                  ? d->connection.transport->number
+    *number = d->connection.transport->sys_errno != 0
+                  ? d->connection.transport->sys_errno
                   : EIO;
   else if (outcome == CLI_CONNECTION_FAILED)
     send_tls_failure(d, a);

@@ -20,7 +20,7 @@ void lk_client_want(lk_client *c, lk_want *out)
   *out = (lk_want){.attempt = wanted ? c->connection.attempt : 0,
                    .host = h->name,
                    .port = h->port,
-                   .address = c->hosts.address};
+                   .address_index = c->hosts.address};
 }
 
 static bool is_present_attempt(const lk_client *c, uint64_t attempt)

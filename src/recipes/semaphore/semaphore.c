@@ -97,7 +97,7 @@ static semaphore_plan *semaphore_plan_new(const lk_mem *mem, const char *path,
   p->base.take = o->take == 0 ? 1 : (size_t)o->take;
   p->base.limit = o->permits;
   p->base.failures =
-      &(o->memory == NULL ? &p->own_history : o->memory)->failures;
+      &(o->history == NULL ? &p->own_history : o->history)->failures;
   if (layout == LK_LAYOUT_KAZOO)
     semaphore_plan_set_kazoo(p, path);
   else

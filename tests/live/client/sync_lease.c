@@ -144,7 +144,7 @@ static void sleep_through(lk_client *c, void *arg)
 
 static int hold_up(void *arg)
 {
-  return lk_sync_client_run(here, sleep_through, arg);
+  return lk_sync_client_run_on_thread(here, sleep_through, arg);
 }
 
 START_TEST(a_thread_that_sleeps_makes_nobody_sure)

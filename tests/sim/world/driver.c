@@ -107,7 +107,7 @@ static void on_lookup(void *arg)
     return;
   lk_client_want(p->client, &want);
   if (want.attempt == attempt)
-    dial(p, p->addresses[want.address % p->naddresses]);
+    dial(p, p->addresses[want.address_index % p->naddresses]);
 }
 
 static void follow_wish(sim_process *p)
@@ -123,8 +123,8 @@ static void follow_wish(sim_process *p)
     return;
   if (want.host[1] >= '0' && want.host[1] <= '9') {
     dial(p, (unsigned)(want.host[1] - '0'));
-  } else if (want.address > 0) {
-    dial(p, p->addresses[want.address % p->naddresses]);
+  } else if (want.address_index > 0) {
+    dial(p, p->addresses[want.address_index % p->naddresses]);
   } else if (p->eager > 0) {
     on_lookup(p);
   } else {

@@ -169,9 +169,9 @@ START_TEST(each_address_has_its_attempt_before_the_session_ends)
   ck_assert_int_eq(p->now - start, 20000);
   while (p->want.attempt == 0)
     peer_pass(p, 1);
-  ck_assert_uint_eq(p->want.address, 0); /* silent, too */
+  ck_assert_uint_eq(p->want.address_index, 0); /* silent, too */
   peer_resolved(p, 2);
-  while (p->want.address == 0)
+  while (p->want.address_index == 0)
     peer_pass(p, 1);
   ck_assert_int_le(p->now - start, 25500);
   end();

@@ -56,8 +56,10 @@ void engine_dial(lk_client *c, uint64_t attempt, const char *host,
                  uint16_t port, uint32_t address)
 {
   snprintf(c->host, sizeof c->host, "%s", host);
-  c->want = (lk_want){
-      .attempt = attempt, .host = c->host, .port = port, .address = address};
+  c->want = (lk_want){.attempt = attempt,
+                      .host = c->host,
+                      .port = port,
+                      .address_index = address};
   c->out_at = 0;
   c->out_len = 0;
   c->hooks.wake(c, c->hooks.arg);

@@ -55,7 +55,7 @@ static bool try_init(locker *x, party *p)
                                  .permits = permits,
                                  .take = take,
                                  .limit_path = limit_path,
-                                 .memory = memory};
+                                 .history = memory};
 
   wrap(x, p);
   return lk_semaphore_new(&x->lock, p->link->client, dir, &config, &options) ==

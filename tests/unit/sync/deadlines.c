@@ -85,7 +85,8 @@ static int call_get(void *call)
 
 static int run_set_clock(void *left_ms)
 {
-  return lk_sync_client_run(client, set_clock_before_deadline, left_ms);
+  return lk_sync_client_run_on_thread(client, set_clock_before_deadline,
+                                      left_ms);
 }
 
 /* Begin a call when `left_ms` are left of its time, and cancel it if it has
@@ -101,7 +102,8 @@ static int end_of_call(int64_t left_ms, int limit_ms)
   waiters_inside(client, 1);
   waiter_start(&w, call_get, &call);
   ck_assert_int_eq(waiter_end(&clock), 0);
-  ck_assert_int_eq(lk_sync_client_run(client, set_real_clock, NULL), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, set_real_clock, NULL),
+                   0);
   for (int ms = 0; inside && ms < limit_ms; ms++) {
     usleep(1000);
     pthread_mutex_lock(&client->mutex);

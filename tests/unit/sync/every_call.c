@@ -134,7 +134,7 @@ ERROR(client_close, o->client)
 VALUE(client_state, lk_sync_client_state(o->client) == LK_STATE_CLOSED)
 VALUE(client_clock, lk_sync_client_clock(o->client) == 0)
 ERROR(client_set_hosts, o->client, o->hosts)
-ERROR(client_run, o->client, OUT(visit), NULL)
+ERROR(client_run_on_thread, o->client, OUT(visit), NULL)
 MAKES(lk_sync_cancel, cancel_new, lk_sync_cancel_free, o->client)
 FREES(lk_sync_cancel, cancel_free, lk_sync_cancel_new(&made, o->client))
 VOID(cancel_set, o->cancel)
@@ -286,7 +286,7 @@ ERROR(lock_try, o->lock, o->call)
 ERROR(lock_release, o->lock)
 ERROR(lock_release_wait, o->lock, o->call)
 ERROR(lock_verify, o->lock, o->call)
-ERROR(lock_wait, o->lock, o->call)
+ERROR(lock_wait_certain, o->lock, o->call)
 VALUE(lock_ok, !lk_sync_lock_ok(o->lock))
 VALUE(lock_deadline, lk_sync_lock_deadline(o->lock) == INT64_MIN)
 VALUE(lock_token, lk_sync_lock_token(o->lock) == 0)
@@ -321,7 +321,7 @@ const every_call every_calls[] = {
     ROW(client_last_error, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
     SILENT(client_tls_cause),
     OTHER(client_set_hosts),
-    ROW(client_run, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
+    ROW(client_run_on_thread, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
     ROW(cancel_new, LK_ERR_BAD_ARGUMENT, NONE, LK_ERR_BAD_ARGUMENT),
     SILENT(cancel_free),
     SILENT(cancel_set),
@@ -372,7 +372,7 @@ const every_call every_calls[] = {
     OTHER(lock_release),
     OTHER(lock_release_wait),
     OTHER(lock_verify),
-    OTHER(lock_wait),
+    OTHER(lock_wait_certain),
     ROW(lock_guarded_multi, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE),
     SILENT(lock_ok),
     SILENT(lock_deadline),

@@ -119,7 +119,7 @@ typedef struct paused {
 
 static int run_pause(void *go)
 {
-  return lk_sync_client_run(client, pause_thread, go);
+  return lk_sync_client_run_on_thread(client, pause_thread, go);
 }
 
 /* ---- several in one turn ------------------------------------------------- */
@@ -230,7 +230,7 @@ static void start_unsure(void)
 
   start_with(&config);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), 0);
   loopback_freeze(&zk, true);
   loopback_drop(&zk);
   while (lk_sync_lock_ok(lock))
@@ -270,14 +270,14 @@ START_TEST(wait_ends_when_the_lock_is_proven_again)
   waiter w;
 
   start_unsure();
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &brief), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &brief), LK_ERR_DEADLINE);
   waiter_start(&w, thaw, NULL);
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), 0);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), 0);
   ck_assert(lk_sync_lock_ok(lock));
   ck_assert_int_eq(waiter_end(&w), 0);
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &brief), 0);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &brief), 0);
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), LK_ERR_NOT_HELD);
   stop();
 }
 END_TEST
@@ -291,10 +291,10 @@ START_TEST(wait_ends_when_the_lock_is_lost)
   model_delete(&zk.server, model_child(&zk.server, "/locks/a", 0));
   loopback_unlock(&zk);
   waiter_start(&w, thaw, NULL);
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_LOST);
   ck_assert_int_eq(waiter_end(&w), 0);
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &soon), LK_ERR_LOST);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &soon), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_LOST);
   stop();
 }
@@ -353,7 +353,7 @@ START_TEST(wait_ends_when_the_client_is_closed_or_the_lock_freed)
 
     start_unsure();
     waiter_start(&w, end_when_inside, (void *)(uintptr_t)&ends[i]);
-    ck_assert_int_eq(lk_sync_lock_wait(lock, NULL), LK_ERR_CLOSED);
+    ck_assert_int_eq(lk_sync_lock_wait_certain(lock, NULL), LK_ERR_CLOSED);
     (void)waiter_end(&w);
     stop();
   }
@@ -375,7 +375,7 @@ START_TEST(wait_ends_when_it_is_cancelled)
   start_unsure();
   ck_assert_int_eq(lk_sync_cancel_new(&call.cancel, client), 0);
   waiter_start(&w, cancel_when_inside, call.cancel);
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &call), LK_ERR_CANCELLED);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &call), LK_ERR_CANCELLED);
   ck_assert_int_eq(waiter_end(&w), 0);
   lk_sync_cancel_free(call.cancel);
   stop();
@@ -417,7 +417,8 @@ START_TEST(calls_for_locks_refuse_a_watch)
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &watching), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_verify(lock, &watching), LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_sync_lock_wait(lock, &watching), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(lk_sync_lock_wait_certain(lock, &watching),
+                   LK_ERR_BAD_ARGUMENT);
   ck_assert(lk_sync_lock_ok(lock));
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &watching),
                    LK_ERR_BAD_ARGUMENT);
@@ -457,7 +458,7 @@ START_TEST(verify_with_a_cancel_that_is_set_already_sends_nothing)
 
   lk_sync_cancel_set(call.cancel);
   /* The handle's thread has looked at the calls under way already. */
-  ck_assert_int_eq(lk_sync_client_run(client, do_nothing, NULL), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, do_nothing, NULL), 0);
   ck_assert_int_eq(lk_sync_lock_verify(lock, &call), LK_ERR_CANCELLED);
   ck_assert_uint_eq(loopback_requests(&zk, "getData"), reads);
   lk_sync_cancel_free(call.cancel);
@@ -538,7 +539,7 @@ START_TEST(each_reply_moves_the_deadline_of_the_holder)
   usleep(5000);
   ck_assert_int_eq(lk_sync_exists(client, NULL, "/locks", &soon), 0);
   /* The handle's thread publishes it before it looks at the next call. */
-  ck_assert_int_eq(lk_sync_client_run(client, do_nothing, NULL), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, do_nothing, NULL), 0);
   ck_assert_int_ge(lk_sync_lock_deadline(lock), first_ms + 5);
   stop();
 }
@@ -548,7 +549,7 @@ START_TEST(semaphore_keeps_its_failures_where_the_program_says)
 {
   lk_semaphore_history memory = {.failures = 1};
   const lk_semaphore_config options = {
-      .size = sizeof options, .permits = 2, .memory = &memory};
+      .size = sizeof options, .permits = 2, .history = &memory};
   lk_sync_lock *semaphore;
 
   start_with(NULL);
@@ -603,7 +604,7 @@ START_TEST(release_with_a_cancel_that_is_set_already_releases)
   ck_assert_uint_eq(contenders(), 1);
   lk_sync_cancel_set(call.cancel);
   /* The handle's thread has looked at those that wait already. */
-  ck_assert_int_eq(lk_sync_client_run(client, do_nothing, NULL), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, do_nothing, NULL), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &call), LK_ERR_CANCELLED);
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);

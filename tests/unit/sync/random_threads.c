@@ -86,7 +86,7 @@ static void use_lock(actor *a, lk_sync_lock *l)
 
   switch (draw(a, 6)) {
   case 0: (void)lk_sync_lock_verify(l, &call); break;
-  case 1: (void)lk_sync_lock_wait(l, &call); break;
+  case 1: (void)lk_sync_lock_wait_certain(l, &call); break;
   case 2: (void)lk_sync_lock_guarded_multi(l, NULL, &op, 1, &call); break;
   case 3: (void)lk_sync_lock_fd(l); break;
   case 4: (void)lk_sync_lock_ok(l); break;
@@ -187,7 +187,7 @@ static void harm(actor *a)
       model_delete(&zk.server, node);
     loopback_unlock(&zk);
     break;
-  default: (void)lk_sync_client_run(client, look, NULL); break;
+  default: (void)lk_sync_client_run_on_thread(client, look, NULL); break;
   }
   pthread_setcancelstate(cancelling, NULL);
 }

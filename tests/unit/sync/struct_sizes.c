@@ -282,7 +282,8 @@ START_TEST(forgotten_size_is_logged_in_a_callback_too)
   int err = 0;
 
   start();
-  ck_assert_int_eq(lk_sync_client_run(client, complain_in_callback, &err), 0);
+  ck_assert_int_eq(
+      lk_sync_client_run_on_thread(client, complain_in_callback, &err), 0);
   ck_assert_int_eq(err, LK_ERR_STATE);
   stop();
 }

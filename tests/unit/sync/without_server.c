@@ -504,7 +504,8 @@ static void inside(lk_client *c, void *arg)
   ck_assert_int_eq(lk_client_state(c), lk_sync_client_state(client));
   for (int i = 0; i < WAITS; i++)
     ck_assert_int_eq(waits[i](NULL), LK_ERR_STATE);
-  ck_assert_int_eq(lk_sync_client_run(client, inside, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, inside, NULL),
+                   LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_close(client), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_client_set_hosts(client, "a"), LK_ERR_STATE);
   ck_assert_int_eq(lk_sync_lock_verify(lock, NULL), LK_ERR_STATE);
@@ -526,11 +527,11 @@ START_TEST(waiting_in_a_callback_is_refused)
   bool called = false;
 
   start();
-  ck_assert_int_eq(lk_sync_client_run(client, inside, &called), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, inside, &called), 0);
   ck_assert(called);
   ck_assert_int_eq(lk_sync_client_close(client), 0);
   called = false;
-  ck_assert_int_eq(lk_sync_client_run(client, inside, &called), 0);
+  ck_assert_int_eq(lk_sync_client_run_on_thread(client, inside, &called), 0);
   ck_assert(called);
   stop();
 }
@@ -628,7 +629,7 @@ static void live_in_child(void)
       _exit(1);
   }
   if (lk_sync_client_close(client) != LK_ERR_FORKED ||
-      lk_sync_client_run(client, inside, NULL) != LK_ERR_FORKED ||
+      lk_sync_client_run_on_thread(client, inside, NULL) != LK_ERR_FORKED ||
       lk_sync_client_set_hosts(client, "a") != LK_ERR_FORKED ||
       lk_sync_lock_release(lock) != LK_ERR_FORKED ||
       lk_sync_lock_release_wait(lock, NULL) != LK_ERR_FORKED ||
