@@ -9,9 +9,9 @@
  * Curator's layout the number is not stored in any node.
  *
  * The first contender waits with permits of its own. More permits than these
- * and -p are normal for a moment only: a contender creates its contender node
- * and its permits in one transaction, and deletes the permits if it is not
- * first. So the warning requires the same list a second later.
+ * and -p are normal for a moment only: a contender sends the creates of its
+ * contender node and of its permits at once, and deletes the permits if it is
+ * not first. So the warning requires the same list a second later.
  */
 
 enum { CHECK_INTERVAL_MS = 1000, MOST_CHECKS = 10 };
