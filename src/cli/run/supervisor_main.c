@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/clock.h"
+#include "cli/run/inherited_fds.h"
 #include "cli/run/supervisor_main.h"
 #include "cli/run/supervisor_protocol.h"
 
@@ -66,35 +65,13 @@ static _Noreturn void exit_supervisor(supervisor *s, bool killing)
   _exit(0);
 }
 
-static bool is_supervisor_fd(const supervisor *s, int fd)
-{
-  return fd <= 2 || fd == s->fd || fd == s->sigchld_fd || fd == s->timer_fd ||
-         fd == s->job.exec_result || fd == s->job.cgroup.fd;
-}
-
-/* Closes inherited descriptors: a pipe that COMMAND closes must not stay open
-   in the supervisor. */
+/* A pipe that COMMAND closes must not stay open in the supervisor. */
 static void close_inherited_fds(const supervisor *s)
 {
-  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  DIR *dir = opendir("/proc/self/fd");
-  struct dirent *entry;
+  const int keep[] = {s->fd, s->sigchld_fd, s->timer_fd, s->job.exec_result,
+                      s->job.cgroup.fd};
 
-  for (int fd = 0; fd <= 2 && null >= 0; fd++)
-    dup2(null, fd);
-  if (dir == NULL) {
-    for (int fd = 3; fd < 1024; fd++)
-      if (!is_supervisor_fd(s, fd))
-        close(fd);
-    return;
-  }
-  while ((entry = readdir(dir)) != NULL) {
-    int fd = (int)strtol(entry->d_name, NULL, 10);
-
-    if (!is_supervisor_fd(s, fd) && fd != dirfd(dir))
-      close(fd);
-  }
-  closedir(dir);
+  cli_inherited_fds_close(keep, sizeof keep / sizeof keep[0]);
 }
 
 static void set_environment(char *at, size_t len)
