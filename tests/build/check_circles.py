@@ -32,17 +32,16 @@ KNOWN = [
     """proto/engine/watch_handles proto/engine/watch_table""",
     # Each part of the client uses its life and its requests.
     """proto/engine/auth proto/engine/call_nesting proto/engine/calls
-       proto/engine/client proto/engine/client_deadlines
+       proto/engine/client proto/engine/connection_attempt
        proto/engine/invariants proto/engine/lease_slot
-       proto/engine/listeners proto/engine/probe
-       proto/engine/request_completion
-       proto/engine/request_deadlines
+       proto/engine/listeners proto/engine/log proto/engine/probe
+       proto/engine/request_completion proto/engine/request_deadlines
        proto/engine/request_encoding proto/engine/request_outcomes
-       proto/engine/request_queue proto/engine/sasl
-       proto/engine/sasl_config proto/engine/server_support
-       proto/engine/session proto/engine/session_end
-       proto/engine/session_handshake proto/engine/watch_calls
-       proto/engine/watch_events""",
+       proto/engine/request_queue proto/engine/reregistration
+       proto/engine/sasl proto/engine/sasl_config
+       proto/engine/server_support proto/engine/session
+       proto/engine/session_end proto/engine/session_handshake
+       proto/engine/watch_calls proto/engine/watch_events""",
 ]
 
 
