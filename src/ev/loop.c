@@ -79,7 +79,8 @@ static void libev_set_io(lk_loop *l, lk_loop_io *io, int events)
   struct ev_loop *ev = ev_of(l);
   ev_io *w = io_watcher(io);
 
-  /* `events`, since libev stops a watcher that it cannot serve. */
+  /* Not ev_is_active(): libev stops a watcher whose descriptor it cannot
+     watch. */
   if (io->events != 0)
     ev_ref(ev);
   ev_io_stop(ev, w); /* also drops an event that is pending */
@@ -114,8 +115,8 @@ static void on_timer(struct ev_loop *ev, ev_timer *w, int revents)
   t->on_timer(t);
 }
 
-/* A timer that repeats, since libev stops one that does not by itself, without
-   the ev_ref() that belongs to it. */
+/* libev stops a timer that does not repeat by itself, and no ev_ref() would
+   undo the ev_unref() below. So the timer repeats until on_timer() stops it. */
 static void libev_set_timer(lk_loop *l, lk_loop_timer *t, int64_t after_ms)
 {
   struct ev_loop *ev = ev_of(l);

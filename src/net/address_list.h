@@ -14,8 +14,7 @@ typedef struct lk_address_list {
   lk_address used; /**< in the last attempt; family 0: none */
 } lk_address_list;
 
-/** Make it that of `host`, without addresses unless it is that already. false:
-    no memory. */
+/** Set the host; if it changes, the addresses are dropped. false: no memory. */
 bool lk__address_list_set_host(lk_address_list *a, const lk_mem *mem,
                                const char *host);
 /**

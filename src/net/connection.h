@@ -38,7 +38,8 @@ typedef struct lk_connection {
   lk_lookup lookup;
   lk_watched_transport transport;
   int send_waits_for;         /**< events until more can be sent; 0: none */
-  int recv_waits_for;         /**< likewise, besides LK_LOOP_READ */
+  int recv_waits_for;         /**< events until more can be received; 0:
+                                         LK_LOOP_READ */
   lk_probe_connection *probe; /**< or NULL */
 } lk_connection;
 

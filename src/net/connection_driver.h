@@ -16,7 +16,7 @@ void lk__connection_detach_client(lk_connection *n);
 void lk__connection_update(lk_connection *n);
 /** `deadline` has passed, and was removed from the heap. */
 void lk__connection_on_deadline(lk_connection *n);
-/** In a forked child: close without sending, and let the loop go. */
+/** In a forked child: close without sending, and stop watching. */
 void lk__connection_abandon(lk_connection *n);
 
 #endif

@@ -95,7 +95,8 @@ static void driver_stop_watchers(lk_driver *d)
   lk__wakeup_stop(&d->wakeup);
 }
 
-/* A child goes on with the loop: nothing of the parent's may stay on it. */
+/* A forked child may go on using the loop: no watcher of the parent's
+   connections may stay on it. */
 static void driver_abandon(lk_driver *d)
 {
   for (lk_link *l = d->connections.next; l != &d->connections; l = l->next)
@@ -249,7 +250,8 @@ int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
   return 0;
 }
 
-/* A client of which a callback runs stays until that has returned. */
+/* A client whose callback runs is freed when that has returned. Until then its
+   connection is in the list. */
 void lk__driver_free(lk_driver *d)
 {
   lk_link leaving;

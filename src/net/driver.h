@@ -13,10 +13,10 @@
  * for another kind of loop needs an implementation of net/loop.h alone.
  */
 typedef struct lk_driver {
-  /** After lk__driver_free(), once no callback of a client runs any more: the
-      memory of the driver may be freed. NULL: it is not told. */
+  /** Called after lk__driver_free(), once no callback of a client runs any
+      more: the memory of the driver may be freed. NULL: not called. */
   void (*on_free)(struct lk_driver *d);
-  /** On the loop's thread after lk__driver_wake(). NULL: nothing is called. */
+  /** Called on the loop's thread after lk__driver_wake(). NULL: not called. */
   void (*on_wake)(struct lk_driver *d);
 
   lk_driver_shared shared;

@@ -15,7 +15,8 @@ int lk__name_service_new(lk_name_service **out, lk_loop *loop,
 /** Resolve `q->host`. lk__name_query_complete() is called once, by this or
     later on the loop's thread, and not after lk__name_service_free(). */
 void lk__name_service_query(lk_name_service *n, lk_name_query *q);
-/** No query is under way: keep nothing that may be outdated by the next. */
+/** Called when no query is outstanding. The configuration of name servers may
+    change before the next one: drop what was read of it. */
 void lk__name_service_idle(lk_name_service *n);
 /** `forked`: as in lk__resolver_free(). */
 void lk__name_service_free(lk_name_service *n, bool forked);

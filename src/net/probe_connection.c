@@ -33,7 +33,7 @@ static void probe_complete(lk_probe_connection *p, size_t len)
   p->done(p->arg, p->reply, len);
 }
 
-/* A step did not finish. */
+/* A step returned `flow`: wait for the descriptor, or fail. */
 static void probe_await(lk_probe_connection *p, lk_flow flow)
 {
   if (!lk__watched_transport_await(&p->transport, flow))

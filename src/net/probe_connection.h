@@ -27,7 +27,7 @@ lk__probe_connection_new(lk_driver_shared *x, const lk_client *client,
                          lk_probe_connection_cb done, void *arg);
 /** Resolve the host's name and connect. `done` may be called. */
 void lk__probe_connection_start(lk_probe_connection *p);
-/** lk_want.attempt of the wish. */
+/** The lk_want.attempt that it was made for. */
 uint64_t lk__probe_connection_attempt(const lk_probe_connection *p);
 /** Close and free it; NULL is fine. `done` is not called. */
 void lk__probe_connection_end(lk_probe_connection *p);

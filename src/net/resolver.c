@@ -11,7 +11,7 @@
 struct lk_resolver {
   const lk_mem *mem;
   lk_name_service *service;
-  lk_link running; /* queries under way */
+  lk_link running; /* outstanding queries */
   lk_link ended;   /* queries whose lookups are to be completed */
 };
 

@@ -24,15 +24,15 @@ typedef struct lk_lookup {
 /** 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM. `mem` is borrowed. Does not keep the
     loop running. */
 int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_mem *mem);
-/** No lookup may wait, and lk__resolver_deliver() not run. Does not wait for
-    queries that are under way. `forked`: in a child, which must send nothing.
+/** Not while a lookup waits or lk__resolver_deliver() runs. Does not wait for
+    outstanding queries. `forked`: in a child, which must send nothing.
     NULL is fine. */
 void lk__resolver_free(lk_resolver *r, bool forked);
 
 /** `done` is called once by lk__resolver_deliver(), unless the lookup is
     cancelled. false: no memory, then never. */
 bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host);
-/** Nothing happens to a lookup that does not wait. */
+/** `done` is not called. Does nothing to a lookup that does not wait. */
 void lk__lookup_cancel(lk_lookup *l);
 /** Complete lookups whose query has ended; to be called before the loop waits.
  */

@@ -32,7 +32,8 @@ static void cares_set_timer(lk_name_service *n, int64_t after_ms)
   lk__loop_set_timer(n->loop, &n->timer, after_ms);
 }
 
-/* After each call into the channel: when it has to be called next. */
+/* Called after each call into the channel: c-ares says when it has to be called
+   next. */
 static void cares_update_timer(lk_name_service *n)
 {
   struct timeval left;
@@ -103,7 +104,7 @@ static cares_socket *cares_socket_new(lk_name_service *n, ares_socket_t fd)
   return s;
 }
 
-/* The channel says what it waits for; neither: the socket will be closed. */
+/* The channel reports what it waits for. Neither: it will close the socket. */
 static void on_cares_socket(void *arg, ares_socket_t fd, int readable,
                             int writable)
 {

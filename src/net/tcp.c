@@ -28,7 +28,8 @@ static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
                  SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (t->fd < 0)
     return tcp_cannot_connect(t, errno);
-  /* Without it a small request waits for the acknowledgement of the last. */
+  /* Without TCP_NODELAY a small request waits until the one before is
+     acknowledged. */
   setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   if (connect(t->fd, &address->any, lk__address_len(address)) == 0 ||
       errno == EINPROGRESS || errno == EINTR)

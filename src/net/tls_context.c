@@ -170,7 +170,7 @@ static int first_line(lk_bytes text, char *out, size_t size)
   return (int)len;
 }
 
-/* The same for the key. */
+/* A callback for the password of the key. */
 static int on_key_password(char *out, int size, int writing, void *arg)
 {
   const loading *l = arg;

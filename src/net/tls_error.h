@@ -8,8 +8,8 @@
 
 /** What is known of a connection besides OpenSSL's own errors. */
 typedef struct lk_tls_step_info {
-  const char *name; /**< that the server's certificate must have */
-  char names[128];  /**< that it has instead; "" if none */
+  const char *name;           /**< that the server's certificate must have */
+  char names[128];            /**< that it has instead; "" if none */
   bool has_certificate;       /**< the client does */
   bool certificate_requested; /**< by the server, and the client has none */
   bool received;              /**< bytes have come from the server */

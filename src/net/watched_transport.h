@@ -31,10 +31,11 @@ bool lk__watched_transport_init(lk_watched_transport *s, lk_loop *loop,
 /** Begin to connect. Results as those of lk_transport_type.open(). */
 lk_flow lk__watched_transport_connect(lk_watched_transport *s,
                                       const lk_transport_target *to);
-/** Watch for what a step has to wait for that returned `flow`; false: for
-    nothing. */
+/** Watch the descriptor for what a step that returned `flow` waits for. false:
+    it waits for nothing. */
 bool lk__watched_transport_await(lk_watched_transport *s, lk_flow flow);
-/** Whether bytes can be received that the descriptor does not announce. */
+/** Whether the transport holds received bytes: they can be received although
+   the descriptor is not readable. */
 bool lk__watched_transport_has_more(const lk_watched_transport *s);
 /** Close the transport, if it is open, and watch nothing. */
 void lk__watched_transport_close(lk_watched_transport *s);

@@ -70,7 +70,8 @@ static inline int64_t lk__blocking_call_clock(const lk_blocking_call *e)
 void lk__blocking_call_allow_interrupt(lk_blocking_call *e,
                                        void (*interrupt)(lk_blocking_call *e,
                                                          int err));
-/** And its deadline does. Not for requests: the client has their deadline. */
+/** From now on its deadline interrupts it. Not for requests, whose deadline the
+    client keeps. */
 void lk__blocking_call_start_timer(lk_blocking_call *e);
 void lk__blocking_call_complete(lk_blocking_call *e, int err);
 static inline bool lk__blocking_call_is_interruptible(const lk_blocking_call *e)

@@ -32,7 +32,8 @@ void lk__sync_leave(lk_sync_client *c, int cancelling);
     counts the calls of that object, under the client's mutex. */
 int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling);
 void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling);
-/** Wait until all calls of that object have left. Each must be completed. */
+/** Wait until all calls of that object have left. Before, each has to be
+    completed, so that none of them waits. */
 void lk__sync_await_calls(lk_sync_client *c, const size_t *inside);
 
 #endif

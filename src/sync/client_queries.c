@@ -64,7 +64,8 @@ int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
   return err == 0 ? r.err : err;
 }
 
-/** What lk_sync_client_last_error() and lk_sync_client_tls_cause() want. */
+/** Arguments and results of lk_sync_client_last_error() and
+    lk_sync_client_tls_cause(). */
 typedef struct last_error {
   char *text;
   size_t size;
@@ -72,7 +73,7 @@ typedef struct last_error {
   lk_tls_cause cause;
 } last_error;
 
-static void look(lk_client *client, void *arg)
+static void read_last_error(lk_client *client, void *arg)
 {
   last_error *q = arg;
   const char *text;
@@ -89,7 +90,7 @@ int lk_sync_client_last_error(lk_sync_client *c, char *text, size_t size)
 
   if (text == NULL && size > 0)
     return LK_ERR_BAD_ARGUMENT;
-  int err = lk_sync_client_run_on_thread(c, look, &q);
+  int err = lk_sync_client_run_on_thread(c, read_last_error, &q);
 
   if (err != 0 && size > 0)
     text[0] = '\0';
@@ -100,6 +101,6 @@ lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c)
 {
   last_error q = {.cause = LK_TLS_OTHER};
 
-  (void)lk_sync_client_run_on_thread(c, look, &q);
+  (void)lk_sync_client_run_on_thread(c, read_last_error, &q);
   return q.cause;
 }

@@ -6,9 +6,9 @@
 
 /* ---- acquire ------------------------------------------------------------- */
 
-/* Complete the call with an error, and free the lk_lock that was made for it.
- */
-static void fail_acquire(lk_thread_lock *h, int err)
+/* Free the lk_lock of an acquire that failed, or of a release, and complete the
+   call. */
+static void free_recipe_and_complete(lk_thread_lock *h, int err)
 {
   lk__thread_lock_remove(h);
   lk__recipe_free(h);
@@ -21,11 +21,11 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   lk_thread_lock *h = arg;
 
   if (err != 0) {
-    fail_acquire(h, err);
+    free_recipe_and_complete(h, err);
     return;
   }
   h->token = lk_lock_token(l);
-  h->turn = lk_lock_handoffs(l);
+  h->handoffs = lk_lock_handoffs(l);
   lk__thread_lock_publish(h);
   lk__blocking_call_complete(&h->call, 0);
 }
@@ -56,7 +56,7 @@ static void begin_acquire(lk_blocking_call *e)
   if (err == 0)
     err = start_acquire(h);
   if (err != 0) {
-    fail_acquire(h, err);
+    free_recipe_and_complete(h, err);
     return;
   }
   lk__safe_list_add(&h->client->thread_locks, &h->link);
@@ -120,7 +120,8 @@ int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 
 /* ---- release ------------------------------------------------------------- */
 
-/* Whether the lock is to be released; if not, `err` is the result. */
+/* Whether the thread lock is to be released, since its count is 0 or the lock
+   was lost. `err` gets the result of the call. */
 static bool count_release(lk_thread_lock *h, int *err)
 {
   *err = 0;
@@ -151,7 +152,7 @@ int lk_sync_lock_release(lk_sync_lock *l)
 static void on_released(lk_lock *l, int err, void *arg)
 {
   (void)l;
-  fail_acquire(arg, err);
+  free_recipe_and_complete(arg, err);
 }
 
 static void interrupt_release(lk_blocking_call *e, int err)
@@ -173,7 +174,7 @@ static void begin_release(lk_blocking_call *e)
                 : lk_lock_release_until(h->recipe, LK_NO_LIMIT, on_released, h);
 
   if (err != 0) {
-    fail_acquire(h, err);
+    free_recipe_and_complete(h, err);
     return;
   }
   lk__blocking_call_allow_interrupt(e, interrupt_release);

@@ -48,7 +48,7 @@ uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
 {
   const lk_thread_lock *h = own_thread_lock(l);
 
-  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->turn;
+  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->handoffs;
 }
 
 lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)

@@ -7,17 +7,17 @@
 
 /* Several operations or reads in one request: latchkey/multi.h. */
 
-static void on_multi(lk_client *client, int err, const lk_op_result *parts,
+static void on_multi(lk_client *client, int err, const lk_op_result *results,
                      size_t count, void *arg)
 {
   lk_sync_request *r = arg;
 
   if ((err == 0 || count > 0) && lk__sync_request_is_awaited(r)) {
     lk_sync_result *result =
-        lk__sync_request_result(r, lk__result_parts_size(parts, count), &err);
+        lk__sync_request_result(r, lk__result_ops_size(results, count), &err);
 
     if (result != NULL) {
-      lk__result_set_parts(result, parts, count);
+      lk__result_set_ops(result, results, count);
       result->zxid = lk__sync_reply_zxid(client);
     }
   }

@@ -5,7 +5,8 @@
 
 enum { NUMBER_LEN = 11 /* of a sequential node, with a sign */ };
 
-/* One block: this, and then what the result points to: arrays, then text. */
+/* The one block of a result. `room` has what the result points to: arrays, then
+   text. */
 typedef struct block {
   lk_mem mem;
   size_t size;
@@ -48,8 +49,8 @@ bool lk__result_fits(const lk_sync_result *r, size_t size)
   return size <= b->size;
 }
 
-/* A copy with a NUL behind it, at `*at`, which moves on. */
-static lk_bytes put(char **at, lk_bytes b)
+/* Copy `b` to `*at`, with a NUL behind it, and move `*at` behind that. */
+static lk_bytes append_copy(char **at, lk_bytes b)
 {
   lk_bytes copy = {b.at == NULL ? NULL : *at, b.len};
 
@@ -72,7 +73,7 @@ void lk__result_set_path(lk_sync_result *r, const char *path,
 {
   char *at = (char *)block_of(r)->room;
 
-  r->path = put(&at, lk_text(path)).at;
+  r->path = append_copy(&at, lk_text(path)).at;
   r->stat = *stat;
 }
 
@@ -86,7 +87,7 @@ void lk__result_set_data(lk_sync_result *r, const lk_bytes *data,
 {
   char *at = (char *)block_of(r)->room;
 
-  r->data = put(&at, *data);
+  r->data = append_copy(&at, *data);
   r->stat = *stat;
 }
 
@@ -108,7 +109,7 @@ void lk__result_set_names(lk_sync_result *r, const lk_bytes *names,
   char *at = (char *)(copies + count);
 
   for (size_t i = 0; i < count; i++)
-    copies[i] = put(&at, names[i]);
+    copies[i] = append_copy(&at, names[i]);
   r->names = copies;
   r->count = count;
   if (stat != NULL)
@@ -136,8 +137,8 @@ void lk__result_set_acl(lk_sync_result *r, const lk_acls *acl,
 
   for (size_t i = 0; i < acl->count; i++) {
     entries[i].perms = acl->entries[i].perms;
-    entries[i].scheme = put(&at, acl->entries[i].scheme);
-    entries[i].id = put(&at, acl->entries[i].id);
+    entries[i].scheme = append_copy(&at, acl->entries[i].scheme);
+    entries[i].id = append_copy(&at, acl->entries[i].id);
   }
   *copy = (lk_acls){entries, acl->count};
   r->acl = copy;
@@ -159,8 +160,8 @@ void lk__result_set_ids(lk_sync_result *r, const lk_identity *ids, size_t count)
   char *at = (char *)(copies + count);
 
   for (size_t i = 0; i < count; i++) {
-    copies[i].scheme = put(&at, ids[i].scheme);
-    copies[i].user = put(&at, ids[i].user);
+    copies[i].scheme = append_copy(&at, ids[i].scheme);
+    copies[i].user = append_copy(&at, ids[i].user);
   }
   r->ids = copies;
   r->count = count;
@@ -168,7 +169,7 @@ void lk__result_set_ids(lk_sync_result *r, const lk_identity *ids, size_t count)
 
 /* ---- multi-reads --------------------------------------------------------- */
 
-static size_t names_in(const lk_read_result *reads, size_t count)
+static size_t count_names(const lk_read_result *reads, size_t count)
 {
   size_t names = 0;
 
@@ -193,11 +194,11 @@ void lk__result_set_reads(lk_sync_result *r, const lk_read_result *reads,
   lk_read_result *copies = (lk_read_result *)(void *)block_of(r)->room;
   lk_stat *stats = (lk_stat *)(void *)(copies + count);
   lk_bytes *names = (lk_bytes *)(void *)(stats + count);
-  char *at = (char *)(names + names_in(reads, count));
+  char *at = (char *)(names + count_names(reads, count));
 
   for (size_t i = 0; i < count; i++) {
     copies[i] = reads[i];
-    copies[i].data = put(&at, reads[i].data);
+    copies[i].data = append_copy(&at, reads[i].data);
     if (reads[i].stat != NULL) {
       stats[i] = *reads[i].stat;
       copies[i].stat = &stats[i];
@@ -205,7 +206,7 @@ void lk__result_set_reads(lk_sync_result *r, const lk_read_result *reads,
     if (reads[i].names != NULL)
       copies[i].names = names;
     for (size_t k = 0; k < reads[i].count; k++)
-      *names++ = put(&at, reads[i].names[k]);
+      *names++ = append_copy(&at, reads[i].names[k]);
   }
   r->reads = copies;
   r->count = count;
@@ -213,29 +214,29 @@ void lk__result_set_reads(lk_sync_result *r, const lk_read_result *reads,
 
 /* ---- multi --------------------------------------------------------------- */
 
-size_t lk__result_parts_size(const lk_op_result *parts, size_t count)
+size_t lk__result_ops_size(const lk_op_result *results, size_t count)
 {
   size_t size = 0;
 
   for (size_t i = 0; i < count; i++)
-    size += sizeof *parts + sizeof(lk_stat) +
-            (parts[i].path == NULL ? 0 : strlen(parts[i].path) + 1);
+    size += sizeof *results + sizeof(lk_stat) +
+            (results[i].path == NULL ? 0 : strlen(results[i].path) + 1);
   return size;
 }
 
-void lk__result_set_parts(lk_sync_result *r, const lk_op_result *parts,
-                          size_t count)
+void lk__result_set_ops(lk_sync_result *r, const lk_op_result *results,
+                        size_t count)
 {
   lk_op_result *copies = (lk_op_result *)(void *)block_of(r)->room;
   lk_stat *stats = (lk_stat *)(void *)(copies + count);
   char *at = (char *)(stats + count);
 
   for (size_t i = 0; i < count; i++) {
-    copies[i] = parts[i];
-    if (parts[i].path != NULL)
-      copies[i].path = put(&at, lk_text(parts[i].path)).at;
-    if (parts[i].stat != NULL) {
-      stats[i] = *parts[i].stat;
+    copies[i] = results[i];
+    if (results[i].path != NULL)
+      copies[i].path = append_copy(&at, lk_text(results[i].path)).at;
+    if (results[i].stat != NULL) {
+      stats[i] = *results[i].stat;
       copies[i].stat = &stats[i];
     }
   }

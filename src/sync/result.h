@@ -35,14 +35,15 @@ size_t lk__result_reads_size(const lk_read_result *reads, size_t count);
 void lk__result_set_reads(lk_sync_result *r, const lk_read_result *reads,
                           size_t count);
 
-size_t lk__result_parts_size(const lk_op_result *parts, size_t count);
-void lk__result_set_parts(lk_sync_result *r, const lk_op_result *parts,
-                          size_t count);
+size_t lk__result_ops_size(const lk_op_result *results, size_t count);
+void lk__result_set_ops(lk_sync_result *r, const lk_op_result *results,
+                        size_t count);
 
-/* What a write will take at most; numbers of sequential nodes included. */
+/* The largest result that a write can have, with the numbers of sequential
+   nodes. */
 
 size_t lk__result_create_room(const char *path);
-/** SIZE_MAX: more than there can be. */
+/** SIZE_MAX: there cannot be so many operations. */
 size_t lk__result_multi_room(const lk_op *ops, size_t count);
 /** Whether `size` bytes fit. */
 bool lk__result_fits(const lk_sync_result *r, size_t size);

@@ -19,17 +19,17 @@ struct lk_sync_subscription {
   bool fresh;              /* no caller has taken the newest state */
   int err;
   lk_sync_result *result;
-  lk_link waiting; /* of taker */
+  lk_link waiting; /* of next_call */
   char path[];
 };
 
 /** A caller that waits for the next state. */
-typedef struct taker {
+typedef struct next_call {
   lk_blocking_call call;
   lk_sync_subscription *from;
   lk_link link;
   lk_sync_result *result;
-} taker;
+} next_call;
 
 /* ---- the thread of the handle -------------------------------------------- */
 
@@ -38,7 +38,7 @@ typedef struct taker {
 static void subscription_deliver(lk_sync_subscription *s)
 {
   while (s->fresh && !lk__list_empty(&s->waiting)) {
-    taker *t = LK_OWNER(s->waiting.next, taker, link);
+    next_call *t = LK_OWNER(s->waiting.next, next_call, link);
 
     lk__list_remove(&t->link);
     t->result = s->result;
@@ -115,15 +115,15 @@ static int subscription_start(lk_sync_subscription *s)
                                          on_data, s);
 }
 
-static void interrupt_take(lk_blocking_call *e, int err)
+static void interrupt_next(lk_blocking_call *e, int err)
 {
-  lk__list_remove(&LK_OWNER(e, taker, call)->link);
+  lk__list_remove(&LK_OWNER(e, next_call, call)->link);
   lk__blocking_call_complete(e, err);
 }
 
-static void begin_take(lk_blocking_call *e)
+static void begin_next(lk_blocking_call *e)
 {
-  taker *t = LK_OWNER(e, taker, call);
+  next_call *t = LK_OWNER(e, next_call, call);
   lk_sync_subscription *s = t->from;
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
@@ -134,7 +134,7 @@ static void begin_take(lk_blocking_call *e)
     return;
   }
   lk__list_add(&s->waiting, &t->link);
-  lk__blocking_call_allow_interrupt(e, interrupt_take);
+  lk__blocking_call_allow_interrupt(e, interrupt_next);
   lk__blocking_call_start_timer(e);
   subscription_deliver(s);
 }
@@ -168,7 +168,7 @@ static void begin_subscribe(lk_blocking_call *e)
              : err);
 }
 
-static void begin_end(lk_blocking_call *e)
+static void begin_subscription_end(lk_blocking_call *e)
 {
   subscription_end(LK_OWNER(e, subscription_call, call)->what);
   lk__blocking_call_complete(e, 0);
@@ -231,13 +231,14 @@ void lk_sync_subscription_free(lk_sync_subscription *s)
 {
   subscription_call ends = {.what = s};
 
-  if (s == NULL || lk__blocking_call_do(&ends.call, s->client, begin_end) != 0)
+  if (s == NULL ||
+      lk__blocking_call_do(&ends.call, s->client, begin_subscription_end) != 0)
     return;
   lk__sync_await_calls(s->client, &s->inside);
   lk__mem_free(&s->client->mem, s);
 }
 
-static int subscription_take(taker *t, lk_sync_client *c,
+static int subscription_next(next_call *t, lk_sync_client *c,
                              const lk_sync_call *call)
 {
   int err = lk__blocking_call_init_from(&t->call, c, call);
@@ -245,7 +246,7 @@ static int subscription_take(taker *t, lk_sync_client *c,
   if (err != 0)
     return err;
   lk__list_init(&t->link);
-  err = lk__blocking_call_wait(&t->call, begin_take);
+  err = lk__blocking_call_wait(&t->call, begin_next);
   lk__blocking_call_destroy(&t->call);
   return err;
 }
@@ -254,13 +255,13 @@ int lk_sync_subscription_next(lk_sync_subscription *s, lk_sync_result **out,
                               const lk_sync_call *call)
 {
   lk_sync_client *c = s == NULL ? NULL : s->client;
-  taker t = {.from = s};
+  next_call t = {.from = s};
   int cancelling;
   int err =
       lk__sync_enter_object(c, s == NULL ? NULL : &s->inside, &cancelling);
 
   if (err == 0) {
-    err = subscription_take(&t, c, call);
+    err = subscription_next(&t, c, call);
     lk__sync_leave_object(c, &s->inside, cancelling);
   }
   if (out != NULL)

@@ -26,8 +26,8 @@ typedef struct lk_thread_lock {
   _Atomic(int64_t) sure_ms;  /**< the lease deadline; INT64_MIN: unsure, or not
                                 held */
   _Atomic(int64_t) until_ms; /**< the lease deadline; INT64_MIN: not held */
-  uint64_t token; /**< of the grant; set before the acquire completes */
-  uint64_t turn;  /**< likewise */
+  uint64_t token;    /**< of the grant; set before the acquire completes */
+  uint64_t handoffs; /**< lk_lock_handoffs() of the grant; likewise */
 
   /* For the thread of the handle. */
   lk_link link; /**< in lk_sync_client.thread_locks */
