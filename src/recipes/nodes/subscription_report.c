@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/nodes/subscription_report.h"
+
+/* What the caller of a subscription knows. */
+
+void lk__subscription_ref(lk_subscription *s)
+{
+  s->refs++;
+}
+
+void lk__subscription_unref(lk_subscription *s)
+{
+  lk_mem mem = s->mem;
+
+  if (--s->refs == 0)
+    lk__give(&mem, s);
+}
+
+lk_node_state lk__subscription_state_id(const lk_subscription *s, int err,
+                                        const lk_stat *stat)
+{
+  if (err != 0)
+    return (lk_node_state){.err = err};
+  if (s->children != NULL)
+    return (lk_node_state){0, stat->czxid, stat->pzxid, stat->cversion};
+  return (lk_node_state){0, stat->czxid, stat->mzxid, stat->version};
+}
+
+bool lk__subscription_was_reported(const lk_subscription *s,
+                                   const lk_node_state *id)
+{
+  return s->reported && s->last_reported.err == id->err &&
+         s->last_reported.czxid == id->czxid &&
+         s->last_reported.zxid == id->zxid &&
+         s->last_reported.version == id->version;
+}
+
+/* false: the caller knows this state already. */
+bool lk__subscription_record_state(lk_subscription *s, int err,
+                                   const lk_stat *stat)
+{
+  lk_node_state id = lk__subscription_state_id(s, err, stat);
+
+  if (lk__subscription_was_reported(s, &id))
+    return false;
+  s->reported = true;
+  s->last_reported = id;
+  return true;
+}
+
+void lk__subscription_report_error(lk_subscription *s, int err)
+{
+  if (!lk__subscription_record_state(s, err, NULL))
+    return;
+  if (s->children != NULL)
+    s->children(s, err, NULL, 0, NULL, s->arg);
+  else
+    s->data(s, err, NULL, NULL, s->arg);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/error_advice.h"
+#include "recipes/nodes/subscription_requests.h"
+
+/*
+ * Reads a node with a one-shot watch, and again whenever the watch fires. Each
+ * read sets the next watch atomically, so that no change is missed. A read of a
+ * missing node sets no watch; exists does. At most one request is under way.
+ */
+
+enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
+
+/* ---- timer ------------------------------------------------------------- */
+
+void lk__subscription_start_timer(lk_subscription *s, int64_t ms)
+{
+  lk_timer_start(s->client, &s->timer, lk_client_clock(s->client) + ms);
+}
+
+static int64_t subscription_random_below(const lk_subscription *s,
+                                         int64_t below)
+{
+  uint32_t n;
+
+  lk_client_random(s->client, &n, sizeof n);
+  return n % below;
+}
+
+static void subscription_pause(lk_subscription *s)
+{
+  int64_t ms = (int64_t)PAUSE_MS << s->pauses;
+
+  if (s->pauses < MAX_PAUSE_DOUBLINGS)
+    s->pauses++;
+  s->pausing = true;
+  lk__subscription_start_timer(s, ms + subscription_random_below(s, ms));
+}
+
+/* The state is known and watched: only the next check is due. */
+static void subscription_schedule_check(lk_subscription *s)
+{
+  s->pauses = 0;
+  if (s->check_ms > 0)
+    lk__subscription_start_timer(
+        s, s->check_ms - subscription_random_below(s, s->check_ms / 4));
+}
+
+/* ---- requests ---------------------------------------------------------- */
+
+static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
+                                  size_t count, const lk_stat *stat, void *arg);
+static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
+                                 const lk_stat *stat, void *arg);
+static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
+                                   void *arg);
+static void subscription_on_check(lk_client *c, int err, const lk_stat *stat,
+                                  void *arg);
+static void subscription_on_event(lk_client *c, lk_watch *w,
+                                  const lk_event *event, void *arg);
+
+/* After a lost connection or session, the next connection starts a new read. A
+ * reply that is too big breaks each connection, so that pause is the longest.
+ */
+static void subscription_request_failed(lk_subscription *s, int err)
+{
+  lk_advice advice = lk__error_advice(s->client, err);
+
+  if (advice == LK_ADVICE_AWAIT_CONNECTION)
+    return;
+  if (err == LK_ERR_TOO_BIG)
+    s->pauses = MAX_PAUSE_DOUBLINGS;
+  subscription_pause(s);
+  if (advice == LK_ADVICE_GIVE_UP)
+    lk__subscription_report_error(s, err);
+}
+
+static int subscription_requested(lk_subscription *s, int err)
+{
+  if (err != 0)
+    return err;
+  s->request_sent = true;
+  lk__subscription_ref(s);
+  return 0;
+}
+
+static lk_call subscription_watch_options(lk_subscription *s)
+{
+  return (lk_call){.size = sizeof(lk_call),
+                   .until_disconnect = true,
+                   .on_event = subscription_on_event,
+                   .watch_arg = s,
+                   .watch = &s->watch};
+}
+
+void lk__subscription_drop_watch(lk_subscription *s, bool on_server)
+{
+  if (s->watch != NULL)
+    lk_watch_cancel(s->client, s->watch, on_server);
+  s->watch = NULL;
+}
+
+int lk__subscription_request_state(lk_subscription *s)
+{
+  lk_call call = subscription_watch_options(s);
+
+  return subscription_requested(
+      s,
+      s->children != NULL
+          ? lk_get_children(s->client, s->path, &call, subscription_on_names, s)
+          : lk_get(s->client, s->path, &call, subscription_on_data, s));
+}
+
+void lk__subscription_read(lk_subscription *s)
+{
+  lk_timer_stop(s->client, &s->timer);
+  lk__subscription_drop_watch(s, true);
+  int err = lk__subscription_request_state(s);
+
+  if (err != 0)
+    subscription_request_failed(s, err);
+}
+
+/* Watch for the creation of the missing node. */
+static void subscription_await_creation(lk_subscription *s)
+{
+  lk_call call = subscription_watch_options(s);
+
+  lk_timer_stop(s->client, &s->timer);
+  int err = subscription_requested(
+      s, lk_exists(s->client, s->path, &call, subscription_on_exists, s));
+
+  if (err != 0)
+    subscription_request_failed(s, err);
+}
+
+void lk__subscription_check(lk_subscription *s)
+{
+  int err = subscription_requested(
+      s, lk_exists(s->client, s->path, NULL, subscription_on_check, s));
+
+  if (err != 0)
+    subscription_request_failed(s, err);
+}
+
+/* ---- replies ----------------------------------------------------------- */
+
+/* false: the subscription has ended. */
+static bool subscription_replied(lk_subscription *s)
+{
+  s->request_sent = false;
+  return s->client != NULL;
+}
+
+static void subscription_node_absent(lk_subscription *s)
+{
+  lk__subscription_report_error(s, LK_ERR_NO_NODE);
+  if (s->client != NULL)
+    subscription_await_creation(s);
+}
+
+static void subscription_read_failed(lk_subscription *s, int err)
+{
+  s->watch = NULL;
+  if (err == LK_ERR_NO_NODE)
+    subscription_node_absent(s);
+  else
+    subscription_request_failed(s, err);
+}
+
+/* true: the state is to be reported. */
+static bool subscription_state_read(lk_subscription *s, int err,
+                                    const lk_stat *stat)
+{
+  if (!subscription_replied(s))
+    return false;
+  if (err != 0) {
+    subscription_read_failed(s, err);
+    return false;
+  }
+  subscription_schedule_check(s);
+  return lk__subscription_record_state(s, 0, stat);
+}
+
+static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
+                                  size_t count, const lk_stat *stat, void *arg)
+{
+  lk_subscription *s = arg;
+
+  (void)c;
+  if (subscription_state_read(s, err, stat))
+    s->children(s, 0, names, count, stat, s->arg);
+  lk__subscription_unref(s);
+}
+
+static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
+                                 const lk_stat *stat, void *arg)
+{
+  lk_subscription *s = arg;
+
+  (void)c;
+  if (subscription_state_read(s, err, stat))
+    s->data(s, 0, data, stat, s->arg);
+  lk__subscription_unref(s);
+}
+
+/* If the node was created in between, exists has set a watch on its data, which
+ * the read replaces. */
+static void subscription_exists_replied(lk_subscription *s, int err)
+{
+  if (err == 0) {
+    lk__subscription_read(s);
+  } else if (err == LK_ERR_NO_NODE) {
+    subscription_schedule_check(s);
+    lk__subscription_report_error(s, err);
+  } else {
+    s->watch = NULL;
+    subscription_request_failed(s, err);
+  }
+}
+
+static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
+                                   void *arg)
+{
+  lk_subscription *s = arg;
+
+  (void)c;
+  (void)stat;
+  if (subscription_replied(s))
+    subscription_exists_replied(s, err);
+  lk__subscription_unref(s);
+}
+
+/* A different state means that the watch was lost, since it has not fired. */
+static void subscription_check_replied(lk_subscription *s, int err,
+                                       const lk_stat *stat)
+{
+  lk_advice advice = lk__error_advice(s->client, err);
+  lk_node_state id = lk__subscription_state_id(s, err, stat);
+  bool again = s->again;
+
+  s->again = false;
+  if (advice == LK_ADVICE_AWAIT_CONNECTION)
+    return;
+  if (again ||
+      (advice == LK_ADVICE_GIVE_UP && !lk__subscription_was_reported(s, &id)))
+    lk__subscription_read(s);
+  else
+    subscription_schedule_check(s);
+}
+
+static void subscription_on_check(lk_client *c, int err, const lk_stat *stat,
+                                  void *arg)
+{
+  lk_subscription *s = arg;
+
+  (void)c;
+  if (subscription_replied(s))
+    subscription_check_replied(s, err, stat);
+  lk__subscription_unref(s);
+}
+
+/* ---- watch ------------------------------------------------------------- */
+
+static void subscription_on_event(lk_client *c, lk_watch *w,
+                                  const lk_event *event, void *arg)
+{
+  lk_subscription *s = arg;
+
+  (void)c;
+  (void)w;
+  s->watch = NULL;
+  if (event->type == LK_EVENT_ENDED)
+    return;
+  lk__subscription_ref(s);
+  if (s->request_sent)
+    s->again = true;
+  else if (event->type == LK_EVENT_DELETED)
+    subscription_await_creation(s);
+  else
+    lk__subscription_read(s);
+  lk__subscription_unref(s);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/nodes/tree_nodes.h"
+
+#include "recipes/common/memory.h"
+
+#include <latchkey/error.h>
+
+lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
+                                const char *path, const char *name)
+{
+  size_t len = strlen(path);
+  size_t name_len = strlen(name);
+  lk_tree_node *n = lk__take(t->mem, sizeof *n + len + name_len + 2);
+
+  if (n == NULL)
+    return NULL;
+  memcpy(n->path, path, len);
+  if (name_len > 0) {
+    n->path[len] = '/';
+    memcpy(n->path + len + 1, name, name_len);
+  }
+  n->tree = t;
+  n->parent = parent;
+  if (parent != NULL)
+    parent->children++;
+  lk__list_add(&t->nodes, &n->all);
+  return n;
+}
+
+static void tree_node_drop_names(lk_tree_node *n)
+{
+  n->tree->names -= n->names_left;
+  n->names_left = 0;
+  lk__give(n->tree->mem, n->names);
+  n->names = NULL;
+}
+
+void lk__tree_node_free(lk_tree_node *n)
+{
+  tree_node_drop_names(n);
+  lk__list_remove(&n->all);
+  lk__give(n->tree->mem, n);
+}
+
+void lk__tree_node_push(lk_tree_node *n)
+{
+  if (n->stacked || n->request_sent || n->was_deleted)
+    return;
+  n->stacked = true;
+  n->next_in_stack = n->tree->stack;
+  n->tree->stack = n;
+}
+
+lk_tree_node *lk__tree_node_pop(lk_tree *t)
+{
+  lk_tree_node *n = t->stack;
+
+  t->stack = n->next_in_stack;
+  n->stacked = false;
+  return n;
+}
+
+void lk__tree_node_reopen(lk_tree_node *n)
+{
+  if (n->parent != NULL && !n->counted_by_parent) {
+    n->counted_by_parent = true;
+    n->parent->unrequested++;
+  }
+  if (n->unrequested == 0)
+    lk__tree_node_push(n);
+}
+
+void lk__tree_node_delete_requested(lk_tree_node *n)
+{
+  if (!n->counted_by_parent)
+    return;
+  n->counted_by_parent = false;
+  if (--n->parent->unrequested == 0)
+    lk__tree_node_push(n->parent);
+}
+
+void lk__tree_node_deleted(lk_tree_node *n)
+{
+  n->was_deleted = true;
+  lk__tree_node_delete_requested(n);
+  while (n != NULL && n->was_deleted && n->children == 0) {
+    lk_tree_node *parent = n->parent;
+
+    if (parent != NULL)
+      parent->children--;
+    lk__tree_node_free(n);
+    n = parent;
+  }
+}
+
+int lk__tree_node_add_child(lk_tree_node *n)
+{
+  lk_tree_node *child = lk__tree_node_new(n->tree, n, n->path, n->next_name);
+
+  if (child == NULL)
+    return LK_ERR_NO_MEMORY;
+  n->next_name += strlen(n->next_name) + 1;
+  n->names_left--;
+  n->tree->names--;
+  if (n->names_left == 0)
+    tree_node_drop_names(n);
+  n->unrequested++;
+  child->counted_by_parent = true;
+  lk__tree_node_push(child);
+  return 0;
+}
+
+/* A name with a slash would lead outside the tree; servers have none. */
+static bool is_child_name(lk_bytes name)
+{
+  return name.len > 0 && memchr(name.at, '\0', name.len) == NULL &&
+         memchr(name.at, '/', name.len) == NULL;
+}
+
+int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
+                             size_t count)
+{
+  size_t size = 0;
+
+  for (size_t k = 0; k < count; k++) {
+    if (!is_child_name(names[k]))
+      return LK_ERR_PROTOCOL;
+    size += names[k].len + 1;
+  }
+  n->must_list = false;
+  n->times_listed++;
+  if (count == 0)
+    return 0;
+  n->names = lk__take(n->tree->mem, size);
+  if (n->names == NULL)
+    return LK_ERR_NO_MEMORY;
+  char *at = n->names;
+
+  for (size_t k = 0; k < count; k++) {
+    memcpy(at, names[k].at, names[k].len);
+    at += names[k].len + 1;
+  }
+  n->next_name = n->names;
+  n->names_left = count;
+  n->tree->names += count;
+  return 0;
+}
