@@ -16,7 +16,8 @@ END = "<!-- end of the table -->\n"
 # What lists its cells with --cells, and the letter that stands for it.
 UNIT = [os.path.join(os.environ.get("abs_top_builddir", "."),
                      "tests/conformance/check_conformance"), "--cells"]
-LISTS = {"M": UNIT}
+LIVE = [sys.executable, str(TOP / "tests/live/locks/conformance.py"), "--cells"]
+LISTS = {"M": UNIT, "R": LIVE}
 
 
 def read_cells():

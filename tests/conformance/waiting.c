@@ -132,7 +132,7 @@ SCENARIO(try_of_a_held_lock_is_busy_and_leaves_nothing)
   stage_end();
 }
 
-SCENARIO(timeout_ends_the_wait_at_one_moment_and_leaves_nothing)
+SCENARIO(timeout_ends_the_wait_and_leaves_nothing)
 {
   stage_begin(k);
   size_t nodes = hold_by_rival();
@@ -244,7 +244,7 @@ const scenario waiting_scenarios[] = {
     &waiter_is_granted_when_the_holder_releases,
     &waiters_are_granted_in_the_order_of_their_requests,
     &try_of_a_held_lock_is_busy_and_leaves_nothing,
-    &timeout_ends_the_wait_at_one_moment_and_leaves_nothing,
+    &timeout_ends_the_wait_and_leaves_nothing,
     &timeout_ends_the_wait_without_a_connection,
     &granted_lock_has_no_timeout,
     &cancel_ends_the_acquire_before_it_returns,

@@ -13,7 +13,7 @@ import live
 import locks as shared
 from live import eventually
 from locks import Wired, names, on_server, wait_until_empty
-from relay import CHILDREN, CREATE, CREATE2, DELETE, GET, REMOVE_WATCHES
+from relay import CHILDREN, CREATE2, DELETE, GET, REMOVE_WATCHES
 
 try:
     import kazoo.client
@@ -157,40 +157,6 @@ def make(far, base, permits):
 
 
 @on_server
-def a_warm_acquire_is_one_write(worker, far, base):
-    make(far, base, 3)
-    with Wired() as it:
-        for take in (1, 3):
-            lock = ours(it.client, base, permits=3, take=take)
-            for _ in range(3):
-                it.begin()
-                lock.acquire()
-                # The rest is not waited for.
-                it.costs(2, GET, CREATE2, CHILDREN, *take * [CREATE2],
-                         CHILDREN, REMOVE_WATCHES, DELETE)
-                lock.release()
-                it.costs(1, *take * [DELETE])
-
-
-@on_server
-def a_cold_acquire_is_two_round_trips(worker, far, base):
-    with Wired() as it:
-        lock = ours(it.client, base, permits=2)
-        it.begin()
-        lock.acquire()
-        # The number is made, and read; then each half is asked for again
-        # behind its parents. The answers may come in several pieces.
-        rest = [CREATE, GET, *2 * [CREATE, CREATE, CREATE2, CHILDREN],
-                REMOVE_WATCHES, DELETE]
-        ops = eventually(lambda: it.since()[0][5 + 11:] and it.since()[0])
-        assert ops[:5] == list(AT_ONCE), ops
-        assert sorted(ops[5:]) == sorted(rest), ops
-        assert far.get(base + "/l").data == b"2"
-        lock.release()
-    wait_until_free(far, base)
-
-
-@on_server
 def who_is_first_waits_for_permits_alone(worker, far, base):
     make(far, base, 1)
     with Wired() as it, kazoo_client() as kz:
@@ -253,8 +219,6 @@ with shared.serve("--tick", "500"):
         who_thinks_of_another_number_than_ours_is_refused,
         who_thinks_of_another_number_than_kazoos_is_refused,
         what_is_no_number_says_nothing_to_either,
-        a_warm_acquire_is_one_write,
-        a_cold_acquire_is_two_round_trips,
         who_is_first_waits_for_permits_alone,
         who_is_not_first_gives_its_permits_back,
     )

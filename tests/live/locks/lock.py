@@ -11,8 +11,7 @@ import live
 import locks as shared
 import relay
 from live import eventually
-from locks import (LONG, SHORT, Wired, names, on_server, owned_by,
-                   wait_until_empty)
+from locks import LONG, SHORT, names, on_server, owned_by, wait_until_empty
 from worker import Worker
 from relay import Relay
 
@@ -47,84 +46,6 @@ def the_node_is_curators(worker, far, base):
 
 
 @on_server
-def a_handle_counts_and_another_queues(worker, far, base):
-    one, two = far.lock(base + "/l"), far.lock(base + "/l")
-    first = one.acquire()
-    assert one.acquire().token == first.token
-    assert one.look().count == 2
-    waiting = two.ask("acquire")
-    assert two.waits().position == 1
-    one.release()
-    assert one.look().state == "held" and not waiting.is_done()
-    one.release()
-    waiting.good()
-    one.ask("release").fails("NOT_HELD")
-    two.release()
-
-
-@on_server
-def a_queue_is_served_in_its_order(worker, far, base):
-    clients = [worker.client(zk.connect, timeout=LONG) for _ in range(5)]
-    locks, waiting = [], []
-    for n in range(20):
-        lock = clients[n % 5].lock(base + "/l")
-        locks.append(lock)
-        waiting.append(lock.ask("acquire"))
-        if n == 0:
-            waiting[0].good()
-        else:
-            assert lock.waits().position == n
-    tokens = []
-    for n, lock in enumerate(locks):
-        grant = waiting[n].good()
-        tokens.append(grant.token)
-        assert far.get(grant.node).czxid == grant.token
-        assert not any(w.is_done() for w in waiting[n + 1:])
-        last = locks[-1].said("lock", "waiting")
-        lock.release()
-        if n + 1 < len(locks) - 1:
-            waiting[n + 1].good()
-    assert tokens == sorted(tokens) and len(set(tokens)) == 20, tokens
-    assert [line.position for line in last][0] == 19
-    for client in clients:
-        client.do("close")
-
-
-@on_server
-def trying_and_waiting_for_a_while_leave_nothing(worker, far, base):
-    far.create(base + "/l")
-    holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
-    holder.acquire()
-    watches = live.watch_count(zk.connect)
-    lock.ask("acquire", wait=0).fails("BUSY")
-    lock.ask("acquire", wait=200).fails("DEADLINE")
-    eventually(lambda: far.facts().unfinished == 0)
-    assert len(names(far, base + "/l")) == 1
-    assert live.watch_count(zk.connect) == watches
-    holder.release()
-    lock.ask("acquire", wait=0).good()
-    lock.release()
-
-
-@on_server
-def a_cancelled_wait_ends_at_once(worker, far, base):
-    holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
-    holder.acquire()
-    asked = lock.ask("acquire")
-    lock.waits()
-    lock.do("cancel")
-    asked.fails("CANCELLED")
-    lock.do("cancel")
-    asked = lock.ask("acquire")
-    lock.waits()
-    lock.free()
-    asked.fails("CLOSED")
-    eventually(lambda: len(names(far, base + "/l")) == 1)
-    holder.free()
-    wait_until_empty(far, base + "/l")
-
-
-@on_server
 def many_short_waits_leave_no_watch(worker, far, base):
     far.create(base + "/l")
     holder = far.lock(base + "/l")
@@ -147,52 +68,6 @@ def many_short_waits_leave_no_watch(worker, far, base):
 
 
 # ---- what it costs
-
-@on_server
-def a_warm_acquire_is_one_write_and_a_short_hold_three_requests(
-        worker, far, base):
-    far.create(base + "/l")
-    with Relay(zk.connect) as wire, Worker() as other:
-        client = other.client(wire.address, timeout=LONG)
-        client.state("connected")
-        lock = client.lock(base + "/l")
-        for _ in range(3):
-            mark, sends = wire.mark(), other.sends()
-            lock.acquire()
-            assert other.sends() == sends + 1
-            frames = wire.requests(mark)
-            assert [f.op for f in frames] == [relay.CREATE2, relay.CHILDREN]
-            lock.release()
-            assert other.sends() == sends + 2
-            assert wire.ops(mark) == [relay.CREATE2, relay.CHILDREN,
-                                      relay.DELETE]
-        client.do("close")
-
-
-@on_server
-def names_of_any_layout_cost_the_same(worker, far, base):
-    at_once, parked = (relay.CREATE2, relay.CHILDREN), 2 * [relay.GET]
-    for layout in range(4):  # lk_layout
-        path = "%s/%d" % (base, layout)
-        far.create(path)
-        holder = far.lock(path, layout=layout)
-        with Wired() as it:
-            lock = it.client.lock(path, layout=layout)
-            it.begin()
-            lock.acquire()
-            it.costs(1, *at_once)
-            lock.release()
-            it.costs(1, relay.DELETE)
-            holder.acquire()
-            asked = lock.ask("acquire")
-            lock.waits()
-            it.costs(2, *at_once, *parked)
-            holder.release()
-            asked.good()
-            it.costs(0)  # the event is the grant
-            lock.release()
-            it.costs(1, relay.DELETE)
-
 
 @on_server
 def a_cold_acquire_is_two_writes_however_deep(worker, far, base):
@@ -249,40 +124,6 @@ def two_who_alternate_list_once_each(worker, far, base):
 
 
 @on_server
-def a_release_wakes_one_of_a_hundred(worker, far, base):
-    far.create(base + "/l")
-    with Relay(zk.connect) as wire:
-        clients = [worker.client(wire.address, timeout=LONG)
-                   for _ in range(100)]
-        locks, waiting = [], []
-        for client in clients:
-            lock = client.lock(base + "/l")
-            waiting.append(lock.ask("acquire"))
-            if locks:
-                lock.waits()
-            else:
-                waiting[0].good()
-            locks.append(lock)
-        for n in range(5):
-            waiting[n].good()
-            mark = wire.mark()
-            locks[n].release()
-            waiting[n + 1].good()
-            clients[-1].do("sync", path="/")
-            told = {f.connection for f in wire.events(mark)}
-            # One who waits; and whoever watched its own node, which is gone.
-            owners = {f.connection for f in wire.requests(mark)
-                      if f.op == relay.DELETE}
-            assert len(owners) == 1 and len(told - owners) == 1, (
-                told, owners)
-            lists = [f for f in wire.requests(mark) if f.op == relay.CHILDREN]
-            assert len(lists) <= 1, lists
-        for lock in reversed(locks):
-            lock.free()
-        wait_until_empty(far, base + "/l")
-
-
-@on_server
 def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
     far.create(base + "/l")
     with Relay(zk.connect) as wire:
@@ -318,7 +159,7 @@ def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
 # ---- others meddle
 
 @on_server
-def an_operator_may_delete_a_place(worker, far, base):
+def waiter_whose_node_is_deleted_is_behind_the_others(worker, far, base):
     holder, lock, last = [far.lock(base + "/l") for _ in range(3)]
     holder.acquire()
     asked, behind = lock.ask("acquire"), None
@@ -334,41 +175,6 @@ def an_operator_may_delete_a_place(worker, far, base):
     behind.good()
     assert not asked.is_done()
     last.release()
-    asked.good()
-    lock.release()
-
-
-@on_server
-def an_operator_may_delete_what_is_held(worker, far, base):
-    client = worker.client(zk.connect, timeout=SHORT)
-    lock = client.lock(base + "/l")
-    # Noticed at the first beat, and at once from then on.
-    for rest in (0, SHORT / 4000 * 1.5):
-        grant = lock.acquire()
-        time.sleep(rest)
-        far.do("delete", path=grant.node)
-        assert lock.event("lost").err == "NO_NODE"
-        assert lock.look().state == "lost" and not lock.look().ok
-        lock.ask("acquire").fails("STATE")
-        lock.ask("release").fails("LOST")
-        assert lock.look().state == "idle"
-    assert len(lock.said("lock", "lost")) == 2
-    lock.acquire()
-    lock.release()
-    client.do("close")
-
-
-@on_server
-def a_change_of_the_preds_data_is_no_release(worker, far, base):
-    holder, lock = far.lock(base + "/l"), far.lock(base + "/l")
-    node = holder.acquire().node
-    asked = lock.ask("acquire")
-    lock.waits()
-    for n in range(3):
-        far.do("set", path=node, data=b"%d" % n)
-    far.do("sync", path="/")
-    assert not asked.is_done()
-    holder.release()
     asked.good()
     lock.release()
 
@@ -426,25 +232,6 @@ def a_counter_that_ends_is_not_played_with(worker, far, base):
     lock.release()
 
 
-@on_server
-def directories_that_are_swept_lose_no_acquire(worker, far, base):
-    with Relay(zk.connect) as wire:
-        clients = [worker.client(wire.address, timeout=LONG)
-                   for _ in range(2)]
-        locks = [c.lock(base + "/l") for c in clients]
-        made = 0
-        end = time.monotonic() + 20
-        while made < 4 and time.monotonic() < end:
-            for cycle in [lock.ask("cycle", turns=200) for lock in locks]:
-                done = cycle.good()
-                assert (done.granted, done.failed) == (200, 0), done
-            time.sleep(.35)
-            made = wire.ops().count(relay.CREATE_CONTAINER)
-        assert made >= 4, "the sweep was never in the way"
-        for client in clients:
-            client.do("close")
-
-
 # ---- proofs
 
 @on_server
@@ -484,65 +271,12 @@ def a_check_and_a_guarded_write_tell_the_truth(worker, far, base):
     client.do("close")
 
 
-@on_server
-def a_holder_that_dies_makes_room(worker, far, base):
-    dying = Worker()
-    client = dying.client(zk.connect, timeout=SHORT)
-    client.lock(base + "/l").acquire()
-    waiting = far.lock(base + "/l")
-    asked = waiting.ask("acquire")
-    waiting.waits()
-    dying.kill()
-    dying.close()
-    asked.good(SHORT / 1000 + 2)
-    waiting.release()
-
-
 # ---- access lists
 
 @on_server
-def rights_that_lack_are_named(worker, far, base):
-    for perms, path in ((27, "/no-create"), (30, "/no-read")):
-        far.create(base + path, acl="%d:world:anyone" % perms)
-        lock = far.lock(base + path)
-        lock.ask("acquire").fails("NO_AUTH")
-        eventually(lambda: far.facts().unfinished == 0)
-        assert far.do("exists", path=base + path).children == 0
-    far.create(base + "/no-delete", acl="23:world:anyone")
-    client = worker.client(zk.connect, timeout=LONG)
-    lock, other = client.lock(base + "/no-delete"), far.lock(
-        base + "/no-delete")
-    node = lock.acquire().node
-    asked = other.ask("acquire")
-    other.waits()
-    lock.ask("release").fails("NO_AUTH")
-    assert client.wait("left_behind").path == node
-    assert not asked.is_done()
-    client.do("close")
-    asked.good()
-    other.ask("release").fails("NO_AUTH")
-    far.ask("exists", path=base).good()
+def access_list_of_a_creator_without_identity_is_refused(worker, far, base):
     lock = far.lock(base + "/creator", acl="creator")
     lock.ask("acquire").fails("INVALID_ACL")
-
-
-@on_server
-def a_pred_that_cannot_be_read_is_waited_for(worker, far, base):
-    secret, acl = owned_by("amy")
-    amy = worker.client(zk.connect, timeout=LONG)
-    amy.do("auth", scheme=b"digest".decode(), auth=secret)
-    holder = amy.lock(base + "/l", acl=acl % 31, parent_acl="open")
-    node = holder.acquire().node
-    far.ask("get", path=node).fails("NO_AUTH")
-    lock = far.lock(base + "/l")
-    asked = lock.ask("acquire")
-    lock.waits()
-    mark = far.create(base + "/l/other").czxid
-    assert mark and not asked.is_done()
-    holder.release()
-    asked.good()
-    lock.release()
-    amy.do("close")
 
 
 @on_server
@@ -596,31 +330,17 @@ def refused_credentials_end_an_acquire(worker, far, base):
 with shared.serve("--tick", "500", "--container-check", "300") as zk:
     live.run(
         the_node_is_curators,
-        a_handle_counts_and_another_queues,
-        a_queue_is_served_in_its_order,
-        trying_and_waiting_for_a_while_leave_nothing,
-        a_cancelled_wait_ends_at_once,
         many_short_waits_leave_no_watch,
-        a_warm_acquire_is_one_write_and_a_short_hold_three_requests,
-        names_of_any_layout_cost_the_same,
         a_cold_acquire_is_two_writes_however_deep,
         two_who_alternate_list_once_each,
-        a_release_wakes_one_of_a_hundred,
         who_moves_up_in_a_short_queue_does_not_list_again,
-        an_operator_may_delete_a_place,
-        a_change_of_the_preds_data_is_no_release,
+        waiter_whose_node_is_deleted_is_behind_the_others,
         others_in_the_queue_are_waited_for_or_ignored,
         nodes_of_another_lock_are_named_once,
         a_counter_that_ends_is_not_played_with,
-        directories_that_are_swept_lose_no_acquire,
         a_check_and_a_guarded_write_tell_the_truth,
-        rights_that_lack_are_named,
-        a_pred_that_cannot_be_read_is_waited_for,
+        access_list_of_a_creator_without_identity_is_refused,
         identities_are_there_before_the_lock_is,
         refused_credentials_end_an_acquire,
-        live.together(
-            an_operator_may_delete_what_is_held,
-            an_own_node_that_cannot_be_read_is_held_all_the_same,
-            a_holder_that_dies_makes_room,
-        ),
+        an_own_node_that_cannot_be_read_is_held_all_the_same,
     )

@@ -2,16 +2,13 @@
 """The read-write lock on a real server: who holds with whom, what it costs."""
 
 import sys
-import time
 
 sys.path.append(sys.path[0] + "/../support")
 
 import live
 import locks as shared
 from live import eventually
-from locks import LONG, SHORT, Wired, names, on_server, owned_by, \
-    wait_until_empty
-from worker import Worker
+from locks import SHORT, Wired, names, on_server, wait_until_empty
 from relay import CHILDREN, CREATE2, DELETE, GET, MULTI
 
 
@@ -117,18 +114,6 @@ def who_reads_may_not_write_and_leaves_nothing(worker, far, base):
 # ---- what it costs
 
 @on_server
-def a_warm_acquire_is_one_write(worker, far, base):
-    far.create(base + "/l")
-    with Wired() as it:
-        for side in it.client.rwlock(base + "/l"):
-            it.begin()
-            side.acquire()
-            it.costs(1, CREATE2, CHILDREN)
-            side.release()
-            it.costs(1, DELETE)
-
-
-@on_server
 def who_waits_parks_with_one_write_more(worker, far, base):
     far.create(base + "/l")
     far_read, far_write = far.rwlock(base + "/l")
@@ -227,22 +212,6 @@ def a_writer_that_leaves_wakes_all_readers(worker, far, base):
 # ---- others meddle
 
 @on_server
-def a_change_of_the_preds_data_is_no_release(worker, far, base):
-    holder, waiter = far.rwlock(base + "/l"), far.rwlock(base + "/l")
-    for before, side in ((1, 0), (0, 1), (1, 1)):
-        node = holder[before].acquire().node
-        asked = waiter[side].ask("acquire")
-        waiter[side].waits()
-        for n in range(3):
-            far.do("set", path=node, data=b"%d" % n)
-        far.do("sync", path="/")
-        assert not asked.is_done()
-        holder[before].release()
-        asked.good()
-        waiter[side].release()
-
-
-@on_server
 def a_foreign_writer_may_become_a_reader(worker, far, base):
     """Its read node has its old number, and stays when the others go."""
     far.create(base + "/l")
@@ -268,31 +237,9 @@ def a_foreign_writer_may_become_a_reader(worker, far, base):
 
 
 @on_server
-def an_operator_may_delete_a_place(worker, far, base):
-    holder, waiter = far.rwlock(base + "/l"), far.rwlock(base + "/l")
-    for side in (0, 1):
-        holder[1].acquire()
-        asked = waiter[side].ask("acquire")
-        waiter[side].waits()
-        old = waiter[side].look().node
-        far.do("delete", path=old)
-        assert waiter[side].event("place_lost").err == "NO_NODE"
-        assert eventually(lambda: waiter[side].look().node) != old
-        assert not asked.is_done()
-        holder[1].release()
-        asked.good()
-        waiter[side].release()
-
-
-@on_server
-def an_operator_may_delete_what_is_held(worker, far, base):
+def each_side_of_a_downgrade_is_lost_by_itself(worker, far, base):
     client = worker.client(_zk.connect, timeout=SHORT)
     read, write = client.rwlock(base + "/l")
-    for side in (read, write):
-        far.do("delete", path=side.acquire().node)
-        assert side.event("lost").err == "NO_NODE"
-        side.ask("release").fails("LOST")
-    # Each side of who has both by itself.
     node = write.acquire().node
     read.acquire()
     far.do("delete", path=node)
@@ -314,89 +261,6 @@ def an_operator_may_delete_what_is_held(worker, far, base):
     client.do("close")
 
 
-@on_server
-def directories_that_are_swept_lose_no_acquire(worker, far, base):
-    clients = [worker.client(_zk.connect, timeout=LONG) for _ in range(2)]
-    sides = [side for c in clients for side in c.rwlock(base + "/l")]
-    far.do("exists", path=base)
-    made = set()
-    end = time.monotonic() + 20
-    while len(made) < 4 and time.monotonic() < end:
-        for n in (0, 1):
-            cycles = [sides[n + k].ask("cycle", turns=60) for k in (0, 2)]
-            for cycle in cycles:
-                done = cycle.good()
-                assert (done.granted, done.failed) == (60, 0), done
-        found = far.ask("exists", path=base + "/l").result()
-        if found.err == "0":
-            made.add(found.czxid)
-        time.sleep(.35)
-    assert len(made) >= 4, "the sweep was never in the way"
-    for client in clients:
-        client.do("close")
-
-
-@on_server
-def a_holder_that_dies_makes_room(worker, far, base):
-    for side in (0, 1):
-        dying = Worker()
-        client = dying.client(_zk.connect, timeout=SHORT)
-        client.rwlock(base + "/l")[side].acquire()
-        waiting = far.rwlock(base + "/l")[1]
-        asked = waiting.ask("acquire")
-        waiting.waits()
-        dying.kill()
-        dying.close()
-        asked.good()
-        waiting.release()
-
-
-# ---- access lists
-
-@on_server
-def rights_that_lack_are_named(worker, far, base):
-    for perms, path in ((27, "/no-create"), (30, "/no-read")):
-        far.create(base + path, acl="%d:world:anyone" % perms)
-        for side in far.rwlock(base + path):
-            side.ask("acquire").fails("NO_AUTH")
-        eventually(lambda: far.facts().unfinished == 0)
-        assert far.do("exists", path=base + path).children == 0
-    far.create(base + "/no-delete", acl="23:world:anyone")
-    client = worker.client(_zk.connect, timeout=LONG)
-    (read, write), (_, other) = (client.rwlock(base + "/no-delete"),
-                                 far.rwlock(base + "/no-delete"))
-    nodes = [write.acquire().node, read.acquire().node]
-    asked = other.ask("acquire")
-    other.waits()
-    for side, node in ((write, nodes[0]), (read, nodes[1])):
-        side.ask("release").fails("NO_AUTH")
-        assert client.wait("left_behind").path == node
-    assert not asked.is_done()
-    client.do("close")
-    asked.good()
-    other.ask("release").fails("NO_AUTH")
-
-
-@on_server
-def a_pred_that_cannot_be_read_is_waited_for(worker, far, base):
-    secret, acl = owned_by("amy")
-    amy = worker.client(_zk.connect, timeout=LONG)
-    amy.do("auth", scheme="digest", auth=secret)
-    ours = far.rwlock(base + "/l")
-    hers = amy.rwlock(base + "/l", acl=acl % 31, parent_acl="open")
-    for before, side in ((1, 0), (0, 1)):
-        node = hers[before].acquire().node
-        far.ask("get", path=node).fails("NO_AUTH")
-        asked = ours[side].ask("acquire")
-        ours[side].waits()
-        far.create("%s/l/other-%d" % (base, side))
-        assert not asked.is_done()
-        hers[before].release()
-        asked.good()
-        ours[side].release()
-    amy.do("close")
-
-
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:
     live.run(
         the_nodes_are_curators,
@@ -404,17 +268,10 @@ with shared.serve("--tick", "500", "--container-check", "300") as _zk:
         a_mutex_and_a_read_write_lock_exclude_each_other,
         who_writes_may_read_and_go_on_reading,
         who_reads_may_not_write_and_leaves_nothing,
-        a_warm_acquire_is_one_write,
         who_waits_parks_with_one_write_more,
         a_reader_waits_for_the_nearest_writer_alone,
         reading_while_writing_is_one_request,
         a_writer_that_leaves_wakes_all_readers,
-        a_change_of_the_preds_data_is_no_release,
         a_foreign_writer_may_become_a_reader,
-        an_operator_may_delete_a_place,
-        an_operator_may_delete_what_is_held,
-        directories_that_are_swept_lose_no_acquire,
-        rights_that_lack_are_named,
-        a_pred_that_cannot_be_read_is_waited_for,
-        a_holder_that_dies_makes_room,
+        each_side_of_a_downgrade_is_lost_by_itself,
     )

@@ -27,11 +27,13 @@ SHARED = {
         "many_watches_come_back_in_pieces",
         "another_connection_can_take_the_session",
     ),
+    "locks/conformance.py": (
+        "free_lock_is_acquired_with_these_requests__mutex",
+        "waiters_are_granted_in_the_order_of_their_requests__mutex",
+        "release_wakes_one_of_a_hundred__mutex",
+        "cancel_ends_the_acquire_before_it_returns__mutex",
+    ),
     "locks/lock.py": (
-        "a_queue_is_served_in_its_order",
-        "a_cancelled_wait_ends_at_once",
-        "a_warm_acquire_is_one_write_and_a_short_hold_three_requests",
-        "a_release_wakes_one_of_a_hundred",
         "identities_are_there_before_the_lock_is",
     ),
     "locks/rwlock.py": (

@@ -1,0 +1,649 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all kinds of locks promise alike, on a real server: each scenario with
+each kind. tests/conformance/ is the same table on the model server.
+
+A cell is called SCENARIO__KIND; arguments name cells, scenarios or kinds.
+--cells lists the cells."""
+
+import sys
+import time
+
+sys.path.append(sys.path[0] + "/../support")
+
+import live
+import locks as shared
+from live import eventually
+from locks import LONG, SHORT, Wired, names, on_server, owned_by, \
+    wait_until_empty
+from relay import CHILDREN, CREATE, CREATE2, CREATE_CONTAINER, DELETE, GET, \
+    MULTI, REMOVE_WATCHES, Relay
+from worker import Worker
+
+ANY = None  # the number of writes, where replies may come in several pieces
+
+
+class Kind:
+    """How a lock of this kind is made, how a rival holds one that excludes it,
+    where they have their nodes, and which requests they send."""
+
+    def __init__(self, name, own, queues, *, rival=None, held=1, waiting=1,
+                 places=0, contended=None, ready=None, **costs):
+        self.name, self.own, self.rival = name, own, rival or own
+        self.queues = queues    # of `base`: where nodes of locks are made
+        self.held = held        # nodes of a holder
+        self.waiting = waiting  # and of a waiter behind one holder
+        self.contended = contended or queues[-1]  # of both
+        self.places = places    # the first of these, which a grant deletes
+        self.ready = ready      # makes the directories, if not the usual way
+        self.costs = costs      # requests: (writes, *operations)
+
+    def make_ready(self, far, base):
+        """The directories are there, and no sweep comes between."""
+        if self.ready is not None:
+            self.ready(far, base)
+            return
+        for queue in self.queues:
+            parent = queue.rpartition("/")[0]
+            if parent:
+                far.ask("create", path=base + parent).result()
+            far.create(base + queue)
+
+
+def mutex(**options):
+    return lambda client, base, **more: client.lock(
+        base + "/l", **options, **more)
+
+
+def side(number):
+    return lambda client, base, **more: client.rwlock(
+        base + "/l", **more)[number]
+
+
+def semaphore(permits, **options):
+    return lambda client, base, **more: client.semaphore(
+        base + "/l", permits=permits, take=permits, **options, **more)
+
+
+def multilock(client, base, **more):
+    return client.multilock(*("x:%s/%s" % (base, m) for m in "abc"), **more)
+
+
+def second_member(client, base, **more):
+    return client.lock(base + "/b", **more)
+
+
+def single(client, base, **more):
+    return client.single(base + "/d/the-lock", spread=-1, **more)
+
+
+def kazoo_semaphore_ready(permits):
+    def ready(far, base):
+        far.create(base + "/l", data=b"%d" % permits)
+        far.create(base + "/l-__lock__")
+    return ready
+
+
+def mutex_kind(name, own, directory=CREATE, **more):
+    return Kind(
+        name, own, ["/l"], **more,
+        acquire=(1, CREATE2, CHILDREN),
+        release=(1, DELETE),
+        cold=(2, CREATE2, CHILDREN, directory, directory, CREATE2, CHILDREN),
+        wait=(2, CREATE2, CHILDREN, GET, GET),
+        grant=(0,))
+
+
+def semaphore_kind(name, permits, queues, own, first=(), **costs):
+    ask = (*first, CREATE2, CHILDREN, *permits * [CREATE2], CHILDREN)
+    return Kind(
+        name, own, queues, held=permits, waiting=permits + 1, places=1,
+        # The rest is not waited for: the place, and watches of permits.
+        acquire=(2, *ask, REMOVE_WATCHES, DELETE),
+        release=(1, *permits * [DELETE]),
+        wait=(2, *ask, GET),
+        grant=(2, CHILDREN, REMOVE_WATCHES, DELETE), **costs)
+
+
+DIRECTORIES = 3 * [CREATE_CONTAINER]
+SEMAPHORE = ["/l/locks", "/l/leases"]
+KAZOO_SEMAPHORE = ["/l-__lock__", "/l"]
+
+KINDS = [
+    mutex_kind("mutex", mutex(), CREATE_CONTAINER),
+    mutex_kind("mutex-kazoo", mutex(layout=1)),
+    mutex_kind("mutex-native", mutex(layout=2)),
+    mutex_kind("mutex-native-uuid", mutex(layout=3, prefix="seq-")),
+    mutex_kind("read-side", side(0), CREATE_CONTAINER, rival=side(1)),
+    mutex_kind("write-side", side(1), CREATE_CONTAINER, rival=side(0)),
+    semaphore_kind(
+        "semaphore", 1, SEMAPHORE, semaphore(1),
+        cold=(ANY, *4 * [CREATE2, CHILDREN], *2 * DIRECTORIES,
+              REMOVE_WATCHES, DELETE)),
+    semaphore_kind(
+        "semaphore-several", 2, SEMAPHORE, semaphore(2),
+        cold=(ANY, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], *3 * DIRECTORIES,
+              REMOVE_WATCHES, DELETE)),
+    semaphore_kind(
+        "semaphore-kazoo", 1, KAZOO_SEMAPHORE, semaphore(1, layout=1), (GET,),
+        ready=kazoo_semaphore_ready(1),
+        cold=(ANY, GET, *4 * [CREATE2, CHILDREN], CREATE, GET,
+              *2 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
+    semaphore_kind(
+        "semaphore-kazoo-several", 2, KAZOO_SEMAPHORE, semaphore(2, layout=1),
+        (GET,),
+        ready=kazoo_semaphore_ready(2),
+        cold=(ANY, GET, *4 * [CREATE2, CHILDREN], *2 * [CREATE2], CREATE, GET,
+              *3 * [CREATE, CREATE], REMOVE_WATCHES, DELETE)),
+    Kind("multi-lock", multilock, ["/a", "/b", "/c"], rival=second_member,
+         held=3, waiting=2, contended="/b",
+         acquire=(1, MULTI, *3 * [CHILDREN]),
+         release=(1, *3 * [DELETE]),
+         cold=(2, MULTI, *3 * [CHILDREN], *6 * [CREATE_CONTAINER],
+               MULTI, *3 * [CHILDREN]),
+         wait=(ANY, MULTI, *3 * [CHILDREN], GET, GET, DELETE),
+         grant=(1, MULTI, CHILDREN)),
+    Kind("single-node", single, ["/d"], waiting=0,
+         acquire=(1, CREATE2, GET),
+         release=(1, DELETE),
+         cold=(2, CREATE2, GET, CREATE, CREATE, CREATE2, GET),
+         wait=(1, CREATE2, GET),
+         grant=(1, CREATE2, GET)),
+]
+
+
+class Cell:
+    """A kind on the server: an own client and a rival, with a lock each. The
+    server's operator is `far`, which is the rival, too."""
+
+    def __init__(self, kind, worker, far, base, timeout=LONG):
+        self.kind, self.worker, self.far, self.base = kind, worker, far, base
+        kind.make_ready(far, base)
+        self.near = worker.client(shared.connect(), timeout=timeout)
+        self.near.state("connected")
+        self.own = kind.own(self.near, base)
+        self.rival = kind.rival(far, base)
+
+    def nodes(self):
+        """Of everybody: paths."""
+        return ["%s%s/%s" % (self.base, queue, name)
+                for queue in self.kind.queues
+                for name in names(self.far, self.base + queue)]
+
+    def nodes_of(self, client):
+        session = client.facts().session
+        found = [(path, self.far.ask("exists", path=path).result())
+                 for path in self.nodes()]
+        return [path for path, node in found
+                if node.err == "0" and node.owner == session]
+
+    def have(self, count):
+        eventually(lambda: len(self.nodes()) == count, "%d nodes" % count)
+
+    def hold(self, lock, count):
+        """Acquire, and wait until only these nodes are left: some places are
+        deleted after the grant."""
+        grant = lock.acquire()
+        self.have(count)
+        return grant
+
+    def rival_holds(self):
+        self.rival.acquire()
+        expected = 1 if self.kind.contended == "/b" else self.kind.held
+        self.have(expected)
+        return expected
+
+    def own_waits(self):
+        """Behind the rival: how many nodes there are, and what it asked."""
+        count = self.rival_holds() + self.kind.waiting
+        asked = self.own.ask("acquire")
+        self.own.waits()
+        self.have(count)
+        self.far.do("sync", path="/")
+        return count, asked
+
+    def end(self):
+        self.own.free()
+        self.rival.free()
+        self.have(0)
+        eventually(lambda: self.near.facts().unfinished == 0)
+        self.near.do("close")
+
+
+def wait_for_places(kind, far, base):
+    """Until those that a grant deletes are gone: who asks before that is not
+    the first in the queue."""
+    if kind.places:
+        wait_until_empty(far, base + kind.queues[0])
+
+
+# ---- scenarios
+
+SCENARIOS = []
+SLOW = []  # wait for heartbeats or for an expiry: all kinds at once
+
+
+def scenario(test):
+    SCENARIOS.append(test)
+    return test
+
+
+def slow_scenario(test):
+    SLOW.append(test)
+    return scenario(test)
+
+
+@scenario
+def free_lock_is_acquired_with_these_requests(kind, worker, far, base):
+    kind.make_ready(far, base)
+    with Wired() as it:
+        lock = kind.own(it.client, base)
+        for _ in range(3):
+            it.begin()
+            lock.acquire()
+            it.costs(*kind.costs["acquire"])
+            lock.release()
+            it.costs(*kind.costs["release"])
+
+
+@scenario
+def missing_directories_are_made_with_these_requests(kind, worker, far, base):
+    with Wired() as it:
+        lock = kind.own(it.client, base)
+        it.begin()
+        lock.acquire()
+        it.costs(*kind.costs["cold"])
+        lock.release()
+
+
+@scenario
+def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker, far,
+                                                            base):
+    kind.make_ready(far, base)
+    holder = kind.rival(far, base)
+    with Wired() as it:
+        lock = kind.own(it.client, base)
+        for _ in range(3):
+            holder.acquire()
+            wait_for_places(kind, far, base)
+            it.begin()
+            asked = lock.ask("acquire")
+            lock.waits()
+            it.costs(*kind.costs["wait"])
+            holder.release()
+            asked.good()
+            it.costs(*kind.costs["grant"])
+            lock.release()
+            it.costs(*kind.costs["release"])
+
+
+@scenario
+def holder_knows_its_node_its_token_and_its_deadline(kind, worker, far, base):
+    kind.make_ready(far, base)
+    lock = kind.own(far, base, data=b"who")
+    tokens = []
+    for _ in range(2):
+        grant = lock.acquire()
+        node = far.get(grant.node)
+        assert node.data.startswith(b"who"), node
+        assert node.owner == far.facts().session
+        look = lock.look()
+        assert (look.state, look.ok, look.count) == ("held", 1, 1), look
+        assert look.token == grant.token >= node.czxid
+        tokens.append(grant.token)
+        lock.release()
+        assert lock.look().state == "idle" and lock.look().token == 0
+    assert tokens[0] < tokens[1]
+
+
+@scenario
+def waiters_are_granted_in_the_order_of_their_requests(kind, worker, far,
+                                                       base):
+    clients = [worker.client(shared.connect(), timeout=LONG)
+               for _ in range(5)]
+    locks, asked = [], []
+    for n in range(20):
+        make = kind.own if n % 2 else kind.rival
+        locks.append(make(clients[n % 5], base))
+        asked.append(locks[n].ask("acquire"))
+        if n == 0:
+            asked[0].good()
+            continue
+        waits = locks[n].waits()
+        if kind.rival is kind.own and not kind.places:
+            assert waits.position == n, waits
+    tokens = []
+    for n, lock in enumerate(locks):
+        tokens.append(asked[n].good().token)
+        assert not any(a.is_done() for a in asked[n + 1:])
+        lock.release()
+    assert tokens == sorted(tokens) and len(set(tokens)) == 20, tokens
+    for client in clients:
+        client.do("close")
+
+
+@scenario
+def release_wakes_one_of_a_hundred(kind, worker, far, base):
+    kind.make_ready(far, base)
+    holder = kind.own(far, base)
+    holder.acquire()
+    wire, locks, asked = shared.crowd(
+        worker, lambda client: kind.own(client, base), 100)
+    with wire:
+        mark = wire.mark()
+        holder.release()
+        asked[0].good()
+        if kind.places:  # the next one is the first in the queue now
+            eventually(lambda: len(names(far, base + kind.queues[0])) == 99)
+        far.do("sync", path="/")
+        owners = {f.connection for f in wire.requests(mark)
+                  if f.op == DELETE}
+        told = shared.told_since(wire, mark)
+        assert len(told - owners) == 1, (told, owners)
+        assert len(shared.lists_since(wire, mark)) <= 3
+        for n in (1, 2, 3):
+            mark = wire.mark()
+            locks[n - 1].release()
+            asked[n].good()
+            assert len(shared.told_since(wire, mark)) <= 3
+            assert not asked[n + 1].is_done()
+        for lock in reversed(locks):
+            lock.free()
+        eventually(lambda: not any(names(far, base + queue)
+                                   for queue in kind.queues))
+
+
+@scenario
+def try_of_a_held_lock_is_busy_and_leaves_nothing(kind, worker, far, base):
+    cell = Cell(kind, worker, far, base)
+    count = cell.rival_holds()
+    watches = live.watch_count(shared.connect())
+    cell.own.ask("acquire", wait=0).fails("BUSY")
+    eventually(lambda: cell.near.facts().unfinished == 0)
+    eventually(lambda: live.watch_count(shared.connect()) == watches)
+    cell.have(count)
+    cell.rival.release()
+    cell.own.ask("acquire", wait=0).good()
+    cell.end()
+
+
+@scenario
+def timeout_ends_the_wait_and_leaves_nothing(kind, worker, far, base):
+    cell = Cell(kind, worker, far, base)
+    count = cell.rival_holds()
+    watches = live.watch_count(shared.connect())
+    cell.own.ask("acquire", wait=200).fails("DEADLINE")
+    eventually(lambda: cell.near.facts().unfinished == 0)
+    eventually(lambda: live.watch_count(shared.connect()) == watches)
+    cell.have(count)
+    cell.end()
+
+
+@scenario
+def cancel_ends_the_acquire_before_it_returns(kind, worker, far, base):
+    cell = Cell(kind, worker, far, base)
+    count, asked = cell.own_waits()
+    cell.own.do("cancel")
+    asked.fails("CANCELLED")
+    cell.own.do("cancel")
+    cell.have(count - kind.waiting)
+    cell.end()
+
+
+@scenario
+def freed_lock_is_released_and_its_calls_end(kind, worker, far, base):
+    cell = Cell(kind, worker, far, base)
+    count, asked = cell.own_waits()
+    cell.own.free()
+    asked.fails("CLOSED")
+    cell.have(count - kind.waiting)
+    cell.rival.free()
+    cell.have(0)
+    cell.near.do("close")
+
+
+@scenario
+def lock_is_released_as_often_as_it_was_acquired(kind, worker, far, base):
+    cell = Cell(kind, worker, far, base)
+    grant = cell.own.acquire()
+    if kind.places:
+        cell.own.ask("acquire").fails("DEADLOCK")
+    else:
+        assert cell.own.acquire().token == grant.token
+        assert cell.own.look().count == 2
+        cell.own.release()
+    waiting = cell.rival.ask("acquire")
+    cell.rival.waits()
+    assert cell.own.look().state == "held" and not waiting.is_done()
+    cell.own.release()
+    waiting.good()
+    cell.own.ask("release").fails("NOT_HELD")
+    cell.end()
+
+
+@slow_scenario
+def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, far, base):
+    cell = Cell(kind, worker, far, base, timeout=SHORT)
+    for n in range(kind.held):
+        cell.hold(cell.own, kind.held)
+        far.do("delete", path=cell.nodes_of(cell.near)[n])
+        assert cell.own.event("lost").err == "NO_NODE"
+        look = cell.own.look()
+        assert look.state == "lost" and not look.ok
+        cell.own.ask("acquire").fails("STATE")
+        cell.have(0)  # the others go with it
+        cell.own.ask("release").fails("LOST")
+        assert cell.own.look().state == "idle"
+    # It is watched after the first heartbeat: a loss is known at once.
+    cell.hold(cell.own, kind.held)
+    time.sleep(SHORT / 4000 * 1.5)
+    far.do("delete", path=cell.nodes_of(cell.near)[0])
+    cell.own.event("lost", seconds=SHORT / 4000 / 2)
+    cell.own.ask("release").fails("LOST")
+    assert len(cell.own.said("lock", "lost")) == kind.held + 1
+    cell.end()
+
+
+@slow_scenario
+def waiter_whose_node_is_deleted_queues_anew(kind, worker, far, base):
+    cell = Cell(kind, worker, far, base, timeout=SHORT)
+    first = 1 if kind.contended == "/b" else 0  # of the part that it holds,
+    for n in range(first, kind.waiting):        # see multilock.py
+        count, asked = cell.own_waits()
+        old = cell.nodes_of(cell.near)[n]
+        far.do("delete", path=old)
+        if n < kind.places or not kind.places:  # permits are made anew
+            assert cell.own.event("place_lost").err == "NO_NODE"
+        eventually(lambda: len(cell.nodes()) == count and
+                   old not in cell.nodes())
+        assert not asked.is_done()
+        cell.rival.release()
+        asked.good()
+        cell.own.release()
+        cell.have(0)
+    cell.end()
+
+
+@scenario
+def change_of_a_nodes_data_is_no_release(kind, worker, far, base):
+    cell = Cell(kind, worker, far, base)
+    _, asked = cell.own_waits()
+    for n in range(3):
+        for path in cell.nodes():
+            far.do("set", path=path, data=b"%d" % n)
+    far.do("sync", path="/")
+    cell.near.do("sync", path="/")
+    assert not asked.is_done() and cell.rival.look().ok
+    cell.rival.release()
+    asked.good()
+    cell.end()
+
+
+def acquire_without(kind, far, base, perms):
+    """Each directory in turn has these permissions only."""
+    for number, victim in enumerate(kind.queues):
+        part = far.create("%s/%d-%d" % (base, perms, number)).path
+        kind.make_ready(far, part)
+        far.do("delete", path=part + victim)
+        far.create(part + victim, acl="%d:world:anyone" % perms)
+        kind.own(far, part).ask("acquire").fails("NO_AUTH")
+        eventually(lambda: far.facts().unfinished == 0)
+        for queue in kind.queues:
+            assert far.do("exists", path=part + queue).children == 0
+
+
+@scenario
+def acquire_without_create_permission_fails_and_leaves_nothing(
+        kind, worker, far, base):
+    acquire_without(kind, far, base, 27)
+
+
+@scenario
+def acquire_without_read_permission_fails_and_leaves_nothing(
+        kind, worker, far, base):
+    acquire_without(kind, far, base, 30)
+
+
+@scenario
+def node_without_delete_permission_is_left_and_that_is_reported(
+        kind, worker, far, base):
+    victim = kind.contended
+    kind.make_ready(far, base)
+    far.do("delete", path=base + victim)
+    far.create(base + victim, acl="23:world:anyone")
+    near = worker.client(shared.connect(), timeout=LONG)
+    lock, other = kind.own(near, base), kind.rival(far, base)
+    lock.acquire()
+    wait_for_places(kind, far, base)
+    asked = other.ask("acquire")
+    other.waits()
+    lock.ask("release").fails("NO_AUTH")
+    left = near.wait("left_behind").path
+    assert left.startswith(base + victim + "/"), left
+    assert not asked.is_done()
+    near.do("close")
+    asked.good()
+    other.ask("release").fails("NO_AUTH")
+
+
+@scenario
+def unreadable_holder_is_waited_for(kind, worker, far, base):
+    secret, acl = owned_by("amy")
+    amy = worker.client(shared.connect(), timeout=LONG)
+    amy.do("auth", scheme="digest", auth=secret)
+    kind.make_ready(far, base)
+    holder = kind.rival(amy, base, acl=acl % 31, parent_acl="open")
+    node = holder.acquire().node
+    far.ask("get", path=node).fails("NO_AUTH")
+    lock = kind.own(far, base)
+    asked = lock.ask("acquire")
+    lock.waits()
+    other = far.create(node.rpartition("/")[0] + "/other").path
+    far.do("delete", path=other)
+    far.do("sync", path="/")
+    assert not asked.is_done()
+    holder.release()
+    asked.good()
+    lock.release()
+    amy.do("close")
+
+
+@scenario
+def swept_directories_lose_no_acquire(kind, worker, far, base):
+    directory = kind.costs["cold"].count(CREATE_CONTAINER)
+    with Relay(shared.connect()) as wire:
+        clients = [worker.client(wire.address, timeout=LONG)
+                   for _ in range(2)]
+        locks = [kind.own(client, base) for client in clients]
+        made, end = 0, time.monotonic() + 20
+        while made < 2 * directory and time.monotonic() < end:
+            for cycle in [lock.ask("cycle", turns=60) for lock in locks]:
+                done = cycle.good()
+                assert (done.granted, done.failed) == (60, 0), done
+            time.sleep(.35)
+            made = wire.ops().count(CREATE_CONTAINER)
+        assert made >= 2 * directory, "the sweep was never in the way"
+        for client in clients:
+            client.do("close")
+
+
+@slow_scenario
+def dead_holder_makes_room(kind, worker, far, base):
+    dying = Worker()
+    client = dying.client(shared.connect(), timeout=SHORT)
+    kind.rival(client, base).acquire()
+    waiting = kind.own(far, base)
+    asked = waiting.ask("acquire")
+    waiting.waits()
+    dying.kill()
+    dying.close()
+    asked.good(SHORT / 1000 + 2)
+    waiting.release()
+
+
+# Why a scenario is not tested with a kind.
+EXCEPTIONS = {
+    ("waiters_are_granted_in_the_order_of_their_requests", "multi-lock"):
+        "a rival that wants one member overtakes those that wait for another",
+    ("waiters_are_granted_in_the_order_of_their_requests", "single-node"):
+        "without a queue there is no order",
+    ("release_wakes_one_of_a_hundred", "read-side"):
+        "readers are granted together",
+    ("release_wakes_one_of_a_hundred", "single-node"):
+        "all are told, and few try: locks/single.py",
+    ("waiter_whose_node_is_deleted_queues_anew", "single-node"):
+        "a waiter has no node",
+    ("acquire_without_read_permission_fails_and_leaves_nothing",
+     "single-node"): "the directory is not read",
+    ("unreadable_holder_is_waited_for", "single-node"):
+        "it is an error: locks/single.py",
+    **{("swept_directories_lose_no_acquire", kind.name):
+       "its directories are no containers"
+       for kind in KINDS
+       if CREATE_CONTAINER not in kind.costs["cold"]},
+}
+
+
+def make_cell(test, kind):
+    @on_server
+    def cell(worker, far, base):
+        test(kind, worker, far, base)
+    cell.__name__ = "%s__%s" % (test.__name__, kind.name.replace("-", "_"))
+    return cell
+
+
+def all_cells():
+    return [(test, kind) for test in SCENARIOS for kind in KINDS]
+
+
+def list_cells():
+    for test, kind in all_cells():
+        print(test.__name__, kind.name,
+              EXCEPTIONS.get((test.__name__, kind.name), ""), sep="\t")
+
+
+def wanted_cells():
+    """For live.run()."""
+    words = set(sys.argv[1:])
+    sys.argv[1:] = []
+    cells = [(test, kind, make_cell(test, kind)) for test, kind in all_cells()
+             if (test.__name__, kind.name) not in EXCEPTIONS]
+    cells = [(test, cell) for test, kind, cell in cells
+             if not words or words & {test.__name__, kind.name, cell.__name__}]
+    return [cell for test, cell in cells if test not in SLOW] + [
+        live.together(*(cell for test, cell in cells if test is slow))
+        for slow in SLOW]
+
+
+def main():
+    names_of = {(test.__name__, kind.name) for test, kind in all_cells()}
+    assert set(EXCEPTIONS) <= names_of, set(EXCEPTIONS) - names_of
+    if "--cells" in sys.argv:
+        list_cells()
+        return
+    cells = wanted_cells()
+    with shared.serve("--tick", "500", "--container-check", "300"):
+        live.run(*cells)
+
+
+if __name__ == "__main__":
+    main()
