@@ -9,21 +9,21 @@
 
 #include "cli/error_report.h"
 
-typedef struct error_meaning {
+typedef struct error_report {
   int err;
   bool is_no;         /* a negative reply that is no failure: CLI_EXIT_NO */
   bool ask_doctor;    /* `latchkey doctor` examines the cause */
   const char *layer;  /* of the doctor's report; NULL: "access" */
   const char *reason; /* NULL: lk_error_text() */
   const char *advice; /* with the punctuation in front; NULL: none */
-} error_meaning;
+} error_report;
 
 #define NOT_ZOOKEEPER                                                   \
   "; that is not the client port of a ZooKeeper server, or it expects " \
   "TLS (--tls)"
 
 /* clang-format off */
-static const error_meaning meanings[] = {
+static const error_report error_reports[] = {
   {LK_ERR_NO_NODE, .is_no = true},
   {LK_ERR_NODE_EXISTS, .is_no = true},
   {LK_ERR_BAD_VERSION, .is_no = true,
@@ -64,13 +64,13 @@ static const error_meaning meanings[] = {
 };
 /* clang-format on */
 
-static const error_meaning *find_meaning(int err)
+static const error_report *find_error_report(int err)
 {
-  static const error_meaning other = {0};
+  static const error_report other = {0};
 
-  for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
-    if (meanings[i].err == err)
-      return &meanings[i];
+  for (size_t i = 0; i < sizeof error_reports / sizeof error_reports[0]; i++)
+    if (error_reports[i].err == err)
+      return &error_reports[i];
   return &other;
 }
 
@@ -78,31 +78,32 @@ int cli_error_exit_code(int err)
 {
   if (err == 0)
     return CLI_EXIT_DONE;
-  return find_meaning(err)->is_no ? CLI_EXIT_NO : CLI_EXIT_FAILED;
+  return find_error_report(err)->is_no ? CLI_EXIT_NO : CLI_EXIT_FAILED;
 }
 
 const char *cli_error_reason(int err)
 {
-  const char *reason = find_meaning(err)->reason;
+  const char *reason = find_error_report(err)->reason;
 
   return reason != NULL ? reason : lk_error_text(err);
 }
 
 const char *cli_error_advice(int err)
 {
-  const char *advice = find_meaning(err)->advice;
+  const char *advice = find_error_report(err)->advice;
 
   return advice != NULL ? advice : "";
 }
 
 const char *cli_error_doctor_advice(int err)
 {
-  return find_meaning(err)->ask_doctor ? "; latchkey doctor tells more" : "";
+  return find_error_report(err)->ask_doctor ? "; latchkey doctor tells more"
+                                            : "";
 }
 
 const char *cli_error_layer(int err)
 {
-  const char *layer = find_meaning(err)->layer;
+  const char *layer = find_error_report(err)->layer;
 
   return layer != NULL ? layer : "access";
 }
