@@ -24,7 +24,8 @@ static char *next_text(generator *w)
   return w->texts[w->text++ % COUNT_OF(w->texts)];
 }
 
-/* Where a node may be, or a new one: not far down. */
+/* A path below the base or below a known node, whether or not it exists; its
+   depth is limited. */
 lk_bytes new_path(generator *w)
 {
   static const char *const names[] = {"a", "b",        "c",  "d",
@@ -85,8 +86,8 @@ lk_bytes some_path(generator *w)
   return lk_text(n->path);
 }
 
-/* A server that has recursive watches cannot look for a path without a slash,
-   and the model has no path with a NUL in it. */
+/* A server with recursive watches cannot look up the watches of a path without a
+   slash, and the model has no path with a NUL. */
 lk_bytes path_to_watch(generator *w)
 {
   lk_bytes path = some_path(w);
@@ -143,7 +144,8 @@ static int32_t some_perms(generator *w)
 {
   int32_t perms = (int32_t)sim_roll(&w->rng, 32);
 
-  /* What nobody may change back is in the way for the rest. */
+  /* Without ADMIN no client could open the node again, and it would block the
+     rest of the run. */
   return sim_chance(&w->rng, 900) ? perms | LK_PERM_ADMIN : perms;
 }
 

@@ -97,7 +97,7 @@ static void unpark(sim_server *s)
     sim_link_unpark(sim_link_of(s->ensemble, i, s->index));
 }
 
-/* The tree is what the log says, as far as it is certain. */
+/* Builds the tree again from the transactions that are applied and on disk. */
 static void rebuild(sim_server *s)
 {
   const sim_changes none = {0};
@@ -119,7 +119,8 @@ void sim_server_crash(sim_server *s)
   s->stopped = false;
   unpark(s);
   sim_drop(s->ensemble->agenda, &s->wake);
-  size_t logged = s->logged; /* going on to look would write the rest */
+  size_t logged = s->logged; /* sim_enter_looking() flushes the rest of the log,
+                                which a crash must lose */
 
   sim_enter_looking(s, NULL);
   s->runs = false;
@@ -188,7 +189,8 @@ void sim_server_stop(sim_server *s)
 
 /* ---- standing still ----------------------------------------------------- */
 
-/* Reading may end any of them. */
+/* Waking a connection may free any of the others, so the list is taken apart
+   one by one. */
 static void catch_up_with_clients(sim_server *s)
 {
   lk_link waiting;
@@ -212,7 +214,8 @@ static void catch_up_with_time(sim_server *s)
   }
 }
 
-/* What came from other servers was taken just before. */
+/* sim_server_continue() has delivered the messages of other servers, by
+   unpark(). */
 static void wake(void *arg)
 {
   sim_server *s = arg;
