@@ -86,8 +86,8 @@ lk_bytes some_path(generator *w)
   return lk_text(n->path);
 }
 
-/* A server with recursive watches cannot look up the watches of a path without a
-   slash, and the model has no path with a NUL. */
+/* A server with recursive watches cannot look up the watches of a path without
+   a slash, and the model has no path with a NUL. */
 lk_bytes path_to_watch(generator *w)
 {
   lk_bytes path = some_path(w);
