@@ -195,7 +195,7 @@ void lk__joint_stop(lk_acquisition *a, bool report_gone)
   lk__joint_unref(g);
 }
 
-void lk__joint_disown(lk_acquisition *a)
+void lk__joint_remove_callbacks(lk_acquisition *a)
 {
   joint_of(a)->callbacks = NULL;
 }

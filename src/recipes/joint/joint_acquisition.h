@@ -25,8 +25,8 @@ typedef struct lk_joint_kind {
   lk_acquisition_kind acquisition;
   /** Grants the whole if all of it is held. */
   void (*try_grant)(lk_joint_acquisition *g);
-  /** The acquisition has ended or was stopped: before and after its contenders are
-      stopped. */
+  /** The acquisition has ended or was stopped: before and after its contenders
+     are stopped. */
   void (*close)(lk_joint_acquisition *g);
   void (*closed)(lk_joint_acquisition *g);
 } lk_joint_kind;
@@ -89,7 +89,7 @@ void lk__joint_member_gone(void *arg, int err);
 
 /* Of lk_acquisition_kind. */
 void lk__joint_stop(lk_acquisition *a, bool report_gone);
-void lk__joint_disown(lk_acquisition *a);
+void lk__joint_remove_callbacks(lk_acquisition *a);
 void lk__joint_ref_acquisition(lk_acquisition *a);
 void lk__joint_unref_acquisition(lk_acquisition *a);
 

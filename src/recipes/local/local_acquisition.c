@@ -112,7 +112,7 @@ static void local_request_stop(lk_acquisition *a, bool report_gone)
   lk__local_queue_unref(q);
 }
 
-static void local_request_disown(lk_acquisition *a)
+static void local_request_remove_callbacks(lk_acquisition *a)
 {
   local_request_of(a)->callbacks = NULL;
 }
@@ -130,7 +130,7 @@ static void local_request_unref(lk_acquisition *a)
 static const lk_acquisition_kind local_request_kind = {
     .begin = local_request_begin,
     .stop = local_request_stop,
-    .disown = local_request_disown,
+    .remove_callbacks = local_request_remove_callbacks,
     .ref = local_request_ref,
     .unref = local_request_unref};
 

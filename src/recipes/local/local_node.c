@@ -91,7 +91,7 @@ static void local_queue_grant_first(lk_local_queue *q)
   lk__contender_ref(r->node);
   r->acquisition.count = 1;
   r->acquisition.whole = true;
-  r->acquisition.turn = q->handoffs;
+  r->acquisition.handoffs = q->handoffs;
   if (lk__local_queue_first(q) != NULL)
     lk__local_queue_schedule(q);
   r->callbacks->granted(r->arg);

@@ -56,8 +56,8 @@ struct lk_lock {
   lk_acquisition *released;    /**< `release` waits for its end; or NULL */
   size_t count;                /**< how often the holder has acquired it */
   bool lost;
-  bool once;     /**< the holder cannot acquire it again */
-  int start_err; /**< why the last acquire ended, if it could not begin */
+  bool not_reentrant; /**< the holder cannot acquire it again */
+  int start_err;      /**< why the last acquire ended, if it could not begin */
   lk_completion acquire;
   bool acquire_reenters; /**< the lock was held before */
   bool acquire_is_late; /**< its deadline had passed: there is no acquisition */

@@ -10,7 +10,7 @@ enum {
 
 static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
 {
-  if (l->once)
+  if (l->not_reentrant)
     return LK_ERR_DEADLOCK;
   l->count++;
   l->acquire_reenters = true;

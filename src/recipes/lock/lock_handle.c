@@ -75,7 +75,7 @@ static void on_acquire_timeout(lk_client *c, void *arg)
 static void lock_forget_released(lk_lock *l)
 {
   if (l->released != NULL)
-    l->released->kind->disown(l->released);
+    l->released->kind->remove_callbacks(l->released);
   l->released = NULL;
   lk__lock_stop_timer(l, &l->timers.release);
 }

@@ -34,7 +34,7 @@ uint64_t lk_lock_token(const lk_lock *l)
 
 uint64_t lk_lock_handoffs(const lk_lock *l)
 {
-  return lk__lock_holds(l) ? l->acquisition->turn : 0;
+  return lk__lock_holds(l) ? l->acquisition->handoffs : 0;
 }
 
 const char *lk_lock_node(const lk_lock *l)

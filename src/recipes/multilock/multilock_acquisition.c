@@ -202,7 +202,7 @@ static void multilock_stop(lk_acquisition *a, bool report_gone)
 static const lk_joint_kind multilock_kind = {
     .acquisition = {.begin = multilock_begin,
                     .stop = multilock_stop,
-                    .disown = lk__joint_disown,
+                    .remove_callbacks = lk__joint_remove_callbacks,
                     .ref = lk__joint_ref_acquisition,
                     .unref = lk__joint_unref_acquisition},
     .try_grant = multilock_try_grant,

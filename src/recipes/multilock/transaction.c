@@ -141,7 +141,7 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
   }
   m->in_transaction = true;
   for (size_t i = m->first_new; i < m->joint.acquisition.count; i++)
-    lk__contender_mark_created_by_group(m->joint.acquisition.parts[i]);
+    lk__contender_mark_created_jointly(m->joint.acquisition.parts[i]);
   lk__joint_ref(&m->joint);
   lk__joint_ref(&m->joint);
   for (size_t i = m->first_new;

@@ -55,7 +55,7 @@ typedef struct lk_acquisition_kind {
       `notify` is set. */
   void (*stop)(lk_acquisition *a, bool notify);
   /** Do not invoke `gone` any more. */
-  void (*disown)(lk_acquisition *a);
+  void (*remove_callbacks)(lk_acquisition *a);
   void (*ref)(lk_acquisition *a);
   void (*unref)(lk_acquisition *a);
 } lk_acquisition_kind;
@@ -65,7 +65,7 @@ struct lk_acquisition {
   bool whole;           /**< `parts` are all that it consists of */
   lk_contender **parts; /**< it is held when all of these are */
   size_t count;
-  uint64_t turn; /**< how many local owners held with this node before */
+  uint64_t handoffs; /**< how many local owners held with this node before */
 };
 
 #endif

@@ -14,8 +14,8 @@ typedef struct lk_candidates {
   size_t count;    /**< not yet read */
   size_t next;     /**< the next whose reply comes */
   bool found;
-  bool enough;   /**< those left are older than the create */
-  bool in_order; /**< the numbers are in the order of creation */
+  bool rest_is_older; /**< those not yet read are older than the create */
+  bool in_order;      /**< the numbers are in the order of creation */
   int err;
 } lk_candidates;
 

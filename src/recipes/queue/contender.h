@@ -38,10 +38,10 @@ typedef struct lk_contender_config {
   const lk_contender_machine *machine; /**< lk__queue_machine or another */
   const lk_role *role;
   lk_node_identity identity;
-  const char *name;  /**< of the node behind the unique part; NULL: that of
-                          the role's node kind */
-  const void *more;  /**< further options of the machine */
-  const char *dir;   /**< "" for the root */
+  const char *name; /**< of the node behind the unique part; NULL: that of
+                         the role's node kind */
+  const void *machine_config; /**< further options of the machine */
+  const char *dir;            /**< "" for the root */
   lk_bytes dir_data; /**< what it is created with; `at` NULL: nothing */
   lk_bytes data;
   const lk_acls *acl;
@@ -58,9 +58,9 @@ typedef struct lk_contender_config {
                               `at` NULL: nothing */
   bool unsure_when_suspended;
   bool fail_on_expiry;
-  bool revocable; /**< watch the own node from the grant on */
-  bool passing;   /**< the grant needs no lease: the owner then acquires another
-                       node, whose grant needs one */
+  bool revocable;      /**< watch the own node from the grant on */
+  bool needs_no_lease; /**< the owner acquires another node after this one, and
+                          that grant needs the lease */
 } lk_contender_config;
 
 /** Requests are counted: they are sent only while there is a connection, so
@@ -72,7 +72,7 @@ typedef struct lk_request_count {
   uint64_t ignored; /**< replies up to this one belong to an earlier round */
 } lk_request_count;
 
-/** A pause for an overloaded server, and until a connection stands. */
+/** A pause: the server is overloaded, or there is no connection. */
 typedef struct lk_contender_pause {
   lk_timer timer;
   unsigned count; /**< pauses in a row */

@@ -176,7 +176,7 @@ static bool user_is_next(lk_lease_user *u)
   return ct->state >= LK_CONTENDER_SETTING_WATCHES &&
          ct->state <= LK_CONTENDER_READING_PREDECESSORS &&
          ct->predecessors.count == 1 && !ct->role->counts &&
-         !ct->config->passing && !lk__contender_is_single_node(ct);
+         !ct->config->needs_no_lease && !lk__contender_is_single_node(ct);
 }
 
 static const char *user_node(lk_lease_user *u, bool *unreadable)

@@ -44,7 +44,7 @@ static void contender_unref(lk_acquisition *a)
 static const lk_acquisition_kind acquisition_of_one_node = {
     .begin = contender_begin,
     .stop = contender_stop,
-    .disown = contender_remove_callbacks,
+    .remove_callbacks = contender_remove_callbacks,
     .ref = contender_ref,
     .unref = contender_unref};
 
@@ -99,8 +99,8 @@ lk_contender *lk__contender_new(lk_session_lease *k,
 
 /* ---- IDLE, PAUSED ------------------------------------------------------- */
 
-/* The own node does not exist. A group that creates it, and a writer that holds
- * for us, need no list before it. */
+/* The own node does not exist. No list is needed before it if a joint
+ * acquisition creates it, or if its writer holds. */
 static lk_contender_event contender_first_event(const lk_contender *ct)
 {
   return ct->machine->reads_first(ct) && ct->own.state == LK_OWN_NONE &&

@@ -56,7 +56,7 @@ static void on_own_created(lk_client *c, int err, const char *path,
                             stat == NULL ? 0 : (uint64_t)stat->czxid);
 }
 
-void lk__contender_mark_created_by_group(lk_contender *ct)
+void lk__contender_mark_created_jointly(lk_contender *ct)
 {
   (void)lk__contender_count_request(ct, 0);
   lk__own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);

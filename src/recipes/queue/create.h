@@ -9,10 +9,10 @@
 
 #include "recipes/queue/contender.h"
 
-/** Before lk__contender_begin(): a group creates the own node, together with
-    others, in one transaction; lk__contender_own_created() reports the result.
-    Mark all contenders of the group, then begin them. */
-void lk__contender_mark_created_by_group(lk_contender *ct);
+/** Before lk__contender_begin(): the own node is created in one transaction
+   with those of other contenders; lk__contender_own_created() reports the
+   result. Mark all of these contenders, then begin them. */
+void lk__contender_mark_created_jointly(lk_contender *ct);
 /** The create completed. `zxid`: its czxid. */
 void lk__contender_own_created(lk_contender *ct, int err, const char *path,
                                uint64_t zxid);

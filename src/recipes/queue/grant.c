@@ -21,7 +21,7 @@ static void holder_notify_revoked(lk_contender *ct)
 
 bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
 {
-  return ct->config->passing || lk__lease_may_grant(ct->lease, now_ms);
+  return ct->config->needs_no_lease || lk__lease_may_grant(ct->lease, now_ms);
 }
 
 /* The lease is too short for a grant, and a check renews it. If a check has

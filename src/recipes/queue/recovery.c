@@ -65,7 +65,8 @@ static void candidates_take_reply(lk_contender *ct, int err,
     return;
   }
   lk__own_node_set_suffix(&ct->own, suffix);
-  s->enough = s->in_order && (uint64_t)stat->czxid <= ct->own.before_zxid;
+  s->rest_is_older =
+      s->in_order && (uint64_t)stat->czxid <= ct->own.before_zxid;
   if (candidate_is_own(ct, data, stat)) {
     lk__own_node_found(&ct->own, (uint64_t)stat->czxid,
                        lk__contender_connection(ct));
@@ -119,7 +120,7 @@ static int candidates_read(lk_contender *ct)
   lk_candidates *s = &ct->candidates;
   int err = 0;
 
-  if (s->found || s->err != 0 || s->enough || s->count == 0) {
+  if (s->found || s->err != 0 || s->rest_is_older || s->count == 0) {
     candidates_end(ct, s->err);
     return 0;
   }

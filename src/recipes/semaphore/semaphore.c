@@ -125,7 +125,7 @@ static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
 {
   lk_semaphore_plan *w = &p->base;
 
-  l->once = true;
+  l->not_reentrant = true;
   l->source.make = semaphore_acquisition_make;
   l->source.plan = p;
   l->source.free_plan = semaphore_plan_free;
@@ -133,7 +133,7 @@ static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
   w->queue_node = semaphore_contender_config(l, l->options.contender.role,
                                              w->queue_node.dir);
   /* The create of the permits proves the session. */
-  w->queue_node.passing = true;
+  w->queue_node.needs_no_lease = true;
   w->permit =
       semaphore_contender_config(l, l->options.rules->lease, w->permit.dir);
   w->permit.identity = l->options.rules->permit_identity;

@@ -258,7 +258,7 @@ static const lk_semaphore_reports reports = {.limit_read = semaphore_set_limit,
 static const lk_joint_kind semaphore_kind = {
     .acquisition = {.begin = semaphore_begin,
                     .stop = lk__joint_stop,
-                    .disown = lk__joint_disown,
+                    .remove_callbacks = lk__joint_remove_callbacks,
                     .ref = lk__joint_ref_acquisition,
                     .unref = lk__joint_unref_acquisition},
     .try_grant = semaphore_joint_try_grant,

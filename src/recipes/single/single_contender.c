@@ -29,7 +29,7 @@
 
 static const lk_single_node_config *single_node_config(const lk_contender *ct)
 {
-  return ct->config->more;
+  return ct->config->machine_config;
 }
 
 /* ---- whose node it is --------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 #include "recipes/queue/states.h"
 
-/** What lk_contender_config.more points to. */
+/** What lk_contender_config.machine_config points to. */
 typedef struct lk_single_node_config {
   int32_t poll_ms;   /**< read the node again after so long; 0: watch it */
   int32_t spread_ms; /**< the largest random delay before a read; 0: none */

@@ -50,7 +50,7 @@ static void lock_set_single_plan(lk_lock *l, plan *p)
   l->source.free_plan = single_plan_free;
   what->dir = p->dir;
   what->machine = &lk__single_node_machine;
-  what->more = &p->node;
+  what->machine_config = &p->node;
   what->name = lk_lock_path(l) + strlen(p->dir) + 1;
   what->identity = LK_IDENTITY_NONE;
   what->persistent_parents = true;
