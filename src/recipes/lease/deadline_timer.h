@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The timer of the lease deadline: when users compare the deadline with the
- * time.
+ * The timer of the lease deadline. When it fires, users compare the deadline
+ * with the time.
  */
 
 #include "recipes/lease/session_lease.h"
@@ -21,6 +21,7 @@ void lk__deadline_moved(lk_session_lease *k);
 /** Invoke `review` of all users in the next turn of the loop, where callbacks
    may be invoked. */
 void lk__deadline_review_soon(lk_session_lease *k);
+/** The timer has fired. */
 void lk__deadline_fire(lk_client *c, void *arg);
 
 #endif

@@ -22,6 +22,7 @@ int64_t lk__heartbeat_granted(lk_session_lease *k);
 void lk__heartbeat_put_off(lk_session_lease *k);
 /** Send one at once. false: one is under way already, or there is no need. */
 bool lk__heartbeat_now(lk_session_lease *k);
+/** The timer has fired. */
 void lk__heartbeat_fire(lk_client *c, void *arg);
 
 #endif

@@ -23,7 +23,7 @@ typedef enum lk_lease_need {
   LK_LEASE_NOT_NEEDED,
   LK_LEASE_WAITING, /**< its node is in a queue: a grant needs new evidence */
   LK_LEASE_HELD,    /**< its node holds a lock */
-  LK_LEASE_UNSURE,  /**< likewise, but the deadline is near, or has passed */
+  LK_LEASE_UNSURE,  /**< the same, and the deadline is near or has passed */
   LK_LEASE_CLEANUP, /**< its node is to be deleted */
   LK_LEASE_NEEDS
 } lk_lease_need;

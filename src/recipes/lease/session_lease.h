@@ -64,8 +64,8 @@ struct lk_session_lease {
   size_t count[LK_LEASE_NEEDS]; /* of users, by their need */
   bool awaited;                 /* see lk__lease_await() */
 
-  lk_timer watchdog; /* the lease deadline, less the margin */
-  int64_t watch_at_ms;
+  lk_timer watchdog;   /* the lease deadline, less the margin */
+  int64_t watch_at_ms; /* when `watchdog` fires; INT64_MAX: it does not run */
   int64_t known_deadline_ms; /* at the last reply */
   int32_t known_timeout_ms;
 

@@ -21,8 +21,9 @@ struct lk_local_request {
   bool once;              /**< end with LK_ERR_BUSY instead of waiting */
   bool position_reported; /**< this request's position */
   int err;                /**< for `end` */
-  void (*end)(void *arg, int err); /**< to be called; or NULL */
-  lk_link link; /**< in the queue's `waiters` or `ends`, or in none */
+  void (*end)(void *arg,
+              int err); /**< the callback that reports the end; or NULL */
+  lk_link link;         /**< in the queue's `waiters` or `ends`, or in none */
 };
 
 /** A request of `l`, with one reference: its owner's. NULL: no memory. */

@@ -12,7 +12,7 @@
 typedef struct lk_candidates {
   int64_t *suffix; /**< ascending; read from the end */
   size_t count;    /**< not yet read */
-  size_t next;     /**< the next whose reply comes */
+  size_t next;     /**< of the read whose reply comes next */
   bool found;
   bool rest_is_older; /**< those not yet read are older than the create */
   bool in_order;      /**< the numbers are in the order of creation */

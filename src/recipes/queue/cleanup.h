@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_QUEUE_CLEANUP_H
 #define LK_RECIPES_QUEUE_CLEANUP_H
 
+/**
+ * @file
+ * Deleting the own node until it is certainly gone: CLEANING_UP and FINISHED.
+ */
+
 #include "recipes/queue/contender.h"
 
 /** CLEANING_UP: send the next request, if there is a connection. */

@@ -4,12 +4,13 @@
 
 /**
  * @file
- * Pauses of a contender, for an overloaded server.
+ * Pauses of a contender: before a retry, and before the next check of the
+ * lease.
  */
 
 #include "recipes/queue/contender.h"
 
-/** Pause; the state's `connected` follows. */
+/** Start the timer of a pause. The handler `connected` of the state follows. */
 void lk__contender_start_pause(lk_contender *ct, int64_t ms);
 /** How long: doubled with each pause in a row, plus a random part. */
 int64_t lk__contender_pause_ms(lk_contender *ct);

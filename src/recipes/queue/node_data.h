@@ -4,15 +4,16 @@
 
 /**
  * @file
- * What the data of a contender node can say beside those of its owner.
+ * Data of contender nodes that have a meaning for locks.
  */
 
 #include <latchkey/types.h>
 #include <stdbool.h>
 
-/** Whether they end with LK_ANNOUNCEMENT: the owner holds. */
+/** Whether `data` end with LK_ANNOUNCEMENT: the owner of the node holds. */
 bool lk__is_announcement(lk_bytes data);
-/** Whether they are the message of Curator's revocation: release. */
+/** Whether `data` are the message of Curator's revocation: the owner of the
+   node is asked to release. */
 bool lk__is_revocation(lk_bytes data);
 
 #endif

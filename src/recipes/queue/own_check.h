@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Checks of the own node.
+ * Checks of the own node (the operation `check` of a multi).
  */
 
 #include "recipes/queue/contender.h"

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Reading and watching predecessors, and what follows from it.
+ * Reading and watching predecessors, and the decision that follows: wait, list
+ * the queue, or grant.
  */
 
 #include "recipes/queue/contender.h"
