@@ -38,7 +38,7 @@ void sim_checker_tell(sim_checker *j, const sim_fact *f)
   j->world->judging = judging;
 }
 
-/* Who is told of what. */
+/* Which invariants are asked about which facts. */
 static void see_who_cares(sim_checker *j)
 {
   for (size_t t = 0; t < SIM_NFACTS; t++) {
@@ -154,7 +154,7 @@ size_t sim_checker_violations(const sim_checker *j)
   return j->violations;
 }
 
-/* ---- what is committed -------------------------------------------------- */
+/* ---- committed transactions --------------------------------------------- */
 
 /* Nodes that are no contenders have that of their process. */
 static lk_assurance assurance_of(const sim_checker *j, const sim_contender *a,
@@ -166,7 +166,7 @@ static lk_assurance assurance_of(const sim_checker *j, const sim_contender *a,
                        : j->world->processes[e->by->process].assurance;
 }
 
-/* An attempt of nobody's is that of all who queue locally. */
+/* A contender without a handle belongs to a local queue. */
 static void see_made(sim_checker *j, sim_entry *e)
 {
   const sim_contender *a = sim_contender_for(j, e);
@@ -193,7 +193,7 @@ static void see_removed(const sim_entry *e)
 
   if (h == NULL || e->acquire != h->acquire)
     return;
-  /* Who wants several may give back what it is not sure of. */
+  /* A multi-lock may delete nodes that it is not sure of. */
   if (h->kind == SIM_MULTILOCK || e->how != SIM_BY_OWNER || e->nameless)
     h->displaced = true;
   if (e->how == SIM_BY_OWNER)

@@ -149,7 +149,7 @@ bool sim_same_contender(const sim_entry *a, const sim_entry *b)
   return a->key[0] != '\0' && strcmp(a->key, b->key) == 0;
 }
 
-/* ---- what is committed -------------------------------------------------- */
+/* ---- committed transactions --------------------------------------------- */
 
 static void add_version(const sim_history *l, sim_entry *e, const sim_node *n,
                         int64_t zxid)

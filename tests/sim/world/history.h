@@ -64,7 +64,7 @@ typedef struct sim_entry {
   struct sim_entry *next; /**< of those that stand; of those that go */
   struct sim_entry *prev;
   struct sim_handle *of;   /**< whose acquire made it, or NULL */
-  uint64_t acquire;        /**< … which one of that handle's */
+  uint64_t acquire;        /**< … and the number of that acquire */
   struct sim_life *behind; /**< in which those stand behind it who queue
                                 locally; or NULL */
   lk_assurance assurance;  /**< of the session lease of who made it */

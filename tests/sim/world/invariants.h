@@ -13,8 +13,8 @@
 /**
  * @file
  * The invariants, and what they may ask. To add one: a line in the list, a
- * function of its name that is told of the facts listed, and a planted bug that
- * only it finds.
+ * function of its name that gets the facts listed, and a mutant that only it
+ * finds.
  */
 
 /* clang-format off */
@@ -153,7 +153,7 @@
   void sim_##function(sim_checker *j, const sim_fact *f);
 SIM_INVARIANTS(SIM_DECLARE_INVARIANT)
 
-/** Why an attempt leaves what it has on the server. */
+/** Why a contender deletes its nodes. */
 typedef enum sim_leave {
   SIM_STAYS,
   SIM_FAILED,
@@ -163,27 +163,27 @@ typedef enum sim_leave {
   SIM_FREES
 } sim_leave;
 
-/** An attempt of the recipe machine, from its first step to its last. */
+/** A contender, from its first step to its last. */
 typedef struct sim_contender {
   struct sim_contender *next;
   const lk_contender *ct;
   struct sim_life *life;
-  sim_handle *handle;            /**< whose it was at first */
-  uint64_t acquire;              /**< … which one of that handle's */
+  sim_handle *handle;            /**< its owner at first */
+  uint64_t acquire;              /**< … and the number of that acquire */
   sim_leave leave;               /**< why it is LEAVING */
-  int64_t list_zxid;             /**< what its last list showed */
-  uint64_t list_connection;      /**< … and where it came from */
+  int64_t list_zxid;             /**< zxid of its last list */
+  uint64_t list_connection;      /**< … and the connection it came on */
   const lk_contender *before[4]; /**< to be gone when its node is made */
   size_t nbefore;
-  sim_stuck first;  /**< it is, and is not granted */
-  sim_stuck gone;   /**< its node is, and it goes on */
-  sim_stuck stays;  /**< its node does, and is wanted no more */
-  sim_stuck early;  /**< it has it, and it is not its turn */
-  sim_stuck rest;   /**< its node stands, and nobody wants it */
-  sim_stuck circle; /**< it waits for who waits for it */
+  sim_stuck first;  /**< it is first and is not granted */
+  sim_stuck gone;   /**< its node is deleted, and it goes on */
+  sim_stuck stays;  /**< its node exists and is wanted no more */
+  sim_stuck early;  /**< it has permits and is not first */
+  sim_stuck rest;   /**< its node exists without an acquire */
+  sim_stuck circle; /**< it waits for an acquire that waits for it */
 } sim_contender;
 
-/** An event, or the answer to a setWatches, as it came. */
+/** An event, or the reply to a setWatches, as received. */
 typedef struct sim_heard {
   int32_t type; /**< of an event; 0: an answer to a reconnect's; -1: to one
                      that the client sent later; -2: one that was throttled */
@@ -193,18 +193,18 @@ typedef struct sim_heard {
 
 enum { SIM_MOST_MENDS = 16 };
 
-/** What has come on a connection (hearing.c): a client tells of it later, one
-    after the other. */
+/** Frames received on a connection (received.c). The client reports them later,
+    one after the other. */
 typedef struct sim_received {
   sim_heard *heard;
   size_t count;
   size_t cap;
-  size_t told;     /**< the one that a watch was told of last */
+  size_t told;     /**< the event that a watch reported last */
   size_t asked;    /**< setWatches that were sent */
   size_t together; /**< of these: for the reconnect, each with its zxid */
   size_t nmends;   /**< of these later than for the reconnect */
   int32_t mends[SIM_MOST_MENDS]; /**< xids of the last ones */
-  int64_t mended_zxid; /**< what the client had seen at the oldest of all */
+  int64_t mended_zxid; /**< newest zxid of the client at the oldest of all */
   int64_t asked_zxid;  /**< likewise, with those for the reconnect */
   bool throttled;      /**< one of this connection was */
   bool lost; /**< one for an earlier connection has not succeeded since */
@@ -242,7 +242,7 @@ typedef struct sim_life {
   size_t sent;            /**< bytes of it */
   size_t frame;           /**< its length, with the four bytes before it */
   bool greeted;           /**< the handshake was sent */
-  bool must_lose;         /**< its session has ended: holders are to be told */
+  bool must_lose;         /**< its session has ended: notify holders */
   bool must_be_empty;     /**< it was freed: so is its memory */
 
   sim_received received; /**< only with watchers, or where servers throttle */
@@ -253,13 +253,13 @@ struct sim_checker {
   sim_history history;
   sim_change_log change_log;
   sim_life lives[SIM_MOST_PROCESSES];
-  bool restores; /**< what it is told of has come back from a snapshot */
+  bool restores; /**< the changes it gets come from a restored snapshot */
   sim_contender *attempts;
   sim_handle *all; /**< that ever were */
   struct sim_chunk *chunks;
   sim_write *writes;              /**< newest first */
   int64_t patrol_us;              /**< when the next one is due */
-  uint64_t token[SIM_MOST_LOCKS]; /**< the newest told */
+  uint64_t token[SIM_MOST_LOCKS]; /**< the newest that was reported */
   uint64_t turn[SIM_MOST_LOCKS];  /**< … and by how many it was handed on */
   int leader;
   unsigned last_leader;
@@ -268,10 +268,10 @@ struct sim_checker {
   int64_t slow_us;    /**< when servers last heard late of each other; 0 */
   int64_t slowest_us; /**< what the slowest of their links takes more */
   int64_t late_us;    /**< when that last grew by more than a lease bears; 0 */
-  int64_t calming_us; /**< since when all is well; 0 */
+  int64_t calming_us; /**< since when nothing is wrong; 0 */
   size_t current;     /**< the invariant being asked */
   size_t violations;
-  unsigned char cares[SIM_NFACTS][64]; /**< the invariants told of a fact */
+  unsigned char cares[SIM_NFACTS][64]; /**< the invariants that get a fact */
   size_t ncares[SIM_NFACTS];
   struct {
     bool off;
@@ -280,8 +280,8 @@ struct sim_checker {
   } * verdicts;
 };
 
-/* attempts.c, lives.c, moments.c, hearing.c */
-/** What is new in it counts for the coverage. */
+/* contenders.c, process_facts.c, milestones.c, received.c */
+/** Count the fact for the coverage if it is new. */
 void sim_milestones_see(const sim_fact *f);
 /** lk_contender_observer.on_step of all. */
 void sim_contender_step(void *arg, const lk_contender *ct,
@@ -298,13 +298,13 @@ bool sim_received_waits(const sim_received *h);
 /** A setWatches was sent. */
 void sim_received_asked(sim_life *l, int32_t xid);
 
-/** Whether a watch of one shot is rightly told of that at this moment, which
-    may have been registered again late: a setWatches was throttled, or one that
-    was sent later than for a reconnect was lost. */
+/** Whether a one-shot watch may report that event at this moment. It may have
+    been re-registered late: a setWatches was throttled, or one that was sent
+    after that of the reconnect was lost. */
 bool sim_is_told_late(const sim_checker *j, const sim_life *l,
                       const lk_event *e);
 
-/** It is broken. */
+/** The current invariant is broken. */
 void sim_violated(sim_checker *j, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* What a client promises of its requests and of itself. */
+/* Invariants of a client: its requests, identities and session states. */
 
 /* ---- ends --------------------------------------------------------------- */
 
@@ -179,7 +179,7 @@ static const char *wrong_answer(const sim_checker *j, const sim_request *r,
   return NULL;
 }
 
-/* An answer is what was true at its zxid. */
+/* A reply is what was true at its zxid. */
 void sim_reply_matches(sim_checker *j, const sim_fact *f)
 {
   const sim_request *r = f->request;
@@ -245,7 +245,7 @@ static void judge_write(sim_checker *j, const sim_write *x)
                  x->path, lk_error_name(x->err), n);
 }
 
-/* Nobody else deletes that node, nor makes it anew. */
+/* No other client deletes or creates that node. */
 static void judge_delete(sim_checker *j, const sim_write *x)
 {
   bool stands = sim_history_find(&j->history, x->path) != NULL;
@@ -291,13 +291,13 @@ void sim_identities(sim_checker *j, const sim_fact *f)
   if (x->ends > 1)
     sim_violated(j, "%s is called back twice", name);
   if (x->verb == SIM_ADD_AUTH && !may_end_adding(f->err))
-    sim_violated(j, "%s adds an identity and is told %s", name,
+    sim_violated(j, "%s adds an identity, which ends with %s", name,
                  lk_error_name(f->err));
   if (x->missing)
     sim_violated(j, "%s has %u identities, and the server does not know them",
                  name, x->known);
   if (f->err == LK_ERR_NO_AUTH || f->err == LK_ERR_INVALID_ACL)
-    sim_violated(j, "%s is told %s, and has an identity for it", name,
+    sim_violated(j, "%s gets %s, and has an identity for it", name,
                  lk_error_name(f->err));
 }
 
@@ -324,7 +324,7 @@ void sim_deep(sim_checker *j, const sim_fact *f)
 
 /* ---- sessions ----------------------------------------------------------- */
 
-/* A server without a quorum refuses it, ahead of what came before. */
+/* A read-only server refuses it before it answers earlier requests. */
 static void judge_sent(sim_checker *j, const sim_fact *f)
 {
   const lk_opcode_info *info = lk__opcode_info(f->op);

@@ -5,7 +5,7 @@
 
 #include "sim/world/conditions.h"
 
-/* What a holder, or who wants to be one, is told, and when. */
+/* What holders and waiters are notified of, and when. */
 
 enum { SLACK_MS = 3, MARGIN = 8 };
 
@@ -26,7 +26,7 @@ void sim_lease_deadline(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* It runs out, and it should have been told so that it can stop in time. */
+/* The lease runs out, and the holder was not notified in time to stop. */
 static void judge_holder(sim_checker *j, const sim_handle *h)
 {
   int64_t margin = h->lease->margin_ms;
@@ -38,7 +38,7 @@ static void judge_holder(sim_checker *j, const sim_handle *h)
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
       sim_process_clock(h->process) > limit)
-    sim_violated(j, "%s was not told that its lease runs out", h->name);
+    sim_violated(j, "%s was not notified that its lease runs out", h->name);
 }
 
 /* When it last went on after a pause, or with another session timeout. */
@@ -52,7 +52,7 @@ static int64_t woke_us(sim_checker *j, const sim_process *p)
              : l->resumed_us;
 }
 
-/* Nobody is granted, or left holding, when the lease has run out. */
+/* No lock is granted or held after its lease deadline. */
 void sim_lease_pause(sim_checker *j, const sim_fact *f)
 {
   if ((f->type == SIM_GOT && f->err == 0) ||
@@ -60,7 +60,7 @@ void sim_lease_pause(sim_checker *j, const sim_fact *f)
     if (!f->handle->again && !lk_lock_ok(f->handle->lock) &&
         lk_lock_deadline(f->handle->lock) <=
             sim_process_clock_before(f->handle->process))
-      sim_violated(j, "%s is told that it holds without a lease",
+      sim_violated(j, "%s is notified that it holds without a lease",
                    f->handle->name);
     return;
   }
@@ -128,12 +128,12 @@ void sim_grant_deadline(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s is granted with %" PRId64 " ms left", h->name, left);
 }
 
-/* Nobody is unsure for less than T/4 of trouble. */
+/* No holder becomes unsure in less than T/4 of trouble. */
 void sim_no_needless_unsure(sim_checker *j, const sim_fact *f)
 {
   if (f->told->type == LK_LOCK_EVENT_UNSURE && j->world->scenario->calm &&
       !is_short(f->handle))
-    sim_violated(j, "%s is unsure in calm weather", f->handle->name);
+    sim_violated(j, "%s is unsure without any trouble", f->handle->name);
 }
 
 /* ---- counting ----------------------------------------------------------- */
@@ -178,10 +178,10 @@ void sim_reentry_count(sim_checker *j, const sim_fact *f)
   if (f->type == SIM_WANTED && f->err != f->should && !is_upgrade(f) &&
       (f->should != 0 || is_refusal(f->err)) && f->err != LK_ERR_CLOSED &&
       !may_be_starved(j, f->err))
-    sim_violated(j, "%s acquires and is told %s, not %s", h->name,
+    sim_violated(j, "%s: the acquire ends with %s, not %s", h->name,
                  lk_error_name(f->err), lk_error_name(f->should));
   if (f->type == SIM_LET_GO && f->err != f->should)
-    sim_violated(j, "%s releases and is told %s, not %s", h->name,
+    sim_violated(j, "%s: the release ends with %s, not %s", h->name,
                  lk_error_name(f->err), lk_error_name(f->should));
   if (h->lock != NULL && !h->freeing && lk_lock_count(h->lock) != h->count)
     sim_violated(j, "%s counts %zu, not %zu", h->name, lk_lock_count(h->lock),
@@ -211,7 +211,7 @@ void sim_timeout_bound(sim_checker *j, const sim_fact *f)
                  now - late);
 }
 
-/* Each callback comes once, and to who still has the handle. */
+/* Each callback is invoked once, and never for a freed handle. */
 void sim_callback_safety(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_STRAY) {
@@ -236,10 +236,10 @@ void sim_guarded_write(sim_checker *j, const sim_fact *f)
   for (size_t i = 0; i < f->nodes->count; i++)
     stood = stood && sim_stood(f->nodes->at[i], a->zxid);
   if ((f->err == 0 && !stood) || (f->err == LK_ERR_LOST && stood))
-    sim_violated(j, "%s is told %s, and its node %s", f->handle->name,
+    sim_violated(j, "%s gets %s, and its node %s", f->handle->name,
                  lk_error_name(f->err), stood ? "stands" : "is gone");
   if (sim_is_written(j, f->data) != (f->err == 0))
-    sim_violated(j, "%s is told %s, and it was%s written", f->handle->name,
+    sim_violated(j, "%s gets %s, and it was%s written", f->handle->name,
                  lk_error_name(f->err), f->err == 0 ? " not" : "");
 }
 
@@ -257,12 +257,12 @@ static const sim_entry *revoked_part(const sim_handle *h)
 static void judge_revoked(sim_checker *j, sim_handle *h)
 {
   if (!sim_holds(h))
-    sim_violated(j, "%s is asked to let go, and holds nothing", h->name);
+    sim_violated(j, "%s gets a revocation and holds nothing", h->name);
   if (h->revoked++ > 0)
-    sim_violated(j, "%s is asked to let go again", h->name);
+    sim_violated(j, "%s gets the same revocation again", h->name);
 }
 
-/* Who is asked to let go is told, and nobody else. */
+/* A revocation is reported to the holder it names and to no other. */
 void sim_revoke(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_TOLD) {
@@ -277,7 +277,7 @@ void sim_revoke(sim_checker *j, const sim_fact *f)
     if (e != NULL && sim_denies(j, h, h->asked_us))
       e = NULL;
     if (sim_overdue(j, sim_life_of(j, h->process), &h->deaf, e))
-      sim_violated(j, "%s is asked to let go of %s, and is not told", h->name,
+      sim_violated(j, "%s gets no notice of the revocation of %s", h->name,
                    e->name);
   }
 }

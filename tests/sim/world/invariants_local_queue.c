@@ -33,7 +33,7 @@ static void judge_order(sim_checker *j, const sim_handle *h)
   }
 }
 
-/* The same node, which nobody here has any more. */
+/* The same node, which has no local owner any more. */
 static void judge_turn(sim_checker *j, const sim_handle *h)
 {
   const sim_life *l = sim_life_of(j, h->process);
@@ -84,6 +84,6 @@ void sim_local_queue(sim_checker *j, const sim_fact *f)
     const sim_life *l = sim_life_of(j, h->process);
 
     if (sim_overdue(j, l, &h->idle, idle_node(j, l, h)))
-      sim_violated(j, "%s waits behind a node that nobody uses", h->name);
+      sim_violated(j, "%s waits behind a node without an owner", h->name);
   }
 }

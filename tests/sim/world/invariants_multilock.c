@@ -40,7 +40,7 @@ static sim_entry *gone_part(const sim_handle *h)
   return NULL;
 }
 
-/* All that it lacks is somebody who says so. */
+/* It has all nodes and lacks the grant only. */
 static sim_entry *last_part(const sim_checker *j, const sim_handle *h)
 {
   const lk_acquisition *a = h->lock->acquisition;
@@ -67,10 +67,10 @@ static void patrol_handle(sim_checker *j, sim_handle *h)
     sim_violated(j, "%s goes on without %s", h->name, e->name);
   e = last_part(j, h);
   if (sim_overdue(j, l, &h->whole, e))
-    sim_violated(j, "%s has all it wants and is not told", h->name);
+    sim_violated(j, "%s has all its members and is not granted", h->name);
 }
 
-/* Whoever wanted it does no more, and nobody deletes it. */
+/* The acquire that made it has ended, and it is not being deleted. */
 static void patrol_rest(sim_checker *j, sim_contender *a)
 {
   const sim_handle *h = a->handle;
@@ -83,7 +83,7 @@ static void patrol_rest(sim_checker *j, sim_contender *a)
   if (e != NULL && e->removed != 0)
     e = NULL;
   if (sim_overdue(j, a->life, &a->rest, e))
-    sim_violated(j, "%s is left of what %s wanted", e->name, h->name);
+    sim_violated(j, "%s remains of the acquire of %s", e->name, h->name);
 }
 
 /* Several nodes are held together, or none of them is. */
@@ -103,9 +103,9 @@ void sim_all_or_nothing(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* ---- who waits for whom ------------------------------------------------- */
+/* ---- which acquire waits for which -------------------------------------- */
 
-/* Nodes of one acquire, or of one who is not of this library. */
+/* Nodes of one acquire, or of one foreign client. */
 static bool same_owner(const sim_entry *a, const sim_entry *b)
 {
   if (a->of == NULL || b->of == NULL)
@@ -118,7 +118,7 @@ static bool waits_for(const sim_entry *own, const sim_entry *other)
   return sim_ahead(other, own) && !same_owner(other, own);
 }
 
-/* Whether it waits for somebody who waits himself, as far as is known. */
+/* Whether it waits for an acquire that waits, as far as is known. */
 static bool is_blocked(const sim_checker *j, const sim_entry *own)
 {
   for (const sim_entry *e = j->history.standing; e != NULL && !own->entered;
@@ -200,7 +200,7 @@ static void patrol_circle(sim_checker *j)
     sim_violated(j, "%s and others wait for each other", one->path);
 }
 
-/* ---- what may be kept while one waits ----------------------------------- */
+/* ---- which nodes may be kept while one waits ---------------------------- */
 
 static size_t rank_of(const sim_handle *h, const sim_entry *e)
 {
@@ -225,7 +225,7 @@ static const sim_entry *earlier_wait(const sim_checker *j, const sim_entry *own)
   return NULL;
 }
 
-/* Who waits for one keeps none of those that come after it. */
+/* While it waits for a member, it keeps no member that comes after it. */
 static void patrol_kept(sim_checker *j, sim_contender *a)
 {
   const sim_handle *h = a->handle;
@@ -241,7 +241,7 @@ static void patrol_kept(sim_checker *j, sim_contender *a)
                  e->path);
 }
 
-/* Nobody waits for who waits for him. */
+/* No two acquires wait for each other. */
 void sim_multi_no_deadlock(sim_checker *j, const sim_fact *f)
 {
   (void)f;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What attempts have on the server, and what becomes of it. */
+/* The nodes of contenders, from their create to their delete. */
 
 enum { OP_DELETE = 2, OP_LIST = 12 };
 
@@ -108,7 +108,7 @@ void sim_xid_continues(sim_checker *j, const sim_fact *f)
     f->life->xid = f->xid;
 }
 
-/* ---- what is taken away ------------------------------------------------- */
+/* ---- nodes that others delete ------------------------------------------- */
 
 static bool all_stand(const sim_nodes *n)
 {
@@ -132,9 +132,9 @@ static void judge_loss(sim_checker *j, const sim_handle *h,
                        const lk_lock_event *e)
 {
   if (h->lost || h->count == 0)
-    sim_violated(j, "%s is told LOST without holding", h->name);
+    sim_violated(j, "%s is notified of LOST without holding", h->name);
   else if (e->err == LK_ERR_NO_NODE && all_stand(&h->held))
-    sim_violated(j, "%s is told LOST, and its node stands", h->name);
+    sim_violated(j, "%s is notified of LOST, and its node exists", h->name);
 }
 
 static void patrol_attempt(sim_checker *j, sim_contender *a)
@@ -148,7 +148,7 @@ static void patrol_attempt(sim_checker *j, sim_contender *a)
   if (e != NULL && e->removed == 0)
     e = NULL;
   if (sim_overdue(j, a->life, &a->gone, e))
-    sim_violated(j, "nobody notices that %s is gone", e->name);
+    sim_violated(j, "no contender notices that %s is deleted", e->name);
 }
 
 static bool is_gone(const sim_nodes *n, int64_t zxid)
@@ -166,7 +166,8 @@ static void judge_holders(sim_checker *j, const sim_life *l, int64_t zxid)
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
     if (sim_holds(h) && is_gone(&h->held, zxid) && h->watched &&
         !has_changed(&h->held) && l->smooth_us < h->granted_us)
-      sim_violated(j, "%s is not told at once that its node is gone", h->name);
+      sim_violated(j, "%s is not notified at once that its node is deleted",
+                   h->name);
   }
 }
 
@@ -192,7 +193,7 @@ static void judge_answer(sim_checker *j, const sim_fact *f)
     see_watch(j, h, f->life, f->answer);
 }
 
-/* Whose node was taken away is told, once, and nobody else. */
+/* The owner of a deleted node is notified once, and no other. */
 void sim_own_deleted(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_ANSWER) {
@@ -206,11 +207,11 @@ void sim_own_deleted(sim_checker *j, const sim_fact *f)
   }
   if (f->told->type == LK_LOCK_EVENT_LOST)
     judge_loss(j, f->handle, f->told);
-  /* Of those behind one node the first is told, who may have come since. */
+  /* Of the owners behind one node the first is notified; it may be new. */
   if (f->told->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
       f->told->err == LK_ERR_NO_NODE &&
       ++f->handle->places_lost > f->handle->taken)
-    sim_violated(j, "%s is told that it lost its place, and did not",
+    sim_violated(j, "%s is notified that it lost its node, which exists",
                  f->handle->name);
 }
 
@@ -226,7 +227,7 @@ static void judge_session(sim_checker *j, const sim_handle *h)
   }
 }
 
-/* Those who held when the session ended must know by now. */
+/* The holders of the ended session must have been notified by now. */
 static void judge_end(sim_checker *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {
@@ -236,7 +237,8 @@ static void judge_end(sim_checker *j)
          h = h->next) {
       if (sim_holds(h) && h->held.count > 0 && l->process->client != NULL &&
           h->held.at[0]->session != lk_client_session(l->process->client).id)
-        sim_violated(j, "%s was not told that its session has ended", h->name);
+        sim_violated(j, "%s was not notified that its session has ended",
+                     h->name);
     }
     l->must_lose = false;
   }
@@ -250,7 +252,7 @@ static void judge_name(sim_checker *j, const sim_entry *e)
   }
 }
 
-/* A session's end is told once, and takes its nodes' names with it. */
+/* The end of a session is reported once; its nodes have no names then. */
 void sim_expiry(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_MADE)
@@ -264,10 +266,11 @@ void sim_expiry(sim_checker *j, const sim_fact *f)
   else if (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_LOST &&
            f->told->err == LK_ERR_SESSION_EXPIRED &&
            lk_client_state(f->handle->process->client) != LK_STATE_EXPIRED)
-    sim_violated(j, "%s is told of an expiry that was not", f->handle->name);
+    sim_violated(j, "%s is notified of an expiry that did not happen",
+                 f->handle->name);
 }
 
-/* ---- what is left behind ------------------------------------------------ */
+/* ---- nodes that remain -------------------------------------------------- */
 
 static void patrol_leaving(sim_checker *j, sim_leave first, sim_leave last)
 {
@@ -294,8 +297,8 @@ void sim_timeout_clean(sim_checker *j, const sim_fact *f)
     patrol_leaving(j, SIM_FAILED, SIM_TIMED_OUT);
   else if ((f->err == LK_ERR_BUSY && f->handle->timeout_ms != 0) ||
            (f->err == LK_ERR_DEADLINE && f->handle->timeout_ms <= 0))
-    sim_violated(j, "%s wanted it for %" PRId64 " ms and is told %s",
-                 f->handle->name, f->handle->timeout_ms, lk_error_name(f->err));
+    sim_violated(j, "%s waited for %" PRId64 " ms and gets %s", f->handle->name,
+                 f->handle->timeout_ms, lk_error_name(f->err));
 }
 
 /* A cancelled acquire is never granted and leaves nothing. */
@@ -371,7 +374,7 @@ static void judge_first(sim_checker *j, sim_life *l, const sim_fact *f)
                  f->op);
 }
 
-/* What is handed on within a process stands. */
+/* A node that is handed on within a process exists. */
 static void judge_released(sim_checker *j, const sim_handle *h)
 {
   for (size_t i = 0; i < h->given.count; i++) {
@@ -379,12 +382,12 @@ static void judge_released(sim_checker *j, const sim_handle *h)
 
     if (e->removed == 0 && e->behind == NULL &&
         e->session == lk_client_session(h->process->client).id)
-      sim_violated(j, "%s is told that %s is gone, and it stands", h->name,
-                   e->name);
+      sim_violated(j, "%s is notified that %s is deleted, and it exists",
+                   h->name, e->name);
   }
 }
 
-/* A release is never lost, and goes before what follows. */
+/* A release is never lost and precedes later requests. */
 void sim_release_async(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_STATE && f->state == LK_STATE_CONNECTED)
@@ -419,15 +422,14 @@ void sim_container_reap(sim_checker *j, const sim_fact *f)
                  h->name, vanished, h->taken);
 }
 
-/* NO_AUTH is told of what is denied. */
+/* NO_AUTH is reported only of what is denied. */
 void sim_acl(sim_checker *j, const sim_fact *f)
 {
   bool no_auth = f->type == SIM_TOLD ? f->told->type == LK_LOCK_EVENT_UNWATCHED
                                      : f->err == LK_ERR_NO_AUTH;
 
   if (no_auth && !sim_denies(j, f->handle, f->handle->asked_us - sim_T_us(j)))
-    sim_violated(j, "%s is told NO_AUTH, and nothing is denied",
-                 f->handle->name);
+    sim_violated(j, "%s gets NO_AUTH, and nothing is denied", f->handle->name);
 }
 
 /* No error of a server or a connection ends an acquire. */

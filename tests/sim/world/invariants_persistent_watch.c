@@ -20,7 +20,7 @@
 /* In the change log: there is no event. */
 static const lk_event_type NOTHING = LK_EVENT_ENDED;
 
-/* ---- what must be told -------------------------------------------------- */
+/* ---- events that must be reported --------------------------------------- */
 
 /* What a watch is told of a change, or NOTHING. A server is silent about
  * what may not be read. */
@@ -149,7 +149,7 @@ static bool was_missed(const sim_checker *j, const sim_life *l,
   return false;
 }
 
-/* ---- what is told ------------------------------------------------------- */
+/* ---- events that are reported ------------------------------------------- */
 
 /* Where that event stands in what was heard; `count`: nowhere. */
 static size_t find(const sim_received *h, const sim_request *r,
@@ -203,7 +203,7 @@ static void judge_told(sim_checker *j, sim_life *l, const sim_request *r,
   size_t at = find(&l->received, r, e);
 
   if (at == l->received.count) {
-    sim_violated(j, "a watch on %s is told of %d of %s, and no server said so",
+    sim_violated(j, "a watch on %s reports %d of %s, which no server sent",
                  r->path, (int)e->type, (const char *)e->path.at);
     return;
   }
@@ -218,7 +218,7 @@ static void judge_told(sim_checker *j, sim_life *l, const sim_request *r,
     size_t next = r->stay->next[0];
     const sim_change *c = r->stay->armed ? next_change(j, r, &next) : NULL;
 
-    sim_violated(j, "a watch on %s is told of %d of %s, not of 0x%" PRIx64,
+    sim_violated(j, "a watch on %s reports %d of %s, not of 0x%" PRIx64,
                  r->path, (int)e->type, (const char *)e->path.at,
                  c == NULL ? 0 : (uint64_t)c->zxid);
   }
@@ -258,8 +258,8 @@ static void judge_event(sim_checker *j, sim_life *l, sim_request *r,
   uint64_t connection = lk_client_connection(r->process->client);
 
   if (!r->stands)
-    sim_violated(j, "a watch on %s is told of %d without standing", r->path,
-                 (int)e->type);
+    sim_violated(j, "a watch on %s reports %d without being registered",
+                 r->path, (int)e->type);
   else if (e->type == LK_EVENT_REREGISTERED)
     judge_back(j, r, connection);
   else if (e->type == LK_EVENT_ENDED) {
@@ -267,13 +267,13 @@ static void judge_event(sim_checker *j, sim_life *l, sim_request *r,
         (e->err == LK_ERR_CONNECTION_LOSS && !r->until_disconnect))
       sim_violated(j, "a watch on %s ends with %d", r->path, e->err);
   } else if (r->connection != connection)
-    sim_violated(j, "a watch on %s is told of %d before that it is back",
+    sim_violated(j, "a watch on %s reports %d before its re-registration",
                  r->path, (int)e->type);
   else
     judge_told(j, l, r, e);
 }
 
-/* ---- what is not -------------------------------------------------------- */
+/* ---- events that are missing -------------------------------------------- */
 
 /* Where a change is due by then it cannot be. The result is such a change, if
  * that is so everywhere; the last place is left then. */
@@ -303,7 +303,8 @@ static void judge_silent(sim_checker *j, const sim_life *l,
                          const sim_request *r, const lk_reply *a)
 {
   if (r->connection != a->connection) {
-    sim_violated(j, "a watch on %s is not told that it is back", r->path);
+    sim_violated(j, "a watch on %s does not report its re-registration",
+                 r->path);
     return;
   }
   see_armed(j, l, r, l->received.count);
@@ -312,9 +313,9 @@ static void judge_silent(sim_checker *j, const sim_life *l,
   const sim_change *due = drop_places(j, r, a->zxid);
 
   if (due != NULL)
-    sim_violated(j,
-                 "a watch on %s is not told of 0x%" PRIx64 " before 0x%" PRIx64,
-                 r->path, (uint64_t)due->zxid, (uint64_t)a->zxid);
+    sim_violated(
+        j, "a watch on %s does not report 0x%" PRIx64 " before 0x%" PRIx64,
+        r->path, (uint64_t)due->zxid, (uint64_t)a->zxid);
 }
 
 static void judge_silence(sim_checker *j, const sim_life *l, const lk_reply *a)

@@ -84,7 +84,7 @@ static void judge_ok(sim_checker *j, const sim_handle *h)
     return;
   what = missing(h);
   if (what != NULL)
-    sim_violated(j, "%s is said to hold without %s", h->name, what);
+    sim_violated(j, "lk_lock_ok() is true for %s without %s", h->name, what);
 }
 
 /* lk_lock_ok() implies state, count, token, node and lease. */

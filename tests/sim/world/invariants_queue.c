@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Who comes first, and who is granted. */
+/* Invariants of the queue: its order and its grants. */
 
 /* Beyond it the numbers of a queue cannot be trusted. */
 #define LAST_SAFE ((int64_t)INT32_MAX - (1 << 20))
@@ -37,7 +37,7 @@ static bool is_whole(const sim_checker *j, const sim_nodes *n)
 
 /* ---- two at a time ------------------------------------------------------ */
 
-/* By its own word alone, not by what it was told. */
+/* By lk_lock_ok() alone, not by its callbacks. */
 bool sim_is_sure(const sim_checker *j, const sim_handle *h)
 {
   return h->lock != NULL && !h->freeing && lk_lock_ok(h->lock) &&
@@ -119,7 +119,7 @@ void sim_mutex_fifo(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* Nobody is granted while a contender stands before it. */
+/* No contender is granted while a predecessor exists. */
 void sim_no_barging(sim_checker *j, const sim_fact *f)
 {
   const sim_entry *own;
@@ -140,7 +140,7 @@ static bool was_parked(lk_contender_state s)
          s == LK_CONTENDER_READING_PREDECESSORS;
 }
 
-/* What the last list showed forbids a grant without another. */
+/* The last list forbids a grant before another list. */
 static void judge_list(sim_checker *j, const sim_contender *a,
                        const sim_entry *own)
 {
@@ -163,7 +163,7 @@ static void judge_list(sim_checker *j, const sim_contender *a,
       last = e->removed;
   }
   if (own->removed != 0 && own->removed < last)
-    sim_violated(j, "%s is granted, and went before the last one ahead",
+    sim_violated(j, "%s is granted, and its predecessor still exists",
                  own->name);
 }
 
@@ -182,7 +182,7 @@ void sim_handoff_rule(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s is granted on another connection than it listed on",
                  own->name);
   if (a->ct->own.watch == NULL || a->ct->own.watched_on != a->list_connection)
-    sim_violated(j, "%s is granted, and nobody watches it", own->name);
+    sim_violated(j, "%s is granted without a watch on it", own->name);
   judge_list(j, a, own);
 }
 
@@ -265,7 +265,7 @@ static void patrol_attempt(sim_checker *j, sim_contender *a)
     sim_violated(j, "%s comes first and is not granted", own->name);
 }
 
-/* Who comes first is granted soon after it can know. */
+/* The first contender is granted soon after it can know that it is first. */
 void sim_no_lost_wakeup(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_PATROL) {
@@ -280,7 +280,7 @@ void sim_no_lost_wakeup(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* The first in the queue, whoever it is. */
+/* The first contender in the queue, of any client. */
 static const sim_entry *first_of(const sim_checker *j, size_t lock_at)
 {
   const sim_entry *first = NULL;
@@ -317,11 +317,11 @@ void sim_crash_everywhere(sim_checker *j, const sim_fact *f)
     const sim_entry *e = first_of(j, i);
 
     if (e != NULL && is_wanted(j, i) && sim_owner_of(j, e) == NULL)
-      sim_violated(j, "%s is nobody's, and keeps others out", e->name);
+      sim_violated(j, "%s has no owner and keeps others out", e->name);
   }
 }
 
-/* ---- who is turned away ------------------------------------------------- */
+/* ---- contenders that are refused ---------------------------------------- */
 
 /* Of its session: that of another may still stand. */
 static const sim_entry *own_at(const sim_checker *j, const sim_handle *h,
@@ -363,8 +363,7 @@ static void judge_refusal(sim_checker *j, const sim_handle *h)
     some = count_ahead(j, &h->places[i], own, a->zxid) > h->most;
   }
   if (!some || h->most == 0)
-    sim_violated(j, "%s waits behind %zu, and is turned away", h->name,
-                 h->most);
+    sim_violated(j, "%s has %zu predecessors and is refused", h->name, h->most);
 }
 
 /* Who waits behind so many at most waits behind no more, and is not turned away
@@ -486,7 +485,7 @@ static bool was_ever_unsafe(const sim_checker *j, const sim_handle *h)
   return false;
 }
 
-/* Nobody is granted by numbers that cannot be trusted. */
+/* Sequence numbers that cannot be trusted grant nothing. */
 void sim_seq_unsafe(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;

@@ -39,7 +39,7 @@ static bool same_stat(const sim_change *c, const lk_stat *s)
 
 /* ---- reads -------------------------------------------------------------- */
 
-/* What a server must say of a node that somebody wants to read. */
+/* The reply that a server must give to a read of a node. */
 static int err_of_read(const sim_change *c)
 {
   return c == NULL ? LK_ERR_NO_NODE : !readable(c) ? LK_ERR_NO_AUTH : 0;
@@ -88,7 +88,7 @@ static const char *wrong_part(const sim_checker *j, const sim_call_under_way *e,
   return same_text(c->data, r->data) ? NULL : "other data";
 }
 
-/* What a multi-read brings is how its parts were, all at one zxid. */
+/* The results of a multiRead are true at one zxid. */
 void sim_multi_read(sim_checker *j, const sim_fact *f)
 {
   const sim_request *r = f->request;
@@ -151,7 +151,7 @@ static const char *wrong_acl(const sim_change *c, const sim_result *res)
   return same_stat(c, res->stat) ? NULL : "another Stat";
 }
 
-/* What a transaction did to a node; NULL: nothing of that kind. */
+/* The change that a transaction made to a node; NULL: none of that kind. */
 static const sim_change *change_at(const sim_checker *j, lk_event_type type,
                                    const char *path, int64_t zxid)
 {
@@ -167,7 +167,7 @@ static const sim_change *change_at(const sim_checker *j, lk_event_type type,
   return NULL;
 }
 
-/* `c`: what the transaction made there; NULL: nothing. */
+/* `c`: the change that the transaction made there; NULL: none. */
 static const char *wrong_made(const sim_call_under_way *e, const char *path,
                               const sim_change *c)
 {

@@ -9,7 +9,7 @@
 
 /* Readers and writers. */
 
-/* ---- who may hold together ---------------------------------------------- */
+/* ---- which sides may hold together -------------------------------------- */
 
 typedef struct holders {
   const sim_handle *alone;
@@ -86,7 +86,7 @@ static void judge_peers(sim_checker *j)
   }
 }
 
-/* ---- who watches whom --------------------------------------------------- */
+/* ---- which node a waiter watches ---------------------------------------- */
 
 static const sim_entry *pred_of(const sim_checker *j, const lk_contender *ct)
 {
@@ -144,7 +144,7 @@ static void judge_made(sim_checker *j, const sim_entry *e)
       h->other->held.at[0] != h->beside || h->beside->removed != 0)
     return;
   if (e->beside != h->beside)
-    sim_violated(j, "%s is made beside %s, with another number", e->name,
+    sim_violated(j, "%s is the downgrade of %s, with another number", e->name,
                  h->beside->name);
 }
 
@@ -174,7 +174,7 @@ void sim_rw_upgrade(sim_checker *j, const sim_fact *f)
   if (f->should != LK_ERR_DEADLOCK || h->kind != SIM_RWLOCK)
     return;
   if (f->err != LK_ERR_DEADLOCK && f->err != LK_ERR_CLOSED)
-    sim_violated(j, "%s wants to write and is told %s", h->name,
+    sim_violated(j, "%s wants to write and gets %s", h->name,
                  lk_error_name(f->err));
   else if (h->lock != NULL && h->lock->acquisition != NULL)
     sim_violated(j, "%s is refused, and goes on", h->name);

@@ -63,7 +63,7 @@ void sim_sem_limit(sim_checker *j, const sim_fact *f)
                  f->handle->name, sum, limit);
 }
 
-/* ---- whose turn --------------------------------------------------------- */
+/* ---- the order of the queue --------------------------------------------- */
 
 /* The place in the queue of the acquire that a permit is for. */
 static const sim_entry *place_of(const sim_checker *j, const sim_handle *h)
@@ -97,7 +97,7 @@ static void judge_grant(sim_checker *j, const sim_handle *h)
                  ahead->name);
 }
 
-/* A permit that is kept though somebody is ahead keeps the others waiting. */
+/* A contender that is not first and keeps a permit blocks the others. */
 static void patrol_permit(sim_checker *j, sim_contender *a)
 {
   const sim_handle *h = a->handle;
@@ -113,7 +113,7 @@ static void patrol_permit(sim_checker *j, sim_contender *a)
   if (e != NULL && e->removed != 0)
     e = NULL;
   if (sim_overdue(j, a->life, &a->early, e))
-    sim_violated(j, "%s keeps %s, and it is not its turn", h->name, e->name);
+    sim_violated(j, "%s keeps %s, and is not first", h->name, e->name);
 }
 
 /* What its owner may not delete, or does not know any more, stays until the
@@ -140,7 +140,7 @@ static void judge_peers(sim_checker *j)
   }
 }
 
-/* Who is not first in the queue has no permits, but for a moment. */
+/* A contender that is not first has permits for a moment at most. */
 void sim_sem_speculation(sim_checker *j, const sim_fact *f)
 {
   if (j->world->lock_mix->kinds[SIM_SEMAPHORE] == 0)

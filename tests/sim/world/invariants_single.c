@@ -33,7 +33,7 @@ static sim_actor *next_sitter(const sim_checker *j, const sim_actor *a)
   for (sim_actor *a = next_sitter(j, NULL); (a) != NULL; \
        (a) = next_sitter(j, a))
 
-/* Its node goes: only who let go of it, or its session's end, may take it. */
+/* Only its releasing owner or the end of the session may delete the node. */
 static void judge_removal(sim_checker *j, const sim_entry *e)
 {
   if (strcmp(e->path, SIM_SINGLE) != 0)
@@ -70,13 +70,13 @@ static void judge_pairs(sim_checker *j)
   }
 }
 
-/* All have let go, and those who wanted it have had it. */
+/* All holders have released, and no acquire is left. */
 static void judge_end(sim_checker *j)
 {
   sim_entry *e = sim_history_find(&j->history, SIM_SINGLE);
 
   if (e != NULL && sim_owner_of(j, e) != NULL)
-    sim_violated(j, "the node stands, and nobody sits on it");
+    sim_violated(j, "the node exists without an owner");
   EACH_SITTER(j, a)
   {
     if (a->sitting.wants)

@@ -10,10 +10,10 @@
 static void judge_news(sim_checker *j, const sim_fact *f)
 {
   if (f->stray)
-    sim_violated(j, "a subscription to %s is told after it was freed",
+    sim_violated(j, "a subscription to %s is notified after it was freed",
                  f->notice->path);
   else if (f->notice->told && sim_same_state(&f->notice->last, f->known))
-    sim_violated(j, "%s is told twice", f->notice->path);
+    sim_violated(j, "%s is reported twice", f->notice->path);
 }
 
 /* Nothing changes any more, and all links are there. How long a client takes to
@@ -29,7 +29,8 @@ static void judge_subscriber(sim_checker *j, const sim_actor *a)
     n->wrong_us = right ? 0 : sim_now_us(j);
   if (n->wrong_us == 0 || sim_now_us(j) - n->wrong_us <= sim_patience_us(j))
     return;
-  sim_violated(j, "%s is not told of the last change of %s", a->name, n->path);
+  sim_violated(j, "%s is not notified of the last change of %s", a->name,
+               n->path);
   n->wrong_us = 0;
 }
 

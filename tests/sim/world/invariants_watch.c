@@ -8,7 +8,7 @@
 /* Events of watches, by what is committed: a server tells an event before any
  * answer that shows the change. */
 
-/** The first change that a watch must tell. */
+/** The first change that a watch must report. */
 typedef struct change {
   int64_t zxid; /**< INT64_MAX: none */
   lk_event_type type;
@@ -96,8 +96,9 @@ static void judge_silence(sim_checker *j, const sim_life *l, int64_t zxid)
     change c = first_change(j, r);
 
     if (c.zxid <= zxid && !may_be_lost(j, r, zxid, c) && !is_late(j, l, r))
-      sim_violated(j, "%s is not told of 0x%" PRIx64 " on %s before 0x%" PRIx64,
-                   l->process->name, (uint64_t)c.zxid, r->path, (uint64_t)zxid);
+      sim_violated(
+          j, "%s is not notified of 0x%" PRIx64 " on %s before 0x%" PRIx64,
+          l->process->name, (uint64_t)c.zxid, r->path, (uint64_t)zxid);
   }
 }
 
@@ -157,7 +158,7 @@ static bool is_part(const sim_checker *j, const sim_request *r,
   return false;
 }
 
-/* One that was with a server without a quorum is told of anything. */
+/* A watch that was registered with a read-only server may report any event. */
 static bool tells_late(const sim_checker *j, const sim_request *o,
                        const lk_event *e)
 {
@@ -216,8 +217,8 @@ static void judge_event(sim_checker *j, sim_request *r, const lk_event *e)
 
   r->told_us = sim_now_us(j);
   if (!r->stands)
-    sim_violated(j, "a watch on %s is told of %d without standing", r->path,
-                 (int)e->type);
+    sim_violated(j, "a watch on %s reports %d without being registered",
+                 r->path, (int)e->type);
   else if (e->type == LK_EVENT_ENDED && e->err == LK_ERR_CONNECTION_LOSS &&
            !r->until_disconnect)
     sim_violated(j, "a watch on %s ends with its connection", r->path);
@@ -225,11 +226,11 @@ static void judge_event(sim_checker *j, sim_request *r, const lk_event *e)
            r->connection != lk_client_connection(c))
     sim_violated(j, "a watch on %s outlives its connection", r->path);
   else if (e->type != LK_EVENT_ENDED && !r->fires && !was_so(j, r, e))
-    sim_violated(j, "a watch on %s is told of %d, which was not", r->path,
+    sim_violated(j, "a watch on %s reports %d, which did not happen", r->path,
                  (int)e->type);
 }
 
-/* A watch is told once, in time, of what happened. */
+/* A watch reports what happened, once and in time. */
 void sim_watch_events(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_ANSWER)
