@@ -162,7 +162,7 @@ START_TEST(all_servers_end_with_one_tree)
 }
 END_TEST
 
-START_TEST(a_seed_tells_one_story)
+START_TEST(seed_gives_one_schedule)
 {
   for (uint64_t seed = 0; seed < 20; seed++) {
     play(seed);
@@ -180,4 +180,4 @@ START_TEST(a_seed_tells_one_story)
 }
 END_TEST
 
-SUITE("faults", all_servers_end_with_one_tree, a_seed_tells_one_story)
+SUITE("faults", all_servers_end_with_one_tree, seed_gives_one_schedule)

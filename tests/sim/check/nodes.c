@@ -58,7 +58,7 @@ START_TEST(every_write_has_a_zxid_also_one_that_fails)
 }
 END_TEST
 
-START_TEST(a_stat_tells_all_changes)
+START_TEST(stat_counts_all_changes)
 {
   setup();
   ck_assert_int_eq(stat_of(&p, "/").cversion, -1);
@@ -293,7 +293,7 @@ START_TEST(a_multi_that_fails_does_nothing)
 END_TEST
 
 SUITE("nodes", a_client_makes_and_finds_a_node,
-      every_write_has_a_zxid_also_one_that_fails, a_stat_tells_all_changes,
+      every_write_has_a_zxid_also_one_that_fails, stat_counts_all_changes,
       null_data_is_not_empty_data, a_number_counts_all_children_ever_made,
       the_counter_sticks_at_its_end_and_runs_over_in_flight,
       a_container_goes_when_it_has_had_a_child,

@@ -8,7 +8,7 @@
  * The simulated ensemble as one server: what watchers are told.
  */
 
-START_TEST(a_watch_is_told_once_and_before_the_reply)
+START_TEST(watch_reports_once_and_before_the_reply)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
@@ -27,7 +27,7 @@ START_TEST(a_watch_is_told_once_and_before_the_reply)
 }
 END_TEST
 
-START_TEST(a_deletion_is_told_of_the_node_then_of_its_parent)
+START_TEST(deletion_is_reported_for_the_node_then_for_its_parent)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
@@ -71,7 +71,7 @@ START_TEST(watches_go_with_their_connection)
 }
 END_TEST
 
-START_TEST(missed_changes_are_told_in_the_order_of_the_request)
+START_TEST(missed_changes_are_reported_in_the_order_of_the_request)
 {
   static const char *const paths[] = {"/b", "/a", "/gone"};
   lk_bytes data[3], exist[2] = {lk_text("/b"), lk_text("/no")},
@@ -181,10 +181,10 @@ START_TEST(watches_can_be_removed_and_looked_for)
 }
 END_TEST
 
-SUITE("watches", a_watch_is_told_once_and_before_the_reply,
-      a_deletion_is_told_of_the_node_then_of_its_parent,
+SUITE("watches", watch_reports_once_and_before_the_reply,
+      deletion_is_reported_for_the_node_then_for_its_parent,
       only_exists_watches_what_is_not_there, watches_go_with_their_connection,
-      missed_changes_are_told_in_the_order_of_the_request,
+      missed_changes_are_reported_in_the_order_of_the_request,
       persistent_watches_stay,
       recursive_watches_tell_of_all_below_but_not_of_children,
       watches_can_be_removed_and_looked_for)

@@ -68,7 +68,7 @@ START_TEST(the_usual_access_lists_say_what_they_say)
 }
 END_TEST
 
-START_TEST(new_memory_is_zero_and_none_is_told)
+START_TEST(new_memory_is_zero_and_its_lack_is_reported)
 {
   failing_mem f;
   static const char zeros[100];
@@ -248,7 +248,8 @@ END_TEST
 SUITE("basics", every_error_has_a_name_and_a_text_of_its_own,
       an_unknown_number_has_a_text_and_no_name,
       the_usual_access_lists_say_what_they_say,
-      new_memory_is_zero_and_none_is_told, the_usual_memory_is_the_c_librarys,
-      a_list_keeps_its_order, a_walk_visits_what_was_there_and_has_not_left,
+      new_memory_is_zero_and_its_lack_is_reported,
+      the_usual_memory_is_the_c_librarys, a_list_keeps_its_order,
+      a_walk_visits_what_was_there_and_has_not_left,
       a_walk_within_a_walk_may_take_out_what_the_outer_one_comes_to,
       a_walk_of_nothing_ends_at_once)

@@ -783,7 +783,7 @@ static void expect_own(int64_t from_days, int64_t days, const char *verdict)
   cli_text_free(&f.text);
 }
 
-START_TEST(certificate_is_told_of_a_month_before_it_expires)
+START_TEST(certificate_is_reported_a_month_before_it_expires)
 {
   cli_doctor_report none = {.as_json = true};
   const lk_tls_certificate no_certificate = {.subject = ""};
@@ -1077,7 +1077,7 @@ START_TEST(a_writer_that_also_reads_holds_twice)
 }
 END_TEST
 
-START_TEST(who_has_left_is_not_counted)
+START_TEST(contender_that_has_left_is_not_counted)
 {
   cli_contender c[] = {contender(1, false), contender(2, false),
                        contender(3, false)};
@@ -1142,7 +1142,7 @@ START_TEST(permits_of_the_first_place_wait)
 END_TEST
 
 /* It is about to leave the queue. */
-START_TEST(permits_hold_when_nobody_else_has_any)
+START_TEST(permits_hold_when_no_other_contender_has_any)
 {
   cli_contender c[] = {of_semaphore(PLACE, 1, 11), of_semaphore(PERMIT, 1, 12),
                        of_semaphore(PERMIT, 1, 13)};
@@ -1213,7 +1213,7 @@ START_TEST(term_comes_the_margin_before_the_deadline_and_kill_at_it)
 }
 END_TEST
 
-START_TEST(news_before_the_margin_is_reached_move_everything_on)
+START_TEST(deadline_renewed_before_the_margin_moves_all_signals)
 {
   cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
@@ -1274,7 +1274,7 @@ START_TEST(what_is_left_of_a_command_gets_no_more_time_than_the_margin)
 }
 END_TEST
 
-START_TEST(who_slept_past_the_deadline_still_gets_time_to_stop)
+START_TEST(command_that_slept_past_the_deadline_still_gets_time_to_stop)
 {
   cli_kill_schedule l = lease(CLI_ON_LOST_TERM);
 
@@ -1595,23 +1595,24 @@ SUITE("functions", utf8_is_what_the_standard_says,
       option_of_tls_wins_over_the_environment,
       command_line_that_is_suggested_has_the_options_of_tls,
       days_of_a_certificate_are_whole_and_negative_once_it_has_expired,
-      certificate_is_told_of_a_month_before_it_expires,
+      certificate_is_reported_a_month_before_it_expires,
       attempts_at_several_servers_are_judged_together,
       a_layout_is_a_word_and_perhaps_a_prefix,
       one_writer_holds_and_readers_before_it_hold_together,
-      a_writer_that_also_reads_holds_twice, who_has_left_is_not_counted,
-      n_counts_in_any_order_with_w,
+      a_writer_that_also_reads_holds_twice,
+      contender_that_has_left_is_not_counted, n_counts_in_any_order_with_w,
       nodes_of_zookeeper_are_known_with_a_chroot_and_without,
       permit_that_is_younger_than_the_first_place_holds,
-      permits_of_the_first_place_wait, permits_hold_when_nobody_else_has_any,
+      permits_of_the_first_place_wait,
+      permits_hold_when_no_other_contender_has_any,
       session_of_many_threads_waits_with_its_youngest_permit,
       permits_hold_when_the_first_place_may_not_be_read,
       term_comes_the_margin_before_the_deadline_and_kill_at_it,
-      news_before_the_margin_is_reached_move_everything_on,
+      deadline_renewed_before_the_margin_moves_all_signals,
       a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin,
       a_loss_after_term_never_puts_kill_off,
       what_is_left_of_a_command_gets_no_more_time_than_the_margin,
-      who_slept_past_the_deadline_still_gets_time_to_stop,
+      command_that_slept_past_the_deadline_still_gets_time_to_stop,
       kill_comes_the_margin_before_the_deadline_or_with_the_loss,
       stopped_command_waits_for_a_new_lease_and_is_killed_when_lost,
       command_that_cannot_be_stopped_in_time_is_killed,

@@ -202,7 +202,7 @@ START_TEST(a_command_runs_with_our_words_and_its_status_comes_back)
 }
 END_TEST
 
-START_TEST(what_cannot_be_executed_is_told_with_its_errno)
+START_TEST(command_that_cannot_be_executed_is_reported_with_its_errno)
 {
   static char none[] = "/no/such/command";
   scene s;
@@ -236,7 +236,7 @@ START_TEST(a_lease_that_has_run_out_starts_nothing)
 }
 END_TEST
 
-START_TEST(a_supervisor_that_was_told_nothing_leaves)
+START_TEST(supervisor_without_orders_exits)
 {
   static char text[] = "echo wrong";
   scene s;
@@ -345,7 +345,7 @@ START_TEST(after_a_goodbye_what_is_left_lives_on)
 END_TEST
 
 /* The supervisor has sent news by then, which nobody has read. */
-START_TEST(a_goodbye_ahead_of_unread_news_is_heard)
+START_TEST(goodbye_behind_unread_deadlines_is_read)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   struct pollfd ready = {-1, POLLIN, 0};
@@ -452,7 +452,7 @@ END_TEST
 /* ---- the lease --------------------------------------------------------------
  */
 
-START_TEST(term_and_then_kill_end_all_when_no_news_comes)
+START_TEST(term_and_then_kill_end_all_when_no_message_comes)
 {
   scene s;
 
@@ -536,7 +536,7 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
 END_TEST
 
 /* Somebody else has its end of the socket, so that there is no end to read. */
-START_TEST(a_supervisor_that_died_is_noticed_behind_its_news)
+START_TEST(supervisor_that_died_is_noticed_after_its_messages_are_read)
 {
   cli_supervisor_report sent = {.what = CLI_REPORT_NONE_LEFT}, got;
   cli_supervisor g;
@@ -634,7 +634,7 @@ START_TEST(orders_that_wait_are_merged_and_none_is_lost)
 }
 END_TEST
 
-START_TEST(news_that_waits_is_merged_and_none_is_lost)
+START_TEST(waiting_messages_are_merged_and_none_is_lost)
 {
   cli_supervisor_report all = {0};
   static const cli_supervisor_report parts[] = {
@@ -660,7 +660,7 @@ START_TEST(news_that_waits_is_merged_and_none_is_lost)
 END_TEST
 
 /* More stops than the socket holds, while the news is not read. */
-START_TEST(news_that_nobody_reads_does_not_block_the_supervisor)
+START_TEST(unread_messages_do_not_block_the_supervisor)
 {
   static char text[] = "echo up; while :; do sleep 600; done";
   int pid;
@@ -909,26 +909,25 @@ START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
 END_TEST
 
 SUITE("supervisor", a_command_runs_with_our_words_and_its_status_comes_back,
-      what_cannot_be_executed_is_told_with_its_errno,
-      a_lease_that_has_run_out_starts_nothing,
-      a_supervisor_that_was_told_nothing_leaves,
+      command_that_cannot_be_executed_is_reported_with_its_errno,
+      a_lease_that_has_run_out_starts_nothing, supervisor_without_orders_exits,
       a_supervisor_that_waits_uses_no_processor_time,
       a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends,
       when_we_are_gone_nothing_is_left, after_a_goodbye_what_is_left_lives_on,
-      a_goodbye_ahead_of_unread_news_is_heard,
+      goodbye_behind_unread_deadlines_is_read,
       a_goodbye_behind_many_orders_is_heard,
       an_ended_command_keeps_its_number_until_the_supervisor_ends,
       signals_reach_the_group_and_only_the_group,
-      term_and_then_kill_end_all_when_no_news_comes,
+      term_and_then_kill_end_all_when_no_message_comes,
       longest_hold_of_a_millisecond_ends_the_command,
       a_lost_lock_ends_the_command_at_once, end_of_the_supervisor_is_no_silence,
       a_command_is_executed_before_it_is_stopped,
-      a_supervisor_that_died_is_noticed_behind_its_news,
+      supervisor_that_died_is_noticed_after_its_messages_are_read,
       a_stopped_command_goes_on_when_news_comes,
       a_message_waits_for_room_and_not_for_a_process_that_is_gone,
       orders_that_wait_are_merged_and_none_is_lost,
-      news_that_waits_is_merged_and_none_is_lost,
-      news_that_nobody_reads_does_not_block_the_supervisor,
+      waiting_messages_are_merged_and_none_is_lost,
+      unread_messages_do_not_block_the_supervisor,
       an_order_behind_a_flood_of_signals_is_obeyed, a_deep_tree_dies_at_once,
       stop_reaches_what_left_the_group_and_undoes_sigcont, stop_needs_no_pidfds,
       state_and_parent_are_those_of_the_process,

@@ -135,7 +135,7 @@ START_TEST(without_memory_there_is_no_client)
 }
 END_TEST
 
-START_TEST(a_new_client_knows_what_it_was_told)
+START_TEST(new_client_keeps_its_options)
 {
   lk_client_config c = config();
   lk_session resume = {.id = 77, .password = "0123456789abcde"};
@@ -507,7 +507,7 @@ END_TEST
 
 SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       wrong_servers_are_refused, without_memory_there_is_no_client,
-      a_new_client_knows_what_it_was_told,
+      new_client_keeps_its_options,
       a_client_without_servers_asks_the_one_at_home, every_state_has_a_name,
       an_answer_says_when_it_was_asked_and_given,
       a_watch_that_is_cancelled_late_takes_no_other_with_it,

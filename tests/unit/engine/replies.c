@@ -295,7 +295,7 @@ START_TEST(an_error_is_an_answer_whatever_follows)
 }
 END_TEST
 
-START_TEST(without_memory_an_answer_is_lost_and_told_so)
+START_TEST(without_memory_a_reply_is_lost_and_reported_so)
 {
   for (int i = 0; i < NKINDS; i++) {
     lk_buf b = answer_to(&kinds[i], 0);
@@ -324,4 +324,4 @@ SUITE("replies", a_whole_answer_gives_its_result,
       an_answer_that_is_cut_short_drops_the_connection,
       a_connection_may_end_within_an_answer, any_byte_may_be_another,
       an_error_is_an_answer_whatever_follows,
-      without_memory_an_answer_is_lost_and_told_so)
+      without_memory_a_reply_is_lost_and_reported_so)

@@ -176,7 +176,7 @@ END_TEST
 
 /* The captured setWatches2 too; and where a recursive watch has taken the place
  * of one of children, that comes once more, in a request behind. */
-START_TEST(watches_that_stay_have_lists_of_their_own)
+START_TEST(persistent_watches_have_lists_of_their_own)
 {
   vectors all = vectors_load(NULL);
   size_t count = 0;
@@ -235,7 +235,7 @@ static int count_lists(const lk_buf *b, size_t counts[5], size_t limit)
   return chunks;
 }
 
-START_TEST(lists_of_watches_that_stay_are_cut_like_the_others)
+START_TEST(lists_of_persistent_watches_are_split_like_the_others)
 {
   for (size_t limit = 36; limit < 600; limit += 7) {
     size_t counts[5] = {0};
@@ -573,8 +573,8 @@ END_TEST
 SUITE("set_watches", one_request_is_as_it_was_captured,
       without_watches_there_is_nothing_to_say,
       a_path_stands_once_in_a_list_and_in_each_that_it_is_in,
-      watches_that_stay_have_lists_of_their_own,
-      lists_of_watches_that_stay_are_cut_like_the_others,
+      persistent_watches_have_lists_of_their_own,
+      lists_of_persistent_watches_are_split_like_the_others,
       every_path_comes_exactly_once_however_it_is_cut,
       chunks_are_as_full_as_they_may_be, a_single_long_path_always_goes,
       each_failing_allocation_is_told,

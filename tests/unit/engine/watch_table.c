@@ -142,7 +142,7 @@ static size_t told(lk_watch_kind kind, const char *watched, int32_t type,
   return count;
 }
 
-START_TEST(what_stays_is_told_of_its_node_or_of_all_below)
+START_TEST(persistent_watch_reports_its_node_or_all_below)
 {
   static const struct {
     const char *watched;
@@ -173,7 +173,7 @@ START_TEST(what_stays_is_told_of_its_node_or_of_all_below)
 }
 END_TEST
 
-START_TEST(what_stays_is_told_again)
+START_TEST(persistent_watch_reports_again)
 {
   lk_link fired;
 
@@ -257,7 +257,7 @@ START_TEST(alone_is_who_shares_the_servers_watch_with_nobody)
 }
 END_TEST
 
-START_TEST(one_that_stays_serves_once_its_request_has_left)
+START_TEST(persistent_watch_reports_once_its_request_was_sent)
 {
   begin();
   lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
@@ -476,10 +476,11 @@ END_TEST
 
 SUITE("watch_table", each_event_fires_what_the_server_lets_go,
       a_deletion_serves_all_lists_of_a_path_at_once,
-      what_stays_is_told_of_its_node_or_of_all_below, what_stays_is_told_again,
-      only_the_very_path_is_meant, a_watch_that_is_under_way_hears_nothing,
+      persistent_watch_reports_its_node_or_all_below,
+      persistent_watch_reports_again, only_the_very_path_is_meant,
+      a_watch_that_is_under_way_hears_nothing,
       alone_is_who_shares_the_servers_watch_with_nobody,
-      one_that_stays_serves_once_its_request_has_left,
+      persistent_watch_reports_once_its_request_was_sent,
       one_shot_watch_that_fires_stands_no_more,
       watch_dropped_while_its_request_waits_is_not_counted_as_waiting,
       until_break_watches_are_taken_alone_or_with_all,

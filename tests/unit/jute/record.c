@@ -297,7 +297,7 @@ START_TEST(the_widest_values_are_printed_whole)
 }
 END_TEST
 
-START_TEST(printing_without_memory_is_told)
+START_TEST(printing_without_memory_is_an_error)
 {
   failing_mem room;
   size_t n = 0;
@@ -342,5 +342,5 @@ SUITE("record", every_kind_is_decoded,
       the_least_size_is_that_of_empty_values,
       a_vector_too_long_for_jute_is_refused,
       a_record_is_printed_as_one_line_without_its_secrets,
-      the_widest_values_are_printed_whole, printing_without_memory_is_told,
+      the_widest_values_are_printed_whole, printing_without_memory_is_an_error,
       vector_without_memory_has_no_items)

@@ -43,7 +43,7 @@ static void close_when_connected(lk_client *c, lk_state state, int err,
 }
 
 /* The notification of the close runs within that of the state. */
-START_TEST(a_listener_closes_the_client_while_others_are_still_to_be_told)
+START_TEST(listener_closes_the_client_before_others_are_notified)
 {
   lk_listener first = {.state = close_when_connected, .arg = &first};
   lk_listener last = {.state = NULL};
@@ -246,7 +246,7 @@ static void free_victim(locker *l, const char *what)
   victim->lock = NULL;
 }
 
-START_TEST(the_next_of_those_being_told_may_be_freed)
+START_TEST(next_subscription_to_be_notified_may_be_freed)
 {
   locker others[3];
   char path[32];
@@ -622,7 +622,7 @@ START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
 }
 END_TEST
 
-SUITE("closing", a_listener_closes_the_client_while_others_are_still_to_be_told,
+SUITE("closing", listener_closes_the_client_before_others_are_notified,
       a_release_before_a_close_is_done_first,
       where_one_session_is_wanted_its_expiry_ends_all,
       what_is_on_its_way_when_a_lock_is_freed_is_taken_back,
@@ -632,7 +632,7 @@ SUITE("closing", a_listener_closes_the_client_while_others_are_still_to_be_told,
       who_asks_anew_in_a_release_is_not_ended_by_it,
       who_asks_anew_when_it_is_lost_is_not_ended_by_that,
       who_frees_it_in_a_cancel_is_called_once,
-      the_next_of_those_being_told_may_be_freed,
+      next_subscription_to_be_notified_may_be_freed,
       the_next_of_those_being_ended_may_be_freed,
       every_callback_may_free_its_lock, every_callback_may_free_its_client,
       every_callback_may_free_all, every_callback_may_free_the_locks_of_others,

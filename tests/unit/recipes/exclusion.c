@@ -42,7 +42,7 @@ static void assert_name(lk_bytes name, const char *text)
   ck_assert_mem_eq(name.at, text, name.len);
 }
 
-START_TEST(alone_nobody_is_ahead)
+START_TEST(only_contender_has_no_predecessors)
 {
   lk_queue_position p = PLACE("a-lock-0000000005", "a-lock-0000000005");
 
@@ -192,7 +192,7 @@ START_TEST(a_writ_counts_as_ahead_only_before_us)
 }
 END_TEST
 
-START_TEST(near_the_end_of_the_counter_nobody_plays)
+START_TEST(near_the_end_of_the_counter_no_lock_is_requested)
 {
   char own[32];
 
@@ -311,7 +311,7 @@ START_TEST(a_deletion_grants_only_if_all_six_conditions_hold)
 }
 END_TEST
 
-SUITE("exclusion", alone_nobody_is_ahead,
+SUITE("exclusion", only_contender_has_no_predecessors,
       ahead_are_those_with_a_smaller_number_nearest_first,
       numbers_are_compared_not_texts,
       of_many_the_nearest_nine_and_the_first_are_kept, own_missing_is_seen,
@@ -320,7 +320,7 @@ SUITE("exclusion", alone_nobody_is_ahead,
       other_nodes_among_permits_are_named,
       other_families_of_locks_count_and_are_named,
       a_writ_counts_as_ahead_only_before_us,
-      near_the_end_of_the_counter_nobody_plays,
+      near_the_end_of_the_counter_no_lock_is_requested,
       twins_are_refused_but_for_a_downgrade,
       a_writer_may_have_two_readers_of_its_number,
       our_node_is_found_again_by_its_prefix,

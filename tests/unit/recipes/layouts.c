@@ -216,7 +216,7 @@ START_TEST(kazoos_readers_are_waited_for_and_curators_locks_are_strangers)
 }
 END_TEST
 
-START_TEST(contenders_are_told_from_other_children)
+START_TEST(contenders_are_distinguished_from_other_children)
 {
   static const struct {
     const char *name;
@@ -269,7 +269,7 @@ static const char *seen(lk_layout layout, const char *prefix, const char *name)
   return text;
 }
 
-START_TEST(contenders_of_plain_names_are_told_too)
+START_TEST(contenders_with_plain_names_are_distinguished_too)
 {
   lk_layout native_uuid = LK_LAYOUT_NATIVE_UUID;
 
@@ -1047,8 +1047,8 @@ SUITE("layouts", nodes_are_named_as_the_layout_says,
       with_or_without_a_uuid_they_stand_in_one_queue,
       a_negative_number_ends_the_game,
       kazoos_readers_are_waited_for_and_curators_locks_are_strangers,
-      contenders_are_told_from_other_children,
-      contenders_of_plain_names_are_told_too,
+      contenders_are_distinguished_from_other_children,
+      contenders_with_plain_names_are_distinguished_too,
       permits_of_curators_have_a_mark_and_a_number,
       a_permit_of_kazoos_is_32_digits_and_nothing_else,
       what_makes_no_sense_is_refused, readers_share_and_writers_do_not,

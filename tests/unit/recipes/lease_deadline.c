@@ -97,7 +97,7 @@ START_TEST(a_sync_proves_it_to_the_leader_at_hand_only)
 }
 END_TEST
 
-START_TEST(beats_keep_the_deadline_half_a_timeout_ahead)
+START_TEST(heartbeats_keep_the_deadline_half_a_timeout_away)
 {
   int64_t now = 0;
 
@@ -167,7 +167,7 @@ START_TEST(what_was_earned_outlives_the_connection_not_the_session)
 }
 END_TEST
 
-START_TEST(older_news_never_takes_back)
+START_TEST(older_message_never_shortens_the_deadline)
 {
   start(0);
   answer(LK_EVIDENCE_NEW_SESSION, 1000, 1010);
@@ -342,19 +342,21 @@ START_TEST(without_memory_evidence_is_lost_and_none_is_invented)
 }
 END_TEST
 
-SUITE("lease_deadline", nothing_proves_nothing, an_idle_session_keeps_few_samples,
+SUITE("lease_deadline", nothing_proves_nothing,
+      an_idle_session_keeps_few_samples,
       without_memory_evidence_is_lost_and_none_is_invented,
       worse_answers_do_not_hide_the_best_one_that_follows,
       what_a_server_without_a_quorum_answers_is_as_if_it_were_not,
       a_new_session_is_proof_by_itself, contact_counts_for_ping_only,
       a_commit_proves_what_was_answered_a_gap_before_it_was_sent,
       a_sync_proves_it_to_the_leader_at_hand_only,
-      beats_keep_the_deadline_half_a_timeout_ahead,
+      heartbeats_keep_the_deadline_half_a_timeout_away,
       a_busy_session_renews_for_free,
       a_resume_is_proof_for_sync_and_with_a_commit_for_quorum,
       answers_of_another_connection_do_not_mix,
       what_was_earned_outlives_the_connection_not_the_session,
-      older_news_never_takes_back, a_shorter_timeout_takes_back_what_it_must,
+      older_message_never_shortens_the_deadline,
+      a_shorter_timeout_takes_back_what_it_must,
       a_longer_timeout_counts_for_no_evidence, the_gap_can_be_chosen,
       another_gap_begins_anew_with_the_next_commit,
       the_largest_zxid_is_known_until_the_session_ends,

@@ -112,7 +112,7 @@ START_TEST(names_of_another_layout_are_another_queue)
 }
 END_TEST
 
-START_TEST(who_waits_knows_its_place)
+START_TEST(waiter_knows_its_position)
 {
   begin();
   scene_hold(&sc);
@@ -398,7 +398,7 @@ static void free_the_next(locker *l, const char *what)
     locker_free(l + 1);
 }
 
-START_TEST(who_is_told_of_an_end_may_free_the_others)
+START_TEST(callback_of_an_end_may_free_the_others)
 {
   begin();
   ck_assert_int_eq(locker_want(&sc.b, -1), 0);
@@ -431,7 +431,7 @@ START_TEST(a_verify_outlives_its_turn)
 }
 END_TEST
 
-START_TEST(without_permission_each_is_told)
+START_TEST(without_permission_each_subscription_is_notified)
 {
   begin();
   model_deny(&sc.server, LOCKS, LK_PERM_CREATE);
@@ -624,7 +624,7 @@ static bool runs_short_of_memory(unsigned n)
   return short_of;
 }
 
-START_TEST(without_memory_everybody_is_told)
+START_TEST(without_memory_each_subscription_is_notified)
 {
   unsigned n = 1;
 
@@ -750,7 +750,7 @@ START_TEST(whatever_happens_one_holds_at_most_and_nothing_is_left)
 END_TEST
 
 SUITE("local_queue", many_owners_have_one_node_and_pass_it_on_without_traffic,
-      names_of_another_layout_are_another_queue, who_waits_knows_its_place,
+      names_of_another_layout_are_another_queue, waiter_knows_its_position,
       after_sixteen_handoffs_others_have_their_turn,
       a_queue_of_its_own_for_each_client_path_and_kind, other_kinds_refuse_it,
       a_try_is_turned_away_by_those_here_and_there, a_bound_counts_those_here,
@@ -759,10 +759,11 @@ SUITE("local_queue", many_owners_have_one_node_and_pass_it_on_without_traffic,
       a_lease_that_runs_out_is_not_passed_on,
       a_loss_is_the_holders_and_the_others_queue_anew,
       who_asks_again_when_all_are_told_of_an_end_is_not_among_them,
-      who_is_told_of_an_end_may_free_the_others, a_verify_outlives_its_turn,
-      without_permission_each_is_told, a_closed_client_ends_all_of_them,
+      callback_of_an_end_may_free_the_others, a_verify_outlives_its_turn,
+      without_permission_each_subscription_is_notified,
+      a_closed_client_ends_all_of_them,
       all_may_be_freed_once_the_client_is_closed,
       who_tries_again_in_its_callback_keeps_nobody_waiting,
       who_queues_anew_when_told_its_place_keeps_nobody_waiting,
-      freed_handles_leave_nothing, without_memory_everybody_is_told,
+      freed_handles_leave_nothing, without_memory_each_subscription_is_notified,
       whatever_happens_one_holds_at_most_and_nothing_is_left)

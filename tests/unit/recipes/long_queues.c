@@ -36,7 +36,7 @@ static void end_crowd(int count)
 
 /* ---- max_queue ---------------------------------------------------------- */
 
-START_TEST(who_finds_too_many_ahead_goes_at_once)
+START_TEST(contender_behind_too_many_is_refused_at_once)
 {
   lk_lock_config config = {.size = sizeof config, .max_queue = 3};
 
@@ -63,7 +63,7 @@ START_TEST(who_finds_too_many_ahead_goes_at_once)
 }
 END_TEST
 
-START_TEST(who_lost_its_place_in_a_full_queue_goes_too)
+START_TEST(contender_that_lost_its_node_in_a_full_queue_is_refused)
 {
   lk_lock_config config = {.size = sizeof config, .max_queue = 2};
 
@@ -80,7 +80,7 @@ START_TEST(who_lost_its_place_in_a_full_queue_goes_too)
 }
 END_TEST
 
-START_TEST(only_who_keeps_one_out_is_counted)
+START_TEST(only_predecessors_that_exclude_are_counted)
 {
   lk_lock_config config = {.size = sizeof config, .max_queue = 1};
   lk_rwlock *rw;
@@ -130,7 +130,7 @@ END_TEST
 
 /* ---- peek --------------------------------------------------------------- */
 
-START_TEST(who_looks_first_writes_nothing_where_others_are)
+START_TEST(list_first_writes_nothing_where_others_are)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
@@ -275,7 +275,7 @@ END_TEST
 static const lk_lock_config announcing = {
     .size = sizeof announcing, .announce = true, .data = {"me", 2}};
 
-START_TEST(who_has_waited_says_that_it_is_the_first)
+START_TEST(contender_that_waited_is_notified_that_it_is_first)
 {
   const sim_node *n;
 
@@ -346,7 +346,7 @@ START_TEST(a_hold_too_short_to_be_heard_of_costs_a_list)
 }
 END_TEST
 
-START_TEST(a_waiter_is_told_that_it_is_the_next)
+START_TEST(waiter_is_notified_that_it_is_the_next)
 {
   begin_crowd(&announcing, CROWD);
   locker_release(&sc.a);
@@ -381,7 +381,7 @@ START_TEST(a_reader_that_says_so_proves_nothing)
 }
 END_TEST
 
-START_TEST(a_request_to_let_go_is_not_written_over)
+START_TEST(revocation_in_the_node_is_not_overwritten)
 {
   const sim_node *n;
 
@@ -435,21 +435,21 @@ START_TEST(data_that_look_like_the_word_are_refused)
 }
 END_TEST
 
-SUITE("long_queues", who_finds_too_many_ahead_goes_at_once,
-      who_lost_its_place_in_a_full_queue_goes_too,
-      only_who_keeps_one_out_is_counted,
+SUITE("long_queues", contender_behind_too_many_is_refused_at_once,
+      contender_that_lost_its_node_in_a_full_queue_is_refused,
+      only_predecessors_that_exclude_are_counted,
       a_queue_of_ten_thousand_is_warned_of_once,
-      who_looks_first_writes_nothing_where_others_are,
+      list_first_writes_nothing_where_others_are,
       a_full_queue_is_seen_before_standing_in_it,
       look_that_succeeds_makes_the_next_pause_short,
       where_there_is_no_directory_nobody_is, a_look_promises_nothing,
       a_look_that_is_cut_off_or_put_off_is_taken_again,
-      who_has_waited_says_that_it_is_the_first,
+      contender_that_waited_is_notified_that_it_is_first,
       behind_one_that_says_so_nobody_lists,
       without_it_a_long_queue_is_listed_at_each_turn,
       a_hold_too_short_to_be_heard_of_costs_a_list,
-      a_waiter_is_told_that_it_is_the_next,
+      waiter_is_notified_that_it_is_the_next,
       a_reader_that_says_so_proves_nothing,
-      a_request_to_let_go_is_not_written_over,
+      revocation_in_the_node_is_not_overwritten,
       who_says_so_and_is_gone_is_told_of_the_loss,
       data_that_look_like_the_word_are_refused)

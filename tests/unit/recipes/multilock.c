@@ -363,7 +363,7 @@ START_TEST(it_may_be_freed_when_its_client_is)
 }
 END_TEST
 
-START_TEST(refused_credentials_end_it_and_the_rest_is_told)
+START_TEST(refused_credentials_end_the_client_and_all_requests)
 {
   begin();
   get(&b);
@@ -390,4 +390,4 @@ SUITE("multilock", members_of_one_round_have_one_token,
       an_orphan_that_stays_does_not_stop_it,
       lock_that_is_freed_while_orphans_leave_leaves_nothing,
       it_may_be_freed_when_its_client_is,
-      refused_credentials_end_it_and_the_rest_is_told)
+      refused_credentials_end_the_client_and_all_requests)

@@ -155,7 +155,7 @@ START_TEST(a_deletion_wakes_one_waiter_only)
 }
 END_TEST
 
-START_TEST(a_waiter_is_told_its_place_and_the_holder)
+START_TEST(waiter_is_notified_of_its_position_and_the_holder)
 {
   locker crowd[4];
 
@@ -498,7 +498,7 @@ SUITE("mutex", short_holds_cost_three_requests_also_beside_others,
       two_that_alternate_list_once_each_turn,
       the_node_has_curators_name_and_our_data, tokens_grow_with_each_grant,
       a_deletion_wakes_one_waiter_only,
-      a_waiter_is_told_its_place_and_the_holder,
+      waiter_is_notified_of_its_position_and_the_holder,
       a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more,
       a_wake_up_gives_no_more_time, one_release_at_a_time_can_be_waited_for,
       a_stranger_cannot_release_and_another_handle_queues,

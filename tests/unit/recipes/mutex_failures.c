@@ -91,7 +91,7 @@ START_TEST(what_is_leaving_or_over_never_comes_back)
 }
 END_TEST
 
-START_TEST(who_recovers_lists_verifies_or_cleans_up_again)
+START_TEST(recovery_lists_verifies_or_cleans_up_again)
 {
   begin_queue();
   lk__contender_restart(sc.b.lock->acquisition->parts[0]);
@@ -440,7 +440,7 @@ START_TEST(names_of_those_ahead_take_memory_only_where_they_need_more)
 }
 END_TEST
 
-START_TEST(h1_somebody_else_is_left)
+START_TEST(h1_another_predecessor_is_left)
 {
   begin();
   model_create(&sc.server, LOCKS "/x-lock-0000000000");
@@ -612,7 +612,8 @@ START_TEST(own_missing_in_the_list_is_noticed)
 }
 END_TEST
 
-START_TEST(own_deleted_just_after_the_grant_is_found_by_the_first_beat)
+START_TEST(
+    own_node_deleted_just_after_the_grant_is_found_by_the_first_heartbeat)
 {
   begin();
   scene_hold(&sc);
@@ -814,7 +815,7 @@ START_TEST(who_starts_anew_reads_its_pred_again)
 }
 END_TEST
 
-START_TEST(a_probe_that_cannot_be_read_is_somebody)
+START_TEST(predecessor_that_cannot_be_read_counts)
 {
   begin();
   model_create(&sc.server, LOCKS "/x-lock-0000000000");
@@ -908,7 +909,7 @@ START_TEST(a_cancel_where_nobody_may_list_still_deletes)
 }
 END_TEST
 
-START_TEST(own_that_cannot_be_read_is_told_and_rule_h_is_off)
+START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
 {
   begin();
   scene_hold(&sc);
@@ -1044,7 +1045,7 @@ START_TEST(near_the_end_of_the_counter_it_leaves)
 }
 END_TEST
 
-START_TEST(a_stranger_in_the_queue_is_told_once)
+START_TEST(foreign_node_in_the_queue_is_reported_once)
 {
   begin();
   model_create(&sc.server, LOCKS "/x__lock__0000000099");
@@ -1144,7 +1145,7 @@ SUITE("mutex_failures", every_state_before_the_end_can_be_left,
       names_of_those_ahead_take_memory_only_where_they_need_more,
       directory_that_comes_and_goes_is_made,
       what_is_leaving_or_over_never_comes_back,
-      who_recovers_lists_verifies_or_cleans_up_again,
+      recovery_lists_verifies_or_cleans_up_again,
       only_first_grants_and_only_held_becomes_unsure,
       pieces_of_answers_make_no_difference,
       a_lost_create_is_found_again_behind_a_commit,
@@ -1159,13 +1160,14 @@ SUITE("mutex_failures", every_state_before_the_end_can_be_left,
       a_node_found_again_that_is_not_ours_is_not_taken,
       the_token_is_that_of_the_last_node,
       a_cancelled_create_leaves_nothing_whatever_became_of_it,
-      the_last_one_ahead_has_gone_so_it_is_granted, h1_somebody_else_is_left,
-      h2_another_connection, h3_own_is_not_watched, h4_a_writ_was_ahead,
+      the_last_one_ahead_has_gone_so_it_is_granted,
+      h1_another_predecessor_is_left, h2_another_connection,
+      h3_own_is_not_watched, h4_a_writ_was_ahead,
       h4_a_writ_was_ahead_though_a_read_goes_last, h5_a_number_out_of_range,
       h6_the_lease_has_run_out,
       own_and_then_pred_deleted_grants_nothing_that_is_not_there,
       own_deleted_three_times_is_the_end, own_missing_in_the_list_is_noticed,
-      own_deleted_just_after_the_grant_is_found_by_the_first_beat,
+      own_node_deleted_just_after_the_grant_is_found_by_the_first_heartbeat,
       a_change_of_owns_data_is_no_loss,
       a_pred_that_goes_while_it_is_asked_for_is_not_missed,
       a_pred_that_goes_right_after_its_read_is_not_missed,
@@ -1173,16 +1175,17 @@ SUITE("mutex_failures", every_state_before_the_end_can_be_left,
       the_reason_counts_that_was_given_for_what_is_missing,
       a_pred_that_cannot_be_read_is_waited_for_by_its_directory,
       who_starts_anew_reads_its_pred_again,
-      a_probe_that_cannot_be_read_is_somebody,
+      predecessor_that_cannot_be_read_counts,
       a_change_of_the_directory_is_not_missed_while_own_is_read,
       a_node_found_again_that_cannot_be_read_is_taken_back,
       a_cancel_where_nobody_may_list_still_deletes,
-      own_that_cannot_be_read_is_told_and_rule_h_is_off,
+      own_node_that_cannot_be_read_is_reported_and_disables_rule_h,
       nodes_that_cannot_be_read_do_not_hide_others,
       what_is_answered_after_the_release_is_nobodys_business,
       other_errors_end_the_acquire_and_leave_nothing,
       near_the_end_of_the_counter_it_leaves,
-      a_stranger_in_the_queue_is_told_once, node_made_anew_has_another_name,
+      foreign_node_in_the_queue_is_reported_once,
+      node_made_anew_has_another_name,
       an_expiry_on_a_living_connection_loses_the_place_once,
       an_expiry_finishes_what_was_to_be_deleted,
       a_create_of_a_dying_session_is_not_taken_for_ours)

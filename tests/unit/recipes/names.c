@@ -66,7 +66,7 @@ START_TEST(a_suffix_is_what_follows_the_last_mark_and_may_be_negative)
 }
 END_TEST
 
-START_TEST(other_names_are_nobody)
+START_TEST(other_names_are_no_contenders)
 {
   assert_none("");
   assert_none("lock-");
@@ -264,7 +264,7 @@ END_TEST
 
 SUITE("names", every_known_mark_is_a_contender,
       a_suffix_is_what_follows_the_last_mark_and_may_be_negative,
-      other_names_are_nobody,
+      other_names_are_no_contenders,
       all_locks_contend_and_others_only_among_themselves,
       only_read_and_rlock_share, a_plain_name_is_its_mark_and_ten_places,
       readers_and_writers_of_plain_names_are_known_by_a_letter,

@@ -203,7 +203,7 @@ static void storm(uint64_t number)
 }
 
 /* LATCHKEY_STORM=FIRST,LAST plays others than usual. */
-START_TEST(locks_weather_every_storm)
+START_TEST(locks_survive_random_faults)
 {
   const char *which = getenv("LATCHKEY_STORM");
   uint64_t first = 1, last = 200;
@@ -219,4 +219,4 @@ START_TEST(locks_weather_every_storm)
 }
 END_TEST
 
-SUITE("random_faults", locks_weather_every_storm)
+SUITE("random_faults", locks_survive_random_faults)

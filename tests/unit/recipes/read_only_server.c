@@ -175,7 +175,7 @@ START_TEST(no_lock_is_granted_before_there_is_a_quorum)
 }
 END_TEST
 
-START_TEST(whoever_asked_before_that_server_was_found_waits_as_well)
+START_TEST(acquire_begun_before_the_read_only_server_was_found_waits_too)
 {
   for (size_t kind = 0; kind < KINDS; kind++) {
     begin(true, LK_ASSURE_QUORUM);
@@ -452,7 +452,7 @@ START_TEST(a_subscription_is_served_without_a_quorum)
 END_TEST
 
 SUITE("read_only_server", no_lock_is_granted_before_there_is_a_quorum,
-      whoever_asked_before_that_server_was_found_waits_as_well,
+      acquire_begun_before_the_read_only_server_was_found_waits_too,
       no_answer_of_such_a_server_proves_anything,
       a_lock_that_is_held_is_lost_before_reads_go_on, any_allocation_may_fail,
       what_became_of_a_write_is_told_by_a_quorum,

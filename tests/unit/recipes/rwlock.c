@@ -262,7 +262,7 @@ START_TEST(no_writer_comes_between_when_a_writer_becomes_a_reader)
 }
 END_TEST
 
-START_TEST(the_reader_that_was_a_writer_may_let_go_first)
+START_TEST(downgraded_reader_may_release_first)
 {
   begin();
   get(&one.w);
@@ -498,10 +498,9 @@ SUITE("rwlock", readers_hold_at_the_same_time, a_writer_waits_for_all_readers,
       a_mutex_on_the_same_path_excludes_both_sides,
       a_writer_reads_at_once_with_its_own_number,
       no_writer_comes_between_when_a_writer_becomes_a_reader,
-      the_reader_that_was_a_writer_may_let_go_first,
-      a_reader_cannot_become_a_writer, nor_can_one_that_was_a_writer_once,
-      one_side_is_acquired_at_a_time, sides_count_by_themselves,
-      a_writer_that_is_none_any_more_does_not_read,
+      downgraded_reader_may_release_first, a_reader_cannot_become_a_writer,
+      nor_can_one_that_was_a_writer_once, one_side_is_acquired_at_a_time,
+      sides_count_by_themselves, a_writer_that_is_none_any_more_does_not_read,
       reader_cancelled_as_its_writer_is_lost_leaves_nothing,
       a_break_before_the_read_node_is_made_again,
       a_break_after_the_read_node_finds_it_again,

@@ -155,7 +155,7 @@ START_TEST(as_many_hold_as_there_are_permits)
 }
 END_TEST
 
-START_TEST(who_is_not_first_keeps_no_permit_from_others)
+START_TEST(contender_that_is_not_first_keeps_no_permit_from_others)
 {
   begin(1);
   get(0);
@@ -169,7 +169,7 @@ START_TEST(who_is_not_first_keeps_no_permit_from_others)
 END_TEST
 
 /* The permits are counted before the place is there. */
-START_TEST(who_is_first_late_is_told_that_it_waits)
+START_TEST(contender_that_is_first_late_is_notified_that_it_waits)
 {
   begin(1);
   get(0);
@@ -183,7 +183,7 @@ START_TEST(who_is_first_late_is_told_that_it_waits)
 }
 END_TEST
 
-START_TEST(a_place_that_is_first_is_not_proven_by_itself)
+START_TEST(first_queue_node_does_not_prove_itself)
 {
   begin(1);
   get(0);
@@ -247,7 +247,7 @@ static void fail_once(int i)
   ck_assert_int_eq(l[i].acquired, LK_ERR_BUSY);
 }
 
-START_TEST(after_three_failures_the_place_is_asked_for_first)
+START_TEST(after_three_failures_the_queue_node_is_created_first)
 {
   begin(1);
   get(0);
@@ -274,7 +274,7 @@ START_TEST(after_three_failures_the_place_is_asked_for_first)
 END_TEST
 
 /* As where each acquire has a handle of its own. */
-START_TEST(what_a_handle_has_learnt_the_next_one_knows)
+START_TEST(next_handle_knows_the_directories_of_the_last)
 {
   lk_semaphore_history shared = {0};
 
@@ -416,7 +416,7 @@ static void set_limit(unsigned char n)
 }
 
 /* Somebody leaves between the news of the change and the new number. */
-START_TEST(who_waits_is_not_granted_by_the_number_that_was)
+START_TEST(waiter_is_not_granted_by_the_old_number_of_permits)
 {
   begin_limited();
   get(0);
@@ -598,7 +598,7 @@ START_TEST(number_that_is_too_big_to_be_made_ends_it)
 END_TEST
 
 /* The first of two is held, and the one that counts waits. */
-START_TEST(revocation_of_one_permit_is_told_when_all_are_held)
+START_TEST(revocation_of_one_permit_is_reported_when_all_are_held)
 {
   begin(2);
   change(1, 2);
@@ -671,7 +671,7 @@ START_TEST(permits_that_were_made_after_a_break_are_counted)
 }
 END_TEST
 
-START_TEST(it_may_be_freed_when_its_place_is_lost)
+START_TEST(semaphore_may_be_freed_when_its_queue_node_is_lost)
 {
   begin(1);
   get(1);
@@ -862,31 +862,30 @@ END_TEST
 /* ---- all --------------------------------------------------------------- */
 
 /* What both layouts promise. */
-#define EITHER_LAYOUT                                          \
-  as_many_hold_as_there_are_permits,                           \
-      who_is_not_first_keeps_no_permit_from_others,            \
-      who_is_first_late_is_told_that_it_waits,                 \
-      a_place_that_is_first_is_not_proven_by_itself,           \
-      several_are_taken_together,                              \
-      two_that_want_all_do_not_wait_for_each_other,            \
-      after_three_failures_the_place_is_asked_for_first,       \
-      what_a_handle_has_learnt_the_next_one_knows,             \
-      a_timeout_leaves_nothing_first_or_not,                   \
-      permits_that_an_overloaded_server_made_late_are_counted, \
-      permits_that_were_made_after_a_break_are_counted,        \
-      it_may_be_freed_when_its_place_is_lost
+#define EITHER_LAYOUT                                                     \
+  as_many_hold_as_there_are_permits,                                      \
+      contender_that_is_not_first_keeps_no_permit_from_others,            \
+      contender_that_is_first_late_is_notified_that_it_waits,             \
+      first_queue_node_does_not_prove_itself, several_are_taken_together, \
+      two_that_want_all_do_not_wait_for_each_other,                       \
+      after_three_failures_the_queue_node_is_created_first,               \
+      next_handle_knows_the_directories_of_the_last,                      \
+      a_timeout_leaves_nothing_first_or_not,                              \
+      permits_that_an_overloaded_server_made_late_are_counted,            \
+      permits_that_were_made_after_a_break_are_counted,                   \
+      semaphore_may_be_freed_when_its_queue_node_is_lost
 
 SUITE("semaphore", EITHER_LAYOUT, a_node_says_how_many,
       a_number_that_grows_while_it_is_counted_is_not_missed,
       the_node_is_watched_in_a_new_session_as_well,
-      who_waits_is_not_granted_by_the_number_that_was,
+      waiter_is_not_granted_by_the_old_number_of_permits,
       an_overloaded_server_is_asked_again_how_many,
       a_number_that_is_as_before_is_not_asked_for_again,
       a_list_that_comes_twice_leaves_no_watch, a_node_that_says_nothing_ends_it,
       a_number_that_cannot_be_made_ends_it,
       a_number_that_cannot_be_made_for_now_is_asked_for_again_later,
       number_that_is_too_big_to_be_made_ends_it,
-      revocation_of_one_permit_is_told_when_all_are_held,
+      revocation_of_one_permit_is_reported_when_all_are_held,
       bad_numbers_are_refused)
 
 SUITE_WITH("semaphore_kazoo", kazoo, EITHER_LAYOUT,

@@ -28,7 +28,7 @@ static void begin_held(lk_assurance assurance)
 
 /* ---- the beat ---------------------------------------------------------- */
 
-START_TEST(a_holder_beats_each_quarter_of_the_timeout)
+START_TEST(holder_sends_a_heartbeat_each_quarter_of_the_timeout)
 {
   begin_held(LK_ASSURE_QUORUM);
   model_run(&sc.server, T / 4 - 1);
@@ -45,7 +45,7 @@ START_TEST(a_holder_beats_each_quarter_of_the_timeout)
 }
 END_TEST
 
-START_TEST(a_beat_counts_from_the_answer_to_the_last)
+START_TEST(heartbeat_is_due_after_the_reply_to_the_last)
 {
   begin_held(LK_ASSURE_QUORUM);
   sc.one.link->allow = 0;
@@ -92,7 +92,7 @@ START_TEST(other_assurances_sync_or_just_ping)
 }
 END_TEST
 
-START_TEST(the_next_to_hold_checks_its_node_and_others_who_wait_sync)
+START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
 {
   const char *const next[] = {"multi | multi | multi | multi",
                               "sync | sync | sync | sync", ""};
@@ -125,7 +125,7 @@ START_TEST(the_next_to_hold_checks_its_node_and_others_who_wait_sync)
 }
 END_TEST
 
-START_TEST(who_waited_is_watched_already)
+START_TEST(holder_that_waited_is_watched_already)
 {
   const char *const said[] = {"multi | multi", "sync | sync", ""};
 
@@ -141,7 +141,7 @@ START_TEST(who_waited_is_watched_already)
 }
 END_TEST
 
-START_TEST(who_neither_holds_nor_waits_is_quiet)
+START_TEST(idle_lock_sends_no_heartbeat)
 {
   begin_held(LK_ASSURE_QUORUM);
   model_run(&sc.server, T);
@@ -157,7 +157,7 @@ END_TEST
 
 /* After a grant that follows a wait it is a quarter, until the beat after the
  * next. */
-START_TEST(in_calm_weather_the_deadline_is_half_a_timeout_ahead)
+START_TEST(without_trouble_the_deadline_is_half_a_timeout_away)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin((lk_assurance)a);
@@ -199,7 +199,7 @@ START_TEST(a_grant_after_long_idleness_is_never_unsure)
 }
 END_TEST
 
-START_TEST(a_grant_on_old_evidence_beats_sooner)
+START_TEST(grant_on_old_evidence_sends_a_heartbeat_sooner)
 {
   /* the newest answer is just too new to prove anything, the one before is as
    * old as answers get */
@@ -249,7 +249,7 @@ START_TEST(many_nodes_are_checked_in_several_multis)
 }
 END_TEST
 
-START_TEST(a_throttled_beat_is_repeated_soon)
+START_TEST(throttled_heartbeat_is_repeated_soon)
 {
   begin_held(LK_ASSURE_QUORUM);
   model_run(&sc.server, T);
@@ -383,7 +383,7 @@ START_TEST(an_unreadable_node_is_held_again_as_well)
 END_TEST
 
 /* Servers keep back the event of a node that cannot be read. */
-START_TEST(a_node_that_goes_unseen_is_missed_by_the_beat)
+START_TEST(node_deleted_unseen_is_missed_by_the_heartbeat)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     for (int known = 0; known <= 1; known++) {
@@ -401,7 +401,7 @@ START_TEST(a_node_that_goes_unseen_is_missed_by_the_beat)
 }
 END_TEST
 
-START_TEST(a_node_that_may_be_read_no_more_is_told_of_by_the_beat)
+START_TEST(node_that_may_not_be_read_any_more_is_reported_by_the_heartbeat)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
@@ -687,7 +687,7 @@ END_TEST
 
 /* The deadline of the session that waits lies between two readings of the
  * clock. */
-START_TEST(a_lease_that_ends_between_two_readings_leaves_nobody_stuck)
+START_TEST(lease_that_ends_between_two_clock_readings_blocks_no_waiter)
 {
   lk_lease_config c = {.size = sizeof c, .gap_ms = T / 2};
 
@@ -1068,7 +1068,7 @@ START_TEST(a_verify_proves_and_renews)
 }
 END_TEST
 
-START_TEST(a_verify_that_is_cut_off_knows_nothing)
+START_TEST(verify_without_a_connection_has_no_result)
 {
   begin_held(LK_ASSURE_QUORUM);
   sc.one.link->cut_at = sc.one.link->requests + 1;
@@ -1172,23 +1172,23 @@ START_TEST(a_guarded_write_outlives_its_lock)
 }
 END_TEST
 
-SUITE("session_lease", a_holder_beats_each_quarter_of_the_timeout,
+SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       heartbeat_answered_late_is_followed_sooner,
-      a_beat_counts_from_the_answer_to_the_last,
+      heartbeat_is_due_after_the_reply_to_the_last,
       other_assurances_sync_or_just_ping,
-      the_next_to_hold_checks_its_node_and_others_who_wait_sync,
-      who_waited_is_watched_already, who_neither_holds_nor_waits_is_quiet,
-      in_calm_weather_the_deadline_is_half_a_timeout_ahead,
+      next_holder_checks_its_node_and_other_waiters_sync,
+      holder_that_waited_is_watched_already, idle_lock_sends_no_heartbeat,
+      without_trouble_the_deadline_is_half_a_timeout_away,
       a_grant_after_long_idleness_is_never_unsure,
-      a_grant_on_old_evidence_beats_sooner,
+      grant_on_old_evidence_sends_a_heartbeat_sooner,
       many_nodes_are_checked_in_several_multis,
-      a_throttled_beat_is_repeated_soon,
+      throttled_heartbeat_is_repeated_soon,
       silence_makes_unsure_in_time_and_an_answer_held_again,
       evidence_alone_does_not_make_held, a_sync_makes_held_again,
       with_ping_the_look_at_own_is_proof_enough,
       an_unreadable_node_is_held_again_as_well,
-      a_node_that_goes_unseen_is_missed_by_the_beat,
-      a_node_that_may_be_read_no_more_is_told_of_by_the_beat,
+      node_deleted_unseen_is_missed_by_the_heartbeat,
+      node_that_may_not_be_read_any_more_is_reported_by_the_heartbeat,
       who_is_unsure_and_gone_is_not_held_in_between,
       a_break_is_told_with_what_remains_certain,
       a_short_break_is_no_reason_to_be_unsure,
@@ -1201,7 +1201,7 @@ SUITE("session_lease", a_holder_beats_each_quarter_of_the_timeout,
       the_next_to_hold_is_granted_by_the_deletion_alone_however_late,
       where_the_evidence_is_too_old_a_check_goes_before_the_grant,
       a_grant_needs_a_quarter_of_the_timeout,
-      a_lease_that_ends_between_two_readings_leaves_nobody_stuck,
+      lease_that_ends_between_two_clock_readings_blocks_no_waiter,
       a_session_that_gets_shorter_takes_its_leases_with_it,
       who_holds_in_a_session_that_gets_shorter_is_told_in_time,
       lock_made_after_a_minute_of_traffic_is_granted_without_a_check,
@@ -1213,7 +1213,7 @@ SUITE("session_lease", a_holder_beats_each_quarter_of_the_timeout,
       a_change_while_the_client_closes_starts_nothing,
       change_when_a_closed_client_ends_a_release_starts_nothing,
       the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
-      a_verify_that_is_cut_off_knows_nothing,
+      verify_without_a_connection_has_no_result,
       a_verify_ends_with_the_hold_and_with_the_handle,
       a_guarded_write_happens_only_while_held,
       a_guarded_write_outlives_its_lock)

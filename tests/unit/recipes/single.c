@@ -202,7 +202,7 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
 }
 END_TEST
 
-START_TEST(a_release_costs_those_who_wait_one_write_or_two)
+START_TEST(release_costs_waiters_one_or_two_writes)
 {
   begin_at(NODE, 0);
   model_create(&server, "/one");
@@ -255,7 +255,7 @@ END_TEST
 
 /* ---- acquire and release ----------------------------------------------- */
 
-START_TEST(who_looks_first_writes_nothing_for_a_held_lock)
+START_TEST(list_first_writes_nothing_for_a_held_lock)
 {
   const lk_lock_config config = {.size = sizeof config, .peek = true};
 
@@ -295,7 +295,7 @@ START_TEST(handles_of_one_session_wait_for_each_other)
 }
 END_TEST
 
-START_TEST(a_holder_is_asked_to_let_go)
+START_TEST(revocation_is_reported_to_the_holder)
 {
   begin();
   get(0);
@@ -624,9 +624,10 @@ END_TEST
 
 SUITE("single", it_may_stand_at_the_top,
       a_waiter_watches_and_is_granted_by_one_write,
-      a_release_costs_those_who_wait_one_write_or_two, who_polls_does_not_watch,
-      who_looks_first_writes_nothing_for_a_held_lock,
-      handles_of_one_session_wait_for_each_other, a_holder_is_asked_to_let_go,
+      release_costs_waiters_one_or_two_writes, who_polls_does_not_watch,
+      list_first_writes_nothing_for_a_held_lock,
+      handles_of_one_session_wait_for_each_other,
+      revocation_is_reported_to_the_holder,
       another_node_of_that_name_is_not_taken_for_ours,
       a_check_without_a_watch_proves_nothing,
       what_cannot_be_read_is_not_waited_for,

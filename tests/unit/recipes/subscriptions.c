@@ -209,7 +209,7 @@ static void said(const char *text)
 
 /* ---- what is told ------------------------------------------------------ */
 
-START_TEST(children_are_told_at_once_and_after_each_change)
+START_TEST(children_are_reported_at_once_and_after_each_change)
 {
   begin();
   model_create(&server, NEWS);
@@ -230,7 +230,7 @@ START_TEST(children_are_told_at_once_and_after_each_change)
 }
 END_TEST
 
-START_TEST(data_are_told_at_once_and_after_each_change)
+START_TEST(data_are_reported_at_once_and_after_each_change)
 {
   begin();
   model_create(&server, NEWS);
@@ -256,7 +256,7 @@ START_TEST(a_change_of_data_is_none_of_the_children)
 }
 END_TEST
 
-START_TEST(a_missing_node_is_told_and_so_is_its_creation)
+START_TEST(missing_node_and_its_creation_are_reported)
 {
   begin();
   subscribe(&names);
@@ -275,7 +275,7 @@ START_TEST(a_missing_node_is_told_and_so_is_its_creation)
 }
 END_TEST
 
-START_TEST(the_deletion_and_the_return_of_the_node_are_told)
+START_TEST(deletion_and_return_of_the_node_are_reported)
 {
   begin_with(&names);
   subscribe(&data);
@@ -305,7 +305,7 @@ START_TEST(a_node_made_anew_between_two_reads_is_another)
 }
 END_TEST
 
-START_TEST(of_many_changes_the_newest_is_told)
+START_TEST(of_many_changes_the_newest_is_reported)
 {
   char path[32];
 
@@ -323,7 +323,7 @@ START_TEST(of_many_changes_the_newest_is_told)
 }
 END_TEST
 
-START_TEST(several_on_one_node_are_told_alike)
+START_TEST(subscriptions_to_one_node_get_the_same_reports)
 {
   begin_with(&names);
   subscribe(&twin);
@@ -539,7 +539,7 @@ static void at_the_state(lk_client *c, lk_state state, int err, void *arg)
     ck_assert_int_eq(try_names(&twin), 0);
 }
 
-START_TEST(it_may_begin_when_the_state_is_told)
+START_TEST(acquire_may_begin_in_a_state_callback)
 {
   lk_listener l = {.state = at_the_state};
 
@@ -559,7 +559,7 @@ END_TEST
 
 /* ---- errors ------------------------------------------------------------ */
 
-START_TEST(what_may_not_be_read_is_told_once_and_tried_again)
+START_TEST(denied_read_is_reported_once_and_retried)
 {
   begin_with(&names);
   model_deny(&server, NEWS, LK_PERM_READ);
@@ -605,7 +605,7 @@ START_TEST(a_rest_is_never_longer_than_a_minute)
 }
 END_TEST
 
-START_TEST(after_an_error_the_state_is_told_even_if_it_is_the_same)
+START_TEST(state_is_reported_after_an_error_even_if_unchanged)
 {
   begin_with(&names);
   one.link->requests = 0;
@@ -619,7 +619,7 @@ START_TEST(after_an_error_the_state_is_told_even_if_it_is_the_same)
 }
 END_TEST
 
-START_TEST(a_busy_server_is_asked_again_and_nothing_told)
+START_TEST(throttled_read_is_retried_without_a_report)
 {
   for (unsigned at = 1; at < 9; at++) {
     begin();
@@ -642,7 +642,7 @@ START_TEST(a_busy_server_is_asked_again_and_nothing_told)
 }
 END_TEST
 
-START_TEST(an_unreadable_answer_to_exists_is_told)
+START_TEST(unreadable_reply_to_exists_is_reported)
 {
   begin();
   one.link->requests = 0;
@@ -872,7 +872,7 @@ START_TEST(the_last_call_may_free_too)
 }
 END_TEST
 
-START_TEST(after_the_end_of_the_client_nothing_is_told)
+START_TEST(nothing_is_reported_after_the_client_has_ended)
 {
   begin_with(&names);
   ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
@@ -901,7 +901,7 @@ START_TEST(refused_credentials_end_it)
 }
 END_TEST
 
-START_TEST(where_one_session_is_wanted_its_expiry_is_told)
+START_TEST(expiry_is_reported_where_one_session_is_wanted)
 {
   lk_client_config config = {
       .size = sizeof config, .session_timeout_ms = T, .one_session = true};
@@ -963,7 +963,7 @@ START_TEST(bad_arguments_are_refused)
 }
 END_TEST
 
-START_TEST(too_many_requests_are_told_and_it_goes_on)
+START_TEST(throttled_requests_are_logged_and_repeated)
 {
   lk_client_config config = {
       .size = sizeof config, .session_timeout_ms = T, .outstanding_limit = 1};
@@ -1039,32 +1039,34 @@ START_TEST(memory_may_run_out_anywhere)
 }
 END_TEST
 
-SUITE("subscriptions", children_are_told_at_once_and_after_each_change,
-      data_are_told_at_once_and_after_each_change,
+SUITE("subscriptions", children_are_reported_at_once_and_after_each_change,
+      data_are_reported_at_once_and_after_each_change,
       a_change_of_data_is_none_of_the_children,
-      a_missing_node_is_told_and_so_is_its_creation,
-      the_deletion_and_the_return_of_the_node_are_told,
+      missing_node_and_its_creation_are_reported,
+      deletion_and_return_of_the_node_are_reported,
       a_node_made_anew_between_two_reads_is_another,
-      of_many_changes_the_newest_is_told, several_on_one_node_are_told_alike,
+      of_many_changes_the_newest_is_reported,
+      subscriptions_to_one_node_get_the_same_reports,
       a_node_that_comes_before_it_is_watched_is_found,
       a_node_that_goes_before_it_is_read_is_missing,
       a_child_that_came_and_went_changes_the_stat,
       after_a_reconnect_it_is_read_again, the_read_goes_before_what_was_waiting,
       any_request_may_be_lost, with_a_new_session_all_is_set_anew,
       without_a_connection_it_begins_when_there_is_one,
-      it_may_begin_when_the_state_is_told,
-      what_may_not_be_read_is_told_once_and_tried_again,
+      acquire_may_begin_in_a_state_callback,
+      denied_read_is_reported_once_and_retried,
       a_rest_is_never_longer_than_a_minute,
-      after_an_error_the_state_is_told_even_if_it_is_the_same,
-      a_busy_server_is_asked_again_and_nothing_told,
-      an_unreadable_answer_to_exists_is_told,
+      state_is_reported_after_an_error_even_if_unchanged,
+      throttled_read_is_retried_without_a_report,
+      unreadable_reply_to_exists_is_reported,
       an_answer_that_is_too_big_does_not_break_every_connection,
       an_event_that_was_kept_back_is_made_up_for,
       a_check_finds_what_may_not_be_read_any_more,
       an_event_during_a_check_is_not_forgotten,
       a_check_is_nothing_but_a_question, freed_at_once_it_leaves_no_watch,
       a_callback_may_free_its_subscription_or_everything,
-      the_last_call_may_free_too, after_the_end_of_the_client_nothing_is_told,
+      the_last_call_may_free_too,
+      nothing_is_reported_after_the_client_has_ended,
       refused_credentials_end_it,
-      where_one_session_is_wanted_its_expiry_is_told, bad_arguments_are_refused,
-      too_many_requests_are_told_and_it_goes_on, memory_may_run_out_anywhere)
+      expiry_is_reported_where_one_session_is_wanted, bad_arguments_are_refused,
+      throttled_requests_are_logged_and_repeated, memory_may_run_out_anywhere)

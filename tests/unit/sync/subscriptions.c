@@ -157,7 +157,7 @@ START_TEST(caller_that_has_waited_longest_gets_the_state)
 }
 END_TEST
 
-START_TEST(caller_whose_deadline_passed_takes_nothing)
+START_TEST(call_whose_deadline_has_passed_takes_no_result)
 {
   start();
   create("/t");
@@ -197,5 +197,5 @@ END_TEST
 SUITE("subscriptions", names_of_children_are_delivered_after_each_change,
       only_the_newest_data_is_kept_for_a_caller,
       caller_that_has_waited_longest_gets_the_state,
-      caller_whose_deadline_passed_takes_nothing,
+      call_whose_deadline_has_passed_takes_no_result,
       every_caller_learns_that_the_client_is_closed)

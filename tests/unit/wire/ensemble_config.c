@@ -63,7 +63,7 @@ START_TEST(servers_come_one_after_the_other)
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_is_told_and_skipped)
+START_TEST(unreadable_lines_are_reported_and_skipped)
 {
   static const char *const bad[] = {
       "server.=a:1:2",
@@ -119,4 +119,4 @@ START_TEST(a_version_is_hexadecimal)
 END_TEST
 
 SUITE("ensemble_config", servers_come_one_after_the_other,
-      what_cannot_be_read_is_told_and_skipped, a_version_is_hexadecimal)
+      unreadable_lines_are_reported_and_skipped, a_version_is_hexadecimal)

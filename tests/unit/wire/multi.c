@@ -254,7 +254,7 @@ END_TEST
 #define DECODE(chroot, asked, bytes) \
   decode_in(chroot, asked, bytes, sizeof(bytes) - 1)
 
-START_TEST(errors_without_a_culprit_are_no_success)
+START_TEST(errors_without_a_failed_operation_are_no_success)
 {
   failing_mem_init(&mem);
   ck_assert_int_eq(DECODE("", 2, OK OK END), 0);
@@ -385,7 +385,7 @@ SUITE("multi", parts_are_encoded_as_another_client_has_sent_them,
       a_part_of_unknown_type_is_refused, what_is_no_part_has_no_record,
       a_part_says_what_it_was_made_of, results_are_decoded_by_their_labels,
       the_outcome_is_the_error_of_the_part_that_failed,
-      errors_without_a_culprit_are_no_success,
+      errors_without_a_failed_operation_are_no_success,
       too_few_and_too_many_results_are_refused,
       a_result_that_cannot_be_is_refused, paths_come_without_the_chroot,
       every_cut_is_refused, every_allocation_may_fail)
