@@ -360,25 +360,3 @@ int lk_tls_inspect(const lk_transport *t, lk_tls_connection *out, size_t size)
   memcpy(out, &whole, len);
   return 0;
 }
-
-int lk_tls_check(const lk_tls_config *config, char *text, size_t size)
-{
-  lk_tls_cache cache = {0};
-  lk_transport t = {.fd = -1};
-  lk_tls_config *own;
-  const char *wrong = NULL;
-  int err = lk__tls_copy(&own, &lk__mem_libc, config, &wrong);
-
-  if (size > 0)
-    snprintf(text, size, "%s", wrong == NULL ? "" : wrong);
-  if (err != 0)
-    return err;
-  if (!lk__tls_cache_load(&cache, &t, own)) {
-    err = t.err;
-    if (size > 0)
-      snprintf(text, size, "%s", t.why);
-  }
-  lk__tls_cache_clear(&cache);
-  lk__tls_free(&lk__mem_libc, own);
-  return err;
-}
