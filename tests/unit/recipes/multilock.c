@@ -20,21 +20,12 @@ static const lk_multilock_member members[] = {{"/m/b", LK_MULTILOCK_MUTEX},
                                               {"/m/c", LK_MULTILOCK_MUTEX},
                                               {"/m/b", LK_MULTILOCK_MUTEX}};
 
-static void wrap(locker *l, party *p)
-{
-  memset(l, 0, sizeof *l);
-  l->p = p;
-  l->acquired = NOT_YET;
-  l->released = NOT_YET;
-  l->verified = NOT_YET;
-}
-
 static bool try_init(locker *l, party *p)
 {
   lk_lock_config config = {
       .size = sizeof config, .on_event = locker_on_event, .arg = l};
 
-  wrap(l, p);
+  locker_clear(l, p);
   return lk_multilock_new(&l->lock, p->link->client, members, 4, &config,
                           NULL) == 0;
 }
@@ -44,7 +35,7 @@ static void single(locker *l, party *p, const char *path)
   lk_lock_config config = {
       .size = sizeof config, .on_event = locker_on_event, .arg = l};
 
-  wrap(l, p);
+  locker_clear(l, p);
   ck_assert_int_eq(lk_lock_new(&l->lock, p->link->client, path, &config), 0);
 }
 
@@ -187,8 +178,8 @@ START_TEST(sides_of_read_write_locks_are_members)
   locker first, second;
 
   begin();
-  wrap(&first, &one);
-  wrap(&second, &two);
+  locker_clear(&first, &one);
+  locker_clear(&second, &two);
   ck_assert_int_eq(
       lk_multilock_new(&first.lock, one.link->client, mixed, 2, NULL, NULL), 0);
   ck_assert_int_eq(
@@ -237,7 +228,7 @@ START_TEST(reason_is_told_why_a_directory_cannot_be_made)
   begin();
   model_create(&server, "/d");
   model_deny(&server, "/d", LK_PERM_CREATE);
-  wrap(&l, &one);
+  locker_clear(&l, &one);
   ck_assert_int_eq(
       lk_multilock_new(&l.lock, one.link->client, far, 2, NULL, NULL), 0);
   want(&l);

@@ -25,15 +25,6 @@ static const char *queue = "/s/locks";
 static const char *leases = "/s/leases";
 static lk_lock_event_type deadly = LK_LOCK_EVENT_UNSURE; /* ends l[0] */
 
-static void wrap(locker *x, party *p)
-{
-  memset(x, 0, sizeof *x);
-  x->p = p;
-  x->acquired = NOT_YET;
-  x->released = NOT_YET;
-  x->verified = NOT_YET;
-}
-
 static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 {
   lk_lock_event copy = *e;
@@ -57,7 +48,7 @@ static bool try_init(locker *x, party *p)
                                  .limit_path = limit_path,
                                  .history = memory};
 
-  wrap(x, p);
+  locker_clear(x, p);
   return lk_semaphore_new(&x->lock, p->link->client, dir, &config, &options) ==
          0;
 }

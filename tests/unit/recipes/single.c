@@ -35,20 +35,11 @@ static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   locker_on_event(lock, &copy, arg);
 }
 
-static void wrap(locker *x, party *p)
-{
-  memset(x, 0, sizeof *x);
-  x->p = p;
-  x->acquired = NOT_YET;
-  x->released = NOT_YET;
-  x->verified = NOT_YET;
-}
-
 static bool try_init(locker *x, party *p, const lk_lock_config *config)
 {
   lk_lock_config c = {.size = sizeof c};
 
-  wrap(x, p);
+  locker_clear(x, p);
   if (config != NULL)
     c = *config;
   c.on_event = on_event;
