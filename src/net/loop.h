@@ -81,9 +81,9 @@ struct lk_loop {
   const lk_loop_type *type;
 };
 
-/** Make a loop of the kind that this build has. 0; LK_ERR_NO_MEMORY or
-    LK_ERR_SYSTEM, with errno. `mem` is copied. The environment has no influence
-    on the loop. */
+/** Make a loop. One implementation of a build defines this. 0; LK_ERR_NO_MEMORY
+   or LK_ERR_SYSTEM, with errno. `mem` is copied. The environment has no
+   influence on the loop. */
 int lk__loop_new(lk_loop **out, const lk_mem *mem);
 
 static inline void lk__loop_set_io(lk_loop *l, lk_loop_io *io, int events)
