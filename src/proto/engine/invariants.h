@@ -7,6 +7,12 @@
  * Invariants of a client, checked before each callback and after each input in
  * builds with --enable-debug. A broken invariant aborts the process. Other
  * builds contain no checks.
+ *
+ * Each kind of callback is invoked in one file, after all fields have changed:
+ * that of a request in request_completion.c, of a watch in watch_events.c, of
+ * lk_add_auth() in auth.c, of a timer in client_deadlines.c, of
+ * lk_client_close() in session_end.c, those of listeners in listeners.c, those
+ * of a SASL mechanism in sasl.c. The log (log.c) must not call the client.
  */
 
 #include <latchkey/client.h>
