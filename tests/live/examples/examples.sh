@@ -31,5 +31,5 @@ released
 10 threads have worked, never more than 3 at a time
 -- multilock
 both held, one token: yes
-one of them alone: held by another
+one of them alone: held by another client
 released" ]
