@@ -92,7 +92,7 @@ LK_API void lk_client_want_probe(lk_client *c, lk_want *out);
 #define LK_PROBE "isro"
 /** The reply to a probe; ignored if `probe` is not the present one. A reply
     longer than LK_PROBE_ROOM may be cut. */
-LK_API void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
+LK_API void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,
                              size_t len);
 enum { LK_PROBE_ROOM = 16 };
 

@@ -6,7 +6,7 @@
 #include "cli/doctor/clock_check.h"
 
 /* Clock synchronization corrects a clock by less than 1 ms a second. */
-enum { LEAST_STAND_MS = 500, LEAST_STEP_MS = 200 };
+enum { LEAST_PAUSE_MS = 500, LEAST_STEP_MS = 200 };
 
 cli_clock_reading cli_clock_read(void)
 {
@@ -52,9 +52,9 @@ int64_t cli_clock_check_took_ms(const cli_clock_check *c)
   return c->last.boot - c->first.boot;
 }
 
-int64_t cli_clock_check_stood_ms(const cli_clock_check *c)
+int64_t cli_clock_check_paused_ms(const cli_clock_check *c)
 {
-  return c->longest >= LEAST_STAND_MS ? c->longest : 0;
+  return c->longest >= LEAST_PAUSE_MS ? c->longest : 0;
 }
 
 int64_t cli_clock_check_step_ms(const cli_clock_check *c)

@@ -37,7 +37,7 @@ void cli_clock_check_stop(cli_clock_check *c);
 int64_t cli_clock_check_took_ms(const cli_clock_check *c);
 /** Returns the longest time in which this process or its machine did not run;
     0: less than 500 ms, which is usual under load. */
-int64_t cli_clock_check_stood_ms(const cli_clock_check *c);
+int64_t cli_clock_check_paused_ms(const cli_clock_check *c);
 /** Returns by how much the wall clock was set; 0: less than 200 ms, which can
     be clock synchronization. */
 int64_t cli_clock_check_step_ms(const cli_clock_check *c);

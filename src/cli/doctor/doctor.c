@@ -207,28 +207,29 @@ static void connect_and_check(checkup *c, const char *path)
    losing its session. */
 static void report_clocks(checkup *c)
 {
-  int64_t stood, set;
+  int64_t paused, set;
   cli_verdict verdict = CLI_VERDICT_OK;
   const char *advice = NULL;
   cli_text said = {0};
 
   cli_clock_check_sample(&c->clocks, cli_clock_read());
-  stood = cli_clock_check_stood_ms(&c->clocks);
+  paused = cli_clock_check_paused_ms(&c->clocks);
   set = cli_clock_check_step_ms(&c->clocks);
-  if (stood > 0 || set != 0)
-    verdict = stood > c->timeout_ms / 3 ? CLI_VERDICT_BROKEN : CLI_VERDICT_NOTE;
+  if (paused > 0 || set != 0)
+    verdict =
+        paused > c->timeout_ms / 3 ? CLI_VERDICT_BROKEN : CLI_VERDICT_NOTE;
   cli_json *facts = cli_doctor_report_begin(&c->findings, verdict, "clocks");
 
   cli_json_number(facts, "took_ms", cli_clock_check_took_ms(&c->clocks));
-  cli_json_number(facts, "stood_ms", stood);
+  cli_json_number(facts, "paused_ms", paused);
   cli_json_number(facts, "set_ms", set);
   if (set != 0) {
     cli_text_printf(&said, "the wall clock was set by %" PRId64 " ms", set);
     advice = "leases do not depend on it; the ages that status shows do";
   }
-  if (stood > 0) {
+  if (paused > 0) {
     cli_text_printf(&said, "%sthis process did not run for %" PRId64 " ms",
-                    set != 0 ? "; " : "", stood);
+                    set != 0 ? "; " : "", paused);
     advice = "reduce the load of this machine, or use a longer session timeout "
              "(-T): a process that does not run for so long loses its locks";
   }

@@ -25,7 +25,7 @@ static const char *broken_rule(const char *path)
   if (path[0] != '/')
     return "must begin with \"/\"";
   if (strstr(path, "//") != NULL)
-    return "must not hold \"//\"";
+    return "must not contain \"//\"";
   if (len > 1 && path[len - 1] == '/')
     return "must not end with \"/\"";
   if (path_has(path, ".") || path_has(path, ".."))

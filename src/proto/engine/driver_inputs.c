@@ -227,7 +227,7 @@ void lk_client_want_probe(lk_client *c, lk_want *out)
   *out = lk__probe_want(c);
 }
 
-void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
+void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,
                       size_t len)
 {
   bool outermost = c->nesting.depth == 0;
@@ -237,7 +237,7 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *answer,
     lk__client_run_due(c);
   if (outermost && probe != 0 && c->probe.number == probe &&
       !c->nesting.free_wanted) {
-    if (len == 2 && memcmp(answer, "rw", 2) == 0) {
+    if (len == 2 && memcmp(reply, "rw", 2) == 0) {
       lk__probe_select(c);
       lk__session_move(c);
     } else {

@@ -467,7 +467,7 @@ def usage_is_125():
     assert "usage: latchkey doctor" in expect(0, "doctor", "--help").out
     assert "must begin with" in expect(125, "doctor", "x").err
     assert "too many" in expect(125, "doctor", "/x", "/y").err
-    assert 'must not hold "//"' in expect(125, "doctor", "/x//y").err
+    assert 'must not contain "//"' in expect(125, "doctor", "/x//y").err
     assert "65535" in expect(125, "doctor", "-z", "a:0").err
     assert "unknown option" in expect(125, "doctor", "-Q").err
 

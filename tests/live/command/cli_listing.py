@@ -140,7 +140,7 @@ def usage_is_125():
     for verb in ("ls", "tree"):
         assert "usage: latchkey " + verb in expect(0, verb, "--help").out
         assert "must begin with" in expect(125, verb, "-v", "x").err
-        assert 'must not hold "//"' in expect(125, verb, "/x//y").err
+        assert 'must not contain "//"' in expect(125, verb, "/x//y").err
     assert "unknown option" in expect(125, "tree", "-R", "/x").err
 
 

@@ -138,7 +138,7 @@ def paths_are_checked_before_a_server_is_asked():
         for path, rule in (
                 ("x", 'must begin with "/"'),
                 ("/x/", 'must not end with "/"'),
-                ("/x//y", 'must not hold "//"'),
+                ("/x//y", 'must not contain "//"'),
                 ("/x/../y", 'must not have "." or ".." between slashes'),
                 ("/.", 'must not have "." or ".." between slashes')):
             says(125, '%s: path "%s" %s' % (verb, path, rule), verb, path,
@@ -151,7 +151,7 @@ def paths_are_checked_before_a_server_is_asked():
     expect(0, "create", "/sequential")
     assert expect(0, "create", "-s", "/sequential/").out == \
         "/sequential/0000000000\n"
-    says(125, 'create: path "/sequential//" must not hold "//"', "create", "-s",
+    says(125, 'create: path "/sequential//" must not contain "//"', "create", "-s",
          "/sequential//")
 
 
