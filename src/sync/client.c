@@ -11,8 +11,8 @@
 
 #include "sync/blocking_call.h"
 #include "sync/call_entry.h"
-#include "sync/thread.h"
-#include "sync/thread_lock_list.h"
+#include "sync/client_thread.h"
+#include "sync/lock_owners.h"
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -136,7 +136,7 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
   c->arg = config->arg;
   lk__list_init(&c->tasks);
   lk__safe_list_init(&c->interruptible);
-  lk__safe_list_init(&c->thread_locks);
+  lk__safe_list_init(&c->lock_owners);
   return c;
 }
 
@@ -151,7 +151,7 @@ static int make_handle(lk_sync_client **out, const lk_sync_config *config)
     goto fail_mutex;
   if (pthread_cond_init(&c->left, NULL) != 0)
     goto fail_cond;
-  if (pthread_key_create(&c->held, lk__thread_locks_thread_ended) != 0) {
+  if (pthread_key_create(&c->held, lk__lock_owners_thread_ended) != 0) {
     err = log_system_error(config, "cannot start: no pthread_key left");
     goto fail_key;
   }
@@ -206,7 +206,7 @@ void lk_sync_client_free(lk_sync_client *c)
     pthread_cond_wait(&c->left, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
   pthread_key_delete(c->held);
-  lk__thread_locks_free(c);
+  lk__lock_owners_free(c);
   free_loop(c);
   pthread_cond_destroy(&c->left);
   pthread_mutex_destroy(&c->mutex);
@@ -229,7 +229,7 @@ static void begin_close(lk_blocking_call *e)
 
   if (!c->closed) {
     c->closed = true;
-    lk__thread_locks_close(c);
+    lk__lock_owners_close(c);
     err = lk_client_close(c->client, on_closed, e);
   }
   if (err != 0)

@@ -22,7 +22,7 @@ struct lk_sync_client {
   lk_loop *loop;
   lk_driver driver;
   pthread_t thread;
-  pthread_key_t held; /**< for each thread its first lk_thread_lock, or NULL */
+  pthread_key_t held; /**< for each thread its first lk_lock_owner, or NULL */
 
   /* For all threads. */
   atomic_int state;    /**< lk_state */
@@ -41,7 +41,7 @@ struct lk_sync_client {
   lk_listener listener;
   int64_t lease_ms;           /**< lk_lease_deadline() as last published */
   lk_safe_list interruptible; /**< of lk_blocking_call */
-  lk_safe_list thread_locks;  /**< of lk_thread_lock that have a lk_lock */
+  lk_safe_list lock_owners;   /**< of lk_lock_owner that have a lk_lock */
   bool closed;
   bool stopped; /**< the thread ends */
 };

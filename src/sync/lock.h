@@ -47,7 +47,7 @@ static inline lk_sync_client *lk__sync_lock_client(const lk_sync_lock *l)
 /** Make a lock, without the options that only some kinds have. */
 int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
                        const char *path, const lk_sync_lock_config *config);
-/** Free it. No thread may have a thread lock of it. */
+/** Free it. No thread may have a lock owner of it. */
 void lk__sync_lock_destroy(lk_sync_lock *l);
 
 /** lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.

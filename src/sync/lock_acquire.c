@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "sync/lock_owners.h"
 #include "sync/recipe.h"
-#include "sync/thread_lock_list.h"
 
 /* ---- acquire ------------------------------------------------------------- */
 
 /* Free the lk_lock of an acquire that failed, or of a release, and complete the
    call. */
-static void free_recipe_and_complete(lk_thread_lock *h, int err)
+static void free_recipe_and_complete(lk_lock_owner *h, int err)
 {
-  lk__thread_lock_remove(h);
+  lk__lock_owner_remove(h);
   lk__recipe_free(h);
   lk__blocking_call_complete(&h->call,
                              h->interrupt_err != 0 ? h->interrupt_err : err);
@@ -18,7 +18,7 @@ static void free_recipe_and_complete(lk_thread_lock *h, int err)
 
 static void on_acquired(lk_lock *l, int err, void *arg)
 {
-  lk_thread_lock *h = arg;
+  lk_lock_owner *h = arg;
 
   if (err != 0) {
     free_recipe_and_complete(h, err);
@@ -26,20 +26,20 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   }
   h->token = lk_lock_token(l);
   h->handoffs = lk_lock_handoffs(l);
-  lk__thread_lock_publish(h);
+  lk__lock_owner_publish(h);
   lk__blocking_call_complete(&h->call, 0);
 }
 
 static void interrupt_acquire(lk_blocking_call *e, int err)
 {
-  lk_thread_lock *h = lk__thread_lock_of(e);
+  lk_lock_owner *h = lk__lock_owner_of(e);
 
   h->interrupt_err = err;
   lk_lock_cancel(h->recipe);
 }
 
 /* The lock may have been freed since the call was made. */
-static int start_acquire(lk_thread_lock *h)
+static int start_acquire(lk_lock_owner *h)
 {
   int err = atomic_load(&h->lock)->freed ? LK_ERR_CLOSED : lk__recipe_make(h);
 
@@ -50,7 +50,7 @@ static int start_acquire(lk_thread_lock *h)
 
 static void begin_acquire(lk_blocking_call *e)
 {
-  lk_thread_lock *h = lk__thread_lock_of(e);
+  lk_lock_owner *h = lk__lock_owner_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
@@ -59,16 +59,16 @@ static void begin_acquire(lk_blocking_call *e)
     free_recipe_and_complete(h, err);
     return;
   }
-  lk__safe_list_add(&h->client->thread_locks, &h->link);
+  lk__safe_list_add(&h->client->lock_owners, &h->link);
   lk__blocking_call_allow_interrupt(e, interrupt_acquire);
   lk__blocking_call_start_timer(e);
 }
 
 static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
 {
-  lk_thread_lock *h = lk__thread_lock_find(l);
+  lk_lock_owner *h = lk__lock_owner_find(l);
 
-  if (h != NULL && lk__thread_lock_is_lost(h))
+  if (h != NULL && lk__lock_owner_is_lost(h))
     return LK_ERR_LOST;
   if (h != NULL && l->kind == LK_KIND_SEMAPHORE)
     return LK_ERR_DEADLOCK;
@@ -76,12 +76,12 @@ static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
     h->count++;
     return 0;
   }
-  h = lk__thread_lock_new(l);
+  h = lk__lock_owner_new(l);
   if (h == NULL)
     return LK_ERR_NO_MEMORY;
   h->once = once;
   if (l->partner != NULL)
-    h->partner = lk__thread_lock_find(l->partner);
+    h->partner = lk__lock_owner_find(l->partner);
   int err = lk__blocking_call_init_from(&h->call, h->client, call);
 
   if (err == 0) {
@@ -91,7 +91,7 @@ static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   if (err == 0)
     h->count = 1;
   else
-    lk__thread_lock_delete(h);
+    lk__lock_owner_delete(h);
   return err;
 }
 
@@ -120,14 +120,14 @@ int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 
 /* ---- release ------------------------------------------------------------- */
 
-/* Whether the thread lock is to be released, since its count is 0 or the lock
+/* Whether the lock owner is to be released, since its count is 0 or the lock
    was lost. `err` gets the result of the call. */
-static bool count_release(lk_thread_lock *h, int *err)
+static bool count_release(lk_lock_owner *h, int *err)
 {
   *err = 0;
   if (h == NULL)
     *err = LK_ERR_NOT_HELD;
-  else if (lk__thread_lock_is_lost(h))
+  else if (lk__lock_owner_is_lost(h))
     *err = LK_ERR_LOST;
   else
     return --h->count == 0;
@@ -142,10 +142,10 @@ int lk_sync_lock_release(lk_sync_lock *l)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
-  lk_thread_lock *h = lk__thread_lock_find(l);
+  lk_lock_owner *h = lk__lock_owner_find(l);
 
   if (count_release(h, &err))
-    lk__thread_lock_release(h);
+    lk__lock_owner_release(h);
   return err;
 }
 
@@ -157,7 +157,7 @@ static void on_released(lk_lock *l, int err, void *arg)
 
 static void interrupt_release(lk_blocking_call *e, int err)
 {
-  lk_thread_lock *h = lk__thread_lock_of(e);
+  lk_lock_owner *h = lk__lock_owner_of(e);
 
   h->interrupt_err = err;
   lk__recipe_free(h);
@@ -165,10 +165,10 @@ static void interrupt_release(lk_blocking_call *e, int err)
 
 static void begin_release(lk_blocking_call *e)
 {
-  lk_thread_lock *h = lk__thread_lock_of(e);
+  lk_lock_owner *h = lk__lock_owner_of(e);
   int refusal = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
-  lk__thread_lock_set_lost(h);
+  lk__lock_owner_set_lost(h);
   int err = h->recipe == NULL
                 ? LK_ERR_CLOSED
                 : lk_lock_release_until(h->recipe, LK_NO_LIMIT, on_released, h);
@@ -183,7 +183,7 @@ static void begin_release(lk_blocking_call *e)
     e->interrupt(e, refusal);
 }
 
-static int release_and_wait(lk_thread_lock *h, const lk_sync_call *call)
+static int release_and_wait(lk_lock_owner *h, const lk_sync_call *call)
 {
   int err = lk__blocking_call_init_from(&h->call, h->client, call);
 
@@ -191,7 +191,7 @@ static int release_and_wait(lk_thread_lock *h, const lk_sync_call *call)
     return err;
   err = lk__blocking_call_wait(&h->call, begin_release);
   lk__blocking_call_destroy(&h->call);
-  lk__thread_lock_delete(h);
+  lk__lock_owner_delete(h);
   return err;
 }
 
@@ -202,9 +202,9 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
 
   if (err != 0)
     return err;
-  lk_thread_lock *h = lk__thread_lock_find(l);
+  lk_lock_owner *h = lk__lock_owner_find(l);
 
-  if (h == NULL || h->count > 1 || lk__thread_lock_is_lost(h))
+  if (h == NULL || h->count > 1 || lk__lock_owner_is_lost(h))
     err = lk_sync_lock_release(l); /* nothing to wait for */
   else
     err = release_and_wait(h, call);

@@ -4,16 +4,16 @@
 #include <sys/eventfd.h>
 
 #include "sync/call_entry.h"
-#include "sync/thread_lock_list.h"
+#include "sync/lock_owners.h"
 
 /* Whether this thread holds, until when, and its tokens. */
 
 /* NULL in a child, where no thread holds. */
-static const lk_thread_lock *own_thread_lock(const lk_sync_lock *l)
+static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
 {
   return l == NULL || lk__driver_in_child(&l->client->driver)
              ? NULL
-             : lk__thread_lock_find(l);
+             : lk__lock_owner_find(l);
 }
 
 /* The clock is read last, so that a pause before it can only make this false. A
@@ -21,7 +21,7 @@ static const lk_thread_lock *own_thread_lock(const lk_sync_lock *l)
    one variable. */
 bool lk_sync_lock_ok(const lk_sync_lock *l)
 {
-  const lk_thread_lock *h = own_thread_lock(l);
+  const lk_lock_owner *h = current_lock_owner(l);
 
   if (h == NULL)
     return false;
@@ -32,39 +32,39 @@ bool lk_sync_lock_ok(const lk_sync_lock *l)
 
 int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
 {
-  const lk_thread_lock *h = own_thread_lock(l);
+  const lk_lock_owner *h = current_lock_owner(l);
 
   return h == NULL ? INT64_MIN : atomic_load(&h->until_ms);
 }
 
 uint64_t lk_sync_lock_token(const lk_sync_lock *l)
 {
-  const lk_thread_lock *h = own_thread_lock(l);
+  const lk_lock_owner *h = current_lock_owner(l);
 
-  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->token;
+  return h == NULL || lk__lock_owner_is_lost(h) ? 0 : h->token;
 }
 
 uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
 {
-  const lk_thread_lock *h = own_thread_lock(l);
+  const lk_lock_owner *h = current_lock_owner(l);
 
-  return h == NULL || lk__thread_lock_is_lost(h) ? 0 : h->handoffs;
+  return h == NULL || lk__lock_owner_is_lost(h) ? 0 : h->handoffs;
 }
 
 lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
 {
-  const lk_thread_lock *h = own_thread_lock(l);
+  const lk_lock_owner *h = current_lock_owner(l);
 
   if (h == NULL)
     return LK_LOCK_IDLE;
-  if (lk__thread_lock_is_lost(h))
+  if (lk__lock_owner_is_lost(h))
     return LK_LOCK_LOST;
   return atomic_load(&h->sure_ms) == INT64_MIN ? LK_LOCK_UNSURE : LK_LOCK_HELD;
 }
 
 size_t lk_sync_lock_count(const lk_sync_lock *l)
 {
-  const lk_thread_lock *h = own_thread_lock(l);
+  const lk_lock_owner *h = current_lock_owner(l);
 
   return h == NULL ? 0 : h->count;
 }
@@ -75,13 +75,13 @@ int lk_sync_lock_fd(lk_sync_lock *l)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
-  lk_thread_lock *h = lk__thread_lock_find(l);
+  lk_lock_owner *h = lk__lock_owner_find(l);
 
   if (h == NULL)
     return LK_ERR_NOT_HELD;
   pthread_mutex_lock(&h->client->mutex);
   if (h->fd < 0) {
-    /* thread_lock_set_doubt() looks for the descriptor under the mutex, after
+    /* lock_owner_set_doubt() looks for the descriptor under the mutex, after
        `sure_ms` was stored. */
     bool doubt = atomic_load(&h->sure_ms) == INT64_MIN;
 
@@ -95,7 +95,7 @@ int lk_sync_lock_fd(lk_sync_lock *l)
 
 typedef struct token_call {
   lk_blocking_call call;
-  const lk_thread_lock *thread_lock;
+  const lk_lock_owner *lock_owner;
   const char *path;
   uint64_t token;
 } token_call;
@@ -104,8 +104,8 @@ static void begin_token(lk_blocking_call *e)
 {
   token_call *q = LK_OWNER(e, token_call, call);
 
-  if (q->thread_lock->recipe != NULL)
-    q->token = lk_multilock_token(q->thread_lock->recipe, q->path);
+  if (q->lock_owner->recipe != NULL)
+    q->token = lk_multilock_token(q->lock_owner->recipe, q->path);
   lk__blocking_call_complete(e, 0);
 }
 
@@ -116,8 +116,8 @@ uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path)
   if (l == NULL || path == NULL || l->kind != LK_KIND_MULTILOCK ||
       lk__sync_refusal(l->client) != 0)
     return 0;
-  q.thread_lock = lk__thread_lock_find(l);
-  if (q.thread_lock != NULL && !lk__thread_lock_is_lost(q.thread_lock))
+  q.lock_owner = lk__lock_owner_find(l);
+  if (q.lock_owner != NULL && !lk__lock_owner_is_lost(q.lock_owner))
     (void)lk__blocking_call_do(&q.call, l->client, begin_token);
   return q.token; /* 0 unless begin_token() ran */
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/thread_lock_list.h"
+#include "sync/lock_owners.h"
 
 /* Asking a quorum whether this thread holds. */
 
-static void end_verify(lk_thread_lock *h, int err)
+static void end_verify(lk_lock_owner *h, int err)
 {
   if (!h->verifying)
     return;
@@ -21,12 +21,12 @@ static void on_verified(lk_lock *l, int err, void *arg)
 
 static void interrupt_verify(lk_blocking_call *e, int err)
 {
-  end_verify(lk__thread_lock_of(e), err);
+  end_verify(lk__lock_owner_of(e), err);
 }
 
 static void begin_verify(lk_blocking_call *e)
 {
-  lk_thread_lock *h = lk__thread_lock_of(e);
+  lk_lock_owner *h = lk__lock_owner_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
@@ -41,7 +41,7 @@ static void begin_verify(lk_blocking_call *e)
   lk__blocking_call_start_timer(e);
 }
 
-static int thread_verify(lk_thread_lock *h, const lk_sync_call *call)
+static int thread_verify(lk_lock_owner *h, const lk_sync_call *call)
 {
   int err = lk__blocking_call_init_from(&h->call, h->client, call);
 
@@ -59,7 +59,7 @@ int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 
   if (err != 0)
     return err;
-  lk_thread_lock *h = lk__thread_lock_find(l);
+  lk_lock_owner *h = lk__lock_owner_find(l);
 
   err = h == NULL ? LK_ERR_NOT_HELD : thread_verify(h, call);
   lk__sync_lock_leave(l, cancelling);

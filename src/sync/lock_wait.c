@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "sync/thread_lock_list.h"
+#include "sync/lock_owners.h"
 
 /* Waiting while it is in doubt whether this thread holds. */
 
 static void interrupt_wait(lk_blocking_call *e, int err)
 {
-  lk__thread_lock_end_wait(lk__thread_lock_of(e), err);
+  lk__lock_owner_end_wait(lk__lock_owner_of(e), err);
 }
 
 static void begin_wait(lk_blocking_call *e)
 {
-  lk_thread_lock *h = lk__thread_lock_of(e);
+  lk_lock_owner *h = lk__lock_owner_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err != 0) {
@@ -22,12 +22,12 @@ static void begin_wait(lk_blocking_call *e)
   h->waiting = true;
   lk__blocking_call_allow_interrupt(e, interrupt_wait);
   lk__blocking_call_start_timer(e);
-  lk__thread_lock_check_wait(h);
+  lk__lock_owner_check_wait(h);
 }
 
 static int wait_for_certainty(lk_sync_lock *l, const lk_sync_call *call)
 {
-  lk_thread_lock *h = lk__thread_lock_find(l);
+  lk_lock_owner *h = lk__lock_owner_find(l);
 
   if (h == NULL)
     return LK_ERR_NOT_HELD;

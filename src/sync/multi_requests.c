@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "sync/call_entry.h"
+#include "sync/lock_owners.h"
 #include "sync/request.h"
-#include "sync/thread_lock_list.h"
 
 /* Several operations or reads in one request: latchkey/multi.h. */
 
@@ -26,23 +26,23 @@ static void on_multi(lk_client *client, int err, const lk_op_result *results,
 
 static int start_multi(lk_sync_request *r, const lk_call *call)
 {
-  if (r->thread_lock != NULL && r->thread_lock->recipe == NULL)
+  if (r->lock_owner != NULL && r->lock_owner->recipe == NULL)
     return LK_ERR_CLOSED; /* the lock was freed meanwhile */
-  return r->thread_lock == NULL
+  return r->lock_owner == NULL
              ? lk_multi(lk__sync_client_of(r), r->ops, r->count, call, on_multi,
                         r)
-             : lk_lock_guarded_multi(r->thread_lock->recipe, r->ops, r->count,
+             : lk_lock_guarded_multi(r->lock_owner->recipe, r->ops, r->count,
                                      call, on_multi, r);
 }
 
 static int request_multi(lk_sync_client *c, lk_sync_result **out,
-                         lk_thread_lock *thread_lock, const lk_op *ops,
+                         lk_lock_owner *lock_owner, const lk_op *ops,
                          size_t count, const lk_sync_call *call)
 {
   const lk_sync_request what = {.start = start_multi,
                                 .ops = ops,
                                 .count = count,
-                                .thread_lock = thread_lock};
+                                .lock_owner = lock_owner};
 
   if (out != NULL)
     *out = NULL;
@@ -63,7 +63,7 @@ int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                const lk_sync_call *call)
 {
   int err = lk__sync_refusal(lk__sync_lock_client(l));
-  lk_thread_lock *h = err == 0 ? lk__thread_lock_find(l) : NULL;
+  lk_lock_owner *h = err == 0 ? lk__lock_owner_find(l) : NULL;
 
   if (out != NULL)
     *out = NULL;

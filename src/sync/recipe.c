@@ -25,19 +25,19 @@ static int recipe_new(const lk_sync_lock *l, lk_lock **out,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__recipe_make(lk_thread_lock *h)
+int lk__recipe_make(lk_lock_owner *h)
 {
   const lk_sync_lock *l = atomic_load(&h->lock);
   lk_lock_config how = l->config;
 
   if (l->partner != NULL)
     return lk__rwlock_side_make(h);
-  how.on_event = lk__thread_lock_on_event;
+  how.on_event = lk__lock_owner_on_event;
   how.arg = h;
   return recipe_new(l, &h->recipe, &how);
 }
 
-void lk__recipe_free(lk_thread_lock *h)
+void lk__recipe_free(lk_lock_owner *h)
 {
   lk_lock *recipe = h->recipe;
 

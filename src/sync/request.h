@@ -2,8 +2,8 @@
 #ifndef LK_SYNC_REQUEST_H
 #define LK_SYNC_REQUEST_H
 
+#include "sync/lock_owner.h"
 #include "sync/result.h"
-#include "sync/thread_lock.h"
 #include "sync/watch.h"
 
 /**
@@ -34,7 +34,7 @@ typedef struct lk_sync_request {
   const lk_parents_config *parents;
   bool sole;
   size_t *deleted; /**< number of deleted nodes, while the caller waits */
-  lk_thread_lock *thread_lock; /**< of the lock that must be held; or NULL */
+  lk_lock_owner *lock_owner; /**< of the lock that must be held; or NULL */
   lk_call options;
 
   /* The result. */

@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "sync/call_entry.h"
-#include "sync/lock_free.h"
-#include "sync/lock_new.h"
-#include "sync/thread_lock_list.h"
+#include "sync/lock_constructors.h"
+#include "sync/lock_destructor.h"
+#include "sync/lock_owners.h"
 
 /* A read-write lock for threads: two locks, and for each thread that uses one
    of them an lk_rwlock, which is one owner with two sides (rwlock_side.c). */
@@ -77,13 +77,13 @@ int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
 {
   int err =
       lk__sync_refusal(lk__sync_lock_client(rw == NULL ? NULL : rw->write));
-  const lk_thread_lock *h = err == 0 ? lk__thread_lock_find(rw->write) : NULL;
+  const lk_lock_owner *h = err == 0 ? lk__lock_owner_find(rw->write) : NULL;
 
   if (err != 0)
     return err;
   if (h == NULL)
     return LK_ERR_NOT_HELD;
-  if (lk__thread_lock_is_lost(h))
+  if (lk__lock_owner_is_lost(h))
     return lk_sync_lock_release(rw->write);
   err = lk_sync_lock_acquire(rw->read, call);
   if (err != 0)

@@ -7,11 +7,11 @@
     the handle. */
 typedef struct lk_thread_rwlock {
   lk_rwlock *rw;
-  struct lk_thread_lock *sides[2]; /**< read, write; NULL: this thread does not
+  struct lk_lock_owner *sides[2]; /**< read, write; NULL: this thread does not
                                  use that side */
 } lk_thread_rwlock;
 
-static bool thread_lock_is_write_side(const lk_thread_lock *h)
+static bool lock_owner_is_write_side(const lk_lock_owner *h)
 {
   return atomic_load(&h->lock)->kind == LK_KIND_WRITE;
 }
@@ -19,10 +19,10 @@ static bool thread_lock_is_write_side(const lk_thread_lock *h)
 static void on_side_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   const lk_thread_rwlock *p = arg;
-  lk_thread_lock *h = p->sides[l == lk_rwlock_write(p->rw)];
+  lk_lock_owner *h = p->sides[l == lk_rwlock_write(p->rw)];
 
   if (h != NULL)
-    lk__thread_lock_on_event(l, event, h);
+    lk__lock_owner_on_event(l, event, h);
 }
 
 static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
@@ -43,10 +43,10 @@ static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
   return err;
 }
 
-int lk__rwlock_side_make(lk_thread_lock *h)
+int lk__rwlock_side_make(lk_lock_owner *h)
 {
-  const lk_thread_lock *other = h->partner;
-  bool write = thread_lock_is_write_side(h);
+  const lk_lock_owner *other = h->partner;
+  bool write = lock_owner_is_write_side(h);
   int err = 0;
 
   if (other != NULL && other->pair != NULL)
@@ -61,9 +61,9 @@ int lk__rwlock_side_make(lk_thread_lock *h)
   return 0;
 }
 
-/* lk_lock_reset() completes the call that waits, whose thread lock may be freed
+/* lk_lock_reset() completes the call that waits, whose lock owner may be freed
  * then. */
-void lk__rwlock_side_free(lk_thread_lock *h, lk_lock *recipe)
+void lk__rwlock_side_free(lk_lock_owner *h, lk_lock *recipe)
 {
   lk_sync_client *c = h->client;
   lk_thread_rwlock *p = h->pair;

@@ -2,11 +2,11 @@
 #ifndef LK_SYNC_RWLOCK_SIDE_H
 #define LK_SYNC_RWLOCK_SIDE_H
 
-#include "sync/thread_lock.h"
+#include "sync/lock_owner.h"
 
-/** Make the lk_lock of a thread lock that is a side of a read-write lock. */
-int lk__rwlock_side_make(lk_thread_lock *h);
+/** Make the lk_lock of a lock owner that is a side of a read-write lock. */
+int lk__rwlock_side_make(lk_lock_owner *h);
 /** Free it. `recipe` is what h->recipe was. */
-void lk__rwlock_side_free(lk_thread_lock *h, lk_lock *recipe);
+void lk__rwlock_side_free(lk_lock_owner *h, lk_lock *recipe);
 
 #endif

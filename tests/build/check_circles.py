@@ -32,12 +32,12 @@ KNOWN = [
     """proto/engine/watch_handles proto/engine/watch_table""",
     # Each part of the client uses its life and its requests.
     """proto/engine/auth proto/engine/call_nesting proto/engine/calls
-       proto/engine/client proto/engine/connection_attempt
+       proto/engine/client proto/engine/connect_timeout
        proto/engine/invariants proto/engine/lease_slot
-       proto/engine/listeners proto/engine/log proto/engine/probe
+       proto/engine/listeners proto/engine/log proto/engine/quorum_probe
        proto/engine/request_completion proto/engine/request_deadlines
        proto/engine/request_encoding proto/engine/request_outcomes
-       proto/engine/request_queue proto/engine/reregistration
+       proto/engine/request_queue proto/engine/set_watches_retry
        proto/engine/sasl proto/engine/sasl_config
        proto/engine/server_support proto/engine/session
        proto/engine/session_end proto/engine/session_handshake

@@ -8,8 +8,8 @@
 
 #include <latchkey/client.h>
 
-#include "cli/clock.h"
 #include "cli/doctor/blocking_connection.h"
+#include "cli/system_clocks.h"
 
 /* MOST_PAUSE_MS: between two parts of a reply. */
 enum { MOST_PAUSE_MS = 1000, WORD_LEN = 4 };

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "base/list.h"
-#include "cli/clock.h"
 #include "cli/doctor/clock_check.h"
+#include "cli/system_clocks.h"
 
 /* Clock synchronization corrects a clock by less than 1 ms a second. */
 enum { LEAST_PAUSE_MS = 500, LEAST_STEP_MS = 200 };

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/list.h"
-#include "cli/clock.h"
 #include "cli/doctor/port_check.h"
+#include "cli/system_clocks.h"
 
 static void on_port_result(lk_loop_io *io, int events)
 {

@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/doctor/blocking_connection.h"
 #include "cli/doctor/four_letter_word.h"
 #include "cli/doctor/port_check_child.h"
+#include "cli/system_clocks.h"
 
 _Static_assert(sizeof(cli_port_result) <= PIPE_BUF,
                "a result is written in one piece");

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/clock.h"
 #include "cli/locks/contenders.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
+#include "cli/system_clocks.h"
 #include "cli/verbs.h"
 
 typedef struct status {

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/output/json.h"
-#include "cli/output/line_writer.h"
+#include "cli/output/line_backlog.h"
 #include "cli/output/print.h"
 #include "cli/session/command.h"
 #include "cli/session/interrupt.h"
+#include "cli/system_clocks.h"
 #include "cli/verbs.h"
 
 /* Size limit of the queue for a slow reader. Later events are replaced by one
@@ -20,7 +20,7 @@ enum { MOST_WAITING = 512 << 10 };
 
 typedef struct watch {
   cli_command command;
-  cli_line_writer out;
+  cli_line_backlog out;
   lk_listener listener;
   lk_watch *handle; /* NULL: no watch is set */
   int64_t left;     /* events to come; INT64_MAX: until interrupted */
@@ -62,7 +62,7 @@ static void write_event(watch *w, const char *event, lk_bytes path)
                  full ? lk_text(w->command.path) : path);
   if (line.failed)
     w->err = LK_ERR_NO_MEMORY;
-  cli_line_writer_put(&w->out, lk_bytes_of(line.at, line.len));
+  cli_line_backlog_put(&w->out, lk_bytes_of(line.at, line.len));
   cli_text_free(&line);
   w->done = w->done || w->err != 0 || w->out.broken;
 }
@@ -200,7 +200,7 @@ static void run_watch(watch *w)
 
   /* In this order: a thread of the line writer inherits the blocked signals. */
   cli_interrupt_open(&interrupt, loop, &w->done);
-  cli_line_writer_init(&w->out, STDOUT_FILENO, loop, NULL);
+  cli_line_backlog_init(&w->out, STDOUT_FILENO, loop, NULL);
   watch_reader(w);
   w->listener.state = on_watch_session_state;
   w->listener.arg = w;
@@ -216,7 +216,7 @@ static void run_watch(watch *w)
 /* Writes the rest of the queue, without a limit in time. */
 static int write_queued_events(watch *w)
 {
-  cli_line_writer *o = &w->out;
+  cli_line_backlog *o = &w->out;
   cli_text rest = {.at = o->queue.at, .len = o->queue.len};
 
   rest.at += o->sent;
@@ -238,7 +238,7 @@ int cli_watch(const cli_options *o, char **operands)
   bool broken = w.out.broken;
   int written = broken ? CLI_EXIT_FAILED : write_queued_events(&w);
 
-  cli_line_writer_close(&w.out);
+  cli_line_backlog_close(&w.out);
   int code = cli_command_close(&w.command, w.err);
 
   if (broken)

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/error_report.h"
 #include "cli/output/json.h"
 #include "cli/output/print.h"
+#include "cli/system_clocks.h"
 
 /* --json selects the form of all messages of this process. */
 static bool as_json;

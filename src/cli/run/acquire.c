@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/error_report.h"
 #include "cli/run/runner.h"
 #include "cli/session/session_messages.h"
+#include "cli/system_clocks.h"
 
 /* Timeout of the request for the holder's label. */
 enum { LABEL_WAIT_MS = 2000 };
@@ -63,7 +63,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   case LK_LOCK_EVENT_WAITING:
     request_holder_label(r, event);
     if (event->position == 1 && event->node == NULL)
-      cli_permit_count_check_later(r);
+      cli_permit_mismatch_check_later(r);
     break;
   case LK_LOCK_EVENT_PLACE_LOST:
     cli_events_notice(&r->events,

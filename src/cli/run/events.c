@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/output/json.h"
 #include "cli/run/events.h"
+#include "cli/system_clocks.h"
 
 /* COMMAND must inherit descriptors 0 to 2, so a close-on-exec copy is made of
    these. */
@@ -47,10 +47,10 @@ void cli_events_open(cli_events *e, const cli_options *o, int fd,
   e->quiet = o->quiet;
   e->progress = e->verbose || (!o->quiet && isatty(STDERR_FILENO) != 0);
   e->json_only = fd < 0 && o->json;
-  cli_line_writer_init(&e->people, STDERR_FILENO, loop,
-                       e->json_only ? say_dropped_json : say_dropped);
+  cli_line_backlog_init(&e->people, STDERR_FILENO, loop,
+                        e->json_only ? say_dropped_json : say_dropped);
   if (fd >= 0)
-    cli_line_writer_init(&e->programs, fd, loop, say_dropped_json);
+    cli_line_backlog_init(&e->programs, fd, loop, say_dropped_json);
   if (fd >= 0)
     e->json = &e->programs;
   else if (o->json)
@@ -59,8 +59,8 @@ void cli_events_open(cli_events *e, const cli_options *o, int fd,
 
 void cli_events_close(cli_events *e)
 {
-  cli_line_writer_close(&e->people);
-  cli_line_writer_close(&e->programs);
+  cli_line_backlog_close(&e->people);
+  cli_line_backlog_close(&e->programs);
   cli_text_free(&e->node);
 }
 
@@ -78,7 +78,7 @@ static void write_people_line(cli_events *e, const char *format, va_list args)
   if (len > sizeof line - 2)
     len = sizeof line - 2;
   line[len++] = '\n';
-  cli_line_writer_put(&e->people, lk_bytes_of(line, len));
+  cli_line_backlog_put(&e->people, lk_bytes_of(line, len));
 }
 
 void cli_events_say(cli_events *e, const char *format, ...)
@@ -136,7 +136,7 @@ static void end_json_event(cli_events *e, cli_json *j)
   cli_json_close(j, '}');
   cli_text_add(j->out, "\n", 1);
   if (!j->out->failed)
-    cli_line_writer_put(e->json, lk_bytes_of(j->out->at, j->out->len));
+    cli_line_backlog_put(e->json, lk_bytes_of(j->out->at, j->out->len));
   cli_text_free(j->out);
 }
 

@@ -5,7 +5,7 @@
 #include <latchkey/lock.h>
 
 #include "cli/options/options.h"
-#include "cli/output/line_writer.h"
+#include "cli/output/line_backlog.h"
 #include "cli/run/lock_kind.h"
 
 /**
@@ -13,9 +13,9 @@
  * programs, there or on another descriptor.
  */
 typedef struct cli_events {
-  cli_line_writer people;   /**< standard error */
-  cli_line_writer programs; /**< the descriptor of --events-fd */
-  cli_line_writer *json;    /**< one of the two above; NULL: no JSON */
+  cli_line_backlog people;   /**< standard error */
+  cli_line_backlog programs; /**< the descriptor of --events-fd */
+  cli_line_backlog *json;    /**< one of the two above; NULL: no JSON */
   bool json_only;           /**< standard error is JSON: no lines for people */
   bool progress;            /**< report the position in the queue */
   bool verbose;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "cli/clock.h"
 #include "cli/run/runner.h"
+#include "cli/system_clocks.h"
 
 /* ---- the lease ---------------------------------------------------------- */
 

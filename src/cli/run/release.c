@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/clock.h"
 #include "cli/run/runner.h"
+#include "cli/system_clocks.h"
 
 static void finish_run(cli_runner *r)
 {

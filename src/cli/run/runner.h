@@ -2,13 +2,13 @@
 #ifndef LK_CLI_RUN_RUNNER_H
 #define LK_CLI_RUN_RUNNER_H
 
-#include "cli/clock.h"
 #include "cli/options/acl_spec.h"
 #include "cli/output/print.h"
 #include "cli/run/events.h"
 #include "cli/run/lock_kind.h"
 #include "cli/run/supervisor_handle.h"
 #include "cli/session/session.h"
+#include "cli/system_clocks.h"
 
 /**
  * @file
@@ -81,7 +81,7 @@ void cli_acquire_on_no_session(cli_session *s, int err, void *arg);
 
 /** Schedules a check whether other clients use another number than -p. For the
     first contender of a semaphore that has too few permits. */
-void cli_permit_count_check_later(cli_runner *r);
+void cli_permit_mismatch_check_later(cli_runner *r);
 
 /* ---- hold.c ---- */
 

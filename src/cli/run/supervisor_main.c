@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/run/inherited_fds.h"
 #include "cli/run/supervisor_main.h"
 #include "cli/run/supervisor_protocol.h"
+#include "cli/system_clocks.h"
 
 /* Size limit of an order with its environment: a socket carries no larger
    message. */

@@ -71,7 +71,7 @@ static void on_session_log(void *arg, int level, int err, const char *text)
       s->client == NULL ? LK_TLS_OTHER : lk_client_tls_cause(s->client);
 
   if (!s->decided)
-    cli_connection_attempts_record(&s->attempts, err, cause, text);
+    cli_connection_failures_record(&s->attempts, err, cause, text);
   if (level <= LK_LOG_INFO && s->log != NULL && s->options->verbose)
     s->log(s, text, s->arg);
 }
@@ -87,12 +87,12 @@ static void on_slow_connect(lk_loop_timer *t)
   if (s->slow == NULL || s->options->verbose ||
       s->waited_ms >= s->connect_timeout_ms ||
       lk_client_state(s->client) == LK_STATE_READ_ONLY ||
-      !cli_connection_attempts_has_failed(&s->attempts)) {
+      !cli_connection_failures_any(&s->attempts)) {
     lk__loop_set_timer(s->loop, t, SLOW_MS);
     return;
   }
   cli_text_puts(&text, "no session yet: ");
-  cli_connection_attempts_list(&s->attempts, lk_client_server(s->client),
+  cli_connection_failures_list(&s->attempts, lk_client_server(s->client),
                                (double)s->waited_ms / 1000, &text);
   cli_text_printf(&text, "; trying for another %g s",
                   (double)(s->connect_timeout_ms - s->waited_ms) / 1000);
@@ -192,7 +192,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
                     strerror(errno));
     return false;
   }
-  cli_connection_attempts_init(&s->attempts, &o->tls, o->hosts);
+  cli_connection_failures_init(&s->attempts, &o->tls, o->hosts);
   if (!cli_session_read_auth_file(s, o, complaint))
     return false;
   int err = create_session_client(s);
@@ -245,7 +245,7 @@ void cli_session_close(cli_session *s)
 
 void cli_session_free(cli_session *s)
 {
-  cli_connection_attempts_free(&s->attempts);
+  cli_connection_failures_free(&s->attempts);
   s->decided = true;
   lk_client_free(s->client);
   cli_auth_file_free(&s->auth_file);

@@ -4,7 +4,7 @@
 
 #include "cli/options/options.h"
 #include "cli/session/auth_file.h"
-#include "cli/session/connection_attempts.h"
+#include "cli/session/connection_failures.h"
 #include "net/driver.h"
 
 typedef struct cli_session cli_session;
@@ -40,7 +40,7 @@ struct cli_session {
   int64_t limit;     /**< end of -w, on lk_client_clock(); else LK_NO_LIMIT */
   lk_loop_timer close_timer; /**< time limit for closing the session */
   bool closed;
-  cli_connection_attempts attempts; /**< until the first session */
+  cli_connection_failures attempts; /**< until the first session */
   bool decided;                     /**< `up` or `down` was invoked */
   int err;
 };

@@ -50,16 +50,15 @@ void cli_session_say_failure(const cli_session *s, cli_text *out)
   if (s->err == LK_ERR_AUTH_FAILED)
     say_auth_failure(s, out);
   else
-    cli_connection_attempts_say_failed(
-        &s->attempts, lk_client_server(s->client),
-        (double)s->connect_timeout_ms / 1000, out);
+    cli_connection_failures_say(&s->attempts, lk_client_server(s->client),
+                                (double)s->connect_timeout_ms / 1000, out);
 }
 
 const char *cli_session_advice(const cli_session *s)
 {
   return s->err == LK_ERR_AUTH_FAILED
              ? cli_error_advice(cli_session_error(s, s->err)) + strlen("; ")
-             : cli_connection_attempts_advice(&s->attempts);
+             : cli_connection_failures_advice(&s->attempts);
 }
 
 void cli_session_say_chroot_command(const cli_session *s, cli_text *out)

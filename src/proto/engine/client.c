@@ -75,7 +75,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->close.end_ms = LK_NEVER;
   c->output.limit = UINT64_MAX;
   c->probe.due_ms = LK_NEVER;
-  c->reregistration.retry_ms = LK_NEVER;
+  c->set_watches.retry_ms = LK_NEVER;
   c->session.proven_ms = c->now;
   c->session.abandoned_end_ms = INT64_MIN;
   c->connection.refused_round = true;

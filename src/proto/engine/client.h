@@ -17,13 +17,13 @@
 #include "proto/engine/lease_slot.h"
 #include "proto/engine/listeners.h"
 #include "proto/engine/log.h"
-#include "proto/engine/probe.h"
+#include "proto/engine/quorum_probe.h"
 #include "proto/engine/request_deadlines.h"
 #include "proto/engine/request_queue.h"
-#include "proto/engine/reregistration.h"
 #include "proto/engine/sasl.h"
 #include "proto/engine/server_support.h"
 #include "proto/engine/session.h"
+#include "proto/engine/set_watches_retry.h"
 #include "proto/engine/watch_table.h"
 #include "proto/wire/frame.h"
 
@@ -90,7 +90,7 @@ struct lk_client {
   lk_engine_pings pings;
   lk_engine_move move;
   lk_engine_rejected rejected;
-  lk_engine_reregistration reregistration;
+  lk_engine_set_watches set_watches;
   lk_engine_auth auth;
   lk_engine_probe probe;
   lk_engine_requests requests;

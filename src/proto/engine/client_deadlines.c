@@ -17,18 +17,18 @@ enum {
   PING_LEN = 12
 };
 
-static void run_reregistration(lk_client *c)
+static void run_set_watches_retry(lk_client *c)
 {
-  if (c->now < c->reregistration.retry_ms)
+  if (c->now < c->set_watches.retry_ms)
     return;
-  c->reregistration.retry_ms = LK_NEVER;
+  c->set_watches.retry_ms = LK_NEVER;
   if (c->close.begun)
     return; /* nothing follows closeSession */
-  if (!lk__reregistration_send(c))
+  if (!lk__set_watches_send(c))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
-  else if (c->reregistration.unanswered ==
+  else if (c->set_watches.unanswered ==
            0) { /* addWatch has registered them, or they ended */
-    lk__reregistration_finish(
+    lk__set_watches_finish(
         c, lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
     lk__watches_notify_resumed(c, true);
   }
@@ -160,7 +160,7 @@ static void run_rejected(lk_client *c)
 
 static void run_live(lk_client *c)
 {
-  if (c->reregistration.failed)
+  if (c->set_watches.failed)
     lk__session_break(c, LK_ERR_NO_MEMORY,
                       "out of memory for re-registering a watch");
   else if (c->now >= silence_end(c))
@@ -203,7 +203,7 @@ static void run_phase(lk_client *c)
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL: run_attempt(c); break;
   case LK_PHASE_LIVE:
-    run_reregistration(c);
+    run_set_watches_retry(c);
     run_rejected(c);
     run_move(c);
     lk__probe_run(c);
@@ -286,11 +286,10 @@ int64_t lk__client_next_deadline(const lk_client *c)
   case LK_PHASE_HANDSHAKE:
   case LK_PHASE_SASL: return lk__earlier(at, c->connection.attempt_end_ms);
   case LK_PHASE_LIVE:
-    if (c->reregistration.failed)
+    if (c->set_watches.failed)
       return c->now;
     at = lk__earlier(at, lk__earlier(move_deadline(c), rejected_deadline(c)));
-    at = lk__earlier(at,
-                     lk__earlier(c->probe.due_ms, c->reregistration.retry_ms));
+    at = lk__earlier(at, lk__earlier(c->probe.due_ms, c->set_watches.retry_ms));
     return lk__earlier(at, lk__earlier(silence_end(c), ping_due(c)));
   case LK_PHASE_ENDED: break;
   }

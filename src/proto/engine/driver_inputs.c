@@ -5,7 +5,7 @@
 
 #include "proto/engine/client.h"
 #include "proto/engine/client_deadlines.h"
-#include "proto/engine/connection_attempt.h"
+#include "proto/engine/connect_timeout.h"
 #include "proto/engine/replies.h"
 
 /* Memory of the output that is kept once all is sent. */
@@ -72,7 +72,7 @@ void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
   if (begin_input_or_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING && count > 0) {
     c->hosts.addresses = count;
-    lk__attempt_resolved(c);
+    lk__connect_timeout_shorten(c);
   }
   lk__client_leave(c);
 }

@@ -47,11 +47,10 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
     return "the number of the connection is not that of a live one";
   if (live && (c->session.identity.id == 0) != c->connection.read_only)
     return "connected without a session, or a session without a quorum";
-  if (!live &&
-      (c->move.wanted || c->pings.sent_ms.count > 0 ||
-       c->reregistration.unanswered > 0 || c->connection.read_only ||
-       c->auth.next_reply != NULL || c->rejected.op != 0 ||
-       c->reregistration.retry_ms != LK_NEVER || c->watches.on_its_way))
+  if (!live && (c->move.wanted || c->pings.sent_ms.count > 0 ||
+                c->set_watches.unanswered > 0 || c->connection.read_only ||
+                c->auth.next_reply != NULL || c->rejected.op != 0 ||
+                c->set_watches.retry_ms != LK_NEVER || c->watches.on_its_way))
     return "something of a live connection outlives it";
   if (proving ? moment == LK_MOMENT_REST && !running && !c->nesting.free_wanted
               : running)
@@ -262,9 +261,9 @@ static const char *broken_watches(const lk_client *c, lk_moment moment,
        t.recursive != ws->recursive))
     return "fewer watches stand than are counted";
   if (moment == LK_MOMENT_REST && c->connection.phase == LK_PHASE_LIVE &&
-      t.missing > 0 && c->reregistration.unanswered == 0 &&
-      c->reregistration.retry_ms == LK_NEVER && !c->close.begun &&
-      !c->reregistration.failed)
+      t.missing > 0 && c->set_watches.unanswered == 0 &&
+      c->set_watches.retry_ms == LK_NEVER && !c->close.begun &&
+      !c->set_watches.failed)
     return "a watch is not registered, and no setWatches will come";
   return NULL;
 }

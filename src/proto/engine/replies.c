@@ -256,9 +256,9 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
 static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
 {
   bool throttled = header->err == LK_ERR_THROTTLED;
-  bool late = c->reregistration.tries > 0;
+  bool late = c->set_watches.tries > 0;
 
-  if (c->reregistration.unanswered == 0) {
+  if (c->set_watches.unanswered == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL,
                       "unexpected reply: no request is outstanding");
     return;
@@ -273,15 +273,15 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
     lk__session_break(c, header->err, "cannot re-register watches");
     return;
   }
-  if (throttled && !c->reregistration.throttled) {
-    c->reregistration.throttled = true;
+  if (throttled && !c->set_watches.throttled) {
+    c->set_watches.throttled = true;
     (void)lk__set_watches_acknowledge(
         &c->watches,
-        (uint32_t)(c->reregistration.sent - c->reregistration.unanswered + 1));
+        (uint32_t)(c->set_watches.sent - c->set_watches.unanswered + 1));
   }
-  if (--c->reregistration.unanswered == 0)
-    lk__reregistration_finish(
-        c, c->reregistration.throttled ||
+  if (--c->set_watches.unanswered == 0)
+    lk__set_watches_finish(
+        c, c->set_watches.throttled ||
                lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
   if (late)
     lk__watches_notify_resumed(c, true);

@@ -4,7 +4,7 @@
 
 #include <latchkey/client.h>
 
-#include "proto/wire/handshake.h"
+#include "proto/wire/handshake_frames.h"
 
 /** Why an exchange failed. */
 typedef enum lk_sasl_step {

@@ -3,7 +3,7 @@
 
 #include "jute/writer.h"
 #include "proto/engine/client.h"
-#include "proto/engine/connection_attempt.h"
+#include "proto/engine/connect_timeout.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_events.h"
@@ -29,7 +29,7 @@ void lk__session_connect(lk_client *c)
   c->connection.attempt++;
   lk__session_enter_phase(c, LK_PHASE_CONNECTING);
   lk__hosts_use(&c->hosts);
-  lk__attempt_begin(c);
+  lk__connect_timeout_begin(c);
   snprintf(c->connection.server, sizeof c->connection.server, "%s%s%s:%u",
            literal6 ? "[" : "", h->name, literal6 ? "]" : "",
            (unsigned)h->port);
@@ -47,12 +47,12 @@ void lk__session_drop_connection(lk_client *c)
   while (c->pings.sent_ms.count > 0)
     lk__ring_pop(&c->pings.sent_ms);
   c->rejected.op = 0;
-  c->reregistration.unanswered = 0;
-  c->reregistration.throttled = false;
-  c->reregistration.tries = 0;
-  c->reregistration.retry_ms = LK_NEVER;
+  c->set_watches.unanswered = 0;
+  c->set_watches.throttled = false;
+  c->set_watches.tries = 0;
+  c->set_watches.retry_ms = LK_NEVER;
   c->watches.on_its_way = false;
-  c->reregistration.failed = false;
+  c->set_watches.failed = false;
   c->connection.input_lost = false;
   c->auth.next_reply = NULL;
   c->connection.read_only = false;

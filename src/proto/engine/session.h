@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "proto/engine/hosts.h"
-#include "proto/wire/handshake.h"
+#include "proto/wire/handshake_frames.h"
 
 /** How far the connection, or the attempt at one, has come. */
 typedef enum lk_phase {

@@ -45,7 +45,7 @@ void lk__session_send_handshake(lk_client *c)
 static bool send_auth_and_watches(lk_client *c)
 {
   return lk__auth_send_all(c) &&
-         (c->watches.standing == 0 || lk__reregistration_send(c));
+         (c->watches.standing == 0 || lk__set_watches_send(c));
 }
 
 static void enter_live(lk_client *c, const lk_handshake *h)

@@ -89,7 +89,7 @@ static void repair_uncovered(lk_client *c, lk_watched *on)
   if (!any || queue_repair(c, &m))
     return;
   mark_repair_missing(&m);
-  c->reregistration.failed = true;
+  c->set_watches.failed = true;
   lk__client_wake(c);
 }
 
@@ -100,7 +100,7 @@ void lk__watch_repair_completed(lk_client *c, void *mend, int err)
   if (err != 0)
     mark_repair_missing(m);
   if (err == LK_ERR_THROTTLED)
-    lk__reregistration_retry_later(c);
+    lk__set_watches_retry_later(c);
   lk__watched_unref(&c->watches, m->on);
   lk__mem_free(&c->mem, m);
 }
@@ -162,7 +162,7 @@ static void reregister_behind(lk_client *c, lk_watched *on, lk_watch_kind kind)
   if (!lk__watched_covers(&c->watches, on, kind, true))
     return; /* repair_uncovered() does it */
   lk__watched_mark_missing(on, kind, c->session.last_zxid);
-  lk__reregistration_retry_later(c);
+  lk__set_watches_retry_later(c);
 }
 
 static void make_watch_stand(lk_client *c, lk_watch *w, lk_watch_kind kind)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sync/thread_lock.h"
+#include "sync/lock_owner.h"
 
 /* ---- owners -------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include "cli/doctor/clock_check.h"
 #include "cli/doctor/four_letter_word.h"
 #include "cli/doctor/server_checks.h"
-#include "cli/doctor/tls_judgement.h"
+#include "cli/doctor/tls_diagnosis.h"
 #include "cli/error_report.h"
 #include "cli/locks/queue_order.h"
 #include "cli/options/acl_spec.h"
@@ -16,7 +16,7 @@
 #include "cli/run/cgroup.h"
 #include "cli/run/kill_schedule.h"
 #include "cli/session/auth_file.h"
-#include "cli/session/connection_attempts.h"
+#include "cli/session/connection_failures.h"
 #include "support/suite.h"
 
 #include <ctype.h>
@@ -581,17 +581,17 @@ static void expect_attempts(const char *hosts, const int *errs,
                             const char *const *lines, const char *told,
                             const char *advice)
 {
-  cli_connection_attempts a;
+  cli_connection_failures a;
   cli_text t = {0};
   const cli_tls_options tls = {0};
 
-  cli_connection_attempts_init(&a, &tls, hosts);
+  cli_connection_failures_init(&a, &tls, hosts);
   for (size_t i = 0; lines[i] != NULL; i++)
-    cli_connection_attempts_record(&a, errs[i], LK_TLS_OTHER, lines[i]);
-  cli_connection_attempts_say_failed(&a, "a:2181", 1.5, &t);
+    cli_connection_failures_record(&a, errs[i], LK_TLS_OTHER, lines[i]);
+  cli_connection_failures_say(&a, "a:2181", 1.5, &t);
   expect_text(&t, told);
-  ck_assert_str_eq(cli_connection_attempts_advice(&a), advice);
-  cli_connection_attempts_free(&a);
+  ck_assert_str_eq(cli_connection_failures_advice(&a), advice);
+  cli_connection_failures_free(&a);
 }
 
 #define LINES(...) ((const char *[]){__VA_ARGS__, NULL})
@@ -647,21 +647,21 @@ START_TEST(attempt_that_failed_by_tls_names_what_to_do_for_each_cause)
   const cli_tls_options tls = {.selected = true};
 
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    cli_connection_attempts a;
+    cli_connection_failures a;
     cli_text t = {0};
 
     /* Servers that are down do not hide it; the default port is that of TLS. */
-    cli_connection_attempts_init(&a, &tls, "a,b:1/x");
-    cli_connection_attempts_record(&a, LK_ERR_CONNECT, LK_TLS_OTHER,
+    cli_connection_failures_init(&a, &tls, "a,b:1/x");
+    cli_connection_failures_record(&a, LK_ERR_CONNECT, LK_TLS_OTHER,
                                    "b:1: connect to b:1: Connection refused");
-    cli_connection_attempts_record(&a, LK_ERR_TLS, rows[i].cause,
+    cli_connection_failures_record(&a, LK_ERR_TLS, rows[i].cause,
                                    "a:2281: TLS: why");
-    cli_connection_attempts_say_failed(&a, "", 1, &t);
+    cli_connection_failures_say(&a, "", 1, &t);
     expect_text(&t, "cannot connect to any server: a:2281: TLS: why, b:1: "
                     "Connection refused");
     ck_assert_ptr_nonnull(
-        strstr(cli_connection_attempts_advice(&a), rows[i].word));
-    cli_connection_attempts_free(&a);
+        strstr(cli_connection_failures_advice(&a), rows[i].word));
+    cli_connection_failures_free(&a);
   }
 }
 END_TEST

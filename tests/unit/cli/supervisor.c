@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/run/proc_children.h"
 #include "cli/run/supervisor_handle.h"
+#include "cli/system_clocks.h"
 #include "support/suite.h"
 
 /* ---- a supervisor and its command

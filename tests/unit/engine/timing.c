@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "proto/engine/client.h"
-#include "proto/engine/connection_attempt.h"
+#include "proto/engine/connect_timeout.h"
 #include "support/peer.h"
 #include "support/suite.h"
 #include "support/wire.h"
@@ -85,19 +85,20 @@ END_TEST
 START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
 {
   begin("a", 6000);
-  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 4000);
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 4000);
   end();
   begin("a,b,c,d", 6000);
-  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 1000);
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
   p->client->hosts.addresses = 1;
-  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 1000);
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
   p->client->hosts.addresses = 5; /* of the one in turn */
-  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 500);
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 500);
   p->client->hosts.addresses = UINT32_MAX;
-  ck_assert_int_eq(lk__attempt_usual_ms(p->client), 250);
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 250);
   end();
   begin("a", INT32_MAX);
-  ck_assert_int_eq(lk__attempt_usual_ms(p->client), (int64_t)INT32_MAX * 2 / 3);
+  ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client),
+                   (int64_t)INT32_MAX * 2 / 3);
   end();
 }
 END_TEST
@@ -188,10 +189,10 @@ START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
   peer_failed(p, 0, NULL);
   p->now += 29999;
   p->client->now = p->now;
-  lk__attempt_begin(p->client);
+  lk__connect_timeout_begin(p->client);
   ck_assert_int_eq(p->client->connection.attempt_end_ms - p->now, 2000);
   p->client->now++; /* nothing is left to be shared */
-  lk__attempt_begin(p->client);
+  lk__connect_timeout_begin(p->client);
   ck_assert_int_eq(p->client->connection.attempt_end_ms - p->client->now, 4000);
   end();
 }

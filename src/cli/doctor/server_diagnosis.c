@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+
+#include "cli/doctor/server_checks.h"
+#include "cli/doctor/tls_diagnosis.h"
+
+/* The meaning of a server's state, with advice. */
+typedef struct diagnosis {
+  cli_verdict verdict;
+  const char *layer;
+  const char *advice;
+} diagnosis;
+
+static const char majority[] =
+    "start a majority of the ensemble's servers; their logs say what they wait "
+    "for";
+
+/* ---- one server ---------------------------------------------------------- */
+
+static void add_version(cli_text *said, const cli_four_letter_reply *w)
+{
+  cli_text_puts(said, "ZooKeeper ");
+  cli_text_add(said, w->version.at, w->version.len);
+}
+
+/* The server accepts sessions. */
+static diagnosis diagnose_serving(const cli_server_check *s, cli_text *said)
+{
+  if (s->reply.version.at == NULL) {
+    cli_text_puts(said, "serves, but its version and mode are unknown: "
+                        "four-letter words are disabled");
+    return (diagnosis){CLI_VERDICT_NOTE, "words",
+                       "only this report needs them"};
+  }
+  add_version(said, &s->reply);
+  if (s->reply.mode.len > 0)
+    cli_text_puts(said, ", ");
+  cli_text_add(said, s->reply.mode.at, s->reply.mode.len);
+  cli_text_printf(said, ", session timeout %" PRId64 " ms", s->timeout_ms);
+  return (diagnosis){CLI_VERDICT_OK, "server", NULL};
+}
+
+/* The server gives no session, and its reply does not say why. */
+static diagnosis diagnose_without_session(const cli_server_check *s,
+                                          cli_text *said)
+{
+  cli_text_puts(said, "gives no session: ");
+  if (s->failure.len > 0)
+    cli_text_add(said, s->failure.at, s->failure.len);
+  else
+    cli_text_puts(said, "no reply in time");
+  if (s->reply.kind == CLI_FOUR_LETTER_SERVING)
+    return (diagnosis){CLI_VERDICT_BROKEN, "session",
+                       "its log says why; it may have reached maxClientCnxns"};
+  return (diagnosis){
+      CLI_VERDICT_BROKEN, "session",
+      "check that this is the client port of a ZooKeeper server; it may have "
+      "reached maxClientCnxns or have no quorum: its log says which"};
+}
+
+/* The server has replied, or has closed the connection. */
+static diagnosis diagnose_reply(const cli_server_check *s, cli_text *said)
+{
+  if (s->reply.kind == CLI_FOUR_LETTER_NO_QUORUM) {
+    cli_text_puts(said,
+                  "is running, but serves no sessions: there is no quorum");
+    return (diagnosis){CLI_VERDICT_BROKEN, "quorum", majority};
+  }
+  if (s->reply.kind == CLI_FOUR_LETTER_READ_ONLY) {
+    cli_text_puts(said, "is in read-only mode: it has no quorum");
+    return (diagnosis){CLI_VERDICT_BROKEN, "read-only", majority};
+  }
+  if (cli_version_is_before(s->reply.version, 3, 5)) {
+    add_version(said, &s->reply);
+    cli_text_puts(said, " is too old");
+    return (diagnosis){CLI_VERDICT_BROKEN, "version",
+                       "3.5.0 or newer is needed"};
+  }
+  return s->timeout_ms > 0 ? diagnose_serving(s, said)
+                           : diagnose_without_session(s, said);
+}
+
+/* The port check has ended before the server replied or closed the
+   connection. */
+static diagnosis diagnose_port(const cli_port_result *n, cli_text *said)
+{
+  switch (n->stage) {
+  case CLI_PORT_RESOLVING:
+    cli_text_puts(said, "the name lookup does not complete");
+    return (diagnosis){
+        CLI_VERDICT_BROKEN, "name",
+        "the name servers of this machine do not reply: see /etc/resolv.conf"};
+  case CLI_PORT_NOT_RESOLVED:
+    cli_text_puts(said, "the name cannot be resolved: ");
+    cli_text_add(said, n->text, n->len);
+    return (diagnosis){CLI_VERDICT_BROKEN, "name",
+                       "correct the name, or add it"};
+  case CLI_PORT_CONNECTING:
+    cli_text_printf(said, "no reply from %s", n->address);
+    return (diagnosis){
+        CLI_VERDICT_BROKEN, "port",
+        "check that the machine is up and that no firewall drops packets"};
+  case CLI_PORT_NOT_CONNECTED:
+    cli_text_printf(said, "cannot connect to %s: ", n->address);
+    cli_text_add(said, n->text, n->len);
+    return (diagnosis){CLI_VERDICT_BROKEN, "port",
+                       "start ZooKeeper there, or correct the port"};
+  case CLI_PORT_TLS_HANDSHAKE:
+  case CLI_PORT_TLS_FAILED:
+    return (diagnosis){CLI_VERDICT_BROKEN, "tls",
+                       cli_tls_diagnose_failure(n, said)};
+  case CLI_PORT_HUNG_UP:
+  case CLI_PORT_REPLIED: /* see diagnose_reply() */
+  case CLI_PORT_SILENT: break;
+  }
+  cli_text_printf(said, "%s accepts connections, but does not reply",
+                  n->address);
+  return (diagnosis){
+      CLI_VERDICT_BROKEN, "answer",
+      "the server hangs, or a proxy in front of it cannot reach it"};
+}
+
+static diagnosis diagnose_server(const cli_server_check *s, cli_text *said)
+{
+  const cli_port_result *n = &s->port_check.result;
+
+  cli_text_printf(said, "%s: ", s->name);
+  if (n->other)
+    return (diagnosis){CLI_VERDICT_BROKEN, "tls",
+                       cli_tls_diagnose_failure(n, said)};
+  return n->stage == CLI_PORT_HUNG_UP || n->stage == CLI_PORT_REPLIED
+             ? diagnose_reply(s, said)
+             : diagnose_port(n, said);
+}
+
+static void report_server(const cli_server_check *s, cli_doctor_report *f)
+{
+  const cli_port_result *n = &s->port_check.result;
+  cli_text said = {0};
+  bool tls_works = n->tls && n->stage != CLI_PORT_TLS_FAILED;
+
+  if (tls_works)
+    cli_tls_report_server(s->name, n, s->all->options->tls.insecure, f);
+  diagnosis o = diagnose_server(s, &said);
+  cli_json *facts = cli_doctor_report_begin(f, o.verdict, o.layer);
+
+  cli_json_text(facts, "server", lk_text(s->name));
+  if (n->address[0] != '\0')
+    cli_json_text(facts, "address", lk_text(n->address));
+  if (!tls_works)
+    cli_tls_add_facts(n, facts);
+  if (s->reply.version.at != NULL)
+    cli_json_text(facts, "version", s->reply.version);
+  if (s->reply.mode.at != NULL)
+    cli_json_text(facts, "mode", s->reply.mode);
+  if (s->timeout_ms > 0)
+    cli_json_number(facts, "timeout_ms", s->timeout_ms);
+  cli_doctor_report_end(f, &said, o.advice);
+}
+
+/* ---- all servers --------------------------------------------------------- */
+
+static bool has_mode(const cli_server_check *s, const char *mode)
+{
+  return s->reply.mode.len == strlen(mode) &&
+         memcmp(s->reply.mode.at, mode, s->reply.mode.len) == 0;
+}
+
+/* An ensemble has one leader and no standalone server. */
+static bool are_two_ensembles(const cli_server_check *a,
+                              const cli_server_check *b)
+{
+  if (a->reply.mode.at == NULL || b->reply.mode.at == NULL ||
+      strcmp(a->port_check.result.address, b->port_check.result.address) == 0)
+    return false;
+  return has_mode(a, "standalone") || has_mode(b, "standalone") ||
+         (has_mode(a, "leader") && has_mode(b, "leader"));
+}
+
+static void report_two_ensembles(const cli_server_check *a,
+                                 const cli_server_check *b,
+                                 cli_doctor_report *f)
+{
+  cli_text said = {0};
+  cli_json *facts = cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, "ensemble");
+
+  cli_json_open(facts, "servers", '[');
+  cli_json_text(facts, NULL, lk_text(a->name));
+  cli_json_text(facts, NULL, lk_text(b->name));
+  cli_json_close(facts, ']');
+  cli_text_printf(
+      &said,
+      "%s (%.*s) and %s (%.*s) are not servers of one ensemble: ", a->name,
+      (int)a->reply.mode.len, (const char *)a->reply.mode.at, b->name,
+      (int)b->reply.mode.len, (const char *)b->reply.mode.at);
+  cli_text_puts(&said, "a lock of one is unknown to the other");
+  cli_doctor_report_end(f, &said,
+                        "-z must name the servers of one ensemble only");
+}
+
+/* All servers get the same client certificate, so it is reported once. */
+static void report_own_certificate(const cli_server_checks *s,
+                                   cli_doctor_report *f)
+{
+  for (size_t i = 0; i < s->count; i++)
+    if (s->items[i].port_check.result.tls) {
+      cli_tls_report_own_certificate(
+          &s->items[i].port_check.result.connection.own, f);
+      return;
+    }
+}
+
+void cli_server_checks_report(const cli_server_checks *s, cli_doctor_report *f)
+{
+  for (size_t i = 0; i < s->count; i++)
+    report_server(&s->items[i], f);
+  report_own_certificate(s, f);
+  for (size_t i = 0; i < s->count; i++)
+    for (size_t k = i + 1; k < s->count; k++)
+      if (are_two_ensembles(&s->items[i], &s->items[k])) {
+        report_two_ensembles(&s->items[i], &s->items[k], f);
+        return;
+      }
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "cli/doctor/tls_diagnosis.h"
+#include "cli/session/connection_failures.h"
+
+/* A certificate with fewer days left is reported as a note. */
+enum { FEW_DAYS = 30, SECONDS_PER_DAY = 86400 };
+
+/* ---- a certificate ------------------------------------------------------- */
+
+int64_t cli_tls_days_left(const lk_tls_certificate *c, int64_t now_s)
+{
+  int64_t left = c->not_after_s - now_s;
+
+  return left >= 0 ? left / SECONDS_PER_DAY
+                   : -((-left + SECONDS_PER_DAY - 1) / SECONDS_PER_DAY);
+}
+
+static bool is_not_yet_valid(const lk_tls_certificate *c, int64_t now_s)
+{
+  return c->not_before_s > now_s;
+}
+
+/* 2026-11-21 */
+static void add_date(cli_text *out, int64_t s)
+{
+  cli_text time = {0};
+  size_t len = strlen("2026-11-21");
+
+  cli_text_time(&time, s * 1000);
+  cli_text_add(out, time.at, time.len < len ? time.len : len);
+  cli_text_free(&time);
+}
+
+static void add_validity(cli_text *out, const lk_tls_certificate *c,
+                         int64_t now_s)
+{
+  int64_t days = cli_tls_days_left(c, now_s);
+
+  if (is_not_yet_valid(c, now_s)) {
+    cli_text_puts(out, "not valid before ");
+    add_date(out, c->not_before_s);
+    return;
+  }
+  if (days < 0)
+    cli_text_puts(out, "expired on ");
+  else
+    cli_text_printf(out, "expires in %" PRId64 " days, on ", days);
+  add_date(out, c->not_after_s);
+}
+
+static void add_certificate(cli_json *facts, const char *name,
+                            const lk_tls_certificate *c)
+{
+  if (c->subject[0] == '\0' && c->issuer[0] == '\0')
+    return;
+  cli_json_open(facts, name, '{');
+  cli_json_text(facts, "subject", lk_text(c->subject));
+  cli_json_text(facts, "issuer", lk_text(c->issuer));
+  cli_json_text(facts, "names", lk_text(c->names));
+  cli_json_time(facts, "not_before", c->not_before_s * 1000);
+  cli_json_time(facts, "not_after", c->not_after_s * 1000);
+  cli_json_number(facts, "days_left", cli_tls_days_left(c, time(NULL)));
+  cli_json_close(facts, '}');
+}
+
+void cli_tls_add_facts(const cli_port_result *n, cli_json *facts)
+{
+  if (!n->tls)
+    return;
+  if (n->connection.version[0] != '\0') {
+    cli_json_text(facts, "tls_version", lk_text(n->connection.version));
+    cli_json_text(facts, "cipher", lk_text(n->connection.cipher));
+  }
+  add_certificate(facts, "certificate", &n->connection.server);
+}
+
+/* ---- a failed connection ------------------------------------------------- */
+
+/* Appends the part of the certificate that explains the cause. */
+static void add_certificate_detail(const cli_port_result *n, cli_text *said)
+{
+  const lk_tls_certificate *c = &n->connection.server;
+
+  if (!n->tls || c->issuer[0] == '\0')
+    return;
+  if (n->cause == LK_TLS_ISSUER || n->cause == LK_TLS_CRL ||
+      n->cause == LK_TLS_REVOKED)
+    cli_text_printf(said, " (it is issued by %s)", c->issuer);
+  if (n->cause == LK_TLS_EXPIRED || n->cause == LK_TLS_NOT_YET_VALID) {
+    cli_text_puts(said, " (");
+    add_validity(said, c, time(NULL));
+    cli_text_puts(said, ")");
+  }
+}
+
+const char *cli_tls_diagnose_failure(const cli_port_result *n, cli_text *said)
+{
+  if (n->other && n->stage != CLI_PORT_TLS_FAILED &&
+      n->stage != CLI_PORT_TLS_HANDSHAKE) {
+    cli_text_printf(said, "%s expects TLS, which is not selected", n->address);
+    return "select it with tls:// in front of the servers or --tls; --cacert "
+           "names the CA";
+  }
+  if (n->other) {
+    cli_text_printf(said, "%s does not use TLS: it is a plain TCP port",
+                    n->address);
+    return cli_connection_failures_tls_advice(LK_TLS_NOT_TLS);
+  }
+  if (n->stage == CLI_PORT_TLS_HANDSHAKE) {
+    cli_text_printf(
+        said, "%s accepts connections, but does not complete a TLS handshake",
+        n->address);
+    return "the server hangs, or this is not its secureClientPort";
+  }
+  cli_text_add(said, n->text, n->len);
+  add_certificate_detail(n, said);
+  return cli_connection_failures_tls_advice(n->cause);
+}
+
+/* ---- a working connection ------------------------------------------------ */
+
+static cli_verdict diagnose_validity(const lk_tls_certificate *c, int64_t now_s)
+{
+  if (is_not_yet_valid(c, now_s) || cli_tls_days_left(c, now_s) < 0)
+    return CLI_VERDICT_BROKEN;
+  return cli_tls_days_left(c, now_s) < FEW_DAYS ? CLI_VERDICT_NOTE
+                                                : CLI_VERDICT_OK;
+}
+
+void cli_tls_report_server(const char *name, const cli_port_result *n,
+                           bool insecure, cli_doctor_report *f)
+{
+  const lk_tls_certificate *c = &n->connection.server;
+  int64_t now_s = time(NULL);
+  bool renew = diagnose_validity(c, now_s) != CLI_VERDICT_OK;
+  cli_text said = {0};
+  cli_json *facts = cli_doctor_report_begin(
+      f, insecure || renew ? CLI_VERDICT_NOTE : CLI_VERDICT_OK, "tls");
+
+  cli_json_text(facts, "server", lk_text(name));
+  cli_json_text(facts, "address", lk_text(n->address));
+  cli_json_bool(facts, "verified", !insecure);
+  cli_tls_add_facts(n, facts);
+  cli_text_printf(&said, "%s: %s, %s, certificate %sfor %s, issued by %s, ",
+                  name, n->connection.version, n->connection.cipher,
+                  insecure ? "not verified, " : "",
+                  c->names[0] == '\0' ? c->subject : c->names, c->issuer);
+  add_validity(&said, c, now_s);
+  cli_doctor_report_end(f, &said,
+                        insecure ? "--insecure is for tests: an attacker on "
+                                   "the network can read and change everything"
+                        : renew  ? "renew the certificate"
+                                 : NULL);
+}
+
+void cli_tls_report_own_certificate(const lk_tls_certificate *own,
+                                    cli_doctor_report *f)
+{
+  int64_t now_s = time(NULL);
+  cli_verdict verdict = diagnose_validity(own, now_s);
+  cli_text said = {0};
+
+  if (own->issuer[0] == '\0')
+    return;
+  add_certificate(cli_doctor_report_begin(f, verdict, "certificate"),
+                  "certificate", own);
+  cli_text_printf(&said, "of the client: %s, issued by %s, ", own->subject,
+                  own->issuer);
+  add_validity(&said, own, now_s);
+  cli_doctor_report_end(
+      f, &said, verdict == CLI_VERDICT_OK ? NULL : "renew the certificate");
+}

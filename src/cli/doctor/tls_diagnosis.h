@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_DOCTOR_TLS_DIAGNOSIS_H
+#define LK_CLI_DOCTOR_TLS_DIAGNOSIS_H
+
+#include "cli/doctor/port_check.h"
+#include "cli/doctor/report.h"
+
+/** Appends why the TLS connection to a server failed. Returns advice. */
+const char *cli_tls_diagnose_failure(const cli_port_result *n, cli_text *said);
+
+/** Reports the working TLS connection to the server `name`. `insecure`: its
+    certificate was not verified. */
+void cli_tls_report_server(const char *name, const cli_port_result *n,
+                           bool insecure, cli_doctor_report *f);
+
+/** Reports the certificate that the client sends, if there is one. */
+void cli_tls_report_own_certificate(const lk_tls_certificate *own,
+                                    cli_doctor_report *f);
+
+/** Adds the facts of a TLS connection, for programs. */
+void cli_tls_add_facts(const cli_port_result *n, cli_json *facts);
+
+/** Returns for how many days from `now_s` a certificate is valid; < 0:
+    expired. */
+int64_t cli_tls_days_left(const lk_tls_certificate *c, int64_t now_s);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_CLI_OUTPUT_LINE_BACKLOG_H
+#define LK_CLI_OUTPUT_LINE_BACKLOG_H
+
+#include "cli/output/nonblocking_fd.h"
+#include "cli/output/text.h"
+#include "net/loop.h"
+
+/**
+ * Writes lines to a descriptor without blocking: a slow reader must not delay a
+ * heartbeat. Unwritten lines are queued, up to 1 MiB; later ones are dropped
+ * and counted.
+ */
+typedef struct cli_line_backlog {
+  cli_nonblocking_fd out;
+  lk_loop *loop;
+  lk_loop_io io;
+  cli_text queue;
+  size_t sent;    /**< bytes of the queue that are written */
+  bool broken;    /**< the reader has closed its end */
+  size_t dropped; /**< lines dropped since the last queued line */
+  /** Appends a line with the number of dropped lines. May be NULL. */
+  void (*say_dropped)(cli_text *out, size_t lines);
+} cli_line_backlog;
+
+void cli_line_backlog_init(cli_line_backlog *o, int fd, lk_loop *loop,
+                           void (*say_dropped)(cli_text *out, size_t lines));
+/** Queues a line, which includes its newline, and writes as much as possible
+    now. Before cli_line_backlog_init() and after the close the line is
+    discarded. */
+void cli_line_backlog_put(cli_line_backlog *o, lk_bytes line);
+/** Writes the rest, waiting a second at most, and frees the queue. */
+void cli_line_backlog_close(cli_line_backlog *o);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/run/runner.h"
+
+/**
+ * @file
+ * Checks whether other clients use another number of permits than -p. In
+ * Curator's layout the number is not stored in any node.
+ *
+ * The first contender waits with permits of its own. More permits than these
+ * and -p are normal for a moment only: a contender sends the creates of its
+ * contender node and of its permits at once, and deletes the permits if it is
+ * not first. So the warning requires the same list a second later.
+ */
+
+enum { CHECK_INTERVAL_MS = 1000, MOST_CHECKS = 10 };
+
+static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
+                            size_t count, const lk_stat *stat, void *arg)
+{
+  cli_runner *r = arg;
+  int32_t take = r->options->take > 0 ? r->options->take : 1;
+  int64_t most = (int64_t)r->options->permits + take;
+
+  (void)c;
+  (void)names;
+  if (err != 0 || r->phase != CLI_PHASE_QUEUEING)
+    return;
+  bool same = stat->pzxid == r->permits_seen;
+
+  r->permits_seen = stat->pzxid;
+  if ((int64_t)count <= most)
+    return;
+  if (!same) {
+    cli_permit_mismatch_check_later(r);
+    return;
+  }
+  r->permit_checks = MOST_CHECKS;
+  cli_events_notice(&r->events,
+                    "warning: %s: other clients hold %zu permits, but -p says "
+                    "%d; all clients must use the same number",
+                    r->path, count - (size_t)take, (int)r->options->permits);
+}
+
+static void check_permit_mismatch(lk_loop_timer *t)
+{
+  cli_runner *r = LK_OWNER(t, cli_runner, timer);
+  lk_call call = {.size = sizeof call, .repeat = true};
+  cli_text path = {0};
+
+  cli_text_printf(&path, "%s/leases", r->path);
+  const char *at = cli_text_end(&path);
+
+  if (at != NULL && r->phase == CLI_PHASE_QUEUEING)
+    (void)lk_get_children(r->session.client, at, &call, on_permit_names, r);
+  cli_text_free(&path);
+}
+
+void cli_permit_mismatch_check_later(cli_runner *r)
+{
+  if (r->options->permits == 0 || r->options->layout != LK_LAYOUT_CURATOR ||
+      r->options->wait_ms == 0 || r->permit_checks++ >= MOST_CHECKS)
+    return;
+  r->timer.on_timer = check_permit_mismatch;
+  lk__loop_set_timer(r->session.loop, &r->timer, CHECK_INTERVAL_MS);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include <latchkey/client.h>
+
+#include "cli/session/connection_failures.h"
+
+/* Servers listed by name; the others are only counted. */
+enum { MOST_LISTED = 5 };
+
+/* ---- the list ------------------------------------------------------------ */
+
+static void add_server(const char *host, uint16_t port, void *arg)
+{
+  cli_connection_failures *a = arg;
+  cli_text name = {0};
+  void *items = realloc(a->items, (a->count + 1) * sizeof *a->items);
+
+  if (items == NULL)
+    return;
+  a->items = items;
+  if (strchr(host, ':') != NULL)
+    cli_text_printf(&name, "[%s]:%u", host, (unsigned)port);
+  else
+    cli_text_printf(&name, "%s:%u", host, (unsigned)port);
+  if (cli_text_end(&name) == NULL)
+    cli_text_free(&name);
+  else
+    a->items[a->count++] = (cli_connection_failure){.server = name.at};
+}
+
+void cli_connection_failures_init(cli_connection_failures *a,
+                                  const cli_tls_options *tls, const char *hosts)
+{
+  memset(a, 0, sizeof *a);
+  cli_tls_hosts_each(tls, hosts, add_server, a);
+}
+
+void cli_connection_failures_record(cli_connection_failures *a, int err,
+                                    lk_tls_cause cause, const char *line)
+{
+  for (size_t i = 0; i < a->count && err != 0; i++) {
+    cli_connection_failure *one = &a->items[i];
+    size_t len = strlen(one->server);
+
+    if (strncmp(line, one->server, len) != 0 ||
+        strncmp(line + len, ": ", 2) != 0)
+      continue;
+    free(one->why);
+    one->why = strdup(line + len + 2);
+    one->err = err;
+    one->cause = cause;
+  }
+}
+
+bool cli_connection_failures_any(const cli_connection_failures *a)
+{
+  for (size_t i = 0; i < a->count; i++)
+    if (a->items[i].why != NULL)
+      return true;
+  return false;
+}
+
+void cli_connection_failures_free(cli_connection_failures *a)
+{
+  for (size_t i = 0; i < a->count; i++) {
+    free(a->items[i].server);
+    free(a->items[i].why);
+  }
+  free(a->items);
+  memset(a, 0, sizeof *a);
+}
+
+/* ---- output -------------------------------------------------------------- */
+
+/* Returns the text after `mark` and the word that follows, as in "resolve HOST:
+   why"; NULL: `why` does not begin with `mark`. `word` gets that word. */
+static const char *text_behind_step(const char *why, const char *mark,
+                                    lk_bytes *word)
+{
+  size_t len = strlen(mark);
+  const char *colon = strncmp(why, mark, len) == 0 ? strstr(why, ": ") : NULL;
+
+  if (colon == NULL)
+    return NULL;
+  *word = lk_bytes_of(why + len, (size_t)(colon - why) - len);
+  return colon + 2;
+}
+
+static bool is_same_text(lk_bytes b, const char *text)
+{
+  return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
+}
+
+/* Appends "host:port: why", with the address if it differs from the name. */
+static void say_failed_attempt(const cli_connection_failure *one, cli_text *out)
+{
+  lk_bytes word;
+  const char *why = text_behind_step(one->why, "resolve ", &word);
+
+  cli_text_add_printable(out, lk_text(one->server));
+  if (why != NULL) {
+    cli_text_puts(out, ": the name cannot be resolved: ");
+    cli_text_add_printable(out, lk_text(why));
+    return;
+  }
+  why = text_behind_step(one->why, "connect to ", &word);
+  if (why != NULL && !is_same_text(word, one->server)) {
+    cli_text_puts(out, " at ");
+    cli_text_add_printable(out, word);
+  }
+  cli_text_puts(out, ": ");
+  cli_text_add_printable(out, lk_text(why != NULL ? why : one->why));
+}
+
+static void say_attempt(const cli_connection_failure *one, const char *current,
+                        double seconds, cli_text *out)
+{
+  if (one->why != NULL) {
+    say_failed_attempt(one, out);
+    return;
+  }
+  cli_text_add_printable(out, lk_text(one->server));
+  if (strcmp(one->server, current) == 0)
+    cli_text_printf(out, ": no reply within %g s", seconds);
+  else
+    cli_text_puts(out, ": not tried yet");
+}
+
+void cli_connection_failures_list(const cli_connection_failures *a,
+                                  const char *current, double seconds,
+                                  cli_text *out)
+{
+  for (size_t i = 0; i < a->count && i < MOST_LISTED; i++) {
+    cli_text_puts(out, i == 0 ? "" : ", ");
+    say_attempt(&a->items[i], current, seconds, out);
+  }
+  if (a->count > MOST_LISTED)
+    cli_text_printf(out, ", and %zu more", a->count - MOST_LISTED);
+}
+
+void cli_connection_failures_say(const cli_connection_failures *a,
+                                 const char *current, double seconds,
+                                 cli_text *out)
+{
+  cli_text_puts(out, a->count > 1 ? "cannot connect to any server: "
+                                  : "cannot connect to ");
+  cli_connection_failures_list(a, current, seconds, out);
+}
+
+/* ---- what it means ------------------------------------------------------- */
+
+typedef struct cause_counts {
+  size_t refused;    /* connection refused */
+  size_t unreached;  /* no reply from the host */
+  size_t unresolved; /* name not resolved */
+  size_t hung_up;    /* closed by the server, as ZooKeeper does when it does not
+                        serve */
+  size_t not_zookeeper; /* the port is not ZooKeeper's, or speaks TLS */
+  size_t silent;        /* connecting, or connected without a reply */
+  size_t auth_refused;  /* credentials refused */
+  const cli_connection_failure *tls; /* the first that failed by TLS, or NULL */
+} cause_counts;
+
+static void count_cause(cause_counts *c, const cli_connection_failure *one)
+{
+  switch (one->err) {
+  case LK_ERR_CONNECT:
+    if (strstr(one->why, "refused") != NULL)
+      c->refused++;
+    else
+      c->unreached++;
+    break;
+  case LK_ERR_RESOLVE: c->unresolved++; break;
+  case LK_ERR_REFUSED: c->hung_up++; break;
+  case LK_ERR_PROTOCOL:
+  case LK_ERR_MARSHALLING:
+  case LK_ERR_TOO_BIG: c->not_zookeeper++; break;
+  case LK_ERR_AUTH_FAILED: c->auth_refused++; break;
+  case LK_ERR_TLS: c->tls = c->tls == NULL ? one : c->tls; break;
+  default: c->silent++; break;
+  }
+}
+
+const char *cli_connection_failures_tls_advice(lk_tls_cause cause)
+{
+  switch (cause) {
+  case LK_TLS_NAME:
+    return "name the server in -z as its certificate does, or use --tls-name";
+  case LK_TLS_ISSUER:
+    return "--cacert must name the CA that signed it (and the server must send "
+           "the intermediate certificates)";
+  case LK_TLS_EXPIRED:
+    return "renew the certificate, or correct the clock of this machine";
+  case LK_TLS_NOT_YET_VALID: return "check the clock of this machine";
+  case LK_TLS_REVOKED:
+    return "its CA has revoked it: the server needs another certificate";
+  case LK_TLS_CRL:
+    return "the file of --crl needs the current list of each CA in the chain";
+  case LK_TLS_WANTS_CERTIFICATE: return "--cert and --key give one";
+  case LK_TLS_REFUSES_CERTIFICATE:
+    return "its trust store must hold the CA of --cert, which must be current "
+           "and for clients";
+  case LK_TLS_NOT_TLS:
+    return "connect to its secureClientPort, or do not select TLS";
+  case LK_TLS_FILES: return "correct the file";
+  case LK_TLS_OTHER: break;
+  }
+  return "the server's log says more";
+}
+
+const char *cli_connection_failures_advice(const cli_connection_failures *a)
+{
+  cause_counts c = {0};
+
+  for (size_t i = 0; i < a->count; i++)
+    count_cause(&c, &a->items[i]);
+  if (c.auth_refused > 0)
+    return "check the lines of --auth-file";
+  if (c.tls != NULL)
+    return cli_connection_failures_tls_advice(c.tls->cause);
+  if (c.hung_up > 0 && c.hung_up < a->count)
+    return "probably there is no quorum: start a majority of the servers";
+  if (c.hung_up > 0)
+    return "it has no quorum, or has reached maxClientCnxns, or expects TLS "
+           "(--tls)";
+  if (c.not_zookeeper > 0)
+    return "that is not the client port of a ZooKeeper server, or it expects "
+           "TLS (--tls)";
+  if (c.unresolved == a->count)
+    return "correct the name in -z, or the name service";
+  if (c.refused == a->count)
+    return "nothing listens there: start ZooKeeper, or correct -z";
+  if (c.unreached + c.silent == a->count)
+    return "the host is down, the server hangs, or a firewall drops packets";
+  return "start the servers, or correct -z";
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/connect_timeout.h"
+
+#include "proto/engine/client.h"
+
+enum { LEAST_ATTEMPT_MS = 250 };
+
+/* All servers together may take two thirds of the timeout. */
+int64_t lk__connect_timeout_usual_ms(const lk_client *c)
+{
+  int64_t ms = (int64_t)c->session.timeout_ms * 2 / 3 /
+               (int64_t)lk__hosts_count_endpoints(&c->hosts);
+
+  return lk__later(ms, LEAST_ATTEMPT_MS);
+}
+
+/* When a session that is left without a server may end at the servers. */
+static int64_t session_end(const lk_client *c)
+{
+  return c->session.identity.id == 0
+             ? LK_NEVER
+             : lk__later(c->session.proven_ms, c->pings.extended_ms) +
+                   c->session.timeout_ms;
+}
+
+/* Endpoints share what is left of the session, so that each has its attempt
+ * before the session ends; but half of the usual share is left to each. */
+static int64_t attempt_limit(const lk_client *c)
+{
+  int64_t count = (int64_t)lk__hosts_count_endpoints(&c->hosts);
+  int64_t usual = lk__connect_timeout_usual_ms(c);
+  int64_t left = session_end(c) - c->now;
+
+  if (count == 1 || left <= 0)
+    return usual;
+  return lk__earlier(
+      usual, lk__later(left / count, lk__later(usual / 2, LEAST_ATTEMPT_MS)));
+}
+
+void lk__connect_timeout_begin(lk_client *c)
+{
+  c->connection.attempt_began_ms = c->now;
+  c->connection.attempt_end_ms = c->now + attempt_limit(c);
+}
+
+void lk__connect_timeout_shorten(lk_client *c)
+{
+  int64_t end_ms = c->now + attempt_limit(c);
+
+  if (end_ms >= c->connection.attempt_end_ms)
+    return;
+  c->connection.attempt_end_ms = end_ms;
+  lk__client_wake(c);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/client.h"
+#include "proto/engine/connect_timeout.h"
+
+/**
+ * @file
+ * While the server in use is read-only, all servers are asked in turn whether
+ * they have a quorum. The pauses between these rounds grow.
+ */
+
+enum { FIRST_PAUSE_MS = 200, LAST_PAUSE_MS = 60000 };
+
+/* The server in use is asked last: its name may have other addresses. */
+static size_t probed_server(const lk_client *c)
+{
+  return (c->hosts.at + 1 + c->probe.asked) % c->hosts.count;
+}
+
+/* A round is over. The pause has jitter, so that many clients do not begin the
+ * next round together. */
+static void pause_probing(lk_client *c)
+{
+  int64_t pause = c->probe.pause_ms;
+  uint32_t r;
+
+  c->hooks.random(c->hooks.arg, &r, sizeof r);
+  c->probe.number = 0;
+  c->probe.asked = 0;
+  c->probe.due_ms = c->now + pause - (int64_t)(r % (uint32_t)(pause / 2 + 1));
+  c->probe.pause_ms = pause * 2 < LAST_PAUSE_MS ? pause * 2 : LAST_PAUSE_MS;
+}
+
+static void start_probe(lk_client *c)
+{
+  c->probe.number = ++c->probe.last_number;
+  c->probe.due_ms = c->now + lk__connect_timeout_usual_ms(c);
+}
+
+void lk__probe_next_server(lk_client *c)
+{
+  if (++c->probe.asked < c->hosts.count)
+    start_probe(c);
+  else
+    pause_probing(c);
+}
+
+void lk__probe_begin(lk_client *c)
+{
+  c->probe.pause_ms = FIRST_PAUSE_MS;
+  pause_probing(c);
+  lk__client_wake(c);
+}
+
+void lk__probe_stop(lk_client *c)
+{
+  c->probe.number = 0;
+  c->probe.due_ms = LK_NEVER;
+}
+
+void lk__probe_run(lk_client *c)
+{
+  if (c->now < c->probe.due_ms)
+    return;
+  if (c->probe.number == 0)
+    start_probe(c);
+  else
+    lk__probe_next_server(c);
+  lk__client_wake(c);
+}
+
+lk_want lk__probe_want(const lk_client *c)
+{
+  lk_want want = {.attempt = c->probe.number};
+
+  if (c->probe.number != 0) {
+    const lk_host *h = &c->hosts.items[probed_server(c)];
+
+    want.host = h->name;
+    want.port = h->port;
+  }
+  return want;
+}
+
+void lk__probe_select(lk_client *c)
+{
+  c->hosts.at = probed_server(c);
+  c->hosts.address = 0;
+  c->hosts.addresses = 0;
+  c->move.quorum_only = true;
+}

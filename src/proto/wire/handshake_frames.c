@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/handshake_frames.h"
+#include "proto/wire/records.h"
+
+enum {
+  PASSWORD_LEN = 16,
+  SHORTEST = 36,    /* a response of a server that knows no read-only mode */
+  ERROR_HEADER = 16 /* a bare reply header instead of a response */
+};
+
+void lk__handshake_encode(const lk_handshake *h, void *buf)
+{
+  struct lk_connect_request request = {
+      .last_zxid_seen = h->last_zxid,
+      .timeout_ms = h->timeout_ms,
+      .session_id = h->session.id,
+      .password = lk_bytes_of(h->session.password, PASSWORD_LEN)};
+  lk_writer w;
+
+  lk__writer_init(&w, buf, LK_HANDSHAKE_LEN);
+  lk__writer_int(&w, LK_HANDSHAKE_LEN - 4);
+  lk__record_encode(&lk__connect_request_record, &request, &w);
+  lk__writer_bool(&w, h->read_only);
+}
+
+/* A read-only server without local sessions replies with a bare reply header
+ * and leaves the connection open. */
+static lk_welcome error_header(lk_reader *r)
+{
+  struct lk_reply_header header;
+
+  (void)lk__record_decode(&lk__reply_header_record, &header, r, NULL);
+  return header.err == LK_ERR_NOT_READ_ONLY ? LK_WELCOME_READ_ONLY
+                                            : LK_WELCOME_BAD;
+}
+
+lk_welcome lk__handshake_decode(lk_handshake *h, lk_bytes frame)
+{
+  struct lk_connect_reply reply;
+  lk_reader r;
+
+  lk__reader_init(&r, frame.at, frame.len);
+  if (frame.len == ERROR_HEADER)
+    return error_header(&r);
+  if (frame.len < SHORTEST ||
+      lk__record_decode(&lk__connect_reply_record, &reply, &r, NULL) != 0)
+    return LK_WELCOME_BAD;
+  bool read_only = lk__reader_left(&r) > 0 && lk__reader_bool(&r);
+
+  if (reply.timeout_ms <= 0 || reply.session_id == 0)
+    return LK_WELCOME_EXPIRED;
+  if (reply.password.len != PASSWORD_LEN)
+    return LK_WELCOME_BAD;
+  if (read_only && !h->read_only)
+    return LK_WELCOME_READ_ONLY;
+  if (h->session.id != 0 && h->session.id != reply.session_id)
+    return LK_WELCOME_EXPIRED;
+  h->session.id = reply.session_id;
+  h->timeout_ms = reply.timeout_ms;
+  h->read_only = read_only;
+  memcpy(h->session.password, reply.password.at, PASSWORD_LEN);
+  return LK_WELCOME_SESSION;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/client_thread.h"
+
+#include "sync/blocking_call.h"
+#include "sync/lock_owners.h"
+
+static void on_driver_wake(lk_driver *d)
+{
+  lk_sync_client *c = LK_OWNER(d, lk_sync_client, driver);
+
+  if (lk__tasks_begin(c))
+    c->stopped = true;
+  if (atomic_exchange(&c->cancels, false))
+    lk__blocking_calls_cancel(c);
+}
+
+static void on_client_state(lk_client *client, lk_state state, int err,
+                            void *arg)
+{
+  lk_sync_client *c = arg;
+
+  (void)client;
+  atomic_store(&c->state, (int)state);
+  if (c->on_state != NULL)
+    c->on_state(c, state, err, c->arg);
+}
+
+/* The session lease was notified first. */
+static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
+{
+  lk_sync_client *c = arg;
+  int64_t lease_ms = lk_lease_deadline(c->client);
+
+  (void)client;
+  (void)reply;
+  if (lease_ms == c->lease_ms)
+    return;
+  c->lease_ms = lease_ms;
+  lk__lock_owners_publish(c);
+}
+
+/* All calls end. Locks were freed before. */
+static void end_thread(lk_sync_client *c)
+{
+  c->closed = true;
+  (void)lk__tasks_begin(c);
+  lk_client_free(c->client);
+}
+
+void *lk__sync_thread_main(void *arg)
+{
+  lk_sync_client *c = arg;
+
+  pthread_mutex_lock(&c->mutex); /* start_thread() has set `thread` */
+  pthread_mutex_unlock(&c->mutex);
+  c->listener =
+      (lk_listener){.state = on_client_state, .reply = on_reply, .arg = c};
+  lk_client_attach(c->client, &c->listener);
+  c->driver.on_wake = on_driver_wake;
+  lk__loop_hold(c->loop, true);
+  lk__loop_run(c->loop, &c->stopped);
+  end_thread(c);
+  return NULL;
+}

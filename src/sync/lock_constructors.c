@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sync/lock_constructors.h"
+
+#include "sync/call_entry.h"
+#include "sync/recipe.h"
+
+/* The constructors, one for each kind of lock. All other calls are common to
+   all kinds, since each is an lk_lock. */
+
+/* ---- checking the options ------------------------------------------------ */
+
+/** The recipe checks the options of `lock`. */
+typedef struct check_call {
+  lk_blocking_call call;
+  const lk_sync_lock *lock;
+} check_call;
+
+static void begin_check(lk_blocking_call *e)
+{
+  lk__blocking_call_complete(
+      e, lk__recipe_try(LK_OWNER(e, check_call, call)->lock));
+}
+
+/* Gives `err`. */
+static int lock_discard(lk_sync_lock **l, int err)
+{
+  lk__sync_lock_destroy(*l);
+  *l = NULL;
+  return err;
+}
+
+/* If the thread of the handle has ended, the options are not checked, since
+   each acquire fails. */
+int lk__sync_lock_check_options(lk_sync_lock **l)
+{
+  check_call t = {.lock = *l};
+  int err = lk__sync_refusal((*l)->client) == LK_ERR_STATE
+                ? lk__recipe_try(*l)
+                : lk__blocking_call_do(&t.call, (*l)->client, begin_check);
+
+  return err == 0 || err == LK_ERR_CLOSED ? 0 : lock_discard(l, err);
+}
+
+/* ---- constructors -------------------------------------------------------- */
+
+int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
+                     const lk_sync_lock_config *config)
+{
+  int err = lk__sync_lock_make(out, c, LK_KIND_MUTEX, path, config);
+
+  return err != 0 ? err : lk__sync_lock_check_options(out);
+}
+
+static int copy_limit_path(lk_sync_lock *l)
+{
+  if (l->semaphore.limit_path == NULL)
+    return 0;
+  l->limit_path = lk__mem_text(&l->client->mem, l->semaphore.limit_path);
+  l->semaphore.limit_path = l->limit_path;
+  return l->limit_path == NULL ? LK_ERR_NO_MEMORY : 0;
+}
+
+int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
+                          const char *path, const lk_sync_lock_config *config,
+                          const lk_semaphore_config *options)
+{
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_semaphore_config);
+  int err = lk__sync_lock_make(out, c, LK_KIND_SEMAPHORE, path, config);
+
+  if (err != 0)
+    return err;
+  lk_semaphore_config *own = &(*out)->semaphore;
+
+  err = lk__sync_copy_options(c, &what, own, options);
+  if (err == 0)
+    err = copy_limit_path(*out);
+  if (err != 0)
+    return lock_discard(out, err);
+  if (own->history == NULL)
+    own->history = &(*out)->learned;
+  return lk__sync_lock_check_options(out);
+}
+
+int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
+                       const lk_sync_lock_config *config,
+                       const lk_single_config *options)
+{
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_single_config);
+  int err = lk__sync_lock_make(out, c, LK_KIND_SINGLE, path, config);
+
+  if (err != 0)
+    return err;
+  err = lk__sync_copy_options(c, &what, &(*out)->single, options);
+  return err != 0 ? lock_discard(out, err) : lk__sync_lock_check_options(out);
+}
+
+static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
+                        size_t count)
+{
+  const lk_mem *mem = &l->client->mem;
+
+  l->members = lk__mem_new(mem, count * sizeof *members);
+  if (l->members == NULL)
+    return LK_ERR_NO_MEMORY;
+  for (; l->count < count; l->count++) {
+    const lk_multilock_member *from = &members[l->count];
+
+    if (from->path == NULL)
+      return LK_ERR_BAD_PATH;
+    const char *path = lk__mem_text(mem, from->path);
+
+    if (path == NULL)
+      return LK_ERR_NO_MEMORY;
+    l->members[l->count].side = from->side;
+    l->members[l->count].path = path;
+  }
+  return 0;
+}
+
+int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
+                          const lk_multilock_member *members, size_t count,
+                          const lk_sync_lock_config *config,
+                          const lk_multilock_config *options)
+{
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_multilock_config);
+
+  if (out == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
+  if (members == NULL || count == 0 || count > 1000)
+    return LK_ERR_BAD_ARGUMENT;
+  int err =
+      lk__sync_lock_make(out, c, LK_KIND_MULTILOCK, members[0].path, config);
+
+  if (err != 0)
+    return err;
+  err = lk__sync_copy_options(c, &what, &(*out)->multilock, options);
+  if (err == 0)
+    err = copy_members(*out, members, count);
+  return err != 0 ? lock_discard(out, err) : lk__sync_lock_check_options(out);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_SYNC_LOCK_OWNER_H
+#define LK_SYNC_LOCK_OWNER_H
+
+#include "sync/blocking_call.h"
+#include "sync/lock.h"
+
+/**
+ * What one thread has of a lock: it waits for it, holds it, or has lost it and
+ * not released it yet. The thread finds it in a list that no other thread uses
+ * (lk_sync_client.held). The thread of the handle has all of them in
+ * lk_sync_client.lock_owners.
+ */
+typedef struct lk_lock_owner {
+  lk_sync_client *client;
+  _Atomic(lk_sync_lock *) lock; /**< NULL: it was freed */
+
+  /* For the thread that holds. */
+  struct lk_lock_owner *next; /**< the next of the same thread */
+  size_t count;               /**< of acquires; 0: it does not hold yet */
+  lk_blocking_call call;      /**< that it waits in */
+  lk_task retire;             /**< releases the lock and frees this */
+
+  /* Written by the thread of the handle, read by the other: lk_sync_lock_ok().
+   */
+  _Atomic(int64_t) sure_ms;  /**< the lease deadline; INT64_MIN: unsure, or not
+                                held */
+  _Atomic(int64_t) until_ms; /**< the lease deadline; INT64_MIN: not held */
+  uint64_t token;    /**< of the grant; set before the acquire completes */
+  uint64_t handoffs; /**< lk_lock_handoffs() of the grant; likewise */
+
+  /* For the thread of the handle. */
+  lk_link link; /**< in lk_sync_client.lock_owners */
+  lk_lock *recipe;
+  struct lk_thread_rwlock *pair; /**< of a side: `handle` belongs to it */
+  /** Of a side: that of the other side in this thread, or NULL. Valid
+      while this thread waits in an acquire. */
+  struct lk_lock_owner *partner;
+  bool once;         /**< lk_sync_lock_try() */
+  bool verifying;    /**< its thread waits in lk_sync_lock_verify() */
+  bool waiting;      /**< its thread waits in lk_sync_lock_wait_certain() */
+  bool doubt;        /**< the lock is unsure or lost; false before the grant */
+  int interrupt_err; /**< why `call` was interrupted, or 0 */
+
+  int fd; /**< lk_sync_lock_fd(), or -1; under the client's mutex */
+} lk_lock_owner;
+
+/** The lock owner whose call is `e`. */
+static inline lk_lock_owner *lk__lock_owner_of(lk_blocking_call *e)
+{
+  return LK_OWNER(e, lk_lock_owner, call);
+}
+
+/** Whether it does not hold: not yet, or not any more. */
+static inline bool lk__lock_owner_is_lost(const lk_lock_owner *h)
+{
+  return atomic_load(&h->until_ms) == INT64_MIN;
+}
+
+/* ---- for the thread of the handle ---------------------------------------- */
+
+/** For lk_lock_config.on_event; `arg` is the lock owner. */
+void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg);
+/** Invoke the callback of the lock. */
+void lk__lock_owner_notify(const lk_lock_owner *h, const lk_lock_event *event);
+/** Store the lease deadline, and whether the lock is unsure, for its thread. */
+void lk__lock_owner_publish(lk_lock_owner *h);
+/** Store that the lock is not held any more. */
+void lk__lock_owner_set_lost(lk_lock_owner *h);
+/** Complete lk_sync_lock_wait_certain() of its thread, if the lock is held for
+    certain or lost. */
+void lk__lock_owner_check_wait(lk_lock_owner *h);
+/** Complete it with `err`. */
+void lk__lock_owner_end_wait(lk_lock_owner *h, int err);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/output/line_backlog.h"
+#include "support/suite.h"
+
+enum { MOST_SECONDS = 20 };
+
+static char block[4096];
+
+/* Write until nothing more is taken; gives how much was. */
+static size_t fill(const cli_nonblocking_fd *s)
+{
+  size_t len = 0;
+  ssize_t n;
+
+  alarm(MOST_SECONDS); /* a test that hangs is named */
+  while ((n = cli_nonblocking_fd_write(s, block, sizeof block)) > 0)
+    len += (size_t)n;
+  ck_assert_int_eq(n, -1);
+  ck_assert_int_eq(errno, EAGAIN);
+  return len;
+}
+
+static void expect_end(int fd, size_t len)
+{
+  char bytes[4096];
+  ssize_t n;
+
+  while ((n = read(fd, bytes, sizeof bytes)) > 0)
+    len -= (size_t)n;
+  ck_assert_int_eq(n, 0);
+  ck_assert_uint_eq(len, 0);
+}
+
+/* The writing end fills up, keeps its flags, and loses nothing. */
+static void fill_and_read(const int *ends)
+{
+  cli_nonblocking_fd s;
+
+  ck_assert_int_eq(cli_nonblocking_fd_open(&s, ends[1]), 0);
+  size_t len = fill(&s);
+
+  ck_assert_int_eq(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
+  cli_nonblocking_fd_close(&s, 0);
+  close(ends[1]);
+  expect_end(ends[0], len);
+  close(ends[0]);
+}
+
+START_TEST(full_pipe_does_not_block_and_keeps_its_flags)
+{
+  int ends[2];
+
+  ck_assert_int_eq(pipe(ends), 0);
+  fill_and_read(ends);
+}
+END_TEST
+
+START_TEST(full_socket_does_not_block)
+{
+  int ends[2];
+
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  fill_and_read(ends);
+}
+END_TEST
+
+START_TEST(regular_file_keeps_its_offset)
+{
+  char text[16] = "";
+  cli_nonblocking_fd s;
+  FILE *f = tmpfile();
+  int fd = fileno(f);
+
+  ck_assert_int_eq(write(fd, "before ", 7), 7);
+  ck_assert_int_eq(cli_nonblocking_fd_open(&s, fd), 0);
+  ck_assert_int_eq(cli_nonblocking_fd_write(&s, "behind", 6), 6);
+  cli_nonblocking_fd_close(&s, 0);
+  ck_assert_int_eq(pread(fd, text, sizeof text - 1, 0), 13);
+  ck_assert_str_eq(text, "before behind");
+  fclose(f);
+}
+END_TEST
+
+START_TEST(descriptor_that_is_not_open_is_refused)
+{
+  cli_nonblocking_fd s;
+
+  ck_assert_int_eq(cli_nonblocking_fd_open(&s, 900), EBADF);
+  cli_nonblocking_fd_close(&s, 0);
+}
+END_TEST
+
+/* A pipe of root may not be opened by another user, so a thread copies. */
+static void as_another_user(void (*act)(const int *ends))
+{
+  int status;
+  pid_t pid;
+
+  if (getuid() != 0)
+    return;
+  pid = fork();
+  if (pid == 0) {
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(setuid(65534), 0);
+    act(ends);
+    _exit(0);
+  }
+  ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+  ck_assert_int_eq(status, 0);
+}
+
+static void fill_beyond_the_thread(const int *ends)
+{
+  cli_nonblocking_fd s;
+
+  ck_assert_int_eq(cli_nonblocking_fd_open(&s, ends[1]), 0);
+  ck_assert_int_ge(s.copied, 0);
+  ck_assert_int_eq(cli_nonblocking_fd_write(&s, "line\n", 5), 5);
+  size_t len = 5;
+  struct pollfd room = {s.fd, POLLOUT, 0};
+
+  /* What the thread holds makes room once more. */
+  for (int i = 0; i < 20; i++) {
+    len += fill(&s);
+    poll(&room, 1, 50);
+  }
+  cli_nonblocking_fd_close(&s, 0); /* it is stuck, and is left behind */
+  close(ends[1]);
+  expect_end(ends[0], len);
+}
+
+START_TEST(where_it_cannot_be_opened_again_a_thread_copies)
+{
+  as_another_user(fill_beyond_the_thread);
+}
+END_TEST
+
+/* How many descriptors are open. */
+static int count_open(void)
+{
+  int count = 0;
+
+  for (int fd = 0; fd < 100; fd++)
+    count += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+  return count;
+}
+
+/* Long before the limit, which is how long a thread that is stuck gets. */
+static void close_and_expect_no_wait(cli_nonblocking_fd *s)
+{
+  struct timespec before, after;
+
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  cli_nonblocking_fd_close(s, 1000 * MOST_SECONDS);
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  ck_assert_int_lt(after.tv_sec - before.tv_sec, MOST_SECONDS / 2);
+}
+
+static void copy_a_line(const int *ends)
+{
+  int before = count_open();
+  cli_nonblocking_fd s;
+
+  ck_assert_int_eq(cli_nonblocking_fd_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_nonblocking_fd_write(&s, "line\n", 5), 5);
+  close_and_expect_no_wait(&s);
+  ck_assert_int_eq(count_open(), before);
+  close(ends[1]);
+  expect_end(ends[0], 5);
+}
+
+START_TEST(end_of_the_thread_is_waited_for_and_no_descriptor_is_left)
+{
+  as_another_user(copy_a_line);
+}
+END_TEST
+
+static void copy_to_nobody(const int *ends)
+{
+  cli_nonblocking_fd s;
+
+  signal(SIGPIPE, SIG_IGN);
+  close(ends[0]);
+  ck_assert_int_eq(cli_nonblocking_fd_open(&s, ends[1]), 0);
+  ck_assert_int_eq(cli_nonblocking_fd_write(&s, "line\n", 5), 5);
+  close_and_expect_no_wait(&s);
+}
+
+START_TEST(thread_ends_when_the_reader_is_gone)
+{
+  as_another_user(copy_to_nobody);
+}
+END_TEST
+
+/* Enough for two pipes, and not for what the thread writes to. */
+static void open_with_four_descriptors(const int *ends)
+{
+  struct rlimit limit;
+  int before = count_open();
+  cli_nonblocking_fd s;
+
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = (rlim_t)ends[1] + 5;
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  ck_assert_int_eq(cli_nonblocking_fd_open(&s, ends[1]), 0);
+  ck_assert_int_eq(s.fd, ends[1]);
+  ck_assert_int_lt(s.copied, 0);
+  ck_assert_int_eq(cli_nonblocking_fd_write(&s, "line\n", 5), 5);
+  cli_nonblocking_fd_close(&s, 0);
+  ck_assert_int_eq(count_open(), before);
+  close(ends[1]);
+  expect_end(ends[0], 5);
+}
+
+START_TEST(without_a_descriptor_for_the_thread_it_is_written_to_itself)
+{
+  as_another_user(open_with_four_descriptors);
+}
+END_TEST
+
+/* ---- lines ------------------------------------------------------------------
+ */
+
+static void say_dropped(cli_text *out, size_t lines)
+{
+  cli_text_printf(out, "dropped %zu\n", lines);
+}
+
+START_TEST(line_without_memory_is_counted_and_later_ones_are_written)
+{
+  lk_loop *loop;
+  char text[64] = "";
+  cli_line_backlog o;
+  int ends[2];
+
+  ck_assert_int_eq(pipe(ends), 0);
+  ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
+  cli_line_backlog_init(&o, ends[1], loop, say_dropped);
+  o.queue.failed = true; /* as after an allocation that failed */
+  cli_line_backlog_put(&o, lk_text("lost\n"));
+  cli_line_backlog_put(&o, lk_text("line\n"));
+  cli_line_backlog_close(&o);
+  ck_assert_int_eq(read(ends[0], text, sizeof text - 1), 15);
+  ck_assert_str_eq(text, "dropped 1\nline\n");
+  close(ends[0]);
+  close(ends[1]);
+  lk__loop_free(loop);
+}
+END_TEST
+
+SUITE("line_backlog", full_pipe_does_not_block_and_keeps_its_flags,
+      full_socket_does_not_block, regular_file_keeps_its_offset,
+      descriptor_that_is_not_open_is_refused,
+      where_it_cannot_be_opened_again_a_thread_copies,
+      end_of_the_thread_is_waited_for_and_no_descriptor_is_left,
+      thread_ends_when_the_reader_is_gone,
+      without_a_descriptor_for_the_thread_it_is_written_to_itself,
+      line_without_memory_is_counted_and_later_ones_are_written)

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/wire/handshake_frames.h"
+#include "proto/wire/records.h"
+#include "support/suite.h"
+#include "support/wire.h"
+#include "vectors/vectors.h"
+
+static lk_handshake h;
+
+/* Judge a frame, given as it came, with its length before it. */
+static lk_welcome judge(const void *bytes, size_t len)
+{
+  unsigned char *frame = exactly((const char *)bytes + 4, len - 4);
+  lk_welcome result = lk__handshake_decode(&h, lk_bytes_of(frame, len - 4));
+
+  free(frame);
+  return result;
+}
+
+/* A connect response and its judgement; h.session.id is what was asked for. */
+typedef struct response {
+  int64_t id;
+  int32_t timeout_ms;
+  int password; /* its length */
+  int tail;     /* bytes behind it */
+  unsigned char read_only;
+} response;
+
+static bool any; /* a server without a quorum is meant, too */
+
+static lk_welcome answer(int64_t asked, response r)
+{
+  lk_buf b = wire_buf();
+  size_t mark = wire_begin(&b);
+  static const unsigned char password[32] = "0123456789abcdefghijklmnopqrstu";
+  struct lk_connect_reply reply = {
+      .timeout_ms = r.timeout_ms,
+      .session_id = r.id,
+      .password = {r.password < 0 ? NULL : password,
+                   r.password < 0 ? 0 : (size_t)r.password}};
+
+  wire_record(&b, &lk__connect_reply_record, &reply);
+  for (int i = 0; i < r.tail; i++)
+    ck_assert(lk__buf_append(&b, &r.read_only, 1));
+  wire_end(&b, mark);
+  h = (lk_handshake){.session = {.id = asked}, .read_only = any};
+  lk_welcome result = judge(lk__buf_bytes(&b), lk__buf_len(&b));
+
+  lk__buf_free(&b);
+  return result;
+}
+
+START_TEST(a_session_is_taken_over)
+{
+  ck_assert_int_eq(answer(0, (response){-5, 4000, 16, 1, 0}),
+                   LK_WELCOME_SESSION);
+  ck_assert_int_eq(h.session.id, -5);
+  ck_assert_int_eq(h.timeout_ms, 4000);
+  ck_assert_mem_eq(h.session.password, "0123456789abcdef", 16);
+  ck_assert_int_eq(answer(7, (response){7, 1, 16, 1, 0}), LK_WELCOME_SESSION);
+}
+END_TEST
+
+START_TEST(the_read_only_byte_may_be_missing_and_more_may_follow)
+{
+  ck_assert_int_eq(answer(7, (response){7, 1, 16, 0, 0}), LK_WELCOME_SESSION);
+  ck_assert_int_eq(answer(7, (response){7, 1, 16, 9, 0}), LK_WELCOME_SESSION);
+}
+END_TEST
+
+START_TEST(a_session_of_a_server_without_quorum_is_not_taken)
+{
+  ck_assert_int_eq(answer(0, (response){7, 1, 16, 1, 1}), LK_WELCOME_READ_ONLY);
+  ck_assert_int_eq(answer(7, (response){7, 1, 16, 1, 2}), LK_WELCOME_READ_ONLY);
+}
+END_TEST
+
+START_TEST(where_it_will_do_it_is_taken_and_told_from_others)
+{
+  any = true;
+  ck_assert_int_eq(answer(0, (response){7, 1, 16, 1, 1}), LK_WELCOME_SESSION);
+  ck_assert_int_eq(h.session.id, 7);
+  ck_assert(h.read_only);
+  ck_assert_int_eq(answer(0, (response){7, 1, 16, 1, 0}), LK_WELCOME_SESSION);
+  ck_assert(!h.read_only);
+  ck_assert_int_eq(answer(0, (response){7, 1, 16, 0, 0}), LK_WELCOME_SESSION);
+  ck_assert(!h.read_only);
+  ck_assert_int_eq(answer(0, (response){0, 0, 16, 1, 1}), LK_WELCOME_EXPIRED);
+  any = false;
+}
+END_TEST
+
+START_TEST(another_session_than_the_one_asked_for_means_expired)
+{
+  ck_assert_int_eq(answer(7, (response){8, 1, 16, 1, 0}), LK_WELCOME_EXPIRED);
+}
+END_TEST
+
+START_TEST(no_session_or_no_time_means_expired)
+{
+  ck_assert_int_eq(answer(7, (response){0, 0, 16, 1, 0}), LK_WELCOME_EXPIRED);
+  ck_assert_int_eq(answer(7, (response){0, 4000, 16, 1, 0}),
+                   LK_WELCOME_EXPIRED);
+  ck_assert_int_eq(answer(7, (response){7, 0, 16, 1, 0}), LK_WELCOME_EXPIRED);
+  ck_assert_int_eq(answer(7, (response){7, -1, 16, 1, 0}), LK_WELCOME_EXPIRED);
+  ck_assert_int_eq(answer(0, (response){0, 0, 16, 0, 0}), LK_WELCOME_EXPIRED);
+}
+END_TEST
+
+START_TEST(a_password_of_another_length_is_none_of_ours)
+{
+  ck_assert_int_eq(answer(0, (response){7, 1, 15, 1, 0}), LK_WELCOME_BAD);
+  ck_assert_int_eq(answer(0, (response){7, 1, 17, 1, 0}), LK_WELCOME_BAD);
+  ck_assert_int_eq(answer(0, (response){7, 1, -1, 32, 0}), LK_WELCOME_BAD);
+  ck_assert_int_eq(answer(0, (response){7, 1, 0, 32, 0}), LK_WELCOME_BAD);
+}
+END_TEST
+
+START_TEST(a_bare_header_is_an_error_and_never_a_response)
+{
+  static const int32_t errors[] = {-119, -118, 0, -1};
+
+  for (size_t i = 0; i < 4; i++) {
+    lk_buf b = wire_buf();
+
+    wire_reply(&b, 0, 0x1234, errors[i]);
+    ck_assert_int_eq(judge(lk__buf_bytes(&b), lk__buf_len(&b)),
+                     i == 0 ? LK_WELCOME_READ_ONLY : LK_WELCOME_BAD);
+    lk__buf_free(&b);
+  }
+}
+END_TEST
+
+START_TEST(what_is_shorter_or_cut_is_refused)
+{
+  lk_buf b = wire_buf();
+
+  wire_welcome(&b, 7, 4000);
+  for (size_t len = 4; len < 4 + 36; len++) {
+    h = (lk_handshake){.session = {.id = 0}};
+    ck_assert_int_eq(judge(lk__buf_bytes(&b), len), LK_WELCOME_BAD);
+    ck_assert_int_eq(h.session.id, 0);
+  }
+  h = (lk_handshake){.session = {.id = 0}};
+  ck_assert_int_eq(judge(lk__buf_bytes(&b), 4 + 36), LK_WELCOME_SESSION);
+  lk__buf_free(&b);
+}
+END_TEST
+
+/* Those of the captured exchanges that are whole connect requests as we send
+ * them, made again from what they say. */
+static void encode_again(const vector *v)
+{
+  struct lk_connect_request r;
+  unsigned char bytes[LK_HANDSHAKE_LEN];
+  lk_reader in;
+
+  lk__reader_init(&in, v->bytes + 4, v->len - 4);
+  ck_assert_int_eq(
+      lk__record_decode(&lk__connect_request_record, &r, &in, NULL), 0);
+  lk_handshake again = {.last_zxid = r.last_zxid_seen,
+                        .timeout_ms = r.timeout_ms,
+                        .session = {.id = r.session_id},
+                        .read_only = v->bytes[v->len - 1] != 0};
+
+  memcpy(again.session.password, r.password.at, 16);
+  lk__handshake_encode(&again, bytes);
+  ck_assert_mem_eq(bytes, v->bytes, sizeof bytes);
+}
+
+START_TEST(requests_are_as_they_were_captured)
+{
+  vectors all = vectors_load(NULL);
+  size_t count = 0;
+
+  for (size_t i = 0; i < all.count; i++) {
+    const vector *v = &all.frames[i];
+
+    if (v->from_server || strcmp(v->kind, "connect") != 0 ||
+        v->len != LK_HANDSHAKE_LEN)
+      continue;
+    encode_again(v);
+    count++;
+  }
+  vectors_free(&all);
+  ck_assert_uint_ge(count, 4); /* two of them with the last byte set */
+}
+END_TEST
+
+static lk_welcome expected_of(const vector *v)
+{
+  if (strcmp(v->kind, "error-header") == 0)
+    return LK_WELCOME_READ_ONLY;
+  return memcmp(v->bytes + 8, "\0\0\0\0", 4) == 0 ? LK_WELCOME_EXPIRED
+                                                  : LK_WELCOME_SESSION;
+}
+
+START_TEST(captured_responses_are_judged_right)
+{
+  vectors all = vectors_load(NULL);
+  size_t seen[LK_WELCOME_BAD + 1] = {0};
+
+  for (size_t i = 0; i < all.count; i++) {
+    const vector *v = &all.frames[i];
+
+    if (!v->from_server || (strcmp(v->kind, "connect") != 0 &&
+                            strcmp(v->kind, "error-header") != 0))
+      continue;
+    h = (lk_handshake){.session = {.id = 0}};
+    lk_welcome result = judge(v->bytes, v->len);
+
+    if (result != LK_WELCOME_READ_ONLY)
+      ck_assert_msg(result == expected_of(v), "%s", v->name);
+    seen[result]++;
+  }
+  vectors_free(&all);
+  ck_assert_uint_gt(seen[LK_WELCOME_SESSION], 2);
+  ck_assert_uint_gt(seen[LK_WELCOME_EXPIRED], 0);
+  ck_assert_uint_gt(seen[LK_WELCOME_READ_ONLY], 0);
+  ck_assert_uint_eq(seen[LK_WELCOME_BAD], 0);
+}
+END_TEST
+
+SUITE("handshake", a_session_is_taken_over,
+      the_read_only_byte_may_be_missing_and_more_may_follow,
+      a_session_of_a_server_without_quorum_is_not_taken,
+      where_it_will_do_it_is_taken_and_told_from_others,
+      another_session_than_the_one_asked_for_means_expired,
+      no_session_or_no_time_means_expired,
+      a_password_of_another_length_is_none_of_ours,
+      a_bare_header_is_an_error_and_never_a_response,
+      what_is_shorter_or_cut_is_refused, requests_are_as_they_were_captured,
+      captured_responses_are_judged_right)
