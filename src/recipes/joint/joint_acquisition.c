@@ -3,7 +3,7 @@
 
 #include "recipes/joint/joint_acquisition.h"
 #include "recipes/queue/contender_start.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/contender_step.h"
 
 #include "recipes/common/memory.h"
 

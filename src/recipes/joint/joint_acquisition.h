@@ -10,7 +10,7 @@
  */
 
 #include "recipes/lease/session_lease.h"
-#include "recipes/queue/acquisition_state.h"
+#include "recipes/queue/acquisition_holding.h"
 #include "recipes/queue/contender.h"
 
 typedef struct lk_joint_acquisition lk_joint_acquisition;

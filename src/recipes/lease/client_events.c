@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "recipes/lease/client_events.h"
-#include "recipes/lease/deadline_timer.h"
 #include "recipes/lease/heartbeat.h"
+#include "recipes/lease/lease_watchdog.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void on_reply(lk_client *c, const lk_reply *a, void *arg)
   (void)c;
   (void)a;
   lease_check_users(k);
-  lk__deadline_moved(k);
+  lk__watchdog_deadline_moved(k);
 }
 
 /* ---- connection and session --------------------------------------------- */

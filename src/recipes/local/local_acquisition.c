@@ -4,7 +4,7 @@
 #include "recipes/local/local_acquisition.h"
 #include "recipes/local/local_node.h"
 #include "recipes/local/local_request.h"
-#include "recipes/queue/queue_limit.h"
+#include "recipes/queue/max_queue.h"
 
 /* The node of the last holder was deleted, or `err` says why it stays. */
 static void released_node_gone(void *arg, int err)
@@ -43,7 +43,7 @@ static int local_request_refusal(const lk_local_queue *q,
     return 0;
   if (r->once)
     return LK_ERR_BUSY;
-  return lk__queue_limit_refusal(false, most, ahead);
+  return lk__max_queue_refusal(false, most, ahead);
 }
 
 static void local_request_begin(lk_acquisition *a)

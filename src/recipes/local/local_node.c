@@ -4,8 +4,8 @@
 #include "recipes/local/local_node.h"
 #include "recipes/local/local_request.h"
 #include "recipes/queue/contender_start.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/holding.h"
-#include "recipes/queue/state_machine.h"
 
 static const lk_acquisition_callbacks local_contender_callbacks;
 

@@ -4,7 +4,7 @@
 
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
-#include "recipes/queue/acquisition_state.h"
+#include "recipes/queue/acquisition_holding.h"
 #include "recipes/queue/contender.h"
 
 #include <latchkey/lock.h>

@@ -6,7 +6,7 @@
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
 #include "recipes/queue/node_data.h"
-#include "recipes/queue/queue_machine.h"
+#include "recipes/queue/queue_state_table.h"
 
 /* Only plain names have a prefix. Announcements need nodes whose data no other
  * client reads, which are Curator's. */

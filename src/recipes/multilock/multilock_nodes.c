@@ -3,7 +3,7 @@
 
 #include "recipes/lease/client_events.h"
 #include "recipes/multilock/multilock_nodes.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/contender_step.h"
 
 bool lk__multilock_can_continue(const lk_multilock_acquisition *m)
 {

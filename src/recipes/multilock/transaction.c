@@ -5,7 +5,7 @@
 #include "recipes/common/memory.h"
 #include "recipes/multilock/transaction.h"
 #include "recipes/queue/contender_start.h"
-#include "recipes/queue/create.h"
+#include "recipes/queue/own_node_create.h"
 
 /**
  * @file

@@ -4,7 +4,7 @@
 #include "recipes/common/deadline.h"
 #include "recipes/common/error_advice.h"
 #include "recipes/common/memory.h"
-#include "recipes/nodes/pause.h"
+#include "recipes/nodes/retry_pause.h"
 #include "recipes/nodes/tree_nodes.h"
 
 #include <latchkey/nodes.h>
@@ -36,7 +36,7 @@ typedef struct tree_deletion {
   size_t requests; /* under way */
   size_t lists;    /* getChildren requests among these */
   lk_tree tree;
-  lk_pause pause;
+  lk_retry_pause pause;
 } tree_deletion;
 
 static tree_deletion *node_deletion(const lk_tree_node *n)
@@ -48,7 +48,7 @@ static tree_deletion *node_deletion(const lk_tree_node *n)
 
 static void tree_deletion_free(tree_deletion *t)
 {
-  lk__pause_stop(&t->pause, t->client);
+  lk__retry_pause_stop(&t->pause, t->client);
   while (!lk__list_empty(&t->tree.nodes))
     lk__tree_node_free(LK_OWNER(t->tree.nodes.next, lk_tree_node, all));
   lk__give(lk_client_mem(t->client), t);
@@ -139,8 +139,8 @@ static void tree_deletion_on_pause_over(void *arg, int err);
 static void tree_deletion_pause(tree_deletion *t)
 {
   if (!t->pause.on)
-    lk__pause_start(&t->pause, t->client, t->end_ms,
-                    tree_deletion_on_pause_over, t);
+    lk__retry_pause_start(&t->pause, t->client, t->end_ms,
+                          tree_deletion_on_pause_over, t);
 }
 
 static void tree_deletion_continue(tree_deletion *t)

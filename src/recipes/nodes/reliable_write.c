@@ -5,7 +5,7 @@
 #include "recipes/common/deadline.h"
 #include "recipes/common/error_advice.h"
 #include "recipes/common/memory.h"
-#include "recipes/nodes/pause.h"
+#include "recipes/nodes/retry_pause.h"
 #include "recipes/nodes/write_outcome.h"
 #include "recipes/nodes/write_verification.h"
 
@@ -27,7 +27,7 @@ typedef struct reliable_write {
   int64_t end_ms;
   void (*done)(void); /* the callback type depends on `kind` */
   void *arg;
-  lk_pause pause;
+  lk_retry_pause pause;
   bool verify_next; /* after the pause: verify; else send again */
   lk_write_verification verification;
 } reliable_write;
@@ -36,7 +36,7 @@ static void reliable_write_free(reliable_write *w)
 {
   const lk_mem *mem = lk_client_mem(w->client);
 
-  lk__pause_stop(&w->pause, w->client);
+  lk__retry_pause_stop(&w->pause, w->client);
   lk__give(mem, w->acl);
   lk__give(mem, w);
 }
@@ -87,8 +87,8 @@ static void reliable_write_on_pause_over(void *arg, int err)
 static void reliable_write_pause(reliable_write *w, bool verify_next)
 {
   w->verify_next = verify_next;
-  lk__pause_start(&w->pause, w->client, w->end_ms, reliable_write_on_pause_over,
-                  w);
+  lk__retry_pause_start(&w->pause, w->client, w->end_ms,
+                        reliable_write_on_pause_over, w);
 }
 
 /* Servers may still execute the writes of a session that the client has given
@@ -101,9 +101,9 @@ static bool await_abandoned_session_end(reliable_write *w)
   if (now >= session_end || now >= w->end_ms)
     return false;
   w->verify_next = true;
-  lk__pause_until(&w->pause, w->client,
-                  session_end < w->end_ms ? session_end : w->end_ms,
-                  reliable_write_on_pause_over, w);
+  lk__retry_pause_until(&w->pause, w->client,
+                        session_end < w->end_ms ? session_end : w->end_ms,
+                        reliable_write_on_pause_over, w);
   return true;
 }
 

@@ -4,10 +4,10 @@
 #include "recipes/common/error_advice.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
-#include "recipes/queue/contender_pause.h"
-#include "recipes/queue/recovery.h"
+#include "recipes/queue/contender_step.h"
+#include "recipes/queue/own_node_recovery.h"
 #include "recipes/queue/request_count.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/retry_backoff.h"
 
 /**
  * @file
@@ -45,7 +45,7 @@ static void cleanup_failed(lk_contender *ct, int err)
   switch (lk__error_cleanup_advice(lk__contender_client(ct), err)) {
   case LK_ADVICE_AWAIT_CONNECTION: break;
   case LK_ADVICE_RETRY_LATER:
-    lk__contender_start_pause(ct, lk__contender_pause_ms(ct));
+    lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
     break;
   case LK_ADVICE_GIVE_UP: cleanup_finish(ct, err); break;
   }

@@ -18,7 +18,7 @@ void lk__contender_unref(lk_contender *ct)
     return;
   if (ct->downgrade.writer != NULL)
     lk__contender_unref(ct->downgrade.writer);
-  lk__candidates_free(&ct->candidates, &k->mem);
+  lk__own_node_candidates_free(&ct->candidates, &k->mem);
   lk__predecessors_free(&ct->predecessors, &k->mem);
   lk__give(&k->mem, ct);
   lk__lease_unref(k);

@@ -9,17 +9,17 @@
  * the node always has an owner in memory. A contender that its owner has
  * stopped deletes the node by itself, as part of the session lease.
  *
- * It is a state machine (states.h), and a struct of named parts; the functions
- * of a part are declared in the header of its file.
+ * It is a state machine (contender_states.h), and a struct of named parts; the
+ * functions of a part are declared in the header of its file.
  */
 
 #include "base/list.h"
 #include "recipes/lease/lease_user.h"
 #include "recipes/queue/acquisition.h"
-#include "recipes/queue/candidates.h"
+#include "recipes/queue/contender_states.h"
 #include "recipes/queue/own_node.h"
+#include "recipes/queue/own_node_candidates.h"
 #include "recipes/queue/predecessor_list.h"
-#include "recipes/queue/states.h"
 
 #include <latchkey/acl.h>
 
@@ -143,7 +143,7 @@ struct lk_contender {
   lk_contender_pause pause;
   lk_own_node own;
   lk_round round;
-  lk_candidates candidates;
+  lk_own_node_candidates candidates;
   lk_predecessors predecessors;
   lk_wait wait;
   lk_downgrade downgrade;

@@ -4,11 +4,11 @@
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
 #include "recipes/queue/contender_session.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/holding.h"
-#include "recipes/queue/own_watch.h"
+#include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/request_count.h"
-#include "recipes/queue/state_machine.h"
 
 /* ---- connection and session --------------------------------------------- */
 

@@ -3,11 +3,11 @@
 
 #include "recipes/common/memory.h"
 #include "recipes/lease/session_lease.h"
-#include "recipes/queue/contender_pause.h"
 #include "recipes/queue/contender_session.h"
 #include "recipes/queue/contender_start.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/place_lost.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/retry_backoff.h"
 
 /* ---- as an acquisition -------------------------------------------------- */
 
@@ -130,7 +130,7 @@ static void contender_continue(lk_contender *ct)
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_EXISTS);
     break;
   case LK_OWN_REQUESTED: /* only while it is under way */
-    lk__contender_start_pause(ct, lk__contender_pause_ms(ct));
+    lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
     break;
   }
 }

@@ -3,12 +3,12 @@
 
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/downgrade.h"
 #include "recipes/queue/grant.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/request_errors.h"
-#include "recipes/queue/state_machine.h"
 
 #include <stdio.h>
 

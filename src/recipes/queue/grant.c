@@ -2,14 +2,14 @@
 #include "config.h"
 
 #include "recipes/lease/session_lease.h"
-#include "recipes/queue/contender_pause.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/grant.h"
-#include "recipes/queue/own_check.h"
-#include "recipes/queue/own_watch.h"
+#include "recipes/queue/own_node_check.h"
+#include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/request_errors.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/retry_backoff.h"
 
 /* The release was requested while the contender waited. */
 static void holder_notify_revoked(lk_contender *ct)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/lease/deadline_timer.h"
 #include "recipes/lease/heartbeat.h"
+#include "recipes/lease/lease_watchdog.h"
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/holding.h"
-#include "recipes/queue/own_watch.h"
+#include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/request_count.h"
-#include "recipes/queue/state_machine.h"
 
 static lk_assurance contender_assurance(const lk_contender *ct)
 {

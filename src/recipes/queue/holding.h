@@ -8,7 +8,7 @@
  * queue and of a single node hold alike.
  */
 
-#include "recipes/queue/own_check.h"
+#include "recipes/queue/own_node_check.h"
 
 /** The lease deadline; LK_NO_LEASE unless held. */
 int64_t lk__contender_deadline(const lk_contender *ct);

@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "recipes/lease/session_lease.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/request_count.h"
-#include "recipes/queue/state_machine.h"
 
 enum { MAX_TIMES_MISSING = 3 };
 

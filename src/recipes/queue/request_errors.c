@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "recipes/common/error_advice.h"
-#include "recipes/queue/contender_pause.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/request_errors.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/retry_backoff.h"
 
 void lk__contender_request_failed(lk_contender *ct, int err)
 {
@@ -14,7 +14,7 @@ void lk__contender_request_failed(lk_contender *ct, int err)
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
     break;
   case LK_ADVICE_RETRY_LATER:
-    lk__contender_start_pause(ct, lk__contender_pause_ms(ct));
+    lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
     break;
   case LK_ADVICE_GIVE_UP: lk__contender_fail(ct, err); break;

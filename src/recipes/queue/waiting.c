@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/own_watch.h"
-#include "recipes/queue/predecessors.h"
+#include "recipes/queue/own_node_watch.h"
+#include "recipes/queue/predecessor_watch.h"
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/waiting.h"
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "recipes/common/memory.h"
-#include "recipes/lease/client_lease.h"
+#include "recipes/lease/lease_config.h"
 #include "recipes/lock/lock.h"
 
 #include <latchkey/rwlock.h>

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "recipes/queue/contender_start.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/layouts.h"
-#include "recipes/queue/state_machine.h"
 #include "recipes/semaphore/permit_nodes.h"
 
 #include <latchkey/semaphore.h>

@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "recipes/common/memory.h"
-#include "recipes/queue/contender_list.h"
 #include "recipes/queue/contender_start.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/contender_step.h"
+#include "recipes/queue/queue_listing.h"
 #include "recipes/semaphore/permit_limit.h"
 #include "recipes/semaphore/permit_nodes.h"
 #include "recipes/semaphore/semaphore_acquisition.h"

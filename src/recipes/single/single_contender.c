@@ -3,19 +3,19 @@
 
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
-#include "recipes/queue/contender_list.h"
-#include "recipes/queue/contender_pause.h"
 #include "recipes/queue/contender_start.h"
-#include "recipes/queue/create.h"
+#include "recipes/queue/contender_step.h"
 #include "recipes/queue/grant.h"
 #include "recipes/queue/holding.h"
-#include "recipes/queue/own_watch.h"
+#include "recipes/queue/max_queue.h"
+#include "recipes/queue/own_node_create.h"
+#include "recipes/queue/own_node_recovery.h"
+#include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/place_lost.h"
-#include "recipes/queue/queue_limit.h"
-#include "recipes/queue/recovery.h"
+#include "recipes/queue/queue_listing.h"
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/request_errors.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/retry_backoff.h"
 #include "recipes/single/single_contender.h"
 
 /**
@@ -323,7 +323,7 @@ static const lk_contender_rules waiting = {
 /* After another's node was seen it is read before a create. */
 static bool single_node_reads_first(const lk_contender *ct)
 {
-  return ct->wait.node_is_foreign || lk__queue_limit_needs_peek(ct);
+  return ct->wait.node_is_foreign || lk__max_queue_needs_peek(ct);
 }
 
 /* A check of the next holder's node succeeds as well. But the deletion of the

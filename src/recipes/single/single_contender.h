@@ -2,7 +2,7 @@
 #ifndef LK_RECIPES_SINGLE_SINGLE_CONTENDER_H
 #define LK_RECIPES_SINGLE_SINGLE_CONTENDER_H
 
-#include "recipes/queue/states.h"
+#include "recipes/queue/contender_states.h"
 
 /** What lk_contender_config.machine_config points to. */
 typedef struct lk_single_node_config {

@@ -5,8 +5,8 @@
 
 #include "sim/world/sessions.h"
 
-#include "recipes/queue/queue_machine.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/contender_step.h"
+#include "recipes/queue/queue_state_table.h"
 #include "recipes/single/single_contender.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "sim/world/scenario.h"
 
 #include "recipes/lease/session_lease.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/contender_step.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/queue/handoff.h"
+#include "recipes/queue/direct_handoff.h"
 #include "recipes/queue/queue_position.h"
 #include "recipes/semaphore/permit_nodes.h"
 #include "support/suite.h"
@@ -279,35 +279,35 @@ END_TEST
 
 START_TEST(a_deletion_grants_only_if_all_six_conditions_hold)
 {
-  const lk_handoff all = {.predecessors = 0,
-                          .same_connection = true,
-                          .own_watched = true,
-                          .exclusive = true,
-                          .has_rw_writer = false,
-                          .in_range = true,
-                          .leased = true};
-  lk_handoff h = all;
+  const lk_direct_handoff all = {.predecessors = 0,
+                                 .same_connection = true,
+                                 .own_watched = true,
+                                 .exclusive = true,
+                                 .has_rw_writer = false,
+                                 .in_range = true,
+                                 .leased = true};
+  lk_direct_handoff h = all;
 
-  ck_assert(lk__handoff_is_proven(&h));
+  ck_assert(lk__direct_handoff_is_proven(&h));
   h.predecessors = 1;
-  ck_assert(!lk__handoff_is_proven(&h));
+  ck_assert(!lk__direct_handoff_is_proven(&h));
   h = all;
   h.same_connection = false;
-  ck_assert(!lk__handoff_is_proven(&h));
+  ck_assert(!lk__direct_handoff_is_proven(&h));
   h = all;
   h.own_watched = false;
-  ck_assert(!lk__handoff_is_proven(&h));
+  ck_assert(!lk__direct_handoff_is_proven(&h));
   h = all;
   h.has_rw_writer = true;
-  ck_assert(!lk__handoff_is_proven(&h));
+  ck_assert(!lk__direct_handoff_is_proven(&h));
   h.exclusive = false; /* readers that appear later do not exclude a reader */
-  ck_assert(lk__handoff_is_proven(&h));
+  ck_assert(lk__direct_handoff_is_proven(&h));
   h = all;
   h.in_range = false;
-  ck_assert(!lk__handoff_is_proven(&h));
+  ck_assert(!lk__direct_handoff_is_proven(&h));
   h = all;
   h.leased = false;
-  ck_assert(!lk__handoff_is_proven(&h));
+  ck_assert(!lk__direct_handoff_is_proven(&h));
 }
 END_TEST
 

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "recipes/lock/lock.h"
-#include "recipes/queue/queue_machine.h"
-#include "recipes/queue/state_machine.h"
+#include "recipes/queue/contender_step.h"
+#include "recipes/queue/queue_state_table.h"
 #include "recipes/single/single_contender.h"
 #include "support/locks.h"
 #include "support/suite.h"

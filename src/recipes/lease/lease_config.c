@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/config_copy.h"
+#include "recipes/common/memory.h"
+#include "recipes/lease/client_events.h"
+#include "recipes/lease/heartbeat.h"
+#include "recipes/lease/lease_config.h"
+#include "recipes/lease/lease_watchdog.h"
+
+/* ---- creation ----------------------------------------------------------- */
+
+/* The client is freed. The session lease remains until its last user ends. */
+static void release_by_client(lk_session_lease *k)
+{
+  k->life.detached = true;
+  lk__lease_unref(k);
+}
+
+static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
+{
+  const lk_mem *mem = lk_client_mem(c);
+  lk_session_lease *k = lk__take(mem, sizeof *k);
+
+  if (k == NULL)
+    return NULL;
+  k->mem = *mem;
+  k->client = c;
+  k->config = *config;
+  k->margin_ms = config->margin_ms;
+  k->refs = 1;
+  k->watch_at_ms = INT64_MAX;
+  lk__list_init(&k->queues.local);
+  lk__list_init(&k->life.close_hooks);
+  lk__safe_list_init(&k->users);
+  k->watchdog = (lk_timer){.fire = lk__watchdog_fire, .arg = k};
+  k->heartbeat.timer = (lk_timer){.fire = lk__heartbeat_fire, .arg = k};
+  lk__client_set_evidence_gap(c, config->gap_ms);
+  k->evidence = lk__client_evidence(c);
+  lk__lease_attach_client(k);
+  k->known_deadline_ms = lk__lease_deadline(k);
+  k->known_timeout_ms = k->evidence->timeout_ms;
+  lk__client_set_lease(c, k, release_by_client);
+  return k;
+}
+
+lk_session_lease *lk__lease_of(lk_client *c)
+{
+  static const lk_lease_config defaults = {.size = sizeof defaults};
+  lk_session_lease *k = lk__client_lease(c);
+
+  return k == NULL ? lease_new(c, &defaults) : k;
+}
+
+/* ---- public functions --------------------------------------------------- */
+
+static bool lease_config_is_valid(const lk_lease_config *config)
+{
+  return config->margin_ms >= 0 && config->gap_ms >= 0 &&
+         (unsigned)config->assurance <= LK_ASSURE_PING;
+}
+
+static bool lease_configs_are_equal(const lk_lease_config *a,
+                                    const lk_lease_config *b)
+{
+  return a->assurance == b->assurance && a->margin_ms == b->margin_ms &&
+         a->gap_ms == b->gap_ms && a->left_behind == b->left_behind &&
+         a->arg == b->arg;
+}
+
+int lk_lease_configure(lk_client *c, const lk_lease_config *config)
+{
+  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_lease_config);
+  const lk_session_lease *k = lk__client_lease(c);
+  lk_lease_config own;
+
+  if (lk__config_copy(c, &what, &own, config) != 0 ||
+      !lease_config_is_valid(&own))
+    return LK_ERR_BAD_ARGUMENT;
+  if (k != NULL)
+    return lease_configs_are_equal(&k->config, &own) ? 0 : LK_ERR_STATE;
+  return lease_new(c, &own) == NULL ? LK_ERR_NO_MEMORY : 0;
+}
+
+int64_t lk_lease_deadline(const lk_client *c)
+{
+  const lk_session_lease *k = lk__client_lease(c);
+
+  return k == NULL
+             ? lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM)
+             : lk__lease_deadline(k);
+}
+
+int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
+{
+  if (margin_ms < 0)
+    return LK_ERR_BAD_ARGUMENT;
+  lk_session_lease *k = lk__lease_of(c);
+
+  if (k == NULL)
+    return LK_ERR_NO_MEMORY;
+  k->margin_ms = margin_ms;
+  lk__watchdog_review_soon(k);
+  return 0;
+}
+
+size_t lk_lease_pending_cleanups(const lk_client *c)
+{
+  const lk_session_lease *k = lk__client_lease(c);
+
+  return k == NULL ? 0 : k->count[LK_LEASE_CLEANUP];
+}

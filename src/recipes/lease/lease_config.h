@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_LEASE_LEASE_CONFIG_H
+#define LK_RECIPES_LEASE_LEASE_CONFIG_H
+
+#include "recipes/lease/session_lease.h"
+
+/** The session lease of a client, made with the default options if there is
+    none. NULL: no memory. */
+lk_session_lease *lk__lease_of(lk_client *c);
+
+#endif

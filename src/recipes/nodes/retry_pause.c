@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/nodes/retry_pause.h"
+
+enum { PAUSE_MS = 100 };
+
+static void retry_pause_complete(lk_retry_pause *p, lk_client *c, int err)
+{
+  lk__retry_pause_stop(p, c);
+  p->over(p->arg, err);
+}
+
+static void retry_pause_on_timer(lk_client *c, void *arg)
+{
+  lk_retry_pause *p = arg;
+
+  retry_pause_complete(p, c, p->last ? LK_ERR_DEADLINE : 0);
+}
+
+static void retry_pause_on_state(lk_client *c, lk_state state, int err,
+                                 void *arg)
+{
+  (void)err;
+  if (state == LK_STATE_CLOSED)
+    retry_pause_complete(arg, c, LK_ERR_CLOSED);
+  else if (state == LK_STATE_AUTH_FAILED)
+    retry_pause_complete(arg, c, LK_ERR_AUTH_FAILED);
+}
+
+void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t at_ms,
+                           void (*over)(void *arg, int err), void *arg)
+{
+  p->timer = (lk_timer){.fire = retry_pause_on_timer, .arg = p};
+  p->listener = (lk_listener){.state = retry_pause_on_state, .arg = p};
+  p->over = over;
+  p->arg = arg;
+  p->on = true;
+  p->last = false;
+  lk_client_attach(c, &p->listener);
+  lk_timer_start(c, &p->timer, at_ms);
+}
+
+void lk__retry_pause_start(lk_retry_pause *p, lk_client *c, int64_t latest_ms,
+                           void (*over)(void *arg, int err), void *arg)
+{
+  int64_t at = lk_client_clock(c) + PAUSE_MS;
+  bool last = at >= latest_ms;
+
+  lk__retry_pause_until(p, c, last ? latest_ms : at, over, arg);
+  p->last = last;
+}
+
+void lk__retry_pause_stop(lk_retry_pause *p, lk_client *c)
+{
+  if (!p->on)
+    return;
+  p->on = false;
+  lk_timer_stop(c, &p->timer);
+  lk_client_detach(c, &p->listener);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/lease/session_lease.h"
+#include "recipes/queue/acquisition_holding.h"
+#include "recipes/queue/holding.h"
+
+bool lk__acquisition_holds(const lk_acquisition *a)
+{
+  for (size_t i = 0; i < a->count; i++) {
+    if (!lk__contender_holds(a->parts[i]))
+      return false;
+  }
+  return a->whole;
+}
+
+bool lk__acquisition_is_unsure(const lk_acquisition *a)
+{
+  for (size_t i = 0; i < a->count; i++) {
+    if (a->parts[i]->state == LK_CONTENDER_UNSURE)
+      return true;
+  }
+  return false;
+}
+
+bool lk__acquisition_try_grant(lk_acquisition *a)
+{
+  lk_session_lease *k = a->parts[0]->lease;
+
+  a->whole = true;
+  a->whole = lk__acquisition_holds(a) && !lk__acquisition_is_unsure(a);
+  if (a->whole && !lk__lease_may_grant(k, lk_client_clock(k->client))) {
+    a->whole = false;
+    lk__contender_await_lease(a->parts[0]);
+  }
+  return a->whole;
+}
+
+int64_t lk__acquisition_deadline(const lk_acquisition *a)
+{
+  int64_t first = INT64_MAX;
+
+  for (size_t i = 0; i < a->count; i++) {
+    int64_t at = lk__contender_deadline(a->parts[i]);
+
+    first = at < first ? at : first;
+  }
+  return first;
+}
+
+uint64_t lk__acquisition_token(const lk_acquisition *a)
+{
+  uint64_t largest = 0;
+
+  for (size_t i = 0; i < a->count; i++) {
+    uint64_t token = lk__contender_token(a->parts[i]);
+
+    largest = token > largest ? token : largest;
+  }
+  return largest;
+}
+
+const char *lk__acquisition_node(const lk_acquisition *a)
+{
+  const lk_contender *first = a->count > 0 ? a->parts[0] : NULL;
+
+  return first != NULL && first->own.state == LK_OWN_CREATED ? first->own.path
+                                                             : NULL;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/lease/session_lease.h"
+#include "recipes/queue/max_queue.h"
+
+/* From this number of predecessors on a warning is logged. */
+enum { LONG_QUEUE = 10000 };
+
+int lk__max_queue_refusal(bool once, size_t max_queue, size_t predecessors)
+{
+  if (predecessors > 0 && once)
+    return LK_ERR_BUSY;
+  if (max_queue > 0 && predecessors > max_queue)
+    return LK_ERR_QUEUE_FULL;
+  return 0;
+}
+
+bool lk__max_queue_needs_peek(const lk_contender *ct)
+{
+  bool may_end = ct->config->once || ct->config->max_queue > 0;
+
+  return ct->config->peek && may_end;
+}
+
+/* Lists grow with the queue. A Java client refuses those of 17,000 names. */
+void lk__max_queue_warn(const lk_contender *ct, size_t predecessors)
+{
+  lk_session_lease *k = ct->lease;
+
+  if (predecessors < LONG_QUEUE || k->queues.warned_length)
+    return;
+  k->queues.warned_length = true;
+  lk_client_log(k->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
+                "ten thousand contenders and more in one queue: think of "
+                "max_queue, or of fewer contenders");
+}

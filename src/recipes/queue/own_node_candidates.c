@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/queue/own_node_candidates.h"
+#include "recipes/queue/queue_position.h"
+
+void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
+{
+  lk__give(mem, s->suffix);
+  *s = (lk_own_node_candidates){.suffix = NULL};
+}
+
+/* Where the token is known, the name is known, too. */
+static bool name_may_be_own(const lk_own_node *own, lk_bytes name)
+{
+  const char *own_name = lk__own_node_name(own);
+
+  return own->token == 0 || (name.len == strlen(own_name) &&
+                             memcmp(name.at, own_name, name.len) == 0);
+}
+
+int lk__own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
+                                const lk_own_node *own, const lk_bytes *names,
+                                size_t count)
+{
+  int64_t suffix;
+
+  lk__own_node_candidates_free(s, mem);
+  s->suffix = lk__take(mem, count * sizeof *s->suffix);
+  if (s->suffix == NULL)
+    return LK_ERR_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) {
+    if (lk__name_is_ours(names[i], lk__own_node_base(own), &suffix) &&
+        name_may_be_own(own, names[i]))
+      s->suffix[s->count++] = suffix;
+  }
+  lk__numbers_sort(s->suffix, s->count);
+  s->next = s->count;
+  s->in_order = s->count > 0 && s->suffix[0] >= 0 &&
+                s->suffix[s->count - 1] <= LK_SUFFIX_LIMIT;
+  return 0;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/common/memory.h"
+#include "recipes/lease/session_lease.h"
+#include "recipes/queue/contender_step.h"
+#include "recipes/queue/grant.h"
+#include "recipes/queue/node_data.h"
+#include "recipes/queue/own_node_check.h"
+#include "recipes/queue/own_node_recovery.h"
+#include "recipes/queue/queue_listing.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/request_errors.h"
+/**
+ * @file
+ * A create whose reply was lost is recovered by a transaction and a list behind
+ * it. Where the name of a node does not tell whose it is, nodes that may be the
+ * own one are read, also when it was known before the connection broke. The own
+ * node belongs to our session. Its czxid is the token, where that is known;
+ * otherwise its data end with our UUID. The newest nodes are read first, and
+ * none that is older than the create.
+ */
+
+/* ---- candidates --------------------------------------------------------- */
+
+/* A revocation may have replaced the data before the node was recovered. Nodes
+ * that other contenders of this session know as their own are not meant. */
+static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
+{
+  if (!lk__is_revocation(*data))
+    return false;
+  lk_contender *o = NULL;
+
+  while ((o = lk__contender_next_of_client(ct, o)) != NULL) {
+    if (o->own.state == LK_OWN_CREATED &&
+        strcmp(o->own.path, ct->own.path) == 0)
+      return false;
+  }
+  return true;
+}
+
+static bool candidate_is_own(const lk_contender *ct, const lk_bytes *data,
+                             const lk_stat *stat)
+{
+  if (stat->ephemeral_owner != lk_client_session(lk__contender_client(ct)).id)
+    return false;
+  if (ct->own.token != 0)
+    return ct->own.token == (uint64_t)stat->czxid;
+  return (data->len == ct->own.data_len &&
+          memcmp(data->at, ct->own.data, data->len) == 0) ||
+         ((uint64_t)stat->czxid > ct->own.before_zxid &&
+          candidate_is_revoked(ct, data));
+}
+
+static void candidates_take_reply(lk_contender *ct, int err,
+                                  const lk_bytes *data, const lk_stat *stat)
+{
+  lk_own_node_candidates *s = &ct->candidates;
+  int64_t suffix = s->suffix[--s->next];
+
+  if (err == LK_ERR_NO_NODE || s->found)
+    return;
+  if (err != 0) {
+    s->err = err;
+    return;
+  }
+  lk__own_node_set_suffix(&ct->own, suffix);
+  s->rest_is_older =
+      s->in_order && (uint64_t)stat->czxid <= ct->own.before_zxid;
+  if (candidate_is_own(ct, data, stat)) {
+    lk__own_node_found(&ct->own, (uint64_t)stat->czxid,
+                       lk__contender_connection(ct));
+    s->found = true;
+  }
+}
+
+static void candidates_end(lk_contender *ct, int err)
+{
+  bool found = ct->candidates.found;
+
+  lk__own_node_candidates_free(&ct->candidates, &ct->lease->mem);
+  if (!found && err == 0)
+    lk__own_node_set_absent(&ct->own);
+  if (lk__contender_rules(ct)->recovered != NULL)
+    lk__contender_rules(ct)->recovered(ct,
+                                       found      ? LK_RECOVERED_FOUND
+                                       : err != 0 ? LK_RECOVERED_FAILED
+                                                  : LK_RECOVERED_ABSENT,
+                                       err);
+  else if (found)
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
+  else if (err != 0)
+    lk__contender_request_failed(ct, err);
+  else
+    lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
+}
+
+static int candidates_read(lk_contender *ct);
+
+static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
+                              const lk_stat *stat, void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  if (lk__contender_take_reply(ct)) {
+    candidates_take_reply(ct, err, data, stat);
+    if (!lk__contender_fail_if_too_big(ct, err) &&
+        lk__contender_has_all_replies(ct)) {
+      err = candidates_read(ct);
+      if (err != 0)
+        candidates_end(ct, err);
+    }
+  }
+  lk__contender_unref(ct);
+}
+
+static int candidates_read(lk_contender *ct)
+{
+  lk_own_node_candidates *s = &ct->candidates;
+  int err = 0;
+
+  if (s->found || s->err != 0 || s->rest_is_older || s->count == 0) {
+    candidates_end(ct, s->err);
+    return 0;
+  }
+  for (size_t i = 0; i < LK_MAX_PREDECESSOR_READS && s->count > 0 && err == 0;
+       i++) {
+    lk__own_node_set_suffix(&ct->own, s->suffix[--s->count]);
+    err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
+                                                 ct->own.path, NULL,
+                                                 on_candidate_read, ct));
+  }
+  if (err != 0)
+    lk__contender_ignore_replies(
+        ct); /* ignore the replies to those that were sent */
+  return err;
+}
+
+static int contender_enter_reading_candidates(lk_contender *ct,
+                                              lk_contender_state from)
+{
+  (void)from;
+  return candidates_read(ct);
+}
+
+const lk_contender_rules lk__rules_reading_candidates = {
+    .next = {LK_ON(LIST_NEEDED, LISTING), LK_ON_ANY_IN_QUEUE},
+    .enter = contender_enter_reading_candidates};
+
+/* ---- transaction and list ----------------------------------------------- */
+
+static void on_recovery_transaction(lk_client *c, int err,
+                                    const lk_op_result *results, size_t count,
+                                    void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)results;
+  (void)count;
+  if (lk__contender_take_reply(ct))
+    ct->round.transaction_err =
+        lk__check_result_of(err) == LK_CHECK_UNKNOWN ? err : 0;
+  lk__contender_unref(ct);
+}
+
+/* A transaction goes first, on any path. When it is committed, a create
+ * of the old connection was proposed before it, and is seen, or is refused from
+ * now on. A sync does not suffice: a deposed leader replies to it by itself. */
+int lk__recovery_begin(lk_contender *ct)
+{
+  lk_op check = lk_op_check(*ct->own.dir == '\0' ? "/" : ct->own.dir, -1);
+  int err = lk__contender_count_request(
+      ct, lk_multi(lk__contender_client(ct), &check, 1, NULL,
+                   on_recovery_transaction, ct));
+
+  return err != 0 ? err : ct->machine->request_view(ct);
+}
+
+/* Behind the transaction a create that is not listed was not executed, and will
+ * not be. */
+static lk_recovered recovery_judge_list(lk_contender *ct, int *err,
+                                        const lk_bytes *names, size_t count)
+{
+  lk_bytes ours = {NULL, 0};
+
+  if (ct->round.transaction_err != 0)
+    *err = ct->round.transaction_err;
+  if (*err == 0)
+    ours = lk__own_node_find(&ct->own, names, count);
+  else if (ct->round.transaction_err != 0 || *err != LK_ERR_NO_NODE)
+    return LK_RECOVERED_FAILED;
+  if (ours.at == NULL)
+    return LK_RECOVERED_ABSENT;
+  if (ct->own.identity == LK_IDENTITY_DATA)
+    return LK_RECOVERED_CANDIDATES;
+  (void)lk__own_node_set_name(&ct->own, ours);
+  return LK_RECOVERED_FOUND;
+}
+
+static void recovery_continue(lk_contender *ct, lk_recovered result, int err,
+                              const lk_bytes *names, size_t count)
+{
+  switch (result) {
+  case LK_RECOVERED_FAILED: lk__contender_request_failed(ct, err); break;
+  case LK_RECOVERED_FOUND: lk__contender_take_list(ct, names, count); break;
+  case LK_RECOVERED_ABSENT:
+    lk__own_node_set_absent(&ct->own);
+    lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
+    break;
+  case LK_RECOVERED_CANDIDATES:
+    err = lk__own_node_candidates_set(&ct->candidates, &ct->lease->mem,
+                                      &ct->own, names, count);
+    if (err != 0)
+      lk__contender_fail(ct, err);
+    else
+      lk__contender_step(ct, LK_CONTENDER_ON_CANDIDATES);
+    break;
+  }
+}
+
+/* CLEANING_UP: report the result to the cleanup. */
+static void recovery_report(lk_contender *ct, lk_recovered result, int err,
+                            const lk_bytes *names, size_t count)
+{
+  if (result != LK_RECOVERED_CANDIDATES) {
+    lk__contender_rules(ct)->recovered(ct, result, err);
+    return;
+  }
+  err = lk__own_node_candidates_set(&ct->candidates, &ct->lease->mem, &ct->own,
+                                    names, count);
+  if (err == 0)
+    err = candidates_read(ct);
+  if (err != 0)
+    lk__contender_rules(ct)->recovered(ct, LK_RECOVERED_FAILED, err);
+}
+
+void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,
+                            size_t count)
+{
+  lk_recovered result = recovery_judge_list(ct, &err, names, count);
+
+  if (lk__contender_rules(ct)->recovered != NULL)
+    recovery_report(ct, result, err, names, count);
+  else
+    recovery_continue(ct, result, err, names, count);
+}
+
+int lk__contender_enter_recovering(lk_contender *ct, lk_contender_state from)
+{
+  (void)from;
+  return lk__recovery_begin(ct);
+}
+
+const lk_contender_rules lk__rules_recovering = {
+    .next = {LK_ON(PREDECESSORS, SETTING_WATCHES), LK_ON(GRANT, HELD),
+             LK_ON(CHECK_NEEDED, CHECKING_OWN),
+             LK_ON(TOKEN_NEEDED, READING_OWN),
+             LK_ON(CANDIDATES, READING_CANDIDATES), LK_ON_ANY_IN_QUEUE},
+    .enter = lk__contender_enter_recovering,
+    .listed = lk__recovery_take_list};

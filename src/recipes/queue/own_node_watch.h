@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LK_RECIPES_QUEUE_OWN_NODE_WATCH_H
+#define LK_RECIPES_QUEUE_OWN_NODE_WATCH_H
+
+/**
+ * @file
+ * Reading and watching the own node.
+ */
+
+#include "recipes/queue/contender.h"
+
+/** Read the node at the own path, with a watch. */
+int lk__contender_read_own(lk_contender *ct, lk_get_cb done);
+/** Read and watch the own node. 0, or why the request was refused. */
+int lk__contender_watch_own(lk_contender *ct);
+/** The access list of the own node forbids to read it: it is not watched. */
+void lk__contender_own_unreadable(lk_contender *ct);
+/** Whether the data are the message of Curator's revocation; report it. */
+void lk__contender_check_revocation(lk_contender *ct, const lk_bytes *data);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "recipes/queue/contender_step.h"
+#include "recipes/queue/direct_handoff.h"
+#include "recipes/queue/node_data.h"
+#include "recipes/queue/place_lost.h"
+#include "recipes/queue/predecessor_watch.h"
+#include "recipes/queue/request_count.h"
+#include "recipes/queue/request_errors.h"
+
+/* ---- reads -------------------------------------------------------------- */
+
+static void on_predecessor_event(lk_client *c, lk_watch *w,
+                                 const lk_event *event, void *arg);
+
+/* The direct predecessor may announce that it holds. Only a mutex can know that
+ * no other contender precedes it, now and later. */
+static void predecessor_check_announcement(lk_contender *ct,
+                                           const lk_bytes *data)
+{
+  lk_name n;
+
+  if (ct->predecessors.count < 2 || !lk__is_announcement(*data) ||
+      !lk__name_parse(
+          ct->role->format,
+          lk_text(ct->predecessors.path[0] + strlen(ct->own.dir) + 1), &n) ||
+      n.kind->family != LK_FAMILY_MUTEX)
+    return;
+  lk__predecessors_keep_direct(&ct->predecessors);
+  lk__contender_notify_position(ct);
+}
+
+static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
+                                const lk_stat *stat, void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)stat;
+  if (lk__contender_take_reply(ct)) {
+    ct->round.predecessor_err = err;
+    if (err != 0)
+      ct->wait.watch = NULL;
+    else
+      predecessor_check_announcement(ct, data);
+    if (!lk__contender_fail_if_too_big(ct, err))
+      lk__contender_judge_if_all_read(ct);
+  }
+  lk__contender_unref(ct);
+}
+
+static int contender_watch_predecessor(lk_contender *ct, lk_get_cb done)
+{
+  lk_call call = {.size = sizeof call,
+                  .until_disconnect = true,
+                  .on_event = on_predecessor_event,
+                  .watch_arg = ct,
+                  .watch = &ct->wait.watch};
+
+  return lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
+                                                ct->predecessors.path[0], &call,
+                                                done, ct));
+}
+
+int lk__predecessors_watch_direct(lk_contender *ct)
+{
+  return contender_watch_predecessor(ct, on_predecessor_read);
+}
+
+static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
+                                 const lk_stat *stat, void *arg)
+{
+  lk_contender *ct = arg;
+
+  (void)c;
+  (void)data;
+  (void)stat;
+  if (lk__contender_take_reply(ct)) {
+    size_t i = ct->round.reads_replied++;
+
+    if (i == 0 && err != 0)
+      ct->wait.watch = NULL;
+    ct->round.deleted[i] = err == LK_ERR_NO_NODE;
+    /* Of the others it suffices that they exist. */
+    if (err != LK_ERR_NO_NODE && (err != LK_ERR_NO_AUTH || i == 0) && err != 0)
+      ct->round.predecessor_err = err;
+    if (!lk__contender_fail_if_too_big(ct, err))
+      lk__contender_judge_if_all_read(ct);
+  }
+  lk__contender_unref(ct);
+}
+
+/* ---- the direct predecessor was deleted --------------------------------- */
+
+/* The direct predecessor was deleted. Others may be deleted as well. */
+static void contender_predecessor_deleted(lk_contender *ct)
+{
+  lk__predecessors_remove(&ct->predecessors, 0);
+  if (ct->predecessors.count == 0)
+    lk__direct_handoff_try(ct);
+  else if (ct->predecessors.count <= LK_MAX_PREDECESSOR_READS)
+    lk__contender_step(ct, LK_CONTENDER_ON_FEW_LEFT);
+  else
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
+}
+
+static void on_predecessor_event(lk_client *c, lk_watch *w,
+                                 const lk_event *event, void *arg)
+{
+  lk_contender *ct = arg;
+  bool current = ct->state == LK_CONTENDER_SETTING_WATCHES ||
+                 ct->state == LK_CONTENDER_WAITING ||
+                 ct->state == LK_CONTENDER_READING_PREDECESSORS;
+
+  (void)c;
+  (void)w;
+  lk__contender_ref(ct);
+  ct->wait.watch = NULL;
+  if (current && event->type == LK_EVENT_DELETED) {
+    ct->wait.predecessor_deleted = true;
+    if (ct->state == LK_CONTENDER_WAITING)
+      contender_predecessor_deleted(ct);
+  } else if (current && event->type != LK_EVENT_ENDED) {
+    /* Only its data changed: a revocation, an announcement. */
+    int err = contender_watch_predecessor(ct, on_predecessor_read);
+
+    if (err != 0)
+      lk__contender_fail(ct, err);
+  }
+  lk__contender_unref(ct);
+}
+
+/* ---- all reads completed ------------------------------------------------ */
+
+static void contender_judge_predecessors(lk_contender *ct)
+{
+  bool pred_left_too = ct->wait.predecessor_deleted || ct->round.deleted[0];
+
+  ct->round.deleted[0] = pred_left_too;
+  for (size_t i = ct->predecessors.kept; i-- > 0;) {
+    if (ct->round.deleted[i])
+      lk__predecessors_remove(&ct->predecessors, i);
+  }
+  if (ct->predecessors.count == 0) {
+    lk__direct_handoff_try(ct);
+    return;
+  }
+  lk__contender_step(ct, pred_left_too ? LK_CONTENDER_ON_PREDECESSORS
+                                       : LK_CONTENDER_ON_WATCHES_SET);
+  lk__contender_notify_position(ct);
+}
+
+static void contender_judge_watches(lk_contender *ct)
+{
+  if (ct->wait.watches_directory &&
+      (ct->wait.watch == NULL || ct->wait.limit_changed))
+    lk__contender_step(ct,
+                       LK_CONTENDER_ON_LIST_NEEDED); /* the watch has fired, or
+                                                        the limit has changed */
+  else if (!ct->wait.watches_directory && ct->wait.predecessor_deleted)
+    contender_predecessor_deleted(ct);
+  else if (ct->state == LK_CONTENDER_SETTING_WATCHES)
+    lk__contender_step(ct, LK_CONTENDER_ON_WATCHES_SET);
+}
+
+/* The deletion of a node that cannot be read is not reported. */
+static void contender_watch_directory(lk_contender *ct)
+{
+  lk_client_log(lk__contender_client(ct), LK_LOG_WARNING, LK_ERR_NO_AUTH,
+                "a contender ahead cannot be read: watching the whole queue");
+  ct->wait.watches_directory = true;
+  lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
+}
+
+void lk__predecessors_judge(lk_contender *ct)
+{
+  bool probing = ct->state == LK_CONTENDER_READING_PREDECESSORS;
+
+  if (ct->round.predecessor_err == LK_ERR_NO_NODE) {
+    ct->wait.predecessor_deleted = true;
+    ct->round.predecessor_err = 0;
+  }
+  if (ct->round.own_err == LK_ERR_NO_NODE)
+    lk__contender_own_missing(ct, LK_ERR_NO_NODE);
+  else if (ct->round.own_err != 0 && ct->round.own_err != LK_ERR_NO_AUTH)
+    lk__contender_request_failed(ct, ct->round.own_err);
+  else if (ct->round.predecessor_err == LK_ERR_NO_AUTH)
+    contender_watch_directory(ct);
+  else if (ct->round.predecessor_err != 0)
+    lk__contender_request_failed(ct, ct->round.predecessor_err);
+  else if (probing)
+    contender_judge_predecessors(ct);
+  else
+    contender_judge_watches(ct);
+}
+
+/* ---- READING_PREDECESSORS ----------------------------------------------- */
+
+static int contender_enter_reading_predecessors(lk_contender *ct,
+                                                lk_contender_state from)
+{
+  int err;
+
+  (void)from;
+  ct->wait.predecessor_deleted = false;
+  ct->round.predecessor_err = 0;
+  ct->round.own_err = 0;
+  ct->round.reads_replied = 0;
+  memset(ct->round.deleted, 0, sizeof ct->round.deleted);
+  err = contender_watch_predecessor(ct, on_predecessors_read);
+  for (size_t i = 1; i < ct->predecessors.kept && err == 0; i++)
+    err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
+                                                 ct->predecessors.path[i], NULL,
+                                                 on_predecessors_read, ct));
+  return err;
+}
+
+const lk_contender_rules lk__rules_reading_predecessors = {
+    .next = {LK_ON(WATCHES_SET, WAITING), LK_ON(PREDECESSORS, SETTING_WATCHES),
+             LK_ON(LIST_NEEDED, LISTING), LK_ON(GRANT, HELD),
+             LK_ON_ANY_IN_QUEUE},
+    .need = LK_LEASE_WAITING,
+    .enter = contender_enter_reading_predecessors,
+    .all_read = lk__predecessors_judge};
