@@ -67,7 +67,7 @@ static bool reference_parse(lk_bytes name, lk_name *out, const char **mark)
       continue;
     must(!is_one); /* no name has two known_marks before its number */
     is_one = true;
-    out->suffix = value;
+    out->number = value;
     *mark = known_marks[i];
   }
   return is_one;
@@ -81,7 +81,7 @@ static bool parse(lk_bytes name, lk_name *out)
 
   must(is_one == reference_parse(name, &plain, &mark));
   if (is_one) {
-    must(out->suffix == plain.suffix && strcmp(out->kind->text, mark) == 0);
+    must(out->number == plain.number && strcmp(out->kind->text, mark) == 0);
     must(lk__node_kinds_contend(out->kind, out->kind));
   }
   return is_one;
@@ -90,16 +90,16 @@ static bool parse(lk_bytes name, lk_name *out)
 static void check_own_name(lk_bytes name)
 {
   char base[LK_PREFIX_LEN + sizeof "lock-"] = {0};
-  int64_t suffix;
+  int64_t number;
   lk_name n;
 
   if (name.len < LK_PREFIX_LEN)
     return;
   memcpy(base, name.at, LK_PREFIX_LEN);
   memcpy(base + LK_PREFIX_LEN, "lock-", sizeof "lock-");
-  if (!lk__name_is_ours(name, lk_bytes_of(base, sizeof base - 1), &suffix))
+  if (!lk__name_is_ours(name, lk_bytes_of(base, sizeof base - 1), &number))
     return;
-  must(parse(name, &n) && n.kind == &lk__node_kind_mutex && n.suffix == suffix);
+  must(parse(name, &n) && n.kind == &lk__node_kind_mutex && n.number == number);
   must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);
 }
 
@@ -112,7 +112,7 @@ static void check_native_name(lk_bytes name)
   if (!lk__name_parse(&lk__name_format_plain, name, &n))
     return;
   size_t len = (size_t)snprintf(text, sizeof text, "%s%010lld", n.kind->text,
-                                (long long)n.suffix);
+                                (long long)n.number);
 
   must(len < sizeof text && name.len >= len);
   must(memcmp((const char *)name.at + name.len - len, text, len) == 0);
@@ -151,9 +151,9 @@ static void check_order(const lk_queue_position *p)
                              ? p->predecessors
                              : LK_KEPT_PREDECESSORS));
   for (size_t i = 0; i < p->near_count; i++) {
-    must(p->near[i].suffix < p->suffix);
-    must(i == 0 || p->near[i].suffix <= p->near[i - 1].suffix);
-    must(p->head.suffix <= p->near[i].suffix);
+    must(p->near[i].number < p->number);
+    must(i == 0 || p->near[i].number <= p->near[i - 1].number);
+    must(p->head.number <= p->near[i].number);
   }
 }
 
@@ -166,8 +166,8 @@ static size_t count_nearer(const lk_queue_position *p, const lk_bytes *names,
   for (size_t i = 0; i < count; i++) {
     lk_name n;
 
-    found += parse(names[i], &n) && excludes(n.kind) && n.suffix < p->suffix &&
-             n.suffix > than;
+    found += parse(names[i], &n) && excludes(n.kind) && n.number < p->number &&
+             n.number > than;
   }
   return found;
 }
@@ -175,7 +175,7 @@ static size_t count_nearer(const lk_queue_position *p, const lk_bytes *names,
 static void check_place(const lk_queue_position *p, lk_bytes own,
                         const lk_bytes *names, size_t count)
 {
-  bool found = false, unsafe = p->suffix > LK_SUFFIX_LIMIT;
+  bool found = false, unsafe = p->number > LK_SEQUENCE_LIMIT;
   size_t ahead = 0;
 
   for (size_t i = 0; i < count; i++) {
@@ -184,18 +184,18 @@ static void check_place(const lk_queue_position *p, lk_bytes own,
     if (!parse(names[i], &a) || !excludes(a.kind))
       continue;
     found = found || same_bytes(names[i], own);
-    unsafe = unsafe || a.suffix < 0;
-    ahead += a.suffix < p->suffix;
-    must(!p->in_range || (a.suffix >= 0 && a.suffix <= LK_SUFFIX_LIMIT));
+    unsafe = unsafe || a.number < 0;
+    ahead += a.number < p->number;
+    must(!p->in_range || (a.number >= 0 && a.number <= LK_SEQUENCE_LIMIT));
     for (size_t j = 0; j < i; j++)
       unsafe = unsafe || (parse(names[j], &b) && excludes(b.kind) &&
-                          a.suffix == b.suffix && !may_share(&a, &b));
+                          a.number == b.number && !may_share(&a, &b));
   }
   must(p->found == found);
   must(!found || (p->unsafe == unsafe && p->predecessors == ahead));
   check_order(p);
   for (size_t i = 0; i < p->near_count; i++)
-    must(count_nearer(p, names, count, p->near[i].suffix) <= i);
+    must(count_nearer(p, names, count, p->near[i].number) <= i);
 }
 
 static lk_queue_position find_place(lk_bytes own, const lk_bytes *names,
@@ -233,7 +233,7 @@ static void check_list(lk_bytes own, lk_bytes *names, size_t count)
        p.has_rw_writer == q.has_rw_writer && p.near_count == q.near_count &&
        (p.foreign.at == NULL) == (q.foreign.at == NULL));
   for (size_t i = 0; i < p.near_count; i++)
-    must(p.near[i].suffix == q.near[i].suffix);
+    must(p.near[i].number == q.near[i].number);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

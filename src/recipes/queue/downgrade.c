@@ -27,7 +27,7 @@ void lk__contender_set_writer(lk_contender *ct, lk_contender *writer)
   ct->downgrade.writer = writer;
 }
 
-static const char *own_node_suffix(const lk_contender *ct)
+static const char *own_node_number_text(const lk_contender *ct)
 {
   return ct->own.path + ct->own.base_len;
 }
@@ -79,8 +79,8 @@ int lk__contender_create_downgraded(lk_contender *ct)
   const lk_contender *writer = ct->downgrade.writer;
   lk_op ops[2];
 
-  snprintf(ct->own.path + ct->own.base_len, LK_SUFFIX_MAX + 1, "%s",
-           own_node_suffix(writer));
+  snprintf(ct->own.path + ct->own.base_len, LK_NUMBER_MAX_LEN + 1, "%s",
+           own_node_number_text(writer));
   ops[0] = lk_op_check(writer->own.path, -1);
   ops[1] = lk_op_create(ct->own.path, ct->config->data, ct->config->acl,
                         LK_EPHEMERAL);

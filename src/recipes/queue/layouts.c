@@ -40,7 +40,7 @@ static bool role_contends(const lk_role *role, lk_bytes name, int64_t *number,
   if (!lk__name_parse(role->format, name, &n) ||
       n.kind->side == LK_SIDE_FAMILY_ONLY)
     return false;
-  *number = n.suffix;
+  *number = n.number;
   *shared = n.kind->side == LK_SIDE_READER;
   return true;
 }

@@ -45,7 +45,7 @@ static bool is_digit(unsigned char c)
 
 /* Read a number as "%010d" prints it: ten characters with the minus, or eleven.
  * The text of the kind in front may end with a digit or a minus. */
-static bool name_read_suffix(const char *at, size_t len, int64_t *out)
+static bool name_read_number(const char *at, size_t len, int64_t *out)
 {
   bool minus = len > 0 && at[0] == '-';
   int64_t n = 0;
@@ -80,21 +80,21 @@ static bool name_parse_known(const lk_name_format *format, lk_bytes name,
   const char *at = name.at;
   size_t len = name.len;
   size_t digits = 0;
-  int64_t suffix = 0;
+  int64_t number = 0;
   int64_t unit = 1;
 
   for (; len > 0 && is_digit((unsigned char)at[len - 1]); len--) {
     if (++digits > 10)
       return false;
-    suffix += (at[len - 1] - '0') * unit;
+    number += (at[len - 1] - '0') * unit;
     unit *= 10;
   }
   if (digits == 0)
     return false;
-  out->suffix = suffix;
+  out->number = number;
   out->kind = node_kind_at_end(format, at, len);
   if (out->kind == NULL && len > 0 && at[len - 1] == '-') {
-    out->suffix = -suffix;
+    out->number = -number;
     out->kind = node_kind_at_end(format, at, len - 1);
   }
   return out->kind != NULL;
@@ -127,9 +127,9 @@ static bool name_parse_after_uuid(const lk_node_kind *kind, const char *at,
   size_t n = strlen(kind->text);
 
   out->kind = kind;
-  return len > n && len - n <= LK_SUFFIX_MAX &&
+  return len > n && len - n <= LK_NUMBER_MAX_LEN &&
          memcmp(at, kind->text, n) == 0 &&
-         name_read_suffix(at + n, len - n, &out->suffix);
+         name_read_number(at + n, len - n, &out->number);
 }
 
 static bool name_parse_exact(const lk_name_format *format, lk_bytes name,
@@ -234,24 +234,24 @@ bool lk__name_is_hex(lk_bytes name)
   return name.len == lk__name_prefix_len(LK_IDENTITY_HEX_ONLY);
 }
 
-bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix)
+bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *number)
 {
-  return name.len > base.len && name.len - base.len <= LK_SUFFIX_MAX &&
+  return name.len > base.len && name.len - base.len <= LK_NUMBER_MAX_LEN &&
          memcmp(name.at, base.at, base.len) == 0 &&
-         name_read_suffix((const char *)name.at + base.len, name.len - base.len,
-                          suffix);
+         name_read_number((const char *)name.at + base.len, name.len - base.len,
+                          number);
 }
 
 lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
 {
   lk_bytes ours = {NULL, 0};
   int64_t lowest = INT64_MAX;
-  int64_t suffix;
+  int64_t number;
 
   for (size_t i = 0; i < count; i++) {
-    if (!lk__name_is_ours(names[i], base, &suffix) || suffix >= lowest)
+    if (!lk__name_is_ours(names[i], base, &number) || number >= lowest)
       continue;
-    lowest = suffix;
+    lowest = number;
     ours = names[i];
   }
   return ours;

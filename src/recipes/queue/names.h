@@ -59,7 +59,8 @@ extern const lk_name_format lk__name_format_plain;
 /** A parsed name of a contender. */
 typedef struct lk_name {
   const lk_node_kind *kind;
-  int64_t suffix; /**< an int32; nodes made by hand may have more */
+  int64_t number; /**< sequence number, an int32; nodes made by hand may have
+                     more */
 } lk_name;
 
 /** Whether `name`, without its directory, is the name of a contender. */
@@ -97,8 +98,8 @@ static inline bool lk__name_is_whole(lk_node_identity identity)
 
 enum {
   LK_UUID_LEN = 36,
-  LK_PREFIX_LEN = 40, /**< of "_c_" UUID "-", the longest */
-  LK_SUFFIX_MAX = 11  /**< "-" and ten digits */
+  LK_PREFIX_LEN = 40,    /**< of "_c_" UUID "-", the longest */
+  LK_NUMBER_MAX_LEN = 11 /**< "-" and ten digits */
 };
 
 /** Write the unique part of a name, or of the data: a version 4 UUID made of
@@ -112,9 +113,9 @@ size_t lk__name_prefix_len(lk_node_identity identity);
 /** Whether `name` is one of LK_IDENTITY_HEX_ONLY. */
 bool lk__name_is_hex(lk_bytes name);
 
-/** Whether `name` is what a server makes of `base`; `suffix` gets the number.
- */
-bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *suffix);
+/** Whether `name` is what a server makes of `base`, and with which sequence
+    number. */
+bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *number);
 
 /** Write the path of the child `name` of `dir` to `at`; what follows it. */
 char *lk__write_child_path(char *at, const char *dir, lk_bytes name);

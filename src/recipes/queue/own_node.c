@@ -27,12 +27,12 @@ size_t lk__own_node_size(lk_node_identity identity, const char *dir,
                          const char *name, lk_bytes data)
 {
   return strlen(dir) + 1 + own_node_base_len(identity, dir, name) +
-         LK_SUFFIX_MAX + 1 + own_node_data_len(identity, data);
+         LK_NUMBER_MAX_LEN + 1 + own_node_data_len(identity, data);
 }
 
 static void own_node_set_data(lk_own_node *own, lk_bytes data)
 {
-  own->data = own->path + own->base_len + LK_SUFFIX_MAX + 1;
+  own->data = own->path + own->base_len + LK_NUMBER_MAX_LEN + 1;
   own->data_len = own_node_data_len(own->identity, data);
   if (data.len == 0)
     return;
@@ -75,9 +75,10 @@ lk_bytes lk__own_node_base(const lk_own_node *own)
                      own->base_len - strlen(own->dir) - 1);
 }
 
-void lk__own_node_set_suffix(lk_own_node *own, int64_t suffix)
+void lk__own_node_set_number(lk_own_node *own, int64_t number)
 {
-  snprintf(own->path + own->base_len, LK_SUFFIX_MAX + 1, "%010" PRId64, suffix);
+  snprintf(own->path + own->base_len, LK_NUMBER_MAX_LEN + 1, "%010" PRId64,
+           number);
 }
 
 static bool own_node_is_base(const lk_own_node *own, lk_bytes name)
@@ -110,11 +111,11 @@ void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid)
 bool lk__own_node_set_name(lk_own_node *own, lk_bytes name)
 {
   char *at = lk__own_node_name(own);
-  int64_t suffix;
+  int64_t number;
 
   if (lk__name_is_whole(own->identity)
           ? !own_node_is_base(own, name)
-          : !lk__name_is_ours(name, lk__own_node_base(own), &suffix))
+          : !lk__name_is_ours(name, lk__own_node_base(own), &number))
     return false;
   memcpy(at, name.at, name.len);
   at[name.len] = '\0';

@@ -109,8 +109,8 @@ void lk__own_node_forget(lk_own_node *own);
 /** Take the name that a server made of the base. false: it is not of it. */
 bool lk__own_node_set_name(lk_own_node *own, lk_bytes name);
 
-/** Point `path` at the node with the number `suffix`. */
-void lk__own_node_set_suffix(lk_own_node *own, int64_t suffix);
+/** Point `path` at the node with the sequence number `number`. */
+void lk__own_node_set_number(lk_own_node *own, int64_t number);
 
 /** The own name among those of a list; `at` NULL: none. */
 lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,

@@ -7,8 +7,8 @@
 
 void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
 {
-  lk__give(mem, s->suffix);
-  *s = (lk_own_node_candidates){.suffix = NULL};
+  lk__give(mem, s->numbers);
+  *s = (lk_own_node_candidates){.numbers = NULL};
 }
 
 /* Where the token is known, the name is known, too. */
@@ -24,20 +24,20 @@ int lk__own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
                                 const lk_own_node *own, const lk_bytes *names,
                                 size_t count)
 {
-  int64_t suffix;
+  int64_t number;
 
   lk__own_node_candidates_free(s, mem);
-  s->suffix = lk__take(mem, count * sizeof *s->suffix);
-  if (s->suffix == NULL)
+  s->numbers = lk__take(mem, count * sizeof *s->numbers);
+  if (s->numbers == NULL)
     return LK_ERR_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
-    if (lk__name_is_ours(names[i], lk__own_node_base(own), &suffix) &&
+    if (lk__name_is_ours(names[i], lk__own_node_base(own), &number) &&
         name_may_be_own(own, names[i]))
-      s->suffix[s->count++] = suffix;
+      s->numbers[s->count++] = number;
   }
-  lk__numbers_sort(s->suffix, s->count);
+  lk__numbers_sort(s->numbers, s->count);
   s->next = s->count;
-  s->in_order = s->count > 0 && s->suffix[0] >= 0 &&
-                s->suffix[s->count - 1] <= LK_SUFFIX_LIMIT;
+  s->in_order = s->count > 0 && s->numbers[0] >= 0 &&
+                s->numbers[s->count - 1] <= LK_SEQUENCE_LIMIT;
   return 0;
 }

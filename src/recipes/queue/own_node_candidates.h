@@ -10,7 +10,7 @@
 #include "recipes/queue/own_node.h"
 
 typedef struct lk_own_node_candidates {
-  int64_t *suffix; /**< ascending; read from the end */
+  int64_t *numbers; /**< ascending; read from the end */
   size_t count;    /**< not yet read */
   size_t next;     /**< of the read whose reply comes next */
   bool found;

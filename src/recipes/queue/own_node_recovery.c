@@ -56,7 +56,7 @@ static void candidates_take_reply(lk_contender *ct, int err,
                                   const lk_bytes *data, const lk_stat *stat)
 {
   lk_own_node_candidates *s = &ct->candidates;
-  int64_t suffix = s->suffix[--s->next];
+  int64_t number = s->numbers[--s->next];
 
   if (err == LK_ERR_NO_NODE || s->found)
     return;
@@ -64,7 +64,7 @@ static void candidates_take_reply(lk_contender *ct, int err,
     s->err = err;
     return;
   }
-  lk__own_node_set_suffix(&ct->own, suffix);
+  lk__own_node_set_number(&ct->own, number);
   s->rest_is_older =
       s->in_order && (uint64_t)stat->czxid <= ct->own.before_zxid;
   if (candidate_is_own(ct, data, stat)) {
@@ -126,7 +126,7 @@ static int candidates_read(lk_contender *ct)
   }
   for (size_t i = 0; i < LK_MAX_PREDECESSOR_READS && s->count > 0 && err == 0;
        i++) {
-    lk__own_node_set_suffix(&ct->own, s->suffix[--s->count]);
+    lk__own_node_set_number(&ct->own, s->numbers[--s->count]);
     err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
                                                  ct->own.path, NULL,
                                                  on_candidate_read, ct));

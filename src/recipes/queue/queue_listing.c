@@ -14,11 +14,11 @@
 
 /* ---- the position of the own node --------------------------------------- */
 
-static void contender_warn_counter(lk_contender *ct, int64_t suffix)
+static void contender_warn_counter(lk_contender *ct, int64_t number)
 {
   lk_notice notice = {.type = LK_NOTICE_COUNTER_NEAR_END};
 
-  if (suffix >= LK_SUFFIX_WARN)
+  if (number >= LK_SEQUENCE_WARN)
     lk__contender_notify(ct, &notice);
 }
 
@@ -102,7 +102,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
                                    &p)) {
     lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
-    contender_warn_counter(ct, p.suffix);
+    contender_warn_counter(ct, p.number);
     lk__max_queue_warn(ct, p.predecessors);
     if (p.foreign.at != NULL)
       contender_notify_mixed_queue(ct, p.foreign);

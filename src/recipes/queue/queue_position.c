@@ -38,10 +38,10 @@ void lk__numbers_sort(int64_t *a, size_t n)
 /* Number and kind of a name in one integer, ordered by the number. */
 static int64_t sort_key_of(const lk_name *n)
 {
-  return n->suffix * 64 + (int64_t)n->kind->family * 4 + (int64_t)n->kind->side;
+  return n->number * 64 + (int64_t)n->kind->family * 4 + (int64_t)n->kind->side;
 }
 
-static int64_t sort_key_suffix(int64_t key)
+static int64_t sort_key_number(int64_t key)
 {
   return (key - (key % 64 + 64) % 64) / 64;
 }
@@ -60,7 +60,7 @@ static bool keys_have_duplicates(int64_t *keys, size_t count)
 {
   lk__numbers_sort(keys, count);
   for (size_t i = 1; i < count; i++) {
-    if (sort_key_suffix(keys[i]) == sort_key_suffix(keys[i - 1]) &&
+    if (sort_key_number(keys[i]) == sort_key_number(keys[i - 1]) &&
         !keys_are_downgrade(keys[i - 1], keys[i]))
       return true;
   }
@@ -73,13 +73,13 @@ static void position_insert_nearest(lk_queue_position *p, lk_queue_entry r)
 {
   size_t i = p->near_count;
 
-  if (i == LK_KEPT_PREDECESSORS && r.suffix < p->near[i - 1].suffix)
+  if (i == LK_KEPT_PREDECESSORS && r.number < p->near[i - 1].number)
     return;
   if (i < LK_KEPT_PREDECESSORS)
     p->near_count++;
   else
     i--;
-  for (; i > 0 && p->near[i - 1].suffix < r.suffix; i--)
+  for (; i > 0 && p->near[i - 1].number < r.number; i--)
     p->near[i] = p->near[i - 1];
   p->near[i] = r;
 }
@@ -87,7 +87,7 @@ static void position_insert_nearest(lk_queue_position *p, lk_queue_entry r)
 static void position_add_predecessor(lk_queue_position *p, lk_queue_entry r,
                                      const lk_node_kind *kind)
 {
-  if (p->predecessors == 0 || r.suffix < p->head.suffix)
+  if (p->predecessors == 0 || r.number < p->head.number)
     p->head = r;
   p->predecessors++;
   position_insert_nearest(p, r);
@@ -105,7 +105,7 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
   memset(out, 0, sizeof *out);
   if (!lk__name_parse(role->format, own, &us) || us.kind != role->kind)
     return;
-  out->suffix = us.suffix;
+  out->number = us.number;
   out->in_range = true;
   for (size_t i = 0; i < count; i++) {
     lk_name n;
@@ -118,16 +118,16 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
     }
     scratch[keys++] = sort_key_of(&n);
     out->found = out->found || lk__names_are_equal(names[i], own);
-    out->unsafe = out->unsafe || n.suffix < 0;
-    out->in_range = out->in_range && n.suffix <= LK_SUFFIX_LIMIT;
+    out->unsafe = out->unsafe || n.number < 0;
+    out->in_range = out->in_range && n.number <= LK_SEQUENCE_LIMIT;
     if (n.kind->family != role->kind->family)
       out->foreign = names[i];
-    if (n.suffix < us.suffix && role->excludes(n.kind))
-      position_add_predecessor(out, (lk_queue_entry){names[i], n.suffix},
+    if (n.number < us.number && role->excludes(n.kind))
+      position_add_predecessor(out, (lk_queue_entry){names[i], n.number},
                                n.kind);
   }
   out->in_range = out->in_range && !out->unsafe;
-  out->unsafe = out->unsafe || us.suffix > LK_SUFFIX_LIMIT ||
+  out->unsafe = out->unsafe || us.number > LK_SEQUENCE_LIMIT ||
                 keys_have_duplicates(scratch, keys);
 }
 

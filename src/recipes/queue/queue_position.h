@@ -19,24 +19,24 @@ enum {
 
 /** Sequence numbers beyond this limit are refused. At the end of the counter
     servers give one number to several nodes, or negative numbers. */
-#define LK_SUFFIX_LIMIT ((int64_t)INT32_MAX - (1 << 20))
+#define LK_SEQUENCE_LIMIT ((int64_t)INT32_MAX - (1 << 20))
 /** From this number on a warning is logged. */
-#define LK_SUFFIX_WARN ((int64_t)1 << 30)
+#define LK_SEQUENCE_WARN ((int64_t)1 << 30)
 
 /** A name of a contender in a list. */
 typedef struct lk_queue_entry {
   lk_bytes name; /**< a view into the list */
-  int64_t suffix;
+  int64_t number;
 } lk_queue_entry;
 
 /** The position of the own node in the queue, by one list of names. */
 typedef struct lk_queue_position {
   bool found;    /**< the own node is listed; if not, nothing else is set */
   bool unsafe;   /**< numbers are ambiguous: the acquisition must fail */
-  bool in_range; /**< no number exceeds LK_SUFFIX_LIMIT */
+  bool in_range; /**< no number exceeds LK_SEQUENCE_LIMIT */
   bool has_rw_writer; /**< a predecessor is the write side of a read-write lock,
                          whose holder may downgrade to a reader */
-  int64_t suffix;     /**< of the own node */
+  int64_t number;     /**< of the own node */
   size_t predecessors; /**< how many contenders exclude the own node */
   size_t near_count;
   lk_queue_entry near[LK_KEPT_PREDECESSORS]; /**< the nearest predecessors,

@@ -25,7 +25,7 @@ static bool name_is_permit(const lk_role *role, lk_bytes name, int64_t *number)
     return lk__name_is_hex(name);
   if (!lk__name_parse(role->format, name, &n) || n.kind != role->kind)
     return false;
-  *number = n.suffix;
+  *number = n.number;
   return true;
 }
 

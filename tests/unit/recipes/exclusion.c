@@ -48,7 +48,7 @@ START_TEST(only_contender_has_no_predecessors)
 
   ck_assert(p.found && !p.unsafe && p.in_range && !p.has_rw_writer);
   ck_assert_uint_eq(p.predecessors, 0);
-  ck_assert_int_eq(p.suffix, 5);
+  ck_assert_int_eq(p.number, 5);
   ck_assert_ptr_null(p.foreign.at);
 }
 END_TEST
@@ -93,8 +93,8 @@ START_TEST(of_many_the_nearest_nine_and_the_first_are_kept)
   ck_assert_uint_eq(p.predecessors, 90);
   ck_assert_uint_eq(p.near_count, LK_KEPT_PREDECESSORS);
   for (int i = 0; i < LK_KEPT_PREDECESSORS; i++)
-    ck_assert_int_eq(p.near[i].suffix, 89 - i);
-  ck_assert_int_eq(p.head.suffix, 0);
+    ck_assert_int_eq(p.near[i].number, 89 - i);
+  ck_assert_int_eq(p.head.number, 0);
 }
 END_TEST
 
@@ -196,11 +196,11 @@ START_TEST(near_the_end_of_the_counter_no_lock_is_requested)
 {
   char own[32];
 
-  snprintf(own, sizeof own, "a-lock-%010d", (int)LK_SUFFIX_LIMIT);
+  snprintf(own, sizeof own, "a-lock-%010d", (int)LK_SEQUENCE_LIMIT);
   lk_queue_position p = PLACE(own, own);
 
   ck_assert(!p.unsafe && p.in_range);
-  snprintf(own, sizeof own, "a-lock-%010d", (int)LK_SUFFIX_LIMIT + 1);
+  snprintf(own, sizeof own, "a-lock-%010d", (int)LK_SEQUENCE_LIMIT + 1);
   p = PLACE(own, own);
   ck_assert(p.unsafe && p.found);
   p = PLACE("a-lock--000000001", "a-lock--000000001");

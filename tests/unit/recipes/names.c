@@ -20,13 +20,13 @@ static bool parse(const char *text, lk_name *out)
   return is_one;
 }
 
-static void assert_is(const char *text, const char *mark, int64_t suffix)
+static void assert_is(const char *text, const char *mark, int64_t number)
 {
   lk_name n;
 
   ck_assert_msg(parse(text, &n), "%s is refused", text);
   ck_assert_str_eq(n.kind->text, mark);
-  ck_assert_int_eq(n.suffix, suffix);
+  ck_assert_int_eq(n.number, number);
 }
 
 static void assert_none(const char *text)
@@ -117,7 +117,7 @@ END_TEST
 
 /* ---- plain names -------------------------------------------------------- */
 
-static bool plain(const char *prefix, const char *text, int64_t *suffix)
+static bool plain(const char *prefix, const char *text, int64_t *number)
 {
   const lk_node_kind mark = {prefix, LK_FAMILY_PLAIN, LK_SIDE_WRITER};
   const lk_node_kind *const marks[] = {&mark};
@@ -128,7 +128,7 @@ static bool plain(const char *prefix, const char *text, int64_t *suffix)
   naming = &exact;
   is_one = parse(text, &n);
   naming = &lk__name_format_known;
-  *suffix = n.suffix;
+  *number = n.number;
   ck_assert(!is_one || n.kind == &mark);
   return is_one;
 }
@@ -138,7 +138,7 @@ START_TEST(a_plain_name_is_its_mark_and_ten_places)
   static const struct {
     const char *prefix;
     const char *name;
-    int64_t suffix; /* -7: it is nobody */
+    int64_t number; /* -7: it is nobody */
   } cases[] = {
       {"seq-", "seq-0000000012", 12},
       {"seq-", "seq-2147483647", 2147483647},
@@ -173,13 +173,13 @@ START_TEST(a_plain_name_is_its_mark_and_ten_places)
       {"", "", -7}};
 
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    int64_t suffix;
-    bool is_one = plain(cases[i].prefix, cases[i].name, &suffix);
+    int64_t number;
+    bool is_one = plain(cases[i].prefix, cases[i].name, &number);
 
-    ck_assert_msg(is_one == (cases[i].suffix != -7), "%s %s", cases[i].prefix,
+    ck_assert_msg(is_one == (cases[i].number != -7), "%s %s", cases[i].prefix,
                   cases[i].name);
     if (is_one)
-      ck_assert_int_eq(suffix, cases[i].suffix);
+      ck_assert_int_eq(number, cases[i].number);
   }
 }
 END_TEST
@@ -240,9 +240,9 @@ END_TEST
 
 static bool ours(const char *name)
 {
-  int64_t suffix;
+  int64_t number;
 
-  return lk__name_is_ours(lk_text(name), lk_text("_c_" UUID "-lock-"), &suffix);
+  return lk__name_is_ours(lk_text(name), lk_text("_c_" UUID "-lock-"), &number);
 }
 
 START_TEST(ours_is_exactly_what_a_server_makes_of_our_name)
