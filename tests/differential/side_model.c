@@ -133,6 +133,6 @@ side *side_model_new(const side_config *config, const side *like, uint64_t seed)
   m->base.kind = &kind;
   m->base.servers = config->servers;
   sim_lab_init(&m->lab, &all, seed, NULL);
-  m->leader = (unsigned)sim_lab_leader(&m->lab, -1);
+  m->leader = (unsigned)sim_lab_wait_leader(&m->lab, -1);
   return &m->base;
 }

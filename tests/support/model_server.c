@@ -124,7 +124,7 @@ void model_greet(model_link *l, lk_bytes frame)
        "a throwaway was resumed");
   must(q.session_id == 0 || !any, "a session was offered to anyone");
   l->greeted = true;
-  sim_server_bound(server_of(s), 1, s->max_timeout_ms);
+  sim_server_limit_timeouts(server_of(s), 1, s->max_timeout_ms);
   l->conn = sim_server_accept(server_of(s), &hooks);
   must(l->conn != NULL, "the server does not run");
   feed(l, frame);
@@ -132,7 +132,7 @@ void model_greet(model_link *l, lk_bytes frame)
     return;
   l->session = l->conn->session;
   l->timeout_ms = l->conn->timeout_ms;
-  if (server_of(s)->alone)
+  if (server_of(s)->read_only)
     s->throwaway = l->session;
   else
     l->last_session = l->session;
@@ -179,7 +179,7 @@ static bool forbidden(const model_link *l, int32_t op, const char *path)
   const sim_node *n =
       s->strict && op == LK_OPCODE_EXISTS ? model_node(s, path) : NULL;
 
-  return n != NULL && !sim_access_allows(n->access, l->conn->who, LK_PERM_READ);
+  return n != NULL && !sim_access_allows(n->access, l->conn->ids, LK_PERM_READ);
 }
 
 bool model_serve(model_link *l, lk_bytes frame)
@@ -197,7 +197,7 @@ bool model_serve(model_link *l, lk_bytes frame)
     feed(l, frame);
     return true;
   }
-  must(!server_of(s)->alone || lk__opcode_info(op)->read_only ||
+  must(!server_of(s)->read_only || lk__opcode_info(op)->read_only ||
            op == LK_OPCODE_CLOSE_SESSION,
        "a write without a quorum");
   l->requests++;
@@ -236,7 +236,7 @@ void model_lose_quorum(model_server *s)
   sim_server *m = server_of(s);
 
   sim_enter_looking(m, "has lost its quorum");
-  sim_server_undo(m, SIM_DUTY_ELECT);
+  sim_server_cancel(m, SIM_TASK_ELECT);
   sim_read_only_begin(m);
 }
 
@@ -244,7 +244,7 @@ void model_regain_quorum(model_server *s)
 {
   sim_server *m = server_of(s);
 
-  if (!m->alone)
+  if (!m->read_only)
     return;
   sim_read_only_end(m);
   sim_elect(m);
@@ -256,7 +256,7 @@ void model_regain_quorum(model_server *s)
 static void ask_as(model_server *s, int64_t session, int32_t op,
                    const sim_operation *want)
 {
-  sim_pipeline_ask(
+  sim_pipeline_submit(
       server_of(s), NULL,
       sim_write_request_new(session, op, want, &s->ensemble->arena));
   settle(s);
@@ -278,14 +278,14 @@ void model_create_ephemeral(model_server *s, const char *path, const char *data,
                         .flags = LK_EPHEMERAL,
                         .acl = lk__vec_of(sim_access_open.entries, 1)};
 
-  if (sim_tree_logon(&server_of(s)->tree, session) == NULL) {
+  if (sim_tree_session(&server_of(s)->tree, session) == NULL) {
     sim_write_request *ask =
         lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
 
     *ask = (sim_write_request){.session = session,
                                .op = SIM_OP_CREATE_SESSION,
                                .timeout_ms = s->max_timeout_ms};
-    sim_pipeline_ask(server_of(s), NULL, ask);
+    sim_pipeline_submit(server_of(s), NULL, ask);
   }
   ask_as(s, session, LK_OPCODE_CREATE, &want);
   must(model_node(s, path) != NULL, "cannot create");
@@ -316,7 +316,7 @@ void model_deny(model_server *s, const char *path, int32_t perms)
 void model_deny_owned(model_server *s, int64_t session, int32_t perms)
 {
   const sim_committed_session *logon =
-      sim_tree_logon(&server_of(s)->tree, session);
+      sim_tree_session(&server_of(s)->tree, session);
 
   must(logon != NULL, "no such session");
   for (const sim_node *n = logon->owned; n != NULL; n = n->next_owned)
@@ -346,7 +346,7 @@ void model_sweep(model_server *s)
 
   do { /* a container in a container */
     before = server_of(s)->tree.count;
-    sim_lead_sweep(server_of(s));
+    sim_leader_delete_unused(server_of(s));
     settle(s);
   } while (server_of(s)->tree.count < before);
 }
@@ -356,14 +356,14 @@ void model_sweep(model_server *s)
 void model_drop_watches(model_link *l)
 {
   if (l->conn != NULL)
-    sim_watches_drop(l->conn);
+    sim_watches_remove_of_conn(l->conn);
 }
 
 size_t model_watches(const model_link *l)
 {
   return l->conn == NULL ? 0
-                         : sim_watches_of(l->conn, SIM_WATCH_DATA) +
-                               sim_watches_of(l->conn, SIM_WATCH_CHILD);
+                         : sim_watches_of_conn(l->conn, SIM_WATCH_DATA) +
+                               sim_watches_of_conn(l->conn, SIM_WATCH_CHILD);
 }
 
 const sim_node *model_node(const model_server *s, const char *path)

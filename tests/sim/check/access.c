@@ -98,7 +98,7 @@ START_TEST(a_throttled_request_is_not_done)
   }
   ck_assert_uint_gt(throttled, 5);
   ck_assert_uint_lt(throttled, 35);
-  ck_assert_uint_eq(sim_ensemble_truth(lab.ensemble)->count,
+  ck_assert_uint_eq(sim_ensemble_committed_tree(lab.ensemble)->count,
                     4 + 50 - throttled);
   teardown();
 }

@@ -113,11 +113,11 @@ START_TEST(a_deposed_leader_answers_all_but_writes)
   sim_raw_client_create(&p, "/b", 0);
   expect_closed(&p);
   ck_assert(!sim_raw_client_has(&p));
-  int next = sim_lab_leader(&lab, (int)leader);
+  int next = sim_lab_wait_leader(&lab, (int)leader);
 
   ck_assert_int_ge(next, 0);
   cut(leader, false);
-  ck_assert(sim_lab_settle(&lab));
+  ck_assert(sim_lab_wait_serving(&lab));
   connect(&p, leader);
   ck_assert_int_eq(exists(&p, "/a"), 0);
   ck_assert_int_eq(exists(&p, "/b"), LK_ERR_NO_NODE);
@@ -133,9 +133,9 @@ START_TEST(a_deposed_leader_may_refuse_a_session_that_lives)
   sim_lab_run(&lab, T + TICK);
   ck_assert(!sim_raw_client_connect(&p, leader, T, 0));
   ck_assert_int_eq(p.timeout_ms, 0); /* it says so */
-  ck_assert(sim_ensemble_lives(lab.ensemble, p.session));
+  ck_assert(sim_ensemble_session_is_alive(lab.ensemble, p.session));
   ck_assert(sim_raw_client_connect(
-      &p, (unsigned)sim_lab_leader(&lab, (int)leader), T, 0));
+      &p, (unsigned)sim_lab_wait_leader(&lab, (int)leader), T, 0));
   teardown();
 }
 END_TEST
@@ -154,7 +154,7 @@ START_TEST(a_crash_loses_what_was_not_logged)
   expect_closed(&p);
   for (unsigned i = 0; i < 3; i++)
     sim_server_start(sim_lab_server(&lab, i));
-  ck_assert(sim_lab_settle(&lab));
+  ck_assert(sim_lab_wait_serving(&lab));
   connect(&p, far);
   ck_assert_int_eq(exists(&p, "/a"), 0);
   ck_assert_int_eq(exists(&p, "/b"), LK_ERR_NO_NODE);
@@ -172,7 +172,7 @@ START_TEST(what_was_answered_outlives_its_leader)
 
   sim_server_crash(sim_lab_server(&lab, leader));
   expect_closed(&p);
-  int next = sim_lab_leader(&lab, (int)leader);
+  int next = sim_lab_wait_leader(&lab, (int)leader);
 
   ck_assert_int_ge(next, 0);
   ck_assert_uint_ge(told.commits, commits);
@@ -182,7 +182,7 @@ START_TEST(what_was_answered_outlives_its_leader)
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/n-", 2), 0);
   ck_assert_int_eq(told.zxid, (INT64_C(2) << 32) + 1);
   sim_server_start(sim_lab_server(&lab, leader));
-  ck_assert(sim_lab_settle(&lab));
+  ck_assert(sim_lab_wait_serving(&lab));
   connect(&p, leader);
   ck_assert_int_eq(exists(&p, "/n-0000000020"), 0);
   teardown();
@@ -196,9 +196,9 @@ START_TEST(timers_begin_anew_with_a_leader)
   sim_lab_run(&lab, 3000);
   sim_server_crash(sim_lab_server(&lab, leader));
   sim_lab_run(&lab, T - 500);
-  ck_assert(sim_ensemble_lives(lab.ensemble, p.session));
+  ck_assert(sim_ensemble_session_is_alive(lab.ensemble, p.session));
   sim_lab_run(&lab, 500 + TICK);
-  ck_assert(!sim_ensemble_lives(lab.ensemble, p.session));
+  ck_assert(!sim_ensemble_session_is_alive(lab.ensemble, p.session));
   teardown();
 }
 END_TEST
@@ -227,7 +227,7 @@ START_TEST(a_server_that_looks_for_a_leader_hangs_up)
   sim_server_crash(sim_lab_server(&lab, near));
   sim_server_crash(sim_lab_server(&lab, far));
   ck_assert(sim_lab_server(&lab, near) != NULL);
-  sim_raw_client_dial(&p, near);
+  sim_raw_client_open(&p, near);
   ck_assert_ptr_null(p.conn);
   sim_lab_run(&lab, 10 * TICK);
   ck_assert_int_eq(sim_ensemble_leader(lab.ensemble), -1);
@@ -252,8 +252,8 @@ START_TEST(a_server_that_stood_still_goes_on_where_it_was)
   sim_server_stop(sim_lab_server(&lab, leader));
   sim_lab_run(&lab, 7 * TICK);
   sim_server_continue(sim_lab_server(&lab, leader));
-  ck_assert_int_ge(sim_lab_leader(&lab, (int)leader), 0);
-  ck_assert(sim_lab_settle(&lab));
+  ck_assert_int_ge(sim_lab_wait_leader(&lab, (int)leader), 0);
+  ck_assert(sim_lab_wait_serving(&lab));
   connect(&p, leader);
   ck_assert_int_eq(exists(&p, "/a"), 0);
   teardown();
@@ -284,7 +284,7 @@ START_TEST(a_client_that_counts_anew_is_told_of_an_older_request)
   ck_assert_mem_eq(path.at, "/old", 4);
   sim_lab_run(&lab, 300);
   ck_assert_ptr_nonnull(
-      sim_tree_find(sim_ensemble_truth(lab.ensemble), "/new"));
+      sim_tree_find(sim_ensemble_committed_tree(lab.ensemble), "/new"));
   teardown();
 }
 END_TEST

@@ -89,7 +89,7 @@ START_TEST(pings_keep_a_session)
     sim_raw_client_send_as(&p, 77, LK_OPCODE_PING, NULL);
     ck_assert_int_eq(sim_raw_client_next(&p).xid, LK_XID_PING);
     ck_assert(ping_for(&p, 5 * T));
-    ck_assert(sim_ensemble_lives(lab.ensemble, p.session));
+    ck_assert(sim_ensemble_session_is_alive(lab.ensemble, p.session));
   }
   teardown();
 }
@@ -205,7 +205,7 @@ END_TEST
 START_TEST(a_connection_without_a_word_is_closed)
 {
   setup();
-  sim_raw_client_dial(&p, near);
+  sim_raw_client_open(&p, near);
   sim_lab_run(&lab, 9000);
   ck_assert_ptr_nonnull(p.conn);
   sim_lab_run(&lab, 12000);

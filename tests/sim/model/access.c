@@ -7,32 +7,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static lk_acl everybody[] = {{LK_PERM_ALL, {"world", 5}, {"anyone", 6}}};
+static lk_acl world_anyone[] = {{LK_PERM_ALL, {"world", 5}, {"anyone", 6}}};
 
-const sim_access sim_access_open = {LK_PERM_ALL, 1, everybody};
+const sim_access sim_access_open = {LK_PERM_ALL, 1, world_anyone};
 
-static bool is(lk_bytes b, const char *text)
+static bool bytes_are_text(lk_bytes b, const char *text)
 {
   return b.at != NULL && b.len == strlen(text) &&
          memcmp(b.at, text, b.len) == 0;
 }
 
-static bool same(lk_bytes a, lk_bytes b)
+static bool bytes_equal(lk_bytes a, lk_bytes b)
 {
   return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-static bool same_id(const lk_acl *a, const lk_acl *b)
+static bool ids_equal(const lk_acl *a, const lk_acl *b)
 {
-  return same(a->scheme, b->scheme) && same(a->id, b->id);
+  return bytes_equal(a->scheme, b->scheme) && bytes_equal(a->id, b->id);
 }
 
-static bool for_everybody(const lk_acl *a)
+static bool is_world_anyone(const lk_acl *a)
 {
-  return is(a->scheme, "world") && is(a->id, "anyone");
+  return bytes_are_text(a->scheme, "world") && bytes_are_text(a->id, "anyone");
 }
 
-static lk_bytes keep(lk_bytes b, lk_arena *memory)
+static lk_bytes copy_bytes(lk_bytes b, lk_arena *memory)
 {
   char *copy = lk__arena_take(memory, 1, b.len + 1);
 
@@ -46,13 +46,13 @@ static lk_bytes keep(lk_bytes b, lk_arena *memory)
 const sim_ids *sim_ids_new(lk_arena *memory)
 {
   static lk_acl local[] = {{0, {"ip", 2}, {"127.0.0.1", 9}}};
-  sim_ids *who = lk__arena_take(memory, 1, sizeof *who);
+  sim_ids *ids = lk__arena_take(memory, 1, sizeof *ids);
 
-  *who = (sim_ids){1, local};
-  return who;
+  *ids = (sim_ids){1, local};
+  return ids;
 }
 
-static size_t user_len(lk_bytes id)
+static size_t user_name_len(lk_bytes id)
 {
   const char *colon = id.len == 0 ? NULL : memchr(id.at, ':', id.len);
 
@@ -61,7 +61,7 @@ static size_t user_len(lk_bytes id)
 
 static lk_bytes digest_id(lk_bytes auth, lk_arena *memory)
 {
-  size_t user = user_len(auth);
+  size_t user = user_name_len(auth);
   char *text = lk__arena_take(memory, 1, user + 1 + 28 + 1);
 
   if (user > 0)
@@ -71,33 +71,33 @@ static lk_bytes digest_id(lk_bytes auth, lk_arena *memory)
   return lk_bytes_of(text, user + 1 + 28);
 }
 
-const sim_ids *sim_ids_add(const sim_ids *who, lk_bytes scheme, lk_bytes auth,
+const sim_ids *sim_ids_add(const sim_ids *ids, lk_bytes scheme, lk_bytes auth,
                            lk_arena *memory)
 {
-  if (is(scheme, "ip"))
-    return who;
-  if (!is(scheme, "digest") || auth.at == NULL)
+  if (bytes_are_text(scheme, "ip"))
+    return ids;
+  if (!bytes_are_text(scheme, "digest") || auth.at == NULL)
     return NULL;
   lk_acl id = {0, lk_text("digest"), digest_id(auth, memory)};
 
-  for (size_t i = 0; i < who->count; i++) {
-    if (same_id(&who->ids[i], &id))
-      return who;
+  for (size_t i = 0; i < ids->count; i++) {
+    if (ids_equal(&ids->entries[i], &id))
+      return ids;
   }
   sim_ids *more = lk__arena_take(memory, 1, sizeof *more);
 
-  more->count = who->count + 1;
-  more->ids = lk__arena_take(memory, more->count, sizeof *more->ids);
-  memcpy(more->ids, who->ids, who->count * sizeof *more->ids);
-  more->ids[who->count] = id;
+  more->count = ids->count + 1;
+  more->entries = lk__arena_take(memory, more->count, sizeof *more->entries);
+  memcpy(more->entries, ids->entries, ids->count * sizeof *more->entries);
+  more->entries[ids->count] = id;
   return more;
 }
 
-lk_bytes sim_id_user(const lk_acl *id)
+lk_bytes sim_id_without_digest(const lk_acl *id)
 {
-  if (!is(id->scheme, "digest"))
+  if (!bytes_are_text(id->scheme, "digest"))
     return id->id;
-  return lk_bytes_of(id->id.at, user_len(id->id));
+  return lk_bytes_of(id->id.at, user_name_len(id->id));
 }
 
 /* ---- lists -------------------------------------------------------------- */
@@ -128,74 +128,75 @@ static bool read_address(lk_bytes text, uint32_t *address, unsigned *bits)
   return copy[used] == '\0';
 }
 
-static bool address_matches(lk_bytes is_at, lk_bytes allowed)
+static bool address_matches(lk_bytes client, lk_bytes pattern)
 {
   uint32_t a, b;
   unsigned bits, ignored;
 
-  if (!read_address(is_at, &a, &ignored) || !read_address(allowed, &b, &bits))
+  if (!read_address(client, &a, &ignored) || !read_address(pattern, &b, &bits))
     return false;
   return bits == 0 || (a ^ b) >> (32 - bits) == 0;
 }
 
 /* Two parts, the second of which is not empty. */
-static bool valid_digest(lk_bytes id)
+static bool digest_id_is_valid(lk_bytes id)
 {
-  size_t user = user_len(id);
+  size_t user = user_name_len(id);
   const char *text = id.at;
 
   return user + 1 < id.len &&
          memchr(text + user + 1, ':', id.len - user - 1) == NULL;
 }
 
-static bool valid(const lk_acl *a)
+static bool acl_is_valid(const lk_acl *a)
 {
   uint32_t address;
   unsigned bits;
 
   if (a->scheme.at == NULL || a->id.at == NULL)
     return false;
-  if (is(a->scheme, "digest"))
-    return valid_digest(a->id);
-  if (is(a->scheme, "ip"))
+  if (bytes_are_text(a->scheme, "digest"))
+    return digest_id_is_valid(a->id);
+  if (bytes_are_text(a->scheme, "ip"))
     return read_address(a->id, &address, &bits);
-  return for_everybody(a) || is(a->scheme, "auth");
+  return is_world_anyone(a) || bytes_are_text(a->scheme, "auth");
 }
 
-static void add(sim_access *a, int32_t perms, const lk_acl *id,
-                lk_arena *memory)
+static void add_entry(sim_access *a, int32_t perms, const lk_acl *id,
+                      lk_arena *memory)
 {
   lk_acl *e = &a->entries[a->count++];
 
-  *e = (lk_acl){perms, keep(id->scheme, memory), keep(id->id, memory)};
-  if (for_everybody(e))
-    a->everybody |= perms;
+  *e = (lk_acl){perms, copy_bytes(id->scheme, memory),
+                copy_bytes(id->id, memory)};
+  if (is_world_anyone(e))
+    a->world_perms |= perms;
 }
 
 /* "auth" is everybody that one has proved to be; an address is no proof. */
-static bool add_self(sim_access *a, int32_t perms, const sim_ids *who,
-                     lk_arena *memory)
+static bool add_auth_ids(sim_access *a, int32_t perms, const sim_ids *ids,
+                         lk_arena *memory)
 {
   bool proved = false;
 
-  for (size_t i = 0; who != NULL && i < who->count; i++) {
-    if (is(who->ids[i].scheme, "ip"))
+  for (size_t i = 0; ids != NULL && i < ids->count; i++) {
+    if (bytes_are_text(ids->entries[i].scheme, "ip"))
       continue;
-    add(a, perms, &who->ids[i], memory);
+    add_entry(a, perms, &ids->entries[i], memory);
     proved = true;
   }
   return proved;
 }
 
-const sim_access *sim_access_make(lk_vec entries, const sim_ids *who,
+const sim_access *sim_access_make(lk_vec entries, const sim_ids *ids,
                                   lk_arena *memory)
 {
   const lk_acl *e = entries.items;
-  size_t most = entries.count * (who == NULL ? 1 : 1 + who->count);
+  size_t most = entries.count * (ids == NULL ? 1 : 1 + ids->count);
 
   if (entries.count == 0)
     return NULL;
-  if (entries.count == 1 && e->perms == LK_PERM_ALL && for_everybody(e))
+  if (entries.count == 1 && e->perms == LK_PERM_ALL && is_world_anyone(e))
     return &sim_access_open;
   sim_access *a = lk__arena_take(memory, 1, sizeof *a);
 
@@ -204,46 +205,47 @@ const sim_access *sim_access_make(lk_vec entries, const sim_ids *who,
     bool twice = false;
 
     for (size_t k = 0; k < i; k++)
-      twice = twice || (e[k].perms == e[i].perms && same_id(&e[k], &e[i]));
+      twice = twice || (e[k].perms == e[i].perms && ids_equal(&e[k], &e[i]));
     if (twice)
       continue;
-    if (!valid(&e[i]))
+    if (!acl_is_valid(&e[i]))
       return NULL;
-    if (!is(e[i].scheme, "auth"))
-      add(a, e[i].perms, &e[i], memory);
-    else if (!add_self(a, e[i].perms, who, memory))
+    if (!bytes_are_text(e[i].scheme, "auth"))
+      add_entry(a, e[i].perms, &e[i], memory);
+    else if (!add_auth_ids(a, e[i].perms, ids, memory))
       return NULL;
   }
   return a;
 }
 
-const sim_access *sim_access_everybody(int32_t perms, lk_arena *memory)
+const sim_access *sim_access_for_world(int32_t perms, lk_arena *memory)
 {
-  lk_acl e = everybody[0];
+  lk_acl e = world_anyone[0];
 
   e.perms = perms;
   return sim_access_make(lk__vec_of(&e, 1), NULL, memory);
 }
 
-static bool is_one_of(const lk_acl *e, const sim_ids *who)
+static bool any_id_matches(const lk_acl *e, const sim_ids *ids)
 {
-  for (size_t i = 0; i < who->count; i++) {
-    const lk_acl *id = &who->ids[i];
+  for (size_t i = 0; i < ids->count; i++) {
+    const lk_acl *id = &ids->entries[i];
 
-    if (same(e->scheme, id->scheme) &&
-        (is(e->scheme, "ip") ? address_matches(id->id, e->id)
-                             : same(e->id, id->id)))
+    if (bytes_equal(e->scheme, id->scheme) &&
+        (bytes_are_text(e->scheme, "ip") ? address_matches(id->id, e->id)
+                                         : bytes_equal(e->id, id->id)))
       return true;
   }
   return false;
 }
 
-bool sim_access_allows(const sim_access *a, const sim_ids *who, int32_t perms)
+bool sim_access_allows(const sim_access *a, const sim_ids *ids, int32_t perms)
 {
-  if (who == NULL || (a->everybody & perms) != 0)
+  if (ids == NULL || (a->world_perms & perms) != 0)
     return true;
   for (size_t i = 0; i < a->count; i++) {
-    if ((a->entries[i].perms & perms) != 0 && is_one_of(&a->entries[i], who))
+    if ((a->entries[i].perms & perms) != 0 &&
+        any_id_matches(&a->entries[i], ids))
       return true;
   }
   return false;

@@ -8,27 +8,27 @@
 /* The heap knows one number: the time, and below it the order. Times stay
  * under 100 days, and jobs of one moment under a million. */
 enum { ORDER_BITS = 20 };
-#define LAST_US (INT64_MAX >> ORDER_BITS)
+#define TIME_MAX_US (INT64_MAX >> ORDER_BITS)
 
-void sim_do_at(sim_agenda *a, sim_job *job, int64_t at_us)
+void sim_schedule_at(sim_agenda *a, sim_job *job, int64_t at_us)
 {
   uint64_t order = a->count++ & ((UINT64_C(1) << ORDER_BITS) - 1);
 
   if (at_us < a->now_us)
     at_us = a->now_us;
-  if (at_us > LAST_US)
-    at_us = LAST_US;
+  if (at_us > TIME_MAX_US)
+    at_us = TIME_MAX_US;
   lk__heap_remove(&a->jobs, &job->node);
   lk__heap_add(&a->jobs, &job->node,
                (int64_t)((uint64_t)at_us << ORDER_BITS | order));
 }
 
-void sim_do_in(sim_agenda *a, sim_job *job, int64_t in_us)
+void sim_schedule_in(sim_agenda *a, sim_job *job, int64_t in_us)
 {
-  sim_do_at(a, job, a->now_us + in_us);
+  sim_schedule_at(a, job, a->now_us + in_us);
 }
 
-void sim_drop(sim_agenda *a, sim_job *job)
+void sim_unschedule(sim_agenda *a, sim_job *job)
 {
   lk__heap_remove(&a->jobs, &job->node);
 }

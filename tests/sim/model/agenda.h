@@ -27,10 +27,10 @@ typedef struct sim_job {
 
 /** Put `job` down for `at_us`, or for now if that has passed; it may be on the
     agenda already, then it is moved. Fill in `run` and `arg` before. */
-void sim_do_at(sim_agenda *a, sim_job *job, int64_t at_us);
+void sim_schedule_at(sim_agenda *a, sim_job *job, int64_t at_us);
 /** The same, `in_us` from now. */
-void sim_do_in(sim_agenda *a, sim_job *job, int64_t in_us);
-void sim_drop(sim_agenda *a, sim_job *job);
+void sim_schedule_in(sim_agenda *a, sim_job *job, int64_t in_us);
+void sim_unschedule(sim_agenda *a, sim_job *job);
 /** When the next job is due, or INT64_MAX. */
 int64_t sim_next_us(const sim_agenda *a);
 /** Move on to the next job and do it. false: there is none. */

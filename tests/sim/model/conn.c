@@ -13,7 +13,7 @@
  * is answered at once.
  */
 
-enum { MOST_FRAME = 0xfffff, CHECK_MS = 10000 };
+enum { FRAME_LEN_MAX = 0xfffff, IDLE_CHECK_MS = 10000 };
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -32,8 +32,8 @@ sim_conn *sim_server_accept(sim_server *s, const sim_conn_hooks *hooks)
   c->hooks = *hooks;
   c->in.mem = &lk__mem_libc;
   c->chroot = "";
-  c->who = sim_ids_new(&s->ensemble->arena);
-  c->heard_us = s->ensemble->agenda->now_us;
+  c->ids = sim_ids_new(&s->ensemble->arena);
+  c->last_traffic_us = s->ensemble->agenda->now_us;
   lk__list_add(&s->conns, &c->link);
   return c;
 }
@@ -43,21 +43,21 @@ void sim_conn_chroot(sim_conn *c, const char *chroot)
   c->chroot = chroot;
 }
 
-static void destroy(sim_conn *c)
+static void conn_free(sim_conn *c)
 {
   lk__buf_free(&c->in);
   free(c);
 }
 
 /* What it asked for goes on without it. */
-static void leave(sim_conn *c)
+static void conn_detach(sim_conn *c)
 {
   c->closed = true;
-  sim_watches_drop(c);
-  sim_pipeline_forget(&c->server->pipeline, c);
+  sim_watches_remove_of_conn(c);
+  sim_pipeline_forget_conn(&c->server->pipeline, c);
   lk__list_remove(&c->link);
   if (!c->reading)
-    destroy(c);
+    conn_free(c);
 }
 
 void sim_conn_close(sim_conn *c)
@@ -66,18 +66,18 @@ void sim_conn_close(sim_conn *c)
     c->gone = true;
     return;
   }
-  leave(c);
+  conn_detach(c);
 }
 
 void sim_conn_hang_up(sim_conn *c)
 {
   sim_conn_hooks hooks = c->hooks;
-  bool told = c->gone || c->closed;
+  bool last_event = c->gone || c->closed;
 
   if (c->closed)
     return;
-  leave(c);
-  if (!told)
+  conn_detach(c);
+  if (!last_event)
     hooks.closed(hooks.arg);
 }
 
@@ -85,12 +85,12 @@ void sim_conn_send(sim_conn *c, const void *bytes, size_t len)
 {
   if (c->closed)
     return;
-  c->heard_us = c->server->ensemble->agenda->now_us;
+  c->last_traffic_us = c->server->ensemble->agenda->now_us;
   if (!c->gone)
     c->hooks.output(bytes, len, c->hooks.arg);
 }
 
-sim_conn *sim_conn_of(const sim_server *s, int64_t session)
+sim_conn *sim_conn_of_session(const sim_server *s, int64_t session)
 {
   for (lk_link *l = s->conns.next; l != &s->conns; l = l->next) {
     sim_conn *c = LK_OWNER(l, sim_conn, link);
@@ -101,29 +101,29 @@ sim_conn *sim_conn_of(const sim_server *s, int64_t session)
   return NULL;
 }
 
-void sim_conns_drop(sim_server *s)
+void sim_conns_close_all(sim_server *s)
 {
   while (!lk__list_empty(&s->conns))
     sim_conn_hang_up(LK_OWNER(s->conns.next, sim_conn, link));
 }
 
-void sim_conns_check(sim_server *s)
+void sim_conns_close_idle(sim_server *s)
 {
   int64_t now = s->ensemble->agenda->now_us;
   lk_link *next;
 
   for (lk_link *l = s->conns.next; l != &s->conns; l = next) {
     sim_conn *c = LK_OWNER(l, sim_conn, link);
-    int32_t timeout_ms = c->session != 0 ? c->timeout_ms : CHECK_MS;
+    int32_t timeout_ms = c->session != 0 ? c->timeout_ms : IDLE_CHECK_MS;
 
     next = l->next;
-    if (now - c->heard_us < timeout_ms * SIM_MS)
+    if (now - c->last_traffic_us < timeout_ms * SIM_MS)
       continue;
-    SIM_SAY(trace_of(c), s->name, "connection of %" PRIx64 " is idle: closed",
-            (uint64_t)c->session);
+    SIM_TRACE(trace_of(c), s->name, "connection of %" PRIx64 " is idle: closed",
+              (uint64_t)c->session);
     sim_conn_hang_up(c);
   }
-  sim_server_do(s, SIM_DUTY_IDLE, CHECK_MS * SIM_MS);
+  sim_server_schedule(s, SIM_TASK_IDLE, IDLE_CHECK_MS * SIM_MS);
 }
 
 /* ---- handshake ---------------------------------------------------------- */
@@ -137,15 +137,15 @@ static void make_password(int64_t session, unsigned char out[16])
   memcpy(out, halves, sizeof halves);
 }
 
-void sim_conn_welcome(sim_conn *c, bool valid)
+void sim_conn_send_connect_reply(sim_conn *c, bool valid)
 {
   unsigned char frame[41], password[16] = {0};
   lk_writer w;
 
-  SIM_SAY(trace_of(c), c->server->name,
-          valid ? "session %" PRIx64 " is connected, timeout %d"
-                : "session %" PRIx64 " is refused",
-          (uint64_t)c->session, (int)c->timeout_ms);
+  SIM_TRACE(trace_of(c), c->server->name,
+            valid ? "session %" PRIx64 " is connected, timeout %d"
+                  : "session %" PRIx64 " is refused",
+            (uint64_t)c->session, (int)c->timeout_ms);
   if (valid)
     make_password(c->session, password);
   lk__writer_init(&w, frame, sizeof frame);
@@ -154,11 +154,11 @@ void sim_conn_welcome(sim_conn *c, bool valid)
   lk__writer_int(&w, valid ? c->timeout_ms : 0);
   lk__writer_long(&w, valid ? c->session : 0);
   lk__writer_bytes(&w, lk_bytes_of(password, sizeof password));
-  lk__writer_bool(&w, c->server->alone);
+  lk__writer_bool(&w, c->server->read_only);
   sim_conn_send(c, frame, c->read_only_byte ? 41 : 40);
-  c->waits = false;
-  if (valid && c->server->curt == 0)
-    sim_conn_go_on(c);
+  c->awaits_session = false;
+  if (valid && c->server->close_early == 0)
+    sim_conn_read_buffered(c);
   else
     sim_conn_hang_up(c);
 }
@@ -171,37 +171,39 @@ int64_t sim_conn_new_session(sim_server *s)
   return (int64_t)((uint64_t)(s->index + 1 + s->index % 2 * 128) << 56 | id);
 }
 
-static void begin_session(sim_conn *c)
+static void create_session(sim_conn *c)
 {
   sim_server *s = c->server;
-  sim_write_request *ask = lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
+  sim_write_request *request =
+      lk__arena_take(&s->ensemble->arena, 1, sizeof *request);
 
   c->session = sim_conn_new_session(s);
   if (s->role == SIM_LEADING)
     sim_tracker_add(s, c->session, c->timeout_ms, SIM_NO_OWNER);
-  *ask = (sim_write_request){.session = c->session,
-                             .op = SIM_OP_CREATE_SESSION,
-                             .timeout_ms = c->timeout_ms};
-  sim_pipeline_ask(s, c, ask);
+  *request = (sim_write_request){.session = c->session,
+                                 .op = SIM_OP_CREATE_SESSION,
+                                 .timeout_ms = c->timeout_ms};
+  sim_pipeline_submit(s, c, request);
 }
 
 static void resume_session(sim_conn *c, int64_t id, lk_bytes password)
 {
   sim_server *s = c->server;
-  sim_conn *older = sim_conn_of(s, id);
-  unsigned char right[16];
+  sim_conn *older_conn = sim_conn_of_session(s, id);
+  unsigned char expected[16];
 
-  if (older != NULL)
-    sim_conn_hang_up(older);
+  if (older_conn != NULL)
+    sim_conn_hang_up(older_conn);
   c->session = id;
-  make_password(id, right);
-  if (password.len != sizeof right ||
-      memcmp(password.at, right, sizeof right) != 0) {
-    sim_conn_welcome(c, false);
+  make_password(id, expected);
+  if (password.len != sizeof expected ||
+      memcmp(password.at, expected, sizeof expected) != 0) {
+    sim_conn_send_connect_reply(c, false);
     return;
   }
   if (s->role == SIM_LEADING) {
-    sim_conn_welcome(c, sim_tracker_resume(s, id, c->timeout_ms, s->index));
+    sim_conn_send_connect_reply(
+        c, sim_tracker_resume(s, id, c->timeout_ms, s->index));
     return;
   }
   sim_message m = {
@@ -210,7 +212,7 @@ static void resume_session(sim_conn *c, int64_t id, lk_bytes password)
   sim_send(s, s->leader, &m);
 }
 
-static void greet(sim_conn *c, lk_reader *in)
+static void read_connect_request(sim_conn *c, lk_reader *in)
 {
   const int32_t *bounds = c->server->bounds_ms;
   struct lk_connect_request r;
@@ -219,13 +221,15 @@ static void greet(sim_conn *c, lk_reader *in)
     sim_conn_hang_up(c);
     return;
   }
-  c->greeted = true;
+  c->handshake_read = true;
   c->read_only_byte = lk__reader_left(in) > 0;
-  bool will_do = c->read_only_byte && lk__reader_bool(in);
+  bool accepts_read_only = c->read_only_byte && lk__reader_bool(in);
 
   if (r.last_zxid_seen > c->server->tree.zxid) {
-    SIM_SAY(trace_of(c), c->server->name, "%s is ahead of %s: refused",
-            sim_zxid(r.last_zxid_seen), sim_zxid(c->server->tree.zxid));
+    SIM_TRACE(trace_of(c), c->server->name,
+              "refuses a client that has seen %s: it has %s",
+              sim_zxid_text(r.last_zxid_seen),
+              sim_zxid_text(c->server->tree.zxid));
     sim_conn_hang_up(c);
     return;
   }
@@ -234,45 +238,45 @@ static void greet(sim_conn *c, lk_reader *in)
     c->timeout_ms = bounds[0];
   if (c->timeout_ms > bounds[1])
     c->timeout_ms = bounds[1];
-  c->waits = true;
-  if (c->server->alone)
-    sim_read_only_greet(c, will_do, r.session_id);
+  c->awaits_session = true;
+  if (c->server->read_only)
+    sim_read_only_connect(c, accepts_read_only, r.session_id);
   else if (r.session_id == 0)
-    begin_session(c);
+    create_session(c);
   else
     resume_session(c, r.session_id, r.password);
 }
 
 /* ---- frames ------------------------------------------------------------- */
 
-static void take_auth(sim_conn *c, int32_t xid, lk_reader *in)
+static void read_auth_frame(sim_conn *c, int32_t xid, lk_reader *in)
 {
   struct lk_auth_request r;
-  const sim_ids *who = NULL;
+  const sim_ids *ids = NULL;
 
   if (lk__record_decode(&lk__auth_request_record, &r, in, NULL) == 0)
-    who = sim_ids_add(c->who, r.scheme, r.auth, &c->server->ensemble->arena);
-  sim_serve_error(c, xid, 0, who == NULL ? LK_ERR_AUTH_FAILED : 0);
-  if (who == NULL)
+    ids = sim_ids_add(c->ids, r.scheme, r.auth, &c->server->ensemble->arena);
+  sim_serve_error(c, xid, 0, ids == NULL ? LK_ERR_AUTH_FAILED : 0);
+  if (ids == NULL)
     sim_conn_hang_up(c);
   else
-    c->who = who;
+    c->ids = ids;
 }
 
-static void take_frame(sim_conn *c, lk_reader *in)
+static void read_frame(sim_conn *c, lk_reader *in)
 {
   struct lk_request_header h;
 
-  if (!c->greeted) {
-    greet(c, in);
+  if (!c->handshake_read) {
+    read_connect_request(c, in);
     return;
   }
   if (lk__record_decode(&lk__request_header_record, &h, in, NULL) != 0)
     sim_conn_hang_up(c);
   else if (h.type == LK_OPCODE_AUTH)
-    take_auth(c, h.xid, in);
+    read_auth_frame(c, h.xid, in);
   else
-    sim_pipeline_take(c, h.xid, h.type, in);
+    sim_pipeline_receive(c, h.xid, h.type, in);
 }
 
 /* The length of the frame that begins with these bytes; -1: too few. */
@@ -284,20 +288,20 @@ static int64_t frame_len(const unsigned char *b, size_t len)
 }
 
 /* Take whole frames as long as they may be read; how many bytes they were. */
-static size_t take(sim_conn *c, const unsigned char *bytes, size_t len)
+static size_t read_frames(sim_conn *c, const unsigned char *bytes, size_t len)
 {
   size_t done = 0;
 
-  while (!c->closed && !c->waits && !c->server->stopped) {
+  while (!c->closed && !c->awaits_session && !c->server->stopped) {
     int64_t size = frame_len(bytes + done, len - done);
 
     if (size < 0)
       break;
-    if (!c->greeted && memcmp(bytes + done, "isro", 4) == 0) {
-      sim_read_only_tell(c);
+    if (!c->handshake_read && memcmp(bytes + done, "isro", 4) == 0) {
+      sim_answer_isro(c);
       break;
     }
-    if (!(c->server->serves || c->server->alone) || size > MOST_FRAME) {
+    if (!(c->server->serves || c->server->read_only) || size > FRAME_LEN_MAX) {
       sim_conn_hang_up(c);
       break;
     }
@@ -307,16 +311,16 @@ static size_t take(sim_conn *c, const unsigned char *bytes, size_t len)
 
     lk__reader_init(&in, bytes + done + 4, (size_t)size);
     done += 4 + (size_t)size;
-    take_frame(c, &in);
+    read_frame(c, &in);
   }
   return done;
 }
 
 /* What is read may make this be read again, but only here. */
-static void take_waiting(sim_conn *c)
+static void read_buffered_frames(sim_conn *c)
 {
   while (lk__buf_len(&c->in) > 0 && !c->closed) {
-    size_t done = take(c, lk__buf_bytes(&c->in), lk__buf_len(&c->in));
+    size_t done = read_frames(c, lk__buf_bytes(&c->in), lk__buf_len(&c->in));
 
     if (done == 0)
       break;
@@ -324,26 +328,26 @@ static void take_waiting(sim_conn *c)
   }
 }
 
-void sim_conn_go_on(sim_conn *c)
+void sim_conn_read_buffered(sim_conn *c)
 {
   if (c->reading)
     return;
   c->reading = true;
-  take_waiting(c);
+  read_buffered_frames(c);
   c->reading = false;
   if (c->closed)
-    destroy(c);
+    conn_free(c);
 }
 
-void sim_conn_wake(sim_conn *c)
+void sim_conn_resume_reading(sim_conn *c)
 {
   c->reading = true;
-  take_waiting(c);
+  read_buffered_frames(c);
   if (c->gone && !c->closed)
-    leave(c);
+    conn_detach(c);
   c->reading = false;
   if (c->closed)
-    destroy(c);
+    conn_free(c);
 }
 
 void sim_conn_input(sim_conn *c, const void *bytes, size_t len)
@@ -352,18 +356,18 @@ void sim_conn_input(sim_conn *c, const void *bytes, size_t len)
 
   if (c->closed || len == 0)
     return;
-  c->heard_us = c->server->ensemble->agenda->now_us;
+  c->last_traffic_us = c->server->ensemble->agenda->now_us;
   if (lk__buf_len(&c->in) == 0 && !c->reading) {
     c->reading = true;
-    done = take(c, bytes, len);
+    done = read_frames(c, bytes, len);
     c->reading = false;
   }
   if (c->closed) {
-    destroy(c);
+    conn_free(c);
     return;
   }
   if (done < len)
     lk__buf_append(&c->in, (const unsigned char *)bytes + done, len - done);
   if (done == 0)
-    sim_conn_go_on(c);
+    sim_conn_read_buffered(c);
 }

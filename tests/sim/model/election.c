@@ -12,41 +12,45 @@
 
 /* ---- roles -------------------------------------------------------------- */
 
-static void try_later(sim_server *s)
+static void schedule_election(sim_server *s)
 {
   const int64_t *wait = s->ensemble->config.election_us;
 
-  sim_server_do(s, SIM_DUTY_ELECT, sim_between(&s->rng, wait[0], wait[1]));
+  sim_server_schedule(s, SIM_TASK_ELECT,
+                      sim_between(&s->rng, wait[0], wait[1]));
 }
 
 void sim_enter_looking(sim_server *s, const char *why)
 {
-  static const enum sim_duty over[] = {SIM_DUTY_TICK, SIM_DUTY_EXPIRE,
-                                       SIM_DUTY_SWEEP, SIM_DUTY_SILENCE,
-                                       SIM_DUTY_DISK};
+  static const enum sim_task leader_and_follower_tasks[] = {
+      SIM_TASK_TICK, SIM_TASK_EXPIRE, SIM_TASK_DELETE_UNUSED, SIM_TASK_SILENCE,
+      SIM_TASK_DISK};
 
   if (why != NULL)
-    SIM_SAY(s->ensemble->trace, s->name, "%s: looks for a leader", why);
+    SIM_TRACE(s->ensemble->trace, s->name, "%s: looks for a leader", why);
   s->role = SIM_LOOKING;
   s->serves = false;
-  s->alone = false;
+  s->read_only = false;
   s->established = false;
-  for (size_t i = 0; i < sizeof over / sizeof over[0]; i++)
-    sim_server_undo(s, over[i]);
+  for (size_t i = 0; i < sizeof leader_and_follower_tasks /
+                             sizeof leader_and_follower_tasks[0];
+       i++)
+    sim_server_cancel(s, leader_and_follower_tasks[i]);
   for (unsigned i = 0; i < s->ensemble->count; i++) {
     s->followers[i] = (sim_follower){0};
-    sim_hang_up(s, i);
+    sim_close_channel(s, i);
   }
-  sim_conns_drop(s);
+  sim_conns_close_all(s);
   sim_pipeline_drop(&s->pipeline);
-  s->head.first = s->head.count = 0;
+  s->outstanding.first = s->outstanding.count = 0;
   s->nsyncs = s->ntouches = 0;
   s->logged = s->logging = s->count; /* it takes the time to write */
   if (!s->runs)
     return;
-  try_later(s);
-  if (s->ensemble->config.alone_us > 0)
-    sim_server_do(s, SIM_DUTY_ALONE, s->ensemble->config.alone_us);
+  schedule_election(s);
+  if (s->ensemble->config.read_only_after_us > 0)
+    sim_server_schedule(s, SIM_TASK_READ_ONLY,
+                        s->ensemble->config.read_only_after_us);
 }
 
 void sim_enter_following(sim_server *s, unsigned leader)
@@ -54,30 +58,31 @@ void sim_enter_following(sim_server *s, unsigned leader)
   sim_ensemble *e = s->ensemble;
   sim_message join = {.type = SIM_MSG_JOIN};
 
-  SIM_SAY(e->trace, s->name, "follows server %u", leader);
+  SIM_TRACE(e->trace, s->name, "follows server %u", leader);
   sim_read_only_end(s);
   s->role = SIM_FOLLOWING;
   s->leader = leader;
-  s->heard_us = e->agenda->now_us;
+  s->leader_heard_us = e->agenda->now_us;
   s->channels[leader] = ++e->channels;
-  sim_server_undo(s, SIM_DUTY_ELECT);
-  sim_server_do(s, SIM_DUTY_SILENCE, e->config.sync_limit * sim_tick_us(e));
+  sim_server_cancel(s, SIM_TASK_ELECT);
+  sim_server_schedule(s, SIM_TASK_SILENCE,
+                      e->config.sync_limit * sim_tick_us(e));
   sim_send(s, leader, &join);
 }
 
 void sim_enter_leading(sim_server *s, int32_t epoch)
 {
-  SIM_SAY(s->ensemble->trace, s->name, "is elected, epoch %d", (int)epoch);
+  SIM_TRACE(s->ensemble->trace, s->name, "is elected, epoch %d", (int)epoch);
   sim_read_only_end(s);
   s->role = SIM_LEADING;
   s->epoch = s->promised_epoch = epoch;
-  sim_server_undo(s, SIM_DUTY_ELECT);
-  sim_lead(s);
+  sim_server_cancel(s, SIM_TASK_ELECT);
+  sim_leader_start(s);
 }
 
 /* ---- elections ---------------------------------------------------------- */
 
-static bool hears(const sim_server *a, const sim_server *b)
+static bool is_reachable(const sim_server *a, const sim_server *b)
 {
   return a == b || (b->runs && !b->stopped &&
                     !sim_link_of(a->ensemble, a->index, b->index)->cut &&
@@ -85,7 +90,7 @@ static bool hears(const sim_server *a, const sim_server *b)
 }
 
 /* The leader that a quorum has, as far as `s` can hear. */
-static sim_server *leader_of_many(const sim_server *s)
+static sim_server *leader_of_quorum(const sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
 
@@ -93,12 +98,12 @@ static sim_server *leader_of_many(const sim_server *s)
     sim_server *l = &e->servers[i];
     unsigned votes = 0;
 
-    if (l->role != SIM_LEADING || !hears(s, l))
+    if (l->role != SIM_LEADING || !is_reachable(s, l))
       continue;
     for (unsigned k = 0; k < e->count; k++) {
       const sim_server *v = &e->servers[k];
 
-      votes += hears(s, v) &&
+      votes += is_reachable(s, v) &&
                (v == l || (v->role == SIM_FOLLOWING && v->leader == l->index));
     }
     if (votes >= sim_quorum(e))
@@ -107,7 +112,7 @@ static sim_server *leader_of_many(const sim_server *s)
   return NULL;
 }
 
-static bool newer(const sim_server *a, const sim_server *b)
+static bool has_newer_log(const sim_server *a, const sim_server *b)
 {
   if (a->epoch != b->epoch)
     return a->epoch > b->epoch;
@@ -117,7 +122,7 @@ static bool newer(const sim_server *a, const sim_server *b)
 }
 
 /* The best of those who look and hear `s`. */
-static sim_server *candidate(sim_server *s)
+static sim_server *newest_reachable(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
   sim_server *best = s;
@@ -125,14 +130,14 @@ static sim_server *candidate(sim_server *s)
   for (unsigned i = 0; i < e->count; i++) {
     sim_server *v = &e->servers[i];
 
-    if (v->role == SIM_LOOKING && hears(s, v) && newer(v, best))
+    if (v->role == SIM_LOOKING && is_reachable(s, v) && has_newer_log(v, best))
       best = v;
   }
   return best;
 }
 
 /* Who would follow `best`: a bit each. They have to hear both. */
-static uint32_t voters(const sim_server *s, const sim_server *best)
+static uint32_t followers_of(const sim_server *s, const sim_server *best)
 {
   sim_ensemble *e = s->ensemble;
   uint32_t found = 0;
@@ -140,13 +145,13 @@ static uint32_t voters(const sim_server *s, const sim_server *best)
   for (unsigned i = 0; i < e->count; i++) {
     const sim_server *v = &e->servers[i];
 
-    if (v->role == SIM_LOOKING && hears(s, v) && hears(best, v))
+    if (v->role == SIM_LOOKING && is_reachable(s, v) && is_reachable(best, v))
       found |= 1U << i;
   }
   return found;
 }
 
-static unsigned bits(uint32_t set)
+static unsigned count_bits(uint32_t set)
 {
   unsigned count = 0;
 
@@ -158,18 +163,18 @@ static unsigned bits(uint32_t set)
 void sim_elect(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
-  sim_server *leader = leader_of_many(s);
+  sim_server *leader = leader_of_quorum(s);
 
   if (leader != NULL) {
     sim_enter_following(s, leader->index);
     return;
   }
-  sim_server *best = candidate(s);
-  uint32_t votes = voters(s, best);
+  sim_server *best = newest_reachable(s);
+  uint32_t votes = followers_of(s, best);
   int32_t epoch = 0;
 
-  if (bits(votes) < sim_quorum(e)) {
-    try_later(s);
+  if (count_bits(votes) < sim_quorum(e)) {
+    schedule_election(s);
     return;
   }
   for (unsigned i = 0; i < e->count; i++) {

@@ -9,13 +9,13 @@
 
 /* ---- life --------------------------------------------------------------- */
 
-static void fill(int64_t *value, int64_t usual)
+static void set_default(int64_t *value, int64_t default_value)
 {
   if (*value == 0)
-    *value = usual;
+    *value = default_value;
 }
 
-static void fill_range(int64_t range[2], int64_t low, int64_t high)
+static void set_default_range(int64_t range[2], int64_t low, int64_t high)
 {
   if (range[0] == 0 && range[1] == 0) {
     range[0] = low;
@@ -23,7 +23,8 @@ static void fill_range(int64_t range[2], int64_t low, int64_t high)
   }
 }
 
-static sim_ensemble_config complete(const sim_ensemble_config *given)
+static sim_ensemble_config
+config_with_defaults(const sim_ensemble_config *given)
 {
   sim_ensemble_config c = *given;
 
@@ -35,10 +36,10 @@ static sim_ensemble_config complete(const sim_ensemble_config *given)
   if (c.max_timeout_ms == 0)
     c.max_timeout_ms = 20 * c.tick_ms;
   c.sweep_ms = c.sweep_ms == 0 ? 60000 : c.sweep_ms;
-  fill_range(c.peer_delay_us, 100, 1000);
-  fill_range(c.disk_delay_us, 50, 500);
-  fill_range(c.election_us, 20000, 200000);
-  fill(&c.epoch_ms, INT64_C(1800000000000));
+  set_default_range(c.peer_delay_us, 100, 1000);
+  set_default_range(c.disk_delay_us, 50, 500);
+  set_default_range(c.election_us, 20000, 200000);
+  set_default(&c.epoch_ms, INT64_C(1800000000000));
   return c;
 }
 
@@ -50,7 +51,7 @@ static void init_server(sim_ensemble *e, unsigned i, const sim_rng *rng)
   s->index = i;
   snprintf(s->name, sizeof s->name, "server %u", i);
   s->rng = sim_rng_fork(rng, i + 1);
-  s->phase_ms = sim_between(&s->rng, 0, e->config.tick_ms - 1);
+  s->clock_offset_ms = sim_between(&s->rng, 0, e->config.tick_ms - 1);
   s->epoch = s->promised_epoch = e->config.first_epoch;
   sim_server_init(s);
   sim_tree_init(&s->tree, &e->paths, e->config.members, e->config.epoch_ms);
@@ -63,7 +64,7 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
 {
   sim_ensemble *e = calloc(1, sizeof *e);
 
-  e->config = complete(config);
+  e->config = config_with_defaults(config);
   e->agenda = agenda;
   e->trace = trace;
   if (hooks != NULL)
@@ -73,7 +74,8 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
     abort();
   e->arena.mem = e->scratch.mem = &lk__mem_libc;
   sim_paths_init(&e->paths, &e->arena);
-  sim_tree_init(&e->truth, &e->paths, e->config.members, e->config.epoch_ms);
+  sim_tree_init(&e->committed_tree, &e->paths, e->config.members,
+                e->config.epoch_ms);
   e->servers = calloc(e->count, sizeof *e->servers);
   e->links = calloc((size_t)e->count * e->count, sizeof *e->links);
   for (unsigned i = 0; i < e->count; i++) {
@@ -88,16 +90,16 @@ sim_ensemble *sim_ensemble_new(const sim_ensemble_config *config,
 
 static void free_server(sim_server *s)
 {
-  for (int d = 0; d < SIM_DUTIES; d++)
-    sim_server_undo(s, (enum sim_duty)d);
-  sim_drop(s->ensemble->agenda, &s->wake);
-  sim_conns_drop(s);
+  for (int d = 0; d < SIM_TASKS; d++)
+    sim_server_cancel(s, (enum sim_task)d);
+  sim_unschedule(s->ensemble->agenda, &s->continue_job);
+  sim_conns_close_all(s);
   sim_pipeline_free(&s->pipeline);
   sim_watches_free(&s->watches);
   sim_tree_free(&s->tree);
   free(s->log);
   free(s->touches);
-  free(s->head.futures);
+  free(s->outstanding.records);
   free(s->tracker.sessions);
   free(s->syncs);
 }
@@ -115,7 +117,7 @@ void sim_ensemble_free(sim_ensemble *e)
   free(e->history);
   free(e->frame);
   free(e->stats);
-  sim_tree_free(&e->truth);
+  sim_tree_free(&e->committed_tree);
   sim_paths_free(&e->paths);
   lk__arena_free(&e->arena);
   lk__arena_free(&e->scratch);
@@ -156,21 +158,21 @@ static void on_access_set(const sim_node *n, int64_t zxid, void *arg)
     e->hooks.access_set(n, zxid, e->hooks.arg);
 }
 
-static void make_true(sim_ensemble *e, const sim_txn *x)
+static void apply_to_committed_tree(sim_ensemble *e, const sim_txn *x)
 {
-  const sim_changes changes = {on_created, on_deleted, on_data_set,
-                               on_access_set, e};
+  const sim_txn_hooks changes = {on_created, on_deleted, on_data_set,
+                                 on_access_set, e};
   sim_commit c = {x->zxid, x->session, x->xid, x->op, x->err};
-  bool lived = sim_tree_logon(&e->truth, x->session) != NULL;
+  bool was_alive = sim_tree_session(&e->committed_tree, x->session) != NULL;
 
-  SIM_SAY(e->trace, "ensemble", "commits %s %s", sim_zxid(x->zxid),
-          sim_txn_words(x));
-  sim_txn_apply(x, &e->truth, &changes, NULL);
-  if (x->op == LK_OPCODE_CLOSE_SESSION && lived &&
+  SIM_TRACE(e->trace, "ensemble", "commits %s %s", sim_zxid_text(x->zxid),
+            sim_txn_text(x));
+  sim_txn_apply(x, &e->committed_tree, &changes, NULL);
+  if (x->op == LK_OPCODE_CLOSE_SESSION && was_alive &&
       e->hooks.session_ended != NULL)
     e->hooks.session_ended(x->session, x->expired, e->hooks.arg);
   if (e->hooks.committed != NULL)
-    e->hooks.committed(&c, &e->truth, e->hooks.arg);
+    e->hooks.committed(&c, &e->committed_tree, e->hooks.arg);
 }
 
 void sim_ensemble_commit(sim_ensemble *e, const sim_server *s, size_t end)
@@ -179,16 +181,17 @@ void sim_ensemble_commit(sim_ensemble *e, const sim_server *s, size_t end)
     e->history_cap = end * 2;
     e->history = realloc(e->history, e->history_cap * sizeof *e->history);
   }
-  size_t known = end < e->committed ? end : e->committed;
+  size_t already_committed = end < e->committed ? end : e->committed;
 
   /* Logs that are the same in one place are the same before it. */
-  if (known > 0 && e->history[known - 1] != s->log[known - 1])
+  if (already_committed > 0 &&
+      e->history[already_committed - 1] != s->log[already_committed - 1])
     abort(); /* two leaders have committed different things */
   while (e->committed < end) {
     const sim_txn *x = s->log[e->committed];
 
     e->history[e->committed++] = x;
-    make_true(e, x);
+    apply_to_committed_tree(e, x);
   }
 }
 
@@ -204,7 +207,7 @@ sim_server *sim_ensemble_server(sim_ensemble *e, unsigned i)
   return &e->servers[i];
 }
 
-static bool follows(const sim_server *s, unsigned leader)
+static bool is_follower_of(const sim_server *s, unsigned leader)
 {
   const sim_server *l = &s->ensemble->servers[leader];
 
@@ -212,29 +215,29 @@ static bool follows(const sim_server *s, unsigned leader)
          s->channels[leader] == l->channels[s->index];
 }
 
-static bool leads(const sim_server *s)
+static bool has_quorum(const sim_server *s)
 {
   unsigned count = 1;
 
   if (!s->established || s->stopped)
     return false;
   for (unsigned i = 0; i < s->ensemble->count; i++)
-    count += follows(&s->ensemble->servers[i], s->index);
+    count += is_follower_of(&s->ensemble->servers[i], s->index);
   return count >= sim_quorum(s->ensemble);
 }
 
 int sim_ensemble_leader(const sim_ensemble *e)
 {
   for (unsigned i = 0; i < e->count; i++) {
-    if (leads(&e->servers[i]))
+    if (has_quorum(&e->servers[i]))
       return (int)i;
   }
   return -1;
 }
 
-const sim_tree *sim_ensemble_truth(const sim_ensemble *e)
+const sim_tree *sim_ensemble_committed_tree(const sim_ensemble *e)
 {
-  return &e->truth;
+  return &e->committed_tree;
 }
 
 size_t sim_ensemble_watches(const sim_ensemble *e)
@@ -246,7 +249,7 @@ size_t sim_ensemble_watches(const sim_ensemble *e)
   return count;
 }
 
-bool sim_ensemble_lives(const sim_ensemble *e, int64_t session)
+bool sim_ensemble_session_is_alive(const sim_ensemble *e, int64_t session)
 {
-  return sim_tree_logon(&e->truth, session) != NULL;
+  return sim_tree_session(&e->committed_tree, session) != NULL;
 }

@@ -43,8 +43,8 @@ typedef struct sim_ensemble_config {
   int64_t election_us[2];   /**< 20,000, 200,000 */
   int64_t epoch_ms;         /**< the leader's wall clock at the start */
   int32_t first_epoch;      /**< 0 */
-  int64_t alone_us; /**< a server that has looked for a leader for so long
-                         serves reads; 0: it never does */
+  int64_t read_only_after_us; /**< a server that has looked for a leader for so
+                         long serves reads; 0: it never does */
 } sim_ensemble_config;
 
 /** What a committed transaction was: told once, in order of zxid, when it is
@@ -58,8 +58,10 @@ typedef struct sim_commit {
 } sim_commit;
 
 typedef struct sim_ensemble_hooks {
-  /** `truth` is the tree after it; `changes` of it are in sim_tree_change's. */
-  void (*committed)(const sim_commit *commit, const sim_tree *truth, void *arg);
+  /** `committed_tree` is the tree after it; `changes` of it are in
+   * sim_tree_change's. */
+  void (*committed)(const sim_commit *commit, const sim_tree *committed_tree,
+                    void *arg);
   /** A node came or went, with its transaction; called before `committed`. */
   void (*created)(const sim_node *node, void *arg);
   void (*deleted)(const sim_node *node, int64_t zxid, void *arg);
@@ -85,7 +87,7 @@ sim_server *sim_ensemble_server(sim_ensemble *e, unsigned i);
 /** Which server leads, with a quorum that follows it; -1: none. */
 int sim_ensemble_leader(const sim_ensemble *e);
 /** All that is certainly committed. */
-const sim_tree *sim_ensemble_truth(const sim_ensemble *e);
+const sim_tree *sim_ensemble_committed_tree(const sim_ensemble *e);
 
 /* ---- clients' connections ----------------------------------------------- */
 
@@ -131,7 +133,7 @@ size_t sim_ensemble_committed(const sim_ensemble *e);
 void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs);
 /** It grants session timeouts within these bounds from now on; 0: the
     ensemble's. */
-void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms);
+void sim_server_limit_timeouts(sim_server *s, int32_t min_ms, int32_t max_ms);
 /** It closes connections right after the handshake; `more` 1 and -1, which add
     up. */
 void sim_server_close_early(sim_server *s, int more);
@@ -145,7 +147,7 @@ void sim_server_set_older(sim_server *s, bool older);
 /** It stands still (SIGSTOP, a long collection) until it is let go on. */
 void sim_server_stop(sim_server *s);
 void sim_server_continue(sim_server *s);
-bool sim_server_stands(const sim_server *s);
+bool sim_server_is_stopped(const sim_server *s);
 /** Messages between two servers are held back until the link is whole again;
     after sync_limit ticks both have given it up. */
 void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b, bool cut);
@@ -180,6 +182,6 @@ bool sim_operator_expire(sim_ensemble *e, int64_t session);
 /** Watches on all servers of all sessions. */
 size_t sim_ensemble_watches(const sim_ensemble *e);
 /** Whether a session lives by what is committed. */
-bool sim_ensemble_lives(const sim_ensemble *e, int64_t session);
+bool sim_ensemble_session_is_alive(const sim_ensemble *e, int64_t session);
 
 #endif

@@ -11,12 +11,12 @@
 
 static void acknowledge(sim_server *s, enum sim_message_type type)
 {
-  sim_message m = {.type = type, .place = s->logged};
+  sim_message m = {.type = type, .log_pos = s->logged};
 
   sim_send(s, s->leader, &m);
 }
 
-void sim_follow_logged(sim_server *s)
+void sim_follower_on_logged(sim_server *s)
 {
   acknowledge(s, SIM_MSG_ACK);
 }
@@ -36,47 +36,49 @@ static void answer_ping(sim_server *s)
 }
 
 /* All that came before has to be on disk. */
-static void accept(sim_server *s, int32_t epoch)
+static void log_new_leader(sim_server *s, int32_t epoch)
 {
   s->epoch = s->promised_epoch = epoch;
   s->logged = s->logging = s->count;
-  sim_server_undo(s, SIM_DUTY_DISK);
+  sim_server_cancel(s, SIM_TASK_DISK);
   acknowledge(s, SIM_MSG_ACCEPT);
 }
 
-static void serve(sim_server *s, size_t place)
+static void start_serving(sim_server *s, size_t log_pos)
 {
-  SIM_SAY(s->ensemble->trace, s->name, "serves");
+  SIM_TRACE(s->ensemble->trace, s->name, "serves");
   if (s->last_session < s->ensemble->agenda->now_us)
     s->last_session = s->ensemble->agenda->now_us;
   s->serves = true;
-  sim_pipeline_commit(s, place);
+  sim_pipeline_commit(s, log_pos);
 }
 
-static void validated(sim_server *s, const sim_message *m)
+static void on_revalidated(sim_server *s, const sim_message *m)
 {
-  sim_conn *c = sim_conn_of(s, m->session);
+  sim_conn *c = sim_conn_of_session(s, m->session);
 
-  if (c != NULL && c->waits)
-    sim_conn_welcome(c, m->valid);
+  if (c != NULL && c->awaits_session)
+    sim_conn_send_connect_reply(c, m->valid);
 }
 
-void sim_follow_message(sim_server *s, const sim_message *m)
+void sim_follower_receive(sim_server *s, const sim_message *m)
 {
-  s->heard_us = s->ensemble->agenda->now_us;
+  s->leader_heard_us = s->ensemble->agenda->now_us;
   switch (m->type) {
-  case SIM_MSG_TRUNCATE: sim_log_truncate(s, m->place); break;
+  case SIM_MSG_TRUNCATE: sim_log_truncate(s, m->log_pos); break;
   case SIM_MSG_PROPOSE: sim_log_add(s, m->txn); break;
-  case SIM_MSG_NEW_LEADER: accept(s, m->epoch); break;
-  case SIM_MSG_SERVE: serve(s, m->place); break;
+  case SIM_MSG_NEW_LEADER: log_new_leader(s, m->epoch); break;
+  case SIM_MSG_SERVE: start_serving(s, m->log_pos); break;
   case SIM_MSG_COMMIT:
     if (s->serves)
-      sim_pipeline_commit(s, m->place);
+      sim_pipeline_commit(s, m->log_pos);
     break;
   case SIM_MSG_PING: answer_ping(s); break;
-  case SIM_MSG_VALID: validated(s, m); break;
-  case SIM_MSG_SYNCED: sim_pipeline_synced(s, m->session, m->xid); break;
-  case SIM_MSG_BYE: sim_enter_looking(s, "its leader hung up"); break;
+  case SIM_MSG_VALID: on_revalidated(s, m); break;
+  case SIM_MSG_SYNCED: sim_pipeline_complete_sync(s, m->session, m->xid); break;
+  case SIM_MSG_BYE:
+    sim_enter_looking(s, "its leader closed the channel");
+    break;
   case SIM_MSG_JOIN:
   case SIM_MSG_ACK:
   case SIM_MSG_ACCEPT:
@@ -88,14 +90,14 @@ void sim_follow_message(sim_server *s, const sim_message *m)
   }
 }
 
-void sim_follow_silence(sim_server *s)
+void sim_follower_check_silence(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
   int64_t limit = e->config.sync_limit * sim_tick_us(e);
-  int64_t silent = e->agenda->now_us - s->heard_us;
+  int64_t silent = e->agenda->now_us - s->leader_heard_us;
 
   if (silent >= limit)
-    sim_enter_looking(s, "does not hear its leader");
+    sim_enter_looking(s, "no message from its leader");
   else
-    sim_server_do(s, SIM_DUTY_SILENCE, limit - silent);
+    sim_server_schedule(s, SIM_TASK_SILENCE, limit - silent);
 }

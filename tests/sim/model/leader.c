@@ -15,13 +15,13 @@
 
 /* ---- becoming one ------------------------------------------------------- */
 
-void sim_lead(sim_server *s)
+void sim_leader_start(sim_server *s)
 {
-  s->half = true;
+  s->half_tick = true;
   s->tick = 0;
   s->committed = s->applied;
-  sim_server_do(s, SIM_DUTY_TICK, sim_tick_us(s->ensemble) / 2);
-  sim_lead_logged(s);
+  sim_server_schedule(s, SIM_TASK_TICK, sim_tick_us(s->ensemble) / 2);
+  sim_leader_on_logged(s);
 }
 
 static unsigned count_accepted(const sim_server *s)
@@ -33,9 +33,9 @@ static unsigned count_accepted(const sim_server *s)
   return count;
 }
 
-static void let_serve(sim_server *s, unsigned follower)
+static void send_serve(sim_server *s, unsigned follower)
 {
-  sim_message m = {.type = SIM_MSG_SERVE, .place = s->committed};
+  sim_message m = {.type = SIM_MSG_SERVE, .log_pos = s->committed};
 
   sim_send(s, follower, &m);
 }
@@ -47,7 +47,7 @@ static void establish(sim_server *s)
   int64_t tick = e->config.tick_ms;
   int64_t zxid = (int64_t)s->epoch << 32;
 
-  SIM_SAY(e->trace, s->name, "leads");
+  SIM_TRACE(e->trace, s->name, "leads");
   sim_ensemble_commit(e, s, s->count);
   s->committed = s->count;
   sim_pipeline_commit(s, s->count);
@@ -60,41 +60,42 @@ static void establish(sim_server *s)
   if (s->last_session < e->agenda->now_us)
     s->last_session = e->agenda->now_us;
   sim_tracker_start(s);
-  sim_server_do(s, SIM_DUTY_EXPIRE,
-                (tick - sim_server_now_ms(s) % tick) * SIM_MS);
-  sim_server_do(s, SIM_DUTY_SWEEP, e->config.sweep_ms * SIM_MS);
+  sim_server_schedule(s, SIM_TASK_EXPIRE,
+                      (tick - sim_server_now_ms(s) % tick) * SIM_MS);
+  sim_server_schedule(s, SIM_TASK_DELETE_UNUSED, e->config.sweep_ms * SIM_MS);
   for (unsigned i = 0; i < e->count; i++) {
     if (s->followers[i].accepted)
-      let_serve(s, i);
+      send_serve(s, i);
   }
 }
 
 /* ---- proposals ---------------------------------------------------------- */
 
-static void propose_to(sim_server *s, unsigned follower, size_t place)
+static void propose_to(sim_server *s, unsigned follower, size_t log_pos)
 {
   sim_message m = {
-      .type = SIM_MSG_PROPOSE, .place = place, .txn = s->log[place]};
+      .type = SIM_MSG_PROPOSE, .log_pos = log_pos, .txn = s->log[log_pos]};
 
   sim_send(s, follower, &m);
 }
 
-void sim_lead_propose(sim_server *s, const sim_write_request *ask, int from)
+void sim_leader_propose(sim_server *s, const sim_write_request *request,
+                        int from)
 {
-  if (ask->op == SIM_OP_CREATE_SESSION)
-    sim_tracker_add(s, ask->session, ask->timeout_ms, from);
-  const sim_txn *x = sim_outstanding_decide(s, ask, s->next_zxid++, from);
+  if (request->op == SIM_OP_CREATE_SESSION)
+    sim_tracker_add(s, request->session, request->timeout_ms, from);
+  const sim_txn *x = sim_prepare_txn(s, request, s->next_zxid++, from);
 
-  if (ask->op == SIM_OP_CREATE_SESSION)
-    sim_tracker_find(s, ask->session)->owner = from;
-  if (ask->op == LK_OPCODE_CLOSE_SESSION) {
-    sim_tracked *t = sim_tracker_find(s, ask->session);
+  if (request->op == SIM_OP_CREATE_SESSION)
+    sim_tracker_find(s, request->session)->owner = from;
+  if (request->op == LK_OPCODE_CLOSE_SESSION) {
+    sim_tracked *t = sim_tracker_find(s, request->session);
 
     if (t != NULL)
       t->closing = true;
   }
-  SIM_SAY(s->ensemble->trace, s->name, "proposes %s %s", sim_zxid(x->zxid),
-          sim_txn_words(x));
+  SIM_TRACE(s->ensemble->trace, s->name, "proposes %s %s",
+            sim_zxid_text(x->zxid), sim_txn_text(x));
   sim_log_add(s, x);
   for (unsigned i = 0; i < s->ensemble->count; i++) {
     if (s->followers[i].joined)
@@ -103,17 +104,17 @@ void sim_lead_propose(sim_server *s, const sim_write_request *ask, int from)
 }
 
 /* How far a quorum has logged. */
-static size_t agreed(const sim_server *s)
+static size_t quorum_logged(const sim_server *s)
 {
   size_t best = s->committed;
 
-  for (size_t place = s->logged; place > best; place--) {
+  for (size_t log_pos = s->logged; log_pos > best; log_pos--) {
     unsigned have = 1;
 
     for (unsigned i = 0; i < s->ensemble->count; i++)
-      have += s->followers[i].accepted && s->followers[i].acked >= place;
+      have += s->followers[i].accepted && s->followers[i].acked >= log_pos;
     if (have >= sim_quorum(s->ensemble))
-      return place;
+      return log_pos;
   }
   return best;
 }
@@ -122,7 +123,7 @@ static void answer_syncs(sim_server *s)
 {
   size_t done = 0;
 
-  while (done < s->nsyncs && s->syncs[done].place <= s->committed) {
+  while (done < s->nsyncs && s->syncs[done].log_pos <= s->committed) {
     const sim_pending_sync *p = &s->syncs[done++];
     sim_message m = {
         .type = SIM_MSG_SYNCED, .session = p->session, .xid = p->xid};
@@ -135,9 +136,9 @@ static void answer_syncs(sim_server *s)
   memmove(s->syncs, s->syncs + done, s->nsyncs * sizeof *s->syncs);
 }
 
-static void tell_commit(sim_server *s, size_t place)
+static void send_commit(sim_server *s, size_t log_pos)
 {
-  sim_message m = {.type = SIM_MSG_COMMIT, .place = place};
+  sim_message m = {.type = SIM_MSG_COMMIT, .log_pos = log_pos};
 
   for (unsigned i = 0; i < s->ensemble->count; i++) {
     if (s->followers[i].accepted)
@@ -148,22 +149,22 @@ static void tell_commit(sim_server *s, size_t place)
 /* A sync is told between the commits before and behind it. */
 static void commit(sim_server *s)
 {
-  size_t end = agreed(s);
+  size_t end = quorum_logged(s);
 
   while (s->committed < end) {
     size_t next = end;
 
-    if (s->nsyncs > 0 && s->syncs[0].place < next)
-      next = s->syncs[0].place;
+    if (s->nsyncs > 0 && s->syncs[0].log_pos < next)
+      next = s->syncs[0].log_pos;
     sim_ensemble_commit(s->ensemble, s, next);
     s->committed = next;
-    tell_commit(s, next);
+    send_commit(s, next);
     answer_syncs(s);
     sim_pipeline_commit(s, next);
   }
 }
 
-void sim_lead_logged(sim_server *s)
+void sim_leader_on_logged(sim_server *s)
 {
   if (!s->established && count_accepted(s) >= sim_quorum(s->ensemble))
     establish(s);
@@ -171,7 +172,8 @@ void sim_lead_logged(sim_server *s)
     commit(s);
 }
 
-void sim_lead_sync(sim_server *s, unsigned from, int64_t session, int32_t xid)
+void sim_leader_receive_sync(sim_server *s, unsigned from, int64_t session,
+                             int32_t xid)
 {
   if (s->nsyncs == s->syncs_cap) {
     s->syncs_cap = s->syncs_cap == 0 ? 16 : s->syncs_cap * 2;
@@ -184,40 +186,41 @@ void sim_lead_sync(sim_server *s, unsigned from, int64_t session, int32_t xid)
 /* ---- followers ---------------------------------------------------------- */
 
 /* How far the logs of two servers are the same. */
-static size_t common(const sim_server *a, const sim_server *b)
+static size_t common_prefix(const sim_server *a, const sim_server *b)
 {
-  size_t place = a->count < b->count ? a->count : b->count;
+  size_t log_pos = a->count < b->count ? a->count : b->count;
 
-  while (place > 0 && a->log[place - 1] != b->log[place - 1])
-    place--;
-  return place;
+  while (log_pos > 0 && a->log[log_pos - 1] != b->log[log_pos - 1])
+    log_pos--;
+  return log_pos;
 }
 
 /* It gets what it has not, and from now on all that is proposed. */
-static void take_in(sim_server *s, unsigned from)
+static void synchronise_follower(sim_server *s, unsigned from)
 {
-  size_t place = common(s, &s->ensemble->servers[from]);
-  sim_message m = {.type = SIM_MSG_TRUNCATE, .place = place};
+  size_t log_pos = common_prefix(s, &s->ensemble->servers[from]);
+  sim_message m = {.type = SIM_MSG_TRUNCATE, .log_pos = log_pos};
 
   s->followers[from] = (sim_follower){
       .joined = true, .until_tick = s->followers[from].until_tick};
   sim_send(s, from, &m);
-  for (; place < s->count; place++)
-    propose_to(s, from, place);
+  for (; log_pos < s->count; log_pos++)
+    propose_to(s, from, log_pos);
   m = (sim_message){.type = SIM_MSG_NEW_LEADER, .epoch = s->epoch};
   sim_send(s, from, &m);
 }
 
-static void accepted(sim_server *s, unsigned from, size_t place)
+static void receive_accept(sim_server *s, unsigned from, size_t log_pos)
 {
   s->followers[from].accepted = true;
-  s->followers[from].acked = place;
+  s->followers[from].acked = log_pos;
   if (s->established)
-    let_serve(s, from);
-  sim_lead_logged(s);
+    send_serve(s, from);
+  sim_leader_on_logged(s);
 }
 
-static void revalidate(sim_server *s, unsigned from, const sim_message *m)
+static void revalidate_session(sim_server *s, unsigned from,
+                               const sim_message *m)
 {
   sim_message answer = {.type = SIM_MSG_VALID, .session = m->session};
 
@@ -226,26 +229,30 @@ static void revalidate(sim_server *s, unsigned from, const sim_message *m)
   sim_send(s, from, &answer);
 }
 
-void sim_lead_gone(sim_server *s, unsigned follower)
+void sim_leader_drop_follower(sim_server *s, unsigned follower)
 {
   s->followers[follower] = (sim_follower){0};
 }
 
-void sim_lead_message(sim_server *s, unsigned from, const sim_message *m)
+void sim_leader_receive(sim_server *s, unsigned from, const sim_message *m)
 {
   s->followers[from].until_tick = s->tick + s->ensemble->config.sync_limit;
   switch (m->type) {
-  case SIM_MSG_JOIN: take_in(s, from); break;
-  case SIM_MSG_ACCEPT: accepted(s, from, m->place); break;
+  case SIM_MSG_JOIN: synchronise_follower(s, from); break;
+  case SIM_MSG_ACCEPT: receive_accept(s, from, m->log_pos); break;
   case SIM_MSG_ACK:
-    s->followers[from].acked = m->place;
-    sim_lead_logged(s);
+    s->followers[from].acked = m->log_pos;
+    sim_leader_on_logged(s);
     break;
-  case SIM_MSG_REQUEST: sim_pipeline_forwarded(s, m->ask, (int)from); break;
-  case SIM_MSG_SYNC: sim_lead_sync(s, from, m->session, m->xid); break;
-  case SIM_MSG_REVALIDATE: revalidate(s, from, m); break;
+  case SIM_MSG_REQUEST:
+    sim_pipeline_receive_forwarded(s, m->request, (int)from);
+    break;
+  case SIM_MSG_SYNC:
+    sim_leader_receive_sync(s, from, m->session, m->xid);
+    break;
+  case SIM_MSG_REVALIDATE: revalidate_session(s, from, m); break;
   case SIM_MSG_TOUCH: sim_tracker_touch(s, m->session, m->timeout_ms); break;
-  case SIM_MSG_BYE: sim_lead_gone(s, from); break;
+  case SIM_MSG_BYE: sim_leader_drop_follower(s, from); break;
   case SIM_MSG_PONG:
   case SIM_MSG_TRUNCATE:
   case SIM_MSG_PROPOSE:
@@ -261,14 +268,15 @@ void sim_lead_message(sim_server *s, unsigned from, const sim_message *m)
 /* ---- by the clock ------------------------------------------------------- */
 
 /* Followers have some time to come. */
-static bool has_lost(const sim_server *s)
+static bool lost_quorum(const sim_server *s)
 {
-  bool early = !s->established && s->tick <= s->ensemble->config.sync_limit;
+  bool may_still_join =
+      !s->established && s->tick <= s->ensemble->config.sync_limit;
   unsigned count = 1;
 
   for (unsigned i = 0; i < s->ensemble->count; i++)
     count += s->followers[i].joined && s->followers[i].until_tick >= s->tick;
-  return !early && count < sim_quorum(s->ensemble);
+  return !may_still_join && count < sim_quorum(s->ensemble);
 }
 
 /* Who is late is given up. */
@@ -280,16 +288,16 @@ static void ping(sim_server *s, unsigned follower)
     sim_send(s, follower, &m);
     return;
   }
-  sim_lead_gone(s, follower);
-  sim_hang_up(s, follower);
+  sim_leader_drop_follower(s, follower);
+  sim_close_channel(s, follower);
 }
 
 /* Twice a tick; the followers are counted once. */
-void sim_lead_tick(sim_server *s)
+void sim_leader_tick(sim_server *s)
 {
-  s->half = !s->half;
-  s->tick += s->half;
-  if (s->half && has_lost(s)) {
+  s->half_tick = !s->half_tick;
+  s->tick += s->half_tick;
+  if (s->half_tick && lost_quorum(s)) {
     sim_enter_looking(s, "has lost its followers");
     return;
   }
@@ -297,12 +305,12 @@ void sim_lead_tick(sim_server *s)
     if (s->followers[i].joined)
       ping(s, i);
   }
-  sim_server_do(s, SIM_DUTY_TICK, sim_tick_us(s->ensemble) / 2);
+  sim_server_schedule(s, SIM_TASK_TICK, sim_tick_us(s->ensemble) / 2);
 }
 
 /* A container that has had a child, or a node to which nothing was written for
  * its time to live. */
-static bool is_over(const sim_server *s, const sim_node *n)
+static bool is_deletable(const sim_server *s, const sim_node *n)
 {
   const sim_ensemble *e = s->ensemble;
   int64_t now_ms = e->config.epoch_ms + e->agenda->now_us / SIM_MS;
@@ -313,21 +321,22 @@ static bool is_over(const sim_server *s, const sim_node *n)
          (n->ttl_ms > 0 && now_ms - n->stat.mtime > n->ttl_ms);
 }
 
-static void sweep(sim_server *s, const sim_node *n)
+static void delete_unused_below(sim_server *s, const sim_node *n)
 {
   for (const sim_node *k = n->children; k != NULL; k = k->next)
-    sweep(s, k);
-  if (!is_over(s, n))
+    delete_unused_below(s, k);
+  if (!is_deletable(s, n))
     return;
   sim_operation want = {.path = lk_text(n->path), .version = -1};
 
-  sim_pipeline_ask(s, NULL,
-                   sim_write_request_new(0, SIM_OP_DELETE_CONTAINER, &want,
-                                         &s->ensemble->arena));
+  sim_pipeline_submit(s, NULL,
+                      sim_write_request_new(0, SIM_OP_DELETE_CONTAINER, &want,
+                                            &s->ensemble->arena));
 }
 
-void sim_lead_sweep(sim_server *s)
+void sim_leader_delete_unused(sim_server *s)
 {
-  sweep(s, s->tree.root);
-  sim_server_do(s, SIM_DUTY_SWEEP, s->ensemble->config.sweep_ms * SIM_MS);
+  delete_unused_below(s, s->tree.root);
+  sim_server_schedule(s, SIM_TASK_DELETE_UNUSED,
+                      s->ensemble->config.sweep_ms * SIM_MS);
 }

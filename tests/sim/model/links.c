@@ -12,89 +12,91 @@
  * cut its messages wait, as the system would send them again and again.
  */
 
-static sim_message *at(const sim_link *l, size_t i)
+static sim_message *message_at(const sim_link *l, size_t i)
 {
   return &l->ring[(l->first + i) & (l->cap - 1)];
 }
 
-static void push(sim_link *l, const sim_message *m)
+static void append_message(sim_link *l, const sim_message *m)
 {
   if (l->count == l->cap) {
     size_t cap = l->cap == 0 ? 16 : l->cap * 2;
     sim_message *ring = malloc(cap * sizeof *ring);
 
     for (size_t i = 0; i < l->count; i++)
-      ring[i] = *at(l, i);
+      ring[i] = *message_at(l, i);
     free(l->ring);
     l->ring = ring;
     l->first = 0;
     l->cap = cap;
   }
   l->count++;
-  *at(l, l->count - 1) = *m;
+  *message_at(l, l->count - 1) = *m;
 }
 
-static void schedule(sim_link *l)
+static void schedule_delivery(sim_link *l)
 {
-  if (l->count > 0 && !l->cut && !l->parked)
-    sim_do_at(l->from->ensemble->agenda, &l->job, at(l, 0)->due_us);
+  if (l->count > 0 && !l->cut && !l->delayed)
+    sim_schedule_at(l->from->ensemble->agenda, &l->job,
+                    message_at(l, 0)->due_us);
 }
 
 /* Who comes to join makes a new channel; who does not lead closes it. */
-static void hear(sim_server *s, unsigned from, const sim_message *m)
+static void receive(sim_server *s, unsigned from, const sim_message *m)
 {
   if (m->type == SIM_MSG_JOIN) {
     s->channels[from] = m->channel;
     if (s->role != SIM_LEADING || !s->runs)
-      sim_hang_up(s, from);
+      sim_close_channel(s, from);
   }
   if (!s->runs || m->channel != s->channels[from])
     return;
   if (m->type == SIM_MSG_BYE)
     s->channels[from] = 0;
   if (s->role == SIM_LEADING)
-    sim_lead_message(s, from, m);
+    sim_leader_receive(s, from, m);
   else if (s->role == SIM_FOLLOWING && s->leader == from)
-    sim_follow_message(s, m);
+    sim_follower_receive(s, m);
 }
 
-static void deliver(void *arg)
+static void deliver_due(void *arg)
 {
   sim_link *l = arg;
   int64_t now = l->from->ensemble->agenda->now_us;
 
-  while (l->count > 0 && at(l, 0)->due_us <= now && !l->cut) {
+  while (l->count > 0 && message_at(l, 0)->due_us <= now && !l->cut) {
     if (l->to->stopped) {
-      l->parked = true;
+      l->delayed = true;
       return;
     }
-    sim_message m = *at(l, 0);
+    sim_message m = *message_at(l, 0);
 
     l->first++;
     l->count--;
-    hear(l->to, l->from->index, &m);
+    receive(l->to, l->from->index, &m);
   }
-  schedule(l);
+  schedule_delivery(l);
 }
 
 void sim_link_init(sim_link *l, sim_server *from, sim_server *to)
 {
-  *l = (sim_link){.from = from, .to = to, .job = {.run = deliver, .arg = l}};
+  *l =
+      (sim_link){.from = from, .to = to, .job = {.run = deliver_due, .arg = l}};
 }
 
 void sim_link_free(sim_link *l)
 {
-  sim_drop(l->from->ensemble->agenda, &l->job);
+  sim_unschedule(l->from->ensemble->agenda, &l->job);
   free(l->ring);
 }
 
-void sim_link_unpark(sim_link *l)
+void sim_link_resume(sim_link *l)
 {
-  l->parked = false;
-  schedule(l);
+  l->delayed = false;
+  schedule_delivery(l);
 }
 
-static void send(sim_server *from, unsigned to, const sim_message *m)
+static void send_on_channel(sim_server *from, unsigned to, const sim_message *m)
 {
   sim_ensemble *e = from->ensemble;
   sim_link *l = sim_link_of(e, from->index, to);
@@ -107,18 +109,18 @@ static void send(sim_server *from, unsigned to, const sim_message *m)
   if (copy.due_us < l->last_us)
     copy.due_us = l->last_us;
   l->last_us = copy.due_us;
-  push(l, &copy);
+  append_message(l, &copy);
   if (l->count == 1)
-    schedule(l);
+    schedule_delivery(l);
 }
 
 void sim_send(sim_server *from, unsigned to, const sim_message *m)
 {
   if (from->channels[to] != 0)
-    send(from, to, m);
+    send_on_channel(from, to, m);
 }
 
-void sim_hang_up(sim_server *from, unsigned to)
+void sim_close_channel(sim_server *from, unsigned to)
 {
   sim_message bye = {.type = SIM_MSG_BYE};
 
@@ -135,20 +137,21 @@ void sim_link_cut(sim_ensemble *e, unsigned a, unsigned b, bool cut)
       continue;
     l->cut = cut;
     if (cut)
-      sim_drop(e->agenda, &l->job);
+      sim_unschedule(e->agenda, &l->job);
     else
-      schedule(l);
+      schedule_delivery(l);
   }
-  SIM_SAY(e->trace, "network", "link of servers %u and %u is %s", a, b,
-          cut ? "cut" : "whole again");
+  SIM_TRACE(e->trace, "network", "link of servers %u and %u is %s", a, b,
+            cut ? "cut" : "restored");
 }
 
 void sim_link_slow(sim_ensemble *e, unsigned a, unsigned b, int64_t extra_us)
 {
   sim_link_of(e, a, b)->extra_us = extra_us;
   sim_link_of(e, b, a)->extra_us = extra_us;
-  SIM_SAY(e->trace, "network", "link of servers %u and %u takes %g ms more", a,
-          b, (double)extra_us / 1000);
+  SIM_TRACE(e->trace, "network",
+            "link of servers %u and %u is delayed by %g ms", a, b,
+            (double)extra_us / 1000);
 }
 
 bool sim_links_whole(const sim_ensemble *e)

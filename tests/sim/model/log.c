@@ -11,12 +11,13 @@
  * it is applied. The disk writes all that waits at once.
  */
 
-static void begin_writing(sim_server *s)
+static void start_disk_write(sim_server *s)
 {
   const int64_t *delay = s->ensemble->config.disk_delay_us;
 
   s->logging = s->count;
-  sim_server_do(s, SIM_DUTY_DISK, sim_between(&s->rng, delay[0], delay[1]));
+  sim_server_schedule(s, SIM_TASK_DISK,
+                      sim_between(&s->rng, delay[0], delay[1]));
 }
 
 void sim_log_add(sim_server *s, const sim_txn *x)
@@ -27,18 +28,18 @@ void sim_log_add(sim_server *s, const sim_txn *x)
   }
   s->log[s->count++] = x;
   if (s->logging <= s->logged)
-    begin_writing(s);
+    start_disk_write(s);
 }
 
 void sim_log_flushed(sim_server *s)
 {
   s->logged = s->logging;
   if (s->logged < s->count)
-    begin_writing(s);
+    start_disk_write(s);
   if (s->role == SIM_LEADING)
-    sim_lead_logged(s);
+    sim_leader_on_logged(s);
   else if (s->role == SIM_FOLLOWING)
-    sim_follow_logged(s);
+    sim_follower_on_logged(s);
 }
 
 void sim_log_truncate(sim_server *s, size_t count)

@@ -30,35 +30,35 @@ struct sim_conn {
   lk_buf in;       /**< a frame that is not complete, or must wait */
   int64_t session; /**< 0: not known yet */
   int32_t timeout_ms;
-  const sim_ids *who;
+  const sim_ids *ids;
   const char *chroot;  /**< its client's, or "" */
-  bool greeted;        /**< its connect request was read */
+  bool handshake_read; /**< its connect request was read */
   bool read_only_byte; /**< … and had that byte, so has the reply */
-  bool waits;          /**< for its session: nothing more is read */
+  bool awaits_session; /**< for its session: nothing more is read */
   bool closed;
   bool gone;        /**< the client hung up while the server stood still */
   bool reading;     /**< in a loop that will free it when closed */
-  int64_t heard_us; /**< last traffic */
+  int64_t last_traffic_us; /**< last traffic */
   sim_watch *watches;
-  uint64_t told; /**< which of the server's events it was told last */
+  uint64_t last_event; /**< which of the server's events it was told last */
 };
 
 void sim_conn_send(sim_conn *c, const void *bytes, size_t len);
 /** Say goodbye: after what was sent; the client's side is told. */
 void sim_conn_hang_up(sim_conn *c);
 /** The connect response; `valid` false: the session is not, and hang up. */
-void sim_conn_welcome(sim_conn *c, bool valid);
+void sim_conn_send_connect_reply(sim_conn *c, bool valid);
 /** An id that no session has. */
 int64_t sim_conn_new_session(sim_server *s);
 /** What waited in `in`, if it may be read now. */
-void sim_conn_go_on(sim_conn *c);
+void sim_conn_read_buffered(sim_conn *c);
 /** Its server goes on: take what has come meanwhile, also that it ended. */
-void sim_conn_wake(sim_conn *c);
+void sim_conn_resume_reading(sim_conn *c);
 /** The connection that a session has at a server, or NULL. */
-sim_conn *sim_conn_of(const sim_server *s, int64_t session);
-void sim_conns_drop(sim_server *s);
+sim_conn *sim_conn_of_session(const sim_server *s, int64_t session);
+void sim_conns_close_all(sim_server *s);
 /** Hang up on those who said nothing for their timeout. */
-void sim_conns_check(sim_server *s);
+void sim_conns_close_idle(sim_server *s);
 
 /* ---- watches (watches.c) ------------------------------------------------ */
 
@@ -84,13 +84,13 @@ typedef struct sim_watches {
 void sim_watch_set(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
                    enum sim_watch_mode mode);
 /** false: there was none. */
-bool sim_watch_unset(sim_conn *c, const sim_path *p, enum sim_watch_kind kind);
+bool sim_watch_remove(sim_conn *c, const sim_path *p, enum sim_watch_kind kind);
 /** Whether anybody has one on exactly this path. */
-bool sim_watch_any(const sim_server *s, const sim_path *p,
-                   enum sim_watch_kind kind);
+bool sim_watch_exists(const sim_server *s, const sim_path *p,
+                      enum sim_watch_kind kind);
 /** How many of a kind the connection has. */
-size_t sim_watches_of(const sim_conn *c, enum sim_watch_kind kind);
-void sim_watches_drop(sim_conn *c);
+size_t sim_watches_of_conn(const sim_conn *c, enum sim_watch_kind kind);
+void sim_watches_remove_of_conn(sim_conn *c);
 void sim_watches_free(sim_watches *w);
 /** Say that a node was changed; the watches that this fires are used up. */
 void sim_watches_created(sim_server *s, const sim_node *n);
@@ -114,22 +114,22 @@ typedef struct sim_change_record {
 } sim_change_record;
 
 typedef struct sim_outstanding {
-  sim_change_record *futures; /**< oldest first */
+  sim_change_record *records; /**< oldest first */
   size_t first;
   size_t count;
   size_t cap;
 } sim_outstanding;
 
 /** What will be at `p`; false: nothing. */
-bool sim_outstanding_look(const sim_server *leader, const sim_path *p,
+bool sim_outstanding_node(const sim_server *leader, const sim_path *p,
                           sim_change_record *out);
 void sim_outstanding_add(sim_outstanding *h, const sim_change_record *f,
                          int64_t zxid);
 /** Decide what comes of a request; it may be an error, and has a zxid
     (decide.c). */
-const sim_txn *sim_outstanding_decide(sim_server *leader,
-                                      const sim_write_request *ask,
-                                      int64_t zxid, int owner);
+const sim_txn *sim_prepare_txn(sim_server *leader,
+                               const sim_write_request *request, int64_t zxid,
+                               int owner);
 /** Applied up to `zxid`. */
 void sim_outstanding_forget(sim_outstanding *h, int64_t zxid);
 /** As sim_operator_set_counter() says. */
@@ -204,18 +204,20 @@ typedef struct sim_pipeline {
 } sim_pipeline;
 
 /** A request of a client that has a session. */
-void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body);
+void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op,
+                          lk_reader *body);
 /** A write of our own, or a createSession for `c`; at the leader or on the way
     to it. */
-void sim_pipeline_ask(sim_server *s, sim_conn *c, const sim_write_request *ask);
+void sim_pipeline_submit(sim_server *s, sim_conn *c,
+                         const sim_write_request *request);
 /** The same that came to the leader from server `from`. */
-void sim_pipeline_forwarded(sim_server *s, const sim_write_request *ask,
-                            int from);
+void sim_pipeline_receive_forwarded(sim_server *s,
+                                    const sim_write_request *request, int from);
 /** Apply what was committed up to place `end` of the log. */
 void sim_pipeline_commit(sim_server *s, size_t end);
 /** A sync came back. */
-void sim_pipeline_synced(sim_server *s, int64_t session, int32_t xid);
-void sim_pipeline_forget(sim_pipeline *p, const sim_conn *c);
+void sim_pipeline_complete_sync(sim_server *s, int64_t session, int32_t xid);
+void sim_pipeline_forget_conn(sim_pipeline *p, const sim_conn *c);
 void sim_pipeline_drop(sim_pipeline *p);
 void sim_pipeline_free(sim_pipeline *p);
 
@@ -241,7 +243,7 @@ void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p);
 enum sim_message_type {
   /* to the leader */
   SIM_MSG_JOIN,       /**< I follow you */
-  SIM_MSG_ACK,        /**< logged up to `place` */
+  SIM_MSG_ACK,        /**< logged up to `log_pos` */
   SIM_MSG_ACCEPT,     /**< the same, of all that NEW_LEADER came after */
   SIM_MSG_REQUEST,    /**< ask */
   SIM_MSG_SYNC,       /**< session, xid */
@@ -249,11 +251,11 @@ enum sim_message_type {
   SIM_MSG_TOUCH,      /**< session, timeout_ms; before PONG */
   SIM_MSG_PONG,
   /* to a follower */
-  SIM_MSG_TRUNCATE,   /**< the log to `place` */
-  SIM_MSG_PROPOSE,    /**< txn at `place` */
+  SIM_MSG_TRUNCATE,   /**< the log to `log_pos` */
+  SIM_MSG_PROPOSE,    /**< txn at `log_pos` */
   SIM_MSG_NEW_LEADER, /**< epoch */
-  SIM_MSG_SERVE,      /**< go on; committed up to `place` */
-  SIM_MSG_COMMIT,     /**< up to `place` */
+  SIM_MSG_SERVE,      /**< go on; committed up to `log_pos` */
+  SIM_MSG_COMMIT,     /**< up to `log_pos` */
   SIM_MSG_PING,
   SIM_MSG_VALID,  /**< session, valid */
   SIM_MSG_SYNCED, /**< session, xid */
@@ -270,9 +272,9 @@ typedef struct sim_message {
   int32_t timeout_ms;
   int32_t epoch;
   bool valid;
-  size_t place;
+  size_t log_pos;
   const sim_txn *txn;
-  const sim_write_request *ask;
+  const sim_write_request *request;
 } sim_message;
 
 /** From one server to another: messages arrive in order, or not at all. */
@@ -283,7 +285,7 @@ typedef struct sim_link {
   int64_t extra_us;
   int64_t last_us; /**< when the last one arrives */
   sim_job job;
-  bool parked; /**< due, but the receiver stands still */
+  bool delayed; /**< due, but the receiver stands still */
   sim_message *ring;
   size_t first;
   size_t count;
@@ -292,33 +294,33 @@ typedef struct sim_link {
 
 void sim_link_init(sim_link *l, sim_server *from, sim_server *to);
 void sim_link_free(sim_link *l);
-void sim_link_unpark(sim_link *l);
+void sim_link_resume(sim_link *l);
 /** On the channel that the sender has to it, unless that is none. */
 void sim_send(sim_server *from, unsigned to, const sim_message *m);
 /** Hang up; the other side learns it in turn. */
-void sim_hang_up(sim_server *from, unsigned to);
+void sim_close_channel(sim_server *from, unsigned to);
 
 /* ---- a server ----------------------------------------------------------- */
 
 typedef enum sim_role { SIM_LOOKING, SIM_FOLLOWING, SIM_LEADING } sim_role;
 
 /** What a server does by the clock. */
-enum sim_duty {
-  SIM_DUTY_DISK,
-  SIM_DUTY_ELECT,
-  SIM_DUTY_TICK,    /**< leader: ping, count followers, each half tick */
-  SIM_DUTY_EXPIRE,  /**< leader */
-  SIM_DUTY_SWEEP,   /**< leader: containers */
-  SIM_DUTY_SILENCE, /**< follower: nothing heard from its leader */
-  SIM_DUTY_IDLE,    /**< connections without traffic */
-  SIM_DUTY_ALONE,   /**< it has had no leader for a while */
-  SIM_DUTIES
+enum sim_task {
+  SIM_TASK_DISK,
+  SIM_TASK_ELECT,
+  SIM_TASK_TICK,          /**< leader: ping, count followers, each half tick */
+  SIM_TASK_EXPIRE,        /**< leader */
+  SIM_TASK_DELETE_UNUSED, /**< leader: containers */
+  SIM_TASK_SILENCE,       /**< follower: nothing heard from its leader */
+  SIM_TASK_IDLE,          /**< connections without traffic */
+  SIM_TASK_READ_ONLY,     /**< it has had no leader for a while */
+  SIM_TASKS
 };
 
 typedef struct sim_timer {
   sim_job job;
   sim_server *server;
-  enum sim_duty duty;
+  enum sim_task task;
   bool missed; /**< due, but the server stands still */
 } sim_timer;
 
@@ -334,7 +336,7 @@ typedef struct sim_pending_sync {
   unsigned server;
   int64_t session;
   int32_t xid;
-  size_t place; /**< when the log is committed up to here */
+  size_t log_pos; /**< when the log is committed up to here */
 } sim_pending_sync;
 
 typedef struct sim_touch {
@@ -351,12 +353,12 @@ struct sim_server {
   bool stopped;
   sim_role role;
   bool serves;
-  sim_timer timers[SIM_DUTIES];
-  sim_job wake;         /**< go on after having stood still */
-  int64_t phase_ms;     /**< its clock is that much off */
+  sim_timer timers[SIM_TASKS];
+  sim_job continue_job;    /**< go on after having stood still */
+  int64_t clock_offset_ms; /**< its clock is that much off */
   int64_t last_session; /**< id given */
-  int curt;             /**< by how many it is so */
-  bool alone;           /**< it has no quorum, and serves reads */
+  int close_early;      /**< by how many it is so */
+  bool read_only;       /**< it has no quorum, and serves reads */
   bool older;           /**< it does not know all requests */
   int32_t bounds_ms[2]; /**< of session timeouts that it grants */
 
@@ -381,19 +383,19 @@ struct sim_server {
 
   /* following */
   unsigned leader;
-  int64_t heard_us;
+  int64_t leader_heard_us;
   sim_touch *touches;
   size_t ntouches;
   size_t touches_cap;
 
   /* leading */
   bool established; /**< a quorum has accepted */
-  bool half;        /**< the next ping is half a tick after a whole one */
+  bool half_tick;   /**< the next ping is half a tick after a whole one */
   int64_t tick;
   int64_t next_zxid;
   size_t committed;
   sim_follower followers[SIM_MOST_SERVERS];
-  sim_outstanding head;
+  sim_outstanding outstanding;
   sim_tracker tracker;
   sim_pending_sync *syncs; /**< oldest first */
   size_t nsyncs;
@@ -403,9 +405,9 @@ struct sim_server {
 void sim_server_init(sim_server *s);
 /** In the server's own milliseconds. */
 int64_t sim_server_now_ms(const sim_server *s);
-void sim_server_do(sim_server *s, enum sim_duty duty, int64_t in_us);
-void sim_server_undo(sim_server *s, enum sim_duty duty);
-void sim_touched(sim_server *s, int64_t session, int32_t timeout_ms);
+void sim_server_schedule(sim_server *s, enum sim_task task, int64_t in_us);
+void sim_server_cancel(sim_server *s, enum sim_task task);
+void sim_follower_add_touch(sim_server *s, int64_t session, int32_t timeout_ms);
 
 /* log.c */
 void sim_log_add(sim_server *s, const sim_txn *x);
@@ -421,20 +423,22 @@ void sim_enter_leading(sim_server *s, int32_t epoch);
 void sim_elect(sim_server *s);
 
 /* leader.c */
-void sim_lead(sim_server *s); /**< become one: see to what it needs */
-void sim_lead_message(sim_server *s, unsigned from, const sim_message *m);
-void sim_lead_tick(sim_server *s);
-void sim_lead_sweep(sim_server *s);
+void sim_leader_start(sim_server *s); /**< become one: see to what it needs */
+void sim_leader_receive(sim_server *s, unsigned from, const sim_message *m);
+void sim_leader_tick(sim_server *s);
+void sim_leader_delete_unused(sim_server *s);
 /** `from`: the server that passed it on. */
-void sim_lead_propose(sim_server *s, const sim_write_request *ask, int from);
-void sim_lead_logged(sim_server *s);
-void sim_lead_gone(sim_server *s, unsigned follower);
-void sim_lead_sync(sim_server *s, unsigned from, int64_t session, int32_t xid);
+void sim_leader_propose(sim_server *s, const sim_write_request *request,
+                        int from);
+void sim_leader_on_logged(sim_server *s);
+void sim_leader_drop_follower(sim_server *s, unsigned follower);
+void sim_leader_receive_sync(sim_server *s, unsigned from, int64_t session,
+                             int32_t xid);
 
 /* follower.c */
-void sim_follow_message(sim_server *s, const sim_message *m);
-void sim_follow_silence(sim_server *s);
-void sim_follow_logged(sim_server *s);
+void sim_follower_receive(sim_server *s, const sim_message *m);
+void sim_follower_check_silence(sim_server *s);
+void sim_follower_on_logged(sim_server *s);
 
 /* ---- all of them (ensemble.c) ------------------------------------------- */
 
@@ -450,7 +454,7 @@ struct sim_ensemble {
   lk_arena scratch; /**< for decoding one request */
   sim_paths paths;
   uint32_t channels; /**< given so far */
-  sim_tree truth;
+  sim_tree committed_tree;
   const sim_txn **history; /**< of the truth */
   size_t committed;
   size_t history_cap;
@@ -479,8 +483,8 @@ static inline int64_t sim_tick_us(const sim_ensemble *e)
 /** The log of `s` up to `end` can never be undone. */
 void sim_ensemble_commit(sim_ensemble *e, const sim_server *s, size_t end);
 /** "1:5": epoch and number. Good until four more were asked for. */
-const char *sim_zxid(int64_t zxid);
+const char *sim_zxid_text(int64_t zxid);
 /** What a transaction did, in words, for the trace. */
-const char *sim_txn_words(const sim_txn *x);
+const char *sim_txn_text(const sim_txn *x);
 
 #endif

@@ -11,7 +11,7 @@
  * Somebody who may do everything, and asks the leader directly.
  */
 
-static bool ask(sim_ensemble *e, int32_t op, const sim_operation *want)
+static bool request(sim_ensemble *e, int32_t op, const sim_operation *operation)
 {
   int leader = sim_ensemble_leader(e);
 
@@ -19,48 +19,49 @@ static bool ask(sim_ensemble *e, int32_t op, const sim_operation *want)
     return false;
   sim_server *s = &e->servers[leader];
 
-  SIM_SAY(e->trace, "operator", "asks server %d for opcode %d on %s", leader,
-          (int)op, (const char *)want->path.at);
-  sim_pipeline_ask(s, NULL, sim_write_request_new(0, op, want, &e->arena));
+  SIM_TRACE(e->trace, "operator", "sends server %d opcode %d on %s", leader,
+            (int)op, (const char *)operation->path.at);
+  sim_pipeline_submit(s, NULL,
+                      sim_write_request_new(0, op, operation, &e->arena));
   return true;
 }
 
 bool sim_operator_create(sim_ensemble *e, const char *path, const char *data,
                          int32_t flags, bool container)
 {
-  sim_operation want = {.path = lk_text(path),
-                        .data = lk_text(data),
-                        .flags = flags,
-                        .acl = lk__vec_of(sim_access_open.entries, 1)};
+  sim_operation operation = {.path = lk_text(path),
+                             .data = lk_text(data),
+                             .flags = flags,
+                             .acl = lk__vec_of(sim_access_open.entries, 1)};
 
-  return ask(e, container ? LK_OPCODE_CREATE_CONTAINER : LK_OPCODE_CREATE,
-             &want);
+  return request(e, container ? LK_OPCODE_CREATE_CONTAINER : LK_OPCODE_CREATE,
+                 &operation);
 }
 
 bool sim_operator_delete(sim_ensemble *e, const char *path)
 {
-  sim_operation want = {.path = lk_text(path), .version = -1};
+  sim_operation operation = {.path = lk_text(path), .version = -1};
 
-  return ask(e, LK_OPCODE_DELETE, &want);
+  return request(e, LK_OPCODE_DELETE, &operation);
 }
 
 bool sim_operator_set(sim_ensemble *e, const char *path, const char *data)
 {
-  sim_operation want = {
+  sim_operation operation = {
       .path = lk_text(path), .data = lk_text(data), .version = -1};
 
-  return ask(e, LK_OPCODE_SET_DATA, &want);
+  return request(e, LK_OPCODE_SET_DATA, &operation);
 }
 
 bool sim_operator_deny(sim_ensemble *e, const char *path, int32_t perms)
 {
   const sim_access *left =
-      sim_access_everybody(LK_PERM_ALL & ~perms, &e->arena);
-  sim_operation want = {.path = lk_text(path),
-                        .version = -1,
-                        .acl = lk__vec_of(left->entries, 1)};
+      sim_access_for_world(LK_PERM_ALL & ~perms, &e->arena);
+  sim_operation operation = {.path = lk_text(path),
+                             .version = -1,
+                             .acl = lk__vec_of(left->entries, 1)};
 
-  return ask(e, LK_OPCODE_SET_ACL, &want);
+  return request(e, LK_OPCODE_SET_ACL, &operation);
 }
 
 static void set_counter(sim_tree *t, const sim_path *p, int32_t counter)
@@ -70,7 +71,7 @@ static void set_counter(sim_tree *t, const sim_path *p, int32_t counter)
   if (n == NULL)
     return;
   n->counter = counter;
-  sim_node_count(n);
+  sim_node_update_cversion(n);
 }
 
 void sim_operator_set_counter(sim_ensemble *e, const char *path,
@@ -78,10 +79,10 @@ void sim_operator_set_counter(sim_ensemble *e, const char *path,
 {
   const sim_path *p = sim_path_find(&e->paths, lk_text(path));
 
-  set_counter(&e->truth, p, counter);
+  set_counter(&e->committed_tree, p, counter);
   for (unsigned i = 0; i < e->count; i++) {
     set_counter(&e->servers[i].tree, p, counter);
-    sim_outstanding_set_counter(&e->servers[i].head, p, counter);
+    sim_outstanding_set_counter(&e->servers[i].outstanding, p, counter);
   }
 }
 

@@ -11,23 +11,25 @@
  * concerned, the newest of which counts, and the leader's tree for all others.
  */
 
-static sim_change_record *newest(const sim_outstanding *h, const sim_path *p)
+static sim_change_record *newest_record(const sim_outstanding *o,
+                                        const sim_path *p)
 {
-  for (size_t i = h->count; i-- > h->first;) {
-    if (h->futures[i].path == p)
-      return &h->futures[i];
+  for (size_t i = o->count; i-- > o->first;) {
+    if (o->records[i].path == p)
+      return &o->records[i];
   }
   return NULL;
 }
 
-bool sim_outstanding_look(const sim_server *s, const sim_path *p,
+bool sim_outstanding_node(const sim_server *s, const sim_path *p,
                           sim_change_record *out)
 {
-  const sim_change_record *f = p == NULL ? NULL : newest(&s->head, p);
+  const sim_change_record *record =
+      p == NULL ? NULL : newest_record(&s->outstanding, p);
 
-  if (f != NULL) {
-    *out = *f;
-    return f->exists;
+  if (record != NULL) {
+    *out = *record;
+    return record->exists;
   }
   const sim_node *n = sim_tree_node(&s->tree, p);
 
@@ -45,30 +47,30 @@ bool sim_outstanding_look(const sim_server *s, const sim_path *p,
   return true;
 }
 
-void sim_outstanding_add(sim_outstanding *h, const sim_change_record *f,
+void sim_outstanding_add(sim_outstanding *o, const sim_change_record *record,
                          int64_t zxid)
 {
-  if (h->first == h->count)
-    h->first = h->count = 0;
-  if (h->count == h->cap) {
-    h->cap = h->cap == 0 ? 32 : h->cap * 2;
-    h->futures = realloc(h->futures, h->cap * sizeof *h->futures);
+  if (o->first == o->count)
+    o->first = o->count = 0;
+  if (o->count == o->cap) {
+    o->cap = o->cap == 0 ? 32 : o->cap * 2;
+    o->records = realloc(o->records, o->cap * sizeof *o->records);
   }
-  h->futures[h->count] = *f;
-  h->futures[h->count++].zxid = zxid;
+  o->records[o->count] = *record;
+  o->records[o->count++].zxid = zxid;
 }
 
-void sim_outstanding_forget(sim_outstanding *h, int64_t zxid)
+void sim_outstanding_forget(sim_outstanding *o, int64_t zxid)
 {
-  while (h->first < h->count && h->futures[h->first].zxid <= zxid)
-    h->first++;
+  while (o->first < o->count && o->records[o->first].zxid <= zxid)
+    o->first++;
 }
 
-void sim_outstanding_set_counter(sim_outstanding *h, const sim_path *p,
+void sim_outstanding_set_counter(sim_outstanding *o, const sim_path *p,
                                  int32_t counter)
 {
-  for (size_t i = h->first; i < h->count; i++) {
-    if (h->futures[i].path == p)
-      h->futures[i].counter = counter;
+  for (size_t i = o->first; i < o->count; i++) {
+    if (o->records[i].path == p)
+      o->records[i].counter = counter;
   }
 }

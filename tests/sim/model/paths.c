@@ -21,8 +21,8 @@ static sim_path **bucket(const sim_paths *p, uint32_t hash)
   return &p->buckets[(hash ^ hash >> 15) & (p->nbuckets - 1)];
 }
 
-static sim_path *find(const sim_paths *p, const char *s, size_t len,
-                      uint32_t hash)
+static sim_path *find_path(const sim_paths *p, const char *s, size_t len,
+                           uint32_t hash)
 {
   for (sim_path *at = *bucket(p, hash); at != NULL; at = at->next) {
     if (at->hash == hash && at->len == len && memcmp(at->text, s, len) == 0)
@@ -31,7 +31,7 @@ static sim_path *find(const sim_paths *p, const char *s, size_t len,
   return NULL;
 }
 
-static void grow(sim_paths *p)
+static void grow_buckets(sim_paths *p)
 {
   sim_path **old = p->buckets;
   size_t count = p->nbuckets;
@@ -59,7 +59,8 @@ static size_t last_part(const char *s, size_t len)
   return len;
 }
 
-static sim_path *add(sim_paths *p, const char *s, size_t len, uint32_t hash)
+static sim_path *add_path(sim_paths *p, const char *s, size_t len,
+                          uint32_t hash)
 {
   sim_path *made = lk__arena_take(p->arena, 1, sizeof *made + len + 1);
   char *text = (char *)(made + 1);
@@ -75,7 +76,7 @@ static sim_path *add(sim_paths *p, const char *s, size_t len, uint32_t hash)
     made->parent =
         last > 1 ? sim_path_get(p, lk_bytes_of(s, last - 1)) : p->root;
   if (p->count > p->nbuckets)
-    grow(p);
+    grow_buckets(p);
   sim_path **to = bucket(p, hash);
 
   made->next = *to;
@@ -87,8 +88,8 @@ void sim_paths_init(sim_paths *p, lk_arena *arena)
 {
   *p = (sim_paths){.arena = arena, .nbuckets = FIRST_BUCKETS};
   p->buckets = calloc(p->nbuckets, sizeof(sim_path *));
-  p->root = add(p, "/", 1, hash_of("/", 1));
-  p->nameless = add(p, "", 0, hash_of("", 0));
+  p->root = add_path(p, "/", 1, hash_of("/", 1));
+  p->nameless = add_path(p, "", 0, hash_of("", 0));
 }
 
 void sim_paths_free(sim_paths *p)
@@ -100,7 +101,7 @@ sim_path *sim_path_find(const sim_paths *p, lk_bytes text)
 {
   if (text.len == 0)
     return p->root;
-  return find(p, text.at, text.len, hash_of(text.at, text.len));
+  return find_path(p, text.at, text.len, hash_of(text.at, text.len));
 }
 
 sim_path *sim_path_get(sim_paths *p, lk_bytes text)
@@ -108,9 +109,9 @@ sim_path *sim_path_get(sim_paths *p, lk_bytes text)
   if (text.len == 0)
     return p->root;
   uint32_t hash = hash_of(text.at, text.len);
-  sim_path *at = find(p, text.at, text.len, hash);
+  sim_path *at = find_path(p, text.at, text.len, hash);
 
-  return at != NULL ? at : add(p, text.at, text.len, hash);
+  return at != NULL ? at : add_path(p, text.at, text.len, hash);
 }
 
 /* ---- chroots ------------------------------------------------------------ */
@@ -124,7 +125,7 @@ static bool is_below(lk_bytes path, const char *top)
          (path.len == len || at[len] == '/');
 }
 
-lk_bytes sim_path_from(const char *chroot, lk_bytes path)
+lk_bytes sim_path_strip_chroot(const char *chroot, lk_bytes path)
 {
   size_t len = strlen(chroot);
 
@@ -137,7 +138,7 @@ lk_bytes sim_path_from(const char *chroot, lk_bytes path)
              : lk_bytes_of((const char *)path.at + len, path.len - len);
 }
 
-void sim_path_to(lk_writer *w, const char *chroot, lk_bytes path)
+void sim_write_path_with_chroot(lk_writer *w, const char *chroot, lk_bytes path)
 {
   size_t len = strlen(chroot);
 

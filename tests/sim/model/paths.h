@@ -42,8 +42,9 @@ sim_path *sim_path_get(sim_paths *p, lk_bytes text);
 
 /** What a client with that chroot calls by a path; a path that is not below it,
     but /zookeeper's, is no path at all. */
-lk_bytes sim_path_from(const char *chroot, lk_bytes path);
+lk_bytes sim_path_strip_chroot(const char *chroot, lk_bytes path);
 /** The same back. */
-void sim_path_to(lk_writer *w, const char *chroot, lk_bytes path);
+void sim_write_path_with_chroot(lk_writer *w, const char *chroot,
+                                lk_bytes path);
 
 #endif

@@ -27,8 +27,9 @@ static sim_queue *queue_of(sim_pipeline *p, int64_t session)
   return NULL;
 }
 
-static sim_waiting_request *new_asked(sim_server *s, sim_conn *c,
-                                      int64_t session, int32_t xid, int32_t op)
+static sim_waiting_request *new_waiting_request(sim_server *s, sim_conn *c,
+                                                int64_t session, int32_t xid,
+                                                int32_t op)
 {
   sim_pipeline *p = &s->pipeline;
   sim_waiting_request *r = p->spare;
@@ -46,7 +47,7 @@ static sim_waiting_request *new_asked(sim_server *s, sim_conn *c,
   return r;
 }
 
-static void keep_body(sim_waiting_request *r, const lk_reader *body)
+static void copy_body(sim_waiting_request *r, const lk_reader *body)
 {
   r->len = lk__reader_left(body);
   if (r->len > r->cap) {
@@ -57,7 +58,7 @@ static void keep_body(sim_waiting_request *r, const lk_reader *body)
     memcpy(r->body, body->at, r->len);
 }
 
-static void append(sim_pipeline *p, sim_waiting_request *r)
+static void append_to_queue(sim_pipeline *p, sim_waiting_request *r)
 {
   sim_queue *q = queue_of(p, r->session);
 
@@ -78,7 +79,7 @@ static void append(sim_pipeline *p, sim_waiting_request *r)
 }
 
 /* Take the first one of its session out. */
-static sim_waiting_request *shift(sim_pipeline *p, sim_queue *q)
+static sim_waiting_request *remove_first(sim_pipeline *p, sim_queue *q)
 {
   sim_waiting_request *r = q->first;
 
@@ -88,7 +89,7 @@ static sim_waiting_request *shift(sim_pipeline *p, sim_queue *q)
   return r;
 }
 
-static void reuse(sim_pipeline *p, sim_waiting_request *r)
+static void recycle_request(sim_pipeline *p, sim_waiting_request *r)
 {
   r->next = p->spare;
   p->spare = r;
@@ -97,18 +98,18 @@ static void reuse(sim_pipeline *p, sim_waiting_request *r)
 /* ---- taking ------------------------------------------------------------- */
 
 /* false: it is of a session that ends, and is forgotten. */
-static bool touch(sim_conn *c)
+static bool touch_session(sim_conn *c)
 {
   sim_server *s = c->server;
 
   if (s->role == SIM_LEADING)
     return sim_tracker_touch(s, c->session, c->timeout_ms);
-  sim_touched(s, c->session, c->timeout_ms);
+  sim_follower_add_touch(s, c->session, c->timeout_ms);
   return true;
 }
 
-static void answer_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
-                        bool throttled)
+static void reply_to_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
+                          bool throttled)
 {
   if (throttled)
     sim_serve_error(c, xid, c->server->tree.zxid, LK_ERR_THROTTLED);
@@ -116,8 +117,8 @@ static void answer_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
     sim_serve_read(c, xid, op, body);
 }
 
-static void take_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
-                      bool throttled)
+static void receive_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
+                         bool throttled)
 {
   sim_server *s = c->server;
 
@@ -128,39 +129,40 @@ static void take_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
     return;
   }
   if (queue_of(&s->pipeline, c->session) == NULL) {
-    answer_read(c, xid, op, body, throttled);
+    reply_to_read(c, xid, op, body, throttled);
     return;
   }
-  sim_waiting_request *r = new_asked(s, c, c->session, xid, op);
+  sim_waiting_request *r = new_waiting_request(s, c, c->session, xid, op);
 
   r->throttled = throttled;
-  keep_body(r, body);
-  append(&s->pipeline, r);
+  copy_body(r, body);
+  append_to_queue(&s->pipeline, r);
 }
 
-static void take_sync(sim_conn *c, int32_t xid, lk_reader *body)
+static void receive_sync(sim_conn *c, int32_t xid, lk_reader *body)
 {
   sim_server *s = c->server;
-  sim_waiting_request *r = new_asked(s, c, c->session, xid, LK_OPCODE_SYNC);
+  sim_waiting_request *r =
+      new_waiting_request(s, c, c->session, xid, LK_OPCODE_SYNC);
   sim_message m = {.type = SIM_MSG_SYNC, .session = c->session, .xid = xid};
 
   r->commits = true;
-  keep_body(r, body);
-  append(&s->pipeline, r);
+  copy_body(r, body);
+  append_to_queue(&s->pipeline, r);
   sim_send(s, s->leader, &m);
 }
 
 /* What older servers do not know, of what no lock needs. */
-static bool is_new(int32_t op)
+static bool is_unknown_to_older_servers(int32_t op)
 {
   return op == LK_OPCODE_MULTI_READ || op == LK_OPCODE_REMOVE_WATCHES ||
          op == LK_OPCODE_GET_EPHEMERALS || op == LK_OPCODE_WHO_AM_I ||
          op == LK_OPCODE_GET_ALL_CHILDREN_NUMBER;
 }
 
-static bool understood(const sim_server *s, int32_t op)
+static bool opcode_is_supported(const sim_server *s, int32_t op)
 {
-  if (s->older && is_new(op))
+  if (s->older && is_unknown_to_older_servers(op))
     return false;
   switch (op) {
   case LK_OPCODE_CREATE:
@@ -194,7 +196,7 @@ static bool understood(const sim_server *s, int32_t op)
   }
 }
 
-static bool throttles(sim_server *s, int32_t op)
+static bool throttle_request(sim_server *s, int32_t op)
 {
   if (s->pipeline.throttle_watches > 0 &&
       (op == LK_OPCODE_SET_WATCHES || op == LK_OPCODE_SET_WATCHES2)) {
@@ -208,80 +210,85 @@ static bool throttles(sim_server *s, int32_t op)
   return sim_roll(&s->rng, 2) == 0;
 }
 
-void sim_pipeline_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
+void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
 {
   sim_server *s = c->server;
   sim_ensemble *e = s->ensemble;
 
-  if (!s->alone && !touch(c))
+  if (!s->read_only && !touch_session(c))
     return;
-  if (!understood(s, op)) {
+  if (!opcode_is_supported(s, op)) {
     sim_serve_error(c, xid, -1, LK_ERR_UNIMPLEMENTED);
     sim_conn_hang_up(c);
     return;
   }
-  if (s->alone)
-    sim_read_only_take(c, xid, op, body);
-  else if (throttles(s, op))
-    take_read(c, xid, op, body, true);
+  if (s->read_only)
+    sim_read_only_receive(c, xid, op, body);
+  else if (throttle_request(s, op))
+    receive_read(c, xid, op, body, true);
   else if (op == LK_OPCODE_SYNC && s->role == SIM_FOLLOWING)
-    take_sync(c, xid, body);
+    receive_sync(c, xid, body);
   else if (lk__opcode_info(op)->write)
-    sim_pipeline_ask(s, c,
-                     sim_write_request_read(c->session, c->who, c->chroot, xid,
-                                            op, body, &e->arena, &e->scratch));
+    sim_pipeline_submit(s, c,
+                        sim_write_request_read(c->session, c->ids, c->chroot,
+                                               xid, op, body, &e->arena,
+                                               &e->scratch));
   else
-    take_read(c, xid, op, body, false);
+    receive_read(c, xid, op, body, false);
 }
 
-static void expect(sim_server *s, sim_conn *c, const sim_write_request *ask)
+static void await_commit(sim_server *s, sim_conn *c,
+                         const sim_write_request *request)
 {
-  sim_waiting_request *r = new_asked(s, c, ask->session, ask->xid, ask->op);
+  sim_waiting_request *r =
+      new_waiting_request(s, c, request->session, request->xid, request->op);
 
   r->commits = true;
-  append(&s->pipeline, r);
+  append_to_queue(&s->pipeline, r);
 }
 
-void sim_pipeline_ask(sim_server *s, sim_conn *c, const sim_write_request *ask)
+void sim_pipeline_submit(sim_server *s, sim_conn *c,
+                         const sim_write_request *request)
 {
-  expect(s, c, ask);
+  await_commit(s, c, request);
   if (s->role == SIM_LEADING) {
-    sim_lead_propose(s, ask, (int)s->index);
+    sim_leader_propose(s, request, (int)s->index);
     return;
   }
-  sim_message m = {.type = SIM_MSG_REQUEST, .ask = ask};
+  sim_message m = {.type = SIM_MSG_REQUEST, .request = request};
 
   sim_send(s, s->leader, &m);
 }
 
-void sim_pipeline_forwarded(sim_server *s, const sim_write_request *ask,
-                            int from)
+void sim_pipeline_receive_forwarded(sim_server *s,
+                                    const sim_write_request *request, int from)
 {
-  expect(s, NULL, ask);
-  sim_lead_propose(s, ask, from);
+  await_commit(s, NULL, request);
+  sim_leader_propose(s, request, from);
 }
 
 /* ---- commits ------------------------------------------------------------ */
 
 /* What came behind a write, up to the next one. */
-static void drain(sim_server *s, int64_t session)
+static void reply_to_following_reads(sim_server *s, int64_t session)
 {
   sim_pipeline *p = &s->pipeline;
   sim_queue *q;
 
   while ((q = queue_of(p, session)) != NULL && !q->first->commits) {
-    sim_waiting_request *r = shift(p, q);
+    sim_waiting_request *r = remove_first(p, q);
     lk_reader body;
 
     lk__reader_init(&body, r->body, r->len);
     if (r->conn != NULL)
-      answer_read(r->conn, r->xid, r->op, &body, r->throttled);
-    reuse(p, r);
+      reply_to_read(r->conn, r->xid, r->op, &body, r->throttled);
+    recycle_request(p, r);
   }
 }
 
 /* The request that waits for this; NULL: it came in elsewhere. */
-static sim_waiting_request *match(sim_pipeline *p, int64_t session, int32_t xid)
+static sim_waiting_request *take_awaited_request(sim_pipeline *p,
+                                                 int64_t session, int32_t xid)
 {
   sim_waiting_request *r = p->first_write;
 
@@ -292,21 +299,21 @@ static sim_waiting_request *match(sim_pipeline *p, int64_t session, int32_t xid)
   if (q == NULL)
     abort();
   p->first_write = r->next_write;
-  return shift(p, q);
+  return remove_first(p, q);
 }
 
-static void answer(sim_conn *c, const sim_waiting_request *r, const sim_txn *x,
-                   const lk_stat *stats)
+static void reply_to_write(sim_conn *c, const sim_waiting_request *r,
+                           const sim_txn *x, const lk_stat *stats)
 {
-  bool moved = x->err == LK_ERR_SESSION_MOVED;
+  bool session_moved = x->err == LK_ERR_SESSION_MOVED;
 
   if (r->op == SIM_OP_CREATE_SESSION) {
-    sim_conn_welcome(c, true);
+    sim_conn_send_connect_reply(c, true);
     return;
   }
-  if (!moved)
+  if (!session_moved)
     sim_serve_write(c, r->xid, r->op, x, stats);
-  if (moved || r->op == LK_OPCODE_CLOSE_SESSION)
+  if (session_moved || r->op == LK_OPCODE_CLOSE_SESSION)
     sim_conn_hang_up(c);
 }
 
@@ -337,27 +344,28 @@ static lk_stat *stats_for(sim_ensemble *e, size_t count)
 
 static void commit(sim_server *s, const sim_txn *x)
 {
-  const sim_changes changes = {on_created, on_deleted, on_data_set, NULL, s};
+  const sim_txn_hooks changes = {on_created, on_deleted, on_data_set, NULL, s};
   lk_stat *stats = stats_for(s->ensemble, x->count + 1);
-  sim_waiting_request *r = match(&s->pipeline, x->session, x->xid);
+  sim_waiting_request *r =
+      take_awaited_request(&s->pipeline, x->session, x->xid);
 
   sim_txn_apply(x, &s->tree, &changes, stats);
   if (s->role == SIM_LEADING)
-    sim_outstanding_forget(&s->head, x->zxid);
+    sim_outstanding_forget(&s->outstanding, x->zxid);
   if (s->role == SIM_LEADING && x->op == LK_OPCODE_CLOSE_SESSION)
     sim_tracker_remove(s, x->session);
   if (r != NULL && r->conn != NULL)
-    answer(r->conn, r, x, stats);
+    reply_to_write(r->conn, r, x, stats);
   else if (x->op == LK_OPCODE_CLOSE_SESSION) {
-    sim_conn *c = sim_conn_of(s, x->session);
+    sim_conn *c = sim_conn_of_session(s, x->session);
 
     if (c != NULL)
       sim_conn_hang_up(c);
   }
   if (r == NULL)
     return;
-  reuse(&s->pipeline, r);
-  drain(s, x->session);
+  recycle_request(&s->pipeline, r);
+  reply_to_following_reads(s, x->session);
 }
 
 void sim_pipeline_commit(sim_server *s, size_t end)
@@ -366,9 +374,9 @@ void sim_pipeline_commit(sim_server *s, size_t end)
     commit(s, s->log[s->applied++]);
 }
 
-void sim_pipeline_synced(sim_server *s, int64_t session, int32_t xid)
+void sim_pipeline_complete_sync(sim_server *s, int64_t session, int32_t xid)
 {
-  sim_waiting_request *r = match(&s->pipeline, session, xid);
+  sim_waiting_request *r = take_awaited_request(&s->pipeline, session, xid);
   lk_reader body;
 
   if (r == NULL)
@@ -376,13 +384,13 @@ void sim_pipeline_synced(sim_server *s, int64_t session, int32_t xid)
   lk__reader_init(&body, r->body, r->len);
   if (r->conn != NULL)
     sim_serve_sync(r->conn, xid, &body);
-  reuse(&s->pipeline, r);
-  drain(s, session);
+  recycle_request(&s->pipeline, r);
+  reply_to_following_reads(s, session);
 }
 
 /* ---- ends --------------------------------------------------------------- */
 
-void sim_pipeline_forget(sim_pipeline *p, const sim_conn *c)
+void sim_pipeline_forget_conn(sim_pipeline *p, const sim_conn *c)
 {
   for (size_t i = 0; i < p->count; i++) {
     for (sim_waiting_request *r = p->queues[i].first; r != NULL; r = r->next) {
@@ -395,7 +403,7 @@ void sim_pipeline_forget(sim_pipeline *p, const sim_conn *c)
 void sim_pipeline_drop(sim_pipeline *p)
 {
   while (p->count > 0)
-    reuse(p, shift(p, &p->queues[0]));
+    recycle_request(p, remove_first(p, &p->queues[0]));
   p->first_write = NULL;
 }
 

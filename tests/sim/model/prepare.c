@@ -17,28 +17,30 @@
 
 /* ---- single changes ----------------------------------------------------- */
 
-typedef struct decision {
+typedef struct preparation {
   sim_server *s;
-  const sim_write_request *ask;
+  const sim_write_request *request;
   const sim_txn *x;
   int owner;
-} decision;
+} preparation;
 
-static bool denied(const decision *d, const sim_change_record *f, int32_t perm)
+static bool is_denied(const preparation *d, const sim_change_record *record,
+                      int32_t perm)
 {
-  return !sim_access_allows(f->access, d->ask->who, perm);
+  return !sim_access_allows(record->access, d->request->ids, perm);
 }
 
-static const sim_access *wanted(const decision *d, const sim_operation *w)
+static const sim_access *requested_access(const preparation *d,
+                                          const sim_operation *o)
 {
-  return sim_access_make(w->acl, d->ask->who, &d->s->ensemble->arena);
+  return sim_access_make(o->acl, d->request->ids, &d->s->ensemble->arena);
 }
 
-static int check_session(const decision *d)
+static int check_session(const preparation *d)
 {
-  return d->ask->session == 0
+  return d->request->session == 0
              ? 0
-             : sim_tracker_check(d->s, d->ask->session, d->owner);
+             : sim_tracker_check(d->s, d->request->session, d->owner);
 }
 
 /* Where the parent's path ends; 0: there is no slash. */
@@ -52,12 +54,12 @@ static size_t parent_len(lk_bytes path)
   return len;
 }
 
-static bool find_parent(const decision *d, lk_bytes path,
+static bool find_parent(const preparation *d, lk_bytes path,
                         sim_change_record *out)
 {
   lk_bytes text = {path.at, parent_len(path) - 1};
 
-  return sim_outstanding_look(d->s, sim_path_find(&d->s->ensemble->paths, text),
+  return sim_outstanding_node(d->s, sim_path_find(&d->s->ensemble->paths, text),
                               out);
 }
 
@@ -67,21 +69,21 @@ static bool has_nul(lk_bytes b)
 }
 
 /* The path with its number; 0 bytes: it is none. */
-static size_t name_node(const sim_operation *w, int32_t counter, char *out,
+static size_t name_node(const sim_operation *o, int32_t counter, char *out,
                         size_t cap)
 {
   int len =
-      snprintf(out, cap, "%.*s", (int)w->path.len, (const char *)w->path.at);
+      snprintf(out, cap, "%.*s", (int)o->path.len, (const char *)o->path.at);
 
-  if ((w->flags & 2) != 0)
+  if ((o->flags & 2) != 0)
     len += snprintf(out + len, cap - (size_t)len, "%010" PRId32, counter);
   return lk__path_valid(out, false) ? (size_t)len : 0;
 }
 
-static void record_create(const decision *d, sim_change_record *parent,
-                          sim_act *a)
+static void record_create(const preparation *d, sim_change_record *parent,
+                          sim_txn_operation *a)
 {
-  sim_outstanding *h = &d->s->head;
+  sim_outstanding *o = &d->s->outstanding;
   sim_change_record node = {.path = a->path,
                             .exists = true,
                             .access = a->access,
@@ -90,24 +92,24 @@ static void record_create(const decision *d, sim_change_record *parent,
 
   parent->children++;
   parent->counter = a->counter;
-  sim_outstanding_add(h, parent, d->x->zxid);
-  sim_outstanding_add(h, &node, d->x->zxid);
+  sim_outstanding_add(o, parent, d->x->zxid);
+  sim_outstanding_add(o, &node, d->x->zxid);
 }
 
-static int decide_name(const decision *d, const sim_operation *w,
-                       const sim_change_record *parent, sim_act *a)
+static int prepare_path(const preparation *d, const sim_operation *o,
+                        const sim_change_record *parent, sim_txn_operation *a)
 {
-  size_t cap = w->path.len + 16;
+  size_t cap = o->path.len + 16;
   char *text = malloc(cap);
-  size_t len = name_node(w, parent->counter, text, cap);
-  sim_change_record there;
+  size_t len = name_node(o, parent->counter, text, cap);
+  sim_change_record existing;
   int err = 0;
 
   if (len == 0)
     err = LK_ERR_BAD_ARGUMENT;
   else {
     a->path = sim_path_get(&d->s->ensemble->paths, lk_bytes_of(text, len));
-    if (sim_outstanding_look(d->s, a->path, &there))
+    if (sim_outstanding_node(d->s, a->path, &existing))
       err = LK_ERR_NODE_EXISTS;
     else if (parent->owner != 0)
       err = LK_ERR_NO_CHILDREN_FOR_EPHEMERALS;
@@ -119,59 +121,61 @@ static int decide_name(const decision *d, const sim_operation *w,
 /* Flags from 5 on stand for a node with a time to live, whatever the opcode is.
  * Without such flags a negative TTL is the end of a real server, and of each of
  * its restarts; nobody sends it, and here it is refused. */
-static int check_kind(const decision *d, const sim_operation *w)
+static int check_create_mode(const preparation *d, const sim_operation *o)
 {
-  bool named = w->op == LK_OPCODE_CREATE_TTL;
+  bool is_create_ttl = o->op == LK_OPCODE_CREATE_TTL;
 
-  if (w->flags < 0 || w->flags > 6)
+  if (o->flags < 0 || o->flags > 6)
     return LK_ERR_BAD_ARGUMENT;
-  if (w->flags <= 4)
-    return named ? LK_ERR_BAD_ARGUMENT : 0;
+  if (o->flags <= 4)
+    return is_create_ttl ? LK_ERR_BAD_ARGUMENT : 0;
   if (!d->s->ensemble->config.ttls)
     return LK_ERR_UNIMPLEMENTED;
-  return named && w->ttl_ms > 0 && w->ttl_ms <= LK_TTL_MAX_MS
+  return is_create_ttl && o->ttl_ms > 0 && o->ttl_ms <= LK_TTL_MAX_MS
              ? 0
              : LK_ERR_BAD_ARGUMENT;
 }
 
-static void take_kind(const decision *d, const sim_operation *w, sim_act *a)
+static void set_create_mode(const preparation *d, const sim_operation *o,
+                            sim_txn_operation *a)
 {
-  a->container = w->op == LK_OPCODE_CREATE_CONTAINER;
-  a->ttl_ms = w->op == LK_OPCODE_CREATE_TTL ? w->ttl_ms : 0;
-  if (!a->container && a->ttl_ms == 0 && (w->flags & LK_EPHEMERAL) != 0)
-    a->owner = d->ask->session;
+  a->container = o->op == LK_OPCODE_CREATE_CONTAINER;
+  a->ttl_ms = o->op == LK_OPCODE_CREATE_TTL ? o->ttl_ms : 0;
+  if (!a->container && a->ttl_ms == 0 && (o->flags & LK_EPHEMERAL) != 0)
+    a->owner = d->request->session;
 }
 
-static int decide_create(const decision *d, const sim_operation *w, sim_act *a)
+static int prepare_create(const preparation *d, const sim_operation *o,
+                          sim_txn_operation *a)
 {
   sim_change_record parent;
-  int err = check_kind(d, w);
+  int err = check_create_mode(d, o);
 
   if (err == 0)
     err = check_session(d);
   if (err != 0)
     return err;
-  if (parent_len(w->path) == 0 || has_nul(w->path))
+  if (parent_len(o->path) == 0 || has_nul(o->path))
     return LK_ERR_BAD_ARGUMENT;
-  a->access = wanted(d, w);
+  a->access = requested_access(d, o);
   if (a->access == NULL)
     return LK_ERR_INVALID_ACL;
-  if (!find_parent(d, w->path, &parent))
+  if (!find_parent(d, o->path, &parent))
     return LK_ERR_NO_NODE;
-  if (denied(d, &parent, LK_PERM_CREATE))
+  if (is_denied(d, &parent, LK_PERM_CREATE))
     return LK_ERR_NO_AUTH;
-  err = decide_name(d, w, &parent, a);
+  err = prepare_path(d, o, &parent, a);
   if (err != 0)
     return err;
-  a->data = w->data;
-  take_kind(d, w, a);
+  a->data = o->data;
+  set_create_mode(d, o, a);
   a->counter = (int32_t)((uint32_t)parent.counter + 1);
   record_create(d, &parent, a);
   return 0;
 }
 
 /* Paths that a server has for itself. */
-static bool special(lk_bytes path)
+static bool is_reserved_path(lk_bytes path)
 {
   static const char *const paths[] = {"/", "/zookeeper", "/zookeeper/config",
                                       "/zookeeper/quota"};
@@ -184,45 +188,46 @@ static bool special(lk_bytes path)
   return false;
 }
 
-static bool version_differs(int32_t is, int32_t wanted)
+static bool version_differs(int32_t is, int32_t requested_access)
 {
-  return wanted != -1 && wanted != is;
+  return requested_access != -1 && requested_access != is;
 }
 
-static int32_t one_more(int32_t version)
+static int32_t next_version(int32_t version)
 {
   return (int32_t)((uint32_t)version + 1);
 }
 
-static void record_delete(const decision *d, sim_change_record *parent,
+static void record_delete(const preparation *d, sim_change_record *parent,
                           const sim_path *p)
 {
-  sim_change_record none = {.path = p};
+  sim_change_record deleted = {.path = p};
 
   parent->children--;
-  sim_outstanding_add(&d->s->head, parent, d->x->zxid);
-  sim_outstanding_add(&d->s->head, &none, d->x->zxid);
+  sim_outstanding_add(&d->s->outstanding, parent, d->x->zxid);
+  sim_outstanding_add(&d->s->outstanding, &deleted, d->x->zxid);
 }
 
-static int decide_delete(const decision *d, const sim_operation *w, sim_act *a)
+static int prepare_delete(const preparation *d, const sim_operation *o,
+                          sim_txn_operation *a)
 {
   sim_change_record parent, node;
   int err = check_session(d);
 
   if (err != 0)
     return err;
-  if (parent_len(w->path) == 0 || has_nul(w->path) || special(w->path))
+  if (parent_len(o->path) == 0 || has_nul(o->path) || is_reserved_path(o->path))
     return LK_ERR_BAD_ARGUMENT;
-  if (!find_parent(d, w->path, &parent))
+  if (!find_parent(d, o->path, &parent))
     return LK_ERR_NO_NODE;
-  if (denied(d, &parent, LK_PERM_DELETE))
+  if (is_denied(d, &parent, LK_PERM_DELETE))
     return LK_ERR_NO_AUTH;
-  a->path = sim_path_find(&d->s->ensemble->paths, w->path);
-  if (!sim_outstanding_look(d->s, a->path, &node))
+  a->path = sim_path_find(&d->s->ensemble->paths, o->path);
+  if (!sim_outstanding_node(d->s, a->path, &node))
     return LK_ERR_NO_NODE;
-  if (w->op == SIM_OP_DELETE_CONTAINER && node.owner != 0)
+  if (o->op == SIM_OP_DELETE_CONTAINER && node.owner != 0)
     return LK_ERR_BAD_VERSION;
-  if (version_differs(node.version, w->version))
+  if (version_differs(node.version, o->version))
     return LK_ERR_BAD_VERSION;
   if (node.children > 0)
     return LK_ERR_NOT_EMPTY;
@@ -231,56 +236,59 @@ static int decide_delete(const decision *d, const sim_operation *w, sim_act *a)
 }
 
 /* What set, setACL and check have in common. */
-static int decide_change(const decision *d, const sim_operation *w, sim_act *a)
+static int prepare_node_change(const preparation *d, const sim_operation *o,
+                               sim_txn_operation *a)
 {
-  int32_t perm = w->op == LK_OPCODE_SET_DATA  ? LK_PERM_WRITE
-                 : w->op == LK_OPCODE_SET_ACL ? LK_PERM_ADMIN
+  int32_t perm = o->op == LK_OPCODE_SET_DATA  ? LK_PERM_WRITE
+                 : o->op == LK_OPCODE_SET_ACL ? LK_PERM_ADMIN
                                               : LK_PERM_READ;
   sim_change_record node;
   int err = check_session(d);
 
   if (err != 0)
     return err;
-  if (has_nul(w->path) || w->path.len == 0 ||
-      !lk__path_valid(w->path.at, false))
+  if (has_nul(o->path) || o->path.len == 0 ||
+      !lk__path_valid(o->path.at, false))
     return LK_ERR_BAD_ARGUMENT;
-  if (w->op == LK_OPCODE_SET_ACL && (a->access = wanted(d, w)) == NULL)
+  if (o->op == LK_OPCODE_SET_ACL &&
+      (a->access = requested_access(d, o)) == NULL)
     return LK_ERR_INVALID_ACL;
-  a->path = sim_path_find(&d->s->ensemble->paths, w->path);
-  if (!sim_outstanding_look(d->s, a->path, &node))
+  a->path = sim_path_find(&d->s->ensemble->paths, o->path);
+  if (!sim_outstanding_node(d->s, a->path, &node))
     return LK_ERR_NO_NODE;
-  if (denied(d, &node, perm))
+  if (is_denied(d, &node, perm))
     return LK_ERR_NO_AUTH;
   int32_t *version =
-      w->op == LK_OPCODE_SET_ACL ? &node.aversion : &node.version;
+      o->op == LK_OPCODE_SET_ACL ? &node.aversion : &node.version;
 
-  if (version_differs(*version, w->version))
+  if (version_differs(*version, o->version))
     return LK_ERR_BAD_VERSION;
-  a->data = w->data;
-  a->version = one_more(*version);
-  if (w->op == LK_OPCODE_CHECK)
+  a->data = o->data;
+  a->version = next_version(*version);
+  if (o->op == LK_OPCODE_CHECK)
     return 0;
   *version = a->version;
-  if (w->op == LK_OPCODE_SET_ACL)
+  if (o->op == LK_OPCODE_SET_ACL)
     node.access = a->access;
-  sim_outstanding_add(&d->s->head, &node, d->x->zxid);
+  sim_outstanding_add(&d->s->outstanding, &node, d->x->zxid);
   return 0;
 }
 
-static int decide_one(const decision *d, const sim_operation *w, sim_act *a)
+static int prepare_operation(const preparation *d, const sim_operation *o,
+                             sim_txn_operation *a)
 {
-  a->op = w->op;
-  a->asked = w->path.at;
-  switch (w->op) {
+  a->op = o->op;
+  a->request_path = o->path.at;
+  switch (o->op) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
-  case LK_OPCODE_CREATE_TTL: return decide_create(d, w, a);
+  case LK_OPCODE_CREATE_TTL: return prepare_create(d, o, a);
   case LK_OPCODE_DELETE:
-  case SIM_OP_DELETE_CONTAINER: return decide_delete(d, w, a);
+  case SIM_OP_DELETE_CONTAINER: return prepare_delete(d, o, a);
   case SIM_OP_CREATE_NO_TTL: return LK_ERR_MARSHALLING;
   case LK_OPCODE_RECONFIG: return LK_ERR_RECONFIG_DISABLED;
-  default: return decide_change(d, w, a);
+  default: return prepare_node_change(d, o, a);
   }
 }
 
@@ -288,99 +296,105 @@ static int decide_one(const decision *d, const sim_operation *w, sim_act *a)
 
 /* All or nothing: the first that fails undoes what was recorded, and no other
  * is tried. */
-static int decide_multi(const decision *d, sim_act *acts)
+static int prepare_multi(const preparation *d, sim_txn_operation *operations)
 {
-  size_t before = d->s->head.count - d->s->head.first;
+  size_t before = d->s->outstanding.count - d->s->outstanding.first;
   size_t failed = 0;
   int err = 0;
 
-  for (size_t i = 0; i < d->ask->count && err == 0; i++) {
-    err = decide_one(d, &d->ask->wants[i], &acts[i]);
+  for (size_t i = 0; i < d->request->count && err == 0; i++) {
+    err = prepare_operation(d, &d->request->operations[i], &operations[i]);
     failed = i;
   }
   if (err == 0)
     return 0;
-  d->s->head.count = d->s->head.first + before;
-  for (size_t i = failed; i < d->ask->count; i++)
-    acts[i].err = i == failed ? err : LK_ERR_RUNTIME_INCONSISTENCY;
+  d->s->outstanding.count = d->s->outstanding.first + before;
+  for (size_t i = failed; i < d->request->count; i++)
+    operations[i].err = i == failed ? err : LK_ERR_RUNTIME_INCONSISTENCY;
   return err;
 }
 
-static void close_with(sim_txn *x, const sim_path *p)
+static void add_delete(sim_txn *x, const sim_path *p)
 {
   for (size_t i = 0; i < x->count; i++) {
-    if (x->acts[i].path == p)
+    if (x->operations[i].path == p)
       return;
   }
-  x->acts[x->count++] =
-      (sim_act){.op = LK_OPCODE_DELETE, .asked = p->text, .path = p};
+  x->operations[x->count++] = (sim_txn_operation){
+      .op = LK_OPCODE_DELETE, .request_path = p->text, .path = p};
 }
 
 static void shuffle(sim_server *s, sim_txn *x)
 {
   for (size_t i = 0; i + 1 < x->count; i++) {
     size_t k = i + sim_roll(&s->rng, (uint32_t)(x->count - i));
-    sim_act swap = x->acts[i];
+    sim_txn_operation swap = x->operations[i];
 
-    x->acts[i] = x->acts[k];
-    x->acts[k] = swap;
+    x->operations[i] = x->operations[k];
+    x->operations[k] = swap;
   }
 }
 
 /* The session's ephemerals, those that are only proposed too, in no order. The
  * counts of their parents stay as they are until it is applied. */
-static void decide_close(const decision *d, sim_txn *x)
+static void prepare_close_session(const preparation *d, sim_txn *x)
 {
   sim_server *s = d->s;
-  const sim_committed_session *l = sim_tree_logon(&s->tree, d->ask->session);
+  const sim_committed_session *l =
+      sim_tree_session(&s->tree, d->request->session);
   const sim_node *owned = l == NULL ? NULL : l->owned;
-  size_t most = s->head.count - s->head.first, last = s->head.count;
-  sim_change_record f;
+  size_t cap = s->outstanding.count - s->outstanding.first,
+         last = s->outstanding.count;
+  sim_change_record record;
 
   for (const sim_node *n = owned; n != NULL; n = n->next_owned)
-    most++;
-  x->acts = lk__arena_take(&s->ensemble->arena, most + 1, sizeof *x->acts);
+    cap++;
+  x->operations =
+      lk__arena_take(&s->ensemble->arena, cap + 1, sizeof *x->operations);
   for (const sim_node *n = owned; n != NULL; n = n->next_owned) {
-    if (sim_outstanding_look(s, n->key, &f) && f.owner == d->ask->session)
-      close_with(x, n->key);
+    if (sim_outstanding_node(s, n->key, &record) &&
+        record.owner == d->request->session)
+      add_delete(x, n->key);
   }
-  for (size_t i = s->head.first; i < last; i++) {
-    if (sim_outstanding_look(s, s->head.futures[i].path, &f) &&
-        f.owner == d->ask->session)
-      close_with(x, f.path);
+  for (size_t i = s->outstanding.first; i < last; i++) {
+    if (sim_outstanding_node(s, s->outstanding.records[i].path, &record) &&
+        record.owner == d->request->session)
+      add_delete(x, record.path);
   }
   shuffle(s, x);
   for (size_t i = 0; i < x->count; i++) {
-    f = (sim_change_record){.path = x->acts[i].path};
-    sim_outstanding_add(&s->head, &f, x->zxid);
+    record = (sim_change_record){.path = x->operations[i].path};
+    sim_outstanding_add(&s->outstanding, &record, x->zxid);
   }
 }
 
-const sim_txn *sim_outstanding_decide(sim_server *leader,
-                                      const sim_write_request *ask,
-                                      int64_t zxid, int owner)
+const sim_txn *sim_prepare_txn(sim_server *leader,
+                               const sim_write_request *request, int64_t zxid,
+                               int owner)
 {
   sim_ensemble *e = leader->ensemble;
   sim_txn *x = lk__arena_take(&e->arena, 1, sizeof *x);
-  decision d = {leader, ask, x, owner};
+  preparation d = {leader, request, x, owner};
 
   *x = (sim_txn){.zxid = zxid,
                  .time_ms = e->config.epoch_ms + e->agenda->now_us / SIM_MS,
-                 .session = ask->session,
-                 .xid = ask->xid,
-                 .op = ask->op,
-                 .err = ask->err,
-                 .timeout_ms = ask->timeout_ms,
-                 .expired = ask->expired};
-  if (ask->err != 0 || ask->op == SIM_OP_CREATE_SESSION)
+                 .session = request->session,
+                 .xid = request->xid,
+                 .op = request->op,
+                 .err = request->err,
+                 .timeout_ms = request->timeout_ms,
+                 .expired = request->expired};
+  if (request->err != 0 || request->op == SIM_OP_CREATE_SESSION)
     return x;
-  if (ask->op == LK_OPCODE_CLOSE_SESSION) {
-    decide_close(&d, x);
+  if (request->op == LK_OPCODE_CLOSE_SESSION) {
+    prepare_close_session(&d, x);
     return x;
   }
-  x->count = ask->count;
-  x->acts = lk__arena_take(&e->arena, ask->count, sizeof *x->acts);
-  x->err = ask->op == LK_OPCODE_MULTI ? decide_multi(&d, x->acts)
-                                      : decide_one(&d, ask->wants, x->acts);
+  x->count = request->count;
+  x->operations =
+      lk__arena_take(&e->arena, request->count, sizeof *x->operations);
+  x->err = request->op == LK_OPCODE_MULTI
+               ? prepare_multi(&d, x->operations)
+               : prepare_operation(&d, request->operations, x->operations);
   return x;
 }

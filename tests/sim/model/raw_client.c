@@ -6,22 +6,22 @@
 
 #include <stdlib.h>
 
-enum { PATIENCE_MS = 60000 };
+enum { WAIT_MAX_MS = 60000 };
 
 /* ---- a lab -------------------------------------------------------------- */
 
 void sim_lab_init(sim_lab *lab, const sim_ensemble_config *config,
                   uint64_t seed, const sim_ensemble_hooks *hooks)
 {
-  const sim_ensemble_config usual = {0};
+  const sim_ensemble_config defaults = {0};
 
   *lab = (sim_lab){.agenda = {.now_us = 0}};
   lab->trace.agenda = &lab->agenda;
   lab->trace.out = getenv("SIM_TRACE") == NULL ? NULL : stderr;
   lab->ensemble =
-      sim_ensemble_new(config == NULL ? &usual : config, &lab->agenda,
+      sim_ensemble_new(config == NULL ? &defaults : config, &lab->agenda,
                        (sim_rng){seed}, &lab->trace, hooks);
-  sim_lab_settle(lab);
+  sim_lab_wait_serving(lab);
 }
 
 void sim_lab_free(sim_lab *lab)
@@ -43,21 +43,21 @@ void sim_lab_run(sim_lab *lab, int64_t ms)
   lab->agenda.now_us = end;
 }
 
-int sim_lab_leader(sim_lab *lab, int not )
+int sim_lab_wait_leader(sim_lab *lab, int except)
 {
-  for (int i = 0; i < PATIENCE_MS / 10; i++) {
+  for (int i = 0; i < WAIT_MAX_MS / 10; i++) {
     int leader = sim_ensemble_leader(lab->ensemble);
 
-    if (leader >= 0 && leader != not )
+    if (leader >= 0 && leader != except)
       return leader;
     sim_lab_run(lab, 10);
   }
   return -1;
 }
 
-bool sim_lab_settle(sim_lab *lab)
+bool sim_lab_wait_serving(sim_lab *lab)
 {
-  for (int i = 0; i < PATIENCE_MS / 10; i++) {
+  for (int i = 0; i < WAIT_MAX_MS / 10; i++) {
     unsigned serving = 0, running = 0;
 
     for (unsigned k = 0; k < sim_ensemble_size(lab->ensemble); k++) {
@@ -99,7 +99,7 @@ void sim_raw_client_free(sim_raw_client *p)
   lk__buf_free(&p->in);
 }
 
-void sim_raw_client_dial(sim_raw_client *p, unsigned server)
+void sim_raw_client_open(sim_raw_client *p, unsigned server)
 {
   sim_conn_hooks hooks = {on_output, on_closed, p};
 
@@ -130,7 +130,7 @@ static size_t whole_frame(const sim_raw_client *p)
 
 static size_t wait_frame(sim_raw_client *p)
 {
-  int64_t end = p->lab->agenda.now_us + PATIENCE_MS * SIM_MS;
+  int64_t end = p->lab->agenda.now_us + WAIT_MAX_MS * SIM_MS;
 
   lk__buf_consume(&p->in, p->frame);
   p->frame = 0;
@@ -164,7 +164,7 @@ bool sim_raw_client_connect(sim_raw_client *p, unsigned server,
   size_t mark = wire_begin(&out);
   lk_reader in;
 
-  sim_raw_client_dial(p, server);
+  sim_raw_client_open(p, server);
   wire_record(&out, &lk__connect_request_record, &r);
   wire_end(&out, mark);
   send(p, &out);
@@ -253,7 +253,7 @@ sim_reply sim_raw_client_next(sim_raw_client *p)
 }
 
 /* Events on the way are thrown away. */
-static int answer(sim_raw_client *p, int32_t xid)
+static int wait_reply(sim_raw_client *p, int32_t xid)
 {
   sim_reply r;
 
@@ -265,21 +265,21 @@ static int answer(sim_raw_client *p, int32_t xid)
 
 int sim_raw_client_do_create(sim_raw_client *p, const char *path, int32_t flags)
 {
-  return answer(p, sim_raw_client_create(p, path, flags));
+  return wait_reply(p, sim_raw_client_create(p, path, flags));
 }
 
 int sim_raw_client_do_delete(sim_raw_client *p, const char *path)
 {
-  return answer(p, sim_raw_client_delete(p, path));
+  return wait_reply(p, sim_raw_client_delete(p, path));
 }
 
 int sim_raw_client_do_read(sim_raw_client *p, int32_t op, const char *path,
                            bool watch)
 {
-  return answer(p, sim_raw_client_read(p, op, path, watch));
+  return wait_reply(p, sim_raw_client_read(p, op, path, watch));
 }
 
 int sim_raw_client_do_sync(sim_raw_client *p, const char *path)
 {
-  return answer(p, sim_raw_client_sync(p, path));
+  return wait_reply(p, sim_raw_client_sync(p, path));
 }

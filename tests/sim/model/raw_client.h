@@ -24,11 +24,11 @@ void sim_lab_init(sim_lab *lab, const sim_ensemble_config *config,
 void sim_lab_free(sim_lab *lab);
 void sim_lab_run(sim_lab *lab, int64_t ms);
 sim_server *sim_lab_server(sim_lab *lab, unsigned i);
-/** Run until somebody leads but `not` (-1: anybody): who, or -1 after a
+/** Run until somebody leads but `except` (-1: anybody): who, or -1 after a
     minute. */
-int sim_lab_leader(sim_lab *lab, int not );
+int sim_lab_wait_leader(sim_lab *lab, int except);
 /** Run until all servers that run serve; false: they do not in a minute. */
-bool sim_lab_settle(sim_lab *lab);
+bool sim_lab_wait_serving(sim_lab *lab);
 
 typedef struct sim_raw_client {
   sim_lab *lab;
@@ -53,7 +53,7 @@ typedef struct sim_reply {
 void sim_raw_client_init(sim_raw_client *p, sim_lab *lab);
 void sim_raw_client_free(sim_raw_client *p);
 /** Just the connection. */
-void sim_raw_client_dial(sim_raw_client *p, unsigned server);
+void sim_raw_client_open(sim_raw_client *p, unsigned server);
 /** A new session, or its own again; false: refused or closed. */
 bool sim_raw_client_connect(sim_raw_client *p, unsigned server,
                             int32_t timeout_ms, int64_t zxid_seen);

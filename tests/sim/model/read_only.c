@@ -7,31 +7,32 @@
 
 void sim_read_only_begin(sim_server *s)
 {
-  SIM_SAY(s->ensemble->trace, s->name, "serves reads, without a quorum");
-  s->alone = true;
+  SIM_TRACE(s->ensemble->trace, s->name, "serves reads, without a quorum");
+  s->read_only = true;
 }
 
 void sim_read_only_end(sim_server *s)
 {
-  sim_server_undo(s, SIM_DUTY_ALONE);
-  if (!s->alone)
+  sim_server_cancel(s, SIM_TASK_READ_ONLY);
+  if (!s->read_only)
     return;
-  s->alone = false;
-  sim_conns_drop(s);
+  s->read_only = false;
+  sim_conns_close_all(s);
 }
 
 /* It takes every session for one of its own. */
-void sim_read_only_greet(sim_conn *c, bool will_do, int64_t session)
+void sim_read_only_connect(sim_conn *c, bool accepts_read_only, int64_t session)
 {
-  if (!will_do) {
+  if (!accepts_read_only) {
     sim_conn_hang_up(c);
     return;
   }
   c->session = session != 0 ? session : sim_conn_new_session(c->server);
-  sim_conn_welcome(c, true);
+  sim_conn_send_connect_reply(c, true);
 }
 
-void sim_read_only_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
+void sim_read_only_receive(sim_conn *c, int32_t xid, int32_t op,
+                           lk_reader *body)
 {
   if (lk__opcode_info(op)->read_only) {
     sim_serve_read(c, xid, op, body);
@@ -43,11 +44,11 @@ void sim_read_only_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
   }
 }
 
-void sim_read_only_tell(sim_conn *c)
+void sim_answer_isro(sim_conn *c)
 {
   const sim_server *s = c->server;
 
-  if (s->serves || s->alone)
+  if (s->serves || s->read_only)
     sim_conn_send(c, s->serves ? "rw" : "ro", 2);
   sim_conn_hang_up(c);
 }

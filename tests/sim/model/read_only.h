@@ -14,10 +14,12 @@ void sim_read_only_begin(sim_server *s);
 /** It has found one, and drops these clients. */
 void sim_read_only_end(sim_server *s);
 /** A connect request at such a server. */
-void sim_read_only_greet(sim_conn *c, bool will_do, int64_t session);
+void sim_read_only_connect(sim_conn *c, bool accepts_read_only,
+                           int64_t session);
 /** A request at such a server. */
-void sim_read_only_take(sim_conn *c, int32_t xid, int32_t op, lk_reader *body);
+void sim_read_only_receive(sim_conn *c, int32_t xid, int32_t op,
+                           lk_reader *body);
 /** The answer to "isro": whether it has a quorum. */
-void sim_read_only_tell(sim_conn *c);
+void sim_answer_isro(sim_conn *c);
 
 #endif

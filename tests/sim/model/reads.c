@@ -10,7 +10,7 @@
  * Requests that only look at the tree of the server at hand.
  */
 
-void sim_refuse(const sim_reading *r, int err)
+void sim_reply_without_body(const sim_read_request *r, int err)
 {
   sim_serve(r->c, r->xid, err, NULL, NULL);
 }
@@ -20,22 +20,22 @@ bool sim_has_nul(lk_bytes b)
   return b.len > 0 && memchr(b.at, '\0', b.len) != NULL;
 }
 
-const sim_node *sim_seen(const sim_conn *c, lk_bytes path)
+const sim_node *sim_node_at(const sim_conn *c, lk_bytes path)
 {
   sim_paths *paths = &c->server->ensemble->paths;
 
-  path = sim_path_from(c->chroot, path);
+  path = sim_path_strip_chroot(c->chroot, path);
 
   return sim_has_nul(path)
              ? NULL
              : sim_tree_node(&c->server->tree, sim_path_find(paths, path));
 }
 
-sim_path *sim_watched(const sim_conn *c, lk_bytes path)
+sim_path *sim_watched_path(const sim_conn *c, lk_bytes path)
 {
   sim_paths *paths = &c->server->ensemble->paths;
 
-  path = sim_path_from(c->chroot, path);
+  path = sim_path_strip_chroot(c->chroot, path);
 
   return path.len == 0 ? paths->nameless : sim_path_get(paths, path);
 }
@@ -44,14 +44,14 @@ sim_path *sim_watched(const sim_conn *c, lk_bytes path)
 
 static void write_stat(lk_writer *w, const void *arg)
 {
-  const sim_reading *r = arg;
+  const sim_read_request *r = arg;
 
   lk__writer_stat(w, &r->node->stat);
 }
 
 static void write_data(lk_writer *w, const void *arg)
 {
-  const sim_node *n = ((const sim_reading *)arg)->node;
+  const sim_node *n = ((const sim_read_request *)arg)->node;
 
   lk__writer_bytes(w, lk_bytes_of(n->has_data ? n->data : NULL,
                                   (size_t)n->stat.data_length));
@@ -74,7 +74,7 @@ static void shuffle(const sim_node *n, const sim_path **names)
 
 static void write_names(lk_writer *w, const void *arg)
 {
-  const sim_reading *r = arg;
+  const sim_read_request *r = arg;
   size_t count = (size_t)r->node->stat.num_children;
   const sim_path **names = lk__arena_take(&r->c->server->ensemble->scratch,
                                           count + 1, sizeof(const sim_path *));
@@ -87,10 +87,10 @@ static void write_names(lk_writer *w, const void *arg)
     lk__writer_stat(w, &r->node->stat);
 }
 
-static void write_secret(lk_writer *w, const lk_acl *a)
+static void write_hidden_digest(lk_writer *w, const lk_acl *a)
 {
   char text[200];
-  lk_bytes user = sim_id_user(a);
+  lk_bytes user = sim_id_without_digest(a);
   size_t len = user.len > sizeof text - 2 ? sizeof text - 2 : user.len;
 
   if (len > 0)
@@ -101,7 +101,7 @@ static void write_secret(lk_writer *w, const lk_acl *a)
 
 static void write_acl(lk_writer *w, const void *arg)
 {
-  const sim_reading *r = arg;
+  const sim_read_request *r = arg;
   const sim_access *a = r->node->access;
 
   lk__writer_count(w, a->count);
@@ -110,9 +110,9 @@ static void write_acl(lk_writer *w, const void *arg)
 
     lk__writer_int(w, e->perms);
     lk__writer_bytes(w, e->scheme);
-    if (r->secret && e->scheme.len == 6 &&
+    if (r->hide_digests && e->scheme.len == 6 &&
         memcmp(e->scheme.at, "digest", 6) == 0)
-      write_secret(w, e);
+      write_hidden_digest(w, e);
     else
       lk__writer_bytes(w, e->id);
   }
@@ -130,7 +130,7 @@ static int32_t count_below(const sim_node *n)
 
 static void write_count(lk_writer *w, const void *arg)
 {
-  const sim_reading *r = arg;
+  const sim_read_request *r = arg;
 
   /* Below "" is also the root itself. */
   lk__writer_int(w, count_below(r->node) + (r->path.len == 0));
@@ -151,7 +151,7 @@ static sim_body *body_of(int32_t op)
 }
 
 /* What is wrong with looking at it. */
-static int check(const sim_reading *r)
+static int read_error(const sim_read_request *r)
 {
   int32_t perms =
       r->op == LK_OPCODE_GET_ACL ? LK_PERM_READ | LK_PERM_ADMIN : LK_PERM_READ;
@@ -163,48 +163,50 @@ static int check(const sim_reading *r)
   if (r->node == NULL)
     return LK_ERR_NO_NODE;
   if (r->op != LK_OPCODE_EXISTS &&
-      !sim_access_allows(r->node->access, r->c->who, perms))
+      !sim_access_allows(r->node->access, r->c->ids, perms))
     return LK_ERR_NO_AUTH;
   return 0;
 }
 
 /* Only exists watches what is not there. */
-static void watch(const sim_reading *r, int err)
+static void set_watch(const sim_read_request *r, int err)
 {
   bool children =
       r->op == LK_OPCODE_GET_CHILDREN || r->op == LK_OPCODE_GET_CHILDREN2;
 
   if (err == 0 || (err == LK_ERR_NO_NODE && r->op == LK_OPCODE_EXISTS))
-    sim_watch_set(r->c, sim_watched(r->c, r->path),
+    sim_watch_set(r->c, sim_watched_path(r->c, r->path),
                   children ? SIM_WATCH_CHILD : SIM_WATCH_DATA, SIM_WATCH_ONCE);
 }
 
-static void look(sim_reading *r, lk_reader *in)
+static void read_one(sim_read_request *r, lk_reader *in)
 {
   const lk_opcode_info *info = lk__opcode_info(r->op);
 
-  r->path = sim_text(lk__reader_bytes(in), &r->c->server->ensemble->scratch);
+  r->path =
+      sim_text_as_java(lk__reader_bytes(in), &r->c->server->ensemble->scratch);
   bool watches =
       info->request == &lk__path_watch_request_record && lk__reader_bool(in);
 
   if (in->err != 0)
     r->path.at = NULL;
-  r->node = r->path.at == NULL ? NULL : sim_seen(r->c, r->path);
-  int err = check(r);
+  r->node = r->path.at == NULL ? NULL : sim_node_at(r->c, r->path);
+  int err = read_error(r);
 
   if (watches)
-    watch(r, err);
-  r->secret = err == 0 && r->op == LK_OPCODE_GET_ACL &&
-              !sim_access_allows(r->node->access, r->c->who, LK_PERM_ADMIN);
+    set_watch(r, err);
+  r->hide_digests =
+      err == 0 && r->op == LK_OPCODE_GET_ACL &&
+      !sim_access_allows(r->node->access, r->c->ids, LK_PERM_ADMIN);
   sim_serve(r->c, r->xid, err, err == 0 ? body_of(r->op) : NULL, r);
 }
 
 /* ---- several at once ---------------------------------------------------- */
 
-typedef struct several {
-  sim_reading *r;
+typedef struct multi_read {
+  sim_read_request *r;
   lk_reader in;
-} several;
+} multi_read;
 
 static void write_error(lk_writer *w, int err)
 {
@@ -216,7 +218,7 @@ static void write_error(lk_writer *w, int err)
 
 /* One after the other; what cannot be read ends it, and what was done is told
  * all the same. */
-static int read_parts(lk_writer *w, const several *s)
+static int read_parts(lk_writer *w, const multi_read *s)
 {
   lk_reader in = s->in;
   lk_operation part;
@@ -225,16 +227,16 @@ static int read_parts(lk_writer *w, const several *s)
   while (err == 0 &&
          lk__operation_decode(&in, false, &s->r->c->server->ensemble->scratch,
                               &part)) {
-    sim_reading one = {
+    sim_read_request one = {
         .c = s->r->c, .op = part.type, .path = part.body.path_watch.path};
 
-    one.node = one.path.at == NULL ? NULL : sim_seen(one.c, one.path);
-    int wrong = check(&one);
+    one.node = one.path.at == NULL ? NULL : sim_node_at(one.c, one.path);
+    int part_err = read_error(&one);
 
-    if (wrong == LK_ERR_MARSHALLING)
-      err = wrong;
-    else if (wrong != 0)
-      write_error(w, wrong);
+    if (part_err == LK_ERR_MARSHALLING)
+      err = part_err;
+    else if (part_err != 0)
+      write_error(w, part_err);
     else {
       lk__writer_int(w, part.type);
       lk__writer_bool(w, false);
@@ -251,22 +253,22 @@ static void write_parts(lk_writer *w, const void *arg)
   read_parts(w, arg);
 }
 
-static void look_at_several(sim_reading *r, lk_reader *in)
+static void read_several(sim_read_request *r, lk_reader *in)
 {
-  several s = {r, *in};
-  lk_writer nowhere;
+  multi_read s = {r, *in};
+  lk_writer length_only;
   lk_operation part;
-  bool fine = true;
+  bool only_reads = true;
 
   while (
       lk__operation_decode(in, false, &r->c->server->ensemble->scratch, &part))
-    fine = fine && lk__opcode_info(part.type)->multi_read;
-  if (in->err != 0 || !fine) {
-    sim_refuse(r, LK_ERR_MARSHALLING);
+    only_reads = only_reads && lk__opcode_info(part.type)->multi_read;
+  if (in->err != 0 || !only_reads) {
+    sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
-  lk__writer_init(&nowhere, NULL, 0);
-  sim_serve(r->c, r->xid, read_parts(&nowhere, &s), write_parts, &s);
+  lk__writer_init(&length_only, NULL, 0);
+  sim_serve(r->c, r->xid, read_parts(&length_only, &s), write_parts, &s);
 }
 
 /* ---- about oneself ------------------------------------------------------ */
@@ -278,9 +280,9 @@ static bool begins_with(const char *path, lk_bytes prefix)
 
 static void write_ephemerals(lk_writer *w, const void *arg)
 {
-  const sim_reading *r = arg;
+  const sim_read_request *r = arg;
   const sim_committed_session *l =
-      sim_tree_logon(&r->c->server->tree, r->c->session);
+      sim_tree_session(&r->c->server->tree, r->c->session);
   const sim_node *first = l == NULL ? NULL : l->owned;
   size_t count = 0;
 
@@ -289,26 +291,26 @@ static void write_ephemerals(lk_writer *w, const void *arg)
   lk__writer_count(w, count);
   for (const sim_node *n = first; n != NULL; n = n->next_owned) {
     if (begins_with(n->path, r->path))
-      sim_path_to(w, r->c->chroot, lk_text(n->path));
+      sim_write_path_with_chroot(w, r->c->chroot, lk_text(n->path));
   }
 }
 
 static void write_ids(lk_writer *w, const void *arg)
 {
-  const sim_ids *who = ((const sim_reading *)arg)->c->who;
+  const sim_ids *ids = ((const sim_read_request *)arg)->c->ids;
 
-  lk__writer_count(w, who->count);
-  for (size_t i = 0; i < who->count; i++) {
-    lk__writer_bytes(w, who->ids[i].scheme);
-    lk__writer_bytes(w, sim_id_user(&who->ids[i]));
+  lk__writer_count(w, ids->count);
+  for (size_t i = 0; i < ids->count; i++) {
+    lk__writer_bytes(w, ids->entries[i].scheme);
+    lk__writer_bytes(w, sim_id_without_digest(&ids->entries[i]));
   }
 }
 
-static void list_ephemerals(sim_reading *r, lk_reader *in)
+static void list_ephemerals(sim_read_request *r, lk_reader *in)
 {
-  r->path = sim_path_from(r->c->chroot, lk__reader_bytes(in));
+  r->path = sim_path_strip_chroot(r->c->chroot, lk__reader_bytes(in));
   if (in->err != 0)
-    sim_refuse(r, LK_ERR_MARSHALLING);
+    sim_reply_without_body(r, LK_ERR_MARSHALLING);
   else
     sim_serve(r->c, r->xid, 0, write_ephemerals, r);
 }
@@ -323,7 +325,7 @@ static void write_text(lk_writer *w, const void *arg)
 void sim_serve_sync(sim_conn *c, int32_t xid, lk_reader *body)
 {
   lk_bytes path =
-      sim_text(lk__reader_bytes(body), &c->server->ensemble->scratch);
+      sim_text_as_java(lk__reader_bytes(body), &c->server->ensemble->scratch);
 
   sim_serve(c, xid, body->err == 0 ? 0 : LK_ERR_MARSHALLING,
             body->err == 0 ? write_text : NULL, &path);
@@ -331,15 +333,15 @@ void sim_serve_sync(sim_conn *c, int32_t xid, lk_reader *body)
 
 void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
 {
-  sim_reading r = {.c = c, .xid = xid, .op = op};
+  sim_read_request r = {.c = c, .xid = xid, .op = op};
 
   switch (op) {
   case LK_OPCODE_PING:
     r.xid = LK_XID_PING;
-    sim_refuse(&r, 0);
+    sim_reply_without_body(&r, 0);
     break;
   case LK_OPCODE_SYNC: sim_serve_sync(c, xid, body); break;
-  case LK_OPCODE_MULTI_READ: look_at_several(&r, body); break;
+  case LK_OPCODE_MULTI_READ: read_several(&r, body); break;
   case LK_OPCODE_GET_EPHEMERALS: list_ephemerals(&r, body); break;
   case LK_OPCODE_WHO_AM_I: sim_serve(c, xid, 0, write_ids, &r); break;
   case LK_OPCODE_SET_WATCHES:
@@ -347,7 +349,7 @@ void sim_serve_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body)
   case LK_OPCODE_ADD_WATCH: sim_add_watch(&r, body); break;
   case LK_OPCODE_CHECK_WATCHES:
   case LK_OPCODE_REMOVE_WATCHES: sim_remove_watches(&r, body); break;
-  default: look(&r, body); break;
+  default: read_one(&r, body); break;
   }
   lk__arena_reset(&c->server->ensemble->scratch, 1 << 16);
 }

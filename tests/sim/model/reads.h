@@ -5,27 +5,27 @@
 #include "sim/model/model.h"
 
 /** Who asks, and for what. */
-typedef struct sim_reading {
+typedef struct sim_read_request {
   sim_conn *c;
   int32_t xid;
   int32_t op;
   lk_bytes path;
   const sim_node *node; /**< NULL: there is none */
-  bool secret;          /**< getACL: not all may be shown */
-} sim_reading;
+  bool hide_digests;    /**< getACL: not all may be shown */
+} sim_read_request;
 
 /** An answer without a body. */
-void sim_refuse(const sim_reading *r, int err);
+void sim_reply_without_body(const sim_read_request *r, int err);
 bool sim_has_nul(lk_bytes b);
 /** The node as the server at hand has it, or NULL. */
-const sim_node *sim_seen(const sim_conn *c, lk_bytes path);
+const sim_node *sim_node_at(const sim_conn *c, lk_bytes path);
 /** What is watched: "" names the root, but its watches are others'. */
-sim_path *sim_watched(const sim_conn *c, lk_bytes path);
+sim_path *sim_watched_path(const sim_conn *c, lk_bytes path);
 
 /* watching.c: setWatches and setWatches2, addWatch, removeWatches and
    checkWatches. */
-void sim_set_watches(sim_reading *r, lk_reader *in);
-void sim_add_watch(sim_reading *r, lk_reader *in);
-void sim_remove_watches(sim_reading *r, lk_reader *in);
+void sim_set_watches(sim_read_request *r, lk_reader *in);
+void sim_add_watch(sim_read_request *r, lk_reader *in);
+void sim_remove_watches(sim_read_request *r, lk_reader *in);
 
 #endif

@@ -16,8 +16,8 @@
 /* ---- frames ------------------------------------------------------------- */
 
 /* What does not fit is written again when there is room. */
-static void put(sim_conn *c, int32_t xid, int64_t zxid, int err, sim_body *body,
-                const void *arg)
+static void send_reply(sim_conn *c, int32_t xid, int64_t zxid, int err,
+                       sim_body *body, const void *arg)
 {
   sim_ensemble *e = c->server->ensemble;
   lk_writer w;
@@ -42,12 +42,12 @@ static void put(sim_conn *c, int32_t xid, int64_t zxid, int err, sim_body *body,
 void sim_serve(sim_conn *c, int32_t xid, int err, sim_body *body,
                const void *arg)
 {
-  put(c, xid, c->server->tree.zxid, err, body, arg);
+  send_reply(c, xid, c->server->tree.zxid, err, body, arg);
 }
 
 void sim_serve_error(sim_conn *c, int32_t xid, int64_t zxid, int err)
 {
-  put(c, xid, zxid, err, NULL, NULL);
+  send_reply(c, xid, zxid, err, NULL, NULL);
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -64,7 +64,8 @@ static void write_event(lk_writer *w, const void *arg)
 
   lk__writer_int(w, e->type);
   lk__writer_int(w, 3); /* SyncConnected */
-  sim_path_to(w, e->chroot, lk_bytes_of(e->path->text, e->path->len));
+  sim_write_path_with_chroot(w, e->chroot,
+                             lk_bytes_of(e->path->text, e->path->len));
 }
 
 /* Until 3.9 events have no zxid. */
@@ -74,69 +75,74 @@ void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
                                       "children"};
   event e = {c->chroot, type, p};
 
-  SIM_SAY(c->server->ensemble->trace, c->server->name,
-          "tells %" PRIx64 ": %s %s", (uint64_t)c->session, words[type],
-          p->text);
-  put(c, LK_XID_EVENT, -1, 0, write_event, &e);
+  SIM_TRACE(c->server->ensemble->trace, c->server->name,
+            "sends %" PRIx64 " event: %s %s", (uint64_t)c->session, words[type],
+            p->text);
+  send_reply(c, LK_XID_EVENT, -1, 0, write_event, &e);
 }
 
 /* ---- writes ------------------------------------------------------------- */
 
-typedef struct written {
+typedef struct write_reply {
   const char *chroot;
   int32_t op; /* that was asked for */
   const sim_txn *x;
   const lk_stat *stats;
-} written;
+} write_reply;
 
-static bool creates(int32_t op)
+static bool is_create(int32_t op)
 {
   return op == LK_OPCODE_CREATE || op == LK_OPCODE_CREATE2 ||
          op == LK_OPCODE_CREATE_CONTAINER || op == LK_OPCODE_CREATE_TTL;
 }
 
-static void write_path(lk_writer *w, const written *r, const sim_act *a)
+static void write_path(lk_writer *w, const write_reply *r,
+                       const sim_txn_operation *o)
 {
-  sim_path_to(w, r->chroot, lk_bytes_of(a->path->text, a->path->len));
+  sim_write_path_with_chroot(w, r->chroot,
+                             lk_bytes_of(o->path->text, o->path->len));
 }
 
 /* Parts are labelled; that a create2 was one is forgotten by then. */
-static void write_part(lk_writer *w, const written *r, size_t at)
+static void write_operation_result(lk_writer *w, const write_reply *r,
+                                   size_t at)
 {
-  const sim_act *a = &r->x->acts[at];
+  const sim_txn_operation *o = &r->x->operations[at];
   bool failed = r->x->err != 0;
-  bool rare = creates(a->op) && a->op != LK_OPCODE_CREATE;
-  int32_t label = failed ? LK_OPCODE_ERROR : rare ? LK_OPCODE_CREATE2 : a->op;
+  bool replies_with_stat = is_create(o->op) && o->op != LK_OPCODE_CREATE;
+  int32_t label = failed              ? LK_OPCODE_ERROR
+                  : replies_with_stat ? LK_OPCODE_CREATE2
+                                      : o->op;
 
   lk__writer_int(w, label);
   lk__writer_bool(w, false);
-  lk__writer_int(w, a->err);
+  lk__writer_int(w, o->err);
   if (failed)
-    lk__writer_int(w, a->err);
+    lk__writer_int(w, o->err);
   if (label == LK_OPCODE_CREATE || label == LK_OPCODE_CREATE2)
-    write_path(w, r, a);
+    write_path(w, r, o);
   if (label == LK_OPCODE_CREATE2 || label == LK_OPCODE_SET_DATA)
     lk__writer_stat(w, &r->stats[at]);
 }
 
-static void write_multi(lk_writer *w, const void *arg)
+static void write_multi_results(lk_writer *w, const void *arg)
 {
-  const written *r = arg;
+  const write_reply *r = arg;
 
   for (size_t i = 0; i < r->x->count; i++)
-    write_part(w, r, i);
+    write_operation_result(w, r, i);
   lk__operation_encode_end(w);
 }
 
-static void write_one(lk_writer *w, const void *arg)
+static void write_single_result(lk_writer *w, const void *arg)
 {
-  const written *r = arg;
+  const write_reply *r = arg;
 
   if (r->x->count == 0)
     return;
-  if (creates(r->op))
-    write_path(w, r, r->x->acts);
-  if ((creates(r->op) && r->op != LK_OPCODE_CREATE) ||
+  if (is_create(r->op))
+    write_path(w, r, r->x->operations);
+  if ((is_create(r->op) && r->op != LK_OPCODE_CREATE) ||
       r->op == LK_OPCODE_SET_DATA || r->op == LK_OPCODE_SET_ACL)
     lk__writer_stat(w, r->stats);
 }
@@ -144,13 +150,13 @@ static void write_one(lk_writer *w, const void *arg)
 void sim_serve_write(sim_conn *c, int32_t xid, int32_t op, const sim_txn *x,
                      const lk_stat *stats)
 {
-  written r = {c->chroot, op, x, stats};
+  write_reply r = {c->chroot, op, x, stats};
 
   if (op == LK_OPCODE_MULTI && x->op == LK_OPCODE_MULTI &&
       x->err != LK_ERR_MARSHALLING)
-    sim_serve(c, xid, 0, write_multi, &r);
+    sim_serve(c, xid, 0, write_multi_results, &r);
   else if (x->err != 0)
     sim_serve(c, xid, x->err, NULL, NULL);
   else if (op != LK_OPCODE_CHECK) /* nobody thought of answering that */
-    sim_serve(c, xid, 0, write_one, &r);
+    sim_serve(c, xid, 0, write_single_result, &r);
 }

@@ -13,32 +13,32 @@
 
 int64_t sim_server_now_ms(const sim_server *s)
 {
-  return s->ensemble->agenda->now_us / SIM_MS + s->phase_ms;
+  return s->ensemble->agenda->now_us / SIM_MS + s->clock_offset_ms;
 }
 
 /* ---- duties ------------------------------------------------------------- */
 
-static void expire(sim_server *s)
+static void run_session_expiry(sim_server *s)
 {
   int64_t tick = s->ensemble->config.tick_ms;
 
   sim_tracker_expire(s);
-  sim_server_do(s, SIM_DUTY_EXPIRE,
-                (tick - sim_server_now_ms(s) % tick) * SIM_MS);
+  sim_server_schedule(s, SIM_TASK_EXPIRE,
+                      (tick - sim_server_now_ms(s) % tick) * SIM_MS);
 }
 
-static void do_duty(sim_server *s, enum sim_duty duty)
+static void run_task(sim_server *s, enum sim_task task)
 {
-  switch (duty) {
-  case SIM_DUTY_DISK: sim_log_flushed(s); break;
-  case SIM_DUTY_ELECT: sim_elect(s); break;
-  case SIM_DUTY_TICK: sim_lead_tick(s); break;
-  case SIM_DUTY_EXPIRE: expire(s); break;
-  case SIM_DUTY_SWEEP: sim_lead_sweep(s); break;
-  case SIM_DUTY_SILENCE: sim_follow_silence(s); break;
-  case SIM_DUTY_IDLE: sim_conns_check(s); break;
-  case SIM_DUTY_ALONE: sim_read_only_begin(s); break;
-  case SIM_DUTIES: break;
+  switch (task) {
+  case SIM_TASK_DISK: sim_log_flushed(s); break;
+  case SIM_TASK_ELECT: sim_elect(s); break;
+  case SIM_TASK_TICK: sim_leader_tick(s); break;
+  case SIM_TASK_EXPIRE: run_session_expiry(s); break;
+  case SIM_TASK_DELETE_UNUSED: sim_leader_delete_unused(s); break;
+  case SIM_TASK_SILENCE: sim_follower_check_silence(s); break;
+  case SIM_TASK_IDLE: sim_conns_close_idle(s); break;
+  case SIM_TASK_READ_ONLY: sim_read_only_begin(s); break;
+  case SIM_TASKS: break;
   }
 }
 
@@ -49,32 +49,32 @@ static void on_timer(void *arg)
   if (t->server->stopped)
     t->missed = true;
   else
-    do_duty(t->server, t->duty);
+    run_task(t->server, t->task);
 }
 
-void sim_server_do(sim_server *s, enum sim_duty duty, int64_t in_us)
+void sim_server_schedule(sim_server *s, enum sim_task task, int64_t in_us)
 {
-  s->timers[duty].missed = false;
-  sim_do_in(s->ensemble->agenda, &s->timers[duty].job, in_us);
+  s->timers[task].missed = false;
+  sim_schedule_in(s->ensemble->agenda, &s->timers[task].job, in_us);
 }
 
-void sim_server_undo(sim_server *s, enum sim_duty duty)
+void sim_server_cancel(sim_server *s, enum sim_task task)
 {
-  s->timers[duty].missed = false;
-  sim_drop(s->ensemble->agenda, &s->timers[duty].job);
+  s->timers[task].missed = false;
+  sim_unschedule(s->ensemble->agenda, &s->timers[task].job);
 }
 
 void sim_server_init(sim_server *s)
 {
   lk__list_init(&s->conns);
-  sim_server_bound(s, 0, 0);
-  for (int d = 0; d < SIM_DUTIES; d++)
+  sim_server_limit_timeouts(s, 0, 0);
+  for (int d = 0; d < SIM_TASKS; d++)
     s->timers[d] = (sim_timer){.job = {.run = on_timer, .arg = &s->timers[d]},
                                .server = s,
-                               .duty = (enum sim_duty)d};
+                               .task = (enum sim_task)d};
 }
 
-void sim_touched(sim_server *s, int64_t session, int32_t timeout_ms)
+void sim_follower_add_touch(sim_server *s, int64_t session, int32_t timeout_ms)
 {
   for (size_t i = 0; i < s->ntouches; i++) {
     if (s->touches[i].session == session) {
@@ -91,34 +91,34 @@ void sim_touched(sim_server *s, int64_t session, int32_t timeout_ms)
 
 /* ---- dying and coming back ---------------------------------------------- */
 
-static void unpark(sim_server *s)
+static void resume_links(sim_server *s)
 {
   for (unsigned i = 0; i < s->ensemble->count; i++)
-    sim_link_unpark(sim_link_of(s->ensemble, i, s->index));
+    sim_link_resume(sim_link_of(s->ensemble, i, s->index));
 }
 
 /* Builds the tree again from the transactions that are applied and on disk. */
-static void rebuild(sim_server *s)
+static void rebuild_tree(sim_server *s)
 {
-  const sim_changes none = {0};
+  const sim_txn_hooks no_hooks = {0};
   size_t end = s->applied < s->logged ? s->applied : s->logged;
 
   sim_tree_free(&s->tree);
   sim_tree_init(&s->tree, &s->ensemble->paths, s->ensemble->config.members,
                 s->ensemble->config.epoch_ms);
   for (s->applied = 0; s->applied < end; s->applied++)
-    sim_txn_apply(s->log[s->applied], &s->tree, &none, NULL);
+    sim_txn_apply(s->log[s->applied], &s->tree, &no_hooks, NULL);
 }
 
 void sim_server_crash(sim_server *s)
 {
   if (!s->runs)
     return;
-  SIM_SAY(s->ensemble->trace, s->name, "dies; %zu of %zu are on disk",
-          s->logged, s->count);
+  SIM_TRACE(s->ensemble->trace, s->name,
+            "crashes; %zu of %zu proposals are on disk", s->logged, s->count);
   s->stopped = false;
-  unpark(s);
-  sim_drop(s->ensemble->agenda, &s->wake);
+  resume_links(s);
+  sim_unschedule(s->ensemble->agenda, &s->continue_job);
   size_t logged = s->logged; /* sim_enter_looking() flushes the rest of the log,
                                 which a crash must lose */
 
@@ -126,10 +126,10 @@ void sim_server_crash(sim_server *s)
   s->runs = false;
   s->logged = s->logging = s->count = logged;
   if (s->applied > logged)
-    rebuild(s);
+    rebuild_tree(s);
   s->tree.zxid = s->applied == 0 ? 0 : s->log[s->applied - 1]->zxid;
-  for (int d = 0; d < SIM_DUTIES; d++)
-    sim_server_undo(s, (enum sim_duty)d);
+  for (int d = 0; d < SIM_TASKS; d++)
+    sim_server_cancel(s, (enum sim_task)d);
 }
 
 void sim_server_start(sim_server *s)
@@ -137,11 +137,11 @@ void sim_server_start(sim_server *s)
   if (s->runs)
     return;
   s->runs = true;
-  sim_conns_check(s);
-  sim_enter_looking(s, "begins");
+  sim_conns_close_idle(s);
+  sim_enter_looking(s, "has started");
 }
 
-void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms)
+void sim_server_limit_timeouts(sim_server *s, int32_t min_ms, int32_t max_ms)
 {
   const sim_ensemble_config *c = &s->ensemble->config;
 
@@ -151,12 +151,12 @@ void sim_server_bound(sim_server *s, int32_t min_ms, int32_t max_ms)
 
 void sim_server_close_early(sim_server *s, int more)
 {
-  s->curt += more;
+  s->close_early += more;
 }
 
 bool sim_server_closes_early(const sim_server *s)
 {
-  return s->curt > 0;
+  return s->close_early > 0;
 }
 
 void sim_server_throttle_watches(sim_server *s, unsigned count)
@@ -183,7 +183,7 @@ void sim_server_stop(sim_server *s)
 {
   if (!s->runs || s->stopped)
     return;
-  SIM_SAY(s->ensemble->trace, s->name, "stands still");
+  SIM_TRACE(s->ensemble->trace, s->name, "is stopped");
   s->stopped = true;
 }
 
@@ -191,7 +191,7 @@ void sim_server_stop(sim_server *s)
 
 /* Waking a connection may free any of the others, so the list is taken apart
    one by one. */
-static void catch_up_with_clients(sim_server *s)
+static void read_delayed_bytes(sim_server *s)
 {
   lk_link waiting;
 
@@ -202,33 +202,33 @@ static void catch_up_with_clients(sim_server *s)
 
     lk__list_remove(&c->link);
     lk__list_add(&s->conns, &c->link);
-    sim_conn_wake(c);
+    sim_conn_resume_reading(c);
   }
 }
 
-static void catch_up_with_time(sim_server *s)
+static void run_missed_tasks(sim_server *s)
 {
-  for (int d = 0; d < SIM_DUTIES; d++) {
+  for (int d = 0; d < SIM_TASKS; d++) {
     if (s->timers[d].missed)
-      sim_server_do(s, (enum sim_duty)d, 0);
+      sim_server_schedule(s, (enum sim_task)d, 0);
   }
 }
 
 /* sim_server_continue() has delivered the messages of other servers, by
    unpark(). */
-static void wake(void *arg)
+static void continue_work(void *arg)
 {
   sim_server *s = arg;
 
   if (s->stopped || !s->runs)
     return;
   if (sim_roll(&s->rng, 2) == 0)
-    catch_up_with_time(s);
-  catch_up_with_clients(s);
-  catch_up_with_time(s);
+    run_missed_tasks(s);
+  read_delayed_bytes(s);
+  run_missed_tasks(s);
 }
 
-bool sim_server_stands(const sim_server *s)
+bool sim_server_is_stopped(const sim_server *s)
 {
   return s->stopped;
 }
@@ -239,9 +239,10 @@ void sim_server_continue(sim_server *s)
 
   if (!s->stopped)
     return;
-  SIM_SAY(e->trace, s->name, "goes on");
+  SIM_TRACE(e->trace, s->name, "continues");
   s->stopped = false;
-  unpark(s);
-  s->wake = (sim_job){.node = s->wake.node, .run = wake, .arg = s};
-  sim_do_in(e->agenda, &s->wake, 0);
+  resume_links(s);
+  s->continue_job =
+      (sim_job){.node = s->continue_job.node, .run = continue_work, .arg = s};
+  sim_schedule_in(e->agenda, &s->continue_job, 0);
 }

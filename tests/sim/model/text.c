@@ -3,13 +3,13 @@
 
 #include "sim/model/text.h"
 
-static bool follows(unsigned char c)
+static bool is_continuation(unsigned char c)
 {
   return (c & 0xc0) == 0x80;
 }
 
 /* The least and the most that may come second; 0: not a first byte. */
-static size_t len_of(unsigned char c, unsigned char bounds[2])
+static size_t sequence_len(unsigned char c, unsigned char bounds[2])
 {
   bounds[0] = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
   bounds[1] = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
@@ -21,25 +21,26 @@ static size_t len_of(unsigned char c, unsigned char bounds[2])
 }
 
 /* How many of the bytes at `s` are one character, or are wrong together. */
-static size_t scan(const unsigned char *s, size_t left, bool *good)
+static size_t scan_character(const unsigned char *s, size_t left, bool *valid)
 {
   unsigned char bounds[2];
-  size_t len = len_of(s[0], bounds), n = 1;
+  size_t len = sequence_len(s[0], bounds), n = 1;
 
-  *good = false;
+  *valid = false;
   if (len == 0)
     return 1;
-  while (n < len && n < left && follows(s[n]) &&
+  while (n < len && n < left && is_continuation(s[n]) &&
          (n > 1 || (s[1] >= bounds[0] && s[1] <= bounds[1])))
     n++;
-  *good = n == len;
+  *valid = n == len;
   /* What would be a surrogate is wrong as a whole. */
-  if (n == 1 && s[0] == 0xed && left >= 3 && follows(s[1]) && follows(s[2]))
+  if (n == 1 && s[0] == 0xed && left >= 3 && is_continuation(s[1]) &&
+      is_continuation(s[2]))
     return 3;
   return n;
 }
 
-static size_t put(unsigned char *out, uint32_t c)
+static size_t put_three_bytes(unsigned char *out, uint32_t c)
 {
   out[0] = (unsigned char)(0xe0 | c >> 12);
   out[1] = (unsigned char)(0x80 | (c >> 6 & 0x3f));
@@ -47,16 +48,17 @@ static size_t put(unsigned char *out, uint32_t c)
   return 3;
 }
 
-static size_t put_pair(unsigned char *out, const unsigned char *s)
+static size_t put_surrogates(unsigned char *out, const unsigned char *s)
 {
   uint32_t c = (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 0x3f) << 12 |
                (uint32_t)(s[2] & 0x3f) << 6 | (s[3] & 0x3fU);
 
   c -= 0x10000;
-  return put(out, 0xd800 | c >> 10) + put(out + 3, 0xdc00 | (c & 0x3ff));
+  return put_three_bytes(out, 0xd800 | c >> 10) +
+         put_three_bytes(out + 3, 0xdc00 | (c & 0x3ff));
 }
 
-static bool plain(lk_bytes text)
+static bool is_ascii(lk_bytes text)
 {
   const unsigned char *s = text.at;
 
@@ -67,23 +69,23 @@ static bool plain(lk_bytes text)
   return true;
 }
 
-lk_bytes sim_text(lk_bytes text, lk_arena *memory)
+lk_bytes sim_text_as_java(lk_bytes text, lk_arena *memory)
 {
   const unsigned char *s = text.at;
 
-  if (plain(text))
+  if (is_ascii(text))
     return text;
   unsigned char *out = lk__arena_take(memory, 3, text.len + 1);
   size_t len = 0, n;
 
   for (size_t i = 0; i < text.len; i += n) {
-    bool good;
+    bool valid;
 
-    n = scan(s + i, text.len - i, &good);
-    if (!good)
-      len += put(out + len, 0xfffd);
+    n = scan_character(s + i, text.len - i, &valid);
+    if (!valid)
+      len += put_three_bytes(out + len, 0xfffd);
     else if (n == 4)
-      len += put_pair(out + len, s + i);
+      len += put_surrogates(out + len, s + i);
     else {
       memcpy(out + len, s + i, n);
       len += n;

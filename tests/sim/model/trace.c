@@ -14,13 +14,13 @@ void sim_trace_keep(sim_trace *t)
   t->count = 0;
 }
 
-void sim_trace_done(sim_trace *t)
+void sim_trace_free(sim_trace *t)
 {
   free(t->lines);
   t->lines = NULL;
 }
 
-void sim_trace_tell(const sim_trace *t, FILE *out)
+void sim_trace_print(const sim_trace *t, FILE *out)
 {
   size_t first = t->count > SIM_TRACE_LINES ? t->count - SIM_TRACE_LINES : 0;
 
@@ -28,12 +28,12 @@ void sim_trace_tell(const sim_trace *t, FILE *out)
     fprintf(out, "%s\n", t->lines + i % SIM_TRACE_LINES * SIM_TRACE_WIDTH);
 }
 
-void sim_trace_say(sim_trace *t, const char *who, const char *format, ...)
+void sim_trace_line(sim_trace *t, const char *actor, const char *format, ...)
 {
   char line[SIM_TRACE_WIDTH];
   int64_t now = t->agenda->now_us;
   int at = snprintf(line, sizeof line, "%6" PRId64 ".%03" PRId64 " %-9s ",
-                    now / SIM_MS, now % SIM_MS, who);
+                    now / SIM_MS, now % SIM_MS, actor);
   va_list args;
 
   va_start(args, format);

@@ -14,7 +14,7 @@
 typedef struct sim_trace {
   const sim_agenda *agenda;
   FILE *out;   /**< each line goes there at once; NULL: not */
-  char *lines; /**< the last ones, for sim_trace_tell(); NULL: not kept */
+  char *lines; /**< the last ones, for sim_trace_print(); NULL: not kept */
   size_t count;
 } sim_trace;
 
@@ -22,22 +22,22 @@ enum { SIM_TRACE_LINES = 120, SIM_TRACE_WIDTH = 200 };
 
 /** Keep the last lines. */
 void sim_trace_keep(sim_trace *t);
-void sim_trace_done(sim_trace *t);
+void sim_trace_free(sim_trace *t);
 /** Write the lines that were kept. */
-void sim_trace_tell(const sim_trace *t, FILE *out);
+void sim_trace_print(const sim_trace *t, FILE *out);
 
 static inline bool sim_tracing(const sim_trace *t)
 {
   return t->out != NULL || t->lines != NULL;
 }
 
-/** `who` did something: "p2", "server 1", "network", "judge". */
-#define SIM_SAY(t, ...)              \
-  do {                               \
-    if (sim_tracing(t))              \
-      sim_trace_say(t, __VA_ARGS__); \
+/** `actor` did something: "p2", "server 1", "network", "judge". */
+#define SIM_TRACE(t, ...)             \
+  do {                                \
+    if (sim_tracing(t))               \
+      sim_trace_line(t, __VA_ARGS__); \
   } while (0)
-void sim_trace_say(sim_trace *t, const char *who, const char *format, ...)
+void sim_trace_line(sim_trace *t, const char *actor, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -14,7 +14,7 @@
 
 enum { ZXID_CAP = 32, WORDS_CAP = 160 };
 
-const char *sim_zxid(int64_t zxid)
+const char *sim_zxid_text(int64_t zxid)
 {
   static char texts[4][ZXID_CAP];
   static unsigned next;
@@ -34,7 +34,7 @@ static const char *verb(int32_t op)
   return op == SIM_OP_DELETE_CONTAINER ? "deleteContainer" : "createSession";
 }
 
-const char *sim_txn_words(const sim_txn *x)
+const char *sim_txn_text(const sim_txn *x)
 {
   static char text[WORDS_CAP];
   int len = snprintf(text, WORDS_CAP, "%s for %" PRIx64, verb(x->op),
@@ -43,14 +43,14 @@ const char *sim_txn_words(const sim_txn *x)
   if (x->err != 0)
     len += snprintf(text + len, WORDS_CAP - (size_t)len, ": error %d", x->err);
   for (size_t i = 0; i < x->count && len < WORDS_CAP; i++) {
-    const sim_act *a = &x->acts[i];
+    const sim_txn_operation *a = &x->operations[i];
 
     len += snprintf(
         text + len, WORDS_CAP - (size_t)len, "%s %s%s", i == 0 ? "" : ",",
         x->count > 1 && a->op != 0 ? verb(a->op) : "", x->count > 1 ? " " : "");
-    if (len < WORDS_CAP && a->asked != NULL)
+    if (len < WORDS_CAP && a->request_path != NULL)
       len += snprintf(text + len, WORDS_CAP - (size_t)len, "%s",
-                      a->path == NULL ? a->asked : a->path->text);
+                      a->path == NULL ? a->request_path : a->path->text);
   }
   return text;
 }

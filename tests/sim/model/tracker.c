@@ -107,14 +107,14 @@ void sim_tracker_expire(sim_server *s)
 
     if (x->closing || x->expires_ms > now)
       continue;
-    sim_write_request *ask =
-        lk__arena_take(&s->ensemble->arena, 1, sizeof *ask);
+    sim_write_request *request =
+        lk__arena_take(&s->ensemble->arena, 1, sizeof *request);
 
-    SIM_SAY(s->ensemble->trace, s->name, "session %" PRIx64 " has expired",
-            (uint64_t)x->id);
+    SIM_TRACE(s->ensemble->trace, s->name, "session %" PRIx64 " has expired",
+              (uint64_t)x->id);
     x->closing = true;
-    *ask = (sim_write_request){
+    *request = (sim_write_request){
         .session = x->id, .op = LK_OPCODE_CLOSE_SESSION, .expired = true};
-    sim_pipeline_ask(s, NULL, ask);
+    sim_pipeline_submit(s, NULL, request);
   }
 }

@@ -12,7 +12,7 @@ const sim_node *sim_tree_find(const sim_tree *t, const char *path)
   return sim_tree_node(t, sim_path_find(t->paths, lk_text(path)));
 }
 
-sim_committed_session *sim_tree_logon(const sim_tree *t, int64_t id)
+sim_committed_session *sim_tree_session(const sim_tree *t, int64_t id)
 {
   for (size_t i = t->nsessions; i-- > 0;) {
     if (t->sessions[i].id == id)
@@ -24,7 +24,7 @@ sim_committed_session *sim_tree_logon(const sim_tree *t, int64_t id)
 /* ---- nodes -------------------------------------------------------------- */
 
 /* Memory is the ensemble's, so that it lasts as long as the log. */
-static sim_node *take(sim_tree *t)
+static sim_node *allocate_node(sim_tree *t)
 {
   sim_node *n = t->spare;
 
@@ -35,7 +35,7 @@ static sim_node *take(sim_tree *t)
   return n;
 }
 
-static void put(sim_tree *t, const sim_path *p, sim_node *n)
+static void set_node(sim_tree *t, const sim_path *p, sim_node *n)
 {
   if (p->number >= t->nodes_cap) {
     size_t cap = t->nodes_cap == 0 ? 256 : t->nodes_cap;
@@ -52,7 +52,7 @@ static void put(sim_tree *t, const sim_path *p, sim_node *n)
 
 /* The server keeps the number of children ever made, and shows that of all
  * changes. */
-void sim_node_count(sim_node *n)
+void sim_node_update_cversion(sim_node *n)
 {
   n->stat.cversion =
       (int32_t)((uint32_t)n->counter * 2 - (uint32_t)n->stat.num_children);
@@ -60,7 +60,7 @@ void sim_node_count(sim_node *n)
 
 sim_node *sim_tree_add(sim_tree *t, const sim_path *p)
 {
-  sim_node *n = take(t);
+  sim_node *n = allocate_node(t);
   sim_node *parent = sim_tree_node(t, p->parent);
 
   *n = (sim_node){.parent = parent,
@@ -69,7 +69,7 @@ sim_node *sim_tree_add(sim_tree *t, const sim_path *p)
                   .perms = LK_PERM_ALL,
                   .access = &sim_access_open,
                   .key = p};
-  put(t, p, n);
+  set_node(t, p, n);
   t->count++;
   if (parent == NULL)
     return n;
@@ -77,13 +77,13 @@ sim_node *sim_tree_add(sim_tree *t, const sim_path *p)
   *(parent->last == NULL ? &parent->children : &parent->last->next) = n;
   parent->last = n;
   parent->stat.num_children++;
-  sim_node_count(parent);
+  sim_node_update_cversion(parent);
   return n;
 }
 
-static void disown(sim_tree *t, sim_node *n)
+static void remove_ephemeral(sim_tree *t, sim_node *n)
 {
-  sim_committed_session *s = sim_tree_logon(t, n->stat.ephemeral_owner);
+  sim_committed_session *s = sim_tree_session(t, n->stat.ephemeral_owner);
 
   if (n->next_owned != NULL)
     n->next_owned->prev_owned = n->prev_owned;
@@ -98,20 +98,20 @@ void sim_tree_remove(sim_tree *t, sim_node *n)
   sim_node *parent = n->parent;
 
   if (n->stat.ephemeral_owner != 0)
-    disown(t, n);
+    remove_ephemeral(t, n);
   *(n->prev == NULL ? &parent->children : &n->prev->next) = n->next;
   *(n->next == NULL ? &parent->last : &n->next->prev) = n->prev;
   parent->stat.num_children--;
-  sim_node_count(parent);
+  sim_node_update_cversion(parent);
   t->nodes[n->key->number] = NULL;
   t->count--;
   n->next = t->spare;
   t->spare = n;
 }
 
-void sim_tree_own(sim_tree *t, sim_node *n)
+void sim_tree_add_ephemeral(sim_tree *t, sim_node *n)
 {
-  sim_committed_session *s = sim_tree_logon(t, n->stat.ephemeral_owner);
+  sim_committed_session *s = sim_tree_session(t, n->stat.ephemeral_owner);
 
   if (s == NULL)
     return;
@@ -135,7 +135,7 @@ void sim_tree_begin_session(sim_tree *t, int64_t id, int32_t timeout_ms)
 
 void sim_tree_end_session(sim_tree *t, int64_t id)
 {
-  sim_committed_session *s = sim_tree_logon(t, id);
+  sim_committed_session *s = sim_tree_session(t, id);
 
   if (s == NULL)
     return;
@@ -147,22 +147,22 @@ void sim_tree_end_session(sim_tree *t, int64_t id)
 
 /* ---- life --------------------------------------------------------------- */
 
-static sim_node *add_own(sim_tree *t, const char *path)
+static sim_node *add_system_node(sim_tree *t, const char *path)
 {
   sim_node *n = sim_tree_add(t, sim_path_get(t->paths, lk_text(path)));
 
   n->has_data = true;
   n->data = (const unsigned char *)"";
-  sim_node_count(n);
+  sim_node_update_cversion(n);
   return n;
 }
 
 /* Written by the server itself, at no zxid; then its version is -1. */
-static void add_members(sim_tree *t, const char *members, int64_t time_ms)
+static void add_config_node(sim_tree *t, const char *members, int64_t time_ms)
 {
-  sim_node *n = add_own(t, "/zookeeper/config");
+  sim_node *n = add_system_node(t, "/zookeeper/config");
 
-  n->access = sim_access_everybody(LK_PERM_READ, t->paths->arena);
+  n->access = sim_access_for_world(LK_PERM_READ, t->paths->arena);
   n->perms = LK_PERM_READ;
   n->stat.aversion = -1;
   if (members == NULL)
@@ -177,10 +177,10 @@ void sim_tree_init(sim_tree *t, sim_paths *paths, const char *members,
                    int64_t time_ms)
 {
   *t = (sim_tree){.paths = paths};
-  t->root = add_own(t, "/");
-  add_own(t, "/zookeeper");
-  add_own(t, "/zookeeper/quota");
-  add_members(t, members, time_ms);
+  t->root = add_system_node(t, "/");
+  add_system_node(t, "/zookeeper");
+  add_system_node(t, "/zookeeper/quota");
+  add_config_node(t, members, time_ms);
 }
 
 void sim_tree_free(sim_tree *t)

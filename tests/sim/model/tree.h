@@ -56,7 +56,7 @@ typedef struct sim_tree {
 /** NULL: there is none. */
 const sim_node *sim_tree_find(const sim_tree *t, const char *path);
 /** NULL: it never was, or it has ended. */
-sim_committed_session *sim_tree_logon(const sim_tree *t, int64_t id);
+sim_committed_session *sim_tree_session(const sim_tree *t, int64_t id);
 
 /* ---- for txn.c and servers ---------------------------------------------- */
 
@@ -76,8 +76,8 @@ sim_node *sim_tree_add(sim_tree *t, const sim_path *p);
 /** Its memory stays as it is until the next one is added. */
 void sim_tree_remove(sim_tree *t, sim_node *n);
 /** What a client sees of the counter and the number of children. */
-void sim_node_count(sim_node *n);
-void sim_tree_own(sim_tree *t, sim_node *n);
+void sim_node_update_cversion(sim_node *n);
+void sim_tree_add_ephemeral(sim_tree *t, sim_node *n);
 void sim_tree_begin_session(sim_tree *t, int64_t id, int32_t timeout_ms);
 void sim_tree_end_session(sim_tree *t, int64_t id);
 

@@ -13,9 +13,10 @@
 enum list { LIST_DATA, LIST_EXIST, LIST_CHILD, LIST_COUNT };
 
 /* A watch that comes back: what it missed, or it stands again. */
-static void rearm(sim_conn *c, lk_bytes path, int64_t since, enum list list)
+static void reregister_watch(sim_conn *c, lk_bytes path, int64_t since,
+                             enum list list)
 {
-  const sim_node *n = sim_seen(c, path);
+  const sim_node *n = sim_node_at(c, path);
   int32_t missed = 0;
 
   if (list == LIST_EXIST)
@@ -27,21 +28,22 @@ static void rearm(sim_conn *c, lk_bytes path, int64_t since, enum list list)
   else if (list == LIST_CHILD && n->stat.pzxid > since)
     missed = LK_EVENT_CHILDREN;
   if (missed != 0)
-    sim_serve_event(c, missed, sim_watched(c, path));
+    sim_serve_event(c, missed, sim_watched_path(c, path));
   else
-    sim_watch_set(c, sim_watched(c, path),
+    sim_watch_set(c, sim_watched_path(c, path),
                   list == LIST_CHILD ? SIM_WATCH_CHILD : SIM_WATCH_DATA,
                   SIM_WATCH_ONCE);
 }
 
-static void watch_always(sim_conn *c, lk_bytes path, enum sim_watch_mode mode)
+static void add_persistent_watch(sim_conn *c, lk_bytes path,
+                                 enum sim_watch_mode mode)
 {
-  sim_watch_set(c, sim_watched(c, path), SIM_WATCH_DATA, mode);
-  sim_watch_set(c, sim_watched(c, path), SIM_WATCH_CHILD, mode);
+  sim_watch_set(c, sim_watched_path(c, path), SIM_WATCH_DATA, mode);
+  sim_watch_set(c, sim_watched_path(c, path), SIM_WATCH_CHILD, mode);
 }
 
 /* Lists that are null, or have something in them that cannot be a path. */
-static bool unfit(const lk_vec *lists, size_t count)
+static bool lists_are_invalid(const lk_vec *lists, size_t count)
 {
   for (size_t i = 0; i < count; i++) {
     const lk_bytes *paths = lists[i].items;
@@ -56,35 +58,37 @@ static bool unfit(const lk_vec *lists, size_t count)
   return false;
 }
 
-void sim_set_watches(sim_reading *r, lk_reader *in)
+void sim_set_watches(sim_read_request *r, lk_reader *in)
 {
   struct lk_set_watches2_request q = {.one_shot = {0}};
-  bool two = r->op == LK_OPCODE_SET_WATCHES2;
+  bool is_set_watches2 = r->op == LK_OPCODE_SET_WATCHES2;
   int err =
-      two ? lk__record_decode(&lk__set_watches2_request_record, &q, in,
+      is_set_watches2
+          ? lk__record_decode(&lk__set_watches2_request_record, &q, in,
                               &r->c->server->ensemble->scratch)
           : lk__record_decode(&lk__set_watches_request_record, &q.one_shot, in,
                               &r->c->server->ensemble->scratch);
   const lk_vec lists[] = {q.one_shot.data, q.one_shot.exist, q.one_shot.child,
                           q.persistent, q.recursive};
 
-  if (err != 0 || unfit(lists, two ? 5 : 3)) {
-    sim_refuse(r, LK_ERR_MARSHALLING);
+  if (err != 0 || lists_are_invalid(lists, is_set_watches2 ? 5 : 3)) {
+    sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
-  for (int list = 0; list < (two ? 5 : 3); list++) {
+  for (int list = 0; list < (is_set_watches2 ? 5 : 3); list++) {
     const lk_bytes *paths = lists[list].items;
 
     for (size_t i = 0; i < lists[list].count; i++) {
       if (list < LIST_COUNT)
-        rearm(r->c, paths[i], q.one_shot.relative_zxid, (enum list)list);
+        reregister_watch(r->c, paths[i], q.one_shot.relative_zxid,
+                         (enum list)list);
       else
-        watch_always(r->c, paths[i],
-                     list == LIST_COUNT ? SIM_WATCH_PERSISTENT
-                                        : SIM_WATCH_RECURSIVE);
+        add_persistent_watch(r->c, paths[i],
+                             list == LIST_COUNT ? SIM_WATCH_PERSISTENT
+                                                : SIM_WATCH_RECURSIVE);
     }
   }
-  sim_refuse(r, 0);
+  sim_reply_without_body(r, 0);
 }
 
 static void write_no_error(lk_writer *w, const void *arg)
@@ -93,31 +97,32 @@ static void write_no_error(lk_writer *w, const void *arg)
   lk__writer_int(w, 0);
 }
 
-void sim_add_watch(sim_reading *r, lk_reader *in)
+void sim_add_watch(sim_read_request *r, lk_reader *in)
 {
   struct lk_add_watch_request q;
 
   if (lk__record_decode(&lk__add_watch_request_record, &q, in, NULL) != 0 ||
       q.path.at == NULL || sim_has_nul(q.path) ||
       q.mode < SIM_WATCH_PERSISTENT || q.mode > SIM_WATCH_RECURSIVE) {
-    sim_refuse(r, LK_ERR_MARSHALLING);
+    sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
-  watch_always(r->c, q.path, (enum sim_watch_mode)q.mode);
+  add_persistent_watch(r->c, q.path, (enum sim_watch_mode)q.mode);
   sim_serve(r->c, r->xid, 0, write_no_error, NULL);
 }
 
 /* To check is to ask whether anybody watches. */
-static bool unwatch(const sim_reading *r, lk_bytes path,
-                    enum sim_watch_kind kind)
+static bool remove_or_check(const sim_read_request *r, lk_bytes path,
+                            enum sim_watch_kind kind)
 {
-  sim_path *p = sim_watched(r->c, path);
+  sim_path *p = sim_watched_path(r->c, path);
 
-  return r->op == LK_OPCODE_CHECK_WATCHES ? sim_watch_any(r->c->server, p, kind)
-                                          : sim_watch_unset(r->c, p, kind);
+  return r->op == LK_OPCODE_CHECK_WATCHES
+             ? sim_watch_exists(r->c->server, p, kind)
+             : sim_watch_remove(r->c, p, kind);
 }
 
-void sim_remove_watches(sim_reading *r, lk_reader *in)
+void sim_remove_watches(sim_read_request *r, lk_reader *in)
 {
   enum { CHILDREN = 1, DATA = 2, ANY = 3 };
   struct lk_path_type_request q;
@@ -125,11 +130,11 @@ void sim_remove_watches(sim_reading *r, lk_reader *in)
   if (lk__record_decode(&lk__path_type_request_record, &q, in, NULL) != 0 ||
       q.path.at == NULL || sim_has_nul(q.path) || q.type < CHILDREN ||
       q.type > ANY) {
-    sim_refuse(r, LK_ERR_MARSHALLING);
+    sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;
   }
-  bool child = q.type != DATA && unwatch(r, q.path, SIM_WATCH_CHILD);
-  bool data = q.type != CHILDREN && unwatch(r, q.path, SIM_WATCH_DATA);
+  bool child = q.type != DATA && remove_or_check(r, q.path, SIM_WATCH_CHILD);
+  bool data = q.type != CHILDREN && remove_or_check(r, q.path, SIM_WATCH_DATA);
 
-  sim_refuse(r, child || data ? 0 : LK_ERR_NO_WATCHER);
+  sim_reply_without_body(r, child || data ? 0 : LK_ERR_NO_WATCHER);
 }

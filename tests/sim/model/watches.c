@@ -23,8 +23,8 @@ struct sim_watch {
   sim_watch *prev_of;
 };
 
-static sim_watch **place(sim_watches *w, const sim_path *p,
-                         enum sim_watch_kind kind)
+static sim_watch **watch_list(sim_watches *w, const sim_path *p,
+                              enum sim_watch_kind kind)
 {
   size_t cap = w->cap[kind];
 
@@ -40,15 +40,16 @@ static sim_watch **place(sim_watches *w, const sim_path *p,
   return &w->at[kind][p->number];
 }
 
-static sim_watch *first(const sim_watches *w, const sim_path *p,
-                        enum sim_watch_kind kind)
+static sim_watch *first_watch(const sim_watches *w, const sim_path *p,
+                              enum sim_watch_kind kind)
 {
   return p->number < w->cap[kind] ? w->at[kind][p->number] : NULL;
 }
 
-static sim_watch *find(sim_conn *c, const sim_path *p, enum sim_watch_kind kind)
+static sim_watch *find_watch(sim_conn *c, const sim_path *p,
+                             enum sim_watch_kind kind)
 {
-  sim_watch *x = first(&c->server->watches, p, kind);
+  sim_watch *x = first_watch(&c->server->watches, p, kind);
 
   while (x != NULL && x->conn != c)
     x = x->next;
@@ -64,10 +65,11 @@ static void set_mode(sim_watch *x, enum sim_watch_mode mode)
   *recursive += x->mode == SIM_WATCH_RECURSIVE;
 }
 
-static sim_watch *add(sim_conn *c, const sim_path *p, enum sim_watch_kind kind)
+static sim_watch *add_watch(sim_conn *c, const sim_path *p,
+                            enum sim_watch_kind kind)
 {
   sim_watches *w = &c->server->watches;
-  sim_watch **at = place(w, p, kind), *x = w->spare;
+  sim_watch **at = watch_list(w, p, kind), *x = w->spare;
 
   if (x == NULL)
     x = lk__arena_take(&c->server->ensemble->arena, 1, sizeof *x);
@@ -94,19 +96,20 @@ void sim_watch_set(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
 {
   if (c->closed)
     return;
-  sim_watch *x = find(c, p, kind);
+  sim_watch *x = find_watch(c, p, kind);
 
   if (x == NULL)
-    x = add(c, p, kind);
+    x = add_watch(c, p, kind);
   set_mode(x, mode);
 }
 
-static void drop(sim_watch *x)
+static void remove_watch(sim_watch *x)
 {
   sim_watches *w = &x->conn->server->watches;
 
   set_mode(x, SIM_WATCH_ONCE);
-  *(x->prev == NULL ? place(w, x->path, x->kind) : &x->prev->next) = x->next;
+  *(x->prev == NULL ? watch_list(w, x->path, x->kind) : &x->prev->next) =
+      x->next;
   if (x->next != NULL)
     x->next->prev = x->prev;
   *(x->prev_of == NULL ? &x->conn->watches : &x->prev_of->next_of) = x->next_of;
@@ -117,23 +120,23 @@ static void drop(sim_watch *x)
   w->count--;
 }
 
-bool sim_watch_unset(sim_conn *c, const sim_path *p, enum sim_watch_kind kind)
+bool sim_watch_remove(sim_conn *c, const sim_path *p, enum sim_watch_kind kind)
 {
-  sim_watch *x = p == NULL ? NULL : find(c, p, kind);
+  sim_watch *x = p == NULL ? NULL : find_watch(c, p, kind);
 
   if (x == NULL)
     return false;
-  drop(x);
+  remove_watch(x);
   return true;
 }
 
-bool sim_watch_any(const sim_server *s, const sim_path *p,
-                   enum sim_watch_kind kind)
+bool sim_watch_exists(const sim_server *s, const sim_path *p,
+                      enum sim_watch_kind kind)
 {
-  return p != NULL && first(&s->watches, p, kind) != NULL;
+  return p != NULL && first_watch(&s->watches, p, kind) != NULL;
 }
 
-size_t sim_watches_of(const sim_conn *c, enum sim_watch_kind kind)
+size_t sim_watches_of_conn(const sim_conn *c, enum sim_watch_kind kind)
 {
   size_t count = 0;
 
@@ -142,10 +145,10 @@ size_t sim_watches_of(const sim_conn *c, enum sim_watch_kind kind)
   return count;
 }
 
-void sim_watches_drop(sim_conn *c)
+void sim_watches_remove_of_conn(sim_conn *c)
 {
   while (c->watches != NULL)
-    drop(c->watches);
+    remove_watch(c->watches);
 }
 
 void sim_watches_free(sim_watches *w)
@@ -159,69 +162,71 @@ void sim_watches_free(sim_watches *w)
 
 /* Once for each event, and only who may read the node: the watch of another is
  * used up all the same. */
-static void tell(sim_conn *c, const sim_node *n, int32_t type)
+static void notify(sim_conn *c, const sim_node *n, int32_t type)
 {
   sim_server *s = c->server;
 
-  if (c->told == s->watches.events)
+  if (c->last_event == s->watches.events)
     return;
-  c->told = s->watches.events;
-  if (sim_access_allows(n->access, c->who, LK_PERM_READ))
+  c->last_event = s->watches.events;
+  if (sim_access_allows(n->access, c->ids, LK_PERM_READ))
     sim_serve_event(c, type, n->key);
 }
 
-static void fire_above(sim_server *s, const sim_node *n,
-                       enum sim_watch_kind kind, int32_t type)
+static void fire_recursive(sim_server *s, const sim_node *n,
+                           enum sim_watch_kind kind, int32_t type)
 {
   const sim_path *p = n->key->parent;
 
   for (; p != NULL && s->watches.recursive[kind] > 0; p = p->parent) {
-    for (sim_watch *x = first(&s->watches, p, kind); x != NULL; x = x->next) {
+    for (sim_watch *x = first_watch(&s->watches, p, kind); x != NULL;
+         x = x->next) {
       if (x->mode == SIM_WATCH_RECURSIVE)
-        tell(x->conn, n, type);
+        notify(x->conn, n, type);
     }
   }
 }
 
-static void fire(sim_server *s, const sim_node *n, enum sim_watch_kind kind,
-                 int32_t type)
+static void fire_watches(sim_server *s, const sim_node *n,
+                         enum sim_watch_kind kind, int32_t type)
 {
   sim_watch *next;
 
-  for (sim_watch *x = first(&s->watches, n->key, kind); x != NULL; x = next) {
+  for (sim_watch *x = first_watch(&s->watches, n->key, kind); x != NULL;
+       x = next) {
     sim_conn *c = x->conn;
 
     next = x->next;
     if (x->mode == SIM_WATCH_RECURSIVE && type == LK_EVENT_CHILDREN)
       continue;
     if (x->mode == SIM_WATCH_ONCE)
-      drop(x);
-    tell(c, n, type);
+      remove_watch(x);
+    notify(c, n, type);
   }
   if (type != LK_EVENT_CHILDREN)
-    fire_above(s, n, kind, type);
+    fire_recursive(s, n, kind, type);
 }
 
 void sim_watches_created(sim_server *s, const sim_node *n)
 {
   s->watches.events++;
-  fire(s, n, SIM_WATCH_DATA, LK_EVENT_CREATED);
+  fire_watches(s, n, SIM_WATCH_DATA, LK_EVENT_CREATED);
   s->watches.events++;
-  fire(s, n->parent, SIM_WATCH_CHILD, LK_EVENT_CHILDREN);
+  fire_watches(s, n->parent, SIM_WATCH_CHILD, LK_EVENT_CHILDREN);
 }
 
 /* One event for both kinds. */
 void sim_watches_deleted(sim_server *s, const sim_node *n)
 {
   s->watches.events++;
-  fire(s, n, SIM_WATCH_DATA, LK_EVENT_DELETED);
-  fire(s, n, SIM_WATCH_CHILD, LK_EVENT_DELETED);
+  fire_watches(s, n, SIM_WATCH_DATA, LK_EVENT_DELETED);
+  fire_watches(s, n, SIM_WATCH_CHILD, LK_EVENT_DELETED);
   s->watches.events++;
-  fire(s, n->parent, SIM_WATCH_CHILD, LK_EVENT_CHILDREN);
+  fire_watches(s, n->parent, SIM_WATCH_CHILD, LK_EVENT_CHILDREN);
 }
 
 void sim_watches_data_set(sim_server *s, const sim_node *n)
 {
   s->watches.events++;
-  fire(s, n, SIM_WATCH_DATA, LK_EVENT_CHANGED);
+  fire_watches(s, n, SIM_WATCH_DATA, LK_EVENT_CHANGED);
 }

@@ -6,9 +6,9 @@
 #include "sim/model/text.h"
 #include "sim/model/write_request.h"
 
-enum { MOST_SCRATCH = 1 << 16 };
+enum { SCRATCH_KEPT = 1 << 16 };
 
-static lk_bytes keep(lk_bytes b, lk_arena *memory)
+static lk_bytes copy_bytes(lk_bytes b, lk_arena *memory)
 {
   if (b.at == NULL)
     return b;
@@ -19,12 +19,12 @@ static lk_bytes keep(lk_bytes b, lk_arena *memory)
   return lk_bytes_of(copy, b.len);
 }
 
-static lk_bytes keep_text(lk_bytes b, lk_arena *memory)
+static lk_bytes copy_text(lk_bytes b, lk_arena *memory)
 {
-  return keep(sim_text(b, memory), memory);
+  return copy_bytes(sim_text_as_java(b, memory), memory);
 }
 
-static lk_vec keep_acl(lk_vec list, lk_arena *memory)
+static lk_vec copy_acl(lk_vec list, lk_arena *memory)
 {
   const lk_acl *from = list.items;
 
@@ -33,47 +33,48 @@ static lk_vec keep_acl(lk_vec list, lk_arena *memory)
   lk_acl *to = lk__arena_take(memory, list.count, sizeof *to);
 
   for (size_t i = 0; i < list.count; i++)
-    to[i] = (lk_acl){from[i].perms, keep_text(from[i].scheme, memory),
-                     keep_text(from[i].id, memory)};
+    to[i] = (lk_acl){from[i].perms, copy_text(from[i].scheme, memory),
+                     copy_text(from[i].id, memory)};
   return lk__vec_of(to, list.count);
 }
 
-static void from_create(sim_operation *w, const struct lk_create_request *r,
-                        lk_arena *memory)
+static void set_from_create(sim_operation *o, const struct lk_create_request *r,
+                            lk_arena *memory)
 {
-  w->path = keep_text(r->path, memory);
-  w->data = keep(r->data, memory);
-  w->flags = r->flags;
-  w->acl = keep_acl(r->acl, memory);
+  o->path = copy_text(r->path, memory);
+  o->data = copy_bytes(r->data, memory);
+  o->flags = r->flags;
+  o->acl = copy_acl(r->acl, memory);
 }
 
-static void from_part(sim_operation *w, const lk_operation *p, lk_arena *memory)
+static void set_from_operation(sim_operation *o, const lk_operation *p,
+                               lk_arena *memory)
 {
-  w->op = p->type;
+  o->op = p->type;
   switch (p->type) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
-    from_create(w, &p->body.create, memory);
+    set_from_create(o, &p->body.create, memory);
     break;
   case LK_OPCODE_CREATE_TTL:
-    from_create(w, &p->body.create_ttl.create, memory);
-    w->ttl_ms = p->body.create_ttl.ttl_ms;
+    set_from_create(o, &p->body.create_ttl.create, memory);
+    o->ttl_ms = p->body.create_ttl.ttl_ms;
     break;
   case LK_OPCODE_SET_DATA:
-    w->path = keep_text(p->body.set_data.path, memory);
-    w->data = keep(p->body.set_data.data, memory);
-    w->version = p->body.set_data.version;
+    o->path = copy_text(p->body.set_data.path, memory);
+    o->data = copy_bytes(p->body.set_data.data, memory);
+    o->version = p->body.set_data.version;
     break;
   default: /* delete, check */
-    w->path = keep_text(p->body.path_version.path, memory);
-    w->version = p->body.path_version.version;
+    o->path = copy_text(p->body.path_version.path, memory);
+    o->version = p->body.path_version.version;
     break;
   }
 }
 
 /* In a multi of 3.8 nothing but the flags says what is created. */
-static int32_t op_of_part(const lk_operation *p)
+static int32_t opcode_of_operation(const lk_operation *p)
 {
   bool ttl = p->type == LK_OPCODE_CREATE_TTL;
 
@@ -92,109 +93,110 @@ static int32_t op_of_part(const lk_operation *p)
   }
 }
 
-static void read_parts(sim_write_request *a, lk_reader *in, lk_arena *memory,
+static void read_multi(sim_write_request *a, lk_reader *in, lk_arena *memory,
                        lk_arena *scratch)
 {
-  lk_reader again = *in;
-  lk_operation part;
+  lk_reader ahead = *in;
+  lk_operation operation;
 
-  while (lk__operation_decode(&again, false, scratch, &part)) {
+  while (lk__operation_decode(&ahead, false, scratch, &operation)) {
     a->count++;
-    if (!lk__opcode_info(part.type)->multi)
-      lk__reader_fail(&again, LK_ERR_MARSHALLING);
+    if (!lk__opcode_info(operation.type)->multi)
+      lk__reader_fail(&ahead, LK_ERR_MARSHALLING);
   }
-  if (again.err != 0) {
-    lk__reader_fail(in, again.err);
+  if (ahead.err != 0) {
+    lk__reader_fail(in, ahead.err);
     return;
   }
-  a->wants = lk__arena_take(memory, a->count, sizeof *a->wants);
+  a->operations = lk__arena_take(memory, a->count, sizeof *a->operations);
   for (size_t i = 0; i < a->count; i++) {
-    lk__operation_decode(in, false, scratch, &part);
-    from_part(&a->wants[i], &part, memory);
-    a->wants[i].op = op_of_part(&part);
+    lk__operation_decode(in, false, scratch, &operation);
+    set_from_operation(&a->operations[i], &operation, memory);
+    a->operations[i].op = opcode_of_operation(&operation);
   }
 }
 
-static void read_set_acl(sim_operation *w, lk_reader *in, lk_arena *memory,
+static void read_set_acl(sim_operation *o, lk_reader *in, lk_arena *memory,
                          lk_arena *scratch)
 {
   struct lk_set_acl_request r;
 
   if (lk__record_decode(&lk__set_acl_request_record, &r, in, scratch) != 0)
     return;
-  w->op = LK_OPCODE_SET_ACL;
-  w->path = keep_text(r.path, memory);
-  w->version = r.version;
-  w->acl = keep_acl(r.acl, memory);
+  o->op = LK_OPCODE_SET_ACL;
+  o->path = copy_text(r.path, memory);
+  o->version = r.version;
+  o->acl = copy_acl(r.acl, memory);
 }
 
 /* It goes no further than this. */
-static void read_reconfig(sim_operation *w, lk_reader *in)
+static void read_reconfig(sim_operation *o, lk_reader *in)
 {
   struct lk_reconfig_request r;
 
-  w->op = LK_OPCODE_RECONFIG;
+  o->op = LK_OPCODE_RECONFIG;
   if (lk__record_decode(&lk__reconfig_request_record, &r, in, NULL) == 0)
-    w->path = lk_text("/zookeeper/config");
+    o->path = lk_text("/zookeeper/config");
 }
 
-static void read_one(sim_write_request *a, lk_reader *in, lk_arena *memory,
-                     lk_arena *scratch)
+static void read_single(sim_write_request *a, lk_reader *in, lk_arena *memory,
+                        lk_arena *scratch)
 {
   a->count = 1;
-  a->wants = lk__arena_take(memory, 1, sizeof *a->wants);
+  a->operations = lk__arena_take(memory, 1, sizeof *a->operations);
   if (a->op == LK_OPCODE_SET_ACL) {
-    read_set_acl(a->wants, in, memory, scratch);
+    read_set_acl(a->operations, in, memory, scratch);
     return;
   }
   if (a->op == LK_OPCODE_RECONFIG) {
-    read_reconfig(a->wants, in);
+    read_reconfig(a->operations, in);
     return;
   }
-  lk_operation part = {.type = a->op};
+  lk_operation operation = {.type = a->op};
 
-  if (lk__record_decode(lk__operation_record(a->op, false), &part.body, in,
+  if (lk__record_decode(lk__operation_record(a->op, false), &operation.body, in,
                         scratch) == 0)
-    from_part(a->wants, &part, memory);
+    set_from_operation(a->operations, &operation, memory);
 }
 
 const sim_write_request *
-sim_write_request_read(int64_t session, const sim_ids *who, const char *chroot,
+sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
                        int32_t xid, int32_t op, lk_reader *body,
                        lk_arena *memory, lk_arena *scratch)
 {
   sim_write_request *a = lk__arena_take(memory, 1, sizeof *a);
 
   *a =
-      (sim_write_request){.session = session, .xid = xid, .op = op, .who = who};
+      (sim_write_request){.session = session, .xid = xid, .op = op, .ids = ids};
   if (op == LK_OPCODE_MULTI)
-    read_parts(a, body, memory, scratch);
+    read_multi(a, body, memory, scratch);
   else if (op != LK_OPCODE_CLOSE_SESSION)
-    read_one(a, body, memory, scratch);
+    read_single(a, body, memory, scratch);
   for (size_t i = 0; body->err == 0 && i < a->count; i++) {
-    a->wants[i].path = sim_path_from(chroot, a->wants[i].path);
-    if (a->wants[i].path.at == NULL)
+    a->operations[i].path =
+        sim_path_strip_chroot(chroot, a->operations[i].path);
+    if (a->operations[i].path.at == NULL)
       lk__reader_fail(body, LK_ERR_MARSHALLING);
   }
   a->err = body->err == 0 ? 0 : LK_ERR_MARSHALLING;
-  lk__arena_reset(scratch, MOST_SCRATCH);
+  lk__arena_reset(scratch, SCRATCH_KEPT);
   return a;
 }
 
 const sim_write_request *sim_write_request_new(int64_t session, int32_t op,
-                                               const sim_operation *want,
+                                               const sim_operation *operation,
                                                lk_arena *memory)
 {
   sim_write_request *a = lk__arena_take(memory, 1, sizeof *a);
 
   *a = (sim_write_request){.session = session, .op = op};
-  if (want != NULL) {
+  if (operation != NULL) {
     a->count = 1;
-    a->wants = lk__arena_take(memory, 1, sizeof *a->wants);
-    *a->wants = *want;
-    a->wants->op = op;
-    a->wants->path = keep(want->path, memory);
-    a->wants->data = keep(want->data, memory);
+    a->operations = lk__arena_take(memory, 1, sizeof *a->operations);
+    *a->operations = *operation;
+    a->operations->op = op;
+    a->operations->path = copy_bytes(operation->path, memory);
+    a->operations->data = copy_bytes(operation->data, memory);
   }
   return a;
 }

@@ -28,16 +28,16 @@ typedef struct sim_write_request {
   int32_t op;
   int err; /**< it could not be read */
   int32_t timeout_ms;
-  const sim_ids *who; /**< NULL: somebody who may do anything */
+  const sim_ids *ids; /**< NULL: somebody who may do anything */
   bool expired;       /**< closeSession: the leader wants it */
   size_t count;
-  sim_operation *wants;
+  sim_operation *operations;
 } sim_write_request;
 
 /** Read the body of a write, whose client has that chroot or ""; `scratch` is
     free afterwards. */
 const sim_write_request *
-sim_write_request_read(int64_t session, const sim_ids *who, const char *chroot,
+sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
                        int32_t xid, int32_t op, lk_reader *body,
                        lk_arena *memory, lk_arena *scratch);
 /** One of our own, with one want. */

@@ -79,7 +79,7 @@ void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
     now. */
 bool sim_tell_hosts(sim_process *p, unsigned servers);
 
-#define SAY(f, ...) SIM_SAY(&(f)->world->trace, "fault", __VA_ARGS__)
+#define SAY(f, ...) SIM_TRACE(&(f)->world->trace, "fault", __VA_ARGS__)
 
 #define SIM_DECLARE_STRIKE(name, function, text) \
   bool sim_strike_##function(sim_faults *f); /**< false: it could not */

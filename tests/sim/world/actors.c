@@ -16,7 +16,7 @@ enum { MOST_LOCKERS = 3, MORE_LOCKERS = 3 };
 
 void sim_actor_wait(sim_actor *a, int64_t us)
 {
-  sim_do_in(&a->process->world->agenda, &a->job, us);
+  sim_schedule_in(&a->process->world->agenda, &a->job, us);
 }
 
 static void on_job(void *arg)
@@ -27,7 +27,7 @@ static void on_job(void *arg)
   if (sim_process_runs(p))
     a->kind->act(a);
   else if (p->paused)
-    sim_do_at(&p->world->agenda, &a->job, p->goes_on_us + 1);
+    sim_schedule_at(&p->world->agenda, &a->job, p->goes_on_us + 1);
 }
 
 static void add(sim_process *p, const sim_actor_kind *kind, unsigned number)
@@ -120,7 +120,7 @@ void sim_actors_stop(sim_process *p)
 void sim_actors_free(sim_process *p)
 {
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
-    sim_drop(&p->world->agenda, &a->job);
+    sim_unschedule(&p->world->agenda, &a->job);
     a->kind->leave(a);
     a->idle = true;
   }
@@ -129,7 +129,7 @@ void sim_actors_free(sim_process *p)
 void sim_actors_die(sim_process *p)
 {
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
-    sim_drop(&p->world->agenda, &a->job);
+    sim_unschedule(&p->world->agenda, &a->job);
     a->handle = NULL;
     a->sitting.lock = NULL;
     a->write = NULL;
@@ -145,7 +145,7 @@ void sim_actors_done(sim_process *p)
     sim_actor *a = p->actors;
 
     p->actors = a->next;
-    sim_drop(&p->world->agenda, &a->job);
+    sim_unschedule(&p->world->agenda, &a->job);
     free(a->visit);
     free(a->notice);
     free(a->many_readers);

@@ -62,8 +62,8 @@ void sim_violated(sim_checker *j, const char *format, ...)
   j->violations++;
   if (j->verdicts[j->current].broken++ == 0)
     memcpy(what, text, sizeof text);
-  SIM_SAY(&j->world->trace, "checker", "%s: %s",
-          sim_invariants[j->current].name, text);
+  SIM_TRACE(&j->world->trace, "checker", "%s: %s",
+            sim_invariants[j->current].name, text);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -315,7 +315,7 @@ sim_ensemble_hooks sim_checker_hooks(sim_checker *j)
 
 void sim_checker_doom_all(sim_checker *j)
 {
-  const sim_tree *truth = sim_ensemble_truth(j->world->ensemble);
+  const sim_tree *truth = sim_ensemble_committed_tree(j->world->ensemble);
 
   for (size_t i = 0; i < truth->nsessions; i++)
     sim_checker_doomed(j, truth->sessions[i].id);
@@ -379,7 +379,7 @@ static void see_stand(sim_checker *j)
 {
   if (j->leader >= 0)
     j->last_leader = (unsigned)j->leader;
-  if (sim_server_stands(
+  if (sim_server_is_stopped(
           sim_ensemble_server(j->world->ensemble, j->last_leader)))
     j->stood_us = sim_now_us(j);
 }

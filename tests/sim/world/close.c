@@ -18,14 +18,14 @@ static void on_goodbye(void *arg)
   sim_process *p = arg;
 
   if (p->paused)
-    sim_do_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
+    sim_schedule_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
   else if (p->closing)
     leave_and_come_again(p);
 }
 
 static void leave_in(sim_process *p, int64_t in_us)
 {
-  sim_do_in(&p->world->agenda, &p->goodbye, in_us);
+  sim_schedule_in(&p->world->agenda, &p->goodbye, in_us);
 }
 
 static void on_closed(lk_client *c, int err, void *arg)
@@ -33,8 +33,8 @@ static void on_closed(lk_client *c, int err, void *arg)
   sim_process *p = arg;
 
   (void)c;
-  SIM_SAY(&p->world->trace, p->name, "has closed its client: %s",
-          err == 0 ? "0" : lk_error_name(err));
+  SIM_TRACE(&p->world->trace, p->name, "has closed its client: %s",
+            err == 0 ? "0" : lk_error_name(err));
   sim_checker_closed(p->world->checker, p, err);
   switch (p->leaving ? 3 : sim_roll(&p->rng, 3)) {
   case 0: leave_and_come_again(p); break;
@@ -48,7 +48,7 @@ static void on_end_of_life(void *arg)
   sim_process *p = arg;
 
   if (p->paused)
-    sim_do_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
+    sim_schedule_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
   else
     (void)sim_process_close(p, 0);
 }
@@ -57,14 +57,14 @@ void sim_process_close_in(sim_process *p, int64_t in_us)
 {
   p->goodbye.run = on_end_of_life;
   p->goodbye.arg = p;
-  sim_do_in(&p->world->agenda, &p->goodbye, in_us);
+  sim_schedule_in(&p->world->agenda, &p->goodbye, in_us);
 }
 
 bool sim_process_close(sim_process *p, int64_t again_us)
 {
   if (!sim_process_runs(p) || p->closing)
     return false;
-  SIM_SAY(&p->world->trace, p->name, "closes its client");
+  SIM_TRACE(&p->world->trace, p->name, "closes its client");
   p->closing = true;
   p->goodbye.run = on_goodbye;
   p->goodbye.arg = p;

@@ -67,7 +67,7 @@ static void on_news(void *arg)
 
 static void hang_up(sim_process *p, bool silent)
 {
-  sim_drop(&p->world->agenda, &p->lookup);
+  sim_unschedule(&p->world->agenda, &p->lookup);
   sim_pipe_close(p->pipe, silent);
   p->pipe = NULL;
   p->told_open = false;
@@ -95,7 +95,7 @@ static void on_lookup(void *arg)
   lk_want want;
 
   if (p->paused) { /* the answer waits */
-    sim_do_at(&p->world->agenda, &p->lookup, p->goes_on_us);
+    sim_schedule_at(&p->world->agenda, &p->lookup, p->goes_on_us);
     return;
   }
   if (sim_chance(&p->rng, 10)) {
@@ -128,8 +128,8 @@ static void follow_wish(sim_process *p)
   } else if (p->eager > 0) {
     on_lookup(p);
   } else {
-    sim_do_in(&p->world->agenda, &p->lookup,
-              sim_between(&p->rng, 100, 20 * SIM_MS));
+    sim_schedule_in(&p->world->agenda, &p->lookup,
+                    sim_between(&p->rng, 100, 20 * SIM_MS));
   }
 }
 
@@ -233,10 +233,10 @@ static void set_alarm(sim_process *p)
   int64_t at = sim_process_true_us(p, lk_client_deadline(p->client));
 
   if (at == INT64_MAX)
-    sim_drop(&p->world->agenda, &p->alarm);
+    sim_unschedule(&p->world->agenda, &p->alarm);
   else /* timers are never early */
-    sim_do_at(&p->world->agenda, &p->alarm,
-              at + sim_between(&p->rng, 0, SIM_MS / 4));
+    sim_schedule_at(&p->world->agenda, &p->alarm,
+                    at + sim_between(&p->rng, 0, SIM_MS / 4));
 }
 
 static void read_both(sim_process *p)
@@ -304,7 +304,7 @@ void sim_process_settle(sim_process *p)
   bool still_to_come = p->turning && p->step <= SIM_STEP_WISH;
 
   if (!still_to_come && !lk__heap_has(&p->turn.node))
-    sim_do_in(&p->world->agenda, &p->turn, 0);
+    sim_schedule_in(&p->world->agenda, &p->turn, 0);
 }
 
 void sim_driver_init(sim_process *p)
@@ -351,8 +351,8 @@ void sim_driver_quit(sim_process *p, bool silent)
 
   hang_up(p, silent);
   sim_prober_quit(p, silent);
-  sim_drop(a, &p->turn);
-  sim_drop(a, &p->alarm);
+  sim_unschedule(a, &p->turn);
+  sim_unschedule(a, &p->alarm);
   p->attempt = 0;
   p->trip = 0;
   p->ahead_us = 0;

@@ -40,8 +40,8 @@ unsigned sim_some_process(sim_faults *f)
 
 static bool stands_first(const sim_faults *f, size_t lock, int64_t session)
 {
-  const sim_node *dir = sim_tree_find(sim_ensemble_truth(f->world->ensemble),
-                                      f->world->locks[lock]);
+  const sim_node *dir = sim_tree_find(
+      sim_ensemble_committed_tree(f->world->ensemble), f->world->locks[lock]);
 
   return session != 0 && dir != NULL && dir->children != NULL &&
          dir->children->stat.ephemeral_owner == session;
@@ -73,10 +73,10 @@ static void on_heal(void *arg)
   sim_active_fault *x = arg;
 
   if (!x->heal(x)) {
-    sim_do_in(&x->faults->world->agenda, &x->job, 100 * SIM_MS);
+    sim_schedule_in(&x->faults->world->agenda, &x->job, 100 * SIM_MS);
     return;
   }
-  sim_drop(&x->faults->world->agenda, &x->job);
+  sim_unschedule(&x->faults->world->agenda, &x->job);
   lk__list_remove(&x->link);
   free(x);
 }
@@ -92,7 +92,7 @@ sim_active_fault *sim_start_fault(sim_faults *f,
   x->job = (sim_job){.run = on_heal, .arg = x};
   lk__list_init(&x->link);
   lk__list_add(&f->active_faults, &x->link);
-  sim_do_in(&f->world->agenda, &x->job, for_us);
+  sim_schedule_in(&f->world->agenda, &x->job, for_us);
   return x;
 }
 
@@ -126,7 +126,7 @@ static void on_next(void *arg)
   /* In calm weather one is over before the next begins. */
   if (!f->world->scenario->calm)
     gap = sim_between(&f->rng, gap / 10, 2 * gap);
-  sim_do_in(&f->world->agenda, &f->next, gap);
+  sim_schedule_in(&f->world->agenda, &f->next, gap);
 }
 
 /* With draws of its own. */
@@ -142,7 +142,7 @@ static void on_trouble(void *arg)
   gap = sim_between(&f->rng, gap / 10, 2 * gap);
   t->rng = f->rng;
   f->rng = scenarios;
-  sim_do_in(&f->world->agenda, &t->next, gap);
+  sim_schedule_in(&f->world->agenda, &t->next, gap);
 }
 
 static void add_trouble(sim_faults *f, sim_condition_id id)
@@ -183,9 +183,9 @@ void sim_faults_begin(sim_faults *f)
 
 static void stop(sim_faults *f)
 {
-  sim_drop(&f->world->agenda, &f->next);
+  sim_unschedule(&f->world->agenda, &f->next);
   for (size_t i = 0; i < f->ntroubles; i++)
-    sim_drop(&f->world->agenda, &f->troubles[i].next);
+    sim_unschedule(&f->world->agenda, &f->troubles[i].next);
 }
 
 void sim_faults_end(sim_faults *f)
@@ -209,7 +209,7 @@ void sim_faults_free(sim_faults *f)
     sim_active_fault *x =
         LK_OWNER(f->active_faults.next, sim_active_fault, link);
 
-    sim_drop(&f->world->agenda, &x->job);
+    sim_unschedule(&f->world->agenda, &x->job);
     lk__list_remove(&x->link);
     free(x);
   }

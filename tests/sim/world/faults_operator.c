@@ -15,7 +15,7 @@ static const char *some_lock(sim_faults *f)
 /* A node of a queue, or NULL. */
 static const sim_node *some_node(sim_faults *f)
 {
-  const sim_tree *truth = sim_ensemble_truth(f->world->ensemble);
+  const sim_tree *truth = sim_ensemble_committed_tree(f->world->ensemble);
   const sim_node *dir = sim_tree_find(truth, some_lock(f));
 
   if (dir == NULL || dir->children == NULL)
@@ -48,7 +48,7 @@ static bool numbers_may_come_again(const sim_faults *f)
 static bool delete_all(sim_faults *f, const char *lock)
 {
   const sim_node *dir =
-      sim_tree_find(sim_ensemble_truth(f->world->ensemble), lock);
+      sim_tree_find(sim_ensemble_committed_tree(f->world->ensemble), lock);
 
   if (dir == NULL)
     return true;
@@ -82,7 +82,8 @@ static bool heal_foreign(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
 
-  if (sim_tree_find(sim_ensemble_truth(e), x->path) == NULL && x->a > 0)
+  if (sim_tree_find(sim_ensemble_committed_tree(e), x->path) == NULL &&
+      x->a > 0)
     return true;
   x->a += sim_operator_delete(e, x->path);
   return false;
@@ -124,7 +125,7 @@ bool sim_strike_expire(sim_faults *f)
 static bool heal_deny(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
-  const sim_node *n = sim_tree_find(sim_ensemble_truth(e), x->path);
+  const sim_node *n = sim_tree_find(sim_ensemble_committed_tree(e), x->path);
 
   if (x->a > 0 && (n == NULL || n->perms == LK_PERM_ALL))
     return true;
@@ -155,7 +156,8 @@ static bool at_the_end(const sim_node *dir)
  * there. */
 static bool heal_counter(sim_active_fault *x)
 {
-  const sim_tree *truth = sim_ensemble_truth(x->faults->world->ensemble);
+  const sim_tree *truth =
+      sim_ensemble_committed_tree(x->faults->world->ensemble);
 
   if (!at_the_end(sim_tree_find(truth, x->path)))
     return true;
@@ -171,7 +173,7 @@ bool sim_strike_counter(sim_faults *f)
   const char *lock = some_lock(f);
   int32_t counter = ends[sim_roll(&f->rng, 5)];
   const sim_node *dir =
-      sim_tree_find(sim_ensemble_truth(f->world->ensemble), lock);
+      sim_tree_find(sim_ensemble_committed_tree(f->world->ensemble), lock);
 
   if (dir == NULL || at_the_end(dir) || !numbers_may_come_again(f))
     return false;
@@ -196,7 +198,7 @@ bool sim_tell_hosts(sim_process *p, unsigned servers)
       at += (size_t)snprintf(hosts + at, sizeof hosts - at, "%s%c%u",
                              at == 0 ? "" : ",", sim_first_letter(p->world), i);
   }
-  SIM_SAY(&p->world->trace, "fault", "%s is told to use %s", p->name, hosts);
+  SIM_TRACE(&p->world->trace, "fault", "%s is told to use %s", p->name, hosts);
   int err = lk_client_set_hosts(p->client, hosts);
 
   if (err != 0 && err != LK_ERR_CLOSED && err != LK_ERR_NO_MEMORY)

@@ -134,7 +134,7 @@ bool sim_strike_older(sim_faults *f)
 
 static bool heal_bounds(sim_active_fault *x)
 {
-  sim_server_bound(server_of(x->faults, x->a), 0, 0);
+  sim_server_limit_timeouts(server_of(x->faults, x->a), 0, 0);
   return true;
 }
 
@@ -152,7 +152,7 @@ bool sim_strike_bounds(sim_faults *f)
   if (!crash_server(f, i, sim_fault_timeout(f) / 8))
     return false;
   SAY(f, "server %u will grant timeouts of %" PRId32 " ms", i, ms);
-  sim_server_bound(server_of(f, i), ms, ms);
+  sim_server_limit_timeouts(server_of(f, i), ms, ms);
   sim_start_fault(f, heal_bounds, 4 * sim_fault_time(f))->a = i;
   return true;
 }

@@ -42,7 +42,8 @@ typedef struct sim_visit {
   bool some;     /* … where something was left */
 } sim_visit;
 
-#define SAY(a, ...) SIM_SAY(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
+#define SAY(a, ...) \
+  SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
 static const char mutex[] = "lock-", reads[] = "__READ__",
                   writes[] = "__WRIT__", lease[] = "lease-";
@@ -518,7 +519,7 @@ static void start(sim_actor *a)
 /* Its nodes end with the session. */
 static void leave(sim_actor *a)
 {
-  sim_drop(&a->process->world->agenda, &a->job);
+  sim_unschedule(&a->process->world->agenda, &a->job);
   a->visit->step = WAIT;
   a->visit->watch = NULL;
 }

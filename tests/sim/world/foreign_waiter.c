@@ -26,7 +26,8 @@ typedef struct sim_visit {
   bool is_reader;
 } sim_visit;
 
-#define SAY(a, ...) SIM_SAY(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
+#define SAY(a, ...) \
+  SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
 static int64_t some_time(sim_actor *a)
 {
@@ -192,7 +193,7 @@ static void start(sim_actor *a)
 /* Its nodes end with the session. */
 static void leave(sim_actor *a)
 {
-  sim_drop(&a->process->world->agenda, &a->job);
+  sim_unschedule(&a->process->world->agenda, &a->job);
 }
 
 const sim_actor_kind sim_foreign_waiter = {start, act, leave, .rests = true};

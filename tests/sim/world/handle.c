@@ -16,7 +16,8 @@ static sim_checker *judge_of(const sim_handle *h)
   return h->process->world->checker;
 }
 
-#define SAY(h, ...) SIM_SAY(&(h)->process->world->trace, (h)->name, __VA_ARGS__)
+#define SAY(h, ...) \
+  SIM_TRACE(&(h)->process->world->trace, (h)->name, __VA_ARGS__)
 
 static void tell(sim_handle *h, sim_fact_type type, int err)
 {

@@ -17,7 +17,8 @@
  * same in each of its lives.
  */
 
-#define SAY(a, ...) SIM_SAY(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
+#define SAY(a, ...) \
+  SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
 static sim_checker *judge_of(const sim_actor *a)
 {

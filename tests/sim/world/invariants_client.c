@@ -309,7 +309,7 @@ void sim_identities(sim_checker *j, const sim_fact *f)
 void sim_deep(sim_checker *j, const sim_fact *f)
 {
   const sim_write *x = f->write;
-  const sim_tree *truth = sim_ensemble_truth(j->world->ensemble);
+  const sim_tree *truth = sim_ensemble_committed_tree(j->world->ensemble);
   bool stands = sim_tree_find(truth, x->path) != NULL;
   bool makes = x->verb == SIM_CREATE;
 

@@ -194,7 +194,7 @@ static void patrol_circle(sim_checker *j)
   for (const sim_entry *e = j->history.standing; all && e != NULL;
        e = e->next) {
     if (e->blocked)
-      SIM_SAY(&j->world->trace, "checker", "%s is among them", e->path);
+      SIM_TRACE(&j->world->trace, "checker", "%s is among them", e->path);
   }
   if (all && one != NULL)
     sim_violated(j, "%s and others wait for each other", one->path);

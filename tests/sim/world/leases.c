@@ -16,8 +16,8 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
   sim_process *p = arg;
 
   (void)c;
-  SIM_SAY(&p->world->trace, p->name, "leaves %s behind: %s", path,
-          lk_error_name(err));
+  SIM_TRACE(&p->world->trace, p->name, "leaves %s behind: %s", path,
+            lk_error_name(err));
 }
 
 static void choose(sim_process *p)

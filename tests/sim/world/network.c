@@ -57,7 +57,8 @@ sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server)
 static void try_again(sim_network *n, sim_job *job)
 {
   if (!lk__heap_has(&job->node))
-    sim_do_in(&n->world->agenda, job, sim_between(&n->rng, 0, 300 * SIM_MS));
+    sim_schedule_in(&n->world->agenda, job,
+                    sim_between(&n->rng, 0, 300 * SIM_MS));
 }
 
 void sim_network_changed(sim_network *n)

@@ -35,7 +35,7 @@ static void act(sim_actor *a)
   if (a->idle)
     return;
   put(bytes, n);
-  SIM_SAY(&a->process->world->trace, a->name, "wants %d permits", (int)n);
+  SIM_TRACE(&a->process->world->trace, a->name, "wants %d permits", (int)n);
   if (a->stopping)
     (void)lk_create(c, SIM_LIMIT, data, NULL, LK_PERSISTENT, NULL, NULL, NULL);
   (void)lk_set(c, SIM_LIMIT, data, -1, NULL, a->stopping ? on_last : NULL, a);

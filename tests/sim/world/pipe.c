@@ -25,8 +25,8 @@ static sim_route *route_of(const sim_pipe *p)
 
 static void say(const sim_pipe *p, const char *what)
 {
-  SIM_SAY(&p->network->world->trace, "network", "p%u - server %u: %s",
-          p->process, p->server, what);
+  SIM_TRACE(&p->network->world->trace, "network", "p%u - server %u: %s",
+            p->process, p->server, what);
 }
 
 static void tell(sim_pipe *p)
@@ -41,7 +41,7 @@ void sim_pipe_empty(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
 
-  sim_drop(&p->network->world->agenda, &f->job);
+  sim_unschedule(&p->network->world->agenda, &f->job);
   while (f->parts.count > 0)
     lk__ring_pop(&f->parts);
   lk__buf_consume(&f->bytes, lk__buf_len(&f->bytes));
@@ -51,7 +51,7 @@ void sim_pipe_bury(sim_pipe *p)
 {
   if (p->news != NULL || p->conn != NULL)
     return;
-  sim_drop(&p->network->world->agenda, &p->dialing);
+  sim_unschedule(&p->network->world->agenda, &p->dialing);
   sim_pipe_empty(p, SIM_UP);
   sim_pipe_empty(p, SIM_DOWN);
   lk__list_remove(&p->link);
@@ -91,7 +91,7 @@ static void go_on(sim_pipe *p, int direction)
     return;
   part *first = lk__ring_at(&f->parts, 0);
 
-  sim_do_at(&p->network->world->agenda, &f->job, first->at_us);
+  sim_schedule_at(&p->network->world->agenda, &f->job, first->at_us);
 }
 
 static void put_part(sim_pipe *p, int direction, const void *bytes, size_t len,
@@ -298,7 +298,7 @@ static void knock(sim_pipe *p)
   sim_conn_hooks hooks = {.output = on_output, .closed = on_closed, .arg = p};
   int64_t back = n->world->agenda.now_us + delay(p, SIM_DOWN);
 
-  sim_do_at(&n->world->agenda, &p->dialing, back);
+  sim_schedule_at(&n->world->agenda, &p->dialing, back);
   p->flows[SIM_DOWN].last_us = back;
   if (route_of(p)->proxies == 0) {
     sim_conn *c = sim_server_accept(s, &hooks);
@@ -353,7 +353,7 @@ sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
   }
   lk__list_init(&p->link);
   lk__list_add(&n->pipes, &p->link);
-  sim_do_in(&n->world->agenda, &p->dialing, delay(p, SIM_UP));
+  sim_schedule_in(&n->world->agenda, &p->dialing, delay(p, SIM_UP));
   return p;
 }
 
@@ -406,7 +406,7 @@ void sim_pipe_close(sim_pipe *p, bool silent)
     return;
   p->news = NULL;
   p->state = SIM_PIPE_CLOSED;
-  sim_drop(&p->network->world->agenda, &p->dialing);
+  sim_unschedule(&p->network->world->agenda, &p->dialing);
   sim_pipe_empty(p, SIM_DOWN);
   if (silent)
     sim_pipe_empty(p, SIM_UP);

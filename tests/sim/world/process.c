@@ -115,11 +115,11 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
   (void)c;
   p->state = state;
-  SIM_SAY(&p->world->trace, p->name, "is told: %s%s%s", lk_state_text(state),
-          err == 0 ? "" : ", ", err == 0 ? "" : lk_error_name(err));
+  SIM_TRACE(&p->world->trace, p->name, "is told: %s%s%s", lk_state_text(state),
+            err == 0 ? "" : ", ", err == 0 ? "" : lk_error_name(err));
   /* Without a session there is nothing to do but to begin anew. */
   if (p->one_session && state == LK_STATE_EXPIRED && !p->leaving)
-    sim_do_in(&p->world->agenda, &p->resume, 0);
+    sim_schedule_in(&p->world->agenda, &p->resume, 0);
 }
 
 static void on_log(void *arg, int level, int err, const char *text)
@@ -128,7 +128,7 @@ static void on_log(void *arg, int level, int err, const char *text)
 
   (void)level;
   (void)err;
-  SIM_SAY(&p->world->trace, p->name, "logs: %s", text);
+  SIM_TRACE(&p->world->trace, p->name, "logs: %s", text);
 }
 
 static void hosts_of(const sim_process *p, char *out, size_t size)
@@ -180,8 +180,8 @@ static void start(sim_process *p)
   sim_lease_start(p);
   p->listener = (lk_listener){.state = on_state, .arg = p};
   lk_client_attach(p->client, &p->listener);
-  SIM_SAY(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
-          p->resumes ? ", with the session of the last" : "");
+  SIM_TRACE(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
+            p->resumes ? ", with the session of the last" : "");
   sim_checker_started(p->world->checker, p);
   sim_actors_start(p);
   p->saved.id = 0;
@@ -202,7 +202,7 @@ static void on_resume(void *arg)
 
   if (p->paused) {
     p->paused = false;
-    SIM_SAY(&p->world->trace, p->name, "goes on");
+    SIM_TRACE(&p->world->trace, p->name, "goes on");
     sim_process_settle(p);
   }
   if (p->client == NULL) {
@@ -275,8 +275,8 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
 
 void sim_process_done(sim_process *p)
 {
-  sim_drop(&p->world->agenda, &p->resume);
-  sim_drop(&p->world->agenda, &p->goodbye);
+  sim_unschedule(&p->world->agenda, &p->resume);
+  sim_unschedule(&p->world->agenda, &p->goodbye);
   sim_driver_quit(p, true);
   sim_actors_done(p);
 }
@@ -284,7 +284,7 @@ void sim_process_done(sim_process *p)
 void sim_process_start_in(sim_process *p, int64_t in_us)
 {
   if (!p->paused)
-    sim_do_in(&p->world->agenda, &p->resume, in_us);
+    sim_schedule_in(&p->world->agenda, &p->resume, in_us);
 }
 
 /* Client and locks are gone, in whatever order. */
@@ -293,18 +293,18 @@ void sim_process_gone(sim_process *p)
   if (p->client != NULL || p->has_locks)
     return;
   sim_checker_gone(p->world->checker, p);
-  SIM_SAY(&p->world->trace, p->name, "is gone");
+  SIM_TRACE(&p->world->trace, p->name, "is gone");
 }
 
 void sim_process_crash(sim_process *p, bool silent)
 {
   if (p->client == NULL)
     return;
-  SIM_SAY(&p->world->trace, p->name, "dies%s",
-          silent ? " with its machine" : "");
+  SIM_TRACE(&p->world->trace, p->name, "dies%s",
+            silent ? " with its machine" : "");
   p->paused = false;
-  sim_drop(&p->world->agenda, &p->resume);
-  sim_drop(&p->world->agenda, &p->goodbye);
+  sim_unschedule(&p->world->agenda, &p->resume);
+  sim_unschedule(&p->world->agenda, &p->goodbye);
   sim_driver_quit(p, silent);
   sim_actors_die(p);
   p->client = NULL;
@@ -322,8 +322,8 @@ void sim_process_leave(sim_process *p)
 
   if (p->client == NULL || p->leaving)
     return;
-  SIM_SAY(&p->world->trace, p->name, "frees its client");
-  sim_drop(&p->world->agenda, &p->goodbye);
+  SIM_TRACE(&p->world->trace, p->name, "frees its client");
+  sim_unschedule(&p->world->agenda, &p->goodbye);
   p->leaving = true;
   p->has_locks = true;
   if (first)
@@ -348,8 +348,8 @@ void sim_process_linger(sim_process *p, int64_t for_us)
   if (!p->turning)
     return;
   move_ahead(p, for_us);
-  SIM_SAY(&p->world->trace, p->name, "lingers in a callback for %" PRId64 " ms",
-          for_us / SIM_MS);
+  SIM_TRACE(&p->world->trace, p->name,
+            "lingers in a callback for %" PRId64 " ms", for_us / SIM_MS);
 }
 
 /* To just before, at, or just behind what the client waits for. */
@@ -369,8 +369,8 @@ int64_t sim_process_read_clock(sim_process *p)
   if (p->step_after > 0 && !p->world->judging && --p->step_after == 0) {
     int64_t us = p->step_us > 0 ? p->step_us : until_due(p);
 
-    SIM_SAY(&p->world->trace, p->name, "reads its clock %" PRId64 " us later",
-            us);
+    SIM_TRACE(&p->world->trace, p->name, "reads its clock %" PRId64 " us later",
+              us);
     p->stepped_ms = sim_process_clock_before(p);
     p->stepped_us = p->world->agenda.now_us;
     if (us > 0)
@@ -407,7 +407,7 @@ void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip)
   }
   p->paused = true;
   p->goes_on_us = a->now_us + for_us;
-  SIM_SAY(&p->world->trace, p->name, "stands still for %" PRId64 " ms",
-          for_us / SIM_MS);
-  sim_do_at(a, &p->resume, p->goes_on_us);
+  SIM_TRACE(&p->world->trace, p->name, "stands still for %" PRId64 " ms",
+            for_us / SIM_MS);
+  sim_schedule_at(a, &p->resume, p->goes_on_us);
 }

@@ -23,7 +23,7 @@ static sim_checker *judge_of(const sim_process *p)
 }
 
 #define SAY(r, ...) \
-  SIM_SAY(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
+  SIM_TRACE(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
 
 /* ---- answers ------------------------------------------------------------ */
 

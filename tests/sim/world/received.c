@@ -171,7 +171,8 @@ static void hear(sim_life *l)
     keep(h, -1, head.zxid, lk_text(""));
   else if (head.xid == LK_XID_EVENT &&
            lk__record_decode(&lk__watcher_event_record, &event, &in, NULL) == 0)
-    keep(h, event.type, 0, sim_path_from(l->process->chroot, event.path));
+    keep(h, event.type, 0,
+         sim_path_strip_chroot(l->process->chroot, event.path));
 }
 
 bool sim_hears(const sim_world *w)

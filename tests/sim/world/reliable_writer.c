@@ -30,8 +30,8 @@ static void end_write(sim_write *x, int err)
 {
   sim_actor *a = x->actor;
 
-  SIM_SAY(&a->process->world->trace, a->name, "has written %s: %s", x->data,
-          err == 0 ? "0" : lk_error_name(err));
+  SIM_TRACE(&a->process->world->trace, a->name, "has written %s: %s", x->data,
+            err == 0 ? "0" : lk_error_name(err));
   x->err = err;
   x->ended = true;
   sim_checker_tell(judge_of(a),

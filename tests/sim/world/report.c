@@ -145,7 +145,7 @@ bool sim_report_one(const sim_plan *plan)
   sim_world_run(&w);
   t = tally_of(&w);
   if (t.broken > 0) {
-    sim_trace_tell(&w.trace, stdout);
+    sim_trace_print(&w.trace, stdout);
     tell_broken(&w);
   }
   printf("seed %" PRIu64 ", %s, %s, %s: %" PRIu64 " grants, %" PRIu64

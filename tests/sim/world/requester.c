@@ -24,7 +24,7 @@ static sim_checker *judge_of(const sim_request *r)
 }
 
 #define SAY(r, ...) \
-  SIM_SAY(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
+  SIM_TRACE(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
 
 /* ---- answers ------------------------------------------------------------ */
 
@@ -233,8 +233,8 @@ static void on_large(lk_client *c, int err, const lk_bytes *data,
 
   (void)c;
   (void)stat;
-  SIM_SAY(&a->process->world->trace, a->name, "has read the large node: %s",
-          err == 0 ? "0" : lk_error_name(err));
+  SIM_TRACE(&a->process->world->trace, a->name, "has read the large node: %s",
+            err == 0 ? "0" : lk_error_name(err));
   a->reading = false;
   if (err == 0 && data->len != SIM_LARGE)
     abort();

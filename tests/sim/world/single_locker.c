@@ -16,7 +16,8 @@
  * chance.
  */
 
-#define SAY(a, ...) SIM_SAY(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
+#define SAY(a, ...) \
+  SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
 static int64_t some_time(sim_actor *a)
 {

@@ -17,7 +17,8 @@
 
 enum { NODES = 4 }; /* the requesters' */
 
-#define SAY(a, ...) SIM_SAY(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
+#define SAY(a, ...) \
+  SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
 static sim_checker *judge_of(const sim_actor *a)
 {
@@ -116,7 +117,8 @@ bool sim_same_state(const sim_state *a, const sim_state *b)
 bool sim_is_up_to_date(const sim_actor *a)
 {
   const sim_notice *n = a->notice;
-  const sim_tree *truth = sim_ensemble_truth(a->process->world->ensemble);
+  const sim_tree *truth =
+      sim_ensemble_committed_tree(a->process->world->ensemble);
   sim_state state = state_of(sim_tree_find(truth, n->path), n->children);
 
   return n->told && sim_same_state(&n->last, &state);

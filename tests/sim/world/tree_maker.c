@@ -28,9 +28,9 @@ static void end_work(sim_write *x, int err)
 {
   sim_actor *a = x->actor;
 
-  SIM_SAY(&a->process->world->trace, a->name, "has %s %s: %s",
-          x->verb == SIM_CREATE ? "made" : "deleted", x->path,
-          err == 0 ? "0" : lk_error_name(err));
+  SIM_TRACE(&a->process->world->trace, a->name, "has %s %s: %s",
+            x->verb == SIM_CREATE ? "made" : "deleted", x->path,
+            err == 0 ? "0" : lk_error_name(err));
   x->err = err;
   x->ended = true;
   sim_checker_tell(judge_of(a),

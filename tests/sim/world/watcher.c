@@ -17,7 +17,7 @@
 enum { NODES = 4, MOST_WATCHES = 5 };
 
 #define SAY(r, ...) \
-  SIM_SAY(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
+  SIM_TRACE(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
 
 static sim_checker *judge_of(const sim_process *p)
 {

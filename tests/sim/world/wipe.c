@@ -13,43 +13,44 @@
  */
 
 /* A node is told before what is above it. */
-static void tell_nodes(const sim_ensemble *e, const sim_node *n, int64_t owner)
+static void notify_of_deleted_nodes(const sim_ensemble *e, const sim_node *n,
+                                    int64_t owner)
 {
   const sim_node *next;
 
   for (const sim_node *k = n->children; k != NULL; k = next) {
     next = k->next;
-    tell_nodes(e, k, owner);
+    notify_of_deleted_nodes(e, k, owner);
   }
   if (n->parent != NULL && n->stat.ephemeral_owner == owner &&
       e->hooks.deleted != NULL)
     e->hooks.deleted(n, INT64_MAX, e->hooks.arg);
 }
 
-static void tell_commit(const sim_ensemble *e, int64_t session, int32_t op)
+static void notify_of_commit(const sim_ensemble *e, int64_t session, int32_t op)
 {
-  sim_commit c = {.zxid = e->truth.zxid, .session = session, .op = op};
+  sim_commit c = {.zxid = e->committed_tree.zxid, .session = session, .op = op};
 
   if (e->hooks.committed != NULL)
-    e->hooks.committed(&c, &e->truth, e->hooks.arg);
+    e->hooks.committed(&c, &e->committed_tree, e->hooks.arg);
 }
 
 /* As if all sessions had ended, and then all nodes had been deleted. */
-static void tell_end(const sim_ensemble *e)
+static void notify_of_end(const sim_ensemble *e)
 {
-  for (size_t i = 0; i < e->truth.nsessions; i++) {
-    int64_t id = e->truth.sessions[i].id;
+  for (size_t i = 0; i < e->committed_tree.nsessions; i++) {
+    int64_t id = e->committed_tree.sessions[i].id;
 
-    tell_nodes(e, e->truth.root, id);
+    notify_of_deleted_nodes(e, e->committed_tree.root, id);
     if (e->hooks.session_ended != NULL)
       e->hooks.session_ended(id, true, e->hooks.arg);
-    tell_commit(e, id, LK_OPCODE_CLOSE_SESSION);
+    notify_of_commit(e, id, LK_OPCODE_CLOSE_SESSION);
   }
-  tell_nodes(e, e->truth.root, 0);
-  tell_commit(e, 0, LK_OPCODE_DELETE);
+  notify_of_deleted_nodes(e, e->committed_tree.root, 0);
+  notify_of_commit(e, 0, LK_OPCODE_DELETE);
 }
 
-static void forget(sim_tree *t, const sim_ensemble *e, int64_t zxid)
+static void reset_tree(sim_tree *t, const sim_ensemble *e, int64_t zxid)
 {
   sim_paths *paths = t->paths;
 
@@ -61,7 +62,7 @@ static void forget(sim_tree *t, const sim_ensemble *e, int64_t zxid)
 static void wipe_server(sim_server *s, int32_t epoch)
 {
   sim_server_crash(s);
-  forget(&s->tree, s->ensemble, 0);
+  reset_tree(&s->tree, s->ensemble, 0);
   s->count = s->logged = s->logging = s->applied = 0;
   s->committed = 0;
   s->epoch = s->promised_epoch = epoch;
@@ -69,13 +70,13 @@ static void wipe_server(sim_server *s, int32_t epoch)
 
 void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch)
 {
-  SIM_SAY(e->trace, "ensemble", "begins anew, epoch %d", (int)epoch);
+  SIM_TRACE(e->trace, "ensemble", "begins anew, epoch %d", (int)epoch);
   for (unsigned i = 0; i < e->count; i++)
     wipe_server(&e->servers[i], epoch);
-  tell_end(e);
+  notify_of_end(e);
   e->committed = 0;
-  forget(&e->truth, e, (int64_t)epoch << 32);
-  tell_commit(e, 0, LK_OPCODE_DELETE);
+  reset_tree(&e->committed_tree, e, (int64_t)epoch << 32);
+  notify_of_commit(e, 0, LK_OPCODE_DELETE);
 }
 
 /* ---- a snapshot --------------------------------------------------------- */
@@ -85,8 +86,8 @@ size_t sim_ensemble_committed(const sim_ensemble *e)
   return e->committed;
 }
 
-static const sim_txn *older_txn(sim_ensemble *e, const sim_txn *x,
-                                int32_t epochs)
+static const sim_txn *with_older_epoch(sim_ensemble *e, const sim_txn *x,
+                                       int32_t epochs)
 {
   sim_txn *older = lk__arena_take(&e->arena, 1, sizeof *older);
 
@@ -97,7 +98,7 @@ static const sim_txn *older_txn(sim_ensemble *e, const sim_txn *x,
 
 static void restore_server(sim_server *s, const sim_txn **log, size_t count)
 {
-  const sim_changes none = {0};
+  const sim_txn_hooks no_hooks = {0};
 
   if (s->cap < count) {
     s->cap = count;
@@ -105,7 +106,7 @@ static void restore_server(sim_server *s, const sim_txn **log, size_t count)
   }
   memcpy(s->log, log, count * sizeof *log);
   for (size_t i = 0; i < count; i++)
-    sim_txn_apply(log[i], &s->tree, &none, NULL);
+    sim_txn_apply(log[i], &s->tree, &no_hooks, NULL);
   s->count = s->logged = s->logging = s->applied = s->committed = count;
   s->epoch = s->promised_epoch = (int32_t)(log[count - 1]->zxid >> 32);
 }
@@ -114,9 +115,9 @@ void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs)
 {
   const sim_txn **log = sim_allocate(count * sizeof *log);
 
-  SIM_SAY(e->trace, "ensemble", "has %zu transactions of before", count);
+  SIM_TRACE(e->trace, "ensemble", "has %zu transactions of before", count);
   for (size_t i = 0; i < count; i++)
-    log[i] = older_txn(e, e->history[i], epochs);
+    log[i] = with_older_epoch(e, e->history[i], epochs);
   for (unsigned i = 0; i < e->count; i++)
     restore_server(&e->servers[i], log, count);
   sim_ensemble_commit(e, &e->servers[0], count);

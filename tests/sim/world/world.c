@@ -58,7 +58,7 @@ static void draw(sim_world *w)
     w->longest_ms = SIM_LONGEST * w->timeout_ms;
   }
   if (sim_has_condition(w, SIM_READ_ONLY))
-    w->config.alone_us = tick / 2 * SIM_MS;
+    w->config.read_only_after_us = tick / 2 * SIM_MS;
   if (sim_may_strike(w, SIM_FAULT_WIPE) || sim_may_strike(w, SIM_FAULT_RESTORE))
     w->config.first_epoch = SIM_MOST_WIPES * SIM_AGE_EPOCHS;
   w->nprocesses = (size_t)sim_between(&r, 4, 6);
@@ -127,7 +127,7 @@ void sim_world_done(sim_world *w)
   sim_ensemble_free(w->ensemble);
   sim_checker_free(w->checker);
   free(w->processes);
-  sim_trace_done(&w->trace);
+  sim_trace_free(&w->trace);
 }
 
 /* ---- time --------------------------------------------------------------- */
@@ -160,7 +160,7 @@ static bool pass(sim_world *w, int64_t us)
   int64_t milestone = w->agenda.now_us;
   size_t jobs = 0;
 
-  sim_do_in(&w->agenda, &end, us);
+  sim_schedule_in(&w->agenda, &end, us);
   while (lk__heap_has(&end.node)) {
     sim_step(&w->agenda);
     if (sim_has_condition(w, SIM_CLOCK_STEPS))
@@ -170,7 +170,7 @@ static bool pass(sim_world *w, int64_t us)
     milestone = w->agenda.now_us;
     must_move(w, jobs);
     if (!w->go_on && sim_checker_violations(w->checker) > 0) {
-      sim_drop(&w->agenda, &end);
+      sim_unschedule(&w->agenda, &end);
       return false;
     }
   }
@@ -202,7 +202,7 @@ static bool storm(sim_world *w, int64_t t)
 /* All is healed and all run; then they want nothing any more. */
 static bool calm_down(sim_world *w, int64_t t)
 {
-  SIM_SAY(&w->trace, "world", "the faults are over");
+  SIM_TRACE(&w->trace, "world", "the faults are over");
   w->calming = true;
   sim_faults_end(w->faults);
   for (size_t i = 0; i < w->nprocesses; i++) {
@@ -246,12 +246,12 @@ void sim_world_run(sim_world *w)
   char conditions[SIM_CONDITIONS_TEXT];
 
   sim_conditions_print(w->conditions, conditions, sizeof conditions);
-  SIM_SAY(&w->trace, "world",
-          "seed %llu, %s, %s, %s: %u servers, %zu processes, "
-          "timeout %d ms, tick %d ms,%s",
-          (unsigned long long)w->seed, w->scenario->name, w->lock_mix->name,
-          w->style->name, w->config.servers, w->nprocesses, (int)w->timeout_ms,
-          (int)w->config.tick_ms, conditions);
+  SIM_TRACE(&w->trace, "world",
+            "seed %llu, %s, %s, %s: %u servers, %zu processes, "
+            "timeout %d ms, tick %d ms,%s",
+            (unsigned long long)w->seed, w->scenario->name, w->lock_mix->name,
+            w->style->name, w->config.servers, w->nprocesses,
+            (int)w->timeout_ms, (int)w->config.tick_ms, conditions);
   if (storm(w, t) && calm_down(w, t))
     (void)take_apart(w, t);
 }

@@ -478,7 +478,8 @@ START_TEST(a_list_that_comes_twice_leaves_no_watch)
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
   ck_assert_uint_eq(model_watches(parties[0].link), 1);
-  ck_assert_uint_eq(sim_watches_of(parties[0].link->conn, SIM_WATCH_DATA), 1);
+  ck_assert_uint_eq(sim_watches_of_conn(parties[0].link->conn, SIM_WATCH_DATA),
+                    1);
   end();
 }
 END_TEST
