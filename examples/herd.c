@@ -153,7 +153,8 @@ static void contend_naively(writer *w)
 
 static void release_lock(writer *w)
 {
-  fail("cannot release", lk_lock_release(lk_rwlock_write(w->rw), NULL, NULL));
+  fail("cannot release",
+       lk_lock_release(lk_rwlock_write_side(w->rw), NULL, NULL));
   fail("cannot close", lk_client_close(w->client, NULL, NULL));
 }
 
@@ -192,7 +193,7 @@ static void contend_with_ours(writer *w)
 
   fail("no lock", lk_rwlock_new(&w->rw, w->client, DIR "/ours", &native));
   fail("cannot lock",
-       lk_lock_acquire(lk_rwlock_write(w->rw), 60000, on_held, w));
+       lk_lock_acquire(lk_rwlock_write_side(w->rw), 60000, on_held, w));
 }
 
 /* ---- both -----------------------------------------------------------------

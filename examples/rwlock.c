@@ -21,8 +21,8 @@ static int fail(const char *what, int err)
 
 static int write_and_read(lk_sync_rwlock *rw)
 {
-  lk_sync_lock *read = lk_sync_rwlock_read(rw);
-  lk_sync_lock *write = lk_sync_rwlock_write(rw);
+  lk_sync_lock *read = lk_sync_rwlock_read_side(rw);
+  lk_sync_lock *write = lk_sync_rwlock_write_side(rw);
   int err = lk_sync_lock_acquire(write, &limit);
 
   if (err != 0)

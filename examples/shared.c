@@ -102,7 +102,8 @@ static int begin(user *u, lk_ev *ev, const lk_client_config *config)
   if (err == 0)
     err = lk_rwlock_new(&u->rw, u->client, "/zk-book/shared_lock", &native);
   if (err == 0)
-    u->side = u->writes ? lk_rwlock_write(u->rw) : lk_rwlock_read(u->rw);
+    u->side =
+        u->writes ? lk_rwlock_write_side(u->rw) : lk_rwlock_read_side(u->rw);
   return err;
 }
 

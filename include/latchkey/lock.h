@@ -71,7 +71,7 @@ typedef enum lk_lock_event_type {
       process it may have ended. Stop using the resource. */
   LK_LOCK_EVENT_UNSURE,
   /** Holding: after UNSURE the lease was renewed. */
-  LK_LOCK_EVENT_HELD,
+  LK_LOCK_EVENT_RENEWED,
   /** The lock is lost. `err`: LK_ERR_NO_NODE (another client deleted the own
       node), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. */
   LK_LOCK_EVENT_LOST,

@@ -137,8 +137,9 @@ LK_API int lk_get_children(lk_client *c, const char *path, const lk_call *call,
 
 /** Get the number of descendants of a node, at any depth, without the node
     itself. Since 3.6.0. Errors: NO_NODE, NO_AUTH (READ). */
-LK_API int lk_count(lk_client *c, const char *path, const lk_call *call,
-                    lk_count_cb done, void *arg);
+LK_API int lk_count_descendants(lk_client *c, const char *path,
+                                const lk_call *call, lk_count_cb done,
+                                void *arg);
 
 /** Get the paths of the ephemeral nodes of this session that start with
     `prefix`, any text that starts with "/": the prefix "/a" finds "/ab", too.

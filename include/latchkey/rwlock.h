@@ -56,8 +56,8 @@ LK_API int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
 LK_API void lk_rwlock_free(lk_rwlock *rw);
 
 /** The sides. The handle owns them: do not free them. */
-LK_API lk_lock *lk_rwlock_read(const lk_rwlock *rw);
-LK_API lk_lock *lk_rwlock_write(const lk_rwlock *rw);
+LK_API lk_lock *lk_rwlock_read_side(const lk_rwlock *rw);
+LK_API lk_lock *lk_rwlock_write_side(const lk_rwlock *rw);
 
 #ifdef __cplusplus
 }

@@ -282,8 +282,9 @@ LK_API int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
                               const lk_acls *acl, int flags, int64_t ttl_ms,
                               const lk_sync_call *call);
 /** `out` is filled in when 0 is returned. */
-LK_API int lk_sync_count(lk_sync_client *c, int32_t *out, const char *path,
-                         const lk_sync_call *call);
+LK_API int lk_sync_count_descendants(lk_sync_client *c, int32_t *out,
+                                     const char *path,
+                                     const lk_sync_call *call);
 /** Gives names, which are paths. */
 LK_API int lk_sync_ephemerals(lk_sync_client *c, lk_sync_result **out,
                               const char *prefix, const lk_sync_call *call);
@@ -491,8 +492,8 @@ LK_API int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
 LK_API void lk_sync_rwlock_free(lk_sync_rwlock *rw);
 
 /** The sides. They belong to the read-write lock: do not free them. */
-LK_API lk_sync_lock *lk_sync_rwlock_read(lk_sync_rwlock *rw);
-LK_API lk_sync_lock *lk_sync_rwlock_write(lk_sync_rwlock *rw);
+LK_API lk_sync_lock *lk_sync_rwlock_read_side(lk_sync_rwlock *rw);
+LK_API lk_sync_lock *lk_sync_rwlock_write_side(lk_sync_rwlock *rw);
 
 /**
  * Acquire the read side and release the write side, so that no other owner

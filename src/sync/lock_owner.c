@@ -86,7 +86,7 @@ void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   (void)l;
   switch (event->type) {
   case LK_LOCK_EVENT_UNSURE:
-  case LK_LOCK_EVENT_HELD: lk__lock_owner_publish(h); break;
+  case LK_LOCK_EVENT_RENEWED: lk__lock_owner_publish(h); break;
   case LK_LOCK_EVENT_LOST: lk__lock_owner_set_lost(h); break;
   case LK_LOCK_EVENT_WAITING:
   case LK_LOCK_EVENT_PLACE_LOST:

@@ -65,7 +65,8 @@ static int start_children(lk_sync_request *r, const lk_call *call)
 
 static int start_count(lk_sync_request *r, const lk_call *call)
 {
-  return lk_count(lk__sync_client_of(r), r->path, call, on_count, r);
+  return lk_count_descendants(lk__sync_client_of(r), r->path, call, on_count,
+                              r);
 }
 
 static int start_ephemerals(lk_sync_request *r, const lk_call *call)
@@ -158,8 +159,8 @@ int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
   return lk__sync_request(c, &what, call, 0, out, NULL);
 }
 
-int lk_sync_count(lk_sync_client *c, int32_t *out, const char *path,
-                  const lk_sync_call *call)
+int lk_sync_count_descendants(lk_sync_client *c, int32_t *out, const char *path,
+                              const lk_sync_call *call)
 {
   const lk_sync_request what = {
       .start = start_count, .path = path, .number = out};

@@ -63,12 +63,12 @@ void lk_sync_rwlock_free(lk_sync_rwlock *rw)
     rwlock_destroy(rw);
 }
 
-lk_sync_lock *lk_sync_rwlock_read(lk_sync_rwlock *rw)
+lk_sync_lock *lk_sync_rwlock_read_side(lk_sync_rwlock *rw)
 {
   return rw == NULL ? NULL : rw->read;
 }
 
-lk_sync_lock *lk_sync_rwlock_write(lk_sync_rwlock *rw)
+lk_sync_lock *lk_sync_rwlock_write_side(lk_sync_rwlock *rw)
 {
   return rw == NULL ? NULL : rw->write;
 }

@@ -19,7 +19,7 @@ static bool lock_owner_is_write_side(const lk_lock_owner *h)
 static void on_side_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   const lk_thread_rwlock *p = arg;
-  lk_lock_owner *h = p->sides[l == lk_rwlock_write(p->rw)];
+  lk_lock_owner *h = p->sides[l == lk_rwlock_write_side(p->rw)];
 
   if (h != NULL)
     lk__lock_owner_on_event(l, event, h);
@@ -56,8 +56,8 @@ int lk__rwlock_side_make(lk_lock_owner *h)
   if (err != 0)
     return err;
   h->pair->sides[write] = h;
-  h->recipe =
-      write ? lk_rwlock_write(h->pair->rw) : lk_rwlock_read(h->pair->rw);
+  h->recipe = write ? lk_rwlock_write_side(h->pair->rw)
+                    : lk_rwlock_read_side(h->pair->rw);
   return 0;
 }
 

@@ -12,6 +12,7 @@ LK_ERR_BAD_ARGUMENTS
 LK_ERR_LOSS
 LK_ERR_UNKNOWN
 LK_EVENT_RESUMED
+LK_LOCK_EVENT_HELD
 LK_PROOF_[A-Z_]+
 LK_READ_LIST
 LK_WATCH_NODE
@@ -23,6 +24,7 @@ lk_client_lives_until
 lk_client_now
 lk_client_room
 lk_client_trouble
+lk_count
 lk_keeper
 lk_keeper_client
 lk_keeper_config
@@ -35,12 +37,17 @@ lk_list
 lk_lock_guarded
 lk_proof
 lk_read_list
+lk_rwlock_read
+lk_rwlock_write
 lk_sync_children
 lk_sync_client_run
+lk_sync_count
 lk_sync_list
 lk_sync_lock_guarded
 lk_sync_lock_turn
 lk_sync_lock_wait
+lk_sync_rwlock_read
+lk_sync_rwlock_write
 '
 
 words=$(echo $retired | tr ' ' '|')

@@ -21,7 +21,7 @@ static int make_side(locker *l, bool reads, const lk_lock_config *c)
   int err = lk_rwlock_new(&l->rw, l->p->link->client, "/c/x", c);
 
   if (err == 0)
-    l->lock = reads ? lk_rwlock_read(l->rw) : lk_rwlock_write(l->rw);
+    l->lock = reads ? lk_rwlock_read_side(l->rw) : lk_rwlock_write_side(l->rw);
   return err;
 }
 

@@ -111,7 +111,7 @@ void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
     break;
   case LK_LOCK_EVENT_SUSPENDED: snprintf(text, sizeof text, "suspended"); break;
   case LK_LOCK_EVENT_UNSURE: snprintf(text, sizeof text, "unsure"); break;
-  case LK_LOCK_EVENT_HELD: snprintf(text, sizeof text, "held"); break;
+  case LK_LOCK_EVENT_RENEWED: snprintf(text, sizeof text, "held"); break;
   case LK_LOCK_EVENT_LOST:
     snprintf(text, sizeof text, "lost %s", lk_error_name(e->err));
     break;

@@ -105,7 +105,8 @@ int peer_count(peer *p, const peer_call *call, const char *path)
   peer_making m;
 
   peer_begin(&m, p, call, path);
-  return peer_finish(&m, lk_count(p->client, path, m.opts, on_count, m.t));
+  return peer_finish(
+      &m, lk_count_descendants(p->client, path, m.opts, on_count, m.t));
 }
 
 int peer_ephemerals(peer *p, const peer_call *call, const char *prefix)

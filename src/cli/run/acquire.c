@@ -79,7 +79,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
     break;
   case LK_LOCK_EVENT_SUSPENDED:
   case LK_LOCK_EVENT_UNSURE:
-  case LK_LOCK_EVENT_HELD:
+  case LK_LOCK_EVENT_RENEWED:
   case LK_LOCK_EVENT_LOST:
   case LK_LOCK_EVENT_REVOKED:
   case LK_LOCK_EVENT_UNWATCHED: cli_hold_event(r, event); break;

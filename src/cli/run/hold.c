@@ -184,7 +184,7 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
                       "%s: no reply from the servers: the lease is running out",
                       r->path);
     break;
-  case LK_LOCK_EVENT_HELD:
+  case LK_LOCK_EVENT_RENEWED:
     cli_hold_lease_moved(r);
     cli_events_lock(&r->events, "held", r->lock, r->session.client, NULL);
     cli_events_notice(&r->events,

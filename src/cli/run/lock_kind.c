@@ -88,8 +88,8 @@ static int create_rwlock(cli_lock_kind *k, const cli_options *o,
   int err = lk_rwlock_new(&k->rw, client, path, config);
 
   if (err == 0)
-    k->lock = o->side == CLI_SIDE_READ ? lk_rwlock_read(k->rw)
-                                       : lk_rwlock_write(k->rw);
+    k->lock = o->side == CLI_SIDE_READ ? lk_rwlock_read_side(k->rw)
+                                       : lk_rwlock_write_side(k->rw);
   return err;
 }
 

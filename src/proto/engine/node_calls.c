@@ -111,8 +111,8 @@ int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
                           call);
 }
 
-int lk_count(lk_client *c, const char *path, const lk_call *call,
-             lk_count_cb done, void *arg)
+int lk_count_descendants(lk_client *c, const char *path, const lk_call *call,
+                         lk_count_cb done, void *arg)
 {
   struct lk_path_request r = {0};
   lk_call_spec spec = {.op = LK_OPCODE_GET_ALL_CHILDREN_NUMBER,

@@ -60,7 +60,7 @@ static lk_lock_event_type lock_event_type(lk_notice_type type)
   case LK_NOTICE_MIXED_QUEUE: return LK_LOCK_EVENT_MIXED_QUEUE;
   case LK_NOTICE_SUSPENDED: return LK_LOCK_EVENT_SUSPENDED;
   case LK_NOTICE_UNSURE: return LK_LOCK_EVENT_UNSURE;
-  case LK_NOTICE_LEASE_PROVEN: return LK_LOCK_EVENT_HELD;
+  case LK_NOTICE_LEASE_PROVEN: return LK_LOCK_EVENT_RENEWED;
   case LK_NOTICE_REVOKED: return LK_LOCK_EVENT_REVOKED;
   case LK_NOTICE_UNWATCHED:
   case LK_NOTICE_COUNTER_NEAR_END: break;

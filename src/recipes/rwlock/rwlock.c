@@ -81,12 +81,12 @@ void lk_rwlock_free(lk_rwlock *rw)
   lk__lease_unref(k);
 }
 
-lk_lock *lk_rwlock_read(const lk_rwlock *rw)
+lk_lock *lk_rwlock_read_side(const lk_rwlock *rw)
 {
   return rw->read;
 }
 
-lk_lock *lk_rwlock_write(const lk_rwlock *rw)
+lk_lock *lk_rwlock_write_side(const lk_rwlock *rw)
 {
   return rw->write;
 }

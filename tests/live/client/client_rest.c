@@ -209,12 +209,15 @@ START_TEST(nodes_below_are_counted)
   ck_assert_int_eq(create(here, "/n/1", "", 0), 0);
   ck_assert_int_eq(create(here, "/n/1/2", "", 0), 0);
   ck_assert_int_eq(create(here, "/no", "", 0), 0);
-  ck_assert_int_eq(end(lk_count(here, "/n", NULL, on_count, ask())), 0);
+  ck_assert_int_eq(end(lk_count_descendants(here, "/n", NULL, on_count, ask())),
+                   0);
   ck_assert_int_eq(got.number, 2);
-  ck_assert_int_eq(end(lk_count(here, "/", NULL, on_count, ask())), 0);
+  ck_assert_int_eq(end(lk_count_descendants(here, "/", NULL, on_count, ask())),
+                   0);
   ck_assert(_i ? got.number == 4 : got.number > 4);
-  ck_assert_int_eq(end(lk_count(here, "/none", NULL, on_count, ask())),
-                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(
+      end(lk_count_descendants(here, "/none", NULL, on_count, ask())),
+      LK_ERR_NO_NODE);
 }
 END_TEST
 

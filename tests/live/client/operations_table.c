@@ -332,7 +332,7 @@ static int ask_watch_tree(lk_client *c, const char *node, const lk_call *call)
 
 static int ask_count(lk_client *c, const char *node, const lk_call *call)
 {
-  return lk_count(c, node, call, on_number, NULL);
+  return lk_count_descendants(c, node, call, on_number, NULL);
 }
 
 static int ask_ephemerals(lk_client *c, const char *node, const lk_call *call)

@@ -289,7 +289,7 @@ START_TEST(the_rarer_requests_bring_what_they_should)
   ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
   ck_assert_uint_eq(r->count, 2);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_count(here, &count, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_count_descendants(here, &count, place, &soon), 0);
   ck_assert_int_eq(count, 2);
   ck_assert_int_eq(lk_sync_ephemerals(here, &r, place, &soon), 0);
   ck_assert_uint_eq(r->count, 1);

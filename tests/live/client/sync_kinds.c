@@ -49,8 +49,8 @@ static lk_sync_lock *r, *w;
 static void begin_rwlock(void)
 {
   ck_assert_int_eq(lk_sync_rwlock_new(&rw, here, where(), NULL), 0);
-  r = lk_sync_rwlock_read(rw);
-  w = lk_sync_rwlock_write(rw);
+  r = lk_sync_rwlock_read_side(rw);
+  w = lk_sync_rwlock_write_side(rw);
 }
 
 START_TEST(readers_share_and_a_writer_is_alone)

@@ -29,7 +29,7 @@ static void on_event(lk_sync_lock *l, const lk_lock_event *event,
   switch (event->type) {
   case LK_LOCK_EVENT_WAITING: t->waiting++; break;
   case LK_LOCK_EVENT_UNSURE: t->unsure++; break;
-  case LK_LOCK_EVENT_HELD: t->held++; break;
+  case LK_LOCK_EVENT_RENEWED: t->held++; break;
   case LK_LOCK_EVENT_LOST:
     t->lost_err = event->err;
     t->lost++;

@@ -58,8 +58,8 @@ static void obey_rwlock(const command *cmd, object *none)
   write->rwlock = read->rwlock;
   read->partner = write;
   write->partner = read;
-  read->lock = lk_rwlock_read(read->rwlock);
-  write->lock = lk_rwlock_write(read->rwlock);
+  read->lock = lk_rwlock_read_side(read->rwlock);
+  write->lock = lk_rwlock_write_side(read->rwlock);
   say(cmd->tag, "err=0");
 }
 

@@ -14,7 +14,7 @@ static const char *event_word(lk_lock_event_type type)
   case LK_LOCK_EVENT_PLACE_LOST: return "place_lost";
   case LK_LOCK_EVENT_SUSPENDED: return "suspended";
   case LK_LOCK_EVENT_UNSURE: return "unsure";
-  case LK_LOCK_EVENT_HELD: return "held";
+  case LK_LOCK_EVENT_RENEWED: return "held";
   case LK_LOCK_EVENT_LOST: return "lost";
   case LK_LOCK_EVENT_MIXED_QUEUE: return "mixed_queue";
   case LK_LOCK_EVENT_UNWATCHED: return "unwatched";

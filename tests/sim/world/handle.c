@@ -222,7 +222,7 @@ static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
       e->err == 0 ? "" : lk_error_name(e->err));
   if (l != h->lock || h->freeing)
     stray(h, "an event for a handle that is freed");
-  if (e->type == LK_LOCK_EVENT_UNSURE || e->type == LK_LOCK_EVENT_HELD)
+  if (e->type == LK_LOCK_EVENT_UNSURE || e->type == LK_LOCK_EVENT_RENEWED)
     h->unsure = e->type == LK_LOCK_EVENT_UNSURE;
   sim_checker_tell(judge_of(h),
                    &(sim_fact){.type = SIM_TOLD, .handle = h, .told = e});

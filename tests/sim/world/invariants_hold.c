@@ -56,7 +56,7 @@ static int64_t woke_us(sim_checker *j, const sim_process *p)
 void sim_lease_pause(sim_checker *j, const sim_fact *f)
 {
   if ((f->type == SIM_GOT && f->err == 0) ||
-      (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_HELD)) {
+      (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_RENEWED)) {
     if (!f->handle->again && !lk_lock_ok(f->handle->lock) &&
         lk_lock_deadline(f->handle->lock) <=
             sim_process_clock_before(f->handle->process))

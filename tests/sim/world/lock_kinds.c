@@ -30,8 +30,8 @@ static int make_rwlock(sim_handle *h, const lk_lock_config *config)
     return err;
   h->other->rwlock = h->rwlock;
   h->other->places[0].shares = true;
-  h->lock = lk_rwlock_write(h->rwlock);
-  h->other->lock = lk_rwlock_read(h->rwlock);
+  h->lock = lk_rwlock_write_side(h->rwlock);
+  h->other->lock = lk_rwlock_read_side(h->rwlock);
   return 0;
 }
 

@@ -223,7 +223,7 @@ static int ask(sim_request *r, const lk_call *call)
   case SIM_READS: return ask_reads(r, call);
   case SIM_MAKE: return ask_make(r, call);
   case SIM_LIST: return lk_get_children(c, r->path, call, on_names, r);
-  case SIM_COUNT: return lk_count(c, r->path, call, on_count, r);
+  case SIM_COUNT: return lk_count_descendants(c, r->path, call, on_count, r);
   case SIM_OWNED: return lk_ephemerals(c, r->path, call, on_paths, r);
   case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
   case SIM_GET_ACL: return lk_get_acl(c, r->path, call, on_acl, r);

@@ -216,7 +216,7 @@ static int start_local(const limit *m)
 static int start_side(const limit *m)
 {
   ck_assert_int_eq(lk_rwlock_new(&rw, p.link->client, "/lock", NULL), 0);
-  lock = lk_rwlock_read(rw);
+  lock = lk_rwlock_read_side(rw);
   return acquire(m);
 }
 

@@ -399,11 +399,11 @@ static void sides_init(sides *s, party *p, const lk_lock_config *c)
 {
   ck_assert_int_eq(lk_rwlock_new(&s->rw, p->link->client, LOCKS, c), 0);
   s->r = (locker){.p = p,
-                  .lock = lk_rwlock_read(s->rw),
+                  .lock = lk_rwlock_read_side(s->rw),
                   .acquired = NOT_YET,
                   .released = NOT_YET};
   s->w = (locker){.p = p,
-                  .lock = lk_rwlock_write(s->rw),
+                  .lock = lk_rwlock_write_side(s->rw),
                   .acquired = NOT_YET,
                   .released = NOT_YET};
 }

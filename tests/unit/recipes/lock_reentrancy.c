@@ -267,7 +267,8 @@ static int make_side(handle *h)
   int err = lk_rwlock_new(&h->rw, h->p->link->client, "/k/x", &c);
 
   if (err == 0)
-    h->lock = h == &handles[0] ? lk_rwlock_write(h->rw) : lk_rwlock_read(h->rw);
+    h->lock = h == &handles[0] ? lk_rwlock_write_side(h->rw)
+                               : lk_rwlock_read_side(h->rw);
   return err;
 }
 

@@ -93,10 +93,10 @@ START_TEST(only_predecessors_that_exclude_are_counted)
   }
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
   ck_assert_int_eq(lk_rwlock_new(&rw, sc.two.link->client, LOCKS, &config), 0);
-  ck_assert_int_eq(lk_lock_acquire(lk_rwlock_read(rw), -1, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_acquire(lk_rwlock_read_side(rw), -1, NULL, NULL), 0);
   model_turn(&sc.server);
   ck_assert_int_eq(sc.a.acquired, LK_ERR_QUEUE_FULL);
-  ck_assert(lk_lock_ok(lk_rwlock_read(rw)));
+  ck_assert(lk_lock_ok(lk_rwlock_read_side(rw)));
   lk_rwlock_free(rw);
   model_turn(&sc.server);
   for (int i = 0; i < 5; i++)

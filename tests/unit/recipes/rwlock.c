@@ -47,8 +47,8 @@ static bool try_join(owner *o)
   if (!party_try_join(&o->p, &server, NULL) ||
       lk_rwlock_new(&o->rw, o->p.link->client, LOCKS, &config) != 0)
     return false;
-  side_init(&o->r, &o->p, lk_rwlock_read(o->rw));
-  side_init(&o->w, &o->p, lk_rwlock_write(o->rw));
+  side_init(&o->r, &o->p, lk_rwlock_read_side(o->rw));
+  side_init(&o->w, &o->p, lk_rwlock_write_side(o->rw));
   return true;
 }
 

@@ -282,7 +282,7 @@ static int do_sync(const lk_sync_call *call)
 
 static int do_count(const lk_sync_call *call)
 {
-  return lk_sync_count(client, NULL, "/a", call);
+  return lk_sync_count_descendants(client, NULL, "/a", call);
 }
 
 static int do_ephemerals(const lk_sync_call *call)

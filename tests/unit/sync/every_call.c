@@ -204,7 +204,7 @@ FILLS(lk_stat, set, o->path, lk_text("x"), -1, o->call)
 GIVES(get_children, o->path, o->call)
 ERROR(sync, o->client, o->path, o->call)
 GIVES(create_ttl, o->path, lk_text("x"), NULL, LK_PERSISTENT, 1000, o->call)
-FILLS(int32_t, count, o->path, o->call)
+FILLS(int32_t, count_descendants, o->path, o->call)
 GIVES(ephemerals, o->path, o->call)
 GIVES(get_acl, o->path, o->call)
 FILLS(lk_stat, set_acl, o->path, &lk_acl_open, -1, o->call)
@@ -277,8 +277,8 @@ FREES(lk_sync_lock, lock_free,
       lk_sync_lock_new(&made, o->client, o->path, NULL))
 FREES(lk_sync_rwlock, rwlock_free,
       lk_sync_rwlock_new(&made, o->client, o->path, NULL))
-VALUE(rwlock_read, lk_sync_rwlock_read(o->rwlock) == NULL)
-VALUE(rwlock_write, lk_sync_rwlock_write(o->rwlock) == NULL)
+VALUE(rwlock_read_side, lk_sync_rwlock_read_side(o->rwlock) == NULL)
+VALUE(rwlock_write_side, lk_sync_rwlock_write_side(o->rwlock) == NULL)
 ERROR(rwlock_downgrade, o->rwlock, o->call)
 VALUE(multilock_token, lk_sync_multilock_token(o->lock, o->path) == 0)
 ERROR(lock_acquire, o->lock, o->call)
@@ -337,7 +337,7 @@ const every_call every_calls[] = {
     PATH(sync),
     PATH(multi),
     PATH(create_ttl),
-    PATH(count),
+    PATH(count_descendants),
     OTHER(ephemerals),
     PATH(get_acl),
     PATH(set_acl),
@@ -363,8 +363,8 @@ const every_call every_calls[] = {
     MAKER(rwlock_new),
     SILENT(lock_free),
     SILENT(rwlock_free),
-    SILENT(rwlock_read),
-    SILENT(rwlock_write),
+    SILENT(rwlock_read_side),
+    SILENT(rwlock_write_side),
     OTHER(rwlock_downgrade),
     ROW(multilock_token, 0, 0, NONE),
     OTHER(lock_acquire),

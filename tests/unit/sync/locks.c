@@ -310,7 +310,7 @@ static lk_sync_rwlock *rw;
 
 static int hold_write(void *arg)
 {
-  int err = lk_sync_lock_acquire(lk_sync_rwlock_write(rw), &soon);
+  int err = lk_sync_lock_acquire(lk_sync_rwlock_write_side(rw), &soon);
 
   (void)arg;
   holding++;
@@ -325,7 +325,7 @@ START_TEST(downgrade_of_a_lost_lock_does_not_wait)
 
   start_with(NULL);
   ck_assert_int_eq(lk_sync_rwlock_new(&rw, client, "/locks/rw", NULL), 0);
-  lk_sync_lock *write = lk_sync_rwlock_write(rw);
+  lk_sync_lock *write = lk_sync_rwlock_write_side(rw);
 
   ck_assert_int_eq(lk_sync_lock_acquire(write, &soon), 0);
   loopback_lock(&zk);

@@ -75,8 +75,8 @@ static lk_sync_lock *draw_lock(actor *a)
   unsigned i = draw(a, LOCKS + 2);
 
   if (i == LOCKS)
-    return lk_sync_rwlock_read(rwlock);
-  return i > LOCKS ? lk_sync_rwlock_write(rwlock) : locks[i];
+    return lk_sync_rwlock_read_side(rwlock);
+  return i > LOCKS ? lk_sync_rwlock_write_side(rwlock) : locks[i];
 }
 
 static void use_lock(actor *a, lk_sync_lock *l)

@@ -98,7 +98,7 @@ ERROR_OF(delete_reliable_with_others, delete_reliable, "/a", 7, false, call)
 static int do_count(const lk_sync_call *call)
 {
   int32_t count = -1;
-  int err = lk_sync_count(client, &count, "/a", call);
+  int err = lk_sync_count_descendants(client, &count, "/a", call);
 
   shown_add(" %d", (int)count);
   return err;

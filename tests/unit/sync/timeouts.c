@@ -84,7 +84,7 @@ static int do_try(void *call)
 
 static int do_side(void *call)
 {
-  return lk_sync_lock_acquire(lk_sync_rwlock_read(rw), call);
+  return lk_sync_lock_acquire(lk_sync_rwlock_read_side(rw), call);
 }
 
 static int do_next(void *call)
