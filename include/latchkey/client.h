@@ -31,10 +31,11 @@
  *   LK_ERR_BAD_ARGUMENT   a flag, a version or an option out of range;
  *   LK_ERR_TOO_BIG        the request is larger than `send_limit`;
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are outstanding;
- *   LK_ERR_UNIMPLEMENTED  the server, or another one of its name and port, has
- *                         rejected such a request as unknown within the last
- *                         hour. The client does not send it again, because
- *                         servers close the connection when they reject it;
+ *   LK_ERR_UNIMPLEMENTED  the server, or another server with the same host name
+ *                         and port, has rejected such a request as unknown
+ *                         within the last hour. The client does not send it
+ *                         again, because servers close the connection when they
+ *                         reject it;
  *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry, if `one_session` is
  *   set), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
@@ -81,11 +82,16 @@
  * refused with LK_ERR_BAD_ARGUMENT, and the client's log names it
  * ("lk_call.size is not set") if there is a client already.
  *
- * Order: requests are sent, and their replies arrive, in the order of the
- * calls. A request that completes without a reply may overtake earlier ones: at
- * its deadline, or because the server does not support it. Requests that are
- * made without a connection wait, and are sent in order on the next one. A
- * request with `repeat` keeps its place before those requests.
+ * Order: while there is a connection, requests are sent, and complete, in the
+ * order of the calls. Two kinds of requests may complete before earlier ones:
+ * those whose deadline passes, and those that the server does not support.
+ * Requests that are made without a connection wait for the next one. On a new
+ * connection the client sends, in this order:
+ *   - requests that listeners make when they are notified of
+ *     LK_STATE_CONNECTED or LK_STATE_READ_ONLY;
+ *   - requests with `repeat` that were made on an earlier connection and have
+ *     no reply;
+ *   - requests that were made without a connection.
  */
 
 #include <latchkey/driver.h>
@@ -169,19 +175,20 @@ typedef struct lk_client_config {
    * be old, or show transactions that were never committed, and prove nothing
    * (LK_EVIDENCE_NONE): no lock is granted by them.
    *
-   * Meanwhile the client probes all servers for a quorum, each once in a round.
-   * The first round begins after 200 ms at most. Each pause between rounds is
-   * twice the one before, up to a minute; a random part of each, at most half,
-   * is left out. When a server has a quorum, the client moves to it in the way
-   * that lk_client_set_hosts() describes: LK_STATE_SUSPENDED, then
+   * While it is connected to such a server, the client probes all servers for
+   * a quorum, one after the other, in rounds. Before each round it pauses: for
+   * 200 ms before the first, for twice as long before each later one, at most
+   * for a minute. Each of these pauses is shortened at random by up to half.
+   * When a probe finds a server with a quorum, the client moves to it as
+   * lk_client_set_hosts() describes: LK_STATE_SUSPENDED, then
    * LK_STATE_CONNECTED with a new session. A read-only server that finds its
    * quorum drops its clients by itself.
    *
    * A read-only connection has no session: lk_client_session() is empty, and
    * nothing can be resumed or expire. Watches and identities outlast the move.
    * A one-shot watch that was set on the read-only server fires on the next
-   * connection whether or not anything has changed, unless it waits for a node
-   * that is still missing: read again.
+   * connection even if nothing has changed: read the node again then. Only a
+   * watch for the creation of a node does not fire while the node is missing.
    *
    * Servers refuse a client that has seen a larger zxid than they have. If all
    * servers have refused a client without a session for half of the requested
@@ -195,7 +202,7 @@ typedef struct lk_client_config {
    */
   bool read_only;
   size_t send_limit;        /**< largest request, bytes. 0: 1,048,575, which is
-                                 the usual limit of servers */
+                                 the default limit of servers */
   size_t receive_limit;     /**< largest reply, bytes. 0: 16 MiB */
   size_t
       outstanding_limit; /**< requests accepted and not completed. 0: 65,536 */
@@ -251,18 +258,22 @@ LK_API int lk_hosts_each(const char *hosts,
 /**
  * Replace the servers of the client. `hosts` may repeat the chroot and
  * "tls://", but not change them: a client with TLS keeps it even if the text
- * does not name it. The session stays, and mostly the connection, too: a client
- * moves to another server only if its own is no longer listed, or if the list
- * has grown, with the probability that spreads many clients evenly over all
- * servers.
+ * does not name it. The session stays. The client moves to another server if
+ * its own is no longer listed. If its own is listed and the list has grown, it
+ * moves with the probability that spreads many clients evenly over all servers.
+ * Otherwise the connection stays, too.
  *
- * The client moves at the first moment when no reply is outstanding, with
- * LK_STATE_SUSPENDED and error 0; no request completes because of that. If
- * there is no such moment within a sixth of the session timeout, the client
- * stops sending. It then moves when all requests that were sent have their
- * replies, at the latest a third of the session timeout after this call.
- * Requests that were not sent by then complete with LK_ERR_NOT_SENT, and those
- * without a reply complete as after a lost connection.
+ * A move is reported as LK_STATE_SUSPENDED with error 0. The client, with a
+ * session timeout T, moves
+ *   - at the first moment when no reply is outstanding. No request completes
+ *     because of this move;
+ *   - if there is no such moment within T / 6: at the first moment when all
+ *     requests that were made in that time have their replies. Requests that
+ *     are made later are not sent on the old connection. At the move they
+ *     complete with LK_ERR_NOT_SENT;
+ *   - at T / 3 in any case. Then all outstanding requests complete as after a
+ *     lost connection.
+ * In each case, requests with `repeat` are sent on the next connection instead.
  *
  * @return 0; else nothing has changed: LK_ERR_BAD_HOSTS (lk_hosts_check() gives
  *         the reason), LK_ERR_BAD_ARGUMENT (another chroot, or "tls://" for a
@@ -271,22 +282,22 @@ LK_API int lk_hosts_each(const char *hosts,
  */
 LK_API int lk_client_set_hosts(lk_client *c, const char *hosts);
 
-/** Whether `path` is valid in requests: 0 or LK_ERR_BAD_PATH. */
+/** Check whether requests accept `path`. @return 0 or LK_ERR_BAD_PATH. */
 LK_API int lk_path_check(const char *path);
 
 /** Completes lk_client_close(). `err` as described there. */
 typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
 
 /**
- * Close the session: outstanding requests are sent, then closeSession. When
- * `done` gets 0, the ephemeral nodes of the session are deleted. After 1.5 s,
- * requests without a reply complete with LK_ERR_CLOSED, and writes that were
- * not sent with LK_ERR_NOT_SENT. New requests are refused with LK_ERR_CLOSED.
- * Before this returns, holders of locks are notified of the loss, and acquires
- * end. Does not free the client.
+ * Close the session: outstanding requests are sent, then closeSession. After
+ * 1.5 s, requests without a reply complete with LK_ERR_CLOSED, and writes that
+ * were not sent with LK_ERR_NOT_SENT. New requests are refused with
+ * LK_ERR_CLOSED. Before this returns, holders of locks are notified of the
+ * loss, and acquires end. Does not free the client.
  *
  * `done` gets
- *   0: the session is closed, or there was none;
+ *   0: the session is closed and its ephemeral nodes no longer exist, or there
+ *     was no session;
  *   LK_ERR_NOT_SENT: closeSession was not sent; the session lives until its
  *     timeout has passed;
  *   LK_ERR_IN_DOUBT, LK_ERR_DEADLINE: there is no reply; the session is closed,
@@ -325,10 +336,10 @@ LK_API uint64_t lk_client_connection(const lk_client *c);
 /** The largest zxid of any reply: transactions from now on have larger ones.
     0: no reply has come, or none since the session expired. */
 LK_API int64_t lk_client_zxid(const lk_client *c);
-/** The time on lk_client_clock(), in ms, by which the servers have ended a
+/** The time on lk_client_clock(), in ms, by which the servers have ended every
     session that the client gave up (`give_up_ms`): 1.5 session timeouts after
-    the client last sent bytes in it. Until then they may execute its writes.
-    INT64_MIN: no session was given up. */
+    the client last sent bytes in it. Until then they may execute writes of that
+    session. INT64_MIN: no session was given up. */
 LK_API int64_t lk_client_abandoned_session_end(const lk_client *c);
 /** "host:port" of the server in use or tried. Valid until the program returns
     to the driver's loop, or calls lk_client_set_hosts(). */
@@ -361,9 +372,11 @@ LK_API void lk_client_log(const lk_client *c, int level, int err,
 /** Evidence about the session that a reply gives. */
 typedef enum lk_evidence {
   LK_EVIDENCE_NONE,    /**< the reply of a read-only server */
-  LK_EVIDENCE_CONTACT, /**< the reply of a server: ping, read, refused write */
-  LK_EVIDENCE_LEADER,  /**< the reply of the leader: sync */
-  LK_EVIDENCE_COMMIT,  /**< a quorum committed it: a write, a multi */
+  LK_EVIDENCE_CONTACT, /**< the reply of a server to a ping or a read, and each
+                            reply whose header has an error (`err`) */
+  LK_EVIDENCE_LEADER,  /**< the leader replied: sync */
+  LK_EVIDENCE_COMMIT,  /**< a quorum committed it: a write; or a multi, even one
+                            whose operations failed: its header has no error */
   LK_EVIDENCE_RESUMED, /**< handshake that resumed the session */
   LK_EVIDENCE_NEW_SESSION /**< handshake that created it (a committed write) */
 } lk_evidence;
@@ -389,10 +402,11 @@ LK_API const lk_reply *lk_client_reply(const lk_client *c);
  * attach to detach. All members but `arg` may be NULL.
  */
 typedef struct lk_listener {
-  /** The state has changed. Requests that a listener makes on
-      LK_STATE_CONNECTED or READ_ONLY are sent before all that were waiting.
-      `err`: the reason of SUSPENDED (0: the client moves to another server),
-      EXPIRED and AUTH_FAILED; else 0. */
+  /** The state has changed. Requests that a listener makes when `state` is
+      LK_STATE_CONNECTED or LK_STATE_READ_ONLY are the first ones that are sent
+      on the new connection. `err`: the reason of LK_STATE_SUSPENDED (0: the
+      client moves to another server), LK_STATE_EXPIRED and
+      LK_STATE_AUTH_FAILED; else 0. */
   void (*state)(lk_client *c, lk_state state, int err, void *arg);
   /** The reply to a request, ping or handshake; before its callback. */
   void (*reply)(lk_client *c, const lk_reply *reply, void *arg);

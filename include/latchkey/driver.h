@@ -52,20 +52,22 @@ LK_API void lk_client_want(lk_client *c, lk_want *out);
  */
 LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
-/** The attempt has failed: LK_ERR_RESOLVE, LK_ERR_CONNECT, LK_ERR_TLS, or
-    LK_ERR_CONNECTION_LOSS for one that was connected (0: the peer closed).
-    `why`: a line for the log, or NULL. */
+/** The attempt has failed. `err`: LK_ERR_RESOLVE, LK_ERR_CONNECT or LK_ERR_TLS;
+    after lk_client_connected() LK_ERR_CONNECTION_LOSS, or 0 if the server has
+    closed the connection without an error. `why`: a line for the log, or NULL.
+ */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);
 /** The same after LK_ERR_TLS, with lk_transport.cause. */
 LK_API void lk_client_failed_tls(lk_client *c, uint64_t attempt,
                                  lk_tls_cause cause, const char *why);
-/** Returns a buffer into which the driver may receive the next bytes, which
-    saves one copy of a long reply. `*size` gets its size, at least `least` and
-    never more than the rest of the reply. NULL: no reply of which so much is
-    missing is arriving, or there is no memory; receive into memory of the
-    driver, which is always allowed. After bytes were received into the buffer,
-    the next call for this client must be lk_client_received(). */
+/** Returns a buffer into which the driver may receive the next bytes of a long
+    reply, which saves one copy. `*size` gets its size. The buffer is never
+    longer than the rest of the reply, nor than the part that has arrived. NULL:
+    it would be shorter than `least`, or there is no memory; the driver receives
+    into its own memory then, which is always allowed. After bytes were received
+    into the buffer, the next call for this client must be lk_client_received().
+ */
 LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt,
                                       size_t least, size_t *size);
 /** Bytes have arrived, in lk_client_receive_buffer() or in other memory.
@@ -80,13 +82,14 @@ LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
 
 /**
  * The probe that a client wants. A client with `read_only` that is connected to
- * a read-only server probes the others for a quorum. Connect to any address of
- * the name, send LK_PROBE, read until the peer closes, and pass the bytes to
- * lk_client_probed(); no bytes if that fails. `attempt` numbers the probe; 0:
- * none is wanted, close the connection of the last one.
+ * a read-only server probes all servers for a quorum. For each probe the driver
+ * makes a connection of its own to any address of the name, sends LK_PROBE,
+ * reads until the server closes it, and passes the bytes to lk_client_probed();
+ * no bytes if that fails. `attempt` numbers the probe; 0: none is wanted, close
+ * the connection of the last one.
  *
- * Ask for it together with lk_client_want(). Without it, a client stays at a
- * read-only server until that drops the connection.
+ * A driver calls this together with lk_client_want(). If it never does, a
+ * client stays at a read-only server until that drops the connection.
  */
 LK_API void lk_client_want_probe(lk_client *c, lk_want *out);
 #define LK_PROBE "isro"
@@ -144,7 +147,10 @@ typedef struct lk_endpoint {
 
 /** A kind of transport. All members but `has_more` and `end` are set. */
 typedef struct lk_transport_type {
-  size_t size; /**< of its object, which starts as zeros with fd -1 */
+  /** The size of the transport's object, whose first member is an
+      lk_transport. The driver allocates the object, sets it to zeros, and `fd`
+      to -1. */
+  size_t size;
   /** Begin to connect. Results as those of handshake(). */
   lk_flow (*open)(lk_transport *t, const lk_endpoint *to);
   /** Go on connecting. LK_FLOW_DONE: call lk_client_connected(). */

@@ -22,6 +22,10 @@
  * deadline moves to an earlier time.
  *
  * The deadline is proven under these assumptions:
+ *   - The assurance is LK_ASSURE_QUORUM, the default. With a weaker one the
+ *     deadline can be wrong; lk_assurance says when.
+ *   - No other client deletes the node by which this session holds the lock.
+ *     After that another client may hold before this one is notified.
  *   - During one session timeout, the clocks of client and servers drift apart
  *     by less than 1 % of it plus 10 ms. A machine whose clocks all stop, such
  *     as a paused virtual machine, violates this: call lk_lock_ok() right
@@ -54,29 +58,31 @@
 extern "C" {
 #endif
 
-/** The requests that renew the lease of a session that holds a lock. Only their
-    replies, and stronger ones, move the lease deadline. A lock is granted only
-    if the lease deadline is at least a quarter of the session timeout ahead; if
-    it is not, the client first sends a check of the own node, which renews the
-    lease. */
+/** The requests that renew the lease of a session that holds a lock, from the
+    strongest assurance to the weakest. Only replies to requests of the selected
+    assurance, or of one above it in this list, move the lease deadline. A lock
+    is granted only if the lease deadline is at least a quarter of the session
+    timeout ahead (`gap_ms` has an exception); if it is not, the client first
+    sends a check of the own node, which renews the lease. */
 typedef enum lk_assurance {
   /** Committed transactions: every quarter of the session timeout a multi that
       checks the nodes held, or the node that is the next to hold. The deadline
-      also holds when the server in use, or its leader, is cut off from the
+      is right even if the server in use, or its leader, is cut off from the
       other servers. */
   LK_ASSURE_QUORUM = 0,
   /** sync requests, and a read of each node held once in a session timeout; no
-      transactions. A deposed leader that has not noticed its deposition can
-      reply to a sync (ZOOKEEPER-1675), for up to syncLimit ticks, plus the time
-      for which its process is paused. So another client may hold the lock
-      before the deadline. */
+      transactions. The deadline can be wrong: a deposed leader that has not
+      noticed its deposition can reply to a sync (ZOOKEEPER-1675), for up to
+      syncLimit ticks, plus the time for which its process is paused. So another
+      client may hold the lock before the deadline. */
   LK_ASSURE_SYNC,
-  /** Any request, pings included, and the same reads. A server that is cut off
-      from the others may reply for up to syncLimit ticks after the lock has
-      passed to another client. A client that sent nothing for most of a session
-      timeout may lose its session although a reply arrived in time: servers
-      report to their leader only every half tick. Most other clients offer no
-      more than this. */
+  /** Any request, pings included; and the reads of LK_ASSURE_SYNC. The deadline
+      can be wrong for two reasons. A server that is cut off from the others may
+      reply for up to syncLimit ticks after the lock has passed to another
+      client. And servers report to their leader only every half tick which
+      sessions are alive: if a client has sent nothing for most of a session
+      timeout, its session may expire although a server has just replied to it.
+      Most other clients offer no more than this. */
   LK_ASSURE_PING
 } lk_assurance;
 
@@ -87,14 +93,17 @@ typedef struct lk_lease_config {
   /** How long before the lease deadline a lock becomes unsure, so that its
       holder has time to stop. 0: an eighth of the session timeout. */
   int32_t margin_ms;
-  /** For LK_ASSURE_QUORUM and LK_ASSURE_SYNC. The lease counts from the sending
-      of an earlier request E, and is proven by the reply to a later request L:
-      a transaction, or a sync. E counts if its reply arrived at least `gap_ms`
-      before L was sent. The gap must not be shorter than the period of the
+  /** For LK_ASSURE_QUORUM and LK_ASSURE_SYNC: two requests, E and L, prove a
+      lease together. E is any request, L a transaction or a sync:
+
+          send E ... reply to E ... at least `gap_ms` ... send L ... reply to L
+
+      When the reply to L arrives, the lease lasts for a session timeout T from
+      the sending of E. The gap must not be shorter than the period of the
       leader's pings, half a tick: in that time a follower reports to the leader
-      that the session was alive. 0: a quarter of the session timeout T, enough
-      under the servers' default bounds. If `gap_ms` is more than T / 2, a grant
-      needs a deadline (T - gap_ms) / 2 ahead, instead of T / 4. */
+      that the session was alive. 0: T / 4, enough under the servers' default
+      bounds. If `gap_ms` is more than T / 2, a grant needs a deadline that is
+      only (T - gap_ms) / 2 ahead, instead of T / 4. */
   int32_t gap_ms;
   /** Invoked if a node could not be deleted, and stays until the session ends.
       `err` is LK_ERR_NO_AUTH: there is no DELETE permission on the directory;

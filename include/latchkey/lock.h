@@ -6,7 +6,7 @@
  * @file
  * A fair, re-entrant, exclusive lock: Curator's InterProcessMutex on the same
  * znodes. Contenders queue as ephemeral sequential children of the lock's
- * path, which is a container made on demand; the lowest number holds.
+ * path, which is created on demand (see lk_layout); the lowest number holds.
  *
  * A handle is one owner, and creates one contender node, its "own node". The
  * handle that holds may acquire again: that counts up, and sends no request.
@@ -15,11 +15,12 @@
  * A holder has:
  *   - a fencing token, which grows with every grant. The resource that the lock
  *     protects should refuse a token smaller than the largest it has seen;
- *   - the lease deadline (<latchkey/lease.h>), until which no other client
- *     holds;
- *   - events: UNSURE shortly before the deadline, HELD if the lease is renewed
- *     after that, and LOST, once, if the lock is lost before it is released. A
- *     lost lock is never acquired again without a call of lk_lock_acquire().
+ *   - the lease deadline, until which no other client holds, under the
+ *     assumptions of <latchkey/lease.h>;
+ *   - events: UNSURE shortly before the deadline, RENEWED if the lease is
+ *     renewed after that, and LOST, once, if the lock is lost before it is
+ *     released. A lost lock is never acquired again without a call of
+ *     lk_lock_acquire().
  *
  * When the session expires, a holder gets LOST. A waiter gets PLACE_LOST and
  * queues anew in the next session, within the same timeout; with fail_on_expiry
@@ -67,10 +68,13 @@ typedef enum lk_lock_event_type {
   LK_LOCK_EVENT_PLACE_LOST,
   /** Holding: the connection is lost; the lease lasts until `deadline_ms`. */
   LK_LOCK_EVENT_SUSPENDED,
-  /** Holding: the lease ends in lk_lease_config.margin_ms; after a pause of the
-      process it may have ended. Stop using the resource. */
+  /** Holding: the state is LK_LOCK_UNSURE now. The lease ends in
+      lk_lease_config.margin_ms; after a pause of the process it may have ended.
+      With `unsure_when_suspended` the connection may be lost. Stop using the
+      resource. */
   LK_LOCK_EVENT_UNSURE,
-  /** Holding: after UNSURE the lease was renewed. */
+  /** Holding: after UNSURE the lease was renewed, and the state is LK_LOCK_HELD
+      again. The grant itself has no event: see `done` of lk_lock_acquire(). */
   LK_LOCK_EVENT_RENEWED,
   /** The lock is lost. `err`: LK_ERR_NO_NODE (another client deleted the own
       node), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED, LK_ERR_AUTH_FAILED. */
@@ -108,25 +112,31 @@ typedef struct lk_lock_event {
   size_t position;     /**< WAITING; 0 with <latchkey/single.h>, which has no
                             queue */
   const char *node;    /**< WAITING, MIXED_QUEUE: a full path; borrowed */
-  int64_t deadline_ms; /**< SUSPENDED, UNSURE, HELD: on lk_client_clock() */
+  int64_t deadline_ms; /**< SUSPENDED, UNSURE, RENEWED: lease deadline on
+                            lk_client_clock() */
 } lk_lock_event;
 
 /**
  * How the nodes of a queue are named. All programs that are to exclude one
- * another use the same layout. In Curator's layout servers delete the directory
- * when it is empty, and the holder of the write side of a read-write lock may
- * acquire the read side, too. In the other layouts the directory stays, and
- * that acquire ends with LK_ERR_DEADLOCK.
+ * another use the same layout. Two more things depend on it:
+ *   - The directory (the node at the lock's path) and its ancestors are created
+ *     if they are missing. In Curator's layout they become containers, which
+ *     servers delete when they are empty; with `persistent_parents`, and at
+ *     servers before 3.5.1, persistent nodes. In the other layouts they always
+ *     become persistent nodes.
+ *   - In Curator's layout the holder of the write side of a read-write lock may
+ *     acquire the read side, too. In the other layouts that acquire ends with
+ *     LK_ERR_DEADLOCK.
  */
 typedef enum lk_layout {
   /** "_c_UUID-lock-N", "_c_UUID-__READ__N", "_c_UUID-__WRIT__N". */
   LK_LAYOUT_CURATOR,
   /**
    * kazoo's Lock and WriteLock "HEX__lock__N" and ReadLock "HEX__rlock__N",
-   * where HEX is 32 digits. A mutex counts as a writer: it excludes readers,
-   * and readers exclude it. kazoo's Lock does not wait for readers. kazoo's
-   * ReadLock (2.8) waits for later writers as well, which wait for it: give it
-   * a timeout.
+   * where HEX is 32 digits. A mutex of this library counts as a writer: it
+   * excludes readers, and readers exclude it. The Lock of kazoo itself does not
+   * wait for readers. The ReadLock of kazoo (2.8) waits for later writers as
+   * well, which wait for it: give it a timeout.
    */
   LK_LAYOUT_KAZOO,
   /**
@@ -134,14 +144,16 @@ typedef enum lk_layout {
    * for a mutex `prefix` and the number, for a read-write lock "r-N" and "w-N".
    * Contenders are nodes with exactly such a name, with or without "UUID-" in
    * front. The data of the own node are `data`, a space and a UUID, by which
-   * the client recognises the node after the reply to its create was lost. Do
-   * not delete the directory while it is in use: a new directory counts from 0
-   * again, and a holder could take the node of another contender for its own.
+   * the client recognises the node after the reply to its create was lost. In
+   * all other cases it identifies its node by the name alone. So do not delete
+   * the directory while it is in use: a new directory counts from 0 again, and
+   * the node of another contender may get the name of the holder's node.
    */
   LK_LAYOUT_NATIVE,
   /** The same, with "UUID-" in front of the names of own nodes, and no UUID in
-      their data. Better than LK_LAYOUT_NATIVE if all contenders use this
-      library; other programs may take the UUID for the number. */
+      their data. Since no name is used twice, this is safer than
+      LK_LAYOUT_NATIVE if all contenders use this library. Other programs may
+      take the UUID for the number. */
   LK_LAYOUT_NATIVE_UUID
 } lk_layout;
 
@@ -155,8 +167,8 @@ typedef struct lk_lock_config {
                            READ on it; and READ, CREATE and DELETE on the
                            directory */
   const lk_acls *parent_acl; /**< of created directories; NULL: `acl` */
-  bool persistent_parents;   /**< create directories as persistent nodes, not as
-                                  containers: for paths shared with kazoo */
+  bool persistent_parents;   /**< Curator's layout: create directories as
+                                  persistent nodes, not as containers */
   bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost */
   bool revocable;      /**< report a revocation at once: one more read for each
                             grant */
@@ -296,7 +308,8 @@ LK_API int lk_lock_release_until(lk_lock *l, int64_t deadline_ms,
 LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 
 /** Whether the lock is held and the lease deadline has not passed, by the clock
-    read now. Call it right before each use of the resource. */
+    read now. Until that deadline this is also true in the state LK_LOCK_UNSURE.
+    Call it right before each use of the resource. */
 LK_API bool lk_lock_ok(const lk_lock *l);
 
 /** Lease deadline in ms on lk_client_clock(); INT64_MIN: not held. */

@@ -28,7 +28,7 @@ extern "C" {
 
 /* ---- parents and descendants -------------------------------------------- */
 
-/** How missing parents, which are empty, are created. Set `size`. */
+/** How missing parents are created; their data are empty. Set `size`. */
 typedef struct lk_parents_config {
   size_t size;        /**< sizeof(lk_parents_config) */
   bool containers;    /**< container nodes; else persistent ones */
@@ -36,9 +36,9 @@ typedef struct lk_parents_config {
 } lk_parents_config;
 
 /**
- * lk_create2() that creates all parents first if one is missing. This costs one
- * round trip if the parents exist, and two if any number of them is missing.
- * `parents` NULL: persistent ones with lk_acl_open.
+ * lk_create2() that also creates missing parents. It costs one round trip if
+ * the parents exist, and two if any number of them is missing. `parents` NULL:
+ * persistent ones with lk_acl_open.
  *
  * Parents that were created stay, even if the create of the node is refused. An
  * error for an existing parent (LK_ERR_NODE_EXISTS, LK_ERR_NO_AUTH) is ignored.
@@ -74,20 +74,25 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  * directory is listed again, at most 10 times; then the call completes with
  * LK_ERR_NOT_EMPTY.
  *
- * At most 256 requests are under way at a time, 16 of them lists. So a tree
- * costs one round trip for each 256 of its nodes, and two for each level on the
- * way down. While 4,096 names or more are in memory, only one list is requested
- * at a time. So memory is bounded by 4,096 names, the 16 lists under way, and
- * one directory of each level.
+ * First a delete of the node is sent. If a server refuses it since the node has
+ * children, the node is listed, and its children are deleted in the same way,
+ * then the node itself. So each level of the tree costs two round trips, a
+ * refused delete and a list, and each 256 nodes cost one: at most 256 requests
+ * are under way at a time, 16 of them lists.
+ *
+ * While 4,096 names or more are in memory, the next node is listed only when no
+ * other request is under way, so the deletion goes depth first. So memory holds
+ * at most 4,096 names, the replies to 16 lists, and the names of one directory
+ * of each level.
  *
  * `more` may be NULL; it and `done` get `arg`. With `call->repeat` the deletion
  * continues over lost connections. Nodes whose delete was executed but whose
  * reply was lost are then not counted.
  *
  * @return as a request; LK_ERR_BAD_ARGUMENT also for "/", and for /zookeeper
- *         and its descendants, the nodes of the server itself. A client whose
- *         chroot is not below /zookeeper has no such nodes: only "/" is
- *         refused.
+ *         and its descendants, the nodes of the server itself. A chroot counts
+ *         as part of the path: below a chroot of /zookeeper every path is
+ *         refused, below another chroot only "/".
  * `done`: 0: the node was deleted; LK_ERR_NO_NODE: it did not exist; or the
  *         first other error: NO_AUTH (no READ or DELETE permission on a
  *         directory), NOT_EMPTY, CANCELLED, DEADLINE, NO_MEMORY; without
@@ -111,41 +116,47 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * executed, the write has been executed before it, or never will be. The
  * exception is a session that the client has given up (`give_up_ms`): servers
  * may keep it and execute the write later. Then the verification waits until
- * lk_client_abandoned_session_end(); set `timeout_ms` if that is too long. The
- * result of the read decides:
+ * lk_client_abandoned_session_end(); set `timeout_ms` if that is too long.
  *
- *   create  no node, and no child of the parent was
- *           created or deleted since the write          sent again
- *           a node that is older than the write         LK_ERR_NODE_EXISTS
- *           an ephemeral node of this session           0
- *   set     data that are older than the write          sent again
- *           one change since `version`, to other data   LK_ERR_BAD_VERSION
- *   delete  a node that is older than the write         sent again
- *   all     any other state, or no permission to read   LK_ERR_IN_DOUBT
+ * The client compares what it reads with the largest zxid that it had received
+ * when the reply was lost, S. Servers reply in order, so the zxid of the write
+ * would be larger than S. If the client has no S yet, since it has received no
+ * reply, it sends a read of "/" right before the write, without waiting.
  *
- * A state is older than the write if its zxid is at most the largest zxid that
- * the client had received when the reply was lost. Servers reply in order, so
- * the write would have a larger one. A client that has received no reply yet
- * reads "/" before its write, to receive a zxid.
+ *   create      there is no node, and pzxid of the
+ *               parent is at most S                     send it again
+ *               czxid of the node is at most S          LK_ERR_NODE_EXISTS
+ *   create an   there is no node                        send it again
+ *   ephemeral   czxid is at most S, or the node is of
+ *   node        another session                         LK_ERR_NODE_EXISTS
+ *               any other node                          0
+ *   set         mzxid of the node is at most S          send it again
+ *               czxid is at most S, the version is
+ *               `version` + 1, and the data are not
+ *               those of the set                        LK_ERR_BAD_VERSION
+ *   delete      czxid of the node is at most S          send it again
+ *   all         anything else                           LK_ERR_IN_DOUBT
  *
- * So LK_ERR_IN_DOUBT means that the node shows a change like that of the write,
- * made by this client or by another one, and no server can tell by which. It
- * does not prove that the write was executed:
- *   - after a create, the node may be missing because it was created and
- *     deleted, or because it was never created;
- *   - if the connection was lost before the first reply, no state can be proven
- *     older than the write.
+ * So LK_ERR_IN_DOUBT means that the write may have been executed:
+ *   - the node shows a change like that of the write, made by this client or by
+ *     another one, and no server can tell by which;
+ *   - after a create there is no node: it was created and deleted, or never
+ *     created;
+ *   - the client has no permission to read the node, or no S, because the
+ *     connection was lost before the first reply.
  *
  * If no other client creates, writes or deletes the node during the call, set
  * `sole`, which removes this doubt. An example is a node with a new UUID in its
  * name. Then
- *   - a create completes with 0 if there is a node that is not older than the
- *     write and has its data, and with LK_ERR_NODE_EXISTS if there is another
- *     node. Without a node it is sent again. Only if there is a node and the
- *     client had not received any reply, it completes with LK_ERR_IN_DOUBT;
- *   - a set completes with 0 if the node has its data, and a delete if the node
- *     does not exist; otherwise they are sent again. A set of a missing node
- *     completes with LK_ERR_NO_NODE.
+ *   - a create is sent again if there is no node. It completes with 0 if the
+ *     czxid of the node is larger than S and the node has the data of the
+ *     create, otherwise with LK_ERR_NODE_EXISTS. Only if there is a node and no
+ *     S, it completes with LK_ERR_IN_DOUBT;
+ *   - a set completes with 0 if the node has its data and no longer the version
+ *     `version`, with LK_ERR_NO_NODE if there is no node, and otherwise is sent
+ *     again;
+ *   - a delete completes with 0 if there is no node, and otherwise is sent
+ *     again.
  * Ephemeral nodes need no `sole`: only their owner can have created them, and
  * other clients should not delete them.
  *
@@ -167,8 +178,9 @@ LK_API int lk_create_reliable(lk_client *c, const char *path, lk_bytes data,
                               const lk_call *call, lk_create_cb done,
                               void *arg);
 
-/** lk_set() as a reliable write. With `version` -1 it overwrites any data. It
-    is not sent again after a write of another client. */
+/** lk_set() as a reliable write. With `version` -1 it overwrites any data when
+    it is sent first. If its reply is lost and another client has written
+    meanwhile, it is not sent again (LK_ERR_IN_DOUBT), except with `sole`. */
 LK_API int lk_set_reliable(lk_client *c, const char *path, lk_bytes data,
                            int32_t version, bool sole, const lk_call *call,
                            lk_stat_cb done, void *arg);

@@ -169,25 +169,28 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  *
  * After a lost connection the watch is registered again, or ends if
  * `until_disconnect` is set. When it is registered again, it gets
- * LK_EVENT_REREGISTERED: after the requests that waited for the connection were
- * sent, and before any event of that connection. The event comes once more if
- * the server throttled the registration. Servers do not report to a persistent
- * watch what it missed meanwhile; they do so for one-shot watches. If this
- * client also has a one-shot watch on the node, or on a node that the recursive
- * watch covers, an event that it missed reaches the persistent watch as well,
- * perhaps twice. An expired session ends the watch as it ends every watch.
+ * LK_EVENT_REREGISTERED: read the node in this callback, since servers do not
+ * report to a persistent watch what it missed meanwhile. The read is sent after
+ * the registration, and after the requests that waited for the connection; no
+ * event of that connection comes before LK_EVENT_REREGISTERED. If the server
+ * throttled the registration, LK_EVENT_REREGISTERED comes once more. Servers do
+ * report to a one-shot watch what it missed. If this client also has a one-shot
+ * watch on the node, or on a node that the recursive watch covers, such an
+ * event reaches the persistent watch as well, perhaps twice. An expired session
+ * ends the watch as it ends every watch.
  *
- * Servers from 3.7.3, 3.8.4 and 3.9.2 on send no event of a node which the
- * client has no permission to read at that moment. Such a change is noticed
- * with a later event of the node, or never.
+ * Servers from 3.7.3, 3.8.4 and 3.9.2 on send no event of a node that the
+ * client has no permission to read at that moment. The client then learns of
+ * the change with a later event of the node, or never.
  *
  * Other watches of this client on the same node work as well, except that one
  * node cannot have both modes: the second mode is refused with
  * LK_ERR_WATCH_MODE. Servers before 3.9 keep one watch for a path and
  * connection, so the client lets a persistent watch serve the one-shot watches
  * on its path, or registers the replaced watch again. No event is lost by that,
- * but one may come twice, or after a reply that shows its change. To watch the
- * children as well, use LK_WATCH_RECURSIVE and lk_get_children() with a watch.
+ * but one may come twice, or after a reply that shows its change. A node with a
+ * recursive watch has no LK_EVENT_CHILDREN: to get that event, too, set a
+ * one-shot watch on the node by lk_get_children().
  */
 LK_API int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                         const lk_call *call, lk_done_cb done, void *arg);

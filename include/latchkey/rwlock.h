@@ -19,7 +19,7 @@
  *     at once, in one request (Curator's layout; LK_ERR_DEADLOCK in others).
  *     Releasing the write side then is a downgrade: no writer holds in between.
  *     A downgrade by Curator up to 5.4 has a bug: it lets in a writer that
- * waits behind it, while the reader holds (CURATOR-621).
+ *     waits behind it, while the reader holds (CURATOR-621).
  *   - The holder of the read side alone may not acquire the write side: it
  *     would wait for its own read node, LK_ERR_DEADLOCK. Release the read side,
  *     acquire the write side, and read again what may have changed.

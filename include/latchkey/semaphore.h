@@ -46,7 +46,8 @@
 extern "C" {
 #endif
 
-/** State that several handles for one semaphore share; set to 0. */
+/** State of one client for one semaphore, which all its handles for that
+    semaphore can share. Set it to 0 before the first handle is made. */
 typedef struct lk_semaphore_history {
   unsigned failures; /**< in a row, of creating all nodes at once */
 } lk_semaphore_history;
@@ -65,14 +66,15 @@ typedef struct lk_semaphore_config {
       number. Refused with kazoo's layout, where the path itself holds a number
       that does not change. */
   const char *limit_path;
-  /** For programs that create a handle for each acquisition: shared by all
-      handles of one client, and valid until the last one is freed. NULL: each
-      handle has its own. */
+  /** For programs that create a handle for each acquisition: one object for
+      each pair of client and semaphore, which stays valid until the last of
+      these handles is freed. NULL: each handle has its own. */
   lk_semaphore_history *history;
 } lk_semaphore_config;
 
 /**
- * Make a handle for the semaphore at `path`; all is copied.
+ * Make a handle for the semaphore at `path`. Everything but `client` and
+ * `options->history` is copied.
  *
  * An acquisition also ends with the server's error if the node at `limit_path`
  * is missing and cannot be created (LK_ERR_NO_NODE: its parent is missing, too;
@@ -83,7 +85,7 @@ typedef struct lk_semaphore_config {
  *
  * @return as lk_lock_new(); LK_ERR_BAD_ARGUMENT also where `take` is more than
  *         `permits` and there is no `limit_path`, for `limit_path` in kazoo's
- *         layout, and for other layouts than these two.
+ *         layout, and for layouts other than Curator's and kazoo's.
  */
 LK_API int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
                             const lk_lock_config *config,

@@ -27,8 +27,9 @@
  *     reported like that of any other server;
  *   - a server that is busy (throttling): the read is repeated, nothing is
  *     reported;
- *   - a node that the client may not read, and any other error: reported once,
- *     then retried after 0.1 s and more slowly later, at least once a minute;
+ *   - a node that the client may not read, and any other error: reported once.
+ *     The read is retried after 0.1 to 0.2 s, then after pauses that double, at
+ *     least once a minute;
  *   - missing events: servers with the fix for CVE-2024-23944 (3.7.3, 3.8.4,
  *     3.9.2 and later) send no event for a node that the client may not read at
  *     that time, but remove the watch. So the Stat is compared periodically:
@@ -70,11 +71,12 @@ typedef struct lk_subscription_config {
  *   LK_ERR_SESSION_EXPIRED (with lk_client_config.one_session, else never),
  *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED: the subscription has ended, and this is
  *     the last call; only lk_subscription_free() remains to be called;
- *   any other, such as LK_ERR_NO_AUTH (READ on the node), LK_ERR_TOO_BIG (the
- *     reply; each retry breaks the connection, at most every 25 s),
+ *   any other, such as LK_ERR_NO_AUTH (READ on the node), LK_ERR_TOO_BIG,
  *     LK_ERR_NO_MEMORY, LK_ERR_TOO_MANY: the node cannot be read, and the last
  *     reported state may be outdated. The read is retried; the callback is
- *     invoked again when the read succeeds or fails with another error.
+ *     invoked again when the read succeeds or fails with another error. A reply
+ *     that is too big breaks the connection, so after LK_ERR_TOO_BIG the pause
+ *     before each retry is 25 to 52 s.
  * `names` and `stat` are borrowed until the callback returns, NULL unless `err`
  * is 0.
  */

@@ -39,10 +39,11 @@
  * must be deferred.
  *
  * NULL: if the object is NULL, a function whose result is an error code returns
- * LK_ERR_BAD_ARGUMENT. Every other function returns NULL, false, 0, or its
- * value for a closed client or for a lock that this thread does not hold.
- * Freeing NULL does nothing. A path that is NULL is LK_ERR_BAD_PATH. `out` of a
- * request may be NULL; that of a constructor may not (LK_ERR_BAD_ARGUMENT).
+ * LK_ERR_BAD_ARGUMENT. lk_sync_client_state() returns LK_STATE_CLOSED then,
+ * lk_sync_lock_get_state() LK_LOCK_IDLE, lk_sync_lock_deadline() INT64_MIN, and
+ * every other function NULL, false or 0. Freeing NULL does nothing. A path that
+ * is NULL is LK_ERR_BAD_PATH. `out` of a request may be NULL; that of a
+ * constructor may not (LK_ERR_BAD_ARGUMENT).
  *
  * Fork: a child does not have the thread of the handle. In a child all calls
  * return LK_ERR_FORKED at once, no lock is held, and nothing is sent to the
@@ -101,15 +102,14 @@ LK_API int lk_sync_client_new(lk_sync_client **out,
  * lk_sync_lock_ok() becomes false and holders get LK_LOCK_EVENT_LOST with
  * LK_ERR_CLOSED. Acquires return LK_ERR_CLOSED at once. Requests return within
  * 1.5 s: the reply, if it arrives; LK_ERR_NOT_SENT, if they are writes that
- * were not sent; else LK_ERR_CLOSED. Every later call returns LK_ERR_CLOSED.
- * Waits 1.5 s at most.
+ * were not sent; else LK_ERR_CLOSED. Every later request or acquire returns
+ * LK_ERR_CLOSED. Waits 1.5 s at most.
  *
- * @return 0: its ephemeral nodes are gone, or there was no session; else as
- *         lk_client_close():
- *         LK_ERR_NOT_SENT, LK_ERR_IN_DOUBT, LK_ERR_DEADLINE (the session lives
- *         until its timeout has passed), LK_ERR_AUTH_FAILED,
- *         LK_ERR_SESSION_EXPIRED; LK_ERR_CLOSED: closed or closing already;
- *         LK_ERR_STATE, LK_ERR_FORKED.
+ * @return 0: its ephemeral nodes no longer exist, or there was no session; else
+ *         as `done` of lk_client_close(): LK_ERR_NOT_SENT, LK_ERR_IN_DOUBT,
+ *         LK_ERR_DEADLINE, LK_ERR_AUTH_FAILED, LK_ERR_SESSION_EXPIRED; or
+ *         LK_ERR_CLOSED: closed or closing already; LK_ERR_STATE,
+ *         LK_ERR_FORKED.
  */
 LK_API int lk_sync_client_close(lk_sync_client *c);
 
@@ -137,8 +137,8 @@ LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
 LK_API int lk_sync_client_last_error(lk_sync_client *c, char *text,
                                      size_t size);
 
-/** The cause of that error, if it is LK_ERR_TLS; else, and for a closed client,
-    LK_TLS_OTHER. Waits as lk_sync_client_last_error(). */
+/** The cause of that error, if it is LK_ERR_TLS; else LK_TLS_OTHER. Waits as
+    lk_sync_client_last_error(). */
 LK_API lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c);
 
 /** Change the list of servers: lk_client_set_hosts(), with its results, or
@@ -150,9 +150,10 @@ LK_API int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts);
  * Call `what` as a callback, on the thread of the handle, and wait until it has
  * returned. `what` may call every function of <latchkey/client.h> and of the
  * recipes for `client`, except lk_client_close() and lk_client_free(). Works
- * until lk_sync_client_free(), also after a close.
+ * after lk_sync_client_close(), too.
  *
- * @return 0, LK_ERR_NO_MEMORY, LK_ERR_CLOSED, LK_ERR_STATE, LK_ERR_FORKED.
+ * @return 0; LK_ERR_CLOSED: lk_sync_client_free() was called; LK_ERR_NO_MEMORY,
+ *         LK_ERR_STATE, LK_ERR_FORKED.
  */
 LK_API int lk_sync_client_run_on_thread(lk_sync_client *c,
                                         void (*what)(lk_client *client,
@@ -161,8 +162,9 @@ LK_API int lk_sync_client_run_on_thread(lk_sync_client *c,
 
 /* ---- calls ------------------------------------------------------------ */
 
-/** Ends calls. While it is set, every call that has it in its lk_sync_call
-    returns LK_ERR_CANCELLED: calls that wait, and later ones. */
+/** An object by which any thread ends calls of other threads. While it is set,
+    every call that has it in its lk_sync_call returns LK_ERR_CANCELLED: calls
+    that wait, and later ones. */
 typedef struct lk_sync_cancel lk_sync_cancel;
 
 /** @return 0, LK_ERR_NO_MEMORY, LK_ERR_FORKED. After an error `*out` is NULL.
@@ -245,12 +247,13 @@ LK_API void lk_sync_result_free(lk_sync_result *r);
  * refuse the request and those of its completion are both returned. `out` may
  * be NULL; it gets the result, or NULL after an error. Further errors:
  * LK_ERR_CANCELLED; LK_ERR_STATE: called from a callback; LK_ERR_BAD_ARGUMENT:
- * `call` without its size; LK_ERR_NO_MEMORY: a write was not executed, or there
- * is no memory for the result of a read. If a call was cancelled or its
- * deadline passed, the write may have been executed, or may be executed later.
+ * `call` without its size; LK_ERR_NO_MEMORY: a write was not executed, since
+ * its result is allocated before it is sent; or there is no memory for the
+ * result of a read. If a call was cancelled or its deadline passed, the write
+ * may have been executed, or may be executed later.
  */
 
-/** lk_create2(): gives path and stat. LK_CONTAINER is among the flags. */
+/** lk_create2(): gives path and stat. `flags` may contain LK_CONTAINER. */
 LK_API int lk_sync_create(lk_sync_client *c, lk_sync_result **out,
                           const char *path, lk_bytes data, const lk_acls *acl,
                           int flags, const lk_sync_call *call);
@@ -393,9 +396,10 @@ LK_API int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
 
 /**
  * The locks of <latchkey/lock.h> and the other recipes, for threads: the owner
- * is the thread that acquired. The owner may acquire again without a request.
- * Another thread queues with a node of its own, as another process does. Use
- * one object for a path, from any number of threads.
+ * is the thread that acquired. The owner may acquire again; that counts up, and
+ * sends no request. Another thread queues with a node of its own, as another
+ * process does (unless `local_queue` is set). Use one object for a path, from
+ * any number of threads.
  *
  * When a thread ends in any way, its locks are released. A reused thread id
  * does not inherit ownership. When main() returns, the process ends without a
@@ -475,10 +479,11 @@ LK_API uint64_t lk_sync_multilock_token(lk_sync_lock *l, const char *path);
 
 /**
  * A read-write lock, <latchkey/rwlock.h>: two locks, each with all the calls
- * below. A thread that holds the write side may acquire the read side at once.
- * A thread that holds the read side alone and acquires the write side gets
- * LK_ERR_DEADLOCK. Acquires are counted per side, and the sides may be released
- * in any order.
+ * below. A thread that holds the write side and acquires the read side is
+ * granted it at once in Curator's layout, and gets LK_ERR_DEADLOCK in others. A
+ * thread that holds the read side alone and acquires the write side gets
+ * LK_ERR_DEADLOCK in every layout. Acquires are counted per side, and the sides
+ * may be released in any order.
  */
 typedef struct lk_sync_rwlock lk_sync_rwlock;
 
@@ -497,7 +502,8 @@ LK_API lk_sync_lock *lk_sync_rwlock_write_side(lk_sync_rwlock *rw);
 
 /**
  * Acquire the read side and release the write side, so that no other owner
- * writes in between. If the acquire fails, the write side stays held.
+ * writes in between: Curator's layout only. If the acquire fails, the write
+ * side stays held (LK_ERR_DEADLOCK in other layouts).
  * @return as lk_sync_lock_acquire(); LK_ERR_NOT_HELD: this thread does not hold
  *         the write side; LK_ERR_LOST: the write side was lost; now neither
  *         side is held.
@@ -535,7 +541,7 @@ LK_API int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call);
  */
 LK_API int lk_sync_lock_release(lk_sync_lock *l);
 
-/** The same, and wait until the node is deleted, unless the count is not 0 yet.
+/** The same; if the count is 0 now, wait until the node is deleted.
     @return as lk_sync_lock_release(). The lock is also released after
             LK_ERR_NO_AUTH: the node stays until the session ends; and
             LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED: the node is being

@@ -17,8 +17,9 @@
  *
  * Files are PEM. They are read again at each connection attempt, on the thread
  * of the client, so a replaced certificate or CRL counts from the next
- * connection on. A TLS session is resumed only while all of them, and the name,
- * are the same, and for ten minutes after the server was verified.
+ * connection on. The client resumes a TLS session only of the same server name,
+ * while the content of all files is the same, and for ten minutes after the
+ * server was verified. With `ca_dir`, or the system's CAs, it resumes none.
  *
  * ZooKeeper takes the subject of a client's certificate for an identity of the
  * scheme "x509" (X509AuthenticationProvider), without lk_add_auth(). It has

@@ -43,18 +43,23 @@ typedef struct lk_event {
 } lk_event;
 
 /**
- * Called once for a one-shot watch, any number of times for a persistent one;
- * LK_EVENT_ENDED is the last. The watch has ended when the last returns.
+ * Called once for a one-shot watch, any number of times for a persistent one.
+ * LK_EVENT_ENDED is the last event of a watch. The handle of a watch is valid
+ * until the callback for its last event returns.
  *
- * A server may throttle the requests that re-register watches after a reconnect
- * (LK_ERR_THROTTLED). The client repeats them on the same connection. Until
- * they succeed, a reply may show a change before the event of an older watch
- * arrives. The server does not say to which watch an event belongs: it names
- * only the path. So an event that an older watch had missed also goes to newer
- * watches on that path, although their own reads have shown the change. The
- * same can happen to one-shot watches that the client did not register at the
- * server because a persistent watch on the path served them (see
- * lk_add_watch()), if the connection breaks before it registers them.
+ * Usually a client receives the event of a change before any reply that shows
+ * the change. There are two exceptions:
+ *   - A server may throttle the requests that re-register watches after a
+ *     reconnect (LK_ERR_THROTTLED). The client repeats them on the same
+ *     connection. Until they succeed, a reply may show a change of which a
+ *     watch from before the reconnect gets the event later. The server names
+ *     only the path of an event. So this event also goes to watches that were
+ *     set on the path after the reconnect, although their own reads have shown
+ *     the change.
+ *   - A persistent watch serves the one-shot watches on its path (see
+ *     lk_add_watch()). When it ends, the client registers them at the server.
+ *     If the connection breaks before that, they may get the event of a change
+ *     that their own reads have shown.
  */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
