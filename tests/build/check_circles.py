@@ -32,14 +32,17 @@ KNOWN = [
     """proto/engine/watch_handles proto/engine/watch_table""",
     # Each part of the client uses its life and its requests.
     """proto/engine/auth proto/engine/call_nesting proto/engine/calls
-       proto/engine/client proto/engine/connect_timeout
+       proto/engine/client proto/engine/client_close
+       proto/engine/connect_timeout
        proto/engine/invariants proto/engine/lease_slot
-       proto/engine/listeners proto/engine/log proto/engine/quorum_probe
+       proto/engine/listeners proto/engine/log proto/engine/pings
+       proto/engine/quorum_probe
        proto/engine/request_completion proto/engine/request_deadlines
        proto/engine/request_encoding proto/engine/request_outcomes
        proto/engine/request_queue proto/engine/set_watches_retry
        proto/engine/sasl proto/engine/sasl_config
-       proto/engine/server_support proto/engine/session
+       proto/engine/server_move proto/engine/server_support
+       proto/engine/session
        proto/engine/session_end proto/engine/session_handshake
        proto/engine/watch_calls proto/engine/watch_events""",
 ]

@@ -10,8 +10,7 @@ enum {
   DEFAULT_TIMEOUT_MS = 30000,
   DEFAULT_SEND_LIMIT = 0xfffff, /* the server's jute.maxbuffer */
   DEFAULT_RECEIVE_LIMIT = 16 * 1024 * 1024,
-  DEFAULT_OUTSTANDING = 65536,
-  CLOSE_MS = 1500
+  DEFAULT_OUTSTANDING = 65536
 };
 
 /* ---- life -------------------------------------------------------------- */
@@ -28,7 +27,7 @@ static void destroy_client(lk_client *c)
 
   c->nesting.depth++; /* what callbacks do from here on frees nothing twice */
   if (c->session.state != LK_STATE_CLOSED)
-    lk__session_closed(c, lk__request_close_outcome(c, LK_ERR_IN_DOUBT));
+    lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
   while (c->listeners.first != NULL)
     lk_client_detach(c, c->listeners.first);
   while (c->timers.root != NULL)
@@ -196,39 +195,6 @@ void lk_client_free(lk_client *c)
   c->nesting.free_wanted = true;
   if (c->nesting.depth == 0)
     destroy_client(c);
-}
-
-/* The session ends on this connection rather than that the client moves, unless
- * the server is about to close it. */
-static void close_connected(lk_client *c)
-{
-  if (c->rejected.op != 0)
-    return; /* closeSession leaves on the next connection */
-  c->output.limit = UINT64_MAX;
-  if (c->requests.waiting.count == 0)
-    (void)lk__request_close(c); /* no memory: the deadline ends it */
-}
-
-int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
-{
-  if (lk__client_refusal(c) == LK_ERR_FORKED)
-    return LK_ERR_FORKED;
-  if (c->close.begun || c->nesting.free_wanted || c->session.final_err != 0)
-    return LK_ERR_CLOSED;
-  lk__client_enter(c);
-  c->close.done = done;
-  c->close.arg = arg;
-  c->close.end_ms = c->now + CLOSE_MS;
-  lk__probe_stop(c);
-  if (c->connection.phase == LK_PHASE_LIVE)
-    close_connected(c);
-  else if (lk__client_can_close(c))
-    c->close.end_ms = c->now; /* complete the close in the next turn */
-  c->close.begun = true;
-  lk__client_wake(c);
-  lk__client_notify_closing(c);
-  lk__client_leave(c);
-  return 0;
 }
 
 int lk_client_set_hosts(lk_client *c, const char *hosts)

@@ -13,14 +13,17 @@
 #include "base/ring.h"
 #include "jute/arena.h"
 #include "proto/engine/auth.h"
+#include "proto/engine/client_close.h"
 #include "proto/engine/hosts.h"
 #include "proto/engine/lease_slot.h"
 #include "proto/engine/listeners.h"
 #include "proto/engine/log.h"
+#include "proto/engine/pings.h"
 #include "proto/engine/quorum_probe.h"
 #include "proto/engine/request_deadlines.h"
 #include "proto/engine/request_queue.h"
 #include "proto/engine/sasl.h"
+#include "proto/engine/server_move.h"
 #include "proto/engine/server_support.h"
 #include "proto/engine/session.h"
 #include "proto/engine/set_watches_retry.h"
@@ -54,22 +57,6 @@ typedef struct lk_engine_input {
   lk_arena arena;        /**< of the reply or event at hand */
   const lk_reply *reply; /**< that is being delivered, or NULL */
 } lk_engine_input;
-
-typedef struct lk_engine_pings {
-  lk_ring sent_ms;     /**< int64_t: of those without a reply */
-  uint64_t end;        /**< where the newest one ends in the output */
-  int64_t extended_ms; /**< when the newest ping was sent that followed another
-                            one without a reply: it may have kept the session */
-} lk_engine_pings;
-
-typedef struct lk_engine_close {
-  bool begun;
-  bool sent; /**< closeSession is the last of the requests sent */
-  bool lost; /**< it was sent on a connection that broke */
-  int64_t end_ms;
-  lk_close_cb done;
-  void *arg;
-} lk_engine_close;
 
 struct lk_client {
   lk_mem mem;

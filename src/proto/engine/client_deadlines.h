@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Every deadline of a client but those of its requests.
+ * What a client does when time has passed. Each part has its own deadline, in
+ * the file that works on it; here they are asked in turn.
  */
 
 #include <latchkey/client.h>

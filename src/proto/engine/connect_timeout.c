@@ -5,6 +5,8 @@
 
 #include "proto/engine/client.h"
 
+#include <stdio.h>
+
 enum { LEAST_ATTEMPT_MS = 250 };
 
 /* All servers together may take two thirds of the timeout. */
@@ -53,4 +55,22 @@ void lk__connect_timeout_shorten(lk_client *c)
     return;
   c->connection.attempt_end_ms = end_ms;
   lk__client_wake(c);
+}
+
+void lk__connect_timeout_run(lk_client *c)
+{
+  char why[96];
+
+  if (c->now < c->connection.attempt_end_ms)
+    return;
+  snprintf(
+      why, sizeof why, "%s within %d ms",
+      c->connection.phase == LK_PHASE_CONNECTING && c->tls != NULL
+          ? "no TLS connection"
+      : c->connection.phase == LK_PHASE_CONNECTING ? "no connection"
+      : c->connection.phase == LK_PHASE_HANDSHAKE
+          ? "connected, but no answer"
+          : "the SASL exchange did not end",
+      (int)(c->connection.attempt_end_ms - c->connection.attempt_began_ms));
+  lk__session_break(c, LK_ERR_CONNECT, why);
 }

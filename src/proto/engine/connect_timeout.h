@@ -17,5 +17,7 @@ void lk__connect_timeout_begin(lk_client *c);
 /** The number of addresses is known now: the deadline of the attempt at the
     first address becomes its share, but no later than before. */
 void lk__connect_timeout_shorten(lk_client *c);
+/** End the attempt if its deadline has passed at the client's clock. */
+void lk__connect_timeout_run(lk_client *c);
 
 #endif

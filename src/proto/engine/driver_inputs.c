@@ -239,7 +239,7 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,
       !c->nesting.free_wanted) {
     if (len == 2 && memcmp(reply, "rw", 2) == 0) {
       lk__probe_select(c);
-      lk__session_move(c);
+      lk__move_begin(c);
     } else {
       lk__probe_next_server(c);
     }

@@ -10,7 +10,7 @@
  *
  * Each kind of callback is invoked in one file, after all fields have changed:
  * that of a request in request_completion.c, of a watch in watch_events.c, of
- * lk_add_auth() in auth.c, of a timer in client_deadlines.c, of
+ * lk_add_auth() in auth.c, of a timer in timers.c, of
  * lk_client_close() in session_end.c, those of listeners in listeners.c, those
  * of a SASL mechanism in sasl.c. The log (log.c) must not call the client.
  */

@@ -5,7 +5,6 @@
 #include "jute/writer.h"
 #include "proto/engine/client.h"
 #include "proto/wire/multi.h"
-#include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
 enum { KEEP = 64 * 1024 };
@@ -39,12 +38,6 @@ int lk__client_refusal(const lk_client *c)
   if (c->session.final_err != 0)
     return c->session.final_err;
   return c->close.begun || c->nesting.free_wanted ? LK_ERR_CLOSED : 0;
-}
-
-bool lk__client_can_close(const lk_client *c)
-{
-  return c->connection.phase != LK_PHASE_LIVE && c->session.identity.id == 0 &&
-         c->requests.waiting.count == c->requests.waiting_completed;
 }
 
 int lk__request_refusal(lk_client *c)
@@ -249,30 +242,6 @@ bool lk__requests_answered(const lk_client *c, uint64_t until)
       c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
 
   return first == NULL || first->end > until;
-}
-
-bool lk__request_close(lk_client *c)
-{
-  lk_call_spec spec = {.op = LK_OPCODE_CLOSE_SESSION};
-
-  if (lk__request_queue(c, &spec) != 0)
-    return false;
-  c->close.sent = true;
-  return true;
-}
-
-int lk__request_close_outcome(const lk_client *c, int unanswered)
-{
-  const lk_request *last =
-      c->close.sent ? lk__ring_at(&c->requests.sent, c->requests.sent.count - 1)
-                    : NULL;
-
-  if (last != NULL && last->end <= c->output.sent)
-    return unanswered;
-  if (c->close.lost)
-    return LK_ERR_IN_DOUBT;
-  /* without a session there is nothing to end */
-  return c->session.identity.id == 0 ? 0 : LK_ERR_NOT_SENT;
 }
 
 /* A request sets a watch unless a persistent watch covers the path when the

@@ -97,12 +97,6 @@ void lk__request_place_held(lk_client *c, lk_request *r);
 /** Whether every sent request that ends before `until` has its reply. */
 bool lk__requests_answered(const lk_client *c, uint64_t until);
 
-/** Queue closeSession behind all others. @return false: no memory. */
-bool lk__request_close(lk_client *c);
-/** The result of closing if no reply comes: `unanswered` if closeSession left
-    on this connection, else what is known of it. */
-int lk__request_close_outcome(const lk_client *c, int unanswered);
-
 /** Move waiting requests to the output of a new connection. Requests that its
     server does not support are set aside, to be completed by
     lk__requests_finish(). @return false: no memory, and nothing has moved. */
@@ -120,8 +114,6 @@ void lk__requests_time_out(lk_client *c);
 
 /* The end of the client: */
 
-/** Whether a close has nothing to wait for: no session, and no request. */
-bool lk__client_can_close(const lk_client *c);
 /** Why new requests are refused: LK_ERR_FORKED, CLOSED, AUTH_FAILED; or 0. */
 int lk__client_refusal(const lk_client *c);
 

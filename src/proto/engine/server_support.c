@@ -6,6 +6,8 @@
 #include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
 
+#include <stdio.h>
+
 enum { UNSUPPORTED_MS = 60 * 60 * 1000 };
 
 /* The bit of `op` in lk_unsupported; there are fewer than 64 opcodes. */
@@ -33,6 +35,26 @@ void lk__request_rejected(lk_client *c, const lk_request *r)
   if (c->output.limit > c->output.sent)
     c->output.limit = c->output.sent;
   lk__client_wake(c);
+}
+
+int64_t lk__rejected_deadline(const lk_client *c)
+{
+  if (c->rejected.op == 0)
+    return LK_NEVER;
+  /* the request itself is still in its place, or was the oldest */
+  return lk__requests_answered(c, c->rejected.end - 1) ? c->now
+                                                       : c->rejected.until_ms;
+}
+
+void lk__rejected_run(lk_client *c)
+{
+  char why[64];
+
+  if (c->now < lk__rejected_deadline(c))
+    return;
+  snprintf(why, sizeof why, "does not know %s",
+           lk__opcode_info(c->rejected.op)->name);
+  lk__session_break(c, LK_ERR_UNIMPLEMENTED, why);
 }
 
 bool lk__request_is_unsupported(const lk_client *c, int32_t op)

@@ -23,6 +23,11 @@ void lk__request_note_unsupported(lk_client *c, int32_t op);
 /** The server rejected `r` as unknown: nothing more is sent on this connection.
     It is given up when the requests before `r` have their replies. */
 void lk__request_rejected(lk_client *c, const lk_request *r);
+/** When the connection is given up for that; LK_NEVER: no request was
+    rejected. */
+int64_t lk__rejected_deadline(const lk_client *c);
+/** Give it up if that is due at the client's clock. */
+void lk__rejected_run(lk_client *c);
 bool lk__request_is_unsupported(const lk_client *c, int32_t op);
 /** Why the connected server is not sent `op`: LK_ERR_UNIMPLEMENTED,
     LK_ERR_NOT_READ_ONLY, or 0. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "jute/writer.h"
 #include "proto/engine/client.h"
 #include "proto/engine/connect_timeout.h"
 #include "proto/engine/invariants.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_events.h"
-#include "proto/wire/opcode.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -140,8 +138,7 @@ void lk__session_break(lk_client *c, int err, const char *why)
   if (was_live)
     lk__watches_mark_missing(&c->watches, reported_until(c));
   lk__session_drop_connection(c);
-  c->close.lost =
-      lk__request_close_outcome(c, LK_ERR_IN_DOUBT) == LK_ERR_IN_DOUBT;
+  c->close.lost = lk__close_outcome(c, LK_ERR_IN_DOUBT) == LK_ERR_IN_DOUBT;
   c->close.sent = false;
   if (moves)
     lk__session_connect(c);
@@ -156,17 +153,6 @@ void lk__session_break(lk_client *c, int err, const char *why)
   lk__client_enter_state(c, LK_STATE_SUSPENDED, err);
   lk__requests_finish(c, 0);
   lk__watches_notify_ended(c, &fired, LK_ERR_CONNECTION_LOSS);
-}
-
-/* ---- another server, or list of them ----------------------------------- */
-
-void lk__session_move(lk_client *c)
-{
-  if (!c->move.wanted)
-    c->move.since_ms = c->now;
-  c->move.wanted = true; /* not reported inside of a call */
-  lk__probe_stop(c);
-  lk__client_wake(c);
 }
 
 void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
@@ -186,7 +172,7 @@ void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
     lk__session_drop_connection(c);
     lk__session_connect(c);
     break;
-  case LK_PHASE_LIVE: lk__session_move(c); break;
+  case LK_PHASE_LIVE: lk__move_begin(c); break;
   case LK_PHASE_PAUSE:
   case LK_PHASE_ENDED: break;
   }

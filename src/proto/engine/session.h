@@ -71,13 +71,6 @@ typedef struct lk_engine_output {
   bool sent_unstamped; /**< bytes were sent since, and the clock not yet read */
 } lk_engine_output;
 
-/** Moving to another server while connected. */
-typedef struct lk_engine_move {
-  bool wanted; /**< the server in turn is the one to move to */
-  int64_t since_ms;
-  bool quorum_only; /**< for one round, read-only servers are not accepted */
-} lk_engine_move;
-
 /** Enter a phase. Nothing else sets it. */
 void lk__session_enter_phase(lk_client *c, lk_phase phase);
 /** Want a transport to the server in turn. */
@@ -95,14 +88,17 @@ void lk__session_break(lk_client *c, int err, const char *why);
 
 /** Use the servers of `fresh`, which is consumed. */
 void lk__session_set_hosts(lk_client *c, lk_hosts *fresh);
-/** Move to the server in turn when no reply is outstanding. */
-void lk__session_move(lk_client *c);
 /** A request or ping has its reply: if the connection has lasted, the next
     pause is short, and a new round of servers begins. */
 void lk__session_answered(lk_client *c);
 
 /** The session has expired: begin a new one, unless that is not wanted. */
 void lk__session_expire(lk_client *c, const char *why);
+/** When lk__session_give_up() is due: no server has replied for long, and none
+    is connected. Or LK_NEVER. */
+int64_t lk__session_give_up_at(const lk_client *c);
+/** Report the session expired, without word from a server. */
+void lk__session_give_up(lk_client *c);
 /** The server refuses the credentials or requires some: end for good. `why`: a
     line for the log, or NULL. */
 void lk__session_refused(lk_client *c, int err, const char *why);

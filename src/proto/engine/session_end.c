@@ -54,6 +54,32 @@ void lk__session_expire(lk_client *c, const char *why)
     lk__auth_fail_all(c, LK_ERR_SESSION_EXPIRED);
 }
 
+int64_t lk__session_give_up_at(const lk_client *c)
+{
+  if (c->session.identity.id == 0 || c->connection.phase == LK_PHASE_LIVE ||
+      c->connection.phase == LK_PHASE_ENDED || c->options.give_up_ms < 0)
+    return LK_NEVER;
+  int64_t ms = c->options.give_up_ms > 0
+                   ? c->options.give_up_ms
+                   : (int64_t)c->session.timeout_ms * 4 / 3;
+
+  return lk__later(c->session.proven_ms, c->pings.extended_ms) + ms;
+}
+
+/* The servers may keep the session longer. They count its timeout from the last
+ * bytes that they received, and round up to a tick; a timeout has two ticks at
+ * least. */
+void lk__session_give_up(lk_client *c)
+{
+  int64_t until = lk__later(c->session.proven_ms, c->output.sent_ms) +
+                  (int64_t)c->session.timeout_ms * 3 / 2;
+
+  if (until > c->session.abandoned_end_ms)
+    c->session.abandoned_end_ms = until;
+  lk__session_expire(c,
+                     "no reply from any server within the limit (give_up_ms)");
+}
+
 static void end_session(lk_client *c, lk_state state, int state_err, int err)
 {
   lk__session_enter_phase(c, LK_PHASE_ENDED);

@@ -136,7 +136,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   bool released = lk__requests_release(c);
 
   lk__requests_finish(c, 0); /* what was set aside */
-  if (!released || (c->close.begun && !c->close.sent && !lk__request_close(c)))
+  if (!released || (c->close.begun && !c->close.sent && !lk__close_send(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else
     lk__watches_notify_resumed(c, false);

@@ -5,6 +5,7 @@
 
 #include "proto/engine/client.h"
 #include "proto/engine/set_watches.h"
+#include "proto/engine/watch_events.h"
 
 bool lk__set_watches_send(lk_client *c)
 {
@@ -35,4 +36,22 @@ void lk__set_watches_finish(lk_client *c, bool missing)
     lk__set_watches_retry_later(c);
   else
     c->set_watches.tries = 0;
+}
+
+void lk__set_watches_run_retry(lk_client *c)
+{
+  if (c->now < c->set_watches.retry_ms)
+    return;
+  c->set_watches.retry_ms = LK_NEVER;
+  if (c->close.begun)
+    return; /* nothing follows closeSession */
+  if (!lk__set_watches_send(c))
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+  else if (c->set_watches.unanswered ==
+           0) { /* addWatch has registered them, or they ended */
+    lk__set_watches_finish(
+        c, lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
+    lk__watches_notify_resumed(c, true);
+  }
+  lk__client_wake(c);
 }

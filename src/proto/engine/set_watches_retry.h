@@ -25,5 +25,7 @@ bool lk__set_watches_send(lk_client *c);
 void lk__set_watches_finish(lk_client *c, bool missing);
 /** Repeat setWatches later, with jitter: the server throttled them. */
 void lk__set_watches_retry_later(lk_client *c);
+/** Repeat them if that is due at the client's clock. */
+void lk__set_watches_run_retry(lk_client *c);
 
 #endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/client_close.h"
+
+#include "proto/engine/client.h"
+#include "proto/wire/opcode.h"
+
+enum { CLOSE_MS = 1500 };
+
+bool lk__close_send(lk_client *c)
+{
+  lk_call_spec spec = {.op = LK_OPCODE_CLOSE_SESSION};
+
+  if (lk__request_queue(c, &spec) != 0)
+    return false;
+  c->close.sent = true;
+  return true;
+}
+
+int lk__close_outcome(const lk_client *c, int unanswered)
+{
+  const lk_request *last =
+      c->close.sent ? lk__ring_at(&c->requests.sent, c->requests.sent.count - 1)
+                    : NULL;
+
+  if (last != NULL && last->end <= c->output.sent)
+    return unanswered;
+  if (c->close.lost)
+    return LK_ERR_IN_DOUBT;
+  /* without a session there is nothing to end */
+  return c->session.identity.id == 0 ? 0 : LK_ERR_NOT_SENT;
+}
+
+/* Nothing to wait for: no session, and no request. */
+static bool can_close(const lk_client *c)
+{
+  return c->connection.phase != LK_PHASE_LIVE && c->session.identity.id == 0 &&
+         c->requests.waiting.count == c->requests.waiting_completed;
+}
+
+/* The session ends on this connection rather than that the client moves, unless
+ * the server is about to close it. */
+static void close_connected(lk_client *c)
+{
+  if (c->rejected.op != 0)
+    return; /* closeSession leaves on the next connection */
+  c->output.limit = UINT64_MAX;
+  if (c->requests.waiting.count == 0)
+    (void)lk__close_send(c); /* no memory: the deadline ends it */
+}
+
+int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
+{
+  if (lk__client_refusal(c) == LK_ERR_FORKED)
+    return LK_ERR_FORKED;
+  if (c->close.begun || c->nesting.free_wanted || c->session.final_err != 0)
+    return LK_ERR_CLOSED;
+  lk__client_enter(c);
+  c->close.done = done;
+  c->close.arg = arg;
+  c->close.end_ms = c->now + CLOSE_MS;
+  lk__probe_stop(c);
+  if (c->connection.phase == LK_PHASE_LIVE)
+    close_connected(c);
+  else if (can_close(c))
+    c->close.end_ms = c->now; /* complete the close in the next turn */
+  c->close.begun = true;
+  lk__client_wake(c);
+  lk__client_notify_closing(c);
+  lk__client_leave(c);
+  return 0;
+}
+
+int64_t lk__close_deadline(const lk_client *c)
+{
+  return c->close.begun ? c->close.end_ms : LK_NEVER;
+}
+
+void lk__close_run(lk_client *c)
+{
+  if (c->close.begun && c->session.final_err == 0 &&
+      (c->now >= c->close.end_ms || can_close(c)))
+    lk__session_closed(c, lk__close_outcome(c, LK_ERR_DEADLINE));
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/pings.h"
+
+#include "jute/writer.h"
+#include "proto/engine/client.h"
+#include "proto/wire/opcode.h"
+
+enum { PING_LEN = 12 };
+
+static int64_t silence_end(const lk_client *c)
+{
+  return c->connection.received_ms + (int64_t)c->session.timeout_ms * 2 / 3;
+}
+
+/* While the server sends nothing, one ping is outstanding at most. Its reply
+ * comes behind the bytes that are arriving, and a long reply on a slow
+ * connection can take longer than the session timeout: while bytes arrive,
+ * another ping follows, but none before the last one was sent. */
+static int64_t ping_due(const lk_client *c)
+{
+  int64_t third = c->session.timeout_ms / 3, newest;
+
+  if (c->pings.sent_ms.count == 0)
+    return c->output.empty_ms + third;
+  memcpy(&newest, lk__ring_at(&c->pings.sent_ms, c->pings.sent_ms.count - 1),
+         sizeof newest);
+  if (c->connection.received_ms <= newest || c->pings.end > c->output.sent)
+    return LK_NEVER;
+  return lk__later(c->output.empty_ms, newest) + third;
+}
+
+static void send_ping(lk_client *c)
+{
+  lk_writer w;
+
+  if (!lk__ring_reserve(&c->pings.sent_ms) ||
+      !lk__buf_reserve(&c->output.bytes, PING_LEN)) {
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
+    return;
+  }
+  lk__writer_init(&w, lk__buf_room(&c->output.bytes), PING_LEN);
+  lk__writer_int(&w, PING_LEN - 4);
+  lk__writer_int(&w, LK_XID_PING);
+  lk__writer_int(&w, LK_OPCODE_PING);
+  c->output.bytes.end += PING_LEN;
+  c->pings.end = c->output.sent + lk__buf_len(&c->output.bytes);
+  if (c->pings.sent_ms.count > 0)
+    c->pings.extended_ms = c->now;
+  memcpy(lk__ring_push(&c->pings.sent_ms), &c->now, sizeof c->now);
+  lk__client_wake(c);
+}
+
+int64_t lk__pings_deadline(const lk_client *c)
+{
+  return lk__earlier(silence_end(c), ping_due(c));
+}
+
+void lk__pings_run(lk_client *c)
+{
+  if (c->now >= silence_end(c))
+    lk__session_break(
+        c, LK_ERR_CONNECTION_LOSS,
+        "no bytes received for two thirds of the session timeout");
+  else if (c->now >= ping_due(c))
+    send_ping(c);
+}

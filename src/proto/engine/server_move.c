@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "proto/engine/server_move.h"
+
+#include "proto/engine/client.h"
+
+void lk__move_begin(lk_client *c)
+{
+  if (!c->move.wanted)
+    c->move.since_ms = c->now;
+  c->move.wanted = true; /* not reported inside of a call */
+  lk__probe_stop(c);
+  lk__client_wake(c);
+}
+
+static bool is_moving(const lk_client *c)
+{
+  return c->move.wanted && !c->close.begun;
+}
+
+/* Until then the client waits for a moment without outstanding replies. */
+static int64_t stop_sending_at(const lk_client *c)
+{
+  return c->move.since_ms + c->session.timeout_ms / 6;
+}
+
+static int64_t leave_at(const lk_client *c)
+{
+  return lk__requests_answered(c, c->output.limit)
+             ? c->now
+             : c->move.since_ms + c->session.timeout_ms / 3;
+}
+
+int64_t lk__move_deadline(const lk_client *c)
+{
+  if (!is_moving(c))
+    return LK_NEVER;
+  return c->output.limit == UINT64_MAX
+             ? lk__earlier(leave_at(c), stop_sending_at(c))
+             : leave_at(c);
+}
+
+/* A move leaves no write in doubt. A client that always has requests
+ * outstanding stops sending at some time, and moves when what was sent has its
+ * replies: the rest was not executed. */
+void lk__move_run(lk_client *c)
+{
+  if (!is_moving(c))
+    return;
+  if (c->output.limit == UINT64_MAX && c->now >= stop_sending_at(c))
+    c->output.limit = c->output.sent + lk__buf_len(&c->output.bytes);
+  if (c->now >= leave_at(c))
+    lk__session_break(c, 0,
+                      c->move.quorum_only
+                          ? "moving to a server with a quorum"
+                          : "moving to another server of the new list");
+}
