@@ -20,7 +20,7 @@ static void on_held(lk_lock *lock, int err, void *client)
     fprintf(stderr, "%s: %s. %s\n", lk_lock_path(lock), lk_error_text(err),
             cause);
   }
-  lk_client_close(client, NULL, NULL);
+  lk_client_close(client, NULL, NULL); /* sends outstanding requests first */
 }
 
 int main(int argc, char **argv)

@@ -8,7 +8,7 @@ int main(int argc, char **argv)
   lk_client_config servers = {.size = sizeof(servers),
                               .hosts = argc > 1 ? argv[1] : "127.0.0.1:2181"};
   lk_sync_config config = {.size = sizeof(config), .client = &servers};
-  lk_sync_call limit = {.size = sizeof(limit),
+  lk_sync_call limit = {.size = sizeof(limit), /* options of one call */
                         .timeout_ms = argc > 2 ? atoi(argv[2]) : 10000};
   lk_sync_client *client = NULL;
   lk_sync_lock *lock = NULL;

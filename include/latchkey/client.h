@@ -68,9 +68,9 @@
  *   0                 no limit     try once           has passed
  *   other negative    has passed   has passed         has passed
  *
- * A deadline that is not later than the clock has passed. A request whose time
- * has passed is accepted, not sent, and completes with LK_ERR_DEADLINE in the
- * next turn of the driver's loop.
+ * A deadline has passed as soon as the clock has reached it. A request whose
+ * deadline or timeout has passed when it is made is accepted, not sent, and
+ * completes with LK_ERR_DEADLINE in the next turn of the driver's loop.
  *
  * Options: a struct whose first member is `size` gets its own sizeof there, and
  * 0 in all options that keep their default: initialise it with
@@ -142,7 +142,7 @@ typedef struct lk_hooks {
   /** Milliseconds, more than 0, on a clock that also runs while the machine
       sleeps. */
   int64_t (*now)(void *arg);
-  /** Fill `len` bytes at `out` with unpredictable ones. */
+  /** Fill `len` bytes at `out` with unpredictable values. */
   void (*random)(void *arg, void *out, size_t len);
   /** Output, deadline or wanted connection may have changed: ask for them
       before waiting. Called when the last callback has returned.
@@ -162,9 +162,9 @@ typedef struct lk_client_config {
       Without a port: 2181, with TLS 2281. Copied. NULL: "127.0.0.1". */
   const char *hosts;
   int32_t session_timeout_ms; /**< requested; the server decides. 0: 30,000 */
-  /** Give up the session as expired after this many ms without a reply, even
-      if no server can be reached. 0: 4/3 of the negotiated timeout;
-      LK_NO_LIMIT: never. */
+  /** While there is no connection: give up the session as expired after this
+      many ms without a reply, before a server has said so. 0: 4/3 of the
+      negotiated timeout; LK_NO_LIMIT: never. */
   int32_t give_up_ms;
   bool one_session; /**< expiry is final: no new session after it */
   /**
@@ -421,7 +421,7 @@ typedef struct lk_listener {
 
 /** Attach and detach, at any time, also inside of a listener. Listeners are
     notified in the order of attaching; one that is attached during a
-    notification gets the next one. Freeing a client detaches its listeners.
+    notification gets only later ones. Freeing a client detaches its listeners.
     Detaching a listener that is not attached does nothing while the client
     exists; zero a listener that may be detached before it was ever attached.
     Attaching a listener twice is an error of the caller. */

@@ -20,26 +20,27 @@ extern "C" {
  * called, a driver calls lk_client_want(), lk_client_pending() and
  * lk_client_deadline(), and acts on the results before it waits.
  *
- * `attempt` numbers the connection attempts. An input for another attempt than
- * the present one is ignored, so late inputs do no harm. Every input can end in
- * lk_hooks.freed.
+ * The driver reports what has happened by these functions, the inputs:
+ * lk_client_resolved(), _connected(), _failed(), _failed_tls(), _received(),
+ * _probed() and _tick(). It calls them from its loop. During every input the
+ * client may be freed by one of its callbacks; then it calls lk_hooks.freed.
+ * No input is accepted inside a callback of the client: the connection of such
+ * an input is given up when the callback has returned.
  *
- * The inputs are lk_client_resolved(), _connected(), _failed(), _failed_tls(),
- * _received(), _probed() and _tick(). They come from the driver's loop. Inside
- * a callback of the client no input is accepted: the connection that it was for
- * is given up when the callback has returned.
+ * `attempt` numbers the connection attempts. An input for another attempt than
+ * the present one is ignored, so late inputs do no harm.
  *
  * The client calls the hook `wake` when all its callbacks have returned. Inside
- * of it a driver may call lk_client_want(), _want_probe(), _pending(),
+ * `wake` a driver may call lk_client_want(), _want_probe(), _pending(),
  * _sent() and _deadline(), and for an attempt that is not connected yet
  * lk_client_resolved(), _connected(), _failed() and _failed_tls(). Other inputs
  * have to wait until the call that woke the driver has returned.
  * lk_client_free() is allowed and takes effect when `wake` has returned.
  */
 typedef struct lk_want {
-  uint64_t attempt; /**< 0: no transport, close what there is */
-  const char *host; /**< name or literal, no brackets; until the next input or
-                         lk_client_set_hosts() */
+  uint64_t attempt; /**< 0: no connection is wanted, close the present one */
+  const char *host; /**< name or IP address, without brackets; valid until the
+                         next input or lk_client_set_hosts() */
   uint16_t port;
   uint32_t address_index; /**< among the addresses of the name; if it is 0,
                                resolve the name again */
@@ -51,6 +52,7 @@ LK_API void lk_client_want(lk_client *c, lk_want *out);
     address has its share of the time. Not needed for IP addresses.
  */
 LK_API void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count);
+/** The transport of the attempt is connected; TLS has done its handshake. */
 LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
 /** The attempt has failed. `err`: LK_ERR_RESOLVE, LK_ERR_CONNECT or LK_ERR_TLS;
     after lk_client_connected() LK_ERR_CONNECTION_LOSS, or 0 if the server has
@@ -75,9 +77,9 @@ LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt,
 LK_API void lk_client_received(lk_client *c, uint64_t attempt,
                                const void *bytes, size_t len);
 /** The bytes to send on the connected transport, valid until the next call for
-    this client. None: `len` is 0. */
+    this client. If there are none, `len` is 0. */
 LK_API lk_bytes lk_client_pending(lk_client *c);
-/** The system has taken the first `len` of them. */
+/** The transport has taken the first `len` bytes of lk_client_pending(). */
 LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
 
 /**
@@ -99,8 +101,10 @@ LK_API void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,
                              size_t len);
 enum { LK_PROBE_ROOM = 16 };
 
-/** When lk_client_tick() is due, in ms on the hook's clock; INT64_MAX: never */
+/** When lk_client_tick() is due, in ms on the clock of lk_hooks.now; INT64_MAX:
+    never. */
 LK_API int64_t lk_client_deadline(const lk_client *c);
+/** Do what is due by now. */
 LK_API void lk_client_tick(lk_client *c);
 
 /* ---- transports --------------------------------------------------------- */

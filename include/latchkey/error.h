@@ -6,8 +6,9 @@
  * @file
  * Every result of the library is 0 or one of these negative numbers. -1 to
  * -999 are the server's error codes; a code that this list does not name is
- * passed on unchanged. Codes from -1001 on are the library's own. The library
- * uses -4 (LK_ERR_CONNECTION_LOSS) and -8 (LK_ERR_BAD_ARGUMENT), too.
+ * passed on unchanged. Codes of -1001 and below are the library's own. Two of
+ * the server's codes are also used by the library itself: -4
+ * (LK_ERR_CONNECTION_LOSS) and -8 (LK_ERR_BAD_ARGUMENT).
  *
  * After a lost connection, one of three codes tells the outcome of a request:
  * - LK_ERR_NOT_SENT: it was not executed;
@@ -97,7 +98,7 @@ enum lk_error {
 /** A constant text in English for `err`; "unknown error" for other numbers. */
 LK_API const char *lk_error_text(int err);
 
-/** The name as written in C without its prefix, such as "NO_NODE"; or NULL. */
+/** The name without LK_ERR_, such as "NO_NODE"; NULL for other numbers. */
 LK_API const char *lk_error_name(int err);
 
 #ifdef __cplusplus

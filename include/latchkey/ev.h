@@ -31,9 +31,8 @@ typedef struct lk_ev lk_ev;
 
 /**
  * Attach to `loop`, which stays the caller's and must outlive the result.
- * Takes no reference on the loop by itself: ev_run() returns when there is
- * neither a client that is not closed nor another watcher. `mem` NULL: the C
- * library's.
+ * A client keeps ev_run() running until it is closed; the result itself does
+ * not. `mem` NULL: the C library's.
  *
  * @return 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM (no descriptors are free: it
  *         needs two, or three in a build without c-ares). After an

@@ -105,7 +105,7 @@ typedef struct lk_lease_config {
       bounds. If `gap_ms` is more than T / 2, a grant needs a deadline that is
       only (T - gap_ms) / 2 ahead, instead of T / 4. */
   int32_t gap_ms;
-  /** Invoked if a node could not be deleted, and stays until the session ends.
+  /** Invoked if a node cannot be deleted: it stays until the session ends.
       `err` is LK_ERR_NO_AUTH: there is no DELETE permission on the directory;
       or LK_ERR_TOO_BIG: the reply to the create was lost, and the node cannot
       be found, since the list of the queue is larger than the client's

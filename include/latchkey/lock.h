@@ -234,12 +234,13 @@ LK_API void lk_lock_reset(lk_lock *l);
 typedef void (*lk_lock_cb)(lk_lock *l, int err, void *arg);
 
 /**
- * Acquire. `timeout_ms`: LK_NO_LIMIT waits for ever; a timeout above 0 covers
- * everything: connecting, queueing, and queueing anew. Negative timeouts have
- * passed already, see "Timeouts" in <latchkey/client.h>. 0 acquires the lock
- * only if it is free; the call does not wait in the queue, but it does wait,
- * without limit, for a connection to a server with a quorum: lk_lock_cancel()
- * ends that. A handle that holds acquires again, regardless of the timeout.
+ * Acquire. `timeout_ms`: LK_NO_LIMIT (-1) waits for ever; a timeout above 0
+ * covers everything: connecting, queueing, and queueing anew. 0 acquires the
+ * lock only if it is free; the call does not wait in the queue, but it does
+ * wait, without limit, for a connection to a server with a quorum:
+ * lk_lock_cancel() ends that. Other negative timeouts have passed already, see
+ * "Timeouts" in <latchkey/client.h>. A handle that holds acquires again,
+ * regardless of the timeout.
  *
  * `done` gets 0: the lock is held, see lk_lock_token(); or
  *   LK_ERR_BUSY (timeout 0), LK_ERR_QUEUE_FULL (max_queue), LK_ERR_DEADLINE,

@@ -90,9 +90,9 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  * reply was lost are then not counted.
  *
  * @return as a request; LK_ERR_BAD_ARGUMENT also for "/", and for /zookeeper
- *         and its descendants, the nodes of the server itself. A chroot counts
- *         as part of the path: below a chroot of /zookeeper every path is
- *         refused, below another chroot only "/".
+ *         and its descendants, the nodes of the server itself. With a chroot
+ *         of /zookeeper or below it, every path is refused; with another
+ *         chroot, only "/".
  * `done`: 0: the node was deleted; LK_ERR_NO_NODE: it did not exist; or the
  *         first other error: NO_AUTH (no READ or DELETE permission on a
  *         directory), NOT_EMPTY, CANCELLED, DEADLINE, NO_MEMORY; without
@@ -137,9 +137,9 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  *   delete      czxid of the node is at most S          send it again
  *   all         anything else                           LK_ERR_IN_DOUBT
  *
- * So LK_ERR_IN_DOUBT means that the write may have been executed:
- *   - the node shows a change like that of the write, made by this client or by
- *     another one, and no server can tell by which;
+ * So LK_ERR_IN_DOUBT means that the write may have been executed, or not:
+ *   - the node was created, changed or deleted as by the write, and no server
+ *     can tell whether this client or another one has done so;
  *   - after a create there is no node: it was created and deleted, or never
  *     created;
  *   - the client has no permission to read the node, or no S, because the
@@ -148,10 +148,10 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * If no other client creates, writes or deletes the node during the call, set
  * `sole`, which removes this doubt. An example is a node with a new UUID in its
  * name. Then
- *   - a create is sent again if there is no node. It completes with 0 if the
- *     czxid of the node is larger than S and the node has the data of the
- *     create, otherwise with LK_ERR_NODE_EXISTS. Only if there is a node and no
- *     S, it completes with LK_ERR_IN_DOUBT;
+ *   - a create is sent again if there is no node. If there is one, the create
+ *     completes with 0 if the czxid of the node is larger than S and the node
+ *     has the data of the create, otherwise with LK_ERR_NODE_EXISTS; without
+ *     an S, with LK_ERR_IN_DOUBT;
  *   - a set completes with 0 if the node has its data and no longer the version
  *     `version`, with LK_ERR_NO_NODE if there is no node, and otherwise is sent
  *     again;

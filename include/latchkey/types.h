@@ -16,8 +16,8 @@ extern "C" {
 /** A ZooKeeper client: <latchkey/client.h>. */
 typedef struct lk_client lk_client;
 
-/** As a timeout or a deadline: there is none. See "Timeouts" in
-    <latchkey/client.h>. */
+/** A timeout or deadline of this value means that there is no limit. See
+    "Timeouts" in <latchkey/client.h>. */
 #define LK_NO_LIMIT (-1)
 
 /**
@@ -104,10 +104,11 @@ typedef struct lk_identity {
 } lk_identity;
 
 /**
- * An allocator. `resize(arg, NULL, n)` allocates, `resize(arg, p,
- * 0)` frees and returns NULL, otherwise as realloc. NULL: no
- * memory, which is reported, and nothing that existed is lost. It must not call
- * the library.
+ * An allocator. `resize(arg, NULL, n)` allocates; `resize(arg, p, 0)` frees and
+ * returns NULL; any other call does what realloc() does. If it cannot allocate,
+ * it returns NULL and keeps the old block: the library then reports
+ * LK_ERR_NO_MEMORY, and no object loses its content. `resize` must not call the
+ * library.
  */
 typedef struct lk_mem {
   void *(*resize)(void *arg, void *p, size_t size);
@@ -115,7 +116,7 @@ typedef struct lk_mem {
 } lk_mem;
 
 /** A member of a heap ordered by time, embedded in its owner (lk_timer).
-    Zero it first; then it is the library's. */
+    Set it to 0 first; then only the library changes it. */
 typedef struct lk_heap_node {
   int64_t at;                 /**< when it is due */
   struct lk_heap_node *child; /**< its first child */
