@@ -78,8 +78,8 @@ END_TEST
 static void name_cell(void)
 {
   const char *const words[] = {"tests/conformance/check_conformance.c:1:E:",
-                               st.kind == NULL ? "" : st.kind->name, ":",
-                               st.scenario == NULL ? "" : st.scenario,
+                               fx.kind == NULL ? "" : fx.kind->name, ":",
+                               fx.scenario == NULL ? "" : fx.scenario,
                                ":0: it ended the program\n"};
 
   for (size_t i = 0; i < COUNT(words); i++)

@@ -11,15 +11,15 @@
  * between two heartbeats. */
 static void take_turns(bool own_first)
 {
-  locker *const lockers[] = {own_first ? &st.own : &st.rival,
-                             own_first ? &st.rival : &st.own};
+  locker *const lockers[] = {own_first ? &fx.own : &fx.rival,
+                             own_first ? &fx.rival : &fx.own};
   int left[2] = {12, 12};
 
   for (int i = 0; i < 2; i++)
-    stage_want(lockers[i]);
+    fixture_acquire(lockers[i]);
   for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
-    model_run(&st.server, T / 40);
-    ck_assert(!lk_lock_ok(st.own.lock) || !lk_lock_ok(st.rival.lock));
+    model_run(&fx.server, T / 40);
+    ck_assert(!lk_lock_ok(fx.own.lock) || !lk_lock_ok(fx.rival.lock));
     for (int j = 0; j < 2; j++) {
       if (left[j] == 0 || lockers[j]->acquired == NOT_YET)
         continue;
@@ -29,31 +29,31 @@ static void take_turns(bool own_first)
     }
   }
   ck_assert_int_eq(left[0] + left[1], 0);
-  model_run(&st.server, T / 4);
-  ck_assert_uint_eq(stage_nodes(), 0);
+  model_run(&fx.server, T / 4);
+  ck_assert_uint_eq(fixture_count_nodes(), 0);
 }
 
 typedef enum fault { BREAK_BEFORE, BREAK_AFTER, THROTTLE } fault;
 
 static void strike_at(fault f, unsigned n)
 {
-  st.ours.link->requests = 0;
+  fx.ours.link->requests = 0;
   if (f == THROTTLE)
-    st.ours.link->throttle_at = n;
+    fx.ours.link->throttle_at = n;
   else
-    st.ours.link->cut_at = n;
-  st.ours.link->cut_after = f == BREAK_AFTER;
+    fx.ours.link->cut_at = n;
+  fx.ours.link->cut_after = f == BREAK_AFTER;
 }
 
 /* The fault strikes the own client's n-th request. false: there are fewer. */
 static bool survives(const kind *k, fault f, unsigned n, bool own_first)
 {
-  stage_begin(k);
+  fixture_begin(k);
   strike_at(f, n);
   take_turns(own_first);
-  bool happened = st.ours.link->requests >= n;
+  bool happened = fx.ours.link->requests >= n;
 
-  stage_end();
+  fixture_end();
   return happened;
 }
 
@@ -87,23 +87,23 @@ SCENARIO(throttled_request_is_repeated)
  * are missing, so that they are made on the way. */
 static bool try_survives(const kind *k, fault f, unsigned n)
 {
-  stage_begin_empty(k, 0);
-  party_join(&st.ours, &st.server, NULL);
-  const lk_lock_config c = stage_config((lk_lock_config){0});
+  fixture_begin_empty(k, 0);
+  party_join(&fx.ours, &fx.server, NULL);
+  const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  ck_assert(stage_try_init(&st.own, &st.ours, &c));
-  model_turn(&st.server);
-  party_join(&st.theirs, &st.server, NULL);
-  ck_assert(stage_try_init(&st.rival, &st.theirs, &c));
+  ck_assert(fixture_try_init(&fx.own, &fx.ours, &c));
+  model_turn(&fx.server);
+  party_join(&fx.theirs, &fx.server, NULL);
+  ck_assert(fixture_try_init(&fx.rival, &fx.theirs, &c));
   strike_at(f, n);
-  ck_assert_int_eq(locker_want(&st.own, 0), 0);
-  model_run(&st.server, T / 2);
-  bool happened = st.ours.link->requests >= n;
+  ck_assert_int_eq(locker_want(&fx.own, 0), 0);
+  model_run(&fx.server, T / 2);
+  bool happened = fx.ours.link->requests >= n;
 
-  ck_assert_int_eq(st.own.acquired, 0);
-  ck_assert(lk_lock_ok(st.own.lock));
-  ck_assert_uint_eq(stage_nodes(), k->held_nodes);
-  stage_end();
+  ck_assert_int_eq(fx.own.acquired, 0);
+  ck_assert(lk_lock_ok(fx.own.lock));
+  ck_assert_uint_eq(fixture_count_nodes(), k->held_nodes);
+  fixture_end();
   return happened;
 }
 
@@ -124,43 +124,43 @@ SCENARIO(try_of_a_free_lock_is_granted_with_a_fault_at_any_request)
  * it. With `waits` the rival holds at first. false: it did not need so much. */
 static bool survives_without(const kind *k, size_t n, bool for_good, bool waits)
 {
-  stage_begin_empty(k, waits ? SIZE_MAX : 0);
-  const lk_lock_config c = stage_config((lk_lock_config){0});
+  fixture_begin_empty(k, waits ? SIZE_MAX : 0);
+  const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  party_join(&st.theirs, &st.server, NULL);
-  ck_assert(stage_try_init(&st.rival, &st.theirs, &c));
+  party_join(&fx.theirs, &fx.server, NULL);
+  ck_assert(fixture_try_init(&fx.rival, &fx.theirs, &c));
   if (waits)
-    stage_hold(&st.rival);
-  failing_mem_init(&st.ours.mem);
-  st.ours.mem.fail_at = n;
-  st.ours.mem.for_good = for_good;
-  locker_clear(&st.own, &st.ours);
-  if (party_try_join(&st.ours, &st.server, NULL) &&
-      stage_try_init(&st.own, &st.ours, &c)) {
-    model_run(&st.server, T / 4);
-    int err = locker_want(&st.own, 2 * T);
+    fixture_hold(&fx.rival);
+  failing_mem_init(&fx.ours.mem);
+  fx.ours.mem.fail_at = n;
+  fx.ours.mem.for_good = for_good;
+  locker_clear(&fx.own, &fx.ours);
+  if (party_try_join(&fx.ours, &fx.server, NULL) &&
+      fixture_try_init(&fx.own, &fx.ours, &c)) {
+    model_run(&fx.server, T / 4);
+    int err = locker_want(&fx.own, 2 * T);
 
-    model_run(&st.server, T / 2);
+    model_run(&fx.server, T / 2);
     if (waits)
-      stage_release(&st.rival);
-    model_run(&st.server, T / 2);
+      fixture_release(&fx.rival);
+    model_run(&fx.server, T / 2);
     if (err == 0 && !for_good)
-      ck_assert(st.own.acquired == 0 || st.own.acquired == LK_ERR_NO_MEMORY);
-    (void)lk_lock_release(st.own.lock, NULL, NULL);
-    model_run(&st.server, T);
+      ck_assert(fx.own.acquired == 0 || fx.own.acquired == LK_ERR_NO_MEMORY);
+    (void)lk_lock_release(fx.own.lock, NULL, NULL);
+    model_run(&fx.server, T);
   }
-  bool failed = failing_mem_failed(&st.ours.mem);
+  bool failed = failing_mem_failed(&fx.ours.mem);
 
-  st.ours.mem.fail_at = 0;
-  if (st.own.lock != NULL)
-    lk_lock_cancel(st.own.lock); /* of one that could not even fail */
-  locker_free(&st.own);
-  locker_free(&st.rival);
-  model_run(&st.server, T);
-  ck_assert_uint_eq(stage_nodes(), 0);
-  party_leave(&st.ours);
-  party_leave(&st.theirs);
-  model_done(&st.server);
+  fx.ours.mem.fail_at = 0;
+  if (fx.own.lock != NULL)
+    lk_lock_cancel(fx.own.lock); /* of one that could not even fail */
+  locker_free(&fx.own);
+  locker_free(&fx.rival);
+  model_run(&fx.server, T);
+  ck_assert_uint_eq(fixture_count_nodes(), 0);
+  party_leave(&fx.ours);
+  party_leave(&fx.theirs);
+  model_done(&fx.server);
   return failed;
 }
 
@@ -170,7 +170,7 @@ static void run_out_at_any_allocation(const kind *k, bool for_good, bool waits)
 
   while (survives_without(k, n, for_good, waits))
     n++;
-  ck_assert_int_eq(st.own.acquired, 0);
+  ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert_uint_gt(n, 10);
 }
 

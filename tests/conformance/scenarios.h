@@ -2,7 +2,7 @@
 #ifndef LK_CONFORMANCE_SCENARIOS_H
 #define LK_CONFORMANCE_SCENARIOS_H
 
-#include "conformance/stage.h"
+#include "conformance/fixture.h"
 
 typedef const TTest **scenario;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef LK_CONFORMANCE_STAGE_H
-#define LK_CONFORMANCE_STAGE_H
+#ifndef LK_CONFORMANCE_FIXTURE_H
+#define LK_CONFORMANCE_FIXTURE_H
 
 #include "conformance/kinds.h"
 
 #include <check.h>
 
 /** One cell of the table: two clients on a model server, with a lock each. */
-typedef struct stage {
+typedef struct fixture {
   const kind *kind;
   const char *scenario;
   model_server server;
@@ -15,45 +15,45 @@ typedef struct stage {
   party theirs;
   locker own;   /**< of ours: the lock that is tested */
   locker rival; /**< of theirs: excludes it */
-} stage;
+} fixture;
 
-extern stage st;
+extern fixture fx;
 
 /** The directories of the kind exist, both clients are connected, and nothing
     is in their logs. */
-void stage_begin(const kind *k);
+void fixture_begin(const kind *k);
 /** The same with options for both locks. */
-void stage_begin_with(const kind *k, lk_lock_config options);
+void fixture_begin_with(const kind *k, lk_lock_config options);
 /** The model server alone, with the first `dirs` directories. */
-void stage_begin_empty(const kind *k, size_t dirs);
+void fixture_begin_empty(const kind *k, size_t dirs);
 /** Free all. Neither nodes nor watches nor memory are left. */
-void stage_end(void);
+void fixture_end(void);
 /** The same where clients may be gone: their sessions expire. */
-void stage_end_sessions(void);
+void fixture_end_sessions(void);
 
 /** A lock of the kind that is tested. false: no memory. */
-bool stage_try_init(locker *l, party *p, const lk_lock_config *options);
+bool fixture_try_init(locker *l, party *p, const lk_lock_config *options);
 /** Add the layout of the kind to these options. */
-lk_lock_config stage_config(lk_lock_config options);
+lk_lock_config fixture_config(lk_lock_config options);
 
-/** All nodes of locks, of everybody. */
-size_t stage_nodes(void);
+/** The contender nodes of both clients. */
+size_t fixture_count_nodes(void);
 /** The i-th node of the client's session, or NULL. Until the next call. */
-const char *stage_node_of(const party *p, size_t i);
+const char *fixture_node_of(const party *p, size_t i);
 
-void stage_want(locker *l);
+void fixture_acquire(locker *l);
 /** Acquire; it must be granted at once. */
-void stage_hold(locker *l);
-void stage_release(locker *l);
+void fixture_hold(locker *l);
+void fixture_release(locker *l);
 /** The rival holds its lock, the own client waits. The logs are empty. */
-void stage_wait(void);
-/** Empty the logs and what was told. */
-void stage_forget(void);
-/** Break the connection; it does not come back before stage_reconnect(). */
-void stage_cut(party *p);
-void stage_reconnect(void);
+void fixture_wait_behind_rival(void);
+/** Empty the logs of requests and of events. */
+void fixture_clear_logs(void);
+/** Break the connection; it does not come back before fixture_reconnect(). */
+void fixture_break_connection(party *p);
+void fixture_reconnect(void);
 /** The session ends while the client has no connection. */
-void stage_expire(party *p);
+void fixture_expire(party *p);
 
 /** A scenario: a test of Check that runs once for each kind, which it has as
     `k`. */
@@ -61,7 +61,7 @@ void stage_expire(party *p);
   static void name##_with(const kind *k); \
   START_TEST(name)                        \
   {                                       \
-    st.scenario = #name;                  \
+    fx.scenario = #name;                  \
     name##_with(&kinds[_i]);              \
   }                                       \
   END_TEST                                \

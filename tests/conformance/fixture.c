@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "conformance/fixture.h"
+
+fixture fx;
+
+/* locker_on_event() expects nodes of queues; single nodes have other names. */
+static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
+{
+  lk_lock_event copy = *e;
+
+  if (e->type == LK_LOCK_EVENT_WAITING)
+    copy.node = "its holder"; /* the last ten characters are shown */
+  locker_on_event(lock, &copy, arg);
+}
+
+lk_lock_config fixture_config(lk_lock_config options)
+{
+  options.size = sizeof options;
+  options.layout = fx.kind->config.layout;
+  options.prefix = fx.kind->config.prefix;
+  options.local_queue = fx.kind->config.local_queue;
+  return options;
+}
+
+bool fixture_try_init(locker *l, party *p, const lk_lock_config *options)
+{
+  lk_lock_config c = *options;
+
+  locker_clear(l, p);
+  c.on_event = on_event;
+  c.arg = l;
+  int err = fx.kind->make(l, p == &fx.theirs, &c);
+
+  ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
+  return err == 0;
+}
+
+void fixture_begin_empty(const kind *k, size_t dirs)
+{
+  fx.kind = k;
+  model_init(&fx.server);
+  for (size_t i = 0; i < dirs && k->dirs[i] != NULL; i++)
+    model_create(&fx.server, k->dirs[i]);
+  if (dirs > 1 && k->limit != NULL)
+    model_set(&fx.server, k->dirs[1], k->limit);
+}
+
+void fixture_begin_with(const kind *k, lk_lock_config options)
+{
+  fixture_begin_empty(k, SIZE_MAX);
+  options = fixture_config(options);
+  party_join(&fx.ours, &fx.server, NULL);
+  party_join(&fx.theirs, &fx.server, NULL);
+  ck_assert(fixture_try_init(&fx.own, &fx.ours, &options));
+  ck_assert(fixture_try_init(&fx.rival, &fx.theirs, &options));
+  model_turn(&fx.server);
+  fixture_clear_logs();
+}
+
+void fixture_begin(const kind *k)
+{
+  fixture_begin_with(k, (lk_lock_config){0});
+}
+
+static void end_party(party *p)
+{
+  if (p->link->client != NULL) {
+    ck_assert_uint_eq(lk_lease_pending_cleanups(p->link->client), 0);
+    ck_assert_uint_eq(model_watches(p->link), 0);
+  }
+  party_leave(p);
+}
+
+void fixture_end(void)
+{
+  locker_free(&fx.own);
+  locker_free(&fx.rival);
+  model_run(&fx.server, T);
+  ck_assert_uint_eq(fixture_count_nodes(), 0);
+  end_party(&fx.ours);
+  end_party(&fx.theirs);
+  model_done(&fx.server);
+}
+
+void fixture_end_sessions(void)
+{
+  model_expire(&fx.server, fx.ours.link->last_session);
+  model_expire(&fx.server, fx.theirs.link->last_session);
+  fixture_end();
+}
+
+size_t fixture_count_nodes(void)
+{
+  size_t count = 0;
+
+  for (size_t i = 0; fx.kind->queues[i] != NULL; i++)
+    count += model_children(&fx.server, fx.kind->queues[i]);
+  return count;
+}
+
+const char *fixture_node_of(const party *p, size_t i)
+{
+  const char *path = NULL;
+
+  for (size_t q = 0; fx.kind->queues[q] != NULL; q++) {
+    const char *dir = fx.kind->queues[q];
+
+    for (size_t n = 0; n < model_children(&fx.server, dir); n++) {
+      path = model_child(&fx.server, dir, n);
+      if (model_node(&fx.server, path)->stat.ephemeral_owner ==
+              p->link->last_session &&
+          i-- == 0)
+        return path;
+    }
+  }
+  return NULL;
+}
+
+void fixture_acquire(locker *l)
+{
+  ck_assert_int_eq(locker_want(l, -1), 0);
+  model_turn(&fx.server);
+}
+
+void fixture_hold(locker *l)
+{
+  fixture_acquire(l);
+  ck_assert_int_eq(l->acquired, 0);
+  ck_assert(lk_lock_ok(l->lock));
+}
+
+void fixture_release(locker *l)
+{
+  locker_release(l);
+  model_turn(&fx.server);
+  ck_assert_int_eq(l->released, 0);
+}
+
+void fixture_clear_logs(void)
+{
+  fx.ours.link->log[0] = '\0';
+  fx.theirs.link->log[0] = '\0';
+  fx.own.told[0] = '\0';
+  fx.rival.told[0] = '\0';
+}
+
+void fixture_wait_behind_rival(void)
+{
+  char text[64];
+
+  fixture_hold(&fx.rival);
+  fixture_acquire(&fx.own);
+  ck_assert_int_eq(fx.own.acquired, NOT_YET);
+  snprintf(text, sizeof text, "waiting %zu its holder\n", fx.kind->position);
+  ck_assert(locker_told(&fx.own, text));
+  fixture_clear_logs();
+}
+
+void fixture_break_connection(party *p)
+{
+  fx.server.down = true;
+  model_drop(p->link);
+  model_turn(&fx.server);
+}
+
+void fixture_reconnect(void)
+{
+  fx.server.down = false;
+  model_run(&fx.server, T / 4);
+}
+
+void fixture_expire(party *p)
+{
+  fixture_break_connection(p);
+  model_expire(&fx.server, p->link->last_session);
+  fixture_reconnect();
+}
