@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/options/acl_spec.h"
+#include "cli/session/auth_file.h"
+#include "support/suite.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+START_TEST(an_auth_file_has_comments_and_passwords_with_colons)
+{
+  lk_bytes text = lk_text("# no\n\n  digest:u:p:w \r\nbad\nx509:\nip:a");
+  lk_bytes scheme, auth;
+
+  ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
+  ck_assert_uint_eq(scheme.len, 6);
+  ck_assert_uint_eq(auth.len, 6);
+  ck_assert_mem_eq(auth.at, "u:p:w ", 6);
+  ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
+  ck_assert_uint_eq(scheme.len, 0);
+  ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
+  ck_assert_uint_eq(scheme.len, 4);
+  ck_assert_uint_eq(auth.len, 0);
+  ck_assert(cli_auth_file_next_line(&text, &scheme, &auth));
+  ck_assert_uint_eq(auth.len, 1);
+  ck_assert(!cli_auth_file_next_line(&text, &scheme, &auth));
+}
+END_TEST
+
+/* A file of identities with that content; it is gone when it has been read. */
+static bool read_identities(cli_auth_file *i, const char *text,
+                            cli_text *complaint)
+{
+  char name[] = "/tmp/check_cli.XXXXXX";
+  int fd = mkstemp(name);
+
+  memset(i, 0, sizeof *i);
+  ck_assert_int_ge(fd, 0);
+  ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+  close(fd);
+  bool ok = cli_auth_file_read(i, name, complaint);
+
+  unlink(name);
+  i->name = NULL;
+  return ok;
+}
+
+START_TEST(a_line_of_sasl_is_a_user_and_a_password)
+{
+  cli_text wrong = {0};
+  cli_auth_file i;
+  char out[LK_SASL_PASSWORD_MAX];
+
+  ck_assert(read_identities(&i, "digest:a:b\n", &wrong));
+  ck_assert_ptr_null(cli_auth_file_sasl(&i));
+  cli_auth_file_free(&i);
+  if (lk_sasl_digest_md5() == NULL)
+    return;
+  ck_assert(read_identities(&i, "digest:a:b\n sasl:bob:se:cret\r\n", &wrong));
+  const lk_sasl_config *sasl = cli_auth_file_sasl(&i);
+
+  ck_assert_ptr_nonnull(sasl);
+  ck_assert_str_eq(sasl->user, "bob");
+  ck_assert_int_eq(sasl->password(out, sizeof out, sasl->password_arg), 7);
+  ck_assert_mem_eq(out, "se:cret", 7);
+  ck_assert_int_eq(sasl->password(out, 6, sasl->password_arg), LK_ERR_TOO_BIG);
+  cli_auth_file_free(&i);
+  ck_assert_ptr_null(cli_auth_file_sasl(&i));
+  ck_assert_ptr_null(i.at);
+}
+END_TEST
+
+START_TEST(other_lines_of_sasl_are_refused_without_the_password)
+{
+  static const char *const bad[] = {"sasl:secret",
+                                    "sasl:", "sasl:bob:", "sasl::secret",
+                                    "sasl:bob:secret\nsasl:bob:secret"};
+
+  for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+    cli_text wrong = {0};
+    cli_auth_file i;
+
+    ck_assert_msg(!read_identities(&i, bad[k], &wrong), "%s", bad[k]);
+    ck_assert_ptr_nonnull(strstr(cli_text_end(&wrong), "--auth-file: "));
+    ck_assert_ptr_null(strstr(wrong.at, "secret"));
+    cli_text_free(&wrong);
+    cli_auth_file_free(&i);
+  }
+}
+END_TEST
+
+SUITE("auth_file", an_auth_file_has_comments_and_passwords_with_colons,
+      a_line_of_sasl_is_a_user_and_a_password,
+      other_lines_of_sasl_are_refused_without_the_password)

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/doctor/clock_check.h"
+#include "cli/doctor/four_letter_word.h"
+#include "cli/doctor/server_checks.h"
+#include "cli/doctor/tls_diagnosis.h"
+#include "cli/options/options.h"
+#include "support/suite.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* ---- memory that runs out --------------------------------------------------
+ */
+
+static int allocations_left = -1; /* the next fails at 0; below: none does */
+
+static bool allocation_fails(void)
+{
+  return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+  return allocation_fails() ? NULL : __real_malloc(size);
+}
+
+void *__real_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size);
+void *__wrap_realloc(void *at, size_t size)
+{
+  return allocation_fails() ? NULL : __real_realloc(at, size);
+}
+
+/* ---- certificates ----------------------------------------------------------
+ */
+
+START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
+{
+  static const struct {
+    int64_t left_s, days;
+  } rows[] = {{0, 0},   {86399, 0},   {86400, 1},  {30 * 86400, 30},
+              {-1, -1}, {-86400, -1}, {-86401, -2}};
+
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const lk_tls_certificate c = {.not_after_s = 1700000000 + rows[i].left_s};
+
+    ck_assert_int_eq(cli_tls_days_left(&c, 1700000000), rows[i].days);
+  }
+}
+END_TEST
+
+/* What the doctor says of a certificate with so many days left. */
+static void expect_own(int64_t from_days, int64_t days, const char *verdict)
+{
+  int64_t now_s = time(NULL);
+  cli_doctor_report f = {.as_json = true};
+  lk_tls_certificate own = {.subject = "CN=a",
+                            .issuer = "CN=ca",
+                            .not_before_s = now_s + from_days * 86400,
+                            .not_after_s = now_s + days * 86400 + 3600};
+
+  cli_tls_report_own_certificate(&own, &f);
+  ck_assert_msg(strstr(cli_text_end(&f.text), verdict) != NULL, "%s",
+                f.text.at);
+  cli_text_free(&f.text);
+}
+
+START_TEST(certificate_is_reported_a_month_before_it_expires)
+{
+  cli_doctor_report none = {.as_json = true};
+  const lk_tls_certificate no_certificate = {.subject = ""};
+
+  expect_own(-9, 30, "\"verdict\":\"ok\"");
+  expect_own(-9, 29, "\"verdict\":\"note\"");
+  expect_own(-9, 0, "\"verdict\":\"note\"");
+  expect_own(-9, -1, "\"verdict\":\"broken\"");
+  expect_own(1, 90, "\"verdict\":\"broken\"");
+  cli_tls_report_own_certificate(&no_certificate, &none);
+  ck_assert_uint_eq(none.text.len, 0);
+}
+END_TEST
+
+/* ---- replies to four-letter words ------------------------------------------
+ */
+
+static void expect_word(const char *answer, cli_four_letter_state kind,
+                        const char *version, const char *mode)
+{
+  size_t len = strlen(answer);
+  char *exact = malloc(len + 1); /* ASan reports a read behind it */
+  cli_four_letter_reply w;
+
+  memcpy(exact, answer, len);
+  exact = realloc(exact, len > 0 ? len : 1);
+  cli_four_letter_reply_read(&w, lk_bytes_of(exact, len));
+  ck_assert_msg(w.kind == kind, "%s: %d", answer, (int)w.kind);
+  ck_assert_int_eq(w.version.at != NULL, version != NULL);
+  ck_assert_int_eq(w.mode.at != NULL, mode != NULL);
+  if (version != NULL)
+    ck_assert(w.version.len == strlen(version) &&
+              memcmp(w.version.at, version, w.version.len) == 0);
+  if (mode != NULL)
+    ck_assert(w.mode.len == strlen(mode) &&
+              memcmp(w.mode.at, mode, w.mode.len) == 0);
+  free(exact);
+}
+
+START_TEST(what_a_server_says_of_itself_is_read)
+{
+  expect_word("Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2024-12-2"
+              "9 17:54 UTC\nLatency min/avg/max: 0/0.0/0\nMode: follower\nNode"
+              " count: 5\n",
+              CLI_FOUR_LETTER_SERVING, "3.8.0", "follower");
+  expect_word("Zookeeper version: 3.8.0-x\nREAD-ONLY mode; serving only read-on"
+              "ly clients\nMode: read-only\n",
+              CLI_FOUR_LETTER_READ_ONLY, "3.8.0", "read-only");
+  expect_word("This ZooKeeper instance is not currently serving requests\n",
+              CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
+  expect_word("null", CLI_FOUR_LETTER_NO_QUORUM, NULL, NULL);
+  expect_word("rw", CLI_FOUR_LETTER_SERVING, NULL, NULL);
+  expect_word("ro", CLI_FOUR_LETTER_READ_ONLY, NULL, NULL);
+  expect_word("imok", CLI_FOUR_LETTER_UNKNOWN, NULL, NULL);
+  expect_word("srvr is not executed because it is not in the whitelist.\n",
+              CLI_FOUR_LETTER_UNKNOWN, NULL, NULL);
+}
+END_TEST
+
+START_TEST(no_byte_of_it_is_believed)
+{
+  expect_word("", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_word("rwx", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_word("imo", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
+  expect_word("HTTP/1.1 400 Bad Request\r\n", CLI_FOUR_LETTER_NOT_ZOOKEEPER,
+              NULL, NULL);
+  expect_word("Zookeeper version: ", CLI_FOUR_LETTER_UNKNOWN, "", NULL);
+  expect_word("Zookeeper version: 3.9.1", CLI_FOUR_LETTER_UNKNOWN, "3.9.1",
+              NULL);
+  expect_word("Zookeeper version: -\nMode: ", CLI_FOUR_LETTER_SERVING, "", "");
+}
+END_TEST
+
+START_TEST(servers_that_no_memory_is_left_for_are_an_error)
+{
+  static char hosts[] = "a:1,b:2,c:3";
+  int err = LK_ERR_NO_MEMORY;
+  int tries = 0;
+  cli_options o;
+  cli_server_checks s;
+
+  cli_options_init(&o);
+  o.hosts = hosts;
+  for (; err != 0; tries++) {
+    allocations_left = tries;
+    err = cli_server_checks_open(&s, &o);
+    bool failed = allocations_left < 0;
+
+    allocations_left = -1;
+    ck_assert_int_eq(err, failed ? LK_ERR_NO_MEMORY : 0);
+    cli_server_checks_free(&s);
+  }
+  ck_assert_int_gt(tries, 6); /* a list and a name for each */
+}
+END_TEST
+
+START_TEST(versions_are_numbers)
+{
+  ck_assert(cli_version_is_before(lk_text("3.4.14"), 3, 5));
+  ck_assert(cli_version_is_before(lk_text("2.9"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3.5.0"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3.10.1"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("4.0"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text("3.x"), 3, 5));
+  ck_assert(
+      !cli_version_is_before(lk_text("3./:"), 3, 5)); /* -1 and 10 behind '0' */
+  ck_assert(!cli_version_is_before(lk_text("3.99999999999"), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text(""), 3, 5));
+  ck_assert(!cli_version_is_before(lk_text(NULL), 3, 5));
+}
+END_TEST
+
+/* ---- the clock -------------------------------------------------------------
+ */
+
+START_TEST(a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not)
+{
+  cli_clock_check c;
+
+  cli_clock_check_begin(&c, (cli_clock_reading){1000, 500000});
+  cli_clock_check_sample(&c, (cli_clock_reading){1050, 500150});
+  cli_clock_check_sample(&c, (cli_clock_reading){1100, 500240});
+  ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);
+  cli_clock_check_sample(&c, (cli_clock_reading){1150, 3600000 + 500150});
+  ck_assert_int_eq(cli_clock_check_step_ms(&c), 3600000);
+  cli_clock_check_sample(&c, (cli_clock_reading){1200, 300200});
+  ck_assert_int_eq(cli_clock_check_step_ms(&c), -200000);
+  ck_assert_int_eq(cli_clock_check_paused_ms(&c), 0);
+  ck_assert_int_eq(cli_clock_check_took_ms(&c), 200);
+}
+END_TEST
+
+START_TEST(a_process_that_was_paused_sees_the_longest_time)
+{
+  cli_clock_check c;
+
+  cli_clock_check_begin(&c, (cli_clock_reading){0, 0});
+  cli_clock_check_sample(&c, (cli_clock_reading){499, 499});
+  ck_assert_int_eq(cli_clock_check_paused_ms(&c), 0);
+  cli_clock_check_sample(&c, (cli_clock_reading){2499, 2499});
+  cli_clock_check_sample(&c, (cli_clock_reading){3099, 3099});
+  ck_assert_int_eq(cli_clock_check_paused_ms(&c), 2000);
+  ck_assert_int_eq(cli_clock_check_step_ms(&c), 0);
+}
+END_TEST
+
+SUITE("doctor",
+      days_of_a_certificate_are_whole_and_negative_once_it_has_expired,
+      certificate_is_reported_a_month_before_it_expires,
+      what_a_server_says_of_itself_is_read, no_byte_of_it_is_believed,
+      servers_that_no_memory_is_left_for_are_an_error, versions_are_numbers,
+      a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not,
+      a_process_that_was_paused_sees_the_longest_time)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/error_report.h"
+#include "cli/output/print.h"
+#include "support/suite.h"
+
+#include <unistd.h>
+
+START_TEST(message_that_is_too_long_is_cut_and_still_a_line)
+{
+  char longer[6000], line[8000];
+  int ends[2], saved = dup(STDERR_FILENO);
+
+  memset(longer, 'x', sizeof longer - 1);
+  longer[sizeof longer - 1] = '\0';
+  ck_assert_int_eq(pipe(ends), 0);
+  dup2(ends[1], STDERR_FILENO);
+  cli_notice("%s", longer);
+  dup2(saved, STDERR_FILENO);
+  ssize_t n = read(ends[0], line, sizeof line);
+
+  ck_assert_int_gt(n, 4000);
+  ck_assert_int_lt(n, 4097);
+  ck_assert_mem_eq(line, "latchkey: x", 11);
+  ck_assert_mem_eq(line + n - 2, "x\n", 2);
+  ck_assert_ptr_null(memchr(line, '\0', (size_t)n));
+  close(saved);
+  close(ends[0]);
+  close(ends[1]);
+}
+END_TEST
+
+START_TEST(errors_that_can_pass_have_the_hint_to_try_again)
+{
+  static const int errs[] = {LK_ERR_DEADLINE, LK_ERR_CONNECTION_LOSS,
+                             LK_ERR_NOT_SENT, LK_ERR_THROTTLED,
+                             LK_ERR_SESSION_EXPIRED};
+
+  for (size_t i = 0; i < sizeof errs / sizeof errs[0]; i++)
+    ck_assert_str_eq(cli_error_advice(errs[i]), "; try again");
+}
+END_TEST
+
+/* Each names the option that helps. */
+START_TEST(hints_name_the_options_of_tls)
+{
+  static const int strange[] = {LK_ERR_PROTOCOL, LK_ERR_MARSHALLING,
+                                LK_ERR_REFUSED};
+
+  for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++)
+    ck_assert_ptr_nonnull(
+        strstr(cli_error_advice(strange[i]), "expects TLS (--tls)"));
+  ck_assert_ptr_nonnull(
+      strstr(cli_error_advice(LK_ERR_NO_AUTH), "--auth-file or --cert gives"));
+  ck_assert_ptr_nonnull(
+      strstr(cli_error_advice(LK_ERR_INVALID_ACL), "ssl.clientAuth=none"));
+}
+END_TEST
+
+SUITE("error_report", message_that_is_too_long_is_cut_and_still_a_line,
+      errors_that_can_pass_have_the_hint_to_try_again,
+      hints_name_the_options_of_tls)
