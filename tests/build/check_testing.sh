@@ -1,13 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The sources have a place for each mutant in tests/mutation, and random mutants
-# are made as tests/mutation/edits.py says.
+# The sources have a place for each mutant in tests/mutation, each mutant
+# compiles, and random mutants are made as tests/mutation/edits.py says.
 cd "${srcdir:-.}" || exit 99
 if ! command -v python3 >/dev/null; then
   echo "there is no python3"
   exit 77
 fi
-script/mutants --check || exit 1
+if [ -f "${abs_top_builddir:-}/Makefile" ]; then
+  script/mutants --compile "$abs_top_builddir" || exit 1
+else
+  script/mutants --check || exit 1
+fi
 
 # What script/mutants --random can do to a function; neither the comment, the
 # string, the initializer nor the last return is a statement to drop.

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -660,9 +661,65 @@ START_TEST(waiting_messages_are_merged_and_none_is_lost)
 END_TEST
 
 /* More stops than the socket holds, while the news is not read. */
+static int unread_bytes(int fd)
+{
+  int bytes;
+
+  ck_assert_int_eq(ioctl(fd, FIONREAD, &bytes), 0);
+  return bytes;
+}
+
+/* Stops COMMAND, and waits until the supervisor has reported that. Returns
+   false if no report arrives within 500 ms: the socket has no room. */
+static bool stop_is_reported(const scene *s, pid_t pid)
+{
+  int before = unread_bytes(s->supervisor.fd);
+  bool reported = false;
+
+  kill(pid, SIGSTOP);
+  for (int ms = 0; ms < 500 && !reported; ms++) {
+    usleep(1000);
+    reported = unread_bytes(s->supervisor.fd) > before;
+  }
+  kill(pid, SIGCONT);
+  return reported;
+}
+
+static char process_state(pid_t pid)
+{
+  char path[32], stat[256] = "";
+
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  FILE *f = fopen(path, "r");
+
+  ck_assert_ptr_nonnull(f);
+  ck_assert_ptr_nonnull(fgets(stat, sizeof stat, f));
+  fclose(f);
+  const char *name_end = strrchr(stat, ')');
+
+  ck_assert_ptr_nonnull(name_end);
+  return name_end[2];
+}
+
+/* Waits until COMMAND is a zombie and the supervisor waits for its next input.
+   By then it has tried to send all its reports. */
+static void await_idle_supervisor(const scene *s, pid_t command)
+{
+  int idle = 0;
+
+  while (process_state(command) != 'Z')
+    usleep(1000);
+  while (idle < 10) {
+    usleep(1000);
+    idle = process_state(s->supervisor.pid) == 'S' ? idle + 1 : 0;
+  }
+}
+
 START_TEST(unread_messages_do_not_block_the_supervisor)
 {
   static char text[] = "echo up; while :; do sleep 600; done";
+  int reported = 0;
+  int unreported = 0;
   int pid;
   scene s;
 
@@ -670,12 +727,16 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
   start(&s, 1000000);
   pid = news(&s, CLI_REPORT_STARTED).child;
   line(&s, "up");
-  for (int i = 0; i < 1000; i++) {
-    kill(pid, i % 2 == 0 ? SIGSTOP : SIGCONT);
-    usleep(1000);
+  while (unreported < 3) {
+    bool arrived = stop_is_reported(&s, pid);
+
+    reported += arrived;
+    unreported = arrived ? 0 : unreported + 1;
   }
+  ck_assert_int_gt(reported, 10);
   order_lease(&s, 150, 100);
   line(&s, NULL);
+  await_idle_supervisor(&s, pid);
   cli_supervisor_report all = {0};
 
   while ((all.what & CLI_REPORT_NONE_LEFT) == 0) {
