@@ -19,7 +19,7 @@ static void play_and_compare(const transcript *t, play_mode *mode,
   lk__buf_free(&out);
 }
 
-START_TEST(the_client_does_what_the_transcripts_say)
+START_TEST(client_follows_the_transcripts)
 {
   ck_assert_uint_gt(transcripts_count, 5);
   for (size_t i = 0; i < transcripts_count; i++)
@@ -27,7 +27,7 @@ START_TEST(the_client_does_what_the_transcripts_say)
 }
 END_TEST
 
-START_TEST(it_does_the_same_when_bytes_come_and_go_one_by_one)
+START_TEST(client_follows_the_transcripts_byte_by_byte)
 {
   play_mode mode = {.step = 1};
 
@@ -59,7 +59,7 @@ START_TEST(each_allocation_may_fail_in_any_transcript)
 }
 END_TEST
 
-START_TEST(memory_may_be_gone_for_good_at_any_time)
+START_TEST(all_allocations_may_fail_from_any_time_on)
 {
   for (size_t i = 0; i < transcripts_count; i++) {
     play_mode mode = {.failed = true};
@@ -72,7 +72,7 @@ START_TEST(memory_may_be_gone_for_good_at_any_time)
 }
 END_TEST
 
-START_TEST(the_server_may_hang_up_after_any_byte)
+START_TEST(server_may_disconnect_after_any_byte)
 {
   for (size_t i = 0; i < transcripts_count; i++) {
     play_mode mode = {.failed = true};
@@ -95,12 +95,11 @@ static void load_requests(void)
   transcripts_load("requests");
 }
 
-#define TESTS                                             \
-  the_client_does_what_the_transcripts_say,               \
-      it_does_the_same_when_bytes_come_and_go_one_by_one, \
-      each_allocation_may_fail_in_any_transcript,         \
-      memory_may_be_gone_for_good_at_any_time,            \
-      the_server_may_hang_up_after_any_byte
+#define TESTS                                                                  \
+  client_follows_the_transcripts, client_follows_the_transcripts_byte_by_byte, \
+      each_allocation_may_fail_in_any_transcript,                              \
+      all_allocations_may_fail_from_any_time_on,                               \
+      server_may_disconnect_after_any_byte
 
 SUITE_WITH("session", load_session, TESTS)
 SUITE_WITH("requests", load_requests, TESTS)

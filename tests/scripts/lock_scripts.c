@@ -18,7 +18,7 @@ static void play_and_compare(const transcript *t)
   lk__buf_free(&out);
 }
 
-START_TEST(locks_do_what_the_transcripts_say)
+START_TEST(locks_follow_the_transcripts)
 {
   ck_assert_uint_gt(transcripts_count, 10);
   for (size_t i = 0; i < transcripts_count; i++)
@@ -67,6 +67,6 @@ static void load_lock(void)
   transcripts_load("lock");
 }
 
-SUITE_WITH("lock", load_lock, locks_do_what_the_transcripts_say,
+SUITE_WITH("lock", load_lock, locks_follow_the_transcripts,
            each_allocation_may_fail_in_any_transcript,
            connections_may_break_after_any_byte)

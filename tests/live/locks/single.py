@@ -186,7 +186,7 @@ def a_create_in_doubt_that_is_given_up_is_taken_back(stage, wire, up, op):
 
 @with_stage
 @at((False, EVENT), (True, CREATE2), (False, GET))
-def a_break_while_it_waits_is_survived(stage, wire, up, op):
+def waiter_survives_a_break(stage, wire, up, op):
     stage.other.acquire()
     asked = stage.lock.ask("acquire")
     stage.lock.waits()
@@ -228,7 +228,7 @@ with shared.serve("--tick", "500", "--container-check", "300") as _zk:
         a_delete_that_never_came_is_repeated,
         a_create_in_doubt_is_settled,
         a_create_in_doubt_that_is_given_up_is_taken_back,
-        a_break_while_it_waits_is_survived,
+        waiter_survives_a_break,
         another_node_of_that_name_is_a_loss,
         unreadable_holder_is_an_error,
     )

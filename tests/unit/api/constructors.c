@@ -280,7 +280,7 @@ static void end(void)
   ck_assert_uint_eq(mem.live, 0);
 }
 
-START_TEST(after_wrong_arguments_the_result_is_null)
+START_TEST(constructors_with_wrong_arguments_return_null)
 {
   begin();
   for (size_t i = 0; i < COUNT; i++)
@@ -289,7 +289,7 @@ START_TEST(after_wrong_arguments_the_result_is_null)
 }
 END_TEST
 
-START_TEST(after_each_failing_allocation_the_result_is_null)
+START_TEST(constructors_without_memory_return_null)
 {
   for (size_t i = 0; i < COUNT; i++) {
     begin();
@@ -299,5 +299,5 @@ START_TEST(after_each_failing_allocation_the_result_is_null)
 }
 END_TEST
 
-SUITE("constructors", after_wrong_arguments_the_result_is_null,
-      after_each_failing_allocation_the_result_is_null)
+SUITE("constructors", constructors_with_wrong_arguments_return_null,
+      constructors_without_memory_return_null)

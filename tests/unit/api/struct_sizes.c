@@ -101,7 +101,7 @@ START_TEST(options_that_an_older_program_lacks_are_zero)
 }
 END_TEST
 
-START_TEST(without_a_struct_all_options_are_zero)
+START_TEST(missing_struct_selects_the_defaults)
 {
   lk_sample out = {7, 7, 7};
 
@@ -429,7 +429,7 @@ START_TEST(a_call_has_no_watch_behind_its_size)
 END_TEST
 
 SUITE("struct_sizes", options_that_an_older_program_lacks_are_zero,
-      without_a_struct_all_options_are_zero,
+      missing_struct_selects_the_defaults,
       a_refusal_names_the_struct_and_copies_nothing,
       structs_may_be_older_or_newer_but_need_a_size,
       a_call_has_no_watch_behind_its_size)

@@ -674,7 +674,7 @@ START_TEST(the_limit_of_a_release_that_has_ended_ends_no_other)
 }
 END_TEST
 
-START_TEST(a_count_down_waits_for_no_server)
+START_TEST(reentrant_release_sends_nothing)
 {
   hold(&locks[0]);
   ck_assert_int_eq(acquire(&(limit){.timeout_ms = 0}), 0);
@@ -740,7 +740,7 @@ START_TEST(late_calls_end_with_their_client)
 }
 END_TEST
 
-START_TEST(what_is_held_is_acquired_again_whatever_the_limit)
+START_TEST(reentrant_acquire_succeeds_after_its_deadline)
 {
   begin(false);
   p.link->frozen = false;
@@ -824,7 +824,7 @@ static void ignore_event(lk_client *c, lk_watch *w, const lk_event *event,
 }
 
 /* A watch that stays and was never asked for covers nothing. */
-START_TEST(a_late_call_covers_no_other_watch)
+START_TEST(late_call_changes_no_other_watch)
 {
   lk_call call = call_of(&late);
 
@@ -849,10 +849,10 @@ SUITE("timeouts", timeout_of_a_request, timeout_of_an_acquire,
       a_countdown_ends_at_every_moment, deadlines_do_not_overflow,
       a_late_acquire_can_be_cancelled, a_late_acquire_ends_with_its_handle,
       late_calls_end_with_their_client,
-      what_is_held_is_acquired_again_whatever_the_limit,
+      reentrant_acquire_succeeds_after_its_deadline,
       a_late_call_in_a_callback_waits_for_its_turn, a_late_call_sets_no_watch,
-      a_late_call_covers_no_other_watch, a_release_waits_no_longer_than_a_close,
+      late_call_changes_no_other_watch, a_release_waits_no_longer_than_a_close,
       deadline_of_a_release, a_release_ends_once,
       a_release_ends_once_where_its_client_is_closed,
       the_limit_of_a_release_that_has_ended_ends_no_other,
-      a_count_down_waits_for_no_server)
+      reentrant_release_sends_nothing)

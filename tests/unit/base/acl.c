@@ -11,7 +11,7 @@ static bool bytes_are(lk_bytes bytes, const char *text)
   return bytes.len == strlen(text) && memcmp(bytes.at, text, bytes.len) == 0;
 }
 
-START_TEST(the_usual_access_lists_say_what_they_say)
+START_TEST(predefined_access_lists_have_their_entries)
 {
   const lk_acl *open = lk_acl_open.entries;
   const lk_acl *creator = lk_acl_creator.entries;
@@ -31,4 +31,4 @@ START_TEST(the_usual_access_lists_say_what_they_say)
 }
 END_TEST
 
-SUITE("acl", the_usual_access_lists_say_what_they_say)
+SUITE("acl", predefined_access_lists_have_their_entries)

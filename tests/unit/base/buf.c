@@ -5,7 +5,7 @@
 #include "support/failing_mem.h"
 #include "support/suite.h"
 
-START_TEST(what_goes_in_comes_out_in_order)
+START_TEST(bytes_leave_a_buffer_in_order)
 {
   failing_mem f;
   lk_buf b = {.mem = &f.mem};
@@ -30,7 +30,7 @@ START_TEST(what_goes_in_comes_out_in_order)
 }
 END_TEST
 
-START_TEST(a_buffer_in_use_settles_and_takes_no_more_memory)
+START_TEST(buffer_in_use_allocates_no_more_memory)
 {
   failing_mem f;
   lk_buf b = {.mem = &f.mem};
@@ -74,7 +74,7 @@ START_TEST(a_buffer_that_cannot_grow_keeps_its_bytes)
 }
 END_TEST
 
-START_TEST(a_size_that_cannot_be_is_refused)
+START_TEST(impossible_size_of_a_buffer_is_refused)
 {
   failing_mem f;
   lk_buf b = {.mem = &f.mem};
@@ -88,7 +88,7 @@ START_TEST(a_size_that_cannot_be_is_refused)
 }
 END_TEST
 
-START_TEST(only_an_empty_buffer_gives_memory_back)
+START_TEST(only_an_empty_buffer_frees_memory)
 {
   failing_mem f;
   lk_buf b = {.mem = &f.mem};
@@ -109,7 +109,7 @@ START_TEST(only_an_empty_buffer_gives_memory_back)
 }
 END_TEST
 
-START_TEST(nothing_can_be_added_and_taken_without_memory)
+START_TEST(empty_additions_need_no_memory)
 {
   failing_mem f;
   lk_buf b = {.mem = &f.mem};
@@ -123,8 +123,8 @@ START_TEST(nothing_can_be_added_and_taken_without_memory)
 }
 END_TEST
 
-SUITE("buf", what_goes_in_comes_out_in_order,
-      a_buffer_in_use_settles_and_takes_no_more_memory,
+SUITE("buf", bytes_leave_a_buffer_in_order,
+      buffer_in_use_allocates_no_more_memory,
       a_buffer_that_cannot_grow_keeps_its_bytes,
-      a_size_that_cannot_be_is_refused, only_an_empty_buffer_gives_memory_back,
-      nothing_can_be_added_and_taken_without_memory)
+      impossible_size_of_a_buffer_is_refused, only_an_empty_buffer_frees_memory,
+      empty_additions_need_no_memory)

@@ -49,7 +49,7 @@ START_TEST(the_root_is_always_the_earliest)
 }
 END_TEST
 
-START_TEST(taking_the_root_again_and_again_sorts)
+START_TEST(removing_the_root_repeatedly_sorts)
 {
   unsigned seed = 2;
   int64_t last = INT64_MIN;
@@ -79,7 +79,7 @@ START_TEST(a_node_in_no_heap_can_be_removed)
 }
 END_TEST
 
-START_TEST(the_farthest_times_keep_their_order)
+START_TEST(extreme_times_keep_their_order)
 {
   lk__heap_add(&heap, &nodes[0], INT64_MAX);
   lk__heap_add(&heap, &nodes[1], INT64_MIN);
@@ -93,5 +93,5 @@ START_TEST(the_farthest_times_keep_their_order)
 END_TEST
 
 SUITE("heap", the_root_is_always_the_earliest,
-      taking_the_root_again_and_again_sorts, a_node_in_no_heap_can_be_removed,
-      the_farthest_times_keep_their_order)
+      removing_the_root_repeatedly_sorts, a_node_in_no_heap_can_be_removed,
+      extreme_times_keep_their_order)

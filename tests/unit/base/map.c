@@ -41,7 +41,7 @@ static void begin(void)
   ck_assert(lk__map_init(&map, &mem.mem));
 }
 
-START_TEST(what_was_added_is_found_until_it_is_removed)
+START_TEST(added_key_is_found_until_it_is_removed)
 {
   begin();
   for (size_t i = 0; i < COUNT; i++)
@@ -73,7 +73,7 @@ START_TEST(a_key_is_its_bytes_and_its_length)
 }
 END_TEST
 
-START_TEST(a_walk_is_in_order_and_bears_removal)
+START_TEST(map_iteration_is_in_order_and_allows_removal)
 {
   size_t i = 0;
 
@@ -93,7 +93,7 @@ START_TEST(a_walk_is_in_order_and_bears_removal)
 }
 END_TEST
 
-START_TEST(one_key_that_comes_and_goes_takes_no_memory)
+START_TEST(adding_and_removing_a_key_allocates_nothing)
 {
   size_t count;
 
@@ -108,7 +108,7 @@ START_TEST(one_key_that_comes_and_goes_takes_no_memory)
 }
 END_TEST
 
-START_TEST(an_empty_map_gives_the_memory_of_many_back)
+START_TEST(empty_map_frees_the_memory_of_many_keys)
 {
   begin();
   size_t least = mem.held;
@@ -138,7 +138,7 @@ START_TEST(an_empty_map_gives_the_memory_of_many_back)
 }
 END_TEST
 
-START_TEST(without_memory_there_is_no_map)
+START_TEST(map_without_memory_is_refused)
 {
   for (size_t n = 1; n <= 2; n++) {
     failing_mem_init(&mem);
@@ -169,7 +169,7 @@ static size_t fill(void)
   return added;
 }
 
-START_TEST(an_addition_that_fails_leaves_the_map_as_it_was)
+START_TEST(failed_addition_leaves_the_map_unchanged)
 {
   size_t n = 0;
 
@@ -201,10 +201,10 @@ START_TEST(map_may_begin_in_memory_with_any_bytes)
 }
 END_TEST
 
-SUITE("map", what_was_added_is_found_until_it_is_removed,
-      a_key_is_its_bytes_and_its_length, a_walk_is_in_order_and_bears_removal,
-      one_key_that_comes_and_goes_takes_no_memory,
-      an_empty_map_gives_the_memory_of_many_back,
-      without_memory_there_is_no_map,
-      an_addition_that_fails_leaves_the_map_as_it_was,
+SUITE("map", added_key_is_found_until_it_is_removed,
+      a_key_is_its_bytes_and_its_length,
+      map_iteration_is_in_order_and_allows_removal,
+      adding_and_removing_a_key_allocates_nothing,
+      empty_map_frees_the_memory_of_many_keys, map_without_memory_is_refused,
+      failed_addition_leaves_the_map_unchanged,
       map_may_begin_in_memory_with_any_bytes)

@@ -5,7 +5,7 @@
 #include "support/failing_mem.h"
 #include "support/suite.h"
 
-START_TEST(new_memory_is_zero_and_its_lack_is_reported)
+START_TEST(new_memory_is_zero_and_failures_are_reported)
 {
   failing_mem f;
   static const char zeros[100];
@@ -30,7 +30,7 @@ START_TEST(new_memory_is_zero_and_its_lack_is_reported)
 }
 END_TEST
 
-START_TEST(the_usual_memory_is_the_c_librarys)
+START_TEST(default_memory_is_the_c_library)
 {
   char *p = lk__mem_new(&lk__mem_libc, 10);
 
@@ -43,5 +43,5 @@ START_TEST(the_usual_memory_is_the_c_librarys)
 }
 END_TEST
 
-SUITE("mem", new_memory_is_zero_and_its_lack_is_reported,
-      the_usual_memory_is_the_c_librarys)
+SUITE("mem", new_memory_is_zero_and_failures_are_reported,
+      default_memory_is_the_c_library)

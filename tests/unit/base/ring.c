@@ -40,7 +40,7 @@ START_TEST(items_come_out_in_order_round_the_end_of_the_array)
 }
 END_TEST
 
-START_TEST(a_ring_in_use_settles_and_takes_no_more_memory)
+START_TEST(ring_in_use_allocates_no_more_memory)
 {
   failing_mem f;
   lk_ring r;
@@ -56,7 +56,7 @@ START_TEST(a_ring_in_use_settles_and_takes_no_more_memory)
 }
 END_TEST
 
-START_TEST(the_newest_can_be_taken_back)
+START_TEST(newest_item_can_be_removed)
 {
   lk_ring r;
 
@@ -72,7 +72,7 @@ START_TEST(the_newest_can_be_taken_back)
 }
 END_TEST
 
-START_TEST(room_that_was_reserved_cannot_fail)
+START_TEST(adding_to_reserved_room_cannot_fail)
 {
   failing_mem f;
   lk_ring r;
@@ -112,7 +112,7 @@ START_TEST(a_ring_that_cannot_grow_keeps_its_items)
 }
 END_TEST
 
-START_TEST(an_array_that_cannot_be_is_refused)
+START_TEST(impossible_size_of_a_ring_is_refused)
 {
   failing_mem f;
   lk_ring r;
@@ -125,7 +125,7 @@ START_TEST(an_array_that_cannot_be_is_refused)
 END_TEST
 
 SUITE("ring", items_come_out_in_order_round_the_end_of_the_array,
-      a_ring_in_use_settles_and_takes_no_more_memory,
-      the_newest_can_be_taken_back, room_that_was_reserved_cannot_fail,
+      ring_in_use_allocates_no_more_memory, newest_item_can_be_removed,
+      adding_to_reserved_room_cannot_fail,
       a_ring_that_cannot_grow_keeps_its_items,
-      an_array_that_cannot_be_is_refused)
+      impossible_size_of_a_ring_is_refused)

@@ -72,7 +72,7 @@ static void leave(int i)
   lk__safe_list_remove(&walked, &members[i].link);
 }
 
-START_TEST(a_walk_visits_what_was_there_and_has_not_left)
+START_TEST(iteration_visits_members_that_were_there_and_still_are)
 {
   lk_safe_iterator w;
 
@@ -105,7 +105,7 @@ START_TEST(a_walk_visits_what_was_there_and_has_not_left)
 }
 END_TEST
 
-START_TEST(a_walk_within_a_walk_may_take_out_what_the_outer_one_comes_to)
+START_TEST(nested_iteration_may_remove_the_next_member)
 {
   lk_safe_iterator outer, inner;
 
@@ -129,7 +129,7 @@ START_TEST(a_walk_within_a_walk_may_take_out_what_the_outer_one_comes_to)
 }
 END_TEST
 
-START_TEST(a_walk_of_nothing_ends_at_once)
+START_TEST(iteration_of_an_empty_list_ends_at_once)
 {
   lk_safe_iterator w;
 
@@ -144,6 +144,6 @@ START_TEST(a_walk_of_nothing_ends_at_once)
 END_TEST
 
 SUITE("safe_list", a_list_keeps_its_order,
-      a_walk_visits_what_was_there_and_has_not_left,
-      a_walk_within_a_walk_may_take_out_what_the_outer_one_comes_to,
-      a_walk_of_nothing_ends_at_once)
+      iteration_visits_members_that_were_there_and_still_are,
+      nested_iteration_may_remove_the_next_member,
+      iteration_of_an_empty_list_ends_at_once)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-START_TEST(an_auth_file_has_comments_and_passwords_with_colons)
+START_TEST(auth_file_allows_comments_and_colons_in_passwords)
 {
   lk_bytes text = lk_text("# no\n\n  digest:u:p:w \r\nbad\nx509:\nip:a");
   lk_bytes scheme, auth;
@@ -90,6 +90,6 @@ START_TEST(other_lines_of_sasl_are_refused_without_the_password)
 }
 END_TEST
 
-SUITE("auth_file", an_auth_file_has_comments_and_passwords_with_colons,
+SUITE("auth_file", auth_file_allows_comments_and_colons_in_passwords,
       a_line_of_sasl_is_a_user_and_a_password,
       other_lines_of_sasl_are_refused_without_the_password)

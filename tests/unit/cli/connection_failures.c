@@ -26,7 +26,7 @@ static void expect_attempts(const char *hosts, const int *errs,
 #define LINES(...) ((const char *[]){__VA_ARGS__, NULL})
 #define ERRS(...)  ((const int[]){__VA_ARGS__})
 
-START_TEST(attempts_tell_each_server_and_the_likely_cause)
+START_TEST(message_names_each_server_and_the_likely_cause)
 {
   expect_attempts("a/x", ERRS(0), LINES("a:2181: not ended"),
                   "cannot connect to a:2181: no reply within 1.5 s",
@@ -57,7 +57,7 @@ START_TEST(attempts_tell_each_server_and_the_likely_cause)
 }
 END_TEST
 
-START_TEST(attempt_that_failed_by_tls_names_what_to_do_for_each_cause)
+START_TEST(tls_failure_names_a_remedy_for_each_cause)
 {
   static const struct {
     lk_tls_cause cause;
@@ -125,6 +125,6 @@ START_TEST(attempts_at_several_servers_are_judged_together)
 }
 END_TEST
 
-SUITE("connection_failures", attempts_tell_each_server_and_the_likely_cause,
-      attempt_that_failed_by_tls_names_what_to_do_for_each_cause,
+SUITE("connection_failures", message_names_each_server_and_the_likely_cause,
+      tls_failure_names_a_remedy_for_each_cause,
       attempts_at_several_servers_are_judged_together)

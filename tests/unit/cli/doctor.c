@@ -109,7 +109,7 @@ static void expect_word(const char *answer, cli_four_letter_state kind,
   free(exact);
 }
 
-START_TEST(what_a_server_says_of_itself_is_read)
+START_TEST(reply_to_srvr_is_parsed)
 {
   expect_word("Zookeeper version: 3.8.0-${mvngit.commit.id}, built on 2024-12-2"
               "9 17:54 UTC\nLatency min/avg/max: 0/0.0/0\nMode: follower\nNode"
@@ -129,7 +129,7 @@ START_TEST(what_a_server_says_of_itself_is_read)
 }
 END_TEST
 
-START_TEST(no_byte_of_it_is_believed)
+START_TEST(malformed_replies_to_four_letter_words_are_refused)
 {
   expect_word("", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
   expect_word("rwx", CLI_FOUR_LETTER_NOT_ZOOKEEPER, NULL, NULL);
@@ -143,7 +143,7 @@ START_TEST(no_byte_of_it_is_believed)
 }
 END_TEST
 
-START_TEST(servers_that_no_memory_is_left_for_are_an_error)
+START_TEST(list_of_servers_without_memory_is_an_error)
 {
   static char hosts[] = "a:1,b:2,c:3";
   int err = LK_ERR_NO_MEMORY;
@@ -186,7 +186,7 @@ END_TEST
 /* ---- the clock -------------------------------------------------------------
  */
 
-START_TEST(a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not)
+START_TEST(step_of_the_wall_clock_is_reported_and_a_slew_is_not)
 {
   cli_clock_check c;
 
@@ -203,7 +203,7 @@ START_TEST(a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not)
 }
 END_TEST
 
-START_TEST(a_process_that_was_paused_sees_the_longest_time)
+START_TEST(longest_pause_of_the_process_is_reported)
 {
   cli_clock_check c;
 
@@ -220,7 +220,8 @@ END_TEST
 SUITE("doctor",
       days_of_a_certificate_are_whole_and_negative_once_it_has_expired,
       certificate_is_reported_a_month_before_it_expires,
-      what_a_server_says_of_itself_is_read, no_byte_of_it_is_believed,
-      servers_that_no_memory_is_left_for_are_an_error, versions_are_numbers,
-      a_wall_clock_that_is_set_is_seen_and_one_that_is_kept_right_is_not,
-      a_process_that_was_paused_sees_the_longest_time)
+      reply_to_srvr_is_parsed,
+      malformed_replies_to_four_letter_words_are_refused,
+      list_of_servers_without_memory_is_an_error, versions_are_numbers,
+      step_of_the_wall_clock_is_reported_and_a_slew_is_not,
+      longest_pause_of_the_process_is_reported)

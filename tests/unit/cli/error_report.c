@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-START_TEST(message_that_is_too_long_is_cut_and_still_a_line)
+START_TEST(long_message_is_cut_to_one_line)
 {
   char longer[6000], line[8000];
   int ends[2], saved = dup(STDERR_FILENO);
@@ -31,7 +31,7 @@ START_TEST(message_that_is_too_long_is_cut_and_still_a_line)
 }
 END_TEST
 
-START_TEST(errors_that_can_pass_have_the_hint_to_try_again)
+START_TEST(temporary_errors_have_the_hint_to_retry)
 {
   static const int errs[] = {LK_ERR_DEADLINE, LK_ERR_CONNECTION_LOSS,
                              LK_ERR_NOT_SENT, LK_ERR_THROTTLED,
@@ -58,6 +58,5 @@ START_TEST(hints_name_the_options_of_tls)
 }
 END_TEST
 
-SUITE("error_report", message_that_is_too_long_is_cut_and_still_a_line,
-      errors_that_can_pass_have_the_hint_to_try_again,
-      hints_name_the_options_of_tls)
+SUITE("error_report", long_message_is_cut_to_one_line,
+      temporary_errors_have_the_hint_to_retry, hints_name_the_options_of_tls)

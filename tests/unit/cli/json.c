@@ -38,7 +38,7 @@ START_TEST(json_text_is_quoted)
 }
 END_TEST
 
-START_TEST(json_data_that_are_no_text_are_base64)
+START_TEST(json_data_that_are_not_text_are_base64)
 {
   cli_text t = {0};
   cli_json j = {.out = &t};
@@ -52,4 +52,4 @@ START_TEST(json_data_that_are_no_text_are_base64)
 END_TEST
 
 SUITE("json", json_has_commas_between_and_nowhere_else, json_text_is_quoted,
-      json_data_that_are_no_text_are_base64)
+      json_data_that_are_not_text_are_base64)

@@ -60,7 +60,7 @@ START_TEST(a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin)
 }
 END_TEST
 
-START_TEST(a_loss_after_term_never_puts_kill_off)
+START_TEST(loss_after_term_never_delays_kill)
 {
   cli_kill_schedule l = schedule_of(CLI_ON_LOST_TERM);
 
@@ -77,7 +77,7 @@ START_TEST(a_loss_after_term_never_puts_kill_off)
 }
 END_TEST
 
-START_TEST(what_is_left_of_a_command_gets_no_more_time_than_the_margin)
+START_TEST(processes_left_by_a_command_get_the_margin_at_most)
 {
   cli_kill_schedule l = schedule_of(CLI_ON_LOST_TERM);
 
@@ -231,8 +231,8 @@ END_TEST
 SUITE("kill_schedule", term_comes_the_margin_before_the_deadline_and_kill_at_it,
       deadline_renewed_before_the_margin_moves_all_signals,
       a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin,
-      a_loss_after_term_never_puts_kill_off,
-      what_is_left_of_a_command_gets_no_more_time_than_the_margin,
+      loss_after_term_never_delays_kill,
+      processes_left_by_a_command_get_the_margin_at_most,
       command_that_slept_past_the_deadline_still_gets_time_to_stop,
       kill_comes_the_margin_before_the_deadline_or_with_the_loss,
       stopped_command_waits_for_a_new_lease_and_is_killed_when_lost,

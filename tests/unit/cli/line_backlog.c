@@ -145,7 +145,7 @@ static void fill_beyond_the_thread(const int *ends)
   expect_end(ends[0], len);
 }
 
-START_TEST(where_it_cannot_be_opened_again_a_thread_copies)
+START_TEST(thread_copies_if_the_descriptor_cannot_be_opened_again)
 {
   as_another_user(fill_beyond_the_thread);
 }
@@ -228,7 +228,7 @@ static void open_with_four_descriptors(const int *ends)
   expect_end(ends[0], 5);
 }
 
-START_TEST(without_a_descriptor_for_the_thread_it_is_written_to_itself)
+START_TEST(without_a_descriptor_for_the_thread_writes_are_direct)
 {
   as_another_user(open_with_four_descriptors);
 }
@@ -267,8 +267,8 @@ END_TEST
 SUITE("line_backlog", full_pipe_does_not_block_and_keeps_its_flags,
       full_socket_does_not_block, regular_file_keeps_its_offset,
       descriptor_that_is_not_open_is_refused,
-      where_it_cannot_be_opened_again_a_thread_copies,
+      thread_copies_if_the_descriptor_cannot_be_opened_again,
       end_of_the_thread_is_waited_for_and_no_descriptor_is_left,
       thread_ends_when_the_reader_is_gone,
-      without_a_descriptor_for_the_thread_it_is_written_to_itself,
+      without_a_descriptor_for_the_thread_writes_are_direct,
       line_without_memory_is_counted_and_later_ones_are_written)

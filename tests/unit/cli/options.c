@@ -42,7 +42,7 @@ static int take(cli_options *o, char *complaint, char **words)
   }
 #define W(text) ((char[]){text})
 
-START_TEST(n_counts_in_any_order_with_w)
+START_TEST(option_n_overrides_w_in_any_order)
 {
   char wrong[200];
   cli_options o;
@@ -281,8 +281,8 @@ START_TEST(a_layout_is_a_word_and_perhaps_a_prefix)
 }
 END_TEST
 
-SUITE("options", n_counts_in_any_order_with_w, options_end_at_the_first_operand,
-      options_are_taken_wherever_they_stand,
+SUITE("options", option_n_overrides_w_in_any_order,
+      options_end_at_the_first_operand, options_are_taken_wherever_they_stand,
       first_complaint_is_kept_and_later_options_are_taken,
       every_name_of_an_option_is_the_same_option,
       every_action_of_on_lost_has_a_word, letters_of_options_are_letters,

@@ -190,7 +190,7 @@ static void end(scene *s)
 /* ---- life ------------------------------------------------------------------
  */
 
-START_TEST(a_command_runs_with_our_words_and_its_status_comes_back)
+START_TEST(command_gets_its_environment_and_its_status_is_reported)
 {
   static char text[] = "echo $WORD; exit 7";
   scene s;
@@ -315,7 +315,7 @@ static char family[] =
     "trap '' TERM INT; sleep 600 & setsid sh -c 'echo in; sleep 600' & "
     "wait; sleep 600";
 
-START_TEST(when_we_are_gone_nothing_is_left)
+START_TEST(end_of_latchkey_kills_all_descendants)
 {
   scene s;
 
@@ -328,7 +328,7 @@ START_TEST(when_we_are_gone_nothing_is_left)
 }
 END_TEST
 
-START_TEST(after_a_goodbye_what_is_left_lives_on)
+START_TEST(exit_order_leaves_descendants_running)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   int in[2];
@@ -346,7 +346,7 @@ START_TEST(after_a_goodbye_what_is_left_lives_on)
 END_TEST
 
 /* The supervisor has sent news by then, which nobody has read. */
-START_TEST(goodbye_behind_unread_deadlines_is_read)
+START_TEST(exit_order_behind_unread_deadlines_is_executed)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   struct pollfd ready = {-1, POLLIN, 0};
@@ -366,7 +366,7 @@ START_TEST(goodbye_behind_unread_deadlines_is_read)
 END_TEST
 
 /* The socket has no room for it at first. */
-START_TEST(a_goodbye_behind_many_orders_is_heard)
+START_TEST(exit_order_behind_a_full_socket_is_executed)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   cli_order o = cli_order_signal(SIGWINCH);
@@ -387,7 +387,7 @@ START_TEST(a_goodbye_behind_many_orders_is_heard)
 END_TEST
 
 /* A signal that is late hits no stranger. */
-START_TEST(an_ended_command_keeps_its_number_until_the_supervisor_ends)
+START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
 {
   static char text[] = "exit 7";
   pid_t pid;
@@ -429,7 +429,7 @@ END_TEST
 
 /* The supervisor's end is closed, with or without orders that it has not read.
  */
-START_TEST(end_of_the_supervisor_is_no_silence)
+START_TEST(end_of_the_supervisor_is_reported)
 {
   for (int unread = 0; unread < 2; unread++) {
     cli_supervisor g = {.fd = -1};
@@ -453,7 +453,7 @@ END_TEST
 /* ---- the lease --------------------------------------------------------------
  */
 
-START_TEST(term_and_then_kill_end_all_when_no_message_comes)
+START_TEST(term_and_kill_end_all_without_a_message)
 {
   scene s;
 
@@ -564,7 +564,7 @@ START_TEST(supervisor_that_died_is_noticed_after_its_messages_are_read)
 }
 END_TEST
 
-START_TEST(a_stopped_command_goes_on_when_news_comes)
+START_TEST(stopped_command_continues_with_a_new_lease)
 {
   static char text[] = "echo up; read word; echo on";
   int in[2];
@@ -589,7 +589,7 @@ END_TEST
 /* ---- messages ---------------------------------------------------------------
  */
 
-START_TEST(a_message_waits_for_room_and_not_for_a_process_that_is_gone)
+START_TEST(message_waits_for_room_but_not_for_an_ended_process)
 {
   cli_order o = cli_order_signal(SIGTERM);
   int ends[2];
@@ -607,7 +607,7 @@ START_TEST(a_message_waits_for_room_and_not_for_a_process_that_is_gone)
 }
 END_TEST
 
-START_TEST(orders_that_wait_are_merged_and_none_is_lost)
+START_TEST(waiting_orders_are_merged_and_none_is_lost)
 {
   cli_order all = {0};
   cli_order lost = {.what = CLI_ORDER_LOST};
@@ -753,7 +753,7 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
 END_TEST
 
 /* More orders than the socket holds, faster than they are read. */
-START_TEST(an_order_behind_a_flood_of_signals_is_obeyed)
+START_TEST(order_behind_a_flood_of_signals_is_executed)
 {
   static char text[] = "trap '' USR1 USR2 WINCH; echo up; "
                        "while :; do sleep 600; done";
@@ -788,7 +788,7 @@ static char deep[] = "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
                      "sh -c \"$t\" x 40";
 
 /* Each level is a session of its own, so one dies after the other. */
-START_TEST(a_deep_tree_dies_at_once)
+START_TEST(deep_tree_of_processes_is_killed_at_once)
 {
   scene s;
 
@@ -843,7 +843,7 @@ static void stop_and_continue_writers(void)
   end(&s);
 }
 
-START_TEST(stop_reaches_what_left_the_group_and_undoes_sigcont)
+START_TEST(stop_reaches_processes_outside_the_group_and_undoes_sigcont)
 {
   stop_and_continue_writers();
 }
@@ -969,28 +969,30 @@ START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
 }
 END_TEST
 
-SUITE("supervisor", a_command_runs_with_our_words_and_its_status_comes_back,
+SUITE("supervisor", command_gets_its_environment_and_its_status_is_reported,
       command_that_cannot_be_executed_is_reported_with_its_errno,
       a_lease_that_has_run_out_starts_nothing, supervisor_without_orders_exits,
       a_supervisor_that_waits_uses_no_processor_time,
       a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends,
-      when_we_are_gone_nothing_is_left, after_a_goodbye_what_is_left_lives_on,
-      goodbye_behind_unread_deadlines_is_read,
-      a_goodbye_behind_many_orders_is_heard,
-      an_ended_command_keeps_its_number_until_the_supervisor_ends,
+      end_of_latchkey_kills_all_descendants,
+      exit_order_leaves_descendants_running,
+      exit_order_behind_unread_deadlines_is_executed,
+      exit_order_behind_a_full_socket_is_executed,
+      process_id_of_the_command_is_not_reused_before_the_supervisor_ends,
       signals_reach_the_group_and_only_the_group,
-      term_and_then_kill_end_all_when_no_message_comes,
+      term_and_kill_end_all_without_a_message,
       longest_hold_of_a_millisecond_ends_the_command,
-      a_lost_lock_ends_the_command_at_once, end_of_the_supervisor_is_no_silence,
+      a_lost_lock_ends_the_command_at_once, end_of_the_supervisor_is_reported,
       a_command_is_executed_before_it_is_stopped,
       supervisor_that_died_is_noticed_after_its_messages_are_read,
-      a_stopped_command_goes_on_when_news_comes,
-      a_message_waits_for_room_and_not_for_a_process_that_is_gone,
-      orders_that_wait_are_merged_and_none_is_lost,
+      stopped_command_continues_with_a_new_lease,
+      message_waits_for_room_but_not_for_an_ended_process,
+      waiting_orders_are_merged_and_none_is_lost,
       waiting_messages_are_merged_and_none_is_lost,
       unread_messages_do_not_block_the_supervisor,
-      an_order_behind_a_flood_of_signals_is_obeyed, a_deep_tree_dies_at_once,
-      stop_reaches_what_left_the_group_and_undoes_sigcont, stop_needs_no_pidfds,
-      state_and_parent_are_those_of_the_process,
+      order_behind_a_flood_of_signals_is_executed,
+      deep_tree_of_processes_is_killed_at_once,
+      stop_reaches_processes_outside_the_group_and_undoes_sigcont,
+      stop_needs_no_pidfds, state_and_parent_are_those_of_the_process,
       sigcont_to_latchkey_continues_nothing_that_was_stopped,
       a_command_that_forks_all_the_time_can_be_stopped)

@@ -5,7 +5,7 @@
 #include "support/suite.h"
 #include "unit/cli/expected_text.h"
 
-START_TEST(utf8_is_what_the_standard_says)
+START_TEST(utf8_is_checked_as_the_standard_specifies)
 {
   static const char *const good[] = {"",
                                      "a",
@@ -46,7 +46,7 @@ START_TEST(utf8_is_what_the_standard_says)
 }
 END_TEST
 
-START_TEST(what_others_wrote_cannot_speak_to_the_terminal)
+START_TEST(foreign_text_is_escaped_for_the_terminal)
 {
   cli_text t = {0};
 
@@ -96,6 +96,6 @@ START_TEST(text_grows_and_counts_what_was_printed)
 }
 END_TEST
 
-SUITE("text", utf8_is_what_the_standard_says,
-      what_others_wrote_cannot_speak_to_the_terminal, base64_is_padded,
+SUITE("text", utf8_is_checked_as_the_standard_specifies,
+      foreign_text_is_escaped_for_the_terminal, base64_is_padded,
       times_are_rfc_3339_in_utc, text_grows_and_counts_what_was_printed)

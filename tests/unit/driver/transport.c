@@ -159,7 +159,7 @@ static void finish(void)
 
 static const lk_flow at_once[] = {LK_FLOW_DONE};
 
-START_TEST(a_handshake_waits_for_what_it_needs)
+START_TEST(handshake_waits_for_the_event_it_needs)
 {
   static const lk_flow flows[] = {LK_FLOW_WRITE, LK_FLOW_READ, LK_FLOW_READ,
                                   LK_FLOW_WRITE, LK_FLOW_DONE};
@@ -299,7 +299,7 @@ START_TEST(bytes_held_by_the_transport_are_received_before_waiting)
 }
 END_TEST
 
-START_TEST(receiving_nothing_is_not_an_end)
+START_TEST(receive_without_bytes_is_not_the_end)
 {
   lk_client *c = begin(at_once);
 
@@ -318,9 +318,9 @@ START_TEST(receiving_nothing_is_not_an_end)
 }
 END_TEST
 
-SUITE("transport", a_handshake_waits_for_what_it_needs, a_handshake_may_fail,
+SUITE("transport", handshake_waits_for_the_event_it_needs, a_handshake_may_fail,
       sending_may_wait_until_the_descriptor_is_readable,
       receiving_may_wait_until_the_descriptor_is_writable,
       receiving_that_waits_for_writability_does_not_spin,
       bytes_held_by_the_transport_are_received_before_waiting,
-      receiving_nothing_is_not_an_end)
+      receive_without_bytes_is_not_the_end)

@@ -183,7 +183,7 @@ START_TEST(new_client_keeps_its_options)
 }
 END_TEST
 
-START_TEST(a_client_without_servers_asks_the_one_at_home)
+START_TEST(client_without_servers_connects_to_localhost)
 {
   lk_client_config c = config();
   lk_hooks h = hooks();
@@ -233,7 +233,7 @@ static void on_done(lk_client *c, int err, void *arg)
   ck_assert_uint_eq(a->connection, 1);
 }
 
-START_TEST(an_answer_says_when_it_was_asked_and_given)
+START_TEST(reply_has_the_times_of_its_request_and_its_receipt)
 {
   lk_client_config c = {.size = sizeof c};
   peer *p = calloc(1, sizeof *p);
@@ -313,7 +313,7 @@ static void create(peer *p, const char *path)
   lk__buf_free(&b);
 }
 
-START_TEST(a_watch_that_is_cancelled_late_takes_no_other_with_it)
+START_TEST(late_cancel_of_a_watch_cancels_no_other)
 {
   lk_client_config c = {.size = sizeof c};
   peer *p = calloc(1, sizeof *p);
@@ -412,7 +412,7 @@ static size_t sent_at_welcome(size_t fail_at, bool *failed)
   return len;
 }
 
-START_TEST(without_memory_a_connection_is_made_whole_or_not_at_all)
+START_TEST(connection_without_memory_is_complete_or_fails)
 {
   bool failed;
   size_t whole = sent_at_welcome(0, &failed);
@@ -508,8 +508,8 @@ END_TEST
 SUITE("client", a_client_needs_its_hooks, options_out_of_range_are_refused,
       wrong_servers_are_refused, without_memory_there_is_no_client,
       new_client_keeps_its_options,
-      a_client_without_servers_asks_the_one_at_home, every_state_has_a_name,
-      an_answer_says_when_it_was_asked_and_given,
-      a_watch_that_is_cancelled_late_takes_no_other_with_it,
-      without_memory_a_connection_is_made_whole_or_not_at_all,
+      client_without_servers_connects_to_localhost, every_state_has_a_name,
+      reply_has_the_times_of_its_request_and_its_receipt,
+      late_cancel_of_a_watch_cancels_no_other,
+      connection_without_memory_is_complete_or_fails,
       repeated_requests_keep_their_order_when_memory_fails)

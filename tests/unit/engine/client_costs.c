@@ -168,7 +168,7 @@ START_TEST(in_the_steady_state_nothing_is_allocated)
 }
 END_TEST
 
-START_TEST(also_with_a_chroot_and_many_other_watches)
+START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
 {
   lk_client_config config = {.size = sizeof config, .hosts = "a/some/root"};
   lk_call call = {.size = sizeof call, .on_event = on_last_event};
@@ -240,7 +240,7 @@ START_TEST(a_thousand_requests_leave_in_one_piece)
 }
 END_TEST
 
-START_TEST(so_do_those_that_waited_for_a_connection)
+START_TEST(waiting_requests_leave_in_one_piece)
 {
   lk_client_config config = {.size = sizeof config};
   lk_buf b = wire_buf();
@@ -257,7 +257,7 @@ START_TEST(so_do_those_that_waited_for_a_connection)
 }
 END_TEST
 
-START_TEST(memory_of_what_waited_is_given_back)
+START_TEST(memory_of_waiting_requests_is_freed_once_sent)
 {
   lk_client_config config = {.size = sizeof config};
   char *data = calloc(1, 100000);
@@ -582,7 +582,7 @@ START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
 }
 END_TEST
 
-START_TEST(a_request_of_the_send_limit_goes_and_one_more_byte_does_not)
+START_TEST(request_of_the_send_limit_is_sent_and_a_longer_one_refused)
 {
   lk_client_config config = {.size = sizeof config};
   size_t fixed = 8 + 4 + 2 + 4 + 4; /* header, path, length, version */
@@ -608,7 +608,7 @@ START_TEST(a_request_of_the_send_limit_goes_and_one_more_byte_does_not)
 }
 END_TEST
 
-START_TEST(so_many_requests_may_wait_and_no_more)
+START_TEST(number_of_waiting_requests_is_limited)
 {
   lk_client_config config = {.size = sizeof config};
 
@@ -687,7 +687,7 @@ START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
 }
 END_TEST
 
-START_TEST(more_than_the_receive_limit_is_not_waited_for)
+START_TEST(reply_beyond_the_receive_limit_ends_the_connection)
 {
   lk_client_config config = {.size = sizeof config};
 
@@ -710,10 +710,10 @@ START_TEST(more_than_the_receive_limit_is_not_waited_for)
 END_TEST
 
 SUITE("client_costs", in_the_steady_state_nothing_is_allocated,
-      also_with_a_chroot_and_many_other_watches,
+      nothing_is_allocated_with_a_chroot_and_many_other_watches,
       a_thousand_requests_leave_in_one_piece,
-      so_do_those_that_waited_for_a_connection,
-      memory_of_what_waited_is_given_back,
+      waiting_requests_leave_in_one_piece,
+      memory_of_waiting_requests_is_freed_once_sent,
       memory_of_a_burst_is_given_back_when_it_has_been_sent,
       output_keeps_one_mebibyte, input_keeps_64_kibibytes,
       replies_keep_256_kibibytes, memory_of_watches_that_fired_is_given_back,
@@ -721,7 +721,7 @@ SUITE("client_costs", in_the_steady_state_nothing_is_allocated,
       many_deadlines_cost_no_more_each,
       requests_that_completed_while_they_waited_are_not_sent,
       requests_that_completed_while_they_waited_keep_no_memory,
-      a_request_of_the_send_limit_goes_and_one_more_byte_does_not,
-      so_many_requests_may_wait_and_no_more,
+      request_of_the_send_limit_is_sent_and_a_longer_one_refused,
+      number_of_waiting_requests_is_limited,
       a_listing_of_1600000_bytes_arrives_in_pieces,
-      more_than_the_receive_limit_is_not_waited_for)
+      reply_beyond_the_receive_limit_ends_the_connection)

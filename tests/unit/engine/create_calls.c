@@ -144,7 +144,7 @@ static void try_in_multi(int flags, int64_t ttl)
   left();
 }
 
-START_TEST(no_wrong_ttl_leaves_alone_or_in_a_multi)
+START_TEST(invalid_ttl_is_refused_alone_and_in_a_multi)
 {
   begin();
   for (int i = 0; i < NFLAGS; i++) {
@@ -158,7 +158,7 @@ START_TEST(no_wrong_ttl_leaves_alone_or_in_a_multi)
 END_TEST
 
 /* Who fills in a part by hand gets no further. */
-START_TEST(a_part_that_was_not_looked_at_is_not_encoded)
+START_TEST(unchecked_operation_is_not_encoded)
 {
   for (int i = 0; i < NFLAGS; i++) {
     for (int k = 0; k < NTTLS; k++) {
@@ -227,6 +227,6 @@ START_TEST(read_of_unknown_type_is_refused)
 }
 END_TEST
 
-SUITE("create_calls", no_wrong_ttl_leaves_alone_or_in_a_multi,
-      a_part_that_was_not_looked_at_is_not_encoded, opcode_and_flags_agree,
+SUITE("create_calls", invalid_ttl_is_refused_alone_and_in_a_multi,
+      unchecked_operation_is_not_encoded, opcode_and_flags_agree,
       read_of_unknown_type_is_refused)

@@ -41,7 +41,7 @@ static const char *parsed(const char *text)
   return all;
 }
 
-START_TEST(servers_ports_and_chroot_are_told_apart)
+START_TEST(servers_ports_and_chroot_are_parsed)
 {
   ck_assert_str_eq(parsed("a"), "a 2181 ");
   ck_assert_str_eq(parsed("a:1"), "a 1 ");
@@ -105,7 +105,7 @@ static const char *complaint(const char *text)
   return said;
 }
 
-START_TEST(what_is_wrong_is_said)
+START_TEST(complaint_names_the_error)
 {
   static const struct {
     const char *text, *why;
@@ -184,7 +184,7 @@ START_TEST(a_name_has_255_bytes_at_most)
 }
 END_TEST
 
-START_TEST(a_complaint_is_cut_to_its_room)
+START_TEST(complaint_is_cut_to_its_buffer)
 {
   char said[8];
 
@@ -217,7 +217,7 @@ START_TEST(servers_are_handed_out_in_order_or_not_at_all)
 }
 END_TEST
 
-START_TEST(without_memory_nothing_is_kept)
+START_TEST(list_without_memory_is_empty)
 {
   failing_mem f;
   size_t n = 0;
@@ -313,7 +313,7 @@ START_TEST(each_order_of_the_servers_comes_as_often_as_any_other)
 }
 END_TEST
 
-START_TEST(what_a_server_lacks_is_its_own_and_not_for_ever)
+START_TEST(unsupported_requests_are_kept_for_each_server_for_a_time)
 {
   parse("a,b");
   lk__hosts_use(&hosts);
@@ -336,7 +336,7 @@ START_TEST(what_a_server_lacks_is_its_own_and_not_for_ever)
 END_TEST
 
 /* A driver shuffles the addresses each time that it resolves a name. */
-START_TEST(what_a_server_lacks_is_kept_for_all_addresses_of_its_name)
+START_TEST(unsupported_requests_are_kept_for_all_addresses_of_a_name)
 {
   parse("a");
   hosts.addresses = 2;
@@ -375,7 +375,7 @@ static bool lacks_five(const char *name)
   return lk__hosts_lack_support(&hosts, 5, 0);
 }
 
-START_TEST(another_list_keeps_what_its_servers_lack)
+START_TEST(new_list_of_servers_keeps_unsupported_requests)
 {
   for (int i = 0; i < 50; i++) {
     parse("a,b,c");
@@ -392,7 +392,7 @@ START_TEST(another_list_keeps_what_its_servers_lack)
 }
 END_TEST
 
-START_TEST(what_a_server_lacks_is_not_filed_under_the_next_one)
+START_TEST(unsupported_requests_are_not_kept_for_the_next_server)
 {
   parse("a");
   lk__hosts_use(&hosts);
@@ -408,15 +408,15 @@ START_TEST(what_a_server_lacks_is_not_filed_under_the_next_one)
 }
 END_TEST
 
-SUITE("hosts", servers_ports_and_chroot_are_told_apart,
+SUITE("hosts", servers_ports_and_chroot_are_parsed,
       ipv6_addresses_stand_in_brackets, tls_in_front_changes_the_default_port,
-      blanks_and_empty_entries_are_left_out, what_is_wrong_is_said,
-      a_name_has_255_bytes_at_most, a_complaint_is_cut_to_its_room,
+      blanks_and_empty_entries_are_left_out, complaint_names_the_error,
+      a_name_has_255_bytes_at_most, complaint_is_cut_to_its_buffer,
       servers_are_handed_out_in_order_or_not_at_all,
-      without_memory_nothing_is_kept, servers_take_turns_and_a_round_has_an_end,
+      list_without_memory_is_empty, servers_take_turns_and_a_round_has_an_end,
       every_address_of_a_name_has_a_turn,
       each_order_of_the_servers_comes_as_often_as_any_other,
-      what_a_server_lacks_is_its_own_and_not_for_ever,
-      what_a_server_lacks_is_kept_for_all_addresses_of_its_name,
-      another_list_keeps_what_its_servers_lack,
-      what_a_server_lacks_is_not_filed_under_the_next_one)
+      unsupported_requests_are_kept_for_each_server_for_a_time,
+      unsupported_requests_are_kept_for_all_addresses_of_a_name,
+      new_list_of_servers_keeps_unsupported_requests,
+      unsupported_requests_are_not_kept_for_the_next_server)

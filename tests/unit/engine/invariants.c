@@ -328,7 +328,7 @@ END_TEST
 
 /* Between two connections; that of an expiry is told in the middle of a call.
  */
-START_TEST(states_without_a_connection_are_these)
+START_TEST(states_without_a_connection_are_known)
 {
   begin_waiting();
   for (lk_moment m = LK_MOMENT_ANSWER; m <= LK_MOMENT_REST; m++) {
@@ -375,4 +375,4 @@ START_TEST(only_a_debug_build_aborts)
 END_TEST
 
 SUITE("invariants", each_broken_invariant_is_named,
-      states_without_a_connection_are_these, only_a_debug_build_aborts)
+      states_without_a_connection_are_known, only_a_debug_build_aborts)

@@ -21,7 +21,7 @@ static lk_relocation decide(size_t before, size_t after, size_t kept,
   return lk__balance_load(&change, random);
 }
 
-START_TEST(of_a_list_that_grew_one_that_is_listed_moves_as_often_as_needed)
+START_TEST(in_a_longer_list_clients_leave_listed_servers_as_often_as_needed)
 {
   /* three of four stay where three servers become four */
   ck_assert_int_eq(decide(3, 4, 3, true, 0), LK_RELOCATION_NONE);
@@ -31,14 +31,14 @@ START_TEST(of_a_list_that_grew_one_that_is_listed_moves_as_often_as_needed)
 }
 END_TEST
 
-START_TEST(of_a_list_that_grew_one_that_is_gone_goes_to_a_new_server)
+START_TEST(in_a_longer_list_a_removed_server_is_left_for_a_new_one)
 {
   ck_assert_int_eq(decide(3, 4, 2, false, 0), LK_RELOCATION_TO_ADDED);
   ck_assert_int_eq(decide(1, 9, 0, false, UINT32_MAX), LK_RELOCATION_TO_ADDED);
 }
 END_TEST
 
-START_TEST(of_a_list_that_did_not_grow_one_that_is_listed_stays)
+START_TEST(in_a_list_that_did_not_grow_a_listed_server_is_kept)
 {
   ck_assert_int_eq(decide(3, 3, 3, true, 0), LK_RELOCATION_NONE);
   ck_assert_int_eq(decide(3, 3, 1, true, UINT32_MAX), LK_RELOCATION_NONE);
@@ -46,7 +46,7 @@ START_TEST(of_a_list_that_did_not_grow_one_that_is_listed_stays)
 }
 END_TEST
 
-START_TEST(of_a_list_that_did_not_grow_one_that_is_gone_goes_where_room_is)
+START_TEST(in_a_list_that_did_not_grow_a_removed_server_is_left_for_any)
 {
   /* a, b, c, d become a, b, e: 2 of 6 to a and b */
   ck_assert_int_eq(decide(4, 3, 2, false, 0), LK_RELOCATION_TO_KEPT);
@@ -109,7 +109,7 @@ static size_t spread(const char *before, const char *after, size_t at[128])
   return moved;
 }
 
-START_TEST(clients_that_were_spread_evenly_are_so_again)
+START_TEST(clients_are_balanced_after_the_list_changes)
 {
   static const struct {
     const char *before, *after;
@@ -137,7 +137,7 @@ START_TEST(clients_that_were_spread_evenly_are_so_again)
 }
 END_TEST
 
-START_TEST(who_stays_keeps_its_address_and_who_moves_begins_with_the_first)
+START_TEST(kept_server_keeps_its_address_and_a_new_one_starts_with_the_first)
 {
   lk_hosts h = parsed("a,b"), fresh = parsed("b,a");
 
@@ -160,7 +160,7 @@ START_TEST(who_stays_keeps_its_address_and_who_moves_begins_with_the_first)
 END_TEST
 
 /* It would be pointless to try those first that everybody leaves. */
-START_TEST(the_rest_of_the_chosen_ones_come_next)
+START_TEST(remaining_new_servers_follow_the_chosen_one)
 {
   for (seed = 1; seed < 200; seed++) {
     lk_hosts h = parsed("a,b,c"), fresh = parsed("b,d,c,e,f");
@@ -246,7 +246,7 @@ static void answer_and_break(peer *p)
   lk__buf_free(&b);
 }
 
-START_TEST(a_break_before_the_farewell_leads_to_the_server_chosen)
+START_TEST(break_before_the_move_leads_to_the_chosen_server)
 {
   const peer_call call = {.name = "g"};
   peer *p = connected();
@@ -278,14 +278,14 @@ START_TEST(a_forked_child_changes_nothing)
 END_TEST
 
 SUITE("load_balancing",
-      of_a_list_that_grew_one_that_is_listed_moves_as_often_as_needed,
-      of_a_list_that_grew_one_that_is_gone_goes_to_a_new_server,
-      of_a_list_that_did_not_grow_one_that_is_listed_stays,
-      of_a_list_that_did_not_grow_one_that_is_gone_goes_where_room_is,
-      clients_that_were_spread_evenly_are_so_again,
-      who_stays_keeps_its_address_and_who_moves_begins_with_the_first,
-      the_rest_of_the_chosen_ones_come_next,
+      in_a_longer_list_clients_leave_listed_servers_as_often_as_needed,
+      in_a_longer_list_a_removed_server_is_left_for_a_new_one,
+      in_a_list_that_did_not_grow_a_listed_server_is_kept,
+      in_a_list_that_did_not_grow_a_removed_server_is_left_for_any,
+      clients_are_balanced_after_the_list_changes,
+      kept_server_keeps_its_address_and_a_new_one_starts_with_the_first,
+      remaining_new_servers_follow_the_chosen_one,
       a_port_makes_another_server_and_the_chroot_is_not_changed,
       a_server_listed_twice_does_no_harm,
-      a_break_before_the_farewell_leads_to_the_server_chosen,
+      break_before_the_move_leads_to_the_chosen_server,
       a_forked_child_changes_nothing)

@@ -158,7 +158,7 @@ static bool contains(lk_buf *out, const char *text)
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-START_TEST(everything_may_be_done_in_every_callback)
+START_TEST(every_call_is_allowed_in_every_callback)
 {
   char text[LEN];
 
@@ -177,7 +177,7 @@ START_TEST(everything_may_be_done_in_every_callback)
 }
 END_TEST
 
-START_TEST(also_with_one_session_and_without_memory)
+START_TEST(every_call_is_allowed_with_one_session_and_without_memory)
 {
   char text[LEN];
 
@@ -198,7 +198,7 @@ START_TEST(also_with_one_session_and_without_memory)
 }
 END_TEST
 
-START_TEST(two_deeds_may_meet)
+START_TEST(two_calls_are_allowed_in_one_callback)
 {
   char text[LEN];
 
@@ -217,5 +217,6 @@ START_TEST(two_deeds_may_meet)
 }
 END_TEST
 
-SUITE("reentrancy", everything_may_be_done_in_every_callback,
-      also_with_one_session_and_without_memory, two_deeds_may_meet)
+SUITE("reentrancy", every_call_is_allowed_in_every_callback,
+      every_call_is_allowed_with_one_session_and_without_memory,
+      two_calls_are_allowed_in_one_callback)

@@ -170,7 +170,7 @@ static void expect_break(const struct kind *k, const char *how, size_t at)
   ck_assert_uint_eq(peer_open_requests(p), 0);
 }
 
-START_TEST(a_whole_answer_gives_its_result)
+START_TEST(complete_reply_gives_its_result)
 {
   for (int i = 0; i < NKINDS; i++) {
     lk_buf b = answer_to(&kinds[i], 0);
@@ -184,7 +184,7 @@ START_TEST(a_whole_answer_gives_its_result)
 }
 END_TEST
 
-START_TEST(so_does_one_that_comes_in_pieces)
+START_TEST(reply_in_pieces_gives_its_result)
 {
   for (int i = 0; i < NKINDS; i++) {
     lk_buf b = answer_to(&kinds[i], 0);
@@ -201,7 +201,7 @@ START_TEST(so_does_one_that_comes_in_pieces)
 }
 END_TEST
 
-START_TEST(bytes_behind_an_answer_are_no_matter)
+START_TEST(bytes_behind_a_reply_are_ignored)
 {
   for (int i = 0; i < NKINDS; i++) {
     lk_buf b = answer_to(&kinds[i], 0);
@@ -217,7 +217,7 @@ START_TEST(bytes_behind_an_answer_are_no_matter)
 }
 END_TEST
 
-START_TEST(an_answer_that_is_cut_short_drops_the_connection)
+START_TEST(truncated_reply_drops_the_connection)
 {
   for (int i = 0; i < NKINDS; i++) {
     lk_buf b = answer_to(&kinds[i], 0);
@@ -238,7 +238,7 @@ START_TEST(an_answer_that_is_cut_short_drops_the_connection)
 }
 END_TEST
 
-START_TEST(a_connection_may_end_within_an_answer)
+START_TEST(connection_may_end_within_a_reply)
 {
   for (int i = 0; i < NKINDS; i++) {
     lk_buf b = answer_to(&kinds[i], 0);
@@ -257,7 +257,7 @@ END_TEST
 
 /* What becomes of it depends on the byte; the request ends once in any case,
  * which end() looks at, and nothing is read that is not there. */
-START_TEST(any_byte_may_be_another)
+START_TEST(any_byte_of_a_reply_may_be_wrong)
 {
   static const unsigned char others[] = {0, 1, 0x7f, 0x80, 0xff};
 
@@ -280,7 +280,7 @@ START_TEST(any_byte_may_be_another)
 }
 END_TEST
 
-START_TEST(an_error_is_an_answer_whatever_follows)
+START_TEST(error_completes_a_reply_with_any_bytes_behind_it)
 {
   for (int i = 0; i < NKINDS; i++) {
     lk_buf b = answer_to(&kinds[i], LK_ERR_NO_AUTH);
@@ -319,9 +319,9 @@ START_TEST(without_memory_a_reply_is_lost_and_reported_so)
 }
 END_TEST
 
-SUITE("replies", a_whole_answer_gives_its_result,
-      so_does_one_that_comes_in_pieces, bytes_behind_an_answer_are_no_matter,
-      an_answer_that_is_cut_short_drops_the_connection,
-      a_connection_may_end_within_an_answer, any_byte_may_be_another,
-      an_error_is_an_answer_whatever_follows,
+SUITE("replies", complete_reply_gives_its_result,
+      reply_in_pieces_gives_its_result, bytes_behind_a_reply_are_ignored,
+      truncated_reply_drops_the_connection, connection_may_end_within_a_reply,
+      any_byte_of_a_reply_may_be_wrong,
+      error_completes_a_reply_with_any_bytes_behind_it,
       without_memory_a_reply_is_lost_and_reported_so)

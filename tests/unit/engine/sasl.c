@@ -195,7 +195,7 @@ START_TEST(a_password_is_the_first_line)
 }
 END_TEST
 
-START_TEST(nothing_behind_the_line_is_read)
+START_TEST(bytes_behind_the_first_line_are_not_read)
 {
   int fd = pipe_of("one\ntwo\nthree");
   char out[16];
@@ -220,7 +220,7 @@ static void expect_refusal(const char *text, int err)
   close(fd);
 }
 
-START_TEST(lines_that_are_no_passwords_are_refused_and_wiped)
+START_TEST(invalid_passwords_are_refused_and_wiped)
 {
   expect_refusal("", LK_ERR_BAD_ARGUMENT);
   expect_refusal("\nsecret\n", LK_ERR_BAD_ARGUMENT);
@@ -229,7 +229,7 @@ START_TEST(lines_that_are_no_passwords_are_refused_and_wiped)
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_is_named_in_the_log)
+START_TEST(unreadable_password_file_is_logged)
 {
   lk_sasl_config s = faked();
 
@@ -507,7 +507,7 @@ START_TEST(an_identity_that_is_never_sent_is_wiped)
 END_TEST
 
 /* The buffer of a client that lives on. */
-START_TEST(what_was_sent_does_not_stay_in_the_output)
+START_TEST(sent_bytes_do_not_stay_in_the_output)
 {
   lk_client *c = new_watched(NULL);
 
@@ -529,11 +529,10 @@ END_TEST
 
 SUITE("sasl", no_identity_outlives_its_use,
       an_identity_that_is_never_sent_is_wiped,
-      what_was_sent_does_not_stay_in_the_output, incomplete_options_are_refused,
+      sent_bytes_do_not_stay_in_the_output, incomplete_options_are_refused,
       a_mechanism_may_need_neither_user_nor_password,
       digest_md5_needs_user_and_password, without_memory_there_is_no_client,
-      a_password_is_the_first_line, nothing_behind_the_line_is_read,
-      lines_that_are_no_passwords_are_refused_and_wiped,
-      what_cannot_be_read_is_named_in_the_log,
-      no_password_of_sasl_outlives_its_use,
+      a_password_is_the_first_line, bytes_behind_the_first_line_are_not_read,
+      invalid_passwords_are_refused_and_wiped,
+      unreadable_password_file_is_logged, no_password_of_sasl_outlives_its_use,
       a_password_is_wiped_when_its_exchange_is_cut_short)

@@ -103,7 +103,7 @@ static chunk read_chunk(size_t *at)
 
 /* ---- tests -------------------------------------------------------------- */
 
-START_TEST(one_request_is_as_it_was_captured)
+START_TEST(request_is_equal_to_a_captured_one)
 {
   vectors all = vectors_load(NULL);
   size_t count = 0;
@@ -140,7 +140,7 @@ START_TEST(one_request_is_as_it_was_captured)
 }
 END_TEST
 
-START_TEST(without_watches_there_is_nothing_to_say)
+START_TEST(without_watches_nothing_is_sent)
 {
   lk_call call = {.size = sizeof call, .on_event = on_event};
 
@@ -351,7 +351,7 @@ START_TEST(a_single_long_path_always_goes)
 }
 END_TEST
 
-START_TEST(each_failing_allocation_is_told)
+START_TEST(each_failing_allocation_is_reported)
 {
   for (size_t n = 1;; n++) {
     begin();
@@ -436,7 +436,7 @@ START_TEST(oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches)
 }
 END_TEST
 
-START_TEST(all_from_the_first_throttled_request_on_are_repeated)
+START_TEST(requests_from_the_first_throttled_one_on_are_repeated)
 {
   size_t at = 0;
 
@@ -504,7 +504,7 @@ START_TEST(persistent_watches_come_behind_one_shot_ones_of_any_zxid)
 END_TEST
 
 /* In one request it misses nothing; in two it does. */
-START_TEST(registered_persistent_watch_follows_what_takes_its_place)
+START_TEST(registered_persistent_watch_follows_the_one_that_replaces_it)
 {
   size_t counts[5] = {0};
 
@@ -530,7 +530,7 @@ START_TEST(registered_persistent_watch_follows_what_takes_its_place)
 }
 END_TEST
 
-START_TEST(children_come_again_behind_a_tree_that_is_repeated)
+START_TEST(child_watches_are_repeated_behind_a_repeated_recursive_watch)
 {
   size_t counts[5] = {0};
 
@@ -570,19 +570,19 @@ START_TEST(one_shot_watch_waits_for_an_add_watch_under_way)
 }
 END_TEST
 
-SUITE("set_watches", one_request_is_as_it_was_captured,
-      without_watches_there_is_nothing_to_say,
+SUITE("set_watches", request_is_equal_to_a_captured_one,
+      without_watches_nothing_is_sent,
       a_path_stands_once_in_a_list_and_in_each_that_it_is_in,
       persistent_watches_have_lists_of_their_own,
       lists_of_persistent_watches_are_split_like_the_others,
       every_path_comes_exactly_once_however_it_is_cut,
       chunks_are_as_full_as_they_may_be, a_single_long_path_always_goes,
-      each_failing_allocation_is_told,
+      each_failing_allocation_is_reported,
       each_watch_keeps_the_zxid_of_its_own_break,
       oldest_zxid_of_a_path_is_kept_and_ends_with_its_watches,
-      all_from_the_first_throttled_request_on_are_repeated,
+      requests_from_the_first_throttled_one_on_are_repeated,
       persistent_watch_covers_nothing_while_it_is_not_registered,
       persistent_watches_come_behind_one_shot_ones_of_any_zxid,
-      registered_persistent_watch_follows_what_takes_its_place,
-      children_come_again_behind_a_tree_that_is_repeated,
+      registered_persistent_watch_follows_the_one_that_replaces_it,
+      child_watches_are_repeated_behind_a_repeated_recursive_watch,
       one_shot_watch_waits_for_an_add_watch_under_way)

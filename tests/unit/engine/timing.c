@@ -64,7 +64,7 @@ START_TEST(a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds)
 }
 END_TEST
 
-START_TEST(a_pause_is_neither_long_nor_nothing)
+START_TEST(pause_has_a_lower_and_an_upper_limit)
 {
   int64_t least, most;
 
@@ -336,7 +336,7 @@ static void fire_again(lk_client *c, void *arg)
   lk_timer_start(c, arg, p->now);
 }
 
-START_TEST(timers_that_start_themselves_again_leave_the_loop)
+START_TEST(timers_that_restart_themselves_do_not_block_the_loop)
 {
   lk_timer t = {.fire = fire_again, .arg = &t};
 
@@ -352,7 +352,7 @@ START_TEST(timers_that_start_themselves_again_leave_the_loop)
 END_TEST
 
 SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
-      a_pause_is_neither_long_nor_nothing,
+      pause_has_a_lower_and_an_upper_limit,
       all_servers_together_have_two_thirds_of_the_timeout,
       an_attempt_is_shortened_when_the_addresses_are_known,
       a_slow_name_server_does_not_lengthen_an_attempt,
@@ -364,4 +364,4 @@ SUITE("timing", a_pause_is_random_in_its_upper_half_and_grows_with_the_rounds,
       a_timeout_in_a_callback_begins_when_the_request_is_made,
       a_timeout_rounds_up, the_longest_timeout_is_none,
       handshake_in_the_hook_begins_when_it_connects,
-      timers_that_start_themselves_again_leave_the_loop)
+      timers_that_restart_themselves_do_not_block_the_loop)

@@ -76,7 +76,7 @@ static bool left(const char *path, lk_watch_kind kind)
               path) > 0;
 }
 
-START_TEST(each_event_fires_what_the_server_lets_go)
+START_TEST(each_event_fires_the_watches_that_the_server_removed)
 {
   static const struct {
     int32_t type;
@@ -194,7 +194,7 @@ START_TEST(persistent_watch_reports_again)
 }
 END_TEST
 
-START_TEST(only_the_very_path_is_meant)
+START_TEST(event_fires_watches_of_exactly_its_path)
 {
   static const char *const others[] = {"/",   "/a", "/a/b/c", "/a/bc",
                                        "/a/", "",   "a/b"};
@@ -212,7 +212,7 @@ START_TEST(only_the_very_path_is_meant)
 }
 END_TEST
 
-START_TEST(a_watch_that_is_under_way_hears_nothing)
+START_TEST(watch_without_a_reply_gets_no_event)
 {
   begin();
   lk_watch *w = pending("/a", LK_WATCH_KIND_DATA, false);
@@ -227,7 +227,7 @@ START_TEST(a_watch_that_is_under_way_hears_nothing)
 }
 END_TEST
 
-START_TEST(alone_is_who_shares_the_servers_watch_with_nobody)
+START_TEST(watch_is_alone_if_no_other_shares_its_server_watch)
 {
   begin();
   lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
@@ -279,7 +279,7 @@ START_TEST(persistent_watch_reports_once_its_request_was_sent)
 END_TEST
 
 /* In a callback, while others are still to be told. */
-START_TEST(one_shot_watch_that_fires_stands_no_more)
+START_TEST(fired_one_shot_watch_is_removed)
 {
   lk_link fired;
 
@@ -346,7 +346,7 @@ START_TEST(until_break_watches_are_taken_alone_or_with_all)
 }
 END_TEST
 
-START_TEST(what_was_used_once_is_used_again)
+START_TEST(memory_of_removed_watches_is_reused)
 {
   begin();
   lk__watch_drop(&ws, standing("/a/path/of/some/length", LK_WATCH_KIND_DATA));
@@ -364,7 +364,7 @@ START_TEST(what_was_used_once_is_used_again)
 }
 END_TEST
 
-START_TEST(a_handle_that_outlives_its_watch_is_of_no_other)
+START_TEST(handle_of_a_removed_watch_matches_no_other)
 {
   lk_watch *handles[100];
 
@@ -391,7 +391,7 @@ START_TEST(a_handle_that_outlives_its_watch_is_of_no_other)
 END_TEST
 
 /* There is no memory for so many: the table says that it has them. */
-START_TEST(no_more_watches_are_made_than_handles_can_tell_apart)
+START_TEST(number_of_watches_is_limited_by_their_handles)
 {
   lk_call call = {.size = sizeof call, .on_event = on_event};
   size_t before;
@@ -426,7 +426,7 @@ START_TEST(handles_differ_in_each_bit_of_the_serial_number)
 }
 END_TEST
 
-START_TEST(a_longer_path_than_ever_takes_its_room)
+START_TEST(longer_path_gets_enough_memory)
 {
   char path[1000];
 
@@ -474,18 +474,18 @@ START_TEST(without_memory_there_is_no_watch)
 }
 END_TEST
 
-SUITE("watch_table", each_event_fires_what_the_server_lets_go,
+SUITE("watch_table", each_event_fires_the_watches_that_the_server_removed,
       a_deletion_serves_all_lists_of_a_path_at_once,
       persistent_watch_reports_its_node_or_all_below,
-      persistent_watch_reports_again, only_the_very_path_is_meant,
-      a_watch_that_is_under_way_hears_nothing,
-      alone_is_who_shares_the_servers_watch_with_nobody,
+      persistent_watch_reports_again, event_fires_watches_of_exactly_its_path,
+      watch_without_a_reply_gets_no_event,
+      watch_is_alone_if_no_other_shares_its_server_watch,
       persistent_watch_reports_once_its_request_was_sent,
-      one_shot_watch_that_fires_stands_no_more,
+      fired_one_shot_watch_is_removed,
       watch_dropped_while_its_request_waits_is_not_counted_as_waiting,
       until_break_watches_are_taken_alone_or_with_all,
-      what_was_used_once_is_used_again,
-      a_handle_that_outlives_its_watch_is_of_no_other,
-      no_more_watches_are_made_than_handles_can_tell_apart,
+      memory_of_removed_watches_is_reused,
+      handle_of_a_removed_watch_matches_no_other,
+      number_of_watches_is_limited_by_their_handles,
       handles_differ_in_each_bit_of_the_serial_number,
-      a_longer_path_than_ever_takes_its_room, without_memory_there_is_no_watch)
+      longer_path_gets_enough_memory, without_memory_there_is_no_watch)

@@ -78,7 +78,7 @@ static const constructor drivers[] = {
     {"lk_ev_client_new", make_ev_client, free_ev_client, 4},
 };
 
-START_TEST(the_drivers_results_are_null)
+START_TEST(failed_driver_constructors_return_null)
 {
   for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
     loop = ev_loop_new(EVFLAG_AUTO);
@@ -311,7 +311,7 @@ static void expect_null_without_memory(const constructor *k)
   ck_assert_msg(made > 0 && made < 60, "%s was made %u times", k->name, made);
 }
 
-START_TEST(those_of_the_blocking_interface_are_null)
+START_TEST(failed_blocking_constructors_return_null)
 {
   const constructor result = {"lk_sync_get", make_result, NULL, 2};
   void *made = NULL, *out = constructor_junk();
@@ -331,5 +331,5 @@ START_TEST(those_of_the_blocking_interface_are_null)
 }
 END_TEST
 
-SUITE("constructors", the_drivers_results_are_null,
-      those_of_the_blocking_interface_are_null)
+SUITE("constructors", failed_driver_constructors_return_null,
+      failed_blocking_constructors_return_null)

@@ -43,7 +43,7 @@ static void use(size_t count)
     ck_assert(all_bytes_are(taken[i], (i + 1) * 7, i + 1));
 }
 
-START_TEST(what_is_taken_is_zeroed_aligned_and_apart)
+START_TEST(allocations_are_zeroed_aligned_and_disjoint)
 {
   begin();
   use(100);
@@ -73,7 +73,7 @@ START_TEST(after_the_first_reply_nothing_is_allocated)
 }
 END_TEST
 
-START_TEST(no_more_than_wanted_is_kept)
+START_TEST(arena_keeps_no_more_than_its_limit)
 {
   begin();
   ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 50000));
@@ -105,7 +105,7 @@ START_TEST(a_product_that_is_too_large_is_refused)
 }
 END_TEST
 
-START_TEST(nothing_is_something_too)
+START_TEST(allocation_of_zero_bytes_succeeds)
 {
   begin();
   ck_assert_ptr_nonnull(lk__arena_take(&arena, 0, 8));
@@ -114,7 +114,7 @@ START_TEST(nothing_is_something_too)
 }
 END_TEST
 
-START_TEST(without_memory_what_was_taken_stays)
+START_TEST(allocations_stay_valid_without_memory)
 {
   char *first;
 
@@ -156,7 +156,7 @@ static void use_two_blocks_of_3008(void)
   ck_assert_uint_eq(mem.live, 2);
 }
 
-START_TEST(what_was_used_is_kept_in_one_block_up_to_the_limit)
+START_TEST(used_memory_is_kept_in_one_block_up_to_the_limit)
 {
   use_two_blocks_of_3008();
   lk__arena_reset(&arena, 3007);
@@ -168,8 +168,9 @@ START_TEST(what_was_used_is_kept_in_one_block_up_to_the_limit)
 }
 END_TEST
 
-SUITE("arena", what_is_taken_is_zeroed_aligned_and_apart,
-      after_the_first_reply_nothing_is_allocated, no_more_than_wanted_is_kept,
-      a_product_that_is_too_large_is_refused, nothing_is_something_too,
-      without_memory_what_was_taken_stays, blocks_double,
-      what_was_used_is_kept_in_one_block_up_to_the_limit)
+SUITE("arena", allocations_are_zeroed_aligned_and_disjoint,
+      after_the_first_reply_nothing_is_allocated,
+      arena_keeps_no_more_than_its_limit,
+      a_product_that_is_too_large_is_refused, allocation_of_zero_bytes_succeeds,
+      allocations_stay_valid_without_memory, blocks_double,
+      used_memory_is_kept_in_one_block_up_to_the_limit)

@@ -63,7 +63,7 @@ START_TEST(any_byte_but_zero_is_true)
 }
 END_TEST
 
-START_TEST(a_number_that_is_cut_is_refused)
+START_TEST(truncated_number_is_refused)
 {
   for (size_t len = 0; len < 4; len++) {
     take("\x01\x01\x01", len);
@@ -198,7 +198,7 @@ START_TEST(the_first_failure_is_the_one_reported)
 }
 END_TEST
 
-START_TEST(nothing_at_all_can_be_read)
+START_TEST(empty_input_can_be_read)
 {
   lk__reader_init(&in, NULL, 0);
   ck_assert_uint_eq(lk__reader_left(&in), 0);
@@ -208,8 +208,8 @@ START_TEST(nothing_at_all_can_be_read)
 END_TEST
 
 SUITE("reader", numbers_are_big_endian_twos_complement,
-      any_byte_but_zero_is_true, a_number_that_is_cut_is_refused,
+      any_byte_but_zero_is_true, truncated_number_is_refused,
       bytes_are_views_and_null_is_not_empty,
       a_length_that_does_not_fit_is_refused, a_count_fits_if_its_least_bytes_do,
       a_stat_is_its_68_bytes, the_first_failure_is_the_one_reported,
-      nothing_at_all_can_be_read)
+      empty_input_can_be_read)

@@ -122,7 +122,7 @@ START_TEST(every_kind_is_decoded)
 }
 END_TEST
 
-START_TEST(what_was_decoded_is_encoded_to_the_same_bytes)
+START_TEST(decoded_records_are_encoded_to_the_same_bytes)
 {
   unsigned char bytes[LEN];
   lk_writer out;
@@ -138,7 +138,7 @@ START_TEST(what_was_decoded_is_encoded_to_the_same_bytes)
 }
 END_TEST
 
-START_TEST(every_cut_is_refused)
+START_TEST(every_truncation_is_refused)
 {
   for (size_t len = 0; len < LEN; len++) {
     begin();
@@ -150,7 +150,7 @@ START_TEST(every_cut_is_refused)
 }
 END_TEST
 
-START_TEST(bytes_behind_a_record_are_left)
+START_TEST(bytes_behind_a_record_are_not_read)
 {
   struct pair pair;
 
@@ -335,8 +335,8 @@ START_TEST(vector_without_memory_has_no_items)
 END_TEST
 
 SUITE("record", every_kind_is_decoded,
-      what_was_decoded_is_encoded_to_the_same_bytes, every_cut_is_refused,
-      bytes_behind_a_record_are_left,
+      decoded_records_are_encoded_to_the_same_bytes,
+      every_truncation_is_refused, bytes_behind_a_record_are_not_read,
       a_count_larger_than_its_frame_takes_no_memory,
       a_vector_may_be_null_or_empty, every_allocation_may_fail,
       the_least_size_is_that_of_empty_values,

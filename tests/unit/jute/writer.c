@@ -38,7 +38,7 @@ static void write_all(lk_writer *w)
   lk__writer_stat(w, &stat);
 }
 
-START_TEST(each_value_is_written_as_jute_has_it)
+START_TEST(values_are_written_as_jute_specifies)
 {
   unsigned char buf[LEN];
   lk_writer w;
@@ -69,7 +69,7 @@ START_TEST(a_full_writer_counts_on_and_writes_nothing_past_its_end)
 }
 END_TEST
 
-START_TEST(what_comes_after_a_value_without_room_is_not_written)
+START_TEST(nothing_is_written_after_a_value_without_room)
 {
   unsigned char buf[6] = "......";
   lk_writer w;
@@ -101,7 +101,7 @@ START_TEST(a_patch_stays_inside)
 }
 END_TEST
 
-START_TEST(a_length_that_jute_cannot_say_is_refused)
+START_TEST(length_beyond_an_int_of_jute_is_refused)
 {
   lk_writer w;
 
@@ -131,8 +131,8 @@ START_TEST(a_sum_of_lengths_does_not_wrap_around)
 }
 END_TEST
 
-SUITE("writer", each_value_is_written_as_jute_has_it,
+SUITE("writer", values_are_written_as_jute_specifies,
       a_full_writer_counts_on_and_writes_nothing_past_its_end,
-      what_comes_after_a_value_without_room_is_not_written,
-      a_patch_stays_inside, a_length_that_jute_cannot_say_is_refused,
+      nothing_is_written_after_a_value_without_room, a_patch_stays_inside,
+      length_beyond_an_int_of_jute_is_refused,
       a_sum_of_lengths_does_not_wrap_around)

@@ -39,7 +39,7 @@ START_TEST(literals_are_read_and_written)
 }
 END_TEST
 
-START_TEST(names_are_no_literals)
+START_TEST(host_names_are_not_address_literals)
 {
   static const char *const names[] = {
       "",
@@ -67,7 +67,7 @@ START_TEST(names_are_no_literals)
 }
 END_TEST
 
-START_TEST(equal_is_what_is_equal_in_all_parts)
+START_TEST(addresses_are_equal_if_all_parts_are)
 {
   lk_address a = parse("127.0.0.1"), b = parse("127.0.0.1");
 
@@ -89,7 +89,7 @@ START_TEST(equal_is_what_is_equal_in_all_parts)
 }
 END_TEST
 
-START_TEST(only_addresses_of_the_internet_are_copied)
+START_TEST(only_ipv4_and_ipv6_addresses_are_copied)
 {
   struct sockaddr other;
   lk_address from = parse("fe80::1%3"), to;
@@ -107,6 +107,6 @@ START_TEST(only_addresses_of_the_internet_are_copied)
 }
 END_TEST
 
-SUITE("address", literals_are_read_and_written, names_are_no_literals,
-      equal_is_what_is_equal_in_all_parts,
-      only_addresses_of_the_internet_are_copied)
+SUITE("address", literals_are_read_and_written,
+      host_names_are_not_address_literals, addresses_are_equal_if_all_parts_are,
+      only_ipv4_and_ipv6_addresses_are_copied)

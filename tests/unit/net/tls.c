@@ -212,7 +212,7 @@ START_TEST(names_of_certificate_are_shown_without_control_characters)
 }
 END_TEST
 
-START_TEST(another_name_can_be_demanded)
+START_TEST(expected_server_name_can_be_configured)
 {
   begin();
   config.server_name = "zk.test";
@@ -353,7 +353,7 @@ START_TEST(another_ca_of_that_name_is_refused)
 }
 END_TEST
 
-START_TEST(opt_outs_accept_what_they_say)
+START_TEST(each_opt_out_disables_its_check)
 {
   const tls_wish old = {.names = "DNS:old", .from_days = -9, .days = 8};
 
@@ -411,7 +411,7 @@ static void expect_refused_later(lk_tls_cause cause, const char *why)
   type->close(t);
 }
 
-START_TEST(client_certificate_is_shown)
+START_TEST(client_certificate_is_presented)
 {
   char name[64] = "";
 
@@ -603,7 +603,7 @@ START_TEST(key_may_stand_beside_the_certificate)
 }
 END_TEST
 
-START_TEST(check_says_what_is_wrong_with_the_files)
+START_TEST(check_reports_errors_in_the_files)
 {
   char text[200] = "x", short_text[5];
 
@@ -858,7 +858,7 @@ START_TEST(output_beyond_the_socket_buffer_is_sent_in_steps)
 }
 END_TEST
 
-START_TEST(bytes_held_by_openssl_are_announced)
+START_TEST(bytes_buffered_by_openssl_are_reported)
 {
   char sent[60], room[7];
   size_t got, total = 0;
@@ -936,7 +936,7 @@ static void connect_and_rest(void)
   ck_assert_uint_eq(got, 1);
 }
 
-START_TEST(records_that_came_together_take_one_read)
+START_TEST(records_received_together_take_one_read)
 {
   enum { RECORD = 100, RECORDS = 60 };
   char sent[RECORD * RECORDS], sealed[2 * sizeof sent], room[64 * 1024];
@@ -1154,7 +1154,7 @@ START_TEST(refused_tcp_connection_is_no_tls_error)
 }
 END_TEST
 
-START_TEST(old_versions_are_refused)
+START_TEST(old_tls_versions_are_refused)
 {
   begin();
   SSL_CTX_set_min_proto_version(server.context, TLS1_VERSION);
@@ -1170,31 +1170,31 @@ SUITE("tls", server_with_name_or_address_is_trusted,
       name_is_sent_and_address_is_not, certificate_of_another_name_is_refused,
       common_name_is_not_used,
       names_of_certificate_are_shown_without_control_characters,
-      another_name_can_be_demanded, unknown_ca_is_refused,
+      expected_server_name_can_be_configured, unknown_ca_is_refused,
       certificate_signed_by_itself_is_refused,
       without_ca_the_cas_of_the_system_are_used, expired_certificate_is_refused,
       certificate_that_is_not_valid_yet_is_refused,
       revoked_certificate_is_refused,
       missing_or_outdated_revocation_list_refuses,
       list_signed_by_another_ca_of_that_name_refuses,
-      another_ca_of_that_name_is_refused, opt_outs_accept_what_they_say,
-      client_certificate_is_shown, missing_client_certificate_is_reported,
+      another_ca_of_that_name_is_refused, each_opt_out_disables_its_check,
+      client_certificate_is_presented, missing_client_certificate_is_reported,
       refused_client_certificate_is_reported, encrypted_key_needs_its_password,
       key_of_another_certificate_is_refused, files_are_read_at_each_attempt,
       certificate_key_and_password_come_from_files,
-      key_may_stand_beside_the_certificate,
-      check_says_what_is_wrong_with_the_files,
+      key_may_stand_beside_the_certificate, check_reports_errors_in_the_files,
       session_is_resumed_while_nothing_has_changed,
       session_is_resumed_again_after_its_ticket_was_renewed,
       revocation_ends_a_session,
       output_beyond_the_socket_buffer_is_sent_in_steps,
-      bytes_held_by_openssl_are_announced,
-      records_that_came_together_take_one_read,
+      bytes_buffered_by_openssl_are_reported,
+      records_received_together_take_one_read,
       half_a_record_is_waited_for_by_its_descriptor,
       data_right_behind_the_handshake_leave_the_descriptor_readable,
       end_without_an_alert_is_an_ordinary_end,
       sending_to_a_closed_connection_raises_no_signal, damaged_record_fails,
       port_without_tls_is_reported, refused_tcp_connection_is_no_tls_error,
-      old_versions_are_refused, connection_is_described_with_both_certificates,
+      old_tls_versions_are_refused,
+      connection_is_described_with_both_certificates,
       certificate_that_was_refused_is_described,
       check_names_a_file_with_a_long_path)

@@ -302,7 +302,7 @@ START_TEST(refused_client_that_fails_to_send_learns_the_reason)
 }
 END_TEST
 
-START_TEST(a_connection_given_up_leaves_no_error_behind)
+START_TEST(abandoned_handshake_leaves_no_openssl_error)
 {
   begin();
   (void)open_to_server();
@@ -428,7 +428,7 @@ static int say_too_much(char *out, size_t size, void *arg)
   return (int)size + 100000;
 }
 
-START_TEST(password_longer_than_its_room_is_refused)
+START_TEST(password_longer_than_its_buffer_is_refused)
 {
   begin();
   key_pem = tls_pem_of_key(&own, "correct horse");
@@ -550,11 +550,11 @@ SUITE("tls_hostile", endless_hello_requests_do_not_hold_the_handshake,
       a_long_answer_is_received_in_several_steps,
       sending_after_a_failure_repeats_it,
       refused_client_that_fails_to_send_learns_the_reason,
-      a_connection_given_up_leaves_no_error_behind,
+      abandoned_handshake_leaves_no_openssl_error,
       session_is_resumed_for_ten_minutes_after_it_was_verified,
       session_that_breaks_a_handshake_is_not_offered_again,
       a_file_of_any_length_is_read_or_refused,
-      password_longer_than_its_room_is_refused,
+      password_longer_than_its_buffer_is_refused,
       certificate_without_any_key_is_refused,
       certificate_with_a_password_does_not_prompt,
       certificates_that_cannot_be_parsed_are_reported_as_damaged,

@@ -64,7 +64,7 @@ START_TEST(listener_closes_the_client_before_others_are_notified)
 }
 END_TEST
 
-START_TEST(a_release_before_a_close_is_done_first)
+START_TEST(release_before_a_close_is_executed_first)
 {
   begin();
   scene_hold(&sc);
@@ -77,7 +77,7 @@ START_TEST(a_release_before_a_close_is_done_first)
 }
 END_TEST
 
-START_TEST(where_one_session_is_wanted_its_expiry_ends_all)
+START_TEST(expiry_ends_all_locks_of_a_client_with_one_session)
 {
   lk_client_config c = {
       .size = sizeof c, .session_timeout_ms = T, .one_session = true};
@@ -106,7 +106,7 @@ START_TEST(where_one_session_is_wanted_its_expiry_ends_all)
 }
 END_TEST
 
-START_TEST(what_is_on_its_way_when_a_lock_is_freed_is_taken_back)
+START_TEST(node_of_a_lock_freed_during_its_create_is_deleted)
 {
   /* the create has not been answered */
   begin();
@@ -160,7 +160,7 @@ static void want_once_more(locker *l, const char *what)
     ck_assert_int_eq(locker_want(l, -1), 0);
 }
 
-START_TEST(who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one)
+START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
 {
   lk_lock_config c = {.size = sizeof c, .fail_on_expiry = true};
 
@@ -195,7 +195,7 @@ static void want_when_released(locker *l, const char *what)
     ck_assert_int_eq(locker_want(l, -1), 0);
 }
 
-START_TEST(who_asks_anew_in_a_release_is_not_ended_by_it)
+START_TEST(acquire_in_the_callback_of_a_release_survives_that_release)
 {
   begin();
   scene_hold(&sc);
@@ -220,7 +220,7 @@ static void want_when_lost(locker *l, const char *what)
   }
 }
 
-START_TEST(who_asks_anew_when_it_is_lost_is_not_ended_by_that)
+START_TEST(acquire_in_the_callback_of_a_loss_survives_that_loss)
 {
   begin();
   scene_hold(&sc);
@@ -281,7 +281,7 @@ START_TEST(next_subscription_to_be_notified_may_be_freed)
 }
 END_TEST
 
-START_TEST(who_frees_it_in_a_cancel_is_called_once)
+START_TEST(callback_that_frees_a_cancelled_lock_is_called_once)
 {
   begin();
   scene_hold(&sc);
@@ -298,7 +298,7 @@ START_TEST(who_frees_it_in_a_cancel_is_called_once)
 }
 END_TEST
 
-START_TEST(the_next_of_those_being_ended_may_be_freed)
+START_TEST(callback_of_a_close_may_free_the_next_lock)
 {
   locker others[3];
 
@@ -543,7 +543,7 @@ static void end_crowded(size_t left)
 
 /* A node of a name that others may have is looked for before it is deleted, and
  * so is one of which the name is not known. */
-START_TEST(a_list_that_is_too_long_leaves_no_node)
+START_TEST(list_beyond_the_receive_limit_leaves_no_node)
 {
   static const lk_layout layouts[] = {LK_LAYOUT_CURATOR, LK_LAYOUT_NATIVE,
                                       LK_LAYOUT_NATIVE_UUID};
@@ -573,7 +573,7 @@ START_TEST(a_list_that_is_too_long_leaves_no_node)
 END_TEST
 
 /* Else it would be asked for on each connection, and break each. */
-START_TEST(a_node_that_is_too_long_to_read_ends_it)
+START_TEST(own_node_beyond_the_receive_limit_fails_the_acquire)
 {
   char data[800] = "";
   locker l;
@@ -604,7 +604,7 @@ START_TEST(a_node_that_is_too_long_to_read_ends_it)
 }
 END_TEST
 
-START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
+START_TEST(node_that_cannot_be_identified_is_left_and_reported)
 {
   lk_lock_config lc = {.size = sizeof lc, .layout = LK_LAYOUT_NATIVE};
   locker l;
@@ -623,22 +623,22 @@ START_TEST(a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
 END_TEST
 
 SUITE("closing", listener_closes_the_client_before_others_are_notified,
-      a_release_before_a_close_is_done_first,
-      where_one_session_is_wanted_its_expiry_ends_all,
-      what_is_on_its_way_when_a_lock_is_freed_is_taken_back,
+      release_before_a_close_is_executed_first,
+      expiry_ends_all_locks_of_a_client_with_one_session,
+      node_of_a_lock_freed_during_its_create_is_deleted,
       lock_freed_without_a_connection_is_deleted_on_the_next_one,
       lock_freed_before_a_break_leaves_no_node,
-      who_asks_anew_when_an_expiry_ends_it_is_not_ended_by_the_same_one,
-      who_asks_anew_in_a_release_is_not_ended_by_it,
-      who_asks_anew_when_it_is_lost_is_not_ended_by_that,
-      who_frees_it_in_a_cancel_is_called_once,
+      acquire_in_the_callback_of_an_expiry_survives_that_expiry,
+      acquire_in_the_callback_of_a_release_survives_that_release,
+      acquire_in_the_callback_of_a_loss_survives_that_loss,
+      callback_that_frees_a_cancelled_lock_is_called_once,
       next_subscription_to_be_notified_may_be_freed,
-      the_next_of_those_being_ended_may_be_freed,
+      callback_of_a_close_may_free_the_next_lock,
       every_callback_may_free_its_lock, every_callback_may_free_its_client,
       every_callback_may_free_all, every_callback_may_free_the_locks_of_others,
       every_callback_may_close_its_client,
       every_callback_may_cancel_and_release, every_callback_may_acquire_anew,
       every_callback_may_see_its_connection_break, every_callback_may_verify,
-      a_list_that_is_too_long_leaves_no_node,
-      a_node_that_is_too_long_to_read_ends_it,
-      a_server_that_cannot_tell_what_is_ours_leaves_it_and_that_is_told)
+      list_beyond_the_receive_limit_leaves_no_node,
+      own_node_beyond_the_receive_limit_fails_the_acquire,
+      node_that_cannot_be_identified_is_left_and_reported)

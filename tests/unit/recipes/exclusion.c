@@ -53,7 +53,7 @@ START_TEST(only_contender_has_no_predecessors)
 }
 END_TEST
 
-START_TEST(ahead_are_those_with_a_smaller_number_nearest_first)
+START_TEST(predecessors_have_smaller_numbers_and_the_nearest_is_first)
 {
   lk_queue_position p =
       PLACE("d-lock-0000000010", "z-lock-0000000003", "b-lock-0000000011",
@@ -69,7 +69,7 @@ START_TEST(ahead_are_those_with_a_smaller_number_nearest_first)
 }
 END_TEST
 
-START_TEST(numbers_are_compared_not_texts)
+START_TEST(sequence_numbers_are_compared_as_numbers)
 {
   lk_queue_position p =
       PLACE("a-lock-0000000100", "b-lock-99", "a-lock-0000000100");
@@ -78,7 +78,7 @@ START_TEST(numbers_are_compared_not_texts)
 }
 END_TEST
 
-START_TEST(of_many_the_nearest_nine_and_the_first_are_kept)
+START_TEST(nearest_nine_and_the_first_of_many_predecessors_are_kept)
 {
   char text[MAX][32];
   const char *list[MAX];
@@ -98,7 +98,7 @@ START_TEST(of_many_the_nearest_nine_and_the_first_are_kept)
 }
 END_TEST
 
-START_TEST(own_missing_is_seen)
+START_TEST(missing_own_node_is_detected)
 {
   ck_assert(!PLACE("a-lock-0000000005", "b-lock-0000000004").found);
   ck_assert(!PLACE("a-lock-0000000005", "b-lock-0000000005").found);
@@ -162,7 +162,7 @@ START_TEST(other_nodes_among_permits_are_named)
 }
 END_TEST
 
-START_TEST(other_families_of_locks_count_and_are_named)
+START_TEST(other_kinds_of_contenders_count_and_are_named)
 {
   lk_queue_position p =
       PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__READ__0000000004");
@@ -181,7 +181,7 @@ START_TEST(other_families_of_locks_count_and_are_named)
 }
 END_TEST
 
-START_TEST(a_writ_counts_as_ahead_only_before_us)
+START_TEST(writ_node_counts_only_with_a_smaller_number)
 {
   ck_assert(
       PLACE("a-lock-0000000005", "a-lock-0000000005", "b-__WRIT__0000000004")
@@ -192,7 +192,7 @@ START_TEST(a_writ_counts_as_ahead_only_before_us)
 }
 END_TEST
 
-START_TEST(near_the_end_of_the_counter_no_lock_is_requested)
+START_TEST(number_near_the_end_of_the_counter_is_out_of_range)
 {
   char own[32];
 
@@ -216,7 +216,7 @@ START_TEST(near_the_end_of_the_counter_no_lock_is_requested)
 }
 END_TEST
 
-START_TEST(twins_are_refused_but_for_a_downgrade)
+START_TEST(equal_numbers_are_unsafe_except_in_a_downgrade)
 {
   ck_assert(PLACE("a-lock-0000000009", "a-lock-0000000009", "b-lock-0000000001",
                   "c-lock-0000000001")
@@ -246,7 +246,7 @@ START_TEST(twins_are_refused_but_for_a_downgrade)
 END_TEST
 
 /* Its owner gave up one of them and reads again. */
-START_TEST(a_writer_may_have_two_readers_of_its_number)
+START_TEST(writer_may_have_two_read_nodes_of_its_number)
 {
   lk_queue_position p =
       PLACE("a-lock-0000000009", "a-lock-0000000009", "b-__WRIT__0000000002",
@@ -261,7 +261,7 @@ START_TEST(a_writer_may_have_two_readers_of_its_number)
 }
 END_TEST
 
-START_TEST(our_node_is_found_again_by_its_prefix)
+START_TEST(own_node_is_recovered_by_its_prefix)
 {
   lk_bytes base = lk_text("_c_6f1c1d2e-3a4b-4c5d-8e9f-001122334455-lock-");
   lk_bytes names[] = {
@@ -312,16 +312,16 @@ START_TEST(a_deletion_grants_only_if_all_six_conditions_hold)
 END_TEST
 
 SUITE("exclusion", only_contender_has_no_predecessors,
-      ahead_are_those_with_a_smaller_number_nearest_first,
-      numbers_are_compared_not_texts,
-      of_many_the_nearest_nine_and_the_first_are_kept, own_missing_is_seen,
-      foreign_names_do_not_count,
+      predecessors_have_smaller_numbers_and_the_nearest_is_first,
+      sequence_numbers_are_compared_as_numbers,
+      nearest_nine_and_the_first_of_many_predecessors_are_kept,
+      missing_own_node_is_detected, foreign_names_do_not_count,
       other_kinds_and_layouts_do_not_count_and_are_named,
       other_nodes_among_permits_are_named,
-      other_families_of_locks_count_and_are_named,
-      a_writ_counts_as_ahead_only_before_us,
-      near_the_end_of_the_counter_no_lock_is_requested,
-      twins_are_refused_but_for_a_downgrade,
-      a_writer_may_have_two_readers_of_its_number,
-      our_node_is_found_again_by_its_prefix,
+      other_kinds_of_contenders_count_and_are_named,
+      writ_node_counts_only_with_a_smaller_number,
+      number_near_the_end_of_the_counter_is_out_of_range,
+      equal_numbers_are_unsafe_except_in_a_downgrade,
+      writer_may_have_two_read_nodes_of_its_number,
+      own_node_is_recovered_by_its_prefix,
       a_deletion_grants_only_if_all_six_conditions_hold)

@@ -108,7 +108,7 @@ START_TEST(nodes_are_named_as_the_layout_says)
 }
 END_TEST
 
-START_TEST(without_data_of_the_users_the_node_holds_the_uuid_alone)
+START_TEST(node_without_user_data_holds_the_uuid)
 {
   begin(&native);
   scene_hold(&sc);
@@ -120,7 +120,7 @@ START_TEST(without_data_of_the_users_the_node_holds_the_uuid_alone)
 }
 END_TEST
 
-START_TEST(only_names_of_exactly_that_form_are_waited_for)
+START_TEST(only_names_of_exactly_this_form_are_contenders)
 {
   static const char *const nobody[] = {
       "x-seq-0000000000",
@@ -151,7 +151,7 @@ START_TEST(only_names_of_exactly_that_form_are_waited_for)
 }
 END_TEST
 
-START_TEST(with_or_without_a_uuid_they_stand_in_one_queue)
+START_TEST(contenders_with_and_without_a_uuid_share_a_queue)
 {
   lk_lock_config named = native;
   locker other;
@@ -175,7 +175,7 @@ START_TEST(with_or_without_a_uuid_they_stand_in_one_queue)
 }
 END_TEST
 
-START_TEST(a_negative_number_ends_the_game)
+START_TEST(negative_number_fails_the_acquire)
 {
   for (size_t i = 1; i < COUNT; i++) {
     char name[64];
@@ -193,7 +193,7 @@ START_TEST(a_negative_number_ends_the_game)
 }
 END_TEST
 
-START_TEST(kazoos_readers_are_waited_for_and_curators_locks_are_strangers)
+START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
 {
   begin(&layouts[0]);
   stranger("0123456789abcdef0123456789abcdef__rlock__0000000000", "");
@@ -294,7 +294,7 @@ static int permit(lk_layout layout, lk_bytes name)
   return lk_layout_is_permit(layout, name, &number) ? (int)number : -100;
 }
 
-START_TEST(permits_of_curators_have_a_mark_and_a_number)
+START_TEST(permits_of_curator_have_a_mark_and_a_number)
 {
   static const char *const bad[] = {"",
                                     "lease-",
@@ -315,7 +315,7 @@ START_TEST(permits_of_curators_have_a_mark_and_a_number)
 }
 END_TEST
 
-START_TEST(a_permit_of_kazoos_is_32_digits_and_nothing_else)
+START_TEST(permit_of_kazoo_is_32_hexadecimal_digits)
 {
   static const char digits[] = "0123456789abcdef0123456789abcdef0";
   static const char nul[] = "0123456789abcdef\0"
@@ -348,7 +348,7 @@ static int try_lock(const lk_lock_config *c)
   return err;
 }
 
-START_TEST(what_makes_no_sense_is_refused)
+START_TEST(options_that_contradict_the_layout_are_refused)
 {
   lk_lock_config c = native;
   lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
@@ -490,7 +490,7 @@ START_TEST(sides_are_named_as_the_layout_says)
 }
 END_TEST
 
-START_TEST(several_plain_locks_are_one)
+START_TEST(plain_locks_can_be_members_of_a_multilock)
 {
   lk_multilock_member members[] = {{LOCKS, LK_MULTILOCK_MUTEX},
                                    {"/locks/y", LK_MULTILOCK_READ},
@@ -534,7 +534,7 @@ static void cut_the_create(bool after)
   model_run(&sc.server, T / 10);
 }
 
-START_TEST(a_lost_create_is_found_by_its_data)
+START_TEST(lost_create_is_recovered_by_its_data)
 {
   begin(&native);
   cut_the_create(true);
@@ -549,7 +549,7 @@ START_TEST(a_lost_create_is_found_by_its_data)
 }
 END_TEST
 
-START_TEST(one_that_was_not_executed_is_sent_again)
+START_TEST(lost_create_that_was_not_executed_is_sent_again)
 {
   begin(&native);
   cut_the_create(false);
@@ -598,7 +598,7 @@ static void crowd(int before, int behind, bool after, unsigned reads)
   scene_end(&sc);
 }
 
-START_TEST(in_a_crowd_only_the_newest_are_read)
+START_TEST(recovery_in_a_long_queue_reads_only_the_newest_nodes)
 {
   /* Two more park it. */
   crowd(0, 0, true, 1 + 2);
@@ -610,7 +610,7 @@ START_TEST(in_a_crowd_only_the_newest_are_read)
 }
 END_TEST
 
-START_TEST(of_two_in_one_session_each_finds_its_own)
+START_TEST(two_handles_of_a_session_recover_their_own_nodes)
 {
   locker other;
 
@@ -632,7 +632,7 @@ START_TEST(of_two_in_one_session_each_finds_its_own)
 }
 END_TEST
 
-START_TEST(who_was_asked_to_let_go_before_it_knew_its_node_finds_it)
+START_TEST(own_node_with_a_revocation_is_recovered)
 {
   begin(&native);
   sc.server.down = true;
@@ -647,7 +647,7 @@ START_TEST(who_was_asked_to_let_go_before_it_knew_its_node_finds_it)
 }
 END_TEST
 
-START_TEST(but_not_the_revoked_node_of_another)
+START_TEST(revoked_node_of_another_handle_is_not_recovered)
 {
   locker other;
 
@@ -671,7 +671,7 @@ END_TEST
 
 /* Both creates were under way when the connection broke, and one was executed.
  * The zxid does not tell whose node it is. */
-START_TEST(a_revoked_node_is_found_by_one_handle)
+START_TEST(revoked_node_is_recovered_by_one_handle)
 {
   locker other;
 
@@ -696,7 +696,7 @@ START_TEST(a_revoked_node_is_found_by_one_handle)
 }
 END_TEST
 
-START_TEST(a_cancel_while_it_is_looked_for_leaves_nothing)
+START_TEST(cancel_during_recovery_leaves_no_node)
 {
   for (unsigned turns = 0; turns < 40; turns++) {
     begin(&native);
@@ -746,7 +746,7 @@ START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
 }
 END_TEST
 
-START_TEST(names_that_cannot_be_read_end_the_search)
+START_TEST(names_that_cannot_be_listed_end_the_recovery)
 {
   begin(&native);
   stranger("seq-0000000000", "");
@@ -783,7 +783,7 @@ static void assert_theirs_stays(void)
   leave("seq-0000000000");
 }
 
-START_TEST(a_delete_is_not_repeated_on_anothers_node)
+START_TEST(delete_is_not_repeated_on_a_foreign_node)
 {
   for (int after = 0; after < 2; after++) {
     begin(&native);
@@ -804,7 +804,7 @@ START_TEST(a_delete_is_not_repeated_on_anothers_node)
 }
 END_TEST
 
-START_TEST(a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours)
+START_TEST(delete_with_a_lost_reply_is_repeated_on_our_node)
 {
   for (int after = 0; after < 2; after++) {
     begin(&native);
@@ -825,7 +825,7 @@ START_TEST(a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours)
 }
 END_TEST
 
-START_TEST(a_node_that_was_written_to_is_still_taken_away)
+START_TEST(own_node_with_changed_data_is_deleted)
 {
   begin(&native);
   scene_queue(&sc);
@@ -840,7 +840,7 @@ START_TEST(a_node_that_was_written_to_is_still_taken_away)
 }
 END_TEST
 
-START_TEST(a_holder_does_not_take_anothers_node_for_its_own)
+START_TEST(holder_does_not_take_a_foreign_node_for_its_own)
 {
   begin(&native);
   scene_hold(&sc);
@@ -856,7 +856,7 @@ START_TEST(a_holder_does_not_take_anothers_node_for_its_own)
 }
 END_TEST
 
-START_TEST(nor_does_one_who_waits)
+START_TEST(waiter_does_not_take_a_foreign_node_for_its_own)
 {
   begin(&native);
   scene_queue(&sc);
@@ -902,7 +902,7 @@ static bool survives_two_cuts(unsigned m, bool after)
   return happened;
 }
 
-START_TEST(a_cut_in_the_search_begins_it_anew)
+START_TEST(break_during_recovery_starts_it_again)
 {
   for (int after = 0; after < 2; after++) {
     unsigned m = 1;
@@ -943,7 +943,7 @@ START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
 }
 END_TEST
 
-START_TEST(any_answer_of_the_search_may_be_throttled)
+START_TEST(any_request_of_the_recovery_may_be_throttled)
 {
   for (unsigned m = 1; m < 7; m++) {
     begin(&native);
@@ -1042,33 +1042,35 @@ START_TEST(memory_may_run_out_anywhere)
 END_TEST
 
 SUITE("layouts", nodes_are_named_as_the_layout_says,
-      without_data_of_the_users_the_node_holds_the_uuid_alone,
-      only_names_of_exactly_that_form_are_waited_for,
-      with_or_without_a_uuid_they_stand_in_one_queue,
-      a_negative_number_ends_the_game,
-      kazoos_readers_are_waited_for_and_curators_locks_are_strangers,
+      node_without_user_data_holds_the_uuid,
+      only_names_of_exactly_this_form_are_contenders,
+      contenders_with_and_without_a_uuid_share_a_queue,
+      negative_number_fails_the_acquire,
+      kazoo_readers_are_predecessors_and_curator_locks_are_foreign,
       contenders_are_distinguished_from_other_children,
       contenders_with_plain_names_are_distinguished_too,
-      permits_of_curators_have_a_mark_and_a_number,
-      a_permit_of_kazoos_is_32_digits_and_nothing_else,
-      what_makes_no_sense_is_refused, readers_share_and_writers_do_not,
-      sides_are_named_as_the_layout_says, several_plain_locks_are_one,
-      a_lost_create_is_found_by_its_data,
-      one_that_was_not_executed_is_sent_again,
-      in_a_crowd_only_the_newest_are_read,
-      of_two_in_one_session_each_finds_its_own,
-      who_was_asked_to_let_go_before_it_knew_its_node_finds_it,
-      but_not_the_revoked_node_of_another,
-      a_revoked_node_is_found_by_one_handle,
-      a_cancel_while_it_is_looked_for_leaves_nothing,
+      permits_of_curator_have_a_mark_and_a_number,
+      permit_of_kazoo_is_32_hexadecimal_digits,
+      options_that_contradict_the_layout_are_refused,
+      readers_share_and_writers_do_not, sides_are_named_as_the_layout_says,
+      plain_locks_can_be_members_of_a_multilock,
+      lost_create_is_recovered_by_its_data,
+      lost_create_that_was_not_executed_is_sent_again,
+      recovery_in_a_long_queue_reads_only_the_newest_nodes,
+      two_handles_of_a_session_recover_their_own_nodes,
+      own_node_with_a_revocation_is_recovered,
+      revoked_node_of_another_handle_is_not_recovered,
+      revoked_node_is_recovered_by_one_handle,
+      cancel_during_recovery_leaves_no_node,
       search_that_ends_after_its_client_was_freed_is_ignored,
-      names_that_cannot_be_read_end_the_search,
-      a_delete_is_not_repeated_on_anothers_node,
-      a_delete_whose_answer_is_lost_is_repeated_where_it_is_ours,
-      a_node_that_was_written_to_is_still_taken_away,
-      a_holder_does_not_take_anothers_node_for_its_own, nor_does_one_who_waits,
-      a_cut_in_the_search_begins_it_anew,
+      names_that_cannot_be_listed_end_the_recovery,
+      delete_is_not_repeated_on_a_foreign_node,
+      delete_with_a_lost_reply_is_repeated_on_our_node,
+      own_node_with_changed_data_is_deleted,
+      holder_does_not_take_a_foreign_node_for_its_own,
+      waiter_does_not_take_a_foreign_node_for_its_own,
+      break_during_recovery_starts_it_again,
       search_that_found_the_node_before_a_break_is_not_repeated,
-      any_answer_of_the_search_may_be_throttled,
+      any_request_of_the_recovery_may_be_throttled,
       search_without_memory_for_all_reads_begins_again,
       memory_may_run_out_anywhere)

@@ -43,14 +43,14 @@ static void assert_until(int64_t quorum, int64_t sync, int64_t ping)
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_PING), ping);
 }
 
-START_TEST(nothing_proves_nothing)
+START_TEST(no_evidence_proves_no_lease)
 {
   start(0);
   assert_until(LK_NO_LEASE, LK_NO_LEASE, LK_NO_LEASE);
 }
 END_TEST
 
-START_TEST(what_a_server_without_a_quorum_answers_is_as_if_it_were_not)
+START_TEST(reply_of_a_read_only_server_is_ignored)
 {
   start(0);
   answer(LK_EVIDENCE_NONE, 100, 130);
@@ -68,7 +68,7 @@ START_TEST(a_new_session_is_proof_by_itself)
 }
 END_TEST
 
-START_TEST(contact_counts_for_ping_only)
+START_TEST(contact_is_evidence_for_ping_assurance_only)
 {
   start(0);
   answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
@@ -77,7 +77,7 @@ START_TEST(contact_counts_for_ping_only)
 }
 END_TEST
 
-START_TEST(a_commit_proves_what_was_answered_a_gap_before_it_was_sent)
+START_TEST(commit_confirms_replies_received_a_gap_before_it_was_sent)
 {
   start(0);
   answer(LK_EVIDENCE_CONTACT, 1000, 1010);
@@ -88,7 +88,7 @@ START_TEST(a_commit_proves_what_was_answered_a_gap_before_it_was_sent)
 }
 END_TEST
 
-START_TEST(a_sync_proves_it_to_the_leader_at_hand_only)
+START_TEST(sync_confirms_replies_for_sync_assurance_only)
 {
   start(0);
   answer(LK_EVIDENCE_CONTACT, 1000, 1010);
@@ -117,7 +117,7 @@ START_TEST(heartbeats_keep_the_deadline_half_a_timeout_away)
 }
 END_TEST
 
-START_TEST(a_busy_session_renews_for_free)
+START_TEST(busy_session_needs_no_heartbeat)
 {
   start(0);
   for (int64_t t = 0; t <= 20000; t += 7)
@@ -140,7 +140,7 @@ START_TEST(a_resume_is_proof_for_sync_and_with_a_commit_for_quorum)
 }
 END_TEST
 
-START_TEST(answers_of_another_connection_do_not_mix)
+START_TEST(replies_of_another_connection_are_not_combined)
 {
   lk_reply a = {.evidence = LK_EVIDENCE_COMMIT,
                 .sent_ms = 1010 + GAP,
@@ -154,7 +154,7 @@ START_TEST(answers_of_another_connection_do_not_mix)
 }
 END_TEST
 
-START_TEST(what_was_earned_outlives_the_connection_not_the_session)
+START_TEST(lease_outlives_the_connection_but_not_the_session)
 {
   lk_reply a = {.evidence = LK_EVIDENCE_CONTACT, .connection = 2};
 
@@ -176,7 +176,7 @@ START_TEST(older_message_never_shortens_the_deadline)
 }
 END_TEST
 
-START_TEST(a_shorter_timeout_takes_back_what_it_must)
+START_TEST(shorter_timeout_shortens_the_deadlines)
 {
   lk_reply a = {.evidence = LK_EVIDENCE_RESUMED,
                 .sent_ms = 1000,
@@ -192,7 +192,7 @@ START_TEST(a_shorter_timeout_takes_back_what_it_must)
 END_TEST
 
 /* A leader that is elected later begins with the timeout of the creation. */
-START_TEST(a_longer_timeout_counts_for_no_evidence)
+START_TEST(longer_timeout_does_not_extend_earlier_evidence)
 {
   lk_reply a = {.evidence = LK_EVIDENCE_RESUMED,
                 .sent_ms = 1000,
@@ -261,7 +261,7 @@ START_TEST(the_largest_zxid_is_known_until_the_session_ends)
 }
 END_TEST
 
-START_TEST(after_a_stall_the_newest_of_the_burst_counts)
+START_TEST(newest_reply_of_a_burst_counts_after_a_stall)
 {
   start(0);
   answer(LK_EVIDENCE_CONTACT, 0, 3000); /* hung for 3 s */
@@ -271,7 +271,7 @@ START_TEST(after_a_stall_the_newest_of_the_burst_counts)
 }
 END_TEST
 
-START_TEST(what_follows_an_answer_at_once_does_not_hide_it)
+START_TEST(reply_that_follows_at_once_does_not_replace_the_sample)
 {
   start(0);
   answer(LK_EVIDENCE_CONTACT, 100, 107);
@@ -283,7 +283,7 @@ START_TEST(what_follows_an_answer_at_once_does_not_hide_it)
 }
 END_TEST
 
-START_TEST(worse_answers_do_not_hide_the_best_one_that_follows)
+START_TEST(worse_replies_do_not_replace_the_best_later_sample)
 {
   start(0);
   answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
@@ -342,24 +342,24 @@ START_TEST(without_memory_evidence_is_lost_and_none_is_invented)
 }
 END_TEST
 
-SUITE("lease_deadline", nothing_proves_nothing,
+SUITE("lease_deadline", no_evidence_proves_no_lease,
       an_idle_session_keeps_few_samples,
       without_memory_evidence_is_lost_and_none_is_invented,
-      worse_answers_do_not_hide_the_best_one_that_follows,
-      what_a_server_without_a_quorum_answers_is_as_if_it_were_not,
-      a_new_session_is_proof_by_itself, contact_counts_for_ping_only,
-      a_commit_proves_what_was_answered_a_gap_before_it_was_sent,
-      a_sync_proves_it_to_the_leader_at_hand_only,
+      worse_replies_do_not_replace_the_best_later_sample,
+      reply_of_a_read_only_server_is_ignored, a_new_session_is_proof_by_itself,
+      contact_is_evidence_for_ping_assurance_only,
+      commit_confirms_replies_received_a_gap_before_it_was_sent,
+      sync_confirms_replies_for_sync_assurance_only,
       heartbeats_keep_the_deadline_half_a_timeout_away,
-      a_busy_session_renews_for_free,
+      busy_session_needs_no_heartbeat,
       a_resume_is_proof_for_sync_and_with_a_commit_for_quorum,
-      answers_of_another_connection_do_not_mix,
-      what_was_earned_outlives_the_connection_not_the_session,
+      replies_of_another_connection_are_not_combined,
+      lease_outlives_the_connection_but_not_the_session,
       older_message_never_shortens_the_deadline,
-      a_shorter_timeout_takes_back_what_it_must,
-      a_longer_timeout_counts_for_no_evidence, the_gap_can_be_chosen,
+      shorter_timeout_shortens_the_deadlines,
+      longer_timeout_does_not_extend_earlier_evidence, the_gap_can_be_chosen,
       another_gap_begins_anew_with_the_next_commit,
       the_largest_zxid_is_known_until_the_session_ends,
-      after_a_stall_the_newest_of_the_burst_counts,
-      what_follows_an_answer_at_once_does_not_hide_it,
+      newest_reply_of_a_burst_counts_after_a_stall,
+      reply_that_follows_at_once_does_not_replace_the_sample,
       samples_reach_back_over_a_slow_answer)

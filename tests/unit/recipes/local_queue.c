@@ -56,7 +56,7 @@ static void end(int count)
 
 /* ---- one node ----------------------------------------------------------- */
 
-START_TEST(many_owners_have_one_node_and_pass_it_on_without_traffic)
+START_TEST(local_owners_share_one_node_and_hand_it_over_without_requests)
 {
   uint64_t token;
 
@@ -189,7 +189,7 @@ START_TEST(a_queue_of_its_own_for_each_client_path_and_kind)
 }
 END_TEST
 
-START_TEST(other_kinds_refuse_it)
+START_TEST(other_kinds_of_locks_refuse_a_local_queue)
 {
   lk_semaphore_config permits = {.size = sizeof permits, .permits = 1};
   lk_multilock_member member = {.path = LOCKS};
@@ -211,7 +211,7 @@ END_TEST
 
 /* ---- who does not wait, or not for ever --------------------------------- */
 
-START_TEST(a_try_is_turned_away_by_those_here_and_there)
+START_TEST(try_is_refused_by_local_and_remote_contenders)
 {
   begin();
   add(2);
@@ -238,7 +238,7 @@ START_TEST(a_try_is_turned_away_by_those_here_and_there)
 }
 END_TEST
 
-START_TEST(a_bound_counts_those_here)
+START_TEST(queue_limit_counts_local_owners)
 {
   lk_lock_config config = {
       .size = sizeof config, .local_queue = true, .max_queue = 2};
@@ -280,7 +280,7 @@ START_TEST(a_wait_that_ends_leaves_the_others_in_place)
 }
 END_TEST
 
-START_TEST(who_waits_for_nobodys_turn_can_go)
+START_TEST(local_waiter_can_cancel_during_a_handover)
 {
   begin();
   add(2);
@@ -297,7 +297,7 @@ END_TEST
 
 /* ---- what is not passed on ---------------------------------------------- */
 
-START_TEST(what_somebody_asks_for_is_given_back)
+START_TEST(revoked_node_is_released_and_not_handed_over)
 {
   begin();
   add(2);
@@ -333,7 +333,7 @@ START_TEST(a_lease_that_runs_out_is_not_passed_on)
 }
 END_TEST
 
-START_TEST(a_loss_is_the_holders_and_the_others_queue_anew)
+START_TEST(loss_is_reported_to_the_holder_and_the_others_queue_again)
 {
   begin();
   add(3);
@@ -363,7 +363,7 @@ static void ask_again(locker *l, const char *what)
     ck_assert_int_eq(locker_want(l, -1), 0);
 }
 
-START_TEST(who_asks_again_when_all_are_told_of_an_end_is_not_among_them)
+START_TEST(acquire_in_the_callback_of_an_end_survives_that_end)
 {
   static const lk_lock_config fails = {
       .size = sizeof fails, .local_queue = true, .fail_on_expiry = true};
@@ -413,7 +413,7 @@ START_TEST(callback_of_an_end_may_free_the_others)
 }
 END_TEST
 
-START_TEST(a_verify_outlives_its_turn)
+START_TEST(verify_outlives_the_handover_of_its_owner)
 {
   begin();
   add(2);
@@ -431,7 +431,7 @@ START_TEST(a_verify_outlives_its_turn)
 }
 END_TEST
 
-START_TEST(without_permission_each_subscription_is_notified)
+START_TEST(missing_permission_is_reported_to_each_local_owner)
 {
   begin();
   model_deny(&sc.server, LOCKS, LK_PERM_CREATE);
@@ -523,7 +523,7 @@ static void try_again(locker *l, const char *what)
     ck_assert_int_eq(locker_want(l, 0), 0);
 }
 
-START_TEST(who_tries_again_in_its_callback_keeps_nobody_waiting)
+START_TEST(try_in_the_callback_of_a_try_does_not_delay_others)
 {
   begin();
   add(2);
@@ -551,7 +551,7 @@ static void want_anew(locker *l, const char *what)
   ck_assert_int_eq(locker_want(l, -1), 0);
 }
 
-START_TEST(who_queues_anew_when_told_its_place_keeps_nobody_waiting)
+START_TEST(acquire_in_the_waiting_event_does_not_delay_others)
 {
   begin();
   add(2);
@@ -624,7 +624,7 @@ static bool runs_short_of_memory(unsigned n)
   return short_of;
 }
 
-START_TEST(without_memory_each_subscription_is_notified)
+START_TEST(missing_memory_is_reported_to_each_local_owner)
 {
   unsigned n = 1;
 
@@ -742,28 +742,34 @@ static void storm(uint64_t seed)
   end(STORM);
 }
 
-START_TEST(whatever_happens_one_holds_at_most_and_nothing_is_left)
+START_TEST(random_calls_leave_one_holder_at_most_and_no_node)
 {
   for (uint64_t seed = 1; seed <= 300; seed++)
     storm(seed);
 }
 END_TEST
 
-SUITE("local_queue", many_owners_have_one_node_and_pass_it_on_without_traffic,
+SUITE("local_queue",
+      local_owners_share_one_node_and_hand_it_over_without_requests,
       names_of_another_layout_are_another_queue, waiter_knows_its_position,
       after_sixteen_handoffs_others_have_their_turn,
-      a_queue_of_its_own_for_each_client_path_and_kind, other_kinds_refuse_it,
-      a_try_is_turned_away_by_those_here_and_there, a_bound_counts_those_here,
+      a_queue_of_its_own_for_each_client_path_and_kind,
+      other_kinds_of_locks_refuse_a_local_queue,
+      try_is_refused_by_local_and_remote_contenders,
+      queue_limit_counts_local_owners,
       a_wait_that_ends_leaves_the_others_in_place,
-      who_waits_for_nobodys_turn_can_go, what_somebody_asks_for_is_given_back,
+      local_waiter_can_cancel_during_a_handover,
+      revoked_node_is_released_and_not_handed_over,
       a_lease_that_runs_out_is_not_passed_on,
-      a_loss_is_the_holders_and_the_others_queue_anew,
-      who_asks_again_when_all_are_told_of_an_end_is_not_among_them,
-      callback_of_an_end_may_free_the_others, a_verify_outlives_its_turn,
-      without_permission_each_subscription_is_notified,
+      loss_is_reported_to_the_holder_and_the_others_queue_again,
+      acquire_in_the_callback_of_an_end_survives_that_end,
+      callback_of_an_end_may_free_the_others,
+      verify_outlives_the_handover_of_its_owner,
+      missing_permission_is_reported_to_each_local_owner,
       a_closed_client_ends_all_of_them,
       all_may_be_freed_once_the_client_is_closed,
-      who_tries_again_in_its_callback_keeps_nobody_waiting,
-      who_queues_anew_when_told_its_place_keeps_nobody_waiting,
-      freed_handles_leave_nothing, without_memory_each_subscription_is_notified,
-      whatever_happens_one_holds_at_most_and_nothing_is_left)
+      try_in_the_callback_of_a_try_does_not_delay_others,
+      acquire_in_the_waiting_event_does_not_delay_others,
+      freed_handles_leave_nothing,
+      missing_memory_is_reported_to_each_local_owner,
+      random_calls_leave_one_holder_at_most_and_no_node)

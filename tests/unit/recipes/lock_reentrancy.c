@@ -420,7 +420,7 @@ static void story(const kind *k)
   finish();
 }
 
-START_TEST(everything_may_be_done_in_every_callback_of_a_lock)
+START_TEST(every_call_is_allowed_in_every_callback_of_a_lock)
 {
   for (size_t i = 0; i < COUNT(kinds); i++) {
     for (size_t j = 0; j < COUNT(deeds); j++) {
@@ -467,7 +467,7 @@ static void begin_with(const kind *k, size_t end, void (*what)(handle *h))
   act_at = 1;
 }
 
-START_TEST(no_call_is_accepted_where_its_handle_is_freed)
+START_TEST(calls_are_refused_in_callbacks_of_a_freed_handle)
 {
   static void (*const tries[])(handle * h) = {
       acquire_anew, try_late, release_and_wait, release_all, verify_again};
@@ -487,7 +487,7 @@ START_TEST(no_call_is_accepted_where_its_handle_is_freed)
 END_TEST
 
 /* A handle that was reset is as new, from its first callback on. */
-START_TEST(an_acquire_where_its_handle_is_reset_is_granted)
+START_TEST(acquire_in_a_callback_of_a_reset_handle_is_granted)
 {
   for (size_t i = 0; i < COUNT(kinds); i++) {
     for (size_t j = 0; j < COUNT(ends); j++) {
@@ -508,6 +508,6 @@ START_TEST(an_acquire_where_its_handle_is_reset_is_granted)
 }
 END_TEST
 
-SUITE("lock_reentrancy", everything_may_be_done_in_every_callback_of_a_lock,
-      no_call_is_accepted_where_its_handle_is_freed,
-      an_acquire_where_its_handle_is_reset_is_granted)
+SUITE("lock_reentrancy", every_call_is_allowed_in_every_callback_of_a_lock,
+      calls_are_refused_in_callbacks_of_a_freed_handle,
+      acquire_in_a_callback_of_a_reset_handle_is_granted)

@@ -105,7 +105,7 @@ START_TEST(only_predecessors_that_exclude_are_counted)
 }
 END_TEST
 
-START_TEST(a_queue_of_ten_thousand_is_warned_of_once)
+START_TEST(queue_of_ten_thousand_is_logged_once)
 {
   char path[64];
 
@@ -130,7 +130,7 @@ END_TEST
 
 /* ---- peek --------------------------------------------------------------- */
 
-START_TEST(list_first_writes_nothing_where_others_are)
+START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
@@ -157,7 +157,7 @@ START_TEST(list_first_writes_nothing_where_others_are)
 }
 END_TEST
 
-START_TEST(a_full_queue_is_seen_before_standing_in_it)
+START_TEST(list_first_detects_a_full_queue_without_a_node)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true, .max_queue = 1};
 
@@ -190,7 +190,7 @@ static void throttle_looks_and_create(model_server *s, model_link *l,
   throttled++;
 }
 
-START_TEST(look_that_succeeds_makes_the_next_pause_short)
+START_TEST(successful_first_list_makes_the_next_pause_short)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
@@ -208,7 +208,7 @@ START_TEST(look_that_succeeds_makes_the_next_pause_short)
 }
 END_TEST
 
-START_TEST(where_there_is_no_directory_nobody_is)
+START_TEST(list_first_takes_a_missing_directory_for_an_empty_queue)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
@@ -233,7 +233,7 @@ static void get_in_first(model_server *s, model_link *l, int32_t op,
   model_create(s, LOCKS "/x-lock-0000000000");
 }
 
-START_TEST(a_look_promises_nothing)
+START_TEST(contender_can_precede_us_after_the_first_list)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
@@ -250,7 +250,7 @@ START_TEST(a_look_promises_nothing)
 }
 END_TEST
 
-START_TEST(a_look_that_is_cut_off_or_put_off_is_taken_again)
+START_TEST(first_list_is_repeated_after_a_break_or_throttling)
 {
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
@@ -295,7 +295,7 @@ START_TEST(contender_that_waited_is_notified_that_it_is_first)
 }
 END_TEST
 
-START_TEST(behind_one_that_says_so_nobody_lists)
+START_TEST(waiter_behind_an_announced_holder_sends_no_list)
 {
   begin_crowd(&announcing, CROWD);
   locker_release(&sc.a);
@@ -310,7 +310,7 @@ START_TEST(behind_one_that_says_so_nobody_lists)
 }
 END_TEST
 
-START_TEST(without_it_a_long_queue_is_listed_at_each_turn)
+START_TEST(without_announcements_each_grant_in_a_long_queue_costs_a_list)
 {
   begin_crowd(NULL, CROWD);
   locker_release(&sc.a);
@@ -331,7 +331,7 @@ static void let_go(locker *l, const char *what)
     locker_release(l);
 }
 
-START_TEST(a_hold_too_short_to_be_heard_of_costs_a_list)
+START_TEST(hold_that_ends_before_its_announcement_costs_a_list)
 {
   begin_crowd(&announcing, CROWD);
   for (int i = 0; i < CROWD; i++)
@@ -362,7 +362,7 @@ START_TEST(waiter_is_notified_that_it_is_the_next)
 }
 END_TEST
 
-START_TEST(a_reader_that_says_so_proves_nothing)
+START_TEST(announcement_of_a_reader_proves_nothing)
 {
   scene_begin(&sc, NULL, &announcing);
   model_create(&sc.server, LOCKS "/a-__READ__0000000000");
@@ -403,7 +403,7 @@ START_TEST(revocation_in_the_node_is_not_overwritten)
 }
 END_TEST
 
-START_TEST(who_says_so_and_is_gone_is_told_of_the_loss)
+START_TEST(holder_without_a_node_when_announcing_has_lost_the_lock)
 {
   scene_begin(&sc, NULL, &announcing);
   scene_queue(&sc);
@@ -419,7 +419,7 @@ START_TEST(who_says_so_and_is_gone_is_told_of_the_loss)
 }
 END_TEST
 
-START_TEST(data_that_look_like_the_word_are_refused)
+START_TEST(data_that_contain_the_announcement_are_refused)
 {
   lk_lock_config config = {.size = sizeof config};
   lk_lock *l;
@@ -438,18 +438,19 @@ END_TEST
 SUITE("long_queues", contender_behind_too_many_is_refused_at_once,
       contender_that_lost_its_node_in_a_full_queue_is_refused,
       only_predecessors_that_exclude_are_counted,
-      a_queue_of_ten_thousand_is_warned_of_once,
-      list_first_writes_nothing_where_others_are,
-      a_full_queue_is_seen_before_standing_in_it,
-      look_that_succeeds_makes_the_next_pause_short,
-      where_there_is_no_directory_nobody_is, a_look_promises_nothing,
-      a_look_that_is_cut_off_or_put_off_is_taken_again,
+      queue_of_ten_thousand_is_logged_once,
+      list_first_writes_nothing_if_the_queue_is_not_empty,
+      list_first_detects_a_full_queue_without_a_node,
+      successful_first_list_makes_the_next_pause_short,
+      list_first_takes_a_missing_directory_for_an_empty_queue,
+      contender_can_precede_us_after_the_first_list,
+      first_list_is_repeated_after_a_break_or_throttling,
       contender_that_waited_is_notified_that_it_is_first,
-      behind_one_that_says_so_nobody_lists,
-      without_it_a_long_queue_is_listed_at_each_turn,
-      a_hold_too_short_to_be_heard_of_costs_a_list,
+      waiter_behind_an_announced_holder_sends_no_list,
+      without_announcements_each_grant_in_a_long_queue_costs_a_list,
+      hold_that_ends_before_its_announcement_costs_a_list,
       waiter_is_notified_that_it_is_the_next,
-      a_reader_that_says_so_proves_nothing,
+      announcement_of_a_reader_proves_nothing,
       revocation_in_the_node_is_not_overwritten,
-      who_says_so_and_is_gone_is_told_of_the_loss,
-      data_that_look_like_the_word_are_refused)
+      holder_without_a_node_when_announcing_has_lost_the_lock,
+      data_that_contain_the_announcement_are_refused)

@@ -97,7 +97,7 @@ static void let_go(locker *l)
 
 /* ---- together ---------------------------------------------------------- */
 
-START_TEST(members_of_one_round_have_one_token)
+START_TEST(members_acquired_in_one_transaction_have_one_token)
 {
   begin();
   get(&all);
@@ -111,7 +111,7 @@ START_TEST(members_of_one_round_have_one_token)
 }
 END_TEST
 
-START_TEST(two_that_want_the_same_take_turns)
+START_TEST(two_multilocks_of_the_same_members_alternate)
 {
   locker *holder = &all, *waiter = &other;
 
@@ -140,7 +140,7 @@ static void expect_node(const char *path)
                    model_child(&server, path, 0));
 }
 
-START_TEST(what_comes_after_one_that_is_held_is_given_back)
+START_TEST(members_after_a_busy_one_are_released)
 {
   locker c;
 
@@ -219,7 +219,7 @@ END_TEST
 /* ---- not at all -------------------------------------------------------- */
 
 /* The other directory is there. */
-START_TEST(reason_is_told_why_a_directory_cannot_be_made)
+START_TEST(refused_create_of_a_directory_is_the_result)
 {
   static const lk_multilock_member far[] = {{"/d/c", LK_MULTILOCK_MUTEX},
                                             {"/m/a", LK_MULTILOCK_MUTEX}};
@@ -239,7 +239,7 @@ START_TEST(reason_is_told_why_a_directory_cannot_be_made)
 END_TEST
 
 /* The transaction under way names a node that is to be deleted as well. */
-START_TEST(member_lost_while_others_are_asked_for_begins_anew)
+START_TEST(loss_of_a_member_during_the_acquire_starts_it_again)
 {
   begin();
   get(&b);
@@ -260,7 +260,7 @@ END_TEST
 
 /* Of three lists the first is put off. The second lock is granted before it is
  * known that the first is not, and the third is asked for in vain. */
-START_TEST(nothing_is_asked_for_before_all_before_it_are_held)
+START_TEST(member_is_requested_after_all_earlier_ones_are_held)
 {
   locker a;
 
@@ -289,7 +289,7 @@ START_TEST(nothing_is_asked_for_before_all_before_it_are_held)
 END_TEST
 
 /* One of them cannot be deleted, and that is told; it goes on without. */
-START_TEST(an_orphan_that_stays_does_not_stop_it)
+START_TEST(node_that_cannot_be_deleted_does_not_stop_the_acquire)
 {
   begin();
   one.link->requests = 0;
@@ -309,7 +309,7 @@ END_TEST
 
 /* Its memory is given back at every moment at which own nodes of before a
  * break may be leaving. */
-START_TEST(lock_that_is_freed_while_orphans_leave_leaves_nothing)
+START_TEST(multilock_freed_during_a_cleanup_leaves_nothing)
 {
   for (unsigned at = 1; at <= 8; at++) {
     for (int64_t ms = 0; ms < T / 10; ms += T / 200) {
@@ -335,7 +335,7 @@ static void free_it(lk_lock *l, int err, void *told)
 }
 
 /* It has no node yet that would end it before. */
-START_TEST(it_may_be_freed_when_its_client_is)
+START_TEST(multilock_may_be_freed_with_its_client)
 {
   int told = NOT_YET;
 
@@ -371,14 +371,14 @@ START_TEST(refused_credentials_end_the_client_and_all_requests)
 }
 END_TEST
 
-SUITE("multilock", members_of_one_round_have_one_token,
-      two_that_want_the_same_take_turns,
-      what_comes_after_one_that_is_held_is_given_back,
+SUITE("multilock", members_acquired_in_one_transaction_have_one_token,
+      two_multilocks_of_the_same_members_alternate,
+      members_after_a_busy_one_are_released,
       sides_of_read_write_locks_are_members, bad_members_are_refused,
-      reason_is_told_why_a_directory_cannot_be_made,
-      member_lost_while_others_are_asked_for_begins_anew,
-      nothing_is_asked_for_before_all_before_it_are_held,
-      an_orphan_that_stays_does_not_stop_it,
-      lock_that_is_freed_while_orphans_leave_leaves_nothing,
-      it_may_be_freed_when_its_client_is,
+      refused_create_of_a_directory_is_the_result,
+      loss_of_a_member_during_the_acquire_starts_it_again,
+      member_is_requested_after_all_earlier_ones_are_held,
+      node_that_cannot_be_deleted_does_not_stop_the_acquire,
+      multilock_freed_during_a_cleanup_leaves_nothing,
+      multilock_may_be_freed_with_its_client,
       refused_credentials_end_the_client_and_all_requests)

@@ -27,7 +27,7 @@ static void begin_held(void)
 
 /* ---- what it costs ----------------------------------------------------- */
 
-START_TEST(short_holds_cost_three_requests_also_beside_others)
+START_TEST(short_hold_costs_three_requests_with_other_locks_held)
 {
   locker other;
 
@@ -55,7 +55,7 @@ START_TEST(short_holds_cost_three_requests_also_beside_others)
 }
 END_TEST
 
-START_TEST(two_that_alternate_list_once_each_turn)
+START_TEST(alternating_holders_send_one_list_for_each_grant)
 {
   locker *holder = &sc.a, *waiter = &sc.b;
 
@@ -81,7 +81,7 @@ END_TEST
 
 /* ---- what it knows ----------------------------------------------------- */
 
-START_TEST(the_node_has_curators_name_and_our_data)
+START_TEST(node_has_the_name_that_curator_uses_and_the_given_data)
 {
   lk_lock_config c = {.size = sizeof c, .data = lk_text("host 4711")};
   const sim_node *n;
@@ -127,7 +127,7 @@ END_TEST
 
 enum { CROWD = 24 };
 
-START_TEST(a_deletion_wakes_one_waiter_only)
+START_TEST(deletion_notifies_one_waiter_only)
 {
   party crowd[CROWD];
   locker lockers[CROWD];
@@ -182,7 +182,7 @@ START_TEST(waiter_is_notified_of_its_position_and_the_holder)
 }
 END_TEST
 
-START_TEST(a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more)
+START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
 {
   locker crowd[12];
   party late;
@@ -232,7 +232,7 @@ START_TEST(a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more)
 }
 END_TEST
 
-START_TEST(a_wake_up_gives_no_more_time)
+START_TEST(watch_event_does_not_extend_the_timeout)
 {
   locker between;
 
@@ -255,7 +255,7 @@ END_TEST
 
 /* ---- re-entrance and release ------------------------------------------- */
 
-START_TEST(one_release_at_a_time_can_be_waited_for)
+START_TEST(second_release_with_a_callback_is_refused)
 {
   begin_held();
   for (int i = 0; i < 3; i++) {
@@ -274,7 +274,7 @@ START_TEST(one_release_at_a_time_can_be_waited_for)
 }
 END_TEST
 
-START_TEST(a_stranger_cannot_release_and_another_handle_queues)
+START_TEST(another_handle_cannot_release_the_lock_and_queues)
 {
   locker other;
 
@@ -291,7 +291,7 @@ START_TEST(a_stranger_cannot_release_and_another_handle_queues)
 }
 END_TEST
 
-START_TEST(a_reentrance_that_is_released_or_cancelled_before_it_was_told)
+START_TEST(reentrant_acquire_can_be_released_or_cancelled_before_it_completes)
 {
   begin_held();
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
@@ -316,7 +316,7 @@ END_TEST
 
 /* ---- directories ------------------------------------------------------- */
 
-START_TEST(directories_are_plain_nodes_where_that_is_wanted)
+START_TEST(directories_can_be_persistent_nodes)
 {
   lk_lock_config c = {.size = sizeof c, .persistent_parents = true};
   lk_lock *l;
@@ -366,7 +366,7 @@ static void reap(model_server *s, model_link *l, int32_t op, const char *path)
     model_delete(s, "/a");
 }
 
-START_TEST(a_directory_that_vanishes_ten_times_is_given_up)
+START_TEST(acquire_fails_when_the_directory_is_deleted_ten_times)
 {
   locker l;
 
@@ -401,7 +401,7 @@ static void reap_seven(model_server *s, model_link *l, int32_t op,
     model_delete(s, model_child(s, "/a", 0));
 }
 
-START_TEST(only_ten_times_in_a_row_count)
+START_TEST(only_consecutive_deletions_of_the_directory_count)
 {
   locker l;
 
@@ -420,7 +420,7 @@ START_TEST(only_ten_times_in_a_row_count)
 }
 END_TEST
 
-START_TEST(nodes_get_the_access_lists_asked_for)
+START_TEST(nodes_have_the_configured_access_lists)
 {
   lk_acl mine[] = {{LK_PERM_ALL, lk_text("digest"), lk_text("me:x")},
                    {LK_PERM_READ, lk_text("world"), lk_text("anyone")}};
@@ -494,17 +494,19 @@ START_TEST(data_that_look_like_a_revocation_are_refused)
 }
 END_TEST
 
-SUITE("mutex", short_holds_cost_three_requests_also_beside_others,
-      two_that_alternate_list_once_each_turn,
-      the_node_has_curators_name_and_our_data, tokens_grow_with_each_grant,
-      a_deletion_wakes_one_waiter_only,
+SUITE("mutex", short_hold_costs_three_requests_with_other_locks_held,
+      alternating_holders_send_one_list_for_each_grant,
+      node_has_the_name_that_curator_uses_and_the_given_data,
+      tokens_grow_with_each_grant, deletion_notifies_one_waiter_only,
       waiter_is_notified_of_its_position_and_the_holder,
-      a_gone_pred_costs_probes_of_up_to_eight_and_a_list_of_more,
-      a_wake_up_gives_no_more_time, one_release_at_a_time_can_be_waited_for,
-      a_stranger_cannot_release_and_another_handle_queues,
-      a_reentrance_that_is_released_or_cancelled_before_it_was_told,
-      directories_are_plain_nodes_where_that_is_wanted,
+      deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list,
+      watch_event_does_not_extend_the_timeout,
+      second_release_with_a_callback_is_refused,
+      another_handle_cannot_release_the_lock_and_queues,
+      reentrant_acquire_can_be_released_or_cancelled_before_it_completes,
+      directories_can_be_persistent_nodes,
       a_server_without_containers_is_remembered,
-      a_directory_that_vanishes_ten_times_is_given_up,
-      only_ten_times_in_a_row_count, nodes_get_the_access_lists_asked_for,
-      bad_arguments_are_refused, data_that_look_like_a_revocation_are_refused)
+      acquire_fails_when_the_directory_is_deleted_ten_times,
+      only_consecutive_deletions_of_the_directory_count,
+      nodes_have_the_configured_access_lists, bad_arguments_are_refused,
+      data_that_look_like_a_revocation_are_refused)

@@ -61,7 +61,7 @@ static int next_state(const lk_contender_machine *machine, int state, int event)
                                        (lk_contender_event)event);
 }
 
-START_TEST(every_state_before_the_end_can_be_left)
+START_TEST(stop_leads_from_every_state_to_cleanup)
 {
   for (int s = LK_CONTENDER_IDLE; s < LK_CONTENDER_CLEANING_UP; s++) {
     ck_assert_int_eq(next_state(&lk__queue_machine, s, LK_CONTENDER_ON_STOP),
@@ -76,7 +76,7 @@ START_TEST(every_state_before_the_end_can_be_left)
 }
 END_TEST
 
-START_TEST(what_is_leaving_or_over_never_comes_back)
+START_TEST(contender_in_cleanup_is_never_granted)
 {
   for (int e = 0; e < LK_CONTENDER_NEVENTS; e++) {
     if (e != LK_CONTENDER_ON_OWN_GONE)
@@ -125,7 +125,7 @@ static void check_grants(const lk_contender_machine *machine)
   }
 }
 
-START_TEST(only_first_grants_and_only_held_becomes_unsure)
+START_TEST(grants_come_from_first_and_unsure_from_held_only)
 {
   check_grants(&lk__queue_machine);
   check_grants(&lk__single_node_machine);
@@ -152,7 +152,7 @@ static bool survives_cut(party *who, unsigned n, bool after, size_t step)
   return happened;
 }
 
-START_TEST(pieces_of_answers_make_no_difference)
+START_TEST(replies_in_pieces_make_no_difference)
 {
   for (size_t step = 1; step < 8; step++)
     survives_cut(&sc.two, 3, true, step);
@@ -193,7 +193,7 @@ START_TEST(a_create_that_was_not_executed_is_sent_again_by_the_same_name)
 }
 END_TEST
 
-START_TEST(a_break_while_waiting_leads_to_a_list_and_parks_again)
+START_TEST(break_while_waiting_leads_to_a_list_and_another_wait)
 {
   begin_queue();
   model_drop(sc.two.link);
@@ -207,7 +207,7 @@ START_TEST(a_break_while_waiting_leads_to_a_list_and_parks_again)
 }
 END_TEST
 
-START_TEST(what_happened_during_a_break_is_found_by_the_list)
+START_TEST(list_after_a_break_detects_what_changed)
 {
   begin_queue();
   sc.server.down = true;
@@ -222,7 +222,7 @@ START_TEST(what_happened_during_a_break_is_found_by_the_list)
 }
 END_TEST
 
-START_TEST(a_release_during_a_break_goes_first_afterwards)
+START_TEST(release_during_a_break_is_sent_first)
 {
   begin_queue();
   sc.server.down = true;
@@ -244,7 +244,7 @@ START_TEST(a_release_during_a_break_goes_first_afterwards)
 }
 END_TEST
 
-START_TEST(a_release_whose_answer_is_lost_is_asked_for_again)
+START_TEST(release_with_a_lost_reply_is_repeated)
 {
   for (int after = 0; after < 2; after++) {
     begin_queue();
@@ -265,7 +265,7 @@ END_TEST
 
 /* Of what is older and younger than a node to be deleted, and held or wanted,
  * nothing goes before the delete. */
-START_TEST(a_delete_goes_before_the_proof_of_what_is_held)
+START_TEST(delete_is_sent_before_the_check_of_held_locks)
 {
   lk_lock *other;
 
@@ -286,7 +286,7 @@ START_TEST(a_delete_goes_before_the_proof_of_what_is_held)
 }
 END_TEST
 
-START_TEST(a_create_that_never_left_is_not_looked_for)
+START_TEST(unsent_create_is_not_recovered)
 {
   begin();
   ck_assert_int_eq(locker_want(&sc.a, -1), 0);
@@ -314,7 +314,7 @@ START_TEST(a_list_without_its_commit_proves_nothing)
 }
 END_TEST
 
-START_TEST(a_node_found_again_that_is_not_ours_is_not_taken)
+START_TEST(recovery_does_not_take_a_foreign_node)
 {
   char node[128];
 
@@ -359,7 +359,7 @@ START_TEST(the_token_is_that_of_the_last_node)
 END_TEST
 
 /* Cancel with the create of b in every stage of its way. */
-START_TEST(a_cancelled_create_leaves_nothing_whatever_became_of_it)
+START_TEST(cancelled_create_leaves_no_node_executed_or_not)
 {
   for (int how = 0; how < 4; how++) {
     begin();
@@ -409,7 +409,7 @@ static void hand_over(void)
   model_turn(&sc.server);
 }
 
-START_TEST(the_last_one_ahead_has_gone_so_it_is_granted)
+START_TEST(deletion_of_the_only_predecessor_grants_without_a_list)
 {
   begin_queue();
   hand_over();
@@ -418,7 +418,7 @@ START_TEST(the_last_one_ahead_has_gone_so_it_is_granted)
 }
 END_TEST
 
-START_TEST(names_of_those_ahead_take_memory_only_where_they_need_more)
+START_TEST(names_of_predecessors_take_memory_only_if_they_are_longer)
 {
   lk_queue_position p = {.predecessors = 1, .near_count = 1};
   size_t before;
@@ -471,7 +471,7 @@ START_TEST(h2_another_connection)
 }
 END_TEST
 
-START_TEST(h3_own_is_not_watched)
+START_TEST(h3_own_node_is_not_watched)
 {
   begin_queue();
   /* its watch has fired and the new one is not confirmed yet */
@@ -486,7 +486,7 @@ START_TEST(h3_own_is_not_watched)
 }
 END_TEST
 
-START_TEST(h4_a_writ_was_ahead)
+START_TEST(h4_a_writ_node_was_a_predecessor)
 {
   begin();
   model_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
@@ -506,7 +506,7 @@ START_TEST(h4_a_writ_was_ahead)
 }
 END_TEST
 
-START_TEST(h4_a_writ_was_ahead_though_a_read_goes_last)
+START_TEST(h4_a_writ_node_was_a_predecessor_though_a_read_node_is_deleted_last)
 {
   begin();
   model_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
@@ -564,7 +564,7 @@ END_TEST
 
 /* ---- nodes deleted or changed by others -------------------------------- */
 
-START_TEST(own_and_then_pred_deleted_grants_nothing_that_is_not_there)
+START_TEST(deleted_own_node_is_not_granted_by_its_predecessor)
 {
   begin_queue();
   model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
@@ -577,7 +577,7 @@ START_TEST(own_and_then_pred_deleted_grants_nothing_that_is_not_there)
 }
 END_TEST
 
-START_TEST(own_deleted_three_times_is_the_end)
+START_TEST(own_node_deleted_three_times_fails_the_acquire)
 {
   begin_queue();
   for (int i = 0; i < 3; i++) {
@@ -598,7 +598,7 @@ static void delete_before_list(model_server *s, model_link *l, int32_t op,
     model_delete(s, model_child(s, LOCKS, 0));
 }
 
-START_TEST(own_missing_in_the_list_is_noticed)
+START_TEST(own_node_missing_in_the_list_is_noticed)
 {
   begin();
   sc.server.before = delete_before_list;
@@ -626,7 +626,7 @@ START_TEST(
 }
 END_TEST
 
-START_TEST(a_change_of_owns_data_is_no_loss)
+START_TEST(changed_data_of_the_own_node_is_no_loss)
 {
   begin_queue();
   model_run(&sc.server, T / 4);
@@ -654,7 +654,7 @@ static void delete_pred_at_read(model_server *s, model_link *l, int32_t op,
     model_delete(s, LOCKS "/x-lock-0000000000");
 }
 
-START_TEST(a_pred_that_goes_while_it_is_asked_for_is_not_missed)
+START_TEST(predecessor_deleted_before_its_read_is_not_missed)
 {
   begin();
   model_create(&sc.server, LOCKS "/x-lock-0000000000");
@@ -676,7 +676,7 @@ static void delete_pred_at_second_read(model_server *s, model_link *l,
     delete_pred_at_read(s, l, op, path);
 }
 
-START_TEST(a_pred_that_goes_right_after_its_read_is_not_missed)
+START_TEST(predecessor_deleted_after_its_read_is_not_missed)
 {
   begin();
   reads = 0;
@@ -702,7 +702,7 @@ static void hide_own(model_server *s, model_link *l, int32_t op,
 
 /* ---- access ------------------------------------------------------------ */
 
-START_TEST(where_no_directory_may_be_made_the_reason_is_told_at_once)
+START_TEST(refused_create_of_the_directory_fails_at_once)
 {
   begin();
   model_delete(&sc.server, LOCKS);
@@ -715,7 +715,7 @@ START_TEST(where_no_directory_may_be_made_the_reason_is_told_at_once)
 }
 END_TEST
 
-START_TEST(the_reason_counts_that_was_given_for_what_is_missing)
+START_TEST(error_of_the_missing_directory_is_the_result)
 {
   lk_lock *l;
   locker deep;
@@ -759,7 +759,7 @@ static void come_and_go(model_server *s, model_link *l, int32_t op,
   }
 }
 
-START_TEST(directory_that_comes_and_goes_is_made)
+START_TEST(directory_deleted_again_and_again_is_created)
 {
   begin();
   model_delete(&sc.server, LOCKS);
@@ -773,7 +773,7 @@ START_TEST(directory_that_comes_and_goes_is_made)
 }
 END_TEST
 
-START_TEST(a_pred_that_cannot_be_read_is_waited_for_by_its_directory)
+START_TEST(unreadable_predecessor_is_watched_by_its_directory)
 {
   begin();
   model_create(&sc.server, LOCKS "/x-lock-0000000000");
@@ -795,7 +795,7 @@ START_TEST(a_pred_that_cannot_be_read_is_waited_for_by_its_directory)
 }
 END_TEST
 
-START_TEST(who_starts_anew_reads_its_pred_again)
+START_TEST(predecessor_is_read_again_after_a_new_start)
 {
   begin();
   model_create(&sc.server, LOCKS "/x-lock-0000000000");
@@ -852,7 +852,7 @@ static void delete_pred_once(model_server *s, model_link *l, int32_t op,
   model_delete(s, LOCKS "/y-lock-0000000001");
 }
 
-START_TEST(a_change_of_the_directory_is_not_missed_while_own_is_read)
+START_TEST(change_of_the_directory_during_the_read_of_the_own_node_is_seen)
 {
   begin();
   model_create(&sc.server, LOCKS "/x-lock-0000000000");
@@ -881,7 +881,7 @@ START_TEST(a_change_of_the_directory_is_not_missed_while_own_is_read)
 }
 END_TEST
 
-START_TEST(a_node_found_again_that_cannot_be_read_is_taken_back)
+START_TEST(recovered_node_that_cannot_be_read_is_deleted)
 {
   begin();
   sc.two.link->cut_at = 1;
@@ -895,7 +895,7 @@ START_TEST(a_node_found_again_that_cannot_be_read_is_taken_back)
 }
 END_TEST
 
-START_TEST(a_cancel_where_nobody_may_list_still_deletes)
+START_TEST(cancel_deletes_the_node_without_permission_to_list)
 {
   begin();
   model_deny(&sc.server, LOCKS, LK_PERM_READ);
@@ -972,7 +972,7 @@ START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
 }
 END_TEST
 
-START_TEST(what_is_answered_after_the_release_is_nobodys_business)
+START_TEST(replies_after_the_release_are_ignored)
 {
   begin();
   scene_hold(&sc);
@@ -1018,7 +1018,7 @@ END_TEST
 
 /* ---- the counter ------------------------------------------------------- */
 
-START_TEST(near_the_end_of_the_counter_it_leaves)
+START_TEST(number_near_the_end_of_the_counter_fails_the_acquire)
 {
   begin();
   model_counter(&sc.server, LOCKS, INT32_MAX - (1 << 20) + 1);
@@ -1100,7 +1100,7 @@ START_TEST(an_expiry_on_a_living_connection_loses_the_place_once)
 }
 END_TEST
 
-START_TEST(an_expiry_finishes_what_was_to_be_deleted)
+START_TEST(expiry_completes_a_cleanup)
 {
   begin_queue();
   sc.server.down = true;
@@ -1116,7 +1116,7 @@ START_TEST(an_expiry_finishes_what_was_to_be_deleted)
 }
 END_TEST
 
-START_TEST(a_create_of_a_dying_session_is_not_taken_for_ours)
+START_TEST(create_of_an_expired_session_is_not_taken_for_ours)
 {
   begin();
   sc.one.link->cut_at = 1;
@@ -1141,51 +1141,50 @@ START_TEST(a_create_of_a_dying_session_is_not_taken_for_ours)
 }
 END_TEST
 
-SUITE("mutex_failures", every_state_before_the_end_can_be_left,
-      names_of_those_ahead_take_memory_only_where_they_need_more,
-      directory_that_comes_and_goes_is_made,
-      what_is_leaving_or_over_never_comes_back,
+SUITE("mutex_failures", stop_leads_from_every_state_to_cleanup,
+      names_of_predecessors_take_memory_only_if_they_are_longer,
+      directory_deleted_again_and_again_is_created,
+      contender_in_cleanup_is_never_granted,
       recovery_lists_verifies_or_cleans_up_again,
-      only_first_grants_and_only_held_becomes_unsure,
-      pieces_of_answers_make_no_difference,
+      grants_come_from_first_and_unsure_from_held_only,
+      replies_in_pieces_make_no_difference,
       a_lost_create_is_found_again_behind_a_commit,
       a_create_that_was_not_executed_is_sent_again_by_the_same_name,
-      a_break_while_waiting_leads_to_a_list_and_parks_again,
-      what_happened_during_a_break_is_found_by_the_list,
-      a_release_during_a_break_goes_first_afterwards,
-      a_release_whose_answer_is_lost_is_asked_for_again,
-      a_delete_goes_before_the_proof_of_what_is_held,
-      a_create_that_never_left_is_not_looked_for,
-      a_list_without_its_commit_proves_nothing,
-      a_node_found_again_that_is_not_ours_is_not_taken,
-      the_token_is_that_of_the_last_node,
-      a_cancelled_create_leaves_nothing_whatever_became_of_it,
-      the_last_one_ahead_has_gone_so_it_is_granted,
+      break_while_waiting_leads_to_a_list_and_another_wait,
+      list_after_a_break_detects_what_changed,
+      release_during_a_break_is_sent_first,
+      release_with_a_lost_reply_is_repeated,
+      delete_is_sent_before_the_check_of_held_locks,
+      unsent_create_is_not_recovered, a_list_without_its_commit_proves_nothing,
+      recovery_does_not_take_a_foreign_node, the_token_is_that_of_the_last_node,
+      cancelled_create_leaves_no_node_executed_or_not,
+      deletion_of_the_only_predecessor_grants_without_a_list,
       h1_another_predecessor_is_left, h2_another_connection,
-      h3_own_is_not_watched, h4_a_writ_was_ahead,
-      h4_a_writ_was_ahead_though_a_read_goes_last, h5_a_number_out_of_range,
-      h6_the_lease_has_run_out,
-      own_and_then_pred_deleted_grants_nothing_that_is_not_there,
-      own_deleted_three_times_is_the_end, own_missing_in_the_list_is_noticed,
+      h3_own_node_is_not_watched, h4_a_writ_node_was_a_predecessor,
+      h4_a_writ_node_was_a_predecessor_though_a_read_node_is_deleted_last,
+      h5_a_number_out_of_range, h6_the_lease_has_run_out,
+      deleted_own_node_is_not_granted_by_its_predecessor,
+      own_node_deleted_three_times_fails_the_acquire,
+      own_node_missing_in_the_list_is_noticed,
       own_node_deleted_just_after_the_grant_is_found_by_the_first_heartbeat,
-      a_change_of_owns_data_is_no_loss,
-      a_pred_that_goes_while_it_is_asked_for_is_not_missed,
-      a_pred_that_goes_right_after_its_read_is_not_missed,
-      where_no_directory_may_be_made_the_reason_is_told_at_once,
-      the_reason_counts_that_was_given_for_what_is_missing,
-      a_pred_that_cannot_be_read_is_waited_for_by_its_directory,
-      who_starts_anew_reads_its_pred_again,
+      changed_data_of_the_own_node_is_no_loss,
+      predecessor_deleted_before_its_read_is_not_missed,
+      predecessor_deleted_after_its_read_is_not_missed,
+      refused_create_of_the_directory_fails_at_once,
+      error_of_the_missing_directory_is_the_result,
+      unreadable_predecessor_is_watched_by_its_directory,
+      predecessor_is_read_again_after_a_new_start,
       predecessor_that_cannot_be_read_counts,
-      a_change_of_the_directory_is_not_missed_while_own_is_read,
-      a_node_found_again_that_cannot_be_read_is_taken_back,
-      a_cancel_where_nobody_may_list_still_deletes,
+      change_of_the_directory_during_the_read_of_the_own_node_is_seen,
+      recovered_node_that_cannot_be_read_is_deleted,
+      cancel_deletes_the_node_without_permission_to_list,
       own_node_that_cannot_be_read_is_reported_and_disables_rule_h,
       nodes_that_cannot_be_read_do_not_hide_others,
-      what_is_answered_after_the_release_is_nobodys_business,
+      replies_after_the_release_are_ignored,
       other_errors_end_the_acquire_and_leave_nothing,
-      near_the_end_of_the_counter_it_leaves,
+      number_near_the_end_of_the_counter_fails_the_acquire,
       foreign_node_in_the_queue_is_reported_once,
       node_made_anew_has_another_name,
       an_expiry_on_a_living_connection_loses_the_place_once,
-      an_expiry_finishes_what_was_to_be_deleted,
-      a_create_of_a_dying_session_is_not_taken_for_ours)
+      expiry_completes_a_cleanup,
+      create_of_an_expired_session_is_not_taken_for_ours)

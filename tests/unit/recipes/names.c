@@ -85,7 +85,7 @@ START_TEST(other_names_are_no_contenders)
 }
 END_TEST
 
-START_TEST(all_locks_contend_and_others_only_among_themselves)
+START_TEST(lock_marks_contend_with_all_and_other_marks_among_themselves)
 {
   const char *const names[] = {"lock-1",    "__READ__1",  "__WRIT__1",
                                "__lock__1", "__rlock__1", "latch-1",
@@ -245,7 +245,7 @@ static bool ours(const char *name)
   return lk__name_is_ours(lk_text(name), lk_text("_c_" UUID "-lock-"), &number);
 }
 
-START_TEST(ours_is_exactly_what_a_server_makes_of_our_name)
+START_TEST(own_name_is_the_given_prefix_and_a_sequence_number)
 {
   ck_assert(ours("_c_" UUID "-lock-0000000001"));
   ck_assert(ours("_c_" UUID "-lock--000000001"));
@@ -265,9 +265,9 @@ END_TEST
 SUITE("names", every_known_mark_is_a_contender,
       a_suffix_is_what_follows_the_last_mark_and_may_be_negative,
       other_names_are_no_contenders,
-      all_locks_contend_and_others_only_among_themselves,
+      lock_marks_contend_with_all_and_other_marks_among_themselves,
       only_read_and_rlock_share, a_plain_name_is_its_mark_and_ten_places,
       readers_and_writers_of_plain_names_are_known_by_a_letter,
       a_prefix_is_what_the_layout_says,
       a_prefix_is_a_version_4_uuid_in_curators_form,
-      ours_is_exactly_what_a_server_makes_of_our_name)
+      own_name_is_the_given_prefix_and_a_sequence_number)

@@ -179,7 +179,7 @@ static int make(const char *path, int flags, const lk_parents_config *parents)
   return err != 0 ? err : outcome();
 }
 
-START_TEST(where_the_parents_are_there_it_is_one_request)
+START_TEST(create_below_existing_parents_is_one_request)
 {
   begin();
   model_create(&server, "/a");
@@ -192,7 +192,7 @@ START_TEST(where_the_parents_are_there_it_is_one_request)
 }
 END_TEST
 
-START_TEST(missing_parents_are_made_in_one_write_with_the_node)
+START_TEST(missing_parents_are_created_in_one_write_with_the_node)
 {
   begin();
   model_create(&server, "/a");
@@ -210,7 +210,7 @@ START_TEST(missing_parents_are_made_in_one_write_with_the_node)
 }
 END_TEST
 
-START_TEST(parents_can_be_containers_with_a_list_of_their_own)
+START_TEST(parents_can_be_containers_with_their_own_acl)
 {
   begin();
   ck_assert_int_eq(make("/a/b/c", LK_EPHEMERAL, &containers), 0);
@@ -221,7 +221,7 @@ START_TEST(parents_can_be_containers_with_a_list_of_their_own)
 }
 END_TEST
 
-START_TEST(an_old_server_has_no_containers_and_says_so)
+START_TEST(containers_are_refused_by_an_old_server)
 {
   begin();
   server.no_containers = true;
@@ -244,7 +244,7 @@ static void sweep_before(model_server *s, model_link *l, int32_t op,
   model_delete(s, "/a/b");
 }
 
-START_TEST(parents_that_are_swept_away_are_made_again)
+START_TEST(container_parents_that_a_server_deletes_are_created_again)
 {
   begin();
   sweeps = 3;
@@ -255,7 +255,7 @@ START_TEST(parents_that_are_swept_away_are_made_again)
 }
 END_TEST
 
-START_TEST(but_not_for_ever)
+START_TEST(deleted_container_parents_are_created_again_ten_times_at_most)
 {
   begin();
   sweeps = 100;
@@ -266,7 +266,7 @@ START_TEST(but_not_for_ever)
 }
 END_TEST
 
-START_TEST(who_may_not_make_parents_is_told_why)
+START_TEST(missing_permission_for_a_parent_is_the_result)
 {
   begin();
   model_deny(&server, "/", LK_PERM_CREATE);
@@ -280,7 +280,7 @@ START_TEST(who_may_not_make_parents_is_told_why)
 }
 END_TEST
 
-START_TEST(an_ephemeral_parent_is_the_reason)
+START_TEST(create_below_an_ephemeral_node_fails_with_its_error)
 {
   begin();
   ck_assert_int_eq(make("/e", LK_EPHEMERAL, NULL), 0);
@@ -290,7 +290,7 @@ START_TEST(an_ephemeral_parent_is_the_reason)
 END_TEST
 
 /* A server answers so where there is no chroot. */
-START_TEST(without_a_root_nothing_is_tried_again)
+START_TEST(missing_root_ends_a_create_with_parents)
 {
   begin();
   link->answer_at = 2;
@@ -346,7 +346,7 @@ START_TEST(a_deadline_covers_all_of_a_create)
 }
 END_TEST
 
-START_TEST(a_node_can_be_over_before_its_parents)
+START_TEST(create_may_pass_its_deadline_before_its_parents_exist)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = 100};
 
@@ -367,7 +367,7 @@ START_TEST(a_node_can_be_over_before_its_parents)
 }
 END_TEST
 
-START_TEST(what_cannot_be_is_refused)
+START_TEST(invalid_arguments_are_refused)
 {
   lk_call call = {.size = sizeof call, .repeat = true};
   lk_parents_config parents = {0};
@@ -429,7 +429,7 @@ static void grow(void)
     model_create(&server, paths[i]);
 }
 
-START_TEST(a_leaf_is_one_request)
+START_TEST(delete_of_a_leaf_is_one_request)
 {
   begin();
   grow();
@@ -442,7 +442,7 @@ START_TEST(a_leaf_is_one_request)
 }
 END_TEST
 
-START_TEST(a_tree_goes_and_nothing_else)
+START_TEST(delete_of_a_tree_deletes_nothing_else)
 {
   begin();
   grow();
@@ -454,7 +454,7 @@ START_TEST(a_tree_goes_and_nothing_else)
 }
 END_TEST
 
-START_TEST(a_directory_of_leaves_is_three_writes)
+START_TEST(delete_of_a_directory_of_leaves_is_three_writes)
 {
   begin();
   model_create(&server, "/d");
@@ -469,7 +469,7 @@ START_TEST(a_directory_of_leaves_is_three_writes)
 }
 END_TEST
 
-START_TEST(the_way_up_is_one_write)
+START_TEST(chain_of_directories_is_deleted_in_one_write)
 {
   char path[64] = "";
 
@@ -536,7 +536,7 @@ START_TEST(a_deadline_covers_all_of_a_tree)
 }
 END_TEST
 
-START_TEST(what_the_server_keeps_its_own_in_is_not_below_a_chroot)
+START_TEST(zookeeper_node_is_reserved_at_the_root_of_the_servers_only)
 {
   begin();
   model_create(&server, "/app");
@@ -569,7 +569,7 @@ static void join_before(model_server *s, model_link *l, int32_t op,
   model_create(s, name);
 }
 
-START_TEST(what_comes_meanwhile_goes_too)
+START_TEST(nodes_created_during_a_delete_are_deleted)
 {
   begin();
   grow();
@@ -582,7 +582,7 @@ START_TEST(what_comes_meanwhile_goes_too)
 }
 END_TEST
 
-START_TEST(against_those_who_go_on_making_nodes_it_gives_up)
+START_TEST(delete_gives_up_when_children_are_created_all_the_time)
 {
   begin();
   grow();
@@ -617,7 +617,7 @@ static void rival_before(model_server *s, model_link *l, int32_t op,
   }
 }
 
-START_TEST(what_others_delete_meanwhile_is_fine)
+START_TEST(nodes_that_others_delete_meanwhile_are_no_error)
 {
   for (unsigned at = 1; at < 20; at++) {
     begin();
@@ -636,7 +636,7 @@ START_TEST(what_others_delete_meanwhile_is_fine)
 }
 END_TEST
 
-START_TEST(the_first_refusal_ends_it)
+START_TEST(first_refused_request_ends_the_delete_of_a_tree)
 {
   begin();
   grow();
@@ -649,7 +649,7 @@ START_TEST(the_first_refusal_ends_it)
 }
 END_TEST
 
-START_TEST(it_can_be_stopped)
+START_TEST(delete_of_a_tree_can_be_cancelled)
 {
   begin();
   grow();
@@ -703,7 +703,7 @@ static void grow_wide(int leaves, int directories)
   server.wrote = on_write;
 }
 
-START_TEST(only_so_many_lists_are_asked_for_at_a_time)
+START_TEST(sixteen_lists_are_requested_at_a_time_at_most)
 {
   begin();
   grow_wide(0, 40);
@@ -744,7 +744,7 @@ static bool list_backwards(model_link *l, lk_bytes frame)
 
 /* 256 names have become requests when the first directory is found not empty;
  * the others are in memory. */
-START_TEST(with_many_names_in_memory_one_list_is_asked_for_at_a_time)
+START_TEST(with_many_names_in_memory_one_list_is_requested_at_a_time)
 {
   begin();
   server.serve = list_backwards;
@@ -756,7 +756,7 @@ START_TEST(with_many_names_in_memory_one_list_is_asked_for_at_a_time)
 }
 END_TEST
 
-START_TEST(with_one_name_less_in_memory_lists_are_asked_for_together)
+START_TEST(with_one_name_less_in_memory_lists_are_requested_together)
 {
   begin();
   server.serve = list_backwards;
@@ -768,7 +768,7 @@ START_TEST(with_one_name_less_in_memory_lists_are_asked_for_together)
 }
 END_TEST
 
-START_TEST(it_does_with_few_requests_at_a_time)
+START_TEST(delete_of_a_tree_respects_the_limit_of_outstanding_requests)
 {
   begin();
   lk_client_free(link->client);
@@ -781,7 +781,7 @@ START_TEST(it_does_with_few_requests_at_a_time)
 }
 END_TEST
 
-START_TEST(over_lost_connections_it_goes_on_where_that_is_wanted)
+START_TEST(delete_of_a_tree_with_repeat_continues_after_connection_loss)
 {
   for (unsigned at = 1; at < 60; at++) {
     begin();
@@ -797,7 +797,7 @@ START_TEST(over_lost_connections_it_goes_on_where_that_is_wanted)
 }
 END_TEST
 
-START_TEST(what_went_with_a_lost_answer_has_gone)
+START_TEST(delete_with_a_lost_reply_succeeds_if_the_node_is_gone)
 {
   begin();
   model_create(&server, "/t");
@@ -810,7 +810,7 @@ START_TEST(what_went_with_a_lost_answer_has_gone)
 }
 END_TEST
 
-START_TEST(and_else_ends)
+START_TEST(delete_of_a_tree_without_repeat_ends_with_the_connection)
 {
   begin();
   grow();
@@ -836,7 +836,7 @@ static void refuse_some(model_server *s, model_link *l, int32_t op,
   l->answer_err = LK_ERR_THROTTLED;
 }
 
-START_TEST(a_busy_server_is_left_to_rest)
+START_TEST(throttled_delete_of_a_tree_succeeds)
 {
   for (unsigned at = 1; at < 12; at++) {
     begin();
@@ -872,7 +872,7 @@ static unsigned count_requests(unsigned at, unsigned refusals)
 
 /* A pause changes the order, so that a directory may be asked to go, or be
  * listed, once more or once less. */
-START_TEST(each_refusal_costs_one_request_more)
+START_TEST(each_throttled_request_costs_one_more_request)
 {
   unsigned usual = count_requests(0, 0);
 
@@ -884,7 +884,7 @@ START_TEST(each_refusal_costs_one_request_more)
 }
 END_TEST
 
-START_TEST(a_rest_ends_with_the_client)
+START_TEST(pause_of_a_delete_ends_with_the_client)
 {
   begin();
   model_create(&server, "/t");
@@ -901,7 +901,7 @@ START_TEST(a_rest_ends_with_the_client)
 }
 END_TEST
 
-START_TEST(its_client_can_be_freed_at_any_time)
+START_TEST(client_can_be_freed_during_a_create_or_delete)
 {
   for (unsigned turns = 0; turns < 12; turns++) {
     begin();
@@ -924,7 +924,7 @@ START_TEST(its_client_can_be_freed_at_any_time)
 }
 END_TEST
 
-START_TEST(its_client_can_be_freed_where_it_ends)
+START_TEST(client_can_be_freed_in_the_last_callback)
 {
   begin();
   grow();
@@ -947,7 +947,7 @@ static bool free_in_more(lk_client *c, size_t count, void *arg)
   return true;
 }
 
-START_TEST(its_client_can_be_freed_where_it_is_asked_for_more)
+START_TEST(client_can_be_freed_in_the_progress_callback)
 {
   begin();
   grow();
@@ -1067,7 +1067,7 @@ static void check_create(const creates *x)
   finish();
 }
 
-START_TEST(a_create_is_settled)
+START_TEST(outcome_of_a_reliable_create_is_known)
 {
   enum { P = LK_PERSISTENT, E = LK_EPHEMERAL };
 
@@ -1154,7 +1154,7 @@ static void check_first(const firsts *x, bool blind)
   finish();
 }
 
-START_TEST(a_client_that_has_seen_nothing_claims_nothing)
+START_TEST(client_without_a_zxid_does_not_claim_a_node)
 {
   enum { LOST = LK_ERR_IN_DOUBT, THERE = LK_ERR_NODE_EXISTS };
 
@@ -1179,7 +1179,7 @@ START_TEST(a_client_that_has_seen_nothing_claims_nothing)
 END_TEST
 
 /* Made before the call, and after the last answer that came. */
-START_TEST(what_was_there_and_had_not_been_seen_is_not_ours)
+START_TEST(node_created_before_the_call_is_not_taken_for_ours)
 {
   begin_settled(false);
   model_create(&server, "/d/n");
@@ -1199,7 +1199,7 @@ START_TEST(what_was_there_and_had_not_been_seen_is_not_ours)
 }
 END_TEST
 
-START_TEST(a_look_is_one_write_behind_a_transaction)
+START_TEST(recovery_read_and_its_transaction_are_one_write)
 {
   begin_settled(false);
   cut(true, NULL);
@@ -1210,7 +1210,7 @@ START_TEST(a_look_is_one_write_behind_a_transaction)
 }
 END_TEST
 
-START_TEST(a_sequential_node_cannot_be_settled)
+START_TEST(sequential_create_stays_in_doubt)
 {
   begin_settled(false);
   cut(true, NULL);
@@ -1227,7 +1227,7 @@ static void expire(model_server *s)
   model_expire(s, link->session);
 }
 
-START_TEST(an_ephemeral_node_goes_with_its_session)
+START_TEST(reliable_create_of_an_ephemeral_node_ends_with_its_session)
 {
   begin_settled(false);
   cut(true, expire);
@@ -1265,7 +1265,7 @@ static void check_set(const sets *x)
   finish();
 }
 
-START_TEST(a_set_is_settled)
+START_TEST(outcome_of_a_reliable_set_is_known)
 {
   static const sets all[] = {
       {0, false, false, nothing, 0, 1},
@@ -1314,7 +1314,7 @@ static void check_delete(const deletes *x)
   finish();
 }
 
-START_TEST(a_delete_is_settled)
+START_TEST(outcome_of_a_reliable_delete_is_known)
 {
   static const deletes all[] = {
       {-1, false, false, nothing, 0, false},
@@ -1335,7 +1335,7 @@ START_TEST(a_delete_is_settled)
 END_TEST
 
 /* The rest of the leaves goes with the list of the directory. */
-START_TEST(directory_among_leaves_keeps_none_of_them_waiting)
+START_TEST(directory_among_leaves_does_not_delay_them)
 {
   begin();
   grow_wide(300, 1);
@@ -1347,7 +1347,7 @@ START_TEST(directory_among_leaves_keeps_none_of_them_waiting)
 }
 END_TEST
 
-START_TEST(node_made_by_the_last_transaction_seen_is_deleted)
+START_TEST(node_created_by_the_last_zxid_seen_is_deleted)
 {
   begin();
   model_create(&server, "/d");
@@ -1401,7 +1401,7 @@ static void give_session_up(int64_t timeout_ms, int64_t after_ms)
 }
 
 /* The servers keep it for a timeout and a tick, and may execute the write. */
-START_TEST(a_session_that_was_given_up_is_waited_for)
+START_TEST(reliable_write_waits_for_the_end_of_an_abandoned_session)
 {
   give_session_up(0, 0);
   int64_t left = lk_client_abandoned_session_end(link->client) - server.now;
@@ -1422,7 +1422,7 @@ START_TEST(a_session_that_was_given_up_is_waited_for)
 END_TEST
 
 /* The server counts from what it heard last, answered or not. */
-START_TEST(given_up_session_lives_on_from_the_last_bytes_that_left)
+START_TEST(abandoned_session_ends_a_timeout_after_the_last_bytes_sent)
 {
   give_session_up(0, T / 8);
   int64_t left = lk_client_abandoned_session_end(link->client) - server.now;
@@ -1450,7 +1450,7 @@ END_TEST
 
 /* Asked for without a connection, it was not sent; but that its session ended
  * is all that is told of it. */
-START_TEST(what_was_not_sent_before_its_session_ended_is_sent_in_the_next)
+START_TEST(unsent_write_is_sent_in_the_next_session)
 {
   for (int flags = 0; flags <= LK_EPHEMERAL; flags += LK_EPHEMERAL) {
     begin_settled(false);
@@ -1477,7 +1477,7 @@ START_TEST(what_was_not_sent_before_its_session_ended_is_sent_in_the_next)
 }
 END_TEST
 
-START_TEST(refused_credentials_end_a_rest_at_once)
+START_TEST(refused_credentials_end_a_pause_at_once)
 {
   for (int deep = 0; deep < 2; deep++) {
     begin_settled(true);
@@ -1504,7 +1504,7 @@ START_TEST(refused_credentials_end_a_rest_at_once)
 }
 END_TEST
 
-START_TEST(what_was_not_sent_is_sent_again)
+START_TEST(unsent_write_is_sent_after_the_reconnect)
 {
   begin_settled(false);
   server.down = true;
@@ -1522,7 +1522,7 @@ START_TEST(what_was_not_sent_is_sent_again)
 }
 END_TEST
 
-START_TEST(below_a_chroot_the_look_is_at_the_same_nodes)
+START_TEST(recovery_below_a_chroot_reads_the_same_nodes)
 {
   static const char *const roots[] = {"x/d", "x/none"};
 
@@ -1544,7 +1544,7 @@ START_TEST(below_a_chroot_the_look_is_at_the_same_nodes)
 }
 END_TEST
 
-START_TEST(a_look_that_is_cut_short_begins_anew)
+START_TEST(interrupted_recovery_of_a_write_starts_again)
 {
   for (unsigned at = 1; at < 7; at++) {
     begin_settled(true);
@@ -1568,7 +1568,7 @@ START_TEST(a_look_that_is_cut_short_begins_anew)
 }
 END_TEST
 
-START_TEST(a_busy_server_is_asked_again)
+START_TEST(throttled_recovery_of_a_write_is_repeated)
 {
   for (unsigned at = 1; at < 5; at++) {
     begin_settled(true);
@@ -1589,7 +1589,7 @@ START_TEST(a_busy_server_is_asked_again)
 }
 END_TEST
 
-START_TEST(a_deadline_ends_a_write_that_is_not_known)
+START_TEST(deadline_ends_a_write_in_doubt)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = 500};
 
@@ -1611,7 +1611,7 @@ START_TEST(a_deadline_ends_a_write_that_is_not_known)
 }
 END_TEST
 
-START_TEST(a_write_ends_with_its_client)
+START_TEST(reliable_write_ends_with_its_client)
 {
   begin_settled(false);
   server.down = true;
@@ -1639,7 +1639,7 @@ START_TEST(a_write_ends_with_its_client)
 }
 END_TEST
 
-START_TEST(its_client_can_be_freed_where_a_write_ends)
+START_TEST(client_can_be_freed_in_the_callback_of_a_reliable_write)
 {
   begin_settled(false);
   frees = true;
@@ -1714,45 +1714,59 @@ START_TEST(every_allocation_can_fail)
 }
 END_TEST
 
-SUITE("nodes", where_the_parents_are_there_it_is_one_request,
-      missing_parents_are_made_in_one_write_with_the_node,
-      parents_can_be_containers_with_a_list_of_their_own,
-      an_old_server_has_no_containers_and_says_so,
-      parents_that_are_swept_away_are_made_again, but_not_for_ever,
-      who_may_not_make_parents_is_told_why, an_ephemeral_parent_is_the_reason,
-      without_a_root_nothing_is_tried_again, parents_end_at_the_chroot,
-      a_deadline_covers_all_of_a_create, a_node_can_be_over_before_its_parents,
-      what_cannot_be_is_refused, a_leaf_is_one_request,
-      a_tree_goes_and_nothing_else, a_directory_of_leaves_is_three_writes,
-      the_way_up_is_one_write, a_deadline_covers_all_of_a_tree,
-      what_the_server_keeps_its_own_in_is_not_below_a_chroot,
-      what_comes_meanwhile_goes_too,
-      against_those_who_go_on_making_nodes_it_gives_up,
-      what_others_delete_meanwhile_is_fine, the_first_refusal_ends_it,
-      it_can_be_stopped, only_so_many_lists_are_asked_for_at_a_time,
-      with_many_names_in_memory_one_list_is_asked_for_at_a_time,
-      with_one_name_less_in_memory_lists_are_asked_for_together,
-      directory_among_leaves_keeps_none_of_them_waiting,
-      node_made_by_the_last_transaction_seen_is_deleted,
-      it_does_with_few_requests_at_a_time,
-      over_lost_connections_it_goes_on_where_that_is_wanted,
-      what_went_with_a_lost_answer_has_gone, and_else_ends,
-      a_busy_server_is_left_to_rest, each_refusal_costs_one_request_more,
-      a_rest_ends_with_the_client, its_client_can_be_freed_at_any_time,
-      its_client_can_be_freed_where_it_ends,
-      its_client_can_be_freed_where_it_is_asked_for_more, a_create_is_settled,
-      a_client_that_has_seen_nothing_claims_nothing,
-      what_was_there_and_had_not_been_seen_is_not_ours,
-      a_look_is_one_write_behind_a_transaction,
-      a_sequential_node_cannot_be_settled,
-      an_ephemeral_node_goes_with_its_session, a_set_is_settled,
-      a_delete_is_settled, what_was_not_sent_is_sent_again,
-      a_session_that_was_given_up_is_waited_for,
-      given_up_session_lives_on_from_the_last_bytes_that_left,
+SUITE("nodes", create_below_existing_parents_is_one_request,
+      missing_parents_are_created_in_one_write_with_the_node,
+      parents_can_be_containers_with_their_own_acl,
+      containers_are_refused_by_an_old_server,
+      container_parents_that_a_server_deletes_are_created_again,
+      deleted_container_parents_are_created_again_ten_times_at_most,
+      missing_permission_for_a_parent_is_the_result,
+      create_below_an_ephemeral_node_fails_with_its_error,
+      missing_root_ends_a_create_with_parents, parents_end_at_the_chroot,
+      a_deadline_covers_all_of_a_create,
+      create_may_pass_its_deadline_before_its_parents_exist,
+      invalid_arguments_are_refused, delete_of_a_leaf_is_one_request,
+      delete_of_a_tree_deletes_nothing_else,
+      delete_of_a_directory_of_leaves_is_three_writes,
+      chain_of_directories_is_deleted_in_one_write,
+      a_deadline_covers_all_of_a_tree,
+      zookeeper_node_is_reserved_at_the_root_of_the_servers_only,
+      nodes_created_during_a_delete_are_deleted,
+      delete_gives_up_when_children_are_created_all_the_time,
+      nodes_that_others_delete_meanwhile_are_no_error,
+      first_refused_request_ends_the_delete_of_a_tree,
+      delete_of_a_tree_can_be_cancelled,
+      sixteen_lists_are_requested_at_a_time_at_most,
+      with_many_names_in_memory_one_list_is_requested_at_a_time,
+      with_one_name_less_in_memory_lists_are_requested_together,
+      directory_among_leaves_does_not_delay_them,
+      node_created_by_the_last_zxid_seen_is_deleted,
+      delete_of_a_tree_respects_the_limit_of_outstanding_requests,
+      delete_of_a_tree_with_repeat_continues_after_connection_loss,
+      delete_with_a_lost_reply_succeeds_if_the_node_is_gone,
+      delete_of_a_tree_without_repeat_ends_with_the_connection,
+      throttled_delete_of_a_tree_succeeds,
+      each_throttled_request_costs_one_more_request,
+      pause_of_a_delete_ends_with_the_client,
+      client_can_be_freed_during_a_create_or_delete,
+      client_can_be_freed_in_the_last_callback,
+      client_can_be_freed_in_the_progress_callback,
+      outcome_of_a_reliable_create_is_known,
+      client_without_a_zxid_does_not_claim_a_node,
+      node_created_before_the_call_is_not_taken_for_ours,
+      recovery_read_and_its_transaction_are_one_write,
+      sequential_create_stays_in_doubt,
+      reliable_create_of_an_ephemeral_node_ends_with_its_session,
+      outcome_of_a_reliable_set_is_known, outcome_of_a_reliable_delete_is_known,
+      unsent_write_is_sent_after_the_reconnect,
+      reliable_write_waits_for_the_end_of_an_abandoned_session,
+      abandoned_session_ends_a_timeout_after_the_last_bytes_sent,
       the_wait_for_a_session_ends_at_the_deadline,
-      what_was_not_sent_before_its_session_ended_is_sent_in_the_next,
-      refused_credentials_end_a_rest_at_once,
-      below_a_chroot_the_look_is_at_the_same_nodes,
-      a_look_that_is_cut_short_begins_anew, a_busy_server_is_asked_again,
-      a_deadline_ends_a_write_that_is_not_known, a_write_ends_with_its_client,
-      its_client_can_be_freed_where_a_write_ends, every_allocation_can_fail)
+      unsent_write_is_sent_in_the_next_session,
+      refused_credentials_end_a_pause_at_once,
+      recovery_below_a_chroot_reads_the_same_nodes,
+      interrupted_recovery_of_a_write_starts_again,
+      throttled_recovery_of_a_write_is_repeated, deadline_ends_a_write_in_doubt,
+      reliable_write_ends_with_its_client,
+      client_can_be_freed_in_the_callback_of_a_reliable_write,
+      every_allocation_can_fail)

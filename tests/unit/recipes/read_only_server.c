@@ -159,7 +159,7 @@ static bool is_held(void)
          lk_lock_deadline(a.lock) > server.now;
 }
 
-START_TEST(no_lock_is_granted_before_there_is_a_quorum)
+START_TEST(no_lock_is_granted_by_a_read_only_server)
 {
   for (size_t kind = 0; kind < KINDS; kind++) {
     begin(true, LK_ASSURE_QUORUM);
@@ -197,7 +197,7 @@ START_TEST(acquire_begun_before_the_read_only_server_was_found_waits_too)
 }
 END_TEST
 
-START_TEST(no_answer_of_such_a_server_proves_anything)
+START_TEST(replies_of_a_read_only_server_are_no_evidence)
 {
   for (int i = LK_ASSURE_QUORUM; i <= LK_ASSURE_PING; i++) {
     begin(true, (lk_assurance)i);
@@ -211,7 +211,7 @@ START_TEST(no_answer_of_such_a_server_proves_anything)
 }
 END_TEST
 
-START_TEST(a_lock_that_is_held_is_lost_before_reads_go_on)
+START_TEST(lock_is_lost_before_a_read_only_server_serves_reads)
 {
   for (size_t kind = 0; kind < KINDS; kind++) {
     begin(false, LK_ASSURE_PING);
@@ -312,7 +312,7 @@ START_TEST(a_write_without_a_quorum_ends_at_its_deadline)
 END_TEST
 
 /* The same for the nodes of a tree. */
-START_TEST(a_tree_without_a_quorum_ends_at_its_deadline)
+START_TEST(delete_of_a_tree_without_a_quorum_ends_at_its_deadline)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = T, .repeat = true};
 
@@ -334,7 +334,7 @@ END_TEST
 
 /* The delete is executed, and its answer lost. What the other server shows is
  * the past: it is no proof of anything. */
-START_TEST(what_became_of_a_write_is_told_by_a_quorum)
+START_TEST(write_in_doubt_is_not_decided_by_a_read_only_server)
 {
   begin(false, LK_ASSURE_QUORUM);
   model_create(&server, "/x");
@@ -363,7 +363,7 @@ START_TEST(what_became_of_a_write_is_told_by_a_quorum)
 }
 END_TEST
 
-START_TEST(a_write_that_is_to_be_settled_waits_for_a_quorum)
+START_TEST(reliable_write_waits_for_a_quorum)
 {
   make_nodes();
   model_create(&server, "/x");
@@ -386,7 +386,7 @@ START_TEST(a_write_that_is_to_be_settled_waits_for_a_quorum)
 }
 END_TEST
 
-START_TEST(a_tree_that_is_being_deleted_waits_for_a_quorum)
+START_TEST(delete_of_a_tree_waits_for_a_quorum)
 {
   make_nodes();
   model_create(&server, "/x");
@@ -451,13 +451,14 @@ START_TEST(a_subscription_is_served_without_a_quorum)
 }
 END_TEST
 
-SUITE("read_only_server", no_lock_is_granted_before_there_is_a_quorum,
+SUITE("read_only_server", no_lock_is_granted_by_a_read_only_server,
       acquire_begun_before_the_read_only_server_was_found_waits_too,
-      no_answer_of_such_a_server_proves_anything,
-      a_lock_that_is_held_is_lost_before_reads_go_on, any_allocation_may_fail,
-      what_became_of_a_write_is_told_by_a_quorum,
-      a_write_that_is_to_be_settled_waits_for_a_quorum,
+      replies_of_a_read_only_server_are_no_evidence,
+      lock_is_lost_before_a_read_only_server_serves_reads,
+      any_allocation_may_fail,
+      write_in_doubt_is_not_decided_by_a_read_only_server,
+      reliable_write_waits_for_a_quorum,
       a_write_without_a_quorum_ends_at_its_deadline,
-      a_tree_without_a_quorum_ends_at_its_deadline,
-      a_tree_that_is_being_deleted_waits_for_a_quorum,
+      delete_of_a_tree_without_a_quorum_ends_at_its_deadline,
+      delete_of_a_tree_waits_for_a_quorum,
       a_subscription_is_served_without_a_quorum)

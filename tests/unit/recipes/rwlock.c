@@ -125,7 +125,7 @@ START_TEST(readers_hold_at_the_same_time)
 }
 END_TEST
 
-START_TEST(a_writer_waits_for_all_readers)
+START_TEST(writer_waits_for_all_readers)
 {
   owner three = {.gives_up = false};
 
@@ -226,7 +226,7 @@ END_TEST
 
 /* ---- down and up ------------------------------------------------------- */
 
-START_TEST(a_writer_reads_at_once_with_its_own_number)
+START_TEST(writer_gets_its_read_lock_at_once_with_its_own_number)
 {
   begin();
   get(&one.w);
@@ -241,7 +241,7 @@ START_TEST(a_writer_reads_at_once_with_its_own_number)
 }
 END_TEST
 
-START_TEST(no_writer_comes_between_when_a_writer_becomes_a_reader)
+START_TEST(no_other_writer_is_granted_during_a_downgrade)
 {
   begin();
   get(&one.w);
@@ -276,7 +276,7 @@ START_TEST(downgraded_reader_may_release_first)
 }
 END_TEST
 
-START_TEST(a_reader_cannot_become_a_writer)
+START_TEST(reader_cannot_acquire_the_write_lock)
 {
   begin();
   get(&one.r);
@@ -290,7 +290,7 @@ START_TEST(a_reader_cannot_become_a_writer)
 }
 END_TEST
 
-START_TEST(nor_can_one_that_was_a_writer_once)
+START_TEST(downgraded_writer_cannot_acquire_the_write_lock_again)
 {
   begin();
   get(&one.w);
@@ -316,7 +316,7 @@ START_TEST(one_side_is_acquired_at_a_time)
 }
 END_TEST
 
-START_TEST(sides_count_by_themselves)
+START_TEST(reentrant_acquires_are_counted_for_each_side)
 {
   begin();
   get(&one.w);
@@ -338,7 +338,7 @@ END_TEST
 
 /* ---- what goes wrong --------------------------------------------------- */
 
-START_TEST(a_writer_that_is_none_any_more_does_not_read)
+START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
 {
   begin();
   get(&one.w); /* nothing is watched before the first beat */
@@ -399,13 +399,13 @@ static void cut(bool executed)
   end();
 }
 
-START_TEST(a_break_before_the_read_node_is_made_again)
+START_TEST(read_node_not_created_before_a_break_is_created_again)
 {
   cut(false);
 }
 END_TEST
 
-START_TEST(a_break_after_the_read_node_finds_it_again)
+START_TEST(read_node_created_before_a_break_is_recovered)
 {
   cut(true);
 }
@@ -425,7 +425,7 @@ START_TEST(a_read_side_that_is_cancelled_at_once_leaves_nothing)
 }
 END_TEST
 
-START_TEST(a_session_that_ends_takes_both_sides)
+START_TEST(expired_session_loses_both_sides)
 {
   begin();
   get(&one.w);
@@ -491,20 +491,22 @@ START_TEST(any_allocation_of_a_downgrade_may_fail)
 }
 END_TEST
 
-SUITE("rwlock", readers_hold_at_the_same_time, a_writer_waits_for_all_readers,
+SUITE("rwlock", readers_hold_at_the_same_time, writer_waits_for_all_readers,
       a_reader_does_not_overtake_a_writer_that_waits,
       all_readers_behind_a_writer_are_served_together,
       a_writer_behind_a_writer_lists_before_it_is_granted,
       a_mutex_on_the_same_path_excludes_both_sides,
-      a_writer_reads_at_once_with_its_own_number,
-      no_writer_comes_between_when_a_writer_becomes_a_reader,
-      downgraded_reader_may_release_first, a_reader_cannot_become_a_writer,
-      nor_can_one_that_was_a_writer_once, one_side_is_acquired_at_a_time,
-      sides_count_by_themselves, a_writer_that_is_none_any_more_does_not_read,
+      writer_gets_its_read_lock_at_once_with_its_own_number,
+      no_other_writer_is_granted_during_a_downgrade,
+      downgraded_reader_may_release_first, reader_cannot_acquire_the_write_lock,
+      downgraded_writer_cannot_acquire_the_write_lock_again,
+      one_side_is_acquired_at_a_time,
+      reentrant_acquires_are_counted_for_each_side,
+      writer_that_lost_its_lock_gets_no_read_lock,
       reader_cancelled_as_its_writer_is_lost_leaves_nothing,
-      a_break_before_the_read_node_is_made_again,
-      a_break_after_the_read_node_finds_it_again,
+      read_node_not_created_before_a_break_is_created_again,
+      read_node_created_before_a_break_is_recovered,
       a_read_side_that_is_cancelled_at_once_leaves_nothing,
-      a_session_that_ends_takes_both_sides,
+      expired_session_loses_both_sides,
       the_handle_may_be_freed_while_it_acquires_and_holds,
       any_allocation_of_a_downgrade_may_fail)

@@ -127,7 +127,7 @@ static void let_go(int i)
 
 /* ---- how many ---------------------------------------------------------- */
 
-START_TEST(as_many_hold_as_there_are_permits)
+START_TEST(number_of_holders_is_the_number_of_permits)
 {
   begin(2);
   get(0);
@@ -146,7 +146,7 @@ START_TEST(as_many_hold_as_there_are_permits)
 }
 END_TEST
 
-START_TEST(contender_that_is_not_first_keeps_no_permit_from_others)
+START_TEST(waiter_that_is_not_first_takes_no_permit)
 {
   begin(1);
   get(0);
@@ -194,7 +194,7 @@ START_TEST(first_queue_node_does_not_prove_itself)
 }
 END_TEST
 
-START_TEST(several_are_taken_together)
+START_TEST(several_permits_are_acquired_together)
 {
   begin(3);
   change(0, 2);
@@ -212,7 +212,7 @@ START_TEST(several_are_taken_together)
 }
 END_TEST
 
-START_TEST(two_that_want_all_do_not_wait_for_each_other)
+START_TEST(two_contenders_for_all_permits_do_not_deadlock)
 {
   begin(2);
   change(0, 2);
@@ -265,7 +265,7 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
 END_TEST
 
 /* As where each acquire has a handle of its own. */
-START_TEST(next_handle_knows_the_directories_of_the_last)
+START_TEST(next_handle_does_not_create_the_directories_again)
 {
   lk_semaphore_history shared = {0};
 
@@ -290,7 +290,7 @@ START_TEST(next_handle_knows_the_directories_of_the_last)
 }
 END_TEST
 
-START_TEST(bad_numbers_are_refused)
+START_TEST(invalid_numbers_of_permits_are_refused)
 {
   lk_semaphore_config options = {.size = sizeof options};
   lk_lock *x;
@@ -323,7 +323,7 @@ END_TEST
 
 /* ---- a number that changes --------------------------------------------- */
 
-START_TEST(a_node_says_how_many)
+START_TEST(number_of_permits_is_read_from_a_node)
 {
   begin(1);
   model_create(&server, "/n");
@@ -353,7 +353,7 @@ static void grow_before_count(model_server *s, model_link *link, int32_t op,
 }
 
 /* Its answer comes after the count, and before that to what follows on it. */
-START_TEST(a_number_that_grows_while_it_is_counted_is_not_missed)
+START_TEST(increase_during_the_count_of_permits_is_not_missed)
 {
   begin(1);
   model_create(&server, "/n");
@@ -379,7 +379,7 @@ static void begin_limited(void)
 }
 
 /* Its watch goes with the session; what waits begins anew, and so does that. */
-START_TEST(the_node_is_watched_in_a_new_session_as_well)
+START_TEST(limit_node_is_watched_in_a_new_session)
 {
   begin_limited();
   get(0);
@@ -427,7 +427,7 @@ START_TEST(waiter_is_not_granted_by_the_old_number_of_permits)
 }
 END_TEST
 
-START_TEST(an_overloaded_server_is_asked_again_how_many)
+START_TEST(throttled_read_of_the_limit_is_repeated)
 {
   for (unsigned at = 1; at <= 6; at++) {
     begin_limited();
@@ -445,7 +445,7 @@ END_TEST
 
 /* It is read with each acquire; where it has changed, the first count is void.
  */
-START_TEST(a_number_that_is_as_before_is_not_asked_for_again)
+START_TEST(unchanged_limit_costs_no_second_count)
 {
   begin_limited();
   char *log = parties[0].link->log;
@@ -469,7 +469,7 @@ END_TEST
 
 /* The permit was refused, its list was not, and both are asked for again: the
  * grant leaves a watch on the permit alone. */
-START_TEST(a_list_that_comes_twice_leaves_no_watch)
+START_TEST(repeated_list_leaves_no_watch)
 {
   begin(1);
   parties[0].link->requests = 0;
@@ -484,7 +484,7 @@ START_TEST(a_list_that_comes_twice_leaves_no_watch)
 }
 END_TEST
 
-START_TEST(a_node_that_says_nothing_ends_it)
+START_TEST(limit_node_without_a_number_fails_the_acquire)
 {
   begin(1);
   model_create(&server, "/n");
@@ -520,7 +520,7 @@ static void refuse_number(model_server *s, model_link *link, int32_t op,
   refused++;
 }
 
-START_TEST(a_number_that_cannot_be_made_ends_it)
+START_TEST(refused_create_of_the_limit_node_fails_the_acquire)
 {
   static const int errors[] = {
       LK_ERR_NO_AUTH, LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, LK_ERR_INVALID_ACL,
@@ -540,7 +540,7 @@ START_TEST(a_number_that_cannot_be_made_ends_it)
 END_TEST
 
 /* It is asked again after a rest, not as fast as it answers. */
-START_TEST(a_number_that_cannot_be_made_for_now_is_asked_for_again_later)
+START_TEST(throttled_create_of_the_limit_node_is_repeated_after_a_pause)
 {
   begin_limited();
   refusal = LK_ERR_THROTTLED;
@@ -560,7 +560,7 @@ START_TEST(a_number_that_cannot_be_made_for_now_is_asked_for_again_later)
 END_TEST
 
 /* A read of its path is as long as the client may send; a create is longer. */
-START_TEST(number_that_is_too_big_to_be_made_ends_it)
+START_TEST(limit_node_too_long_to_create_fails_the_acquire)
 {
   static char path[201];
   lk_client_config cc = {.size = sizeof cc,
@@ -609,7 +609,7 @@ END_TEST
 
 /* ---- not at all -------------------------------------------------------- */
 
-START_TEST(a_timeout_leaves_nothing_first_or_not)
+START_TEST(timed_out_waiter_leaves_no_node)
 {
   begin(1);
   get(0);
@@ -645,7 +645,7 @@ static void want_two_in_trouble(unsigned busy, unsigned cut)
 }
 
 /* The one that counts them may be there before another one of its own. */
-START_TEST(permits_that_an_overloaded_server_made_late_are_counted)
+START_TEST(permits_created_late_by_a_throttling_server_are_counted)
 {
   for (unsigned busy = 1; busy <= 8; busy++)
     want_two_in_trouble(busy, 0);
@@ -654,7 +654,7 @@ END_TEST
 
 /* Nor does the list count with which it was found again after a break, if
  * another was not made before it. */
-START_TEST(permits_that_were_made_after_a_break_are_counted)
+START_TEST(permits_created_after_a_break_are_counted)
 {
   for (unsigned busy = 1; busy <= 6; busy++) {
     for (unsigned cut = busy + 1; cut <= 8; cut++)
@@ -693,7 +693,7 @@ static void kazoo(void)
   leases = "/s";
 }
 
-START_TEST(the_node_says_how_many_in_decimal)
+START_TEST(kazoo_node_holds_the_limit_in_decimal)
 {
   permits = 12;
   take = 1;
@@ -726,7 +726,7 @@ START_TEST(the_node_says_how_many_in_decimal)
 }
 END_TEST
 
-START_TEST(another_number_is_an_error_and_nothing_is_left)
+START_TEST(another_limit_in_the_kazoo_node_fails_and_leaves_nothing)
 {
   begin(2);
   model_set(&server, "/s", "3");
@@ -747,7 +747,7 @@ START_TEST(another_number_is_an_error_and_nothing_is_left)
 END_TEST
 
 /* Wherever its node is made first: with the number, or with the permits. */
-START_TEST(below_a_missing_parent_the_node_says_it_as_well)
+START_TEST(kazoo_node_below_missing_parents_holds_the_limit)
 {
   permits = 2;
   take = 1;
@@ -769,7 +769,7 @@ START_TEST(below_a_missing_parent_the_node_says_it_as_well)
 END_TEST
 
 /* The server is too busy to say how many there are, and not for the rest. */
-START_TEST(while_the_number_is_not_known_nothing_is_granted)
+START_TEST(no_permit_is_granted_before_the_limit_is_known)
 {
   begin(2);
   model_set(&server, "/s", "3");
@@ -783,7 +783,7 @@ START_TEST(while_the_number_is_not_known_nothing_is_granted)
 }
 END_TEST
 
-START_TEST(what_is_no_number_says_nothing)
+START_TEST(kazoo_node_without_a_number_sets_no_limit)
 {
   static const char *const texts[] = {"", "many", "2.0", "-2", "0x2", " "};
 
@@ -799,7 +799,7 @@ START_TEST(what_is_no_number_says_nothing)
 }
 END_TEST
 
-START_TEST(a_kazoo_with_a_permit_counts)
+START_TEST(permits_of_kazoo_are_counted)
 {
   begin(1);
   model_create(&server, "/s/0123456789abcdef0123456789abcdef");
@@ -813,7 +813,7 @@ START_TEST(a_kazoo_with_a_permit_counts)
 END_TEST
 
 /* It takes its permit when it likes. */
-START_TEST(a_kazoo_with_the_lock_comes_first)
+START_TEST(queue_node_of_kazoo_is_a_predecessor)
 {
   begin(1);
   model_create(&server, "/s-__lock__/0123__lock__0000000000");
@@ -831,7 +831,7 @@ START_TEST(a_kazoo_with_the_lock_comes_first)
 }
 END_TEST
 
-START_TEST(what_kazoo_has_not_is_refused)
+START_TEST(options_that_kazoo_lacks_are_refused)
 {
   lk_lock_config config = {.size = sizeof config, .layout = LK_LAYOUT_KAZOO};
   lk_semaphore_config options = {
@@ -854,37 +854,38 @@ END_TEST
 /* ---- all --------------------------------------------------------------- */
 
 /* What both layouts promise. */
-#define EITHER_LAYOUT                                                     \
-  as_many_hold_as_there_are_permits,                                      \
-      contender_that_is_not_first_keeps_no_permit_from_others,            \
-      contender_that_is_first_late_is_notified_that_it_waits,             \
-      first_queue_node_does_not_prove_itself, several_are_taken_together, \
-      two_that_want_all_do_not_wait_for_each_other,                       \
-      after_three_failures_the_queue_node_is_created_first,               \
-      next_handle_knows_the_directories_of_the_last,                      \
-      a_timeout_leaves_nothing_first_or_not,                              \
-      permits_that_an_overloaded_server_made_late_are_counted,            \
-      permits_that_were_made_after_a_break_are_counted,                   \
+#define EITHER_LAYOUT                                          \
+  number_of_holders_is_the_number_of_permits,                  \
+      waiter_that_is_not_first_takes_no_permit,                \
+      contender_that_is_first_late_is_notified_that_it_waits,  \
+      first_queue_node_does_not_prove_itself,                  \
+      several_permits_are_acquired_together,                   \
+      two_contenders_for_all_permits_do_not_deadlock,          \
+      after_three_failures_the_queue_node_is_created_first,    \
+      next_handle_does_not_create_the_directories_again,       \
+      timed_out_waiter_leaves_no_node,                         \
+      permits_created_late_by_a_throttling_server_are_counted, \
+      permits_created_after_a_break_are_counted,               \
       semaphore_may_be_freed_when_its_queue_node_is_lost
 
-SUITE("semaphore", EITHER_LAYOUT, a_node_says_how_many,
-      a_number_that_grows_while_it_is_counted_is_not_missed,
-      the_node_is_watched_in_a_new_session_as_well,
+SUITE("semaphore", EITHER_LAYOUT, number_of_permits_is_read_from_a_node,
+      increase_during_the_count_of_permits_is_not_missed,
+      limit_node_is_watched_in_a_new_session,
       waiter_is_not_granted_by_the_old_number_of_permits,
-      an_overloaded_server_is_asked_again_how_many,
-      a_number_that_is_as_before_is_not_asked_for_again,
-      a_list_that_comes_twice_leaves_no_watch, a_node_that_says_nothing_ends_it,
-      a_number_that_cannot_be_made_ends_it,
-      a_number_that_cannot_be_made_for_now_is_asked_for_again_later,
-      number_that_is_too_big_to_be_made_ends_it,
+      throttled_read_of_the_limit_is_repeated,
+      unchanged_limit_costs_no_second_count, repeated_list_leaves_no_watch,
+      limit_node_without_a_number_fails_the_acquire,
+      refused_create_of_the_limit_node_fails_the_acquire,
+      throttled_create_of_the_limit_node_is_repeated_after_a_pause,
+      limit_node_too_long_to_create_fails_the_acquire,
       revocation_of_one_permit_is_reported_when_all_are_held,
-      bad_numbers_are_refused)
+      invalid_numbers_of_permits_are_refused)
 
 SUITE_WITH("semaphore_kazoo", kazoo, EITHER_LAYOUT,
-           the_node_says_how_many_in_decimal,
-           another_number_is_an_error_and_nothing_is_left,
-           what_is_no_number_says_nothing,
-           below_a_missing_parent_the_node_says_it_as_well,
-           while_the_number_is_not_known_nothing_is_granted,
-           a_kazoo_with_a_permit_counts, a_kazoo_with_the_lock_comes_first,
-           what_kazoo_has_not_is_refused)
+           kazoo_node_holds_the_limit_in_decimal,
+           another_limit_in_the_kazoo_node_fails_and_leaves_nothing,
+           kazoo_node_without_a_number_sets_no_limit,
+           kazoo_node_below_missing_parents_holds_the_limit,
+           no_permit_is_granted_before_the_limit_is_known,
+           permits_of_kazoo_are_counted, queue_node_of_kazoo_is_a_predecessor,
+           options_that_kazoo_lacks_are_refused)

@@ -78,7 +78,7 @@ START_TEST(heartbeat_answered_late_is_followed_sooner)
 }
 END_TEST
 
-START_TEST(other_assurances_sync_or_just_ping)
+START_TEST(other_assurances_send_sync_or_ping)
 {
   begin_held(LK_ASSURE_SYNC);
   model_run(&sc.server, T);
@@ -286,7 +286,7 @@ static void fall_silent(void)
   ck_assert(lk_lock_ok(sc.a.lock));
 }
 
-START_TEST(silence_makes_unsure_in_time_and_an_answer_held_again)
+START_TEST(silent_server_makes_unsure_and_a_reply_held_again)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_SYNC; a++) {
     begin_held((lk_assurance)a);
@@ -327,7 +327,7 @@ START_TEST(evidence_alone_does_not_make_held)
 END_TEST
 
 /* Own was seen at once, and the proof of the lease comes a beat later. */
-START_TEST(a_sync_makes_held_again)
+START_TEST(sync_makes_an_unsure_lock_held_again)
 {
   begin_held(LK_ASSURE_SYNC);
   model_run(&sc.server, 2 * T + T / 4 - 100);
@@ -342,7 +342,7 @@ START_TEST(a_sync_makes_held_again)
 }
 END_TEST
 
-START_TEST(with_ping_the_look_at_own_is_proof_enough)
+START_TEST(with_ping_assurance_a_read_of_the_own_node_is_proof)
 {
   lk_lease_config c = {
       .size = sizeof c, .assurance = LK_ASSURE_PING, .margin_ms = T * 2 / 3};
@@ -357,7 +357,7 @@ START_TEST(with_ping_the_look_at_own_is_proof_enough)
 }
 END_TEST
 
-START_TEST(an_unreadable_node_is_held_again_as_well)
+START_TEST(lock_with_an_unreadable_node_becomes_held_again)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
@@ -383,7 +383,7 @@ START_TEST(an_unreadable_node_is_held_again_as_well)
 END_TEST
 
 /* Servers keep back the event of a node that cannot be read. */
-START_TEST(node_deleted_unseen_is_missed_by_the_heartbeat)
+START_TEST(heartbeat_detects_a_deletion_without_an_event)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     for (int known = 0; known <= 1; known++) {
@@ -414,7 +414,7 @@ START_TEST(node_that_may_not_be_read_any_more_is_reported_by_the_heartbeat)
 }
 END_TEST
 
-START_TEST(who_is_unsure_and_gone_is_not_held_in_between)
+START_TEST(unsure_holder_without_a_node_does_not_become_held)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
@@ -432,7 +432,7 @@ START_TEST(who_is_unsure_and_gone_is_not_held_in_between)
 }
 END_TEST
 
-START_TEST(a_break_is_told_with_what_remains_certain)
+START_TEST(suspended_is_reported_and_the_deadline_stays)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
@@ -480,7 +480,7 @@ START_TEST(a_short_break_is_no_reason_to_be_unsure)
 }
 END_TEST
 
-START_TEST(some_stop_as_soon_as_the_connection_breaks)
+START_TEST(lock_can_become_unsure_as_soon_as_the_connection_breaks)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
@@ -498,7 +498,7 @@ START_TEST(some_stop_as_soon_as_the_connection_breaks)
 END_TEST
 
 /* The timer for the lease as it was has gone by while it was unsure. */
-START_TEST(who_is_held_again_is_watched_over_again)
+START_TEST(deadline_timer_runs_again_when_the_lock_is_held_again)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
@@ -517,7 +517,7 @@ START_TEST(who_is_held_again_is_watched_over_again)
 }
 END_TEST
 
-START_TEST(a_node_that_went_during_a_break_is_lost)
+START_TEST(node_deleted_during_a_break_is_a_loss)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
@@ -535,7 +535,7 @@ START_TEST(a_node_that_went_during_a_break_is_lost)
 }
 END_TEST
 
-START_TEST(a_long_break_ends_unsure_then_lost)
+START_TEST(long_break_makes_unsure_and_then_lost)
 {
   begin_held(LK_ASSURE_QUORUM);
   sc.server.down = true;
@@ -553,7 +553,7 @@ START_TEST(a_long_break_ends_unsure_then_lost)
 END_TEST
 
 /* The process was stopped: what it is asked first it answers by the clock. */
-START_TEST(after_a_pause_nothing_is_certain)
+START_TEST(lock_is_unsure_after_a_pause_of_the_process)
 {
   begin_held(LK_ASSURE_QUORUM);
   model_run(&sc.server, T);
@@ -568,7 +568,7 @@ START_TEST(after_a_pause_nothing_is_certain)
 }
 END_TEST
 
-START_TEST(after_a_pause_no_stale_event_grants)
+START_TEST(stale_event_after_a_pause_grants_nothing)
 {
   begin(LK_ASSURE_QUORUM);
   scene_queue(&sc);
@@ -593,7 +593,7 @@ static void take_long(lk_client *c, int err, void *arg)
   ((model_server *)arg)->now += T;
 }
 
-START_TEST(after_a_callback_that_took_long_nothing_grants)
+START_TEST(slow_callback_delays_the_grant_until_new_evidence)
 {
   begin(LK_ASSURE_QUORUM);
   sc.two.link->allow = 0;
@@ -613,7 +613,7 @@ END_TEST
 
 /* ---- grants ------------------------------------------------------------ */
 
-START_TEST(the_next_to_hold_is_granted_by_the_deletion_alone_however_late)
+START_TEST(next_holder_is_granted_by_the_deletion_alone_after_any_time)
 {
   begin(LK_ASSURE_QUORUM);
   scene_queue(&sc);
@@ -644,7 +644,7 @@ static void wait_behind_two(int64_t ms)
   model_delete(&sc.server, LOCKS "/x-lock-0000000001");
 }
 
-START_TEST(where_the_evidence_is_too_old_a_check_goes_before_the_grant)
+START_TEST(grant_on_old_evidence_sends_a_check_first)
 {
   begin(LK_ASSURE_QUORUM);
   wait_behind_two(3 * T + 100);
@@ -716,7 +716,7 @@ END_TEST
 /* ---- shorter sessions --------------------------------------------------- */
 
 /* A server that was restarted with another maxSessionTimeout. */
-START_TEST(a_session_that_gets_shorter_takes_its_leases_with_it)
+START_TEST(shorter_session_timeout_shortens_the_lease)
 {
   begin(LK_ASSURE_QUORUM);
   sc.server.expires = true;
@@ -744,7 +744,7 @@ START_TEST(a_session_that_gets_shorter_takes_its_leases_with_it)
 }
 END_TEST
 
-START_TEST(who_holds_in_a_session_that_gets_shorter_is_told_in_time)
+START_TEST(holder_with_a_shorter_session_timeout_is_notified_in_time)
 {
   begin_held(LK_ASSURE_QUORUM);
   sc.server.max_timeout_ms = T / 4;
@@ -908,7 +908,7 @@ static void see_the_loss(lk_client *c, lk_state state, int err, void *arg)
 }
 
 /* However late the session lease is made. */
-START_TEST(locks_know_of_an_expiry_before_listeners_that_were_there_first)
+START_TEST(locks_are_notified_of_an_expiry_before_earlier_listeners)
 {
   int seen = -1;
   lk_listener listener = {.state = see_the_loss, .arg = &seen};
@@ -944,7 +944,7 @@ static void make_lock_and_free_client(lk_client *c, int err, void *arg)
   lk_client_free(c);
 }
 
-START_TEST(one_made_after_the_end_outlives_the_client)
+START_TEST(lock_created_on_a_closed_client_outlives_it)
 {
   begin_plain();
   ck_assert_int_eq(
@@ -984,7 +984,7 @@ static void free_all(lk_client *c, int err, void *arg)
 }
 
 /* A timer that is started on a closed client is never stopped. */
-START_TEST(a_change_while_the_client_closes_starts_nothing)
+START_TEST(margin_changed_while_the_client_closes_starts_no_timer)
 {
   begin(LK_ASSURE_QUORUM);
   scene_hold(&sc);
@@ -998,7 +998,7 @@ START_TEST(a_change_while_the_client_closes_starts_nothing)
 END_TEST
 
 /* A release without a limit ends when the client is CLOSED already. */
-START_TEST(change_when_a_closed_client_ends_a_release_starts_nothing)
+START_TEST(margin_changed_on_a_closed_client_starts_no_timer)
 {
   begin(LK_ASSURE_QUORUM);
   scene_hold(&sc);
@@ -1081,7 +1081,7 @@ START_TEST(verify_without_a_connection_has_no_result)
 }
 END_TEST
 
-START_TEST(a_verify_ends_with_the_hold_and_with_the_handle)
+START_TEST(verify_ends_with_the_release_and_with_the_handle)
 {
   begin_held(LK_ASSURE_QUORUM);
   ck_assert_int_eq(locker_verify(&sc.a), 0);
@@ -1176,7 +1176,7 @@ END_TEST
 SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       heartbeat_answered_late_is_followed_sooner,
       heartbeat_is_due_after_the_reply_to_the_last,
-      other_assurances_sync_or_just_ping,
+      other_assurances_send_sync_or_ping,
       next_holder_checks_its_node_and_other_waiters_sync,
       holder_that_waited_is_watched_already, idle_lock_sends_no_heartbeat,
       without_trouble_the_deadline_is_half_a_timeout_away,
@@ -1184,37 +1184,38 @@ SUITE("session_lease", holder_sends_a_heartbeat_each_quarter_of_the_timeout,
       grant_on_old_evidence_sends_a_heartbeat_sooner,
       many_nodes_are_checked_in_several_multis,
       throttled_heartbeat_is_repeated_soon,
-      silence_makes_unsure_in_time_and_an_answer_held_again,
-      evidence_alone_does_not_make_held, a_sync_makes_held_again,
-      with_ping_the_look_at_own_is_proof_enough,
-      an_unreadable_node_is_held_again_as_well,
-      node_deleted_unseen_is_missed_by_the_heartbeat,
+      silent_server_makes_unsure_and_a_reply_held_again,
+      evidence_alone_does_not_make_held, sync_makes_an_unsure_lock_held_again,
+      with_ping_assurance_a_read_of_the_own_node_is_proof,
+      lock_with_an_unreadable_node_becomes_held_again,
+      heartbeat_detects_a_deletion_without_an_event,
       node_that_may_not_be_read_any_more_is_reported_by_the_heartbeat,
-      who_is_unsure_and_gone_is_not_held_in_between,
-      a_break_is_told_with_what_remains_certain,
+      unsure_holder_without_a_node_does_not_become_held,
+      suspended_is_reported_and_the_deadline_stays,
       a_short_break_is_no_reason_to_be_unsure,
-      some_stop_as_soon_as_the_connection_breaks,
-      who_is_held_again_is_watched_over_again,
-      a_node_that_went_during_a_break_is_lost,
-      a_long_break_ends_unsure_then_lost, after_a_pause_nothing_is_certain,
-      after_a_pause_no_stale_event_grants,
-      after_a_callback_that_took_long_nothing_grants,
-      the_next_to_hold_is_granted_by_the_deletion_alone_however_late,
-      where_the_evidence_is_too_old_a_check_goes_before_the_grant,
+      lock_can_become_unsure_as_soon_as_the_connection_breaks,
+      deadline_timer_runs_again_when_the_lock_is_held_again,
+      node_deleted_during_a_break_is_a_loss,
+      long_break_makes_unsure_and_then_lost,
+      lock_is_unsure_after_a_pause_of_the_process,
+      stale_event_after_a_pause_grants_nothing,
+      slow_callback_delays_the_grant_until_new_evidence,
+      next_holder_is_granted_by_the_deletion_alone_after_any_time,
+      grant_on_old_evidence_sends_a_check_first,
       a_grant_needs_a_quarter_of_the_timeout,
       lease_that_ends_between_two_clock_readings_blocks_no_waiter,
-      a_session_that_gets_shorter_takes_its_leases_with_it,
-      who_holds_in_a_session_that_gets_shorter_is_told_in_time,
+      shorter_session_timeout_shortens_the_lease,
+      holder_with_a_shorter_session_timeout_is_notified_in_time,
       lock_made_after_a_minute_of_traffic_is_granted_without_a_check,
       deadline_is_known_without_a_lock, options_are_chosen_once,
       the_first_lock_chooses_the_defaults,
       without_memory_for_a_session_lease_no_lock_is_made,
-      locks_know_of_an_expiry_before_listeners_that_were_there_first,
-      one_made_after_the_end_outlives_the_client,
-      a_change_while_the_client_closes_starts_nothing,
-      change_when_a_closed_client_ends_a_release_starts_nothing,
+      locks_are_notified_of_an_expiry_before_earlier_listeners,
+      lock_created_on_a_closed_client_outlives_it,
+      margin_changed_while_the_client_closes_starts_no_timer,
+      margin_changed_on_a_closed_client_starts_no_timer,
       the_margin_can_be_changed_while_held, a_verify_proves_and_renews,
       verify_without_a_connection_has_no_result,
-      a_verify_ends_with_the_hold_and_with_the_handle,
+      verify_ends_with_the_release_and_with_the_handle,
       a_guarded_write_happens_only_while_held,
       a_guarded_write_outlives_its_lock)

@@ -159,7 +159,7 @@ static int holder(void)
 
 /* ---- what it costs ----------------------------------------------------- */
 
-START_TEST(it_may_stand_at_the_top)
+START_TEST(lock_node_may_be_a_child_of_the_root)
 {
   begin_at("/lock", -1);
   get(0);
@@ -218,7 +218,7 @@ START_TEST(release_costs_waiters_one_or_two_writes)
 }
 END_TEST
 
-START_TEST(who_polls_does_not_watch)
+START_TEST(polling_waiter_sets_no_watch)
 {
   begin();
   how.poll_ms = 100;
@@ -315,7 +315,7 @@ START_TEST(another_node_of_that_name_is_not_taken_for_ours)
 }
 END_TEST
 
-START_TEST(a_check_without_a_watch_proves_nothing)
+START_TEST(read_without_a_watch_proves_nothing)
 {
   begin();
   get(0);
@@ -338,7 +338,7 @@ START_TEST(a_check_without_a_watch_proves_nothing)
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_is_not_waited_for)
+START_TEST(lock_node_that_cannot_be_read_fails_the_acquire)
 {
   begin();
   get(0);
@@ -397,7 +397,7 @@ START_TEST(a_delete_that_was_not_executed_is_repeated)
 }
 END_TEST
 
-START_TEST(a_release_that_was_never_sent_looks_first)
+START_TEST(unsent_release_reads_the_node_first)
 {
   begin();
   get(0);
@@ -433,7 +433,7 @@ static void hand_over(unsigned executed)
   end();
 }
 
-START_TEST(a_delete_in_doubt_spares_the_next_handle_of_its_session)
+START_TEST(delete_in_doubt_spares_the_node_of_the_next_handle)
 {
   for (unsigned executed = 1; executed <= 3; executed++)
     hand_over(executed);
@@ -459,7 +459,7 @@ static void doubt_both(unsigned at, bool executed)
   end();
 }
 
-START_TEST(two_creates_in_doubt_are_one_lock)
+START_TEST(two_creates_in_doubt_grant_one_lock)
 {
   for (unsigned at = 1; at <= 6; at++) {
     doubt_both(at, false);
@@ -484,7 +484,7 @@ static void doubt_and_give_up(unsigned at, bool executed)
   end();
 }
 
-START_TEST(a_create_in_doubt_that_was_given_up_takes_nothing_from_another)
+START_TEST(cancelled_create_in_doubt_deletes_no_node_of_another_handle)
 {
   for (unsigned at = 1; at <= 6; at++) {
     doubt_and_give_up(at, false);
@@ -513,7 +513,7 @@ static void cut_beside(unsigned at, bool executed)
   end();
 }
 
-START_TEST(a_create_in_doubt_is_looked_for)
+START_TEST(create_in_doubt_is_recovered)
 {
   for (unsigned at = 1; at <= 2; at++) {
     cut_beside(at, false);
@@ -522,7 +522,7 @@ START_TEST(a_create_in_doubt_is_looked_for)
 }
 END_TEST
 
-START_TEST(a_break_while_it_waits_is_survived)
+START_TEST(waiter_survives_a_break)
 {
   begin();
   get(0);
@@ -613,21 +613,21 @@ START_TEST(the_largest_options_are_accepted)
 }
 END_TEST
 
-SUITE("single", it_may_stand_at_the_top,
+SUITE("single", lock_node_may_be_a_child_of_the_root,
       a_waiter_watches_and_is_granted_by_one_write,
-      release_costs_waiters_one_or_two_writes, who_polls_does_not_watch,
+      release_costs_waiters_one_or_two_writes, polling_waiter_sets_no_watch,
       list_first_writes_nothing_for_a_held_lock,
       handles_of_one_session_wait_for_each_other,
       revocation_is_reported_to_the_holder,
       another_node_of_that_name_is_not_taken_for_ours,
-      a_check_without_a_watch_proves_nothing,
-      what_cannot_be_read_is_not_waited_for,
+      read_without_a_watch_proves_nothing,
+      lock_node_that_cannot_be_read_fails_the_acquire,
       a_delete_that_was_executed_is_not_repeated,
       a_delete_that_was_not_executed_is_repeated,
-      a_release_that_was_never_sent_looks_first,
-      a_delete_in_doubt_spares_the_next_handle_of_its_session,
-      two_creates_in_doubt_are_one_lock,
-      a_create_in_doubt_that_was_given_up_takes_nothing_from_another,
-      a_create_in_doubt_is_looked_for, a_break_while_it_waits_is_survived,
+      unsent_release_reads_the_node_first,
+      delete_in_doubt_spares_the_node_of_the_next_handle,
+      two_creates_in_doubt_grant_one_lock,
+      cancelled_create_in_doubt_deletes_no_node_of_another_handle,
+      create_in_doubt_is_recovered, waiter_survives_a_break,
       node_deleted_before_it_was_read_is_made_anew, bad_options_are_refused,
       the_largest_options_are_accepted)

@@ -246,7 +246,7 @@ START_TEST(data_are_reported_at_once_and_after_each_change)
 }
 END_TEST
 
-START_TEST(a_change_of_data_is_none_of_the_children)
+START_TEST(change_of_data_is_no_change_of_children)
 {
   begin_with(&names);
   set("x");
@@ -291,7 +291,7 @@ START_TEST(deletion_and_return_of_the_node_are_reported)
 }
 END_TEST
 
-START_TEST(a_node_made_anew_between_two_reads_is_another)
+START_TEST(node_created_again_between_two_reads_is_a_new_node)
 {
   begin_with(&names);
   subscribe(&data);
@@ -370,7 +370,7 @@ static void between(int32_t op, const char *path)
 
 enum { EXISTS = 3, GET_DATA = 4, GET_CHILDREN2 = 12 };
 
-START_TEST(a_node_that_comes_before_it_is_watched_is_found)
+START_TEST(node_created_before_the_watch_is_reported)
 {
   begin();
   between(EXISTS, NEWS);
@@ -388,7 +388,7 @@ START_TEST(a_node_that_comes_before_it_is_watched_is_found)
 }
 END_TEST
 
-START_TEST(a_node_that_goes_before_it_is_read_is_missing)
+START_TEST(node_deleted_before_the_read_is_missing)
 {
   begin();
   model_create(&server, NEWS);
@@ -407,7 +407,7 @@ START_TEST(a_node_that_goes_before_it_is_read_is_missing)
 }
 END_TEST
 
-START_TEST(a_child_that_came_and_went_changes_the_stat)
+START_TEST(child_created_and_deleted_changes_the_stat)
 {
   begin_with(&names);
   between(GET_CHILDREN2, NEWS "/a");
@@ -419,7 +419,7 @@ END_TEST
 
 /* ---- connections and sessions ------------------------------------------ */
 
-START_TEST(after_a_reconnect_it_is_read_again)
+START_TEST(subscription_reads_again_after_a_reconnect)
 {
   begin_with(&names);
   subscribe(&data);
@@ -457,7 +457,7 @@ START_TEST(after_a_reconnect_it_is_read_again)
 }
 END_TEST
 
-START_TEST(the_read_goes_before_what_was_waiting)
+START_TEST(read_of_a_subscription_is_sent_before_waiting_requests)
 {
   begin_with(&names);
   cut_off();
@@ -495,7 +495,7 @@ START_TEST(any_request_may_be_lost)
 }
 END_TEST
 
-START_TEST(with_a_new_session_all_is_set_anew)
+START_TEST(subscription_watches_again_in_a_new_session)
 {
   begin_with(&names);
   subscribe(&data);
@@ -512,7 +512,7 @@ START_TEST(with_a_new_session_all_is_set_anew)
 }
 END_TEST
 
-START_TEST(without_a_connection_it_begins_when_there_is_one)
+START_TEST(subscription_begins_with_the_first_connection)
 {
   begin();
   cut_off();
@@ -581,7 +581,7 @@ START_TEST(denied_read_is_reported_once_and_retried)
 }
 END_TEST
 
-START_TEST(a_rest_is_never_longer_than_a_minute)
+START_TEST(pause_of_a_subscription_is_a_minute_at_most)
 {
   begin();
   model_create(&server, NEWS);
@@ -656,7 +656,7 @@ START_TEST(unreadable_reply_to_exists_is_reported)
 }
 END_TEST
 
-START_TEST(an_answer_that_is_too_big_does_not_break_every_connection)
+START_TEST(reply_beyond_the_limit_does_not_break_every_connection)
 {
   lk_client_config config = {
       .size = sizeof config, .session_timeout_ms = T, .receive_limit = 200};
@@ -693,7 +693,7 @@ END_TEST
 
 /* ---- events that do not come ------------------------------------------- */
 
-START_TEST(an_event_that_was_kept_back_is_made_up_for)
+START_TEST(check_replaces_an_event_that_the_server_withheld)
 {
   begin_with(&names);
   how.check_ms = 1000;
@@ -715,7 +715,7 @@ START_TEST(an_event_that_was_kept_back_is_made_up_for)
 }
 END_TEST
 
-START_TEST(a_check_finds_what_may_not_be_read_any_more)
+START_TEST(check_detects_a_lost_read_permission)
 {
   begin();
   server.strict = true;
@@ -759,7 +759,7 @@ START_TEST(an_event_during_a_check_is_not_forgotten)
 }
 END_TEST
 
-START_TEST(a_check_is_nothing_but_a_question)
+START_TEST(check_reports_nothing_without_a_change)
 {
   begin_with(&names);
   how.check_ms = 100;
@@ -776,7 +776,7 @@ END_TEST
 
 /* ---- ends -------------------------------------------------------------- */
 
-START_TEST(freed_at_once_it_leaves_no_watch)
+START_TEST(subscription_freed_at_once_leaves_no_watch)
 {
   begin();
   ck_assert_int_eq(try_names(&names), 0);
@@ -887,7 +887,7 @@ START_TEST(nothing_is_reported_after_the_client_has_ended)
 }
 END_TEST
 
-START_TEST(refused_credentials_end_it)
+START_TEST(refused_credentials_end_a_subscription)
 {
   begin_with(&names);
   one.link->answer_at = one.link->requests + 1;
@@ -901,7 +901,7 @@ START_TEST(refused_credentials_end_it)
 }
 END_TEST
 
-START_TEST(expiry_is_reported_where_one_session_is_wanted)
+START_TEST(expiry_is_reported_if_the_client_has_one_session)
 {
   lk_client_config config = {
       .size = sizeof config, .session_timeout_ms = T, .one_session = true};
@@ -1041,32 +1041,35 @@ END_TEST
 
 SUITE("subscriptions", children_are_reported_at_once_and_after_each_change,
       data_are_reported_at_once_and_after_each_change,
-      a_change_of_data_is_none_of_the_children,
+      change_of_data_is_no_change_of_children,
       missing_node_and_its_creation_are_reported,
       deletion_and_return_of_the_node_are_reported,
-      a_node_made_anew_between_two_reads_is_another,
+      node_created_again_between_two_reads_is_a_new_node,
       of_many_changes_the_newest_is_reported,
       subscriptions_to_one_node_get_the_same_reports,
-      a_node_that_comes_before_it_is_watched_is_found,
-      a_node_that_goes_before_it_is_read_is_missing,
-      a_child_that_came_and_went_changes_the_stat,
-      after_a_reconnect_it_is_read_again, the_read_goes_before_what_was_waiting,
-      any_request_may_be_lost, with_a_new_session_all_is_set_anew,
-      without_a_connection_it_begins_when_there_is_one,
+      node_created_before_the_watch_is_reported,
+      node_deleted_before_the_read_is_missing,
+      child_created_and_deleted_changes_the_stat,
+      subscription_reads_again_after_a_reconnect,
+      read_of_a_subscription_is_sent_before_waiting_requests,
+      any_request_may_be_lost, subscription_watches_again_in_a_new_session,
+      subscription_begins_with_the_first_connection,
       acquire_may_begin_in_a_state_callback,
       denied_read_is_reported_once_and_retried,
-      a_rest_is_never_longer_than_a_minute,
+      pause_of_a_subscription_is_a_minute_at_most,
       state_is_reported_after_an_error_even_if_unchanged,
       throttled_read_is_retried_without_a_report,
       unreadable_reply_to_exists_is_reported,
-      an_answer_that_is_too_big_does_not_break_every_connection,
-      an_event_that_was_kept_back_is_made_up_for,
-      a_check_finds_what_may_not_be_read_any_more,
+      reply_beyond_the_limit_does_not_break_every_connection,
+      check_replaces_an_event_that_the_server_withheld,
+      check_detects_a_lost_read_permission,
       an_event_during_a_check_is_not_forgotten,
-      a_check_is_nothing_but_a_question, freed_at_once_it_leaves_no_watch,
+      check_reports_nothing_without_a_change,
+      subscription_freed_at_once_leaves_no_watch,
       a_callback_may_free_its_subscription_or_everything,
       the_last_call_may_free_too,
       nothing_is_reported_after_the_client_has_ended,
-      refused_credentials_end_it,
-      expiry_is_reported_where_one_session_is_wanted, bad_arguments_are_refused,
-      throttled_requests_are_logged_and_repeated, memory_may_run_out_anywhere)
+      refused_credentials_end_a_subscription,
+      expiry_is_reported_if_the_client_has_one_session,
+      bad_arguments_are_refused, throttled_requests_are_logged_and_repeated,
+      memory_may_run_out_anywhere)

@@ -130,7 +130,7 @@ START_TEST(all_addresses_of_a_name_are_found)
 }
 END_TEST
 
-START_TEST(the_same_address_counts_once)
+START_TEST(equal_addresses_count_once)
 {
   start();
   expect("twice.test", "127.0.0.1:0 |");
@@ -138,7 +138,7 @@ START_TEST(the_same_address_counts_once)
 }
 END_TEST
 
-START_TEST(the_hosts_file_is_read)
+START_TEST(hosts_file_is_read)
 {
   start();
   lk_lookup l;
@@ -455,11 +455,11 @@ START_TEST(resolver_without_descriptors_works_or_is_refused)
 }
 END_TEST
 
-SUITE("resolver", all_addresses_of_a_name_are_found,
-      the_same_address_counts_once, the_hosts_file_is_read,
-      unknown_name_is_reported, lookups_of_one_name_share_a_query,
-      many_names_are_resolved_at_once, cancelled_lookup_is_not_completed,
-      changed_name_server_is_used, a_silent_name_server_does_not_stop_the_loop,
+SUITE("resolver", all_addresses_of_a_name_are_found, equal_addresses_count_once,
+      hosts_file_is_read, unknown_name_is_reported,
+      lookups_of_one_name_share_a_query, many_names_are_resolved_at_once,
+      cancelled_lookup_is_not_completed, changed_name_server_is_used,
+      a_silent_name_server_does_not_stop_the_loop,
       resolver_does_not_keep_the_loop_running,
       lookup_without_memory_fails_or_is_refused,
       query_without_memory_or_thread_reports_that, lost_query_is_sent_again,

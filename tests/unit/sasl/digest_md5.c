@@ -190,7 +190,7 @@ static void refuse_challenge(const char *challenge)
   finish();
 }
 
-START_TEST(a_challenge_that_is_none_gets_no_response)
+START_TEST(invalid_challenge_gets_no_response)
 {
   refuse_challenge("gibberish");
   refuse_challenge("realm=\"zk-sasl-md5\",charset=utf-8");
@@ -221,7 +221,7 @@ START_TEST(an_empty_challenge_is_not_read)
 }
 END_TEST
 
-START_TEST(it_does_not_start_without_user_or_password)
+START_TEST(exchange_does_not_start_without_user_or_password)
 {
   lk_sasl_facts f = facts(NULL, "secret");
   const char *why = NULL;
@@ -249,5 +249,5 @@ END_TEST
 SUITE("digest_md5", client_and_server_prove_that_they_know_the_password,
       a_wrong_password_convinces_no_server,
       a_server_without_the_password_is_not_authentic,
-      a_challenge_that_is_none_gets_no_response, an_empty_challenge_is_not_read,
-      it_does_not_start_without_user_or_password)
+      invalid_challenge_gets_no_response, an_empty_challenge_is_not_read,
+      exchange_does_not_start_without_user_or_password)

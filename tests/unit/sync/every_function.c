@@ -108,7 +108,7 @@ START_TEST(null_path_is_refused)
 }
 END_TEST
 
-START_TEST(null_place_of_the_result_is_refused_where_one_is_needed)
+START_TEST(null_result_is_refused_if_required)
 {
   start();
   objects.no_out = true;
@@ -284,7 +284,7 @@ END_TEST
 
 SUITE("every_function", every_function_of_the_header_is_listed,
       null_object_is_refused_or_does_not_hold, null_path_is_refused,
-      null_place_of_the_result_is_refused_where_one_is_needed,
+      null_result_is_refused_if_required,
       more_operations_than_memory_are_refused,
       null_array_is_refused_without_a_result,
       every_call_that_waits_ends_at_its_deadline_or_by_a_cancel,

@@ -173,7 +173,7 @@ static int end_in_turn_of_refused_try(int (*end)(void *arg), int *refusal)
   return err;
 }
 
-START_TEST(close_in_the_turn_of_a_refused_try_ends_both)
+START_TEST(close_in_the_iteration_of_a_refused_try_ends_both)
 {
   int refusal;
 
@@ -182,7 +182,7 @@ START_TEST(close_in_the_turn_of_a_refused_try_ends_both)
 }
 END_TEST
 
-START_TEST(free_in_the_turn_of_a_refused_try_ends_both)
+START_TEST(free_in_the_iteration_of_a_refused_try_ends_both)
 {
   int refusal;
 
@@ -198,7 +198,7 @@ static int acquire_lock(void *arg)
 }
 
 /* The call had begun, but the handle's thread hears of the free first. */
-START_TEST(acquire_that_is_posted_behind_a_free_ends)
+START_TEST(acquire_queued_behind_a_free_completes)
 {
   waiter freer, taker;
   paused p = {.go = false};
@@ -545,7 +545,7 @@ START_TEST(each_reply_moves_the_deadline_of_the_holder)
 }
 END_TEST
 
-START_TEST(semaphore_keeps_its_failures_where_the_program_says)
+START_TEST(semaphore_counts_failures_in_the_given_place)
 {
   lk_semaphore_history memory = {.failures = 1};
   const lk_semaphore_config options = {
@@ -665,9 +665,9 @@ START_TEST(lock_that_is_being_released_is_not_lost_by_closing)
 }
 END_TEST
 
-SUITE("locks", close_in_the_turn_of_a_refused_try_ends_both,
-      free_in_the_turn_of_a_refused_try_ends_both,
-      acquire_that_is_posted_behind_a_free_ends,
+SUITE("locks", close_in_the_iteration_of_a_refused_try_ends_both,
+      free_in_the_iteration_of_a_refused_try_ends_both,
+      acquire_queued_behind_a_free_completes,
       locks_freed_while_held_leave_no_memory,
       wait_ends_when_the_lock_is_proven_again, wait_ends_when_the_lock_is_lost,
       downgrade_of_a_lost_lock_does_not_wait,
@@ -681,7 +681,7 @@ SUITE("locks", close_in_the_turn_of_a_refused_try_ends_both,
       node_of_a_lock_has_its_access_list,
       members_of_a_multilock_have_tokens_while_it_is_held,
       each_reply_moves_the_deadline_of_the_holder,
-      semaphore_keeps_its_failures_where_the_program_says,
+      semaphore_counts_failures_in_the_given_place,
       semaphore_copies_the_path_of_its_limit,
       release_with_a_cancel_that_is_set_already_releases,
       lock_that_is_being_released_is_not_lost_by_closing,

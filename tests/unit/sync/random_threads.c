@@ -353,7 +353,7 @@ static void run(uint64_t seed)
   stop();
 }
 
-START_TEST(threads_may_do_anything_at_any_time)
+START_TEST(threads_may_call_any_function_at_any_time)
 {
   const char *seeds = getenv("LATCHKEY_SEEDS");
   uint64_t count = seeds == NULL ? 20 : strtoull(seeds, NULL, 10);
@@ -363,4 +363,4 @@ START_TEST(threads_may_do_anything_at_any_time)
 }
 END_TEST
 
-SUITE("random_threads", threads_may_do_anything_at_any_time)
+SUITE("random_threads", threads_may_call_any_function_at_any_time)

@@ -386,7 +386,7 @@ static const row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-START_TEST(every_field_leaves_and_comes_back)
+START_TEST(every_field_is_sent_and_received)
 {
   bool same = true;
 
@@ -410,4 +410,4 @@ START_TEST(every_field_leaves_and_comes_back)
 }
 END_TEST
 
-SUITE("request_fields", every_field_leaves_and_comes_back)
+SUITE("request_fields", every_field_is_sent_and_received)

@@ -407,7 +407,7 @@ END_TEST
 
 /* ---- what is refused ----------------------------------------------------- */
 
-START_TEST(what_cannot_be_is_refused)
+START_TEST(invalid_arguments_are_refused)
 {
   lk_sync_call call = {.size = 1};
   lk_sync_lock_config odd = {.size = 1};
@@ -682,13 +682,14 @@ START_TEST(forked_child_holds_nothing_and_does_not_hang)
 }
 END_TEST
 
-SUITE("without_server", a_call_ends_at_its_deadline, last_error_explains_a_deadline,
-      list_of_servers_can_be_changed, cancel_ends_all_calls_that_have_it,
-      a_signal_handler_may_cancel, closing_ends_all_calls,
-      freeing_ends_all_calls, free_waits_until_all_calls_have_returned,
+SUITE("without_server", a_call_ends_at_its_deadline,
+      last_error_explains_a_deadline, list_of_servers_can_be_changed,
+      cancel_ends_all_calls_that_have_it, a_signal_handler_may_cancel,
+      closing_ends_all_calls, freeing_ends_all_calls,
+      free_waits_until_all_calls_have_returned,
       freeing_a_lock_ends_calls_that_wait_for_it,
       freeing_a_subscription_ends_calls_that_wait_for_it,
-      a_thread_is_not_cancelled_in_a_call, what_cannot_be_is_refused,
+      a_thread_is_not_cancelled_in_a_call, invalid_arguments_are_refused,
       multilock_has_one_to_a_thousand_members,
       thread_without_the_lock_has_no_token_or_deadline,
       waiting_in_a_callback_is_refused, state_changes_are_reported,

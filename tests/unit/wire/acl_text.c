@@ -80,7 +80,7 @@ START_TEST(an_id_may_have_commas)
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_is_shown)
+START_TEST(error_of_an_access_list_names_its_place)
 {
   static const struct {
     const char *text;
@@ -112,7 +112,7 @@ START_TEST(what_cannot_be_read_is_shown)
 }
 END_TEST
 
-START_TEST(a_list_is_written_as_it_is_read)
+START_TEST(access_list_is_written_as_it_is_read)
 {
   char text[100];
   lk_acl entries[] = {{LK_PERM_ALL, lk_text("world"), lk_text("anyone")},
@@ -138,7 +138,7 @@ START_TEST(a_list_is_written_as_it_is_read)
 }
 END_TEST
 
-START_TEST(without_memory_there_is_no_list)
+START_TEST(access_list_without_memory_is_refused)
 {
   failing_mem mem;
 
@@ -167,7 +167,7 @@ static void assert_sha1(const void *bytes, size_t len, const char *hex)
 
 /* Of FIPS 180, and every length around the end of a block: the last hash is of
  * all those before it. */
-START_TEST(sha1_is_what_it_should_be)
+START_TEST(sha1_matches_the_published_vectors)
 {
   unsigned char chain[LK_SHA1_LEN * 200];
   char *million = malloc(1000000);
@@ -186,7 +186,7 @@ START_TEST(sha1_is_what_it_should_be)
 }
 END_TEST
 
-START_TEST(a_digest_is_the_servers)
+START_TEST(digest_is_the_one_that_servers_compute)
 {
   char out[40];
 
@@ -218,7 +218,7 @@ START_TEST(list_does_not_point_into_its_text)
 END_TEST
 
 SUITE("acl_text", entries_are_scheme_id_and_perms, each_letter_is_one_perm,
-      an_id_may_have_commas, what_cannot_be_read_is_shown,
-      a_list_is_written_as_it_is_read, without_memory_there_is_no_list,
-      sha1_is_what_it_should_be, a_digest_is_the_servers,
-      list_does_not_point_into_its_text)
+      an_id_may_have_commas, error_of_an_access_list_names_its_place,
+      access_list_is_written_as_it_is_read,
+      access_list_without_memory_is_refused, sha1_matches_the_published_vectors,
+      digest_is_the_one_that_servers_compute, list_does_not_point_into_its_text)

@@ -80,7 +80,7 @@ static void feed_in_pieces(const lk_buf *in, size_t a, size_t b)
   end();
 }
 
-START_TEST(frames_come_out_however_they_are_cut)
+START_TEST(frames_are_complete_however_they_are_split)
 {
   lk_buf in = stream();
   size_t len = lk__buf_len(&in);
@@ -93,7 +93,7 @@ START_TEST(frames_come_out_however_they_are_cut)
 }
 END_TEST
 
-START_TEST(frames_come_out_byte_by_byte)
+START_TEST(frames_are_complete_byte_by_byte)
 {
   lk_buf in = stream(), out = wire_buf();
   size_t len = lk__buf_len(&in);
@@ -109,7 +109,7 @@ START_TEST(frames_come_out_byte_by_byte)
 }
 END_TEST
 
-START_TEST(a_whole_frame_is_handed_out_where_it_is)
+START_TEST(complete_frame_is_not_copied)
 {
   lk_buf in = stream();
   lk_bytes bytes = {lk__buf_bytes(&in), lk__buf_len(&in)}, frame;
@@ -165,7 +165,7 @@ START_TEST(hostile_lengths_are_refused_and_take_no_memory)
 }
 END_TEST
 
-START_TEST(memory_follows_what_has_come_and_not_what_is_claimed)
+START_TEST(memory_grows_with_bytes_received_and_not_with_lengths)
 {
   begin(0x7fffffff);
   ck_assert_int_eq(claim(0x7fffffff, 1), LK_FRAME_NONE);
@@ -225,7 +225,7 @@ START_TEST(a_long_frame_is_received_in_place)
 }
 END_TEST
 
-START_TEST(room_is_for_what_is_missing)
+START_TEST(frame_room_is_bounded_by_missing_and_received_bytes)
 {
   size_t size;
 
@@ -250,7 +250,7 @@ START_TEST(room_is_for_what_is_missing)
 }
 END_TEST
 
-START_TEST(no_room_without_memory)
+START_TEST(receive_buffer_without_memory_is_refused)
 {
   unsigned char some[200] = {0, 0, 1, 0};
   lk_bytes bytes = {some, sizeof some}, frame;
@@ -270,7 +270,7 @@ START_TEST(no_room_without_memory)
 }
 END_TEST
 
-START_TEST(the_limit_itself_is_fine)
+START_TEST(frame_of_the_limit_is_accepted)
 {
   begin(1000);
   ck_assert_int_eq(claim(1000, 1), LK_FRAME_NONE);
@@ -282,7 +282,7 @@ START_TEST(the_limit_itself_is_fine)
 }
 END_TEST
 
-START_TEST(a_reset_forgets_what_has_come)
+START_TEST(reset_discards_received_bytes)
 {
   lk_buf out = wire_buf();
 
@@ -297,7 +297,7 @@ START_TEST(a_reset_forgets_what_has_come)
 }
 END_TEST
 
-START_TEST(memory_of_a_large_frame_is_given_back_with_it)
+START_TEST(memory_of_a_large_frame_is_freed_with_it)
 {
   size_t len = 1600000;
   unsigned char *big = calloc(1, len + 4);
@@ -318,7 +318,7 @@ START_TEST(memory_of_a_large_frame_is_given_back_with_it)
 }
 END_TEST
 
-START_TEST(each_failing_allocation_is_told)
+START_TEST(each_failing_allocation_is_reported)
 {
   lk_buf in = stream();
   const unsigned char *at = lk__buf_bytes(&in);
@@ -348,12 +348,12 @@ START_TEST(each_failing_allocation_is_told)
 }
 END_TEST
 
-SUITE("frame", frames_come_out_however_they_are_cut,
-      frames_come_out_byte_by_byte, a_whole_frame_is_handed_out_where_it_is,
+SUITE("frame", frames_are_complete_however_they_are_split,
+      frames_are_complete_byte_by_byte, complete_frame_is_not_copied,
       hostile_lengths_are_refused_and_take_no_memory,
-      memory_follows_what_has_come_and_not_what_is_claimed,
-      a_long_frame_is_received_in_place, room_is_for_what_is_missing,
-      no_room_without_memory, the_limit_itself_is_fine,
-      a_reset_forgets_what_has_come,
-      memory_of_a_large_frame_is_given_back_with_it,
-      each_failing_allocation_is_told)
+      memory_grows_with_bytes_received_and_not_with_lengths,
+      a_long_frame_is_received_in_place,
+      frame_room_is_bounded_by_missing_and_received_bytes,
+      receive_buffer_without_memory_is_refused, frame_of_the_limit_is_accepted,
+      reset_discards_received_bytes, memory_of_a_large_frame_is_freed_with_it,
+      each_failing_allocation_is_reported)

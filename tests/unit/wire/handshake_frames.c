@@ -52,7 +52,7 @@ static lk_welcome answer(int64_t asked, response r)
   return result;
 }
 
-START_TEST(a_session_is_taken_over)
+START_TEST(session_of_a_connect_response_is_accepted)
 {
   ck_assert_int_eq(answer(0, (response){-5, 4000, 16, 1, 0}),
                    LK_WELCOME_SESSION);
@@ -70,14 +70,14 @@ START_TEST(the_read_only_byte_may_be_missing_and_more_may_follow)
 }
 END_TEST
 
-START_TEST(a_session_of_a_server_without_quorum_is_not_taken)
+START_TEST(session_of_a_read_only_server_is_refused)
 {
   ck_assert_int_eq(answer(0, (response){7, 1, 16, 1, 1}), LK_WELCOME_READ_ONLY);
   ck_assert_int_eq(answer(7, (response){7, 1, 16, 1, 2}), LK_WELCOME_READ_ONLY);
 }
 END_TEST
 
-START_TEST(where_it_will_do_it_is_taken_and_told_from_others)
+START_TEST(accepted_session_of_a_read_only_server_is_marked)
 {
   any = true;
   ck_assert_int_eq(answer(0, (response){7, 1, 16, 1, 1}), LK_WELCOME_SESSION);
@@ -92,7 +92,7 @@ START_TEST(where_it_will_do_it_is_taken_and_told_from_others)
 }
 END_TEST
 
-START_TEST(another_session_than_the_one_asked_for_means_expired)
+START_TEST(another_session_than_the_requested_one_means_expired)
 {
   ck_assert_int_eq(answer(7, (response){8, 1, 16, 1, 0}), LK_WELCOME_EXPIRED);
 }
@@ -109,7 +109,7 @@ START_TEST(no_session_or_no_time_means_expired)
 }
 END_TEST
 
-START_TEST(a_password_of_another_length_is_none_of_ours)
+START_TEST(password_of_another_length_is_refused)
 {
   ck_assert_int_eq(answer(0, (response){7, 1, 15, 1, 0}), LK_WELCOME_BAD);
   ck_assert_int_eq(answer(0, (response){7, 1, 17, 1, 0}), LK_WELCOME_BAD);
@@ -118,7 +118,7 @@ START_TEST(a_password_of_another_length_is_none_of_ours)
 }
 END_TEST
 
-START_TEST(a_bare_header_is_an_error_and_never_a_response)
+START_TEST(reply_header_without_a_body_is_no_connect_response)
 {
   static const int32_t errors[] = {-119, -118, 0, -1};
 
@@ -133,7 +133,7 @@ START_TEST(a_bare_header_is_an_error_and_never_a_response)
 }
 END_TEST
 
-START_TEST(what_is_shorter_or_cut_is_refused)
+START_TEST(truncated_connect_response_is_refused)
 {
   lk_buf b = wire_buf();
 
@@ -170,7 +170,7 @@ static void encode_again(const vector *v)
   ck_assert_mem_eq(bytes, v->bytes, sizeof bytes);
 }
 
-START_TEST(requests_are_as_they_were_captured)
+START_TEST(connect_requests_are_equal_to_captured_ones)
 {
   vectors all = vectors_load(NULL);
   size_t count = 0;
@@ -197,7 +197,7 @@ static lk_welcome expected_of(const vector *v)
                                                   : LK_WELCOME_SESSION;
 }
 
-START_TEST(captured_responses_are_judged_right)
+START_TEST(captured_connect_responses_are_decoded)
 {
   vectors all = vectors_load(NULL);
   size_t seen[LK_WELCOME_BAD + 1] = {0};
@@ -223,13 +223,14 @@ START_TEST(captured_responses_are_judged_right)
 }
 END_TEST
 
-SUITE("handshake", a_session_is_taken_over,
+SUITE("handshake", session_of_a_connect_response_is_accepted,
       the_read_only_byte_may_be_missing_and_more_may_follow,
-      a_session_of_a_server_without_quorum_is_not_taken,
-      where_it_will_do_it_is_taken_and_told_from_others,
-      another_session_than_the_one_asked_for_means_expired,
+      session_of_a_read_only_server_is_refused,
+      accepted_session_of_a_read_only_server_is_marked,
+      another_session_than_the_requested_one_means_expired,
       no_session_or_no_time_means_expired,
-      a_password_of_another_length_is_none_of_ours,
-      a_bare_header_is_an_error_and_never_a_response,
-      what_is_shorter_or_cut_is_refused, requests_are_as_they_were_captured,
-      captured_responses_are_judged_right)
+      password_of_another_length_is_refused,
+      reply_header_without_a_body_is_no_connect_response,
+      truncated_connect_response_is_refused,
+      connect_requests_are_equal_to_captured_ones,
+      captured_connect_responses_are_decoded)

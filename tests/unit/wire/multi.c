@@ -71,7 +71,7 @@ static void check_encoded(const lk_op *ops, size_t count, const char *chroot,
   ck_assert_mem_eq(bytes, body.at, body.len);
 }
 
-START_TEST(parts_are_encoded_as_another_client_has_sent_them)
+START_TEST(operations_are_encoded_as_another_client_sent_them)
 {
   lk_op ops[] = {lk_op_create("/g/m1", lk_text("1"), NULL, LK_PERSISTENT),
                  lk_op_create("/g/m2", lk_text("2"), &lk_acl_open, 0),
@@ -133,7 +133,7 @@ START_TEST(the_root_stands_for_the_chroot)
 }
 END_TEST
 
-START_TEST(a_part_of_unknown_type_is_refused)
+START_TEST(operation_of_unknown_type_is_refused)
 {
   static const int32_t types[] = {0, -1, 3, 4, 9, 14, 20, 21, 999};
 
@@ -149,7 +149,7 @@ START_TEST(a_part_of_unknown_type_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_no_part_has_no_record)
+START_TEST(opcode_of_no_operation_has_no_record)
 {
   static const int32_t never[] = {0, 3, 6, 9, 14, 20, 22, 100, 999};
   lk_operation part;
@@ -172,7 +172,7 @@ START_TEST(what_is_no_part_has_no_record)
 }
 END_TEST
 
-START_TEST(a_part_says_what_it_was_made_of)
+START_TEST(operation_has_the_given_fields)
 {
   lk_op op = lk_op_create("/c", lk_text("d"), &lk_acl_read, LK_EPHEMERAL);
 
@@ -198,7 +198,7 @@ END_TEST
 
 /* ---- results ---------------------------------------------------------- */
 
-START_TEST(results_are_decoded_by_their_labels)
+START_TEST(results_are_decoded_by_their_types)
 {
   ck_assert_int_eq(decode(5, "multi-ok"), 0);
   ck_assert_int_eq(outcome, 0);
@@ -229,7 +229,7 @@ START_TEST(results_are_decoded_by_their_labels)
 }
 END_TEST
 
-START_TEST(the_outcome_is_the_error_of_the_part_that_failed)
+START_TEST(result_of_a_multi_is_the_error_of_the_failed_operation)
 {
   ck_assert_int_eq(decode(3, "multi-fail"), 0);
   ck_assert_int_eq(outcome, LK_ERR_NODE_EXISTS);
@@ -281,7 +281,7 @@ START_TEST(too_few_and_too_many_results_are_refused)
 }
 END_TEST
 
-START_TEST(a_result_that_cannot_be_is_refused)
+START_TEST(impossible_result_is_refused)
 {
   failing_mem_init(&mem);
   /* unknown: 3, 14, 19; of a multiRead: 4, 8 */
@@ -312,7 +312,7 @@ START_TEST(a_result_that_cannot_be_is_refused)
 }
 END_TEST
 
-START_TEST(paths_come_without_the_chroot)
+START_TEST(paths_are_returned_without_the_chroot)
 {
   failing_mem_init(&mem);
   ck_assert_int_eq(DECODE("/g", 1, HEAD("\x01") "\0\0\0\5/g/m1" END), 0);
@@ -336,7 +336,7 @@ static const struct {
                {"multi-empty", 0}};
 enum { NREPLIES = sizeof replies / sizeof replies[0] };
 
-START_TEST(every_cut_is_refused)
+START_TEST(every_truncation_is_refused)
 {
   for (size_t i = 0; i < NREPLIES; i++) {
     lk_bytes body = captured(replies[i].name, true);
@@ -380,12 +380,13 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-SUITE("multi", parts_are_encoded_as_another_client_has_sent_them,
+SUITE("multi", operations_are_encoded_as_another_client_sent_them,
       a_chroot_stands_before_every_path, the_root_stands_for_the_chroot,
-      a_part_of_unknown_type_is_refused, what_is_no_part_has_no_record,
-      a_part_says_what_it_was_made_of, results_are_decoded_by_their_labels,
-      the_outcome_is_the_error_of_the_part_that_failed,
+      operation_of_unknown_type_is_refused,
+      opcode_of_no_operation_has_no_record, operation_has_the_given_fields,
+      results_are_decoded_by_their_types,
+      result_of_a_multi_is_the_error_of_the_failed_operation,
       errors_without_a_failed_operation_are_no_success,
-      too_few_and_too_many_results_are_refused,
-      a_result_that_cannot_be_is_refused, paths_come_without_the_chroot,
-      every_cut_is_refused, every_allocation_may_fail)
+      too_few_and_too_many_results_are_refused, impossible_result_is_refused,
+      paths_are_returned_without_the_chroot, every_truncation_is_refused,
+      every_allocation_may_fail)

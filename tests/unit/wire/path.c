@@ -11,7 +11,7 @@ static bool valid(const char *path)
   return lk__path_valid(path, false);
 }
 
-START_TEST(good_paths_are_taken)
+START_TEST(valid_paths_are_accepted)
 {
   static const char *const good[] = {
       "/",
@@ -38,7 +38,7 @@ START_TEST(good_paths_are_taken)
 }
 END_TEST
 
-START_TEST(bad_paths_are_refused)
+START_TEST(invalid_paths_are_refused)
 {
   static const char *const bad[] = {
       "",       "a",       "a/b",    "//",    "/a//b",  "//a",
@@ -80,7 +80,7 @@ static bool valid_with(size_t len, size_t at, const char *what)
   return valid(path);
 }
 
-START_TEST(trouble_is_seen_wherever_it_is)
+START_TEST(error_is_found_at_any_place_of_a_path)
 {
   static const char *const bad[] = {"\x1f", "\x7f", "\x80", "\xff", "\x01"};
 
@@ -142,7 +142,7 @@ static size_t encode(uint32_t ch, char *out)
   return 4;
 }
 
-START_TEST(every_character_is_judged_as_a_server_does)
+START_TEST(characters_are_judged_as_a_server_judges_them)
 {
   for (uint32_t ch = 1; ch < 0x110000; ch++) {
     char path[16] = "/x";
@@ -164,7 +164,7 @@ static bool well_formed(const unsigned char *s, size_t len, uint32_t ch)
   return encode(ch, again) == len && memcmp(again, s, len) == 0;
 }
 
-START_TEST(two_bytes_are_taken_if_they_are_utf8)
+START_TEST(two_bytes_are_accepted_if_they_are_utf8)
 {
   for (unsigned a = 0x80; a < 0x100; a++) {
     for (unsigned b = 1; b < 0x100; b++) {
@@ -178,7 +178,7 @@ START_TEST(two_bytes_are_taken_if_they_are_utf8)
 }
 END_TEST
 
-START_TEST(three_bytes_are_taken_if_they_are_utf8)
+START_TEST(three_bytes_are_accepted_if_they_are_utf8)
 {
   for (unsigned a = 0xe0; a < 0x100; a++) {
     for (unsigned b = 1; b < 0x100; b++) {
@@ -195,7 +195,7 @@ START_TEST(three_bytes_are_taken_if_they_are_utf8)
 }
 END_TEST
 
-START_TEST(a_character_that_is_cut_off_is_refused)
+START_TEST(truncated_character_is_refused)
 {
   static const char *const cut[] = {
       "/\xc3",  "/\xe2", "/\xe2\x82", "/\xe2/\xac",
@@ -240,7 +240,7 @@ START_TEST(the_chroot_is_stripped_at_a_component_only)
 }
 END_TEST
 
-START_TEST(what_a_server_says_need_not_end_with_a_nul)
+START_TEST(path_from_a_server_needs_no_nul)
 {
   char *path = malloc(4);
 
@@ -269,12 +269,11 @@ START_TEST(the_root_is_the_chroot_itself)
 }
 END_TEST
 
-SUITE("path", good_paths_are_taken, bad_paths_are_refused,
+SUITE("path", valid_paths_are_accepted, invalid_paths_are_refused,
       only_a_sequential_path_may_end_with_a_slash,
-      trouble_is_seen_wherever_it_is,
-      every_character_is_judged_as_a_server_does,
-      two_bytes_are_taken_if_they_are_utf8,
-      three_bytes_are_taken_if_they_are_utf8,
-      a_character_that_is_cut_off_is_refused,
+      error_is_found_at_any_place_of_a_path,
+      characters_are_judged_as_a_server_judges_them,
+      two_bytes_are_accepted_if_they_are_utf8,
+      three_bytes_are_accepted_if_they_are_utf8, truncated_character_is_refused,
       the_chroot_is_stripped_at_a_component_only,
-      what_a_server_says_need_not_end_with_a_nul, the_root_is_the_chroot_itself)
+      path_from_a_server_needs_no_nul, the_root_is_the_chroot_itself)

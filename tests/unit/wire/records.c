@@ -42,7 +42,7 @@ static const struct {
              {-1, "error", ""}};
 enum { NOPCODES = sizeof table / sizeof table[0] };
 
-START_TEST(every_opcode_is_as_the_protocol_has_it)
+START_TEST(opcodes_are_those_of_the_protocol)
 {
   for (size_t i = 0; i < NOPCODES; i++) {
     const lk_opcode_info *info = lk__opcode_info(table[i].number);
@@ -60,7 +60,7 @@ START_TEST(every_opcode_is_as_the_protocol_has_it)
 }
 END_TEST
 
-START_TEST(what_no_client_sends_is_not_known)
+START_TEST(opcodes_that_no_client_sends_are_unknown)
 {
   static const int32_t unknown[] = {0,  10,  20,  23,        99,
                                     -2, -10, 108, INT32_MAX, INT32_MIN};
@@ -70,7 +70,7 @@ START_TEST(what_no_client_sends_is_not_known)
 }
 END_TEST
 
-START_TEST(parts_and_results_are_those_of_the_protocol)
+START_TEST(operations_and_results_are_those_of_the_protocol)
 {
   static const int32_t multi[] = {1, 2, 5, 13, 15, 19, 21};
   static const int32_t multi_read[] = {4, 8};
@@ -119,7 +119,7 @@ START_TEST(every_record_is_listed_once_and_within_its_struct)
 }
 END_TEST
 
-START_TEST(a_stat_read_in_one_go_is_a_stat_read_by_its_list)
+START_TEST(stat_decoded_at_once_equals_stat_decoded_by_its_fields)
 {
   unsigned char bytes[LK_STAT_SIZE], again[LK_STAT_SIZE];
   lk_stat fast, slow;
@@ -163,9 +163,9 @@ START_TEST(a_path_is_written_behind_its_chroot)
 }
 END_TEST
 
-SUITE("records", every_opcode_is_as_the_protocol_has_it,
-      what_no_client_sends_is_not_known,
-      parts_and_results_are_those_of_the_protocol,
+SUITE("records", opcodes_are_those_of_the_protocol,
+      opcodes_that_no_client_sends_are_unknown,
+      operations_and_results_are_those_of_the_protocol,
       every_record_is_listed_once_and_within_its_struct,
-      a_stat_read_in_one_go_is_a_stat_read_by_its_list,
+      stat_decoded_at_once_equals_stat_decoded_by_its_fields,
       a_path_is_written_behind_its_chroot)
