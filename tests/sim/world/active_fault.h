@@ -30,25 +30,25 @@ typedef struct sim_active_fault {
 } sim_active_fault;
 
 /** The faults of a condition. */
-typedef struct sim_trouble {
+typedef struct sim_condition_faults {
   sim_faults *faults;
   const struct sim_condition *condition;
   sim_rng rng;
   sim_job next;
-} sim_trouble;
+} sim_condition_faults;
 
-enum { SIM_MOST_TROUBLES = 32 };
+enum { SIM_MOST_CONDITIONS = 32 };
 
 struct sim_faults {
   sim_world *world;
   sim_rng rng;
   sim_job next;
-  sim_trouble troubles[SIM_MOST_TROUBLES];
-  size_t ntroubles;
+  sim_condition_faults condition_faults[SIM_MOST_CONDITIONS];
+  size_t ncondition_faults;
   lk_link active_faults;
   bool over;
   unsigned links[SIM_WORLD_SERVERS][SIM_WORLD_SERVERS]; /**< cut by how many */
-  bool standing[SIM_WORLD_SERVERS]; /**< servers that stand still */
+  bool existing[SIM_WORLD_SERVERS]; /**< servers that stand still */
 };
 
 /** It will be healed after so long; fill in whom it is about. */
@@ -57,13 +57,13 @@ sim_active_fault *sim_start_fault(sim_faults *f,
                                   int64_t for_us);
 
 /** T in true time. */
-int64_t sim_fault_timeout(const sim_faults *f);
+int64_t sim_fault_T_us(const sim_faults *f);
 /** How long one lasts: mostly short, sometimes longer than a session lives. */
-int64_t sim_fault_time(sim_faults *f);
-unsigned sim_some_process(sim_faults *f);
+int64_t sim_fault_duration(sim_faults *f);
+unsigned sim_random_process(sim_faults *f);
 /** Mostly one that stands at the head of a queue. */
-unsigned sim_some_holder(sim_faults *f);
-unsigned sim_some_server(sim_faults *f);
+unsigned sim_random_holder(sim_faults *f);
+unsigned sim_random_server(sim_faults *f);
 
 /** A process reaches a server no more, or is reached no more. */
 void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
@@ -77,12 +77,12 @@ void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
 
 /** Bit n of `servers`: server n is listed from now on. false: it cannot be told
     now. */
-bool sim_tell_hosts(sim_process *p, unsigned servers);
+bool sim_set_hosts(sim_process *p, unsigned servers);
 
-#define SAY(f, ...) SIM_TRACE(&(f)->world->trace, "fault", __VA_ARGS__)
+#define TRACE(f, ...) SIM_TRACE(&(f)->world->trace, "fault", __VA_ARGS__)
 
-#define SIM_DECLARE_STRIKE(name, function, text) \
-  bool sim_strike_##function(sim_faults *f); /**< false: it could not */
-SIM_FAULTS(SIM_DECLARE_STRIKE)
+#define SIM_DECLARE_INJECT(name, function, text) \
+  bool sim_inject_##function(sim_faults *f); /**< false: it could not */
+SIM_FAULTS(SIM_DECLARE_INJECT)
 
 #endif

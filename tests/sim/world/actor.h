@@ -14,7 +14,7 @@ typedef struct sim_actor_kind {
   /** The process frees its client. */
   void (*leave)(struct sim_actor *a);
   /** It says when it is idle. */
-  bool rests;
+  bool reports_idle;
 } sim_actor_kind;
 
 extern const sim_actor_kind sim_locker, sim_requester, sim_foreign_waiter,
@@ -23,35 +23,35 @@ extern const sim_actor_kind sim_locker, sim_requester, sim_foreign_waiter,
     sim_many_readers, sim_tree_maker;
 
 /** A handle for the lock of a single node. */
-typedef struct sim_sitting {
+typedef struct sim_single_state {
   lk_lock *lock; /**< NULL: its process is gone */
-  bool wants;
+  bool acquiring;
   bool lost;
-} sim_sitting;
+} sim_single_state;
 
 /** How a node stands, as its children or its data: what differs when those
     do. */
-typedef struct sim_state {
+typedef struct sim_node_state {
   int err;
   int64_t czxid;
   int64_t zxid; /**< of the last change */
   int32_t version;
   uint64_t digest; /**< of the names, of the data */
-} sim_state;
+} sim_node_state;
 
 /** What somebody subscribes to, and was told. */
-typedef struct sim_notice {
+typedef struct sim_subscribed {
   lk_subscription *subscription; /**< NULL: none, or its process is gone */
   bool children;
   char path[24];
-  bool told;
-  sim_state last;
-  int64_t wrong_us; /**< since when that is not so; 0: it is */
-} sim_notice;
+  bool notified;
+  sim_node_state last;
+  int64_t stale_since_us; /**< since when that is not so; 0: it is */
+} sim_subscribed;
 
-bool sim_same_state(const sim_state *a, const sim_state *b);
+bool sim_node_state_equals(const sim_node_state *a, const sim_node_state *b);
 /** Whether what a subscriber was told last is so. */
-bool sim_is_up_to_date(const struct sim_actor *a);
+bool sim_subscriber_is_up_to_date(const struct sim_actor *a);
 
 /** Somebody in a process. */
 typedef struct sim_actor {
@@ -67,24 +67,24 @@ typedef struct sim_actor {
 
   /* a locker's */
   sim_handle *handle; /**< of a read-write lock the writers' */
-  unsigned lock_at;
+  unsigned lock_index;
   int64_t until_us; /**< it holds so long */
-  unsigned deep;    /**< calls of it on the stack */
-  lk_lock_config options;
+  unsigned call_depth; /**< calls of it on the stack */
+  lk_lock_config lock_config;
 
   /* a requester's, a identity user's */
   lk_listener listener;
   bool reading; /**< of the large node */
 
   /* a single locker's */
-  sim_sitting sitting;
+  sim_single_state single;
 
   /* a subscriber's */
-  sim_notice *notice;
+  sim_subscribed *subscribed;
 
   /* a writer's, a tree maker's */
   struct sim_write *write; /**< under way, or NULL */
-  unsigned garden;         /**< the one that it uses */
+  unsigned tree_number;    /**< the one that it uses */
 
   /* a identity user's */
   unsigned identities; /**< that it has added in this life */
@@ -93,11 +93,11 @@ typedef struct sim_actor {
   struct sim_many_readers *many_readers;
 
   /* a foreign waiter's, a foreign locker's */
-  struct sim_visit *visit;
+  struct sim_foreign_state *foreign_state;
 } sim_actor;
 
 /** Act again after so long. */
-void sim_actor_wait(sim_actor *a, int64_t us);
+void sim_actor_act_in(sim_actor *a, int64_t us);
 
 static inline int64_t sim_actor_T_us(const sim_actor *a)
 {

@@ -12,14 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_LOCKERS = 3, MORE_LOCKERS = 3 };
+enum { LOCKERS_MAX = 3, LOCAL_QUEUE_LOCKERS = 3 };
 
-void sim_actor_wait(sim_actor *a, int64_t us)
+void sim_actor_act_in(sim_actor *a, int64_t us)
 {
   sim_schedule_in(&a->process->world->agenda, &a->job, us);
 }
 
-static void on_job(void *arg)
+static void actor_on_job(void *arg)
 {
   sim_actor *a = arg;
   sim_process *p = a->process;
@@ -27,10 +27,11 @@ static void on_job(void *arg)
   if (sim_process_runs(p))
     a->kind->act(a);
   else if (p->paused)
-    sim_schedule_at(&p->world->agenda, &a->job, p->goes_on_us + 1);
+    sim_schedule_at(&p->world->agenda, &a->job, p->paused_until_us + 1);
 }
 
-static void add(sim_process *p, const sim_actor_kind *kind, unsigned number)
+static void actor_add(sim_process *p, const sim_actor_kind *kind,
+                      unsigned number)
 {
   sim_actor *a = sim_allocate(sizeof *a);
 
@@ -40,68 +41,70 @@ static void add(sim_process *p, const sim_actor_kind *kind, unsigned number)
   snprintf(a->name, sizeof a->name, "%s.%u", p->name, number);
   a->rng = sim_rng_fork(&p->world->rng,
                         UINT64_C(0x61) << 32 | p->index << 8 | number);
-  a->job = (sim_job){.run = on_job, .arg = a};
+  a->job = (sim_job){.run = actor_on_job, .arg = a};
   a->next = p->actors;
   p->actors = a;
 }
 
 /* In some worlds, and then everywhere. */
-static void engage_two(sim_process *p, const sim_actor_kind *kind,
-                       unsigned number, uint64_t salt, uint32_t worlds)
+static void add_two_in_some_worlds(sim_process *p, const sim_actor_kind *kind,
+                                   unsigned number, uint64_t salt,
+                                   uint32_t worlds)
 {
   sim_rng r = sim_rng_fork(&p->world->rng, salt);
 
   if (sim_roll(&r, worlds) > 0)
     return;
-  add(p, kind, number);
-  add(p, kind, number + 1);
+  actor_add(p, kind, number);
+  actor_add(p, kind, number + 1);
 }
 
 /* Who there is follows from the seed, and is the same in each life. */
-static void engage(sim_process *p)
+static void add_actors(sim_process *p)
 {
   sim_rng r = sim_rng_fork(&p->world->rng, 'a' * 256 + p->index);
-  unsigned lockers = 1 + sim_roll(&r, MOST_LOCKERS);
+  unsigned lockers = 1 + sim_roll(&r, LOCKERS_MAX);
   unsigned number = 0;
 
   if (p->world->style->local)
-    lockers += MORE_LOCKERS; /* or nobody would wait behind one node */
+    lockers += LOCAL_QUEUE_LOCKERS; /* or nobody would wait behind one node */
   while (number < lockers)
-    add(p, &sim_locker, number++);
+    actor_add(p, &sim_locker, number++);
   if (sim_roll(&r, 3) == 0 || sim_has_condition(p->world, SIM_NARROW))
-    add(p, &sim_requester, number++);
+    actor_add(p, &sim_requester, number++);
   /* It alone stays where numbers are at their end. */
   if (sim_roll(&r,
                p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
-    add(p, &sim_foreign_waiter, number++);
-  if (!sim_plain(p->world) && sim_roll(&r, 3) == 0 &&
+    actor_add(p, &sim_foreign_waiter, number++);
+  if (!sim_has_only_mutexes(p->world) && sim_roll(&r, 3) == 0 &&
       p->world->style->layout == LK_LAYOUT_CURATOR)
-    add(p, &sim_foreign_locker, number++);
-  if (!sim_plain(p->world) && p->world->limited && p->index == 0)
-    add(p, &sim_permit_setter, number++);
-  engage_two(p, &sim_single_locker, number, 's', 5);
+    actor_add(p, &sim_foreign_locker, number++);
+  if (!sim_has_only_mutexes(p->world) && p->world->has_limit_node &&
+      p->index == 0)
+    actor_add(p, &sim_permit_setter, number++);
+  add_two_in_some_worlds(p, &sim_single_locker, number, 's', 5);
   if (p->world->scenario->news)
-    engage_two(p, &sim_subscriber, number + 2, 'u', 3);
+    add_two_in_some_worlds(p, &sim_subscriber, number + 2, 'u', 3);
   if (sim_has_condition(p->world, SIM_WRITERS))
-    add(p, &sim_reliable_writer, number + 7);
+    actor_add(p, &sim_reliable_writer, number + 7);
   if (sim_has_condition(p->world, SIM_IDENTITIES))
-    add(p, &sim_identity_user, number + 8);
+    actor_add(p, &sim_identity_user, number + 8);
   if (sim_has_condition(p->world, SIM_MANY_READERS) && p->index == 0)
-    add(p, &sim_many_readers, number + 9);
+    actor_add(p, &sim_many_readers, number + 9);
   if (sim_has_condition(p->world, SIM_TREES))
-    add(p, &sim_tree_maker, number + 10);
+    actor_add(p, &sim_tree_maker, number + 10);
   if (p->world->all_requests) {
-    add(p, &sim_rare_requester, number + 4);
-    add(p, &sim_watcher, number + 5);
-    add(p, &sim_requester,
-        number + 6); /* for watches of one shot beside them */
+    actor_add(p, &sim_rare_requester, number + 4);
+    actor_add(p, &sim_watcher, number + 5);
+    actor_add(p, &sim_requester,
+              number + 6); /* for watches of one shot beside them */
   }
 }
 
 void sim_actors_start(sim_process *p)
 {
   if (p->actors == NULL)
-    engage(p);
+    add_actors(p);
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
     a->stopping = false;
     a->idle = false;
@@ -113,7 +116,7 @@ void sim_actors_stop(sim_process *p)
 {
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
     a->stopping = true;
-    sim_actor_wait(a, 0);
+    sim_actor_act_in(a, 0);
   }
 }
 
@@ -126,28 +129,28 @@ void sim_actors_free(sim_process *p)
   }
 }
 
-void sim_actors_die(sim_process *p)
+void sim_actors_forget(sim_process *p)
 {
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
     sim_unschedule(&p->world->agenda, &a->job);
     a->handle = NULL;
-    a->sitting.lock = NULL;
+    a->single.lock = NULL;
     a->write = NULL;
-    if (a->notice != NULL)
-      a->notice->subscription = NULL;
+    if (a->subscribed != NULL)
+      a->subscribed->subscription = NULL;
     a->idle = true;
   }
 }
 
-void sim_actors_done(sim_process *p)
+void sim_actors_destroy(sim_process *p)
 {
   while (p->actors != NULL) {
     sim_actor *a = p->actors;
 
     p->actors = a->next;
     sim_unschedule(&p->world->agenda, &a->job);
-    free(a->visit);
-    free(a->notice);
+    free(a->foreign_state);
+    free(a->subscribed);
     free(a->many_readers);
     free(a);
   }
@@ -158,6 +161,6 @@ bool sim_actors_idle(const sim_process *p)
   bool idle = true;
 
   for (const sim_actor *a = p->actors; a != NULL; a = a->next)
-    idle = idle && (!a->kind->rests || a->idle);
+    idle = idle && (!a->kind->reports_idle || a->idle);
   return idle;
 }

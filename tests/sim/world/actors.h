@@ -24,9 +24,9 @@ void sim_actors_stop(sim_process *p);
 void sim_actors_free(sim_process *p);
 /** The process has died and its memory with it: forget the locks, drop the
     jobs, call nothing. */
-void sim_actors_die(sim_process *p);
+void sim_actors_forget(sim_process *p);
 /** The memory of the actors themselves; after free or die. */
-void sim_actors_done(sim_process *p);
+void sim_actors_destroy(sim_process *p);
 /** Whether those have stopped of whom the checker knows nothing. */
 bool sim_actors_idle(const sim_process *p);
 

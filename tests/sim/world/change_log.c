@@ -32,12 +32,13 @@ static sim_change *append(sim_change_log *j)
   return c;
 }
 
-void sim_change_log_note(sim_change_log *j, const sim_node *n,
-                         lk_event_type type, int64_t zxid)
+void sim_change_log_add(sim_change_log *j, const sim_node *n,
+                        lk_event_type type, int64_t zxid)
 {
   size_t len = (size_t)n->stat.data_length;
 
-  if (strcmp(n->path, SIM_RAW) != 0 && !sim_is_below(n->path, SIM_RAW))
+  if (strcmp(n->path, SIM_REQUEST_DIR) != 0 &&
+      !sim_is_below(n->path, SIM_REQUEST_DIR))
     return;
   if (strlen(n->path) >= SIM_CHANGE_PATH)
     abort(); /* nobody here makes such a name */
@@ -53,10 +54,10 @@ void sim_change_log_note(sim_change_log *j, const sim_node *n,
   if (len > 0)
     memcpy(c->data, n->data, len);
   c->perms = n->perms;
-  c->dir_perms = n->parent->perms;
+  c->parent_perms = n->parent->perms;
 }
 
-size_t sim_change_log_behind(const sim_change_log *j, int64_t zxid)
+size_t sim_change_log_first_after(const sim_change_log *j, int64_t zxid)
 {
   size_t i = j->count;
 
@@ -68,7 +69,7 @@ size_t sim_change_log_behind(const sim_change_log *j, int64_t zxid)
 const sim_change *sim_change_log_at(const sim_change_log *j, const char *path,
                                     int64_t zxid)
 {
-  for (size_t i = sim_change_log_behind(j, zxid); i-- > 0;) {
+  for (size_t i = sim_change_log_first_after(j, zxid); i-- > 0;) {
     const sim_change *c = &j->changes[i];
 
     if (strcmp(c->path, path) == 0)
@@ -77,10 +78,10 @@ const sim_change *sim_change_log_at(const sim_change_log *j, const char *path,
   return NULL;
 }
 
-size_t sim_change_log_below(const sim_change_log *j, const char *path,
-                            bool children, int64_t zxid)
+size_t sim_change_log_count_below(const sim_change_log *j, const char *path,
+                                  bool children, int64_t zxid)
 {
-  size_t end = sim_change_log_behind(j, zxid), count = 0;
+  size_t end = sim_change_log_first_after(j, zxid), count = 0;
 
   for (size_t i = 0; i < end; i++) {
     const sim_change *c = &j->changes[i];
@@ -93,7 +94,7 @@ size_t sim_change_log_below(const sim_change_log *j, const char *path,
   return count;
 }
 
-int64_t sim_change_log_written(const sim_change_log *j, const char *data)
+int64_t sim_change_log_zxid_of(const sim_change_log *j, const char *data)
 {
   for (size_t i = 0; i < j->count; i++) {
     const sim_change *c = &j->changes[i];

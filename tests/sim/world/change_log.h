@@ -21,7 +21,7 @@ typedef struct sim_change {
   lk_stat stat;
   char data[SIM_ENTRY_DATA];
   int32_t perms;     /**< what everybody may do */
-  int32_t dir_perms; /**< … with its parent */
+  int32_t parent_perms; /**< … with its parent */
 } sim_change;
 
 typedef struct sim_change_log {
@@ -32,20 +32,20 @@ typedef struct sim_change_log {
 
 void sim_change_log_free(sim_change_log *j);
 /** Nodes elsewhere are of no interest. */
-void sim_change_log_note(sim_change_log *j, const sim_node *n,
-                         lk_event_type type, int64_t zxid);
+void sim_change_log_add(sim_change_log *j, const sim_node *n,
+                        lk_event_type type, int64_t zxid);
 
 /** The number of the first change behind `zxid`. */
-size_t sim_change_log_behind(const sim_change_log *j, int64_t zxid);
+size_t sim_change_log_first_after(const sim_change_log *j, int64_t zxid);
 /** A node by its last change up to `zxid`; NULL: there was none then. */
 const sim_change *sim_change_log_at(const sim_change_log *j, const char *path,
                                     int64_t zxid);
 /** How many nodes there were below a path then, at any depth or as its
     children. */
-size_t sim_change_log_below(const sim_change_log *j, const char *path,
-                            bool children, int64_t zxid);
+size_t sim_change_log_count_below(const sim_change_log *j, const char *path,
+                                  bool children, int64_t zxid);
 /** Whether that was written by anybody, and by which transaction; 0: no. */
-int64_t sim_change_log_written(const sim_change_log *j, const char *data);
+int64_t sim_change_log_zxid_of(const sim_change_log *j, const char *data);
 
 /** Whether `path` is below `top`. */
 bool sim_is_below(const char *path, const char *top);

@@ -13,39 +13,40 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATROLS = 16 };
+enum { PERIODIC_CHECKS = 16 };
 
-#define PROPERTY(function, name, facts, text) {name, text},
-const sim_invariant sim_invariants[] = {SIM_INVARIANTS(PROPERTY)};
+#define INVARIANT(function, name, facts, text) {name, text},
+const sim_invariant sim_invariants[] = {SIM_INVARIANTS(INVARIANT)};
 const size_t sim_ninvariants = sizeof sim_invariants / sizeof *sim_invariants;
 
 #define FUNCTION(function, name, facts, text) {facts, sim_##function},
 static const struct {
   uint32_t facts;
-  void (*look)(sim_checker *j, const sim_fact *f);
-} looks[] = {SIM_INVARIANTS(FUNCTION)};
+  void (*function)(sim_checker *j, const sim_fact *f);
+} functions[] = {SIM_INVARIANTS(FUNCTION)};
 
-void sim_checker_tell(sim_checker *j, const sim_fact *f)
+void sim_checker_report(sim_checker *j, const sim_fact *f)
 {
-  bool judging = j->world->judging;
+  bool judging = j->world->in_checker;
 
-  sim_milestones_see(f);
-  j->world->judging = true;
-  for (size_t i = 0; i < j->ncares[f->type]; i++) {
-    j->current = j->cares[f->type][i];
-    looks[j->current].look(j, f);
+  sim_milestones_note(f);
+  j->world->in_checker = true;
+  for (size_t i = 0; i < j->ninvariants_of_fact[f->type]; i++) {
+    j->current = j->invariants_of_fact[f->type][i];
+    functions[j->current].function(j, f);
   }
-  j->world->judging = judging;
+  j->world->in_checker = judging;
 }
 
 /* Which invariants are asked about which facts. */
-static void see_who_cares(sim_checker *j)
+static void index_invariants_by_fact(sim_checker *j)
 {
   for (size_t t = 0; t < SIM_NFACTS; t++) {
-    j->ncares[t] = 0;
+    j->ninvariants_of_fact[t] = 0;
     for (size_t i = 0; i < sim_ninvariants; i++) {
-      if ((looks[i].facts & SIM_FACT(t)) != 0 && !j->verdicts[i].off)
-        j->cares[t][j->ncares[t]++] = (unsigned char)i;
+      if ((functions[i].facts & SIM_FACT(t)) != 0 && !j->verdicts[i].off)
+        j->invariants_of_fact[t][j->ninvariants_of_fact[t]++] =
+            (unsigned char)i;
     }
   }
 }
@@ -79,7 +80,7 @@ sim_checker *sim_checker_new(sim_world *w)
   j->history.nlocks = &w->nlocks;
   j->history.style = &w->style;
   j->leader = -1;
-  see_who_cares(j);
+  index_invariants_by_fact(j);
   return j;
 }
 
@@ -87,7 +88,7 @@ typedef struct sim_chunk {
   struct sim_chunk *next;
 } sim_chunk;
 
-void *sim_checker_take(sim_checker *j, size_t size)
+void *sim_checker_allocate(sim_checker *j, size_t size)
 {
   sim_chunk *c = sim_allocate(sizeof *c + size);
 
@@ -108,17 +109,17 @@ static void free_chunks(sim_checker *j)
 
 static void free_handles(sim_checker *j)
 {
-  while (j->all != NULL) {
-    sim_handle *h = j->all;
+  while (j->all_handles != NULL) {
+    sim_handle *h = j->all_handles;
 
-    j->all = h->all;
+    j->all_handles = h->next_of_all;
     free(h);
   }
 }
 
 void sim_checker_free(sim_checker *j)
 {
-  sim_contenders_forget(j, NULL);
+  sim_contenders_free(j, NULL);
   free_handles(j);
   free_chunks(j);
   for (size_t i = 0; i < SIM_MOST_PROCESSES; i++)
@@ -129,12 +130,12 @@ void sim_checker_free(sim_checker *j)
   free(j);
 }
 
-bool sim_checker_without(sim_checker *j, const char *invariant)
+bool sim_checker_disable(sim_checker *j, const char *invariant)
 {
   for (size_t i = 0; i < sim_ninvariants; i++) {
     if (strcmp(sim_invariants[i].name, invariant) == 0) {
       j->verdicts[i].off = true;
-      see_who_cares(j);
+      index_invariants_by_fact(j);
       return true;
     }
   }
@@ -162,135 +163,138 @@ static lk_assurance assurance_of(const sim_checker *j, const sim_contender *a,
 {
   if (a != NULL)
     return a->ct->lease->config.assurance;
-  return e->by == NULL ? LK_ASSURE_QUORUM
-                       : j->world->processes[e->by->process].assurance;
+  return e->creator_session == NULL
+             ? LK_ASSURE_QUORUM
+             : j->world->processes[e->creator_session->process].assurance;
 }
 
 /* A contender without a handle belongs to a local queue. */
-static void see_made(sim_checker *j, sim_entry *e)
+static void note_made(sim_checker *j, sim_entry *e)
 {
   const sim_contender *a = sim_contender_for(j, e);
 
   e->assurance = assurance_of(j, a, e);
   if (a == NULL) {
     /* its predecessor's, late */
-    e->left = e->by != NULL && e->by->resumed;
+    e->is_excused = e->creator_session != NULL && e->creator_session->resumed;
     return;
   }
   if (a->handle == NULL) {
-    e->behind = a->life;
+    e->local_queue_life = a->life;
     return;
   }
-  e->of = a->handle;
-  e->acquire = a->acquire;
-  if (e->of->acquire == a->acquire && e->of->first_us == 0 && e->contends)
-    e->of->first_us = e->made_us;
+  e->handle = a->handle;
+  e->acquire_number = a->acquire_number;
+  if (e->handle->acquire_number == a->acquire_number &&
+      e->handle->first_node_us == 0 && e->is_contender)
+    e->handle->first_node_us = e->created_us;
 }
 
-static void see_removed(const sim_entry *e)
+static void note_removed(const sim_entry *e)
 {
-  sim_handle *h = e->of;
+  sim_handle *h = e->handle;
 
-  if (h == NULL || e->acquire != h->acquire)
+  if (h == NULL || e->acquire_number != h->acquire_number)
     return;
   /* A multi-lock may delete nodes that it is not sure of. */
-  if (h->kind == SIM_MULTILOCK || e->how != SIM_BY_OWNER || e->nameless)
+  if (h->kind == SIM_MULTILOCK || e->deletion_cause != SIM_DELETED_BY_OWNER ||
+      e->ownerless)
     h->displaced = true;
-  if (e->how == SIM_BY_OWNER)
+  if (e->deletion_cause == SIM_DELETED_BY_OWNER)
     return;
-  h->taken++;
+  h->nodes_taken++;
 }
 
-static void note(sim_checker *j, const sim_node *node, lk_event_type type,
-                 int64_t zxid)
+static void change_log_add(sim_checker *j, const sim_node *node,
+                           lk_event_type type, int64_t zxid)
 {
-  if (sim_hears(j->world))
-    sim_change_log_note(&j->change_log, node, type, zxid);
+  if (sim_records_received(j->world))
+    sim_change_log_add(&j->change_log, node, type, zxid);
 }
 
 static void on_made(const sim_node *node, void *arg)
 {
   sim_checker *j = arg;
-  sim_entry *e = sim_history_made(&j->history, node);
+  sim_entry *e = sim_history_add_node(&j->history, node);
 
-  note(j, node, LK_EVENT_CREATED, node->stat.czxid);
+  change_log_add(j, node, LK_EVENT_CREATED, node->stat.czxid);
   if (e == NULL)
     return;
-  if (j->restores) {
-    e->restored = e->left = true;
+  if (j->restoring) {
+    e->restored = e->is_excused = true;
     e->key[0] = '\0'; /* what made it goes by another node of that name */
     return;
   }
-  see_made(j, e);
-  sim_checker_tell(j, &(sim_fact){.type = SIM_MADE, .entry = e});
+  note_made(j, e);
+  sim_checker_report(j, &(sim_fact){.type = SIM_NODE_CREATED, .entry = e});
 }
 
 static void on_data_set(const sim_node *node, void *arg)
 {
-  note(arg, node, LK_EVENT_CHANGED, node->stat.mzxid);
+  change_log_add(arg, node, LK_EVENT_CHANGED, node->stat.mzxid);
 }
 
 static void on_access_set(const sim_node *node, int64_t zxid, void *arg)
 {
-  note(arg, node, LK_EVENT_ENDED, zxid);
+  change_log_add(arg, node, LK_EVENT_ENDED, zxid);
 }
 
 static void on_removed(const sim_node *node, int64_t zxid, void *arg)
 {
   sim_checker *j = arg;
 
-  note(j, node, LK_EVENT_DELETED, zxid);
-  sim_history_removed(&j->history, node, zxid);
+  change_log_add(j, node, LK_EVENT_DELETED, zxid);
+  sim_history_delete_node(&j->history, node, zxid);
 }
 
 /* Where the data tell whose a node is, and are written over before its owner
  * was told that it is there, it is nobody's. */
-static void see_change(sim_checker *j)
+static void note_change(sim_checker *j)
 {
-  for (sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+  for (sim_entry *e = j->history.existing; e != NULL; e = e->next) {
     const sim_contender *a = NULL;
 
-    if (e->lock_at == SIM_NO_LOCK || e->changed_us != sim_now_us(j))
+    if (e->lock_index == SIM_NO_LOCK || e->changed_us != sim_now_us(j))
       continue;
     a = sim_contender_for(j, e);
     if (e->revoked)
-      e->nameless = e->nameless || a == NULL || a->ct->own.token == 0;
+      e->ownerless = e->ownerless || a == NULL || a->ct->own.token == 0;
     else
-      e->left = e->left || a == NULL || a->ct->own.token == 0;
+      e->is_excused = e->is_excused || a == NULL || a->ct->own.token == 0;
   }
 }
 
-static void on_committed(const sim_commit *commit, const sim_tree *truth,
+static void on_committed(const sim_commit *commit, const sim_tree *committed,
                          void *arg)
 {
   sim_checker *j = arg;
 
-  sim_history_committed(&j->history, commit, truth);
+  sim_history_committed(&j->history, commit, committed);
   if (j->world->style->unique == 0)
-    see_change(j);
-  while (j->history.going != NULL) {
-    sim_entry *e = j->history.going;
+    note_change(j);
+  while (j->history.being_deleted != NULL) {
+    sim_entry *e = j->history.being_deleted;
 
-    j->history.going = e->next;
+    j->history.being_deleted = e->next;
     e->next = NULL;
-    if (j->restores)
+    if (j->restoring)
       continue;
-    see_removed(e);
-    sim_checker_tell(j, &(sim_fact){.type = SIM_REMOVED, .entry = e});
+    note_removed(e);
+    sim_checker_report(j, &(sim_fact){.type = SIM_NODE_DELETED, .entry = e});
   }
-  if (!j->restores)
-    sim_checker_tell(j, &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
+  if (!j->restoring)
+    sim_checker_report(j, &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
 }
 
 static void on_session_ended(int64_t session, bool expired, void *arg)
 {
   sim_checker *j = arg;
 
-  sim_history_ended(&j->history, session, expired);
-  if (j->restores)
+  sim_history_end_session(&j->history, session, expired);
+  if (j->restoring)
     return;
-  sim_checker_tell(
-      j, &(sim_fact){.type = SIM_OVER,
+  sim_checker_report(
+      j, &(sim_fact){.type = SIM_SESSION_ENDED,
                      .session = sim_history_session(&j->history, session)});
 }
 
@@ -313,12 +317,12 @@ sim_ensemble_hooks sim_checker_hooks(sim_checker *j)
                               .arg = j};
 }
 
-void sim_checker_doom_all(sim_checker *j)
+void sim_checker_operator_ends_all(sim_checker *j)
 {
-  const sim_tree *truth = sim_ensemble_committed_tree(j->world->ensemble);
+  const sim_tree *committed = sim_ensemble_committed_tree(j->world->ensemble);
 
-  for (size_t i = 0; i < truth->nsessions; i++)
-    sim_checker_doomed(j, truth->sessions[i].id);
+  for (size_t i = 0; i < committed->nsessions; i++)
+    sim_checker_operator_ends(j, committed->sessions[i].id);
 }
 
 void sim_checker_wiped(sim_checker *j)
@@ -328,27 +332,27 @@ void sim_checker_wiped(sim_checker *j)
   memset(j->turn, 0, sizeof j->turn);
 }
 
-void sim_checker_restores(sim_checker *j, bool restores)
+void sim_checker_set_restoring(sim_checker *j, bool restores)
 {
-  j->restores = restores;
+  j->restoring = restores;
 }
 
-void sim_checker_doomed(sim_checker *j, int64_t session)
+void sim_checker_operator_ends(sim_checker *j, int64_t session)
 {
-  sim_history_session(&j->history, session)->doomed = true;
+  sim_history_session(&j->history, session)->ended_by_operator = true;
 }
 
-void sim_checker_entered(sim_checker *j, const char *path)
+void sim_checker_foreign_holds(sim_checker *j, const char *path)
 {
   sim_entry *e = sim_history_find(&j->history, path);
 
   if (e != NULL)
-    e->entered = true;
+    e->foreign_holds = true;
 }
 
 /* ---- the run ------------------------------------------------------------ */
 
-static void see_pauses(sim_checker *j)
+static void note_pauses(sim_checker *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     sim_life *l = &j->lives[i];
@@ -357,36 +361,36 @@ static void see_pauses(sim_checker *j)
       continue;
     if (l->was_paused && !l->process->paused) {
       l->resumed_us = sim_now_us(j);
-      l->smooth_us = sim_now_us(j);
+      l->undisturbed_since_us = sim_now_us(j);
     }
     l->was_paused = l->process->paused;
   }
 }
 
-static void see_leader(sim_checker *j)
+static void note_leader(sim_checker *j)
 {
   int leader = sim_ensemble_leader(j->world->ensemble);
 
   if (leader == j->leader)
     return;
   j->leader = leader;
-  j->led_us = sim_now_us(j);
+  j->leader_since_us = sim_now_us(j);
 }
 
 /* A lease counts on the leader's pings. One that stands still counts as a
  * leader until another is. */
-static void see_stand(sim_checker *j)
+static void note_stand(sim_checker *j)
 {
   if (j->leader >= 0)
     j->last_leader = (unsigned)j->leader;
   if (sim_server_is_stopped(
           sim_ensemble_server(j->world->ensemble, j->last_leader)))
-    j->stood_us = sim_now_us(j);
+    j->leader_stopped_us = sim_now_us(j);
 }
 
 /* By how much a ping of the leader may be late: what the gap of a session lease
  * is longer than their period. */
-static int64_t spare_us(const sim_world *w)
+static int64_t ping_slack_us(const sim_world *w)
 {
   int64_t period = w->config.tick_ms * SIM_MS / 2;
 
@@ -397,48 +401,48 @@ static int64_t spare_us(const sim_world *w)
 
 /* A write takes four of them: no lease bears that it takes as long as it
  * lasts. */
-static void see_links(sim_checker *j)
+static void note_links(sim_checker *j)
 {
   int64_t slowest = sim_links_slowest_us(j->world->ensemble);
 
   if (slowest > j->world->shortest_ms * SIM_MS / 16)
     j->slow_us = sim_now_us(j);
-  if (slowest > j->slowest_us + spare_us(j->world))
-    j->late_us = sim_now_us(j);
+  if (slowest > j->slowest_us + ping_slack_us(j->world))
+    j->late_since_us = sim_now_us(j);
   j->slowest_us = slowest;
 }
 
-void sim_checker_look(sim_checker *j)
+void sim_checker_after_job(sim_checker *j)
 {
-  see_pauses(j);
-  see_leader(j);
-  see_stand(j);
-  see_links(j);
-  sim_checker_tell(j, &(sim_fact){.type = SIM_LOOK});
-  if (sim_now_us(j) < j->patrol_us)
+  note_pauses(j);
+  note_leader(j);
+  note_stand(j);
+  note_links(j);
+  sim_checker_report(j, &(sim_fact){.type = SIM_JOB_DONE});
+  if (sim_now_us(j) < j->next_periodic_us)
     return;
-  j->patrol_us = sim_now_us(j) + sim_T_us(j) / PATROLS;
-  if (j->world->calming && j->calming_us == 0)
-    j->calming_us = sim_now_us(j);
-  sim_checker_tell(j, &(sim_fact){.type = SIM_PATROL});
+  j->next_periodic_us = sim_now_us(j) + sim_T_us(j) / PERIODIC_CHECKS;
+  if (j->world->faults_over && j->faults_over_us == 0)
+    j->faults_over_us = sim_now_us(j);
+  sim_checker_report(j, &(sim_fact){.type = SIM_PERIODIC});
 }
 
 static bool is_idle(const sim_handle *h)
 {
-  return h->lock == NULL || (!h->wants && h->count == 0 && !h->releases &&
-                             !h->verifies && h->guards == 0);
+  return h->lock == NULL || (!h->acquiring && h->count == 0 && !h->releasing &&
+                             !h->verifying && h->guarded_writes == 0);
 }
 
 static bool is_asking(const sim_life *l)
 {
   for (const sim_request *r = l->requests; r != NULL; r = r->next) {
-    if (r->ends == 0)
+    if (r->completions == 0)
       return true;
   }
   return false;
 }
 
-bool sim_checker_is_calm(const sim_checker *j)
+bool sim_checker_is_quiescent(const sim_checker *j)
 {
   SIM_EACH_HANDLE(j, h)
   {
@@ -448,7 +452,7 @@ bool sim_checker_is_calm(const sim_checker *j)
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     const sim_life *l = &j->lives[i];
 
-    if (l->process != NULL && !l->process->leaving &&
+    if (l->process != NULL && !l->process->freeing_client &&
         (is_asking(l) || !sim_actors_idle(l->process) ||
          sim_lease_unfinished(l->process) > 0))
       return false;
@@ -456,9 +460,9 @@ bool sim_checker_is_calm(const sim_checker *j)
   return true;
 }
 
-void sim_checker_calm(sim_checker *j)
+void sim_checker_when_quiescent(sim_checker *j)
 {
-  sim_checker_tell(j, &(sim_fact){.type = SIM_CALM});
+  sim_checker_report(j, &(sim_fact){.type = SIM_QUIESCENT});
 }
 
 void sim_checker_end(sim_checker *j)

@@ -7,25 +7,25 @@
 
 /* A process closes its client, and frees it then or at any other time. */
 
-static void leave_and_come_again(sim_process *p)
+static void free_client_and_restart(sim_process *p)
 {
-  sim_process_leave(p);
-  sim_process_start_in(p, p->again_us);
+  sim_process_free_client(p);
+  sim_process_start_in(p, p->restart_after_us);
 }
 
-static void on_goodbye(void *arg)
+static void on_free_job(void *arg)
 {
   sim_process *p = arg;
 
   if (p->paused)
-    sim_schedule_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
+    sim_schedule_at(&p->world->agenda, &p->free_job, p->paused_until_us + 1);
   else if (p->closing)
-    leave_and_come_again(p);
+    free_client_and_restart(p);
 }
 
-static void leave_in(sim_process *p, int64_t in_us)
+static void free_client_in(sim_process *p, int64_t in_us)
 {
-  sim_schedule_in(&p->world->agenda, &p->goodbye, in_us);
+  sim_schedule_in(&p->world->agenda, &p->free_job, in_us);
 }
 
 static void on_closed(lk_client *c, int err, void *arg)
@@ -36,10 +36,11 @@ static void on_closed(lk_client *c, int err, void *arg)
   SIM_TRACE(&p->world->trace, p->name, "has closed its client: %s",
             err == 0 ? "0" : lk_error_name(err));
   sim_checker_closed(p->world->checker, p, err);
-  switch (p->leaving ? 3 : sim_roll(&p->rng, 3)) {
-  case 0: leave_and_come_again(p); break;
-  case 1: leave_in(p, 0); break;
-  case 2: leave_in(p, sim_between(&p->rng, 0, p->world->timeout_ms * SIM_MS));
+  switch (p->freeing_client ? 3 : sim_roll(&p->rng, 3)) {
+  case 0: free_client_and_restart(p); break;
+  case 1: free_client_in(p, 0); break;
+  case 2:
+    free_client_in(p, sim_between(&p->rng, 0, p->world->timeout_ms * SIM_MS));
   }
 }
 
@@ -48,32 +49,32 @@ static void on_end_of_life(void *arg)
   sim_process *p = arg;
 
   if (p->paused)
-    sim_schedule_at(&p->world->agenda, &p->goodbye, p->goes_on_us + 1);
+    sim_schedule_at(&p->world->agenda, &p->free_job, p->paused_until_us + 1);
   else
     (void)sim_process_close(p, 0);
 }
 
 void sim_process_close_in(sim_process *p, int64_t in_us)
 {
-  p->goodbye.run = on_end_of_life;
-  p->goodbye.arg = p;
-  sim_schedule_in(&p->world->agenda, &p->goodbye, in_us);
+  p->free_job.run = on_end_of_life;
+  p->free_job.arg = p;
+  sim_schedule_in(&p->world->agenda, &p->free_job, in_us);
 }
 
-bool sim_process_close(sim_process *p, int64_t again_us)
+bool sim_process_close(sim_process *p, int64_t restart_after_us)
 {
   if (!sim_process_runs(p) || p->closing)
     return false;
   SIM_TRACE(&p->world->trace, p->name, "closes its client");
   p->closing = true;
-  p->goodbye.run = on_goodbye;
-  p->goodbye.arg = p;
+  p->free_job.run = on_free_job;
+  p->free_job.arg = p;
   p->closed_session = lk_client_session(p->client).id;
-  p->again_us = again_us;
+  p->restart_after_us = restart_after_us;
   if (sim_roll(&p->rng, 4) == 0) /* it does not wait */
-    leave_in(p, sim_between(&p->rng, 0, 20 * SIM_MS));
+    free_client_in(p, sim_between(&p->rng, 0, 20 * SIM_MS));
   if (lk_client_close(p->client, on_closed, p) != 0)
-    leave_in(p, 0);
-  sim_process_settle(p);
+    free_client_in(p, 0);
+  sim_process_schedule_loop(p);
   return true;
 }

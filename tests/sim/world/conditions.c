@@ -83,7 +83,7 @@ bool sim_condition_find(const char *name, unsigned *out)
   return *out != 0 || strcmp(name, "none") == 0;
 }
 
-static unsigned some_condition(sim_rng *r)
+static unsigned random_condition(sim_rng *r)
 {
   uint32_t sum = 0;
   unsigned i = 0;
@@ -104,12 +104,12 @@ unsigned sim_conditions_of(uint64_t seed)
 
   if (sim_roll(&r, 2) == 0)
     return 0;
-  unsigned set = some_condition(&r);
+  unsigned set = random_condition(&r);
 
-  return sim_roll(&r, 3) > 0 ? set : set | some_condition(&r);
+  return sim_roll(&r, 3) > 0 ? set : set | random_condition(&r);
 }
 
-bool sim_may_strike(const sim_world *w, enum sim_fault fault)
+bool sim_fault_is_possible(const sim_world *w, enum sim_fault fault)
 {
   bool some = w->scenario->faults[fault] > 0;
 

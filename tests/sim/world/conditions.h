@@ -57,7 +57,7 @@ bool sim_condition_find(const char *name, unsigned *out);
 /** Those that a seed chooses. */
 unsigned sim_conditions_of(uint64_t seed);
 /** Whether the world's scenario or one of its conditions has that fault. */
-bool sim_may_strike(const sim_world *w, enum sim_fault fault);
+bool sim_fault_is_possible(const sim_world *w, enum sim_fault fault);
 enum { SIM_CONDITIONS_TEXT = 96 }; /**< bytes for the names of some */
 /** Write their names with " --condition " before each, as the program takes
     them. */

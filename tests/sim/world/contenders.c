@@ -15,9 +15,9 @@
 
 /* The attempts of the recipe machine, as its steps tell of them. */
 
-void sim_contenders_forget(sim_checker *j, const sim_life *l)
+void sim_contenders_free(sim_checker *j, const sim_life *l)
 {
-  for (sim_contender **at = &j->attempts; *at != NULL;) {
+  for (sim_contender **at = &j->contenders; *at != NULL;) {
     sim_contender *a = *at;
 
     if (a->life == l || l == NULL) {
@@ -29,9 +29,10 @@ void sim_contenders_forget(sim_checker *j, const sim_life *l)
   }
 }
 
-static sim_contender *find_attempt(const sim_checker *j, const lk_contender *ct)
+static sim_contender *find_contender(const sim_checker *j,
+                                     const lk_contender *ct)
 {
-  sim_contender *a = j->attempts;
+  sim_contender *a = j->contenders;
 
   while (a != NULL && a->ct != ct)
     a = a->next;
@@ -45,24 +46,24 @@ static bool has_adopted(const sim_checker *j, const lk_contender *ct,
 {
   return j->world->style->unique == 0 && e->revoked &&
          ct->own.state == LK_OWN_CREATED &&
-         ct->own.token == (uint64_t)e->made &&
+         ct->own.token == (uint64_t)e->created_zxid &&
          strcmp(ct->own.path, e->path) == 0;
 }
 
 sim_contender *sim_contender_for(const sim_checker *j, const sim_entry *e)
 {
-  for (sim_contender *a = j->attempts; a != NULL; a = a->next) {
+  for (sim_contender *a = j->contenders; a != NULL; a = a->next) {
     if (strcmp(a->ct->own.unique_part, e->key) == 0)
       return a;
   }
-  for (sim_contender *a = j->attempts; a != NULL; a = a->next) {
+  for (sim_contender *a = j->contenders; a != NULL; a = a->next) {
     if (has_adopted(j, a->ct, e))
       return a;
   }
   return NULL;
 }
 
-static bool is_its(const sim_entry *e, const lk_contender *ct)
+static bool is_created_by(const sim_entry *e, const lk_contender *ct)
 {
   return strcmp(e->key, ct->own.unique_part) == 0;
 }
@@ -72,16 +73,18 @@ sim_entry *sim_entry_of(const sim_checker *j, const lk_contender *ct)
 {
   sim_entry *first = NULL;
 
-  for (sim_entry *e = j->history.standing; e != NULL; e = e->next)
-    first = (is_its(e, ct) && !e->left) || has_adopted(j, ct, e) ? e : first;
+  for (sim_entry *e = j->history.existing; e != NULL; e = e->next)
+    first = (is_created_by(e, ct) && !e->is_excused) || has_adopted(j, ct, e)
+                ? e
+                : first;
   for (sim_entry *e = j->history.newest; e != NULL && first == NULL;
        e = e->older)
-    first = is_its(e, ct) ? e : NULL;
+    first = is_created_by(e, ct) ? e : NULL;
   return first;
 }
 
 /* Whether it is a part of what the handle wants. */
-static bool is_of(const sim_handle *h, const lk_contender *ct)
+static bool is_contender_of(const sim_handle *h, const lk_contender *ct)
 {
   const lk_acquisition *a = h->lock->acquisition;
 
@@ -93,39 +96,39 @@ static bool is_of(const sim_handle *h, const lk_contender *ct)
          ((const lk_semaphore_acquisition *)(const void *)a)->queue_node == ct;
 }
 
-static sim_contender *new_attempt(sim_checker *j, sim_life *l,
-                                  const lk_contender *ct)
+static sim_contender *add_contender(sim_checker *j, sim_life *l,
+                                    const lk_contender *ct)
 {
   sim_contender *a = sim_allocate(sizeof *a);
 
   a->ct = ct;
   a->life = l;
   for (sim_handle *h = l->handles; h != NULL; h = h->next) {
-    if (h->lock != NULL && is_of(h, ct))
+    if (h->lock != NULL && is_contender_of(h, ct))
       a->handle = h;
   }
-  a->acquire = a->handle == NULL ? 0 : a->handle->acquire;
-  a->next = j->attempts;
-  j->attempts = a;
+  a->acquire_number = a->handle == NULL ? 0 : a->handle->acquire_number;
+  a->next = j->contenders;
+  j->contenders = a;
   return a;
 }
 
-static void forget_before(sim_contender *a, const lk_contender *ct)
+static void forget_released(sim_contender *a, const lk_contender *ct)
 {
   size_t left = 0;
 
-  for (size_t i = 0; i < a->nbefore; i++) {
-    if (a->before[i] != ct)
-      a->before[left++] = a->before[i];
+  for (size_t i = 0; i < a->nreleased_before; i++) {
+    if (a->released_before[i] != ct)
+      a->released_before[left++] = a->released_before[i];
   }
-  a->nbefore = left;
+  a->nreleased_before = left;
 }
 
-static void drop_attempt(sim_checker *j, const lk_contender *ct)
+static void remove_contender(sim_checker *j, const lk_contender *ct)
 {
-  for (sim_contender *a = j->attempts; a != NULL; a = a->next)
-    forget_before(a, ct);
-  for (sim_contender **at = &j->attempts; *at != NULL; at = &(*at)->next) {
+  for (sim_contender *a = j->contenders; a != NULL; a = a->next)
+    forget_released(a, ct);
+  for (sim_contender **at = &j->contenders; *at != NULL; at = &(*at)->next) {
     sim_contender *a = *at;
 
     if (a->ct == ct) {
@@ -136,22 +139,22 @@ static void drop_attempt(sim_checker *j, const lk_contender *ct)
   }
 }
 
-static sim_leave why(const sim_checker *j, const sim_handle *h)
+static sim_stop_reason stop_reason(const sim_checker *j, const sim_handle *h)
 {
   if (h == NULL)
-    return SIM_FAILED;
+    return SIM_STOP_FAILED;
   if (h->freeing)
-    return SIM_FREES;
+    return SIM_STOP_FREED;
   if (h->cancelling)
-    return SIM_CANCELS;
-  if (h->letting)
-    return SIM_RELEASES;
+    return SIM_STOP_CANCELLED;
+  if (h->in_release)
+    return SIM_STOP_RELEASED;
   if (h->timeout_ms == 0 ||
       (h->timeout_ms > 0 &&
-       sim_process_clock(h->process) >= h->asked_ms + h->timeout_ms))
-    return SIM_TIMED_OUT;
+       sim_process_clock(h->process) >= h->acquire_called_ms + h->timeout_ms))
+    return SIM_STOP_TIMED_OUT;
   (void)j;
-  return SIM_FAILED;
+  return SIM_STOP_FAILED;
 }
 
 /* A list that shows who is ahead was answered: by which state of a server? */
@@ -167,7 +170,7 @@ static bool has_listed(lk_contender_event ev, lk_contender_state from)
           ev == LK_CONTENDER_ON_TOKEN_NEEDED);
 }
 
-static void see_list(sim_contender *a, const lk_client *c)
+static void note_list(sim_contender *a, const lk_client *c)
 {
   const lk_reply *answer = lk_client_reply(c);
 
@@ -180,22 +183,22 @@ void sim_contender_step(void *arg, const lk_contender *ct,
 {
   sim_life *l = arg;
   sim_checker *j = l->process->world->checker;
-  sim_contender *a = find_attempt(j, ct);
+  sim_contender *a = find_contender(j, ct);
 
   sim_coverage_step(ev, from);
   if (ct->own.identity == LK_IDENTITY_NONE)
     return; /* it stands in no queue; see invariants_single.c */
   if (a == NULL)
-    a = new_attempt(j, l, ct);
+    a = add_contender(j, l, ct);
   if (has_listed(ev, from))
-    see_list(a, ct->lease->client);
+    note_list(a, ct->lease->client);
   if (ev == LK_CONTENDER_ON_STOP)
-    a->leave = why(j, a->handle);
-  sim_checker_tell(j, &(sim_fact){.type = SIM_STEP,
-                                  .life = l,
-                                  .attempt = a,
-                                  .event = ev,
-                                  .before = from});
+    a->stop_reason = stop_reason(j, a->handle);
+  sim_checker_report(j, &(sim_fact){.type = SIM_CONTENDER_STEP,
+                                    .life = l,
+                                    .contender = a,
+                                    .event = ev,
+                                    .state_before = from});
   if (ct->state == LK_CONTENDER_FINISHED)
-    drop_attempt(j, ct);
+    remove_contender(j, ct);
 }

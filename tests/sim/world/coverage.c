@@ -55,7 +55,7 @@ void sim_coverage_step(lk_contender_event ev, lk_contender_state from)
   seen.steps[from][ev]++;
 }
 
-void sim_coverage_session(lk_state from, lk_state to)
+void sim_coverage_state_change(lk_state from, lk_state to)
 {
   seen.changes[from][to]++;
 }
@@ -74,7 +74,7 @@ static bool is_step(size_t s, size_t e)
          is_step_of(&lk__single_node_machine, s, e);
 }
 
-static void tell_steps(FILE *out)
+static void print_steps(FILE *out)
 {
   unsigned all = 0, some = 0;
 
@@ -93,7 +93,7 @@ static void tell_steps(FILE *out)
   }
 }
 
-static void tell_changes(FILE *out)
+static void print_changes(FILE *out)
 {
   unsigned all = 0, some = 0;
 
@@ -118,7 +118,7 @@ void sim_coverage_milestone(sim_milestone m)
   seen.moments[m]++;
 }
 
-static void tell_moments(FILE *out, bool counts)
+static void print_moments(FILE *out, bool counts)
 {
 #define TEXT(name, text) text,
   static const char *const texts[] = {SIM_MILESTONES(TEXT)};
@@ -140,7 +140,7 @@ void sim_coverage_fault(enum sim_fault fault)
   seen.faults[fault]++;
 }
 
-static void tell_faults(FILE *out, bool counts)
+static void print_faults(FILE *out, bool counts)
 {
 #define FUNCTION(name, function, text) #function,
   static const char *const names[] = {SIM_FAULTS(FUNCTION)};
@@ -157,12 +157,12 @@ static void tell_faults(FILE *out, bool counts)
   }
 }
 
-void sim_coverage_tell(FILE *out, bool counts)
+void sim_coverage_print(FILE *out, bool counts)
 {
-  tell_steps(out);
-  tell_moments(out, counts);
-  tell_changes(out);
-  tell_faults(out, counts);
+  print_steps(out);
+  print_moments(out, counts);
+  print_changes(out);
+  print_faults(out, counts);
 }
 
 size_t sim_coverage_size(void)

@@ -46,14 +46,14 @@ typedef enum sim_milestone {
 
 void sim_coverage_milestone(sim_milestone m);
 void sim_coverage_step(lk_contender_event ev, lk_contender_state from);
-void sim_coverage_session(lk_state from, lk_state to);
+void sim_coverage_state_change(lk_state from, lk_state to);
 void sim_coverage_fault(enum sim_fault fault);
 /** Write how much was seen, and by name what was not; with `counts` also how
     often each fault struck, and each moment came. */
-void sim_coverage_tell(FILE *out, bool counts);
+void sim_coverage_print(FILE *out, bool counts);
 /** What a child process has seen, as bytes for its parent; and add them. */
 size_t sim_coverage_size(void);
 void sim_coverage_save(void *out);
-void sim_coverage_add(const void *saved);
+void sim_coverage_add(const void *session_to_resume);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_READS = 16, ROOM = 64 * 1024 };
+enum { READS_MAX = 16, READ_SIZE = 64 * 1024 };
 
 /* ---- what a client asks its surroundings -------------------------------- */
 
@@ -27,16 +27,16 @@ static void hook_random(void *arg, void *out, size_t len)
     bytes[i] = (unsigned char)sim_roll(&p->rng, 256);
 }
 
-static void act_at_once(sim_process *p);
+static void work_in_wake_hook(sim_process *p);
 
 static void hook_wake(lk_client *c, void *arg)
 {
   sim_process *p = arg;
 
   if (p->eager > 0 && p->client == c && !p->paused)
-    act_at_once(p);
+    work_in_wake_hook(p);
   if (p->client == c || p->client == NULL)
-    sim_process_settle(p);
+    sim_process_schedule_loop(p);
 }
 
 static void hook_freed(lk_client *c, void *arg)
@@ -45,8 +45,8 @@ static void hook_freed(lk_client *c, void *arg)
 
   (void)c;
   p->client = NULL;
-  sim_driver_quit(p, false);
-  sim_process_gone(p);
+  sim_driver_stop(p, false);
+  sim_process_ended(p);
 }
 
 lk_hooks sim_driver_hooks(sim_process *p)
@@ -62,25 +62,25 @@ lk_hooks sim_driver_hooks(sim_process *p)
 
 static void on_news(void *arg)
 {
-  sim_process_settle(arg);
+  sim_process_schedule_loop(arg);
 }
 
-static void hang_up(sim_process *p, bool silent)
+static void close_connection(sim_process *p, bool silent)
 {
-  sim_unschedule(&p->world->agenda, &p->lookup);
+  sim_unschedule(&p->world->agenda, &p->lookup_job);
   sim_pipe_close(p->pipe, silent);
   p->pipe = NULL;
-  p->told_open = false;
+  p->reported_open = false;
 }
 
-static void fail(sim_process *p, int err, const char *why)
+static void report_failure(sim_process *p, int err, const char *why)
 {
-  hang_up(p, false);
+  close_connection(p, false);
   lk_client_failed(p->client, p->attempt, err, why);
 }
 
 /* At a dead address nothing ever comes of it. */
-static void dial(sim_process *p, unsigned server)
+static void connect_to(sim_process *p, unsigned server)
 {
   if (server == SIM_DEAD)
     return;
@@ -95,11 +95,11 @@ static void on_lookup(void *arg)
   lk_want want;
 
   if (p->paused) { /* the answer waits */
-    sim_schedule_at(&p->world->agenda, &p->lookup, p->goes_on_us);
+    sim_schedule_at(&p->world->agenda, &p->lookup_job, p->paused_until_us);
     return;
   }
   if (sim_chance(&p->rng, 10)) {
-    fail(p, LK_ERR_RESOLVE, "no such name");
+    report_failure(p, LK_ERR_RESOLVE, "no such name");
     return;
   }
   lk_client_resolved(p->client, attempt, p->naddresses);
@@ -107,45 +107,45 @@ static void on_lookup(void *arg)
     return;
   lk_client_want(p->client, &want);
   if (want.attempt == attempt)
-    dial(p, p->addresses[want.address_index % p->naddresses]);
+    connect_to(p, p->addresses[want.address_index % p->naddresses]);
 }
 
-static void follow_wish(sim_process *p)
+static void follow_want(sim_process *p)
 {
   lk_want want;
 
   lk_client_want(p->client, &want);
   if (want.attempt == p->attempt)
     return;
-  hang_up(p, false);
+  close_connection(p, false);
   p->attempt = want.attempt;
   if (p->attempt == 0)
     return;
   if (want.host[1] >= '0' && want.host[1] <= '9') {
-    dial(p, (unsigned)(want.host[1] - '0'));
+    connect_to(p, (unsigned)(want.host[1] - '0'));
   } else if (want.address_index > 0) {
-    dial(p, p->addresses[want.address_index % p->naddresses]);
+    connect_to(p, p->addresses[want.address_index % p->naddresses]);
   } else if (p->eager > 0) {
     on_lookup(p);
   } else {
-    sim_schedule_in(&p->world->agenda, &p->lookup,
+    sim_schedule_in(&p->world->agenda, &p->lookup_job,
                     sim_between(&p->rng, 100, 20 * SIM_MS));
   }
 }
 
 /* Whether the connection is still the one of `attempt`. */
-static bool stands(const sim_process *p, uint64_t attempt)
+static bool is_current(const sim_process *p, uint64_t attempt)
 {
   return p->client != NULL && p->attempt == attempt && p->pipe != NULL;
 }
 
-static void read_some(sim_process *p)
+static void read_available(sim_process *p)
 {
   size_t len = sim_pipe_arrived(p->pipe);
   unsigned char *room;
 
-  if (len > ROOM)
-    len = ROOM;
+  if (len > READ_SIZE)
+    len = READ_SIZE;
   room = malloc(len); /* just so much, for who reads too far or too late */
   sim_pipe_receive(p->pipe, room, len);
   sim_checker_received(p->world->checker, p, room, len);
@@ -157,30 +157,32 @@ static void read_all(sim_process *p)
 {
   uint64_t attempt = p->attempt;
 
-  for (int i = 0; i < MOST_READS && stands(p, attempt); i++) {
+  for (int i = 0; i < READS_MAX && is_current(p, attempt); i++) {
     if (sim_pipe_arrived(p->pipe) > 0) {
-      read_some(p);
+      read_available(p);
       continue;
     }
-    switch (sim_pipe_look(p->pipe)) {
-    case SIM_PIPE_CLOSED: fail(p, 0, NULL); return;
-    case SIM_PIPE_RESET: fail(p, LK_ERR_CONNECTION_LOSS, "reset"); return;
-    case SIM_PIPE_REFUSED: fail(p, LK_ERR_CONNECT, "refused"); return;
+    switch (sim_pipe_get_state(p->pipe)) {
+    case SIM_PIPE_CLOSED: report_failure(p, 0, NULL); return;
+    case SIM_PIPE_RESET:
+      report_failure(p, LK_ERR_CONNECTION_LOSS, "reset");
+      return;
+    case SIM_PIPE_REFUSED: report_failure(p, LK_ERR_CONNECT, "refused"); return;
     case SIM_PIPE_OPEN:
     case SIM_PIPE_DIALING: return;
     }
   }
-  if (stands(p, attempt) && sim_pipe_arrived(p->pipe) > 0)
-    sim_process_settle(p);
+  if (is_current(p, attempt) && sim_pipe_arrived(p->pipe) > 0)
+    sim_process_schedule_loop(p);
 }
 
 /* What a look at the socket shows. */
-static void receive(sim_process *p)
+static void read_socket(sim_process *p)
 {
-  if (p->pipe == NULL || sim_pipe_look(p->pipe) == SIM_PIPE_DIALING)
+  if (p->pipe == NULL || sim_pipe_get_state(p->pipe) == SIM_PIPE_DIALING)
     return;
-  if (!p->told_open && sim_pipe_look(p->pipe) != SIM_PIPE_REFUSED) {
-    p->told_open = true;
+  if (!p->reported_open && sim_pipe_get_state(p->pipe) != SIM_PIPE_REFUSED) {
+    p->reported_open = true;
     sim_checker_connected(p->world->checker, p);
     lk_client_connected(p->client, p->attempt);
     if (p->client == NULL || p->pipe == NULL)
@@ -189,11 +191,11 @@ static void receive(sim_process *p)
   read_all(p);
 }
 
-static void transmit(sim_process *p)
+static void write_socket(sim_process *p)
 {
   lk_bytes bytes = lk_client_pending(p->client);
 
-  if (bytes.len == 0 || !p->told_open)
+  if (bytes.len == 0 || !p->reported_open)
     return;
   size_t taken = sim_pipe_send(p->pipe, bytes.at, bytes.len);
 
@@ -205,24 +207,24 @@ static void transmit(sim_process *p)
 
 /* What a driver may do while it is being woken: look up and dial, and send. A
  * dial that is refused at once is told at once. */
-static void act_at_once(sim_process *p)
+static void work_in_wake_hook(sim_process *p)
 {
-  follow_wish(p);
+  follow_want(p);
   if (p->client == NULL)
     return;
-  if (p->pipe != NULL && !p->told_open &&
+  if (p->pipe != NULL && !p->reported_open &&
       !sim_server_runs(
           sim_ensemble_server(p->world->ensemble, sim_pipe_server(p->pipe)))) {
-    fail(p, LK_ERR_CONNECT, "refused at once");
+    report_failure(p, LK_ERR_CONNECT, "refused at once");
     return;
   }
   if (p->pipe != NULL)
-    transmit(p);
+    write_socket(p);
 }
 
 /* ---- the turn ----------------------------------------------------------- */
 
-static void tick(sim_process *p)
+static void call_tick(sim_process *p)
 {
   if (lk_client_deadline(p->client) <= sim_process_clock(p))
     lk_client_tick(p->client);
@@ -233,62 +235,62 @@ static void set_alarm(sim_process *p)
   int64_t at = sim_process_true_us(p, lk_client_deadline(p->client));
 
   if (at == INT64_MAX)
-    sim_unschedule(&p->world->agenda, &p->alarm);
+    sim_unschedule(&p->world->agenda, &p->deadline_job);
   else /* timers are never early */
-    sim_schedule_at(&p->world->agenda, &p->alarm,
+    sim_schedule_at(&p->world->agenda, &p->deadline_job,
                     at + sim_between(&p->rng, 0, SIM_MS / 4));
 }
 
 static void read_both(sim_process *p)
 {
-  receive(p);
+  read_socket(p);
   if (p->client != NULL)
-    sim_prober_look(p);
+    sim_prober_read(p);
 }
 
-static void follow_both(sim_process *p)
+static void follow_wants(sim_process *p)
 {
-  follow_wish(p);
+  follow_want(p);
   if (p->client != NULL)
-    sim_prober_follow(p);
+    sim_prober_update(p);
 }
 
-static void do_step(sim_process *p, enum sim_step step)
+static void run_step(sim_process *p, enum sim_loop_step step)
 {
   switch (step) {
-  case SIM_STEP_TICK:
-  case SIM_STEP_TICK_AGAIN: tick(p); break;
-  case SIM_STEP_READ: read_both(p); break;
-  case SIM_STEP_WISH: follow_both(p); break;
-  case SIM_STEP_WRITE: transmit(p); break;
-  case SIM_STEP_ALARM: set_alarm(p); break;
-  case SIM_STEP_END: break;
+  case SIM_LOOP_TICK:
+  case SIM_LOOP_TICK_AGAIN: call_tick(p); break;
+  case SIM_LOOP_READ: read_both(p); break;
+  case SIM_LOOP_WISH: follow_wants(p); break;
+  case SIM_LOOP_WRITE: write_socket(p); break;
+  case SIM_LOOP_ALARM: set_alarm(p); break;
+  case SIM_LOOP_END: break;
   }
 }
 
 /* Whether it stands still before its next step. */
-static bool halts(sim_process *p)
+static bool must_pause(sim_process *p)
 {
-  int64_t for_us = p->ahead_us - p->world->agenda.now_us;
+  int64_t for_us = p->busy_until_us - p->world->agenda.now_us;
 
-  if (p->step == p->trip)
-    for_us = p->trip_us;
+  if (p->loop_step == p->pause_at_step)
+    for_us = p->pause_at_step_us;
   else if (for_us <= 0)
     return false;
-  if (p->step == p->trip)
-    p->trip = 0;
+  if (p->loop_step == p->pause_at_step)
+    p->pause_at_step = 0;
   sim_process_pause(p, for_us, 0);
   return true;
 }
 
-void sim_driver_turn(sim_process *p)
+void sim_driver_run_loop(sim_process *p)
 {
-  p->turning = true;
-  while (sim_process_runs(p) && p->step <= SIM_STEP_END && !halts(p))
-    do_step(p, (enum sim_step)p->step++);
-  p->turning = false;
+  p->in_loop = true;
+  while (sim_process_runs(p) && p->loop_step <= SIM_LOOP_END && !must_pause(p))
+    run_step(p, (enum sim_loop_step)p->loop_step++);
+  p->in_loop = false;
   if (!p->paused)
-    p->step = SIM_STEP_TICK;
+    p->loop_step = SIM_LOOP_TICK;
 }
 
 static void on_turn(void *arg)
@@ -296,29 +298,29 @@ static void on_turn(void *arg)
   sim_process *p = arg;
 
   if (sim_process_runs(p))
-    sim_driver_turn(p);
+    sim_driver_run_loop(p);
 }
 
-void sim_process_settle(sim_process *p)
+void sim_process_schedule_loop(sim_process *p)
 {
-  bool still_to_come = p->turning && p->step <= SIM_STEP_WISH;
+  bool still_to_come = p->in_loop && p->loop_step <= SIM_LOOP_WISH;
 
-  if (!still_to_come && !lk__heap_has(&p->turn.node))
-    sim_schedule_in(&p->world->agenda, &p->turn, 0);
+  if (!still_to_come && !lk__heap_has(&p->loop_job.node))
+    sim_schedule_in(&p->world->agenda, &p->loop_job, 0);
 }
 
 void sim_driver_init(sim_process *p)
 {
   sim_world *w = p->world;
 
-  p->turn = (sim_job){.run = on_turn, .arg = p};
-  p->alarm = (sim_job){.run = on_turn, .arg = p};
-  p->lookup = (sim_job){.run = on_lookup, .arg = p};
-  p->step = SIM_STEP_TICK;
+  p->loop_job = (sim_job){.run = on_turn, .arg = p};
+  p->deadline_job = (sim_job){.run = on_turn, .arg = p};
+  p->lookup_job = (sim_job){.run = on_lookup, .arg = p};
+  p->loop_step = SIM_LOOP_TICK;
   if (sim_has_condition(w, SIM_ADDRESSES)) {
     sim_rng r = sim_rng_fork(&p->rng, 'a');
 
-    sim_driver_name(p, &r, SIM_MOST_DEAD);
+    sim_driver_set_addresses(p, &r, SIM_MOST_DEAD);
   }
   if (sim_roll(&p->rng, 3) > 0)
     return;
@@ -332,7 +334,7 @@ void sim_driver_init(sim_process *p)
     p->addresses[i] = (first + i) % w->config.servers;
 }
 
-void sim_driver_name(sim_process *p, sim_rng *r, unsigned dead)
+void sim_driver_set_addresses(sim_process *p, sim_rng *r, unsigned dead)
 {
   unsigned servers = p->world->config.servers;
 
@@ -345,17 +347,17 @@ void sim_driver_name(sim_process *p, sim_rng *r, unsigned dead)
   }
 }
 
-void sim_driver_quit(sim_process *p, bool silent)
+void sim_driver_stop(sim_process *p, bool silent)
 {
   sim_agenda *a = &p->world->agenda;
 
-  hang_up(p, silent);
-  sim_prober_quit(p, silent);
-  sim_unschedule(a, &p->turn);
-  sim_unschedule(a, &p->alarm);
+  close_connection(p, silent);
+  sim_prober_stop(p, silent);
+  sim_unschedule(a, &p->loop_job);
+  sim_unschedule(a, &p->deadline_job);
   p->attempt = 0;
-  p->trip = 0;
-  p->ahead_us = 0;
-  p->step_after = 0;
-  p->step = SIM_STEP_TICK;
+  p->pause_at_step = 0;
+  p->busy_until_us = 0;
+  p->jump_after_readings = 0;
+  p->loop_step = SIM_LOOP_TICK;
 }

@@ -7,44 +7,44 @@
 
 #include <string.h>
 
-enum { RESTS_MS = 5000 };
+enum { THROTTLE_RESTS_MS = 5000 };
 
 /* What can be held against a client, and what cannot. */
 
 /* One more request after a reconnect, or after all the rests that a throttled
  * one takes. */
-int64_t sim_patience_us(const sim_checker *j)
+int64_t sim_grace_us(const sim_checker *j)
 {
-  bool throttled = sim_may_strike(j->world, SIM_FAULT_THROTTLE);
+  bool throttled = sim_fault_is_possible(j->world, SIM_FAULT_THROTTLE);
 
-  return 2 * sim_T_us(j) + (throttled ? RESTS_MS * SIM_MS : 0);
+  return 2 * sim_T_us(j) + (throttled ? THROTTLE_RESTS_MS * SIM_MS : 0);
 }
 
 /* All routes of a process are, or none is. */
-static bool is_narrow(const sim_checker *j, const sim_life *l)
+static bool has_bandwidth_limit(const sim_checker *j, const sim_life *l)
 {
   return sim_network_route(j->world->network, l->process->index, 0)->kb_us > 0;
 }
 
-bool sim_overdue(sim_checker *j, const sim_life *l, sim_stuck *s,
-                 const sim_entry *e)
+bool sim_grace_is_over(sim_checker *j, const sim_life *l, sim_grace *s,
+                       const sim_entry *e)
 {
-  if (e == NULL || s->on != e)
-    *s = (sim_stuck){.on = e, .zxid = j->history.zxid};
+  if (e == NULL || s->entry != e)
+    *s = (sim_grace){.entry = e, .zxid = j->history.zxid};
   if (e == NULL || l->state != LK_STATE_CONNECTED ||
       !sim_process_runs(l->process) || l->seen_zxid < s->zxid)
     return false;
-  if (s->since_us == 0 || s->since_us < l->smooth_us ||
-      s->since_us < j->slow_us || is_narrow(j, l))
+  if (s->since_us == 0 || s->since_us < l->undisturbed_since_us ||
+      s->since_us < j->slow_us || has_bandwidth_limit(j, l))
     s->since_us = sim_now_us(j);
-  if (sim_now_us(j) - s->since_us <= sim_patience_us(j))
+  if (sim_now_us(j) - s->since_us <= sim_grace_us(j))
     return false;
-  s->on = NULL; /* once more after the same time */
+  s->entry = NULL; /* once more after the same time */
   return true;
 }
 
 /* Whether servers may be cut off from each other. */
-static bool servers_fail(const sim_world *w)
+static bool servers_may_be_cut(const sim_world *w)
 {
   static const enum sim_fault faults[] = {
       SIM_FAULT_SERVER_CRASH, SIM_FAULT_SERVER_STOP, SIM_FAULT_RESTARTS,
@@ -53,7 +53,7 @@ static bool servers_fail(const sim_world *w)
   bool some = false;
 
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-    some = some || sim_may_strike(w, faults[i]);
+    some = some || sim_fault_is_possible(w, faults[i]);
   return some;
 }
 
@@ -62,12 +62,12 @@ static bool servers_fail(const sim_world *w)
 static bool is_deposed(const sim_checker *j)
 {
   const sim_ensemble_config *c = &j->world->config;
-  bool stops = sim_may_strike(j->world, SIM_FAULT_SERVER_STOP) ||
-               sim_may_strike(j->world, SIM_FAULT_DEPOSED);
+  bool stops = sim_fault_is_possible(j->world, SIM_FAULT_SERVER_STOP) ||
+               sim_fault_is_possible(j->world, SIM_FAULT_DEPOSED);
   int64_t limit = (c->sync_limit + 1) * (int64_t)c->tick_ms * SIM_MS +
                   (stops ? 4 : 1) * sim_T_us(j);
 
-  return j->led_us > 0 && sim_now_us(j) - j->led_us < limit;
+  return j->leader_since_us > 0 && sim_now_us(j) - j->leader_since_us < limit;
 }
 
 sim_life *sim_owner_of(sim_checker *j, const sim_entry *e)
@@ -75,7 +75,7 @@ sim_life *sim_owner_of(sim_checker *j, const sim_entry *e)
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     sim_life *l = &j->lives[i];
 
-    if (l->process != NULL && sim_process_lives(l->process) &&
+    if (l->process != NULL && sim_process_has_client(l->process) &&
         l->state != LK_STATE_CLOSED &&
         e->session == lk_client_session(l->process->client).id)
       return l;
@@ -105,22 +105,24 @@ static bool is_pinged_late(const sim_checker *j)
 {
   int64_t limit = 2 * sim_T_us(j);
 
-  return (j->stood_us > 0 && sim_now_us(j) - j->stood_us < limit) ||
-         (j->late_us > 0 && sim_now_us(j) - j->late_us < limit);
+  return (j->leader_stopped_us > 0 &&
+          sim_now_us(j) - j->leader_stopped_us < limit) ||
+         (j->late_since_us > 0 && sim_now_us(j) - j->late_since_us < limit);
 }
 
-bool sim_beyond_promise(const sim_checker *j, const sim_entry *e)
+bool sim_deletion_is_excused(const sim_checker *j, const sim_entry *e)
 {
-  if (e->how == SIM_BY_OTHERS || e->how == SIM_BY_OPERATOR)
+  if (e->deletion_cause == SIM_DELETED_BY_OTHERS ||
+      e->deletion_cause == SIM_DELETED_BY_OPERATOR)
     return true;
-  if (e->how != SIM_BY_EXPIRY)
+  if (e->deletion_cause != SIM_DELETED_BY_EXPIRY)
     return false;
-  if (is_pinged_late(j) || is_shortened_unseen(e->by))
+  if (is_pinged_late(j) || is_shortened_unseen(e->creator_session))
     return true;
   switch (e->assurance) {
   case LK_ASSURE_QUORUM: return false;
   case LK_ASSURE_SYNC: return is_deposed(j);
-  case LK_ASSURE_PING: return servers_fail(j->world);
+  case LK_ASSURE_PING: return servers_may_be_cut(j->world);
   }
   return false;
 }

@@ -12,15 +12,15 @@
 
 /* ---- tools -------------------------------------------------------------- */
 
-int64_t sim_fault_timeout(const sim_faults *f)
+int64_t sim_fault_T_us(const sim_faults *f)
 {
   return f->world->timeout_ms * SIM_MS;
 }
 
 /* Mostly short, sometimes longer than a session lives. */
-int64_t sim_fault_time(sim_faults *f)
+int64_t sim_fault_duration(sim_faults *f)
 {
-  int64_t t = sim_fault_timeout(f);
+  int64_t t = sim_fault_T_us(f);
 
   switch (sim_roll(&f->rng, 8)) {
   case 0: return sim_between(&f->rng, t, 2 * t);
@@ -33,12 +33,12 @@ int64_t sim_fault_time(sim_faults *f)
   }
 }
 
-unsigned sim_some_process(sim_faults *f)
+unsigned sim_random_process(sim_faults *f)
 {
   return sim_roll(&f->rng, (uint32_t)f->world->nprocesses);
 }
 
-static bool stands_first(const sim_faults *f, size_t lock, int64_t session)
+static bool is_first_in_queue(const sim_faults *f, size_t lock, int64_t session)
 {
   const sim_node *dir = sim_tree_find(
       sim_ensemble_committed_tree(f->world->ensemble), f->world->locks[lock]);
@@ -47,7 +47,7 @@ static bool stands_first(const sim_faults *f, size_t lock, int64_t session)
          dir->children->stat.ephemeral_owner == session;
 }
 
-unsigned sim_some_holder(sim_faults *f)
+unsigned sim_random_holder(sim_faults *f)
 {
   size_t lock = sim_roll(&f->rng, (uint32_t)f->world->nlocks);
 
@@ -55,13 +55,13 @@ unsigned sim_some_holder(sim_faults *f)
     const sim_process *p = &f->world->processes[i];
 
     if (sim_roll(&f->rng, 4) > 0 && p->client != NULL &&
-        stands_first(f, lock, lk_client_session(p->client).id))
+        is_first_in_queue(f, lock, lk_client_session(p->client).id))
       return i;
   }
-  return sim_some_process(f);
+  return sim_random_process(f);
 }
 
-unsigned sim_some_server(sim_faults *f)
+unsigned sim_random_server(sim_faults *f)
 {
   return sim_roll(&f->rng, f->world->config.servers);
 }
@@ -98,10 +98,12 @@ sim_active_fault *sim_start_fault(sim_faults *f,
 
 /* ---- which, and when ---------------------------------------------------- */
 
-#define STRIKE(name, function, text) [SIM_FAULT_##name] = sim_strike_##function,
-static bool (*const strikes[SIM_NFAULTS])(sim_faults *f) = {SIM_FAULTS(STRIKE)};
+#define INJECTOR(name, function, text) \
+  [SIM_FAULT_##name] = sim_inject_##function,
+static bool (*const injectors[SIM_NFAULTS])(sim_faults *f) = {
+    SIM_FAULTS(INJECTOR)};
 
-static bool strike_one(sim_faults *f, const unsigned *weights)
+static bool inject_one(sim_faults *f, const unsigned *weights)
 {
   uint32_t sum = 0;
   size_t i = 0;
@@ -110,19 +112,19 @@ static bool strike_one(sim_faults *f, const unsigned *weights)
     sum += weights[k];
   for (uint32_t left = sim_roll(&f->rng, sum); left >= weights[i]; i++)
     left -= weights[i];
-  if (!strikes[i](f))
+  if (!injectors[i](f))
     return false;
   sim_coverage_fault((enum sim_fault)i);
   return true;
 }
 
-static void on_next(void *arg)
+static void on_scenario_fault(void *arg)
 {
   sim_faults *f = arg;
   unsigned gap_pm = f->world->scenario->gap_pm;
-  int64_t gap = sim_fault_timeout(f) * (gap_pm == 0 ? 300 : gap_pm) / 1000;
+  int64_t gap = sim_fault_T_us(f) * (gap_pm == 0 ? 300 : gap_pm) / 1000;
 
-  f->world->nfaults += strike_one(f, f->world->scenario->faults);
+  f->world->nfaults += inject_one(f, f->world->scenario->faults);
   /* In calm weather one is over before the next begins. */
   if (!f->world->scenario->calm)
     gap = sim_between(&f->rng, gap / 10, 2 * gap);
@@ -130,29 +132,30 @@ static void on_next(void *arg)
 }
 
 /* With draws of its own. */
-static void on_trouble(void *arg)
+static void on_condition_fault(void *arg)
 {
-  sim_trouble *t = arg;
+  sim_condition_faults *t = arg;
   sim_faults *f = t->faults;
   sim_rng scenarios = f->rng;
-  int64_t gap = sim_fault_timeout(f) * t->condition->gap_pm / 1000;
+  int64_t gap = sim_fault_T_us(f) * t->condition->gap_pm / 1000;
 
   f->rng = t->rng;
-  (void)strike_one(f, t->condition->faults);
+  (void)inject_one(f, t->condition->faults);
   gap = sim_between(&f->rng, gap / 10, 2 * gap);
   t->rng = f->rng;
   f->rng = scenarios;
   sim_schedule_in(&f->world->agenda, &t->next, gap);
 }
 
-static void add_trouble(sim_faults *f, sim_condition_id id)
+static void add_condition_faults(sim_faults *f, sim_condition_id id)
 {
-  sim_trouble *t = &f->troubles[f->ntroubles++];
+  sim_condition_faults *t = &f->condition_faults[f->ncondition_faults++];
 
-  *t = (sim_trouble){.faults = f,
-                     .condition = &sim_conditions[id],
-                     .rng = sim_rng_fork(&f->world->rng, 'f' * 256 + id),
-                     .next = {.run = on_trouble, .arg = t}};
+  *t = (sim_condition_faults){.faults = f,
+                              .condition = &sim_conditions[id],
+                              .rng =
+                                  sim_rng_fork(&f->world->rng, 'f' * 256 + id),
+                              .next = {.run = on_condition_fault, .arg = t}};
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -163,42 +166,42 @@ sim_faults *sim_faults_new(sim_world *w)
 
   f->world = w;
   f->rng = sim_rng_fork(&w->rng, 'f');
-  f->next = (sim_job){.run = on_next, .arg = f};
+  f->next = (sim_job){.run = on_scenario_fault, .arg = f};
   lk__list_init(&f->active_faults);
   sim_network_pieces(w->network, w->scenario->pieces);
   for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
     if (sim_has_condition(w, (sim_condition_id)i) &&
         sim_conditions[i].gap_pm > 0)
-      add_trouble(f, (sim_condition_id)i);
+      add_condition_faults(f, (sim_condition_id)i);
   }
   return f;
 }
 
 void sim_faults_begin(sim_faults *f)
 {
-  on_next(f);
-  for (size_t i = 0; i < f->ntroubles; i++)
-    on_trouble(&f->troubles[i]);
+  on_scenario_fault(f);
+  for (size_t i = 0; i < f->ncondition_faults; i++)
+    on_condition_fault(&f->condition_faults[i]);
 }
 
-static void stop(sim_faults *f)
+static void cancel_next_faults(sim_faults *f)
 {
   sim_unschedule(&f->world->agenda, &f->next);
-  for (size_t i = 0; i < f->ntroubles; i++)
-    sim_unschedule(&f->world->agenda, &f->troubles[i].next);
+  for (size_t i = 0; i < f->ncondition_faults; i++)
+    sim_unschedule(&f->world->agenda, &f->condition_faults[i].next);
 }
 
 void sim_faults_end(sim_faults *f)
 {
   f->over = true;
-  stop(f);
+  cancel_next_faults(f);
   for (lk_link *l = f->active_faults.next, *next; l != &f->active_faults;
        l = next) {
     next = l->next;
     on_heal(LK_OWNER(l, sim_active_fault, link));
   }
   sim_network_pieces(f->world->network, 0);
-  sim_network_spare(f->world->network);
+  sim_network_cancel_resets(f->world->network);
 }
 
 void sim_faults_free(sim_faults *f)
@@ -213,6 +216,6 @@ void sim_faults_free(sim_faults *f)
     lk__list_remove(&x->link);
     free(x);
   }
-  stop(f);
+  cancel_next_faults(f);
   free(f);
 }

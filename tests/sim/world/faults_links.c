@@ -29,20 +29,20 @@ void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
   x->direction = direction;
   x->amount = by_us;
   route_of(x)->delay_us[direction] += by_us;
-  SAY(f, "p%u - server %u: %" PRId64 " ms slower %s", process, server,
-      by_us / SIM_MS, direction == SIM_UP ? "up" : "down");
+  TRACE(f, "p%u - server %u: %" PRId64 " ms slower %s", process, server,
+        by_us / SIM_MS, direction == SIM_UP ? "up" : "down");
 }
 
 /* In calm weather it lasts so long and slows so much that no round trip takes
  * longer than T/4. */
-bool sim_strike_delay(sim_faults *f)
+bool sim_inject_delay(sim_faults *f)
 {
-  int64_t t = sim_fault_timeout(f);
+  int64_t t = sim_fault_T_us(f);
   bool calm = f->world->scenario->calm;
-  int64_t length = calm ? t / 8 : sim_fault_time(f);
-  unsigned process = sim_some_process(f);
-  int whose = sim_network_whose(f->world->network, process);
-  unsigned server = whose < 0 ? sim_some_server(f) : (unsigned)whose;
+  int64_t length = calm ? t / 8 : sim_fault_duration(f);
+  unsigned process = sim_random_process(f);
+  int whose = sim_network_server_of(f->world->network, process);
+  unsigned server = whose < 0 ? sim_random_server(f) : (unsigned)whose;
 
   for (int d = 0; d < 2; d++) {
     if (calm)
@@ -63,31 +63,31 @@ static bool heal_pieces(sim_active_fault *x)
   return true;
 }
 
-bool sim_strike_pieces(sim_faults *f)
+bool sim_inject_pieces(sim_faults *f)
 {
   size_t most = 1 + sim_roll(&f->rng, 60);
 
-  sim_start_fault(f, heal_pieces, sim_fault_timeout(f) / 8);
+  sim_start_fault(f, heal_pieces, sim_fault_T_us(f) / 8);
   sim_network_pieces(f->world->network, most);
-  SAY(f, "bytes arrive in pieces of at most %zu", most);
+  TRACE(f, "bytes arrive in pieces of at most %zu", most);
   return true;
 }
 
-bool sim_strike_cut(sim_faults *f)
+bool sim_inject_cut(sim_faults *f)
 {
-  return sim_network_reset(f->world->network, sim_some_process(f), SIM_UP,
+  return sim_network_reset(f->world->network, sim_random_process(f), SIM_UP,
                            SIZE_MAX);
 }
 
-bool sim_strike_cut_at(sim_faults *f)
+bool sim_inject_cut_at(sim_faults *f)
 {
-  unsigned process = sim_some_process(f);
+  unsigned process = sim_random_process(f);
   int direction = (int)sim_roll(&f->rng, 2);
   size_t bytes = 1 + sim_roll(&f->rng, 700);
 
   if (sim_network_reset(f->world->network, process, direction, bytes))
-    SAY(f, "p%u: breaks after %zu more bytes %s", process, bytes,
-        direction == SIM_UP ? "up" : "down");
+    TRACE(f, "p%u: breaks after %zu more bytes %s", process, bytes,
+          direction == SIM_UP ? "up" : "down");
   return true;
 }
 
@@ -109,17 +109,17 @@ void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
   route_of(x)->cut[direction]++;
 }
 
-bool sim_strike_half(sim_faults *f)
+bool sim_inject_half(sim_faults *f)
 {
-  unsigned process = sim_some_process(f);
-  int server = sim_network_whose(f->world->network, process);
+  unsigned process = sim_random_process(f);
+  int server = sim_network_server_of(f->world->network, process);
   int direction = (int)sim_roll(&f->rng, 2);
 
   if (server < 0)
     return false;
-  sim_cut_route(f, process, (unsigned)server, direction, sim_fault_time(f));
-  SAY(f, "p%u - server %d: nothing comes %s", process, server,
-      direction == SIM_UP ? "up" : "down");
+  sim_cut_route(f, process, (unsigned)server, direction, sim_fault_duration(f));
+  TRACE(f, "p%u - server %d: nothing comes %s", process, server,
+        direction == SIM_UP ? "up" : "down");
   return true;
 }
 
@@ -130,11 +130,11 @@ void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
   sim_cut_route(f, process, server, SIM_DOWN, for_us);
 }
 
-bool sim_strike_partition(sim_faults *f)
+bool sim_inject_partition(sim_faults *f)
 {
   uint32_t processes = 1 + sim_roll(&f->rng, 255);
   uint32_t servers = 1 + sim_roll(&f->rng, 31);
-  int64_t length = sim_fault_time(f);
+  int64_t length = sim_fault_duration(f);
 
   for (unsigned p = 0; p < f->world->nprocesses; p++) {
     for (unsigned s = 0; s < f->world->config.servers; s++) {
@@ -142,9 +142,9 @@ bool sim_strike_partition(sim_faults *f)
         sim_cut_both(f, p, s, length);
     }
   }
-  SAY(f,
-      "processes 0x%" PRIx32 " lose servers 0x%" PRIx32 " for %" PRId64 " ms",
-      processes, servers, length / SIM_MS);
+  TRACE(f,
+        "processes 0x%" PRIx32 " lose servers 0x%" PRIx32 " for %" PRId64 " ms",
+        processes, servers, length / SIM_MS);
   return true;
 }
 
@@ -154,33 +154,33 @@ static bool heal_proxy(sim_active_fault *x)
   return true;
 }
 
-bool sim_strike_proxy(sim_faults *f)
+bool sim_inject_proxy(sim_faults *f)
 {
-  sim_active_fault *x = sim_start_fault(f, heal_proxy, sim_fault_time(f));
+  sim_active_fault *x = sim_start_fault(f, heal_proxy, sim_fault_duration(f));
 
-  x->a = sim_some_process(f);
-  x->b = sim_some_server(f);
+  x->a = sim_random_process(f);
+  x->b = sim_random_server(f);
   route_of(x)->proxies++;
   (void)sim_network_reset(f->world->network, x->a, SIM_UP, SIZE_MAX);
-  SAY(f, "p%u - server %u: a mute proxy", x->a, x->b);
+  TRACE(f, "p%u - server %u: a mute proxy", x->a, x->b);
   return true;
 }
 
 static bool heal_narrow(sim_active_fault *x)
 {
-  sim_network_widen(x->faults->world->network, x->a, x->b);
+  sim_network_remove_bandwidth(x->faults->world->network, x->a, x->b);
   return true;
 }
 
 /* All routes of a process; the large node takes a third of T to three T. */
-bool sim_strike_narrow(sim_faults *f)
+bool sim_inject_narrow(sim_faults *f)
 {
-  int64_t t = sim_fault_timeout(f);
+  int64_t t = sim_fault_T_us(f);
   int64_t kb_us = sim_between(&f->rng, t / 3, 3 * t) / (SIM_LARGE / 1024);
-  unsigned process = sim_some_process(f);
-  int64_t length = 4 * sim_fault_time(f);
+  unsigned process = sim_random_process(f);
+  int64_t length = 4 * sim_fault_duration(f);
 
-  SAY(f, "p%u: a KB takes %" PRId64 " us", process, kb_us);
+  TRACE(f, "p%u: a KB takes %" PRId64 " us", process, kb_us);
   for (unsigned i = 0; i < f->world->config.servers; i++) {
     sim_active_fault *x = sim_start_fault(f, heal_narrow, length);
 
@@ -193,66 +193,66 @@ bool sim_strike_narrow(sim_faults *f)
 
 /* ---- processes ---------------------------------------------------------- */
 
-bool sim_strike_pause(sim_faults *f)
+bool sim_inject_pause(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_holder(f)];
+  sim_process *p = &f->world->processes[sim_random_holder(f)];
 
-  sim_process_pause(p, sim_fault_time(f), sim_roll(&f->rng, 7));
+  sim_process_pause(p, sim_fault_duration(f), sim_roll(&f->rng, 7));
   return true;
 }
 
-bool sim_strike_crash(sim_faults *f)
+bool sim_inject_crash(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_process(f)];
+  sim_process *p = &f->world->processes[sim_random_process(f)];
 
   sim_process_crash(p, sim_roll(&f->rng, 3) == 0);
-  sim_process_start_in(p, sim_fault_time(f));
+  sim_process_start_in(p, sim_fault_duration(f));
   return true;
 }
 
-bool sim_strike_resume(sim_faults *f)
+bool sim_inject_resume(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_holder(f)];
+  sim_process *p = &f->world->processes[sim_random_holder(f)];
 
   if (!sim_process_runs(p) || p->closing ||
       lk_client_session(p->client).id == 0)
     return false;
-  p->saved = lk_client_session(p->client);
+  p->session_to_resume = lk_client_session(p->client);
   sim_process_crash(p, sim_roll(&f->rng, 3) == 0);
-  sim_process_start_in(p, sim_between(&f->rng, 0, sim_fault_timeout(f) / 2));
+  sim_process_start_in(p, sim_between(&f->rng, 0, sim_fault_T_us(f) / 2));
   return true;
 }
 
-bool sim_strike_leave(sim_faults *f)
+bool sim_inject_leave(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_process(f)];
+  sim_process *p = &f->world->processes[sim_random_process(f)];
 
   if (!sim_process_runs(p))
     return false;
-  sim_process_leave(p);
-  sim_process_start_in(p, sim_fault_time(f));
+  sim_process_free_client(p);
+  sim_process_start_in(p, sim_fault_duration(f));
   return true;
 }
 
-bool sim_strike_addresses(sim_faults *f)
+bool sim_inject_addresses(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_process(f)];
+  sim_process *p = &f->world->processes[sim_random_process(f)];
 
-  sim_driver_name(p, &f->rng, 1 + sim_roll(&f->rng, SIM_MOST_DEAD));
-  SAY(f, "%s: other addresses, %u in all", p->name, p->naddresses);
+  sim_driver_set_addresses(p, &f->rng, 1 + sim_roll(&f->rng, SIM_MOST_DEAD));
+  TRACE(f, "%s: other addresses, %u in all", p->name, p->naddresses);
   return true;
 }
 
-bool sim_strike_starve(sim_faults *f)
+bool sim_inject_starve(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_holder(f)];
+  sim_process *p = &f->world->processes[sim_random_holder(f)];
 
   if (!sim_process_runs(p))
     return false;
-  p->starves_after = 1 + sim_roll(&f->rng, 30);
-  p->starves = 1 + sim_roll(&f->rng, 3);
-  SAY(f, "%s: no memory for %u allocations after %u", p->name, p->starves,
-      p->starves_after);
+  p->allocations_until_failure = 1 + sim_roll(&f->rng, 30);
+  p->failing_allocations = 1 + sim_roll(&f->rng, 3);
+  TRACE(f, "%s: no memory for %u allocations after %u", p->name,
+        p->failing_allocations, p->allocations_until_failure);
   return true;
 }
 
@@ -262,38 +262,39 @@ static bool heal_eager(sim_active_fault *x)
   return true;
 }
 
-bool sim_strike_eager(sim_faults *f)
+bool sim_inject_eager(sim_faults *f)
 {
-  sim_active_fault *x = sim_start_fault(f, heal_eager, 2 * sim_fault_time(f));
+  sim_active_fault *x =
+      sim_start_fault(f, heal_eager, 2 * sim_fault_duration(f));
 
-  x->a = sim_some_process(f);
+  x->a = sim_random_process(f);
   f->world->processes[x->a].eager++;
   return true;
 }
 
-bool sim_strike_close(sim_faults *f)
+bool sim_inject_close(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_holder(f)];
+  sim_process *p = &f->world->processes[sim_random_holder(f)];
 
-  return sim_process_close(p, sim_fault_time(f));
+  return sim_process_close(p, sim_fault_duration(f));
 }
 
 /* Each reading counts, also those of a call in which much is asked. */
-bool sim_strike_clock_step(sim_faults *f)
+bool sim_inject_clock_step(sim_faults *f)
 {
   enum { MOST_READINGS = 24 };
 
-  sim_process *p = &f->world->processes[sim_some_holder(f)];
-  int64_t t = sim_fault_timeout(f);
+  sim_process *p = &f->world->processes[sim_random_holder(f)];
+  int64_t t = sim_fault_T_us(f);
 
   if (!sim_process_runs(p))
     return false;
-  p->step_after = 1 + sim_roll(&f->rng, MOST_READINGS);
+  p->jump_after_readings = 1 + sim_roll(&f->rng, MOST_READINGS);
   switch (sim_roll(&f->rng, 4)) {
-  case 0: p->step_us = sim_between(&f->rng, t / 8, 3 * t / 2); break;
-  case 1: p->step_us = sim_between(&f->rng, 0, t / 8); break;
-  case 2: p->step_us = sim_between(&f->rng, 1, 4) * SIM_MS; break;
-  default: p->step_us = 0; break; /* to what is due next */
+  case 0: p->jump_us = sim_between(&f->rng, t / 8, 3 * t / 2); break;
+  case 1: p->jump_us = sim_between(&f->rng, 0, t / 8); break;
+  case 2: p->jump_us = sim_between(&f->rng, 1, 4) * SIM_MS; break;
+  default: p->jump_us = 0; break; /* to what is due next */
   }
   return true;
 }

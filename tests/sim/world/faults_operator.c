@@ -7,16 +7,16 @@
 
 #include <stdlib.h>
 
-static const char *some_lock(sim_faults *f)
+static const char *random_lock(sim_faults *f)
 {
   return f->world->locks[sim_roll(&f->rng, (uint32_t)f->world->nlocks)];
 }
 
 /* A node of a queue, or NULL. */
-static const sim_node *some_node(sim_faults *f)
+static const sim_node *random_node(sim_faults *f)
 {
-  const sim_tree *truth = sim_ensemble_committed_tree(f->world->ensemble);
-  const sim_node *dir = sim_tree_find(truth, some_lock(f));
+  const sim_tree *committed = sim_ensemble_committed_tree(f->world->ensemble);
+  const sim_node *dir = sim_tree_find(committed, random_lock(f));
 
   if (dir == NULL || dir->children == NULL)
     return NULL;
@@ -27,51 +27,50 @@ static const sim_node *some_node(sim_faults *f)
   return n;
 }
 
-bool sim_strike_delete_node(sim_faults *f)
+bool sim_inject_delete_node(sim_faults *f)
 {
-  const sim_node *n = some_node(f);
+  const sim_node *n = random_node(f);
 
   if (n == NULL)
     return false;
-  SAY(f, "an operator deletes %s", n->path);
+  TRACE(f, "an operator deletes %s", n->path);
   (void)sim_operator_delete(f->world->ensemble, n->path);
   return true;
 }
 
 /* Where names do not tell who made them, a directory in use is not to be
  * deleted, as its numbers would begin anew. */
-static bool numbers_may_come_again(const sim_faults *f)
+static bool may_reuse_numbers(const sim_faults *f)
 {
   return f->world->style->unique > 0;
 }
 
-static bool delete_all(sim_faults *f, const char *lock)
+static bool delete_directory(sim_faults *f, const char *lock)
 {
   const sim_node *dir =
       sim_tree_find(sim_ensemble_committed_tree(f->world->ensemble), lock);
 
   if (dir == NULL)
     return true;
-  SAY(f, "an operator deletes all of %s", lock);
+  TRACE(f, "an operator deletes all of %s", lock);
   for (const sim_node *n = dir->children; n != NULL; n = n->next)
     (void)sim_operator_delete(f->world->ensemble, n->path);
-  return numbers_may_come_again(f) &&
-         sim_operator_delete(f->world->ensemble, lock);
+  return may_reuse_numbers(f) && sim_operator_delete(f->world->ensemble, lock);
 }
 
-bool sim_strike_delete_all(sim_faults *f)
+bool sim_inject_delete_all(sim_faults *f)
 {
-  (void)delete_all(f, some_lock(f));
+  (void)delete_directory(f, random_lock(f));
   return true;
 }
 
-bool sim_strike_set_node(sim_faults *f)
+bool sim_inject_set_node(sim_faults *f)
 {
-  const sim_node *n = some_node(f);
+  const sim_node *n = random_node(f);
 
   if (n == NULL)
     return false;
-  SAY(f, "an operator changes %s", n->path);
+  TRACE(f, "an operator changes %s", n->path);
   (void)sim_operator_set(f->world->ensemble, n->path, "x");
   return true;
 }
@@ -90,32 +89,35 @@ static bool heal_foreign(sim_active_fault *x)
 }
 
 /* None of these parses as a contender. */
-bool sim_strike_foreign(sim_faults *f)
+bool sim_inject_foreign(sim_faults *f)
 {
-  static const char *const known[] = {"lock-", "lock-12x", "0000000000",
-                                      "x-latch-0000000000", "lock-00000000000"};
-  static const char *const plain[] = {"seq-", "w-000000000x", "xseq-0000000000",
-                                      "lock-0000000000", "r-000000000"};
-  const char *const *names = sim_plain_names(f->world->style) ? plain : known;
-  sim_active_fault *x = sim_start_fault(f, heal_foreign, sim_fault_time(f));
+  static const char *const with_id_names[] = {"lock-", "lock-12x", "0000000000",
+                                              "x-latch-0000000000",
+                                              "lock-00000000000"};
+  static const char *const without_id_names[] = {
+      "seq-", "w-000000000x", "xseq-0000000000", "lock-0000000000",
+      "r-000000000"};
+  const char *const *names =
+      sim_names_have_no_id(f->world->style) ? without_id_names : with_id_names;
+  sim_active_fault *x = sim_start_fault(f, heal_foreign, sim_fault_duration(f));
 
-  snprintf(x->path, sizeof x->path, "%s/%s", some_lock(f),
+  snprintf(x->path, sizeof x->path, "%s/%s", random_lock(f),
            names[sim_roll(&f->rng, 5)]);
-  SAY(f, "an operator creates %s", x->path);
+  TRACE(f, "an operator creates %s", x->path);
   (void)sim_operator_create(f->world->ensemble, x->path, "", 0, false);
   return true;
 }
 
-bool sim_strike_expire(sim_faults *f)
+bool sim_inject_expire(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_some_process(f)];
+  sim_process *p = &f->world->processes[sim_random_process(f)];
 
   if (p->client == NULL)
     return false;
   int64_t session = lk_client_session(p->client).id;
 
-  SAY(f, "the session of %s is ended", p->name);
-  sim_checker_doomed(f->world->checker, session);
+  TRACE(f, "the session of %s is ended", p->name);
+  sim_checker_operator_ends(f->world->checker, session);
   (void)sim_operator_expire(f->world->ensemble, session);
   return true;
 }
@@ -133,21 +135,21 @@ static bool heal_deny(sim_active_fault *x)
   return false;
 }
 
-bool sim_strike_deny(sim_faults *f)
+bool sim_inject_deny(sim_faults *f)
 {
   static const int32_t perms[] = {1, 4, 8, 12, 31};
-  const sim_node *n = sim_roll(&f->rng, 2) == 0 ? some_node(f) : NULL;
+  const sim_node *n = sim_roll(&f->rng, 2) == 0 ? random_node(f) : NULL;
   int32_t denied = perms[sim_roll(&f->rng, 5)];
-  int64_t length = sim_fault_time(f) / 4;
+  int64_t length = sim_fault_duration(f) / 4;
   sim_active_fault *x = sim_start_fault(f, heal_deny, length);
 
-  snprintf(x->path, sizeof x->path, "%s", n == NULL ? some_lock(f) : n->path);
-  SAY(f, "permissions %" PRId32 " of %s are denied", denied, x->path);
+  snprintf(x->path, sizeof x->path, "%s", n == NULL ? random_lock(f) : n->path);
+  TRACE(f, "permissions %" PRId32 " of %s are denied", denied, x->path);
   (void)sim_operator_deny(f->world->ensemble, x->path, denied);
   return true;
 }
 
-static bool at_the_end(const sim_node *dir)
+static bool counter_is_near_end(const sim_node *dir)
 {
   return dir != NULL && (dir->counter < 0 || dir->counter >= 1 << 30);
 }
@@ -156,42 +158,42 @@ static bool at_the_end(const sim_node *dir)
  * there. */
 static bool heal_counter(sim_active_fault *x)
 {
-  const sim_tree *truth =
+  const sim_tree *committed =
       sim_ensemble_committed_tree(x->faults->world->ensemble);
 
-  if (!at_the_end(sim_tree_find(truth, x->path)))
+  if (!counter_is_near_end(sim_tree_find(committed, x->path)))
     return true;
-  (void)delete_all(x->faults, x->path);
+  (void)delete_directory(x->faults, x->path);
   return false;
 }
 
 /* Once for each directory: numbers that came before do not come again. */
-bool sim_strike_counter(sim_faults *f)
+bool sim_inject_counter(sim_faults *f)
 {
   static const int32_t ends[] = {INT32_MAX - (1 << 20) - 3, INT32_MAX - 1,
                                  INT32_MAX, INT32_MIN + 5, 1 << 30};
-  const char *lock = some_lock(f);
+  const char *lock = random_lock(f);
   int32_t counter = ends[sim_roll(&f->rng, 5)];
   const sim_node *dir =
       sim_tree_find(sim_ensemble_committed_tree(f->world->ensemble), lock);
 
-  if (dir == NULL || at_the_end(dir) || !numbers_may_come_again(f))
+  if (dir == NULL || counter_is_near_end(dir) || !may_reuse_numbers(f))
     return false;
-  snprintf(sim_start_fault(f, heal_counter, sim_fault_time(f))->path, 24, "%s",
-           lock);
-  SAY(f, "the counter of %s is %" PRId32, lock, counter);
+  snprintf(sim_start_fault(f, heal_counter, sim_fault_duration(f))->path, 24,
+           "%s", lock);
+  TRACE(f, "the counter of %s is %" PRId32, lock, counter);
   sim_operator_set_counter(f->world->ensemble, lock, counter);
   return true;
 }
 
 /* ---- lists of servers --------------------------------------------------- */
 
-bool sim_tell_hosts(sim_process *p, unsigned servers)
+bool sim_set_hosts(sim_process *p, unsigned servers)
 {
   char hosts[64];
   size_t at = 0;
 
-  if (!sim_process_runs(p) || p->turning)
+  if (!sim_process_runs(p) || p->in_loop)
     return false;
   for (unsigned i = 0; i < p->world->config.servers; i++) {
     if ((servers >> i & 1) != 0)
@@ -203,23 +205,23 @@ bool sim_tell_hosts(sim_process *p, unsigned servers)
 
   if (err != 0 && err != LK_ERR_CLOSED && err != LK_ERR_NO_MEMORY)
     abort();
-  sim_process_settle(p);
+  sim_process_schedule_loop(p);
   return true;
 }
 
 static bool heal_hosts(sim_active_fault *x)
 {
-  return sim_tell_hosts(&x->faults->world->processes[x->a], ~0U);
+  return sim_set_hosts(&x->faults->world->processes[x->a], ~0U);
 }
 
-bool sim_strike_hosts(sim_faults *f)
+bool sim_inject_hosts(sim_faults *f)
 {
   unsigned all = (1U << f->world->config.servers) - 1;
   unsigned some = sim_roll(&f->rng, all) + 1;
-  unsigned who = sim_some_process(f);
+  unsigned who = sim_random_process(f);
 
-  if (!sim_tell_hosts(&f->world->processes[who], some))
+  if (!sim_set_hosts(&f->world->processes[who], some))
     return false;
-  sim_start_fault(f, heal_hosts, sim_fault_time(f))->a = who;
+  sim_start_fault(f, heal_hosts, sim_fault_duration(f))->a = who;
   return true;
 }

@@ -12,7 +12,7 @@ static sim_server *server_of(sim_faults *f, unsigned i)
 
 static bool heal_server(sim_active_fault *x)
 {
-  SAY(x->faults, "server %u starts again", x->a);
+  TRACE(x->faults, "server %u starts again", x->a);
   if (!sim_server_runs(server_of(x->faults, x->a)))
     sim_server_start(server_of(x->faults, x->a));
   return true;
@@ -20,45 +20,45 @@ static bool heal_server(sim_active_fault *x)
 
 static bool crash_server(sim_faults *f, unsigned i, int64_t for_us)
 {
-  if (!sim_server_runs(server_of(f, i)) || f->standing[i])
+  if (!sim_server_runs(server_of(f, i)) || f->existing[i])
     return false;
   sim_start_fault(f, heal_server, for_us)->a = i;
   if (sim_roll(&f->rng, 3) == 0) { /* and its machine */
-    sim_network_unplug(f->world->network, i);
+    sim_network_stop_host(f->world->network, i);
     for (unsigned p = 0; p < f->world->nprocesses; p++)
       sim_cut_both(f, p, i, for_us);
   }
-  SAY(f, "server %u dies for %" PRId64 " ms", i, for_us / SIM_MS);
+  TRACE(f, "server %u dies for %" PRId64 " ms", i, for_us / SIM_MS);
   sim_server_crash(server_of(f, i));
   return true;
 }
 
-bool sim_strike_server_crash(sim_faults *f)
+bool sim_inject_server_crash(sim_faults *f)
 {
-  return crash_server(f, sim_some_server(f), sim_fault_time(f));
+  return crash_server(f, sim_random_server(f), sim_fault_duration(f));
 }
 
 static bool heal_stop(sim_active_fault *x)
 {
-  x->faults->standing[x->a] = false;
+  x->faults->existing[x->a] = false;
   sim_server_continue(server_of(x->faults, x->a));
   return true;
 }
 
 static bool stop_server(sim_faults *f, unsigned i, int64_t for_us)
 {
-  if (!sim_server_runs(server_of(f, i)) || f->standing[i])
+  if (!sim_server_runs(server_of(f, i)) || f->existing[i])
     return false;
-  f->standing[i] = true;
+  f->existing[i] = true;
   sim_start_fault(f, heal_stop, for_us)->a = i;
-  SAY(f, "server %u stands still for %" PRId64 " ms", i, for_us / SIM_MS);
+  TRACE(f, "server %u stands still for %" PRId64 " ms", i, for_us / SIM_MS);
   sim_server_stop(server_of(f, i));
   return true;
 }
 
-bool sim_strike_server_stop(sim_faults *f)
+bool sim_inject_server_stop(sim_faults *f)
 {
-  return stop_server(f, sim_some_server(f), sim_fault_time(f));
+  return stop_server(f, sim_random_server(f), sim_fault_duration(f));
 }
 
 static bool restart_next(sim_active_fault *x)
@@ -67,15 +67,15 @@ static bool restart_next(sim_active_fault *x)
 
   if (f->over)
     return true;
-  (void)crash_server(f, x->a, sim_fault_timeout(f) / 4);
+  (void)crash_server(f, x->a, sim_fault_T_us(f) / 4);
   if (x->a + 1 < f->world->config.servers)
-    sim_start_fault(f, restart_next, sim_fault_timeout(f) / 2)->a = x->a + 1;
+    sim_start_fault(f, restart_next, sim_fault_T_us(f) / 2)->a = x->a + 1;
   return true;
 }
 
-bool sim_strike_restarts(sim_faults *f)
+bool sim_inject_restarts(sim_faults *f)
 {
-  SAY(f, "all servers are restarted");
+  TRACE(f, "all servers are restarted");
   sim_start_fault(f, restart_next, 0);
   return true;
 }
@@ -87,14 +87,14 @@ static bool heal_close_early(sim_active_fault *x)
 }
 
 /* One of them, or all. */
-bool sim_strike_close_early(sim_faults *f)
+bool sim_inject_close_early(sim_faults *f)
 {
   bool all = sim_roll(&f->rng, 2) == 0;
-  unsigned some = sim_some_server(f);
-  int64_t length = sim_fault_time(f);
+  unsigned some = sim_random_server(f);
+  int64_t length = sim_fault_duration(f);
 
-  SAY(f, "%s close after the handshake for %" PRId64 " ms",
-      all ? "all servers" : "some servers", length / SIM_MS);
+  TRACE(f, "%s close after the handshake for %" PRId64 " ms",
+        all ? "all servers" : "some servers", length / SIM_MS);
   for (unsigned i = 0; i < f->world->config.servers; i++) {
     if (!all && i != some)
       continue;
@@ -104,14 +104,14 @@ bool sim_strike_close_early(sim_faults *f)
   return true;
 }
 
-bool sim_strike_throttle_watches(sim_faults *f)
+bool sim_inject_throttle_watches(sim_faults *f)
 {
-  unsigned i = sim_some_server(f);
+  unsigned i = sim_random_server(f);
   unsigned count = 1 + sim_roll(&f->rng, 4);
 
-  SAY(f, "server %u throttles the next %u setWatches", i, count);
+  TRACE(f, "server %u throttles the next %u setWatches", i, count);
   sim_server_throttle_watches(server_of(f, i), count);
-  (void)sim_network_reset(f->world->network, sim_some_process(f), SIM_UP,
+  (void)sim_network_reset(f->world->network, sim_random_process(f), SIM_UP,
                           SIZE_MAX);
   return true;
 }
@@ -122,13 +122,13 @@ static bool heal_older(sim_active_fault *x)
   return true;
 }
 
-bool sim_strike_older(sim_faults *f)
+bool sim_inject_older(sim_faults *f)
 {
-  unsigned i = sim_some_server(f);
+  unsigned i = sim_random_server(f);
 
-  SAY(f, "server %u is older", i);
+  TRACE(f, "server %u is older", i);
   sim_server_set_older(server_of(f, i), true);
-  sim_start_fault(f, heal_older, 2 * sim_fault_time(f))->a = i;
+  sim_start_fault(f, heal_older, 2 * sim_fault_duration(f))->a = i;
   return true;
 }
 
@@ -139,36 +139,37 @@ static bool heal_bounds(sim_active_fault *x)
 }
 
 /* Not below two ticks, which the lease counts on. */
-bool sim_strike_bounds(sim_faults *f)
+bool sim_inject_bounds(sim_faults *f)
 {
   sim_world *w = f->world;
-  unsigned i = sim_some_server(f);
+  unsigned i = sim_random_server(f);
   int32_t least = 2 * w->config.tick_ms;
   bool longer = w->timeout_ms == least || sim_roll(&f->rng, 3) == 0;
-  int32_t ms = (int32_t)(longer ? sim_between(&f->rng, w->timeout_ms,
-                                              SIM_LONGEST * w->timeout_ms)
-                                : sim_between(&f->rng, least, w->timeout_ms));
+  int32_t ms =
+      (int32_t)(longer ? sim_between(&f->rng, w->timeout_ms,
+                                     SIM_TIMEOUT_FACTOR_MAX * w->timeout_ms)
+                       : sim_between(&f->rng, least, w->timeout_ms));
 
-  if (!crash_server(f, i, sim_fault_timeout(f) / 8))
+  if (!crash_server(f, i, sim_fault_T_us(f) / 8))
     return false;
-  SAY(f, "server %u will grant timeouts of %" PRId32 " ms", i, ms);
+  TRACE(f, "server %u will grant timeouts of %" PRId32 " ms", i, ms);
   sim_server_limit_timeouts(server_of(f, i), ms, ms);
-  sim_start_fault(f, heal_bounds, 4 * sim_fault_time(f))->a = i;
+  sim_start_fault(f, heal_bounds, 4 * sim_fault_duration(f))->a = i;
   return true;
 }
 
-static void wipe(sim_faults *f)
+static void wipe_ensemble(sim_faults *f)
 {
   sim_world *w = f->world;
 
   w->wipes++;
-  sim_checker_doom_all(w->checker);
-  sim_ensemble_wipe(w->ensemble,
-                    (int32_t)(SIM_MOST_WIPES - w->wipes) * SIM_AGE_EPOCHS);
+  sim_checker_operator_ends_all(w->checker);
+  sim_ensemble_wipe(w->ensemble, (int32_t)(SIM_MOST_WIPES - w->wipes) *
+                                     SIM_INCARNATION_EPOCHS);
   sim_checker_wiped(w->checker);
   for (unsigned i = 0; i < w->config.servers; i++) {
-    f->standing[i] = false;
-    sim_start_fault(f, heal_server, sim_fault_timeout(f) / 8)->a = i;
+    f->existing[i] = false;
+    sim_start_fault(f, heal_server, sim_fault_T_us(f) / 8)->a = i;
   }
 }
 
@@ -179,36 +180,36 @@ static bool may_wipe(const sim_world *w)
 
 /* Nothing of what was before is known to those that follow. With `others` they
  * have other names, which all processes are told. */
-bool sim_strike_wipe(sim_faults *f)
+bool sim_inject_wipe(sim_faults *f)
 {
   sim_world *w = f->world;
   bool others = sim_roll(&f->rng, 3) == 0;
 
   if (!may_wipe(w))
     return false;
-  SAY(f, "%s", others ? "another ensemble" : "all servers are wiped");
-  wipe(f);
+  TRACE(f, "%s", others ? "another ensemble" : "all servers are wiped");
+  wipe_ensemble(f);
   for (size_t i = 0; others && i < w->nprocesses; i++)
-    sim_tell_hosts(&w->processes[i], ~0U);
+    sim_set_hosts(&w->processes[i], ~0U);
   return true;
 }
 
 /* Clients have seen more than these servers know of. What an operator has
  * denied or counted up since then would stay. */
-bool sim_strike_restore(sim_faults *f)
+bool sim_inject_restore(sim_faults *f)
 {
   sim_world *w = f->world;
   size_t count = sim_ensemble_committed(w->ensemble);
 
-  if (!may_wipe(w) || count == 0 || sim_may_strike(w, SIM_FAULT_DENY) ||
-      sim_may_strike(w, SIM_FAULT_COUNTER))
+  if (!may_wipe(w) || count == 0 || sim_fault_is_possible(w, SIM_FAULT_DENY) ||
+      sim_fault_is_possible(w, SIM_FAULT_COUNTER))
     return false;
   count = (size_t)sim_between(&f->rng, 1, (int64_t)count);
-  SAY(f, "all servers are restored from a snapshot");
-  wipe(f);
-  sim_checker_restores(w->checker, true);
-  sim_ensemble_restore(w->ensemble, count, SIM_AGE_EPOCHS);
-  sim_checker_restores(w->checker, false);
+  TRACE(f, "all servers are restored from a snapshot");
+  wipe_ensemble(f);
+  sim_checker_set_restoring(w->checker, true);
+  sim_ensemble_restore(w->ensemble, count, SIM_INCARNATION_EPOCHS);
+  sim_checker_set_restoring(w->checker, false);
   return true;
 }
 
@@ -231,8 +232,8 @@ static void cut_link(sim_faults *f, unsigned a, unsigned b, int64_t for_us)
 
 static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
 {
-  SAY(f, "server %u loses the others for %" PRId64 " ms", server,
-      for_us / SIM_MS);
+  TRACE(f, "server %u loses the others for %" PRId64 " ms", server,
+        for_us / SIM_MS);
   for (unsigned i = 0; i < f->world->config.servers; i++) {
     if (i != server)
       cut_link(f, server, i, for_us);
@@ -240,97 +241,98 @@ static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
 }
 
 /* The process has no other server to go to, and goes there. */
-static void pin(sim_faults *f, unsigned process, unsigned server,
-                int64_t for_us)
+static void restrict_to_server(sim_faults *f, unsigned process, unsigned server,
+                               int64_t for_us)
 {
-  int whose = sim_network_whose(f->world->network, process);
+  int whose = sim_network_server_of(f->world->network, process);
 
   for (unsigned s = 0; s < f->world->config.servers; s++) {
     if (s != server)
       sim_cut_both(f, process, s, for_us);
   }
-  SAY(f, "p%u reaches only server %u", process, server);
+  TRACE(f, "p%u reaches only server %u", process, server);
   if (whose != (int)server)
     (void)sim_network_reset(f->world->network, process, SIM_UP, SIZE_MAX);
 }
 
 /* Long enough for a session to end, as a rule. */
-static int64_t long_time(sim_faults *f)
+static int64_t session_long_duration(sim_faults *f)
 {
-  int64_t t = sim_fault_timeout(f);
+  int64_t t = sim_fault_T_us(f);
 
-  return sim_roll(&f->rng, 4) == 0 ? sim_fault_time(f)
+  return sim_roll(&f->rng, 4) == 0 ? sim_fault_duration(f)
                                    : sim_between(&f->rng, t, 3 * t);
 }
 
 /* A while later, when the process is there. */
-static bool cut_off(sim_active_fault *x)
+static bool cut_server_off(sim_active_fault *x)
 {
   if (!x->faults->over)
     cut_all_links(x->faults, x->a, x->amount);
   return true;
 }
 
-static void pin_and_cut_off(sim_faults *f, unsigned server)
+static void restrict_and_cut_off(sim_faults *f, unsigned server)
 {
-  int64_t t = sim_fault_timeout(f);
-  int64_t length = long_time(f);
-  unsigned process = sim_some_holder(f);
+  int64_t t = sim_fault_T_us(f);
+  int64_t length = session_long_duration(f);
+  unsigned process = sim_random_holder(f);
   bool late = sim_roll(&f->rng, 3) == 0; /* does it hear from its server */
-  int64_t wait = late ? sim_between(&f->rng, t / 2, 3 * t / 2)
-                 : sim_network_whose(f->world->network, process) == (int)server
-                     ? 0
-                     : sim_between(&f->rng, 0, t);
-  sim_active_fault *x = sim_start_fault(f, cut_off, wait);
+  int64_t wait =
+      late ? sim_between(&f->rng, t / 2, 3 * t / 2)
+      : sim_network_server_of(f->world->network, process) == (int)server
+          ? 0
+          : sim_between(&f->rng, 0, t);
+  sim_active_fault *x = sim_start_fault(f, cut_server_off, wait);
 
   x->a = server;
   x->amount = length;
-  pin(f, process, server, wait + length);
+  restrict_to_server(f, process, server, wait + length);
   if (late)
     sim_slow_route(f, process, server, SIM_DOWN, t / 5, wait + length);
 }
 
-bool sim_strike_follower_cut(sim_faults *f)
+bool sim_inject_follower_cut(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
-  int whose = sim_network_whose(f->world->network, sim_some_holder(f));
-  unsigned i = whose < 0 ? sim_some_server(f) : (unsigned)whose;
+  int whose = sim_network_server_of(f->world->network, sim_random_holder(f));
+  unsigned i = whose < 0 ? sim_random_server(f) : (unsigned)whose;
 
   if (leader < 0 || i == (unsigned)leader)
-    i = sim_some_server(f);
+    i = sim_random_server(f);
   if (leader < 0 || i == (unsigned)leader)
     return false;
   if (sim_roll(&f->rng, 4) > 0)
-    pin_and_cut_off(f, i);
+    restrict_and_cut_off(f, i);
   else
-    cut_link(f, i, (unsigned)leader, sim_fault_time(f));
+    cut_link(f, i, (unsigned)leader, sim_fault_duration(f));
   return true;
 }
 
-bool sim_strike_leader_cut(sim_faults *f)
+bool sim_inject_leader_cut(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
 
   if (leader < 0)
     return false;
-  cut_all_links(f, (unsigned)leader, sim_fault_time(f));
+  cut_all_links(f, (unsigned)leader, sim_fault_duration(f));
   return true;
 }
 
 /* Or it stands still, and when it goes on it does not know at once what the
  * others have done meanwhile. */
-bool sim_strike_deposed(sim_faults *f)
+bool sim_inject_deposed(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
-  int64_t length = long_time(f);
+  int64_t length = session_long_duration(f);
 
-  if (leader < 0 || f->standing[leader])
+  if (leader < 0 || f->existing[leader])
     return false;
   if (sim_roll(&f->rng, 2) == 0) {
-    pin_and_cut_off(f, (unsigned)leader);
+    restrict_and_cut_off(f, (unsigned)leader);
     return true;
   }
-  pin(f, sim_some_holder(f), (unsigned)leader, 2 * length);
+  restrict_to_server(f, sim_random_holder(f), (unsigned)leader, 2 * length);
   cut_all_links(f, (unsigned)leader, 2 * length);
   (void)stop_server(f, (unsigned)leader, length);
   return true;
@@ -356,47 +358,47 @@ static void slow_links(sim_faults *f, unsigned server, int64_t by_us,
   }
 }
 
-bool sim_strike_lag(sim_faults *f)
+bool sim_inject_lag(sim_faults *f)
 {
-  unsigned server = sim_some_server(f);
-  int64_t by = sim_between(&f->rng, sim_fault_timeout(f) / 100,
-                           sim_fault_timeout(f) / 8);
+  unsigned server = sim_random_server(f);
+  int64_t by =
+      sim_between(&f->rng, sim_fault_T_us(f) / 100, sim_fault_T_us(f) / 8);
 
-  SAY(f, "server %u lags by %" PRId64 " ms", server, by / SIM_MS);
-  slow_links(f, server, by, sim_fault_time(f));
+  TRACE(f, "server %u lags by %" PRId64 " ms", server, by / SIM_MS);
+  slow_links(f, server, by, sim_fault_duration(f));
   return true;
 }
 
 /* What the process sends next gets stuck on its way to the others, while it
    goes elsewhere. */
-bool sim_strike_late_write(sim_faults *f)
+bool sim_inject_late_write(sim_faults *f)
 {
-  unsigned process = sim_some_process(f);
-  int server = sim_network_whose(f->world->network, process);
+  unsigned process = sim_random_process(f);
+  int server = sim_network_server_of(f->world->network, process);
   int64_t by =
-      sim_between(&f->rng, sim_fault_timeout(f) / 50, sim_fault_timeout(f) / 4);
+      sim_between(&f->rng, sim_fault_T_us(f) / 50, sim_fault_T_us(f) / 4);
 
   if (server < 0)
     return false;
-  SAY(f, "p%u: its next write will be late by %" PRId64 " ms", process,
-      by / SIM_MS);
+  TRACE(f, "p%u: its next write will be late by %" PRId64 " ms", process,
+        by / SIM_MS);
   if (sim_roll(&f->rng, 2) == 0) {
-    slow_links(f, (unsigned)server, by, sim_fault_timeout(f) / 2);
+    slow_links(f, (unsigned)server, by, sim_fault_T_us(f) / 2);
   } else {
     for (unsigned s = 0; s < f->world->config.servers; s++)
-      slow_links(f, s, by, sim_fault_timeout(f) / 2);
+      slow_links(f, s, by, sim_fault_T_us(f) / 2);
   }
   (void)sim_network_reset(f->world->network, process, SIM_UP,
                           60 + sim_roll(&f->rng, 300));
   return true;
 }
 
-bool sim_strike_throttle(sim_faults *f)
+bool sim_inject_throttle(sim_faults *f)
 {
-  unsigned i = sim_some_server(f);
+  unsigned i = sim_random_server(f);
   unsigned count = 1 + sim_roll(&f->rng, 8);
 
-  SAY(f, "server %u throttles %u requests", i, count);
+  TRACE(f, "server %u throttles %u requests", i, count);
   sim_server_throttle(server_of(f, i), count);
   return true;
 }

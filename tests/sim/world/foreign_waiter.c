@@ -15,36 +15,44 @@
  * protects nothing: it is in the way of those who wait behind it.
  */
 
-typedef enum step { REST, MAKE, STAND, TURN, DROP, LOOK, WAIT } step;
+typedef enum step {
+  STEP_IDLE,
+  STEP_CREATE,
+  STEP_QUEUED,
+  STEP_DOWNGRADE,
+  STEP_DELETE,
+  STEP_FIND_LEFTOVERS,
+  STEP_WAIT
+} step;
 
-typedef struct sim_visit {
+typedef struct sim_foreign_state {
   step step;
   char prefix[48]; /* of its nodes' names */
   char dir[SIM_LOCK_PATH];
   char node[112];   /* "" when it has none that it knows of */
-  char reader[112]; /* what it turns into */
+  char read_node[112]; /* what it turns into */
   bool is_reader;
-} sim_visit;
+} sim_foreign_state;
 
-#define SAY(a, ...) \
+#define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
-static int64_t some_time(sim_actor *a)
+static int64_t random_time(sim_actor *a)
 {
   return sim_between(&a->rng, 0, sim_actor_T_us(a));
 }
 
-static void go_on(sim_actor *a, step next, int64_t in_us)
+static void set_step(sim_actor *a, step next, int64_t in_us)
 {
-  a->visit->step = next;
-  if (next != WAIT)
-    sim_actor_wait(a, in_us);
+  a->foreign_state->step = next;
+  if (next != STEP_WAIT)
+    sim_actor_act_in(a, in_us);
 }
 
 /* Whatever went wrong, what it has is found by its name. */
 static void clean_up(sim_actor *a)
 {
-  go_on(a, LOOK, sim_actor_T_us(a) / 16);
+  set_step(a, STEP_FIND_LEFTOVERS, sim_actor_T_us(a) / 16);
 }
 
 /* ---- it comes ----------------------------------------------------------- */
@@ -53,7 +61,7 @@ static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
-  sim_visit *v = a->visit;
+  sim_foreign_state *v = a->foreign_state;
 
   (void)c;
   (void)stat;
@@ -61,14 +69,14 @@ static void on_made(lk_client *c, int err, const char *path,
     clean_up(a);
     return;
   }
-  SAY(a, "stands at %s", path);
+  TRACE(a, "stands at %s", path);
   snprintf(v->node, sizeof v->node, "%s", path);
-  go_on(a, v->is_reader ? DROP : STAND, some_time(a));
+  set_step(a, v->is_reader ? STEP_DELETE : STEP_QUEUED, random_time(a));
 }
 
-static void make(sim_actor *a)
+static void create_node(sim_actor *a)
 {
-  sim_visit *v = a->visit;
+  sim_foreign_state *v = a->foreign_state;
   const sim_world *w = a->process->world;
   char path[104];
   unsigned uuid = (unsigned)sim_rng_next(&a->rng);
@@ -81,8 +89,8 @@ static void make(sim_actor *a)
   snprintf(path, sizeof path, "%s/%s%s", v->dir, v->prefix,
            v->is_reader ? "__READ__" : "__WRIT__");
   v->node[0] = '\0';
-  v->reader[0] = '\0';
-  go_on(a, WAIT, 0);
+  v->read_node[0] = '\0';
+  set_step(a, STEP_WAIT, 0);
   if (lk_create2(a->process->client, path, lk_text(a->name), NULL,
                  LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_made, a) != 0)
     clean_up(a);
@@ -90,8 +98,8 @@ static void make(sim_actor *a)
 
 /* ---- it turns into a reader --------------------------------------------- */
 
-static void on_turned(lk_client *c, int err, const lk_op_result *results,
-                      size_t count, void *arg)
+static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
+                          size_t count, void *arg)
 {
   sim_actor *a = arg;
 
@@ -102,23 +110,24 @@ static void on_turned(lk_client *c, int err, const lk_op_result *results,
     clean_up(a);
     return;
   }
-  SAY(a, "is also at %s", a->visit->reader);
-  (void)lk_delete(a->process->client, a->visit->node, -1, NULL, NULL, NULL);
-  go_on(a, LOOK, some_time(a));
+  TRACE(a, "is also at %s", a->foreign_state->read_node);
+  (void)lk_delete(a->process->client, a->foreign_state->node, -1, NULL, NULL,
+                  NULL);
+  set_step(a, STEP_FIND_LEFTOVERS, random_time(a));
 }
 
-static void turn(sim_actor *a)
+static void downgrade(sim_actor *a)
 {
-  sim_visit *v = a->visit;
+  sim_foreign_state *v = a->foreign_state;
   size_t len = strlen(v->node);
   lk_op ops[2];
 
-  snprintf(v->reader, sizeof v->reader, "%s/%s__READ__%s", v->dir, v->prefix,
-           v->node + len - 10);
+  snprintf(v->read_node, sizeof v->read_node, "%s/%s__READ__%s", v->dir,
+           v->prefix, v->node + len - 10);
   ops[0] = lk_op_check(v->node, -1);
-  ops[1] = lk_op_create(v->reader, lk_text(a->name), NULL, LK_EPHEMERAL);
-  go_on(a, WAIT, 0);
-  if (lk_multi(a->process->client, ops, 2, NULL, on_turned, a) != 0)
+  ops[1] = lk_op_create(v->read_node, lk_text(a->name), NULL, LK_EPHEMERAL);
+  set_step(a, STEP_WAIT, 0);
+  if (lk_multi(a->process->client, ops, 2, NULL, on_downgraded, a) != 0)
     clean_up(a);
 }
 
@@ -128,7 +137,7 @@ static void on_listed(lk_client *c, int err, const lk_bytes *names,
                       size_t count, const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
-  const sim_visit *v = a->visit;
+  const sim_foreign_state *v = a->foreign_state;
   bool some = false;
 
   (void)stat;
@@ -146,54 +155,58 @@ static void on_listed(lk_client *c, int err, const lk_bytes *names,
   if (some || (err != 0 && err != LK_ERR_NO_NODE))
     clean_up(a);
   else
-    go_on(a, REST, 2 * some_time(a));
+    set_step(a, STEP_IDLE, 2 * random_time(a));
 }
 
-static void look(sim_actor *a)
+static void list_for_cleanup(sim_actor *a)
 {
   lk_client *c = a->process->client;
 
-  go_on(a, WAIT, 0);
-  if (lk_sync(c, a->visit->dir, NULL, NULL, NULL) != 0 ||
-      lk_get_children(c, a->visit->dir, NULL, on_listed, a) != 0)
+  set_step(a, STEP_WAIT, 0);
+  if (lk_sync(c, a->foreign_state->dir, NULL, NULL, NULL) != 0 ||
+      lk_get_children(c, a->foreign_state->dir, NULL, on_listed, a) != 0)
     clean_up(a);
 }
 
 /* ---- the trade ---------------------------------------------------------- */
 
-static void act(sim_actor *a)
+static void foreign_waiter_act(sim_actor *a)
 {
-  sim_visit *v = a->visit;
+  sim_foreign_state *v = a->foreign_state;
 
-  if (a->stopping && v->step != REST && v->step != WAIT)
-    v->step = LOOK;
+  if (a->stopping && v->step != STEP_IDLE && v->step != STEP_WAIT)
+    v->step = STEP_FIND_LEFTOVERS;
   switch (v->step) {
-  case REST:
+  case STEP_IDLE:
     a->idle = a->stopping;
     if (!a->stopping)
-      make(a);
+      create_node(a);
     break;
-  case MAKE: make(a); break;
-  case STAND: go_on(a, sim_roll(&a->rng, 2) == 0 ? TURN : DROP, 0); break;
-  case TURN: turn(a); break;
-  case DROP:
-  case LOOK: look(a); break;
-  case WAIT: break;
+  case STEP_CREATE: create_node(a); break;
+  case STEP_QUEUED:
+    set_step(a, sim_roll(&a->rng, 2) == 0 ? STEP_DOWNGRADE : STEP_DELETE, 0);
+    break;
+  case STEP_DOWNGRADE: downgrade(a); break;
+  case STEP_DELETE:
+  case STEP_FIND_LEFTOVERS: list_for_cleanup(a); break;
+  case STEP_WAIT: break;
   }
 }
 
-static void start(sim_actor *a)
+static void foreign_waiter_start(sim_actor *a)
 {
-  if (a->visit == NULL)
-    a->visit = sim_allocate(sizeof *a->visit);
-  memset(a->visit, 0, sizeof *a->visit);
-  go_on(a, REST, some_time(a));
+  if (a->foreign_state == NULL)
+    a->foreign_state = sim_allocate(sizeof *a->foreign_state);
+  memset(a->foreign_state, 0, sizeof *a->foreign_state);
+  set_step(a, STEP_IDLE, random_time(a));
 }
 
 /* Its nodes end with the session. */
-static void leave(sim_actor *a)
+static void foreign_waiter_free(sim_actor *a)
 {
   sim_unschedule(&a->process->world->agenda, &a->job);
 }
 
-const sim_actor_kind sim_foreign_waiter = {start, act, leave, .rests = true};
+const sim_actor_kind sim_foreign_waiter = {
+    foreign_waiter_start, foreign_waiter_act, foreign_waiter_free,
+    .reports_idle = true};

@@ -11,141 +11,144 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static sim_checker *judge_of(const sim_handle *h)
+static sim_checker *checker_of(const sim_handle *h)
 {
   return h->process->world->checker;
 }
 
-#define SAY(h, ...) \
+#define TRACE(h, ...) \
   SIM_TRACE(&(h)->process->world->trace, (h)->name, __VA_ARGS__)
 
-static void tell(sim_handle *h, sim_fact_type type, int err)
+static void report_fact(sim_handle *h, sim_fact_type type, int err)
 {
-  sim_checker_tell(judge_of(h),
-                   &(sim_fact){.type = type, .err = err, .handle = h});
+  sim_checker_report(checker_of(h),
+                     &(sim_fact){.type = type, .err = err, .handle = h});
 }
 
-static void stray(sim_handle *h, const char *why)
+static void report_stray_callback(sim_handle *h, const char *why)
 {
-  SAY(h, "is called back: %s", why);
-  sim_checker_tell(judge_of(h),
-                   &(sim_fact){.type = SIM_STRAY, .handle = h, .why = why});
+  TRACE(h, "is called back: %s", why);
+  sim_checker_report(
+      checker_of(h),
+      &(sim_fact){.type = SIM_STRAY_CALLBACK, .handle = h, .why = why});
 }
 
-static void call_actor(sim_handle *h, sim_news news, int err,
+static void call_actor(sim_handle *h, sim_callback news, int err,
                        const lk_lock_event *event)
 {
   if (!h->freeing)
-    h->react(h, (int)news, err, event);
+    h->on_callback(h, (int)news, err, event);
 }
 
 /* ---- acquire ------------------------------------------------------------ */
 
-static void take_grant(sim_handle *h)
+static void handle_granted(sim_handle *h)
 {
-  if (h->again)
+  if (h->is_reentry)
     return;
   h->count = 1;
   h->unsure = false;
-  sim_checker_grants(judge_of(h), h);
+  sim_checker_acquire_granted(checker_of(h), h);
 }
 
 /* The count goes down; at 0 it holds no more. */
-static void count_down(sim_handle *h)
+static void decrease_count(sim_handle *h)
 {
   if (--h->count == 0)
     h->held.count = 0;
 }
 
-static void on_got(lk_lock *l, int err, void *arg)
+static void on_acquired(lk_lock *l, int err, void *arg)
 {
   sim_handle *h = arg;
 
-  SAY(h, "%s%s", err == 0 ? "holds" : "does not get it: ",
-      err == 0 ? "" : lk_error_name(err));
-  if (l != h->lock || !h->wants || h->calling)
-    stray(h,
-          h->calling ? "an acquire ends in its call" : "an acquire ends twice");
-  h->wants = false;
-  h->calling = false;
+  TRACE(h, "%s%s", err == 0 ? "holds" : "does not get it: ",
+        err == 0 ? "" : lk_error_name(err));
+  if (l != h->lock || !h->acquiring || h->in_acquire)
+    report_stray_callback(h, h->in_acquire ? "an acquire ends in its call"
+                                           : "an acquire ends twice");
+  h->acquiring = false;
+  h->in_acquire = false;
   if (err == 0)
-    take_grant(h);
-  else if (h->again && err == LK_ERR_CANCELLED && h->cancelling)
-    count_down(h);
-  tell(h, SIM_GOT, err);
-  call_actor(h, SIM_NEWS_GOT, err, NULL);
+    handle_granted(h);
+  else if (h->is_reentry && err == LK_ERR_CANCELLED && h->cancelling)
+    decrease_count(h);
+  report_fact(h, SIM_ACQUIRE_ENDED, err);
+  call_actor(h, SIM_CALLBACK_ACQUIRED, err, NULL);
 }
 
-static bool is_acquiring(const sim_handle *h)
+static bool wants_first_grant(const sim_handle *h)
 {
-  return h->wants && !h->again;
+  return h->acquiring && !h->is_reentry;
 }
 
-static bool knows_downgrades(const sim_handle *h)
+static bool layout_has_downgrades(const sim_handle *h)
 {
   return h->process->world->style->layout == LK_LAYOUT_CURATOR;
 }
 
 /* By what it and its other side want and hold. */
-static int acquire_should_be(const sim_handle *h)
+static int expected_acquire_err(const sim_handle *h)
 {
   const sim_handle *o = h->other;
 
-  if (h->lost || h->wants)
+  if (h->lost || h->acquiring)
     return LK_ERR_STATE;
   if (sim_holds(h))
     return h->kind == SIM_SEMAPHORE ? LK_ERR_DEADLOCK : 0;
   if (o == NULL)
     return 0;
-  if (is_acquiring(o))
+  if (wants_first_grant(o))
     return LK_ERR_STATE;
   if (!sim_holds(o))
     return 0;
-  return h->places[0].shares && knows_downgrades(h) ? 0 : LK_ERR_DEADLOCK;
+  return h->places[0].shares && layout_has_downgrades(h) ? 0 : LK_ERR_DEADLOCK;
 }
 
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
 {
-  sim_fact f = {
-      .type = SIM_WANTED, .handle = h, .should = acquire_should_be(h)};
+  sim_fact f = {.type = SIM_ACQUIRE_CALLED,
+                .handle = h,
+                .expected_err = expected_acquire_err(h)};
   sim_world *w = h->process->world;
-  bool wanted = h->wants;
+  bool wanted = h->acquiring;
 
-  SAY(h, "acquires, %" PRId64 " ms", timeout_ms);
+  TRACE(h, "acquires, %" PRId64 " ms", timeout_ms);
   if (!wanted) {
-    h->again = sim_holds(h);
-    h->acquire += !h->again;
+    h->is_reentry = sim_holds(h);
+    h->acquire_number += !h->is_reentry;
     h->timeout_ms = timeout_ms;
-    h->asked_ms = sim_process_clock(h->process);
-    h->asked_us = w->agenda.now_us;
-    sim_checker_asks(judge_of(h), h);
-    h->count += h->again;
-    h->calling = true;
+    h->acquire_called_ms = sim_process_clock(h->process);
+    h->acquire_called_us = w->agenda.now_us;
+    sim_checker_acquire_called(checker_of(h), h);
+    h->count += h->is_reentry;
+    h->in_acquire = true;
   }
-  f.err = lk_lock_acquire(h->lock, timeout_ms, on_got, h);
+  f.err = lk_lock_acquire(h->lock, timeout_ms, on_acquired, h);
   if (!wanted)
-    h->called_ms = sim_process_clock(h->process);
+    h->acquire_returned_ms = sim_process_clock(h->process);
   if (!wanted) {
-    h->wants = f.err == 0 && h->calling;
-    h->calling = false;
-    h->asks += f.err == 0;
-    h->count -= f.err != 0 && h->again;
+    h->acquiring = f.err == 0 && h->in_acquire;
+    h->in_acquire = false;
+    h->accepted_acquires += f.err == 0;
+    h->count -= f.err != 0 && h->is_reentry;
   }
-  sim_checker_tell(judge_of(h), &f);
+  sim_checker_report(checker_of(h), &f);
   return f.err;
 }
 
 void sim_handle_cancel(sim_handle *h)
 {
   bool outer = h->cancelling;
-  uint64_t asks = h->asks;
+  uint64_t asks = h->accepted_acquires;
 
-  SAY(h, "cancels");
+  TRACE(h, "cancels");
   h->cancelling = true;
   lk_lock_cancel(h->lock);
   h->cancelling = outer;
   if (h->lock != NULL)
-    tell(h, SIM_CANCELLED, h->wants && h->asks == asks);
+    report_fact(h, SIM_CANCEL_RETURNED,
+                h->acquiring && h->accepted_acquires == asks);
 }
 
 /* ---- release ------------------------------------------------------------ */
@@ -154,59 +157,60 @@ static void on_released(lk_lock *l, int err, void *arg)
 {
   sim_handle *h = arg;
 
-  SAY(h, "has released: %s", err == 0 ? "0" : lk_error_name(err));
-  if (l != h->lock || !h->releases)
-    stray(h, "a release ends twice");
-  h->releases = false;
-  tell(h, SIM_RELEASED, err);
-  call_actor(h, SIM_NEWS_RELEASED, err, NULL);
+  TRACE(h, "has released: %s", err == 0 ? "0" : lk_error_name(err));
+  if (l != h->lock || !h->releasing)
+    report_stray_callback(h, "a release ends twice");
+  h->releasing = false;
+  report_fact(h, SIM_RELEASE_ENDED, err);
+  call_actor(h, SIM_CALLBACK_RELEASED, err, NULL);
 }
 
-static int should_be(const sim_handle *h, bool with_callback)
+static int expected_release_err(const sim_handle *h, bool with_callback)
 {
   if (h->lost)
     return LK_ERR_LOST;
   if (h->count == 0)
     return LK_ERR_NOT_HELD;
-  return with_callback && h->releases ? LK_ERR_STATE : 0;
+  return with_callback && h->releasing ? LK_ERR_STATE : 0;
 }
 
 /* As the handle has it when the release was called, before what it calls. */
-static void take_release(sim_handle *h, bool with_callback)
+static void handle_release(sim_handle *h, bool with_callback)
 {
   if (with_callback)
-    h->given = h->count == 1 ? h->held : (sim_nodes){.count = 0};
+    h->releasing_nodes = h->count == 1 ? h->held : (sim_nodes){.count = 0};
   if (h->lost) {
     h->lost = false;
     h->held.count = 0;
     h->count = 0;
   } else {
-    count_down(h);
+    decrease_count(h);
   }
   if (with_callback)
-    h->releases = true;
+    h->releasing = true;
 }
 
 int sim_handle_release(sim_handle *h, bool with_callback)
 {
-  int should = should_be(h, with_callback);
-  sim_fact f = {.type = SIM_LET_GO, .handle = h, .should = should};
+  int should = expected_release_err(h, with_callback);
+  sim_fact f = {
+      .type = SIM_RELEASE_CALLED, .handle = h, .expected_err = should};
 
-  SAY(h, "releases, counts %zu", h->count);
-  h->letting = true;
+  TRACE(h, "releases, counts %zu", h->count);
+  h->in_release = true;
   if (should == 0 || should == LK_ERR_LOST)
-    take_release(h, with_callback && should == 0);
+    handle_release(h, with_callback && should == 0);
   f.err = lk_lock_release(h->lock, with_callback ? on_released : NULL, h);
-  h->letting = false;
+  h->in_release = false;
   if (h->lock != NULL)
-    sim_checker_tell(judge_of(h), &f);
+    sim_checker_report(checker_of(h), &f);
   return f.err;
 }
 
 /* ---- while it holds ----------------------------------------------------- */
 
 /* Both sides of a read-write lock have the argument of the first. */
-static sim_handle *side_of(sim_handle *h, const lk_lock *l)
+static sim_handle *handle_of_side(sim_handle *h, const lk_lock *l)
 {
   return h->other != NULL && h->other->lock == l ? h->other : h;
 }
@@ -216,168 +220,171 @@ static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
   static const char *const names[] = {"WAITING",     "PLACE_LOST", "SUSPENDED",
                                       "UNSURE",      "HELD",       "LOST",
                                       "MIXED_QUEUE", "UNWATCHED",  "REVOKED"};
-  sim_handle *h = side_of(arg, l);
+  sim_handle *h = handle_of_side(arg, l);
 
-  SAY(h, "is told %s%s%s", names[e->type], e->err == 0 ? "" : ", ",
-      e->err == 0 ? "" : lk_error_name(e->err));
+  TRACE(h, "is told %s%s%s", names[e->type], e->err == 0 ? "" : ", ",
+        e->err == 0 ? "" : lk_error_name(e->err));
   if (l != h->lock || h->freeing)
-    stray(h, "an event for a handle that is freed");
+    report_stray_callback(h, "an event for a handle that is freed");
   if (e->type == LK_LOCK_EVENT_UNSURE || e->type == LK_LOCK_EVENT_RENEWED)
     h->unsure = e->type == LK_LOCK_EVENT_UNSURE;
-  sim_checker_tell(judge_of(h),
-                   &(sim_fact){.type = SIM_TOLD, .handle = h, .told = e});
+  sim_checker_report(
+      checker_of(h),
+      &(sim_fact){.type = SIM_LOCK_EVENT, .handle = h, .lock_event = e});
   if (e->type == LK_LOCK_EVENT_LOST)
     h->lost = true;
-  call_actor(h, SIM_NEWS_EVENT, e->err, e);
+  call_actor(h, SIM_CALLBACK_EVENT, e->err, e);
 }
 
 static void on_verified(lk_lock *l, int err, void *arg)
 {
   sim_handle *h = arg;
 
-  SAY(h, "is verified: %s", err == 0 ? "0" : lk_error_name(err));
-  if (l != h->lock || !h->verifies)
-    stray(h, "a verify ends twice");
-  h->verifies = false;
-  tell(h, SIM_VERIFIED, err);
-  call_actor(h, SIM_NEWS_VERIFIED, err, NULL);
+  TRACE(h, "is verified: %s", err == 0 ? "0" : lk_error_name(err));
+  if (l != h->lock || !h->verifying)
+    report_stray_callback(h, "a verify ends twice");
+  h->verifying = false;
+  report_fact(h, SIM_VERIFY_ENDED, err);
+  call_actor(h, SIM_CALLBACK_VERIFIED, err, NULL);
 }
 
 int sim_handle_verify(sim_handle *h)
 {
-  bool verified = h->verifies;
+  bool verified = h->verifying;
   int err;
 
-  SAY(h, "verifies");
-  h->verifies = true;
+  TRACE(h, "verifies");
+  h->verifying = true;
   err = lk_lock_verify(h->lock, on_verified, h);
   if (err != 0)
-    h->verifies = verified;
+    h->verifying = verified;
   return err;
 }
 
 /* A guarded write: it outlives its handle. */
-typedef struct guarded {
+typedef struct guarded_write {
   sim_handle *h;
   sim_nodes nodes;
   char data[SIM_ENTRY_DATA];
-} guarded;
+} guarded_write;
 
 static void on_written(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *arg)
 {
-  guarded *g = arg;
+  guarded_write *g = arg;
   sim_handle *h = g->h;
 
   (void)c;
   (void)results;
   (void)count;
-  SAY(h, "has written: %s", err == 0 ? "0" : lk_error_name(err));
-  h->guards--;
-  sim_checker_tell(judge_of(h), &(sim_fact){.type = SIM_GUARDED,
-                                            .err = err,
-                                            .handle = h,
-                                            .nodes = &g->nodes,
-                                            .data = g->data});
+  TRACE(h, "has written: %s", err == 0 ? "0" : lk_error_name(err));
+  h->guarded_writes--;
+  sim_checker_report(checker_of(h), &(sim_fact){.type = SIM_GUARDED_WRITE_ENDED,
+                                                .err = err,
+                                                .handle = h,
+                                                .nodes = &g->nodes,
+                                                .data = g->data});
   if (h->lock != NULL)
-    call_actor(h, SIM_NEWS_WRITTEN, err, NULL);
+    call_actor(h, SIM_CALLBACK_WRITTEN, err, NULL);
 }
 
 int sim_handle_write(sim_handle *h)
 {
-  guarded *g = sim_checker_take(judge_of(h), sizeof *g);
+  guarded_write *g = sim_checker_allocate(checker_of(h), sizeof *g);
   lk_op op;
   int err;
 
-  *g = (guarded){.h = h, .nodes = h->held};
+  *g = (guarded_write){.h = h, .nodes = h->held};
   snprintf(g->data, sizeof g->data, "%s.g%" PRIu64, h->name,
            h->process->world->agenda.done);
-  op = lk_op_set(SIM_RAW "/guarded", lk_text(g->data), -1);
-  SAY(h, "writes %s", g->data);
-  h->guards++;
+  op = lk_op_set(SIM_REQUEST_DIR "/guarded", lk_text(g->data), -1);
+  TRACE(h, "writes %s", g->data);
+  h->guarded_writes++;
   err = lk_lock_guarded_multi(h->lock, &op, 1, NULL, on_written, g);
-  h->guards -= err != 0;
+  h->guarded_writes -= err != 0;
   return err;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static sim_handle *new_handle(sim_process *p, const char *name,
-                              const sim_wish *wish, sim_react react, void *arg)
+static sim_handle *handle_init(sim_process *p, const char *name,
+                               const sim_lock_request *wanted,
+                               sim_on_callback on_callback, void *arg)
 {
-  sim_handle *h = sim_checker_handle(p->world->checker, p);
+  sim_handle *h = sim_checker_new_handle(p->world->checker, p);
 
   snprintf(h->name, sizeof h->name, "%s", name);
-  h->kind = wish->kind;
-  h->nseats = wish->nseats;
-  memcpy(h->places, wish->places, sizeof h->places);
-  h->backwards = wish->backwards;
-  h->take = wish->take;
-  h->react = react;
+  h->kind = wanted->kind;
+  h->nplaces = wanted->nplaces;
+  memcpy(h->places, wanted->places, sizeof h->places);
+  h->backwards = wanted->backwards;
+  h->permits = wanted->take;
+  h->on_callback = on_callback;
   h->arg = arg;
   return h;
 }
 
-static void add_other(sim_handle *h, const sim_wish *wish)
+static void add_read_side(sim_handle *h, const sim_lock_request *wanted)
 {
   char name[sizeof h->name];
 
   snprintf(name, sizeof name, "%.8s.r", h->name);
-  h->other = new_handle(h->process, name, wish, h->react, h->arg);
+  h->other = handle_init(h->process, name, wanted, h->on_callback, h->arg);
   h->other->other = h;
 }
 
 sim_handle *sim_handle_new(sim_process *p, const char *name,
-                           const sim_wish *wish, lk_session_lease *lease,
-                           const lk_lock_config *options, sim_react react,
-                           void *arg)
+                           const sim_lock_request *wanted,
+                           lk_session_lease *lease,
+                           const lk_lock_config *options,
+                           sim_on_callback on_callback, void *arg)
 {
-  sim_handle *h = new_handle(p, name, wish, react, arg);
+  sim_handle *h = handle_init(p, name, wanted, on_callback, arg);
   lk_lock_config config = *options;
 
-  if (wish->kind == SIM_RWLOCK)
-    add_other(h, wish);
+  if (wanted->kind == SIM_RWLOCK)
+    add_read_side(h, wanted);
   config.size = sizeof config;
   config.on_event = on_event;
   config.arg = h;
   config.data = lk_text(h->name);
   h->lease = lease;
   h->local = config.local_queue;
-  h->most = config.max_queue;
+  h->max_queue = config.max_queue;
   if (h->other != NULL) {
-    h->other->most = h->most;
+    h->other->max_queue = h->max_queue;
     h->other->lease = lease;
   }
   sim_make_lock(h, &config);
   return h;
 }
 
-static void begin_free(sim_handle *h)
+static void handle_begin_free(sim_handle *h)
 {
-  SAY(h, "is freed, counts %zu", h->count);
+  TRACE(h, "is freed, counts %zu", h->count);
   h->freeing = true;
-  h->given.count = 0;
+  h->releasing_nodes.count = 0;
   h->held.count = 0;
   h->count = 0;
 }
 
-static void end_free(sim_handle *h)
+static void handle_end_free(sim_handle *h)
 {
-  if (h->wants || h->releases || h->verifies)
-    stray(h, "not called back when it was freed");
+  if (h->acquiring || h->releasing || h->verifying)
+    report_stray_callback(h, "not called back when it was freed");
   h->lock = NULL;
-  sim_checker_forget(judge_of(h), h);
+  sim_checker_handle_freed(checker_of(h), h);
 }
 
 void sim_handle_free(sim_handle *h)
 {
   sim_handle *other = h->other;
 
-  begin_free(h);
+  handle_begin_free(h);
   if (other != NULL)
-    begin_free(other);
+    handle_begin_free(other);
   sim_free_lock(h);
-  end_free(h);
+  handle_end_free(h);
   if (other != NULL)
-    end_free(other);
+    handle_end_free(other);
 }

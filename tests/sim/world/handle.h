@@ -11,24 +11,25 @@
  */
 
 /** What an actor can be called back with. */
-typedef enum sim_news {
-  SIM_NEWS_GOT,      /**< an acquire ended with `err` */
-  SIM_NEWS_EVENT,    /**< `event` */
-  SIM_NEWS_RELEASED, /**< a release ended with `err` */
-  SIM_NEWS_VERIFIED, /**< a verify did */
-  SIM_NEWS_WRITTEN   /**< a guarded write did */
-} sim_news;
+typedef enum sim_callback {
+  SIM_CALLBACK_ACQUIRED, /**< an acquire ended with `err` */
+  SIM_CALLBACK_EVENT,    /**< `event` */
+  SIM_CALLBACK_RELEASED, /**< a release ended with `err` */
+  SIM_CALLBACK_VERIFIED, /**< a verify did */
+  SIM_CALLBACK_WRITTEN   /**< a guarded write did */
+} sim_callback;
 
-typedef void (*sim_react)(sim_handle *h, int news, int err,
-                          const lk_lock_event *event);
+typedef void (*sim_on_callback)(sim_handle *h, int news, int err,
+                                const lk_lock_event *event);
 
 /** A handle for some of the world's locks; of a read-write lock the writers'
     side, with the other. `lease`: its session lease. `options`: of these the
    booleans. */
 sim_handle *sim_handle_new(sim_process *p, const char *name,
-                           const sim_wish *wish, lk_session_lease *lease,
-                           const lk_lock_config *options, sim_react react,
-                           void *arg);
+                           const sim_lock_request *wanted,
+                           lk_session_lease *lease,
+                           const lk_lock_config *options,
+                           sim_on_callback on_callback, void *arg);
 /** The result is that of the call. */
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms);
 void sim_handle_cancel(sim_handle *h);

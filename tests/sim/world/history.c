@@ -52,18 +52,19 @@ void sim_history_free(sim_history *l)
 
 /* What makes a name a contender's, and what it does: written down here once
  * more, not taken from what is to be judged. */
-typedef struct mark {
+typedef struct name_pattern {
   const char *text;
-  bool reader;
-  bool writ;
-} mark;
+  bool is_reader;
+  bool is_write_side;
+} name_pattern;
 
-static const mark marks[] = {{"lock-", false, false},
-                             {"__WRIT__", false, true},
-                             {"__READ__", true, false},
-                             {"__lock__", false, false},
-                             {"__rlock__", true, false}};
-static const mark sides[] = {{"w-", false, false}, {"r-", true, false}};
+static const name_pattern id_patterns[] = {{"lock-", false, false},
+                                           {"__WRIT__", false, true},
+                                           {"__READ__", true, false},
+                                           {"__lock__", false, false},
+                                           {"__rlock__", true, false}};
+static const name_pattern plain_patterns[] = {{"w-", false, false},
+                                              {"r-", true, false}};
 
 static bool parse_suffix(const char *s, int64_t *out)
 {
@@ -75,26 +76,27 @@ static bool parse_suffix(const char *s, int64_t *out)
   return true;
 }
 
-static void take_mark(sim_entry *e, const mark *m)
+static void set_pattern(sim_entry *e, const name_pattern *m)
 {
-  e->contends = true;
-  e->reader = m->reader;
-  e->writ = m->writ;
+  e->is_contender = true;
+  e->is_reader = m->is_reader;
+  e->is_write_side = m->is_write_side;
 }
 
-static void parse_known(sim_entry *e)
+static void parse_name_with_id(sim_entry *e)
 {
-  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-    for (const char *at = e->name; (at = strstr(at, marks[i].text)) != NULL;
-         at++) {
-      if (parse_suffix(at + strlen(marks[i].text), &e->suffix))
-        take_mark(e, &marks[i]);
+  for (size_t i = 0; i < sizeof id_patterns / sizeof *id_patterns; i++) {
+    for (const char *at = e->name;
+         (at = strstr(at, id_patterns[i].text)) != NULL; at++) {
+      if (parse_suffix(at + strlen(id_patterns[i].text), &e->suffix))
+        set_pattern(e, &id_patterns[i]);
     }
   }
 }
 
 /* The mark, and ten places. */
-static void parse_behind(sim_entry *e, const char *at, const mark *m)
+static void parse_pattern_at(sim_entry *e, const char *at,
+                             const name_pattern *m)
 {
   size_t len = strlen(m->text);
 
@@ -103,19 +105,19 @@ static void parse_behind(sim_entry *e, const char *at, const mark *m)
   at += len;
   if (strlen(at) == 10 + (size_t)(at[0] == '-' && strlen(at) == 11) &&
       parse_suffix(at, &e->suffix))
-    take_mark(e, m);
+    set_pattern(e, m);
 }
 
-static void parse_plain(sim_entry *e, const char *prefix)
+static void parse_plain_name(sim_entry *e, const char *prefix)
 {
-  mark own = {prefix == NULL ? "seq-" : prefix, false, false};
+  name_pattern own = {prefix == NULL ? "seq-" : prefix, false, false};
   bool uuid = strlen(e->name) > SIM_UUID && e->name[8] == '-' &&
               e->name[13] == '-' && e->name[SIM_UUID] == '-';
   const char *at = e->name + (uuid ? SIM_UUID + 1 : 0);
 
-  parse_behind(e, at, &own);
-  for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
-    parse_behind(e, at, &sides[i]);
+  parse_pattern_at(e, at, &own);
+  for (size_t i = 0; i < sizeof plain_patterns / sizeof *plain_patterns; i++)
+    parse_pattern_at(e, at, &plain_patterns[i]);
 }
 
 static bool is_kazoos_lease(const char *name)
@@ -125,16 +127,17 @@ static bool is_kazoos_lease(const char *name)
 
 static void parse_name(const sim_lock_style *h, sim_entry *e)
 {
-  e->foreign = strstr(e->name, SIM_FOREIGN) != NULL;
-  e->lease = h->layout == LK_LAYOUT_KAZOO ? is_kazoos_lease(e->name)
-                                          : strstr(e->name, "-lease-") != NULL;
-  if (sim_plain_names(h))
-    parse_plain(e, h->prefix);
+  e->is_foreign = strstr(e->name, SIM_FOREIGN) != NULL;
+  e->is_permit = h->layout == LK_LAYOUT_KAZOO
+                     ? is_kazoos_lease(e->name)
+                     : strstr(e->name, "-lease-") != NULL;
+  if (sim_names_have_no_id(h))
+    parse_plain_name(e, h->prefix);
   else
-    parse_known(e);
+    parse_name_with_id(e);
 }
 
-static void take_key(const sim_lock_style *h, sim_entry *e, const sim_node *n)
+static void set_key(const sim_lock_style *h, sim_entry *e, const sim_node *n)
 {
   size_t len = (size_t)n->stat.data_length;
 
@@ -180,81 +183,82 @@ static int lock_of(const sim_history *l, const char *path, size_t dir_len)
 
 static const sim_entry *find_writer(const sim_history *l, const sim_entry *r)
 {
-  const sim_entry *e = l->standing;
+  const sim_entry *e = l->existing;
 
-  while (e != NULL &&
-         !(e->writ && e->lock_at == r->lock_at && e->suffix == r->suffix))
+  while (e != NULL && !(e->is_write_side && e->lock_index == r->lock_index &&
+                        e->suffix == r->suffix))
     e = e->next;
   return e;
 }
 
-sim_entry *sim_history_made(sim_history *l, const sim_node *node)
+sim_entry *sim_history_add_node(sim_history *l, const sim_node *node)
 {
   size_t dir_len = (size_t)(strrchr(node->path, '/') - node->path);
-  int lock_at = lock_of(l, node->path, dir_len);
+  int lock_index = lock_of(l, node->path, dir_len);
   bool raw = strcmp(node->path, SIM_LIMIT) == 0 ||
-             (dir_len == strlen(SIM_RAW) &&
-              strncmp(node->path, SIM_RAW, dir_len) == 0);
+             (dir_len == strlen(SIM_REQUEST_DIR) &&
+              strncmp(node->path, SIM_REQUEST_DIR, dir_len) == 0);
 
-  if ((lock_at == SIM_NO_LOCK && !raw) || strlen(node->path) >= SIM_ENTRY_PATH)
+  if ((lock_index == SIM_NO_LOCK && !raw) ||
+      strlen(node->path) >= SIM_ENTRY_PATH)
     return NULL;
   sim_entry *e = sim_allocate(sizeof *e);
 
   snprintf(e->path, sizeof e->path, "%s", node->path);
   e->name = e->path + dir_len + 1;
   e->dir_len = dir_len;
-  e->lock_at = lock_at;
-  e->made = node->stat.czxid;
-  e->made_us = l->agenda->now_us;
+  e->lock_index = lock_index;
+  e->created_zxid = node->stat.czxid;
+  e->created_us = l->agenda->now_us;
   e->session = node->stat.ephemeral_owner;
   if (e->session != 0)
-    e->by = sim_history_session(l, e->session);
-  if (lock_at != SIM_NO_LOCK) {
+    e->creator_session = sim_history_session(l, e->session);
+  if (lock_index != SIM_NO_LOCK) {
     parse_name(*l->style, e);
-    take_key(*l->style, e, node);
+    set_key(*l->style, e, node);
   } else {
-    add_version(l, e, node, e->made);
+    add_version(l, e, node, e->created_zxid);
   }
-  if (e->reader)
-    e->beside = find_writer(l, e);
+  if (e->is_reader)
+    e->downgraded_from = find_writer(l, e);
   e->older = l->newest;
   l->newest = e;
-  e->next = l->standing;
+  e->next = l->existing;
   if (e->next != NULL)
     e->next->prev = e;
-  l->standing = e;
+  l->existing = e;
   return e;
 }
 
-static void take_down(sim_history *l, sim_entry *e)
+static void move_to_being_deleted(sim_history *l, sim_entry *e)
 {
-  *(e->prev == NULL ? &l->standing : &e->prev->next) = e->next;
+  *(e->prev == NULL ? &l->existing : &e->prev->next) = e->next;
   if (e->next != NULL)
     e->next->prev = e->prev;
   e->prev = NULL;
-  e->next = l->going;
-  l->going = e;
+  e->next = l->being_deleted;
+  l->being_deleted = e;
 }
 
-void sim_history_removed(sim_history *l, const sim_node *node, int64_t zxid)
+void sim_history_delete_node(sim_history *l, const sim_node *node, int64_t zxid)
 {
   sim_entry *e = sim_history_find(l, node->path);
-  int lock_at = lock_of(l, node->path, strlen(node->path));
+  int lock_index = lock_of(l, node->path, strlen(node->path));
 
-  if (lock_at != SIM_NO_LOCK)
-    l->vanished[lock_at]++;
+  if (lock_index != SIM_NO_LOCK)
+    l->dirs_vanished[lock_index]++;
   if (e == NULL)
     return;
-  e->removed = zxid;
-  e->removed_us = l->agenda->now_us;
-  take_down(l, e);
+  e->deleted_zxid = zxid;
+  e->deleted_us = l->agenda->now_us;
+  move_to_being_deleted(l, e);
 }
 
 /* Whether a directory of locks, or one above it, or a node in it, keeps
  * somebody from something. */
-static bool is_denied(const sim_tree *truth, const char *lock)
+static bool is_denied(const sim_tree *committed, const char *lock)
 {
-  const sim_node *dir = sim_tree_find(truth, lock);
+  const sim_node *dir = sim_tree_find(committed, lock);
   bool denied = false;
 
   if (dir == NULL)
@@ -266,36 +270,37 @@ static bool is_denied(const sim_tree *truth, const char *lock)
   return denied;
 }
 
-static void see_access(sim_history *l, const sim_tree *truth)
+static void note_access(sim_history *l, const sim_tree *committed)
 {
   for (size_t i = 0; i < *l->nlocks; i++) {
-    if (is_denied(truth, l->locks[i]))
+    if (is_denied(committed, l->locks[i]))
       l->denied_us[i] = INT64_MAX;
     else if (l->denied_us[i] == INT64_MAX)
       l->denied_us[i] = l->agenda->now_us;
   }
 }
 
-static void see_version(sim_history *l, const sim_node *n, int64_t zxid)
+static void note_version(sim_history *l, const sim_node *n, int64_t zxid)
 {
   if (n->stat.mzxid == zxid && (n->stat.czxid != zxid || n->stat.version > 0))
     add_version(l, sim_history_find(l, n->path), n, zxid);
 }
 
-static void see_data(sim_history *l, const sim_tree *truth, int64_t zxid)
+static void note_data(sim_history *l, const sim_tree *committed, int64_t zxid)
 {
-  const sim_node *dir = sim_tree_find(truth, SIM_RAW);
-  const sim_node *limit = sim_tree_find(truth, SIM_LIMIT);
+  const sim_node *dir = sim_tree_find(committed, SIM_REQUEST_DIR);
+  const sim_node *limit = sim_tree_find(committed, SIM_LIMIT);
 
   for (const sim_node *n = dir == NULL ? NULL : dir->children; n != NULL;
        n = n->next)
-    see_version(l, n, zxid);
+    note_version(l, n, zxid);
   if (limit != NULL)
-    see_version(l, limit, zxid);
+    note_version(l, limit, zxid);
 }
 
 /* Who watches a node has to watch it again after a change. */
-static void take_change(const sim_history *l, sim_entry *e, const sim_node *n)
+static void note_data_change(const sim_history *l, sim_entry *e,
+                             const sim_node *n)
 {
   size_t len = strlen(LK_REVOKE_MESSAGE);
 
@@ -304,34 +309,35 @@ static void take_change(const sim_history *l, sim_entry *e, const sim_node *n)
                memcmp(n->data, LK_REVOKE_MESSAGE, len) == 0;
 }
 
-static void see_change(sim_history *l, const sim_tree *truth, int64_t zxid)
+static void note_change(sim_history *l, const sim_tree *committed, int64_t zxid)
 {
-  for (sim_entry *e = l->standing; e != NULL; e = e->next) {
-    const sim_node *n = sim_tree_find(truth, e->path);
+  for (sim_entry *e = l->existing; e != NULL; e = e->next) {
+    const sim_node *n = sim_tree_find(committed, e->path);
 
     if (n != NULL && n->stat.mzxid == zxid)
-      take_change(l, e, n);
+      note_data_change(l, e, n);
   }
 }
 
-static void settle(sim_history *l, int64_t by)
+static void set_deletion_cause(sim_history *l, int64_t by)
 {
-  for (sim_entry *e = l->going; e != NULL; e = e->next)
-    e->how = e->session == by && by != 0 ? SIM_BY_OWNER : SIM_BY_OTHERS;
+  for (sim_entry *e = l->being_deleted; e != NULL; e = e->next)
+    e->deletion_cause = e->session == by && by != 0 ? SIM_DELETED_BY_OWNER
+                                                    : SIM_DELETED_BY_OTHERS;
 }
 
-static void settle_session(sim_history *l, const sim_session *s)
+static void set_deletion_cause_of_session(sim_history *l, const sim_session *s)
 {
-  for (sim_entry *e = l->going; e != NULL; e = e->next)
-    e->how = s->doomed    ? SIM_BY_OPERATOR
-             : s->expired ? SIM_BY_EXPIRY
-                          : SIM_BY_CLOSE;
+  for (sim_entry *e = l->being_deleted; e != NULL; e = e->next)
+    e->deletion_cause = s->ended_by_operator ? SIM_DELETED_BY_OPERATOR
+                        : s->expired         ? SIM_DELETED_BY_EXPIRY
+                                             : SIM_DELETED_BY_CLOSE;
 }
 
 /* The revalidation of a connection given up long ago comes late, takes the
  * session back, and lets through what was asked there: what its client asked
  * for later was committed before, a look whether the node is there, too. */
-static void see_late(sim_history *l, const sim_commit *c)
+static void note_late(sim_history *l, const sim_commit *c)
 {
   sim_session *s = sim_history_session(l, c->session);
 
@@ -339,28 +345,29 @@ static void see_late(sim_history *l, const sim_commit *c)
     s->top_xid = c->xid;
     return;
   }
-  for (sim_entry *e = l->standing; e != NULL && e->made == c->zxid; e = e->next)
-    e->left = true;
+  for (sim_entry *e = l->existing; e != NULL && e->created_zxid == c->zxid;
+       e = e->next)
+    e->is_excused = true;
 }
 
 void sim_history_committed(sim_history *l, const sim_commit *c,
-                           const sim_tree *truth)
+                           const sim_tree *committed)
 {
   l->zxid = c->zxid;
   if (c->xid > 0)
-    see_late(l, c);
+    note_late(l, c);
   if (c->op == OP_CLOSE)
-    settle_session(l, sim_history_session(l, c->session));
+    set_deletion_cause_of_session(l, sim_history_session(l, c->session));
   else
-    settle(l, c->session);
+    set_deletion_cause(l, c->session);
   if (c->op == OP_SET_ACL || c->op == OP_CLOSE)
-    see_access(l, truth);
-  else if (l->going != NULL)
-    see_access(l, truth);
+    note_access(l, committed);
+  else if (l->being_deleted != NULL)
+    note_access(l, committed);
   if (c->op == OP_SET_DATA || c->op == OP_MULTI)
-    see_data(l, truth, c->zxid);
+    note_data(l, committed, c->zxid);
   if (c->op == OP_SET_DATA)
-    see_change(l, truth, c->zxid);
+    note_change(l, committed, c->zxid);
 }
 
 sim_session *sim_history_session(sim_history *l, int64_t id)
@@ -378,7 +385,7 @@ sim_session *sim_history_session(sim_history *l, int64_t id)
   return s;
 }
 
-void sim_history_ended(sim_history *l, int64_t session, bool expired)
+void sim_history_end_session(sim_history *l, int64_t session, bool expired)
 {
   sim_session *s = sim_history_session(l, session);
 
@@ -391,7 +398,7 @@ void sim_history_ended(sim_history *l, int64_t session, bool expired)
 
 sim_entry *sim_history_find(const sim_history *l, const char *path)
 {
-  sim_entry *e = l->standing;
+  sim_entry *e = l->existing;
 
   while (e != NULL && strcmp(e->path, path) != 0)
     e = e->next;
@@ -401,7 +408,7 @@ sim_entry *sim_history_find(const sim_history *l, const char *path)
 sim_entry *sim_history_at(const sim_history *l, const char *path, int64_t zxid)
 {
   for (sim_entry *e = l->newest; e != NULL; e = e->older) {
-    if (sim_stood(e, zxid) && strcmp(e->path, path) == 0)
+    if (sim_entry_existed_at(e, zxid) && strcmp(e->path, path) == 0)
       return e;
   }
   return NULL;
@@ -409,9 +416,9 @@ sim_entry *sim_history_at(const sim_history *l, const char *path, int64_t zxid)
 
 sim_entry *sim_history_by_zxid(const sim_history *l, int64_t made)
 {
-  for (sim_entry *e = l->newest; e != NULL && (e->made >= made || l->wiped);
-       e = e->older) {
-    if (e->made == made)
+  for (sim_entry *e = l->newest;
+       e != NULL && (e->created_zxid >= made || l->wiped); e = e->older) {
+    if (e->created_zxid == made)
       return e;
   }
   return NULL;
@@ -427,17 +434,19 @@ const sim_version *sim_version_at(const sim_entry *e, int64_t zxid)
 }
 
 /* Who reads beside its own writer has had its place as long as that. */
-static int64_t since(const sim_entry *e)
+static int64_t queued_since(const sim_entry *e)
 {
-  return e->beside == NULL ? e->made : e->beside->made;
+  return e->downgraded_from == NULL ? e->created_zxid
+                                    : e->downgraded_from->created_zxid;
 }
 
-bool sim_ahead(const sim_entry *rival, const sim_entry *own)
+bool sim_excludes(const sim_entry *rival, const sim_entry *own)
 {
-  if (rival == own || !rival->contends || !own->contends ||
-      rival->lock_at != own->lock_at ||
-      sim_age(rival->made) != sim_age(own->made) ||
-      rival->suffix >= own->suffix || (rival->reader && own->reader))
+  if (rival == own || !rival->is_contender || !own->is_contender ||
+      rival->lock_index != own->lock_index ||
+      sim_incarnation(rival->created_zxid) !=
+          sim_incarnation(own->created_zxid) ||
+      rival->suffix >= own->suffix || (rival->is_reader && own->is_reader))
     return false;
-  return since(rival) < since(own);
+  return queued_since(rival) < queued_since(own);
 }

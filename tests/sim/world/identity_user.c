@@ -17,36 +17,38 @@
  * same in each of its lives.
  */
 
-#define SAY(a, ...) \
+#define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
-static sim_checker *judge_of(const sim_actor *a)
+static sim_checker *checker_of(const sim_actor *a)
 {
   return a->process->world->checker;
 }
 
-static sim_proof *new_proof(sim_actor *a, sim_verb verb)
+static sim_identity_use *new_proof(sim_actor *a, sim_verb verb)
 {
-  sim_proof *x = sim_checker_take(judge_of(a), sizeof *x);
+  sim_identity_use *x = sim_checker_allocate(checker_of(a), sizeof *x);
 
-  *x = (sim_proof){.actor = a, .verb = verb, .known = a->identities};
+  *x = (sim_identity_use){
+      .actor = a, .verb = verb, .identities_before = a->identities};
   return x;
 }
 
-static void end_proof(sim_proof *x, int err)
+static void end_proof(sim_identity_use *x, int err)
 {
   sim_actor *a = x->actor;
 
-  SAY(a, "ends a request with %u identities: %s", x->known,
-      err == 0 ? "0" : lk_error_name(err));
-  x->ends++;
-  sim_checker_tell(judge_of(a),
-                   &(sim_fact){.type = SIM_PROVED, .err = err, .proof = x});
+  TRACE(a, "ends a request with %u identities: %s", x->identities_before,
+        err == 0 ? "0" : lk_error_name(err));
+  x->completions++;
+  sim_checker_report(
+      checker_of(a),
+      &(sim_fact){.type = SIM_IDENTITY_USED, .err = err, .identity_use = x});
 }
 
 /* ---- identities --------------------------------------------------------- */
 
-static void name_identity(const sim_actor *a, unsigned number, char user[24])
+static void format_identity(const sim_actor *a, unsigned number, char user[24])
 {
   snprintf(user, 24, "%s-%u", a->process->name, number);
 }
@@ -59,13 +61,13 @@ static void on_added(lk_client *c, int err, void *arg)
 
 static void add_identity(sim_actor *a)
 {
-  sim_proof *x = new_proof(a, SIM_ADD_AUTH);
+  sim_identity_use *x = new_proof(a, SIM_ADD_AUTH);
   char user[24];
   char text[40];
 
-  name_identity(a, a->identities, user);
+  format_identity(a, a->identities, user);
   snprintf(text, sizeof text, "%s:word", user);
-  SAY(a, "adds identity %s", user);
+  TRACE(a, "adds identity %s", user);
   if (lk_add_auth(a->process->client, "digest", lk_text(text), on_added, x) !=
       0)
     return;
@@ -131,15 +133,15 @@ static bool has_user(const lk_identity *ids, size_t count, const char *user)
   return false;
 }
 
-static void on_who(lk_client *c, int err, const lk_identity *ids, size_t count,
-                   void *arg)
+static void on_who_am_i(lk_client *c, int err, const lk_identity *ids,
+                        size_t count, void *arg)
 {
-  sim_proof *x = arg;
+  sim_identity_use *x = arg;
   char user[24];
 
   (void)c;
-  for (unsigned i = 0; err == 0 && i < x->known; i++) {
-    name_identity(x->actor, i, user);
+  for (unsigned i = 0; err == 0 && i < x->identities_before; i++) {
+    format_identity(x->actor, i, user);
     x->missing = x->missing || !has_user(ids, count, user);
   }
   end_proof(x, err);
@@ -149,7 +151,7 @@ static void use_identities(sim_actor *a)
 {
   static const sim_verb verbs[] = {SIM_CREATE, SIM_CREATE, SIM_GET,
                                    SIM_SET,    SIM_DELETE, SIM_WHO};
-  sim_proof *x = new_proof(a, verbs[sim_roll(&a->rng, 6)]);
+  sim_identity_use *x = new_proof(a, verbs[sim_roll(&a->rng, 6)]);
   lk_client *c = a->process->client;
   lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
   char path[32];
@@ -166,13 +168,13 @@ static void use_identities(sim_actor *a)
     (void)lk_set(c, path, lk_text(a->name), -1, NULL, on_set, x);
     break;
   case SIM_DELETE: (void)lk_delete(c, path, -1, NULL, on_deleted, x); break;
-  default: (void)lk_who_am_i(c, &call, on_who, x); break;
+  default: (void)lk_who_am_i(c, &call, on_who_am_i, x); break;
   }
 }
 
 /* ---- the trade ---------------------------------------------------------- */
 
-static void act(sim_actor *a)
+static void identity_user_act(sim_actor *a)
 {
   if (a->stopping)
     return;
@@ -180,21 +182,22 @@ static void act(sim_actor *a)
     add_identity(a);
   for (uint32_t i = sim_roll(&a->rng, 3); i > 0 && a->identities > 0; i--)
     use_identities(a);
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
-static void start(sim_actor *a)
+static void identity_user_start(sim_actor *a)
 {
   a->identities = 0;
   a->listener = (lk_listener){.state = on_state, .arg = a};
   lk_client_attach(a->process->client, &a->listener);
-  sim_actor_wait(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
+  sim_actor_act_in(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
 }
 
-static void leave(sim_actor *a)
+static void identity_user_free(sim_actor *a)
 {
   (void)a;
 }
 
-const sim_actor_kind sim_identity_user = {
-    .start = start, .act = act, .leave = leave};
+const sim_actor_kind sim_identity_user = {.start = identity_user_start,
+                                          .act = identity_user_act,
+                                          .leave = identity_user_free};

@@ -18,7 +18,7 @@ static bool is_write(const sim_request *r)
   return r->verb == SIM_CREATE || r->verb == SIM_SET || r->verb == SIM_MULTI;
 }
 
-static void judge_unsent(sim_checker *j, const sim_request *r)
+static void check_unsent(sim_checker *j, const sim_request *r)
 {
   if (is_write(r) && r->err == LK_ERR_NOT_SENT && sim_is_written(j, r->data))
     sim_violated(j, "%s was not sent, and is written to %s", r->data, r->path);
@@ -27,18 +27,18 @@ static void judge_unsent(sim_checker *j, const sim_request *r)
 /* An accepted request ends once; NOT_SENT is not executed. */
 void sim_request_ends_once(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_ENDED) {
-    if (f->request->calling || f->request->ends > 1)
+  if (f->type == SIM_REQUEST_ENDED) {
+    if (f->request->in_call || f->request->completions > 1)
       sim_violated(j, "request %" PRIu64 " on %s %s", f->request->number,
                    f->request->path,
-                   f->request->calling ? "ends in its call" : "ends again");
+                   f->request->in_call ? "ends in its call" : "ends again");
     return;
   }
   for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {
-    if (r->ends == 0 && f->left)
+    if (r->completions == 0 && f->was_freed)
       sim_violated(j, "request %" PRIu64 " on %s never ends", r->number,
                    r->path);
-    judge_unsent(j, r);
+    check_unsent(j, r);
   }
 }
 
@@ -49,7 +49,7 @@ static const char *wrong_node(const sim_entry *e, const lk_stat *stat,
 {
   const sim_version *v = sim_version_at(e, zxid);
 
-  if (v == NULL || stat->czxid != e->made)
+  if (v == NULL || stat->czxid != e->created_zxid)
     return "another node";
   if (stat->mzxid != v->zxid || stat->version != v->version)
     return "another version";
@@ -95,7 +95,7 @@ static const char *wrong_list(const sim_checker *j, const sim_result *res,
   if (res->err != 0)
     return NULL;
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (!sim_is_raw(e) || !sim_stood(e, zxid))
+    if (!sim_is_request_node(e) || !sim_entry_existed_at(e, zxid))
       continue;
     count++;
     if (!is_listed(res, e->name))
@@ -142,7 +142,7 @@ static const char *wrong_delete(const sim_checker *j, const sim_request *r,
   if (res->err != 0)
     return NULL;
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (e->removed == zxid && strcmp(e->path, r->path) == 0)
+    if (e->deleted_zxid == zxid && strcmp(e->path, r->path) == 0)
       return NULL;
   }
   return "success, and that transaction did not delete it";
@@ -157,11 +157,11 @@ static const char *wrong_set(const sim_checker *j, const sim_request *r,
   return res->err != 0 ? NULL : wrong_write(j, r, r->path, zxid);
 }
 
-static const char *wrong_answer(const sim_checker *j, const sim_request *r,
-                                const sim_result *res, int64_t zxid)
+static const char *wrong_reply(const sim_checker *j, const sim_request *r,
+                               const sim_result *res, int64_t zxid)
 {
   if (r->verb >= SIM_BATCH)
-    return sim_wrong_audit(j, r, res, zxid);
+    return sim_wrong_rare_reply(j, r, res, zxid);
   if (res->err != 0 && res->err != LK_ERR_NO_NODE &&
       res->err != LK_ERR_NODE_EXISTS)
     return NULL;
@@ -188,7 +188,7 @@ void sim_reply_matches(sim_checker *j, const sim_fact *f)
 
   if (a == NULL)
     return;
-  wrong = wrong_answer(j, r, f->result, a->zxid);
+  wrong = wrong_reply(j, r, f->result, a->zxid);
   if (wrong != NULL)
     sim_violated(j,
                  "request %" PRIu64 " on %s is answered at 0x%" PRIx64 ": %s",
@@ -216,12 +216,12 @@ void sim_order(sim_checker *j, const sim_fact *f)
 
 /* ---- reliable writes ---------------------------------------------------- */
 
-static size_t executions(const sim_checker *j, const sim_write *x)
+static size_t count_executions(const sim_checker *j, const sim_write *x)
 {
   size_t n = 0;
 
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (e->lock_at != SIM_NO_LOCK || strcmp(e->path, x->path) != 0)
+    if (e->lock_index != SIM_NO_LOCK || strcmp(e->path, x->path) != 0)
       continue;
     for (const sim_version *v = e->newest; v != NULL; v = v->older)
       n += strcmp(v->data, x->data) == 0;
@@ -235,9 +235,9 @@ static bool is_refused(int err)
          err == LK_ERR_NODE_EXISTS || err == LK_ERR_BAD_VERSION;
 }
 
-static void judge_write(sim_checker *j, const sim_write *x)
+static void check_write(sim_checker *j, const sim_write *x)
 {
-  size_t n = executions(j, x);
+  size_t n = count_executions(j, x);
 
   if (n > 1 ||
       (x->ended && ((x->err == 0 && n == 0) || (is_refused(x->err) && n > 0))))
@@ -246,7 +246,7 @@ static void judge_write(sim_checker *j, const sim_write *x)
 }
 
 /* No other client deletes or creates that node. */
-static void judge_delete(sim_checker *j, const sim_write *x)
+static void check_delete(sim_checker *j, const sim_write *x)
 {
   bool stands = sim_history_find(&j->history, x->path) != NULL;
 
@@ -260,17 +260,17 @@ void sim_reliable_write(sim_checker *j, const sim_fact *f)
 {
   if (j->world->wipes > 0)
     return;
-  if (f->type == SIM_SETTLED && f->write->verb == SIM_DELETE) {
-    judge_delete(j, f->write);
+  if (f->type == SIM_WRITE_ENDED && f->write->verb == SIM_DELETE) {
+    check_delete(j, f->write);
     return;
   }
-  if (f->type == SIM_SETTLED) {
-    judge_write(j, f->write);
+  if (f->type == SIM_WRITE_ENDED) {
+    check_write(j, f->write);
     return;
   }
   for (const sim_write *x = j->writes; x != NULL; x = x->next) {
     if (x->verb != SIM_DELETE)
-      judge_write(j, x);
+      check_write(j, x);
   }
 }
 
@@ -285,17 +285,17 @@ static bool may_end_adding(int err)
  * connection. */
 void sim_identities(sim_checker *j, const sim_fact *f)
 {
-  const sim_proof *x = f->proof;
+  const sim_identity_use *x = f->identity_use;
   const char *name = x->actor->name;
 
-  if (x->ends > 1)
+  if (x->completions > 1)
     sim_violated(j, "%s is called back twice", name);
   if (x->verb == SIM_ADD_AUTH && !may_end_adding(f->err))
     sim_violated(j, "%s adds an identity, which ends with %s", name,
                  lk_error_name(f->err));
   if (x->missing)
     sim_violated(j, "%s has %u identities, and the server does not know them",
-                 name, x->known);
+                 name, x->identities_before);
   if (f->err == LK_ERR_NO_AUTH || f->err == LK_ERR_INVALID_ACL)
     sim_violated(j, "%s gets %s, and has an identity for it", name,
                  lk_error_name(f->err));
@@ -309,8 +309,8 @@ void sim_identities(sim_checker *j, const sim_fact *f)
 void sim_deep(sim_checker *j, const sim_fact *f)
 {
   const sim_write *x = f->write;
-  const sim_tree *truth = sim_ensemble_committed_tree(j->world->ensemble);
-  bool stands = sim_tree_find(truth, x->path) != NULL;
+  const sim_tree *committed = sim_ensemble_committed_tree(j->world->ensemble);
+  bool stands = sim_tree_find(committed, x->path) != NULL;
   bool makes = x->verb == SIM_CREATE;
 
   if (f->err == 0 && stands != makes && j->world->wipes == 0)
@@ -325,7 +325,7 @@ void sim_deep(sim_checker *j, const sim_fact *f)
 /* ---- sessions ----------------------------------------------------------- */
 
 /* A read-only server refuses it before it answers earlier requests. */
-static void judge_sent(sim_checker *j, const sim_fact *f)
+static void check_sent(sim_checker *j, const sim_fact *f)
 {
   const lk_opcode_info *info = lk__opcode_info(f->op);
 
@@ -340,14 +340,14 @@ static void judge_sent(sim_checker *j, const sim_fact *f)
 void sim_session_states(sim_checker *j, const sim_fact *f)
 {
   bool refused = f->from == LK_STATE_CONNECTING &&
-                 f->state == LK_STATE_EXPIRED && f->life->process->resumes;
+                 f->state == LK_STATE_EXPIRED && f->life->process->has_resumed;
   bool risked = f->from == LK_STATE_SUSPENDED &&
                 f->state == LK_STATE_READ_ONLY && f->life->session != NULL;
   bool had_none = f->from == LK_STATE_SUSPENDED &&
                   f->state == LK_STATE_EXPIRED && f->life->session == NULL;
 
   if (f->type == SIM_SENT) {
-    judge_sent(j, f);
+    check_sent(j, f);
     return;
   }
   if ((!sim_session_may((int)f->from, (int)f->state) && !refused) || risked ||
@@ -359,8 +359,8 @@ void sim_session_states(sim_checker *j, const sim_fact *f)
 /* Nothing is left of a client that was freed. */
 void sim_memory_returns(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_GONE) {
-    f->life->must_be_empty = f->left;
+  if (f->type == SIM_PROCESS_ENDED) {
+    f->life->must_be_empty = f->was_freed;
     return;
   }
   for (size_t i = 0; i < j->world->nprocesses; i++) {

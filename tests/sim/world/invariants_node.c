@@ -15,37 +15,39 @@ enum { OP_DELETE = 2, OP_LIST = 12 };
 
 /* ---- nodes and their attempts ------------------------------------------- */
 
-static bool is_ours(const sim_entry *e)
+static bool is_of_latchkey(const sim_entry *e)
 {
-  return (e->contends || e->lease) && !e->foreign && e->session != 0;
+  return (e->is_contender || e->is_permit) && !e->is_foreign && e->session != 0;
 }
 
 /* A server has refused to delete it: that is told, and no more can be done.
  * Permissions were missing at some time between the request and its reply. */
-static void excuse(sim_checker *j, const sim_fact *f)
+static void excuse_undeletable(sim_checker *j, const sim_fact *f)
 {
   const sim_process *p = f->life->process;
   const lk_reply *answer = lk_client_reply(p->client);
-  sim_entry *e = sim_entry_of(j, f->attempt->ct);
+  sim_entry *e = sim_entry_of(j, f->contender->ct);
 
-  if (f->attempt->ct->state == LK_CONTENDER_FINISHED && e != NULL &&
-      e->removed == 0 && answer != NULL &&
-      sim_denied(j, e->lock_at, sim_process_true_us(p, answer->sent_ms)))
-    e->left = true;
+  if (f->contender->ct->state == LK_CONTENDER_FINISHED && e != NULL &&
+      e->deleted_zxid == 0 && answer != NULL &&
+      sim_dir_was_denied(j, e->lock_index,
+                         sim_process_true_us(p, answer->sent_ms)))
+    e->is_excused = true;
 }
 
 /* No node of a living session is without an owner. */
 void sim_no_orphan(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_STEP) {
-    excuse(j, f);
+  if (f->type == SIM_CONTENDER_STEP) {
+    excuse_undeletable(j, f);
     return;
   }
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
     const sim_life *owner = sim_owner_of(j, e);
 
     /* A close ends all that is wanted, and its session takes the nodes. */
-    if (!is_ours(e) || e->left || owner == NULL || owner->process->closing)
+    if (!is_of_latchkey(e) || e->is_excused || owner == NULL ||
+        owner->process->closing)
       continue;
     if (sim_contender_for(j, e) == NULL)
       sim_violated(j, "%s has no owner", e->path);
@@ -55,8 +57,8 @@ void sim_no_orphan(sim_checker *j, const sim_fact *f)
 /* Never two nodes of one attempt, as far as it can know of the first. */
 void sim_create_ambiguity(sim_checker *j, const sim_fact *f)
 {
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
-    if (e != f->entry && is_ours(e) && !e->left &&
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    if (e != f->entry && is_of_latchkey(e) && !e->is_excused &&
         e->session == f->entry->session && sim_same_contender(e, f->entry))
       sim_violated(j, "%s is there already when %s is made", e->name,
                    f->entry->name);
@@ -80,7 +82,7 @@ static sim_xids *xids_at(sim_session *s, int32_t page)
   return x;
 }
 
-static bool is_known(sim_session *s, int32_t xid)
+static bool is_committed_xid(sim_session *s, int32_t xid)
 {
   unsigned char *bits = &xids_at(s, xid / SIM_XIDS)->bits[xid % SIM_XIDS / 8];
   unsigned char bit = (unsigned char)(1U << xid % 8);
@@ -97,7 +99,7 @@ void sim_xid_continues(sim_checker *j, const sim_fact *f)
     const sim_commit *c = f->commit;
 
     if (c->xid > 0 &&
-        is_known(sim_history_session(&j->history, c->session), c->xid))
+        is_committed_xid(sim_history_session(&j->history, c->session), c->xid))
       sim_violated(j, "xid %d is committed again", c->xid);
     return;
   }
@@ -115,7 +117,7 @@ static bool all_stand(const sim_nodes *n)
   bool all = n->count > 0;
 
   for (size_t i = 0; i < n->count; i++)
-    all = all && n->at[i]->removed == 0;
+    all = all && n->at[i]->deleted_zxid == 0;
   return all;
 }
 
@@ -128,7 +130,7 @@ static bool has_changed(const sim_nodes *n)
   return false;
 }
 
-static void judge_loss(sim_checker *j, const sim_handle *h,
+static void check_loss(sim_checker *j, const sim_handle *h,
                        const lk_lock_event *e)
 {
   if (h->lost || h->count == 0)
@@ -137,7 +139,7 @@ static void judge_loss(sim_checker *j, const sim_handle *h,
     sim_violated(j, "%s is notified of LOST, and its node exists", h->name);
 }
 
-static void patrol_attempt(sim_checker *j, sim_contender *a)
+static void check_overdue_attempt(sim_checker *j, sim_contender *a)
 {
   const sim_entry *e = NULL;
 
@@ -145,27 +147,27 @@ static void patrol_attempt(sim_checker *j, sim_contender *a)
        a->ct->state <= LK_CONTENDER_CHECKING_OWN) ||
       lk__contender_holds(a->ct))
     e = sim_entry_of(j, a->ct);
-  if (e != NULL && e->removed == 0)
+  if (e != NULL && e->deleted_zxid == 0)
     e = NULL;
-  if (sim_overdue(j, a->life, &a->gone, e))
+  if (sim_grace_is_over(j, a->life, &a->own_deleted, e))
     sim_violated(j, "no contender notices that %s is deleted", e->name);
 }
 
 static bool is_gone(const sim_nodes *n, int64_t zxid)
 {
   for (size_t i = 0; i < n->count; i++) {
-    if (n->at[i]->removed != 0 && n->at[i]->removed <= zxid)
+    if (n->at[i]->deleted_zxid != 0 && n->at[i]->deleted_zxid <= zxid)
       return true;
   }
   return false;
 }
 
 /* Its first beat has watched its node: an event comes before any answer. */
-static void judge_holders(sim_checker *j, const sim_life *l, int64_t zxid)
+static void check_holders(sim_checker *j, const sim_life *l, int64_t zxid)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
-    if (sim_holds(h) && is_gone(&h->held, zxid) && h->watched &&
-        !has_changed(&h->held) && l->smooth_us < h->granted_us)
+    if (sim_holds(h) && is_gone(&h->held, zxid) && h->node_is_watched &&
+        !has_changed(&h->held) && l->undisturbed_since_us < h->granted_us)
       sim_violated(j, "%s is not notified at once that its node is deleted",
                    h->name);
   }
@@ -173,49 +175,50 @@ static void judge_holders(sim_checker *j, const sim_life *l, int64_t zxid)
 
 /* Whether something sent after one of the first beats was answered, all on one
  * connection. */
-static void see_watch(const sim_checker *j, sim_handle *h, const sim_life *l,
-                      const lk_reply *a)
+static void note_watch(const sim_checker *j, sim_handle *h, const sim_life *l,
+                       const lk_reply *a)
 {
   int32_t t = j->world->longest_ms;
 
   if (!sim_holds(h) || !all_stand(&h->held))
     return;
-  h->watched = l->smooth_us < h->granted_us && !has_changed(&h->held) &&
-               a->sent_ms > h->granted_ms + t * 3 / 4 &&
-               !sim_may_strike(j->world, SIM_FAULT_THROTTLE) &&
-               !sim_may_strike(j->world, SIM_FAULT_DENY);
+  h->node_is_watched = l->undisturbed_since_us < h->granted_us &&
+                       !has_changed(&h->held) &&
+                       a->sent_ms > h->granted_ms + t * 3 / 4 &&
+                       !sim_fault_is_possible(j->world, SIM_FAULT_THROTTLE) &&
+                       !sim_fault_is_possible(j->world, SIM_FAULT_DENY);
 }
 
-static void judge_answer(sim_checker *j, const sim_fact *f)
+static void check_answer(sim_checker *j, const sim_fact *f)
 {
-  judge_holders(j, f->life, f->answer->zxid);
+  check_holders(j, f->life, f->reply->zxid);
   for (sim_handle *h = f->life->handles; h != NULL; h = h->next)
-    see_watch(j, h, f->life, f->answer);
+    note_watch(j, h, f->life, f->reply);
 }
 
 /* The owner of a deleted node is notified once, and no other. */
 void sim_own_deleted(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_ANSWER) {
-    judge_answer(j, f);
+  if (f->type == SIM_REPLY) {
+    check_answer(j, f);
     return;
   }
-  if (f->type == SIM_PATROL) {
-    for (sim_contender *a = j->attempts; a != NULL; a = a->next)
-      patrol_attempt(j, a);
+  if (f->type == SIM_PERIODIC) {
+    for (sim_contender *a = j->contenders; a != NULL; a = a->next)
+      check_overdue_attempt(j, a);
     return;
   }
-  if (f->told->type == LK_LOCK_EVENT_LOST)
-    judge_loss(j, f->handle, f->told);
+  if (f->lock_event->type == LK_LOCK_EVENT_LOST)
+    check_loss(j, f->handle, f->lock_event);
   /* Of the owners behind one node the first is notified; it may be new. */
-  if (f->told->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
-      f->told->err == LK_ERR_NO_NODE &&
-      ++f->handle->places_lost > f->handle->taken)
+  if (f->lock_event->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
+      f->lock_event->err == LK_ERR_NO_NODE &&
+      ++f->handle->places_lost > f->handle->nodes_taken)
     sim_violated(j, "%s is notified that it lost its node, which exists",
                  f->handle->name);
 }
 
-static void judge_session(sim_checker *j, const sim_handle *h)
+static void check_session(sim_checker *j, const sim_handle *h)
 {
   const lk_client *c = h->process->client;
 
@@ -228,26 +231,27 @@ static void judge_session(sim_checker *j, const sim_handle *h)
 }
 
 /* The holders of the ended session must have been notified by now. */
-static void judge_end(sim_checker *j)
+static void check_end(sim_checker *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     sim_life *l = &j->lives[i];
 
-    for (const sim_handle *h = l->handles; l->must_lose && h != NULL;
+    for (const sim_handle *h = l->handles; l->must_report_loss && h != NULL;
          h = h->next) {
       if (sim_holds(h) && h->held.count > 0 && l->process->client != NULL &&
           h->held.at[0]->session != lk_client_session(l->process->client).id)
         sim_violated(j, "%s was not notified that its session has ended",
                      h->name);
     }
-    l->must_lose = false;
+    l->must_report_loss = false;
   }
 }
 
-static void judge_name(sim_checker *j, const sim_entry *e)
+static void check_name(sim_checker *j, const sim_entry *e)
 {
   for (const sim_entry *o = e->older; o != NULL; o = o->older) {
-    if (is_ours(e) && sim_same_contender(o, e) && o->session != e->session)
+    if (is_of_latchkey(e) && sim_same_contender(o, e) &&
+        o->session != e->session)
       sim_violated(j, "%s has the name that another session used", e->name);
   }
 }
@@ -255,16 +259,18 @@ static void judge_name(sim_checker *j, const sim_entry *e)
 /* The end of a session is reported once; its nodes have no names then. */
 void sim_expiry(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_MADE)
-    judge_name(j, f->entry);
+  if (f->type == SIM_NODE_CREATED)
+    check_name(j, f->entry);
   else if (f->type == SIM_STATE && f->state == LK_STATE_EXPIRED)
-    f->life->must_lose = true;
-  else if (f->type == SIM_LOOK)
-    judge_end(j);
-  else if (f->type == SIM_GOT && f->err == 0 && !f->handle->again)
-    judge_session(j, f->handle);
-  else if (f->type == SIM_TOLD && f->told->type == LK_LOCK_EVENT_LOST &&
-           f->told->err == LK_ERR_SESSION_EXPIRED &&
+    f->life->must_report_loss = true;
+  else if (f->type == SIM_JOB_DONE)
+    check_end(j);
+  else if (f->type == SIM_ACQUIRE_ENDED && f->err == 0 &&
+           !f->handle->is_reentry)
+    check_session(j, f->handle);
+  else if (f->type == SIM_LOCK_EVENT &&
+           f->lock_event->type == LK_LOCK_EVENT_LOST &&
+           f->lock_event->err == LK_ERR_SESSION_EXPIRED &&
            lk_client_state(f->handle->process->client) != LK_STATE_EXPIRED)
     sim_violated(j, "%s is notified of an expiry that did not happen",
                  f->handle->name);
@@ -272,20 +278,21 @@ void sim_expiry(sim_checker *j, const sim_fact *f)
 
 /* ---- nodes that remain -------------------------------------------------- */
 
-static void patrol_leaving(sim_checker *j, sim_leave first, sim_leave last)
+static void check_overdue_leaving(sim_checker *j, sim_stop_reason first,
+                                  sim_stop_reason last)
 {
-  for (sim_contender *a = j->attempts; a != NULL; a = a->next) {
+  for (sim_contender *a = j->contenders; a != NULL; a = a->next) {
     const sim_entry *e = NULL;
 
-    if (a->leave < first || a->leave > last)
+    if (a->stop_reason < first || a->stop_reason > last)
       continue;
     if (a->ct->state == LK_CONTENDER_CLEANING_UP)
       e = sim_entry_of(j, a->ct);
     if (e != NULL &&
-        (e->removed != 0 ||
-         sim_denied(j, e->lock_at, sim_now_us(j) - 2 * sim_T_us(j))))
+        (e->deleted_zxid != 0 ||
+         sim_dir_was_denied(j, e->lock_index, sim_now_us(j) - 2 * sim_T_us(j))))
       e = NULL;
-    if (sim_overdue(j, a->life, &a->stays, e))
+    if (sim_grace_is_over(j, a->life, &a->undeleted, e))
       sim_violated(j, "%s is not deleted", e->name);
   }
 }
@@ -293,8 +300,8 @@ static void patrol_leaving(sim_checker *j, sim_leave first, sim_leave last)
 /* An acquire that timed out leaves nothing. */
 void sim_timeout_clean(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_PATROL)
-    patrol_leaving(j, SIM_FAILED, SIM_TIMED_OUT);
+  if (f->type == SIM_PERIODIC)
+    check_overdue_leaving(j, SIM_STOP_FAILED, SIM_STOP_TIMED_OUT);
   else if ((f->err == LK_ERR_BUSY && f->handle->timeout_ms != 0) ||
            (f->err == LK_ERR_DEADLINE && f->handle->timeout_ms <= 0))
     sim_violated(j, "%s waited for %" PRId64 " ms and gets %s", f->handle->name,
@@ -304,11 +311,11 @@ void sim_timeout_clean(sim_checker *j, const sim_fact *f)
 /* A cancelled acquire is never granted and leaves nothing. */
 void sim_cancel_everywhere(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_PATROL)
-    patrol_leaving(j, SIM_CANCELS, SIM_CANCELS);
-  else if (f->type == SIM_GOT && f->err == 0 && f->handle->cancelling)
+  if (f->type == SIM_PERIODIC)
+    check_overdue_leaving(j, SIM_STOP_CANCELLED, SIM_STOP_CANCELLED);
+  else if (f->type == SIM_ACQUIRE_ENDED && f->err == 0 && f->handle->cancelling)
     sim_violated(j, "%s is granted while it cancels", f->handle->name);
-  else if (f->type == SIM_CANCELLED && f->err != 0)
+  else if (f->type == SIM_CANCEL_RETURNED && f->err != 0)
     sim_violated(j, "%s is cancelled, and goes on", f->handle->name);
 }
 
@@ -318,7 +325,8 @@ static bool is_released(const sim_contender *a)
 {
   const lk_contender *ct = a->ct;
 
-  return a->leave >= SIM_RELEASES && ct->state == LK_CONTENDER_CLEANING_UP &&
+  return a->stop_reason >= SIM_STOP_RELEASED &&
+         ct->state == LK_CONTENDER_CLEANING_UP &&
          ct->own.state == LK_OWN_CREATED && ct->pause.count == 0 &&
          !ct->cleanup.recovering &&
          !lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct));
@@ -328,24 +336,26 @@ static bool is_released(const sim_contender *a)
  * before. */
 static void note_before(const sim_checker *j, sim_contender *a)
 {
-  a->nbefore = 0;
-  for (const sim_contender *o = j->attempts; o != NULL; o = o->next) {
+  a->nreleased_before = 0;
+  for (const sim_contender *o = j->contenders; o != NULL; o = o->next) {
     if (o->ct->lease == a->ct->lease && is_released(o) &&
         strcmp(o->ct->own.dir, a->ct->own.dir) == 0 &&
-        a->nbefore < sizeof a->before / sizeof *a->before)
-      a->before[a->nbefore++] = o->ct;
+        a->nreleased_before <
+            sizeof a->released_before / sizeof *a->released_before)
+      a->released_before[a->nreleased_before++] = o->ct;
   }
 }
 
 /* Its own list shows it behind what was to be deleted before it was made, and
  * no server has refused that: then it was not asked for in time. */
-static void judge_place(sim_checker *j, const sim_contender *a)
+static void check_place(sim_checker *j, const sim_contender *a)
 {
-  for (size_t i = 0; i < a->nbefore; i++) {
-    const lk_contender *o = a->before[i];
+  for (size_t i = 0; i < a->nreleased_before; i++) {
+    const lk_contender *o = a->released_before[i];
     const sim_entry *e = sim_entry_of(j, o);
 
-    if (e != NULL && sim_stood(e, a->list_zxid) && o->pause.count == 0 &&
+    if (e != NULL && sim_entry_existed_at(e, a->list_zxid) &&
+        o->pause.count == 0 &&
         !lk__own_node_is_unverified(&o->own, lk__contender_connection(o)))
       sim_violated(j, "%s queues behind %s, which was released before",
                    a->handle == NULL ? "?" : a->handle->name, e->name);
@@ -356,31 +366,31 @@ static size_t count_due(const sim_checker *j, const sim_life *l)
 {
   size_t n = 0;
 
-  for (const sim_contender *a = j->attempts; a != NULL; a = a->next)
+  for (const sim_contender *a = j->contenders; a != NULL; a = a->next)
     n += a->life == l && is_released(a);
   return n;
 }
 
 /* On a new connection what is to be deleted goes first, and looking for it. A
  * close ends the session, and its nodes with it. */
-static void judge_first(sim_checker *j, sim_life *l, const sim_fact *f)
+static void check_first(sim_checker *j, sim_life *l, const sim_fact *f)
 {
-  if (l->deletes_due == 0 || f->xid < 0 || l->process->closing)
+  if (l->deletes_to_send == 0 || f->xid < 0 || l->process->closing)
     return;
   if (f->op == OP_DELETE)
-    l->deletes_due--;
-  else if (f->op != OP_LIST && !f->looks)
+    l->deletes_to_send--;
+  else if (f->op != OP_LIST && !f->is_recovery)
     sim_violated(j, "%s sends op %d before its deletes", l->process->name,
                  f->op);
 }
 
 /* A node that is handed on within a process exists. */
-static void judge_released(sim_checker *j, const sim_handle *h)
+static void check_released(sim_checker *j, const sim_handle *h)
 {
-  for (size_t i = 0; i < h->given.count; i++) {
-    const sim_entry *e = h->given.at[i];
+  for (size_t i = 0; i < h->releasing_nodes.count; i++) {
+    const sim_entry *e = h->releasing_nodes.at[i];
 
-    if (e->removed == 0 && e->behind == NULL &&
+    if (e->deleted_zxid == 0 && e->local_queue_life == NULL &&
         e->session == lk_client_session(h->process->client).id)
       sim_violated(j, "%s is notified that %s is deleted, and it exists",
                    h->name, e->name);
@@ -391,21 +401,22 @@ static void judge_released(sim_checker *j, const sim_handle *h)
 void sim_release_async(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_STATE && f->state == LK_STATE_CONNECTED)
-    f->life->deletes_due = count_due(j, f->life);
+    f->life->deletes_to_send = count_due(j, f->life);
   else if (f->type == SIM_SENT)
-    judge_first(j, f->life, f);
-  else if (f->type == SIM_STEP &&
-           (f->attempt->ct->state == LK_CONTENDER_CREATING ||
-            f->attempt->ct->state == LK_CONTENDER_CREATING_PARENTS))
-    note_before(j, f->attempt);
-  else if (f->type == SIM_STEP && f->event == LK_CONTENDER_ON_PREDECESSORS &&
-           (f->before == LK_CONTENDER_CREATING ||
-            f->before == LK_CONTENDER_CREATING_PARENTS))
-    judge_place(j, f->attempt);
-  else if (f->type == SIM_RELEASED && f->err == 0)
-    judge_released(j, f->handle);
-  else if (f->type == SIM_PATROL)
-    patrol_leaving(j, SIM_RELEASES, SIM_FREES);
+    check_first(j, f->life, f);
+  else if (f->type == SIM_CONTENDER_STEP &&
+           (f->contender->ct->state == LK_CONTENDER_CREATING ||
+            f->contender->ct->state == LK_CONTENDER_CREATING_PARENTS))
+    note_before(j, f->contender);
+  else if (f->type == SIM_CONTENDER_STEP &&
+           f->event == LK_CONTENDER_ON_PREDECESSORS &&
+           (f->state_before == LK_CONTENDER_CREATING ||
+            f->state_before == LK_CONTENDER_CREATING_PARENTS))
+    check_place(j, f->contender);
+  else if (f->type == SIM_RELEASE_ENDED && f->err == 0)
+    check_released(j, f->handle);
+  else if (f->type == SIM_PERIODIC)
+    check_overdue_leaving(j, SIM_STOP_RELEASED, SIM_STOP_FREED);
 }
 
 /* ---- how an acquire may end --------------------------------------------- */
@@ -415,20 +426,23 @@ void sim_container_reap(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
-  unsigned vanished = sim_vanished(j, h) - h->vanished;
+  unsigned vanished = sim_dirs_vanished(j, h) - h->dirs_vanished;
 
-  if (f->err == LK_ERR_NO_NODE && h->taken < 3 && vanished < 10 && !h->local)
+  if (f->err == LK_ERR_NO_NODE && h->nodes_taken < 3 && vanished < 10 &&
+      !h->local)
     sim_violated(j, "%s fails; its directory went %u times, its node %u",
-                 h->name, vanished, h->taken);
+                 h->name, vanished, h->nodes_taken);
 }
 
 /* NO_AUTH is reported only of what is denied. */
 void sim_acl(sim_checker *j, const sim_fact *f)
 {
-  bool no_auth = f->type == SIM_TOLD ? f->told->type == LK_LOCK_EVENT_UNWATCHED
-                                     : f->err == LK_ERR_NO_AUTH;
+  bool no_auth = f->type == SIM_LOCK_EVENT
+                     ? f->lock_event->type == LK_LOCK_EVENT_UNWATCHED
+                     : f->err == LK_ERR_NO_AUTH;
 
-  if (no_auth && !sim_denies(j, f->handle, f->handle->asked_us - sim_T_us(j)))
+  if (no_auth && !sim_handle_was_denied(
+                     j, f->handle, f->handle->acquire_called_us - sim_T_us(j)))
     sim_violated(j, "%s gets NO_AUTH, and nothing is denied", f->handle->name);
 }
 
@@ -450,7 +464,7 @@ void sim_throttled(sim_checker *j, const sim_fact *f)
   case LK_ERR_SEQ_UNSAFE:
   case LK_ERR_SESSION_EXPIRED: break;
   case LK_ERR_NO_MEMORY:
-    if (sim_may_strike(j->world, SIM_FAULT_STARVE))
+    if (sim_fault_is_possible(j->world, SIM_FAULT_STARVE))
       break;
     /* fall through */
   default:

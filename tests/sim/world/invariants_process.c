@@ -10,23 +10,23 @@
 
 /* ---- close -------------------------------------------------------------- */
 
-static void judge_closing(sim_checker *j, const sim_life *l)
+static void check_closing(sim_checker *j, const sim_life *l)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
     if (h->lock != NULL && !h->freeing && lk_lock_ok(h->lock))
       sim_violated(j, "%s holds although its client is closed", h->name);
   }
   for (const sim_actor *a = l->process->actors; a != NULL; a = a->next) {
-    if (a->sitting.lock != NULL && lk_lock_ok(a->sitting.lock))
+    if (a->single.lock != NULL && lk_lock_ok(a->single.lock))
       sim_violated(j, "%s sits although its client is closed", a->name);
   }
 }
 
 /* Of a session that was closed nothing is left when that is answered, unless
  * the ensemble was restored while the answer was on its way. */
-static void judge_closed(sim_checker *j, const sim_process *p)
+static void check_closed(sim_checker *j, const sim_process *p)
 {
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
     if (e->session != 0 && e->session == p->closed_session && !e->restored)
       sim_violated(j, "%s stands although %s has closed its session", e->path,
                    p->name);
@@ -37,13 +37,13 @@ static void judge_closed(sim_checker *j, const sim_process *p)
  * after it. */
 void sim_close_ends(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_CLOSED) {
+  if (f->type == SIM_CLIENT_CLOSED) {
     if (f->err == 0)
-      judge_closed(j, f->life->process);
+      check_closed(j, f->life->process);
     return;
   }
-  if (f->type == SIM_GOT) {
-    if (f->err == 0 && !f->handle->again && f->handle->process->closing)
+  if (f->type == SIM_ACQUIRE_ENDED) {
+    if (f->err == 0 && !f->handle->is_reentry && f->handle->process->closing)
       sim_violated(j, "%s is granted although its client is closed",
                    f->handle->name);
     return;
@@ -51,14 +51,14 @@ void sim_close_ends(sim_checker *j, const sim_fact *f)
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     const sim_process *p = j->lives[i].process;
 
-    if (p != NULL && p->closing && sim_process_lives(p))
-      judge_closing(j, &j->lives[i]);
+    if (p != NULL && p->closing && sim_process_has_client(p))
+      check_closing(j, &j->lives[i]);
   }
 }
 
 /* ---- what lk_lock_ok() says --------------------------------------------- */
 
-static const char *missing(const sim_handle *h)
+static const char *missing_property(const sim_handle *h)
 {
   lk_lock_state state = lk_lock_get_state(h->lock);
 
@@ -75,14 +75,14 @@ static const char *missing(const sim_handle *h)
   return NULL;
 }
 
-static void judge_ok(sim_checker *j, const sim_handle *h)
+static void check_ok(sim_checker *j, const sim_handle *h)
 {
   const char *what;
 
-  if (h->lock == NULL || h->freeing || !sim_process_lives(h->process) ||
+  if (h->lock == NULL || h->freeing || !sim_process_has_client(h->process) ||
       !lk_lock_ok(h->lock))
     return;
-  what = missing(h);
+  what = missing_property(h);
   if (what != NULL)
     sim_violated(j, "lk_lock_ok() is true for %s without %s", h->name, what);
 }
@@ -92,12 +92,12 @@ void sim_lock_ok(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_STATE) {
     for (const sim_handle *h = f->life->handles; h != NULL; h = h->next)
-      judge_ok(j, h);
-  } else if (f->type == SIM_PATROL) {
+      check_ok(j, h);
+  } else if (f->type == SIM_PERIODIC) {
     SIM_EACH_HANDLE(j, h)
-    judge_ok(j, h);
+    check_ok(j, h);
   } else {
-    judge_ok(j, f->handle);
+    check_ok(j, f->handle);
   }
 }
 
@@ -165,7 +165,7 @@ static bool is_within_reach(const sim_checker *j, const sim_life *l)
 /* One attempt at each address, which take two thirds of the session timeout at
  * most, or a quarter of a second each; then a pause, and once more as much for
  * an attempt that has begun before. */
-static int64_t patience_to_connect(const sim_checker *j, const sim_life *l)
+static int64_t connect_limit_us(const sim_checker *j, const sim_life *l)
 {
   int64_t round = j->world->longest_ms * SIM_MS * 2 / 3;
   int64_t least = (int64_t)address_count(j, l) * LEAST_ATTEMPT_MS * SIM_MS;
@@ -176,9 +176,9 @@ static int64_t patience_to_connect(const sim_checker *j, const sim_life *l)
   return limit;
 }
 
-static bool looks_for_one(const sim_life *l)
+static bool seeks_connection(const sim_life *l)
 {
-  return l->process != NULL && sim_process_lives(l->process) &&
+  return l->process != NULL && sim_process_has_client(l->process) &&
          (l->state == LK_STATE_CONNECTING || l->state == LK_STATE_SUSPENDED) &&
          !l->process->closing;
 }
@@ -190,27 +190,28 @@ void sim_reconnects(sim_checker *j, const sim_fact *f)
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     sim_life *l = &j->lives[i];
 
-    if (!looks_for_one(l) || !is_within_reach(j, l)) {
-      l->within_us = 0;
+    if (!seeks_connection(l) || !is_within_reach(j, l)) {
+      l->reachable_since_us = 0;
       continue;
     }
-    if (l->within_us == 0)
-      l->within_us = sim_now_us(j);
-    if (sim_now_us(j) - l->within_us > patience_to_connect(j, l)) {
+    if (l->reachable_since_us == 0)
+      l->reachable_since_us = sim_now_us(j);
+    if (sim_now_us(j) - l->reachable_since_us > connect_limit_us(j, l)) {
       sim_violated(j, "%s has no connection for %" PRId64 " ms",
-                   l->process->name, (sim_now_us(j) - l->within_us) / SIM_MS);
-      l->within_us = 0;
+                   l->process->name,
+                   (sim_now_us(j) - l->reachable_since_us) / SIM_MS);
+      l->reachable_since_us = 0;
     }
   }
 }
 
 /* One that the client has given up, not one that was closed or reset. */
-static bool gives_up(const sim_fact *f)
+static bool gave_up_connection(const sim_fact *f)
 {
   const sim_process *p = f->life->process;
 
   return f->state == LK_STATE_SUSPENDED && f->err == LK_ERR_CONNECTION_LOSS &&
-         p->pipe != NULL && sim_pipe_look(p->pipe) == SIM_PIPE_OPEN;
+         p->pipe != NULL && sim_pipe_get_state(p->pipe) == SIM_PIPE_OPEN;
 }
 
 /* No connection is given up as silent while bytes arrive. Those that wait
@@ -220,11 +221,12 @@ void sim_bytes_arrive(sim_checker *j, const sim_fact *f)
   const sim_life *l = f->life;
   const sim_process *p = l->process;
   int64_t now = sim_now_us(j);
-  int64_t last = l->hears_us < now ? l->hears_us : l->heard_us;
+  int64_t last =
+      l->last_bytes_us < now ? l->last_bytes_us : l->previous_bytes_us;
   int64_t t = lk_client_timeout_ms(p->client) * SIM_MS;
 
-  if (sim_may_strike(j->world, SIM_FAULT_NARROW) && gives_up(f) &&
-      now - last < t / 4 && p->ahead_us <= now)
+  if (sim_fault_is_possible(j->world, SIM_FAULT_NARROW) &&
+      gave_up_connection(f) && now - last < t / 4 && p->busy_until_us <= now)
     sim_violated(j, "%s gives up a connection %" PRId64 " ms after bytes came",
                  p->name, (now - last) / SIM_MS);
 }
@@ -254,7 +256,7 @@ static size_t most_sent(const sim_checker *j)
                                                        : MOST_SENT;
 }
 
-static void judge_count(sim_checker *j, const sim_life *l)
+static void check_count(sim_checker *j, const sim_life *l)
 {
   if (l->nsent > most_sent(j))
     sim_violated(j, "%s sends %zu requests in a session timeout",
@@ -264,7 +266,7 @@ static void judge_count(sim_checker *j, const sim_life *l)
                  l->process->name, l->ndialed);
 }
 
-static void count_anew(sim_checker *j)
+static void check_and_reset_counts(sim_checker *j)
 {
   int64_t T = j->world->timeout_ms * SIM_MS;
 
@@ -274,7 +276,7 @@ static void count_anew(sim_checker *j)
     if (l->process == NULL || sim_now_us(j) - l->count_us < T)
       continue;
     if (sim_now_us(j) - l->count_us < T + T / 8)
-      judge_count(j, l);
+      check_count(j, l);
     l->nsent = l->ndialed = 0;
     l->count_us = sim_now_us(j);
   }
@@ -285,8 +287,8 @@ void sim_budget(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_SENT)
     f->life->nsent++;
-  else if (f->type == SIM_DIALED)
+  else if (f->type == SIM_CONNECTED)
     f->life->ndialed++;
   else
-    count_anew(j);
+    check_and_reset_counts(j);
 }

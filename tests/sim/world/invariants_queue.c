@@ -12,16 +12,16 @@
 /* Invariants of the queue: its order and its grants. */
 
 /* Beyond it the numbers of a queue cannot be trusted. */
-#define LAST_SAFE ((int64_t)INT32_MAX - (1 << 20))
+#define SEQUENCE_MAX_TRUSTED ((int64_t)INT32_MAX - (1 << 20))
 
 static bool is_unsafe(const sim_entry *e)
 {
-  return e->contends && (e->suffix < 0 || e->suffix > LAST_SAFE);
+  return e->is_contender && (e->suffix < 0 || e->suffix > SEQUENCE_MAX_TRUSTED);
 }
 
 static bool is_fresh_grant(const sim_fact *f)
 {
-  return f->type == SIM_GOT && f->err == 0 && !f->handle->again;
+  return f->type == SIM_ACQUIRE_ENDED && f->err == 0 && !f->handle->is_reentry;
 }
 
 /* Not when a part of it was taken away meanwhile, of which a client that lags
@@ -29,7 +29,7 @@ static bool is_fresh_grant(const sim_fact *f)
 static bool is_whole(const sim_checker *j, const sim_nodes *n)
 {
   for (size_t i = 0; i < n->count; i++) {
-    if (n->at[i]->removed != 0 && sim_beyond_promise(j, n->at[i]))
+    if (n->at[i]->deleted_zxid != 0 && sim_deletion_is_excused(j, n->at[i]))
       return false;
   }
   return true;
@@ -38,17 +38,17 @@ static bool is_whole(const sim_checker *j, const sim_nodes *n)
 /* ---- two at a time ------------------------------------------------------ */
 
 /* By lk_lock_ok() alone, not by its callbacks. */
-bool sim_is_sure(const sim_checker *j, const sim_handle *h)
+bool sim_certainly_holds(const sim_checker *j, const sim_handle *h)
 {
   return h->lock != NULL && !h->freeing && lk_lock_ok(h->lock) &&
          is_whole(j, &h->held);
 }
 
-static void judge_alone(sim_checker *j, const sim_handle *h,
+static void check_alone(sim_checker *j, const sim_handle *h,
                         const sim_handle **alone)
 {
-  for (size_t i = 0; i < h->nseats && h->kind != SIM_SEMAPHORE; i++) {
-    unsigned at = h->places[i].lock_at;
+  for (size_t i = 0; i < h->nplaces && h->kind != SIM_SEMAPHORE; i++) {
+    unsigned at = h->places[i].lock_index;
 
     if (h->places[i].shares)
       continue;
@@ -67,18 +67,18 @@ void sim_mutex_exclusion(sim_checker *j, const sim_fact *f)
   (void)f;
   SIM_EACH_HANDLE(j, h)
   {
-    if (sim_is_sure(j, h))
-      judge_alone(j, h, alone);
+    if (sim_certainly_holds(j, h))
+      check_alone(j, h, alone);
   }
 }
 
 /* ---- order -------------------------------------------------------------- */
 
 /* Whether there is a place that only one of them can have. */
-static bool compete(const sim_handle *a, const sim_handle *b)
+static bool exclude_each_other(const sim_handle *a, const sim_handle *b)
 {
-  for (size_t i = 0; i < a->nseats; i++) {
-    const sim_place *s = sim_place_at(b, (int)a->places[i].lock_at);
+  for (size_t i = 0; i < a->nplaces; i++) {
+    const sim_place *s = sim_place_at(b, (int)a->places[i].lock_index);
 
     if (s != NULL && !(s->shares && a->places[i].shares))
       return true;
@@ -96,7 +96,7 @@ static bool keeps_its_place(const sim_handle *h)
  * word that revokes has replaced the data that tell whose it is. */
 static bool is_older(const sim_entry *e, const sim_handle *h)
 {
-  return e->revoked && e->made_us < h->asked_us;
+  return e->revoked && e->created_us < h->acquire_called_us;
 }
 
 /* Who stood in the queue before another asked is granted before it. A writer
@@ -105,14 +105,15 @@ static bool is_older(const sim_entry *e, const sim_handle *h)
 void sim_mutex_fifo(sim_checker *j, const sim_fact *f)
 {
   if (!is_fresh_grant(f) || f->handle->held.count == 0 ||
-      f->handle->held.at[0]->beside != NULL || f->handle->local ||
+      f->handle->held.at[0]->downgraded_from != NULL || f->handle->local ||
       is_older(f->handle->held.at[0], f->handle))
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->lock != NULL && h->wants && !h->again && keeps_its_place(h) &&
-        compete(h, f->handle) && h->first_us > 0 &&
-        h->first_us < f->handle->asked_us && !h->displaced)
+    if (h->lock != NULL && h->acquiring && !h->is_reentry &&
+        keeps_its_place(h) && exclude_each_other(h, f->handle) &&
+        h->first_node_us > 0 &&
+        h->first_node_us < f->handle->acquire_called_us && !h->displaced)
       sim_violated(j,
                    "%s is granted before %s, which stood there when it asked",
                    f->handle->name, h->name);
@@ -126,43 +127,43 @@ void sim_no_barging(sim_checker *j, const sim_fact *f)
 
   if (f->event != LK_CONTENDER_ON_GRANT)
     return;
-  own = sim_entry_of(j, f->attempt->ct);
-  for (const sim_entry *e = j->history.standing; own != NULL && e != NULL;
+  own = sim_entry_of(j, f->contender->ct);
+  for (const sim_entry *e = j->history.existing; own != NULL && e != NULL;
        e = e->next) {
-    if (sim_ahead(e, own))
+    if (sim_excludes(e, own))
       sim_violated(j, "%s is granted, though %s stands", own->name, e->name);
   }
 }
 
-static bool was_parked(lk_contender_state s)
+static bool was_waiting(lk_contender_state s)
 {
   return s == LK_CONTENDER_SETTING_WATCHES || s == LK_CONTENDER_WAITING ||
          s == LK_CONTENDER_READING_PREDECESSORS;
 }
 
 /* The last list forbids a grant before another list. */
-static void judge_list(sim_checker *j, const sim_contender *a,
+static void check_list(sim_checker *j, const sim_contender *a,
                        const sim_entry *own)
 {
   int64_t last = 0;
 
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (!e->contends || e->lock_at != own->lock_at ||
-        !sim_stood(e, a->list_zxid))
+    if (!e->is_contender || e->lock_index != own->lock_index ||
+        !sim_entry_existed_at(e, a->list_zxid))
       continue;
     if (!is_unsafe(own) && is_unsafe(e))
       sim_violated(j, "%s is granted, though the list showed %s", own->name,
                    e->name);
-    if (e->suffix >= own->suffix || e->made > own->made ||
-        (own->reader && e->reader))
+    if (e->suffix >= own->suffix || e->created_zxid > own->created_zxid ||
+        (own->is_reader && e->is_reader))
       continue;
-    if (e->writ && !own->reader)
+    if (e->is_write_side && !own->is_reader)
       sim_violated(j, "%s is granted, though %s may have turned into a reader",
                    own->name, e->name);
-    if (e->removed > last)
-      last = e->removed;
+    if (e->deleted_zxid > last)
+      last = e->deleted_zxid;
   }
-  if (own->removed != 0 && own->removed < last)
+  if (own->deleted_zxid != 0 && own->deleted_zxid < last)
     sim_violated(j, "%s is granted, and its predecessor still exists",
                  own->name);
 }
@@ -170,10 +171,10 @@ static void judge_list(sim_checker *j, const sim_contender *a,
 /* A deletion alone grants only where it proves the lock. */
 void sim_handoff_rule(sim_checker *j, const sim_fact *f)
 {
-  const sim_contender *a = f->attempt;
+  const sim_contender *a = f->contender;
   const sim_entry *own;
 
-  if (f->event != LK_CONTENDER_ON_GRANT || !was_parked(f->before))
+  if (f->event != LK_CONTENDER_ON_GRANT || !was_waiting(f->state_before))
     return;
   own = sim_entry_of(j, a->ct);
   if (own == NULL)
@@ -183,21 +184,21 @@ void sim_handoff_rule(sim_checker *j, const sim_fact *f)
                  own->name);
   if (a->ct->own.watch == NULL || a->ct->own.watched_on != a->list_connection)
     sim_violated(j, "%s is granted without a watch on it", own->name);
-  judge_list(j, a, own);
+  check_list(j, a, own);
 }
 
 /* ---- going on ----------------------------------------------------------- */
 
 /* It wants to hold, and can do something about it. */
-static bool stands_in_line(lk_contender_state s)
+static bool is_queued(lk_contender_state s)
 {
   return s >= LK_CONTENDER_PAUSED && s <= LK_CONTENDER_CHECKING_OWN;
 }
 
 static bool is_first(const sim_checker *j, const sim_entry *own)
 {
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
-    if (sim_ahead(e, own))
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    if (sim_excludes(e, own))
       return false;
   }
   return true;
@@ -205,21 +206,23 @@ static bool is_first(const sim_checker *j, const sim_entry *own)
 
 /* No event comes of a node that could not be read when it was deleted, and one
  * that its owner may not delete stands on. */
-static bool may_be_blind(const sim_checker *j, const sim_handle *h)
+static bool event_may_be_missing(const sim_checker *j, const sim_handle *h)
 {
-  return h != NULL && sim_denies(j, h, h->asked_us);
+  return h != NULL && sim_handle_was_denied(j, h, h->acquire_called_us);
 }
 
-static bool is_blind(const sim_checker *j, const sim_entry *own)
+static bool node_event_may_be_missing(const sim_checker *j,
+                                      const sim_entry *own)
 {
-  return own->behind != NULL ? sim_denied(j, own->lock_at, own->made_us)
-                             : may_be_blind(j, own->of);
+  return own->local_queue_life != NULL
+             ? sim_dir_was_denied(j, own->lock_index, own->created_us)
+             : event_may_be_missing(j, own->handle);
 }
 
-static bool is_left(const sim_checker *j, const sim_handle *h)
+static bool has_excused_node(const sim_checker *j, const sim_handle *h)
 {
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
-    if (e->left && sim_place_at(h, e->lock_at) != NULL)
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    if (e->is_excused && sim_place_at(h, e->lock_index) != NULL)
       return true;
   }
   return false;
@@ -230,19 +233,19 @@ static bool has_room(const sim_checker *j, const sim_entry *own)
 {
   int32_t count = 0;
 
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next)
-    count += e->lock_at == own->lock_at;
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next)
+    count += e->lock_index == own->lock_index;
   return count <= sim_limit_since(j, sim_now_us(j));
 }
 
 /* A grant rests on a lease, and the proof of one takes a round trip, a gap of
  * T/4, and two more if it was asked for in between: where each takes as long as
  * the gap, none may ever be young enough. */
-static bool crawls(const sim_checker *j, const sim_life *l)
+static bool route_is_too_slow(const sim_checker *j, const sim_life *l)
 {
   sim_network *n = j->world->network;
   unsigned process = l->process->index;
-  int server = sim_network_whose(n, process);
+  int server = sim_network_server_of(n, process);
 
   if (server < 0)
     return false;
@@ -252,54 +255,56 @@ static bool crawls(const sim_checker *j, const sim_life *l)
          j->world->shortest_ms * SIM_MS / 4;
 }
 
-static void patrol_attempt(sim_checker *j, sim_contender *a)
+static void check_overdue_attempt(sim_checker *j, sim_contender *a)
 {
   const sim_entry *own =
-      stands_in_line(a->ct->state) ? sim_entry_of(j, a->ct) : NULL;
+      is_queued(a->ct->state) ? sim_entry_of(j, a->ct) : NULL;
 
   if (own != NULL &&
-      (own->removed != 0 || is_blind(j, own) || crawls(j, a->life) ||
-       !(own->lease ? has_room(j, own) : is_first(j, own))))
+      (own->deleted_zxid != 0 || node_event_may_be_missing(j, own) ||
+       route_is_too_slow(j, a->life) ||
+       !(own->is_permit ? has_room(j, own) : is_first(j, own))))
     own = NULL;
-  if (sim_overdue(j, a->life, &a->first, own))
+  if (sim_grace_is_over(j, a->life, &a->first_ungranted, own))
     sim_violated(j, "%s comes first and is not granted", own->name);
 }
 
 /* The first contender is granted soon after it can know that it is first. */
 void sim_no_lost_wakeup(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_PATROL) {
-    for (sim_contender *a = j->attempts; a != NULL; a = a->next)
-      patrol_attempt(j, a);
+  if (f->type == SIM_PERIODIC) {
+    for (sim_contender *a = j->contenders; a != NULL; a = a->next)
+      check_overdue_attempt(j, a);
     return;
   }
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->lock != NULL && h->wants && !may_be_blind(j, h) && !is_left(j, h))
+    if (h->lock != NULL && h->acquiring && !event_may_be_missing(j, h) &&
+        !has_excused_node(j, h))
       sim_violated(j, "%s still waits", h->name);
   }
 }
 
 /* The first contender in the queue, of any client. */
-static const sim_entry *first_of(const sim_checker *j, size_t lock_at)
+static const sim_entry *first_of(const sim_checker *j, size_t lock_index)
 {
   const sim_entry *first = NULL;
 
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
-    if (e->contends && e->lock_at == (int)lock_at &&
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    if (e->is_contender && e->lock_index == (int)lock_index &&
         (first == NULL || e->suffix < first->suffix))
       first = e;
   }
   return first;
 }
 
-static bool is_wanted(const sim_checker *j, size_t lock_at)
+static bool is_wanted(const sim_checker *j, size_t lock_index)
 {
   bool wanted = false;
 
   SIM_EACH_HANDLE(j, h)
-  wanted = wanted || (h->lock != NULL && h->wants &&
-                      sim_place_at(h, (int)lock_at) != NULL);
+  wanted = wanted || (h->lock != NULL && h->acquiring &&
+                      sim_place_at(h, (int)lock_index) != NULL);
   return wanted;
 }
 
@@ -311,7 +316,7 @@ void sim_crash_everywhere(sim_checker *j, const sim_fact *f)
   int64_t limit = 2 * (sim_T_us(j) + 2 * w->config.tick_ms * SIM_MS);
 
   (void)f;
-  if (j->calming_us == 0 || sim_now_us(j) - j->calming_us < limit)
+  if (j->faults_over_us == 0 || sim_now_us(j) - j->faults_over_us < limit)
     return;
   for (size_t i = 0; i < w->nlocks; i++) {
     const sim_entry *e = first_of(j, i);
@@ -325,13 +330,13 @@ void sim_crash_everywhere(sim_checker *j, const sim_fact *f)
 
 /* Of its session: that of another may still stand. */
 static const sim_entry *own_at(const sim_checker *j, const sim_handle *h,
-                               int lock_at)
+                               int lock_index)
 {
   int64_t session = lk_client_session(h->process->client).id;
 
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (e->of == h && e->acquire == h->acquire && e->lock_at == lock_at &&
-        e->session == session)
+    if (e->handle == h && e->acquire_number == h->acquire_number &&
+        e->lock_index == lock_index && e->session == session)
       return e;
   }
   return NULL;
@@ -345,46 +350,49 @@ static size_t count_ahead(const sim_checker *j, const sim_place *s,
   size_t n = 0;
 
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older)
-    n += e->contends && e->lock_at == (int)s->lock_at && sim_stood(e, zxid) &&
-         !(e->reader && s->shares) &&
-         (own == NULL || !sim_stood(own, zxid) ||
+    n += e->is_contender && e->lock_index == (int)s->lock_index &&
+         sim_entry_existed_at(e, zxid) && !(e->is_reader && s->shares) &&
+         (own == NULL || !sim_entry_existed_at(own, zxid) ||
           (e != own && e->suffix < own->suffix));
   return n;
 }
 
-static void judge_refusal(sim_checker *j, const sim_handle *h)
+static void check_refusal(sim_checker *j, const sim_handle *h)
 {
   const lk_reply *a = lk_client_reply(h->process->client);
   bool some = a == NULL || h->local;
 
-  for (size_t i = 0; !some && i < h->nseats; i++) {
-    const sim_entry *own = own_at(j, h, (int)h->places[i].lock_at);
+  for (size_t i = 0; !some && i < h->nplaces; i++) {
+    const sim_entry *own = own_at(j, h, (int)h->places[i].lock_index);
 
-    some = count_ahead(j, &h->places[i], own, a->zxid) > h->most;
+    some = count_ahead(j, &h->places[i], own, a->zxid) > h->max_queue;
   }
-  if (!some || h->most == 0)
-    sim_violated(j, "%s has %zu predecessors and is refused", h->name, h->most);
+  if (!some || h->max_queue == 0)
+    sim_violated(j, "%s has %zu predecessors and is refused", h->name,
+                 h->max_queue);
 }
 
 /* Who waits behind so many at most waits behind no more, and is not turned away
  * behind them. */
 void sim_queue_full(sim_checker *j, const sim_fact *f)
 {
-  const sim_handle *h = f->type == SIM_GOT ? f->handle : f->attempt->handle;
+  const sim_handle *h =
+      f->type == SIM_ACQUIRE_ENDED ? f->handle : f->contender->handle;
 
-  if (f->type == SIM_GOT) {
+  if (f->type == SIM_ACQUIRE_ENDED) {
     if (f->err == LK_ERR_QUEUE_FULL)
-      judge_refusal(j, h);
+      check_refusal(j, h);
     return;
   }
-  if (f->event != LK_CONTENDER_ON_PREDECESSORS || h == NULL || h->most == 0 ||
-      was_parked(f->before))
+  if (f->event != LK_CONTENDER_ON_PREDECESSORS || h == NULL ||
+      h->max_queue == 0 || was_waiting(f->state_before))
     return;
-  const sim_entry *own = sim_entry_of(j, f->attempt->ct);
-  const sim_place *s = own == NULL ? NULL : sim_place_at(h, own->lock_at);
+  const sim_entry *own = sim_entry_of(j, f->contender->ct);
+  const sim_place *s = own == NULL ? NULL : sim_place_at(h, own->lock_index);
 
-  if (s != NULL && count_ahead(j, s, own, f->attempt->list_zxid) > h->most)
-    sim_violated(j, "%s waits behind more than %zu", h->name, h->most);
+  if (s != NULL &&
+      count_ahead(j, s, own, f->contender->list_zxid) > h->max_queue)
+    sim_violated(j, "%s waits behind more than %zu", h->name, h->max_queue);
 }
 
 /* ---- numbers ------------------------------------------------------------ */
@@ -393,10 +401,12 @@ void sim_queue_full(sim_checker *j, const sim_fact *f)
  * reader keeps its own. */
 static uint64_t token_of(const sim_entry *e)
 {
-  return (uint64_t)(e->beside == NULL ? e->made : e->beside->made);
+  return (uint64_t)(e->downgraded_from == NULL
+                        ? e->created_zxid
+                        : e->downgraded_from->created_zxid);
 }
 
-static void judge_token(sim_checker *j, const sim_handle *h)
+static void check_token(sim_checker *j, const sim_handle *h)
 {
   const sim_entry *e = h->held.count == 0 ? NULL : h->held.at[0];
   const char *path = lk_lock_node(h->lock);
@@ -409,7 +419,7 @@ static void judge_token(sim_checker *j, const sim_handle *h)
   }
   for (size_t i = 0; h->kind == SIM_MULTILOCK && i < h->held.count; i++) {
     const sim_entry *part = h->held.at[i];
-    const char *dir = j->world->locks[part->lock_at];
+    const char *dir = j->world->locks[part->lock_index];
 
     if (lk_multilock_token(h->lock, dir) != token_of(part))
       sim_violated(j, "%s has token 0x%" PRIx64 " for %s", h->name,
@@ -425,19 +435,20 @@ static void judge_token(sim_checker *j, const sim_handle *h)
  * of the same session: is_older() says how. */
 static bool is_inherited(const sim_handle *h, const sim_entry *e)
 {
-  return e->by != NULL && e->by->resumed && is_older(e, h);
+  return e->creator_session != NULL && e->creator_session->resumed &&
+         is_older(e, h);
 }
 
 /* Of those who are alone each has a larger one, or the next turn with the same;
  * readers fence nothing. */
-static void judge_growth(sim_checker *j, const sim_handle *h,
+static void check_growth(sim_checker *j, const sim_handle *h,
                          const sim_entry *e)
 {
-  uint64_t *last = &j->token[e->lock_at];
-  uint64_t *turn = &j->turn[e->lock_at];
+  uint64_t *last = &j->token[e->lock_index];
+  uint64_t *turn = &j->turn[e->lock_index];
   uint64_t own = lk_lock_handoffs(h->lock);
 
-  if (e->reader || !e->contends || is_inherited(h, e))
+  if (e->is_reader || !e->is_contender || is_inherited(h, e))
     return;
   if (token_of(e) < *last || (token_of(e) == *last && own <= *turn))
     sim_violated(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name,
@@ -453,24 +464,26 @@ void sim_token_monotone(sim_checker *j, const sim_fact *f)
 
   if (!is_fresh_grant(f))
     return;
-  judge_token(j, h);
+  check_token(j, h);
   for (size_t i = 0; i < h->held.count && is_whole(j, &h->held); i++)
-    judge_growth(j, h, h->held.at[i]);
+    check_growth(j, h, h->held.at[i]);
 }
 
 /* A writer shares its number with the reader it turns into, and with one that
  * it has given up. */
 static bool may_share(const sim_entry *a, const sim_entry *b)
 {
-  return a->beside == b || b->beside == a ||
-         (a->beside != NULL && a->beside == b->beside);
+  return a->downgraded_from == b || b->downgraded_from == a ||
+         (a->downgraded_from != NULL &&
+          a->downgraded_from == b->downgraded_from);
 }
 
 static bool has_twin(const sim_checker *j, const sim_entry *own, int64_t zxid)
 {
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (e != own && e->contends && e->lock_at == own->lock_at &&
-        e->suffix == own->suffix && !may_share(e, own) && sim_stood(e, zxid))
+    if (e != own && e->is_contender && e->lock_index == own->lock_index &&
+        e->suffix == own->suffix && !may_share(e, own) &&
+        sim_entry_existed_at(e, zxid))
       return true;
   }
   return false;
@@ -479,7 +492,7 @@ static bool has_twin(const sim_checker *j, const sim_entry *own, int64_t zxid)
 static bool was_ever_unsafe(const sim_checker *j, const sim_handle *h)
 {
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (is_unsafe(e) && sim_place_at(h, e->lock_at) != NULL)
+    if (is_unsafe(e) && sim_place_at(h, e->lock_index) != NULL)
       return true;
   }
   return false;
@@ -502,7 +515,7 @@ void sim_seq_unsafe(sim_checker *j, const sim_fact *f)
     if (is_unsafe(e))
       sim_violated(j, "%s is granted with the number %" PRId64, h->name,
                    e->suffix);
-    if (e->contends && a != NULL && has_twin(j, e, a->list_zxid))
+    if (e->is_contender && a != NULL && has_twin(j, e, a->list_zxid))
       sim_violated(j, "%s is granted with a number that another has", h->name);
   }
 }

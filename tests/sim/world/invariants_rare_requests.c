@@ -14,7 +14,7 @@ static bool same_text(const char *text, lk_bytes b)
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
 }
 
-static bool readable(const sim_change *c)
+static bool is_readable(const sim_change *c)
 {
   return (c->perms & LK_PERM_READ) != 0;
 }
@@ -42,7 +42,7 @@ static bool same_stat(const sim_change *c, const lk_stat *s)
 /* The reply that a server must give to a read of a node. */
 static int err_of_read(const sim_change *c)
 {
-  return c == NULL ? LK_ERR_NO_NODE : !readable(c) ? LK_ERR_NO_AUTH : 0;
+  return c == NULL ? LK_ERR_NO_NODE : !is_readable(c) ? LK_ERR_NO_AUTH : 0;
 }
 
 /* Every name is a child's, and none is missing. */
@@ -65,12 +65,12 @@ static const char *wrong_names(const sim_checker *j, const char *path,
         return "a name twice";
     }
   }
-  return count == sim_change_log_below(&j->change_log, path, true, zxid)
+  return count == sim_change_log_count_below(&j->change_log, path, true, zxid)
              ? NULL
              : "another number of names";
 }
 
-static const char *wrong_part(const sim_checker *j, const sim_call_under_way *e,
+static const char *wrong_part(const sim_checker *j, const sim_request_op *e,
                               const lk_read_result *r, int64_t zxid)
 {
   const sim_change *c = sim_change_log_at(&j->change_log, e->path, zxid);
@@ -96,16 +96,15 @@ void sim_multi_read(sim_checker *j, const sim_fact *f)
 
   if (r->verb != SIM_READS || a == NULL || f->result->err != 0)
     return;
-  if (f->result->count != r->nerrands)
+  if (f->result->count != r->nops)
     sim_violated(j, "request %" PRIu64 " brings %zu parts of %zu", r->number,
-                 f->result->count, r->nerrands);
-  for (size_t i = 0; i < r->nerrands && i < f->result->count; i++) {
-    const char *wrong =
-        wrong_part(j, &r->errands[i], &f->result->read[i], a->zxid);
+                 f->result->count, r->nops);
+  for (size_t i = 0; i < r->nops && i < f->result->count; i++) {
+    const char *wrong = wrong_part(j, &r->ops[i], &f->result->read[i], a->zxid);
 
     if (wrong != NULL)
       sim_violated(j, "request %" PRIu64 " brings %s of %s at 0x%" PRIx64,
-                   r->number, wrong, r->errands[i].path, (uint64_t)a->zxid);
+                   r->number, wrong, r->ops[i].path, (uint64_t)a->zxid);
   }
 }
 
@@ -131,7 +130,8 @@ static const char *wrong_owned(const sim_checker *j, const sim_request *r,
   }
   if (session == 0) /* a server without a quorum gave none */
     return res->count == 0 ? NULL : "paths without a session";
-  for (size_t i = 0; i < sim_change_log_behind(&j->change_log, zxid); i++) {
+  for (size_t i = 0; i < sim_change_log_first_after(&j->change_log, zxid);
+       i++) {
     const sim_change *c = &j->change_log.changes[i];
     bool below = strncmp(c->path, r->path, strlen(r->path)) == 0;
 
@@ -155,7 +155,7 @@ static const char *wrong_acl(const sim_change *c, const sim_result *res)
 static const sim_change *change_at(const sim_checker *j, lk_event_type type,
                                    const char *path, int64_t zxid)
 {
-  size_t i = sim_change_log_behind(&j->change_log, zxid - 1);
+  size_t i = sim_change_log_first_after(&j->change_log, zxid - 1);
 
   for (; i < j->change_log.count && j->change_log.changes[i].zxid == zxid;
        i++) {
@@ -168,7 +168,7 @@ static const sim_change *change_at(const sim_checker *j, lk_event_type type,
 }
 
 /* `c`: the change that the transaction made there; NULL: none. */
-static const char *wrong_made(const sim_call_under_way *e, const char *path,
+static const char *wrong_made(const sim_request_op *e, const char *path,
                               const sim_change *c)
 {
   size_t len = strlen(e->path);
@@ -182,14 +182,14 @@ static const char *wrong_made(const sim_call_under_way *e, const char *path,
   return strcmp(c->data, e->data) == 0 ? NULL : "a path with other data";
 }
 
-const char *sim_wrong_audit(const sim_checker *j, const sim_request *r,
-                            const sim_result *res, int64_t zxid)
+const char *sim_wrong_rare_reply(const sim_checker *j, const sim_request *r,
+                                 const sim_result *res, int64_t zxid)
 {
   const sim_change *c = sim_change_log_at(&j->change_log, r->path, zxid);
   bool reads = r->verb == SIM_LIST || r->verb == SIM_COUNT;
   bool refused = res->err == LK_ERR_THROTTLED ||
                  (res->err == LK_ERR_UNIMPLEMENTED &&
-                  sim_may_strike(j->world, SIM_FAULT_OLDER));
+                  sim_fault_is_possible(j->world, SIM_FAULT_OLDER));
 
   if (reads && !refused && res->err != err_of_read(c))
     return "another error";
@@ -197,12 +197,12 @@ const char *sim_wrong_audit(const sim_checker *j, const sim_request *r,
     return NULL;
   switch ((int)r->verb) {
   case SIM_MAKE:
-    return wrong_made(r->errands, res->path,
+    return wrong_made(r->ops, res->path,
                       change_at(j, LK_EVENT_CREATED, res->path, zxid));
   case SIM_LIST: return wrong_names(j, r->path, res->names, res->count, zxid);
   case SIM_COUNT:
-    return res->count ==
-                   sim_change_log_below(&j->change_log, r->path, false, zxid)
+    return res->count == sim_change_log_count_below(&j->change_log, r->path,
+                                                    false, zxid)
                ? NULL
                : "another count";
   case SIM_OWNED: return wrong_owned(j, r, res, zxid);
@@ -221,27 +221,27 @@ const char *sim_wrong_audit(const sim_checker *j, const sim_request *r,
 
 /* ---- multis ------------------------------------------------------------- */
 
-static bool makes(const sim_call_under_way *e)
+static bool is_create(const sim_request_op *e)
 {
   return e->type == LK_OP_CREATE || e->type == LK_OP_CREATE2 ||
          e->type == LK_OP_CREATE_TTL;
 }
 
-static lk_event_type change_of(const sim_call_under_way *e)
+static lk_event_type change_of(const sim_request_op *e)
 {
-  return makes(e)                  ? LK_EVENT_CREATED
+  return is_create(e)              ? LK_EVENT_CREATED
          : e->type == LK_OP_SET    ? LK_EVENT_CHANGED
          : e->type == LK_OP_DELETE ? LK_EVENT_DELETED
                                    : LK_EVENT_ENDED;
 }
 
 /* A part that was done, with the change that it made. */
-static const char *wrong_done(const sim_call_under_way *e,
-                              const lk_op_result *r, const sim_change *c)
+static const char *wrong_done(const sim_request_op *e, const lk_op_result *r,
+                              const sim_change *c)
 {
   if (r->err != 0)
     return "an error in a multi that was done";
-  if (makes(e))
+  if (is_create(e))
     return r->path == NULL ? "no path" : wrong_made(e, r->path, c);
   if (r->type != e->type)
     return "another label";
@@ -257,13 +257,13 @@ static const char *wrong_done(const sim_call_under_way *e,
 static const char *wrong_batch(const sim_checker *j, const sim_request *r,
                                const sim_result *res, int64_t zxid)
 {
-  size_t at = sim_change_log_behind(&j->change_log, zxid - 1);
-  size_t end = sim_change_log_behind(&j->change_log, zxid);
+  size_t at = sim_change_log_first_after(&j->change_log, zxid - 1);
+  size_t end = sim_change_log_first_after(&j->change_log, zxid);
 
-  if (res->count != r->nerrands)
+  if (res->count != r->nops)
     return "another number of results";
-  for (size_t i = 0; i < r->nerrands; i++) {
-    const sim_call_under_way *e = &r->errands[i];
+  for (size_t i = 0; i < r->nops; i++) {
+    const sim_request_op *e = &r->ops[i];
     const sim_change *c = at < end ? &j->change_log.changes[at] : NULL;
     const char *wrong;
 
@@ -279,7 +279,7 @@ static const char *wrong_batch(const sim_checker *j, const sim_request *r,
   return at == end ? NULL : "success, and more was done";
 }
 
-static bool touches(const sim_call_under_way *a, const sim_call_under_way *b)
+static bool overlap(const sim_request_op *a, const sim_request_op *b)
 {
   return strncmp(a->path, b->path, strlen(a->path)) == 0 ||
          strncmp(a->path, b->path, strlen(b->path)) == 0;
@@ -292,7 +292,7 @@ static bool had_child_of_session(const sim_checker *j, const char *path,
                                  int64_t zxid)
 {
   enum { MOST_PENDING = 64 };
-  size_t i = sim_change_log_behind(&j->change_log, zxid);
+  size_t i = sim_change_log_first_after(&j->change_log, zxid);
 
   while (i-- > 0) {
     const sim_change *c = &j->change_log.changes[i];
@@ -307,25 +307,26 @@ static bool had_child_of_session(const sim_checker *j, const char *path,
 }
 
 /* Whether it fails rightly, as far as no part before it has changed that. */
-static bool is_reason(const sim_checker *j, const sim_call_under_way *e,
-                      int err, int64_t zxid)
+static bool is_reason(const sim_checker *j, const sim_request_op *e, int err,
+                      int64_t zxid)
 {
   const sim_change *c = sim_change_log_at(&j->change_log, e->path, zxid);
   const sim_change *dir = parent_of(j, e->path, zxid);
 
   switch (err) {
-  case LK_ERR_NO_NODE: return (makes(e) ? dir : c) == NULL;
-  case LK_ERR_NODE_EXISTS: return makes(e) && c != NULL;
+  case LK_ERR_NO_NODE: return (is_create(e) ? dir : c) == NULL;
+  case LK_ERR_NODE_EXISTS: return is_create(e) && c != NULL;
   case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS:
-    return makes(e) && dir != NULL && dir->stat.ephemeral_owner != 0;
+    return is_create(e) && dir != NULL && dir->stat.ephemeral_owner != 0;
   case LK_ERR_BAD_VERSION:
     return c != NULL && e->version != -1 && e->version != c->stat.version;
   case LK_ERR_NOT_EMPTY:
     return e->type == LK_OP_DELETE &&
-           (sim_change_log_below(&j->change_log, e->path, true, zxid) > 0 ||
+           (sim_change_log_count_below(&j->change_log, e->path, true, zxid) >
+                0 ||
             had_child_of_session(j, e->path, zxid));
   case LK_ERR_NO_AUTH:
-    return e->type == LK_OP_CHECK && c != NULL && !readable(c);
+    return e->type == LK_OP_CHECK && c != NULL && !is_readable(c);
   case LK_ERR_SESSION_EXPIRED: return true; /* it is about to end */
   default: return false;
   }
@@ -334,31 +335,31 @@ static bool is_reason(const sim_checker *j, const sim_call_under_way *e,
 static const char *wrong_failure(const sim_checker *j, const sim_request *r,
                                  const sim_result *res, int64_t zxid)
 {
-  size_t culprit = 0;
+  size_t failed = 0;
 
-  if (sim_change_log_behind(&j->change_log, zxid - 1) !=
-      sim_change_log_behind(&j->change_log, zxid))
+  if (sim_change_log_first_after(&j->change_log, zxid - 1) !=
+      sim_change_log_first_after(&j->change_log, zxid))
     return "an error, and something was done";
-  if (res->count != r->nerrands)
+  if (res->count != r->nops)
     return "another number of results";
-  while (culprit < res->count && res->done[culprit].err == 0)
-    culprit++;
-  if (culprit == res->count || res->done[culprit].err != res->err)
+  while (failed < res->count && res->done[failed].err == 0)
+    failed++;
+  if (failed == res->count || res->done[failed].err != res->err)
     return "an error that none of its parts has";
-  for (size_t i = culprit + 1; i < res->count; i++) {
+  for (size_t i = failed + 1; i < res->count; i++) {
     if (res->done[i].err != LK_ERR_RUNTIME_INCONSISTENCY)
       return "a result behind the one that failed";
   }
-  for (size_t i = 0; i < culprit; i++) {
-    if (touches(&r->errands[i], &r->errands[culprit]))
+  for (size_t i = 0; i < failed; i++) {
+    if (overlap(&r->ops[i], &r->ops[failed]))
       return NULL;
   }
-  return is_reason(j, &r->errands[culprit], res->err, zxid)
+  return is_reason(j, &r->ops[failed], res->err, zxid)
              ? NULL
              : "an error that is not so";
 }
 
-static void judge_answer(sim_checker *j, const sim_request *r,
+static void check_answer(sim_checker *j, const sim_request *r,
                          const sim_result *res, const lk_reply *a)
 {
   const char *wrong = NULL;
@@ -378,19 +379,19 @@ static void judge_answer(sim_checker *j, const sim_request *r,
 
 /* One that is in doubt: what it wrote is all there, by one transaction, or
  * nothing is. */
-static void judge_doubt(sim_checker *j, const sim_request *r)
+static void check_doubt(sim_checker *j, const sim_request *r)
 {
   size_t writes = 0, written = 0;
   int64_t zxid = 0;
 
-  for (size_t i = 0; i < r->nerrands; i++) {
-    const sim_call_under_way *e = &r->errands[i];
+  for (size_t i = 0; i < r->nops; i++) {
+    const sim_request_op *e = &r->ops[i];
     int64_t at;
 
-    if (!makes(e) && e->type != LK_OP_SET)
+    if (!is_create(e) && e->type != LK_OP_SET)
       continue;
     writes++;
-    at = sim_change_log_written(&j->change_log, e->data);
+    at = sim_change_log_zxid_of(&j->change_log, e->data);
     written += at != 0;
     if (at != 0 && zxid != 0 && at != zxid)
       sim_violated(j, "request %" PRIu64 ", a multi, is done in pieces",
@@ -407,15 +408,15 @@ static void judge_doubt(sim_checker *j, const sim_request *r)
 /* A multi is done whole or not at all, and its results are its parts'. */
 void sim_multi_whole(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_ENDED) {
+  if (f->type == SIM_REQUEST_ENDED) {
     const lk_reply *a = lk_client_reply(f->request->process->client);
 
     if (f->request->verb == SIM_BATCH && a != NULL)
-      judge_answer(j, f->request, f->result, a);
+      check_answer(j, f->request, f->result, a);
     return;
   }
   for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {
     if (r->verb == SIM_BATCH)
-      judge_doubt(j, r);
+      check_doubt(j, r);
   }
 }

@@ -17,40 +17,40 @@ typedef struct holders {
 } holders;
 
 /* A writer may read as well. */
-static void judge_pair(sim_checker *j, const sim_handle *alone,
-                       const sim_handle *shared, unsigned lock_at)
+static void check_pair(sim_checker *j, const sim_handle *alone,
+                       const sim_handle *shared, unsigned lock_index)
 {
   if (alone != NULL && shared != NULL && alone->other != shared)
     sim_violated(j, "%s holds %s, and %s reads", alone->name,
-                 j->world->locks[lock_at], shared->name);
+                 j->world->locks[lock_index], shared->name);
 }
 
 /* The two sides of a handle come one after the other, so that the first reader
  * stands for all. */
-static void judge_holder(sim_checker *j, const sim_handle *h, holders *of)
+static void check_holder(sim_checker *j, const sim_handle *h, holders *of)
 {
-  for (size_t i = 0; i < h->nseats && h->kind != SIM_SEMAPHORE; i++) {
-    unsigned at = h->places[i].lock_at;
+  for (size_t i = 0; i < h->nplaces && h->kind != SIM_SEMAPHORE; i++) {
+    unsigned at = h->places[i].lock_index;
 
     if (h->places[i].shares) {
-      judge_pair(j, of[at].alone, h, at);
+      check_pair(j, of[at].alone, h, at);
       of[at].shared = of[at].shared == NULL ? h : of[at].shared;
     } else {
-      judge_pair(j, h, of[at].shared, at);
+      check_pair(j, h, of[at].shared, at);
       of[at].alone = h;
     }
   }
 }
 
-static void judge_holders(sim_checker *j)
+static void check_holders(sim_checker *j)
 {
   holders of[SIM_MOST_LOCKS];
 
   memset(of, 0, sizeof of);
   SIM_EACH_HANDLE(j, h)
   {
-    if (sim_is_sure(j, h))
-      judge_holder(j, h, of);
+    if (sim_certainly_holds(j, h))
+      check_holder(j, h, of);
   }
 }
 
@@ -62,27 +62,27 @@ static bool same_family(const sim_entry *e, const sim_handle *h,
 {
   bool rw = h->kind == SIM_RWLOCK || s->shares || s->writes;
 
-  return rw == (e->reader || e->writ);
+  return rw == (e->is_reader || e->is_write_side);
 }
 
-static void judge_peer(sim_checker *j, const sim_entry *e)
+static void check_peer(sim_checker *j, const sim_entry *e)
 {
   SIM_EACH_HANDLE(j, h)
   {
-    const sim_place *s = sim_place_at(h, e->lock_at);
+    const sim_place *s = sim_place_at(h, e->lock_index);
 
     if (s != NULL && h->kind != SIM_SEMAPHORE && same_family(e, h, s) &&
-        !(e->reader && s->shares) && sim_is_sure(j, h))
+        !(e->is_reader && s->shares) && sim_certainly_holds(j, h))
       sim_violated(j, "%s holds %s, and so does %s", h->name,
-                   j->world->locks[e->lock_at], e->name);
+                   j->world->locks[e->lock_index], e->name);
   }
 }
 
-static void judge_peers(sim_checker *j)
+static void check_peers(sim_checker *j)
 {
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
-    if (e->entered && e->contends)
-      judge_peer(j, e);
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    if (e->foreign_holds && e->is_contender)
+      check_peer(j, e);
   }
 }
 
@@ -99,19 +99,19 @@ static const sim_entry *pred_of(const sim_checker *j, const lk_contender *ct)
 
 /* Who waits watches the nearest of those who keep it out: readers do not keep
  * each other out. */
-static void judge_watch(sim_checker *j, const sim_contender *a)
+static void check_watch(sim_checker *j, const sim_contender *a)
 {
   const sim_entry *own = sim_entry_of(j, a->ct);
   const sim_entry *pred = own == NULL ? NULL : pred_of(j, a->ct);
 
   if (pred == NULL)
     return;
-  if (own->reader && pred->reader)
+  if (own->is_reader && pred->is_reader)
     sim_violated(j, "%s waits for %s, which does not keep it out", own->name,
                  pred->name);
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
-    if (sim_ahead(e, own) && e->suffix > pred->suffix &&
-        e->made <= a->list_zxid)
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    if (sim_excludes(e, own) && e->suffix > pred->suffix &&
+        e->created_zxid <= a->list_zxid)
       sim_violated(j, "%s watches %s, and %s is nearer", own->name, pred->name,
                    e->name);
   }
@@ -120,15 +120,16 @@ static void judge_watch(sim_checker *j, const sim_contender *a)
 /* A writer is alone, readers share; each watches the nearest in its way. */
 void sim_rw_matrix(sim_checker *j, const sim_fact *f)
 {
-  const lk_contender *ct = f->type == SIM_STEP ? f->attempt->ct : NULL;
+  const lk_contender *ct =
+      f->type == SIM_CONTENDER_STEP ? f->contender->ct : NULL;
 
-  if (sim_plain(j->world))
+  if (sim_has_only_mutexes(j->world))
     return;
   if (ct == NULL) {
-    judge_holders(j);
-    judge_peers(j);
+    check_holders(j);
+    check_peers(j);
   } else if (ct->state == LK_CONTENDER_WAITING && !ct->wait.watches_directory) {
-    judge_watch(j, f->attempt);
+    check_watch(j, f->contender);
   }
 }
 
@@ -136,16 +137,17 @@ void sim_rw_matrix(sim_checker *j, const sim_fact *f)
 
 /* A writer that reads as well gets no other place: who stands behind it would
  * come between. */
-static void judge_made(sim_checker *j, const sim_entry *e)
+static void check_made(sim_checker *j, const sim_entry *e)
 {
-  const sim_handle *h = e->of;
+  const sim_handle *h = e->handle;
 
-  if (h == NULL || !e->reader || h->beside == NULL || !sim_holds(h->other) ||
-      h->other->held.at[0] != h->beside || h->beside->removed != 0)
+  if (h == NULL || !e->is_reader || h->other_side_node == NULL ||
+      !sim_holds(h->other) || h->other->held.at[0] != h->other_side_node ||
+      h->other_side_node->deleted_zxid != 0)
     return;
-  if (e->beside != h->beside)
+  if (e->downgraded_from != h->other_side_node)
     sim_violated(j, "%s is the downgrade of %s, with another number", e->name,
-                 h->beside->name);
+                 h->other_side_node->name);
 }
 
 /* A writer reads under its own number, and keeps its token. */
@@ -153,17 +155,19 @@ void sim_rw_downgrade(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
-  if (f->type == SIM_MADE) {
-    judge_made(j, f->entry);
+  if (f->type == SIM_NODE_CREATED) {
+    check_made(j, f->entry);
     return;
   }
-  if (f->err != 0 || h->again || h->held.count != 1 ||
-      h->held.at[0]->beside == NULL)
+  if (f->err != 0 || h->is_reentry || h->held.count != 1 ||
+      h->held.at[0]->downgraded_from == NULL)
     return;
-  if (lk_lock_token(h->lock) != (uint64_t)h->held.at[0]->beside->made)
-    sim_violated(
-        j, "%s reads with token 0x%" PRIx64 ", and wrote with 0x%" PRIx64,
-        h->name, lk_lock_token(h->lock), (uint64_t)h->held.at[0]->beside->made);
+  if (lk_lock_token(h->lock) !=
+      (uint64_t)h->held.at[0]->downgraded_from->created_zxid)
+    sim_violated(j,
+                 "%s reads with token 0x%" PRIx64 ", and wrote with 0x%" PRIx64,
+                 h->name, lk_lock_token(h->lock),
+                 (uint64_t)h->held.at[0]->downgraded_from->created_zxid);
 }
 
 /* A reader that wants to write is refused, and leaves nothing. */
@@ -171,7 +175,7 @@ void sim_rw_upgrade(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
-  if (f->should != LK_ERR_DEADLOCK || h->kind != SIM_RWLOCK)
+  if (f->expected_err != LK_ERR_DEADLOCK || h->kind != SIM_RWLOCK)
     return;
   if (f->err != LK_ERR_DEADLOCK && f->err != LK_ERR_CLOSED)
     sim_violated(j, "%s wants to write and gets %s", h->name,

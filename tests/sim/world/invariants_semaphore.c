@@ -28,8 +28,9 @@ static int32_t number_of(const sim_version *v)
 
 int32_t sim_limit_since(const sim_checker *j, int64_t us)
 {
-  const sim_entry *e =
-      j->world->limited ? sim_history_find(&j->history, SIM_LIMIT) : NULL;
+  const sim_entry *e = j->world->has_limit_node
+                           ? sim_history_find(&j->history, SIM_LIMIT)
+                           : NULL;
   int32_t most = 0;
 
   if (e == NULL)
@@ -47,17 +48,17 @@ int32_t sim_limit_since(const sim_checker *j, int64_t us)
 void sim_sem_limit(sim_checker *j, const sim_fact *f)
 {
   size_t sum = 0;
-  int32_t limit = sim_limit_since(j, sim_now_us(j) - sim_patience_us(j));
+  int32_t limit = sim_limit_since(j, sim_now_us(j) - sim_grace_us(j));
 
   if (!is_semaphore(f) || f->err != 0)
     return;
   SIM_EACH_HANDLE(j, h)
   {
-    if (h->kind == SIM_SEMAPHORE && sim_is_sure(j, h))
+    if (h->kind == SIM_SEMAPHORE && sim_certainly_holds(j, h))
       sum += h->held.count;
   }
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next)
-    sum += e->lease && e->entered;
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next)
+    sum += e->is_permit && e->foreign_holds;
   if ((int64_t)sum > limit)
     sim_violated(j, "%s is granted, and %zu of %d permits are held",
                  f->handle->name, sum, limit);
@@ -69,7 +70,8 @@ void sim_sem_limit(sim_checker *j, const sim_fact *f)
 static const sim_entry *place_of(const sim_checker *j, const sim_handle *h)
 {
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (e->of == h && e->acquire == h->acquire && e->contends)
+    if (e->handle == h && e->acquire_number == h->acquire_number &&
+        e->is_contender)
       return e;
   }
   return NULL;
@@ -77,18 +79,18 @@ static const sim_entry *place_of(const sim_checker *j, const sim_handle *h)
 
 static const sim_entry *one_ahead(const sim_checker *j, const sim_entry *own)
 {
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
-    if (sim_ahead(e, own))
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    if (sim_excludes(e, own))
       return e;
   }
   return NULL;
 }
 
-static void judge_grant(sim_checker *j, const sim_handle *h)
+static void check_grant(sim_checker *j, const sim_handle *h)
 {
   const sim_entry *place = place_of(j, h);
   const sim_entry *ahead =
-      place == NULL || place->removed != 0 ? NULL : one_ahead(j, place);
+      place == NULL || place->deleted_zxid != 0 ? NULL : one_ahead(j, place);
 
   if (place == NULL)
     sim_violated(j, "%s has permits and never queued for them", h->name);
@@ -98,21 +100,23 @@ static void judge_grant(sim_checker *j, const sim_handle *h)
 }
 
 /* A contender that is not first and keeps a permit blocks the others. */
-static void patrol_permit(sim_checker *j, sim_contender *a)
+static void check_overdue_permit(sim_checker *j, sim_contender *a)
 {
   const sim_handle *h = a->handle;
   const sim_entry *e = NULL;
 
-  if (h != NULL && h->wants && !h->again && a->ct->role->counts &&
-      a->acquire == h->acquire && a->ct->state != LK_CONTENDER_CLEANING_UP) {
+  if (h != NULL && h->acquiring && !h->is_reentry && a->ct->role->counts &&
+      a->acquire_number == h->acquire_number &&
+      a->ct->state != LK_CONTENDER_CLEANING_UP) {
     const sim_entry *place = place_of(j, h);
 
-    if (place != NULL && place->removed == 0 && one_ahead(j, place) != NULL)
+    if (place != NULL && place->deleted_zxid == 0 &&
+        one_ahead(j, place) != NULL)
       e = sim_entry_of(j, a->ct);
   }
-  if (e != NULL && e->removed != 0)
+  if (e != NULL && e->deleted_zxid != 0)
     e = NULL;
-  if (sim_overdue(j, a->life, &a->early, e))
+  if (sim_grace_is_over(j, a->life, &a->kept_early, e))
     sim_violated(j, "%s keeps %s, and is not first", h->name, e->name);
 }
 
@@ -120,8 +124,8 @@ static void patrol_permit(sim_checker *j, sim_contender *a)
  * session ends. */
 static bool is_left(const sim_checker *j)
 {
-  for (const sim_entry *e = j->history.standing; e != NULL; e = e->next) {
-    if (e->left)
+  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    if (e->is_excused)
       return true;
   }
   return false;
@@ -129,13 +133,13 @@ static bool is_left(const sim_checker *j)
 
 /* They have had all the time that there is; but they do not ask again where
  * there was no memory. */
-static void judge_peers(sim_checker *j)
+static void check_peers(sim_checker *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     const sim_process *p = &j->world->processes[i];
 
-    if (sim_process_lives(p) && !sim_actors_idle(p) && !is_left(j) &&
-        !sim_may_strike(j->world, SIM_FAULT_STARVE))
+    if (sim_process_has_client(p) && !sim_actors_idle(p) && !is_left(j) &&
+        !sim_fault_is_possible(j->world, SIM_FAULT_STARVE))
       sim_violated(j, "a foreign locker in %s is kept waiting", p->name);
   }
 }
@@ -145,12 +149,12 @@ void sim_sem_speculation(sim_checker *j, const sim_fact *f)
 {
   if (j->world->lock_mix->kinds[SIM_SEMAPHORE] == 0)
     return;
-  if (f->type == SIM_CALM) {
-    judge_peers(j);
-  } else if (f->type == SIM_PATROL) {
-    for (sim_contender *a = j->attempts; a != NULL; a = a->next)
-      patrol_permit(j, a);
+  if (f->type == SIM_QUIESCENT) {
+    check_peers(j);
+  } else if (f->type == SIM_PERIODIC) {
+    for (sim_contender *a = j->contenders; a != NULL; a = a->next)
+      check_overdue_permit(j, a);
   } else if (is_semaphore(f) && f->err == 0) {
-    judge_grant(j, f->handle);
+    check_grant(j, f->handle);
   }
 }

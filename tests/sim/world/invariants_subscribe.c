@@ -7,49 +7,52 @@
 
 /* Subscriptions. */
 
-static void judge_news(sim_checker *j, const sim_fact *f)
+static void check_news(sim_checker *j, const sim_fact *f)
 {
-  if (f->stray)
+  if (f->after_free)
     sim_violated(j, "a subscription to %s is notified after it was freed",
-                 f->notice->path);
-  else if (f->notice->told && sim_same_state(&f->notice->last, f->known))
-    sim_violated(j, "%s is reported twice", f->notice->path);
+                 f->subscribed->path);
+  else if (f->subscribed->notified &&
+           sim_node_state_equals(&f->subscribed->last, f->new_state))
+    sim_violated(j, "%s is reported twice", f->subscribed->path);
 }
 
 /* Nothing changes any more, and all links are there. How long a client takes to
    connect, RECONNECTS judges. */
-static void judge_subscriber(sim_checker *j, const sim_actor *a)
+static void check_subscriber(sim_checker *j, const sim_actor *a)
 {
-  sim_notice *n = a->notice;
+  sim_subscribed *n = a->subscribed;
   const sim_life *l = sim_life_of(j, a->process);
   bool right = n->subscription == NULL || l->state != LK_STATE_CONNECTED ||
-               sim_is_up_to_date(a);
+               sim_subscriber_is_up_to_date(a);
 
-  if (right || n->wrong_us == 0 || n->wrong_us < l->smooth_us)
-    n->wrong_us = right ? 0 : sim_now_us(j);
-  if (n->wrong_us == 0 || sim_now_us(j) - n->wrong_us <= sim_patience_us(j))
+  if (right || n->stale_since_us == 0 ||
+      n->stale_since_us < l->undisturbed_since_us)
+    n->stale_since_us = right ? 0 : sim_now_us(j);
+  if (n->stale_since_us == 0 ||
+      sim_now_us(j) - n->stale_since_us <= sim_grace_us(j))
     return;
   sim_violated(j, "%s is not notified of the last change of %s", a->name,
                n->path);
-  n->wrong_us = 0;
+  n->stale_since_us = 0;
 }
 
 /* After the last change all are told of it; nothing is told twice in a row, or
  * to who does not want to know. */
 void sim_subscribe_converges(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_NEWS) {
-    judge_news(j, f);
+  if (f->type == SIM_SUBSCRIPTION_EVENT) {
+    check_news(j, f);
     return;
   }
-  for (size_t i = 0; i < j->world->nprocesses && j->calming_us != 0; i++) {
+  for (size_t i = 0; i < j->world->nprocesses && j->faults_over_us != 0; i++) {
     const sim_process *p = &j->world->processes[i];
 
     if (!sim_process_runs(p))
       continue;
     for (sim_actor *a = p->actors; a != NULL; a = a->next) {
       if (a->kind == &sim_subscriber)
-        judge_subscriber(j, a);
+        check_subscriber(j, a);
     }
   }
 }

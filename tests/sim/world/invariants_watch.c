@@ -27,10 +27,10 @@ static change change_of_children(const sim_checker *j, int64_t since)
   change first = {INT64_MAX, LK_EVENT_ENDED};
 
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (!sim_is_raw(e))
+    if (!sim_is_request_node(e))
       continue;
-    consider(&first, e->made, since, LK_EVENT_CHILDREN);
-    consider(&first, e->removed, since, LK_EVENT_CHILDREN);
+    consider(&first, e->created_zxid, since, LK_EVENT_CHILDREN);
+    consider(&first, e->deleted_zxid, since, LK_EVENT_CHILDREN);
   }
   return first;
 }
@@ -40,21 +40,21 @@ static change change_of_node(const sim_checker *j, const sim_request *r)
   change first = {INT64_MAX, LK_EVENT_ENDED};
 
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
-    if (e->lock_at != SIM_NO_LOCK || strcmp(e->path, r->path) != 0)
+    if (e->lock_index != SIM_NO_LOCK || strcmp(e->path, r->path) != 0)
       continue;
-    consider(&first, e->removed, r->since, LK_EVENT_DELETED);
+    consider(&first, e->deleted_zxid, r->watch_zxid, LK_EVENT_DELETED);
     for (const sim_version *v = e->newest; v != NULL; v = v->older) {
-      if (v->zxid != e->made)
-        consider(&first, v->zxid, r->since, LK_EVENT_CHANGED);
+      if (v->zxid != e->created_zxid)
+        consider(&first, v->zxid, r->watch_zxid, LK_EVENT_CHANGED);
     }
-    consider(&first, e->made, r->since, LK_EVENT_CREATED);
+    consider(&first, e->created_zxid, r->watch_zxid, LK_EVENT_CREATED);
   }
   return first;
 }
 
 static change first_change(const sim_checker *j, const sim_request *r)
 {
-  return r->verb == SIM_CHILDREN ? change_of_children(j, r->since)
+  return r->verb == SIM_CHILDREN ? change_of_children(j, r->watch_zxid)
                                  : change_of_node(j, r);
 }
 
@@ -76,22 +76,22 @@ static bool is_late(const sim_checker *j, const sim_life *l, sim_request *r)
   const sim_request *other = l->requests;
 
   while (other != NULL &&
-         (other->stay == NULL || strcmp(other->path, r->path) != 0))
+         (other->persistent == NULL || strcmp(other->path, r->path) != 0))
     other = other->next;
   /* a setWatches that was throttled is repeated after a rest */
   if (other == NULL && !r->throttled)
     return false;
   /* on a narrow route its answer may take long; a process may stand still */
-  if (r->late_us == 0 || r->late_us < l->smooth_us ||
-      sim_received_waits(&l->received))
-    r->late_us = sim_now_us(j);
-  return sim_now_us(j) - r->late_us <= sim_patience_us(j);
+  if (r->late_since_us == 0 || r->late_since_us < l->undisturbed_since_us ||
+      sim_received_awaits_set_watches(&l->received))
+    r->late_since_us = sim_now_us(j);
+  return sim_now_us(j) - r->late_since_us <= sim_grace_us(j);
 }
 
-static void judge_silence(sim_checker *j, const sim_life *l, int64_t zxid)
+static void check_silence(sim_checker *j, const sim_life *l, int64_t zxid)
 {
   for (sim_request *r = l->requests; r != NULL; r = r->next) {
-    if (!r->stands || r->stay != NULL)
+    if (!r->watch_registered || r->persistent != NULL)
       continue;
     change c = first_change(j, r);
 
@@ -119,7 +119,7 @@ static bool is_right(const sim_request *r, lk_event_type told, change c)
 static bool happened(const sim_checker *j, const sim_request *r,
                      const lk_event *e, int64_t zxid)
 {
-  size_t i = sim_change_log_behind(&j->change_log, zxid);
+  size_t i = sim_change_log_first_after(&j->change_log, zxid);
 
   for (; i < j->change_log.count; i++) {
     const sim_change *c = &j->change_log.changes[i];
@@ -138,7 +138,7 @@ static bool happened(const sim_checker *j, const sim_request *r,
 static bool is_made_up(const sim_checker *j, const sim_request *r,
                        const lk_event *e)
 {
-  return r->mended != 0 && happened(j, r, e, r->mended - 1);
+  return r->late_set_watches != 0 && happened(j, r, e, r->late_set_watches - 1);
 }
 
 /* An rare requester's multi may write to a node and delete it: the history has
@@ -146,7 +146,7 @@ static bool is_made_up(const sim_checker *j, const sim_request *r,
 static bool is_part(const sim_checker *j, const sim_request *r,
                     const lk_event *e, int64_t zxid)
 {
-  size_t i = sim_change_log_behind(&j->change_log, zxid - 1);
+  size_t i = sim_change_log_first_after(&j->change_log, zxid - 1);
 
   for (; i < j->change_log.count && j->change_log.changes[i].zxid == zxid;
        i++) {
@@ -162,14 +162,14 @@ static bool is_part(const sim_checker *j, const sim_request *r,
 static bool tells_late(const sim_checker *j, const sim_request *o,
                        const lk_event *e)
 {
-  return (o->fires || o->throttled || o->mended != 0) && o->stay == NULL &&
-         strcmp(o->path, e->path.at) == 0 &&
-         (o->told_us == 0 || o->told_us == sim_now_us(j)) &&
-         (o->fires || is_right(o, e->type, first_change(j, o)));
+  return (o->may_report_anything || o->throttled || o->late_set_watches != 0) &&
+         o->persistent == NULL && strcmp(o->path, e->path.at) == 0 &&
+         (o->event_us == 0 || o->event_us == sim_now_us(j)) &&
+         (o->may_report_anything || is_right(o, e->type, first_change(j, o)));
 }
 
-bool sim_is_told_late(const sim_checker *j, const sim_life *l,
-                      const lk_event *e)
+bool sim_event_may_be_late(const sim_checker *j, const sim_life *l,
+                           const lk_event *e)
 {
   const sim_request *o = l->requests;
 
@@ -189,8 +189,9 @@ static bool is_for_older(const sim_checker *j, const sim_request *r,
   bool gone = e->type == LK_EVENT_DELETED;
 
   return (r->verb == SIM_CHILDREN ||
-          gone == (sim_history_at(&j->history, r->path, r->since) == NULL)) &&
-         sim_is_told_late(j, &j->lives[r->process->index], e);
+          gone ==
+              (sim_history_at(&j->history, r->path, r->watch_zxid) == NULL)) &&
+         sim_event_may_be_late(j, &j->lives[r->process->index], e);
 }
 
 /* The setWatches that tells of its first change is due or on its way, and the
@@ -198,7 +199,7 @@ static bool is_for_older(const sim_checker *j, const sim_request *r,
 static bool is_overtaken(const sim_checker *j, sim_request *r,
                          const lk_event *e)
 {
-  return happened(j, r, e, r->since) &&
+  return happened(j, r, e, r->watch_zxid) &&
          is_late(j, &j->lives[r->process->index], r);
 }
 
@@ -211,12 +212,12 @@ static bool was_so(const sim_checker *j, sim_request *r, const lk_event *e)
          is_made_up(j, r, e) || is_for_older(j, r, e) || is_overtaken(j, r, e);
 }
 
-static void judge_event(sim_checker *j, sim_request *r, const lk_event *e)
+static void check_event(sim_checker *j, sim_request *r, const lk_event *e)
 {
   const lk_client *c = r->process->client;
 
-  r->told_us = sim_now_us(j);
-  if (!r->stands)
+  r->event_us = sim_now_us(j);
+  if (!r->watch_registered)
     sim_violated(j, "a watch on %s reports %d without being registered",
                  r->path, (int)e->type);
   else if (e->type == LK_EVENT_ENDED && e->err == LK_ERR_CONNECTION_LOSS &&
@@ -225,7 +226,8 @@ static void judge_event(sim_checker *j, sim_request *r, const lk_event *e)
   else if (e->type != LK_EVENT_ENDED && r->until_disconnect &&
            r->connection != lk_client_connection(c))
     sim_violated(j, "a watch on %s outlives its connection", r->path);
-  else if (e->type != LK_EVENT_ENDED && !r->fires && !was_so(j, r, e))
+  else if (e->type != LK_EVENT_ENDED && !r->may_report_anything &&
+           !was_so(j, r, e))
     sim_violated(j, "a watch on %s reports %d, which did not happen", r->path,
                  (int)e->type);
 }
@@ -233,8 +235,8 @@ static void judge_event(sim_checker *j, sim_request *r, const lk_event *e)
 /* A watch reports what happened, once and in time. */
 void sim_watch_events(sim_checker *j, const sim_fact *f)
 {
-  if (f->type == SIM_ANSWER)
-    judge_silence(j, f->life, f->answer->zxid);
-  else if (f->request->stay == NULL)
-    judge_event(j, f->request, f->watched);
+  if (f->type == SIM_REPLY)
+    check_silence(j, f->life, f->reply->zxid);
+  else if (f->request->persistent == NULL)
+    check_event(j, f->request, f->watch_event);
 }

@@ -20,7 +20,7 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
             lk_error_name(err));
 }
 
-static void choose(sim_process *p)
+static void make_lease(sim_process *p)
 {
   lk_lease_config config = {.size = sizeof config,
                             .assurance = p->assurance,
@@ -28,26 +28,26 @@ static void choose(sim_process *p)
                             .arg = p};
 
   sim_limit_lease(p, &config);
-  p->starves = 0;
+  p->failing_allocations = 0;
   if (lk_lease_configure(p->client, &config) != 0)
     abort();
   if (lk_client_state(p->client) != LK_STATE_CONNECTING)
     sim_coverage_milestone(SIM_MILESTONE_LATE_LEASE);
-  sim_checker_leased(p->world->checker, p);
+  sim_checker_lease_made(p->world->checker, p);
 }
 
-void sim_lease_start(sim_process *p)
+void sim_lease_maybe_make(sim_process *p)
 {
   sim_rng r = sim_rng_fork(&p->rng, 'k');
 
   if (!sim_has_condition(p->world, SIM_LATE_LEASE) || sim_roll(&r, 2) > 0)
-    choose(p);
+    make_lease(p);
 }
 
-lk_session_lease *sim_lease_take(sim_process *p)
+lk_session_lease *sim_lease_get(sim_process *p)
 {
   if (lk__client_lease(p->client) == NULL)
-    choose(p);
+    make_lease(p);
   return lk__client_lease(p->client);
 }
 

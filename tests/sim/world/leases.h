@@ -13,9 +13,9 @@
  */
 
 /** A life begins: the client has just been made. */
-void sim_lease_start(sim_process *p);
+void sim_lease_maybe_make(sim_process *p);
 /** The session lease for a new lock; it is made if there is none. */
-lk_session_lease *sim_lease_take(sim_process *p);
+lk_session_lease *sim_lease_get(sim_process *p);
 /** How many nodes are still to be deleted by it. */
 size_t sim_lease_unfinished(const sim_process *p);
 

@@ -19,12 +19,12 @@ static sim_rng rng_of(const sim_process *p, uint64_t salt)
  * up. */
 static bool may_be_refused(const sim_world *w)
 {
-  return sim_may_strike(w, SIM_FAULT_WIPE) ||
-         sim_may_strike(w, SIM_FAULT_RESTORE);
+  return sim_fault_is_possible(w, SIM_FAULT_WIPE) ||
+         sim_fault_is_possible(w, SIM_FAULT_RESTORE);
 }
 
 /* Less, equal, more, or for ever, as the session timeout goes. */
-static int32_t some_give_up(sim_rng *r, const sim_world *w)
+static int32_t random_give_up(sim_rng *r, const sim_world *w)
 {
   int32_t t = w->timeout_ms;
 
@@ -36,7 +36,7 @@ static int32_t some_give_up(sim_rng *r, const sim_world *w)
   }
 }
 
-static size_t some_size(sim_rng *r, size_t least)
+static size_t random_size(sim_rng *r, size_t least)
 {
   return sim_roll(r, 3) == 0 ? 0 : least + sim_roll(r, (uint32_t)least);
 }
@@ -54,12 +54,12 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
           ? t
           : (int32_t)sim_between(&r, p->world->shortest_ms,
                                  p->world->longest_ms);
-  config->give_up_ms = some_give_up(&r, p->world);
-  config->send_limit = some_size(&r, LEAST_REQUEST);
-  config->receive_limit = some_size(&r, LEAST_REPLY);
+  config->give_up_ms = random_give_up(&r, p->world);
+  config->send_limit = random_size(&r, LEAST_REQUEST);
+  config->receive_limit = random_size(&r, LEAST_REPLY);
   /* A crowd has more requests under way than that. */
   if (!sim_has_condition(p->world, SIM_MANY_READERS))
-    config->outstanding_limit = some_size(&r, LEAST_OUTSTANDING);
+    config->outstanding_limit = random_size(&r, LEAST_OUTSTANDING);
 }
 
 /* A gap that is not smaller than the period of the leader's pings. */

@@ -12,7 +12,7 @@
 
 static const char *path_of(const sim_handle *h, size_t place)
 {
-  return h->process->world->locks[h->places[place].lock_at];
+  return h->process->world->locks[h->places[place].lock_index];
 }
 
 static int make_mutex(sim_handle *h, const lk_lock_config *config)
@@ -40,8 +40,9 @@ static int make_semaphore(sim_handle *h, const lk_lock_config *config)
   const sim_world *w = h->process->world;
   lk_semaphore_config options = {.size = sizeof options,
                                  .permits = w->permits,
-                                 .take = h->take,
-                                 .limit_path = w->limited ? SIM_LIMIT : NULL};
+                                 .take = h->permits,
+                                 .limit_path =
+                                     w->has_limit_node ? SIM_LIMIT : NULL};
 
   return lk_semaphore_new(&h->lock, h->process->client, SIM_SEMAPHORE_PATH,
                           config, &options);
@@ -64,12 +65,12 @@ static int make_multilock(sim_handle *h, const lk_lock_config *config)
                                  .keep_order = w->reversed};
   bool turned = h->backwards && !w->reversed;
 
-  for (size_t i = 0; i < h->nseats; i++) {
-    size_t at = turned ? h->nseats - 1 - i : i;
+  for (size_t i = 0; i < h->nplaces; i++) {
+    size_t at = turned ? h->nplaces - 1 - i : i;
 
     members[i] = (lk_multilock_member){path_of(h, at), side_of(&h->places[at])};
   }
-  return lk_multilock_new(&h->lock, h->process->client, members, h->nseats,
+  return lk_multilock_new(&h->lock, h->process->client, members, h->nplaces,
                           config, &options);
 }
 
@@ -85,7 +86,7 @@ void sim_make_lock(sim_handle *h, const lk_lock_config *config)
   int err = makers[h->kind](h, config);
 
   if (err == LK_ERR_NO_MEMORY) {
-    h->process->starves = 0;
+    h->process->failing_allocations = 0;
     err = makers[h->kind](h, config);
   }
   if (err != 0)

@@ -57,7 +57,7 @@ const sim_lock_mix *sim_lock_mix_of(uint64_t seed)
 }
 
 /* Nothing is drawn where there is nothing to choose. */
-static sim_kind some_kind(const sim_lock_mix *m, sim_rng *r)
+static sim_kind random_kind(const sim_lock_mix *m, sim_rng *r)
 {
   uint32_t sum = 0;
   size_t last = 0;
@@ -78,13 +78,13 @@ static sim_kind some_kind(const sim_lock_mix *m, sim_rng *r)
 
 /* ---- places ------------------------------------------------------------- */
 
-static void add_dir(sim_world *w, const char *path)
+static void add_directory(sim_world *w, const char *path)
 {
   snprintf(w->locks[w->nlocks++], SIM_LOCK_PATH, "%s", path);
 }
 
 /* More than one, in the order of their bytes, where somebody wants several. */
-static void lay_queues(sim_world *w, sim_rng *r)
+static void set_queue_paths(sim_world *w, sim_rng *r)
 {
   static const char *const paths[] = {"/b", "/locks/a", "/very/deep/down/c"};
   size_t count =
@@ -92,95 +92,97 @@ static void lay_queues(sim_world *w, sim_rng *r)
 
   w->nlocks = 0;
   for (size_t i = 0; i < count; i++)
-    add_dir(w, paths[i]);
+    add_directory(w, paths[i]);
   w->reversed = sim_roll(r, 4) == 0;
 }
 
 /* Of kazoo's the number of permits stays as it is. */
-static void lay_semaphore(sim_world *w, sim_rng *r)
+static void set_semaphore_paths(sim_world *w, sim_rng *r)
 {
   bool kazoos = w->style->layout == LK_LAYOUT_KAZOO;
 
-  w->semaphore_at = w->nlocks;
-  add_dir(w, kazoos ? SIM_SEMAPHORE_PATH "-__lock__"
-                    : SIM_SEMAPHORE_PATH "/locks");
-  add_dir(w, kazoos ? SIM_SEMAPHORE_PATH : SIM_SEMAPHORE_PATH "/leases");
+  w->semaphore_index = w->nlocks;
+  add_directory(w, kazoos ? SIM_SEMAPHORE_PATH "-__lock__"
+                          : SIM_SEMAPHORE_PATH "/locks");
+  add_directory(w, kazoos ? SIM_SEMAPHORE_PATH : SIM_SEMAPHORE_PATH "/leases");
   w->permits = (int32_t)sim_between(r, 1, SIM_MOST_PERMITS);
-  w->limited = sim_roll(r, 2) == 0 && !kazoos;
+  w->has_limit_node = sim_roll(r, 2) == 0 && !kazoos;
 }
 
-void sim_lock_mix_lay(sim_world *w)
+void sim_lock_mix_set_paths(sim_world *w)
 {
   sim_rng r = sim_rng_fork(&w->rng, 'l');
 
   if (w->lock_mix->kinds[SIM_MULTILOCK] > 0)
-    lay_queues(w, &r);
+    set_queue_paths(w, &r);
   w->nqueues = w->nlocks;
   if (w->lock_mix->kinds[SIM_SEMAPHORE] == 0)
     return;
   if (w->lock_mix->kinds[SIM_MUTEX] == 0)
     w->nlocks = 0;
-  lay_semaphore(w, &r);
+  set_semaphore_paths(w, &r);
 }
 
 /* ---- wishes ------------------------------------------------------------- */
 
 /* With plain names mutexes would not wait for read-write locks. */
-static bool knows_sides_only(const sim_world *w)
+static bool has_only_rwlocks(const sim_world *w)
 {
-  return sim_plain_names(w->style) && !sim_plain(w);
+  return sim_names_have_no_id(w->style) && !sim_has_only_mutexes(w);
 }
 
-static sim_place some_seat(const sim_world *w, sim_rng *r, unsigned lock_at)
+static sim_place random_seat(const sim_world *w, sim_rng *r,
+                             unsigned lock_index)
 {
   uint32_t side = sim_roll(r, 3);
 
-  return (sim_place){.lock_at = lock_at,
+  return (sim_place){.lock_index = lock_index,
                      .shares = side == 0,
-                     .writes = side == 1 || (side > 0 && knows_sides_only(w))};
+                     .writes = side == 1 || (side > 0 && has_only_rwlocks(w))};
 }
 
 /* Mostly several, in the order in which all take them. */
-static void wish_several(sim_wish *x, const sim_world *w, sim_rng *r)
+static void request_several(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
   unsigned last = (unsigned)w->nqueues - 1;
   uint32_t some = sim_roll(r, 1U << w->nqueues);
 
   if (some == 0)
     some = (1U << w->nqueues) - 1;
-  x->nseats = 0;
+  x->nplaces = 0;
   for (unsigned i = 0; i <= last; i++) {
     unsigned at = w->reversed ? last - i : i;
 
     if ((some >> at & 1) != 0)
-      x->places[x->nseats++] = some_seat(w, r, at);
+      x->places[x->nplaces++] = random_seat(w, r, at);
   }
   x->backwards = sim_roll(r, 2) == 0;
 }
 
 /* Where nobody says how many there are, more than that cannot be wanted. */
-static void wish_permits(sim_wish *x, const sim_world *w, sim_rng *r)
+static void request_permits(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
-  int32_t most = w->limited ? SIM_MOST_PERMITS : w->permits;
+  int32_t most = w->has_limit_node ? SIM_MOST_PERMITS : w->permits;
 
-  x->nseats = 2;
-  x->places[0] = (sim_place){.lock_at = (unsigned)w->semaphore_at};
-  x->places[1] =
-      (sim_place){.lock_at = (unsigned)w->semaphore_at + 1, .shares = true};
+  x->nplaces = 2;
+  x->places[0] = (sim_place){.lock_index = (unsigned)w->semaphore_index};
+  x->places[1] = (sim_place){.lock_index = (unsigned)w->semaphore_index + 1,
+                             .shares = true};
   x->take = sim_roll(r, 2) == 0 ? 1 : (int32_t)sim_between(r, 1, most);
 }
 
-sim_wish sim_some_wish(const sim_world *w, sim_rng *r, unsigned lock_at)
+sim_lock_request sim_random_lock_request(const sim_world *w, sim_rng *r,
+                                         unsigned lock_index)
 {
-  sim_wish x = {.kind = some_kind(w->lock_mix, r),
-                .nseats = 1,
-                .places = {{.lock_at = lock_at}}};
+  sim_lock_request x = {.kind = random_kind(w->lock_mix, r),
+                        .nplaces = 1,
+                        .places = {{.lock_index = lock_index}}};
 
-  if (x.kind == SIM_MUTEX && knows_sides_only(w))
+  if (x.kind == SIM_MUTEX && has_only_rwlocks(w))
     x.kind = SIM_RWLOCK;
   if (x.kind == SIM_MULTILOCK)
-    wish_several(&x, w, r);
+    request_several(&x, w, r);
   else if (x.kind == SIM_SEMAPHORE)
-    wish_permits(&x, w, r);
+    request_permits(&x, w, r);
   return x;
 }

@@ -33,7 +33,7 @@ const sim_lock_mix *sim_lock_mix_find(const char *name);
 /** The one that a seed chooses. */
 const sim_lock_mix *sim_lock_mix_of(uint64_t seed);
 /** Whether it has nothing but mutexes. */
-static inline bool sim_plain(const sim_world *w)
+static inline bool sim_has_only_mutexes(const sim_world *w)
 {
   return w->lock_mix == &sim_lock_mixes[0];
 }
@@ -46,27 +46,28 @@ enum { SIM_MOST_PLACES_IN_QUEUE = 3, SIM_MOST_PERMITS = 3 };
 
 /** A place in a queue that a handle wants to have. */
 typedef struct sim_place {
-  unsigned lock_at; /**< which of the world's locks */
+  unsigned lock_index; /**< which of the world's locks */
   bool shares;      /**< it wants it together with others who do */
   bool writes;      /**< alone, as the writer of a read-write lock */
 } sim_place;
 
 /** What somebody wants a handle for. */
-typedef struct sim_wish {
+typedef struct sim_lock_request {
   sim_kind kind;
-  size_t nseats;
+  size_t nplaces;
   sim_place
       places[SIM_MOST_PLACES_IN_QUEUE]; /**< of a multi-lock as they are taken;
                                  of a semaphore the queue and the leases */
   bool backwards; /**< they are asked for the other way round */
   int32_t take;   /**< permits */
-} sim_wish;
+} sim_lock_request;
 
 /** The places where there is something to lock; its own draws. */
-void sim_lock_mix_lay(sim_world *w);
+void sim_lock_mix_set_paths(sim_world *w);
 
 /** What an actor wants whose favourite among the world's locks is
-    `lock_at`. */
-sim_wish sim_some_wish(const sim_world *w, sim_rng *r, unsigned lock_at);
+    `lock_index`. */
+sim_lock_request sim_random_lock_request(const sim_world *w, sim_rng *r,
+                                         unsigned lock_index);
 
 #endif

@@ -41,7 +41,7 @@ const sim_lock_style *sim_lock_style_of(uint64_t seed,
 
 /** Whether names have no mark of who made them: those of mutexes and of
     read-write locks then stand in queues apart. */
-static inline bool sim_plain_names(const sim_lock_style *h)
+static inline bool sim_names_have_no_id(const sim_lock_style *h)
 {
   return h->layout == LK_LAYOUT_NATIVE || h->layout == LK_LAYOUT_NATIVE_UUID;
 }

@@ -16,16 +16,17 @@
  * come or in a callback.
  */
 
-enum { DEEPEST = 4, MOST_COUNT = 4, MOST_AHEAD = 2 };
+enum { CALL_DEPTH_MAX = 4, REENTRY_MAX = 4, MAX_QUEUE = 2 };
 
-static void react(sim_handle *h, int news, int err, const lk_lock_event *e);
+static void locker_on_callback(sim_handle *h, int news, int err,
+                               const lk_lock_event *e);
 
 static sim_world *world_of(const sim_actor *a)
 {
   return a->process->world;
 }
 
-static int64_t some_time(sim_actor *a, int64_t least, int64_t most)
+static int64_t random_time(sim_actor *a, int64_t least, int64_t most)
 {
   return sim_between(&a->rng, least, most);
 }
@@ -33,11 +34,11 @@ static int64_t some_time(sim_actor *a, int64_t least, int64_t most)
 /* ---- its handle --------------------------------------------------------- */
 
 /* Draws of its own: they are of no matter to the rest. */
-static void take_habit(sim_actor *a, sim_kind kind)
+static void apply_style(sim_actor *a, sim_kind kind)
 {
   const sim_lock_style *h = world_of(a)->style;
   sim_rng r = sim_rng_fork(&a->rng, 'h');
-  lk_lock_config *o = &a->options;
+  lk_lock_config *o = &a->lock_config;
 
   o->layout = h->layout;
   if (kind != SIM_RWLOCK)
@@ -47,34 +48,35 @@ static void take_habit(sim_actor *a, sim_kind kind)
   if (kind == SIM_MUTEX && h->local)
     o->local_queue = sim_roll(&r, 4) > 0;
   if (h->brief)
-    o->max_queue = sim_roll(&r, MOST_AHEAD + 1);
+    o->max_queue = sim_roll(&r, MAX_QUEUE + 1);
 }
 
-static void make(sim_actor *a)
+static void make_handle(sim_actor *a)
 {
   sim_world *w = world_of(a);
 
   if (sim_roll(&a->rng, 4) == 0)
-    a->lock_at = sim_roll(&a->rng, (uint32_t)w->nqueues);
-  a->options =
+    a->lock_index = sim_roll(&a->rng, (uint32_t)w->nqueues);
+  a->lock_config =
       (lk_lock_config){.unsure_when_suspended = sim_roll(&a->rng, 6) == 0,
                        .fail_on_expiry = sim_roll(&a->rng, 6) == 0,
                        .persistent_parents = sim_roll(&a->rng, 10) == 0,
                        .peek = sim_roll(&a->rng, 4) == 0,
                        .announce = sim_roll(&a->rng, 2) == 0};
-  if (!sim_plain(w))
-    a->options.revocable = sim_roll(&a->rng, 2) == 0;
+  if (!sim_has_only_mutexes(w))
+    a->lock_config.revocable = sim_roll(&a->rng, 2) == 0;
   /* Nobody is unsure for a broken connection in calm weather. */
   if (w->scenario->calm)
-    a->options.unsure_when_suspended = false;
-  sim_wish wish = sim_some_wish(w, &a->rng, a->lock_at);
+    a->lock_config.unsure_when_suspended = false;
+  sim_lock_request wanted = sim_random_lock_request(w, &a->rng, a->lock_index);
 
-  take_habit(a, wish.kind);
-  a->handle = sim_handle_new(a->process, a->name, &wish,
-                             sim_lease_take(a->process), &a->options, react, a);
+  apply_style(a, wanted.kind);
+  a->handle =
+      sim_handle_new(a->process, a->name, &wanted, sim_lease_get(a->process),
+                     &a->lock_config, locker_on_callback, a);
 }
 
-static void unmake(sim_actor *a)
+static void free_handle(sim_actor *a)
 {
   sim_handle *h = a->handle;
 
@@ -85,63 +87,63 @@ static void unmake(sim_actor *a)
 }
 
 /* In a callback too, where the old one is still on the stack. */
-static void remake(sim_actor *a)
+static void replace_handle(sim_actor *a)
 {
-  unmake(a);
+  free_handle(a);
   if (sim_process_runs(a->process))
-    make(a);
+    make_handle(a);
 }
 
 /* ---- what it wants ------------------------------------------------------ */
 
-static int64_t some_timeout(sim_actor *a)
+static int64_t random_timeout(sim_actor *a)
 {
   int32_t t = world_of(a)->timeout_ms;
 
   switch (sim_roll(&a->rng, 10)) {
   case 0: return 0;
-  case 1: return some_time(a, 1, 10);
-  case 2: return some_time(a, 1, t / 4);
+  case 1: return random_time(a, 1, 10);
+  case 2: return random_time(a, 1, t / 4);
   case 3:
-  case 4: return some_time(a, t / 4, 3 * t);
+  case 4: return random_time(a, t / 4, 3 * t);
   case 5: return 20 * (int64_t)t;
   default: return -1;
   }
 }
 
 /* Mostly short; sometimes for many beats. */
-static int64_t some_hold(sim_actor *a)
+static int64_t random_hold(sim_actor *a)
 {
   int64_t t = sim_actor_T_us(a);
 
   if (world_of(a)->scenario->churn)
-    return some_time(a, 0, t / 40);
+    return random_time(a, 0, t / 40);
   if (world_of(a)->scenario->hold && sim_roll(&a->rng, 3) > 0)
-    return some_time(a, t / 2, 4 * t);
+    return random_time(a, t / 2, 4 * t);
   switch (sim_roll(&a->rng, 8)) {
-  case 0: return some_time(a, t / 4, 2 * t);
+  case 0: return random_time(a, t / 4, 2 * t);
   case 1:
-  case 2: return some_time(a, t / 8, t / 2);
+  case 2: return random_time(a, t / 8, t / 2);
   case 3: return 0;
-  default: return some_time(a, 0, t / 8);
+  default: return random_time(a, 0, t / 8);
   }
 }
 
-static int64_t some_pause(sim_actor *a)
+static int64_t random_pause(sim_actor *a)
 {
   int64_t t = sim_actor_T_us(a);
 
   if (world_of(a)->scenario->churn)
-    return some_time(a, 0, t / 20);
-  return some_time(a, 0, sim_roll(&a->rng, 4) == 0 ? 2 * t : t / 4);
+    return random_time(a, 0, t / 20);
+  return random_time(a, 0, sim_roll(&a->rng, 4) == 0 ? 2 * t : t / 4);
 }
 
-static void acquire(sim_actor *a, sim_handle *h)
+static void locker_acquire(sim_actor *a, sim_handle *h)
 {
-  (void)sim_handle_acquire(h, some_timeout(a));
+  (void)sim_handle_acquire(h, random_timeout(a));
 }
 
-static void release(sim_actor *a, sim_handle *h)
+static void locker_release(sim_actor *a, sim_handle *h)
 {
   (void)sim_handle_release(h, sim_roll(&a->rng, 2) == 0);
 }
@@ -151,17 +153,17 @@ static void release(sim_actor *a, sim_handle *h)
 static void act_idle(sim_actor *a, sim_handle *h)
 {
   switch (sim_roll(&a->rng, 24)) {
-  case 0: release(a, h); break;
+  case 0: locker_release(a, h); break;
   case 1: sim_handle_cancel(h); break;
   case 2: (void)sim_handle_verify(h); break;
   case 3: (void)sim_handle_write(h); break;
   case 4:
-  case 5: remake(a); break;
-  default: acquire(a, h); break;
+  case 5: replace_handle(a); break;
+  default: locker_acquire(a, h); break;
   }
 }
 
-static void cancel(sim_actor *a, sim_handle *h)
+static void locker_cancel(sim_actor *a, sim_handle *h)
 {
   sim_handle_cancel(h);
   if (h->lock != NULL && !h->freeing && sim_roll(&a->rng, 3) == 0)
@@ -171,55 +173,55 @@ static void cancel(sim_actor *a, sim_handle *h)
 static void act_waiting(sim_actor *a, sim_handle *h)
 {
   switch (sim_roll(&a->rng, 16)) {
-  case 0: release(a, h); break;
-  case 1: acquire(a, h); break;
+  case 0: locker_release(a, h); break;
+  case 1: locker_acquire(a, h); break;
   case 2: (void)sim_handle_verify(h); break;
-  case 3: remake(a); break;
+  case 3: replace_handle(a); break;
   case 4:
-  case 5: cancel(a, h); break;
+  case 5: locker_cancel(a, h); break;
   default: break;
   }
 }
 
 static void act_holding(sim_actor *a, sim_handle *h)
 {
-  bool over = world_of(a)->agenda.now_us >= a->until_us;
+  bool hold_is_over = world_of(a)->agenda.now_us >= a->until_us;
 
-  switch (sim_roll(&a->rng, over ? 60 : 20)) {
+  switch (sim_roll(&a->rng, hold_is_over ? 60 : 20)) {
   case 0: (void)sim_handle_verify(h); break;
   case 1: (void)sim_handle_write(h); break;
   case 2:
-    if (h->count < MOST_COUNT)
-      acquire(a, h);
+    if (h->count < REENTRY_MAX)
+      locker_acquire(a, h);
     break;
   case 3: sim_handle_cancel(h); break;
-  case 4: remake(a); break;
-  case 5: release(a, h); break;
+  case 4: replace_handle(a); break;
+  case 5: locker_release(a, h); break;
   default:
-    if (over)
-      release(a, h);
+    if (hold_is_over)
+      locker_release(a, h);
     break;
   }
 }
 
 /* The faults are over: let go, and wait only for what was wanted. */
-static void act_last(sim_actor *a, sim_handle *h)
+static void act_stopping(sim_actor *a, sim_handle *h)
 {
   if (h->count > 0)
-    release(a, h);
-  else if (h->wants && sim_roll(&a->rng, 8) == 0)
-    cancel(a, h);
+    locker_release(a, h);
+  else if (h->acquiring && sim_roll(&a->rng, 8) == 0)
+    locker_cancel(a, h);
 }
 
-static void act_somehow(sim_actor *a, sim_handle *h)
+static void act_on_side(sim_actor *a, sim_handle *h)
 {
   if (a->stopping)
-    act_last(a, h);
+    act_stopping(a, h);
   else if (h->lost)
-    release(a, h);
+    locker_release(a, h);
   else if (h->count > 0)
     act_holding(a, h);
-  else if (h->wants)
+  else if (h->acquiring)
     act_waiting(a, h);
   else
     act_idle(a, h);
@@ -227,12 +229,12 @@ static void act_somehow(sim_actor *a, sim_handle *h)
 
 static bool is_busy(const sim_handle *h)
 {
-  return h->wants || h->count > 0;
+  return h->acquiring || h->count > 0;
 }
 
 /* Of a read-write lock one of the sides: while it stops the one that is not
  * done with. */
-static sim_handle *some_side(sim_actor *a)
+static sim_handle *random_side(sim_actor *a)
 {
   sim_handle *h = a->handle;
 
@@ -246,11 +248,11 @@ static sim_handle *some_side(sim_actor *a)
 /* Each call can lead to callbacks, in which it acts again. */
 static void act_once(sim_actor *a)
 {
-  if (a->handle == NULL || a->deep == DEEPEST)
+  if (a->handle == NULL || a->call_depth == CALL_DEPTH_MAX)
     return;
-  a->deep++;
-  act_somehow(a, some_side(a));
-  a->deep--;
+  a->call_depth++;
+  act_on_side(a, random_side(a));
+  a->call_depth--;
 }
 
 /* When to look at one side again; INT64_MAX: never. */
@@ -259,20 +261,20 @@ static int64_t pause_for(sim_actor *a, const sim_handle *h)
   int64_t t = sim_actor_T_us(a);
   int64_t now = world_of(a)->agenda.now_us;
 
-  if (a->stopping && h->wants && h->count == 0)
+  if (a->stopping && h->acquiring && h->count == 0)
     return t;
   if (a->stopping && h->count == 0)
     return INT64_MAX;
   if (a->stopping)
-    return some_time(a, 0, t / 16);
+    return random_time(a, 0, t / 16);
   if (h->count > 0 && !h->lost && now < a->until_us)
-    return some_time(a, 0, a->until_us - now);
-  if (h->count > 0 || !h->wants)
-    return some_pause(a);
-  return some_time(a, t / 16, 2 * t);
+    return random_time(a, 0, a->until_us - now);
+  if (h->count > 0 || !h->acquiring)
+    return random_pause(a);
+  return random_time(a, t / 16, 2 * t);
 }
 
-static void plan(sim_actor *a)
+static void schedule_next(sim_actor *a)
 {
   const sim_handle *h = a->handle;
 
@@ -286,22 +288,22 @@ static void plan(sim_actor *a)
     us = other < us ? other : us;
   }
   if (us < INT64_MAX)
-    sim_actor_wait(a, us);
+    sim_actor_act_in(a, us);
 }
 
-static void act(sim_actor *a)
+static void locker_act(sim_actor *a)
 {
   if (a->handle == NULL && !a->stopping)
-    make(a);
+    make_handle(a);
   act_once(a);
   if (sim_process_runs(a->process))
-    plan(a);
+    schedule_next(a);
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
 
 /* The whole process, and comes again. */
-static void go_away(sim_actor *a)
+static void free_or_close_client(sim_actor *a)
 {
   sim_process *p = a->process;
   int64_t away = sim_between(&a->rng, 0, 2 * sim_actor_T_us(a));
@@ -311,35 +313,36 @@ static void go_away(sim_actor *a)
       sim_coverage_fault(SIM_FAULT_CLOSE);
     return;
   }
-  sim_process_leave(p);
+  sim_process_free_client(p);
   sim_process_start_in(p, away);
 }
 
 /* One in so many. */
-static uint32_t leaves_at_once(const sim_actor *a)
+static uint32_t odds_of_leaving(const sim_actor *a)
 {
   return sim_has_condition(world_of(a), SIM_CLOSES) ? 20 : 60;
 }
 
 /* Who is careful lets go when it is unsure. */
-static bool acts_at_once(sim_actor *a, int news, const lk_lock_event *e)
+static bool acts_in_callback(sim_actor *a, int news, const lk_lock_event *e)
 {
-  if (news == SIM_NEWS_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
+  if (news == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
     return sim_roll(&a->rng, world_of(a)->scenario->hold ? 6 : 2) == 0;
   return sim_roll(&a->rng, 6) == 0;
 }
 
 /* Who waits may ask who holds to let go. */
-static void revoke(sim_actor *a, const lk_lock_event *e)
+static void maybe_revoke(sim_actor *a, const lk_lock_event *e)
 {
   if (e->type != LK_LOCK_EVENT_WAITING || e->node == NULL ||
-      sim_plain(world_of(a)) || sim_roll(&a->rng, 4) > 0)
+      sim_has_only_mutexes(world_of(a)) || sim_roll(&a->rng, 4) > 0)
     return;
   (void)lk_set(a->process->client, e->node, lk_text(LK_REVOKE_MESSAGE), -1,
                NULL, NULL, NULL);
 }
 
-static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
+static void locker_on_callback(sim_handle *h, int news, int err,
+                               const lk_lock_event *e)
 {
   sim_actor *a = h->arg;
 
@@ -347,41 +350,44 @@ static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
     return;
   if (world_of(a)->scenario->faults[SIM_FAULT_PAUSE] > 0 && !a->stopping &&
       sim_roll(&a->rng, 100) == 0)
-    sim_process_linger(a->process, some_time(a, 0, sim_actor_T_us(a)));
-  if (news == SIM_NEWS_EVENT)
-    revoke(a, e);
-  if (news == SIM_NEWS_GOT && err == 0 && !h->again)
-    a->until_us = world_of(a)->agenda.now_us + some_hold(a);
-  if (acts_at_once(a, news, e)) {
-    if (news == SIM_NEWS_EVENT && e->type == LK_LOCK_EVENT_UNSURE &&
+    sim_process_spend_in_callback(a->process,
+                                  random_time(a, 0, sim_actor_T_us(a)));
+  if (news == SIM_CALLBACK_EVENT)
+    maybe_revoke(a, e);
+  if (news == SIM_CALLBACK_ACQUIRED && err == 0 && !h->is_reentry)
+    a->until_us = world_of(a)->agenda.now_us + random_hold(a);
+  if (acts_in_callback(a, news, e)) {
+    if (news == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE &&
         !a->stopping)
-      release(a, h);
+      locker_release(a, h);
     else if (sim_roll(&a->rng, 10) == 0)
-      remake(a);
-    else if (sim_roll(&a->rng, leaves_at_once(a)) == 0 && !world_of(a)->calming)
-      go_away(a);
+      replace_handle(a);
+    else if (sim_roll(&a->rng, odds_of_leaving(a)) == 0 &&
+             !world_of(a)->faults_over)
+      free_or_close_client(a);
     else
       act_once(a);
   }
   if (sim_process_runs(a->process))
-    plan(a);
+    schedule_next(a);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static void start(sim_actor *a)
+static void locker_start(sim_actor *a)
 {
-  a->lock_at = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
-  a->deep = 0;
+  a->lock_index = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
+  a->call_depth = 0;
   if (!sim_has_condition(world_of(a), SIM_LATE_LEASE) ||
       sim_roll(&a->rng, 2) == 0)
-    make(a);
-  sim_actor_wait(a, some_pause(a));
+    make_handle(a);
+  sim_actor_act_in(a, random_pause(a));
 }
 
-static void leave(sim_actor *a)
+static void locker_free(sim_actor *a)
 {
-  unmake(a);
+  free_handle(a);
 }
 
-const sim_actor_kind sim_locker = {.start = start, .act = act, .leave = leave};
+const sim_actor_kind sim_locker = {
+    .start = locker_start, .act = locker_act, .leave = locker_free};

@@ -18,12 +18,17 @@
  * more paths, than one request takes. Some of them do otherwise by chance.
  */
 
-enum { LEAST = 70, MOST = 150, STRAYS = 4, MULTI_OPS = 64 };
+enum {
+  READERS_MIN = 70,
+  READERS_MAX = 150,
+  SINGLE_ACTIONS = 4,
+  MULTI_OPS = 64
+};
 
 struct sim_many_readers {
   size_t count; /* 0: it is made when it acts next */
-  sim_handle *readers[MOST];
-  bool gathering; /* they want it, or hold it until `until_us` */
+  sim_handle *readers[READERS_MAX];
+  bool together; /* they want it, or hold it until `until_us` */
 };
 
 static sim_world *world_of(const sim_actor *a)
@@ -33,17 +38,18 @@ static sim_world *world_of(const sim_actor *a)
 
 static bool is_busy(const sim_handle *h)
 {
-  return h->wants || h->count > 0;
+  return h->acquiring || h->count > 0;
 }
 
-static void react(sim_handle *h, int news, int err, const lk_lock_event *e)
+static void reader_on_callback(sim_handle *h, int news, int err,
+                               const lk_lock_event *e)
 {
   sim_actor *a = h->arg;
 
   (void)err;
   (void)news;
   if (e != NULL && e->type == LK_LOCK_EVENT_LOST && a->many_readers->count > 0)
-    sim_actor_wait(a, 0);
+    sim_actor_act_in(a, 0);
 }
 
 /* ---- its handles -------------------------------------------------------- */
@@ -53,14 +59,15 @@ static sim_handle *make_reader(sim_actor *a, size_t number)
   sim_world *w = world_of(a);
   lk_lock_config options = {.layout = w->style->layout,
                             .peek = sim_roll(&a->rng, 4) == 0};
-  sim_wish wish = {
-      .kind = SIM_RWLOCK, .nseats = 1, .places = {{.lock_at = a->lock_at}}};
+  sim_lock_request wanted = {.kind = SIM_RWLOCK,
+                             .nplaces = 1,
+                             .places = {{.lock_index = a->lock_index}}};
   char name[16];
 
   snprintf(name, sizeof name, "%s.c%u", a->process->name,
            (unsigned)number % 1000);
-  return sim_handle_new(a->process, name, &wish, sim_lease_take(a->process),
-                        &options, react, a)
+  return sim_handle_new(a->process, name, &wanted, sim_lease_get(a->process),
+                        &options, reader_on_callback, a)
       ->other;
 }
 
@@ -69,18 +76,18 @@ static void free_reader(sim_handle *reader)
   sim_handle_free(reader->other); /* of its lock the writers' side */
 }
 
-static void make(sim_actor *a)
+static void make_readers(sim_actor *a)
 {
   struct sim_many_readers *c = a->many_readers;
 
-  a->lock_at = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
-  c->gathering = false;
-  c->count = (size_t)sim_between(&a->rng, LEAST, MOST);
+  a->lock_index = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
+  c->together = false;
+  c->count = (size_t)sim_between(&a->rng, READERS_MIN, READERS_MAX);
   for (size_t i = 0; i < c->count; i++)
     c->readers[i] = make_reader(a, i);
 }
 
-static void unmake(sim_actor *a)
+static void free_readers(sim_actor *a)
 {
   struct sim_many_readers *c = a->many_readers;
 
@@ -90,63 +97,63 @@ static void unmake(sim_actor *a)
 
 /* ---- what they do ------------------------------------------------------- */
 
-static bool may_go_on(const sim_actor *a, size_t i)
+static bool may_continue(const sim_actor *a, size_t i)
 {
   return sim_process_runs(a->process) && i < a->many_readers->count;
 }
 
-static void let_go(sim_handle *h)
+static void release_or_cancel(sim_handle *h)
 {
   if (h->count > 0)
     (void)sim_handle_release(h, false);
-  else if (h->wants)
+  else if (h->acquiring)
     sim_handle_cancel(h);
 }
 
-static void gather(sim_actor *a)
+static void acquire_all(sim_actor *a)
 {
   int64_t t = sim_actor_T_us(a);
 
-  for (size_t i = 0; may_go_on(a, i); i++)
+  for (size_t i = 0; may_continue(a, i); i++)
     (void)sim_handle_acquire(a->many_readers->readers[i], -1);
   a->until_us = world_of(a)->agenda.now_us + sim_between(&a->rng, t / 2, 4 * t);
-  a->many_readers->gathering = true;
+  a->many_readers->together = true;
 }
 
-static void scatter(sim_actor *a)
+static void release_all(sim_actor *a)
 {
-  for (size_t i = 0; may_go_on(a, i); i++)
-    let_go(a->many_readers->readers[i]);
-  a->many_readers->gathering = false;
+  for (size_t i = 0; may_continue(a, i); i++)
+    release_or_cancel(a->many_readers->readers[i]);
+  a->many_readers->together = false;
 }
 
 /* Who has lost it has to say that it knows. */
-static void acknowledge(sim_actor *a)
+static void release_lost(sim_actor *a)
 {
-  for (size_t i = 0; may_go_on(a, i); i++) {
+  for (size_t i = 0; may_continue(a, i); i++) {
     if (a->many_readers->readers[i]->lost)
       (void)sim_handle_release(a->many_readers->readers[i], false);
   }
 }
 
-static void stray(sim_actor *a)
+static void act_on_one(sim_actor *a)
 {
   size_t i = sim_roll(&a->rng, (uint32_t)a->many_readers->count);
   sim_handle *h = a->many_readers->readers[i];
 
   if (sim_roll(&a->rng, 3) == 0) {
     free_reader(h);
-    if (may_go_on(a, i))
+    if (may_continue(a, i))
       a->many_readers->readers[i] = make_reader(a, i);
   } else if (is_busy(h)) {
-    let_go(h);
+    release_or_cancel(h);
   } else {
     (void)sim_handle_acquire(h, world_of(a)->timeout_ms);
   }
 }
 
 /* Their heartbeat takes several requests. */
-static bool is_many(const struct sim_many_readers *c)
+static bool heartbeat_is_split(const struct sim_many_readers *c)
 {
   size_t held = 0;
 
@@ -155,7 +162,7 @@ static bool is_many(const struct sim_many_readers *c)
   return held > MULTI_OPS;
 }
 
-static bool is_over(const struct sim_many_readers *c)
+static bool all_idle(const struct sim_many_readers *c)
 {
   bool over = true;
 
@@ -164,43 +171,46 @@ static bool is_over(const struct sim_many_readers *c)
   return over;
 }
 
-static void act(sim_actor *a)
+static void many_readers_act(sim_actor *a)
 {
   bool late = world_of(a)->agenda.now_us >= a->until_us;
 
   if (a->many_readers->count == 0 && !a->stopping)
-    make(a);
-  acknowledge(a);
-  if (a->many_readers->gathering && is_many(a->many_readers))
+    make_readers(a);
+  release_lost(a);
+  if (a->many_readers->together && heartbeat_is_split(a->many_readers))
     sim_coverage_milestone(SIM_MILESTONE_CROWD);
-  if (a->stopping || (a->many_readers->gathering && late))
-    scatter(a);
-  else if (!a->many_readers->gathering && late)
-    gather(a);
-  for (uint32_t n = sim_roll(&a->rng, STRAYS); n > 0 && !a->stopping; n--) {
-    if (may_go_on(a, 0))
-      stray(a);
+  if (a->stopping || (a->many_readers->together && late))
+    release_all(a);
+  else if (!a->many_readers->together && late)
+    acquire_all(a);
+  for (uint32_t n = sim_roll(&a->rng, SINGLE_ACTIONS); n > 0 && !a->stopping;
+       n--) {
+    if (may_continue(a, 0))
+      act_on_one(a);
   }
-  if (!a->many_readers->gathering && late)
+  if (!a->many_readers->together && late)
     a->until_us =
         world_of(a)->agenda.now_us + sim_between(&a->rng, 0, sim_actor_T_us(a));
-  a->idle = a->stopping && is_over(a->many_readers);
+  a->idle = a->stopping && all_idle(a->many_readers);
   if (sim_process_runs(a->process) && !a->idle)
-    sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 4));
+    sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 4));
 }
 
-static void start(sim_actor *a)
+static void many_readers_start(sim_actor *a)
 {
   if (a->many_readers == NULL)
     a->many_readers = sim_allocate(sizeof *a->many_readers);
   a->many_readers->count = 0;
   a->until_us = 0;
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void leave(sim_actor *a)
+static void many_readers_free(sim_actor *a)
 {
-  unmake(a);
+  free_readers(a);
 }
 
-const sim_actor_kind sim_many_readers = {start, act, leave, .rests = true};
+const sim_actor_kind sim_many_readers = {many_readers_start, many_readers_act,
+                                         many_readers_free,
+                                         .reports_idle = true};

@@ -17,9 +17,9 @@ sim_network *sim_network_new(sim_world *w)
 
   n->world = w;
   n->rng = sim_rng_fork(&w->rng, 'n');
-  n->rough = !w->scenario->calm;
+  n->has_faults = !w->scenario->calm;
   lk__list_init(&n->pipes);
-  lk__list_init(&n->buried);
+  lk__list_init(&n->freed_later);
   n->routes = sim_allocate(count * sizeof *n->routes);
   for (size_t i = 0; i < count; i++) {
     n->routes[i].delay_us[SIM_UP] = sim_between(&n->rng, 50, 3000);
@@ -39,7 +39,7 @@ void sim_network_free(sim_network *n)
       sim_conn_close(p->conn);
     p->conn = NULL;
     p->news = NULL;
-    sim_pipe_bury(p);
+    sim_pipe_free_if_unused(p);
   }
   sim_pipes_free(n);
   free(n->routes);
@@ -54,7 +54,7 @@ sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server)
 /* ---- what can go wrong -------------------------------------------------- */
 
 /* Systems try again after some time, when they heard nothing. */
-static void try_again(sim_network *n, sim_job *job)
+static void retry_later(sim_network *n, sim_job *job)
 {
   if (!lk__heap_has(&job->node))
     sim_schedule_in(&n->world->agenda, job,
@@ -67,22 +67,23 @@ void sim_network_changed(sim_network *n)
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
     if (p->state == SIM_PIPE_DIALING && p->news != NULL)
-      try_again(n, &p->dialing);
+      retry_later(n, &p->dialing);
     for (int d = 0; d < 2; d++) {
       if (p->flows[d].parts.count > 0)
-        try_again(n, &p->flows[d].job);
+        retry_later(n, &p->flows[d].job);
     }
   }
 }
 
-void sim_network_widen(sim_network *n, unsigned process, unsigned server)
+void sim_network_remove_bandwidth(sim_network *n, unsigned process,
+                                  unsigned server)
 {
   sim_network_route(n, process, server)->kb_us = 0;
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
     if (p->process == process && p->server == server)
-      sim_pipe_widen(p);
+      sim_pipe_remove_bandwidth(p);
   }
 }
 
@@ -91,7 +92,7 @@ void sim_network_pieces(sim_network *n, size_t most)
   n->pieces = most;
 }
 
-static sim_pipe *pipe_of(const sim_network *n, unsigned process)
+static sim_pipe *open_pipe_of(const sim_network *n, unsigned process)
 {
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
@@ -105,43 +106,43 @@ static sim_pipe *pipe_of(const sim_network *n, unsigned process)
 bool sim_network_reset(sim_network *n, unsigned process, int direction,
                        size_t bytes)
 {
-  sim_pipe *p = pipe_of(n, process);
+  sim_pipe *p = open_pipe_of(n, process);
 
   if (p == NULL)
     return false;
   if (bytes == SIZE_MAX)
     sim_pipe_break(p);
   else
-    p->flows[direction].fuse = bytes;
+    p->flows[direction].break_after = bytes;
   return true;
 }
 
-void sim_network_spare(sim_network *n)
+void sim_network_cancel_resets(sim_network *n)
 {
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
-    p->flows[SIM_UP].fuse = SIZE_MAX;
-    p->flows[SIM_DOWN].fuse = SIZE_MAX;
+    p->flows[SIM_UP].break_after = SIZE_MAX;
+    p->flows[SIM_DOWN].break_after = SIZE_MAX;
   }
 }
 
-void sim_network_unplug(sim_network *n, unsigned server)
+void sim_network_stop_host(sim_network *n, unsigned server)
 {
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
     if (p->server != server)
       continue;
-    p->mute = true;
+    p->host_is_down = true;
     p->flows[SIM_DOWN].lossy = true;
     sim_pipe_empty(p, SIM_DOWN);
   }
 }
 
-int sim_network_whose(const sim_network *n, unsigned process)
+int sim_network_server_of(const sim_network *n, unsigned process)
 {
-  const sim_pipe *p = pipe_of(n, process);
+  const sim_pipe *p = open_pipe_of(n, process);
 
   return p == NULL ? -1 : (int)p->server;
 }

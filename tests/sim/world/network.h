@@ -44,7 +44,7 @@ void sim_network_free(sim_network *n);
 /** Dial. `news` is called when there is something to look at. */
 sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
                         void (*news)(void *arg), void *arg);
-sim_pipe_state sim_pipe_look(const sim_pipe *p);
+sim_pipe_state sim_pipe_get_state(const sim_pipe *p);
 unsigned sim_pipe_server(const sim_pipe *p);
 /** Hand over bytes; the result is how many were taken. If it was not all,
     there will be news. */
@@ -62,7 +62,8 @@ sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server);
 /** After a change of routes: what was held back goes on. */
 void sim_network_changed(sim_network *n);
 /** The route has no bandwidth any more, also for bytes on their way. */
-void sim_network_widen(sim_network *n, unsigned process, unsigned server);
+void sim_network_remove_bandwidth(sim_network *n, unsigned process,
+                                  unsigned server);
 /** Bytes arrive in pieces of this size at most; 0: in those they were sent. */
 void sim_network_pieces(sim_network *n, size_t most);
 /** Break the connection of a process once `bytes` more have arrived in that
@@ -70,10 +71,10 @@ void sim_network_pieces(sim_network *n, size_t most);
 bool sim_network_reset(sim_network *n, unsigned process, int direction,
                        size_t bytes);
 /** No connection breaks any more by what sim_network_reset() has asked for. */
-void sim_network_spare(sim_network *n);
+void sim_network_cancel_resets(sim_network *n);
 /** The machine of a server is going: its processes are told nothing. */
-void sim_network_unplug(sim_network *n, unsigned server);
+void sim_network_stop_host(sim_network *n, unsigned server);
 /** The server to which a process is connected, or -1. */
-int sim_network_whose(const sim_network *n, unsigned process);
+int sim_network_server_of(const sim_network *n, unsigned process);
 
 #endif

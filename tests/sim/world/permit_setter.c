@@ -8,14 +8,14 @@
  * at last as many as anybody may want.
  */
 
-static void put(unsigned char at[4], int32_t n)
+static void put_int(unsigned char at[4], int32_t n)
 {
   for (int i = 0; i < 4; i++)
     at[i] = (unsigned char)((uint32_t)n >> (24 - 8 * i));
 }
 
 /* That of the last number: an earlier one may be answered now. */
-static void on_last(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_final_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
 
@@ -24,7 +24,7 @@ static void on_last(lk_client *c, int err, const lk_stat *stat, void *arg)
   a->idle = a->idle || err == 0;
 }
 
-static void act(sim_actor *a)
+static void permit_setter_act(sim_actor *a)
 {
   int32_t most = SIM_MOST_PERMITS;
   int32_t n = a->stopping ? most : (int32_t)sim_between(&a->rng, 0, most + 1);
@@ -34,22 +34,25 @@ static void act(sim_actor *a)
 
   if (a->idle)
     return;
-  put(bytes, n);
+  put_int(bytes, n);
   SIM_TRACE(&a->process->world->trace, a->name, "wants %d permits", (int)n);
   if (a->stopping)
     (void)lk_create(c, SIM_LIMIT, data, NULL, LK_PERSISTENT, NULL, NULL, NULL);
-  (void)lk_set(c, SIM_LIMIT, data, -1, NULL, a->stopping ? on_last : NULL, a);
-  sim_actor_wait(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
+  (void)lk_set(c, SIM_LIMIT, data, -1, NULL, a->stopping ? on_final_set : NULL,
+               a);
+  sim_actor_act_in(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
 }
 
-static void start(sim_actor *a)
+static void permit_setter_start(sim_actor *a)
 {
-  sim_actor_wait(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
+  sim_actor_act_in(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
 }
 
-static void leave(sim_actor *a)
+static void permit_setter_free(sim_actor *a)
 {
   (void)a;
 }
 
-const sim_actor_kind sim_permit_setter = {start, act, leave, .rests = true};
+const sim_actor_kind sim_permit_setter = {permit_setter_start,
+                                          permit_setter_act, permit_setter_free,
+                                          .reports_idle = true};

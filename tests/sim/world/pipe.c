@@ -9,27 +9,27 @@
 
 #include <stdlib.h>
 
-enum { MOST_ON_THE_WAY = 64 * 1024, KB = 1024 };
+enum { IN_FLIGHT_MAX = 64 * 1024, KB = 1024 };
 
 /* What was sent in one piece, or the end of the stream. */
-typedef struct part {
+typedef struct segment {
   int64_t at_us; /* when it arrives */
   size_t len;
   bool end;
-} part;
+} segment;
 
 static sim_route *route_of(const sim_pipe *p)
 {
   return sim_network_route(p->network, p->process, p->server);
 }
 
-static void say(const sim_pipe *p, const char *what)
+static void trace_pipe(const sim_pipe *p, const char *what)
 {
   SIM_TRACE(&p->network->world->trace, "network", "p%u - server %u: %s",
             p->process, p->server, what);
 }
 
-static void tell(sim_pipe *p)
+static void notify_process(sim_pipe *p)
 {
   if (p->news != NULL)
     p->news(p->arg);
@@ -47,7 +47,7 @@ void sim_pipe_empty(sim_pipe *p, int direction)
   lk__buf_consume(&f->bytes, lk__buf_len(&f->bytes));
 }
 
-void sim_pipe_bury(sim_pipe *p)
+void sim_pipe_free_if_unused(sim_pipe *p)
 {
   if (p->news != NULL || p->conn != NULL)
     return;
@@ -55,13 +55,13 @@ void sim_pipe_bury(sim_pipe *p)
   sim_pipe_empty(p, SIM_UP);
   sim_pipe_empty(p, SIM_DOWN);
   lk__list_remove(&p->link);
-  lk__list_add(&p->network->buried, &p->link);
+  lk__list_add(&p->network->freed_later, &p->link);
 }
 
 void sim_pipes_free(sim_network *n)
 {
-  while (!lk__list_empty(&n->buried)) {
-    sim_pipe *p = LK_OWNER(n->buried.next, sim_pipe, link);
+  while (!lk__list_empty(&n->freed_later)) {
+    sim_pipe *p = LK_OWNER(n->freed_later.next, sim_pipe, link);
 
     lk__list_remove(&p->link);
     for (int d = 0; d < 2; d++) {
@@ -75,7 +75,7 @@ void sim_pipes_free(sim_network *n)
 
 /* ---- on the way --------------------------------------------------------- */
 
-static int64_t delay(const sim_pipe *p, int direction)
+static int64_t random_delay(const sim_pipe *p, int direction)
 {
   int64_t least = route_of(p)->delay_us[direction];
 
@@ -83,22 +83,22 @@ static int64_t delay(const sim_pipe *p, int direction)
 }
 
 /* What comes first arrives in time, if anything passes. */
-static void go_on(sim_pipe *p, int direction)
+static void schedule_delivery(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
 
   if (f->parts.count == 0 || route_of(p)->cut[direction] > 0)
     return;
-  part *first = lk__ring_at(&f->parts, 0);
+  segment *first = lk__ring_at(&f->parts, 0);
 
   sim_schedule_at(&p->network->world->agenda, &f->job, first->at_us);
 }
 
-static void put_part(sim_pipe *p, int direction, const void *bytes, size_t len,
-                     bool end)
+static void send_segment(sim_pipe *p, int direction, const void *bytes,
+                         size_t len, bool end)
 {
   sim_flow *f = &p->flows[direction];
-  int64_t at = p->network->world->agenda.now_us + delay(p, direction);
+  int64_t at = p->network->world->agenda.now_us + random_delay(p, direction);
 
   if (!lk__ring_reserve(&f->parts) ||
       (len > 0 && !lk__buf_append(&f->bytes, bytes, len)))
@@ -107,77 +107,77 @@ static void put_part(sim_pipe *p, int direction, const void *bytes, size_t len,
     f->last_us = at;
   if (direction == SIM_DOWN)
     f->last_us += route_of(p)->kb_us * (int64_t)len / KB;
-  *(part *)lk__ring_push(&f->parts) =
-      (part){.at_us = f->last_us, .len = len, .end = end};
+  *(segment *)lk__ring_push(&f->parts) =
+      (segment){.at_us = f->last_us, .len = len, .end = end};
   if (f->parts.count == 1)
-    go_on(p, direction);
+    schedule_delivery(p, direction);
 }
 
 /* Where it takes its time, what is long arrives bit by bit. */
-static void put(sim_pipe *p, int direction, const void *bytes, size_t len,
-                bool end)
+static void send_bytes(sim_pipe *p, int direction, const void *bytes,
+                       size_t len, bool end)
 {
   const unsigned char *at = bytes;
   bool slow = direction == SIM_DOWN && route_of(p)->kb_us > 0;
 
   for (; slow && len > KB; at += KB, len -= KB)
-    put_part(p, direction, at, KB, false);
-  put_part(p, direction, at, len, end);
+    send_segment(p, direction, at, KB, false);
+  send_segment(p, direction, at, len, end);
 }
 
-void sim_pipe_widen(sim_pipe *p)
+void sim_pipe_remove_bandwidth(sim_pipe *p)
 {
   sim_flow *f = &p->flows[SIM_DOWN];
-  int64_t soon = p->network->world->agenda.now_us + delay(p, SIM_DOWN);
+  int64_t soon = p->network->world->agenda.now_us + random_delay(p, SIM_DOWN);
 
   for (size_t i = 0; i < f->parts.count; i++) {
-    part *a = lk__ring_at(&f->parts, i);
+    segment *a = lk__ring_at(&f->parts, i);
 
     a->at_us = a->at_us < soon ? a->at_us : soon;
   }
   f->last_us = f->last_us < soon ? f->last_us : soon;
-  go_on(p, SIM_DOWN);
+  schedule_delivery(p, SIM_DOWN);
 }
 
 /* The connection breaks: one end or both learn of it. What the server was sent
    may still reach it. */
 void sim_pipe_break(sim_pipe *p)
 {
-  uint32_t how = p->network->rough ? sim_roll(&p->network->rng, 8) : 2;
+  uint32_t how = p->network->has_faults ? sim_roll(&p->network->rng, 8) : 2;
 
-  say(p, how == 0   ? "broken, and the server does not know"
-         : how == 1 ? "broken, and the process does not know"
-                    : "broken");
+  trace_pipe(p, how == 0   ? "broken, and the server does not know"
+                : how == 1 ? "broken, and the process does not know"
+                           : "broken");
   p->flows[SIM_UP].lossy = true;
   p->flows[SIM_DOWN].lossy = true;
   sim_pipe_empty(p, SIM_DOWN);
   if (sim_roll(&p->network->rng, 2) == 0)
     sim_pipe_empty(p, SIM_UP);
   if (how != 0)
-    put(p, SIM_UP, NULL, 0, true);
+    send_bytes(p, SIM_UP, NULL, 0, true);
   if (how == 1)
     return;
   p->state = SIM_PIPE_RESET;
-  tell(p);
+  notify_process(p);
 }
 
 /* Take the first part, or a piece of it. In between others have their turn. */
-static part take(sim_pipe *p, int direction)
+static segment take_segment(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
   sim_network *n = p->network;
-  part *first = lk__ring_at(&f->parts, 0);
-  part piece = *first;
+  segment *first = lk__ring_at(&f->parts, 0);
+  segment piece = *first;
   int64_t rest_us = 200;
 
   if (n->pieces > 0 && piece.len > n->pieces) {
     piece.len = 1 + sim_roll(&n->rng, (uint32_t)n->pieces);
-  } else if (n->rough && piece.len > 1 && sim_chance(&n->rng, 30)) {
+  } else if (n->has_faults && piece.len > 1 && sim_chance(&n->rng, 30)) {
     piece.len = 1 + sim_roll(&n->rng, (uint32_t)piece.len - 1);
     rest_us = 5 * SIM_MS;
   }
-  if (piece.len > f->fuse)
-    piece.len = f->fuse;
+  if (piece.len > f->break_after)
+    piece.len = f->break_after;
   if (piece.len == first->len) {
     lk__ring_pop(&f->parts);
     return piece;
@@ -188,7 +188,7 @@ static part take(sim_pipe *p, int direction)
 }
 
 /* The server may answer, and hang up, before it returns. */
-static void hand_over(sim_pipe *p, size_t len)
+static void deliver_to_server(sim_pipe *p, size_t len)
 {
   sim_flow *f = &p->flows[SIM_UP];
   unsigned char *copy = sim_allocate(len);
@@ -197,32 +197,32 @@ static void hand_over(sim_pipe *p, size_t len)
   lk__buf_consume(&f->bytes, len);
   if (p->conn != NULL) {
     sim_conn_input(p->conn, copy, len);
-  } else if (p->mute && sim_server_runs(sim_ensemble_server(
-                            p->network->world->ensemble, p->server))) {
+  } else if (p->host_is_down && sim_server_runs(sim_ensemble_server(
+                                    p->network->world->ensemble, p->server))) {
     p->state = SIM_PIPE_RESET; /* the machine is back and knows nothing */
-    tell(p);
+    notify_process(p);
   }
   free(copy);
 }
 
-static void arrive_up(sim_pipe *p, const part *a)
+static void deliver_up(sim_pipe *p, const segment *a)
 {
   sim_conn *c = p->conn;
 
   if (a->len > 0)
-    hand_over(p, a->len);
+    deliver_to_server(p, a->len);
   if (a->end && c != NULL) {
     p->conn = NULL;
     sim_conn_close(c);
   }
-  if (p->choked) {
-    p->choked = false;
-    tell(p);
+  if (p->waits_to_send) {
+    p->waits_to_send = false;
+    notify_process(p);
   }
-  sim_pipe_bury(p);
+  sim_pipe_free_if_unused(p);
 }
 
-static void arrive_down(sim_pipe *p, const part *a)
+static void deliver_down(sim_pipe *p, const segment *a)
 {
   sim_flow *f = &p->flows[SIM_DOWN];
 
@@ -232,37 +232,37 @@ static void arrive_down(sim_pipe *p, const part *a)
       !lk__buf_append(&p->arrived, lk__buf_bytes(&f->bytes), a->len))
     abort();
   lk__buf_consume(&f->bytes, a->len);
-  tell(p);
+  notify_process(p);
 }
 
-static void arrive(sim_pipe *p, int direction)
+static void deliver(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
 
   if (route_of(p)->cut[direction] > 0 || p->state == SIM_PIPE_DIALING)
     return;
-  part piece = take(p, direction);
-  bool breaks = f->fuse == piece.len;
+  segment piece = take_segment(p, direction);
+  bool breaks = f->break_after == piece.len;
 
-  if (f->fuse != SIZE_MAX)
-    f->fuse = breaks ? SIZE_MAX : f->fuse - piece.len;
-  go_on(p, direction);
+  if (f->break_after != SIZE_MAX)
+    f->break_after = breaks ? SIZE_MAX : f->break_after - piece.len;
+  schedule_delivery(p, direction);
   if (direction == SIM_UP)
-    arrive_up(p, &piece);
+    deliver_up(p, &piece);
   else
-    arrive_down(p, &piece);
+    deliver_down(p, &piece);
   if (breaks && p->news != NULL && p->state == SIM_PIPE_OPEN)
     sim_pipe_break(p);
 }
 
 static void on_up(void *arg)
 {
-  arrive(arg, SIM_UP);
+  deliver(arg, SIM_UP);
 }
 
 static void on_down(void *arg)
 {
-  arrive(arg, SIM_DOWN);
+  deliver(arg, SIM_DOWN);
 }
 
 /* ---- the server's side -------------------------------------------------- */
@@ -272,7 +272,7 @@ static void on_output(const void *bytes, size_t len, void *arg)
   sim_pipe *p = arg;
 
   if (p->news != NULL && !p->flows[SIM_DOWN].lossy)
-    put(p, SIM_DOWN, bytes, len, false);
+    send_bytes(p, SIM_DOWN, bytes, len, false);
 }
 
 /* One that had bytes unread resets the connection, and bytes are lost. */
@@ -282,21 +282,21 @@ static void on_closed(void *arg)
 
   p->conn = NULL;
   p->refused = p->refused || !p->answered;
-  if (p->news != NULL && !p->mute && !p->flows[SIM_DOWN].lossy) {
-    if (p->network->rough && sim_roll(&p->network->rng, 8) == 0)
+  if (p->news != NULL && !p->host_is_down && !p->flows[SIM_DOWN].lossy) {
+    if (p->network->has_faults && sim_roll(&p->network->rng, 8) == 0)
       sim_pipe_empty(p, SIM_DOWN);
-    put(p, SIM_DOWN, NULL, 0, true);
+    send_bytes(p, SIM_DOWN, NULL, 0, true);
   }
-  sim_pipe_bury(p);
+  sim_pipe_free_if_unused(p);
 }
 
 /* The call reaches the server. */
-static void knock(sim_pipe *p)
+static void reach_server(sim_pipe *p)
 {
   sim_network *n = p->network;
   sim_server *s = sim_ensemble_server(n->world->ensemble, p->server);
   sim_conn_hooks hooks = {.output = on_output, .closed = on_closed, .arg = p};
-  int64_t back = n->world->agenda.now_us + delay(p, SIM_DOWN);
+  int64_t back = n->world->agenda.now_us + random_delay(p, SIM_DOWN);
 
   sim_schedule_at(&n->world->agenda, &p->dialing, back);
   p->flows[SIM_DOWN].last_us = back;
@@ -320,12 +320,12 @@ static void on_dialing(void *arg)
   if (r->cut[SIM_UP] > 0 || r->cut[SIM_DOWN] > 0)
     return;
   if (!p->answered) {
-    knock(p);
+    reach_server(p);
     return;
   }
   p->state = p->refused ? SIM_PIPE_REFUSED : SIM_PIPE_OPEN;
-  go_on(p, SIM_DOWN);
-  tell(p);
+  schedule_delivery(p, SIM_DOWN);
+  notify_process(p);
 }
 
 /* ---- the process's side ------------------------------------------------- */
@@ -347,17 +347,17 @@ sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
     sim_flow *f = &p->flows[d];
 
     f->bytes.mem = &lk__mem_libc;
-    f->fuse = SIZE_MAX;
+    f->break_after = SIZE_MAX;
     f->job = (sim_job){.run = d == SIM_UP ? on_up : on_down, .arg = p};
-    lk__ring_init(&f->parts, &lk__mem_libc, sizeof(part));
+    lk__ring_init(&f->parts, &lk__mem_libc, sizeof(segment));
   }
   lk__list_init(&p->link);
   lk__list_add(&n->pipes, &p->link);
-  sim_schedule_in(&n->world->agenda, &p->dialing, delay(p, SIM_UP));
+  sim_schedule_in(&n->world->agenda, &p->dialing, random_delay(p, SIM_UP));
   return p;
 }
 
-sim_pipe_state sim_pipe_look(const sim_pipe *p)
+sim_pipe_state sim_pipe_get_state(const sim_pipe *p)
 {
   return p->state;
 }
@@ -375,15 +375,15 @@ size_t sim_pipe_send(sim_pipe *p, const void *bytes, size_t len)
 
   if (f->lossy)
     return len;
-  if (lk__buf_len(&f->bytes) >= MOST_ON_THE_WAY)
+  if (lk__buf_len(&f->bytes) >= IN_FLIGHT_MAX)
     taken = 0;
-  else if (n->rough && sim_chance(&n->rng, 20))
+  else if (n->has_faults && sim_chance(&n->rng, 20))
     taken = 1 + sim_roll(&n->rng, (uint32_t)len);
   if (taken > len)
     taken = len;
-  p->choked = taken < len;
+  p->waits_to_send = taken < len;
   if (taken > 0)
-    put(p, SIM_UP, bytes, taken, false);
+    send_bytes(p, SIM_UP, bytes, taken, false);
   return taken;
 }
 
@@ -411,10 +411,10 @@ void sim_pipe_close(sim_pipe *p, bool silent)
   if (silent)
     sim_pipe_empty(p, SIM_UP);
   if (p->conn != NULL && !silent && !p->flows[SIM_UP].lossy) {
-    if (p->network->rough && sim_roll(&p->network->rng, 8) == 0)
+    if (p->network->has_faults && sim_roll(&p->network->rng, 8) == 0)
       sim_pipe_empty(p, SIM_UP);
-    put(p, SIM_UP, NULL, 0, true);
+    send_bytes(p, SIM_UP, NULL, 0, true);
   }
   p->flows[SIM_UP].lossy = true;
-  sim_pipe_bury(p);
+  sim_pipe_free_if_unused(p);
 }

@@ -7,16 +7,16 @@
 
 static void on_news(void *arg)
 {
-  sim_process_settle(arg);
+  sim_process_schedule_loop(arg);
 }
 
-void sim_prober_quit(sim_process *p, bool silent)
+void sim_prober_stop(sim_process *p, bool silent)
 {
   sim_pipe_close(p->prober.pipe, silent);
   p->prober = (sim_prober){0};
 }
 
-void sim_prober_follow(sim_process *p)
+void sim_prober_update(sim_process *p)
 {
   sim_prober *x = &p->prober;
   unsigned server;
@@ -25,7 +25,7 @@ void sim_prober_follow(sim_process *p)
   lk_client_want_probe(p->client, &want);
   if (want.attempt == x->attempt)
     return;
-  sim_prober_quit(p, false);
+  sim_prober_stop(p, false);
   x->attempt = want.attempt;
   if (x->attempt == 0)
     return;
@@ -37,11 +37,11 @@ void sim_prober_follow(sim_process *p)
 }
 
 /* false: it goes on. */
-static bool ends(sim_prober *x)
+static bool is_finished(sim_prober *x)
 {
   static const char question[] = LK_PROBE;
 
-  switch (sim_pipe_look(x->pipe)) {
+  switch (sim_pipe_get_state(x->pipe)) {
   case SIM_PIPE_CLOSED:
   case SIM_PIPE_RESET:
   case SIM_PIPE_REFUSED: return true;
@@ -54,7 +54,7 @@ static bool ends(sim_prober *x)
   return false;
 }
 
-void sim_prober_look(sim_process *p)
+void sim_prober_read(sim_process *p)
 {
   sim_prober *x = &p->prober;
   size_t len, room = sizeof x->answer - x->len;
@@ -65,7 +65,7 @@ void sim_prober_look(sim_process *p)
   if (len > 0)
     sim_pipe_receive(x->pipe, x->answer + x->len, len);
   x->len += len;
-  if (!ends(x))
+  if (!is_finished(x))
     return;
   sim_prober done = *x;
 

@@ -7,9 +7,9 @@
 /** The driver's second connection: it asks a server whether it has a quorum. */
 
 /** The client may have another wish. */
-void sim_prober_follow(sim_process *p);
+void sim_prober_update(sim_process *p);
 /** What a look at its socket shows. The client may be freed. */
-void sim_prober_look(sim_process *p);
-void sim_prober_quit(sim_process *p, bool silent);
+void sim_prober_read(sim_process *p);
+void sim_prober_stop(sim_process *p, bool silent);
 
 #endif

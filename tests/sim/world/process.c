@@ -20,7 +20,7 @@
 /* Microseconds of true time to milliseconds of the clock, and back. */
 #define PER_MS INT64_C(1000000000)
 
-static int64_t rate(const sim_process *p)
+static int64_t clock_rate(const sim_process *p)
 {
   return 1000000 + p->drift_ppm;
 }
@@ -29,9 +29,9 @@ int64_t sim_process_clock(const sim_process *p)
 {
   int64_t now_us = p->world->agenda.now_us;
 
-  if (now_us < p->ahead_us)
-    now_us = p->ahead_us;
-  return p->clock_base_ms + now_us * rate(p) / PER_MS;
+  if (now_us < p->busy_until_us)
+    now_us = p->busy_until_us;
+  return p->clock_base_ms + now_us * clock_rate(p) / PER_MS;
 }
 
 int64_t sim_process_true_us(const sim_process *p, int64_t ms)
@@ -42,7 +42,7 @@ int64_t sim_process_true_us(const sim_process *p, int64_t ms)
 
   if (since > INT32_MAX)
     return INT64_MAX;
-  return (since * PER_MS + rate(p) - 1) / rate(p);
+  return (since * PER_MS + clock_rate(p) - 1) / clock_rate(p);
 }
 
 /* ---- its memory --------------------------------------------------------- */
@@ -55,7 +55,7 @@ typedef struct sim_block {
   size_t pad; /* what follows is aligned */
 } sim_block;
 
-static void forget(sim_process *p, sim_block *b)
+static void free_block(sim_process *p, sim_block *b)
 {
   if (b->prev == NULL)
     p->blocks = b->next;
@@ -67,19 +67,19 @@ static void forget(sim_process *p, sim_block *b)
   free(b);
 }
 
-static bool starves(sim_process *p)
+static bool allocation_must_fail(sim_process *p)
 {
-  if (p->starves == 0)
+  if (p->failing_allocations == 0)
     return false;
-  if (p->starves_after > 0) {
-    p->starves_after--;
+  if (p->allocations_until_failure > 0) {
+    p->allocations_until_failure--;
     return false;
   }
-  p->starves--;
+  p->failing_allocations--;
   return true;
 }
 
-static void *resize(void *arg, void *old, size_t size)
+static void *process_resize(void *arg, void *old, size_t size)
 {
   sim_process *p = arg;
   sim_block *before = old == NULL ? NULL : (sim_block *)old - 1;
@@ -87,10 +87,10 @@ static void *resize(void *arg, void *old, size_t size)
 
   if (size == 0) {
     if (before != NULL)
-      forget(p, before);
+      free_block(p, before);
     return NULL;
   }
-  if (starves(p))
+  if (allocation_must_fail(p))
     return NULL;
   b = malloc(sizeof *b + size);
   if (b == NULL)
@@ -102,7 +102,7 @@ static void *resize(void *arg, void *old, size_t size)
   p->memory += size;
   if (before != NULL) {
     memcpy(b + 1, old, before->size < size ? before->size : size);
-    forget(p, before);
+    free_block(p, before);
   }
   return b + 1;
 }
@@ -118,8 +118,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   SIM_TRACE(&p->world->trace, p->name, "is told: %s%s%s", lk_state_text(state),
             err == 0 ? "" : ", ", err == 0 ? "" : lk_error_name(err));
   /* Without a session there is nothing to do but to begin anew. */
-  if (p->one_session && state == LK_STATE_EXPIRED && !p->leaving)
-    sim_schedule_in(&p->world->agenda, &p->resume, 0);
+  if (p->one_session && state == LK_STATE_EXPIRED && !p->freeing_client)
+    sim_schedule_in(&p->world->agenda, &p->resume_job, 0);
 }
 
 static void on_log(void *arg, int level, int err, const char *text)
@@ -146,7 +146,7 @@ static void hosts_of(const sim_process *p, char *out, size_t size)
 
 enum { LEAST_REQUEST = 7000 };
 
-static void start(sim_process *p)
+static void process_start(sim_process *p)
 {
   char hosts[64];
   lk_client_config cc = {.size = sizeof cc,
@@ -167,30 +167,30 @@ static void start(sim_process *p)
 
   p->life++;
   sim_limit_client(p, &cc);
-  p->starves = 0;
-  p->leaving = false;
+  p->failing_allocations = 0;
+  p->freeing_client = false;
   p->closing = false;
   p->state = LK_STATE_CONNECTING;
   hosts_of(p, hosts, sizeof hosts);
-  p->resumes = p->saved.id != 0;
-  if (p->resumes)
-    cc.resume = &p->saved;
+  p->has_resumed = p->session_to_resume.id != 0;
+  if (p->has_resumed)
+    cc.resume = &p->session_to_resume;
   if (lk_client_new(&p->client, &cc, &hooks) != 0)
     abort();
-  sim_lease_start(p);
+  sim_lease_maybe_make(p);
   p->listener = (lk_listener){.state = on_state, .arg = p};
   lk_client_attach(p->client, &p->listener);
   SIM_TRACE(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
-            p->resumes ? ", with the session of the last" : "");
-  sim_checker_started(p->world->checker, p);
+            p->has_resumed ? ", with the session of the last" : "");
+  sim_checker_process_started(p->world->checker, p);
   sim_actors_start(p);
-  p->saved.id = 0;
-  if (p->resumes) /* what its predecessor left goes with the session */
+  p->session_to_resume.id = 0;
+  if (p->has_resumed) /* what its predecessor left goes with the session */
     sim_process_close_in(p, sim_between(&p->rng, 0, 2 * p->world->timeout_ms) *
                                 SIM_MS);
-  if (p->world->calming)
+  if (p->world->faults_over)
     sim_actors_stop(p);
-  sim_process_settle(p);
+  sim_process_schedule_loop(p);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -203,18 +203,18 @@ static void on_resume(void *arg)
   if (p->paused) {
     p->paused = false;
     SIM_TRACE(&p->world->trace, p->name, "goes on");
-    sim_process_settle(p);
+    sim_process_schedule_loop(p);
   }
   if (p->client == NULL) {
-    start(p);
+    process_start(p);
   } else if (p->one_session &&
              (p->state == LK_STATE_EXPIRED || p->state == LK_STATE_CLOSED)) {
-    sim_process_leave(p);
+    sim_process_free_client(p);
     sim_process_start_in(p, 100 * SIM_MS);
   }
 }
 
-static int64_t some_clock(sim_rng *r)
+static int64_t random_clock(sim_rng *r)
 {
   static const int64_t bases[] = {0, INT32_MAX - 9000, UINT32_MAX - 9000,
                                   INT64_C(1) << 41};
@@ -223,7 +223,7 @@ static int64_t some_clock(sim_rng *r)
 }
 
 /* Within 1 %, often at the end of that. */
-static int32_t some_drift(sim_rng *r, bool always)
+static int32_t random_drift(sim_rng *r, bool always)
 {
   switch (sim_roll(r, always ? 2 : 4)) {
   case 0: return -10000;
@@ -233,7 +233,7 @@ static int32_t some_drift(sim_rng *r, bool always)
 }
 
 /* Different ones name the same nodes, as in a namespace of a server's own. */
-static const char *some_chroot(const sim_process *p)
+static const char *random_chroot(const sim_process *p)
 {
   static const char *const chroots[] = {"", "/c", "/tenants/of this one"};
   sim_rng r = sim_rng_fork(&p->rng, 'c');
@@ -242,7 +242,7 @@ static const char *some_chroot(const sim_process *p)
                                                   : "";
 }
 
-static bool will_read_only(const sim_process *p)
+static bool accepts_read_only(const sim_process *p)
 {
   sim_rng r = sim_rng_fork(&p->rng, 'r');
 
@@ -258,41 +258,41 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
   p->world = w;
   p->index = index;
   snprintf(p->name, sizeof p->name, "p%u", index);
-  p->clock_base_ms = some_clock(&r);
-  p->drift_ppm = some_drift(&r, s->drift);
+  p->clock_base_ms = random_clock(&r);
+  p->drift_ppm = random_drift(&r, s->drift);
   p->assurance = s->assurance > 0      ? (lk_assurance)(s->assurance - 1)
                  : sim_roll(&r, 4) > 0 ? LK_ASSURE_QUORUM
                  : sim_roll(&r, 2) > 0 ? LK_ASSURE_SYNC
                                        : LK_ASSURE_PING;
   p->one_session = sim_roll(&r, 8) == 0;
-  p->mem = (lk_mem){.resize = resize, .arg = p};
-  p->resume = (sim_job){.run = on_resume, .arg = p};
+  p->mem = (lk_mem){.resize = process_resize, .arg = p};
+  p->resume_job = (sim_job){.run = on_resume, .arg = p};
   p->rng = r;
-  p->chroot = some_chroot(p);
-  p->read_only = will_read_only(p);
+  p->chroot = random_chroot(p);
+  p->read_only = accepts_read_only(p);
   sim_driver_init(p);
 }
 
-void sim_process_done(sim_process *p)
+void sim_process_destroy(sim_process *p)
 {
-  sim_unschedule(&p->world->agenda, &p->resume);
-  sim_unschedule(&p->world->agenda, &p->goodbye);
-  sim_driver_quit(p, true);
-  sim_actors_done(p);
+  sim_unschedule(&p->world->agenda, &p->resume_job);
+  sim_unschedule(&p->world->agenda, &p->free_job);
+  sim_driver_stop(p, true);
+  sim_actors_destroy(p);
 }
 
 void sim_process_start_in(sim_process *p, int64_t in_us)
 {
   if (!p->paused)
-    sim_schedule_in(&p->world->agenda, &p->resume, in_us);
+    sim_schedule_in(&p->world->agenda, &p->resume_job, in_us);
 }
 
 /* Client and locks are gone, in whatever order. */
-void sim_process_gone(sim_process *p)
+void sim_process_ended(sim_process *p)
 {
   if (p->client != NULL || p->has_locks)
     return;
-  sim_checker_gone(p->world->checker, p);
+  sim_checker_process_ended(p->world->checker, p);
   SIM_TRACE(&p->world->trace, p->name, "is gone");
 }
 
@@ -303,49 +303,49 @@ void sim_process_crash(sim_process *p, bool silent)
   SIM_TRACE(&p->world->trace, p->name, "dies%s",
             silent ? " with its machine" : "");
   p->paused = false;
-  sim_unschedule(&p->world->agenda, &p->resume);
-  sim_unschedule(&p->world->agenda, &p->goodbye);
-  sim_driver_quit(p, silent);
-  sim_actors_die(p);
+  sim_unschedule(&p->world->agenda, &p->resume_job);
+  sim_unschedule(&p->world->agenda, &p->free_job);
+  sim_driver_stop(p, silent);
+  sim_actors_forget(p);
   p->client = NULL;
   while (p->blocks != NULL)
-    forget(p, p->blocks);
-  sim_process_gone(p);
+    free_block(p, p->blocks);
+  sim_process_ended(p);
 }
 
 /* In any order that is allowed: locks before their client is the usual one. In
  * a callback the client goes at its end. */
-void sim_process_leave(sim_process *p)
+void sim_process_free_client(sim_process *p)
 {
   lk_client *client = p->client;
   bool first = sim_roll(&p->rng, 3) == 0;
 
-  if (p->client == NULL || p->leaving)
+  if (p->client == NULL || p->freeing_client)
     return;
   SIM_TRACE(&p->world->trace, p->name, "frees its client");
-  sim_unschedule(&p->world->agenda, &p->goodbye);
-  p->leaving = true;
+  sim_unschedule(&p->world->agenda, &p->free_job);
+  p->freeing_client = true;
   p->has_locks = true;
   if (first)
     lk_client_free(client);
   sim_actors_free(p);
   p->has_locks = false;
   if (first)
-    sim_process_gone(p);
+    sim_process_ended(p);
   else
     lk_client_free(client); /* hook_freed() tells */
 }
 
 static void move_ahead(sim_process *p, int64_t for_us)
 {
-  if (p->ahead_us < p->world->agenda.now_us)
-    p->ahead_us = p->world->agenda.now_us;
-  p->ahead_us += for_us;
+  if (p->busy_until_us < p->world->agenda.now_us)
+    p->busy_until_us = p->world->agenda.now_us;
+  p->busy_until_us += for_us;
 }
 
-void sim_process_linger(sim_process *p, int64_t for_us)
+void sim_process_spend_in_callback(sim_process *p, int64_t for_us)
 {
-  if (!p->turning)
+  if (!p->in_loop)
     return;
   move_ahead(p, for_us);
   SIM_TRACE(&p->world->trace, p->name,
@@ -366,13 +366,14 @@ static int64_t until_due(sim_process *p)
 
 int64_t sim_process_read_clock(sim_process *p)
 {
-  if (p->step_after > 0 && !p->world->judging && --p->step_after == 0) {
-    int64_t us = p->step_us > 0 ? p->step_us : until_due(p);
+  if (p->jump_after_readings > 0 && !p->world->in_checker &&
+      --p->jump_after_readings == 0) {
+    int64_t us = p->jump_us > 0 ? p->jump_us : until_due(p);
 
     SIM_TRACE(&p->world->trace, p->name, "reads its clock %" PRId64 " us later",
               us);
-    p->stepped_ms = sim_process_clock_before(p);
-    p->stepped_us = p->world->agenda.now_us;
+    p->clock_before_jump_ms = sim_process_clock_before(p);
+    p->jumped_us = p->world->agenda.now_us;
     if (us > 0)
       move_ahead(p, us);
   }
@@ -381,14 +382,14 @@ int64_t sim_process_read_clock(sim_process *p)
 
 int64_t sim_process_clock_before(const sim_process *p)
 {
-  return p->stepped_us > 0 && p->stepped_us == p->world->agenda.now_us
-             ? p->stepped_ms
+  return p->jumped_us > 0 && p->jumped_us == p->world->agenda.now_us
+             ? p->clock_before_jump_ms
              : sim_process_clock(p);
 }
 
-void sim_process_catch_up(sim_process *p)
+void sim_process_pause_for_spent_time(sim_process *p)
 {
-  int64_t us = p->ahead_us - p->world->agenda.now_us;
+  int64_t us = p->busy_until_us - p->world->agenda.now_us;
 
   if (us > 0)
     sim_process_pause(p, us, 0);
@@ -401,13 +402,13 @@ void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip)
   if (!sim_process_runs(p))
     return;
   if (trip > 0) {
-    p->trip = trip;
-    p->trip_us = for_us;
+    p->pause_at_step = trip;
+    p->pause_at_step_us = for_us;
     return;
   }
   p->paused = true;
-  p->goes_on_us = a->now_us + for_us;
+  p->paused_until_us = a->now_us + for_us;
   SIM_TRACE(&p->world->trace, p->name, "stands still for %" PRId64 " ms",
             for_us / SIM_MS);
-  sim_schedule_at(a, &p->resume, p->goes_on_us);
+  sim_schedule_at(a, &p->resume_job, p->paused_until_us);
 }

@@ -19,8 +19,8 @@ void sim_life_end(sim_life *l)
     sim_request *r = l->requests;
 
     l->requests = r->next;
-    free(r->errands);
-    free(r->stay);
+    free(r->ops);
+    free(r->persistent);
     free(r);
   }
   sim_received_end(l);
@@ -48,7 +48,7 @@ static void begin_reading(sim_life *l)
   l->top_zxid = 0;
   l->xid = 0;
   for (sim_request *r = l->requests; r != NULL; r = r->next)
-    r->fires = r->fires || r->stands;
+    r->may_report_anything = r->may_report_anything || r->watch_registered;
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
@@ -61,39 +61,38 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   l->state = state;
   if (state == LK_STATE_CONNECTED)
     begin_session(j, l);
-  l->smooth_us = sim_now_us(j);
+  l->undisturbed_since_us = sim_now_us(j);
   l->seen_zxid = 0;
-  sim_coverage_session(from, state);
-  sim_checker_tell(j, &(sim_fact){.type = SIM_STATE,
-                                  .life = l,
-                                  .from = from,
-                                  .state = state,
-                                  .err = err});
+  sim_coverage_state_change(from, state);
+  sim_checker_report(j, &(sim_fact){.type = SIM_STATE,
+                                    .life = l,
+                                    .from = from,
+                                    .state = state,
+                                    .err = err});
   if (state == LK_STATE_READ_ONLY)
     begin_reading(l);
 }
 
-static void on_answer(lk_client *c, const lk_reply *answer, void *arg)
+static void on_answer(lk_client *c, const lk_reply *reply, void *arg)
 {
   sim_life *l = arg;
 
   (void)c;
-  if (answer->zxid > l->seen_zxid)
-    l->seen_zxid = answer->zxid;
-  sim_checker_tell(
-      l->process->world->checker,
-      &(sim_fact){.type = SIM_ANSWER, .life = l, .answer = answer});
+  if (reply->zxid > l->seen_zxid)
+    l->seen_zxid = reply->zxid;
+  sim_checker_report(l->process->world->checker,
+                     &(sim_fact){.type = SIM_REPLY, .life = l, .reply = reply});
 }
 
 /* Whose owner is dead, and whose session lives. */
-static void leave_all(sim_checker *j, int64_t session)
+static void excuse_nodes_of(sim_checker *j, int64_t session)
 {
   sim_history_session(&j->history, session)->resumed = true;
-  for (sim_entry *e = j->history.standing; e != NULL; e = e->next)
-    e->left = e->left || e->session == session;
+  for (sim_entry *e = j->history.existing; e != NULL; e = e->next)
+    e->is_excused = e->is_excused || e->session == session;
 }
 
-void sim_checker_started(sim_checker *j, sim_process *p)
+void sim_checker_process_started(sim_checker *j, sim_process *p)
 {
   sim_life *l = sim_life_of(j, p);
 
@@ -102,11 +101,11 @@ void sim_checker_started(sim_checker *j, sim_process *p)
                   .state = LK_STATE_CONNECTING};
   l->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = l};
   lk_client_attach(p->client, &l->listener);
-  if (p->resumes)
-    leave_all(j, p->saved.id);
+  if (p->has_resumed)
+    excuse_nodes_of(j, p->session_to_resume.id);
 }
 
-void sim_checker_leased(sim_checker *j, sim_process *p)
+void sim_checker_lease_made(sim_checker *j, sim_process *p)
 {
   lk_session_lease *k = lk__client_lease(p->client);
 
@@ -117,13 +116,14 @@ void sim_checker_leased(sim_checker *j, sim_process *p)
   k->observer = &l->observer;
 }
 
-void sim_checker_gone(sim_checker *j, sim_process *p)
+void sim_checker_process_ended(sim_checker *j, sim_process *p)
 {
   sim_life *l = sim_life_of(j, p);
 
-  sim_checker_tell(
-      j, &(sim_fact){.type = SIM_GONE, .life = l, .left = p->leaving});
-  sim_contenders_forget(j, l);
+  sim_checker_report(j, &(sim_fact){.type = SIM_PROCESS_ENDED,
+                                    .life = l,
+                                    .was_freed = p->freeing_client});
+  sim_contenders_free(j, l);
   for (sim_handle *h = l->handles; h != NULL; h = h->next)
     h->lock = NULL;
   sim_life_end(l);
@@ -133,19 +133,20 @@ void sim_checker_closed(sim_checker *j, sim_process *p, int err)
 {
   sim_life *l = sim_life_of(j, p);
 
-  sim_checker_tell(j, &(sim_fact){.type = SIM_CLOSED, .err = err, .life = l});
+  sim_checker_report(
+      j, &(sim_fact){.type = SIM_CLIENT_CLOSED, .err = err, .life = l});
 }
 
 void sim_checker_connected(sim_checker *j, sim_process *p)
 {
   sim_life *l = sim_life_of(j, p);
 
-  l->sent = 0;
-  l->greeted = false;
-  l->hears_us = l->heard_us = sim_now_us(j);
-  l->deletes_due = 0;
+  l->frame_sent = 0;
+  l->handshake_sent = false;
+  l->last_bytes_us = l->previous_bytes_us = sim_now_us(j);
+  l->deletes_to_send = 0;
   sim_received_begin(l);
-  sim_checker_tell(j, &(sim_fact){.type = SIM_DIALED, .life = l});
+  sim_checker_report(j, &(sim_fact){.type = SIM_CONNECTED, .life = l});
 }
 
 static int32_t int_at(const unsigned char *b)
@@ -167,38 +168,38 @@ static bool is_path(const unsigned char *at, const sim_life *l,
 
 /* A multi that checks the directory of a lock looks for a node there; so does a
  * read of a node that is a lock. */
-static bool is_look(const sim_checker *j, const sim_life *l)
+static bool is_recovery(const sim_checker *j, const sim_life *l)
 {
   enum { OP = 8, READ_PATH = 12, CHECK_PATH = 21, READ = 4, MULTI = 14 };
-  int32_t op = int_at(l->head + OP);
+  int32_t op = int_at(l->frame_head + OP);
 
   if (op == READ)
-    return is_path(l->head + READ_PATH, l, SIM_SINGLE);
-  if (op != MULTI || l->frame < CHECK_PATH + 4)
+    return is_path(l->frame_head + READ_PATH, l, SIM_SINGLE_PATH);
+  if (op != MULTI || l->frame_len < CHECK_PATH + 4)
     return false;
   for (size_t i = 0; i < j->world->nlocks; i++) {
-    if (is_path(l->head + CHECK_PATH, l, j->world->locks[i]))
+    if (is_path(l->frame_head + CHECK_PATH, l, j->world->locks[i]))
       return true;
   }
-  return is_path(l->head + CHECK_PATH, l, SIM_RAW);
+  return is_path(l->frame_head + CHECK_PATH, l, SIM_REQUEST_DIR);
 }
 
 static void end_frame(sim_checker *j, sim_life *l)
 {
-  if (l->greeted)
-    sim_checker_tell(j, &(sim_fact){.type = SIM_SENT,
-                                    .life = l,
-                                    .xid = int_at(l->head + 4),
-                                    .op = int_at(l->head + 8),
-                                    .looks = is_look(j, l)});
-  l->greeted = true;
-  l->sent = 0;
+  if (l->handshake_sent)
+    sim_checker_report(j, &(sim_fact){.type = SIM_SENT,
+                                      .life = l,
+                                      .xid = int_at(l->frame_head + 4),
+                                      .op = int_at(l->frame_head + 8),
+                                      .is_recovery = is_recovery(j, l)});
+  l->handshake_sent = true;
+  l->frame_sent = 0;
 }
 
 /* How many bytes the frame at hand still needs, as far as is known. */
-static size_t missing(const sim_life *l)
+static size_t bytes_missing(const sim_life *l)
 {
-  return (l->sent < 4 ? 4 : l->frame) - l->sent;
+  return (l->frame_sent < 4 ? 4 : l->frame_len) - l->frame_sent;
 }
 
 void sim_checker_sent(sim_checker *j, sim_process *p, const void *bytes,
@@ -208,43 +209,45 @@ void sim_checker_sent(sim_checker *j, sim_process *p, const void *bytes,
   const unsigned char *b = bytes;
 
   while (len > 0) {
-    size_t n = missing(l) < len ? missing(l) : len;
-    size_t room = l->sent < sizeof l->head ? sizeof l->head - l->sent : 0;
+    size_t n = bytes_missing(l) < len ? bytes_missing(l) : len;
+    size_t room = l->frame_sent < sizeof l->frame_head
+                      ? sizeof l->frame_head - l->frame_sent
+                      : 0;
 
     if (room > 0)
-      memcpy(l->head + l->sent, b, n < room ? n : room);
-    l->sent += n;
+      memcpy(l->frame_head + l->frame_sent, b, n < room ? n : room);
+    l->frame_sent += n;
     b += n;
     len -= n;
-    if (l->sent == 4)
-      l->frame = (size_t)int_at(l->head) + 4;
-    else if (l->sent > 4 && missing(l) == 0)
+    if (l->frame_sent == 4)
+      l->frame_len = (size_t)int_at(l->frame_head) + 4;
+    else if (l->frame_sent > 4 && bytes_missing(l) == 0)
       end_frame(j, l);
   }
 }
 
-sim_handle *sim_checker_handle(sim_checker *j, sim_process *p)
+sim_handle *sim_checker_new_handle(sim_checker *j, sim_process *p)
 {
   sim_handle *h = sim_allocate(sizeof *h);
 
-  h->all = j->all;
-  j->all = h;
+  h->next_of_all = j->all_handles;
+  j->all_handles = h;
   h->process = p;
   h->next = sim_life_of(j, p)->handles;
   sim_life_of(j, p)->handles = h;
   return h;
 }
 
-unsigned sim_vanished(const sim_checker *j, const sim_handle *h)
+unsigned sim_dirs_vanished(const sim_checker *j, const sim_handle *h)
 {
   unsigned sum = 0;
 
-  for (size_t i = 0; i < h->nseats; i++)
-    sum += j->history.vanished[h->places[i].lock_at];
+  for (size_t i = 0; i < h->nplaces; i++)
+    sum += j->history.dirs_vanished[h->places[i].lock_index];
   return sum;
 }
 
-bool sim_has(const sim_nodes *n, const sim_entry *e)
+bool sim_nodes_contain(const sim_nodes *n, const sim_entry *e)
 {
   for (size_t i = 0; i < n->count; i++) {
     if (n->at[i] == e)
@@ -259,74 +262,74 @@ static void add_node(sim_nodes *n, sim_entry *e)
     n->at[n->count++] = e;
 }
 
-void sim_checker_asks(sim_checker *j, sim_handle *h)
+void sim_checker_acquire_called(sim_checker *j, sim_handle *h)
 {
-  if (h->again)
+  if (h->is_reentry)
     return;
-  h->first_us = 0;
+  h->first_node_us = 0;
   h->displaced = false;
-  h->taken = 0;
+  h->nodes_taken = 0;
   h->places_lost = 0;
-  h->vanished = sim_vanished(j, h);
-  h->beside =
+  h->dirs_vanished = sim_dirs_vanished(j, h);
+  h->other_side_node =
       h->other != NULL && sim_holds(h->other) ? h->other->held.at[0] : NULL;
 }
 
-void sim_checker_grants(sim_checker *j, sim_handle *h)
+void sim_checker_acquire_granted(sim_checker *j, sim_handle *h)
 {
   j->world->grants++;
   h->granted_us = sim_now_us(j);
   h->granted_ms = sim_process_clock(h->process);
-  h->granted_for_ms = lk_lock_deadline(h->lock) - h->granted_ms;
-  h->watched = false;
+  h->granted_lease_ms = lk_lock_deadline(h->lock) - h->granted_ms;
+  h->node_is_watched = false;
   h->revoked = 0;
   h->held.count = 0;
   for (size_t i = 0; i < h->lock->acquisition->count; i++)
     add_node(&h->held, sim_entry_of(j, h->lock->acquisition->parts[i]));
 }
 
-sim_request *sim_checker_request(sim_checker *j, sim_process *p)
+sim_request *sim_checker_new_request(sim_checker *j, sim_process *p)
 {
   sim_life *l = sim_life_of(j, p);
   sim_request *r = sim_allocate(sizeof *r);
 
   r->process = p;
-  r->number = ++l->asked;
+  r->number = ++l->nrequests;
   r->next = l->requests;
   l->requests = r;
   return r;
 }
 
-sim_write *sim_checker_write(sim_checker *j)
+sim_write *sim_checker_new_write(sim_checker *j)
 {
-  sim_write *x = sim_checker_take(j, sizeof *x);
+  sim_write *x = sim_checker_allocate(j, sizeof *x);
 
   *x = (sim_write){.next = j->writes};
   j->writes = x;
   return x;
 }
 
-size_t sim_checker_watches(const sim_checker *j, const sim_process *p)
+size_t sim_checker_count_watches(const sim_checker *j, const sim_process *p)
 {
   size_t n = 0;
 
   for (const sim_request *r = j->lives[p->index].requests; r != NULL;
        r = r->next)
-    n += r->watches && (r->stands || r->ends == 0);
+    n += r->sets_watch && (r->watch_registered || r->completions == 0);
   return n;
 }
 
-sim_request *sim_checker_watch(const sim_checker *j, const sim_process *p,
-                               size_t number)
+sim_request *sim_checker_registered_watch(const sim_checker *j,
+                                          const sim_process *p, size_t number)
 {
   for (sim_request *r = j->lives[p->index].requests; r != NULL; r = r->next) {
-    if (r->stands && number-- == 0)
+    if (r->watch_registered && number-- == 0)
       return r;
   }
   return NULL;
 }
 
-void sim_checker_forget(sim_checker *j, sim_handle *h)
+void sim_checker_handle_freed(sim_checker *j, sim_handle *h)
 {
   sim_handle **at = &sim_life_of(j, h->process)->handles;
 

@@ -17,12 +17,12 @@
 
 enum { NODES = 4, MOST_AT_ONCE = 3 };
 
-static sim_checker *judge_of(const sim_process *p)
+static sim_checker *checker_of(const sim_process *p)
 {
   return p->world->checker;
 }
 
-#define SAY(r, ...) \
+#define TRACE(r, ...) \
   SIM_TRACE(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
 
 /* ---- answers ------------------------------------------------------------ */
@@ -36,36 +36,38 @@ static const char *verb_of(const sim_request *r)
   return verbs[r->verb - SIM_BATCH];
 }
 
-static void end(sim_request *r, const sim_result *result)
+static void request_end(sim_request *r, const sim_result *result)
 {
-  SAY(r, "request %" PRIu64 ", %s %s: %s", r->number, verb_of(r), r->path,
-      result->err == 0 ? "0" : lk_error_name(result->err));
-  r->ends++;
+  TRACE(r, "request %" PRIu64 ", %s %s: %s", r->number, verb_of(r), r->path,
+        result->err == 0 ? "0" : lk_error_name(result->err));
+  r->completions++;
   r->err = result->err;
-  sim_checker_tell(judge_of(r->process), &(sim_fact){.type = SIM_ENDED,
-                                                     .err = result->err,
-                                                     .request = r,
-                                                     .result = result});
+  sim_checker_report(checker_of(r->process),
+                     &(sim_fact){.type = SIM_REQUEST_ENDED,
+                                 .err = result->err,
+                                 .request = r,
+                                 .result = result});
 }
 
 static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
+  request_end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
 }
 
 static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .stat = stat});
+  request_end(arg, &(sim_result){.err = err, .stat = stat});
 }
 
 static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
                      const lk_stat *stat, void *arg)
 {
   (void)c;
-  end(arg,
+  request_end(
+      arg,
       &(sim_result){.err = err, .names = names, .count = count, .stat = stat});
 }
 
@@ -73,13 +75,13 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
                      void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .names = paths, .count = count});
+  request_end(arg, &(sim_result){.err = err, .names = paths, .count = count});
 }
 
 static void on_count(lk_client *c, int err, int32_t count, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .count = (size_t)count});
+  request_end(arg, &(sim_result){.err = err, .count = (size_t)count});
 }
 
 static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
@@ -87,44 +89,44 @@ static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
 {
   (void)c;
   (void)ids;
-  end(arg, &(sim_result){.err = err, .count = count});
+  request_end(arg, &(sim_result){.err = err, .count = count});
 }
 
 static void on_acl(lk_client *c, int err, const lk_acls *acl,
                    const lk_stat *stat, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .acl = acl, .stat = stat});
+  request_end(arg, &(sim_result){.err = err, .acl = acl, .stat = stat});
 }
 
 static void on_done(lk_client *c, int err, const lk_op_result *results,
                     size_t count, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .done = results, .count = count});
+  request_end(arg, &(sim_result){.err = err, .done = results, .count = count});
 }
 
 static void on_read(lk_client *c, int err, const lk_read_result *results,
                     size_t count, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .read = results, .count = count});
+  request_end(arg, &(sim_result){.err = err, .read = results, .count = count});
 }
 
 /* ---- what it asks for --------------------------------------------------- */
 
-static void some_path(sim_actor *a, bool below, char path[SIM_CHANGE_PATH])
+static void random_path(sim_actor *a, bool below, char path[SIM_CHANGE_PATH])
 {
   unsigned node = sim_roll(&a->rng, NODES);
 
   if (below)
-    snprintf(path, SIM_CHANGE_PATH, "%s/n%u/%c", SIM_RAW, node,
+    snprintf(path, SIM_CHANGE_PATH, "%s/n%u/%c", SIM_REQUEST_DIR, node,
              "xy"[sim_roll(&a->rng, 2)]);
   else
-    snprintf(path, SIM_CHANGE_PATH, "%s/n%u", SIM_RAW, node);
+    snprintf(path, SIM_CHANGE_PATH, "%s/n%u", SIM_REQUEST_DIR, node);
 }
 
-static void some_kind(sim_actor *a, sim_call_under_way *e)
+static void random_kind(sim_actor *a, sim_request_op *e)
 {
   static const int flags[] = {LK_PERSISTENT, LK_PERSISTENT,
                               LK_EPHEMERAL,  LK_EPHEMERAL | LK_SEQUENTIAL,
@@ -138,15 +140,15 @@ static void some_kind(sim_actor *a, sim_call_under_way *e)
   e->ttl_ms = sim_between(&a->rng, 1, a->process->world->timeout_ms * 4);
 }
 
-static void some_errand(sim_actor *a, const sim_request *r, unsigned number,
-                        sim_call_under_way *e)
+static void random_errand(sim_actor *a, const sim_request *r, unsigned number,
+                          sim_request_op *e)
 {
   static const int32_t types[] = {LK_OP_CREATE, LK_OP_CREATE2, LK_OP_CREATE2,
                                   LK_OP_SET,    LK_OP_SET,     LK_OP_DELETE,
                                   LK_OP_CHECK,  LK_OP_CHECK};
   static const int32_t reads[] = {LK_READ_GET, LK_READ_GET_CHILDREN};
 
-  some_path(a, sim_roll(&a->rng, 2) == 0, e->path);
+  random_path(a, sim_roll(&a->rng, 2) == 0, e->path);
   e->version = sim_roll(&a->rng, 4) == 0 ? (int32_t)sim_roll(&a->rng, 2) : -1;
   snprintf(e->data, sizeof e->data, "%s.%" PRIu64 ".%" PRIu64 ".%u", a->name,
            a->process->life, r->number, number);
@@ -155,10 +157,10 @@ static void some_errand(sim_actor *a, const sim_request *r, unsigned number,
   else
     e->type = r->verb == SIM_MAKE ? LK_OP_CREATE2 : types[sim_roll(&a->rng, 8)];
   if (e->type == LK_OP_CREATE || e->type == LK_OP_CREATE2)
-    some_kind(a, e);
+    random_kind(a, e);
 }
 
-static lk_op op_of(const sim_call_under_way *e)
+static lk_op make_op(const sim_request_op *e)
 {
   lk_bytes data = lk_text(e->data);
 
@@ -173,30 +175,29 @@ static lk_op op_of(const sim_call_under_way *e)
   }
 }
 
-static int ask_batch(sim_request *r, const lk_call *call)
+static int send_batch(sim_request *r, const lk_call *call)
 {
-  lk_op ops[SIM_MOST_ERRANDS];
+  lk_op ops[SIM_MOST_OPS];
 
-  for (size_t i = 0; i < r->nerrands; i++)
-    ops[i] = op_of(&r->errands[i]);
-  return lk_multi(r->process->client, ops, r->nerrands, call, on_done, r);
+  for (size_t i = 0; i < r->nops; i++)
+    ops[i] = make_op(&r->ops[i]);
+  return lk_multi(r->process->client, ops, r->nops, call, on_done, r);
 }
 
-static int ask_reads(sim_request *r, const lk_call *call)
+static int send_reads(sim_request *r, const lk_call *call)
 {
-  lk_read reads[SIM_MOST_ERRANDS];
+  lk_read reads[SIM_MOST_OPS];
 
-  for (size_t i = 0; i < r->nerrands; i++)
-    reads[i] = r->errands[i].type == LK_READ_GET
-                   ? lk_read_get(r->errands[i].path)
-                   : lk_read_get_children(r->errands[i].path);
-  return lk_multi_read(r->process->client, reads, r->nerrands, call, on_read,
-                       r);
+  for (size_t i = 0; i < r->nops; i++)
+    reads[i] = r->ops[i].type == LK_READ_GET
+                   ? lk_read_get(r->ops[i].path)
+                   : lk_read_get_children(r->ops[i].path);
+  return lk_multi_read(r->process->client, reads, r->nops, call, on_read, r);
 }
 
-static int ask_make(sim_request *r, const lk_call *call)
+static int send_make(sim_request *r, const lk_call *call)
 {
-  const sim_call_under_way *e = r->errands;
+  const sim_request_op *e = r->ops;
   lk_client *c = r->process->client;
 
   if (e->type == LK_OP_CREATE_TTL)
@@ -206,7 +207,7 @@ static int ask_make(sim_request *r, const lk_call *call)
                     r);
 }
 
-static int ask_set_acl(sim_request *r, const lk_call *call)
+static int send_set_acl(sim_request *r, const lk_call *call)
 {
   lk_acl entry = {r->perms, lk_text("world"), lk_text("anyone")};
   lk_acls acl = {&entry, 1};
@@ -214,69 +215,69 @@ static int ask_set_acl(sim_request *r, const lk_call *call)
   return lk_set_acl(r->process->client, r->path, &acl, -1, call, on_stat, r);
 }
 
-static int ask(sim_request *r, const lk_call *call)
+static int send_request(sim_request *r, const lk_call *call)
 {
   lk_client *c = r->process->client;
 
   switch ((int)r->verb) {
-  case SIM_BATCH: return ask_batch(r, call);
-  case SIM_READS: return ask_reads(r, call);
-  case SIM_MAKE: return ask_make(r, call);
+  case SIM_BATCH: return send_batch(r, call);
+  case SIM_READS: return send_reads(r, call);
+  case SIM_MAKE: return send_make(r, call);
   case SIM_LIST: return lk_get_children(c, r->path, call, on_names, r);
   case SIM_COUNT: return lk_count_descendants(c, r->path, call, on_count, r);
   case SIM_OWNED: return lk_ephemerals(c, r->path, call, on_paths, r);
   case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
   case SIM_GET_ACL: return lk_get_acl(c, r->path, call, on_acl, r);
-  case SIM_SET_ACL: return ask_set_acl(r, call);
+  case SIM_SET_ACL: return send_set_acl(r, call);
   default: return LK_ERR_BAD_ARGUMENT;
   }
 }
 
-static bool writes(sim_verb v)
+static bool is_write(sim_verb v)
 {
   return v == SIM_BATCH || v == SIM_MAKE || v == SIM_SET_ACL;
 }
 
-static lk_call some_call(sim_actor *a, sim_verb verb)
+static lk_call random_call(sim_actor *a, sim_verb verb)
 {
   lk_call call = {.size = sizeof call};
 
   if (sim_roll(&a->rng, 8) == 0)
     call.timeout_ms = 1 + a->process->world->timeout_ms /
                               (int64_t)(4 + sim_roll(&a->rng, 100));
-  call.repeat = !writes(verb) && sim_roll(&a->rng, 3) == 0;
+  call.repeat = !is_write(verb) && sim_roll(&a->rng, 3) == 0;
   return call;
 }
 
-static void ask_something(sim_actor *a, sim_verb verb)
+static void send_something(sim_actor *a, sim_verb verb)
 {
-  sim_request *r = sim_checker_request(judge_of(a->process), a->process);
-  lk_call call = some_call(a, verb);
+  sim_request *r = sim_checker_new_request(checker_of(a->process), a->process);
+  lk_call call = random_call(a, verb);
 
   r->verb = verb;
-  some_path(a, verb == SIM_SET_ACL || sim_roll(&a->rng, 3) == 0, r->path);
+  random_path(a, verb == SIM_SET_ACL || sim_roll(&a->rng, 3) == 0, r->path);
   if (verb == SIM_OWNED || (verb == SIM_COUNT && sim_roll(&a->rng, 3) == 0))
-    snprintf(r->path, sizeof r->path, "%s", SIM_RAW);
+    snprintf(r->path, sizeof r->path, "%s", SIM_REQUEST_DIR);
   r->perms =
       sim_roll(&a->rng, 3) == 0 ? LK_PERM_ALL & ~LK_PERM_READ : LK_PERM_ALL;
   if (verb == SIM_BATCH || verb == SIM_READS)
-    r->nerrands = sim_roll(&a->rng, SIM_MOST_ERRANDS + 1);
+    r->nops = sim_roll(&a->rng, SIM_MOST_OPS + 1);
   else
-    r->nerrands = verb == SIM_MAKE;
-  r->errands = sim_allocate(SIM_MOST_ERRANDS * sizeof *r->errands);
-  for (unsigned i = 0; i < r->nerrands; i++)
-    some_errand(a, r, i, &r->errands[i]);
-  r->calling = true;
-  if (ask(r, &call) != 0) {
-    r->ends = 1;
+    r->nops = verb == SIM_MAKE;
+  r->ops = sim_allocate(SIM_MOST_OPS * sizeof *r->ops);
+  for (unsigned i = 0; i < r->nops; i++)
+    random_errand(a, r, i, &r->ops[i]);
+  r->in_call = true;
+  if (send_request(r, &call) != 0) {
+    r->completions = 1;
     r->err = LK_ERR_CLOSED;
   }
-  r->calling = false;
+  r->in_call = false;
 }
 
 /* ---- the trade ---------------------------------------------------------- */
 
-static void act(sim_actor *a)
+static void rare_requester_act(sim_actor *a)
 {
   static const sim_verb some[] = {
       SIM_BATCH, SIM_BATCH, SIM_BATCH,   SIM_BATCH,  SIM_READS, SIM_READS,
@@ -286,21 +287,22 @@ static void act(sim_actor *a)
   if (a->stopping)
     return;
   for (uint32_t i = sim_roll(&a->rng, MOST_AT_ONCE) + 1; i > 0; i--)
-    ask_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)]);
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+    send_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)]);
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
-static void start(sim_actor *a)
+static void rare_requester_start(sim_actor *a)
 {
-  (void)lk_create(a->process->client, SIM_RAW, lk_text(""), NULL, LK_PERSISTENT,
-                  NULL, NULL, NULL);
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+  (void)lk_create(a->process->client, SIM_REQUEST_DIR, lk_text(""), NULL,
+                  LK_PERSISTENT, NULL, NULL, NULL);
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void leave(sim_actor *a)
+static void rare_requester_free(sim_actor *a)
 {
   (void)a;
 }
 
-const sim_actor_kind sim_rare_requester = {
-    .start = start, .act = act, .leave = leave};
+const sim_actor_kind sim_rare_requester = {.start = rare_requester_start,
+                                           .act = rare_requester_act,
+                                           .leave = rare_requester_free};

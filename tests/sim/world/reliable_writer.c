@@ -17,9 +17,9 @@
 
 enum { OWN_NODES = 3 };
 
-#define SHARED SIM_RAW "/shared"
+#define SHARED SIM_REQUEST_DIR "/shared"
 
-static sim_checker *judge_of(const sim_actor *a)
+static sim_checker *checker_of(const sim_actor *a)
 {
   return a->process->world->checker;
 }
@@ -34,8 +34,9 @@ static void end_write(sim_write *x, int err)
             err == 0 ? "0" : lk_error_name(err));
   x->err = err;
   x->ended = true;
-  sim_checker_tell(judge_of(a),
-                   &(sim_fact){.type = SIM_SETTLED, .err = err, .write = x});
+  sim_checker_report(
+      checker_of(a),
+      &(sim_fact){.type = SIM_WRITE_ENDED, .err = err, .write = x});
   if (a->write == x)
     a->write = NULL;
 }
@@ -65,7 +66,7 @@ static void on_delete_settled(lk_client *c, int err, void *arg)
 
 /* ---- writes ------------------------------------------------------------- */
 
-static int ask(sim_actor *a, sim_write *x, const lk_call *call)
+static int send_write(sim_actor *a, sim_write *x, const lk_call *call)
 {
   lk_client *c = a->process->client;
   bool sole = !x->shared;
@@ -84,7 +85,7 @@ static int ask(sim_actor *a, sim_write *x, const lk_call *call)
 static void begin_write(sim_actor *a)
 {
   static const sim_verb verbs[] = {SIM_CREATE, SIM_SET, SIM_SET, SIM_DELETE};
-  sim_write *x = sim_checker_write(judge_of(a));
+  sim_write *x = sim_checker_new_write(checker_of(a));
   lk_call call = {.size = sizeof call};
 
   x->actor = a;
@@ -95,14 +96,14 @@ static void begin_write(sim_actor *a)
   if (x->shared)
     snprintf(x->path, sizeof x->path, "%s", SHARED);
   else
-    snprintf(x->path, sizeof x->path, "%s/%s.%u", SIM_RAW, a->name,
+    snprintf(x->path, sizeof x->path, "%s/%s.%u", SIM_REQUEST_DIR, a->name,
              (unsigned)sim_roll(&a->rng, OWN_NODES));
   snprintf(x->data, sizeof x->data, "%s.%" PRIu64, a->name,
            a->process->world->agenda.done);
   if (sim_roll(&a->rng, 6) == 0)
     call.timeout_ms = 1 + (int)sim_roll(&a->rng, 1000);
   a->write = x;
-  if (ask(a, x, &call) != 0) {
+  if (send_write(a, x, &call) != 0) {
     x->ended = true;
     x->err = LK_ERR_NOT_SENT;
     a->write = NULL;
@@ -111,24 +112,26 @@ static void begin_write(sim_actor *a)
 
 /* ---- the trade ---------------------------------------------------------- */
 
-static void act(sim_actor *a)
+static void reliable_writer_act(sim_actor *a)
 {
   if (a->write == NULL && !a->stopping)
     begin_write(a);
   a->idle = a->stopping && a->write == NULL;
   if (!a->idle)
-    sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+    sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
-static void start(sim_actor *a)
+static void reliable_writer_start(sim_actor *a)
 {
   a->write = NULL;
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
-static void leave(sim_actor *a)
+static void reliable_writer_free(sim_actor *a)
 {
   (void)a;
 }
 
-const sim_actor_kind sim_reliable_writer = {start, act, leave, .rests = true};
+const sim_actor_kind sim_reliable_writer = {
+    reliable_writer_start, reliable_writer_act, reliable_writer_free,
+    .reports_idle = true};

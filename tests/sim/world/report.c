@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_JOBS = 64, MOST_TOLD = 100, MOST_STORIES = 2, LEAST = 20 };
+enum { JOBS_MAX = 64, SEEDS_LISTED_MAX = 100, TRACES_MAX = 2, ENOUGH = 20 };
 
 /* What a run, or many, came to. */
 typedef struct tally {
@@ -36,24 +36,24 @@ typedef struct failure {
 } failure;
 
 /* A run in which little happened. */
-typedef struct lull {
+typedef struct quiet_run {
   uint64_t seed;
   uint64_t grants;
   uint64_t faults;
-} lull;
+} quiet_run;
 
 /* Where a job leaves what its parent reads. */
-typedef struct desk {
+typedef struct job_result {
   uint64_t seed; /* the one that it is at */
-  failure failures[MOST_TOLD];
+  failure failures[SEEDS_LISTED_MAX];
   size_t nfailures;
-  lull lulls[MOST_TOLD];
-  size_t nlulls;
+  quiet_run quiet_runs[SEEDS_LISTED_MAX];
+  size_t nquiet_runs;
   tally tally;
   unsigned char coverage[];
-} desk;
+} job_result;
 
-static void add(tally *sum, const tally *t)
+static void add_tally(tally *sum, const tally *t)
 {
   sum->runs += t->runs;
   sum->broken += t->broken;
@@ -66,13 +66,13 @@ static void add(tally *sum, const tally *t)
 
 /* ---- one run ------------------------------------------------------------ */
 
-static void begin(sim_world *w, const sim_plan *plan, uint64_t seed)
+static void world_begin(sim_world *w, const sim_plan *plan, uint64_t seed)
 {
   sim_world_init(w, seed, &plan->choice);
-  w->go_on = plan->go_on;
+  w->keep_going = plan->keep_going;
   w->trace.out = plan->trace ? stdout : NULL;
   for (size_t i = 0; i < plan->nwithout; i++)
-    (void)sim_checker_without(w->checker, plan->without[i]);
+    (void)sim_checker_disable(w->checker, plan->without[i]);
 }
 
 static tally tally_of(const sim_world *w)
@@ -85,32 +85,32 @@ static tally tally_of(const sim_world *w)
                  .faults = w->nfaults,
                  .jobs = w->agenda.done,
                  .time_us = w->agenda.now_us,
-                 .few = !broken && (w->grants < LEAST || w->nfaults < LEAST)};
+                 .few = !broken && (w->grants < ENOUGH || w->nfaults < ENOUGH)};
 }
 
-static void run(const sim_plan *plan, desk *d)
+static void run_seed(const sim_plan *plan, job_result *d)
 {
   sim_world w;
   const char *what;
 
-  begin(&w, plan, d->seed);
+  world_begin(&w, plan, d->seed);
   sim_world_run(&w);
   tally t = tally_of(&w);
 
-  add(&d->tally, &t);
-  if (t.few > 0 && d->nlulls < MOST_TOLD)
-    d->lulls[d->nlulls++] = (lull){d->seed, t.grants, t.faults};
+  add_tally(&d->tally, &t);
+  if (t.few > 0 && d->nquiet_runs < SEEDS_LISTED_MAX)
+    d->quiet_runs[d->nquiet_runs++] = (quiet_run){d->seed, t.grants, t.faults};
   for (size_t i = 0; t.broken > 0 && i < sim_ninvariants; i++) {
     if (sim_checker_broken(w.checker, i, &what) == 0 ||
-        d->nfailures == MOST_TOLD)
+        d->nfailures == SEEDS_LISTED_MAX)
       continue;
     d->failures[d->nfailures++] = (failure){.seed = d->seed, .invariant = i};
     break;
   }
-  sim_world_done(&w);
+  sim_world_destroy(&w);
 }
 
-static void tell_replay(const sim_world *w)
+static void print_replay(const sim_world *w)
 {
   char conditions[SIM_CONDITIONS_TEXT];
 
@@ -121,7 +121,7 @@ static void tell_replay(const sim_world *w)
          conditions, w->all_requests ? " --all-requests" : "");
 }
 
-static void tell_broken(const sim_world *w)
+static void print_broken(const sim_world *w)
 {
   for (size_t i = 0; i < sim_ninvariants; i++) {
     const char *what;
@@ -131,7 +131,7 @@ static void tell_broken(const sim_world *w)
       printf("BROKEN %s: %s%s\n", sim_invariants[i].name, what,
              count > 1 ? " (and more)" : "");
   }
-  tell_replay(w);
+  print_replay(w);
 }
 
 bool sim_report_one(const sim_plan *plan)
@@ -139,47 +139,47 @@ bool sim_report_one(const sim_plan *plan)
   sim_world w;
   tally t;
 
-  begin(&w, plan, plan->first);
+  world_begin(&w, plan, plan->first);
   if (!plan->trace)
     sim_trace_keep(&w.trace);
   sim_world_run(&w);
   t = tally_of(&w);
   if (t.broken > 0) {
     sim_trace_print(&w.trace, stdout);
-    tell_broken(&w);
+    print_broken(&w);
   }
   printf("seed %" PRIu64 ", %s, %s, %s: %" PRIu64 " grants, %" PRIu64
          " faults, %.1f s, %s\n",
          w.seed, w.scenario->name, w.lock_mix->name, w.style->name, t.grants,
          t.faults, (double)t.time_us / 1e6,
          t.broken > 0 ? "broken" : "all is well");
-  sim_world_done(&w);
+  sim_world_destroy(&w);
   if (plan->coverage)
-    sim_coverage_tell(stdout, true);
+    sim_coverage_print(stdout, true);
   return t.broken == 0;
 }
 
 /* ---- many --------------------------------------------------------------- */
 
-static size_t desk_size(void)
+static size_t job_result_size(void)
 {
-  return sizeof(desk) + sim_coverage_size();
+  return sizeof(job_result) + sim_coverage_size();
 }
 
 /* Job `k` runs every jobs-th seed. */
-static void work(const sim_plan *plan, unsigned k, desk *d)
+static void run_job(const sim_plan *plan, unsigned k, job_result *d)
 {
   for (uint64_t i = k; i < plan->count; i += plan->jobs) {
     d->seed = plan->first + i;
-    run(plan, d);
+    run_seed(plan, d);
   }
   sim_coverage_save(d->coverage);
 }
 
-static desk *start(const sim_plan *plan, unsigned k, pid_t *pid)
+static job_result *start_job(const sim_plan *plan, unsigned k, pid_t *pid)
 {
-  desk *d = mmap(NULL, desk_size(), PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  job_result *d = mmap(NULL, job_result_size(), PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
   if (d == MAP_FAILED)
     abort();
@@ -188,14 +188,14 @@ static desk *start(const sim_plan *plan, unsigned k, pid_t *pid)
   if (*pid < 0)
     abort();
   if (*pid == 0) {
-    work(plan, k, d);
+    run_job(plan, k, d);
     fflush(stdout);
     _exit(0);
   }
   return d;
 }
 
-static void tell_seed(const sim_plan *plan, uint64_t seed)
+static void print_seed(const sim_plan *plan, uint64_t seed)
 {
   sim_world w;
   char conditions[SIM_CONDITIONS_TEXT];
@@ -206,17 +206,17 @@ static void tell_seed(const sim_plan *plan, uint64_t seed)
          w.lock_mix->name, w.style->name, conditions);
 }
 
-static void tell_death(const sim_plan *plan, uint64_t seed)
+static void print_death(const sim_plan *plan, uint64_t seed)
 {
   sim_world w;
 
   sim_world_choose(&w, seed, &plan->choice);
   printf("BROKEN: the program died\n");
-  tell_replay(&w);
+  print_replay(&w);
 }
 
 /* The story of a failed run, told by running it again. */
-static void retell(const sim_plan *plan, uint64_t seed)
+static void print_trace_of(const sim_plan *plan, uint64_t seed)
 {
   sim_plan again = *plan;
 
@@ -228,40 +228,41 @@ static void retell(const sim_plan *plan, uint64_t seed)
 }
 
 /* false: it died of a seed. */
-static bool finish(const sim_plan *plan, desk *d, pid_t pid, tally *sum)
+static bool finish_job(const sim_plan *plan, job_result *d, pid_t pid,
+                       tally *sum)
 {
   int status;
 
   if (waitpid(pid, &status, 0) != pid)
     abort();
-  add(sum, &d->tally);
+  add_tally(sum, &d->tally);
   bool whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
   if (whole)
     sim_coverage_add(d->coverage);
   else
-    tell_death(plan, d->seed);
+    print_death(plan, d->seed);
   for (size_t i = 0; i < d->nfailures; i++) {
     const failure *f = &d->failures[i];
 
     printf("broken: ");
-    tell_seed(plan, f->seed);
+    print_seed(plan, f->seed);
     printf(": %s\n", sim_invariants[f->invariant].name);
-    if (i < MOST_STORIES)
-      retell(plan, f->seed);
+    if (i < TRACES_MAX)
+      print_trace_of(plan, f->seed);
   }
-  for (size_t i = 0; i < d->nlulls; i++) {
-    const lull *l = &d->lulls[i];
+  for (size_t i = 0; i < d->nquiet_runs; i++) {
+    const quiet_run *l = &d->quiet_runs[i];
 
     printf("few: ");
-    tell_seed(plan, l->seed);
+    print_seed(plan, l->seed);
     printf(": %" PRIu64 " grants, %" PRIu64 " faults\n", l->grants, l->faults);
   }
-  munmap(d, desk_size());
+  munmap(d, job_result_size());
   return whole;
 }
 
-static double now(void)
+static double now_seconds(void)
 {
   struct timespec t;
 
@@ -271,20 +272,20 @@ static double now(void)
 
 bool sim_report_many(const sim_plan *plan)
 {
-  pid_t pids[MOST_JOBS];
-  desk *desks[MOST_JOBS];
+  pid_t pids[JOBS_MAX];
+  job_result *desks[JOBS_MAX];
   tally sum = {0};
   bool whole = true;
-  double began = now();
+  double began = now_seconds();
   sim_plan own = *plan;
 
-  if (own.jobs == 0 || own.jobs > MOST_JOBS)
+  if (own.jobs == 0 || own.jobs > JOBS_MAX)
     own.jobs = 1;
   for (unsigned k = 0; k < own.jobs; k++)
-    desks[k] = start(&own, k, &pids[k]);
+    desks[k] = start_job(&own, k, &pids[k]);
   for (unsigned k = 0; k < own.jobs; k++)
-    whole = finish(&own, desks[k], pids[k], &sum) && whole;
-  double took = now() - began;
+    whole = finish_job(&own, desks[k], pids[k], &sum) && whole;
+  double took = now_seconds() - began;
 
   printf("%" PRIu64 " seeds, %" PRIu64 " broken: %" PRIu64 " grants, %" PRIu64
          " faults, %.0f simulated seconds, %" PRIu64
@@ -293,7 +294,7 @@ bool sim_report_many(const sim_plan *plan)
          (double)sum.time_us / 1e6, sum.jobs, took, (double)sum.runs / took);
   if (sum.few > 0)
     printf("%" PRIu64 " seeds had less than %d grants or faults\n", sum.few,
-           LEAST);
-  sim_coverage_tell(stdout, plan->coverage);
+           ENOUGH);
+  sim_coverage_print(stdout, plan->coverage);
   return whole && sum.broken == 0;
 }

@@ -20,7 +20,7 @@ typedef struct sim_plan {
   const char *without[SIM_MOST_WITHOUT];
   size_t nwithout;
   bool trace;
-  bool go_on;
+  bool keep_going;
   bool coverage;
   unsigned jobs; /**< processes at a time */
 } sim_plan;

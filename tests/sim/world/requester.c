@@ -18,12 +18,12 @@
 
 enum { NODES = 4, MOST_AT_ONCE = 4, MOST_WATCHES = 12 };
 
-static sim_checker *judge_of(const sim_request *r)
+static sim_checker *checker_of(const sim_request *r)
 {
   return r->process->world->checker;
 }
 
-#define SAY(r, ...) \
+#define TRACE(r, ...) \
   SIM_TRACE(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
 
 /* ---- answers ------------------------------------------------------------ */
@@ -33,60 +33,61 @@ static const char *const verbs[] = {
     [SIM_GET] = "get",       [SIM_SET] = "set",       [SIM_CHILDREN] = "list",
     [SIM_SYNC] = "sync",     [SIM_MULTI] = "multi",   [SIM_WHO] = "who"};
 
-static void end(sim_request *r, const sim_result *result)
+static void request_end(sim_request *r, const sim_result *result)
 {
   const lk_reply *a = lk_client_reply(r->process->client);
   bool missing = r->verb == SIM_EXISTS && result->err == LK_ERR_NO_NODE;
 
-  SAY(r, "request %" PRIu64 ", %s %s: %s", r->number, verbs[r->verb], r->path,
-      result->err == 0 ? "0" : lk_error_name(result->err));
-  r->ends++;
+  TRACE(r, "request %" PRIu64 ", %s %s: %s", r->number, verbs[r->verb], r->path,
+        result->err == 0 ? "0" : lk_error_name(result->err));
+  r->completions++;
   r->err = result->err;
-  sim_checker_tell(judge_of(r), &(sim_fact){.type = SIM_ENDED,
-                                            .err = result->err,
-                                            .request = r,
-                                            .result = result});
-  if (!r->watches)
+  sim_checker_report(checker_of(r), &(sim_fact){.type = SIM_REQUEST_ENDED,
+                                                .err = result->err,
+                                                .request = r,
+                                                .result = result});
+  if (!r->sets_watch)
     return;
-  r->stands = a != NULL && (result->err == 0 || missing);
-  if (!r->stands)
+  r->watch_registered = a != NULL && (result->err == 0 || missing);
+  if (!r->watch_registered)
     r->watch = NULL;
-  r->since = a == NULL ? 0 : a->zxid;
+  r->watch_zxid = a == NULL ? 0 : a->zxid;
   r->connection = a == NULL ? 0 : a->connection;
-  r->fires = a != NULL && a->evidence == LK_EVIDENCE_NONE;
+  r->may_report_anything = a != NULL && a->evidence == LK_EVIDENCE_NONE;
 }
 
 static void on_done(lk_client *c, int err, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err});
+  request_end(arg, &(sim_result){.err = err});
 }
 
 static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
+  request_end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
 }
 
 static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .stat = stat});
+  request_end(arg, &(sim_result){.err = err, .stat = stat});
 }
 
 static void on_data(lk_client *c, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
   (void)c;
-  end(arg, &(sim_result){.err = err, .data = data, .stat = stat});
+  request_end(arg, &(sim_result){.err = err, .data = data, .stat = stat});
 }
 
 static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
                      const lk_stat *stat, void *arg)
 {
   (void)c;
-  end(arg,
+  request_end(
+      arg,
       &(sim_result){.err = err, .names = names, .count = count, .stat = stat});
 }
 
@@ -96,7 +97,7 @@ static void on_parts(lk_client *c, int err, const lk_op_result *results,
   (void)c;
   (void)results;
   (void)count;
-  end(arg, &(sim_result){.err = err});
+  request_end(arg, &(sim_result){.err = err});
 }
 
 static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
@@ -105,11 +106,12 @@ static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
 
   (void)c;
   (void)w;
-  SAY(r, "watch of request %" PRIu64 ", %s: %d %s", r->number, r->path,
-      (int)e->type, e->err == 0 ? "" : lk_error_name(e->err));
-  sim_checker_tell(judge_of(r),
-                   &(sim_fact){.type = SIM_EVENT, .request = r, .watched = e});
-  r->stands = false;
+  TRACE(r, "watch of request %" PRIu64 ", %s: %d %s", r->number, r->path,
+        (int)e->type, e->err == 0 ? "" : lk_error_name(e->err));
+  sim_checker_report(
+      checker_of(r),
+      &(sim_fact){.type = SIM_WATCH_EVENT, .request = r, .watch_event = e});
+  r->watch_registered = false;
   r->watch = NULL;
 }
 
@@ -118,12 +120,12 @@ static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
 {
   (void)c;
   (void)ids;
-  end(arg, &(sim_result){.err = err, .count = count});
+  request_end(arg, &(sim_result){.err = err, .count = count});
 }
 
 /* ---- requests ----------------------------------------------------------- */
 
-static int ask_create(sim_request *r, const lk_call *call, uint32_t chance)
+static int send_create(sim_request *r, const lk_call *call, uint32_t chance)
 {
   int flags = chance % 3 == 0 ? LK_EPHEMERAL : LK_PERSISTENT;
 
@@ -135,20 +137,20 @@ static int ask_create(sim_request *r, const lk_call *call, uint32_t chance)
                                                call, on_made, r);
 }
 
-static int ask_multi(sim_request *r, const lk_call *call)
+static int send_multi(sim_request *r, const lk_call *call)
 {
-  lk_op ops[2] = {lk_op_check(SIM_RAW, -1),
+  lk_op ops[2] = {lk_op_check(SIM_REQUEST_DIR, -1),
                   lk_op_set(r->path, lk_text(r->data), -1)};
 
   return lk_multi(r->process->client, ops, 2, call, on_parts, r);
 }
 
-static int ask(sim_request *r, const lk_call *call, uint32_t chance)
+static int send_request(sim_request *r, const lk_call *call, uint32_t chance)
 {
   lk_client *c = r->process->client;
 
   switch ((int)r->verb) {
-  case SIM_CREATE: return ask_create(r, call, chance);
+  case SIM_CREATE: return send_create(r, call, chance);
   case SIM_DELETE: return lk_delete(c, r->path, -1, call, on_done, r);
   case SIM_EXISTS: return lk_exists(c, r->path, call, on_stat, r);
   case SIM_GET: return lk_get(c, r->path, call, on_data, r);
@@ -156,7 +158,7 @@ static int ask(sim_request *r, const lk_call *call, uint32_t chance)
     return lk_set(c, r->path, lk_text(r->data), -1, call, on_stat, r);
   case SIM_CHILDREN: return lk_get_children(c, r->path, call, on_names, r);
   case SIM_SYNC: return lk_sync(c, r->path, call, on_done, r);
-  case SIM_MULTI: return ask_multi(r, call);
+  case SIM_MULTI: return send_multi(r, call);
   case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
   default: break;
   }
@@ -170,10 +172,10 @@ static bool is_read(sim_verb v)
 
 static size_t watches_of(const sim_actor *a)
 {
-  return sim_checker_watches(a->process->world->checker, a->process);
+  return sim_checker_count_watches(a->process->world->checker, a->process);
 }
 
-static lk_call some_call(sim_actor *a, sim_request *r)
+static lk_call random_call(sim_actor *a, sim_request *r)
 {
   lk_call call = {.size = sizeof call};
   uint32_t chance = (uint32_t)sim_rng_next(&a->rng);
@@ -189,30 +191,32 @@ static lk_call some_call(sim_actor *a, sim_request *r)
     call.watch = &r->watch;
     call.until_disconnect = chance % 7 == 0;
   }
-  r->watches = call.on_event != NULL;
+  r->sets_watch = call.on_event != NULL;
   r->until_disconnect = call.until_disconnect;
   return call;
 }
 
-static void ask_something(sim_actor *a, sim_verb verb, uint32_t node)
+static void send_something(sim_actor *a, sim_verb verb, uint32_t node)
 {
-  sim_request *r = sim_checker_request(a->process->world->checker, a->process);
+  sim_request *r =
+      sim_checker_new_request(a->process->world->checker, a->process);
   lk_call call;
 
   r->verb = verb;
   if (verb == SIM_CHILDREN)
-    snprintf(r->path, sizeof r->path, "%s", SIM_RAW);
+    snprintf(r->path, sizeof r->path, "%s", SIM_REQUEST_DIR);
   else
-    snprintf(r->path, sizeof r->path, "%s/n%u", SIM_RAW, (unsigned)node);
+    snprintf(r->path, sizeof r->path, "%s/n%u", SIM_REQUEST_DIR,
+             (unsigned)node);
   snprintf(r->data, sizeof r->data, "%s.%" PRIu64 ".%" PRIu64, a->name,
            a->process->life, r->number);
-  call = some_call(a, r);
-  r->calling = true;
-  if (ask(r, &call, (uint32_t)sim_rng_next(&a->rng)) != 0) {
-    r->ends = 1;
+  call = random_call(a, r);
+  r->in_call = true;
+  if (send_request(r, &call, (uint32_t)sim_rng_next(&a->rng)) != 0) {
+    r->completions = 1;
     r->err = LK_ERR_CLOSED;
   }
-  r->calling = false;
+  r->in_call = false;
 }
 
 /* Nothing but zeros, as are all that are asked for below SIM_RAW's side. */
@@ -250,22 +254,22 @@ static void read_large(sim_actor *a)
         lk_get(a->process->client, SIM_LARGE_PATH, &call, on_large, a) == 0;
 }
 
-static void drop_some_watch(sim_actor *a)
+static void cancel_random_watch(sim_actor *a)
 {
-  sim_request *r = sim_checker_watch(a->process->world->checker, a->process,
-                                     sim_roll(&a->rng, MOST_WATCHES));
+  sim_request *r = sim_checker_registered_watch(
+      a->process->world->checker, a->process, sim_roll(&a->rng, MOST_WATCHES));
 
   if (r == NULL)
     return;
-  SAY(r, "watch of request %" PRIu64 " is cancelled", r->number);
+  TRACE(r, "watch of request %" PRIu64 " is cancelled", r->number);
   lk_watch_cancel(a->process->client, r->watch, sim_roll(&a->rng, 2) == 0);
-  r->stands = false;
+  r->watch_registered = false;
   r->watch = NULL;
 }
 
 /* ---- the trade ---------------------------------------------------------- */
 
-static void act(sim_actor *a)
+static void requester_act(sim_actor *a)
 {
   static const sim_verb some[] = {
       SIM_CREATE, SIM_CREATE, SIM_DELETE, SIM_EXISTS, SIM_EXISTS,   SIM_GET,
@@ -274,16 +278,16 @@ static void act(sim_actor *a)
   if (a->stopping)
     return;
   for (uint32_t i = sim_roll(&a->rng, MOST_AT_ONCE) + 1; i > 0; i--)
-    ask_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)],
-                  sim_roll(&a->rng, NODES));
+    send_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)],
+                   sim_roll(&a->rng, NODES));
   if (sim_has_condition(a->process->world, SIM_NARROW))
     read_large(a);
   if (sim_has_condition(a->process->world, SIM_REFUSALS) &&
       sim_roll(&a->rng, 2) == 0)
-    ask_something(a, SIM_WHO, 0);
+    send_something(a, SIM_WHO, 0);
   if (sim_roll(&a->rng, 4) == 0)
-    drop_some_watch(a);
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+    cancel_random_watch(a);
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
 /* What is asked for now comes behind what is to be repeated. */
@@ -294,27 +298,27 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   (void)c;
   (void)err;
   if (state == LK_STATE_SUSPENDED && !a->stopping)
-    ask_something(a, SIM_GET, sim_roll(&a->rng, NODES));
+    send_something(a, SIM_GET, sim_roll(&a->rng, NODES));
 }
 
-static void start(sim_actor *a)
+static void requester_start(sim_actor *a)
 {
   a->listener = (lk_listener){.state = on_state, .arg = a};
   lk_client_attach(a->process->client, &a->listener);
-  (void)lk_create(a->process->client, SIM_RAW, lk_text(""), NULL, LK_PERSISTENT,
-                  NULL, NULL, NULL);
-  (void)lk_create(a->process->client, SIM_RAW "/guarded", lk_text(""), NULL,
+  (void)lk_create(a->process->client, SIM_REQUEST_DIR, lk_text(""), NULL,
                   LK_PERSISTENT, NULL, NULL, NULL);
+  (void)lk_create(a->process->client, SIM_REQUEST_DIR "/guarded", lk_text(""),
+                  NULL, LK_PERSISTENT, NULL, NULL, NULL);
   a->reading = false;
   if (sim_has_condition(a->process->world, SIM_NARROW))
     make_large(a);
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void leave(sim_actor *a)
+static void requester_free(sim_actor *a)
 {
   (void)a;
 }
 
 const sim_actor_kind sim_requester = {
-    .start = start, .act = act, .leave = leave};
+    .start = requester_start, .act = requester_act, .leave = requester_free};

@@ -75,19 +75,19 @@ static const struct option options[] = {
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0}};
 
-static void refuse(const char *what)
+static void exit_with_usage_error(const char *what)
 {
   fprintf(stderr, "simulate: %s; see --help\n", what);
   exit(2);
 }
 
-static uint64_t number(const char *text)
+static uint64_t parse_number(const char *text)
 {
   char *end;
   uint64_t n = strtoull(text, &end, 0);
 
   if (end == text || *end != '\0')
-    refuse("not a number");
+    exit_with_usage_error("not a number");
   return n;
 }
 
@@ -95,21 +95,21 @@ static void set_scenario(sim_plan *plan, const char *name)
 {
   plan->choice.scenario = sim_scenario_find(name);
   if (plan->choice.scenario == NULL)
-    refuse("no such scenario");
+    exit_with_usage_error("no such scenario");
 }
 
-static void set_menu(sim_plan *plan, const char *name)
+static void set_lock_mix(sim_plan *plan, const char *name)
 {
   plan->choice.lock_mix = sim_lock_mix_find(name);
   if (plan->choice.lock_mix == NULL)
-    refuse("no such locks");
+    exit_with_usage_error("no such locks");
 }
 
 static void set_style(sim_plan *plan, const char *name)
 {
   plan->choice.style = sim_lock_style_find(name);
   if (plan->choice.style == NULL)
-    refuse("no such lock style");
+    exit_with_usage_error("no such lock style");
 }
 
 static void set_condition(sim_plan *plan, const char *name)
@@ -117,7 +117,7 @@ static void set_condition(sim_plan *plan, const char *name)
   unsigned bit;
 
   if (!sim_condition_find(name, &bit))
-    refuse("no such condition");
+    exit_with_usage_error("no such condition");
   plan->conditions |= bit;
   plan->choice.conditions = &plan->conditions;
 }
@@ -125,14 +125,14 @@ static void set_condition(sim_plan *plan, const char *name)
 static void set_without(sim_plan *plan, const char *name)
 {
   if (plan->nwithout == SIM_MOST_WITHOUT)
-    refuse("too many invariants");
+    exit_with_usage_error("too many invariants");
   for (size_t i = 0; i < sim_ninvariants; i++) {
     if (strcmp(sim_invariants[i].name, name) == 0) {
       plan->without[plan->nwithout++] = name;
       return;
     }
   }
-  refuse("no such invariant");
+  exit_with_usage_error("no such invariant");
 }
 
 static void set_seeds(sim_plan *plan, char *range)
@@ -140,13 +140,13 @@ static void set_seeds(sim_plan *plan, char *range)
   char *colon = strchr(range, ':');
 
   if (colon == NULL)
-    refuse("a range of seeds is FIRST:COUNT");
+    exit_with_usage_error("a range of seeds is FIRST:COUNT");
   *colon = '\0';
-  plan->first = number(range);
-  plan->count = number(colon + 1);
+  plan->first = parse_number(range);
+  plan->count = parse_number(colon + 1);
 }
 
-static void list(void)
+static void print_list(void)
 {
 #define FAULT(name, function, text) printf("  %-16s %s\n", #function, text);
   printf("scenarios:\n");
@@ -169,44 +169,44 @@ static void list(void)
 #undef FAULT
 }
 
-static void parse(sim_plan *plan, int argc, char **argv)
+static void parse_options(sim_plan *plan, int argc, char **argv)
 {
   int c;
 
   while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
     switch (c) {
     case OPT_SEED:
-      plan->first = number(optarg);
+      plan->first = parse_number(optarg);
       plan->count = 1;
       plan->one = true;
       break;
     case OPT_SEEDS: set_seeds(plan, optarg); break;
     case OPT_SCENARIO: set_scenario(plan, optarg); break;
-    case OPT_LOCKS: set_menu(plan, optarg); break;
+    case OPT_LOCKS: set_lock_mix(plan, optarg); break;
     case OPT_STYLE: set_style(plan, optarg); break;
     case OPT_CONDITION: set_condition(plan, optarg); break;
     case OPT_ALL_REQUESTS: plan->choice.all_requests = true; break;
     case OPT_TRACE: plan->trace = true; break;
     case OPT_WITHOUT: set_without(plan, optarg); break;
-    case OPT_ALL: plan->go_on = true; break;
-    case OPT_JOBS: plan->jobs = (unsigned)number(optarg); break;
+    case OPT_ALL: plan->keep_going = true; break;
+    case OPT_JOBS: plan->jobs = (unsigned)parse_number(optarg); break;
     case OPT_COVERAGE: plan->coverage = true; break;
-    case OPT_LIST: list(); exit(0);
+    case OPT_LIST: print_list(); exit(0);
     case OPT_HELP: fputs(help, stdout); exit(0);
-    default: refuse("wrong usage");
+    default: exit_with_usage_error("wrong usage");
     }
   }
   if (optind < argc || plan->count == 0)
-    refuse("say which seeds");
+    exit_with_usage_error("say which seeds");
   if (plan->choice.lock_mix != NULL && plan->choice.style != NULL &&
       !sim_lock_style_fits(plan->choice.style, plan->choice.lock_mix))
-    refuse("these locks do not know that lock style");
+    exit_with_usage_error("these locks do not know that lock style");
 }
 
 int main(int argc, char **argv)
 {
   sim_plan plan = {.jobs = 1};
 
-  parse(&plan, argc, argv);
+  parse_options(&plan, argc, argv);
   return (plan.one ? sim_report_one(&plan) : sim_report_many(&plan)) ? 0 : 1;
 }

@@ -16,10 +16,10 @@
  * chance.
  */
 
-#define SAY(a, ...) \
+#define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
-static int64_t some_time(sim_actor *a)
+static int64_t random_time(sim_actor *a)
 {
   return sim_between(&a->rng, 0, sim_actor_T_us(a) / 8);
 }
@@ -33,24 +33,24 @@ static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
   (void)l;
   if (e->type != LK_LOCK_EVENT_LOST)
     return;
-  SAY(a, "loses the node: %s", lk_error_name(e->err));
-  a->sitting.lost = true;
-  sim_actor_wait(a, some_time(a));
+  TRACE(a, "loses the node: %s", lk_error_name(e->err));
+  a->single.lost = true;
+  sim_actor_act_in(a, random_time(a));
 }
 
-static void on_got(lk_lock *l, int err, void *arg)
+static void on_acquired(lk_lock *l, int err, void *arg)
 {
   sim_actor *a = arg;
 
-  SAY(a, "%s %s", err == 0 ? "sits" : "does not sit:",
-      err == 0 ? lk_lock_node(l) : lk_error_name(err));
-  a->sitting.wants = false;
-  sim_actor_wait(a, some_time(a));
+  TRACE(a, "%s %s", err == 0 ? "sits" : "does not sit:",
+        err == 0 ? lk_lock_node(l) : lk_error_name(err));
+  a->single.acquiring = false;
+  sim_actor_act_in(a, random_time(a));
 }
 
 /* ---- what it does ------------------------------------------------------- */
 
-static void make(sim_actor *a)
+static void make_lock(sim_actor *a)
 {
   lk_lock_config config = {.size = sizeof config,
                            .data = lk_text(a->name),
@@ -64,71 +64,73 @@ static void make(sim_actor *a)
       .spread_ms = sim_roll(&a->rng, 2) == 0 ? -1 : 0,
   };
 
-  a->sitting = (sim_sitting){.lock = NULL};
-  a->process->starves = 0;
-  (void)sim_lease_take(a->process);
-  if (lk_single_new(&a->sitting.lock, a->process->client, SIM_SINGLE, &config,
-                    &options) != 0)
+  a->single = (sim_single_state){.lock = NULL};
+  a->process->failing_allocations = 0;
+  (void)sim_lease_get(a->process);
+  if (lk_single_new(&a->single.lock, a->process->client, SIM_SINGLE_PATH,
+                    &config, &options) != 0)
     abort();
 }
 
-static void leave(sim_actor *a)
+static void single_locker_free(sim_actor *a)
 {
-  lk_lock *l = a->sitting.lock;
+  lk_lock *l = a->single.lock;
 
-  a->sitting.lock = NULL;
+  a->single.lock = NULL;
   lk_lock_free(l);
 }
 
-static void acquire(sim_actor *a)
+static void single_acquire(sim_actor *a)
 {
   int64_t t = a->process->world->timeout_ms;
   const int64_t timeouts[] = {0, t / 10, t, -1, -1, -1};
   int64_t timeout = timeouts[sim_roll(&a->rng, 6)];
 
-  SAY(a, "wants the node, %d ms", (int)timeout);
-  a->sitting.wants = true;
-  if (lk_lock_acquire(a->sitting.lock, timeout, on_got, a) != 0)
-    a->sitting.wants = false;
+  TRACE(a, "wants the node, %d ms", (int)timeout);
+  a->single.acquiring = true;
+  if (lk_lock_acquire(a->single.lock, timeout, on_acquired, a) != 0)
+    a->single.acquiring = false;
 }
 
-static void release(sim_actor *a)
+static void single_release(sim_actor *a)
 {
-  SAY(a, "lets go of the node");
-  (void)lk_lock_release(a->sitting.lock, NULL, NULL);
-  a->sitting.lost = false;
+  TRACE(a, "lets go of the node");
+  (void)lk_lock_release(a->single.lock, NULL, NULL);
+  a->single.lost = false;
 }
 
-static void give_up(sim_actor *a)
+static void cancel_or_replace(sim_actor *a)
 {
-  SAY(a, "gives up");
+  TRACE(a, "gives up");
   if (sim_roll(&a->rng, 2) == 0) {
-    lk_lock_cancel(a->sitting.lock);
+    lk_lock_cancel(a->single.lock);
     return;
   }
-  leave(a);
-  make(a);
+  single_locker_free(a);
+  make_lock(a);
 }
 
-static void act(sim_actor *a)
+static void single_locker_act(sim_actor *a)
 {
-  sim_sitting *s = &a->sitting;
+  sim_single_state *s = &a->single;
 
   if (s->lost || lk_lock_count(s->lock) > 0)
-    release(a);
-  else if (s->wants && !a->stopping && sim_roll(&a->rng, 4) == 0)
-    give_up(a);
-  else if (!s->wants && !a->stopping)
-    acquire(a);
-  a->idle = a->stopping && !s->wants && lk_lock_count(s->lock) == 0;
+    single_release(a);
+  else if (s->acquiring && !a->stopping && sim_roll(&a->rng, 4) == 0)
+    cancel_or_replace(a);
+  else if (!s->acquiring && !a->stopping)
+    single_acquire(a);
+  a->idle = a->stopping && !s->acquiring && lk_lock_count(s->lock) == 0;
   if (!a->idle)
-    sim_actor_wait(a, some_time(a));
+    sim_actor_act_in(a, random_time(a));
 }
 
-static void start(sim_actor *a)
+static void single_locker_start(sim_actor *a)
 {
-  make(a);
-  sim_actor_wait(a, some_time(a));
+  make_lock(a);
+  sim_actor_act_in(a, random_time(a));
 }
 
-const sim_actor_kind sim_single_locker = {start, act, leave, .rests = true};
+const sim_actor_kind sim_single_locker = {single_locker_start,
+                                          single_locker_act, single_locker_free,
+                                          .reports_idle = true};

@@ -17,19 +17,19 @@
 
 enum { NODES = 4 }; /* the requesters' */
 
-#define SAY(a, ...) \
+#define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
-static sim_checker *judge_of(const sim_actor *a)
+static sim_checker *checker_of(const sim_actor *a)
 {
   return a->process->world->checker;
 }
 
-static void drop(sim_actor *a)
+static void unsubscribe(sim_actor *a)
 {
-  lk_subscription *s = a->notice->subscription;
+  lk_subscription *s = a->subscribed->subscription;
 
-  a->notice->subscription = NULL;
+  a->subscribed->subscription = NULL;
   lk_subscription_free(s);
 }
 
@@ -46,61 +46,66 @@ static uint64_t digest_of(const void *at, size_t len)
   return sum;
 }
 
-static void take(sim_actor *a, lk_subscription *s, const sim_state *state)
+static void notify_checker(sim_actor *a, lk_subscription *s,
+                           const sim_node_state *state)
 {
-  sim_notice *n = a->notice;
-  bool stray = n->subscription == NULL || s != n->subscription;
-  sim_fact f = {.type = SIM_NEWS, .notice = n, .known = state, .stray = stray};
+  sim_subscribed *n = a->subscribed;
+  bool after_free = n->subscription == NULL || s != n->subscription;
+  sim_fact f = {.type = SIM_SUBSCRIPTION_EVENT,
+                .subscribed = n,
+                .new_state = state,
+                .after_free = after_free};
 
-  SAY(a, "is told of %s: %s, 0x%llx", n->path,
-      state->err == 0 ? "0" : lk_error_name(state->err),
-      (unsigned long long)state->zxid);
-  sim_checker_tell(judge_of(a), &f);
-  if (stray)
+  TRACE(a, "is told of %s: %s, 0x%llx", n->path,
+        state->err == 0 ? "0" : lk_error_name(state->err),
+        (unsigned long long)state->zxid);
+  sim_checker_report(checker_of(a), &f);
+  if (after_free)
     return;
-  n->told = true;
+  n->notified = true;
   n->last = *state;
   if (!a->stopping && sim_roll(&a->rng, 16) == 0)
-    drop(a);
+    unsubscribe(a);
 }
 
 static void on_names(lk_subscription *s, int err, const lk_bytes *names,
                      size_t count, const lk_stat *stat, void *arg)
 {
-  sim_state state = {.err = err};
+  sim_node_state state = {.err = err};
 
   if (err == 0)
-    state = (sim_state){
+    state = (sim_node_state){
         .czxid = stat->czxid, .zxid = stat->pzxid, .version = stat->cversion};
   for (size_t i = 0; i < count; i++)
     state.digest += digest_of(names[i].at, names[i].len);
-  take(arg, s, &state);
+  notify_checker(arg, s, &state);
 }
 
 static void on_data(lk_subscription *s, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
 {
-  sim_state state = {.err = err};
+  sim_node_state state = {.err = err};
 
   if (err == 0)
-    state = (sim_state){.czxid = stat->czxid,
-                        .zxid = stat->mzxid,
-                        .version = stat->version,
-                        .digest = digest_of(data->at, data->len)};
-  take(arg, s, &state);
+    state = (sim_node_state){.czxid = stat->czxid,
+                             .zxid = stat->mzxid,
+                             .version = stat->version,
+                             .digest = digest_of(data->at, data->len)};
+  notify_checker(arg, s, &state);
 }
 
 /* ---- what is so --------------------------------------------------------- */
 
-static sim_state state_of(const sim_node *n, bool children)
+static sim_node_state state_of(const sim_node *n, bool children)
 {
-  sim_state state = {.err = LK_ERR_NO_NODE};
+  sim_node_state state = {.err = LK_ERR_NO_NODE};
 
   if (n == NULL)
     return state;
-  state = (sim_state){.czxid = n->stat.czxid,
-                      .zxid = children ? n->stat.pzxid : n->stat.mzxid,
-                      .version = children ? n->stat.cversion : n->stat.version};
+  state = (sim_node_state){.czxid = n->stat.czxid,
+                           .zxid = children ? n->stat.pzxid : n->stat.mzxid,
+                           .version =
+                               children ? n->stat.cversion : n->stat.version};
   if (!children)
     state.digest = digest_of(n->data, (size_t)n->stat.data_length);
   for (const sim_node *x = n->children; children && x != NULL; x = x->next)
@@ -108,49 +113,51 @@ static sim_state state_of(const sim_node *n, bool children)
   return state;
 }
 
-bool sim_same_state(const sim_state *a, const sim_state *b)
+bool sim_node_state_equals(const sim_node_state *a, const sim_node_state *b)
 {
   return a->err == b->err && a->czxid == b->czxid && a->zxid == b->zxid &&
          a->version == b->version && a->digest == b->digest;
 }
 
-bool sim_is_up_to_date(const sim_actor *a)
+bool sim_subscriber_is_up_to_date(const sim_actor *a)
 {
-  const sim_notice *n = a->notice;
-  const sim_tree *truth =
+  const sim_subscribed *n = a->subscribed;
+  const sim_tree *committed =
       sim_ensemble_committed_tree(a->process->world->ensemble);
-  sim_state state = state_of(sim_tree_find(truth, n->path), n->children);
+  sim_node_state state =
+      state_of(sim_tree_find(committed, n->path), n->children);
 
-  return n->told && sim_same_state(&n->last, &state);
+  return n->notified && sim_node_state_equals(&n->last, &state);
 }
 
 /* ---- what it does ------------------------------------------------------- */
 
-static void choose(sim_actor *a)
+static void choose_node(sim_actor *a)
 {
-  sim_notice *n = a->notice;
+  sim_subscribed *n = a->subscribed;
   uint32_t node = sim_roll(&a->rng, NODES);
 
   n->children = sim_roll(&a->rng, 2) == 0;
   if (n->children && sim_roll(&a->rng, 2) == 0)
-    snprintf(n->path, sizeof n->path, "%s", SIM_RAW);
+    snprintf(n->path, sizeof n->path, "%s", SIM_REQUEST_DIR);
   else
-    snprintf(n->path, sizeof n->path, "%s/n%u", SIM_RAW, (unsigned)node);
+    snprintf(n->path, sizeof n->path, "%s/n%u", SIM_REQUEST_DIR,
+             (unsigned)node);
 }
 
 /* What a check would make up for is mostly not checked. */
 static void subscribe(sim_actor *a)
 {
-  sim_notice *n = a->notice;
+  sim_subscribed *n = a->subscribed;
   lk_subscription_config config = {
       .size = sizeof config, .check_ms = sim_roll(&a->rng, 4) == 0 ? 100 : -1};
   lk_client *c = a->process->client;
 
-  choose(a);
-  n->told = false;
-  n->wrong_us = 0;
-  SAY(a, "subscribes to the %s of %s", n->children ? "children" : "data",
-      n->path);
+  choose_node(a);
+  n->notified = false;
+  n->stale_since_us = 0;
+  TRACE(a, "subscribes to the %s of %s", n->children ? "children" : "data",
+        n->path);
   if ((n->children ? lk_subscribe_children(&n->subscription, c, n->path,
                                            &config, on_names, a)
                    : lk_subscribe_data(&n->subscription, c, n->path, &config,
@@ -158,24 +165,26 @@ static void subscribe(sim_actor *a)
     n->subscription = NULL;
 }
 
-static void act(sim_actor *a)
+static void subscriber_act(sim_actor *a)
 {
-  sim_notice *n = a->notice;
+  sim_subscribed *n = a->subscribed;
 
   if (n->subscription == NULL)
     subscribe(a);
   else if (!a->stopping && sim_roll(&a->rng, 24) == 0)
-    drop(a);
-  a->idle = a->stopping && n->subscription != NULL && sim_is_up_to_date(a);
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+    unsubscribe(a);
+  a->idle =
+      a->stopping && n->subscription != NULL && sim_subscriber_is_up_to_date(a);
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
-static void start(sim_actor *a)
+static void subscriber_start(sim_actor *a)
 {
-  if (a->notice == NULL)
-    a->notice = sim_allocate(sizeof *a->notice);
-  a->notice->subscription = NULL;
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+  if (a->subscribed == NULL)
+    a->subscribed = sim_allocate(sizeof *a->subscribed);
+  a->subscribed->subscription = NULL;
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-const sim_actor_kind sim_subscriber = {start, act, drop, .rests = true};
+const sim_actor_kind sim_subscriber = {subscriber_start, subscriber_act,
+                                       unsubscribe, .reports_idle = true};

@@ -19,12 +19,12 @@
 
 enum { BRANCHES = 3 };
 
-static sim_checker *judge_of(const sim_actor *a)
+static sim_checker *checker_of(const sim_actor *a)
 {
   return a->process->world->checker;
 }
 
-static void end_work(sim_write *x, int err)
+static void end_call(sim_write *x, int err)
 {
   sim_actor *a = x->actor;
 
@@ -33,13 +33,14 @@ static void end_work(sim_write *x, int err)
             err == 0 ? "0" : lk_error_name(err));
   x->err = err;
   x->ended = true;
-  sim_checker_tell(judge_of(a),
-                   &(sim_fact){.type = SIM_GROWN, .err = err, .write = x});
+  sim_checker_report(
+      checker_of(a),
+      &(sim_fact){.type = SIM_TREE_CALL_ENDED, .err = err, .write = x});
   if (err == 0)
     sim_coverage_milestone(x->verb == SIM_CREATE ? SIM_MILESTONE_DEEP_CREATE
                                                  : SIM_MILESTONE_DEEP_DELETE);
   else if (err != LK_ERR_NO_NODE && err != LK_ERR_NODE_EXISTS)
-    a->garden++;
+    a->tree_number++;
   if (a->write == x)
     a->write = NULL;
 }
@@ -50,41 +51,41 @@ static void on_created(lk_client *c, int err, const char *path,
   (void)c;
   (void)path;
   (void)stat;
-  end_work(arg, err);
+  end_call(arg, err);
 }
 
 static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
 {
   (void)c;
   (void)deleted;
-  end_work(arg, err);
+  end_call(arg, err);
 }
 
 /* One to three levels below its garden, or the garden itself. */
-static void some_path(sim_actor *a, sim_write *x)
+static void random_path(sim_actor *a, sim_write *x)
 {
   uint32_t levels = sim_roll(&a->rng, 4);
   int at = snprintf(x->path, sizeof x->path, "/gardens/%s.%" PRIu64 ".%u",
-                    a->name, a->process->life, a->garden);
+                    a->name, a->process->life, a->tree_number);
 
   for (uint32_t i = 0; i < levels && at < (int)sizeof x->path; i++)
     at += snprintf(x->path + at, sizeof x->path - (size_t)at, "/b%u",
                    (unsigned)sim_roll(&a->rng, BRANCHES));
 }
 
-static void begin_work(sim_actor *a)
+static void begin_call(sim_actor *a)
 {
   lk_parents_config parents = {.size = sizeof parents,
                                .containers = sim_roll(&a->rng, 3) == 0};
   lk_call call = {.size = sizeof call};
-  sim_write *x = sim_checker_take(judge_of(a), sizeof *x);
+  sim_write *x = sim_checker_allocate(checker_of(a), sizeof *x);
   lk_client *c = a->process->client;
   int err;
 
   x->actor = a;
   x->verb = sim_roll(&a->rng, 4) > 0 ? SIM_CREATE : SIM_DELETE;
   x->shared = true;
-  some_path(a, x);
+  random_path(a, x);
   a->write = x;
   if (x->verb == SIM_CREATE) {
     err = lk_create_with_parents(c, x->path, lk_text("x"), NULL, LK_PERSISTENT,
@@ -100,25 +101,26 @@ static void begin_work(sim_actor *a)
 
 /* ---- the trade ---------------------------------------------------------- */
 
-static void act(sim_actor *a)
+static void tree_maker_act(sim_actor *a)
 {
   if (a->write == NULL && !a->stopping)
-    begin_work(a);
+    begin_call(a);
   a->idle = a->stopping && a->write == NULL;
   if (!a->idle)
-    sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 4));
+    sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 4));
 }
 
-static void start(sim_actor *a)
+static void tree_maker_start(sim_actor *a)
 {
   a->write = NULL;
-  a->garden = 0;
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
+  a->tree_number = 0;
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
-static void leave(sim_actor *a)
+static void tree_maker_free(sim_actor *a)
 {
   (void)a;
 }
 
-const sim_actor_kind sim_tree_maker = {start, act, leave, .rests = true};
+const sim_actor_kind sim_tree_maker = {tree_maker_start, tree_maker_act,
+                                       tree_maker_free, .reports_idle = true};

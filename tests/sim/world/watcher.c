@@ -16,20 +16,20 @@
 
 enum { NODES = 4, MOST_WATCHES = 5 };
 
-#define SAY(r, ...) \
+#define TRACE(r, ...) \
   SIM_TRACE(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
 
-static sim_checker *judge_of(const sim_process *p)
+static sim_checker *checker_of(const sim_process *p)
 {
   return p->world->checker;
 }
 
 /* ---- what it is told ---------------------------------------------------- */
 
-static void cancel(sim_request *r, bool on_server)
+static void cancel_watch(sim_request *r, bool on_server)
 {
-  SAY(r, "watch of request %" PRIu64 " is cancelled", r->number);
-  r->stands = false;
+  TRACE(r, "watch of request %" PRIu64 " is cancelled", r->number);
+  r->watch_registered = false;
   lk_watch_cancel(r->process->client, r->watch, on_server);
   r->watch = NULL;
 }
@@ -41,16 +41,18 @@ static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
 
   (void)c;
   (void)w;
-  SAY(r, "watch of request %" PRIu64 ", %s: %d of %s %s", r->number, r->path,
-      (int)e->type, (const char *)e->path.at,
-      e->err == 0 ? "" : lk_error_name(e->err));
-  sim_checker_tell(judge_of(r->process),
-                   &(sim_fact){.type = SIM_EVENT, .request = r, .watched = e});
+  TRACE(r, "watch of request %" PRIu64 ", %s: %d of %s %s", r->number, r->path,
+        (int)e->type, (const char *)e->path.at,
+        e->err == 0 ? "" : lk_error_name(e->err));
+  sim_checker_report(
+      checker_of(r->process),
+      &(sim_fact){.type = SIM_WATCH_EVENT, .request = r, .watch_event = e});
   if (e->type == LK_EVENT_ENDED) {
-    r->stands = false;
+    r->watch_registered = false;
     r->watch = NULL;
-  } else if (r->stands && r->number % 7 == 0 && e->type == LK_EVENT_DELETED)
-    cancel(r, r->number % 2 == 0);
+  } else if (r->watch_registered && r->number % 7 == 0 &&
+             e->type == LK_EVENT_DELETED)
+    cancel_watch(r, r->number % 2 == 0);
 }
 
 static void on_done(lk_client *c, int err, void *arg)
@@ -58,39 +60,43 @@ static void on_done(lk_client *c, int err, void *arg)
   sim_request *r = arg;
   const lk_reply *a = lk_client_reply(c);
 
-  SAY(r, "request %" PRIu64 ", watches %s: %s", r->number, r->path,
-      err == 0 ? "0" : lk_error_name(err));
-  r->ends++;
+  TRACE(r, "request %" PRIu64 ", watches %s: %s", r->number, r->path,
+        err == 0 ? "0" : lk_error_name(err));
+  r->completions++;
   r->err = err;
-  r->stands = a != NULL && err == 0;
-  if (!r->stands)
+  r->watch_registered = a != NULL && err == 0;
+  if (!r->watch_registered)
     r->watch = NULL;
-  r->since = a == NULL ? 0 : a->zxid;
+  r->watch_zxid = a == NULL ? 0 : a->zxid;
   r->connection = a == NULL ? 0 : a->connection;
-  r->fires = a != NULL && a->evidence == LK_EVIDENCE_NONE;
-  sim_checker_tell(judge_of(r->process),
-                   &(sim_fact){.type = SIM_ENDED,
-                               .err = err,
-                               .request = r,
-                               .result = &(sim_result){.err = err}});
+  r->may_report_anything = a != NULL && a->evidence == LK_EVIDENCE_NONE;
+  sim_checker_report(checker_of(r->process),
+                     &(sim_fact){.type = SIM_REQUEST_ENDED,
+                                 .err = err,
+                                 .request = r,
+                                 .result = &(sim_result){.err = err}});
 }
 
 /* ---- what it does ------------------------------------------------------- */
 
-static void some_path(sim_actor *a, sim_request *r)
+static void random_path(sim_actor *a, sim_request *r)
 {
   unsigned node = sim_roll(&a->rng, NODES);
 
   switch (sim_roll(&a->rng, 4)) {
-  case 0: snprintf(r->path, sizeof r->path, "%s", SIM_RAW); break;
-  case 1: snprintf(r->path, sizeof r->path, "%s/n%u/x", SIM_RAW, node); break;
-  default: snprintf(r->path, sizeof r->path, "%s/n%u", SIM_RAW, node); break;
+  case 0: snprintf(r->path, sizeof r->path, "%s", SIM_REQUEST_DIR); break;
+  case 1:
+    snprintf(r->path, sizeof r->path, "%s/n%u/x", SIM_REQUEST_DIR, node);
+    break;
+  default:
+    snprintf(r->path, sizeof r->path, "%s/n%u", SIM_REQUEST_DIR, node);
+    break;
   }
 }
 
-static void watch(sim_actor *a)
+static void add_watch(sim_actor *a)
 {
-  sim_request *r = sim_checker_request(judge_of(a->process), a->process);
+  sim_request *r = sim_checker_new_request(checker_of(a->process), a->process);
   lk_call call = {.size = sizeof call,
                   .until_disconnect = sim_roll(&a->rng, 7) == 0,
                   .on_event = on_watch,
@@ -98,62 +104,63 @@ static void watch(sim_actor *a)
                   .watch = &r->watch};
 
   r->verb = SIM_ADD_WATCH;
-  r->stay = sim_allocate(sizeof *r->stay);
-  r->stay->mode =
+  r->persistent = sim_allocate(sizeof *r->persistent);
+  r->persistent->mode =
       sim_roll(&a->rng, 2) == 0 ? LK_WATCH_PERSISTENT : LK_WATCH_RECURSIVE;
-  some_path(a, r);
+  random_path(a, r);
   if (sim_roll(&a->rng, 8) == 0)
     call.timeout_ms = 1 + a->process->world->timeout_ms / 20;
-  r->watches = true;
+  r->sets_watch = true;
   r->until_disconnect = call.until_disconnect;
-  r->calling = true;
-  r->err = lk_add_watch(a->process->client, r->path, r->stay->mode, &call,
+  r->in_call = true;
+  r->err = lk_add_watch(a->process->client, r->path, r->persistent->mode, &call,
                         on_done, r);
-  r->ends = r->err != 0; /* the other mode is there */
-  r->calling = false;
+  r->completions = r->err != 0; /* the other mode is there */
+  r->in_call = false;
 }
 
 /* Of all that stay, also those whose request has not ended. */
-static size_t count(const sim_actor *a)
+static size_t count_watches(const sim_actor *a)
 {
   size_t n = 0;
   sim_request *r;
 
-  for (size_t i = 0;
-       (r = sim_checker_watch(judge_of(a->process), a->process, i)) != NULL;
+  for (size_t i = 0; (r = sim_checker_registered_watch(checker_of(a->process),
+                                                       a->process, i)) != NULL;
        i++)
-    n += r->stay != NULL;
+    n += r->persistent != NULL;
   return n;
 }
 
-static void have_enough(sim_actor *a)
+static void cancel_random_watch(sim_actor *a)
 {
-  sim_request *r = sim_checker_watch(judge_of(a->process), a->process,
-                                     sim_roll(&a->rng, 2 * MOST_WATCHES));
+  sim_request *r = sim_checker_registered_watch(
+      checker_of(a->process), a->process, sim_roll(&a->rng, 2 * MOST_WATCHES));
 
-  if (r != NULL && r->stay != NULL)
-    cancel(r, sim_roll(&a->rng, 2) == 0);
+  if (r != NULL && r->persistent != NULL)
+    cancel_watch(r, sim_roll(&a->rng, 2) == 0);
 }
 
-static void act(sim_actor *a)
+static void watcher_act(sim_actor *a)
 {
   if (a->stopping)
     return;
-  if (count(a) < MOST_WATCHES)
-    watch(a);
+  if (count_watches(a) < MOST_WATCHES)
+    add_watch(a);
   if (sim_roll(&a->rng, 3) == 0)
-    have_enough(a);
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+    cancel_random_watch(a);
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void start(sim_actor *a)
+static void watcher_start(sim_actor *a)
 {
-  sim_actor_wait(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
+  sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void leave(sim_actor *a)
+static void watcher_free(sim_actor *a)
 {
   (void)a;
 }
 
-const sim_actor_kind sim_watcher = {.start = start, .act = act, .leave = leave};
+const sim_actor_kind sim_watcher = {
+    .start = watcher_start, .act = watcher_act, .leave = watcher_free};

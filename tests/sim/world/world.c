@@ -18,17 +18,17 @@
 #include <stdlib.h>
 
 enum {
-  LEAST_FAULTS = 20,
-  LEAST_GRANTS = 20,
-  MOST_TIMEOUTS = 200,      /* a run takes, if the grants do not come */
-  CALM_TIMEOUTS = 60,       /* until all has come to rest */
+  FAULTS_MIN = 20,
+  GRANTS_MIN = 20,
+  TIMEOUTS_MAX = 200,       /* a run takes, if the grants do not come */
+  QUIESCENT_TIMEOUTS = 60,  /* until all has come to rest */
   MOST_JOBS_AT_ONCE = 20000 /* of one moment: somebody spins */
 };
 
 /* ---- what the seed decides ---------------------------------------------- */
 
 /* Within the bounds of the servers, and often at the lower one. */
-static int32_t some_timeout(sim_rng *r, int32_t tick)
+static int32_t random_timeout(sim_rng *r, int32_t tick)
 {
   int64_t most = 20 * (int64_t)tick < 6000 ? 20 * (int64_t)tick : 6000;
 
@@ -36,7 +36,7 @@ static int32_t some_timeout(sim_rng *r, int32_t tick)
                                        : sim_between(r, 2 * tick, most));
 }
 
-static void draw(sim_world *w)
+static void choose_sizes(sim_world *w)
 {
   static const char *const paths[] = {"/locks/a", "/b", "/very/deep/down/c"};
   sim_rng r = sim_rng_fork(&w->rng, 'w');
@@ -44,7 +44,7 @@ static void draw(sim_world *w)
   int32_t tick = (int32_t)sim_between(&r, 100, drift ? 200 : 1000);
   uint32_t first = sim_roll(&r, 3);
 
-  w->timeout_ms = drift ? 20 * tick : some_timeout(&r, tick);
+  w->timeout_ms = drift ? 20 * tick : random_timeout(&r, tick);
   w->config = (sim_ensemble_config){
       .servers = sim_roll(&r, 4) == 0 ? 5 : 3,
       .tick_ms = tick,
@@ -53,14 +53,16 @@ static void draw(sim_world *w)
       .ttls = w->all_requests,
       .epoch_ms = INT64_C(1700000000000) + sim_between(&r, 0, 1000000)};
   w->shortest_ms = w->longest_ms = w->timeout_ms;
-  if (sim_may_strike(w, SIM_FAULT_BOUNDS) || sim_has_condition(w, SIM_LIMITS)) {
+  if (sim_fault_is_possible(w, SIM_FAULT_BOUNDS) ||
+      sim_has_condition(w, SIM_LIMITS)) {
     w->shortest_ms = 2 * tick;
-    w->longest_ms = SIM_LONGEST * w->timeout_ms;
+    w->longest_ms = SIM_TIMEOUT_FACTOR_MAX * w->timeout_ms;
   }
   if (sim_has_condition(w, SIM_READ_ONLY))
     w->config.read_only_after_us = tick / 2 * SIM_MS;
-  if (sim_may_strike(w, SIM_FAULT_WIPE) || sim_may_strike(w, SIM_FAULT_RESTORE))
-    w->config.first_epoch = SIM_MOST_WIPES * SIM_AGE_EPOCHS;
+  if (sim_fault_is_possible(w, SIM_FAULT_WIPE) ||
+      sim_fault_is_possible(w, SIM_FAULT_RESTORE))
+    w->config.first_epoch = SIM_MOST_WIPES * SIM_INCARNATION_EPOCHS;
   w->nprocesses = (size_t)sim_between(&r, 4, 6);
   w->nlocks = (size_t)sim_between(&r, 1, 2);
   for (uint32_t i = 0; i < w->nlocks; i++)
@@ -68,7 +70,7 @@ static void draw(sim_world *w)
 }
 
 /* In calm weather nothing may happen that its scenario does not know. */
-static unsigned some_conditions(const sim_world *w, const unsigned *chosen)
+static unsigned random_conditions(const sim_world *w, const unsigned *chosen)
 {
   if (w->scenario->calm)
     return 0;
@@ -76,7 +78,7 @@ static unsigned some_conditions(const sim_world *w, const unsigned *chosen)
 }
 
 /* A crowd shares. */
-static const sim_lock_mix *some_menu(const sim_world *w)
+static const sim_lock_mix *random_menu(const sim_world *w)
 {
   return sim_has_condition(w, SIM_MANY_READERS) ? sim_lock_mix_find("rwlock")
                                                 : sim_lock_mix_of(w->seed);
@@ -88,8 +90,8 @@ void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
   w->seed = seed;
   w->scenario =
       choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
-  w->conditions = some_conditions(w, choice->conditions);
-  w->lock_mix = choice->lock_mix == NULL ? some_menu(w) : choice->lock_mix;
+  w->conditions = random_conditions(w, choice->conditions);
+  w->lock_mix = choice->lock_mix == NULL ? random_menu(w) : choice->lock_mix;
   w->style = choice->style == NULL ? sim_lock_style_of(seed, w->lock_mix)
                                    : choice->style;
   w->all_requests = choice->all_requests;
@@ -102,8 +104,8 @@ void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice)
   sim_world_choose(w, seed, choice);
   w->rng = sim_rng_fork(&root, 1);
   w->trace.agenda = &w->agenda;
-  draw(w);
-  sim_lock_mix_lay(w);
+  choose_sizes(w);
+  sim_lock_mix_set_paths(w);
   w->checker = sim_checker_new(w);
   sim_ensemble_hooks hooks = sim_checker_hooks(w->checker);
 
@@ -116,11 +118,11 @@ void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice)
   w->faults = sim_faults_new(w);
 }
 
-void sim_world_done(sim_world *w)
+void sim_world_destroy(sim_world *w)
 {
   for (size_t i = 0; i < w->nprocesses; i++) {
     sim_process_crash(&w->processes[i], true);
-    sim_process_done(&w->processes[i]);
+    sim_process_destroy(&w->processes[i]);
   }
   sim_faults_free(w->faults);
   sim_network_free(w->network);
@@ -137,7 +139,7 @@ static void on_moment(void *arg)
   (void)arg;
 }
 
-static void must_move(const sim_world *w, size_t jobs)
+static void check_time_moves(const sim_world *w, size_t jobs)
 {
   if (jobs < MOST_JOBS_AT_ONCE)
     return;
@@ -147,14 +149,14 @@ static void must_move(const sim_world *w, size_t jobs)
 }
 
 /* Others go on while a call takes its time. */
-static void catch_up(sim_world *w)
+static void pause_for_spent_time(sim_world *w)
 {
   for (size_t i = 0; i < w->nprocesses; i++)
-    sim_process_catch_up(&w->processes[i]);
+    sim_process_pause_for_spent_time(&w->processes[i]);
 }
 
 /* Let time pass; false: something is broken. */
-static bool pass(sim_world *w, int64_t us)
+static bool pass_time(sim_world *w, int64_t us)
 {
   sim_job end = {.run = on_moment};
   int64_t milestone = w->agenda.now_us;
@@ -164,12 +166,12 @@ static bool pass(sim_world *w, int64_t us)
   while (lk__heap_has(&end.node)) {
     sim_step(&w->agenda);
     if (sim_has_condition(w, SIM_CLOCK_STEPS))
-      catch_up(w);
-    sim_checker_look(w->checker);
+      pause_for_spent_time(w);
+    sim_checker_after_job(w->checker);
     jobs = milestone == w->agenda.now_us ? jobs + 1 : 0;
     milestone = w->agenda.now_us;
-    must_move(w, jobs);
-    if (!w->go_on && sim_checker_violations(w->checker) > 0) {
+    check_time_moves(w, jobs);
+    if (!w->keep_going && sim_checker_violations(w->checker) > 0) {
       sim_unschedule(&w->agenda, &end);
       return false;
     }
@@ -179,31 +181,31 @@ static bool pass(sim_world *w, int64_t us)
 
 /* ---- the run ------------------------------------------------------------ */
 
-static bool storm(sim_world *w, int64_t t)
+static bool run_with_faults(sim_world *w, int64_t t)
 {
   sim_rng r = sim_rng_fork(&w->rng, 's');
-  size_t faults = LEAST_FAULTS + sim_roll(&r, 10);
-  size_t grants = LEAST_GRANTS + sim_roll(&r, 20);
+  size_t faults = FAULTS_MIN + sim_roll(&r, 10);
+  size_t grants = GRANTS_MIN + sim_roll(&r, 20);
 
   for (size_t i = 0; i < w->nprocesses; i++)
     sim_process_start_in(&w->processes[i], sim_between(&r, 0, t));
-  if (!pass(w, t))
+  if (!pass_time(w, t))
     return false;
   sim_faults_begin(w->faults);
-  for (int i = 0; i < MOST_TIMEOUTS; i++) {
+  for (int i = 0; i < TIMEOUTS_MAX; i++) {
     if (w->nfaults >= faults && w->grants >= grants)
       return true;
-    if (!pass(w, t))
+    if (!pass_time(w, t))
       return false;
   }
   return true;
 }
 
 /* All is healed and all run; then they want nothing any more. */
-static bool calm_down(sim_world *w, int64_t t)
+static bool end_faults(sim_world *w, int64_t t)
 {
   SIM_TRACE(&w->trace, "world", "the faults are over");
-  w->calming = true;
+  w->faults_over = true;
   sim_faults_end(w->faults);
   for (size_t i = 0; i < w->nprocesses; i++) {
     if (w->processes[i].client == NULL)
@@ -211,29 +213,29 @@ static bool calm_down(sim_world *w, int64_t t)
   }
   for (size_t i = 0; i < w->nprocesses; i++) {
     while (w->processes[i].paused) {
-      if (!pass(w, t / 4))
+      if (!pass_time(w, t / 4))
         return false;
     }
     if (sim_process_runs(&w->processes[i]))
       sim_actors_stop(&w->processes[i]);
-    if (w->processes[i].resumes)
+    if (w->processes[i].has_resumed)
       (void)sim_process_close(&w->processes[i], 0);
   }
-  for (int i = 0; i < CALM_TIMEOUTS * 4; i++) {
-    if (!pass(w, t / 4))
+  for (int i = 0; i < QUIESCENT_TIMEOUTS * 4; i++) {
+    if (!pass_time(w, t / 4))
       return false;
-    if (sim_checker_is_calm(w->checker))
+    if (sim_checker_is_quiescent(w->checker))
       break;
   }
-  sim_checker_calm(w->checker);
+  sim_checker_when_quiescent(w->checker);
   return true;
 }
 
-static bool take_apart(sim_world *w, int64_t t)
+static bool free_clients(sim_world *w, int64_t t)
 {
   for (size_t i = 0; i < w->nprocesses; i++)
-    sim_process_leave(&w->processes[i]);
-  if (!pass(w, t))
+    sim_process_free_client(&w->processes[i]);
+  if (!pass_time(w, t))
     return false;
   sim_checker_end(w->checker);
   return true;
@@ -252,6 +254,6 @@ void sim_world_run(sim_world *w)
             (unsigned long long)w->seed, w->scenario->name, w->lock_mix->name,
             w->style->name, w->config.servers, w->nprocesses,
             (int)w->timeout_ms, (int)w->config.tick_ms, conditions);
-  if (storm(w, t) && calm_down(w, t))
-    (void)take_apart(w, t);
+  if (run_with_faults(w, t) && end_faults(w, t))
+    (void)free_clients(w, t);
 }

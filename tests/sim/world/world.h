@@ -22,9 +22,9 @@ typedef struct sim_lock_mix sim_lock_mix; /* menu.h: what is locked */
 typedef struct sim_lock_style sim_lock_style; /* habits.h: and how */
 
 enum {
-  SIM_AGE_EPOCHS = 1 << 16, /**< between two ages of an ensemble */
+  SIM_INCARNATION_EPOCHS = 1 << 16, /**< between two ages of an ensemble */
   SIM_MOST_WIPES = 4,
-  SIM_LONGEST = 3, /**< no timeout is longer than so many times T */
+  SIM_TIMEOUT_FACTOR_MAX = 3, /**< no timeout is longer than so many times T */
   SIM_WORLD_SERVERS = 5,
   SIM_MOST_PROCESSES = 8,
   SIM_MOST_LOCKS = 4,
@@ -54,14 +54,14 @@ struct sim_world {
   char locks[SIM_MOST_LOCKS][SIM_LOCK_PATH]; /**< "/b", … */
   size_t nqueues;      /**< of these: the first ones are locks by themselves */
   bool reversed;       /**< who wants several takes the last one first */
-  size_t semaphore_at; /**< its queue; its leases come next */
+  size_t semaphore_index; /**< its queue; its leases come next */
   int32_t permits;     /**< so many there are at first */
-  bool limited;        /**< a node says how many */
+  bool has_limit_node; /**< a node says how many */
   bool all_requests;   /**< there are rare requesters and watchers */
-  bool calming;        /**< the faults are over, nobody wants */
+  bool faults_over;    /**< the faults are over, nobody wants */
   unsigned wipes;      /**< how often the ensemble began anew */
-  bool judging;        /**< the checker asks: no time passes by that */
-  bool go_on;          /**< also after something was found broken */
+  bool in_checker;     /**< the checker asks: no time passes by that */
+  bool keep_going;     /**< also after something was found broken */
   size_t grants;       /**< so far; counted by the checker */
   size_t nfaults;      /**< counted by faults.c */
 };
@@ -77,8 +77,8 @@ typedef struct sim_choice {
 
 /** What follows from the seed and the choice, in `w`; nothing else is there. */
 void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice);
-/** A world in which nothing has happened yet. Trace, checker and `go_on` may be
-    set up before it runs. */
+/** A world in which nothing has happened yet. Trace, checker and `keep_going`
+   may be set up before it runs. */
 void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice);
 /** What the names of servers begin with; others have other names. */
 static inline char sim_first_letter(const sim_world *w)
@@ -87,6 +87,6 @@ static inline char sim_first_letter(const sim_world *w)
 }
 /** The whole run; it ends when the checker finds something broken. */
 void sim_world_run(sim_world *w);
-void sim_world_done(sim_world *w);
+void sim_world_destroy(sim_world *w);
 
 #endif
