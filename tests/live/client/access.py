@@ -12,7 +12,7 @@ import tempfile
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run
+from command import expect_exit, run
 import live
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -107,10 +107,10 @@ def attempt(words, path):
 
 def clients_may_do_what_the_access_lists_say():
     for name, words in NODES.items():
-        expect(0, "create", *words, "/" + name, "first")
+        expect_exit(0, "create", *words, "/" + name, "first")
     for client, words, admitted in CLIENTS:
         if admitted is None:
-            done = expect(125, "get", *words, "/open")
+            done = expect_exit(125, "get", *words, "/open")
             assert REFUSED in done.err, (client, done)
             continue
         for name in NODES:
@@ -123,13 +123,13 @@ def clients_may_do_what_the_access_lists_say():
 def lists_do_not_protect_their_own_node_from_deletion():
     """ZooKeeper checks DELETE at the parent."""
     mine = ("create", "--auth-file", DIGEST, "--acl", "creator")
-    expect(0, "create", "/open-parent")
-    expect(0, *mine, "/open-parent/x")
-    expect(125, "get", "/open-parent/x")
-    expect(0, "delete", "/open-parent/x")
-    expect(0, *mine, "/my-parent")
-    expect(0, *mine, "/my-parent/x")
-    expect(125, "delete", "/my-parent/x")
+    expect_exit(0, "create", "/open-parent")
+    expect_exit(0, *mine, "/open-parent/x")
+    expect_exit(125, "get", "/open-parent/x")
+    expect_exit(0, "delete", "/open-parent/x")
+    expect_exit(0, *mine, "/my-parent")
+    expect_exit(0, *mine, "/my-parent/x")
+    expect_exit(125, "delete", "/my-parent/x")
 
 
 def ids_of_x509_are_compared_letter_by_letter():
@@ -139,21 +139,21 @@ def ids_of_x509_are_compared_letter_by_letter():
             ("CN=alice,O=latchkey", 0), ("O=latchkey,CN=alice", 125),
             ("CN=alice, O=latchkey", 125))):
         path = "/letters-%d" % number
-        expect(0, "create", *ALICE, "--acl", "x509:%s:cdrwa" % subject, path)
-        expect(code, "get", *ALICE, path)
+        expect_exit(0, "create", *ALICE, "--acl", "x509:%s:cdrwa" % subject, path)
+        expect_exit(code, "get", *ALICE, path)
 
 
 def a_refusal_is_final():
     """A client that is refused is not heard of again."""
-    done = expect(125, "run", "--auth-file", WRONG_PASSWORD, "-w", "20",
-                  "/lock", "true")
+    done = expect_exit(125, "run", "--auth-file", WRONG_PASSWORD, "-w", "20",
+                       "/lock", "true")
     assert done.err.count("\n") == 1 and REFUSED in done.err, done
     assert "--auth-file" in done.err, done
 
 
 def a_password_may_be_any_text():
     auth = file("ann.auth", "sasl:ann:contrase\u00f1a\n")
-    expect(0, "ls", "--auth-file", auth, "/")
+    expect_exit(0, "ls", "--auth-file", auth, "/")
 
 
 def the_doctor_names_the_step():
@@ -173,19 +173,19 @@ def the_doctor_names_the_step():
 
 def a_server_without_sasl_is_told_of():
     with command.zkserver.Server() as other:
-        done = expect(125, "ls", "-z", other.connect, "--auth-file", BOB, "/")
+        done = expect_exit(125, "ls", "-z", other.connect, "--auth-file", BOB, "/")
         assert "the server does not support SASL" in done.err, done
 
 
 def locks_have_access_lists_of_sasl():
     """As Curator's, whose nodes have the access list of the creator."""
     queue = "/queue-of-bob"
-    expect(0, "create", "--auth-file", BOB, "--acl", "sasl:bob:cdrwa", queue)
-    done = expect(0, "run", "--auth-file", BOB, "--acl", "creator",
-                  queue + "/lock", "--", "sh", "-c",
-                  "echo $LATCHKEY_FENCING_TOKEN; "
-                  + command.PROGRAM + " acl --auth-file " + BOB
-                  + " $LATCHKEY_NODE")
+    expect_exit(0, "create", "--auth-file", BOB, "--acl", "sasl:bob:cdrwa", queue)
+    done = expect_exit(0, "run", "--auth-file", BOB, "--acl", "creator",
+                       queue + "/lock", "--", "sh", "-c",
+                       "echo $LATCHKEY_FENCING_TOKEN; "
+                       + command.PROGRAM + " acl --auth-file " + BOB
+                       + " $LATCHKEY_NODE")
     token, acl = done.out.splitlines()[:2]
     assert int(token) > 0 and "sasl:bob:cdrwa" in acl, done
     for words in ((), ("--auth-file", EVE)):
@@ -198,8 +198,8 @@ def a_lock_outlasts_its_server():
     with command.zkserver.Server("--sasl", JAAS, "--config",
                                  "sessionRequireClientSASLAuth=true",
                                  servers=3) as ensemble:
-        expect(0, "create", "-z", ensemble.connect, "--auth-file", BOB,
-               "--acl", "sasl:bob:cdrwa", "/mine")
+        expect_exit(0, "create", "-z", ensemble.connect, "--auth-file", BOB,
+                    "--acl", "sasl:bob:cdrwa", "/mine")
         with command.start("run", "-v", "-z", ensemble.connect, "--auth-file",
                            BOB, "--acl", "creator", "/mine/lock", "--", "sh",
                            "-c", "echo held; read line; exit 7",
@@ -218,11 +218,11 @@ def a_server_that_requires_sasl_ends_clients_without():
                                  "sessionRequireClientSASLAuth=true") as other:
         where = ("-z", other.connect)
         for words in ((), ("--auth-file", DIGEST)):
-            done = expect(125, "ls", *where, *words, "/")
+            done = expect_exit(125, "ls", *where, *words, "/")
             assert "requires authentication" in done.err, done
-        assert "zookeeper" in expect(
+        assert "zookeeper" in expect_exit(
             0, "ls", *where, "--auth-file", BOB, "/").out
-        done = expect(125, "ls", *where, "--auth-file", WRONG_PASSWORD, "/")
+        done = expect_exit(125, "ls", *where, "--auth-file", WRONG_PASSWORD, "/")
         assert REFUSED in done.err, done
         done = run("doctor", "--json", *where)
         assert done.code == 1 and "requires auth" in done.out, done

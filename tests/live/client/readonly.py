@@ -18,7 +18,7 @@ LOCAL = ("--config", "localSessionsEnabled=true",
          "--config", "localSessionsUpgradingEnabled=true")
 
 
-def word_of(n):
+def isro_reply(n):
     try:
         return live.word(three.zk.addresses[n - 1], "isro")
     except OSError:
@@ -26,7 +26,7 @@ def word_of(n):
 
 
 def becomes(n, word):
-    eventually(lambda: word_of(n) == word, "server %d %s" % (n, word))
+    eventually(lambda: isro_reply(n) == word, "server %d %s" % (n, word))
 
 
 def others_than(n):
@@ -35,7 +35,7 @@ def others_than(n):
 
 def knows(worker, n, path):
     near = worker.client(three.client[n].address, timeout=T)
-    eventually(lambda: near.ask("get", path=path).result().err == "0")
+    eventually(lambda: near.submit("get", path=path).result().err == "0")
     near.do("close")
 
 
@@ -43,11 +43,11 @@ def refuses(client, base):
     """Every write, and no read, however many are on their way."""
     reads, writes = [], []
     for _ in range(100):
-        reads.append(client.ask("get", path=base))
-        writes.append(client.ask("create", path=base + "/x"))
-        writes.append(client.ask("sync", path="/"))
+        reads.append(client.submit("get", path=base))
+        writes.append(client.submit("create", path=base + "/x"))
+        writes.append(client.submit("sync", path="/"))
     for r in reads:
-        assert r.good().data == b"old"
+        assert r.succeeds().data == b"old"
     for w in writes:
         w.fails("NOT_READ_ONLY")
     assert client.facts().session == 0
@@ -87,14 +87,14 @@ def one_that_is_cut_off_serves_until_another_is_found():
         client = worker.client(three.connect, timeout=T, read_only=1)
         client.state("read-only")
         lock = client.lock(base + "/l")
-        asked = lock.ask("acquire")
-        watch = client.ask("get", path=base, watch=1)
-        assert watch.good().data == b"old"
-        unchanged = client.ask("get", path=calm, watch=1)
-        unchanged.good()
+        pending = lock.submit("acquire")
+        watch = client.submit("get", path=base, watch=1)
+        assert watch.succeeds().data == b"old"
+        unchanged = client.submit("get", path=calm, watch=1)
+        unchanged.succeeds()
         refuses(client, base)
-        assert not asked.is_done()
-        assert lock.look().state == "acquiring", lock.look()
+        assert not pending.is_done()
+        assert lock.inspect().state == "acquiring", lock.inspect()
         for m in rest:
             three.client[m].accept()
         maker.do("set", path=base, data=b"new")
@@ -104,17 +104,17 @@ def one_that_is_cut_off_serves_until_another_is_found():
         client.state("suspended")
         client.state("connected")
         took = time.monotonic() - began
-        assert word_of(n) == "ro"
+        assert isro_reply(n) == "ro"
         client.event(watch, type=3)
         client.event(unchanged, type=3)  # what was read may have been undone
-        asked.good()
+        pending.succeeds()
         assert client.get(base).data == b"new"
         client.create(base + "/x")
         assert client.facts().session != 0
-        assert not client.said("state", "expired")
-        assert lock.look().state == "held"
+        assert not client.lines_like("state", "expired")
+        assert lock.inspect().state == "held"
         lock.release()
-        assert not plain.said("state"), plain.said("state")
+        assert not plain.lines_like("state"), plain.lines_like("state")
         assert plain.facts().trouble == "REFUSED", plain.facts()
         print("moved after %.1f s" % took)
         client.do("close")
@@ -140,19 +140,19 @@ def the_last_one_serves_until_there_are_two_again():
         becomes(n, "ro")
         client.state("expired")
         client.state("read-only")
-        lost = [line.word for line in lock.said("lock")]
+        lost = [line.word for line in lock.lines_like("lock")]
         assert lost[-2:] == ["unsure", "lost"], lost
-        assert lock.look().deadline < client.facts().at, lock.look()
+        assert lock.inspect().deadline < client.facts().at, lock.inspect()
         refuses(client, base)
         the_command_reads(base)
-        lock.ask("release").fails("LOST")
-        asked = lock.ask("acquire")
+        lock.submit("release").fails("LOST")
+        pending = lock.submit("acquire")
         time.sleep(.5)
-        assert not asked.is_done()
+        assert not pending.is_done()
         three.zk.start(rest[0])
         client.state("suspended")
         client.state("connected")
-        asked.good()
+        pending.succeeds()
         client.create(base + "/x")
         assert client.facts().session != 0
         lock.release()
@@ -168,7 +168,7 @@ def without_local_sessions_it_gives_none():
         becomes(1, "ro")
         client = worker.client(three.client[1].address, timeout=T, read_only=1)
         eventually(lambda: client.facts().trouble == "NOT_READ_ONLY")
-        assert not client.said("state")
+        assert not client.lines_like("state")
         three.zk.start(2)
         client.state("connected")
         client.create("/made")

@@ -26,10 +26,10 @@ LOCAL = ("--config", "localSessionsEnabled=true",
 
 def flood(client, path):
     """More than the server takes; some of it is refused, and not done."""
-    asked = [client.ask("create", path="%s/x%d" % (path, n), data=b"")
-             for n in range(AT_ONCE)]
+    pending = [client.submit("create", path="%s/x%d" % (path, n), data=b"")
+               for n in range(AT_ONCE)]
     made = []
-    for n, end in enumerate(asked):
+    for n, end in enumerate(pending):
         err = end.result().err
         assert err in ("0", "THROTTLED"), err
         if err == "0":
@@ -42,7 +42,7 @@ def calm(client, verb, **options):
     ends = []
 
     def done():
-        ends.append(client.ask(verb, **options).result())
+        ends.append(client.submit(verb, **options).result())
         return ends[-1].err != "THROTTLED"
     eventually(done)
     assert ends[-1].err == "0", ends[-1]
@@ -68,11 +68,11 @@ def locks_pass_through_a_busy_server(zk):
         lock = near.lock("/l")
         ends = []
         for _ in range(3):
-            reads = [near.ask("get", path="/beside") for _ in range(AT_ONCE)]
-            acquired = lock.ask("acquire", wait=-1)
-            reads += [near.ask("get", path="/beside") for _ in range(AT_ONCE)]
-            acquired.good()
-            lock.ask("release").good()
+            reads = [near.submit("get", path="/beside") for _ in range(AT_ONCE)]
+            acquired = lock.submit("acquire", wait=-1)
+            reads += [near.submit("get", path="/beside") for _ in range(AT_ONCE)]
+            acquired.succeeds()
+            lock.submit("release").succeeds()
             ends += [r.result().err for r in reads]
         assert set(ends) == {"0", "THROTTLED"}, ends
         eventually(lambda: near.facts().unfinished == 0)
@@ -91,13 +91,13 @@ def a_local_session_has_no_ephemeral_nodes():
     with zkserver.Server(*LOCAL, servers=3) as zk, Worker() as worker:
         near = worker.client(zk.connect, timeout=LONG)
         near.do("create", path="/n", data=b"")
-        near.ask("create", path="/e", data=b"", flags=1).fails(
+        near.submit("create", path="/e", data=b"", flags=1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
-        near.lock("/l").ask("acquire", wait=-1).fails(
+        near.lock("/l").submit("acquire", wait=-1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
-        near.semaphore("/s", permits=1).ask("acquire", wait=-1).fails(
+        near.semaphore("/s", permits=1).submit("acquire", wait=-1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
-        near.single("/o").ask("acquire", wait=-1).fails(
+        near.single("/o").submit("acquire", wait=-1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
         done = command.run("run", "-z", zk.connect, "/l", "true")
         assert done.code == 125 and done.err == (

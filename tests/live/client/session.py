@@ -26,7 +26,7 @@ def on_relay(test):
             far.state("connected")
             base = far.create("/test-", flags=2).path
             test(wire, worker, near, far, base)
-            near.ask("close").result()
+            near.submit("close").result()
             far.create(base + "/end")  # close waits for no server
             far.do("close")
     with_them.__name__ = test.__name__
@@ -70,19 +70,19 @@ def what_a_break_means_depends_on_where_it_came(wire, worker, near, far, base):
     # Before the server saw it, or half of it: a client cannot know.
     for action in ("cut", "tear"):
         wire.trap(action, op=relay.CREATE2)
-        near.ask("create", path=base + "/never").fails("IN_DOUBT")
+        near.submit("create", path=base + "/never").fails("IN_DOUBT")
         near.state("connected")
-        far.ask("exists", path=base + "/never").fails("NO_NODE")
+        far.submit("exists", path=base + "/never").fails("NO_NODE")
     # After it was done, or in the middle of the answer.
     for action in ("cut", "tear"):
         wire.trap(action, up=False, op=relay.CREATE2)
-        near.ask("create", path=base + "/" + action).fails("IN_DOUBT")
+        near.submit("create", path=base + "/" + action).fails("IN_DOUBT")
         near.state("connected")
         assert far.get(base + "/" + action)
     for action, up in (("cut", True), ("tear", True), ("cut", False),
                        ("tear", False)):
         wire.trap(action, up=up, op=relay.GET)
-        near.ask("get", path=base).fails("CONNECTION_LOSS")
+        near.submit("get", path=base).fails("CONNECTION_LOSS")
         near.state("connected")
         wire.trap(action, up=up, op=relay.GET)
         near.get(base, repeat=1)
@@ -91,13 +91,13 @@ def what_a_break_means_depends_on_where_it_came(wire, worker, near, far, base):
 @on_relay
 def what_did_not_leave_was_not_done(wire, worker, near, far, base):
     wire.freeze()
-    asked = [near.ask("create", path="%s/%d" % (base, n), data=b"x" * 500000)
-             for n in range(30)]
+    pending = [near.submit("create", path="%s/%d" % (base, n), data=b"x" * 500000)
+               for n in range(30)]
     near.state("suspended")
     wire.drop()
     wire.thaw()
     near.state("connected")
-    ends = [a.fails("IN_DOUBT", "NOT_SENT").err for a in asked]
+    ends = [a.fails("IN_DOUBT", "NOT_SENT").err for a in pending]
     # What the system took before it was full, then the rest.
     assert ends == sorted(ends) and ends[-1] == "NOT_SENT", ends
     assert "IN_DOUBT" in ends, ends
@@ -124,9 +124,9 @@ def a_handshake_may_break_anywhere(wire, worker, near, far, base):
 @on_relay
 def nothing_is_mixed_up_by_slow_wires(wire, worker, near, far, base):
     wire.delay(60)
-    asked = [near.ask("create", path=base + "/n-", flags=3)
-             for _ in range(300)]
-    names = [a.good().path for a in asked]
+    pending = [near.submit("create", path=base + "/n-", flags=3)
+               for _ in range(300)]
+    names = [a.succeeds().path for a in pending]
     assert names == ["%s/n-%010d" % (base, n) for n in range(300)]
 
 
@@ -137,20 +137,20 @@ def requests_wait_for_a_server(wire, worker, near, far, base):
     wire.refuse()
     wire.drop()
     near.state("suspended")
-    late = near.ask("get", path=base, wait=300)
-    waiting = near.ask("create", path=base + "/waited")
+    late = near.submit("get", path=base, wait=300)
+    waiting = near.submit("create", path=base + "/waited")
     late.fails("DEADLINE")
     assert not waiting.is_done()
     wire.accept()
-    waiting.good()
+    waiting.succeeds()
 
 
 @on_relay
 def a_late_answer_is_nobodys(wire, worker, near, far, base):
     zk.stop()
-    asked = near.ask("create", path=base + "/late", wait=200)
-    read = near.ask("get", path=base, wait=200, watch=1)
-    asked.fails("DEADLINE")
+    pending = near.submit("create", path=base + "/late", wait=200)
+    read = near.submit("get", path=base, wait=200, watch=1)
+    pending.fails("DEADLINE")
     read.fails("DEADLINE")
     zk.cont()
     near.do("set", path=base, data=b"1")
@@ -158,7 +158,7 @@ def a_late_answer_is_nobodys(wire, worker, near, far, base):
     assert near.facts().connection == 1
     # It was done, and nobody was told of a watch that nobody has.
     assert far.get(base + "/late")
-    assert not near.said("event")
+    assert not near.lines_like("event")
 
 
 @on_relay
@@ -166,7 +166,7 @@ def closing_without_a_server_does_not_wait_long(wire, worker, near, far, base):
     near.create(base + "/mine", flags=1)
     wire.freeze()
     began = boottime()
-    end = near.ask("close").fails("DEADLINE", "IN_DOUBT", "NOT_SENT")
+    end = near.submit("close").fails("DEADLINE", "IN_DOUBT", "NOT_SENT")
     assert end.at - began < T / 2, end.at - began
     assert far.get(base + "/mine")
 
@@ -179,17 +179,17 @@ def watches_outlive_connections(wire, worker, near, far, base):
     for path in paths.values():
         near.create(path)
     events = {
-        "data": (near.ask("get", path=paths["data"], watch=1), 3),
-        "gone": (near.ask("exists", path=paths["gone"], watch=1), 2),
-        "dir": (near.ask("children", path=paths["dir"], watch=1), 4),
-        "calm": (near.ask("get", path=paths["calm"], watch=1), 3),
+        "data": (near.submit("get", path=paths["data"], watch=1), 3),
+        "gone": (near.submit("exists", path=paths["gone"], watch=1), 2),
+        "dir": (near.submit("children", path=paths["dir"], watch=1), 4),
+        "calm": (near.submit("get", path=paths["calm"], watch=1), 3),
     }
-    born = near.ask("exists", path=base + "/born", watch=1)
+    born = near.submit("exists", path=base + "/born", watch=1)
     born.fails("NO_NODE")
-    brief = near.ask("get", path=paths["calm"], watch=1, until_disconnect=1)
-    for asked, _ in events.values():
-        asked.good()
-    brief.good()
+    brief = near.submit("get", path=paths["calm"], watch=1, until_disconnect=1)
+    for pending, _ in events.values():
+        pending.succeeds()
+    brief.succeeds()
     wire.freeze()
     far.do("set", path=paths["data"], data=b"1")
     far.do("delete", path=paths["gone"])
@@ -198,32 +198,32 @@ def watches_outlive_connections(wire, worker, near, far, base):
     mark = wire.mark()
     wire.drop()
     near.state("suspended")
-    waiting = near.ask("get", path=base)
+    waiting = near.submit("get", path=base)
     wire.thaw()
     near.state("connected")
-    waiting.good()
+    waiting.succeeds()
     # All that was missed has been told before the answer.
-    told = {line.tag: line for line in near.said("event")}
+    told = {line.tag: line for line in near.lines_like("event")}
     for name in ("data", "gone", "dir"):
-        asked, kind = events[name]
-        assert told[asked.tag].type == kind, told
-        assert told[asked.tag].path == paths[name]
-        assert told[asked.tag].at <= waiting.result().at
+        pending, kind = events[name]
+        assert told[pending.tag].type == kind, told
+        assert told[pending.tag].path == paths[name]
+        assert told[pending.tag].at <= waiting.result().at
     assert told[born.tag].type == 1
     assert told[brief.tag].type == 0 and told[brief.tag].err == "CONNECTION_LOSS"
     assert events["calm"][0].tag not in told
     assert wire.ops(mark) == [relay.SET_WATCHES, relay.GET], wire.ops(mark)
     far.do("set", path=paths["calm"], data=b"1")
     near.event(events["calm"][0], type=3)
-    assert len(near.said("event")) == 6
+    assert len(near.lines_like("event")) == 6
 
 
 @on_relay
 def many_watches_come_back_in_pieces(wire, worker, near, far, base):
     long = "x" * 200
-    asked = [near.ask("exists", path="%s/%s%d" % (base, long, n), watch=1)
-             for n in range(2000)]
-    for a in asked:
+    pending = [near.submit("exists", path="%s/%s%d" % (base, long, n), watch=1)
+               for n in range(2000)]
+    for a in pending:
         a.fails("NO_NODE")
     mark = wire.mark()
     wire.drop()
@@ -236,7 +236,7 @@ def many_watches_come_back_in_pieces(wire, worker, near, far, base):
     assert live.watch_count(zk.connect) == 2000
     for n in (0, 777, 1999):
         far.create("%s/%s%d" % (base, long, n))
-        near.event(asked[n], type=1)
+        near.event(pending[n], type=1)
 
 
 # ---- the end of sessions
@@ -246,12 +246,12 @@ def a_server_tells_of_the_end(wire, worker, near, far, base):
     stubborn = worker.client(wire.address, timeout=T, give_up=-1)
     stubborn.state("connected")
     mine = stubborn.create(base + "/mine", flags=1)
-    watch = stubborn.ask("get", path=base, watch=1)
-    watch.good()
-    gone = far.ask("exists", path=mine.path, watch=1)
+    watch = stubborn.submit("get", path=base, watch=1)
+    watch.succeeds()
+    gone = far.submit("exists", path=mine.path, watch=1)
     wire.freeze()
     far.event(gone, type=2)
-    waiting = stubborn.ask("get", path=base)
+    waiting = stubborn.submit("get", path=base)
     wire.drop()
     wire.thaw()
     stubborn.state("expired")
@@ -271,7 +271,7 @@ def without_any_server_it_is_given_up(wire, worker, near, far, base):
     heard = max(f.at for f in wire.frames_since() if not f.up) * 1000
     wire.freeze()
     final.state("suspended")
-    waiting = final.ask("get", path=base)
+    waiting = final.submit("get", path=base)
     offset = boottime() - time.monotonic() * 1000
     expired = final.state("expired")
     near.state("expired")
@@ -279,10 +279,10 @@ def without_any_server_it_is_given_up(wire, worker, near, far, base):
     assert T < expired.at - offset - heard < 5 * T / 3, (
         expired.at - offset - heard)
     waiting.fails("SESSION_EXPIRED")
-    final.ask("get", path=base).fails("CLOSED")
+    final.submit("get", path=base).fails("CLOSED")
     wire.thaw()
     near.state("connected")
-    assert not final.said("state", "connecting", since=expired.at)
+    assert not final.lines_like("state", "connecting", since=expired.at)
 
 
 @on_relay
@@ -298,7 +298,7 @@ def another_connection_can_take_the_session(wire, worker, near, far, base):
     assert other.facts().session == facts.session
     assert other.get(base + "/mine").owner == facts.session
     other.do("close")
-    far.ask("exists", path=base + "/mine").fails("NO_NODE")
+    far.submit("exists", path=base + "/mine").fails("NO_NODE")
     wire.accept()
     near.state("expired")
     near.state("connected")
@@ -311,8 +311,8 @@ def a_pause_of_the_process_is_seen_first(wire, worker, near, far, base):
         sleeper = other.client(wire.address, timeout=T)
         sleeper.state("connected")
         sleeper.create(base + "/sleeper", flags=1)
-        gone = far.ask("exists", path=base + "/sleeper", watch=1)
-        gone.good()
+        gone = far.submit("exists", path=base + "/sleeper", watch=1)
+        gone.succeeds()
         other.stop()
         far.event(gone, type=2)
         time.sleep(T / 3000)
@@ -320,7 +320,7 @@ def a_pause_of_the_process_is_seen_first(wire, worker, near, far, base):
         other.cont()
         sleeper.state("expired")
         sleeper.state("connected")
-        first = [line for line in sleeper.said("state", since=woken)][0]
+        first = [line for line in sleeper.lines_like("state", since=woken)][0]
         assert first.word in ("suspended", "expired"), first
 
 
@@ -341,7 +341,7 @@ def a_server_that_is_stopped_and_goes_on(wire, worker, near, far, base):
     near.state("connected")
     assert near.facts().session != before.session
     near.get(base)
-    eventually(lambda: far.ask("exists", path=base + "/mine").result().err ==
+    eventually(lambda: far.submit("exists", path=base + "/mine").result().err ==
                "NO_NODE")
 
 
@@ -351,16 +351,16 @@ def a_server_that_is_restarted(wire, worker, near, far, base):
     slow.state("connected")
     before = slow.facts()
     slow.create(base + "/mine", flags=1)
-    watch = slow.ask("get", path=base, watch=1)
-    watch.good()
-    reading = slow.ask("get", path=base + "/mine", repeat=1)
+    watch = slow.submit("get", path=base, watch=1)
+    watch.succeeds()
+    reading = slow.submit("get", path=base + "/mine", repeat=1)
     zk.kill()
     slow.state("suspended")
-    unsent = slow.ask("set", path=base + "/mine", data=b"after")
+    unsent = slow.submit("set", path=base + "/mine", data=b"after")
     zk.start()
     slow.state("connected")
-    reading.good()
-    unsent.good()
+    reading.succeeds()
+    unsent.succeeds()
     same_session(slow, before)
     assert slow.get(base + "/mine").owner == before.session
     late = worker.client(zk.connect, timeout=T)

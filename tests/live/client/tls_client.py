@@ -39,7 +39,7 @@ class Peer:
         return self.worker.client(hosts or self.zk.tls_addresses[self.n - 1],
                                   timeout=timeout, **options)
 
-    def good(self, **options):
+    def succeeds(self, **options):
         client = self.client(**options)
         client.state("connected")
         assert client.do("sync", path="/").err == "0"
@@ -48,10 +48,10 @@ class Peer:
     def refused(self, text, **options):
         """Attempts fail with LK_ERR_TLS for this reason, again and again."""
         client = self.client(**options)
-        lines = eventually(lambda: client.said("log")[1:])
+        lines = eventually(lambda: client.lines_like("log")[1:])
         for line in lines:
             assert " TLS " in line.text and text in line.text, line
-        assert not client.said("state", "connected")
+        assert not client.lines_like("state", "connected")
         assert client.facts().trouble == "TLS"
         client.free()
 
@@ -69,17 +69,17 @@ def with_worker(test):
 @with_worker
 def servers_are_verified_by_chain_and_name(worker):
     peer = Peer(good, worker)
-    peer.good()
-    peer.good(server_name="zookeeper.test")
-    peer.good(crl="crl.pem")
-    Peer(good, worker, 2).good(server_name="localhost")
+    peer.succeeds()
+    peer.succeeds(server_name="zookeeper.test")
+    peer.succeeds(crl="crl.pem")
+    Peer(good, worker, 2).succeeds(server_name="localhost")
     peer.refused("not for other.test", server_name="other.test")
     peer.refused("not for 127.254.254.254", server_name="127.254.254.254")
     peer.refused("unable to get local issuer", ca="other-ca.crt")
     peer.refused("CRL has expired", crl="crl-expired.pem")
     peer.refused("cannot read", ca="no-such-file")
     # Of a chain each CA needs its list.
-    Peer(good, worker, 2).good(crl="crl-chain.pem")
+    Peer(good, worker, 2).succeeds(crl="crl-chain.pem")
     Peer(good, worker, 2).refused("unable to get certificate CRL",
                                   crl="crl.pem")
 
@@ -92,7 +92,7 @@ def who_opts_out_is_warned_each_time(worker):
              "certificate is not")):
         client = Peer(good, worker).client(**options)
         client.state("connected")
-        warned = client.said("log", "1")
+        warned = client.lines_like("log", "1")
         assert len(warned) == 1 and text in warned[0].text, warned
         client.do("close")
 
@@ -120,7 +120,7 @@ def replaced_files_count_from_the_next_attempt_on(worker):
         crl = os.path.join(folder, "crl.pem")
         shutil.copy(bad.certificate("crl.pem"), crl)
         client = Peer(bad, worker, 3).client(own="client", crl=crl)
-        eventually(lambda: client.said("log"))
+        eventually(lambda: client.lines_like("log"))
         shutil.copy(bad.certificate("crl-empty.pem"), crl + ".new")
         os.rename(crl + ".new", crl)
         client.state("connected")
@@ -132,8 +132,8 @@ def ports_are_mixed_up(worker):
     Peer(good, worker).refused("is this a port without TLS?",
                                hosts=good.addresses[0])
     client = worker.client(good.tls_addresses[0], timeout=T)
-    eventually(lambda: client.said("log")[1:])
-    assert not client.said("state", "connected")
+    eventually(lambda: client.lines_like("log")[1:])
+    assert not client.lines_like("state", "connected")
     client.free()
 
 
@@ -143,11 +143,11 @@ def ports_are_mixed_up(worker):
 def client_certificate_is_shown_where_it_is_needed(worker):
     peer = Peer(bad, worker, 3)
     for own in ("client", "client-rsa", "client-chain"):
-        peer.good(own=own)
-    peer.good(own="client", key="client-encrypted.key",
-              password_file="client.password")
-    peer.good(own="client-rsa", key="client-pkcs1.key")
-    peer.good(cert="client.pem")
+        peer.succeeds(own=own)
+    peer.succeeds(own="client", key="client-encrypted.key",
+                  password_file="client.password")
+    peer.succeeds(own="client-rsa", key="client-pkcs1.key")
+    peer.succeeds(cert="client.pem")
     peer.refused("wants a client certificate")
     for own in ("client-revoked", "client-expired", "client-early",
                 "client-other-ca"):
@@ -170,11 +170,11 @@ def certificate_is_an_identity(worker):
     alice.create("/x509", data=b"1", acl="31:x509:CN=alice,O=latchkey")
     assert alice.get("/x509").data == b"1"
     for client in (bob, stranger):
-        client.ask("get", path="/x509").fails("NO_AUTH")
-        client.ask("set", path="/x509", data=b"2").fails("NO_AUTH")
+        client.submit("get", path="/x509").fails("NO_AUTH")
+        client.submit("set", path="/x509", data=b"2").fails("NO_AUTH")
     alice.do("delete", path="/x509")
     alice.create("/creator", acl="creator")
-    bob.ask("get", path="/creator").fails("NO_AUTH")
+    bob.submit("get", path="/creator").fails("NO_AUTH")
     alice.do("delete", path="/creator")
     for client in (alice, bob, stranger):
         client.do("close")
@@ -217,9 +217,9 @@ def at_each_record(worker, zk, n, actions, ways=(True, False)):
             assert client.do("sync", path="/", repeat=1).err == "0", case
             eventually(lambda w=wire, t=trap: t.has_hit() and w.accepted > 1,
                        case)
-        asked = [client.ask("close") for client in clients]
-        for a in asked:
-            a.good()
+        pending = [client.submit("close") for client in clients]
+        for a in pending:
+            a.succeeds()
     finally:
         for wire, _, _ in cases:
             wire.close()
@@ -281,7 +281,7 @@ def connection_may_break_in_any_record(worker):
             for n in range(4):
                 if trap.has_hit():
                     break
-                client.ask("set", path="/data", data=b"%d" % n).result()
+                client.submit("set", path="/data", data=b"%d" % n).result()
             trap.wait()
             client.do("sync", path="/", repeat=1)
             assert client.facts().session == session
@@ -299,10 +299,10 @@ def five_thousand_descriptors_are_open():
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 5200), hard))
     try:
         with Worker() as worker:
-            opened = worker.ask("descriptors", "-", count=5000).good()
+            opened = worker.submit("descriptors", "-", count=5000).succeeds()
             assert opened.last >= 5000, opened
             peer = Peer(good, worker)
-            peer.good(own="client")
+            peer.succeeds(own="client")
             peer.refused("not for other.test", server_name="other.test")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -330,8 +330,8 @@ def session_moves_to_another_server(worker):
         good.wait()
         assert client.facts().session == session
         assert client.facts().server != server
-        assert lock.look().token == token
-    assert not lock.said("lock", "lost")
+        assert lock.inspect().token == token
+    assert not lock.lines_like("lock", "lost")
     lock.release()
     client.do("close")
 

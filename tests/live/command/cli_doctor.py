@@ -15,7 +15,7 @@ import time
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run, start
+from command import expect_exit, run, start
 import live
 import relay
 
@@ -102,9 +102,9 @@ def closed_port():
 # ---- all well ----------------------------------------------------------------------
 
 def a_server_that_is_well_is_0():
-    expect(0, "create", "/well")
-    before = expect(0, "stat", "/well").out
-    done = expect(0, "doctor", "/well")
+    expect_exit(0, "create", "/well")
+    before = expect_exit(0, "stat", "/well").out
+    done = expect_exit(0, "doctor", "/well")
     lines = [re.match(r"(?:ok  |note(?=  clocks))    (\S+) +(.*)", line)
              for line in done.out.splitlines()]
     assert [m[1] for m in lines] == ["server", "session", "round-trip",
@@ -116,7 +116,7 @@ def a_server_that_is_well_is_0():
     assert re.match(r"\d+\.\d{3} ms, the median of 9 reads", lines[2][2])
     assert lines[3][2] == "/well: permission to read, create and delete", done
     assert done.err == ""
-    assert expect(0, "stat", "/well").out == before
+    assert expect_exit(0, "stat", "/well").out == before
 
 
 def json_has_the_same_facts():
@@ -245,7 +245,7 @@ def a_server_that_lies_of_itself_is_only_quoted():
                          b"\n", passing_on)) as address:
         findings = examine("-z", address, code=0)
         assert findings[0]["mode"] == "\x1b\ufffd", findings
-        out = expect(0, "doctor", "-z", address).out
+        out = expect_exit(0, "doctor", "-z", address).out
         assert "\x1b" not in out and "\\x1b[31m\\xff" in out, out
 
 
@@ -374,8 +374,8 @@ def identities_are_shown_to_the_server():
         file.flush()
         findings = examine("--auth-file", file.name, code=0)
         assert finding("auth", findings)["verdict"] == "ok"
-        expect(0, "create", "--auth-file", file.name, "--acl", "creator",
-               "/mine")
+        expect_exit(0, "create", "--auth-file", file.name, "--acl", "creator",
+                    "/mine")
         examine("--auth-file", file.name, "/mine", code=0)
         file.write("no-such-scheme:x\n")
         file.flush()
@@ -404,13 +404,13 @@ def a_server_that_insists_on_identities_is_told_of():
 
 
 def access_is_tried_without_a_trace():
-    expect(0, "create", "/acl")
+    expect_exit(0, "create", "/acl")
     for perms, rights in (("r", (True, False, None)), ("w", (False, False, None)),
                           ("cd", (False, True, True)),
                           ("cr", (True, True, False))):
         path = "/acl/" + perms
-        expect(0, "create", "--acl", "world:anyone:" + perms, path)
-        before = expect(0, "stat", path).out if "r" in perms else None
+        expect_exit(0, "create", "--acl", "world:anyone:" + perms, path)
+        before = expect_exit(0, "stat", path).out if "r" in perms else None
         one = finding("access", examine(path, code=1))
         assert tuple(one.get(k) for k in ("read", "create", "delete")) == \
             rights, one
@@ -418,18 +418,18 @@ def access_is_tried_without_a_trace():
                                strict=True):
             assert (word in one["text"].split("no permission to")[1]) == \
                 (right is False), one
-        assert before is None or expect(0, "stat", path).out == before
-    expect(0, "create", "--acl", "world:anyone:crd", "/acl/all")
+        assert before is None or expect_exit(0, "stat", path).out == before
+    expect_exit(0, "create", "--acl", "world:anyone:crd", "/acl/all")
     examine("/acl/all", code=0)
 
 
 def what_is_not_there_yet_must_be_possible():
-    expect(0, "create", "/up")
-    expect(0, "create", "--acl", "world:anyone:c", "/up/create")
+    expect_exit(0, "create", "/up")
+    expect_exit(0, "create", "--acl", "world:anyone:c", "/up/create")
     one = finding("access", examine("/up/create/a/b", code=0))
     assert one["path"] == "/up/create/a/b", one
     assert one["node"] == "/up/create", one
-    expect(0, "create", "--acl", "world:anyone:r", "/up/read")
+    expect_exit(0, "create", "--acl", "world:anyone:r", "/up/read")
     one = finding("access", examine("/up/read/a", code=1))
     assert one["create"] is False and "/up/read/a does not exist" in one["text"]
 
@@ -438,7 +438,7 @@ def a_chroot_must_be_there():
     one = finding("access", examine("-z", zk.connect + "/chroot", code=1))
     assert "/chroot does not exist" in one["text"] and "create -p" in \
         one["advice"], one
-    expect(0, "create", "/chroot")
+    expect_exit(0, "create", "/chroot")
     examine("-z", zk.connect + "/chroot", code=0)
 
 
@@ -455,7 +455,7 @@ def standing_still_is_noticed():
                 time.sleep(1.2)
                 os.kill(process.pid, signal.SIGCONT)
                 way.thaw()
-                done = process.end()
+                done = process.finish()
         assert done.code == code, done
         one = finding("clocks", done.json()[0]["findings"])
         assert one["verdict"] == verdict and one["stood_ms"] >= 1000, one
@@ -464,12 +464,12 @@ def standing_still_is_noticed():
 
 
 def usage_is_125():
-    assert "usage: latchkey doctor" in expect(0, "doctor", "--help").out
-    assert "must begin with" in expect(125, "doctor", "x").err
-    assert "too many" in expect(125, "doctor", "/x", "/y").err
-    assert 'must not contain "//"' in expect(125, "doctor", "/x//y").err
-    assert "65535" in expect(125, "doctor", "-z", "a:0").err
-    assert "unknown option" in expect(125, "doctor", "-Q").err
+    assert "usage: latchkey doctor" in expect_exit(0, "doctor", "--help").out
+    assert "must begin with" in expect_exit(125, "doctor", "x").err
+    assert "too many" in expect_exit(125, "doctor", "/x", "/y").err
+    assert 'must not contain "//"' in expect_exit(125, "doctor", "/x//y").err
+    assert "65535" in expect_exit(125, "doctor", "-z", "a:0").err
+    assert "unknown option" in expect_exit(125, "doctor", "-Q").err
 
 
 def what_cannot_be_written_is_125():

@@ -11,7 +11,7 @@ import sys
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run, start
+from command import expect_exit, run, start
 import live
 
 zk = command.serve("--tick", "200")
@@ -23,7 +23,7 @@ def events_of(*words, **options):
     with start("run", "--events-fd", str(write), *words, pass_fds=[write],
                **options) as process:
         os.close(write)
-        done = process.end()
+        done = process.finish()
     with os.fdopen(read) as stream:
         return done, [json.loads(line) for line in stream]
 
@@ -55,7 +55,7 @@ def a_grant_and_a_release_are_told():
 
 def waiting_is_told_with_place_and_holder():
     with start("run", "-i", "first", "/place", "sleep", "600") as holder:
-        command.held("/place")
+        command.wait_until_held("/place")
         done, events = events_of("-w", "3", "/place", "true")
         assert done.code == 124, done
         waiting, failed = events
@@ -69,7 +69,7 @@ def waiting_is_told_with_place_and_holder():
 
 def a_holder_that_is_no_text_is_base64():
     with start("run", "-i", b"\xff\xfe", "/bytes", "sleep", "600") as holder:
-        command.held("/bytes")
+        command.wait_until_held("/bytes")
         _, (waiting, _) = events_of("-w", "3", "/bytes", "true")
         check(waiting, "waiting", "/bytes", "node", "position", "data_base64")
         assert waiting["data_base64"] == "//4=", waiting
@@ -77,7 +77,7 @@ def a_holder_that_is_no_text_is_base64():
 
 
 def json_alone_goes_to_standard_error_and_is_all_there():
-    done = expect(0, "run", "--json", "-v", "/err", "true")
+    done = expect_exit(0, "run", "--json", "-v", "/err", "true")
     events = [json.loads(line) for line in done.err.splitlines()]
     assert [e["event"] for e in events] == ["acquired", "released"], events
     done = run("run", "--json", "--connect-timeout", "0.3", "-z",
@@ -98,11 +98,11 @@ def a_failure_is_told_to_people_and_programs():
 
 def a_signal_while_waiting_is_a_failure():
     with start("run", "/sig", "sleep", "600") as holder:
-        command.held("/sig")
+        command.wait_until_held("/sig")
         with start("run", "--json", "/sig", "true") as waiter:
-            command.queued("/sig", 2)
+            command.wait_until_queued("/sig", 2)
             waiter.send_signal(signal.SIGINT)
-            done = waiter.end()
+            done = waiter.finish()
             failed = json.loads(done.err.splitlines()[-1])
             assert failed["event"] == "failed" and failed["code"] == 130, done
         holder.terminate()
@@ -115,8 +115,8 @@ def a_lost_lock_is_told_once():
         os.close(write)
         stream = os.fdopen(read)
         acquired = json.loads(stream.readline())
-        expect(0, "delete", acquired["node"])
-        done = process.end()
+        expect_exit(0, "delete", acquired["node"])
+        done = process.finish()
         events = [json.loads(line) for line in stream]
         stream.close()
     assert done.code == 123, done
@@ -126,7 +126,7 @@ def a_lost_lock_is_told_once():
 
 
 def events_may_go_to_standard_output():
-    done = expect(0, "run", "--events-fd", "1", "/one", "echo", "said")
+    done = expect_exit(0, "run", "--events-fd", "1", "/one", "echo", "said")
     assert sorted(line[:8] for line in done.out.splitlines()) == [
         "said", '{"event"', '{"event"'], done
 
@@ -151,7 +151,7 @@ def a_reader_that_sleeps_does_not_cost_the_lock():
     with start("run", "-T", "2", "-v", "--events-fd", str(write), "/sleepy",
                "sh", "-c", "sleep 4; exit 3", pass_fds=[write], stderr=write
                ) as process:
-        done = process.end()
+        done = process.finish()
     assert done.code == 3, done
     os.close(write)
     # A reader that wakes up finds all of it.
@@ -159,10 +159,10 @@ def a_reader_that_sleeps_does_not_cost_the_lock():
     with start("run", "--events-fd", str(write2), "/sleepy", "sleep", "1",
                pass_fds=[write2]) as process:
         os.close(write2)
-        command.held("/sleepy")
+        command.wait_until_held("/sleepy")
         with os.fdopen(read2) as stream:
             text = stream.read()
-        assert process.end().code == 0
+        assert process.finish().code == 0
     events = [json.loads(line) for line in text.lstrip("x").splitlines()]
     assert [e["event"] for e in events] == ["acquired", "released"], events
     os.close(read)
@@ -173,7 +173,7 @@ def a_reader_that_is_gone_does_not_cost_the_lock():
     os.close(read)
     with start("run", "-v", "--events-fd", str(write), "/gone", "sh", "-c",
                "exit 4", pass_fds=[write], stderr=write) as process:
-        assert process.end().code == 4
+        assert process.finish().code == 4
     os.close(write)
 
 

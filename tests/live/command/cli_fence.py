@@ -13,7 +13,7 @@ import time
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run, start
+from command import expect_exit, run, start
 import live
 
 folder = tempfile.TemporaryDirectory()
@@ -51,28 +51,28 @@ def what_is_no_token_is_refused():
                         (("fence", file, "0"), 'TOKEN "0" is not'),
                         (("fence", file, "1x"), 'TOKEN "1x" is not'),
                         (("fence", file, "18446744073709551616"), "is not")):
-        done = expect(125, *words)
+        done = expect_exit(125, *words)
         assert text in done.err, done
         assert not os.path.exists(file)
     for text in ("", "x\n", "12"):
         with open(file, "w") as f:
             f.write(text)
-        assert "it does not hold one decimal number" in expect(125, "fence", file, "99").err
+        assert "it does not hold one decimal number" in expect_exit(125, "fence", file, "99").err
         assert open(file).read() == text
 
 
 def file_that_cannot_be_written_is_named():
-    done = expect(125, "fence", "/proc/none", "1")
+    done = expect_exit(125, "fence", "/proc/none", "1")
     assert done.err.startswith("latchkey: fence: /proc/none: cannot create it: "
                                ), done
     if not command.is_root():
         with open(path("shut"), "w") as f:
             f.write("1\n")
         os.chmod(path("shut"), 0o444)
-        done = expect(125, "fence", path("shut"), "2")
+        done = expect_exit(125, "fence", path("shut"), "2")
         assert "cannot open it: Permission denied" in done.err, done
     file = path("limited")
-    expect(0, "fence", file, "1")
+    expect_exit(0, "fence", file, "1")
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -86,7 +86,7 @@ def file_that_cannot_be_written_is_named():
 
 def it_is_no_deadlock_below_flock_of_the_same_file():
     file = path("flock")
-    expect(0, "fence", file, "1")
+    expect_exit(0, "fence", file, "1")
     done = run(file, command.PROGRAM, "fence", file, "2", program="flock")
     assert done.code == 0, done
 
@@ -110,7 +110,7 @@ for _ in range(25):
                   program="python3") for seed in range(12)]
     tries = []
     for job in jobs:
-        done = job.end()
+        done = job.finish()
         assert done.code == 0, done
         tries += [tuple(map(int, line.split()))
                   for line in done.out.splitlines()]
@@ -168,7 +168,7 @@ def kill_at_any_point_loses_no_token():
     assert killed > 20, killed
     assert any(t[3] == 0 for t in tries) and any(t[3] == 1 for t in tries)
     # What was left is no obstacle.
-    expect(0, "fence", file, str(max(t[0] for t in tries) + 1))
+    expect_exit(0, "fence", file, str(max(t[0] for t in tries) + 1))
     assert not os.path.exists(file + ".latchkey-new")
 
 
@@ -200,7 +200,7 @@ def report_of_a_late_holder_is_refused():
     with command.serve() as zk:
         env["LATCHKEY_ZK"] = zk.connect
         for _ in range(3):
-            expect(0, "run", "/fenced", "./this", cwd=at, env=env)
+            expect_exit(0, "run", "/fenced", "./this", cwd=at, env=env)
             seen.append(number(os.path.join(at, "report")))
     assert seen == sorted(set(seen)), seen
     env["LATCHKEY_FENCING_TOKEN"] = str(seen[0])  # a holder of before

@@ -39,11 +39,11 @@ class Family:
         line = [*wrap, command.PROGRAM, "run", "-T", "4", *words, lock, "sh",
                 "-c", FAMILY, base]
         self.process = start(*line[1:], program=line[0], **options)
-        self.pids = [command.number_in(base + "." + m) for m in MEMBERS]
-        assert all(command.lives(pid) for pid in self.pids)
+        self.pids = [command.wait_for_number(base + "." + m) for m in MEMBERS]
+        assert all(command.is_running(pid) for pid in self.pids)
 
     def is_gone(self):
-        return not any(command.lives(pid) for pid in self.pids)
+        return not any(command.is_running(pid) for pid in self.pids)
 
     def dies(self):
         live.eventually(self.is_gone, "the end of all descendants")
@@ -54,9 +54,9 @@ class Family:
         try:
             self.dies()
         finally:
-            for pid in filter(command.lives, self.pids):
+            for pid in filter(command.is_running, self.pids):
                 os.kill(pid, signal.SIGKILL)
-            self.process.end()
+            self.process.finish()
 
     def __enter__(self):
         return self
@@ -70,7 +70,7 @@ def when_latchkey_is_killed_all_descendants_die():
         supervisor = command.supervisor_of(family.process.pid)
         family.process.kill()
         family.dies()
-        live.eventually(lambda: not command.lives(supervisor), "the supervisor's end")
+        live.eventually(lambda: not command.is_running(supervisor), "the supervisor's end")
 
 
 def the_next_holder_begins_when_they_are_gone():
@@ -78,9 +78,9 @@ def the_next_holder_begins_when_they_are_gone():
         look = "for p in %s; do kill -0 $p 2>/dev/null && echo $p; done; true"
         with start("run", "/next", "sh", "-c",
                    look % " ".join(map(str, family.pids))) as waiter:
-            command.queued("/next", 2)
+            command.wait_until_queued("/next", 2)
             family.process.kill()
-            done = waiter.end()
+            done = waiter.finish()
             assert (done.code, done.out) == (0, ""), done
 
 
@@ -135,9 +135,9 @@ def without_a_cgroup_they_die_as_well():
         family.dies()
     with Family("/nocgroup2", "--on-lost", "kill", wrap=wrap) as family:
         node = command.status("/nocgroup2")["holders"][0]["node"]
-        command.expect(0, "delete", node)
+        command.expect_exit(0, "delete", node)
         family.dies()
-        assert family.process.end().code == 123
+        assert family.process.finish().code == 123
 
 
 def the_supervisor_obeys_no_signal_but_kill():
@@ -147,13 +147,13 @@ def the_supervisor_obeys_no_signal_but_kill():
             os.kill(supervisor, number)
         os.kill(supervisor, signal.SIGSTOP)  # latchkey continues it at once
         live.eventually(lambda: command.state(supervisor) == "S")
-        assert all(command.lives(pid) for pid in family.pids)
+        assert all(command.is_running(pid) for pid in family.pids)
 
 
 def when_the_supervisor_is_killed_latchkey_ends_the_command():
     with Family("/supervisor") as family:
         os.kill(command.supervisor_of(family.process.pid), signal.SIGKILL)
-        done = family.process.end()
+        done = family.process.finish()
         assert done.code == 125 and "supervisor" in done.err, done
         assert family.is_gone()
         assert command.children("/supervisor") == []
@@ -161,11 +161,11 @@ def when_the_supervisor_is_killed_latchkey_ends_the_command():
 
 def when_the_supervisor_is_killed_while_waiting_it_is_an_error():
     with start("run", "/early", "sleep", "600") as holder:
-        command.held("/early")
+        command.wait_until_held("/early")
         with start("run", "/early", "true") as waiter:
-            command.queued("/early", 2)
+            command.wait_until_queued("/early", 2)
             os.kill(command.supervisor_of(waiter.pid), signal.SIGKILL)
-            done = waiter.end()
+            done = waiter.finish()
             assert done.code == 125 and "supervisor" in done.err, done
             assert len(command.children("/early")) == 1
         holder.terminate()
@@ -184,9 +184,9 @@ esac
 for n in 0 1 2 3 4 5; do sleep 600 > /dev/null 2>&1 & echo $! > %s.$n; done
 """ % file, str(cgroup_folder()))
     assert done.code == 0, done
-    pids = [command.number_in("%s.%d" % (file, n)) for n in range(6)]
+    pids = [command.wait_for_number("%s.%d" % (file, n)) for n in range(6)]
     for pid in pids:
-        assert command.lives(pid)
+        assert command.is_running(pid)
         with open("/proc/%d/cgroup" % pid) as f:
             assert "latchkey-" not in f.read()
         os.kill(pid, signal.SIGKILL)
@@ -202,18 +202,18 @@ def children_that_came_with_exec_are_not_ours():
     with start("-c", 'sleep 600 >/dev/null 2>&1 & echo $! > %s; '
                'exec "$0" run /foreign sh -c "$1" > /dev/null' % file,
                command.PROGRAM, own, program="sh") as process:
-        foreign = command.number_in(file)
-        stray = command.number_in(file + ".stray")
+        foreign = command.wait_for_number(file)
+        stray = command.wait_for_number(file + ".stray")
         supervisor = [pid for pid in command.children_of(process.pid)
                  if pid != foreign][0]
         in_cgroup = bool(cgroups_of(process.pid))
         assert in_cgroup == can_make_cgroups()
         os.kill(supervisor, signal.SIGKILL)
         assert process.wait(command.SECONDS) == 125
-        assert command.lives(foreign)
+        assert command.is_running(foreign)
         os.kill(foreign, signal.SIGKILL)
         if in_cgroup:
-            live.eventually(lambda: not command.lives(stray), "its end")
+            live.eventually(lambda: not command.is_running(stray), "its end")
         else:
             os.kill(stray, signal.SIGKILL)
 
@@ -255,25 +255,25 @@ def nested_runs_leave_no_cgroup_behind():
     with start("run", "-T", "4", "--on-lost", "kill", "/outer",
                command.PROGRAM, "run", "-T", "4", "/inner", "sh", "-c",
                "echo $$ > %s; sleep 600" % inner) as process:
-        command.number_in(inner)
+        command.wait_for_number(inner)
         names = cgroups_of(process.pid)
         if len(names) < 2:
             raise live.NotTested("no right to make cgroups")
         assert all(cgroup_stands(name) for name in names)
-        command.expect(0, "delete",
-                       command.status("/outer")["holders"][0]["node"])
-        assert process.end().code == 123
+        command.expect_exit(0, "delete",
+                            command.status("/outer")["holders"][0]["node"])
+        assert process.finish().code == 123
     for name in names:
         live.eventually(lambda: not cgroup_stands(name), "no cgroup " + name)
 
 
 def nothing_is_left_of_us():
     with start("run", "/left", "sleep", "600") as process:
-        command.held("/left")
+        command.wait_until_held("/left")
         names = cgroups_of(process.pid)
         assert all(cgroup_stands(name) for name in names)
         process.terminate()
-        process.end()
+        process.finish()
     for name in names:
         live.eventually(lambda: not cgroup_stands(name), "no cgroup " + name)
 

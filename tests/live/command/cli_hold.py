@@ -10,7 +10,7 @@ sys.path.append(sys.path[0] + "/../support")
 
 import command
 import live
-from command import eventually, expect, lives, start
+from command import eventually, expect_exit, is_running, start
 
 zk = command.serve("--tick", "200")
 
@@ -18,7 +18,7 @@ zk = command.serve("--tick", "200")
 def took(code, *words):
     """How long it took, in seconds."""
     began = time.monotonic()
-    expect(code, *words)
+    expect_exit(code, *words)
     return time.monotonic() - began
 
 
@@ -33,10 +33,10 @@ def a_short_job_keeps_others_out_for_the_whole_time():
     with start("run", "-v", "--min-hold", "600", "/skew", "sh", "-c",
                "exit 7") as job:
         wait_until_kept(job)
-        expect(124, "run", "-n", "/skew", "true")
+        expect_exit(124, "run", "-n", "/skew", "true")
         job.send_signal(signal.SIGINT)
-        assert job.end().code == 7
-    expect(0, "run", "-n", "/skew", "true")
+        assert job.finish().code == 7
+    expect_exit(0, "run", "-n", "/skew", "true")
 
 
 def it_begins_with_the_lock_and_is_over_for_a_long_job():
@@ -48,8 +48,8 @@ def a_signal_ends_it():
     with start("run", "-v", "--min-hold", "600", "/cut", "true") as job:
         wait_until_kept(job)
         job.send_signal(signal.SIGTERM)
-        assert job.end().code == 0
-    expect(0, "run", "-n", "/cut", "true")
+        assert job.finish().code == 0
+    expect_exit(0, "run", "-n", "/cut", "true")
 
 
 def it_is_not_for_what_never_ran_or_was_ended():
@@ -62,8 +62,8 @@ def a_lock_that_is_lost_meanwhile_is_not_kept():
     with start("run", "-v", "--min-hold", "600", "/gone", "true") as job:
         wait_until_kept(job)
         node = command.status("/gone")["holders"][0]["node"]
-        expect(0, "delete", node)
-        done = job.end()
+        expect_exit(0, "delete", node)
+        done = job.finish()
         assert done.code == 0 and "lost before" in done.err, done
 
 
@@ -75,10 +75,10 @@ def a_runaway_is_ended_and_the_lock_is_held_until_then():
                 "while :; do sleep 0.05; done", stdin=subprocess.PIPE)
     assert job.stdout.readline() == "begun\n"
     assert job.stdout.readline() == "TERM\n"
-    expect(124, "run", "-n", "/most", "true")
-    done = job.end()
+    expect_exit(124, "run", "-n", "/most", "true")
+    done = job.finish()
     assert done.code == 123 and "--max-hold" in done.err, done
-    expect(0, "run", "-n", "/most", "true")
+    expect_exit(0, "run", "-n", "/most", "true")
 
 
 def who_does_not_obey_is_killed_with_its_descendants():
@@ -86,8 +86,8 @@ def who_does_not_obey_is_killed_with_its_descendants():
                 "sh", "-c", "trap '' TERM; setsid sleep 600 & echo $!; "
                 "while :; do sleep 0.05; done")
     descendant = int(job.stdout.readline())
-    assert job.end().code == 123
-    eventually(lambda: not lives(descendant), "the descendant is gone")
+    assert job.finish().code == 123
+    eventually(lambda: not is_running(descendant), "the descendant is gone")
 
 
 def kill_and_stop_kill_at_once():
@@ -97,7 +97,7 @@ def kill_and_stop_kill_at_once():
 
 
 def who_ends_in_time_is_not_disturbed():
-    expect(5, "run", "--max-hold", "20", "/fine", "sh", "-c", "exit 5")
+    expect_exit(5, "run", "--max-hold", "20", "/fine", "sh", "-c", "exit 5")
 
 
 # ---- what makes no sense
@@ -108,7 +108,7 @@ def contradictions_are_usage_errors():
             (("--min-hold", "2", "--max-hold", "1"), "--min-hold"),
             (("--max-hold", "0"), "--max-hold"),
             (("--min-hold", "x"), "--min-hold")):
-        done = expect(125, "run", *words, "/l", "true")
+        done = expect_exit(125, "run", *words, "/l", "true")
         assert name in done.err, done
 
 

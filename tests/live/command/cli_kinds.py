@@ -13,7 +13,7 @@ sys.path.append(sys.path[0] + "/../support")
 import command
 import live
 import relay
-from command import expect, run, start
+from command import expect_exit, run, start
 
 folder = tempfile.TemporaryDirectory()
 
@@ -24,7 +24,7 @@ def holding(*words):
     return process
 
 
-def held(path, holders=1):
+def wait_until_held(path, holders=1):
     live.eventually(lambda: len(command.status(path)["holders"]) == holders,
                     "%s is held by %d" % (path, holders))
 
@@ -37,43 +37,43 @@ def end(*processes):
     for p in processes:
         p.terminate()
     for p in processes:
-        p.end()
+        p.finish()
 
 
 def readers_share_and_writers_do_not():
     with holding("-s", "/rw") as a, holding("-s", "/rw") as b:
-        held("/rw", 2)
+        wait_until_held("/rw", 2)
         assert is_busy("-x", "/rw")
         assert is_busy("/rw")  # as a mutex
-        expect(0, "run", "-n", "-s", "/rw", "true")
+        expect_exit(0, "run", "-n", "-s", "/rw", "true")
         end(a, b)
     with holding("-x", "/rw") as a:
-        held("/rw")
+        wait_until_held("/rw")
         assert is_busy("-s", "/rw") and is_busy("-x", "/rw")
         assert is_busy("/rw")
         end(a)
     with holding("/rw") as a:
-        held("/rw")
+        wait_until_held("/rw")
         assert is_busy("-s", "/rw") and is_busy("-x", "/rw")
         end(a)
 
 
 def a_reader_behind_a_writer_waits_its_turn():
     with holding("-s", "/turn") as reader:
-        held("/turn")
+        wait_until_held("/turn")
         with start("run", "-x", "/turn", "sleep", "600") as writer:
             live.eventually(lambda: command.status("/turn")["waiters"])
             assert is_busy("-s", "/turn")
             end(reader)
-            held("/turn")
+            wait_until_held("/turn")
             assert not command.status("/turn")["waiters"]
             end(writer)
 
 
 def the_mode_is_told():
     def mode(*words):
-        return expect(0, "run", *words, "sh", "-c",
-                      "echo $LATCHKEY_MODE").out.strip()
+        return expect_exit(0, "run", *words, "sh", "-c",
+                           "echo $LATCHKEY_MODE").out.strip()
     assert mode("/mode") == mode("-x", "/mode") == "exclusive"
     assert mode("-s", "/mode") == "shared"
     assert mode("-p", "2", "/perm") == "permits"
@@ -88,7 +88,7 @@ def token_and_node_of_several_locks_are_those_of_the_first_operand():
     # /t/a is waited for, so that /t/b is queued for later.
     for lock, other in (("/t/a", "/t/b"), ("/t/b", "/t/a")):
         with holding("/t/a") as blocks:
-            held("/t/a")
+            wait_until_held("/t/a")
             with start("run", "--json", "-l", other, lock, "sh", "-c",
                        FACTS) as a:
                 live.eventually(lambda: command.status("/t/a")["waiters"])
@@ -103,7 +103,7 @@ def token_and_node_of_several_locks_are_those_of_the_first_operand():
                                  for p in (lock, other)], (lines, tokens)
                 a.terminate()
                 events = [json.loads(line) for line in
-                          a.end().err.splitlines()]
+                          a.finish().err.splitlines()]
         acquired = [e for e in events if e["event"] == "acquired"][0]
         assert (acquired["token"], acquired["node"]) == (token, node)
         # Otherwise nothing is shown.
@@ -113,9 +113,9 @@ def token_and_node_of_several_locks_are_those_of_the_first_operand():
 def tokens_of_one_lock_are_one_line():
     for words in (("/t1",), ("-s", "/t1"), ("-p", "2", "/t2"),
                   ("-l", "/t1", "/t1")):
-        done = expect(0, "run", *words, "sh", "-c",
-                      "echo $LATCHKEY_FENCING_TOKEN $LATCHKEY_LOCK; "
-                      "echo \"$LATCHKEY_FENCING_TOKENS\"")
+        done = expect_exit(0, "run", *words, "sh", "-c",
+                           "echo $LATCHKEY_FENCING_TOKEN $LATCHKEY_LOCK; "
+                           "echo \"$LATCHKEY_FENCING_TOKENS\"")
         first, *others = done.out.splitlines()
         assert others == [first] and first.split()[0].isdigit(), done
 
@@ -123,16 +123,16 @@ def tokens_of_one_lock_are_one_line():
 def several_are_taken_or_none():
     with holding("-l", "/l/b", "-l", "s:/l/c", "/l/a") as a:
         for path in ("/l/a", "/l/b", "/l/c"):
-            held(path)
+            wait_until_held(path)
         assert is_busy("/l/b")
-        expect(0, "run", "-n", "-s", "/l/c", "true")
+        expect_exit(0, "run", "-n", "-s", "/l/c", "true")
         assert is_busy("-x", "/l/c")
         # Not all of them, so none.
         assert is_busy("-l", "/l/a", "/l/0")
         assert command.status("/l/0")["state"] == "free"
         end(a)
     for path in ("/l/a", "/l/b", "/l/c"):
-        expect(0, "run", "-n", path, "true")
+        expect_exit(0, "run", "-n", path, "true")
 
 
 def opposite_orders_do_not_block():
@@ -147,13 +147,13 @@ def opposite_orders_do_not_block():
     jobs = [start("-c", script % (one, two), command.PROGRAM, program="sh")
             for one, two in loops]
     for job in jobs:
-        assert job.end().code == 0
+        assert job.finish().code == 0
     assert open(number).read() == "20\n"
 
 
 def so_many_permits_and_no_more():
     with holding("-p", "2", "/p") as a, holding("-p", "2", "/p") as b:
-        held("/p", 2)
+        wait_until_held("/p", 2)
         assert is_busy("-p", "2", "/p")
         with start("run", "--json", "-p", "2", "/p", "sleep", "600") as c:
             # Permits are what it waits for, and no node of another.
@@ -164,14 +164,14 @@ def so_many_permits_and_no_more():
             assert len(command.status("/p")["holders"]) == 2
             end(a)
             live.eventually(lambda: not command.status("/p")["waiters"])
-            held("/p", 2)
+            wait_until_held("/p", 2)
             end(c)
         end(b)
-    assert expect(0, "status", "/p").out.startswith("/p: free")
+    assert expect_exit(0, "status", "/p").out.startswith("/p: free")
     with holding("-p", "3", "--take", "2", "/k") as a:
-        held("/k", 2)
+        wait_until_held("/k", 2)
         assert is_busy("-p", "3", "--take", "2", "/k")
-        expect(0, "run", "-n", "-p", "3", "/k", "true")
+        expect_exit(0, "run", "-n", "-p", "3", "/k", "true")
         end(a)
 
 
@@ -183,10 +183,10 @@ def who_holds_is_asked_to_let_go():
         assert a.stdout.readline() == "go\n"
         with start("run", "/r", "true") as b:
             live.eventually(lambda: command.status("/r")["waiters"])
-            expect(0, "revoke", "/r")
-            done = a.end()
+            expect_exit(0, "revoke", "/r")
+            done = a.finish()
             assert done.code == 7 and "another client asked for the lock" in done.err, done
-            assert b.end().code == 0
+            assert b.finish().code == 0
 
 
 def who_waits_for_permits_is_not_asked():
@@ -196,10 +196,10 @@ def who_waits_for_permits_is_not_asked():
         with start("run", "-p", "1", "/rp", "sh", "-c", "echo in") as b:
             # The first who waits has a permit there as well.
             live.eventually(lambda: len(command.children("/rp/leases")) == 2)
-            expect(0, "revoke", "/rp")
-            done = a.end()
+            expect_exit(0, "revoke", "/rp")
+            done = a.finish()
             assert done.code == 7 and "another client asked for the lock" in done.err, done
-            done = b.end()
+            done = b.finish()
             assert (done.code, done.out) == (0, "in\n"), done
 
 
@@ -213,7 +213,7 @@ def semaphore_is_held_while_others_queue():
         # The next has a permit that waits, or is about to get one.
         live.eventually(lambda: len(command.children("/four/leases"))
                         == min(left + 1, 2))
-        assert expect(1, "status", "/four").out.startswith(
+        assert expect_exit(1, "status", "/four").out.startswith(
             "/four: held, %d waiting\n" % left)
         holders, waiters = command.queue("/four")
         assert len(holders) == 1 and len(waiters) == left, (holders, waiters)
@@ -221,8 +221,8 @@ def semaphore_is_held_while_others_queue():
         holder = jobs[int(holders[0])]
         assert holder.stdout.readline() == "in\n"
         assert run("wait", "-w", "0", "/four").code == 1
-        expect(0, "revoke", "/four")
-        assert holder.end().code == 7
+        expect_exit(0, "revoke", "/four")
+        assert holder.finish().code == 7
         live.eventually(lambda: command.status("/four")["holders"] or
                         left == 0)
     assert run("revoke", "/four").code == 1
@@ -237,31 +237,31 @@ def other_locks_beside_ours_are_told():
             ("_c_0-lock-0000000000", ("--layout", "native")),
             ("leases/0123456789abcdef0123456789abcdef", ("-p", "2")))):
         lock = "/beside%d" % number
-        expect(0, "create", "-p", lock + "/" + theirs)
-        done = expect(0, "run", *ours, lock, "true")
+        expect_exit(0, "create", "-p", lock + "/" + theirs)
+        done = expect_exit(0, "run", *ours, lock, "true")
         node = lock + "/" + (theirs if "-p" in ours else theirs.split("/")[0])
         assert done.err == (
             "latchkey: warning: %s belongs to another kind of lock or "
             "another --layout, and perhaps does not wait for this lock; "
             "use the same options everywhere, or another path\n" % node), done
-        done = expect(0, "run", "-q", *ours, lock, "true")
+        done = expect_exit(0, "run", "-q", *ours, lock, "true")
         assert not done.err, done
 
 
 def another_number_of_permits_is_told():
     with holding("-p", "3", "/many") as a, holding("-p", "3", "/many") as b, \
             holding("-p", "3", "/many") as c:
-        held("/many", 3)
+        wait_until_held("/many", 3)
         with start("run", "-p", "1", "/many", "true") as waits:
             assert waits.stderr.readline() == (
                 "latchkey: warning: /many: other clients hold 3 permits, but "
                 "-p says 1; all clients must use the same number\n")
             end(a, b, c)
-            done = waits.end()
+            done = waits.finish()
             assert (done.code, done.err) == (0, ""), done
     # The same number: nothing is told.
     with holding("-p", "1", "/few") as a:
-        held("/few")
+        wait_until_held("/few")
         done = run("run", "-p", "1", "-w", "3", "/few", "true")
         assert done.code == 124 and "warning" not in done.err, done
         end(a)
@@ -271,30 +271,30 @@ def number_of_permits_is_looked_at_until_the_end():
     """It ends while that is asked, and the answer never comes."""
     with holding("-p", "1", "/asked") as a, \
             relay.Relay(os.environ["LATCHKEY_ZK"]) as way:
-        held("/asked")
+        wait_until_held("/asked")
         with start("run", "-p", "1", "-z", way.address, "/asked",
                    "true") as waits:
             live.eventually(lambda: command.status("/asked")["waiters"])
             way.freeze()
             time.sleep(1.5)
             waits.terminate()
-            done = waits.end()
+            done = waits.finish()
             assert done.code == 128 + signal.SIGTERM, done
         end(a)
 
 
 def wait_waits_until_nobody_holds():
-    expect(0, "wait", "/w")
+    expect_exit(0, "wait", "/w")
     with holding("/w") as a:
-        held("/w")
-        expect(1, "wait", "-w", "1", "/w")  # connecting counts
+        wait_until_held("/w")
+        expect_exit(1, "wait", "-w", "1", "/w")  # connecting counts
         with holding("/w") as b, start("wait", "/w") as waits:
             live.eventually(lambda: command.status("/w")["waiters"])
             end(a)
-            held("/w")
+            wait_until_held("/w")
             assert waits.poll() is None
             end(b)
-            assert waits.end().code == 0
+            assert waits.finish().code == 0
 
 
 def what_does_not_go_together_is_refused():

@@ -9,7 +9,7 @@ sys.path.append(sys.path[0] + "/../support")
 
 import command
 import live
-from command import expect, run, start
+from command import expect_exit, run, start
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 NAMES = (("curator", "_c_" + UUID + r"-lock-\d{10}"),
@@ -35,7 +35,7 @@ def state(layout, path):
     return done.json()[0]
 
 
-def held(layout, path, holders, waiters=0):
+def wait_until_held(layout, path, holders, waiters=0):
     def is_so():
         s = state(layout, path)
         return len(s["holders"]) == holders and len(s["waiters"]) == waiters
@@ -47,7 +47,7 @@ def names_are_those_of_the_layout():
         path = path_of("names", layout)
         with start("run", "--layout", layout, "--id", "me", path, "sleep",
                    "600") as a:
-            held(layout, path, 1)
+            wait_until_held(layout, path, 1)
             names = command.children(path)
             assert len(names) == 1 and re.fullmatch(form, names[0]), names
             label = state(layout, path)["holders"][0]["label"]
@@ -60,9 +60,9 @@ def names_are_those_of_the_layout():
             assert run("wait", "-w", "0.1", "--layout", layout,
                        path).code == 1
             a.terminate()
-            a.end()
-        expect(0, "run", "-n", "--layout", layout, path, "true")
-        expect(0, "status", "--layout", layout, path)
+            a.finish()
+        expect_exit(0, "run", "-n", "--layout", layout, path, "true")
+        expect_exit(0, "status", "--layout", layout, path)
 
 
 def sides_share_and_exclude():
@@ -70,55 +70,55 @@ def sides_share_and_exclude():
         path = path_of("sides", layout)
         share = ("run", "--layout", layout, "-s", path, "sleep", "600")
         with start(*share) as a, start(*share) as b:
-            held(layout, path, 2)
+            wait_until_held(layout, path, 2)
             for name in command.children(path):
                 assert re.fullmatch(reader, name), name
             assert run("run", "-n", "--layout", layout, "-x", path,
                        "true").code == 124
             with start("run", "--layout", layout, "-x", path, "sleep",
                        "600") as c:
-                held(layout, path, 2, 1)
+                wait_until_held(layout, path, 2, 1)
                 a.terminate()
                 b.terminate()
-                held(layout, path, 1)
+                wait_until_held(layout, path, 1)
                 names = command.children(path)
                 assert re.fullmatch(writer, names[0]), names
                 assert run("run", "-n", "--layout", layout, "-s", path,
                            "true").code == 124
                 c.terminate()
-                c.end()
-        expect(0, "wait", "--layout", layout, path)
+                c.finish()
+        expect_exit(0, "wait", "--layout", layout, path)
 
 
 def each_waits_for_the_one_before():
     with start("run", "--layout", "native", "/turns", "sleep", "600") as a:
-        held("native", "/turns", 1)
+        wait_until_held("native", "/turns", 1)
         with start("run", "--layout", "native-uuid", "/turns", "echo",
                    "in") as b:
-            held("native", "/turns", 1, 1)
+            wait_until_held("native", "/turns", 1, 1)
             with start("wait", "--layout", "native", "/turns") as c:
                 assert b.poll() is None and c.poll() is None
                 a.terminate()
-                a.end()
-                assert b.end().out == "in\n"
-                assert c.end().code == 0
+                a.finish()
+                assert b.finish().out == "in\n"
+                assert c.finish().code == 0
 
 
 def other_children_are_nobody():
-    expect(0, "create", "/others")
+    expect_exit(0, "create", "/others")
     for name in ("seq-1", "x-seq-0000000001", "lock-0000000001", "config"):
-        expect(0, "create", "/others/" + name)
-    expect(0, "status", "--layout", "native", "/others")
-    expect(1, "status", "/others")  # Curator's mutex
-    expect(0, "run", "-n", "--layout", "native", "/others", "true")
+        expect_exit(0, "create", "/others/" + name)
+    expect_exit(0, "status", "--layout", "native", "/others")
+    expect_exit(1, "status", "/others")  # Curator's mutex
+    expect_exit(0, "run", "-n", "--layout", "native", "/others", "true")
     assert len(command.children("/others")) == 4
 
 
 def directories_stay():
     for layout in ("kazoo", "native"):
         path = path_of("stay", layout)
-        expect(0, "run", "--layout", layout, path, "true")
-        done = expect(0, "stat", path)
+        expect_exit(0, "run", "--layout", layout, path, "true")
+        done = expect_exit(0, "stat", path)
         live.eventually(lambda: not command.children(path))
         assert "ephemeral_owner 0x0\n" in done.out, done
 
@@ -126,13 +126,13 @@ def directories_stay():
 def who_holds_is_asked_to_let_go():
     for layout in ("kazoo", "native", "native-uuid"):
         path = path_of("revoke", layout)
-        expect(1, "revoke", "--layout", layout, path)
+        expect_exit(1, "revoke", "--layout", layout, path)
         with start("run", "--layout", layout, path, "sh", "-c",
                    "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
                    ) as a:
             assert a.stdout.readline() == "go\n"
-            expect(0, "revoke", "--layout", layout, path)
-            done = a.end()
+            expect_exit(0, "revoke", "--layout", layout, path)
+            done = a.finish()
             assert done.code == 7 and "another client asked for the lock" in done.err, done
         live.eventually(lambda: not command.children(path))
 
@@ -141,45 +141,45 @@ def who_holds_permits_of_kazoo_is_asked_to_let_go():
     path = "/revoke-permits"
     take = ("run", "--layout", "kazoo", "-p", "2", path, "sh", "-c")
     until = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
-    expect(1, "revoke", "--layout", "kazoo", path)
+    expect_exit(1, "revoke", "--layout", "kazoo", path)
     with start(*take, until) as a, start(*take, until) as b:
         for holder in (a, b):
             assert holder.stdout.readline() == "go\n"
         with start(*take, "echo in") as c:
-            held("kazoo", path, 2, 1)
-            expect(0, "revoke", "--layout", "kazoo", path)
+            wait_until_held("kazoo", path, 2, 1)
+            expect_exit(0, "revoke", "--layout", "kazoo", path)
             for holder in (a, b):
-                done = holder.end()
+                done = holder.finish()
                 assert done.code == 7 and "another client asked for the lock" in done.err, done
             # Who waited was not asked.
-            done = c.end()
+            done = c.finish()
             assert (done.code, done.out) == (0, "in\n"), done
     live.eventually(lambda: not command.children(path))
-    expect(1, "revoke", "--layout", "kazoo", path)
+    expect_exit(1, "revoke", "--layout", "kazoo", path)
 
 
 def several_of_them():
     with start("run", "--layout", "native", "-l", "s:/m/b", "-l", "/m/c",
                "/m/a", "sleep", "600") as a:
-        held("native", "/m/a", 1)
-        held("native", "/m/c", 1)
+        wait_until_held("native", "/m/a", 1)
+        wait_until_held("native", "/m/c", 1)
         assert re.fullmatch(r"r-\d{10}", command.children("/m/b")[0])
         assert run("run", "-n", "--layout", "native", "/m/c",
                    "true").code == 124
         a.terminate()
-        a.end()
+        a.finish()
 
 
 def permits_of_kazoo():
     path = "/permits"
     take = ("run", "--layout", "kazoo", "-p", "2", path, "sleep", "600")
     with start(*take) as a, start(*take) as b:
-        held("kazoo", path, 2)
+        wait_until_held("kazoo", path, 2)
         names = command.children(path)
         assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names), names
-        assert expect(0, "get", path).out == "2"
+        assert expect_exit(0, "get", path).out == "2"
         with start(*take) as c:
-            held("kazoo", path, 2, 1)
+            wait_until_held("kazoo", path, 2, 1)
             (waiter,) = state("kazoo", path)["waiters"]
             assert re.fullmatch(path + r"-__lock__/[0-9a-f]{32}__lock__\d{10}",
                                 waiter["node"]), waiter
@@ -188,10 +188,10 @@ def permits_of_kazoo():
             assert done.code == 125 and "number of permits" in done.err, done
             a.terminate()
             b.terminate()
-            held("kazoo", path, 1)
+            wait_until_held("kazoo", path, 1)
             c.terminate()
-            c.end()
-    expect(0, "status", "--layout", "kazoo", path)
+            c.finish()
+    expect_exit(0, "status", "--layout", "kazoo", path)
 
 
 def what_does_not_go_together_is_refused():
@@ -203,7 +203,7 @@ def what_does_not_go_together_is_refused():
             (("--layout", "native:x", "-s", "/x", "true"),
              "exclude a prefix"),
             (("--layout", "native", "-p", "2", "/x", "true"), "-p needs")):
-        done = expect(125, "run", *words)
+        done = expect_exit(125, "run", *words)
         assert text in done.err, (words, done)
 
 

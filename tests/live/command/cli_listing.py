@@ -7,7 +7,7 @@ import sys
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run, start
+from command import expect_exit, run, start
 import live
 import worker
 
@@ -16,18 +16,18 @@ zk = command.serve()
 
 def make(*paths):
     for path in paths:
-        expect(0, "create", "-p", path)
+        expect_exit(0, "create", "-p", path)
 
 
 def facts_of(path):
     """What stat --json says, without the path."""
-    facts = expect(0, "stat", "--json", path).json()[0]
+    facts = expect_exit(0, "stat", "--json", path).json()[0]
     del facts["path"]
     return facts
 
 
 def names(*words):
-    return expect(0, *words).out.splitlines()
+    return expect_exit(0, *words).out.splitlines()
 
 
 def R_lists_all_that_is_below():
@@ -35,7 +35,7 @@ def R_lists_all_that_is_below():
     wanted = ["a", "b", "b/a", "b/c", "b/c/d", "b/c-", "b-", "\u00fc",
               "\u00fc/x"]
     assert names("ls", "-R", "/R") == wanted
-    assert expect(0, "ls", "--recursive", "--json", "/R").json() == [
+    assert expect_exit(0, "ls", "--recursive", "--json", "/R").json() == [
         {"path": "/R", "children": wanted}]
     assert names("ls", "-R", "/R/a") == []
     assert names("ls", "-R", "/R/b/c") == ["d"]
@@ -48,9 +48,9 @@ def R_lists_all_that_is_below():
 
 
 def l_shows_what_is_known_of_each():
-    expect(0, "create", "/l")
-    expect(0, "create", "/l/plain", "12345")
-    expect(0, "set", "/l/plain", "123456")
+    expect_exit(0, "create", "/l")
+    expect_exit(0, "create", "/l/plain", "12345")
+    expect_exit(0, "set", "/l/plain", "123456")
     make("/l/full/a", "/l/full/b")
     with start("create", "-e", "/l/owned") as owner:
         owner.stdout.readline()
@@ -63,10 +63,10 @@ def l_shows_what_is_known_of_each():
              facts["owned"]["ephemeral_owner"], "owned"],
             ["0", "6", "1", facts["plain"]["mtime"], "-", "plain"]], lines
         assert names("ls", "--long", "-R", "/l")[1].endswith(" full/a")
-        (listed,) = expect(0, "ls", "-l", "--json", "/l").json()
+        (listed,) = expect_exit(0, "ls", "-l", "--json", "/l").json()
         assert listed == {"path": "/l", "children": [
             {"name": name, **facts[name]} for name in facts]}, listed
-        (deep,) = expect(0, "ls", "-lR", "--json", "/l").json()
+        (deep,) = expect_exit(0, "ls", "-lR", "--json", "/l").json()
         assert deep["children"][0] == listed["children"][0], deep
         assert deep["children"][1]["name"] == "full/a", deep
         owner.terminate()
@@ -79,7 +79,7 @@ def tree_draws_it():
         assert names("tree", "/tree") == [
             "/tree", "  a", "    mine  (ephemeral)", "  b", "    c", "      d",
             "  b-"]
-        facts = expect(0, "tree", "--json", "/tree").json()
+        facts = expect_exit(0, "tree", "--json", "/tree").json()
         owner.terminate()
     assert names("tree", "/tree/b-") == ["/tree/b-"]
     assert names("tree", "-z", zk.connect + "/tree/b", "/") == [
@@ -91,7 +91,7 @@ def tree_draws_it():
     assert facts == [node(
         "/tree", node("a", node("mine", ephemeral=True)),
         node("b", node("c", node("d"))), node("b-"), key="path")], facts
-    assert expect(0, "tree", "--json", "/tree/b-").json() == [
+    assert expect_exit(0, "tree", "--json", "/tree/b-").json() == [
         node("/tree/b-", key="path")]
     done = run("tree", "/none")
     assert done.code == 1 and "no such node" in done.err, done
@@ -99,8 +99,8 @@ def tree_draws_it():
 
 def what_may_not_be_read_is_not_passed_over():
     make("/shut/a/b", "/shut/c")
-    expect(0, "create", "--acl", "world:anyone:c", "/shut/b")
-    expect(0, "create", "/shut/b/hidden")
+    expect_exit(0, "create", "--acl", "world:anyone:c", "/shut/b")
+    expect_exit(0, "create", "/shut/b/hidden")
     done = run("ls", "-R", "/shut")
     assert done.code == 125 and done.out.split() == ["a", "a/b", "b", "c"]
     assert "1 node not read" in done.err and "--auth-file" in done.err, done
@@ -124,24 +124,24 @@ def a_large_tree_is_whole():
     dirs = ["/large/%d" % i for i in range(30)]
     paths = ["%s/%d" % (d, k) for d in dirs for k in range(20)]
     for some in (dirs, paths):
-        for asked in [client.ask("create", path=path, data=b"")
-                      for path in some]:
-            asked.good()
+        for pending in [client.submit("create", path=path, data=b"")
+                        for path in some]:
+            pending.succeeds()
     crowd.close()
     found = names("ls", "-R", "/large")
     assert len(found) == 630, len(found)
     assert sorted("/large/" + name for name in found if "/" in name) == \
         sorted(paths)
     assert len(names("tree", "/large")) == 631
-    assert len(expect(0, "ls", "-l", "/large").out.splitlines()) == 30
+    assert len(expect_exit(0, "ls", "-l", "/large").out.splitlines()) == 30
 
 
 def usage_is_125():
     for verb in ("ls", "tree"):
-        assert "usage: latchkey " + verb in expect(0, verb, "--help").out
-        assert "must begin with" in expect(125, verb, "-v", "x").err
-        assert 'must not contain "//"' in expect(125, verb, "/x//y").err
-    assert "unknown option" in expect(125, "tree", "-R", "/x").err
+        assert "usage: latchkey " + verb in expect_exit(0, verb, "--help").out
+        assert "must begin with" in expect_exit(125, verb, "-v", "x").err
+        assert 'must not contain "//"' in expect_exit(125, verb, "/x//y").err
+    assert "unknown option" in expect_exit(125, "tree", "-R", "/x").err
 
 
 live.run(live.together(

@@ -61,12 +61,12 @@ class Job:
         self.stream = os.fdopen(self.read)
         self.wait_for("begin")
 
-    def said(self):
+    def lines_like(self):
         with open(self.out) as f:
             return [line.split() for line in f.read().splitlines()]
 
     def when(self, what, last=False):
-        times = [int(line[1]) for line in self.said() if line[0] == what]
+        times = [int(line[1]) for line in self.lines_like() if line[0] == what]
         return times[-1 if last else 0] if times else None
 
     def wait_for(self, what):
@@ -81,8 +81,8 @@ class Job:
             if self.events[-1]["event"] == name:
                 return self.events[-1]
 
-    def end(self):
-        done = self.process.end()
+    def finish(self):
+        done = self.process.finish()
         self.events += [json.loads(line) for line in self.stream]
         return done
 
@@ -92,14 +92,14 @@ class Job:
     def delete_node(self):
         node = command.run("status", "-z", self.zk.connect, "--json",
                            self.lock).json()[0]["holders"][0]["node"]
-        command.expect(0, "delete", "-z", self.zk.connect, node)
+        command.expect_exit(0, "delete", "-z", self.zk.connect, node)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.process.kill()
-        self.process.end()
+        self.process.finish()
         self.stream.close()
 
 
@@ -124,7 +124,7 @@ def without_news_term_comes_before_the_deadline_and_the_lock_is_over(zk):
         assert stopped < term < stopped + 4000, (stopped, term)
         job.event("unsure")
         zk.cont()
-        done = job.end()
+        done = job.finish()
         assert done.code == 123 and "sent TERM" in done.err, done
 
 
@@ -138,12 +138,12 @@ def who_ignores_term_is_killed_at_the_deadline(zk):
         unsure = job.event("unsure")
         assert unsure["lease_ms"] <= 1000, unsure
         pid = command.children_of(command.supervisor_of(job.process.pid))[0]
-        live.eventually(lambda: not command.lives(pid))
+        live.eventually(lambda: not command.is_running(pid))
         term, last = job.when("TERM"), job.when("alive", last=True)
-        assert term < last < stopped + 4000, (stopped, job.said()[-5:])
+        assert term < last < stopped + 4000, (stopped, job.lines_like()[-5:])
         assert last - term <= 1000 + 100, (term, last)
         zk.cont()
-        done = job.end()
+        done = job.finish()
         assert done.code == 123 and "sent KILL" in done.err, done
 
 
@@ -153,11 +153,11 @@ def a_descendant_that_ignores_term_is_killed_at_the_deadline(zk):
     with start("run", "-z", zk.connect, "-T", "3", "/deaf", "sh", "-c",
                "(trap '' TERM; sleep 600) & echo $! > %s; wait" % pid_file
                ) as process:
-        pid = command.number_in(pid_file)
+        pid = command.wait_for_number(pid_file)
         zk.stop()
-        live.eventually(lambda: not command.lives(pid))
+        live.eventually(lambda: not command.is_running(pid))
         zk.cont()
-        done = process.end()
+        done = process.finish()
         assert done.code == 123 and "sent KILL" in done.err, done
 
 
@@ -168,11 +168,11 @@ def when_latchkey_itself_is_stopped_the_supervisor_keeps_the_time(zk):
         stopped = boottime()
         job.process.send_signal(signal.SIGSTOP)
         pid = command.children_of(command.supervisor_of(job.process.pid))[0]
-        live.eventually(lambda: not command.lives(pid))
+        live.eventually(lambda: not command.is_running(pid))
         term, last = job.when("TERM"), job.when("alive", last=True)
         assert stopped < term < last < stopped + 3000, (stopped, term, last)
         job.process.send_signal(signal.SIGCONT)
-        assert job.end().code == 123
+        assert job.finish().code == 123
 
 
 @with_server
@@ -182,11 +182,11 @@ def on_lost_kill_kills_at_once(zk):
         stopped = boottime()
         zk.stop()
         pid = command.children_of(command.supervisor_of(job.process.pid))[0]
-        live.eventually(lambda: not command.lives(pid))
+        live.eventually(lambda: not command.is_running(pid))
         assert job.when("TERM") is None
         assert job.when("alive", last=True) < stopped + 3000
         zk.cont()
-        assert job.end().code == 123
+        assert job.finish().code == 123
 
 
 @with_server
@@ -202,7 +202,7 @@ def on_lost_stop_stops_and_continues(zk):
         live.eventually(lambda: not command.is_stopped(pid))
         assert job.when("TERM") is None
         job.process.send_signal(signal.SIGTERM)
-        done = job.end()
+        done = job.finish()
         assert done.code == 123, done
         lines = [line.partition(": /stop: ")[2]
                  for line in done.err.splitlines()]
@@ -217,7 +217,7 @@ def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
     script = "sleep 600 >/dev/null 2>&1 & echo $! >$0; wait"
     with start("run", "-z", zk.connect, "-T", "6", "--on-lost", "stop",
                "/stop-kill", "sh", "-c", script, child_file) as process:
-        child = command.number_in(child_file)
+        child = command.wait_for_number(child_file)
         pid = command.children_of(command.supervisor_of(process.pid))[0]
         zk.stop()
         for one in (pid, child):
@@ -226,7 +226,7 @@ def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
         live.eventually(lambda: not command.is_stopped(child))
         os.kill(child, signal.SIGKILL)
         zk.cont()
-        done = process.end()
+        done = process.finish()
         assert done.code == 123 and "stopped COMMAND" in done.err, done
 
 
@@ -239,8 +239,8 @@ def on_lost_ignore_leaves_the_command_alone(zk):
         job.event("unsure")
         zk.cont()
         job.event("held")
-        done = job.end()
-        assert job.when("end") and job.when("TERM") is None, job.said()[-3:]
+        done = job.finish()
+        assert job.when("end") and job.when("TERM") is None, job.lines_like()[-3:]
         assert done.code == 0, done
         assert job.names()[-1] == "released", job.names()
     with Job(zk, "/ignore2", "-T", "4", "--on-lost", "ignore",
@@ -248,8 +248,8 @@ def on_lost_ignore_leaves_the_command_alone(zk):
         job.event("acquired")
         job.delete_node()
         job.event("lost")
-        done = job.end()
-        assert job.when("end") and job.when("TERM") is None, job.said()[-3:]
+        done = job.finish()
+        assert job.when("end") and job.when("TERM") is None, job.lines_like()[-3:]
         assert done.code == 123, done
 
 
@@ -258,7 +258,7 @@ def a_short_silence_disturbs_nobody(zk):
     with Job(zk, "/short", "-T", "20", seconds=2) as job:
         job.event("acquired")
         zk.restart()
-        done = job.end()
+        done = job.finish()
         assert done.code == 0 and job.when("end"), done
         assert job.names() == ["acquired", "released"], job.names()
 
@@ -269,7 +269,7 @@ def a_command_that_ends_without_a_server_leaves_a_warning(zk):
              seconds=0.5) as job:
         job.event("acquired")
         zk.kill()
-        done = job.end()
+        done = job.finish()
         assert done.code == 0 and "warning" in done.err, done
         assert "session timeout" in done.err, done
 
@@ -282,8 +282,8 @@ def a_lost_lock_means_term_at_once():
         job.delete_node()
         lost = job.event("lost")
         assert lost["reason"], lost
-        done = job.end()
-        assert job.when("TERM"), job.said()[-3:]
+        done = job.finish()
+        assert job.when("TERM"), job.lines_like()[-3:]
         assert done.code == 123, done
         assert "lost" in done.err and "deleted" in done.err, done
 
@@ -293,7 +293,7 @@ def and_kill_after_so_long():
              obey="ignore") as job:
         job.event("acquired")
         job.delete_node()
-        done = job.end()
+        done = job.finish()
         term, last = job.when("TERM"), job.when("alive", last=True)
         assert 300 < last - term <= 600, (term, last)
         assert done.code == 123, done
@@ -307,7 +307,7 @@ def the_command_is_looked_after_from_the_grant_on():
         job.delete_node()
         job.event("lost")
         assert boottime() - began < 10000
-        assert job.end().code == 123
+        assert job.finish().code == 123
 
 
 # ---- the lease goes on ---------------------------------------------------------------
@@ -317,19 +317,19 @@ def every_assurance_keeps_the_lease():
             for how in ("quorum", "sync", "ping")]
     for job in jobs:
         with job:
-            assert job.end().code == 0
+            assert job.finish().code == 0
             assert job.names() == ["acquired", "released"], job.names()
 
 
 def the_margin_counts_from_what_the_server_grants():
-    done = command.expect(125, "run", "-z", zk.connect, "-T", "10",
-                          "--kill-after", "5", "/margin", "true")
+    done = command.expect_exit(125, "run", "-z", zk.connect, "-T", "10",
+                               "--kill-after", "5", "/margin", "true")
     assert "--kill-after" in done.err and "-T" in done.err, done
     # 600 s are asked for, 60 granted: a sixth is 10 s, not 100.
     with Job(zk, "/granted", "-T", "600", seconds=1) as job:
         acquired = job.event("acquired")
         assert acquired["lease_ms"] <= 60000, acquired
-        assert job.end().code == 0
+        assert job.finish().code == 0
 
 
 live.run(live.together(

@@ -15,7 +15,7 @@ import threading
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run
+from command import expect_exit, run
 import live
 import relay
 
@@ -39,48 +39,48 @@ def usage(text, *words):
 
 def options_may_stand_behind_operands():
     """They were taken for data: a persistent node that held "-e"."""
-    expect(0, "create", "/behind", "x", "--acl", "world:anyone:crwd")
-    assert expect(0, "acl", "/behind").out == "world:anyone:cdrw\n"
+    expect_exit(0, "create", "/behind", "x", "--acl", "world:anyone:crwd")
+    assert expect_exit(0, "acl", "/behind").out == "world:anyone:cdrw\n"
     with command.start("create", "/behind/e", "-e") as process:
         process.stdout.readline()
-        facts = expect(0, "stat", "/behind/e", "--json").json()[0]
+        facts = expect_exit(0, "stat", "/behind/e", "--json").json()[0]
         assert facts["ephemeral_owner"] != "0x0", facts
         assert facts["data_length"] == 0, facts
         process.terminate()
-    expect(0, "set", "/behind", "-V", "0", "y")
-    expect(0, "set", "-V", "1", "/behind", "z", "-v")
-    assert expect(0, "get", "/behind", "--json").json()[0]["data"] == "z"
+    expect_exit(0, "set", "/behind", "-V", "0", "y")
+    expect_exit(0, "set", "-V", "1", "/behind", "z", "-v")
+    assert expect_exit(0, "get", "/behind", "--json").json()[0]["data"] == "z"
     # The order of options and operands is no matter of the environment.
-    expect(0, "ls", "/", "-z", zk.connect,
-           env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1", POSIXLY_CORRECT="1"))
-    assert expect(0, "status", "/behind/lock", "--json").json()
+    expect_exit(0, "ls", "/", "-z", zk.connect,
+                env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1", POSIXLY_CORRECT="1"))
+    assert expect_exit(0, "status", "/behind/lock", "--json").json()
 
 
 def what_follows_two_dashes_is_data():
-    expect(0, "create", "--", "/dashes", "-e")
-    assert expect(0, "get", "/dashes").out == "-e"
-    expect(0, "set", "/dashes", "--", "--json")
-    assert expect(0, "get", "--", "/dashes").out == "--json"
-    expect(0, "set", "-v", "--", "/dashes", "-")
-    assert expect(0, "get", "/dashes").out == ""
+    expect_exit(0, "create", "--", "/dashes", "-e")
+    assert expect_exit(0, "get", "/dashes").out == "-e"
+    expect_exit(0, "set", "/dashes", "--", "--json")
+    assert expect_exit(0, "get", "--", "/dashes").out == "--json"
+    expect_exit(0, "set", "-v", "--", "/dashes", "-")
+    assert expect_exit(0, "get", "/dashes").out == ""
 
 
 def options_may_stand_before_the_verb():
     other = dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")
     for before in (("-z", zk.connect), ("--zk=" + zk.connect, "--json"),
                    ("-T", "10", "-v", "-z", zk.connect)):
-        assert "zookeeper" in expect(0, *before, "ls", "/", env=other).out
-    assert expect(0, "--json", "ls", "-z", zk.connect, "/",
-                  env=other).json()[0]["path"] == "/"
+        assert "zookeeper" in expect_exit(0, *before, "ls", "/", env=other).out
+    assert expect_exit(0, "--json", "ls", "-z", zk.connect, "/",
+                       env=other).json()[0]["path"] == "/"
     for verb in ((), ("run",)):
-        done = expect(0, "-n", "-z", zk.connect, "-E", "7", *verb, "/before",
-                      "echo", "-n", "x", env=other)
+        done = expect_exit(0, "-n", "-z", zk.connect, "-E", "7", *verb, "/before",
+                           "echo", "-n", "x", env=other)
         assert done.out == "x", done
-        assert expect(0, "-z", zk.connect, *verb, "-n", "/before", "echo", "ls",
-                      env=other).out == "ls\n"
-    assert "usage: latchkey ls " in expect(0, "-h", "ls").out
+        assert expect_exit(0, "-z", zk.connect, *verb, "-n", "/before", "echo", "ls",
+                           env=other).out == "ls\n"
+    assert "usage: latchkey ls " in expect_exit(0, "-h", "ls").out
     # The last one counts.
-    expect(0, "-z", "127.0.0.1:1", "ls", "-z", zk.connect, "/")
+    expect_exit(0, "-z", "127.0.0.1:1", "ls", "-z", zk.connect, "/")
 
 
 def unknown_options_are_refused():
@@ -123,13 +123,13 @@ def operands_are_counted():
 
 def set_needs_data():
     """It emptied the node, and left alone what a pipe would have given."""
-    expect(0, "create", "/kept", "data")
+    expect_exit(0, "create", "/kept", "data")
     usage("DATA is missing, or - for standard input", "set", "/kept")
-    assert expect(0, "get", "/kept").out == "data"
-    expect(0, "set", "/kept", "-", input="piped")
-    assert expect(0, "get", "/kept").out == "piped"
-    expect(0, "set", "/kept", "")
-    assert expect(0, "get", "/kept").out == ""
+    assert expect_exit(0, "get", "/kept").out == "data"
+    expect_exit(0, "set", "/kept", "-", input="piped")
+    assert expect_exit(0, "get", "/kept").out == "piped"
+    expect_exit(0, "set", "/kept", "")
+    assert expect_exit(0, "get", "/kept").out == ""
 
 
 def paths_are_checked_before_a_server_is_asked():
@@ -148,8 +148,8 @@ def paths_are_checked_before_a_server_is_asked():
     says(125, 'set: path "x" must begin with "/"', "set", "x", "y")
     says(125, 'run: path "x" must begin with "/"', "run", "x", "true")
     # A sequential name may consist of its number.
-    expect(0, "create", "/sequential")
-    assert expect(0, "create", "-s", "/sequential/").out == \
+    expect_exit(0, "create", "/sequential")
+    assert expect_exit(0, "create", "-s", "/sequential/").out == \
         "/sequential/0000000000\n"
     says(125, 'create: path "/sequential//" must not contain "//"', "create", "-s",
          "/sequential//")
@@ -235,7 +235,7 @@ def connect_failures_name_the_likely_cause():
                     says_soon("cannot connect to " + text + DOCTOR, "-z",
                               servers, *words(verb, "/x", *SOON))
                     continue
-                done = expect(125, "-z", servers, *words(verb, "/x", *SOON))
+                done = expect_exit(125, "-z", servers, *words(verb, "/x", *SOON))
                 assert re.match(
                     "latchkey: cannot connect to (localhost:[0-9]+ at "
                     r"(127\.0\.0\.1|\[::1\]):[0-9]+: Connection refused; nothing|"
@@ -312,18 +312,18 @@ def a_missing_chroot_is_named():
     with command.start("watch", *where, "/") as process:
         assert process.stdout.readline() == "watching /\n"
         process.terminate()
-        assert process.end().err == "latchkey: warning: " + text + "\n"
+        assert process.finish().err == "latchkey: warning: " + text + "\n"
     says(1, "create /x: the parent does not exist; -p creates missing parents",
          "create", *where, "/x")
-    expect(0, *re.search("create .*(?= creates it)", text)[0].split())
-    assert expect(0, "ls", *where, "/").out == ""
+    expect_exit(0, *re.search("create .*(?= creates it)", text)[0].split())
+    assert expect_exit(0, "ls", *where, "/").out == ""
 
 
 def a_lost_connection_is_named():
     """It was "connection lost (connection lost before the answer came)"."""
     with relay.Relay(zk.connect) as way, command.start(
             "run", "-z", way.address, "/lost", "sleep", "600") as process:
-        command.held("/lost")
+        command.wait_until_held("/lost")
         way.drop()
         lines = [process.stderr.readline() for _ in range(2)]
         assert lines == [
@@ -398,7 +398,7 @@ def nodes_that_are_not_there_are_named():
 
 
 def nodes_in_the_wrong_state_are_named():
-    expect(0, "create", "-p", "/state/child")
+    expect_exit(0, "create", "-p", "/state/child")
     for more in ((), ("-p",), ("-c",)):
         says(1, "create /state: the node exists already", "create", *more,
              "/state")
@@ -435,11 +435,11 @@ def kinds_of_nodes_that_exclude_each_other_are_named():
 def what_access_lists_forbid_is_named():
     not_allowed = "not allowed by the node's access list" + NOBODY
     parent = "not allowed by the access list of the parent" + NOBODY
-    expect(0, "create", "/shut")
-    expect(0, "create", "/shut/x")
-    expect(0, "create", "/open")
-    expect(0, "create", "--acl", "world:anyone:c", "/open/none")
-    expect(0, "acl", "/shut", "world:anyone:a")
+    expect_exit(0, "create", "/shut")
+    expect_exit(0, "create", "/shut/x")
+    expect_exit(0, "create", "/open")
+    expect_exit(0, "create", "--acl", "world:anyone:c", "/open/none")
+    expect_exit(0, "acl", "/shut", "world:anyone:a")
     for verb in ("ls", "tree", "get"):
         says(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
     says(125, "set /shut: " + not_allowed, "set", "/shut", "x")
@@ -501,8 +501,8 @@ def numbers_out_of_range_are_named():
 
 
 def output_that_cannot_be_written_is_named():
-    expect(0, "create", "/full", "data")
-    expect(0, "create", "/full/child")
+    expect_exit(0, "create", "/full", "data")
+    expect_exit(0, "create", "/full/child")
     for verb in ("ls", "get", "stat", "tree", "acl", "status", "doctor"):
         with open("/dev/full", "w") as full:
             done = run(verb, "/full", stdout=full)
@@ -563,7 +563,7 @@ def usage_of_run_is_named():
 
 def ends_of_run_are_named():
     with command.start("run", "/busy", "sleep", "600") as process:
-        command.held("/busy")
+        command.wait_until_held("/busy")
         says(124, "/busy: is held by another client; -w waits for it", "run", "-n",
              "/busy", "true")
         says(124, "/busy: is still held by another client", "run", "-w", "0.3",
@@ -583,7 +583,7 @@ def ends_of_run_are_named():
 def locks_that_nobody_holds_are_named():
     says(1, "revoke /nobody: the lock is free: no such node", "revoke",
          "/nobody")
-    expect(0, "create", "/nobody")
+    expect_exit(0, "create", "/nobody")
     says(1, "revoke /nobody: the lock is free", "revoke", "/nobody")
     says(125, "run: cannot lock /zookeeper/x: /zookeeper is reserved for "
               "ZooKeeper; choose another path", "run", "/zookeeper/x", "true")
@@ -600,7 +600,7 @@ def errors_of_fence_are_named():
              "fence", "--", "f", token)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "f")
-        expect(0, "fence", path, "7")
+        expect_exit(0, "fence", path, "7")
         says(1, "fence: %s: token 6 is refused: token 7 was seen, so the "
                 "lock has passed to another holder" % path, "fence", path, "6")
         says(125, "fence: %s: cannot open it: Is a directory" % folder, "fence",
@@ -634,11 +634,11 @@ def servers_that_lack_something_are_named():
              "kind; -c needs ZooKeeper "
              "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true",
              "create", *where, "-t", "5", "/ttl")
-        expect(0, "create", *where, "/q")
-        expect(0, "create", *where, "-p", "/zookeeper/quota/q/zookeeper_limits",
-               "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=3")
-        expect(0, "create", *where, "/zookeeper/quota/q/zookeeper_stats",
-               "count=0,bytes=0")
+        expect_exit(0, "create", *where, "/q")
+        expect_exit(0, "create", *where, "-p", "/zookeeper/quota/q/zookeeper_limits",
+                    "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=3")
+        expect_exit(0, "create", *where, "/zookeeper/quota/q/zookeeper_stats",
+                    "count=0,bytes=0")
         # The server goes by what it has counted, which takes its time.
         live.eventually(lambda: run("create", *where, "-s", "/q/x-").code != 0)
         says(125, "create /q/x: quota exceeded; delete nodes there, or raise "
@@ -675,7 +675,7 @@ def access_lists_are_checked():
               "user:password, so no client could use the node; put "
               "digest:USER:PASSWORD into a file for --auth-file, and use "
               "creator")
-    expect(0, "create", "/acl")
+    expect_exit(0, "create", "/acl")
     for wrong, text in (("world:anyone:x", ': "world:anyone:x"' + letters),
                         ("me", ': "me"' + letters),
                         ("digest:bob:secret:cdrwa", digest)):
@@ -686,10 +686,10 @@ def access_lists_are_checked():
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            expect(125, "run", "--acl", "me", "/acl/l", "true", stdin=theirs)
+            expect_exit(125, "run", "--acl", "me", "/acl/l", "true", stdin=theirs)
         assert ours.recv(1) == b""
-    assert expect(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
-    assert expect(0, "ls", "/acl").out == ""
+    assert expect_exit(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
+    assert expect_exit(0, "ls", "/acl").out == ""
 
 
 # ---- --json ----------------------------------------------------------------------
@@ -748,10 +748,10 @@ def warnings_are_objects_too():
         file.write("digest:me:secret\n")
     os.chmod(name, 0o644)
     try:
-        done = expect(0, "ls", "--json", "--auth-file", name, "/")
+        done = expect_exit(0, "ls", "--json", "--auth-file", name, "/")
         (line,) = [json.loads(line) for line in done.err.splitlines()]
         assert line["event"] == "warning" and name in line["reason"], line
-        done = expect(0, "ls", "--json", "-v", "/")
+        done = expect_exit(0, "ls", "--json", "-v", "/")
         lines = [json.loads(line) for line in done.err.splitlines()]
         assert {line["event"] for line in lines} == {"notice"}, lines
     finally:

@@ -12,7 +12,7 @@ import sys
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run, start
+from command import expect_exit, run, start
 import live
 import relay
 
@@ -37,29 +37,29 @@ def no(*words, hint):
 # ---- create ---------------------------------------------------------------------
 
 def create_prints_the_name():
-    assert expect(0, "create", "/made").out == "/made\n"
-    assert expect(0, "create", "-s", "/made/s-").out == "/made/s-0000000000\n"
-    assert expect(0, "create", "-s", "--json", "/made/s-").json() == [
+    assert expect_exit(0, "create", "/made").out == "/made\n"
+    assert expect_exit(0, "create", "-s", "/made/s-").out == "/made/s-0000000000\n"
+    assert expect_exit(0, "create", "-s", "--json", "/made/s-").json() == [
         {"path": "/made/s-0000000001"}]
     no("create", "/made", hint="exists already")
     no("create", "/nowhere/x", hint="-p creates missing parents")
 
 
 def create_takes_data_from_a_word_or_standard_input():
-    expect(0, "create", "/word", "some data")
+    expect_exit(0, "create", "/word", "some data")
     assert raw("get", "/word") == b"some data"
     blob = bytes(range(256)) * 3000
     raw("create", "/blob", "-", input=blob)
     assert raw("get", "/blob") == blob
-    expect(0, "create", "/empty")
+    expect_exit(0, "create", "/empty")
     assert raw("get", "/empty") == b""
-    assert expect(0, "get", "--json", "/empty").json()[0]["data"] == ""
+    assert expect_exit(0, "get", "--json", "/empty").json()[0]["data"] == ""
 
 
 def p_makes_parents():
-    assert expect(0, "create", "-p", "/p/a/b/c", "x").out == "/p/a/b/c\n"
+    assert expect_exit(0, "create", "-p", "/p/a/b/c", "x").out == "/p/a/b/c\n"
     assert raw("get", "/p/a/b/c") == b"x"
-    assert expect(0, "create", "-p", "-s", "/p/a/n-").out == "/p/a/n-0000000001\n"
+    assert expect_exit(0, "create", "-p", "-s", "/p/a/n-").out == "/p/a/n-0000000001\n"
     no("create", "-p", "/p/a/b", hint="exists already")
 
 
@@ -67,10 +67,10 @@ def an_ephemeral_node_lives_until_interrupted():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with start("create", "-e", "-s", "/eph-", "data") as process:
             path = process.stdout.readline().strip()
-            facts = expect(0, "stat", "--json", path).json()[0]
+            facts = expect_exit(0, "stat", "--json", path).json()[0]
             assert facts["ephemeral_owner"] != "0x0", facts
             process.send_signal(number)
-            assert process.end().code == 0
+            assert process.finish().code == 0
         no("stat", path, hint="no such node")
     with start("create", "-e", "/eph") as process:
         process.stdout.readline()
@@ -83,9 +83,9 @@ def create_e_ends_when_its_node_is_deleted():
     with start("create", "-e", "-s", "/deleted-") as process:
         path = process.stdout.readline().strip()
         for n in range(3):
-            expect(0, "set", path, str(n))
-        expect(0, "delete", path)
-        done = process.end()
+            expect_exit(0, "set", path, str(n))
+        expect_exit(0, "delete", path)
+        done = process.finish()
     assert done.code == 1 and done.err == (
         "latchkey: create %s: another client deleted the node\n" % path), done
 
@@ -98,11 +98,11 @@ def create_e_sees_a_deletion_while_it_was_cut_off():
                 process.stdout.readline()
                 way.freeze()
                 way.drop()
-                expect(0, "delete", "/cut")
+                expect_exit(0, "delete", "/cut")
                 if again:
-                    expect(0, "create", "/cut")
+                    expect_exit(0, "create", "/cut")
                 way.thaw()
-                done = process.end()
+                done = process.finish()
         assert done.code == 1, done
         lines = done.err.splitlines()
         assert lines[0] == (
@@ -112,7 +112,7 @@ def create_e_sees_a_deletion_while_it_was_cut_off():
             % way.address), done
         assert lines[-1] == (
             "latchkey: create /cut: another client deleted the node"), done
-    expect(0, "delete", "/cut")
+    expect_exit(0, "delete", "/cut")
 
 
 def the_end_of_its_session_is_told():
@@ -123,7 +123,7 @@ def the_end_of_its_session_is_told():
             way.drop()
             live.eventually(lambda: way.accepted == 2)
             way.freeze()
-            done = process.end()
+            done = process.finish()
             assert done.code == 125, done
             assert "deleted: the session has expired" in done.err, done
     live.eventually(lambda: run("stat", "/over").code == 1)
@@ -132,47 +132,47 @@ def the_end_of_its_session_is_told():
 def a_container_goes_with_its_last_child():
     with command.zkserver.Server("--container-check", "200") as other:
         where = ("-z", other.connect)
-        expect(0, "create", "-c", *where, "/container")
-        expect(0, "create", *where, "/container/child")
-        expect(0, "delete", *where, "/container/child")
+        expect_exit(0, "create", "-c", *where, "/container")
+        expect_exit(0, "create", *where, "/container/child")
+        expect_exit(0, "delete", *where, "/container/child")
         live.eventually(lambda: run("stat", *where, "/container").code == 1)
-    done = expect(125, "create", "-c", "-e", "/container")
+    done = expect_exit(125, "create", "-c", "-e", "/container")
     assert "-c" in done.err, done
 
 
 def a_node_with_a_ttl_goes_by_itself():
     with command.zkserver.Server("--container-check", "200") as other:
         where = ("-z", other.connect)
-        made = expect(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-", "x")
+        made = expect_exit(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-", "x")
         assert made.out == "/a/b/t-0000000000\n", made
-        made = expect(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-")
+        made = expect_exit(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-")
         assert made.out == "/a/b/t-0000000001\n", made
         long = ("-t", "1099511627775", *where)
-        expect(0, "create", *long, "/t")
+        expect_exit(0, "create", *long, "/t")
         live.eventually(lambda: run("stat", *where, made.out[:-1]).code == 1)
-        expect(0, "stat", *where, "/a/b")
-        expect(0, "stat", *where, "/t")
+        expect_exit(0, "stat", *where, "/a/b")
+        expect_exit(0, "stat", *where, "/t")
         no("create", *long, "/t", hint="exists already")
-        expect(0, "create", "-p", *long, "/u")
+        expect_exit(0, "create", "-p", *long, "/u")
     for bad in ("0", "-1", "1099511627776", "x"):
-        assert "-t" in expect(125, "create", "-t", bad, "/ttl").err
+        assert "-t" in expect_exit(125, "create", "-t", bad, "/ttl").err
     for other in ("-e", "-c"):
-        assert "-t" in expect(125, "create", "-t", "1", other, "/ttl").err
+        assert "-t" in expect_exit(125, "create", "-t", "1", other, "/ttl").err
     no("stat", "/ttl", hint="no such node")
 
 
 def create_knows_access_lists():
-    expect(0, "create", "--acl", "world:anyone:r", "/read-only", "x")
+    expect_exit(0, "create", "--acl", "world:anyone:r", "/read-only", "x")
     assert raw("get", "/read-only") == b"x"
-    assert "access list" in expect(125, "set", "/read-only", "y").err
-    assert "--acl" in expect(125, "create", "--acl", "x", "/acl").err
+    assert "access list" in expect_exit(125, "set", "/read-only", "y").err
+    assert "--acl" in expect_exit(125, "create", "--acl", "x", "/acl").err
     # Parents are not open to everybody where the node is not.
     closed = "world:anyone:cra"
     for more in ((), ("-t", "1099511627775")):
         top = "/closed%d" % len(more)
-        expect(0, "create", "-p", *more, "--acl", closed, top + "/a/b")
+        expect_exit(0, "create", "-p", *more, "--acl", closed, top + "/a/b")
         for path in (top, top + "/a", top + "/a/b"):
-            assert expect(0, "acl", path).out == closed + "\n", path
+            assert expect_exit(0, "acl", path).out == closed + "\n", path
 
 
 # ---- get, set, delete -------------------------------------------------------------
@@ -183,45 +183,45 @@ def get_writes_the_bytes_as_they_are():
     assert raw("get", "/bytes") == blob
     facts = json.loads(raw("get", "--json", "/bytes"))
     assert base64.b64decode(facts["data_base64"]) == blob, facts
-    expect(0, "set", "/bytes", "t\u00e4xt\n")
-    assert expect(0, "get", "--json", "/bytes").json() == [
+    expect_exit(0, "set", "/bytes", "t\u00e4xt\n")
+    assert expect_exit(0, "get", "--json", "/bytes").json() == [
         {"path": "/bytes", "data": "t\u00e4xt\n", "version": 1}]
     no("get", "/not-there", hint="no such node")
 
 
 def set_and_delete_can_ask_for_a_version():
-    expect(0, "create", "/version", "0")
+    expect_exit(0, "create", "/version", "0")
     no("set", "-V", "1", "/version", "x", hint="another version")
-    expect(0, "set", "-V", "0", "/version", "1")
-    done = expect(0, "set", "/version", "2")
+    expect_exit(0, "set", "-V", "0", "/version", "1")
+    done = expect_exit(0, "set", "/version", "2")
     assert (done.out, done.err) == ("", ""), done
     raw("set", "/version", "-", input=b"3")
     assert raw("get", "/version") == b"3"
     no("delete", "-V", "2", "/version", hint="another version")
-    done = expect(0, "delete", "-V", "3", "/version")
+    done = expect_exit(0, "delete", "-V", "3", "/version")
     assert (done.out, done.err) == ("", ""), done
     no("delete", "/version", hint="no such node")
     no("set", "/version", "x", hint="no such node")
 
 
 def delete_keeps_what_has_children():
-    expect(0, "create", "-p", "/tree/child")
+    expect_exit(0, "create", "-p", "/tree/child")
     no("delete", "/tree", hint="delete its children first")
-    expect(0, "delete", "/tree/child")
-    expect(0, "delete", "/tree")
+    expect_exit(0, "delete", "/tree/child")
+    expect_exit(0, "delete", "/tree")
 
 
 def r_deletes_all_below():
     for path in ("/r/a/b/c", "/r/a/d", "/r/e", "/r/f/g/h/i", "/rest"):
-        expect(0, "create", "-p", path, "x")
-    done = expect(0, "delete", "-v", "-r", "/r")
+        expect_exit(0, "create", "-p", path, "x")
+    done = expect_exit(0, "delete", "-v", "-r", "/r")
     assert done.out == "" and "10 nodes deleted" in done.err, done
     no("stat", "/r", hint="no such node")
-    expect(0, "delete", "-r", "/rest")
+    expect_exit(0, "delete", "-r", "/rest")
     no("delete", "-r", "/rest", hint="no such node")
     for path in ("/", "/zookeeper", "/zookeeper/quota"):
-        assert "cannot be deleted" in expect(125, "delete", "-r", path).err
-    assert "-V" in expect(125, "delete", "-r", "-V", "0", "/x").err
+        assert "cannot be deleted" in expect_exit(125, "delete", "-r", path).err
+    assert "-V" in expect_exit(125, "delete", "-r", "-V", "0", "/x").err
 
 
 def what_is_too_large_is_refused():
@@ -234,23 +234,23 @@ def what_is_too_large_is_refused():
 def ls_is_sorted_one_name_a_line():
     names = ["b", "a", "B", "10", "9", "\u00fc", "a-b", "a b"]
     for name in names:
-        expect(0, "create", "-p", "/ls/" + name)
-    lines = expect(0, "ls", "/ls").out.splitlines()
+        expect_exit(0, "create", "-p", "/ls/" + name)
+    lines = expect_exit(0, "ls", "/ls").out.splitlines()
     assert lines == sorted(names, key=str.encode), lines
-    assert expect(0, "ls", "--json", "/ls").json() == [
+    assert expect_exit(0, "ls", "--json", "/ls").json() == [
         {"path": "/ls", "children": lines}]
-    assert expect(0, "ls", "/ls/a").out == ""
-    assert "zookeeper" in expect(0, "ls", "/").out.split()
+    assert expect_exit(0, "ls", "/ls/a").out == ""
+    assert "zookeeper" in expect_exit(0, "ls", "/").out.split()
     no("ls", "/ls/none", hint="no such node")
 
 
 def stat_is_a_field_a_line():
-    expect(0, "create", "/stat", "12345")
-    expect(0, "set", "/stat", "1234567")
-    expect(0, "create", "/stat/child")
-    lines = expect(0, "stat", "/stat").out.splitlines()
+    expect_exit(0, "create", "/stat", "12345")
+    expect_exit(0, "set", "/stat", "1234567")
+    expect_exit(0, "create", "/stat/child")
+    lines = expect_exit(0, "stat", "/stat").out.splitlines()
     plain = dict(line.split(" ", 1) for line in lines)
-    facts = expect(0, "stat", "--json", "/stat").json()[0]
+    facts = expect_exit(0, "stat", "--json", "/stat").json()[0]
     assert facts.pop("path") == "/stat"
     assert {k: str(v) for k, v in facts.items()} == plain, (facts, plain)
     assert list(plain) == [
@@ -267,15 +267,15 @@ def stat_is_a_field_a_line():
 # ---- status --------------------------------------------------------------------------
 
 def status_of_a_lock_that_nobody_holds_is_0():
-    expect(0, "create", "/never")
-    assert expect(0, "status", "/never").out == "/never: free\n"
-    assert expect(0, "status", "--json", "/never").json() == [
+    expect_exit(0, "create", "/never")
+    assert expect_exit(0, "status", "/never").out == "/never: free\n"
+    assert expect_exit(0, "status", "--json", "/never").json() == [
         {"lock": "/never", "state": "free", "missing": False, "holders": [],
          "waiters": []}]
     # Other children do not count.
     for name in ("latch-0000000001", "lease-0000000001", "readme", "lock-x"):
-        expect(0, "create", "-p", "/never/" + name)
-    expect(0, "status", "/never")
+        expect_exit(0, "create", "-p", "/never/" + name)
+    expect_exit(0, "status", "/never")
 
 
 def status_shows_holder_and_waiters_in_order():
@@ -286,7 +286,7 @@ def status_shows_holder_and_waiters_in_order():
         waiters = []
         for n, label in enumerate(("two", "three")):
             waiters.append(start("run", "-i", label, "/st", "true"))
-            command.queued("/st", n + 2)
+            command.wait_until_queued("/st", n + 2)
         done = run("status", "/st")
         assert done.code == 1 and done.err == "", done
         lines = done.out.splitlines()
@@ -309,13 +309,13 @@ def status_shows_holder_and_waiters_in_order():
         assert command.queue("/st") == (["one"], ["two", "three"])
         for process in [holder, *waiters]:
             process.terminate()
-            process.end()
-    expect(0, "status", "/st")
+            process.finish()
+    expect_exit(0, "status", "/st")
 
 
 def status_shows_host_process_and_start_by_default():
     with start("run", "/who", "sleep", "600") as holder:
-        command.held("/who")
+        command.wait_until_held("/who")
         label = command.queue("/who")[0][0]
         host, pid, since = label.split()
         assert host == os.uname().nodename, label
@@ -331,7 +331,7 @@ def status_knows_the_queues_of_others():
             ("abcd__lock__0000000006", "kazoo"),
             ("0000-__READ__0000000007", "late"),
             ("0000-lock-0000000008", "\x1b[31m")):
-        expect(0, "create", "-p", "/mixed/" + name, data)
+        expect_exit(0, "create", "-p", "/mixed/" + name, data)
     raw("set", "/mixed/0000-__READ__0000000007", "-", input=b"\xff\x00")
     assert command.queue("/mixed") == (["reader", "reader"],
                                        ["kazoo", None, "\x1b[31m"])
@@ -342,15 +342,15 @@ def status_knows_the_queues_of_others():
 
 
 def status_shows_no_more_than_the_label_of_a_holder_that_announces():
-    expect(0, "create", "-p", "/announced/0000-lock-0000000001", "me__HEAD__")
-    expect(0, "create", "-p", "/announced/0000-lock-0000000002", "__HEAD__")
-    expect(0, "create", "-p", "/announced/0000-lock-0000000003", "__HEAD__ or")
+    expect_exit(0, "create", "-p", "/announced/0000-lock-0000000001", "me__HEAD__")
+    expect_exit(0, "create", "-p", "/announced/0000-lock-0000000002", "__HEAD__")
+    expect_exit(0, "create", "-p", "/announced/0000-lock-0000000003", "__HEAD__ or")
     assert command.queue("/announced") == (["me"], ["", "__HEAD__ or"])
 
 
 def status_says_what_it_may_not_read():
-    expect(0, "create", "/hid")
-    expect(0, "create", "--acl", "world:anyone:d", "/hid/lock-0000000001")
+    expect_exit(0, "create", "/hid")
+    expect_exit(0, "create", "--acl", "world:anyone:d", "/hid/lock-0000000001")
     done = run("status", "/hid")
     assert done.code == 1 and "not readable" in done.out, done
     assert command.status("/hid")["holders"] == [
@@ -361,7 +361,7 @@ def status_of_a_long_queue_is_whole():
     script = "for i in $(seq 0 279); do echo /long/lock-$(printf %010d $i); done"
     names = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE,
                            text=True).stdout.split()
-    expect(0, "create", "/long")
+    expect_exit(0, "create", "/long")
     subprocess.run(["xargs", "-P", "8", "-n", "1", command.PROGRAM, "create"],
                    input="\n".join(names), text=True, check=True,
                    stdout=subprocess.DEVNULL)
@@ -370,19 +370,19 @@ def status_of_a_long_queue_is_whole():
 
 
 def verbs_have_the_options_of_a_session():
-    done = expect(0, "get", "-v", "-T", "500", "/zookeeper")
+    done = expect_exit(0, "get", "-v", "-T", "500", "/zookeeper")
     assert "60000 ms" in done.err, done
-    assert expect(0, "get", "-z", zk.connect + "/zookeeper", "/config",
-                  env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")).code == 0
+    assert expect_exit(0, "get", "-z", zk.connect + "/zookeeper", "/config",
+                       env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")).code == 0
     for verb in ("ls", "tree", "get", "stat", "set", "create", "delete",
                  "watch", "acl", "status", "wait", "revoke"):
         data = ("data",) if verb == "set" else ()
-        assert "usage: latchkey " + verb in expect(0, verb, "--help").out
-        assert "must begin with" in expect(125, verb, "x", *data).err
-        assert "missing" in expect(125, verb).err
-        assert "too many" in expect(125, verb, "/x", "y", "z").err
-        assert "unknown option" in expect(125, verb, "-Q", "/x", *data).err
-        assert "no-such-host" in expect(
+        assert "usage: latchkey " + verb in expect_exit(0, verb, "--help").out
+        assert "must begin with" in expect_exit(125, verb, "x", *data).err
+        assert "missing" in expect_exit(125, verb).err
+        assert "too many" in expect_exit(125, verb, "/x", "y", "z").err
+        assert "unknown option" in expect_exit(125, verb, "-Q", "/x", *data).err
+        assert "no-such-host" in expect_exit(
             125, verb, "--connect-timeout", "0.3", "-z",
             "no-such-host.invalid", "/x", *data).err
 

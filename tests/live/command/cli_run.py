@@ -12,7 +12,7 @@ import tempfile
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run
+from command import expect_exit, run
 import live
 
 zk = command.serve()
@@ -44,7 +44,7 @@ def the_lock_is_held_while_the_command_runs_and_free_afterwards():
     assert facts["state"] == "held", facts
     assert [c["label"] for c in facts["holders"]] == ["me"], facts
     assert command.children("/held") == []
-    assert expect(0, "status", "/held").out == "/held: free\n"
+    assert expect_exit(0, "status", "/held").out == "/held: free\n"
 
 
 def the_exit_code_is_the_commands_own():
@@ -57,9 +57,9 @@ def the_exit_code_is_the_commands_own():
 
 
 def the_verb_may_be_left_out():
-    done = expect(3, "/bare", "sh", "-c", "echo $LATCHKEY_LOCK; exit 3")
+    done = expect_exit(3, "/bare", "sh", "-c", "echo $LATCHKEY_LOCK; exit 3")
     assert done.out == "/bare\n", done
-    done = expect(0, "-w", "5", "-i", "x", "/bare", "--", "echo", "-n", "hi")
+    done = expect_exit(0, "-w", "5", "-i", "x", "/bare", "--", "echo", "-n", "hi")
     assert done.out == "hi", done
 
 
@@ -81,13 +81,13 @@ def the_command_finds_the_lock_in_its_environment():
 
 def tokens_grow():
     say = ("run", "/token", "sh", "-c", "echo $LATCHKEY_FENCING_TOKEN")
-    tokens = [int(expect(0, *say).out) for _ in range(3)]
+    tokens = [int(expect_exit(0, *say).out) for _ in range(3)]
     assert tokens == sorted(set(tokens)), tokens
 
 
 def standard_input_reaches_the_command():
     text = "line\n" * 20000
-    assert expect(0, "run", "/in", "cat", input=text).out == text
+    assert expect_exit(0, "run", "/in", "cat", input=text).out == text
 
 
 def a_string_is_run_by_the_shell():
@@ -96,14 +96,14 @@ def a_string_is_run_by_the_shell():
                   ("/c", "--command", "echo $0 $((1+1))"),
                   ("--command=echo $0 $((1+1))", "/c")):
         env = dict(os.environ, SHELL="/bin/sh")
-        done = expect(0, *words, env=env)
+        done = expect_exit(0, *words, env=env)
         assert done.out == "/bin/sh 2\n", done
     shell = file("shell", "#!/bin/sh\necho mine \"$@\"\n", 0o700)
-    done = expect(0, "/c", "-c", "a b", env=dict(os.environ, SHELL=shell))
+    done = expect_exit(0, "/c", "-c", "a b", env=dict(os.environ, SHELL=shell))
     assert done.out == "mine -c a b\n", done
     env = dict(os.environ)
     env.pop("SHELL", None)
-    assert expect(0, "/c", "-c", "echo x", env=env).out == "x\n"
+    assert expect_exit(0, "/c", "-c", "echo x", env=env).out == "x\n"
 
 
 def the_command_gets_no_descriptor_of_ours():
@@ -111,10 +111,10 @@ def the_command_gets_no_descriptor_of_ours():
         "import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd')))")
     plain = subprocess.run(show, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, text=True).stdout
-    assert expect(0, "run", "/fd", *show).out == plain
+    assert expect_exit(0, "run", "/fd", *show).out == plain
     read, write = os.pipe()
-    done = expect(0, "run", "--events-fd", str(write), "/fd", *show,
-                  pass_fds=[write])
+    done = expect_exit(0, "run", "--events-fd", str(write), "/fd", *show,
+                       pass_fds=[write])
     assert done.out == plain, (done, plain)
     os.close(read)
     os.close(write)
@@ -131,7 +131,7 @@ def the_command_has_the_signals_that_we_were_given():
     for prepare in (None, ignoring):
         plain = subprocess.run(show, stdout=subprocess.PIPE, text=True,
                                preexec_fn=prepare).stdout
-        done = expect(0, "run", "/signals", *show, preexec_fn=prepare)
+        done = expect_exit(0, "run", "/signals", *show, preexec_fn=prepare)
         assert done.out == plain, (done, plain)
 
 
@@ -162,47 +162,47 @@ def identities_come_from_a_file_and_acl_creator_keeps_others_out():
             done = run("run", "-n", *words, "/acl/own", "true")
             assert done.code == 125 and "access list" in done.err, done
         holder.terminate()
-        assert holder.end().code == 143
+        assert holder.finish().code == 143
 
 
 def an_access_list_can_be_spelt_out():
     with command.start("run", "--acl", "ip:127.0.0.0/8:cdrwa,world:anyone:r",
                        "-i", "l", "/spelt/l", "sleep", "60") as holder:
-        command.held("/spelt/l")
+        command.wait_until_held("/spelt/l")
         assert command.queue("/spelt/l") == (["l"], [])
         holder.terminate()
-    done = expect(125, "run", "--acl", "creator", "/nobody", "true")
+    done = expect_exit(125, "run", "--acl", "creator", "/nobody", "true")
     assert "refuses the access list" in done.err, done
 
 
 def an_auth_file_that_others_may_read_is_warned_of():
     auth = file("open-auth", "digest:a:b\n", 0o644)
-    done = expect(0, "run", "--auth-file", auth, "/warn", "true")
+    done = expect_exit(0, "run", "--auth-file", auth, "/warn", "true")
     one_line(done, "chmod 600")
-    assert expect(0, "run", "-q", "--auth-file", auth, "/warn", "true").err == ""
+    assert expect_exit(0, "run", "-q", "--auth-file", auth, "/warn", "true").err == ""
 
 
 def credentials_that_a_server_refuses_are_125():
     auth = file("strange-auth", "nobody-knows-this:x\n")
     for verb in ("run", "get"):
-        done = expect(125, verb, "--auth-file", auth, "/strange",
-                      *(["true"] if verb == "run" else []))
+        done = expect_exit(125, verb, "--auth-file", auth, "/strange",
+                           *(["true"] if verb == "run" else []))
         assert "--auth-file" in done.err, done
 
 
 def an_open_queue_is_noticed_under_v():
     assert ("create and delete in it; --acl creator with --auth-file or --cert "
-            "restricts that\n") in expect(0, "run", "-v", "/notice", "true").err
-    assert expect(0, "run", "/notice", "true").err == ""
+            "restricts that\n") in expect_exit(0, "run", "-v", "/notice", "true").err
+    assert expect_exit(0, "run", "/notice", "true").err == ""
 
 
 # ---- servers ------------------------------------------------------------------
 
 def servers_come_from_the_option_or_the_environment():
     nowhere = dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")
-    expect(0, "run", "-z", zk.connect, "/z", "true", env=nowhere)
-    done = expect(125, "run", "--connect-timeout", "0.3", "/z", "true",
-                  env=nowhere)
+    expect_exit(0, "run", "-z", zk.connect, "/z", "true", env=nowhere)
+    done = expect_exit(125, "run", "--connect-timeout", "0.3", "/z", "true",
+                       env=nowhere)
     assert "127.0.0.1:1: Connection refused" in done.err, done
     assert "-z" in done.err, done
 
@@ -215,15 +215,15 @@ def without_either_the_server_is_the_one_at_home():
 
 
 def a_chroot_is_part_of_the_servers():
-    expect(0, "create", "/root", "")
-    done = expect(0, "run", "-z", zk.connect + "/root", "/inside", "sh", "-c",
-                  "echo $LATCHKEY_LOCK; env -u LATCHKEY_ZK %s ls -z %s /root"
-                  % (command.PROGRAM, zk.connect))
+    expect_exit(0, "create", "/root", "")
+    done = expect_exit(0, "run", "-z", zk.connect + "/root", "/inside", "sh", "-c",
+                       "echo $LATCHKEY_LOCK; env -u LATCHKEY_ZK %s ls -z %s /root"
+                       % (command.PROGRAM, zk.connect))
     assert done.out == "/inside\ninside\n", done
 
 
 def the_negotiated_timeout_is_shown_under_v():
-    done = expect(0, "run", "-v", "-T", "500", "/timeout", "true")
+    done = expect_exit(0, "run", "-v", "-T", "500", "/timeout", "true")
     assert "60000 ms" in done.err, done
 
 
@@ -234,10 +234,10 @@ def no_session_within_the_connect_timeout_is_125():
         there = "127.0.0.1:%d" % silent.getsockname()[1]
         for words in (("--connect-timeout", "0.5"), ("-w", "0.5"),
                       ("-n", "--connect-timeout", "0.5")):
-            done = expect(125, "run", *words, "-z", there, "/l", "true")
+            done = expect_exit(125, "run", *words, "-z", there, "/l", "true")
             assert there in done.err, done
         for verb in ("get", "status"):
-            expect(125, verb, "--connect-timeout", "0.5", "-z", there, "/l")
+            expect_exit(125, verb, "--connect-timeout", "0.5", "-z", there, "/l")
 
 
 def what_is_no_zookeeper_is_125():
@@ -251,7 +251,7 @@ def what_is_no_zookeeper_is_125():
             peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             peer.close()
             other.close()
-            done = process.end()
+            done = process.finish()
     assert done.code == 125, done
     one_line(done, "cannot connect to")
 
@@ -286,22 +286,22 @@ def wrong_words_are_125_with_a_hint():
             (("run", "/l/", "true"), "path"),
             (("run", "/", "true"), "path"),
             (("run", "/a//b", "true"), "path")):
-        done = expect(125, *words)
+        done = expect_exit(125, *words)
         assert hint in done.err, (words, done)
     bad = file("bad-auth", "digest\n")
-    assert "digest:user:password" in expect(
+    assert "digest:user:password" in expect_exit(
         125, "run", "--auth-file", bad, "/l", "true").err
     large = file("large-auth", "digest:u:%s\n" % ("p" * (1 << 20)))
-    done = expect(125, "run", "--auth-file", large, "/l", "true")
+    done = expect_exit(125, "run", "--auth-file", large, "/l", "true")
     assert large in done.err and "limit" in done.err, done
 
 
 def help_and_version_are_0():
-    assert "usage: latchkey run" in expect(0, "--help").out
-    assert "--kill-after" in expect(0, "run", "-h").out
+    assert "usage: latchkey run" in expect_exit(0, "--help").out
+    assert "--kill-after" in expect_exit(0, "run", "-h").out
     for words in (("-V",), ("run", "--version"), ("--version",)):
         assert re.match(r"latchkey [0-9]+\.[0-9]+\.[0-9]+\nfeatures: ",
-                        expect(0, *words).out)
+                        expect_exit(0, *words).out)
 
 
 live.run(

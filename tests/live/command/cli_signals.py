@@ -65,7 +65,7 @@ def signals_go_on_to_the_command():
             read_until(process.stdout, lines, "child " + name)
         process.send_signal(signal.SIGTERM)
         read_until(process.stdout, lines, "child SIGTERM")
-        assert process.end().code == 7
+        assert process.finish().code == 7
         assert len(lines) == len(set(lines)), lines
 
 
@@ -79,7 +79,7 @@ def signals_go_to_the_whole_group():
         read_until(process.stdout, lines, "grandchild SIGUSR1")
         process.send_signal(signal.SIGTERM)
         read_until(process.stdout, lines, "grandchild SIGTERM")
-        assert process.end().code == 7
+        assert process.finish().code == 7
 
 
 def in_the_foreground_they_go_to_the_command_alone():
@@ -102,7 +102,7 @@ def a_command_that_is_stopped_holds_on():
     pid_file = os.path.join(folder.name, "stopped")
     with start("run", "-T", "4", "/stopped", "sh", "-c",
                "echo $$ > %s; sleep 600 & wait" % pid_file) as process:
-        pid = command.number_in(pid_file)
+        pid = command.wait_for_number(pid_file)
         process.send_signal(signal.SIGTSTP)
         live.eventually(lambda: command.state(pid) == "T")
         time.sleep(5)  # longer than a session that nobody renews
@@ -111,7 +111,7 @@ def a_command_that_is_stopped_holds_on():
         process.send_signal(signal.SIGCONT)
         live.eventually(lambda: command.state(pid) == "S")
         process.send_signal(signal.SIGTERM)
-        assert process.end().code == 143
+        assert process.finish().code == 143
 
 
 # ---- terminals ----------------------------------------------------------------
@@ -203,7 +203,7 @@ def an_interrupt_from_the_terminal_arrives_once():
 
 def the_command_reads_the_terminal():
     with Terminal("/reads", "sh", "-c", "read x; echo got $x") as terminal:
-        command.held("/reads")
+        command.wait_until_held("/reads")
         terminal.press(b"this\n")
         terminal.wait_for(b"got this")
         assert terminal.says.readline() == "ended 0\n"
@@ -223,7 +223,7 @@ def a_job_that_stops_is_seen_by_the_shell():
 
 def a_job_that_stops_while_waiting_is_seen_too():
     with start("run", "/wjob", "sleep", "600") as holder:
-        command.held("/wjob")
+        command.wait_until_held("/wjob")
         with Terminal("/wjob", "true") as terminal:
             terminal.wait_for(b"waiting for")
             terminal.press(b"\x1a")
@@ -262,7 +262,7 @@ def bash_on_a_terminal(key, lock, ready):
 def an_interrupt_ends_a_loop_of_the_shell():
     lock = "/loop"
     status, shown = bash_on_a_terminal(
-        b"\x03", lock, lambda: command.held(lock))
+        b"\x03", lock, lambda: command.wait_until_held(lock))
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, (
         status, shown)
     assert "again" not in shown, shown
@@ -272,9 +272,9 @@ def an_interrupt_ends_a_loop_of_the_shell():
 def an_interrupt_of_the_wait_ends_a_loop_of_the_shell():
     lock = "/wloop"
     with start("run", lock, "sleep", "600") as holder:
-        command.held(lock)
+        command.wait_until_held(lock)
         status, shown = bash_on_a_terminal(
-            b"\x03", lock, lambda: command.queued(lock, 2))
+            b"\x03", lock, lambda: command.wait_until_queued(lock, 2))
         assert os.WIFSIGNALED(status), (status, shown)
         assert os.WTERMSIG(status) == signal.SIGINT, status
         assert "again" not in shown, shown
@@ -299,7 +299,7 @@ def it_dies_without_a_core_dump():
     if most == 0:
         raise live.NotTested("core dumps are not allowed")
     with start("run", "/core", "sleep", "600") as holder:
-        command.held("/core")
+        command.wait_until_held("/core")
         pid = os.fork()
         if pid == 0:
             resource.setrlimit(resource.RLIMIT_CORE, (most, most))
@@ -309,7 +309,7 @@ def it_dies_without_a_core_dump():
             os.execve(command.PROGRAM, [command.PROGRAM, "run", "-q", "/core",
                                         "true"],
                       dict(os.environ, ASAN_OPTIONS=asan))
-        command.queued("/core", 2)
+        command.wait_until_queued("/core", 2)
         os.kill(pid, signal.SIGQUIT)
         _, status = os.waitpid(pid, 0)
         assert os.WIFSIGNALED(status), status
@@ -323,11 +323,11 @@ def a_lock_that_was_lost_is_told_by_the_exit_code_all_the_same():
                "echo go; read x; kill -INT $$", stdin=subprocess.PIPE) as job:
         assert job.stdout.readline() == "go\n"
         node = command.status("/lostint")["holders"][0]["node"]
-        command.expect(0, "delete", node)
+        command.expect_exit(0, "delete", node)
         assert "is lost" in job.stderr.readline()
         job.stdin.write("on\n")
         job.stdin.flush()
-        assert job.end().code == 123
+        assert job.finish().code == 123
 
 
 # ---- PID 1 --------------------------------------------------------------------
@@ -362,10 +362,10 @@ time.sleep(600)
     with start("--pid", "--fork", "--mount-proc", "--kill-child",
                command.PROGRAM, "run", "/pid1", *command.python(text, out),
                program="unshare") as process:
-        assert process.stdout.readline() == "ready\n", process.end()
+        assert process.stdout.readline() == "ready\n", process.finish()
         pid1 = command.children_of(process.pid)[0]
         os.kill(pid1, signal.SIGTERM)
-        assert process.end().code == 5
+        assert process.finish().code == 5
     with open(out) as f:
         assert f.read() == "True 0 1\n"
 
@@ -378,9 +378,9 @@ def as_pid_1_an_interrupt_is_an_exit_code():
     with start("--pid", "--fork", "--mount-proc", "--kill-child",
                command.PROGRAM, "run", "/pid1int", "sh", "-c",
                "echo go; sleep 600", program="unshare") as process:
-        assert process.stdout.readline() == "go\n", process.end()
+        assert process.stdout.readline() == "go\n", process.finish()
         os.kill(command.children_of(process.pid)[0], signal.SIGINT)
-        done = process.end()
+        done = process.finish()
         assert done.code == 128 + signal.SIGINT and not done.err, done
     assert command.children("/pid1int") == []
 
@@ -405,13 +405,13 @@ def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
                 for other in others]
         mine = command.children_of(command.supervisor_of(latchkey))[0]
         other_zk.stop()
-        live.eventually(lambda: not command.lives(mine))
+        live.eventually(lambda: not command.is_running(mine))
         # latchkey still tries to release; with it all here would end.
-        assert all(command.lives(pid) for pid in pids)
+        assert all(command.is_running(pid) for pid in pids)
         other_zk.cont()
-        assert process.end().code == 123
+        assert process.finish().code == 123
         for other in others:
-            other.end()
+            other.finish()
 
 
 live.run(

@@ -95,7 +95,7 @@ def stop_reaches(name, options, text, wrap=()):
                 text % quoted(log.writer)]
         with start(*line[1:], program=line[0]) as process:
             log.wait()
-            command.held(lock)
+            command.wait_until_held(lock)
             wire.freeze()
             granted = next_holder(lock)
             assert log.is_silent_since(granted), (log.last(), granted)
@@ -103,7 +103,7 @@ def stop_reaches(name, options, text, wrap=()):
             os.kill(pid, signal.SIGCONT)
             assert log.is_silent_since(granted), (log.last(), granted)
             wire.thaw()
-            assert process.end().code == 123
+            assert process.finish().code == 123
 
 
 def stop_reaches_children_in_the_foreground():
@@ -136,7 +136,7 @@ def a_stopped_supervisor_is_continued():
             granted = next_holder("/stopped")
             assert log.is_silent_since(granted), (log.last(), granted)
             wire.thaw()
-            assert process.end().code == 123
+            assert process.finish().code == 123
 
 
 # ---- deep trees
@@ -165,7 +165,7 @@ def a_deep_tree_is_dead_at_the_deadline():
             granted = next_holder("/deep")
             assert log.is_silent_since(granted), (log.last(), granted)
             wire.thaw()
-            assert process.end().code == 123
+            assert process.finish().code == 123
 
 
 # ---- the channel
@@ -184,7 +184,7 @@ def a_stopped_latchkey_and_many_stops_do_not_delay_the_end():
         granted = next_holder("/flood-news")
         assert log.is_silent_since(granted), (log.last(), granted)
         process.send_signal(signal.SIGCONT)
-        assert process.end().code == 123
+        assert process.finish().code == 123
 
 
 PATIENT = """
@@ -210,8 +210,8 @@ def a_flood_of_signals_loses_no_order():
         while process.poll() is None and time.monotonic() < end:
             for number in numbers:
                 process.send_signal(number)
-        assert deleting.end().code == 0
-        done = process.end()
+        assert deleting.finish().code == 0
+        done = process.finish()
         assert done.code == 123 and "KILL" in done.err, done
 
 
@@ -224,7 +224,7 @@ def shrink_session_timeout(own, most_ms):
     with open(config, "w") as f:
         f.write(re.sub(r"(?m)^maxSessionTimeout=.*$",
                        "maxSessionTimeout=%d" % most_ms, text))
-    own.ask("restart 1")
+    own.submit("restart 1")
 
 
 def is_resumed(process):
@@ -268,7 +268,7 @@ def an_earlier_deadline_reaches_the_supervisor():
 
 def the_supervisor_waits_on_the_clock_of_the_lease():
     with start("run", "/clock", "sleep", "600") as process:
-        command.held("/clock")
+        command.wait_until_held("/clock")
         supervisor = command.supervisor_of(process.pid)
 
         def clocks():
@@ -314,7 +314,7 @@ def a_pipe_that_command_shares_blocks_only_command():
                "while :; do echo %s; done >&2" % (200 * "x"),
                stderr=write) as process:
         os.close(write)
-        command.held("/full-pipe")
+        command.wait_until_held("/full-pipe")
         assert name in non_blocking_outputs(process.pid)
         pid = command.children_of(command.supervisor_of(process.pid))[0]
         assert name not in non_blocking_outputs(pid)
@@ -329,7 +329,7 @@ def a_full_terminal_blocks_nothing():
     name = os.ttyname(write)
     with start("run", "-v", "-T", "4", "/full-tty", "sleep", "600",
                stderr=write) as process:
-        command.held("/full-tty")
+        command.wait_until_held("/full-tty")
         assert name in non_blocking_outputs(process.pid)
         assert os.get_blocking(write)
         fill(write)

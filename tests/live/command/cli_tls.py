@@ -16,7 +16,7 @@ from concurrent import futures
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run, start
+from command import expect_exit, run, start
 import live
 import zkserver
 
@@ -66,7 +66,7 @@ def says_soon(text, *words, **options):
 
 def lists(*words, **options):
     """It lists the children of the root over TLS and prints nothing else."""
-    done = expect(0, *words, "ls", "/", **options)
+    done = expect_exit(0, *words, "ls", "/", **options)
     assert "zookeeper" in done.out.split() and done.err == "", done
 
 
@@ -129,7 +129,7 @@ def each_option_and_tls_before_servers_select_tls():
     lists("-z", host, "--tls", *trust)
     lists("--tls", *trust, "-z", "tls://" + address)
     # Behind the verb, too.
-    assert expect(0, "ls", "/", *trust, "-z", host).err == ""
+    assert expect_exit(0, "ls", "/", *trust, "-z", host).err == ""
     described = environment(TLS_CACERT=file("ca.crt"), ZK=host)
     for options in (("--tls",), ("--tls-name", "zookeeper.test"),
                     ("--crl", file("crl.pem")), own("client")):
@@ -154,13 +154,13 @@ def variables_describe_and_do_not_select():
                              for name in VARIABLES})
     plain = ("-z", want.connect)
     for words in (("ls", "/"), ("doctor",), ("run", "/plain", "true")):
-        done = expect(0, *plain, *words, env=nothing)
+        done = expect_exit(0, *plain, *words, env=nothing)
         assert done.err == line % "LATCHKEY_TLS_CACERT", (words, done)
-    assert expect(0, *plain, "run", "-q", "/plain", "true",
-                  env=nothing).err == ""
+    assert expect_exit(0, *plain, "run", "-q", "/plain", "true",
+                       env=nothing).err == ""
     for name in VARIABLES:
         one = environment(**{name.partition("_")[2]: "/nowhere"})
-        assert expect(0, *plain, "ls", "/", env=one).err == line % name, name
+        assert expect_exit(0, *plain, "ls", "/", env=one).err == line % name, name
     says_soon("%s: the server closed the connection without a reply; it has "
               "no quorum, or has reached maxClientCnxns, or expects TLS (--tls)" % address,
               "-z", address, *SOON, "ls", "/")
@@ -196,22 +196,22 @@ def insecure_prints_a_line_at_each_run():
     for words in (("ls", "/"), ("status", "/insecure"), ("doctor",),
                   ("run", "/insecure", "true"),
                   ("run", "-q", "/insecure", "true")):
-        done = expect(0, *where, *words)
+        done = expect_exit(0, *where, *words)
         assert done.err == line, (words, done)
     for words in (("ls", "/"), ("run", "/insecure", "true")):
-        first = expect(0, *where, "--json", *words).err.splitlines()[0]
+        first = expect_exit(0, *where, "--json", *words).err.splitlines()[0]
         facts = json.loads(first)
         assert (facts["event"], facts["reason"]) == ("warning", INSECURE), facts
     # It accepts another name and another CA.
     for certificate in ("server-wrong-name", "server-other-ca", "server-self",
      "server-expired"):
         with front(certificate) as there:
-            expect(0, "--insecure", "--cacert", file("ca.crt"), "-z", there,
-                   "ls", "/")
+            expect_exit(0, "--insecure", "--cacert", file("ca.crt"), "-z", there,
+                        "ls", "/")
 
 
 def version_names_the_feature():
-    assert "tls" in expect(0, "--version").out.splitlines()[1].split(), run("-V")
+    assert "tls" in expect_exit(0, "--version").out.splitlines()[1].split(), run("-V")
 
 
 # ---- files and options that are wrong ---------------------------------------------
@@ -397,37 +397,37 @@ def run_holds_a_lock_over_tls():
                  "for it\n")
         with start("run", *where, "/tls/lock", "sh", "-c",
                    "echo $LATCHKEY_FENCING_TOKEN; exit 7") as waiter:
-            command.queued("/tls/lock", 2)
+            command.wait_until_queued("/tls/lock", 2)
             # By the plain port it is the same lock.
             assert run("-n", "-z", want.connect, "/tls/lock", "true").code == 124
             assert len(command.queue("/tls/lock")[1]) == 1
             holder.terminate()
-            done = waiter.end()
+            done = waiter.finish()
             assert done.code == 7 and int(done.out) > first, done
-        assert holder.end().code == 128 + 15
+        assert holder.finish().code == 128 + 15
     with start(*where, "watch", "/tls", "-n", "1") as process:
         assert process.stdout.readline() == "watching /tls\n"
-        expect(0, *where, "create", "/tls/x", "data")
-        assert process.end().out == "children /tls\n"
-    assert expect(0, *where, "get", "/tls/x").out == "data"
+        expect_exit(0, *where, "create", "/tls/x", "data")
+        assert process.finish().out == "children /tls\n"
+    assert expect_exit(0, *where, "get", "/tls/x").out == "data"
 
 
 def subject_of_the_client_is_an_identity():
     where = ("-z", want.tls, "--cacert", file("ca.crt"))
-    expect(0, *where, *own("client"), "create", "/tls-own", "x", "--acl",
-           "creator")
-    assert "x509:CN=alice,O=latchkey:" in expect(
+    expect_exit(0, *where, *own("client"), "create", "/tls-own", "x", "--acl",
+                "creator")
+    assert "x509:CN=alice,O=latchkey:" in expect_exit(
         0, *where, *own("client"), "acl", "/tls-own").out
-    assert expect(0, *where, *own("client"), "get", "/tls-own").out == "x"
+    assert expect_exit(0, *where, *own("client"), "get", "/tls-own").out == "x"
     for other in ((), own("client-bob")):
         assert run(*where, *other, "get", "/tls-own").code == 125
     # A server that does not ask for certificates.
     with zkserver.Server("--tls", "--tls-client-auth", "none") as other:
-        done = expect(125, "-z", "tls://" + other.tls_addresses[0], "--cacert",
-                      other.certificate("ca.crt"), "--cert",
-                      other.certificate("client.crt"), "--key",
-                      other.certificate("client.key"), "create", "/own", "--acl",
-                      "creator")
+        done = expect_exit(125, "-z", "tls://" + other.tls_addresses[0], "--cacert",
+                           other.certificate("ca.crt"), "--cert",
+                           other.certificate("client.crt"), "--key",
+                           other.certificate("client.key"), "create", "/own", "--acl",
+                           "creator")
     assert done.err.endswith("neither --auth-file nor --cert is given (a server "
                              "with ssl.clientAuth=none ignores --cert)\n"), done
 
@@ -551,7 +551,7 @@ def doctor_names_what_is_wrong_with_a_certificate():
             assert text is None or one["text"] == address + ": " + text, one
             assert one["tls_version"] == "TLSv1.2", one
             assert one["certificate"]["subject"].endswith("O=latchkey"), one
-            line = expect(1, "doctor", "-z", there, *options).out.splitlines()[0]
+            line = expect_exit(1, "doctor", "-z", there, *options).out.splitlines()[0]
             assert line.startswith("broken  tls          " + address), line
             assert line.endswith("; " + ADVICE[advice]), line
 

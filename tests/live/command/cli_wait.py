@@ -11,7 +11,7 @@ import time
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run, start
+from command import expect_exit, run, start
 import live
 import relay
 
@@ -21,14 +21,14 @@ zk = command.serve()
 def holding(lock, label="holder", *words):
     """Somebody who holds until the block ends."""
     process = start("run", "-i", label, *words, lock, "sleep", "600")
-    command.held(lock)
+    command.wait_until_held(lock)
     return process
 
 
 def waiting(lock, count, *words, **options):
     """One more who waits, when `count` contend."""
     process = start("run", *words, lock, "echo", "mine", **options)
-    command.queued(lock, count)
+    command.wait_until_queued(lock, count)
     return process
 
 
@@ -42,8 +42,8 @@ def n_does_not_wait():
 
 
 def n_takes_what_is_free():
-    expect(0, "run", "-n", "/free", "true")
-    expect(0, "run", "-w", "0", "/free", "true")
+    expect_exit(0, "run", "-n", "/free", "true")
+    expect_exit(0, "run", "-w", "0", "/free", "true")
 
 
 def w_waits_so_long():
@@ -73,7 +73,7 @@ def who_came_first_is_served_first():
         assert command.queue("/fifo")[0] == ["holder"]
         holder.terminate()
         for waiter in waiters:
-            done = waiter.end()
+            done = waiter.finish()
             assert (done.code, done.out) == (0, "mine\n"), done
     assert command.children("/fifo") == []
 
@@ -86,11 +86,11 @@ def v_tells_the_place_and_who_holds():
             assert line == ("latchkey: waiting for /v: place 2, held by "
                             "holder\n"), line
             first.terminate()
-            first.end()
+            first.finish()
             line = next(l for l in lines if "waiting for /v" in l)
             assert "place 1, held by holder" in line, line
             second.terminate()
-            second.end()
+            second.finish()
 
 
 def on_a_terminal(words, until):
@@ -107,7 +107,7 @@ def on_a_terminal(words, until):
         except OSError:
             pass
         process.terminate()
-        process.end()
+        process.finish()
     os.close(master)
     return said.decode()
 
@@ -132,7 +132,7 @@ def without_a_terminal_nothing_is_said():
     with holding("/silent") as holder:
         with waiting("/silent", 2) as waiter:
             holder.terminate()
-            done = waiter.end()
+            done = waiter.finish()
             assert (done.code, done.err) == (0, ""), done
 
 
@@ -143,7 +143,7 @@ def signals_end_the_wait_and_leave_no_node():
         with holding(lock):
             with waiting(lock, 2) as waiter:
                 waiter.send_signal(number)
-                done = waiter.end()
+                done = waiter.finish()
                 died = name in ("INT", "QUIT")
                 assert done.code == (-number if died else 128 + number), (
                     name, done)
@@ -157,7 +157,7 @@ def signals_end_the_attempt_to_connect():
                "/l", "true") as process:
         process.stderr.readline()
         process.send_signal(signal.SIGTERM)
-        assert process.end().code == 128 + 15
+        assert process.finish().code == 128 + 15
 
 
 def n_does_not_wait_for_a_server_that_is_silent():
@@ -178,7 +178,7 @@ def deadline_of_w_holds_when_the_server_stops_answering():
                            *words[1:]) as waiter:
                     time.sleep(1)  # it waits
                     way.freeze()
-                    done = waiter.end()
+                    done = waiter.finish()
                     took = time.monotonic() - begun
                 way.drop()
                 way.thaw()
@@ -203,7 +203,7 @@ def server_that_refuses_is_mentioned_after_a_second():
             assert line == ("latchkey: no session yet: 127.0.0.1:1: "
                             "Connection refused; trying for another 9 s\n"), line
             process.terminate()
-            assert process.end().err == (
+            assert process.finish().err == (
                 "latchkey: ended by SIGTERM while waiting\n")
     done = run("run", "-q", "--connect-timeout", "1.5", "-z", "127.0.0.1:1",
                "/x", "true")
@@ -226,31 +226,31 @@ def nodes_of_zookeeper_are_no_locks():
     for words in (("/zookeeper", "true"), ("/zookeeper/quota", "true"),
                   ("-l", "s:/zookeeper/l", "/l", "true"),
                   ("-z", zk.connect + "/zookeeper", "/l", "true")):
-        done = expect(125, "run", *words)
+        done = expect_exit(125, "run", *words)
         assert "/zookeeper is reserved for ZooKeeper" in done.err, done
     done = run("run", "--json", "/zookeeper", "true")
     assert json.loads(done.err)["code"] == 125, done
 
 
 def path_that_does_not_exist_is_told():
-    done = expect(0, "status", "/none")
+    done = expect_exit(0, "status", "/none")
     assert done.out == ("/none: free: no such node; the first use of the "
                         "lock creates it\n"), done
     assert command.status("/none") == {
         "lock": "/none", "state": "free", "missing": True, "holders": [],
         "waiters": []}
-    done = expect(0, "wait", "/none")
+    done = expect_exit(0, "wait", "/none")
     assert done.err == ("latchkey: wait /none: no such node, so the lock is "
                         "free\n"), done
     done = run("revoke", "/none")
     assert (done.code, done.err) == (
         1, "latchkey: revoke /none: the lock is free: no such node\n"), done
-    expect(0, "create", "/there")
+    expect_exit(0, "create", "/there")
     assert command.status("/there")["missing"] is False
-    assert expect(0, "wait", "/there").err == ""
+    assert expect_exit(0, "wait", "/there").err == ""
     assert run("revoke", "/there").err == (
         "latchkey: revoke /there: the lock is free\n")
-    expect(0, "status", "--layout", "kazoo", "/none")
+    expect_exit(0, "status", "--layout", "kazoo", "/none")
 
 
 def other_signals_do_not_end_the_wait():
@@ -264,7 +264,7 @@ def other_signals_do_not_end_the_wait():
             # way it goes on.
             waiter.send_signal(signal.SIGCONT)
             holder.terminate()
-            done = waiter.end()
+            done = waiter.finish()
             assert (done.code, done.out) == (0, "mine\n"), done
 
 
@@ -275,7 +275,7 @@ def what_nohup_ignores_stays_ignored():
         with waiting("/nohup", 2, preexec_fn=ignore) as waiter:
             waiter.send_signal(signal.SIGHUP)
             holder.terminate()
-            assert waiter.end().code == 0
+            assert waiter.finish().code == 0
 
 
 def a_waiter_outlives_a_restart_of_the_server():
@@ -283,9 +283,9 @@ def a_waiter_outlives_a_restart_of_the_server():
         with waiting("/restart", 2) as waiter:
             zk.restart()
             zk.wait()
-            command.queued("/restart", 2)
+            command.wait_until_queued("/restart", 2)
             holder.terminate()
-            done = waiter.end()
+            done = waiter.finish()
             assert (done.code, done.out) == (0, "mine\n"), done
             assert "lost: " in done.err, done
 
@@ -294,12 +294,12 @@ def a_waiter_whose_node_is_deleted_queues_anew():
     with holding("/anew") as holder:
         with waiting("/anew", 2, "-i", "me") as waiter:
             node = command.status("/anew")["waiters"][0]["node"]
-            expect(0, "delete", node)
+            expect_exit(0, "delete", node)
             live.eventually(lambda: [
                 c["node"] for c in command.status("/anew")["waiters"]
                 if c["node"] != node])
             holder.terminate()
-            done = waiter.end()
+            done = waiter.finish()
             assert done.code == 0 and "place" in done.err, done
 
 

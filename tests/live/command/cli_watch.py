@@ -15,7 +15,7 @@ import time
 sys.path.append(sys.path[0] + "/../support")
 
 import command
-from command import expect, run, start
+from command import expect_exit, run, start
 import live
 import worker
 import relay
@@ -41,26 +41,26 @@ def lines(process, count):
 
 def a_node_gives_a_line_an_event():
     with watching("/node") as process:
-        expect(0, "create", "/node", "x")
-        expect(0, "create", "/node/child")
-        expect(0, "set", "/node", "y")
-        expect(0, "set", "/node/child", "not told")
-        expect(0, "delete", "/node/child")
-        expect(0, "delete", "/node")
-        expect(0, "create", "/node")
+        expect_exit(0, "create", "/node", "x")
+        expect_exit(0, "create", "/node/child")
+        expect_exit(0, "set", "/node", "y")
+        expect_exit(0, "set", "/node/child", "not told")
+        expect_exit(0, "delete", "/node/child")
+        expect_exit(0, "delete", "/node")
+        expect_exit(0, "create", "/node")
         assert lines(process, 6) == [
             "created /node", "children /node", "changed /node",
             "children /node", "deleted /node", "created /node"]
         process.terminate()
-        assert process.end().code == 0
+        assert process.finish().code == 0
 
 
 def r_watches_all_below():
     with watching("-r", "/below") as process:
-        expect(0, "create", "-p", "/below/a/b")
-        expect(0, "set", "/below/a/b", "x")
-        expect(0, "create", "/belowx")
-        expect(0, "delete", "/below/a/b")
+        expect_exit(0, "create", "-p", "/below/a/b")
+        expect_exit(0, "set", "/below/a/b", "x")
+        expect_exit(0, "create", "/belowx")
+        expect_exit(0, "delete", "/below/a/b")
         assert lines(process, 5) == [
             "created /below", "created /below/a", "created /below/a/b",
             "changed /below/a/b", "deleted /below/a/b"]
@@ -68,20 +68,20 @@ def r_watches_all_below():
 
 
 def n_counts_events():
-    expect(0, "create", "/n")
+    expect_exit(0, "create", "/n")
     with watching("-n", "2", "-z", zk.connect + "/n", "/x",
                   stdout=subprocess.PIPE) as process:
-        expect(0, "create", "/n/x")
-        expect(0, "set", "/n/x", "y")
-        done = process.end()
+        expect_exit(0, "create", "/n/x")
+        expect_exit(0, "set", "/n/x", "y")
+        done = process.finish()
         assert done.code == 0 and done.err == "", done
         assert done.out == "created /x\nchanged /x\n", done
 
 
 def json_is_an_object_a_line():
     with watching("--json", "-n", "1", "/json") as process:
-        expect(0, "create", "/json")
-        done = process.end()
+        expect_exit(0, "create", "/json")
+        done = process.finish()
         (event,) = done.json()
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
                             event.pop("time"))
@@ -92,7 +92,7 @@ def signals_end_it_in_good_order():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with watching("/signal") as process:
             process.send_signal(number)
-            done = process.end()
+            done = process.finish()
             assert (done.code, done.out, done.err) == (0, "", ""), done
 
 
@@ -100,7 +100,7 @@ def nohup_is_respected():
     with watching("/nohup", preexec_fn=lambda: signal.signal(
             signal.SIGHUP, signal.SIG_IGN)) as process:
         process.send_signal(signal.SIGHUP)
-        expect(0, "create", "/nohup")
+        expect_exit(0, "create", "/nohup")
         assert lines(process, 1) == ["created /nohup"]
         process.terminate()
 
@@ -111,13 +111,13 @@ def a_lost_connection_is_said_to_miss_events():
             for back in ("/lost", "/lost/again"):
                 way.refuse()
                 way.drop()
-                expect(0, "create", back)
+                expect_exit(0, "create", back)
                 way.accept()
                 assert lines(process, 1) == ["missed /lost"]
             # Those are no events, of which -n counts two.
-            expect(0, "set", "/lost", "x")
-            expect(0, "delete", "/lost/again")
-            done = process.end()
+            expect_exit(0, "set", "/lost", "x")
+            expect_exit(0, "delete", "/lost/again")
+            done = process.finish()
             assert done.code == 0, done
             assert done.out == "changed /lost\nchildren /lost\n", done
 
@@ -127,8 +127,8 @@ def a_connection_that_breaks_at_once_is_no_matter():
         trap = way.trap("cut", up=False, op=106)
         with watching("-n", "1", "-z", way.address, "/first") as process:
             trap.wait()
-            expect(0, "create", "/first")
-            assert process.end().out.endswith("created /first\n")
+            expect_exit(0, "create", "/first")
+            assert process.finish().out.endswith("created /first\n")
 
 
 def an_expired_session_is_said_and_followed_by_another():
@@ -136,15 +136,15 @@ def an_expired_session_is_said_and_followed_by_another():
         with watching("-T", "1", "-n", "2", "-z", way.address,
                       "/over") as process:
             way.freeze()
-            expect(0, "create", "/over")
+            expect_exit(0, "create", "/over")
             # Given up without a word of a server.
             assert lines(process, 1) == ["expired /over"]
             way.drop()
             way.thaw()
             assert lines(process, 1) == ["watching /over"]
-            expect(0, "set", "/over", "x")
-            expect(0, "delete", "/over")
-            done = process.end()
+            expect_exit(0, "set", "/over", "x")
+            expect_exit(0, "delete", "/over")
+            done = process.finish()
             assert done.code == 0, done
             assert done.out == "changed /over\ndeleted /over\n", done
 
@@ -160,7 +160,7 @@ def a_reader_that_goes_ends_it():
             assert ("closed by its reader" in err) == ignored, err
             process.stdout = None
     with start("watch", "/reader", stdout=open("/dev/full", "w")) as process:
-        assert process.end().code != 0
+        assert process.finish().code != 0
 
 
 def output_that_it_can_read_itself_is_no_reader_that_goes():
@@ -171,10 +171,10 @@ def output_that_it_can_read_itself_is_no_reader_that_goes():
             with start("watch", "/fifo", stdout=fifo) as process:
                 live.eventually(lambda: pending(fifo) > 0)
                 size = pending(fifo)
-                expect(0, "create", "/fifo")
+                expect_exit(0, "create", "/fifo")
                 live.eventually(lambda: pending(fifo) > size)
                 process.terminate()
-                assert process.end().code == 0
+                assert process.finish().code == 0
 
 
 def pending(pipe):
@@ -192,7 +192,7 @@ def a_reader_that_is_slow_is_told_what_it_missed():
     with watching("-r", "/slow") as process:
         for path in paths:
             client.create(path)
-        expect(0, "set", "/slow", "full")
+        expect_exit(0, "set", "/slow", "full")
         time.sleep(.2)
         found = []
         while not found or not found[-1].startswith("missed"):
@@ -201,20 +201,20 @@ def a_reader_that_is_slow_is_told_what_it_missed():
         assert found == ["created " + p for p in paths[:count]] + [
             "missed /slow"], [line[:20] for line in found]
         assert 10 < count < 50, count
-        expect(0, "set", "/slow", "taken")
+        expect_exit(0, "set", "/slow", "taken")
         assert lines(process, 1) == ["changed /slow"]
         process.terminate()
-        assert process.end().code == 0
+        assert process.finish().code == 0
     crowd.close()
 
 
 def usage_of_watch_is_125():
-    assert "usage: latchkey watch" in expect(0, "watch", "--help").out
-    assert "must begin with" in expect(125, "watch", "x").err
-    assert 'must not contain "//"' in expect(125, "watch", "/x//y").err
-    assert "1 or more" in expect(125, "watch", "-n", "0", "/x").err
-    assert "1 or more" in expect(125, "watch", "-n", "x", "/x").err
-    assert "cannot connect" in expect(
+    assert "usage: latchkey watch" in expect_exit(0, "watch", "--help").out
+    assert "must begin with" in expect_exit(125, "watch", "x").err
+    assert 'must not contain "//"' in expect_exit(125, "watch", "/x//y").err
+    assert "1 or more" in expect_exit(125, "watch", "-n", "0", "/x").err
+    assert "1 or more" in expect_exit(125, "watch", "-n", "x", "/x").err
+    assert "cannot connect" in expect_exit(
         125, "watch", "-z", "127.0.0.1:1", "--connect-timeout", ".3",
         "/x").err
 
@@ -222,13 +222,13 @@ def usage_of_watch_is_125():
 # ---- acl -----------------------------------------------------------------------------
 
 def acl_shows_an_entry_a_line():
-    expect(0, "create", "/acl")
-    assert expect(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
-    expect(0, "create", "--acl", "world:anyone:ra,ip:127.0.0.0/8:cd",
-           "/acl/two")
-    assert expect(0, "acl", "/acl/two").out.splitlines() == [
+    expect_exit(0, "create", "/acl")
+    assert expect_exit(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
+    expect_exit(0, "create", "--acl", "world:anyone:ra,ip:127.0.0.0/8:cd",
+                "/acl/two")
+    assert expect_exit(0, "acl", "/acl/two").out.splitlines() == [
         "world:anyone:ra", "ip:127.0.0.0/8:cd"]
-    assert expect(0, "acl", "--json", "/acl/two").json() == [{
+    assert expect_exit(0, "acl", "--json", "/acl/two").json() == [{
         "path": "/acl/two", "aversion": 0, "acl": [
             {"scheme": "world", "id": "anyone", "perms": "ra"},
             {"scheme": "ip", "id": "127.0.0.0/8", "perms": "cd"}]}]
@@ -237,22 +237,22 @@ def acl_shows_an_entry_a_line():
 
 
 def acl_replaces_it():
-    expect(0, "create", "/set", "x")
-    done = expect(0, "acl", "/set", "world:anyone:ra")
+    expect_exit(0, "create", "/set", "x")
+    done = expect_exit(0, "acl", "/set", "world:anyone:ra")
     assert (done.out, done.err) == ("", ""), done
-    assert expect(0, "acl", "/set").out == "world:anyone:ra\n"
-    assert "access list" in expect(125, "set", "/set", "y").err
-    assert "version 2" in expect(0, "acl", "-v", "/set", "open").err
-    expect(0, "set", "/set", "y")
-    assert expect(0, "acl", "--json", "/set").json()[0]["aversion"] == 2
+    assert expect_exit(0, "acl", "/set").out == "world:anyone:ra\n"
+    assert "access list" in expect_exit(125, "set", "/set", "y").err
+    assert "version 2" in expect_exit(0, "acl", "-v", "/set", "open").err
+    expect_exit(0, "set", "/set", "y")
+    assert expect_exit(0, "acl", "--json", "/set").json()[0]["aversion"] == 2
     # Whoever wrote it, it does not speak to the terminal.
-    expect(0, "acl", "/set", "digest:b\x1b[2J:%s:r,world:anyone:cdrwa" % HASH)
-    assert "digest:b\\x1b[2J:%s:r\n" % HASH in expect(0, "acl", "/set").out
+    expect_exit(0, "acl", "/set", "digest:b\x1b[2J:%s:r,world:anyone:cdrwa" % HASH)
+    assert "digest:b\\x1b[2J:%s:r\n" % HASH in expect_exit(0, "acl", "/set").out
     # What it prints is what it takes.
-    expect(0, "acl", "/set", "world:anyone:ra,ip:127.0.0.1:cdrwa")
-    printed = expect(0, "acl", "/set").out.split()
-    expect(0, "acl", "/set", ",".join(printed))
-    assert expect(0, "acl", "/set").out.split() == printed
+    expect_exit(0, "acl", "/set", "world:anyone:ra,ip:127.0.0.1:cdrwa")
+    printed = expect_exit(0, "acl", "/set").out.split()
+    expect_exit(0, "acl", "/set", ",".join(printed))
+    assert expect_exit(0, "acl", "/set").out.split() == printed
     done = run("acl", "/set/none", "open")
     assert done.code == 1 and "no such node" in done.err, done
 
@@ -262,23 +262,23 @@ def acl_knows_identities():
         file.write("digest:bob:secret\n")
         file.flush()
         me = ("--auth-file", file.name)
-        expect(0, "create", "/own")
-        assert "refuses the access list" in expect(125, "acl", "/own", "creator").err
-        expect(0, "acl", *me, "/own", "creator")
-        assert expect(0, "acl", *me, "/own").out == (
+        expect_exit(0, "create", "/own")
+        assert "refuses the access list" in expect_exit(125, "acl", "/own", "creator").err
+        expect_exit(0, "acl", *me, "/own", "creator")
+        assert expect_exit(0, "acl", *me, "/own").out == (
             "digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdrwa\n")
-        assert "--auth-file" in expect(125, "acl", "/own").err
-        assert "--auth-file" in expect(125, "acl", "/own", "open").err
+        assert "--auth-file" in expect_exit(125, "acl", "/own").err
+        assert "--auth-file" in expect_exit(125, "acl", "/own", "open").err
 
 
 def usage_of_acl_is_125():
-    assert "usage: latchkey acl" in expect(0, "acl", "--help").out
-    assert "must begin with" in expect(125, "acl", "x").err
+    assert "usage: latchkey acl" in expect_exit(0, "acl", "--help").out
+    assert "must begin with" in expect_exit(125, "acl", "x").err
     for spec in ("", "closed", "world:anyone", "world:anyone:x"):
-        done = expect(125, "acl", "/x", spec)
+        done = expect_exit(125, "acl", "/x", spec)
         assert done.err.startswith("latchkey: acl: "), done
         assert "letters cdrwa" in done.err, done
-    assert "too many" in expect(125, "acl", "/x", "open", "y").err
+    assert "too many" in expect_exit(125, "acl", "/x", "open", "y").err
 
 
 live.run(live.together(

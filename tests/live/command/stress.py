@@ -324,7 +324,7 @@ class Contender:
 
     # ---- its end
 
-    def end(self):
+    def finish(self):
         c = self.choice
         self.relay.accept()
         self.relay.thaw()
@@ -357,7 +357,7 @@ class Contender:
             codes.add(FAILED)
         return codes
 
-    def said(self):
+    def lines_like(self):
         self.err.seek(0)
         return self.err.read()
 
@@ -366,7 +366,7 @@ class Contender:
             self.name, self.choice, " ".join(sorted(self.sent)) or "no signal",
             self.process.returncode, "".join(
                 "    | " + line + "\n"
-                for line in self.said().splitlines()[-12:]))
+                for line in self.lines_like().splitlines()[-12:]))
 
 
 # ---- the judge
@@ -467,10 +467,10 @@ class Run:
                         self.done), undo[1]))
             time.sleep(.01)
 
-    def end(self):
+    def finish(self):
         for contender in self.contenders:
             if not contender.has_ended():
-                contender.end()
+                contender.finish()
         end = time.monotonic() + GONE
         for contender in self.contenders:
             if not contender.wait(end):
@@ -509,9 +509,9 @@ class Run:
         code, name = contender.process.returncode, contender.name
         if code is not None and code not in contender.may_exit_with():
             self.bad.append("%s: exit code %s" % (name, code))
-        if "Sanitizer" in contender.said() or \
-                "runtime error" in contender.said():
-            self.bad.append("%s: %s" % (name, contender.said()))
+        if "Sanitizer" in contender.lines_like() or \
+                "runtime error" in contender.lines_like():
+            self.bad.append("%s: %s" % (name, contender.lines_like()))
         late = self.lines.last.get(name, 0) - (contender.ended_us or 0)
         if late > 0 and code != -9 and code is not None:
             self.bad.append("%s: a line %.1f ms after the end of latchkey" % (
@@ -533,7 +533,7 @@ class Run:
         relays = [Relay(self.zk.connect) for _ in range(self.slots)]
         try:
             self.go(relays)
-            self.end()
+            self.finish()
             self.judge()
         finally:
             for contender in self.contenders:

@@ -165,7 +165,7 @@ def a_storm_that_others_begin():
             assert len(names) == 3, names
             for name in names:
                 assert process.poll() is None
-                command.expect(0, "set", root + "/" + name, "now")
+                command.expect_exit(0, "set", root + "/" + name, "now")
             done = process.end()
     assert done.code == 0, done
     assert facts(done.out.rstrip("\n"), "watch-fire", 3)["by"] == "others"

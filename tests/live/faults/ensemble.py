@@ -71,22 +71,22 @@ def session_moves(worker, client, base, leave):
     before = client.facts()
     old = server_of(client)
     mine = client.create(base + "/mine", flags=1)
-    watch = client.ask("get", path=base, watch=1)
-    calm = client.ask("get", path=mine.path, watch=1)
-    watch.good()
-    calm.good()
+    watch = client.submit("get", path=base, watch=1)
+    calm = client.submit("get", path=mine.path, watch=1)
+    watch.succeeds()
+    calm.succeeds()
     leave(old)
     client.state("suspended")
-    client.ask("sync", path="/", repeat=1).good()
+    client.submit("sync", path="/", repeat=1).succeeds()
     now = client.facts()
     assert now.session == before.session, (before, now)
     assert server_of(client) != old
     far.do("sync", path="/", repeat=1)
     assert far.do("get", path=mine.path, repeat=1).owner == before.session
-    eventually(lambda: far.ask("set", path=base, data=b"1").result().err ==
+    eventually(lambda: far.submit("set", path=base, data=b"1").result().err ==
                "0")
     client.event(watch, type=3)
-    assert not [e for e in client.said("event") if e.tag == calm.tag]
+    assert not [e for e in client.lines_like("event") if e.tag == calm.tag]
     far.do("close")
 
 
@@ -116,8 +116,8 @@ def a_leader_elsewhere_is_killed(worker, client, base):
     before = client.facts()
     mine = client.create(base + "/mine", flags=1)
     three.zk.kill(three.zk.leader())
-    eventually(lambda: client.ask("create", path=base + "/x-",
-                                  flags=2).result().err == "0")
+    eventually(lambda: client.submit("create", path=base + "/x-",
+                                     flags=2).result().err == "0")
     assert client.facts().session == before.session
     assert client.do("get", path=mine.path, repeat=1).owner == before.session
 
@@ -130,13 +130,13 @@ def a_half_open_connection_is_left_behind(worker, client, base):
     for turn in range(2):
         wire = three.client[server_of(client)]
         wire.freeze(up=False)
-        asked = client.ask("create", path=base + "/n-", flags=2)
+        pending = client.submit("create", path=base + "/n-", flags=2)
         client.state("suspended")
-        asked.fails("IN_DOUBT")
+        pending.fails("IN_DOUBT")
         client.state("connected")
         client.do("sync", path="/", repeat=1)
-        made = client.ask("create", path="%s/own-%d-" % (base, turn),
-                          flags=2).good()
+        made = client.submit("create", path="%s/own-%d-" % (base, turn),
+                             flags=2).succeeds()
         assert made.path.startswith("%s/own-%d-" % (base, turn)), made
         wire.drop()
         wire.thaw()
@@ -175,10 +175,10 @@ def a_server_that_is_behind_refuses(worker, client, base):
     wire.drop()
     eventually(lambda: mover.facts().trouble == "REFUSED")
     assert three.zk.mode(behind) == "follower"  # it does serve others
-    asked = mover.ask("get", path=base)
-    assert not asked.is_done()
+    pending = mover.submit("get", path=base)
+    assert not pending.is_done()
     wire.lead_to(target)
-    assert asked.good().data == b"new"
+    assert pending.succeeds().data == b"new"
     assert mover.facts().session == before.session
     mover.do("close")
     three.heal()
@@ -197,25 +197,25 @@ def lock_survives(leave, come_back, timeout):
             c.state("connected")
             locks.append((c, c.lock(base + "/l", data=name.encode())))
         holder, waiter = locks
-        asked = holder[1].ask("acquire")
-        asked.good()
+        pending = holder[1].submit("acquire")
+        pending.succeeds()
         for who in (holder, waiter):
-            behind = waiter[1].ask("acquire")
-            waiter[1].waits()
+            behind = waiter[1].submit("acquire")
+            waiter[1].wait_until_queued()
             gone = server_of(who[0])
             leave(gone)
             who[0].state("suspended")
             who[0].state("connected")
             assert not behind.is_done()
-            assert holder[1].look().state in ("held", "unsure")
-            token = holder[1].look().token
+            assert holder[1].inspect().state in ("held", "unsure")
+            token = holder[1].inspect().token
             holder[1].release()
-            assert behind.good().token > token
+            assert behind.succeeds().token > token
             come_back(gone)
             three.zk.wait()
             holder, waiter = waiter, holder
-        assert not holder[1].said("lock", "lost")
-        assert not waiter[1].said("lock", "lost")
+        assert not holder[1].lines_like("lock", "lost")
+        assert not waiter[1].lines_like("lock", "lost")
         holder[1].release()
         eventually(lambda: not client.do("children", path=base + "/l",
                                          repeat=1).names)
@@ -246,9 +246,9 @@ def a_cut_during_create_leaves_one_node(worker, client, base):
     for turn in range(4):
         wire = three.client[server_of(client)]
         trap = wire.trap("cut", op=relay.CREATE2, forward=True)
-        asked = lock.ask("acquire")
+        pending = lock.submit("acquire")
         trap.wait()
-        grant = asked.good()
+        grant = pending.succeeds()
         time.sleep(.05)
         client.do("sync", path="/", repeat=1)
         names = client.do("children", path=base + "/l", repeat=1).names
@@ -268,28 +268,28 @@ def a_client_moves_when_its_server_is_taken_off_the_list(worker, client, base):
     before = client.facts()
     lock = client.lock(base + "/l")
     grant = lock.acquire()
-    watch = client.ask("get", path=base, watch=1)
-    watch.good()
+    watch = client.submit("get", path=base, watch=1)
+    watch.succeeds()
     for n in (2, 3, 1):
-        asked = [client.ask("create", path=base + "/x-", flags=2)
-                 for _ in range(50)]
+        pending = [client.submit("create", path=base + "/x-", flags=2)
+                   for _ in range(50)]
         client.do("hosts", hosts=address(n))
-        asked += [client.ask("create", path=base + "/y-", flags=2)
-                  for _ in range(50)]
+        pending += [client.submit("create", path=base + "/y-", flags=2)
+                    for _ in range(50)]
         assert client.state("suspended").err == "0"
         client.state("connected")
-        for a in asked:
-            a.good()
+        for a in pending:
+            a.succeeds()
         now = client.facts()
         assert now.session == before.session, (before, now)
         assert server_of(client) == n, now
-        assert lock.look().token == grant.token
+        assert lock.inspect().token == grant.token
         client.do("hosts", hosts=address(n))  # that is no news
     made = len([name for name in client.children(base).names
                 if name[:2] in ("x-", "y-")])
     assert made == 300, made
-    assert lock.look().state == "held", lock.look()
-    assert not lock.said("lock", "lost") and not lock.said("lock", "unsure")
+    assert lock.inspect().state == "held", lock.inspect()
+    assert not lock.lines_like("lock", "lost") and not lock.lines_like("lock", "unsure")
     assert client.facts().connection == now.connection
     client.do("set", path=base, data=b"1")
     client.event(watch, type=3)
@@ -311,9 +311,9 @@ def clients_spread_over_a_list_that_grows(worker, client, base):
     at = [server_of(c) for c in crowd]
     assert min(at.count(n) for n in (1, 2, 3)) >= 1, at
     assert [c.facts().session for c in crowd] == sessions
-    asked = [c.ask("close") for c in crowd]
-    for a in asked:
-        a.good()
+    pending = [c.submit("close") for c in crowd]
+    for a in pending:
+        a.succeeds()
 
 
 with live.Ensemble("--tick", "500") as three:

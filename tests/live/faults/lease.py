@@ -45,16 +45,16 @@ class Pair:
     def begin(self):
         self.lock.acquire()
         time.sleep(random.uniform(0, T / 4000))
-        self.asked = self.next.ask("acquire")
-        self.next.waits()
+        self.pending = self.next.submit("acquire")
+        self.next.wait_until_queued()
 
     def judge(self, cut_at):
         """How long after the holder's lease ended the next one held, in ms;
         all else is printed."""
-        granted = self.asked.good()
+        granted = self.pending.succeeds()
         if self.assurance == PING:
             # What the others are for.
-            assert self.lock.look().ok, "the ping was no trap"
+            assert self.lock.inspect().ok, "the ping was no trap"
             print("    ping    still sure when the next one held")
             return None
         unsure = self.lock.event("unsure")
@@ -66,7 +66,7 @@ class Pair:
 
     def end(self):
         assert self.lock.event("lost").err == "SESSION_EXPIRED"
-        self.lock.ask("release").fails("LOST")
+        self.lock.submit("release").fails("LOST")
         self.next.release()
         self.client.free()
         self.other.do("close")
@@ -88,8 +88,8 @@ def cuts_of(mode, kinds):
             # Holding long enough that it is the beat which proves it.
             time.sleep(random.uniform(T / 2000, T / 1000))
             for pair in pairs:
-                assert pair.lock.look().state == "held"
-                assert not pair.lock.said("lock", "unsure")
+                assert pair.lock.inspect().state == "held"
+                assert not pair.lock.lines_like("lock", "unsure")
             cut_at = boottime()
             three.cut_off(n)
             print("  %s %d is cut off, %d of %d" % (mode, n, cut + 1, CUTS))
@@ -126,13 +126,13 @@ def servers_are_restarted_in_turn():
                 eventually(three.zk.leader)
                 time.sleep(1)
                 for client, lock in holders:
-                    look = lock.look()
+                    look = lock.inspect()
                     least = min(least, look.deadline - look.at)
                     assert look.ok, look
         for client, lock in holders:
             for word in ("unsure", "lost"):
-                assert not lock.said("lock", word), lock.lines
-            suspended = len(lock.said("lock", "suspended", since=began))
+                assert not lock.lines_like("lock", word), lock.lines
+            suspended = len(lock.lines_like("lock", "suspended", since=began))
             print("  suspended %d times, never unsure" % suspended)
             lock.release()
             client.do("close")

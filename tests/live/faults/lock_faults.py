@@ -115,7 +115,7 @@ def stop(wire):
 
 
 def granted(stage, asked):
-    grant = asked.good()
+    grant = asked.succeeds()
     assert stage.queue() == [grant.node.rpartition("/")[2]], grant
     found = stage.far.do("get", path=grant.node, repeat=1)
     assert found.czxid == grant.token
@@ -127,7 +127,7 @@ def fault_alone(stage, wire, fault, step):
     up, op, count = step
     action, back = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    asked = stage.lock.ask("acquire")
+    asked = stage.lock.submit("acquire")
     trap.wait()
     back()
     granted(stage, asked)
@@ -140,13 +140,13 @@ def fault_queued(stage, wire, fault, step):
     stage.holder.acquire()
     action, back = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    asked = stage.lock.ask("acquire")
+    asked = stage.lock.submit("acquire")
     trap.wait()
     back()
-    stage.lock.waits()
+    stage.lock.wait_until_queued()
     assert not asked.is_done()
     stage.becomes(2)
-    assert stage.holder.look().ok
+    assert stage.holder.inspect().ok
     stage.holder.release()
     granted(stage, asked)
     stage.lock.release()
@@ -156,18 +156,18 @@ def fault_queued(stage, wire, fault, step):
 def fault_handed(stage, wire, fault, step):
     up, op, count = step
     stage.holder.acquire()
-    asked = stage.lock.ask("acquire")
+    asked = stage.lock.submit("acquire")
     # It tells its place before it watches the one ahead.
     eventually(lambda: [f.op for f in wire.frames_since()
                         if not f.up].count(GET) == 2)
     action, back = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    released = stage.holder.ask("release")
+    released = stage.holder.submit("release")
     trap.wait()
     back()
-    released.good()
+    released.succeeds()
     granted(stage, asked)
-    assert stage.lock.look().ok
+    assert stage.lock.inspect().ok
     stage.lock.release()
 
 
@@ -175,15 +175,15 @@ def fault_handed(stage, wire, fault, step):
 def fault_released(stage, wire, fault, step):
     up, op, count = step
     stage.lock.acquire()
-    behind = stage.holder.ask("acquire")
-    stage.holder.waits()
+    behind = stage.holder.submit("acquire")
+    stage.holder.wait_until_queued()
     action, back = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    released = stage.lock.ask("release")
+    released = stage.lock.submit("release")
     trap.wait()
     back()
-    behind.good()
-    released.good()
+    behind.succeeds()
+    released.succeeds()
     # It does not stand in its own way.
     stage.holder.release()
     stage.lock.acquire()
@@ -218,8 +218,8 @@ def leave_at_each_step(leave):
         if contended:
             stage.holder.acquire()
         trap = wire.trap("freeze", up=up, op=op, count=count)
-        asked = stage.lock.ask("acquire",
-                               wait=150 if leave == "timeout" else -1)
+        asked = stage.lock.submit("acquire",
+                                  wait=150 if leave == "timeout" else -1)
         trap.wait()
         if leave == "timeout":
             asked.fails("DEADLINE")
@@ -234,10 +234,10 @@ def leave_at_each_step(leave):
         wire.thaw()
         stage.becomes(1 if contended else 0)
         if leave != "free":
-            assert stage.lock.look().state == "idle"
-            assert stage.lock.look().token == 0
+            assert stage.lock.inspect().state == "idle"
+            assert stage.lock.inspect().token == 0
         if contended:
-            assert stage.holder.look().ok
+            assert stage.holder.inspect().ok
             stage.holder.release()
 
     def test():
@@ -259,15 +259,15 @@ def a_release_comes_before_the_next_acquire(stage, wire):
     """Also when the connection breaks meanwhile: pending deletes go first."""
     for up in (True, False):
         stage.lock.acquire()
-        old = stage.lock.look().node
+        old = stage.lock.inspect().node
         trap = wire.trap("cut", up=up, op=DELETE)
-        again = stage.lock.ask("again")
+        again = stage.lock.submit("reacquire")
         trap.wait()
-        grant = again.good()
+        grant = again.succeeds()
         assert grant.node != old
         assert stage.queue() == [grant.node.rpartition("/")[2]]
         stage.lock.release()
-    assert not stage.lock.said("lock", "waiting")
+    assert not stage.lock.lines_like("lock", "waiting")
 
 
 def a_process_that_is_killed_at_any_step_leaves_nothing():
@@ -285,7 +285,7 @@ def a_process_that_is_killed_at_any_step_leaves_nothing():
                 near = victim.client(wire.address, timeout=SHORT)
                 near.state("connected")
                 trap = wire.trap("freeze", up=up, op=op, count=count)
-                near.lock(path).ask("acquire")
+                near.lock(path).submit("acquire")
                 trap.wait()
                 victim.kill()
                 victim.close()
@@ -309,10 +309,10 @@ def a_short_break_is_told_and_survived(stage, wire):
     stage.near.state("connected")
     eventually(lambda: MULTI in wire.ops(mark))
     stage.near.do("sync", path="/")
-    look = stage.lock.look()
+    look = stage.lock.inspect()
     assert look.state == "held" and look.ok, look
     assert look.deadline >= told.deadline
-    assert not stage.lock.said("lock", "unsure")
+    assert not stage.lock.lines_like("lock", "unsure")
     stage.lock.release()
 
 
@@ -324,7 +324,7 @@ def some_stop_as_soon_as_it_breaks():
         wire.drop()
         lock.event("unsure")
         lock.event("held")
-        assert lock.look().ok
+        assert lock.inspect().ok
         lock.release()
         client.do("close")
 
@@ -339,31 +339,31 @@ def unsure_then_lost(one_session):
         path = far.create("/unsure-", flags=2).path
         lock, next_lock = near.lock(path), far.lock(path)
         grant = lock.acquire()
-        asked = next_lock.ask("acquire")
-        next_lock.waits()
+        asked = next_lock.submit("acquire")
+        next_lock.wait_until_queued()
         wire.freeze()
         unsure = lock.event("unsure")
         assert not asked.is_done() and unsure.at < unsure.deadline, unsure
-        other = asked.good()
+        other = asked.succeeds()
         assert unsure.deadline < other.at and other.token > grant.token
-        look = lock.look()
+        look = lock.inspect()
         assert not look.ok and look.state in ("unsure", "lost"), look
         lost = lock.event("lost")
         assert lost.err == "SESSION_EXPIRED", lost
-        assert len(lock.said("lock", "unsure")) == 1
-        lock.ask("acquire").fails("CLOSED" if one_session else "STATE")
-        lock.ask("release").fails("LOST")
+        assert len(lock.lines_like("lock", "unsure")) == 1
+        lock.submit("acquire").fails("CLOSED" if one_session else "STATE")
+        lock.submit("release").fails("LOST")
         next_lock.release()
         wire.drop()
         wire.thaw()
         if one_session:
-            lock.ask("acquire").fails("CLOSED")
+            lock.submit("acquire").fails("CLOSED")
         else:
             lock.acquire()
             lock.release()
             near.do("close")
         far.do("close")
-        assert len(lock.said("lock", "lost")) == 1
+        assert len(lock.lines_like("lock", "lost")) == 1
 
 
 def a_lease_that_runs_out_is_told_and_then_lost():
@@ -385,9 +385,9 @@ def a_break_that_ends_in_time_is_no_loss():
         wire.drop()
         wire.thaw()
         lock.event("held")
-        look = lock.look()
+        look = lock.inspect()
         assert look.ok and look.state == "held" and look.token == token
-        assert not lock.said("lock", "lost")
+        assert not lock.lines_like("lock", "lost")
         lock.release()
         near.do("close")
 
@@ -400,21 +400,21 @@ def who_waits_when_its_session_ends_queues_anew():
         holder = far.lock(path)
         locks = [near.lock(path), near.lock(path, fail_on_expiry=1)]
         holder.acquire()
-        asked = [lock.ask("acquire") for lock in locks]
+        asked = [lock.submit("acquire") for lock in locks]
         for lock in locks:
-            lock.waits()
-        old = locks[0].look().node
+            lock.wait_until_queued()
+        old = locks[0].inspect().node
         wire.freeze()
         eventually(lambda: len(far.children(path).names) == 1)
         wire.drop()
         wire.thaw()
         asked[1].fails("SESSION_EXPIRED")
         assert locks[0].event("place_lost").err == "SESSION_EXPIRED"
-        locks[0].waits()
-        new = locks[0].look().node
+        locks[0].wait_until_queued()
+        new = locks[0].inspect().node
         assert new != old and new.rpartition("/")[2][:39] not in old
         holder.release()
-        grant = asked[0].good()
+        grant = asked[0].succeeds()
         assert far.get(grant.node).owner == near.facts().session
         locks[0].release()
         near.do("close")
@@ -428,21 +428,21 @@ def a_process_that_slept_knows_it_first():
         near = sleeper.client(zk.connect, timeout=SHORT)
         holder, waiter = near.lock(path), near.lock(path)
         holder.acquire()
-        waiting = waiter.ask("acquire")
-        waiter.waits()
+        waiting = waiter.submit("acquire")
+        waiter.wait_until_queued()
         other = far.lock(path)
-        asked = other.ask("acquire")
-        other.waits()
+        asked = other.submit("acquire")
+        other.wait_until_queued()
         sleeper.stop()
-        look = holder.ask("look")
-        asked.good()
+        look = holder.submit("inspect")
+        asked.succeeds()
         other.release()
         sleeper.cont()
         # The first thing it does: no grant from what waited in its socket.
-        assert not look.good().ok, look.good()
+        assert not look.succeeds().ok, look.succeeds()
         holder.event("lost")
-        grant = waiting.good()
-        assert grant.token > asked.good().token
+        grant = waiting.succeeds()
+        assert grant.token > asked.succeeds().token
         waiter.release()
         far.do("close")
         near.do("close")

@@ -145,8 +145,8 @@ class Revoker(Contender):
     askers = set()      # sides, who asked the holder
 
     def turn(self):
-        asked = self.rival.begin(WAIT_S * 1000)
-        got = self.rival.take(lambda: self.grant(asked))
+        pending = self.rival.begin(WAIT_S * 1000)
+        got = self.rival.take(lambda: self.grant(pending))
         if not got:
             self.missed += 1
             return
@@ -158,15 +158,15 @@ class Revoker(Contender):
         self.judge.leave(self.rival.name)
         self.rival.release()
 
-    def grant(self, asked):
-        while not self.rival.has_ended(asked):
+    def grant(self, pending):
+        while not self.rival.has_ended(pending):
             self.over.wait(.005 + self.random.random() * .05)
-            if not self.rival.has_ended(asked) and self.holder is not None:
+            if not self.rival.has_ended(pending) and self.holder is not None:
                 self.ask_holder()
-        return self.rival.granted(asked)
+        return self.rival.granted(pending)
 
     def ask_holder(self):
-        found = self.far.ask("children", path=self.path).result(WAIT_S)
+        found = self.far.submit("children", path=self.path).result(WAIT_S)
         if found.err != "0" or not found.names:
             return
         first = min(found.names, key=lambda name: name[-10:])
@@ -176,8 +176,8 @@ class Revoker(Contender):
     def revoke(self, node):
         rival = self.rival
         if rival.side == "latchkey":
-            self.far.ask("set", path=node, data=b"__REVOKE__",
-                         version=-1).result(WAIT_S)
+            self.far.submit("set", path=node, data=b"__REVOKE__",
+                            version=-1).result(WAIT_S)
         else:
             # By the thread of its client: its own waits for the lock.
             rival.do("revoke", rival.client, node)

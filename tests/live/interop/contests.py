@@ -113,8 +113,8 @@ def count(run):
         while not run.over.wait(3):
             new = number.choice([n for n in (1, 2, 3) if n != now])
             run.judge.room(path, new, grace=0 if new > now else 2)
-            run.far.ask("set", path=limit, data=new.to_bytes(4, "big"),
-                        version=-1).result()
+            run.far.submit("set", path=limit, data=new.to_bytes(4, "big"),
+                           version=-1).result()
             now = new
     threading.Thread(target=change, daemon=True).start()
 

@@ -64,7 +64,7 @@ class Gone(Exception):
     """The process has ended."""
 
 
-class Asked:
+class PendingCommand:
     """A command under way."""
 
     def __init__(self, what):
@@ -86,8 +86,8 @@ class Curator:
     def __init__(self):
         if _words is None:
             _compile()
-        self.asked = {}
-        self.told = {}  # by name: who is called with the words of its news
+        self.pending = {}
+        self.on_line = {}  # by name: who is called with the words of its news
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.process = subprocess.Popen(
@@ -97,32 +97,32 @@ class Curator:
     def _listen(self):
         for line in self.process.stdout:
             name, _, rest = line.rstrip("\n").partition(" ")
-            if name in self.told:
-                self.told[name](rest)
-            elif name in self.asked:
-                self.asked.pop(name).end.put(rest)
+            if name in self.on_line:
+                self.on_line[name](rest)
+            elif name in self.pending:
+                self.pending.pop(name).end.put(rest)
         with self._lock:
-            left, self.asked = self.asked, None
-        for asked in left.values():
-            asked.end.put(None)
+            left, self.pending = self.pending, None
+        for pending in left.values():
+            pending.end.put(None)
 
-    def ask(self, *words):
+    def submit(self, *words):
         text = " ".join(map(str, words))
-        asked = Asked(text)
+        pending = PendingCommand(text)
         tag = str(next(self._numbers))
         with self._lock:
-            if self.asked is None:
+            if self.pending is None:
                 raise Gone(text)
-            self.asked[tag] = asked
+            self.pending[tag] = pending
             try:
                 self.process.stdin.write(tag + " " + text + "\n")
                 self.process.stdin.flush()
             except BrokenPipeError:
                 raise Gone(text) from None
-        return asked
+        return pending
 
     def do(self, *words):
-        answer = self.ask(*words).result()
+        answer = self.submit(*words).result()
         assert not answer.startswith("failed"), (words, answer)
         return answer
 

@@ -12,7 +12,7 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import locks as shared
 from live import eventually
-from locks import Wired, names, on_server, wait_until_empty
+from locks import CountedClient, names, on_server, wait_until_empty
 from relay import CHILDREN, CREATE2, DELETE, GET, REMOVE_WATCHES
 
 try:
@@ -73,13 +73,13 @@ def each_sees_what_the_other_holds(worker, far, base):
         assert other.acquire(timeout=20)
         assert sorted(other.lease_holders()) == ["kazoo", "latchkey"]
         # Now there are none, for neither.
-        asked = last.ask("acquire")
-        last.waits()
+        pending = last.submit("acquire")
+        last.wait_until_queued()
         assert PLACE.fullmatch(names(far, queue(base))[0])
         assert not kz.Semaphore(base + "/l", max_leases=2).acquire(
             blocking=False)
         other.release()
-        asked.good()
+        pending.succeeds()
         lock.release()
         assert other.acquire(timeout=20)
         last.release()
@@ -118,7 +118,7 @@ def who_thinks_of_another_number_than_kazoos_is_refused(worker, far, base):
         assert far.get(base + "/l").data == b"3"
         for permits in (2, 4, 30):
             lock = ours(far, base, permits=permits)
-            lock.ask("acquire").fails("OTHER_LIMIT")
+            lock.submit("acquire").fails("OTHER_LIMIT")
             # It leaves nothing, and what is kazoo's.
             eventually(lambda: far.facts().unfinished == 0)
             assert len(names(far, base + "/l")) == 1
@@ -159,35 +159,35 @@ def make(far, base, permits):
 @on_server
 def who_is_first_waits_for_permits_alone(worker, far, base):
     make(far, base, 1)
-    with Wired() as it, kazoo_client() as kz:
+    with CountedClient() as it, kazoo_client() as kz:
         lock, holder = ours(it.client, base), theirs(kz, base)
         for _ in range(3):
             assert holder.acquire(timeout=20)
             it.begin()
-            asked = lock.ask("acquire")
-            assert lock.waits().position == 1
-            it.costs(2, *AT_ONCE, GET)
+            pending = lock.submit("acquire")
+            assert lock.wait_until_queued().position == 1
+            it.expect_requests(2, *AT_ONCE, GET)
             holder.release()
-            asked.good()
+            pending.succeeds()
             # The event, one list; and what nobody waits for.
-            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
+            it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
-            it.costs(1, DELETE)
+            it.expect_requests(1, DELETE)
 
 
 @on_server
 def who_is_not_first_gives_its_permits_back(worker, far, base):
     make(far, base, 1)
     holder, first = [ours(far, base) for _ in range(2)]
-    with Wired() as it:
+    with CountedClient() as it:
         lock = ours(it.client, base)
         for turn in range(4):
             holder.acquire()
-            before = first.ask("acquire")
-            first.waits()
+            before = first.submit("acquire")
+            first.wait_until_queued()
             it.begin()
-            asked = lock.ask("acquire")
-            lock.waits()
+            pending = lock.submit("acquire")
+            lock.wait_until_queued()
             if turn < 3:
                 ops = eventually(lambda: it.since()[0][8:] and it.since()[0])
                 assert ops[:5] == list(AT_ONCE), ops
@@ -195,22 +195,22 @@ def who_is_not_first_gives_its_permits_back(worker, far, base):
                     [GET, GET, DELETE, REMOVE_WATCHES]), ops
             else:
                 # It learns: the place alone, until there is no queue.
-                it.costs(2, GET, CREATE2, CHILDREN, GET, GET)
+                it.expect_requests(2, GET, CREATE2, CHILDREN, GET, GET)
             eventually(lambda: len(names(far, base + "/l")) == 2)
             it.begin()
             holder.release()
-            before.good()
+            before.succeeds()
             # It is first now, and asks for permits in one write.
-            it.costs(2, CREATE2, CHILDREN, GET)
+            it.expect_requests(2, CREATE2, CHILDREN, GET)
             first.release()
-            asked.good()
-            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
+            pending.succeeds()
+            it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
         it.begin()
         lock.acquire()  # nobody is there
-        it.costs(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
+        it.expect_requests(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
         lock.release()
-        it.costs(1, DELETE)
+        it.expect_requests(1, DELETE)
 
 
 with shared.serve("--tick", "500"):

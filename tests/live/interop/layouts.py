@@ -118,7 +118,7 @@ class Ours:
 
     def acquire(self, side, ms):
         lock = self.read if side == "read" else self.write
-        done = lock.ask("acquire", wait=ms).result()
+        done = lock.submit("acquire", wait=ms).result()
         assert done.err in ("0", "DEADLINE", "BUSY"), done
         self.held = lock
         return done.err == "0"
@@ -277,7 +277,7 @@ def native_locks_in_callbacks():
 
 def shared_locks():
     with Worker() as worker:
-        command.expect(0, "create", "/zk-book")
+        command.expect_exit(0, "create", "/zk-book")
         path = "/zk-book/shared_lock"
         meet(path, lambda: Ours(worker, path, NATIVE, shared=True),
              lambda: Peer(path, "shared"), shared=True)

@@ -61,7 +61,7 @@ class Mutex:
         self.lock = java.lock("mutex", self.client, path)
 
     def acquire(self, ms):
-        return self.java.ask("acquire", self.lock, ms)
+        return self.java.submit("acquire", self.lock, ms)
 
     def release(self):
         assert self.java.do("release", self.lock) == "released"
@@ -96,24 +96,24 @@ def curator_and_run_exclude_each_other():
         assert command.status(lock)["state"] == "held"
         with command.start("run", "-w", "30", lock, "--", "echo",
                            "in") as waits:
-            command.queued(lock, 2)
+            command.wait_until_queued(lock, 2)
             assert waits.poll() is None
             curator.release()
-            done = waits.end()
+            done = waits.finish()
             assert (done.code, done.out) == (0, "in\n"), done
         # latchkey holds.
         with command.start("run", lock, "--", "cat",
                            stdin=subprocess.PIPE) as holds:
-            command.held(lock)
+            command.wait_until_held(lock)
             assert curator.acquire(300).result() == "missed"
-            asked = curator.acquire(30000)
-            command.queued(lock, 2)
+            pending = curator.acquire(30000)
+            command.wait_until_queued(lock, 2)
             done = command.run("run", "-n", lock, "--", "true")
             assert done.code == 124, done
             holds.stdin.close()
             holds.stdin = None
-            assert holds.end().code == 0
-            assert asked.result() == "held"
+            assert holds.finish().code == 0
+            assert pending.result() == "held"
         curator.release()
         eventually(lambda: not command.children(lock))
 
@@ -152,8 +152,8 @@ def kazoo_reads_what_latchkey_writes_and_back():
         # Versions, both ways.
         client.do("set", path="/k-theirs-bytes", data=b"1", version=0)
         assert kz.set("/k-theirs-bytes", b"2", version=1).version == 2
-        client.ask("set", path="/k-theirs-bytes", data=b"3",
-                   version=1).fails("BAD_VERSION")
+        client.submit("set", path="/k-theirs-bytes", data=b"3",
+                      version=1).fails("BAD_VERSION")
         assert client.get("/k-theirs-bytes").data == b"2"
         # Access lists.
         client.create("/k-acl-ours", acl="creator")
@@ -164,7 +164,7 @@ def kazoo_reads_what_latchkey_writes_and_back():
         client.do("set", path="/k-acl-theirs", data=b"x")
         other = worker.client(zk.connect)
         other.get("/k-acl-theirs")
-        other.ask("set", path="/k-acl-theirs", data=b"x").fails("NO_AUTH")
+        other.submit("set", path="/k-acl-theirs", data=b"x").fails("NO_AUTH")
         client.create("/k-acl-read", acl="read")
         assert kz.get_acls("/k-acl-read")[0] == [reading]
         # Children, kinds, sequence.
@@ -185,8 +185,8 @@ def kazoo_reads_what_latchkey_writes_and_back():
         kz.get("/k-dir", watch=lambda event: told.set())
         client.do("set", path="/k-dir", data=b"new")
         assert told.wait(20)
-        watch = client.ask("children", path="/k-dir", watch=1)
-        watch.good()
+        watch = client.submit("children", path="/k-dir", watch=1)
+        watch.succeeds()
         kz.delete(theirs)
         client.event(watch, type=4)
         client.do("close")
@@ -204,13 +204,13 @@ def kazoo_and_run_exclude_each_other():
         assert command.queue(lock)[0] == ["kazoo"]
         with command.start("run", "-w", "30", lock, "--", "echo",
                            "in") as waits:
-            command.queued(lock, 2)
+            command.wait_until_queued(lock, 2)
             theirs.release()
-            done = waits.end()
+            done = waits.finish()
             assert (done.code, done.out) == (0, "in\n"), done
         with command.start("run", "-i", "latchkey", lock, "--", "cat",
                            stdin=subprocess.PIPE) as holds:
-            command.held(lock)
+            command.wait_until_held(lock)
             assert not theirs.acquire(blocking=False)
             told = kz.Lock(lock, extra_lock_patterns=["-lock-"])
             assert not told.acquire(blocking=False)
@@ -219,7 +219,7 @@ def kazoo_and_run_exclude_each_other():
             holds.stdin.close()
             holds.stdin = None
             assert theirs.acquire(timeout=20)
-            assert holds.end().code == 0
+            assert holds.finish().code == 0
         theirs.release()
         # kazoo's own mark: we wait for it, and say what it is.
         plain = kz.Lock(lock, "plain")
@@ -273,7 +273,7 @@ def three_kinds_take_turns():
             thread.join(120)
             assert not thread.is_alive(), "they do not come to an end"
         for loop in loops:
-            done = loop.end()
+            done = loop.finish()
             assert done.code == 0, done
         with open(file("turns")) as f:
             turns = f.read().split()
@@ -281,7 +281,7 @@ def three_kinds_take_turns():
         assert not os.path.exists(file("overlaps")), open(
             file("overlaps")).read()
         assert {name: turns.count(name) for name in want} == want, turns
-        assert command.number_in(file("count")) == sum(want.values())
+        assert command.wait_for_number(file("count")) == sum(want.values())
         # They did meet: hardly anybody had two turns in a row.
         changes = sum(a != b for a, b in zip(turns, turns[1:]))
         assert changes > sum(want.values()) / 4, turns

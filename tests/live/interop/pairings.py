@@ -108,7 +108,7 @@ class Run:
         """Who has which node."""
         owners = {c.rival.session(): c.rival.name for c in self.turns[recipe]}
         for path in self.orphans(recipe):
-            found = self.far.ask("exists", path=path).result()
+            found = self.far.submit("exists", path=path).result()
             yield "%s: %s" % (path, owners.get(found.owner, "nobody")
                               if found.err == "0" else "gone")
 
@@ -127,7 +127,7 @@ class Run:
         left = []
         for recipe in recipes or self.queues:
             for path in self.queues[recipe]:
-                found = self.far.ask("children", path=path).result()
+                found = self.far.submit("children", path=path).result()
                 if found.err == "0":
                     left += [path + "/" + name for name in found.names]
         return left

@@ -38,14 +38,14 @@ class Latchkey:
     def acquire(self):
         self.lock.acquire()
 
-    def ask(self):
-        return self.lock.ask("acquire").good
+    def submit(self):
+        return self.lock.submit("acquire").good
 
     def release(self):
         self.lock.release()
 
     def says_held(self):
-        return self.lock.look().ok == 1
+        return self.lock.inspect().ok == 1
 
     def close(self):
         self.worker.close()
@@ -62,9 +62,9 @@ class Curator:
     def acquire(self):
         assert self.process.do("acquire", self.lock, 20000) == "held"
 
-    def ask(self):
-        asked = self.process.ask("acquire", self.lock, 20000)
-        return lambda: asked.result()
+    def submit(self):
+        pending = self.process.submit("acquire", self.lock, 20000)
+        return lambda: pending.result()
 
     def release(self):
         assert self.process.do("release", self.lock) == "released"
@@ -88,10 +88,10 @@ class Kazoo:
     def acquire(self):
         assert self.lock.acquire(timeout=20)
 
-    def ask(self):
+    def submit(self):
         handler = self.client.handler
-        asked = handler.spawn(self.lock.acquire, timeout=20)
-        return asked.join
+        pending = handler.spawn(self.lock.acquire, timeout=20)
+        return pending.join
 
     def release(self):
         self.lock.release()
@@ -133,7 +133,7 @@ def measure(make, base):
             acquire = round_trips(wire.frames_since(mark))
             near.release()
             holder.acquire()
-            end = near.ask()
+            end = near.submit()
             eventually(lambda: len(names(directory)) == 2)
             time.sleep(.5)  # until it waits for the holder's node alone
             mark = wire.mark()

@@ -125,7 +125,7 @@ class Ours(Rival):
         if not isinstance(self.locks, list):
             self.locks = [self.locks]
         for lock in self.locks:
-            lock.told = self.hear
+            lock.on_line = self.hear
         self.lock = self.locks[0]
         self.opened = generation
 
@@ -141,35 +141,35 @@ class Ours(Rival):
         if line.what == "lock" and line.word == "revoked":
             self.revoked.set()
 
-    def has_ended(self, asked):
-        return asked.is_done() or not self.process.is_alive()
+    def has_ended(self, pending):
+        return pending.is_done() or not self.process.is_alive()
 
-    def end_of(self, asked):
-        while not asked.is_done():
+    def end_of(self, pending):
+        while not pending.is_done():
             try:
-                asked.result(.5)
+                pending.result(.5)
             except AssertionError:
                 if not self.process.is_alive():
                     raise Gone from None
-        return asked.result()
+        return pending.result()
 
-    def ask(self, verb, **options):
+    def submit(self, verb, **options):
         try:
-            return self.lock.ask(verb, **options)
+            return self.lock.submit(verb, **options)
         except (BrokenPipeError, ValueError):
             raise Gone from None
 
     def begin(self, ms):
         self.revoked = threading.Event()
-        return self.ask("acquire", wait=ms)
+        return self.submit("acquire", wait=ms)
 
     def acquire(self, ms):
         return self.take(lambda: self.granted(self.begin(ms)))
 
-    def granted(self, asked):
-        line = self.end_of(asked)
+    def granted(self, pending):
+        line = self.end_of(pending)
         for lock in self.locks:
-            lock.forget()
+            lock.clear_lines()
         err = line.refused or line.err
         if err in ("BUSY", "DEADLINE"):
             return False
@@ -182,12 +182,12 @@ class Ours(Rival):
     def read_too(self):
         """A writer that takes the read side as well, which must not wait."""
         self.choose(0)
-        line = self.end_of(self.ask("acquire", wait=-1))
+        line = self.end_of(self.submit("acquire", wait=-1))
         if (line.refused or line.err) != "0":
             raise Broken(line.text)
 
     def release(self):
-        line = self.end_of(self.ask("release", wait=0))
+        line = self.end_of(self.submit("release", wait=0))
         err = line.refused or line.err
         if err not in ("0", "LOST"):
             raise Broken(err)
@@ -208,9 +208,9 @@ class Theirs(Rival):
         try:
             client = java.client(self.connect, SESSION_MS)
             self.client = client
-            java.told[client] = self.hear
+            java.on_line[client] = self.hear
             self.lock = self.locks = java.lock(self.kind, client, *self.words)
-            java.told[self.lock] = self.hear
+            java.on_line[self.lock] = self.hear
         except curator.Gone:
             raise Gone from None
         except AssertionError as e:
@@ -233,23 +233,23 @@ class Theirs(Rival):
         if word == "revoked":
             self.revoked.set()
 
-    def has_ended(self, asked):
-        return not asked.end.empty()
+    def has_ended(self, pending):
+        return not pending.end.empty()
 
-    def end_of(self, asked):
+    def end_of(self, pending):
         try:
-            return asked.result(2 * WAIT_S)
+            return pending.result(2 * WAIT_S)
         except curator.Gone:
             raise Gone from None
 
-    def ask(self, *words):
+    def submit(self, *words):
         try:
-            return self.process.ask(*words)
+            return self.process.submit(*words)
         except curator.Gone:
             raise Gone from None
 
     def do(self, *words):
-        answer = self.end_of(self.ask(*words))
+        answer = self.end_of(self.submit(*words))
         if answer.startswith("failed"):
             raise Broken(answer)
         return answer
@@ -257,13 +257,13 @@ class Theirs(Rival):
     def begin(self, ms):
         self.revoked = threading.Event()
         self.since = worker.boottime()
-        return self.ask("acquire", self.lock, ms)
+        return self.submit("acquire", self.lock, ms)
 
     def acquire(self, ms):
         return self.take(lambda: self.granted(self.begin(ms)))
 
-    def granted(self, asked):
-        answer = self.end_of(asked)
+    def granted(self, pending):
+        answer = self.end_of(pending)
         if answer.startswith("failed"):
             raise Broken(answer)
         # Curator does not know that it stood still.

@@ -13,7 +13,7 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import locks as shared
 from live import eventually
-from locks import LONG, SHORT, Wired, names, on_server, owned_by, \
+from locks import LONG, SHORT, CountedClient, names, on_server, owned_by, \
     wait_until_empty
 from relay import CHILDREN, CREATE, CREATE2, CREATE_CONTAINER, DELETE, GET, \
     MULTI, REMOVE_WATCHES, Relay
@@ -45,7 +45,7 @@ class Kind:
         for queue in self.queues:
             parent = queue.rpartition("/")[0]
             if parent:
-                far.ask("create", path=base + parent).result()
+                far.submit("create", path=base + parent).result()
             far.create(base + queue)
 
 
@@ -171,7 +171,7 @@ class Cell:
 
     def nodes_of(self, client):
         session = client.facts().session
-        found = [(path, self.far.ask("exists", path=path).result())
+        found = [(path, self.far.submit("exists", path=path).result())
                  for path in self.nodes()]
         return [path for path, node in found
                 if node.err == "0" and node.owner == session]
@@ -195,11 +195,11 @@ class Cell:
     def own_waits(self):
         """Behind the rival: how many nodes there are, and what it asked."""
         count = self.rival_holds() + self.kind.waiting
-        asked = self.own.ask("acquire")
-        self.own.waits()
+        pending = self.own.submit("acquire")
+        self.own.wait_until_queued()
         self.have(count)
         self.far.do("sync", path="/")
-        return count, asked
+        return count, pending
 
     def end(self):
         self.own.free()
@@ -235,23 +235,23 @@ def slow_scenario(test):
 @scenario
 def free_lock_is_acquired_with_these_requests(kind, worker, far, base):
     kind.make_ready(far, base)
-    with Wired() as it:
+    with CountedClient() as it:
         lock = kind.own(it.client, base)
         for _ in range(3):
             it.begin()
             lock.acquire()
-            it.costs(*kind.costs["acquire"])
+            it.expect_requests(*kind.costs["acquire"])
             lock.release()
-            it.costs(*kind.costs["release"])
+            it.expect_requests(*kind.costs["release"])
 
 
 @scenario
 def missing_directories_are_made_with_these_requests(kind, worker, far, base):
-    with Wired() as it:
+    with CountedClient() as it:
         lock = kind.own(it.client, base)
         it.begin()
         lock.acquire()
-        it.costs(*kind.costs["cold"])
+        it.expect_requests(*kind.costs["cold"])
         lock.release()
 
 
@@ -260,20 +260,20 @@ def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker, far,
                                                             base):
     kind.make_ready(far, base)
     holder = kind.rival(far, base)
-    with Wired() as it:
+    with CountedClient() as it:
         lock = kind.own(it.client, base)
         for _ in range(3):
             holder.acquire()
             wait_for_places(kind, far, base)
             it.begin()
-            asked = lock.ask("acquire")
-            lock.waits()
-            it.costs(*kind.costs["wait"])
+            pending = lock.submit("acquire")
+            lock.wait_until_queued()
+            it.expect_requests(*kind.costs["wait"])
             holder.release()
-            asked.good()
-            it.costs(*kind.costs["grant"])
+            pending.succeeds()
+            it.expect_requests(*kind.costs["grant"])
             lock.release()
-            it.costs(*kind.costs["release"])
+            it.expect_requests(*kind.costs["release"])
 
 
 @scenario
@@ -286,12 +286,12 @@ def holder_knows_its_node_its_token_and_its_deadline(kind, worker, far, base):
         node = far.get(grant.node)
         assert node.data.startswith(b"who"), node
         assert node.owner == far.facts().session
-        look = lock.look()
+        look = lock.inspect()
         assert (look.state, look.ok, look.count) == ("held", 1, 1), look
         assert look.token == grant.token >= node.czxid
         tokens.append(grant.token)
         lock.release()
-        assert lock.look().state == "idle" and lock.look().token == 0
+        assert lock.inspect().state == "idle" and lock.inspect().token == 0
     assert tokens[0] < tokens[1]
 
 
@@ -300,21 +300,21 @@ def waiters_are_granted_in_the_order_of_their_requests(kind, worker, far,
                                                        base):
     clients = [worker.client(shared.connect(), timeout=LONG)
                for _ in range(5)]
-    locks, asked = [], []
+    locks, pending = [], []
     for n in range(20):
         make = kind.own if n % 2 else kind.rival
         locks.append(make(clients[n % 5], base))
-        asked.append(locks[n].ask("acquire"))
+        pending.append(locks[n].submit("acquire"))
         if n == 0:
-            asked[0].good()
+            pending[0].succeeds()
             continue
-        waits = locks[n].waits()
+        waits = locks[n].wait_until_queued()
         if kind.rival is kind.own and not kind.places:
             assert waits.position == n, waits
     tokens = []
     for n, lock in enumerate(locks):
-        tokens.append(asked[n].good().token)
-        assert not any(a.is_done() for a in asked[n + 1:])
+        tokens.append(pending[n].succeeds().token)
+        assert not any(a.is_done() for a in pending[n + 1:])
         lock.release()
     assert tokens == sorted(tokens) and len(set(tokens)) == 20, tokens
     for client in clients:
@@ -326,12 +326,12 @@ def release_wakes_one_of_a_hundred(kind, worker, far, base):
     kind.make_ready(far, base)
     holder = kind.own(far, base)
     holder.acquire()
-    wire, locks, asked = shared.crowd(
+    wire, locks, pending = shared.crowd(
         worker, lambda client: kind.own(client, base), 100)
     with wire:
         mark = wire.mark()
         holder.release()
-        asked[0].good()
+        pending[0].succeeds()
         if kind.places:  # the next one is the first in the queue now
             eventually(lambda: len(names(far, base + kind.queues[0])) == 99)
         far.do("sync", path="/")
@@ -343,9 +343,9 @@ def release_wakes_one_of_a_hundred(kind, worker, far, base):
         for n in (1, 2, 3):
             mark = wire.mark()
             locks[n - 1].release()
-            asked[n].good()
+            pending[n].succeeds()
             assert len(shared.told_since(wire, mark)) <= 3
-            assert not asked[n + 1].is_done()
+            assert not pending[n + 1].is_done()
         for lock in reversed(locks):
             lock.free()
         eventually(lambda: not any(names(far, base + queue)
@@ -357,12 +357,12 @@ def try_of_a_held_lock_is_busy_and_leaves_nothing(kind, worker, far, base):
     cell = Cell(kind, worker, far, base)
     count = cell.rival_holds()
     watches = live.watch_count(shared.connect())
-    cell.own.ask("acquire", wait=0).fails("BUSY")
+    cell.own.submit("acquire", wait=0).fails("BUSY")
     eventually(lambda: cell.near.facts().unfinished == 0)
     eventually(lambda: live.watch_count(shared.connect()) == watches)
     cell.have(count)
     cell.rival.release()
-    cell.own.ask("acquire", wait=0).good()
+    cell.own.submit("acquire", wait=0).succeeds()
     cell.end()
 
 
@@ -371,7 +371,7 @@ def timeout_ends_the_wait_and_leaves_nothing(kind, worker, far, base):
     cell = Cell(kind, worker, far, base)
     count = cell.rival_holds()
     watches = live.watch_count(shared.connect())
-    cell.own.ask("acquire", wait=200).fails("DEADLINE")
+    cell.own.submit("acquire", wait=200).fails("DEADLINE")
     eventually(lambda: cell.near.facts().unfinished == 0)
     eventually(lambda: live.watch_count(shared.connect()) == watches)
     cell.have(count)
@@ -381,9 +381,9 @@ def timeout_ends_the_wait_and_leaves_nothing(kind, worker, far, base):
 @scenario
 def cancel_ends_the_acquire_before_it_returns(kind, worker, far, base):
     cell = Cell(kind, worker, far, base)
-    count, asked = cell.own_waits()
+    count, pending = cell.own_waits()
     cell.own.do("cancel")
-    asked.fails("CANCELLED")
+    pending.fails("CANCELLED")
     cell.own.do("cancel")
     cell.have(count - kind.waiting)
     cell.end()
@@ -392,9 +392,9 @@ def cancel_ends_the_acquire_before_it_returns(kind, worker, far, base):
 @scenario
 def freed_lock_is_released_and_its_calls_end(kind, worker, far, base):
     cell = Cell(kind, worker, far, base)
-    count, asked = cell.own_waits()
+    count, pending = cell.own_waits()
     cell.own.free()
-    asked.fails("CLOSED")
+    pending.fails("CLOSED")
     cell.have(count - kind.waiting)
     cell.rival.free()
     cell.have(0)
@@ -406,17 +406,17 @@ def lock_is_released_as_often_as_it_was_acquired(kind, worker, far, base):
     cell = Cell(kind, worker, far, base)
     grant = cell.own.acquire()
     if kind.places:
-        cell.own.ask("acquire").fails("DEADLOCK")
+        cell.own.submit("acquire").fails("DEADLOCK")
     else:
         assert cell.own.acquire().token == grant.token
-        assert cell.own.look().count == 2
+        assert cell.own.inspect().count == 2
         cell.own.release()
-    waiting = cell.rival.ask("acquire")
-    cell.rival.waits()
-    assert cell.own.look().state == "held" and not waiting.is_done()
+    waiting = cell.rival.submit("acquire")
+    cell.rival.wait_until_queued()
+    assert cell.own.inspect().state == "held" and not waiting.is_done()
     cell.own.release()
-    waiting.good()
-    cell.own.ask("release").fails("NOT_HELD")
+    waiting.succeeds()
+    cell.own.submit("release").fails("NOT_HELD")
     cell.end()
 
 
@@ -427,19 +427,19 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, far, base):
         cell.hold(cell.own, kind.held)
         far.do("delete", path=cell.nodes_of(cell.near)[n])
         assert cell.own.event("lost").err == "NO_NODE"
-        look = cell.own.look()
+        look = cell.own.inspect()
         assert look.state == "lost" and not look.ok
-        cell.own.ask("acquire").fails("STATE")
+        cell.own.submit("acquire").fails("STATE")
         cell.have(0)  # the others go with it
-        cell.own.ask("release").fails("LOST")
-        assert cell.own.look().state == "idle"
+        cell.own.submit("release").fails("LOST")
+        assert cell.own.inspect().state == "idle"
     # It is watched after the first heartbeat: a loss is known at once.
     cell.hold(cell.own, kind.held)
     time.sleep(SHORT / 4000 * 1.5)
     far.do("delete", path=cell.nodes_of(cell.near)[0])
     cell.own.event("lost", seconds=SHORT / 4000 / 2)
-    cell.own.ask("release").fails("LOST")
-    assert len(cell.own.said("lock", "lost")) == kind.held + 1
+    cell.own.submit("release").fails("LOST")
+    assert len(cell.own.lines_like("lock", "lost")) == kind.held + 1
     cell.end()
 
 
@@ -448,16 +448,16 @@ def waiter_whose_node_is_deleted_queues_anew(kind, worker, far, base):
     cell = Cell(kind, worker, far, base, timeout=SHORT)
     first = 1 if kind.contended == "/b" else 0  # of the part that it holds,
     for n in range(first, kind.waiting):        # see multilock.py
-        count, asked = cell.own_waits()
+        count, pending = cell.own_waits()
         old = cell.nodes_of(cell.near)[n]
         far.do("delete", path=old)
         if n < kind.places or not kind.places:  # permits are made anew
             assert cell.own.event("place_lost").err == "NO_NODE"
         eventually(lambda: len(cell.nodes()) == count and
                    old not in cell.nodes())
-        assert not asked.is_done()
+        assert not pending.is_done()
         cell.rival.release()
-        asked.good()
+        pending.succeeds()
         cell.own.release()
         cell.have(0)
     cell.end()
@@ -466,15 +466,15 @@ def waiter_whose_node_is_deleted_queues_anew(kind, worker, far, base):
 @scenario
 def change_of_a_nodes_data_is_no_release(kind, worker, far, base):
     cell = Cell(kind, worker, far, base)
-    _, asked = cell.own_waits()
+    _, pending = cell.own_waits()
     for n in range(3):
         for path in cell.nodes():
             far.do("set", path=path, data=b"%d" % n)
     far.do("sync", path="/")
     cell.near.do("sync", path="/")
-    assert not asked.is_done() and cell.rival.look().ok
+    assert not pending.is_done() and cell.rival.inspect().ok
     cell.rival.release()
-    asked.good()
+    pending.succeeds()
     cell.end()
 
 
@@ -485,7 +485,7 @@ def acquire_without(kind, far, base, perms):
         kind.make_ready(far, part)
         far.do("delete", path=part + victim)
         far.create(part + victim, acl="%d:world:anyone" % perms)
-        kind.own(far, part).ask("acquire").fails("NO_AUTH")
+        kind.own(far, part).submit("acquire").fails("NO_AUTH")
         eventually(lambda: far.facts().unfinished == 0)
         for queue in kind.queues:
             assert far.do("exists", path=part + queue).children == 0
@@ -514,15 +514,15 @@ def node_without_delete_permission_is_left_and_that_is_reported(
     lock, other = kind.own(near, base), kind.rival(far, base)
     lock.acquire()
     wait_for_places(kind, far, base)
-    asked = other.ask("acquire")
-    other.waits()
-    lock.ask("release").fails("NO_AUTH")
+    pending = other.submit("acquire")
+    other.wait_until_queued()
+    lock.submit("release").fails("NO_AUTH")
     left = near.wait("left_behind").path
     assert left.startswith(base + victim + "/"), left
-    assert not asked.is_done()
+    assert not pending.is_done()
     near.do("close")
-    asked.good()
-    other.ask("release").fails("NO_AUTH")
+    pending.succeeds()
+    other.submit("release").fails("NO_AUTH")
 
 
 @scenario
@@ -533,16 +533,16 @@ def unreadable_holder_is_waited_for(kind, worker, far, base):
     kind.make_ready(far, base)
     holder = kind.rival(amy, base, acl=acl % 31, parent_acl="open")
     node = holder.acquire().node
-    far.ask("get", path=node).fails("NO_AUTH")
+    far.submit("get", path=node).fails("NO_AUTH")
     lock = kind.own(far, base)
-    asked = lock.ask("acquire")
-    lock.waits()
+    pending = lock.submit("acquire")
+    lock.wait_until_queued()
     other = far.create(node.rpartition("/")[0] + "/other").path
     far.do("delete", path=other)
     far.do("sync", path="/")
-    assert not asked.is_done()
+    assert not pending.is_done()
     holder.release()
-    asked.good()
+    pending.succeeds()
     lock.release()
     amy.do("close")
 
@@ -556,8 +556,8 @@ def swept_directories_lose_no_acquire(kind, worker, far, base):
         locks = [kind.own(client, base) for client in clients]
         made, end = 0, time.monotonic() + 20
         while made < 2 * directory and time.monotonic() < end:
-            for cycle in [lock.ask("cycle", turns=60) for lock in locks]:
-                done = cycle.good()
+            for cycle in [lock.submit("cycle", turns=60) for lock in locks]:
+                done = cycle.succeeds()
                 assert (done.granted, done.failed) == (60, 0), done
             time.sleep(.35)
             made = wire.ops().count(CREATE_CONTAINER)
@@ -572,11 +572,11 @@ def dead_holder_makes_room(kind, worker, far, base):
     client = dying.client(shared.connect(), timeout=SHORT)
     kind.rival(client, base).acquire()
     waiting = kind.own(far, base)
-    asked = waiting.ask("acquire")
-    waiting.waits()
+    pending = waiting.submit("acquire")
+    waiting.wait_until_queued()
     dying.kill()
     dying.close()
-    asked.good(SHORT / 1000 + 2)
+    pending.succeeds(SHORT / 1000 + 2)
     waiting.release()
 
 

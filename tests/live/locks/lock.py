@@ -30,18 +30,18 @@ def the_node_is_curators(worker, far, base):
     node = far.get(grant.node)
     assert node.data == b"who" and node.owner == far.facts().session
     assert node.czxid == grant.token
-    look = lock.look()
+    look = lock.inspect()
     assert (look.state, look.ok, look.count) == ("held", 1, 1), look
     # It is no use to others after this, and uses another name next time.
     lock.release()
     wait_until_empty(far, parent)
-    assert lock.look().state == "idle" and lock.look().token == 0
+    assert lock.inspect().state == "idle" and lock.inspect().token == 0
     again = lock.acquire()
     assert again.token > grant.token
     assert again.node.rpartition("/")[2][:40] != name[:40]
     lock.release()
     # Directories go with their last child.
-    eventually(lambda: far.ask("exists", path=base + "/deep").result().err ==
+    eventually(lambda: far.submit("exists", path=base + "/deep").result().err ==
                "NO_NODE")
 
 
@@ -54,10 +54,10 @@ def many_short_waits_leave_no_watch(worker, far, base):
     for client in waiters:
         client.do("sync", path="/")
     watches = live.watch_count(zk.connect)
-    cycles = [client.lock(base + "/l").ask("cycle", turns=150, wait=n)
+    cycles = [client.lock(base + "/l").submit("cycle", turns=150, wait=n)
               for n, client in enumerate(waiters)]
     for cycle in cycles:
-        end = cycle.good()
+        end = cycle.succeeds()
         assert (end.granted, end.missed, end.failed) == (0, 150, 0), end
     eventually(lambda: len(names(far, base + "/l")) == 1)
     eventually(lambda: live.watch_count(zk.connect) == watches,
@@ -95,17 +95,17 @@ def two_who_alternate_list_once_each(worker, far, base):
         locks = [c.lock(base + "/l") for c in clients]
         for client in clients:
             client.state("connected")
-        grants = [locks[0].ask("acquire")]
-        grants[0].good()
-        grants.append(locks[1].ask("acquire"))
-        locks[1].waits()
+        grants = [locks[0].submit("acquire")]
+        grants[0].succeeds()
+        grants.append(locks[1].submit("acquire"))
+        locks[1].wait_until_queued()
         marks = [w.mark() for w in wires]
         turns = 20
         for turn in range(turns):
             now = turn % 2
-            grants[now].good()
-            grants[now] = locks[now].ask("again")
-            locks[now].waits()
+            grants[now].succeeds()
+            grants[now] = locks[now].submit("reacquire")
+            locks[now].wait_until_queued()
         # The delete, the create, the one list, pred and own: two of them are
         # writes. The lease needs no third: its evidence is fresh.
         for wire, mark in zip(wires, marks):
@@ -117,7 +117,7 @@ def two_who_alternate_list_once_each(worker, far, base):
             assert set(ops) == {relay.DELETE, relay.CREATE2, relay.CHILDREN,
                                 relay.GET}, ops
         for lock, grant in zip(locks, grants):
-            grant.good()
+            grant.succeeds()
             lock.release()
         for client in clients:
             client.do("close")
@@ -132,11 +132,11 @@ def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
         locks, waiting = [], []
         for client in clients:
             lock = client.lock(base + "/l")
-            waiting.append(lock.ask("acquire"))
+            waiting.append(lock.submit("acquire"))
             if locks:
-                lock.waits()
+                lock.wait_until_queued()
             else:
-                waiting[0].good()
+                waiting[0].succeeds()
             locks.append(lock)
         far.do("sync", path="/")
         mark = wire.mark()
@@ -146,10 +146,10 @@ def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
                 eventually(lambda: len(names(far, base + "/l")) == 4)
             locks[leaving].do("cancel")
             waiting[leaving].fails("CANCELLED")
-        eventually(lambda: locks[5].said("lock", "waiting")[-1].position == 2)
+        eventually(lambda: locks[5].lines_like("lock", "waiting")[-1].position == 2)
         assert relay.CHILDREN not in wire.ops(mark), wire.ops(mark)
         for n in (0, 3, 5):
-            waiting[n].good()
+            waiting[n].succeeds()
             locks[n].release()
         assert relay.CHILDREN not in wire.ops(mark), wire.ops(mark)
         for client in clients:
@@ -162,20 +162,20 @@ def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
 def waiter_whose_node_is_deleted_is_behind_the_others(worker, far, base):
     holder, lock, last = [far.lock(base + "/l") for _ in range(3)]
     holder.acquire()
-    asked, behind = lock.ask("acquire"), None
-    lock.waits()
-    behind = last.ask("acquire")
-    last.waits()
-    old = lock.look().node
+    pending, behind = lock.submit("acquire"), None
+    lock.wait_until_queued()
+    behind = last.submit("acquire")
+    last.wait_until_queued()
+    old = lock.inspect().node
     far.do("delete", path=old)
     assert lock.event("place_lost").err == "NO_NODE"
-    assert eventually(lambda: lock.look().node) != old
-    assert eventually(lambda: lock.said("lock", "waiting")[1:])[0].position == 2
+    assert eventually(lambda: lock.inspect().node) != old
+    assert eventually(lambda: lock.lines_like("lock", "waiting")[1:])[0].position == 2
     holder.release()
-    behind.good()
-    assert not asked.is_done()
+    behind.succeeds()
+    assert not pending.is_done()
     last.release()
-    asked.good()
+    pending.succeeds()
     lock.release()
 
 
@@ -191,13 +191,13 @@ def others_in_the_queue_are_waited_for_or_ignored(worker, far, base):
                  "x-__WRIT__0000000000", "x__lock__0000000000",
                  "x__rlock__0000000000"):
         far.create(base + "/l/" + name)
-        asked = lock.ask("acquire")
-        waits = lock.waits()
+        pending = lock.submit("acquire")
+        waits = lock.wait_until_queued()
         assert waits.node == base + "/l/" + name, waits
         far.do("delete", path=base + "/l/" + name)
-        asked.good()
+        pending.succeeds()
         lock.release()
-    told = lock.said("lock", "mixed_queue")
+    told = lock.lines_like("lock", "mixed_queue")
     assert [line.node for line in told] == [base + "/l/latch-0000000000"]
 
 
@@ -207,12 +207,12 @@ def nodes_of_another_lock_are_named_once(worker, far, base):
     lock = far.lock(base + "/l")
     for _ in range(2):
         far.create(base + "/l/x-__READ__0000000000")
-        asked = lock.ask("acquire")
-        lock.waits()
+        pending = lock.submit("acquire")
+        lock.wait_until_queued()
         far.do("delete", path=base + "/l/x-__READ__0000000000")
-        asked.good()
+        pending.succeeds()
         lock.release()
-    told = lock.said("lock", "mixed_queue")
+    told = lock.lines_like("lock", "mixed_queue")
     assert [line.node for line in told] == [base + "/l/x-__READ__0000000000"]
 
 
@@ -224,7 +224,7 @@ def a_counter_that_ends_is_not_played_with(worker, far, base):
                 ("a-lock--000000001",), ("a-lock--2147483648",)):
         for name in bad:
             far.create(base + "/l/" + name)
-        lock.ask("acquire").fails("SEQ_UNSAFE")
+        lock.submit("acquire").fails("SEQ_UNSAFE")
         eventually(lambda: names(far, base + "/l") == sorted(bad))
         for name in bad:
             far.do("delete", path=base + "/l/" + name)
@@ -241,33 +241,33 @@ def a_check_and_a_guarded_write_tell_the_truth(worker, far, base):
     # of these some are kept, one for each 48th of the timeout.
     client = worker.client(zk.connect, timeout=12000, gap=250)
     lock = client.lock(base + "/l")
-    lock.ask("verify").fails("NOT_HELD")
-    lock.ask("guarded", path=base + "/data", data=b"x").fails("NOT_HELD")
+    lock.submit("verify").fails("NOT_HELD")
+    lock.submit("guarded", path=base + "/data", data=b"x").fails("NOT_HELD")
     grant = lock.acquire()
-    before = lock.look().deadline
+    before = lock.inspect().deadline
     time.sleep(.3)
     client.do("sync", path="/")
     time.sleep(.3)
     lock.do("verify")
-    assert lock.look().deadline > before
+    assert lock.inspect().deadline > before
     done = lock.do("guarded", path=base + "/data", data=b"1", version=0)
     assert (done.count, done.version) == (1, 1)
-    lock.ask("guarded", path=base + "/data", data=b"x",
-             version=0).fails("BAD_VERSION")
-    lock.ask("guarded", path=base + "/nowhere", data=b"x").fails("NO_NODE")
-    assert lock.look().state == "held"
+    lock.submit("guarded", path=base + "/data", data=b"x",
+                version=0).fails("BAD_VERSION")
+    lock.submit("guarded", path=base + "/nowhere", data=b"x").fails("NO_NODE")
+    assert lock.inspect().state == "held"
     far.do("delete", path=grant.node)
-    lock.ask("guarded", path=base + "/data", data=b"x").fails("LOST")
+    lock.submit("guarded", path=base + "/data", data=b"x").fails("LOST")
     assert far.get(base + "/data").data == b"1"
     lock.event("lost")
-    lock.ask("release").fails("LOST")
+    lock.submit("release").fails("LOST")
     grant = lock.acquire()
     far.do("delete", path=grant.node)
-    lock.ask("verify").fails("LOST")
+    lock.submit("verify").fails("LOST")
     lock.event("lost")
-    lock.ask("verify").fails("LOST")
-    lock.ask("release").fails("LOST")
-    assert len(lock.said("lock", "lost")) == 2
+    lock.submit("verify").fails("LOST")
+    lock.submit("release").fails("LOST")
+    assert len(lock.lines_like("lock", "lost")) == 2
     client.do("close")
 
 
@@ -276,7 +276,7 @@ def a_check_and_a_guarded_write_tell_the_truth(worker, far, base):
 @on_server
 def access_list_of_a_creator_without_identity_is_refused(worker, far, base):
     lock = far.lock(base + "/creator", acl="creator")
-    lock.ask("acquire").fails("INVALID_ACL")
+    lock.submit("acquire").fails("INVALID_ACL")
 
 
 @on_server
@@ -286,9 +286,9 @@ def an_own_node_that_cannot_be_read_is_held_all_the_same(worker, far, base):
     lock.acquire()
     lock.event("unwatched")
     time.sleep(SHORT / 1000)
-    assert lock.look().ok == 1, lock.look()
+    assert lock.inspect().ok == 1, lock.inspect()
     lock.release()
-    assert not lock.said("lock", "unsure") and not lock.said("lock", "lost")
+    assert not lock.lines_like("lock", "unsure") and not lock.lines_like("lock", "lost")
     client.do("close")
 
 
@@ -301,15 +301,15 @@ def identities_are_there_before_the_lock_is(worker, far, base):
             bob.do("auth", scheme="digest", auth=secret)
         locks = [bob.lock(base + "/l", acl="creator") for bob in bobs]
         locks[0].acquire()
-        asked = locks[1].ask("acquire")
-        locks[1].waits()
-        far.ask("get", path=locks[0].look().node).fails("NO_AUTH")
+        pending = locks[1].submit("acquire")
+        locks[1].wait_until_queued()
+        far.submit("get", path=locks[0].inspect().node).fails("NO_AUTH")
         wire.drop()
         for bob in bobs:
             bob.state("suspended")
             bob.state("connected")
         locks[0].release()
-        asked.good()
+        pending.succeeds()
         locks[1].release()
         for bob in bobs:
             bob.do("close")
@@ -320,11 +320,11 @@ def refused_credentials_end_an_acquire(worker, far, base):
     client = worker.client(zk.connect, timeout=LONG)
     far.lock(base + "/l").acquire()
     lock = client.lock(base + "/l")
-    asked = lock.ask("acquire")
-    lock.waits()
-    client.ask("auth", scheme="nosuch", auth=b"x").fails("AUTH_FAILED")
-    asked.fails("AUTH_FAILED")
-    lock.ask("acquire").fails("AUTH_FAILED")
+    pending = lock.submit("acquire")
+    lock.wait_until_queued()
+    client.submit("auth", scheme="nosuch", auth=b"x").fails("AUTH_FAILED")
+    pending.fails("AUTH_FAILED")
+    lock.submit("acquire").fails("AUTH_FAILED")
 
 
 with shared.serve("--tick", "500", "--container-check", "300") as zk:

@@ -14,7 +14,7 @@ import live
 import locks as shared
 import relay
 from live import eventually
-from locks import LONG, Wired, names, on_server
+from locks import LONG, CountedClient, names, on_server
 from worker import Worker
 
 IS_LONG = "long" in sys.argv
@@ -34,19 +34,19 @@ class Drain:
                        for _ in range(10)]
             grant = holder.acquire()
             began = time.monotonic()
-            asked = [c.ask("crowd", path=path, count=WAITERS // len(clients),
-                           **options) for c in clients]
+            pending = [c.submit("crowd", path=path, count=WAITERS // len(clients),
+                                **options) for c in clients]
             for client in clients:
-                client.wait("crowd", "standing", PATIENCE)
+                client.wait("crowd", "queued", PATIENCE)
             stood = time.monotonic()
-            before = clients[0].do("counted")
+            before = clients[0].do("totals")
             holder.release()
-            for end in asked:
-                line = end.good(PATIENCE)
+            for end in pending:
+                line = end.succeeds(PATIENCE)
                 assert (line.granted, line.failed) == (
                     WAITERS // len(clients), 0), line
             ended = time.monotonic()
-            after = clients[0].do("counted")
+            after = clients[0].do("totals")
             assert after.backwards == 0 and grant.token > 0
             for client in clients:
                 client.do("close")
@@ -83,11 +83,11 @@ def who_does_not_hold_long_enough_is_just_not_heard(worker, far, base):
 @on_server
 def a_list_of_more_than_a_megabyte_is_taken(worker, far, base):
     far.create(base + "/l")
-    asked = [far.ask("create", path="%s/l/%s-%d" % (base, "x" * 500, n),
-                     data=b"") for n in range(2300)]
-    for end in asked:
-        end.good()
-    with Wired() as wired:
+    pending = [far.submit("create", path="%s/l/%s-%d" % (base, "x" * 500, n),
+                          data=b"") for n in range(2300)]
+    for end in pending:
+        end.succeeds()
+    with CountedClient() as wired:
         wired.client.lock(base + "/l").acquire()
         sizes = [f.size for f in wired.wire.frames_since(wired.mark)
                  if f.op == relay.CHILDREN and not f.up]
@@ -99,25 +99,25 @@ def a_full_queue_takes_nobody(worker, far, base):
     holder, waiter, late = [far.lock(base + "/l", max_queue=2)
                             for _ in range(3)]
     holder.acquire()
-    waiting = waiter.ask("acquire")
-    waiter.waits()
-    more = late.ask("acquire")
-    assert late.waits().position == 2
-    with Wired() as wired:
+    waiting = waiter.submit("acquire")
+    waiter.wait_until_queued()
+    more = late.submit("acquire")
+    assert late.wait_until_queued().position == 2
+    with CountedClient() as wired:
         lock = wired.client.lock(base + "/l", max_queue=2)
         peeking = wired.client.lock(base + "/l", max_queue=2, peek=1)
-        lock.ask("acquire").fails("QUEUE_FULL")
-        wired.costs(2, relay.CREATE2, relay.CHILDREN, relay.DELETE)
-        peeking.ask("acquire").fails("QUEUE_FULL")
-        peeking.ask("acquire", wait=0).fails("BUSY")
-        wired.costs(2, relay.CHILDREN, relay.CHILDREN)
+        lock.submit("acquire").fails("QUEUE_FULL")
+        wired.expect_requests(2, relay.CREATE2, relay.CHILDREN, relay.DELETE)
+        peeking.submit("acquire").fails("QUEUE_FULL")
+        peeking.submit("acquire", wait=0).fails("BUSY")
+        wired.expect_requests(2, relay.CHILDREN, relay.CHILDREN)
         assert len(names(far, base + "/l")) == 3
         for lock in (late, waiter, holder):
             lock.free()
         for end in (waiting, more):
             end.fails("CLOSED")
         eventually(lambda: not names(far, base + "/l"))
-        peeking.ask("acquire", wait=0).good()
+        peeking.submit("acquire", wait=0).succeeds()
 
 
 @on_server
@@ -130,11 +130,11 @@ def timeouts_leave_no_watch_behind(worker, far, base):
     for client in waiters:
         client.do("sync", path="/")
     watches = live.watch_count(shared.connect())
-    cycles = [client.lock(base + "/l").ask(
+    cycles = [client.lock(base + "/l").submit(
         "cycle", turns=CYCLES // len(waiters), wait=n)
         for n, client in enumerate(waiters)]
     for cycle in cycles:
-        end = cycle.good(PATIENCE)
+        end = cycle.succeeds(PATIENCE)
         assert (end.granted, end.missed, end.failed) == (
             0, CYCLES // len(waiters), 0), end
     eventually(lambda: len(names(far, base + "/l")) == 1)

@@ -8,7 +8,7 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import locks as shared
 from live import eventually
-from locks import Wired, names, on_server
+from locks import CountedClient, names, on_server
 from relay import CHILDREN, DELETE, GET, MULTI
 
 
@@ -45,7 +45,7 @@ def all_are_held_with_one_token(worker, far, base):
         found = names(far, path)
         assert found[0][:3] == "_c_" and found[0][39:45] == "-lock-", found
         assert far.get(path + "/" + found[0]).czxid == grant.token
-        far.lock(path).ask("acquire", wait=0).fails("BUSY")
+        far.lock(path).submit("acquire", wait=0).fails("BUSY")
     lock.release()
     wait_until_free(far, base)
 
@@ -58,12 +58,12 @@ def who_waits_keeps_nothing_later_from_others(worker, far, base):
                          ("c", [1, 1, 2])):
         holder = far.lock(base + "/" + held)
         holder.acquire()
-        lock.ask("acquire", wait=0).fails("BUSY")
-        asked = lock.ask("acquire")
-        lock.waits()
+        lock.submit("acquire", wait=0).fails("BUSY")
+        pending = lock.submit("acquire")
+        lock.wait_until_queued()
         eventually(lambda: counts(far, base) == queued, queued)
         holder.release()
-        asked.good()
+        pending.succeeds()
         assert counts(far, base) == [1, 1, 1]
         lock.release()
         wait_until_free(far, base)
@@ -75,9 +75,9 @@ def orders_do_not_matter(worker, far, base):
     some = [far.multilock(*members(base, letters))
             for letters in ("abc", "cba", "bca", "ac", "ba")]
     singles = [far.lock(path) for path in paths(base)]
-    cycles = [lock.ask("cycle", turns=60) for lock in some + singles]
+    cycles = [lock.submit("cycle", turns=60) for lock in some + singles]
     for cycle in cycles:
-        done = cycle.good()
+        done = cycle.succeeds()
         assert (done.granted, done.failed) == (60, 0), done
     wait_until_free(far, base)
 
@@ -88,18 +88,18 @@ def readers_and_writers_may_be_members(worker, far, base):
     one = far.multilock("r:" + base + "/a", "w:" + base + "/b")
     two = far.multilock("r:" + base + "/a", "w:" + base + "/c")
     one.acquire()
-    two.ask("acquire", wait=0).good()
+    two.submit("acquire", wait=0).succeeds()
     read, write = far.rwlock(base + "/a")
-    read.ask("acquire", wait=0).good()
+    read.submit("acquire", wait=0).succeeds()
     read.release()
-    write.ask("acquire", wait=0).fails("BUSY")
+    write.submit("acquire", wait=0).fails("BUSY")
     three = far.multilock("w:" + base + "/a", "w:" + base + "/b")
-    asked = three.ask("acquire")
-    three.waits()
+    pending = three.submit("acquire")
+    three.wait_until_queued()
     two.release()
-    assert not asked.is_done()
+    assert not pending.is_done()
     one.release()
-    asked.good()
+    pending.succeeds()
     three.release()
     wait_until_free(far, base)
 
@@ -109,7 +109,7 @@ def readers_and_writers_may_be_members(worker, far, base):
 @on_server
 def each_lock_that_is_waited_for_costs_a_round_trip(worker, far, base):
     make(far, base)
-    with Wired() as it:
+    with CountedClient() as it:
         lock = it.client.multilock(*members(base))
         for blocked, back, more in (("a", 2, [MULTI, CHILDREN, CHILDREN]),
                                     ("b", 1, [MULTI, CHILDREN]),
@@ -117,8 +117,8 @@ def each_lock_that_is_waited_for_costs_a_round_trip(worker, far, base):
             holder = far.lock(base + "/" + blocked)
             holder.acquire()
             it.begin()
-            asked = lock.ask("acquire")
-            lock.waits()
+            pending = lock.submit("acquire")
+            lock.wait_until_queued()
             ops = eventually(lambda: it.since()[0][5 + back:] and
                              it.since()[0])
             assert ops[:4] == [MULTI, CHILDREN, CHILDREN, CHILDREN], ops
@@ -126,9 +126,9 @@ def each_lock_that_is_waited_for_costs_a_round_trip(worker, far, base):
             eventually(lambda: sum(counts(far, base)) == 4 - back)
             it.begin()
             holder.release()
-            asked.good()
+            pending.succeeds()
             # What is lacking, if anything.
-            it.costs(1 if more else 0, *more)
+            it.expect_requests(1 if more else 0, *more)
             lock.release()
             wait_until_free(far, base)
 
@@ -141,14 +141,14 @@ def part_deleted_while_another_is_waited_for_is_found_by_verify(
     make(far, base)
     holder, lock = far.lock(base + "/b"), far.multilock(*members(base))
     holder.acquire()
-    asked = lock.ask("acquire")
-    lock.waits()
+    pending = lock.submit("acquire")
+    lock.wait_until_queued()
     eventually(lambda: counts(far, base) == [1, 2, 0])
     far.do("delete", path=base + "/a/" + names(far, base + "/a")[0])
     holder.release()
-    asked.good()
-    lock.ask("verify").fails("LOST")
-    lock.ask("release").fails("LOST")
+    pending.succeeds()
+    lock.submit("verify").fails("LOST")
+    lock.submit("release").fails("LOST")
     wait_until_free(far, base)
 
 

@@ -8,7 +8,7 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import locks as shared
 from live import eventually
-from locks import SHORT, Wired, names, on_server, wait_until_empty
+from locks import SHORT, CountedClient, names, on_server, wait_until_empty
 from relay import CHILDREN, CREATE2, DELETE, GET, MULTI
 
 
@@ -38,24 +38,24 @@ def readers_share_and_writers_are_alone(worker, far, base):
     one, two, three = [far.rwlock(base + "/l") for _ in range(3)]
     one[0].acquire()
     two[0].acquire()
-    three[0].ask("acquire", wait=0).good()
+    three[0].submit("acquire", wait=0).succeeds()
     three[0].release()
-    three[1].ask("acquire", wait=0).fails("BUSY")
-    writer = three[1].ask("acquire")
-    three[1].waits()
+    three[1].submit("acquire", wait=0).fails("BUSY")
+    writer = three[1].submit("acquire")
+    three[1].wait_until_queued()
     # A reader does not overtake who waits.
     late = far.rwlock(base + "/l")
-    late[0].ask("acquire", wait=0).fails("BUSY")
-    reader = late[0].ask("acquire")
-    late[0].waits()
+    late[0].submit("acquire", wait=0).fails("BUSY")
+    reader = late[0].submit("acquire")
+    late[0].wait_until_queued()
     one[0].release()
     far.do("sync", path="/")
     assert not writer.is_done()
     two[0].release()
-    writer.good()
+    writer.succeeds()
     assert not reader.is_done()
     three[1].release()
-    reader.good()
+    reader.succeeds()
     late[0].release()
     wait_until_empty(far, base + "/l")
 
@@ -65,14 +65,14 @@ def a_mutex_and_a_read_write_lock_exclude_each_other(worker, far, base):
     mutex, (read, write) = far.lock(base + "/l"), far.rwlock(base + "/l")
     for side in (read, write):
         side.acquire()
-        asked = mutex.ask("acquire")
-        mutex.waits()
+        pending = mutex.submit("acquire")
+        mutex.wait_until_queued()
         side.release()
-        asked.good()
-        asked = side.ask("acquire")
-        side.waits()
+        pending.succeeds()
+        pending = side.submit("acquire")
+        side.wait_until_queued()
         mutex.release()
-        asked.good()
+        pending.succeeds()
         side.release()
 
 
@@ -80,31 +80,31 @@ def a_mutex_and_a_read_write_lock_exclude_each_other(worker, far, base):
 def who_writes_may_read_and_go_on_reading(worker, far, base):
     (read, write), (_, rival) = [far.rwlock(base + "/l") for _ in range(2)]
     written = write.acquire()
-    behind = rival.ask("acquire")
-    rival.waits()
+    behind = rival.submit("acquire")
+    rival.wait_until_queued()
     got = read.acquire()
     assert suffix(got.node) == suffix(written.node), (got, written)
     assert got.token == written.token
     write.release()
-    eventually(lambda: far.ask("exists", path=written.node).result().err ==
+    eventually(lambda: far.submit("exists", path=written.node).result().err ==
                "NO_NODE")
     far.do("sync", path="/")
     assert not behind.is_done(), "a writer beside a reader"
-    assert read.look().token == written.token
+    assert read.inspect().token == written.token
     read.release()
-    behind.good()
+    behind.succeeds()
     rival.release()
 
 
 @on_server
 def who_reads_may_not_write_and_leaves_nothing(worker, far, base):
-    with Wired() as it:
+    with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         read.acquire()
         it.begin()
-        write.ask("acquire").fails("DEADLOCK")
-        write.ask("acquire", wait=0).fails("DEADLOCK")
-        it.costs(0)
+        write.submit("acquire").fails("DEADLOCK")
+        write.submit("acquire", wait=0).fails("DEADLOCK")
+        it.expect_requests(0)
         assert len(names(far, base + "/l")) == 1
         read.release()
         write.acquire()
@@ -117,7 +117,7 @@ def who_reads_may_not_write_and_leaves_nothing(worker, far, base):
 def who_waits_parks_with_one_write_more(worker, far, base):
     far.create(base + "/l")
     far_read, far_write = far.rwlock(base + "/l")
-    with Wired() as it:
+    with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         # Behind the last one a deletion grants. A writer behind a writer has
         # to list the queue, since the other may have become a reader.
@@ -126,14 +126,14 @@ def who_waits_parks_with_one_write_more(worker, far, base):
                                     (far_write, write, [CHILDREN])):
             before.acquire()
             it.begin()
-            asked = side.ask("acquire")
-            side.waits()
-            it.costs(2, CREATE2, CHILDREN, GET, GET)
+            pending = side.submit("acquire")
+            side.wait_until_queued()
+            it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
             before.release()
-            asked.good()
-            it.costs(len(looks), *looks)
+            pending.succeeds()
+            it.expect_requests(len(looks), *looks)
             side.release()
-            it.costs(1, DELETE)
+            it.expect_requests(1, DELETE)
 
 
 @on_server
@@ -141,21 +141,21 @@ def a_reader_waits_for_the_nearest_writer_alone(worker, far, base):
     """Its place is known by one list, however many writers are ahead."""
     far.create(base + "/l")
     writers = [far.rwlock(base + "/l")[1] for _ in range(4)]
-    asked = [writer.ask("acquire") for writer in writers]
+    pending = [writer.submit("acquire") for writer in writers]
     eventually(lambda: len(names(far, base + "/l")) == 4)
-    with Wired() as it:
+    with CountedClient() as it:
         read, _ = it.client.rwlock(base + "/l")
         it.begin()
-        wanted = read.ask("acquire")
-        read.waits()
-        it.costs(2, CREATE2, CHILDREN, GET, GET)
+        wanted = read.submit("acquire")
+        read.wait_until_queued()
+        it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
         for n in (0, 1, 2):
-            asked[n].good()
+            pending[n].succeeds()
             writers[n].release()
-        asked[3].good()
-        it.costs(0)
+        pending[3].succeeds()
+        it.expect_requests(0)
         writers[3].release()
-        wanted.good()
+        wanted.succeeds()
         ops, _ = it.since()
         assert ops.count(CHILDREN) <= 1, ops
         read.release()
@@ -163,35 +163,35 @@ def a_reader_waits_for_the_nearest_writer_alone(worker, far, base):
 
 @on_server
 def reading_while_writing_is_one_request(worker, far, base):
-    with Wired() as it:
+    with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         write.acquire()
         it.begin()
         read.acquire()
-        it.costs(1, MULTI)
+        it.expect_requests(1, MULTI)
         write.release()
-        it.costs(1, DELETE)
+        it.expect_requests(1, DELETE)
         read.release()
-        it.costs(1, DELETE)
+        it.expect_requests(1, DELETE)
 
 
 @on_server
 def a_writer_that_leaves_wakes_all_readers(worker, far, base):
     _, writer = far.rwlock(base + "/l")
     writer.acquire()
-    wire, readers, asked = shared.crowd(
+    wire, readers, pending = shared.crowd(
         worker, lambda client: client.rwlock(base + "/l")[0], 100)
     with wire:
         mark = wire.mark()
         writer.release()
-        for grant in asked:
-            grant.good()
+        for grant in pending:
+            grant.succeeds()
         assert len(shared.told_since(wire, mark)) == 100
         # By the event alone.
         assert not shared.lists_since(wire, mark)
         # A reader that leaves wakes nobody but a writer behind it.
-        wait = writer.ask("acquire")
-        writer.waits()
+        wait = writer.submit("acquire")
+        writer.wait_until_queued()
         mark = wire.mark()
         for reader in readers[:50]:
             reader.release()
@@ -203,7 +203,7 @@ def a_writer_that_leaves_wakes_all_readers(worker, far, base):
         assert not wait.is_done()
         for reader in readers[50:]:
             reader.release()
-        wait.good()
+        wait.succeeds()
         writer.release()
         for reader in readers:
             reader.free()
@@ -215,24 +215,24 @@ def a_writer_that_leaves_wakes_all_readers(worker, far, base):
 def a_foreign_writer_may_become_a_reader(worker, far, base):
     """Its read node has its old number, and stays when the others go."""
     far.create(base + "/l")
-    with Wired() as it:
+    with CountedClient() as it:
         _, write = it.client.rwlock(base + "/l")
         for last in ("writer", "reader"):
             writer = far.create(base + "/l/x-__WRIT__", flags=3).path
             reader = far.create(base + "/l/y-__READ__", flags=3).path
-            asked = write.ask("acquire")
-            write.waits()
+            pending = write.submit("acquire")
+            write.wait_until_queued()
             kept = base + "/l/x-__READ__" + suffix(writer)
             far.create(kept, flags=1)
             left = (reader, writer) if last == "writer" else (writer, reader)
             for gone in left:
                 far.do("delete", path=gone)
-            eventually(lambda: asked.is_done() or any(
+            eventually(lambda: pending.is_done() or any(
                 f.op == GET and f.path == kept
                 for f in it.wire.requests(it.mark)))
-            assert not asked.is_done(), "a writer beside a reader"
+            assert not pending.is_done(), "a writer beside a reader"
             far.do("delete", path=kept)
-            asked.good()
+            pending.succeeds()
             write.release()
 
 
@@ -244,19 +244,19 @@ def each_side_of_a_downgrade_is_lost_by_itself(worker, far, base):
     read.acquire()
     far.do("delete", path=node)
     write.event("lost")
-    assert read.look().state == "held"
-    write.ask("release").fails("LOST")
+    assert read.inspect().state == "held"
+    write.submit("release").fails("LOST")
     read.release()
     # Who has lost the write side and does not know it gets no read side by it.
     node = write.acquire().node
     (_, rival) = far.rwlock(base + "/l")
-    asked = rival.ask("acquire")
-    rival.waits()
+    pending = rival.submit("acquire")
+    rival.wait_until_queued()
     far.do("delete", path=node)
-    asked.good()
-    read.ask("acquire", wait=0).fails("BUSY")
+    pending.succeeds()
+    read.submit("acquire", wait=0).fails("BUSY")
     write.event("lost")
-    write.ask("release").fails("LOST")
+    write.submit("release").fails("LOST")
     rival.release()
     client.do("close")
 

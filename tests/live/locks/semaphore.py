@@ -10,7 +10,7 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import locks as shared
 from live import eventually
-from locks import Wired, names, on_server, wait_until_empty
+from locks import CountedClient, names, on_server, wait_until_empty
 from relay import CHILDREN, CREATE2, DELETE, GET, REMOVE_WATCHES
 
 LEASE = re.compile(r"_c_[0-9a-f-]{36}-lease-[0-9]{10}")
@@ -53,11 +53,11 @@ def the_nodes_are_curators(worker, far, base):
     assert node.data == b"who" and node.czxid == grant.token
     wait_until_empty(far, base + "/l/locks")
     # Who is first keeps its place until there is enough.
-    asked = rest.ask("acquire")
-    assert rest.waits().position == 1
+    pending = rest.submit("acquire")
+    assert rest.wait_until_queued().position == 1
     assert PLACE.fullmatch(places(far, base)[0])
     lock.release()
-    asked.good()
+    pending.succeeds()
     rest.release()
     wait_until_free(far, base)
 
@@ -70,17 +70,17 @@ def so_many_and_no_more(worker, far, base):
         for lock in some[:permits]:
             lock.acquire()
         for lock in some[permits:]:
-            lock.ask("acquire", wait=0).fails("BUSY")
-            lock.ask("acquire", wait=200).fails("DEADLINE")
-        late = [lock.ask("acquire") for lock in some[permits:]]
+            lock.submit("acquire", wait=0).fails("BUSY")
+            lock.submit("acquire", wait=200).fails("DEADLINE")
+        late = [lock.submit("acquire") for lock in some[permits:]]
         for lock in some[permits:]:
-            lock.waits()
-        assert not any(asked.is_done() for asked in late)
+            lock.wait_until_queued()
+        assert not any(pending.is_done() for pending in late)
         some[0].release()
-        late[0].good()
+        late[0].succeeds()
         assert not late[1].is_done()
         some[permits].release()
-        late[1].good()
+        late[1].succeeds()
         for lock in [some[permits + 1], *some[1:permits]]:
             lock.release()
         wait_until_free(far, base)
@@ -90,16 +90,16 @@ def so_many_and_no_more(worker, far, base):
 def many_are_taken_at_once_or_not_at_all(worker, far, base):
     two = [far.semaphore(base + "/l", permits=3, take=2) for _ in range(2)]
     for _ in range(20):
-        cycles = [lock.ask("cycle", turns=5) for lock in two]
+        cycles = [lock.submit("cycle", turns=5) for lock in two]
         for cycle in cycles:
-            done = cycle.good()
+            done = cycle.succeeds()
             assert (done.granted, done.failed) == (5, 0), done
     two[0].acquire()
     assert len(leases(far, base)) == 2
-    two[1].ask("acquire", wait=0).fails("BUSY")
+    two[1].submit("acquire", wait=0).fails("BUSY")
     one = far.semaphore(base + "/l", permits=3)
-    one.ask("acquire", wait=0).good()
-    one.ask("acquire").fails("DEADLOCK")
+    one.submit("acquire", wait=0).succeeds()
+    one.submit("acquire").fails("DEADLOCK")
     one.release()
     two[0].release()
     wait_until_free(far, base)
@@ -112,20 +112,20 @@ def the_number_may_change(worker, far, base):
             for _ in range(3)]
     some[0].acquire()
     assert far.get(limit).data == struct.pack(">i", 1)
-    asked = some[1].ask("acquire")
-    some[1].waits()
+    pending = some[1].submit("acquire")
+    some[1].wait_until_queued()
     far.do("set", path=limit, data=struct.pack(">i", 2))
-    asked.good()
+    pending.succeeds()
     # Fewer: nobody loses what he has, and the next waits for two to go.
     far.do("set", path=limit, data=struct.pack(">i", 1))
-    asked = some[2].ask("acquire")
-    some[2].waits()
+    pending = some[2].submit("acquire")
+    some[2].wait_until_queued()
     some[0].release()
     far.do("sync", path="/")
     eventually(lambda: len(leases(far, base)) == 2)  # one of who waits inside
-    assert not asked.is_done()
+    assert not pending.is_done()
     some[1].release()
-    asked.good()
+    pending.succeeds()
     some[2].release()
     wait_until_free(far, base)
 
@@ -140,13 +140,13 @@ def make(far, base):
 
 @on_server
 def only_the_missing_half_is_asked_for_again(worker, far, base):
-    with Wired() as it:
+    with CountedClient() as it:
         lock = it.client.semaphore(base + "/a/b/l")
         lock.acquire()
         for part in ("/locks", "/leases"):
             lock.release()
             wait_until_empty(far, base + "/a/b/l/leases")
-            gone = far.ask("delete", path=base + "/a/b/l" + part).result()
+            gone = far.submit("delete", path=base + "/a/b/l" + part).result()
             assert gone.err in ("0", "NO_NODE"), gone  # the sweep came first
             it.begin()
             lock.acquire()
@@ -160,15 +160,15 @@ def only_the_missing_half_is_asked_for_again(worker, far, base):
 def who_is_not_first_gives_its_permits_back(worker, far, base):
     make(far, base)
     holder, first = [far.semaphore(base + "/l") for _ in range(2)]
-    with Wired() as it:
+    with CountedClient() as it:
         lock = it.client.semaphore(base + "/l")
         for turn in range(5):
             hold(holder, far, base)
-            before = first.ask("acquire")
-            first.waits()
+            before = first.submit("acquire")
+            first.wait_until_queued()
             it.begin()
-            asked = lock.ask("acquire")
-            lock.waits()
+            pending = lock.submit("acquire")
+            lock.wait_until_queued()
             if turn < 3:
                 ops = eventually(lambda: it.since()[0][7:] and it.since()[0])
                 assert ops[:4] == list(AT_ONCE), ops
@@ -176,24 +176,24 @@ def who_is_not_first_gives_its_permits_back(worker, far, base):
                     [GET, GET, DELETE, REMOVE_WATCHES]), ops
             else:
                 # It learns: the place alone, until there is no queue.
-                it.costs(2, CREATE2, CHILDREN, GET, GET)
+                it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
             eventually(lambda: len(leases(far, base)) == 2)
             it.begin()
             holder.release()
-            before.good()
+            before.succeeds()
             # It is first now, and asks for permits in one write.
-            it.costs(2, CREATE2, CHILDREN, GET)
+            it.expect_requests(2, CREATE2, CHILDREN, GET)
             first.release()
-            asked.good()
-            it.costs(2, CHILDREN, REMOVE_WATCHES, DELETE)
+            pending.succeeds()
+            it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
         it.begin()
         lock.acquire()  # nobody is there
-        it.costs(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
+        it.expect_requests(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
         lock.release()
-        it.costs(1, DELETE)
+        it.expect_requests(1, DELETE)
         lock.acquire()
-        it.costs(2, *AT_ONCE, REMOVE_WATCHES, DELETE)
+        it.expect_requests(2, *AT_ONCE, REMOVE_WATCHES, DELETE)
         lock.release()
 
 

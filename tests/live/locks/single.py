@@ -14,7 +14,7 @@ from relay import CREATE2, DELETE, EVENT, GET, MULTI, Relay
 
 
 def czxid(far, path):
-    found = far.ask("exists", path=path).result()
+    found = far.submit("exists", path=path).result()
     return found.czxid if found.err == "0" else None
 
 
@@ -35,7 +35,7 @@ def the_node_is_the_lock(worker, far, base):
     assert node.czxid == grant.token
     assert lock.acquire().token == grant.token
     lock.release()
-    assert lock.look().state == "held"
+    assert lock.inspect().state == "held"
     lock.release()
     wait_until_gone(far, path)
     # Its directories are nobody's to sweep.
@@ -50,10 +50,10 @@ def one_after_the_other(worker, far, base):
     clients = [worker.client(shared.connect(), timeout=LONG)
                for _ in range(4)]
     kinds = [{}, {"spread": -1}, {"poll": 20}, {"poll": 50, "spread": -1}]
-    cycles = [client.single(path, **kind).ask("cycle", turns=25)
+    cycles = [client.single(path, **kind).submit("cycle", turns=25)
               for client in clients for kind in kinds]
     for cycle in cycles:
-        done = cycle.good()
+        done = cycle.succeeds()
         assert (done.granted, done.failed) == (25, 0), done
     wait_until_gone(far, path)
     for client in clients:
@@ -67,11 +67,11 @@ def a_release_costs_a_crowd_few_writes(worker, far, base):
     path = base + "/lock"
     holder = far.single(path)
     holder.acquire()
-    wire, locks, asked = shared.crowd(
+    wire, locks, pending = shared.crowd(
         worker, lambda client: client.single(path, spread=500), 30)
     mark = wire.mark()
     holder.release()
-    eventually(lambda: any(one.is_done() for one in asked))
+    eventually(lambda: any(one.is_done() for one in pending))
     eventually(lambda: wire.ops(mark).count(GET) >= 30)
     creates = wire.ops(mark).count(CREATE2)
     assert creates <= 10, "%d creates" % creates
@@ -125,22 +125,22 @@ def at(*steps):
 @at((True,), (False,))
 def a_delete_in_doubt_takes_nothing_from_the_next(stage, wire, up):
     stage.lock.acquire()
-    asked = stage.other.ask("acquire")
-    stage.other.waits()
+    pending = stage.other.submit("acquire")
+    stage.other.wait_until_queued()
     trap = wire.trap("cut", up=up, op=DELETE)
-    released = stage.lock.ask("release")
+    released = stage.lock.submit("release")
     trap.wait()
     wire.refuse()
     if up:  # it never came to the server: somebody does it
         stage.far.do("delete", path=stage.path)
-    token = asked.good().token
+    token = pending.succeeds().token
     mark = wire.mark()
     wire.accept()
-    released.good()
+    released.succeeds()
     assert DELETE not in wire.ops(mark), wire.ops(mark)
     assert MULTI in wire.ops(mark)
     assert czxid(stage.far, stage.path) == token
-    assert stage.other.look().ok == 1
+    assert stage.other.inspect().ok == 1
     stage.other.release()
 
 
@@ -148,13 +148,13 @@ def a_delete_in_doubt_takes_nothing_from_the_next(stage, wire, up):
 @at((True,))
 def a_delete_that_never_came_is_repeated(stage, wire, up):
     stage.lock.acquire()
-    asked = stage.other.ask("acquire")
-    stage.other.waits()
+    pending = stage.other.submit("acquire")
+    stage.other.wait_until_queued()
     trap = wire.trap("cut", up=up, op=DELETE)
-    released = stage.lock.ask("release")
+    released = stage.lock.submit("release")
     trap.wait()
-    released.good()
-    asked.good()
+    released.succeeds()
+    pending.succeeds()
     stage.other.release()
 
 
@@ -162,11 +162,11 @@ def a_delete_that_never_came_is_repeated(stage, wire, up):
 @at((True, CREATE2), (True, GET), (False, CREATE2), (False, GET))
 def a_create_in_doubt_is_settled(stage, wire, up, op):
     trap = wire.trap("cut", up=up, op=op)
-    asked = stage.lock.ask("acquire")
+    pending = stage.lock.submit("acquire")
     trap.wait()
-    grant = asked.good()
+    grant = pending.succeeds()
     assert czxid(stage.far, stage.path) == grant.token
-    stage.other.ask("acquire", wait=0).fails("BUSY")
+    stage.other.submit("acquire", wait=0).fails("BUSY")
     stage.lock.release()
 
 
@@ -174,11 +174,11 @@ def a_create_in_doubt_is_settled(stage, wire, up, op):
 @at((True, CREATE2), (False, CREATE2), (False, GET))
 def a_create_in_doubt_that_is_given_up_is_taken_back(stage, wire, up, op):
     trap = wire.trap("cut", up=up, op=op)
-    asked = stage.lock.ask("acquire")
+    pending = stage.lock.submit("acquire")
     trap.wait()
     wire.refuse()
     stage.lock.do("cancel")
-    asked.fails("CANCELLED")
+    pending.fails("CANCELLED")
     wire.accept()
     stage.other.acquire()
     stage.other.release()
@@ -188,12 +188,12 @@ def a_create_in_doubt_that_is_given_up_is_taken_back(stage, wire, up, op):
 @at((False, EVENT), (True, CREATE2), (False, GET))
 def waiter_survives_a_break(stage, wire, up, op):
     stage.other.acquire()
-    asked = stage.lock.ask("acquire")
-    stage.lock.waits()
+    pending = stage.lock.submit("acquire")
+    stage.lock.wait_until_queued()
     trap = wire.trap("cut", up=up, op=op)
     stage.other.release()
     trap.wait()
-    assert asked.good().token == czxid(stage.far, stage.path)
+    assert pending.succeeds().token == czxid(stage.far, stage.path)
     stage.lock.release()
 
 
@@ -216,7 +216,7 @@ def another_node_of_that_name_is_a_loss(stage, wire):
 def unreadable_holder_is_an_error(worker, far, base):
     _, acl = shared.owned_by("me")
     far.create(base + "/lock", acl=acl % 31)
-    far.single(base + "/lock").ask("acquire").fails("NO_AUTH")
+    far.single(base + "/lock").submit("acquire").fails("NO_AUTH")
 
 
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:

@@ -39,8 +39,8 @@ class Stage:
         self.near.state("connected")
         self.prefix = "" if chroot else self.dir
 
-    def ask(self, verb, path, **options):
-        return self.near.ask(verb, path=self.prefix + path, **options)
+    def submit(self, verb, path, **options):
+        return self.near.submit(verb, path=self.prefix + path, **options)
 
     def trap(self, cut, nth):
         """Cut at the nth frame from now."""
@@ -57,7 +57,7 @@ class Stage:
 
     def node(self, path):
         """Its Stat; NO_NODE in it if there is none."""
-        return self.far.ask("exists", path=self.dir + path).result()
+        return self.far.submit("exists", path=self.dir + path).result()
 
     def has(self, path):
         return self.node(path).err == "0"
@@ -111,7 +111,7 @@ def a_create(stage, flags, fault):
     mark = stage.wire.mark()
     if fault is not None:
         trap = stage.trap(*fault)
-    done = stage.ask("create_deep", "/x/y/n", data=b"1", flags=flags).result()
+    done = stage.submit("create_deep", "/x/y/n", data=b"1", flags=flags).result()
     if fault is None:
         assert done.err == "0", done
         return stage.frames(mark)
@@ -121,8 +121,8 @@ def a_create(stage, flags, fault):
     made = stage.names("/x/y")
     assert len(made) <= 1 and set(stage.names("")) <= {"x"}, made
     # Nobody is in the way of the next one.
-    again = stage.ask("create_deep", "/x/y/n", data=b"2",
-                      flags=flags).result()
+    again = stage.submit("create_deep", "/x/y/n", data=b"2",
+                         flags=flags).result()
     if made and flags & SEQUENTIAL == 0:
         assert again.err == "NODE_EXISTS", again
         assert stage.far.get(stage.dir + "/x/y/n").data == b"1"
@@ -154,7 +154,7 @@ def a_tree(stage, repeat, fault):
     mark = stage.wire.mark()
     if fault is not None:
         trap = stage.trap(*fault)
-    done = stage.ask("delete_deep", "/t", repeat=repeat).result()
+    done = stage.submit("delete_deep", "/t", repeat=repeat).result()
     if fault is None:
         assert done.err == "0" and done.deleted == 8, done
         return stage.frames(mark)
@@ -166,7 +166,7 @@ def a_tree(stage, repeat, fault):
         assert done.err == "0" and left == 0, (done, left)
     else:
         assert done.err in ("IN_DOUBT", "CONNECTION_LOSS", "NOT_SENT"), done
-        again = stage.ask("delete_deep", "/t").result()
+        again = stage.submit("delete_deep", "/t").result()
         assert again.err == ("0" if left > 0 else "NO_NODE"), (again, left)
     assert stage.names("") == ["tt"]
     return None
@@ -190,9 +190,9 @@ class Write:
 
     def __init__(self, name, sole, **options):
         self.name, self.sole, self.options = name, sole, options
-        self.there = name != "create_settled"
-        self.op = {"create_settled": CREATE2, "set_settled": SET,
-                   "delete_settled": DELETE}[name]
+        self.there = name != "create_reliable"
+        self.op = {"create_reliable": CREATE2, "set_reliable": SET,
+                   "delete_reliable": DELETE}[name]
         self.certain = sole or options.get("flags") == EPHEMERAL
 
     def __repr__(self):
@@ -200,39 +200,39 @@ class Write:
 
     def look(self):
         """What it asks for when it looks."""
-        parent = self.name == "create_settled" and not self.sole
+        parent = self.name == "create_reliable" and not self.sole
         return (MULTI, EXISTS, GET) if parent else (MULTI, GET)
 
-    def ask(self, stage):
-        if self.name == "delete_settled":
-            return stage.ask(self.name, "/n", sole=self.sole)
-        return stage.ask(self.name, "/n", sole=self.sole, data=b"ours",
-                         **self.options)
+    def submit(self, stage):
+        if self.name == "delete_reliable":
+            return stage.submit(self.name, "/n", sole=self.sole)
+        return stage.submit(self.name, "/n", sole=self.sole, data=b"ours",
+                            **self.options)
 
     def times(self, stage):
         """How often it was executed."""
         changes = stage.far.get(stage.dir).cversion
-        if self.name == "create_settled":
+        if self.name == "create_reliable":
             return changes
-        if self.name == "delete_settled":
+        if self.name == "delete_reliable":
             return changes - 1
         return stage.node("/n").version
 
     def check_true(self, stage, done):
         found = stage.node("/n")
-        if self.name == "delete_settled":
+        if self.name == "delete_reliable":
             assert found.err == "NO_NODE", found
         else:
             assert (found.mzxid, found.owner) == (done.mzxid, done.owner)
             assert stage.far.get(stage.dir + "/n").data == b"ours"
 
 
-WRITES = (Write("create_settled", False), Write("create_settled", True),
-          Write("create_settled", False, flags=EPHEMERAL),
-          Write("set_settled", False, version=0),
-          Write("set_settled", True, version=0),
-          Write("set_settled", True, version=-1),
-          Write("delete_settled", False), Write("delete_settled", True))
+WRITES = (Write("create_reliable", False), Write("create_reliable", True),
+          Write("create_reliable", False, flags=EPHEMERAL),
+          Write("set_reliable", False, version=0),
+          Write("set_reliable", True, version=0),
+          Write("set_reliable", True, version=-1),
+          Write("delete_reliable", False), Write("delete_reliable", True))
 
 
 def a_write(stage, write, first, second):
@@ -243,7 +243,7 @@ def a_write(stage, write, first, second):
     traps = [stage.wire.trap("cut", up=up, op=op, forward=forward)
              for (up, forward), op in
              ((first, write.op), second) if op is not None]
-    done = write.ask(stage).result()
+    done = write.submit(stage).result()
     for trap in traps:
         trap.wait()
     times = write.times(stage)
@@ -275,13 +275,13 @@ def a_first_write(stage, write, there, first):
     """Of a client that has had no answer, where a node may have been before."""
     if there:
         stage.far.create(stage.dir + "/n", data=b"before")
-    elif write.name != "create_settled":
+    elif write.name != "create_reliable":
         return
     up, forward = first
     trap = stage.wire.trap("cut", up=up, op=write.op, forward=forward)
-    done = write.ask(stage).result()
+    done = write.submit(stage).result()
     trap.wait()
-    if write.name == "create_settled" and there:
+    if write.name == "create_reliable" and there:
         assert done.err in ("NODE_EXISTS", "IN_DOUBT"), done
         assert first != DONE or done.err == "NODE_EXISTS", done
         assert write.times(stage) == 1
@@ -311,18 +311,18 @@ def a_session_that_ends_takes_no_write_with_it():
         near = worker.client(wire.address, timeout=1000)
         near.state("connected")
         near.do("sync", path="/")
-        asked = []
+        pending = []
         for name, options in (("kept", {"sole": True}),
                               ("gone", {"flags": EPHEMERAL})):
-            asked.append(near.ask("create_settled", data=b"ours",
-                                  path="%s/%s" % (path, name), **options))
+            pending.append(near.submit("create_reliable", data=b"ours",
+                                       path="%s/%s" % (path, name), **options))
         trap = wire.trap("freeze", up=False, op=CREATE2)
         trap.wait()
         wire.drop()
         eventually(lambda: shared.names(far, path) == ["kept"])
         wire.thaw()
-        assert asked[0].good().czxid == far.get(path + "/kept").czxid
-        asked[1].fails("SESSION_EXPIRED")
+        assert pending[0].succeeds().czxid == far.get(path + "/kept").czxid
+        pending[1].fails("SESSION_EXPIRED")
         assert shared.names(far, path) == ["kept"]
         assert far.get(path).cversion == 3  # two came, one went
         near.do("close")

@@ -11,7 +11,7 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import locks as shared
 from live import eventually
-from locks import LONG, SHORT, Wired, on_server
+from locks import LONG, SHORT, CountedClient, on_server
 from worker import Worker
 from relay import CHILDREN, EVENT, EXISTS, GET, REMOVE_WATCHES, Relay
 
@@ -26,63 +26,63 @@ def watches():
 def children_cost_a_request_and_an_event_each(worker, far, base):
     path = far.create(base + "/d").path
     before = watches()
-    with Wired() as it:
-        paper = it.client.subscribe(path)
-        paper.news(names=[])
-        it.costs(1, CHILDREN)
+    with CountedClient() as it:
+        subscription = it.client.subscribe(path)
+        subscription.expect_notified(names=[])
+        it.expect_requests(1, CHILDREN)
         mark = it.wire.mark()
         for names in (["a"], ["a", "b"], ["b"]):
             if names == ["b"]:
                 far.do("delete", path=path + "/a")
             else:
                 far.create(path + "/" + names[-1])
-            paper.news(names=names)
-            it.costs(1, CHILDREN)
+            subscription.expect_notified(names=names)
+            it.expect_requests(1, CHILDREN)
         assert len(it.wire.events(mark)) == 3
         far.do("set", path=path, data=b"x")
         far.do("delete", path=path + "/b")
-        paper.news(names=[])
-        it.costs(1, CHILDREN)
+        subscription.expect_notified(names=[])
+        it.expect_requests(1, CHILDREN)
         mark = it.wire.mark()
         far.do("delete", path=path)
-        paper.missing()
-        it.costs(1, EXISTS)
+        subscription.missing()
+        it.expect_requests(1, EXISTS)
         far.create(path)
-        paper.news(names=[])
-        it.costs(1, CHILDREN)
+        subscription.expect_notified(names=[])
+        it.expect_requests(1, CHILDREN)
         assert len(it.wire.events(mark)) == 2
         assert watches() == before + 1
-        paper.free()
-        it.costs(1, REMOVE_WATCHES)
+        subscription.free()
+        it.expect_requests(1, REMOVE_WATCHES)
         eventually(lambda: watches() == before)
-        assert paper.is_silent()
+        assert subscription.is_silent()
 
 
 @on_server
 def data_cost_the_same(worker, far, base):
     path = base + "/d"
     before = watches()
-    with Wired() as it:
-        paper = it.client.subscribe(path, data=1)
-        paper.missing()
-        it.costs(2, GET, EXISTS)
+    with CountedClient() as it:
+        subscription = it.client.subscribe(path, data=1)
+        subscription.missing()
+        it.expect_requests(2, GET, EXISTS)
         eventually(lambda: watches() == before + 1)
         far.create(path, data=b"1")
-        paper.news(data=b"1")
-        it.costs(1, GET)
+        subscription.expect_notified(data=b"1")
+        it.expect_requests(1, GET)
         far.do("set", path=path, data=b"2")
-        paper.news(data=b"2")
-        it.costs(1, GET)
+        subscription.expect_notified(data=b"2")
+        it.expect_requests(1, GET)
         far.create(path + "/child")
         far.do("set", path=path, data=b"null")
-        paper.news(data=b"null")
-        it.costs(1, GET)
+        subscription.expect_notified(data=b"null")
+        it.expect_requests(1, GET)
         far.do("delete", path=path + "/child")
         far.do("delete", path=path)
-        paper.missing()
-        it.costs(1, EXISTS)
-        paper.free()
-        it.costs(1, REMOVE_WATCHES)
+        subscription.missing()
+        it.expect_requests(1, EXISTS)
+        subscription.free()
+        it.expect_requests(1, REMOVE_WATCHES)
 
 
 @on_server
@@ -94,28 +94,28 @@ def a_storm_is_told_of_as_fast_as_it_can_be_read(worker, far, base):
         near = worker.client(wire.address, timeout=LONG)
         near.state("connected")
         wire.delay(10)
-        paper = near.subscribe(path)
-        paper.news(names=[])
+        subscription = near.subscribe(path)
+        subscription.expect_notified(names=[])
         mark = wire.mark()
-        asked = []
+        pending = []
         for n in range(100):
             for client in (far, other):
                 node = "%s/%s-%d" % (path, client.name, n)
-                asked.append(client.ask("create", path=node))
+                pending.append(client.submit("create", path=node))
                 if n % 4:
-                    asked.append(client.ask("delete", path=node))
-        for one in asked:
-            one.good()
+                    pending.append(client.submit("delete", path=node))
+        for one in pending:
+            one.succeeds()
         left = shared.names(far, path)
         assert len(left) == 50, left
-        eventually(lambda: sorted(paper.latest().names) == left)
+        eventually(lambda: sorted(subscription.latest().names) == left)
         reads, events = wire.ops(mark).count(CHILDREN), wire.events(mark)
         print("%d changes: %d events, %d reads, told %d times" % (
-            len(asked), len(events), reads, len(paper.said("told")) - 1))
-        assert len(asked) == 350 and reads <= 100, reads
+            len(pending), len(events), reads, len(subscription.lines_like("notified")) - 1))
+        assert len(pending) == 350 and reads <= 100, reads
         assert len(events) <= reads + 1
         wire.delay(0)
-        paper.free()
+        subscription.free()
         near.do("close")
     other.do("close")
 
@@ -125,15 +125,15 @@ def several_share_a_watch(worker, far, base):
     path = far.create(base + "/d").path
     before = watches()
     near = worker.client(shared.connect(), timeout=LONG)
-    papers = [near.subscribe(path) for _ in range(3)]
-    for paper in papers:
-        paper.news(names=[])
+    subscriptions = [near.subscribe(path) for _ in range(3)]
+    for subscription in subscriptions:
+        subscription.expect_notified(names=[])
     assert watches() == before + 1
-    papers.pop().free()
+    subscriptions.pop().free()
     far.create(path + "/a")
-    for paper in papers:
-        paper.news(names=["a"])
-        paper.free()
+    for subscription in subscriptions:
+        subscription.expect_notified(names=["a"])
+        subscription.free()
     eventually(lambda: watches() == before)
     near.do("close")
 
@@ -158,8 +158,8 @@ class Scene:
             self.names.missing()
             self.data.missing()
         else:
-            self.names.news(names=names)
-            self.data.news(data=data)
+            self.names.expect_notified(names=names)
+            self.data.expect_notified(data=data)
 
     def settles(self, names, data):
         """Told this at the end, whatever comes before."""
@@ -251,16 +251,16 @@ def a_break_where_nothing_is_is_survived(worker, far, base):
     with Relay(shared.connect()) as wire:
         near = worker.client(wire.address, timeout=LONG)
         near.state("connected")
-        paper = near.subscribe(path)
-        paper.missing()
+        subscription = near.subscribe(path)
+        subscription.missing()
         for up, op in ((False, EVENT), (True, EXISTS), (False, EXISTS)):
             far.create(path)
-            paper.news(names=[])
+            subscription.expect_notified(names=[])
             trap = wire.trap("cut", up=up, op=op)
             far.do("delete", path=path)
             trap.wait()
-            paper.missing()
-        paper.free()
+            subscription.missing()
+        subscription.free()
         near.do("close")
 
 
@@ -280,21 +280,21 @@ def a_new_session_begins_anew(worker, far, base):
         scene.wire.accept()
         scene.near.state("expired")
         scene.near.state("connected")
-        scene.names.news(names=["a"])
+        scene.names.expect_notified(names=["a"])
         far.do("set", path=scene.path, data=b"1")
-        scene.data.news(data=b"1")
+        scene.data.expect_notified(data=b"1")
         scene.end()
 
 
 @on_server
 def a_client_that_ends_says_so(worker, far, base):
     near = worker.client(shared.connect(), timeout=LONG)
-    paper = near.subscribe(base)
-    paper.news(names=[])
+    subscription = near.subscribe(base)
+    subscription.expect_notified(names=[])
     near.do("close")
-    paper.news("CLOSED")
+    subscription.expect_notified("CLOSED")
     near.do("free")
-    paper.free()
+    subscription.free()
 
 
 # ---- permissions
@@ -304,14 +304,14 @@ def what_may_not_be_read_is_told_once(worker, far, base):
     secret, acl = shared.owned_by("me")
     path = far.create(base + "/d", acl=acl % 31).path
     near = worker.client(shared.connect(), timeout=LONG)
-    papers = near.subscribe(path), near.subscribe(path, data=1)
-    for paper in papers:
-        paper.news("NO_AUTH")
+    subscriptions = near.subscribe(path), near.subscribe(path, data=1)
+    for subscription in subscriptions:
+        subscription.expect_notified("NO_AUTH")
     near.do("auth", scheme="digest", auth=secret)
-    papers[0].news(names=[])
-    papers[1].news(data=b"")
-    for paper in papers:
-        paper.free()
+    subscriptions[0].expect_notified(names=[])
+    subscriptions[1].expect_notified(data=b"")
+    for subscription in subscriptions:
+        subscription.free()
     near.do("close")
 
 
@@ -321,13 +321,13 @@ def a_node_made_unreadable_is_found_without_an_event(worker, far, base):
     secret, acl = shared.owned_by("me")
     path = base + "/d"
     near = worker.client(shared.connect(), timeout=LONG)
-    paper = near.subscribe(path, check=300)
-    paper.missing()
+    subscription = near.subscribe(path, check=300)
+    subscription.missing()
     far.create(path, acl=acl % 31)
-    paper.news("NO_AUTH")
+    subscription.expect_notified("NO_AUTH")
     near.do("auth", scheme="digest", auth=secret)
-    paper.news(names=[])
-    paper.free()
+    subscription.expect_notified(names=[])
+    subscription.free()
     near.do("close")
 
 
@@ -357,21 +357,21 @@ def an_operator():
 def permission_may_be_taken_and_given_back(worker, far, base):
     path = far.create(base + "/d").path
     near = worker.client(shared.connect(), timeout=LONG)
-    papers = near.subscribe(path, check=300), near.subscribe(path)
-    for paper in papers:
-        paper.news(names=[])
+    subscriptions = near.subscribe(path, check=300), near.subscribe(path)
+    for subscription in subscriptions:
+        subscription.expect_notified(names=[])
     with an_operator() as grant:
         grant(path, create=True, admin=True)
         far.create(path + "/a")  # uses up the watch; who may read is told
-        papers[0].news("NO_AUTH")
+        subscriptions[0].expect_notified("NO_AUTH")
         grant(path, all=True)
-        papers[0].news(names=["a"])
+        subscriptions[0].expect_notified(names=["a"])
     # What does not check knows what it knew, or had luck.
-    print("without checks: %s" % papers[1].latest())
+    print("without checks: %s" % subscriptions[1].latest())
     far.create(path + "/b")
-    for paper in papers:
-        eventually(lambda: sorted(paper.latest().names) == ["a", "b"])
-        paper.free()
+    for subscription in subscriptions:
+        eventually(lambda: sorted(subscription.latest().names) == ["a", "b"])
+        subscription.free()
     near.do("close")
 
 

@@ -26,7 +26,7 @@ def needs_terminals():
         raise NotTested("no terminal can be made: %s" % why)
 
 
-class Done:
+class Result:
     """A command that has ended."""
 
     def __init__(self, code, out, err):
@@ -40,7 +40,7 @@ class Done:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-class Started(subprocess.Popen):
+class RunningCommand(subprocess.Popen):
     """A command that runs. Ended with the block."""
 
     def __exit__(self, *what):
@@ -48,10 +48,10 @@ class Started(subprocess.Popen):
             self.kill()
         super().__exit__(*what)
 
-    def end(self):
+    def finish(self):
         """Wait; what became of it."""
         out, err = self.communicate(timeout=SECONDS)
-        return Done(self.returncode, out, err)
+        return Result(self.returncode, out, err)
 
 
 def start(*words, program=PROGRAM, **options):
@@ -61,7 +61,7 @@ def start(*words, program=PROGRAM, **options):
     options.setdefault("text", True)
     words = [tls.secure(word) if before in ("-z", "--zk") else word
              for before, word in zip((None, *words), words)]
-    return Started([program, *words], **options)
+    return RunningCommand([program, *words], **options)
 
 
 def run(*words, input=None, **options):
@@ -69,10 +69,10 @@ def run(*words, input=None, **options):
         options["stdin"] = subprocess.PIPE
     with start(*words, **options) as process:
         out, err = process.communicate(input, timeout=SECONDS)
-        return Done(process.returncode, out, err)
+        return Result(process.returncode, out, err)
 
 
-def expect(code, *words, **options):
+def expect_exit(code, *words, **options):
     """Run it; it must end with this code, and a failure says why in one line.
     """
     done = run(*words, **options)
@@ -108,13 +108,13 @@ def children(path):
     return done.out.split() if done.code == 0 else []
 
 
-def queued(lock, count):
+def wait_until_queued(lock, count):
     """Wait until so many contend."""
     eventually(lambda: len(children(lock)) == count,
                "%d in the queue of %s" % (count, lock))
 
 
-def held(lock):
+def wait_until_held(lock):
     eventually(lambda: status(lock)["state"] == "held", lock + " is held")
 
 
@@ -144,7 +144,7 @@ def is_stopped(pid):
     return state(pid) == "T" or _is_frozen(pid)
 
 
-def lives(pid):
+def is_running(pid):
     return state(pid) not in (None, "Z", "X")
 
 
@@ -167,7 +167,7 @@ def supervisor_of(pid):
     return eventually(lambda: children_of(pid), "a supervisor")[0]
 
 
-def number_in(path):
+def wait_for_number(path):
     """The number somebody writes into a file."""
     def read():
         try:

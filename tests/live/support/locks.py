@@ -42,7 +42,7 @@ def on_server(test):
 
 
 def names(client, path):
-    found = client.ask("children", path=path).result()
+    found = client.submit("children", path=path).result()
     return sorted(found.names) if found.err == "0" else []
 
 
@@ -57,7 +57,7 @@ def owned_by(name):
     return secret.encode(), "%d:digest:" + name + ":" + digest
 
 
-class Wired:
+class CountedClient:
     """A client in a process of its own, whose requests are counted."""
 
     def __enter__(self):
@@ -81,7 +81,7 @@ class Wired:
         """The requests since begin(), and in how many writes they left."""
         return self.wire.ops(self.mark), self.worker.sends() - self.sends
 
-    def costs(self, writes, *ops):
+    def expect_requests(self, writes, *ops):
         """Since begin() there were these requests in so many writes; and from
         here they count anew. None: in any number of writes and any order."""
         found = eventually(lambda: (lambda got: len(got[0]) >= len(ops) and
@@ -102,16 +102,16 @@ def crowd(worker, make, count):
     clients = [worker.client(wire.address, timeout=LONG)
                for _ in range(count)]
     locks = [make(client) for client in clients]
-    asked = []
+    pending = []
     for lock in locks:
-        asked.append(lock.ask("acquire"))
-        lock.waits()
+        pending.append(lock.submit("acquire"))
+        lock.wait_until_queued()
     for client in clients:
         client.do("sync", path="/")
-    return wire, locks, asked
+    return wire, locks, pending
 
 
-def told_since(wire, mark):
+def connections_notified_since(wire, mark):
     """Which connections got a watch event."""
     return {f.connection for f in wire.events(mark)}
 

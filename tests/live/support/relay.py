@@ -220,13 +220,13 @@ class _Side:
         elif self.up:
             xid, op = struct.unpack_from(">ii", body)
             path = _text(body, 8)
-            self.connection.asked[xid] = op
+            self.connection.pending[xid] = op
         else:
             xid, _, err = struct.unpack_from(">iqi", body)
             if xid == -1:
                 op, path = EVENT, _text(body, 24)
             else:
-                op = self.connection.asked.pop(xid, None)
+                op = self.connection.pending.pop(xid, None)
         return Frame(time.monotonic(), self.connection.number, self.up,
                      self.reads, op, xid, err, path, len(body) + 4,
                      body[:512])
@@ -299,7 +299,7 @@ def _text(body, at):
 
 class _Connection:
     def __init__(self, relay, number, client, server):
-        self.relay, self.number, self.asked = relay, number, {}
+        self.relay, self.number, self.pending = relay, number, {}
         self.shortens = False  # until its client has got the reply
         self.writers = [client[1], server[1]]
         self.sides = [_Side(self, True, client[0], server[1]),

@@ -63,7 +63,7 @@ ssize_t __wrap_send(int fd, const void *at, size_t len, int flags)
 /* ---- output ----------------------------------------------------------------
  */
 
-void say(const char *name, const char *format, ...)
+void print_line(const char *name, const char *format, ...)
 {
   struct timespec now;
   va_list args;
@@ -106,15 +106,15 @@ const char *hex(lk_bytes b)
   return out;
 }
 
-void received(const command *cmd, int err, void *tag)
+void report_refusal(const command *cmd, int err, void *tag)
 {
   if (err == 0)
     return;
-  say(cmd->tag, "refused=%s", error_word(err));
+  print_line(cmd->tag, "refused=%s", error_word(err));
   free(tag);
 }
 
-void *keep_tag(const command *cmd)
+void *copy_tag(const command *cmd)
 {
   char *tag = strdup(cmd->tag);
 
@@ -270,11 +270,11 @@ const lk_acls *option_acl(const command *cmd, const char *key)
 /* ---- input
  * ------------------------------------------------------------------- */
 
-static bool obey_one_of(const verb *verbs, const command *cmd, object *o)
+static bool execute_one_of(const verb *verbs, const command *cmd, object *o)
 {
   for (; verbs->name != NULL; verbs++) {
     if (strcmp(verbs->name, cmd->verb) == 0) {
-      verbs->obey(cmd, o);
+      verbs->execute(cmd, o);
       return true;
     }
   }
@@ -282,7 +282,7 @@ static bool obey_one_of(const verb *verbs, const command *cmd, object *o)
 }
 
 /* Whether its object is a new one. */
-static bool makes(const char *what)
+static bool makes_object(const char *what)
 {
   static const char *const makers[] = {"client",    "lock",      "rwlock",
                                        "semaphore", "multilock", "single",
@@ -296,17 +296,17 @@ static bool makes(const char *what)
 }
 
 /* Have so many descriptors open beside its own. */
-static void obey_descriptors(const command *cmd)
+static void execute_descriptors(const command *cmd)
 {
   long long count = option_number(cmd, "count", 0);
   int fd = 0;
 
   while (count-- > 0 && fd >= 0)
     fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  say(cmd->tag, "err=%d last=%d", fd < 0 ? errno : 0, fd);
+  print_line(cmd->tag, "err=%d last=%d", fd < 0 ? errno : 0, fd);
 }
 
-static void obey(char *text)
+static void execute(char *text)
 {
   command cmd = {.tag = strtok(text, " "),
                  .verb = strtok(NULL, " "),
@@ -319,32 +319,34 @@ static void obey(char *text)
     cmd.count++;
   bytes_len = 0;
   if (strcmp(cmd.verb, "sends") == 0) {
-    say(cmd.tag, "err=0 sends=%lu", sends);
+    print_line(cmd.tag, "err=0 sends=%lu", sends);
     return;
   }
   if (strcmp(cmd.verb, "descriptors") == 0) {
-    obey_descriptors(&cmd);
+    execute_descriptors(&cmd);
     return;
   }
   o = object_find(cmd.name);
-  if ((o == NULL) != makes(cmd.verb)) {
-    say(cmd.tag, "refused=no_such_object");
+  if ((o == NULL) != makes_object(cmd.verb)) {
+    print_line(cmd.tag, "refused=no_such_object");
     return;
   }
-  if (!obey_one_of(client_verbs, &cmd, o) &&
-      !obey_one_of(lock_verbs, &cmd, o) && !obey_one_of(kind_verbs, &cmd, o) &&
-      !obey_one_of(node_verbs, &cmd, o) && !obey_one_of(crowd_verbs, &cmd, o) &&
-      !obey_one_of(subscribe_verbs, &cmd, o))
-    say(cmd.tag, "refused=no_such_verb");
+  if (!execute_one_of(client_verbs, &cmd, o) &&
+      !execute_one_of(lock_verbs, &cmd, o) &&
+      !execute_one_of(kind_verbs, &cmd, o) &&
+      !execute_one_of(node_verbs, &cmd, o) &&
+      !execute_one_of(crowd_verbs, &cmd, o) &&
+      !execute_one_of(subscribe_verbs, &cmd, o))
+    print_line(cmd.tag, "refused=no_such_verb");
 }
 
-static void obey_lines(void)
+static void execute_lines(void)
 {
   char *at = line, *end;
 
   while ((end = memchr(at, '\n', line_len - (size_t)(at - line))) != NULL) {
     *end = '\0';
-    obey(at);
+    execute(at);
     at = end + 1;
   }
   line_len -= (size_t)(at - line);
@@ -363,7 +365,7 @@ static void on_input(struct ev_loop *l, ev_io *w, int revents)
     return;
   }
   line_len += (size_t)got;
-  obey_lines();
+  execute_lines();
 }
 
 int main(void)

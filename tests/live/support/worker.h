@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Clients and locks that obey a script: see worker.c for the lines it reads and
- * writes, and worker.py for the other end.
+ * Clients and locks that execute a script: see worker.c for the lines it reads
+ * and writes, and worker.py for the other end.
  */
 
 #include <latchkey/latchkey.h>
@@ -35,7 +35,7 @@ typedef struct command {
 typedef struct verb {
   const char *name;
   /* Does it; ends in one line that begins with the tag, at once or later. */
-  void (*obey)(const command *cmd, object *o);
+  void (*execute)(const command *cmd, object *o);
 } verb;
 
 extern const verb client_verbs[];
@@ -76,20 +76,20 @@ lk_lock_config option_lock(const command *cmd, object *o);
 object *option_owner(const command *cmd);
 
 /** The tag, copied for a callback, which frees it by settle(). */
-void *keep_tag(const command *cmd);
+void *copy_tag(const command *cmd);
 
 /** Write a line: the time, `name`, and the rest. */
-void say(const char *name, const char *format, ...)
+void print_line(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** Say how a command was received: a refusal, unless `err` is 0, which also
     frees `tag` (may be NULL). */
-void received(const command *cmd, int err, void *tag);
+void report_refusal(const command *cmd, int err, void *tag);
 
 /* Callbacks that say how a request ended, and free its tag. */
-void tell_done(lk_client *c, int err, void *tag);
-void tell_created(lk_client *c, int err, const char *path, const lk_stat *stat,
-                  void *tag);
-void tell_stat(lk_client *c, int err, const lk_stat *stat, void *tag);
+void report_done(lk_client *c, int err, void *tag);
+void report_created(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *tag);
+void report_stat(lk_client *c, int err, const lk_stat *stat, void *tag);
 
 /** The name of an error, "0", or its number. */
 const char *error_word(int err);

@@ -80,7 +80,7 @@ def _text(value):
     return str(value)
 
 
-class Asked:
+class PendingCommand:
     """A command under way."""
 
     def __init__(self, what):
@@ -103,7 +103,7 @@ class Asked:
                                      (seconds, self.what)) from None
         return self._line
 
-    def good(self, seconds=SECONDS):
+    def succeeds(self, seconds=SECONDS):
         line = self.result(seconds)
         assert line.refused is None and line.err == "0", (
             "%s: %s" % (self.what, line))
@@ -117,29 +117,29 @@ class Asked:
         return line
 
 
-class Thing:
+class RemoteObject:
     """A client or a lock: has a name, takes commands, has things happen."""
 
     def __init__(self, worker, name):
         self.worker, self.name = worker, name
         self.lines = []     # all that happened
-        self.told = None    # or what is called with each line as it comes
+        self.on_line = None    # or what is called with each line as it comes
         self._read = 0      # how many of them wait() has looked at
         self._news = threading.Condition()
         worker.things[name] = self
 
-    def ask(self, verb, **options):
-        return self.worker.ask(verb, self.name, **options)
+    def submit(self, verb, **options):
+        return self.worker.submit(verb, self.name, **options)
 
     def do(self, verb, **options):
-        return self.ask(verb, **options).good()
+        return self.submit(verb, **options).succeeds()
 
     def put(self, line):
         with self._news:
             self.lines.append(line)
             self._news.notify_all()
-        if self.told is not None:
-            self.told(line)
+        if self.on_line is not None:
+            self.on_line(line)
 
     def wait(self, what, word=None, seconds=SECONDS, **values):
         """The next line that is like this; those before it are passed over."""
@@ -159,13 +159,13 @@ class Thing:
                             seconds, "\n  ".join(map(str, self.lines))))
                 self._news.wait(min(left, 1))
 
-    def said(self, what, word=None, since=0.0):
+    def lines_like(self, what, word=None, since=0.0):
         """All lines so far that are like this."""
         with self._news:
             return [line for line in self.lines if line.at >= since and
                     _is_like(line, what, word, {})]
 
-    def forget(self):
+    def clear_lines(self):
         """All that happened so far, where much does."""
         with self._news:
             self.lines.clear()
@@ -180,14 +180,14 @@ def _is_like(line, what, word, values):
             all(getattr(line, k, None) == v for k, v in values.items()))
 
 
-class Client(Thing):
+class Client(RemoteObject):
     def state(self, word, seconds=SECONDS):
         return self.wait("state", word, seconds)
 
-    def event(self, asked=None, seconds=SECONDS, **values):
+    def event(self, pending=None, seconds=SECONDS, **values):
         """Of a watch; `asked` is the request that set it."""
-        if asked is not None:
-            values["tag"] = asked.tag
+        if pending is not None:
+            values["tag"] = pending.tag
         return self.wait("event", None, seconds, **values)
 
     def create(self, path, data=b"", **options):
@@ -226,42 +226,42 @@ class Client(Thing):
 
     def subscribe(self, path, **options):
         """To the children; or to the data, with data=1."""
-        paper = Subscription(self.worker, self.worker.new_name("paper"))
-        paper.do("subscribe", client=self.name, path=path, **options)
-        return paper
+        subscription = Subscription(self.worker, self.worker.new_name("subscription"))
+        subscription.do("subscribe", client=self.name, path=path, **options)
+        return subscription
 
     def rwlock(self, path, **options):
         """Its sides: read, write."""
         name = self.worker.new_name("rwlock")
         sides = [Lock(self.worker, name + side)
                  for side in (".read", ".write")]
-        self.worker.ask("rwlock", name, client=self.name, path=path,
-                        **options).good()
+        self.worker.submit("rwlock", name, client=self.name, path=path,
+                           **options).succeeds()
         return sides
 
 
-class Lock(Thing):
+class Lock(RemoteObject):
     def acquire(self, wait=-1):
         return self.do("acquire", wait=wait)
 
     def release(self):
         return self.do("release")
 
-    def look(self):
-        return self.do("look")
+    def inspect(self):
+        return self.do("inspect")
 
     def event(self, word, seconds=SECONDS, **values):
         return self.wait("lock", word, seconds, **values)
 
-    def waits(self, seconds=SECONDS):
+    def wait_until_queued(self, seconds=SECONDS):
         """Until it has found its place in the queue."""
         return self.event("waiting", seconds)
 
 
-class Subscription(Thing):
-    def news(self, err="0", **values):
+class Subscription(RemoteObject):
+    def expect_notified(self, err="0", **values):
         """What it is told next is this."""
-        line = self.wait("told")
+        line = self.wait("notified")
         got = sorted(line.names) if "names" in values else None
         assert line.err == err, line
         for key, value in values.items():
@@ -270,11 +270,11 @@ class Subscription(Thing):
         return line
 
     def missing(self):
-        return self.news("NO_NODE")
+        return self.expect_notified("NO_NODE")
 
     def latest(self):
         """What it was told last; None: nothing."""
-        lines = self.said("told")
+        lines = self.lines_like("notified")
         return lines[-1] if lines else None
 
     def is_silent(self):
@@ -288,7 +288,7 @@ class Worker:
 
     def __init__(self):
         self.things = {}
-        self.asked = {}
+        self.pending = {}
         self.record = collections.deque(maxlen=1000)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -308,24 +308,24 @@ class Worker:
             self.record.append(text)
             if name in self.things:
                 self.things[name].put(line)
-            elif name in self.asked:
-                self.asked.pop(name).put(line)
+            elif name in self.pending:
+                self.pending.pop(name).put(line)
 
-    def ask(self, verb, name, **options):
+    def submit(self, verb, name, **options):
         tag = str(next(self._numbers))
         if "hosts" in options:
             options["hosts"] = tls.secure(options["hosts"])
         text = " ".join([tag, verb, name] + [
             "%s=%s" % (key, _text(value)) for key, value in options.items()
             if value is not None])
-        asked = Asked(text[:200])
-        asked.tag = int(tag)
-        self.asked[tag] = asked
+        pending = PendingCommand(text[:200])
+        pending.tag = int(tag)
+        self.pending[tag] = pending
         with self._lock:
             self.record.append("> %s\n" % text[:200])
             self.process.stdin.write(text + "\n")
             self.process.stdin.flush()
-        return asked
+        return pending
 
     def client(self, hosts, **options):
         client = Client(self, self.new_name("client"))
@@ -334,7 +334,7 @@ class Worker:
 
     def sends(self):
         """How often this process has called send()."""
-        return self.ask("sends", "-").good().sends
+        return self.submit("sends", "-").succeeds().sends
 
     def is_alive(self):
         return self.process.poll() is None

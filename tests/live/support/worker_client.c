@@ -15,16 +15,17 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   object *o = arg;
 
-  say(o->name, "state %s err=%s connection=%" PRIu64 " session=0x%" PRIx64,
-      lk_state_text(state), error_word(err), lk_client_connection(c),
-      (uint64_t)lk_client_session(c).id);
+  print_line(o->name,
+             "state %s err=%s connection=%" PRIu64 " session=0x%" PRIx64,
+             lk_state_text(state), error_word(err), lk_client_connection(c),
+             (uint64_t)lk_client_session(c).id);
 }
 
 static void on_log(void *arg, int level, int err, const char *text)
 {
   object *o = arg;
 
-  say(o->name, "log %d %s %s", level, error_word(err), text);
+  print_line(o->name, "log %d %s %s", level, error_word(err), text);
 }
 
 static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
@@ -32,7 +33,7 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
   object *o = arg;
 
   (void)c;
-  say(o->name, "left_behind path=%s err=%s", path, error_word(err));
+  print_line(o->name, "left_behind path=%s err=%s", path, error_word(err));
 }
 
 static bool read_session(const char *text, lk_session *out)
@@ -105,7 +106,7 @@ static int make(const command *cmd, object *o)
   return lk_lease_configure(o->client, &lease);
 }
 
-static void obey_client(const command *cmd, object *o)
+static void execute_client(const command *cmd, object *o)
 {
   int err;
 
@@ -113,7 +114,7 @@ static void obey_client(const command *cmd, object *o)
   err = make(cmd, o);
   if (err != 0)
     object_free_client(o);
-  say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
 }
 
 void object_free_client(object *o)
@@ -124,7 +125,7 @@ void object_free_client(object *o)
   object_forget(o);
 }
 
-static void obey_free(const command *cmd, object *o)
+static void execute_free(const command *cmd, object *o)
 {
   if (o->lock != NULL)
     object_free_lock(o);
@@ -132,30 +133,30 @@ static void obey_free(const command *cmd, object *o)
     object_free_subscription(o);
   else
     object_free_client(o);
-  say(cmd->tag, "err=0");
+  print_line(cmd->tag, "err=0");
 }
 
-static void obey_hosts(const command *cmd, object *o)
+static void execute_hosts(const command *cmd, object *o)
 {
-  say(cmd->tag, "err=%s",
-      error_word(lk_client_set_hosts(o->client, option(cmd, "hosts"))));
+  print_line(cmd->tag, "err=%s",
+             error_word(lk_client_set_hosts(o->client, option(cmd, "hosts"))));
 }
 
 static void on_closed(lk_client *c, int err, void *tag)
 {
   (void)c;
-  say(tag, "err=%s", error_word(err));
+  print_line(tag, "err=%s", error_word(err));
   free(tag);
 }
 
-static void obey_close(const command *cmd, object *o)
+static void execute_close(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
 
-  received(cmd, lk_client_close(o->client, on_closed, tag), tag);
+  report_refusal(cmd, lk_client_close(o->client, on_closed, tag), tag);
 }
 
-static void obey_facts(const command *cmd, object *o)
+static void execute_facts(const command *cmd, object *o)
 {
   lk_client *c = o->client;
   lk_session s = lk_client_session(c);
@@ -163,31 +164,31 @@ static void obey_facts(const command *cmd, object *o)
   const char *why;
   int trouble = lk_client_last_error(c, &why);
 
-  say(cmd->tag,
-      "err=0 state=%s connection=%" PRIu64 " session=0x%" PRIx64
-      " password=%s server=%s timeout=%" PRId32 " deadline=%" PRId64
-      " unfinished=%zu trouble=%s",
-      lk_state_text(lk_client_state(c)), lk_client_connection(c),
-      (uint64_t)s.id, hex(lk_bytes_of(s.password, sizeof s.password)),
-      lk_client_server(c), lk_client_timeout_ms(c), deadline,
-      lk_lease_pending_cleanups(o->client), error_word(trouble));
+  print_line(cmd->tag,
+             "err=0 state=%s connection=%" PRIu64 " session=0x%" PRIx64
+             " password=%s server=%s timeout=%" PRId32 " deadline=%" PRId64
+             " unfinished=%zu trouble=%s",
+             lk_state_text(lk_client_state(c)), lk_client_connection(c),
+             (uint64_t)s.id, hex(lk_bytes_of(s.password, sizeof s.password)),
+             lk_client_server(c), lk_client_timeout_ms(c), deadline,
+             lk_lease_pending_cleanups(o->client), error_word(trouble));
 }
 
 /* ---- requests
  * ------------------------------------------------------------------ */
 
-typedef struct seen {
+typedef struct watch_entry {
   char name[64];
   char tag[32];
   lk_watch *watch;
-  struct seen *next;
-} seen;
+  struct watch_entry *next;
+} watch_entry;
 
-static seen *all_seen;
+static watch_entry *watch_entries;
 
-static void forget_watch(seen *w)
+static void forget_watch(watch_entry *w)
 {
-  seen **at = &all_seen;
+  watch_entry **at = &watch_entries;
 
   while (*at != w)
     at = &(*at)->next;
@@ -198,24 +199,24 @@ static void forget_watch(seen *w)
 static void on_event(lk_client *c, lk_watch *watch, const lk_event *event,
                      void *arg)
 {
-  seen *w = arg;
+  watch_entry *w = arg;
 
   (void)c;
   (void)watch;
-  say(w->name, "event tag=%s type=%d err=%s path=%.*s", w->tag,
-      (int)event->type, error_word(event->err), (int)event->path.len,
-      (const char *)event->path.at);
+  print_line(w->name, "event tag=%s type=%d err=%s path=%.*s", w->tag,
+             (int)event->type, error_word(event->err), (int)event->path.len,
+             (const char *)event->path.at);
   forget_watch(w);
 }
 
-typedef struct asked {
+typedef struct request {
   lk_call call;
-  seen *watch;
-} asked;
+  watch_entry *watch;
+} request;
 
-static asked ask(const command *cmd)
+static request request_from(const command *cmd)
 {
-  asked a = {.call = {.size = sizeof a.call}};
+  request a = {.call = {.size = sizeof a.call}};
 
   a.call.timeout_ms = option_number(cmd, "wait", 0);
   a.call.repeat = option_number(cmd, "repeat", 0) != 0;
@@ -227,25 +228,25 @@ static asked ask(const command *cmd)
     abort();
   snprintf(a.watch->name, sizeof a.watch->name, "%s", cmd->name);
   snprintf(a.watch->tag, sizeof a.watch->tag, "%s", cmd->tag);
-  a.watch->next = all_seen;
-  all_seen = a.watch;
+  a.watch->next = watch_entries;
+  watch_entries = a.watch;
   a.call.on_event = on_event;
   a.call.watch_arg = a.watch;
   a.call.watch = &a.watch->watch;
   return a;
 }
 
-static void asked_for(const command *cmd, asked *a, int err, void *tag)
+static void finish_submit(const command *cmd, request *a, int err, void *tag)
 {
   if (err != 0 && a->watch != NULL)
     forget_watch(a->watch);
-  received(cmd, err, tag);
+  report_refusal(cmd, err, tag);
 }
 
 /* A watch whose request failed is not called any more. */
-static void drop_watch(const char *tag)
+static void forget_watch_of_request(const char *tag)
 {
-  for (seen *w = all_seen; w != NULL; w = w->next) {
+  for (watch_entry *w = watch_entries; w != NULL; w = w->next) {
     if (strcmp(w->tag, tag) == 0) {
       forget_watch(w);
       return;
@@ -256,8 +257,8 @@ static void drop_watch(const char *tag)
 static void end(void *tag, int err, bool watch_stands, const char *rest)
 {
   if (!watch_stands)
-    drop_watch(tag);
-  say(tag, "err=%s%s", error_word(err), rest);
+    forget_watch_of_request(tag);
+  print_line(tag, "err=%s%s", error_word(err), rest);
   free(tag);
 }
 
@@ -273,14 +274,14 @@ static void stat_text(char *out, size_t size, const lk_stat *s)
              (uint64_t)s->ephemeral_owner, s->data_length, s->num_children);
 }
 
-void tell_done(lk_client *c, int err, void *tag)
+void report_done(lk_client *c, int err, void *tag)
 {
   (void)c;
   end(tag, err, false, "");
 }
 
-void tell_created(lk_client *c, int err, const char *path, const lk_stat *stat,
-                  void *tag)
+void report_created(lk_client *c, int err, const char *path,
+                    const lk_stat *stat, void *tag)
 {
   char text[1024], facts[512];
 
@@ -291,7 +292,7 @@ void tell_created(lk_client *c, int err, const char *path, const lk_stat *stat,
   end(tag, err, false, text);
 }
 
-void tell_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
+void report_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
 {
   char text[512];
 
@@ -329,98 +330,99 @@ static void on_children(lk_client *c, int err, const lk_bytes *names,
   end(tag, err, err == 0, text);
 }
 
-static void obey_create(const command *cmd, object *o)
+static void execute_create(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
-  asked a = ask(cmd);
+  void *tag = copy_tag(cmd);
+  request a = request_from(cmd);
 
-  asked_for(cmd, &a,
-            lk_create2(o->client, option_path(cmd), option_bytes(cmd, "data"),
-                       option_acl(cmd, "acl"),
-                       (int)option_number(cmd, "flags", 0), &a.call,
-                       tell_created, tag),
-            tag);
+  finish_submit(cmd, &a,
+                lk_create2(o->client, option_path(cmd),
+                           option_bytes(cmd, "data"), option_acl(cmd, "acl"),
+                           (int)option_number(cmd, "flags", 0), &a.call,
+                           report_created, tag),
+                tag);
 }
 
-static void obey_delete(const command *cmd, object *o)
+static void execute_delete(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
-  asked a = ask(cmd);
+  void *tag = copy_tag(cmd);
+  request a = request_from(cmd);
 
-  asked_for(cmd, &a,
-            lk_delete(o->client, option_path(cmd),
-                      (int32_t)option_number(cmd, "version", -1), &a.call,
-                      tell_done, tag),
-            tag);
+  finish_submit(cmd, &a,
+                lk_delete(o->client, option_path(cmd),
+                          (int32_t)option_number(cmd, "version", -1), &a.call,
+                          report_done, tag),
+                tag);
 }
 
-static void obey_exists(const command *cmd, object *o)
+static void execute_exists(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
-  asked a = ask(cmd);
+  void *tag = copy_tag(cmd);
+  request a = request_from(cmd);
 
-  asked_for(cmd, &a,
-            lk_exists(o->client, option_path(cmd), &a.call, tell_stat, tag),
-            tag);
+  finish_submit(
+      cmd, &a,
+      lk_exists(o->client, option_path(cmd), &a.call, report_stat, tag), tag);
 }
 
-static void obey_get(const command *cmd, object *o)
+static void execute_get(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
-  asked a = ask(cmd);
+  void *tag = copy_tag(cmd);
+  request a = request_from(cmd);
 
-  asked_for(cmd, &a, lk_get(o->client, option_path(cmd), &a.call, on_get, tag),
-            tag);
+  finish_submit(cmd, &a,
+                lk_get(o->client, option_path(cmd), &a.call, on_get, tag), tag);
 }
 
-static void obey_set(const command *cmd, object *o)
+static void execute_set(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
-  asked a = ask(cmd);
+  void *tag = copy_tag(cmd);
+  request a = request_from(cmd);
 
-  asked_for(cmd, &a,
-            lk_set(o->client, option_path(cmd), option_bytes(cmd, "data"),
-                   (int32_t)option_number(cmd, "version", -1), &a.call,
-                   tell_stat, tag),
-            tag);
+  finish_submit(cmd, &a,
+                lk_set(o->client, option_path(cmd), option_bytes(cmd, "data"),
+                       (int32_t)option_number(cmd, "version", -1), &a.call,
+                       report_stat, tag),
+                tag);
 }
 
-static void obey_children(const command *cmd, object *o)
+static void execute_children(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
-  asked a = ask(cmd);
+  void *tag = copy_tag(cmd);
+  request a = request_from(cmd);
 
-  asked_for(
+  finish_submit(
       cmd, &a,
       lk_get_children(o->client, option_path(cmd), &a.call, on_children, tag),
       tag);
 }
 
-static void obey_sync(const command *cmd, object *o)
+static void execute_sync(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
-  asked a = ask(cmd);
+  void *tag = copy_tag(cmd);
+  request a = request_from(cmd);
 
-  asked_for(cmd, &a,
-            lk_sync(o->client, option_path(cmd), &a.call, tell_done, tag), tag);
+  finish_submit(cmd, &a,
+                lk_sync(o->client, option_path(cmd), &a.call, report_done, tag),
+                tag);
 }
 
-static void obey_auth(const command *cmd, object *o)
+static void execute_auth(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
 
-  received(cmd,
-           lk_add_auth(o->client, option(cmd, "scheme"),
-                       option_bytes(cmd, "auth"), tell_done, tag),
-           tag);
+  report_refusal(cmd,
+                 lk_add_auth(o->client, option(cmd, "scheme"),
+                             option_bytes(cmd, "auth"), report_done, tag),
+                 tag);
 }
 
 const verb client_verbs[] = {
-    {"client", obey_client},     {"free", obey_free},
-    {"close", obey_close},       {"facts", obey_facts},
-    {"hosts", obey_hosts},       {"create", obey_create},
-    {"delete", obey_delete},     {"exists", obey_exists},
-    {"get", obey_get},           {"set", obey_set},
-    {"children", obey_children}, {"sync", obey_sync},
-    {"auth", obey_auth},         {NULL, NULL},
+    {"client", execute_client},     {"free", execute_free},
+    {"close", execute_close},       {"facts", execute_facts},
+    {"hosts", execute_hosts},       {"create", execute_create},
+    {"delete", execute_delete},     {"exists", execute_exists},
+    {"get", execute_get},           {"set", execute_set},
+    {"children", execute_children}, {"sync", execute_sync},
+    {"auth", execute_auth},         {NULL, NULL},
 };

@@ -5,7 +5,7 @@
  * More waiters than a script can lead: `crowd` on a client puts `count` locks
  * into the queue at `path` and tells when all stand there. Who is granted lets
  * go: at once, or with `polite=1` as soon as the next one knows that it is the
- * next. The command ends when all have held; `counted` tells what the whole
+ * next. The command ends when all have held; `totals` prints what the whole
  * process has cost.
  */
 
@@ -80,11 +80,12 @@ int __wrap_lk_get_children(lk_client *c, const char *path, const lk_call *call,
   return __real_lk_get_children(c, path, call, done, arg);
 }
 
-static void obey_counted(const command *cmd, object *o)
+static void execute_totals(const command *cmd, object *o)
 {
   (void)o;
-  say(cmd->tag, "err=0 bytes_in=%llu bytes_out=%llu lists=%llu backwards=%u",
-      arrived, worker_sent, lists, backwards);
+  print_line(cmd->tag,
+             "err=0 bytes_in=%llu bytes_out=%llu lists=%llu backwards=%u",
+             arrived, worker_sent, lists, backwards);
 }
 
 /* ---- one of the crowd ---------------------------------------------------- */
@@ -99,7 +100,7 @@ static void stand(member *m)
     return;
   m->stands = true;
   if (++y->standing == y->count)
-    say(y->name, "crowd standing");
+    print_line(y->name, "crowd queued");
   go_on(y);
 }
 
@@ -107,7 +108,7 @@ static void end_if_done(crowd *y)
 {
   if (y->granted + y->failed < y->count)
     return;
-  say(y->tag, "err=0 granted=%lld failed=%lld", y->granted, y->failed);
+  print_line(y->tag, "err=0 granted=%lld failed=%lld", y->granted, y->failed);
   free(y->tag);
   free(y);
 }
@@ -170,14 +171,14 @@ static void go_on(crowd *y)
     join(y, &y->members[y->begun++]);
 }
 
-static void obey_crowd(const command *cmd, object *o)
+static void execute_crowd(const command *cmd, object *o)
 {
   long long count = option_number(cmd, "count", 1);
   crowd *y = calloc(1, sizeof *y + (size_t)count * sizeof y->members[0]);
 
   if (y == NULL)
     abort();
-  y->tag = keep_tag(cmd);
+  y->tag = copy_tag(cmd);
   y->name = o->name;
   y->client = o->client;
   y->count = count;
@@ -189,4 +190,4 @@ static void obey_crowd(const command *cmd, object *o)
 }
 
 const verb crowd_verbs[] = {
-    {"crowd", obey_crowd}, {"counted", obey_counted}, {NULL, NULL}};
+    {"crowd", execute_crowd}, {"totals", execute_totals}, {NULL, NULL}};

@@ -2,7 +2,7 @@
 #include "config.h"
 
 /*
- * Locks of other kinds than the mutex. Once made they obey as it does; a
+ * Locks of other kinds than the mutex. Once made they execute as it does; a
  * read-write lock NAME is two of them, NAME.read and NAME.write.
  */
 
@@ -14,12 +14,13 @@
 
 enum { MAX_MEMBERS = 32 };
 
-static void made(const command *cmd, object *o, const object *client, int err)
+static void report_made(const command *cmd, object *o, const object *client,
+                        int err)
 {
   o->client = client->client;
   if (err != 0)
     object_forget(o);
-  say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
 }
 
 /* ---- read-write locks ---------------------------------------------------- */
@@ -36,7 +37,7 @@ static object *side_new(const char *name, const char *side,
   return o;
 }
 
-static void obey_rwlock(const command *cmd, object *none)
+static void execute_rwlock(const command *cmd, object *none)
 {
   object *client = option_owner(cmd);
 
@@ -52,7 +53,7 @@ static void obey_rwlock(const command *cmd, object *none)
   if (err != 0) {
     object_forget(write);
     object_forget(read);
-    say(cmd->tag, "refused=%s", error_word(err));
+    print_line(cmd->tag, "refused=%s", error_word(err));
     return;
   }
   write->rwlock = read->rwlock;
@@ -60,12 +61,12 @@ static void obey_rwlock(const command *cmd, object *none)
   write->partner = read;
   read->lock = lk_rwlock_read_side(read->rwlock);
   write->lock = lk_rwlock_write_side(read->rwlock);
-  say(cmd->tag, "err=0");
+  print_line(cmd->tag, "err=0");
 }
 
 /* ---- semaphores ---------------------------------------------------------- */
 
-static void obey_semaphore(const command *cmd, object *none)
+static void execute_semaphore(const command *cmd, object *none)
 {
   object *client = option_owner(cmd), *o;
   lk_semaphore_config options = {
@@ -81,14 +82,14 @@ static void obey_semaphore(const command *cmd, object *none)
   o = object_new(cmd->name);
   lk_lock_config config = option_lock(cmd, o);
 
-  made(cmd, o, client,
-       lk_semaphore_new(&o->lock, client->client, option_path(cmd), &config,
-                        &options));
+  report_made(cmd, o, client,
+              lk_semaphore_new(&o->lock, client->client, option_path(cmd),
+                               &config, &options));
 }
 
 /* ---- locks of one node --------------------------------------------------- */
 
-static void obey_single(const command *cmd, object *none)
+static void execute_single(const command *cmd, object *none)
 {
   object *client = option_owner(cmd), *o;
   lk_single_config options = {
@@ -103,9 +104,9 @@ static void obey_single(const command *cmd, object *none)
   o = object_new(cmd->name);
   lk_lock_config config = option_lock(cmd, o);
 
-  made(cmd, o, client,
-       lk_single_new(&o->lock, client->client, option_path(cmd), &config,
-                     &options));
+  report_made(cmd, o, client,
+              lk_single_new(&o->lock, client->client, option_path(cmd), &config,
+                            &options));
 }
 
 /* ---- multi-locks --------------------------------------------------------- */
@@ -122,7 +123,7 @@ static lk_multilock_member member_of(const char *text)
   return m;
 }
 
-static void obey_multilock(const command *cmd, object *none)
+static void execute_multilock(const command *cmd, object *none)
 {
   object *client = option_owner(cmd), *o;
   const char *list = option(cmd, "members");
@@ -143,17 +144,17 @@ static void obey_multilock(const command *cmd, object *none)
     o = object_new(cmd->name);
     lk_lock_config config = option_lock(cmd, o);
 
-    made(cmd, o, client,
-         lk_multilock_new(&o->lock, client->client, members, count, &config,
-                          &options));
+    report_made(cmd, o, client,
+                lk_multilock_new(&o->lock, client->client, members, count,
+                                 &config, &options));
   }
   free(texts);
 }
 
 const verb kind_verbs[] = {
-    {"rwlock", obey_rwlock},
-    {"semaphore", obey_semaphore},
-    {"multilock", obey_multilock},
-    {"single", obey_single},
+    {"rwlock", execute_rwlock},
+    {"semaphore", execute_semaphore},
+    {"multilock", execute_multilock},
+    {"single", execute_single},
     {NULL, NULL},
 };

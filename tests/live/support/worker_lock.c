@@ -29,9 +29,9 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 
   if (l != o->lock)
     o = o->partner;
-  say(o->name, "lock %s err=%s position=%zu node=%s deadline=%" PRId64,
-      event_word(event->type), error_word(event->err), event->position,
-      event->node == NULL ? "none" : event->node, event->deadline_ms);
+  print_line(o->name, "lock %s err=%s position=%zu node=%s deadline=%" PRId64,
+             event_word(event->type), error_word(event->err), event->position,
+             event->node == NULL ? "none" : event->node, event->deadline_ms);
 }
 
 object *option_owner(const command *cmd)
@@ -40,7 +40,7 @@ object *option_owner(const command *cmd)
   object *client = object_find(owner == NULL ? "" : owner);
 
   if (client == NULL)
-    say(cmd->tag, "refused=no_such_client");
+    print_line(cmd->tag, "refused=no_such_client");
   return client;
 }
 
@@ -65,7 +65,7 @@ lk_lock_config option_lock(const command *cmd, object *o)
   };
 }
 
-static void obey_lock(const command *cmd, object *none)
+static void execute_lock(const command *cmd, object *none)
 {
   object *client = option_owner(cmd), *o;
 
@@ -79,7 +79,7 @@ static void obey_lock(const command *cmd, object *none)
   o->client = client->client;
   if (err != 0)
     object_forget(o);
-  say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
 }
 
 void object_free_lock(object *o)
@@ -99,76 +99,77 @@ static void on_done(lk_lock *l, int err, void *tag)
 {
   const char *node = lk_lock_node(l);
 
-  say(tag, "err=%s token=%" PRIu64 " node=%s deadline=%" PRId64,
-      error_word(err), lk_lock_token(l), node == NULL ? "none" : node,
-      lk_lock_deadline(l));
+  print_line(tag, "err=%s token=%" PRIu64 " node=%s deadline=%" PRId64,
+             error_word(err), lk_lock_token(l), node == NULL ? "none" : node,
+             lk_lock_deadline(l));
   free(tag);
 }
 
-static void obey_acquire(const command *cmd, object *o)
+static void execute_acquire(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
 
-  received(
+  report_refusal(
       cmd,
       lk_lock_acquire(o->lock, option_number(cmd, "wait", -1), on_done, tag),
       tag);
 }
 
-static void obey_cancel(const command *cmd, object *o)
+static void execute_cancel(const command *cmd, object *o)
 {
   lk_lock_cancel(o->lock);
-  say(cmd->tag, "err=0");
+  print_line(cmd->tag, "err=0");
 }
 
 /* Tests stop servers for longer than lk_lock_release() waits. */
-static void obey_release(const command *cmd, object *o)
+static void execute_release(const command *cmd, object *o)
 {
-  void *tag = option_number(cmd, "wait", 1) != 0 ? keep_tag(cmd) : NULL;
+  void *tag = option_number(cmd, "wait", 1) != 0 ? copy_tag(cmd) : NULL;
   int err = lk_lock_release_until(o->lock, LK_NO_LIMIT,
                                   tag == NULL ? NULL : on_done, tag);
 
   if (err == 0 && tag == NULL)
-    say(cmd->tag, "err=0");
-  received(cmd, err, tag);
+    print_line(cmd->tag, "err=0");
+  report_refusal(cmd, err, tag);
 }
 
 /* Both in one turn of the loop, as a busy worker would. */
-static void obey_again(const command *cmd, object *o)
+static void execute_reacquire(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
   int err = lk_lock_release(o->lock, NULL, NULL);
 
   if (err == 0)
     err =
         lk_lock_acquire(o->lock, option_number(cmd, "wait", -1), on_done, tag);
-  received(cmd, err, tag);
+  report_refusal(cmd, err, tag);
 }
 
-static void obey_verify(const command *cmd, object *o)
+static void execute_verify(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
 
-  received(cmd, lk_lock_verify(o->lock, on_done, tag), tag);
+  report_refusal(cmd, lk_lock_verify(o->lock, on_done, tag), tag);
 }
 
 static void on_guarded(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *tag)
 {
   (void)c;
-  say(tag, "err=%s count=%zu version=%" PRId32, error_word(err), count,
-      count > 0 && results[0].stat != NULL ? results[0].stat->version : -1);
+  print_line(tag, "err=%s count=%zu version=%" PRId32, error_word(err), count,
+             count > 0 && results[0].stat != NULL ? results[0].stat->version
+                                                  : -1);
   free(tag);
 }
 
-static void obey_guarded(const command *cmd, object *o)
+static void execute_guarded(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
   lk_op op = lk_op_set(option_path(cmd), option_bytes(cmd, "data"),
                        (int32_t)option_number(cmd, "version", -1));
 
-  received(cmd, lk_lock_guarded_multi(o->lock, &op, 1, NULL, on_guarded, tag),
-           tag);
+  report_refusal(
+      cmd, lk_lock_guarded_multi(o->lock, &op, 1, NULL, on_guarded, tag), tag);
 }
 
 static const char *state_word(lk_lock_state state)
@@ -183,17 +184,17 @@ static const char *state_word(lk_lock_state state)
   return "unknown";
 }
 
-static void obey_look(const command *cmd, object *o)
+static void execute_inspect(const command *cmd, object *o)
 {
   lk_lock *l = o->lock;
   const char *node = lk_lock_node(l);
   bool ok = lk_lock_ok(l);
 
-  say(cmd->tag,
-      "err=0 state=%s ok=%d deadline=%" PRId64 " token=%" PRIu64
-      " node=%s count=%zu",
-      state_word(lk_lock_get_state(l)), ok, lk_lock_deadline(l),
-      lk_lock_token(l), node == NULL ? "none" : node, lk_lock_count(l));
+  print_line(cmd->tag,
+             "err=0 state=%s ok=%d deadline=%" PRId64 " token=%" PRIu64
+             " node=%s count=%zu",
+             state_word(lk_lock_get_state(l)), ok, lk_lock_deadline(l),
+             lk_lock_token(l), node == NULL ? "none" : node, lk_lock_count(l));
 }
 
 /* ---- many turns at once ----------------------------------------------------
@@ -215,7 +216,7 @@ static void on_turn(lk_lock *l, int err, void *arg)
 
   if (err == 0) {
     if (lk_lock_token(l) <= y->token)
-      say(y->tag, "token went backwards");
+      print_line(y->tag, "token went backwards");
     y->token = lk_lock_token(l);
     y->counts[0]++;
     lk_lock_release(l, NULL, NULL);
@@ -231,29 +232,29 @@ static void turn(lk_lock *l, cycle *y)
 
   if (y->left-- > 0 && (err = lk_lock_acquire(l, y->wait_ms, on_turn, y)) == 0)
     return;
-  say(y->tag, "err=%s granted=%u missed=%u failed=%u", error_word(err),
-      y->counts[0], y->counts[1], y->counts[2]);
+  print_line(y->tag, "err=%s granted=%u missed=%u failed=%u", error_word(err),
+             y->counts[0], y->counts[1], y->counts[2]);
   free(y->tag);
   free(y);
 }
 
 /* Acquire and release `turns` times. */
-static void obey_cycle(const command *cmd, object *o)
+static void execute_cycle(const command *cmd, object *o)
 {
   cycle *y = calloc(1, sizeof *y);
 
   if (y == NULL)
     abort();
-  y->tag = keep_tag(cmd);
+  y->tag = copy_tag(cmd);
   y->left = option_number(cmd, "turns", 1);
   y->wait_ms = option_number(cmd, "wait", -1);
   turn(o->lock, y);
 }
 
 const verb lock_verbs[] = {
-    {"lock", obey_lock},       {"acquire", obey_acquire},
-    {"cancel", obey_cancel},   {"release", obey_release},
-    {"again", obey_again},     {"verify", obey_verify},
-    {"guarded", obey_guarded}, {"look", obey_look},
-    {"cycle", obey_cycle},     {NULL, NULL},
+    {"lock", execute_lock},           {"acquire", execute_acquire},
+    {"cancel", execute_cancel},       {"release", execute_release},
+    {"reacquire", execute_reacquire}, {"verify", execute_verify},
+    {"guarded", execute_guarded},     {"inspect", execute_inspect},
+    {"cycle", execute_cycle},         {NULL, NULL},
 };

@@ -4,7 +4,7 @@
 /*
  * What <latchkey/nodes.h> does with plain nodes: "create_deep NAME path=...
  * data=... flags=... containers=1", "delete_deep NAME path=...", and
- * "create_settled", "set_settled", "delete_settled" with sole=1. All take
+ * "create_reliable", "set_reliable", "delete_reliable" with sole=1. All take
  * wait=MS, and delete_deep repeat=1.
  */
 
@@ -32,81 +32,85 @@ static int32_t version_of(const command *cmd)
 
 /* ---- with what is above and below ---------------------------------------- */
 
-static void obey_create_deep(const command *cmd, object *o)
+static void execute_create_deep(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
   lk_call call = call_of(cmd);
   lk_parents_config parents = {.size = sizeof parents,
                                .containers =
                                    option_number(cmd, "containers", 0) != 0,
                                .acl = option_acl(cmd, "acl")};
 
-  received(cmd,
-           lk_create_with_parents(o->client, option_path(cmd),
-                                  option_bytes(cmd, "data"), NULL,
-                                  (int)option_number(cmd, "flags", 0), &parents,
-                                  &call, tell_created, tag),
-           tag);
+  report_refusal(cmd,
+                 lk_create_with_parents(o->client, option_path(cmd),
+                                        option_bytes(cmd, "data"), NULL,
+                                        (int)option_number(cmd, "flags", 0),
+                                        &parents, &call, report_created, tag),
+                 tag);
 }
 
 static void on_deleted(lk_client *c, int err, size_t deleted, void *tag)
 {
   (void)c;
-  say(tag, "err=%s deleted=%zu", error_word(err), deleted);
+  print_line(tag, "err=%s deleted=%zu", error_word(err), deleted);
   free(tag);
 }
 
-static void obey_delete_deep(const command *cmd, object *o)
+static void execute_delete_deep(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
   lk_call call = call_of(cmd);
 
-  received(cmd,
-           lk_delete_recursive(o->client, option_path(cmd), &call, NULL,
-                               on_deleted, tag),
-           tag);
+  report_refusal(cmd,
+                 lk_delete_recursive(o->client, option_path(cmd), &call, NULL,
+                                     on_deleted, tag),
+                 tag);
 }
 
 /* ---- until it is known --------------------------------------------------- */
 
-static void obey_create_settled(const command *cmd, object *o)
+static void execute_create_reliable(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
   lk_call call = call_of(cmd);
 
-  received(cmd,
-           lk_create_reliable(o->client, option_path(cmd),
-                              option_bytes(cmd, "data"), NULL,
-                              (int)option_number(cmd, "flags", 0), is_sole(cmd),
-                              &call, tell_created, tag),
-           tag);
+  report_refusal(cmd,
+                 lk_create_reliable(o->client, option_path(cmd),
+                                    option_bytes(cmd, "data"), NULL,
+                                    (int)option_number(cmd, "flags", 0),
+                                    is_sole(cmd), &call, report_created, tag),
+                 tag);
 }
 
-static void obey_set_settled(const command *cmd, object *o)
+static void execute_set_reliable(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
   lk_call call = call_of(cmd);
 
-  received(cmd,
-           lk_set_reliable(o->client, option_path(cmd),
-                           option_bytes(cmd, "data"), version_of(cmd),
-                           is_sole(cmd), &call, tell_stat, tag),
-           tag);
+  report_refusal(cmd,
+                 lk_set_reliable(o->client, option_path(cmd),
+                                 option_bytes(cmd, "data"), version_of(cmd),
+                                 is_sole(cmd), &call, report_stat, tag),
+                 tag);
 }
 
-static void obey_delete_settled(const command *cmd, object *o)
+static void execute_delete_reliable(const command *cmd, object *o)
 {
-  void *tag = keep_tag(cmd);
+  void *tag = copy_tag(cmd);
   lk_call call = call_of(cmd);
 
-  received(cmd,
-           lk_delete_reliable(o->client, option_path(cmd), version_of(cmd),
-                              is_sole(cmd), &call, tell_done, tag),
-           tag);
+  report_refusal(cmd,
+                 lk_delete_reliable(o->client, option_path(cmd),
+                                    version_of(cmd), is_sole(cmd), &call,
+                                    report_done, tag),
+                 tag);
 }
 
 const verb node_verbs[] = {
-    {"create_deep", obey_create_deep},       {"delete_deep", obey_delete_deep},
-    {"create_settled", obey_create_settled}, {"set_settled", obey_set_settled},
-    {"delete_settled", obey_delete_settled}, {NULL, NULL},
+    {"create_deep", execute_create_deep},
+    {"delete_deep", execute_delete_deep},
+    {"create_reliable", execute_create_reliable},
+    {"set_reliable", execute_set_reliable},
+    {"delete_reliable", execute_delete_reliable},
+    {NULL, NULL},
 };

@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * Subscriptions: what they are told is said as "told err=... names=..." or
- * "told err=... data=...".
+ * Subscriptions: what they are told is said as "notified err=... names=..." or
+ * "notified err=... data=...".
  */
 
 #include "live/support/worker.h"
@@ -25,8 +25,8 @@ static void on_names(lk_subscription *s, int err, const lk_bytes *names,
     at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s",
                            i == 0 ? "" : ",", (int)names[i].len,
                            (const char *)names[i].at);
-  say(o->name, "told err=%s count=%zu pzxid=%" PRId64 " names=%s",
-      error_word(err), count, stat == NULL ? 0 : stat->pzxid, text);
+  print_line(o->name, "notified err=%s count=%zu pzxid=%" PRId64 " names=%s",
+             error_word(err), count, stat == NULL ? 0 : stat->pzxid, text);
 }
 
 static void on_data(lk_subscription *s, int err, const lk_bytes *data,
@@ -35,12 +35,13 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *data,
   const object *o = arg;
 
   (void)s;
-  say(o->name, "told err=%s mzxid=%" PRId64 " data=%s", error_word(err),
-      stat == NULL ? 0 : stat->mzxid, hex(err == 0 ? *data : lk_text(NULL)));
+  print_line(o->name, "notified err=%s mzxid=%" PRId64 " data=%s",
+             error_word(err), stat == NULL ? 0 : stat->mzxid,
+             hex(err == 0 ? *data : lk_text(NULL)));
 }
 
 /* "subscribe NAME client=... path=... data=1 check=MS" */
-static void obey_subscribe(const command *cmd, object *none)
+static void execute_subscribe(const command *cmd, object *none)
 {
   const object *client = option_owner(cmd);
   lk_subscription_config config = {
@@ -59,7 +60,7 @@ static void obey_subscribe(const command *cmd, object *none)
 
   if (err != 0)
     object_forget(o);
-  say(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
+  print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
 }
 
 void object_free_subscription(object *o)
@@ -68,4 +69,4 @@ void object_free_subscription(object *o)
   object_forget(o);
 }
 
-const verb subscribe_verbs[] = {{"subscribe", obey_subscribe}, {NULL, NULL}};
+const verb subscribe_verbs[] = {{"subscribe", execute_subscribe}, {NULL, NULL}};
