@@ -5,21 +5,19 @@
 
 #include "live/client/world.h"
 
-START_TEST(who_made_it_may_and_others_may_not)
+START_TEST(creator_has_access_and_others_do_not)
 {
-  lk_call watch = {.size = sizeof watch};
-
   world_enter(_i);
   ck_assert_int_eq(add_auth(here, "digest", "bob:secret"), 0);
   ck_assert_int_eq(create_as(here, "/bobs", &lk_acl_creator, 0), 0);
   ck_assert_int_eq(get(here, "/bobs", NULL), 0);
-  ck_assert_int_eq(get(there, full("/bobs"), &watch), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(get(there, full("/bobs"), NULL), LK_ERR_NO_AUTH);
   ck_assert_int_eq(children(there, full("/bobs"), NULL), LK_ERR_NO_AUTH);
   ck_assert_int_eq(set(there, full("/bobs"), lk_text("x"), -1), LK_ERR_NO_AUTH);
   ck_assert_int_eq(create(there, full("/bobs/x"), "", 0), LK_ERR_NO_AUTH);
   ck_assert_int_eq(create(here, "/bobs/x", "", 0), 0);
   ck_assert_int_eq(erase(there, full("/bobs/x"), -1), LK_ERR_NO_AUTH);
-  /* A wrong password is somebody else, the right one is bob. */
+  /* The server accepts any password; with a wrong one the id is another. */
   ck_assert_int_eq(add_auth(there, "digest", "bob:wrong"), 0);
   ck_assert_int_eq(get(there, full("/bobs"), NULL), LK_ERR_NO_AUTH);
   ck_assert_int_eq(add_auth(there, "digest", "bob:secret"), 0);
@@ -29,7 +27,7 @@ START_TEST(who_made_it_may_and_others_may_not)
 }
 END_TEST
 
-START_TEST(an_access_list_is_kept_as_it_was_given)
+START_TEST(access_list_is_stored_unchanged)
 {
   lk_acl entries[] = {
       {LK_PERM_READ, lk_text("world"), lk_text("anyone")},
@@ -52,10 +50,10 @@ START_TEST(an_access_list_is_kept_as_it_was_given)
 }
 END_TEST
 
-START_TEST(an_identity_goes_ahead_of_what_was_asked_before)
+START_TEST(add_auth_is_sent_before_earlier_requests)
 {
   lk_client_config config;
-  answer a = {0};
+  completion a = {0};
   lk_client *c;
 
   world_enter(_i);
@@ -73,7 +71,7 @@ END_TEST
 
 START_TEST(refused_credentials_are_final)
 {
-  answer a = {0};
+  completion a = {0};
 
   world_enter(_i);
   wait_for_state(here, LK_STATE_CONNECTED);
@@ -89,9 +87,9 @@ END_TEST
 TCase *access_tests(void)
 {
   const TTest *const tests[] = {
-      who_made_it_may_and_others_may_not,
-      an_access_list_is_kept_as_it_was_given,
-      an_identity_goes_ahead_of_what_was_asked_before,
+      creator_has_access_and_others_do_not,
+      access_list_is_stored_unchanged,
+      add_auth_is_sent_before_earlier_requests,
       refused_credentials_are_final,
   };
   TCase *t = tcase_create("access");

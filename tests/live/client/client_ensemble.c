@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* An ensemble: its configuration, and watches that stay when one of its servers
- * goes. Run with a chroot and without. */
+/* An ensemble: its configuration, and persistent watches when a server dies.
+ * Run with a chroot and without. */
 
 #include "live/client/world.h"
 
@@ -30,8 +30,8 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
 
 static size_t members;
 static int64_t version;
-static bool asked;
-static int asked_err;
+static bool config_done;
+static int config_err;
 
 static void on_config(lk_client *c, int err, const lk_bytes *data,
                       const lk_stat *stat, void *arg)
@@ -42,7 +42,7 @@ static void on_config(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   (void)arg;
   members = 0;
-  asked_err = err;
+  config_err = err;
   if (err == 0) {
     lk_bytes text = *data;
 
@@ -50,32 +50,32 @@ static void on_config(lk_client *c, int err, const lk_bytes *data,
     while (lk_config_next(&text, &m) == 1)
       members++;
   }
-  asked = true;
+  config_done = true;
 }
 
-static int settled(int refused)
+static int wait_for_config(int refused)
 {
   if (refused == 0)
-    wait_until(&asked);
-  return refused != 0 ? refused : asked_err;
+    wait_until(&config_done);
+  return refused != 0 ? refused : config_err;
 }
 
 static int read_config(const lk_call *call)
 {
-  asked = false;
-  return settled(lk_get_config(here, call, on_config, NULL));
+  config_done = false;
+  return wait_for_config(lk_get_config(here, call, on_config, NULL));
 }
 
-static int leave(const char *id, int64_t expected)
+static int remove_member(const char *id, int64_t expected)
 {
   lk_reconfiguration change = {
       .size = sizeof change, .leaving = id, .version = expected};
 
-  asked = false;
-  return settled(lk_reconfig(here, &change, NULL, on_config, NULL));
+  config_done = false;
+  return wait_for_config(lk_reconfig(here, &change, NULL, on_config, NULL));
 }
 
-/* One of the followers that `here` does not use. */
+/* The number of a follower to which `here` is not connected. */
 static const char *another_follower(void)
 {
   static char id[12];
@@ -93,7 +93,7 @@ static const char *another_follower(void)
   return NULL;
 }
 
-START_TEST(an_ensemble_is_read_watched_and_changed)
+START_TEST(configuration_is_read_watched_and_changed)
 {
   lk_call call = {.size = sizeof call, .on_event = on_event, .watch = &watch};
 
@@ -101,12 +101,12 @@ START_TEST(an_ensemble_is_read_watched_and_changed)
   ck_assert_int_eq(read_config(_i == 0 ? &call : NULL), 0);
   ck_assert_uint_eq(members, _i == 0 ? 3 : 2);
   if (_i == 1)
-    return; /* one has left */
-  ck_assert_int_eq(leave("1", -1), LK_ERR_NO_AUTH);
+    return; /* the run without chroot has removed a member */
+  ck_assert_int_eq(remove_member("1", -1), LK_ERR_NO_AUTH);
   ck_assert_int_eq(add_auth(here, "digest", "super:secret"), 0);
-  ck_assert_int_eq(leave("1", version + 1), LK_ERR_BAD_VERSION);
+  ck_assert_int_eq(remove_member("1", version + 1), LK_ERR_BAD_VERSION);
   ck_assert(!changed);
-  ck_assert_int_eq(leave(another_follower(), version), 0);
+  ck_assert_int_eq(remove_member(another_follower(), version), 0);
   ck_assert_uint_eq(members, 2);
   wait_until(&changed);
   ck_assert_str_eq(changed_path, "/zookeeper/config");
@@ -115,10 +115,10 @@ END_TEST
 
 /* ---- nodes with a TTL ---------------------------------------------------- */
 
-/* Servers know the request, but have not been told to do it. */
+/* Servers have the request, but extendedTypesEnabled is false. */
 START_TEST(without_extended_types_there_is_no_ttl)
 {
-  answer a = {0};
+  completion a = {0};
 
   world_enter(_i);
   for (int i = 0; i < 2; i++) {
@@ -133,9 +133,9 @@ START_TEST(without_extended_types_there_is_no_ttl)
 }
 END_TEST
 
-/* ---- watches that stay --------------------------------------------------- */
+/* ---- persistent watches -------------------------------------------------- */
 
-static bool resumed;
+static bool reregistered;
 static unsigned created;
 
 static void on_tree(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
@@ -143,11 +143,11 @@ static void on_tree(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
   (void)c;
   (void)w;
   (void)arg;
-  resumed = resumed || event->type == LK_EVENT_REREGISTERED;
+  reregistered = reregistered || event->type == LK_EVENT_REREGISTERED;
   created += event->type == LK_EVENT_CREATED;
 }
 
-/* The number of the server that `here` uses. */
+/* The number of the server to which `here` is connected. */
 static int own_server(void)
 {
   int n = 1;
@@ -160,13 +160,13 @@ static int own_server(void)
   return 0;
 }
 
-START_TEST(a_tree_is_watched_from_another_server)
+START_TEST(recursive_watch_continues_at_another_server)
 {
   lk_call call = {.size = sizeof call, .on_event = on_tree};
-  answer a = {0};
+  completion a = {0};
 
   world_enter(_i);
-  resumed = false;
+  reregistered = false;
   created = 0;
   ck_assert_int_eq(
       lk_add_watch(here, "/t", LK_WATCH_RECURSIVE, &call, on_done, &a), 0);
@@ -177,7 +177,7 @@ START_TEST(a_tree_is_watched_from_another_server)
   int n = own_server();
 
   server_ask(&zk, "kill %d", n);
-  wait_until(&resumed);
+  wait_until(&reregistered);
   ck_assert_int_ne(own_server(), n);
   server_ask(&zk, "start %d", n);
   server_ask(&zk, "wait");
@@ -213,8 +213,8 @@ int main(void)
   tcase_set_timeout(t, 0);
   tcase_add_checked_fixture(t, world_set_up, world_tear_down);
   tcase_add_loop_test(t, without_extended_types_there_is_no_ttl, 0, 2);
-  tcase_add_loop_test(t, a_tree_is_watched_from_another_server, 0, 2);
-  tcase_add_loop_test(t, an_ensemble_is_read_watched_and_changed, 0, 2);
+  tcase_add_loop_test(t, recursive_watch_continues_at_another_server, 0, 2);
+  tcase_add_loop_test(t, configuration_is_read_watched_and_changed, 0, 2);
   suite_add_tcase(suite, t);
   runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);

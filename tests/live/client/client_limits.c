@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Large things and many things, against a real server. */
+/* Large requests, large replies and many requests, against a real server. */
 
 #include "live/client/world.h"
 
@@ -36,7 +36,7 @@ static int create_big(lk_client *c, size_t len)
   return last.err;
 }
 
-START_TEST(a_request_as_large_as_the_server_takes_is_sent)
+START_TEST(request_of_the_servers_limit_is_sent)
 {
   world_enter(1);
   const size_t room = SERVER_LIMIT - CREATE_OVERHEAD - strlen(chroot_path);
@@ -50,7 +50,7 @@ START_TEST(a_request_as_large_as_the_server_takes_is_sent)
 }
 END_TEST
 
-START_TEST(the_send_limit_is_the_users)
+START_TEST(send_limit_is_configurable)
 {
   lk_client_config config;
   lk_client *c;
@@ -65,25 +65,25 @@ START_TEST(the_send_limit_is_the_users)
 }
 END_TEST
 
-START_TEST(so_many_are_accepted_and_no_more)
+START_TEST(outstanding_limit_refuses_further_requests)
 {
   lk_client_config config;
-  answer answers[11];
+  completion completions[11];
   lk_client *c;
 
   world_enter(0);
   config = config_of("");
   config.outstanding_limit = 10;
   c = client_of(&config);
-  memset(answers, 0, sizeof answers);
+  memset(completions, 0, sizeof completions);
   for (size_t i = 0; i < 10; i++)
-    ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &answers[i]), 0);
-  ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &answers[10]),
+    ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &completions[i]), 0);
+  ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &completions[10]),
                    LK_ERR_TOO_MANY);
-  wait_until(&answers[9].done);
-  ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &answers[10]), 0);
-  wait_until(&answers[10].done);
-  ck_assert_int_eq(answers[10].err, 0);
+  wait_until(&completions[9].done);
+  ck_assert_int_eq(lk_sync(c, "/", NULL, on_done, &completions[10]), 0);
+  wait_until(&completions[10].done);
+  ck_assert_int_eq(completions[10].err, 0);
 }
 END_TEST
 
@@ -92,35 +92,35 @@ END_TEST
 
 enum { QUEUED = 1000 };
 
-START_TEST(answers_come_in_the_order_of_the_requests)
+START_TEST(requests_complete_in_order)
 {
-  answer *answers = calloc(QUEUED, sizeof *answers);
+  completion *completions = calloc(QUEUED, sizeof *completions);
 
   world_enter(1);
   for (size_t i = 0; i < QUEUED; i++) {
     if (i % 2 == 0)
       ck_assert_int_eq(lk_create2(here, "/n-", lk_text(""), NULL,
                                   LK_EPHEMERAL | LK_SEQUENTIAL, NULL,
-                                  on_created, &answers[i]),
+                                  on_created, &completions[i]),
                        0);
     else
       ck_assert_int_eq(
-          lk_get_children(here, "/", NULL, on_children, &answers[i]), 0);
+          lk_get_children(here, "/", NULL, on_children, &completions[i]), 0);
   }
-  wait_until(&answers[QUEUED - 1].done);
+  wait_until(&completions[QUEUED - 1].done);
   for (size_t i = 0; i < QUEUED; i++) {
     char path[32];
 
-    ck_assert(answers[i].done);
-    ck_assert_int_eq(answers[i].err, 0);
-    ck_assert(i == 0 || answers[i - 1].order < answers[i].order);
+    ck_assert(completions[i].done);
+    ck_assert_int_eq(completions[i].err, 0);
+    ck_assert(i == 0 || completions[i - 1].order < completions[i].order);
     snprintf(path, sizeof path, "/n-%010zu", i / 2);
     if (i % 2 == 0)
-      ck_assert_str_eq(answers[i].path, path);
+      ck_assert_str_eq(completions[i].path, path);
     else
-      ck_assert_uint_eq(answers[i].count, i / 2 + 1);
+      ck_assert_uint_eq(completions[i].count, i / 2 + 1);
   }
-  free(answers);
+  free(completions);
 }
 END_TEST
 
@@ -144,7 +144,7 @@ static void make_many_children(void)
   }
 }
 
-START_TEST(a_long_listing_arrives_unless_it_is_limited)
+START_TEST(receive_limit_ends_a_long_listing)
 {
   lk_client_config config;
   lk_client *c;
@@ -153,7 +153,7 @@ START_TEST(a_long_listing_arrives_unless_it_is_limited)
   make_many_children();
   ck_assert_int_eq(children(here, "/long", NULL), 0);
   ck_assert_uint_eq(last.count, LISTED);
-  ck_assert_uint_eq(strlen(last.names[7]), 63); /* all we kept of it */
+  ck_assert_uint_eq(strlen(last.names[7]), 63); /* `last` cuts names */
   ck_assert_uint_eq(lk_client_connection(here), 1);
   config = config_of(chroot_path);
   config.receive_limit = 1000000;
@@ -169,10 +169,10 @@ TCase *limit_tests(void)
 {
   TCase *t = tcase_create("limits");
 
-  tcase_add_test(t, a_request_as_large_as_the_server_takes_is_sent);
-  tcase_add_test(t, the_send_limit_is_the_users);
-  tcase_add_test(t, so_many_are_accepted_and_no_more);
-  tcase_add_test(t, answers_come_in_the_order_of_the_requests);
-  tcase_add_test(t, a_long_listing_arrives_unless_it_is_limited);
+  tcase_add_test(t, request_of_the_servers_limit_is_sent);
+  tcase_add_test(t, send_limit_is_configurable);
+  tcase_add_test(t, outstanding_limit_refuses_further_requests);
+  tcase_add_test(t, requests_complete_in_order);
+  tcase_add_test(t, receive_limit_ends_a_long_listing);
   return t;
 }

@@ -17,7 +17,7 @@ START_TEST(each_kind_of_node_is_made)
   static const struct {
     int flags;
     const char *path;
-    const char *made; /* NULL: with a number behind */
+    const char *made; /* the path in the reply */
     bool is_ephemeral;
   } kinds[] = {
       {LK_PERSISTENT, "/d/p", "/d/p", false},
@@ -65,7 +65,7 @@ START_TEST(plain_create_gives_the_path_alone)
 }
 END_TEST
 
-START_TEST(a_container_goes_with_its_last_child)
+START_TEST(container_is_deleted_after_its_last_child)
 {
   world_enter(_i);
   ck_assert_int_eq(create(here, "/box", NULL, LK_CONTAINER), 0);
@@ -77,7 +77,7 @@ START_TEST(a_container_goes_with_its_last_child)
 }
 END_TEST
 
-START_TEST(creating_fails_as_it_should)
+START_TEST(refused_create_names_its_cause)
 {
   static const lk_acls nobody = {NULL, 0};
   lk_acl entry = {LK_PERM_ALL, lk_text("nosuch"), lk_text("x")};
@@ -100,7 +100,7 @@ START_TEST(creating_fails_as_it_should)
   ck_assert_int_eq(create(here, "/a//b", "", 0), LK_ERR_BAD_PATH);
   ck_assert_int_eq(create(here, "/a/../b", "", 0), LK_ERR_BAD_PATH);
   ck_assert_int_eq(create(here, "/\x01", "", 0), LK_ERR_BAD_PATH);
-  /* The connection has seen none of this. */
+  /* None of the errors has cost the connection. */
   ck_assert_uint_eq(lk_client_connection(here), 1);
 }
 END_TEST
@@ -108,7 +108,7 @@ END_TEST
 /* ---- data
  * ------------------------------------------------------------------------ */
 
-START_TEST(null_and_empty_data_are_two_things)
+START_TEST(null_and_empty_data_differ)
 {
   world_enter(_i);
   ck_assert_int_eq(create(here, "/null-", NULL, LK_SEQUENTIAL), 0);
@@ -149,7 +149,7 @@ START_TEST(versions_are_compared)
 }
 END_TEST
 
-START_TEST(what_is_not_there_is_not_found)
+START_TEST(requests_for_a_missing_node_end_with_no_node)
 {
   world_enter(_i);
   ck_assert_int_eq(exists(here, "/no", NULL), LK_ERR_NO_NODE);
@@ -185,7 +185,7 @@ START_TEST(children_are_listed)
 }
 END_TEST
 
-START_TEST(the_root_is_a_node_as_well)
+START_TEST(root_is_a_node)
 {
   world_enter(_i);
   ck_assert_int_eq(exists(here, "/", NULL), 0);
@@ -212,7 +212,7 @@ END_TEST
 /* ---- multi
  * ----------------------------------------------------------------------- */
 
-START_TEST(a_multi_does_all)
+START_TEST(multi_executes_all_operations)
 {
   lk_op ops[] = {
       lk_op_create("/m", lk_text("0"), NULL, 0),
@@ -247,7 +247,7 @@ START_TEST(a_multi_does_all)
 }
 END_TEST
 
-START_TEST(or_nothing_and_says_which_part_failed)
+START_TEST(failed_multi_names_the_failed_operation)
 {
   lk_op ops[] = {
       lk_op_create("/f", lk_text(""), NULL, 0),
@@ -269,7 +269,7 @@ START_TEST(or_nothing_and_says_which_part_failed)
 }
 END_TEST
 
-START_TEST(an_empty_multi_is_one)
+START_TEST(empty_multi_succeeds)
 {
   world_enter(_i);
   ck_assert_int_eq(multi(here, NULL, 0), 0);
@@ -277,7 +277,7 @@ START_TEST(an_empty_multi_is_one)
 }
 END_TEST
 
-START_TEST(a_bad_part_is_refused_before_it_is_sent)
+START_TEST(multi_with_an_invalid_operation_is_not_sent)
 {
   lk_op ops[] = {lk_op_check("/", -1), lk_op_delete("bad", -1)};
 
@@ -296,9 +296,9 @@ END_TEST
 /* ---- ends
  * ------------------------------------------------------------------------ */
 
-START_TEST(closing_takes_the_session_along)
+START_TEST(closing_ends_the_session)
 {
-  answer early = {0};
+  completion early = {0};
   lk_client *c;
 
   world_enter(_i);
@@ -320,9 +320,9 @@ START_TEST(closing_takes_the_session_along)
 }
 END_TEST
 
-START_TEST(freeing_ends_what_is_under_way)
+START_TEST(freeing_completes_outstanding_requests)
 {
-  answer a = {0}, b = {0};
+  completion a = {0}, b = {0};
 
   world_enter(_i);
   ck_assert_int_eq(exists(here, "/", NULL), 0);
@@ -346,7 +346,7 @@ static void free_it(lk_client *c, int err, void *arg)
 START_TEST(a_callback_may_free_its_client)
 {
   bool freed = false;
-  answer a = {0};
+  completion a = {0};
 
   world_enter(_i);
   ck_assert_int_eq(lk_sync(here, "/", NULL, free_it, &freed), 0);
@@ -363,20 +363,20 @@ TCase *data_tests(void)
   const TTest *const tests[] = {
       each_kind_of_node_is_made,
       plain_create_gives_the_path_alone,
-      a_container_goes_with_its_last_child,
-      creating_fails_as_it_should,
-      null_and_empty_data_are_two_things,
+      container_is_deleted_after_its_last_child,
+      refused_create_names_its_cause,
+      null_and_empty_data_differ,
       versions_are_compared,
-      what_is_not_there_is_not_found,
+      requests_for_a_missing_node_end_with_no_node,
       children_are_listed,
-      the_root_is_a_node_as_well,
+      root_is_a_node,
       names_need_not_be_ascii,
-      a_multi_does_all,
-      or_nothing_and_says_which_part_failed,
-      an_empty_multi_is_one,
-      a_bad_part_is_refused_before_it_is_sent,
-      closing_takes_the_session_along,
-      freeing_ends_what_is_under_way,
+      multi_executes_all_operations,
+      failed_multi_names_the_failed_operation,
+      empty_multi_succeeds,
+      multi_with_an_invalid_operation_is_not_sent,
+      closing_ends_the_session,
+      freeing_completes_outstanding_requests,
       a_callback_may_free_its_client,
   };
   TCase *t = tcase_create("data");
@@ -391,8 +391,8 @@ int main(void)
   static const char *const options[] = {
       "--container-check", "200", "--property",
       "zookeeper.extendedTypesEnabled=true", NULL};
-  TCase *cases[] = {data_tests(),  watch_tests(), access_tests(),
-                    limit_tests(), rest_tests(),  added_tests()};
+  TCase *cases[] = {data_tests(),  watch_tests(),   access_tests(),
+                    limit_tests(), request_tests(), persistent_watch_tests()};
   Suite *suite = suite_create("client_ops");
   SRunner *runner;
   int failed;

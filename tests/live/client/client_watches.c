@@ -8,19 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct seen {
+typedef struct watch_record {
   lk_call call;
   lk_watch *watch;
   bool fired;
   lk_event_type type;
   int err;
   char path[256];
-} seen;
+} watch_record;
 
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg)
 {
-  seen *s = arg;
+  watch_record *s = arg;
 
   (void)c;
   ck_assert_ptr_eq(w, s->watch);
@@ -32,8 +32,8 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   s->fired = true;
 }
 
-/* Its call is for exists, get or children. */
-static void prepare(seen *s)
+/* Afterwards `s->call` can be passed to exists(), get() or children(). */
+static void watch_record_init(watch_record *s)
 {
   memset(s, 0, sizeof *s);
   s->call.size = sizeof s->call;
@@ -42,7 +42,7 @@ static void prepare(seen *s)
   s->call.watch = &s->watch;
 }
 
-static void assert_event(seen *s, lk_event_type type, const char *path)
+static void assert_event(watch_record *s, lk_event_type type, const char *path)
 {
   wait_until(&s->fired);
   ck_assert_int_eq(s->type, type);
@@ -50,7 +50,7 @@ static void assert_event(seen *s, lk_event_type type, const char *path)
   ck_assert_str_eq(s->path, path);
 }
 
-/* The server learns of things in its own time. */
+/* The server registers and removes watches asynchronously. */
 static void assert_watches_become(long count)
 {
   for (int i = 0; watches_on_server() != count; i++) {
@@ -63,35 +63,35 @@ static void assert_watches_become(long count)
 
 START_TEST(a_read_watches_data)
 {
-  seen s;
+  watch_record s;
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/w", "", 0), 0);
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(get(here, "/w", &s.call), 0);
   ck_assert_int_eq(set(there, full("/w"), lk_text("1"), -1), 0);
   assert_event(&s, LK_EVENT_CHANGED, "/w");
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(exists(here, "/w", &s.call), 0);
   ck_assert_int_eq(set(there, full("/w"), lk_text("2"), -1), 0);
   assert_event(&s, LK_EVENT_CHANGED, "/w");
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(get(here, "/w", &s.call), 0);
   ck_assert_int_eq(erase(there, full("/w"), -1), 0);
   assert_event(&s, LK_EVENT_DELETED, "/w");
 }
 END_TEST
 
-START_TEST(exists_waits_for_the_creation)
+START_TEST(exists_watch_reports_creation)
 {
-  seen s;
+  watch_record s;
 
   world_enter(_i);
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(exists(here, "/to-be", &s.call), LK_ERR_NO_NODE);
   ck_assert_int_eq(create(there, full("/to-be"), "", 0), 0);
   assert_event(&s, LK_EVENT_CREATED, "/to-be");
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(exists(here, "/to-be", &s.call), 0);
   ck_assert_int_eq(erase(there, full("/to-be"), -1), 0);
   assert_event(&s, LK_EVENT_DELETED, "/to-be");
@@ -100,20 +100,20 @@ END_TEST
 
 START_TEST(a_listing_watches_children)
 {
-  seen s;
+  watch_record s;
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/dir", "", 0), 0);
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(children(here, "/dir", &s.call), 0);
   ck_assert_int_eq(set(there, full("/dir"), lk_text("not this"), -1), 0);
   ck_assert_int_eq(create(there, full("/dir/x"), "", 0), 0);
   assert_event(&s, LK_EVENT_CHILDREN, "/dir");
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(children(here, "/dir", &s.call), 0);
   ck_assert_int_eq(erase(there, full("/dir/x"), -1), 0);
   assert_event(&s, LK_EVENT_CHILDREN, "/dir");
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(children(here, "/dir", &s.call), 0);
   ck_assert_int_eq(erase(there, full("/dir"), -1), 0);
   assert_event(&s, LK_EVENT_DELETED, "/dir");
@@ -122,13 +122,13 @@ END_TEST
 
 START_TEST(a_failed_request_leaves_no_watch)
 {
-  seen s;
+  watch_record s;
 
   world_enter(_i);
   assert_watches_become(0);
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(get(here, "/not-here", &s.call), LK_ERR_NO_NODE);
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(children(here, "/not-here", &s.call), LK_ERR_NO_NODE);
   assert_watches_become(0);
   ck_assert_int_eq(create(here, "/not-here", "", 0), 0);
@@ -137,16 +137,16 @@ START_TEST(a_failed_request_leaves_no_watch)
 }
 END_TEST
 
-START_TEST(one_event_serves_all_who_watch)
+START_TEST(one_event_fires_all_watches_of_a_node)
 {
-  seen a, b, c, d;
+  watch_record a, b, c, d;
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/many", "", 0), 0);
-  prepare(&a);
-  prepare(&b);
-  prepare(&c);
-  prepare(&d);
+  watch_record_init(&a);
+  watch_record_init(&b);
+  watch_record_init(&c);
+  watch_record_init(&d);
   ck_assert_int_eq(get(here, "/many", &a.call), 0);
   ck_assert_int_eq(get(here, "/many", &b.call), 0);
   ck_assert_int_eq(exists(here, "/many", &c.call), 0);
@@ -159,26 +159,26 @@ START_TEST(one_event_serves_all_who_watch)
 }
 END_TEST
 
-START_TEST(a_cancelled_watch_is_silent_and_goes_from_the_server)
+START_TEST(cancelled_watch_is_removed_at_the_server)
 {
-  seen a, b;
+  watch_record a, b;
 
   world_enter(_i);
   assert_watches_become(0);
   ck_assert_int_eq(create(here, "/c", "", 0), 0);
-  prepare(&a);
-  prepare(&b);
+  watch_record_init(&a);
+  watch_record_init(&b);
   ck_assert_int_eq(get(here, "/c", &a.call), 0);
   ck_assert_int_eq(get(here, "/c", &b.call), 0);
   assert_watches_become(1);
   lk_watch_cancel(here, a.watch, true);
   ck_assert_int_eq(sync_with(here, "/c"), 0);
-  /* The other one still needs it. */
+  /* Watch `b` still needs the registration at the server. */
   assert_watches_become(1);
   ck_assert_int_eq(set(there, full("/c"), lk_text("1"), -1), 0);
   assert_event(&b, LK_EVENT_CHANGED, "/c");
   ck_assert(!a.fired);
-  prepare(&b);
+  watch_record_init(&b);
   ck_assert_int_eq(children(here, "/c", &b.call), 0);
   assert_watches_become(1);
   lk_watch_cancel(here, b.watch, true);
@@ -192,12 +192,12 @@ END_TEST
 
 START_TEST(a_cancelled_watch_can_stay_on_the_server)
 {
-  seen s;
+  watch_record s;
 
   world_enter(_i);
   assert_watches_become(0);
   ck_assert_int_eq(create(here, "/stay", "", 0), 0);
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(get(here, "/stay", &s.call), 0);
   lk_watch_cancel(here, s.watch, false);
   ck_assert_int_eq(sync_with(here, "/stay"), 0);
@@ -208,13 +208,13 @@ START_TEST(a_cancelled_watch_can_stay_on_the_server)
 }
 END_TEST
 
-START_TEST(an_own_change_is_told_before_its_answer)
+START_TEST(event_of_an_own_change_precedes_its_reply)
 {
-  seen s;
+  watch_record s;
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/own", "", 0), 0);
-  prepare(&s);
+  watch_record_init(&s);
   ck_assert_int_eq(get(here, "/own", &s.call), 0);
   ck_assert_int_eq(set(here, "/own", lk_text("1"), -1), 0);
   ck_assert(s.fired);
@@ -225,11 +225,11 @@ END_TEST
 
 START_TEST(closing_ends_watches)
 {
-  seen a, b;
+  watch_record a, b;
 
   world_enter(_i);
-  prepare(&a);
-  prepare(&b);
+  watch_record_init(&a);
+  watch_record_init(&b);
   ck_assert_int_eq(exists(here, "/never", &a.call), LK_ERR_NO_NODE);
   ck_assert_int_eq(children(here, "/", &b.call), 0);
   ck_assert_int_eq(close_client(here), 0);
@@ -244,13 +244,13 @@ TCase *watch_tests(void)
 {
   const TTest *const tests[] = {
       a_read_watches_data,
-      exists_waits_for_the_creation,
+      exists_watch_reports_creation,
       a_listing_watches_children,
       a_failed_request_leaves_no_watch,
-      one_event_serves_all_who_watch,
-      a_cancelled_watch_is_silent_and_goes_from_the_server,
+      one_event_fires_all_watches_of_a_node,
+      cancelled_watch_is_removed_at_the_server,
       a_cancelled_watch_can_stay_on_the_server,
-      an_own_change_is_told_before_its_answer,
+      event_of_an_own_change_precedes_its_reply,
       closing_ends_watches,
   };
   TCase *t = tcase_create("watches");

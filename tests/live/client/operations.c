@@ -2,9 +2,9 @@
 #include "config.h"
 
 /*
- * Every request, alone and in an ensemble, with a chroot and without: what it
- * brings and leaves, and what its caller is told where the connection breaks
- * before the server has it, or before its answer has come.
+ * Every request, to a standalone server and to an ensemble, with a chroot and
+ * without: its results, its effect on the tree, and its error if the connection
+ * breaks before the server has the request or before the reply arrives.
  */
 
 #include "live/client/operations.h"
@@ -18,16 +18,18 @@
 wire *near;
 bool is_ensemble;
 
-/* ---- where it happens -----------------------------------------------------
+/* ---- fixture --------------------------------------------------------------
  */
 
 enum {
-  TIMEOUT_MS = 3000 /* short pauses before a new connection go with it */
+  TIMEOUT_MS =
+      3000 /* a short timeout makes the pauses between attempts short */
 };
 
 static char place[sizeof last.path];
 
-/* A path below a node of it; of the last eight. */
+/* START, NODE and NAME in one; in one of eight buffers that are used in turn.
+ */
 static const char *path_in(const char *start, const char *node,
                            const char *name)
 {
@@ -39,12 +41,12 @@ static const char *path_in(const char *start, const char *node,
   return out;
 }
 
-const char *at(const char *node, const char *name)
+const char *path_here(const char *node, const char *name)
 {
   return path_in(chroot_path[0] == '\0' ? place : "", node, name);
 }
 
-const char *beyond(const char *node, const char *name)
+const char *path_there(const char *node, const char *name)
 {
   return path_in(place, node, name);
 }
@@ -61,7 +63,7 @@ static const char *server_address(int n)
   return text;
 }
 
-static lk_client *client_at(const char *address, const char *chroot)
+static lk_client *client_to_address(const char *address, const char *chroot)
 {
   char hosts[256];
   lk_client_config config = {
@@ -73,7 +75,7 @@ static lk_client *client_at(const char *address, const char *chroot)
 
 lk_client *client_to(int n)
 {
-  return client_at(server_address(n), "");
+  return client_to_address(server_address(n), "");
 }
 
 const char *all_members(void)
@@ -96,14 +98,14 @@ const char *all_members(void)
 
 static int own_server, other_server;
 
-/* Two followers: what one has done the other has from the leader. */
+/* Two different followers, so that `there` sees replicated changes. */
 static void choose_servers(void)
 {
   own_server = is_ensemble ? server_in_mode(&zk, "leader") % 3 + 1 : 1;
   other_server = is_ensemble ? own_server % 3 + 1 : 1;
 }
 
-void place_enter(bool chroot)
+void fixture_set_up(bool chroot)
 {
   loop = ev_loop_new(0);
   ck_assert_ptr_nonnull(loop);
@@ -113,11 +115,11 @@ void place_enter(bool chroot)
   snprintf(place, sizeof place, "%s", last.path);
   chroot_path = chroot ? place : "";
   near = wire_new(loop, server_address(own_server));
-  here = client_at(wire_address(near), chroot_path);
+  here = client_to_address(wire_address(near), chroot_path);
   ck_assert_int_eq(sync_with(here, "/"), 0);
 }
 
-void place_leave(void)
+void fixture_tear_down(void)
 {
   if (lk_client_state(here) == LK_STATE_CONNECTED)
     close_client(here);
@@ -129,10 +131,10 @@ void place_leave(void)
   ev_loop_destroy(loop);
 }
 
-/* ---- what is there --------------------------------------------------------
+/* ---- the tree -------------------------------------------------------------
  */
 
-const char furniture[] = ".=one /kid=x /mine*=";
+const char test_node_tree[] = ".=one /kid=x /mine*=";
 
 static int64_t config_zxid;
 
@@ -142,12 +144,12 @@ static int64_t last_reconfig(void)
   return last.stat.mzxid;
 }
 
-void furnish(const char *node)
+void make_test_node(const char *node)
 {
-  ck_assert_int_eq(create(there, beyond(node, ""), "one", 0), 0);
-  ck_assert_int_eq(create(there, beyond(node, "/kid"), "x", 0), 0);
+  ck_assert_int_eq(create(there, path_there(node, ""), "one", 0), 0);
+  ck_assert_int_eq(create(there, path_there(node, "/kid"), "x", 0), 0);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  ck_assert_int_eq(create(here, at(node, "/mine"), "", LK_EPHEMERAL), 0);
+  ck_assert_int_eq(create(here, path_here(node, "/mine"), "", LK_EPHEMERAL), 0);
   config_zxid = last_reconfig();
 }
 
@@ -156,13 +158,13 @@ static int by_text(const void *a, const void *b)
   return strcmp(a, b);
 }
 
-/* Add a node and those below it, in the order of their names. */
+/* Append a node and its descendants to `out`, sorted by name. */
 static void draw(const char *node, const char *path, char *out, size_t size)
 {
   size_t len = strlen(out), count;
   char names[8][64], inner[640];
 
-  if (get(there, beyond(node, path), NULL) != 0)
+  if (get(there, path_there(node, path), NULL) != 0)
     return;
   snprintf(out + len, size - len, "%s%s%s", len == 0 ? "" : " ",
            path[0] == '\0' ? "." : path,
@@ -175,7 +177,7 @@ static void draw(const char *node, const char *path, char *out, size_t size)
     len +=
         (size_t)snprintf(out + len, size - len, "#%d", (int)last.stat.aversion);
   snprintf(out + len, size - len, "=%s", last.data);
-  ck_assert_int_eq(children(there, beyond(node, path), NULL), 0);
+  ck_assert_int_eq(children(there, path_there(node, path), NULL), 0);
   count = last.count;
   ck_assert_uint_le(count, 8);
   memcpy(names, last.names, sizeof names);
@@ -186,7 +188,7 @@ static void draw(const char *node, const char *path, char *out, size_t size)
   }
 }
 
-const char *picture(const char *node)
+const char *tree_of(const char *node)
 {
   static char text[512];
 
@@ -198,22 +200,22 @@ const char *picture(const char *node)
   return text;
 }
 
-/* ---- asking ---------------------------------------------------------------
+/* ---- requests -------------------------------------------------------------
  */
 
-int ended(int refused)
+int wait_for_result(int refused)
 {
   if (refused != 0)
     return refused;
-  ck_assert_msg(!said.done, "it ended before the call returned");
-  wait_until(&said.done);
-  return said.err;
+  ck_assert_msg(!last_result.done, "it completed before its call returned");
+  wait_until(&last_result.done);
+  return last_result.err;
 }
 
-int do_ask(const operation *o, const char *node, const lk_call *call)
+int send_and_wait(const operation *o, const char *node, const lk_call *call)
 {
-  memset(&said, 0, sizeof said);
-  return ended(o->ask(here, node, call));
+  memset(&last_result, 0, sizeof last_result);
+  return wait_for_result(o->send(here, node, call));
 }
 
 const operation *operation_of(int i)
@@ -249,10 +251,10 @@ static int run(bool ensemble)
   world_begin(options);
   choose_servers();
   suite_add_tcase(suite, error_tests(ensemble));
-  suite_add_tcase(suite, deed_tests(ensemble));
-  suite_add_tcase(suite, watch_over_tests(ensemble));
+  suite_add_tcase(suite, effect_tests(ensemble));
+  suite_add_tcase(suite, operation_watch_tests(ensemble));
   runner = srunner_create(suite);
-  srunner_set_fork_status(runner, CK_NOFORK); /* they are many, and short */
+  srunner_set_fork_status(runner, CK_NOFORK); /* many short tests */
   srunner_run_all(runner, CK_ENV);
   failed = srunner_ntests_failed(runner);
   srunner_free(runner);
@@ -260,7 +262,7 @@ static int run(bool ensemble)
   return failed;
 }
 
-/* Both at once: they wait most of their time. */
+/* Standalone and ensemble at the same time: the tests mostly wait. */
 int main(void)
 {
   int failed, result = 0;

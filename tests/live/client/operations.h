@@ -4,54 +4,54 @@
 
 /**
  * @file
- * Every request that a client has, as a table: what it brings and leaves
- * behind. `here` asks for it through a wire; `there`, in an ensemble at another
- * server, looks at what came of it.
+ * A table of every request of a client, with its results and its effect on the
+ * tree. `here` sends it through a wire. `there`, in an ensemble connected to
+ * another server, reads the tree afterwards.
  */
 
 #include "live/client/wire.h"
 #include "live/client/world.h"
 
-/** What the last request ended with, as text. */
+/** The results of the last request, as text. */
 typedef struct outcome {
   bool done;
   int err;
   char text[512];
 } outcome;
 
-extern outcome said;
+extern outcome last_result;
 
 enum {
-  WRITES = 1,      /**< is not to be asked for again */
-  CREATES = 2,     /**< a node "/new", or of a name of its own */
-  NUMBERS = 4,     /**< gives it that name */
-  NO_NODE_IN = 8,  /**< it is not about a node */
-  IN_ENSEMBLE = 16 /**< there alone */
+  WRITES = 1,        /**< must not be repeated */
+  CREATES = 2,       /**< creates "/new", or a sequential node */
+  NUMBERED = 4,      /**< the node is sequential */
+  NO_PATH = 8,       /**< the request has no path */
+  ENSEMBLE_ONLY = 16 /**< a standalone server refuses it */
 };
 
 typedef struct operation {
   const char *name;
   int32_t op; /**< on the wire */
   int flags;
-  /** About the node at a path of `here`, with the outcome in `said`. */
-  int (*ask)(lk_client *c, const char *node, const lk_call *call);
-  const char *brings; /**< as text; NULL: something */
-  const char *leaves; /**< as of picture(); NULL: nothing changes */
-  int missing;        /**< where there is no such node */
-  int denied;         /**< where only others may do anything */
-  int watches;        /**< what its watch is told of a change; 0: sets none */
+  /** Send the request for a path of `here`; fills `last_result`. */
+  int (*send)(lk_client *c, const char *node, const lk_call *call);
+  const char *result;     /**< `last_result.text` */
+  const char *tree_after; /**< as of tree_of(); NULL: unchanged */
+  int missing;            /**< the error for a missing node */
+  int denied;             /**< the error without permissions */
+  int watch_event; /**< the event of its watch for a change; 0: no watch */
 } operation;
 
 extern const operation operations[];
 extern const size_t noperations;
-/** How many of them there are alone, or in an ensemble. */
+/** How many of them apply to a standalone server, or to an ensemble. */
 size_t operations_in(bool ensemble);
 
-/** For the `_i` of a loop test: which one, and with or without a chroot. */
+/** The operation of a loop test's `_i`, and whether it runs with a chroot. */
 const operation *operation_of(int i);
 bool with_chroot(int i);
 
-/* ---- where it happens -----------------------------------------------------
+/* ---- fixture --------------------------------------------------------------
  */
 
 /** Between `here` and its server. */
@@ -61,30 +61,32 @@ extern bool is_ensemble;
 
 /** A client of the n-th server, from 1 on, without chroot or wire. */
 lk_client *client_to(int n);
-/** The ensemble as it is, as lk_reconfig() takes it. */
+/** The current members of the ensemble, in the format of lk_reconfig(). */
 const char *all_members(void);
 
-/** Have a place of its own for a test, with `here` connected. */
-void place_enter(bool chroot);
-void place_leave(void);
+/** Create a directory for the test, and connect `here` and `there`. */
+void fixture_set_up(bool chroot);
+void fixture_tear_down(void);
 /** A path below a node of it as `here` says it, and as `there` does. Of the
    last eight. */
-const char *at(const char *node, const char *name);
-const char *beyond(const char *node, const char *name);
+const char *path_here(const char *node, const char *name);
+const char *path_there(const char *node, const char *name);
 
-/** Make a node with a child /kid and /mine, which is of `here`'s session. */
-void furnish(const char *node);
-/** What furnish() leaves. */
-extern const char furniture[];
+/** Create a node with the children /kid and /mine; /mine is an ephemeral node
+    of `here`. */
+void make_test_node(const char *node);
+/** tree_of() of a new test node. */
+extern const char test_node_tree[];
 /** A node and all below, as `there` sees it, behind a sync. */
-const char *picture(const char *node);
+const char *tree_of(const char *node);
 
 /** Ask and wait for the end. */
-int do_ask(const operation *o, const char *node, const lk_call *call);
-/** Wait for the end of what was asked for: its error. */
-int ended(int refused);
+int send_and_wait(const operation *o, const char *node, const lk_call *call);
+/** Wait until the request completes, and return its error; `refused` is what
+    the call returned. */
+int wait_for_result(int refused);
 
-/** Ends of requests that fill `said`, whatever `arg`. */
+/** Callbacks that fill `last_result` and ignore `arg`. */
 void on_ended(lk_client *c, int err, void *arg);
 void on_version(lk_client *c, int err, const lk_stat *stat, void *arg);
 void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
@@ -93,8 +95,8 @@ void on_config(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
                void *arg);
 
 /* Parts of this program. */
-TCase *deed_tests(bool ensemble);
+TCase *effect_tests(bool ensemble);
 TCase *error_tests(bool ensemble);
-TCase *watch_over_tests(bool ensemble);
+TCase *operation_watch_tests(bool ensemble);
 
 #endif

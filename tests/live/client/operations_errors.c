@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- of all requests ------------------------------------------------------
+/* ---- errors of all requests -----------------------------------------------
  */
 
 static void assert_err(const operation *o, int err, int expected,
@@ -19,51 +19,57 @@ static void assert_err(const operation *o, int err, int expected,
                 lk_error_text(err), err, lk_error_text(expected));
 }
 
-/* A node and one below it where bob alone may do anything. */
-static void lock_up(const char *node)
+/* A node and a child on which only bob has permissions. */
+static void make_denied_node(const char *node)
 {
   ck_assert_int_eq(add_auth(there, "digest", "bob:secret"), 0);
-  ck_assert_int_eq(create_as(there, beyond(node, ""), &lk_acl_creator, 0), 0);
-  ck_assert_int_eq(create_as(there, beyond(node, "/kid"), &lk_acl_creator, 0),
+  ck_assert_int_eq(create_as(there, path_there(node, ""), &lk_acl_creator, 0),
                    0);
+  ck_assert_int_eq(
+      create_as(there, path_there(node, "/kid"), &lk_acl_creator, 0), 0);
   ck_assert_int_eq(sync_with(here, "/"), 0);
 }
 
-START_TEST(what_is_missing_or_denied_is_told)
+START_TEST(missing_or_denied_node_ends_with_its_error)
 {
   const operation *o = operation_of(_i);
 
-  place_enter(with_chroot(_i));
-  assert_err(o, do_ask(o, at("/none", ""), NULL), o->missing, "no such node");
-  lock_up("/locked");
-  assert_err(o, do_ask(o, at("/locked", ""), NULL), o->denied, "denied");
+  fixture_set_up(with_chroot(_i));
+  assert_err(o, send_and_wait(o, path_here("/none", ""), NULL), o->missing,
+             "no such node");
+  make_denied_node("/locked");
+  assert_err(o, send_and_wait(o, path_here("/locked", ""), NULL), o->denied,
+             "denied");
   ck_assert_uint_eq(lk_client_connection(here), 1);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
-START_TEST(what_cannot_be_meant_is_not_sent)
+START_TEST(invalid_arguments_are_refused_before_sending)
 {
   const lk_call unset = {.size = 0};
   const lk_call late = {.size = sizeof late, .timeout_ms = -2};
   const lk_call twice = {.size = sizeof twice, .repeat = true};
   const operation *o = operation_of(_i);
 
-  place_enter(with_chroot(_i));
-  if ((o->flags & NO_NODE_IN) == 0)
-    assert_err(o, do_ask(o, "relative", NULL), LK_ERR_BAD_PATH, "path");
-  assert_err(o, do_ask(o, at("/a", ""), &unset), LK_ERR_BAD_ARGUMENT, "size");
-  assert_err(o, do_ask(o, at("/a", ""), &late), LK_ERR_DEADLINE, "timeout");
+  fixture_set_up(with_chroot(_i));
+  if ((o->flags & NO_PATH) == 0)
+    assert_err(o, send_and_wait(o, "relative", NULL), LK_ERR_BAD_PATH, "path");
+  assert_err(o, send_and_wait(o, path_here("/a", ""), &unset),
+             LK_ERR_BAD_ARGUMENT, "size");
+  assert_err(o, send_and_wait(o, path_here("/a", ""), &late), LK_ERR_DEADLINE,
+             "timeout");
   if ((o->flags & WRITES) != 0)
-    assert_err(o, do_ask(o, at("/a", ""), &twice), LK_ERR_BAD_ARGUMENT,
-               "repeat");
+    assert_err(o, send_and_wait(o, path_here("/a", ""), &twice),
+               LK_ERR_BAD_ARGUMENT, "repeat");
   close_client(here);
-  assert_err(o, do_ask(o, at("/a", ""), NULL), LK_ERR_CLOSED, "closed");
-  place_leave();
+  assert_err(o, send_and_wait(o, path_here("/a", ""), NULL), LK_ERR_CLOSED,
+             "closed");
+  fixture_tear_down();
 }
 END_TEST
 
-/* ---- of some ---------------------------------------------------------------
+/* ---- errors of some requests -----------------------------------------------
  */
 
 static void assert_is(int err, int expected)
@@ -72,50 +78,52 @@ static void assert_is(int err, int expected)
                 lk_error_text(expected));
 }
 
-START_TEST(what_is_in_the_way_of_a_new_node_is_told)
+START_TEST(failed_create_names_its_cause)
 {
   static const lk_acls nobody;
   lk_acl unknown = {LK_PERM_ALL, lk_text("nosuch"), lk_text("x")};
   lk_acls odd = {&unknown, 1};
 
-  place_enter(_i == 1);
-  furnish("/a");
+  fixture_set_up(_i == 1);
+  make_test_node("/a");
   for (size_t i = 0; i < noperations; i++) {
     const operation *o = &operations[i];
 
     if ((o->flags & CREATES) == 0)
       continue;
-    assert_err(o, do_ask(o, at("/a", "/mine"), NULL),
+    assert_err(o, send_and_wait(o, path_here("/a", "/mine"), NULL),
                LK_ERR_NO_CHILDREN_FOR_EPHEMERALS, "below an ephemeral one");
-    assert_err(o, do_ask(o, at("/a", ""), NULL), 0, "new");
-    assert_err(o, do_ask(o, at("/a", ""), NULL),
-               (o->flags & NUMBERS) != 0 ? 0 : LK_ERR_NODE_EXISTS, "again");
-    erase(here, at("/a", "/new"), -1);
+    assert_err(o, send_and_wait(o, path_here("/a", ""), NULL), 0, "new");
+    assert_err(o, send_and_wait(o, path_here("/a", ""), NULL),
+               (o->flags & NUMBERED) != 0 ? 0 : LK_ERR_NODE_EXISTS, "again");
+    erase(here, path_here("/a", "/new"), -1);
   }
-  assert_is(create_as(here, at("/b", ""), &nobody, 0), LK_ERR_INVALID_ACL);
-  assert_is(create_as(here, at("/b", ""), &odd, 0), LK_ERR_INVALID_ACL);
-  assert_is(create_as(here, at("/b", ""), &lk_acl_creator, 0),
+  assert_is(create_as(here, path_here("/b", ""), &nobody, 0),
             LK_ERR_INVALID_ACL);
-  assert_is(create(here, at("/b", ""), "", 8), LK_ERR_BAD_ARGUMENT);
+  assert_is(create_as(here, path_here("/b", ""), &odd, 0), LK_ERR_INVALID_ACL);
+  assert_is(create_as(here, path_here("/b", ""), &lk_acl_creator, 0),
+            LK_ERR_INVALID_ACL);
+  assert_is(create(here, path_here("/b", ""), "", 8), LK_ERR_BAD_ARGUMENT);
   ck_assert_uint_eq(lk_client_connection(here), 1);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
 static int set_acl(const char *path, const lk_acls *acl, int32_t version)
 {
-  memset(&said, 0, sizeof said);
-  return ended(lk_set_acl(here, path, acl, version, NULL, on_version, NULL));
+  memset(&last_result, 0, sizeof last_result);
+  return wait_for_result(
+      lk_set_acl(here, path, acl, version, NULL, on_version, NULL));
 }
 
-START_TEST(another_version_is_told)
+START_TEST(wrong_version_is_an_error)
 {
   static const lk_acls nobody;
   const char *a;
 
-  place_enter(_i == 1);
-  furnish("/a");
-  a = at("/a", "");
+  fixture_set_up(_i == 1);
+  make_test_node("/a");
+  a = path_here("/a", "");
   assert_is(set(here, a, lk_text("x"), 1), LK_ERR_BAD_VERSION);
   assert_is(set(here, a, lk_text("x"), -2), LK_ERR_BAD_ARGUMENT);
   assert_is(erase(here, a, 1), LK_ERR_BAD_VERSION);
@@ -125,22 +133,23 @@ START_TEST(another_version_is_told)
   assert_is(set_acl(a, &lk_acl_open, -2), LK_ERR_BAD_ARGUMENT);
   assert_is(set_acl(a, &nobody, 0), LK_ERR_INVALID_ACL);
   assert_is(set_acl(a, NULL, 0), LK_ERR_BAD_ARGUMENT);
-  ck_assert_str_eq(picture("/a"), furniture);
-  place_leave();
+  ck_assert_str_eq(tree_of("/a"), test_node_tree);
+  fixture_tear_down();
 }
 END_TEST
 
-/* Each part can be the culprit; nothing is done then. */
-START_TEST(a_multi_ends_with_the_error_of_its_culprit)
+/* Each type of operation can fail; then none is executed. */
+START_TEST(multi_ends_with_the_error_of_its_failed_operation)
 {
-  place_enter(_i == 1);
-  furnish("/a");
-  const char *a = at("/a", ""), *kid = at("/a", "/kid");
-  const char *below_mine = at("/a", "/mine/x"), *none = at("/none/x", "");
+  fixture_set_up(_i == 1);
+  make_test_node("/a");
+  const char *a = path_here("/a", ""), *kid = path_here("/a", "/kid");
+  const char *below_mine = path_here("/a", "/mine/x"),
+             *none = path_here("/none/x", "");
   const struct {
     lk_op op;
     int err;
-  } culprits[] = {
+  } failing[] = {
       {lk_op_create(kid, lk_text(""), NULL, 0), LK_ERR_NODE_EXISTS},
       {lk_op_create2(none, lk_text(""), NULL, 0), LK_ERR_NO_NODE},
       {lk_op_create(kid, lk_text(""), NULL, LK_CONTAINER), LK_ERR_NODE_EXISTS},
@@ -154,25 +163,25 @@ START_TEST(a_multi_ends_with_the_error_of_its_culprit)
       {lk_op_check(none, -1), LK_ERR_NO_NODE},
   };
 
-  for (size_t i = 0; i < sizeof culprits / sizeof culprits[0]; i++) {
-    lk_op ops[] = {lk_op_set(a, lk_text("two"), 0), culprits[i].op,
+  for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++) {
+    lk_op ops[] = {lk_op_set(a, lk_text("two"), 0), failing[i].op,
                    lk_op_delete(kid, 0)};
 
-    assert_is(multi(here, ops, 3), culprits[i].err);
+    assert_is(multi(here, ops, 3), failing[i].err);
     ck_assert_uint_eq(last.count, 3);
     assert_is(last.results[0].err, 0);
-    assert_is(last.results[1].err, culprits[i].err);
+    assert_is(last.results[1].err, failing[i].err);
     assert_is(last.results[2].err, LK_ERR_RUNTIME_INCONSISTENCY);
   }
-  ck_assert_str_eq(picture("/a"), furniture);
-  place_leave();
+  ck_assert_str_eq(tree_of("/a"), test_node_tree);
+  fixture_tear_down();
 }
 END_TEST
 
 /* ---- quotas ----------------------------------------------------------------
  */
 
-static void put_deep(const char *path, const char *data)
+static void create_with_parents(const char *path, const char *data)
 {
   memset(&last, 0, sizeof last);
   ck_assert_int_eq(lk_create_with_parents(there, path, lk_text(data), NULL, 0,
@@ -182,89 +191,93 @@ static void put_deep(const char *path, const char *data)
   ck_assert_int_eq(last.err, 0);
 }
 
-/* As many nodes and bytes as there are, and no more. */
-static void limit(const char *node)
+/* A quota that the existing nodes and bytes use up. */
+static void set_quota(const char *node)
 {
   char path[1024];
 
   snprintf(path, sizeof path, "/zookeeper/quota%s/zookeeper_limits",
-           beyond(node, ""));
-  put_deep(path, "count=-1,bytes=-1=;byteHardLimit=4;countHardLimit=3");
+           path_there(node, ""));
+  create_with_parents(path,
+                      "count=-1,bytes=-1=;byteHardLimit=4;countHardLimit=3");
   snprintf(path, sizeof path, "/zookeeper/quota%s/zookeeper_stats",
-           beyond(node, ""));
-  put_deep(path, "count=0,bytes=0");
-  /* the leader goes by what it has applied itself */
-  for (int i = 0; create(here, at(node, "/probe"), "", 0) == 0; i++) {
+           path_there(node, ""));
+  create_with_parents(path, "count=0,bytes=0");
+  /* The leader checks the quota against the state that it has applied, so the
+     new limit takes effect after a moment. */
+  for (int i = 0; create(here, path_here(node, "/probe"), "", 0) == 0; i++) {
     ck_assert_int_lt(i, 1000);
-    ck_assert_int_eq(erase(here, at(node, "/probe"), -1), 0);
+    ck_assert_int_eq(erase(here, path_here(node, "/probe"), -1), 0);
   }
 }
 
-START_TEST(a_quota_that_is_used_up_is_told)
+START_TEST(exceeded_quota_is_an_error)
 {
-  place_enter(_i == 1);
-  furnish("/a");
-  limit("/a");
+  fixture_set_up(_i == 1);
+  make_test_node("/a");
+  set_quota("/a");
   for (size_t i = 0; i < noperations; i++) {
     if ((operations[i].flags & CREATES) != 0)
-      assert_err(&operations[i], do_ask(&operations[i], at("/a", ""), NULL),
+      assert_err(&operations[i],
+                 send_and_wait(&operations[i], path_here("/a", ""), NULL),
                  LK_ERR_QUOTA_EXCEEDED, "quota");
   }
-  lk_op grow = lk_op_set(at("/a", "/kid"), lk_text("more"), -1);
+  lk_op grow = lk_op_set(path_here("/a", "/kid"), lk_text("more"), -1);
 
   assert_is(set(here, grow.path, grow.data, -1), LK_ERR_QUOTA_EXCEEDED);
   assert_is(multi(here, &grow, 1), LK_ERR_QUOTA_EXCEEDED);
-  ck_assert_str_eq(picture("/a"), furniture);
-  place_leave();
+  ck_assert_str_eq(tree_of("/a"), test_node_tree);
+  fixture_tear_down();
 }
 END_TEST
 
 /* ---- identities -------------------------------------------------------------
  */
 
-START_TEST(an_identity_is_given_on_whatever_connection)
+START_TEST(add_auth_is_repeated_on_the_next_connection)
 {
-  place_enter(_i == 1);
-  for (int answered = 0; answered < 2; answered++) {
-    const char *who = answered == 0 ? "ann:x" : "bea:x";
+  fixture_set_up(_i == 1);
+  for (int replied = 0; replied < 2; replied++) {
+    const char *who = replied == 0 ? "ann:x" : "bea:x";
 
-    wire_break_at(near, 100, answered == 1);
+    wire_break_at_request(near, 100, replied == 1);
     assert_is(add_auth(here, "digest", who), 0);
     ck_assert(wire_has_broken(near));
-    ck_assert_uint_eq(lk_client_connection(here), (uint64_t)answered + 2);
+    ck_assert_uint_eq(lk_client_connection(here), (uint64_t)replied + 2);
   }
-  memset(&said, 0, sizeof said);
-  assert_is(ended(lk_who_am_i(here, NULL, on_ids, NULL)), 0);
-  ck_assert_ptr_nonnull(strstr(said.text, "digest:ann"));
-  ck_assert_ptr_nonnull(strstr(said.text, "digest:bea"));
+  memset(&last_result, 0, sizeof last_result);
+  assert_is(wait_for_result(lk_who_am_i(here, NULL, on_ids, NULL)), 0);
+  ck_assert_ptr_nonnull(strstr(last_result.text, "digest:ann"));
+  ck_assert_ptr_nonnull(strstr(last_result.text, "digest:bea"));
   assert_is(add_auth(here, "nosuch", "x"), LK_ERR_AUTH_FAILED);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
-/* ---- what a server does not know --------------------------------------------
+/* ---- requests that a server does not have -----------------------------------
  */
 
-/* It says so, and hangs up; the client does not ask it again. */
-START_TEST(an_unknown_request_costs_one_connection)
+/* The server replies with UNIMPLEMENTED and closes the connection; the client
+ * does not send the request again. */
+START_TEST(unknown_opcode_costs_one_connection)
 {
   const operation *o = operation_of(_i);
   const char *a;
 
-  place_enter(with_chroot(_i));
-  furnish("/a");
-  a = at("/a", "");
-  wire_disguise(near, o->op);
-  assert_err(o, do_ask(o, a, NULL), LK_ERR_UNIMPLEMENTED, "unknown");
+  fixture_set_up(with_chroot(_i));
+  make_test_node("/a");
+  a = path_here("/a", "");
+  wire_replace_opcode(near, o->op);
+  assert_err(o, send_and_wait(o, a, NULL), LK_ERR_UNIMPLEMENTED, "unknown");
   wait_for_state(here, LK_STATE_SUSPENDED);
-  memset(&said, 0, sizeof said);
-  assert_err(o, o->ask(here, a, NULL), 0, "without a connection");
-  assert_err(o, ended(0), LK_ERR_UNIMPLEMENTED, "waiting");
-  assert_err(o, o->ask(here, a, NULL), LK_ERR_UNIMPLEMENTED, "again");
+  memset(&last_result, 0, sizeof last_result);
+  assert_err(o, o->send(here, a, NULL), 0, "without a connection");
+  assert_err(o, wait_for_result(0), LK_ERR_UNIMPLEMENTED, "waiting");
+  assert_err(o, o->send(here, a, NULL), LK_ERR_UNIMPLEMENTED, "again");
   ck_assert_uint_eq(lk_client_connection(here), 2);
-  wire_disguise(near, 0);
-  ck_assert_str_eq(picture("/a"), furniture);
-  place_leave();
+  wire_replace_opcode(near, 0);
+  ck_assert_str_eq(tree_of("/a"), test_node_tree);
+  fixture_tear_down();
 }
 END_TEST
 
@@ -279,24 +292,24 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   *(bool *)arg = event->type == LK_EVENT_ENDED;
 }
 
-START_TEST(a_watch_that_stays_ends_where_it_is_unknown)
+START_TEST(persistent_watch_ends_at_a_server_without_add_watch)
 {
-  bool is_over = false;
+  bool has_ended = false;
   lk_call call = {
-      .size = sizeof call, .on_event = on_event, .watch_arg = &is_over};
+      .size = sizeof call, .on_event = on_event, .watch_arg = &has_ended};
 
-  place_enter(_i == 1);
-  memset(&said, 0, sizeof said);
-  assert_is(
-      ended(lk_add_watch(here, "/", LK_WATCH_RECURSIVE, &call, on_ended, NULL)),
-      0);
-  wire_disguise(near, 105);
+  fixture_set_up(_i == 1);
+  memset(&last_result, 0, sizeof last_result);
+  assert_is(wait_for_result(lk_add_watch(here, "/", LK_WATCH_RECURSIVE, &call,
+                                         on_ended, NULL)),
+            0);
+  wire_replace_opcode(near, 105);
   wire_break(near);
   wire_mend(near);
-  wait_until(&is_over);
+  wait_until(&has_ended);
   assert_is(last_event.err, LK_ERR_UNIMPLEMENTED);
   assert_is(sync_with(here, "/"), 0);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
@@ -310,49 +323,50 @@ static int reconfig(const char *members, const char *leaving, int64_t version)
                                .leaving = leaving,
                                .version = version};
 
-  memset(&said, 0, sizeof said);
-  return ended(lk_reconfig(here, &change, NULL, on_config, NULL));
+  memset(&last_result, 0, sizeof last_result);
+  return wait_for_result(lk_reconfig(here, &change, NULL, on_config, NULL));
 }
 
-START_TEST(a_server_alone_has_nothing_to_change)
+START_TEST(standalone_server_refuses_reconfig)
 {
-  place_enter(_i == 1);
+  fixture_set_up(_i == 1);
   assert_is(reconfig(NULL, "1", -1), LK_ERR_UNIMPLEMENTED);
   ck_assert_uint_eq(lk_client_connection(here), 1);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
 static void set_config_acl(const lk_acls *acl)
 {
-  memset(&said, 0, sizeof said);
-  assert_is(ended(lk_set_acl(there, "/zookeeper/config", acl, -1, NULL,
-                             on_version, NULL)),
+  memset(&last_result, 0, sizeof last_result);
+  assert_is(wait_for_result(lk_set_acl(there, "/zookeeper/config", acl, -1,
+                                       NULL, on_version, NULL)),
             0);
 }
 
-START_TEST(the_configuration_may_be_denied)
+START_TEST(configuration_read_needs_permission)
 {
-  place_enter(_i == 1);
+  fixture_set_up(_i == 1);
   ck_assert_int_eq(add_auth(there, "digest", "super:secret"), 0);
   set_config_acl(&lk_acl_creator);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  memset(&said, 0, sizeof said);
-  assert_is(ended(lk_get_config(here, NULL, on_config, NULL)), LK_ERR_NO_AUTH);
+  memset(&last_result, 0, sizeof last_result);
+  assert_is(wait_for_result(lk_get_config(here, NULL, on_config, NULL)),
+            LK_ERR_NO_AUTH);
   set_config_acl(&lk_acl_read);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
-START_TEST(a_change_of_the_ensemble_may_be_refused)
+START_TEST(refused_reconfig_names_its_cause)
 {
-  place_enter(_i == 1);
+  fixture_set_up(_i == 1);
   assert_is(reconfig(NULL, "1", -1), LK_ERR_NO_AUTH);
   ck_assert_int_eq(add_auth(here, "digest", "super:secret"), 0);
   assert_is(reconfig(NULL, "1", 1), LK_ERR_BAD_VERSION);
   assert_is(reconfig("what is this", NULL, -1), LK_ERR_BAD_ARGUMENT);
   assert_is(reconfig(NULL, "one", -1), LK_ERR_MARSHALLING);
-  /* two of whom nobody has heard */
+  /* servers 8 and 9 do not exist */
   assert_is(reconfig("server.1=127.0.0.1:1:2:participant;127.0.0.1:3,"
                      "server.8=127.0.0.1:4:5:participant;127.0.0.1:6,"
                      "server.9=127.0.0.1:7:8:participant;127.0.0.1:9",
@@ -361,11 +375,11 @@ START_TEST(a_change_of_the_ensemble_may_be_refused)
   assert_is(reconfig("server.1=x", "1", -1), LK_ERR_BAD_ARGUMENT);
   assert_is(reconfig(NULL, NULL, -1), LK_ERR_BAD_ARGUMENT);
   ck_assert_uint_eq(lk_client_connection(here), 1);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
-/* While no follower answers the leader nothing is committed. */
+/* While the followers are stopped, the leader commits nothing. */
 static void stop_followers(int leader, const char *word)
 {
   for (int n = 1; n <= 3; n++) {
@@ -374,28 +388,28 @@ static void stop_followers(int leader, const char *word)
   }
 }
 
-START_TEST(one_change_at_a_time)
+START_TEST(second_reconfig_at_once_is_refused)
 {
   const lk_reconfiguration change = {
       .size = sizeof change, .members = all_members(), .version = -1};
   const int leader = server_in_mode(&zk, "leader");
-  answer first = {0};
+  completion first = {0};
   lk_client *c;
 
-  place_enter(false);
+  fixture_set_up(false);
   c = client_to(leader);
   ck_assert_int_eq(add_auth(c, "digest", "super:secret"), 0);
   stop_followers(leader, "stop");
-  memset(&said, 0, sizeof said);
+  memset(&last_result, 0, sizeof last_result);
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_get, &first), 0);
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_config, NULL), 0);
-  ev_run(loop, EVRUN_NOWAIT); /* they leave */
+  ev_run(loop, EVRUN_NOWAIT); /* sends both requests */
   stop_followers(leader, "cont");
-  assert_is(ended(0), LK_ERR_RECONFIG_IN_PROGRESS);
+  assert_is(wait_for_result(0), LK_ERR_RECONFIG_IN_PROGRESS);
   assert_is(first.err, 0);
   close_client(c);
   lk_client_free(c);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
@@ -405,21 +419,24 @@ TCase *error_tests(bool ensemble)
   int count = 2 * (int)operations_in(ensemble);
 
   tcase_set_timeout(t, 0);
-  tcase_add_loop_test(t, what_is_missing_or_denied_is_told, 0, count);
-  tcase_add_loop_test(t, what_is_in_the_way_of_a_new_node_is_told, 0, 2);
-  tcase_add_loop_test(t, another_version_is_told, 0, 2);
-  tcase_add_loop_test(t, a_multi_ends_with_the_error_of_its_culprit, 0, 2);
-  tcase_add_loop_test(t, a_quota_that_is_used_up_is_told, 0, 2);
-  tcase_add_loop_test(t, an_identity_is_given_on_whatever_connection, 0, 2);
-  tcase_add_loop_test(t, the_configuration_may_be_denied, 0, 2);
+  tcase_add_loop_test(t, missing_or_denied_node_ends_with_its_error, 0, count);
+  tcase_add_loop_test(t, failed_create_names_its_cause, 0, 2);
+  tcase_add_loop_test(t, wrong_version_is_an_error, 0, 2);
+  tcase_add_loop_test(t, multi_ends_with_the_error_of_its_failed_operation, 0,
+                      2);
+  tcase_add_loop_test(t, exceeded_quota_is_an_error, 0, 2);
+  tcase_add_loop_test(t, add_auth_is_repeated_on_the_next_connection, 0, 2);
+  tcase_add_loop_test(t, configuration_read_needs_permission, 0, 2);
   if (ensemble) {
-    tcase_add_loop_test(t, a_change_of_the_ensemble_may_be_refused, 0, 2);
-    tcase_add_test(t, one_change_at_a_time);
+    tcase_add_loop_test(t, refused_reconfig_names_its_cause, 0, 2);
+    tcase_add_test(t, second_reconfig_at_once_is_refused);
     return t;
   }
-  tcase_add_loop_test(t, what_cannot_be_meant_is_not_sent, 0, count);
-  tcase_add_loop_test(t, an_unknown_request_costs_one_connection, 0, count);
-  tcase_add_loop_test(t, a_watch_that_stays_ends_where_it_is_unknown, 0, 2);
-  tcase_add_loop_test(t, a_server_alone_has_nothing_to_change, 0, 2);
+  tcase_add_loop_test(t, invalid_arguments_are_refused_before_sending, 0,
+                      count);
+  tcase_add_loop_test(t, unknown_opcode_costs_one_connection, 0, count);
+  tcase_add_loop_test(t, persistent_watch_ends_at_a_server_without_add_watch, 0,
+                      2);
+  tcase_add_loop_test(t, standalone_server_refuses_reconfig, 0, 2);
   return t;
 }

@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * Watches of all kinds, on the same node and above it, over a connection that
- * breaks, with changes in between. In an ensemble the next one is to another
+ * Watches of all kinds, on a node and on its parent, across a broken connection
+ * with changes meanwhile. In an ensemble the client then connects to another
  * server.
  */
 
@@ -15,9 +15,9 @@
 /* ---- a watch for each request that sets one --------------------------------
  */
 
-static int told;
-static lk_event_type told_type;
-static char told_path[256];
+static int event_count;
+static lk_event_type last_type;
+static char last_path[256];
 
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg)
@@ -25,98 +25,112 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)c;
   (void)w;
   (void)arg;
-  told++;
-  told_type = event->type;
-  snprintf(told_path, sizeof told_path, "%s", (const char *)event->path.at);
+  event_count++;
+  last_type = event->type;
+  snprintf(last_path, sizeof last_path, "%s", (const char *)event->path.at);
 }
 
-static void change(const char *node, lk_event_type type)
+static void make_change(const char *node, lk_event_type type)
 {
   if (type == LK_EVENT_CHANGED)
-    ck_assert_int_eq(set(there, beyond(node, ""), lk_text("new"), -1), 0);
+    ck_assert_int_eq(set(there, path_there(node, ""), lk_text("new"), -1), 0);
   else
-    ck_assert_int_eq(create(there, beyond(node, "/born"), "", 0), 0);
+    ck_assert_int_eq(create(there, path_there(node, "/born"), "", 0), 0);
   ck_assert_int_eq(sync_with(here, "/"), 0);
 }
 
-/* Whose request has failed sees nothing, whoever has it on the server. */
-START_TEST(a_watch_stands_when_its_request_has_ended_well)
+/* After a failed request the callback is not invoked, even if the server has
+ * registered the watch. */
+START_TEST(watch_exists_only_after_its_request_succeeded)
 {
   const operation *o = operation_of(_i);
   lk_call call = {.size = sizeof call, .on_event = on_event};
 
-  if (o->watches == 0)
+  if (o->watch_event == 0)
     return;
-  place_enter(with_chroot(_i));
-  told = 0;
-  furnish("/a");
-  furnish("/b");
-  wire_break_at(near, o->op, true);
-  ck_assert_int_eq(do_ask(o, at("/a", ""), &call), LK_ERR_CONNECTION_LOSS);
+  fixture_set_up(with_chroot(_i));
+  event_count = 0;
+  make_test_node("/a");
+  make_test_node("/b");
+  wire_break_at_request(near, o->op, true);
+  ck_assert_int_eq(send_and_wait(o, path_here("/a", ""), &call),
+                   LK_ERR_CONNECTION_LOSS);
   wait_for_state(here, LK_STATE_CONNECTED);
-  change("/a", (lk_event_type)o->watches);
-  ck_assert_int_eq(told, 0);
+  make_change("/a", (lk_event_type)o->watch_event);
+  ck_assert_int_eq(event_count, 0);
   call.repeat = true;
-  wire_break_at(near, o->op, true);
-  ck_assert_int_eq(do_ask(o, at("/b", ""), &call), 0);
-  change("/b", (lk_event_type)o->watches);
-  ck_assert_int_eq(told, 1);
-  ck_assert_int_eq((int)told_type, o->watches);
-  ck_assert_str_eq(told_path, at("/b", ""));
-  place_leave();
+  wire_break_at_request(near, o->op, true);
+  ck_assert_int_eq(send_and_wait(o, path_here("/b", ""), &call), 0);
+  make_change("/b", (lk_event_type)o->watch_event);
+  ck_assert_int_eq(event_count, 1);
+  ck_assert_int_eq((int)last_type, o->watch_event);
+  ck_assert_str_eq(last_path, path_here("/b", ""));
+  fixture_tear_down();
 }
 END_TEST
 
-/* What is cancelled is not set again, also where the server has not heard. */
-START_TEST(a_cancelled_watch_is_gone_wherever_it_breaks)
+/* The client does not register a cancelled watch again, even if the server has
+ * not received removeWatches. */
+START_TEST(cancelled_watch_is_not_reregistered_after_a_break)
 {
-  const bool answered = _i >= 2;
+  const bool replied = _i >= 2;
   lk_watch *w;
   lk_call call = {.size = sizeof call, .on_event = on_event, .watch = &w};
 
-  place_enter(_i % 2 == 1);
-  told = 0;
-  furnish("/a");
-  ck_assert_int_eq(get(here, at("/a", ""), &call), 0);
-  wire_break_at(near, 18, answered);
+  fixture_set_up(_i % 2 == 1);
+  event_count = 0;
+  make_test_node("/a");
+  ck_assert_int_eq(get(here, path_here("/a", ""), &call), 0);
+  wire_break_at_request(near, 18, replied);
   lk_watch_cancel(here, w, true);
   wait_for_state(here, LK_STATE_SUSPENDED);
   ck_assert(wire_has_broken(near));
   wait_for_state(here, LK_STATE_CONNECTED);
-  change("/a", LK_EVENT_CHANGED);
-  ck_assert_int_eq(told, 0);
-  place_leave();
+  make_change("/a", LK_EVENT_CHANGED);
+  ck_assert_int_eq(event_count, 0);
+  fixture_tear_down();
 }
 END_TEST
 
-/* ---- all kinds beside each other --------------------------------------------
+/* ---- all kinds of watches on the same node ----------------------------------
  */
 
-/* Which of those that stay is about a node. */
-enum stay { NONE, NODE, TREE, ABOVE, NSTAYS };
+/* Which persistent watch covers a node: none, one on the node, a recursive one
+ * on the node, or a recursive one on its parent. */
+enum cover { NONE, NODE, TREE, ABOVE, NCOVERS };
 
-/* What happens to a node while nobody looks. */
-enum deed { NOTHING, WRITTEN, CHILD_BORN, DELETED, MADE_ANEW, CREATED, NDEEDS };
+/* The change of a node while the client is not connected. */
+enum change {
+  NOTHING,
+  WRITTEN,
+  CHILD_CREATED,
+  DELETED,
+  RECREATED,
+  CREATED,
+  NCHANGES
+};
 
 enum shot { GET, EXISTS, CHILDREN, NSHOTS };
 
-typedef struct diary {
+typedef struct event_log {
   lk_watch *watch;
   char text[512];
-} diary;
+} event_log;
 
-static diary shots[NSTAYS][NDEEDS][NSHOTS];
-static diary stays[NSTAYS][NDEEDS]; /* of ABOVE the first one */
+static event_log shots[NCOVERS][NCHANGES][NSHOTS];
+static event_log persistent[NCOVERS][NCHANGES]; /* ABOVE uses the first only */
 
-static void write_down(lk_client *c, lk_watch *w, const lk_event *event,
-                       void *arg)
+static void log_event(lk_client *c, lk_watch *w, const lk_event *event,
+                      void *arg)
 {
-  static const char *const names[] = {
-      [LK_EVENT_ENDED] = "ended",       [LK_EVENT_CREATED] = "created",
-      [LK_EVENT_DELETED] = "deleted",   [LK_EVENT_CHANGED] = "changed",
-      [LK_EVENT_CHILDREN] = "children", [LK_EVENT_REREGISTERED] = "resumed"};
-  const char *start = at("", "");
-  diary *d = arg;
+  static const char *const names[] = {[LK_EVENT_ENDED] = "ended",
+                                      [LK_EVENT_CREATED] = "created",
+                                      [LK_EVENT_DELETED] = "deleted",
+                                      [LK_EVENT_CHANGED] = "changed",
+                                      [LK_EVENT_CHILDREN] = "children",
+                                      [LK_EVENT_REREGISTERED] = "reregistered"};
+  const char *start = path_here("", "");
+  event_log *d = arg;
   size_t len = strlen(d->text);
 
   (void)c;
@@ -125,49 +139,52 @@ static void write_down(lk_client *c, lk_watch *w, const lk_event *event,
            names[event->type], (const char *)event->path.at + strlen(start));
 }
 
-static lk_call into(diary *d)
+static lk_call call_with_log(event_log *d)
 {
   return (lk_call){.size = sizeof(lk_call),
-                   .on_event = write_down,
+                   .on_event = log_event,
                    .watch_arg = d,
                    .watch = &d->watch};
 }
 
-static const char *node_of(int stay, int deed)
+static const char *node_of(int cover, int change)
 {
   static char text[4][32];
   static unsigned turn;
   char *out = text[turn++ % 4];
 
-  snprintf(out, sizeof text[0], "/%d/%d", stay, deed);
+  snprintf(out, sizeof text[0], "/%d/%d", cover, change);
   return out;
 }
 
-static int add(const char *path, lk_watch_mode mode, diary *d)
+static int add(const char *path, lk_watch_mode mode, event_log *d)
 {
-  lk_call call = into(d);
+  lk_call call = call_with_log(d);
 
-  memset(&said, 0, sizeof said);
-  return ended(lk_add_watch(here, path, mode, &call, on_ended, NULL));
+  memset(&last_result, 0, sizeof last_result);
+  return wait_for_result(lk_add_watch(here, path, mode, &call, on_ended, NULL));
 }
 
-/* One that stays is there before those of one shot, or comes after them. */
-static void set_stay(int stay, int deed)
+/* Called before or after set_one_shots(). */
+static void set_persistent(int cover, int change)
 {
-  const char *node = at(node_of(stay, deed), "");
+  const char *node = path_here(node_of(cover, change), "");
 
-  if (stay == NODE)
-    ck_assert_int_eq(add(node, LK_WATCH_PERSISTENT, &stays[stay][deed]), 0);
-  else if (stay == TREE)
-    ck_assert_int_eq(add(node, LK_WATCH_RECURSIVE, &stays[stay][deed]), 0);
+  if (cover == NODE)
+    ck_assert_int_eq(add(node, LK_WATCH_PERSISTENT, &persistent[cover][change]),
+                     0);
+  else if (cover == TREE)
+    ck_assert_int_eq(add(node, LK_WATCH_RECURSIVE, &persistent[cover][change]),
+                     0);
 }
 
-static void set_shots(int stay, int deed)
+static void set_one_shots(int cover, int change)
 {
-  diary *d = shots[stay][deed];
-  const char *node = at(node_of(stay, deed), "");
-  lk_call calls[] = {into(&d[GET]), into(&d[EXISTS]), into(&d[CHILDREN])};
-  const int missing = deed == CREATED ? LK_ERR_NO_NODE : 0;
+  event_log *d = shots[cover][change];
+  const char *node = path_here(node_of(cover, change), "");
+  lk_call calls[] = {call_with_log(&d[GET]), call_with_log(&d[EXISTS]),
+                     call_with_log(&d[CHILDREN])};
+  const int missing = change == CREATED ? LK_ERR_NO_NODE : 0;
 
   ck_assert_int_eq(exists(here, node, &calls[EXISTS]), missing);
   if (missing != 0)
@@ -176,228 +193,234 @@ static void set_shots(int stay, int deed)
   ck_assert_int_eq(children(here, node, &calls[CHILDREN]), 0);
 }
 
-static void prepare(bool stays_first)
+static void prepare(bool persistent_first)
 {
   char directory[16];
 
-  for (int stay = 0; stay < NSTAYS; stay++) {
-    snprintf(directory, sizeof directory, "/%d", stay);
-    ck_assert_int_eq(create(there, beyond(directory, ""), "", 0), 0);
-    for (int deed = 0; deed < CREATED; deed++)
-      ck_assert_int_eq(create(there, beyond(node_of(stay, deed), ""), "", 0),
-                       0);
-    ck_assert_int_eq(sync_with(here, "/"), 0);
-    if (stay == ABOVE)
+  for (int cover = 0; cover < NCOVERS; cover++) {
+    snprintf(directory, sizeof directory, "/%d", cover);
+    ck_assert_int_eq(create(there, path_there(directory, ""), "", 0), 0);
+    for (int change = 0; change < CREATED; change++)
       ck_assert_int_eq(
-          add(at(directory, ""), LK_WATCH_RECURSIVE, &stays[stay][0]), 0);
-    for (int deed = 0; deed < NDEEDS; deed++) {
-      if (stays_first)
-        set_stay(stay, deed);
-      set_shots(stay, deed);
-      if (!stays_first)
-        set_stay(stay, deed);
+          create(there, path_there(node_of(cover, change), ""), "", 0), 0);
+    ck_assert_int_eq(sync_with(here, "/"), 0);
+    if (cover == ABOVE)
+      ck_assert_int_eq(add(path_here(directory, ""), LK_WATCH_RECURSIVE,
+                           &persistent[cover][0]),
+                       0);
+    for (int change = 0; change < NCHANGES; change++) {
+      if (persistent_first)
+        set_persistent(cover, change);
+      set_one_shots(cover, change);
+      if (!persistent_first)
+        set_persistent(cover, change);
     }
   }
   ck_assert_int_eq(sync_with(here, "/"), 0);
 }
 
-static void happen(int stay, int deed)
+static void apply_change(int cover, int change)
 {
-  const char *node = beyond(node_of(stay, deed), "");
+  const char *node = path_there(node_of(cover, change), "");
 
-  if (deed == WRITTEN)
+  if (change == WRITTEN)
     ck_assert_int_eq(set(there, node, lk_text("1"), -1), 0);
-  if (deed == CHILD_BORN)
-    ck_assert_int_eq(create(there, beyond(node_of(stay, deed), "/x"), "", 0),
-                     0);
-  if (deed == DELETED || deed == MADE_ANEW)
+  if (change == CHILD_CREATED)
+    ck_assert_int_eq(
+        create(there, path_there(node_of(cover, change), "/x"), "", 0), 0);
+  if (change == DELETED || change == RECREATED)
     ck_assert_int_eq(erase(there, node, -1), 0);
-  if (deed == MADE_ANEW || deed == CREATED)
+  if (change == RECREATED || change == CREATED)
     ck_assert_int_eq(create(there, node, "", 0), 0);
 }
 
-/* What a watch of one shot is told of what it has missed: what the node looks
- * like now, compared with what was seen. */
-static const char *missed(int deed, int shot)
+/* The event that a one-shot watch reports for a missed change: the server
+ * compares the node with the zxid that the client has seen last. */
+static const char *missed_event(int change, int shot)
 {
-  static const char *const of[NDEEDS][NSHOTS] = {
+  static const char *const of[NCHANGES][NSHOTS] = {
       [WRITTEN] = {"changed", "changed", NULL},
-      [CHILD_BORN] = {NULL, NULL, "children"},
+      [CHILD_CREATED] = {NULL, NULL, "children"},
       [DELETED] = {"deleted", "deleted", "deleted"},
-      [MADE_ANEW] = {"changed", "changed", "children"},
+      [RECREATED] = {"changed", "changed", "children"},
       [CREATED] = {NULL, "created", NULL},
   };
 
-  return of[deed][shot];
+  return of[change][shot];
 }
 
-/* What it is told when something happens then. */
-static const char *later(int deed, int shot)
+/* The event of a one-shot watch for a change after the reconnect. */
+static const char *later_event(int change, int shot)
 {
-  if (missed(deed, shot) != NULL || (deed == CREATED && shot != EXISTS))
-    return NULL; /* it was, or was never set */
+  if (missed_event(change, shot) != NULL ||
+      (change == CREATED && shot != EXISTS))
+    return NULL; /* the watch has fired already, or was never set */
   return shot == CHILDREN ? "children" : "changed";
 }
 
-static void assert_text(const char *text, const char *expected, int stay,
-                        int deed, int shot)
+static void assert_text(const char *text, const char *expected, int cover,
+                        int change, int shot)
 {
   ck_assert_msg(strcmp(text, expected) == 0,
-                "beside %d, deed %d, watch %d: \"%s\", not \"%s\"", stay, deed,
-                shot, text, expected);
+                "beside %d, change %d, watch %d: \"%s\", not \"%s\"", cover,
+                change, shot, text, expected);
 }
 
-static void assert_shots(const char *(*what)(int deed, int shot))
+static void assert_shots(const char *(*what)(int change, int shot))
 {
   char expected[128];
 
-  for (int n = 0; n < NSTAYS * NDEEDS * NSHOTS; n++) {
-    int shot = n % NSHOTS, deed = n / NSHOTS % NDEEDS;
-    int stay = n / NSHOTS / NDEEDS;
+  for (int n = 0; n < NCOVERS * NCHANGES * NSHOTS; n++) {
+    int shot = n % NSHOTS, change = n / NSHOTS % NCHANGES;
+    int cover = n / NSHOTS / NCHANGES;
 
     expected[0] = '\0';
-    if (what(deed, shot) != NULL)
-      snprintf(expected, sizeof expected, "%s %s", what(deed, shot),
-               node_of(stay, deed));
-    assert_text(shots[stay][deed][shot].text, expected, stay, deed, shot);
+    if (what(change, shot) != NULL)
+      snprintf(expected, sizeof expected, "%s %s", what(change, shot),
+               node_of(cover, change));
+    assert_text(shots[cover][change][shot].text, expected, cover, change, shot);
   }
 }
 
-/* Whether one of one shot in a directory has missed this. */
-static bool was_missed(const char *text, int stay)
+/* Whether a one-shot watch of a directory reports this missed change. */
+static bool was_missed(const char *text, int cover)
 {
   char line[128];
 
-  for (int n = 0; n < NDEEDS * NSHOTS; n++) {
-    const char *what = missed(n / NSHOTS, n % NSHOTS);
+  for (int n = 0; n < NCHANGES * NSHOTS; n++) {
+    const char *what = missed_event(n / NSHOTS, n % NSHOTS);
 
     snprintf(line, sizeof line, "%s %s", what == NULL ? "" : what,
-             node_of(stay, n / NSHOTS));
+             node_of(cover, n / NSHOTS));
     if (strcmp(line, text) == 0)
       return true;
   }
   return false;
 }
 
-/* It is told that it is back, and then perhaps what the others have missed. */
-static void assert_resumed(const diary *d, const char *path, int stay)
+/* A persistent watch reports that it is registered again, and then perhaps the
+ * missed changes that one-shot watches report. */
+static void assert_reregistered(const event_log *d, const char *path, int cover)
 {
   char text[sizeof d->text], *rest, expected[64];
 
   snprintf(text, sizeof text, "%s", d->text);
-  snprintf(expected, sizeof expected, "resumed %s", path);
+  snprintf(expected, sizeof expected, "reregistered %s", path);
   ck_assert_str_eq(strtok_r(text, ",", &rest), expected);
   for (char *at = strtok_r(NULL, ",", &rest); at != NULL;
        at = strtok_r(NULL, ",", &rest))
-    ck_assert_msg(was_missed(at + 1, stay), "%s: %s", path, d->text);
+    ck_assert_msg(was_missed(at + 1, cover), "%s: %s", path, d->text);
 }
 
-static void assert_all_resumed(void)
+static void assert_all_reregistered(void)
 {
-  for (int deed = 0; deed < NDEEDS; deed++) {
-    assert_resumed(&stays[NODE][deed], node_of(NODE, deed), NODE);
-    assert_resumed(&stays[TREE][deed], node_of(TREE, deed), TREE);
+  for (int change = 0; change < NCHANGES; change++) {
+    assert_reregistered(&persistent[NODE][change], node_of(NODE, change), NODE);
+    assert_reregistered(&persistent[TREE][change], node_of(TREE, change), TREE);
   }
-  assert_resumed(&stays[ABOVE][0], "/3", ABOVE);
+  assert_reregistered(&persistent[ABOVE][0], "/3", ABOVE);
 }
 
-/* What touch_all() does to a node, as those that stay are told. */
-static void put_touched(char *out, size_t size, int stay, int deed)
+/* The events of a persistent watch for touch_all(). */
+static void put_events_of_touch(char *out, size_t size, int cover, int change)
 {
-  const char *node = node_of(stay, deed);
+  const char *node = node_of(cover, change);
 
-  if (deed == DELETED)
+  if (change == DELETED)
     snprintf(out, size, "created %s", node);
-  else if (stay == NODE)
+  else if (cover == NODE)
     snprintf(out, size, "changed %s, children %s", node, node);
   else
     snprintf(out, size, "changed %s, created %s/late", node, node);
 }
 
-static void assert_all_touched(void)
+static void assert_all_events_of_touch(void)
 {
   char expected[1024], all[1024] = "";
 
-  for (int deed = 0; deed < NDEEDS; deed++) {
+  for (int change = 0; change < NCHANGES; change++) {
     size_t len = strlen(all);
 
-    for (int stay = NODE; stay <= TREE; stay++) {
-      put_touched(expected, sizeof expected, stay, deed);
-      assert_text(stays[stay][deed].text, expected, stay, deed, NSHOTS);
+    for (int cover = NODE; cover <= TREE; cover++) {
+      put_events_of_touch(expected, sizeof expected, cover, change);
+      assert_text(persistent[cover][change].text, expected, cover, change,
+                  NSHOTS);
     }
     len += (size_t)snprintf(all + len, sizeof all - len, "%s",
-                            deed == 0 ? "" : ", ");
-    put_touched(all + len, sizeof all - len, ABOVE, deed);
+                            change == 0 ? "" : ", ");
+    put_events_of_touch(all + len, sizeof all - len, ABOVE, change);
   }
-  assert_text(stays[ABOVE][0].text, all, ABOVE, 0, NSHOTS);
+  assert_text(persistent[ABOVE][0].text, all, ABOVE, 0, NSHOTS);
 }
 
-static void forget(void)
+static void clear_logs(void)
 {
-  for (int stay = 0; stay < NSTAYS; stay++) {
-    for (int deed = 0; deed < NDEEDS; deed++) {
-      stays[stay][deed].text[0] = '\0';
+  for (int cover = 0; cover < NCOVERS; cover++) {
+    for (int change = 0; change < NCHANGES; change++) {
+      persistent[cover][change].text[0] = '\0';
       for (int shot = 0; shot < NSHOTS; shot++)
-        shots[stay][deed][shot].text[0] = '\0';
+        shots[cover][change][shot].text[0] = '\0';
     }
   }
 }
 
-/* Whatever has not been told is still watched. */
+/* Change every node, so that all remaining watches fire. */
 static void touch_all(void)
 {
-  for (int stay = 0; stay < NSTAYS; stay++) {
-    for (int deed = 0; deed < NDEEDS; deed++) {
-      const char *node = node_of(stay, deed);
+  for (int cover = 0; cover < NCOVERS; cover++) {
+    for (int change = 0; change < NCHANGES; change++) {
+      const char *node = node_of(cover, change);
 
-      if (deed == DELETED) {
-        ck_assert_int_eq(create(there, beyond(node, ""), "", 0), 0);
+      if (change == DELETED) {
+        ck_assert_int_eq(create(there, path_there(node, ""), "", 0), 0);
         continue;
       }
-      ck_assert_int_eq(set(there, beyond(node, ""), lk_text("2"), -1), 0);
-      ck_assert_int_eq(create(there, beyond(node, "/late"), "", 0), 0);
+      ck_assert_int_eq(set(there, path_there(node, ""), lk_text("2"), -1), 0);
+      ck_assert_int_eq(create(there, path_there(node, "/late"), "", 0), 0);
     }
   }
 }
 
-START_TEST(what_was_missed_is_told_as_documented)
+START_TEST(missed_changes_are_reported_after_a_reconnect)
 {
-  answer waiting = {0};
+  completion waiting = {0};
 
-  place_enter(_i % 2 == 1);
-  forget();
+  fixture_set_up(_i % 2 == 1);
+  clear_logs();
   prepare(_i >= 2);
   wire_break(near);
   wait_for_state(here, LK_STATE_SUSPENDED);
-  for (int stay = 0; stay < NSTAYS; stay++) {
-    for (int deed = 0; deed < NDEEDS; deed++)
-      happen(stay, deed);
+  for (int cover = 0; cover < NCOVERS; cover++) {
+    for (int change = 0; change < NCHANGES; change++)
+      apply_change(cover, change);
   }
-  ck_assert_int_eq(lk_get(here, at("", "/0"), NULL, on_get, &waiting), 0);
+  ck_assert_int_eq(lk_get(here, path_here("", "/0"), NULL, on_get, &waiting),
+                   0);
   wire_mend(near);
   wait_until(&waiting.done);
-  /* all that was missed is told before an answer that shows it */
-  assert_shots(missed);
+  /* Events of missed changes precede the replies that show these changes. */
+  assert_shots(missed_event);
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  assert_shots(missed);
-  assert_all_resumed();
-  forget();
+  assert_shots(missed_event);
+  assert_all_reregistered();
+  clear_logs();
   touch_all();
   ck_assert_int_eq(sync_with(here, "/"), 0);
-  assert_shots(later);
-  assert_all_touched();
-  place_leave();
+  assert_shots(later_event);
+  assert_all_events_of_touch();
+  fixture_tear_down();
 }
 END_TEST
 
-TCase *watch_over_tests(bool ensemble)
+TCase *operation_watch_tests(bool ensemble)
 {
   TCase *t = tcase_create("watches");
 
   tcase_set_timeout(t, 0);
-  tcase_add_loop_test(t, a_watch_stands_when_its_request_has_ended_well, 0,
+  tcase_add_loop_test(t, watch_exists_only_after_its_request_succeeded, 0,
                       2 * (int)operations_in(ensemble));
-  tcase_add_loop_test(t, a_cancelled_watch_is_gone_wherever_it_breaks, 0, 4);
-  tcase_add_loop_test(t, what_was_missed_is_told_as_documented, 0, 4);
+  tcase_add_loop_test(t, cancelled_watch_is_not_reregistered_after_a_break, 0,
+                      4);
+  tcase_add_loop_test(t, missed_changes_are_reported_after_a_reconnect, 0, 4);
   return t;
 }

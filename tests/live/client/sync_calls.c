@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The blocking face against a real server: requests and watches. */
+/* The blocking interface against a real server: requests and watches. */
 
 #include "live/client/sync_world.h"
 
@@ -10,26 +10,26 @@
 #include <string.h>
 #include <unistd.h>
 
-static char place[64]; /* a node of this test's own */
+static char test_node[64]; /* a node of this test's own */
 
-static const char *in(const char *name)
+static const char *path_of(const char *name)
 {
   static char text[4][128];
   static unsigned turn;
   char *out = text[turn++ % 4];
 
-  snprintf(out, sizeof text[0], "%s/%s", place, name);
+  snprintf(out, sizeof text[0], "%s/%s", test_node, name);
   return out;
 }
 
-static void begin(void)
+static void make_test_node(void)
 {
   lk_sync_result *r;
 
   ck_assert_int_eq(
       lk_sync_create(here, &r, "/c-", lk_text(""), NULL, LK_SEQUENTIAL, &soon),
       0);
-  snprintf(place, sizeof place, "%s", r->path);
+  snprintf(test_node, sizeof test_node, "%s", r->path);
   lk_sync_result_free(r);
 }
 
@@ -40,34 +40,34 @@ START_TEST(a_node_is_made_read_changed_and_deleted)
   lk_sync_result *r;
   lk_stat stat;
 
-  begin();
-  ck_assert_int_eq(lk_sync_create(here, &r, in("n-"), lk_text("one"), NULL,
+  make_test_node();
+  ck_assert_int_eq(lk_sync_create(here, &r, path_of("n-"), lk_text("one"), NULL,
                                   LK_EPHEMERAL | LK_SEQUENTIAL, &soon),
                    0);
-  ck_assert_str_eq(r->path, in("n-0000000000"));
+  ck_assert_str_eq(r->path, path_of("n-0000000000"));
   ck_assert_int_eq(r->stat.czxid, r->zxid);
   ck_assert_int_ne(r->stat.ephemeral_owner, 0);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_get(here, &r, in("n-0000000000"), &soon), 0);
+  ck_assert_int_eq(lk_sync_get(here, &r, path_of("n-0000000000"), &soon), 0);
   ck_assert_str_eq(r->data.at, "one");
   ck_assert_uint_eq(r->data.len, 3);
   ck_assert_int_eq(r->stat.version, 0);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_set(here, &stat, in("n-0000000000"),
+  ck_assert_int_eq(lk_sync_set(here, &stat, path_of("n-0000000000"),
                                lk_bytes_of(NULL, 0), 0, &soon),
                    0);
   ck_assert_int_eq(stat.version, 1);
-  ck_assert_int_eq(lk_sync_get(here, &r, in("n-0000000000"), NULL), 0);
+  ck_assert_int_eq(lk_sync_get(here, &r, path_of("n-0000000000"), NULL), 0);
   ck_assert_ptr_null(r->data.at);
   lk_sync_result_free(r);
   ck_assert_int_eq(
-      lk_sync_set(here, NULL, in("n-0000000000"), lk_text("x"), 0, &soon),
+      lk_sync_set(here, NULL, path_of("n-0000000000"), lk_text("x"), 0, &soon),
       LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(lk_sync_delete(here, in("n-0000000000"), 1, &soon), 0);
-  ck_assert_int_eq(lk_sync_exists(here, &stat, in("n-0000000000"), &soon),
+  ck_assert_int_eq(lk_sync_delete(here, path_of("n-0000000000"), 1, &soon), 0);
+  ck_assert_int_eq(lk_sync_exists(here, &stat, path_of("n-0000000000"), &soon),
                    LK_ERR_NO_NODE);
-  ck_assert_int_eq(lk_sync_exists(here, NULL, place, &soon), 0);
-  ck_assert_int_eq(lk_sync_exists(here, &stat, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_exists(here, NULL, test_node, &soon), 0);
+  ck_assert_int_eq(lk_sync_exists(here, &stat, test_node, &soon), 0);
   ck_assert_int_eq(stat.cversion, 2);
 }
 END_TEST
@@ -77,16 +77,17 @@ START_TEST(children_are_listed)
   lk_sync_result *r;
   size_t len = 0;
 
-  begin();
-  ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
+  make_test_node();
+  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &soon), 0);
   ck_assert_uint_eq(r->count, 0);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_create(here, NULL, in("a"), lk_text(""), NULL,
+  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("a"), lk_text(""), NULL,
                                   LK_CONTAINER, NULL),
                    0);
   ck_assert_int_eq(
-      lk_sync_create(here, NULL, in("bcd"), lk_text(""), NULL, 0, NULL), 0);
-  ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
+      lk_sync_create(here, NULL, path_of("bcd"), lk_text(""), NULL, 0, NULL),
+      0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &soon), 0);
   ck_assert_uint_eq(r->count, 2);
   ck_assert_int_eq(r->stat.num_children, 2);
   for (size_t i = 0; i < 2; i++) {
@@ -95,7 +96,7 @@ START_TEST(children_are_listed)
   }
   ck_assert_uint_eq(len, 4);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
   ck_assert_int_eq(lk_sync_get_children(here, &r, "/none", &soon),
                    LK_ERR_NO_NODE);
   ck_assert_ptr_null(r);
@@ -103,7 +104,7 @@ START_TEST(children_are_listed)
 END_TEST
 
 /* Three levels: 1,097 nodes. */
-static size_t grow(void)
+static size_t make_tree(void)
 {
   lk_parents_config containers = {.size = sizeof containers,
                                   .containers = true};
@@ -114,7 +115,7 @@ static size_t grow(void)
     for (int b = 0; b < 8; b++) {
       for (int d = 0; d < 16; d++) {
         snprintf(name, sizeof name, "tree/%d/%d/%d", a, b, d);
-        ck_assert_int_eq(lk_sync_create_with_parents(here, NULL, in(name),
+        ck_assert_int_eq(lk_sync_create_with_parents(here, NULL, path_of(name),
                                                      lk_text(""), NULL, 0,
                                                      &containers, &soon),
                          0);
@@ -130,40 +131,42 @@ START_TEST(a_tree_is_made_and_deleted)
   lk_sync_call never = {.size = sizeof never};
   size_t deleted;
 
-  begin();
-  size_t count = grow();
+  make_test_node();
+  size_t count = make_tree();
 
   ck_assert_int_eq(lk_sync_cancel_new(&never.cancel, here), 0);
   lk_sync_cancel_set(never.cancel);
-  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &never),
-                   LK_ERR_CANCELLED);
+  ck_assert_int_eq(
+      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &never),
+      LK_ERR_CANCELLED);
   ck_assert_uint_eq(deleted, 0);
   lk_sync_cancel_free(never.cancel);
-  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &soon),
-                   0);
+  ck_assert_int_eq(
+      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &soon), 0);
   ck_assert_uint_eq(deleted, count);
-  ck_assert_int_eq(lk_sync_delete_recursive(here, &deleted, in("tree"), &soon),
-                   LK_ERR_NO_NODE);
-  ck_assert_int_eq(lk_sync_exists(here, NULL, place, &soon), 0);
+  ck_assert_int_eq(
+      lk_sync_delete_recursive(here, &deleted, path_of("tree"), &soon),
+      LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_exists(here, NULL, test_node, &soon), 0);
   ck_assert_int_eq(lk_sync_delete_recursive(here, NULL, "/", &soon),
                    LK_ERR_BAD_ARGUMENT);
 }
 END_TEST
 
-typedef struct joiner {
+typedef struct tree_creator {
   atomic_bool stop;
   unsigned made;
-} joiner;
+} tree_creator;
 
-/* Makes nodes in the tree until it has gone and is told to stop. */
-static int join_in(void *arg)
+/* Creates nodes in the tree until the tree is deleted and `stop` is set. */
+static int create_in_tree(void *arg)
 {
-  joiner *j = arg;
+  tree_creator *j = arg;
   char name[128];
   int err = 0;
 
   while (!atomic_load(&j->stop) && (err == 0 || err == LK_ERR_NO_NODE)) {
-    snprintf(name, sizeof name, "%s/tree/3/3/new-%u", place, j->made);
+    snprintf(name, sizeof name, "%s/tree/3/3/new-%u", test_node, j->made);
     err = lk_sync_create(there, NULL, name, lk_text(""), NULL, 0, &soon);
     j->made += err == 0;
   }
@@ -172,18 +175,18 @@ static int join_in(void *arg)
 
 START_TEST(a_tree_in_which_others_make_nodes_is_deleted)
 {
-  joiner j = {.made = 0};
+  tree_creator j = {.made = 0};
   waiter other;
   size_t deleted = 0;
   size_t sum = 0;
   int err;
 
-  begin();
-  size_t count = grow();
+  make_test_node();
+  size_t count = make_tree();
 
-  waiter_start(&other, join_in, &j);
+  waiter_start(&other, create_in_tree, &j);
   do {
-    err = lk_sync_delete_recursive(here, &deleted, in("tree"), &soon);
+    err = lk_sync_delete_recursive(here, &deleted, path_of("tree"), &soon);
     sum += deleted;
   } while (err == LK_ERR_NOT_EMPTY);
   ck_assert_int_eq(err, 0);
@@ -193,47 +196,48 @@ START_TEST(a_tree_in_which_others_make_nodes_is_deleted)
 }
 END_TEST
 
-START_TEST(writes_are_settled)
+START_TEST(reliable_writes_name_their_outcome)
 {
   lk_sync_result *r;
   lk_stat stat;
 
-  begin();
-  ck_assert_int_eq(lk_sync_create_reliable(here, &r, in("n"), lk_text("1"),
+  make_test_node();
+  ck_assert_int_eq(lk_sync_create_reliable(here, &r, path_of("n"), lk_text("1"),
                                            NULL, LK_EPHEMERAL, false, &soon),
                    0);
-  ck_assert_str_eq(r->path, in("n"));
+  ck_assert_str_eq(r->path, path_of("n"));
   ck_assert_int_ne(r->stat.ephemeral_owner, 0);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_create_reliable(here, NULL, in("n"), lk_text("1"),
-                                           NULL, 0, false, &soon),
+  ck_assert_int_eq(lk_sync_create_reliable(here, NULL, path_of("n"),
+                                           lk_text("1"), NULL, 0, false, &soon),
                    LK_ERR_NODE_EXISTS);
-  ck_assert_int_eq(
-      lk_sync_set_reliable(here, &stat, in("n"), lk_text("2"), 0, true, &soon),
-      0);
+  ck_assert_int_eq(lk_sync_set_reliable(here, &stat, path_of("n"), lk_text("2"),
+                                        0, true, &soon),
+                   0);
   ck_assert_int_eq(stat.version, 1);
-  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 0, false, &soon),
+  ck_assert_int_eq(lk_sync_delete_reliable(here, path_of("n"), 0, false, &soon),
                    LK_ERR_BAD_VERSION);
-  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 1, false, &soon), 0);
-  ck_assert_int_eq(lk_sync_delete_reliable(here, in("n"), 1, false, &soon),
+  ck_assert_int_eq(lk_sync_delete_reliable(here, path_of("n"), 1, false, &soon),
+                   0);
+  ck_assert_int_eq(lk_sync_delete_reliable(here, path_of("n"), 1, false, &soon),
                    LK_ERR_NO_NODE);
 }
 END_TEST
 
-START_TEST(a_multi_says_what_became_of_each_part)
+START_TEST(multi_reports_each_operation)
 {
   lk_sync_result *r;
 
-  begin();
-  lk_op ops[] = {lk_op_create(in("m-"), lk_text("1"), NULL, LK_SEQUENTIAL),
-                 lk_op_set(place, lk_text("2"), 0),
-                 lk_op_create(in("e"), lk_text(""), NULL, LK_EPHEMERAL)};
+  make_test_node();
+  lk_op ops[] = {lk_op_create(path_of("m-"), lk_text("1"), NULL, LK_SEQUENTIAL),
+                 lk_op_set(test_node, lk_text("2"), 0),
+                 lk_op_create(path_of("e"), lk_text(""), NULL, LK_EPHEMERAL)};
 
   ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &soon), 0);
   ck_assert_uint_eq(r->count, 3);
-  ck_assert_str_eq(r->results[0].path, in("m-0000000000"));
+  ck_assert_str_eq(r->results[0].path, path_of("m-0000000000"));
   ck_assert_int_eq(r->results[1].stat->version, 1);
-  ck_assert_str_eq(r->results[2].path, in("e"));
+  ck_assert_str_eq(r->results[2].path, path_of("e"));
   ck_assert_int_gt(r->zxid, 0);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_multi(here, &r, ops, 3, &soon), LK_ERR_BAD_VERSION);
@@ -251,54 +255,56 @@ END_TEST
 
 START_TEST(an_identity_is_added)
 {
-  begin();
-  ck_assert_int_eq(lk_sync_create(here, NULL, in("x"), lk_text(""),
+  make_test_node();
+  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("x"), lk_text(""),
                                   &lk_acl_creator, 0, &soon),
                    LK_ERR_INVALID_ACL);
   ck_assert_int_eq(
       lk_sync_add_auth(here, "digest", lk_text("bob:secret"), &soon), 0);
-  ck_assert_int_eq(lk_sync_create(here, NULL, in("x"), lk_text(""),
+  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("x"), lk_text(""),
                                   &lk_acl_creator, 0, &soon),
                    0);
-  ck_assert_int_eq(lk_sync_get(there, NULL, in("x"), &soon), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(lk_sync_get(there, NULL, path_of("x"), &soon),
+                   LK_ERR_NO_AUTH);
 }
 END_TEST
 
-START_TEST(the_rarer_requests_bring_what_they_should)
+START_TEST(other_requests_return_their_results)
 {
-  lk_read reads[] = {lk_read_get(place), lk_read_get_children(place),
+  lk_read reads[] = {lk_read_get(test_node), lk_read_get_children(test_node),
                      lk_read_get("/none")};
   lk_sync_result *r;
   int32_t count = -1;
   lk_stat stat;
 
-  begin();
-  ck_assert_int_eq(lk_sync_create_ttl(here, &r, in("t"), lk_text("one"), NULL,
-                                      0, LK_TTL_MAX_MS, &soon),
+  make_test_node();
+  ck_assert_int_eq(lk_sync_create_ttl(here, &r, path_of("t"), lk_text("one"),
+                                      NULL, 0, LK_TTL_MAX_MS, &soon),
                    0);
-  ck_assert_str_eq(r->path, in("t"));
+  ck_assert_str_eq(r->path, path_of("t"));
   ck_assert_int_eq(r->stat.czxid, r->zxid);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_create_ttl(here, &r, in("t"), lk_text(""), NULL,
+  ck_assert_int_eq(lk_sync_create_ttl(here, &r, path_of("t"), lk_text(""), NULL,
                                       LK_EPHEMERAL, 1, &soon),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_ptr_null(r);
-  ck_assert_int_eq(lk_sync_create(here, NULL, in("e"), lk_text(""), NULL,
+  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("e"), lk_text(""), NULL,
                                   LK_EPHEMERAL, &soon),
                    0);
-  ck_assert_int_eq(lk_sync_get_children(here, &r, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_get_children(here, &r, test_node, &soon), 0);
   ck_assert_uint_eq(r->count, 2);
   lk_sync_result_free(r);
-  ck_assert_int_eq(lk_sync_count_descendants(here, &count, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_count_descendants(here, &count, test_node, &soon),
+                   0);
   ck_assert_int_eq(count, 2);
-  ck_assert_int_eq(lk_sync_ephemerals(here, &r, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_ephemerals(here, &r, test_node, &soon), 0);
   ck_assert_uint_eq(r->count, 1);
-  ck_assert_str_eq(r->names[0].at, in("e"));
+  ck_assert_str_eq(r->names[0].at, path_of("e"));
   lk_sync_result_free(r);
   ck_assert_int_eq(
-      lk_sync_set_acl(here, &stat, in("e"), &lk_acl_read, 0, &soon), 0);
+      lk_sync_set_acl(here, &stat, path_of("e"), &lk_acl_read, 0, &soon), 0);
   ck_assert_int_eq(stat.aversion, 1);
-  ck_assert_int_eq(lk_sync_get_acl(here, &r, in("e"), &soon), 0);
+  ck_assert_int_eq(lk_sync_get_acl(here, &r, path_of("e"), &soon), 0);
   ck_assert_uint_eq(r->acl->count, 1);
   ck_assert_int_eq(r->acl->entries->perms, LK_PERM_READ);
   ck_assert_str_eq(r->acl->entries->id.at, "anyone");
@@ -324,35 +330,35 @@ START_TEST(the_rarer_requests_bring_what_they_should)
 }
 END_TEST
 
-START_TEST(a_silent_server_costs_no_more_than_the_deadline)
+START_TEST(silent_server_ends_calls_at_their_deadline)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 100};
 
-  begin();
+  make_test_node();
   server_ask(&zk, "stop 1");
   int64_t begun = lk_sync_client_clock(here);
 
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &brief), LK_ERR_DEADLINE);
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_add_auth(here, "digest", lk_text("a:b"), &brief),
                    LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &brief), LK_ERR_DEADLINE);
   ck_assert_int_lt(lk_sync_client_clock(here), begun + 2000);
   server_ask(&zk, "cont 1");
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &soon), 0);
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &soon), 0);
 }
 END_TEST
 
 /* ---- watches ------------------------------------------------------------- */
 
-typedef struct sight {
+typedef struct watch_record {
   atomic_uint count;
   atomic_int type;
   lk_sync_watch **free_it;
-} sight;
+} watch_record;
 
-static void on_sight(lk_sync_client *c, const lk_event *event, void *arg)
+static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
 {
-  sight *s = arg;
+  watch_record *s = arg;
 
   ck_assert_ptr_eq(c, here);
   if (s->free_it != NULL)
@@ -361,15 +367,15 @@ static void on_sight(lk_sync_client *c, const lk_event *event, void *arg)
   s->count++;
 }
 
-static lk_sync_call watching(sight *s)
+static lk_sync_call call_with_watch(watch_record *s)
 {
   return (lk_sync_call){.size = sizeof(lk_sync_call),
                         .timeout_ms = 10000,
-                        .on_event = on_sight,
+                        .on_event = on_event,
                         .watch_arg = s};
 }
 
-static void wait_for_count(const sight *s, unsigned count)
+static void wait_for_count(const watch_record *s, unsigned count)
 {
   for (int i = 0; s->count < count; i++) {
     ck_assert_int_lt(i, 1000);
@@ -377,123 +383,127 @@ static void wait_for_count(const sight *s, unsigned count)
   }
 }
 
-START_TEST(a_watch_that_stays_is_told_until_it_is_freed)
+START_TEST(persistent_watch_reports_events_until_freed)
 {
-  sight handed = {.type = -1}, other = {.type = -1}, self = {.type = -1};
-  lk_sync_call call = watching(&handed);
+  watch_record handed = {.type = -1}, other = {.type = -1}, self = {.type = -1};
+  lk_sync_call call = call_with_watch(&handed);
   lk_sync_watch *watch, *own;
 
-  begin();
+  make_test_node();
   call.watch = &watch;
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call),
-                   0);
+  ck_assert_int_eq(
+      lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call), 0);
   ck_assert_ptr_nonnull(watch);
-  call = watching(&other);
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call),
-                   0);
-  call = watching(&self);
+  call = call_with_watch(&other);
+  ck_assert_int_eq(
+      lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call), 0);
+  call = call_with_watch(&self);
   call.watch = &own;
   self.free_it = &own;
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call),
-                   0);
+  ck_assert_int_eq(
+      lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call), 0);
   for (unsigned i = 1; i <= 3; i++) {
-    ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("x"), -1, &soon),
-                     0);
+    ck_assert_int_eq(
+        lk_sync_set(there, NULL, test_node, lk_text("x"), -1, &soon), 0);
     wait_for_count(&other, i);
     wait_for_count(&self, 1);
     ck_assert_uint_eq(handed.count, i);
   }
   lk_sync_watch_free(watch);
-  ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("x"), -1, &soon), 0);
+  ck_assert_int_eq(lk_sync_set(there, NULL, test_node, lk_text("x"), -1, &soon),
+                   0);
   wait_for_count(&other, 4);
   ck_assert_uint_eq(handed.count, 3);
   ck_assert_uint_eq(self.count, 1);
   ck_assert_int_eq(other.type, LK_EVENT_CHANGED);
-  call = watching(&handed);
+  call = call_with_watch(&handed);
   call.on_event = NULL;
-  ck_assert_int_eq(lk_sync_add_watch(here, place, LK_WATCH_PERSISTENT, &call),
-                   LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(
+      lk_sync_add_watch(here, test_node, LK_WATCH_PERSISTENT, &call),
+      LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(lk_sync_client_close(here), 0);
   ck_assert_int_eq(other.type, LK_EVENT_ENDED);
 }
 END_TEST
 
-START_TEST(a_watch_is_told_once)
+START_TEST(one_shot_watch_fires_once)
 {
-  sight data = {.type = -1}, none = {.type = -1}, names = {.type = -1};
-  lk_sync_call call = watching(&data);
+  watch_record data = {.type = -1}, none = {.type = -1}, names = {.type = -1};
+  lk_sync_call call = call_with_watch(&data);
 
-  begin();
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  make_test_node();
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
   call.watch_arg = &none;
-  ck_assert_int_eq(lk_sync_exists(here, NULL, in("x"), &call), LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_exists(here, NULL, path_of("x"), &call),
+                   LK_ERR_NO_NODE);
   call.watch_arg = &names;
-  ck_assert_int_eq(lk_sync_get_children(here, NULL, place, &call), 0);
-  lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon);
-  lk_sync_create(there, NULL, in("x"), lk_text(""), NULL, 0, &soon);
-  sync_world_await(&data.count);
-  sync_world_await(&none.count);
-  sync_world_await(&names.count);
+  ck_assert_int_eq(lk_sync_get_children(here, NULL, test_node, &call), 0);
+  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &soon);
+  lk_sync_create(there, NULL, path_of("x"), lk_text(""), NULL, 0, &soon);
+  wait_for_event(&data.count);
+  wait_for_event(&none.count);
+  wait_for_event(&names.count);
   ck_assert_int_eq(data.type, LK_EVENT_CHANGED);
   ck_assert_int_eq(none.type, LK_EVENT_CREATED);
   ck_assert_int_eq(names.type, LK_EVENT_CHILDREN);
-  lk_sync_set(there, NULL, place, lk_text("newer"), -1, &soon);
-  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  lk_sync_set(there, NULL, test_node, lk_text("newer"), -1, &soon);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
   ck_assert_uint_eq(data.count, 1);
 }
 END_TEST
 
-START_TEST(a_watch_with_a_handle_can_be_dropped)
+START_TEST(watch_with_a_handle_can_be_freed)
 {
-  sight seen = {.type = -1}, next = {.type = -1};
+  watch_record seen = {.type = -1}, next = {.type = -1};
   lk_sync_watch *watch;
-  lk_sync_call call = watching(&seen);
+  lk_sync_call call = call_with_watch(&seen);
 
-  begin();
+  make_test_node();
   call.watch = &watch;
-  ck_assert_int_eq(lk_sync_get(here, NULL, in("no"), &call), LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_get(here, NULL, path_of("no"), &call),
+                   LK_ERR_NO_NODE);
   ck_assert_ptr_null(watch);
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
   ck_assert_ptr_nonnull(watch);
   lk_sync_watch_free(watch);
-  lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon);
-  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &soon);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
   ck_assert_uint_eq(seen.count, 0);
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
-  lk_sync_set(there, NULL, place, lk_text("newer"), -1, &soon);
-  sync_world_await(&seen.count);
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
+  lk_sync_set(there, NULL, test_node, lk_text("newer"), -1, &soon);
+  wait_for_event(&seen.count);
   call.watch_arg = &next;
   call.watch = NULL;
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
-  lk_sync_watch_free(watch); /* told already; the next one stays */
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
+  lk_sync_watch_free(watch); /* has fired; does not affect the next one */
   lk_sync_watch_free(NULL);
-  lk_sync_set(there, NULL, place, lk_text("newest"), -1, &soon);
-  sync_world_await(&next.count);
+  lk_sync_set(there, NULL, test_node, lk_text("newest"), -1, &soon);
+  wait_for_event(&next.count);
 }
 END_TEST
 
 START_TEST(a_watch_may_be_freed_by_its_callback)
 {
   lk_sync_watch *watch;
-  sight seen = {.type = -1, .free_it = &watch};
-  lk_sync_call call = watching(&seen);
+  watch_record seen = {.type = -1, .free_it = &watch};
+  lk_sync_call call = call_with_watch(&seen);
 
-  begin();
+  make_test_node();
   call.watch = &watch;
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
-  lk_sync_delete(there, place, -1, &soon);
-  sync_world_await(&seen.count);
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
+  lk_sync_delete(there, test_node, -1, &soon);
+  wait_for_event(&seen.count);
   ck_assert_int_eq(seen.type, LK_EVENT_DELETED);
 }
 END_TEST
 
 START_TEST(a_watch_ends_with_its_client)
 {
-  sight seen = {.type = -1};
-  lk_sync_call call = watching(&seen);
+  watch_record seen = {.type = -1};
+  lk_sync_call call = call_with_watch(&seen);
 
-  begin();
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &call), 0);
+  make_test_node();
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
   ck_assert_int_eq(lk_sync_client_close(here), 0);
   ck_assert_uint_eq(seen.count, 1);
   ck_assert_int_eq(seen.type, LK_EVENT_ENDED);
@@ -502,18 +512,18 @@ END_TEST
 
 static int get_and_watch(void *call)
 {
-  return lk_sync_get(here, NULL, place, call);
+  return lk_sync_get(here, NULL, test_node, call);
 }
 
 START_TEST(a_cancelled_call_leaves_no_watch)
 {
-  sight seen = {.type = -1};
+  watch_record seen = {.type = -1};
   lk_sync_watch *watch = (void *)&seen;
   lk_sync_cancel *cancel;
-  lk_sync_call call = watching(&seen);
+  lk_sync_call call = call_with_watch(&seen);
   waiter w;
 
-  begin();
+  make_test_node();
   ck_assert_int_eq(lk_sync_cancel_new(&cancel, here), 0);
   call.cancel = cancel;
   call.watch = &watch;
@@ -525,22 +535,22 @@ START_TEST(a_cancelled_call_leaves_no_watch)
   ck_assert_ptr_null(watch);
   server_ask(&zk, "cont 1");
   lk_sync_cancel_free(cancel);
-  lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon);
-  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+  lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &soon);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
   ck_assert_uint_eq(seen.count, 0);
 }
 END_TEST
 
 /* ---- subscriptions ------------------------------------------------------- */
 
-static lk_sync_subscription *paper;
+static lk_sync_subscription *subscription;
 
-/* What is told next, within ten seconds: names or data, or an error. */
-static const char *news(void)
+/* The next notification, within ten seconds: names, data, or an error. */
+static const char *next_notification(void)
 {
   static char text[128];
   lk_sync_result *r;
-  int err = lk_sync_subscription_next(paper, &r, &soon);
+  int err = lk_sync_subscription_next(subscription, &r, &soon);
 
   text[0] = '\0';
   if (err != 0) {
@@ -558,49 +568,51 @@ static const char *news(void)
   return text;
 }
 
-static int take_news(void *call)
+static int take_notification(void *call)
 {
-  return lk_sync_subscription_next(paper, NULL, call);
+  return lk_sync_subscription_next(subscription, NULL, call);
 }
 
-START_TEST(children_are_told_until_somebody_takes_the_news)
+START_TEST(subscription_merges_changes_of_children)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 50};
 
-  begin();
-  ck_assert_int_eq(lk_sync_subscribe_children(&paper, here, in("d"), NULL), 0);
-  ck_assert_str_eq(news(), "NO_NODE");
-  lk_sync_create(there, NULL, in("d"), lk_text(""), NULL, 0, &soon);
-  ck_assert_str_eq(news(), "");
-  ck_assert_int_eq(take_news(&brief), LK_ERR_DEADLINE);
-  lk_sync_create(there, NULL, in("d/a"), lk_text(""), NULL, 0, &soon);
-  ck_assert_str_eq(news(), "a ");
-  lk_sync_delete(there, in("d/a"), -1, &soon);
-  lk_sync_create(there, NULL, in("d/b"), lk_text(""), NULL, 0, &soon);
-  /* Somebody is slow: what comes meanwhile is told as one. */
-  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
-  ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
-  ck_assert_str_eq(news(), "b ");
-  ck_assert_int_eq(take_news(&brief), LK_ERR_DEADLINE);
-  lk_sync_subscription_free(paper);
+  make_test_node();
+  ck_assert_int_eq(
+      lk_sync_subscribe_children(&subscription, here, path_of("d"), NULL), 0);
+  ck_assert_str_eq(next_notification(), "NO_NODE");
+  lk_sync_create(there, NULL, path_of("d"), lk_text(""), NULL, 0, &soon);
+  ck_assert_str_eq(next_notification(), "");
+  ck_assert_int_eq(take_notification(&brief), LK_ERR_DEADLINE);
+  lk_sync_create(there, NULL, path_of("d/a"), lk_text(""), NULL, 0, &soon);
+  ck_assert_str_eq(next_notification(), "a ");
+  lk_sync_delete(there, path_of("d/a"), -1, &soon);
+  lk_sync_create(there, NULL, path_of("d/b"), lk_text(""), NULL, 0, &soon);
+  /* Changes before the next call are merged into one notification. */
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
+  ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
+  ck_assert_str_eq(next_notification(), "b ");
+  ck_assert_int_eq(take_notification(&brief), LK_ERR_DEADLINE);
+  lk_sync_subscription_free(subscription);
 }
 END_TEST
 
-START_TEST(data_are_told_to_one_thread_after_another)
+START_TEST(each_change_of_data_goes_to_one_waiting_thread)
 {
   waiter w[3];
 
-  begin();
-  ck_assert_int_eq(lk_sync_subscribe_data(&paper, here, place, NULL), 0);
-  ck_assert_str_eq(news(), "");
+  make_test_node();
+  ck_assert_int_eq(lk_sync_subscribe_data(&subscription, here, test_node, NULL),
+                   0);
+  ck_assert_str_eq(next_notification(), "");
   for (int i = 0; i < 3; i++)
-    waiter_start(&w[i], take_news, NULL);
+    waiter_start(&w[i], take_notification, NULL);
   waiters_inside(here, 3);
   for (int i = 0; i < 2; i++) {
-    ck_assert_int_eq(lk_sync_set(there, NULL, place, lk_text("new"), -1, &soon),
-                     0);
-    ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
-    ck_assert_int_eq(lk_sync_sync(here, place, &soon), 0);
+    ck_assert_int_eq(
+        lk_sync_set(there, NULL, test_node, lk_text("new"), -1, &soon), 0);
+    ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
+    ck_assert_int_eq(lk_sync_sync(here, test_node, &soon), 0);
   }
   ck_assert_int_eq(lk_sync_client_close(here), 0);
   int closed = 0;
@@ -612,22 +624,23 @@ START_TEST(data_are_told_to_one_thread_after_another)
     closed += err == LK_ERR_CLOSED;
   }
   ck_assert_int_eq(closed, 1);
-  ck_assert_int_eq(take_news(NULL), LK_ERR_CLOSED);
-  lk_sync_subscription_free(paper);
+  ck_assert_int_eq(take_notification(NULL), LK_ERR_CLOSED);
+  lk_sync_subscription_free(subscription);
 }
 END_TEST
 
 /* ---- close --------------------------------------------------------------- */
 
-START_TEST(closing_takes_the_session_along)
+START_TEST(closing_ends_the_session)
 {
-  begin();
-  ck_assert_int_eq(lk_sync_create(here, NULL, in("e"), lk_text(""), NULL,
+  make_test_node();
+  ck_assert_int_eq(lk_sync_create(here, NULL, path_of("e"), lk_text(""), NULL,
                                   LK_EPHEMERAL, &soon),
                    0);
   ck_assert_int_eq(lk_sync_client_close(here), 0);
-  ck_assert_int_eq(lk_sync_exists(there, NULL, in("e"), &soon), LK_ERR_NO_NODE);
-  ck_assert_int_eq(lk_sync_get(here, NULL, place, &soon), LK_ERR_CLOSED);
+  ck_assert_int_eq(lk_sync_exists(there, NULL, path_of("e"), &soon),
+                   LK_ERR_NO_NODE);
+  ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &soon), LK_ERR_CLOSED);
 }
 END_TEST
 
@@ -638,20 +651,20 @@ TCase *call_tests(void)
       children_are_listed,
       a_tree_is_made_and_deleted,
       a_tree_in_which_others_make_nodes_is_deleted,
-      writes_are_settled,
-      a_multi_says_what_became_of_each_part,
+      reliable_writes_name_their_outcome,
+      multi_reports_each_operation,
       an_identity_is_added,
-      the_rarer_requests_bring_what_they_should,
-      a_silent_server_costs_no_more_than_the_deadline,
-      a_watch_that_stays_is_told_until_it_is_freed,
-      a_watch_is_told_once,
-      a_watch_with_a_handle_can_be_dropped,
+      other_requests_return_their_results,
+      silent_server_ends_calls_at_their_deadline,
+      persistent_watch_reports_events_until_freed,
+      one_shot_watch_fires_once,
+      watch_with_a_handle_can_be_freed,
       a_watch_may_be_freed_by_its_callback,
       a_watch_ends_with_its_client,
       a_cancelled_call_leaves_no_watch,
-      children_are_told_until_somebody_takes_the_news,
-      data_are_told_to_one_thread_after_another,
-      closing_takes_the_session_along,
+      subscription_merges_changes_of_children,
+      each_change_of_data_goes_to_one_waiting_thread,
+      closing_ends_the_session,
   };
   TCase *t = tcase_create("calls");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The blocking face of the other kinds of locks. */
+/* The other kinds of locks in the blocking interface. */
 
 #include "live/client/sync_world.h"
 
@@ -10,7 +10,7 @@
 
 static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 200};
 
-static int try_it(void *l)
+static int try_and_release(void *l)
 {
   int err = lk_sync_lock_try(l, &soon);
 
@@ -19,23 +19,23 @@ static int try_it(void *l)
   return err;
 }
 
-/* What another thread finds that tries. */
-static int others_find(lk_sync_lock *l)
+/* The result of try_and_release() in another thread. */
+static int try_in_other_thread(lk_sync_lock *l)
 {
   waiter w;
 
-  waiter_start(&w, try_it, l);
+  waiter_start(&w, try_and_release, l);
   return waiter_end(&w);
 }
 
-static int take_it(void *l)
+static int acquire_and_release(void *l)
 {
   int err = lk_sync_lock_acquire(l, &soon);
 
   return err != 0 ? err : lk_sync_lock_release_wait(l, &soon);
 }
 
-static const char *where(void)
+static const char *lock_path(void)
 {
   return lk_sync_lock_path(lock);
 }
@@ -48,30 +48,30 @@ static lk_sync_lock *r, *w;
 
 static void begin_rwlock(void)
 {
-  ck_assert_int_eq(lk_sync_rwlock_new(&rw, here, where(), NULL), 0);
+  ck_assert_int_eq(lk_sync_rwlock_new(&rw, here, lock_path(), NULL), 0);
   r = lk_sync_rwlock_read_side(rw);
   w = lk_sync_rwlock_write_side(rw);
 }
 
-START_TEST(readers_share_and_a_writer_is_alone)
+START_TEST(readers_share_and_writers_exclude)
 {
   begin_rwlock();
   ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0);
-  ck_assert_int_eq(others_find(r), 0);
-  ck_assert_int_eq(others_find(w), LK_ERR_BUSY);
+  ck_assert_int_eq(try_in_other_thread(r), 0);
+  ck_assert_int_eq(try_in_other_thread(w), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_try(rival, &soon), LK_ERR_BUSY);
   ck_assert(lk_sync_lock_ok(r) && !lk_sync_lock_ok(w));
   ck_assert_int_eq(lk_sync_lock_release_wait(r, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), 0);
-  ck_assert_int_eq(others_find(r), LK_ERR_BUSY);
-  ck_assert_int_eq(others_find(w), LK_ERR_BUSY);
+  ck_assert_int_eq(try_in_other_thread(r), LK_ERR_BUSY);
+  ck_assert_int_eq(try_in_other_thread(w), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_release_wait(w, &soon), 0);
-  ck_assert_int_eq(others_find(w), 0);
+  ck_assert_int_eq(try_in_other_thread(w), 0);
   lk_sync_rwlock_free(rw);
 }
 END_TEST
 
-START_TEST(a_reader_cannot_become_a_writer_and_is_told_at_once)
+START_TEST(upgrade_of_a_reader_is_a_deadlock)
 {
   begin_rwlock();
   ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0);
@@ -80,12 +80,12 @@ START_TEST(a_reader_cannot_become_a_writer_and_is_told_at_once)
   ck_assert_uint_eq(lk_sync_lock_count(w), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(r, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), 0);
-  lk_sync_rwlock_free(rw); /* which releases */
+  lk_sync_rwlock_free(rw); /* releases the lock */
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
 }
 END_TEST
 
-START_TEST(a_downgrade_lets_readers_in_and_no_writer)
+START_TEST(downgrade_admits_readers_and_no_writer)
 {
   waiter writer;
 
@@ -94,14 +94,14 @@ START_TEST(a_downgrade_lets_readers_in_and_no_writer)
   ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), 0);
   uint64_t token = lk_sync_lock_token(w);
 
-  waiter_start(&writer, take_it, w);
+  waiter_start(&writer, acquire_and_release, w);
   waiters_inside(here, 1);
   ck_assert_int_eq(lk_sync_rwlock_downgrade(rw, &soon), 0);
   ck_assert(lk_sync_lock_ok(r) && !lk_sync_lock_ok(w));
   ck_assert_uint_eq(lk_sync_lock_token(r), token);
   ck_assert_int_eq(lk_sync_lock_verify(r, &soon), 0);
-  ck_assert_int_eq(others_find(w), LK_ERR_BUSY);
-  ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0); /* counts */
+  ck_assert_int_eq(try_in_other_thread(w), LK_ERR_BUSY);
+  ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0); /* reentrant */
   ck_assert_int_eq(lk_sync_lock_release(r), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(r, &soon), 0);
   ck_assert_int_eq(waiter_end(&writer), 0);
@@ -116,23 +116,23 @@ START_TEST(sides_are_released_in_any_order)
     ck_assert_int_eq(lk_sync_lock_acquire(w, &soon), 0);
     ck_assert_int_eq(lk_sync_lock_acquire(r, &soon), 0);
     ck_assert_int_eq(lk_sync_lock_release_wait(i == 0 ? r : w, &soon), 0);
-    ck_assert_uint_eq(contenders(), 1);
+    ck_assert_uint_eq(count_contenders(), 1);
     ck_assert(lk_sync_lock_ok(i == 0 ? w : r));
     ck_assert_int_eq(lk_sync_lock_release_wait(i == 0 ? w : r, &soon), 0);
-    ck_assert_uint_eq(contenders(), 0);
+    ck_assert_uint_eq(count_contenders(), 0);
   }
   lk_sync_rwlock_free(rw);
 }
 END_TEST
 
-START_TEST(a_side_that_waits_has_its_deadline_and_leaves_nothing)
+START_TEST(timed_out_side_leaves_no_node)
 {
   begin_rwlock();
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(r, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_lock_acquire(w, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_sync(here, "/", &soon), 0);
-  ck_assert_uint_eq(contenders(), 1);
+  ck_assert_uint_eq(count_contenders(), 1);
   lk_sync_rwlock_free(rw);
 }
 END_TEST
@@ -147,12 +147,12 @@ static lk_sync_lock *permits_of(int32_t permits, int32_t take)
   char path[128];
   lk_sync_lock *l;
 
-  snprintf(path, sizeof path, "%s-permits", where());
+  snprintf(path, sizeof path, "%s-permits", lock_path());
   ck_assert_int_eq(lk_sync_semaphore_new(&l, here, path, NULL, &options), 0);
   return l;
 }
 
-static int hold_until(void *arg)
+static int hold_until_unlocked(void *arg)
 {
   void **both = arg;
   int err = lk_sync_lock_acquire(both[0], &soon);
@@ -162,7 +162,7 @@ static int hold_until(void *arg)
   return err != 0 ? err : lk_sync_lock_release(both[0]);
 }
 
-START_TEST(permits_are_held_by_as_many_threads_once_each)
+START_TEST(each_permit_is_held_by_another_thread)
 {
   pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER;
   lk_sync_lock *l = permits_of(2, 1);
@@ -172,10 +172,10 @@ START_TEST(permits_are_held_by_as_many_threads_once_each)
   ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), LK_ERR_DEADLOCK);
   ck_assert_uint_eq(lk_sync_lock_count(l), 1);
-  ck_assert_int_eq(others_find(l), 0);
+  ck_assert_int_eq(try_in_other_thread(l), 0);
   pthread_mutex_lock(&stop);
-  waiter_start(&other, hold_until, both);
-  while (others_find(l) != LK_ERR_BUSY)
+  waiter_start(&other, hold_until_unlocked, both);
+  while (try_in_other_thread(l) != LK_ERR_BUSY)
     ;
   ck_assert_int_eq(lk_sync_lock_release_wait(l, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
@@ -191,27 +191,28 @@ START_TEST(several_permits_are_taken_together)
   lk_sync_lock *two = permits_of(3, 2), *one = permits_of(3, 1);
 
   ck_assert_int_eq(lk_sync_lock_acquire(two, &soon), 0);
-  ck_assert_int_eq(others_find(two), LK_ERR_BUSY);
-  ck_assert_int_eq(others_find(one), 0);
+  ck_assert_int_eq(try_in_other_thread(two), LK_ERR_BUSY);
+  ck_assert_int_eq(try_in_other_thread(one), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(two, &soon), 0);
-  ck_assert_int_eq(others_find(two), 0);
+  ck_assert_int_eq(try_in_other_thread(two), 0);
   lk_sync_lock_free(one);
   lk_sync_lock_free(two);
 }
 END_TEST
 
-static lk_stat leases(void)
+static lk_stat permit_directory(void)
 {
   char path[128];
   lk_stat stat = {0};
 
-  snprintf(path, sizeof path, "%s-permits/leases", where());
+  snprintf(path, sizeof path, "%s-permits/permit_directory", lock_path());
   ck_assert_int_eq(lk_sync_exists(here, &stat, path, &soon), 0);
   return stat;
 }
 
-/* Each acquire has a handle of its own; what they learn is the lock's. */
-START_TEST(who_failed_three_times_asks_for_its_place_first)
+/* Each acquire has a contender of its own; the failures are counted for the
+ * lock. */
+START_TEST(try_after_three_failures_creates_no_permit_node)
 {
   pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER;
   lk_sync_lock *l = permits_of(1, 1), *other = permits_of(1, 1);
@@ -219,15 +220,15 @@ START_TEST(who_failed_three_times_asks_for_its_place_first)
   waiter first;
 
   ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
-  waiter_start(&first, hold_until, both);
-  while (leases().num_children < 2)
+  waiter_start(&first, hold_until_unlocked, both);
+  while (permit_directory().num_children < 2)
     ;
   for (int i = 0; i < 6; i++) {
-    int32_t before = leases().cversion;
+    int32_t before = permit_directory().cversion;
 
     ck_assert_int_eq(lk_sync_lock_try(other, &soon), LK_ERR_BUSY);
-    ck_assert_int_eq(lk_sync_sync(here, where(), &soon), 0);
-    ck_assert((i < 3) == (leases().cversion > before));
+    ck_assert_int_eq(lk_sync_sync(here, lock_path(), &soon), 0);
+    ck_assert((i < 3) == (permit_directory().cversion > before));
   }
   ck_assert_int_eq(lk_sync_lock_release(l), 0);
   ck_assert_int_eq(waiter_end(&first), 0);
@@ -236,39 +237,40 @@ START_TEST(who_failed_three_times_asks_for_its_place_first)
 }
 END_TEST
 
-/* ---- several at once ------------------------------------------------------
+/* ---- multi-locks ----------------------------------------------------------
  */
 
-START_TEST(several_locks_are_taken_together)
+START_TEST(multilock_acquires_all_its_members)
 {
   char other[128];
 
-  snprintf(other, sizeof other, "%s-other", where());
+  snprintf(other, sizeof other, "%s-other", lock_path());
   lk_multilock_member members[] = {
       {.path = other, .side = LK_MULTILOCK_READ},
-      {.path = where(), .side = LK_MULTILOCK_MUTEX}};
+      {.path = lock_path(), .side = LK_MULTILOCK_MUTEX}};
   lk_sync_lock *l;
 
   ck_assert_int_eq(lk_sync_multilock_new(&l, here, members, 2, NULL, NULL), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
-  ck_assert_uint_eq(lk_sync_multilock_token(l, where()), lk_sync_lock_token(l));
+  ck_assert_uint_eq(lk_sync_multilock_token(l, lock_path()),
+                    lk_sync_lock_token(l));
   ck_assert_uint_ne(lk_sync_multilock_token(l, other), 0);
   ck_assert_uint_eq(lk_sync_multilock_token(l, "/no"), 0);
   ck_assert_int_eq(lk_sync_lock_try(rival, &soon), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_release_wait(l, &soon), 0);
-  ck_assert_uint_eq(lk_sync_multilock_token(l, where()), 0);
+  ck_assert_uint_eq(lk_sync_multilock_token(l, lock_path()), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_lock_release(rival), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
-  evict_all();
+  delete_contender_nodes();
   ck_assert_int_eq(lk_sync_lock_verify(l, &soon), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_release(l), LK_ERR_LOST);
   lk_sync_lock_free(l);
 }
 END_TEST
 
-/* ---- a single node --------------------------------------------------------
+/* ---- single-node locks ----------------------------------------------------
  */
 
 START_TEST(a_single_node_is_held_by_one_thread)
@@ -276,19 +278,19 @@ START_TEST(a_single_node_is_held_by_one_thread)
   char path[128];
   lk_sync_lock *l;
 
-  snprintf(path, sizeof path, "%s-single", where());
+  snprintf(path, sizeof path, "%s-single", lock_path());
   ck_assert_int_eq(lk_sync_single_new(&l, here, path, NULL, NULL), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(l, &soon), 0);
-  ck_assert_int_eq(others_find(l), LK_ERR_BUSY);
+  ck_assert_int_eq(try_in_other_thread(l), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_lock_release(l), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(l, &soon), 0);
-  ck_assert_int_eq(others_find(l), 0);
+  ck_assert_int_eq(try_in_other_thread(l), 0);
   lk_sync_lock_free(l);
 }
 END_TEST
 
-/* ---- one node for all threads ---------------------------------------------
+/* ---- local queues ---------------------------------------------------------
  */
 
 enum { THREADS = 40 };
@@ -297,7 +299,7 @@ static lk_sync_lock *shared;
 static unsigned inside;
 static uint64_t last_token, last_turn;
 
-static int take_turns(void *arg)
+static int hold_once(void *arg)
 {
   (void)arg;
   int err = lk_sync_lock_acquire(shared, &soon);
@@ -312,22 +314,22 @@ static int take_turns(void *arg)
     err = LK_ERR_STATE;
   last_token = token;
   last_turn = turn;
-  if (contenders() > 2) /* own, and one that is being deleted */
+  if (count_contenders() > 2) /* the own node, and one under deletion */
     err = LK_ERR_TOO_MANY;
   inside--;
   lk_sync_lock_release(shared);
   return err;
 }
 
-START_TEST(threads_share_a_node)
+START_TEST(threads_share_a_contender_node)
 {
   lk_sync_lock_config config = {.size = sizeof config, .local_queue = true};
   waiter crowd[THREADS];
 
-  ck_assert_int_eq(lk_sync_lock_new(&shared, here, where(), &config), 0);
+  ck_assert_int_eq(lk_sync_lock_new(&shared, here, lock_path(), &config), 0);
   last_token = 0;
   for (int i = 0; i < THREADS; i++)
-    waiter_start(&crowd[i], take_turns, NULL);
+    waiter_start(&crowd[i], hold_once, NULL);
   for (int i = 0; i < THREADS; i++)
     ck_assert_int_eq(waiter_end(&crowd[i]), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
@@ -335,10 +337,10 @@ START_TEST(threads_share_a_node)
 }
 END_TEST
 
-/* ---- what is refused ------------------------------------------------------
+/* ---- invalid configs ------------------------------------------------------
  */
 
-START_TEST(constructors_refuse_what_the_recipes_refuse)
+START_TEST(constructors_refuse_invalid_configs)
 {
   lk_semaphore_config none = {.size = sizeof none};
   lk_sync_lock_config local = {.size = sizeof local, .local_queue = true};
@@ -371,17 +373,17 @@ TCase *kind_tests(void)
 {
   TCase *t = tcase_create("kinds");
 
-  tcase_add_test(t, readers_share_and_a_writer_is_alone);
-  tcase_add_test(t, a_reader_cannot_become_a_writer_and_is_told_at_once);
-  tcase_add_test(t, a_downgrade_lets_readers_in_and_no_writer);
+  tcase_add_test(t, readers_share_and_writers_exclude);
+  tcase_add_test(t, upgrade_of_a_reader_is_a_deadlock);
+  tcase_add_test(t, downgrade_admits_readers_and_no_writer);
   tcase_add_test(t, sides_are_released_in_any_order);
-  tcase_add_test(t, a_side_that_waits_has_its_deadline_and_leaves_nothing);
-  tcase_add_test(t, permits_are_held_by_as_many_threads_once_each);
+  tcase_add_test(t, timed_out_side_leaves_no_node);
+  tcase_add_test(t, each_permit_is_held_by_another_thread);
   tcase_add_test(t, several_permits_are_taken_together);
-  tcase_add_test(t, who_failed_three_times_asks_for_its_place_first);
-  tcase_add_test(t, several_locks_are_taken_together);
+  tcase_add_test(t, try_after_three_failures_creates_no_permit_node);
+  tcase_add_test(t, multilock_acquires_all_its_members);
   tcase_add_test(t, a_single_node_is_held_by_one_thread);
-  tcase_add_test(t, threads_share_a_node);
-  tcase_add_test(t, constructors_refuse_what_the_recipes_refuse);
+  tcase_add_test(t, threads_share_a_contender_node);
+  tcase_add_test(t, constructors_refuse_invalid_configs);
   return t;
 }

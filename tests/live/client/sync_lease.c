@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The lock of the blocking face: what its holder is told while it works. */
+/* The lock of the blocking interface: its events and its lease deadline while
+ * it is held. */
 
 #include "live/client/sync_world.h"
 
@@ -9,8 +10,8 @@
 
 enum { TIMEOUT_MS = 2000 };
 
-/* Look all the time, and make no call. */
-static bool compute(int64_t ms)
+/* Poll lk_sync_lock_ok() without a request; false if it returned false. */
+static bool stays_ok_for(int64_t ms)
 {
   int64_t end = lk_sync_client_clock(here) + ms;
   bool ok = true;
@@ -20,18 +21,18 @@ static bool compute(int64_t ms)
   return ok;
 }
 
-START_TEST(the_session_lives_while_the_holder_works)
+START_TEST(session_survives_while_the_holder_computes)
 {
-  sync_world_timeout(TIMEOUT_MS);
+  restart_with_timeout(TIMEOUT_MS);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  ck_assert(compute(2 * TIMEOUT_MS + TIMEOUT_MS / 2));
-  ck_assert_uint_eq(told.unsure, 0);
-  ck_assert_uint_eq(contenders(), 1);
+  ck_assert(stays_ok_for(2 * TIMEOUT_MS + TIMEOUT_MS / 2));
+  ck_assert_uint_eq(lock_events.unsure, 0);
+  ck_assert_uint_eq(count_contenders(), 1);
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
 }
 END_TEST
 
-START_TEST(an_operator_takes_it_away)
+START_TEST(deleted_contender_node_loses_the_lock)
 {
   lk_op op = lk_op_create("/taken", lk_text(""), NULL, 0);
   lk_sync_result *r;
@@ -41,10 +42,10 @@ START_TEST(an_operator_takes_it_away)
   int fd = lk_sync_lock_fd(lock);
 
   ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), 0);
-  evict_all();
-  sync_world_await(&told.lost);
-  ck_assert_int_eq(told.lost_err, LK_ERR_NO_NODE);
-  ck_assert_uint_eq(told.token, token);
+  delete_contender_nodes();
+  wait_for_event(&lock_events.lost);
+  ck_assert_int_eq(lock_events.lost_err, LK_ERR_NO_NODE);
+  ck_assert_uint_eq(lock_events.token, token);
   ck_assert(readable(fd));
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert_uint_eq(lk_sync_lock_token(lock), 0);
@@ -59,11 +60,11 @@ START_TEST(an_operator_takes_it_away)
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_NOT_HELD);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   ck_assert(!readable(lk_sync_lock_fd(lock)));
-  ck_assert_uint_eq(told.lost, 1);
+  ck_assert_uint_eq(lock_events.lost, 1);
 }
 END_TEST
 
-START_TEST(a_loss_is_found_by_asking)
+START_TEST(verify_and_guarded_multi_find_a_loss)
 {
   lk_op op = lk_op_create("/guarded", lk_text(""), NULL, LK_EPHEMERAL);
   lk_sync_result *r;
@@ -76,23 +77,23 @@ START_TEST(a_loss_is_found_by_asking)
                    LK_ERR_NODE_EXISTS);
   lk_sync_result_free(r);
   ck_assert_int_eq(lk_sync_delete(there, "/guarded", -1, &soon), 0);
-  evict_all(); /* not watched yet: nobody tells */
+  delete_contender_nodes(); /* no event: the node is not watched yet */
   ck_assert_int_eq(lk_sync_lock_guarded_multi(lock, NULL, &op, 1, &soon),
                    LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_exists(there, NULL, "/guarded", &soon),
                    LK_ERR_NO_NODE);
-  ck_assert_uint_eq(told.lost, 1);
+  ck_assert_uint_eq(lock_events.lost, 1);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  evict_all();
+  delete_contender_nodes();
   ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), LK_ERR_LOST);
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert(readable(lk_sync_lock_fd(lock)));
 }
 END_TEST
 
-/* When the one that was given up has been answered too: HELD may be told of a
- * ping, which overtakes it. */
+/* Verify as soon as the verify that timed out has completed, too: the reply to
+ * a ping may report HELD earlier. */
 static int verify_again(void)
 {
   int err = LK_ERR_STATE;
@@ -104,19 +105,19 @@ static int verify_again(void)
   return err;
 }
 
-/* Until the server is silent for good, or speaks again. */
-START_TEST(doubt_is_told_in_time_and_taken_back)
+/* The server is stopped, and continues before the session expires. */
+START_TEST(unsure_is_reported_before_the_deadline_and_taken_back)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 50};
 
-  sync_world_timeout(2 * TIMEOUT_MS);
+  restart_with_timeout(2 * TIMEOUT_MS);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   int fd = lk_sync_lock_fd(lock);
 
   server_ask(&zk, "stop 1");
   int64_t until = lk_sync_lock_deadline(lock);
 
-  sync_world_await(&told.unsure);
+  wait_for_event(&lock_events.unsure);
   ck_assert_int_lt(lk_sync_client_clock(here), until);
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert(readable(fd));
@@ -126,12 +127,12 @@ START_TEST(doubt_is_told_in_time_and_taken_back)
   ck_assert_int_eq(lk_sync_lock_verify(lock, &brief), LK_ERR_DEADLINE);
   ck_assert_int_eq(lk_sync_lock_verify(lock, &brief), LK_ERR_STATE);
   server_ask(&zk, "cont 1");
-  sync_world_await(&told.held);
+  wait_for_event(&lock_events.held);
   ck_assert(lk_sync_lock_ok(lock));
   ck_assert(!readable(fd));
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_HELD);
   ck_assert_int_eq(verify_again(), 0);
-  ck_assert_uint_eq(told.lost, 0);
+  ck_assert_uint_eq(lock_events.lost, 0);
 }
 END_TEST
 
@@ -142,46 +143,46 @@ static void sleep_through(lk_client *c, void *arg)
   usleep((TIMEOUT_MS + 200) * 1000);
 }
 
-static int hold_up(void *arg)
+static int block_client_thread(void *arg)
 {
   return lk_sync_client_run_on_thread(here, sleep_through, arg);
 }
 
-START_TEST(a_thread_that_sleeps_makes_nobody_sure)
+START_TEST(lock_is_not_ok_past_the_deadline_while_the_client_sleeps)
 {
   waiter w;
 
-  sync_world_timeout(TIMEOUT_MS);
+  restart_with_timeout(TIMEOUT_MS);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  waiter_start(&w, hold_up, NULL);
+  waiter_start(&w, block_client_thread, NULL);
   waiters_inside(here, 1);
-  usleep(50000); /* it sleeps */
+  usleep(50000); /* until the client's thread is in sleep_through() */
   int64_t until = lk_sync_lock_deadline(lock);
 
   ck_assert(lk_sync_lock_ok(lock));
   while (lk_sync_lock_ok(lock))
     ck_assert_int_lt(lk_sync_client_clock(here), until + 100);
   ck_assert_int_ge(lk_sync_client_clock(here), until);
-  ck_assert_uint_eq(told.unsure, 0);
+  ck_assert_uint_eq(lock_events.unsure, 0);
   ck_assert_int_eq(waiter_end(&w), 0);
 }
 END_TEST
 
-START_TEST(a_session_that_ends_takes_the_lock)
+START_TEST(expired_session_loses_the_lock)
 {
-  sync_world_timeout(TIMEOUT_MS);
+  restart_with_timeout(TIMEOUT_MS);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   server_ask(&zk, "stop 1");
-  usleep(50000); /* its last answers */
+  usleep(50000); /* replies that were under way have arrived */
   int64_t until = lk_sync_lock_deadline(lock);
 
-  while (told.lost == 0) {
-    bool doubted = told.unsure > 0;
+  while (lock_events.lost == 0) {
+    bool doubted = lock_events.unsure > 0;
     bool late = lk_sync_client_clock(here) >= until;
 
     ck_assert(!lk_sync_lock_ok(lock) || (!doubted && !late));
   }
-  ck_assert_int_eq(told.lost_err, LK_ERR_SESSION_EXPIRED);
+  ck_assert_int_eq(lock_events.lost_err, LK_ERR_SESSION_EXPIRED);
   server_ask(&zk, "cont 1");
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
@@ -191,12 +192,12 @@ END_TEST
 TCase *lease_tests(void)
 {
   const TTest *const tests[] = {
-      the_session_lives_while_the_holder_works,
-      an_operator_takes_it_away,
-      a_loss_is_found_by_asking,
-      doubt_is_told_in_time_and_taken_back,
-      a_thread_that_sleeps_makes_nobody_sure,
-      a_session_that_ends_takes_the_lock,
+      session_survives_while_the_holder_computes,
+      deleted_contender_node_loses_the_lock,
+      verify_and_guarded_multi_find_a_loss,
+      unsure_is_reported_before_the_deadline_and_taken_back,
+      lock_is_not_ok_past_the_deadline_while_the_client_sleeps,
+      expired_session_loses_the_lock,
   };
   TCase *t = tcase_create("lease");
 

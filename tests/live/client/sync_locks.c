@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The lock of the blocking face: who holds, who waits, who may release. */
+/* The lock of the blocking interface: holders, waiters and releases. */
 
 #include "live/client/sync_world.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- owners -------------------------------------------------------------- */
 
-START_TEST(a_holder_knows_what_it_has)
+START_TEST(holder_reads_token_deadline_and_count)
 {
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   ck_assert(lk_sync_lock_ok(lock));
@@ -34,11 +34,11 @@ START_TEST(a_holder_knows_what_it_has)
   ck_assert_int_eq(lk_sync_lock_acquire(lock, NULL), 0);
   ck_assert_uint_gt(lk_sync_lock_token(lock), first);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &soon), 0);
-  ck_assert_uint_eq(contenders(), 0);
+  ck_assert_uint_eq(count_contenders(), 0);
 }
 END_TEST
 
-START_TEST(a_thread_may_acquire_again)
+START_TEST(lock_is_reentrant_in_one_thread)
 {
   waiter w;
 
@@ -49,7 +49,7 @@ START_TEST(a_thread_may_acquire_again)
   ck_assert_int_eq(lk_sync_lock_try(lock, &soon), 0);
   ck_assert_uint_eq(lk_sync_lock_count(lock), 3);
   ck_assert_uint_eq(lk_sync_lock_token(lock), token);
-  ck_assert_uint_eq(contenders(), 1);
+  ck_assert_uint_eq(count_contenders(), 1);
   for (int i = 0; i < 2; i++) {
     ck_assert_int_eq(lk_sync_lock_release(lock), 0);
     waiter_start(&w, try_lock, (void *)(uintptr_t)&soon);
@@ -81,8 +81,8 @@ START_TEST(a_thread_may_hold_several_locks)
 }
 END_TEST
 
-/* What a thread finds that does not hold. */
-static int be_a_stranger(void *arg)
+/* All calls of a thread that does not hold the lock; 0: one succeeded. */
+static int use_without_holding(void *arg)
 {
   (void)arg;
   if (lk_sync_lock_ok(lock) || lk_sync_lock_token(lock) != 0 ||
@@ -94,12 +94,12 @@ static int be_a_stranger(void *arg)
   return lk_sync_lock_release(lock);
 }
 
-START_TEST(a_stranger_cannot_release)
+START_TEST(other_thread_cannot_release)
 {
   waiter w;
 
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  waiter_start(&w, be_a_stranger, NULL);
+  waiter_start(&w, use_without_holding, NULL);
   ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_HELD);
   ck_assert(lk_sync_lock_ok(lock));
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
@@ -108,7 +108,7 @@ END_TEST
 
 /* ---- waiting ------------------------------------------------------------- */
 
-START_TEST(a_deadline_leaves_nothing_behind)
+START_TEST(timed_out_acquire_leaves_no_node)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 100};
 
@@ -119,13 +119,13 @@ START_TEST(a_deadline_leaves_nothing_behind)
   ck_assert_int_ge(lk_sync_client_clock(here), begun + 100);
   ck_assert_int_eq(lk_sync_lock_try(lock, &brief), LK_ERR_BUSY);
   ck_assert_int_eq(lk_sync_sync(here, "/", &soon), 0);
-  ck_assert_uint_eq(contenders(), 1);
-  ck_assert_uint_gt(told.waiting, 0);
-  ck_assert_uint_eq(told.token, 0);
+  ck_assert_uint_eq(count_contenders(), 1);
+  ck_assert_uint_gt(lock_events.waiting, 0);
+  ck_assert_uint_eq(lock_events.token, 0);
 }
 END_TEST
 
-START_TEST(a_release_waits_no_longer_than_it_may)
+START_TEST(release_wait_ends_at_its_deadline)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 100};
 
@@ -141,7 +141,7 @@ START_TEST(a_release_waits_no_longer_than_it_may)
 }
 END_TEST
 
-START_TEST(a_cancel_leaves_nothing_behind)
+START_TEST(cancelled_acquire_leaves_no_node)
 {
   lk_sync_cancel *cancel;
   lk_sync_call call = {.size = sizeof call};
@@ -151,32 +151,32 @@ START_TEST(a_cancel_leaves_nothing_behind)
   call.cancel = cancel;
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
   for (int i = 0; i < 5; i++)
-    waiter_start(&w[i], take_lock, &call);
-  while (contenders() < 6)
+    waiter_start(&w[i], acquire_lock, &call);
+  while (count_contenders() < 6)
     usleep(1000);
   lk_sync_cancel_set(cancel);
   for (int i = 0; i < 5; i++)
     ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CANCELLED);
   ck_assert_int_eq(lk_sync_sync(here, "/", &soon), 0);
-  ck_assert_uint_eq(contenders(), 1);
+  ck_assert_uint_eq(count_contenders(), 1);
   lk_sync_cancel_free(cancel);
 }
 END_TEST
 
-START_TEST(waiters_get_it_in_turn)
+START_TEST(release_grants_the_next_waiter)
 {
   waiter w;
 
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
-  waiter_start(&w, take_rival, (void *)(uintptr_t)&soon);
-  while (contenders() < 2)
+  waiter_start(&w, acquire_rival, (void *)(uintptr_t)&soon);
+  while (count_contenders() < 2)
     usleep(1000);
   ck_assert_int_eq(lk_sync_lock_release(lock), 0);
   ck_assert_int_eq(waiter_end(&w), 0);
 }
 END_TEST
 
-START_TEST(closing_gives_up_what_is_held_and_ends_who_waits)
+START_TEST(closing_releases_locks_and_ends_waits)
 {
   waiter w[10];
 
@@ -185,15 +185,15 @@ START_TEST(closing_gives_up_what_is_held_and_ends_who_waits)
   int fd = lk_sync_lock_fd(lock);
 
   for (int i = 0; i < 10; i++)
-    waiter_start(&w[i], take_lock, NULL);
-  while (contenders() < 11)
+    waiter_start(&w[i], acquire_lock, NULL);
+  while (count_contenders() < 11)
     usleep(1000);
   ck_assert_int_eq(lk_sync_client_close(here), 0);
   for (int i = 0; i < 10; i++)
     ck_assert_int_eq(waiter_end(&w[i]), LK_ERR_CLOSED);
-  ck_assert_uint_eq(told.lost, 1);
-  ck_assert_int_eq(told.lost_err, LK_ERR_CLOSED);
-  ck_assert_uint_eq(told.token, token);
+  ck_assert_uint_eq(lock_events.lost, 1);
+  ck_assert_int_eq(lock_events.lost_err, LK_ERR_CLOSED);
+  ck_assert_uint_eq(lock_events.token, token);
   ck_assert(!lk_sync_lock_ok(lock));
   ck_assert(readable(fd));
   ck_assert_int_eq(lk_sync_lock_get_state(lock), LK_LOCK_LOST);
@@ -201,7 +201,7 @@ START_TEST(closing_gives_up_what_is_held_and_ends_who_waits)
   ck_assert_int_eq(lk_sync_lock_verify(lock, &soon), LK_ERR_CLOSED);
   ck_assert_int_eq(lk_sync_lock_release(lock), LK_ERR_LOST);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), LK_ERR_CLOSED);
-  ck_assert_uint_eq(contenders(), 0);
+  ck_assert_uint_eq(count_contenders(), 0);
 }
 END_TEST
 
@@ -211,7 +211,7 @@ static int close_here(void *arg)
   return lk_sync_client_close(here);
 }
 
-START_TEST(closing_is_told_before_a_server_hears_of_it)
+START_TEST(closing_loses_the_lock_before_the_server_replies)
 {
   waiter w;
 
@@ -230,51 +230,51 @@ END_TEST
 
 /* ---- threads that end ---------------------------------------------------- */
 
-static int take_twice(void *call)
+static int acquire_twice(void *call)
 {
   int err = lk_sync_lock_acquire(lock, call);
 
   return err != 0 ? err : lk_sync_lock_acquire(lock, call);
 }
 
-START_TEST(a_thread_that_ends_releases)
+START_TEST(exit_of_a_thread_releases)
 {
   waiter w;
 
   for (int i = 0; i < 20; i++) {
-    waiter_start(&w, take_twice, (void *)(uintptr_t)&soon);
+    waiter_start(&w, acquire_twice, (void *)(uintptr_t)&soon);
     ck_assert_int_eq(waiter_end(&w), 0);
-    /* It may have got the id of the one that ended. */
-    waiter_start(&w, be_a_stranger, NULL);
+    /* The new thread may have the id of the thread that ended. */
+    waiter_start(&w, use_without_holding, NULL);
     ck_assert_int_eq(waiter_end(&w), LK_ERR_NOT_HELD);
   }
   ck_assert_int_eq(lk_sync_lock_acquire(rival, &soon), 0);
-  ck_assert_uint_eq(contenders(), 1);
+  ck_assert_uint_eq(count_contenders(), 1);
 }
 END_TEST
 
-static atomic_uint taken, go_on;
+static atomic_uint acquired, go_on;
 
-static int take_and_wait(void *arg)
+static int acquire_and_wait(void *arg)
 {
   int err = lk_sync_lock_acquire(lock, &soon);
 
   (void)arg;
-  taken++;
+  acquired++;
   while (go_on == 0)
     usleep(1000);
   return err;
 }
 
-START_TEST(freeing_a_lock_releases_what_others_hold)
+START_TEST(freeing_a_lock_releases_it_for_its_holder)
 {
   lk_sync_lock *other;
   waiter w;
 
   ck_assert_int_eq(
       lk_sync_lock_new(&other, here, lk_sync_lock_path(lock), NULL), 0);
-  waiter_start(&w, take_and_wait, NULL);
-  sync_world_await(&taken);
+  waiter_start(&w, acquire_and_wait, NULL);
+  wait_for_event(&acquired);
   ck_assert_int_eq(lk_sync_lock_try(other, &soon), LK_ERR_BUSY);
   lk_sync_lock_free(lock);
   lock = NULL;
@@ -285,15 +285,16 @@ START_TEST(freeing_a_lock_releases_what_others_hold)
 }
 END_TEST
 
-/* The memory of the lock that one thread freed, for its next lock. */
-typedef struct niche {
+/* An allocator that gives the memory of a freed lock to the next lock of the
+ * same thread. */
+typedef struct freed_lock_memory {
   pthread_t thread;
   void *kept;
-} niche;
+} freed_lock_memory;
 
 static void *resize(void *arg, void *p, size_t size)
 {
-  niche *n = arg;
+  freed_lock_memory *n = arg;
   bool ours = pthread_equal(pthread_self(), n->thread) != 0;
 
   if (ours && size == 0 && p != NULL && p == (void *)lock) {
@@ -311,9 +312,9 @@ static void *resize(void *arg, void *p, size_t size)
   return NULL;
 }
 
-START_TEST(a_lock_in_the_place_of_another_is_another)
+START_TEST(lock_at_the_address_of_a_freed_lock_is_not_held)
 {
-  niche n = {.thread = pthread_self()};
+  freed_lock_memory n = {.thread = pthread_self()};
   lk_mem mem = {.resize = resize, .arg = &n};
   lk_client_config how = {.size = sizeof how, .hosts = zk.hosts, .mem = &mem};
   lk_sync_config config = {.size = sizeof config, .client = &how};
@@ -339,12 +340,12 @@ START_TEST(a_lock_in_the_place_of_another_is_another)
 }
 END_TEST
 
-START_TEST(a_client_may_go_before_who_held)
+START_TEST(client_may_be_freed_before_its_holder_ends)
 {
   waiter w;
 
-  waiter_start(&w, take_and_wait, NULL);
-  sync_world_await(&taken);
+  waiter_start(&w, acquire_and_wait, NULL);
+  wait_for_event(&acquired);
   lk_sync_lock_free(lock);
   lk_sync_client_free(here);
   go_on = 1;
@@ -356,19 +357,19 @@ END_TEST
 
 /* ---- fork ---------------------------------------------------------------- */
 
-static void leave(void)
+static void exit_in_child(void)
 {
   _exit(0);
 }
 
-START_TEST(a_child_does_not_hold)
+START_TEST(forked_child_does_not_hold)
 {
   int status;
 
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   int fd = lk_sync_lock_fd(lock);
 
-  pthread_mutex_lock(&here->mutex); /* it might be anybody's */
+  pthread_mutex_lock(&here->mutex); /* as if another thread had it */
   pid_t child = fork();
 
   if (child == 0) {
@@ -384,8 +385,8 @@ START_TEST(a_child_does_not_hold)
       _exit(2);
     lk_sync_lock_free(lock);
     lk_sync_client_free(here);
-    atexit(leave);
-    pthread_exit(NULL); /* the last thread, which held: as exit() */
+    atexit(exit_in_child);
+    pthread_exit(NULL); /* of the last thread: calls exit() */
   }
   pthread_mutex_unlock(&here->mutex);
   ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -400,21 +401,21 @@ END_TEST
 TCase *lock_tests(void)
 {
   const TTest *const tests[] = {
-      a_holder_knows_what_it_has,
-      a_thread_may_acquire_again,
+      holder_reads_token_deadline_and_count,
+      lock_is_reentrant_in_one_thread,
       a_thread_may_hold_several_locks,
-      a_stranger_cannot_release,
-      a_deadline_leaves_nothing_behind,
-      a_release_waits_no_longer_than_it_may,
-      a_cancel_leaves_nothing_behind,
-      waiters_get_it_in_turn,
-      closing_gives_up_what_is_held_and_ends_who_waits,
-      closing_is_told_before_a_server_hears_of_it,
-      a_thread_that_ends_releases,
-      freeing_a_lock_releases_what_others_hold,
-      a_lock_in_the_place_of_another_is_another,
-      a_client_may_go_before_who_held,
-      a_child_does_not_hold,
+      other_thread_cannot_release,
+      timed_out_acquire_leaves_no_node,
+      release_wait_ends_at_its_deadline,
+      cancelled_acquire_leaves_no_node,
+      release_grants_the_next_waiter,
+      closing_releases_locks_and_ends_waits,
+      closing_loses_the_lock_before_the_server_replies,
+      exit_of_a_thread_releases,
+      freeing_a_lock_releases_it_for_its_holder,
+      lock_at_the_address_of_a_freed_lock_is_not_held,
+      client_may_be_freed_before_its_holder_ends,
+      forked_child_does_not_hold,
   };
   TCase *t = tcase_create("locks");
 

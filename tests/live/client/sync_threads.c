@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The blocking face under many threads at once. */
+/* The blocking interface with many threads at once. */
 
 #include "live/client/sync_world.h"
 
@@ -12,10 +12,10 @@
 enum { THREADS = 100, ROUNDS = 10 };
 
 static char counter[64];
-static int inside; /* who holds `lock` or `rival`; guarded by them */
+static int inside; /* number of holders of `lock` and `rival` */
 static atomic_uint guarded;
 
-static void begin(void)
+static void make_counter(void)
 {
   lk_sync_result *r;
 
@@ -26,7 +26,7 @@ static void begin(void)
   lk_sync_result_free(r);
 }
 
-static long value(lk_sync_client *c)
+static long read_counter(lk_sync_client *c)
 {
   lk_sync_result *r;
   long n = -1;
@@ -37,12 +37,13 @@ static long value(lk_sync_client *c)
   return n;
 }
 
-/* One more, if nobody was faster. */
+/* Read the counter and write the next number. Increments are lost unless `l`
+ * excludes other writers. */
 static int add_one(lk_sync_client *c, lk_sync_lock *l)
 {
   char text[24];
 
-  snprintf(text, sizeof text, "%ld", value(c) + 1);
+  snprintf(text, sizeof text, "%ld", read_counter(c) + 1);
   lk_op op = lk_op_set(counter, lk_text(text), -1);
 
   return l == NULL ? lk_sync_set(c, NULL, counter, lk_text(text), -1, &soon)
@@ -51,7 +52,7 @@ static int add_one(lk_sync_client *c, lk_sync_lock *l)
 
 /* ---- requests ------------------------------------------------------------ */
 
-static int do_everything(void *arg)
+static int make_requests(void *arg)
 {
   unsigned seed = (unsigned)(uintptr_t)arg;
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 1 + seed % 7};
@@ -77,18 +78,18 @@ static int do_everything(void *arg)
   return err;
 }
 
-START_TEST(a_hundred_threads_do_everything)
+START_TEST(hundred_threads_make_requests)
 {
   waiter w[THREADS];
 
-  begin();
+  make_counter();
   for (size_t i = 0; i < THREADS; i++)
-    waiter_start(&w[i], do_everything, (void *)(uintptr_t)i);
+    waiter_start(&w[i], make_requests, (void *)(uintptr_t)i);
   for (size_t i = 0; i < THREADS; i++)
     ck_assert_int_eq(waiter_end(&w[i]), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   ck_assert_int_eq(lk_sync_sync(here, "/", &soon), 0);
-  ck_assert_uint_eq(contenders(), 1);
+  ck_assert_uint_eq(count_contenders(), 1);
 }
 END_TEST
 
@@ -120,18 +121,18 @@ START_TEST(two_clients_with_threads_count_together)
 {
   waiter w[THREADS];
 
-  begin();
+  make_counter();
   for (size_t i = 0; i < THREADS; i++)
     waiter_start(&w[i], count_up, (void *)(uintptr_t)i);
   for (size_t i = 0; i < THREADS; i++)
     ck_assert_int_eq(waiter_end(&w[i]), 0);
   ck_assert_int_eq(lk_sync_sync(here, counter, &soon), 0);
-  ck_assert_int_eq(value(here), THREADS * (ROUNDS / 2));
+  ck_assert_int_eq(read_counter(here), THREADS * (ROUNDS / 2));
 }
 END_TEST
 
-/* The node is taken away from whoever holds, at any time: what was not done
-   under the lock must not have been done. */
+/* Another thread deletes contender nodes at any time. A guarded write must fail
+   unless the lock is held. */
 static int count_guarded(void *arg)
 {
   (void)arg;
@@ -143,13 +144,13 @@ static int count_guarded(void *arg)
     if (err == 0)
       guarded++;
     else if (err != LK_ERR_LOST && err != LK_ERR_NO_NODE)
-      return err; /* NO_NODE: evicted three times while waiting */
+      return err; /* NO_NODE: own node deleted three times while waiting */
     lk_sync_lock_release(lock);
   }
   return 0;
 }
 
-static int evict(void *arg)
+static int delete_some_contender_nodes(void *arg)
 {
   (void)arg;
   for (int i = 0; i < 20; i++) {
@@ -168,18 +169,18 @@ static int evict(void *arg)
   return 0;
 }
 
-START_TEST(guarded_writes_survive_an_operator)
+START_TEST(guarded_writes_survive_deleted_contender_nodes)
 {
   waiter w[10], other;
 
-  begin();
-  waiter_start(&other, evict, NULL);
+  make_counter();
+  waiter_start(&other, delete_some_contender_nodes, NULL);
   for (size_t i = 0; i < 10; i++)
     waiter_start(&w[i], count_guarded, NULL);
   for (size_t i = 0; i < 10; i++)
     ck_assert_int_eq(waiter_end(&w[i]), 0);
   ck_assert_int_eq(waiter_end(&other), 0);
-  ck_assert_int_eq(value(here), (long)guarded);
+  ck_assert_int_eq(read_counter(here), (long)guarded);
 }
 END_TEST
 
@@ -203,7 +204,7 @@ START_TEST(closing_ends_threads_in_every_state)
 {
   waiter w[THREADS];
 
-  begin();
+  make_counter();
   for (size_t i = 0; i < THREADS; i++)
     waiter_start(&w[i], work_until_closed, NULL);
   usleep((unsigned)(_i * 20000));
@@ -214,7 +215,7 @@ START_TEST(closing_ends_threads_in_every_state)
     err = waiter_end(&w[i]);
     ck_assert(err == LK_ERR_CLOSED || err == LK_ERR_LOST);
   }
-  ck_assert_uint_eq(contenders(), 0);
+  ck_assert_uint_eq(count_contenders(), 0);
 }
 END_TEST
 
@@ -222,9 +223,9 @@ TCase *thread_tests(void)
 {
   TCase *t = tcase_create("threads");
 
-  tcase_add_test(t, a_hundred_threads_do_everything);
+  tcase_add_test(t, hundred_threads_make_requests);
   tcase_add_test(t, two_clients_with_threads_count_together);
-  tcase_add_test(t, guarded_writes_survive_an_operator);
+  tcase_add_test(t, guarded_writes_survive_deleted_contender_nodes);
   tcase_add_loop_test(t, closing_ends_threads_in_every_state, 0, 5);
   return t;
 }

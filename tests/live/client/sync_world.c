@@ -13,7 +13,7 @@ lk_sync_client *here;
 lk_sync_client *there;
 lk_sync_lock *lock;
 lk_sync_lock *rival;
-telling told;
+event_counts lock_events;
 const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 10000};
 
 static char path[64];
@@ -21,7 +21,7 @@ static char path[64];
 static void on_event(lk_sync_lock *l, const lk_lock_event *event,
                      uint64_t token, void *arg)
 {
-  telling *t = arg;
+  event_counts *t = arg;
 
   ck_assert_ptr_eq(l, lock);
   if (token != 0)
@@ -44,9 +44,8 @@ static void on_event(lk_sync_lock *l, const lk_lock_event *event,
 
 static lk_sync_client *new_client(int32_t timeout_ms)
 {
-  lk_client_config how = {.size = sizeof how,
-                          .hosts = zk.hosts,
-                          .session_timeout_ms = timeout_ms};
+  lk_client_config how = {
+      .size = sizeof how, .hosts = zk.hosts, .session_timeout_ms = timeout_ms};
   lk_sync_config config = {.size = sizeof config, .client = &how};
   lk_sync_client *c;
 
@@ -57,7 +56,7 @@ static lk_sync_client *new_client(int32_t timeout_ms)
 static void make_here(int32_t timeout_ms)
 {
   lk_sync_lock_config config = {
-      .size = sizeof config, .on_event = on_event, .arg = &told};
+      .size = sizeof config, .on_event = on_event, .arg = &lock_events};
 
   here = new_client(timeout_ms);
   ck_assert_int_eq(lk_sync_lock_new(&lock, here, path, &config), 0);
@@ -93,13 +92,13 @@ void sync_world_tear_down(void)
   lk_sync_client_free(there);
 }
 
-void sync_world_timeout(int32_t ms)
+void restart_with_timeout(int32_t ms)
 {
   end_here();
   make_here(ms);
 }
 
-void sync_world_await(const atomic_uint *count)
+void wait_for_event(const atomic_uint *count)
 {
   for (int i = 0; i < 10000 && *count == 0; i++)
     usleep(1000);
@@ -115,7 +114,7 @@ static lk_sync_result *list(void)
   return r;
 }
 
-size_t contenders(void)
+size_t count_contenders(void)
 {
   lk_sync_result *r = list();
   size_t count = r == NULL ? 0 : r->count;
@@ -124,7 +123,7 @@ size_t contenders(void)
   return count;
 }
 
-void evict_all(void)
+void delete_contender_nodes(void)
 {
   lk_sync_result *r = list();
   char node[256];
@@ -144,7 +143,7 @@ bool readable(int fd)
   return poll(&p, 1, 0) == 1;
 }
 
-int take_lock(void *call)
+int acquire_lock(void *call)
 {
   return lk_sync_lock_acquire(lock, call);
 }
@@ -154,7 +153,7 @@ int try_lock(void *call)
   return lk_sync_lock_try(lock, call);
 }
 
-int take_rival(void *call)
+int acquire_rival(void *call)
 {
   return lk_sync_lock_acquire(rival, call);
 }

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * One real server; for each test a handle `here` with `lock`, and another one,
- * `there`, with `rival` for the same path. What `lock` tells is kept in `told`.
+ * One real server; for each test a client `here` with `lock`, and a client
+ * `there` with `rival` for the same path. `lock_events` counts the events of
+ * `lock`.
  */
 
 #include "support/real_server.h"
@@ -20,36 +21,36 @@ extern lk_sync_client *there;
 extern lk_sync_lock *lock;
 extern lk_sync_lock *rival;
 
-/** What the callbacks of `lock` were told, counted. */
-typedef struct telling {
+/** Numbers of events. */
+typedef struct event_counts {
   atomic_uint waiting, unsure, held, lost;
   atomic_int lost_err;
-  atomic_ullong token; /**< of the last one with a token */
-} telling;
+  atomic_ullong token; /**< of the last event that had one */
+} event_counts;
 
-extern telling told;
+extern event_counts lock_events;
 
 /** Ten seconds, for calls that should not take long. */
 extern const lk_sync_call soon;
 
 void sync_world_set_up(void);
 void sync_world_tear_down(void);
-/** `here` and `lock` anew, with another session timeout. */
-void sync_world_timeout(int32_t ms);
-/** Until it is not 0 any more; fails after ten seconds. */
-void sync_world_await(const atomic_uint *count);
+/** Free `here` and `lock`, and make them with another session timeout. */
+void restart_with_timeout(int32_t ms);
+/** Wait until `*count` is not 0; fails after ten seconds. */
+void wait_for_event(const atomic_uint *count);
 
-/** The children of the lock's path, by `there`. */
-size_t contenders(void);
-/** Delete them all, as an operator would. */
-void evict_all(void);
+/** The number of contender nodes of the lock, as `there` sees them. */
+size_t count_contenders(void);
+/** Delete all contender nodes of the lock, by `there`. */
+void delete_contender_nodes(void);
 /** Whether a descriptor is readable. */
 bool readable(int fd);
 
 /* For waiter_start(); `arg` is a lk_sync_call, or NULL. */
-int take_lock(void *arg);
+int acquire_lock(void *arg);
 int try_lock(void *arg);
-int take_rival(void *arg);
+int acquire_rival(void *arg);
 
 /* Parts of this program. */
 TCase *call_tests(void);

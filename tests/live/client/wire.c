@@ -14,36 +14,36 @@
 enum { ROOM = 1 << 20, HOPS = 8, NO_OP = 0 };
 
 /* One direction of a hop. */
-typedef struct way {
+typedef struct direction {
   ev_io io;
   struct hop *hop;
   int from;
   int to;
   bool up;
-  bool greeted; /* a handshake has gone by */
+  bool saw_handshake; /* the first frame, the handshake, was forwarded */
   unsigned char *bytes;
   size_t len;
-} way;
+} direction;
 
-/* One connection of a client, and its continuation. */
+/* One connection of a client, and the one to the server. */
 typedef struct hop {
   wire *wire;
-  bool stands;
-  bool marked; /* the answer to `xid` shall not arrive */
+  bool is_open;
+  bool drops_reply; /* close at the reply to `xid` */
   int32_t xid;
-  way ways[2];
+  direction directions[2];
 } hop;
 
 struct wire {
   struct ev_loop *loop;
-  ev_io calls;
+  ev_io accept_io;
   int listener;
   struct sockaddr_in to;
   char address[32];
   int32_t op; /* where to break, or NO_OP */
-  bool answered;
+  bool replied;
   bool has_broken;
-  int32_t disguised; /* or NO_OP */
+  int32_t replaced_op; /* or NO_OP */
   hop hops[HOPS];
 };
 
@@ -55,54 +55,55 @@ static int32_t int_at(const unsigned char *at)
   return (int32_t)ntohl(v);
 }
 
-static void cut(hop *h)
+static void hop_close(hop *h)
 {
   for (int i = 0; i < 2; i++) {
-    ev_io_stop(h->wire->loop, &h->ways[i].io);
-    close(h->ways[i].from);
-    free(h->ways[i].bytes);
+    ev_io_stop(h->wire->loop, &h->directions[i].io);
+    close(h->directions[i].from);
+    free(h->directions[i].bytes);
   }
-  h->stands = false;
+  h->is_open = false;
 }
 
-/* Whether it breaks instead of carrying this answer. */
-static bool breaks_before(const way *w, const unsigned char *answer)
+/* Whether the hop closes instead of forwarding this reply. */
+static bool is_reply_to_drop(const direction *w, const unsigned char *answer)
 {
-  return w->hop->marked && int_at(answer + 4) == w->hop->xid;
+  return w->hop->drops_reply && int_at(answer + 4) == w->hop->xid;
 }
 
-/* The same of a request, which may be given another opcode. */
-static bool breaks_at(way *w, unsigned char *request)
+/* Whether the hop closes instead of forwarding this request. May replace the
+ * request's opcode. */
+static bool is_request_to_break_at(direction *w, unsigned char *request)
 {
   static const unsigned char unknown[] = {0, 0, 0, 99};
   wire *on = w->hop->wire;
   const int32_t op = int_at(request + 8);
 
-  if (op == on->disguised)
+  if (op == on->replaced_op)
     memcpy(request + 8, unknown, sizeof unknown);
   if (on->op == NO_OP || op != on->op)
     return false;
   on->op = NO_OP;
-  w->hop->marked = on->answered;
+  w->hop->drops_reply = on->replied;
   w->hop->xid = int_at(request + 4);
-  return !on->answered;
+  return !on->replied;
 }
 
 /* The first frame in each direction is a handshake. */
-static bool breaks(way *w, unsigned char *frame, size_t len)
+static bool breaks_at_frame(direction *w, unsigned char *frame, size_t len)
 {
-  const bool greeted = w->greeted;
+  const bool saw_handshake = w->saw_handshake;
 
-  w->greeted = true;
-  if (!greeted || len < 12)
+  w->saw_handshake = true;
+  if (!saw_handshake || len < 12)
     return false;
-  return w->up ? breaks_at(w, frame) : breaks_before(w, frame);
+  return w->up ? is_request_to_break_at(w, frame) : is_reply_to_drop(w, frame);
 }
 
-/* Little goes by, which the system takes. */
-static bool forward(way *w, size_t len)
+/* The frames are small, so send() takes each as a whole. */
+static bool forward(direction *w, size_t len)
 {
-  if (breaks(w, w->bytes, len)) {
+  if (breaks_at_frame(w, w->bytes, len)) {
     w->hop->wire->has_broken = true;
     return false;
   }
@@ -115,28 +116,28 @@ static bool forward(way *w, size_t len)
 
 static void on_bytes(struct ev_loop *loop, ev_io *io, int revents)
 {
-  way *w = io->data;
+  direction *w = io->data;
   ssize_t got = read(w->from, w->bytes + w->len, ROOM - w->len);
-  bool stands = got > 0;
+  bool is_open = got > 0;
   size_t len;
 
   (void)loop;
   (void)revents;
-  w->len += stands ? (size_t)got : 0;
-  while (stands && w->len >= 4 &&
+  w->len += is_open ? (size_t)got : 0;
+  while (is_open && w->len >= 4 &&
          w->len >= (len = 4 + (size_t)int_at(w->bytes)))
-    stands = forward(w, len);
-  if (!stands)
-    cut(w->hop);
+    is_open = forward(w, len);
+  if (!is_open)
+    hop_close(w->hop);
   else
     ck_assert_uint_lt(w->len, ROOM);
 }
 
-static void carry(hop *h, int i, int from, int to)
+static void hop_start_direction(hop *h, int i, int from, int to)
 {
-  way *w = &h->ways[i];
+  direction *w = &h->directions[i];
 
-  *w = (way){.hop = h, .from = from, .to = to, .up = i == 0};
+  *w = (direction){.hop = h, .from = from, .to = to, .up = i == 0};
   w->bytes = malloc(ROOM);
   ck_assert_ptr_nonnull(w->bytes);
   ev_io_init(&w->io, on_bytes, from, EV_READ);
@@ -147,14 +148,14 @@ static void carry(hop *h, int i, int from, int to)
 static hop *free_hop(wire *w)
 {
   for (size_t i = 0; i < HOPS; i++) {
-    if (!w->hops[i].stands)
+    if (!w->hops[i].is_open)
       return &w->hops[i];
   }
-  ck_abort_msg("more connections than a wire has room for");
+  ck_abort_msg("more than %d connections at once", (int)HOPS);
   return NULL;
 }
 
-static void on_call(struct ev_loop *loop, ev_io *io, int revents)
+static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
 {
   wire *w = io->data;
   hop *h = free_hop(w);
@@ -169,9 +170,9 @@ static void on_call(struct ev_loop *loop, ev_io *io, int revents)
     close(server);
     return;
   }
-  *h = (hop){.wire = w, .stands = true};
-  carry(h, 0, client, server);
-  carry(h, 1, server, client);
+  *h = (hop){.wire = w, .is_open = true};
+  hop_start_direction(h, 0, client, server);
+  hop_start_direction(h, 1, server, client);
 }
 
 wire *wire_new(struct ev_loop *loop, const char *to)
@@ -196,9 +197,9 @@ wire *wire_new(struct ev_loop *loop, const char *to)
       getsockname(w->listener, (struct sockaddr *)(void *)&own, &len), 0);
   snprintf(w->address, sizeof w->address, "127.0.0.1:%d",
            (int)ntohs(own.sin_port));
-  ev_io_init(&w->calls, on_call, w->listener, EV_READ);
-  w->calls.data = w;
-  ev_io_start(loop, &w->calls);
+  ev_io_init(&w->accept_io, on_accept, w->listener, EV_READ);
+  w->accept_io.data = w;
+  ev_io_start(loop, &w->accept_io);
   return w;
 }
 
@@ -214,10 +215,10 @@ const char *wire_address(const wire *w)
   return w->address;
 }
 
-void wire_break_at(wire *w, int32_t op, bool answered)
+void wire_break_at_request(wire *w, int32_t op, bool replied)
 {
   w->op = op;
-  w->answered = answered;
+  w->replied = replied;
   w->has_broken = false;
 }
 
@@ -226,21 +227,21 @@ bool wire_has_broken(const wire *w)
   return w->has_broken;
 }
 
-void wire_disguise(wire *w, int32_t op)
+void wire_replace_opcode(wire *w, int32_t op)
 {
-  w->disguised = op;
+  w->replaced_op = op;
 }
 
 void wire_break(wire *w)
 {
-  ev_io_stop(w->loop, &w->calls);
+  ev_io_stop(w->loop, &w->accept_io);
   for (size_t i = 0; i < HOPS; i++) {
-    if (w->hops[i].stands)
-      cut(&w->hops[i]);
+    if (w->hops[i].is_open)
+      hop_close(&w->hops[i]);
   }
 }
 
 void wire_mend(wire *w)
 {
-  ev_io_start(w->loop, &w->calls);
+  ev_io_start(w->loop, &w->accept_io);
 }

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What lies between a client and its server, on the loop of the test: it knows
- * frames, and breaks at the one that is wanted.
+ * A proxy between a client and its server, on the loop of the test. It parses
+ * frames, and closes the connection at a selected one.
  */
 
 #include <ev.h>
@@ -14,26 +14,26 @@
 
 typedef struct wire wire;
 
-/** Lead whoever calls to the server at `to`, "127.1.2.3:2181". Failures end
+/** Forward connections to the server at `to`, "127.1.2.3:2181". Failures end
     the test. */
 wire *wire_new(struct ev_loop *loop, const char *to);
 void wire_free(wire *w);
 
-/** Where to call, "127.0.0.1:4711". */
+/** The address of the proxy, "127.0.0.1:4711". */
 const char *wire_address(const wire *w);
 
 /** Break at the next request with this opcode: before the server has it, or,
-    `answered`, after that, before the client has the answer. */
-void wire_break_at(wire *w, int32_t op, bool answered);
+    `replied`, after that, before the client has the answer. */
+void wire_break_at_request(wire *w, int32_t op, bool replied);
 
-/** Whether the last wire_break_at() has come true. */
+/** Whether the last wire_break_at_request() has closed a connection. */
 bool wire_has_broken(const wire *w);
 
-/** From now on give requests with the opcode `op` another one, which no server
-    knows; 0: none. */
-void wire_disguise(wire *w, int32_t op);
+/** From now on replace the opcode `op` of requests by one that no server has;
+    0: none. */
+void wire_replace_opcode(wire *w, int32_t op);
 
-/** Break all connections; who calls then reaches nobody until wire_mend(). */
+/** Close all connections; the wire accepts no new ones until wire_mend(). */
 void wire_break(wire *w);
 void wire_mend(wire *w);
 

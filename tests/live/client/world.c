@@ -15,7 +15,7 @@ struct ev_loop *loop;
 lk_ev *ev;
 lk_client *here;
 lk_client *there;
-answer last;
+completion last;
 const char *chroot_path;
 
 /* ---- life
@@ -59,7 +59,7 @@ void world_set_up(void)
   here = NULL;
 }
 
-/* Each test has a place of its own on the server. */
+/* Each test creates a node of its own, which is the chroot of `here`. */
 void world_enter(int with_chroot)
 {
   static char path[sizeof last.path];
@@ -102,51 +102,51 @@ void wait_until(const bool *flag)
   ck_assert_msg(*flag, "nothing happened for 30 s");
 }
 
-typedef struct hope {
+typedef struct awaited_state {
   lk_state state;
-  bool fulfilled;
-} hope;
+  bool reached;
+} awaited_state;
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
-  hope *h = arg;
+  awaited_state *h = arg;
 
   (void)c;
   (void)err;
-  h->fulfilled = h->fulfilled || state == h->state;
+  h->reached = h->reached || state == h->state;
 }
 
 void wait_for_state(lk_client *c, lk_state state)
 {
-  hope h = {state, lk_client_state(c) == state};
+  awaited_state h = {state, lk_client_state(c) == state};
   lk_listener listener = {.state = on_state, .arg = &h};
 
   lk_client_attach(c, &listener);
-  wait_until(&h.fulfilled);
+  wait_until(&h.reached);
   lk_client_detach(c, &listener);
 }
 
 /* ---- ends of requests
  * -------------------------------------------------------- */
 
-static answer *begin(void *arg, lk_client *c, int err)
+static completion *completion_begin(void *arg, lk_client *c, int err)
 {
   static uint64_t order;
-  const lk_reply *said = lk_client_reply(c);
-  answer *a = arg;
+  const lk_reply *reply = lk_client_reply(c);
+  completion *a = arg;
 
   ck_assert_msg(!a->done, "a request ended twice");
   memset(a, 0, sizeof *a);
   a->err = err;
   a->order = ++order;
-  if (said != NULL) {
-    a->evidence = said->evidence;
-    a->zxid = said->zxid;
+  if (reply != NULL) {
+    a->evidence = reply->evidence;
+    a->zxid = reply->zxid;
   }
   return a;
 }
 
-static void note_stat(answer *a, const lk_stat *stat)
+static void note_stat(completion *a, const lk_stat *stat)
 {
   a->has_stat = stat != NULL;
   if (stat != NULL)
@@ -155,13 +155,13 @@ static void note_stat(answer *a, const lk_stat *stat)
 
 void on_done(lk_client *c, int err, void *arg)
 {
-  begin(arg, c, err)->done = true;
+  completion_begin(arg, c, err)->done = true;
 }
 
 void on_created(lk_client *c, int err, const char *path, const lk_stat *stat,
                 void *arg)
 {
-  answer *a = begin(arg, c, err);
+  completion *a = completion_begin(arg, c, err);
 
   ck_assert((path != NULL) == (err == 0));
   snprintf(a->path, sizeof a->path, "%s", path == NULL ? "" : path);
@@ -171,7 +171,7 @@ void on_created(lk_client *c, int err, const char *path, const lk_stat *stat,
 
 void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
-  answer *a = begin(arg, c, err);
+  completion *a = completion_begin(arg, c, err);
 
   ck_assert((stat != NULL) == (err == 0));
   note_stat(a, stat);
@@ -181,7 +181,7 @@ void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
 void on_get(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
             void *arg)
 {
-  answer *a = begin(arg, c, err);
+  completion *a = completion_begin(arg, c, err);
 
   ck_assert((data != NULL) == (err == 0));
   note_stat(a, stat);
@@ -197,7 +197,7 @@ void on_get(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
 void on_children(lk_client *c, int err, const lk_bytes *names, size_t count,
                  const lk_stat *stat, void *arg)
 {
-  answer *a = begin(arg, c, err);
+  completion *a = completion_begin(arg, c, err);
 
   ck_assert(err == 0 || (stat == NULL && count == 0));
   note_stat(a, stat);
@@ -211,7 +211,7 @@ void on_children(lk_client *c, int err, const lk_bytes *names, size_t count,
 void on_multi(lk_client *c, int err, const lk_op_result *results, size_t count,
               void *arg)
 {
-  answer *a = begin(arg, c, err);
+  completion *a = completion_begin(arg, c, err);
 
   a->count = count;
   for (size_t i = 0; i < count && i < 8; i++) {
@@ -228,82 +228,87 @@ void on_multi(lk_client *c, int err, const lk_op_result *results, size_t count,
 
 static void on_closed(lk_client *c, int err, void *arg)
 {
-  begin(arg, c, err)->done = true;
+  completion_begin(arg, c, err)->done = true;
 }
 
 /* ---- requests that wait
  * -------------------------------------------------------- */
 
-static answer *ask(void)
+static completion *reset_last(void)
 {
   memset(&last, 0, sizeof last);
   return &last;
 }
 
-static int end(int refused)
+static int wait_for_completion(int refused)
 {
   if (refused != 0)
     return refused;
-  ck_assert_msg(!last.done, "it ended before the call returned");
+  ck_assert_msg(!last.done, "a request completed before its call returned");
   wait_until(&last.done);
   return last.err;
 }
 
 int create(lk_client *c, const char *path, const char *data, int flags)
 {
-  return end(
-      lk_create2(c, path, lk_text(data), NULL, flags, NULL, on_created, ask()));
+  return wait_for_completion(lk_create2(c, path, lk_text(data), NULL, flags,
+                                        NULL, on_created, reset_last()));
 }
 
 int create_as(lk_client *c, const char *path, const lk_acls *acl, int flags)
 {
-  return end(
-      lk_create2(c, path, lk_text("x"), acl, flags, NULL, on_created, ask()));
+  return wait_for_completion(lk_create2(c, path, lk_text("x"), acl, flags, NULL,
+                                        on_created, reset_last()));
 }
 
 int erase(lk_client *c, const char *path, int32_t version)
 {
-  return end(lk_delete(c, path, version, NULL, on_done, ask()));
+  return wait_for_completion(
+      lk_delete(c, path, version, NULL, on_done, reset_last()));
 }
 
 int exists(lk_client *c, const char *path, const lk_call *call)
 {
-  return end(lk_exists(c, path, call, on_stat, ask()));
+  return wait_for_completion(lk_exists(c, path, call, on_stat, reset_last()));
 }
 
 int get(lk_client *c, const char *path, const lk_call *call)
 {
-  return end(lk_get(c, path, call, on_get, ask()));
+  return wait_for_completion(lk_get(c, path, call, on_get, reset_last()));
 }
 
 int set(lk_client *c, const char *path, lk_bytes data, int32_t version)
 {
-  return end(lk_set(c, path, data, version, NULL, on_stat, ask()));
+  return wait_for_completion(
+      lk_set(c, path, data, version, NULL, on_stat, reset_last()));
 }
 
 int children(lk_client *c, const char *path, const lk_call *call)
 {
-  return end(lk_get_children(c, path, call, on_children, ask()));
+  return wait_for_completion(
+      lk_get_children(c, path, call, on_children, reset_last()));
 }
 
 int sync_with(lk_client *c, const char *path)
 {
-  return end(lk_sync(c, path, NULL, on_done, ask()));
+  return wait_for_completion(lk_sync(c, path, NULL, on_done, reset_last()));
 }
 
 int multi(lk_client *c, const lk_op *ops, size_t count)
 {
-  return end(lk_multi(c, ops, count, NULL, on_multi, ask()));
+  return wait_for_completion(
+      lk_multi(c, ops, count, NULL, on_multi, reset_last()));
 }
 
 int add_auth(lk_client *c, const char *scheme, const char *auth)
 {
-  return end(lk_add_auth(c, scheme, lk_text(auth), on_done, ask()));
+  return wait_for_completion(
+      lk_add_auth(c, scheme, lk_text(auth), on_done, reset_last()));
 }
 
 int close_client(lk_client *c)
 {
-  return end(lk_client_close(c, on_closed, ask()));
+  return wait_for_completion(lk_client_close(c, on_closed, reset_last()));
 }
 
 const char *full(const char *path)
@@ -316,7 +321,7 @@ const char *full(const char *path)
   return out;
 }
 
-/* ---- the server's own words -------------------------------------------------
+/* ---- four-letter words -----------------------------------------------------
  */
 
 long watches_on_server(void)
@@ -332,7 +337,7 @@ long watches_on_server(void)
            zk.connect);
   ck_assert_int_eq(inet_pton(AF_INET, host, &to.sin_addr), 1);
   ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&to, sizeof to), 0);
-  /* wchs would tell of data watches alone */
+  /* `wchs` counts data watches only */
   ck_assert_int_eq(write(fd, "mntr", 4), 4);
   while ((got = read(fd, text + len, sizeof text - 1 - len)) > 0)
     len += (size_t)got;

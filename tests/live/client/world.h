@@ -4,9 +4,9 @@
 
 /**
  * @file
- * One real server, and for each test a loop, a client `here` and another one,
- * `there`, without chroot. Requests made by what stands below wait for their
- * end: they return its error, or the refusal, and leave the rest in `last`.
+ * One real server, and for each test a loop, a client `here` and a client
+ * `there` without chroot. The request functions below wait until the request
+ * completes, return its error or the refusal, and leave the results in `last`.
  */
 
 #include "support/real_server.h"
@@ -21,8 +21,8 @@ extern lk_ev *ev;
 extern lk_client *here;
 extern lk_client *there;
 
-/** What the last request ended with. */
-typedef struct answer {
+/** The results of a request. */
+typedef struct completion {
   bool done;
   int err;
   char path[512];
@@ -38,24 +38,25 @@ typedef struct answer {
   int32_t versions[8];     /* of results that have a stat, else -1 */
   lk_evidence evidence;
   int64_t zxid;
-  uint64_t order; /* grows with each answer */
-} answer;
+  uint64_t order; /* 1, 2, ... in the order of the completions */
+} completion;
 
-extern answer last;
+extern completion last;
 
 /** Start the server, before all tests; `options` as of server_start(). */
 void world_begin(const char *const *options);
 /** For tcase_add_checked_fixture(). */
 void world_set_up(void);
 void world_tear_down(void);
-/** What "/" of `here` is: "" or "/x/…", made new for each test. */
+/** The chroot of `here`: "", or a node that world_enter() has created. */
 extern const char *chroot_path;
-/** The `_i` of a loop test: with or without a chroot. */
+/** Connect `here`, with a chroot unless `with_chroot` is 0; for the `_i` of a
+    loop test. */
 void world_enter(int with_chroot);
 
 lk_client_config config_of(const char *chroot);
 lk_client *client_of(const lk_client_config *config);
-/** Turn the loop until it is true; fails after 30 s. */
+/** Run the loop until `*flag` is true; fails after 30 s. */
 void wait_until(const bool *flag);
 void wait_for_state(lk_client *c, lk_state state);
 
@@ -71,10 +72,11 @@ int multi(lk_client *c, const lk_op *ops, size_t count);
 int add_auth(lk_client *c, const char *scheme, const char *auth);
 int close_client(lk_client *c);
 
-/** A path of `here`, in its full length. */
+/** A path of `here` as `there` has it, with the chroot in front. In one of four
+    buffers that are used in turn. */
 const char *full(const char *path);
 
-/** Callbacks for requests that do not wait; `arg` is an answer. */
+/** Callbacks for requests that do not wait; `arg` is a completion. */
 void on_done(lk_client *c, int err, void *arg);
 void on_created(lk_client *c, int err, const char *path, const lk_stat *stat,
                 void *arg);
@@ -86,7 +88,7 @@ void on_children(lk_client *c, int err, const lk_bytes *names, size_t count,
 void on_multi(lk_client *c, int err, const lk_op_result *results, size_t count,
               void *arg);
 
-/** How many watches stand on the server. */
+/** The number of watches that the server has. */
 long watches_on_server(void);
 
 /* Parts of this program. */
@@ -94,7 +96,7 @@ TCase *data_tests(void);
 TCase *watch_tests(void);
 TCase *access_tests(void);
 TCase *limit_tests(void);
-TCase *rest_tests(void);
-TCase *added_tests(void);
+TCase *request_tests(void);
+TCase *persistent_watch_tests(void);
 
 #endif

@@ -61,12 +61,12 @@ class Job:
         self.stream = os.fdopen(self.read)
         self.wait_for("begin")
 
-    def lines_like(self):
+    def output_lines(self):
         with open(self.out) as f:
             return [line.split() for line in f.read().splitlines()]
 
     def when(self, what, last=False):
-        times = [int(line[1]) for line in self.lines_like() if line[0] == what]
+        times = [int(line[1]) for line in self.output_lines() if line[0] == what]
         return times[-1 if last else 0] if times else None
 
     def wait_for(self, what):
@@ -140,7 +140,7 @@ def who_ignores_term_is_killed_at_the_deadline(zk):
         pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: not command.is_running(pid))
         term, last = job.when("TERM"), job.when("alive", last=True)
-        assert term < last < stopped + 4000, (stopped, job.lines_like()[-5:])
+        assert term < last < stopped + 4000, (stopped, job.output_lines()[-5:])
         assert last - term <= 1000 + 100, (term, last)
         zk.cont()
         done = job.finish()
@@ -240,7 +240,7 @@ def on_lost_ignore_leaves_the_command_alone(zk):
         zk.cont()
         job.event("held")
         done = job.finish()
-        assert job.when("end") and job.when("TERM") is None, job.lines_like()[-3:]
+        assert job.when("end") and job.when("TERM") is None, job.output_lines()[-3:]
         assert done.code == 0, done
         assert job.names()[-1] == "released", job.names()
     with Job(zk, "/ignore2", "-T", "4", "--on-lost", "ignore",
@@ -249,7 +249,7 @@ def on_lost_ignore_leaves_the_command_alone(zk):
         job.delete_node()
         job.event("lost")
         done = job.finish()
-        assert job.when("end") and job.when("TERM") is None, job.lines_like()[-3:]
+        assert job.when("end") and job.when("TERM") is None, job.output_lines()[-3:]
         assert done.code == 123, done
 
 
@@ -283,7 +283,7 @@ def a_lost_lock_means_term_at_once():
         lost = job.event("lost")
         assert lost["reason"], lost
         done = job.finish()
-        assert job.when("TERM"), job.lines_like()[-3:]
+        assert job.when("TERM"), job.output_lines()[-3:]
         assert done.code == 123, done
         assert "lost" in done.err and "deleted" in done.err, done
 

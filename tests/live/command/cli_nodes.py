@@ -129,7 +129,7 @@ def the_end_of_its_session_is_told():
     live.eventually(lambda: run("stat", "/over").code == 1)
 
 
-def a_container_goes_with_its_last_child():
+def container_is_deleted_after_its_last_child():
     with command.zkserver.Server("--container-check", "200") as other:
         where = ("-z", other.connect)
         expect_exit(0, "create", "-c", *where, "/container")
@@ -395,7 +395,7 @@ live.run(live.together(
     create_e_ends_when_its_node_is_deleted,
     create_e_sees_a_deletion_while_it_was_cut_off,
     the_end_of_its_session_is_told,
-    a_container_goes_with_its_last_child,
+    container_is_deleted_after_its_last_child,
     a_node_with_a_ttl_goes_by_itself,
     create_knows_access_lists,
     get_writes_the_bytes_as_they_are,

@@ -224,7 +224,7 @@ def shrink_session_timeout(own, most_ms):
     with open(config, "w") as f:
         f.write(re.sub(r"(?m)^maxSessionTimeout=.*$",
                        "maxSessionTimeout=%d" % most_ms, text))
-    own.submit("restart 1")
+    own.ask("restart 1")
 
 
 def is_resumed(process):

@@ -357,7 +357,7 @@ class Contender:
             codes.add(FAILED)
         return codes
 
-    def lines_like(self):
+    def stderr_text(self):
         self.err.seek(0)
         return self.err.read()
 
@@ -366,7 +366,7 @@ class Contender:
             self.name, self.choice, " ".join(sorted(self.sent)) or "no signal",
             self.process.returncode, "".join(
                 "    | " + line + "\n"
-                for line in self.lines_like().splitlines()[-12:]))
+                for line in self.stderr_text().splitlines()[-12:]))
 
 
 # ---- the judge
@@ -509,9 +509,9 @@ class Run:
         code, name = contender.process.returncode, contender.name
         if code is not None and code not in contender.may_exit_with():
             self.bad.append("%s: exit code %s" % (name, code))
-        if "Sanitizer" in contender.lines_like() or \
-                "runtime error" in contender.lines_like():
-            self.bad.append("%s: %s" % (name, contender.lines_like()))
+        if "Sanitizer" in contender.stderr_text() or \
+                "runtime error" in contender.stderr_text():
+            self.bad.append("%s: %s" % (name, contender.stderr_text()))
         late = self.lines.last.get(name, 0) - (contender.ended_us or 0)
         if late > 0 and code != -9 and code is not None:
             self.bad.append("%s: a line %.1f ms after the end of latchkey" % (

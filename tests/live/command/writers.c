@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * COMMAND of tests/live/command/cli_stress.py: a tree of processes, each of which
- * appends a line to a file every few milliseconds.
+ * COMMAND of tests/live/command/cli_stress.py: a tree of processes, each of
+ * which appends a line to a file every few milliseconds.
  *
  *   writers FILE NAME MANNERS MS CODE [DESCENDANT...]
  *
  * A line is "TOKEN MICROSECONDS NAME PID KIND", written in one piece; the time
- * is CLOCK_BOOTTIME. COMMAND itself ends after MS milliseconds: it asks its
- * descendants to end, waits for them, and exits with CODE. MANNERS say what it
- * does at the signals that latchkey passes on:
- *   polite     the same at once, and exit with 64 + the signal
- *   careless   what is usual; its descendants stay
- *   deaf       nothing
- * and "-stops" behind that has it stop itself once in a while.
+ * is CLOCK_BOOTTIME. COMMAND itself ends after MS milliseconds: it tells its
+ * descendants to end, waits for them, and exits with CODE. MANNERS select its
+ * reaction to the signals that latchkey forwards:
+ *   polite     end its descendants at once, and exit with 64 + the signal
+ *   careless   the default action; its descendants stay
+ *   deaf       ignore them
+ * With "-stops" appended, COMMAND stops itself from time to time.
  *
- * DESCENDANTs end at signals as is usual. Kinds of them:
+ * DESCENDANTs have the default actions of signals. The kinds are:
  *   child      in the same process group
  *   deaf       the same, and ignores signals
  *   group      in a process group of its own
@@ -46,9 +46,9 @@ enum { PACE_MS = 5, DEPTH = 8, MOST_PROCESSES = 256, STOP_EVERY = 100 };
 static const char *token;
 static const char *name;
 static int log_fd;
-static int quit[2];  /* a byte asks a descendant to end. All keep it open, so
-                        that the death of COMMAND alone asks for nothing */
-static int alive[2]; /* its end tells that no descendant is left */
+static int quit[2];  /* a byte tells a descendant to end. All keep it open, so
+                        that descendants do not end when COMMAND is killed */
+static int alive[2]; /* end of file: no descendant is left */
 
 static volatile sig_atomic_t caught = 0;
 
@@ -86,7 +86,7 @@ static void write_line(const char *kind)
     _exit(99);
 }
 
-/* Let some time pass. True: this process is asked to end. */
+/* Wait PACE_MS. True: this process must end. */
 static bool pause_or_end(void)
 {
   struct pollfd asked = {quit[0], POLLIN, 0};
@@ -152,7 +152,7 @@ static void become(const char *kind)
 
 static sem_t forked;
 
-/* The thread stays, so that the child remains its own. */
+/* The thread does not end, so that the child keeps its parent. */
 static void *fork_in_thread(void *kind)
 {
   if (fork() == 0)

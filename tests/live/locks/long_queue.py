@@ -68,7 +68,7 @@ def a_long_queue_drains_with_a_list_for_each_at_most(worker, far, base):
 @on_server
 def where_holders_announce_themselves_nobody_lists(worker, far, base):
     holder = far.lock(base + "/l", announce=1)
-    drain = Drain(base + "/l", holder, announce=1, polite=1)
+    drain = Drain(base + "/l", holder, announce=1, release_late=1)
     assert drain.lists == 0, drain.lists
     assert drain.bytes < 2048 * WAITERS, drain.bytes / WAITERS
 

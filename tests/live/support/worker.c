@@ -2,21 +2,22 @@
 #include "config.h"
 
 /*
- * Obeys lines from standard input:
+ * Executes commands from standard input, one a line:
  *
  *     TAG VERB OBJECT KEY=VALUE...
  *
- * and writes a line for each thing that happens, with the time in ms on
- * CLOCK_BOOTTIME in front:
+ * and prints a line for each result and event, preceded by the time in ms on
+ * CLOCK_BOOTTIME:
  *
- *     TIME TAG err=0 ...             how a command ended, in the end
- *     TIME OBJECT state ...          what became of a client
+ *     TIME TAG err=0 ...             the result of a command
+ *     TIME OBJECT state ...          the new state of a client
  *     TIME OBJECT event ...          of a watch
  *     TIME OBJECT lock ...           of a lock
  *     TIME OBJECT told ...           of a subscription
- *     TIME OBJECT log ...            a line for a log
+ *     TIME OBJECT log ...            a log line of a client
  *
- * Bytes are in hex. Ends, and frees all, when standard input does.
+ * Bytes are in hex. At the end of its input the worker frees all objects and
+ * exits.
  */
 
 #include "live/support/worker.h"
@@ -179,7 +180,7 @@ static void free_all(void)
 {
   object *o;
 
-  /* Locks and subscriptions stand on clients. */
+  /* Locks and subscriptions must be freed before their clients. */
   while ((o = some_lock()) != NULL)
     object_free_lock(o);
   while ((o = some_subscription()) != NULL)
@@ -281,7 +282,7 @@ static bool execute_one_of(const verb *verbs, const command *cmd, object *o)
   return false;
 }
 
-/* Whether its object is a new one. */
+/* Whether the verb makes a new object. */
 static bool makes_object(const char *what)
 {
   static const char *const makers[] = {"client",    "lock",      "rwlock",
@@ -295,7 +296,7 @@ static bool makes_object(const char *what)
   return false;
 }
 
-/* Have so many descriptors open beside its own. */
+/* Open `count` more descriptors. */
 static void execute_descriptors(const command *cmd)
 {
   long long count = option_number(cmd, "count", 0);
@@ -373,7 +374,7 @@ int main(void)
   ev_io input;
   int err;
 
-  signal(SIGPIPE, SIG_DFL); /* nobody listens any more: end */
+  signal(SIGPIPE, SIG_DFL); /* exit when the test has died */
   loop = ev_loop_new(0);
   if (loop == NULL || (err = lk_ev_new(&worker_ev, loop, NULL)) != 0) {
     fprintf(stderr, "worker: cannot make a loop\n");

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Clients and locks that execute a script: see worker.c for the lines it reads
- * and writes, and worker.py for the other end.
+ * Clients and locks that a test commands by lines: see worker.c for the format
+ * of the lines, and worker.py for the side of the test.
  */
 
 #include <latchkey/latchkey.h>
@@ -14,11 +14,11 @@
 /** A client, a lock or a subscription; found by name. */
 typedef struct object {
   char name[64];
-  lk_client *client;             /* its own, or that of the lock */
-  lk_lock *lock;                 /* NULL: it is a client */
+  lk_client *client;             /* of a client, or the client of the lock */
+  lk_lock *lock;                 /* NULL: a client or a subscription */
   lk_rwlock *rwlock;             /* whose side `lock` is; or NULL */
   struct object *partner;        /* the other side */
-  lk_subscription *subscription; /* NULL: it is none */
+  lk_subscription *subscription; /* NULL: a client or a lock */
   lk_listener listener;
   struct object *next;
 } object;
@@ -34,7 +34,7 @@ typedef struct command {
 
 typedef struct verb {
   const char *name;
-  /* Does it; ends in one line that begins with the tag, at once or later. */
+  /* Executes the command; prints one line with its tag, at once or later. */
   void (*execute)(const command *cmd, object *o);
 } verb;
 
@@ -58,7 +58,7 @@ void object_free_lock(object *o);
 void object_free_client(object *o);
 void object_free_subscription(object *o);
 
-/** The value of a key; NULL: it is not given. */
+/** The value of a key; NULL if it is not given. */
 const char *option(const command *cmd, const char *key);
 long long option_number(const command *cmd, const char *key, long long usual);
 /** A path; "" if it is not given. */
@@ -70,22 +70,22 @@ lk_bytes option_bytes(const command *cmd, const char *key);
     given. */
 const lk_acls *option_acl(const command *cmd, const char *key);
 
-/** What a lock is to be like; it tells of itself as `o`. */
+/** The config of a lock, from the options; its events are printed as of `o`. */
 lk_lock_config option_lock(const command *cmd, object *o);
-/** The client that is to have a lock; NULL: said that there is none. */
+/** The client that the command names; NULL: none, and a refusal is printed. */
 object *option_owner(const command *cmd);
 
-/** The tag, copied for a callback, which frees it by settle(). */
+/** A copy of the tag, which the callback frees. */
 void *copy_tag(const command *cmd);
 
-/** Write a line: the time, `name`, and the rest. */
+/** Print a line: the time, `name`, and the rest. */
 void print_line(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/** Say how a command was received: a refusal, unless `err` is 0, which also
-    frees `tag` (may be NULL). */
+/** If `err` is not 0, print the refusal of the command and free `tag` (may be
+    NULL). */
 void report_refusal(const command *cmd, int err, void *tag);
 
-/* Callbacks that say how a request ended, and free its tag. */
+/* Callbacks that print the result of a request and free its tag. */
 void report_done(lk_client *c, int err, void *tag);
 void report_created(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *tag);

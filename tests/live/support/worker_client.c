@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- life
+/* ---- clients
  * -------------------------------------------------------------------- */
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
@@ -36,7 +36,7 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
   print_line(o->name, "left_behind path=%s err=%s", path, error_word(err));
 }
 
-static bool read_session(const char *text, lk_session *out)
+static bool parse_session(const char *text, lk_session *out)
 {
   unsigned byte;
 
@@ -52,8 +52,8 @@ static bool read_session(const char *text, lk_session *out)
   return text != NULL;
 }
 
-/* False: the command says nothing of TLS. */
-static bool read_tls(const command *cmd, lk_tls_config *out)
+/* False: the command has no option for TLS. */
+static bool parse_tls(const command *cmd, lk_tls_config *out)
 {
   *out = (lk_tls_config){
       .size = sizeof *out,
@@ -69,7 +69,7 @@ static bool read_tls(const command *cmd, lk_tls_config *out)
   return out->ca_file != NULL || out->any_certificate;
 }
 
-static int make(const command *cmd, object *o)
+static int client_make(const command *cmd, object *o)
 {
   lk_session session = {0};
   lk_tls_config tls;
@@ -83,10 +83,11 @@ static int make(const command *cmd, object *o)
       .send_limit = (size_t)option_number(cmd, "send_limit", 0),
       .receive_limit = (size_t)option_number(cmd, "receive_limit", 0),
       .outstanding_limit = (size_t)option_number(cmd, "outstanding", 0),
-      .resume = read_session(option(cmd, "resume"), &session) ? &session : NULL,
+      .resume =
+          parse_session(option(cmd, "resume"), &session) ? &session : NULL,
       .log = on_log,
       .log_arg = o,
-      .tls = read_tls(cmd, &tls) ? &tls : NULL,
+      .tls = parse_tls(cmd, &tls) ? &tls : NULL,
   };
   lk_lease_config lease = {
       .size = sizeof lease,
@@ -111,7 +112,7 @@ static void execute_client(const command *cmd, object *o)
   int err;
 
   o = object_new(cmd->name);
-  err = make(cmd, o);
+  err = client_make(cmd, o);
   if (err != 0)
     object_free_client(o);
   print_line(cmd->tag, err == 0 ? "err=%s" : "refused=%s", error_word(err));
@@ -243,7 +244,7 @@ static void finish_submit(const command *cmd, request *a, int err, void *tag)
   report_refusal(cmd, err, tag);
 }
 
-/* A watch whose request failed is not called any more. */
+/* The callback of a watch is not invoked after its request failed. */
 static void forget_watch_of_request(const char *tag)
 {
   for (watch_entry *w = watch_entries; w != NULL; w = w->next) {
@@ -254,7 +255,8 @@ static void forget_watch_of_request(const char *tag)
   }
 }
 
-static void end(void *tag, int err, bool watch_stands, const char *rest)
+static void finish_request(void *tag, int err, bool watch_stands,
+                           const char *rest)
 {
   if (!watch_stands)
     forget_watch_of_request(tag);
@@ -277,7 +279,7 @@ static void stat_text(char *out, size_t size, const lk_stat *s)
 void report_done(lk_client *c, int err, void *tag)
 {
   (void)c;
-  end(tag, err, false, "");
+  finish_request(tag, err, false, "");
 }
 
 void report_created(lk_client *c, int err, const char *path,
@@ -289,7 +291,7 @@ void report_created(lk_client *c, int err, const char *path,
   stat_text(facts, sizeof facts, stat);
   snprintf(text, sizeof text, " path=%s%s", path == NULL ? "null" : path,
            facts);
-  end(tag, err, false, text);
+  finish_request(tag, err, false, text);
 }
 
 void report_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
@@ -298,7 +300,7 @@ void report_stat(lk_client *c, int err, const lk_stat *stat, void *tag)
 
   (void)c;
   stat_text(text, sizeof text, stat);
-  end(tag, err, err == 0 || err == LK_ERR_NO_NODE, text);
+  finish_request(tag, err, err == 0 || err == LK_ERR_NO_NODE, text);
 }
 
 static void on_get(lk_client *c, int err, const lk_bytes *data,
@@ -311,7 +313,7 @@ static void on_get(lk_client *c, int err, const lk_bytes *data,
   stat_text(facts, sizeof facts, stat);
   snprintf(text, sizeof text, " data=%s%s",
            hex(data == NULL ? lk_text(NULL) : *data), facts);
-  end(tag, err, err == 0, text);
+  finish_request(tag, err, err == 0, text);
 }
 
 static void on_children(lk_client *c, int err, const lk_bytes *names,
@@ -327,7 +329,7 @@ static void on_children(lk_client *c, int err, const lk_bytes *names,
     at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s",
                            i == 0 ? "" : ",", (int)names[i].len,
                            (const char *)names[i].at);
-  end(tag, err, err == 0, text);
+  finish_request(tag, err, err == 0, text);
 }
 
 static void execute_create(const command *cmd, object *o)

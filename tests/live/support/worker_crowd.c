@@ -2,11 +2,12 @@
 #include "config.h"
 
 /*
- * More waiters than a script can lead: `crowd` on a client puts `count` locks
- * into the queue at `path` and tells when all stand there. Who is granted lets
- * go: at once, or with `polite=1` as soon as the next one knows that it is the
- * next. The command ends when all have held; `totals` prints what the whole
- * process has cost.
+ * Queues of more waiters than a test can command one by one: `crowd` on a
+ * client puts `count` locks into the queue at `path`, and prints "crowd queued"
+ * when all are in it. A member that is granted releases at once, or, with
+ * `release_late=1`, when the next member knows that it is the next. The command
+ * completes when all members have held. `totals` prints the counters of the
+ * process.
  */
 
 #include "live/support/worker.h"
@@ -15,8 +16,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* How many of a crowd are on their way to a place: their lists are what a
- * server has to keep in memory. */
+/* How many members of a crowd join the queue at the same time. A server keeps
+ * the replies to their lists in memory. */
 enum { BATCH = 8 };
 
 typedef struct crowd crowd;
@@ -24,7 +25,7 @@ typedef struct crowd crowd;
 typedef struct member {
   crowd *crowd;
   lk_lock *lock;
-  bool stands; /* has been told its place, or more */
+  bool is_queued; /* knows its position, or has been granted */
 } member;
 
 struct crowd {
@@ -34,20 +35,20 @@ struct crowd {
   char path[256];
   bool announce;
   long long count;
-  long long begun, standing, granted, failed;
+  long long started, queued, granted, failed;
   member members[];
 };
 
-/* All crowds of the process queue for one lock. */
+/* Of all crowds of the process, which queue for the same lock. */
 static uint64_t last_token;
 static member *holder;
 static long long left; /* members that have not held yet */
-static bool polite;
+static bool release_late;
 static unsigned backwards;
 
-static unsigned long long arrived, lists;
+static unsigned long long bytes_in, lists;
 
-/* ---- what it costs, counted by the linker's --wrap ----------------------- */
+/* ---- bytes and lists, counted by the linker's --wrap --------------------- */
 
 ssize_t __real_recv(int fd, void *room, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *room, size_t size, int flags);
@@ -62,7 +63,7 @@ ssize_t __wrap_recv(int fd, void *room, size_t size, int flags)
 {
   ssize_t got = __real_recv(fd, room, size, flags);
 
-  arrived += got > 0 ? (unsigned long long)got : 0;
+  bytes_in += got > 0 ? (unsigned long long)got : 0;
   return got;
 }
 
@@ -85,26 +86,26 @@ static void execute_totals(const command *cmd, object *o)
   (void)o;
   print_line(cmd->tag,
              "err=0 bytes_in=%llu bytes_out=%llu lists=%llu backwards=%u",
-             arrived, worker_sent, lists, backwards);
+             bytes_in, worker_sent, lists, backwards);
 }
 
-/* ---- one of the crowd ---------------------------------------------------- */
+/* ---- members ------------------------------------------------------------- */
 
-static void go_on(crowd *y);
+static void crowd_continue(crowd *y);
 
-static void stand(member *m)
+static void member_queued(member *m)
 {
   crowd *y = m->crowd;
 
-  if (m->stands)
+  if (m->is_queued)
     return;
-  m->stands = true;
-  if (++y->standing == y->count)
+  m->is_queued = true;
+  if (++y->queued == y->count)
     print_line(y->name, "crowd queued");
-  go_on(y);
+  crowd_continue(y);
 }
 
-static void end_if_done(crowd *y)
+static void crowd_finish_if_done(crowd *y)
 {
   if (y->granted + y->failed < y->count)
     return;
@@ -113,13 +114,13 @@ static void end_if_done(crowd *y)
   free(y);
 }
 
-static void let_go(member *m)
+static void member_release(member *m)
 {
   holder = NULL;
   left--;
   lk_lock_free(m->lock);
   m->crowd->granted++;
-  end_if_done(m->crowd);
+  crowd_finish_if_done(m->crowd);
 }
 
 static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
@@ -128,8 +129,8 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   if (event->type != LK_LOCK_EVENT_WAITING)
     return;
   if (event->position == 1 && holder != NULL)
-    let_go(holder);
-  stand(arg);
+    member_release(holder);
+  member_queued(arg);
 }
 
 static void on_acquired(lk_lock *l, int err, void *arg)
@@ -141,18 +142,18 @@ static void on_acquired(lk_lock *l, int err, void *arg)
     y->failed++;
     left--;
     lk_lock_free(l);
-    end_if_done(y);
+    crowd_finish_if_done(y);
     return;
   }
   backwards += lk_lock_token(l) <= last_token;
   last_token = lk_lock_token(l);
-  stand(m);
+  member_queued(m);
   holder = m;
-  if (!polite || left == 1) /* behind the last one there is nobody */
-    let_go(m);
+  if (!release_late || left == 1) /* the last member has no successor */
+    member_release(m);
 }
 
-static void join(crowd *y, member *m)
+static void member_join(crowd *y, member *m)
 {
   lk_lock_config config = {.size = sizeof config,
                            .announce = y->announce,
@@ -165,10 +166,10 @@ static void join(crowd *y, member *m)
     abort();
 }
 
-static void go_on(crowd *y)
+static void crowd_continue(crowd *y)
 {
-  while (y->begun < y->count && y->begun - y->standing < BATCH)
-    join(y, &y->members[y->begun++]);
+  while (y->started < y->count && y->started - y->queued < BATCH)
+    member_join(y, &y->members[y->started++]);
 }
 
 static void execute_crowd(const command *cmd, object *o)
@@ -184,9 +185,9 @@ static void execute_crowd(const command *cmd, object *o)
   y->count = count;
   left += count;
   y->announce = option_number(cmd, "announce", 0) != 0;
-  polite = option_number(cmd, "polite", 0) != 0;
+  release_late = option_number(cmd, "release_late", 0) != 0;
   snprintf(y->path, sizeof y->path, "%s", option_path(cmd));
-  go_on(y);
+  crowd_continue(y);
 }
 
 const verb crowd_verbs[] = {

@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * Locks of other kinds than the mutex. Once made they execute as it does; a
- * read-write lock NAME is two of them, NAME.read and NAME.write.
+ * Makes locks of other kinds than the mutex; they take the same commands as a
+ * mutex. A read-write lock NAME has two objects, NAME.read and NAME.write.
  */
 
 #include "live/support/worker.h"
@@ -87,7 +87,7 @@ static void execute_semaphore(const command *cmd, object *none)
                                &config, &options));
 }
 
-/* ---- locks of one node --------------------------------------------------- */
+/* ---- single-node locks --------------------------------------------------- */
 
 static void execute_single(const command *cmd, object *none)
 {

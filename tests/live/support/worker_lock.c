@@ -121,7 +121,7 @@ static void execute_cancel(const command *cmd, object *o)
   print_line(cmd->tag, "err=0");
 }
 
-/* Tests stop servers for longer than lk_lock_release() waits. */
+/* lk_lock_release() ends after a time; tests stop servers for longer. */
 static void execute_release(const command *cmd, object *o)
 {
   void *tag = option_number(cmd, "wait", 1) != 0 ? copy_tag(cmd) : NULL;
@@ -133,7 +133,7 @@ static void execute_release(const command *cmd, object *o)
   report_refusal(cmd, err, tag);
 }
 
-/* Both in one turn of the loop, as a busy worker would. */
+/* Release and acquire without returning to the loop. */
 static void execute_reacquire(const command *cmd, object *o)
 {
   void *tag = copy_tag(cmd);
@@ -208,9 +208,9 @@ typedef struct cycle {
   unsigned counts[3]; /* granted, timed out, failed */
 } cycle;
 
-static void turn(lk_lock *l, cycle *y);
+static void cycle_continue(lk_lock *l, cycle *y);
 
-static void on_turn(lk_lock *l, int err, void *arg)
+static void on_cycle_acquired(lk_lock *l, int err, void *arg)
 {
   cycle *y = arg;
 
@@ -223,14 +223,15 @@ static void on_turn(lk_lock *l, int err, void *arg)
   } else {
     y->counts[err == LK_ERR_DEADLINE || err == LK_ERR_BUSY ? 1 : 2]++;
   }
-  turn(l, y);
+  cycle_continue(l, y);
 }
 
-static void turn(lk_lock *l, cycle *y)
+static void cycle_continue(lk_lock *l, cycle *y)
 {
   int err = 0;
 
-  if (y->left-- > 0 && (err = lk_lock_acquire(l, y->wait_ms, on_turn, y)) == 0)
+  if (y->left-- > 0 &&
+      (err = lk_lock_acquire(l, y->wait_ms, on_cycle_acquired, y)) == 0)
     return;
   print_line(y->tag, "err=%s granted=%u missed=%u failed=%u", error_word(err),
              y->counts[0], y->counts[1], y->counts[2]);
@@ -248,7 +249,7 @@ static void execute_cycle(const command *cmd, object *o)
   y->tag = copy_tag(cmd);
   y->left = option_number(cmd, "turns", 1);
   y->wait_ms = option_number(cmd, "wait", -1);
-  turn(o->lock, y);
+  cycle_continue(o->lock, y);
 }
 
 const verb lock_verbs[] = {

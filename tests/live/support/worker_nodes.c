@@ -2,10 +2,10 @@
 #include "config.h"
 
 /*
- * What <latchkey/nodes.h> does with plain nodes: "create_deep NAME path=...
- * data=... flags=... containers=1", "delete_deep NAME path=...", and
- * "create_reliable", "set_reliable", "delete_reliable" with sole=1. All take
- * wait=MS, and delete_deep repeat=1.
+ * The calls of <latchkey/nodes.h>: "create_deep NAME path=... data=...
+ * flags=... containers=1", "delete_deep NAME path=...", and "create_reliable",
+ * "set_reliable", "delete_reliable" with sole=1. All take wait=MS, and
+ * delete_deep takes repeat=1.
  */
 
 #include "live/support/worker.h"
@@ -30,7 +30,7 @@ static int32_t version_of(const command *cmd)
   return (int32_t)option_number(cmd, "version", -1);
 }
 
-/* ---- with what is above and below ---------------------------------------- */
+/* ---- trees --------------------------------------------------------------- */
 
 static void execute_create_deep(const command *cmd, object *o)
 {
@@ -67,7 +67,7 @@ static void execute_delete_deep(const command *cmd, object *o)
                  tag);
 }
 
-/* ---- until it is known --------------------------------------------------- */
+/* ---- reliable writes ----------------------------------------------------- */
 
 static void execute_create_reliable(const command *cmd, object *o)
 {

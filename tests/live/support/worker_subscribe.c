@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * Subscriptions: what they are told is said as "notified err=... names=..." or
- * "notified err=... data=...".
+ * Subscriptions. Each callback prints "notified err=... names=..." or "notified
+ * err=... data=...".
  */
 
 #include "live/support/worker.h"

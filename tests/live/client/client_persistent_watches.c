@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Watches that stay, against a real server: what they are told, what goes on
- * beside them on the same node, and a server that was away. */
+/* Persistent and recursive watches against a real server: their events, other
+ * watches on the same node, and a restart of the server. */
 
 #include "live/client/world.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* What a watch was told, a line each: "created /a". */
-typedef struct diary {
+/* The events of a watch, as in "created /a, deleted /a". */
+typedef struct event_log {
   lk_call call;
   lk_watch *watch;
   unsigned count;
-  bool resumed;
+  bool reregistered;
   bool ended;
   int err;
   char text[1024];
-} diary;
+} event_log;
 
 static const char *name_of(lk_event_type type)
 {
@@ -27,7 +27,7 @@ static const char *name_of(lk_event_type type)
   case LK_EVENT_DELETED: return "deleted";
   case LK_EVENT_CHANGED: return "changed";
   case LK_EVENT_CHILDREN: return "children";
-  case LK_EVENT_REREGISTERED: return "resumed";
+  case LK_EVENT_REREGISTERED: return "reregistered";
   case LK_EVENT_ENDED: return "ended";
   }
   return "?";
@@ -36,21 +36,21 @@ static const char *name_of(lk_event_type type)
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg)
 {
-  diary *d = arg;
+  event_log *d = arg;
   size_t len = strlen(d->text);
 
   (void)c;
   ck_assert_ptr_eq(w, d->watch);
   ck_assert(!d->ended);
   d->count++;
-  d->resumed = d->resumed || event->type == LK_EVENT_REREGISTERED;
+  d->reregistered = d->reregistered || event->type == LK_EVENT_REREGISTERED;
   d->ended = event->type == LK_EVENT_ENDED;
   d->err = event->err;
   snprintf(d->text + len, sizeof d->text - len, "%s%s %s", len == 0 ? "" : ", ",
            name_of(event->type), (const char *)event->path.at);
 }
 
-static void begin_diary(diary *d)
+static void event_log_init(event_log *d)
 {
   memset(d, 0, sizeof *d);
   d->call.size = sizeof d->call;
@@ -59,9 +59,9 @@ static void begin_diary(diary *d)
   d->call.watch = &d->watch;
 }
 
-static int add(lk_client *c, diary *d, const char *path, lk_watch_mode mode)
+static int add(lk_client *c, event_log *d, const char *path, lk_watch_mode mode)
 {
-  begin_diary(d);
+  event_log_init(d);
   memset(&last, 0, sizeof last);
   int err = lk_add_watch(c, path, mode, &d->call, on_done, &last);
 
@@ -71,17 +71,17 @@ static int add(lk_client *c, diary *d, const char *path, lk_watch_mode mode)
   return last.err;
 }
 
-/* All that was done before has been told when a sync is answered. */
-static void assert_told(diary *d, const char *text)
+/* The server sends events of earlier changes before the reply to the sync. */
+static void assert_events(event_log *d, const char *text)
 {
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_str_eq(d->text, text);
   d->text[0] = '\0';
 }
 
-START_TEST(a_node_is_watched_while_it_comes_and_goes)
+START_TEST(persistent_watch_survives_creation_and_deletion)
 {
-  diary d;
+  event_log d;
 
   world_enter(_i);
   ck_assert_int_eq(add(here, &d, "/w", LK_WATCH_PERSISTENT), 0);
@@ -92,19 +92,19 @@ START_TEST(a_node_is_watched_while_it_comes_and_goes)
     ck_assert_int_eq(set(there, full("/w/x"), lk_text("1"), -1), 0);
     ck_assert_int_eq(erase(there, full("/w/x"), -1), 0);
     ck_assert_int_eq(erase(there, full("/w"), -1), 0);
-    assert_told(&d, "created /w, changed /w, children /w, children /w, "
-                    "deleted /w");
+    assert_events(&d, "created /w, changed /w, children /w, children /w, "
+                      "deleted /w");
   }
   lk_watch_cancel(here, d.watch, true);
   ck_assert_int_eq(create(there, full("/w"), "", 0), 0);
-  assert_told(&d, "");
+  assert_events(&d, "");
   ck_assert_int_eq(erase(there, full("/w"), -1), 0);
 }
 END_TEST
 
-START_TEST(a_tree_is_watched_at_any_depth)
+START_TEST(recursive_watch_covers_any_depth)
 {
-  diary d, top;
+  event_log d, top;
 
   world_enter(_i);
   ck_assert_int_eq(add(here, &d, "/t", LK_WATCH_RECURSIVE), 0);
@@ -116,10 +116,11 @@ START_TEST(a_tree_is_watched_at_any_depth)
   ck_assert_int_eq(erase(there, full("/t/a/b"), -1), 0);
   ck_assert_int_eq(create(there, full("/tt"), "", 0), 0);
   ck_assert_int_eq(erase(there, full("/tt"), -1), 0);
-  assert_told(&d, "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
-                  "deleted /t/a/b");
-  assert_told(&top, "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
-                    "deleted /t/a/b, created /tt, deleted /tt");
+  assert_events(&d, "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
+                    "deleted /t/a/b");
+  assert_events(&top,
+                "created /t, created /t/a, created /t/a/b, changed /t/a/b, "
+                "deleted /t/a/b, created /tt, deleted /tt");
   ck_assert_int_eq(erase(here, "/t/a", -1), 0);
   ck_assert_int_eq(erase(here, "/t", -1), 0);
   lk_watch_cancel(here, d.watch, true);
@@ -127,50 +128,50 @@ START_TEST(a_tree_is_watched_at_any_depth)
 }
 END_TEST
 
-START_TEST(one_shot_watches_beside_it_take_nothing_away)
+START_TEST(one_shot_and_persistent_watches_are_independent)
 {
-  diary stays, data, child;
+  event_log stays, data, child;
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/m", "", 0), 0);
   ck_assert_int_eq(add(here, &stays, "/m", LK_WATCH_PERSISTENT), 0);
   for (int i = 0; i < 2; i++) {
-    begin_diary(&data);
-    begin_diary(&child);
+    event_log_init(&data);
+    event_log_init(&child);
     ck_assert_int_eq(get(here, "/m", &data.call), 0);
     ck_assert_int_eq(children(here, "/m", &child.call), 0);
     ck_assert_int_eq(set(there, full("/m"), lk_text("1"), -1), 0);
     ck_assert_int_eq(create(there, full("/m/x"), "", 0), 0);
     ck_assert_int_eq(set(there, full("/m"), lk_text("2"), -1), 0);
     ck_assert_int_eq(erase(there, full("/m/x"), -1), 0);
-    assert_told(&stays, "changed /m, children /m, changed /m, children /m");
-    assert_told(&data, "changed /m");
-    assert_told(&child, "children /m");
+    assert_events(&stays, "changed /m, children /m, changed /m, children /m");
+    assert_events(&data, "changed /m");
+    assert_events(&child, "children /m");
   }
-  /* when it goes the others are served all the same */
-  begin_diary(&data);
-  begin_diary(&child);
+  /* Cancelling the persistent watch does not affect the one-shot watches. */
+  event_log_init(&data);
+  event_log_init(&child);
   ck_assert_int_eq(get(here, "/m", &data.call), 0);
   ck_assert_int_eq(children(here, "/m", &child.call), 0);
   lk_watch_cancel(here, stays.watch, true);
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_int_eq(create(there, full("/m/y"), "", 0), 0);
   ck_assert_int_eq(set(there, full("/m"), lk_text("3"), -1), 0);
-  assert_told(&data, "changed /m");
-  assert_told(&child, "children /m");
-  assert_told(&stays, "");
+  assert_events(&data, "changed /m");
+  assert_events(&child, "children /m");
+  assert_events(&stays, "");
   ck_assert_int_eq(erase(here, "/m/y", -1), 0);
   ck_assert_int_eq(erase(here, "/m", -1), 0);
 }
 END_TEST
 
-START_TEST(a_tree_and_the_children_of_its_root_go_together)
+START_TEST(recursive_watch_and_child_watch_of_its_root_coexist)
 {
-  diary tree, before, after, node;
+  event_log tree, before, after, node;
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/wn", "", 0), 0);
-  begin_diary(&before);
+  event_log_init(&before);
   ck_assert_int_eq(children(here, "/wn", &before.call), 0);
   ck_assert_int_eq(add(here, &tree, "/wn", LK_WATCH_RECURSIVE), 0);
   ck_assert_int_eq(add(here, &node, "/wn", LK_WATCH_PERSISTENT),
@@ -178,24 +179,24 @@ START_TEST(a_tree_and_the_children_of_its_root_go_together)
   ck_assert_ptr_null(node.watch);
   ck_assert_int_eq(sync_with(here, "/"), 0);
   ck_assert_int_eq(create(there, full("/wn/x"), "", 0), 0);
-  assert_told(&before, "children /wn");
-  assert_told(&tree, "created /wn/x");
-  begin_diary(&after);
+  assert_events(&before, "children /wn");
+  assert_events(&tree, "created /wn/x");
+  event_log_init(&after);
   ck_assert_int_eq(children(here, "/wn", &after.call), 0);
   ck_assert_int_eq(set(there, full("/wn/x"), lk_text("1"), -1), 0);
   ck_assert_int_eq(erase(there, full("/wn/x"), -1), 0);
   ck_assert_int_eq(create(there, full("/wn/y"), "", 0), 0);
-  assert_told(&after, "children /wn");
-  assert_told(&tree, "changed /wn/x, deleted /wn/x, created /wn/y");
+  assert_events(&after, "children /wn");
+  assert_events(&tree, "changed /wn/x, deleted /wn/x, created /wn/y");
   ck_assert_int_eq(erase(here, "/wn/y", -1), 0);
   ck_assert_int_eq(erase(here, "/wn", -1), 0);
   lk_watch_cancel(here, tree.watch, true);
 }
 END_TEST
 
-START_TEST(the_last_of_a_path_goes_from_the_server)
+START_TEST(last_cancel_of_a_path_removes_the_watch_at_the_server)
 {
-  diary a, b;
+  event_log a, b;
   long before;
 
   world_enter(_i);
@@ -206,7 +207,7 @@ START_TEST(the_last_of_a_path_goes_from_the_server)
   ck_assert_int_gt(watches_on_server(), before);
   lk_watch_cancel(here, a.watch, true);
   ck_assert_int_eq(create(here, "/g", "", LK_EPHEMERAL), 0);
-  assert_told(&b, "created /g");
+  assert_events(&b, "created /g");
   ck_assert_int_gt(watches_on_server(), before);
   lk_watch_cancel(here, b.watch, true);
   ck_assert_int_eq(sync_with(here, "/"), 0);
@@ -215,35 +216,35 @@ START_TEST(the_last_of_a_path_goes_from_the_server)
 }
 END_TEST
 
-START_TEST(what_was_away_is_told_and_goes_on)
+START_TEST(persistent_watches_continue_after_a_reconnect)
 {
-  diary node, tree, once, shot;
+  event_log node, tree, once, shot;
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/wr", "", 0), 0);
   ck_assert_int_eq(add(here, &node, "/wr", LK_WATCH_PERSISTENT), 0);
   ck_assert_int_eq(add(here, &tree, "/s", LK_WATCH_RECURSIVE), 0);
-  begin_diary(&once);
+  event_log_init(&once);
   once.call.until_disconnect = true;
   memset(&last, 0, sizeof last);
   ck_assert_int_eq(
       lk_add_watch(here, "/o", LK_WATCH_PERSISTENT, &once.call, on_done, &last),
       0);
   wait_until(&last.done);
-  begin_diary(&shot);
+  event_log_init(&shot);
   ck_assert_int_eq(get(here, "/wr", &shot.call), 0);
   server_ask(&zk, "restart 1");
-  wait_until(&node.resumed);
-  wait_until(&tree.resumed);
+  wait_until(&node.reregistered);
+  wait_until(&tree.reregistered);
   ck_assert_str_eq(once.text, "ended /o");
   ck_assert_int_eq(once.err, LK_ERR_CONNECTION_LOSS);
   ck_assert_int_eq(set(here, "/wr", lk_text("1"), -1), 0);
   ck_assert_int_eq(create(here, "/s", "", 0), 0);
   ck_assert_int_eq(create(here, "/s/x", "", 0), 0);
   ck_assert_int_eq(create(here, "/wr/x", "", 0), 0);
-  assert_told(&node, "resumed /wr, changed /wr, children /wr");
-  assert_told(&tree, "resumed /s, created /s, created /s/x");
-  assert_told(&shot, "changed /wr");
+  assert_events(&node, "reregistered /wr, changed /wr, children /wr");
+  assert_events(&tree, "reregistered /s, created /s, created /s/x");
+  assert_events(&shot, "changed /wr");
   ck_assert_int_eq(erase(here, "/s/x", -1), 0);
   ck_assert_int_eq(erase(here, "/s", -1), 0);
   ck_assert_int_eq(erase(here, "/wr/x", -1), 0);
@@ -254,17 +255,17 @@ START_TEST(what_was_away_is_told_and_goes_on)
 }
 END_TEST
 
-TCase *added_tests(void)
+TCase *persistent_watch_tests(void)
 {
   const TTest *const tests[] = {
-      a_node_is_watched_while_it_comes_and_goes,
-      a_tree_is_watched_at_any_depth,
-      one_shot_watches_beside_it_take_nothing_away,
-      a_tree_and_the_children_of_its_root_go_together,
-      the_last_of_a_path_goes_from_the_server,
-      what_was_away_is_told_and_goes_on,
+      persistent_watch_survives_creation_and_deletion,
+      recursive_watch_covers_any_depth,
+      one_shot_and_persistent_watches_are_independent,
+      recursive_watch_and_child_watch_of_its_root_coexist,
+      last_cancel_of_a_path_removes_the_watch_at_the_server,
+      persistent_watches_continue_after_a_reconnect,
   };
-  TCase *t = tcase_create("added");
+  TCase *t = tcase_create("persistent");
 
   for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
     tcase_add_loop_test(t, tests[i], 0, 2);

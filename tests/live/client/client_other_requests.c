@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The requests that are rarer, against a real server. */
+/* Requests beyond the basic ones, against a real server: access lists,
+ * multiRead, counts, ephemeral nodes, identities, TTLs, configuration. */
 
 #include "live/client/world.h"
 
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the last of these requests brought, beside `last`. */
+/* The results of the last of these requests, in addition to `last`. */
 static struct {
   size_t count;
   int32_t number;
@@ -17,10 +18,10 @@ static struct {
   int errs[8];
 } got;
 
-static void note(size_t i, const char *format, ...)
+static void note_text(size_t i, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note(size_t i, const char *format, ...)
+static void note_text(size_t i, const char *format, ...)
 {
   va_list args;
 
@@ -31,14 +32,14 @@ static void note(size_t i, const char *format, ...)
   va_end(args);
 }
 
-static answer *ask(void)
+static completion *reset_results(void)
 {
   memset(&last, 0, sizeof last);
   memset(&got, 0, sizeof got);
   return &last;
 }
 
-static int end(int refused)
+static int wait_for_result(int refused)
 {
   if (refused != 0)
     return refused;
@@ -46,11 +47,12 @@ static int end(int refused)
   return last.err;
 }
 
-static void finish(lk_client *c, int err, const lk_stat *stat, void *arg)
+static void on_done_with_stat(lk_client *c, int err, const lk_stat *stat,
+                              void *arg)
 {
   on_done(c, err, arg);
   if (stat != NULL)
-    ((answer *)arg)->stat = *stat;
+    ((completion *)arg)->stat = *stat;
 }
 
 static void on_acl(lk_client *c, int err, const lk_acls *acl,
@@ -60,10 +62,10 @@ static void on_acl(lk_client *c, int err, const lk_acls *acl,
 
   if (acl != NULL) {
     ck_assert_uint_lt(lk_acl_print(text, sizeof text, acl), sizeof text);
-    note(0, "%s", text);
+    note_text(0, "%s", text);
     got.count = acl->count;
   }
-  finish(c, err, stat, arg);
+  on_done_with_stat(c, err, stat, arg);
 }
 
 static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
@@ -71,7 +73,7 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
 {
   got.count = count;
   for (size_t i = 0; i < count; i++)
-    note(i, "%.*s", (int)paths[i].len, (const char *)paths[i].at);
+    note_text(i, "%.*s", (int)paths[i].len, (const char *)paths[i].at);
   on_done(c, err, arg);
 }
 
@@ -86,8 +88,9 @@ static void on_identities(lk_client *c, int err, const lk_identity *ids,
 {
   got.count = count;
   for (size_t i = 0; i < count; i++)
-    note(i, "%.*s:%.*s", (int)ids[i].scheme.len, (const char *)ids[i].scheme.at,
-         (int)ids[i].user.len, (const char *)ids[i].user.at);
+    note_text(i, "%.*s:%.*s", (int)ids[i].scheme.len,
+              (const char *)ids[i].scheme.at, (int)ids[i].user.len,
+              (const char *)ids[i].user.at);
   on_done(c, err, arg);
 }
 
@@ -100,16 +103,17 @@ static void on_reads(lk_client *c, int err, const lk_read_result *results,
 
     got.errs[i] = r->err;
     if (r->type == LK_READ_GET)
-      note(i, "%.*s at %d", (int)r->data.len, (const char *)r->data.at,
-           (int)r->stat->version);
+      note_text(i, "%.*s at %d", (int)r->data.len, (const char *)r->data.at,
+                (int)r->stat->version);
     if (r->type == LK_READ_GET_CHILDREN)
-      note(i, "%zu: %.*s", r->count, r->count == 0 ? 0 : (int)r->names->len,
-           r->count == 0 ? "" : (const char *)r->names->at);
+      note_text(i, "%zu: %.*s", r->count,
+                r->count == 0 ? 0 : (int)r->names->len,
+                r->count == 0 ? "" : (const char *)r->names->at);
   }
   on_done(c, err, arg);
 }
 
-static bool noted(const char *text)
+static bool was_noted(const char *text)
 {
   for (size_t i = 0; i < got.count && i < 8; i++) {
     if (strcmp(got.text[i], text) == 0)
@@ -122,7 +126,7 @@ static bool noted(const char *text)
 
 static int get_acl(lk_client *c, const char *path)
 {
-  return end(lk_get_acl(c, path, NULL, on_acl, ask()));
+  return wait_for_result(lk_get_acl(c, path, NULL, on_acl, reset_results()));
 }
 
 static int set_acl(lk_client *c, const char *path, const char *text,
@@ -131,7 +135,8 @@ static int set_acl(lk_client *c, const char *path, const char *text,
   lk_acls *acl;
 
   ck_assert_int_eq(lk_acl_parse(&acl, text, NULL, NULL), 0);
-  int err = end(lk_set_acl(c, path, acl, version, NULL, on_stat, ask()));
+  int err = wait_for_result(
+      lk_set_acl(c, path, acl, version, NULL, on_stat, reset_results()));
 
   lk_acl_free(acl, NULL);
   return err;
@@ -153,12 +158,12 @@ START_TEST(an_access_list_is_read_and_replaced)
   ck_assert_int_eq(last.evidence, LK_EVIDENCE_COMMIT);
   ck_assert_int_eq(get(there, full("/a"), NULL), 0);
   ck_assert_int_eq(set(there, full("/a"), lk_text("x"), -1), LK_ERR_NO_AUTH);
-  /* who may not administer it is not shown the digest */
+  /* The server hides digests from clients without the ADMIN permission. */
   ck_assert_int_eq(get_acl(there, full("/a")), 0);
   ck_assert_str_eq(got.text[0], "world:anyone:r,digest:bob:x:cdrwa");
   ck_assert_int_eq(set_acl(there, full("/a"), "world:anyone:31", -1),
                    LK_ERR_NO_AUTH);
-  /* the id that was computed here is the one of the server */
+  /* The server computed the same digest as lk_acl_digest(). */
   ck_assert_int_eq(add_auth(here, "digest", "bob:secret"), 0);
   ck_assert_int_eq(get_acl(here, "/a"), 0);
   ck_assert_str_eq(got.text[0], text);
@@ -179,7 +184,7 @@ END_TEST
 
 /* ---- reads -------------------------------------------------------------- */
 
-START_TEST(reads_go_together_and_end_one_by_one)
+START_TEST(multi_read_reports_each_read)
 {
   lk_read reads[] = {lk_read_get("/r"), lk_read_get_children("/r"),
                      lk_read_get("/no"), lk_read_get_children("/"),
@@ -189,7 +194,8 @@ START_TEST(reads_go_together_and_end_one_by_one)
   ck_assert_int_eq(create(here, "/r", "one", 0), 0);
   ck_assert_int_eq(set(here, "/r", lk_text("two"), 0), 0);
   ck_assert_int_eq(create(here, "/r/x", "", LK_EPHEMERAL), 0);
-  ck_assert_int_eq(end(lk_multi_read(here, reads, 5, NULL, on_reads, ask())),
+  ck_assert_int_eq(wait_for_result(lk_multi_read(here, reads, 5, NULL, on_reads,
+                                                 reset_results())),
                    0);
   ck_assert_uint_eq(got.count, 5);
   ck_assert_str_eq(got.text[0], "two at 1");
@@ -197,27 +203,31 @@ START_TEST(reads_go_together_and_end_one_by_one)
   ck_assert_int_eq(got.errs[2], LK_ERR_NO_NODE);
   ck_assert_int_eq(got.errs[3], 0);
   ck_assert_int_eq(got.errs[4], LK_ERR_NO_NODE);
-  ck_assert_int_eq(end(lk_multi_read(here, NULL, 0, NULL, on_reads, ask())), 0);
+  ck_assert_int_eq(wait_for_result(lk_multi_read(here, NULL, 0, NULL, on_reads,
+                                                 reset_results())),
+                   0);
   ck_assert_uint_eq(got.count, 0);
 }
 END_TEST
 
-START_TEST(nodes_below_are_counted)
+START_TEST(descendants_are_counted)
 {
   world_enter(_i);
   ck_assert_int_eq(create(here, "/n", "", 0), 0);
   ck_assert_int_eq(create(here, "/n/1", "", 0), 0);
   ck_assert_int_eq(create(here, "/n/1/2", "", 0), 0);
   ck_assert_int_eq(create(here, "/no", "", 0), 0);
-  ck_assert_int_eq(end(lk_count_descendants(here, "/n", NULL, on_count, ask())),
+  ck_assert_int_eq(wait_for_result(lk_count_descendants(
+                       here, "/n", NULL, on_count, reset_results())),
                    0);
   ck_assert_int_eq(got.number, 2);
-  ck_assert_int_eq(end(lk_count_descendants(here, "/", NULL, on_count, ask())),
+  ck_assert_int_eq(wait_for_result(lk_count_descendants(
+                       here, "/", NULL, on_count, reset_results())),
                    0);
   ck_assert(_i ? got.number == 4 : got.number > 4);
-  ck_assert_int_eq(
-      end(lk_count_descendants(here, "/none", NULL, on_count, ask())),
-      LK_ERR_NO_NODE);
+  ck_assert_int_eq(wait_for_result(lk_count_descendants(
+                       here, "/none", NULL, on_count, reset_results())),
+                   LK_ERR_NO_NODE);
 }
 END_TEST
 
@@ -228,41 +238,54 @@ START_TEST(a_session_knows_its_ephemeral_nodes)
   ck_assert_int_eq(create(here, "/e/1", "", LK_EPHEMERAL), 0);
   ck_assert_int_eq(create(here, "/eel", "", LK_EPHEMERAL), 0);
   ck_assert_int_eq(create(there, full("/e/2"), "", LK_EPHEMERAL), 0);
-  ck_assert_int_eq(end(lk_ephemerals(here, NULL, NULL, on_paths, ask())), 0);
+  ck_assert_int_eq(wait_for_result(lk_ephemerals(here, NULL, NULL, on_paths,
+                                                 reset_results())),
+                   0);
   ck_assert_uint_eq(got.count, 2);
-  ck_assert(noted("/e/1") && noted("/eel"));
-  ck_assert_int_eq(end(lk_ephemerals(here, "/e/", NULL, on_paths, ask())), 0);
+  ck_assert(was_noted("/e/1") && was_noted("/eel"));
+  ck_assert_int_eq(wait_for_result(lk_ephemerals(here, "/e/", NULL, on_paths,
+                                                 reset_results())),
+                   0);
   ck_assert_uint_eq(got.count, 1);
-  ck_assert(noted("/e/1"));
-  ck_assert_int_eq(end(lk_ephemerals(here, "/e", NULL, on_paths, ask())), 0);
+  ck_assert(was_noted("/e/1"));
+  ck_assert_int_eq(wait_for_result(lk_ephemerals(here, "/e", NULL, on_paths,
+                                                 reset_results())),
+                   0);
   ck_assert_uint_eq(got.count, 2);
-  ck_assert_int_eq(end(lk_ephemerals(here, "/x", NULL, on_paths, ask())), 0);
+  ck_assert_int_eq(wait_for_result(lk_ephemerals(here, "/x", NULL, on_paths,
+                                                 reset_results())),
+                   0);
   ck_assert_uint_eq(got.count, 0);
 }
 END_TEST
 
-START_TEST(a_client_is_told_who_it_is)
+START_TEST(who_am_i_lists_identities)
 {
   world_enter(_i);
-  ck_assert_int_eq(end(lk_who_am_i(here, NULL, on_identities, ask())), 0);
+  ck_assert_int_eq(
+      wait_for_result(lk_who_am_i(here, NULL, on_identities, reset_results())),
+      0);
   ck_assert_uint_eq(got.count, 1);
   ck_assert_int_eq(strncmp(got.text[0], "ip:127.", 7), 0);
   ck_assert_int_eq(add_auth(here, "digest", "bob:secret"), 0);
-  ck_assert_int_eq(end(lk_who_am_i(here, NULL, on_identities, ask())), 0);
+  ck_assert_int_eq(
+      wait_for_result(lk_who_am_i(here, NULL, on_identities, reset_results())),
+      0);
   ck_assert_uint_eq(got.count, 2);
-  ck_assert(noted("digest:bob"));
+  ck_assert(was_noted("digest:bob"));
 }
 END_TEST
 
-/* ---- nodes that go by themselves ---------------------------------------- */
+/* ---- nodes that the server deletes --------------------------------------- */
 
 static int create_ttl(lk_client *c, const char *path, int flags, int64_t ttl_ms)
 {
-  return end(lk_create_ttl(c, path, lk_text("x"), NULL, flags, ttl_ms, NULL,
-                           on_created, ask()));
+  return wait_for_result(lk_create_ttl(c, path, lk_text("x"), NULL, flags,
+                                       ttl_ms, NULL, on_created,
+                                       reset_results()));
 }
 
-START_TEST(a_node_with_a_ttl_goes_after_it)
+START_TEST(node_with_a_ttl_is_deleted_after_it)
 {
   world_enter(_i);
   ck_assert_int_eq(create_ttl(here, "/t", 0, 100), 0);
@@ -282,7 +305,7 @@ START_TEST(a_node_with_a_ttl_goes_after_it)
 }
 END_TEST
 
-START_TEST(a_multi_makes_every_kind_of_node)
+START_TEST(multi_creates_every_kind_of_node)
 {
   lk_op ops[] = {
       lk_op_create("/k", lk_text(""), NULL, 0),
@@ -299,7 +322,7 @@ START_TEST(a_multi_makes_every_kind_of_node)
   ck_assert_str_eq(last.paths[2], "/k/c");
   ck_assert_str_eq(last.paths[3], "/k/t");
   ck_assert_str_eq(last.paths[4], "/k/t-0000000003");
-  /* with a Stat, as all but a create2 of old servers */
+  /* createContainer and createTTL reply with a Stat, as create2 does. */
   for (size_t i = 2; i < 5; i++) {
     ck_assert_int_eq(last.results[i].type, LK_OP_CREATE2);
     ck_assert_int_eq(last.versions[i], 0);
@@ -316,34 +339,36 @@ END_TEST
 
 /* ---- configuration ------------------------------------------------------ */
 
-START_TEST(a_server_alone_has_no_configuration)
+START_TEST(standalone_server_has_no_configuration)
 {
   lk_reconfiguration change = {
       .size = sizeof change, .leaving = "1", .version = -1};
 
   world_enter(_i);
-  ck_assert_int_eq(end(lk_get_config(here, NULL, on_get, ask())), 0);
+  ck_assert_int_eq(
+      wait_for_result(lk_get_config(here, NULL, on_get, reset_results())), 0);
   ck_assert_uint_eq(last.len, 0);
-  ck_assert_int_eq(end(lk_reconfig(here, &change, NULL, on_get, ask())),
+  ck_assert_int_eq(wait_for_result(lk_reconfig(here, &change, NULL, on_get,
+                                               reset_results())),
                    LK_ERR_RECONFIG_DISABLED);
-  /* it knows the request, and says so on the same connection */
+  /* The server refuses the request and keeps the connection. */
   ck_assert_uint_eq(lk_client_connection(here), 1);
 }
 END_TEST
 
-TCase *rest_tests(void)
+TCase *request_tests(void)
 {
   const TTest *const tests[] = {
       an_access_list_is_read_and_replaced,
-      reads_go_together_and_end_one_by_one,
-      nodes_below_are_counted,
+      multi_read_reports_each_read,
+      descendants_are_counted,
       a_session_knows_its_ephemeral_nodes,
-      a_client_is_told_who_it_is,
-      a_node_with_a_ttl_goes_after_it,
-      a_multi_makes_every_kind_of_node,
-      a_server_alone_has_no_configuration,
+      who_am_i_lists_identities,
+      node_with_a_ttl_is_deleted_after_it,
+      multi_creates_every_kind_of_node,
+      standalone_server_has_no_configuration,
   };
-  TCase *t = tcase_create("rest");
+  TCase *t = tcase_create("other");
 
   for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
     tcase_add_loop_test(t, tests[i], 0, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* What requests do, and what is told where a connection breaks. */
+/* The effects of requests, and their errors when a connection breaks. */
 
 #include "live/client/operations.h"
 
@@ -10,7 +10,7 @@
 
 static const char *left_by(const operation *o)
 {
-  return o->leaves == NULL ? furniture : o->leaves;
+  return o->tree_after == NULL ? test_node_tree : o->tree_after;
 }
 
 static void assert_err(const operation *o, int err, int expected,
@@ -27,30 +27,30 @@ static void assert_text(const operation *o, const char *text,
                 o->name, what, text, expected);
 }
 
-/* It was done, and brought what it should. */
+/* The request succeeded with the results of the table. */
 static void assert_good(const operation *o, int err, const char *what)
 {
   assert_err(o, err, 0, what);
-  assert_text(o, said.text, o->brings, what);
+  assert_text(o, last_result.text, o->result, what);
 }
 
-START_TEST(each_does_what_it_says)
+START_TEST(each_request_has_its_documented_effect)
 {
   const operation *o = operation_of(_i);
 
-  place_enter(with_chroot(_i));
-  furnish("/a");
-  assert_good(o, do_ask(o, at("/a", ""), NULL), "done");
-  assert_text(o, picture("/a"), left_by(o), "done");
+  fixture_set_up(with_chroot(_i));
+  make_test_node("/a");
+  assert_good(o, send_and_wait(o, path_here("/a", ""), NULL), "done");
+  assert_text(o, tree_of("/a"), left_by(o), "done");
   ck_assert_uint_eq(lk_client_connection(here), 1);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
 /* ---- over a connection that breaks ----------------------------------------
  */
 
-/* The same session, and a new connection each time. */
+/* The client has kept its session, and this is its connection. */
 static void assert_goes_on(const operation *o, const lk_session *session,
                            uint64_t connection)
 {
@@ -61,85 +61,86 @@ static void assert_goes_on(const operation *o, const lk_session *session,
                 (int)lk_client_connection(here), (int)connection);
 }
 
-/* What was sent and not answered is not known to have been done, whatever
- * became of it. */
-static void break_at(const operation *o, const char *node, bool answered)
+/* A request that was sent and has no reply is in doubt if it is a write; the
+ * result is the same whether the server has executed it or not. */
+static void break_at(const operation *o, const char *node, bool replied)
 {
-  const char *what = answered ? "its answer lost" : "lost before the server";
+  const char *what = replied ? "its completion lost" : "lost before the server";
   lk_session session = lk_client_session(here);
   uint64_t connection = lk_client_connection(here);
   int unknown =
       (o->flags & WRITES) != 0 ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 
-  furnish(node);
-  wire_break_at(near, o->op, answered);
-  assert_err(o, do_ask(o, at(node, ""), NULL), unknown, what);
+  make_test_node(node);
+  wire_break_at_request(near, o->op, replied);
+  assert_err(o, send_and_wait(o, path_here(node, ""), NULL), unknown, what);
   ck_assert(wire_has_broken(near));
   wait_for_state(here, LK_STATE_CONNECTED);
-  assert_text(o, picture(node), answered ? left_by(o) : furniture, what);
+  assert_text(o, tree_of(node), replied ? left_by(o) : test_node_tree, what);
   assert_goes_on(o, &session, connection + 1);
 }
 
-START_TEST(a_break_is_told_as_what_it_is)
+START_TEST(broken_connection_ends_a_request_with_its_error)
 {
   const operation *o = operation_of(_i);
 
-  place_enter(with_chroot(_i));
+  fixture_set_up(with_chroot(_i));
   break_at(o, "/a", false);
   break_at(o, "/b", true);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
-/* Where the caller wants it. */
-START_TEST(a_read_is_asked_again)
+/* The caller selects this by lk_call.repeat. */
+START_TEST(read_with_repeat_is_sent_again)
 {
   const lk_call call = {.size = sizeof call, .repeat = true};
   const operation *o = operation_of(_i);
 
   if ((o->flags & WRITES) != 0)
     return;
-  place_enter(with_chroot(_i));
-  furnish("/a");
-  for (int answered = 0; answered < 2; answered++) {
-    wire_break_at(near, o->op, answered == 1);
-    assert_good(o, do_ask(o, at("/a", ""), &call), "repeat");
+  fixture_set_up(with_chroot(_i));
+  make_test_node("/a");
+  for (int replied = 0; replied < 2; replied++) {
+    wire_break_at_request(near, o->op, replied == 1);
+    assert_good(o, send_and_wait(o, path_here("/a", ""), &call), "repeat");
     ck_assert(wire_has_broken(near));
-    ck_assert_uint_eq(lk_client_connection(here), (uint64_t)answered + 2);
+    ck_assert_uint_eq(lk_client_connection(here), (uint64_t)replied + 2);
   }
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
-START_TEST(what_waits_for_a_connection_is_sent_or_ends_in_time)
+START_TEST(request_without_connection_is_sent_later_or_times_out)
 {
   const lk_call call = {.size = sizeof call, .timeout_ms = 20};
   const operation *o = operation_of(_i);
 
-  place_enter(with_chroot(_i));
-  furnish("/a");
-  furnish("/b");
+  fixture_set_up(with_chroot(_i));
+  make_test_node("/a");
+  make_test_node("/b");
   wire_break(near);
   wait_for_state(here, LK_STATE_SUSPENDED);
-  assert_err(o, do_ask(o, at("/a", ""), &call), LK_ERR_DEADLINE, "waiting");
-  memset(&said, 0, sizeof said);
-  ck_assert_int_eq(o->ask(here, at("/b", ""), NULL), 0);
-  ck_assert(!said.done);
+  assert_err(o, send_and_wait(o, path_here("/a", ""), &call), LK_ERR_DEADLINE,
+             "waiting");
+  memset(&last_result, 0, sizeof last_result);
+  ck_assert_int_eq(o->send(here, path_here("/b", ""), NULL), 0);
+  ck_assert(!last_result.done);
   wire_mend(near);
-  assert_good(o, ended(0), "waiting");
-  assert_text(o, picture("/b"), left_by(o), "waiting");
+  assert_good(o, wait_for_result(0), "waiting");
+  assert_text(o, tree_of("/b"), left_by(o), "waiting");
   ck_assert_uint_eq(lk_client_connection(here), 2);
-  place_leave();
+  fixture_tear_down();
 }
 END_TEST
 
-TCase *deed_tests(bool ensemble)
+TCase *effect_tests(bool ensemble)
 {
   const TTest *const tests[] = {
-      each_does_what_it_says,
-      a_break_is_told_as_what_it_is,
-      a_read_is_asked_again,
-      what_waits_for_a_connection_is_sent_or_ends_in_time,
+      each_request_has_its_documented_effect,
+      broken_connection_ends_a_request_with_its_error,
+      read_with_repeat_is_sent_again,
+      request_without_connection_is_sent_later_or_times_out,
   };
   TCase *t = tcase_create("deeds");
   int count = 2 * (int)operations_in(ensemble);
