@@ -5,9 +5,11 @@
 
 #include "net/connection_attempt.h"
 
-/* Moving bytes between the client and its transport. */
+/* Moving bytes between the client and its transport. The watcher of the
+   descriptor follows in lk__connection_update(), which calls
+   lk__connection_send() itself; receiving requests it. */
 
-/* How often a client is read before the other clients of the loop are. */
+/* Reads from one connection in a row; then the others of the loop follow. */
 enum { READS_PER_TURN = 16 };
 
 int lk__connection_receive_events(const lk_connection *n)
@@ -49,6 +51,8 @@ void lk__connection_receive(lk_connection *n)
 {
   lk_loop *loop = n->shared->loop;
 
+  if (n->recv_waits_for != 0)
+    lk__connection_request_update(n); /* the loop watches for bytes again */
   n->recv_waits_for = 0;
   for (int i = 0; i < READS_PER_TURN; i++)
     if (!connection_receive_once(n))

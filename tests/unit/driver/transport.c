@@ -284,6 +284,30 @@ START_TEST(receiving_that_waits_for_writability_does_not_spin)
 }
 END_TEST
 
+/* As TLS does when the peer asks for new keys: the reply has to wait for room,
+ * and no data follows. */
+START_TEST(receiving_that_waited_for_writability_waits_for_bytes_again)
+{
+  lk_client *c = begin(at_once);
+
+  expect(c, "connected 1\n");
+  receipts = 0;
+  receiving = LK_FLOW_WRITE;
+  sockets_write(ends[1], "x", 1);
+  for (int i = 0; i < 5 && receipts < 1; i++)
+    turn();
+  held_len = 0;
+  for (int i = 0; i < 5; i++)
+    turn();
+  ck_assert_uint_eq(receipts, 2);
+  expect_sleep();
+  ck_assert(engine_said(c, ""));
+  sockets_write(ends[1], "y", 1);
+  expect(c, "received 1\n");
+  finish();
+}
+END_TEST
+
 START_TEST(bytes_held_by_the_transport_are_received_before_waiting)
 {
   lk_client *c = begin(at_once);
@@ -322,5 +346,6 @@ SUITE("transport", handshake_waits_for_the_event_it_needs, a_handshake_may_fail,
       sending_may_wait_until_the_descriptor_is_readable,
       receiving_may_wait_until_the_descriptor_is_writable,
       receiving_that_waits_for_writability_does_not_spin,
+      receiving_that_waited_for_writability_waits_for_bytes_again,
       bytes_held_by_the_transport_are_received_before_waiting,
       receive_without_bytes_is_not_the_end)
