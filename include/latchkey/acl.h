@@ -21,8 +21,8 @@ extern "C" {
  * Parse "scheme:id:perms", several with commas between, into one block of
  * `mem` (NULL: the C library's), to be freed by lk_acl_free(). Perms are
  * letters of "cdrwa" (create, delete, read, write, admin) or a number from 0.
- * An id may be empty, and may have commas or colons in it, not both: with a
- * part missing, two entries could be parsed as one.
+ * An id may be empty. It may contain commas or colons, but not both: otherwise
+ * two entries, one of which lacks a part, could be parsed as one.
  *
  *     world:anyone:r,digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdrwa,auth::cdrwa
  *
@@ -39,10 +39,10 @@ LK_API int lk_acl_parse(lk_acls **out, const char *text, const lk_mem *mem,
 LK_API void lk_acl_free(lk_acls *acl, const lk_mem *mem);
 
 /**
- * Write `acl` as lk_acl_parse() reads it. Ids of servers that it cannot read
- * are written unchanged. Perms with other bits than the five, or with none, are
- * a number. At most `size` bytes with the final NUL; `out` may be NULL if
- * `size` is 0.
+ * Write `acl` as lk_acl_parse() reads it. Ids that lk_acl_parse() refuses are
+ * written unchanged. Perms with other bits than the five, or with none, are
+ * written as a number. At most `size` bytes are written, with the final NUL;
+ * `out` may be NULL if `size` is 0.
  *
  * @return the length of the whole text, without the NUL.
  */
@@ -50,8 +50,8 @@ LK_API size_t lk_acl_print(char *out, size_t size, const lk_acls *acl);
 
 /**
  * The id of the scheme "digest" of "user:password", which is
- * user:BASE64(SHA1(user:password)); `out` has room for `size` bytes, of which
- * the user's length and 30 are needed. A server can be configured to use
+ * user:BASE64(SHA1(user:password)). `out` has room for `size` bytes; the length
+ * of the user plus 30 are needed. A server can be configured to use
  * another hash: lk_acl_creator and lk_add_auth() work with all.
  *
  * @return 0; LK_ERR_BAD_ARGUMENT: no colon, or no user before it;

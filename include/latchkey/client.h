@@ -41,11 +41,12 @@
  *   set), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  *
  * An accepted request completes with 0, with the server's error, or with
- *   LK_ERR_NOT_SENT       the connection was lost before the request was sent,
- *                         or the client was closed before a write was sent. It
- *                         was not executed;
+ *   LK_ERR_NOT_SENT       the connection was lost before the request was sent
+ *                         (without `repeat`), or the client was closed before a
+ *                         write was sent. It was not executed;
  *   LK_ERR_CONNECTION_LOSS
- *                         a read whose reply was lost;
+ *                         a read or a sync (without `repeat`) whose reply was
+ *                         lost;
  *   LK_ERR_IN_DOUBT       a write whose reply was lost, or whose reply was the
  *                         server's own CONNECTION_LOSS. It may have been
  *                         executed, or may be executed later;

@@ -16,16 +16,18 @@ extern "C" {
 #endif
 
 /**
- * The connection that a client wants. After each input, and whenever `wake` was
- * called, a driver calls lk_client_want(), lk_client_pending() and
- * lk_client_deadline(), and acts on the results before it waits.
+ * The connection that a client wants.
  *
  * The driver reports what has happened by these functions, the inputs:
  * lk_client_resolved(), _connected(), _failed(), _failed_tls(), _received(),
- * _probed() and _tick(). It calls them from its loop. During every input the
- * client may be freed by one of its callbacks; then it calls lk_hooks.freed.
- * No input is accepted inside a callback of the client: the connection of such
- * an input is given up when the callback has returned.
+ * _probed() and _tick(). It calls them from its loop. After each input, and
+ * after each call of the hook `wake`, it calls lk_client_want(),
+ * lk_client_pending() and lk_client_deadline(), and acts on the results before
+ * it waits.
+ *
+ * During every input a callback may free the client; lk_hooks.freed is called
+ * then. No input is accepted inside a callback of the client: the connection of
+ * such an input is given up when the callback has returned.
  *
  * `attempt` numbers the connection attempts. An input for another attempt than
  * the present one is ignored, so late inputs do no harm.
@@ -46,6 +48,7 @@ typedef struct lk_want {
                                resolve the name again */
 } lk_want;
 
+/** Get the connection that the client wants now. */
 LK_API void lk_client_want(lk_client *c, lk_want *out);
 /** The name was resolved to `count` (> 0) addresses; they are tried in turn,
     each with an attempt of its own. The deadline of the attempt moves: each
@@ -60,7 +63,7 @@ LK_API void lk_client_connected(lk_client *c, uint64_t attempt);
  */
 LK_API void lk_client_failed(lk_client *c, uint64_t attempt, int err,
                              const char *why);
-/** The same after LK_ERR_TLS, with lk_transport.cause. */
+/** The same with LK_ERR_TLS and its cause, lk_transport.cause. */
 LK_API void lk_client_failed_tls(lk_client *c, uint64_t attempt,
                                  lk_tls_cause cause, const char *why);
 /** Returns a buffer into which the driver may receive the next bytes of a long

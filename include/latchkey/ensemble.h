@@ -59,12 +59,13 @@ typedef struct lk_reconfiguration {
 /**
  * Change the ensemble. `done` gets the new text. Needs reconfigEnabled on the
  * servers, else RECONFIG_DISABLED, and WRITE on "/zookeeper/config", which at
- * first only a super user has, else NO_AUTH. BAD_VERSION; NEW_CONFIG_NO_QUORUM
- * (too few of those servers follow the leader already); RECONFIG_IN_PROGRESS;
- * BAD_ARGUMENT (the text of `joining` or `members`), MARSHALLING (an id in
- * `leaving` that is no number); UNIMPLEMENTED from a server without an ensemble
- * that has it enabled. A change that ends with LK_ERR_IN_DOUBT can be settled
- * by the version of lk_get_config(). Since 3.5.0.
+ * first only a super user has, else NO_AUTH. Other errors: BAD_VERSION;
+ * NEW_CONFIG_NO_QUORUM (too few of those servers follow the leader already);
+ * RECONFIG_IN_PROGRESS; BAD_ARGUMENT (the text of `joining` or `members`);
+ * MARSHALLING (an id in `leaving` that is no number); UNIMPLEMENTED
+ * (reconfigEnabled is set, but the server belongs to no ensemble). After
+ * LK_ERR_IN_DOUBT, the version of lk_get_config() shows whether the ensemble
+ * was changed. Since 3.5.0.
  */
 LK_API int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
                        const lk_call *call, lk_get_cb done, void *arg);

@@ -99,11 +99,12 @@ typedef struct lk_lease_config {
           send E ... reply to E ... at least `gap_ms` ... send L ... reply to L
 
       When the reply to L arrives, the lease lasts for a session timeout T from
-      the sending of E. The gap must not be shorter than the period of the
-      leader's pings, half a tick: in that time a follower reports to the leader
-      that the session was alive. 0: T / 4, enough under the servers' default
-      bounds. If `gap_ms` is more than T / 2, a grant needs a deadline that is
-      only (T - gap_ms) / 2 ahead, instead of T / 4. */
+      the sending of E, less the drift of the clocks. The gap must not be
+      shorter than the period of the leader's pings, half a tick: in that time a
+      follower reports to the leader that the session was alive. 0: T / 4,
+      enough under the servers' default bounds. If `gap_ms` is more than T / 2,
+      a grant needs a deadline that is only (T - gap_ms) / 2 ahead, instead of
+      T / 4. */
   int32_t gap_ms;
   /** Invoked if a node cannot be deleted: it stays until the session ends.
       `err` is LK_ERR_NO_AUTH: there is no DELETE permission on the directory;

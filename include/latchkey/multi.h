@@ -62,10 +62,11 @@ typedef struct lk_op_result {
 typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
                             size_t count, void *arg);
 
-/** All of `ops` or none, in order, under one zxid. Completes with the error of
-    the first operation that failed, as its own request would; a check: NO_NODE,
-    BAD_VERSION, NO_AUTH (READ). Copied. Since 3.4; lk_op_create2() since 3.5.0,
-    containers 3.5.1, TTLs 3.5.3. */
+/** Execute all of `ops` or none, in order, under one zxid. Completes with the
+    error of the first operation that failed: the same that its own request
+    would have; of a check NO_NODE, BAD_VERSION or NO_AUTH (READ). `ops` is
+    copied. Since 3.4; lk_op_create2() since 3.5.0, containers 3.5.1, TTLs
+    3.5.3. */
 LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg);
 
@@ -97,9 +98,9 @@ typedef void (*lk_multi_read_cb)(lk_client *c, int err,
                                  const lk_read_result *results, size_t count,
                                  void *arg);
 
-/** All of `reads`, in order, each with its own result, in one round trip.
-    Writes of other clients may be executed between them. Sets no watches.
-    Copied. Since 3.6.0. */
+/** Execute all of `reads`, in order, each with its own result, in one round
+    trip. Writes of other clients may be executed between them. Sets no watches.
+    `reads` is copied. Since 3.6.0. */
 LK_API int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
                          const lk_call *call, lk_multi_read_cb done, void *arg);
 

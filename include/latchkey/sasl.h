@@ -29,7 +29,7 @@
  * state meanwhile is that of a client without a connection.
  *
  * Servers may refuse a right password while another user authenticates at the
- * same moment (ZOOKEEPER-4839): have one user for all clients there.
+ * same moment (ZOOKEEPER-4839): use one user for all clients of such servers.
  *
  * A server with sessionRequireClientSASLAuth=true refuses each request of a
  * client without SASL, which is final as well (LK_ERR_AUTH_REQUIRED).
@@ -58,8 +58,8 @@ typedef struct lk_sasl_facts {
 
 /** Results of lk_sasl_mechanism.step(). */
 enum {
-  LK_SASL_DONE = 0,    /**< the client has no further challenge to expect;
-                          `response`    may be its last token */
+  LK_SASL_DONE = 0,    /**< the client expects no further challenge;
+                            `response` may be its last token */
   LK_SASL_CONTINUE = 1 /**< the server has to reply to `response` */
 };
 
@@ -89,10 +89,10 @@ typedef struct lk_sasl_mechanism {
    * with length 0 at first; it may be set to bytes that last until the next
    * call.
    *
-   * @return LK_SASL_CONTINUE: send `*response`, an empty token where it is
-   * NULL. LK_SASL_DONE: without a `*response` the exchange has succeeded. With
-   *         one, it is sent, and the exchange has succeeded when the server
-   *         answers without an error and without a token.
+   * @return LK_SASL_CONTINUE: send `*response`, or an empty token if it is
+   *         NULL. LK_SASL_DONE: if `*response` is NULL, the exchange has
+   *         succeeded; else `*response` is sent, and the exchange has succeeded
+   *         when the server replies without an error and without a token.
    *         LK_ERR_AUTH_FAILED: the server is not authentic. LK_ERR_NO_MEMORY:
    *         the connection ends. Other errors: cannot answer the challenge.
    */
@@ -124,8 +124,8 @@ typedef struct lk_sasl_config {
   /** Where the password comes from; one of the three. The first line of a file
       is read by lk_client_new(), which waits for it where the file is a FIFO. */
   const char *password_file;
-  /** The same of an open descriptor, more than 0. It is read to the end of the
-      line and not closed. */
+  /** The same from an open descriptor, which is more than 0. It is read to the
+      end of the line and not closed. */
   int password_fd;
   /** Called at each exchange, on the thread of the client: write the password
       to `out` and return its length, at most `size`; or an LK_ERR_...: then the

@@ -26,8 +26,8 @@
  *   - at the deadline, which covers connecting, queueing and waiting for the
  *     reply (LK_ERR_DEADLINE);
  *   - when it is cancelled (LK_ERR_CANCELLED);
- *   - when the handle is closed or freed (LK_ERR_CLOSED; LK_ERR_NOT_SENT for a
- *     write that was not sent).
+ *   - when the handle is freed, or 1.5 s after it is closed (LK_ERR_CLOSED;
+ *     LK_ERR_NOT_SENT for a write that was not sent).
  * lk_sync_client_close() has a limit of its own, 1.5 s. Other functions wait
  * for the thread of the handle only, as their comments say, and take no
  * options.
@@ -48,8 +48,9 @@
  * Fork: a child does not have the thread of the handle. In a child all calls
  * return LK_ERR_FORKED at once, no lock is held, and nothing is sent to the
  * servers or the parent. Functions that free do nothing, since another thread
- * may have been changing the memory when the process forked. A child that is
- * forked inside a callback must call exec or _exit before the callback returns.
+ * may have been changing the memory when the process forked; only
+ * lk_sync_result_free() works. A child that is forked inside a callback must
+ * call exec or _exit before the callback returns.
  */
 
 #include <latchkey/multilock.h>

@@ -127,7 +127,7 @@ typedef struct lk_tls_connection {
   char version[16]; /**< "TLSv1.3" */
   char cipher[64];
   lk_tls_certificate server; /**< whether or not it was refused */
-  lk_tls_certificate own;    /**< that the client presents on request */
+  lk_tls_certificate own;    /**< the one that the client presents on request */
 } lk_tls_connection;
 
 struct lk_transport;

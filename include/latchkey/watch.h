@@ -29,7 +29,8 @@ typedef enum lk_event_type {
   LK_EVENT_REREGISTERED = 8, /**< a persistent watch is registered again after
                                   a lost connection. Events in between are lost:
                                   read again */
-  LK_EVENT_ENDED = 0 /**< the watch has ended without an event; see err */
+  LK_EVENT_ENDED = 0 /**< the watch has ended, neither by its event nor by
+                          lk_watch_cancel(); see err */
 } lk_event_type;
 
 typedef struct lk_event {
@@ -37,9 +38,9 @@ typedef struct lk_event {
   lk_bytes path; /**< of the node, without the chroot;
                       NUL-terminated as well */
   int err; /**< LK_EVENT_ENDED: LK_ERR_CONNECTION_LOSS (an until_disconnect
-              watch lost its connection), LK_ERR_SESSION_EXPIRED, LK_ERR_CLOSED,
-                LK_ERR_AUTH_FAILED, LK_ERR_UNIMPLEMENTED (a persistent watch,
-              and a server before 3.6). Else 0 */
+                watch lost its connection), LK_ERR_SESSION_EXPIRED,
+                LK_ERR_CLOSED, LK_ERR_AUTH_FAILED, LK_ERR_UNIMPLEMENTED (a
+                persistent watch, and a server before 3.6). Else 0 */
 } lk_event;
 
 /**
@@ -69,7 +70,7 @@ typedef enum lk_watch_mode {
   LK_WATCH_PERSISTENT =
       0,                 /**< creation, deletion, data and children of a node */
   LK_WATCH_RECURSIVE = 1 /**< creation, deletion and data of a node and all
-                         nodes below it; never LK_EVENT_CHILDREN */
+                              nodes below it; never LK_EVENT_CHILDREN */
 } lk_watch_mode;
 
 /**
