@@ -108,7 +108,7 @@ static void add_parts(counts *t, lk_reader *asked, lk_reader *said, int32_t op)
   lk__arena_free(&arena);
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- replies ------------------------------------------------------------ */
 
 static void add_answer(counts *t, int32_t op, lk_bytes question,
                        lk_bytes answer)

@@ -41,7 +41,7 @@ static lk_bytes copy_bytes(lk_bytes b, lk_arena *memory)
   return lk_bytes_of(copy, b.len);
 }
 
-/* ---- who somebody is ---------------------------------------------------- */
+/* ---- identities of a client --------------------------------------------- */
 
 const sim_ids *sim_ids_new(lk_arena *memory)
 {
@@ -102,7 +102,7 @@ lk_bytes sim_id_without_digest(const lk_acl *id)
 
 /* ---- lists -------------------------------------------------------------- */
 
-/* "10.0.0.1" or "10.0.0.0/8". */
+/* A pattern of the ip scheme: "10.0.0.1" or "10.0.0.0/8". */
 static bool read_address(lk_bytes text, uint32_t *address, unsigned *bits)
 {
   char copy[32];
@@ -138,7 +138,7 @@ static bool address_matches(lk_bytes client, lk_bytes pattern)
   return bits == 0 || (a ^ b) >> (32 - bits) == 0;
 }
 
-/* Two parts, the second of which is not empty. */
+/* USER:DIGEST, where DIGEST is not empty. */
 static bool digest_id_is_valid(lk_bytes id)
 {
   size_t user = user_name_len(id);
@@ -173,7 +173,8 @@ static void add_entry(sim_access *a, int32_t perms, const lk_acl *id,
     a->world_perms |= perms;
 }
 
-/* "auth" is everybody that one has proved to be; an address is no proof. */
+/* "auth" stands for all identities that the client has added. Its address is
+ * not one of them. */
 static bool add_auth_ids(sim_access *a, int32_t perms, const sim_ids *ids,
                          lk_arena *memory)
 {

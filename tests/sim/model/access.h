@@ -5,37 +5,40 @@
 #include "jute/record.h"
 
 /**
- * Who somebody is, and who may do what with a node. Both stay as they are once
- * they are made, and last as long as the ensemble.
+ * Identities of a client, and the access list of a node. Neither changes after
+ * it is made. Both live as long as the ensemble.
  */
 typedef struct sim_ids {
   size_t count;
-  lk_acl *entries; /**< scheme and id of each; perms say nothing */
+  lk_acl *entries; /**< scheme and id of each; perms are unused */
 } sim_ids;
 
 typedef struct sim_access {
-  int32_t world_perms; /**< what everybody may do */
+  int32_t world_perms; /**< permissions of world:anyone */
   size_t count;
   lk_acl *entries;
 } sim_access;
 
-/** Everybody may do everything. */
+/** world:anyone has all permissions. */
 extern const sim_access sim_access_open;
 
-/** Who has said nothing yet is known by its address. */
+/** The identity of a new connection: its address, 127.0.0.1. */
 const sim_ids *sim_ids_new(lk_arena *memory);
-/** `ids` and what an auth packet says; NULL: it is refused. */
+/** `ids` with the identity of an auth request added; NULL: the request is
+    refused. */
 const sim_ids *sim_ids_add(const sim_ids *ids, lk_bytes scheme, lk_bytes auth,
                            lk_arena *memory);
-/** Its part that may be told to others. */
+/** The id that whoAmI and getACL show: without the digest of the password. */
 lk_bytes sim_id_without_digest(const lk_acl *id);
 
-/** A list as somebody asks for it; NULL: INVALIDACL. */
+/** The access list of a create or setACL by a client with `ids`. NULL:
+    INVALIDACL. */
 const sim_access *sim_access_make(lk_vec entries, const sim_ids *ids,
                                   lk_arena *memory);
-/** The same for everybody alone. */
+/** An access list with one entry, world:anyone. */
 const sim_access *sim_access_for_world(int32_t perms, lk_arena *memory);
-/** Whether one of the bits `perms` is granted; `ids` NULL: may do anything. */
+/** Whether one of the bits `perms` is granted; `ids` NULL: the ensemble itself,
+    which has all permissions. */
 bool sim_access_allows(const sim_access *a, const sim_ids *ids, int32_t perms);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include <stddef.h>
 
-/* The heap knows one number: the time, and below it the order. Times stay
- * under 100 days, and jobs of one moment under a million. */
+/* The heap has one key: the time in the upper bits, the order of scheduling in
+ * the lower ones. A run is shorter than 100 days, and fewer than a million jobs
+ * are scheduled at one time. */
 enum { ORDER_BITS = 20 };
 #define TIME_MAX_US (INT64_MAX >> ORDER_BITS)
 

@@ -8,14 +8,13 @@
 #include <stdlib.h>
 
 /**
- * @file
- * A client's connection, as its server has it: frames, the handshake, and what
- * is answered at once.
+ * @file The server's side of a client connection: frames, the handshake, and
+ * requests that are answered at once.
  */
 
 enum { FRAME_LEN_MAX = 0xfffff, IDLE_CHECK_MS = 10000 };
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 static sim_trace *trace_of(const sim_conn *c)
 {
@@ -49,7 +48,8 @@ static void conn_free(sim_conn *c)
   free(c);
 }
 
-/* What it asked for goes on without it. */
+/* Requests of this connection stay in the pipeline; they are executed without a
+ * reply. */
 static void conn_detach(sim_conn *c)
 {
   c->closed = true;
@@ -128,7 +128,7 @@ void sim_conns_close_idle(sim_server *s)
 
 /* ---- handshake ---------------------------------------------------------- */
 
-/* Whoever knows the id knows the password, for a peer that is honest. */
+/* The password follows from the session id: no simulated client guesses one. */
 static void make_password(int64_t session, unsigned char out[16])
 {
   sim_rng r = {(uint64_t)session};
@@ -167,7 +167,7 @@ int64_t sim_conn_new_session(sim_server *s)
 {
   uint64_t id = (uint64_t)++s->last_session & (UINT64_C(~0) >> 8);
 
-  /* Half of the servers give ids that are negative numbers. */
+  /* Servers with an odd index create session ids that are negative numbers. */
   return (int64_t)((uint64_t)(s->index + 1 + s->index % 2 * 128) << 56 | id);
 }
 
@@ -279,7 +279,7 @@ static void read_frame(sim_conn *c, lk_reader *in)
     sim_pipeline_receive(c, h.xid, h.type, in);
 }
 
-/* The length of the frame that begins with these bytes; -1: too few. */
+/* The length field of the frame at `b`; -1: fewer than four bytes. */
 static int64_t frame_len(const unsigned char *b, size_t len)
 {
   return len < 4 ? -1
@@ -287,7 +287,8 @@ static int64_t frame_len(const unsigned char *b, size_t len)
                              (uint32_t)b[2] << 8 | b[3]);
 }
 
-/* Take whole frames as long as they may be read; how many bytes they were. */
+/* Handles complete frames until the connection waits or closes. Returns the
+ * number of bytes consumed. */
 static size_t read_frames(sim_conn *c, const unsigned char *bytes, size_t len)
 {
   size_t done = 0;
@@ -316,7 +317,8 @@ static size_t read_frames(sim_conn *c, const unsigned char *bytes, size_t len)
   return done;
 }
 
-/* What is read may make this be read again, but only here. */
+/* Handling a frame can call sim_conn_read_buffered() again; `reading` keeps
+ * that call from reading. */
 static void read_buffered_frames(sim_conn *c)
 {
   while (lk__buf_len(&c->in) > 0 && !c->closed) {

@@ -4,10 +4,9 @@
 #include "sim/model/read_only.h"
 
 /**
- * @file
- * Who leads. A server that looks asks around now and then; when a quorum of
- * those who can hear it look too, the one with the newest log leads them, and
- * when a quorum has a leader already, it follows that one.
+ * @file Leader election. A looking server polls the others at random intervals.
+ * If a quorum has a leader, the server follows it. Otherwise, if a quorum is
+ * looking, the server with the newest log becomes leader.
  */
 
 /* ---- roles -------------------------------------------------------------- */
@@ -44,7 +43,8 @@ void sim_enter_looking(sim_server *s, const char *why)
   sim_pipeline_drop(&s->pipeline);
   s->outstanding.first = s->outstanding.count = 0;
   s->nsyncs = s->ntouches = 0;
-  s->logged = s->logging = s->count; /* it takes the time to write */
+  s->logged = s->logging =
+      s->count; /* the pending disk write is completed at once */
   if (!s->runs)
     return;
   schedule_election(s);
@@ -89,7 +89,7 @@ static bool is_reachable(const sim_server *a, const sim_server *b)
                     !sim_link_of(a->ensemble, b->index, a->index)->cut);
 }
 
-/* The leader that a quorum has, as far as `s` can hear. */
+/* The leader of a quorum among the servers that `s` can reach. */
 static sim_server *leader_of_quorum(const sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
@@ -121,7 +121,7 @@ static bool has_newer_log(const sim_server *a, const sim_server *b)
   return a->index > b->index;
 }
 
-/* The best of those who look and hear `s`. */
+/* The looking server with the newest log that `s` can reach. */
 static sim_server *newest_reachable(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
@@ -136,7 +136,7 @@ static sim_server *newest_reachable(sim_server *s)
   return best;
 }
 
-/* Who would follow `best`: a bit each. They have to hear both. */
+/* A bit for each looking server that both `s` and `best` can reach. */
 static uint32_t followers_of(const sim_server *s, const sim_server *best)
 {
   sim_ensemble *e = s->ensemble;
@@ -181,7 +181,7 @@ void sim_elect(sim_server *s)
     if ((votes >> i & 1) != 0 && e->servers[i].promised_epoch > epoch)
       epoch = e->servers[i].promised_epoch;
   }
-  /* A server that is alone has no epochs. */
+  /* A standalone server has no epochs. */
   epoch += e->count > 1;
   for (unsigned i = 0; i < e->count; i++) {
     if ((votes >> i & 1) != 0 && &e->servers[i] != best) {

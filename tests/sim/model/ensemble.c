@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 static void set_default(int64_t *value, int64_t default_value)
 {
@@ -124,7 +124,7 @@ void sim_ensemble_free(sim_ensemble *e)
   free(e);
 }
 
-/* ---- the truth ---------------------------------------------------------- */
+/* ---- committed transactions --------------------------------------------- */
 
 static void on_created(const sim_node *n, void *arg)
 {
@@ -183,10 +183,10 @@ void sim_ensemble_commit(sim_ensemble *e, const sim_server *s, size_t end)
   }
   size_t already_committed = end < e->committed ? end : e->committed;
 
-  /* Logs that are the same in one place are the same before it. */
+  /* Two logs with the same transaction at one position are equal before it. */
   if (already_committed > 0 &&
       e->history[already_committed - 1] != s->log[already_committed - 1])
-    abort(); /* two leaders have committed different things */
+    abort(); /* two leaders committed different transactions */
   while (e->committed < end) {
     const sim_txn *x = s->log[e->committed];
 
@@ -195,7 +195,7 @@ void sim_ensemble_commit(sim_ensemble *e, const sim_server *s, size_t end)
   }
 }
 
-/* ---- questions ---------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 unsigned sim_ensemble_size(const sim_ensemble *e)
 {

@@ -4,9 +4,9 @@
 #include "sim/model/model.h"
 
 /**
- * @file
- * A follower: it logs what is proposed and applies what is committed, some
- * time after the leader. Whom it has heard it tells when it is pinged.
+ * @file A follower. It logs proposals and applies committed transactions some
+ * time after the leader. With its reply to a ping it reports the sessions whose
+ * clients it has heard from.
  */
 
 static void acknowledge(sim_server *s, enum sim_message_type type)
@@ -35,7 +35,7 @@ static void answer_ping(sim_server *s)
   sim_send(s, s->leader, &m);
 }
 
-/* All that came before has to be on disk. */
+/* NEW_LEADER is acknowledged when all earlier proposals are on disk. */
 static void log_new_leader(sim_server *s, int32_t epoch)
 {
   s->epoch = s->promised_epoch = epoch;

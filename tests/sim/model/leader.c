@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 /**
- * @file
- * The leader: it orders what is asked for, counts who has logged it, and pings
- * its followers, who tell it then whom they have heard.
+ * @file The leader. It orders the writes, counts the servers that have logged
+ * each, and pings its followers. A follower's reply names the sessions that it
+ * has heard from.
  */
 
-/* ---- becoming one ------------------------------------------------------- */
+/* ---- start -------------------------------------------------------------- */
 
 void sim_leader_start(sim_server *s)
 {
@@ -40,7 +40,7 @@ static void send_serve(sim_server *s, unsigned follower)
   sim_send(s, follower, &m);
 }
 
-/* A quorum has all that was logged here: it is committed now. */
+/* A quorum has accepted the leader's log: all of it is committed. */
 static void establish(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
@@ -103,7 +103,7 @@ void sim_leader_propose(sim_server *s, const sim_write_request *request,
   }
 }
 
-/* How far a quorum has logged. */
+/* Up to which position a quorum has logged. */
 static size_t quorum_logged(const sim_server *s)
 {
   size_t best = s->committed;
@@ -146,7 +146,8 @@ static void send_commit(sim_server *s, size_t log_pos)
   }
 }
 
-/* A sync is told between the commits before and behind it. */
+/* The reply to a sync is sent between the commit before it and the one after
+ * it. */
 static void commit(sim_server *s)
 {
   size_t end = quorum_logged(s);
@@ -185,7 +186,7 @@ void sim_leader_receive_sync(sim_server *s, unsigned from, int64_t session,
 
 /* ---- followers ---------------------------------------------------------- */
 
-/* How far the logs of two servers are the same. */
+/* Up to which position the logs of two servers are equal. */
 static size_t common_prefix(const sim_server *a, const sim_server *b)
 {
   size_t log_pos = a->count < b->count ? a->count : b->count;
@@ -195,7 +196,8 @@ static size_t common_prefix(const sim_server *a, const sim_server *b)
   return log_pos;
 }
 
-/* It gets what it has not, and from now on all that is proposed. */
+/* Sends the follower the transactions that it lacks. From now on it receives
+ * all proposals. */
 static void synchronise_follower(sim_server *s, unsigned from)
 {
   size_t log_pos = common_prefix(s, &s->ensemble->servers[from]);
@@ -265,9 +267,9 @@ void sim_leader_receive(sim_server *s, unsigned from, const sim_message *m)
   }
 }
 
-/* ---- by the clock ------------------------------------------------------- */
+/* ---- timers ------------------------------------------------------------- */
 
-/* Followers have some time to come. */
+/* After an election followers have some ticks to join. */
 static bool lost_quorum(const sim_server *s)
 {
   bool may_still_join =
@@ -279,7 +281,7 @@ static bool lost_quorum(const sim_server *s)
   return !may_still_join && count < sim_quorum(s->ensemble);
 }
 
-/* Who is late is given up. */
+/* A follower that has not replied for sync_limit ticks is disconnected. */
 static void ping(sim_server *s, unsigned follower)
 {
   sim_message m = {.type = SIM_MSG_PING};
@@ -292,7 +294,7 @@ static void ping(sim_server *s, unsigned follower)
   sim_close_channel(s, follower);
 }
 
-/* Twice a tick; the followers are counted once. */
+/* Runs twice a tick; the followers are counted once a tick. */
 void sim_leader_tick(sim_server *s)
 {
   s->half_tick = !s->half_tick;
@@ -308,8 +310,8 @@ void sim_leader_tick(sim_server *s)
   sim_server_schedule(s, SIM_TASK_TICK, sim_tick_us(s->ensemble) / 2);
 }
 
-/* A container that has had a child, or a node to which nothing was written for
- * its time to live. */
+/* A container that has had a child and is empty, or a node that was not written
+ * for its TTL. */
 static bool is_deletable(const sim_server *s, const sim_node *n)
 {
   const sim_ensemble *e = s->ensemble;

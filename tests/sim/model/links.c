@@ -6,10 +6,9 @@
 #include <stdlib.h>
 
 /**
- * @file
- * What servers tell each other. A channel is one connection between two of
- * them; what was sent on an older one is not heard any more. While a link is
- * cut its messages wait, as the system would send them again and again.
+ * @file Messages between servers. A channel is one connection between two
+ * servers; messages of an older channel are discarded. Messages of a cut link
+ * wait, as TCP retransmits them.
  */
 
 static sim_message *message_at(const sim_link *l, size_t i)
@@ -41,7 +40,7 @@ static void schedule_delivery(sim_link *l)
                     message_at(l, 0)->due_us);
 }
 
-/* Who comes to join makes a new channel; who does not lead closes it. */
+/* JOIN opens a new channel. A server that does not lead closes it. */
 static void receive(sim_server *s, unsigned from, const sim_message *m)
 {
   if (m->type == SIM_MSG_JOIN) {

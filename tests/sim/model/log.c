@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 /**
- * @file
- * A server's log: what was proposed, in order. Some of it is on disk, some of
- * it is applied. The disk writes all that waits at once.
+ * @file The log of a server: its proposals, in order. A prefix is on disk, and
+ * a prefix is applied. One disk write covers all proposals that are pending.
  */
 
 static void start_disk_write(sim_server *s)
@@ -45,7 +44,7 @@ void sim_log_flushed(sim_server *s)
 void sim_log_truncate(sim_server *s, size_t count)
 {
   if (count < s->applied)
-    abort(); /* what is committed would be undone */
+    abort(); /* a committed transaction would be truncated */
   s->count = count;
   if (s->logged > count)
     s->logged = count;

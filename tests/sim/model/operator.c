@@ -7,8 +7,7 @@
 #include <inttypes.h>
 
 /**
- * @file
- * Somebody who may do everything, and asks the leader directly.
+ * @file An operator with all permissions, which sends its writes to the leader.
  */
 
 static bool request(sim_ensemble *e, int32_t op, const sim_operation *operation)

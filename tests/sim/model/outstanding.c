@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /**
- * @file
- * What will be, once all that is proposed is applied: records of the nodes
- * concerned, the newest of which counts, and the leader's tree for all others.
+ * @file The tree as it will be after all proposals. A node that proposals
+ * change has records, the newest of which counts; for all others the leader's
+ * tree counts.
  */
 
 static sim_change_record *newest_record(const sim_outstanding *o,

@@ -6,17 +6,17 @@
 #include "jute/writer.h"
 
 /**
- * A path that somebody has named, once in an ensemble. Its number finds its
- * node in each tree and its watches at each server.
+ * A path, once in each ensemble. Its number is the index of its node in every
+ * tree and of its watches at every server.
  */
 typedef struct sim_path {
   const char *text; /**< NUL-terminated */
-  const char *name; /**< its last part */
+  const char *name; /**< its last component */
   size_t len;
   uint32_t number; /**< 0: the root */
   uint32_t hash;
-  struct sim_path *parent; /**< NULL: of the root */
-  struct sim_path *next;   /**< in its bucket */
+  struct sim_path *parent; /**< NULL: the root's */
+  struct sim_path *next;   /**< in the same bucket */
 } sim_path;
 
 static inline lk_bytes sim_path_name(const sim_path *p)
@@ -25,25 +25,25 @@ static inline lk_bytes sim_path_name(const sim_path *p)
 }
 
 typedef struct sim_paths {
-  lk_arena *arena; /**< where they live; not the table's */
+  lk_arena *arena; /**< memory of the paths; owned by the ensemble */
   sim_path **buckets;
   size_t nbuckets; /**< a power of two */
   uint32_t count;
   sim_path *root;
-  sim_path *nameless; /**< "", which can be watched but never changes */
+  sim_path *nameless; /**< "": it can be watched and never changes */
 } sim_paths;
 
 void sim_paths_init(sim_paths *p, lk_arena *arena);
 void sim_paths_free(sim_paths *p);
-/** NULL: nobody has named it, or it is none. "" is the root. */
+/** NULL: no request has named this path. "" is the root. */
 sim_path *sim_path_find(const sim_paths *p, lk_bytes text);
-/** Find, or add with its parents; `text` has no NUL inside. */
+/** Find the path, or add it and its parents; `text` has no NUL byte. */
 sim_path *sim_path_get(sim_paths *p, lk_bytes text);
 
-/** What a client with that chroot calls by a path; a path that is not below it,
-    but /zookeeper's, is no path at all. */
+/** The path in the tree for a client's path. NULL: it is not below the chroot.
+    /zookeeper is the same with and without a chroot. */
 lk_bytes sim_path_strip_chroot(const char *chroot, lk_bytes path);
-/** The same back. */
+/** Write a path of the tree as the client with this chroot names it. */
 void sim_write_path_with_chroot(lk_writer *w, const char *chroot,
                                 lk_bytes path);
 

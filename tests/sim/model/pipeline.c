@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 /**
- * @file
- * Requests on their way through a server. A session's are answered in order:
- * what comes behind a write waits with it. A write that was committed is that
- * of the first request that waits for one, if session and xid are the same;
- * nothing else is compared, so that a client that counts anew is told of an
- * older request. A leader also keeps what others passed on to it.
+ * @file The order of requests in a server. Requests of a session are answered
+ * in order, so reads behind a write wait for its commit. A committed write
+ * belongs to the first request that waits for a commit, if session and xid are
+ * equal. Nothing else is compared: a client that reuses an xid receives the
+ * reply of an older request. A leader also keeps the writes that followers
+ * forwarded.
  */
 
 /* ---- queues ------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static void append_to_queue(sim_pipeline *p, sim_waiting_request *r)
   p->last_write = r;
 }
 
-/* Take the first one of its session out. */
+/* Removes the first request of a session. */
 static sim_waiting_request *remove_first(sim_pipeline *p, sim_queue *q)
 {
   sim_waiting_request *r = q->first;
@@ -95,9 +95,9 @@ static void recycle_request(sim_pipeline *p, sim_waiting_request *r)
   p->spare = r;
 }
 
-/* ---- taking ------------------------------------------------------------- */
+/* ---- receiving ---------------------------------------------------------- */
 
-/* false: it is of a session that ends, and is forgotten. */
+/* false: the session is ending, and the request is dropped. */
 static bool touch_session(sim_conn *c)
 {
   sim_server *s = c->server;
@@ -122,7 +122,8 @@ static void receive_read(sim_conn *c, int32_t xid, int32_t op, lk_reader *body,
 {
   sim_server *s = c->server;
 
-  /* A leader's own clients lose it when they have moved, others stay. */
+  /* If the session has moved to another server, a leader closes the connection;
+   * a follower does not. */
   if (s->role == SIM_LEADING && !throttled &&
       sim_tracker_check(s, c->session, (int)s->index) == LK_ERR_SESSION_MOVED) {
     sim_conn_hang_up(c);
@@ -152,7 +153,8 @@ static void receive_sync(sim_conn *c, int32_t xid, lk_reader *body)
   sim_send(s, s->leader, &m);
 }
 
-/* What older servers do not know, of what no lock needs. */
+/* Requests that servers before 3.6 do not know, except those that locks
+ * need. */
 static bool is_unknown_to_older_servers(int32_t op)
 {
   return op == LK_OPCODE_MULTI_READ || op == LK_OPCODE_REMOVE_WATCHES ||
@@ -269,7 +271,7 @@ void sim_pipeline_receive_forwarded(sim_server *s,
 
 /* ---- commits ------------------------------------------------------------ */
 
-/* What came behind a write, up to the next one. */
+/* Answers the reads behind a write, up to the next write. */
 static void reply_to_following_reads(sim_server *s, int64_t session)
 {
   sim_pipeline *p = &s->pipeline;
@@ -286,7 +288,8 @@ static void reply_to_following_reads(sim_server *s, int64_t session)
   }
 }
 
-/* The request that waits for this; NULL: it came in elsewhere. */
+/* The request that waits for this transaction; NULL: it was received by another
+ * server. */
 static sim_waiting_request *take_awaited_request(sim_pipeline *p,
                                                  int64_t session, int32_t xid)
 {
@@ -388,7 +391,7 @@ void sim_pipeline_complete_sync(sim_server *s, int64_t session, int32_t xid)
   reply_to_following_reads(s, session);
 }
 
-/* ---- ends --------------------------------------------------------------- */
+/* ---- connections and memory --------------------------------------------- */
 
 void sim_pipeline_forget_conn(sim_pipeline *p, const sim_conn *c)
 {

@@ -10,12 +10,11 @@
 #include <stdlib.h>
 
 /**
- * @file
- * The leader decides what comes of a request, as if all that it has proposed
- * were applied; see head.c.
+ * @file The leader validates a write against the tree as it will be after all
+ * proposals (outstanding.c), and makes the transaction.
  */
 
-/* ---- single changes ----------------------------------------------------- */
+/* ---- single operations -------------------------------------------------- */
 
 typedef struct preparation {
   sim_server *s;
@@ -43,7 +42,7 @@ static int check_session(const preparation *d)
              : sim_tracker_check(d->s, d->request->session, d->owner);
 }
 
-/* Where the parent's path ends; 0: there is no slash. */
+/* The length of the parent's path with its slash; 0: there is no slash. */
 static size_t parent_len(lk_bytes path)
 {
   const char *text = path.at;
@@ -68,7 +67,7 @@ static bool has_nul(lk_bytes b)
   return memchr(b.at, '\0', b.len) != NULL;
 }
 
-/* The path with its number; 0 bytes: it is none. */
+/* The path with the sequence number; 0: the path is invalid. */
 static size_t name_node(const sim_operation *o, int32_t counter, char *out,
                         size_t cap)
 {
@@ -118,9 +117,9 @@ static int prepare_path(const preparation *d, const sim_operation *o,
   return err;
 }
 
-/* Flags from 5 on stand for a node with a time to live, whatever the opcode is.
- * Without such flags a negative TTL is the end of a real server, and of each of
- * its restarts; nobody sends it, and here it is refused. */
+/* Flags 5 and 6 mean a node with a TTL, whatever the opcode is. With other
+ * flags a negative TTL crashes a real server, also after each restart. No test
+ * sends it to a real one, and the model refuses it. */
 static int check_create_mode(const preparation *d, const sim_operation *o)
 {
   bool is_create_ttl = o->op == LK_OPCODE_CREATE_TTL;
@@ -174,7 +173,7 @@ static int prepare_create(const preparation *d, const sim_operation *o,
   return 0;
 }
 
-/* Paths that a server has for itself. */
+/* Nodes that the server creates itself and that cannot be deleted. */
 static bool is_reserved_path(lk_bytes path)
 {
   static const char *const paths[] = {"/", "/zookeeper", "/zookeeper/config",
@@ -235,7 +234,7 @@ static int prepare_delete(const preparation *d, const sim_operation *o,
   return 0;
 }
 
-/* What set, setACL and check have in common. */
+/* setData, setACL and check. */
 static int prepare_node_change(const preparation *d, const sim_operation *o,
                                sim_txn_operation *a)
 {
@@ -294,8 +293,8 @@ static int prepare_operation(const preparation *d, const sim_operation *o,
 
 /* ---- transactions ------------------------------------------------------- */
 
-/* All or nothing: the first that fails undoes what was recorded, and no other
- * is tried. */
+/* The first operation that fails undoes the records of those before it. Those
+ * behind it are not validated. */
 static int prepare_multi(const preparation *d, sim_txn_operation *operations)
 {
   size_t before = d->s->outstanding.count - d->s->outstanding.first;
@@ -335,8 +334,9 @@ static void shuffle(sim_server *s, sim_txn *x)
   }
 }
 
-/* The session's ephemerals, those that are only proposed too, in no order. The
- * counts of their parents stay as they are until it is applied. */
+/* Deletes the ephemeral nodes of the session, also those that are only
+ * proposed, in random order. The child counts of their parents do not change
+ * until the transaction is applied. */
 static void prepare_close_session(const preparation *d, sim_txn *x)
 {
   sim_server *s = d->s;

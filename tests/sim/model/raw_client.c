@@ -8,7 +8,7 @@
 
 enum { WAIT_MAX_MS = 60000 };
 
-/* ---- a lab -------------------------------------------------------------- */
+/* ---- ensemble ----------------------------------------------------------- */
 
 void sim_lab_init(sim_lab *lab, const sim_ensemble_config *config,
                   uint64_t seed, const sim_ensemble_hooks *hooks)
@@ -116,7 +116,8 @@ void sim_raw_client_hang_up(sim_raw_client *p)
   p->conn = NULL;
 }
 
-/* A whole frame that waits; its length with that field, or 0. */
+/* The length of the first complete frame with its length field; 0: there is
+ * none. */
 static size_t whole_frame(const sim_raw_client *p)
 {
   lk_reader in;
@@ -252,7 +253,7 @@ sim_reply sim_raw_client_next(sim_raw_client *p)
   return r;
 }
 
-/* Events on the way are thrown away. */
+/* Discards events until the reply arrives. */
 static int wait_reply(sim_raw_client *p, int32_t xid)
 {
   sim_reply r;

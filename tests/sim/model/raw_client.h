@@ -7,9 +7,8 @@
 #include "sim/model/ensemble.h"
 
 /**
- * An ensemble by itself, and raw clients that say to one of its servers exactly
- * what they are told to: for tests of the model. There is no network between
- * them: what is sent is there at once.
+ * An ensemble, and raw clients that send single requests to one of its servers,
+ * for tests of the model. Bytes arrive without delay.
  */
 typedef struct sim_lab {
   sim_agenda agenda;
@@ -17,33 +16,33 @@ typedef struct sim_lab {
   sim_ensemble *ensemble;
 } sim_lab;
 
-/** Made, and all servers serve. SIM_TRACE=1 in the environment
-    tells the story. */
+/** Make the ensemble and wait until all servers serve. SIM_TRACE=1 in the
+    environment prints the trace. */
 void sim_lab_init(sim_lab *lab, const sim_ensemble_config *config,
                   uint64_t seed, const sim_ensemble_hooks *hooks);
 void sim_lab_free(sim_lab *lab);
 void sim_lab_run(sim_lab *lab, int64_t ms);
 sim_server *sim_lab_server(sim_lab *lab, unsigned i);
-/** Run until somebody leads but `except` (-1: anybody): who, or -1 after a
-    minute. */
+/** Run until there is a leader other than `except` (-1: any). Returns its
+    index, or -1 after a minute. */
 int sim_lab_wait_leader(sim_lab *lab, int except);
-/** Run until all servers that run serve; false: they do not in a minute. */
+/** Run until all running servers serve; false: not within a minute. */
 bool sim_lab_wait_serving(sim_lab *lab);
 
 typedef struct sim_raw_client {
   sim_lab *lab;
   sim_conn *conn; /**< NULL: closed */
-  lk_buf in;      /**< frames not yet looked at */
-  size_t frame;   /**< bytes of the frame that is looked at */
+  lk_buf in;      /**< frames received and not consumed */
+  size_t frame;   /**< length of the frame that the caller reads */
   int32_t xid;    /**< of the last request */
   int64_t session;
   int32_t timeout_ms;
   unsigned char password[16];
 } sim_raw_client;
 
-/** A frame without its length; until the next one is asked for. */
+/** A reply or event; valid until the next sim_raw_client_next(). */
 typedef struct sim_reply {
-  bool closed; /**< no frame, the server hung up */
+  bool closed; /**< there is no frame: the server closed the connection */
   int32_t xid;
   int64_t zxid;
   int err;
@@ -52,13 +51,14 @@ typedef struct sim_reply {
 
 void sim_raw_client_init(sim_raw_client *p, sim_lab *lab);
 void sim_raw_client_free(sim_raw_client *p);
-/** Just the connection. */
+/** Open a connection without a handshake. */
 void sim_raw_client_open(sim_raw_client *p, unsigned server);
-/** A new session, or its own again; false: refused or closed. */
+/** Open a connection and create a session, or resume the client's session.
+    false: refused or closed. */
 bool sim_raw_client_connect(sim_raw_client *p, unsigned server,
                             int32_t timeout_ms, int64_t zxid_seen);
 void sim_raw_client_hang_up(sim_raw_client *p);
-/** Send a request; its xid. */
+/** Send a request; returns its xid. */
 int32_t sim_raw_client_send(sim_raw_client *p, int32_t op, const void *request);
 int32_t sim_raw_client_send_as(sim_raw_client *p, int32_t xid, int32_t op,
                                const void *request);
@@ -69,11 +69,11 @@ int32_t sim_raw_client_delete(sim_raw_client *p, const char *path);
 int32_t sim_raw_client_read(sim_raw_client *p, int32_t op, const char *path,
                             bool watch);
 int32_t sim_raw_client_sync(sim_raw_client *p, const char *path);
-/** Whether something has come. */
+/** Whether a frame, or a part of one, has arrived. */
 bool sim_raw_client_has(const sim_raw_client *p);
-/** The next frame; waits for it, a minute at most, then `closed`. */
+/** The next frame. Waits for a minute at most; then `closed`. */
 sim_reply sim_raw_client_next(sim_raw_client *p);
-/** Send a create, delete, … and wait for the answer: its error. */
+/** Send the request and wait for the reply; returns its error. */
 int sim_raw_client_do_create(sim_raw_client *p, const char *path,
                              int32_t flags);
 int sim_raw_client_do_delete(sim_raw_client *p, const char *path);

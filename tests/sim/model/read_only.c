@@ -20,7 +20,8 @@ void sim_read_only_end(sim_server *s)
   sim_conns_close_all(s);
 }
 
-/* It takes every session for one of its own. */
+/* A read-only server accepts any session id as if it had created the
+ * session. */
 void sim_read_only_connect(sim_conn *c, bool accepts_read_only, int64_t session)
 {
   if (!accepts_read_only) {
@@ -38,7 +39,7 @@ void sim_read_only_receive(sim_conn *c, int32_t xid, int32_t op,
     sim_serve_read(c, xid, op, body);
   } else if (op != LK_OPCODE_CLOSE_SESSION) {
     sim_serve_error(c, xid, c->server->tree.zxid, LK_ERR_NOT_READ_ONLY);
-  } else { /* what it gave ends with the connection */
+  } else { /* the session exists only as long as the connection */
     sim_serve_error(c, xid, c->server->tree.zxid, 0);
     sim_conn_hang_up(c);
   }

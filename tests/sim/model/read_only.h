@@ -5,21 +5,22 @@
 #include "sim/model/model.h"
 
 /**
- * A server that has had no quorum for a while, and serves reads: what it has
- * committed, to clients that say that this will do and ask for no session.
+ * A read-only server: it has had no quorum for some time, and serves reads of
+ * its applied transactions to clients that accept a read-only server.
  */
 
-/** It has looked for a leader for so long. */
+/** The server has had no leader for read_only_after_us. */
 void sim_read_only_begin(sim_server *s);
-/** It has found one, and drops these clients. */
+/** The server has found a leader; it closes the connections of these
+    clients. */
 void sim_read_only_end(sim_server *s);
-/** A connect request at such a server. */
+/** A connect request at a read-only server. */
 void sim_read_only_connect(sim_conn *c, bool accepts_read_only,
                            int64_t session);
-/** A request at such a server. */
+/** A request at a read-only server. */
 void sim_read_only_receive(sim_conn *c, int32_t xid, int32_t op,
                            lk_reader *body);
-/** The answer to "isro": whether it has a quorum. */
+/** Answer "isro" with "rw" or "ro", and close the connection. */
 void sim_answer_isro(sim_conn *c);
 
 #endif

@@ -6,8 +6,7 @@
 #include "sim/model/text.h"
 
 /**
- * @file
- * Requests that only look at the tree of the server at hand.
+ * @file Requests that read the tree of the server that receives them.
  */
 
 void sim_reply_without_body(const sim_read_request *r, int err)
@@ -58,7 +57,7 @@ static void write_data(lk_writer *w, const void *arg)
   lk__writer_stat(w, &n->stat);
 }
 
-/* Names come in no order; not even in that of their making. */
+/* The order of children is random: it is not the order of creation. */
 static void shuffle(const sim_node *n, const sim_path **names)
 {
   sim_rng r = {(uint64_t)n->stat.pzxid ^ (uint64_t)n->stat.czxid << 32};
@@ -132,7 +131,7 @@ static void write_count(lk_writer *w, const void *arg)
 {
   const sim_read_request *r = arg;
 
-  /* Below "" is also the root itself. */
+  /* For the path "" the root counts as well. */
   lk__writer_int(w, count_below(r->node) + (r->path.len == 0));
 }
 
@@ -150,7 +149,7 @@ static sim_body *body_of(int32_t op)
   }
 }
 
-/* What is wrong with looking at it. */
+/* The error of a read, or 0. */
 static int read_error(const sim_read_request *r)
 {
   int32_t perms =
@@ -168,7 +167,7 @@ static int read_error(const sim_read_request *r)
   return 0;
 }
 
-/* Only exists watches what is not there. */
+/* Only exists sets a watch on a missing node. */
 static void set_watch(const sim_read_request *r, int err)
 {
   bool children =
@@ -201,7 +200,7 @@ static void read_one(sim_read_request *r, lk_reader *in)
   sim_serve(r->c, r->xid, err, err == 0 ? body_of(r->op) : NULL, r);
 }
 
-/* ---- several at once ---------------------------------------------------- */
+/* ---- multiRead ---------------------------------------------------------- */
 
 typedef struct multi_read {
   sim_read_request *r;
@@ -216,8 +215,8 @@ static void write_error(lk_writer *w, int err)
   lk__writer_int(w, err);
 }
 
-/* One after the other; what cannot be read ends it, and what was done is told
- * all the same. */
+/* Executes the reads one after the other. One that cannot be decoded ends the
+ * list; the results before it are sent all the same. */
 static int read_parts(lk_writer *w, const multi_read *s)
 {
   lk_reader in = s->in;
@@ -271,7 +270,7 @@ static void read_several(sim_read_request *r, lk_reader *in)
   sim_serve(r->c, r->xid, read_parts(&length_only, &s), write_parts, &s);
 }
 
-/* ---- about oneself ------------------------------------------------------ */
+/* ---- requests about the session ----------------------------------------- */
 
 static bool begins_with(const char *path, lk_bytes prefix)
 {
@@ -315,7 +314,7 @@ static void list_ephemerals(sim_read_request *r, lk_reader *in)
     sim_serve(r->c, r->xid, 0, write_ephemerals, r);
 }
 
-/* ---- which -------------------------------------------------------------- */
+/* ---- dispatch ----------------------------------------------------------- */
 
 static void write_text(lk_writer *w, const void *arg)
 {

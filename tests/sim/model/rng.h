@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /**
- * Chance that follows from a seed. Each part of a simulation has a stream of
- * its own, so that what one draws does not change what another does.
+ * A pseudo-random generator with a seed. Each part of a simulation has its own,
+ * so that the draws of one do not change those of another.
  */
 typedef struct sim_rng {
   uint64_t state;
@@ -22,7 +22,7 @@ static inline uint64_t sim_rng_next(sim_rng *r)
   return z ^ (z >> 31);
 }
 
-/** Another stream, which `r` and `salt` decide. */
+/** A new generator, determined by `r` and `salt`; does not advance `r`. */
 static inline sim_rng sim_rng_fork(const sim_rng *r, uint64_t salt)
 {
   sim_rng child = {r->state ^ (salt * 0xd6e8feb86659fd93U)};

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 
 /**
- * @file
- * Answers: bytes for a client. Those to reads are in reads.c.
+ * @file Replies and events as bytes. The bodies of replies to reads are in
+ * reads.c.
  */
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* What does not fit is written again when there is room. */
+/* If the buffer is too small, it is enlarged and the reply is written again. */
 static void send_reply(sim_conn *c, int32_t xid, int64_t zxid, int err,
                        sim_body *body, const void *arg)
 {
@@ -68,7 +68,7 @@ static void write_event(lk_writer *w, const void *arg)
                              lk_bytes_of(e->path->text, e->path->len));
 }
 
-/* Until 3.9 events have no zxid. */
+/* Before 3.9 an event has zxid -1. */
 void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
 {
   static const char *const words[] = {"", "created", "deleted", "changed",
@@ -85,7 +85,7 @@ void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
 
 typedef struct write_reply {
   const char *chroot;
-  int32_t op; /* that was asked for */
+  int32_t op; /* opcode of the request */
   const sim_txn *x;
   const lk_stat *stats;
 } write_reply;
@@ -103,7 +103,8 @@ static void write_path(lk_writer *w, const write_reply *r,
                              lk_bytes_of(o->path->text, o->path->len));
 }
 
-/* Parts are labelled; that a create2 was one is forgotten by then. */
+/* The result does not distinguish createContainer and createTTL from
+ * create2. */
 static void write_operation_result(lk_writer *w, const write_reply *r,
                                    size_t at)
 {
@@ -157,6 +158,7 @@ void sim_serve_write(sim_conn *c, int32_t xid, int32_t op, const sim_txn *x,
     sim_serve(c, xid, 0, write_multi_results, &r);
   else if (x->err != 0)
     sim_serve(c, xid, x->err, NULL, NULL);
-  else if (op != LK_OPCODE_CHECK) /* nobody thought of answering that */
+  else if (op !=
+           LK_OPCODE_CHECK) /* a real server does not reply to a single check */
     sim_serve(c, xid, 0, write_single_result, &r);
 }

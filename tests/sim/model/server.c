@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 /**
- * @file
- * A server as a process: what it does by the clock, and how it dies, stands
- * still and comes back.
+ * @file A server as a process: its timers, and how it crashes, restarts, stops
+ * and continues.
  */
 
 int64_t sim_server_now_ms(const sim_server *s)
@@ -16,7 +15,7 @@ int64_t sim_server_now_ms(const sim_server *s)
   return s->ensemble->agenda->now_us / SIM_MS + s->clock_offset_ms;
 }
 
-/* ---- duties ------------------------------------------------------------- */
+/* ---- timers ------------------------------------------------------------- */
 
 static void run_session_expiry(sim_server *s)
 {
@@ -89,7 +88,7 @@ void sim_follower_add_touch(sim_server *s, int64_t session, int32_t timeout_ms)
   s->touches[s->ntouches++] = (sim_touch){session, timeout_ms};
 }
 
-/* ---- dying and coming back ---------------------------------------------- */
+/* ---- crash and restart -------------------------------------------------- */
 
 static void resume_links(sim_server *s)
 {
@@ -97,7 +96,7 @@ static void resume_links(sim_server *s)
     sim_link_resume(sim_link_of(s->ensemble, i, s->index));
 }
 
-/* Builds the tree again from the transactions that are applied and on disk. */
+/* Rebuilds the tree from the transactions that are applied and on disk. */
 static void rebuild_tree(sim_server *s)
 {
   const sim_txn_hooks no_hooks = {0};
@@ -187,10 +186,10 @@ void sim_server_stop(sim_server *s)
   s->stopped = true;
 }
 
-/* ---- standing still ----------------------------------------------------- */
+/* ---- stop and continue -------------------------------------------------- */
 
-/* Waking a connection may free any of the others, so the list is taken apart
-   one by one. */
+/* Reading from one connection may close others, so each is moved back to the
+ * list before it is read. */
 static void read_delayed_bytes(sim_server *s)
 {
   lk_link waiting;
@@ -214,8 +213,7 @@ static void run_missed_tasks(sim_server *s)
   }
 }
 
-/* sim_server_continue() has delivered the messages of other servers, by
-   unpark(). */
+/* sim_server_continue() has already resumed the links. */
 static void continue_work(void *arg)
 {
   sim_server *s = arg;

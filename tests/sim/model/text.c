@@ -8,7 +8,8 @@ static bool is_continuation(unsigned char c)
   return (c & 0xc0) == 0x80;
 }
 
-/* The least and the most that may come second; 0: not a first byte. */
+/* The length of a UTF-8 sequence that begins with `c`, and the bounds of its
+ * second byte; 0: not a first byte. */
 static size_t sequence_len(unsigned char c, unsigned char bounds[2])
 {
   bounds[0] = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
@@ -20,7 +21,8 @@ static size_t sequence_len(unsigned char c, unsigned char bounds[2])
                                   : 0;
 }
 
-/* How many of the bytes at `s` are one character, or are wrong together. */
+/* The number of bytes that form one character, or that are replaced
+ * together. */
 static size_t scan_character(const unsigned char *s, size_t left, bool *valid)
 {
   unsigned char bounds[2];
@@ -33,7 +35,7 @@ static size_t scan_character(const unsigned char *s, size_t left, bool *valid)
          (n > 1 || (s[1] >= bounds[0] && s[1] <= bounds[1])))
     n++;
   *valid = n == len;
-  /* What would be a surrogate is wrong as a whole. */
+  /* Java replaces an encoded surrogate as one character. */
   if (n == 1 && s[0] == 0xed && left >= 3 && is_continuation(s[1]) &&
       is_continuation(s[2]))
     return 3;

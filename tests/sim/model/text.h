@@ -4,9 +4,9 @@
 
 #include "jute/arena.h"
 
-/** Text as a server has it after it was read, and as it will be said again:
-    what is no UTF-8 has become U+FFFD, and what lies beyond the basic plane two
-    characters. `text` itself if it is good; else from `memory`. */
+/** Text as a Java server stores and returns it: invalid UTF-8 becomes U+FFFD,
+    and a character beyond the basic plane becomes two surrogates. Returns
+    `text` itself if nothing changes; otherwise memory of `memory`. */
 lk_bytes sim_text_as_java(lk_bytes text, lk_arena *memory);
 
 #endif

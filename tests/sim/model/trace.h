@@ -7,14 +7,14 @@
 #include <stdio.h>
 
 /**
- * What happens, in words, a line each, with the true time in front. Nothing is
- * written, or even put together, unless somebody wants to read it: a run that
- * fails is run again for its story.
+ * The trace: a line for each event of a run, with the virtual time in front.
+ * Lines are formatted only if they are printed or kept; a failed run is
+ * repeated to print its trace.
  */
 typedef struct sim_trace {
   const sim_agenda *agenda;
-  FILE *out;   /**< each line goes there at once; NULL: not */
-  char *lines; /**< the last ones, for sim_trace_print(); NULL: not kept */
+  FILE *out;   /**< destination of each line; NULL: none */
+  char *lines; /**< the last lines, for sim_trace_print(); NULL: not kept */
   size_t count;
 } sim_trace;
 
@@ -23,7 +23,7 @@ enum { SIM_TRACE_LINES = 120, SIM_TRACE_WIDTH = 200 };
 /** Keep the last lines. */
 void sim_trace_keep(sim_trace *t);
 void sim_trace_free(sim_trace *t);
-/** Write the lines that were kept. */
+/** Print the kept lines. */
 void sim_trace_print(const sim_trace *t, FILE *out);
 
 static inline bool sim_tracing(const sim_trace *t)
@@ -31,7 +31,7 @@ static inline bool sim_tracing(const sim_trace *t)
   return t->out != NULL || t->lines != NULL;
 }
 
-/** `actor` did something: "p2", "server 1", "network", "judge". */
+/** `actor` is "p2", "server 1", "network", "checker", … */
 #define SIM_TRACE(t, ...)             \
   do {                                \
     if (sim_tracing(t))               \

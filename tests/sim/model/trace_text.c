@@ -8,8 +8,7 @@
 #include <stdio.h>
 
 /**
- * @file
- * Words for the trace, in memory that is used again and again.
+ * @file Text for the trace, in static buffers that are reused.
  */
 
 enum { ZXID_CAP = 32, WORDS_CAP = 160 };

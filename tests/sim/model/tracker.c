@@ -8,9 +8,8 @@
 #include <stdlib.h>
 
 /**
- * @file
- * The leader's sessions. They expire in buckets of a tick: a session ends on
- * the first tick that is strictly later than its last touch and its timeout.
+ * @file Sessions as the leader tracks them. They expire at ticks: on the first
+ * tick after the last touch plus the timeout.
  */
 
 sim_tracked *sim_tracker_find(const sim_server *s, int64_t id)
@@ -78,7 +77,7 @@ void sim_tracker_remove(sim_server *s, int64_t id)
   t->count--;
 }
 
-/* The timers of a new leader begin when it begins. */
+/* A new leader restarts the timeout of each session. */
 void sim_tracker_start(sim_server *s)
 {
   s->tracker.count = 0;

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* ---- finding ------------------------------------------------------------ */
+/* ---- lookup ------------------------------------------------------------- */
 
 const sim_node *sim_tree_find(const sim_tree *t, const char *path)
 {
@@ -23,7 +23,8 @@ sim_committed_session *sim_tree_session(const sim_tree *t, int64_t id)
 
 /* ---- nodes -------------------------------------------------------------- */
 
-/* Memory is the ensemble's, so that it lasts as long as the log. */
+/* Nodes are allocated by the ensemble, since the log refers to them until the
+ * end of the run. */
 static sim_node *allocate_node(sim_tree *t)
 {
   sim_node *n = t->spare;
@@ -50,8 +51,7 @@ static void set_node(sim_tree *t, const sim_path *p, sim_node *n)
   t->nodes[p->number] = n;
 }
 
-/* The server keeps the number of children ever made, and shows that of all
- * changes. */
+/* The server counts the children ever created, and derives cversion from it. */
 void sim_node_update_cversion(sim_node *n)
 {
   n->stat.cversion =
@@ -145,7 +145,7 @@ void sim_tree_end_session(sim_tree *t, int64_t id)
   t->nsessions--;
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 static sim_node *add_system_node(sim_tree *t, const char *path)
 {
@@ -157,7 +157,7 @@ static sim_node *add_system_node(sim_tree *t, const char *path)
   return n;
 }
 
-/* Written by the server itself, at no zxid; then its version is -1. */
+/* The server writes it itself, with no zxid. With members its version is -1. */
 static void add_config_node(sim_tree *t, const char *members, int64_t time_ms)
 {
   sim_node *n = add_system_node(t, "/zookeeper/config");

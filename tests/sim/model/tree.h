@@ -8,9 +8,8 @@
 #include "sim/model/paths.h"
 
 /**
- * The nodes of a server, changed by transactions and by nothing else: equal
- * transactions in equal order make equal trees. So do the sessions, which
- * transactions begin and end.
+ * The tree of a server. Only transactions change it: equal transactions in
+ * equal order make equal trees. The tree also has the committed sessions.
  */
 typedef struct sim_node {
   struct sim_node *parent;
@@ -19,25 +18,26 @@ typedef struct sim_node {
   struct sim_node *next;
   struct sim_node *prev;
   const char *path; /**< whole; NUL-terminated */
-  const char *name; /**< its last part */
-  bool has_data;    /**< null is not empty */
+  const char *name; /**< its last component */
+  bool has_data;    /**< false: null, which is not the same as empty */
   const unsigned char *data;
   lk_stat stat;
-  int32_t counter; /**< of sequence numbers; see the oddities of its end */
+  int32_t
+      counter; /**< of sequence numbers; see apply_create() for its overflow */
   bool container;
-  int64_t ttl_ms; /**< 0: it has none */
-  int32_t perms;  /**< what everybody may do; 31: all */
+  int64_t ttl_ms; /**< 0: none */
+  int32_t perms;  /**< permissions of world:anyone */
   const sim_access *access;
   const sim_path *key;
-  struct sim_node *next_owned; /**< another one of its session */
+  struct sim_node *next_owned; /**< next ephemeral node of the same session */
   struct sim_node *prev_owned;
 } sim_node;
 
 /** A session that is committed and has not ended. */
 typedef struct sim_committed_session {
   int64_t id;
-  int32_t timeout_ms; /**< as it began */
-  sim_node *owned;    /**< its ephemerals */
+  int32_t timeout_ms; /**< granted when it was created */
+  sim_node *owned;    /**< its ephemeral nodes */
 } sim_committed_session;
 
 typedef struct sim_tree {
@@ -48,20 +48,21 @@ typedef struct sim_tree {
   size_t nsessions;
   size_t sessions_cap;
   sim_paths *paths; /**< shared by all trees of an ensemble */
-  sim_node **nodes; /**< by the numbers of their paths; NULL: none */
+  sim_node *
+      *nodes; /**< by the numbers of their paths; NULL: there is no such node */
   size_t nodes_cap;
   sim_node *spare;
 } sim_tree;
 
 /** NULL: there is none. */
 const sim_node *sim_tree_find(const sim_tree *t, const char *path);
-/** NULL: it never was, or it has ended. */
+/** NULL: the session never existed, or has ended. */
 sim_committed_session *sim_tree_session(const sim_tree *t, int64_t id);
 
 /* ---- for txn.c and servers ---------------------------------------------- */
 
-/** With what every server has from the start. `members`: see
-    sim_ensemble_config; `time_ms`: when it was read. */
+/** Make the nodes that every server has. `members`: see sim_ensemble_config;
+    `time_ms`: the mtime of /zookeeper/config. */
 void sim_tree_init(sim_tree *t, sim_paths *paths, const char *members,
                    int64_t time_ms);
 void sim_tree_free(sim_tree *t);
@@ -71,11 +72,11 @@ static inline sim_node *sim_tree_node(const sim_tree *t, const sim_path *p)
   return p != NULL && p->number < t->nodes_cap ? t->nodes[p->number] : NULL;
 }
 
-/** Hang a new node below its parent; stat and counters are the caller's. */
+/** Add a node below its parent. The caller sets stat and counter. */
 sim_node *sim_tree_add(sim_tree *t, const sim_path *p);
-/** Its memory stays as it is until the next one is added. */
+/** Remove a node. Its memory stays valid until the next sim_tree_add(). */
 void sim_tree_remove(sim_tree *t, sim_node *n);
-/** What a client sees of the counter and the number of children. */
+/** Set cversion from the counter and the number of children. */
 void sim_node_update_cversion(sim_node *n);
 void sim_tree_add_ephemeral(sim_tree *t, sim_node *n);
 void sim_tree_begin_session(sim_tree *t, int64_t id, int32_t timeout_ms);

@@ -12,9 +12,9 @@ static sim_node *apply_create(const sim_txn *x, const sim_txn_operation *o,
   sim_node *parent = sim_tree_node(t, o->path->parent);
 
   if (parent == NULL || sim_tree_node(t, o->path) != NULL)
-    abort(); /* the model is broken: the leader saw to both */
-  /* A counter that does not grow is not kept, and at the end of its range it
-   * does not; the zxid of the change is forgotten with it. */
+    abort(); /* prepare.c has validated both */
+  /* A server stores only a counter that is larger than the old one. At the end
+   * of its range the counter overflows, and pzxid is not updated either. */
   if (o->counter > parent->counter) {
     parent->counter = o->counter;
     parent->stat.pzxid = x->zxid;
@@ -59,7 +59,7 @@ static void apply_set_data(const sim_txn *x, const sim_txn_operation *o,
   n->stat.version = o->version;
 }
 
-/* A change that is about a node. */
+/* Applies one operation; returns the node after it. */
 static sim_node *apply_operation(const sim_txn *x, const sim_txn_operation *o,
                                  sim_tree *t, const sim_txn_hooks *changes)
 {
@@ -77,7 +77,7 @@ static sim_node *apply_operation(const sim_txn *x, const sim_txn_operation *o,
   case LK_OPCODE_DELETE:
   case SIM_OP_DELETE_CONTAINER:
     if (n == NULL)
-      return NULL; /* of a session that ended: it may have gone before */
+      return NULL; /* closeSession: the node may have been deleted before */
     apply_delete(x, n, t);
     if (changes->deleted != NULL)
       changes->deleted(n, x->zxid, changes->arg);
@@ -98,7 +98,7 @@ static sim_node *apply_operation(const sim_txn *x, const sim_txn_operation *o,
     if (changes->access_set != NULL)
       changes->access_set(n, x->zxid, changes->arg);
     return n;
-  default: return n; /* a check */
+  default: return n; /* check */
   }
 }
 

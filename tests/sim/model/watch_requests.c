@@ -5,14 +5,13 @@
 #include "sim/model/reads.h"
 
 /**
- * @file
- * Requests about watches alone: those that come back after a break, those that
- * stay, and those that go.
+ * @file Requests about watches: setWatches after a reconnect, addWatch,
+ * removeWatches, checkWatches.
  */
 
 enum list { LIST_DATA, LIST_EXIST, LIST_CHILD, LIST_COUNT };
 
-/* A watch that comes back: what it missed, or it stands again. */
+/* Sends the event that the client has missed, or registers the watch. */
 static void reregister_watch(sim_conn *c, lk_bytes path, int64_t since,
                              enum list list)
 {
@@ -42,7 +41,7 @@ static void add_persistent_watch(sim_conn *c, lk_bytes path,
   sim_watch_set(c, sim_watched_path(c, path), SIM_WATCH_CHILD, mode);
 }
 
-/* Lists that are null, or have something in them that cannot be a path. */
+/* Whether a list is null, or has an entry that cannot be a path. */
 static bool lists_are_invalid(const lk_vec *lists, size_t count)
 {
   for (size_t i = 0; i < count; i++) {
@@ -111,7 +110,7 @@ void sim_add_watch(sim_read_request *r, lk_reader *in)
   sim_serve(r->c, r->xid, 0, write_no_error, NULL);
 }
 
-/* To check is to ask whether anybody watches. */
+/* checkWatches asks whether any client has a watch there. */
 static bool remove_or_check(const sim_read_request *r, lk_bytes path,
                             enum sim_watch_kind kind)
 {

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 
 /**
- * @file
- * Watches, as many as one of a connection, a path and a kind, as servers had
- * them before 3.9. A watch that an exists left on a missing node is one of
- * data; what addWatch sets is of both kinds.
+ * @file Watches. As in servers before 3.9, a connection has at most one for
+ * each path and kind. exists on a missing node sets a data watch. addWatch sets
+ * one of both kinds.
  */
 
 struct sim_watch {
@@ -158,10 +157,10 @@ void sim_watches_free(sim_watches *w)
   *w = (sim_watches){0};
 }
 
-/* ---- firing ------------------------------------------------------------- */
+/* ---- sending events ----------------------------------------------------- */
 
-/* Once for each event, and only who may read the node: the watch of another is
- * used up all the same. */
+/* Sends an event once to each connection that may read the node. The watch of
+ * another client is removed without an event. */
 static void notify(sim_conn *c, const sim_node *n, int32_t type)
 {
   sim_server *s = c->server;
@@ -215,7 +214,7 @@ void sim_watches_created(sim_server *s, const sim_node *n)
   fire_watches(s, n->parent, SIM_WATCH_CHILD, LK_EVENT_CHILDREN);
 }
 
-/* One event for both kinds. */
+/* A connection with watches of both kinds receives one event. */
 void sim_watches_deleted(sim_server *s, const sim_node *n)
 {
   s->watches.events++;

@@ -73,7 +73,7 @@ static void set_from_operation(sim_operation *o, const lk_operation *p,
   }
 }
 
-/* In a multi of 3.8 nothing but the flags says what is created. */
+/* In a multi of 3.8 the flags determine the kind of node, not the opcode. */
 static int32_t opcode_of_operation(const lk_operation *p)
 {
   bool ttl = p->type == LK_OPCODE_CREATE_TTL;
@@ -129,7 +129,7 @@ static void read_set_acl(sim_operation *o, lk_reader *in, lk_arena *memory,
   o->acl = copy_acl(r.acl, memory);
 }
 
-/* It goes no further than this. */
+/* The leader refuses every reconfig, so the request is not decoded further. */
 static void read_reconfig(sim_operation *o, lk_reader *in)
 {
   struct lk_reconfig_request r;

@@ -5,15 +5,14 @@
 #include "jute/reader.h"
 #include "sim/model/access.h"
 
-/** A part of a multi that creates a node with a time to live by its flags, but
-    does not say how long: a server fails at it so badly that the multi has no
-    results at all. */
+/** The create of a TTL node in a multi, with the opcode of a create without a
+    TTL. A 3.8 server fails so that the multi has no results. */
 enum { SIM_OP_CREATE_NO_TTL = 1021 };
 
-/** One thing that a write wants, as it stood in the request. */
+/** An operation as the request has it. */
 typedef struct sim_operation {
   int32_t op;
-  lk_bytes path; /**< anything; `at` NULL is null */
+  lk_bytes path; /**< any bytes; `at` NULL: null */
   lk_bytes data;
   int32_t flags;
   int64_t ttl_ms; /**< createTTL */
@@ -21,26 +20,26 @@ typedef struct sim_operation {
   lk_vec acl; /**< of lk_acl */
 } sim_operation;
 
-/** A request for the leader. It lasts as long as the ensemble. */
+/** A write on its way to the leader. It lives as long as the ensemble. */
 typedef struct sim_write_request {
-  int64_t session; /**< 0: the ensemble itself asks */
+  int64_t session; /**< 0: the ensemble itself */
   int32_t xid;
   int32_t op;
-  int err; /**< it could not be read */
+  int err; /**< of decoding, or 0 */
   int32_t timeout_ms;
-  const sim_ids *ids; /**< NULL: somebody who may do anything */
-  bool expired;       /**< closeSession: the leader wants it */
+  const sim_ids *ids; /**< NULL: all permissions */
+  bool expired;       /**< closeSession: by the leader, not by the client */
   size_t count;
   sim_operation *operations;
 } sim_write_request;
 
-/** Read the body of a write, whose client has that chroot or ""; `scratch` is
-    free afterwards. */
+/** Decode the body of a write. `chroot` may be "". `scratch` is empty
+    afterwards. */
 const sim_write_request *
 sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
                        int32_t xid, int32_t op, lk_reader *body,
                        lk_arena *memory, lk_arena *scratch);
-/** One of our own, with one want. */
+/** A write of the ensemble itself, with one operation. */
 const sim_write_request *sim_write_request_new(int64_t session, int32_t op,
                                                const sim_operation *want,
                                                lk_arena *memory);

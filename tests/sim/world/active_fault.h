@@ -12,17 +12,17 @@
 #include <stdio.h>
 
 /**
- * What the functions of faults share: faults_links.c, faults_servers.c and
- * faults_operator.c.
+ * Shared by faults_links.c, faults_servers.c and faults_operator.c.
  */
 
-/** A fault that lasts: what is to be undone. */
+/** A fault that lasts, and how to end it. */
 typedef struct sim_active_fault {
   lk_link link;
   sim_faults *faults;
   sim_job job;
-  bool (*heal)(struct sim_active_fault *x); /**< false: not possible now */
-  unsigned a;                               /**< whom it is about */
+  bool (*heal)(struct sim_active_fault
+                   *x); /**< end the fault; false: not possible now */
+  unsigned a;           /**< a process or a server */
   unsigned b;
   int direction;
   int64_t amount;
@@ -47,42 +47,45 @@ struct sim_faults {
   size_t ncondition_faults;
   lk_link active_faults;
   bool over;
-  unsigned links[SIM_WORLD_SERVERS][SIM_WORLD_SERVERS]; /**< cut by how many */
-  bool existing[SIM_WORLD_SERVERS]; /**< servers that stand still */
+  unsigned links[SIM_WORLD_SERVERS]
+                [SIM_WORLD_SERVERS]; /**< number of active faults that cut the
+                                        link */
+  bool existing[SIM_WORLD_SERVERS];  /**< servers that a fault has stopped */
 };
 
-/** It will be healed after so long; fill in whom it is about. */
+/** Start a fault that ends after `for_us`. The caller sets `a` and the members
+    behind it. */
 sim_active_fault *sim_start_fault(sim_faults *f,
                                   bool (*heal)(sim_active_fault *x),
                                   int64_t for_us);
 
-/** T in true time. */
+/** T, the session timeout, in microseconds of virtual time. */
 int64_t sim_fault_T_us(const sim_faults *f);
-/** How long one lasts: mostly short, sometimes longer than a session lives. */
+/** A random duration: mostly below T, one of eight above it. */
 int64_t sim_fault_duration(sim_faults *f);
 unsigned sim_random_process(sim_faults *f);
-/** Mostly one that stands at the head of a queue. */
+/** Mostly a process with the first node of a queue. */
 unsigned sim_random_holder(sim_faults *f);
 unsigned sim_random_server(sim_faults *f);
 
-/** A process reaches a server no more, or is reached no more. */
+/** Drop all bytes between a process and a server in one direction. */
 void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
                    int direction, int64_t for_us);
-/** Bytes take longer. */
+/** Delay bytes between a process and a server in one direction. */
 void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
                     int direction, int64_t by_us, int64_t for_us);
-/** Neither reaches the other. */
+/** Drop all bytes between a process and a server. */
 void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
                   int64_t for_us);
 
-/** Bit n of `servers`: server n is listed from now on. false: it cannot be told
-    now. */
+/** Set the servers of a client; bit n of `servers`: server n. false: not
+    possible now. */
 bool sim_set_hosts(sim_process *p, unsigned servers);
 
 #define TRACE(f, ...) SIM_TRACE(&(f)->world->trace, "fault", __VA_ARGS__)
 
 #define SIM_DECLARE_INJECT(name, function, text) \
-  bool sim_inject_##function(sim_faults *f); /**< false: it could not */
+  bool sim_inject_##function(sim_faults *f); /**< false: not possible now */
 SIM_FAULTS(SIM_DECLARE_INJECT)
 
 #endif

@@ -5,15 +5,15 @@
 #include "sim/world/actors.h"
 #include "sim/world/handle.h"
 
-/** What an actor does for a living. */
+/** A kind of actor. */
 typedef struct sim_actor_kind {
-  /** It has nothing yet, and `job` is set. */
+  /** A client was made: set up the actor and schedule `job`. */
   void (*start)(struct sim_actor *a);
-  /** Its job: the process runs. It puts itself down again. */
+  /** `job` is due and the process runs. Schedules `job` again. */
   void (*act)(struct sim_actor *a);
   /** The process frees its client. */
   void (*leave)(struct sim_actor *a);
-  /** It says when it is idle. */
+  /** sets sim_actor.idle */
   bool reports_idle;
 } sim_actor_kind;
 
@@ -22,81 +22,82 @@ extern const sim_actor_kind sim_locker, sim_requester, sim_foreign_waiter,
     sim_rare_requester, sim_watcher, sim_reliable_writer, sim_identity_user,
     sim_many_readers, sim_tree_maker;
 
-/** A handle for the lock of a single node. */
+/** The lock of a single locker. */
 typedef struct sim_single_state {
-  lk_lock *lock; /**< NULL: its process is gone */
+  lk_lock *lock; /**< NULL: the process has no client */
   bool acquiring;
   bool lost;
 } sim_single_state;
 
-/** How a node stands, as its children or its data: what differs when those
-    do. */
+/** What a subscriber knows of a node: its children or its data. */
 typedef struct sim_node_state {
   int err;
   int64_t czxid;
   int64_t zxid; /**< of the last change */
   int32_t version;
-  uint64_t digest; /**< of the names, of the data */
+  uint64_t digest; /**< of the names or of the data */
 } sim_node_state;
 
-/** What somebody subscribes to, and was told. */
+/** The subscription of a subscriber, and the state it reported last. */
 typedef struct sim_subscribed {
-  lk_subscription *subscription; /**< NULL: none, or its process is gone */
+  lk_subscription
+      *subscription; /**< NULL: none, or the process has no client */
   bool children;
   char path[24];
   bool notified;
   sim_node_state last;
-  int64_t stale_since_us; /**< since when that is not so; 0: it is */
+  int64_t stale_since_us; /**< since when `last` is not the committed state; 0:
+                             it is */
 } sim_subscribed;
 
 bool sim_node_state_equals(const sim_node_state *a, const sim_node_state *b);
-/** Whether what a subscriber was told last is so. */
+/** Whether the last report of the subscription is the committed state. */
 bool sim_subscriber_is_up_to_date(const struct sim_actor *a);
 
-/** Somebody in a process. */
+/** An actor of a process. */
 typedef struct sim_actor {
   struct sim_actor *next; /**< of its process */
   sim_process *process;
   const sim_actor_kind *kind;
-  unsigned number; /**< in the process */
+  unsigned number; /**< in its process */
   char name[12];
   sim_rng rng;
   sim_job job;
-  bool stopping; /**< it wants nothing new */
-  bool idle;     /**< … and has nothing */
+  bool stopping; /**< it starts nothing new */
+  bool idle;     /**< it is stopping and has nothing left to do */
 
-  /* a locker's */
-  sim_handle *handle; /**< of a read-write lock the writers' */
+  /* of a locker */
+  sim_handle *handle; /**< of a read-write lock the write side */
   unsigned lock_index;
-  int64_t until_us; /**< it holds so long */
-  unsigned call_depth; /**< calls of it on the stack */
+  int64_t until_us;    /**< end of the current hold */
+  unsigned call_depth; /**< number of act_once() calls on the stack */
   lk_lock_config lock_config;
 
-  /* a requester's, a identity user's */
+  /* of a requester or an identity user */
   lk_listener listener;
   bool reading; /**< of the large node */
 
-  /* a single locker's */
+  /* of a single locker */
   sim_single_state single;
 
-  /* a subscriber's */
+  /* of a subscriber */
   sim_subscribed *subscribed;
 
-  /* a writer's, a tree maker's */
-  struct sim_write *write; /**< under way, or NULL */
-  unsigned tree_number;    /**< the one that it uses */
+  /* of a reliable writer or a tree maker */
+  struct sim_write *write; /**< outstanding, or NULL */
+  unsigned tree_number;    /**< number of the directory that it uses now */
 
-  /* a identity user's */
-  unsigned identities; /**< that it has added in this life */
+  /* of an identity user */
+  unsigned identities; /**< number of identities added to this client */
 
-  /* a crowd's */
+  /* of sim_many_readers */
   struct sim_many_readers *many_readers;
 
-  /* a foreign waiter's, a foreign locker's */
+  /* of a foreign waiter or a foreign locker */
   struct sim_foreign_state *foreign_state;
 } sim_actor;
 
-/** Act again after so long. */
+/** Call `act` after this time. */
 void sim_actor_act_in(sim_actor *a, int64_t us);
 
 static inline int64_t sim_actor_T_us(const sim_actor *a)

@@ -46,7 +46,7 @@ static void actor_add(sim_process *p, const sim_actor_kind *kind,
   p->actors = a;
 }
 
-/* In some worlds, and then everywhere. */
+/* In one of `worlds` runs, then in each process. */
 static void add_two_in_some_worlds(sim_process *p, const sim_actor_kind *kind,
                                    unsigned number, uint64_t salt,
                                    uint32_t worlds)
@@ -59,7 +59,8 @@ static void add_two_in_some_worlds(sim_process *p, const sim_actor_kind *kind,
   actor_add(p, kind, number + 1);
 }
 
-/* Who there is follows from the seed, and is the same in each life. */
+/* The actors of a process follow from the seed and are the same after each
+ * restart. */
 static void add_actors(sim_process *p)
 {
   sim_rng r = sim_rng_fork(&p->world->rng, 'a' * 256 + p->index);
@@ -67,12 +68,13 @@ static void add_actors(sim_process *p)
   unsigned number = 0;
 
   if (p->world->style->local)
-    lockers += LOCAL_QUEUE_LOCKERS; /* or nobody would wait behind one node */
+    lockers += LOCAL_QUEUE_LOCKERS; /* so that several wait behind one node */
   while (number < lockers)
     actor_add(p, &sim_locker, number++);
   if (sim_roll(&r, 3) == 0 || sim_has_condition(p->world, SIM_NARROW))
     actor_add(p, &sim_requester, number++);
-  /* It alone stays where numbers are at their end. */
+  /* Where sequence counters overflow, a foreign waiter would keep its
+   * directory, which must be deleted. */
   if (sim_roll(&r,
                p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
     actor_add(p, &sim_foreign_waiter, number++);
@@ -97,7 +99,7 @@ static void add_actors(sim_process *p)
     actor_add(p, &sim_rare_requester, number + 4);
     actor_add(p, &sim_watcher, number + 5);
     actor_add(p, &sim_requester,
-              number + 6); /* for watches of one shot beside them */
+              number + 6); /* for one-shot watches on the same nodes */
   }
 }
 

@@ -5,29 +5,27 @@
 #include "sim/world/process.h"
 
 /**
- * Those in a process who want something: lockers acquire, hold, work, verify,
- * cancel and release, at any time and inside callbacks; a requester makes
- * requests of its own; a foreign waiter stands in the queue as another client's
- * read-write lock does, and a foreign locker locks as another client does; a
- * permit setter says how many permits there are; subscribers want to know; rare
- * requesters ask for what no lock needs, watchers watch and stay. All that they
- * do and are told is told to the judge.
+ * The actors of a process. Lockers acquire, hold, verify, cancel and release at
+ * any time, also in callbacks. Requesters send reads and writes with watches;
+ * rare requesters send the requests that locks do not need. Watchers set
+ * persistent watches. Subscribers subscribe to nodes. Foreign waiters and
+ * foreign lockers queue as clients of another library do. A permit setter
+ * changes the number of permits. All calls and callbacks are reported to the
+ * checker.
  */
 
-/** A life begins: the process has a client, not connected yet. */
+/** The process has a new client, not connected yet. */
 void sim_actors_start(sim_process *p);
-/** Want nothing new from now on, release what is held; some go on waiting for
-    what they wanted. Also once more after a restart while the world is
-    calming. */
+/** Start nothing new and release what is held. Some actors continue an acquire.
+    Called again after a restart once the faults are over. */
 void sim_actors_stop(sim_process *p);
-/** Free all locks; the client follows. It may be in a callback. */
+/** Free all locks; the client is freed next. May be called in a callback. */
 void sim_actors_free(sim_process *p);
-/** The process has died and its memory with it: forget the locks, drop the
-    jobs, call nothing. */
+/** The process has died: forget all locks without a call to the library. */
 void sim_actors_forget(sim_process *p);
-/** The memory of the actors themselves; after free or die. */
+/** Free the actors; after sim_actors_free() or sim_actors_forget(). */
 void sim_actors_destroy(sim_process *p);
-/** Whether those have stopped of whom the checker knows nothing. */
+/** Whether all actors are idle that the checker cannot judge itself. */
 bool sim_actors_idle(const sim_process *p);
 
 #endif

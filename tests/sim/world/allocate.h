@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/** Zeroed memory, or the end of the program. */
+/** Zeroed memory; aborts if there is none. */
 static inline void *sim_allocate(size_t size)
 {
   void *p = calloc(1, size);

@@ -41,7 +41,7 @@ void sim_change_log_add(sim_change_log *j, const sim_node *n,
       !sim_is_below(n->path, SIM_REQUEST_DIR))
     return;
   if (strlen(n->path) >= SIM_CHANGE_PATH)
-    abort(); /* nobody here makes such a name */
+    abort(); /* no actor creates such a path */
   sim_change *c = append(j);
 
   c->zxid = zxid;

@@ -7,21 +7,22 @@
 #include <latchkey/client.h>
 
 /**
- * Each change of a node in SIM_RAW, at any depth, in the order of the events
- * that servers make of them. Only kept for rare requesters and lookouts.
+ * All changes of nodes below SIM_REQUEST_DIR, in the order of the events that
+ * servers send. Kept only with rare requesters and watchers, or where servers
+ * throttle.
  */
 enum { SIM_CHANGE_PATH = 48 };
 
-/** The node as it was after the change; before it, if it went. */
+/** The node after the change; for a delete, before it. */
 typedef struct sim_change {
   int64_t zxid;
-  lk_event_type type; /**< LK_EVENT_ENDED: only its access list has changed */
+  lk_event_type type; /**< LK_EVENT_ENDED: only the access list changed */
   char path[SIM_CHANGE_PATH];
-  size_t dir_len; /**< of the path before its last part */
+  size_t dir_len; /**< of the parent's path */
   lk_stat stat;
   char data[SIM_ENTRY_DATA];
-  int32_t perms;     /**< what everybody may do */
-  int32_t parent_perms; /**< … with its parent */
+  int32_t perms;        /**< permissions of world:anyone */
+  int32_t parent_perms; /**< permissions of world:anyone on the parent */
 } sim_change;
 
 typedef struct sim_change_log {
@@ -31,20 +32,20 @@ typedef struct sim_change_log {
 } sim_change_log;
 
 void sim_change_log_free(sim_change_log *j);
-/** Nodes elsewhere are of no interest. */
+/** Ignores nodes elsewhere. */
 void sim_change_log_add(sim_change_log *j, const sim_node *n,
                         lk_event_type type, int64_t zxid);
 
-/** The number of the first change behind `zxid`. */
+/** The index of the first change after `zxid`. */
 size_t sim_change_log_first_after(const sim_change_log *j, int64_t zxid);
-/** A node by its last change up to `zxid`; NULL: there was none then. */
+/** The node at `path` at `zxid`; NULL: there was none. */
 const sim_change *sim_change_log_at(const sim_change_log *j, const char *path,
                                     int64_t zxid);
-/** How many nodes there were below a path then, at any depth or as its
-    children. */
+/** The number of nodes below `path` at `zxid`; with `children` of its children
+    only. */
 size_t sim_change_log_count_below(const sim_change_log *j, const char *path,
                                   bool children, int64_t zxid);
-/** Whether that was written by anybody, and by which transaction; 0: no. */
+/** The zxid of the transaction that wrote `data`; 0: none. */
 int64_t sim_change_log_zxid_of(const sim_change_log *j, const char *data);
 
 /** Whether `path` is below `top`. */
@@ -53,7 +54,7 @@ static inline bool sim_is_child(const sim_change *c, const char *of)
 {
   return strlen(of) == c->dir_len && memcmp(c->path, of, c->dir_len) == 0;
 }
-/** Its name. */
+/** The name of the node. */
 static inline const char *sim_change_name(const sim_change *c)
 {
   return c->path + c->dir_len + 1;

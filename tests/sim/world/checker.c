@@ -38,7 +38,7 @@ void sim_checker_report(sim_checker *j, const sim_fact *f)
   j->world->in_checker = judging;
 }
 
-/* Which invariants are asked about which facts. */
+/* The invariants that each fact is passed to. */
 static void index_invariants_by_fact(sim_checker *j)
 {
   for (size_t t = 0; t < SIM_NFACTS; t++) {
@@ -67,7 +67,7 @@ void sim_violated(sim_checker *j, const char *format, ...)
             sim_invariants[j->current].name, text);
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 sim_checker *sim_checker_new(sim_world *w)
 {
@@ -157,7 +157,7 @@ size_t sim_checker_violations(const sim_checker *j)
 
 /* ---- committed transactions --------------------------------------------- */
 
-/* Nodes that are no contenders have that of their process. */
+/* The assurance of the contender; for other nodes that of the process. */
 static lk_assurance assurance_of(const sim_checker *j, const sim_contender *a,
                                  const sim_entry *e)
 {
@@ -175,7 +175,7 @@ static void note_made(sim_checker *j, sim_entry *e)
 
   e->assurance = assurance_of(j, a, e);
   if (a == NULL) {
-    /* its predecessor's, late */
+    /* created by a request of the process that had the session before */
     e->is_excused = e->creator_session != NULL && e->creator_session->resumed;
     return;
   }
@@ -196,7 +196,7 @@ static void note_removed(const sim_entry *e)
 
   if (h == NULL || e->acquire_number != h->acquire_number)
     return;
-  /* A multi-lock may delete nodes that it is not sure of. */
+  /* A multi-lock may delete a node whose state it does not know. */
   if (h->kind == SIM_MULTILOCK || e->deletion_cause != SIM_DELETED_BY_OWNER ||
       e->ownerless)
     h->displaced = true;
@@ -222,7 +222,7 @@ static void on_made(const sim_node *node, void *arg)
     return;
   if (j->restoring) {
     e->restored = e->is_excused = true;
-    e->key[0] = '\0'; /* what made it goes by another node of that name */
+    e->key[0] = '\0'; /* its contender may use another node of that name */
     return;
   }
   note_made(j, e);
@@ -247,8 +247,8 @@ static void on_removed(const sim_node *node, int64_t zxid, void *arg)
   sim_history_delete_node(&j->history, node, zxid);
 }
 
-/* Where the data tell whose a node is, and are written over before its owner
- * was told that it is there, it is nobody's. */
+/* In a style that stores the id in the data: if the data are replaced before
+ * the create was answered, the contender cannot recognise the node. */
 static void note_change(sim_checker *j)
 {
   for (sim_entry *e = j->history.existing; e != NULL; e = e->next) {
@@ -350,7 +350,7 @@ void sim_checker_foreign_holds(sim_checker *j, const char *path)
     e->foreign_holds = true;
 }
 
-/* ---- the run ------------------------------------------------------------ */
+/* ---- phases of a run ---------------------------------------------------- */
 
 static void note_pauses(sim_checker *j)
 {
@@ -377,8 +377,8 @@ static void note_leader(sim_checker *j)
   j->leader_since_us = sim_now_us(j);
 }
 
-/* A lease counts on the leader's pings. One that stands still counts as a
- * leader until another is. */
+/* Evidence depends on the leader's pings. A stopped leader counts until there
+ * is another. */
 static void note_stand(sim_checker *j)
 {
   if (j->leader >= 0)
@@ -388,8 +388,8 @@ static void note_stand(sim_checker *j)
     j->leader_stopped_us = sim_now_us(j);
 }
 
-/* By how much a ping of the leader may be late: what the gap of a session lease
- * is longer than their period. */
+/* By how much a leader's ping may be late: by how much the gap of a session
+ * lease exceeds the period of pings. */
 static int64_t ping_slack_us(const sim_world *w)
 {
   int64_t period = w->config.tick_ms * SIM_MS / 2;
@@ -399,8 +399,8 @@ static int64_t ping_slack_us(const sim_world *w)
              : w->shortest_ms * SIM_MS / 4 - period;
 }
 
-/* A write takes four of them: no lease bears that it takes as long as it
- * lasts. */
+/* A write takes four messages between servers. With links this slow no lease
+ * can be proven in time. */
 static void note_links(sim_checker *j)
 {
   int64_t slowest = sim_links_slowest_us(j->world->ensemble);
@@ -467,5 +467,5 @@ void sim_checker_when_quiescent(sim_checker *j)
 
 void sim_checker_end(sim_checker *j)
 {
-  (void)j; /* each was judged when it was gone */
+  (void)j; /* each process was checked when it ended */
 }

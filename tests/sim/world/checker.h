@@ -7,15 +7,15 @@
 #include "sim/world/process.h"
 
 /**
- * Watches a run and knows what must never be. Each invariant is a function
- * under the name that stands in checker's table; whatever happens is told to
- * the checker by those who do it, and after each job of the agenda it looks at
- * all that can be looked at. It believes true time and what is committed, not
- * what a client says of itself.
+ * Checks the invariants during a run. Each invariant is a function in the table
+ * of invariants.h. The ensemble, the faults, the processes and the actors
+ * report facts to the checker, and each invariant receives the kinds of facts
+ * that it lists. The checker relies on virtual time and committed transactions,
+ * not on the state of a client.
  */
 typedef struct sim_checker sim_checker;
 
-/** An invariant: its name ("MUTEX-EXCLUSION") and a line of text. */
+/** Its name, such as "MUTEX-EXCLUSION", and a line of text. */
 typedef struct sim_invariant {
   const char *name;
   const char *text;
@@ -24,63 +24,65 @@ typedef struct sim_invariant {
 extern const sim_invariant sim_invariants[];
 extern const size_t sim_ninvariants;
 
-/** Before the ensemble, the processes and the actors are made. */
+/** Called before the ensemble, the processes and the actors are made. */
 sim_checker *sim_checker_new(sim_world *w);
 void sim_checker_free(sim_checker *j);
-/** Do not look at this one. false: no such name. */
+/** Skip this invariant. false: no such name. */
 bool sim_checker_disable(sim_checker *j, const char *invariant);
-/** What the ensemble tells. */
+/** The hooks for the ensemble. */
 sim_ensemble_hooks sim_checker_hooks(sim_checker *j);
-/** After each job. */
+/** Called after each job. */
 void sim_checker_after_job(sim_checker *j);
-/** The faults are over, time has passed, all actors have stopped wanting. */
+/** Called when the faults are over, time has passed and the actors have
+    stopped. */
 void sim_checker_when_quiescent(sim_checker *j);
-/** Whether it is calm: no acquire, release or verify is under way and nothing
-    is left to be deleted. Asked until it is, or time is up. */
+/** Whether no acquire, release or verify is outstanding, and no node is left to
+    be deleted. */
 bool sim_checker_is_quiescent(const sim_checker *j);
 /** All clients are freed. */
 void sim_checker_end(sim_checker *j);
-/** How often `invariant` was broken; `what`: the first time in words. */
+/** How often `invariant` was violated; `what`: the text of the first
+    violation. */
 size_t sim_checker_broken(const sim_checker *j, size_t invariant,
                           const char **what);
-/** The same for all together. */
+/** The number of violations of all invariants. */
 size_t sim_checker_violations(const sim_checker *j);
 
-/* ---- told by the faults ------------------------------------------------- */
+/* ---- reported by faults ------------------------------------------------- */
 
 /** An operator is about to end this session. */
 void sim_checker_operator_ends(sim_checker *j, int64_t session);
 
-/** The same for all sessions. */
+/** An operator is about to end all sessions. */
 void sim_checker_operator_ends_all(sim_checker *j);
-/** The ensemble has begun anew, with smaller zxids. */
+/** The ensemble was wiped; its zxids start again with smaller ones. */
 void sim_checker_wiped(sim_checker *j);
 
-/** What the ensemble tells from now on is what a snapshot has brought back: it
-    was judged before, and has no owner. */
+/** While true, the ensemble reports transactions that a snapshot has restored.
+    They were checked before, and their nodes have no owner. */
 void sim_checker_set_restoring(sim_checker *j, bool restoring);
 
-/* ---- told by foreign lockers -------------------------------------------- */
+/* ---- reported by foreign lockers ---------------------------------------- */
 
-/** It holds by this node, as far as it knows. */
+/** A foreign locker believes that it holds with this node. */
 void sim_checker_foreign_holds(sim_checker *j, const char *path);
 
-/* ---- told by the processes ---------------------------------------------- */
+/* ---- reported by processes ---------------------------------------------- */
 
-/** A client was made; the actors come next. */
+/** A client was made; its actors start next. */
 void sim_checker_process_started(sim_checker *j, sim_process *p);
-/** Its session lease was made. */
+/** The client's session lease was made. */
 void sim_checker_lease_made(sim_checker *j, sim_process *p);
 /** The process has died, or its client was freed. */
 void sim_checker_process_ended(sim_checker *j, sim_process *p);
-/** lk_client_close() has ended. */
+/** lk_client_close() has completed. */
 void sim_checker_closed(sim_checker *j, sim_process *p, int err);
-/** Its connection is new: streams begin. */
+/** The client has a new connection. */
 void sim_checker_connected(sim_checker *j, sim_process *p);
-/** Bytes left its client, after those before. */
+/** The client sent bytes, in the order of the stream. */
 void sim_checker_sent(sim_checker *j, sim_process *p, const void *bytes,
                       size_t len);
-/** Bytes are handed to its client now. */
+/** Bytes are passed to the client now. */
 void sim_checker_received(sim_checker *j, sim_process *p, const void *bytes,
                           size_t len);
 

@@ -5,7 +5,8 @@
 
 #include "sim/world/checker.h"
 
-/* A process closes its client, and frees it then or at any other time. */
+/* How a process closes its client, and frees it in the callback or at a random
+ * time. */
 
 static void free_client_and_restart(sim_process *p)
 {
@@ -71,7 +72,7 @@ bool sim_process_close(sim_process *p, int64_t restart_after_us)
   p->free_job.arg = p;
   p->closed_session = lk_client_session(p->client).id;
   p->restart_after_us = restart_after_us;
-  if (sim_roll(&p->rng, 4) == 0) /* it does not wait */
+  if (sim_roll(&p->rng, 4) == 0) /* it does not wait for the callback */
     free_client_in(p, sim_between(&p->rng, 0, 20 * SIM_MS));
   if (lk_client_close(p->client, on_closed, p) != 0)
     free_client_in(p, 0);

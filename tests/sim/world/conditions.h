@@ -6,11 +6,11 @@
 #include "sim/world/world.h"
 
 /**
- * What a world has beside its scenario: faults of its own that strike among
- * those of the scenario, and programs that do more. Half of all seeds have
- * none, the others one or two. They have draws of their own, so that a world
- * without one is the same as if that condition did not exist. To add one: here,
- * in the table of conditions.c, and where sim_has_condition() asks for it.
+ * Conditions of a run besides its scenario: additional faults, or actors that
+ * do more. Half of all seeds have none, the others one or two. Each has its own
+ * random generator, so a run without a condition does not depend on it. To add
+ * one: a name here, a line in the table of conditions.c, and
+ * sim_has_condition() where it has an effect.
  */
 typedef enum sim_condition_id {
   SIM_CLOCK_STEPS,
@@ -38,29 +38,31 @@ typedef enum sim_condition_id {
 typedef struct sim_condition {
   const char *name;
   const char *text;
-  unsigned weight;              /**< how often a seed chooses it */
-  unsigned gap_pm;              /**< between its faults, thousandths of T */
-  unsigned faults[SIM_NFAULTS]; /**< weights; all 0: it has none */
+  unsigned weight;              /**< of its choice by a seed */
+  unsigned gap_pm;              /**< between its faults, in thousandths of T */
+  unsigned faults[SIM_NFAULTS]; /**< weights; all 0: no faults */
 } sim_condition;
 
 extern const sim_condition sim_conditions[SIM_NCONDITIONS];
 
-/** A set of conditions, a bit each. */
+/** A set of conditions: a bit for each. */
 #define SIM_CONDITION(id) (1U << (id))
 static inline bool sim_has_condition(const sim_world *w, sim_condition_id id)
 {
   return (w->conditions >> id & 1) != 0;
 }
 
-/** The bit of that name, 0 for "none"; false: there is none of that name. */
+/** The bit of that name; 0 for "none". false: no such name. */
 bool sim_condition_find(const char *name, unsigned *out);
-/** Those that a seed chooses. */
+/** The conditions of a seed. */
 unsigned sim_conditions_of(uint64_t seed);
-/** Whether the world's scenario or one of its conditions has that fault. */
+/** Whether the scenario or a condition of the run has that fault. */
 bool sim_fault_is_possible(const sim_world *w, enum sim_fault fault);
-enum { SIM_CONDITIONS_TEXT = 96 }; /**< bytes for the names of some */
-/** Write their names with " --condition " before each, as the program takes
-    them. */
+enum {
+  SIM_CONDITIONS_TEXT = 96
+}; /**< bytes for the names of a few conditions */
+/** Write the conditions as options of the program: " --condition NAME" for
+    each. */
 void sim_conditions_print(unsigned set, char *out, size_t size);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The attempts of the recipe machine, as its steps tell of them. */
+/* The contenders of the library, as the checker follows them by their steps. */
 
 void sim_contenders_free(sim_checker *j, const sim_life *l)
 {
@@ -39,8 +39,8 @@ static sim_contender *find_contender(const sim_checker *j,
   return a;
 }
 
-/* Where the data tell whose a node is, and the word that revokes has replaced
- * them, any attempt of its session that finds it takes it for its own. */
+/* In a style that stores the id in the data, a revocation replaces the id. Then
+ * any contender of the session that finds the node may adopt it. */
 static bool has_adopted(const sim_checker *j, const lk_contender *ct,
                         const sim_entry *e)
 {
@@ -68,7 +68,7 @@ static bool is_created_by(const sim_entry *e, const lk_contender *ct)
   return strcmp(e->key, ct->own.unique_part) == 0;
 }
 
-/* Who has made two stands where the first is that it can know of. */
+/* If a contender has two nodes, the oldest one that it can know of. */
 sim_entry *sim_entry_of(const sim_checker *j, const lk_contender *ct)
 {
   sim_entry *first = NULL;
@@ -83,7 +83,7 @@ sim_entry *sim_entry_of(const sim_checker *j, const lk_contender *ct)
   return first;
 }
 
-/* Whether it is a part of what the handle wants. */
+/* Whether the contender belongs to the acquisition of the handle. */
 static bool is_contender_of(const sim_handle *h, const lk_contender *ct)
 {
   const lk_acquisition *a = h->lock->acquisition;
@@ -157,7 +157,7 @@ static sim_stop_reason stop_reason(const sim_checker *j, const sim_handle *h)
   return SIM_STOP_FAILED;
 }
 
-/* A list that shows who is ahead was answered: by which state of a server? */
+/* Whether this step follows the reply to a list. */
 static bool has_listed(lk_contender_event ev, lk_contender_state from)
 {
   bool lists = from == LK_CONTENDER_CREATING ||
@@ -187,7 +187,7 @@ void sim_contender_step(void *arg, const lk_contender *ct,
 
   sim_coverage_step(ev, from);
   if (ct->own.identity == LK_IDENTITY_NONE)
-    return; /* it stands in no queue; see invariants_single.c */
+    return; /* single-node lock: it has no queue; see invariants_single.c */
   if (a == NULL)
     a = add_contender(j, l, ct);
   if (has_listed(ev, from))

@@ -8,12 +8,11 @@
 #include <stdio.h>
 
 /**
- * Which states and steps of the recipe machine, and which changes of a
- * session's state, and which faults, have happened in any run of this program.
+ * Coverage of a run of the program: steps of the contender state machine,
+ * changes of session states, faults, and milestones.
  */
 
-/** What else is counted, mostly of locks that are more than a place in a queue.
- */
+/** Situations that are counted, mostly of locks with more than one node. */
 /* clang-format off */
 #define SIM_MILESTONES(M)                                                \
   M(READS_TOO, "a writer reads as well")                              \
@@ -48,10 +47,11 @@ void sim_coverage_milestone(sim_milestone m);
 void sim_coverage_step(lk_contender_event ev, lk_contender_state from);
 void sim_coverage_state_change(lk_state from, lk_state to);
 void sim_coverage_fault(enum sim_fault fault);
-/** Write how much was seen, and by name what was not; with `counts` also how
-    often each fault struck, and each moment came. */
+/** Print how much was covered, and the names of what was not. With `counts`,
+    also how often each fault and each milestone happened. */
 void sim_coverage_print(FILE *out, bool counts);
-/** What a child process has seen, as bytes for its parent; and add them. */
+/** The coverage of a child process as bytes for its parent, and its addition in
+    the parent. */
 size_t sim_coverage_size(void);
 void sim_coverage_save(void *out);
 void sim_coverage_add(const void *session_to_resume);

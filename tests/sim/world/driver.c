@@ -11,7 +11,7 @@
 
 enum { READS_MAX = 16, READ_SIZE = 64 * 1024 };
 
-/* ---- what a client asks its surroundings -------------------------------- */
+/* ---- hooks of the client ------------------------------------------------ */
 
 static int64_t hook_now(void *arg)
 {
@@ -58,7 +58,7 @@ lk_hooks sim_driver_hooks(sim_process *p)
                     .arg = p};
 }
 
-/* ---- the connection: each of these can end the client ------------------- */
+/* ---- the connection: each of these may free the client ------------------ */
 
 static void on_news(void *arg)
 {
@@ -79,7 +79,7 @@ static void report_failure(sim_process *p, int err, const char *why)
   lk_client_failed(p->client, p->attempt, err, why);
 }
 
-/* At a dead address nothing ever comes of it. */
+/* A connect to a dead address is never answered. */
 static void connect_to(sim_process *p, unsigned server)
 {
   if (server == SIM_DEAD)
@@ -87,14 +87,14 @@ static void connect_to(sim_process *p, unsigned server)
   p->pipe = sim_pipe_open(p->world->network, p->index, server, on_news, p);
 }
 
-/* The name has been looked up. */
+/* The name is resolved. */
 static void on_lookup(void *arg)
 {
   sim_process *p = arg;
   uint64_t attempt = p->attempt;
   lk_want want;
 
-  if (p->paused) { /* the answer waits */
+  if (p->paused) { /* the result arrives after the pause */
     sim_schedule_at(&p->world->agenda, &p->lookup_job, p->paused_until_us);
     return;
   }
@@ -133,7 +133,7 @@ static void follow_want(sim_process *p)
   }
 }
 
-/* Whether the connection is still the one of `attempt`. */
+/* Whether the connection of `attempt` still exists. */
 static bool is_current(const sim_process *p, uint64_t attempt)
 {
   return p->client != NULL && p->attempt == attempt && p->pipe != NULL;
@@ -146,7 +146,8 @@ static void read_available(sim_process *p)
 
   if (len > READ_SIZE)
     len = READ_SIZE;
-  room = malloc(len); /* just so much, for who reads too far or too late */
+  room = malloc(len); /* exactly this size: a read beyond the end, or after the
+                         call, is found */
   sim_pipe_receive(p->pipe, room, len);
   sim_checker_received(p->world->checker, p, room, len);
   lk_client_received(p->client, p->attempt, room, len);
@@ -176,7 +177,7 @@ static void read_all(sim_process *p)
     sim_process_schedule_loop(p);
 }
 
-/* What a look at the socket shows. */
+/* What poll() and read() of the socket would report. */
 static void read_socket(sim_process *p)
 {
   if (p->pipe == NULL || sim_pipe_get_state(p->pipe) == SIM_PIPE_DIALING)
@@ -205,8 +206,8 @@ static void write_socket(sim_process *p)
   lk_client_sent(p->client, p->attempt, taken);
 }
 
-/* What a driver may do while it is being woken: look up and dial, and send. A
- * dial that is refused at once is told at once. */
+/* A driver may resolve, connect and send in its wake hook. A connect that fails
+ * at once is reported at once. */
 static void work_in_wake_hook(sim_process *p)
 {
   follow_want(p);
@@ -222,7 +223,7 @@ static void work_in_wake_hook(sim_process *p)
     write_socket(p);
 }
 
-/* ---- the turn ----------------------------------------------------------- */
+/* ---- loop iteration ----------------------------------------------------- */
 
 static void call_tick(sim_process *p)
 {
@@ -268,7 +269,7 @@ static void run_step(sim_process *p, enum sim_loop_step step)
   }
 }
 
-/* Whether it stands still before its next step. */
+/* Whether the process pauses before its next step. */
 static bool must_pause(sim_process *p)
 {
   int64_t for_us = p->busy_until_us - p->world->agenda.now_us;
@@ -324,7 +325,7 @@ void sim_driver_init(sim_process *p)
   }
   if (sim_roll(&p->rng, 3) > 0)
     return;
-  /* One name for all servers: addresses in an order of its own. */
+  /* One name for all servers, with the addresses rotated. */
   unsigned first = sim_roll(&p->rng, w->config.servers);
 
   if (p->naddresses > 0)

@@ -5,14 +5,14 @@
 #include "sim/world/process.h"
 
 /**
- * The engine's driver of a process: a loop that wakes up when there is
- * something to do, sees to deadlines first, then reads, then does what the
- * client wishes, writes once and sets its alarm, as the driver for libev does.
+ * The driver of a process. Like the libev driver, its loop wakes up when there
+ * is something to do. Each iteration handles deadlines, reads, follows
+ * lk_client_want(), writes once and sets its timer.
  */
 enum sim_loop_step {
   SIM_LOOP_TICK = 1,
   SIM_LOOP_READ,
-  SIM_LOOP_TICK_AGAIN, /**< before it waits: callbacks have taken time */
+  SIM_LOOP_TICK_AGAIN, /**< callbacks may have taken time */
   SIM_LOOP_WISH,
   SIM_LOOP_WRITE,
   SIM_LOOP_ALARM,
@@ -20,17 +20,18 @@ enum sim_loop_step {
 };
 
 void sim_driver_init(sim_process *p);
-/** One name stands for all servers from the next look-up on, and for so many
-    dead addresses, in any order. */
+/** From the next lookup on, one name resolves to all servers and `dead` dead
+    addresses, in random order. */
 void sim_driver_set_addresses(sim_process *p, sim_rng *r, unsigned dead);
-/** What lk_client_new() gets. */
+/** The hooks for lk_client_new(). */
 lk_hooks sim_driver_hooks(sim_process *p);
-/** The loop's turn now, or the rest of one that a pause interrupted. */
+/** Run an iteration of the loop, or the rest of one that a pause
+    interrupted. */
 void sim_driver_run_loop(sim_process *p);
-/** Hang up, and wait for nothing any more. */
+/** Close the connections and cancel all jobs. */
 void sim_driver_stop(sim_process *p, bool silent);
 
-/** process.c's: the client is freed. */
+/** The client was freed (process.c). */
 void sim_process_ended(sim_process *p);
 
 #endif

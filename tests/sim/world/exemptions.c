@@ -9,10 +9,10 @@
 
 enum { THROTTLE_RESTS_MS = 5000 };
 
-/* What can be held against a client, and what cannot. */
+/* When an invariant excuses a client, and how long it waits. */
 
-/* One more request after a reconnect, or after all the rests that a throttled
- * one takes. */
+/* The time for one request after a reconnect, and for the pauses of a throttled
+ * request. */
 int64_t sim_grace_us(const sim_checker *j)
 {
   bool throttled = sim_fault_is_possible(j->world, SIM_FAULT_THROTTLE);
@@ -20,7 +20,7 @@ int64_t sim_grace_us(const sim_checker *j)
   return 2 * sim_T_us(j) + (throttled ? THROTTLE_RESTS_MS * SIM_MS : 0);
 }
 
-/* All routes of a process are, or none is. */
+/* The routes of a process are limited all together. */
 static bool has_bandwidth_limit(const sim_checker *j, const sim_life *l)
 {
   return sim_network_route(j->world->network, l->process->index, 0)->kb_us > 0;
@@ -39,7 +39,7 @@ bool sim_grace_is_over(sim_checker *j, const sim_life *l, sim_grace *s,
     s->since_us = sim_now_us(j);
   if (sim_now_us(j) - s->since_us <= sim_grace_us(j))
     return false;
-  s->entry = NULL; /* once more after the same time */
+  s->entry = NULL; /* reported again after the same time */
   return true;
 }
 
@@ -57,8 +57,8 @@ static bool servers_may_be_cut(const sim_world *w)
   return some;
 }
 
-/* Whether another may have begun to lead while the last one did not know. One
- * that stands still, for 3 T at most, begins to notice when it goes on. */
+/* Whether the last leader may not know yet that it was deposed. A server that
+ * was stopped, for 3 T at most, notices it after it continues. */
 static bool is_deposed(const sim_checker *j)
 {
   const sim_ensemble_config *c = &j->world->config;
@@ -94,13 +94,14 @@ bool sim_is_written(const sim_checker *j, const char *data)
   return false;
 }
 
-/* The reply to a resume with a shorter timeout never reached its client. */
+/* The reply to a resume with a shorter timeout has not reached the client. */
 static bool is_shortened_unseen(const sim_session *s)
 {
   return s != NULL && s->granted_ms < s->known_ms && s->granted_ms > 0;
 }
 
-/* lease.h: the lease deadline counts on the leader's pings, and on time. */
+/* The lease deadline assumes that the leader's pings are on time; see
+ * lease.h. */
 static bool is_pinged_late(const sim_checker *j)
 {
   int64_t limit = 2 * sim_T_us(j);

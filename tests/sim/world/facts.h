@@ -9,30 +9,31 @@
 #include <latchkey/rwlock.h>
 
 /**
- * @file
- * What the checker is told, by actors through their handles and requests, by
- * processes, and by the ensemble; and what it keeps of those who told it.
+ * @file Facts that actors, processes and the ensemble report to the checker,
+ * and the records that the checker keeps of handles and requests.
  */
 
 enum { SIM_MOST_PARTS = 4 };
 
-/** What is held with a grant: a node for each part of the attempt. */
+/** The nodes that a grant is based on: one for each contender of the
+    acquisition. */
 typedef struct sim_nodes {
   size_t count;
   sim_entry *at[SIM_MOST_PARTS];
 } sim_nodes;
 
-/** Something that cannot last: since when it does. */
+/** The grace period of a condition that must not last. */
 typedef struct sim_grace {
   const sim_entry *entry;
-  int64_t zxid;     /**< what its client has to see to know */
-  int64_t since_us; /**< … and when it did */
+  int64_t
+      zxid; /**< the client must have seen this zxid to know of the condition */
+  int64_t since_us; /**< when it had seen it */
 } sim_grace;
 
-/** A handle of a lock, as the API has answered to its actor. */
+/** A lock as the API has shown it to its actor. */
 typedef struct sim_handle {
   struct sim_handle *next; /**< of its process */
-  struct sim_handle *next_of_all; /**< the checker's */
+  struct sim_handle *next_of_all; /**< of the checker */
   sim_process *process;
   char name[12]; /**< "p0.1" */
   sim_kind kind;
@@ -41,60 +42,65 @@ typedef struct sim_handle {
   bool backwards;
   int32_t permits;
   lk_session_lease *lease;  /**< its session lease, while it has a lock */
-  bool local;               /**< it queues behind a node of its process */
-  size_t max_queue;         /**< it waits behind so many; 0: behind any */
-  lk_lock *lock;            /**< NULL: freed, or its process is gone */
-  lk_rwlock *rwlock;        /**< whose side it is, or NULL */
-  struct sim_handle *other; /**< … its other side's */
-  bool freeing;             /**< lk_lock_free() is called */
+  bool local;               /**< it shares a node with others of its process */
+  size_t max_queue;  /**< the largest number of predecessors it accepts; 0: no
+                        limit */
+  lk_lock *lock;     /**< NULL: freed, or the process has no client */
+  lk_rwlock *rwlock; /**< of which it is one side, or NULL */
+  struct sim_handle *other; /**< the handle of the other side */
+  bool freeing;             /**< in lk_lock_free() */
 
+  uint64_t acquire_number; /**< number of acquires, without re-entries */
   uint64_t
-      acquire_number; /**< how many have begun, without those that count up */
-  uint64_t accepted_acquires; /**< how many were accepted, with those */
-  bool acquiring;             /**< an acquire has not ended */
-  bool in_acquire;            /**< … and its call has not returned */
-  int64_t timeout_ms; /**< of it */
+      accepted_acquires; /**< number of accepted acquires, with re-entries */
+  bool acquiring;        /**< an acquire is outstanding */
+  bool in_acquire;       /**< its call has not returned */
+  int64_t timeout_ms;    /**< of the acquire */
   int64_t acquire_called_ms;   /**< when it was called, on the process' clock */
-  int64_t acquire_returned_ms; /**< … and when that returned */
-  int64_t acquire_called_us;   /**< when it was called, in true time */
-  size_t count;       /**< as lk_lock_count() should be */
-  bool is_reentry;    /**< the acquire counts up */
-  bool lost;          /**< LOST was told; not released */
-  bool unsure;        /**< UNSURE was told last */
+  int64_t
+      acquire_returned_ms; /**< when the call returned, on the process' clock */
+  int64_t acquire_called_us; /**< when it was called, in virtual time */
+  size_t count;              /**< the expected lk_lock_count() */
+  bool is_reentry;           /**< the acquire is a re-entry */
+  bool lost;   /**< LOST was reported, and the lock was not released since */
+  bool unsure; /**< UNSURE was the last report */
   bool cancelling;    /**< in lk_lock_cancel() */
   bool in_release;    /**< in lk_lock_release() */
-  bool releasing;     /**< `done` of a release has not been called */
-  bool verifying;     /**< the same of a verify */
-  size_t guarded_writes; /**< the same of guarded writes, how many */
+  bool releasing;     /**< the callback of a release is due */
+  bool verifying;     /**< the callback of a verify is due */
+  size_t guarded_writes; /**< callbacks of guarded writes that are due */
 
   void (*on_callback)(struct sim_handle *h, int news, int err,
-                      const lk_lock_event *event); /**< its actor's */
+                      const lk_lock_event *event); /**< of its actor */
   void *arg;
 
-  /* the checker's */
-  int64_t first_node_us; /**< when the first node of this acquire was made; 0 */
-  bool displaced;       /**< one of its nodes was taken away since */
-  unsigned nodes_taken; /**< how many */
-  unsigned places_lost; /**< how often it was told so */
-  unsigned dirs_vanished; /**< how often its directories had, when it asked */
+  /* of the checker */
+  int64_t
+      first_node_us; /**< when the acquire created its first node; 0: not yet */
+  bool displaced;    /**< one of its nodes was deleted since */
+  unsigned nodes_taken;   /**< number of its nodes that were deleted */
+  unsigned places_lost;   /**< number of PLACE_LOST events */
+  unsigned dirs_vanished; /**< how often its directories had been deleted before
+                             the acquire */
   const sim_entry
-      *other_side_node; /**< what the other side held, when it asked */
+      *other_side_node; /**< what the other side held when acquire was called */
   int64_t granted_us;
-  int64_t granted_ms; /**< the same on its clock */
-  int64_t granted_lease_ms; /**< until its lease ran out, as known then */
-  bool node_is_watched;     /**< its node is, as far as answers prove */
-  sim_grace complete_but_ungranted; /**< it has all, and is not granted */
+  int64_t granted_ms;       /**< the same on the process' clock */
+  int64_t granted_lease_ms; /**< time until the lease deadline at the grant */
+  bool node_is_watched;     /**< the own node is certainly watched */
   sim_grace
-      unreported_revocation; /**< it was asked to let go, and is not told */
-  unsigned revoked;   /**< how often it was told so, since the grant */
-  bool was_waiting;   /**< it was told that somebody is ahead */
-  sim_grace held_node_gone; /**< it holds, and a part of it is gone */
-  sim_grace idle_node;      /**< nobody uses the node that it waits for */
-  sim_nodes held;     /**< what it was granted with */
-  sim_nodes releasing_nodes; /**< what it waits for to be gone */
+      complete_but_ungranted; /**< all nodes are held, and there is no grant */
+  sim_grace unreported_revocation; /**< the node was revoked, and there is no
+                                      REVOKED event */
+  unsigned revoked;          /**< number of REVOKED events since the grant */
+  bool was_waiting;          /**< WAITING was reported */
+  sim_grace held_node_gone;  /**< it holds, and one of its nodes was deleted */
+  sim_grace idle_node;       /**< the node it waits behind has no local owner */
+  sim_nodes held;            /**< of the grant */
+  sim_nodes releasing_nodes; /**< deleted when the release completes */
 } sim_handle;
 
-/** What a request is, and of a watch what it was set by. */
+/** The kind of a request; also which one set a watch. */
 typedef enum sim_verb {
   SIM_CREATE,
   SIM_DELETE,
@@ -104,29 +110,29 @@ typedef enum sim_verb {
   SIM_CHILDREN,
   SIM_SYNC,
   SIM_MULTI,
-  /* an rare requester's */
-  SIM_BATCH, /**< a multi of its parts */
-  SIM_READS, /**< a multiRead of them */
-  SIM_MAKE,  /**< a create with its part: any kind */
+  /* of a rare requester */
+  SIM_BATCH, /**< a multi of `ops` */
+  SIM_READS, /**< a multiRead of `ops` */
+  SIM_MAKE,  /**< a create of any kind, in `ops` */
   SIM_LIST,
   SIM_COUNT,
   SIM_OWNED, /**< getEphemerals */
   SIM_WHO,
   SIM_GET_ACL,
   SIM_SET_ACL,
-  /* a watcher's */
+  /* of a watcher */
   SIM_ADD_WATCH,
-  /* a identity user's */
+  /* of an identity user */
   SIM_ADD_AUTH
 } sim_verb;
 
 enum { SIM_MOST_OPS = 4 };
 
-/** One thing that an rare requester asks for. */
+/** An operation of a rare requester's request. */
 typedef struct sim_request_op {
-  int32_t type; /**< enum lk_op_type, enum lk_read_type */
+  int32_t type; /**< enum lk_op_type or enum lk_read_type */
   char path[SIM_CHANGE_PATH];
-  char data[24]; /**< what it writes; unique */
+  char data[24]; /**< that it writes; unique */
   int flags;
   int32_t version;
   int64_t ttl_ms;
@@ -134,57 +140,56 @@ typedef struct sim_request_op {
 
 enum { SIM_MOST_PLACES = 64 };
 
-/** A watch that stays, as far as it was told. */
+/** A persistent watch, by its events. */
 typedef struct sim_persistent_watch {
   lk_watch_mode mode;
-  bool registered; /**< on the connection at hand, since a zxid that is known */
+  bool registered; /**< on this connection, from a known zxid on */
   size_t
-      candidates[SIM_MOST_PLACES]; /**< the change that it must be told of next,
-                  or one behind; several, ascending, where an event
-                  was that change or was made up for another like it */
-  size_t ncandidates;              /**< how many of these there are */
-  size_t next_frame; /**< behind what it was told of last on this connection */
-  size_t first_missed; /**< the first of `next` when its connection broke */
-  int reregistrations; /**< how often it was told on this connection to be back
-                        */
+      candidates[SIM_MOST_PLACES]; /**< the change that it must report next, or
+                                      the one after it. Several, ascending, if
+                                      an event may be of a later change, or made
+                                      up for one that was missed */
+  size_t ncandidates;              /**< of `candidates` */
+  size_t next_frame;   /**< index behind the event that it reported last */
+  size_t first_missed; /**< the first candidate when the connection broke */
+  int reregistrations; /**< number of REREGISTERED events on this connection */
 } sim_persistent_watch;
 
-/** A request that an actor has made by itself. */
+/** A request of an actor, without those of locks. */
 typedef struct sim_request {
   struct sim_request *next; /**< of its process */
   sim_process *process;
-  uint64_t number; /**< counts up in the order of the calls */
+  uint64_t number; /**< in the order of the calls */
   sim_verb verb;
   char path[SIM_CHANGE_PATH];
-  char data[24]; /**< what it writes; unique */
+  char data[24]; /**< that it writes; unique */
   int flags;     /**< of a create */
   bool sequential;
   bool in_call; /**< its call has not returned */
   unsigned completions;
   int err;
-  bool timed; /**< with a timeout of its own */
+  bool timed; /**< unused */
   size_t nops;
   sim_request_op *ops;
-  int32_t perms; /**< setACL: for everybody */
+  int32_t perms; /**< setACL: of world:anyone */
 
   /* its watch */
   lk_watch *watch; /**< NULL: none */
   bool sets_watch;
   bool until_disconnect;
-  bool may_report_anything; /**< it was with a server without a quorum: whatever
-                               happens */
+  bool may_report_anything; /**< registered with a read-only server: it may
+                               report any event */
   bool watch_registered;
-  int64_t watch_zxid;  /**< zxid of the answer that made it stand */
-  uint64_t connection; /**< on which it was set, or was told to be back */
-  sim_persistent_watch *persistent; /**< NULL: it is for one event */
-  int64_t
-      late_since_us;   /**< since when an event is due that may come late; 0 */
-  int64_t event_us;    /**< when a watch for one event was told; 0: never */
-  bool throttled;      /**< a setWatches was while it stood, on this connection
-                            or the one before */
-  int64_t late_set_watches; /**< one behind the zxid of the oldest that was sent
-                       later than for a reconnect, while it stood or was
-                       under way; 0: none was, or all have succeeded */
+  int64_t watch_zxid;  /**< zxid of the reply that registered it */
+  uint64_t connection; /**< on which it was registered, or last re-registered */
+  sim_persistent_watch *persistent; /**< NULL: one-shot */
+  int64_t late_since_us; /**< since when an event is due that may be late; 0 */
+  int64_t event_us; /**< when a one-shot watch reported its event; 0: never */
+  bool throttled; /**< a setWatches with it was throttled, on this connection or
+                     the one before */
+  int64_t late_set_watches; /**< 1 + zxid of the oldest setWatches that was sent
+                               after the reconnect's while the watch existed; 0:
+                               none, or all have succeeded */
 } sim_request;
 
 enum { SIM_MOST_IDENTITIES = 3 };
@@ -198,26 +203,26 @@ typedef struct sim_identity_use {
   bool missing; /**< the server does not know one of them */
 } sim_identity_use;
 
-/** A write that is retried until its outcome is known. */
+/** A reliable write. */
 typedef struct sim_write {
-  struct sim_write *next; /**< the checker's: older ones */
+  struct sim_write *next; /**< of the checker: older ones */
   struct sim_actor *actor;
   sim_verb verb;
-  bool shared; /**< others write to that node, too */
+  bool shared; /**< other actors write to the node, too */
   bool ended;
   int err;
   char path[SIM_CHANGE_PATH];
   char data[24]; /**< unique */
 } sim_write;
 
-/** What became of a request; the pointers are borrowed. */
+/** The result of a request; the pointers are borrowed. */
 typedef struct sim_result {
   int err;
   const char *path;
   const lk_stat *stat;
   const lk_bytes *data;
   const lk_bytes *names;
-  size_t count; /**< also of what follows */
+  size_t count; /**< of the arrays */
   const lk_op_result *done;
   const lk_read_result *read;
   const lk_acls *acl;
@@ -225,44 +230,43 @@ typedef struct sim_result {
 
 typedef enum sim_fact_type {
   /* the run */
-  SIM_JOB_DONE, /**< a job was done */
-  SIM_PERIODIC, /**< the same, a few times in each session timeout */
+  SIM_JOB_DONE, /**< after each job */
+  SIM_PERIODIC, /**< sixteen times in each session timeout */
   SIM_QUIESCENT,
-  /* what is committed */
+  /* committed transactions */
   SIM_NODE_CREATED,  /**< entry */
-  SIM_NODE_DELETED,  /**< entry, and how in it */
-  SIM_COMMITTED,     /**< commit; after those */
-  SIM_SESSION_ENDED, /**< session: it has ended */
+  SIM_NODE_DELETED,  /**< entry, with its deletion_cause */
+  SIM_COMMITTED,     /**< commit; after the two above */
+  SIM_SESSION_ENDED, /**< session */
   /* a process: `life` */
   SIM_STATE,          /**< from, state, err */
-  SIM_REPLY,          /**< answer */
-  SIM_SENT,           /**< xid, op, looks */
-  SIM_CLIENT_CLOSED,  /**< err: its close has ended */
-  SIM_CONNECTED,      /**< its connection stands */
-  SIM_PROCESS_ENDED,  /**< left: it was freed; else it died */
-  SIM_CONTENDER_STEP, /**< attempt, event, before */
+  SIM_REPLY,          /**< reply */
+  SIM_SENT,           /**< xid, op, is_recovery */
+  SIM_CLIENT_CLOSED,  /**< err: of lk_client_close() */
+  SIM_CONNECTED,      /**< its connection is open */
+  SIM_PROCESS_ENDED,  /**< was_freed; else it died */
+  SIM_CONTENDER_STEP, /**< contender, event, state_before */
   /* a handle */
-  SIM_ACQUIRE_CALLED,  /**< an acquire was called: err, and should */
-  SIM_ACQUIRE_ENDED,   /**< it ended: err */
-  SIM_LOCK_EVENT,      /**< told */
+  SIM_ACQUIRE_CALLED,  /**< lk_lock_acquire() has returned: err, expected_err */
+  SIM_ACQUIRE_ENDED,   /**< the acquire completed: err */
+  SIM_LOCK_EVENT,      /**< lock_event */
   SIM_CANCEL_RETURNED, /**< lk_lock_cancel() has returned; err: not 0 if the
-                    acquire goes on */
-  SIM_RELEASE_CALLED, /**< a release was called: err, and should: what it should
-                         be */
-  SIM_RELEASE_ENDED,  /**< it ended: err */
-  SIM_VERIFY_ENDED,   /**< a verify ended: err */
-  SIM_GUARDED_WRITE_ENDED, /**< a guarded write ended: err, request */
+                          acquire is still outstanding */
+  SIM_RELEASE_CALLED,  /**< lk_lock_release() has returned: err, expected_err */
+  SIM_RELEASE_ENDED,   /**< the release completed: err */
+  SIM_VERIFY_ENDED,    /**< a verify completed: err */
+  SIM_GUARDED_WRITE_ENDED, /**< a guarded write completed: err, nodes, data */
   SIM_HANDLE_FREED,        /**< lk_lock_free() has returned */
-  SIM_STRAY_CALLBACK,      /**< a callback that must not be; why */
+  SIM_STRAY_CALLBACK,      /**< an unexpected callback: why */
   /* a request */
   SIM_REQUEST_ENDED,   /**< request, result */
-  SIM_WATCH_EVENT,     /**< request (its watch), watched */
+  SIM_WATCH_EVENT,     /**< request, with the watch: watch_event */
   SIM_WRITE_ENDED,     /**< write */
-  SIM_IDENTITY_USED,   /**< proof: it ended: err */
-  SIM_TREE_CALL_ENDED, /**< write, of a tree maker: it ended: err */
+  SIM_IDENTITY_USED,   /**< identity_use: it completed: err */
+  SIM_TREE_CALL_ENDED, /**< write, of a tree maker: it completed: err */
   /* a subscription */
-  SIM_SUBSCRIPTION_EVENT, /**< notice as it was before, known: what it is told,
-                             stray */
+  SIM_SUBSCRIPTION_EVENT, /**< subscribed, before the event; new_state;
+                             after_free */
   SIM_NFACTS
 } sim_fact_type;
 
@@ -282,7 +286,7 @@ typedef struct sim_fact {
       const lk_reply *reply;
       int32_t xid;
       int32_t op;
-      bool is_recovery; /* it checks the directory of a lock */
+      bool is_recovery; /* it checks whether a node exists */
       bool was_freed;
       struct sim_contender *contender;
       lk_contender_event event;
@@ -293,7 +297,7 @@ typedef struct sim_fact {
       const lk_lock_event *lock_event;
       int expected_err;
       const char *why;
-      const sim_nodes *nodes; /* of a guarded write, and what it wrote */
+      const sim_nodes *nodes; /* of a guarded write, with the data it wrote */
       const char *data;
     };
     struct {
@@ -306,30 +310,31 @@ typedef struct sim_fact {
     struct {
       const struct sim_subscribed *subscribed;
       const struct sim_node_state *new_state;
-      bool after_free; /* nobody wants to know any more */
+      bool after_free; /* the subscription was freed */
     };
   };
 } sim_fact;
 
 void sim_checker_report(sim_checker *j, const sim_fact *f);
 
-/** Memory of a handle of a process; the checker's, until the end of the run. */
+/** A handle, which the checker frees at the end of the run. */
 sim_handle *sim_checker_new_handle(sim_checker *j, sim_process *p);
-/** Memory of a request; the checker's, until the process is gone. */
+/** A request, which the checker frees with the process. */
 sim_request *sim_checker_new_request(sim_checker *j, sim_process *p);
-/** How many watches stand or are asked for, and one of those that stand. */
+/** The number of watches of a process that are registered or requested, and one
+    that is registered. */
 size_t sim_checker_count_watches(const sim_checker *j, const sim_process *p);
 sim_request *sim_checker_registered_watch(const sim_checker *j,
                                           const sim_process *p, size_t number);
-/** The handle acquires: a new one, or it counts up. */
+/** The handle calls acquire. */
 void sim_checker_acquire_called(sim_checker *j, sim_handle *h);
-/** It is granted. */
+/** The handle is granted. */
 void sim_checker_acquire_granted(sim_checker *j, sim_handle *h);
-/** A write, which the checker keeps. */
+/** A write, which the checker frees. */
 sim_write *sim_checker_new_write(sim_checker *j);
-/** Other memory, until the end of the run. */
+/** Memory until the end of the run. */
 void *sim_checker_allocate(sim_checker *j, size_t size);
-/** Whether a handle holds, as far as it was told. */
+/** Whether a handle holds, by its events. */
 static inline bool sim_holds(const sim_handle *h)
 {
   return h->lock != NULL && h->count > 0 && !h->lost;

@@ -10,14 +10,14 @@
 
 #include <stdlib.h>
 
-/* ---- tools -------------------------------------------------------------- */
+/* ---- helpers ------------------------------------------------------------ */
 
 int64_t sim_fault_T_us(const sim_faults *f)
 {
   return f->world->timeout_ms * SIM_MS;
 }
 
-/* Mostly short, sometimes longer than a session lives. */
+/* Mostly below T, one of eight above it. */
 int64_t sim_fault_duration(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
@@ -96,7 +96,7 @@ sim_active_fault *sim_start_fault(sim_faults *f,
   return x;
 }
 
-/* ---- which, and when ---------------------------------------------------- */
+/* ---- choice and schedule ------------------------------------------------ */
 
 #define INJECTOR(name, function, text) \
   [SIM_FAULT_##name] = sim_inject_##function,
@@ -125,13 +125,13 @@ static void on_scenario_fault(void *arg)
   int64_t gap = sim_fault_T_us(f) * (gap_pm == 0 ? 300 : gap_pm) / 1000;
 
   f->world->nfaults += inject_one(f, f->world->scenario->faults);
-  /* In calm weather one is over before the next begins. */
+  /* In scenario "calm" a fault ends before the next begins. */
   if (!f->world->scenario->calm)
     gap = sim_between(&f->rng, gap / 10, 2 * gap);
   sim_schedule_in(&f->world->agenda, &f->next, gap);
 }
 
-/* With draws of its own. */
+/* Uses the random generator of the condition. */
 static void on_condition_fault(void *arg)
 {
   sim_condition_faults *t = arg;
@@ -158,7 +158,7 @@ static void add_condition_faults(sim_faults *f, sim_condition_id id)
                               .next = {.run = on_condition_fault, .arg = t}};
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 sim_faults *sim_faults_new(sim_world *w)
 {

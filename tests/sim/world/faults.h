@@ -5,10 +5,9 @@
 #include "sim/world/world.h"
 
 /**
- * What goes wrong, and its end. A fault that lasts is healed after some time;
- * at the end all are. To add one: a line here, a function strike_<function>()
- * in faults_*.c, and its weight in the scenarios or conditions that shall have
- * it.
+ * Faults. A fault that lasts ends after some time; at the end of the run all
+ * end. To add one: a line here, a function sim_inject_FUNCTION() in faults_*.c,
+ * and its weight in the scenarios or conditions that have it.
  */
 typedef struct sim_faults sim_faults;
 
@@ -61,9 +60,9 @@ enum sim_fault { SIM_FAULTS(SIM_FAULT_ENUM) SIM_NFAULTS };
 
 sim_faults *sim_faults_new(sim_world *w);
 void sim_faults_free(sim_faults *f);
-/** One strikes, as the scenario weighs them, and another after some time. */
+/** Start faults by the weights of the scenario, one after the other. */
 void sim_faults_begin(sim_faults *f);
-/** No more of them; all are healed. */
+/** End all active faults and start no more. */
 void sim_faults_end(sim_faults *f);
 
 #endif

@@ -33,8 +33,8 @@ void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
         by_us / SIM_MS, direction == SIM_UP ? "up" : "down");
 }
 
-/* In calm weather it lasts so long and slows so much that no round trip takes
- * longer than T/4. */
+/* In scenario "calm" the delays are such that no round trip takes longer than
+ * T/4. */
 bool sim_inject_delay(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
@@ -172,7 +172,7 @@ static bool heal_narrow(sim_active_fault *x)
   return true;
 }
 
-/* All routes of a process; the large node takes a third of T to three T. */
+/* Limits all routes of a process, so that the large node takes T/3 to 3 T. */
 bool sim_inject_narrow(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
@@ -279,7 +279,7 @@ bool sim_inject_close(sim_faults *f)
   return sim_process_close(p, sim_fault_duration(f));
 }
 
-/* Each reading counts, also those of a call in which much is asked. */
+/* Counts all readings of the clock, also several in one call. */
 bool sim_inject_clock_step(sim_faults *f)
 {
   enum { MOST_READINGS = 24 };
@@ -294,7 +294,7 @@ bool sim_inject_clock_step(sim_faults *f)
   case 0: p->jump_us = sim_between(&f->rng, t / 8, 3 * t / 2); break;
   case 1: p->jump_us = sim_between(&f->rng, 0, t / 8); break;
   case 2: p->jump_us = sim_between(&f->rng, 1, 4) * SIM_MS; break;
-  default: p->jump_us = 0; break; /* to what is due next */
+  default: p->jump_us = 0; break; /* to the next deadline */
   }
   return true;
 }

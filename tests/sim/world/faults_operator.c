@@ -12,7 +12,7 @@ static const char *random_lock(sim_faults *f)
   return f->world->locks[sim_roll(&f->rng, (uint32_t)f->world->nlocks)];
 }
 
-/* A node of a queue, or NULL. */
+/* A contender node, or NULL. */
 static const sim_node *random_node(sim_faults *f)
 {
   const sim_tree *committed = sim_ensemble_committed_tree(f->world->ensemble);
@@ -38,8 +38,8 @@ bool sim_inject_delete_node(sim_faults *f)
   return true;
 }
 
-/* Where names do not tell who made them, a directory in use is not to be
- * deleted, as its numbers would begin anew. */
+/* If node names have no id, deleting a directory in use would let sequence
+ * numbers start again. */
 static bool may_reuse_numbers(const sim_faults *f)
 {
   return f->world->style->unique > 0;
@@ -75,8 +75,8 @@ bool sim_inject_set_node(sim_faults *f)
   return true;
 }
 
-/* The create may still be under way: only behind a delete no node is none. A
- * leader that is deposed may not bring its delete about. */
+/* Deletes until the node is certainly gone: its create may still be
+ * outstanding, and a deposed leader may lose the delete. */
 static bool heal_foreign(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
@@ -88,7 +88,7 @@ static bool heal_foreign(sim_active_fault *x)
   return false;
 }
 
-/* None of these parses as a contender. */
+/* No client takes one of these for a contender node. */
 bool sim_inject_foreign(sim_faults *f)
 {
   static const char *const with_id_names[] = {"lock-", "lock-12x", "0000000000",
@@ -122,8 +122,7 @@ bool sim_inject_expire(sim_faults *f)
   return true;
 }
 
-/* Again until it is committed: a leader that is deposed may not bring it about.
- */
+/* Repeats the request until it is committed: a deposed leader may lose it. */
 static bool heal_deny(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
@@ -154,7 +153,7 @@ static bool counter_is_near_end(const sim_node *dir)
   return dir != NULL && (dir->counter < 0 || dir->counter >= 1 << 30);
 }
 
-/* The cure is to delete the directory, which takes as long as others put nodes
+/* Deletes the directory, again and again while other clients create nodes
  * there. */
 static bool heal_counter(sim_active_fault *x)
 {
@@ -167,7 +166,7 @@ static bool heal_counter(sim_active_fault *x)
   return false;
 }
 
-/* Once for each directory: numbers that came before do not come again. */
+/* Once for each directory, so that no number is used twice. */
 bool sim_inject_counter(sim_faults *f)
 {
   static const int32_t ends[] = {INT32_MAX - (1 << 20) - 3, INT32_MAX - 1,
@@ -186,7 +185,7 @@ bool sim_inject_counter(sim_faults *f)
   return true;
 }
 
-/* ---- lists of servers --------------------------------------------------- */
+/* ---- server lists ------------------------------------------------------- */
 
 bool sim_set_hosts(sim_process *p, unsigned servers)
 {

@@ -86,7 +86,7 @@ static bool heal_close_early(sim_active_fault *x)
   return true;
 }
 
-/* One of them, or all. */
+/* One server or all. */
 bool sim_inject_close_early(sim_faults *f)
 {
   bool all = sim_roll(&f->rng, 2) == 0;
@@ -138,7 +138,7 @@ static bool heal_bounds(sim_active_fault *x)
   return true;
 }
 
-/* Not below two ticks, which the lease counts on. */
+/* Not below two ticks, the minimum that the lease deadline assumes. */
 bool sim_inject_bounds(sim_faults *f)
 {
   sim_world *w = f->world;
@@ -178,8 +178,8 @@ static bool may_wipe(const sim_world *w)
   return w->wipes < SIM_MOST_WIPES && !w->all_requests;
 }
 
-/* Nothing of what was before is known to those that follow. With `others` they
- * have other names, which all processes are told. */
+/* The servers lose all data. With `others` they get other names, and all
+ * processes are given these. */
 bool sim_inject_wipe(sim_faults *f)
 {
   sim_world *w = f->world;
@@ -194,8 +194,8 @@ bool sim_inject_wipe(sim_faults *f)
   return true;
 }
 
-/* Clients have seen more than these servers know of. What an operator has
- * denied or counted up since then would stay. */
+/* Clients have seen later zxids than these servers know. Denied permissions and
+ * counters would not be undone, so runs with these faults are excluded. */
 bool sim_inject_restore(sim_faults *f)
 {
   sim_world *w = f->world;
@@ -240,7 +240,7 @@ static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
   }
 }
 
-/* The process has no other server to go to, and goes there. */
+/* The process can reach no other server, so it connects to this one. */
 static void restrict_to_server(sim_faults *f, unsigned process, unsigned server,
                                int64_t for_us)
 {
@@ -255,7 +255,7 @@ static void restrict_to_server(sim_faults *f, unsigned process, unsigned server,
     (void)sim_network_reset(f->world->network, process, SIM_UP, SIZE_MAX);
 }
 
-/* Long enough for a session to end, as a rule. */
+/* Mostly longer than a session lives. */
 static int64_t session_long_duration(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
@@ -264,7 +264,7 @@ static int64_t session_long_duration(sim_faults *f)
                                    : sim_between(&f->rng, t, 3 * t);
 }
 
-/* A while later, when the process is there. */
+/* Later, when the process is connected. */
 static bool cut_server_off(sim_active_fault *x)
 {
   if (!x->faults->over)
@@ -277,7 +277,7 @@ static void restrict_and_cut_off(sim_faults *f, unsigned server)
   int64_t t = sim_fault_T_us(f);
   int64_t length = session_long_duration(f);
   unsigned process = sim_random_holder(f);
-  bool late = sim_roll(&f->rng, 3) == 0; /* does it hear from its server */
+  bool late = sim_roll(&f->rng, 3) == 0; /* replies of its server are late */
   int64_t wait =
       late ? sim_between(&f->rng, t / 2, 3 * t / 2)
       : sim_network_server_of(f->world->network, process) == (int)server
@@ -319,8 +319,8 @@ bool sim_inject_leader_cut(sim_faults *f)
   return true;
 }
 
-/* Or it stands still, and when it goes on it does not know at once what the
- * others have done meanwhile. */
+/* Or the leader is stopped. When it continues, it does not know at once that
+ * the others have elected another. */
 bool sim_inject_deposed(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
@@ -369,8 +369,8 @@ bool sim_inject_lag(sim_faults *f)
   return true;
 }
 
-/* What the process sends next gets stuck on its way to the others, while it
-   goes elsewhere. */
+/* The next write of the process is delayed between servers, while the process
+ * connects to another server. */
 bool sim_inject_late_write(sim_faults *f)
 {
   unsigned process = sim_random_process(f);

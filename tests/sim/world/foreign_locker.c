@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 /*
- * A foreign locker locks as Curator does, one step after the other: it makes a
- * node, lists, waits for the one before it, lists again; then the same in the
- * next directory, if it wants several or a permit. A writer may turn into a
- * reader of its number. Whatever goes wrong, it takes all back and begins anew.
+ * A foreign locker acquires as Curator does. It creates a node, lists, waits
+ * for its predecessor and lists again. Then it does the same in the next
+ * directory, if it wants several locks or a permit. A writer may downgrade. On
+ * any error it deletes its nodes and starts again.
  */
 
 typedef enum step {
@@ -28,7 +28,7 @@ typedef enum step {
 
 enum { PLACES_MAX = 3, SUFFIX_DIGITS = 10 };
 
-/* A node that it wants to have, and what is before its number. */
+/* A node that it needs, and the part of its name before the number. */
 typedef struct foreign_place {
   const char *dir;
   const char *mark;
@@ -38,17 +38,16 @@ typedef struct sim_foreign_state {
   step step;
   foreign_place places[PLACES_MAX];
   size_t nplaces;
-  size_t at; /* the one it waits for; all before it are had */
+  size_t at; /* of the node it waits for; all before it are granted */
   char prefix[48];
   char node[PLACES_MAX][112];
   char predecessor[112];
   lk_watch *watch;
-  size_t outstanding; /* requests under way */
+  size_t outstanding; /* requests */
   int32_t limit;
-  size_t
-      lists_outstanding; /* directories to be looked at while it cleans up … */
-  size_t lists_received; /* … and those it has looked at */
-  bool found_any;        /* … where something was left */
+  size_t lists_outstanding; /* lists of a cleanup that are outstanding … */
+  size_t lists_received;    /* … and received */
+  bool found_any;           /* a cleanup list had an own node */
 } sim_foreign_state;
 
 #define TRACE(a, ...) \
@@ -73,10 +72,10 @@ static int64_t random_time(sim_actor *a)
   return sim_between(&a->rng, 0, sim_actor_T_us(a) / 2);
 }
 
-/* The result of a request. */
+/* Counts a request, or cleans up if its call failed. */
 static void count_request(sim_actor *a, int err);
 
-/* Not before all is answered that it has asked for. */
+/* Waits until all its requests are answered. */
 static void clean_up(sim_actor *a)
 {
   sim_foreign_state *v = a->foreign_state;
@@ -94,14 +93,14 @@ static void count_request(sim_actor *a, int err)
     clean_up(a);
 }
 
-/* false: the answer is of no use any more. */
+/* false: the reply is ignored. */
 static bool is_reply_expected(sim_actor *a)
 {
   a->foreign_state->outstanding--;
   return a->foreign_state->step == STEP_WAIT;
 }
 
-/* ---- what it wants ------------------------------------------------------ */
+/* ---- choice of locks ---------------------------------------------------- */
 
 static void add_place(sim_foreign_state *v, const char *dir, const char *mark)
 {
@@ -116,7 +115,7 @@ static void choose_permit(sim_actor *a)
   add_place(a->foreign_state, w->locks[w->semaphore_index + 1], lease);
 }
 
-/* One queue, or several in the order that all keep to. */
+/* One queue, or several in the order that all actors use. */
 static void choose_queues(sim_actor *a)
 {
   const sim_world *w = a->process->world;
@@ -151,7 +150,7 @@ static void start_acquire(sim_actor *a)
   set_step(a, STEP_CREATE, 0);
 }
 
-/* ---- a place ------------------------------------------------------------ */
+/* ---- one place in a queue ----------------------------------------------- */
 
 static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
@@ -212,8 +211,8 @@ static lk_call watch_call(sim_actor *a)
                    .watch = &v->watch};
 }
 
-/* It has gone already: look again. So it does after a long time, since nobody
- * is told of the end of a node that nobody may read. */
+/* If the predecessor is gone, it lists again. It also lists again after a long
+ * time, since a node that may not be read is deleted without an event. */
 static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
                                 const lk_stat *stat, void *arg)
 {
@@ -234,7 +233,7 @@ static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
     clean_up(a);
 }
 
-/* ---- what a list says --------------------------------------------------- */
+/* ---- evaluation of a list ----------------------------------------------- */
 
 static const char *mark_of(const char *name)
 {
@@ -249,7 +248,7 @@ static const char *mark_of(const char *name)
   return NULL;
 }
 
-/* It looks at its own family only. */
+/* Curator's mutexes and read-write locks ignore each other's nodes. */
 static bool excludes(const char *other, const char *own)
 {
   if (other == NULL || own == NULL || (own == mutex) != (other == mutex))
@@ -262,7 +261,7 @@ static int compare_numbers(const char *a, const char *b)
   return strcmp(a + strlen(a) - SUFFIX_DIGITS, b + strlen(b) - SUFFIX_DIGITS);
 }
 
-/* The nearest that keeps it out; false: it is not in the list itself. */
+/* The nearest predecessor; false: the own node is missing. */
 static bool find_predecessor(sim_foreign_state *v, const lk_bytes *names,
                              size_t count)
 {
@@ -339,8 +338,8 @@ static void on_limit_read(lk_client *c, int err, const lk_bytes *data,
                   (uint32_t)b[2] << 8 | b[3]);
 }
 
-/* Of two whose places an operator deleted each would wait for the other's
- * permit. */
+/* Without its queue node it must not wait for permits: two such waiters could
+ * wait for each other. */
 static void on_queue_node_checked(lk_client *c, int err, const lk_stat *stat,
                                   void *arg)
 {
@@ -409,7 +408,7 @@ static void list_directory(sim_actor *a)
                                    permits ? &call : NULL, on_listed, a));
 }
 
-/* ---- it goes ------------------------------------------------------------ */
+/* ---- release and cleanup ------------------------------------------------ */
 
 static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
                           size_t count, void *arg)
@@ -427,7 +426,7 @@ static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
   set_step(a, STEP_CLEAN_UP, err == 0 ? random_time(a) : 0);
 }
 
-/* A writer of one lock may go on as a reader. */
+/* A writer of a single lock may downgrade. */
 static void release_or_downgrade(sim_actor *a)
 {
   sim_foreign_state *v = a->foreign_state;
@@ -475,8 +474,8 @@ static void on_cleanup_listed(lk_client *c, int err, const lk_bytes *names,
     set_step(a, STEP_IDLE, 2 * random_time(a));
 }
 
-/* Until nothing is left, whatever it remembers. A leader that is deposed and
- * does not know it answers a sync, but no transaction. */
+/* Lists until no own node is left. A deposed leader that does not know it would
+ * answer a sync, but no transaction. */
 static void list_for_cleanup(sim_actor *a)
 {
   const lk_op check = lk_op_check("/", -1);
@@ -495,13 +494,14 @@ static void list_for_cleanup(sim_actor *a)
                         a) == 0)
       v->lists_outstanding++;
     else
-      v->found_any = true; /* too many are under way, or the client has ended */
+      v->found_any =
+          true; /* too many are outstanding, or the client was closed */
   }
   if (v->lists_outstanding == 0)
     clean_up(a);
 }
 
-/* ---- the trade ---------------------------------------------------------- */
+/* ---- actor -------------------------------------------------------------- */
 
 static void foreign_locker_act(sim_actor *a)
 {

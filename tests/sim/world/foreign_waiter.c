@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 /*
- * A foreign waiter stands in a queue as Curator's read-write lock does: a WRIT
- * node, which it may turn into a READ node of the same number before it deletes
- * it, or a READ node from the start. It does not wait for its turn, since it
- * protects nothing: it is in the way of those who wait behind it.
+ * A foreign waiter queues as Curator's read-write lock does: with a WRIT node,
+ * which it may downgrade to a READ node of the same number, or with a READ
+ * node. It does not wait for a grant and protects nothing: others have to wait
+ * for it.
  */
 
 typedef enum step {
@@ -27,10 +27,10 @@ typedef enum step {
 
 typedef struct sim_foreign_state {
   step step;
-  char prefix[48]; /* of its nodes' names */
+  char prefix[48]; /* of the names of its nodes */
   char dir[SIM_LOCK_PATH];
-  char node[112];   /* "" when it has none that it knows of */
-  char read_node[112]; /* what it turns into */
+  char node[112];      /* "": none that it knows of */
+  char read_node[112]; /* its READ node after a downgrade */
   bool is_reader;
 } sim_foreign_state;
 
@@ -49,13 +49,13 @@ static void set_step(sim_actor *a, step next, int64_t in_us)
     sim_actor_act_in(a, in_us);
 }
 
-/* Whatever went wrong, what it has is found by its name. */
+/* Its nodes are found by their prefix. */
 static void clean_up(sim_actor *a)
 {
   set_step(a, STEP_FIND_LEFTOVERS, sim_actor_T_us(a) / 16);
 }
 
-/* ---- it comes ----------------------------------------------------------- */
+/* ---- create ------------------------------------------------------------- */
 
 static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
@@ -96,7 +96,7 @@ static void create_node(sim_actor *a)
     clean_up(a);
 }
 
-/* ---- it turns into a reader --------------------------------------------- */
+/* ---- downgrade ---------------------------------------------------------- */
 
 static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
                           size_t count, void *arg)
@@ -131,7 +131,7 @@ static void downgrade(sim_actor *a)
     clean_up(a);
 }
 
-/* ---- it goes ------------------------------------------------------------ */
+/* ---- cleanup ------------------------------------------------------------ */
 
 static void on_listed(lk_client *c, int err, const lk_bytes *names,
                       size_t count, const lk_stat *stat, void *arg)
@@ -168,7 +168,7 @@ static void list_for_cleanup(sim_actor *a)
     clean_up(a);
 }
 
-/* ---- the trade ---------------------------------------------------------- */
+/* ---- actor -------------------------------------------------------------- */
 
 static void foreign_waiter_act(sim_actor *a)
 {

@@ -51,7 +51,7 @@ static void handle_granted(sim_handle *h)
   sim_checker_acquire_granted(checker_of(h), h);
 }
 
-/* The count goes down; at 0 it holds no more. */
+/* At 0 the lock is no longer held. */
 static void decrease_count(sim_handle *h)
 {
   if (--h->count == 0)
@@ -87,7 +87,7 @@ static bool layout_has_downgrades(const sim_handle *h)
   return h->process->world->style->layout == LK_LAYOUT_CURATOR;
 }
 
-/* By what it and its other side want and hold. */
+/* The error that acquire must return, by what both sides want and hold. */
 static int expected_acquire_err(const sim_handle *h)
 {
   const sim_handle *o = h->other;
@@ -174,7 +174,7 @@ static int expected_release_err(const sim_handle *h, bool with_callback)
   return with_callback && h->releasing ? LK_ERR_STATE : 0;
 }
 
-/* As the handle has it when the release was called, before what it calls. */
+/* Updates the handle before the release can invoke callbacks. */
 static void handle_release(sim_handle *h, bool with_callback)
 {
   if (with_callback)
@@ -207,9 +207,10 @@ int sim_handle_release(sim_handle *h, bool with_callback)
   return f.err;
 }
 
-/* ---- while it holds ----------------------------------------------------- */
+/* ---- while held --------------------------------------------------------- */
 
-/* Both sides of a read-write lock have the argument of the first. */
+/* Both sides of a read-write lock have the callback argument of the write
+ * side. */
 static sim_handle *handle_of_side(sim_handle *h, const lk_lock *l)
 {
   return h->other != NULL && h->other->lock == l ? h->other : h;
@@ -261,7 +262,7 @@ int sim_handle_verify(sim_handle *h)
   return err;
 }
 
-/* A guarded write: it outlives its handle. */
+/* A guarded write; it may outlive its handle. */
 typedef struct guarded_write {
   sim_handle *h;
   sim_nodes nodes;
@@ -305,7 +306,7 @@ int sim_handle_write(sim_handle *h)
   return err;
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 static sim_handle *handle_init(sim_process *p, const char *name,
                                const sim_lock_request *wanted,

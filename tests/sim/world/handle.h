@@ -6,38 +6,39 @@
 #include "sim/world/facts.h"
 
 /**
- * The API of a lock, as actors call it: each call and each callback is told to
- * the checker, and then the actor may do what it likes.
+ * The API of a lock for actors. Each call and each callback is reported to the
+ * checker; then the actor's callback is invoked.
  */
 
-/** What an actor can be called back with. */
+/** The callback of a lock that was invoked. */
 typedef enum sim_callback {
-  SIM_CALLBACK_ACQUIRED, /**< an acquire ended with `err` */
+  SIM_CALLBACK_ACQUIRED, /**< an acquire completed with `err` */
   SIM_CALLBACK_EVENT,    /**< `event` */
-  SIM_CALLBACK_RELEASED, /**< a release ended with `err` */
-  SIM_CALLBACK_VERIFIED, /**< a verify did */
-  SIM_CALLBACK_WRITTEN   /**< a guarded write did */
+  SIM_CALLBACK_RELEASED, /**< a release completed with `err` */
+  SIM_CALLBACK_VERIFIED, /**< a verify completed with `err` */
+  SIM_CALLBACK_WRITTEN   /**< a guarded write completed with `err` */
 } sim_callback;
 
 typedef void (*sim_on_callback)(sim_handle *h, int news, int err,
                                 const lk_lock_event *event);
 
-/** A handle for some of the world's locks; of a read-write lock the writers'
-    side, with the other. `lease`: its session lease. `options`: of these the
-   booleans. */
+/** Make a lock and its handle; of a read-write lock both sides, of which the
+    write side is returned. Of `options` only the flags, the layout and
+    max_queue count. */
 sim_handle *sim_handle_new(sim_process *p, const char *name,
                            const sim_lock_request *wanted,
                            lk_session_lease *lease,
                            const lk_lock_config *options,
                            sim_on_callback on_callback, void *arg);
-/** The result is that of the call. */
+/** These return the result of the call. */
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms);
 void sim_handle_cancel(sim_handle *h);
 int sim_handle_release(sim_handle *h, bool with_callback);
 int sim_handle_verify(sim_handle *h);
-/** Write to a node that all share. */
+/** Write to a node that all actors write to. */
 int sim_handle_write(sim_handle *h);
-/** lk_lock_free() of it, and of its other side; void for their actor. */
+/** lk_lock_free(), also of the other side; the actor must not use the handle
+    any more. */
 void sim_handle_free(sim_handle *h);
 
 #endif

@@ -50,8 +50,8 @@ void sim_history_free(sim_history *l)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* What makes a name a contender's, and what it does: written down here once
- * more, not taken from what is to be judged. */
+/* The names of contender nodes. Stated here again, so that the checker does not
+ * depend on the code it checks. */
 typedef struct name_pattern {
   const char *text;
   bool is_reader;
@@ -94,7 +94,7 @@ static void parse_name_with_id(sim_entry *e)
   }
 }
 
-/* The mark, and ten places. */
+/* The mark and ten characters for the number. */
 static void parse_pattern_at(sim_entry *e, const char *at,
                              const name_pattern *m)
 {
@@ -254,8 +254,8 @@ void sim_history_delete_node(sim_history *l, const sim_node *node, int64_t zxid)
   move_to_being_deleted(l, e);
 }
 
-/* Whether a directory of locks, or one above it, or a node in it, keeps
- * somebody from something. */
+/* Whether a client lacks a permission on the directory, a node above it or a
+ * node in it. */
 static bool is_denied(const sim_tree *committed, const char *lock)
 {
   const sim_node *dir = sim_tree_find(committed, lock);
@@ -298,7 +298,7 @@ static void note_data(sim_history *l, const sim_tree *committed, int64_t zxid)
     note_version(l, limit, zxid);
 }
 
-/* Who watches a node has to watch it again after a change. */
+/* A change of the data removes a one-shot data watch. */
 static void note_data_change(const sim_history *l, sim_entry *e,
                              const sim_node *n)
 {
@@ -334,9 +334,9 @@ static void set_deletion_cause_of_session(sim_history *l, const sim_session *s)
                                              : SIM_DELETED_BY_CLOSE;
 }
 
-/* The revalidation of a connection given up long ago comes late, takes the
- * session back, and lets through what was asked there: what its client asked
- * for later was committed before, a look whether the node is there, too. */
+/* A late revalidation by a connection that was given up takes the session back.
+ * It commits an old request after later ones of the same client, also after the
+ * client has looked for the node. The node is then excused. */
 static void note_late(sim_history *l, const sim_commit *c)
 {
   sim_session *s = sim_history_session(l, c->session);
@@ -394,7 +394,7 @@ void sim_history_end_session(sim_history *l, int64_t session, bool expired)
   s->over_us = l->agenda->now_us;
 }
 
-/* ---- questions ---------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------ */
 
 sim_entry *sim_history_find(const sim_history *l, const char *path)
 {
@@ -433,7 +433,8 @@ const sim_version *sim_version_at(const sim_entry *e, int64_t zxid)
   return v;
 }
 
-/* Who reads beside its own writer has had its place as long as that. */
+/* A downgraded reader has been in the queue since its write node was
+ * created. */
 static int64_t queued_since(const sim_entry *e)
 {
   return e->downgraded_from == NULL ? e->created_zxid

@@ -7,17 +7,17 @@
 #include <latchkey/lease.h>
 
 /**
- * All that was ever committed under the directories that matter, so that one
- * can ask what a server had to say at any zxid.
+ * The history of all nodes in the directories that matter, so that the reply of
+ * a server at any zxid is known.
  */
 
-/** How a node went. */
+/** Why a node was deleted. */
 typedef enum sim_deletion_cause {
   SIM_NOT_DELETED,
-  SIM_DELETED_BY_OWNER,   /**< the session that made it deleted it */
-  SIM_DELETED_BY_OTHERS,  /**< somebody else did */
+  SIM_DELETED_BY_OWNER,   /**< by a request of the session that created it */
+  SIM_DELETED_BY_OTHERS,  /**< by a request of another session */
   SIM_DELETED_BY_CLOSE,   /**< its session was closed */
-  SIM_DELETED_BY_EXPIRY,  /**< its session ran out */
+  SIM_DELETED_BY_EXPIRY,  /**< its session expired */
   SIM_DELETED_BY_OPERATOR /**< an operator ended its session */
 } sim_deletion_cause;
 
@@ -28,61 +28,63 @@ enum {
   SIM_NO_LOCK = -1
 };
 
-/** What a node's data were, from a transaction on. */
+/** The data of a node from one transaction on. */
 typedef struct sim_version {
   struct sim_version *older;
   int64_t zxid;
   int32_t version;
   int64_t at_us;
-  char data[SIM_ENTRY_DATA]; /**< its beginning, as text */
+  char data[SIM_ENTRY_DATA]; /**< the first bytes, as text */
 } sim_version;
 
 typedef struct sim_entry {
-  struct sim_entry *older; /**< the one made before it */
+  struct sim_entry *older; /**< the entry that was created before it */
   char path[SIM_ENTRY_PATH];
-  char key[SIM_ENTRY_KEY]; /**< what is the same for all nodes of an attempt */
-  const char *name;        /**< in `path`, its last part */
-  size_t dir_len;          /**< of the path before it */
-  int lock_index;          /**< which of the world's locks it is a child of */
+  char key[SIM_ENTRY_KEY]; /**< the id of its contender */
+  const char *name;        /**< the last component of `path` */
+  size_t dir_len;          /**< of the parent's path */
+  int lock_index;          /**< index in the world's locks, or SIM_NO_LOCK */
   int64_t created_zxid;    /**< zxid */
-  int64_t deleted_zxid;    /**< zxid; 0: it stands */
+  int64_t deleted_zxid;    /**< 0: it exists */
   int64_t created_us;
   int64_t deleted_us;
-  int64_t session;              /**< 0: it is not ephemeral */
-  const struct sim_session *creator_session; /**< the same, or NULL */
-  int64_t changed_us;           /**< when an operator last changed its data */
+  int64_t session;                           /**< 0: not ephemeral */
+  const struct sim_session *creator_session; /**< NULL: not ephemeral */
+  int64_t changed_us; /**< when an operator last set its data */
   sim_deletion_cause deletion_cause;
-  bool is_contender;              /**< its name is one of a contender */
-  bool is_reader;                 /**< … which shares */
-  bool is_write_side;             /**< … which may come back as a reader */
-  bool is_foreign;                /**< another library's made it */
-  bool is_permit;                 /**< it is a permit of a semaphore */
-  int64_t suffix;                 /**< of it */
-  const struct sim_entry *downgraded_from; /**< of a reader: the writer whose
-                                       number it has, or NULL */
+  bool is_contender;  /**< it has the name of a contender node */
+  bool is_reader;     /**< it shares the lock with other readers */
+  bool is_write_side; /**< Curator's write node, which may become a reader */
+  bool is_foreign;    /**< created by another library */
+  bool is_permit;     /**< the node of a semaphore's permit */
+  int64_t suffix;     /**< its sequence number */
+  const struct sim_entry
+      *downgraded_from; /**< of a downgraded reader: the write node with its
+                           number, or NULL */
   sim_version *newest;
-  struct sim_entry *next; /**< of those that stand; of those that go */
+  struct sim_entry *next; /**< in `existing` or in `being_deleted` */
   struct sim_entry *prev;
-  struct sim_handle *handle;         /**< whose acquire made it, or NULL */
-  uint64_t acquire_number;           /**< … and the number of that acquire */
-  struct sim_life *local_queue_life; /**< in which those stand behind it who
-                                queue locally; or NULL */
-  lk_assurance assurance;  /**< of the session lease of who made it */
-  bool is_excused; /**< its owner may not delete it, or cannot know it */
-  bool restored; /**< it came back with an older snapshot */
-  bool foreign_holds; /**< another library's, which holds by it */
-  bool revoked;  /**< its owner was asked to let go */
-  bool ownerless; /**< … and its data, which tell whose it is, were replaced
-                      before its attempt knew of the node: any attempt of the
-                      session may take it for its own */
-  bool blocked;  /**< for the search for circles */
+  struct sim_handle *handle; /**< whose acquire created it, or NULL */
+  uint64_t acquire_number;   /**< number of that acquire */
+  struct sim_life *
+      local_queue_life; /**< the process whose local queue shares it, or NULL */
+  lk_assurance assurance; /**< of its creator's session lease */
+  bool is_excused;    /**< the owner may not delete it, or cannot know that it
+                         exists */
+  bool restored;      /**< restored from a snapshot */
+  bool foreign_holds; /**< a foreign locker holds with it */
+  bool revoked;       /**< its data are the revocation message */
+  bool ownerless;     /**< its data, which held the id of its contender, were
+                         replaced before the contender knew the node: any contender
+                         of the session may adopt it */
+  bool blocked;       /**< for find_circle() */
 } sim_entry;
 
-/** Some xids that follow each other: a client may begin with any of them. */
+/** A range of xids. */
 typedef struct sim_xids {
   struct sim_xids *next;
-  int32_t page;            /**< the first one, by SIM_XIDS */
-  unsigned char bits[128]; /**< one each */
+  int32_t page;            /**< number of the range: xid / SIM_XIDS */
+  unsigned char bits[128]; /**< one for each xid */
 } sim_xids;
 
 enum { SIM_XIDS = 128 * 8 };
@@ -92,63 +94,65 @@ typedef struct sim_session {
   int64_t id;
   unsigned process;
   uint64_t life;
-  bool ended_by_operator; /**< an operator ends it */
-  bool resumed; /**< by another process than began it */
+  bool ended_by_operator; /**< an operator has ended it */
+  bool resumed; /**< by another process than the one that created it */
   bool over;
   bool expired;
   int64_t over_us;
-  int32_t granted_ms; /**< its timeout by the last resume; 0: there was none */
-  int32_t known_ms;   /**< … as its client knows it; 0 */
+  int32_t granted_ms;    /**< its timeout by the last resume; 0: none */
+  int32_t known_ms;      /**< its timeout as the client knows it; 0 */
   struct sim_xids *xids; /**< that were committed */
   int32_t top_xid;       /**< the largest of them */
 } sim_session;
 
 typedef struct sim_history {
   const sim_agenda *agenda;
-  char (*locks)[SIM_LOCK_PATH]; /**< the world's */
+  char (*locks)[SIM_LOCK_PATH]; /**< of the world */
   const size_t *nlocks;
-  const sim_lock_style *const *style; /**< the world's */
+  const sim_lock_style *const *style; /**< of the world */
   sim_entry *newest;
   sim_entry *existing; /**< newest first */
   sim_session *sessions;
-  bool wiped;                        /**< newer ones may have smaller zxids */
-  int64_t zxid;                      /**< of the last transaction told */
-  unsigned dirs_vanished[SIM_MOST_LOCKS]; /**< how often each directory went */
-  int64_t denied_us[SIM_MOST_LOCKS]; /**< until when permissions were missing
-                             there, or INT64_MAX: they are */
-  sim_entry *being_deleted; /**< deleted by the transaction being told */
+  bool wiped;   /**< zxids may be smaller than those of older entries */
+  int64_t zxid; /**< of the last transaction */
+  unsigned dirs_vanished[SIM_MOST_LOCKS]; /**< how often each directory was
+                                             deleted */
+  int64_t
+      denied_us[SIM_MOST_LOCKS]; /**< when permissions were last missing there;
+                                    INT64_MAX: they are missing now */
+  sim_entry *being_deleted;      /**< by the current transaction */
 } sim_history;
 
-/** In the names of nodes that another library makes. */
+/** In the names of nodes that foreign actors create. */
 #define SIM_FOREIGN "-0000-4000-8000-"
 
-/** What is watched beside the locks: the directory of requests by actors, and
-    SIM_LIMIT. */
+/** The directory of the requests of actors. It is recorded besides the locks,
+    as is SIM_LIMIT. */
 #define SIM_REQUEST_DIR "/raw"
-/** In it, the node that is a lock. */
+/** The single-node lock, in the same directory. */
 #define SIM_SINGLE_PATH SIM_REQUEST_DIR "/single"
 
 void sim_history_free(sim_history *l);
-/** NULL: it is of no interest. */
+/** NULL: a node that is not recorded. */
 sim_entry *sim_history_add_node(sim_history *l, const sim_node *node);
-/** `being_deleted` has it from now on, until its transaction is known as a
- * whole. */
+/** The entry moves to `being_deleted` until the end of its transaction. */
 void sim_history_delete_node(sim_history *l, const sim_node *node,
                              int64_t zxid);
-/** After all it made and removed. */
+/** Called after the changes of the transaction. */
 void sim_history_committed(sim_history *l, const sim_commit *c,
                            const sim_tree *committed);
 void sim_history_end_session(sim_history *l, int64_t session, bool expired);
 
-/** The session, made if it is new. */
+/** The record of a session, which is added if it is new. */
 sim_session *sim_history_session(sim_history *l, int64_t id);
 
-/** The age of the ensemble that executed `zxid`: a wipe ends one. */
+/** The incarnation of the ensemble that executed `zxid`: each wipe starts
+    another. */
 static inline int64_t sim_incarnation(int64_t zxid)
 {
   return (zxid >> 32) / SIM_INCARNATION_EPOCHS;
 }
-/** Whether it stood when `zxid` had been executed, in the same age. */
+/** Whether the node existed at `zxid`, in the same incarnation. */
 static inline bool sim_entry_existed_at(const sim_entry *e, int64_t zxid)
 {
   return sim_incarnation(e->created_zxid) == sim_incarnation(zxid) &&
@@ -156,24 +160,24 @@ static inline bool sim_entry_existed_at(const sim_entry *e, int64_t zxid)
          (e->deleted_zxid == 0 || e->deleted_zxid > zxid);
 }
 
-/** The node that stands at a path, or stood at `zxid`. */
+/** The node at a path now, or at `zxid`. */
 sim_entry *sim_history_find(const sim_history *l, const char *path);
 sim_entry *sim_history_at(const sim_history *l, const char *path, int64_t zxid);
-/** The one that a transaction made. */
+/** The node that a transaction created. */
 sim_entry *sim_history_by_zxid(const sim_history *l, int64_t created_zxid);
-/** Its data when `zxid` had been executed. */
+/** Its data at `zxid`. */
 const sim_version *sim_version_at(const sim_entry *e, int64_t zxid);
 
-/** Whether it keeps `own` out: it stands before it and was there first, or can
-    have come there later, as the reader that a writer has turned into; and they
-    are not both readers. */
+/** Whether `rival` excludes `own`: it has a smaller number, not both are
+    readers, and it was created before. A downgraded reader counts from its
+    write node on. */
 bool sim_excludes(const sim_entry *rival, const sim_entry *own);
-/** Whether it is a child of SIM_RAW. */
+/** Whether it is a child of SIM_REQUEST_DIR. */
 static inline bool sim_is_request_node(const sim_entry *e)
 {
   return e->lock_index == SIM_NO_LOCK && e->dir_len > 0;
 }
-/** Whether they have the same key. */
+/** Whether both have the id of one contender. */
 bool sim_same_contender(const sim_entry *a, const sim_entry *b);
 
 #endif

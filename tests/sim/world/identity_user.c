@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 /*
- * A identity user adds identities to its client while that is at work, also in
- * callbacks and without a connection. It keeps a node that only its first
- * identity may use, and asks who it is. The identities of a process are the
- * same in each of its lives.
+ * An identity user adds identities to its client at any time, also in callbacks
+ * and without a connection. It keeps a node that only its first identity may
+ * use, and sends whoAmI. The identities of a process are the same after each
+ * restart.
  */
 
 #define TRACE(a, ...) \
@@ -77,7 +77,7 @@ static void add_identity(sim_actor *a)
                              : SIM_MILESTONE_IDENTITY_AWAY);
 }
 
-/* Now and then as soon as the state changes. */
+/* Adds an identity in one of four state changes. */
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   sim_actor *a = arg;
@@ -90,7 +90,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     add_identity(a);
 }
 
-/* ---- what they are good for --------------------------------------------- */
+/* ---- requests that need identities -------------------------------------- */
 
 static void on_made(lk_client *c, int err, const char *path,
                     const lk_stat *stat, void *arg)
@@ -156,7 +156,7 @@ static void use_identities(sim_actor *a)
   lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
   char path[32];
 
-  /* Outside the trees that watchers watch, who may not read it. */
+  /* Not below SIM_REQUEST_DIR, where watchers may not read it. */
   snprintf(path, sizeof path, "/%s.own", a->process->name);
   switch ((int)x->verb) {
   case SIM_CREATE:
@@ -172,7 +172,7 @@ static void use_identities(sim_actor *a)
   }
 }
 
-/* ---- the trade ---------------------------------------------------------- */
+/* ---- actor -------------------------------------------------------------- */
 
 static void identity_user_act(sim_actor *a)
 {

@@ -11,10 +11,8 @@
 #include <inttypes.h>
 
 /**
- * @file
- * The invariants, and what they may ask. To add one: a line in the list, a
- * function of its name that gets the facts listed, and a mutant that only it
- * finds.
+ * @file The list of invariants, and the records and functions that they use. To
+ * add one: a line in the list, the function, and a mutant that only it finds.
  */
 
 /* clang-format off */
@@ -163,91 +161,95 @@ typedef enum sim_stop_reason {
   SIM_STOP_FREED
 } sim_stop_reason;
 
-/** A contender, from its first step to its last. */
+/** A contender of the library, from its first step to its last. */
 typedef struct sim_contender {
   struct sim_contender *next;
   const lk_contender *ct;
   struct sim_life *life;
-  sim_handle *handle;            /**< its owner at first */
-  uint64_t acquire_number;       /**< … and the number of that acquire */
-  sim_stop_reason stop_reason;   /**< why it is LEAVING */
+  sim_handle *handle;            /**< whose acquire created it */
+  uint64_t acquire_number;       /**< number of that acquire */
+  sim_stop_reason stop_reason;   /**< why it is cleaning up */
   int64_t list_zxid;             /**< zxid of its last list */
-  uint64_t list_connection;      /**< … and the connection it came on */
-  const lk_contender
-      *released_before[4]; /**< to be gone when its node is made */
+  uint64_t list_connection;      /**< the connection of its last list */
+  const lk_contender *released_before[4]; /**< released contenders whose delete
+                                             precedes its create */
   size_t nreleased_before;
   sim_grace first_ungranted; /**< it is first and is not granted */
-  sim_grace own_deleted;     /**< its node is deleted, and it goes on */
-  sim_grace undeleted;       /**< its node exists and is wanted no more */
-  sim_grace kept_early;      /**< it has permits and is not first */
-  sim_grace left_over;       /**< its node exists without an acquire */
+  sim_grace own_deleted; /**< its node was deleted, and it does not notice */
+  sim_grace undeleted;   /**< its node is no longer needed and exists */
+  sim_grace kept_early;  /**< it keeps permits or members before its turn */
+  sim_grace left_over;   /**< its node exists after the acquire ended */
   sim_grace in_circle;       /**< it waits for an acquire that waits for it */
 } sim_contender;
 
-/** An event, or the reply to a setWatches, as received. */
+/** An event or a reply to setWatches, as received. */
 typedef struct sim_received_frame {
-  int32_t type; /**< of an event; 0: an answer to a reconnect's; -1: to one
-                     that the client sent later; -2: one that was throttled */
-  int64_t zxid; /**< of an answer */
+  int32_t type; /**< of an event; 0: a reply to the reconnect's setWatches; -1:
+                   to a later one; -2: to one that was throttled */
+  int64_t zxid; /**< of a reply */
   char path[SIM_CHANGE_PATH];
 } sim_received_frame;
 
 enum { SIM_MOST_MENDS = 16 };
 
 /** Frames received on a connection (received.c). The client reports them later,
-    one after the other. */
+    in the same order. */
 typedef struct sim_received {
   sim_received_frame *frames;
   size_t count;
   size_t cap;
-  size_t last_reported;    /**< the event that a watch reported last */
-  size_t set_watches_sent; /**< setWatches that were sent */
-  size_t at_reconnect; /**< of these: for the reconnect, each with its zxid */
-  size_t nlate;        /**< of these later than for the reconnect */
-  int32_t late_xids[SIM_MOST_MENDS]; /**< xids of the last ones */
-  int64_t late_zxid;   /**< newest zxid of the client at the oldest of all */
-  int64_t oldest_zxid; /**< likewise, with those for the reconnect */
-  bool throttled;      /**< one of this connection was */
-  bool lost; /**< one for an earlier connection has not succeeded since */
-  unsigned char frame_head[96]; /**< the beginning of what is coming */
-  size_t frame_received;        /**< bytes of it */
-  size_t frame_len;    /**< its length, with the four bytes before it */
-  bool handshake_done; /**< the handshake was answered */
+  size_t last_reported;    /**< index of the event that a watch reported last */
+  size_t set_watches_sent; /**< number of setWatches sent */
+  size_t at_reconnect; /**< of these, the ones of the reconnect, each with its
+                          zxid */
+  size_t nlate;        /**< of these, the ones after the reconnect */
+  int32_t late_xids[SIM_MOST_MENDS]; /**< xids of the last of these */
+  int64_t late_zxid;                 /**< smallest zxid of the late ones */
+  int64_t oldest_zxid;               /**< smallest zxid of all */
+  bool throttled;                    /**< one of them was throttled */
+  bool lost; /**< one on an earlier connection was lost, and none has succeeded
+                since */
+  unsigned char frame_head[96]; /**< first bytes of the frame being received */
+  size_t frame_received;        /**< bytes of this frame received */
+  size_t frame_len;    /**< length of this frame with its length field */
+  bool handshake_done; /**< the connect reply was received */
 } sim_received;
 
-/** A process from start to end. */
+/** A process with one client, from its start to its end. */
 typedef struct sim_life {
-  sim_process *process; /**< NULL: it is over */
+  sim_process *process; /**< NULL: ended */
   lk_listener listener;
   lk_contender_observer observer;
   lk_state state;
   sim_session *session;
-  int64_t undisturbed_since_us; /**< since when it runs, on one connection */
+  int64_t undisturbed_since_us; /**< since when it runs on this connection
+                                   without a pause */
   bool was_paused;
-  int64_t resumed_us; /**< its last pause ended */
-  int64_t reachable_since_us; /**< since when it could reach a quorum, and has
-                                 not; 0 */
-  int64_t last_bytes_us;     /**< when bytes came last on this connection … */
-  int64_t previous_bytes_us; /**< … and when before that */
-  int64_t count_us;   /**< since when these are counted */
-  size_t nsent;       /**< requests that it sent … */
-  size_t ndialed;     /**< … and connections that stood */
-  int64_t seen_zxid;  /**< the newest of that connection's answers */
+  int64_t resumed_us;         /**< end of its last pause */
+  int64_t reachable_since_us; /**< since when a quorum is reachable and the
+                                 client is not connected; 0 */
+  int64_t last_bytes_us;      /**< when bytes arrived last on this connection */
+  int64_t previous_bytes_us;  /**< when bytes arrived before that */
+  int64_t count_us;           /**< start of the count of requests */
+  size_t nsent;               /**< requests since then */
+  size_t ndialed;             /**< connections since then */
+  int64_t seen_zxid; /**< the newest zxid of this connection's replies */
   sim_handle *handles;
   sim_request *requests;
-  uint64_t nrequests;     /**< how many there were */
-  uint64_t last_answered; /**< the newest request's number */
-  int64_t top_zxid;       /**< of the last of these in the session */
-  int32_t xid;            /**< the last that was sent in the session */
-  size_t deletes_to_send; /**< to be sent first on this connection */
-  unsigned char frame_head[72]; /**< of the frame being sent */
-  size_t frame_sent;            /**< bytes of it */
-  size_t frame_len;       /**< its length, with the four bytes before it */
-  bool handshake_sent;    /**< the handshake was sent */
-  bool must_report_loss;  /**< its session has ended: notify holders */
-  bool must_be_empty;     /**< it was freed: so is its memory */
+  uint64_t nrequests;     /**< number of requests of actors */
+  uint64_t last_answered; /**< number of the request that was answered last */
+  int64_t top_zxid;       /**< newest zxid of its replies in this session */
+  int32_t xid;            /**< the last one sent in this session */
+  size_t deletes_to_send; /**< deletes that must be sent first on this
+                             connection */
+  unsigned char frame_head[72]; /**< first bytes of the frame being sent */
+  size_t frame_sent;            /**< bytes of this frame sent */
+  size_t frame_len;      /**< length of this frame with its length field */
+  bool handshake_sent;   /**< the connect request was sent */
+  bool must_report_loss; /**< its session ended: all holders must be notified */
+  bool must_be_empty;    /**< the client was freed: no memory may be left */
 
-  sim_received received; /**< only with watchers, or where servers throttle */
+  sim_received received; /**< only if sim_records_received() */
 } sim_life;
 
 struct sim_checker {
@@ -255,60 +257,62 @@ struct sim_checker {
   sim_history history;
   sim_change_log change_log;
   sim_life lives[SIM_MOST_PROCESSES];
-  bool restoring; /**< the changes it gets come from a restored snapshot */
+  bool restoring; /**< the ensemble is restoring a snapshot */
   sim_contender *contenders;
-  sim_handle *all_handles; /**< that ever were */
+  sim_handle *all_handles; /**< of all processes, also ended ones */
   struct sim_chunk *chunks;
   sim_write *writes;              /**< newest first */
-  int64_t next_periodic_us;       /**< when the next one is due */
-  uint64_t token[SIM_MOST_LOCKS]; /**< the newest that was reported */
-  uint64_t turn[SIM_MOST_LOCKS];  /**< … and by how many it was handed on */
+  int64_t next_periodic_us;       /**< time of the next SIM_PERIODIC */
+  uint64_t token[SIM_MOST_LOCKS]; /**< the newest token granted */
+  uint64_t turn[SIM_MOST_LOCKS];  /**< its number of local handoffs */
   int leader;
   unsigned last_leader;
-  int64_t leader_stopped_us; /**< when a leader last stood still; 0 */
-  int64_t leader_since_us;   /**< since when it leads */
-  int64_t slow_us;    /**< when servers last heard late of each other; 0 */
-  int64_t slowest_us; /**< what the slowest of their links takes more */
-  int64_t
-      late_since_us; /**< when that last grew by more than a lease bears; 0 */
-  int64_t faults_over_us; /**< since when nothing is wrong; 0 */
-  size_t current;     /**< the invariant being asked */
+  int64_t leader_stopped_us; /**< when a leader was last stopped; 0 */
+  int64_t leader_since_us;   /**< since when the current leader leads */
+  int64_t slow_us;        /**< when links between servers were last slow; 0 */
+  int64_t slowest_us;     /**< additional delay of the slowest link */
+  int64_t late_since_us;  /**< when that delay last grew by more than a lease
+                             tolerates; 0 */
+  int64_t faults_over_us; /**< since when no fault is active; 0 */
+  size_t current;         /**< the invariant being checked */
   size_t violations;
   unsigned char invariants_of_fact[SIM_NFACTS]
-                                  [64]; /**< the invariants that get a fact */
+                                  [64]; /**< indices of the invariants that
+                                           receive a fact */
   size_t ninvariants_of_fact[SIM_NFACTS];
   struct {
     bool off;
     size_t broken;
-    char what[160]; /**< the first time */
+    char what[160]; /**< text of the first violation */
   } * verdicts;
 };
 
 /* contenders.c, process_facts.c, milestones.c, received.c */
-/** Count the fact for the coverage if it is new. */
+/** Count the milestones that the fact shows. */
 void sim_milestones_note(const sim_fact *f);
-/** lk_contender_observer.on_step of all. */
+/** lk_contender_observer.on_step of all contenders. */
 void sim_contender_step(void *arg, const lk_contender *ct,
                         lk_contender_event ev, lk_contender_state from);
-/** Those of a life, or all. */
+/** Of one process, or of all (NULL). */
 void sim_contenders_free(sim_checker *j, const sim_life *l);
 void sim_life_end(sim_life *l);
 void sim_received_begin(sim_life *l);
 void sim_received_end(sim_life *l);
-/** Whether what follows is noted: with watchers, or where servers throttle. */
+/** Whether received frames are recorded: with watchers, or where servers
+    throttle. */
 bool sim_records_received(const sim_world *w);
-/** A setWatches has not been answered. */
+/** Whether the reply to a setWatches is due. */
 bool sim_received_awaits_set_watches(const sim_received *h);
 /** A setWatches was sent. */
 void sim_received_set_watches_sent(sim_life *l, int32_t xid);
 
-/** Whether a one-shot watch may report that event at this moment. It may have
-    been re-registered late: a setWatches was throttled, or one that was sent
-    after that of the reconnect was lost. */
+/** Whether a one-shot watch may report that event now. It may have been
+    re-registered late: a setWatches was throttled, or one after the reconnect's
+    was lost. */
 bool sim_event_may_be_late(const sim_checker *j, const sim_life *l,
                            const lk_event *e);
 
-/** The current invariant is broken. */
+/** Report a violation of the current invariant. */
 void sim_violated(sim_checker *j, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -317,27 +321,29 @@ static inline int64_t sim_now_us(const sim_checker *j)
   return j->world->agenda.now_us;
 }
 
-/** T in true time: the longest that servers grant. */
+/** The longest session timeout that servers grant, in virtual time. */
 static inline int64_t sim_T_us(const sim_checker *j)
 {
   return j->world->longest_ms * SIM_MS;
 }
 
-/** How long a client needs at most to notice something and to act. */
+/** How long a client needs at most to notice a change and to act. */
 int64_t sim_grace_us(const sim_checker *j);
-/** The most permits there were at any time since then. */
+/** The largest number of permits at any time since `us`. */
 int32_t sim_limit_since(const sim_checker *j, int64_t us);
-/** Whether something that `e` shows (NULL: it does not) has lasted for longer
-    than its client needs to notice and to act. */
+/** Whether a condition that must not last has lasted longer than
+    sim_grace_us(). `e`: the node with the condition; NULL: there is none, and
+    the grace period starts anew. */
 bool sim_grace_is_over(sim_checker *j, const sim_life *l, sim_grace *s,
                        const sim_entry *e);
-/** Whether something was denied there at `us` or later. */
+/** Whether a permission was missing in the directory at `us` or later. */
 static inline bool sim_dir_was_denied(const sim_checker *j, int lock_index,
                                       int64_t us)
 {
   return j->history.denied_us[lock_index] > us;
 }
-/** The same for any of the directories of a handle. */
+/** Whether a permission was missing in a directory of the handle at `us` or
+    later. */
 static inline bool sim_handle_was_denied(const sim_checker *j,
                                          const sim_handle *h, int64_t us)
 {
@@ -347,22 +353,22 @@ static inline bool sim_handle_was_denied(const sim_checker *j,
   }
   return false;
 }
-/** Whether a handle holds by its own word, and nothing of it was taken away
-    of which its client cannot know. */
+/** Whether lk_lock_ok() is true, and no node of the handle was deleted in a way
+    that its client cannot know. */
 bool sim_certainly_holds(const sim_checker *j, const sim_handle *h);
-/** Whether a session's end came before its time, or is beyond what the
-    assurance of its process promises. */
+/** Whether the deletion of a node is no fault of the client: by others, or an
+    expiry that the assurance of its session lease does not cover. */
 bool sim_deletion_is_excused(const sim_checker *j, const sim_entry *e);
-/** The process whose session's a node is now, also if it stands still; NULL:
-    none, or its client is closed. */
+/** The process whose session owns the node, even if it is paused. NULL: none,
+    or its client is closed. */
 sim_life *sim_owner_of(sim_checker *j, const sim_entry *e);
-/** The attempt that made a node; NULL: it is over. */
+/** The contender that created a node; NULL: finished. */
 sim_contender *sim_contender_for(const sim_checker *j, const sim_entry *e);
-/** The node of an attempt that stands, or stood last; NULL: there was none. */
+/** The existing node of a contender, or its last one; NULL: none. */
 sim_entry *sim_entry_of(const sim_checker *j, const lk_contender *ct);
-/** How often the directories of a handle have gone. */
+/** How often the directories of a handle were deleted. */
 unsigned sim_dirs_vanished(const sim_checker *j, const sim_handle *h);
-/** Where it stands, or wants to stand, in a queue; NULL: nowhere. */
+/** The place of a handle in the queue of a lock; NULL: none. */
 static inline const sim_place *sim_place_at(const sim_handle *h, int lock_index)
 {
   for (size_t i = 0; i < h->nplaces; i++) {
@@ -376,12 +382,13 @@ static inline sim_life *sim_life_of(sim_checker *j, const sim_process *p)
   return &j->lives[p->index];
 }
 
-/** What is wrong with the answer to an rare requester (invariants_rare_requests.c). */
+/** What is wrong with the reply to a rare requester
+    (invariants_rare_requests.c); NULL: nothing. */
 const char *sim_wrong_rare_reply(const sim_checker *j, const sim_request *r,
                                  const sim_result *res, int64_t zxid);
 /** Whether a node ever had these data. */
 bool sim_is_written(const sim_checker *j, const char *data);
-/** Walk over all handles. */
+/** For each handle of each process. */
 #define SIM_EACH_HANDLE(j, h)                                     \
   for (size_t h##_at = 0; h##_at < SIM_MOST_PROCESSES; h##_at++)  \
     for (sim_handle *h = (j)->lives[h##_at].handles; (h) != NULL; \

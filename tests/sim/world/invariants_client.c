@@ -11,7 +11,7 @@
 
 /* Invariants of a client: its requests, identities and session states. */
 
-/* ---- ends --------------------------------------------------------------- */
+/* ---- completion --------------------------------------------------------- */
 
 static bool is_write(const sim_request *r)
 {
@@ -24,7 +24,7 @@ static void check_unsent(sim_checker *j, const sim_request *r)
     sim_violated(j, "%s was not sent, and is written to %s", r->data, r->path);
 }
 
-/* An accepted request ends once; NOT_SENT is not executed. */
+/* An accepted request completes once; NOT_SENT is not executed. */
 void sim_request_ends_once(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_REQUEST_ENDED) {
@@ -42,7 +42,7 @@ void sim_request_ends_once(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- replies ------------------------------------------------------------ */
 
 static const char *wrong_node(const sim_entry *e, const lk_stat *stat,
                               int64_t zxid)
@@ -179,7 +179,7 @@ static const char *wrong_reply(const sim_checker *j, const sim_request *r,
   return NULL;
 }
 
-/* A reply is what was true at its zxid. */
+/* A reply is true at its zxid. */
 void sim_reply_matches(sim_checker *j, const sim_fact *f)
 {
   const sim_request *r = f->request;
@@ -195,8 +195,8 @@ void sim_reply_matches(sim_checker *j, const sim_fact *f)
                  r->number, r->path, (uint64_t)a->zxid, wrong);
 }
 
-/* Answers come in the order of the requests, and never go back. What a server
- * does not know it says ahead of them, at no zxid. */
+/* Replies come in the order of the requests, with growing zxids. UNIMPLEMENTED
+ * comes ahead of earlier requests and has no zxid. */
 void sim_order(sim_checker *j, const sim_fact *f)
 {
   sim_life *l = sim_life_of(j, f->request->process);
@@ -254,8 +254,8 @@ static void check_delete(sim_checker *j, const sim_write *x)
     sim_violated(j, "%s is deleted and stands", x->path);
 }
 
-/* A reliable write that says 0 was executed once, one that is refused never,
- * and none twice. What a wipe has undone may be done again. */
+/* A reliable write with result 0 was executed once, a refused one never, none
+ * twice. After a wipe a write may be executed again. */
 void sim_reliable_write(sim_checker *j, const sim_fact *f)
 {
   if (j->world->wipes > 0)
@@ -281,8 +281,7 @@ static bool may_end_adding(int err)
   return err == 0 || err == LK_ERR_CLOSED || err == LK_ERR_SESSION_EXPIRED;
 }
 
-/* An identity goes ahead of all that is asked for later, on every
- * connection. */
+/* On each connection an identity is sent before all later requests. */
 void sim_identities(sim_checker *j, const sim_fact *f)
 {
   const sim_identity_use *x = f->identity_use;
@@ -303,9 +302,9 @@ void sim_identities(sim_checker *j, const sim_fact *f)
 
 /* ---- trees -------------------------------------------------------------- */
 
-/* A node that was made with its parents stands, a tree that was deleted does
- * not; and parents that are missing, or children that are there, end nothing.
- * Empty containers are swept. */
+/* A node created with its parents exists, a deleted tree does not. Missing
+ * parents and existing children are no error. After a wipe nothing is checked,
+ * and empty containers may be deleted. */
 void sim_deep(sim_checker *j, const sim_fact *f)
 {
   const sim_write *x = f->write;
@@ -324,7 +323,7 @@ void sim_deep(sim_checker *j, const sim_fact *f)
 
 /* ---- sessions ----------------------------------------------------------- */
 
-/* A read-only server refuses it before it answers earlier requests. */
+/* A read-only server would refuse the write ahead of earlier replies. */
 static void check_sent(sim_checker *j, const sim_fact *f)
 {
   const lk_opcode_info *info = lk__opcode_info(f->op);
@@ -335,8 +334,8 @@ static void check_sent(sim_checker *j, const sim_fact *f)
                  f->life->process->name, info->name);
 }
 
-/* A session's state goes along known ways. One that is to be resumed may have
- * ended. None is offered to a server without a quorum. */
+/* The session state changes along known edges. A session to be resumed may have
+ * expired. A client with a session does not connect to a read-only server. */
 void sim_session_states(sim_checker *j, const sim_fact *f)
 {
   bool refused = f->from == LK_STATE_CONNECTING &&
@@ -356,7 +355,7 @@ void sim_session_states(sim_checker *j, const sim_fact *f)
                  lk_state_text(f->state), lk_state_text(f->from));
 }
 
-/* Nothing is left of a client that was freed. */
+/* A freed client leaves no memory. */
 void sim_memory_returns(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_PROCESS_ENDED) {

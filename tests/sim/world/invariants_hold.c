@@ -9,9 +9,9 @@
 
 enum { SLACK_MS = 3, MARGIN = 8 };
 
-/* ---- the lease ---------------------------------------------------------- */
+/* ---- the lease deadline ------------------------------------------------- */
 
-/* No session runs out before the lease of its locks. */
+/* No session expires before the lease deadline of its locks. */
 void sim_lease_deadline(sim_checker *j, const sim_fact *f)
 {
   if (f->entry->deletion_cause != SIM_DELETED_BY_EXPIRY ||
@@ -27,7 +27,7 @@ void sim_lease_deadline(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* The lease runs out, and the holder was not notified in time to stop. */
+/* Before the lease deadline the holder is notified, early enough to stop. */
 static void check_holder(sim_checker *j, const sim_handle *h)
 {
   int64_t margin = h->lease->margin_ms;
@@ -42,7 +42,7 @@ static void check_holder(sim_checker *j, const sim_handle *h)
     sim_violated(j, "%s was not notified that its lease runs out", h->name);
 }
 
-/* When it last went on after a pause, or with another session timeout. */
+/* End of the last pause, or of the last change of the session timeout. */
 static int64_t woke_us(sim_checker *j, const sim_process *p)
 {
   const sim_life *l = sim_life_of(j, p);
@@ -76,7 +76,7 @@ void sim_lease_pause(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* A gap above half of the timeout leaves less. */
+/* A gap above T/2 leaves less than T/4. */
 static int64_t quarter_of(const lk_session_lease *k)
 {
   int64_t timeout = lk__lease_timeout_ms(k);
@@ -85,7 +85,7 @@ static int64_t quarter_of(const lk_session_lease *k)
   return spare < timeout / 4 ? spare : timeout / 4;
 }
 
-/* Of the assurance that its session lease has. */
+/* Each grant has a quarter of the session timeout until its lease deadline. */
 void sim_grant_lease(sim_checker *j, const sim_fact *f)
 {
   const sim_process *p = f->handle->process;
@@ -101,8 +101,7 @@ void sim_grant_lease(sim_checker *j, const sim_fact *f)
                  left);
 }
 
-/* Its grant left less than a quarter of the timeout until it is unsure, and
- * trouble came before its first beat. */
+/* The grant was short, and the delay came before its first heartbeat. */
 static bool is_short(const sim_handle *h)
 {
   int32_t timeout = lk__lease_timeout_ms(h->lease);
@@ -111,9 +110,9 @@ static bool is_short(const sim_handle *h)
          sim_process_clock(h->process) < h->granted_ms + timeout / 4;
 }
 
-/* With quorum assurance a grant has a quarter of the session timeout left; a
- * percent is for clocks. An owner behind a node that is held already has what
- * is left of that. */
+/* With quorum assurance a grant has a quarter of the session timeout left, less
+ * one percent for clock drift. An owner in a local queue has what is left of
+ * the node's deadline. */
 void sim_grant_deadline(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
@@ -130,7 +129,7 @@ void sim_grant_deadline(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s is granted with %" PRId64 " ms left", h->name, left);
 }
 
-/* No holder becomes unsure in less than T/4 of trouble. */
+/* No holder becomes unsure by delays below T/4. */
 void sim_no_needless_unsure(sim_checker *j, const sim_fact *f)
 {
   if (f->lock_event->type == LK_LOCK_EVENT_UNSURE && j->world->scenario->calm &&
@@ -138,7 +137,7 @@ void sim_no_needless_unsure(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s is unsure without any trouble", f->handle->name);
 }
 
-/* ---- counting ----------------------------------------------------------- */
+/* ---- reentry ------------------------------------------------------------ */
 
 static void check_removal(sim_checker *j, const sim_entry *e)
 {
@@ -152,7 +151,7 @@ static void check_removal(sim_checker *j, const sim_entry *e)
   }
 }
 
-/* Of one side beside the other: see RW-UPGRADE. */
+/* Of one side while the other is held: see RW-UPGRADE. */
 static bool is_upgrade(const sim_fact *f)
 {
   return f->expected_err == LK_ERR_DEADLOCK && f->handle->kind == SIM_RWLOCK;
@@ -169,7 +168,7 @@ static bool is_refusal(int err)
   return err == LK_ERR_STATE || err == LK_ERR_DEADLOCK;
 }
 
-/* n acquires need n releases by the same handle. */
+/* n acquires of a handle need n releases. */
 void sim_reentry_count(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
@@ -191,9 +190,9 @@ void sim_reentry_count(sim_checker *j, const sim_fact *f)
                  h->count);
 }
 
-/* ---- ends --------------------------------------------------------------- */
+/* ---- completion --------------------------------------------------------- */
 
-/* An acquire ends when its time is up, and not before. */
+/* An acquire ends at its deadline, neither earlier nor later. */
 void sim_timeout_bound(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
@@ -229,7 +228,7 @@ void sim_callback_safety(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* It is executed if and only if the node stands. */
+/* A guarded write is executed if and only if the own node exists. */
 void sim_guarded_write(sim_checker *j, const sim_fact *f)
 {
   const lk_reply *a = lk_client_reply(f->handle->process->client);

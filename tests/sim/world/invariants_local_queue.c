@@ -5,11 +5,11 @@
 
 #include "recipes/lock/lock.h"
 
-/* Owners of one process behind one node. */
+/* Local queues: owners of one process that share a node. */
 
 enum { HANDOFFS_MAX = 16 };
 
-/* They queue behind the same node. */
+/* Both share a node. */
 static bool share_node(const sim_handle *a, const sim_handle *b)
 {
   return a != b && a->local && b->local && a->lease == b->lease &&
@@ -33,7 +33,7 @@ static void check_order(sim_checker *j, const sim_handle *h)
   }
 }
 
-/* The same node, which has no local owner any more. */
+/* At most sixteen local handoffs, and no other owner of the node holds. */
 static void check_handoffs(sim_checker *j, const sim_handle *h)
 {
   const sim_life *l = sim_life_of(j, h->process);
@@ -47,7 +47,7 @@ static void check_handoffs(sim_checker *j, const sim_handle *h)
   }
 }
 
-/* The node behind which it waits is held, and by none of its mates. */
+/* The node that the handle waits for is held without a local owner. */
 static const sim_entry *idle_node(const sim_checker *j, const sim_life *l,
                                   const sim_handle *h)
 {
@@ -70,7 +70,8 @@ static const sim_entry *idle_node(const sim_checker *j, const sim_life *l,
   return NULL;
 }
 
-/* Owners behind one node have it in turn, and others after sixteen. */
+/* Owners of a local queue are granted in the order of their acquires, and the
+ * node is released after sixteen handoffs. */
 void sim_local_queue(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_ACQUIRE_ENDED) {

@@ -5,11 +5,11 @@
 
 #include "recipes/lock/lock.h"
 
-/* Locks that are made of several nodes. */
+/* Locks with several nodes. */
 
 /* ---- all or nothing ----------------------------------------------------- */
 
-/* How many nodes it takes to hold. */
+/* The number of nodes of a grant. */
 static size_t nodes_needed(const sim_handle *h)
 {
   return h->kind == SIM_SEMAPHORE ? (size_t)h->permits : h->nplaces;
@@ -40,7 +40,8 @@ static sim_entry *deleted_member(const sim_handle *h)
   return NULL;
 }
 
-/* It has all nodes and lacks the grant only. */
+/* A node of an acquisition that has all its nodes and is not granted; else
+ * NULL. */
 static sim_entry *complete_but_ungranted(const sim_checker *j,
                                          const sim_handle *h)
 {
@@ -72,7 +73,7 @@ static void check_overdue_handle(sim_checker *j, sim_handle *h)
     sim_violated(j, "%s has all its members and is not granted", h->name);
 }
 
-/* The acquire that made it has ended, and it is not being deleted. */
+/* The node exists, its acquire has ended, and it is not being deleted. */
 static void check_overdue_rest(sim_checker *j, sim_contender *a)
 {
   const sim_handle *h = a->handle;
@@ -88,7 +89,7 @@ static void check_overdue_rest(sim_checker *j, sim_contender *a)
     sim_violated(j, "%s remains of the acquire of %s", e->name, h->name);
 }
 
-/* Several nodes are held together, or none of them is. */
+/* A multi-lock holds all of its members or none. */
 void sim_all_or_nothing(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_ACQUIRE_ENDED) {
@@ -105,7 +106,7 @@ void sim_all_or_nothing(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* ---- which acquire waits for which -------------------------------------- */
+/* ---- circles of waiting acquires ---------------------------------------- */
 
 /* Nodes of one acquire, or of one foreign client. */
 static bool have_same_owner(const sim_entry *a, const sim_entry *b)
@@ -120,7 +121,7 @@ static bool waits_for(const sim_entry *own, const sim_entry *other)
   return sim_excludes(other, own) && !have_same_owner(other, own);
 }
 
-/* Whether it waits for an acquire that waits, as far as is known. */
+/* Whether it waits for a node whose owner is blocked. */
 static bool is_blocked(const sim_checker *j, const sim_entry *own)
 {
   for (const sim_entry *e = j->history.existing;
@@ -131,7 +132,7 @@ static bool is_blocked(const sim_checker *j, const sim_entry *own)
   return false;
 }
 
-/* One of its owner's nodes waits: then so do all. */
+/* If one node of an owner waits, all its nodes do. */
 static bool owner_is_blocked(const sim_checker *j, const sim_entry *own)
 {
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
@@ -141,8 +142,8 @@ static bool owner_is_blocked(const sim_checker *j, const sim_entry *own)
   return false;
 }
 
-/* Who wants nothing any more goes, and so do nodes of the dead and what its
- * owner may not delete: they wait for nobody. */
+/* Nodes that will be deleted block nobody for ever: those without an acquire,
+ * of ended sessions, and excused ones. */
 static bool may_block(sim_checker *j, const sim_entry *e)
 {
   if (!e->is_contender || e->is_excused || sim_owner_of(j, e) == NULL)
@@ -151,8 +152,8 @@ static bool may_block(sim_checker *j, const sim_entry *e)
                                e->handle->acquire_number == e->acquire_number);
 }
 
-/* Take away who waits for nobody that waits, until there is none: what is left
- * waits in a circle, or for one. */
+/* Removes the nodes that do not wait for a blocked one, until nothing changes.
+ * The remaining nodes wait in a circle, or for one. */
 static bool find_circle(sim_checker *j)
 {
   bool any_blocked = false, changed = true;
@@ -176,7 +177,7 @@ static bool find_circle(sim_checker *j)
   return any_blocked;
 }
 
-/* All of ours that it has caught have had time to give way. */
+/* A violation, if the grace period of each contender in the circle is over. */
 static void check_overdue_circle(sim_checker *j)
 {
   bool circle = find_circle(j), all = circle;
@@ -203,7 +204,7 @@ static void check_overdue_circle(sim_checker *j)
     sim_violated(j, "%s and others wait for each other", any->path);
 }
 
-/* ---- which nodes may be kept while one waits ---------------------------- */
+/* ---- members kept while waiting ----------------------------------------- */
 
 static size_t member_index(const sim_handle *h, const sim_entry *e)
 {
@@ -228,7 +229,7 @@ static const sim_entry *earlier_wait(const sim_checker *j, const sim_entry *own)
   return NULL;
 }
 
-/* While it waits for a member, it keeps no member that comes after it. */
+/* A multi-lock that waits for a member keeps no later member. */
 static void check_overdue_kept(sim_checker *j, sim_contender *a)
 {
   const sim_handle *h = a->handle;
@@ -244,7 +245,7 @@ static void check_overdue_kept(sim_checker *j, sim_contender *a)
                  e->path);
 }
 
-/* No two acquires wait for each other. */
+/* Multi-locks do not wait for each other in a circle. */
 void sim_multi_no_deadlock(sim_checker *j, const sim_fact *f)
 {
   (void)f;

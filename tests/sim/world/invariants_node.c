@@ -13,15 +13,15 @@
 
 enum { OP_DELETE = 2, OP_LIST = 12 };
 
-/* ---- nodes and their attempts ------------------------------------------- */
+/* ---- nodes and their contenders ----------------------------------------- */
 
 static bool is_of_latchkey(const sim_entry *e)
 {
   return (e->is_contender || e->is_permit) && !e->is_foreign && e->session != 0;
 }
 
-/* A server has refused to delete it: that is told, and no more can be done.
- * Permissions were missing at some time between the request and its reply. */
+/* A server has refused the delete, since permissions were missing between the
+ * request and its reply. The client has reported it and can do no more. */
 static void excuse_undeletable(sim_checker *j, const sim_fact *f)
 {
   const sim_process *p = f->life->process;
@@ -35,7 +35,7 @@ static void excuse_undeletable(sim_checker *j, const sim_fact *f)
     e->is_excused = true;
 }
 
-/* No node of a living session is without an owner. */
+/* Each node of a living session has an owner. */
 void sim_no_orphan(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_CONTENDER_STEP) {
@@ -45,7 +45,7 @@ void sim_no_orphan(sim_checker *j, const sim_fact *f)
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
     const sim_life *owner = sim_owner_of(j, e);
 
-    /* A close ends all that is wanted, and its session takes the nodes. */
+    /* A close ends all acquires, and the nodes end with the session. */
     if (!is_of_latchkey(e) || e->is_excused || owner == NULL ||
         owner->process->closing)
       continue;
@@ -54,7 +54,7 @@ void sim_no_orphan(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* Never two nodes of one attempt, as far as it can know of the first. */
+/* One contender never has two nodes, as far as it can know of the first. */
 void sim_create_ambiguity(sim_checker *j, const sim_fact *f)
 {
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
@@ -65,8 +65,8 @@ void sim_create_ambiguity(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* Whether a transaction had that number before. They need not come in order: a
- * server whose session has moved twice can bring an old write late. */
+/* Whether the xid was committed before. Xids need not be in order: a server
+ * whose session has moved twice can commit an old write late. */
 static sim_xids *xids_at(sim_session *s, int32_t page)
 {
   sim_xids *x = s->xids;
@@ -92,7 +92,7 @@ static bool is_committed_xid(sim_session *s, int32_t xid)
   return known;
 }
 
-/* No xid comes twice in a session. */
+/* No xid is used twice in a session. */
 void sim_xid_continues(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_COMMITTED) {
@@ -110,7 +110,7 @@ void sim_xid_continues(sim_checker *j, const sim_fact *f)
     f->life->xid = f->xid;
 }
 
-/* ---- nodes that others delete ------------------------------------------- */
+/* ---- nodes deleted by others -------------------------------------------- */
 
 static bool all_stand(const sim_nodes *n)
 {
@@ -162,7 +162,8 @@ static bool is_gone(const sim_nodes *n, int64_t zxid)
   return false;
 }
 
-/* Its first beat has watched its node: an event comes before any answer. */
+/* The first heartbeat has set a watch, so the event precedes any later
+ * reply. */
 static void check_holders(sim_checker *j, const sim_life *l, int64_t zxid)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
@@ -173,8 +174,8 @@ static void check_holders(sim_checker *j, const sim_life *l, int64_t zxid)
   }
 }
 
-/* Whether something sent after one of the first beats was answered, all on one
- * connection. */
+/* The watch is certain after a reply to a request that was sent three quarters
+ * of T after the grant, on the same connection. */
 static void note_watch(const sim_checker *j, sim_handle *h, const sim_life *l,
                        const lk_reply *a)
 {
@@ -196,7 +197,7 @@ static void check_answer(sim_checker *j, const sim_fact *f)
     note_watch(j, h, f->life, f->reply);
 }
 
-/* The owner of a deleted node is notified once, and no other. */
+/* The deletion of an own node is reported once, to its owner alone. */
 void sim_own_deleted(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_REPLY) {
@@ -210,7 +211,7 @@ void sim_own_deleted(sim_checker *j, const sim_fact *f)
   }
   if (f->lock_event->type == LK_LOCK_EVENT_LOST)
     check_loss(j, f->handle, f->lock_event);
-  /* Of the owners behind one node the first is notified; it may be new. */
+  /* In a local queue the first owner is notified, which may be a new one. */
   if (f->lock_event->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
       f->lock_event->err == LK_ERR_NO_NODE &&
       ++f->handle->places_lost > f->handle->nodes_taken)
@@ -230,7 +231,7 @@ static void check_session(sim_checker *j, const sim_handle *h)
   }
 }
 
-/* The holders of the ended session must have been notified by now. */
+/* All holders of the ended session must have been notified by now. */
 static void check_end(sim_checker *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {
@@ -256,7 +257,8 @@ static void check_name(sim_checker *j, const sim_entry *e)
   }
 }
 
-/* The end of a session is reported once; its nodes have no names then. */
+/* The end of a session is reported once, and its nodes have no names any
+ * more. */
 void sim_expiry(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_NODE_CREATED)
@@ -276,7 +278,7 @@ void sim_expiry(sim_checker *j, const sim_fact *f)
                  f->handle->name);
 }
 
-/* ---- nodes that remain -------------------------------------------------- */
+/* ---- nodes after the end of an acquire ---------------------------------- */
 
 static void check_overdue_leaving(sim_checker *j, sim_stop_reason first,
                                   sim_stop_reason last)
@@ -319,8 +321,8 @@ void sim_cancel_everywhere(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s is cancelled, and goes on", f->handle->name);
 }
 
-/* Its delete was asked for, or will be before anything else; not where a look
- * has to come first, as the name may be another's by now. */
+/* Its delete was sent, or will be before any other request. Not if the
+ * contender first has to check whose node it is. */
 static bool is_released(const sim_contender *a)
 {
   const lk_contender *ct = a->ct;
@@ -332,8 +334,8 @@ static bool is_released(const sim_contender *a)
          !lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct));
 }
 
-/* What is to be gone when its node is made: what its session has released
- * before. */
+/* The contenders of the session that were released before this one creates its
+ * node. */
 static void note_before(const sim_checker *j, sim_contender *a)
 {
   a->nreleased_before = 0;
@@ -346,8 +348,8 @@ static void note_before(const sim_checker *j, sim_contender *a)
   }
 }
 
-/* Its own list shows it behind what was to be deleted before it was made, and
- * no server has refused that: then it was not asked for in time. */
+/* If its list shows a node that was released before, the delete was not sent in
+ * time. */
 static void check_place(sim_checker *j, const sim_contender *a)
 {
   for (size_t i = 0; i < a->nreleased_before; i++) {
@@ -371,8 +373,8 @@ static size_t count_due(const sim_checker *j, const sim_life *l)
   return n;
 }
 
-/* On a new connection what is to be deleted goes first, and looking for it. A
- * close ends the session, and its nodes with it. */
+/* On a new connection pending deletes come first, with the reads they need. A
+ * close sends none, since its session takes the nodes. */
 static void check_first(sim_checker *j, sim_life *l, const sim_fact *f)
 {
   if (l->deletes_to_send == 0 || f->xid < 0 || l->process->closing)
@@ -384,7 +386,7 @@ static void check_first(sim_checker *j, sim_life *l, const sim_fact *f)
                  f->op);
 }
 
-/* A node that is handed on within a process exists. */
+/* A node that stays in a local queue exists. */
 static void check_released(sim_checker *j, const sim_handle *h)
 {
   for (size_t i = 0; i < h->releasing_nodes.count; i++) {
@@ -419,9 +421,9 @@ void sim_release_async(sim_checker *j, const sim_fact *f)
     check_overdue_leaving(j, SIM_STOP_RELEASED, SIM_STOP_FREED);
 }
 
-/* ---- how an acquire may end --------------------------------------------- */
+/* ---- errors of an acquire ----------------------------------------------- */
 
-/* No acquire fails because its directory went. */
+/* No acquire fails because its directory was deleted. */
 void sim_container_reap(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
@@ -434,7 +436,7 @@ void sim_container_reap(sim_checker *j, const sim_fact *f)
                  h->name, vanished, h->nodes_taken);
 }
 
-/* NO_AUTH is reported only of what is denied. */
+/* NO_AUTH is reported only if permissions were missing. */
 void sim_acl(sim_checker *j, const sim_fact *f)
 {
   bool no_auth = f->type == SIM_LOCK_EVENT
@@ -446,7 +448,7 @@ void sim_acl(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s gets NO_AUTH, and nothing is denied", f->handle->name);
 }
 
-/* No error of a server or a connection ends an acquire. */
+/* No transient error of a server or connection ends an acquire. */
 void sim_throttled(sim_checker *j, const sim_fact *f)
 {
   switch (f->err) {

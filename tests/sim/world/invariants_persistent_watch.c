@@ -8,22 +8,22 @@
 #include <string.h>
 
 /*
- * Watches that stay. Their events must be those that the change log of what is
- * committed makes, one by one, from the zxid on at which the server has set
- * them; that it does so again after a reconnect is told before.
+ * Persistent watches. Their events must be exactly those of the change log,
+ * from the zxid on at which the server registered them. Each re-registration is
+ * reported before them.
  *
- * Between the reconnect and the last answer to a setWatches a server makes up
- * for what the watches of one shot have missed, and such an event is told to
- * those that stay as well: then it need only be true.
+ * Between the reconnect and the last reply to a setWatches, a server sends
+ * events that one-shot watches have missed. Persistent watches on the path
+ * receive these events too, so such an event need only be true.
  */
 
-/* In the change log: there is no event. */
+/* A change without an event. */
 static const lk_event_type NOTHING = LK_EVENT_ENDED;
 
 /* ---- events that must be reported --------------------------------------- */
 
-/* What a watch is told of a change, or NOTHING. A server is silent about
- * what may not be read. */
+/* The event of a change for this watch, or NOTHING. A server sends no event of
+ * a node that the client may not read. */
 static lk_event_type event_of(const sim_request *r, const sim_change *c)
 {
   bool same = strcmp(c->path, r->path) == 0;
@@ -41,7 +41,7 @@ static lk_event_type event_of(const sim_request *r, const sim_change *c)
   return NOTHING;
 }
 
-/* The change at `*at` or behind it of which it must be told; NULL: none yet. */
+/* The first change from `*at` on that the watch must report; NULL: none yet. */
 static const sim_change *next_change(const sim_checker *j, const sim_request *r,
                                      size_t *at)
 {
@@ -62,7 +62,7 @@ static bool is_about(const sim_request *r, const sim_change *c,
   return event_of(r, c) == e->type && strcmp(path, e->path.at) == 0;
 }
 
-/* ---- when it stands ----------------------------------------------------- */
+/* ---- registration ------------------------------------------------------- */
 
 static void set_registered(const sim_checker *j, const sim_request *r,
                            int64_t zxid)
@@ -83,16 +83,16 @@ static bool is_late(const sim_received *h)
   return i < h->count;
 }
 
-/* Then it is not known here when this watch was set again: not before it is
- * told so once more, and perhaps by something else. */
+/* After a throttled setWatches the time of registration is not known. The watch
+ * reports a second re-registration, perhaps for another reason. */
 static bool registration_is_late(const sim_received *h, const sim_request *r)
 {
   return is_late(h) &&
          (r->persistent->reregistrations == 1 || !r->persistent->registered);
 }
 
-/* It is set again with the setWatches of the reconnect, which are one for each
- * zxid: not behind the last of them. `until`: what has been told so far. */
+/* The reconnect sends one setWatches for each zxid; the last reply registers
+ * the watch at the latest. `until`: the frames reported so far. */
 static void note_registration(const sim_checker *j, const sim_life *l,
                               const sim_request *r, size_t until)
 {
@@ -108,8 +108,8 @@ static void note_registration(const sim_checker *j, const sim_life *l,
   }
 }
 
-/* Whether a setWatches had not been answered before that was heard, or is to
- * be repeated, since it was throttled. */
+/* Whether a setWatches was outstanding before that frame, or is repeated
+ * because it was throttled. */
 static bool may_make_up_events(const sim_received *h, size_t frame)
 {
   size_t answered = 0;
@@ -124,8 +124,8 @@ static bool may_make_up_events(const sim_received *h, size_t frame)
   return answered < h->set_watches_sent || last == -2;
 }
 
-/* What stays is told that it is back with the connection; and once more, when
- * it is set again only later. */
+/* A persistent watch reports its re-registration once on each connection, and
+ * again if it is registered late. */
 static bool may_be_reregistered(sim_checker *j, const sim_request *r,
                                 uint64_t connection)
 {
@@ -134,7 +134,7 @@ static bool may_be_reregistered(sim_checker *j, const sim_request *r,
           is_late(&sim_life_of(j, r->process)->received));
 }
 
-/* Whether it is true of what one may have missed. */
+/* Whether the event is of a change that a one-shot watch may have missed. */
 static bool was_missed(const sim_checker *j, const sim_life *l,
                        const sim_request *r, const lk_event *e)
 {
@@ -157,7 +157,7 @@ static bool was_missed(const sim_checker *j, const sim_life *l,
 
 /* ---- events that are reported ------------------------------------------- */
 
-/* Where that event stands in what was heard; `count`: nowhere. */
+/* The index of the event in the received frames; `count`: there is none. */
 static size_t find_frame(const sim_received *h, const sim_request *r,
                          const lk_event *e)
 {
@@ -171,8 +171,7 @@ static size_t find_frame(const sim_received *h, const sim_request *r,
   return i;
 }
 
-/* What comes is larger than all before it, or the last one again. Of too many
- * the oldest are forgotten. */
+/* Candidates are ascending. If there are too many, the oldest is dropped. */
 static void add_candidate(sim_persistent_watch *s, size_t next)
 {
   if (s->ncandidates > 0 && s->candidates[s->ncandidates - 1] >= next)
@@ -183,8 +182,8 @@ static void add_candidate(sim_persistent_watch *s, size_t next)
   s->candidates[s->ncandidates++] = next;
 }
 
-/* The event is the next change, or is `made_up` for one that was missed. false:
- * neither can be. */
+/* Whether the event is the next change, or is `made_up` for a missed one.
+ * Updates the candidates. */
 static bool can_be_told(const sim_checker *j, const sim_request *r,
                         const lk_event *e, bool made_up)
 {
@@ -235,8 +234,8 @@ static void check_told(sim_checker *j, sim_life *l, const sim_request *r,
   }
 }
 
-/* It is told so behind the last answer; or later, if it was registered by
- * something else. */
+/* It is reported behind the last reply to a setWatches, or later, if another
+ * request registered the watch. */
 static void set_registered_late(const sim_checker *j, const sim_request *r,
                                 const sim_received *h)
 {
@@ -287,8 +286,8 @@ static void check_event(sim_checker *j, sim_life *l, sim_request *r,
 
 /* ---- events that are missing -------------------------------------------- */
 
-/* Where a change is due by then it cannot be. The result is such a change, if
- * that is so everywhere; the last place is left then. */
+/* Removes candidates whose change was due at `zxid`. If none remains, returns
+ * the change that is missing and keeps the last candidate. */
 static const sim_change *
 drop_passed_candidates(const sim_checker *j, const sim_request *r, int64_t zxid)
 {
@@ -332,7 +331,7 @@ static void check_silent(sim_checker *j, const sim_life *l,
 
 static void check_silence(sim_checker *j, const sim_life *l, const lk_reply *a)
 {
-  if (a->zxid <= 0) /* a handshake */
+  if (a->zxid <= 0) /* a connect reply */
     return;
   for (const sim_request *r = l->requests; r != NULL; r = r->next) {
     if (r->persistent != NULL && r->watch_registered)
@@ -340,8 +339,8 @@ static void check_silence(sim_checker *j, const sim_life *l, const lk_reply *a)
   }
 }
 
-/* A watch that stays is told of each change, once and in order, or that it was
- * away. */
+/* A persistent watch reports each change once and in order, or that it was
+ * interrupted. */
 void sim_watch_stays(sim_checker *j, const sim_fact *f)
 {
   sim_request *r = f->request;

@@ -22,8 +22,8 @@ static void check_closing(sim_checker *j, const sim_life *l)
   }
 }
 
-/* Of a session that was closed nothing is left when that is answered, unless
- * the ensemble was restored while the answer was on its way. */
+/* When the close is answered, no node of its session exists, unless the
+ * ensemble was restored meanwhile. */
 static void check_closed(sim_checker *j, const sim_process *p)
 {
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
@@ -33,8 +33,8 @@ static void check_closed(sim_checker *j, const sim_process *p)
   }
 }
 
-/* Nothing is held once close is called, and no node of the session stands
- * after it. */
+/* After the call of close nothing is held, and after its reply no node of the
+ * session exists. */
 void sim_close_ends(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_CLIENT_CLOSED) {
@@ -56,7 +56,7 @@ void sim_close_ends(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* ---- what lk_lock_ok() says --------------------------------------------- */
+/* ---- lk_lock_ok() ------------------------------------------------------- */
 
 static const char *missing_property(const sim_handle *h)
 {
@@ -113,7 +113,8 @@ static bool route_is_clear(const sim_checker *j, const sim_life *l, unsigned i)
          r->kb_us == 0 && r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
 }
 
-/* The client divides the time of a round by the number of its addresses. */
+/* The client divides the time of a round of attempts by the number of its
+ * addresses. */
 static unsigned address_count(const sim_checker *j, const sim_life *l)
 {
   return l->process->naddresses > 0 ? l->process->naddresses
@@ -123,10 +124,10 @@ static unsigned address_count(const sim_checker *j, const sim_life *l)
 enum {
   LEAST_ATTEMPT_MS = 250,
   LONGEST_PAUSE_MS = 1000,
-  USUAL_WRITE_MS = 10 /* links and disks of servers that are not slow */
+  USUAL_WRITE_MS = 10 /* of servers with fast links and disks */
 };
 
-/* How long an attempt at one address lasts at least. */
+/* The least time of an attempt at one address. */
 static int64_t attempt_us(const sim_checker *j, const sim_life *l)
 {
   int64_t ms = j->world->shortest_ms * 2 / 3 / (int32_t)address_count(j, l);
@@ -134,9 +135,9 @@ static int64_t attempt_us(const sim_checker *j, const sim_life *l)
   return (ms > LEAST_ATTEMPT_MS ? ms : LEAST_ATTEMPT_MS) * SIM_MS;
 }
 
-/* A createSession that a follower passes on crosses links between servers four
- * times: request, proposal, acknowledgement, commit. The connection and the
- * request cross the route twice each way. */
+/* A createSession through a follower crosses links between servers four times:
+ * request, proposal, acknowledgement, commit. The connection and the request
+ * cross the route twice each way. */
 static int64_t handshake_us(const sim_checker *j, const sim_life *l, unsigned i)
 {
   const sim_route *r =
@@ -146,8 +147,8 @@ static int64_t handshake_us(const sim_checker *j, const sim_life *l, unsigned i)
          4 * sim_links_slowest_us(j->world->ensemble) + USUAL_WRITE_MS * SIM_MS;
 }
 
-/* All servers serve, nothing is between them and the process, and each answers
- * within one attempt. */
+/* All servers serve, the routes are clear, and a handshake fits into one
+ * attempt. */
 static bool is_within_reach(const sim_checker *j, const sim_life *l)
 {
   sim_ensemble *e = j->world->ensemble;
@@ -162,16 +163,17 @@ static bool is_within_reach(const sim_checker *j, const sim_life *l)
   return clear;
 }
 
-/* One attempt at each address, which take two thirds of the session timeout at
- * most, or a quarter of a second each; then a pause, and once more as much for
- * an attempt that has begun before. */
+/* A round of attempts takes two thirds of the session timeout, or a quarter of
+ * a second for each address. Then a pause, and the round that was under way
+ * before. */
 static int64_t connect_limit_us(const sim_checker *j, const sim_life *l)
 {
   int64_t round = j->world->longest_ms * SIM_MS * 2 / 3;
   int64_t least = (int64_t)address_count(j, l) * LEAST_ATTEMPT_MS * SIM_MS;
   int64_t limit = (round > least ? round : least) + LONGEST_PAUSE_MS * SIM_MS;
 
-  if (j->world->wipes > 0) /* servers do not take whom they have not seen */
+  if (j->world->wipes >
+      0) /* after a wipe, servers refuse clients that have seen a later zxid */
     limit += sim_T_us(j) * 4 / 3;
   return limit;
 }
@@ -183,7 +185,7 @@ static bool seeks_connection(const sim_life *l)
          !l->process->closing;
 }
 
-/* Where a quorum can be reached, it is soon. */
+/* A client with a reachable quorum is connected soon. */
 void sim_reconnects(sim_checker *j, const sim_fact *f)
 {
   (void)f;
@@ -205,7 +207,7 @@ void sim_reconnects(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* One that the client has given up, not one that was closed or reset. */
+/* A connection that the client gave up, not one that was closed or reset. */
 static bool gave_up_connection(const sim_fact *f)
 {
   const sim_process *p = f->life->process;
@@ -214,8 +216,9 @@ static bool gave_up_connection(const sim_fact *f)
          p->pipe != NULL && sim_pipe_get_state(p->pipe) == SIM_PIPE_OPEN;
 }
 
-/* No connection is given up as silent while bytes arrive. Those that wait
- * behind a pause come too late. Elsewhere a frame has arrived in a moment. */
+/* No connection is given up as silent while bytes arrive. Bytes that wait
+ * behind a pause are too late. Without a bandwidth limit a frame arrives at
+ * once, so only limited routes are checked. */
 void sim_bytes_arrive(sim_checker *j, const sim_fact *f)
 {
   const sim_life *l = f->life;
@@ -231,15 +234,15 @@ void sim_bytes_arrive(sim_checker *j, const sim_fact *f)
                  p->name, (now - last) / SIM_MS);
 }
 
-/* ---- cost --------------------------------------------------------------- */
+/* ---- number of requests and connections --------------------------------- */
 
-/* What lockers, requesters and others ask for here, at their busiest, and what
- * a client asks for anew on each connection, is a third of that. */
+/* Three times the requests that the busiest actors send and that a client
+ * repeats on new connections. */
 enum { MOST_SENT = 2500 };
 
-/* Each server once in a round, and a pause of a twentieth of the session
- * timeout at least between two rounds, once the first ones have failed; in the
- * time counted a session may have a few timeouts that are shorter. */
+/* A round connects to each server once. Rounds are a twentieth of the session
+ * timeout apart once the first have failed. The counted time may contain
+ * several shorter timeouts. */
 static size_t most_dialed(const sim_checker *j)
 {
   const sim_world *w = j->world;
@@ -249,7 +252,7 @@ static size_t most_dialed(const sim_checker *j)
   return timeouts * (24 + 12 * (size_t)w->config.servers);
 }
 
-/* Each of a crowd has a list and a watch on each connection. */
+/* Each of many readers sends a list and a watch on each connection. */
 static size_t most_sent(const sim_checker *j)
 {
   return sim_has_condition(j->world, SIM_MANY_READERS) ? 8 * MOST_SENT
@@ -282,7 +285,7 @@ static void check_and_reset_counts(sim_checker *j)
   }
 }
 
-/* Requests and connections are so many at most in a session timeout. */
+/* Requests and connections in a session timeout are bounded. */
 void sim_budget(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_SENT)

@@ -11,7 +11,7 @@
 
 /* Invariants of the queue: its order and its grants. */
 
-/* Beyond it the numbers of a queue cannot be trusted. */
+/* Larger sequence numbers are not trusted, since the counter may overflow. */
 #define SEQUENCE_MAX_TRUSTED ((int64_t)INT32_MAX - (1 << 20))
 
 static bool is_unsafe(const sim_entry *e)
@@ -24,8 +24,7 @@ static bool is_fresh_grant(const sim_fact *f)
   return f->type == SIM_ACQUIRE_ENDED && f->err == 0 && !f->handle->is_reentry;
 }
 
-/* Not when a part of it was taken away meanwhile, of which a client that lags
- * behind cannot know. */
+/* Whether no node was deleted in a way that the client may not know yet. */
 static bool is_whole(const sim_checker *j, const sim_nodes *n)
 {
   for (size_t i = 0; i < n->count; i++) {
@@ -35,9 +34,9 @@ static bool is_whole(const sim_checker *j, const sim_nodes *n)
   return true;
 }
 
-/* ---- two at a time ------------------------------------------------------ */
+/* ---- exclusion ---------------------------------------------------------- */
 
-/* By lk_lock_ok() alone, not by its callbacks. */
+/* Only lk_lock_ok() counts, not callbacks. */
 bool sim_certainly_holds(const sim_checker *j, const sim_handle *h)
 {
   return h->lock != NULL && !h->freeing && lk_lock_ok(h->lock) &&
@@ -59,7 +58,7 @@ static void check_alone(sim_checker *j, const sim_handle *h,
   }
 }
 
-/* Never two for whom lk_lock_ok() is true at the same moment. */
+/* lk_lock_ok() is never true for two handles of one mutex. */
 void sim_mutex_exclusion(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *alone[SIM_MOST_LOCKS] = {NULL};
@@ -74,7 +73,7 @@ void sim_mutex_exclusion(sim_checker *j, const sim_fact *f)
 
 /* ---- order -------------------------------------------------------------- */
 
-/* Whether there is a place that only one of them can have. */
+/* Whether there is a lock that only one of them can hold. */
 static bool exclude_each_other(const sim_handle *a, const sim_handle *b)
 {
   for (size_t i = 0; i < a->nplaces; i++) {
@@ -86,22 +85,22 @@ static bool exclude_each_other(const sim_handle *a, const sim_handle *b)
   return false;
 }
 
-/* A multi-lock that waits gives places back. */
+/* A waiting multi-lock gives back members. */
 static bool keeps_its_place(const sim_handle *h)
 {
   return h->kind != SIM_MULTILOCK;
 }
 
-/* A node of an earlier attempt of its session, which took it for its own: the
- * word that revokes has replaced the data that tell whose it is. */
+/* The contender adopted a node of an earlier one of its session: its data, with
+ * the id, were replaced by a revocation. */
 static bool is_older(const sim_entry *e, const sim_handle *h)
 {
   return e->revoked && e->created_us < h->acquire_called_us;
 }
 
-/* Who stood in the queue before another asked is granted before it. A writer
- * that reads as well takes no place in the queue for that, and who queues
- * locally may have one of its process that is older: see LOCAL-QUEUE. */
+/* A contender that was in the queue before another asked is granted first. A
+ * downgrade takes no new place in the queue. In a local queue the node may be
+ * older: see LOCAL-QUEUE. */
 void sim_mutex_fifo(sim_checker *j, const sim_fact *f)
 {
   if (!is_fresh_grant(f) || f->handle->held.count == 0 ||
@@ -141,7 +140,7 @@ static bool was_waiting(lk_contender_state s)
          s == LK_CONTENDER_READING_PREDECESSORS;
 }
 
-/* The last list forbids a grant before another list. */
+/* What the last list forbids until there is another list. */
 static void check_list(sim_checker *j, const sim_contender *a,
                        const sim_entry *own)
 {
@@ -168,7 +167,7 @@ static void check_list(sim_checker *j, const sim_contender *a,
                  own->name);
 }
 
-/* A deletion alone grants only where it proves the lock. */
+/* A deletion alone grants only where rule H proves the lock. */
 void sim_handoff_rule(sim_checker *j, const sim_fact *f)
 {
   const sim_contender *a = f->contender;
@@ -187,9 +186,9 @@ void sim_handoff_rule(sim_checker *j, const sim_fact *f)
   check_list(j, a, own);
 }
 
-/* ---- going on ----------------------------------------------------------- */
+/* ---- liveness ----------------------------------------------------------- */
 
-/* It wants to hold, and can do something about it. */
+/* It is queued and can act. */
 static bool is_queued(lk_contender_state s)
 {
   return s >= LK_CONTENDER_PAUSED && s <= LK_CONTENDER_CHECKING_OWN;
@@ -204,8 +203,8 @@ static bool is_first(const sim_checker *j, const sim_entry *own)
   return true;
 }
 
-/* No event comes of a node that could not be read when it was deleted, and one
- * that its owner may not delete stands on. */
+/* A node that may not be read is deleted without an event, and one that its
+ * owner may not delete remains. */
 static bool event_may_be_missing(const sim_checker *j, const sim_handle *h)
 {
   return h != NULL && sim_handle_was_denied(j, h, h->acquire_called_us);
@@ -228,7 +227,7 @@ static bool has_excused_node(const sim_checker *j, const sim_handle *h)
   return false;
 }
 
-/* Of permits there are enough by now. */
+/* Whether there are enough permits now. */
 static bool has_room(const sim_checker *j, const sim_entry *own)
 {
   int32_t count = 0;
@@ -238,9 +237,9 @@ static bool has_room(const sim_checker *j, const sim_entry *own)
   return count <= sim_limit_since(j, sim_now_us(j));
 }
 
-/* A grant rests on a lease, and the proof of one takes a round trip, a gap of
- * T/4, and two more if it was asked for in between: where each takes as long as
- * the gap, none may ever be young enough. */
+/* A grant needs evidence: a round trip, a gap of T/4, and two more round trips
+ * if the request waited. If a round trip takes as long as the gap, no evidence
+ * is young enough. */
 static bool route_is_too_slow(const sim_checker *j, const sim_life *l)
 {
   sim_network *n = j->world->network;
@@ -285,7 +284,7 @@ void sim_no_lost_wakeup(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* The first contender in the queue, of any client. */
+/* The first contender of the queue, of any client. */
 static const sim_entry *first_of(const sim_checker *j, size_t lock_index)
 {
   const sim_entry *first = NULL;
@@ -308,8 +307,8 @@ static bool is_wanted(const sim_checker *j, size_t lock_index)
   return wanted;
 }
 
-/* What the dead leave goes with their sessions: within T + 2 ticks after all
- * was healed, and as much again for a new leader to begin. */
+/* Nodes of dead processes end with their sessions, within T + 2 ticks after the
+ * faults, and the same again for the election of a leader. */
 void sim_crash_everywhere(sim_checker *j, const sim_fact *f)
 {
   const sim_world *w = j->world;
@@ -328,7 +327,7 @@ void sim_crash_everywhere(sim_checker *j, const sim_fact *f)
 
 /* ---- contenders that are refused ---------------------------------------- */
 
-/* Of its session: that of another may still stand. */
+/* Of the current session; a node of the last one may still exist. */
 static const sim_entry *own_at(const sim_checker *j, const sim_handle *h,
                                int lock_index)
 {
@@ -342,8 +341,8 @@ static const sim_entry *own_at(const sim_checker *j, const sim_handle *h,
   return NULL;
 }
 
-/* How many a list of that state showed before it; where it has no node there,
- * all that keep it out. */
+/* The number of predecessors that a list at `zxid` showed. Without an own node
+ * at that time, the number of all that exclude it. */
 static size_t count_ahead(const sim_checker *j, const sim_place *s,
                           const sim_entry *own, int64_t zxid)
 {
@@ -372,8 +371,8 @@ static void check_refusal(sim_checker *j, const sim_handle *h)
                  h->max_queue);
 }
 
-/* Who waits behind so many at most waits behind no more, and is not turned away
- * behind them. */
+/* A limit of predecessors is never exceeded, and nothing below it is
+ * refused. */
 void sim_queue_full(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h =
@@ -395,10 +394,9 @@ void sim_queue_full(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s waits behind more than %zu", h->name, h->max_queue);
 }
 
-/* ---- numbers ------------------------------------------------------------ */
+/* ---- tokens and sequence numbers ---------------------------------------- */
 
-/* The zxid of a node that one was granted with; a writer that turns into a
- * reader keeps its own. */
+/* The czxid of a node. A downgraded reader keeps that of its write node. */
 static uint64_t token_of(const sim_entry *e)
 {
   return (uint64_t)(e->downgraded_from == NULL
@@ -431,16 +429,16 @@ static void check_token(sim_checker *j, const sim_handle *h)
                  h->name, lk_lock_token(h->lock), should);
 }
 
-/* Held by the process that had the session before, and taken over by an acquire
- * of the same session: is_older() says how. */
+/* A node of the process that had the session before, adopted by an acquire: see
+ * is_older(). */
 static bool is_inherited(const sim_handle *h, const sim_entry *e)
 {
   return e->creator_session != NULL && e->creator_session->resumed &&
          is_older(e, h);
 }
 
-/* Of those who are alone each has a larger one, or the next turn with the same;
- * readers fence nothing. */
+/* Each exclusive grant has a larger token, or the same token with a higher
+ * number of handoffs. Readers are not fenced. */
 static void check_growth(sim_checker *j, const sim_handle *h,
                          const sim_entry *e)
 {
@@ -457,7 +455,7 @@ static void check_growth(sim_checker *j, const sim_handle *h,
   *turn = own;
 }
 
-/* Tokens grow, and are the zxids that made the nodes. */
+/* Fencing tokens grow, and are the czxids of the own nodes. */
 void sim_token_monotone(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
@@ -469,8 +467,8 @@ void sim_token_monotone(sim_checker *j, const sim_fact *f)
     check_growth(j, h, h->held.at[i]);
 }
 
-/* A writer shares its number with the reader it turns into, and with one that
- * it has given up. */
+/* A write node shares its number with its downgraded reader, also with one it
+ * has given up. */
 static bool may_share(const sim_entry *a, const sim_entry *b)
 {
   return a->downgraded_from == b || b->downgraded_from == a ||

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Answers to rare requesters, against the change log of what is committed. */
+/* Replies to rare requesters, compared with the change log. */
 
 static bool same_text(const char *text, lk_bytes b)
 {
@@ -39,13 +39,13 @@ static bool same_stat(const sim_change *c, const lk_stat *s)
 
 /* ---- reads -------------------------------------------------------------- */
 
-/* The reply that a server must give to a read of a node. */
+/* The error that a server must return for a read of a node. */
 static int err_of_read(const sim_change *c)
 {
   return c == NULL ? LK_ERR_NO_NODE : !is_readable(c) ? LK_ERR_NO_AUTH : 0;
 }
 
-/* Every name is a child's, and none is missing. */
+/* The names are exactly those of the children. */
 static const char *wrong_names(const sim_checker *j, const char *path,
                                const lk_bytes *names, size_t count,
                                int64_t zxid)
@@ -88,7 +88,7 @@ static const char *wrong_part(const sim_checker *j, const sim_request_op *e,
   return same_text(c->data, r->data) ? NULL : "other data";
 }
 
-/* The results of a multiRead are true at one zxid. */
+/* All results of a multiRead are of one zxid. */
 void sim_multi_read(sim_checker *j, const sim_fact *f)
 {
   const sim_request *r = f->request;
@@ -128,7 +128,7 @@ static const char *wrong_owned(const sim_checker *j, const sim_request *r,
     if (c == NULL || c->stat.ephemeral_owner != session)
       return "the path of a node that is not its session's";
   }
-  if (session == 0) /* a server without a quorum gave none */
+  if (session == 0) /* a client without a session on a read-only server */
     return res->count == 0 ? NULL : "paths without a session";
   for (size_t i = 0; i < sim_change_log_first_after(&j->change_log, zxid);
        i++) {
@@ -151,7 +151,7 @@ static const char *wrong_acl(const sim_change *c, const sim_result *res)
   return same_stat(c, res->stat) ? NULL : "another Stat";
 }
 
-/* The change that a transaction made to a node; NULL: none of that kind. */
+/* The change of that type that a transaction made to a node; NULL: none. */
 static const sim_change *change_at(const sim_checker *j, lk_event_type type,
                                    const char *path, int64_t zxid)
 {
@@ -167,7 +167,7 @@ static const sim_change *change_at(const sim_checker *j, lk_event_type type,
   return NULL;
 }
 
-/* `c`: the change that the transaction made there; NULL: none. */
+/* `c`: the change that the transaction made; NULL: none. */
 static const char *wrong_made(const sim_request_op *e, const char *path,
                               const sim_change *c)
 {
@@ -219,7 +219,7 @@ const char *sim_wrong_rare_reply(const sim_checker *j, const sim_request *r,
   }
 }
 
-/* ---- multis ------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------- */
 
 static bool is_create(const sim_request_op *e)
 {
@@ -235,7 +235,7 @@ static lk_event_type change_of(const sim_request_op *e)
                                    : LK_EVENT_ENDED;
 }
 
-/* A part that was done, with the change that it made. */
+/* An operation of a transaction that succeeded, with its change. */
 static const char *wrong_done(const sim_request_op *e, const lk_op_result *r,
                               const sim_change *c)
 {
@@ -253,7 +253,7 @@ static const char *wrong_done(const sim_request_op *e, const lk_op_result *r,
              : "another Stat, or data";
 }
 
-/* The changes of its transaction are those of its parts, in their order. */
+/* The changes of the transaction are those of its operations, in order. */
 static const char *wrong_batch(const sim_checker *j, const sim_request *r,
                                const sim_result *res, int64_t zxid)
 {
@@ -285,9 +285,9 @@ static bool overlap(const sim_request_op *a, const sim_request_op *b)
          strncmp(a->path, b->path, strlen(b->path)) == 0;
 }
 
-/* While a closeSession is on its way, the leader still counts its nodes among
- * the children of their parents (PrepRequestProcessor notes no change of
- * those), so a delete just behind it finds a parent that is not empty. */
+/* While a closeSession is outstanding, the leader still counts its nodes among
+ * the children of their parents (PrepRequestProcessor does not update these). A
+ * delete of a parent then fails with NOT_EMPTY. */
 static bool had_child_of_session(const sim_checker *j, const char *path,
                                  int64_t zxid)
 {
@@ -306,7 +306,7 @@ static bool had_child_of_session(const sim_checker *j, const char *path,
   return false;
 }
 
-/* Whether it fails rightly, as far as no part before it has changed that. */
+/* Whether the error is right, if no earlier operation has changed the node. */
 static bool is_reason(const sim_checker *j, const sim_request_op *e, int err,
                       int64_t zxid)
 {
@@ -327,7 +327,7 @@ static bool is_reason(const sim_checker *j, const sim_request_op *e, int err,
             had_child_of_session(j, e->path, zxid));
   case LK_ERR_NO_AUTH:
     return e->type == LK_OP_CHECK && c != NULL && !is_readable(c);
-  case LK_ERR_SESSION_EXPIRED: return true; /* it is about to end */
+  case LK_ERR_SESSION_EXPIRED: return true; /* the session is about to end */
   default: return false;
   }
 }
@@ -377,8 +377,8 @@ static void check_answer(sim_checker *j, const sim_request *r,
                  r->number, (uint64_t)a->zxid, res->err, wrong);
 }
 
-/* One that is in doubt: what it wrote is all there, by one transaction, or
- * nothing is. */
+/* A transaction in doubt: all its writes were executed by one transaction, or
+ * none. */
 static void check_doubt(sim_checker *j, const sim_request *r)
 {
   size_t writes = 0, written = 0;
@@ -405,7 +405,8 @@ static void check_doubt(sim_checker *j, const sim_request *r)
                  r->number);
 }
 
-/* A multi is done whole or not at all, and its results are its parts'. */
+/* A transaction is executed whole or not at all, with the results of its
+ * operations. */
 void sim_multi_whole(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_REQUEST_ENDED) {

@@ -7,16 +7,16 @@
 
 #include <string.h>
 
-/* Readers and writers. */
+/* Read-write locks. */
 
-/* ---- which sides may hold together -------------------------------------- */
+/* ---- sides held at the same time ---------------------------------------- */
 
 typedef struct holders {
   const sim_handle *alone;
-  const sim_handle *shared; /* one of them */
+  const sim_handle *shared; /* any one of them */
 } holders;
 
-/* A writer may read as well. */
+/* A writer may hold its own read side, too. */
 static void check_pair(sim_checker *j, const sim_handle *alone,
                        const sim_handle *shared, unsigned lock_index)
 {
@@ -25,8 +25,8 @@ static void check_pair(sim_checker *j, const sim_handle *alone,
                  j->world->locks[lock_index], shared->name);
 }
 
-/* The two sides of a handle come one after the other, so that the first reader
- * stands for all. */
+/* Both sides of a lock follow each other in the list, so any reader may stand
+ * for all. */
 static void check_holder(sim_checker *j, const sim_handle *h, holders *of)
 {
   for (size_t i = 0; i < h->nplaces && h->kind != SIM_SEMAPHORE; i++) {
@@ -54,9 +54,9 @@ static void check_holders(sim_checker *j)
   }
 }
 
-/* ---- beside foreign lockers --------------------------------------------- */
+/* ---- foreign lockers ---------------------------------------------------- */
 
-/* A foreign locker waits for its own family. */
+/* Curator's mutexes and read-write locks ignore each other's nodes. */
 static bool same_family(const sim_entry *e, const sim_handle *h,
                         const sim_place *s)
 {
@@ -86,7 +86,7 @@ static void check_peers(sim_checker *j)
   }
 }
 
-/* ---- which node a waiter watches ---------------------------------------- */
+/* ---- watched node ------------------------------------------------------- */
 
 static const sim_entry *pred_of(const sim_checker *j, const lk_contender *ct)
 {
@@ -97,8 +97,8 @@ static const sim_entry *pred_of(const sim_checker *j, const lk_contender *ct)
   return NULL;
 }
 
-/* Who waits watches the nearest of those who keep it out: readers do not keep
- * each other out. */
+/* A waiter watches its direct predecessor, and readers do not wait for
+ * readers. */
 static void check_watch(sim_checker *j, const sim_contender *a)
 {
   const sim_entry *own = sim_entry_of(j, a->ct);
@@ -117,7 +117,7 @@ static void check_watch(sim_checker *j, const sim_contender *a)
   }
 }
 
-/* A writer is alone, readers share; each watches the nearest in its way. */
+/* A writer excludes all, readers share; each watches its direct predecessor. */
 void sim_rw_matrix(sim_checker *j, const sim_fact *f)
 {
   const lk_contender *ct =
@@ -133,10 +133,10 @@ void sim_rw_matrix(sim_checker *j, const sim_fact *f)
   }
 }
 
-/* ---- from one side to the other ----------------------------------------- */
+/* ---- downgrade and upgrade ---------------------------------------------- */
 
-/* A writer that reads as well gets no other place: who stands behind it would
- * come between. */
+/* A downgrade gets no new number: another contender could be granted in
+ * between. */
 static void check_made(sim_checker *j, const sim_entry *e)
 {
   const sim_handle *h = e->handle;
@@ -150,7 +150,7 @@ static void check_made(sim_checker *j, const sim_entry *e)
                  h->other_side_node->name);
 }
 
-/* A writer reads under its own number, and keeps its token. */
+/* A downgraded writer reads under its own number and keeps its token. */
 void sim_rw_downgrade(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
@@ -170,7 +170,7 @@ void sim_rw_downgrade(sim_checker *j, const sim_fact *f)
                  (uint64_t)h->held.at[0]->downgraded_from->created_zxid);
 }
 
-/* A reader that wants to write is refused, and leaves nothing. */
+/* A reader that wants to write is refused and leaves nothing. */
 void sim_rw_upgrade(sim_checker *j, const sim_fact *f)
 {
   const sim_handle *h = f->handle;

@@ -9,14 +9,14 @@
 
 #include <string.h>
 
-/* Permits, and the queue for them. */
+/* Semaphores: permits and their queue. */
 
 static bool is_semaphore(const sim_fact *f)
 {
   return f->handle->kind == SIM_SEMAPHORE;
 }
 
-/* ---- how many ----------------------------------------------------------- */
+/* ---- limit -------------------------------------------------------------- */
 
 static int32_t number_of(const sim_version *v)
 {
@@ -43,8 +43,8 @@ int32_t sim_limit_since(const sim_checker *j, int64_t us)
   return most > j->world->permits ? most : j->world->permits;
 }
 
-/* Never more of them than there are. Who waits may take a while to learn that
- * the number has changed. */
+/* Never more permits are held than there are. Waiters may take a while to learn
+ * of a new number. */
 void sim_sem_limit(sim_checker *j, const sim_fact *f)
 {
   size_t sum = 0;
@@ -64,9 +64,9 @@ void sim_sem_limit(sim_checker *j, const sim_fact *f)
                  f->handle->name, sum, limit);
 }
 
-/* ---- the order of the queue --------------------------------------------- */
+/* ---- queue -------------------------------------------------------------- */
 
-/* The place in the queue of the acquire that a permit is for. */
+/* The queue node of the acquire that a permit belongs to. */
 static const sim_entry *place_of(const sim_checker *j, const sim_handle *h)
 {
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
@@ -99,7 +99,7 @@ static void check_grant(sim_checker *j, const sim_handle *h)
                  ahead->name);
 }
 
-/* A contender that is not first and keeps a permit blocks the others. */
+/* A contender that is not first must not keep a permit. */
 static void check_overdue_permit(sim_checker *j, sim_contender *a)
 {
   const sim_handle *h = a->handle;
@@ -120,8 +120,7 @@ static void check_overdue_permit(sim_checker *j, sim_contender *a)
     sim_violated(j, "%s keeps %s, and is not first", h->name, e->name);
 }
 
-/* What its owner may not delete, or does not know any more, stays until the
- * session ends. */
+/* An excused node stays until its session ends. */
 static bool is_left(const sim_checker *j)
 {
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
@@ -131,8 +130,8 @@ static bool is_left(const sim_checker *j)
   return false;
 }
 
-/* They have had all the time that there is; but they do not ask again where
- * there was no memory. */
+/* Foreign lockers have had enough time. Without memory a holder may not ask
+ * again, so this is not checked then. */
 static void check_peers(sim_checker *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {

@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-/* The lock of a single node. */
+/* Single-node locks. */
 
-/* The single locker after `a`, or the first, of all that live; NULL: none. */
+/* The next single locker after `a`, or the first, with a lock in a running
+ * process; NULL: none. */
 static sim_actor *next_single_locker(const sim_checker *j, const sim_actor *a)
 {
   size_t at = a == NULL ? 0 : a->process->index;
@@ -33,7 +34,7 @@ static sim_actor *next_single_locker(const sim_checker *j, const sim_actor *a)
   for (sim_actor *a = next_single_locker(j, NULL); (a) != NULL; \
        (a) = next_single_locker(j, a))
 
-/* Only its releasing owner or the end of the session may delete the node. */
+/* Only its owner or the end of the session may delete the node. */
 static void check_removal(sim_checker *j, const sim_entry *e)
 {
   if (strcmp(e->path, SIM_SINGLE_PATH) != 0)
@@ -84,7 +85,7 @@ static void check_end(sim_checker *j)
   }
 }
 
-/* A delete never removes the next holder's node; one sits at a time. */
+/* No delete removes the next holder's node, and only one holds. */
 void sim_single_node_no_steal(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_NODE_DELETED)

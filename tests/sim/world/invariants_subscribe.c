@@ -17,8 +17,8 @@ static void check_news(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s is reported twice", f->subscribed->path);
 }
 
-/* Nothing changes any more, and all links are there. How long a client takes to
-   connect, RECONNECTS judges. */
+/* Called when the faults are over. The time to connect is checked by
+ * RECONNECTS. */
 static void check_subscriber(sim_checker *j, const sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;
@@ -37,8 +37,8 @@ static void check_subscriber(sim_checker *j, const sim_actor *a)
   n->stale_since_us = 0;
 }
 
-/* After the last change all are told of it; nothing is told twice in a row, or
- * to who does not want to know. */
+/* After the last change each subscriber has seen it. No state is reported twice
+ * in a row, or after the subscription was freed. */
 void sim_subscribe_converges(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_SUBSCRIPTION_EVENT) {

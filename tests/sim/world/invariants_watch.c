@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Events of watches, by what is committed: a server tells an event before any
- * answer that shows the change. */
+/* Events of one-shot watches: a server sends an event before any reply that
+ * shows the change. */
 
 /** The first change that a watch must report. */
 typedef struct change {
@@ -14,7 +14,7 @@ typedef struct change {
   lk_event_type type;
 } change;
 
-/* Of those of one transaction the one that is considered last counts. */
+/* Of several changes in one transaction the last call counts. */
 static void consider(change *first, int64_t zxid, int64_t since,
                      lk_event_type type)
 {
@@ -58,8 +58,8 @@ static change first_change(const sim_checker *j, const sim_request *r)
                                  : change_of_node(j, r);
 }
 
-/* A node that came and went while the client was away is not told of, where it
- * was waited for (PROTOCOL: a server has nothing to compare with). */
+/* After a reconnect the server cannot know that a missing node was created and
+ * deleted meanwhile. */
 static bool may_be_lost(const sim_checker *j, const sim_request *r,
                         int64_t zxid, change c)
 {
@@ -68,9 +68,9 @@ static bool may_be_lost(const sim_checker *j, const sim_request *r,
          sim_history_at(&j->history, r->path, zxid) == NULL;
 }
 
-/* Before 3.9 a watch that stays serves those of one shot on its path, or takes
- * their place. When it does so no more they are set again, behind the answer
- * that tells: what comes before that is told late, by such a setWatches. */
+/* Before 3.9 a persistent watch takes the place of one-shot watches on its
+ * path. When it ends, the client registers them again behind the reply to its
+ * removal. Their events until then are late. */
 static bool is_late(const sim_checker *j, const sim_life *l, sim_request *r)
 {
   const sim_request *other = l->requests;
@@ -78,10 +78,10 @@ static bool is_late(const sim_checker *j, const sim_life *l, sim_request *r)
   while (other != NULL &&
          (other->persistent == NULL || strcmp(other->path, r->path) != 0))
     other = other->next;
-  /* a setWatches that was throttled is repeated after a rest */
+  /* a throttled setWatches is repeated after a pause */
   if (other == NULL && !r->throttled)
     return false;
-  /* on a narrow route its answer may take long; a process may stand still */
+  /* a reply on a slow route, or in a paused process, takes longer */
   if (r->late_since_us == 0 || r->late_since_us < l->undisturbed_since_us ||
       sim_received_awaits_set_watches(&l->received))
     r->late_since_us = sim_now_us(j);
@@ -102,7 +102,7 @@ static void check_silence(sim_checker *j, const sim_life *l, int64_t zxid)
   }
 }
 
-/* After a reconnect a server can only say that something has changed. */
+/* After a reconnect the server can only report that something has changed. */
 static bool is_right(const sim_request *r, lk_event_type told, change c)
 {
   bool same = r->connection == lk_client_connection(r->process->client);
@@ -114,8 +114,8 @@ static bool is_right(const sim_request *r, lk_event_type told, change c)
   return told != LK_EVENT_CHILDREN;
 }
 
-/* Whether that was so at some time behind `zxid`. A server that compares zxids
- * says that a node which is made anew has changed. */
+/* Whether the event is of a change after `zxid`. A server compares zxids, so it
+ * reports a node that was created anew as changed. */
 static bool happened(const sim_checker *j, const sim_request *r,
                      const lk_event *e, int64_t zxid)
 {
@@ -133,16 +133,16 @@ static bool happened(const sim_checker *j, const sim_request *r,
   return false;
 }
 
-/* The same setWatches tells of what has changed since its zxid; a watch that
- * was asked for before, and answered behind that change, is told as well. */
+/* A late setWatches reports all changes since its zxid. A watch that was
+ * requested before, and registered after the change, receives the event too. */
 static bool is_made_up(const sim_checker *j, const sim_request *r,
                        const lk_event *e)
 {
   return r->late_set_watches != 0 && happened(j, r, e, r->late_set_watches - 1);
 }
 
-/* An rare requester's multi may write to a node and delete it: the history has
- * only how it ended. */
+/* The history has only the last change of a transaction to a node; a rare
+ * requester's multi may write a node and delete it. */
 static bool is_part(const sim_checker *j, const sim_request *r,
                     const lk_event *e, int64_t zxid)
 {
@@ -178,11 +178,10 @@ bool sim_event_may_be_late(const sim_checker *j, const sim_life *l,
   return o != NULL;
 }
 
-/* An event has only a path. So a watch that was set while another one on its
- * path was not registered is told what that has missed, though its own read
- * showed it. A server says that a node is gone only if it is missing:
- * had the read shown the node, it must have gone since. Likewise with the
- * other types. */
+/* An event has only a path. It goes to all watches on the path, also to a watch
+ * whose own read showed the change, if another was not registered. DELETED is
+ * sent only if the node is missing. So if the read showed the node, it was
+ * deleted since; likewise with the other types. */
 static bool is_for_older(const sim_checker *j, const sim_request *r,
                          const lk_event *e)
 {
@@ -194,8 +193,8 @@ static bool is_for_older(const sim_checker *j, const sim_request *r,
          sim_event_may_be_late(j, &j->lives[r->process->index], e);
 }
 
-/* The setWatches that tells of its first change is due or on its way, and the
- * watch that stays on its path receives an event of a later one. */
+/* The setWatches for its first change is due, and the persistent watch on its
+ * path receives an event of a later one. */
 static bool is_overtaken(const sim_checker *j, sim_request *r,
                          const lk_event *e)
 {
@@ -203,7 +202,7 @@ static bool is_overtaken(const sim_checker *j, sim_request *r,
          is_late(j, &j->lives[r->process->index], r);
 }
 
-/* Whether that was so, as far as a server can have known it. */
+/* Whether the event is true, as far as a server can know. */
 static bool was_so(const sim_checker *j, sim_request *r, const lk_event *e)
 {
   change c = first_change(j, r);
@@ -232,7 +231,8 @@ static void check_event(sim_checker *j, sim_request *r, const lk_event *e)
                  (int)e->type);
 }
 
-/* A watch reports what happened, once and in time. */
+/* A one-shot watch reports one event, before any reply that shows the
+ * change. */
 void sim_watch_events(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_REPLY)

@@ -7,16 +7,16 @@
 #include "proto/engine/lease_slot.h"
 
 /**
- * The session lease of a process. Its options are chosen together with the
- * client; with the condition "late-lease" often only when the first lock is
- * made, long after the client.
+ * The session lease of a process. Its options are chosen with the client. With
+ * condition "late-lease" it is often made only with the first lock, long after
+ * the client.
  */
 
-/** A life begins: the client has just been made. */
+/** The process has a new client. */
 void sim_lease_maybe_make(sim_process *p);
-/** The session lease for a new lock; it is made if there is none. */
+/** The session lease for a new lock; made if there is none. */
 lk_session_lease *sim_lease_get(sim_process *p);
-/** How many nodes are still to be deleted by it. */
+/** The number of nodes that it still has to delete. */
 size_t sim_lease_unfinished(const sim_process *p);
 
 #endif

@@ -6,8 +6,8 @@
 #include "sim/world/conditions.h"
 #include "sim/world/coverage.h"
 
-/* A heartbeat of the locks of a process, and a list of a queue, are smaller;
- * fewer requests look for the nodes of all that began in a break. */
+/* Larger than a heartbeat of all locks of a process, than a list of a queue,
+ * and than the number of requests that recover own nodes after a reconnect. */
 enum { LEAST_REQUEST = 7000, LEAST_REPLY = 30000, LEAST_OUTSTANDING = 400 };
 
 static sim_rng rng_of(const sim_process *p, uint64_t salt)
@@ -15,15 +15,15 @@ static sim_rng rng_of(const sim_process *p, uint64_t salt)
   return sim_rng_fork(&p->rng, 'l' * 256 * 256 + p->life * 256 + salt);
 }
 
-/* Servers that have lost what a client saw refuse it until it gives its session
- * up. */
+/* After a wipe, servers refuse a client that has seen a later zxid, until it
+ * gives up its session. */
 static bool may_be_refused(const sim_world *w)
 {
   return sim_fault_is_possible(w, SIM_FAULT_WIPE) ||
          sim_fault_is_possible(w, SIM_FAULT_RESTORE);
 }
 
-/* Less, equal, more, or for ever, as the session timeout goes. */
+/* Below, at or above the session timeout, or no limit. */
 static int32_t random_give_up(sim_rng *r, const sim_world *w)
 {
   int32_t t = w->timeout_ms;
@@ -57,12 +57,12 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
   config->give_up_ms = random_give_up(&r, p->world);
   config->send_limit = random_size(&r, LEAST_REQUEST);
   config->receive_limit = random_size(&r, LEAST_REPLY);
-  /* A crowd has more requests under way than that. */
+  /* Many readers have more requests outstanding. */
   if (!sim_has_condition(p->world, SIM_MANY_READERS))
     config->outstanding_limit = random_size(&r, LEAST_OUTSTANDING);
 }
 
-/* A gap that is not smaller than the period of the leader's pings. */
+/* The gap is not shorter than the period of the leader's pings. */
 void sim_limit_lease(const sim_process *p, lk_lease_config *config)
 {
   sim_rng r = rng_of(p, 1);

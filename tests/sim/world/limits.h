@@ -5,9 +5,8 @@
 #include "sim/world/process.h"
 
 /**
- * Limits and times in the options of a client and its session leases, other
- * than the defaults; only with the condition "limits". They are drawn anew in
- * each life.
+ * Limits and times of clients and session leases that are not the defaults,
+ * with condition "limits". They are chosen anew after each restart.
  */
 void sim_limit_client(const sim_process *p, lk_client_config *config);
 void sim_limit_lease(const sim_process *p, lk_lease_config *config);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* What is made and freed for each kind of lock. */
+/* Makes and frees the lock of a handle. */
 
 static const char *path_of(const sim_handle *h, size_t place)
 {
@@ -20,7 +20,7 @@ static int make_mutex(sim_handle *h, const lk_lock_config *config)
   return lk_lock_new(&h->lock, h->process->client, path_of(h, 0), config);
 }
 
-/* `h` is the side of writers. */
+/* `h` is the handle of the write side. */
 static int make_rwlock(sim_handle *h, const lk_lock_config *config)
 {
   int err =
@@ -55,8 +55,8 @@ static lk_multilock_side side_of(const sim_place *s)
                      : LK_MULTILOCK_MUTEX;
 }
 
-/* Where the last one goes first, that order is to be kept; otherwise the one
- * that is asked for does not count. */
+/* If the common order is reversed, the configured order is kept; otherwise the
+ * order of the members does not matter. */
 static int make_multilock(sim_handle *h, const lk_lock_config *config)
 {
   const sim_world *w = h->process->world;

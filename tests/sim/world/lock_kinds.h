@@ -4,9 +4,9 @@
 
 #include "sim/world/facts.h"
 
-/** Make the lock of a handle by its kind, also that of the other side. */
+/** Make the lock of a handle, also of its other side. */
 void sim_make_lock(sim_handle *h, const lk_lock_config *config);
-/** Free it, with the other side's. */
+/** Free it, also that of its other side. */
 void sim_free_lock(sim_handle *h);
 
 #endif

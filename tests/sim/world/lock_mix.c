@@ -56,7 +56,7 @@ const sim_lock_mix *sim_lock_mix_of(uint64_t seed)
   }
 }
 
-/* Nothing is drawn where there is nothing to choose. */
+/* Draws nothing if there is only one kind. */
 static sim_kind random_kind(const sim_lock_mix *m, sim_rng *r)
 {
   uint32_t sum = 0;
@@ -76,14 +76,14 @@ static sim_kind random_kind(const sim_lock_mix *m, sim_rng *r)
   return (sim_kind)i;
 }
 
-/* ---- places ------------------------------------------------------------- */
+/* ---- directories of locks ----------------------------------------------- */
 
 static void add_directory(sim_world *w, const char *path)
 {
   snprintf(w->locks[w->nlocks++], SIM_LOCK_PATH, "%s", path);
 }
 
-/* More than one, in the order of their bytes, where somebody wants several. */
+/* With multi-locks there are several, in the order of their bytes. */
 static void set_queue_paths(sim_world *w, sim_rng *r)
 {
   static const char *const paths[] = {"/b", "/locks/a", "/very/deep/down/c"};
@@ -96,7 +96,7 @@ static void set_queue_paths(sim_world *w, sim_rng *r)
   w->reversed = sim_roll(r, 4) == 0;
 }
 
-/* Of kazoo's the number of permits stays as it is. */
+/* With kazoo's layout the number of permits is fixed. */
 static void set_semaphore_paths(sim_world *w, sim_rng *r)
 {
   bool kazoos = w->style->layout == LK_LAYOUT_KAZOO;
@@ -123,9 +123,10 @@ void sim_lock_mix_set_paths(sim_world *w)
   set_semaphore_paths(w, &r);
 }
 
-/* ---- wishes ------------------------------------------------------------- */
+/* ---- requests of locks -------------------------------------------------- */
 
-/* With plain names mutexes would not wait for read-write locks. */
+/* Without ids in the names, mutexes and read-write locks would not exclude each
+ * other. */
 static bool has_only_rwlocks(const sim_world *w)
 {
   return sim_names_have_no_id(w->style) && !sim_has_only_mutexes(w);
@@ -141,7 +142,7 @@ static sim_place random_seat(const sim_world *w, sim_rng *r,
                      .writes = side == 1 || (side > 0 && has_only_rwlocks(w))};
 }
 
-/* Mostly several, in the order in which all take them. */
+/* Mostly several, in the order that all actors use. */
 static void request_several(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
   unsigned last = (unsigned)w->nqueues - 1;
@@ -159,7 +160,7 @@ static void request_several(sim_lock_request *x, const sim_world *w, sim_rng *r)
   x->backwards = sim_roll(r, 2) == 0;
 }
 
-/* Where nobody says how many there are, more than that cannot be wanted. */
+/* With a fixed number of permits no more can be acquired. */
 static void request_permits(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
   int32_t most = w->has_limit_node ? SIM_MOST_PERMITS : w->permits;

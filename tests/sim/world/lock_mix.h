@@ -5,10 +5,10 @@
 #include "sim/world/world.h"
 
 /**
- * What is locked: the kinds of locks that the actors of a run choose among. It
- * is chosen apart from the scenario, so that everything goes wrong with all of
- * them. To add a kind: here, in makers.c, which makes handles of it, and in the
- * lock mixes that shall have it.
+ * The kinds of locks that the actors of a run use. The seed chooses it apart
+ * from the scenario, so that all faults meet all kinds. To add a kind: a name
+ * here, a function in lock_kinds.c, and a weight in the lock mixes that have
+ * it.
  */
 typedef enum sim_kind {
   SIM_MUTEX,
@@ -21,8 +21,8 @@ typedef enum sim_kind {
 struct sim_lock_mix {
   const char *name;
   const char *text;
-  unsigned weight;            /**< how often a seed chooses it */
-  unsigned kinds[SIM_NKINDS]; /**< how often an actor does */
+  unsigned weight;            /**< of its choice by a seed */
+  unsigned kinds[SIM_NKINDS]; /**< weights of the choice by an actor */
 };
 
 extern const sim_lock_mix sim_lock_mixes[];
@@ -32,41 +32,41 @@ extern const size_t sim_nlock_mixes;
 const sim_lock_mix *sim_lock_mix_find(const char *name);
 /** The one that a seed chooses. */
 const sim_lock_mix *sim_lock_mix_of(uint64_t seed);
-/** Whether it has nothing but mutexes. */
+/** Whether it has only mutexes. */
 static inline bool sim_has_only_mutexes(const sim_world *w)
 {
   return w->lock_mix == &sim_lock_mixes[0];
 }
 
-/** The node that says how many permits there are, and of what. */
+/** The node with the number of permits, and the path of the semaphore. */
 #define SIM_LIMIT          "/limit"
 #define SIM_SEMAPHORE_PATH "/s"
 
 enum { SIM_MOST_PLACES_IN_QUEUE = 3, SIM_MOST_PERMITS = 3 };
 
-/** A place in a queue that a handle wants to have. */
+/** A place in a queue. */
 typedef struct sim_place {
-  unsigned lock_index; /**< which of the world's locks */
-  bool shares;      /**< it wants it together with others who do */
-  bool writes;      /**< alone, as the writer of a read-write lock */
+  unsigned lock_index; /**< index in the world's locks */
+  bool shares;         /**< shared with other readers */
+  bool writes;         /**< the write side of a read-write lock */
 } sim_place;
 
-/** What somebody wants a handle for. */
+/** The lock that an actor wants a handle of. */
 typedef struct sim_lock_request {
   sim_kind kind;
   size_t nplaces;
   sim_place
-      places[SIM_MOST_PLACES_IN_QUEUE]; /**< of a multi-lock as they are taken;
-                                 of a semaphore the queue and the leases */
-  bool backwards; /**< they are asked for the other way round */
+      places[SIM_MOST_PLACES_IN_QUEUE]; /**< members of a multi-lock in the
+                                           common order; of a semaphore the
+                                           queue and the leases */
+  bool backwards; /**< the members are passed in the reverse order */
   int32_t take;   /**< permits */
 } sim_lock_request;
 
-/** The places where there is something to lock; its own draws. */
+/** Choose the directories of the locks, with a random generator of its own. */
 void sim_lock_mix_set_paths(sim_world *w);
 
-/** What an actor wants whose favourite among the world's locks is
-    `lock_index`. */
+/** A random lock for an actor whose preferred directory is `lock_index`. */
 sim_lock_request sim_random_lock_request(const sim_world *w, sim_rng *r,
                                          unsigned lock_index);
 

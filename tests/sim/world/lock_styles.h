@@ -7,23 +7,22 @@
 #include <latchkey/lock.h>
 
 /**
- * How the locks of a run are asked for, by all of its lockers: what their nodes
- * are called, and who stands behind them. It is chosen apart from the lock mix
- * and from what goes wrong; semaphores know some, and none but the usual one
- * where they are among others. To add one: a line in the list, and what
- * locker.c makes of it.
+ * The layout of contender nodes, and how many owners share one. All lockers of
+ * a run use the same style. The seed chooses it apart from lock mix and
+ * scenario. Semaphores support some styles; in a mix with other kinds they use
+ * the default. To add one: a line in the list, and its effect in locker.c.
  */
 struct sim_lock_style {
   const char *name;
   const char *text;
-  unsigned weight; /**< how often a seed chooses it */
+  unsigned weight; /**< of its choice by a seed */
   lk_layout layout;
   const char *prefix; /**< of a native mutex, or NULL */
-  size_t unique; /**< so many characters of a name tell whose attempt it is; 0:
-                      it stands at the end of the data */
-  bool local;    /**< mutexes of one process queue behind one node */
-  bool brief;    /**< some wait only behind a few */
-  bool permits;  /**< semaphores know it */
+  size_t unique; /**< length of the id at the start of a name; 0: the id is at
+                    the end of the data */
+  bool local;    /**< mutexes of one process share a node */
+  bool brief;    /**< max_queue is small */
+  bool permits;  /**< semaphores support it */
 };
 
 enum { SIM_UUID = 36 };
@@ -33,14 +32,14 @@ extern const size_t sim_nlock_styles;
 
 /** NULL: there is none of that name. */
 const sim_lock_style *sim_lock_style_find(const char *name);
-/** Whether the locks of the lock mix know it. */
+/** Whether the lock mix supports the style. */
 bool sim_lock_style_fits(const sim_lock_style *h, const sim_lock_mix *lock_mix);
-/** The one that a seed chooses, of those that the lock mix knows. */
+/** The style that a seed chooses among those of the lock mix. */
 const sim_lock_style *sim_lock_style_of(uint64_t seed,
                                         const sim_lock_mix *lock_mix);
 
-/** Whether names have no mark of who made them: those of mutexes and of
-    read-write locks then stand in queues apart. */
+/** Whether names have no id of the contender. Mutexes and read-write locks then
+    have different queues. */
 static inline bool sim_names_have_no_id(const sim_lock_style *h)
 {
   return h->layout == LK_LAYOUT_NATIVE || h->layout == LK_LAYOUT_NATIVE_UUID;

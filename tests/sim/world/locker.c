@@ -11,9 +11,8 @@
 #include "sim/world/scenario.h"
 
 /*
- * A locker has one handle at a time, or both sides of a read-write lock. Chance
- * decides what it does with it next, and whether it does it when its time has
- * come or in a callback.
+ * A locker has one lock, or both sides of a read-write lock. It does a random
+ * operation at a random time or in a callback.
  */
 
 enum { CALL_DEPTH_MAX = 4, REENTRY_MAX = 4, MAX_QUEUE = 2 };
@@ -31,9 +30,9 @@ static int64_t random_time(sim_actor *a, int64_t least, int64_t most)
   return sim_between(&a->rng, least, most);
 }
 
-/* ---- its handle --------------------------------------------------------- */
+/* ---- handle ------------------------------------------------------------- */
 
-/* Draws of its own: they are of no matter to the rest. */
+/* Uses a random generator of its own, so that other draws do not change. */
 static void apply_style(sim_actor *a, sim_kind kind)
 {
   const sim_lock_style *h = world_of(a)->style;
@@ -65,7 +64,7 @@ static void make_handle(sim_actor *a)
                        .announce = sim_roll(&a->rng, 2) == 0};
   if (!sim_has_only_mutexes(w))
     a->lock_config.revocable = sim_roll(&a->rng, 2) == 0;
-  /* Nobody is unsure for a broken connection in calm weather. */
+  /* In scenario "calm" no holder may be unsure after a broken connection. */
   if (w->scenario->calm)
     a->lock_config.unsure_when_suspended = false;
   sim_lock_request wanted = sim_random_lock_request(w, &a->rng, a->lock_index);
@@ -86,7 +85,7 @@ static void free_handle(sim_actor *a)
   sim_handle_free(h);
 }
 
-/* In a callback too, where the old one is still on the stack. */
+/* May be called in a callback of the old handle. */
 static void replace_handle(sim_actor *a)
 {
   free_handle(a);
@@ -94,7 +93,7 @@ static void replace_handle(sim_actor *a)
     make_handle(a);
 }
 
-/* ---- what it wants ------------------------------------------------------ */
+/* ---- choice of an acquire ----------------------------------------------- */
 
 static int64_t random_timeout(sim_actor *a)
 {
@@ -111,7 +110,7 @@ static int64_t random_timeout(sim_actor *a)
   }
 }
 
-/* Mostly short; sometimes for many beats. */
+/* Mostly short, sometimes several heartbeats long. */
 static int64_t random_hold(sim_actor *a)
 {
   int64_t t = sim_actor_T_us(a);
@@ -148,7 +147,7 @@ static void locker_release(sim_actor *a, sim_handle *h)
   (void)sim_handle_release(h, sim_roll(&a->rng, 2) == 0);
 }
 
-/* ---- what it does ------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
 static void act_idle(sim_actor *a, sim_handle *h)
 {
@@ -204,7 +203,7 @@ static void act_holding(sim_actor *a, sim_handle *h)
   }
 }
 
-/* The faults are over: let go, and wait only for what was wanted. */
+/* The faults are over: release, and continue an acquire. */
 static void act_stopping(sim_actor *a, sim_handle *h)
 {
   if (h->count > 0)
@@ -232,8 +231,8 @@ static bool is_busy(const sim_handle *h)
   return h->acquiring || h->count > 0;
 }
 
-/* Of a read-write lock one of the sides: while it stops the one that is not
- * done with. */
+/* A random side of a read-write lock; while stopping, the side that is still in
+ * use. */
 static sim_handle *random_side(sim_actor *a)
 {
   sim_handle *h = a->handle;
@@ -245,7 +244,7 @@ static sim_handle *random_side(sim_actor *a)
   return sim_roll(&a->rng, 2) == 0 ? h : h->other;
 }
 
-/* Each call can lead to callbacks, in which it acts again. */
+/* Each call can invoke callbacks that call this again. */
 static void act_once(sim_actor *a)
 {
   if (a->handle == NULL || a->call_depth == CALL_DEPTH_MAX)
@@ -255,7 +254,7 @@ static void act_once(sim_actor *a)
   a->call_depth--;
 }
 
-/* When to look at one side again; INT64_MAX: never. */
+/* Time until the next operation of a side; INT64_MAX: none. */
 static int64_t pause_for(sim_actor *a, const sim_handle *h)
 {
   int64_t t = sim_actor_T_us(a);
@@ -302,7 +301,7 @@ static void locker_act(sim_actor *a)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-/* The whole process, and comes again. */
+/* Frees or closes the client; the process starts again later. */
 static void free_or_close_client(sim_actor *a)
 {
   sim_process *p = a->process;
@@ -317,13 +316,13 @@ static void free_or_close_client(sim_actor *a)
   sim_process_start_in(p, away);
 }
 
-/* One in so many. */
+/* One in this many. */
 static uint32_t odds_of_leaving(const sim_actor *a)
 {
   return sim_has_condition(world_of(a), SIM_CLOSES) ? 20 : 60;
 }
 
-/* Who is careful lets go when it is unsure. */
+/* Half of the holders release when they are unsure. */
 static bool acts_in_callback(sim_actor *a, int news, const lk_lock_event *e)
 {
   if (news == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
@@ -331,7 +330,7 @@ static bool acts_in_callback(sim_actor *a, int news, const lk_lock_event *e)
   return sim_roll(&a->rng, 6) == 0;
 }
 
-/* Who waits may ask who holds to let go. */
+/* A waiter sometimes revokes the holder. */
 static void maybe_revoke(sim_actor *a, const lk_lock_event *e)
 {
   if (e->type != LK_LOCK_EVENT_WAITING || e->node == NULL ||
@@ -372,7 +371,7 @@ static void locker_on_callback(sim_handle *h, int news, int err,
     schedule_next(a);
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 static void locker_start(sim_actor *a)
 {

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 
 /*
- * A crowd is many readers in one process, each with a read-write lock of its
- * own on one directory. They ask together, hold together for a while, and let
- * go together, so that a heartbeat checks more nodes, and a setWatches names
- * more paths, than one request takes. Some of them do otherwise by chance.
+ * Many readers in one process, each with its own read-write lock on one
+ * directory. They acquire, hold and release together. A heartbeat then checks
+ * more nodes, and a setWatches has more paths, than fit into one request. Some
+ * of them act alone.
  */
 
 enum {
@@ -26,9 +26,9 @@ enum {
 };
 
 struct sim_many_readers {
-  size_t count; /* 0: it is made when it acts next */
+  size_t count; /* 0: made by the next act */
   sim_handle *readers[READERS_MAX];
-  bool together; /* they want it, or hold it until `until_us` */
+  bool together; /* they acquire, or hold until `until_us` */
 };
 
 static sim_world *world_of(const sim_actor *a)
@@ -52,7 +52,7 @@ static void reader_on_callback(sim_handle *h, int news, int err,
     sim_actor_act_in(a, 0);
 }
 
-/* ---- its handles -------------------------------------------------------- */
+/* ---- handles ------------------------------------------------------------ */
 
 static sim_handle *make_reader(sim_actor *a, size_t number)
 {
@@ -73,7 +73,7 @@ static sim_handle *make_reader(sim_actor *a, size_t number)
 
 static void free_reader(sim_handle *reader)
 {
-  sim_handle_free(reader->other); /* of its lock the writers' side */
+  sim_handle_free(reader->other); /* the handle of the write side */
 }
 
 static void make_readers(sim_actor *a)
@@ -95,7 +95,7 @@ static void free_readers(sim_actor *a)
     free_reader(c->readers[--c->count]);
 }
 
-/* ---- what they do ------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
 static bool may_continue(const sim_actor *a, size_t i)
 {
@@ -127,7 +127,7 @@ static void release_all(sim_actor *a)
   a->many_readers->together = false;
 }
 
-/* Who has lost it has to say that it knows. */
+/* A lost lock must be released. */
 static void release_lost(sim_actor *a)
 {
   for (size_t i = 0; may_continue(a, i); i++) {
@@ -152,7 +152,7 @@ static void act_on_one(sim_actor *a)
   }
 }
 
-/* Their heartbeat takes several requests. */
+/* Their heartbeat needs several requests. */
 static bool heartbeat_is_split(const struct sim_many_readers *c)
 {
   size_t held = 0;

@@ -3,7 +3,7 @@
 
 #include "sim/world/invariants.h"
 
-/* What locks that are more than a place in a queue have come through. */
+/* Counts milestones, mostly of locks with several nodes. */
 
 static void note_grant(const sim_handle *h)
 {

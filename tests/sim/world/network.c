@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- setup and end ------------------------------------------------------ */
 
 sim_network *sim_network_new(sim_world *w)
 {
@@ -51,9 +51,9 @@ sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server)
   return &n->routes[process * n->world->config.servers + server];
 }
 
-/* ---- what can go wrong -------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------- */
 
-/* Systems try again after some time, when they heard nothing. */
+/* TCP retransmits after some time. */
 static void retry_later(sim_network *n, sim_job *job)
 {
   if (!lk__heap_has(&job->node))

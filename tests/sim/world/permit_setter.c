@@ -4,8 +4,8 @@
 #include "sim/world/actor.h"
 
 /*
- * A permit setter says how many permits there are, now more and now less, and
- * at last as many as anybody may want.
+ * A permit setter changes the number of permits at random. At the end it sets
+ * the largest number that any actor acquires.
  */
 
 static void put_int(unsigned char at[4], int32_t n)
@@ -14,7 +14,7 @@ static void put_int(unsigned char at[4], int32_t n)
     at[i] = (unsigned char)((uint32_t)n >> (24 - 8 * i));
 }
 
-/* That of the last number: an earlier one may be answered now. */
+/* Only the reply to the last set counts. */
 static void on_final_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;

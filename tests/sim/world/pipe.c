@@ -11,7 +11,7 @@
 
 enum { IN_FLIGHT_MAX = 64 * 1024, KB = 1024 };
 
-/* What was sent in one piece, or the end of the stream. */
+/* Bytes that were sent together, or the end of the stream. */
 typedef struct segment {
   int64_t at_us; /* when it arrives */
   size_t len;
@@ -35,7 +35,7 @@ static void notify_process(sim_pipe *p)
     p->news(p->arg);
 }
 
-/* ---- its end ------------------------------------------------------------ */
+/* ---- end of a connection ------------------------------------------------ */
 
 void sim_pipe_empty(sim_pipe *p, int direction)
 {
@@ -73,7 +73,7 @@ void sim_pipes_free(sim_network *n)
   }
 }
 
-/* ---- on the way --------------------------------------------------------- */
+/* ---- bytes in flight ---------------------------------------------------- */
 
 static int64_t random_delay(const sim_pipe *p, int direction)
 {
@@ -82,7 +82,7 @@ static int64_t random_delay(const sim_pipe *p, int direction)
   return sim_between(&p->network->rng, least, least + 200);
 }
 
-/* What comes first arrives in time, if anything passes. */
+/* Schedules the arrival of the first segment, unless the route is cut. */
 static void schedule_delivery(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
@@ -113,7 +113,7 @@ static void send_segment(sim_pipe *p, int direction, const void *bytes,
     schedule_delivery(p, direction);
 }
 
-/* Where it takes its time, what is long arrives bit by bit. */
+/* With limited bandwidth, long data arrive in several segments. */
 static void send_bytes(sim_pipe *p, int direction, const void *bytes,
                        size_t len, bool end)
 {
@@ -139,8 +139,8 @@ void sim_pipe_remove_bandwidth(sim_pipe *p)
   schedule_delivery(p, SIM_DOWN);
 }
 
-/* The connection breaks: one end or both learn of it. What the server was sent
-   may still reach it. */
+/* The connection breaks; one end or both notice. Bytes sent to the server may
+ * still arrive. */
 void sim_pipe_break(sim_pipe *p)
 {
   uint32_t how = p->network->has_faults ? sim_roll(&p->network->rng, 8) : 2;
@@ -161,7 +161,8 @@ void sim_pipe_break(sim_pipe *p)
   notify_process(p);
 }
 
-/* Take the first part, or a piece of it. In between others have their turn. */
+/* Takes the first segment or a piece of it. Other jobs may run before the
+ * rest. */
 static segment take_segment(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
@@ -187,7 +188,7 @@ static segment take_segment(sim_pipe *p, int direction)
   return piece;
 }
 
-/* The server may answer, and hang up, before it returns. */
+/* The server may reply and close before this returns. */
 static void deliver_to_server(sim_pipe *p, size_t len)
 {
   sim_flow *f = &p->flows[SIM_UP];
@@ -199,7 +200,8 @@ static void deliver_to_server(sim_pipe *p, size_t len)
     sim_conn_input(p->conn, copy, len);
   } else if (p->host_is_down && sim_server_runs(sim_ensemble_server(
                                     p->network->world->ensemble, p->server))) {
-    p->state = SIM_PIPE_RESET; /* the machine is back and knows nothing */
+    p->state = SIM_PIPE_RESET; /* the machine has restarted and does not know
+                                  the connection */
     notify_process(p);
   }
   free(copy);
@@ -275,7 +277,8 @@ static void on_output(const void *bytes, size_t len, void *arg)
     send_bytes(p, SIM_DOWN, bytes, len, false);
 }
 
-/* One that had bytes unread resets the connection, and bytes are lost. */
+/* A server that closes with unread bytes resets the connection, and its last
+ * bytes may be lost. */
 static void on_closed(void *arg)
 {
   sim_pipe *p = arg;
@@ -290,7 +293,7 @@ static void on_closed(void *arg)
   sim_pipe_free_if_unused(p);
 }
 
-/* The call reaches the server. */
+/* The connect request reaches the server. */
 static void reach_server(sim_pipe *p)
 {
   sim_network *n = p->network;
@@ -398,8 +401,7 @@ void sim_pipe_receive(sim_pipe *p, void *out, size_t len)
   lk__buf_consume(&p->arrived, len);
 }
 
-/* A system that closes a socket with bytes unread drops what it has not sent.
- */
+/* A socket that is closed with unread bytes drops what it has not sent. */
 void sim_pipe_close(sim_pipe *p, bool silent)
 {
   if (p == NULL)

@@ -9,17 +9,18 @@
 #include "base/ring.h"
 
 /**
- * A connection, as pipe.c and network.c know it.
+ * A connection, for pipe.c and network.c.
  */
 
-/** One direction of it. */
+/** One direction. */
 typedef struct sim_flow {
-  lk_buf bytes;  /**< on their way */
-  lk_ring parts; /**< what they are made of */
-  sim_job job;   /**< the first of them arrives */
+  lk_buf bytes;  /**< in flight */
+  lk_ring parts; /**< the segments of `bytes` */
+  sim_job job;   /**< arrival of the first segment */
   int64_t last_us;
-  size_t break_after; /**< the connection breaks after so many; SIZE_MAX: not */
-  bool lossy;  /**< broken: what is sent is swallowed */
+  size_t break_after; /**< the connection breaks after this many bytes;
+                         SIZE_MAX: not */
+  bool lossy;         /**< broken: bytes sent are lost */
 } sim_flow;
 
 struct sim_pipe {
@@ -27,15 +28,15 @@ struct sim_pipe {
   lk_link link;
   unsigned process;
   unsigned server;
-  void (*news)(void *arg); /**< NULL: the process has hung up */
+  void (*news)(void *arg); /**< NULL: the process has closed */
   void *arg;
   sim_pipe_state state;
-  bool waits_to_send; /**< the process waits until it can send more */
-  bool host_is_down;  /**< the server's machine went with it */
-  lk_buf arrived; /**< at the process */
+  bool waits_to_send; /**< the process waits for space to send */
+  bool host_is_down;  /**< the machine of the server failed */
+  lk_buf arrived;     /**< received and not yet read by the process */
   sim_conn *conn; /**< the server's side, or NULL */
   sim_job dialing;
-  bool answered; /**< dialing: the answer is on its way back */
+  bool answered; /**< connecting: the server's reply is in flight */
   bool refused;
   sim_flow flows[2];
 };
@@ -44,22 +45,23 @@ struct sim_network {
   sim_world *world;
   sim_rng rng;
   lk_link pipes;
-  lk_link freed_later; /**< freed when nobody is in them any more */
+  lk_link freed_later; /**< pipes to be freed when no function uses them */
   sim_route *routes; /**< a row for each process */
   size_t pieces;
-  bool has_faults; /**< ends are not always clean */
+  bool has_faults; /**< false in scenario "calm": no partial writes, no silent
+                      breaks */
 };
 
-/** Forget what is on its way in a direction. */
+/** Drop the bytes in flight in a direction. */
 void sim_pipe_empty(sim_pipe *p, int direction);
-/** It breaks now: one end or both learn of it. */
+/** Break the connection: one end or both notice. */
 void sim_pipe_break(sim_pipe *p);
-/** Its route has no bandwidth any more: the bytes on their way to the process
-    arrive after the route's delay. */
+/** The route has no bandwidth limit any more: bytes in flight arrive after its
+    delay. */
 void sim_pipe_remove_bandwidth(sim_pipe *p);
-/** Neither side knows it any more? Then it is buried. */
+/** Schedule the pipe for freeing if both sides have closed. */
 void sim_pipe_free_if_unused(sim_pipe *p);
-/** Free those that are. */
+/** Free the scheduled pipes. */
 void sim_pipes_free(sim_network *n);
 
 #endif

@@ -36,7 +36,7 @@ void sim_prober_update(sim_process *p)
     x->pipe = sim_pipe_open(p->world->network, p->index, server, on_news, p);
 }
 
-/* false: it goes on. */
+/* false: the probe is not finished. */
 static bool is_finished(sim_prober *x)
 {
   static const char question[] = LK_PROBE;

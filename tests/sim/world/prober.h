@@ -4,11 +4,11 @@
 
 #include "sim/world/process.h"
 
-/** The driver's second connection: it asks a server whether it has a quorum. */
+/** The driver's second connection, which probes a server. */
 
-/** The client may have another wish. */
+/** Follow lk_client_want_probe(). */
 void sim_prober_update(sim_process *p);
-/** What a look at its socket shows. The client may be freed. */
+/** Read from the socket. May free the client. */
 void sim_prober_read(sim_process *p);
 void sim_prober_stop(sim_process *p, bool silent);
 

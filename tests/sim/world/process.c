@@ -15,9 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- its clock ---------------------------------------------------------- */
+/* ---- clock -------------------------------------------------------------- */
 
-/* Microseconds of true time to milliseconds of the clock, and back. */
+/* A clock rate of 1: microseconds of virtual time in a millisecond of the
+ * clock, times 1,000,000. */
 #define PER_MS INT64_C(1000000000)
 
 static int64_t clock_rate(const sim_process *p)
@@ -45,14 +46,14 @@ int64_t sim_process_true_us(const sim_process *p, int64_t ms)
   return (since * PER_MS + clock_rate(p) - 1) / clock_rate(p);
 }
 
-/* ---- its memory --------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------- */
 
-/* Before each block. */
+/* The header of each block. */
 typedef struct sim_block {
   struct sim_block *next;
   struct sim_block *prev;
   size_t size;
-  size_t pad; /* what follows is aligned */
+  size_t pad; /* aligns the bytes behind the header */
 } sim_block;
 
 static void free_block(sim_process *p, sim_block *b)
@@ -107,7 +108,7 @@ static void *process_resize(void *arg, void *old, size_t size)
   return b + 1;
 }
 
-/* ---- its client --------------------------------------------------------- */
+/* ---- client ------------------------------------------------------------- */
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
@@ -117,7 +118,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   p->state = state;
   SIM_TRACE(&p->world->trace, p->name, "is told: %s%s%s", lk_state_text(state),
             err == 0 ? "" : ", ", err == 0 ? "" : lk_error_name(err));
-  /* Without a session there is nothing to do but to begin anew. */
+  /* With one_session, an expired client is freed and replaced. */
   if (p->one_session && state == LK_STATE_EXPIRED && !p->freeing_client)
     sim_schedule_in(&p->world->agenda, &p->resume_job, 0);
 }
@@ -135,7 +136,7 @@ static void hosts_of(const sim_process *p, char *out, size_t size)
 {
   size_t at = 0;
 
-  if (p->naddresses > 0) { /* a name for all */
+  if (p->naddresses > 0) { /* one name for all servers */
     snprintf(out, size, "ensemble%s", p->chroot);
     return;
   }
@@ -185,7 +186,8 @@ static void process_start(sim_process *p)
   sim_checker_process_started(p->world->checker, p);
   sim_actors_start(p);
   p->session_to_resume.id = 0;
-  if (p->has_resumed) /* what its predecessor left goes with the session */
+  if (p->has_resumed) /* contenders of the previous process end with the session
+                       */
     sim_process_close_in(p, sim_between(&p->rng, 0, 2 * p->world->timeout_ms) *
                                 SIM_MS);
   if (p->world->faults_over)
@@ -193,9 +195,9 @@ static void process_start(sim_process *p)
   sim_process_schedule_loop(p);
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- start and end ------------------------------------------------------ */
 
-/* It was asleep, or dead, or its only session has ended. */
+/* The end of a pause, a start, or the end of an only session. */
 static void on_resume(void *arg)
 {
   sim_process *p = arg;
@@ -222,7 +224,7 @@ static int64_t random_clock(sim_rng *r)
   return bases[sim_roll(r, 4)] + sim_between(r, 0, 10000);
 }
 
-/* Within 1 %, often at the end of that. */
+/* At most 1 %, often exactly that. */
 static int32_t random_drift(sim_rng *r, bool always)
 {
   switch (sim_roll(r, always ? 2 : 4)) {
@@ -232,7 +234,8 @@ static int32_t random_drift(sim_rng *r, bool always)
   }
 }
 
-/* Different ones name the same nodes, as in a namespace of a server's own. */
+/* Different chroots name the same nodes, as if the server had a namespace for
+ * each. */
 static const char *random_chroot(const sim_process *p)
 {
   static const char *const chroots[] = {"", "/c", "/tenants/of this one"};
@@ -287,7 +290,7 @@ void sim_process_start_in(sim_process *p, int64_t in_us)
     sim_schedule_in(&p->world->agenda, &p->resume_job, in_us);
 }
 
-/* Client and locks are gone, in whatever order. */
+/* Called when the client or the locks are freed, in either order. */
 void sim_process_ended(sim_process *p)
 {
   if (p->client != NULL || p->has_locks)
@@ -313,8 +316,8 @@ void sim_process_crash(sim_process *p, bool silent)
   sim_process_ended(p);
 }
 
-/* In any order that is allowed: locks before their client is the usual one. In
- * a callback the client goes at its end. */
+/* Frees locks and client in a random order; usual is locks first. In a callback
+ * the client is freed at the end of the callback. */
 void sim_process_free_client(sim_process *p)
 {
   lk_client *client = p->client;
@@ -333,7 +336,7 @@ void sim_process_free_client(sim_process *p)
   if (first)
     sim_process_ended(p);
   else
-    lk_client_free(client); /* hook_freed() tells */
+    lk_client_free(client); /* hook_freed() calls sim_process_ended() */
 }
 
 static void move_ahead(sim_process *p, int64_t for_us)
@@ -352,7 +355,8 @@ void sim_process_spend_in_callback(sim_process *p, int64_t for_us)
             "lingers in a callback for %" PRId64 " ms", for_us / SIM_MS);
 }
 
-/* To just before, at, or just behind what the client waits for. */
+/* The time until a millisecond before, at, or after the next deadline of the
+ * client. */
 static int64_t until_due(sim_process *p)
 {
   int64_t due = p->client == NULL ? INT64_MAX : lk_client_deadline(p->client);

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* Processes from start to end, what they send, and what their actors have. */
+/* Facts of processes from start to end: session states, frames sent, handles
+ * and requests. */
 
 void sim_life_end(sim_life *l)
 {
@@ -40,8 +41,8 @@ static void begin_session(sim_checker *j, sim_life *l)
   l->session->life = l->process->life;
 }
 
-/* Without a session, and perhaps of what is older than what was seen: the next
- * connection makes the watches of this one fire. */
+/* On a read-only server there is no session, and its data may be old: on the
+ * next connection watches of this one may report anything. */
 static void begin_reading(sim_life *l)
 {
   l->session = NULL;
@@ -84,7 +85,7 @@ static void on_answer(lk_client *c, const lk_reply *reply, void *arg)
                      &(sim_fact){.type = SIM_REPLY, .life = l, .reply = reply});
 }
 
-/* Whose owner is dead, and whose session lives. */
+/* The owner died, and its session is resumed. */
 static void excuse_nodes_of(sim_checker *j, int64_t session)
 {
   sim_history_session(&j->history, session)->resumed = true;
@@ -96,9 +97,11 @@ void sim_checker_process_started(sim_checker *j, sim_process *p)
 {
   sim_life *l = sim_life_of(j, p);
 
-  *l = (sim_life){.process = p,
-                  .observer = l->observer, /* was set before */
-                  .state = LK_STATE_CONNECTING};
+  *l = (sim_life){
+      .process = p,
+      .observer =
+          l->observer, /* sim_checker_lease_made() may have set it before */
+      .state = LK_STATE_CONNECTING};
   l->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = l};
   lk_client_attach(p->client, &l->listener);
   if (p->has_resumed)
@@ -166,8 +169,8 @@ static bool is_path(const unsigned char *at, const sim_life *l,
          memcmp(at + 4 + len, path, strlen(path)) == 0;
 }
 
-/* A multi that checks the directory of a lock looks for a node there; so does a
- * read of a node that is a lock. */
+/* A multi that checks the directory of a lock recovers an own node; so does a
+ * read of the single-node lock. */
 static bool is_recovery(const sim_checker *j, const sim_life *l)
 {
   enum { OP = 8, READ_PATH = 12, CHECK_PATH = 21, READ = 4, MULTI = 14 };
@@ -196,7 +199,7 @@ static void end_frame(sim_checker *j, sim_life *l)
   l->frame_sent = 0;
 }
 
-/* How many bytes the frame at hand still needs, as far as is known. */
+/* The number of bytes missing of the current frame, as far as known. */
 static size_t bytes_missing(const sim_life *l)
 {
   return (l->frame_sent < 4 ? 4 : l->frame_len) - l->frame_sent;

@@ -9,10 +9,10 @@
 #include <stdio.h>
 
 /*
- * An rare requester asks for what no lock needs: multis of all parts,
- * multi-reads, names alone, counts, its ephemeral nodes, itself, access lists,
- * nodes that go by themselves. It does so on the requesters' nodes and a few
- * below them, of which some may not be read at times.
+ * A rare requester sends the requests that locks do not need: multi, multiRead,
+ * getChildren, getAllChildrenNumber, getEphemerals, whoAmI, access lists,
+ * containers and TTL nodes. It uses the nodes of the requesters and some below
+ * them, a few of which may not be read at times.
  */
 
 enum { NODES = 4, MOST_AT_ONCE = 3 };
@@ -25,7 +25,7 @@ static sim_checker *checker_of(const sim_process *p)
 #define TRACE(r, ...) \
   SIM_TRACE(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- completion --------------------------------------------------------- */
 
 static const char *verb_of(const sim_request *r)
 {
@@ -113,7 +113,7 @@ static void on_read(lk_client *c, int err, const lk_read_result *results,
   request_end(arg, &(sim_result){.err = err, .read = results, .count = count});
 }
 
-/* ---- what it asks for --------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void random_path(sim_actor *a, bool below, char path[SIM_CHANGE_PATH])
 {
@@ -275,7 +275,7 @@ static void send_something(sim_actor *a, sim_verb verb)
   r->in_call = false;
 }
 
-/* ---- the trade ---------------------------------------------------------- */
+/* ---- actor -------------------------------------------------------------- */
 
 static void rare_requester_act(sim_actor *a)
 {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What comes to a process, in its order: events, and answers to setWatches,
- * behind which a watch that stays stands again. */
+/* Frames received by a process: events and replies to setWatches, which
+ * re-register persistent watches. */
 
 bool sim_received_awaits_set_watches(const sim_received *h)
 {
@@ -22,14 +22,14 @@ bool sim_received_awaits_set_watches(const sim_received *h)
   return answered < h->set_watches_sent;
 }
 
-/* All setWatches of the connection succeeded. Where one was throttled it is not
- * known here whether all that it had was registered later. */
+/* Whether all setWatches of the connection succeeded. After a throttled one it
+ * is not known which watches are registered. */
 static bool has_succeeded(const sim_received *h)
 {
   return !sim_received_awaits_set_watches(h) && !h->throttled;
 }
 
-/* Nothing is due from the connection before: no event is late. */
+/* No event of an earlier connection is still due. */
 static void clear_late_events(const sim_life *l)
 {
   for (sim_request *r = l->requests; r != NULL; r = r->next) {
@@ -38,8 +38,8 @@ static void clear_late_events(const sim_life *l)
   }
 }
 
-/* A setWatches that was lost with its connection is sent again with its zxid.
- */
+/* A setWatches that was lost with its connection is sent again with its
+ * zxid. */
 void sim_received_begin(sim_life *l)
 {
   sim_received *h = &l->received;
@@ -63,8 +63,8 @@ void sim_received_end(sim_life *l)
   l->received = (sim_received){0};
 }
 
-/* What the client had seen when it asked for the setWatches that is being sent:
- * it says so there. Since then it may have seen more. */
+/* The relative zxid in the setWatches that is being sent. The client may have
+ * seen a later one since it was made. */
 static int64_t relative_zxid(const sim_life *l)
 {
   enum { RELATIVE_ZXID = 12 };
@@ -73,7 +73,7 @@ static int64_t relative_zxid(const sim_life *l)
   return (int64_t)((uint64_t)lk__get32(at) << 32 | lk__get32(at + 4));
 }
 
-/* A setWatches of a reconnect has been answered on this connection. */
+/* Whether a setWatches of the reconnect was answered on this connection. */
 static bool has_set_watches_reply(const sim_received *h)
 {
   size_t i = 0;
@@ -83,8 +83,8 @@ static bool has_set_watches_reply(const sim_received *h)
   return i < h->count;
 }
 
-/* The server reports all changes since the zxid of that setWatches. A watch
- * that is younger than some of them receives these events as well. */
+/* The server reports all changes since the zxid of the setWatches. Newer
+ * watches on the same paths receive these events, too. */
 static void note_mended(sim_life *l, int64_t zxid)
 {
   if (zxid < l->received.late_zxid)
@@ -96,8 +96,8 @@ static void note_mended(sim_life *l, int64_t zxid)
   }
 }
 
-/* A client repeats the setWatches of a reconnect if it was throttled, and also
- * if a removeWatches behind it may have taken its watches away. */
+/* A client repeats the reconnect's setWatches if it was throttled, or if a
+ * removeWatches after it may have removed its watches. */
 void sim_received_set_watches_sent(sim_life *l, int32_t xid)
 {
   sim_received *h = &l->received;
@@ -128,7 +128,7 @@ static void keep_frame(sim_received *h, int32_t type, int64_t zxid,
                        lk_bytes path)
 {
   if (path.len >= SIM_CHANGE_PATH)
-    return; /* nobody's here */
+    return; /* not a path of the actors */
   if (h->count == h->cap) {
     h->cap = h->cap == 0 ? 64 : h->cap * 2;
     h->frames = realloc(h->frames, h->cap * sizeof *h->frames);
@@ -142,7 +142,8 @@ static void keep_frame(sim_received *h, int32_t type, int64_t zxid,
     memcpy(frame->path, path.at, path.len);
 }
 
-/* A server was too busy to register watches: events are late anew. */
+/* The server was overloaded and did not register the watches: their events are
+ * late again. */
 static void note_throttled(sim_life *l)
 {
   l->received.throttled = true;
@@ -152,7 +153,7 @@ static void note_throttled(sim_life *l)
   }
 }
 
-/* Of what is longer only the beginning is here, which is enough. */
+/* Only the beginning of a long frame is kept, which is enough. */
 static void parse_frame(sim_life *l)
 {
   sim_received *h = &l->received;

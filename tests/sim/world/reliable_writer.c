@@ -9,10 +9,9 @@
 #include <stdio.h>
 
 /*
- * A writer makes, sets and deletes nodes by writes that are retried until their
- * outcome is known. Its own nodes are touched by nobody else, and outlast its
- * sessions; one node is shared by all writers. One write is under way at a
- * time.
+ * A reliable writer creates, sets and deletes nodes by reliable writes, one at
+ * a time. Its own nodes are used by no other actor and are persistent. One node
+ * is shared by all writers.
  */
 
 enum { OWN_NODES = 3 };
@@ -24,7 +23,7 @@ static sim_checker *checker_of(const sim_actor *a)
   return a->process->world->checker;
 }
 
-/* ---- ends --------------------------------------------------------------- */
+/* ---- completion --------------------------------------------------------- */
 
 static void end_write(sim_write *x, int err)
 {
@@ -110,7 +109,7 @@ static void begin_write(sim_actor *a)
   }
 }
 
-/* ---- the trade ---------------------------------------------------------- */
+/* ---- actor -------------------------------------------------------------- */
 
 static void reliable_writer_act(sim_actor *a)
 {

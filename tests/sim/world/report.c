@@ -18,33 +18,33 @@
 
 enum { JOBS_MAX = 64, SEEDS_LISTED_MAX = 100, TRACES_MAX = 2, ENOUGH = 20 };
 
-/* What a run, or many, came to. */
+/* Figures of one run, or of many. */
 typedef struct tally {
   uint64_t runs;
-  uint64_t broken; /* runs in which something was */
+  uint64_t broken; /* runs with a violation */
   uint64_t grants;
   uint64_t faults;
   uint64_t jobs;
   int64_t time_us;
-  uint64_t few; /* runs with less than LEAST grants or faults */
+  uint64_t few; /* runs with fewer than ENOUGH grants or faults */
 } tally;
 
-/* A run in which something was found broken, and what first. */
+/* The seed of a violation, and the first invariant that was violated. */
 typedef struct failure {
   uint64_t seed;
   size_t invariant;
 } failure;
 
-/* A run in which little happened. */
+/* A run with few grants or faults. */
 typedef struct quiet_run {
   uint64_t seed;
   uint64_t grants;
   uint64_t faults;
 } quiet_run;
 
-/* Where a job leaves what its parent reads. */
+/* The result of a job, in memory shared with the parent. */
 typedef struct job_result {
-  uint64_t seed; /* the one that it is at */
+  uint64_t seed; /* the current seed */
   failure failures[SEEDS_LISTED_MAX];
   size_t nfailures;
   quiet_run quiet_runs[SEEDS_LISTED_MAX];
@@ -159,7 +159,7 @@ bool sim_report_one(const sim_plan *plan)
   return t.broken == 0;
 }
 
-/* ---- many --------------------------------------------------------------- */
+/* ---- many runs ---------------------------------------------------------- */
 
 static size_t job_result_size(void)
 {
@@ -215,7 +215,7 @@ static void print_death(const sim_plan *plan, uint64_t seed)
   print_replay(&w);
 }
 
-/* The story of a failed run, told by running it again. */
+/* Runs the seed again and prints its trace. */
 static void print_trace_of(const sim_plan *plan, uint64_t seed)
 {
   sim_plan again = *plan;
@@ -227,7 +227,7 @@ static void print_trace_of(const sim_plan *plan, uint64_t seed)
   (void)sim_report_one(&again);
 }
 
-/* false: it died of a seed. */
+/* false: the job died. */
 static bool finish_job(const sim_plan *plan, job_result *d, pid_t pid,
                        tally *sum)
 {

@@ -6,26 +6,25 @@
 #include "sim/world/world.h"
 
 /**
- * Runs of the simulation as the command line asks for them, and what is
- * written about them.
+ * Runs of the simulation as the command line selects them, and their output.
  */
 enum { SIM_MOST_WITHOUT = 32 };
 
 typedef struct sim_plan {
-  uint64_t first; /**< seeds */
+  uint64_t first; /**< of the seeds */
   uint64_t count;
-  bool one; /**< one seed, of which all is told */
+  bool one; /**< a single seed, reported in full */
   sim_choice choice;
-  unsigned conditions; /**< in `choice`, where they are chosen */
+  unsigned conditions; /**< of `choice`, if given */
   const char *without[SIM_MOST_WITHOUT];
   size_t nwithout;
   bool trace;
   bool keep_going;
   bool coverage;
-  unsigned jobs; /**< processes at a time */
+  unsigned jobs; /**< number of processes */
 } sim_plan;
 
-/** false: something was found broken. */
+/** false: an invariant was violated. */
 bool sim_report_one(const sim_plan *plan);
 bool sim_report_many(const sim_plan *plan);
 

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 /*
- * A requester makes requests of all kinds on a few nodes that all requesters
- * share. What it writes says who wrote it, so that each answer and each event
- * can be held against what is committed.
+ * A requester sends requests of all kinds on a few nodes that all requesters
+ * share. The data it writes are unique, so that each reply and each event can
+ * be compared with the committed changes.
  */
 
 enum { NODES = 4, MOST_AT_ONCE = 4, MOST_WATCHES = 12 };
@@ -26,7 +26,7 @@ static sim_checker *checker_of(const sim_request *r)
 #define TRACE(r, ...) \
   SIM_TRACE(&(r)->process->world->trace, (r)->process->name, __VA_ARGS__)
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- completion --------------------------------------------------------- */
 
 static const char *const verbs[] = {
     [SIM_CREATE] = "create", [SIM_DELETE] = "delete", [SIM_EXISTS] = "exists",
@@ -219,7 +219,7 @@ static void send_something(sim_actor *a, sim_verb verb, uint32_t node)
   r->in_call = false;
 }
 
-/* Nothing but zeros, as are all that are asked for below SIM_RAW's side. */
+/* The data are zeros. */
 static void make_large(sim_actor *a)
 {
   void *zeros = sim_allocate(SIM_LARGE);
@@ -244,7 +244,7 @@ static void on_large(lk_client *c, int err, const lk_bytes *data,
     abort();
 }
 
-/* One at a time. */
+/* One read at a time. */
 static void read_large(sim_actor *a)
 {
   lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
@@ -267,7 +267,7 @@ static void cancel_random_watch(sim_actor *a)
   r->watch = NULL;
 }
 
-/* ---- the trade ---------------------------------------------------------- */
+/* ---- actor -------------------------------------------------------------- */
 
 static void requester_act(sim_actor *a)
 {
@@ -290,7 +290,7 @@ static void requester_act(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-/* What is asked for now comes behind what is to be repeated. */
+/* This request is sent behind those that are repeated. */
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   sim_actor *a = arg;

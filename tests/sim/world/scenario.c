@@ -78,7 +78,7 @@ const sim_scenario sim_scenarios[] = {
    .text = "servers are restarted one after the other, and crash",
    .faults = {F(RESTARTS) = 3, F(SERVER_CRASH) = 3, F(SERVER_STOP) = 2,
               F(CUT_AT) = 1}},
-  /* for who asks for it: a seed chooses among the others as it always has */
+  /* only on request, so that the choice by seeds does not change */
   {.name = "moves", .weight = 0, .news = true, .gap_pm = 150, .churn = true,
    .text = "lists of servers change, and clients move",
    .faults = {F(HOSTS) = 10, F(CUT_AT) = 2, F(CUT) = 1, F(LAG) = 2,

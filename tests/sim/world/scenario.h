@@ -6,23 +6,24 @@
 #include "sim/world/world.h"
 
 /**
- * What a run is made of: how many there are, and what goes wrong how often.
- * All of it is a table; chance decides within its bounds. 0 is as usual.
+ * A scenario: the sizes of a run, and its faults with their weights. The seed
+ * chooses within these bounds. 0 selects the default.
  */
 struct sim_scenario {
   const char *name;
   const char *text;
-  unsigned weight;    /**< how often a seed chooses it */
-  bool calm;          /**< nothing is slower than T/4: nobody may be unsure */
-  bool churn;         /**< actors hold shortly and want again at once */
+  unsigned weight; /**< of its choice by a seed */
+  bool calm;       /**< no delay is above T/4: no holder may become unsure */
+  bool churn; /**< actors hold for a short time and acquire again at once */
   bool hold;          /**< actors hold for long, mostly over T */
-  bool news;          /**< in one world of three there are subscribers */
-  unsigned assurance; /**< 1 + the only one; 0: any, mostly quorum */
+  bool news;          /**< one run of three has subscribers */
+  unsigned assurance; /**< 1 + the assurance of all processes; 0: any, mostly
+                         quorum */
   bool drift;         /**< clocks are 1 % off, and ticks are short */
-  int32_t sweep_ms;   /**< of containers; 0: 60,000 */
-  unsigned gap_pm;    /**< between faults, thousandths of T; 0: 300 */
-  unsigned pieces;    /**< bytes arrive in pieces of this size at most */
-  unsigned faults[SIM_NFAULTS]; /**< weights of what goes wrong */
+  int32_t sweep_ms;   /**< interval of deleting empty containers; 0: 60,000 */
+  unsigned gap_pm;    /**< between faults, in thousandths of T; 0: 300 */
+  unsigned pieces; /**< maximum size of pieces in which bytes arrive; 0: any */
+  unsigned faults[SIM_NFAULTS]; /**< weights of the faults */
 };
 
 extern const sim_scenario sim_scenarios[];

@@ -6,7 +6,7 @@
 
 enum { SIM_SESSION_STATES = LK_STATE_CLOSED + 1 };
 
-/** Whether a client may tell `to` after `from`; it begins as CONNECTING. */
+/** Whether the session state may change so; the first state is CONNECTING. */
 static inline bool sim_session_may(int from, int to)
 {
   static const unsigned char may[SIM_SESSION_STATES] = {

@@ -13,7 +13,7 @@
 
 /*
  * A ZooKeeper ensemble, a network and processes with locks, in one process and
- * on virtual time; a seed decides what happens.
+ * on virtual time. The seed determines the run.
  */
 
 static const char help[] =

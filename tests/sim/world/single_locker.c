@@ -11,9 +11,8 @@
 #include <stdlib.h>
 
 /*
- * Single lockers of all processes want one lock of a single node. Some poll,
- * some spread their retries, all of them give up, let go and come back by
- * chance.
+ * The single lockers of all processes use one single-node lock. Some poll, some
+ * spread their retries. All cancel, release and acquire again at random times.
  */
 
 #define TRACE(a, ...) \
@@ -48,7 +47,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   sim_actor_act_in(a, random_time(a));
 }
 
-/* ---- what it does ------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
 static void make_lock(sim_actor *a)
 {

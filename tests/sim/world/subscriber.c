@@ -9,13 +9,13 @@
 #include <stdlib.h>
 
 /*
- * Subscribers of all processes want to know what requesters and single lockers
- * do: which nodes there are, what is in them, whether they have children. They
- * give up and come back, also in callbacks; at the end all of them know how it
- * stands.
+ * Subscribers of all processes subscribe to nodes that requesters and single
+ * lockers change: to their data or their children. They unsubscribe and
+ * subscribe again, also in callbacks. At the end each must have seen the last
+ * state.
  */
 
-enum { NODES = 4 }; /* the requesters' */
+enum { NODES = 4 }; /* those of the requesters */
 
 #define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
@@ -33,9 +33,9 @@ static void unsubscribe(sim_actor *a)
   lk_subscription_free(s);
 }
 
-/* ---- what it is told ---------------------------------------------------- */
+/* ---- callbacks ---------------------------------------------------------- */
 
-/* The same for the same names in any order. */
+/* Independent of the order of the names. */
 static uint64_t digest_of(const void *at, size_t len)
 {
   const unsigned char *b = at;
@@ -94,7 +94,7 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *data,
   notify_checker(arg, s, &state);
 }
 
-/* ---- what is so --------------------------------------------------------- */
+/* ---- committed state ---------------------------------------------------- */
 
 static sim_node_state state_of(const sim_node *n, bool children)
 {
@@ -130,7 +130,7 @@ bool sim_subscriber_is_up_to_date(const sim_actor *a)
   return n->notified && sim_node_state_equals(&n->last, &state);
 }
 
-/* ---- what it does ------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
 static void choose_node(sim_actor *a)
 {
@@ -145,7 +145,7 @@ static void choose_node(sim_actor *a)
              (unsigned)node);
 }
 
-/* What a check would make up for is mostly not checked. */
+/* Mostly without periodic checks, which would hide missing events. */
 static void subscribe(sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;

@@ -11,10 +11,9 @@
 #include <stdio.h>
 
 /*
- * A tree maker makes nodes with all that is missing above them, and deletes
- * trees with all that is below. It has one call under way at a time, in a
- * directory that nobody else uses. After an end in doubt it takes another
- * directory, as the request may still be executed.
+ * A tree maker creates nodes with their parents, and deletes trees. It has one
+ * call outstanding at a time, in a directory of its own. After a call that ends
+ * in doubt it uses another directory, since the request may still be executed.
  */
 
 enum { BRANCHES = 3 };
@@ -61,7 +60,7 @@ static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
   end_call(arg, err);
 }
 
-/* One to three levels below its garden, or the garden itself. */
+/* The directory itself, or one to three levels below it. */
 static void random_path(sim_actor *a, sim_write *x)
 {
   uint32_t levels = sim_roll(&a->rng, 4);
@@ -99,7 +98,7 @@ static void begin_call(sim_actor *a)
     a->write = NULL;
 }
 
-/* ---- the trade ---------------------------------------------------------- */
+/* ---- actor -------------------------------------------------------------- */
 
 static void tree_maker_act(sim_actor *a)
 {

@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 /*
- * A watcher watches nodes and trees, and stays: over reconnects, until it has
- * enough of them, or its session ends. The requester beside it watches the same
- * nodes once.
+ * A watcher sets persistent watches on nodes and trees, which stay over
+ * reconnects until it cancels them or the session ends. A requester in the same
+ * process sets one-shot watches on the same nodes.
  */
 
 enum { NODES = 4, MOST_WATCHES = 5 };
@@ -24,7 +24,7 @@ static sim_checker *checker_of(const sim_process *p)
   return p->world->checker;
 }
 
-/* ---- what it is told ---------------------------------------------------- */
+/* ---- callbacks ---------------------------------------------------------- */
 
 static void cancel_watch(sim_request *r, bool on_server)
 {
@@ -34,7 +34,7 @@ static void cancel_watch(sim_request *r, bool on_server)
   r->watch = NULL;
 }
 
-/* Its number says when it has enough, so that nothing is drawn here. */
+/* Decided by the request's number, so that nothing is drawn here. */
 static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
 {
   sim_request *r = arg;
@@ -77,7 +77,7 @@ static void on_done(lk_client *c, int err, void *arg)
                                  .result = &(sim_result){.err = err}});
 }
 
-/* ---- what it does ------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
 static void random_path(sim_actor *a, sim_request *r)
 {
@@ -115,11 +115,11 @@ static void add_watch(sim_actor *a)
   r->in_call = true;
   r->err = lk_add_watch(a->process->client, r->path, r->persistent->mode, &call,
                         on_done, r);
-  r->completions = r->err != 0; /* the other mode is there */
+  r->completions = r->err != 0; /* there is a watch of the other mode */
   r->in_call = false;
 }
 
-/* Of all that stay, also those whose request has not ended. */
+/* Persistent watches, also requested ones. */
 static size_t count_watches(const sim_actor *a)
 {
   size_t n = 0;

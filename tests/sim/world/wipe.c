@@ -6,13 +6,11 @@
 #include "sim/world/allocate.h"
 
 /**
- * @file
- * The end of all that an ensemble knows: its servers begin anew with empty
- * disks, as after an operator has wiped them, or as if others had their names;
- * or with what an older snapshot has.
+ * @file Wipe and restore: all servers restart with empty logs, or with the log
+ * of an older snapshot.
  */
 
-/* A node is told before what is above it. */
+/* Reports nodes before their parents. */
 static void notify_of_deleted_nodes(const sim_ensemble *e, const sim_node *n,
                                     int64_t owner)
 {
@@ -35,7 +33,7 @@ static void notify_of_commit(const sim_ensemble *e, int64_t session, int32_t op)
     e->hooks.committed(&c, &e->committed_tree, e->hooks.arg);
 }
 
-/* As if all sessions had ended, and then all nodes had been deleted. */
+/* Reports the end of all sessions, then the deletion of all nodes. */
 static void notify_of_end(const sim_ensemble *e)
 {
   for (size_t i = 0; i < e->committed_tree.nsessions; i++) {
@@ -79,7 +77,7 @@ void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch)
   notify_of_commit(e, 0, LK_OPCODE_DELETE);
 }
 
-/* ---- a snapshot --------------------------------------------------------- */
+/* ---- restore ------------------------------------------------------------ */
 
 size_t sim_ensemble_committed(const sim_ensemble *e)
 {

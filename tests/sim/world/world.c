@@ -20,12 +20,12 @@
 enum {
   FAULTS_MIN = 20,
   GRANTS_MIN = 20,
-  TIMEOUTS_MAX = 200,       /* a run takes, if the grants do not come */
-  QUIESCENT_TIMEOUTS = 60,  /* until all has come to rest */
-  MOST_JOBS_AT_ONCE = 20000 /* of one moment: somebody spins */
+  TIMEOUTS_MAX = 200,       /* maximum length of a run with too few grants */
+  QUIESCENT_TIMEOUTS = 60,  /* maximum time until the run is quiescent */
+  MOST_JOBS_AT_ONCE = 20000 /* at one virtual time: an endless loop */
 };
 
-/* ---- what the seed decides ---------------------------------------------- */
+/* ---- choices by the seed ------------------------------------------------ */
 
 /* Within the bounds of the servers, and often at the lower one. */
 static int32_t random_timeout(sim_rng *r, int32_t tick)
@@ -69,7 +69,7 @@ static void choose_sizes(sim_world *w)
     snprintf(w->locks[i], sizeof w->locks[i], "%s", paths[(first + i) % 3]);
 }
 
-/* In calm weather nothing may happen that its scenario does not know. */
+/* Scenario "calm" has no conditions, since it must have no other faults. */
 static unsigned random_conditions(const sim_world *w, const unsigned *chosen)
 {
   if (w->scenario->calm)
@@ -77,7 +77,7 @@ static unsigned random_conditions(const sim_world *w, const unsigned *chosen)
   return chosen == NULL ? sim_conditions_of(w->seed) : *chosen;
 }
 
-/* A crowd shares. */
+/* Many readers need read-write locks. */
 static const sim_lock_mix *random_menu(const sim_world *w)
 {
   return sim_has_condition(w, SIM_MANY_READERS) ? sim_lock_mix_find("rwlock")
@@ -148,14 +148,14 @@ static void check_time_moves(const sim_world *w, size_t jobs)
   abort();
 }
 
-/* Others go on while a call takes its time. */
+/* A call that takes time pauses its process. */
 static void pause_for_spent_time(sim_world *w)
 {
   for (size_t i = 0; i < w->nprocesses; i++)
     sim_process_pause_for_spent_time(&w->processes[i]);
 }
 
-/* Let time pass; false: something is broken. */
+/* Advances the virtual time by `us`. false: an invariant was violated. */
 static bool pass_time(sim_world *w, int64_t us)
 {
   sim_job end = {.run = on_moment};
@@ -179,7 +179,7 @@ static bool pass_time(sim_world *w, int64_t us)
   return true;
 }
 
-/* ---- the run ------------------------------------------------------------ */
+/* ---- phases of a run ---------------------------------------------------- */
 
 static bool run_with_faults(sim_world *w, int64_t t)
 {
@@ -201,7 +201,7 @@ static bool run_with_faults(sim_world *w, int64_t t)
   return true;
 }
 
-/* All is healed and all run; then they want nothing any more. */
+/* Ends all faults, waits until all processes run, and stops the actors. */
 static bool end_faults(sim_world *w, int64_t t)
 {
   SIM_TRACE(&w->trace, "world", "the faults are over");

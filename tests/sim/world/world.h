@@ -8,23 +8,23 @@
 #include "sim/model/trace.h"
 
 /**
- * One run: an ensemble, a network, processes, faults, and a judge. The seed and
- * the scenario decide everything.
+ * A run: an ensemble, a network, processes, faults and a checker. The seed and
+ * the scenario determine everything.
  *
- * First all is well, then the faults strike while the actors want locks, then
- * all is healed and the actors want nothing more, and at last everything is
- * taken apart.
+ * It starts without faults. Then faults happen while the actors acquire locks.
+ * Then all faults end and the actors stop. At last all clients are freed.
  */
 typedef struct sim_world sim_world;
-typedef struct sim_scenario sim_scenario; /* scenario.h: what there is and what
-                                             goes wrong how often */
-typedef struct sim_lock_mix sim_lock_mix; /* menu.h: what is locked */
-typedef struct sim_lock_style sim_lock_style; /* habits.h: and how */
+typedef struct sim_scenario sim_scenario;     /* scenario.h */
+typedef struct sim_lock_mix sim_lock_mix;     /* lock_mix.h */
+typedef struct sim_lock_style sim_lock_style; /* lock_styles.h */
 
 enum {
-  SIM_INCARNATION_EPOCHS = 1 << 16, /**< between two ages of an ensemble */
+  SIM_INCARNATION_EPOCHS =
+      1 << 16, /**< between two incarnations of the ensemble */
   SIM_MOST_WIPES = 4,
-  SIM_TIMEOUT_FACTOR_MAX = 3, /**< no timeout is longer than so many times T */
+  SIM_TIMEOUT_FACTOR_MAX =
+      3, /**< no session timeout is longer than this many T */
   SIM_WORLD_SERVERS = 5,
   SIM_MOST_PROCESSES = 8,
   SIM_MOST_LOCKS = 4,
@@ -36,10 +36,10 @@ struct sim_world {
   const sim_scenario *scenario;
   const sim_lock_mix *lock_mix;
   const sim_lock_style *style;
-  unsigned conditions; /**< a bit for each that it has; conditions.h */
+  unsigned conditions; /**< a bit for each; see conditions.h */
   sim_agenda agenda;
   sim_trace trace;
-  sim_rng rng; /**< never drawn from: whoever needs chance forks it */
+  sim_rng rng; /**< only forked, never drawn from */
   sim_ensemble *ensemble;
   sim_ensemble_config config;
   struct sim_network *network;
@@ -47,45 +47,48 @@ struct sim_world {
   size_t nprocesses;
   struct sim_faults *faults;
   struct sim_checker *checker;
-  int32_t timeout_ms;  /**< T: what clients want, within the servers' bounds */
-  int32_t shortest_ms; /**< of the timeouts that servers may grant instead */
+  int32_t timeout_ms;  /**< T: the session timeout of the clients, within the
+                          servers' bounds */
+  int32_t shortest_ms; /**< bounds of the timeouts that servers may grant */
   int32_t longest_ms;
-  size_t nlocks;      /**< directories in which somebody stands */
+  size_t nlocks;                             /**< directories of locks */
   char locks[SIM_MOST_LOCKS][SIM_LOCK_PATH]; /**< "/b", … */
-  size_t nqueues;      /**< of these: the first ones are locks by themselves */
-  bool reversed;       /**< who wants several takes the last one first */
-  size_t semaphore_index; /**< its queue; its leases come next */
-  int32_t permits;     /**< so many there are at first */
-  bool has_limit_node; /**< a node says how many */
+  size_t nqueues; /**< of these, the first are locks by themselves */
+  bool reversed;  /**< multi-locks take their members from the last to the first
+                   */
+  size_t semaphore_index; /**< index of its queue; its leases follow */
+  int32_t permits;        /**< initial number */
+  bool has_limit_node;    /**< the number of permits is in SIM_LIMIT */
   bool all_requests;   /**< there are rare requesters and watchers */
-  bool faults_over;    /**< the faults are over, nobody wants */
-  unsigned wipes;      /**< how often the ensemble began anew */
-  bool in_checker;     /**< the checker asks: no time passes by that */
-  bool keep_going;     /**< also after something was found broken */
-  size_t grants;       /**< so far; counted by the checker */
+  bool faults_over;    /**< the faults have ended, and actors stop */
+  unsigned wipes;      /**< number of wipes */
+  bool in_checker; /**< the checker is running: its readings of clocks do not
+                      count */
+  bool keep_going; /**< after a violation */
+  size_t grants;   /**< counted by the checker */
   size_t nfaults;      /**< counted by faults.c */
 };
 
-/** What is chosen for a run. NULL: what the seed chooses. */
+/** The choices for a run. NULL: by the seed. */
 typedef struct sim_choice {
   const sim_scenario *scenario;
   const sim_lock_mix *lock_mix;
   const sim_lock_style *style;
   const unsigned *conditions;
-  bool all_requests; /**< with rare requesters and watchers */
+  bool all_requests; /**< add rare requesters and watchers */
 } sim_choice;
 
-/** What follows from the seed and the choice, in `w`; nothing else is there. */
+/** Make all choices, in `w`; nothing else is set up. */
 void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice);
-/** A world in which nothing has happened yet. Trace, checker and `keep_going`
-   may be set up before it runs. */
+/** Set up a run. Trace, checker and `keep_going` may be changed before it
+    starts. */
 void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice);
-/** What the names of servers begin with; others have other names. */
+/** The first letter of the servers' names; another ensemble has another. */
 static inline char sim_first_letter(const sim_world *w)
 {
   return (char)('s' + w->wipes);
 }
-/** The whole run; it ends when the checker finds something broken. */
+/** Run until the end or the first violation. */
 void sim_world_run(sim_world *w);
 void sim_world_destroy(sim_world *w);
 
