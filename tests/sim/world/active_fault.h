@@ -50,7 +50,7 @@ struct sim_faults {
   unsigned links[SIM_WORLD_SERVERS]
                 [SIM_WORLD_SERVERS]; /**< number of active faults that cut the
                                         link */
-  bool existing[SIM_WORLD_SERVERS];  /**< servers that a fault has stopped */
+  bool stopped[SIM_WORLD_SERVERS];   /**< servers that a fault has stopped */
 };
 
 /** Start a fault that ends after `for_us`. The caller sets `a` and the members

@@ -85,7 +85,7 @@ static void add_actors(sim_process *p)
       p->index == 0)
     actor_add(p, &sim_permit_setter, number++);
   add_two_in_some_worlds(p, &sim_single_locker, number, 's', 5);
-  if (p->world->scenario->news)
+  if (p->world->scenario->subscribers)
     add_two_in_some_worlds(p, &sim_subscriber, number + 2, 'u', 3);
   if (sim_has_condition(p->world, SIM_WRITERS))
     actor_add(p, &sim_reliable_writer, number + 7);

@@ -169,7 +169,7 @@ static lk_assurance assurance_of(const sim_checker *j, const sim_contender *a,
 }
 
 /* A contender without a handle belongs to a local queue. */
-static void note_made(sim_checker *j, sim_entry *e)
+static void note_created(sim_checker *j, sim_entry *e)
 {
   const sim_contender *a = sim_contender_for(j, e);
 
@@ -190,7 +190,7 @@ static void note_made(sim_checker *j, sim_entry *e)
     e->handle->first_node_us = e->created_us;
 }
 
-static void note_removed(const sim_entry *e)
+static void note_deleted(const sim_entry *e)
 {
   sim_handle *h = e->handle;
 
@@ -212,7 +212,7 @@ static void change_log_add(sim_checker *j, const sim_node *node,
     sim_change_log_add(&j->change_log, node, type, zxid);
 }
 
-static void on_made(const sim_node *node, void *arg)
+static void on_node_created(const sim_node *node, void *arg)
 {
   sim_checker *j = arg;
   sim_entry *e = sim_history_add_node(&j->history, node);
@@ -225,7 +225,7 @@ static void on_made(const sim_node *node, void *arg)
     e->key[0] = '\0'; /* its contender may use another node of that name */
     return;
   }
-  note_made(j, e);
+  note_created(j, e);
   sim_checker_report(j, &(sim_fact){.type = SIM_NODE_CREATED, .entry = e});
 }
 
@@ -239,7 +239,7 @@ static void on_access_set(const sim_node *node, int64_t zxid, void *arg)
   change_log_add(arg, node, LK_EVENT_ENDED, zxid);
 }
 
-static void on_removed(const sim_node *node, int64_t zxid, void *arg)
+static void on_node_deleted(const sim_node *node, int64_t zxid, void *arg)
 {
   sim_checker *j = arg;
 
@@ -279,7 +279,7 @@ static void on_committed(const sim_commit *commit, const sim_tree *committed,
     e->next = NULL;
     if (j->restoring)
       continue;
-    note_removed(e);
+    note_deleted(e);
     sim_checker_report(j, &(sim_fact){.type = SIM_NODE_DELETED, .entry = e});
   }
   if (!j->restoring)
@@ -308,8 +308,8 @@ static void on_session_resumed(int64_t session, int32_t timeout_ms, void *arg)
 sim_ensemble_hooks sim_checker_hooks(sim_checker *j)
 {
   return (sim_ensemble_hooks){.committed = on_committed,
-                              .created = on_made,
-                              .deleted = on_removed,
+                              .created = on_node_created,
+                              .deleted = on_node_deleted,
                               .data_set = on_data_set,
                               .access_set = on_access_set,
                               .session_ended = on_session_ended,
@@ -379,7 +379,7 @@ static void note_leader(sim_checker *j)
 
 /* Evidence depends on the leader's pings. A stopped leader counts until there
  * is another. */
-static void note_stand(sim_checker *j)
+static void note_stopped_leader(sim_checker *j)
 {
   if (j->leader >= 0)
     j->last_leader = (unsigned)j->leader;
@@ -416,7 +416,7 @@ void sim_checker_after_job(sim_checker *j)
 {
   note_pauses(j);
   note_leader(j);
-  note_stand(j);
+  note_stopped_leader(j);
   note_links(j);
   sim_checker_report(j, &(sim_fact){.type = SIM_JOB_DONE});
   if (sim_now_us(j) < j->next_periodic_us)

@@ -14,10 +14,10 @@
 
 static struct {
   uint64_t steps[LK_CONTENDER_NSTATES][LK_CONTENDER_NEVENTS];
-  uint64_t changes[SIM_SESSION_STATES][SIM_SESSION_STATES];
-  uint64_t moments[SIM_NMILESTONES];
+  uint64_t state_changes[SIM_SESSION_STATES][SIM_SESSION_STATES];
+  uint64_t milestones[SIM_NMILESTONES];
   uint64_t faults[SIM_NFAULTS];
-} seen;
+} coverage;
 
 #define STATE(name) [LK_CONTENDER_##name] = #name
 #define EVENT(name) [LK_CONTENDER_ON_##name] = #name
@@ -52,12 +52,12 @@ static const char *const events[LK_CONTENDER_NEVENTS] = {
 
 void sim_coverage_step(lk_contender_event ev, lk_contender_state from)
 {
-  seen.steps[from][ev]++;
+  coverage.steps[from][ev]++;
 }
 
 void sim_coverage_state_change(lk_state from, lk_state to)
 {
-  seen.changes[from][to]++;
+  coverage.state_changes[from][to]++;
 }
 
 static bool is_step_of(const lk_contender_machine *m, size_t s, size_t e)
@@ -81,32 +81,32 @@ static void print_steps(FILE *out)
   for (size_t s = 0; s < LK_CONTENDER_NSTATES; s++) {
     for (size_t e = 0; e < LK_CONTENDER_NEVENTS; e++) {
       all += is_step(s, e);
-      some += seen.steps[s][e] > 0;
+      some += coverage.steps[s][e] > 0;
     }
   }
   fprintf(out, "recipe machine: %u of %u steps\n", some, all);
   for (size_t s = 0; s < LK_CONTENDER_NSTATES; s++) {
     for (size_t e = 0; e < LK_CONTENDER_NEVENTS; e++) {
-      if (is_step(s, e) && seen.steps[s][e] == 0)
+      if (is_step(s, e) && coverage.steps[s][e] == 0)
         fprintf(out, "  never: %s in %s\n", events[e], states[s]);
     }
   }
 }
 
-static void print_changes(FILE *out)
+static void print_state_changes(FILE *out)
 {
   unsigned all = 0, some = 0;
 
   for (int from = 0; from < SIM_SESSION_STATES; from++) {
     for (int to = 0; to < SIM_SESSION_STATES; to++) {
       all += sim_session_may(from, to);
-      some += seen.changes[from][to] > 0;
+      some += coverage.state_changes[from][to] > 0;
     }
   }
   fprintf(out, "sessions: %u of %u changes\n", some, all);
   for (int from = 0; from < SIM_SESSION_STATES; from++) {
     for (int to = 0; to < SIM_SESSION_STATES; to++) {
-      if (sim_session_may(from, to) && seen.changes[from][to] == 0)
+      if (sim_session_may(from, to) && coverage.state_changes[from][to] == 0)
         fprintf(out, "  never: from %s to %s\n", lk_state_text((lk_state)from),
                 lk_state_text((lk_state)to));
     }
@@ -115,29 +115,29 @@ static void print_changes(FILE *out)
 
 void sim_coverage_milestone(sim_milestone m)
 {
-  seen.moments[m]++;
+  coverage.milestones[m]++;
 }
 
-static void print_moments(FILE *out, bool counts)
+static void print_milestones(FILE *out, bool counts)
 {
 #define TEXT(name, text) text,
   static const char *const texts[] = {SIM_MILESTONES(TEXT)};
   unsigned some = 0;
 
   for (size_t m = 0; m < SIM_NMILESTONES; m++)
-    some += seen.moments[m] > 0;
-  fprintf(out, "moments: %u of %u kinds\n", some, (unsigned)SIM_NMILESTONES);
+    some += coverage.milestones[m] > 0;
+  fprintf(out, "milestones: %u of %u kinds\n", some, (unsigned)SIM_NMILESTONES);
   for (size_t m = 0; m < SIM_NMILESTONES; m++) {
     if (counts)
-      fprintf(out, "  %10" PRIu64 " %s\n", seen.moments[m], texts[m]);
-    else if (seen.moments[m] == 0)
+      fprintf(out, "  %10" PRIu64 " %s\n", coverage.milestones[m], texts[m]);
+    else if (coverage.milestones[m] == 0)
       fprintf(out, "  never: %s\n", texts[m]);
   }
 }
 
 void sim_coverage_fault(enum sim_fault fault)
 {
-  seen.faults[fault]++;
+  coverage.faults[fault]++;
 }
 
 static void print_faults(FILE *out, bool counts)
@@ -147,12 +147,12 @@ static void print_faults(FILE *out, bool counts)
   unsigned some = 0;
 
   for (size_t i = 0; i < SIM_NFAULTS; i++)
-    some += seen.faults[i] > 0;
+    some += coverage.faults[i] > 0;
   fprintf(out, "faults: %u of %u kinds\n", some, (unsigned)SIM_NFAULTS);
   for (size_t i = 0; i < SIM_NFAULTS; i++) {
     if (counts)
-      fprintf(out, "  %10" PRIu64 " %s\n", seen.faults[i], names[i]);
-    else if (seen.faults[i] == 0)
+      fprintf(out, "  %10" PRIu64 " %s\n", coverage.faults[i], names[i]);
+    else if (coverage.faults[i] == 0)
       fprintf(out, "  never: %s\n", names[i]);
   }
 }
@@ -160,26 +160,26 @@ static void print_faults(FILE *out, bool counts)
 void sim_coverage_print(FILE *out, bool counts)
 {
   print_steps(out);
-  print_moments(out, counts);
-  print_changes(out);
+  print_milestones(out, counts);
+  print_state_changes(out);
   print_faults(out, counts);
 }
 
 size_t sim_coverage_size(void)
 {
-  return sizeof seen;
+  return sizeof coverage;
 }
 
 void sim_coverage_save(void *out)
 {
-  memcpy(out, &seen, sizeof seen);
+  memcpy(out, &coverage, sizeof coverage);
 }
 
 void sim_coverage_add(const void *saved)
 {
-  uint64_t *sum = (uint64_t *)(void *)&seen;
+  uint64_t *sum = (uint64_t *)(void *)&coverage;
 
-  for (size_t i = 0; i < sizeof seen / sizeof *sum; i++) {
+  for (size_t i = 0; i < sizeof coverage / sizeof *sum; i++) {
     uint64_t more;
 
     memcpy(&more, (const char *)saved + i * sizeof more, sizeof more);

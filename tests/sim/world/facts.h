@@ -70,7 +70,7 @@ typedef struct sim_handle {
   bool verifying;     /**< the callback of a verify is due */
   size_t guarded_writes; /**< callbacks of guarded writes that are due */
 
-  void (*on_callback)(struct sim_handle *h, int news, int err,
+  void (*on_callback)(struct sim_handle *h, int callback, int err,
                       const lk_lock_event *event); /**< of its actor */
   void *arg;
 

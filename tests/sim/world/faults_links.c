@@ -118,7 +118,7 @@ bool sim_inject_half(sim_faults *f)
   if (server < 0)
     return false;
   sim_cut_route(f, process, (unsigned)server, direction, sim_fault_duration(f));
-  TRACE(f, "p%u - server %d: nothing comes %s", process, server,
+  TRACE(f, "p%u - server %d: no bytes arrive %s", process, server,
         direction == SIM_UP ? "up" : "down");
   return true;
 }
@@ -162,7 +162,7 @@ bool sim_inject_proxy(sim_faults *f)
   x->b = sim_random_server(f);
   route_of(x)->proxies++;
   (void)sim_network_reset(f->world->network, x->a, SIM_UP, SIZE_MAX);
-  TRACE(f, "p%u - server %u: a mute proxy", x->a, x->b);
+  TRACE(f, "p%u - server %u: a proxy that never answers", x->a, x->b);
   return true;
 }
 

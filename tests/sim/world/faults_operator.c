@@ -116,7 +116,7 @@ bool sim_inject_expire(sim_faults *f)
     return false;
   int64_t session = lk_client_session(p->client).id;
 
-  TRACE(f, "the session of %s is ended", p->name);
+  TRACE(f, "an operator ends the session of %s", p->name);
   sim_checker_operator_ends(f->world->checker, session);
   (void)sim_operator_expire(f->world->ensemble, session);
   return true;
@@ -199,7 +199,8 @@ bool sim_set_hosts(sim_process *p, unsigned servers)
       at += (size_t)snprintf(hosts + at, sizeof hosts - at, "%s%c%u",
                              at == 0 ? "" : ",", sim_first_letter(p->world), i);
   }
-  SIM_TRACE(&p->world->trace, "fault", "%s is told to use %s", p->name, hosts);
+  SIM_TRACE(&p->world->trace, "fault", "%s is given the servers %s", p->name,
+            hosts);
   int err = lk_client_set_hosts(p->client, hosts);
 
   if (err != 0 && err != LK_ERR_CLOSED && err != LK_ERR_NO_MEMORY)

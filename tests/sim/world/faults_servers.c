@@ -12,7 +12,7 @@ static sim_server *server_of(sim_faults *f, unsigned i)
 
 static bool heal_server(sim_active_fault *x)
 {
-  TRACE(x->faults, "server %u starts again", x->a);
+  TRACE(x->faults, "server %u restarts", x->a);
   if (!sim_server_runs(server_of(x->faults, x->a)))
     sim_server_start(server_of(x->faults, x->a));
   return true;
@@ -20,7 +20,7 @@ static bool heal_server(sim_active_fault *x)
 
 static bool crash_server(sim_faults *f, unsigned i, int64_t for_us)
 {
-  if (!sim_server_runs(server_of(f, i)) || f->existing[i])
+  if (!sim_server_runs(server_of(f, i)) || f->stopped[i])
     return false;
   sim_start_fault(f, heal_server, for_us)->a = i;
   if (sim_roll(&f->rng, 3) == 0) { /* and its machine */
@@ -28,7 +28,7 @@ static bool crash_server(sim_faults *f, unsigned i, int64_t for_us)
     for (unsigned p = 0; p < f->world->nprocesses; p++)
       sim_cut_both(f, p, i, for_us);
   }
-  TRACE(f, "server %u dies for %" PRId64 " ms", i, for_us / SIM_MS);
+  TRACE(f, "server %u crashes for %" PRId64 " ms", i, for_us / SIM_MS);
   sim_server_crash(server_of(f, i));
   return true;
 }
@@ -40,18 +40,18 @@ bool sim_inject_server_crash(sim_faults *f)
 
 static bool heal_stop(sim_active_fault *x)
 {
-  x->faults->existing[x->a] = false;
+  x->faults->stopped[x->a] = false;
   sim_server_continue(server_of(x->faults, x->a));
   return true;
 }
 
 static bool stop_server(sim_faults *f, unsigned i, int64_t for_us)
 {
-  if (!sim_server_runs(server_of(f, i)) || f->existing[i])
+  if (!sim_server_runs(server_of(f, i)) || f->stopped[i])
     return false;
-  f->existing[i] = true;
+  f->stopped[i] = true;
   sim_start_fault(f, heal_stop, for_us)->a = i;
-  TRACE(f, "server %u stands still for %" PRId64 " ms", i, for_us / SIM_MS);
+  TRACE(f, "server %u is stopped for %" PRId64 " ms", i, for_us / SIM_MS);
   sim_server_stop(server_of(f, i));
   return true;
 }
@@ -126,7 +126,7 @@ bool sim_inject_older(sim_faults *f)
 {
   unsigned i = sim_random_server(f);
 
-  TRACE(f, "server %u is older", i);
+  TRACE(f, "server %u is of an older version", i);
   sim_server_set_older(server_of(f, i), true);
   sim_start_fault(f, heal_older, 2 * sim_fault_duration(f))->a = i;
   return true;
@@ -168,7 +168,7 @@ static void wipe_ensemble(sim_faults *f)
                                      SIM_INCARNATION_EPOCHS);
   sim_checker_wiped(w->checker);
   for (unsigned i = 0; i < w->config.servers; i++) {
-    f->existing[i] = false;
+    f->stopped[i] = false;
     sim_start_fault(f, heal_server, sim_fault_T_us(f) / 8)->a = i;
   }
 }
@@ -187,7 +187,9 @@ bool sim_inject_wipe(sim_faults *f)
 
   if (!may_wipe(w))
     return false;
-  TRACE(f, "%s", others ? "another ensemble" : "all servers are wiped");
+  TRACE(f, "%s",
+        others ? "another ensemble replaces the servers"
+               : "all servers are wiped");
   wipe_ensemble(f);
   for (size_t i = 0; others && i < w->nprocesses; i++)
     sim_set_hosts(&w->processes[i], ~0U);
@@ -232,7 +234,7 @@ static void cut_link(sim_faults *f, unsigned a, unsigned b, int64_t for_us)
 
 static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
 {
-  TRACE(f, "server %u loses the others for %" PRId64 " ms", server,
+  TRACE(f, "server %u is cut off from the others for %" PRId64 " ms", server,
         for_us / SIM_MS);
   for (unsigned i = 0; i < f->world->config.servers; i++) {
     if (i != server)
@@ -256,7 +258,7 @@ static void restrict_to_server(sim_faults *f, unsigned process, unsigned server,
 }
 
 /* Mostly longer than a session lives. */
-static int64_t session_long_duration(sim_faults *f)
+static int64_t random_long_duration(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
 
@@ -275,7 +277,7 @@ static bool cut_server_off(sim_active_fault *x)
 static void restrict_and_cut_off(sim_faults *f, unsigned server)
 {
   int64_t t = sim_fault_T_us(f);
-  int64_t length = session_long_duration(f);
+  int64_t length = random_long_duration(f);
   unsigned process = sim_random_holder(f);
   bool late = sim_roll(&f->rng, 3) == 0; /* replies of its server are late */
   int64_t wait =
@@ -324,9 +326,9 @@ bool sim_inject_leader_cut(sim_faults *f)
 bool sim_inject_deposed(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
-  int64_t length = session_long_duration(f);
+  int64_t length = random_long_duration(f);
 
-  if (leader < 0 || f->existing[leader])
+  if (leader < 0 || f->stopped[leader])
     return false;
   if (sim_roll(&f->rng, 2) == 0) {
     restrict_and_cut_off(f, (unsigned)leader);
@@ -364,7 +366,8 @@ bool sim_inject_lag(sim_faults *f)
   int64_t by =
       sim_between(&f->rng, sim_fault_T_us(f) / 100, sim_fault_T_us(f) / 8);
 
-  TRACE(f, "server %u lags by %" PRId64 " ms", server, by / SIM_MS);
+  TRACE(f, "messages of server %u are delayed by %" PRId64 " ms", server,
+        by / SIM_MS);
   slow_links(f, server, by, sim_fault_duration(f));
   return true;
 }
@@ -380,7 +383,7 @@ bool sim_inject_late_write(sim_faults *f)
 
   if (server < 0)
     return false;
-  TRACE(f, "p%u: its next write will be late by %" PRId64 " ms", process,
+  TRACE(f, "p%u: its next write is committed late by %" PRId64 " ms", process,
         by / SIM_MS);
   if (sim_roll(&f->rng, 2) == 0) {
     slow_links(f, (unsigned)server, by, sim_fault_T_us(f) / 2);

@@ -152,8 +152,8 @@ static void start_acquire(sim_actor *a)
 
 /* ---- one place in a queue ----------------------------------------------- */
 
-static void on_made(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg)
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
   sim_foreign_state *v = a->foreign_state;
@@ -178,8 +178,9 @@ static void create_node(sim_actor *a)
 
   snprintf(path, sizeof path, "%s/%s%s", p->dir, v->prefix, p->mark);
   v->step = STEP_WAIT;
-  count_request(a, lk_create2(client_of(a), path, lk_text(a->name), NULL,
-                              LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_made, a));
+  count_request(a,
+                lk_create2(client_of(a), path, lk_text(a->name), NULL,
+                           LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_created, a));
 }
 
 static void on_event(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
@@ -291,7 +292,7 @@ static void place_granted(sim_actor *a)
 {
   sim_foreign_state *v = a->foreign_state;
 
-  TRACE(a, "is in, at %s", v->node[v->at]);
+  TRACE(a, "is granted, with %s", v->node[v->at]);
   sim_checker_foreign_holds(a->process->world->checker, v->node[v->at]);
   if (v->places[v->at].mark == lease)
     (void)lk_delete(client_of(a), v->node[0], -1, NULL, NULL, NULL);
@@ -420,7 +421,7 @@ static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
   if (!is_reply_expected(a))
     return;
   if (err == 0) {
-    TRACE(a, "reads now");
+    TRACE(a, "has downgraded");
     (void)lk_delete(c, a->foreign_state->node[0], -1, NULL, NULL, NULL);
   }
   set_step(a, STEP_CLEAN_UP, err == 0 ? random_time(a) : 0);

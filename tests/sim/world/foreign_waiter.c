@@ -57,8 +57,8 @@ static void clean_up(sim_actor *a)
 
 /* ---- create ------------------------------------------------------------- */
 
-static void on_made(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg)
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
   sim_foreign_state *v = a->foreign_state;
@@ -69,7 +69,7 @@ static void on_made(lk_client *c, int err, const char *path,
     clean_up(a);
     return;
   }
-  TRACE(a, "stands at %s", path);
+  TRACE(a, "has created %s", path);
   snprintf(v->node, sizeof v->node, "%s", path);
   set_step(a, v->is_reader ? STEP_DELETE : STEP_QUEUED, random_time(a));
 }
@@ -92,7 +92,7 @@ static void create_node(sim_actor *a)
   v->read_node[0] = '\0';
   set_step(a, STEP_WAIT, 0);
   if (lk_create2(a->process->client, path, lk_text(a->name), NULL,
-                 LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_made, a) != 0)
+                 LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_created, a) != 0)
     clean_up(a);
 }
 
@@ -110,7 +110,7 @@ static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
     clean_up(a);
     return;
   }
-  TRACE(a, "is also at %s", a->foreign_state->read_node);
+  TRACE(a, "has downgraded to %s", a->foreign_state->read_node);
   (void)lk_delete(a->process->client, a->foreign_state->node, -1, NULL, NULL,
                   NULL);
   set_step(a, STEP_FIND_LEFTOVERS, random_time(a));

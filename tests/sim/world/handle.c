@@ -27,17 +27,17 @@ static void report_fact(sim_handle *h, sim_fact_type type, int err)
 
 static void report_stray_callback(sim_handle *h, const char *why)
 {
-  TRACE(h, "is called back: %s", why);
+  TRACE(h, "unexpected callback: %s", why);
   sim_checker_report(
       checker_of(h),
       &(sim_fact){.type = SIM_STRAY_CALLBACK, .handle = h, .why = why});
 }
 
-static void call_actor(sim_handle *h, sim_callback news, int err,
+static void call_actor(sim_handle *h, sim_callback callback, int err,
                        const lk_lock_event *event)
 {
   if (!h->freeing)
-    h->on_callback(h, (int)news, err, event);
+    h->on_callback(h, (int)callback, err, event);
 }
 
 /* ---- acquire ------------------------------------------------------------ */
@@ -62,7 +62,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
 {
   sim_handle *h = arg;
 
-  TRACE(h, "%s%s", err == 0 ? "holds" : "does not get it: ",
+  TRACE(h, "%s%s", err == 0 ? "holds" : "acquire fails: ",
         err == 0 ? "" : lk_error_name(err));
   if (l != h->lock || !h->acquiring || h->in_acquire)
     report_stray_callback(h, h->in_acquire ? "an acquire ends in its call"
@@ -157,7 +157,7 @@ static void on_released(lk_lock *l, int err, void *arg)
 {
   sim_handle *h = arg;
 
-  TRACE(h, "has released: %s", err == 0 ? "0" : lk_error_name(err));
+  TRACE(h, "release completes: %s", err == 0 ? "0" : lk_error_name(err));
   if (l != h->lock || !h->releasing)
     report_stray_callback(h, "a release ends twice");
   h->releasing = false;
@@ -196,7 +196,7 @@ int sim_handle_release(sim_handle *h, bool with_callback)
   sim_fact f = {
       .type = SIM_RELEASE_CALLED, .handle = h, .expected_err = should};
 
-  TRACE(h, "releases, counts %zu", h->count);
+  TRACE(h, "releases, count %zu", h->count);
   h->in_release = true;
   if (should == 0 || should == LK_ERR_LOST)
     handle_release(h, with_callback && should == 0);
@@ -223,7 +223,7 @@ static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
                                       "MIXED_QUEUE", "UNWATCHED",  "REVOKED"};
   sim_handle *h = handle_of_side(arg, l);
 
-  TRACE(h, "is told %s%s%s", names[e->type], e->err == 0 ? "" : ", ",
+  TRACE(h, "event %s%s%s", names[e->type], e->err == 0 ? "" : ", ",
         e->err == 0 ? "" : lk_error_name(e->err));
   if (l != h->lock || h->freeing)
     report_stray_callback(h, "an event for a handle that is freed");
@@ -241,7 +241,7 @@ static void on_verified(lk_lock *l, int err, void *arg)
 {
   sim_handle *h = arg;
 
-  TRACE(h, "is verified: %s", err == 0 ? "0" : lk_error_name(err));
+  TRACE(h, "verify completes: %s", err == 0 ? "0" : lk_error_name(err));
   if (l != h->lock || !h->verifying)
     report_stray_callback(h, "a verify ends twice");
   h->verifying = false;
@@ -278,7 +278,7 @@ static void on_written(lk_client *c, int err, const lk_op_result *results,
   (void)c;
   (void)results;
   (void)count;
-  TRACE(h, "has written: %s", err == 0 ? "0" : lk_error_name(err));
+  TRACE(h, "guarded write completes: %s", err == 0 ? "0" : lk_error_name(err));
   h->guarded_writes--;
   sim_checker_report(checker_of(h), &(sim_fact){.type = SIM_GUARDED_WRITE_ENDED,
                                                 .err = err,
@@ -362,7 +362,7 @@ sim_handle *sim_handle_new(sim_process *p, const char *name,
 
 static void handle_begin_free(sim_handle *h)
 {
-  TRACE(h, "is freed, counts %zu", h->count);
+  TRACE(h, "is freed, count %zu", h->count);
   h->freeing = true;
   h->releasing_nodes.count = 0;
   h->held.count = 0;

@@ -19,7 +19,7 @@ typedef enum sim_callback {
   SIM_CALLBACK_WRITTEN   /**< a guarded write completed with `err` */
 } sim_callback;
 
-typedef void (*sim_on_callback)(sim_handle *h, int news, int err,
+typedef void (*sim_on_callback)(sim_handle *h, int callback, int err,
                                 const lk_lock_event *event);
 
 /** Make a lock and its handle; of a read-write lock both sides, of which the

@@ -38,7 +38,7 @@ static void end_proof(sim_identity_use *x, int err)
 {
   sim_actor *a = x->actor;
 
-  TRACE(a, "ends a request with %u identities: %s", x->identities_before,
+  TRACE(a, "a request with %u identities completes: %s", x->identities_before,
         err == 0 ? "0" : lk_error_name(err));
   x->completions++;
   sim_checker_report(
@@ -92,8 +92,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
 /* ---- requests that need identities -------------------------------------- */
 
-static void on_made(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg)
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)path;
@@ -161,7 +161,7 @@ static void use_identities(sim_actor *a)
   switch ((int)x->verb) {
   case SIM_CREATE:
     (void)lk_create2(c, path, lk_text(a->name), &lk_acl_creator, LK_PERSISTENT,
-                     NULL, on_made, x);
+                     NULL, on_created, x);
     break;
   case SIM_GET: (void)lk_get(c, path, &call, on_got, x); break;
   case SIM_SET:

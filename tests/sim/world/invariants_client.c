@@ -21,7 +21,7 @@ static bool is_write(const sim_request *r)
 static void check_unsent(sim_checker *j, const sim_request *r)
 {
   if (is_write(r) && r->err == LK_ERR_NOT_SENT && sim_is_written(j, r->data))
-    sim_violated(j, "%s was not sent, and is written to %s", r->data, r->path);
+    sim_violated(j, "%s has NOT_SENT, and was written to %s", r->data, r->path);
 }
 
 /* An accepted request completes once; NOT_SENT is not executed. */
@@ -68,9 +68,9 @@ static const char *wrong_read(const sim_checker *j, const sim_request *r,
   const char *wrong;
 
   if (res->err == LK_ERR_NO_NODE)
-    return e == NULL ? NULL : "no node";
+    return e == NULL ? NULL : "NO_NODE, and the node existed";
   if (e == NULL)
-    return "a node that was not there";
+    return "a node that did not exist";
   wrong = wrong_node(e, res->stat, zxid);
   if (wrong == NULL && r->verb == SIM_GET &&
       !same_text(sim_version_at(e, zxid)->data, res->data))
@@ -101,7 +101,7 @@ static const char *wrong_list(const sim_checker *j, const sim_result *res,
     if (!is_listed(res, e->name))
       return "a list without one of the names";
   }
-  return count == res->count ? NULL : "a list with a name too many";
+  return count == res->count ? NULL : "a list with too many names";
 }
 
 static const char *wrong_write(const sim_checker *j, const sim_request *r,
@@ -137,8 +137,9 @@ static const char *wrong_delete(const sim_checker *j, const sim_request *r,
                                 const sim_result *res, int64_t zxid)
 {
   if (res->err == LK_ERR_NO_NODE)
-    return sim_history_at(&j->history, r->path, zxid) == NULL ? NULL
-                                                              : "no node";
+    return sim_history_at(&j->history, r->path, zxid) == NULL
+               ? NULL
+               : "NO_NODE, and the node existed";
   if (res->err != 0)
     return NULL;
   for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
@@ -152,8 +153,9 @@ static const char *wrong_set(const sim_checker *j, const sim_request *r,
                              const sim_result *res, int64_t zxid)
 {
   if (res->err == LK_ERR_NO_NODE)
-    return sim_history_at(&j->history, r->path, zxid) == NULL ? NULL
-                                                              : "no node";
+    return sim_history_at(&j->history, r->path, zxid) == NULL
+               ? NULL
+               : "NO_NODE, and the node existed";
   return res->err != 0 ? NULL : wrong_write(j, r, r->path, zxid);
 }
 
@@ -248,9 +250,9 @@ static void check_write(sim_checker *j, const sim_write *x)
 /* No other client deletes or creates that node. */
 static void check_delete(sim_checker *j, const sim_write *x)
 {
-  bool stands = sim_history_find(&j->history, x->path) != NULL;
+  bool exists = sim_history_find(&j->history, x->path) != NULL;
 
-  if ((x->err == 0 || x->err == LK_ERR_NO_NODE) && stands)
+  if ((x->err == 0 || x->err == LK_ERR_NO_NODE) && exists)
     sim_violated(j, "%s is deleted and stands", x->path);
 }
 
@@ -288,7 +290,7 @@ void sim_identities(sim_checker *j, const sim_fact *f)
   const char *name = x->actor->name;
 
   if (x->completions > 1)
-    sim_violated(j, "%s is called back twice", name);
+    sim_violated(j, "%s gets a callback twice", name);
   if (x->verb == SIM_ADD_AUTH && !may_end_adding(f->err))
     sim_violated(j, "%s adds an identity, which ends with %s", name,
                  lk_error_name(f->err));
@@ -309,16 +311,16 @@ void sim_deep(sim_checker *j, const sim_fact *f)
 {
   const sim_write *x = f->write;
   const sim_tree *committed = sim_ensemble_committed_tree(j->world->ensemble);
-  bool stands = sim_tree_find(committed, x->path) != NULL;
+  bool exists = sim_tree_find(committed, x->path) != NULL;
   bool makes = x->verb == SIM_CREATE;
 
-  if (f->err == 0 && stands != makes && j->world->wipes == 0)
+  if (f->err == 0 && exists != makes && j->world->wipes == 0)
     sim_violated(j, "%s %s %s, and it %s", x->actor->name,
-                 makes ? "makes" : "deletes", x->path,
-                 stands ? "stands" : "does not stand");
+                 makes ? "creates" : "deletes", x->path,
+                 exists ? "exists" : "does not exist");
   if ((makes && f->err == LK_ERR_NO_NODE) || f->err == LK_ERR_NOT_EMPTY)
-    sim_violated(j, "%s is told %s of %s", x->actor->name,
-                 lk_error_name(f->err), x->path);
+    sim_violated(j, "%s gets %s for %s", x->actor->name, lk_error_name(f->err),
+                 x->path);
 }
 
 /* ---- sessions ----------------------------------------------------------- */

@@ -43,7 +43,7 @@ static void check_holder(sim_checker *j, const sim_handle *h)
 }
 
 /* End of the last pause, or of the last change of the session timeout. */
-static int64_t woke_us(sim_checker *j, const sim_process *p)
+static int64_t undisturbed_us(sim_checker *j, const sim_process *p)
 {
   const sim_life *l = sim_life_of(j, p);
 
@@ -71,7 +71,7 @@ void sim_lease_pause(sim_checker *j, const sim_fact *f)
   SIM_EACH_HANDLE(j, h)
   {
     if (sim_holds(h) && sim_process_runs(h->process) &&
-        sim_now_us(j) > woke_us(j, h->process) + SLACK_MS * SIM_MS)
+        sim_now_us(j) > undisturbed_us(j, h->process) + SLACK_MS * SIM_MS)
       check_holder(j, h);
   }
 }
@@ -134,7 +134,7 @@ void sim_no_needless_unsure(sim_checker *j, const sim_fact *f)
 {
   if (f->lock_event->type == LK_LOCK_EVENT_UNSURE && j->world->scenario->calm &&
       !is_short(f->handle))
-    sim_violated(j, "%s is unsure without any trouble", f->handle->name);
+    sim_violated(j, "%s is unsure without a delay of T/4", f->handle->name);
 }
 
 /* ---- reentry ------------------------------------------------------------ */
@@ -146,7 +146,7 @@ static void check_removal(sim_checker *j, const sim_entry *e)
   SIM_EACH_HANDLE(j, h)
   {
     if (sim_nodes_contain(&h->held, e) && sim_holds(h))
-      sim_violated(j, "%s is deleted, and %s counts %zu", e->name, h->name,
+      sim_violated(j, "%s is deleted, and %s has count %zu", e->name, h->name,
                    h->count);
   }
 }
@@ -186,8 +186,8 @@ void sim_reentry_count(sim_checker *j, const sim_fact *f)
     sim_violated(j, "%s: the release ends with %s, not %s", h->name,
                  lk_error_name(f->err), lk_error_name(f->expected_err));
   if (h->lock != NULL && !h->freeing && lk_lock_count(h->lock) != h->count)
-    sim_violated(j, "%s counts %zu, not %zu", h->name, lk_lock_count(h->lock),
-                 h->count);
+    sim_violated(j, "%s has count %zu, not %zu", h->name,
+                 lk_lock_count(h->lock), h->count);
 }
 
 /* ---- completion --------------------------------------------------------- */
@@ -224,7 +224,7 @@ void sim_callback_safety(sim_checker *j, const sim_fact *f)
   {
     if (h->lock != NULL &&
         (h->releasing || h->verifying || h->guarded_writes > 0))
-      sim_violated(j, "%s was never called back", h->name);
+      sim_violated(j, "%s never got its callback", h->name);
   }
 }
 
@@ -232,15 +232,15 @@ void sim_callback_safety(sim_checker *j, const sim_fact *f)
 void sim_guarded_write(sim_checker *j, const sim_fact *f)
 {
   const lk_reply *a = lk_client_reply(f->handle->process->client);
-  bool stood = true;
+  bool existed = true;
 
   if (a == NULL || a->err != 0 || f->nodes->count == 0)
     return;
   for (size_t i = 0; i < f->nodes->count; i++)
-    stood = stood && sim_entry_existed_at(f->nodes->at[i], a->zxid);
-  if ((f->err == 0 && !stood) || (f->err == LK_ERR_LOST && stood))
+    existed = existed && sim_entry_existed_at(f->nodes->at[i], a->zxid);
+  if ((f->err == 0 && !existed) || (f->err == LK_ERR_LOST && existed))
     sim_violated(j, "%s gets %s, and its node %s", f->handle->name,
-                 lk_error_name(f->err), stood ? "stands" : "is gone");
+                 lk_error_name(f->err), existed ? "exists" : "is deleted");
   if (sim_is_written(j, f->data) != (f->err == 0))
     sim_violated(j, "%s gets %s, and it was%s written", f->handle->name,
                  lk_error_name(f->err), f->err == 0 ? " not" : "");

@@ -28,8 +28,8 @@ static void check_order(sim_checker *j, const sim_handle *h)
   for (const sim_handle *o = l->handles; o != NULL; o = o->next) {
     if (share_node(o, h) && is_waiting(o) && o->timeout_ms != 0 &&
         o->acquire_called_us < h->acquire_called_us)
-      sim_violated(j, "%s is granted before %s, which asked before it", h->name,
-                   o->name);
+      sim_violated(j, "%s is granted before %s, which called acquire before it",
+                   h->name, o->name);
   }
 }
 
@@ -39,7 +39,7 @@ static void check_handoffs(sim_checker *j, const sim_handle *h)
   const sim_life *l = sim_life_of(j, h->process);
 
   if (lk_lock_handoffs(h->lock) > HANDOFFS_MAX)
-    sim_violated(j, "%s is the %" PRIu64 ". in a row", h->name,
+    sim_violated(j, "%s is handoff %" PRIu64 " of one node", h->name,
                  lk_lock_handoffs(h->lock));
   for (const sim_handle *o = l->handles; o != NULL; o = o->next) {
     if (share_node(o, h) && sim_holds(o))

@@ -67,7 +67,7 @@ static void check_overdue_handle(sim_checker *j, sim_handle *h)
   const sim_entry *e = deleted_member(h);
 
   if (sim_grace_is_over(j, l, &h->held_node_gone, e))
-    sim_violated(j, "%s goes on without %s", h->name, e->name);
+    sim_violated(j, "%s still holds without %s", h->name, e->name);
   e = complete_but_ungranted(j, h);
   if (sim_grace_is_over(j, l, &h->complete_but_ungranted, e))
     sim_violated(j, "%s has all its members and is not granted", h->name);
@@ -198,10 +198,10 @@ static void check_overdue_circle(sim_checker *j)
   for (const sim_entry *e = j->history.existing; all && e != NULL;
        e = e->next) {
     if (e->blocked)
-      SIM_TRACE(&j->world->trace, "checker", "%s is among them", e->path);
+      SIM_TRACE(&j->world->trace, "checker", "%s is in the circle", e->path);
   }
   if (all && any != NULL)
-    sim_violated(j, "%s and others wait for each other", any->path);
+    sim_violated(j, "%s and others wait for each other in a circle", any->path);
 }
 
 /* ---- members kept while waiting ----------------------------------------- */

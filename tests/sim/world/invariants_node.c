@@ -60,8 +60,7 @@ void sim_create_ambiguity(sim_checker *j, const sim_fact *f)
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
     if (e != f->entry && is_of_latchkey(e) && !e->is_excused &&
         e->session == f->entry->session && sim_same_contender(e, f->entry))
-      sim_violated(j, "%s is there already when %s is made", e->name,
-                   f->entry->name);
+      sim_violated(j, "%s exists when %s is created", e->name, f->entry->name);
   }
 }
 
@@ -318,7 +317,8 @@ void sim_cancel_everywhere(sim_checker *j, const sim_fact *f)
   else if (f->type == SIM_ACQUIRE_ENDED && f->err == 0 && f->handle->cancelling)
     sim_violated(j, "%s is granted while it cancels", f->handle->name);
   else if (f->type == SIM_CANCEL_RETURNED && f->err != 0)
-    sim_violated(j, "%s is cancelled, and goes on", f->handle->name);
+    sim_violated(j, "%s is cancelled, and the acquire remains",
+                 f->handle->name);
 }
 
 /* Its delete was sent, or will be before any other request. Not if the
@@ -470,6 +470,6 @@ void sim_throttled(sim_checker *j, const sim_fact *f)
       break;
     /* fall through */
   default:
-    sim_violated(j, "%s is told %s", f->handle->name, lk_error_name(f->err));
+    sim_violated(j, "%s gets %s", f->handle->name, lk_error_name(f->err));
   }
 }

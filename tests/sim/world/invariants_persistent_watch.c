@@ -250,7 +250,9 @@ static void set_registered_late(const sim_checker *j, const sim_request *r,
 static void check_back(sim_checker *j, sim_request *r, uint64_t connection)
 {
   if (!may_be_reregistered(j, r, connection))
-    sim_violated(j, "a watch on %s is back, and never was away", r->path);
+    sim_violated(j,
+                 "a watch on %s reports a re-registration without a reconnect",
+                 r->path);
   else if (r->until_disconnect)
     sim_violated(j, "a watch on %s outlives its connection", r->path);
   r->persistent->reregistrations =

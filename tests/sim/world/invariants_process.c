@@ -18,7 +18,7 @@ static void check_closing(sim_checker *j, const sim_life *l)
   }
   for (const sim_actor *a = l->process->actors; a != NULL; a = a->next) {
     if (a->single.lock != NULL && lk_lock_ok(a->single.lock))
-      sim_violated(j, "%s sits although its client is closed", a->name);
+      sim_violated(j, "%s holds although its client is closed", a->name);
   }
 }
 
@@ -28,7 +28,7 @@ static void check_closed(sim_checker *j, const sim_process *p)
 {
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
     if (e->session != 0 && e->session == p->closed_session && !e->restored)
-      sim_violated(j, "%s stands although %s has closed its session", e->path,
+      sim_violated(j, "%s exists although %s has closed its session", e->path,
                    p->name);
   }
 }

@@ -113,8 +113,7 @@ void sim_mutex_fifo(sim_checker *j, const sim_fact *f)
         keeps_its_place(h) && exclude_each_other(h, f->handle) &&
         h->first_node_us > 0 &&
         h->first_node_us < f->handle->acquire_called_us && !h->displaced)
-      sim_violated(j,
-                   "%s is granted before %s, which stood there when it asked",
+      sim_violated(j, "%s is granted before %s, which was queued before it",
                    f->handle->name, h->name);
   }
 }
@@ -130,7 +129,7 @@ void sim_no_barging(sim_checker *j, const sim_fact *f)
   for (const sim_entry *e = j->history.existing; own != NULL && e != NULL;
        e = e->next) {
     if (sim_excludes(e, own))
-      sim_violated(j, "%s is granted, though %s stands", own->name, e->name);
+      sim_violated(j, "%s is granted, though %s exists", own->name, e->name);
   }
 }
 
@@ -157,7 +156,7 @@ static void check_list(sim_checker *j, const sim_contender *a,
         (own->is_reader && e->is_reader))
       continue;
     if (e->is_write_side && !own->is_reader)
-      sim_violated(j, "%s is granted, though %s may have turned into a reader",
+      sim_violated(j, "%s is granted, though %s may have been downgraded",
                    own->name, e->name);
     if (e->deleted_zxid > last)
       last = e->deleted_zxid;
@@ -265,7 +264,7 @@ static void check_overdue_attempt(sim_checker *j, sim_contender *a)
        !(own->is_permit ? has_room(j, own) : is_first(j, own))))
     own = NULL;
   if (sim_grace_is_over(j, a->life, &a->first_ungranted, own))
-    sim_violated(j, "%s comes first and is not granted", own->name);
+    sim_violated(j, "%s is first and is not granted", own->name);
 }
 
 /* The first contender is granted soon after it can know that it is first. */
@@ -321,7 +320,7 @@ void sim_crash_everywhere(sim_checker *j, const sim_fact *f)
     const sim_entry *e = first_of(j, i);
 
     if (e != NULL && is_wanted(j, i) && sim_owner_of(j, e) == NULL)
-      sim_violated(j, "%s has no owner and keeps others out", e->name);
+      sim_violated(j, "%s has no owner and blocks others", e->name);
   }
 }
 
@@ -502,7 +501,7 @@ void sim_seq_unsafe(sim_checker *j, const sim_fact *f)
   const sim_handle *h = f->handle;
 
   if (f->err == LK_ERR_SEQ_UNSAFE && !was_ever_unsafe(j, h))
-    sim_violated(j, "%s is refused, though the counter is far from its end",
+    sim_violated(j, "%s is refused, though the counter is not near its maximum",
                  h->name);
   if (!is_fresh_grant(f))
     return;
@@ -514,6 +513,6 @@ void sim_seq_unsafe(sim_checker *j, const sim_fact *f)
       sim_violated(j, "%s is granted with the number %" PRId64, h->name,
                    e->suffix);
     if (e->is_contender && a != NULL && has_twin(j, e, a->list_zxid))
-      sim_violated(j, "%s is granted with a number that another has", h->name);
+      sim_violated(j, "%s is granted with the number of another node", h->name);
   }
 }

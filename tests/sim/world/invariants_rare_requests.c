@@ -54,7 +54,7 @@ static const char *wrong_names(const sim_checker *j, const char *path,
 
   for (size_t i = 0; i < count; i++) {
     if (names[i].len + strlen(path) + 2 > sizeof child)
-      return "a name of nobody";
+      return "a name that is too long";
     snprintf(child, sizeof child, "%s/%.*s", path, (int)names[i].len,
              (const char *)names[i].at);
     if (sim_change_log_at(&j->change_log, child, zxid) == NULL)
@@ -120,7 +120,7 @@ static const char *wrong_owned(const sim_checker *j, const sim_request *r,
     char path[SIM_CHANGE_PATH];
 
     if (res->names[i].len >= sizeof path)
-      return "a path of nobody";
+      return "a path that is too long";
     snprintf(path, sizeof path, "%.*s", (int)res->names[i].len,
              (const char *)res->names[i].at);
     const sim_change *c = sim_change_log_at(&j->change_log, path, zxid);
@@ -175,10 +175,10 @@ static const char *wrong_made(const sim_request_op *e, const char *path,
   bool sequential = (e->flags & LK_SEQUENTIAL) != 0;
 
   if (c == NULL || strcmp(path, c->path) != 0)
-    return "a path that it did not make";
+    return "a path that it did not create";
   if (strncmp(path, e->path, len) != 0 ||
       strlen(path) != len + (sequential ? 10 : 0))
-    return "a path that was not asked for";
+    return "a path that was not requested";
   return strcmp(c->data, e->data) == 0 ? NULL : "a path with other data";
 }
 
@@ -210,11 +210,13 @@ const char *sim_wrong_rare_reply(const sim_checker *j, const sim_request *r,
     return res->count == 1 || sim_has_condition(j->world, SIM_IDENTITIES)
                ? NULL
                : "another number of identities";
-  case SIM_GET_ACL: return c == NULL ? "a list of nothing" : wrong_acl(c, res);
+  case SIM_GET_ACL:
+    return c == NULL ? "the access list of a missing node" : wrong_acl(c, res);
   case SIM_SET_ACL:
     c = change_at(j, LK_EVENT_ENDED, r->path, zxid);
-    return c != NULL && c->perms == r->perms ? NULL
-                                             : "success, and it was not done";
+    return c != NULL && c->perms == r->perms
+               ? NULL
+               : "success, and it was not executed";
   default: return NULL;
   }
 }
@@ -240,7 +242,7 @@ static const char *wrong_done(const sim_request_op *e, const lk_op_result *r,
                               const sim_change *c)
 {
   if (r->err != 0)
-    return "an error in a multi that was done";
+    return "an error in a multi that succeeded";
   if (is_create(e))
     return r->path == NULL ? "no path" : wrong_made(e, r->path, c);
   if (r->type != e->type)
@@ -270,13 +272,13 @@ static const char *wrong_batch(const sim_checker *j, const sim_request *r,
     if (e->type != LK_OP_CHECK &&
         (c == NULL || c->type != change_of(e) ||
          strncmp(c->path, e->path, strlen(e->path)) != 0))
-      return "success, and a part was not done";
+      return "success, and an operation was not executed";
     wrong = wrong_done(e, &res->done[i], c);
     if (wrong != NULL)
       return wrong;
     at += e->type != LK_OP_CHECK;
   }
-  return at == end ? NULL : "success, and more was done";
+  return at == end ? NULL : "success, and more was executed";
 }
 
 static bool overlap(const sim_request_op *a, const sim_request_op *b)
@@ -339,13 +341,13 @@ static const char *wrong_failure(const sim_checker *j, const sim_request *r,
 
   if (sim_change_log_first_after(&j->change_log, zxid - 1) !=
       sim_change_log_first_after(&j->change_log, zxid))
-    return "an error, and something was done";
+    return "an error, and something was executed";
   if (res->count != r->nops)
     return "another number of results";
   while (failed < res->count && res->done[failed].err == 0)
     failed++;
   if (failed == res->count || res->done[failed].err != res->err)
-    return "an error that none of its parts has";
+    return "an error that none of its operations has";
   for (size_t i = failed + 1; i < res->count; i++) {
     if (res->done[i].err != LK_ERR_RUNTIME_INCONSISTENCY)
       return "a result behind the one that failed";
@@ -356,7 +358,7 @@ static const char *wrong_failure(const sim_checker *j, const sim_request *r,
   }
   return is_reason(j, &r->ops[failed], res->err, zxid)
              ? NULL
-             : "an error that is not so";
+             : "an error without a reason";
 }
 
 static void check_answer(sim_checker *j, const sim_request *r,
@@ -369,7 +371,7 @@ static void check_answer(sim_checker *j, const sim_request *r,
   else if (a->err == 0) /* else it was refused as a whole */
     wrong = wrong_failure(j, r, res, a->zxid);
   else if (res->count != 0)
-    wrong = "results of nothing";
+    wrong = "results of a request that was refused";
   if (wrong != NULL)
     sim_violated(j,
                  "request %" PRIu64 ", a multi, is answered at 0x%" PRIx64
@@ -394,14 +396,18 @@ static void check_doubt(sim_checker *j, const sim_request *r)
     at = sim_change_log_zxid_of(&j->change_log, e->data);
     written += at != 0;
     if (at != 0 && zxid != 0 && at != zxid)
-      sim_violated(j, "request %" PRIu64 ", a multi, is done in pieces",
+      sim_violated(j,
+                   "request %" PRIu64
+                   ", a multi, is executed in several transactions",
                    r->number);
     zxid = at;
   }
   if (written != 0 && written != writes)
-    sim_violated(j, "request %" PRIu64 ", a multi, is done in part", r->number);
+    sim_violated(j, "request %" PRIu64 ", a multi, is executed in part",
+                 r->number);
   if (written != 0 && r->err == LK_ERR_NOT_SENT)
-    sim_violated(j, "request %" PRIu64 ", a multi, was not sent, and is done",
+    sim_violated(j,
+                 "request %" PRIu64 ", a multi, has NOT_SENT, and was executed",
                  r->number);
 }
 

@@ -107,7 +107,7 @@ static void check_watch(sim_checker *j, const sim_contender *a)
   if (pred == NULL)
     return;
   if (own->is_reader && pred->is_reader)
-    sim_violated(j, "%s waits for %s, which does not keep it out", own->name,
+    sim_violated(j, "%s waits for %s, which does not exclude it", own->name,
                  pred->name);
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
     if (sim_excludes(e, own) && e->suffix > pred->suffix &&
@@ -165,7 +165,8 @@ void sim_rw_downgrade(sim_checker *j, const sim_fact *f)
   if (lk_lock_token(h->lock) !=
       (uint64_t)h->held.at[0]->downgraded_from->created_zxid)
     sim_violated(j,
-                 "%s reads with token 0x%" PRIx64 ", and wrote with 0x%" PRIx64,
+                 "%s is downgraded with token 0x%" PRIx64
+                 ", and wrote with 0x%" PRIx64,
                  h->name, lk_lock_token(h->lock),
                  (uint64_t)h->held.at[0]->downgraded_from->created_zxid);
 }
@@ -178,8 +179,8 @@ void sim_rw_upgrade(sim_checker *j, const sim_fact *f)
   if (f->expected_err != LK_ERR_DEADLOCK || h->kind != SIM_RWLOCK)
     return;
   if (f->err != LK_ERR_DEADLOCK && f->err != LK_ERR_CLOSED)
-    sim_violated(j, "%s wants to write and gets %s", h->name,
+    sim_violated(j, "%s acquires the write side and gets %s", h->name,
                  lk_error_name(f->err));
   else if (h->lock != NULL && h->lock->acquisition != NULL)
-    sim_violated(j, "%s is refused, and goes on", h->name);
+    sim_violated(j, "%s is refused, and an acquisition remains", h->name);
 }

@@ -93,9 +93,9 @@ static void check_grant(sim_checker *j, const sim_handle *h)
       place == NULL || place->deleted_zxid != 0 ? NULL : one_ahead(j, place);
 
   if (place == NULL)
-    sim_violated(j, "%s has permits and never queued for them", h->name);
+    sim_violated(j, "%s has permits and was never queued", h->name);
   else if (ahead != NULL)
-    sim_violated(j, "%s has permits, and %s is before it", h->name,
+    sim_violated(j, "%s has permits, and %s is its predecessor", h->name,
                  ahead->name);
 }
 
@@ -117,7 +117,7 @@ static void check_overdue_permit(sim_checker *j, sim_contender *a)
   if (e != NULL && e->deleted_zxid != 0)
     e = NULL;
   if (sim_grace_is_over(j, a->life, &a->kept_early, e))
-    sim_violated(j, "%s keeps %s, and is not first", h->name, e->name);
+    sim_violated(j, "%s keeps %s and is not first", h->name, e->name);
 }
 
 /* An excused node stays until its session ends. */
@@ -139,7 +139,7 @@ static void check_peers(sim_checker *j)
 
     if (sim_process_has_client(p) && !sim_actors_idle(p) && !is_left(j) &&
         !sim_fault_is_possible(j->world, SIM_FAULT_STARVE))
-      sim_violated(j, "a foreign locker in %s is kept waiting", p->name);
+      sim_violated(j, "a foreign locker in %s still waits", p->name);
   }
 }
 

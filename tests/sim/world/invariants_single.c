@@ -45,7 +45,7 @@ static void check_removal(sim_checker *j, const sim_entry *e)
   {
     if (lk_lock_token(a->single.lock) == (uint64_t)e->created_zxid &&
         lk_lock_ok(a->single.lock) && !sim_deletion_is_excused(j, e))
-      sim_violated(j, "%s sits, and its node is taken away", a->name);
+      sim_violated(j, "%s holds, and its node was deleted", a->name);
   }
 }
 
@@ -62,11 +62,11 @@ static void check_pairs(sim_checker *j)
     e = sim_history_by_zxid(&j->history,
                             (int64_t)lk_lock_token(a->single.lock));
     if (e == NULL)
-      sim_violated(j, "%s sits on a node that was never made", a->name);
+      sim_violated(j, "%s holds a node that was never created", a->name);
     else if (e->deleted_zxid != 0 && sim_deletion_is_excused(j, e))
       continue;
     if (holder != NULL)
-      sim_violated(j, "%s and %s sit on one node", holder->name, a->name);
+      sim_violated(j, "%s and %s both hold the lock", holder->name, a->name);
     holder = a;
   }
 }

@@ -7,7 +7,7 @@
 
 /* Subscriptions. */
 
-static void check_news(sim_checker *j, const sim_fact *f)
+static void check_report(sim_checker *j, const sim_fact *f)
 {
   if (f->after_free)
     sim_violated(j, "a subscription to %s is notified after it was freed",
@@ -23,12 +23,12 @@ static void check_subscriber(sim_checker *j, const sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;
   const sim_life *l = sim_life_of(j, a->process);
-  bool right = n->subscription == NULL || l->state != LK_STATE_CONNECTED ||
-               sim_subscriber_is_up_to_date(a);
+  bool up_to_date = n->subscription == NULL || l->state != LK_STATE_CONNECTED ||
+                    sim_subscriber_is_up_to_date(a);
 
-  if (right || n->stale_since_us == 0 ||
+  if (up_to_date || n->stale_since_us == 0 ||
       n->stale_since_us < l->undisturbed_since_us)
-    n->stale_since_us = right ? 0 : sim_now_us(j);
+    n->stale_since_us = up_to_date ? 0 : sim_now_us(j);
   if (n->stale_since_us == 0 ||
       sim_now_us(j) - n->stale_since_us <= sim_grace_us(j))
     return;
@@ -42,7 +42,7 @@ static void check_subscriber(sim_checker *j, const sim_actor *a)
 void sim_subscribe_converges(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_SUBSCRIPTION_EVENT) {
-    check_news(j, f);
+    check_report(j, f);
     return;
   }
   for (size_t i = 0; i < j->world->nprocesses && j->faults_over_us != 0; i++) {

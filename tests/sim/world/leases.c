@@ -16,7 +16,7 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
   sim_process *p = arg;
 
   (void)c;
-  SIM_TRACE(&p->world->trace, p->name, "leaves %s behind: %s", path,
+  SIM_TRACE(&p->world->trace, p->name, "left behind: %s: %s", path,
             lk_error_name(err));
 }
 

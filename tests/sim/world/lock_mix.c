@@ -23,7 +23,7 @@ const sim_lock_mix sim_lock_mixes[] = {
    .text = "multi-locks, and single locks among them",
    .kinds = {[SIM_MUTEX] = 1, [SIM_RWLOCK] = 1, [SIM_MULTILOCK] = 4}},
   {.name = "mixed", .weight = 2,
-   .text = "all of them",
+   .text = "all kinds",
    .kinds = {[SIM_MUTEX] = 1, [SIM_RWLOCK] = 2, [SIM_SEMAPHORE] = 2,
              [SIM_MULTILOCK] = 2}},
 };

@@ -10,22 +10,22 @@
 /* clang-format off */
 const sim_lock_style sim_lock_styles[] = {
   {.name = "usual", .weight = 8, .unique = 40, .permits = true,
-   .text = "Curator's names, and a node for each owner"},
+   .text = "Curator's layout, with a node for each owner"},
   {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .unique = 32,
    .permits = true,
-   .text = "kazoo's names"},
+   .text = "kazoo's layout"},
   {.name = "native", .weight = 2, .layout = LK_LAYOUT_NATIVE,
-   .text = "plain names, which do not tell who made them"},
+   .text = "names without an id"},
   {.name = "digits", .weight = 1, .layout = LK_LAYOUT_NATIVE, .prefix = "",
-   .text = "the same, of a mutex the number alone"},
+   .text = "the same; the name of a mutex node is the number alone"},
   {.name = "native-uuid", .weight = 1, .layout = LK_LAYOUT_NATIVE_UUID,
    .unique = SIM_UUID + 1,
-   .text = "plain names behind a UUID"},
+   .text = "native names behind a UUID"},
   {.name = "local", .weight = 2, .unique = 40, .local = true,
-   .text = "mutexes of one process behind one node"},
+   .text = "local queues: mutexes of one process share a node"},
   {.name = "brief", .weight = 1, .unique = 40, .brief = true,
    .permits = true,
-   .text = "nobody waits behind many"},
+   .text = "the number of predecessors is limited"},
 };
 /* clang-format on */
 const size_t sim_nlock_styles =

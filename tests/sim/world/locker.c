@@ -17,7 +17,7 @@
 
 enum { CALL_DEPTH_MAX = 4, REENTRY_MAX = 4, MAX_QUEUE = 2 };
 
-static void locker_on_callback(sim_handle *h, int news, int err,
+static void locker_on_callback(sim_handle *h, int callback, int err,
                                const lk_lock_event *e);
 
 static sim_world *world_of(const sim_actor *a)
@@ -323,9 +323,9 @@ static uint32_t odds_of_leaving(const sim_actor *a)
 }
 
 /* Half of the holders release when they are unsure. */
-static bool acts_in_callback(sim_actor *a, int news, const lk_lock_event *e)
+static bool acts_in_callback(sim_actor *a, int callback, const lk_lock_event *e)
 {
-  if (news == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
+  if (callback == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
     return sim_roll(&a->rng, world_of(a)->scenario->hold ? 6 : 2) == 0;
   return sim_roll(&a->rng, 6) == 0;
 }
@@ -340,7 +340,7 @@ static void maybe_revoke(sim_actor *a, const lk_lock_event *e)
                NULL, NULL, NULL);
 }
 
-static void locker_on_callback(sim_handle *h, int news, int err,
+static void locker_on_callback(sim_handle *h, int callback, int err,
                                const lk_lock_event *e)
 {
   sim_actor *a = h->arg;
@@ -351,12 +351,12 @@ static void locker_on_callback(sim_handle *h, int news, int err,
       sim_roll(&a->rng, 100) == 0)
     sim_process_spend_in_callback(a->process,
                                   random_time(a, 0, sim_actor_T_us(a)));
-  if (news == SIM_CALLBACK_EVENT)
+  if (callback == SIM_CALLBACK_EVENT)
     maybe_revoke(a, e);
-  if (news == SIM_CALLBACK_ACQUIRED && err == 0 && !h->is_reentry)
+  if (callback == SIM_CALLBACK_ACQUIRED && err == 0 && !h->is_reentry)
     a->until_us = world_of(a)->agenda.now_us + random_hold(a);
-  if (acts_in_callback(a, news, e)) {
-    if (news == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE &&
+  if (acts_in_callback(a, callback, e)) {
+    if (callback == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE &&
         !a->stopping)
       locker_release(a, h);
     else if (sim_roll(&a->rng, 10) == 0)

@@ -41,13 +41,13 @@ static bool is_busy(const sim_handle *h)
   return h->acquiring || h->count > 0;
 }
 
-static void reader_on_callback(sim_handle *h, int news, int err,
+static void reader_on_callback(sim_handle *h, int callback, int err,
                                const lk_lock_event *e)
 {
   sim_actor *a = h->arg;
 
   (void)err;
-  (void)news;
+  (void)callback;
   if (e != NULL && e->type == LK_LOCK_EVENT_LOST && a->many_readers->count > 0)
     sim_actor_act_in(a, 0);
 }

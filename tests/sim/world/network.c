@@ -38,7 +38,7 @@ void sim_network_free(sim_network *n)
     if (p->conn != NULL)
       sim_conn_close(p->conn);
     p->conn = NULL;
-    p->news = NULL;
+    p->on_ready = NULL;
     sim_pipe_free_if_unused(p);
   }
   sim_pipes_free(n);
@@ -66,7 +66,7 @@ void sim_network_changed(sim_network *n)
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
-    if (p->state == SIM_PIPE_DIALING && p->news != NULL)
+    if (p->state == SIM_PIPE_DIALING && p->on_ready != NULL)
       retry_later(n, &p->dialing);
     for (int d = 0; d < 2; d++) {
       if (p->flows[d].parts.count > 0)
@@ -97,7 +97,8 @@ static sim_pipe *open_pipe_of(const sim_network *n, unsigned process)
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
-    if (p->process == process && p->news != NULL && p->state == SIM_PIPE_OPEN)
+    if (p->process == process && p->on_ready != NULL &&
+        p->state == SIM_PIPE_OPEN)
       return p;
   }
   return NULL;

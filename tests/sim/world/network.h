@@ -43,13 +43,13 @@ void sim_network_free(sim_network *n);
 
 /* ---- for processes ------------------------------------------------------ */
 
-/** Connect. `news` is called when the state changes or bytes arrive. */
+/** Connect. `on_ready` is called when the state changes or bytes arrive. */
 sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
-                        void (*news)(void *arg), void *arg);
+                        void (*on_ready)(void *arg), void *arg);
 sim_pipe_state sim_pipe_get_state(const sim_pipe *p);
 unsigned sim_pipe_server(const sim_pipe *p);
-/** Send bytes; returns the number accepted. If not all, `news` is called when
-    there is space. */
+/** Send bytes; returns the number accepted. If not all, `on_ready` is called
+   when there is space. */
 size_t sim_pipe_send(sim_pipe *p, const void *bytes, size_t len);
 /** The number of bytes that have arrived. */
 size_t sim_pipe_arrived(const sim_pipe *p);

@@ -35,7 +35,7 @@ static void permit_setter_act(sim_actor *a)
   if (a->idle)
     return;
   put_int(bytes, n);
-  SIM_TRACE(&a->process->world->trace, a->name, "wants %d permits", (int)n);
+  SIM_TRACE(&a->process->world->trace, a->name, "sets %d permits", (int)n);
   if (a->stopping)
     (void)lk_create(c, SIM_LIMIT, data, NULL, LK_PERSISTENT, NULL, NULL, NULL);
   (void)lk_set(c, SIM_LIMIT, data, -1, NULL, a->stopping ? on_final_set : NULL,

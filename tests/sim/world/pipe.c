@@ -31,8 +31,8 @@ static void trace_pipe(const sim_pipe *p, const char *what)
 
 static void notify_process(sim_pipe *p)
 {
-  if (p->news != NULL)
-    p->news(p->arg);
+  if (p->on_ready != NULL)
+    p->on_ready(p->arg);
 }
 
 /* ---- end of a connection ------------------------------------------------ */
@@ -49,7 +49,7 @@ void sim_pipe_empty(sim_pipe *p, int direction)
 
 void sim_pipe_free_if_unused(sim_pipe *p)
 {
-  if (p->news != NULL || p->conn != NULL)
+  if (p->on_ready != NULL || p->conn != NULL)
     return;
   sim_unschedule(&p->network->world->agenda, &p->dialing);
   sim_pipe_empty(p, SIM_UP);
@@ -253,7 +253,7 @@ static void deliver(sim_pipe *p, int direction)
     deliver_up(p, &piece);
   else
     deliver_down(p, &piece);
-  if (breaks && p->news != NULL && p->state == SIM_PIPE_OPEN)
+  if (breaks && p->on_ready != NULL && p->state == SIM_PIPE_OPEN)
     sim_pipe_break(p);
 }
 
@@ -273,7 +273,7 @@ static void on_output(const void *bytes, size_t len, void *arg)
 {
   sim_pipe *p = arg;
 
-  if (p->news != NULL && !p->flows[SIM_DOWN].lossy)
+  if (p->on_ready != NULL && !p->flows[SIM_DOWN].lossy)
     send_bytes(p, SIM_DOWN, bytes, len, false);
 }
 
@@ -285,7 +285,7 @@ static void on_closed(void *arg)
 
   p->conn = NULL;
   p->refused = p->refused || !p->answered;
-  if (p->news != NULL && !p->host_is_down && !p->flows[SIM_DOWN].lossy) {
+  if (p->on_ready != NULL && !p->host_is_down && !p->flows[SIM_DOWN].lossy) {
     if (p->network->has_faults && sim_roll(&p->network->rng, 8) == 0)
       sim_pipe_empty(p, SIM_DOWN);
     send_bytes(p, SIM_DOWN, NULL, 0, true);
@@ -334,7 +334,7 @@ static void on_dialing(void *arg)
 /* ---- the process's side ------------------------------------------------- */
 
 sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
-                        void (*news)(void *arg), void *arg)
+                        void (*on_ready)(void *arg), void *arg)
 {
   sim_pipe *p = sim_allocate(sizeof *p);
 
@@ -342,7 +342,7 @@ sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
   p->network = n;
   p->process = process;
   p->server = server;
-  p->news = news;
+  p->on_ready = on_ready;
   p->arg = arg;
   p->arrived.mem = &lk__mem_libc;
   p->dialing = (sim_job){.run = on_dialing, .arg = p};
@@ -406,7 +406,7 @@ void sim_pipe_close(sim_pipe *p, bool silent)
 {
   if (p == NULL)
     return;
-  p->news = NULL;
+  p->on_ready = NULL;
   p->state = SIM_PIPE_CLOSED;
   sim_unschedule(&p->network->world->agenda, &p->dialing);
   sim_pipe_empty(p, SIM_DOWN);

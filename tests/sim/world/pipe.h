@@ -28,7 +28,7 @@ struct sim_pipe {
   lk_link link;
   unsigned process;
   unsigned server;
-  void (*news)(void *arg); /**< NULL: the process has closed */
+  void (*on_ready)(void *arg); /**< NULL: the process has closed */
   void *arg;
   sim_pipe_state state;
   bool waits_to_send; /**< the process waits for space to send */

@@ -116,8 +116,9 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
   (void)c;
   p->state = state;
-  SIM_TRACE(&p->world->trace, p->name, "is told: %s%s%s", lk_state_text(state),
-            err == 0 ? "" : ", ", err == 0 ? "" : lk_error_name(err));
+  SIM_TRACE(&p->world->trace, p->name, "session state: %s%s%s",
+            lk_state_text(state), err == 0 ? "" : ", ",
+            err == 0 ? "" : lk_error_name(err));
   /* With one_session, an expired client is freed and replaced. */
   if (p->one_session && state == LK_STATE_EXPIRED && !p->freeing_client)
     sim_schedule_in(&p->world->agenda, &p->resume_job, 0);
@@ -204,7 +205,7 @@ static void on_resume(void *arg)
 
   if (p->paused) {
     p->paused = false;
-    SIM_TRACE(&p->world->trace, p->name, "goes on");
+    SIM_TRACE(&p->world->trace, p->name, "continues");
     sim_process_schedule_loop(p);
   }
   if (p->client == NULL) {
@@ -296,7 +297,7 @@ void sim_process_ended(sim_process *p)
   if (p->client != NULL || p->has_locks)
     return;
   sim_checker_process_ended(p->world->checker, p);
-  SIM_TRACE(&p->world->trace, p->name, "is gone");
+  SIM_TRACE(&p->world->trace, p->name, "has ended");
 }
 
 void sim_process_crash(sim_process *p, bool silent)
@@ -351,8 +352,8 @@ void sim_process_spend_in_callback(sim_process *p, int64_t for_us)
   if (!p->in_loop)
     return;
   move_ahead(p, for_us);
-  SIM_TRACE(&p->world->trace, p->name,
-            "lingers in a callback for %" PRId64 " ms", for_us / SIM_MS);
+  SIM_TRACE(&p->world->trace, p->name, "spends in a callback %" PRId64 " ms",
+            for_us / SIM_MS);
 }
 
 /* The time until a millisecond before, at, or after the next deadline of the
@@ -374,8 +375,7 @@ int64_t sim_process_read_clock(sim_process *p)
       --p->jump_after_readings == 0) {
     int64_t us = p->jump_us > 0 ? p->jump_us : until_due(p);
 
-    SIM_TRACE(&p->world->trace, p->name, "reads its clock %" PRId64 " us later",
-              us);
+    SIM_TRACE(&p->world->trace, p->name, "clock jumps by %" PRId64 " us", us);
     p->clock_before_jump_ms = sim_process_clock_before(p);
     p->jumped_us = p->world->agenda.now_us;
     if (us > 0)
@@ -412,7 +412,7 @@ void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip)
   }
   p->paused = true;
   p->paused_until_us = a->now_us + for_us;
-  SIM_TRACE(&p->world->trace, p->name, "stands still for %" PRId64 " ms",
+  SIM_TRACE(&p->world->trace, p->name, "is paused for %" PRId64 " ms",
             for_us / SIM_MS);
   sim_schedule_at(a, &p->resume_job, p->paused_until_us);
 }

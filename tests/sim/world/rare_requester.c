@@ -49,8 +49,8 @@ static void request_end(sim_request *r, const sim_result *result)
                                  .result = result});
 }
 
-static void on_made(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg)
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
 {
   (void)c;
   request_end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
@@ -202,9 +202,9 @@ static int send_make(sim_request *r, const lk_call *call)
 
   if (e->type == LK_OP_CREATE_TTL)
     return lk_create_ttl(c, e->path, lk_text(e->data), NULL, e->flags,
-                         e->ttl_ms, call, on_made, r);
-  return lk_create2(c, e->path, lk_text(e->data), NULL, e->flags, call, on_made,
-                    r);
+                         e->ttl_ms, call, on_created, r);
+  return lk_create2(c, e->path, lk_text(e->data), NULL, e->flags, call,
+                    on_created, r);
 }
 
 static int send_set_acl(sim_request *r, const lk_call *call)

@@ -26,7 +26,7 @@ typedef struct tally {
   uint64_t faults;
   uint64_t jobs;
   int64_t time_us;
-  uint64_t few; /* runs with fewer than ENOUGH grants or faults */
+  uint64_t quiet; /* runs with fewer than ENOUGH grants or faults */
 } tally;
 
 /* The seed of a violation, and the first invariant that was violated. */
@@ -61,7 +61,7 @@ static void add_tally(tally *sum, const tally *t)
   sum->faults += t->faults;
   sum->jobs += t->jobs;
   sum->time_us += t->time_us;
-  sum->few += t->few;
+  sum->quiet += t->quiet;
 }
 
 /* ---- one run ------------------------------------------------------------ */
@@ -85,7 +85,8 @@ static tally tally_of(const sim_world *w)
                  .faults = w->nfaults,
                  .jobs = w->agenda.done,
                  .time_us = w->agenda.now_us,
-                 .few = !broken && (w->grants < ENOUGH || w->nfaults < ENOUGH)};
+                 .quiet =
+                     !broken && (w->grants < ENOUGH || w->nfaults < ENOUGH)};
 }
 
 static void run_seed(const sim_plan *plan, job_result *d)
@@ -98,7 +99,7 @@ static void run_seed(const sim_plan *plan, job_result *d)
   tally t = tally_of(&w);
 
   add_tally(&d->tally, &t);
-  if (t.few > 0 && d->nquiet_runs < SEEDS_LISTED_MAX)
+  if (t.quiet > 0 && d->nquiet_runs < SEEDS_LISTED_MAX)
     d->quiet_runs[d->nquiet_runs++] = (quiet_run){d->seed, t.grants, t.faults};
   for (size_t i = 0; t.broken > 0 && i < sim_ninvariants; i++) {
     if (sim_checker_broken(w.checker, i, &what) == 0 ||
@@ -152,7 +153,7 @@ bool sim_report_one(const sim_plan *plan)
          " faults, %.1f s, %s\n",
          w.seed, w.scenario->name, w.lock_mix->name, w.style->name, t.grants,
          t.faults, (double)t.time_us / 1e6,
-         t.broken > 0 ? "broken" : "all is well");
+         t.broken > 0 ? "broken" : "no violation");
   sim_world_destroy(&w);
   if (plan->coverage)
     sim_coverage_print(stdout, true);
@@ -292,8 +293,8 @@ bool sim_report_many(const sim_plan *plan)
          " steps in %.1f s: %.0f seeds/s\n",
          sum.runs, sum.broken, sum.grants, sum.faults,
          (double)sum.time_us / 1e6, sum.jobs, took, (double)sum.runs / took);
-  if (sum.few > 0)
-    printf("%" PRIu64 " seeds had less than %d grants or faults\n", sum.few,
+  if (sum.quiet > 0)
+    printf("%" PRIu64 " seeds had less than %d grants or faults\n", sum.quiet,
            ENOUGH);
   sim_coverage_print(stdout, plan->coverage);
   return whole && sum.broken == 0;

@@ -62,8 +62,8 @@ static void on_done(lk_client *c, int err, void *arg)
   request_end(arg, &(sim_result){.err = err});
 }
 
-static void on_made(lk_client *c, int err, const char *path,
-                    const lk_stat *stat, void *arg)
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
 {
   (void)c;
   request_end(arg, &(sim_result){.err = err, .path = path, .stat = stat});
@@ -134,7 +134,7 @@ static int send_create(sim_request *r, const lk_call *call, uint32_t chance)
     flags |= LK_SEQUENTIAL;
   return (chance & 1 ? lk_create : lk_create2)(r->process->client, r->path,
                                                lk_text(r->data), NULL, flags,
-                                               call, on_made, r);
+                                               call, on_created, r);
 }
 
 static int send_multi(sim_request *r, const lk_call *call)

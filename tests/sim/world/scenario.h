@@ -16,7 +16,7 @@ struct sim_scenario {
   bool calm;       /**< no delay is above T/4: no holder may become unsure */
   bool churn; /**< actors hold for a short time and acquire again at once */
   bool hold;          /**< actors hold for long, mostly over T */
-  bool news;          /**< one run of three has subscribers */
+  bool subscribers;   /**< one run of three has subscribers */
   unsigned assurance; /**< 1 + the assurance of all processes; 0: any, mostly
                          quorum */
   bool drift;         /**< clocks are 1 % off, and ticks are short */

@@ -18,28 +18,26 @@
 
 static const char help[] =
     "usage: simulate [OPTION]...\n"
-    "Let clients of a simulated ensemble contend for locks while things go\n"
-    "wrong, and checker what happens.\n"
+    "Clients of a simulated ensemble contend for locks while faults happen.\n"
+    "Invariants are checked throughout.\n"
     "\n"
-    "  --seed N             this run; shows how it went\n"
-    "  --seeds FIRST:COUNT  so many runs, beginning with seed FIRST\n"
-    "  --scenario NAME      what goes wrong; otherwise the seed chooses\n"
-    "  --locks NAME         what is locked; otherwise the seed chooses\n"
-    "  --style NAME         how it is; otherwise the seed chooses\n"
-    "  --condition NAME     what is there as well, or none; may be given "
-    "again;\n"
-    "                       otherwise the seed chooses\n"
-    "  --all-requests       with rare requesters and watchers, which ask for "
-    "the rest\n"
-    "  --trace              write down all that happens\n"
-    "  --without INVARIANT  do not look at that one; may be given again\n"
-    "  --all                go on after something was found broken\n"
-    "  --jobs N             so many runs at a time\n"
-    "  --coverage           how often each fault struck\n"
-    "  --list               show all these names, and the invariants\n"
-    "  --help               this text\n"
+    "  --seed N             run this seed and report it in full\n"
+    "  --seeds FIRST:COUNT  run COUNT seeds from FIRST on\n"
+    "  --scenario NAME      faults and sizes (default: by the seed)\n"
+    "  --locks NAME         kinds of locks (default: by the seed)\n"
+    "  --style NAME         layout of the nodes (default: by the seed)\n"
+    "  --condition NAME     an additional condition, or none; may be repeated\n"
+    "                       (default: by the seed)\n"
+    "  --all-requests       add rare requesters and watchers\n"
+    "  --trace              print each event of the run\n"
+    "  --without INVARIANT  do not check this invariant; may be repeated\n"
+    "  --all                continue after a violation\n"
+    "  --jobs N             run N seeds at a time\n"
+    "  --coverage           print how often each fault happened\n"
+    "  --list               print all names and the invariants\n"
+    "  --help               print this text\n"
     "\n"
-    "Exit code: 0 nothing is broken, 1 something is, 2 wrong usage.\n";
+    "Exit code: 0 no violation, 1 a violation, 2 wrong usage.\n";
 
 enum {
   OPT_SEED = 1,
@@ -87,7 +85,7 @@ static uint64_t parse_number(const char *text)
   uint64_t n = strtoull(text, &end, 0);
 
   if (end == text || *end != '\0')
-    exit_with_usage_error("not a number");
+    exit_with_usage_error("expected a number");
   return n;
 }
 
@@ -140,7 +138,7 @@ static void set_seeds(sim_plan *plan, char *range)
   char *colon = strchr(range, ':');
 
   if (colon == NULL)
-    exit_with_usage_error("a range of seeds is FIRST:COUNT");
+    exit_with_usage_error("--seeds: expected FIRST:COUNT");
   *colon = '\0';
   plan->first = parse_number(range);
   plan->count = parse_number(colon + 1);
@@ -193,14 +191,14 @@ static void parse_options(sim_plan *plan, int argc, char **argv)
     case OPT_COVERAGE: plan->coverage = true; break;
     case OPT_LIST: print_list(); exit(0);
     case OPT_HELP: fputs(help, stdout); exit(0);
-    default: exit_with_usage_error("wrong usage");
+    default: exit_with_usage_error("unknown option");
     }
   }
   if (optind < argc || plan->count == 0)
-    exit_with_usage_error("say which seeds");
+    exit_with_usage_error("--seed or --seeds is required");
   if (plan->choice.lock_mix != NULL && plan->choice.style != NULL &&
       !sim_lock_style_fits(plan->choice.style, plan->choice.lock_mix))
-    exit_with_usage_error("these locks do not know that lock style");
+    exit_with_usage_error("these locks do not support that style");
 }
 
 int main(int argc, char **argv)

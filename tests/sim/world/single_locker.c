@@ -32,7 +32,7 @@ static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
   (void)l;
   if (e->type != LK_LOCK_EVENT_LOST)
     return;
-  TRACE(a, "loses the node: %s", lk_error_name(e->err));
+  TRACE(a, "lost: %s", lk_error_name(e->err));
   a->single.lost = true;
   sim_actor_act_in(a, random_time(a));
 }
@@ -41,7 +41,7 @@ static void on_acquired(lk_lock *l, int err, void *arg)
 {
   sim_actor *a = arg;
 
-  TRACE(a, "%s %s", err == 0 ? "sits" : "does not sit:",
+  TRACE(a, "%s %s", err == 0 ? "holds" : "acquire fails:",
         err == 0 ? lk_lock_node(l) : lk_error_name(err));
   a->single.acquiring = false;
   sim_actor_act_in(a, random_time(a));
@@ -85,7 +85,7 @@ static void single_acquire(sim_actor *a)
   const int64_t timeouts[] = {0, t / 10, t, -1, -1, -1};
   int64_t timeout = timeouts[sim_roll(&a->rng, 6)];
 
-  TRACE(a, "wants the node, %d ms", (int)timeout);
+  TRACE(a, "acquires, %d ms", (int)timeout);
   a->single.acquiring = true;
   if (lk_lock_acquire(a->single.lock, timeout, on_acquired, a) != 0)
     a->single.acquiring = false;
@@ -93,14 +93,14 @@ static void single_acquire(sim_actor *a)
 
 static void single_release(sim_actor *a)
 {
-  TRACE(a, "lets go of the node");
+  TRACE(a, "releases");
   (void)lk_lock_release(a->single.lock, NULL, NULL);
   a->single.lost = false;
 }
 
 static void cancel_or_replace(sim_actor *a)
 {
-  TRACE(a, "gives up");
+  TRACE(a, "cancels or frees its lock");
   if (sim_roll(&a->rng, 2) == 0) {
     lk_lock_cancel(a->single.lock);
     return;

@@ -56,7 +56,7 @@ static void notify_checker(sim_actor *a, lk_subscription *s,
                 .new_state = state,
                 .after_free = after_free};
 
-  TRACE(a, "is told of %s: %s, 0x%llx", n->path,
+  TRACE(a, "subscription to %s reports %s, 0x%llx", n->path,
         state->err == 0 ? "0" : lk_error_name(state->err),
         (unsigned long long)state->zxid);
   sim_checker_report(checker_of(a), &f);

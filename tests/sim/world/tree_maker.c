@@ -28,7 +28,7 @@ static void end_call(sim_write *x, int err)
   sim_actor *a = x->actor;
 
   SIM_TRACE(&a->process->world->trace, a->name, "has %s %s: %s",
-            x->verb == SIM_CREATE ? "made" : "deleted", x->path,
+            x->verb == SIM_CREATE ? "created" : "deleted", x->path,
             err == 0 ? "0" : lk_error_name(err));
   x->err = err;
   x->ended = true;

@@ -68,7 +68,7 @@ static void wipe_server(sim_server *s, int32_t epoch)
 
 void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch)
 {
-  SIM_TRACE(e->trace, "ensemble", "begins anew, epoch %d", (int)epoch);
+  SIM_TRACE(e->trace, "ensemble", "is wiped, epoch %d", (int)epoch);
   for (unsigned i = 0; i < e->count; i++)
     wipe_server(&e->servers[i], epoch);
   notify_of_end(e);
@@ -113,7 +113,7 @@ void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs)
 {
   const sim_txn **log = sim_allocate(count * sizeof *log);
 
-  SIM_TRACE(e->trace, "ensemble", "has %zu transactions of before", count);
+  SIM_TRACE(e->trace, "ensemble", "is restored with %zu transactions", count);
   for (size_t i = 0; i < count; i++)
     log[i] = with_older_epoch(e, e->history[i], epochs);
   for (unsigned i = 0; i < e->count; i++)

@@ -143,7 +143,7 @@ static void check_time_moves(const sim_world *w, size_t jobs)
 {
   if (jobs < MOST_JOBS_AT_ONCE)
     return;
-  fprintf(stderr, "seed %llu: time does not move any more\n",
+  fprintf(stderr, "seed %llu: time does not advance\n",
           (unsigned long long)w->seed);
   abort();
 }
@@ -204,7 +204,7 @@ static bool run_with_faults(sim_world *w, int64_t t)
 /* Ends all faults, waits until all processes run, and stops the actors. */
 static bool end_faults(sim_world *w, int64_t t)
 {
-  SIM_TRACE(&w->trace, "world", "the faults are over");
+  SIM_TRACE(&w->trace, "world", "all faults end");
   w->faults_over = true;
   sim_faults_end(w->faults);
   for (size_t i = 0; i < w->nprocesses; i++) {
