@@ -60,6 +60,25 @@ void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently)
   close_session_in_time(r);
 }
 
+/* Without a quorum no session expires, and a new leader gives each session its
+   full timeout again: the client cannot know when the lock is free. */
+static void warn_not_released(cli_runner *r)
+{
+  cli_events_notice(&r->events,
+                    "warning: %s: no server is reachable to release the lock; "
+                    "the lock is free once the servers have had a quorum for "
+                    "one session timeout",
+                    r->path);
+}
+
+/* Whether the session ended by `give_up_ms` of the client: the servers may keep
+   it, and its node, for longer. */
+static bool is_session_given_up(const lk_client *c)
+{
+  return lk_client_state(c) == LK_STATE_EXPIRED &&
+         lk_client_abandoned_session_end(c) != INT64_MIN;
+}
+
 static void on_lock_released(lk_lock *l, int err, void *arg)
 {
   cli_runner *r = arg;
@@ -67,13 +86,9 @@ static void on_lock_released(lk_lock *l, int err, void *arg)
   (void)l;
   if (r->phase != CLI_PHASE_RELEASING)
     return;
-  if (err == 0 && lk_client_state(r->session.client) != LK_STATE_CONNECTED)
-    cli_events_notice(
-        &r->events,
-        "warning: %s: no server was reachable to release the lock; the session "
-        "timeout has passed, so the lock is free",
-        r->path);
-  if (err == 0)
+  if (err == 0 && is_session_given_up(r->session.client))
+    warn_not_released(r);
+  else if (err == 0)
     cli_events_lock(&r->events, "released", NULL, r->session.client, NULL);
   else
     cli_events_notice(&r->events,
@@ -87,10 +102,7 @@ void cli_run_stop_releasing(cli_runner *r)
 {
   if (r->phase != CLI_PHASE_RELEASING)
     return;
-  cli_events_notice(&r->events,
-                    "warning: %s: no server is reachable to release the lock; "
-                    "the lock is free when the session timeout has passed",
-                    r->path);
+  warn_not_released(r);
   close_session(r);
 }
 

@@ -263,15 +263,31 @@ def a_short_silence_disturbs_nobody(zk):
         assert job.names() == ["acquired", "released"], job.names()
 
 
+def ends_without_a_server(zk, lock, seconds):
+    """COMMAND ends while the server is stopped. The node outlives latchkey."""
+    with Job(zk, lock, "-T", "3", "--on-lost", "ignore",
+             seconds=seconds) as job:
+        job.event("acquired")
+        zk.stop()
+        done = job.finish()
+        zk.cont()
+        assert done.code == 0 and done.err.splitlines()[-1] == (
+            "latchkey: warning: %s: no server is reachable to release the "
+            "lock; the lock is free once the servers have had a quorum for "
+            "one session timeout" % lock), done
+        assert "released" not in job.names(), job.names()
+
+
 @with_server
 def a_command_that_ends_without_a_server_leaves_a_warning(zk):
-    with Job(zk, "/late", "-T", "3", "--on-lost", "ignore",
-             seconds=0.5) as job:
-        job.event("acquired")
-        zk.kill()
-        done = job.finish()
-        assert done.code == 0 and "warning" in done.err, done
-        assert "session timeout" in done.err, done
+    ends_without_a_server(zk, "/late", 0.5)
+
+
+@with_server
+def a_session_that_was_given_up_is_not_called_released(zk):
+    # Of the session timeout of 3 s little is left when COMMAND ends, so the
+    # client gives up the session before the time limit of the release.
+    ends_without_a_server(zk, "/given-up", 3)
 
 
 # ---- the node is deleted ------------------------------------------------------------
@@ -344,6 +360,7 @@ live.run(live.together(
     live.together(
     a_short_silence_disturbs_nobody,
     a_command_that_ends_without_a_server_leaves_a_warning,
+    a_session_that_was_given_up_is_not_called_released,
     a_lost_lock_means_term_at_once,
     and_kill_after_so_long,
     the_command_is_looked_after_from_the_grant_on,
