@@ -119,7 +119,8 @@ static diagnosis diagnose_port(const cli_port_result *n, cli_text *said)
                   n->address);
   return (diagnosis){
       CLI_VERDICT_BROKEN, "answer",
-      "the server hangs, or a proxy in front of it cannot reach it"};
+      "the server hangs, this is not its client port (its quorum and election "
+      "ports do not reply either), or a proxy in front of it cannot reach it"};
 }
 
 static diagnosis diagnose_server(const cli_server_check *s, cli_text *said)
