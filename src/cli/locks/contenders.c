@@ -169,6 +169,12 @@ static size_t label_len(const lk_bytes *data)
   return head ? data->len - len : data->len;
 }
 
+bool cli_is_revoke_message(const lk_bytes *data)
+{
+  return data->len == strlen(LK_REVOKE_MESSAGE) &&
+         memcmp(data->at, LK_REVOKE_MESSAGE, data->len) == 0;
+}
+
 static int take_contender_node(cli_contender *c, int err, const lk_bytes *data,
                                const lk_stat *stat)
 {
@@ -185,6 +191,7 @@ static int take_contender_node(cli_contender *c, int err, const lk_bytes *data,
   if (data->len > 0)
     memcpy(label, data->at, data->len);
   c->label = lk_bytes_of(label, label_len(data));
+  c->asked = cli_is_revoke_message(data);
   c->stat = *stat;
   return 0;
 }
@@ -237,6 +244,37 @@ size_t cli_contenders_count_holders(const cli_contenders *l)
   for (size_t i = 0; i < l->count; i++)
     holders += l->all[i].holds ? 1 : 0;
   return holders;
+}
+
+void cli_contender_add_label(const cli_contender *c, cli_text *out)
+{
+  if (c->hidden)
+    cli_text_puts(out, "(not readable)");
+  else if (c->asked)
+    cli_text_puts(out, "(asked to release)");
+  else if (c->label.len == 0)
+    cli_text_puts(out, "(no label)");
+  else
+    cli_text_add_printable(out, c->label);
+}
+
+void cli_contender_add_node_json(const cli_contenders *l, size_t i, cli_json *j)
+{
+  char *path = cli_contenders_path(l, i);
+
+  j->out->failed = j->out->failed || path == NULL;
+  cli_json_text(j, "node", lk_text(path));
+  free(path);
+}
+
+void cli_contender_add_label_json(const cli_contender *c, cli_json *j)
+{
+  if (c->hidden)
+    return;
+  if (c->asked)
+    cli_json_bool(j, "asked_to_release", true);
+  else
+    cli_json_data(j, "label", c->label);
 }
 
 char *cli_contenders_path(const cli_contenders *l, size_t i)

@@ -3,6 +3,7 @@
 #define LK_CLI_LOCKS_CONTENDERS_H
 
 #include "cli/locks/queue_order.h"
+#include "cli/output/json.h"
 #include "cli/session/command.h"
 
 /** The contenders of a lock, or the permits and contenders of a semaphore. */
@@ -26,6 +27,17 @@ int cli_contenders_read_nodes(cli_contenders *l);
 /** Sorts the contenders and marks the holders. */
 void cli_contenders_order(cli_contenders *l);
 size_t cli_contenders_count_holders(const cli_contenders *l);
+/** Whether `data` of a contender's node are LK_REVOKE_MESSAGE, which has
+    replaced the label. */
+bool cli_is_revoke_message(const lk_bytes *data);
+/** Appends the label for people, or in brackets why there is none. */
+void cli_contender_add_label(const cli_contender *c, cli_text *out);
+/** Writes the path of contender `i` as the member "node". */
+void cli_contender_add_node_json(const cli_contenders *l, size_t i,
+                                 cli_json *j);
+/** Writes the label as a member, or "asked_to_release" in its place; nothing if
+    it is not readable. */
+void cli_contender_add_label_json(const cli_contender *c, cli_json *j);
 /** Returns the path of contender `i`, to be freed; NULL: out of memory. */
 char *cli_contenders_path(const cli_contenders *l, size_t i);
 void cli_contenders_free(cli_contenders *l);

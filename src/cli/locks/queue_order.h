@@ -8,15 +8,16 @@
 typedef struct cli_contender {
   char *name; /**< relative to the lock's node */
   int64_t number;
-  bool shared; /**< a reader */
-  bool permit; /**< a permit */
+  bool shared;         /**< a reader */
+  bool permit;         /**< a permit */
   bool in_kazoo_queue; /**< its directory's path is the lock's path with a
                   suffix: kazoo's queue */
-  bool holds;  /**< see cli_queue_order_locks() */
-  bool gone;   /**< deleted while the queue was read */
-  bool hidden; /**< its data may not be read */
+  bool holds;          /**< see cli_queue_order_locks() */
+  bool gone;           /**< deleted while the queue was read */
+  bool hidden;         /**< its data may not be read */
   lk_stat stat;
   lk_bytes label; /**< its data, own memory */
+  bool asked;     /**< to release: LK_REVOKE_MESSAGE has replaced its label */
 } cli_contender;
 
 /** Moves deleted contenders to the end, sorts the others by number, and marks

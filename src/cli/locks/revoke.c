@@ -18,16 +18,98 @@ static void on_revoke_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 
 /* Asks a holder for the release. LK_ERR_NO_NODE is no error: the holder has
    released the lock meanwhile. */
-static int request_release(cli_command *a, const char *node)
+static int request_release(cli_contenders *queue, size_t i)
 {
+  cli_command *a = queue->command;
   lk_call call = cli_command_call_options(a, false);
+  char *node = cli_contenders_path(queue, i);
   int err = node == NULL
                 ? LK_ERR_NO_MEMORY
                 : lk_set(a->session.client, node, lk_text(LK_REVOKE_MESSAGE),
                          -1, &call, on_revoke_set, a);
 
+  free(node);
   err = cli_command_wait(a, err);
+  queue->all[i].gone = err == LK_ERR_NO_NODE;
   return err == LK_ERR_NO_NODE ? 0 : err;
+}
+
+/* Asks all holders. After an error, the contenders that were not asked are
+   dropped from the queue. */
+static int request_releases(cli_contenders *queue)
+{
+  for (size_t i = 0; i < queue->count; i++) {
+    int err = queue->all[i].holds ? request_release(queue, i) : 0;
+
+    if (err != 0) {
+      queue->count = i;
+      return err;
+    }
+  }
+  return 0;
+}
+
+/* ---- output -------------------------------------------------------------- */
+
+static bool was_asked_now(const cli_contender *c)
+{
+  return c->holds && !c->gone;
+}
+
+/* The label is the one that the request has replaced. */
+static void show_asked(const cli_contenders *queue, cli_text *out)
+{
+  for (size_t i = 0; i < queue->count; i++) {
+    if (!was_asked_now(&queue->all[i]))
+      continue;
+    cli_text_puts(out, "asked  ");
+    cli_contender_add_label(&queue->all[i], out);
+    cli_text_puts(out, "  ");
+    cli_text_add_printable(out, lk_text(queue->all[i].name));
+    cli_text_puts(out, "\n");
+  }
+}
+
+static void show_asked_json(const cli_contenders *queue, cli_text *out)
+{
+  cli_json j = {.out = out};
+
+  cli_json_open(&j, NULL, '{');
+  cli_json_text(&j, "lock", lk_text(queue->command->path));
+  cli_json_open(&j, "asked", '[');
+  for (size_t i = 0; i < queue->count; i++) {
+    if (!was_asked_now(&queue->all[i]))
+      continue;
+    cli_json_open(&j, NULL, '{');
+    cli_contender_add_node_json(queue, i, &j);
+    cli_contender_add_label_json(&queue->all[i], &j);
+    cli_json_close(&j, '}');
+  }
+  cli_json_close(&j, ']');
+  cli_json_close(&j, '}');
+  cli_text_puts(out, "\n");
+}
+
+static bool was_any_asked_now(const cli_contenders *queue)
+{
+  for (size_t i = 0; i < queue->count; i++)
+    if (was_asked_now(&queue->all[i]))
+      return true;
+  return false;
+}
+
+/* cli_command_close() prints the text only if there is no error. */
+static int show_and_close(cli_contenders *queue, int err)
+{
+  cli_command *a = queue->command;
+
+  if (a->options->json)
+    show_asked_json(queue, &a->out);
+  else
+    show_asked(queue, &a->out);
+  if (err != 0 && was_any_asked_now(queue))
+    (void)cli_print(&a->out);
+  return cli_command_close(a, err);
 }
 
 int cli_revoke(const cli_options *o, char **operands)
@@ -39,20 +121,15 @@ int cli_revoke(const cli_options *o, char **operands)
     return CLI_EXIT_FAILED;
   int err = cli_contenders_list(&queue, &command);
 
-  if (err == 0 && queue.semaphore)
+  if (err == 0)
     err = cli_contenders_read_nodes(&queue);
   if (err == 0)
     cli_contenders_order(&queue);
   size_t holders = cli_contenders_count_holders(&queue);
 
-  for (size_t i = 0; err == 0 && i < queue.count; i++) {
-    char *node = queue.all[i].holds ? cli_contenders_path(&queue, i) : NULL;
-
-    if (queue.all[i].holds)
-      err = request_release(&command, node);
-    free(node);
-  }
-  int code = cli_command_close(&command, err);
+  if (err == 0)
+    err = request_releases(&queue);
+  int code = show_and_close(&queue, err);
 
   if (code == CLI_EXIT_DONE && holders == 0)
     code = cli_fail(CLI_EXIT_NO, "revoke %s: the lock is free%s", operands[0],

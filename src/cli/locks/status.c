@@ -28,13 +28,10 @@ static int64_t age_of_contender_ms(const cli_contender *c)
 static void show_contender(cli_text *out, const cli_contender *c)
 {
   cli_text_puts(out, c->holds ? "holds  " : "waits  ");
-  if (c->hidden) {
-    cli_text_puts(out, "(not readable)");
-  } else {
+  cli_contender_add_label(c, out);
+  if (!c->hidden) {
     int64_t age = age_of_contender_ms(c);
 
-    cli_text_add_printable(out,
-                           c->label.len > 0 ? c->label : lk_text("(no label)"));
     cli_text_printf(out,
                     "  age %" PRId64 ".%" PRId64 " s  token %" PRIu64
                     "  session 0x%" PRIx64,
@@ -66,23 +63,20 @@ static void show_status(status *s)
         show_contender(out, &s->queue.all[i]);
 }
 
-static void show_contender_json(cli_json *j, const char *path,
-                                const cli_contender *c)
+static void show_contender_json(cli_json *j, const cli_contenders *queue,
+                                size_t i)
 {
-  cli_text node = {0};
+  const cli_contender *c = &queue->all[i];
 
-  cli_text_printf(&node, "%s%s%s", strcmp(path, "/") == 0 ? "" : path,
-                  c->in_kazoo_queue ? "" : "/", c->name);
   cli_json_open(j, NULL, '{');
-  cli_json_text(j, "node", lk_bytes_of(node.at, node.len));
+  cli_contender_add_node_json(queue, i, j);
   if (!c->hidden) {
     cli_json_uint64(j, "token", (uint64_t)c->stat.czxid);
     cli_json_hex(j, "session", (uint64_t)c->stat.ephemeral_owner);
     cli_json_number(j, "age_ms", age_of_contender_ms(c));
-    cli_json_data(j, "label", c->label);
   }
+  cli_contender_add_label_json(c, j);
   cli_json_close(j, '}');
-  cli_text_free(&node);
 }
 
 static void show_status_json(status *s)
@@ -99,7 +93,7 @@ static void show_status_json(status *s)
     cli_json_open(&j, holding == 1 ? "holders" : "waiters", '[');
     for (size_t i = 0; i < s->queue.count; i++)
       if (s->queue.all[i].holds == (holding == 1))
-        show_contender_json(&j, s->command.path, &s->queue.all[i]);
+        show_contender_json(&j, &s->queue, i);
     cli_json_close(&j, ']');
   }
   cli_json_close(&j, '}');

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/error_report.h"
+#include "cli/locks/contenders.h"
 #include "cli/run/runner.h"
 #include "cli/session/session_messages.h"
 #include "cli/system_clocks.h"
@@ -28,7 +29,8 @@ static void on_holder_label(lk_client *c, int err, const lk_bytes *data,
 {
   waiting_report *p = arg;
   cli_runner *r = p->runner;
-  lk_bytes label = err == 0 && data->at != NULL ? *data : lk_text(NULL);
+  bool shown = err == 0 && data->at != NULL && !cli_is_revoke_message(data);
+  lk_bytes label = shown ? *data : lk_text(NULL);
 
   (void)c;
   (void)stat;

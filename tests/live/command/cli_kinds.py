@@ -189,6 +189,33 @@ def who_holds_is_asked_to_let_go():
             assert b.finish().code == 0
 
 
+def revoke_shows_the_label_that_it_replaces():
+    with start("run", "-i", "host 1", "/label", "sh", "-c",
+               "trap '' TERM; echo go; while :; do sleep 0.1; done") as a:
+        assert a.stdout.readline() == "go\n"
+        (holder,) = command.status("/label")["holders"]
+        name = holder["node"].rpartition("/")[2]
+        assert expect_exit(0, "revoke", "/label").out == (
+            "asked  host 1  %s\n" % name)
+        # It does not comply: its label is gone, and not taken for one.
+        line = expect_exit(1, "status", "/label").out.splitlines()[1]
+        assert line.startswith("holds  (asked to release)  age "), line
+        (holder,) = command.status("/label")["holders"]
+        assert holder["asked_to_release"] is True, holder
+        assert "label" not in holder, holder
+        assert expect_exit(0, "revoke", "--json", "/label").json() == [{
+            "lock": "/label", "asked": [{"node": holder["node"],
+                                         "asked_to_release": True}]}]
+        done = run("run", "-v", "-w", "2", "/label", "true")
+        assert "place 1, held by another client\n" in done.err, done
+        a.kill()
+    with start("run", "-i", "host 2", "/label2", "sleep", "600") as a:
+        command.wait_until_held("/label2")
+        (asked,) = expect_exit(0, "revoke", "--json", "/label2").json()
+        assert [h["label"] for h in asked["asked"]] == ["host 2"], asked
+        assert a.finish().code == 143
+
+
 def who_waits_for_permits_is_not_asked():
     until = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
     with start("run", "-p", "1", "/rp", "sh", "-c", until) as a:
@@ -321,7 +348,8 @@ with command.serve():
             several_are_taken_or_none,
             so_many_permits_and_no_more,
             who_holds_is_asked_to_let_go,
-        who_waits_for_permits_is_not_asked,
+            revoke_shows_the_label_that_it_replaces,
+            who_waits_for_permits_is_not_asked,
             semaphore_is_held_while_others_queue,
             other_locks_beside_ours_are_told,
             another_number_of_permits_is_told,
