@@ -58,8 +58,8 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
 void cli_events_acquired(cli_events *e, const cli_lock_kind *k,
                          const lk_client *c);
 
-/** Writes the event "unsure", "held", "lost" (with `reason`) or "released". `l`
-    is NULL if the lock is no longer held. */
+/** Writes the event "unsure", "held", "revoked", "lost" (with `reason`) or
+    "released". `l` is NULL if the lock is no longer held. */
 void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
                      const lk_client *c, const char *reason);
 

@@ -197,6 +197,7 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
                       "would be noticed late; --acl should permit READ");
     break;
   case LK_LOCK_EVENT_REVOKED:
+    cli_events_lock(&r->events, "revoked", r->lock, r->session.client, NULL);
     cli_events_say(
         &r->events,
         "%s: another client asked for the lock: sent TERM to COMMAND", r->path);

@@ -67,6 +67,22 @@ def waiting_is_told_with_place_and_holder():
         holder.terminate()
 
 
+def a_revocation_is_told():
+    read, write = os.pipe()
+    with start("run", "--events-fd", str(write), "/asked", "sleep", "600",
+               pass_fds=[write]) as process:
+        os.close(write)
+        command.wait_until_held("/asked")
+        expect_exit(0, "revoke", "/asked")
+        # COMMAND ends of TERM while the lock is held.
+        assert process.finish().code == 128 + signal.SIGTERM
+    with os.fdopen(read) as stream:
+        acquired, revoked, released = [json.loads(line) for line in stream]
+    check(revoked, "revoked", "/asked", *GRANT, "lease_ms")
+    assert [revoked[key] for key in GRANT] == [acquired[key] for key in GRANT]
+    check(released, "released", "/asked", *GRANT)
+
+
 def a_holder_that_is_no_text_is_base64():
     with start("run", "-i", b"\xff\xfe", "/bytes", "sleep", "600") as holder:
         command.wait_until_held("/bytes")
@@ -195,6 +211,7 @@ def output_that_cannot_be_written_is_an_error():
 
 live.run(live.together(
     a_grant_and_a_release_are_told,
+    a_revocation_is_told,
     waiting_is_told_with_place_and_holder,
     a_holder_that_is_no_text_is_base64,
     json_alone_goes_to_standard_error_and_is_all_there,
