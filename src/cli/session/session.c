@@ -9,8 +9,9 @@
 
 /* SEARCH_MS: with --read-only, the time to look for a server with a quorum
    after a read-only one was found. SLOW_MS: the time without a session until
-   the failed attempts are reported. */
-enum { SEARCH_MS = 1000, SLOW_MS = 1000 };
+   the failed attempts are reported. SILENT_MS: the same if none has failed, and
+   the first server has not replied. */
+enum { SEARCH_MS = 1000, SLOW_MS = 1000, SILENT_MS = 3000 };
 
 static void stop_connect_timers(cli_session *s)
 {
@@ -76,8 +77,8 @@ static void on_session_log(void *arg, int level, int err, const char *text)
     s->log(s, text, s->arg);
 }
 
-/* Reports failed attempts once. A server that is only slow is not reported;
-   with -v the log has the attempts. */
+/* Reports the attempts once. A server that is only slow is not reported; with
+   -v the log has the attempts. */
 static void on_slow_connect(lk_loop_timer *t)
 {
   cli_session *s = LK_OWNER(t, cli_session, slow_timer);
@@ -87,7 +88,8 @@ static void on_slow_connect(lk_loop_timer *t)
   if (s->slow == NULL || s->options->verbose ||
       s->waited_ms >= s->connect_timeout_ms ||
       lk_client_state(s->client) == LK_STATE_READ_ONLY ||
-      !cli_connection_failures_any(&s->attempts)) {
+      (s->waited_ms < SILENT_MS &&
+       !cli_connection_failures_any(&s->attempts))) {
     lk__loop_set_timer(s->loop, t, SLOW_MS);
     return;
   }

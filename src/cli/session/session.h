@@ -21,8 +21,8 @@ struct cli_session {
   /** Invoked with each line of the library's log; only with -v. */
   void (*log)(cli_session *s, const char *text, void *arg);
   /** Invoked at most once, when a second or more has passed without a session;
-      `text` says how the connection attempts have failed. Not with -v. May be
-      NULL. */
+      `text` says how the connection attempts have failed, or that the first
+      server has not replied. Not with -v. May be NULL. */
   void (*slow)(cli_session *s, const char *text, void *arg);
   void *arg;
   /* for use by the verbs */

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import sys
 import time
 
@@ -210,6 +211,18 @@ def server_that_refuses_is_mentioned_after_a_second():
     assert done.code == 125 and "no session yet" not in done.err, done
 
 
+def server_that_does_not_reply_is_mentioned_after_three_seconds():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        there = "127.0.0.1:%d" % silent.getsockname()[1]
+        begun = time.monotonic()
+        with start("get", "-z", there, "/x") as process:
+            line = process.stderr.readline()
+            assert 2.9 < time.monotonic() - begun < 6, line
+            assert line == ("latchkey: no session yet: %s: no reply within 3 "
+                            "s; trying for another 7 s\n" % there), line
+            process.terminate()
+
+
 def job_of_cron_that_loses_is_silent():
     """The example of the manual: no byte, so no mail, and success."""
     with holding("/nightly"):
@@ -319,6 +332,7 @@ live.run(
         n_does_not_wait_for_a_server_that_is_silent,
         deadline_of_w_holds_when_the_server_stops_answering,
         wait_includes_connecting,
+        server_that_does_not_reply_is_mentioned_after_three_seconds,
         server_that_refuses_is_mentioned_after_a_second,
         job_of_cron_that_loses_is_silent,
         nodes_of_zookeeper_are_no_locks,
