@@ -33,7 +33,7 @@ extern "C" {
   X(SYSTEM, -1, "server error")                                                \
   X(RUNTIME_INCONSISTENCY, -2, "not executed: an earlier operation of the transaction failed") \
   X(DATA_INCONSISTENCY, -3, "server reports inconsistent data")                \
-  X(CONNECTION_LOSS, -4, "connection lost before the reply arrived")              \
+  X(CONNECTION_LOSS, -4, "connection lost before the reply arrived")           \
   X(MARSHALLING, -5, "malformed bytes")                                        \
   X(UNIMPLEMENTED, -6, "not implemented by this server or in this build")      \
   X(OPERATION_TIMEOUT, -7, "server reports a timeout")                         \
@@ -57,13 +57,13 @@ extern "C" {
   X(NO_WATCHER, -121, "no such watch")                                         \
   X(REQUEST_TIMEOUT, -122, "server reports a request timeout")                 \
   X(RECONFIG_DISABLED, -123, "reconfiguration is disabled")                    \
-  X(AUTH_REQUIRED, -124, "the server requires authentication")               \
+  X(AUTH_REQUIRED, -124, "the server requires authentication")                 \
   X(QUOTA_EXCEEDED, -125, "quota exceeded")                                    \
   X(THROTTLED, -127, "the server is overloaded and did not execute this")      \
   X(NO_MEMORY, -1001, "out of memory")                                         \
   X(CLOSED, -1002, "the client is closed")                                     \
   X(NOT_SENT, -1003, "connection lost before the request was sent")            \
-  X(IN_DOUBT, -1005, "connection lost: the write may or may not have been executed")       \
+  X(IN_DOUBT, -1005, "connection lost: the write may or may not have been executed") \
   X(DEADLINE, -1006, "the deadline has passed")                                \
   X(BAD_PATH, -1007, "not a valid path")                                       \
   X(BAD_HOSTS, -1009, "not a valid connect string")                            \
@@ -71,10 +71,10 @@ extern "C" {
   X(TOO_MANY, -1011, "too many requests are outstanding")                      \
   X(STATE, -1012, "not possible in this state")                                \
   X(PROTOCOL, -1013, "the peer does not speak the ZooKeeper protocol")         \
-  X(REFUSED, -1014, "the server closed the connection without a reply")                    \
+  X(REFUSED, -1014, "the server closed the connection without a reply")        \
   X(CONNECT, -1015, "cannot connect")                                          \
   X(RESOLVE, -1016, "cannot resolve the host name")                            \
-  X(FORKED, -1017, "a forked child cannot use the objects of its parent")          \
+  X(FORKED, -1017, "a forked child cannot use the objects of its parent")      \
   X(CANCELLED, -1018, "cancelled")                                             \
   X(BUSY, -1019, "held by another client")                                     \
   X(LOST, -1020, "the lock is lost")                                           \

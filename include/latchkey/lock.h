@@ -69,9 +69,9 @@ typedef enum lk_lock_event_type {
   /** Holding: the connection is lost; the lease lasts until `deadline_ms`. */
   LK_LOCK_EVENT_SUSPENDED,
   /** Holding: the state is LK_LOCK_UNSURE now. The lease ends in
-      lk_lease_config.margin_ms; after a pause of the process it may have ended.
-      With `unsure_when_suspended` the connection may be lost. Stop using the
-      resource. */
+      lk_lease_config.margin_ms (after a pause of the process it may have
+      ended); or, with `unsure_when_suspended`, the connection is lost. Stop
+      using the resource. */
   LK_LOCK_EVENT_UNSURE,
   /** Holding: after UNSURE the lease was renewed, and the state is LK_LOCK_HELD
       again. The grant itself has no event: see `done` of lk_lock_acquire(). */
@@ -168,7 +168,8 @@ typedef struct lk_lock_config {
                            directory */
   const lk_acls *parent_acl; /**< of created directories; NULL: `acl` */
   bool persistent_parents;   /**< Curator's layout: create directories as
-                                  persistent nodes, not as containers */
+                                  persistent nodes, not as containers. For paths
+                                  that are shared with kazoo */
   bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost */
   bool revocable;      /**< report a revocation at once: one more read for each
                             grant */
@@ -206,8 +207,9 @@ typedef struct lk_lock_config {
 } lk_lock_config;
 
 /** Whether the child `name` of a lock's directory is a contender node of a
-   mutex or a read-write lock with this layout and prefix. If so, `number` is
-   its position (the lowest number holds), and `shared` is true for a reader. */
+    mutex or a read-write lock with this layout and prefix. If so, `number` is
+    its sequence number, by which the queue is ordered, and `shared` is true for
+    a reader. */
 LK_API bool lk_layout_contends(lk_layout layout, const char *prefix,
                                lk_bytes name, int64_t *number, bool *shared);
 
@@ -321,7 +323,7 @@ LK_API uint64_t lk_lock_token(const lk_lock *l);
 
 /** With local_queue: how often the node was handed on within this process
     before this grant. Token and handoffs together grow with every grant:
-   compare the token first. 0: no handoff, or not held, or no local_queue. */
+    compare the token first. 0: no handoff, or not held, or no local_queue. */
 LK_API uint64_t lk_lock_handoffs(const lk_lock *l);
 
 /** The path of the own node, or NULL if there is none; valid until the next

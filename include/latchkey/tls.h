@@ -57,7 +57,7 @@ typedef struct lk_tls_config {
       client presents none. */
   const char *cert_file;
   lk_bytes cert_pem;
-  /** Its key. Without one it is in the same PEM as the certificate. */
+  /** Its key. Without one here, it is read from the PEM of the certificate. */
   const char *key_file;
   lk_bytes key_pem;
   /** The password of an encrypted key: the first line of a file, or what a
@@ -67,14 +67,14 @@ typedef struct lk_tls_config {
   const char *password_file;
   int (*password)(char *out, size_t size, void *arg);
   void *password_arg;
-  /** Certificate revocation lists. With one, each certificate of a chain needs
-      the current list of its CA: if a list is missing or outdated, the server
-      is refused. */
+  /** Certificate revocation lists. If there is any, each certificate of a chain
+      needs the current list of its CA: if that is missing or outdated, the
+      server is refused. */
   const char *crl_file;
   lk_bytes crl_pem;
   /** The name that servers must have, and that is sent as SNI, in place of that
-      in the connect string: where servers are reached by address, or all share
-      one certificate. */
+      in the connect string: for servers that are reached by address, or that
+      share one certificate. */
   const char *server_name;
   /** Opt out: accept a trusted certificate with any name. Every holder of a
       certificate of that CA can impersonate a server. Logged as a warning
@@ -91,11 +91,12 @@ typedef enum lk_tls_cause {
   LK_TLS_NAME,          /**< the certificate is for another name */
   LK_TLS_ISSUER,        /**< no chain leads to a trusted CA */
   LK_TLS_EXPIRED,       /**< a certificate of the chain has expired */
-  LK_TLS_NOT_YET_VALID, /**< one is not valid yet: is the clock right? */
-  LK_TLS_REVOKED,       /**< one is on a revocation list */
+  LK_TLS_NOT_YET_VALID, /**< one of the chain is not valid yet: is the clock
+                             right? */
+  LK_TLS_REVOKED,       /**< one of the chain is on a revocation list */
   LK_TLS_CRL,           /**< a revocation list is missing, outdated or forged */
   LK_TLS_WANTS_CERTIFICATE,   /**< the server wants a client's certificate */
-  LK_TLS_REFUSES_CERTIFICATE, /**< it does not accept the client's */
+  LK_TLS_REFUSES_CERTIFICATE, /**< the server refuses that certificate */
   LK_TLS_NOT_TLS,             /**< the port does not speak TLS */
   LK_TLS_FILES /**< a file of the lk_tls_config is missing or wrong */
 } lk_tls_cause;
