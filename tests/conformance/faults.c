@@ -88,15 +88,15 @@ SCENARIO(throttled_request_is_repeated)
 static bool try_survives(const kind *k, fault f, unsigned n)
 {
   fixture_begin_empty(k, 0);
-  party_join(&fx.ours, &fx.server, NULL);
+  test_client_init(&fx.ours, &fx.server, NULL);
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
   ck_assert(fixture_try_init(&fx.own, &fx.ours, &c));
   model_turn(&fx.server);
-  party_join(&fx.theirs, &fx.server, NULL);
+  test_client_init(&fx.theirs, &fx.server, NULL);
   ck_assert(fixture_try_init(&fx.rival, &fx.theirs, &c));
   strike_at(f, n);
-  ck_assert_int_eq(locker_want(&fx.own, 0), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, 0), 0);
   model_run(&fx.server, T / 2);
   bool happened = fx.ours.link->requests >= n;
 
@@ -127,7 +127,7 @@ static bool survives_without(const kind *k, size_t n, bool for_good, bool waits)
   fixture_begin_empty(k, waits ? SIZE_MAX : 0);
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
-  party_join(&fx.theirs, &fx.server, NULL);
+  test_client_init(&fx.theirs, &fx.server, NULL);
   ck_assert(fixture_try_init(&fx.rival, &fx.theirs, &c));
   if (waits)
     fixture_hold(&fx.rival);
@@ -135,10 +135,10 @@ static bool survives_without(const kind *k, size_t n, bool for_good, bool waits)
   fx.ours.mem.fail_at = n;
   fx.ours.mem.for_good = for_good;
   locker_clear(&fx.own, &fx.ours);
-  if (party_try_join(&fx.ours, &fx.server, NULL) &&
+  if (test_client_try_init(&fx.ours, &fx.server, NULL) &&
       fixture_try_init(&fx.own, &fx.ours, &c)) {
     model_run(&fx.server, T / 4);
-    int err = locker_want(&fx.own, 2 * T);
+    int err = locker_acquire(&fx.own, 2 * T);
 
     model_run(&fx.server, T / 2);
     if (waits)
@@ -158,8 +158,8 @@ static bool survives_without(const kind *k, size_t n, bool for_good, bool waits)
   locker_free(&fx.rival);
   model_run(&fx.server, T);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
-  party_leave(&fx.ours);
-  party_leave(&fx.theirs);
+  test_client_free(&fx.ours);
+  test_client_free(&fx.theirs);
   model_done(&fx.server);
   return failed;
 }

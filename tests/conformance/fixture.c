@@ -24,7 +24,7 @@ lk_lock_config fixture_config(lk_lock_config options)
   return options;
 }
 
-bool fixture_try_init(locker *l, party *p, const lk_lock_config *options)
+bool fixture_try_init(locker *l, test_client *p, const lk_lock_config *options)
 {
   lk_lock_config c = *options;
 
@@ -51,8 +51,8 @@ void fixture_begin_with(const kind *k, lk_lock_config options)
 {
   fixture_begin_empty(k, SIZE_MAX);
   options = fixture_config(options);
-  party_join(&fx.ours, &fx.server, NULL);
-  party_join(&fx.theirs, &fx.server, NULL);
+  test_client_init(&fx.ours, &fx.server, NULL);
+  test_client_init(&fx.theirs, &fx.server, NULL);
   ck_assert(fixture_try_init(&fx.own, &fx.ours, &options));
   ck_assert(fixture_try_init(&fx.rival, &fx.theirs, &options));
   model_turn(&fx.server);
@@ -64,13 +64,13 @@ void fixture_begin(const kind *k)
   fixture_begin_with(k, (lk_lock_config){0});
 }
 
-static void end_party(party *p)
+static void end_client(test_client *p)
 {
   if (p->link->client != NULL) {
     ck_assert_uint_eq(lk_lease_pending_cleanups(p->link->client), 0);
     ck_assert_uint_eq(model_watches(p->link), 0);
   }
-  party_leave(p);
+  test_client_free(p);
 }
 
 void fixture_end(void)
@@ -79,8 +79,8 @@ void fixture_end(void)
   locker_free(&fx.rival);
   model_run(&fx.server, T);
   ck_assert_uint_eq(fixture_count_nodes(), 0);
-  end_party(&fx.ours);
-  end_party(&fx.theirs);
+  end_client(&fx.ours);
+  end_client(&fx.theirs);
   model_done(&fx.server);
 }
 
@@ -100,7 +100,7 @@ size_t fixture_count_nodes(void)
   return count;
 }
 
-const char *fixture_node_of(const party *p, size_t i)
+const char *fixture_node_of(const test_client *p, size_t i)
 {
   const char *path = NULL;
 
@@ -120,7 +120,7 @@ const char *fixture_node_of(const party *p, size_t i)
 
 void fixture_acquire(locker *l)
 {
-  ck_assert_int_eq(locker_want(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, -1), 0);
   model_turn(&fx.server);
 }
 
@@ -142,8 +142,8 @@ void fixture_clear_logs(void)
 {
   fx.ours.link->log[0] = '\0';
   fx.theirs.link->log[0] = '\0';
-  fx.own.told[0] = '\0';
-  fx.rival.told[0] = '\0';
+  fx.own.events[0] = '\0';
+  fx.rival.events[0] = '\0';
 }
 
 void fixture_wait_behind_rival(void)
@@ -154,11 +154,11 @@ void fixture_wait_behind_rival(void)
   fixture_acquire(&fx.own);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   snprintf(text, sizeof text, "waiting %zu its holder\n", fx.kind->position);
-  ck_assert(locker_told(&fx.own, text));
+  ck_assert(locker_check_events(&fx.own, text));
   fixture_clear_logs();
 }
 
-void fixture_break_connection(party *p)
+void fixture_break_connection(test_client *p)
 {
   fx.server.down = true;
   model_drop(p->link);
@@ -171,7 +171,7 @@ void fixture_reconnect(void)
   model_run(&fx.server, T / 4);
 }
 
-void fixture_expire(party *p)
+void fixture_expire(test_client *p)
 {
   fixture_break_connection(p);
   model_expire(&fx.server, p->link->last_session);

@@ -11,8 +11,8 @@ typedef struct fixture {
   const kind *kind;
   const char *scenario;
   model_server server;
-  party ours;
-  party theirs;
+  test_client ours;
+  test_client theirs;
   locker own;   /**< of ours: the lock that is tested */
   locker rival; /**< of theirs: excludes it */
 } fixture;
@@ -32,14 +32,14 @@ void fixture_end(void);
 void fixture_end_sessions(void);
 
 /** A lock of the kind that is tested. false: no memory. */
-bool fixture_try_init(locker *l, party *p, const lk_lock_config *options);
+bool fixture_try_init(locker *l, test_client *p, const lk_lock_config *options);
 /** Add the layout of the kind to these options. */
 lk_lock_config fixture_config(lk_lock_config options);
 
 /** The contender nodes of both clients. */
 size_t fixture_count_nodes(void);
 /** The i-th node of the client's session, or NULL. Until the next call. */
-const char *fixture_node_of(const party *p, size_t i);
+const char *fixture_node_of(const test_client *p, size_t i);
 
 void fixture_acquire(locker *l);
 /** Acquire; it must be granted at once. */
@@ -50,10 +50,10 @@ void fixture_wait_behind_rival(void);
 /** Empty the logs of requests and of events. */
 void fixture_clear_logs(void);
 /** Break the connection; it does not come back before fixture_reconnect(). */
-void fixture_break_connection(party *p);
+void fixture_break_connection(test_client *p);
 void fixture_reconnect(void);
 /** The session ends while the client has no connection. */
-void fixture_expire(party *p);
+void fixture_expire(test_client *p);
 
 /** A scenario: a test of Check that runs once for each kind, which it has as
     `k`. */

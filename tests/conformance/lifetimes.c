@@ -12,7 +12,7 @@ SCENARIO(lock_is_released_as_often_as_it_was_acquired)
   fixture_begin(k);
   fixture_hold(&fx.own);
   if (!k->counts) {
-    ck_assert_int_eq(locker_want(&fx.own, -1), LK_ERR_DEADLOCK);
+    ck_assert_int_eq(locker_acquire(&fx.own, -1), LK_ERR_DEADLOCK);
     ck_assert_uint_eq(lk_lock_count(fx.own.lock), 1);
     fixture_end();
     return;
@@ -20,7 +20,7 @@ SCENARIO(lock_is_released_as_often_as_it_was_acquired)
   uint64_t token = lk_lock_token(fx.own.lock);
 
   fixture_clear_logs();
-  ck_assert_int_eq(locker_want(&fx.own, -1), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL), LK_ERR_STATE);
   model_turn(&fx.server);
@@ -44,7 +44,7 @@ SCENARIO(released_lock_is_acquired_again_at_once)
 
   fixture_clear_logs();
   locker_release(&fx.own);
-  ck_assert_int_eq(locker_want(&fx.own, -1), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.released, 0);
   ck_assert_int_eq(fx.own.acquired, 0);
@@ -76,7 +76,7 @@ SCENARIO(reset_lock_is_as_new)
   model_turn(&fx.server);
   fixture_hold(&fx.own);
   if (k->counts) {
-    ck_assert_int_eq(locker_want(&fx.own, -1), 0);
+    ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
     lk_lock_reset(fx.own.lock);
     ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
   }
@@ -104,7 +104,7 @@ SCENARIO(freed_lock_is_released_and_its_calls_end)
   ck_assert_uint_eq(fixture_count_nodes(), 0);
   if (k->counts) {
     fixture_hold(&fx.own);
-    ck_assert_int_eq(locker_want(&fx.own, -1), 0);
+    ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
     locker_free(&fx.own);
     ck_assert_int_eq(fx.own.acquired, LK_ERR_CLOSED);
     make_anew();
@@ -138,7 +138,7 @@ static void end_with(const kind *k, void (*end)(lk_client *c))
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
   ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL), LK_ERR_CLOSED);
   end(fx.theirs.link->client);
-  ck_assert(locker_told(&fx.rival, "lost CLOSED\n"));
+  ck_assert(locker_check_events(&fx.rival, "lost CLOSED\n"));
   ck_assert_int_eq(lk_lock_get_state(fx.rival.lock), LK_LOCK_LOST);
   ck_assert(!lk_lock_ok(fx.rival.lock));
   ck_assert_int_eq(lk_lock_deadline(fx.rival.lock), INT64_MIN);
@@ -160,7 +160,7 @@ SCENARIO(freed_client_ends_calls_of_its_holder)
     if (releases == 0)
       locker_release(&fx.own);
     else
-      ck_assert_int_eq(locker_want(&fx.own, -1), 0);
+      ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
     lk_client_free(fx.ours.link->client);
     if (releases == 0)
       ck_assert_int_eq(fx.own.released, LK_ERR_CLOSED);
@@ -175,7 +175,7 @@ SCENARIO(closed_client_ends_waits_and_loses_locks)
   end_with(k, close_client);
 }
 
-static void refuse_credentials(party *p)
+static void refuse_credentials(test_client *p)
 {
   p->link->answer_at = p->link->requests + 1;
   p->link->answer_err = LK_ERR_AUTH_REQUIRED;
@@ -192,7 +192,7 @@ SCENARIO(refused_credentials_end_waits_and_lose_locks)
   ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL),
                    LK_ERR_AUTH_FAILED);
   refuse_credentials(&fx.theirs);
-  ck_assert(locker_told(&fx.rival, "lost AUTH_FAILED\n"));
+  ck_assert(locker_check_events(&fx.rival, "lost AUTH_FAILED\n"));
   fixture_end_sessions();
 }
 
@@ -213,7 +213,7 @@ SCENARIO(verify_succeeds_while_held_and_reports_a_loss)
     model_delete(&fx.server, fixture_node_of(&fx.ours, i));
     ck_assert_int_eq(locker_verify(&fx.own), 0);
     model_turn(&fx.server);
-    ck_assert(locker_told(&fx.own, "lost NO_NODE\n"));
+    ck_assert(locker_check_events(&fx.own, "lost NO_NODE\n"));
     ck_assert_int_eq(fx.own.verified, LK_ERR_LOST);
     ck_assert_int_eq(locker_verify(&fx.own), LK_ERR_LOST);
     fixture_end();
@@ -240,12 +240,12 @@ SCENARIO(revoked_holder_is_told_once)
     model_run(&fx.server, T / 10);
     model_set(&fx.server, fixture_node_of(&fx.ours, i), "let go");
     model_turn(&fx.server);
-    ck_assert(locker_told(&fx.own, ""));
+    ck_assert(locker_check_events(&fx.own, ""));
     for (int n = 0; n < 2; n++) {
       model_set(&fx.server, fixture_node_of(&fx.ours, i), LK_REVOKE_MESSAGE);
       model_turn(&fx.server);
     }
-    ck_assert(locker_told(&fx.own, "revoked\n"));
+    ck_assert(locker_check_events(&fx.own, "revoked\n"));
     ck_assert(lk_lock_ok(fx.own.lock));
     fixture_end();
   }
@@ -259,10 +259,10 @@ SCENARIO(revoked_waiter_is_told_when_it_holds)
     model_run(&fx.server, T / 2);
     model_set(&fx.server, fixture_node_of(&fx.ours, i), LK_REVOKE_MESSAGE);
     model_turn(&fx.server);
-    ck_assert(locker_told(&fx.own, ""));
+    ck_assert(locker_check_events(&fx.own, ""));
     fixture_release(&fx.rival);
     ck_assert_int_eq(fx.own.acquired, 0);
-    ck_assert(locker_told(&fx.own, "revoked\n"));
+    ck_assert(locker_check_events(&fx.own, "revoked\n"));
     fixture_end();
   }
 }

@@ -8,14 +8,14 @@
 /* The own lock is lost; the rival, which waited, holds. */
 static void expect_lost(const char *told)
 {
-  ck_assert(locker_told(&fx.own, told));
+  ck_assert(locker_check_events(&fx.own, told));
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_LOST);
   ck_assert_uint_eq(lk_lock_token(fx.own.lock), 0);
   ck_assert(!lk_lock_ok(fx.own.lock));
   ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL), LK_ERR_STATE);
   ck_assert_int_eq(fx.rival.acquired, 0);
   model_run(&fx.server, 2 * T);
-  ck_assert(locker_told(&fx.own, "")); /* once */
+  ck_assert(locker_check_events(&fx.own, "")); /* once */
   ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), LK_ERR_LOST);
   ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), LK_ERR_NOT_HELD);
 }
@@ -40,7 +40,7 @@ SCENARIO(expired_waiter_queues_anew)
   fixture_expire(&fx.ours);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   if (k->queued)
-    ck_assert(locker_told(
+    ck_assert(locker_check_events(
         &fx.own, "place lost SESSION_EXPIRED\nwaiting 1 its holder\n"));
   ck_assert_uint_eq(fixture_count_nodes(), nodes);
   fixture_release(&fx.rival);
@@ -106,8 +106,8 @@ SCENARIO(waiter_whose_node_is_deleted_queues_anew)
     model_run(&fx.server, T / 4);
     ck_assert_int_eq(fx.own.acquired, NOT_YET);
     if (k->places == 0 || i < k->places) /* permits are made anew */
-      ck_assert(
-          locker_told(&fx.own, "place lost NO_NODE\nwaiting 1 its holder\n"));
+      ck_assert(locker_check_events(
+          &fx.own, "place lost NO_NODE\nwaiting 1 its holder\n"));
     ck_assert_uint_eq(fixture_count_nodes(), nodes);
     fixture_release(&fx.rival);
     ck_assert_int_eq(fx.own.acquired, 0);
@@ -130,7 +130,8 @@ SCENARIO(change_of_a_nodes_data_is_no_release)
   }
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   ck_assert(lk_lock_ok(fx.rival.lock));
-  ck_assert(locker_told(&fx.own, "") && locker_told(&fx.rival, ""));
+  ck_assert(locker_check_events(&fx.own, "") &&
+            locker_check_events(&fx.rival, ""));
   fixture_release(&fx.rival);
   ck_assert_int_eq(fx.own.acquired, 0);
   fixture_end();

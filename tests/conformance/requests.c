@@ -5,7 +5,7 @@
 
 /* Which requests an acquire sends, and in how many writes. */
 
-static void expect_log(const party *p, const char *requests)
+static void expect_log(const test_client *p, const char *requests)
 {
   ck_assert_str_eq(p->link->log, requests);
   p->link->log[0] = '\0';
@@ -14,7 +14,7 @@ static void expect_log(const party *p, const char *requests)
 SCENARIO(free_lock_is_acquired_with_these_requests)
 {
   fixture_begin(k);
-  ck_assert_int_eq(locker_want(&fx.own, -1), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, 0);
@@ -31,8 +31,8 @@ SCENARIO(free_lock_is_acquired_with_these_requests)
 SCENARIO(missing_directories_are_made_with_these_requests)
 {
   fixture_begin_empty(k, 0);
-  party_join(&fx.ours, &fx.server, NULL);
-  party_join(&fx.theirs, &fx.server, NULL);
+  test_client_init(&fx.ours, &fx.server, NULL);
+  test_client_init(&fx.theirs, &fx.server, NULL);
   const lk_lock_config c = fixture_config((lk_lock_config){0});
 
   ck_assert(fixture_try_init(&fx.own, &fx.ours, &c));

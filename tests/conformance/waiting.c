@@ -46,7 +46,7 @@ SCENARIO(holder_knows_its_node_its_token_and_its_deadline)
   ck_assert_ptr_null(lk_lock_node(fx.own.lock));
   ck_assert_int_eq(lk_lock_deadline(fx.own.lock), INT64_MIN);
   ck_assert(!lk_lock_ok(fx.own.lock));
-  ck_assert_int_eq(locker_want(&fx.own, -1), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_ACQUIRING);
   model_turn(&fx.server);
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_HELD);
@@ -71,7 +71,7 @@ SCENARIO(waiter_is_granted_when_the_holder_releases)
   model_run(&fx.server, 2 * T);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   ck_assert(!lk_lock_ok(fx.own.lock));
-  ck_assert(locker_told(&fx.own, ""));
+  ck_assert(locker_check_events(&fx.own, ""));
   fixture_release(&fx.rival);
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert(lk_lock_ok(fx.own.lock));
@@ -118,15 +118,15 @@ SCENARIO(try_of_a_held_lock_is_busy_and_leaves_nothing)
   fixture_begin(k);
   size_t nodes = hold_by_rival();
 
-  ck_assert_int_eq(locker_want(&fx.own, 0), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, 0), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_BUSY);
   ck_assert_str_eq(fx.ours.link->log, k->try);
-  ck_assert(locker_told(&fx.own, ""));
+  ck_assert(locker_check_events(&fx.own, ""));
   expect_nothing_left(nodes);
   ck_assert(lk_lock_ok(fx.rival.lock));
   fixture_release(&fx.rival);
-  ck_assert_int_eq(locker_want(&fx.own, 0), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, 0), 0);
   model_turn(&fx.server);
   ck_assert_int_eq(fx.own.acquired, 0);
   fixture_end();
@@ -137,7 +137,7 @@ SCENARIO(timeout_ends_the_wait_and_leaves_nothing)
   fixture_begin(k);
   size_t nodes = hold_by_rival();
 
-  ck_assert_int_eq(locker_want(&fx.own, 300), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, 300), 0);
   model_run(&fx.server, 300);
   ck_assert_int_eq(fx.own.acquired, NOT_YET);
   fx.ours.link->log[0] = '\0';
@@ -156,7 +156,7 @@ SCENARIO(timeout_ends_the_wait_without_a_connection)
   fixture_begin(k);
   size_t nodes = hold_by_rival();
 
-  ck_assert_int_eq(locker_want(&fx.own, 300), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, 300), 0);
   model_turn(&fx.server);
   fx.ours.link->frozen = true;
   model_drop(fx.ours.link);
@@ -174,11 +174,11 @@ SCENARIO(timeout_ends_the_wait_without_a_connection)
 SCENARIO(granted_lock_has_no_timeout)
 {
   fixture_begin(k);
-  ck_assert_int_eq(locker_want(&fx.own, 300), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, 300), 0);
   model_run(&fx.server, 1000);
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_HELD);
-  ck_assert(locker_told(&fx.own, ""));
+  ck_assert(locker_check_events(&fx.own, ""));
   fixture_end();
 }
 
@@ -197,7 +197,7 @@ SCENARIO(cancel_ends_the_acquire_before_it_returns)
   expect_nothing_left(nodes);
   fixture_release(&fx.rival);
   /* also before anything was sent, and where it would be granted */
-  ck_assert_int_eq(locker_want(&fx.own, -1), 0);
+  ck_assert_int_eq(locker_acquire(&fx.own, -1), 0);
   lk_lock_cancel(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
   model_turn(&fx.server);

@@ -15,9 +15,9 @@ typedef struct lock_player {
   model_server server;
   lock_play_mode *mode; /* or NULL */
   lk_buf *out;
-  party parties[MAX];
+  test_client clients[MAX];
   char party_names[MAX][16];
-  size_t nparties;
+  size_t nclients;
   locker lockers[MAX];
   char locker_names[MAX][16];
   size_t nlockers;
@@ -31,13 +31,13 @@ static void give_up(const char *what, const char *name)
   abort();
 }
 
-static party *party_of(lock_player *s, words *w)
+static test_client *party_of(lock_player *s, words *w)
 {
   const char *name = words_text(w, "a client");
 
-  for (size_t i = 0; i < s->nparties; i++) {
+  for (size_t i = 0; i < s->nclients; i++) {
     if (strcmp(s->party_names[i], name) == 0)
-      return &s->parties[i];
+      return &s->clients[i];
   }
   give_up("no such client", name);
   return NULL;
@@ -72,8 +72,8 @@ static void on_write(model_server *server, model_link *l, const char *names)
 {
   lock_player *s = lock_player_of(server);
 
-  for (size_t i = 0; i < s->nparties; i++) {
-    if (s->parties[i].link == l)
+  for (size_t i = 0; i < s->nclients; i++) {
+    if (s->clients[i].link == l)
       wire_say(s->out, "%s: %s\n", s->party_names[i], names);
   }
   l->log[0] = '\0';
@@ -93,7 +93,7 @@ static void on_told(locker *l, const char *what)
                    : strcmp(what, "verified") == 0 ? &l->verified
                                                    : NULL;
 
-  l->told[0] = '\0';
+  l->events[0] = '\0';
   if (err == NULL)
     wire_say(s->out, "%s: %s\n", name, what);
   else if (*err == 0)
@@ -113,18 +113,18 @@ static void refused(lock_player *s, int err)
 static void do_client(lock_player *s, words *w)
 {
   lk_lease_config c = {.size = sizeof c};
-  party *p = &s->parties[s->nparties];
+  test_client *p = &s->clients[s->nclients];
 
-  if (s->nparties == MAX)
+  if (s->nclients == MAX)
     give_up("too many", "clients");
-  snprintf(s->party_names[s->nparties++], 16, "%s", words_text(w, "a name"));
+  snprintf(s->party_names[s->nclients++], 16, "%s", words_text(w, "a name"));
   if (words_are(w, "sync"))
     c.assurance = LK_ASSURE_SYNC;
   else if (words_are(w, "ping"))
     c.assurance = LK_ASSURE_PING;
   failing_mem_init(&p->mem);
   p->mem.fail_at = s->mode == NULL ? 0 : s->mode->fail_at;
-  if (!party_try_join(p, &s->server, &c))
+  if (!test_client_try_init(p, &s->server, &c))
     return;
   if (s->mode != NULL && s->mode->cut)
     p->link->allow = s->mode->at;
@@ -138,7 +138,7 @@ static void do_lock(lock_player *s, words *w)
   if (s->nlockers == MAX)
     give_up("too many", "locks");
   snprintf(s->locker_names[s->nlockers++], 16, "%s", words_text(w, "a name"));
-  party *p = party_of(s, w);
+  test_client *p = party_of(s, w);
 
   c.unsure_when_suspended = words_are(w, "unsure-when-suspended");
   c.fail_on_expiry = words_are(w, "fail-on-expiry");
@@ -154,7 +154,7 @@ static void do_acquire(lock_player *s, words *w)
   int64_t timeout_ms = words_left(w) ? words_number(w, "a timeout") : -1;
 
   if (l->lock != NULL)
-    refused(s, locker_want(l, timeout_ms));
+    refused(s, locker_acquire(l, timeout_ms));
 }
 
 static void do_release(lock_player *s, words *w)
@@ -390,8 +390,8 @@ static void run_input(lock_player *s, const char *line, size_t len)
 static void settle(lock_player *s)
 {
   model_turn(&s->server);
-  for (size_t i = 0; i < s->nparties; i++) {
-    model_link *l = s->parties[i].link;
+  for (size_t i = 0; i < s->nclients; i++) {
+    model_link *l = s->clients[i].link;
 
     if (l == NULL || l->allow > 0)
       continue;
@@ -406,8 +406,8 @@ static void settle(lock_player *s)
 static void clean_up(lock_player *s)
 {
   s->server.down = false;
-  for (size_t i = 0; i < s->nparties; i++) {
-    party *p = &s->parties[i];
+  for (size_t i = 0; i < s->nclients; i++) {
+    test_client *p = &s->clients[i];
 
     if (s->mode != NULL && s->mode->fail_at > 0 &&
         p->mem.count >= s->mode->fail_at)
@@ -425,8 +425,8 @@ static void clean_up(lock_player *s)
   model_run(&s->server, T);
   if (model_ephemeral(&s->server) != NULL)
     give_up("a node is left", model_ephemeral(&s->server));
-  for (size_t i = 0; i < s->nparties; i++)
-    party_leave(&s->parties[i]);
+  for (size_t i = 0; i < s->nclients; i++)
+    test_client_free(&s->clients[i]);
   model_done(&s->server);
 }
 

@@ -9,7 +9,7 @@
 
 static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
 {
-  party *p = arg;
+  test_client *p = arg;
   size_t at = strlen(p->left_behind);
 
   if (c != p->link->client)
@@ -20,7 +20,7 @@ static void on_left_behind(lk_client *c, const char *path, int err, void *arg)
 
 static void on_log(void *arg, int level, int err, const char *text)
 {
-  party *p = arg;
+  test_client *p = arg;
 
   (void)err;
   (void)text;
@@ -28,7 +28,8 @@ static void on_log(void *arg, int level, int err, const char *text)
   p->errors += level == LK_LOG_ERROR;
 }
 
-bool party_try_join(party *p, model_server *s, const lk_lease_config *config)
+bool test_client_try_init(test_client *p, model_server *s,
+                          const lk_lease_config *config)
 {
   lk_client_config cc = {.size = sizeof cc,
                          .session_timeout_ms = T,
@@ -54,14 +55,15 @@ bool party_try_join(party *p, model_server *s, const lk_lease_config *config)
   return err == 0;
 }
 
-void party_join(party *p, model_server *s, const lk_lease_config *config)
+void test_client_init(test_client *p, model_server *s,
+                      const lk_lease_config *config)
 {
   failing_mem_init(&p->mem);
-  if (!party_try_join(p, s, config))
+  if (!test_client_try_init(p, s, config))
     abort();
 }
 
-void party_leave(party *p)
+void test_client_free(test_client *p)
 {
   if (p->link != NULL)
     lk_client_free(p->link->client);
@@ -73,16 +75,16 @@ void party_leave(party *p)
 
 /* ---- locks ------------------------------------------------------------- */
 
-static void say(locker *l, const char *text)
+static void record_event(locker *l, const char *text)
 {
-  size_t at = strlen(l->told);
+  size_t at = strlen(l->events);
 
-  if (at + strlen(text) + 2 > sizeof l->told)
+  if (at + strlen(text) + 2 > sizeof l->events)
     abort();
-  snprintf(l->told + at, sizeof l->told - at, "%s\n", text);
+  snprintf(l->events + at, sizeof l->events - at, "%s\n", text);
 }
 
-static void end(locker *l, const char *text)
+static void note_callback(locker *l, const char *text)
 {
   l->calls++;
   if (l->react != NULL)
@@ -121,8 +123,8 @@ void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   case LK_LOCK_EVENT_UNWATCHED: snprintf(text, sizeof text, "unwatched"); break;
   case LK_LOCK_EVENT_REVOKED: snprintf(text, sizeof text, "revoked"); break;
   }
-  say(l, text);
-  end(l, text);
+  record_event(l, text);
+  note_callback(l, text);
 }
 
 static void on_acquired(lk_lock *lock, int err, void *arg)
@@ -132,7 +134,7 @@ static void on_acquired(lk_lock *lock, int err, void *arg)
   if (lock != l->lock || l->acquired != NOT_YET)
     abort();
   l->acquired = err;
-  end(l, "acquired");
+  note_callback(l, "acquired");
 }
 
 static void on_released(lk_lock *lock, int err, void *arg)
@@ -142,7 +144,7 @@ static void on_released(lk_lock *lock, int err, void *arg)
   if (lock != l->lock || l->released != NOT_YET)
     abort();
   l->released = err;
-  end(l, "released");
+  note_callback(l, "released");
 }
 
 static void on_verified(lk_lock *lock, int err, void *arg)
@@ -152,10 +154,10 @@ static void on_verified(lk_lock *lock, int err, void *arg)
   if (lock != l->lock || l->verified != NOT_YET)
     abort();
   l->verified = err;
-  end(l, "verified");
+  note_callback(l, "verified");
 }
 
-void locker_clear(locker *l, party *p)
+void locker_clear(locker *l, test_client *p)
 {
   *l = (locker){.p = p,
                 .acquired = NOT_YET,
@@ -163,7 +165,7 @@ void locker_clear(locker *l, party *p)
                 .verified = NOT_YET};
 }
 
-bool locker_try_init(locker *l, party *p, const lk_lock_config *config)
+bool locker_try_init(locker *l, test_client *p, const lk_lock_config *config)
 {
   lk_lock_config c = {.size = sizeof c};
 
@@ -179,13 +181,13 @@ bool locker_try_init(locker *l, party *p, const lk_lock_config *config)
   return err == 0;
 }
 
-void locker_init(locker *l, party *p, const lk_lock_config *config)
+void locker_init(locker *l, test_client *p, const lk_lock_config *config)
 {
   if (!locker_try_init(l, p, config))
     abort();
 }
 
-int locker_want(locker *l, int64_t timeout_ms)
+int locker_acquire(locker *l, int64_t timeout_ms)
 {
   l->acquired = NOT_YET;
   return lk_lock_acquire(l->lock, timeout_ms, on_acquired, l);
@@ -219,60 +221,61 @@ void locker_free(locker *l)
   l->rw = NULL;
 }
 
-bool locker_told(locker *l, const char *text)
+bool locker_check_events(locker *l, const char *text)
 {
-  bool same = strcmp(l->told, text) == 0;
+  bool same = strcmp(l->events, text) == 0;
 
   if (!same)
-    fprintf(stderr, "told: %s\nnot:  %s\n", l->told, text);
-  l->told[0] = '\0';
+    fprintf(stderr, "events:   %s\nexpected: %s\n", l->events, text);
+  l->events[0] = '\0';
   return same;
 }
 
-/* ---- scenes ------------------------------------------------------------ */
+/* ---- two clients and their locks ---------------------------------------- */
 
-void scene_begin(scene *sc, const lk_lease_config *kc, const lk_lock_config *lc)
+void lock_pair_begin(lock_pair *lp, const lk_lease_config *kc,
+                     const lk_lock_config *lc)
 {
-  model_init(&sc->server);
-  party_join(&sc->one, &sc->server, kc);
-  party_join(&sc->two, &sc->server, kc);
-  model_create(&sc->server, "/locks");
-  model_create(&sc->server, LOCKS);
-  locker_init(&sc->a, &sc->one, lc);
-  locker_init(&sc->b, &sc->two, lc);
-  model_turn(&sc->server);
+  model_init(&lp->server);
+  test_client_init(&lp->one, &lp->server, kc);
+  test_client_init(&lp->two, &lp->server, kc);
+  model_create(&lp->server, "/locks");
+  model_create(&lp->server, LOCKS);
+  locker_init(&lp->a, &lp->one, lc);
+  locker_init(&lp->b, &lp->two, lc);
+  model_turn(&lp->server);
 }
 
-void scene_end(scene *sc)
+void lock_pair_end(lock_pair *lp)
 {
-  locker_free(&sc->a);
-  locker_free(&sc->b);
-  model_run(&sc->server, T); /* whoever is cut off comes back */
-  if (model_children(&sc->server, LOCKS) != 0)
+  locker_free(&lp->a);
+  locker_free(&lp->b);
+  model_run(&lp->server, T); /* disconnected clients reconnect */
+  if (model_children(&lp->server, LOCKS) != 0)
     abort();
-  party_leave(&sc->one);
-  party_leave(&sc->two);
-  model_done(&sc->server);
+  test_client_free(&lp->one);
+  test_client_free(&lp->two);
+  model_done(&lp->server);
 }
 
-void scene_hold(scene *sc)
+void lock_pair_hold(lock_pair *lp)
 {
-  if (locker_want(&sc->a, -1) != 0)
+  if (locker_acquire(&lp->a, -1) != 0)
     abort();
-  model_turn(&sc->server);
-  if (sc->a.acquired != 0)
+  model_turn(&lp->server);
+  if (lp->a.acquired != 0)
     abort();
-  sc->one.link->log[0] = '\0';
+  lp->one.link->log[0] = '\0';
 }
 
-void scene_queue(scene *sc)
+void lock_pair_queue(lock_pair *lp)
 {
-  scene_hold(sc);
-  if (locker_want(&sc->b, -1) != 0)
+  lock_pair_hold(lp);
+  if (locker_acquire(&lp->b, -1) != 0)
     abort();
-  model_turn(&sc->server);
-  if (sc->b.acquired != NOT_YET ||
-      !locker_told(&sc->b, "waiting 1 0000000000\n"))
+  model_turn(&lp->server);
+  if (lp->b.acquired != NOT_YET ||
+      !locker_check_events(&lp->b, "waiting 1 0000000000\n"))
     abort();
-  sc->two.link->log[0] = '\0';
+  lp->two.link->log[0] = '\0';
 }

@@ -8,81 +8,85 @@
 #include <latchkey/rwlock.h>
 
 /**
- * Clients and locks on one server in memory, for tests of the
- * recipes. A lock writes down what it is told.
+ * Clients and locks on one model server, for tests of the recipes. A locker
+ * records the events and completions of its lock.
  */
 enum {
   T = 4000,       /* session timeout, ms */
-  NOT_YET = 12345 /* what a callback has not been called with */
+  NOT_YET = 12345 /* in place of the result of a call that has not completed */
 };
 
-typedef struct party {
+typedef struct test_client {
   model_link *link;
   failing_mem mem;
   unsigned warnings;     /* logged */
   unsigned errors;       /* logged */
-  char left_behind[256]; /* "NAME path" of each, a line each */
-} party;
+  char left_behind[256]; /* "ERROR path" of each node left, a line each */
+} test_client;
 
 typedef struct locker {
-  party *p;
+  test_client *p;
   lk_lock *lock;
-  lk_rwlock *rw; /* whose side the lock is, or NULL */
-  int acquired; /* what acquire ended with, or NOT_YET */
+  lk_rwlock *rw; /* of which the lock is one side, or NULL */
+  int acquired;  /* the result of the acquire, or NOT_YET */
   int released;
   int verified;
-  unsigned calls;  /* of any callback */
-  char told[2048]; /* events, a line each */
-  /** Called at the end of each callback; `what` as in `told`. May be NULL. */
+  unsigned calls;    /* of all callbacks */
+  char events[2048]; /* reported to it, a line each */
+  /** Called at the end of each callback; `what`: the event, as in `events`,
+      "acquired", "released" or "verified". May be NULL. */
   void (*react)(struct locker *l, const char *what);
   void *arg;
 } locker;
 
 /** A client and its session lease, not connected yet. `config` NULL: the
     defaults. */
-void party_join(party *p, model_server *s, const lk_lease_config *config);
-/** The same where memory may run out; false: it did. */
-bool party_try_join(party *p, model_server *s, const lk_lease_config *config);
+void test_client_init(test_client *p, model_server *s,
+                      const lk_lease_config *config);
+/** The same; false: no memory. */
+bool test_client_try_init(test_client *p, model_server *s,
+                          const lk_lease_config *config);
 /** Free the client, if it is not gone already. */
-void party_leave(party *p);
+void test_client_free(test_client *p);
 
 /** lk_lock_config.on_event of lockers; `arg` is the locker. */
 void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg);
-/** Without a lock, which the test makes. */
-void locker_clear(locker *l, party *p);
+/** Set it up without a lock, which the test creates. */
+void locker_clear(locker *l, test_client *p);
 /** A lock at /locks/x. */
-void locker_init(locker *l, party *p, const lk_lock_config *config);
-bool locker_try_init(locker *l, party *p, const lk_lock_config *config);
-/** Ask for it; the result of the call. */
-int locker_want(locker *l, int64_t timeout_ms);
+void locker_init(locker *l, test_client *p, const lk_lock_config *config);
+bool locker_try_init(locker *l, test_client *p, const lk_lock_config *config);
+/** Start an acquire. Returns the result of the call. */
+int locker_acquire(locker *l, int64_t timeout_ms);
 void locker_release(locker *l);
-/** The result of the call. */
+/** Start a release. Returns the result of the call. */
 int locker_try_release(locker *l);
 int locker_verify(locker *l);
 void locker_free(locker *l);
-/** Whether exactly that was told since the last time. */
-bool locker_told(locker *l, const char *text);
+/** Whether exactly these events were reported since the last check. Discards
+    them. */
+bool locker_check_events(locker *l, const char *text);
 
 #define LOCKS "/locks/x"
 
-/** Two sessions on a server where the directory exists, each with a handle for
+/** Two clients on a server where the directory exists, each with a handle of
     the same lock. */
-typedef struct scene {
+typedef struct lock_pair {
   model_server server;
-  party one;
-  party two;
+  test_client one;
+  test_client two;
   locker a; /* one's */
   locker b; /* two's */
-} scene;
+} lock_pair;
 
 /** The configs may be NULL. */
-void scene_begin(scene *sc, const lk_lease_config *kc,
-                 const lk_lock_config *lc);
+void lock_pair_begin(lock_pair *lp, const lk_lease_config *kc,
+                     const lk_lock_config *lc);
 /** Free all; no node and no memory is left. */
-void scene_end(scene *sc);
+void lock_pair_end(lock_pair *lp);
 /** a holds, b waits behind it; the logs are empty. */
-void scene_queue(scene *sc);
+void lock_pair_queue(lock_pair *lp);
 /** a holds; its log is empty. */
-void scene_hold(scene *sc);
+void lock_pair_hold(lock_pair *lp);
 
 #endif

@@ -17,7 +17,7 @@
  * the blocking interface: tests/unit/sync/timeouts.c. */
 
 static model_server server;
-static party p;
+static test_client p;
 static int ended;
 static int end_err;
 
@@ -31,7 +31,7 @@ static void begin(bool down)
 {
   model_init(&server);
   model_create(&server, "/x");
-  party_join(&p, &server, NULL);
+  test_client_init(&p, &server, NULL);
   if (!down)
     model_turn(&server);
   server.down = down;
@@ -43,7 +43,7 @@ static void begin(bool down)
 
 static void end(void)
 {
-  party_leave(&p);
+  test_client_free(&p);
   model_done(&server);
 }
 

@@ -9,12 +9,12 @@
 
 /* How locks and clients end: by hand, in callbacks, without memory. */
 
-static scene sc;
-static party small; /* takes short answers only */
+static lock_pair lp;
+static test_client small; /* takes short answers only */
 
 static void note_left_behind(lk_client *c, const char *path, int err, void *arg)
 {
-  party *p = arg;
+  test_client *p = arg;
   size_t at = strlen(p->left_behind);
 
   (void)c;
@@ -24,7 +24,7 @@ static void note_left_behind(lk_client *c, const char *path, int err, void *arg)
 
 static void begin(void)
 {
-  scene_begin(&sc, NULL, NULL);
+  lock_pair_begin(&lp, NULL, NULL);
 }
 
 /* ---- the order of freeing ---------------------------------------------- */
@@ -38,7 +38,7 @@ static void close_when_connected(lk_client *c, lk_state state, int err,
   if (state != LK_STATE_CONNECTED)
     return;
   ck_assert_int_eq(lk_client_close(c, NULL, NULL), 0);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_CLOSED);
   lk_client_detach(c, l);
 }
 
@@ -49,31 +49,31 @@ START_TEST(listener_closes_the_client_before_others_are_notified)
   lk_listener last = {.state = NULL};
 
   begin();
-  sc.server.down = true;
-  model_drop(sc.one.link);
-  model_run(&sc.server, 10);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  lk_client_attach(sc.one.link->client, &first);
-  lk_client_attach(sc.one.link->client, &last);
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(lk_client_state(sc.one.link->client), LK_STATE_CLOSED);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
-  lk_client_detach(sc.one.link->client, &last);
-  scene_end(&sc);
+  lp.server.down = true;
+  model_drop(lp.one.link);
+  model_run(&lp.server, 10);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  lk_client_attach(lp.one.link->client, &first);
+  lk_client_attach(lp.one.link->client, &last);
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lk_client_state(lp.one.link->client), LK_STATE_CLOSED);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_CLOSED);
+  lk_client_detach(lp.one.link->client, &last);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(release_before_a_close_is_executed_first)
 {
   begin();
-  scene_hold(&sc);
-  locker_release(&sc.a);
-  ck_assert_int_eq(lk_client_close(sc.one.link->client, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert(model_said(sc.one.link, "delete closeSession"));
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  locker_release(&lp.a);
+  ck_assert_int_eq(lk_client_close(lp.one.link->client, NULL, NULL), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.released, 0);
+  ck_assert(model_said(lp.one.link, "delete closeSession"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -81,28 +81,28 @@ START_TEST(expiry_ends_all_locks_of_a_client_with_one_session)
 {
   lk_client_config c = {
       .size = sizeof c, .session_timeout_ms = T, .one_session = true};
-  party three;
+  test_client three;
   locker l;
 
   begin();
-  scene_hold(&sc);
+  lock_pair_hold(&lp);
   failing_mem_init(&three.mem);
   c.mem = &three.mem.mem;
-  three.link = model_client(&sc.server, &c);
+  three.link = model_client(&lp.server, &c);
   locker_init(&l, &three, NULL);
-  model_turn(&sc.server);
-  ck_assert_int_eq(locker_want(&l, -1), 0);
-  model_turn(&sc.server);
-  sc.server.down = true;
+  model_turn(&lp.server);
+  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  model_turn(&lp.server);
+  lp.server.down = true;
   model_drop(three.link);
-  model_expire(&sc.server, three.link->last_session);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
+  model_expire(&lp.server, three.link->last_session);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
   ck_assert_int_eq(l.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(lk_lock_acquire(l.lock, -1, NULL, NULL), LK_ERR_CLOSED);
   locker_free(&l);
-  party_leave(&three);
-  scene_end(&sc);
+  test_client_free(&three);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -110,32 +110,32 @@ START_TEST(node_of_a_lock_freed_during_its_create_is_deleted)
 {
   /* the create has not been answered */
   begin();
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  locker_free(&sc.a);
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2 | delete"));
-  scene_end(&sc);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  locker_free(&lp.a);
+  model_turn(&lp.server);
+  ck_assert(model_said(lp.one.link, "create2 getChildren2 | delete"));
+  lock_pair_end(&lp);
   /* a delete is on its way */
   begin();
-  scene_hold(&sc);
-  locker_free(&sc.a);
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.one.link, "delete"));
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  locker_free(&lp.a);
+  model_turn(&lp.server);
+  ck_assert(model_said(lp.one.link, "delete"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(lock_freed_without_a_connection_is_deleted_on_the_next_one)
 {
   begin();
-  scene_hold(&sc);
-  sc.server.down = true;
-  model_drop(sc.one.link);
-  locker_free(&sc.a);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  lp.server.down = true;
+  model_drop(lp.one.link);
+  locker_free(&lp.a);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -143,13 +143,13 @@ START_TEST(lock_freed_before_a_break_leaves_no_node)
 {
   for (unsigned request = 1; request < 3; request++) {
     begin();
-    sc.one.link->cut_at = request;
-    sc.one.link->cut_after = true;
-    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    locker_free(&sc.a);
-    model_run(&sc.server, T / 10);
-    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-    scene_end(&sc);
+    lp.one.link->cut_at = request;
+    lp.one.link->cut_after = true;
+    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    locker_free(&lp.a);
+    model_run(&lp.server, T / 10);
+    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -157,7 +157,7 @@ END_TEST
 static void want_once_more(locker *l, const char *what)
 {
   if (strcmp(what, "acquired") == 0 && l->acquired != 0)
-    ck_assert_int_eq(locker_want(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, -1), 0);
 }
 
 START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
@@ -166,73 +166,73 @@ START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
 
   locker other;
 
-  scene_begin(&sc, NULL, &c);
-  scene_queue(&sc);
-  locker_init(&other, &sc.two, &c); /* is told of it, too */
-  ck_assert_int_eq(locker_want(&other, -1), 0);
-  model_turn(&sc.server);
-  sc.b.react = want_once_more;
-  unsigned before = sc.b.calls;
+  lock_pair_begin(&lp, NULL, &c);
+  lock_pair_queue(&lp);
+  locker_init(&other, &lp.two, &c); /* is told of it, too */
+  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  model_turn(&lp.server);
+  lp.b.react = want_once_more;
+  unsigned before = lp.b.calls;
 
-  sc.server.down = true;
-  model_drop(sc.two.link);
-  model_expire(&sc.server, sc.two.link->last_session);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
+  lp.server.down = true;
+  model_drop(lp.two.link);
+  model_expire(&lp.server, lp.two.link->last_session);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
   ck_assert_int_eq(other.acquired, LK_ERR_SESSION_EXPIRED);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  ck_assert_uint_eq(sc.b.calls, before + 2); /* ended, and waiting again */
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
-  sc.b.react = NULL;
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  ck_assert_uint_eq(lp.b.calls, before + 2); /* ended, and waiting again */
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
+  lp.b.react = NULL;
   locker_free(&other);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
-static void want_when_released(locker *l, const char *what)
+static void acquire_when_released(locker *l, const char *what)
 {
   if (strcmp(what, "verified") == 0)
-    ck_assert_int_eq(locker_want(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, -1), 0);
 }
 
 START_TEST(acquire_in_the_callback_of_a_release_survives_that_release)
 {
   begin();
-  scene_hold(&sc);
-  sc.a.react = want_when_released;
-  ck_assert_int_eq(locker_verify(&sc.a), 0);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
-  sc.a.react = NULL;
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  lp.a.react = acquire_when_released;
+  ck_assert_int_eq(locker_verify(&lp.a), 0);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(lp.a.verified, LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 1);
+  lp.a.react = NULL;
+  lock_pair_end(&lp);
 }
 END_TEST
 
-static void want_when_lost(locker *l, const char *what)
+static void acquire_when_lost(locker *l, const char *what)
 {
   if (strncmp(what, "lost", 4) == 0) {
     ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), LK_ERR_LOST);
-    ck_assert_int_eq(locker_want(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, -1), 0);
   }
 }
 
 START_TEST(acquire_in_the_callback_of_a_loss_survives_that_loss)
 {
   begin();
-  scene_hold(&sc);
-  sc.a.react = want_when_lost;
-  ck_assert_int_eq(locker_verify(&sc.a), 0);
-  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
-  sc.a.react = NULL;
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  lp.a.react = acquire_when_lost;
+  ck_assert_int_eq(locker_verify(&lp.a), 0);
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 1);
+  lp.a.react = NULL;
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -253,48 +253,48 @@ START_TEST(next_subscription_to_be_notified_may_be_freed)
 
   begin();
   for (int i = 0; i < 3; i++) {
-    locker_init(&others[i], &sc.one, NULL);
+    locker_init(&others[i], &lp.one, NULL);
     lk_lock_free(others[i].lock);
     snprintf(path, sizeof path, "/locks/y%d", i);
     lk_lock_config c = {.size = sizeof c, .on_event = locker_on_event};
 
     c.arg = &others[i];
     ck_assert_int_eq(
-        lk_lock_new(&others[i].lock, sc.one.link->client, path, &c), 0);
-    model_create(&sc.server, path);
+        lk_lock_new(&others[i].lock, lp.one.link->client, path, &c), 0);
+    model_create(&lp.server, path);
     ck_assert_int_eq(lk_lock_acquire(others[i].lock, -1, NULL, NULL), 0);
   }
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   victim = &others[1];
   others[0].react = free_victim;
-  sc.server.down = true;
-  model_drop(sc.one.link);
+  lp.server.down = true;
+  model_drop(lp.one.link);
   others[0].react = NULL;
-  ck_assert(locker_told(&others[0], "suspended\n"));
-  ck_assert(locker_told(&others[1], ""));
-  ck_assert(locker_told(&others[2], "suspended\n"));
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
+  ck_assert(locker_check_events(&others[0], "suspended\n"));
+  ck_assert(locker_check_events(&others[1], ""));
+  ck_assert(locker_check_events(&others[2], "suspended\n"));
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
   locker_free(&others[0]);
   locker_free(&others[2]);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(callback_that_frees_a_cancelled_lock_is_called_once)
 {
   begin();
-  scene_hold(&sc);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(locker_verify(&sc.a), 0);
-  victim = &sc.a;
-  sc.a.react = free_victim;
-  lk_lock_cancel(sc.a.lock);
-  ck_assert_ptr_null(sc.a.lock);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_CLOSED);
-  sc.a.react = NULL;
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(locker_verify(&lp.a), 0);
+  victim = &lp.a;
+  lp.a.react = free_victim;
+  lk_lock_cancel(lp.a.lock);
+  ck_assert_ptr_null(lp.a.lock);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_CLOSED);
+  lp.a.react = NULL;
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -303,22 +303,22 @@ START_TEST(callback_of_a_close_may_free_the_next_lock)
   locker others[3];
 
   begin();
-  sc.server.down = true;
-  model_drop(sc.one.link);
+  lp.server.down = true;
+  model_drop(lp.one.link);
   for (int i = 0; i < 3; i++) {
-    locker_init(&others[i], &sc.one, NULL);
-    ck_assert_int_eq(locker_want(&others[i], -1), 0);
+    locker_init(&others[i], &lp.one, NULL);
+    ck_assert_int_eq(locker_acquire(&others[i], -1), 0);
   }
   victim = &others[1];
   others[0].react = free_victim;
-  lk_client_free(sc.one.link->client);
+  lk_client_free(lp.one.link->client);
   for (int i = 0; i < 3; i++)
     ck_assert_int_eq(others[i].acquired, LK_ERR_CLOSED);
   locker_free(&others[0]);
   locker_free(&others[2]);
-  model_expire(&sc.server, sc.one.link->last_session);
-  sc.server.down = false;
-  scene_end(&sc);
+  model_expire(&lp.server, lp.one.link->last_session);
+  lp.server.down = false;
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -340,42 +340,42 @@ static void story(void)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
-  scene_begin(&sc, NULL, &c);
-  model_create(&sc.server, LOCKS "/x__lock__0000009999"); /* to be told of */
+  lock_pair_begin(&lp, NULL, &c);
+  model_create(&lp.server, LOCKS "/x__lock__0000009999"); /* to be told of */
   calls = 0;
-  sc.a.react = at_nth;
-  sc.b.react = at_nth;
-  (void)locker_want(&sc.a, -1);
-  (void)locker_want(&sc.b, 10 * T);
-  model_run(&sc.server, T / 2);
-  if (sc.one.link->up)
-    model_drop(sc.one.link);
-  model_run(&sc.server, T / 2);
-  if (model_children(&sc.server, LOCKS) > 2)
-    model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
-  model_turn(&sc.server);
-  if (sc.a.lock != NULL && lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD) {
-    (void)locker_want(&sc.a, -1);
-    model_turn(&sc.server);
+  lp.a.react = at_nth;
+  lp.b.react = at_nth;
+  (void)locker_acquire(&lp.a, -1);
+  (void)locker_acquire(&lp.b, 10 * T);
+  model_run(&lp.server, T / 2);
+  if (lp.one.link->up)
+    model_drop(lp.one.link);
+  model_run(&lp.server, T / 2);
+  if (model_children(&lp.server, LOCKS) > 2)
+    model_delete(&lp.server, model_child(&lp.server, LOCKS, 1));
+  model_turn(&lp.server);
+  if (lp.a.lock != NULL && lk_lock_get_state(lp.a.lock) == LK_LOCK_HELD) {
+    (void)locker_acquire(&lp.a, -1);
+    model_turn(&lp.server);
   }
-  for (int i = 0; i < 2 && sc.a.lock != NULL; i++) {
-    if (lk_lock_get_state(sc.a.lock) == LK_LOCK_HELD)
-      locker_release(&sc.a);
-    model_turn(&sc.server);
+  for (int i = 0; i < 2 && lp.a.lock != NULL; i++) {
+    if (lk_lock_get_state(lp.a.lock) == LK_LOCK_HELD)
+      locker_release(&lp.a);
+    model_turn(&lp.server);
   }
-  model_run(&sc.server, T / 2);
-  model_expire(&sc.server, sc.two.link->last_session);
-  model_run(&sc.server, T / 2);
+  model_run(&lp.server, T / 2);
+  model_expire(&lp.server, lp.two.link->last_session);
+  model_run(&lp.server, T / 2);
 }
 
 static void finish_story(void)
 {
-  sc.a.react = NULL;
-  sc.b.react = NULL;
-  model_delete(&sc.server, LOCKS "/x__lock__0000009999");
-  model_expire(&sc.server, sc.one.link->last_session);
-  model_expire(&sc.server, sc.two.link->last_session);
-  scene_end(&sc);
+  lp.a.react = NULL;
+  lp.b.react = NULL;
+  model_delete(&lp.server, LOCKS "/x__lock__0000009999");
+  model_expire(&lp.server, lp.one.link->last_session);
+  model_expire(&lp.server, lp.two.link->last_session);
+  lock_pair_end(&lp);
 }
 
 /* Tell the story with `what` at each callback in turn. */
@@ -430,10 +430,10 @@ END_TEST
 static void free_both(locker *l)
 {
   (void)l;
-  if (sc.a.lock != NULL)
-    free_lock(&sc.a);
-  if (sc.b.lock != NULL)
-    free_lock(&sc.b);
+  if (lp.a.lock != NULL)
+    free_lock(&lp.a);
+  if (lp.b.lock != NULL)
+    free_lock(&lp.b);
 }
 
 START_TEST(every_callback_may_free_the_locks_of_others)
@@ -519,26 +519,26 @@ static void begin_crowded(const char *prefix)
   begin();
   for (int i = 0; i < CROWD && prefix != NULL; i++) {
     snprintf(path, sizeof path, LOCKS "/%s%010d", prefix, i);
-    model_create(&sc.server, path);
+    model_create(&lp.server, path);
   }
   failing_mem_init(&small.mem);
   small.left_behind[0] = '\0';
-  small.link = model_client(&sc.server, &cc);
+  small.link = model_client(&lp.server, &cc);
   lk_lease_config kc = {
       .size = sizeof kc, .left_behind = note_left_behind, .arg = &small};
 
   ck_assert_int_eq(lk_lease_configure(small.link->client, &kc), 0);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
 }
 
 static void end_crowded(size_t left)
 {
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), left);
-  party_leave(&small);
-  model_expire(&sc.server, small.link->last_session);
-  while (model_children(&sc.server, LOCKS) > 0)
-    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  scene_end(&sc);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), left);
+  test_client_free(&small);
+  model_expire(&lp.server, small.link->last_session);
+  while (model_children(&lp.server, LOCKS) > 0)
+    model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  lock_pair_end(&lp);
 }
 
 /* A node of a name that others may have is looked for before it is deleted, and
@@ -558,9 +558,9 @@ START_TEST(list_beyond_the_receive_limit_leaves_no_node)
     small.link->requests = 0;
     small.link->cut_at = (unsigned)i % 3;
     small.link->cut_after = true;
-    ck_assert_int_eq(locker_want(&l, -1), 0);
-    ck_assert_int_eq(locker_want(&more, -1), 0);
-    model_run(&sc.server, 2 * T);
+    ck_assert_int_eq(locker_acquire(&l, -1), 0);
+    ck_assert_int_eq(locker_acquire(&more, -1), 0);
+    model_run(&lp.server, 2 * T);
     ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
     ck_assert_int_eq(more.acquired, LK_ERR_TOO_BIG);
     ck_assert_str_eq(small.left_behind, "");
@@ -581,25 +581,25 @@ START_TEST(own_node_beyond_the_receive_limit_fails_the_acquire)
 
   memset(data, 'x', sizeof data - 1);
   begin_crowded(NULL);
-  scene_hold(&sc);
-  model_set(&sc.server, model_child(&sc.server, LOCKS, 0), data);
-  model_create(&sc.server, "/locks/single");
-  model_set(&sc.server, "/locks/single", data);
+  lock_pair_hold(&lp);
+  model_set(&lp.server, model_child(&lp.server, LOCKS, 0), data);
+  model_create(&lp.server, "/locks/single");
+  model_set(&lp.server, "/locks/single", data);
   locker_init(&l, &small, NULL);
   ck_assert_int_eq(
       lk_single_new(&s, small.link->client, "/locks/single", NULL, NULL), 0);
-  ck_assert_int_eq(locker_want(&l, -1), 0);
-  model_run(&sc.server, T);
+  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  model_run(&lp.server, T);
   ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
   ck_assert_int_eq(lk_lock_acquire(s, -1, NULL, NULL), 0);
-  model_run(&sc.server, T);
+  model_run(&lp.server, T);
   ck_assert_int_eq(lk_lock_get_state(s), LK_LOCK_IDLE);
   locker_free(&l);
   lk_lock_free(s);
-  model_run(&sc.server, T);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  locker_release(&sc.a);
-  model_turn(&sc.server);
+  model_run(&lp.server, T);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
+  locker_release(&lp.a);
+  model_turn(&lp.server);
   end_crowded(0);
 }
 END_TEST
@@ -610,10 +610,10 @@ START_TEST(node_that_cannot_be_identified_is_left_and_reported)
   locker l;
 
   begin_crowded("seq-");
-  sc.server.no_ephemerals = true;
+  lp.server.no_ephemerals = true;
   locker_init(&l, &small, &lc);
-  ck_assert_int_eq(locker_want(&l, -1), 0);
-  model_run(&sc.server, 2 * T);
+  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  model_run(&lp.server, 2 * T);
   ck_assert_int_eq(l.acquired, LK_ERR_TOO_BIG);
   ck_assert_str_eq(small.left_behind, "TOO_BIG " LOCKS "/seq-0000000040\n");
   ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);

@@ -18,7 +18,7 @@ enum {
   LONG = 3 * T + 100
 };
 
-static scene sc;
+static lock_pair lp;
 static char sent[512]; /* by the granted client until the grant */
 
 static void note_grant(locker *l, const char *what)
@@ -33,17 +33,17 @@ static void begin(lk_assurance assurance)
 {
   lk_lease_config c = {.size = sizeof c, .assurance = assurance};
 
-  scene_begin(&sc, &c, NULL);
-  sc.a.react = note_grant;
-  sc.b.react = note_grant;
+  lock_pair_begin(&lp, &c, NULL);
+  lp.a.react = note_grant;
+  lp.b.react = note_grant;
 }
 
 /* Forget what was sent until now. */
 static void count_from_here(void)
 {
   strcpy(sent, "no grant");
-  sc.one.link->log[0] = '\0';
-  sc.two.link->log[0] = '\0';
+  lp.one.link->log[0] = '\0';
+  lp.two.link->log[0] = '\0';
 }
 
 /* The client of `l` has just been granted, after these requests; " | " is
@@ -54,7 +54,7 @@ static void expect_grant(const locker *l, lk_assurance assurance,
   ck_assert_int_eq(l->acquired, 0);
   ck_assert_str_eq(sent, requests);
   if (assurance == LK_ASSURE_QUORUM)
-    ck_assert_int_ge(lk_lock_deadline(l->lock), sc.server.now + T / 4);
+    ck_assert_int_ge(lk_lock_deadline(l->lock), lp.server.now + T / 4);
 }
 
 /* ---- a free lock --------------------------------------------------------- */
@@ -62,13 +62,13 @@ static void expect_grant(const locker *l, lk_assurance assurance,
 static void acquire_after(lk_assurance assurance, int64_t idle_ms)
 {
   begin(assurance);
-  model_run(&sc.server, idle_ms);
+  model_run(&lp.server, idle_ms);
   count_from_here();
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  expect_grant(&sc.a, assurance, "create2 getChildren2");
-  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
-  scene_end(&sc);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_turn(&lp.server);
+  expect_grant(&lp.a, assurance, "create2 getChildren2");
+  ck_assert(model_said(lp.one.link, "create2 getChildren2"));
+  lock_pair_end(&lp);
 }
 
 START_TEST(uncontended_acquire_of_an_idle_session_is_one_write)
@@ -87,14 +87,14 @@ START_TEST(uncontended_acquire_of_a_live_session_is_one_write)
     begin(LK_ASSURE_QUORUM);
     for (int64_t ms = 0; ms < 2 * T; ms += pause_ms) {
       ck_assert_int_eq(
-          lk_exists(sc.one.link->client, "/locks", NULL, NULL, NULL), 0);
-      model_run(&sc.server, pause_ms);
+          lk_exists(lp.one.link->client, "/locks", NULL, NULL, NULL), 0);
+      model_run(&lp.server, pause_ms);
     }
     count_from_here();
-    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    model_turn(&sc.server);
-    expect_grant(&sc.a, LK_ASSURE_QUORUM, "create2 getChildren2");
-    scene_end(&sc);
+    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    model_turn(&lp.server);
+    expect_grant(&lp.a, LK_ASSURE_QUORUM, "create2 getChildren2");
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -106,14 +106,14 @@ START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     for (int64_t wait_ms = 0; wait_ms < 3 * T; wait_ms += STEP) {
       begin((lk_assurance)a);
-      scene_queue(&sc);
-      model_run(&sc.server, wait_ms);
+      lock_pair_queue(&lp);
+      model_run(&lp.server, wait_ms);
       count_from_here();
-      locker_release(&sc.a);
-      model_turn(&sc.server);
-      expect_grant(&sc.b, (lk_assurance)a, "");
-      ck_assert(model_said(sc.one.link, "delete"));
-      scene_end(&sc);
+      locker_release(&lp.a);
+      model_turn(&lp.server);
+      expect_grant(&lp.b, (lk_assurance)a, "");
+      ck_assert(model_said(lp.one.link, "delete"));
+      lock_pair_end(&lp);
     }
   }
 }
@@ -123,22 +123,22 @@ END_TEST
 static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
 {
   begin(assurance);
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  model_create(&sc.server, LOCKS "/x-lock-0000000001");
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_run(&sc.server, wait_ms);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/x-lock-0000000001");
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_run(&lp.server, wait_ms);
   count_from_here();
-  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  model_delete(&sc.server, LOCKS "/x-lock-0000000001");
-  model_turn(&sc.server);
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_delete(&lp.server, LOCKS "/x-lock-0000000001");
+  model_turn(&lp.server);
 }
 
 START_TEST(handoff_after_a_short_wait_sends_no_check)
 {
   for (int64_t wait_ms = 0; wait_ms <= SHORT; wait_ms += STEP) {
     wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
-    expect_grant(&sc.b, LK_ASSURE_QUORUM, "getData");
-    scene_end(&sc);
+    expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData");
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -147,10 +147,10 @@ START_TEST(handoff_after_a_long_wait_sends_check_and_list_in_one_write)
 {
   for (int64_t wait_ms = LONG; wait_ms < LONG + T / 2; wait_ms += STEP) {
     wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
-    expect_grant(&sc.b, LK_ASSURE_QUORUM, "getData | multi getChildren2");
+    expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData | multi getChildren2");
     /* the check is the heartbeat of the new holder as well */
-    ck_assert(model_said(sc.two.link, "getData | multi getChildren2"));
-    scene_end(&sc);
+    ck_assert(model_said(lp.two.link, "getData | multi getChildren2"));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -159,8 +159,8 @@ START_TEST(handoff_without_quorum_assurance_never_sends_a_check)
 {
   for (int a = LK_ASSURE_SYNC; a <= LK_ASSURE_PING; a++) {
     wait_behind_two((lk_assurance)a, LONG);
-    expect_grant(&sc.b, (lk_assurance)a, "getData");
-    scene_end(&sc);
+    expect_grant(&lp.b, (lk_assurance)a, "getData");
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -172,7 +172,7 @@ END_TEST
 static void hand_permit_over(int64_t wait_ms)
 {
   lk_semaphore_config one = {.size = sizeof one, .permits = 1};
-  locker *both[] = {&sc.a, &sc.b};
+  locker *both[] = {&lp.a, &lp.b};
 
   begin(LK_ASSURE_QUORUM);
   for (int i = 0; i < 2; i++) {
@@ -180,20 +180,20 @@ static void hand_permit_over(int64_t wait_ms)
     ck_assert_int_eq(lk_semaphore_new(&both[i]->lock, both[i]->p->link->client,
                                       LOCKS, NULL, &one),
                      0);
-    ck_assert_int_eq(locker_want(both[i], -1), 0);
-    model_turn(&sc.server);
+    ck_assert_int_eq(locker_acquire(both[i], -1), 0);
+    model_turn(&lp.server);
   }
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_run(&sc.server, wait_ms);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  model_run(&lp.server, wait_ms);
   count_from_here();
-  locker_release(&sc.a);
-  model_turn(&sc.server);
-  expect_grant(&sc.b, LK_ASSURE_QUORUM, "getChildren2");
-  locker_release(&sc.b);
-  model_turn(&sc.server);
-  model_delete(&sc.server, LOCKS "/locks");
-  model_delete(&sc.server, LOCKS "/leases");
-  scene_end(&sc);
+  locker_release(&lp.a);
+  model_turn(&lp.server);
+  expect_grant(&lp.b, LK_ASSURE_QUORUM, "getChildren2");
+  locker_release(&lp.b);
+  model_turn(&lp.server);
+  model_delete(&lp.server, LOCKS "/locks");
+  model_delete(&lp.server, LOCKS "/leases");
+  lock_pair_end(&lp);
 }
 
 START_TEST(handoff_of_a_permit_sends_the_list_alone_however_long_it_waited)

@@ -13,7 +13,7 @@
 
 /* Mutexes and read-write locks with other names than Curator's. */
 
-static scene sc;
+static lock_pair lp;
 
 static const lk_lock_config layouts[] = {
     {.size = sizeof(lk_lock_config), .layout = LK_LAYOUT_KAZOO},
@@ -33,7 +33,7 @@ static lk_lock_config native = {.size = sizeof native,
 
 static void begin(const lk_lock_config *config)
 {
-  scene_begin(&sc, NULL, config);
+  lock_pair_begin(&lp, NULL, config);
 }
 
 static const char *name_of(const locker *l)
@@ -43,7 +43,7 @@ static const char *name_of(const locker *l)
 
 static const sim_node *node_of(const locker *l)
 {
-  return model_node(&sc.server, lk_lock_node(l->lock));
+  return model_node(&lp.server, lk_lock_node(l->lock));
 }
 
 /* Digits stand for 'x', all else for itself. */
@@ -68,8 +68,8 @@ static const sim_node *stranger(const char *name, const char *data)
   char path[256];
 
   snprintf(path, sizeof path, LOCKS "/%s", name);
-  model_create_ephemeral(&sc.server, path, data, 0x5555);
-  return model_node(&sc.server, path);
+  model_create_ephemeral(&lp.server, path, data, 0x5555);
+  return model_node(&lp.server, path);
 }
 
 static void leave(const char *name)
@@ -77,7 +77,7 @@ static void leave(const char *name)
   char path[256];
 
   snprintf(path, sizeof path, LOCKS "/%s", name);
-  model_delete(&sc.server, path);
+  model_delete(&lp.server, path);
 }
 
 /* ---- names --------------------------------------------------------------- */
@@ -93,9 +93,9 @@ START_TEST(nodes_are_named_as_the_layout_says)
 
     c.data = lk_text("me");
     begin(&c);
-    scene_hold(&sc);
-    const char *name = name_of(&sc.a);
-    const sim_node *n = node_of(&sc.a);
+    lock_pair_hold(&lp);
+    const char *name = name_of(&lp.a);
+    const sim_node *n = node_of(&lp.a);
     size_t len = (size_t)n->stat.data_length;
 
     ck_assert_msg(is_like(name, strlen(name), forms[i]), "%s", name);
@@ -103,7 +103,7 @@ START_TEST(nodes_are_named_as_the_layout_says)
       ck_assert(len == 2 && memcmp(n->data, "me", 2) == 0);
     else
       ck_assert(is_like((const char *)n->data, len, "me " UUID_FORM));
-    scene_end(&sc);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -111,12 +111,12 @@ END_TEST
 START_TEST(node_without_user_data_holds_the_uuid)
 {
   begin(&native);
-  scene_hold(&sc);
-  const sim_node *n = node_of(&sc.a);
+  lock_pair_hold(&lp);
+  const sim_node *n = node_of(&lp.a);
 
   ck_assert(
       is_like((const char *)n->data, (size_t)n->stat.data_length, UUID_FORM));
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -139,15 +139,15 @@ START_TEST(only_names_of_exactly_this_form_are_contenders)
   begin(&native);
   for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
     stranger(nobody[i], "");
-  scene_hold(&sc);
-  ck_assert_str_eq(name_of(&sc.a), "seq-0000000012");
-  ck_assert_ptr_null(strstr(sc.a.told, "waiting"));
-  ck_assert_ptr_nonnull(strstr(sc.a.told, "mixed " LOCKS));
-  locker_release(&sc.a);
-  model_turn(&sc.server);
+  lock_pair_hold(&lp);
+  ck_assert_str_eq(name_of(&lp.a), "seq-0000000012");
+  ck_assert_ptr_null(strstr(lp.a.events, "waiting"));
+  ck_assert_ptr_nonnull(strstr(lp.a.events, "mixed " LOCKS));
+  locker_release(&lp.a);
+  model_turn(&lp.server);
   for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
     leave(nobody[i]);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -158,20 +158,20 @@ START_TEST(contenders_with_and_without_a_uuid_share_a_queue)
 
   named.layout = LK_LAYOUT_NATIVE_UUID;
   begin(&native);
-  locker_init(&other, &sc.two, &named);
-  scene_hold(&sc);
-  ck_assert_int_eq(locker_want(&other, -1), 0);
-  model_turn(&sc.server);
+  locker_init(&other, &lp.two, &named);
+  lock_pair_hold(&lp);
+  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(other.acquired, NOT_YET);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  locker_release(&sc.a);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  locker_release(&lp.a);
+  model_turn(&lp.server);
   ck_assert_int_eq(other.acquired, 0);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
   locker_free(&other);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -184,11 +184,11 @@ START_TEST(negative_number_fails_the_acquire)
     snprintf(name, sizeof name, "%s-000000001",
              layouts[i].prefix == NULL ? "seq-" : layouts[i].prefix);
     stranger(name, "");
-    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    model_turn(&sc.server);
-    ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
+    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    model_turn(&lp.server);
+    ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
     leave(name);
-    scene_end(&sc);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -198,21 +198,21 @@ START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
   begin(&layouts[0]);
   stranger("0123456789abcdef0123456789abcdef__rlock__0000000000", "");
   stranger("0123456789abcdef0123456789abcdef__lock__0000000009", "");
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  ck_assert(locker_told(&sc.a, "waiting 1 0000000000\n"));
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
+  ck_assert(locker_check_events(&lp.a, "waiting 1 0000000000\n"));
   stranger("x-lock-0000000001", "");
   leave("0123456789abcdef0123456789abcdef__rlock__0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, 0);
   /* One behind that is of another kind is told of by a list. */
-  ck_assert_int_eq(locker_want(&sc.b, 0), 0);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.b, "mixed " LOCKS "/x-lock-0000000001\n"));
+  ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.b, "mixed " LOCKS "/x-lock-0000000001\n"));
   leave("x-lock-0000000001");
   leave("0123456789abcdef0123456789abcdef__lock__0000000009");
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -341,7 +341,7 @@ END_TEST
 static int try_lock(const lk_lock_config *c)
 {
   lk_lock *l = NULL;
-  int err = lk_lock_new(&l, sc.one.link->client, LOCKS, c);
+  int err = lk_lock_new(&l, lp.one.link->client, LOCKS, c);
 
   ck_assert_int_eq(l == NULL, err != 0);
   lk_lock_free(l);
@@ -369,7 +369,7 @@ START_TEST(options_that_contradict_the_layout_are_refused)
   c.layout = (lk_layout)(LK_LAYOUT_NATIVE_UUID + 1);
   ck_assert_int_eq(try_lock(&c), LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_multilock_new(&l, sc.one.link->client, &member, 1, &c, NULL),
+      lk_multilock_new(&l, lp.one.link->client, &member, 1, &c, NULL),
       LK_ERR_BAD_ARGUMENT);
   for (int i = LK_LAYOUT_CURATOR; i <= LK_LAYOUT_KAZOO; i++) {
     c = (lk_lock_config){
@@ -378,11 +378,11 @@ START_TEST(options_that_contradict_the_layout_are_refused)
   }
   for (size_t i = 0; i < COUNT; i++) {
     if (layouts[i].layout != LK_LAYOUT_KAZOO)
-      ck_assert_int_eq(lk_semaphore_new(&l, sc.one.link->client, LOCKS,
+      ck_assert_int_eq(lk_semaphore_new(&l, lp.one.link->client, LOCKS,
                                         &layouts[i], &permits),
                        LK_ERR_BAD_ARGUMENT);
   }
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -395,7 +395,7 @@ typedef struct sides {
   locker w;
 } sides;
 
-static void sides_init(sides *s, party *p, const lk_lock_config *c)
+static void sides_init(sides *s, test_client *p, const lk_lock_config *c)
 {
   ck_assert_int_eq(lk_rwlock_new(&s->rw, p->link->client, LOCKS, c), 0);
   s->r = (locker){.p = p,
@@ -410,14 +410,14 @@ static void sides_init(sides *s, party *p, const lk_lock_config *c)
 
 static void want(locker *l)
 {
-  ck_assert_int_eq(locker_want(l, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(l, -1), 0);
+  model_turn(&lp.server);
 }
 
 static void let_go(locker *l)
 {
   locker_release(l);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
 }
 
 static const lk_lock_config kinds_of_rw[] = {
@@ -430,8 +430,8 @@ static void readers_and_writers(const lk_lock_config *c)
   sides one, two;
 
   begin(c);
-  sides_init(&one, &sc.one, c);
-  sides_init(&two, &sc.two, c);
+  sides_init(&one, &lp.one, c);
+  sides_init(&two, &lp.two, c);
   want(&one.r);
   want(&two.r);
   ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
@@ -441,22 +441,22 @@ static void readers_and_writers(const lk_lock_config *c)
   let_go(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
   /* The read node would stand behind the write node. */
-  ck_assert_int_eq(locker_want(&two.r, -1), LK_ERR_DEADLOCK);
+  ck_assert_int_eq(locker_acquire(&two.r, -1), LK_ERR_DEADLOCK);
   want(&one.w);
   ck_assert_int_eq(one.w.acquired, NOT_YET);
-  sc.one.link->log[0] = '\0';
+  lp.one.link->log[0] = '\0';
   let_go(&two.w);
   ck_assert_int_eq(one.w.acquired, 0);
-  ck_assert(model_said(sc.one.link, "")); /* no list: rule H in full */
+  ck_assert(model_said(lp.one.link, "")); /* no list: rule H in full */
   want(&two.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
   let_go(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
-  ck_assert_int_eq(locker_want(&two.w, -1), LK_ERR_DEADLOCK);
+  ck_assert_int_eq(locker_acquire(&two.w, -1), LK_ERR_DEADLOCK);
   lk_rwlock_free(one.rw);
   lk_rwlock_free(two.rw);
-  model_turn(&sc.server);
-  scene_end(&sc);
+  model_turn(&lp.server);
+  lock_pair_end(&lp);
 }
 
 START_TEST(readers_share_and_writers_do_not)
@@ -477,15 +477,15 @@ START_TEST(sides_are_named_as_the_layout_says)
     sides s;
 
     begin(&kinds_of_rw[i]);
-    sides_init(&s, &sc.one, &kinds_of_rw[i]);
+    sides_init(&s, &lp.one, &kinds_of_rw[i]);
     want(&s.r);
     ck_assert(is_like(name_of(&s.r), strlen(name_of(&s.r)), forms[i][0]));
     let_go(&s.r);
     want(&s.w);
     ck_assert(is_like(name_of(&s.w), strlen(name_of(&s.w)), forms[i][1]));
     lk_rwlock_free(s.rw);
-    model_turn(&sc.server);
-    scene_end(&sc);
+    model_turn(&lp.server);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -495,30 +495,30 @@ START_TEST(plain_locks_can_be_members_of_a_multilock)
   lk_multilock_member members[] = {{LOCKS, LK_MULTILOCK_MUTEX},
                                    {"/locks/y", LK_MULTILOCK_READ},
                                    {"/locks/z", LK_MULTILOCK_WRITE}};
-  locker m = {.p = &sc.two, .acquired = NOT_YET, .released = NOT_YET};
+  locker m = {.p = &lp.two, .acquired = NOT_YET, .released = NOT_YET};
 
   begin(&native);
   ck_assert_int_eq(
-      lk_multilock_new(&m.lock, sc.two.link->client, members, 3, &native, NULL),
+      lk_multilock_new(&m.lock, lp.two.link->client, members, 3, &native, NULL),
       0);
   want(&m); /* and the directories are made */
   ck_assert_int_eq(m.acquired, 0);
   ck_assert(is_like(name_of(&m), 14, "seq-xxxxxxxxxx"));
   ck_assert_ptr_nonnull(
-      strstr(model_child(&sc.server, "/locks/y", 0), "/y/r-0000000000"));
+      strstr(model_child(&lp.server, "/locks/y", 0), "/y/r-0000000000"));
   ck_assert_ptr_nonnull(
-      strstr(model_child(&sc.server, "/locks/z", 0), "/z/w-0000000000"));
-  want(&sc.a);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
+      strstr(model_child(&lp.server, "/locks/z", 0), "/z/w-0000000000"));
+  want(&lp.a);
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
   let_go(&m);
-  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_int_eq(lp.a.acquired, 0);
   want(&m);
   ck_assert_int_eq(m.acquired, NOT_YET);
-  let_go(&sc.a);
+  let_go(&lp.a);
   ck_assert_int_eq(m.acquired, 0);
   locker_free(&m);
-  model_turn(&sc.server);
-  scene_end(&sc);
+  model_turn(&lp.server);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -527,25 +527,25 @@ END_TEST
 
 static void cut_the_create(bool after)
 {
-  sc.one.link->requests = 0;
-  sc.one.link->cut_at = 1;
-  sc.one.link->cut_after = after;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_run(&sc.server, T / 10);
+  lp.one.link->requests = 0;
+  lp.one.link->cut_at = 1;
+  lp.one.link->cut_after = after;
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_run(&lp.server, T / 10);
 }
 
 START_TEST(lost_create_is_recovered_by_its_data)
 {
   begin(&native);
   cut_the_create(true);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(model_said(sc.one.link,
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert(model_said(lp.one.link,
                        "create2 getChildren2 | multi getChildren2 | getData | "
                        "getChildren2"));
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  ck_assert_uint_eq(lk_lock_token(sc.a.lock),
-                    (uint64_t)node_of(&sc.a)->stat.czxid);
-  scene_end(&sc);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
+  ck_assert_uint_eq(lk_lock_token(lp.a.lock),
+                    (uint64_t)node_of(&lp.a)->stat.czxid);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -553,12 +553,12 @@ START_TEST(lost_create_that_was_not_executed_is_sent_again)
 {
   begin(&native);
   cut_the_create(false);
-  ck_assert_int_eq(sc.a.acquired, 0);
+  ck_assert_int_eq(lp.a.acquired, 0);
   /* There is no name like it, so nothing is read. */
-  ck_assert(model_said(sc.one.link, "create2 getChildren2 | "
+  ck_assert(model_said(lp.one.link, "create2 getChildren2 | "
                                     "multi getChildren2 | "
                                     "create2 getChildren2"));
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -574,28 +574,28 @@ static void crowd(int before, int behind, bool after, unsigned reads)
     snprintf(name, sizeof name, "seq-%010d", i);
     stranger(name, "their data");
   }
-  model_run(&sc.server, T); /* a ping shows how far the server is */
-  sc.server.down = true;
+  model_run(&lp.server, T); /* a ping shows how far the server is */
+  lp.server.down = true;
   cut_the_create(after);
   for (int i = 0; i < behind; i++) {
     snprintf(name, sizeof name, "seq-%010d", before + ours + i);
     stranger(name, "their data");
   }
-  sc.one.link->log[0] = '\0';
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS),
+  lp.one.link->log[0] = '\0';
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS),
                     (size_t)(before + behind + 1));
-  ck_assert_int_eq(sc.a.acquired,
+  ck_assert_int_eq(lp.a.acquired,
                    before > 0 || (behind > 0 && !after) ? NOT_YET : 0);
-  ck_assert_uint_le(model_count(sc.one.link, "getData"), reads);
+  ck_assert_uint_le(model_count(lp.one.link, "getData"), reads);
   for (int i = 0; i < before + behind; i++) {
     snprintf(name, sizeof name, "seq-%010d", i < before ? i : i + ours);
     leave(name);
   }
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  lock_pair_end(&lp);
 }
 
 START_TEST(recovery_in_a_long_queue_reads_only_the_newest_nodes)
@@ -615,35 +615,35 @@ START_TEST(two_handles_of_a_session_recover_their_own_nodes)
   locker other;
 
   begin(&native);
-  locker_init(&other, &sc.one, &native);
-  sc.one.link->cut_at = 3; /* create, list, create */
-  sc.one.link->cut_after = true;
-  ck_assert_int_eq(locker_want(&other, -1), 0);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_run(&sc.server, T / 10);
+  locker_init(&other, &lp.one, &native);
+  lp.one.link->cut_at = 3; /* create, list, create */
+  lp.one.link->cut_after = true;
+  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_run(&lp.server, T / 10);
   ck_assert_int_eq(other.acquired, 0);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
+  ck_assert_str_eq(name_of(&lp.a), "seq-0000000001");
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
   locker_free(&other);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(own_node_with_a_revocation_is_recovered)
 {
   begin(&native);
-  sc.server.down = true;
+  lp.server.down = true;
   cut_the_create(true);
-  model_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
-  sc.server.down = false;
-  model_run(&sc.server, T / 2);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert_str_eq(name_of(&sc.a), "seq-0000000000");
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  scene_end(&sc);
+  model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  lp.server.down = false;
+  model_run(&lp.server, T / 2);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert_str_eq(name_of(&lp.a), "seq-0000000000");
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -652,20 +652,20 @@ START_TEST(revoked_node_of_another_handle_is_not_recovered)
   locker other;
 
   begin(&native);
-  locker_init(&other, &sc.one, &native);
-  ck_assert_int_eq(locker_want(&other, -1), 0);
-  model_turn(&sc.server);
-  sc.server.down = true;
+  locker_init(&other, &lp.one, &native);
+  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  model_turn(&lp.server);
+  lp.server.down = true;
   cut_the_create(false);
-  model_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
-  sc.server.down = false;
-  model_run(&sc.server, T / 2);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
+  model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  lp.server.down = false;
+  model_run(&lp.server, T / 2);
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
+  ck_assert_str_eq(name_of(&lp.a), "seq-0000000001");
   locker_free(&other);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -676,23 +676,23 @@ START_TEST(revoked_node_is_recovered_by_one_handle)
   locker other;
 
   begin(&native);
-  locker_init(&other, &sc.one, &native);
-  sc.server.down = true;
-  sc.one.link->requests = 0;
-  sc.one.link->cut_at = 3; /* create, list, create */
-  sc.one.link->cut_after = false;
-  ck_assert_int_eq(locker_want(&other, -1), 0);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_run(&sc.server, T / 10);
-  model_set(&sc.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
-  sc.server.down = false;
-  model_run(&sc.server, T / 2);
-  ck_assert((sc.a.acquired == 0) != (other.acquired == 0));
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
+  locker_init(&other, &lp.one, &native);
+  lp.server.down = true;
+  lp.one.link->requests = 0;
+  lp.one.link->cut_at = 3; /* create, list, create */
+  lp.one.link->cut_after = false;
+  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_run(&lp.server, T / 10);
+  model_set(&lp.server, LOCKS "/seq-0000000000", LK_REVOKE_MESSAGE);
+  lp.server.down = false;
+  model_run(&lp.server, T / 2);
+  ck_assert((lp.a.acquired == 0) != (other.acquired == 0));
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
   locker_free(&other);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -700,18 +700,18 @@ START_TEST(cancel_during_recovery_leaves_no_node)
 {
   for (unsigned turns = 0; turns < 40; turns++) {
     begin(&native);
-    sc.one.link->cut_at = 1;
-    sc.one.link->cut_after = true;
-    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
+    lp.one.link->cut_at = 1;
+    lp.one.link->cut_after = true;
+    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
     for (unsigned i = 0; i < turns; i++)
-      model_run(&sc.server, 4);
-    lk_lock_cancel(sc.a.lock);
-    model_run(&sc.server, T / 4);
-    if (sc.a.acquired == 0)
-      locker_release(&sc.a);
-    model_run(&sc.server, T / 4);
-    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-    scene_end(&sc);
+      model_run(&lp.server, 4);
+    lk_lock_cancel(lp.a.lock);
+    model_run(&lp.server, T / 4);
+    if (lp.a.acquired == 0)
+      locker_release(&lp.a);
+    model_run(&lp.server, T / 4);
+    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -729,20 +729,20 @@ static void withhold_the_data(model_server *s, model_link *l, int32_t op,
 START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
 {
   begin(&native);
-  sc.server.down = true;
+  lp.server.down = true;
   cut_the_create(true);
-  lk_lock_cancel(sc.a.lock);
-  sc.one.link->log[0] = '\0';
-  sc.server.before = withhold_the_data;
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert(model_said(sc.one.link, "multi getChildren2 | getData"));
-  lk_client_free(sc.one.link->client);
-  ck_assert_ptr_null(sc.one.link->client);
-  ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has no such step */
-  sc.server.before = NULL;
-  model_expire(&sc.server, sc.one.link->last_session);
-  scene_end(&sc);
+  lk_lock_cancel(lp.a.lock);
+  lp.one.link->log[0] = '\0';
+  lp.server.before = withhold_the_data;
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert(model_said(lp.one.link, "multi getChildren2 | getData"));
+  lk_client_free(lp.one.link->client);
+  ck_assert_ptr_null(lp.one.link->client);
+  ck_assert_uint_eq(lp.one.errors, 0); /* the state machine has no such step */
+  lp.server.before = NULL;
+  model_expire(&lp.server, lp.one.link->last_session);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -750,12 +750,12 @@ START_TEST(names_that_cannot_be_listed_end_the_recovery)
 {
   begin(&native);
   stranger("seq-0000000000", "");
-  model_deny(&sc.server, LOCKS "/seq-0000000000", LK_PERM_READ);
+  model_deny(&lp.server, LOCKS "/seq-0000000000", LK_PERM_READ);
   cut_the_create(false);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_AUTH);
   leave("seq-0000000000");
-  model_run(&sc.server, T);
-  scene_end(&sc);
+  model_run(&lp.server, T);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -766,17 +766,17 @@ END_TEST
  * first there. */
 static void recreate(void)
 {
-  while (model_children(&sc.server, LOCKS) > 0)
-    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  model_delete(&sc.server, LOCKS);
-  model_create(&sc.server, LOCKS);
+  while (model_children(&lp.server, LOCKS) > 0)
+    model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_delete(&lp.server, LOCKS);
+  model_create(&lp.server, LOCKS);
   stranger("seq-0000000000", "theirs");
-  model_counter(&sc.server, LOCKS, 1);
+  model_counter(&lp.server, LOCKS, 1);
 }
 
 static void assert_theirs_stays(void)
 {
-  const sim_node *n = model_node(&sc.server, LOCKS "/seq-0000000000");
+  const sim_node *n = model_node(&lp.server, LOCKS "/seq-0000000000");
 
   ck_assert_ptr_nonnull(n);
   ck_assert_int_eq(n->stat.ephemeral_owner, 0x5555);
@@ -787,19 +787,19 @@ START_TEST(delete_is_not_repeated_on_a_foreign_node)
 {
   for (int after = 0; after < 2; after++) {
     begin(&native);
-    scene_hold(&sc);
-    sc.server.down = true;
-    sc.one.link->requests = 0;
-    sc.one.link->cut_at = 1;
-    sc.one.link->cut_after = after == 1;
-    locker_release(&sc.a);
-    model_turn(&sc.server);
+    lock_pair_hold(&lp);
+    lp.server.down = true;
+    lp.one.link->requests = 0;
+    lp.one.link->cut_at = 1;
+    lp.one.link->cut_after = after == 1;
+    locker_release(&lp.a);
+    model_turn(&lp.server);
     recreate();
-    sc.server.down = false;
-    model_run(&sc.server, T / 2);
-    ck_assert_int_eq(sc.a.released, 0);
+    lp.server.down = false;
+    model_run(&lp.server, T / 2);
+    ck_assert_int_eq(lp.a.released, 0);
     assert_theirs_stays();
-    scene_end(&sc);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -808,19 +808,19 @@ START_TEST(delete_with_a_lost_reply_is_repeated_on_our_node)
 {
   for (int after = 0; after < 2; after++) {
     begin(&native);
-    scene_queue(&sc);
-    sc.one.link->requests = 0;
-    sc.one.link->cut_at = 1;
-    sc.one.link->cut_after = after == 1;
-    locker_release(&sc.a);
-    model_run(&sc.server, T / 10);
-    ck_assert_int_eq(sc.a.released, 0);
-    ck_assert_int_eq(sc.b.acquired, 0);
-    ck_assert(model_said(sc.one.link,
+    lock_pair_queue(&lp);
+    lp.one.link->requests = 0;
+    lp.one.link->cut_at = 1;
+    lp.one.link->cut_after = after == 1;
+    locker_release(&lp.a);
+    model_run(&lp.server, T / 10);
+    ck_assert_int_eq(lp.a.released, 0);
+    ck_assert_int_eq(lp.b.acquired, 0);
+    ck_assert(model_said(lp.one.link,
                          after == 1 ? "delete | multi getChildren2"
                                     : "delete | multi getChildren2 | getData | "
                                       "delete"));
-    scene_end(&sc);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -828,52 +828,52 @@ END_TEST
 START_TEST(own_node_with_changed_data_is_deleted)
 {
   begin(&native);
-  scene_queue(&sc);
-  model_set(&sc.server, lk_lock_node(sc.a.lock), LK_REVOKE_MESSAGE);
-  sc.one.link->requests = 0;
-  sc.one.link->cut_at = 1;
-  locker_release(&sc.a);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  lock_pair_queue(&lp);
+  model_set(&lp.server, lk_lock_node(lp.a.lock), LK_REVOKE_MESSAGE);
+  lp.one.link->requests = 0;
+  lp.one.link->cut_at = 1;
+  locker_release(&lp.a);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.released, 0);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(holder_does_not_take_a_foreign_node_for_its_own)
 {
   begin(&native);
-  scene_hold(&sc);
-  sc.server.down = true;
-  model_drop(sc.one.link);
-  model_turn(&sc.server);
+  lock_pair_hold(&lp);
+  lp.server.down = true;
+  model_drop(lp.one.link);
+  model_turn(&lp.server);
   recreate();
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert(locker_told(&sc.a, "suspended\nlost NO_NODE\n"));
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert(locker_check_events(&lp.a, "suspended\nlost NO_NODE\n"));
   assert_theirs_stays();
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(waiter_does_not_take_a_foreign_node_for_its_own)
 {
   begin(&native);
-  scene_queue(&sc);
-  sc.server.down = true;
-  model_drop(sc.two.link);
-  model_turn(&sc.server);
+  lock_pair_queue(&lp);
+  lp.server.down = true;
+  model_drop(lp.two.link);
+  model_turn(&lp.server);
   recreate();
   leave("seq-0000000000");
   stranger("seq-0000000001", "theirs");
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET); /* behind theirs */
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET); /* behind theirs */
   leave("seq-0000000001");
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(lk_lock_ok(sc.b.lock));
-  scene_end(&sc);
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(lk_lock_ok(lp.b.lock));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -886,19 +886,19 @@ static bool survives_two_cuts(unsigned m, bool after)
   bool happened;
 
   begin(&native);
-  sc.server.down = true;
+  lp.server.down = true;
   cut_the_create(true);
   stranger("seq-0000000001", "");
-  sc.one.link->requests = 0;
-  sc.one.link->cut_at = m;
-  sc.one.link->cut_after = after;
-  sc.server.down = false;
-  model_run(&sc.server, T / 2);
-  happened = sc.one.link->requests >= m;
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
+  lp.one.link->requests = 0;
+  lp.one.link->cut_at = m;
+  lp.one.link->cut_after = after;
+  lp.server.down = false;
+  model_run(&lp.server, T / 2);
+  happened = lp.one.link->requests >= m;
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
   leave("seq-0000000001");
-  scene_end(&sc);
+  lock_pair_end(&lp);
   return happened;
 }
 
@@ -920,26 +920,26 @@ START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
 {
   begin(&native);
   stranger("seq-0000000000", "their data");
-  model_run(&sc.server, T); /* a ping shows the server's zxid */
-  sc.server.down = true;
+  model_run(&lp.server, T); /* a ping shows the server's zxid */
+  lp.server.down = true;
   cut_the_create(true);
-  sc.one.link->log[0] = '\0';
-  sc.one.link->requests = 0;
-  sc.one.link->cut_at = 4; /* multi, list, own node, the other node */
-  sc.one.link->cut_after = false;
-  sc.one.link->cut_softly = true;
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert_uint_eq(sc.one.link->requests, 4 + 3);
-  ck_assert(model_said(sc.one.link, "multi getChildren2 | getData getData | "
+  lp.one.link->log[0] = '\0';
+  lp.one.link->requests = 0;
+  lp.one.link->cut_at = 4; /* multi, list, own node, the other node */
+  lp.one.link->cut_after = false;
+  lp.one.link->cut_softly = true;
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert_uint_eq(lp.one.link->requests, 4 + 3);
+  ck_assert(model_said(lp.one.link, "multi getChildren2 | getData getData | "
                                     "getChildren2 | getData getData"));
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  ck_assert_str_eq(name_of(&sc.a), "seq-0000000001");
-  ck_assert_uint_eq(sc.one.errors, 0); /* the state machine has that step */
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
+  ck_assert_str_eq(name_of(&lp.a), "seq-0000000001");
+  ck_assert_uint_eq(lp.one.errors, 0); /* the state machine has that step */
   leave("seq-0000000000");
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -947,15 +947,15 @@ START_TEST(any_request_of_the_recovery_may_be_throttled)
 {
   for (unsigned m = 1; m < 7; m++) {
     begin(&native);
-    sc.server.down = true;
+    lp.server.down = true;
     cut_the_create(true);
-    sc.one.link->requests = 0;
-    sc.one.link->throttle_at = m;
-    sc.server.down = false;
-    model_run(&sc.server, T / 2);
-    ck_assert_int_eq(sc.a.acquired, 0);
-    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-    scene_end(&sc);
+    lp.one.link->requests = 0;
+    lp.one.link->throttle_at = m;
+    lp.server.down = false;
+    model_run(&lp.server, T / 2);
+    ck_assert_int_eq(lp.a.acquired, 0);
+    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -964,32 +964,32 @@ static bool runs_out(const lk_lock_config *c, size_t n)
 {
   bool failed;
 
-  model_init(&sc.server);
-  model_create(&sc.server, "/locks");
-  model_create(&sc.server, LOCKS);
-  failing_mem_init(&sc.one.mem);
-  sc.one.mem.fail_at = n;
-  sc.a.lock = NULL;
-  if (party_try_join(&sc.one, &sc.server, NULL) &&
-      locker_try_init(&sc.a, &sc.one, c)) {
-    sc.one.link->cut_at = 1;
-    sc.one.link->cut_after = true;
-    model_turn(&sc.server);
-    int err = locker_want(&sc.a, -1);
+  model_init(&lp.server);
+  model_create(&lp.server, "/locks");
+  model_create(&lp.server, LOCKS);
+  failing_mem_init(&lp.one.mem);
+  lp.one.mem.fail_at = n;
+  lp.a.lock = NULL;
+  if (test_client_try_init(&lp.one, &lp.server, NULL) &&
+      locker_try_init(&lp.a, &lp.one, c)) {
+    lp.one.link->cut_at = 1;
+    lp.one.link->cut_after = true;
+    model_turn(&lp.server);
+    int err = locker_acquire(&lp.a, -1);
 
-    model_run(&sc.server, T / 2);
+    model_run(&lp.server, T / 2);
     if (err == 0)
-      ck_assert(sc.a.acquired == 0 || sc.a.acquired == LK_ERR_NO_MEMORY);
-    if (err == 0 && sc.a.acquired == 0)
-      locker_release(&sc.a);
-    model_run(&sc.server, T);
+      ck_assert(lp.a.acquired == 0 || lp.a.acquired == LK_ERR_NO_MEMORY);
+    if (err == 0 && lp.a.acquired == 0)
+      locker_release(&lp.a);
+    model_run(&lp.server, T);
   }
-  locker_free(&sc.a);
-  failed = failing_mem_failed(&sc.one.mem);
-  model_run(&sc.server, T);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  party_leave(&sc.one);
-  model_done(&sc.server);
+  locker_free(&lp.a);
+  failed = failing_mem_failed(&lp.one.mem);
+  model_run(&lp.server, T);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+  test_client_free(&lp.one);
+  model_done(&lp.server);
   return failed;
 }
 
@@ -998,24 +998,24 @@ static bool runs_out(const lk_lock_config *c, size_t n)
 static bool runs_out_in_search(size_t n)
 {
   begin(&native);
-  sc.server.down = true;
+  lp.server.down = true;
   cut_the_create(true);
-  lk_lock_cancel(sc.a.lock);
+  lk_lock_cancel(lp.a.lock);
   for (int i = 1; i <= 7; i++) {
     char name[32];
 
     snprintf(name, sizeof name, "seq-%010d", i);
     stranger(name, "");
   }
-  sc.one.mem.fail_at = sc.one.mem.count + n;
-  sc.server.down = false;
-  model_run(&sc.server, T / 2);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 7);
-  bool failed = failing_mem_failed(&sc.one.mem);
+  lp.one.mem.fail_at = lp.one.mem.count + n;
+  lp.server.down = false;
+  model_run(&lp.server, T / 2);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 7);
+  bool failed = failing_mem_failed(&lp.one.mem);
 
-  while (model_children(&sc.server, LOCKS) > 0)
-    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  scene_end(&sc);
+  while (model_children(&lp.server, LOCKS) > 0)
+    model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  lock_pair_end(&lp);
   return failed;
 }
 

@@ -15,7 +15,7 @@ enum { CROWD = 40 };
 
 static const lk_lock_config local = {.size = sizeof local, .local_queue = true};
 
-static scene sc;
+static lock_pair lp;
 static locker crowd[CROWD];
 static int order[CROWD]; /* who was granted, in turn */
 static int granted;
@@ -28,14 +28,14 @@ static void note(locker *l, const char *what)
 
 static void begin(void)
 {
-  scene_begin(&sc, NULL, NULL);
+  lock_pair_begin(&lp, NULL, NULL);
   granted = 0;
 }
 
 static void add(int count)
 {
   for (int i = 0; i < count; i++) {
-    locker_init(&crowd[i], &sc.one, &local);
+    locker_init(&crowd[i], &lp.one, &local);
     crowd[i].react = note;
   }
 }
@@ -43,15 +43,15 @@ static void add(int count)
 static void want_all(int count)
 {
   for (int i = 0; i < count; i++)
-    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-  model_turn(&sc.server);
+    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+  model_turn(&lp.server);
 }
 
 static void end(int count)
 {
   for (int i = 0; i < count; i++)
     locker_free(&crowd[i]);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 
 /* ---- one node ----------------------------------------------------------- */
@@ -63,8 +63,8 @@ START_TEST(local_owners_share_one_node_and_hand_it_over_without_requests)
   begin();
   add(10);
   want_all(10);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
+  ck_assert(model_said(lp.one.link, "create2 getChildren2"));
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
   token = lk_lock_token(crowd[0].lock);
   for (int i = 0; i < 10; i++) {
     ck_assert_int_eq(granted, i + 1);
@@ -77,10 +77,10 @@ START_TEST(local_owners_share_one_node_and_hand_it_over_without_requests)
     locker_release(&crowd[i]);
     ck_assert(!lk_lock_ok(crowd[i].lock));
     ck_assert_int_eq(granted, i + 1); /* not within the release */
-    model_turn(&sc.server);
+    model_turn(&lp.server);
     ck_assert_int_eq(crowd[i].released, 0);
   }
-  ck_assert(model_said(sc.one.link, "delete"));
+  ck_assert(model_said(lp.one.link, "delete"));
   end(10);
 }
 END_TEST
@@ -103,11 +103,11 @@ START_TEST(names_of_another_layout_are_another_queue)
 
   begin();
   for (int i = 0; i < 2 * KINDS; i++) {
-    locker_init(&crowd[i], &sc.one, &kinds[i % KINDS]);
+    locker_init(&crowd[i], &lp.one, &kinds[i % KINDS]);
     crowd[i].react = note;
   }
   want_all(2 * KINDS);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), KINDS);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), KINDS);
   end(2 * KINDS);
 }
 END_TEST
@@ -115,24 +115,24 @@ END_TEST
 START_TEST(waiter_knows_its_position)
 {
   begin();
-  scene_hold(&sc);
-  locker_release(&sc.a);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
+  lock_pair_hold(&lp);
+  locker_release(&lp.a);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
   add(3);
   want_all(3);
-  ck_assert(locker_told(&crowd[0], "waiting 1 0000000001\n"));
-  ck_assert(locker_told(&crowd[1], "waiting 2 0000000001\n"));
-  ck_assert(locker_told(&crowd[2], "waiting 3 0000000001\n"));
+  ck_assert(locker_check_events(&crowd[0], "waiting 1 0000000001\n"));
+  ck_assert(locker_check_events(&crowd[1], "waiting 2 0000000001\n"));
+  ck_assert(locker_check_events(&crowd[2], "waiting 3 0000000001\n"));
   ck_assert_ptr_null(lk_lock_node(crowd[0].lock));
-  locker_release(&sc.b);
-  model_turn(&sc.server);
-  locker_init(&crowd[3], &sc.one, &local);
-  ck_assert_int_eq(locker_want(&crowd[3], -1), 0);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&crowd[3], "waiting 3 0000000002\n"));
+  locker_release(&lp.b);
+  model_turn(&lp.server);
+  locker_init(&crowd[3], &lp.one, &local);
+  ck_assert_int_eq(locker_acquire(&crowd[3], -1), 0);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&crowd[3], "waiting 3 0000000002\n"));
   ck_assert_str_eq(lk_lock_node(crowd[0].lock),
-                   model_child(&sc.server, LOCKS, 0));
+                   model_child(&lp.server, LOCKS, 0));
   end(4);
 }
 END_TEST
@@ -144,14 +144,14 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
   begin();
   add(CROWD);
   want_all(CROWD);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
   for (int i = 0; i < CROWD; i++) {
     if (i == 17) {
-      ck_assert_int_eq(sc.b.acquired, 0);
+      ck_assert_int_eq(lp.b.acquired, 0);
       ck_assert_int_eq(granted, 17);
-      locker_release(&sc.b);
-      model_turn(&sc.server);
+      locker_release(&lp.b);
+      model_turn(&lp.server);
     }
     ck_assert_int_eq(granted, i + 1);
     ck_assert_int_eq(order[i], i);
@@ -160,11 +160,11 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
               lk_lock_handoffs(crowd[i].lock) > last_turn);
     last_token = lk_lock_token(crowd[i].lock);
     last_turn = lk_lock_handoffs(crowd[i].lock);
-    sc.one.link->log[0] = '\0';
+    lp.one.link->log[0] = '\0';
     locker_release(&crowd[i]);
-    model_turn(&sc.server);
+    model_turn(&lp.server);
     if (i == 33) /* nobody else is there: one round trip */
-      ck_assert(model_said(sc.one.link, "delete create2 getChildren2"));
+      ck_assert(model_said(lp.one.link, "delete create2 getChildren2"));
   }
   end(CROWD);
 }
@@ -175,16 +175,16 @@ START_TEST(a_queue_of_its_own_for_each_client_path_and_kind)
   begin();
   add(1);
   want_all(1);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0); /* has a node of its own */
-  model_turn(&sc.server);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
-  locker_init(&crowd[1], &sc.two, &local);
-  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
-  model_turn(&sc.server);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 3);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0); /* has a node of its own */
+  model_turn(&lp.server);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
+  locker_init(&crowd[1], &lp.two, &local);
+  ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
+  model_turn(&lp.server);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 3);
   locker_release(&crowd[0]);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, 0);
   end(2);
 }
 END_TEST
@@ -197,13 +197,13 @@ START_TEST(other_kinds_of_locks_refuse_a_local_queue)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_rwlock_new(&rw, sc.one.link->client, LOCKS, &local),
+  ck_assert_int_eq(lk_rwlock_new(&rw, lp.one.link->client, LOCKS, &local),
                    LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_semaphore_new(&l, sc.one.link->client, LOCKS, &local, &permits),
+      lk_semaphore_new(&l, lp.one.link->client, LOCKS, &local, &permits),
       LK_ERR_BAD_ARGUMENT);
   ck_assert_int_eq(
-      lk_multilock_new(&l, sc.one.link->client, &member, 1, &local, NULL),
+      lk_multilock_new(&l, lp.one.link->client, &member, 1, &local, NULL),
       LK_ERR_BAD_ARGUMENT);
   end(0);
 }
@@ -215,24 +215,24 @@ START_TEST(try_is_refused_by_local_and_remote_contenders)
 {
   begin();
   add(2);
-  ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&crowd[0], 0), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[0].acquired, 0);
-  ck_assert_int_eq(locker_want(&crowd[1], 0), 0);
+  ck_assert_int_eq(locker_acquire(&crowd[1], 0), 0);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[1].acquired, LK_ERR_BUSY);
   locker_release(&crowd[0]);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
   /* one tries, another waits behind it */
-  ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
-  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&crowd[0], 0), 0);
+  ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
-  locker_release(&sc.b);
-  model_turn(&sc.server);
+  locker_release(&lp.b);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[1].acquired, 0);
   end(2);
 }
@@ -245,9 +245,9 @@ START_TEST(queue_limit_counts_local_owners)
 
   begin();
   for (int i = 0; i < 4; i++) {
-    locker_init(&crowd[i], &sc.one, &config);
-    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    model_turn(&sc.server);
+    locker_init(&crowd[i], &lp.one, &config);
+    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    model_turn(&lp.server);
   }
   ck_assert_int_eq(crowd[2].acquired, NOT_YET);
   ck_assert_int_eq(crowd[3].acquired, LK_ERR_QUEUE_FULL);
@@ -258,23 +258,23 @@ END_TEST
 START_TEST(a_wait_that_ends_leaves_the_others_in_place)
 {
   begin();
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
   add(4);
-  ck_assert_int_eq(locker_want(&crowd[0], 100), 0);
+  ck_assert_int_eq(locker_acquire(&crowd[0], 100), 0);
   for (int i = 1; i < 4; i++)
-    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-  model_run(&sc.server, 200);
+    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+  model_run(&lp.server, 200);
   ck_assert_int_eq(crowd[0].acquired, LK_ERR_DEADLINE);
   lk_lock_cancel(crowd[2].lock);
   ck_assert_int_eq(crowd[2].acquired, LK_ERR_CANCELLED);
-  model_turn(&sc.server);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 2);
-  locker_release(&sc.b);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
+  locker_release(&lp.b);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[1].acquired, 0);
   locker_release(&crowd[1]);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[3].acquired, 0);
   end(4);
 }
@@ -287,10 +287,10 @@ START_TEST(local_waiter_can_cancel_during_a_handover)
   want_all(2);
   locker_release(&crowd[0]);
   lk_lock_cancel(crowd[1].lock); /* before it was handed on */
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[0].released, 0);
   ck_assert_int_eq(crowd[1].acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
   end(2);
 }
 END_TEST
@@ -302,14 +302,14 @@ START_TEST(revoked_node_is_released_and_not_handed_over)
   begin();
   add(2);
   want_all(2);
-  model_run(&sc.server, T / 2);
-  model_set(&sc.server, lk_lock_node(crowd[0].lock), LK_REVOKE_MESSAGE);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&crowd[0], "revoked\n"));
+  model_run(&lp.server, T / 2);
+  model_set(&lp.server, lk_lock_node(crowd[0].lock), LK_REVOKE_MESSAGE);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&crowd[0], "revoked\n"));
   locker_release(&crowd[0]);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
   end(2);
 }
@@ -320,14 +320,14 @@ START_TEST(a_lease_that_runs_out_is_not_passed_on)
   begin();
   add(2);
   want_all(2);
-  sc.one.link->frozen = true;
-  model_run(&sc.server, T - T / 8);
+  lp.one.link->frozen = true;
+  model_run(&lp.server, T - T / 8);
   ck_assert_int_eq(lk_lock_get_state(crowd[0].lock), LK_LOCK_UNSURE);
   locker_release(&crowd[0]);
-  model_run(&sc.server, T / 16);
+  model_run(&lp.server, T / 16);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
-  sc.one.link->frozen = false;
-  model_run(&sc.server, T);
+  lp.one.link->frozen = false;
+  model_run(&lp.server, T);
   ck_assert_int_eq(crowd[1].acquired, 0);
   end(2);
 }
@@ -338,18 +338,18 @@ START_TEST(loss_is_reported_to_the_holder_and_the_others_queue_again)
   begin();
   add(3);
   want_all(3);
-  model_run(&sc.server, T / 2); /* watched by now */
-  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  model_turn(&sc.server);
-  ck_assert(locker_told(&crowd[0], "lost NO_NODE\n"));
+  model_run(&lp.server, T / 2); /* watched by now */
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&crowd[0], "lost NO_NODE\n"));
   ck_assert_int_eq(crowd[1].acquired, 0);
   ck_assert_int_eq(crowd[2].acquired, NOT_YET);
   /* also between two turns */
-  model_run(&sc.server, T / 2);
+  model_run(&lp.server, T / 2);
   locker_release(&crowd[1]);
-  model_expire(&sc.server, sc.one.link->last_session);
-  model_drop(sc.one.link);
-  model_run(&sc.server, T);
+  model_expire(&lp.server, lp.one.link->last_session);
+  model_drop(lp.one.link);
+  model_run(&lp.server, T);
   ck_assert_int_eq(crowd[2].acquired, 0);
   ck_assert_int_eq(lk_lock_release(crowd[0].lock, NULL, NULL), LK_ERR_LOST);
   end(3);
@@ -360,7 +360,7 @@ static void ask_again(locker *l, const char *what)
 {
   note(l, what);
   if (strcmp(what, "acquired") == 0 && l->acquired != 0 && l->calls < 8)
-    ck_assert_int_eq(locker_want(l, -1), 0);
+    ck_assert_int_eq(locker_acquire(l, -1), 0);
 }
 
 START_TEST(acquire_in_the_callback_of_an_end_survives_that_end)
@@ -369,24 +369,24 @@ START_TEST(acquire_in_the_callback_of_an_end_survives_that_end)
       .size = sizeof fails, .local_queue = true, .fail_on_expiry = true};
 
   begin();
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
   for (int i = 0; i < 3; i++)
-    locker_init(&crowd[i], &sc.one, &fails);
+    locker_init(&crowd[i], &lp.one, &fails);
   crowd[0].react = ask_again;
   crowd[2].react = ask_again;
   want_all(3);
-  model_expire(&sc.server, sc.one.link->last_session);
-  model_drop(sc.one.link);
-  model_run(&sc.server, T);
+  model_expire(&lp.server, lp.one.link->last_session);
+  model_drop(lp.one.link);
+  model_run(&lp.server, T);
   ck_assert_int_eq(crowd[0].acquired, NOT_YET);
   ck_assert_int_eq(crowd[1].acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(crowd[2].acquired, NOT_YET);
-  locker_release(&sc.b);
-  model_run(&sc.server, T);
+  locker_release(&lp.b);
+  model_run(&lp.server, T);
   ck_assert_int_eq(crowd[0].acquired, 0);
   locker_release(&crowd[0]);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[2].acquired, 0);
   end(3);
 }
@@ -401,13 +401,13 @@ static void free_the_next(locker *l, const char *what)
 START_TEST(callback_of_an_end_may_free_the_others)
 {
   begin();
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
   add(2);
   crowd[0].react = free_the_next;
-  ck_assert_int_eq(locker_want(&crowd[0], 0), 0);
-  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&crowd[0], 0), 0);
+  ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
   end(1);
 }
@@ -422,10 +422,10 @@ START_TEST(verify_outlives_the_handover_of_its_owner)
   locker_release(&crowd[0]);
   ck_assert_int_eq(crowd[0].verified, LK_ERR_NOT_HELD);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[1].acquired, 0);
   ck_assert_int_eq(locker_verify(&crowd[1]), 0);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[1].verified, 0);
   end(2);
 }
@@ -434,7 +434,7 @@ END_TEST
 START_TEST(missing_permission_is_reported_to_each_local_owner)
 {
   begin();
-  model_deny(&sc.server, LOCKS, LK_PERM_CREATE);
+  model_deny(&lp.server, LOCKS, LK_PERM_CREATE);
   add(3);
   want_all(3);
   for (int i = 0; i < 3; i++)
@@ -451,22 +451,22 @@ START_TEST(a_closed_client_ends_all_of_them)
     begin();
     add(4);
     if (held == 0) {
-      ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-      model_turn(&sc.server);
+      ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+      model_turn(&lp.server);
     }
     want_all(3);
     if (held == 2)
       locker_release(&crowd[0]);
-    ck_assert_int_eq(locker_want(&crowd[3], 0), 0); /* to be turned away */
-    lk_client_free(sc.one.link->client);
+    ck_assert_int_eq(locker_acquire(&crowd[3], 0), 0); /* to be turned away */
+    lk_client_free(lp.one.link->client);
     if (held == 1)
-      ck_assert(locker_told(&crowd[0], "lost CLOSED\n"));
+      ck_assert(locker_check_events(&crowd[0], "lost CLOSED\n"));
     if (held == 2)
       ck_assert_int_eq(crowd[0].released, 0);
     for (int i = held == 0 ? 0 : 1; i < 3; i++)
       ck_assert_int_eq(crowd[i].acquired, LK_ERR_CLOSED);
     ck_assert_int_ne(crowd[3].acquired, NOT_YET);
-    model_expire(&sc.server, sc.one.link->last_session);
+    model_expire(&lp.server, lp.one.link->last_session);
     end(4);
   }
 }
@@ -481,7 +481,7 @@ static void free_all(lk_client *c, int err, void *arg)
   freed_in_done++;
   for (int i = 0; i < 4; i++)
     locker_free(&crowd[i]);
-  locker_free(&sc.a);
+  locker_free(&lp.a);
   lk_client_free(c);
 }
 
@@ -493,25 +493,25 @@ START_TEST(all_may_be_freed_once_the_client_is_closed)
     freed_in_done = 0;
     add(4);
     if (kind % 2 == 0) {
-      ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-      model_turn(&sc.server);
+      ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+      model_turn(&lp.server);
     }
-    sc.server.down = kind / 2 == 1;
-    if (sc.server.down)
-      model_drop(sc.one.link);
+    lp.server.down = kind / 2 == 1;
+    if (lp.server.down)
+      model_drop(lp.one.link);
     for (int i = 0; i < 3; i++)
-      ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
+      ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
     if (kind / 2 == 2)
-      model_turn(&sc.server);
-    ck_assert_int_eq(locker_want(&crowd[3], 0), 0); /* to be turned away */
-    ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
-    model_run(&sc.server, 2000);
+      model_turn(&lp.server);
+    ck_assert_int_eq(locker_acquire(&crowd[3], 0), 0); /* to be turned away */
+    ck_assert_int_eq(lk_client_close(lp.one.link->client, free_all, NULL), 0);
+    model_run(&lp.server, 2000);
     ck_assert_int_eq(freed_in_done, 1);
-    ck_assert_ptr_null(sc.one.link->client);
+    ck_assert_ptr_null(lp.one.link->client);
     for (int i = 0; i < 4; i++)
       ck_assert_int_ne(crowd[i].acquired, NOT_YET);
-    sc.server.down = false;
-    model_expire(&sc.server, sc.one.link->last_session);
+    lp.server.down = false;
+    model_expire(&lp.server, lp.one.link->last_session);
     end(0);
   }
 }
@@ -520,22 +520,22 @@ END_TEST
 static void try_again(locker *l, const char *what)
 {
   if (strcmp(what, "acquired") == 0 && l->calls < 30000)
-    ck_assert_int_eq(locker_want(l, 0), 0);
+    ck_assert_int_eq(locker_acquire(l, 0), 0);
 }
 
 START_TEST(try_in_the_callback_of_a_try_does_not_delay_others)
 {
   begin();
   add(2);
-  ck_assert_int_eq(locker_want(&crowd[0], -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&crowd[0], -1), 0);
+  model_turn(&lp.server);
   crowd[1].react = try_again;
-  ck_assert_int_eq(locker_want(&crowd[1], 0), 0);
-  lk_client_tick(sc.one.link->client);
+  ck_assert_int_eq(locker_acquire(&crowd[1], 0), 0);
+  lk_client_tick(lp.one.link->client);
   ck_assert_uint_gt(crowd[1].calls, 0);
   ck_assert_uint_lt(crowd[1].calls, 20000);
   crowd[1].react = NULL;
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   end(2);
 }
 END_TEST
@@ -544,27 +544,27 @@ static void want_anew(locker *l, const char *what)
 {
   if (strncmp(what, "waiting", 7) != 0 || l->calls > 30000)
     return;
-  l->told[0] = '\0';
+  l->events[0] = '\0';
   l->react = NULL;
   lk_lock_cancel(l->lock);
   l->react = want_anew;
-  ck_assert_int_eq(locker_want(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, -1), 0);
 }
 
 START_TEST(acquire_in_the_waiting_event_does_not_delay_others)
 {
   begin();
   add(2);
-  ck_assert_int_eq(locker_want(&crowd[0], -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&crowd[0], -1), 0);
+  model_turn(&lp.server);
   crowd[1].react = want_anew;
-  ck_assert_int_eq(locker_want(&crowd[1], -1), 0);
-  lk_client_tick(sc.one.link->client);
+  ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
+  lk_client_tick(lp.one.link->client);
   ck_assert_uint_gt(crowd[1].calls, 0);
   ck_assert_uint_lt(crowd[1].calls, 25000);
   crowd[1].react = NULL;
-  crowd[1].told[0] = '\0';
-  model_turn(&sc.server);
+  crowd[1].events[0] = '\0';
+  model_turn(&lp.server);
   end(2);
 }
 END_TEST
@@ -578,12 +578,12 @@ START_TEST(freed_handles_leave_nothing)
   ck_assert_int_eq(crowd[2].acquired, LK_ERR_CLOSED);
   locker_free(&crowd[0]);
   ck_assert_int_eq(crowd[1].acquired, NOT_YET);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[1].acquired, 0);
   locker_release(&crowd[1]);
   locker_free(&crowd[1]);
   ck_assert_int_eq(crowd[1].released, LK_ERR_CLOSED);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(crowd[3].acquired, 0);
   locker_release(&crowd[3]);
   locker_free(&crowd[3]);
@@ -599,25 +599,25 @@ static bool runs_short_of_memory(unsigned n)
   bool short_of;
   int made = 0;
 
-  scene_begin(&sc, NULL, NULL);
-  sc.one.mem.fail_at = sc.one.mem.count + n;
-  while (made < 3 && locker_try_init(&crowd[made], &sc.one, &local))
+  lock_pair_begin(&lp, NULL, NULL);
+  lp.one.mem.fail_at = lp.one.mem.count + n;
+  while (made < 3 && locker_try_init(&crowd[made], &lp.one, &local))
     made++;
   for (int i = 0; i < made; i++) {
-    int err = locker_want(&crowd[i], -1);
+    int err = locker_acquire(&crowd[i], -1);
 
     ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
   }
   for (int turn = 0; turn < 12; turn++) {
-    model_run(&sc.server, T / 4);
+    model_run(&lp.server, T / 4);
     for (int i = 0; i < made; i++) {
       if (lk_lock_get_state(crowd[i].lock) == LK_LOCK_HELD)
         locker_release(&crowd[i]);
     }
   }
-  model_run(&sc.server, T);
-  short_of = failing_mem_failed(&sc.one.mem);
-  sc.one.mem.fail_at = 0;
+  model_run(&lp.server, T);
+  short_of = failing_mem_failed(&lp.one.mem);
+  lp.one.mem.fail_at = 0;
   for (int i = 0; i < made; i++)
     ck_assert_int_ne(lk_lock_get_state(crowd[i].lock), LK_LOCK_ACQUIRING);
   end(made);
@@ -662,7 +662,7 @@ static void judge(locker *l, const char *what)
     newest_token = token;
     newest_turn = turn;
   }
-  l->told[0] = '\0';
+  l->events[0] = '\0';
   if (l->lock != NULL && roll(12) == 0) {
     locker_free(l);
     return;
@@ -673,7 +673,7 @@ static void judge(locker *l, const char *what)
 
 static void assert_one_at_most(void)
 {
-  int held = !meddled && lk_lock_ok(sc.b.lock);
+  int held = !meddled && lk_lock_ok(lp.b.lock);
 
   for (int i = 0; i < STORM; i++)
     held += crowd[i].lock != NULL && lk_lock_ok(crowd[i].lock);
@@ -683,7 +683,7 @@ static void assert_one_at_most(void)
 static void do_something(locker *l)
 {
   if (l->lock == NULL) {
-    locker_init(l, &sc.one, &local);
+    locker_init(l, &lp.one, &local);
     l->react = judge;
     return;
   }
@@ -691,7 +691,7 @@ static void do_something(locker *l)
   case 0:
   case 1:
     if (l->acquired != NOT_YET || lk_lock_get_state(l->lock) == LK_LOCK_IDLE)
-      (void)locker_want(l, roll(4) == 0 ? 0 : roll(2) == 0 ? 50 : -1);
+      (void)locker_acquire(l, roll(4) == 0 ? 0 : roll(2) == 0 ? 50 : -1);
     break;
   case 2:
     if (l->released != NOT_YET || lk_lock_get_state(l->lock) == LK_LOCK_HELD)
@@ -709,12 +709,12 @@ static void do_something(locker *l)
 static void something_breaks(unsigned choice)
 {
   switch (roll(choice)) {
-  case 0: model_drop(sc.one.link); break;
-  case 1: sc.one.link->throttle_at = sc.one.link->requests + 1 + roll(4); break;
-  case 2: model_expire(&sc.server, sc.one.link->last_session); break;
+  case 0: model_drop(lp.one.link); break;
+  case 1: lp.one.link->throttle_at = lp.one.link->requests + 1 + roll(4); break;
+  case 2: model_expire(&lp.server, lp.one.link->last_session); break;
   default:
-    if (model_children(&sc.server, LOCKS) > 0)
-      model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
+    if (model_children(&lp.server, LOCKS) > 0)
+      model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   }
 }
 
@@ -725,18 +725,18 @@ static void storm(uint64_t seed)
   meddled = seed % 2 == 0;
   begin();
   for (int i = 0; i < STORM; i++) {
-    locker_init(&crowd[i], &sc.one, &local);
+    locker_init(&crowd[i], &lp.one, &local);
     crowd[i].react = judge;
   }
   for (int step = 0; step < 150; step++) {
     do_something(&crowd[roll(STORM)]);
-    if (roll(4) == 0 && lk_lock_get_state(sc.b.lock) == LK_LOCK_IDLE)
-      (void)lk_lock_acquire(sc.b.lock, -1, NULL, NULL);
+    if (roll(4) == 0 && lk_lock_get_state(lp.b.lock) == LK_LOCK_IDLE)
+      (void)lk_lock_acquire(lp.b.lock, -1, NULL, NULL);
     else if (roll(4) == 0)
-      (void)lk_lock_release(sc.b.lock, NULL, NULL);
+      (void)lk_lock_release(lp.b.lock, NULL, NULL);
     if (roll(20) == 0)
       something_breaks(meddled ? 4 : 2);
-    model_run(&sc.server, roll(3) == 0 ? roll(T / 4) : 0);
+    model_run(&lp.server, roll(3) == 0 ? roll(T / 4) : 0);
     assert_one_at_most();
   }
   end(STORM);

@@ -18,7 +18,7 @@
  */
 
 typedef struct handle {
-  party *p;
+  test_client *p;
   lk_lock *lock; /* NULL: freed */
   lk_rwlock *rw; /* whose side it is; or NULL */
   bool freeing;
@@ -26,7 +26,7 @@ typedef struct handle {
 } handle;
 
 static model_server server;
-static party parties[2];
+static test_client clients[2];
 static handle handles[2];
 
 static const char *kind_name;
@@ -316,8 +316,8 @@ static void begin(const kind *k)
   model_init(&server);
   model_create(&server, "/k");
   for (int i = 0; i < 2; i++) {
-    party_join(&parties[i], &server, NULL);
-    handles[i] = (handle){.p = &parties[i]};
+    test_client_init(&clients[i], &server, NULL);
+    handles[i] = (handle){.p = &clients[i]};
     ck_assert_int_eq(k->make(&handles[i]), 0);
   }
   model_turn(&server);
@@ -326,7 +326,7 @@ static void begin(const kind *k)
 static void freeze(bool frozen)
 {
   for (int i = 0; i < 2; i++)
-    parties[i].link->frozen = frozen;
+    clients[i].link->frozen = frozen;
 }
 
 static void hold_again_and_suspended(handle *a)
@@ -393,11 +393,11 @@ static void finish(void)
 {
   model_run(&server, T);
   for (int i = 0; i < 2; i++)
-    model_expire(&server, parties[i].link->last_session);
+    model_expire(&server, clients[i].link->last_session);
   model_run(&server, T);
   for (int i = 0; i < 2; i++) {
     expect(handles[i].pending == 0, "a call never ended");
-    party_leave(&parties[i]);
+    test_client_free(&clients[i]);
   }
   model_done(&server);
 }

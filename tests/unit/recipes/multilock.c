@@ -9,8 +9,8 @@
 /* Several locks as one, and single ones beside it, on one server. */
 
 static model_server server;
-static party one;
-static party two;
+static test_client one;
+static test_client two;
 static locker all;   /* one's: /m/a, /m/b, /m/c */
 static locker other; /* two's: the same */
 static locker b;     /* two's: /m/b alone */
@@ -20,7 +20,7 @@ static const lk_multilock_member members[] = {{"/m/b", LK_MULTILOCK_MUTEX},
                                               {"/m/c", LK_MULTILOCK_MUTEX},
                                               {"/m/b", LK_MULTILOCK_MUTEX}};
 
-static bool try_init(locker *l, party *p)
+static bool try_init(locker *l, test_client *p)
 {
   lk_lock_config config = {
       .size = sizeof config, .on_event = locker_on_event, .arg = l};
@@ -30,7 +30,7 @@ static bool try_init(locker *l, party *p)
                           NULL) == 0;
 }
 
-static void single(locker *l, party *p, const char *path)
+static void single(locker *l, test_client *p, const char *path)
 {
   lk_lock_config config = {
       .size = sizeof config, .on_event = locker_on_event, .arg = l};
@@ -51,8 +51,8 @@ static void begin(void)
 {
   model_init(&server);
   make_dirs();
-  party_join(&one, &server, NULL);
-  party_join(&two, &server, NULL);
+  test_client_init(&one, &server, NULL);
+  test_client_init(&two, &server, NULL);
   ck_assert(try_init(&all, &one));
   ck_assert(try_init(&other, &two));
   single(&b, &two, "/m/b");
@@ -72,14 +72,14 @@ static void end(void)
   locker_free(&b);
   model_run(&server, T);
   ck_assert_uint_eq(left(), 0);
-  party_leave(&one);
-  party_leave(&two);
+  test_client_free(&one);
+  test_client_free(&two);
   model_done(&server);
 }
 
 static void want(locker *l)
 {
-  ck_assert_int_eq(locker_want(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, -1), 0);
   model_turn(&server);
 }
 
@@ -249,7 +249,7 @@ START_TEST(loss_of_a_member_during_the_acquire_starts_it_again)
   let_go(&b);
   model_delete(&server, model_child(&server, "/m/a", 0));
   model_turn(&server);
-  ck_assert_ptr_nonnull(strstr(all.told, "place lost NO_NODE\n"));
+  ck_assert_ptr_nonnull(strstr(all.events, "place lost NO_NODE\n"));
   one.link->frozen = false;
   model_run(&server, T / 4);
   ck_assert_int_eq(all.acquired, 0);
@@ -271,13 +271,13 @@ START_TEST(member_is_requested_after_all_earlier_ones_are_held)
   one.link->requests = 0;
   one.link->throttle_at = 2;
   want(&all);
-  ck_assert(locker_told(&all, "waiting 1 0000000000\n"));
+  ck_assert(locker_check_events(&all, "waiting 1 0000000000\n"));
   one.link->frozen = true;
   model_run(&server, 200);
   let_go(&b);
   one.link->frozen = false;
   model_turn(&server);
-  ck_assert(locker_told(&all, "waiting 1 0000000000\n"));
+  ck_assert(locker_check_events(&all, "waiting 1 0000000000\n"));
   ck_assert_uint_eq(model_children(&server, "/m/c"), 0);
   let_go(&a);
   ck_assert_int_eq(all.acquired, 0);
@@ -296,7 +296,7 @@ START_TEST(node_that_cannot_be_deleted_does_not_stop_the_acquire)
   one.link->cut_at = 1;
   one.link->cut_after = true;
   model_deny(&server, "/m/b", LK_PERM_DELETE);
-  ck_assert_int_eq(locker_want(&all, 0), 0);
+  ck_assert_int_eq(locker_acquire(&all, 0), 0);
   model_run(&server, T / 2);
   ck_assert_int_eq(all.acquired, LK_ERR_BUSY);
   ck_assert_str_ne(one.left_behind, "");
@@ -317,7 +317,7 @@ START_TEST(multilock_freed_during_a_cleanup_leaves_nothing)
       one.link->requests = 0;
       one.link->cut_at = at / 2;
       one.link->cut_after = at % 2 == 0;
-      ck_assert_int_eq(locker_want(&all, -1), 0);
+      ck_assert_int_eq(locker_acquire(&all, -1), 0);
       model_run(&server, ms);
       locker_free(&all);
       model_run(&server, T);

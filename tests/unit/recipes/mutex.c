@@ -6,23 +6,23 @@
 
 /* The mutex where nothing breaks. */
 
-static scene sc;
+static lock_pair lp;
 
 static void begin(void)
 {
-  scene_begin(&sc, NULL, NULL);
+  lock_pair_begin(&lp, NULL, NULL);
 }
 
 static void begin_queue(void)
 {
   begin();
-  scene_queue(&sc);
+  lock_pair_queue(&lp);
 }
 
 static void begin_held(void)
 {
   begin();
-  scene_hold(&sc);
+  lock_pair_hold(&lp);
 }
 
 /* ---- what it costs ----------------------------------------------------- */
@@ -32,40 +32,40 @@ START_TEST(short_hold_costs_three_requests_with_other_locks_held)
   locker other;
 
   begin_held();
-  model_run(&sc.server, T);
-  ck_assert(model_said(sc.one.link, "getData multi | multi | multi | multi"));
-  locker_init(&other, &sc.one, NULL);
+  model_run(&lp.server, T);
+  ck_assert(model_said(lp.one.link, "getData multi | multi | multi | multi"));
+  locker_init(&other, &lp.one, NULL);
   /* /locks/y is made on the way */
   lk_lock_free(other.lock);
-  lk_lock_new(&other.lock, sc.one.link->client, "/locks/y", NULL);
-  model_create(&sc.server, "/locks/y");
+  lk_lock_new(&other.lock, lp.one.link->client, "/locks/y", NULL);
+  model_create(&lp.server, "/locks/y");
   for (int i = 0; i < 40; i++) {
     ck_assert_int_eq(lk_lock_acquire(other.lock, -1, NULL, NULL), 0);
-    model_run(&sc.server, T / 5);
+    model_run(&lp.server, T / 5);
     ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), 0);
-    model_turn(&sc.server);
+    model_turn(&lp.server);
   }
-  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 40);
-  ck_assert_uint_eq(model_count(sc.one.link, "getChildren2"), 40);
-  ck_assert_uint_eq(model_count(sc.one.link, "delete"), 40);
-  ck_assert_uint_eq(model_count(sc.one.link, "getData"), 0);
-  ck_assert_uint_le(model_count(sc.one.link, "multi"), 4 * 40 / 5);
+  ck_assert_uint_eq(model_count(lp.one.link, "create2"), 40);
+  ck_assert_uint_eq(model_count(lp.one.link, "getChildren2"), 40);
+  ck_assert_uint_eq(model_count(lp.one.link, "delete"), 40);
+  ck_assert_uint_eq(model_count(lp.one.link, "getData"), 0);
+  ck_assert_uint_le(model_count(lp.one.link, "multi"), 4 * 40 / 5);
   locker_free(&other);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(alternating_holders_send_one_list_for_each_grant)
 {
-  locker *holder = &sc.a, *waiter = &sc.b;
+  locker *holder = &lp.a, *waiter = &lp.b;
 
   begin_queue();
   for (int i = 0; i < 20; i++) {
     locker *next = waiter;
 
     locker_release(holder);
-    ck_assert_int_eq(locker_want(holder, -1), 0);
-    model_turn(&sc.server);
+    ck_assert_int_eq(locker_acquire(holder, -1), 0);
+    model_turn(&lp.server);
     ck_assert_int_eq(holder->released, 0);
     ck_assert_int_eq(next->acquired, 0);
     ck_assert_int_eq(holder->acquired, NOT_YET);
@@ -75,7 +75,7 @@ START_TEST(alternating_holders_send_one_list_for_each_grant)
     waiter = holder;
     holder = next;
   }
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -87,9 +87,9 @@ START_TEST(node_has_the_name_that_curator_uses_and_the_given_data)
   const sim_node *n;
   const char *name;
 
-  scene_begin(&sc, NULL, &c);
-  scene_hold(&sc);
-  n = model_node(&sc.server, lk_lock_node(sc.a.lock));
+  lock_pair_begin(&lp, NULL, &c);
+  lock_pair_hold(&lp);
+  n = model_node(&lp.server, lk_lock_node(lp.a.lock));
   name = n->path + strlen(LOCKS "/");
   ck_assert_uint_eq(strlen(name), 55);
   ck_assert_mem_eq(name, "_c_", 3);
@@ -97,8 +97,8 @@ START_TEST(node_has_the_name_that_curator_uses_and_the_given_data)
   ck_assert_str_eq(name + 40, "lock-0000000000");
   ck_assert_int_eq(n->stat.data_length, 9);
   ck_assert_mem_eq(n->data, "host 4711", 9);
-  ck_assert(n->stat.ephemeral_owner == sc.one.link->session);
-  scene_end(&sc);
+  ck_assert(n->stat.ephemeral_owner == lp.one.link->session);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -108,18 +108,18 @@ START_TEST(tokens_grow_with_each_grant)
 
   begin();
   for (int i = 0; i < 10; i++) {
-    locker *l = i % 2 == 0 ? &sc.a : &sc.b;
+    locker *l = i % 2 == 0 ? &lp.a : &lp.b;
 
-    ck_assert_int_eq(locker_want(l, -1), 0);
-    model_turn(&sc.server);
+    ck_assert_int_eq(locker_acquire(l, -1), 0);
+    model_turn(&lp.server);
     ck_assert_uint_gt(lk_lock_token(l->lock), last);
     last = lk_lock_token(l->lock);
     ck_assert_int_eq(lk_lock_release(l->lock, NULL, NULL), 0);
-    model_turn(&sc.server);
+    model_turn(&lp.server);
     if (i == 5)
-      model_delete(&sc.server, LOCKS), model_create(&sc.server, LOCKS);
+      model_delete(&lp.server, LOCKS), model_create(&lp.server, LOCKS);
   }
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -129,29 +129,29 @@ enum { CROWD = 24 };
 
 START_TEST(deletion_notifies_one_waiter_only)
 {
-  party crowd[CROWD];
+  test_client crowd[CROWD];
   locker lockers[CROWD];
 
   begin_held();
   for (int i = 0; i < CROWD; i++) {
-    party_join(&crowd[i], &sc.server, NULL);
+    test_client_init(&crowd[i], &lp.server, NULL);
     locker_init(&lockers[i], &crowd[i], NULL);
-    model_turn(&sc.server);
-    ck_assert_int_eq(locker_want(&lockers[i], -1), 0);
-    model_turn(&sc.server);
+    model_turn(&lp.server);
+    ck_assert_int_eq(locker_acquire(&lockers[i], -1), 0);
+    model_turn(&lp.server);
     crowd[i].link->log[0] = '\0';
   }
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(lockers[0].acquired, 0);
   for (int i = 1; i < CROWD; i++)
     ck_assert(model_said(crowd[i].link, ""));
   for (int i = 0; i < CROWD; i++)
     locker_free(&lockers[i]);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   for (int i = 0; i < CROWD; i++)
-    party_leave(&crowd[i]);
-  scene_end(&sc);
+    test_client_free(&crowd[i]);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -161,47 +161,47 @@ START_TEST(waiter_is_notified_of_its_position_and_the_holder)
 
   begin_queue();
   for (int i = 0; i < 4; i++) {
-    locker_init(&crowd[i], &sc.one, NULL);
-    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    model_turn(&sc.server);
+    locker_init(&crowd[i], &lp.one, NULL);
+    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    model_turn(&lp.server);
   }
-  ck_assert(locker_told(&crowd[0], "waiting 2 0000000000\n"));
-  ck_assert(locker_told(&crowd[3], "waiting 5 0000000000\n"));
+  ck_assert(locker_check_events(&crowd[0], "waiting 2 0000000000\n"));
+  ck_assert(locker_check_events(&crowd[3], "waiting 5 0000000000\n"));
   lk_lock_cancel(crowd[2].lock); /* pred gives up */
-  model_turn(&sc.server);
-  ck_assert(locker_told(&crowd[3], "waiting 4 0000000000\n"));
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&crowd[3], "")); /* it is not woken for that */
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&crowd[3], "waiting 4 0000000000\n"));
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&crowd[3], "")); /* it is not woken for that */
   lk_lock_cancel(crowd[1].lock);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&crowd[3], "waiting 2 0000000001\n"));
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&crowd[3], "waiting 2 0000000001\n"));
   for (int i = 0; i < 4; i++)
     locker_free(&crowd[i]);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
 {
   locker crowd[12];
-  party late;
+  test_client late;
   locker last;
 
   begin();
-  party_join(&late, &sc.server, NULL);
+  test_client_init(&late, &lp.server, NULL);
   locker_init(&last, &late, NULL);
   for (int i = 0; i < 12; i++) {
-    locker_init(&crowd[i], &sc.one, NULL);
-    ck_assert_int_eq(locker_want(&crowd[i], -1), 0);
-    model_turn(&sc.server);
+    locker_init(&crowd[i], &lp.one, NULL);
+    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    model_turn(&lp.server);
   }
-  ck_assert_int_eq(locker_want(&last, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&last, -1), 0);
+  model_turn(&lp.server);
   late.link->log[0] = '\0';
   for (int left = 11; left > 8; left--) {
     lk_lock_cancel(crowd[left].lock);
-    model_turn(&sc.server);
+    model_turn(&lp.server);
     ck_assert(model_said(late.link, left == 11   ? "getChildren2 | getData"
                                     : left == 10 ? "getChildren2 | getData"
                                     : left == 9  ? "getChildren2 | getData"
@@ -209,26 +209,26 @@ START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
   }
   /* nine ahead: the nearest goes, eight are probed */
   lk_lock_cancel(crowd[8].lock);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert(model_said(late.link, "getData getData getData getData getData "
                                   "getData getData getData"));
   /* two in the middle go unnoticed until the pred goes */
   lk_lock_cancel(crowd[5].lock);
   lk_lock_cancel(crowd[6].lock);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert(model_said(late.link, ""));
   lk_lock_cancel(crowd[7].lock);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert(model_said(late.link, "getData getData getData getData getData "
                                   "getData getData | getData"));
   for (int i = 0; i < 12; i++)
     locker_free(&crowd[i]);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(last.acquired, 0);
   locker_free(&last);
-  model_turn(&sc.server);
-  party_leave(&late);
-  scene_end(&sc);
+  model_turn(&lp.server);
+  test_client_free(&late);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -237,19 +237,20 @@ START_TEST(watch_event_does_not_extend_the_timeout)
   locker between;
 
   begin_held();
-  locker_init(&between, &sc.one, NULL);
-  ck_assert_int_eq(locker_want(&between, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(locker_want(&sc.b, 300), 0);
-  model_run(&sc.server, 200);
+  locker_init(&between, &lp.one, NULL);
+  ck_assert_int_eq(locker_acquire(&between, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(locker_acquire(&lp.b, 300), 0);
+  model_run(&lp.server, 200);
   locker_free(&between);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.b, "waiting 2 0000000000\nwaiting 1 0000000000\n"));
-  model_run(&sc.server, 100);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_run(&sc.server, 1);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_DEADLINE);
-  scene_end(&sc);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(
+      &lp.b, "waiting 2 0000000000\nwaiting 1 0000000000\n"));
+  model_run(&lp.server, 100);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  model_run(&lp.server, 1);
+  ck_assert_int_eq(lp.b.acquired, LK_ERR_DEADLINE);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -259,18 +260,18 @@ START_TEST(second_release_with_a_callback_is_refused)
 {
   begin_held();
   for (int i = 0; i < 3; i++) {
-    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    model_turn(&sc.server);
+    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    model_turn(&lp.server);
   }
-  locker_release(&sc.a);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, (lk_lock_cb)abort, NULL),
+  locker_release(&lp.a);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, (lk_lock_cb)abort, NULL),
                    LK_ERR_STATE);
-  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 3);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 2);
-  scene_end(&sc);
+  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 3);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.released, 0);
+  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 2);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -279,38 +280,38 @@ START_TEST(another_handle_cannot_release_the_lock_and_queues)
   locker other;
 
   begin_held();
-  locker_init(&other, &sc.one, NULL);
+  locker_init(&other, &lp.one, NULL);
   ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
-  ck_assert_int_eq(locker_want(&other, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(locker_acquire(&other, -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(other.acquired, NOT_YET);
   ck_assert_int_eq(lk_lock_release(other.lock, NULL, NULL), LK_ERR_NOT_HELD);
   locker_free(&other);
   ck_assert_int_eq(other.acquired, LK_ERR_CLOSED);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(reentrant_acquire_can_be_released_or_cancelled_before_it_completes)
 {
   begin_held();
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  lk_lock_cancel(sc.a.lock);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_CANCELLED);
-  ck_assert_uint_eq(lk_lock_count(sc.a.lock), 1);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  lk_lock_cancel(sc.a.lock);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_CANCELLED);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_IDLE);
-  model_turn(&sc.server);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  scene_hold(&sc);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_CANCELLED);
-  scene_end(&sc);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  lk_lock_cancel(lp.a.lock);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
+  ck_assert_uint_eq(lk_lock_count(lp.a.lock), 1);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  lk_lock_cancel(lp.a.lock);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_IDLE);
+  model_turn(&lp.server);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+  lock_pair_hold(&lp);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_CANCELLED);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -322,15 +323,15 @@ START_TEST(directories_can_be_persistent_nodes)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", &c), 0);
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/b", &c), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2 | create create "
+  ck_assert(model_said(lp.one.link, "create2 getChildren2 | create create "
                                     "create2 getChildren2"));
-  ck_assert(!model_node(&sc.server, "/a/b")->container);
+  ck_assert(!model_node(&lp.server, "/a/b")->container);
   lk_lock_free(l);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -339,23 +340,23 @@ START_TEST(a_server_without_containers_is_remembered)
   lk_lock *l;
 
   begin();
-  sc.server.no_containers = true;
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", NULL), 0);
+  lp.server.no_containers = true;
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/b", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  model_run(&sc.server, T / 2);
+  model_run(&lp.server, T / 2);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
   ck_assert_int_eq(lk_lock_release(l, NULL, NULL), 0);
   lk_lock_free(l);
-  model_turn(&sc.server);
-  model_delete(&sc.server, "/a/b");
-  sc.one.link->log[0] = '\0';
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/b", NULL), 0);
+  model_turn(&lp.server);
+  model_delete(&lp.server, "/a/b");
+  lp.one.link->log[0] = '\0';
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/b", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2 | create create "
+  model_turn(&lp.server);
+  ck_assert(model_said(lp.one.link, "create2 getChildren2 | create create "
                                     "create2 getChildren2"));
   lk_lock_free(l);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -371,20 +372,20 @@ START_TEST(acquire_fails_when_the_directory_is_deleted_ten_times)
   locker l;
 
   begin();
-  locker_init(&l, &sc.one, NULL);
+  locker_init(&l, &lp.one, NULL);
   lk_lock_free(l.lock);
-  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.link->client, "/a", NULL), 0);
-  sc.server.before = reap;
-  ck_assert_int_eq(locker_want(&l, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
+  lp.server.before = reap;
+  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_NODE);
-  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 11);
-  sc.server.before = NULL;
-  ck_assert_int_eq(locker_want(&l, -1), 0);
-  model_turn(&sc.server);
+  ck_assert_uint_eq(model_count(lp.one.link, "create2"), 11);
+  lp.server.before = NULL;
+  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, 0);
   locker_free(&l);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -406,17 +407,17 @@ START_TEST(only_consecutive_deletions_of_the_directory_count)
   locker l;
 
   begin();
-  locker_init(&l, &sc.one, NULL);
+  locker_init(&l, &lp.one, NULL);
   lk_lock_free(l.lock);
-  ck_assert_int_eq(lk_lock_new(&l.lock, sc.one.link->client, "/a", NULL), 0);
+  ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
   reaps = 0;
-  sc.server.before = reap_seven;
-  ck_assert_int_eq(locker_want(&l, -1), 0);
-  model_turn(&sc.server);
+  lp.server.before = reap_seven;
+  ck_assert_int_eq(locker_acquire(&l, -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, 0);
   ck_assert_uint_eq(reaps, 16);
   locker_free(&l);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -431,22 +432,22 @@ START_TEST(nodes_have_the_configured_access_lists)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a", &c), 0);
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &c), 0);
   memset(mine, 0, sizeof mine); /* it has a copy */
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_str_eq(model_acl(&sc.server, lk_lock_node(l)),
+  model_turn(&lp.server);
+  ck_assert_str_eq(model_acl(&lp.server, lk_lock_node(l)),
                    "31 digest me:x, 1 world anyone");
-  ck_assert_str_eq(model_acl(&sc.server, "/a"), "13 ip 127.0.0.1");
+  ck_assert_str_eq(model_acl(&lp.server, "/a"), "13 ip 127.0.0.1");
   lk_lock_free(l);
   c.parent_acl = NULL;
   c.acl = &parent;
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/b", &c), 0);
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/b", &c), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_str_eq(model_acl(&sc.server, "/b"), "13 ip 127.0.0.1");
+  model_turn(&lp.server);
+  ck_assert_str_eq(model_acl(&lp.server, "/b"), "13 ip 127.0.0.1");
   lk_lock_free(l);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -459,23 +460,23 @@ START_TEST(bad_arguments_are_refused)
   lk_lock *l;
 
   begin();
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/", NULL),
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/", NULL),
                    LK_ERR_BAD_PATH);
   ck_assert_ptr_null(l);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "a", NULL),
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "a", NULL),
                    LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a/", NULL),
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/", NULL),
                    LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, "/a", &c),
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &c),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_lease_configure(sc.one.link->client, &k),
+  ck_assert_int_eq(lk_lease_configure(lp.one.link->client, &k),
                    LK_ERR_BAD_ARGUMENT);
   k = (lk_lease_config){.size = sizeof k, .assurance = (lk_assurance)3};
-  ck_assert_int_eq(lk_lease_configure(sc.one.link->client, &k),
+  ck_assert_int_eq(lk_lease_configure(lp.one.link->client, &k),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_lock_verify(sc.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
+  ck_assert_int_eq(lk_lock_verify(lp.a.lock, NULL, NULL), LK_ERR_NOT_HELD);
   lk_lock_free(NULL);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -488,9 +489,9 @@ START_TEST(data_that_look_like_a_revocation_are_refused)
 
   begin();
   config.data = lk_text(LK_REVOKE_MESSAGE);
-  ck_assert_int_eq(lk_lock_new(&l, sc.one.link->client, LOCKS, &config),
+  ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, LOCKS, &config),
                    LK_ERR_BAD_ARGUMENT);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 

@@ -12,33 +12,33 @@
 
 /* The mutex where something breaks: connections, sessions, nodes, memory. */
 
-static scene sc;
+static lock_pair lp;
 
 static void begin(void)
 {
-  scene_begin(&sc, NULL, NULL);
+  lock_pair_begin(&lp, NULL, NULL);
 }
 
 static void begin_queue(void)
 {
   begin();
-  scene_queue(&sc);
+  lock_pair_queue(&lp);
 }
 
 static bool both_ok(void)
 {
-  return sc.a.lock != NULL && sc.b.lock != NULL && lk_lock_ok(sc.a.lock) &&
-         lk_lock_ok(sc.b.lock);
+  return lp.a.lock != NULL && lp.b.lock != NULL && lk_lock_ok(lp.a.lock) &&
+         lk_lock_ok(lp.b.lock);
 }
 
 /* Let a and b take the lock once each and hold it for longer than a beat. */
 static void take_turns(void)
 {
-  locker *const lockers[] = {&sc.a, &sc.b};
+  locker *const lockers[] = {&lp.a, &lp.b};
   int left[2] = {12, 12};
 
   for (int i = 0; i < 400 && left[0] + left[1] > 0; i++) {
-    model_run(&sc.server, T / 40);
+    model_run(&lp.server, T / 40);
     ck_assert(!both_ok());
     for (int j = 0; j < 2; j++) {
       locker *l = lockers[j];
@@ -94,18 +94,18 @@ END_TEST
 START_TEST(recovery_lists_verifies_or_cleans_up_again)
 {
   begin_queue();
-  lk__contender_restart(sc.b.lock->acquisition->parts[0]);
-  model_run(&sc.server, 10);
-  ck_assert(model_said(sc.two.link, "getChildren2 | getData"));
-  sc.one.link->log[0] = '\0';
-  lk__contender_restart(sc.a.lock->acquisition->parts[0]);
-  model_run(&sc.server, 10);
-  ck_assert(model_said(sc.one.link, "getData multi"));
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  locker_release(&sc.a);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  lk__contender_restart(lp.b.lock->acquisition->parts[0]);
+  model_run(&lp.server, 10);
+  ck_assert(model_said(lp.two.link, "getChildren2 | getData"));
+  lp.one.link->log[0] = '\0';
+  lk__contender_restart(lp.a.lock->acquisition->parts[0]);
+  model_run(&lp.server, 10);
+  ck_assert(model_said(lp.one.link, "getData multi"));
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
+  locker_release(&lp.a);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -136,7 +136,7 @@ END_TEST
 
 /* Cut the n-th request of a party, before or after it was executed; false:
  * there are not so many. */
-static bool survives_cut(party *who, unsigned n, bool after, size_t step)
+static bool survives_cut(test_client *who, unsigned n, bool after, size_t step)
 {
   bool happened;
 
@@ -144,103 +144,103 @@ static bool survives_cut(party *who, unsigned n, bool after, size_t step)
   who->link->cut_at = n;
   who->link->cut_after = after;
   who->link->step = step;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   take_turns();
   happened = who->link->requests >= n;
-  scene_end(&sc);
+  lock_pair_end(&lp);
   return happened;
 }
 
 START_TEST(replies_in_pieces_make_no_difference)
 {
   for (size_t step = 1; step < 8; step++)
-    survives_cut(&sc.two, 3, true, step);
+    survives_cut(&lp.two, 3, true, step);
 }
 END_TEST
 
 START_TEST(a_lost_create_is_found_again_behind_a_commit)
 {
   begin();
-  sc.one.link->cut_at = 1;
-  sc.one.link->cut_after = true;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(model_said(sc.one.link,
+  lp.one.link->cut_at = 1;
+  lp.one.link->cut_after = true;
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert(model_said(lp.one.link,
                        "create2 getChildren2 | multi getChildren2 | "
                        "getData"));
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
   ck_assert_uint_eq(
-      lk_lock_token(sc.a.lock),
-      (uint64_t)model_node(&sc.server, model_child(&sc.server, LOCKS, 0))
+      lk_lock_token(lp.a.lock),
+      (uint64_t)model_node(&lp.server, model_child(&lp.server, LOCKS, 0))
           ->stat.czxid);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(a_create_that_was_not_executed_is_sent_again_by_the_same_name)
 {
   begin();
-  sc.one.link->cut_at = 1;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(model_said(sc.one.link,
+  lp.one.link->cut_at = 1;
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert(model_said(lp.one.link,
                        "create2 getChildren2 | multi getChildren2 | "
                        "create2 getChildren2"));
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(break_while_waiting_leads_to_a_list_and_another_wait)
 {
   begin_queue();
-  model_drop(sc.two.link);
-  model_run(&sc.server, T / 10);
-  ck_assert(model_said(sc.two.link, "getChildren2 | getData getData"));
-  ck_assert(locker_told(&sc.b, "")); /* its place is the same */
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_drop(lp.two.link);
+  model_run(&lp.server, T / 10);
+  ck_assert(model_said(lp.two.link, "getChildren2 | getData getData"));
+  ck_assert(locker_check_events(&lp.b, "")); /* its place is the same */
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(list_after_a_break_detects_what_changed)
 {
   begin_queue();
-  sc.server.down = true;
-  model_drop(sc.two.link);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  lp.server.down = true;
+  model_drop(lp.two.link);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(release_during_a_break_is_sent_first)
 {
   begin_queue();
-  sc.server.down = true;
-  model_drop(sc.one.link);
-  locker_release(&sc.a);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  lk_get(sc.one.link->client, LOCKS, NULL, NULL, NULL);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 1);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.released, NOT_YET);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
-  ck_assert(model_said(sc.one.link, "delete create2 getChildren2 getData | "
+  lp.server.down = true;
+  model_drop(lp.one.link);
+  locker_release(&lp.a);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  lk_get(lp.one.link->client, LOCKS, NULL, NULL, NULL);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(lp.one.link->client), 1);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.released, NOT_YET);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
+  ck_assert(model_said(lp.one.link, "delete create2 getChildren2 getData | "
                                     "getData getData"));
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
-  scene_end(&sc);
+  ck_assert_int_eq(lp.a.released, 0);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(lp.one.link->client), 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -248,17 +248,17 @@ START_TEST(release_with_a_lost_reply_is_repeated)
 {
   for (int after = 0; after < 2; after++) {
     begin_queue();
-    sc.one.link->requests = 0;
-    sc.one.link->cut_at = 1;
-    sc.one.link->cut_after = after;
-    locker_release(&sc.a);
-    model_turn(&sc.server);
-    ck_assert_int_eq(sc.a.released, NOT_YET);
-    model_run(&sc.server, T / 10);
-    ck_assert_int_eq(sc.a.released, 0);
-    ck_assert_int_eq(sc.b.acquired, 0);
-    ck_assert(model_said(sc.one.link, "delete | delete"));
-    scene_end(&sc);
+    lp.one.link->requests = 0;
+    lp.one.link->cut_at = 1;
+    lp.one.link->cut_after = after;
+    locker_release(&lp.a);
+    model_turn(&lp.server);
+    ck_assert_int_eq(lp.a.released, NOT_YET);
+    model_run(&lp.server, T / 10);
+    ck_assert_int_eq(lp.a.released, 0);
+    ck_assert_int_eq(lp.b.acquired, 0);
+    ck_assert(model_said(lp.one.link, "delete | delete"));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -270,47 +270,47 @@ START_TEST(delete_is_sent_before_the_check_of_held_locks)
   lk_lock *other;
 
   begin();
-  model_create(&sc.server, "/locks/y");
-  ck_assert_int_eq(lk_lock_new(&other, sc.one.link->client, "/locks/y", NULL),
+  model_create(&lp.server, "/locks/y");
+  ck_assert_int_eq(lk_lock_new(&other, lp.one.link->client, "/locks/y", NULL),
                    0);
   ck_assert_int_eq(lk_lock_acquire(other, -1, NULL, NULL), 0);
-  scene_hold(&sc);
-  sc.server.down = true;
-  model_drop(sc.one.link);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
-  ck_assert(model_said(sc.one.link, "delete getData multi"));
+  lock_pair_hold(&lp);
+  lp.server.down = true;
+  model_drop(lp.one.link);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
+  ck_assert(model_said(lp.one.link, "delete getData multi"));
   lk_lock_free(other);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(unsent_create_is_not_recovered)
 {
   begin();
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_drop(sc.one.link);
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(model_said(sc.one.link, "create2 getChildren2"));
-  scene_end(&sc);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_drop(lp.one.link);
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert(model_said(lp.one.link, "create2 getChildren2"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(a_list_without_its_commit_proves_nothing)
 {
   begin();
-  sc.one.link->cut_at = 1;
-  sc.one.link->cut_after = true;
-  sc.one.link->throttle_at = 2; /* the commit */
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(model_said(sc.one.link,
+  lp.one.link->cut_at = 1;
+  lp.one.link->cut_after = true;
+  lp.one.link->throttle_at = 2; /* the commit */
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert(model_said(lp.one.link,
                        "create2 getChildren2 | multi getChildren2 | "
                        "multi getChildren2 | getData"));
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -319,42 +319,42 @@ START_TEST(recovery_does_not_take_a_foreign_node)
   char node[128];
 
   begin();
-  sc.one.link->cut_at = 1;
-  sc.one.link->cut_after = true;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  sc.server.down = true;
-  model_turn(&sc.server);
-  snprintf(node, sizeof node, "%s", model_child(&sc.server, LOCKS, 0));
-  model_delete(&sc.server, node);
-  model_create(&sc.server, node);
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  model_delete(&sc.server, node);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
+  lp.one.link->cut_at = 1;
+  lp.one.link->cut_after = true;
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  lp.server.down = true;
+  model_turn(&lp.server);
+  snprintf(node, sizeof node, "%s", model_child(&lp.server, LOCKS, 0));
+  model_delete(&lp.server, node);
+  model_create(&lp.server, node);
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
+  model_delete(&lp.server, node);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(the_token_is_that_of_the_last_node)
 {
   begin();
-  scene_queue(&sc);
-  sc.two.link->cut_at = sc.two.link->requests + 2; /* the second create */
-  sc.two.link->cut_after = true;
-  model_delete(&sc.server, lk_lock_node(sc.b.lock));
-  sc.server.down = true;
-  model_turn(&sc.server);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.b.acquired, 0);
+  lock_pair_queue(&lp);
+  lp.two.link->cut_at = lp.two.link->requests + 2; /* the second create */
+  lp.two.link->cut_after = true;
+  model_delete(&lp.server, lk_lock_node(lp.b.lock));
+  lp.server.down = true;
+  model_turn(&lp.server);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert_uint_eq(
-      lk_lock_token(sc.b.lock),
-      (uint64_t)model_node(&sc.server, lk_lock_node(sc.b.lock))->stat.czxid);
-  scene_end(&sc);
+      lk_lock_token(lp.b.lock),
+      (uint64_t)model_node(&lp.server, lk_lock_node(lp.b.lock))->stat.czxid);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -363,27 +363,27 @@ START_TEST(cancelled_create_leaves_no_node_executed_or_not)
 {
   for (int how = 0; how < 4; how++) {
     begin();
-    sc.two.link->cut_at = how < 3 ? 1 : 0;
-    sc.two.link->cut_after = how > 0;
-    sc.two.link->frozen = how == 2;
-    ck_assert_int_eq(locker_want(&sc.b, -1), 0);
+    lp.two.link->cut_at = how < 3 ? 1 : 0;
+    lp.two.link->cut_after = how > 0;
+    lp.two.link->frozen = how == 2;
+    ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
     if (how < 2)
-      model_turn(&sc.server);
-    lk_lock_cancel(sc.b.lock);
-    ck_assert_int_eq(sc.b.acquired, LK_ERR_CANCELLED);
-    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 1);
-    model_turn(&sc.server);
-    sc.two.link->frozen = false;
-    model_run(&sc.server, T / 10);
-    ck_assert_uint_eq(lk_lease_pending_cleanups(sc.two.link->client), 0);
-    ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
+      model_turn(&lp.server);
+    lk_lock_cancel(lp.b.lock);
+    ck_assert_int_eq(lp.b.acquired, LK_ERR_CANCELLED);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 1);
+    model_turn(&lp.server);
+    lp.two.link->frozen = false;
+    model_run(&lp.server, T / 10);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 0);
+    ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
     if (how == 0)
       ck_assert(
-          model_said(sc.two.link, "create2 getChildren2 | multi getChildren2"));
+          model_said(lp.two.link, "create2 getChildren2 | multi getChildren2"));
     if (how == 1 || how == 2)
-      ck_assert(model_said(sc.two.link, "create2 getChildren2 | "
+      ck_assert(model_said(lp.two.link, "create2 getChildren2 | "
                                         "multi getChildren2 | delete"));
-    scene_end(&sc);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -393,20 +393,20 @@ END_TEST
 /* b is granted by the deletion alone. */
 static void assert_no_list(void)
 {
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 0);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert_uint_eq(model_count(lp.two.link, "getChildren2"), 0);
 }
 
 static void assert_list(void)
 {
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 1);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert_uint_eq(model_count(lp.two.link, "getChildren2"), 1);
 }
 
 static void hand_over(void)
 {
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
 }
 
 START_TEST(deletion_of_the_only_predecessor_grants_without_a_list)
@@ -414,7 +414,7 @@ START_TEST(deletion_of_the_only_predecessor_grants_without_a_list)
   begin_queue();
   hand_over();
   assert_no_list();
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -424,50 +424,50 @@ START_TEST(names_of_predecessors_take_memory_only_if_they_are_longer)
   size_t before;
 
   begin_queue();
-  lk_contender *holder = sc.a.lock->acquisition->parts[0];
-  lk_contender *waiter = sc.b.lock->acquisition->parts[0];
+  lk_contender *holder = lp.a.lock->acquisition->parts[0];
+  lk_contender *waiter = lp.b.lock->acquisition->parts[0];
 
   ck_assert_ptr_null(holder->predecessors.block);
   p.head.name =
       lk_bytes_of(holder->own.path + strlen(holder->own.dir) + 1,
                   strlen(holder->own.path) - strlen(holder->own.dir) - 1);
   p.near[0].name = p.head.name;
-  before = sc.two.mem.count;
+  before = lp.two.mem.count;
   ck_assert(lk__predecessors_set(&waiter->predecessors, &waiter->lease->mem,
                                  waiter->own.dir, 1, &p));
-  ck_assert_uint_eq(sc.two.mem.count, before);
-  scene_end(&sc);
+  ck_assert_uint_eq(lp.two.mem.count, before);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(h1_another_predecessor_is_left)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  model_create(&sc.server, LOCKS "/y-lock-0000000001");
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/y-lock-0000000001");
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  model_delete(&lp.server, LOCKS "/y-lock-0000000001");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(h2_another_connection)
 {
   begin_queue();
-  sc.server.down = true;
-  model_drop(sc.two.link);
+  lp.server.down = true;
+  model_drop(lp.two.link);
   hand_over();
-  sc.two.link->log[0] = '\0';
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
+  lp.two.link->log[0] = '\0';
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
   assert_list();
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -475,68 +475,68 @@ START_TEST(h3_own_node_is_not_watched)
 {
   begin_queue();
   /* its watch has fired and the new one is not confirmed yet */
-  sc.two.link->allow = 0;
-  model_set(&sc.server, model_child(&sc.server, LOCKS, 1), "__REVOKE__");
+  lp.two.link->allow = 0;
+  model_set(&lp.server, model_child(&lp.server, LOCKS, 1), "__REVOKE__");
   hand_over();
-  sc.two.link->log[0] = '\0';
-  sc.two.link->allow = SIZE_MAX;
-  model_turn(&sc.server);
+  lp.two.link->log[0] = '\0';
+  lp.two.link->allow = SIZE_MAX;
+  model_turn(&lp.server);
   assert_list();
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(h4_a_writ_node_was_a_predecessor)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  sc.two.link->log[0] = '\0';
+  model_create(&lp.server, LOCKS "/x-__WRIT__0000000000");
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  lp.two.link->log[0] = '\0';
   /* its holder keeps the read side: Curator's downgrade */
-  model_create(&sc.server, LOCKS "/x-__READ__0000000000");
-  model_delete(&sc.server, LOCKS "/x-__WRIT__0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  ck_assert_uint_eq(model_count(sc.two.link, "getChildren2"), 1);
-  model_delete(&sc.server, LOCKS "/x-__READ__0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_create(&lp.server, LOCKS "/x-__READ__0000000000");
+  model_delete(&lp.server, LOCKS "/x-__WRIT__0000000000");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  ck_assert_uint_eq(model_count(lp.two.link, "getChildren2"), 1);
+  model_delete(&lp.server, LOCKS "/x-__READ__0000000000");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(h4_a_writ_node_was_a_predecessor_though_a_read_node_is_deleted_last)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-__WRIT__0000000000");
-  model_create(&sc.server, LOCKS "/y-__READ__0000000001");
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  model_create(&sc.server, LOCKS "/x-__READ__0000000000");
-  model_delete(&sc.server, LOCKS "/x-__WRIT__0000000000");
-  model_delete(&sc.server, LOCKS "/y-__READ__0000000001");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_delete(&sc.server, LOCKS "/x-__READ__0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_create(&lp.server, LOCKS "/x-__WRIT__0000000000");
+  model_create(&lp.server, LOCKS "/y-__READ__0000000001");
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  model_create(&lp.server, LOCKS "/x-__READ__0000000000");
+  model_delete(&lp.server, LOCKS "/x-__WRIT__0000000000");
+  model_delete(&lp.server, LOCKS "/y-__READ__0000000001");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  model_delete(&lp.server, LOCKS "/x-__READ__0000000000");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(h5_a_number_out_of_range)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-lock-2147483647");
-  scene_hold(&sc);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  sc.two.link->log[0] = '\0';
+  model_create(&lp.server, LOCKS "/x-lock-2147483647");
+  lock_pair_hold(&lp);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  lp.two.link->log[0] = '\0';
   hand_over();
   assert_list();
-  model_delete(&sc.server, LOCKS "/x-lock-2147483647");
-  scene_end(&sc);
+  model_delete(&lp.server, LOCKS "/x-lock-2147483647");
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -545,20 +545,20 @@ START_TEST(h6_the_lease_has_run_out)
 {
   lk_lease_config c = {.size = sizeof c, .gap_ms = T - 500, .margin_ms = 1};
 
-  scene_begin(&sc, &c, NULL);
-  scene_queue(&sc);
-  model_run(&sc.server, 5 * T + T / 16);
-  sc.two.link->log[0] = '\0';
-  (void)lk_lock_release(sc.a.lock, NULL, NULL);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  ck_assert(model_said(sc.two.link, "multi getChildren2"));
+  lock_pair_begin(&lp, &c, NULL);
+  lock_pair_queue(&lp);
+  model_run(&lp.server, 5 * T + T / 16);
+  lp.two.link->log[0] = '\0';
+  (void)lk_lock_release(lp.a.lock, NULL, NULL);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  ck_assert(model_said(lp.two.link, "multi getChildren2"));
   /* that check is what the next one proves, a gap later */
-  model_run(&sc.server, T - 500);
-  ck_assert_uint_eq(model_count(sc.two.link, "multi"), 0);
-  model_run(&sc.server, 10);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_run(&lp.server, T - 500);
+  ck_assert_uint_eq(model_count(lp.two.link, "multi"), 0);
+  model_run(&lp.server, 10);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -567,13 +567,13 @@ END_TEST
 START_TEST(deleted_own_node_is_not_granted_by_its_predecessor)
 {
   begin_queue();
-  model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert_str_eq(lk_lock_node(sc.b.lock), model_child(&sc.server, LOCKS, 0));
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 1);
-  scene_end(&sc);
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 1));
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert_str_eq(lk_lock_node(lp.b.lock), model_child(&lp.server, LOCKS, 0));
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -581,11 +581,11 @@ START_TEST(own_node_deleted_three_times_fails_the_acquire)
 {
   begin_queue();
   for (int i = 0; i < 3; i++) {
-    model_delete(&sc.server, model_child(&sc.server, LOCKS, 1));
-    model_turn(&sc.server);
+    model_delete(&lp.server, model_child(&lp.server, LOCKS, 1));
+    model_turn(&lp.server);
   }
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_NODE);
-  scene_end(&sc);
+  ck_assert_int_eq(lp.b.acquired, LK_ERR_NO_NODE);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -601,14 +601,15 @@ static void delete_before_list(model_server *s, model_link *l, int32_t op,
 START_TEST(own_node_missing_in_the_list_is_noticed)
 {
   begin();
-  sc.server.before = delete_before_list;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_NODE);
-  ck_assert(locker_told(&sc.a, "place lost NO_NODE\nplace lost NO_NODE\n"));
-  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 3);
-  sc.server.before = NULL;
-  scene_end(&sc);
+  lp.server.before = delete_before_list;
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_NODE);
+  ck_assert(
+      locker_check_events(&lp.a, "place lost NO_NODE\nplace lost NO_NODE\n"));
+  ck_assert_uint_eq(model_count(lp.one.link, "create2"), 3);
+  lp.server.before = NULL;
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -616,31 +617,31 @@ START_TEST(
     own_node_deleted_just_after_the_grant_is_found_by_the_first_heartbeat)
 {
   begin();
-  scene_hold(&sc);
-  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  model_run(&sc.server, T / 4 - 1);
-  ck_assert(locker_told(&sc.a, ""));
-  model_run(&sc.server, 1);
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_run(&lp.server, T / 4 - 1);
+  ck_assert(locker_check_events(&lp.a, ""));
+  model_run(&lp.server, 1);
+  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(changed_data_of_the_own_node_is_no_loss)
 {
   begin_queue();
-  model_run(&sc.server, T / 4);
-  sc.one.link->log[0] = '\0';
-  model_set(&sc.server, model_child(&sc.server, LOCKS, 0), "x");
-  model_set(&sc.server, model_child(&sc.server, LOCKS, 1), "x");
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.one.link, "getData"));
-  ck_assert(locker_told(&sc.a, "") && locker_told(&sc.b, ""));
-  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_run(&lp.server, T / 4);
+  lp.one.link->log[0] = '\0';
+  model_set(&lp.server, model_child(&lp.server, LOCKS, 0), "x");
+  model_set(&lp.server, model_child(&lp.server, LOCKS, 1), "x");
+  model_turn(&lp.server);
+  ck_assert(model_said(lp.one.link, "getData"));
+  ck_assert(locker_check_events(&lp.a, "") && locker_check_events(&lp.b, ""));
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -649,7 +650,7 @@ static void delete_pred_at_read(model_server *s, model_link *l, int32_t op,
                                 const char *path)
 {
   (void)path;
-  if (op == 4 && l == sc.two.link &&
+  if (op == 4 && l == lp.two.link &&
       model_node(s, LOCKS "/x-lock-0000000000") != NULL)
     model_delete(s, LOCKS "/x-lock-0000000000");
 }
@@ -657,13 +658,13 @@ static void delete_pred_at_read(model_server *s, model_link *l, int32_t op,
 START_TEST(predecessor_deleted_before_its_read_is_not_missed)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  sc.server.before = delete_pred_at_read;
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(model_said(sc.two.link, "create2 getChildren2 | getData getData"));
-  scene_end(&sc);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  lp.server.before = delete_pred_at_read;
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(model_said(lp.two.link, "create2 getChildren2 | getData getData"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -672,7 +673,7 @@ static unsigned reads;
 static void delete_pred_at_second_read(model_server *s, model_link *l,
                                        int32_t op, const char *path)
 {
-  if (op == 4 && l == sc.two.link && ++reads == 2)
+  if (op == 4 && l == lp.two.link && ++reads == 2)
     delete_pred_at_read(s, l, op, path);
 }
 
@@ -680,13 +681,13 @@ START_TEST(predecessor_deleted_after_its_read_is_not_missed)
 {
   begin();
   reads = 0;
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  sc.server.before = delete_pred_at_second_read;
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(model_said(sc.two.link, "create2 getChildren2 | getData getData"));
-  scene_end(&sc);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  lp.server.before = delete_pred_at_second_read;
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(model_said(lp.two.link, "create2 getChildren2 | getData getData"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -695,7 +696,7 @@ static void hide_own(model_server *s, model_link *l, int32_t op,
                      const char *path)
 {
   (void)path;
-  if (op != 12 || l != sc.two.link)
+  if (op != 12 || l != lp.two.link)
     return;
   model_deny_owned(s, l->session, LK_PERM_READ);
 }
@@ -705,13 +706,13 @@ static void hide_own(model_server *s, model_link *l, int32_t op,
 START_TEST(refused_create_of_the_directory_fails_at_once)
 {
   begin();
-  model_delete(&sc.server, LOCKS);
-  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_NO_AUTH);
-  ck_assert_uint_eq(model_count(sc.one.link, "create2"), 2);
-  scene_end(&sc);
+  model_delete(&lp.server, LOCKS);
+  model_deny(&lp.server, "/locks", LK_PERM_CREATE);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_AUTH);
+  ck_assert_uint_eq(model_count(lp.one.link, "create2"), 2);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -721,25 +722,25 @@ START_TEST(error_of_the_missing_directory_is_the_result)
   locker deep;
 
   begin();
-  locker_init(&deep, &sc.one, NULL);
+  locker_init(&deep, &lp.one, NULL);
   l = deep.lock;
   ck_assert_int_eq(
-      lk_lock_new(&deep.lock, sc.one.link->client, "/locks/p/q/r", NULL), 0);
-  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_want(&deep, -1), 0);
-  model_turn(&sc.server);
+      lk_lock_new(&deep.lock, lp.one.link->client, "/locks/p/q/r", NULL), 0);
+  model_deny(&lp.server, "/locks", LK_PERM_CREATE);
+  ck_assert_int_eq(locker_acquire(&deep, -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(deep.acquired, LK_ERR_NO_AUTH);
   /* who may not create it need not, if it is there */
-  model_deny(&sc.server, "/locks", 0);
-  model_create(&sc.server, "/locks/p");
-  model_deny(&sc.server, "/locks", LK_PERM_CREATE);
-  ck_assert_int_eq(locker_want(&deep, -1), 0);
-  model_turn(&sc.server);
+  model_deny(&lp.server, "/locks", 0);
+  model_create(&lp.server, "/locks/p");
+  model_deny(&lp.server, "/locks", LK_PERM_CREATE);
+  ck_assert_int_eq(locker_acquire(&deep, -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(deep.acquired, 0);
   lk_lock_free(l);
   locker_free(&deep);
-  model_deny(&sc.server, "/locks", 0);
-  scene_end(&sc);
+  model_deny(&lp.server, "/locks", 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -762,80 +763,80 @@ static void come_and_go(model_server *s, model_link *l, int32_t op,
 START_TEST(directory_deleted_again_and_again_is_created)
 {
   begin();
-  model_delete(&sc.server, LOCKS);
+  model_delete(&lp.server, LOCKS);
   comings = 0;
-  sc.server.before = come_and_go;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
+  lp.server.before = come_and_go;
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(comings, 2);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(unreadable_predecessor_is_watched_by_its_directory)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  model_create(&sc.server, LOCKS "/y-lock-0000000001");
-  model_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/y-lock-0000000001");
+  model_deny(&lp.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
   ck_assert(model_said(
-      sc.two.link, "create2 getChildren2 | getData getData | getChildren2"));
-  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(model_said(sc.two.link, "getChildren2 | getChildren2 | "
+      lp.two.link, "create2 getChildren2 | getData getData | getChildren2"));
+  model_delete(&lp.server, LOCKS "/y-lock-0000000001");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(model_said(lp.two.link, "getChildren2 | getChildren2 | "
                                     "removeWatches"));
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(predecessor_is_read_again_after_a_new_start)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  model_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  model_deny(&sc.server, LOCKS "/x-lock-0000000000", 0);
-  sc.two.link->log[0] = '\0';
-  model_delete(&sc.server, lk_lock_node(sc.b.lock));
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.two.link, "removeWatches create2 getChildren2 | "
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_deny(&lp.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  model_deny(&lp.server, LOCKS "/x-lock-0000000000", 0);
+  lp.two.link->log[0] = '\0';
+  model_delete(&lp.server, lk_lock_node(lp.b.lock));
+  model_turn(&lp.server);
+  ck_assert(model_said(lp.two.link, "removeWatches create2 getChildren2 | "
                                     "getData getData"));
-  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(predecessor_that_cannot_be_read_counts)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  model_create(&sc.server, LOCKS "/y-lock-0000000001");
-  model_create(&sc.server, LOCKS "/z-lock-0000000002");
-  model_deny(&sc.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  sc.two.link->log[0] = '\0';
-  model_delete(&sc.server, LOCKS "/z-lock-0000000002");
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.two.link, "getData getData"));
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_delete(&sc.server, LOCKS "/y-lock-0000000001");
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.two.link, "getData | getChildren2"));
-  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/y-lock-0000000001");
+  model_create(&lp.server, LOCKS "/z-lock-0000000002");
+  model_deny(&lp.server, LOCKS "/x-lock-0000000000", LK_PERM_READ);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  lp.two.link->log[0] = '\0';
+  model_delete(&lp.server, LOCKS "/z-lock-0000000002");
+  model_turn(&lp.server);
+  ck_assert(model_said(lp.two.link, "getData getData"));
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  model_delete(&lp.server, LOCKS "/y-lock-0000000001");
+  model_turn(&lp.server);
+  ck_assert(model_said(lp.two.link, "getData | getChildren2"));
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -846,7 +847,7 @@ static void delete_pred_once(model_server *s, model_link *l, int32_t op,
                              const char *path)
 {
   (void)path;
-  if (op != 4 || l != sc.two.link || struck)
+  if (op != 4 || l != lp.two.link || struck)
     return;
   struck = true;
   model_delete(s, LOCKS "/y-lock-0000000001");
@@ -855,85 +856,85 @@ static void delete_pred_once(model_server *s, model_link *l, int32_t op,
 START_TEST(change_of_the_directory_during_the_read_of_the_own_node_is_seen)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  model_create(&sc.server, LOCKS "/y-lock-0000000001");
-  model_deny(&sc.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  sc.two.link->log[0] = '\0';
-  sc.two.link->frozen = true;
-  model_create(&sc.server, LOCKS "/foreign");
-  model_turn(&sc.server);
-  model_set(&sc.server, lk_lock_node(sc.b.lock), "x");
-  model_turn(&sc.server);
-  ck_assert(model_said(sc.two.link, "getChildren2 | getData"));
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/y-lock-0000000001");
+  model_deny(&lp.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  lp.two.link->log[0] = '\0';
+  lp.two.link->frozen = true;
+  model_create(&lp.server, LOCKS "/foreign");
+  model_turn(&lp.server);
+  model_set(&lp.server, lk_lock_node(lp.b.lock), "x");
+  model_turn(&lp.server);
+  ck_assert(model_said(lp.two.link, "getChildren2 | getData"));
   struck = false;
-  sc.server.before = delete_pred_once;
-  sc.two.link->frozen = false;
-  model_turn(&sc.server);
+  lp.server.before = delete_pred_once;
+  lp.two.link->frozen = false;
+  model_turn(&lp.server);
   ck_assert(struck);
-  ck_assert(model_said(sc.two.link, "getChildren2"));
-  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  model_delete(&sc.server, LOCKS "/foreign");
-  scene_end(&sc);
+  ck_assert(model_said(lp.two.link, "getChildren2"));
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  model_delete(&lp.server, LOCKS "/foreign");
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(recovered_node_that_cannot_be_read_is_deleted)
 {
   begin();
-  sc.two.link->cut_at = 1;
-  sc.two.link->cut_after = true;
-  sc.server.before = hide_own;
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.b.acquired, LK_ERR_NO_AUTH);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  scene_end(&sc);
+  lp.two.link->cut_at = 1;
+  lp.two.link->cut_after = true;
+  lp.server.before = hide_own;
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.b.acquired, LK_ERR_NO_AUTH);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(cancel_deletes_the_node_without_permission_to_list)
 {
   begin();
-  model_deny(&sc.server, LOCKS, LK_PERM_READ);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  lk_lock_cancel(sc.a.lock);
-  model_turn(&sc.server);
-  ck_assert_str_eq(sc.one.left_behind, "");
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
-  scene_end(&sc);
+  model_deny(&lp.server, LOCKS, LK_PERM_READ);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  lk_lock_cancel(lp.a.lock);
+  model_turn(&lp.server);
+  ck_assert_str_eq(lp.one.left_behind, "");
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(lp.one.link->client), 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
 {
   begin();
-  scene_hold(&sc);
-  sc.server.before = hide_own;
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.b, "waiting 1 0000000000\nunwatched\n"));
-  sc.two.link->log[0] = '\0';
+  lock_pair_hold(&lp);
+  lp.server.before = hide_own;
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.b, "waiting 1 0000000000\nunwatched\n"));
+  lp.two.link->log[0] = '\0';
   hand_over();
   assert_list();
-  model_run(&sc.server, 3 * T);
-  ck_assert(locker_told(&sc.b, "")); /* the beat works: a check says NO_AUTH
-                                         of what is there */
-  model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-  model_run(&sc.server, T / 4);
-  ck_assert(locker_told(&sc.b, "lost NO_NODE\n"));
-  scene_end(&sc);
+  model_run(&lp.server, 3 * T);
+  ck_assert(locker_check_events(&lp.b, "")); /* the beat works: a check says
+                                         NO_AUTH of what is there */
+  model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+  model_run(&lp.server, T / 4);
+  ck_assert(locker_check_events(&lp.b, "lost NO_NODE\n"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
 /* Own is made unreadable while it is held. */
 static void hide_nodes(model_link *l)
 {
-  model_deny_owned(&sc.server, l->session, LK_PERM_READ);
+  model_deny_owned(&lp.server, l->session, LK_PERM_READ);
 }
 
 START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
@@ -945,47 +946,47 @@ START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
     char path[32];
 
     snprintf(path, sizeof path, "/locks/y%d", i);
-    model_create(&sc.server, path);
-    ck_assert_int_eq(lk_lock_new(&others[i], sc.one.link->client, path, NULL),
+    model_create(&lp.server, path);
+    ck_assert_int_eq(lk_lock_new(&others[i], lp.one.link->client, path, NULL),
                      0);
     ck_assert_int_eq(lk_lock_acquire(others[i], -1, NULL, NULL), 0);
-    model_turn(&sc.server);
+    model_turn(&lp.server);
     if (i == 1)
-      hide_nodes(sc.one.link);
+      hide_nodes(lp.one.link);
   }
-  scene_hold(&sc);
-  model_run(&sc.server, T);
-  sc.one.link->log[0] = '\0';
-  model_run(&sc.server, T);
+  lock_pair_hold(&lp);
+  model_run(&lp.server, T);
+  lp.one.link->log[0] = '\0';
+  model_run(&lp.server, T);
   /* each unreadable one is the last in its multi */
-  ck_assert(model_said(sc.one.link, "multi multi multi | multi multi multi | "
+  ck_assert(model_said(lp.one.link, "multi multi multi | multi multi multi | "
                                     "multi multi multi | multi multi multi"));
-  model_delete(&sc.server, lk_lock_node(others[1]));
-  model_run(&sc.server, T / 4);
+  model_delete(&lp.server, lk_lock_node(others[1]));
+  model_run(&lp.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(others[1]), LK_LOCK_LOST);
   ck_assert_int_eq(lk_lock_get_state(others[0]), LK_LOCK_HELD);
   ck_assert_int_eq(lk_lock_get_state(others[2]), LK_LOCK_HELD);
-  ck_assert(locker_told(&sc.a, ""));
+  ck_assert(locker_check_events(&lp.a, ""));
   for (int i = 0; i < 3; i++)
     lk_lock_free(others[i]);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(replies_after_the_release_are_ignored)
 {
   begin();
-  scene_hold(&sc);
-  hide_nodes(sc.one.link);
-  sc.one.link->frozen = true;
-  model_run(&sc.server, T / 4);
-  ck_assert(model_said(sc.one.link, "getData multi"));
-  locker_release(&sc.a);
-  sc.one.link->frozen = false;
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert(locker_told(&sc.a, ""));
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  hide_nodes(lp.one.link);
+  lp.one.link->frozen = true;
+  model_run(&lp.server, T / 4);
+  ck_assert(model_said(lp.one.link, "getData multi"));
+  locker_release(&lp.a);
+  lp.one.link->frozen = false;
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.released, 0);
+  ck_assert(locker_check_events(&lp.a, ""));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -1001,16 +1002,16 @@ START_TEST(other_errors_end_the_acquire_and_leave_nothing)
       bool in_doubt = n == 1 && errors[e] == LK_ERR_CONNECTION_LOSS;
 
       begin();
-      scene_hold(&sc);
-      sc.two.link->answer_at = n;
-      sc.two.link->answer_err = errors[e];
-      ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-      model_turn(&sc.server);
-      ck_assert_int_eq(sc.b.acquired, in_doubt ? LK_ERR_IN_DOUBT : errors[e]);
+      lock_pair_hold(&lp);
+      lp.two.link->answer_at = n;
+      lp.two.link->answer_err = errors[e];
+      ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+      model_turn(&lp.server);
+      ck_assert_int_eq(lp.b.acquired, in_doubt ? LK_ERR_IN_DOUBT : errors[e]);
       hand_over();
-      ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-      ck_assert_uint_eq(model_watches(sc.two.link), 0);
-      scene_end(&sc);
+      ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+      ck_assert_uint_eq(model_watches(lp.two.link), 0);
+      lock_pair_end(&lp);
     }
   }
 }
@@ -1021,41 +1022,42 @@ END_TEST
 START_TEST(number_near_the_end_of_the_counter_fails_the_acquire)
 {
   begin();
-  model_counter(&sc.server, LOCKS, INT32_MAX - (1 << 20) + 1);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  model_counter(&sc.server, LOCKS, INT32_MIN + 5);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, LK_ERR_SEQ_UNSAFE);
-  ck_assert_uint_eq(model_children(&sc.server, LOCKS), 0);
-  ck_assert_uint_eq(sc.one.warnings, 0);
+  model_counter(&lp.server, LOCKS, INT32_MAX - (1 << 20) + 1);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+  model_counter(&lp.server, LOCKS, INT32_MIN + 5);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
+  ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
+  ck_assert_uint_eq(lp.one.warnings, 0);
   for (int i = 0; i < 2; i++) {
-    model_counter(&sc.server, LOCKS, (1 << 30) + 5);
-    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    model_turn(&sc.server);
-    ck_assert_int_eq(sc.a.acquired, 0);
-    ck_assert_uint_eq(sc.one.warnings, 1);
-    ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-    model_turn(&sc.server);
+    model_counter(&lp.server, LOCKS, (1 << 30) + 5);
+    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    model_turn(&lp.server);
+    ck_assert_int_eq(lp.a.acquired, 0);
+    ck_assert_uint_eq(lp.one.warnings, 1);
+    ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+    model_turn(&lp.server);
   }
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(foreign_node_in_the_queue_is_reported_once)
 {
   begin();
-  model_create(&sc.server, LOCKS "/x__lock__0000000099");
-  scene_hold(&sc);
-  ck_assert(locker_told(&sc.a, "mixed " LOCKS "/x__lock__0000000099\n"));
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  scene_hold(&sc);
-  ck_assert(locker_told(&sc.a, ""));
-  model_delete(&sc.server, LOCKS "/x__lock__0000000099");
-  scene_end(&sc);
+  model_create(&lp.server, LOCKS "/x__lock__0000000099");
+  lock_pair_hold(&lp);
+  ck_assert(
+      locker_check_events(&lp.a, "mixed " LOCKS "/x__lock__0000000099\n"));
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  lock_pair_hold(&lp);
+  ck_assert(locker_check_events(&lp.a, ""));
+  model_delete(&lp.server, LOCKS "/x__lock__0000000099");
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -1068,18 +1070,18 @@ START_TEST(node_made_anew_has_another_name)
     char first[128];
 
     begin_queue();
-    snprintf(first, sizeof first, "%s", lk_lock_node(sc.b.lock));
+    snprintf(first, sizeof first, "%s", lk_lock_node(lp.b.lock));
     if (expires == 0) {
-      model_delete(&sc.server, first);
+      model_delete(&lp.server, first);
     } else {
-      sc.server.down = true;
-      model_drop(sc.two.link);
-      model_expire(&sc.server, sc.two.link->last_session);
-      sc.server.down = false;
+      lp.server.down = true;
+      model_drop(lp.two.link);
+      model_expire(&lp.server, lp.two.link->last_session);
+      lp.server.down = false;
     }
-    model_run(&sc.server, T / 10);
-    ck_assert(strncmp(first, lk_lock_node(sc.b.lock), 50) != 0);
-    scene_end(&sc);
+    model_run(&lp.server, T / 10);
+    ck_assert(strncmp(first, lk_lock_node(lp.b.lock), 50) != 0);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -1088,56 +1090,57 @@ END_TEST
 START_TEST(an_expiry_on_a_living_connection_loses_the_place_once)
 {
   begin_queue();
-  model_run(&sc.server, T / 4);
-  model_expire(&sc.server, sc.two.link->session);
-  model_run(&sc.server, T / 10);
-  ck_assert(locker_told(&sc.b, "place lost NO_NODE\nwaiting 1 0000000000\n"));
-  model_expire(&sc.server, sc.one.link->session);
-  model_run(&sc.server, T / 10);
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  ck_assert_int_eq(sc.b.acquired, 0);
-  scene_end(&sc);
+  model_run(&lp.server, T / 4);
+  model_expire(&lp.server, lp.two.link->session);
+  model_run(&lp.server, T / 10);
+  ck_assert(
+      locker_check_events(&lp.b, "place lost NO_NODE\nwaiting 1 0000000000\n"));
+  model_expire(&lp.server, lp.one.link->session);
+  model_run(&lp.server, T / 10);
+  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(expiry_completes_a_cleanup)
 {
   begin_queue();
-  sc.server.down = true;
-  model_drop(sc.one.link);
-  locker_release(&sc.a);
-  model_expire(&sc.server, sc.one.link->last_session);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
-  ck_assert_int_eq(sc.a.released, 0);
-  ck_assert_uint_eq(lk_lease_pending_cleanups(sc.one.link->client), 0);
-  ck_assert_uint_eq(model_count(sc.one.link, "delete"), 0);
-  scene_end(&sc);
+  lp.server.down = true;
+  model_drop(lp.one.link);
+  locker_release(&lp.a);
+  model_expire(&lp.server, lp.one.link->last_session);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
+  ck_assert_int_eq(lp.a.released, 0);
+  ck_assert_uint_eq(lk_lease_pending_cleanups(lp.one.link->client), 0);
+  ck_assert_uint_eq(model_count(lp.one.link, "delete"), 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(create_of_an_expired_session_is_not_taken_for_ours)
 {
   begin();
-  sc.one.link->cut_at = 1;
-  sc.one.link->cut_after = true;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  sc.server.down = true;
-  model_turn(&sc.server);
+  lp.one.link->cut_at = 1;
+  lp.one.link->cut_after = true;
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  lp.server.down = true;
+  model_turn(&lp.server);
   /* the session ends, and its node is seen a little longer */
   char orphan[128];
 
-  snprintf(orphan, sizeof orphan, "%s", model_child(&sc.server, LOCKS, 0));
-  model_expire(&sc.server, sc.one.link->last_session);
-  model_create(&sc.server, orphan);
-  sc.server.down = false;
-  model_run(&sc.server, T / 4);
-  ck_assert_int_eq(sc.a.acquired, NOT_YET);
-  ck_assert(strncmp(orphan, lk_lock_node(sc.a.lock), 50) != 0);
-  model_delete(&sc.server, orphan);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.acquired, 0);
-  scene_end(&sc);
+  snprintf(orphan, sizeof orphan, "%s", model_child(&lp.server, LOCKS, 0));
+  model_expire(&lp.server, lp.one.link->last_session);
+  model_create(&lp.server, orphan);
+  lp.server.down = false;
+  model_run(&lp.server, T / 4);
+  ck_assert_int_eq(lp.a.acquired, NOT_YET);
+  ck_assert(strncmp(orphan, lk_lock_node(lp.a.lock), 50) != 0);
+  model_delete(&lp.server, orphan);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  lock_pair_end(&lp);
 }
 END_TEST
 

@@ -18,7 +18,7 @@
 enum { SAILORS = 5, STEPS = 300 };
 
 static model_server server;
-static party parties[SAILORS];
+static test_client clients[SAILORS];
 static locker lockers[SAILORS];
 static uint64_t seed;
 static uint64_t newest; /* token */
@@ -53,7 +53,7 @@ static void want(locker *l)
   int64_t timeouts[] = {-1, -1, 0, 100, 2 * T};
 
   if (lk_lock_get_state(l->lock) == LK_LOCK_IDLE)
-    ck_assert_int_eq(locker_want(l, timeouts[roll(5)]), 0);
+    ck_assert_int_eq(locker_acquire(l, timeouts[roll(5)]), 0);
 }
 
 static void let_go(locker *l)
@@ -110,7 +110,7 @@ static void step(void)
 {
   unsigned who = roll(SAILORS);
   locker *l = &lockers[who];
-  model_link *link = parties[who].link;
+  model_link *link = clients[who].link;
 
   switch (roll(10)) {
   case 0:
@@ -141,7 +141,7 @@ static void calm_down(void)
   server.down = false;
   server.before = NULL;
   for (int i = 0; i < SAILORS; i++) {
-    heal_link(parties[i].link);
+    heal_link(clients[i].link);
     lk_lock_cancel(lockers[i].lock);
     while (lk_lock_count(lockers[i].lock) > 0)
       (void)lk_lock_release(lockers[i].lock, NULL, NULL);
@@ -156,7 +156,7 @@ static void serve_all(void)
   int served = 0;
 
   for (int i = 0; i < SAILORS; i++)
-    ck_assert_int_eq(locker_want(&lockers[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&lockers[i], -1), 0);
   for (int i = 0; i < 100 && served < SAILORS; i++) {
     model_run(&server, T / 10);
     check_all();
@@ -183,13 +183,13 @@ static void storm(uint64_t number)
     lk_lease_config c = {.size = sizeof c, .assurance = (lk_assurance)roll(3)};
     lk_lock_config lc = {.size = sizeof lc, .unsure_when_suspended = roll(2)};
 
-    party_join(&parties[i], &server, &c);
-    locker_init(&lockers[i], &parties[i], &lc);
+    test_client_init(&clients[i], &server, &c);
+    locker_init(&lockers[i], &clients[i], &lc);
   }
   for (int i = 0; i < STEPS; i++) {
     step();
     for (int j = 0; j < SAILORS; j++)
-      lockers[j].told[0] = parties[j].link->log[0] = '\0';
+      lockers[j].events[0] = clients[j].link->log[0] = '\0';
   }
   calm_down();
   serve_all();
@@ -198,7 +198,7 @@ static void storm(uint64_t number)
   model_run(&server, T);
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
   for (int i = 0; i < SAILORS; i++)
-    party_leave(&parties[i]);
+    test_client_free(&clients[i]);
   model_done(&server);
 }
 

@@ -16,7 +16,7 @@
  * It aborts where it is asked for a write. */
 
 static model_server server;
-static party one;
+static test_client one;
 static locker a;
 
 /* What the last call of nodes.h ended with. */
@@ -54,7 +54,7 @@ static void start(bool no_quorum, lk_assurance assurance)
 
 static void finish(void)
 {
-  party_leave(&one);
+  test_client_free(&one);
   model_done(&server);
 }
 
@@ -164,7 +164,7 @@ START_TEST(no_lock_is_granted_by_a_read_only_server)
   for (size_t kind = 0; kind < KINDS; kind++) {
     begin(true, LK_ASSURE_QUORUM);
     ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_want(&a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&a, -1), 0);
     model_run(&server, 3 * T);
     ck_assert_int_eq(a.acquired, NOT_YET);
     recover();
@@ -182,13 +182,13 @@ START_TEST(acquire_begun_before_the_read_only_server_was_found_waits_too)
     server.down = true;
     model_drop(one.link);
     ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_want(&a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&a, -1), 0);
     model_run(&server, T);
     server.down = false;
     model_run(&server, T);
     ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
     ck_assert_int_eq(a.acquired, NOT_YET);
-    ck_assert_str_eq(a.told, "");
+    ck_assert_str_eq(a.events, "");
     recover();
     ck_assert(is_held());
     locker_free(&a);
@@ -216,16 +216,17 @@ START_TEST(lock_is_lost_before_a_read_only_server_serves_reads)
   for (size_t kind = 0; kind < KINDS; kind++) {
     begin(false, LK_ASSURE_PING);
     ck_assert(try_init(kind));
-    ck_assert_int_eq(locker_want(&a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&a, -1), 0);
     model_run(&server, T);
     ck_assert(is_held());
-    a.told[0] = '\0';
+    a.events[0] = '\0';
     fall();
-    ck_assert(locker_told(&a, "suspended\nunsure\nlost SESSION_EXPIRED\n"));
+    ck_assert(
+        locker_check_events(&a, "suspended\nunsure\nlost SESSION_EXPIRED\n"));
     ck_assert(!lk_lock_ok(a.lock));
     ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
     ck_assert_int_eq(locker_try_release(&a), LK_ERR_LOST);
-    ck_assert_int_eq(locker_want(&a, -1), 0);
+    ck_assert_int_eq(locker_acquire(&a, -1), 0);
     model_run(&server, T);
     ck_assert_int_eq(a.acquired, NOT_YET);
     recover();
@@ -245,8 +246,8 @@ static bool survives(size_t kind, size_t fail_at)
   model_lose_quorum(&server);
   failing_mem_init(&one.mem);
   one.mem.fail_at = fail_at;
-  ran =
-      try_join(LK_ASSURE_QUORUM) && try_init(kind) && locker_want(&a, -1) == 0;
+  ran = try_join(LK_ASSURE_QUORUM) && try_init(kind) &&
+        locker_acquire(&a, -1) == 0;
   model_run(&server, T);
   if (ran) {
     ck_assert(a.acquired == NOT_YET || a.acquired == LK_ERR_NO_MEMORY);
@@ -256,7 +257,7 @@ static bool survives(size_t kind, size_t fail_at)
     ck_assert(is_held() || a.acquired == LK_ERR_NO_MEMORY);
   }
   locker_free(&a);
-  party_leave(&one);
+  test_client_free(&one);
   bool failed = failing_mem_failed(&one.mem);
 
   model_done(&server);

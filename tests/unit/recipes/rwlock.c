@@ -9,7 +9,7 @@
 /* The read-write lock: two owners with two sides each, on one server. */
 
 typedef struct owner {
-  party p;
+  test_client p;
   lk_rwlock *rw;
   locker r;
   locker w;
@@ -20,7 +20,7 @@ static model_server server;
 static owner one;
 static owner two;
 
-static void side_init(locker *l, party *p, lk_lock *lock)
+static void side_init(locker *l, test_client *p, lk_lock *lock)
 {
   memset(l, 0, sizeof *l);
   l->p = p;
@@ -44,7 +44,7 @@ static bool try_join(owner *o)
   lk_lock_config config = {
       .size = sizeof config, .on_event = on_event, .arg = o};
 
-  if (!party_try_join(&o->p, &server, NULL) ||
+  if (!test_client_try_init(&o->p, &server, NULL) ||
       lk_rwlock_new(&o->rw, o->p.link->client, LOCKS, &config) != 0)
     return false;
   side_init(&o->r, &o->p, lk_rwlock_read_side(o->rw));
@@ -62,7 +62,7 @@ static void leave(owner *o)
 {
   lk_rwlock_free(o->rw);
   o->rw = NULL;
-  party_leave(&o->p);
+  test_client_free(&o->p);
 }
 
 static void begin(void)
@@ -91,7 +91,7 @@ static void end(void)
 
 static void want(locker *l)
 {
-  ck_assert_int_eq(locker_want(l, -1), 0);
+  ck_assert_int_eq(locker_acquire(l, -1), 0);
   model_turn(&server);
 }
 
@@ -281,7 +281,7 @@ START_TEST(reader_cannot_acquire_the_write_lock)
   begin();
   get(&one.r);
   forget_logs();
-  ck_assert_int_eq(locker_want(&one.w, -1), LK_ERR_DEADLOCK);
+  ck_assert_int_eq(locker_acquire(&one.w, -1), LK_ERR_DEADLOCK);
   model_turn(&server);
   ck_assert(model_said(one.p.link, ""));
   let_go(&one.r);
@@ -298,7 +298,7 @@ START_TEST(downgraded_writer_cannot_acquire_the_write_lock_again)
   get(&one.w); /* while it is one still, it counts */
   let_go(&one.w);
   let_go(&one.w);
-  ck_assert_int_eq(locker_want(&one.w, -1), LK_ERR_DEADLOCK);
+  ck_assert_int_eq(locker_acquire(&one.w, -1), LK_ERR_DEADLOCK);
   end();
 }
 END_TEST
@@ -308,10 +308,10 @@ START_TEST(one_side_is_acquired_at_a_time)
   begin();
   get(&one.w);
   want(&two.r);
-  ck_assert_int_eq(locker_want(&two.w, -1), LK_ERR_STATE);
+  ck_assert_int_eq(locker_acquire(&two.w, -1), LK_ERR_STATE);
   lk_lock_cancel(two.r.lock);
   want(&two.w);
-  ck_assert_int_eq(locker_want(&two.r, -1), LK_ERR_STATE);
+  ck_assert_int_eq(locker_acquire(&two.r, -1), LK_ERR_STATE);
   end();
 }
 END_TEST
@@ -348,7 +348,7 @@ START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
   ck_assert_int_eq(two.w.acquired, 0);
   ck_assert_int_eq(lk_lock_get_state(one.w.lock), LK_LOCK_HELD);
   want(&one.r);
-  ck_assert(locker_told(&one.w, "lost NO_NODE\n"));
+  ck_assert(locker_check_events(&one.w, "lost NO_NODE\n"));
   ck_assert_int_eq(one.r.acquired, NOT_YET);
   let_go(&two.w);
   ck_assert_int_eq(one.r.acquired, 0);
@@ -369,7 +369,7 @@ START_TEST(reader_cancelled_as_its_writer_is_lost_leaves_nothing)
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
   want(&one.r);
-  ck_assert(locker_told(&one.w, "lost NO_NODE\n"));
+  ck_assert(locker_check_events(&one.w, "lost NO_NODE\n"));
   ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
   one.gives_up = false;
@@ -415,7 +415,7 @@ START_TEST(a_read_side_that_is_cancelled_at_once_leaves_nothing)
 {
   begin();
   get(&one.w);
-  ck_assert_int_eq(locker_want(&one.r, -1), 0);
+  ck_assert_int_eq(locker_acquire(&one.r, -1), 0);
   lk_lock_cancel(one.r.lock);
   ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
   model_run(&server, T);
@@ -433,8 +433,8 @@ START_TEST(expired_session_loses_both_sides)
   model_expire(&server, one.p.link->session);
   model_drop(one.p.link);
   model_run(&server, T / 4);
-  ck_assert(locker_told(&one.w, "suspended\nlost SESSION_EXPIRED\n"));
-  ck_assert(locker_told(&one.r, "suspended\nlost SESSION_EXPIRED\n"));
+  ck_assert(locker_check_events(&one.w, "suspended\nlost SESSION_EXPIRED\n"));
+  ck_assert(locker_check_events(&one.r, "suspended\nlost SESSION_EXPIRED\n"));
   (void)lk_lock_release(one.w.lock, NULL, NULL);
   (void)lk_lock_release(one.r.lock, NULL, NULL);
   get(&one.r);
@@ -446,7 +446,7 @@ START_TEST(the_handle_may_be_freed_while_it_acquires_and_holds)
 {
   begin();
   get(&one.w);
-  ck_assert_int_eq(locker_want(&one.r, -1), 0);
+  ck_assert_int_eq(locker_acquire(&one.r, -1), 0);
   lk_rwlock_free(one.rw);
   one.rw = NULL;
   ck_assert_int_eq(one.r.acquired, LK_ERR_CLOSED);
@@ -465,9 +465,9 @@ static bool play_without(size_t fail_at)
   one.p.mem.fail_at = fail_at;
   if (try_join(&one)) {
     model_run(&server, T / 4);
-    if (locker_want(&one.w, T) == 0)
+    if (locker_acquire(&one.w, T) == 0)
       model_run(&server, T / 4);
-    if (locker_want(&one.r, T) == 0)
+    if (locker_acquire(&one.r, T) == 0)
       model_run(&server, T / 4);
     (void)lk_lock_release(one.w.lock, NULL, NULL);
     (void)lk_lock_release(one.r.lock, NULL, NULL);

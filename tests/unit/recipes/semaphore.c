@@ -10,11 +10,11 @@
 
 /* Semaphores of two permits, on one server, each handle a session's. */
 
-enum { PARTIES = 4 };
+enum { CLIENTS = 4 };
 
 static model_server server;
-static party parties[PARTIES];
-static locker l[PARTIES];
+static test_client clients[CLIENTS];
+static locker l[CLIENTS];
 static int32_t permits;
 static int32_t take;
 static const char *limit_path;
@@ -38,7 +38,7 @@ static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   }
 }
 
-static bool try_init(locker *x, party *p)
+static bool try_init(locker *x, test_client *p)
 {
   lk_lock_config config = {
       .size = sizeof config, .layout = layout, .on_event = on_event, .arg = x};
@@ -75,9 +75,9 @@ static void begin(int32_t n)
   deadly = LK_LOCK_EVENT_UNSURE; /* never */
   model_init(&server);
   make_dirs();
-  for (int i = 0; i < PARTIES; i++) {
-    party_join(&parties[i], &server, NULL);
-    ck_assert(try_init(&l[i], &parties[i]));
+  for (int i = 0; i < CLIENTS; i++) {
+    test_client_init(&clients[i], &server, NULL);
+    ck_assert(try_init(&l[i], &clients[i]));
   }
   model_turn(&server);
 }
@@ -89,12 +89,12 @@ static size_t left(void)
 
 static void end(void)
 {
-  for (int i = 0; i < PARTIES; i++)
+  for (int i = 0; i < CLIENTS; i++)
     locker_free(&l[i]);
   model_run(&server, T);
   ck_assert_uint_eq(left(), 0);
-  for (int i = 0; i < PARTIES; i++)
-    party_leave(&parties[i]);
+  for (int i = 0; i < CLIENTS; i++)
+    test_client_free(&clients[i]);
   model_done(&server);
 }
 
@@ -103,12 +103,12 @@ static void change(int i, int32_t n)
 {
   locker_free(&l[i]);
   take = n;
-  ck_assert(try_init(&l[i], &parties[i]));
+  ck_assert(try_init(&l[i], &clients[i]));
 }
 
 static void want(int i)
 {
-  ck_assert_int_eq(locker_want(&l[i], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[i], -1), 0);
   model_turn(&server);
 }
 
@@ -136,7 +136,7 @@ START_TEST(number_of_holders_is_the_number_of_permits)
   want(3);
   ck_assert_int_eq(l[2].acquired, NOT_YET);
   ck_assert_int_eq(l[3].acquired, NOT_YET);
-  ck_assert(locker_told(&l[2], "waiting 1 permits...\n"));
+  ck_assert(locker_check_events(&l[2], "waiting 1 permits...\n"));
   let_go(1);
   ck_assert_int_eq(l[2].acquired, 0);
   ck_assert_int_eq(l[3].acquired, NOT_YET);
@@ -167,7 +167,7 @@ START_TEST(contender_that_is_first_late_is_notified_that_it_waits)
   model_delete(&server, queue);
   want(1);
   ck_assert_uint_eq(model_children(&server, leases), 2);
-  ck_assert(locker_told(&l[1], "waiting 1 permits...\n"));
+  ck_assert(locker_check_events(&l[1], "waiting 1 permits...\n"));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
@@ -180,16 +180,16 @@ START_TEST(first_queue_node_does_not_prove_itself)
   get(0);
   want(1);
   want(2);
-  parties[2].link->log[0] = '\0';
+  clients[2].link->log[0] = '\0';
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
   /* It is first now: the create of its permit is proof. */
   ck_assert_uint_eq(model_children(&server, queue), 1);
-  ck_assert(strncmp(parties[2].link->log, "create2 getChildren2", 20) == 0);
-  ck_assert_uint_eq(model_count(parties[2].link, "multi"), 0);
+  ck_assert(strncmp(clients[2].link->log, "create2 getChildren2", 20) == 0);
+  ck_assert_uint_eq(model_count(clients[2].link, "multi"), 0);
   let_go(1);
   ck_assert_int_eq(l[2].acquired, 0);
-  ck_assert_uint_eq(model_count(parties[2].link, "multi"), 0);
+  ck_assert_uint_eq(model_count(clients[2].link, "multi"), 0);
   end();
 }
 END_TEST
@@ -217,8 +217,8 @@ START_TEST(two_contenders_for_all_permits_do_not_deadlock)
   begin(2);
   change(0, 2);
   change(1, 2);
-  ck_assert_int_eq(locker_want(&l[0], -1), 0);
-  ck_assert_int_eq(locker_want(&l[1], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[0], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[1], -1), 0);
   model_turn(&server);
   int first = l[0].acquired == 0 ? 0 : 1;
 
@@ -233,7 +233,7 @@ END_TEST
 /* With l[0]'s permit held and l[1] first in the queue. */
 static void fail_once(int i)
 {
-  ck_assert_int_eq(locker_want(&l[i], 0), 0);
+  ck_assert_int_eq(locker_acquire(&l[i], 0), 0);
   model_turn(&server);
   ck_assert_int_eq(l[i].acquired, LK_ERR_BUSY);
 }
@@ -245,21 +245,21 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
   want(1);
   for (int i = 0; i < 3; i++)
     fail_once(2);
-  parties[2].link->log[0] = '\0';
+  clients[2].link->log[0] = '\0';
   fail_once(2);
   ck_assert(
-      model_said(parties[2].link, layout == LK_LAYOUT_KAZOO
+      model_said(clients[2].link, layout == LK_LAYOUT_KAZOO
                                       ? "getData create2 getChildren2 | delete"
                                       : "create2 getChildren2 | delete"));
   let_go(0);
   let_go(1);
   get(2); /* nobody is there: that ends it */
   let_go(2);
-  parties[2].link->log[0] = '\0';
+  clients[2].link->log[0] = '\0';
   get(2);
-  ck_assert_uint_eq(model_count(parties[2].link, "create2"), 2);
+  ck_assert_uint_eq(model_count(clients[2].link, "create2"), 2);
   ck_assert_ptr_nonnull(
-      strstr(parties[2].link->log, "create2 getChildren2 create2"));
+      strstr(clients[2].link->log, "create2 getChildren2 create2"));
   end();
 }
 END_TEST
@@ -275,17 +275,17 @@ START_TEST(next_handle_does_not_create_the_directories_again)
   for (int i = 0; i < 4; i++) {
     memory = &shared;
     change(2, 1);
-    parties[2].link->log[0] = '\0';
+    clients[2].link->log[0] = '\0';
     fail_once(2);
     memory = NULL;
     ck_assert_uint_eq(shared.failures, i < 3 ? (unsigned)i + 1 : 3);
-    ck_assert_uint_eq(model_count(parties[2].link, "create2"), i < 3 ? 2 : 1);
+    ck_assert_uint_eq(model_count(clients[2].link, "create2"), i < 3 ? 2 : 1);
   }
   locker_free(&l[2]);
   change(3, 1);
-  parties[3].link->log[0] = '\0';
+  clients[3].link->log[0] = '\0';
   fail_once(3); /* knows nothing of it */
-  ck_assert_uint_eq(model_count(parties[3].link, "create2"), 2);
+  ck_assert_uint_eq(model_count(clients[3].link, "create2"), 2);
   end();
 }
 END_TEST
@@ -297,23 +297,23 @@ START_TEST(invalid_numbers_of_permits_are_refused)
 
   begin(1);
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
+      lk_semaphore_new(&x, clients[0].link->client, "/s", NULL, &options),
       LK_ERR_BAD_ARGUMENT);
   options.permits = 1;
   options.take = 2;
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
+      lk_semaphore_new(&x, clients[0].link->client, "/s", NULL, &options),
       LK_ERR_BAD_ARGUMENT);
   options.limit_path = "n";
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
+      lk_semaphore_new(&x, clients[0].link->client, "/s", NULL, &options),
       LK_ERR_BAD_PATH);
   options.limit_path = NULL;
   for (int beyond = 0; beyond < 4; beyond++) {
     options.permits = 1000000 + beyond % 2;
     options.take = 1000 + beyond / 2;
     ck_assert_int_eq(
-        lk_semaphore_new(&x, parties[0].link->client, "/s", NULL, &options),
+        lk_semaphore_new(&x, clients[0].link->client, "/s", NULL, &options),
         beyond == 0 ? 0 : LK_ERR_BAD_ARGUMENT);
     lk_lock_free(x);
   }
@@ -346,7 +346,7 @@ END_TEST
 static void grow_before_count(model_server *s, model_link *link, int32_t op,
                               const char *path)
 {
-  if (op != 12 || link != parties[1].link || strcmp(path, leases) != 0)
+  if (op != 12 || link != clients[1].link || strcmp(path, leases) != 0)
     return;
   model_set(s, "/n/limit", "\x7f\x01\x01\x01");
   s->before = NULL;
@@ -384,8 +384,8 @@ START_TEST(limit_node_is_watched_in_a_new_session)
   begin_limited();
   get(0);
   want(1);
-  model_expire(&server, parties[1].link->session);
-  model_drop(parties[1].link);
+  model_expire(&server, clients[1].link->session);
+  model_drop(clients[1].link);
   model_run(&server, T / 4);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
@@ -399,7 +399,7 @@ static void set_limit(unsigned char n)
 {
   const unsigned char bytes[] = {0, 0, 0, n};
 
-  ck_assert_int_eq(lk_set(parties[0].link->client, "/n/limit",
+  ck_assert_int_eq(lk_set(clients[0].link->client, "/n/limit",
                           lk_bytes_of(bytes, sizeof bytes), -1, NULL, NULL,
                           NULL),
                    0);
@@ -414,8 +414,8 @@ START_TEST(waiter_is_not_granted_by_the_old_number_of_permits)
   set_limit(2);
   get(1);
   want(2);
-  parties[2].link->requests = 0;
-  parties[2].link->throttle_at = 1;
+  clients[2].link->requests = 0;
+  clients[2].link->throttle_at = 1;
   set_limit(1);
   let_go(0);
   model_run(&server, T / 4);
@@ -433,8 +433,8 @@ START_TEST(throttled_read_of_the_limit_is_repeated)
     begin_limited();
     get(0);
     let_go(0);
-    parties[1].link->requests = 0;
-    parties[1].link->throttle_at = at;
+    clients[1].link->requests = 0;
+    clients[1].link->throttle_at = at;
     want(1);
     model_run(&server, T / 2);
     ck_assert_int_eq(l[1].acquired, 0);
@@ -448,7 +448,7 @@ END_TEST
 START_TEST(unchanged_limit_costs_no_second_count)
 {
   begin_limited();
-  char *log = parties[0].link->log;
+  char *log = clients[0].link->log;
 
   get(0);
   let_go(0);
@@ -472,13 +472,13 @@ END_TEST
 START_TEST(repeated_list_leaves_no_watch)
 {
   begin(1);
-  parties[0].link->requests = 0;
-  parties[0].link->throttle_at = 3;
+  clients[0].link->requests = 0;
+  clients[0].link->throttle_at = 3;
   want(0);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
-  ck_assert_uint_eq(model_watches(parties[0].link), 1);
-  ck_assert_uint_eq(sim_watches_of_conn(parties[0].link->conn, SIM_WATCH_DATA),
+  ck_assert_uint_eq(model_watches(clients[0].link), 1);
+  ck_assert_uint_eq(sim_watches_of_conn(clients[0].link->conn, SIM_WATCH_DATA),
                     1);
   end();
 }
@@ -512,7 +512,7 @@ static void refuse_number(model_server *s, model_link *link, int32_t op,
                           const char *path)
 {
   (void)s;
-  if (op != 1 || link != parties[0].link || refused == 500 ||
+  if (op != 1 || link != clients[0].link || refused == 500 ||
       strcmp(path, layout == LK_LAYOUT_KAZOO ? "/s" : "/n/limit") != 0)
     return;
   link->answer_at = link->requests;
@@ -567,7 +567,7 @@ START_TEST(limit_node_too_long_to_create_fails_the_acquire)
                          .session_timeout_ms = T,
                          .send_limit = 8 + 4 + 200 + 1};
   locker x;
-  party p;
+  test_client p;
 
   begin(1);
   memset(path, 'n', 200);
@@ -579,12 +579,12 @@ START_TEST(limit_node_too_long_to_create_fails_the_acquire)
   p.link = model_client(&server, &cc);
   ck_assert(try_init(&x, &p));
   model_turn(&server);
-  ck_assert_int_eq(locker_want(&x, -1), 0);
+  ck_assert_int_eq(locker_acquire(&x, -1), 0);
   model_turn(&server);
   ck_assert_int_eq(x.acquired, LK_ERR_TOO_BIG);
   locker_free(&x);
   model_turn(&server);
-  party_leave(&p);
+  test_client_free(&p);
   end();
 }
 END_TEST
@@ -599,10 +599,10 @@ START_TEST(revocation_of_one_permit_is_reported_when_all_are_held)
   model_run(&server, T / 2);
   model_set(&server, model_child(&server, leases, 1), "__REVOKE__");
   model_turn(&server);
-  ck_assert_ptr_null(strstr(l[1].told, "revoked"));
+  ck_assert_ptr_null(strstr(l[1].events, "revoked"));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert_ptr_nonnull(strstr(l[1].told, "revoked\n"));
+  ck_assert_ptr_nonnull(strstr(l[1].events, "revoked\n"));
   end();
 }
 END_TEST
@@ -613,8 +613,8 @@ START_TEST(timed_out_waiter_leaves_no_node)
 {
   begin(1);
   get(0);
-  ck_assert_int_eq(locker_want(&l[1], 100), 0);
-  ck_assert_int_eq(locker_want(&l[2], 100), 0);
+  ck_assert_int_eq(locker_acquire(&l[1], 100), 0);
+  ck_assert_int_eq(locker_acquire(&l[2], 100), 0);
   model_run(&server, 150);
   ck_assert_int_eq(l[1].acquired, LK_ERR_DEADLINE);
   ck_assert_int_eq(l[2].acquired, LK_ERR_DEADLINE);
@@ -630,10 +630,10 @@ static void want_two_in_trouble(unsigned busy, unsigned cut)
   begin(2);
   change(0, 2);
   get(1);
-  parties[0].link->requests = 0;
-  parties[0].link->throttle_at = busy;
-  parties[0].link->cut_at = cut;
-  parties[0].link->cut_after = true;
+  clients[0].link->requests = 0;
+  clients[0].link->throttle_at = busy;
+  clients[0].link->cut_at = cut;
+  clients[0].link->cut_after = true;
   want(0);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
@@ -669,8 +669,8 @@ START_TEST(semaphore_may_be_freed_when_its_queue_node_is_lost)
   get(1);
   deadly = LK_LOCK_EVENT_PLACE_LOST;
   want(0);
-  model_expire(&server, parties[0].link->session);
-  model_drop(parties[0].link);
+  model_expire(&server, clients[0].link->session);
+  model_drop(clients[0].link);
   model_run(&server, T / 4);
   ck_assert_ptr_null(l[0].lock);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CLOSED);
@@ -699,15 +699,15 @@ START_TEST(kazoo_node_holds_the_limit_in_decimal)
   take = 1;
   limit_path = NULL;
   model_init(&server);
-  for (int i = 0; i < PARTIES; i++) {
-    party_join(&parties[i], &server, NULL);
-    ck_assert(try_init(&l[i], &parties[i]));
+  for (int i = 0; i < CLIENTS; i++) {
+    test_client_init(&clients[i], &server, NULL);
+    ck_assert(try_init(&l[i], &clients[i]));
   }
   model_turn(&server);
-  parties[0].link->log[0] = '\0';
+  clients[0].link->log[0] = '\0';
   get(0);
   ck_assert(model_said(
-      parties[0].link,
+      clients[0].link,
       "getData create2 getChildren2 create2 getChildren2 | create getData "
       "create create2 getChildren2 create create2 getChildren2 | "
       "removeWatches delete"));
@@ -756,9 +756,9 @@ START_TEST(kazoo_node_below_missing_parents_holds_the_limit)
   queue = "/far/off/s-__lock__";
   leases = dir;
   model_init(&server);
-  for (int i = 0; i < PARTIES; i++) {
-    party_join(&parties[i], &server, NULL);
-    ck_assert(try_init(&l[i], &parties[i]));
+  for (int i = 0; i < CLIENTS; i++) {
+    test_client_init(&clients[i], &server, NULL);
+    ck_assert(try_init(&l[i], &clients[i]));
   }
   model_turn(&server);
   get(0);
@@ -773,8 +773,8 @@ START_TEST(no_permit_is_granted_before_the_limit_is_known)
 {
   begin(2);
   model_set(&server, "/s", "3");
-  parties[0].link->requests = 0;
-  parties[0].link->throttle_at = 1;
+  clients[0].link->requests = 0;
+  clients[0].link->throttle_at = 1;
   want(0);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
   model_run(&server, T / 4);
@@ -804,7 +804,7 @@ START_TEST(permits_of_kazoo_are_counted)
   begin(1);
   model_create(&server, "/s/0123456789abcdef0123456789abcdef");
   want(0);
-  ck_assert(locker_told(&l[0], "waiting 1 permits...\n"));
+  ck_assert(locker_check_events(&l[0], "waiting 1 permits...\n"));
   model_delete(&server, "/s/0123456789abcdef0123456789abcdef");
   model_turn(&server);
   ck_assert_int_eq(l[0].acquired, 0);
@@ -840,12 +840,12 @@ START_TEST(options_that_kazoo_lacks_are_refused)
 
   begin(1);
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].link->client, "/s", &config, &options),
+      lk_semaphore_new(&x, clients[0].link->client, "/s", &config, &options),
       LK_ERR_BAD_ARGUMENT);
   options.limit_path = NULL;
   config.layout = LK_LAYOUT_NATIVE;
   ck_assert_int_eq(
-      lk_semaphore_new(&x, parties[0].link->client, "/s", &config, &options),
+      lk_semaphore_new(&x, clients[0].link->client, "/s", &config, &options),
       LK_ERR_BAD_ARGUMENT);
   end();
 }

@@ -11,19 +11,19 @@
 
 enum { DRIFT = T / 100 + 10, MARGIN = T / 8 };
 
-static scene sc;
+static lock_pair lp;
 
 static void begin(lk_assurance assurance)
 {
   lk_lease_config c = {.size = sizeof c, .assurance = assurance};
 
-  scene_begin(&sc, &c, NULL);
+  lock_pair_begin(&lp, &c, NULL);
 }
 
 static void begin_held(lk_assurance assurance)
 {
   begin(assurance);
-  scene_hold(&sc);
+  lock_pair_hold(&lp);
 }
 
 /* ---- the beat ---------------------------------------------------------- */
@@ -31,33 +31,33 @@ static void begin_held(lk_assurance assurance)
 START_TEST(holder_sends_a_heartbeat_each_quarter_of_the_timeout)
 {
   begin_held(LK_ASSURE_QUORUM);
-  model_run(&sc.server, T / 4 - 1);
-  ck_assert(model_said(sc.one.link, ""));
-  model_run(&sc.server, 1);
-  ck_assert(model_said(sc.one.link, "getData multi"));
+  model_run(&lp.server, T / 4 - 1);
+  ck_assert(model_said(lp.one.link, ""));
+  model_run(&lp.server, 1);
+  ck_assert(model_said(lp.one.link, "getData multi"));
   for (int i = 0; i < 10; i++) {
-    model_run(&sc.server, T / 4 - 1);
-    ck_assert(model_said(sc.one.link, ""));
-    model_run(&sc.server, 1);
-    ck_assert(model_said(sc.one.link, "multi"));
+    model_run(&lp.server, T / 4 - 1);
+    ck_assert(model_said(lp.one.link, ""));
+    model_run(&lp.server, 1);
+    ck_assert(model_said(lp.one.link, "multi"));
   }
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(heartbeat_is_due_after_the_reply_to_the_last)
 {
   begin_held(LK_ASSURE_QUORUM);
-  sc.one.link->allow = 0;
-  model_run(&sc.server, T / 4);
-  ck_assert(model_said(sc.one.link, "getData multi"));
-  model_run(&sc.server, 300); /* the answer takes its time */
-  sc.one.link->allow = SIZE_MAX;
-  model_run(&sc.server, T / 4 - 1);
-  ck_assert(model_said(sc.one.link, ""));
-  model_run(&sc.server, 1);
-  ck_assert(model_said(sc.one.link, "multi"));
-  scene_end(&sc);
+  lp.one.link->allow = 0;
+  model_run(&lp.server, T / 4);
+  ck_assert(model_said(lp.one.link, "getData multi"));
+  model_run(&lp.server, 300); /* the answer takes its time */
+  lp.one.link->allow = SIZE_MAX;
+  model_run(&lp.server, T / 4 - 1);
+  ck_assert(model_said(lp.one.link, ""));
+  model_run(&lp.server, 1);
+  ck_assert(model_said(lp.one.link, "multi"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -65,30 +65,30 @@ END_TEST
 START_TEST(heartbeat_answered_late_is_followed_sooner)
 {
   begin_held(LK_ASSURE_QUORUM);
-  sc.one.link->allow = 0;
-  model_run(&sc.server, T / 4);
-  ck_assert(model_said(sc.one.link, "getData multi"));
-  model_run(&sc.server, T / 3);
-  sc.one.link->allow = SIZE_MAX;
-  model_run(&sc.server, T / 16 - 1);
-  ck_assert(model_said(sc.one.link, ""));
-  model_run(&sc.server, 1);
-  ck_assert(model_said(sc.one.link, "multi"));
-  scene_end(&sc);
+  lp.one.link->allow = 0;
+  model_run(&lp.server, T / 4);
+  ck_assert(model_said(lp.one.link, "getData multi"));
+  model_run(&lp.server, T / 3);
+  lp.one.link->allow = SIZE_MAX;
+  model_run(&lp.server, T / 16 - 1);
+  ck_assert(model_said(lp.one.link, ""));
+  model_run(&lp.server, 1);
+  ck_assert(model_said(lp.one.link, "multi"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(other_assurances_send_sync_or_ping)
 {
   begin_held(LK_ASSURE_SYNC);
-  model_run(&sc.server, T);
+  model_run(&lp.server, T);
   ck_assert(
-      model_said(sc.one.link, "getData sync | sync | sync | getData sync"));
-  scene_end(&sc);
+      model_said(lp.one.link, "getData sync | sync | sync | getData sync"));
+  lock_pair_end(&lp);
   begin_held(LK_ASSURE_PING);
-  model_run(&sc.server, T);
-  ck_assert(model_said(sc.one.link, "getData | getData"));
-  scene_end(&sc);
+  model_run(&lp.server, T);
+  ck_assert(model_said(lp.one.link, "getData | getData"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -102,24 +102,24 @@ START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     for (int more = 0; more <= 1; more++) {
       begin((lk_assurance)a);
-      scene_queue(&sc);
+      lock_pair_queue(&lp);
       if (more) {
-        locker_release(&sc.a);
-        model_turn(&sc.server);
-        locker_release(&sc.b);
-        model_create(&sc.server, LOCKS "/x-lock-0000000002");
-        model_create(&sc.server, LOCKS "/x-lock-0000000003");
-        ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-        model_turn(&sc.server);
-        sc.two.link->log[0] = '\0';
+        locker_release(&lp.a);
+        model_turn(&lp.server);
+        locker_release(&lp.b);
+        model_create(&lp.server, LOCKS "/x-lock-0000000002");
+        model_create(&lp.server, LOCKS "/x-lock-0000000003");
+        ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+        model_turn(&lp.server);
+        lp.two.link->log[0] = '\0';
       }
-      model_run(&sc.server, T);
-      ck_assert(model_said(sc.two.link, more ? others[a] : next[a]));
+      model_run(&lp.server, T);
+      ck_assert(model_said(lp.two.link, more ? others[a] : next[a]));
       if (more) {
-        model_delete(&sc.server, LOCKS "/x-lock-0000000002");
-        model_delete(&sc.server, LOCKS "/x-lock-0000000003");
+        model_delete(&lp.server, LOCKS "/x-lock-0000000002");
+        model_delete(&lp.server, LOCKS "/x-lock-0000000003");
       }
-      scene_end(&sc);
+      lock_pair_end(&lp);
     }
   }
 }
@@ -131,12 +131,12 @@ START_TEST(holder_that_waited_is_watched_already)
 
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin((lk_assurance)a);
-    scene_queue(&sc);
-    ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-    model_run(&sc.server, T / 2);
-    ck_assert_int_eq(sc.b.acquired, 0);
-    ck_assert(model_said(sc.two.link, said[a]));
-    scene_end(&sc);
+    lock_pair_queue(&lp);
+    ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+    model_run(&lp.server, T / 2);
+    ck_assert_int_eq(lp.b.acquired, 0);
+    ck_assert(model_said(lp.two.link, said[a]));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -144,14 +144,14 @@ END_TEST
 START_TEST(idle_lock_sends_no_heartbeat)
 {
   begin_held(LK_ASSURE_QUORUM);
-  model_run(&sc.server, T);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  sc.one.link->log[0] = '\0';
-  model_run(&sc.server, 5 * T);
-  ck_assert(model_said(sc.one.link, ""));
-  ck_assert(model_said(sc.two.link, ""));
-  scene_end(&sc);
+  model_run(&lp.server, T);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
+  lp.one.link->log[0] = '\0';
+  model_run(&lp.server, 5 * T);
+  ck_assert(model_said(lp.one.link, ""));
+  ck_assert(model_said(lp.two.link, ""));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -161,23 +161,23 @@ START_TEST(without_trouble_the_deadline_is_half_a_timeout_away)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin((lk_assurance)a);
-    scene_queue(&sc);
+    lock_pair_queue(&lp);
     for (int i = 0; i < 200; i++) {
-      const locker *l = i < 100 ? &sc.a : &sc.b;
+      const locker *l = i < 100 ? &lp.a : &lp.b;
       int64_t least = i < 100 || i > 150 ? T / 2 : T / 4;
 
       if (i == 100) {
-        ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-        model_turn(&sc.server);
-        ck_assert_int_eq(sc.b.acquired, 0);
+        ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+        model_turn(&lp.server);
+        ck_assert_int_eq(lp.b.acquired, 0);
       }
-      model_run(&sc.server, 37);
+      model_run(&lp.server, 37);
       ck_assert_int_ge(lk_lock_deadline(l->lock),
-                       sc.server.now + least - DRIFT);
-      ck_assert_int_le(lk_lock_deadline(l->lock), sc.server.now + T);
+                       lp.server.now + least - DRIFT);
+      ck_assert_int_le(lk_lock_deadline(l->lock), lp.server.now + T);
     }
-    ck_assert(locker_told(&sc.a, "") && locker_told(&sc.b, ""));
-    scene_end(&sc);
+    ck_assert(locker_check_events(&lp.a, "") && locker_check_events(&lp.b, ""));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -187,14 +187,14 @@ START_TEST(a_grant_after_long_idleness_is_never_unsure)
 {
   for (int i = 0; i < 60; i++) {
     begin(LK_ASSURE_QUORUM);
-    model_run(&sc.server, 5 * T + i * 31);
-    ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-    model_turn(&sc.server);
-    ck_assert_int_eq(sc.a.acquired, 0);
-    ck_assert(model_said(sc.one.link, "create2 getChildren2"));
-    model_run(&sc.server, 2 * T);
-    ck_assert(locker_told(&sc.a, ""));
-    scene_end(&sc);
+    model_run(&lp.server, 5 * T + i * 31);
+    ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+    model_turn(&lp.server);
+    ck_assert_int_eq(lp.a.acquired, 0);
+    ck_assert(model_said(lp.one.link, "create2 getChildren2"));
+    model_run(&lp.server, 2 * T);
+    ck_assert(locker_check_events(&lp.a, ""));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -204,15 +204,15 @@ START_TEST(grant_on_old_evidence_sends_a_heartbeat_sooner)
   /* the newest answer is just too new to prove anything, the one before is as
    * old as answers get */
   begin(LK_ASSURE_QUORUM);
-  model_run(&sc.server, T / 3 + T / 4 - 10);
-  scene_hold(&sc);
-  model_run(&sc.server, T / 16 - 1);
-  ck_assert(model_said(sc.one.link, ""));
-  model_run(&sc.server, 1);
-  ck_assert(model_said(sc.one.link, "getData multi"));
-  model_run(&sc.server, 2 * T);
-  ck_assert(locker_told(&sc.a, ""));
-  scene_end(&sc);
+  model_run(&lp.server, T / 3 + T / 4 - 10);
+  lock_pair_hold(&lp);
+  model_run(&lp.server, T / 16 - 1);
+  ck_assert(model_said(lp.one.link, ""));
+  model_run(&lp.server, 1);
+  ck_assert(model_said(lp.one.link, "getData multi"));
+  model_run(&lp.server, 2 * T);
+  ck_assert(locker_check_events(&lp.a, ""));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -224,44 +224,44 @@ START_TEST(many_nodes_are_checked_in_several_multis)
   begin(LK_ASSURE_QUORUM);
   for (int i = 0; i < 150; i++) {
     snprintf(path, sizeof path, "/locks/n%d", i);
-    model_create(&sc.server, path);
-    ck_assert_int_eq(lk_lock_new(&locks[i], sc.one.link->client, path, NULL),
+    model_create(&lp.server, path);
+    ck_assert_int_eq(lk_lock_new(&locks[i], lp.one.link->client, path, NULL),
                      0);
     ck_assert_int_eq(lk_lock_acquire(locks[i], -1, NULL, NULL), 0);
   }
-  model_run(&sc.server, T / 4);
-  sc.one.link->log[0] = '\0';
-  model_run(&sc.server, T / 4);
-  ck_assert(model_said(sc.one.link, "multi multi multi"));
+  model_run(&lp.server, T / 4);
+  lp.one.link->log[0] = '\0';
+  model_run(&lp.server, T / 4);
+  ck_assert(model_said(lp.one.link, "multi multi multi"));
   /* one that is gone is found, wherever it stands */
-  model_drop_watches(sc.one.link); /* and no watch tells of it first */
-  model_delete(&sc.server, lk_lock_node(locks[100]));
-  model_run(&sc.server, T / 4);
+  model_drop_watches(lp.one.link); /* and no watch tells of it first */
+  model_delete(&lp.server, lk_lock_node(locks[100]));
+  model_run(&lp.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(locks[100]), LK_LOCK_LOST);
   /* those behind it are checked again at once */
-  ck_assert(model_said(sc.one.link, "multi multi multi | multi multi multi"));
+  ck_assert(model_said(lp.one.link, "multi multi multi | multi multi multi"));
   for (int i = 0; i < 150; i++) {
     ck_assert_int_eq(lk_lock_get_state(locks[i]),
                      i == 100 ? LK_LOCK_LOST : LK_LOCK_HELD);
     lk_lock_free(locks[i]);
   }
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(throttled_heartbeat_is_repeated_soon)
 {
   begin_held(LK_ASSURE_QUORUM);
-  model_run(&sc.server, T);
-  sc.one.link->throttle_at = sc.one.link->requests + 1;
-  sc.one.link->log[0] = '\0';
-  model_run(&sc.server, T / 4);
-  ck_assert(model_said(sc.one.link, "multi"));
-  model_run(&sc.server, T / 20);
-  ck_assert(model_said(sc.one.link, "multi"));
-  model_run(&sc.server, T);
-  ck_assert(locker_told(&sc.a, ""));
-  scene_end(&sc);
+  model_run(&lp.server, T);
+  lp.one.link->throttle_at = lp.one.link->requests + 1;
+  lp.one.link->log[0] = '\0';
+  model_run(&lp.server, T / 4);
+  ck_assert(model_said(lp.one.link, "multi"));
+  model_run(&lp.server, T / 20);
+  ck_assert(model_said(lp.one.link, "multi"));
+  model_run(&lp.server, T);
+  ck_assert(locker_check_events(&lp.a, ""));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -270,41 +270,41 @@ END_TEST
 /* The server falls silent until a is unsure, and then goes on. */
 static void fall_silent(void)
 {
-  sc.one.link->frozen = true;
-  int64_t deadline = lk_lock_deadline(sc.a.lock);
+  lp.one.link->frozen = true;
+  int64_t deadline = lk_lock_deadline(lp.a.lock);
 
-  model_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
-  ck_assert(locker_told(&sc.a, ""));
-  model_run(&sc.server, 1);
-  ck_assert(locker_told(&sc.a, "unsure\n"));
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
-  ck_assert(lk_lock_ok(sc.a.lock)); /* the lease has not run out yet */
-  sc.one.link->frozen = false;
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "held\n"));
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  ck_assert(lk_lock_ok(sc.a.lock));
+  model_run(&lp.server, deadline - MARGIN - lp.server.now - 1);
+  ck_assert(locker_check_events(&lp.a, ""));
+  model_run(&lp.server, 1);
+  ck_assert(locker_check_events(&lp.a, "unsure\n"));
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_UNSURE);
+  ck_assert(lk_lock_ok(lp.a.lock)); /* the lease has not run out yet */
+  lp.one.link->frozen = false;
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "held\n"));
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
+  ck_assert(lk_lock_ok(lp.a.lock));
 }
 
 START_TEST(silent_server_makes_unsure_and_a_reply_held_again)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_SYNC; a++) {
     begin_held((lk_assurance)a);
-    model_run(&sc.server, T);
-    ck_assert_int_eq(lk_lock_deadline(sc.a.lock),
-                     sc.server.now + T * 3 / 4 - DRIFT);
-    sc.one.link->log[0] = '\0';
+    model_run(&lp.server, T);
+    ck_assert_int_eq(lk_lock_deadline(lp.a.lock),
+                     lp.server.now + T * 3 / 4 - DRIFT);
+    lp.one.link->log[0] = '\0';
     fall_silent();
     /* a check under way is proof of own as well */
-    ck_assert(model_said(sc.one.link,
+    ck_assert(model_said(lp.one.link,
                          a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
     /* the stall is worked off */
-    model_run(&sc.server, T);
-    sc.a.told[0] = '\0';
-    model_run(&sc.server, 2 * T);
-    ck_assert(locker_told(&sc.a, ""));
+    model_run(&lp.server, T);
+    lp.a.events[0] = '\0';
+    model_run(&lp.server, 2 * T);
+    ck_assert(locker_check_events(&lp.a, ""));
     fall_silent(); /* and it is told again */
-    scene_end(&sc);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -313,16 +313,16 @@ END_TEST
 START_TEST(evidence_alone_does_not_make_held)
 {
   begin_held(LK_ASSURE_SYNC);
-  model_run(&sc.server, T);
-  sc.one.link->frozen = true;
-  model_drop_watches(sc.one.link);
-  model_delete(&sc.server, lk_lock_node(sc.a.lock));
-  model_run(&sc.server, T * 3 / 4 - DRIFT - MARGIN);
-  ck_assert(locker_told(&sc.a, "unsure\n"));
-  sc.one.link->frozen = false;
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  scene_end(&sc);
+  model_run(&lp.server, T);
+  lp.one.link->frozen = true;
+  model_drop_watches(lp.one.link);
+  model_delete(&lp.server, lk_lock_node(lp.a.lock));
+  model_run(&lp.server, T * 3 / 4 - DRIFT - MARGIN);
+  ck_assert(locker_check_events(&lp.a, "unsure\n"));
+  lp.one.link->frozen = false;
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -330,15 +330,15 @@ END_TEST
 START_TEST(sync_makes_an_unsure_lock_held_again)
 {
   begin_held(LK_ASSURE_SYNC);
-  model_run(&sc.server, 2 * T + T / 4 - 100);
-  lk_lease_set_margin(sc.one.link->client, T * 5 / 8);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "unsure\n"));
-  model_run(&sc.server, T / 4 - 1);
-  ck_assert(locker_told(&sc.a, ""));
-  model_run(&sc.server, 1);
-  ck_assert(locker_told(&sc.a, "held\n"));
-  scene_end(&sc);
+  model_run(&lp.server, 2 * T + T / 4 - 100);
+  lk_lease_set_margin(lp.one.link->client, T * 5 / 8);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "unsure\n"));
+  model_run(&lp.server, T / 4 - 1);
+  ck_assert(locker_check_events(&lp.a, ""));
+  model_run(&lp.server, 1);
+  ck_assert(locker_check_events(&lp.a, "held\n"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -347,13 +347,13 @@ START_TEST(with_ping_assurance_a_read_of_the_own_node_is_proof)
   lk_lease_config c = {
       .size = sizeof c, .assurance = LK_ASSURE_PING, .margin_ms = T * 2 / 3};
 
-  scene_begin(&sc, &c, NULL);
-  scene_hold(&sc);
-  model_run(&sc.server, T * 3 / 8);
-  ck_assert(locker_told(&sc.a, ""));
-  model_run(&sc.server, T / 8);
-  ck_assert(locker_told(&sc.a, "unsure\nheld\n"));
-  scene_end(&sc);
+  lock_pair_begin(&lp, &c, NULL);
+  lock_pair_hold(&lp);
+  model_run(&lp.server, T * 3 / 8);
+  ck_assert(locker_check_events(&lp.a, ""));
+  model_run(&lp.server, T / 8);
+  ck_assert(locker_check_events(&lp.a, "unsure\nheld\n"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -361,23 +361,23 @@ START_TEST(lock_with_an_unreadable_node_becomes_held_again)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    model_deny(&sc.server, model_child(&sc.server, LOCKS, 0), LK_PERM_READ);
-    model_run(&sc.server, T / 2);
-    ck_assert(locker_told(&sc.a, "unwatched\n"));
-    sc.server.down = true;
-    model_drop(sc.one.link);
-    model_run(&sc.server, T);
-    ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
-    sc.server.down = false;
-    model_run(&sc.server, T / 10);
-    ck_assert(locker_told(&sc.a, "held\n"));
-    sc.server.down = true;
-    model_drop(sc.one.link);
-    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-    sc.server.down = false;
-    model_run(&sc.server, T / 10);
-    ck_assert(locker_told(&sc.a, "suspended\nlost NO_NODE\n"));
-    scene_end(&sc);
+    model_deny(&lp.server, model_child(&lp.server, LOCKS, 0), LK_PERM_READ);
+    model_run(&lp.server, T / 2);
+    ck_assert(locker_check_events(&lp.a, "unwatched\n"));
+    lp.server.down = true;
+    model_drop(lp.one.link);
+    model_run(&lp.server, T);
+    ck_assert(locker_check_events(&lp.a, "suspended\nunsure\n"));
+    lp.server.down = false;
+    model_run(&lp.server, T / 10);
+    ck_assert(locker_check_events(&lp.a, "held\n"));
+    lp.server.down = true;
+    model_drop(lp.one.link);
+    model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+    lp.server.down = false;
+    model_run(&lp.server, T / 10);
+    ck_assert(locker_check_events(&lp.a, "suspended\nlost NO_NODE\n"));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -388,14 +388,14 @@ START_TEST(heartbeat_detects_a_deletion_without_an_event)
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     for (int known = 0; known <= 1; known++) {
       begin_held((lk_assurance)a);
-      model_run(&sc.server, known ? 0 : T / 2); /* it is watched by then */
-      model_deny(&sc.server, model_child(&sc.server, LOCKS, 0), LK_PERM_READ);
-      model_run(&sc.server, known ? T / 2 : 0);
-      ck_assert(locker_told(&sc.a, known ? "unwatched\n" : ""));
-      model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-      model_run(&sc.server, T + T / 4);
-      ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-      scene_end(&sc);
+      model_run(&lp.server, known ? 0 : T / 2); /* it is watched by then */
+      model_deny(&lp.server, model_child(&lp.server, LOCKS, 0), LK_PERM_READ);
+      model_run(&lp.server, known ? T / 2 : 0);
+      ck_assert(locker_check_events(&lp.a, known ? "unwatched\n" : ""));
+      model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+      model_run(&lp.server, T + T / 4);
+      ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+      lock_pair_end(&lp);
     }
   }
 }
@@ -405,11 +405,11 @@ START_TEST(node_that_may_not_be_read_any_more_is_reported_by_the_heartbeat)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    model_run(&sc.server, T / 2);
-    model_deny(&sc.server, model_child(&sc.server, LOCKS, 0), LK_PERM_READ);
-    model_run(&sc.server, 3 * T);
-    ck_assert(locker_told(&sc.a, "unwatched\n"));
-    scene_end(&sc);
+    model_run(&lp.server, T / 2);
+    model_deny(&lp.server, model_child(&lp.server, LOCKS, 0), LK_PERM_READ);
+    model_run(&lp.server, 3 * T);
+    ck_assert(locker_check_events(&lp.a, "unwatched\n"));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -418,16 +418,16 @@ START_TEST(unsure_holder_without_a_node_does_not_become_held)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    model_run(&sc.server, T);
-    sc.server.down = true;
-    model_drop(sc.one.link);
-    model_run(&sc.server, T);
-    ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
-    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-    sc.server.down = false;
-    model_run(&sc.server, T / 10);
-    ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-    scene_end(&sc);
+    model_run(&lp.server, T);
+    lp.server.down = true;
+    model_drop(lp.one.link);
+    model_run(&lp.server, T);
+    ck_assert(locker_check_events(&lp.a, "suspended\nunsure\n"));
+    model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+    lp.server.down = false;
+    model_run(&lp.server, T / 10);
+    ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -436,28 +436,28 @@ START_TEST(suspended_is_reported_and_the_deadline_stays)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    model_run(&sc.server, T);
-    sc.server.down = true;
-    int64_t deadline = lk_lock_deadline(sc.a.lock);
+    model_run(&lp.server, T);
+    lp.server.down = true;
+    int64_t deadline = lk_lock_deadline(lp.a.lock);
 
-    model_drop(sc.one.link);
-    ck_assert(locker_told(&sc.a, "suspended\n"));
-    ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-    ck_assert_int_eq(lk_lock_deadline(sc.a.lock), deadline);
-    model_run(&sc.server, deadline - MARGIN - sc.server.now - 1);
-    ck_assert(locker_told(&sc.a, ""));
-    model_run(&sc.server, 1);
-    ck_assert(locker_told(&sc.a, "unsure\n"));
-    model_run(&sc.server, MARGIN - 1);
-    ck_assert(lk_lock_ok(sc.a.lock));
-    model_run(&sc.server, 1);
-    ck_assert(!lk_lock_ok(sc.a.lock));
-    ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
-    sc.server.down = false;
-    model_run(&sc.server, T / 10);
-    ck_assert(locker_told(&sc.a, "held\n"));
-    ck_assert(lk_lock_ok(sc.a.lock));
-    scene_end(&sc);
+    model_drop(lp.one.link);
+    ck_assert(locker_check_events(&lp.a, "suspended\n"));
+    ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
+    ck_assert_int_eq(lk_lock_deadline(lp.a.lock), deadline);
+    model_run(&lp.server, deadline - MARGIN - lp.server.now - 1);
+    ck_assert(locker_check_events(&lp.a, ""));
+    model_run(&lp.server, 1);
+    ck_assert(locker_check_events(&lp.a, "unsure\n"));
+    model_run(&lp.server, MARGIN - 1);
+    ck_assert(lk_lock_ok(lp.a.lock));
+    model_run(&lp.server, 1);
+    ck_assert(!lk_lock_ok(lp.a.lock));
+    ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_UNSURE);
+    lp.server.down = false;
+    model_run(&lp.server, T / 10);
+    ck_assert(locker_check_events(&lp.a, "held\n"));
+    ck_assert(lk_lock_ok(lp.a.lock));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -468,14 +468,14 @@ START_TEST(a_short_break_is_no_reason_to_be_unsure)
 
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    model_run(&sc.server, T);
-    sc.one.link->log[0] = '\0';
-    model_drop(sc.one.link);
-    model_run(&sc.server, T / 10);
-    ck_assert(model_said(sc.one.link, said[a]));
-    model_run(&sc.server, 2 * T);
-    ck_assert(locker_told(&sc.a, "suspended\n"));
-    scene_end(&sc);
+    model_run(&lp.server, T);
+    lp.one.link->log[0] = '\0';
+    model_drop(lp.one.link);
+    model_run(&lp.server, T / 10);
+    ck_assert(model_said(lp.one.link, said[a]));
+    model_run(&lp.server, 2 * T);
+    ck_assert(locker_check_events(&lp.a, "suspended\n"));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -484,16 +484,16 @@ START_TEST(lock_can_become_unsure_as_soon_as_the_connection_breaks)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
-  scene_begin(&sc, NULL, &c);
-  scene_hold(&sc);
-  model_run(&sc.server, T);
-  model_drop(sc.one.link);
-  ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
-  model_run(&sc.server, T / 10);
-  ck_assert(locker_told(&sc.a, "held\n"));
-  model_run(&sc.server, T);
+  lock_pair_begin(&lp, NULL, &c);
+  lock_pair_hold(&lp);
+  model_run(&lp.server, T);
+  model_drop(lp.one.link);
+  ck_assert(locker_check_events(&lp.a, "suspended\nunsure\n"));
+  model_run(&lp.server, T / 10);
+  ck_assert(locker_check_events(&lp.a, "held\n"));
+  model_run(&lp.server, T);
   fall_silent(); /* the next time counts as well */
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -502,18 +502,18 @@ START_TEST(deadline_timer_runs_again_when_the_lock_is_held_again)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
-  scene_begin(&sc, NULL, &c);
-  scene_hold(&sc);
-  model_run(&sc.server, T - DRIFT - MARGIN - 150);
-  sc.server.down = true;
-  model_drop(sc.one.link);
-  model_run(&sc.server, 200);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
-  ck_assert(locker_told(&sc.a, "suspended\nunsure\nheld\n"));
-  model_run(&sc.server, T);
+  lock_pair_begin(&lp, NULL, &c);
+  lock_pair_hold(&lp);
+  model_run(&lp.server, T - DRIFT - MARGIN - 150);
+  lp.server.down = true;
+  model_drop(lp.one.link);
+  model_run(&lp.server, 200);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
+  ck_assert(locker_check_events(&lp.a, "suspended\nunsure\nheld\n"));
+  model_run(&lp.server, T);
   fall_silent();
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -521,16 +521,16 @@ START_TEST(node_deleted_during_a_break_is_a_loss)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     begin_held((lk_assurance)a);
-    model_run(&sc.server, T);
-    sc.server.down = true;
-    model_drop(sc.one.link);
-    model_delete(&sc.server, model_child(&sc.server, LOCKS, 0));
-    model_run(&sc.server, T / 10);
-    ck_assert(locker_told(&sc.a, "suspended\n"));
-    sc.server.down = false;
-    model_run(&sc.server, T / 10);
-    ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-    scene_end(&sc);
+    model_run(&lp.server, T);
+    lp.server.down = true;
+    model_drop(lp.one.link);
+    model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
+    model_run(&lp.server, T / 10);
+    ck_assert(locker_check_events(&lp.a, "suspended\n"));
+    lp.server.down = false;
+    model_run(&lp.server, T / 10);
+    ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -538,17 +538,17 @@ END_TEST
 START_TEST(long_break_makes_unsure_and_then_lost)
 {
   begin_held(LK_ASSURE_QUORUM);
-  sc.server.down = true;
-  model_drop(sc.one.link);
-  model_run(&sc.server, T);
-  ck_assert(locker_told(&sc.a, "suspended\nunsure\n"));
-  model_run(&sc.server, T); /* the client gives the session up */
-  ck_assert(locker_told(&sc.a, "lost SESSION_EXPIRED\n"));
-  ck_assert_int_eq(lk_lease_deadline(sc.one.link->client), INT64_MIN);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), LK_ERR_LOST);
-  model_expire(&sc.server, sc.one.link->last_session);
-  sc.server.down = false;
-  scene_end(&sc);
+  lp.server.down = true;
+  model_drop(lp.one.link);
+  model_run(&lp.server, T);
+  ck_assert(locker_check_events(&lp.a, "suspended\nunsure\n"));
+  model_run(&lp.server, T); /* the client gives the session up */
+  ck_assert(locker_check_events(&lp.a, "lost SESSION_EXPIRED\n"));
+  ck_assert_int_eq(lk_lease_deadline(lp.one.link->client), INT64_MIN);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), LK_ERR_LOST);
+  model_expire(&lp.server, lp.one.link->last_session);
+  lp.server.down = false;
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -556,33 +556,33 @@ END_TEST
 START_TEST(lock_is_unsure_after_a_pause_of_the_process)
 {
   begin_held(LK_ASSURE_QUORUM);
-  model_run(&sc.server, T);
-  ck_assert(lk_lock_ok(sc.a.lock));
-  sc.server.now += T;
-  ck_assert(!lk_lock_ok(sc.a.lock));
-  model_turn(&sc.server);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_UNSURE);
-  model_run(&sc.server, T);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  scene_end(&sc);
+  model_run(&lp.server, T);
+  ck_assert(lk_lock_ok(lp.a.lock));
+  lp.server.now += T;
+  ck_assert(!lk_lock_ok(lp.a.lock));
+  model_turn(&lp.server);
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_UNSURE);
+  model_run(&lp.server, T);
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(stale_event_after_a_pause_grants_nothing)
 {
   begin(LK_ASSURE_QUORUM);
-  scene_queue(&sc);
-  sc.two.link->allow = 0;
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  model_turn(&sc.server);
-  sc.server.now += T;
-  sc.two.link->allow = SIZE_MAX;
-  model_deliver(sc.two.link);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_run(&sc.server, T / 2);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(lk_lock_ok(sc.b.lock));
-  scene_end(&sc);
+  lock_pair_queue(&lp);
+  lp.two.link->allow = 0;
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  model_turn(&lp.server);
+  lp.server.now += T;
+  lp.two.link->allow = SIZE_MAX;
+  model_deliver(lp.two.link);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  model_run(&lp.server, T / 2);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(lk_lock_ok(lp.b.lock));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -596,18 +596,18 @@ static void take_long(lk_client *c, int err, void *arg)
 START_TEST(slow_callback_delays_the_grant_until_new_evidence)
 {
   begin(LK_ASSURE_QUORUM);
-  sc.two.link->allow = 0;
+  lp.two.link->allow = 0;
   ck_assert_int_eq(
-      lk_sync(sc.two.link->client, "/", NULL, take_long, &sc.server), 0);
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_turn(&sc.server);
-  sc.two.link->allow = SIZE_MAX;
-  model_deliver(sc.two.link); /* the list comes with the sync's answer */
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  model_run(&sc.server, T / 2);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(lk_lock_ok(sc.b.lock));
-  scene_end(&sc);
+      lk_sync(lp.two.link->client, "/", NULL, take_long, &lp.server), 0);
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_turn(&lp.server);
+  lp.two.link->allow = SIZE_MAX;
+  model_deliver(lp.two.link); /* the list comes with the sync's answer */
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  model_run(&lp.server, T / 2);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(lk_lock_ok(lp.b.lock));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -616,48 +616,48 @@ END_TEST
 START_TEST(next_holder_is_granted_by_the_deletion_alone_after_any_time)
 {
   begin(LK_ASSURE_QUORUM);
-  scene_queue(&sc);
-  model_run(&sc.server, 3 * T + 100);
-  sc.two.link->log[0] = '\0';
-  sc.two.link->frozen = true; /* nothing more will be answered */
-  locker_release(&sc.a);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(model_said(sc.two.link, ""));
-  ck_assert_int_eq(lk_lock_deadline(sc.b.lock),
-                   lk_lease_deadline(sc.two.link->client));
-  ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 2 - DRIFT);
-  sc.two.link->frozen = false;
-  scene_end(&sc);
+  lock_pair_queue(&lp);
+  model_run(&lp.server, 3 * T + 100);
+  lp.two.link->log[0] = '\0';
+  lp.two.link->frozen = true; /* nothing more will be answered */
+  locker_release(&lp.a);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(model_said(lp.two.link, ""));
+  ck_assert_int_eq(lk_lock_deadline(lp.b.lock),
+                   lk_lease_deadline(lp.two.link->client));
+  ck_assert_int_ge(lk_lock_deadline(lp.b.lock), lp.server.now + T / 2 - DRIFT);
+  lp.two.link->frozen = false;
+  lock_pair_end(&lp);
 }
 END_TEST
 
 /* b waits behind two, who then leave together. */
 static void wait_behind_two(int64_t ms)
 {
-  model_create(&sc.server, LOCKS "/x-lock-0000000000");
-  model_create(&sc.server, LOCKS "/x-lock-0000000001");
-  ck_assert_int_eq(locker_want(&sc.b, -1), 0);
-  model_run(&sc.server, ms);
-  sc.two.link->log[0] = '\0';
-  model_delete(&sc.server, LOCKS "/x-lock-0000000000");
-  model_delete(&sc.server, LOCKS "/x-lock-0000000001");
+  model_create(&lp.server, LOCKS "/x-lock-0000000000");
+  model_create(&lp.server, LOCKS "/x-lock-0000000001");
+  ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
+  model_run(&lp.server, ms);
+  lp.two.link->log[0] = '\0';
+  model_delete(&lp.server, LOCKS "/x-lock-0000000000");
+  model_delete(&lp.server, LOCKS "/x-lock-0000000001");
 }
 
 START_TEST(grant_on_old_evidence_sends_a_check_first)
 {
   begin(LK_ASSURE_QUORUM);
   wait_behind_two(3 * T + 100);
-  ck_assert_int_lt(lk_lease_deadline(sc.two.link->client), sc.server.now);
-  sc.two.link->allow = 0;
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, NOT_YET);
-  sc.two.link->allow = SIZE_MAX;
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  ck_assert(model_said(sc.two.link, "getData | multi getChildren2"));
-  ck_assert_int_ge(lk_lock_deadline(sc.b.lock), sc.server.now + T / 4);
-  scene_end(&sc);
+  ck_assert_int_lt(lk_lease_deadline(lp.two.link->client), lp.server.now);
+  lp.two.link->allow = 0;
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, NOT_YET);
+  lp.two.link->allow = SIZE_MAX;
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  ck_assert(model_said(lp.two.link, "getData | multi getChildren2"));
+  ck_assert_int_ge(lk_lock_deadline(lp.b.lock), lp.server.now + T / 4);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -667,20 +667,20 @@ START_TEST(a_grant_needs_a_quarter_of_the_timeout)
 {
   for (int late = 0; late <= 1; late++) {
     begin(LK_ASSURE_QUORUM);
-    model_run(&sc.server, 3 * T);
+    model_run(&lp.server, 3 * T);
     wait_behind_two(1);
-    int64_t left = lk_lease_deadline(sc.two.link->client) - sc.server.now;
+    int64_t left = lk_lease_deadline(lp.two.link->client) - lp.server.now;
 
-    model_turn(&sc.server);
-    scene_end(&sc);
+    model_turn(&lp.server);
+    lock_pair_end(&lp);
     begin(LK_ASSURE_QUORUM);
-    model_run(&sc.server, 3 * T);
+    model_run(&lp.server, 3 * T);
     wait_behind_two(1 + left - T / 4 + late);
-    model_turn(&sc.server);
-    ck_assert_int_eq(sc.b.acquired, 0);
-    ck_assert(model_said(sc.two.link, late ? "getData | multi getChildren2"
+    model_turn(&lp.server);
+    ck_assert_int_eq(lp.b.acquired, 0);
+    ck_assert(model_said(lp.two.link, late ? "getData | multi getChildren2"
                                            : "getData | multi"));
-    scene_end(&sc);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -692,23 +692,23 @@ START_TEST(lease_that_ends_between_two_clock_readings_blocks_no_waiter)
   lk_lease_config c = {.size = sizeof c, .gap_ms = T / 2};
 
   for (int early = -6; early < 20; early++) {
-    scene_begin(&sc, &c, NULL);
-    model_run(&sc.server, 20 * T + 700);
-    scene_queue(&sc);
-    int64_t until = lk_lease_deadline(sc.two.link->client) - T / 4;
+    lock_pair_begin(&lp, &c, NULL);
+    model_run(&lp.server, 20 * T + 700);
+    lock_pair_queue(&lp);
+    int64_t until = lk_lease_deadline(lp.two.link->client) - T / 4;
 
-    locker_release(&sc.a);
-    sc.two.link->allow = 0;
-    model_turn(&sc.server);
-    if (until > sc.server.now)
-      sc.server.now = until - early;
-    sc.server.hurry = 1; /* time passes whenever the clock is read */
-    sc.two.link->allow = SIZE_MAX;
-    model_deliver(sc.two.link);
-    sc.server.hurry = 0;
-    model_run(&sc.server, T);
-    ck_assert_int_eq(sc.b.acquired, 0);
-    scene_end(&sc);
+    locker_release(&lp.a);
+    lp.two.link->allow = 0;
+    model_turn(&lp.server);
+    if (until > lp.server.now)
+      lp.server.now = until - early;
+    lp.server.hurry = 1; /* time passes whenever the clock is read */
+    lp.two.link->allow = SIZE_MAX;
+    model_deliver(lp.two.link);
+    lp.server.hurry = 0;
+    model_run(&lp.server, T);
+    ck_assert_int_eq(lp.b.acquired, 0);
+    lock_pair_end(&lp);
   }
 }
 END_TEST
@@ -719,56 +719,56 @@ END_TEST
 START_TEST(shorter_session_timeout_shortens_the_lease)
 {
   begin(LK_ASSURE_QUORUM);
-  sc.server.expires = true;
-  scene_queue(&sc);
-  model_run(&sc.server, 50);
-  locker_release(&sc.a);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.b.acquired, 0);
-  sc.server.max_timeout_ms = T / 4;
-  model_drop(sc.two.link);
-  model_run(&sc.server, T / 16);
-  ck_assert_int_eq(lk_client_timeout_ms(sc.two.link->client), T / 4);
-  ck_assert_int_le(lk_lock_deadline(sc.b.lock), sc.server.now + T / 4);
-  sc.a.acquired = NOT_YET;
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  for (int i = 0; i < T && sc.a.acquired == NOT_YET; i++) {
-    sc.two.link->frozen = true; /* also after it has connected anew */
-    model_run(&sc.server, 1);
+  lp.server.expires = true;
+  lock_pair_queue(&lp);
+  model_run(&lp.server, 50);
+  locker_release(&lp.a);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.b.acquired, 0);
+  lp.server.max_timeout_ms = T / 4;
+  model_drop(lp.two.link);
+  model_run(&lp.server, T / 16);
+  ck_assert_int_eq(lk_client_timeout_ms(lp.two.link->client), T / 4);
+  ck_assert_int_le(lk_lock_deadline(lp.b.lock), lp.server.now + T / 4);
+  lp.a.acquired = NOT_YET;
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  for (int i = 0; i < T && lp.a.acquired == NOT_YET; i++) {
+    lp.two.link->frozen = true; /* also after it has connected anew */
+    model_run(&lp.server, 1);
   }
-  ck_assert_int_eq(sc.a.acquired, 0);
-  ck_assert(!lk_lock_ok(sc.b.lock));
-  ck_assert(strstr(sc.b.told, "unsure\n") != NULL);
-  sc.two.link->frozen = false;
-  scene_end(&sc);
+  ck_assert_int_eq(lp.a.acquired, 0);
+  ck_assert(!lk_lock_ok(lp.b.lock));
+  ck_assert(strstr(lp.b.events, "unsure\n") != NULL);
+  lp.two.link->frozen = false;
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(holder_with_a_shorter_session_timeout_is_notified_in_time)
 {
   begin_held(LK_ASSURE_QUORUM);
-  sc.server.max_timeout_ms = T / 4;
-  model_drop(sc.one.link);
-  model_run(&sc.server, T / 32);
-  ck_assert_int_eq(lk_client_timeout_ms(sc.one.link->client), T / 4);
-  sc.one.link->frozen = true;
-  int64_t left = lk_lock_deadline(sc.a.lock) - sc.server.now;
+  lp.server.max_timeout_ms = T / 4;
+  model_drop(lp.one.link);
+  model_run(&lp.server, T / 32);
+  ck_assert_int_eq(lk_client_timeout_ms(lp.one.link->client), T / 4);
+  lp.one.link->frozen = true;
+  int64_t left = lk_lock_deadline(lp.a.lock) - lp.server.now;
 
   ck_assert_int_le(left, T / 4);
-  sc.a.told[0] = '\0';
-  model_run(&sc.server, left - T / 4 / 8 - 1);
-  ck_assert(locker_told(&sc.a, "suspended\n"));
-  model_run(&sc.server, 1);
-  ck_assert(locker_told(&sc.a, "unsure\n"));
-  sc.one.link->frozen = false;
-  scene_end(&sc);
+  lp.a.events[0] = '\0';
+  model_run(&lp.server, left - T / 4 / 8 - 1);
+  ck_assert(locker_check_events(&lp.a, "suspended\n"));
+  model_run(&lp.server, 1);
+  ck_assert(locker_check_events(&lp.a, "unsure\n"));
+  lp.one.link->frozen = false;
+  lock_pair_end(&lp);
 }
 END_TEST
 
 /* ---- one lease per client ---------------------------------------------- */
 
 /* A client that has made no lock yet. */
-static party plain;
+static test_client plain;
 
 static void begin_plain(void)
 {
@@ -777,15 +777,15 @@ static void begin_plain(void)
 
   begin(LK_ASSURE_QUORUM);
   failing_mem_init(&plain.mem);
-  plain.link = model_client(&sc.server, &config);
-  model_turn(&sc.server);
+  plain.link = model_client(&lp.server, &config);
+  model_turn(&lp.server);
 }
 
 static void end_plain(void)
 {
-  party_leave(&plain);
-  model_expire(&sc.server, plain.link->last_session);
-  scene_end(&sc);
+  test_client_free(&plain);
+  model_expire(&lp.server, plain.link->last_session);
+  lock_pair_end(&lp);
 }
 
 /* Its replies prove as much as if the lock had been there. */
@@ -798,12 +798,12 @@ START_TEST(lock_made_after_a_minute_of_traffic_is_granted_without_a_check)
     for (int i = 0; i < 60; i++) {
       if (busy)
         lk_get(plain.link->client, LOCKS, NULL, NULL, NULL);
-      model_run(&sc.server, 1000);
+      model_run(&lp.server, 1000);
     }
     plain.link->log[0] = '\0';
     ck_assert_int_eq(lk_lock_new(&l, plain.link->client, LOCKS, NULL), 0);
     ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
-    model_turn(&sc.server);
+    model_turn(&lp.server);
     ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
     ck_assert(lk_lock_ok(l));
     ck_assert(model_said(plain.link, "create2 getChildren2"));
@@ -816,13 +816,13 @@ END_TEST
 START_TEST(deadline_is_known_without_a_lock)
 {
   begin_plain();
-  ck_assert_int_gt(lk_lease_deadline(plain.link->client), sc.server.now);
+  ck_assert_int_gt(lk_lease_deadline(plain.link->client), lp.server.now);
   ck_assert_uint_eq(lk_lease_pending_cleanups(plain.link->client), 0);
-  model_expire(&sc.server, plain.link->last_session);
-  sc.server.down = true;
+  model_expire(&lp.server, plain.link->last_session);
+  lp.server.down = true;
   model_drop(plain.link);
-  sc.server.down = false;
-  model_turn(&sc.server);
+  lp.server.down = false;
+  model_turn(&lp.server);
   ck_assert_int_eq(lk_client_close(plain.link->client, NULL, NULL), 0);
   ck_assert_int_eq(lk_lease_deadline(plain.link->client), INT64_MIN);
   end_plain();
@@ -903,7 +903,7 @@ static void see_the_loss(lk_client *c, lk_state state, int err, void *arg)
   (void)c;
   (void)err;
   if (state == LK_STATE_EXPIRED) {
-    *(int *)arg = (int)lk_lock_get_state(sc.a.lock);
+    *(int *)arg = (int)lk_lock_get_state(lp.a.lock);
   }
 }
 
@@ -916,19 +916,19 @@ START_TEST(locks_are_notified_of_an_expiry_before_earlier_listeners)
 
   begin_plain();
   lk_client_attach(plain.link->client, &listener);
-  locker_free(&sc.a);
-  locker_init(&sc.a, &plain, &config);
-  ck_assert_int_eq(locker_want(&sc.a, -1), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
-  sc.server.down = true;
+  locker_free(&lp.a);
+  locker_init(&lp.a, &plain, &config);
+  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
+  lp.server.down = true;
   model_drop(plain.link);
-  model_expire(&sc.server, plain.link->last_session);
-  sc.server.down = false;
-  model_run(&sc.server, T / 10);
+  model_expire(&lp.server, plain.link->last_session);
+  lp.server.down = false;
+  model_run(&lp.server, T / 10);
   ck_assert_int_eq(seen, LK_LOCK_LOST);
   lk_client_detach(plain.link->client, &listener);
-  locker_free(&sc.a);
+  locker_free(&lp.a);
   end_plain();
 }
 END_TEST
@@ -949,7 +949,7 @@ START_TEST(lock_created_on_a_closed_client_outlives_it)
   begin_plain();
   ck_assert_int_eq(
       lk_client_close(plain.link->client, make_lock_and_free_client, NULL), 0);
-  model_turn(&sc.server);
+  model_turn(&lp.server);
   ck_assert_ptr_null(plain.link->client);
   ck_assert_int_eq(lk_lock_acquire(last_made, -1, NULL, NULL), LK_ERR_CLOSED);
   ck_assert(!lk_lock_ok(last_made));
@@ -979,7 +979,7 @@ static void free_all(lk_client *c, int err, void *arg)
   (void)err;
   (void)arg;
   ck_assert_int_eq(lk_client_deadline(c), INT64_MAX); /* no timer runs */
-  locker_free(&sc.a);
+  locker_free(&lp.a);
   lk_client_free(c);
 }
 
@@ -987,13 +987,13 @@ static void free_all(lk_client *c, int err, void *arg)
 START_TEST(margin_changed_while_the_client_closes_starts_no_timer)
 {
   begin(LK_ASSURE_QUORUM);
-  scene_hold(&sc);
-  sc.a.react = change_margin_at_the_end;
-  ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "lost CLOSED\n"));
-  ck_assert_ptr_null(sc.one.link->client);
-  scene_end(&sc);
+  lock_pair_hold(&lp);
+  lp.a.react = change_margin_at_the_end;
+  ck_assert_int_eq(lk_client_close(lp.one.link->client, free_all, NULL), 0);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "lost CLOSED\n"));
+  ck_assert_ptr_null(lp.one.link->client);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -1001,47 +1001,47 @@ END_TEST
 START_TEST(margin_changed_on_a_closed_client_starts_no_timer)
 {
   begin(LK_ASSURE_QUORUM);
-  scene_hold(&sc);
-  sc.a.react = change_margin_at_the_end;
-  sc.one.link->frozen = true;
+  lock_pair_hold(&lp);
+  lp.a.react = change_margin_at_the_end;
+  lp.one.link->frozen = true;
   ck_assert_int_eq(
-      lk_lock_release_until(sc.a.lock, LK_NO_LIMIT, on_released, &sc.a), 0);
-  ck_assert_int_eq(lk_client_close(sc.one.link->client, free_all, NULL), 0);
-  model_run(&sc.server, T / 2);
-  ck_assert_int_ne(sc.a.released, NOT_YET);
-  ck_assert_ptr_null(sc.one.link->client);
-  model_expire(&sc.server, sc.one.link->last_session);
-  scene_end(&sc);
+      lk_lock_release_until(lp.a.lock, LK_NO_LIMIT, on_released, &lp.a), 0);
+  ck_assert_int_eq(lk_client_close(lp.one.link->client, free_all, NULL), 0);
+  model_run(&lp.server, T / 2);
+  ck_assert_int_ne(lp.a.released, NOT_YET);
+  ck_assert_ptr_null(lp.one.link->client);
+  model_expire(&lp.server, lp.one.link->last_session);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(the_margin_can_be_changed_while_held)
 {
   begin_held(LK_ASSURE_QUORUM);
-  model_run(&sc.server, T);
-  lk_lease_set_margin(sc.one.link->client, T / 2);
-  sc.one.link->frozen = true;
-  int64_t deadline = lk_lock_deadline(sc.a.lock);
+  model_run(&lp.server, T);
+  lk_lease_set_margin(lp.one.link->client, T / 2);
+  lp.one.link->frozen = true;
+  int64_t deadline = lk_lock_deadline(lp.a.lock);
 
-  model_run(&sc.server, deadline - T / 2 - sc.server.now - 1);
-  ck_assert(locker_told(&sc.a, ""));
-  model_run(&sc.server, 1);
-  ck_assert(locker_told(&sc.a, "unsure\n"));
-  sc.one.link->frozen = false;
-  model_turn(&sc.server);
-  sc.a.told[0] = '\0';
-  lk_lease_set_margin(sc.one.link->client, MARGIN);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "held\n"));
-  model_run(&sc.server, T);
+  model_run(&lp.server, deadline - T / 2 - lp.server.now - 1);
+  ck_assert(locker_check_events(&lp.a, ""));
+  model_run(&lp.server, 1);
+  ck_assert(locker_check_events(&lp.a, "unsure\n"));
+  lp.one.link->frozen = false;
+  model_turn(&lp.server);
+  lp.a.events[0] = '\0';
+  lk_lease_set_margin(lp.one.link->client, MARGIN);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "held\n"));
+  model_run(&lp.server, T);
   /* so large a one leaves no time to be sure, and proof is asked for at once */
-  sc.a.told[0] = '\0';
-  sc.one.link->log[0] = '\0';
-  lk_lease_set_margin(sc.one.link->client, T);
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "unsure\n"));
-  ck_assert(model_said(sc.one.link, "multi"));
-  scene_end(&sc);
+  lp.a.events[0] = '\0';
+  lp.one.link->log[0] = '\0';
+  lk_lease_set_margin(lp.one.link->client, T);
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "unsure\n"));
+  ck_assert(model_said(lp.one.link, "multi"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -1050,52 +1050,52 @@ END_TEST
 START_TEST(a_verify_proves_and_renews)
 {
   begin_held(LK_ASSURE_QUORUM);
-  model_run(&sc.server, T / 4 - 10);
-  int64_t before = lk_lock_deadline(sc.a.lock);
+  model_run(&lp.server, T / 4 - 10);
+  int64_t before = lk_lock_deadline(lp.a.lock);
 
-  sc.one.link->log[0] = '\0';
-  ck_assert_int_eq(locker_verify(&sc.a), 0);
-  ck_assert_int_eq(lk_lock_verify(sc.a.lock, NULL, NULL), LK_ERR_STATE);
-  ck_assert_int_eq(sc.a.verified, NOT_YET);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.verified, 0);
-  ck_assert(model_said(sc.one.link, "multi getData"));
-  ck_assert_int_ge(lk_lock_deadline(sc.a.lock), before);
+  lp.one.link->log[0] = '\0';
+  ck_assert_int_eq(locker_verify(&lp.a), 0);
+  ck_assert_int_eq(lk_lock_verify(lp.a.lock, NULL, NULL), LK_ERR_STATE);
+  ck_assert_int_eq(lp.a.verified, NOT_YET);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.verified, 0);
+  ck_assert(model_said(lp.one.link, "multi getData"));
+  ck_assert_int_ge(lk_lock_deadline(lp.a.lock), before);
   /* from now on its node is watched */
-  model_delete(&sc.server, lk_lock_node(sc.a.lock));
-  model_turn(&sc.server);
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
-  scene_end(&sc);
+  model_delete(&lp.server, lk_lock_node(lp.a.lock));
+  model_turn(&lp.server);
+  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(verify_without_a_connection_has_no_result)
 {
   begin_held(LK_ASSURE_QUORUM);
-  sc.one.link->cut_at = sc.one.link->requests + 1;
-  sc.one.link->cut_after = true;
-  ck_assert_int_eq(locker_verify(&sc.a), 0);
-  model_turn(&sc.server);
-  ck_assert_int_eq(sc.a.verified, LK_ERR_UNSURE);
-  scene_end(&sc);
+  lp.one.link->cut_at = lp.one.link->requests + 1;
+  lp.one.link->cut_after = true;
+  ck_assert_int_eq(locker_verify(&lp.a), 0);
+  model_turn(&lp.server);
+  ck_assert_int_eq(lp.a.verified, LK_ERR_UNSURE);
+  lock_pair_end(&lp);
 }
 END_TEST
 
 START_TEST(verify_ends_with_the_release_and_with_the_handle)
 {
   begin_held(LK_ASSURE_QUORUM);
-  ck_assert_int_eq(locker_verify(&sc.a), 0);
-  ck_assert_int_eq(lk_lock_release(sc.a.lock, NULL, NULL), 0);
-  ck_assert_int_eq(sc.a.verified, LK_ERR_NOT_HELD);
-  model_turn(&sc.server);
-  scene_hold(&sc);
-  ck_assert_int_eq(locker_verify(&sc.a), 0);
-  locker *l = &sc.a;
+  ck_assert_int_eq(locker_verify(&lp.a), 0);
+  ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
+  ck_assert_int_eq(lp.a.verified, LK_ERR_NOT_HELD);
+  model_turn(&lp.server);
+  lock_pair_hold(&lp);
+  ck_assert_int_eq(locker_verify(&lp.a), 0);
+  locker *l = &lp.a;
 
   lk_lock_free(l->lock);
   ck_assert_int_eq(l->verified, LK_ERR_CLOSED);
   l->lock = NULL;
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -1110,7 +1110,7 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
 {
   outcome *o = arg;
 
-  ck_assert_ptr_eq(c, sc.one.link->client);
+  ck_assert_ptr_eq(c, lp.one.link->client);
   ck_assert_int_eq(o->err, NOT_YET);
   o->err = err;
   o->count = count;
@@ -1125,36 +1125,36 @@ START_TEST(a_guarded_write_happens_only_while_held)
 
   begin(LK_ASSURE_QUORUM);
   ck_assert_int_eq(
-      lk_lock_guarded_multi(sc.a.lock, ops, 2, NULL, on_guarded, &o),
+      lk_lock_guarded_multi(lp.a.lock, ops, 2, NULL, on_guarded, &o),
       LK_ERR_NOT_HELD);
-  scene_hold(&sc);
+  lock_pair_hold(&lp);
   ck_assert_int_eq(
-      lk_lock_guarded_multi(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
-  model_turn(&sc.server);
+      lk_lock_guarded_multi(lp.a.lock, ops, 2, NULL, on_guarded, &o), 0);
+  model_turn(&lp.server);
   ck_assert(o.err == 0 && o.count == 2 && o.first == 0);
-  ck_assert_ptr_nonnull(model_node(&sc.server, "/made"));
+  ck_assert_ptr_nonnull(model_node(&lp.server, "/made"));
   /* its own errors are its own */
   o.err = NOT_YET;
   ck_assert_int_eq(
-      lk_lock_guarded_multi(sc.a.lock, ops + 1, 1, NULL, on_guarded, &o), 0);
-  model_turn(&sc.server);
+      lk_lock_guarded_multi(lp.a.lock, ops + 1, 1, NULL, on_guarded, &o), 0);
+  model_turn(&lp.server);
   ck_assert(o.err == LK_ERR_NODE_EXISTS && o.count == 1 &&
             o.first == LK_ERR_NODE_EXISTS);
-  ck_assert_int_eq(lk_lock_get_state(sc.a.lock), LK_LOCK_HELD);
+  ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
   /* and without our node nothing is done */
   o.err = NOT_YET;
-  model_delete(&sc.server, "/made");
-  model_delete(&sc.server, lk_lock_node(sc.a.lock));
+  model_delete(&lp.server, "/made");
+  model_delete(&lp.server, lk_lock_node(lp.a.lock));
   ck_assert_int_eq(
-      lk_lock_guarded_multi(sc.a.lock, ops, 2, NULL, on_guarded, &o), 0);
-  model_turn(&sc.server);
+      lk_lock_guarded_multi(lp.a.lock, ops, 2, NULL, on_guarded, &o), 0);
+  model_turn(&lp.server);
   ck_assert_int_eq(o.err, LK_ERR_LOST);
-  ck_assert_ptr_null(model_node(&sc.server, "/made"));
-  ck_assert(locker_told(&sc.a, "lost NO_NODE\n"));
+  ck_assert_ptr_null(model_node(&lp.server, "/made"));
+  ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
   ck_assert_int_eq(
-      lk_lock_guarded_multi(sc.a.lock, ops, 2, NULL, on_guarded, &o),
+      lk_lock_guarded_multi(lp.a.lock, ops, 2, NULL, on_guarded, &o),
       LK_ERR_LOST);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 
@@ -1165,11 +1165,11 @@ START_TEST(a_guarded_write_outlives_its_lock)
 
   begin_held(LK_ASSURE_QUORUM);
   ck_assert_int_eq(
-      lk_lock_guarded_multi(sc.a.lock, &op, 1, NULL, on_guarded, &o), 0);
-  locker_free(&sc.a);
-  model_turn(&sc.server);
+      lk_lock_guarded_multi(lp.a.lock, &op, 1, NULL, on_guarded, &o), 0);
+  locker_free(&lp.a);
+  model_turn(&lp.server);
   ck_assert_int_eq(o.err, 0);
-  scene_end(&sc);
+  lock_pair_end(&lp);
 }
 END_TEST
 

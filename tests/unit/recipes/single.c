@@ -11,13 +11,13 @@
 /* The lock of one node, on one server. The last handle is a second one of the
  * first session. */
 
-enum { PARTIES = 4, HANDLES = PARTIES + 1, ALSO = PARTIES };
+enum { CLIENTS = 4, HANDLES = CLIENTS + 1, ALSO = CLIENTS };
 
 #define NODE    "/one/lock"
 #define WAITING "waiting 0 ./one/lock\n"
 
 static model_server server;
-static party parties[PARTIES];
+static test_client clients[CLIENTS];
 static locker l[HANDLES];
 static lk_single_config how;
 static const char *node;
@@ -35,7 +35,7 @@ static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   locker_on_event(lock, &copy, arg);
 }
 
-static bool try_init(locker *x, party *p, const lk_lock_config *config)
+static bool try_init(locker *x, test_client *p, const lk_lock_config *config)
 {
   lk_lock_config c = {.size = sizeof c};
 
@@ -47,9 +47,9 @@ static bool try_init(locker *x, party *p, const lk_lock_config *config)
   return lk_single_new(&x->lock, p->link->client, node, &c, &how) == 0;
 }
 
-static party *party_of(int i)
+static test_client *party_of(int i)
 {
-  return &parties[i % PARTIES];
+  return &clients[i % CLIENTS];
 }
 
 static void begin_at(const char *path, int32_t spread_ms)
@@ -57,13 +57,13 @@ static void begin_at(const char *path, int32_t spread_ms)
   node = path;
   how = (lk_single_config){.size = sizeof how, .spread_ms = spread_ms};
   model_init(&server);
-  for (int i = 0; i < PARTIES; i++)
-    party_join(&parties[i], &server, NULL);
+  for (int i = 0; i < CLIENTS; i++)
+    test_client_init(&clients[i], &server, NULL);
   for (int i = 0; i < HANDLES; i++)
     ck_assert(try_init(&l[i], party_of(i), NULL));
   model_turn(&server);
-  for (int i = 0; i < PARTIES; i++)
-    parties[i].link->log[0] = '\0';
+  for (int i = 0; i < CLIENTS; i++)
+    clients[i].link->log[0] = '\0';
 }
 
 /* Without a spread, and with the directory there. */
@@ -75,7 +75,7 @@ static void begin(void)
 
 static size_t watches(int i)
 {
-  return model_watches(parties[i].link);
+  return model_watches(clients[i].link);
 }
 
 /* Nothing of anybody's is left. */
@@ -85,10 +85,10 @@ static void end(void)
     locker_free(&l[i]);
   model_run(&server, T);
   ck_assert_ptr_null(model_node(&server, node));
-  for (int i = 0; i < PARTIES; i++) {
+  for (int i = 0; i < CLIENTS; i++) {
     ck_assert_uint_eq(watches(i), 0);
-    ck_assert_uint_eq(lk_lease_pending_cleanups(parties[i].link->client), 0);
-    party_leave(&parties[i]);
+    ck_assert_uint_eq(lk_lease_pending_cleanups(clients[i].link->client), 0);
+    test_client_free(&clients[i]);
   }
   model_done(&server);
 }
@@ -102,7 +102,7 @@ static void change(int i, const lk_lock_config *config)
 
 static void want(int i)
 {
-  ck_assert_int_eq(locker_want(&l[i], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[i], -1), 0);
   model_turn(&server);
 }
 
@@ -181,7 +181,7 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
   get(0);
   want(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert(locker_told(&l[1], WAITING));
+  ck_assert(locker_check_events(&l[1], WAITING));
   ck_assert(model_said(link_of(1), "create2 getData"));
   model_run(&server, 2 * T); /* and asks for nothing meanwhile */
   ck_assert(model_said(link_of(1), ""));
@@ -198,17 +198,17 @@ START_TEST(release_costs_waiters_one_or_two_writes)
   begin_at(NODE, 0);
   model_create(&server, "/one");
   get(0);
-  for (int i = 1; i < PARTIES; i++) {
+  for (int i = 1; i < CLIENTS; i++) {
     want(i);
     link_of(i)->log[0] = '\0';
   }
-  for (int left = PARTIES - 1; left > 0; left--) {
+  for (int left = CLIENTS - 1; left > 0; left--) {
     unsigned creates = 0;
 
     let_go(holder());
     model_run(&server, 60);
     ck_assert_int_ge(holder(), 1);
-    for (int i = 1; i < PARTIES; i++) {
+    for (int i = 1; i < CLIENTS; i++) {
       creates += model_count(link_of(i), "create2");
       link_of(i)->log[0] = '\0';
     }
@@ -231,7 +231,7 @@ START_TEST(polling_waiter_sets_no_watch)
   model_run(&server, 350);
   ck_assert(model_said(link_of(1), "getData | getData | getData"));
   ck_assert_uint_eq(watches(1), 0);
-  ck_assert(locker_told(&l[1], WAITING));
+  ck_assert(locker_check_events(&l[1], WAITING));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   model_run(&server, 100);
@@ -239,7 +239,7 @@ START_TEST(polling_waiter_sets_no_watch)
   ck_assert(model_said(link_of(1), "getData | create2 getData"));
   model_delete(&server, NODE); /* its own node it does watch */
   model_turn(&server);
-  ck_assert(locker_told(&l[1], "lost NO_NODE\n"));
+  ck_assert(locker_check_events(&l[1], "lost NO_NODE\n"));
   end();
 }
 END_TEST
@@ -253,12 +253,12 @@ START_TEST(list_first_writes_nothing_for_a_held_lock)
   begin();
   change(1, &config);
   get(0);
-  ck_assert_int_eq(locker_want(&l[1], 0), 0);
+  ck_assert_int_eq(locker_acquire(&l[1], 0), 0);
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
   ck_assert(model_said(link_of(1), "getData"));
   let_go(0);
-  ck_assert_int_eq(locker_want(&l[1], 0), 0);
+  ck_assert_int_eq(locker_acquire(&l[1], 0), 0);
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
   ck_assert(model_said(link_of(1), "getData | create2 getData"));
@@ -280,7 +280,7 @@ START_TEST(handles_of_one_session_wait_for_each_other)
   lk_lock_cancel(l[0].lock); /* its watch is the holder's as well */
   model_delete(&server, NODE);
   model_turn(&server);
-  ck_assert(locker_told(&l[ALSO], WAITING "lost NO_NODE\n"));
+  ck_assert(locker_check_events(&l[ALSO], WAITING "lost NO_NODE\n"));
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -292,7 +292,7 @@ START_TEST(revocation_is_reported_to_the_holder)
   get(0);
   model_set(&server, NODE, LK_REVOKE_MESSAGE);
   model_turn(&server);
-  ck_assert(locker_told(&l[0], "revoked\n"));
+  ck_assert(locker_check_events(&l[0], "revoked\n"));
   end();
 }
 END_TEST
@@ -308,7 +308,7 @@ START_TEST(another_node_of_that_name_is_not_taken_for_ours)
   want(1);
   ck_assert_int_eq(l[1].acquired, 0);
   come_back(0);
-  ck_assert(locker_told(&l[0], "suspended\nlost NO_NODE\n"));
+  ck_assert(locker_check_events(&l[0], "suspended\nlost NO_NODE\n"));
   ck_assert_int_eq(holder(), 1);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
   end();
@@ -328,10 +328,10 @@ START_TEST(read_without_a_watch_proves_nothing)
   server.down = false;
   while (!link_of(0)->up || model_count(link_of(0), "multi") == 0)
     model_run(&server, 10);
-  ck_assert(locker_told(&l[0], "suspended\n"));
+  ck_assert(locker_check_events(&l[0], "suspended\n"));
   ck_assert_int_eq(locker_verify(&l[0]), 0);
   model_turn(&server);
-  ck_assert(locker_told(&l[0], "lost NO_NODE\n"));
+  ck_assert(locker_check_events(&l[0], "lost NO_NODE\n"));
   ck_assert(l[0].verified == LK_ERR_UNSURE || l[0].verified == LK_ERR_LOST);
   ck_assert_int_eq(holder(), 1);
   end();
@@ -423,7 +423,7 @@ static void hand_over(unsigned executed)
   server.down = true;
   break_at(0, executed, true);
   locker_release(&l[0]);
-  ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[ALSO], -1), 0);
   model_turn(&server);
   come_back(0);
   ck_assert_int_eq(l[0].released, 0);
@@ -445,8 +445,8 @@ static void doubt_both(unsigned at, bool executed)
 {
   begin();
   break_at(0, at, executed);
-  ck_assert_int_eq(locker_want(&l[0], -1), 0);
-  ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[0], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[ALSO], -1), 0);
   model_run(&server, T / 2);
   int first = holder();
 
@@ -473,8 +473,8 @@ static void doubt_and_give_up(unsigned at, bool executed)
 {
   begin();
   break_at(0, at, executed);
-  ck_assert_int_eq(locker_want(&l[0], -1), 0);
-  ck_assert_int_eq(locker_want(&l[ALSO], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[0], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[ALSO], -1), 0);
   lk_lock_cancel(l[0].lock);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
@@ -589,11 +589,11 @@ START_TEST(bad_options_are_refused)
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     bad[i].size = i == 0 ? 1 : sizeof bad[i];
     ck_assert_int_eq(
-        lk_single_new(&x, parties[0].link->client, NODE, NULL, &bad[i]),
+        lk_single_new(&x, clients[0].link->client, NODE, NULL, &bad[i]),
         LK_ERR_BAD_ARGUMENT);
     ck_assert_ptr_null(x);
   }
-  ck_assert_int_eq(lk_single_new(&x, parties[0].link->client, "/", NULL, NULL),
+  ck_assert_int_eq(lk_single_new(&x, clients[0].link->client, "/", NULL, NULL),
                    LK_ERR_BAD_PATH);
   end();
 }
@@ -607,7 +607,7 @@ START_TEST(the_largest_options_are_accepted)
 
   begin();
   ck_assert_int_eq(
-      lk_single_new(&x, parties[0].link->client, NODE, NULL, &config), 0);
+      lk_single_new(&x, clients[0].link->client, NODE, NULL, &config), 0);
   lk_lock_free(x);
   end();
 }

@@ -15,12 +15,13 @@
 
 typedef struct reader {
   lk_subscription *s;
-  char told[4096]; /* a line each: names in order, '=' and data, or an error */
+  char reports[4096]; /* a line each: names in order, '=' and data, or an error
+                       */
   void (*react)(struct reader *r);
 } reader;
 
 static model_server server;
-static party one;
+static test_client one;
 static reader names;
 static reader data;
 static reader twin;
@@ -35,10 +36,10 @@ static int by_text(const void *a, const void *b)
 
 static void say(reader *r, const char *text)
 {
-  size_t at = strlen(r->told);
+  size_t at = strlen(r->reports);
 
-  ck_assert_uint_lt(at + strlen(text) + 2, sizeof r->told);
-  snprintf(r->told + at, sizeof r->told - at, "%s\n", text);
+  ck_assert_uint_lt(at + strlen(text) + 2, sizeof r->reports);
+  snprintf(r->reports + at, sizeof r->reports - at, "%s\n", text);
   if (r->react != NULL)
     r->react(r);
 }
@@ -89,13 +90,13 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
 }
 
 /* Whether exactly that was told since the last time. */
-static bool told(reader *r, const char *text)
+static bool check_reports(reader *r, const char *text)
 {
-  bool same = strcmp(r->told, text) == 0;
+  bool same = strcmp(r->reports, text) == 0;
 
   if (!same)
-    fprintf(stderr, "told: %s", r->told);
-  r->told[0] = '\0';
+    fprintf(stderr, "told: %s", r->reports);
+  r->reports[0] = '\0';
   return same;
 }
 
@@ -129,7 +130,7 @@ static void begin(void)
   memset(&twin, 0, sizeof twin);
   how = (lk_subscription_config){.size = sizeof how, .check_ms = -1};
   model_init(&server);
-  party_join(&one, &server, NULL);
+  test_client_init(&one, &server, NULL);
   model_turn(&server);
   one.link->log[0] = '\0';
 }
@@ -137,7 +138,7 @@ static void begin(void)
 static void subscribe(reader *r)
 {
   ck_assert_int_eq(r == &data ? try_data(r) : try_names(r), 0);
-  ck_assert_str_eq(r->told, ""); /* not before it returned */
+  ck_assert_str_eq(r->reports, ""); /* not before it returned */
   model_turn(&server);
 }
 
@@ -147,7 +148,7 @@ static void begin_with(reader *r)
   begin();
   model_create(&server, NEWS);
   subscribe(r);
-  r->told[0] = '\0';
+  r->reports[0] = '\0';
   one.link->log[0] = '\0';
 }
 
@@ -164,7 +165,7 @@ static void end(void)
   drop(&twin);
   model_turn(&server);
   ck_assert_uint_eq(watches(), 0);
-  party_leave(&one);
+  test_client_free(&one);
   model_done(&server);
 }
 
@@ -215,14 +216,14 @@ START_TEST(children_are_reported_at_once_and_after_each_change)
   model_create(&server, NEWS);
   model_create(&server, NEWS "/a");
   subscribe(&names);
-  ck_assert(told(&names, "a\n"));
+  ck_assert(check_reports(&names, "a\n"));
   said("getChildren2");
   create(NEWS "/b");
-  ck_assert(told(&names, "a b\n"));
+  ck_assert(check_reports(&names, "a b\n"));
   said("getChildren2");
   delete (NEWS "/a");
   delete (NEWS "/b");
-  ck_assert(told(&names, "b\n\n"));
+  ck_assert(check_reports(&names, "b\n\n"));
   said("getChildren2 | getChildren2");
   ck_assert_str_eq(lk_subscription_path(names.s), NEWS);
   ck_assert_uint_eq(watches(), 1);
@@ -237,10 +238,11 @@ START_TEST(data_are_reported_at_once_and_after_each_change)
   subscribe(&data);
   set("x");
   set("x");
-  ck_assert(told(&data, "=\n=x\n=x\n")); /* written twice is a change */
+  ck_assert(
+      check_reports(&data, "=\n=x\n=x\n")); /* written twice is a change */
   said("getData | getData | getData");
   create(NEWS "/a");
-  ck_assert(told(&data, ""));
+  ck_assert(check_reports(&data, ""));
   said("");
   end();
 }
@@ -250,7 +252,7 @@ START_TEST(change_of_data_is_no_change_of_children)
 {
   begin_with(&names);
   set("x");
-  ck_assert(told(&names, ""));
+  ck_assert(check_reports(&names, ""));
   said("");
   end();
 }
@@ -260,15 +262,15 @@ START_TEST(missing_node_and_its_creation_are_reported)
 {
   begin();
   subscribe(&names);
-  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert(check_reports(&names, "NO_NODE\n"));
   said("getChildren2 | exists");
   subscribe(&data);
-  ck_assert(told(&data, "NO_NODE\n"));
+  ck_assert(check_reports(&data, "NO_NODE\n"));
   said("getData | exists");
   ck_assert_uint_eq(watches(), 1);
   create(NEWS);
-  ck_assert(told(&names, "\n"));
-  ck_assert(told(&data, "=\n"));
+  ck_assert(check_reports(&names, "\n"));
+  ck_assert(check_reports(&data, "=\n"));
   said("getChildren2 getData");
   ck_assert_uint_eq(watches(), 2);
   end();
@@ -281,12 +283,12 @@ START_TEST(deletion_and_return_of_the_node_are_reported)
   subscribe(&data);
   one.link->log[0] = '\0';
   delete (NEWS);
-  ck_assert(told(&names, "NO_NODE\n"));
-  ck_assert(told(&data, "=\nNO_NODE\n"));
+  ck_assert(check_reports(&names, "NO_NODE\n"));
+  ck_assert(check_reports(&data, "=\nNO_NODE\n"));
   said("exists exists");
   create(NEWS);
-  ck_assert(told(&names, "\n"));
-  ck_assert(told(&data, "=\n"));
+  ck_assert(check_reports(&names, "\n"));
+  ck_assert(check_reports(&data, "=\n"));
   end();
 }
 END_TEST
@@ -298,8 +300,8 @@ START_TEST(node_created_again_between_two_reads_is_a_new_node)
   model_delete(&server, NEWS);
   model_create(&server, NEWS); /* same version, same names */
   model_turn(&server);
-  ck_assert(told(&names, "\n"));
-  ck_assert(told(&data, "=\n=\n"));
+  ck_assert(check_reports(&names, "\n"));
+  ck_assert(check_reports(&data, "=\n=\n"));
   ck_assert_uint_eq(watches(), 2);
   end();
 }
@@ -317,7 +319,7 @@ START_TEST(of_many_changes_the_newest_is_reported)
   }
   one.link->frozen = false;
   model_turn(&server);
-  ck_assert(told(&names, "0 1 2 3 4 5 6 7 8\n"));
+  ck_assert(check_reports(&names, "0 1 2 3 4 5 6 7 8\n"));
   said("getChildren2");
   end();
 }
@@ -328,15 +330,15 @@ START_TEST(subscriptions_to_one_node_get_the_same_reports)
   begin_with(&names);
   subscribe(&twin);
   create(NEWS "/a");
-  ck_assert(told(&names, "a\n"));
-  ck_assert(told(&twin, "\na\n"));
+  ck_assert(check_reports(&names, "a\n"));
+  ck_assert(check_reports(&twin, "\na\n"));
   drop(&twin); /* its watch is the other one's, too */
   one.link->log[0] = '\0';
   model_turn(&server);
   said("");
   create(NEWS "/b");
-  ck_assert(told(&names, "a b\n"));
-  ck_assert(told(&twin, ""));
+  ck_assert(check_reports(&names, "a b\n"));
+  ck_assert(check_reports(&twin, ""));
   end();
 }
 END_TEST
@@ -375,14 +377,14 @@ START_TEST(node_created_before_the_watch_is_reported)
   begin();
   between(EXISTS, NEWS);
   subscribe(&names);
-  ck_assert(told(&names, "NO_NODE\n\n"));
+  ck_assert(check_reports(&names, "NO_NODE\n\n"));
   said("getChildren2 | exists | removeWatches getChildren2");
   ck_assert_uint_eq(watches(), 1);
   delete (NEWS);
-  names.told[0] = '\0';
+  names.reports[0] = '\0';
   between(EXISTS, NEWS);
   subscribe(&data);
-  ck_assert(told(&data, "NO_NODE\n=\n"));
+  ck_assert(check_reports(&data, "NO_NODE\n=\n"));
   ck_assert_uint_eq(watches(), 2);
   end();
 }
@@ -394,15 +396,15 @@ START_TEST(node_deleted_before_the_read_is_missing)
   model_create(&server, NEWS);
   between(GET_CHILDREN2, NEWS);
   subscribe(&names);
-  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert(check_reports(&names, "NO_NODE\n"));
   between(GET_CHILDREN2, NEWS);
   create(NEWS); /* and goes */
-  ck_assert(told(&names, ""));
+  ck_assert(check_reports(&names, ""));
   create(NEWS);
-  ck_assert(told(&names, "\n"));
+  ck_assert(check_reports(&names, "\n"));
   between(GET_CHILDREN2, NEWS "/a");
   create(NEWS "/b");
-  ck_assert(told(&names, "a b\n"));
+  ck_assert(check_reports(&names, "a b\n"));
   end();
 }
 END_TEST
@@ -412,7 +414,7 @@ START_TEST(child_created_and_deleted_changes_the_stat)
   begin_with(&names);
   between(GET_CHILDREN2, NEWS "/a");
   create(NEWS "/a");
-  ck_assert(told(&names, "\n"));
+  ck_assert(check_reports(&names, "\n"));
   end();
 }
 END_TEST
@@ -426,33 +428,33 @@ START_TEST(subscription_reads_again_after_a_reconnect)
   cut_off();
   come_back();
   said("getChildren2 getData");
-  ck_assert(told(&names, "")); /* nothing has changed */
-  ck_assert(told(&data, "=\n"));
+  ck_assert(check_reports(&names, "")); /* nothing has changed */
+  ck_assert(check_reports(&data, "=\n"));
   cut_off();
   create(NEWS "/a");
   set("x");
   come_back();
   said("getChildren2 getData");
-  ck_assert(told(&names, "a\n"));
-  ck_assert(told(&data, "=x\n"));
+  ck_assert(check_reports(&names, "a\n"));
+  ck_assert(check_reports(&data, "=x\n"));
   ck_assert_uint_eq(watches(), 2);
   cut_off();
   delete (NEWS "/a");
   delete (NEWS);
   create(NEWS);
   come_back();
-  ck_assert(told(&names, "\n"));
-  ck_assert(told(&data, "=\n"));
+  ck_assert(check_reports(&names, "\n"));
+  ck_assert(check_reports(&data, "=\n"));
   cut_off();
   delete (NEWS);
   come_back();
-  ck_assert(told(&names, "NO_NODE\n"));
-  ck_assert(told(&data, "NO_NODE\n"));
+  ck_assert(check_reports(&names, "NO_NODE\n"));
+  ck_assert(check_reports(&data, "NO_NODE\n"));
   cut_off();
   create(NEWS);
   come_back();
-  ck_assert(told(&names, "\n"));
-  ck_assert(told(&data, "=\n"));
+  ck_assert(check_reports(&names, "\n"));
+  ck_assert(check_reports(&data, "=\n"));
   end();
 }
 END_TEST
@@ -478,17 +480,17 @@ START_TEST(any_request_may_be_lost)
       one.link->cut_after = after;
       subscribe(&names);
       model_run(&server, T / 3);
-      ck_assert(told(&names, "NO_NODE\n"));
+      ck_assert(check_reports(&names, "NO_NODE\n"));
       model_create(&server, NEWS);
       model_run(&server, T / 3);
-      ck_assert(told(&names, "\n"));
+      ck_assert(check_reports(&names, "\n"));
       model_create(&server, NEWS "/a");
       model_run(&server, T / 3);
-      ck_assert(told(&names, "a\n"));
+      ck_assert(check_reports(&names, "a\n"));
       model_delete(&server, NEWS "/a");
       model_delete(&server, NEWS);
       model_run(&server, T / 3);
-      ck_assert(told(&names, "NO_NODE\n"));
+      ck_assert(check_reports(&names, "NO_NODE\n"));
       end();
     }
   }
@@ -501,13 +503,13 @@ START_TEST(subscription_watches_again_in_a_new_session)
   subscribe(&data);
   model_expire(&server, one.link->last_session);
   model_run(&server, T);
-  ck_assert(told(&names, ""));
-  ck_assert(told(&data, "=\n"));
+  ck_assert(check_reports(&names, ""));
+  ck_assert(check_reports(&data, "=\n"));
   ck_assert_uint_eq(watches(), 2);
   create(NEWS "/a");
   set("x");
-  ck_assert(told(&names, "a\n"));
-  ck_assert(told(&data, "=x\n"));
+  ck_assert(check_reports(&names, "a\n"));
+  ck_assert(check_reports(&data, "=x\n"));
   end();
 }
 END_TEST
@@ -521,8 +523,8 @@ START_TEST(subscription_begins_with_the_first_connection)
   model_turn(&server);
   drop(&twin);
   come_back();
-  ck_assert(told(&names, "NO_NODE\n"));
-  ck_assert(told(&twin, ""));
+  ck_assert(check_reports(&names, "NO_NODE\n"));
+  ck_assert(check_reports(&twin, ""));
   said("getChildren2 | exists");
   end();
 }
@@ -548,10 +550,10 @@ START_TEST(acquire_may_begin_in_a_state_callback)
   cut_off();
   come_back();
   said("getChildren2 | exists");
-  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert(check_reports(&names, "NO_NODE\n"));
   model_expire(&server, one.link->last_session);
   model_run(&server, T);
-  ck_assert(told(&twin, "NO_NODE\n"));
+  ck_assert(check_reports(&twin, "NO_NODE\n"));
   lk_client_detach(client(), &l);
   end();
 }
@@ -564,19 +566,19 @@ START_TEST(denied_read_is_reported_once_and_retried)
   begin_with(&names);
   model_deny(&server, NEWS, LK_PERM_READ);
   subscribe(&data);
-  ck_assert(told(&data, "NO_AUTH\n"));
+  ck_assert(check_reports(&data, "NO_AUTH\n"));
   model_run(&server, 10000);
-  ck_assert(told(&data, ""));
+  ck_assert(check_reports(&data, ""));
   unsigned asked = model_count(one.link, "getData");
 
   ck_assert_uint_ge(asked, 5);
   ck_assert_uint_le(asked, 9);
   model_deny(&server, NEWS, 0);
   model_run(&server, 60000);
-  ck_assert(told(&data, "=\n"));
+  ck_assert(check_reports(&data, "=\n"));
   set("x"); /* and the next trouble begins with a short rest */
-  ck_assert(told(&data, "=x\n"));
-  ck_assert(told(&names, ""));
+  ck_assert(check_reports(&data, "=x\n"));
+  ck_assert(check_reports(&names, ""));
   end();
 }
 END_TEST
@@ -594,13 +596,13 @@ START_TEST(pause_of_a_subscription_is_a_minute_at_most)
     ck_assert_uint_ge(model_count(one.link, "getChildren2"), 1);
     ck_assert_uint_le(model_count(one.link, "getChildren2"), 3);
   }
-  ck_assert(told(&names, "NO_AUTH\n"));
+  ck_assert(check_reports(&names, "NO_AUTH\n"));
   cut_off();
   model_run(&server, T / 2); /* a rest may end meanwhile */
   come_back();
   model_deny(&server, NEWS, 0);
   model_run(&server, 60000);
-  ck_assert(told(&names, "\n"));
+  ck_assert(check_reports(&names, "\n"));
   end();
 }
 END_TEST
@@ -614,7 +616,7 @@ START_TEST(state_is_reported_after_an_error_even_if_unchanged)
   cut_off();
   come_back();
   model_run(&server, 1000);
-  ck_assert(told(&names, "NO_AUTH\n\n"));
+  ck_assert(check_reports(&names, "NO_AUTH\n\n"));
   end();
 }
 END_TEST
@@ -628,15 +630,15 @@ START_TEST(throttled_read_is_retried_without_a_report)
     one.link->throttle_at = at;
     subscribe(&names);
     model_run(&server, 300);
-    ck_assert(told(&names, "NO_NODE\n"));
+    ck_assert(check_reports(&names, "NO_NODE\n"));
     model_create(&server, NEWS);
     model_run(&server, 300);
-    ck_assert(told(&names, "\n"));
+    ck_assert(check_reports(&names, "\n"));
     model_delete(&server, NEWS);
     model_run(&server, 300);
-    ck_assert(told(&names, "NO_NODE\n"));
+    ck_assert(check_reports(&names, "NO_NODE\n"));
     model_run(&server, 5000);
-    ck_assert(told(&names, ""));
+    ck_assert(check_reports(&names, ""));
     end();
   }
 }
@@ -649,9 +651,9 @@ START_TEST(unreadable_reply_to_exists_is_reported)
   one.link->answer_at = 2;
   one.link->answer_err = LK_ERR_NO_AUTH;
   subscribe(&names);
-  ck_assert(told(&names, "NO_NODE\nNO_AUTH\n"));
+  ck_assert(check_reports(&names, "NO_NODE\nNO_AUTH\n"));
   model_run(&server, 1000);
-  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert(check_reports(&names, "NO_NODE\n"));
   end();
 }
 END_TEST
@@ -675,7 +677,7 @@ START_TEST(reply_beyond_the_limit_does_not_break_every_connection)
       lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
       0);
   model_run(&server, 120000);
-  ck_assert(told(&twin, "TOO_BIG\n"));
+  ck_assert(check_reports(&twin, "TOO_BIG\n"));
   ck_assert_uint_ge(lk_client_connection(l->client), 3);
   ck_assert_uint_le(lk_client_connection(l->client), 7);
   for (int i = 2; i < 9; i++) {
@@ -683,8 +685,8 @@ START_TEST(reply_beyond_the_limit_does_not_break_every_connection)
     model_delete(&server, path);
   }
   model_run(&server, 60000);
-  ck_assert(told(&twin, "a-name-of-thirty-letters-or-so-0 "
-                        "a-name-of-thirty-letters-or-so-1\n"));
+  ck_assert(check_reports(&twin, "a-name-of-thirty-letters-or-so-0 "
+                                 "a-name-of-thirty-letters-or-so-1\n"));
   drop(&twin);
   lk_client_free(l->client);
   end();
@@ -704,11 +706,11 @@ START_TEST(check_replaces_an_event_that_the_server_withheld)
   model_create(&server, NEWS "/a"); /* uses up the watch */
   model_deny(&server, NEWS, 0);
   model_run(&server, 110);
-  ck_assert(told(&names, ""));
-  ck_assert(told(&twin, "\na\n"));
+  ck_assert(check_reports(&names, ""));
+  ck_assert(check_reports(&twin, "\na\n"));
   said("exists | getChildren2");
   model_run(&server, 3000); /* it costs one request now and then */
-  ck_assert(told(&twin, ""));
+  ck_assert(check_reports(&twin, ""));
   ck_assert_uint_ge(model_count(one.link, "exists"), 3);
   ck_assert_uint_eq(model_count(one.link, "getChildren2"), 0);
   end();
@@ -722,14 +724,14 @@ START_TEST(check_detects_a_lost_read_permission)
   how.check_ms = 1000;
   subscribe(&names);
   create(NEWS);
-  names.told[0] = '\0';
+  names.reports[0] = '\0';
   model_deny(&server, NEWS, LK_PERM_READ);
   model_run(&server, 1010);
-  ck_assert(told(&names, "NO_AUTH\n"));
+  ck_assert(check_reports(&names, "NO_AUTH\n"));
   ck_assert_uint_eq(watches(), 0);
   model_deny(&server, NEWS, 0);
   model_run(&server, 1000);
-  ck_assert(told(&names, "\n"));
+  ck_assert(check_reports(&names, "\n"));
   end();
 }
 END_TEST
@@ -753,7 +755,7 @@ START_TEST(an_event_during_a_check_is_not_forgotten)
   server.before = flash;
   model_run(&server, 150);
   ck_assert_ptr_null(server.before);
-  ck_assert(told(&names, "NO_NODE\n"));
+  ck_assert(check_reports(&names, "NO_NODE\n"));
   ck_assert_uint_eq(watches(), 1);
   end();
 }
@@ -764,11 +766,11 @@ START_TEST(check_reports_nothing_without_a_change)
   begin_with(&names);
   how.check_ms = 100;
   subscribe(&data);
-  data.told[0] = '\0';
+  data.reports[0] = '\0';
   for (int i = 0; i < 2; i++) {
     between(EXISTS, NEWS); /* deleted, then made again */
     model_run(&server, 200);
-    ck_assert(told(&data, i == 0 ? "NO_NODE\n" : "=\n"));
+    ck_assert(check_reports(&data, i == 0 ? "NO_NODE\n" : "=\n"));
   }
   end();
 }
@@ -792,7 +794,7 @@ START_TEST(subscription_freed_at_once_leaves_no_watch)
   model_turn(&server);
   said("getChildren2 | removeWatches");
   ck_assert_uint_eq(watches(), 0);
-  ck_assert(told(&names, ""));
+  ck_assert(check_reports(&names, ""));
   end();
 }
 END_TEST
@@ -866,7 +868,7 @@ START_TEST(the_last_call_may_free_too)
       ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
       model_turn(&server);
     }
-    ck_assert(told(&names, "CLOSED\n"));
+    ck_assert(check_reports(&names, "CLOSED\n"));
     end();
   }
 }
@@ -878,11 +880,11 @@ START_TEST(nothing_is_reported_after_the_client_has_ended)
   ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
   set("x");
   create(NEWS "/a");
-  ck_assert(told(&names, "CLOSED\n"));
+  ck_assert(check_reports(&names, "CLOSED\n"));
   ck_assert_int_eq(try_names(&twin), LK_ERR_CLOSED);
   ck_assert_ptr_null(twin.s);
   lk_client_free(client());
-  ck_assert(told(&names, ""));
+  ck_assert(check_reports(&names, ""));
   end();
 }
 END_TEST
@@ -893,10 +895,10 @@ START_TEST(refused_credentials_end_a_subscription)
   one.link->answer_at = one.link->requests + 1;
   one.link->answer_err = LK_ERR_AUTH_REQUIRED;
   create(NEWS "/a");
-  ck_assert(told(&names, "AUTH_REQUIRED\nAUTH_FAILED\n"));
+  ck_assert(check_reports(&names, "AUTH_REQUIRED\nAUTH_FAILED\n"));
   ck_assert_int_eq(try_names(&twin), LK_ERR_AUTH_FAILED);
   model_run(&server, 60000);
-  ck_assert(told(&names, ""));
+  ck_assert(check_reports(&names, ""));
   end();
 }
 END_TEST
@@ -915,18 +917,18 @@ START_TEST(expiry_is_reported_if_the_client_has_one_session)
       lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
       0);
   model_turn(&server);
-  ck_assert(told(&twin, "\n"));
+  ck_assert(check_reports(&twin, "\n"));
   model_expire(&server, l->last_session);
   model_run(&server, T);
-  ck_assert(told(&twin, "SESSION_EXPIRED\n"));
+  ck_assert(check_reports(&twin, "SESSION_EXPIRED\n"));
   ck_assert_int_eq(
       lk_subscribe_children(&late.s, l->client, NEWS, &how, on_names, &late),
       0);
   model_run(&server, T);
-  ck_assert(told(&late, "SESSION_EXPIRED\n"));
+  ck_assert(check_reports(&late, "SESSION_EXPIRED\n"));
   drop(&late);
   lk_client_free(l->client);
-  ck_assert(told(&twin, ""));
+  ck_assert(check_reports(&twin, ""));
   end();
 }
 END_TEST
@@ -958,7 +960,7 @@ START_TEST(bad_arguments_are_refused)
   ck_assert_int_eq(
       lk_subscribe_data(&data.s, client(), "/", NULL, on_data, &data), 0);
   model_turn(&server);
-  ck_assert(told(&data, "=\n"));
+  ck_assert(check_reports(&data, "=\n"));
   end();
 }
 END_TEST
@@ -984,7 +986,7 @@ START_TEST(throttled_requests_are_logged_and_repeated)
       LK_ERR_TOO_MANY);
   model_turn(&server);
   model_run(&server, 1000);
-  ck_assert(told(&twin, "\nTOO_MANY\na\n"));
+  ck_assert(check_reports(&twin, "\nTOO_MANY\na\n"));
   drop(&twin);
   lk_client_free(l->client);
   end();
@@ -1001,7 +1003,7 @@ static bool play_without(size_t fail_at, bool for_good)
   model_init(&server);
   failing_mem_init(&one.mem);
   one.mem.fail_at = fail_at;
-  if (party_try_join(&one, &server, NULL) && try_names(&names) == 0 &&
+  if (test_client_try_init(&one, &server, NULL) && try_names(&names) == 0 &&
       try_data(&data) == 0) {
     model_run(&server, T);
     model_create(&server, NEWS);
@@ -1013,18 +1015,18 @@ static bool play_without(size_t fail_at, bool for_good)
     model_run(&server, T);
   }
   bool failed = failing_mem_failed(&one.mem);
-  size_t len = strlen(names.told);
+  size_t len = strlen(names.reports);
 
   one.mem.fail_at = 0;
   if (names.s != NULL && data.s != NULL && !for_good) {
-    ck_assert(len > 2 && strcmp(names.told + len - 2, "a\n") == 0);
-    ck_assert_ptr_nonnull(strstr(data.told, "=x\n"));
+    ck_assert(len > 2 && strcmp(names.reports + len - 2, "a\n") == 0);
+    ck_assert_ptr_nonnull(strstr(data.reports, "=x\n"));
   }
   drop(&names);
   drop(&data);
   model_run(&server, T);
   ck_assert(one.link == NULL || watches() == 0);
-  party_leave(&one);
+  test_client_free(&one);
   model_done(&server);
   return failed;
 }
