@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 /*
- * What all kinds of locks promise alike: each scenario with each kind. A test
- * case is a kind, so that CK_RUN_CASE=semaphore runs those of one kind, and a
- * failure names both. --cells lists the cells, for tests/conformance/table.py.
+ * Properties that all kinds of locks share: each scenario runs with each kind.
+ * A test case is a kind, so that CK_RUN_CASE=semaphore runs those of one kind,
+ * and a failure names both. --cells lists the cells, for
+ * tests/conformance/table.py.
  */
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])

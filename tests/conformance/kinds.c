@@ -56,8 +56,8 @@ static int make_two_permits(locker *l, bool is_rival, const lk_lock_config *c)
   return make_permits(l, c, 2);
 }
 
-/* The rival has the second of three, so that the own client waits when it holds
- * the first and has not asked for the third. */
+/* The rival holds the second of three, so that the own client waits when it
+ * holds the first and has not requested the third. */
 static int make_multilock(locker *l, bool is_rival, const lk_lock_config *c)
 {
   static const lk_multilock_member members[] = {{"/c/y", LK_MULTILOCK_MUTEX},

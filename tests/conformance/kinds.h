@@ -29,7 +29,7 @@ typedef struct kind {
   size_t held_nodes;    /**< of the own client while it holds the lock */
   size_t waiting_nodes; /**< of the own client while it waits */
   size_t places;        /**< the first of these, deleted after the grant */
-  size_t position;      /**< that a waiter behind one holder is told */
+  size_t position;      /**< reported to a waiter behind one holder */
   bool containers;      /**< the directories that it makes are swept */
   bool counts;          /**< can be acquired again by its holder */
   bool queued;          /**< a waiter has a node, and its place in a queue */

@@ -3,7 +3,7 @@
 
 #include "conformance/scenarios.h"
 
-/* What is done with a handle while it holds or waits, and how it ends. */
+/* Calls of a handle while it holds or waits, and how it ends. */
 
 /* ---- again --------------------------------------------------------------- */
 

@@ -105,7 +105,7 @@ SCENARIO(waiter_whose_node_is_deleted_queues_anew)
     model_delete(&fx.server, fixture_node_of(&fx.ours, i));
     model_run(&fx.server, T / 4);
     ck_assert_int_eq(fx.own.acquired, NOT_YET);
-    if (k->places == 0 || i < k->places) /* permits are made anew */
+    if (k->places == 0 || i < k->places) /* permits are created again */
       ck_assert(locker_check_events(
           &fx.own, "place lost NO_NODE\nwaiting 1 its holder\n"));
     ck_assert_uint_eq(fixture_count_nodes(), nodes);

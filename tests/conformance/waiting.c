@@ -5,7 +5,7 @@
 
 /* Grants, and waits that end without one. */
 
-/* Nodes while the rival holds and nobody else wants the lock. */
+/* Nodes while the rival holds and no other lock is requested. */
 static size_t hold_by_rival(void)
 {
   fixture_hold(&fx.rival);

@@ -199,7 +199,7 @@ static void do_probed(player *y, words *w)
   peer_probed(&y->p, words_left(w) ? words_text(w, "an answer") : "");
 }
 
-/* Time goes by and nobody looks at the client. */
+/* Time passes, and the client is not called. */
 static void do_stall(player *y, words *w)
 {
   y->p.now += words_number(w, "ms");
@@ -518,7 +518,7 @@ static const input inputs[] = {
     {"probed", do_probed, false}, /* [ANSWER] */
     {"eager", do_eager, false},   /* from now on `wake` connects */
     {"room", do_room, false},     /* bytes that it takes, or "all" */
-    {"mute", do_mute, true},      /* [off]: do not show what is sent */
+    {"mute", do_mute, true},      /* [off]: do not show sent requests */
     {"stall", do_stall, false},
     {"time", do_time, false},
     /* the server */

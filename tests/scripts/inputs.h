@@ -5,21 +5,21 @@
 #include "scripts/play.h"
 #include "support/words.h"
 
-/** For play.c alone: what the lines of a transcript do. */
+/** For play.c alone: the inputs of a transcript. */
 
 enum { MAX_PLANS = 16 };
 
-/** What is to be done in a callback, once. */
+/** An input that runs once, in a callback. */
 typedef struct plan {
   char when[64]; /**< "" once it is done */
   char line[512];
 } plan;
 
-/** Who plays a transcript. */
+/** The player of a transcript. */
 typedef struct player {
   peer p;
   play_mode mode;
-  bool asleep; /**< nobody looks at the client after this line */
+  bool asleep; /**< the client is not called after this line */
   size_t received;
   plan plans[MAX_PLANS];
   size_t count;
@@ -35,7 +35,7 @@ typedef struct input {
 /** The input of that name; aborts if there is none. */
 const input *input_find(const char *name);
 
-/* What calls begin and end with. */
+/* The first and last words of calls. */
 peer_call input_take_name(words *w);
 void input_take_options(peer_call *call, words *w);
 int input_take_flags(words *w);

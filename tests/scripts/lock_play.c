@@ -23,7 +23,7 @@ typedef struct lock_player {
   size_t nlockers;
 } lock_player;
 
-/* ---- who is who -------------------------------------------------------- */
+/* ---- names of clients and locks ------------------------------------------ */
 
 static void give_up(const char *what, const char *name)
 {
@@ -60,7 +60,7 @@ static locker *locker_of(lock_player *s, words *w)
   return NULL;
 }
 
-/* ---- what is written down ---------------------------------------------- */
+/* ---- output -------------------------------------------------------------- */
 
 /* The server is the player's first member. */
 static lock_player *lock_player_of(model_server *s)

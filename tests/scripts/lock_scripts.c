@@ -26,8 +26,8 @@ START_TEST(locks_follow_the_transcripts)
 }
 END_TEST
 
-/* What happens then the transcript cannot tell, but the player sees whether all
- * memory comes back and no node is left. */
+/* The transcript does not show the results then, but the player checks that all
+ * memory is freed and no node is left. */
 static void play_roughly(const transcript *t, lock_play_mode *mode)
 {
   lk_buf out = wire_buf();

@@ -70,7 +70,7 @@ static void play_line(player *y, const char *line, size_t len, lk_buf *out)
   bool takes = len > 2 && line[0] == '>';
 
   if (!takes && len > 0 && line[0] != '#')
-    return; /* what is expected */
+    return; /* an expected output */
   wire_say(out, "%.*s\n", (int)len, line);
   if (!takes)
     return;

@@ -24,7 +24,7 @@ typedef struct failing_mem {
   lk_mem mem;     /**< to hand out; points to its failing_mem: do not move */
   size_t fail_at; /**< which allocation fails, counting from 1; 0: none does */
   bool for_good;  /**< and all after it */
-  size_t count;   /**< allocations asked for so far, failed ones too */
+  size_t count;   /**< allocations so far, failed ones too */
   size_t bytes;   /**< what they added up to */
   size_t live;    /**< blocks not given back yet */
   size_t held;    /**< bytes of those blocks */

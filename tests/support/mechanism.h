@@ -5,9 +5,8 @@
 #include <latchkey/sasl.h>
 
 /**
- * A SASL mechanism that does what a test says: of several steps, failing at
- * any, and with a user who does something in each. It writes down in the
- * log of its peer what it is called with.
+ * A fake SASL mechanism of several steps, which can fail at any of them. The
+ * test is called in each. The log of its peer records all calls.
  */
 typedef struct fake_mechanism {
   struct peer *p;

@@ -351,7 +351,7 @@ void model_sweep(model_server *s)
   } while (server_of(s)->tree.count < before);
 }
 
-/* ---- what is there ------------------------------------------------------- */
+/* ---- nodes --------------------------------------------------------------- */
 
 void model_drop_watches(model_link *l)
 {

@@ -6,17 +6,17 @@
 #include "support/failing_mem.h"
 
 /**
- * One ZooKeeper server in memory, its clients, and their clock, for unit tests.
- * What the server answers is decided by the model in tests/sim/model, which the
- * differential test compares with real servers; this is the adapter. It drives
- * the clients as an event loop does, without threads or sockets, and injects
- * faults: at the n-th request of a client, or for as long as a flag is set.
+ * One ZooKeeper server in memory, its clients, and their clock, for unit tests:
+ * an adapter of the model in tests/sim/model, which the differential test
+ * compares with real servers. It drives the clients as an event loop does,
+ * without threads or sockets, and injects faults: at the n-th request of a
+ * client, or for as long as a flag is set.
  *
- * Time stands still unless a test moves it; nothing is done unless a test calls
+ * Time stands still unless a test moves it; nothing happens unless a test calls
  * model_turn() or model_run(). For the server no time passes at all, so that no
- * session expires and no container is swept, unless `expires` is set. Each
- * request is executed before the next one is read. A broken promise of the
- * client aborts the test.
+ * session expires and no container is deleted, unless `expires` is set. Each
+ * request is executed before the next one is read. The test aborts when a
+ * client breaks the protocol.
  */
 typedef struct model_server model_server;
 
@@ -29,7 +29,8 @@ typedef struct model_link {
   uint64_t attempt;
   bool up;
   bool greeted;         /**< the connect request was read */
-  bool hung_up;         /**< the server closed; seen after what is in `out` */
+  bool hung_up;         /**< the server closed; the client gets the end after
+                             `out` */
   int64_t session;      /**< of the connection */
   int64_t last_session; /**< of the last one */
   int32_t timeout_ms;
@@ -43,7 +44,7 @@ typedef struct model_link {
   unsigned requests;    /**< executed or cut so far, but pings and auth */
   unsigned cut_at;      /**< break the connection at this request */
   bool cut_after;       /**< once it has been executed */
-  bool cut_softly;      /**< what was answered before it arrives */
+  bool cut_softly;      /**< earlier replies still arrive */
   unsigned throttle_at; /**< answer this one with THROTTLED */
   unsigned answer_at;   /**< answer this one with `answer_err`, unexecuted */
   int answer_err;
@@ -57,16 +58,16 @@ struct model_server {
   sim_trace trace;
   sim_ensemble *ensemble; /**< of one server */
   int64_t now;            /**< ms */
-  int64_t hurry; /**< how much of it passes with each look at the clock */
+  int64_t hurry;          /**< added to `now` at each reading of the clock */
   int64_t then;  /**< `now` when the server's time was last moved */
   uint64_t seed;
   model_link *links;
   bool expires;      /**< time passes for the server, too */
-  int64_t throwaway; /**< the last session given without a quorum */
+  int64_t throwaway; /**< the last session of a read-only server */
   bool strict;       /**< exists needs READ, as in patched servers */
 
   /* Faults. */
-  bool down;          /**< nobody can connect */
+  bool down;          /**< connections are refused */
   bool no_containers; /**< a server before 3.5.1 */
   bool no_ephemerals; /**< a server before 3.6 */
   int32_t max_timeout_ms;
@@ -75,7 +76,8 @@ struct model_server {
   /** Executes a request in the place of model_serve(), which it may call. May
      be NULL. */
   bool (*serve)(model_link *l, lk_bytes frame);
-  /** Told of each write of a client: the names of its requests. Or NULL. */
+  /** Called after each write of a client, with the names of its requests. May
+      be NULL. */
   void (*wrote)(model_server *s, model_link *l, const char *names);
 };
 
@@ -84,22 +86,23 @@ void model_init(model_server *s);
 void model_done(model_server *s);
 /** A client of the server; `config` without hosts. NULL: no memory. */
 model_link *model_client(model_server *s, lk_client_config *config);
-/** Let everything that can happen now happen. */
+/** Run server and clients until nothing more happens at this time. */
 void model_turn(model_server *s);
-/** Let only this client read what has come, if anything has. */
+/** Let only this client read its received bytes. false: there are none. */
 bool model_deliver(model_link *l);
 /** Let `ms` pass. */
 void model_run(model_server *s, int64_t ms);
 
 /* For clients at the other end of a socket; see unit/fake/loopback.h. */
-/** A connection that is up. What goes to its client is in `out`. */
+/** An established connection. Bytes for its client are in `out`. */
 model_link *model_accept(model_server *s);
 /** Serve a whole frame, with its length, that has come from there. */
 void model_take(model_link *l, lk_bytes frame);
 /** The client closed that connection. */
 void model_hang_up(model_link *l);
 
-/** Break the connection; it comes back in the next turn or soon after. */
+/** Break the connection; the client reconnects in the next turn or soon after.
+ */
 void model_drop(model_link *l);
 /** End a session; its client learns it when it connects. */
 void model_expire(model_server *s, int64_t session);
@@ -108,14 +111,14 @@ void model_expire(model_server *s, int64_t session);
 void model_lose_quorum(model_server *s);
 void model_regain_quorum(model_server *s);
 
-/* What an operator does; each must succeed. */
+/* Acts of an operator; each must succeed. */
 void model_create(model_server *s, const char *path);
 /** An ephemeral of a session, which begins with it if it does not live. */
 void model_create_ephemeral(model_server *s, const char *path, const char *data,
                             int64_t session);
 void model_delete(model_server *s, const char *path);
 void model_set(model_server *s, const char *path, const char *data);
-/** Nobody has these permissions of the node, everybody the others. */
+/** No client has these permissions of the node, and all have the others. */
 void model_deny(model_server *s, const char *path, int32_t perms);
 /** The same for each ephemeral of a session. */
 void model_deny_owned(model_server *s, int64_t session, int32_t perms);
@@ -123,7 +126,7 @@ void model_deny_owned(model_server *s, int64_t session, int32_t perms);
 void model_backdate(model_server *s, const char *path);
 /** The counter of sequence numbers of a node. */
 void model_counter(model_server *s, const char *path, int32_t counter);
-/** The containers' sweep. */
+/** Delete empty containers, as servers do from time to time. */
 void model_sweep(model_server *s);
 /** Watches of the connection are forgotten; or how many there are. */
 void model_drop_watches(model_link *l);
@@ -151,7 +154,7 @@ void model_keep_time(model_server *s);
 /** When the server does something by itself, INT64_MAX: never. */
 int64_t model_next_event(const model_server *s);
 
-/** Whether the log is exactly that; empties it in any case. */
+/** Whether the log is exactly `text`; empties it in any case. */
 bool model_said(model_link *l, const char *text);
 /** How often a request of that name stands in the log. */
 unsigned model_count(const model_link *l, const char *name);

@@ -98,7 +98,7 @@ static bool on_forked(void *arg)
   return p->forked;
 }
 
-/* What is worth a line in any log. */
+/* States and errors that every log shows. */
 static void on_log(void *arg, int level, int err, const char *text)
 {
   peer *p = arg;
@@ -232,7 +232,7 @@ static void check_xid(peer *p, lk_bytes frame)
   p->xid = xid;
 }
 
-/* A write that can be told by its data left whole. */
+/* A write that is identified by its data was sent completely. */
 static void mark_left(peer *p, const char *shown)
 {
   const char *at = strstr(shown, "data=\"");
@@ -246,7 +246,7 @@ static void mark_left(peer *p, const char *shown)
     t->left = true;
 }
 
-/* Nothing goes ahead of the tokens of SASL, and none comes behind. */
+/* Tokens of SASL are sent before requests, and not after them. */
 static void check_sasl(peer *p, const char *shown)
 {
   bool token = strncmp(shown, "sasl ", 5) == 0;
@@ -283,7 +283,7 @@ static void see_frame(peer *p, lk_bytes frame)
   lk__buf_free(&text);
 }
 
-/* Look at what is whole. */
+/* Process complete frames. */
 static void see_frames(peer *p)
 {
   for (;;) {
@@ -374,7 +374,7 @@ void peer_failed(peer *p, int err, const char *why)
   peer_settle(p);
 }
 
-/* In a block of just that size, for who reads too far. */
+/* In a block of exactly that size: ASan reports a read behind it. */
 static void receive(peer *p, const void *bytes, size_t len)
 {
   unsigned char *copy = malloc(len);

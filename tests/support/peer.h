@@ -9,34 +9,33 @@
 #include "support/mechanism.h"
 
 /**
- * One client without a network: a clock that stands still, a transport that
- * takes what it is told to take, a server that says what a test says. It
- * writes down as text, one line each, what the client does, and aborts when
- * the client breaks a promise of <latchkey/client.h>: that an accepted request
- * ends once and not before it was accepted, what a watch may report and when,
- * which state follows which, that a driver is woken, that nothing is called
- * once the client was freed.
+ * One client without a network. The test sets the clock, the bytes that the
+ * transport accepts, and the bytes that the server sends. The peer logs the
+ * client's outputs as text, a line each, and aborts when the client breaks the
+ * contract of <latchkey/client.h>: an accepted request completes once and not
+ * before it was accepted; which events a watch may report, and when; which
+ * state follows which; a driver is woken; no callback follows the free.
  */
 typedef struct peer peer;
 
-/** Something of the client's under a name: a request, a watch, a timer, a
-    listener. They live as long as the peer. */
+/** A request, watch, timer or listener of the client under a name. It lives as
+    long as the peer. */
 typedef struct peer_thing {
   struct peer_thing *next;
   peer *p;
   char name[24];
   bool accepted; /**< a request or a watch that was taken */
-  int ended;     /**< how often it was told its end */
+  int ended;     /**< how often it completed */
   bool exists;   /**< a request that can leave a watch without a node */
   bool standing; /**< a watch whose request succeeded */
-  bool telling;  /**< a watch that is being told its last */
+  bool telling;  /**< a watch in its last callback */
   bool stays;    /**< a watch that was added */
-  bool tree;     /**< a watch of what is below, too */
+  bool tree;     /**< a recursive watch */
   bool attached; /**< a listener */
   bool answers;  /**< a listener that writes down answers, too */
   bool marked;   /**< a write of which the data is its name: it is known */
   bool left;     /**< whether it left whole */
-  char path[64]; /**< of a watch, as it was asked for; "" if longer */
+  char path[64]; /**< of a watch, as requested; "" if longer */
   lk_watch *watch;
   struct peer_thing *watcher; /**< of a request: its watch, or NULL */
   lk_timer timer;
@@ -73,17 +72,17 @@ struct peer {
   bool eager;  /**< each transport stands at once: `wake` connects it */
   size_t room; /**< bytes the transport still takes */
   size_t step; /**< most bytes that move at once; 0: all */
-  bool mute;   /**< do not write down what is sent */
-  lk_buf wire; /**< what was sent and is no whole frame yet */
+  bool mute;   /**< do not log sent requests */
+  lk_buf wire; /**< sent bytes of an incomplete frame */
   bool hello;  /**< the first frame is still to come */
 
-  lk_buf log;        /**< what happened; for who reads it to empty */
+  lk_buf log;        /**< the log; its reader empties it */
   int64_t log_now;   /**< time of the last line */
-  int64_t log_start; /**< what is called 0 in it */
+  int64_t log_start; /**< the time that the log shows as 0 */
   /** Called in every callback of the client's, after its line; may do
       anything. `event`: the name of a state, "ok" or the name of an error. */
   void (*react)(peer *p, const char *name, const char *event);
-  void *arg; /**< of whoever uses the peer */
+  void *arg; /**< of the peer's user */
 };
 
 /** Make the client; `config` without `mem`. The result of lk_client_new(). */
@@ -103,14 +102,14 @@ void peer_resolved(peer *p, uint32_t count);
 void peer_connected(peer *p);
 void peer_failed(peer *p, int err, const char *why);
 void peer_receive(peer *p, const void *bytes, size_t len);
-/** What a server says whether it has a quorum; "": nothing. */
+/** A server's reply to a probe; "": none. */
 void peer_probed(peer *p, const char *answer);
 /** Let time pass, with a look at each deadline. */
 void peer_pass(peer *p, int64_t ms);
 
 /* ---- calls -------------------------------------------------------------- */
 
-/** What goes with a request. */
+/** The options of a request. */
 typedef struct peer_call {
   const char *name;
   const char *watch; /**< name of the watch to set, or NULL */

@@ -7,7 +7,7 @@
 
 /** How the peer makes a request and takes its end, for the files that do. */
 
-/** What a driver would see. */
+/** The client's outputs, as a driver sees them. */
 typedef struct peer_view {
   unsigned wakes;
   uint64_t attempt;
@@ -36,7 +36,8 @@ void peer_mark(peer_thing *t, lk_bytes data);
 void peer_end(lk_client *c, peer_thing *t, int err);
 /** Whether there is an answer where there must be one, and only there. */
 void peer_check_answer(peer *p, int err);
-/** Write it down with what `rec` (or NULL) says of `value`, tell the user. */
+/** Log the completion with `value`, a record of type `rec` or NULL, and call
+    the test. */
 void peer_tell(peer_thing *t, int err, const lk_record *rec, const void *value);
 
 /** Ends requests without a result; `arg` is its thing. */

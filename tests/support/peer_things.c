@@ -96,7 +96,7 @@ static const char *event_name(lk_event_type type)
   return NULL;
 }
 
-/* Whether a watch may be told of `path`: its own, or one below. */
+/* Whether a watch may report `path`: its own, or one below it. */
 static bool concerns(const peer_thing *t, const char *path)
 {
   size_t len = strlen(t->path);

@@ -4,7 +4,7 @@
 
 #include "support/peer.h"
 
-/** What the files of the peer share. */
+/** Functions that the files of the peer share. */
 
 /** Abort with the log if it does not hold. */
 void peer_must(peer *p, bool holds, const char *what);

@@ -30,8 +30,8 @@ typedef struct server {
 void server_start(server *s, const char *const *options);
 
 /**
- * Give a command, printf-like ("kill %d"), and wait until it is done. The
- * result is what was answered after "ok", valid until the next command.
+ * Run a command, printf-like ("kill %d"), and wait until it is done. Returns
+ * the reply after "ok", valid until the next command.
  */
 const char *server_ask(server *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -204,7 +204,7 @@ static void accept_one(tls_server *s)
   s->fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (s->fd < 0)
     return;
-  /* What was sent is there at once, not after an acknowledgement. */
+  /* Sent bytes arrive at once, without waiting for an acknowledgement. */
   setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   s->ssl = SSL_new(s->context);
   must(s->ssl != NULL && SSL_set_fd(s->ssl, s->fd) == 1);

@@ -8,8 +8,8 @@
 
 /**
  * @file
- * Certificates made in memory, and a TLS server that takes one step when it is
- * told to, in the thread of the test.
+ * Certificates made in memory, and a TLS server in the thread of the test,
+ * which advances by one step with each call.
  */
 
 /** A certificate and its key. */
@@ -18,7 +18,7 @@ typedef struct tls_identity {
   EVP_PKEY *key;
 } tls_identity;
 
-/** What a certificate says. */
+/** The contents of a certificate. */
 typedef struct tls_wish {
   const char *names; /**< subjectAltName as "DNS:a, IP:1.2.3.4"; NULL: none */
   int from_days;     /**< valid from now and so many days */

@@ -39,7 +39,7 @@ void waiters_inside(lk_sync_client *c, size_t count)
     there = c->inside == count && lk__list_empty(&c->tasks);
     pthread_mutex_unlock(&c->mutex);
   }
-  usleep(1000); /* the last one may be about to post what it wants */
+  usleep(1000); /* the last one may be about to post its request */
 }
 
 static void *resize(void *arg, void *p, size_t size)

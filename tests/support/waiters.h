@@ -8,8 +8,8 @@
 
 /**
  * @file
- * Threads that make one blocking call each. What they found is looked at when
- * they have ended, in the test's own thread.
+ * Threads that make one blocking call each. Their results are checked in the
+ * test's own thread, when they have ended.
  */
 
 typedef struct waiter {

@@ -134,7 +134,7 @@ void wire_say(lk_buf *out, const char *format, ...)
        lk__buf_append(out, text, (size_t)len));
 }
 
-/* Decode a record and show it; what it is made of is forgotten. */
+/* Decode a record and print it; its memory is freed. */
 static void print_record(const lk_record *rec, lk_reader *in, lk_buf *out)
 {
   lk_arena arena = {.mem = &lk__mem_libc};

@@ -44,7 +44,7 @@ static int try(const vector *v, const unsigned char *bytes, size_t len)
   return err;
 }
 
-/* Replies with an error have been seen with a body; it is not looked at. */
+/* Captured replies with an error may have a body; it is ignored. */
 static bool may_go_on(const vector *v)
 {
   return strcmp(v->kind, "sasl") == 0;

@@ -14,7 +14,7 @@ typedef struct constructor {
   unsigned bads;
 } constructor;
 
-/** What a constructor may be given, and leaves there when it fails. */
+/** The result of a constructor, before the call and after a failure. */
 static inline void *constructor_junk(void)
 {
   static char junk;

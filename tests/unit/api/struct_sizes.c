@@ -130,7 +130,7 @@ START_TEST(a_refusal_names_the_struct_and_copies_nothing)
 }
 END_TEST
 
-/* ---- what is made of a struct ------------------------------------------- */
+/* ---- copies of a struct -------------------------------------------------- */
 
 static int new_client(const void *s)
 {
@@ -408,7 +408,7 @@ START_TEST(structs_may_be_older_or_newer_but_need_a_size)
 }
 END_TEST
 
-/* What is behind the size of an older program's struct is not its own. */
+/* Bytes behind the size of an older program's struct do not belong to it. */
 START_TEST(a_call_has_no_watch_behind_its_size)
 {
   lk_client_config config = a_client;

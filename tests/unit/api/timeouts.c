@@ -49,7 +49,7 @@ static void end(void)
 
 /* ---- what takes a limit ------------------------------------------------- */
 
-/* What is made of the limit: options, or arguments of an acquire. */
+/* The limit as options or as arguments of an acquire. */
 typedef struct limit {
   int64_t timeout_ms;
   int64_t deadline_ms;
@@ -352,7 +352,7 @@ static void check_all(const row *rows, size_t count, const limit *m,
   }
 }
 
-/* What the clock of a fresh server shows. */
+/* The time of a new model server. */
 static int64_t now(void)
 {
   begin(false);
@@ -525,7 +525,7 @@ static void release(const release_case *c)
   expect(ended == 0, "must not end before it returned");
 }
 
-/* The handle is free for the next, and what it left is deleted. */
+/* The handle can acquire again, and the node of the last acquire is deleted. */
 static void assert_released(void)
 {
   ended = 0;
@@ -823,7 +823,7 @@ static void ignore_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)arg;
 }
 
-/* A watch that stays and was never asked for covers nothing. */
+/* A persistent watch that was never requested covers nothing. */
 START_TEST(late_call_changes_no_other_watch)
 {
   lk_call call = call_of(&late);

@@ -53,7 +53,7 @@ START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 }
 END_TEST
 
-/* What the doctor says of a certificate with so many days left. */
+/* The doctor's verdict on a certificate that expires in so many days. */
 static void expect_own(int64_t from_days, int64_t days, const char *verdict)
 {
   int64_t now_s = time(NULL);

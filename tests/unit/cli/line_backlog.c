@@ -135,7 +135,7 @@ static void fill_beyond_the_thread(const int *ends)
   size_t len = 5;
   struct pollfd room = {s.fd, POLLOUT, 0};
 
-  /* What the thread holds makes room once more. */
+  /* Lines that the thread has taken leave room again. */
   for (int i = 0; i < 20; i++) {
     len += fill(&s);
     poll(&room, 1, 50);

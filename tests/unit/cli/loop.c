@@ -12,7 +12,7 @@
 #include "net/loop.h"
 #include "support/suite.h"
 
-/* What net/loop.h promises, for any implementation of it. */
+/* The contract of net/loop.h, for any implementation of it. */
 
 enum { MOST_SECONDS = 20, LONG_MS = 1000 * 1000 };
 

@@ -80,7 +80,7 @@ static void expect_permits(cli_contender *c, size_t count, size_t holders,
 
 START_TEST(permit_that_is_younger_than_the_first_place_holds)
 {
-  /* 1 was ahead of 2 when 2 queued. */
+  /* 1 was a predecessor of 2 when 2 queued. */
   cli_contender c[] = {of_semaphore(PLACE, 2, 11), of_semaphore(PLACE, 3, 12),
                        of_semaphore(PERMIT, 1, 14)};
 

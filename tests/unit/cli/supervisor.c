@@ -32,7 +32,7 @@ typedef struct scene {
   cli_supervisor supervisor;
   char *words[4];
   int out[2];          /* what the command writes */
-  cli_supervisor_report heard; /* of which only a part was looked at */
+  cli_supervisor_report heard; /* received, and checked in part */
   unsigned heard_acts; /* likewise */
 } scene;
 
@@ -49,7 +49,7 @@ static void make_pipe(int *ends)
   }
 }
 
-/* Let `fd` stand for what the command is given; gives what it was. */
+/* Replace `fd` by the command's descriptor; returns a copy of the old one. */
 static int take(int fd, int given)
 {
   int own = fcntl(fd, F_DUPFD_CLOEXEC, 20);
@@ -127,7 +127,7 @@ static void order_loss(scene *s)
   cli_supervisor_send_order(&s->supervisor, &o);
 }
 
-/* The next part of the news, which must be this one. */
+/* The next part of the reports, which must be `what`. */
 static cli_supervisor_report news(scene *s, unsigned what)
 {
   struct pollfd ready = {s->supervisor.fd, POLLIN, 0};
@@ -154,7 +154,7 @@ static void acts(scene *s, cli_action act)
   s->heard_acts = did & ~(1u << act);
 }
 
-/* The command writes this line next; NULL: nothing more, from nobody. */
+/* The next line that the command writes; NULL: all writers have ended. */
 static void line(const scene *s, const char *wanted)
 {
   char text[64];
@@ -321,9 +321,9 @@ START_TEST(end_of_latchkey_kills_all_descendants)
 
   begin(&s, family, CLI_ON_LOST_IGNORE);
   line(&s, "in");
-  close(s.supervisor.fd); /* without a goodbye */
+  close(s.supervisor.fd); /* without the exit order */
   s.supervisor.fd = -1;
-  line(&s, NULL); /* all who could write have ended */
+  line(&s, NULL); /* all writers have ended */
   end(&s);
 }
 END_TEST
@@ -345,7 +345,7 @@ START_TEST(exit_order_leaves_descendants_running)
 }
 END_TEST
 
-/* The supervisor has sent news by then, which nobody has read. */
+/* The supervisor has sent reports by then, which are unread. */
 START_TEST(exit_order_behind_unread_deadlines_is_executed)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
@@ -386,7 +386,7 @@ START_TEST(exit_order_behind_a_full_socket_is_executed)
 }
 END_TEST
 
-/* A signal that is late hits no stranger. */
+/* A late signal does not reach another process. */
 START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
 {
   static char text[] = "exit 7";
@@ -481,7 +481,8 @@ START_TEST(longest_hold_of_a_millisecond_ends_the_command)
   set(&s, text, CLI_ON_LOST_TERM);
   ck_assert_int_eq(
       cli_supervisor_start_command(&s.supervisor, &o, lk_bytes_of("", 0)), 0);
-  /* It may be ended before it is executed, so the order of news varies. */
+  /* COMMAND may be killed before it is executed, so the order of reports
+     varies. */
   for (unsigned seen = 0; (seen & CLI_REPORT_ENDED) == 0;
        seen |= s.heard.what) {
     struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
@@ -511,8 +512,8 @@ START_TEST(a_lost_lock_ends_the_command_at_once)
 }
 END_TEST
 
-/* The lease is unsure from the start: COMMAND is executed before it is stopped,
- * since nobody would end a child that was stopped ahead of that. */
+/* The lease is unsure from the start. COMMAND is executed before it is stopped:
+ * a child that was stopped before that would survive the supervisor. */
 START_TEST(a_command_is_executed_before_it_is_stopped)
 {
   for (int i = 0; i < 20; i++) {
@@ -660,7 +661,7 @@ START_TEST(waiting_messages_are_merged_and_none_is_lost)
 }
 END_TEST
 
-/* More stops than the socket holds, while the news is not read. */
+/* More stops than the socket holds, while the reports are not read. */
 static int unread_bytes(int fd)
 {
   int bytes;
@@ -914,7 +915,7 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
 }
 END_TEST
 
-/* What the next function finds where its own variables will be. */
+/* Stack contents for the next function. */
 __attribute__((noinline)) static void fill_stack(char with)
 {
   volatile char bytes[8192];

@@ -272,7 +272,7 @@ START_TEST(result_of_an_outdated_lookup_is_ignored)
   lk_client *c = new_client();
 
   engine_dial(c, 1, "twice.test", port, 0);
-  turn(); /* asked, not answered */
+  turn(); /* requested, without a reply */
   ck_assert(engine_said(c, ""));
   engine_dial(c, 2, "127.0.0.1", port, 0);
   expect(c, "connected 2\n");
@@ -374,7 +374,7 @@ START_TEST(output_beyond_the_socket_buffer_is_sent_later)
   calls.send = 0;
   for (int i = 0; i < 10; i++)
     turn();
-  ck_assert_uint_eq(calls.send, 0); /* no longer told that it is writable */
+  ck_assert_uint_eq(calls.send, 0); /* no longer watched for writability */
   close(peer);
   free(all);
   free(room);
@@ -424,7 +424,7 @@ START_TEST(received_bytes_are_passed_on_in_order)
   }
   ck_assert_int_eq(c->last, 'j');
   ck_assert_uint_eq(c->receipts, 20);
-  ck_assert_uint_eq(calls.recv, 20); /* nobody asks whether there is more */
+  ck_assert_uint_eq(calls.recv, 20); /* no second read looks for more */
   close(peer);
   stop();
 }

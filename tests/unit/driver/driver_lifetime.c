@@ -29,7 +29,7 @@ static void die(lk_client *c, const char *line)
   ev = NULL;
 }
 
-/* Bring the client to where it says what is fatal. */
+/* Bring the client to the given point. */
 static void live_until(lk_client *c, size_t live)
 {
   uint16_t port;

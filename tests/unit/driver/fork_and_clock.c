@@ -16,7 +16,7 @@
 #include "support/suite.h"
 #include "unit/fake/calls.h"
 
-/* What is drawn from the pool after it, in parent and child. */
+/* Bytes drawn from the pool after it, in parent and child. */
 static void compare_with_child(lk_fork_check *o)
 {
   unsigned char here[32], there[32];

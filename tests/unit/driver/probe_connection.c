@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* The driver asks servers whether they have a quorum, beside the connection
- * that stands. */
+/* The driver probes servers for a quorum, beside the established connection. */
 
 static int listener;
 static uint16_t port;
@@ -118,7 +117,8 @@ START_TEST(failed_probe_connection_is_reported_at_once)
 }
 END_TEST
 
-/* Ask a name once; whether it led to our listener, who says nothing. */
+/* Probe a name once. Whether the probe connected to our listener, which does
+   not reply. */
 static bool leads_here(lk_client *c, uint64_t n, const char *host)
 {
   c->log[0] = '\0';

@@ -68,7 +68,7 @@ static bool hard_has_more(const lk_transport *t)
   return plenty > 0;
 }
 
-/* What is not handed out at once no longer shows at the descriptor. */
+/* Bytes buffered by the transport no longer make the descriptor readable. */
 static char held[16];
 static ssize_t held_len;
 
@@ -229,7 +229,7 @@ START_TEST(receiving_may_wait_until_the_descriptor_is_writable)
   sockets_write(ends[1], "x", 1);
   expect(c, "received 1\n");
   for (int i = 0; i < 5; i++)
-    turn(); /* there is room, and nobody waits for it any more */
+    turn(); /* there is room, and it is no longer awaited */
   ck_assert_uint_eq(receipts, 2);
   finish();
 }

@@ -44,7 +44,7 @@ static lk_client_config config(void)
   return c;
 }
 
-/* What lk_client_new() gives; a client is freed again. */
+/* The result of lk_client_new(); a client is freed again. */
 static int make(const lk_client_config *c, const lk_hooks *h)
 {
   client = (lk_client *)&mem; /* not NULL */
@@ -213,8 +213,7 @@ START_TEST(every_state_has_a_name)
 }
 END_TEST
 
-/* ---- more than a transcript can tell --------------------------------------
- */
+/* ---- beyond transcripts -------------------------------------------------- */
 
 static int seen_err;
 static int64_t seen_zxid, seen_sent, seen_answered;
@@ -247,7 +246,7 @@ START_TEST(reply_has_the_times_of_its_request_and_its_receipt)
   wire_welcome(&b, 7, 30000);
   peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_consume(&b, lk__buf_len(&b));
-  p->now += 10; /* nothing has told the client */
+  p->now += 10; /* the client does not know it */
   ck_assert_int_eq(lk_delete(p->client, "/a", -1, NULL, on_done, NULL), 0);
   p->now += 20;
   /* older is safer: of the same batch */

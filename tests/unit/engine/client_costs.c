@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * What a client may cost: allocations in the steady state, pieces of output,
- * memory for what a server sends.
+ * The costs of a client: allocations in the steady state, pieces of output,
+ * memory for received bytes.
  */
 
 #include "proto/engine/client.h"
@@ -17,7 +17,7 @@
 
 static peer *p;
 
-/* What callbacks were told. */
+/* The arguments of callbacks. */
 static struct {
   unsigned gets, creates, deletes, events;
   lk_watch *watch;
@@ -106,7 +106,7 @@ static void on_delete(lk_client *c, int err, void *arg)
   told.deletes++;
 }
 
-/* Answer what is asked in go_round(), then let the watch fire. */
+/* Reply to the requests of go_round(), then let the watch fire. */
 static void answer_round(int32_t xid)
 {
   struct lk_path_stat_reply made = {.path = lk_text("/queue/lock-0000000001")};
@@ -447,7 +447,7 @@ static double watch_one_path(size_t count)
   double took = processor_time() - start;
 
   free(watches);
-  p->room = 0; /* nobody looks at what is still to be sent */
+  p->room = 0; /* pending output is not inspected */
   end();
   return took;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* What leaves when a node is made. A create with a TTL that is none of the
- * right ones ends a server, and each of its restarts: all flags and all ends of
- * the range are tried here, where no server is. */
+/* The request of a create. One with an invalid TTL breaks a server and each of
+ * its restarts: all flags and all limits of the range are tried here, without a
+ * server. */
 
 #include "proto/wire/create_mode.h"
 #include "proto/engine/client.h"
@@ -43,8 +43,8 @@ static void end(void)
   free(p);
 }
 
-/* What is about to leave, a single frame: its opcode, and the reader behind
- * its header. 0: nothing is. */
+/* The pending output, a single frame: its opcode, and the reader behind its
+ * header. 0: there is none. */
 static int32_t leaving(lk_reader *in)
 {
   lk_bytes bytes = lk_client_pending(p->client);
@@ -157,7 +157,7 @@ START_TEST(invalid_ttl_is_refused_alone_and_in_a_multi)
 }
 END_TEST
 
-/* Who fills in a part by hand gets no further. */
+/* An operation that the caller fills in is refused, too. */
 START_TEST(unchecked_operation_is_not_encoded)
 {
   for (int i = 0; i < NFLAGS; i++) {

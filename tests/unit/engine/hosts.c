@@ -15,7 +15,8 @@ static const char *why;
 static void parse(const char *text)
 {
   size_t size = strlen(text) + 1;
-  char *exact = malloc(size); /* for who reads too far, or keeps it */
+  char *exact = malloc(size); /* ASan reports a read behind it, or after the
+                                 free */
 
   memcpy(exact, text, size);
   int err = lk__hosts_init(&hosts, &lk__mem_libc, exact, false, &why);
@@ -93,7 +94,7 @@ START_TEST(blanks_and_empty_entries_are_left_out)
 }
 END_TEST
 
-/* What lk_hosts_check() says. */
+/* The complaint of lk_hosts_check(). */
 static const char *complaint(const char *text)
 {
   static char said[128];

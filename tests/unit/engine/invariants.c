@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * What builds with --enable-debug check: each invariant is broken by hand, and
- * must be named.
+ * The checks of builds with --enable-debug: each invariant is broken by hand,
+ * and must be named.
  */
 
 #include "proto/engine/client.h"
@@ -246,8 +246,8 @@ static void mend_pending_stands(lk_client *c)
   sent(c, 0)->watch->standing = false;
 }
 
-/* What is done to a client, the words that name it, and what else is to be
- * undone than the client and its requests. */
+/* A change of a client, the name of the broken invariant, and what is to be
+ * undone beside the client and its requests. */
 typedef struct harm {
   void (*run)(lk_client *c);
   const char *words;
@@ -326,8 +326,7 @@ START_TEST(each_broken_invariant_is_named)
 }
 END_TEST
 
-/* Between two connections; that of an expiry is told in the middle of a call.
- */
+/* Between two connections. EXPIRED is reported within a call. */
 START_TEST(states_without_a_connection_are_known)
 {
   begin_waiting();

@@ -2,9 +2,9 @@
 #include "config.h"
 
 /*
- * In every kind of callback everything that a user can do: one life of a
- * client is played over and over, each time with another deed in another
- * callback. The peer sees whether all promises are kept.
+ * Every call of a user in every kind of callback: one life of a client is
+ * played again and again, each time with another call in another callback. The
+ * peer checks that the client keeps its contract.
  */
 
 #include "scripts/play.h"

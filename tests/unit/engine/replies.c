@@ -255,8 +255,8 @@ START_TEST(connection_may_end_within_a_reply)
 }
 END_TEST
 
-/* What becomes of it depends on the byte; the request ends once in any case,
- * which end() looks at, and nothing is read that is not there. */
+/* The result depends on the byte. The request completes once in any case, which
+ * end() checks, and no byte outside the frame is read. */
 START_TEST(any_byte_of_a_reply_may_be_wrong)
 {
   static const unsigned char others[] = {0, 1, 0x7f, 0x80, 0xff};

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The options of SASL, and where secrets stay. What a client does with them:
+/* The options of SASL, and where secrets are kept. For their use by a client:
  * tests/scripts/session/sasl*.txt. */
 
 static char logged[512];
@@ -47,7 +47,7 @@ static void on_log(void *arg, int level, int err, const char *text)
     snprintf(logged, sizeof logged, "%s", text);
 }
 
-/* What lk_client_new() gives; a client is freed again. */
+/* The result of lk_client_new(); a client is freed again. */
 static int make(const lk_sasl_config *sasl)
 {
   lk_client_config config = {
@@ -254,7 +254,7 @@ END_TEST
 
 /* ---- secrets ------------------------------------------------------------ */
 
-/* Memory that is looked at when it is given back. */
+/* Memory that is inspected when it is freed. */
 static size_t spills;
 
 static void look_at(const char *block, size_t size)

@@ -51,14 +51,14 @@ static void watch(lk_bytes path, lk_watch_kind kind)
   lk__watch_stand(&ws, w, kind);
 }
 
-/* All that stands may miss what is later than `zxid`. */
+/* All registered watches may have missed changes after `zxid`. */
 static int encode(int64_t zxid, size_t send_limit)
 {
   lk__watches_mark_missing(&ws, zxid);
   return lk__set_watches_encode(&ws, zxid, send_limit, &out);
 }
 
-/* ---- what was written --------------------------------------------------- */
+/* ---- the encoded request ------------------------------------------------- */
 
 /* A setWatches decoded, and where the next begins. */
 typedef struct chunk {
@@ -370,7 +370,7 @@ START_TEST(each_failing_allocation_is_reported)
 }
 END_TEST
 
-/* ---- what was throttled ------------------------------------------------- */
+/* ---- throttled requests -------------------------------------------------- */
 
 static lk_watch *add(const char *path, lk_watch_kind kind)
 {

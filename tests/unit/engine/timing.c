@@ -153,7 +153,7 @@ static void welcome(int32_t timeout_ms)
   lk__buf_free(&b);
 }
 
-/* The session was last heard of at 0 and may end at 30 s. */
+/* The last reply arrived at 0, and the session may end at 30 s. */
 START_TEST(each_address_has_its_attempt_before_the_session_ends)
 {
   begin("zk", 30000);
@@ -198,7 +198,7 @@ START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
 }
 END_TEST
 
-/* An attempt at a silent server: nothing is heard for seconds. */
+/* An attempt at a silent server: no bytes arrive for seconds. */
 START_TEST(a_timeout_begins_when_the_request_is_made)
 {
   const peer_call first = {.name = "first", .timeout_ms = 15000};

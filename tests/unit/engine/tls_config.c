@@ -241,7 +241,7 @@ START_TEST(opt_outs_are_logged_at_each_connection)
 }
 END_TEST
 
-/* What the client says when its log gets the line about a failed attempt. */
+/* The client's error when the failed attempt is logged. */
 static lk_tls_cause cause_in_log;
 static lk_client *client_in_log;
 

@@ -68,7 +68,7 @@ static size_t fire(int32_t type, const char *path)
   return count;
 }
 
-/* What is left of `kind` at `path` ends. */
+/* The remaining watches of `kind` at `path` end. */
 static bool left(const char *path, lk_watch_kind kind)
 {
   return fire(kind == LK_WATCH_KIND_CHILD ? LK_EVENT_CHILDREN
@@ -119,7 +119,7 @@ START_TEST(a_deletion_serves_all_lists_of_a_path_at_once)
 }
 END_TEST
 
-/* How many of `kind` at `watched` are told of an event; none ends. */
+/* How many watches of `kind` at `watched` report an event; none ends. */
 static size_t told(lk_watch_kind kind, const char *watched, int32_t type,
                    const char *path)
 {
@@ -278,7 +278,7 @@ START_TEST(persistent_watch_reports_once_its_request_was_sent)
 }
 END_TEST
 
-/* In a callback, while others are still to be told. */
+/* In a callback, while other watches are still to be notified. */
 START_TEST(fired_one_shot_watch_is_removed)
 {
   lk_link fired;

@@ -24,7 +24,7 @@ static failing_mem mem;
 static service *server;
 static uint16_t port;
 
-/* A client and what it was told. */
+/* A client and the arguments of its callbacks. */
 typedef struct user {
   lk_client *client;
   lk_listener listener;

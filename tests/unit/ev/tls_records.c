@@ -348,7 +348,7 @@ static void new_client(void)
   ck_assert_int_eq(lk_ev_client_new(&client, ev, &config), 0);
 }
 
-/* All that a program does; then `story` has what it saw. */
+/* The calls of a whole program; `story` records their results. */
 static void run_story(void)
 {
   struct timespec from;

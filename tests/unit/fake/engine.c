@@ -20,7 +20,7 @@ static void destroy(lk_client *c)
   free(c);
 }
 
-/* An input: write it down, let the test do what it likes. */
+/* An input: log it, and call the test. */
 static void say(lk_client *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

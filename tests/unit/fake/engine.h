@@ -5,9 +5,9 @@
 #include <latchkey/client.h>
 
 /**
- * Stands in for src/proto where a driver is tested: a client that wishes what
- * the test says, and writes down what the driver tells it. A program that links
- * it has no other lk_client_new().
+ * A fake of src/proto for tests of the driver: a client with the outputs that
+ * the test sets, which logs its inputs. A program that links it has no other
+ * lk_client_new().
  */
 struct lk_client {
   lk_hooks hooks;
@@ -26,7 +26,7 @@ struct lk_client {
   size_t received; /**< bytes, of all attempts */
   unsigned char last;
   unsigned receipts;
-  unsigned wants;    /**< how often the driver asked for the wish */
+  unsigned wants;    /**< calls of lk_client_want() */
   int64_t ticked_at; /**< the clock at the last tick */
   char log[1024];    /**< what happened, a line each; the test empties it */
   int depth;         /**< in a callback */
@@ -36,7 +36,7 @@ struct lk_client {
   void *arg; /**< the test's */
 };
 
-/** What lk_client_new() gives; 0 at first. */
+/** The result of lk_client_new(); 0 at first. */
 extern int engine_refusal;
 /** Told of each line of every client, last. May be NULL. */
 extern void (*engine_told)(void);

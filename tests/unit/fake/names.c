@@ -181,7 +181,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 
 enum { HEADER = 12, TYPE_A = 1, TYPE_AAAA = 28 };
 
-/* The name asked for, as text; the place behind it. */
+/* The queried name as text; returns the position behind it. */
 static size_t read_name(const unsigned char *message, size_t len, char *out)
 {
   size_t at = HEADER;

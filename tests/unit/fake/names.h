@@ -22,19 +22,19 @@ struct ev_loop;
  *     other .test   no such name
  */
 void fake_names_start(struct ev_loop *loop);
-/** Let the silent ones fail and wait until nobody is at work. */
+/** Let pending lookups fail, and wait until no thread is busy. */
 void fake_names_stop(void);
-/** How often a name was asked for since the start. */
+/** Number of lookups of a name since the start. */
 unsigned fake_names_asked(void);
-/** How long c-ares waits before it asks again; 0: as usual, seconds. */
+/** The timeout of c-ares before it repeats a query; 0: its default, seconds. */
 extern int fake_names_patience_ms;
-/** What the resolvers cannot have; c-ares has no memory for a channel. */
+/** Resources that resolvers lack; c-ares has no memory for a channel. */
 extern bool fake_names_no_memory, fake_names_no_thread;
 /** Whether c-ares has connected to the name server over TCP. */
 bool fake_names_tcp_waits(void);
 /** Accept that connection and answer the questions in it. */
 void fake_names_accept_tcp(void);
-/** "127.0.0.1:port" of the name server that c-ares is to ask. */
+/** "127.0.0.1:port" of the name server for c-ares. */
 void fake_names_server(char *out, size_t size);
 
 #endif

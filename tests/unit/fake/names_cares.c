@@ -6,7 +6,7 @@
 #include <ares.h>
 #include <check.h>
 
-/* Each channel asks the name server of the test. */
+/* Each channel uses the name server of the test. */
 
 int __real_ares_init_options(ares_channel *channel,
                              struct ares_options *options, int mask);

@@ -11,7 +11,7 @@
 
 /** Listen at a literal and a free port; -1: there is no such address here. */
 int sockets_listen(const char *literal, uint16_t *port);
-/** A port where nobody listens. */
+/** A port without a listener. */
 uint16_t sockets_dead_port(void);
 /** Wait for the next connection. */
 int sockets_accept(int listener);

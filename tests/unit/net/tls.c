@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * The TLS transport against a TLS server in the same thread: whom it trusts,
- * what it says when it does not, and how it sends and receives.
+ * The TLS transport against a TLS server in the same thread: which
+ * certificates it trusts, its error messages, and how it sends and receives.
  */
 
 #include "support/suite.h"
@@ -638,7 +638,7 @@ START_TEST(check_reports_errors_in_the_files)
 }
 END_TEST
 
-/* With its name whole, so that a program can tell which file it is. */
+/* With the whole path, so that a program can name the file. */
 START_TEST(check_names_a_file_with_a_long_path)
 {
   char text[400], path[260] = "", wanted[400];
@@ -901,7 +901,7 @@ static void await_bytes(void)
   ck_assert_int_eq(poll(&p, 1, 10000), 1);
 }
 
-/* What the server would send; it is not sent. */
+/* Bytes that the server has not sent yet. */
 static size_t seal(char *out, size_t size, const void *bytes, size_t len)
 {
   BIO *wire = SSL_get_wbio(server.ssl), *kept = BIO_new(BIO_s_mem());

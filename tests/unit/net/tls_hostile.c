@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * The TLS transport against servers that misbehave, and against files,
- * callbacks and settings that nobody should have.
+ * The TLS transport against misbehaving servers, and with invalid files,
+ * callbacks and settings.
  */
 
 #include "support/suite.h"
@@ -30,7 +30,7 @@ static tls_identity ca, own;
 static char *ca_pem, *own_pem, *key_pem;
 static tls_server server;
 static lk_tls_config config;
-static time_t ahead; /* seconds that time() is ahead */
+static time_t ahead; /* added to time(), in seconds */
 
 /* OpenSSL's clock, and that of the transport. */
 time_t time(time_t *out)

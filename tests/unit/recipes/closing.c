@@ -168,7 +168,7 @@ START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
 
   lock_pair_begin(&lp, NULL, &c);
   lock_pair_queue(&lp);
-  locker_init(&other, &lp.two, &c); /* is told of it, too */
+  locker_init(&other, &lp.two, &c); /* gets the event, too */
   ck_assert_int_eq(locker_acquire(&other, -1), 0);
   model_turn(&lp.server);
   lp.b.react = want_once_more;
@@ -341,7 +341,7 @@ static void story(void)
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
   lock_pair_begin(&lp, NULL, &c);
-  model_create(&lp.server, LOCKS "/x__lock__0000009999"); /* to be told of */
+  model_create(&lp.server, LOCKS "/x__lock__0000009999"); /* to be reported */
   calls = 0;
   lp.a.react = at_nth;
   lp.b.react = at_nth;
@@ -378,7 +378,7 @@ static void finish_story(void)
   lock_pair_end(&lp);
 }
 
-/* Tell the story with `what` at each callback in turn. */
+/* Run the sequence with `what` at each callback in turn. */
 static void assert_survives(void (*what)(locker *l))
 {
   act = what;
@@ -506,8 +506,8 @@ END_TEST
 
 enum { CROWD = 40 };
 
-/* So many wait, of nobody's session (NULL: none do); a list of them is longer
- * than `small` takes, and what a session has is not. */
+/* So many contender nodes without a session (NULL: none). A list of them is
+ * longer than `small` accepts, and the nodes of one session are not. */
 static void begin_crowded(const char *prefix)
 {
   lk_client_config cc = {.size = sizeof cc,
@@ -541,8 +541,8 @@ static void end_crowded(size_t left)
   lock_pair_end(&lp);
 }
 
-/* A node of a name that others may have is looked for before it is deleted, and
- * so is one of which the name is not known. */
+/* A node whose name another client may have is read before its delete, and so
+ * is one whose name is not known. */
 START_TEST(list_beyond_the_receive_limit_leaves_no_node)
 {
   static const lk_layout layouts[] = {LK_LAYOUT_CURATOR, LK_LAYOUT_NATIVE,
@@ -572,7 +572,7 @@ START_TEST(list_beyond_the_receive_limit_leaves_no_node)
 }
 END_TEST
 
-/* Else it would be asked for on each connection, and break each. */
+/* Else the request would be repeated on each connection, and break each. */
 START_TEST(own_node_beyond_the_receive_limit_fails_the_acquire)
 {
   char data[800] = "";

@@ -139,7 +139,7 @@ START_TEST(other_kinds_and_layouts_do_not_count_and_are_named)
 }
 END_TEST
 
-/* What is no permit counts all the same. */
+/* Nodes that are no permits count, too. */
 START_TEST(other_nodes_among_permits_are_named)
 {
   static const char hex[] = "0123456789abcdef0123456789abcdef";
@@ -205,7 +205,7 @@ START_TEST(number_near_the_end_of_the_counter_is_out_of_range)
   ck_assert(p.unsafe && p.found);
   p = PLACE("a-lock--000000001", "a-lock--000000001");
   ck_assert(p.unsafe && p.found);
-  /* somebody else's */
+  /* of another client */
   p = PLACE("a-lock-0000000001", "a-lock-0000000001", "b-lock--000000009");
   ck_assert(p.unsafe);
   p = PLACE("a-lock-0000000001", "a-lock-0000000001", "b__lock__-9");

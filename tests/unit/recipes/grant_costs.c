@@ -2,7 +2,7 @@
 #include "config.h"
 
 /*
- * What a grant may cost: the requests and the writes of the client from the
+ * The cost of a grant: the requests and the writes of the client from the
  * call, or from the deletion of the predecessor, to the grant. One write is one
  * round trip.
  */
@@ -38,7 +38,7 @@ static void begin(lk_assurance assurance)
   lp.b.react = note_grant;
 }
 
-/* Forget what was sent until now. */
+/* Clear the log of requests. */
 static void count_from_here(void)
 {
   strcpy(sent, "no grant");
@@ -119,7 +119,7 @@ START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
 }
 END_TEST
 
-/* Two of another session are ahead, and leave together after `wait_ms`. */
+/* Two predecessors of another session are released together after `wait_ms`. */
 static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
 {
   begin(assurance);

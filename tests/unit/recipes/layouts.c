@@ -206,7 +206,7 @@ START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
   leave("0123456789abcdef0123456789abcdef__rlock__0000000000");
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, 0);
-  /* One behind that is of another kind is told of by a list. */
+  /* A contender of another kind behind us is reported by a list. */
   ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.b, "mixed " LOCKS "/x-lock-0000000001\n"));
@@ -256,7 +256,7 @@ START_TEST(contenders_are_distinguished_from_other_children)
 }
 END_TEST
 
-/* How a child is seen by who only looks: number, "r" or "w"; or nothing. */
+/* How a child is parsed: number, "r" or "w"; or nothing. */
 static const char *seen(lk_layout layout, const char *prefix, const char *name)
 {
   static char text[32];
@@ -562,8 +562,9 @@ START_TEST(lost_create_that_was_not_executed_is_sent_again)
 }
 END_TEST
 
-/* Of `before` strangers that stand there and `behind` that come while the
- * connection is down only these are read, and ours, and one that is older. */
+/* Of `before` earlier foreign nodes, and `behind` ones that are created while
+ * the connection is down, recovery reads the latter, the own node, and one
+ * older node. */
 static void crowd(int before, int behind, bool after, unsigned reads)
 {
   int ours = after ? 1 : 0; /* has its number by then */
@@ -670,7 +671,7 @@ START_TEST(revoked_node_of_another_handle_is_not_recovered)
 END_TEST
 
 /* Both creates were under way when the connection broke, and one was executed.
- * The zxid does not tell whose node it is. */
+ * The zxid does not show which handle's node it is. */
 START_TEST(revoked_node_is_recovered_by_one_handle)
 {
   locker other;
@@ -762,8 +763,8 @@ END_TEST
 /* ---- names that may be another's -------------------------------------------
  */
 
-/* An operator empties the directory and makes it anew, and somebody else comes
- * first there. */
+/* An operator deletes the directory and creates it again, and another client is
+ * first in it. */
 static void recreate(void)
 {
   while (model_children(&lp.server, LOCKS) > 0)

@@ -225,7 +225,7 @@ START_TEST(the_gap_can_be_chosen)
 }
 END_TEST
 
-/* Samples are what was answered, whatever the gap. */
+/* All replies are samples, whatever the gap. */
 START_TEST(another_gap_begins_anew_with_the_next_commit)
 {
   start(0);
@@ -300,7 +300,7 @@ START_TEST(samples_reach_back_over_a_slow_answer)
   start(0);
   for (int64_t t = 0; t < 20000; t += 10)
     answer(LK_EVIDENCE_CONTACT, t, t + 5);
-  /* sent 2.5 s ago: what counts is what was answered 3.5 s ago */
+  /* sent 2.5 s ago: replies of 3.5 s ago count */
   answer(LK_EVIDENCE_COMMIT, 17500, 20000);
   ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                    from(17500 - GAP - T / 48 - 20));

@@ -17,7 +17,7 @@ static const lk_lock_config local = {.size = sizeof local, .local_queue = true};
 
 static lock_pair lp;
 static locker crowd[CROWD];
-static int order[CROWD]; /* who was granted, in turn */
+static int order[CROWD]; /* the owners in the order of their grants */
 static int granted;
 
 static void note(locker *l, const char *what)
@@ -163,7 +163,7 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
     lp.one.link->log[0] = '\0';
     locker_release(&crowd[i]);
     model_turn(&lp.server);
-    if (i == 33) /* nobody else is there: one round trip */
+    if (i == 33) /* no other contender: one round trip */
       ck_assert(model_said(lp.one.link, "delete create2 getChildren2"));
   }
   end(CROWD);
@@ -209,7 +209,7 @@ START_TEST(other_kinds_of_locks_refuse_a_local_queue)
 }
 END_TEST
 
-/* ---- who does not wait, or not for ever --------------------------------- */
+/* ---- tries, limits and cancels ------------------------------------------- */
 
 START_TEST(try_is_refused_by_local_and_remote_contenders)
 {
@@ -295,7 +295,7 @@ START_TEST(local_waiter_can_cancel_during_a_handover)
 }
 END_TEST
 
-/* ---- what is not passed on ---------------------------------------------- */
+/* ---- ends that are not handed over --------------------------------------- */
 
 START_TEST(revoked_node_is_released_and_not_handed_over)
 {

@@ -90,7 +90,7 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   called(h, TOLD);
 }
 
-/* ---- what is done with a handle ----------------------------------------- */
+/* ---- calls of a handle --------------------------------------------------- */
 
 /* Count first: what has been accepted may end in any callback from now on. */
 static int count(handle *h, int err)
@@ -137,7 +137,7 @@ static void free_lock(handle *h)
   h->lock = NULL;
 }
 
-/* ---- deeds -------------------------------------------------------------- */
+/* ---- calls in callbacks -------------------------------------------------- */
 
 static void reset(handle *h)
 {
@@ -309,7 +309,7 @@ static const kind kinds[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-/* ---- the story ---------------------------------------------------------- */
+/* ---- the sequence -------------------------------------------------------- */
 
 static void begin(const kind *k)
 {

@@ -7,14 +7,14 @@
 #include <latchkey/rwlock.h>
 #include <stdio.h>
 
-/* Queues that are long, or that nobody wants to stand in. */
+/* Long queues, and contenders that do not join a queue. */
 
 enum { CROWD = 14 };
 
 static lock_pair lp;
 static locker crowd[CROWD];
 
-/* a holds, `count` others wait behind it, each told its place. */
+/* a holds, `count` others wait behind it, each notified of its position. */
 static void begin_crowd(const lk_lock_config *config, int count)
 {
   lock_pair_begin(&lp, NULL, config);
@@ -42,7 +42,7 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
 
   begin_crowd(&config, 2);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
-  model_turn(&lp.server); /* three ahead: the holder and two */
+  model_turn(&lp.server); /* three predecessors: the holder and two */
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   locker_init(&crowd[2], &lp.two, &config);
   lp.two.link->log[0] = '\0';
@@ -148,7 +148,7 @@ START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert(model_said(lp.two.link, "getChildren2 | create2 getChildren2"));
-  /* who waits in any case does not look */
+  /* an acquire that waits does not list first */
   lp.one.link->log[0] = '\0';
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_turn(&lp.server);
@@ -178,7 +178,7 @@ END_TEST
 
 static unsigned throttled;
 
-/* The first four looks are throttled, and then the first create. */
+/* The first four lists are throttled, and then the first create. */
 static void throttle_looks_and_create(model_server *s, model_link *l,
                                       int32_t op, const char *path)
 {
@@ -282,11 +282,11 @@ START_TEST(contender_that_waited_is_notified_that_it_is_first)
   lock_pair_begin(&lp, NULL, &announcing);
   lock_pair_queue(&lp);
   n = model_node(&lp.server, lk_lock_node(lp.a.lock));
-  ck_assert_int_eq(n->stat.data_length, 2); /* nobody can be in doubt of it */
+  ck_assert_int_eq(n->stat.data_length, 2); /* it is certain */
   locker_release(&lp.a);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  /* it is the proof of the lease as well; its own watch tells it */
+  /* it also proves the lease; the own watch reports it */
   ck_assert(model_said(lp.two.link, "setData | getData"));
   n = model_node(&lp.server, lk_lock_node(lp.b.lock));
   ck_assert_int_eq(n->stat.data_length, 2 + 8);
@@ -387,7 +387,7 @@ START_TEST(revocation_in_the_node_is_not_overwritten)
 
   lock_pair_begin(&lp, NULL, &announcing);
   lock_pair_queue(&lp);
-  /* both are executed before b hears of either */
+  /* both are executed before b gets a reply */
   lp.two.link->allow = 0;
   model_set(&lp.server, lk_lock_node(lp.b.lock), LK_REVOKE_MESSAGE);
   lp.two.link->allow = SIZE_MAX;

@@ -258,8 +258,8 @@ START_TEST(loss_of_a_member_during_the_acquire_starts_it_again)
 }
 END_TEST
 
-/* Of three lists the first is put off. The second lock is granted before it is
- * known that the first is not, and the third is asked for in vain. */
+/* Of three lists the first is throttled. The second lock is granted before that
+ * is known, and the third is requested in vain. */
 START_TEST(member_is_requested_after_all_earlier_ones_are_held)
 {
   locker a;
@@ -288,7 +288,7 @@ START_TEST(member_is_requested_after_all_earlier_ones_are_held)
 }
 END_TEST
 
-/* One of them cannot be deleted, and that is told; it goes on without. */
+/* One of them cannot be deleted, which is reported; the acquire continues. */
 START_TEST(node_that_cannot_be_deleted_does_not_stop_the_acquire)
 {
   begin();

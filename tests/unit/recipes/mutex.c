@@ -25,7 +25,7 @@ static void begin_held(void)
   lock_pair_hold(&lp);
 }
 
-/* ---- what it costs ----------------------------------------------------- */
+/* ---- costs --------------------------------------------------------------- */
 
 START_TEST(short_hold_costs_three_requests_with_other_locks_held)
 {
@@ -79,7 +79,7 @@ START_TEST(alternating_holders_send_one_list_for_each_grant)
 }
 END_TEST
 
-/* ---- what it knows ----------------------------------------------------- */
+/* ---- nodes, tokens and positions ----------------------------------------- */
 
 START_TEST(node_has_the_name_that_curator_uses_and_the_given_data)
 {
@@ -167,7 +167,7 @@ START_TEST(waiter_is_notified_of_its_position_and_the_holder)
   }
   ck_assert(locker_check_events(&crowd[0], "waiting 2 0000000000\n"));
   ck_assert(locker_check_events(&crowd[3], "waiting 5 0000000000\n"));
-  lk_lock_cancel(crowd[2].lock); /* pred gives up */
+  lk_lock_cancel(crowd[2].lock); /* the predecessor is cancelled */
   model_turn(&lp.server);
   ck_assert(locker_check_events(&crowd[3], "waiting 4 0000000000\n"));
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
@@ -207,12 +207,12 @@ START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
                                     : left == 9  ? "getChildren2 | getData"
                                                  : ""));
   }
-  /* nine ahead: the nearest goes, eight are probed */
+  /* nine predecessors: the nearest is deleted, eight are read */
   lk_lock_cancel(crowd[8].lock);
   model_turn(&lp.server);
   ck_assert(model_said(late.link, "getData getData getData getData getData "
                                   "getData getData getData"));
-  /* two in the middle go unnoticed until the pred goes */
+  /* two in the middle are deleted unnoticed before the nearest is */
   lk_lock_cancel(crowd[5].lock);
   lk_lock_cancel(crowd[6].lock);
   model_turn(&lp.server);

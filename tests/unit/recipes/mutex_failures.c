@@ -31,7 +31,8 @@ static bool both_ok(void)
          lk_lock_ok(lp.b.lock);
 }
 
-/* Let a and b take the lock once each and hold it for longer than a beat. */
+/* Let a and b acquire the lock once each and hold it for longer than the
+   interval of heartbeats. */
 static void take_turns(void)
 {
   locker *const lockers[] = {&lp.a, &lp.b};
@@ -263,8 +264,8 @@ START_TEST(release_with_a_lost_reply_is_repeated)
 }
 END_TEST
 
-/* Of what is older and younger than a node to be deleted, and held or wanted,
- * nothing goes before the delete. */
+/* No request for older and younger locks, held or waiting, is sent before the
+ * delete. */
 START_TEST(delete_is_sent_before_the_check_of_held_locks)
 {
   lk_lock *other;
@@ -645,7 +646,7 @@ START_TEST(changed_data_of_the_own_node_is_no_loss)
 }
 END_TEST
 
-/* The pred goes at every point between list, park and event. */
+/* The predecessor is deleted at every point between list, wait and event. */
 static void delete_pred_at_read(model_server *s, model_link *l, int32_t op,
                                 const char *path)
 {
@@ -730,7 +731,7 @@ START_TEST(error_of_the_missing_directory_is_the_result)
   ck_assert_int_eq(locker_acquire(&deep, -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(deep.acquired, LK_ERR_NO_AUTH);
-  /* who may not create it need not, if it is there */
+  /* no create is needed if it exists */
   model_deny(&lp.server, "/locks", 0);
   model_create(&lp.server, "/locks/p");
   model_deny(&lp.server, "/locks", LK_PERM_CREATE);
@@ -842,7 +843,7 @@ END_TEST
 
 static bool struck;
 
-/* Before own is read again, the one ahead goes. */
+/* The predecessor is deleted before the own node is read again. */
 static void delete_pred_once(model_server *s, model_link *l, int32_t op,
                              const char *path)
 {
@@ -922,8 +923,8 @@ START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
   hand_over();
   assert_list();
   model_run(&lp.server, 3 * T);
-  ck_assert(locker_check_events(&lp.b, "")); /* the beat works: a check says
-                                         NO_AUTH of what is there */
+  /* the heartbeat works: a check of an existing node gives NO_AUTH */
+  ck_assert(locker_check_events(&lp.b, ""));
   model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_run(&lp.server, T / 4);
   ck_assert(locker_check_events(&lp.b, "lost NO_NODE\n"));
@@ -1086,7 +1087,7 @@ START_TEST(node_made_anew_has_another_name)
 }
 END_TEST
 
-/* The server tells of the deletion before it hangs up. */
+/* The server sends the event of the deletion before it closes. */
 START_TEST(an_expiry_on_a_living_connection_loses_the_place_once)
 {
   begin_queue();

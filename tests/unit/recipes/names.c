@@ -138,7 +138,7 @@ START_TEST(a_plain_name_is_its_mark_and_ten_places)
   static const struct {
     const char *prefix;
     const char *name;
-    int64_t number; /* -7: it is nobody */
+    int64_t number; /* -7: no contender */
   } cases[] = {
       {"seq-", "seq-0000000012", 12},
       {"seq-", "seq-2147483647", 2147483647},

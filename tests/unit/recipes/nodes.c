@@ -20,7 +20,7 @@ static failing_mem mem;
 static size_t outstanding_limit;
 static const char *hosts; /* for their chroot; NULL: none */
 
-/* What the last call ended with. */
+/* The result of the last call. */
 static int ended;
 static unsigned calls;
 static char made[256];
@@ -132,7 +132,7 @@ static bool more(lk_client *c, size_t count, void *arg)
   return count < patience;
 }
 
-/* Let it come to its end; what it ended with. */
+/* Run until the call completes; returns its result. */
 static int outcome(void)
 {
   ended = NOT_YET;
@@ -232,7 +232,7 @@ END_TEST
 
 static unsigned sweeps;
 
-/* Takes the directory away when the node is asked for. */
+/* Deletes the directory before the create of the node. */
 static void sweep_before(model_server *s, model_link *l, int32_t op,
                          const char *path)
 {
@@ -480,7 +480,8 @@ START_TEST(chain_of_directories_is_deleted_in_one_write)
   }
   ck_assert_int_eq(wipe("/n"), 0);
   ck_assert_uint_eq(deleted, 10);
-  /* Down to the leaf each asks for the next and for itself behind it. */
+  /* On the way to the leaf, each list is followed by that of the next directory
+     and by the delete of this one. */
   ck_assert_uint_eq(model_count(link, "getChildren2"), 9);
   ck_assert_ptr_nonnull(strstr(link->log,
                                "| delete delete delete delete delete "
@@ -519,7 +520,7 @@ START_TEST(a_deadline_covers_all_of_a_tree)
   server.wrote = freeze_list;
   wipe_until(100);
   finish();
-  /* A rest too, and what is asked for after it. */
+  /* A pause, too, and the requests after it. */
   begin();
   grow();
   link->requests = 0;
@@ -870,8 +871,8 @@ static unsigned count_requests(unsigned at, unsigned refusals)
   return all;
 }
 
-/* A pause changes the order, so that a directory may be asked to go, or be
- * listed, once more or once less. */
+/* A pause changes the order, so that a directory may be deleted, or listed,
+ * once more or once less. */
 START_TEST(each_throttled_request_costs_one_more_request)
 {
   unsigned usual = count_requests(0, 0);
@@ -961,7 +962,7 @@ END_TEST
 
 /* ---- until it is known ------------------------------------------------- */
 
-/* What others do before the look. */
+/* Changes by other clients before the recovery. */
 static void (*meanwhile)(model_server *s);
 
 static void on_look(model_server *s, model_link *l, int32_t op,
@@ -1105,7 +1106,7 @@ typedef struct firsts {
   int (*call)(bool sole);
   bool sole;
   const char *data; /* of the node; NULL: it is not there */
-  int blind;        /* what it ends with if nothing was answered */
+  int blind;        /* the result without any reply */
   int seen;         /* and if something was */
 } firsts;
 
@@ -1421,7 +1422,8 @@ START_TEST(reliable_write_waits_for_the_end_of_an_abandoned_session)
 }
 END_TEST
 
-/* The server counts from what it heard last, answered or not. */
+/* The server counts from the last request that it received, with or without a
+   reply. */
 START_TEST(abandoned_session_ends_a_timeout_after_the_last_bytes_sent)
 {
   give_session_up(0, T / 8);
@@ -1448,8 +1450,8 @@ START_TEST(the_wait_for_a_session_ends_at_the_deadline)
 }
 END_TEST
 
-/* Asked for without a connection, it was not sent; but that its session ended
- * is all that is told of it. */
+/* Made without a connection, the write was not sent; but its only result is
+ * that its session ended. */
 START_TEST(unsent_write_is_sent_in_the_next_session)
 {
   for (int flags = 0; flags <= LK_EPHEMERAL; flags += LK_EPHEMERAL) {
@@ -1652,7 +1654,7 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------ */
 
-/* What can be wanted at once. */
+/* Calls that can run at the same time. */
 static int want_all(unsigned *wanted)
 {
   lk_client *c = link->client;

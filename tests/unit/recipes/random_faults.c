@@ -87,7 +87,7 @@ static void hurt_link(model_link *l)
 static void heal_link(model_link *l)
 {
   if (l->allow < SIZE_MAX && l->up)
-    model_drop(l); /* what was swallowed cannot come later */
+    model_drop(l); /* discarded bytes cannot arrive later */
   l->allow = SIZE_MAX;
   l->frozen = false;
 }

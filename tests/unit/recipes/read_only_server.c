@@ -12,14 +12,13 @@
 
 #include <stdio.h>
 
-/* What the recipes make of a server that has lost its quorum and serves reads.
- * It aborts where it is asked for a write. */
+/* The recipes with a read-only server. It aborts the test at a write. */
 
 static model_server server;
 static test_client one;
 static locker a;
 
-/* What the last call of nodes.h ended with. */
+/* The result of the last call of nodes.h. */
 static int ended;
 
 static bool try_join(lk_assurance assurance)
@@ -333,14 +332,14 @@ START_TEST(delete_of_a_tree_without_a_quorum_ends_at_its_deadline)
 }
 END_TEST
 
-/* The delete is executed, and its answer lost. What the other server shows is
- * the past: it is no proof of anything. */
+/* The delete is executed, and its reply lost. The other server shows an older
+ * state: its reply is no proof. */
 START_TEST(write_in_doubt_is_not_decided_by_a_read_only_server)
 {
   begin(false, LK_ASSURE_QUORUM);
   model_create(&server, "/x");
   one.link->requests = 0;
-  one.link->cut_at = 2; /* behind a glance */
+  one.link->cut_at = 2; /* behind the read before it */
   one.link->cut_after = true;
   ended = NOT_YET;
   ck_assert_int_eq(

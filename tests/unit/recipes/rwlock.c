@@ -75,7 +75,7 @@ static void begin(void)
   model_turn(&server);
 }
 
-/* Nothing is left when all have let go. */
+/* No node is left when all are released. */
 static void end(void)
 {
   lk_rwlock_free(one.rw);
@@ -113,7 +113,7 @@ static void forget_logs(void)
   two.p.link->log[0] = '\0';
 }
 
-/* ---- who waits for whom ------------------------------------------------ */
+/* ---- exclusion ----------------------------------------------------------- */
 
 START_TEST(readers_hold_at_the_same_time)
 {
@@ -183,7 +183,8 @@ START_TEST(all_readers_behind_a_writer_are_served_together)
   let_go(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
   ck_assert_int_eq(three.r.acquired, 0);
-  /* A reader needs no list: whoever comes below it now is a reader, too. */
+  /* A reader needs no list: every contender with a smaller number is a reader,
+     too. */
   ck_assert(model_said(two.p.link, ""));
   let_go(&three.r);
   leave(&three);
@@ -341,7 +342,7 @@ END_TEST
 START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
 {
   begin();
-  get(&one.w); /* nothing is watched before the first beat */
+  get(&one.w); /* nothing is watched before the first heartbeat */
   want(&two.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
@@ -359,8 +360,8 @@ START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
 }
 END_TEST
 
-/* The read node is refused, as the write node is gone: that is told to the
- * writer first, and the attempt to read may be over then. */
+/* The read node is refused, as the write node is deleted. The writer is
+ * notified of that first, and the read side's acquire may have ended then. */
 START_TEST(reader_cancelled_as_its_writer_is_lost_leaves_nothing)
 {
   begin();

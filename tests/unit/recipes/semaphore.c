@@ -98,7 +98,7 @@ static void end(void)
   model_done(&server);
 }
 
-/* Make handle `i` anew, to take so many. */
+/* Create handle `i` again, for so many permits. */
 static void change(int i, int32_t n)
 {
   locker_free(&l[i]);
@@ -253,7 +253,7 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
                                       : "create2 getChildren2 | delete"));
   let_go(0);
   let_go(1);
-  get(2); /* nobody is there: that ends it */
+  get(2); /* no other contender: the acquire ends */
   let_go(2);
   clients[2].link->log[0] = '\0';
   get(2);
@@ -378,7 +378,8 @@ static void begin_limited(void)
     change(i, 1);
 }
 
-/* Its watch goes with the session; what waits begins anew, and so does that. */
+/* The watch of the limit node ends with the session. The waiter starts again,
+   and reads the limit again. */
 START_TEST(limit_node_is_watched_in_a_new_session)
 {
   begin_limited();
@@ -406,7 +407,7 @@ static void set_limit(unsigned char n)
   model_turn(&server);
 }
 
-/* Somebody leaves between the news of the change and the new number. */
+/* A permit is released between the event and the read of the new limit. */
 START_TEST(waiter_is_not_granted_by_the_old_number_of_permits)
 {
   begin_limited();
@@ -467,8 +468,8 @@ START_TEST(unchanged_limit_costs_no_second_count)
 }
 END_TEST
 
-/* The permit was refused, its list was not, and both are asked for again: the
- * grant leaves a watch on the permit alone. */
+/* The permit was throttled, its list was not, and both are repeated: the grant
+ * leaves a watch on the permit alone. */
 START_TEST(repeated_list_leaves_no_watch)
 {
   begin(1);
@@ -539,7 +540,7 @@ START_TEST(refused_create_of_the_limit_node_fails_the_acquire)
 }
 END_TEST
 
-/* It is asked again after a rest, not as fast as it answers. */
+/* The request is repeated after a pause, not at once. */
 START_TEST(throttled_create_of_the_limit_node_is_repeated_after_a_pause)
 {
   begin_limited();
@@ -623,8 +624,8 @@ START_TEST(timed_out_waiter_leaves_no_node)
 }
 END_TEST
 
-/* Two of two are wanted while somebody has one; requests number `busy`, refused
- * for now, and `cut`, with whose answer the connection goes, if not 0. */
+/* Both of two permits are requested while one is held. Request number `busy` is
+ * throttled, and the connection breaks with the reply to `cut`, if not 0. */
 static void want_two_in_trouble(unsigned busy, unsigned cut)
 {
   begin(2);
@@ -853,7 +854,7 @@ END_TEST
 
 /* ---- all --------------------------------------------------------------- */
 
-/* What both layouts promise. */
+/* Properties of both layouts. */
 #define EITHER_LAYOUT                                          \
   number_of_holders_is_the_number_of_permits,                  \
       waiter_that_is_not_first_takes_no_permit,                \

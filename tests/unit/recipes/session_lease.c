@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* What a session does for its locks: the beat, the lease, and what is told when
- * it runs out. T / 50 is what drifting clocks cost here, 40 + 10 ms. */
+/* The session lease: heartbeats, the deadline, and the events of holders. T /
+ * 50 is the allowance for clock drift here, 40 + 10 ms. */
 
 enum { DRIFT = T / 100 + 10, MARGIN = T / 8 };
 
@@ -26,7 +26,7 @@ static void begin_held(lk_assurance assurance)
   lock_pair_hold(&lp);
 }
 
-/* ---- the beat ---------------------------------------------------------- */
+/* ---- the heartbeat ------------------------------------------------------- */
 
 START_TEST(holder_sends_a_heartbeat_each_quarter_of_the_timeout)
 {
@@ -61,7 +61,7 @@ START_TEST(heartbeat_is_due_after_the_reply_to_the_last)
 }
 END_TEST
 
-/* What the lease rests on is old by then. */
+/* The evidence of the lease is old by then. */
 START_TEST(heartbeat_answered_late_is_followed_sooner)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -155,8 +155,8 @@ START_TEST(idle_lock_sends_no_heartbeat)
 }
 END_TEST
 
-/* After a grant that follows a wait it is a quarter, until the beat after the
- * next. */
+/* After a grant that follows a wait it is a quarter, until the heartbeat after
+ * the next. */
 START_TEST(without_trouble_the_deadline_is_half_a_timeout_away)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
@@ -234,7 +234,7 @@ START_TEST(many_nodes_are_checked_in_several_multis)
   model_run(&lp.server, T / 4);
   ck_assert(model_said(lp.one.link, "multi multi multi"));
   /* one that is gone is found, wherever it stands */
-  model_drop_watches(lp.one.link); /* and no watch tells of it first */
+  model_drop_watches(lp.one.link); /* and no watch reports it first */
   model_delete(&lp.server, lk_lock_node(locks[100]));
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(locks[100]), LK_LOCK_LOST);
@@ -303,7 +303,7 @@ START_TEST(silent_server_makes_unsure_and_a_reply_held_again)
     lp.a.events[0] = '\0';
     model_run(&lp.server, 2 * T);
     ck_assert(locker_check_events(&lp.a, ""));
-    fall_silent(); /* and it is told again */
+    fall_silent(); /* and it is reported again */
     lock_pair_end(&lp);
   }
 }
@@ -326,7 +326,8 @@ START_TEST(evidence_alone_does_not_make_held)
 }
 END_TEST
 
-/* Own was seen at once, and the proof of the lease comes a beat later. */
+/* The own node was read at once, and the evidence for the lease arrives with
+   the next heartbeat. */
 START_TEST(sync_makes_an_unsure_lock_held_again)
 {
   begin_held(LK_ASSURE_SYNC);
@@ -552,7 +553,7 @@ START_TEST(long_break_makes_unsure_and_then_lost)
 }
 END_TEST
 
-/* The process was stopped: what it is asked first it answers by the clock. */
+/* The process was stopped: its first reply is judged by the clock. */
 START_TEST(lock_is_unsure_after_a_pause_of_the_process)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -632,7 +633,7 @@ START_TEST(next_holder_is_granted_by_the_deletion_alone_after_any_time)
 }
 END_TEST
 
-/* b waits behind two, who then leave together. */
+/* b waits behind two contenders, which are then released together. */
 static void wait_behind_two(int64_t ms)
 {
   model_create(&lp.server, LOCKS "/x-lock-0000000000");
@@ -661,8 +662,8 @@ START_TEST(grant_on_old_evidence_sends_a_check_first)
 }
 END_TEST
 
-/* With less than that a check leaves with the list. With little more the first
- * beat follows at once. */
+/* With less than that a check is sent with the list. With little more the first
+ * heartbeat follows at once. */
 START_TEST(a_grant_needs_a_quarter_of_the_timeout)
 {
   for (int late = 0; late <= 1; late++) {
@@ -733,7 +734,7 @@ START_TEST(shorter_session_timeout_shortens_the_lease)
   lp.a.acquired = NOT_YET;
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   for (int i = 0; i < T && lp.a.acquired == NOT_YET; i++) {
-    lp.two.link->frozen = true; /* also after it has connected anew */
+    lp.two.link->frozen = true; /* also after a reconnect */
     model_run(&lp.server, 1);
   }
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -1034,7 +1035,7 @@ START_TEST(the_margin_can_be_changed_while_held)
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.a, "held\n"));
   model_run(&lp.server, T);
-  /* so large a one leaves no time to be sure, and proof is asked for at once */
+  /* so large a margin makes the lock unsure, and a heartbeat is sent at once */
   lp.a.events[0] = '\0';
   lp.one.link->log[0] = '\0';
   lk_lease_set_margin(lp.one.link->client, T);

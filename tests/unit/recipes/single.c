@@ -93,7 +93,7 @@ static void end(void)
   model_done(&server);
 }
 
-/* Make handle `i` anew, with other options. */
+/* Create handle `i` again, with other options. */
 static void change(int i, const lk_lock_config *config)
 {
   locker_free(&l[i]);
@@ -140,7 +140,7 @@ static void come_back(int i)
   ck_assert(link_of(i)->up);
 }
 
-/* Whose the node is: a handle that holds, by its token; -1: nobody. */
+/* The handle that holds, by its token; -1: none. */
 static int holder(void)
 {
   const sim_node *n = model_node(&server, node);
@@ -157,7 +157,7 @@ static int holder(void)
   return found;
 }
 
-/* ---- what it costs ----------------------------------------------------- */
+/* ---- costs --------------------------------------------------------------- */
 
 START_TEST(lock_node_may_be_a_child_of_the_root)
 {
@@ -183,7 +183,7 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert(locker_check_events(&l[1], WAITING));
   ck_assert(model_said(link_of(1), "create2 getData"));
-  model_run(&server, 2 * T); /* and asks for nothing meanwhile */
+  model_run(&server, 2 * T); /* and sends nothing meanwhile */
   ck_assert(model_said(link_of(1), ""));
   let_go(0);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -541,7 +541,7 @@ START_TEST(waiter_survives_a_break)
 }
 END_TEST
 
-static bool theirs; /* somebody else makes the node anew */
+static bool theirs; /* another client creates the node again */
 
 /* Between the create and the read behind it. */
 static void delete_before_read(model_server *s, model_link *link, int32_t op,

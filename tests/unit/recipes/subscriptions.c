@@ -27,7 +27,7 @@ static reader data;
 static reader twin;
 static lk_subscription_config how;
 
-/* ---- who is told ------------------------------------------------------- */
+/* ---- readers ------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -89,7 +89,7 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
   say(r, text);
 }
 
-/* Whether exactly that was told since the last time. */
+/* Whether exactly this was reported since the last check. Discards it. */
 static bool check_reports(reader *r, const char *text)
 {
   bool same = strcmp(r->reports, text) == 0;
@@ -142,7 +142,7 @@ static void subscribe(reader *r)
   model_turn(&server);
 }
 
-/* There is the node, and who is told of it. */
+/* The node exists, and so does the subscription. */
 static void begin_with(reader *r)
 {
   begin();
@@ -208,7 +208,7 @@ static void said(const char *text)
   ck_assert(model_said(one.link, text));
 }
 
-/* ---- what is told ------------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------- */
 
 START_TEST(children_are_reported_at_once_and_after_each_change)
 {

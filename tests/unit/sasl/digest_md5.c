@@ -82,7 +82,7 @@ static int step(void *state, const char *challenge, char *response,
   return result;
 }
 
-/* What the server makes of a token: GSASL_..., and its own token. */
+/* The server's result for a token: GSASL_..., and its own token. */
 static int serve(const char *token, char *out)
 {
   char *said = NULL;

@@ -91,7 +91,7 @@ static const watched reads[] = {
 
 enum { READS = sizeof reads / sizeof reads[0] };
 
-/* ---- what is told -------------------------------------------------------- */
+/* ---- watch events -------------------------------------------------------- */
 
 static struct {
   sem_t count;

@@ -25,7 +25,7 @@ static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
 /* Where the result of a call goes. */
 #define OUT(at) (o->no_out ? NULL : (at))
 
-/* What a call has to replace. */
+/* The result before the call, which it must replace. */
 static lk_sync_result *result_before(const every_object *o)
 {
   static lk_sync_result junk;

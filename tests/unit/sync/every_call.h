@@ -9,7 +9,7 @@
  * Each function of <latchkey/sync.h> once, for what must be so of all of them.
  */
 
-/** What the functions are called with. */
+/** The arguments of the functions. */
 typedef struct every_object {
   lk_sync_client *client;
   lk_sync_lock *lock;

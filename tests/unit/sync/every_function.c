@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* What is so of every function of <latchkey/sync.h>. */
+/* Properties of every function of <latchkey/sync.h>. */
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -197,7 +197,7 @@ static int acquire_lock(void *arg)
   return lk_sync_lock_acquire(lock, NULL);
 }
 
-/* The call had begun, but the handle's thread hears of the free first. */
+/* The call had begun, but the handle's thread executes the free first. */
 START_TEST(acquire_queued_behind_a_free_completes)
 {
   waiter freer, taker;
@@ -457,7 +457,7 @@ START_TEST(verify_with_a_cancel_that_is_set_already_sends_nothing)
   unsigned reads = loopback_requests(&zk, "getData");
 
   lk_sync_cancel_set(call.cancel);
-  /* The handle's thread has looked at the calls under way already. */
+  /* The handle's thread has already processed the calls under way. */
   ck_assert_int_eq(lk_sync_client_run_on_thread(client, do_nothing, NULL), 0);
   ck_assert_int_eq(lk_sync_lock_verify(lock, &call), LK_ERR_CANCELLED);
   ck_assert_uint_eq(loopback_requests(&zk, "getData"), reads);
@@ -538,7 +538,7 @@ START_TEST(each_reply_moves_the_deadline_of_the_holder)
 
   usleep(5000);
   ck_assert_int_eq(lk_sync_exists(client, NULL, "/locks", &soon), 0);
-  /* The handle's thread publishes it before it looks at the next call. */
+  /* The handle's thread publishes it before it executes the next call. */
   ck_assert_int_eq(lk_sync_client_run_on_thread(client, do_nothing, NULL), 0);
   ck_assert_int_ge(lk_sync_lock_deadline(lock), first_ms + 5);
   stop();
@@ -556,7 +556,7 @@ START_TEST(semaphore_counts_failures_in_the_given_place)
   ck_assert_int_eq(
       lk_sync_semaphore_new(&semaphore, client, "/locks/s", NULL, &options), 0);
   ck_assert_int_eq(lk_sync_lock_acquire(semaphore, &soon), 0);
-  ck_assert_uint_eq(memory.failures, 0); /* nobody else was in the queue */
+  ck_assert_uint_eq(memory.failures, 0); /* the queue was empty */
   lk_sync_lock_free(semaphore);
   stop();
 }
@@ -603,7 +603,7 @@ START_TEST(release_with_a_cancel_that_is_set_already_releases)
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   ck_assert_uint_eq(contenders(), 1);
   lk_sync_cancel_set(call.cancel);
-  /* The handle's thread has looked at those that wait already. */
+  /* The handle's thread has already processed the waiting calls. */
   ck_assert_int_eq(lk_sync_client_run_on_thread(client, do_nothing, NULL), 0);
   ck_assert_int_eq(lk_sync_lock_release_wait(lock, &call), LK_ERR_CANCELLED);
   ck_assert(!lk_sync_lock_ok(lock));

@@ -24,7 +24,7 @@ static lk_sync_rwlock *rwlock;
 static lk_sync_subscription *subscription;
 static lk_sync_cancel *cancel;
 static bool evicts;         /* an operator deletes nodes */
-static atomic_int owner;    /* of locks[0]: its thread, from 1; 0: nobody */
+static atomic_int owner;    /* thread that holds locks[0], from 1; 0: none */
 static atomic_uint running; /* threads that have not ended */
 static atomic_uint waiting; /* those of them that make their last call */
 

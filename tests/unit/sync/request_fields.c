@@ -341,7 +341,7 @@ static const row rows[] = {
      0,
      0,
      ""},
-    /* The write is lost with its connection, and looked for on the next. */
+    /* The write is lost with its connection, and recovered on the next. */
     {ROW(create_reliable),
      ASKS_FIRST "createContainer path=\"/a\" data=\"data\"" ACLS
                 " flags=4\n" LOOKS,

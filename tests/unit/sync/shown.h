@@ -4,7 +4,7 @@
 
 #include <latchkey/sync.h>
 
-/** What calls of the blocking interface gave, as one line of text. */
+/** Results of the blocking interface, as one line of text. */
 
 void shown_clear(void);
 const char *shown_text(void);

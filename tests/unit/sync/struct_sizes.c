@@ -163,7 +163,7 @@ static int subscribe(const void *s)
 
 /* ---- calls -------------------------------------------------------------- */
 
-/* Nobody answers: an accepted call ends at its deadline. */
+/* No server replies: an accepted call ends at its deadline. */
 static int ended(int err)
 {
   return err == LK_ERR_DEADLINE ? 0 : err;
@@ -184,8 +184,7 @@ static int do_next(const void *call)
   return ended(lk_sync_subscription_next(subscription, NULL, call));
 }
 
-/* Long enough for a busy machine to begin the call, which looks at the struct.
- */
+/* Long enough for a busy machine to begin the call, which reads the struct. */
 static int do_parents(const void *s)
 {
   const lk_sync_call call = {.size = sizeof call, .timeout_ms = 300};

@@ -72,7 +72,7 @@ static void assert_no_news(void)
   ck_assert_ptr_null(r);
 }
 
-/* ---- what is told -------------------------------------------------------- */
+/* ---- reports ------------------------------------------------------------- */
 
 START_TEST(names_of_children_are_delivered_after_each_change)
 {

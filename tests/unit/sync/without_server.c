@@ -405,7 +405,7 @@ START_TEST(a_thread_is_not_cancelled_in_a_call)
 }
 END_TEST
 
-/* ---- what is refused ----------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------ */
 
 START_TEST(invalid_arguments_are_refused)
 {
@@ -561,7 +561,7 @@ END_TEST
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* What is refused is refused whole. */
+/* A refused call has no effect. */
 static void use(void)
 {
   lk_sync_call call = {.size = sizeof call, .timeout_ms = 5};

@@ -84,7 +84,7 @@ START_TEST(error_of_an_access_list_names_its_place)
 {
   static const struct {
     const char *text;
-    size_t at; /* of what is wrong */
+    size_t at; /* the position of the error */
   } table[] = {{"", 0},
                {"world", 0},
                {"world:anyone", 0},

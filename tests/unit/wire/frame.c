@@ -240,7 +240,7 @@ START_TEST(frame_room_is_bounded_by_missing_and_received_bytes)
 
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
   ck_assert_ptr_nonnull(lk__frame_room(&frames, 1, &size));
-  ck_assert_uint_eq(size, 3); /* no more than what is to come */
+  ck_assert_uint_eq(size, 3); /* no more than the missing bytes */
   bytes = lk_bytes_of("cde", 3);
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_WHOLE);
   ck_assert_ptr_null(lk__frame_room(&frames, 1, &size));
@@ -311,7 +311,7 @@ START_TEST(memory_of_a_large_frame_is_freed_with_it)
     feed(big + at, len + 4 - at < 65536 ? len + 4 - at : 65536, &out);
   ck_assert_uint_eq(lk__buf_len(&out), len + 4);
   ck_assert_uint_gt(mem.count, 0);
-  ck_assert_uint_eq(mem.live, 0); /* feed() has asked for the next */
+  ck_assert_uint_eq(mem.live, 0); /* feed() has called for the next frame */
   lk__buf_free(&out);
   free(big);
   end();

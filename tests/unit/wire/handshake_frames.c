@@ -19,7 +19,7 @@ static lk_welcome judge(const void *bytes, size_t len)
   return result;
 }
 
-/* A connect response and its judgement; h.session.id is what was asked for. */
+/* A connect response and its result; h.session.id is the requested session. */
 typedef struct response {
   int64_t id;
   int32_t timeout_ms;

@@ -108,7 +108,7 @@ END_TEST
 
 /* ---- characters --------------------------------------------------------- */
 
-/* What a server takes, once more and in other words. */
+/* The server's rule, written in another way. */
 static bool server_takes(uint32_t ch)
 {
   if (ch < 0x20 || ch > 0xffef)
@@ -203,7 +203,7 @@ START_TEST(truncated_character_is_refused)
 
   for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
     size_t size = strlen(cut[i]) + 1;
-    char *exact = malloc(size); /* for who reads too far */
+    char *exact = malloc(size); /* ASan reports a read behind it */
 
     memcpy(exact, cut[i], size);
     ck_assert(!valid(exact));
