@@ -11,8 +11,8 @@
 
 enum { MOST_PATH = 1000 };
 
-/* The names of its children are the last thing that was said. */
-static void look_at(pair *p, unsigned conn, int32_t *xid, const char *path)
+/* The reply to the last request has the names of the children. */
+static void compare_node(pair *p, unsigned conn, int32_t *xid, const char *path)
 {
   static const int32_t ops[] = {LK_OPCODE_GET_DATA, LK_OPCODE_GET_ACL,
                                 LK_OPCODE_GET_CHILDREN2};
@@ -22,18 +22,18 @@ static void look_at(pair *p, unsigned conn, int32_t *xid, const char *path)
     lk_buf body = wire_buf();
 
     wire_record(&body, lk__opcode_info(ops[i])->request, &r);
-    pair_ask(p, conn, ++*xid, ops[i],
-             lk_bytes_of(lk__buf_bytes(&body), lk__buf_len(&body)));
+    pair_add_request(p, conn, ++*xid, ops[i],
+                     lk_bytes_of(lk__buf_bytes(&body), lk__buf_len(&body)));
     lk__buf_free(&body);
   }
-  pair_hear(p, conn);
+  pair_receive(p, conn);
 }
 
-/* A copy of what was said last. */
-static lk_buf last_said(const pair *p, unsigned conn)
+/* A copy of the last reply. */
+static lk_buf last_reply_copy(const pair *p, unsigned conn)
 {
-  const list *said = pair_said(p, conn);
-  lk_bytes last = list_at(said, said->count - 1);
+  const list *replies = pair_replies(p, conn);
+  lk_bytes last = list_at(replies, replies->count - 1);
   lk_buf copy = wire_buf();
 
   if (!lk__buf_append(&copy, last.at, last.len))
@@ -48,10 +48,10 @@ void compare_trees(pair *p, unsigned conn, int32_t *xid, const char *path)
   lk_arena arena = {.mem = &lk__mem_libc};
   lk_reader in;
 
-  look_at(p, conn, xid, path);
-  lk_buf said = last_said(p, conn);
+  compare_node(p, conn, xid, path);
+  lk_buf replies = last_reply_copy(p, conn);
 
-  lk__reader_init(&in, lk__buf_bytes(&said), lk__buf_len(&said));
+  lk__reader_init(&in, lk__buf_bytes(&replies), lk__buf_len(&replies));
   if (lk__record_decode(&lk__reply_header_record, &head, &in, NULL) == 0 &&
       head.err == 0)
     lk__record_decode(&lk__names_stat_reply_record, &r, &in, &arena);
@@ -64,5 +64,5 @@ void compare_trees(pair *p, unsigned conn, int32_t *xid, const char *path)
     compare_trees(p, conn, xid, child);
   }
   lk__arena_free(&arena);
-  lk__buf_free(&said);
+  lk__buf_free(&replies);
 }

@@ -4,8 +4,8 @@
 
 #include "differential/pair.h"
 
-/** Compare the node and all below it, with all that can be read. Requests have
-    the xids after `xid`, which moves on. */
+/** Compare a node and all nodes below it by all reads. The requests have the
+    xids after `xid`, which is advanced. */
 void compare_trees(pair *p, unsigned conn, int32_t *xid, const char *path);
 
 #endif

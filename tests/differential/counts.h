@@ -6,23 +6,25 @@
 
 #include <stdbool.h>
 
-/** How often each kind of request was answered in each way, to see what is
-    compared at all: by flags, modes and types, part by part, list by list. */
-enum { TALLY_KINDS = 600, TALLY_NAME = 48 };
+/** How often each kind of request got each kind of reply, to show what is
+    compared. Requests are counted by flags, modes and types, transactions by
+    operation, setWatches by list. */
+enum { COUNTS_KINDS = 600, COUNTS_NAME = 48 };
 
 typedef struct counts {
-  bool counts; /**< or nobody wants to know */
+  bool counts; /**< false: nothing is counted */
   struct {
-    char name[TALLY_NAME];
-    int32_t what; /**< error; type of an event; timeout of a handshake */
+    char name[COUNTS_NAME];
+    int32_t
+        detail; /**< error, type of an event, or timeout of a connect reply */
     uint64_t count;
-  } kinds[TALLY_KINDS];
+  } kinds[COUNTS_KINDS];
   size_t count;
 } counts;
 
-/** What was asked, and what came for it: the answers in the same order, with
-    events between them. */
-void counts_add(counts *t, const list *asked, const list *said);
+/** Count requests and their replies, which have the same order; events are in
+    between. */
+void counts_add(counts *t, const list *requests, const list *replies);
 void counts_print(const counts *t);
 
 #endif

@@ -2,16 +2,16 @@
 #include "config.h"
 
 /*
- * The simulated ensemble is compared with real servers: what sessions ask at
- * random must be answered alike.
+ * Compares the model of ZooKeeper with real servers: random requests of several
+ * sessions must get the same replies.
  *
- *   differential [--ops N|--ages] [--seed N] [--servers 1|3] [--self]
- *                [--counts]
+ * differential [--ops N|--time-passes] [--seed N] [--servers 1|3] [--self]
+ * [--counts]
  *
- * Without --ops: 5,000 requests to one server, 2,000 to three, and what time
- * does to either (--ages: only that). --self
- * compares two sets of real servers, which tests the comparison itself.
- * --counts tells how often each kind of request and answer was compared.
+ * Without --ops: 5,000 requests to one server, 2,000 to three, and what servers
+ * do when time passes (--time-passes: only that). --self compares two sets of
+ * real servers, which tests the comparison itself. --counts prints how often
+ * each kind of request and reply was compared.
  */
 
 #include "differential/steps.h"
@@ -40,7 +40,7 @@ static double seconds(void)
 }
 
 static pair *start(const choice *c, const side_config *config,
-                   const char *again)
+                   const char *command)
 {
   side *real = side_real_new(config);
   side *other =
@@ -48,10 +48,10 @@ static pair *start(const choice *c, const side_config *config,
   pair *p = pair_new(real, other);
 
   p->counts.counts = c->counts;
-  snprintf(p->recent.again, sizeof p->recent.again,
+  snprintf(p->recent.command, sizeof p->recent.command,
            "tests/differential/differential --servers %u --seed %" PRIu64
            "%s%s",
-           c->servers, c->seed, again, c->self ? " --self" : "");
+           c->servers, c->seed, command, c->self ? " --self" : "");
   return p;
 }
 
@@ -63,16 +63,16 @@ static void end(const choice *c, pair *p)
   pair_free(p);
 }
 
-/* Nothing happens by itself. */
+/* Timers do not expire during this comparison. */
 static void compare_requests(const choice *c)
 {
-  /* With TTLs one server, three without; or the other way round. */
+  /* TTLs are enabled either with one server or with three, by the seed. */
   bool ttls = (c->seed + (c->servers == 1 ? 0 : 1)) % 2 == 1;
   const side_config config = {c->servers, 2000, 40000, 60000, 36000000, ttls};
-  char again[40];
+  char command[40];
 
-  snprintf(again, sizeof again, " --ops %" PRIu64, c->ops);
-  pair *p = start(c, &config, again);
+  snprintf(command, sizeof command, " --ops %" PRIu64, c->ops);
+  pair *p = start(c, &config, command);
   double before = seconds();
   uint64_t count = steps_run(p, c->servers, c->seed, c->ops);
 
@@ -83,15 +83,16 @@ static void compare_requests(const choice *c)
   end(c, p);
 }
 
-/* A lot does. */
-static void compare_ages(const choice *c)
+/* Compares what servers do when timers expire. */
+static void compare_time_passing(const choice *c)
 {
   const side_config config = {c->servers, 500, 2000, 60000, 300, true};
   pair *p = start(c, &config, " --time-passes");
 
   time_passes_run(p, c->servers);
-  printf("%u server%s: containers, TTL nodes and sessions end alike\n",
-         c->servers, c->servers == 1 ? "" : "s");
+  printf(
+      "%u server%s: containers, TTL nodes and sessions end in the same way\n",
+      c->servers, c->servers == 1 ? "" : "s");
   end(c, p);
 }
 
@@ -101,7 +102,7 @@ static uint64_t number(const char *text)
   uint64_t n = text == NULL ? 0 : strtoull(text, &end, 10);
 
   if (text == NULL || *text == '\0' || *end != '\0') {
-    fprintf(stderr, "differential: a number is missing\n");
+    fprintf(stderr, "differential: expected a number\n");
     exit(2);
   }
   return n;
@@ -141,7 +142,7 @@ int main(int argc, char **argv)
     if (!c.time_passes)
       compare_requests(&one);
     if (c.time_passes || c.ops == 0)
-      compare_ages(&one);
+      compare_time_passing(&one);
   }
   return 0;
 }

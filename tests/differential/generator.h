@@ -6,45 +6,45 @@
 #include "sim/model/rng.h"
 
 /**
- * What somebody may ask of a server, at random, in a small corner of the tree,
- * so that one request meets what others did. What is there is learnt from the
- * answers; it is only a guess, and sometimes neglected.
+ * Random requests in a small part of the tree, so that requests meet the
+ * effects of others. Replies show which nodes exist; the knowledge may be
+ * wrong, and some requests ignore it.
  */
-enum { WHIMS_NODES = 160, WHIMS_PATH = 200 };
+enum { GENERATOR_NODES = 160, GENERATOR_PATH = 200 };
 
 typedef struct generator_node {
-  char path[WHIMS_PATH];
+  char path[GENERATOR_PATH];
   int32_t version;
   int32_t aversion;
 } generator_node;
 
 typedef struct generator {
   sim_rng rng;
-  bool last;     /**< what comes behind the request at hand cannot be foreseen
-                    until it is answered */
-  char base[16]; /**< the node under which all happens */
-  generator_node nodes[WHIMS_NODES];
+  bool last; /**< the outcome of a later request depends on timing: wait for the
+                reply first */
+  char base[16]; /**< all requests are below this node */
+  generator_node nodes[GENERATOR_NODES];
   size_t count;
-  char texts[8][WHIMS_PATH]; /**< paths of the request at hand */
+  char texts[8][GENERATOR_PATH]; /**< paths of the current request */
   unsigned text;
 } generator;
 
-/** Begin again under another node, which is to be created first. */
+/** Continue below another node, which the first request must create. */
 void generator_move(generator *w, const char *base);
 
-/** Append the body of a request, and say which. */
+/** Append the body of a request, and return its opcode. */
 int32_t generator_request(generator *w, lk_buf *body);
-/** The same, of what changes nothing, what changes data, and what changes
-    anything. */
+/** As above: a read; a request that sets data; any write. */
 int32_t generator_read(generator *w, lk_buf *body);
 int32_t generator_set(generator *w, lk_buf *body);
 int32_t generator_write(generator *w, lk_buf *body);
-/** Watches again; changes after `zxid` were missed. */
+/** Re-register watches; changes after `zxid` were missed. */
 int32_t generator_set_watches(generator *w, int64_t zxid, lk_buf *body);
-/** An identity. */
+/** addAuth; `known` false: of an unknown scheme. */
 void generator_auth(generator *w, bool known, lk_buf *body);
 
-/** What became of a request; `said` is the answer in plain form. */
-void generator_learn(generator *w, int32_t op, lk_bytes asked, lk_bytes said);
+/** Learn from a request and its reply in normal form. */
+void generator_learn(generator *w, int32_t op, lk_bytes requests,
+                     lk_bytes replies);
 
 #endif

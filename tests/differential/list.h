@@ -4,12 +4,12 @@
 
 #include "base/buf.h"
 
-/** Things one after another, each some bytes with an opcode: requests, or what
-    came for them in plain form. Zero it to begin. */
+/** A list of byte strings with opcodes: requests, or replies in normal form.
+    Initialise with zeros. */
 typedef struct list {
   struct list_item {
     int32_t op;
-    size_t at; /**< where in `bytes` */
+    size_t at; /**< offset in `bytes` */
     size_t len;
   } * items;
   size_t count;
@@ -17,11 +17,11 @@ typedef struct list {
   lk_buf bytes;
 } list;
 
-/** Begin the next one; its bytes are added to what is returned. */
+/** Begin an item; its bytes are appended to the result. */
 lk_buf *list_begin(list *l, int32_t op);
-/** It is whole. */
+/** The item is complete. */
 void list_end(list *l);
-/** Valid until one is added. */
+/** Valid until the next item is added. */
 lk_bytes list_at(const list *l, size_t i);
 void list_drop_last(list *l);
 void list_empty(list *l);
@@ -29,7 +29,8 @@ void list_free(list *l);
 
 /** Sort each run of items with opcode `op`. */
 void list_sort_runs(list *l, int32_t op);
-/** The first that differs; the count of both if none does. */
+/** The index of the first different item; the number of items if there is
+    none. */
 size_t list_differs(const list *a, const list *b);
 
 #endif

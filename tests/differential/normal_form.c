@@ -10,7 +10,8 @@
 
 /* ---- zxids, times, sessions --------------------------------------------- */
 
-/* A plain zxid that shows for the first time was made just now. */
+/* A zxid that appears for the first time belongs to a transaction of this
+ * moment. */
 static normal_moment *moment_of(normal_form *p, int64_t zxid)
 {
   size_t want = (size_t)zxid + 1;
@@ -38,7 +39,7 @@ static int64_t normal_zxid(normal_form *p, int64_t zxid)
   return zxid;
 }
 
-int64_t normal_zxid_there(const normal_form *p, int64_t zxid)
+int64_t normal_to_zxid(const normal_form *p, int64_t zxid)
 {
   return zxid <= 0 ? zxid : zxid + p->zxid_base;
 }
@@ -64,7 +65,7 @@ static size_t find_session(const normal_form *p, int64_t id)
   return i;
 }
 
-/* A session that nobody knows stays as it is: it will differ. */
+/* An unknown session is not replaced, so that it differs. */
 static int64_t normal_session_of(const normal_form *p, int64_t id)
 {
   size_t i = find_session(p, id);
@@ -92,7 +93,7 @@ void normal_free(normal_form *p)
 
 /* ---- records ------------------------------------------------------------ */
 
-static void make_stat_plain(normal_form *p, lk_stat *s)
+static void normalise_stat(normal_form *p, lk_stat *s)
 {
   s->czxid = normal_zxid(p, s->czxid);
   s->mzxid = normal_zxid(p, s->mzxid);
@@ -106,7 +107,7 @@ static void make_stat_plain(normal_form *p, lk_stat *s)
   }
 }
 
-static void make_bytes_plain(const normal_form *p, lk_bytes *b)
+static void normalise_bytes(const normal_form *p, lk_bytes *b)
 {
   size_t len = strlen(p->members);
 
@@ -157,22 +158,22 @@ static void sort_vector(const lk_record *of, lk_vec *v)
     qsort(v->items, v->count, sizeof(lk_acl), compare_entries);
 }
 
-/* No reply has a stat or a list further in than this looks. */
-static void make_plain(normal_form *p, const lk_record *rec, void *value)
+/* Replies have stats and lists at this depth only. */
+static void normalise_value(normal_form *p, const lk_record *rec, void *value)
 {
   for (size_t i = 0; i < rec->nfields; i++) {
     void *at = (char *)value + rec->fields[i].offset;
 
     if (rec->fields[i].kind == LK_KIND_STAT)
-      make_stat_plain(p, at);
+      normalise_stat(p, at);
     else if (rec->fields[i].kind == LK_KIND_BYTES)
-      make_bytes_plain(p, at);
+      normalise_bytes(p, at);
     else if (rec->fields[i].kind == LK_KIND_VECTOR)
       sort_vector(rec->fields[i].elem, at);
   }
 }
 
-/* What is left goes as it is, and so does what cannot be read. */
+/* The rest is copied, also if it cannot be decoded. */
 static void copy_rest(lk_reader *in, lk_buf *out)
 {
   if (!lk__buf_append(out, in->at, lk__reader_left(in)))
@@ -191,7 +192,7 @@ static bool one_record(normal_form *p, const lk_record *rec, lk_reader *in,
     *in = start;
     return false;
   }
-  make_plain(p, rec, value);
+  normalise_value(p, rec, value);
   wire_record(out, rec, value);
   return true;
 }
@@ -218,7 +219,7 @@ static const lk_record *reply_of(int32_t op)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
 
-  if (op == PLAIN_EVENT)
+  if (op == NORMAL_EVENT)
     return &lk__watcher_event_record;
   return info == NULL ? &lk__empty_record : info->reply;
 }
@@ -279,7 +280,7 @@ void normal_frame(normal_form *p, int32_t op, lk_bytes frame, lk_buf *out)
   lk_reader in;
 
   lk__reader_init(&in, frame.at, frame.len);
-  if (op == PLAIN_HELLO)
+  if (op == NORMAL_CONNECT_REPLY)
     normal_hello(p, &in, out);
   else
     normal_reply(p, op, &in, &arena, out);
@@ -319,9 +320,9 @@ static void print_reply(int32_t op, lk_reader *in, lk_arena *arena, lk_buf *out)
   struct lk_reply_header head;
 
   wire_say(out, "%s",
-           op == PLAIN_EVENT ? "EVENT"
-           : info == NULL    ? "?"
-                             : info->name);
+           op == NORMAL_EVENT ? "EVENT"
+           : info == NULL     ? "?"
+                              : info->name);
   lk__record_decode(&lk__reply_header_record, &head, in, NULL);
   wire_say(out, " ");
   lk__record_print(&lk__reply_header_record, &head, out);
@@ -339,11 +340,11 @@ void normal_print(int32_t op, lk_bytes bytes, lk_buf *out)
   lk_reader in;
 
   lk__reader_init(&in, bytes.at, bytes.len);
-  if (op == PLAIN_CLOSED)
+  if (op == NORMAL_CLOSED)
     wire_say(out, "CLOSED");
-  else if (op == PLAIN_SILENT)
+  else if (op == NORMAL_SILENT)
     wire_say(out, "SILENT");
-  else if (op == PLAIN_HELLO) {
+  else if (op == NORMAL_CONNECT_REPLY) {
     wire_say(out, "WELCOME");
     print_one(&lk__connect_reply_record, &in, &arena, out);
   } else

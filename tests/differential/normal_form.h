@@ -5,27 +5,26 @@
 #include "base/buf.h"
 
 /**
- * The plain form of what servers say: the same bytes with what each server
- * chooses for itself replaced by what all have in common.
+ * The normal form of replies and events: values that each server chooses are
+ * replaced by values that both sides have in common.
  *
  *   zxid             counted from the first of the comparison
  *   session          its number, in order of creation
- *   ctime, mtime     the zxid they belong to, if the time is the same whenever
- *                    that transaction shows, and was now when it was made
+ *   ctime, mtime     the zxid of the transaction, if the time is the same in
+ *                    all nodes that it changed, and within its execution
  *   password         empty, if it is the session's
- *   members          what /zookeeper/config says, a word; of that node, whose
- *                    versions are both -1, its length and time are none
- *   lists            sorted: of names, of identities, and also of access, as
- *                    one's own identities come into it in no order
+ *   members          the content of /zookeeper/config: a word. The versions of
+ *                    that node are -1; its length and time are 0
+ *   lists            names, identities and access lists are sorted
  */
 
-/** In place of an opcode. */
+/** Instead of an opcode. */
 enum {
-  PLAIN_EVENT = 0,
-  PLAIN_HELLO = 1000, /**< a connect reply */
-  PLAIN_CLOSED,
-  PLAIN_SILENT,
-  PLAIN_STRAY /**< a reply nobody asked for */
+  NORMAL_EVENT = 0,
+  NORMAL_CONNECT_REPLY = 1000, /**< a connect reply */
+  NORMAL_CLOSED,
+  NORMAL_SILENT,
+  NORMAL_UNEXPECTED /**< a reply without a request */
 };
 
 typedef struct normal_session {
@@ -33,34 +32,34 @@ typedef struct normal_session {
   unsigned char password[16];
 } normal_session;
 
-/** When a transaction was made. */
+/** When a transaction was executed. */
 typedef struct normal_moment {
-  int64_t from_ms; /**< not before */
-  int64_t to_ms;   /**< not after */
-  int64_t at_ms;   /**< what the server says; 0: nothing yet */
+  int64_t from_ms; /**< lower bound */
+  int64_t to_ms;   /**< upper bound */
+  int64_t at_ms;   /**< as the server reports it; 0: not yet */
 } normal_moment;
 
-/** What one side chose. */
+/** The values that one side chose. */
 typedef struct normal_form {
   const char *members; /**< of the ensemble; "": none */
-  int64_t zxid;        /**< the last that was seen, in plain form */
-  int64_t zxid_base;   /**< the zxid before the first; -1: not known yet */
+  int64_t zxid;        /**< the largest seen, in normal form */
+  int64_t zxid_base;   /**< the zxid before the first; -1: unknown */
   normal_session *sessions;
   size_t nsessions;
-  normal_moment *moments; /**< by plain zxid */
+  normal_moment *moments; /**< by normal zxid */
   size_t nmoments;
-  int64_t from_ms; /**< transactions that show now were not made before */
-  int64_t to_ms;   /**< … nor after */
+  int64_t from_ms; /**< new transactions were executed after this … */
+  int64_t to_ms;   /**< … and before this */
 } normal_form;
 
 void normal_free(normal_form *p);
 
-/** Append the plain form of a frame, which answers `op`. */
+/** Append the normal form of a frame, which is a reply to `op`. */
 void normal_frame(normal_form *p, int32_t op, lk_bytes frame, lk_buf *out);
-/** What a plain zxid is called on this side. */
-int64_t normal_zxid_there(const normal_form *p, int64_t zxid);
+/** The server's zxid for a normal one. */
+int64_t normal_to_zxid(const normal_form *p, int64_t zxid);
 
-/** Add the text of something in plain form. */
+/** Append a printable text of something in normal form. */
 void normal_print(int32_t op, lk_bytes bytes, lk_buf *out);
 
 #endif

@@ -34,9 +34,9 @@ void pair_free(pair *p)
 {
   recent_free(&p->recent);
   for (size_t i = 0; i < SIDE_CONNS; i++) {
-    list_free(&p->conns[i].asked);
+    list_free(&p->conns[i].requests);
     for (int k = 0; k < 2; k++) {
-      list_free(&p->conns[i].said[k]);
+      list_free(&p->conns[i].replies[k]);
       lk__buf_free(&p->conns[i].out[k]);
     }
   }
@@ -47,28 +47,28 @@ void pair_free(pair *p)
   free(p);
 }
 
-static void tell_difference(const pair *p, unsigned conn, size_t differs)
+static void print_difference(const pair *p, unsigned conn, size_t differs)
 {
-  fprintf(stderr, "A difference. The last that was sent, in words of %s 0:\n",
+  fprintf(stderr, "difference; the last requests, as sent to %s 0:\n",
           p->sides[0]->kind->name);
-  recent_tell(&p->recent);
-  fprintf(stderr, "\nWhat came on connection %u:\n", conn);
+  recent_print(&p->recent);
+  fprintf(stderr, "\nReplies on connection %u:\n", conn);
   for (int k = 0; k < 2; k++) {
     fprintf(stderr, "\n%s %d:\n", p->sides[k]->kind->name, k);
-    recent_tell_list(&p->conns[conn].said[k], differs);
+    recent_print_list(&p->conns[conn].replies[k], differs);
   }
-  fprintf(stderr, "\nRequest %" PRIu64 ". Again: %s\n", p->number,
-          p->recent.again);
+  fprintf(stderr, "\nRequest %" PRIu64 "; to repeat: %s\n", p->number,
+          p->recent.command);
 }
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------ */
 
 void pair_open(pair *p, unsigned conn, unsigned server)
 {
   pair_conn *c = &p->conns[conn];
 
   recent_note(&p->recent, p->number, conn, "opened to server %u", server);
-  c->heard = true;
+  c->received = true;
   for (int k = 0; k < 2; k++) {
     lk__buf_consume(&c->out[k], lk__buf_len(&c->out[k]));
     side_open(p->sides[k], conn, server);
@@ -82,27 +82,26 @@ void pair_close(pair *p, unsigned conn)
     side_close(p->sides[k], conn);
 }
 
-/* After an answer was heard, questions begin anew. */
-static lk_buf *begin_question(pair *p, unsigned conn, int32_t op)
+/* The first request after replies were compared clears both lists. */
+static lk_buf *begin_request(pair *p, unsigned conn, int32_t op)
 {
   pair_conn *c = &p->conns[conn];
 
   p->number++;
-  if (c->heard) {
-    counts_add(&p->counts, &c->asked, &c->said[0]);
-    list_empty(&c->asked);
+  if (c->received) {
+    counts_add(&p->counts, &c->requests, &c->replies[0]);
+    list_empty(&c->requests);
     for (int k = 0; k < 2; k++) {
-      list_empty(&c->said[k]);
-      c->answered[k] = 0;
+      list_empty(&c->replies[k]);
+      c->nreplies[k] = 0;
     }
-    c->heard = false;
+    c->received = false;
   }
-  return list_begin(&c->asked, op);
+  return list_begin(&c->requests, op);
 }
 
-/* The frame that begins at `mark` of side 0's output is part of the recent
- * requests. */
-static void remember(pair *p, unsigned conn, size_t mark, bool hello)
+/* Adds the frame at `mark` of side 0's output to the recent frames. */
+static void add_to_recent(pair *p, unsigned conn, size_t mark, bool hello)
 {
   const lk_buf *out = &p->conns[conn].out[0];
 
@@ -110,17 +109,17 @@ static void remember(pair *p, unsigned conn, size_t mark, bool hello)
                lk__buf_len(out) - mark);
 }
 
-void pair_hello(pair *p, unsigned conn, int64_t session, bool right_password,
-                int64_t last_zxid, int32_t timeout_ms)
+void pair_connect(pair *p, unsigned conn, int64_t session, bool right_password,
+                  int64_t last_zxid, int32_t timeout_ms)
 {
-  begin_question(p, conn, PLAIN_HELLO);
-  list_end(&p->conns[conn].asked);
+  begin_request(p, conn, NORMAL_CONNECT_REPLY);
+  list_end(&p->conns[conn].requests);
   for (int k = 1; k >= 0; k--) {
     const normal_form *names = &p->normal_form[k];
     lk_buf *out = &p->conns[conn].out[k];
     unsigned char password[16] = {0};
     struct lk_connect_request r = {.last_zxid_seen =
-                                       normal_zxid_there(names, last_zxid),
+                                       normal_to_zxid(names, last_zxid),
                                    .timeout_ms = timeout_ms,
                                    .password = {password, sizeof password}};
 
@@ -133,15 +132,15 @@ void pair_hello(pair *p, unsigned conn, int64_t session, bool right_password,
     size_t mark = wire_begin(out);
 
     wire_record(out, &lk__connect_request_record, &r);
-    if (!lk__buf_append(out, "", 1)) /* not read-only */
+    if (!lk__buf_append(out, "", 1)) /* the read-only byte: false */
       abort();
     wire_end(out, mark);
     if (k == 0)
-      remember(p, conn, mark, true);
+      add_to_recent(p, conn, mark, true);
   }
 }
 
-/* Requests that name a zxid begin with it. */
+/* setWatches begins with a zxid, which differs between the sides. */
 static void put_body(const normal_form *names, int32_t op, lk_bytes body,
                      lk_buf *out)
 {
@@ -155,10 +154,10 @@ static void put_body(const normal_form *names, int32_t op, lk_bytes body,
     return;
   lk__reader_init(&r, body.at, body.len);
   lk__writer_init(&w, lk__buf_bytes(out) + at, 8);
-  lk__writer_long(&w, normal_zxid_there(names, lk__reader_long(&r)));
+  lk__writer_long(&w, normal_to_zxid(names, lk__reader_long(&r)));
 }
 
-static void put_request(pair *p, unsigned conn, int k, int32_t op,
+static void add_request(pair *p, unsigned conn, int k, int32_t op,
                         lk_bytes body)
 {
   pair_conn *c = &p->conns[conn];
@@ -170,18 +169,19 @@ static void put_request(pair *p, unsigned conn, int k, int32_t op,
   wire_end(&c->out[k], mark);
 }
 
-void pair_ask(pair *p, unsigned conn, int32_t xid, int32_t op, lk_bytes body)
+void pair_add_request(pair *p, unsigned conn, int32_t xid, int32_t op,
+                      lk_bytes body)
 {
   pair_conn *c = &p->conns[conn];
   size_t mark = lk__buf_len(&c->out[0]);
 
-  if (!lk__buf_append(begin_question(p, conn, op), body.at, body.len))
+  if (!lk__buf_append(begin_request(p, conn, op), body.at, body.len))
     abort();
-  list_end(&c->asked);
+  list_end(&c->requests);
   c->xid = xid;
-  put_request(p, conn, 0, op, body);
-  put_request(p, conn, 1, op, body);
-  remember(p, conn, mark, false);
+  add_request(p, conn, 0, op, body);
+  add_request(p, conn, 1, op, body);
+  add_to_recent(p, conn, mark, false);
 }
 
 void pair_send(pair *p, unsigned conn)
@@ -209,131 +209,135 @@ static bool is_event(lk_bytes frame)
   return lk__reader_int(&r) == LK_XID_EVENT;
 }
 
-/* What a frame is: an event, or the answer to the next question. */
-static int32_t meaning(pair_conn *c, int k, lk_bytes frame)
+/* The opcode of a frame: an event, or a reply to the next request. */
+static int32_t frame_opcode(pair_conn *c, int k, lk_bytes frame)
 {
-  size_t next = c->answered[k];
+  size_t next = c->nreplies[k];
 
-  if (next < c->asked.count && c->asked.items[next].op == PLAIN_HELLO)
-    return PLAIN_HELLO;
-  return is_event(frame)         ? PLAIN_EVENT
-         : next < c->asked.count ? c->asked.items[next].op
-                                 : PLAIN_STRAY;
+  if (next < c->requests.count &&
+      c->requests.items[next].op == NORMAL_CONNECT_REPLY)
+    return NORMAL_CONNECT_REPLY;
+  return is_event(frame)            ? NORMAL_EVENT
+         : next < c->requests.count ? c->requests.items[next].op
+                                    : NORMAL_UNEXPECTED;
 }
 
-static side_result hear_one(pair *p, unsigned conn, int k)
+static side_result receive_one(pair *p, unsigned conn, int k)
 {
   static const int32_t ends[] = {
-      [SIDE_CLOSED] = PLAIN_CLOSED, [SIDE_SILENT] = PLAIN_SILENT};
+      [SIDE_CLOSED] = NORMAL_CLOSED, [SIDE_SILENT] = NORMAL_SILENT};
   pair_conn *c = &p->conns[conn];
   lk_bytes frame;
   side_result result = side_receive(p->sides[k], conn, &frame);
-  int32_t op = result == SIDE_FRAME ? meaning(c, k, frame) : ends[result];
-  lk_buf *out = list_begin(&c->said[k], op);
+  int32_t op = result == SIDE_FRAME ? frame_opcode(c, k, frame) : ends[result];
+  lk_buf *out = list_begin(&c->replies[k], op);
 
   if (result == SIDE_FRAME) {
     p->normal_form[k].to_ms = p->sides[k]->kind->now_ms(p->sides[k]);
     normal_frame(&p->normal_form[k], op, frame, out);
-    if (op != PLAIN_EVENT)
-      c->answered[k]++;
+    if (op != NORMAL_EVENT)
+      c->nreplies[k]++;
   }
-  list_end(&c->said[k]);
+  list_end(&c->replies[k]);
   return result;
 }
 
-/* Nothing that is done here waits for something that may not come. */
-static bool silent(const list said[2])
+/* Whether one side has not answered in time. */
+static bool is_silent(const list replies[2])
 {
-  return (said[0].count > 0 &&
-          said[0].items[said[0].count - 1].op == PLAIN_SILENT) ||
-         (said[1].count > 0 &&
-          said[1].items[said[1].count - 1].op == PLAIN_SILENT);
+  return (replies[0].count > 0 &&
+          replies[0].items[replies[0].count - 1].op == NORMAL_SILENT) ||
+         (replies[1].count > 0 &&
+          replies[1].items[replies[1].count - 1].op == NORMAL_SILENT);
 }
 
 static void compare(pair *p, unsigned conn)
 {
-  list *said = p->conns[conn].said;
+  list *replies = p->conns[conn].replies;
   size_t differs;
 
   if (p->any_order) {
-    list_sort_runs(&said[0], PLAIN_EVENT);
-    list_sort_runs(&said[1], PLAIN_EVENT);
+    list_sort_runs(&replies[0], NORMAL_EVENT);
+    list_sort_runs(&replies[1], NORMAL_EVENT);
   }
-  differs = list_differs(&said[0], &said[1]);
-  if (differs == said[0].count && differs == said[1].count && !silent(said))
+  differs = list_differs(&replies[0], &replies[1]);
+  if (differs == replies[0].count && differs == replies[1].count &&
+      !is_silent(replies))
     return;
-  tell_difference(p, conn, differs);
+  print_difference(p, conn, differs);
   fflush(stderr);
   _exit(EXIT_FAILURE);
 }
 
-/* Up to the last answer. */
-static void hear_all(pair *p, unsigned conn, int k)
+/* Receives until the last reply. */
+static void receive_all(pair *p, unsigned conn, int k)
 {
   const pair_conn *c = &p->conns[conn];
 
-  while (c->answered[k] < c->asked.count && hear_one(p, conn, k) == SIDE_FRAME)
+  while (c->nreplies[k] < c->requests.count &&
+         receive_one(p, conn, k) == SIDE_FRAME)
     continue;
 }
 
-void pair_hear(pair *p, unsigned conn)
+void pair_receive(pair *p, unsigned conn)
 {
   pair_conn *c = &p->conns[conn];
 
   pair_send(p, conn);
   for (int k = 0; k < 2; k++)
-    hear_all(p, conn, k);
-  c->heard = true;
+    receive_all(p, conn, k);
+  c->received = true;
   compare(p, conn);
 }
 
-/* The header of the last answer; false: there is none. */
-static bool last_answer(const pair *p, unsigned conn, int k,
-                        struct lk_reply_header *out)
+/* The header of the last reply; false: there is none. */
+static bool last_reply(const pair *p, unsigned conn, int k,
+                       struct lk_reply_header *out)
 {
-  const list *said = &p->conns[conn].said[k];
+  const list *replies = &p->conns[conn].replies[k];
   lk_reader r;
 
-  if (said->count == 0 || said->items[said->count - 1].op <= PLAIN_EVENT ||
-      said->items[said->count - 1].op >= PLAIN_HELLO)
+  if (replies->count == 0 ||
+      replies->items[replies->count - 1].op <= NORMAL_EVENT ||
+      replies->items[replies->count - 1].op >= NORMAL_CONNECT_REPLY)
     return false;
-  lk_bytes last = list_at(said, said->count - 1);
+  lk_bytes last = list_at(replies, replies->count - 1);
 
   lk__reader_init(&r, last.at, last.len);
   return lk__record_decode(&lk__reply_header_record, out, &r, NULL) == 0;
 }
 
-/* The last answer does not count: ask for it again. */
-static void ask_again(pair *p, unsigned conn, int k)
+/* Discards the last reply and sends its request again. */
+static void send_last_again(pair *p, unsigned conn, int k)
 {
   pair_conn *c = &p->conns[conn];
   side *s = p->sides[k];
-  int32_t op = c->asked.items[c->asked.count - 1].op;
+  int32_t op = c->requests.items[c->requests.count - 1].op;
 
-  list_drop_last(&c->said[k]);
-  c->answered[k]--;
-  put_request(p, conn, k, op, list_at(&c->asked, c->asked.count - 1));
-  s->kind->rest(s);
+  list_drop_last(&c->replies[k]);
+  c->nreplies[k]--;
+  add_request(p, conn, k, op, list_at(&c->requests, c->requests.count - 1));
+  s->kind->pass_time(s);
   s->kind->send(s, conn, lk__buf_bytes(&c->out[k]), lk__buf_len(&c->out[k]));
   lk__buf_consume(&c->out[k], lk__buf_len(&c->out[k]));
-  hear_all(p, conn, k);
+  receive_all(p, conn, k);
 }
 
-/* Every server applies transactions when it comes to it; a sync would help
-   with followers, but not with a leader, which answers at once. */
+/* Servers apply transactions at different times. A sync would help at a
+ * follower, but a leader answers it at once. */
 void pair_settle(pair *p, unsigned conn)
 {
   struct lk_reply_header head;
 
   pair_send(p, conn);
   for (int k = 0; k < 2; k++) {
-    hear_all(p, conn, k);
-    for (int i = 0; i < AGAIN && last_answer(p, conn, k, &head) &&
+    receive_all(p, conn, k);
+    for (int i = 0; i < AGAIN && last_reply(p, conn, k, &head) &&
                     head.zxid < p->normal_form[k].zxid;
          i++)
-      ask_again(p, conn, k);
+      send_last_again(p, conn, k);
   }
-  p->conns[conn].heard = true;
+  p->conns[conn].received = true;
   compare(p, conn);
 }
 
@@ -343,22 +347,22 @@ void pair_await(pair *p, unsigned conn, int err)
 
   pair_send(p, conn);
   for (int k = 0; k < 2; k++) {
-    hear_all(p, conn, k);
+    receive_all(p, conn, k);
     for (int i = 0;
-         i < AGAIN && last_answer(p, conn, k, &head) && head.err != err; i++)
-      ask_again(p, conn, k);
+         i < AGAIN && last_reply(p, conn, k, &head) && head.err != err; i++)
+      send_last_again(p, conn, k);
   }
-  p->conns[conn].heard = true;
+  p->conns[conn].received = true;
   compare(p, conn);
 }
 
-void pair_hear_end(pair *p, unsigned conn)
+void pair_receive_close(pair *p, unsigned conn)
 {
   pair_send(p, conn);
   for (int k = 0; k < 2; k++)
-    while (hear_one(p, conn, k) == SIDE_FRAME)
+    while (receive_one(p, conn, k) == SIDE_FRAME)
       continue;
-  p->conns[conn].heard = true;
+  p->conns[conn].received = true;
   compare(p, conn);
   pair_close(p, conn);
 }

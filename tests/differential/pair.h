@@ -9,25 +9,25 @@
 #include "differential/side.h"
 
 /**
- * Two sides that are told the same and must say the same. What they say is
- * compared when it is listened to; the first difference ends the program with
- * its recent requests.
+ * Two sides that get the same requests and must give the same replies. Replies
+ * are compared when they are received. The first difference ends the program
+ * and prints the recent requests.
  */
 typedef struct pair_conn {
-  list asked;         /**< since the last pair_hear() */
-  list said[2];       /**< what came for it, and events, in plain form */
-  size_t answered[2]; /**< how many of `asked` */
-  int32_t xid;        /**< of the last one */
+  list requests;      /**< since the last pair_receive() */
+  list replies[2];    /**< replies and events in normal form */
+  size_t nreplies[2]; /**< number of `requests` that are answered */
+  int32_t xid;        /**< of the last request */
   lk_buf out[2];      /**< not sent yet */
-  bool heard;
+  bool received;
 } pair_conn;
 
 typedef struct pair {
   side *sides[2];
   normal_form normal_form[2];
   pair_conn conns[SIDE_CONNS];
-  bool any_order;  /**< of events between two replies */
-  uint64_t number; /**< of requests so far */
+  bool any_order;  /**< the order of events between two replies is ignored */
+  uint64_t number; /**< of the last request */
   recent recent;
   counts counts;
 } pair;
@@ -38,27 +38,29 @@ void pair_free(pair *p);
 void pair_open(pair *p, unsigned conn, unsigned server);
 void pair_close(pair *p, unsigned conn);
 
-/** Ask for a session: a new one (0), or one by its number. */
-void pair_hello(pair *p, unsigned conn, int64_t session, bool right_password,
-                int64_t last_zxid, int32_t timeout_ms);
-/** Ask something. */
-void pair_ask(pair *p, unsigned conn, int32_t xid, int32_t op, lk_bytes body);
-/** Send what was asked. */
+/** Send a connect request: for a new session (0) or for one by its number. */
+void pair_connect(pair *p, unsigned conn, int64_t session, bool right_password,
+                  int64_t last_zxid, int32_t timeout_ms);
+/** Add a request to those that will be sent. */
+void pair_add_request(pair *p, unsigned conn, int32_t xid, int32_t op,
+                      lk_bytes body);
+/** Send the requests. */
 void pair_send(pair *p, unsigned conn);
-/** Send, and wait until all is answered or the connection closed. */
-void pair_hear(pair *p, unsigned conn);
-/** Hear a ping, again if need be, until the servers behind a connection have
-    seen all that any has. */
+/** Send, and receive until all requests are answered or the connection
+    closes. */
+void pair_receive(pair *p, unsigned conn);
+/** Receive the reply to a ping, repeated until the servers of a connection have
+    seen the largest zxid. */
 void pair_settle(pair *p, unsigned conn);
-/** Hear; and if that is not the last answer's error, ask that again. */
+/** Receive; repeat the last request until its error is `err`. */
 void pair_await(pair *p, unsigned conn, int err);
 /** Wait until both servers have closed the connection, and close it. */
-void pair_hear_end(pair *p, unsigned conn);
+void pair_receive_close(pair *p, unsigned conn);
 
-/** What both said on a connection, until the next question. */
-static inline const list *pair_said(const pair *p, unsigned conn)
+/** The replies and events of a connection, until the next request. */
+static inline const list *pair_replies(const pair *p, unsigned conn)
 {
-  return &p->conns[conn].said[0];
+  return &p->conns[conn].replies[0];
 }
 
 #endif

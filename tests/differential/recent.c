@@ -13,7 +13,7 @@
 
 static struct recent_line *next_line(recent *s, uint64_t number, unsigned conn)
 {
-  struct recent_line *line = &s->lines[s->count++ % STORY_LINES];
+  struct recent_line *line = &s->lines[s->count++ % RECENT_LINES];
 
   if (line->frame.mem == NULL)
     line->frame = wire_buf();
@@ -45,14 +45,14 @@ void recent_frame(recent *s, uint64_t number, unsigned conn, bool hello,
     abort();
 }
 
-static void tell_text(lk_buf *text)
+static void print_text(lk_buf *text)
 {
   fwrite(lk__buf_bytes(text), 1, lk__buf_len(text), stderr);
   fputc('\n', stderr);
   lk__buf_free(text);
 }
 
-static void tell_line(const struct recent_line *line)
+static void print_line(const struct recent_line *line)
 {
   lk_buf text = wire_buf();
 
@@ -62,25 +62,25 @@ static void tell_line(const struct recent_line *line)
     wire_print(lk_bytes_of(lk__buf_bytes(&line->frame) + 4,
                            lk__buf_len(&line->frame) - 4),
                line->hello, &text);
-  tell_text(&text);
+  print_text(&text);
 }
 
-void recent_tell(const recent *s)
+void recent_print(const recent *s)
 {
-  size_t first = s->count > STORY_LINES ? s->count - STORY_LINES : 0;
+  size_t first = s->count > RECENT_LINES ? s->count - RECENT_LINES : 0;
 
   for (size_t i = first; i < s->count; i++)
-    tell_line(&s->lines[i % STORY_LINES]);
+    print_line(&s->lines[i % RECENT_LINES]);
 }
 
-void recent_tell_list(const list *l, size_t mark)
+void recent_print_list(const list *l, size_t mark)
 {
   for (size_t i = 0; i < l->count; i++) {
     lk_buf text = wire_buf();
 
     wire_say(&text, i == mark ? ">> " : "   ");
     normal_print(l->items[i].op, list_at(l, i), &text);
-    tell_text(&text);
+    print_text(&text);
   }
   if (mark >= l->count)
     fprintf(stderr, ">> (nothing)\n");
@@ -88,6 +88,6 @@ void recent_tell_list(const list *l, size_t mark)
 
 void recent_free(recent *s)
 {
-  for (size_t i = 0; i < STORY_LINES; i++)
+  for (size_t i = 0; i < RECENT_LINES; i++)
     lk__buf_free(&s->lines[i].frame);
 }

@@ -9,15 +9,15 @@
 
 typedef union request {
   struct lk_create_request create;
-  struct lk_create_ttl_request create_ttl; /* begins with a create */
+  struct lk_create_ttl_request create_ttl; /* the first member is a create */
   struct lk_path_version_request path_version;
   struct lk_set_data_request set_data;
   struct lk_path_watch_request path_watch;
 } request;
 
-/* Where the flags are not of a TTL node, none below zero: a server would die of
- * it, and of each restart. */
-static int64_t some_ttl(generator *w, int32_t flags)
+/* A negative TTL without the flags of a TTL node would crash a server, also
+ * after each restart. */
+static int64_t random_ttl(generator *w, int32_t flags)
 {
   static const int64_t right[] = {1, 1000, 3600000, LK_TTL_MAX_MS},
                        wrong[] = {LK_TTL_MAX_MS + 1, 0, -1, INT64_MIN};
@@ -27,8 +27,8 @@ static int64_t some_ttl(generator *w, int32_t flags)
   return sim_chance(&w->rng, 900) ? ANY_OF(w, right) : ANY_OF(w, wrong);
 }
 
-static int32_t some_create(generator *w, struct lk_create_ttl_request *ttl,
-                           lk_acl entries[4])
+static int32_t random_create(generator *w, struct lk_create_ttl_request *ttl,
+                             lk_acl entries[4])
 {
   static const weighted ops[] = {{LK_OPCODE_CREATE, 50},
                                  {LK_OPCODE_CREATE2, 35},
@@ -44,40 +44,42 @@ static int32_t some_create(generator *w, struct lk_create_ttl_request *ttl,
   static const weighted timed[] = {{5, 400}, {6, 400}, {0, 20}, {1, 20},
                                    {2, 20},  {3, 20},  {4, 20}, {7, 10},
                                    {-1, 10}, {0, 0}};
-  int32_t op = pick(w, ops);
+  int32_t op = random_weighted(w, ops);
   struct lk_create_request *r = &ttl->create;
 
-  r->flags = pick(w, op == LK_OPCODE_CREATE_CONTAINER ? container
-                     : op == LK_OPCODE_CREATE_TTL     ? timed
-                                                      : normal_form);
+  r->flags = random_weighted(w, op == LK_OPCODE_CREATE_CONTAINER ? container
+                                : op == LK_OPCODE_CREATE_TTL     ? timed
+                                                                 : normal_form);
   if (op == LK_OPCODE_CREATE_TTL)
-    ttl->ttl_ms = some_ttl(w, r->flags);
-  r->path = seldom(w) ? odd_path(w) : seldom(w) ? some_path(w) : new_path(w);
-  if ((r->flags & 2) != 0 && r->path.len > 1 && often(w))
-    r->path.len -= 1; /* "/a/", or half a letter */
-  r->data = some_data(w);
-  r->acl = some_acl(w, entries, true);
+    ttl->ttl_ms = random_ttl(w, r->flags);
+  r->path = one_in_16(w)   ? odd_path(w)
+            : one_in_16(w) ? random_path(w)
+                           : new_path(w);
+  if ((r->flags & 2) != 0 && r->path.len > 1 && one_in_2(w))
+    r->path.len -= 1; /* "/a/", or half of a character */
+  r->data = random_data(w);
+  r->acl = random_acl(w, entries, true);
   return op;
 }
 
-static int32_t some_change(generator *w, request *r, lk_acl entries[4])
+static int32_t random_change(generator *w, request *r, lk_acl entries[4])
 {
-  /* Many nodes: rather fewer. */
-  uint32_t full = w->count > WHIMS_NODES / 2 ? 40 : 15;
+  /* With many nodes fewer are created. */
+  uint32_t full = w->count > GENERATOR_NODES / 2 ? 40 : 15;
   const weighted ops[] = {{LK_OPCODE_CREATE, 30},
                           {LK_OPCODE_DELETE, full},
                           {LK_OPCODE_SET_DATA, 16},
                           {0, 0}};
 
-  switch (pick(w, ops)) {
-  case LK_OPCODE_CREATE: return some_create(w, &r->create_ttl, entries);
+  switch (random_weighted(w, ops)) {
+  case LK_OPCODE_CREATE: return random_create(w, &r->create_ttl, entries);
   case LK_OPCODE_DELETE:
     r->path_version.path = path_to_delete(w);
     r->path_version.version = version_of(w, r->path_version.path);
     return LK_OPCODE_DELETE;
   default:
-    r->set_data.path = some_path(w);
-    r->set_data.data = some_data(w);
+    r->set_data.path = random_path(w);
+    r->set_data.data = random_data(w);
     r->set_data.version = version_of(w, r->set_data.path);
     return LK_OPCODE_SET_DATA;
   }
@@ -108,12 +110,12 @@ static int32_t put_multi(generator *w, lk_buf *body)
     int32_t op = LK_OPCODE_CHECK;
 
     if (sim_chance(&w->rng, 250)) {
-      r.path_version.path = some_path(w);
+      r.path_version.path = random_path(w);
       r.path_version.version = version_of(w, r.path_version.path);
     } else
-      op = some_change(w, &r, entries);
-    /* Servers fail so badly at flags for a TTL without one that they keep what
-       the parts before wanted, for some time. */
+      op = random_change(w, &r, entries);
+    /* After a create with TTL flags and no TTL, a server keeps the effects of
+     * earlier operations of the multi for some time. */
     if (lk__opcode_info(op)->request == &lk__create_request_record &&
         (r.create.flags == 5 || r.create.flags == 6))
       w->last = true;
@@ -129,9 +131,10 @@ static int32_t put_multi_read(generator *w, lk_buf *body)
   request r;
 
   for (uint32_t i = 0; i < count; i++) {
-    r.path_watch.path = some_path(w);
-    r.path_watch.watch = seldom(w);
-    put_part(often(w) ? LK_OPCODE_GET_DATA : LK_OPCODE_GET_CHILDREN, &r, body);
+    r.path_watch.path = random_path(w);
+    r.path_watch.watch = one_in_16(w);
+    put_part(one_in_2(w) ? LK_OPCODE_GET_DATA : LK_OPCODE_GET_CHILDREN, &r,
+             body);
   }
   put_end(body);
   return LK_OPCODE_MULTI_READ;
@@ -141,7 +144,7 @@ static int32_t put_change(generator *w, lk_buf *body)
 {
   lk_acl entries[4];
   request r;
-  int32_t op = some_change(w, &r, entries);
+  int32_t op = random_change(w, &r, entries);
 
   wire_record(body, lk__opcode_info(op)->request, &r);
   return op;
@@ -150,28 +153,28 @@ static int32_t put_change(generator *w, lk_buf *body)
 static int32_t put_set_acl(generator *w, lk_buf *body)
 {
   lk_acl entries[4];
-  struct lk_set_acl_request r = {.path = some_path(w)};
-  const generator_node *n = known_node(w, r.path);
+  struct lk_set_acl_request r = {.path = random_path(w)};
+  const generator_node *n = find_node(w, r.path);
 
-  r.acl = some_acl(w, entries, false);
-  r.version = some_version(w, n == NULL ? 0 : n->aversion);
-  if (r.path.len <= strlen(w->base)) /* this stays open */
+  r.acl = random_acl(w, entries, false);
+  r.version = random_version(w, n == NULL ? 0 : n->aversion);
+  if (r.path.len <= strlen(w->base)) /* the base remains accessible */
     return put_change(w, body);
-  /* The next request is judged by the old list or the new one, as it happens:
-     servers forget that the list is about to change. */
+  /* The next request may be checked with the old list or the new one: a server
+   * does not record that the list is about to change. */
   w->last = true;
   wire_record(body, &lk__set_acl_request_record, &r);
   return LK_OPCODE_SET_ACL;
 }
 
-/* Nobody may do it, whatever it is. */
+/* Reconfiguration is disabled, whatever the request is. */
 static int32_t put_reconfig(generator *w, lk_buf *body)
 {
   static const char *const members[] = {
       NULL, "", "3", "server.4=127.0.0.1:2888:3888;127.0.0.1:2181", "x"};
   struct lk_reconfig_request r = {
       lk_text(ANY_OF(w, members)), lk_text(ANY_OF(w, members)),
-      lk_text(ANY_OF(w, members)), often(w) ? -1 : 0};
+      lk_text(ANY_OF(w, members)), one_in_2(w) ? -1 : 0};
 
   wire_record(body, &lk__reconfig_request_record, &r);
   return LK_OPCODE_RECONFIG;
@@ -179,7 +182,7 @@ static int32_t put_reconfig(generator *w, lk_buf *body)
 
 static int32_t put_path(generator *w, int32_t op, lk_buf *body)
 {
-  struct lk_path_request r = {some_path(w)};
+  struct lk_path_request r = {random_path(w)};
 
   if (op == LK_OPCODE_SYNC && r.path.at == NULL)
     r.path = lk_text("/");
@@ -189,9 +192,9 @@ static int32_t put_path(generator *w, int32_t op, lk_buf *body)
 
 static int32_t put_path_watch(generator *w, int32_t op, lk_buf *body)
 {
-  struct lk_path_watch_request r = {some_path(w), often(w)};
+  struct lk_path_watch_request r = {random_path(w), one_in_2(w)};
 
-  if (hardly_ever(w)) /* alone: in a multi it ends a follower's thread */
+  if (one_in_125(w)) /* alone: in a multi it ends a thread of a follower */
     r.path = lk_text(NULL);
   wire_record(body, &lk__path_watch_request_record, &r);
   return op;
@@ -202,7 +205,7 @@ static int32_t put_path_type(generator *w, int32_t op, lk_buf *body)
   struct lk_path_type_request r = {path_to_watch(w),
                                    (int32_t)sim_between(&w->rng, 1, 3)};
 
-  if (hardly_ever(w))
+  if (one_in_125(w))
     r.type = (int32_t)sim_between(&w->rng, -1, 6);
   wire_record(body, &lk__path_type_request_record, &r);
   return op;
@@ -210,9 +213,9 @@ static int32_t put_path_type(generator *w, int32_t op, lk_buf *body)
 
 static int32_t put_add_watch(generator *w, lk_buf *body)
 {
-  struct lk_add_watch_request r = {path_to_watch(w), often(w)};
+  struct lk_add_watch_request r = {path_to_watch(w), one_in_2(w)};
 
-  if (hardly_ever(w))
+  if (one_in_125(w))
     r.mode = 2;
   wire_record(body, &lk__add_watch_request_record, &r);
   return LK_OPCODE_ADD_WATCH;
@@ -231,7 +234,7 @@ int32_t generator_read(generator *w, lk_buf *body)
                                  {LK_OPCODE_WHO_AM_I, 1},
                                  {LK_OPCODE_PING, 1},
                                  {0, 0}};
-  int32_t op = pick(w, ops);
+  int32_t op = random_weighted(w, ops);
 
   if (op == LK_OPCODE_MULTI_READ)
     return put_multi_read(w, body);
@@ -244,7 +247,7 @@ int32_t generator_read(generator *w, lk_buf *body)
 
 int32_t generator_set(generator *w, lk_buf *body)
 {
-  struct lk_set_data_request r = {some_path(w), some_data(w), -1};
+  struct lk_set_data_request r = {random_path(w), random_data(w), -1};
 
   wire_record(body, &lk__set_data_request_record, &r);
   return LK_OPCODE_SET_DATA;
@@ -258,7 +261,7 @@ int32_t generator_write(generator *w, lk_buf *body)
                                  {LK_OPCODE_RECONFIG, 1},
                                  {0, 0}};
 
-  switch (pick(w, ops)) {
+  switch (random_weighted(w, ops)) {
   case LK_OPCODE_RECONFIG: return put_reconfig(w, body);
   case LK_OPCODE_SET_ACL: return put_set_acl(w, body);
   case LK_OPCODE_MULTI: return put_multi(w, body);
@@ -272,7 +275,7 @@ static int32_t generator_watch(generator *w, lk_buf *body)
                                  {LK_OPCODE_REMOVE_WATCHES, 4},
                                  {LK_OPCODE_CHECK_WATCHES, 2},
                                  {0, 0}};
-  int32_t op = pick(w, ops);
+  int32_t op = random_weighted(w, ops);
 
   return op == LK_OPCODE_ADD_WATCH ? put_add_watch(w, body)
                                    : put_path_type(w, op, body);
@@ -289,14 +292,14 @@ int32_t generator_request(generator *w, lk_buf *body)
                    : put_path(w, LK_OPCODE_SYNC, body);
 }
 
-static lk_vec some_paths(generator *w, lk_bytes paths[4])
+static lk_vec random_paths(generator *w, lk_bytes paths[4])
 {
   size_t count = sim_roll(&w->rng, 4);
 
   for (size_t i = 0; i < count; i++) {
-    const generator_node *n = some_node(w);
+    const generator_node *n = random_node(w);
 
-    paths[i] = n == NULL || seldom(w) ? lk_text(w->base) : lk_text(n->path);
+    paths[i] = n == NULL || one_in_16(w) ? lk_text(w->base) : lk_text(n->path);
   }
   return lk__vec_of(paths, count);
 }
@@ -304,13 +307,13 @@ static lk_vec some_paths(generator *w, lk_bytes paths[4])
 int32_t generator_set_watches(generator *w, int64_t zxid, lk_buf *body)
 {
   lk_bytes paths[5][4];
-  struct lk_set_watches2_request r = {{zxid, some_paths(w, paths[0]),
-                                       some_paths(w, paths[1]),
-                                       some_paths(w, paths[2])},
-                                      some_paths(w, paths[3]),
-                                      some_paths(w, paths[4])};
+  struct lk_set_watches2_request r = {{zxid, random_paths(w, paths[0]),
+                                       random_paths(w, paths[1]),
+                                       random_paths(w, paths[2])},
+                                      random_paths(w, paths[3]),
+                                      random_paths(w, paths[4])};
 
-  if (often(w)) {
+  if (one_in_2(w)) {
     wire_record(body, &lk__set_watches_request_record, &r.one_shot);
     return LK_OPCODE_SET_WATCHES;
   }

@@ -12,7 +12,7 @@ void side_open(side *s, unsigned conn, unsigned server)
   if (in->mem == NULL)
     *in = wire_buf();
   lk__buf_consume(in, lk__buf_len(in));
-  s->conns[conn].handed = 0;
+  s->conns[conn].consumed = 0;
   s->conns[conn].closed = false;
   s->kind->open(s, conn, server);
 }
@@ -22,7 +22,7 @@ void side_close(side *s, unsigned conn)
   s->kind->close(s, conn);
 }
 
-/* The length of the frame at the front, itself not counted; -1: unknown. */
+/* The length field of the first frame; -1: not received yet. */
 static int64_t frame_len(const lk_buf *in)
 {
   lk_reader r;
@@ -37,14 +37,14 @@ side_result side_receive(side *s, unsigned conn, lk_bytes *frame)
 {
   lk_buf *in = &s->conns[conn].in;
 
-  lk__buf_consume(in, s->conns[conn].handed);
-  s->conns[conn].handed = 0;
+  lk__buf_consume(in, s->conns[conn].consumed);
+  s->conns[conn].consumed = 0;
   for (;;) {
     int64_t len = frame_len(in);
 
     if (len >= 0 && lk__buf_len(in) >= (size_t)len + 4) {
       *frame = lk_bytes_of(lk__buf_bytes(in) + 4, (size_t)len);
-      s->conns[conn].handed = (size_t)len + 4;
+      s->conns[conn].consumed = (size_t)len + 4;
       return SIDE_FRAME;
     }
     if (s->conns[conn].closed)

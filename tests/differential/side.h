@@ -5,15 +5,15 @@
 #include "base/buf.h"
 
 /**
- * Servers to talk to, the real ones or the model, over connections that the
- * caller numbers. Whoever asks waits. Of several servers, 0 is the leader.
+ * One side of the comparison: real servers or the model, with connections that
+ * the caller numbers. Calls block. Of several servers, number 0 is the leader.
  */
 enum { SIDE_CONNS = 16 };
 
 typedef enum side_result {
   SIDE_FRAME,
   SIDE_CLOSED, /**< by the server */
-  SIDE_SILENT  /**< nothing came for very long */
+  SIDE_SILENT  /**< no reply for a long time */
 } side_result;
 
 typedef struct side side;
@@ -22,11 +22,11 @@ typedef struct side_kind {
   const char *name;
   void (*open)(side *s, unsigned conn, unsigned server);
   void (*send)(side *s, unsigned conn, const void *bytes, size_t len);
-  /** Until more is in or the server has closed it; false: neither happens. */
+  /** Wait until bytes arrive or the server closes; false: neither happens. */
   bool (*wait)(side *s, unsigned conn);
   void (*close)(side *s, unsigned conn);
-  /** Let the servers do something. */
-  void (*rest)(side *s);
+  /** Give the servers some time. */
+  void (*pass_time)(side *s);
   /** The servers' wall clock. */
   int64_t (*now_ms)(side *s);
   void (*free)(side *s);
@@ -35,32 +35,33 @@ typedef struct side_kind {
 struct side {
   const side_kind *kind;
   unsigned servers;
-  char members[512]; /**< what /zookeeper/config says; "": nothing */
+  char members[512]; /**< content of /zookeeper/config; "": empty */
   struct {
     lk_buf in;
-    size_t handed; /**< bytes of `in` that were handed out and can go */
+    size_t
+        consumed;  /**< bytes of `in` that were returned and can be discarded */
     bool closed;   /**< by the server */
   } conns[SIDE_CONNS];
 };
 
-/** What servers under comparison are told; in ms. */
+/** Configuration of the servers under comparison; in ms. */
 typedef struct side_config {
   unsigned servers;
   int32_t tick;
   int32_t min_timeout;
   int32_t max_timeout;
-  int32_t sweep; /**< of containers and TTL nodes */
-  bool ttls;     /**< extended types are on */
+  int32_t sweep; /**< interval of deleting containers and TTL nodes */
+  bool ttls;     /**< extended types are enabled */
 } side_config;
 
 side *side_real_new(const side_config *config);
-/** It says that it has the same members as `like`. */
+/** Reports the same members as `like`. */
 side *side_model_new(const side_config *config, const side *like,
                      uint64_t seed);
 
 void side_open(side *s, unsigned conn, unsigned server);
 void side_close(side *s, unsigned conn);
-/** The next frame, without its length; valid until the next call. */
+/** The next frame, without its length field; valid until the next call. */
 side_result side_receive(side *s, unsigned conn, lk_bytes *frame);
 void side_free(side *s);
 

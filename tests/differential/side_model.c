@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The model: its time passes when somebody waits. */
+/* The model. Its time passes while a caller waits. */
 
 #include "differential/side.h"
 #include "sim/model/raw_client.h"
@@ -14,7 +14,7 @@
 typedef struct model_conn {
   side *side;
   unsigned number;
-  sim_conn *conn; /* NULL: the server has closed it */
+  sim_conn *conn; /* NULL: closed by the server */
 } model_conn;
 
 typedef struct model {
@@ -45,7 +45,7 @@ static void on_closed(void *arg)
   c->side->conns[c->number].closed = true;
 }
 
-/* Server 0 is the leader, as of real ones. */
+/* Number 0 is the leader, as with real servers. */
 static unsigned server_of(const model *m, unsigned number)
 {
   return number == 0 ? m->leader : number == m->leader ? 0 : number;
@@ -93,7 +93,7 @@ static void close_conn(side *s, unsigned conn)
   c->conn = NULL;
 }
 
-static void rest(side *s)
+static void pass_time(side *s)
 {
   sim_step(&model_of(s)->lab.agenda);
 }
@@ -112,7 +112,7 @@ static void free_model(side *s)
 side *side_model_new(const side_config *config, const side *like, uint64_t seed)
 {
   static const side_kind kind = {"model",        open_conn,  send_bytes,
-                                 wait_for_bytes, close_conn, rest,
+                                 wait_for_bytes, close_conn, pass_time,
                                  now_ms,         free_model};
   model *m = calloc(1, sizeof *m);
 

@@ -25,7 +25,7 @@ typedef struct real {
   server zk;
   struct sockaddr_in addresses[3];
   int fds[SIDE_CONNS];
-  int nudges[3]; /* a session at each server of several */
+  int ping_conns[3]; /* a session at each of several servers */
   int64_t nudged_ms;
 } real;
 
@@ -34,9 +34,9 @@ static real *real_of(side *s)
   return (real *)s;
 }
 
-static void die(const char *what)
+static void exit_with_error(const char *detail)
 {
-  fprintf(stderr, "differential: %s: %s\n", what, strerror(errno));
+  fprintf(stderr, "differential: %s: %s\n", detail, strerror(errno));
   exit(99);
 }
 
@@ -55,29 +55,30 @@ static int connect_to(real *r, unsigned number)
 
   if (fd < 0 || connect(fd, (struct sockaddr *)&r->addresses[number],
                         sizeof r->addresses[number]) != 0)
-    die("connect");
+    exit_with_error("connect");
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   return fd;
 }
 
-/* Servers of an ensemble sometimes forget a request until they get another
-   one: their CommitProcessor looks whether there is work, and may be told of
-   some before it begins to wait. So each gets a ping now and then. */
-static void nudge(real *r)
+/* A CommitProcessor sometimes misses a request until the next one: it may be
+ * notified between its check for work and its wait. So each server gets
+ * pings. */
+static void ping_servers(real *r)
 {
   static const unsigned char ping[] = {0,    0,    0, 8, 0xff, 0xff,
                                        0xff, 0xfe, 0, 0, 0,    11};
-  unsigned char drop[4096];
+  unsigned char close_connection[4096];
 
   for (unsigned i = 0; r->base.servers > 1 && i < r->base.servers; i++) {
-    while (recv(r->nudges[i], drop, sizeof drop, MSG_DONTWAIT) > 0)
+    while (recv(r->ping_conns[i], close_connection, sizeof close_connection,
+                MSG_DONTWAIT) > 0)
       continue;
-    send(r->nudges[i], ping, sizeof ping, MSG_NOSIGNAL);
+    send(r->ping_conns[i], ping, sizeof ping, MSG_NOSIGNAL);
   }
   r->nudged_ms = now_ms(&r->base);
 }
 
-/* The model is of one release; others differ from it, and rightly so. */
+/* The model is of one release; other releases may differ. */
 static void expect_release(real *r, const char *release)
 {
   char answer[4096] = "", prefix[64];
@@ -86,7 +87,7 @@ static void expect_release(real *r, const char *release)
   snprintf(prefix, sizeof prefix, "Zookeeper version: %s-", release);
   if (send(fd, "srvr", 4, MSG_NOSIGNAL) != 4 ||
       recv(fd, answer, sizeof answer - 1, MSG_WAITALL) <= 0)
-    die("srvr");
+    exit_with_error("srvr");
   close(fd);
   if (strncmp(answer, prefix, strlen(prefix)) == 0)
     return;
@@ -95,17 +96,18 @@ static void expect_release(real *r, const char *release)
   exit(77);
 }
 
-static void open_nudges(real *r)
+static void open_ping_conns(real *r)
 {
   unsigned char hello[49] = {[3] = 45, [18] = 0xff, [19] = 0xff, [31] = 16};
 
   for (unsigned i = 0; r->base.servers > 1 && i < r->base.servers; i++) {
     unsigned char reply[41];
 
-    r->nudges[i] = connect_to(r, i);
-    if (send(r->nudges[i], hello, sizeof hello, MSG_NOSIGNAL) < 0 ||
-        recv(r->nudges[i], reply, sizeof reply, MSG_WAITALL) != sizeof reply)
-      die("handshake");
+    r->ping_conns[i] = connect_to(r, i);
+    if (send(r->ping_conns[i], hello, sizeof hello, MSG_NOSIGNAL) < 0 ||
+        recv(r->ping_conns[i], reply, sizeof reply, MSG_WAITALL) !=
+            sizeof reply)
+      exit_with_error("handshake");
   }
 }
 
@@ -118,7 +120,7 @@ static lk_bytes data_of(const unsigned char *reply, size_t len)
   return lk__reader_bytes(&in);
 }
 
-/* One that is alone has none. */
+/* A standalone server has no members. */
 static void read_members(real *r)
 {
   static const unsigned char request[] =
@@ -127,14 +129,14 @@ static void read_members(real *r)
 
   if (r->base.servers == 1)
     return;
-  /* the last byte of all is one for no watch */
-  if (send(r->nudges[0], request, sizeof request, MSG_NOSIGNAL) < 0)
-    die("send");
-  ssize_t got = recv(r->nudges[0], reply, sizeof reply, 0);
+  /* the last byte: no watch */
+  if (send(r->ping_conns[0], request, sizeof request, MSG_NOSIGNAL) < 0)
+    exit_with_error("send");
+  ssize_t got = recv(r->ping_conns[0], reply, sizeof reply, 0);
   lk_bytes data = data_of(reply, got < 0 ? 0 : (size_t)got);
 
   if (data.len == 0 || data.len >= sizeof r->base.members)
-    die("/zookeeper/config");
+    exit_with_error("/zookeeper/config");
   memcpy(r->base.members, data.at, data.len);
 }
 
@@ -148,14 +150,14 @@ static void send_bytes(side *s, unsigned conn, const void *bytes, size_t len)
   const char *at = bytes;
 
   if (now_ms(s) - real_of(s)->nudged_ms > NUDGE_EVERY_MS)
-    nudge(real_of(s)); /* its sessions want to live */
+    ping_servers(real_of(s)); /* the sessions of the pings must not expire */
   while (len > 0) {
     ssize_t sent = send(real_of(s)->fds[conn], at, len, MSG_NOSIGNAL);
 
     if (sent < 0 && errno == EINTR)
       continue;
     if (sent < 0)
-      return; /* it was closed; whoever reads will see */
+      return; /* closed; the reader will notice */
     at += sent;
     len -= (size_t)sent;
   }
@@ -171,7 +173,7 @@ static bool wait_for_bytes(side *s, unsigned conn)
   for (; poll(&p, 1, NUDGE_MS) != 1; waited += NUDGE_MS) {
     if (waited >= PATIENCE_MS)
       return false;
-    nudge(real_of(s));
+    ping_servers(real_of(s));
   }
   if (!lk__buf_reserve(in, 65536))
     abort();
@@ -183,20 +185,21 @@ static bool wait_for_bytes(side *s, unsigned conn)
   return true;
 }
 
-/* Wait until the server has closed it, too: one that has not may take the
-   session's next connection for it when it does. */
+/* Waits until the server has closed the connection. Otherwise it may later
+ * close the next connection of the session. */
 static void close_conn(side *s, unsigned conn)
 {
   struct pollfd p = {real_of(s)->fds[conn], POLLIN, 0};
-  unsigned char drop[4096];
+  unsigned char close_connection[4096];
 
   shutdown(p.fd, SHUT_WR);
-  while (poll(&p, 1, PATIENCE_MS) == 1 && recv(p.fd, drop, sizeof drop, 0) > 0)
+  while (poll(&p, 1, PATIENCE_MS) == 1 &&
+         recv(p.fd, close_connection, sizeof close_connection, 0) > 0)
     continue;
   close(p.fd);
 }
 
-static void rest(side *s)
+static void pass_time(side *s)
 {
   struct timespec moment = {0, 100000};
 
@@ -210,14 +213,14 @@ static void free_real(side *s)
   free(s);
 }
 
-/* Server 0 is the leader, which is not like the others. */
+/* Number 0 is the leader, which behaves differently. */
 static void put_leader_first(real *r)
 {
   int leader = r->base.servers == 1 ? 1 : server_in_mode(&r->zk, "leader");
   struct sockaddr_in first = r->addresses[0];
 
   if (leader == 0)
-    die("no leader");
+    exit_with_error("no leader");
   r->addresses[0] = r->addresses[leader - 1];
   r->addresses[leader - 1] = first;
 }
@@ -231,7 +234,7 @@ static void find_addresses(real *r)
   for (unsigned i = 0; i < r->base.servers; i++) {
     if (sscanf(at, "%63[^:]:%u", host, &port) != 2 ||
         inet_pton(AF_INET, host, &r->addresses[i].sin_addr) != 1)
-      die(r->zk.connect);
+      exit_with_error(r->zk.connect);
     r->addresses[i].sin_family = AF_INET;
     r->addresses[i].sin_port = htons((uint16_t)port);
     at += strcspn(at, ",") + 1;
@@ -241,7 +244,7 @@ static void find_addresses(real *r)
 side *side_real_new(const side_config *config)
 {
   static const side_kind kind = {"server",       open_conn,  send_bytes,
-                                 wait_for_bytes, close_conn, rest,
+                                 wait_for_bytes, close_conn, pass_time,
                                  now_ms,         free_real};
   char servers[16], tick[16], min[16], max[16], sweep[16];
   const char *options[] = {"-n",
@@ -276,7 +279,7 @@ side *side_real_new(const side_config *config)
   find_addresses(r);
   put_leader_first(r);
   expect_release(r, "3.8.0");
-  open_nudges(r);
+  open_ping_conns(r);
   read_members(r);
   return &r->base;
 }

@@ -6,16 +6,17 @@
 #include "differential/pair.h"
 
 /**
- * Several sessions that live at random on both sides of a pair: they ask,
- * lose their connection and come back, move, close. One does something at a
- * time, and then all others are asked what they saw, so that only one thing
- * can happen.
+ * Random actions of several sessions on both sides of a pair: requests,
+ * reconnects, moves, closes. After each action of one session, the events of
+ * all others are received and compared, so that the outcome does not depend on
+ * timing.
  */
 enum { STEPS_SLOTS = 5 };
 
 typedef struct slot {
   bool attached;
-  bool settled; /**< it never leaves its server, so that this is up to date */
+  bool keeps_server; /**< it never changes its server, so its connection is up
+                        to date */
   unsigned conn;
   unsigned server;
   int64_t session;
@@ -29,14 +30,15 @@ typedef struct steps {
   sim_rng rng;
   generator generator;
   slot slots[STEPS_SLOTS];
-  bool used[SIDE_CONNS]; /**< connections */
-  uint64_t count;        /**< requests so far, the pings between not counted */
-  unsigned bases;        /**< how many corners of the tree so far */
-  uint64_t next_base;    /**< after how many requests the next one */
+  bool used[SIDE_CONNS]; /**< connections in use */
+  uint64_t count;        /**< requests, without the pings in between */
+  unsigned nbases;       /**< base nodes used so far */
+  uint64_t
+      next_base; /**< number of requests after which the next base is used */
 } steps;
 
-/** Make `count` requests, or a few more, and compare all nodes. How many it
-    were. */
+/** Make at least `count` requests, and compare all nodes. Returns the number of
+    requests. */
 uint64_t steps_run(pair *p, unsigned servers, uint64_t seed, uint64_t count);
 
 #endif

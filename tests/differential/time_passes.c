@@ -8,22 +8,22 @@
 #include "proto/wire/opcode.h"
 #include "support/wire.h"
 
-enum { WITNESS, MORTAL, IDLER, GHOST }; /* connections */
+enum { OBSERVING, EXPIRING, IDLE, RESUMING }; /* connections */
 
 typedef struct time_passes {
   pair *pair;
   int32_t xid;
 } time_passes;
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------ */
 
 static void ask(time_passes *a, unsigned conn, int32_t op, const void *value)
 {
   lk_buf body = wire_buf();
 
   wire_record(&body, lk__opcode_info(op)->request, value);
-  pair_ask(a->pair, conn, ++a->xid, op,
-           lk_bytes_of(lk__buf_bytes(&body), lk__buf_len(&body)));
+  pair_add_request(a->pair, conn, ++a->xid, op,
+                   lk_bytes_of(lk__buf_bytes(&body), lk__buf_len(&body)));
   lk__buf_free(&body);
 }
 
@@ -31,8 +31,8 @@ static void hello(time_passes *a, unsigned conn, unsigned server,
                   int64_t session, int32_t timeout_ms)
 {
   pair_open(a->pair, conn, server);
-  pair_hello(a->pair, conn, session, true, 0, timeout_ms);
-  pair_hear(a->pair, conn);
+  pair_connect(a->pair, conn, session, true, 0, timeout_ms);
+  pair_receive(a->pair, conn);
 }
 
 static void create(time_passes *a, unsigned conn, int32_t op, const char *path,
@@ -43,81 +43,81 @@ static void create(time_passes *a, unsigned conn, int32_t op, const char *path,
                                 lk__vec_of(&open, 1), flags};
 
   ask(a, conn, op, &r);
-  pair_hear(a->pair, conn);
+  pair_receive(a->pair, conn);
 }
 
-static void erase(time_passes *a, unsigned conn, const char *path)
+static void delete_node(time_passes *a, unsigned conn, const char *path)
 {
   struct lk_path_version_request r = {lk_text(path), -1};
 
   ask(a, conn, LK_OPCODE_DELETE, &r);
-  pair_hear(a->pair, conn);
+  pair_receive(a->pair, conn);
 }
 
-static void look(time_passes *a, unsigned conn, int32_t op, const char *path,
-                 bool watch)
+static void read_node(time_passes *a, unsigned conn, int32_t op,
+                      const char *path, bool watch)
 {
   struct lk_path_watch_request r = {lk_text(path), watch};
 
   ask(a, conn, op, &r);
 }
 
-static void await_end(time_passes *a, unsigned conn, const char *path)
+static void await_deletion(time_passes *a, unsigned conn, const char *path)
 {
-  look(a, conn, LK_OPCODE_EXISTS, path, false);
+  read_node(a, conn, LK_OPCODE_EXISTS, path, false);
   pair_await(a->pair, conn, LK_ERR_NO_NODE);
 }
 
 /* ---- containers --------------------------------------------------------- */
 
-/* A sweep has come and gone when a container that was made now is no more. */
+/* A deletion of unused nodes has run when a new empty container is gone. */
 static void await_sweep(time_passes *a)
 {
-  create(a, WITNESS, LK_OPCODE_CREATE_CONTAINER, "/sweep", 4);
-  create(a, WITNESS, LK_OPCODE_CREATE, "/sweep/child", 0);
-  erase(a, WITNESS, "/sweep/child");
-  await_end(a, WITNESS, "/sweep");
+  create(a, OBSERVING, LK_OPCODE_CREATE_CONTAINER, "/sweep", 4);
+  create(a, OBSERVING, LK_OPCODE_CREATE, "/sweep/child", 0);
+  delete_node(a, OBSERVING, "/sweep/child");
+  await_deletion(a, OBSERVING, "/sweep");
 }
 
-/* It goes when its last child has gone; a watch tells of it. */
-static void empty_containers_go(time_passes *a)
+/* A container is deleted after its last child, with an event. */
+static void empty_containers_are_deleted(time_passes *a)
 {
-  create(a, WITNESS, LK_OPCODE_CREATE_CONTAINER, "/box", 4);
-  create(a, WITNESS, LK_OPCODE_CREATE, "/box/n-", 2);
-  create(a, WITNESS, LK_OPCODE_CREATE2, "/box/n-", 2);
-  erase(a, WITNESS, "/box/n-0000000000");
+  create(a, OBSERVING, LK_OPCODE_CREATE_CONTAINER, "/box", 4);
+  create(a, OBSERVING, LK_OPCODE_CREATE, "/box/n-", 2);
+  create(a, OBSERVING, LK_OPCODE_CREATE2, "/box/n-", 2);
+  delete_node(a, OBSERVING, "/box/n-0000000000");
   await_sweep(a);
-  look(a, WITNESS, LK_OPCODE_GET_DATA, "/box", true);
-  look(a, WITNESS, LK_OPCODE_GET_CHILDREN2, "/box", true);
-  look(a, WITNESS, LK_OPCODE_GET_CHILDREN2, "/", true);
-  pair_hear(a->pair, WITNESS);
-  erase(a, WITNESS, "/box/n-0000000001");
-  await_end(a, WITNESS, "/box");
-  create(a, WITNESS, LK_OPCODE_CREATE_CONTAINER, "/box", 4);
-  create(a, WITNESS, LK_OPCODE_CREATE, "/box/n-", 2);
+  read_node(a, OBSERVING, LK_OPCODE_GET_DATA, "/box", true);
+  read_node(a, OBSERVING, LK_OPCODE_GET_CHILDREN2, "/box", true);
+  read_node(a, OBSERVING, LK_OPCODE_GET_CHILDREN2, "/", true);
+  pair_receive(a->pair, OBSERVING);
+  delete_node(a, OBSERVING, "/box/n-0000000001");
+  await_deletion(a, OBSERVING, "/box");
+  create(a, OBSERVING, LK_OPCODE_CREATE_CONTAINER, "/box", 4);
+  create(a, OBSERVING, LK_OPCODE_CREATE, "/box/n-", 2);
 }
 
-static void others_stay(time_passes *a)
+static void other_nodes_stay(time_passes *a)
 {
-  create(a, WITNESS, LK_OPCODE_CREATE_CONTAINER, "/unused", 4);
-  create(a, WITNESS, LK_OPCODE_CREATE2, "/plain", 4);
-  create(a, WITNESS, LK_OPCODE_CREATE, "/plain/child", 0);
-  erase(a, WITNESS, "/plain/child");
+  create(a, OBSERVING, LK_OPCODE_CREATE_CONTAINER, "/unused", 4);
+  create(a, OBSERVING, LK_OPCODE_CREATE2, "/plain", 4);
+  create(a, OBSERVING, LK_OPCODE_CREATE, "/plain/child", 0);
+  delete_node(a, OBSERVING, "/plain/child");
   await_sweep(a);
   await_sweep(a);
-  look(a, WITNESS, LK_OPCODE_EXISTS, "/unused", false);
-  look(a, WITNESS, LK_OPCODE_EXISTS, "/plain", false);
-  pair_hear(a->pair, WITNESS);
+  read_node(a, OBSERVING, LK_OPCODE_EXISTS, "/unused", false);
+  read_node(a, OBSERVING, LK_OPCODE_EXISTS, "/plain", false);
+  pair_receive(a->pair, OBSERVING);
 }
 
-static void containers_go_from_inside_out(time_passes *a)
+static void nested_containers_are_deleted(time_passes *a)
 {
-  create(a, WITNESS, LK_OPCODE_CREATE_CONTAINER, "/outer", 4);
-  create(a, WITNESS, LK_OPCODE_CREATE_CONTAINER, "/outer/inner", 4);
-  create(a, WITNESS, LK_OPCODE_CREATE, "/outer/inner/child", 0);
-  erase(a, WITNESS, "/outer/inner/child");
-  await_end(a, WITNESS, "/outer/inner");
-  await_end(a, WITNESS, "/outer");
+  create(a, OBSERVING, LK_OPCODE_CREATE_CONTAINER, "/outer", 4);
+  create(a, OBSERVING, LK_OPCODE_CREATE_CONTAINER, "/outer/inner", 4);
+  create(a, OBSERVING, LK_OPCODE_CREATE, "/outer/inner/child", 0);
+  delete_node(a, OBSERVING, "/outer/inner/child");
+  await_deletion(a, OBSERVING, "/outer/inner");
+  await_deletion(a, OBSERVING, "/outer");
 }
 
 /* ---- nodes with a time to live ------------------------------------------ */
@@ -128,58 +128,60 @@ static void create_ttl(time_passes *a, const char *path, int64_t ttl_ms)
   struct lk_create_ttl_request r = {
       {lk_text(path), lk_text("x"), lk__vec_of(&open, 1), 5}, ttl_ms};
 
-  ask(a, WITNESS, LK_OPCODE_CREATE_TTL, &r);
-  pair_hear(a->pair, WITNESS);
+  ask(a, OBSERVING, LK_OPCODE_CREATE_TTL, &r);
+  pair_receive(a->pair, OBSERVING);
 }
 
-/* It need not have had a child, and no child may be left. */
-static void what_is_too_old_goes(time_passes *a)
+/* A TTL node is deleted without ever having had a child, but not while it has
+ * one. */
+static void expired_ttl_nodes_are_deleted(time_passes *a)
 {
   create_ttl(a, "/brief", 1000);
   create_ttl(a, "/long", LK_TTL_MAX_MS);
   create_ttl(a, "/full", 1);
-  create(a, WITNESS, LK_OPCODE_CREATE, "/full/child", 0);
-  look(a, WITNESS, LK_OPCODE_GET_DATA, "/brief", true);
-  look(a, WITNESS, LK_OPCODE_GET_CHILDREN, "/", true);
-  pair_hear(a->pair, WITNESS);
-  await_end(a, WITNESS, "/brief");
+  create(a, OBSERVING, LK_OPCODE_CREATE, "/full/child", 0);
+  read_node(a, OBSERVING, LK_OPCODE_GET_DATA, "/brief", true);
+  read_node(a, OBSERVING, LK_OPCODE_GET_CHILDREN, "/", true);
+  pair_receive(a->pair, OBSERVING);
+  await_deletion(a, OBSERVING, "/brief");
   await_sweep(a);
-  look(a, WITNESS, LK_OPCODE_EXISTS, "/long", false);
-  look(a, WITNESS, LK_OPCODE_EXISTS, "/full", true);
-  pair_hear(a->pair, WITNESS);
-  erase(a, WITNESS, "/full/child");
-  await_end(a, WITNESS, "/full");
+  read_node(a, OBSERVING, LK_OPCODE_EXISTS, "/long", false);
+  read_node(a, OBSERVING, LK_OPCODE_EXISTS, "/full", true);
+  pair_receive(a->pair, OBSERVING);
+  delete_node(a, OBSERVING, "/full/child");
+  await_deletion(a, OBSERVING, "/full");
 }
 
 /* ---- sessions ----------------------------------------------------------- */
 
-/* Its ephemerals go with it, all at once; it cannot come back. */
-static void the_unheard_of_expire(time_passes *a, unsigned server,
+/* Its ephemeral nodes are deleted with it, and it cannot be resumed. */
+static void closed_client_expires(time_passes *a, unsigned server,
                                   int64_t session)
 {
-  hello(a, MORTAL, server, 0, 1);
-  create(a, MORTAL, LK_OPCODE_CREATE, "/mortal", 1);
-  create(a, MORTAL, LK_OPCODE_CREATE, "/mortal-", 3);
-  pair_close(a->pair, MORTAL);
-  look(a, WITNESS, LK_OPCODE_GET_DATA, "/mortal", true);
-  look(a, WITNESS, LK_OPCODE_GET_CHILDREN, "/", true);
-  pair_hear(a->pair, WITNESS);
-  await_end(a, WITNESS, "/mortal");
+  hello(a, EXPIRING, server, 0, 1);
+  create(a, EXPIRING, LK_OPCODE_CREATE, "/mortal", 1);
+  create(a, EXPIRING, LK_OPCODE_CREATE, "/mortal-", 3);
+  pair_close(a->pair, EXPIRING);
+  read_node(a, OBSERVING, LK_OPCODE_GET_DATA, "/mortal", true);
+  read_node(a, OBSERVING, LK_OPCODE_GET_CHILDREN, "/", true);
+  pair_receive(a->pair, OBSERVING);
+  await_deletion(a, OBSERVING, "/mortal");
   await_sweep(a);
-  hello(a, GHOST, server, session, 60000);
-  pair_hear_end(a->pair, GHOST);
+  hello(a, RESUMING, server, session, 60000);
+  pair_receive_close(a->pair, RESUMING);
 }
 
-/* A connection that is silent is just closed. */
-static void the_silent_expire(time_passes *a, unsigned server, int64_t session)
+/* The server closes an idle connection. */
+static void idle_client_expires(time_passes *a, unsigned server,
+                                int64_t session)
 {
-  hello(a, IDLER, server, 0, 1);
-  create(a, IDLER, LK_OPCODE_CREATE, "/idler", 1);
-  pair_hear_end(a->pair, IDLER);
-  await_end(a, WITNESS, "/idler");
+  hello(a, IDLE, server, 0, 1);
+  create(a, IDLE, LK_OPCODE_CREATE, "/idler", 1);
+  pair_receive_close(a->pair, IDLE);
+  await_deletion(a, OBSERVING, "/idler");
   await_sweep(a);
-  hello(a, GHOST, server, session, 60000);
-  pair_hear_end(a->pair, GHOST);
+  hello(a, RESUMING, server, session, 60000);
+  pair_receive_close(a->pair, RESUMING);
 }
 
 void time_passes_run(pair *p, unsigned servers)
@@ -188,12 +190,12 @@ void time_passes_run(pair *p, unsigned servers)
   unsigned last = servers - 1;
 
   p->any_order = true;
-  hello(&a, WITNESS, 0, 0, 60000);
-  empty_containers_go(&a);
-  others_stay(&a);
-  containers_go_from_inside_out(&a);
-  what_is_too_old_goes(&a);
-  the_unheard_of_expire(&a, last, 2);
-  the_silent_expire(&a, last, 3);
-  pair_close(p, WITNESS);
+  hello(&a, OBSERVING, 0, 0, 60000);
+  empty_containers_are_deleted(&a);
+  other_nodes_stay(&a);
+  nested_containers_are_deleted(&a);
+  expired_ttl_nodes_are_deleted(&a);
+  closed_client_expires(&a, last, 2);
+  idle_client_expires(&a, last, 3);
+  pair_close(p, OBSERVING);
 }

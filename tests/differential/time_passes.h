@@ -5,9 +5,9 @@
 #include "differential/pair.h"
 
 /**
- * What servers do by themselves when time passes: they take empty containers
- * away and end sessions of which nothing is heard. The servers of `p` are in
- * no hurry otherwise: their sweep and their shortest timeout are.
+ * What servers do when time passes: delete empty containers and TTL nodes, and
+ * expire sessions. The servers of `p` must have a short interval and a short
+ * minimum timeout.
  */
 void time_passes_run(pair *p, unsigned servers);
 

@@ -5,11 +5,11 @@
 #include "sim/check/one_server.h"
 
 /**
- * @file
- * The simulated ensemble as one server: what it refuses, and to whom.
+ * @file The model with one server: permissions, throttling and invalid
+ * requests.
  */
 
-START_TEST(an_operator_can_deny)
+START_TEST(operator_can_deny_permissions)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
@@ -26,7 +26,8 @@ START_TEST(an_operator_can_deny)
       LK_ERR_NO_AUTH);
   ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_EXISTS, "/a/b", true),
                    0);
-  /* The watches of those who may not read are used up and nothing is said. */
+  /* The watch of a client that may not read the node is removed without an
+   * event. */
   ck_assert(sim_operator_delete(lab.ensemble, "/a/b"));
   sim_lab_run(&lab, 10);
   ck_assert(!sim_raw_client_has(&q));
@@ -35,25 +36,25 @@ START_TEST(an_operator_can_deny)
 }
 END_TEST
 
-static int prove(sim_raw_client *who, const char *text)
+static int add_identity(sim_raw_client *client, const char *text)
 {
   struct lk_auth_request r = {0, lk_text("digest"), lk_text(text)};
 
-  sim_raw_client_send_as(who, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
-  return sim_raw_client_next(who).err;
+  sim_raw_client_send_as(client, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
+  return sim_raw_client_next(client).err;
 }
 
-static int set_acl(sim_raw_client *who, const char *path, lk_acl entry)
+static int set_acl(sim_raw_client *client, const char *path, lk_acl entry)
 {
   struct lk_set_acl_request r = {lk_text(path), lk__vec_of(&entry, 1), -1};
-  int32_t xid = sim_raw_client_send(who, LK_OPCODE_SET_ACL, &r);
-  sim_reply reply = sim_raw_client_next(who);
+  int32_t xid = sim_raw_client_send(client, LK_OPCODE_SET_ACL, &r);
+  sim_reply reply = sim_raw_client_next(client);
 
   ck_assert_int_eq(reply.xid, xid);
   return reply.err;
 }
 
-START_TEST(who_may_is_who_has_proved_it)
+START_TEST(access_needs_an_added_identity)
 {
   const lk_acl bob = {LK_PERM_ALL, lk_text("digest"),
                       lk_text("bob:fyVmFCwVbTJYrznoSu1koqYEYF0=")};
@@ -69,14 +70,14 @@ START_TEST(who_may_is_who_has_proved_it)
   ck_assert_int_eq(set_acl(&p, "/a", near), 0);
   ck_assert_int_eq(set_acl(&p, "/a", bob), 0);
   ck_assert_int_eq(set_acl(&p, "/a", near), LK_ERR_NO_AUTH);
-  ck_assert_int_eq(prove(&p, "bob:wrong"), 0);
+  ck_assert_int_eq(add_identity(&p, "bob:wrong"), 0);
   ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
                    LK_ERR_NO_AUTH);
-  ck_assert_int_eq(prove(&p, "bob:secret"), 0);
+  ck_assert_int_eq(add_identity(&p, "bob:secret"), 0);
   ck_assert_int_eq(sim_raw_client_do_read(&p, LK_OPCODE_GET_DATA, "/a", false),
                    0);
-  ck_assert_int_eq(set_acl(&p, "/a", self), 0); /* both of p */
-  ck_assert_int_eq(prove(&q, "bob:wrong"), 0);
+  ck_assert_int_eq(set_acl(&p, "/a", self), 0); /* both identities of p */
+  ck_assert_int_eq(add_identity(&q, "bob:wrong"), 0);
   ck_assert_int_eq(set_acl(&q, "/a", far), 0);
   ck_assert_int_eq(sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a", false),
                    LK_ERR_NO_AUTH);
@@ -84,7 +85,7 @@ START_TEST(who_may_is_who_has_proved_it)
 }
 END_TEST
 
-START_TEST(a_throttled_request_is_not_done)
+START_TEST(throttled_request_is_not_executed)
 {
   unsigned throttled = 0;
 
@@ -104,7 +105,7 @@ START_TEST(a_throttled_request_is_not_done)
 }
 END_TEST
 
-START_TEST(what_is_not_understood_is_refused)
+START_TEST(invalid_request_is_refused)
 {
   struct lk_auth_request r = {0, lk_text("digest"), lk_text("a:b")};
 
@@ -115,7 +116,7 @@ START_TEST(what_is_not_understood_is_refused)
   sim_raw_client_send_as(&p, LK_XID_AUTH, LK_OPCODE_AUTH, &r);
   expect_reply(&p, LK_XID_AUTH, LK_ERR_AUTH_FAILED);
   ck_assert_ptr_null(p.conn);
-  /* A body that is too short, and an opcode that nobody has. */
+  /* A body that is too short, and an unknown opcode. */
   sim_conn_input(q.conn, "\0\0\0\x08\0\0\0\x07\0\0\0\x04", 12);
   expect_reply(&q, 7, LK_ERR_MARSHALLING);
   sim_conn_input(q.conn, "\0\0\0\x08\0\0\0\x08\0\0\0\x4d", 12);
@@ -125,7 +126,7 @@ START_TEST(what_is_not_understood_is_refused)
 }
 END_TEST
 
-START_TEST(a_frame_may_come_in_any_pieces)
+START_TEST(frame_may_arrive_in_any_pieces)
 {
   struct lk_path_watch_request r = {lk_text("/"), false};
   struct lk_request_header h = {1, LK_OPCODE_EXISTS};
@@ -156,6 +157,6 @@ START_TEST(a_frame_may_come_in_any_pieces)
 }
 END_TEST
 
-SUITE("access", an_operator_can_deny, who_may_is_who_has_proved_it,
-      a_throttled_request_is_not_done, what_is_not_understood_is_refused,
-      a_frame_may_come_in_any_pieces)
+SUITE("access", operator_can_deny_permissions, access_needs_an_added_identity,
+      throttled_request_is_not_executed, invalid_request_is_refused,
+      frame_may_arrive_in_any_pieces)

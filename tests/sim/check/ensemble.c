@@ -4,13 +4,12 @@
 #include "sim/check/three_servers.h"
 
 /**
- * @file
- * The simulated ensemble: servers that lag, leaders that are deposed.
+ * @file The model with three servers: lagging followers and deposed leaders.
  */
 
 /* ---- order -------------------------------------------------------------- */
 
-START_TEST(a_read_sees_the_write_before_it)
+START_TEST(read_sees_the_write_before_it)
 {
   setup();
   for (unsigned i = 0; i < 3; i++) {
@@ -31,7 +30,7 @@ START_TEST(a_read_sees_the_write_before_it)
 }
 END_TEST
 
-START_TEST(a_late_follower_is_stale_until_it_is_synced)
+START_TEST(lagging_follower_is_stale_until_sync)
 {
   setup();
   connect(&p, near);
@@ -45,7 +44,7 @@ START_TEST(a_late_follower_is_stale_until_it_is_synced)
 }
 END_TEST
 
-START_TEST(a_late_write_is_awaited_by_a_sync_alone)
+START_TEST(only_sync_waits_for_a_late_write)
 {
   for (int synced = 0; synced < 2; synced++) {
     setup_with(20 * SIM_MS);
@@ -53,7 +52,7 @@ START_TEST(a_late_write_is_awaited_by_a_sync_alone)
     sim_raw_client_create(&p, "/late", 0);
     sim_lab_run(&lab, 2); /* it is proposed, and not logged yet */
     sim_raw_client_hang_up(&p);
-    take_over(&q, &p);
+    copy_session(&q, &p);
     connect(&q, far);
     if (synced != 0)
       ck_assert_int_eq(sim_raw_client_do_sync(&q, "/"), 0);
@@ -63,14 +62,14 @@ START_TEST(a_late_write_is_awaited_by_a_sync_alone)
 }
 END_TEST
 
-START_TEST(a_write_that_comes_after_the_move_is_refused)
+START_TEST(write_after_session_moved_is_refused)
 {
   setup();
   connect(&p, near);
   sim_link_slow(lab.ensemble, near, leader, 50 * SIM_MS);
   sim_raw_client_create(&p, "/late", 0);
   sim_raw_client_hang_up(&p);
-  take_over(&q, &p);
+  copy_session(&q, &p);
   connect(&q, far);
   sim_lab_run(&lab, 200);
   ck_assert_int_eq(exists(&q, "/late"), LK_ERR_NO_NODE);
@@ -78,7 +77,7 @@ START_TEST(a_write_that_comes_after_the_move_is_refused)
 }
 END_TEST
 
-START_TEST(a_leader_does_not_drain_for_its_own_clients)
+START_TEST(sync_at_the_leader_does_not_wait_for_proposals)
 {
   setup_with(20 * SIM_MS);
   connect(&p, near);
@@ -87,10 +86,11 @@ START_TEST(a_leader_does_not_drain_for_its_own_clients)
   sim_lab_run(&lab, 2);
   ck_assert_int_eq(sim_raw_client_do_sync(&q, "/"), 0);
   ck_assert_int_eq(exists(&q, "/late"), LK_ERR_NO_NODE);
-  /* But a session waits for what it has asked for elsewhere. */
+  /* But a session waits for its own writes, also those it sent to another
+   * server. */
   sim_raw_client_hang_up(&p);
   sim_raw_client_hang_up(&q);
-  take_over(&q, &p);
+  copy_session(&q, &p);
   connect(&q, leader);
   ck_assert_int_eq(exists(&q, "/late"), 0);
   teardown();
@@ -99,7 +99,7 @@ END_TEST
 
 /* ---- leaders ------------------------------------------------------------ */
 
-START_TEST(a_deposed_leader_answers_all_but_writes)
+START_TEST(deposed_leader_answers_all_but_writes)
 {
   setup();
   connect(&p, leader);
@@ -109,7 +109,7 @@ START_TEST(a_deposed_leader_answers_all_but_writes)
   ck_assert_int_eq(exists(&p, "/a"), 0);
   ck_assert_int_eq(sim_raw_client_do_sync(&p, "/a"), 0);
   sim_raw_client_hang_up(&p);
-  connect(&p, leader); /* a resume does not ask anybody else */
+  connect(&p, leader); /* the leader resumes a session without a quorum */
   sim_raw_client_create(&p, "/b", 0);
   expect_closed(&p);
   ck_assert(!sim_raw_client_has(&p));
@@ -125,14 +125,14 @@ START_TEST(a_deposed_leader_answers_all_but_writes)
 }
 END_TEST
 
-START_TEST(a_deposed_leader_may_refuse_a_session_that_lives)
+START_TEST(deposed_leader_may_refuse_a_living_session)
 {
   setup();
   connect(&p, leader);
   cut(leader, true);
   sim_lab_run(&lab, T + TICK);
   ck_assert(!sim_raw_client_connect(&p, leader, T, 0));
-  ck_assert_int_eq(p.timeout_ms, 0); /* it says so */
+  ck_assert_int_eq(p.timeout_ms, 0); /* the session was refused */
   ck_assert(sim_ensemble_session_is_alive(lab.ensemble, p.session));
   ck_assert(sim_raw_client_connect(
       &p, (unsigned)sim_lab_wait_leader(&lab, (int)leader), T, 0));
@@ -140,7 +140,7 @@ START_TEST(a_deposed_leader_may_refuse_a_session_that_lives)
 }
 END_TEST
 
-START_TEST(a_crash_loses_what_was_not_logged)
+START_TEST(crash_loses_unlogged_proposals)
 {
   setup_with(20 * SIM_MS);
   connect(&p, near);
@@ -162,25 +162,25 @@ START_TEST(a_crash_loses_what_was_not_logged)
 }
 END_TEST
 
-START_TEST(what_was_answered_outlives_its_leader)
+START_TEST(answered_write_survives_the_leader)
 {
   setup();
   connect(&p, near);
   for (int i = 0; i < 20; i++)
     ck_assert_int_eq(sim_raw_client_do_create(&p, "/n-", 2), 0);
-  size_t commits = told.commits;
+  size_t commits = reported.commits;
 
   sim_server_crash(sim_lab_server(&lab, leader));
   expect_closed(&p);
   int next = sim_lab_wait_leader(&lab, (int)leader);
 
   ck_assert_int_ge(next, 0);
-  ck_assert_uint_ge(told.commits, commits);
+  ck_assert_uint_ge(reported.commits, commits);
   connect(&p, (unsigned)next);
   ck_assert_int_eq(exists(&p, "/n-0000000019"), 0);
-  ck_assert_int_eq(told.zxid >> 32, 1);
+  ck_assert_int_eq(reported.zxid >> 32, 1);
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/n-", 2), 0);
-  ck_assert_int_eq(told.zxid, (INT64_C(2) << 32) + 1);
+  ck_assert_int_eq(reported.zxid, (INT64_C(2) << 32) + 1);
   sim_server_start(sim_lab_server(&lab, leader));
   ck_assert(sim_lab_wait_serving(&lab));
   connect(&p, leader);
@@ -189,7 +189,7 @@ START_TEST(what_was_answered_outlives_its_leader)
 }
 END_TEST
 
-START_TEST(timers_begin_anew_with_a_leader)
+START_TEST(new_leader_restarts_session_timeouts)
 {
   setup();
   connect(&p, near);
@@ -203,7 +203,7 @@ START_TEST(timers_begin_anew_with_a_leader)
 }
 END_TEST
 
-START_TEST(a_leader_serves_when_a_quorum_has_accepted_it)
+START_TEST(leader_serves_when_a_quorum_has_accepted_it)
 {
   setup();
   sim_server_crash(sim_lab_server(&lab, leader));
@@ -214,14 +214,14 @@ START_TEST(a_leader_serves_when_a_quorum_has_accepted_it)
   while (!sim_server_serves(sim_lab_server(&lab, near)) &&
          !sim_server_serves(sim_lab_server(&lab, far)))
     sim_lab_run(&lab, 10);
-  /* It is asked, it tells, it is told. */
+  /* A leader serves after JOIN, NEW_LEADER and ACCEPT. */
   ck_assert_int_gt(lab.agenda.now_us, begun + 1500 * SIM_MS);
   ck_assert_int_lt(lab.agenda.now_us, begun + 2000 * SIM_MS);
   teardown();
 }
 END_TEST
 
-START_TEST(a_server_that_looks_for_a_leader_hangs_up)
+START_TEST(looking_server_closes_connections)
 {
   setup();
   sim_server_crash(sim_lab_server(&lab, near));
@@ -238,7 +238,7 @@ START_TEST(a_server_that_looks_for_a_leader_hangs_up)
 }
 END_TEST
 
-START_TEST(a_server_that_stood_still_goes_on_where_it_was)
+START_TEST(continued_server_keeps_its_state)
 {
   setup();
   connect(&p, near);
@@ -248,7 +248,7 @@ START_TEST(a_server_that_stood_still_goes_on_where_it_was)
   ck_assert(!sim_raw_client_has(&p));
   sim_server_continue(sim_lab_server(&lab, near));
   ck_assert_int_eq(sim_raw_client_next(&p).err, 0);
-  /* A leader that stands still for long is another's follower afterwards. */
+  /* A leader that is stopped for long is a follower afterwards. */
   sim_server_stop(sim_lab_server(&lab, leader));
   sim_lab_run(&lab, 7 * TICK);
   sim_server_continue(sim_lab_server(&lab, leader));
@@ -262,7 +262,7 @@ END_TEST
 
 /* ---- matching ----------------------------------------------------------- */
 
-START_TEST(a_client_that_counts_anew_is_told_of_an_older_request)
+START_TEST(reused_xid_gets_the_reply_of_an_older_request)
 {
   struct lk_create_request r = {.path = lk_text("/old"),
                                 .data = lk_text(""),
@@ -270,7 +270,7 @@ START_TEST(a_client_that_counts_anew_is_told_of_an_older_request)
 
   setup_with(20 * SIM_MS);
   connect(&p, near);
-  take_over(&q, &p);
+  copy_session(&q, &p);
   sim_raw_client_send_as(&p, 1, LK_OPCODE_CREATE, &r);
   sim_lab_run(&lab, 2);
   sim_raw_client_hang_up(&p);
@@ -289,16 +289,14 @@ START_TEST(a_client_that_counts_anew_is_told_of_an_older_request)
 }
 END_TEST
 
-SUITE("ensemble", a_read_sees_the_write_before_it,
-      a_late_follower_is_stale_until_it_is_synced,
-      a_late_write_is_awaited_by_a_sync_alone,
-      a_write_that_comes_after_the_move_is_refused,
-      a_leader_does_not_drain_for_its_own_clients,
-      a_deposed_leader_answers_all_but_writes,
-      a_deposed_leader_may_refuse_a_session_that_lives,
-      a_crash_loses_what_was_not_logged, what_was_answered_outlives_its_leader,
-      timers_begin_anew_with_a_leader,
-      a_leader_serves_when_a_quorum_has_accepted_it,
-      a_server_that_looks_for_a_leader_hangs_up,
-      a_server_that_stood_still_goes_on_where_it_was,
-      a_client_that_counts_anew_is_told_of_an_older_request)
+SUITE("ensemble", read_sees_the_write_before_it,
+      lagging_follower_is_stale_until_sync, only_sync_waits_for_a_late_write,
+      write_after_session_moved_is_refused,
+      sync_at_the_leader_does_not_wait_for_proposals,
+      deposed_leader_answers_all_but_writes,
+      deposed_leader_may_refuse_a_living_session,
+      crash_loses_unlogged_proposals, answered_write_survives_the_leader,
+      new_leader_restarts_session_timeouts,
+      leader_serves_when_a_quorum_has_accepted_it,
+      looking_server_closes_connections, continued_server_keeps_its_state,
+      reused_xid_gets_the_reply_of_an_older_request)

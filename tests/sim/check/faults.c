@@ -8,37 +8,37 @@
 #include <stdio.h>
 
 /**
- * @file
- * The simulated ensemble in bad weather: whatever happens, its servers end with
- * one tree, and the same seed tells the same story.
+ * @file The model under random faults: afterwards all servers have equal trees,
+ * and a seed always gives the same schedule.
  */
 
 enum { CLIENTS = 5, STEPS = 400, SEEDS = 300 };
 
-typedef struct storm {
+typedef struct fault_run {
   sim_lab lab;
   sim_rng rng;
   sim_raw_client clients[CLIENTS];
-  uint64_t heard; /* all that clients were told, as one number */
-} storm;
+  uint64_t reply_digest; /* digest of all replies and events */
+} fault_run;
 
-static storm st;
+static fault_run st;
 
-static void take_in(sim_raw_client *p)
+static void digest_replies(sim_raw_client *p)
 {
   while (sim_raw_client_has(p) && p->conn != NULL) {
     sim_reply r = sim_raw_client_next(p);
 
     if (r.closed)
       return;
-    st.heard = st.heard * 31 + (uint64_t)r.xid * 7 + (uint64_t)r.zxid;
-    st.heard = st.heard * 31 + (uint64_t)r.err;
+    st.reply_digest =
+        st.reply_digest * 31 + (uint64_t)r.xid * 7 + (uint64_t)r.zxid;
+    st.reply_digest = st.reply_digest * 31 + (uint64_t)r.err;
     for (; r.body.at < r.body.end; r.body.at++)
-      st.heard = st.heard * 31 + *r.body.at;
+      st.reply_digest = st.reply_digest * 31 + *r.body.at;
   }
 }
 
-static void some_request(sim_raw_client *p)
+static void send_random_request(sim_raw_client *p)
 {
   char path[32];
 
@@ -57,11 +57,11 @@ static void some_request(sim_raw_client *p)
   }
 }
 
-static void some_client(void)
+static void act_as_random_client(void)
 {
   sim_raw_client *p = &st.clients[sim_roll(&st.rng, CLIENTS)];
 
-  take_in(p);
+  digest_replies(p);
   if (p->conn == NULL || sim_roll(&st.rng, 20) == 0) {
     sim_raw_client_hang_up(p);
     if (!sim_raw_client_connect(p, sim_roll(&st.rng, 3), 4000, 0))
@@ -69,10 +69,10 @@ static void some_client(void)
     return;
   }
   for (unsigned i = sim_roll(&st.rng, 4) + 1; i > 0 && p->conn != NULL; i--)
-    some_request(p);
+    send_random_request(p);
 }
 
-static void some_fault(void)
+static void inject_random_fault(void)
 {
   sim_ensemble *e = st.lab.ensemble;
   unsigned a = sim_roll(&st.rng, 3), b = (a + 1) % 3;
@@ -90,7 +90,7 @@ static void some_fault(void)
   }
 }
 
-static void calm_down(void)
+static void end_faults(void)
 {
   for (unsigned i = 0; i < 3; i++) {
     sim_server_start(sim_lab_server(&st.lab, i));
@@ -99,10 +99,10 @@ static void calm_down(void)
     sim_link_slow(st.lab.ensemble, i, (i + 1) % 3, 0);
   }
   ck_assert(sim_lab_wait_serving(&st.lab));
-  sim_lab_run(&st.lab, 6000); /* the sessions have expired, too */
+  sim_lab_run(&st.lab, 6000); /* until the sessions have expired, too */
 }
 
-static void same_nodes(const sim_node *a, const sim_tree *t)
+static void check_nodes_equal(const sim_node *a, const sim_tree *t)
 {
   const sim_node *b = sim_tree_find(t, a->path);
 
@@ -111,53 +111,54 @@ static void same_nodes(const sim_node *a, const sim_tree *t)
   ck_assert_int_eq(a->counter, b->counter);
   ck_assert_int_eq(a->container, b->container);
   for (const sim_node *k = a->children; k != NULL; k = k->next)
-    same_nodes(k, t);
+    check_nodes_equal(k, t);
 }
 
-static void same_trees(const sim_tree *a, const sim_tree *b)
+static void check_trees_equal(const sim_tree *a, const sim_tree *b)
 {
   ck_assert_uint_eq(a->count, b->count);
   ck_assert_uint_eq(a->nsessions, b->nsessions);
-  same_nodes(a->root, b);
+  check_nodes_equal(a->root, b);
 }
 
-static void play(uint64_t seed)
+static void run_schedule(uint64_t seed)
 {
-  /* Commits often come before a server has logged them. */
+  /* With slow disks, commits often arrive before a server has logged the
+   * proposals. */
   const sim_ensemble_config config = {.tick_ms = 500,
                                       .disk_delay_us = {50, 20000}};
 
-  st = (storm){.rng = {seed}};
+  st = (fault_run){.rng = {seed}};
   sim_lab_init(&st.lab, &config, seed, NULL);
   for (int i = 0; i < CLIENTS; i++)
     sim_raw_client_init(&st.clients[i], &st.lab);
   for (int step = 0; step < STEPS; step++) {
-    some_client();
+    act_as_random_client();
     if (sim_roll(&st.rng, 20) == 0)
-      some_fault();
+      inject_random_fault();
     sim_lab_run(&st.lab, sim_roll(&st.rng, 30));
   }
-  calm_down();
+  end_faults();
   ck_assert_uint_eq(sim_ensemble_committed_tree(st.lab.ensemble)->nsessions, 0);
   for (unsigned i = 0; i < 3; i++)
-    same_trees(sim_ensemble_committed_tree(st.lab.ensemble),
-               &sim_lab_server(&st.lab, i)->tree);
+    check_trees_equal(sim_ensemble_committed_tree(st.lab.ensemble),
+                      &sim_lab_server(&st.lab, i)->tree);
   for (int i = 0; i < CLIENTS; i++)
-    take_in(&st.clients[i]);
+    digest_replies(&st.clients[i]);
 }
 
-static void finish(void)
+static void free_run(void)
 {
   for (int i = 0; i < CLIENTS; i++)
     sim_raw_client_free(&st.clients[i]);
   sim_lab_free(&st.lab);
 }
 
-START_TEST(all_servers_end_with_one_tree)
+START_TEST(all_servers_end_with_equal_trees)
 {
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
-    play(seed);
-    finish();
+    run_schedule(seed);
+    free_run();
   }
 }
 END_TEST
@@ -165,19 +166,19 @@ END_TEST
 START_TEST(seed_gives_one_schedule)
 {
   for (uint64_t seed = 0; seed < 20; seed++) {
-    play(seed);
-    uint64_t heard = st.heard, jobs = st.lab.agenda.done;
+    run_schedule(seed);
+    uint64_t reply_digest = st.reply_digest, jobs = st.lab.agenda.done;
 
-    finish();
-    play(seed);
-    ck_assert_uint_eq(st.heard, heard);
+    free_run();
+    run_schedule(seed);
+    ck_assert_uint_eq(st.reply_digest, reply_digest);
     ck_assert_uint_eq(st.lab.agenda.done, jobs);
-    finish();
-    play(seed + 1000);
-    ck_assert_uint_ne(st.heard, heard);
-    finish();
+    free_run();
+    run_schedule(seed + 1000);
+    ck_assert_uint_ne(st.reply_digest, reply_digest);
+    free_run();
   }
 }
 END_TEST
 
-SUITE("faults", all_servers_end_with_one_tree, seed_gives_one_schedule)
+SUITE("faults", all_servers_end_with_equal_trees, seed_gives_one_schedule)

@@ -6,13 +6,12 @@
 #include "sim/check/one_server.h"
 
 /**
- * @file
- * The simulated ensemble as one server: nodes and what changes them.
+ * @file The model with one server: nodes and their changes.
  */
 
 /* ---- nodes -------------------------------------------------------------- */
 
-START_TEST(a_client_makes_and_finds_a_node)
+START_TEST(client_creates_and_deletes_nodes)
 {
   setup();
   ck_assert_int_eq(p.timeout_ms, 10000);
@@ -40,13 +39,13 @@ START_TEST(a_client_makes_and_finds_a_node)
 }
 END_TEST
 
-START_TEST(every_write_has_a_zxid_also_one_that_fails)
+START_TEST(every_write_has_a_zxid_even_if_it_fails)
 {
   setup();
   sim_reply r = expect_reply(&p, sim_raw_client_create(&p, "/a", 0), 0);
   int64_t zxid = r.zxid;
 
-  ck_assert_int_eq(zxid, 3); /* behind two sessions */
+  ck_assert_int_eq(zxid, 3); /* after two createSessions */
   r = expect_reply(&p, sim_raw_client_create(&p, "/a", 0), LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(r.zxid, zxid + 1);
   r = expect_reply(&p, sim_raw_client_delete(&p, "/a"), 0);
@@ -100,7 +99,7 @@ START_TEST(null_data_is_not_empty_data)
 }
 END_TEST
 
-START_TEST(a_number_counts_all_children_ever_made)
+START_TEST(sequence_number_counts_all_children_ever_created)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
@@ -120,7 +119,7 @@ START_TEST(a_number_counts_all_children_ever_made)
 }
 END_TEST
 
-START_TEST(the_counter_sticks_at_its_end_and_runs_over_in_flight)
+START_TEST(sequence_counter_stops_at_its_maximum_but_overflows_in_proposals)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
@@ -147,7 +146,7 @@ START_TEST(the_counter_sticks_at_its_end_and_runs_over_in_flight)
 }
 END_TEST
 
-START_TEST(a_container_goes_when_it_has_had_a_child)
+START_TEST(container_is_deleted_after_its_last_child)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/c", 4), 0);
@@ -178,7 +177,7 @@ static int create_ttl(const char *path, int32_t flags, int64_t ttl_ms)
   return sim_raw_client_next(&p).err;
 }
 
-START_TEST(a_node_goes_when_nothing_was_written_for_its_time_to_live)
+START_TEST(node_is_deleted_if_not_written_for_its_ttl)
 {
   setup();
   ck_assert_int_eq(create_ttl("/a", 5, 2500), 0);
@@ -206,9 +205,10 @@ END_TEST
 
 /* ---- multi -------------------------------------------------------------- */
 
-static int32_t send_multi(sim_raw_client *who, const lk_op *ops, size_t count)
+static int32_t send_multi(sim_raw_client *client, const lk_op *ops,
+                          size_t count)
 {
-  struct lk_request_header h = {++who->xid, LK_OPCODE_MULTI};
+  struct lk_request_header h = {++client->xid, LK_OPCODE_MULTI};
   unsigned char body[1000];
   lk_buf out = wire_buf();
   size_t mark = wire_begin(&out);
@@ -219,9 +219,9 @@ static int32_t send_multi(sim_raw_client *who, const lk_op *ops, size_t count)
   lk__multi_encode(&w, ops, count, "");
   lk__buf_append(&out, body, w.len);
   wire_end(&out, mark);
-  sim_conn_input(who->conn, lk__buf_bytes(&out), lk__buf_len(&out));
+  sim_conn_input(client->conn, lk__buf_bytes(&out), lk__buf_len(&out));
   lk__buf_free(&out);
-  return who->xid;
+  return client->xid;
 }
 
 static void expect_part(sim_reply *r, int32_t type, int err)
@@ -231,7 +231,7 @@ static void expect_part(sim_reply *r, int32_t type, int err)
   ck_assert_int_eq(lk__reader_int(&r->body), err);
 }
 
-START_TEST(a_multi_is_done_whole_under_one_zxid)
+START_TEST(multi_is_executed_whole_with_one_zxid)
 {
   setup();
   lk_op ops[] = {lk_op_create("/a", lk_text("1"), NULL, 0),
@@ -243,7 +243,8 @@ START_TEST(a_multi_is_done_whole_under_one_zxid)
 
   expect_part(&r, LK_OPCODE_CREATE, 0);
   expect_text(&r, "/a");
-  expect_part(&r, LK_OPCODE_CREATE, 0); /* no stat, though it asked for one */
+  expect_part(&r, LK_OPCODE_CREATE,
+              0); /* a create in a multi has no stat in its result */
   expect_text(&r, "/a/b-0000000000");
   expect_part(&r, LK_OPCODE_SET_DATA, 0);
   lk_stat stat;
@@ -251,7 +252,8 @@ START_TEST(a_multi_is_done_whole_under_one_zxid)
   lk__reader_stat(&r.body, &stat);
   ck_assert_int_eq(stat.version, 1);
   expect_part(&r, LK_OPCODE_CHECK, 0);
-  expect_part(&r, LK_OPCODE_CREATE2, 0); /* though it asked for another */
+  expect_part(&r, LK_OPCODE_CREATE2,
+              0); /* a container has the result of create2 */
   expect_text(&r, "/c");
   lk_stat ignored;
 
@@ -265,7 +267,7 @@ START_TEST(a_multi_is_done_whole_under_one_zxid)
 }
 END_TEST
 
-START_TEST(a_multi_that_fails_does_nothing)
+START_TEST(failed_multi_changes_nothing)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
@@ -273,7 +275,7 @@ START_TEST(a_multi_that_fails_does_nothing)
                  lk_op_check("/a", 7), lk_op_delete("/a", -1)};
   int32_t xid = send_multi(&p, ops, 3);
 
-  sim_raw_client_create(&p, "/a/n-", 2); /* before the multi is done */
+  sim_raw_client_create(&p, "/a/n-", 2); /* sent before the multi is executed */
   sim_reply r = expect_reply(&p, xid, 0);
 
   for (int i = 0; i < 3; i++) {
@@ -292,10 +294,11 @@ START_TEST(a_multi_that_fails_does_nothing)
 }
 END_TEST
 
-SUITE("nodes", a_client_makes_and_finds_a_node,
-      every_write_has_a_zxid_also_one_that_fails, stat_counts_all_changes,
-      null_data_is_not_empty_data, a_number_counts_all_children_ever_made,
-      the_counter_sticks_at_its_end_and_runs_over_in_flight,
-      a_container_goes_when_it_has_had_a_child,
-      a_node_goes_when_nothing_was_written_for_its_time_to_live,
-      a_multi_is_done_whole_under_one_zxid, a_multi_that_fails_does_nothing)
+SUITE("nodes", client_creates_and_deletes_nodes,
+      every_write_has_a_zxid_even_if_it_fails, stat_counts_all_changes,
+      null_data_is_not_empty_data,
+      sequence_number_counts_all_children_ever_created,
+      sequence_counter_stops_at_its_maximum_but_overflows_in_proposals,
+      container_is_deleted_after_its_last_child,
+      node_is_deleted_if_not_written_for_its_ttl,
+      multi_is_executed_whole_with_one_zxid, failed_multi_changes_nothing)

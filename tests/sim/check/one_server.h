@@ -6,9 +6,7 @@
 #include "support/suite.h"
 
 /**
- * @file
- * A simulated server by itself with two raw clients, for tests of what it
- * answers.
+ * @file One server of the model, with two raw clients.
  */
 
 enum { CREATED = 1, DELETED, CHANGED, CHILDREN };
@@ -23,7 +21,7 @@ static inline void setup_lab(const sim_ensemble_config *config)
   sim_raw_client_init(&q, &lab);
 }
 
-/* A server by itself, with two clients. */
+/* A standalone server and two connected clients. */
 static inline void setup(void)
 {
   const sim_ensemble_config config = {
@@ -41,10 +39,10 @@ static inline void teardown(void)
   sim_lab_free(&lab);
 }
 
-static inline void expect_event(sim_raw_client *who, int32_t type,
+static inline void expect_event(sim_raw_client *client, int32_t type,
                                 const char *path)
 {
-  sim_reply r = sim_raw_client_next(who);
+  sim_reply r = sim_raw_client_next(client);
 
   ck_assert(!r.closed);
   ck_assert_int_eq(r.xid, LK_XID_EVENT);
@@ -57,9 +55,10 @@ static inline void expect_event(sim_raw_client *who, int32_t type,
   ck_assert_mem_eq(text.at, path, text.len);
 }
 
-static inline sim_reply expect_reply(sim_raw_client *who, int32_t xid, int err)
+static inline sim_reply expect_reply(sim_raw_client *client, int32_t xid,
+                                     int err)
 {
-  sim_reply r = sim_raw_client_next(who);
+  sim_reply r = sim_raw_client_next(client);
 
   ck_assert(!r.closed);
   ck_assert_int_eq(r.xid, xid);
@@ -76,31 +75,32 @@ static inline void expect_text(sim_reply *r, const char *text)
   ck_assert_mem_eq(b.at, text, b.len);
 }
 
-/* Make a node whose name ends as the server says. */
-static inline void create_as(sim_raw_client *who, const char *path,
+/* Create a node and check the name that the server gave it. */
+static inline void create_as(sim_raw_client *client, const char *path,
                              int32_t flags, const char *made)
 {
-  sim_reply r = expect_reply(who, sim_raw_client_create(who, path, flags), 0);
+  sim_reply r =
+      expect_reply(client, sim_raw_client_create(client, path, flags), 0);
 
   expect_text(&r, made);
 }
 
-static inline int set(sim_raw_client *who, const char *path, lk_bytes data)
+static inline int set(sim_raw_client *client, const char *path, lk_bytes data)
 {
   struct lk_set_data_request r = {lk_text(path), data, -1};
-  int32_t xid = sim_raw_client_send(who, LK_OPCODE_SET_DATA, &r);
+  int32_t xid = sim_raw_client_send(client, LK_OPCODE_SET_DATA, &r);
   sim_reply reply;
 
   do
-    reply = sim_raw_client_next(who);
+    reply = sim_raw_client_next(client);
   while (!reply.closed && reply.xid != xid);
   return reply.err;
 }
 
-static inline lk_stat stat_of(sim_raw_client *who, const char *path)
+static inline lk_stat stat_of(sim_raw_client *client, const char *path)
 {
   sim_reply r = expect_reply(
-      who, sim_raw_client_read(who, LK_OPCODE_EXISTS, path, false), 0);
+      client, sim_raw_client_read(client, LK_OPCODE_EXISTS, path, false), 0);
   lk_stat stat;
 
   lk__reader_stat(&r.body, &stat);

@@ -4,11 +4,10 @@
 #include "sim/check/three_servers.h"
 
 /**
- * @file
- * The simulated ensemble: sessions that begin, move, expire and end.
+ * @file The model: sessions that are created, resumed, expired and closed.
  */
 
-START_TEST(timeouts_are_kept_in_bounds)
+START_TEST(session_timeouts_are_within_bounds)
 {
   setup();
   ck_assert(sim_raw_client_connect(&p, near, 1, 0));
@@ -19,7 +18,7 @@ START_TEST(timeouts_are_kept_in_bounds)
 }
 END_TEST
 
-START_TEST(a_session_that_is_not_known_is_refused)
+START_TEST(unknown_session_is_refused)
 {
   setup();
   for (unsigned i = 0; i < 3; i++) {
@@ -39,13 +38,14 @@ START_TEST(a_session_that_is_not_known_is_refused)
 }
 END_TEST
 
-START_TEST(a_server_that_is_behind_refuses_without_a_word)
+START_TEST(server_behind_the_client_closes_without_reply)
 {
   setup();
   ck_assert(!sim_raw_client_connect(&p, near, T, INT64_MAX));
   ck_assert_ptr_null(p.conn);
   ck_assert(!sim_raw_client_has(&p));
-  /* A new leader is ahead of its followers until the first transaction. */
+  /* A new leader has a larger zxid than its followers until the first
+   * transaction. */
   ck_assert(!sim_raw_client_connect(&p, near, T, INT64_C(1) << 32));
   ck_assert(sim_raw_client_connect(&p, leader, T, INT64_C(1) << 32));
   sim_lab_run(&lab, 10);
@@ -54,7 +54,7 @@ START_TEST(a_server_that_is_behind_refuses_without_a_word)
 }
 END_TEST
 
-START_TEST(a_session_ends_after_its_timeout_and_before_another_tick)
+START_TEST(session_expires_within_a_tick_after_its_timeout)
 {
   for (int i = 0; i < 20; i++) {
     setup();
@@ -62,12 +62,13 @@ START_TEST(a_session_ends_after_its_timeout_and_before_another_tick)
     ck_assert_int_eq(sim_raw_client_do_create(&p, "/e", 1), 0);
     int64_t touched = lab.agenda.now_us;
 
-    sim_lab_run(&lab, i * 50 + 500); /* the touch is reported */
-    ck_assert_int_eq(told.ended, 0);
-    while (told.ended == 0)
+    sim_lab_run(
+        &lab, i * 50 + 500); /* the follower reports the touch to the leader */
+    ck_assert_int_eq(reported.ended, 0);
+    while (reported.ended == 0)
       sim_lab_run(&lab, 1);
-    ck_assert_int_eq(told.ended, p.session);
-    ck_assert(told.expired);
+    ck_assert_int_eq(reported.ended, p.session);
+    ck_assert(reported.expired);
     ck_assert_int_gt(lab.agenda.now_us, touched + T * SIM_MS);
     ck_assert_int_lt(lab.agenda.now_us,
                      touched + (T + TICK + TICK / 2 + 10) * SIM_MS);
@@ -81,7 +82,7 @@ START_TEST(a_session_ends_after_its_timeout_and_before_another_tick)
 }
 END_TEST
 
-START_TEST(pings_keep_a_session)
+START_TEST(pings_keep_session_alive)
 {
   setup();
   for (unsigned i = 0; i < 3; i++) {
@@ -95,19 +96,19 @@ START_TEST(pings_keep_a_session)
 }
 END_TEST
 
-START_TEST(closing_deletes_what_is_ephemeral)
+START_TEST(close_deletes_ephemeral_nodes)
 {
   setup();
   connect(&p, near);
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/e", 1), 0);
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/n", 0), 0);
-  sim_raw_client_create(&p, "/f", 1); /* still on its way */
+  sim_raw_client_create(&p, "/f", 1); /* proposed, not committed */
   sim_raw_client_send(&p, LK_OPCODE_CLOSE_SESSION, NULL);
   ck_assert_int_eq(sim_raw_client_next(&p).err, 0);
   ck_assert_int_eq(sim_raw_client_next(&p).err, 0);
   expect_closed(&p);
-  ck_assert_int_eq(told.ended, p.session);
-  ck_assert(!told.expired);
+  ck_assert_int_eq(reported.ended, p.session);
+  ck_assert(!reported.expired);
   connect(&q, near);
   ck_assert_int_eq(exists(&q, "/e"), LK_ERR_NO_NODE);
   ck_assert_int_eq(exists(&q, "/f"), LK_ERR_NO_NODE);
@@ -116,29 +117,29 @@ START_TEST(closing_deletes_what_is_ephemeral)
 }
 END_TEST
 
-START_TEST(closing_leaves_what_another_made_in_the_place_of_an_ephemeral)
+START_TEST(close_keeps_a_node_that_replaced_an_ephemeral_one)
 {
   setup();
   connect(&p, leader);
   connect(&q, leader);
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/e", 1), 0);
-  sim_raw_client_delete(&q, "/e"); /* all still on its way */
+  sim_raw_client_delete(&q, "/e"); /* none of these is committed yet */
   sim_raw_client_create(&q, "/e", 0);
   sim_raw_client_send(&p, LK_OPCODE_CLOSE_SESSION, NULL);
   for (int i = 0; i < 2; i++)
     ck_assert_int_eq(sim_raw_client_next(&q).err, 0);
   ck_assert_int_eq(sim_raw_client_next(&p).err, 0);
-  ck_assert_int_eq(told.ended, p.session);
+  ck_assert_int_eq(reported.ended, p.session);
   ck_assert_int_eq(exists(&q, "/e"), 0);
   teardown();
 }
 END_TEST
 
-START_TEST(a_server_drops_the_older_connection_of_a_session)
+START_TEST(server_closes_older_connection_of_session)
 {
   setup();
   connect(&p, near);
-  take_over(&q, &p);
+  copy_session(&q, &p);
   connect(&q, near);
   expect_closed(&p);
   ck_assert_int_eq(exists(&q, "/"), 0);
@@ -146,7 +147,7 @@ START_TEST(a_server_drops_the_older_connection_of_a_session)
 }
 END_TEST
 
-START_TEST(a_connection_that_is_left_behind_may_read_but_not_write)
+START_TEST(connection_of_moved_session_can_read_but_not_write)
 {
   for (unsigned i = 0; i < 2; i++) {
     setup();
@@ -154,10 +155,10 @@ START_TEST(a_connection_that_is_left_behind_may_read_but_not_write)
 
     connect(&p, from);
     ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
-    take_over(&q, &p);
+    copy_session(&q, &p);
     connect(&q, far);
     ck_assert_int_eq(sim_raw_client_do_create(&q, "/b", 0), 0);
-    /* Only the leader looks at its own clients' reads. */
+    /* Only the leader checks the sessions of its clients' reads. */
     ck_assert_int_eq(exists(&p, "/a"), i == 0 ? 0 : LK_ERR_CONNECTION_LOSS);
     sim_raw_client_create(&p, "/c", 0);
     expect_closed(&p);
@@ -167,7 +168,7 @@ START_TEST(a_connection_that_is_left_behind_may_read_but_not_write)
 }
 END_TEST
 
-START_TEST(a_cut_off_follower_answers_when_the_session_has_long_ended)
+START_TEST(cut_off_follower_answers_after_the_session_has_expired)
 {
   setup();
   connect(&p, near);
@@ -175,34 +176,34 @@ START_TEST(a_cut_off_follower_answers_when_the_session_has_long_ended)
   ck_assert(ping_for(&p, 1000));
   cut(near, true);
   ck_assert(ping_for(&p, T + TICK - 100));
-  ck_assert_int_eq(told.ended, p.session);
+  ck_assert_int_eq(reported.ended, p.session);
   ck_assert_int_eq(exists(&p, "/e"), 0);
-  ck_assert(!ping_for(&p, T)); /* until it gives its leader up */
+  ck_assert(!ping_for(&p, T)); /* until the follower gives up its leader */
   teardown();
 }
 END_TEST
 
-START_TEST(what_is_passed_on_does_not_touch)
+START_TEST(forwarded_request_does_not_touch_session)
 {
   setup();
   connect(&p, near);
-  sim_lab_run(&lab, TICK / 2 + 20); /* this touch is reported */
-  int64_t reported = lab.agenda.now_us;
+  sim_lab_run(&lab, TICK / 2 + 20); /* the follower reports this touch */
+  int64_t touched = lab.agenda.now_us;
 
   sim_lab_run(&lab, 2 * TICK);
   int64_t written = lab.agenda.now_us;
 
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
   cut(near, true); /* before the next ping */
-  while (told.ended == 0)
+  while (reported.ended == 0)
     sim_lab_run(&lab, 10);
-  ck_assert_int_lt(lab.agenda.now_us, reported + (T + TICK) * SIM_MS);
+  ck_assert_int_lt(lab.agenda.now_us, touched + (T + TICK) * SIM_MS);
   ck_assert_int_lt(lab.agenda.now_us, written + T * SIM_MS);
   teardown();
 }
 END_TEST
 
-START_TEST(a_connection_without_a_word_is_closed)
+START_TEST(idle_connection_is_closed)
 {
   setup();
   sim_raw_client_open(&p, near);
@@ -214,13 +215,12 @@ START_TEST(a_connection_without_a_word_is_closed)
 }
 END_TEST
 
-SUITE("sessions", timeouts_are_kept_in_bounds,
-      a_session_that_is_not_known_is_refused,
-      a_server_that_is_behind_refuses_without_a_word,
-      a_session_ends_after_its_timeout_and_before_another_tick,
-      pings_keep_a_session, closing_deletes_what_is_ephemeral,
-      closing_leaves_what_another_made_in_the_place_of_an_ephemeral,
-      a_server_drops_the_older_connection_of_a_session,
-      a_connection_that_is_left_behind_may_read_but_not_write,
-      a_cut_off_follower_answers_when_the_session_has_long_ended,
-      what_is_passed_on_does_not_touch, a_connection_without_a_word_is_closed)
+SUITE("sessions", session_timeouts_are_within_bounds,
+      unknown_session_is_refused, server_behind_the_client_closes_without_reply,
+      session_expires_within_a_tick_after_its_timeout, pings_keep_session_alive,
+      close_deletes_ephemeral_nodes,
+      close_keeps_a_node_that_replaced_an_ephemeral_one,
+      server_closes_older_connection_of_session,
+      connection_of_moved_session_can_read_but_not_write,
+      cut_off_follower_answers_after_the_session_has_expired,
+      forwarded_request_does_not_touch_session, idle_connection_is_closed)

@@ -6,39 +6,37 @@
 #include "support/suite.h"
 
 /**
- * @file
- * Three simulated servers with two raw clients, for tests of how servers work
- * together.
+ * @file Three servers of the model, with two raw clients.
  */
 
 enum { TICK = 1000, T = 4000 };
 
 static sim_lab lab;
 static sim_raw_client p, q;
-static unsigned leader, near, far; /* two followers */
+static unsigned leader, near, far; /* near and far: the two followers */
 
 static struct {
-  int64_t ended; /* the last session that did */
+  int64_t ended; /* the session that ended last */
   bool expired;
   size_t commits;
   int64_t zxid;
-} told;
+} reported;
 
-static inline void on_committed(const sim_commit *c, const sim_tree *truth,
+static inline void on_committed(const sim_commit *c, const sim_tree *tree,
                                 void *arg)
 {
   (void)arg;
-  ck_assert_int_gt(c->zxid, told.zxid);
-  ck_assert_int_eq(truth->zxid, c->zxid);
-  told.zxid = c->zxid;
-  told.commits++;
+  ck_assert_int_gt(c->zxid, reported.zxid);
+  ck_assert_int_eq(tree->zxid, c->zxid);
+  reported.zxid = c->zxid;
+  reported.commits++;
 }
 
 static inline void on_ended(int64_t session, bool expired, void *arg)
 {
   (void)arg;
-  told.ended = session;
-  told.expired = expired;
+  reported.ended = session;
+  reported.expired = expired;
 }
 
 static inline void setup_with(int64_t disk_us)
@@ -48,7 +46,7 @@ static inline void setup_with(int64_t disk_us)
   const sim_ensemble_hooks hooks = {.committed = on_committed,
                                     .session_ended = on_ended};
 
-  memset(&told, 0, sizeof told);
+  memset(&reported, 0, sizeof reported);
   sim_lab_init(&lab, &config, 7, &hooks);
   leader = (unsigned)sim_ensemble_leader(lab.ensemble);
   near = (leader + 1) % 3;
@@ -69,27 +67,27 @@ static inline void teardown(void)
   sim_lab_free(&lab);
 }
 
-static inline void connect(sim_raw_client *who, unsigned server)
+static inline void connect(sim_raw_client *client, unsigned server)
 {
-  ck_assert(sim_raw_client_connect(who, server, T, 0));
+  ck_assert(sim_raw_client_connect(client, server, T, 0));
 }
 
-/* The same session somewhere else, while the first connection is there. */
-static inline void take_over(sim_raw_client *by, const sim_raw_client *from)
+/* Lets `by` resume the session of `from`. */
+static inline void copy_session(sim_raw_client *by, const sim_raw_client *from)
 {
   by->session = from->session;
   memcpy(by->password, from->password, sizeof by->password);
 }
 
-static inline int exists(sim_raw_client *who, const char *path)
+static inline int exists(sim_raw_client *client, const char *path)
 {
-  return sim_raw_client_do_read(who, LK_OPCODE_EXISTS, path, false);
+  return sim_raw_client_do_read(client, LK_OPCODE_EXISTS, path, false);
 }
 
-static inline void expect_closed(sim_raw_client *who)
+static inline void expect_closed(sim_raw_client *client)
 {
-  ck_assert(sim_raw_client_next(who).closed);
-  ck_assert_ptr_null(who->conn);
+  ck_assert(sim_raw_client_next(client).closed);
+  ck_assert_ptr_null(client->conn);
 }
 
 static inline void cut(unsigned server, bool yes)
@@ -98,14 +96,14 @@ static inline void cut(unsigned server, bool yes)
   sim_link_cut(lab.ensemble, server, (server + 2) % 3, yes);
 }
 
-/* A ping now and then, so long; false: the server hung up. */
-static inline bool ping_for(sim_raw_client *who, int64_t ms)
+/* Pings every 100 ms for this time; false: the server closed the connection. */
+static inline bool ping_for(sim_raw_client *client, int64_t ms)
 {
-  for (; ms > 0 && who->conn != NULL; ms -= 100) {
-    sim_raw_client_send_as(who, LK_XID_PING, LK_OPCODE_PING, NULL);
+  for (; ms > 0 && client->conn != NULL; ms -= 100) {
+    sim_raw_client_send_as(client, LK_XID_PING, LK_OPCODE_PING, NULL);
     sim_lab_run(&lab, 100);
   }
-  return who->conn != NULL;
+  return client->conn != NULL;
 }
 
 #endif

@@ -4,8 +4,7 @@
 #include "sim/check/one_server.h"
 
 /**
- * @file
- * The simulated ensemble as one server: what watchers are told.
+ * @file The model with one server: watches and their events.
  */
 
 START_TEST(watch_reports_once_and_before_the_reply)
@@ -36,7 +35,7 @@ START_TEST(deletion_is_reported_for_the_node_then_for_its_parent)
   sim_raw_client_do_read(&q, LK_OPCODE_GET_CHILDREN2, "/a/b", true);
   sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a/b", true);
   ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/b"), 0);
-  expect_event(&q, DELETED, "/a/b"); /* once, for both kinds */
+  expect_event(&q, DELETED, "/a/b"); /* one event for both kinds */
   expect_event(&q, CHILDREN, "/a");
   ck_assert(!sim_raw_client_has(&q));
   ck_assert_uint_eq(sim_ensemble_watches(lab.ensemble), 0);
@@ -44,7 +43,7 @@ START_TEST(deletion_is_reported_for_the_node_then_for_its_parent)
 }
 END_TEST
 
-START_TEST(only_exists_watches_what_is_not_there)
+START_TEST(only_exists_sets_a_watch_on_a_missing_node)
 {
   setup();
   sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a", true);
@@ -58,7 +57,7 @@ START_TEST(only_exists_watches_what_is_not_there)
 }
 END_TEST
 
-START_TEST(watches_go_with_their_connection)
+START_TEST(watches_end_with_their_connection)
 {
   setup();
   sim_raw_client_do_read(&q, LK_OPCODE_EXISTS, "/a", true);
@@ -101,17 +100,17 @@ START_TEST(missed_changes_are_reported_in_the_order_of_the_request)
 }
 END_TEST
 
-static int add_watch(sim_raw_client *who, const char *path, int32_t mode)
+static int add_watch(sim_raw_client *client, const char *path, int32_t mode)
 {
   struct lk_add_watch_request r = {lk_text(path), mode};
-  int32_t xid = sim_raw_client_send(who, LK_OPCODE_ADD_WATCH, &r);
-  sim_reply reply = sim_raw_client_next(who);
+  int32_t xid = sim_raw_client_send(client, LK_OPCODE_ADD_WATCH, &r);
+  sim_reply reply = sim_raw_client_next(client);
 
   ck_assert_int_eq(reply.xid, xid);
   return reply.err;
 }
 
-START_TEST(persistent_watches_stay)
+START_TEST(persistent_watches_report_repeatedly)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
@@ -125,7 +124,7 @@ START_TEST(persistent_watches_stay)
     ck_assert_int_eq(sim_raw_client_do_delete(&p, "/a/b"), 0);
     expect_event(&q, CHILDREN, "/a");
   }
-  /* A watch of one time takes its place, and is gone with it. */
+  /* A one-shot watch replaces the persistent one, and ends with its event. */
   sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a", true);
   ck_assert_int_eq(set(&p, "/a", lk_text("y")), 0);
   expect_event(&q, CHANGED, "/a");
@@ -135,7 +134,7 @@ START_TEST(persistent_watches_stay)
 }
 END_TEST
 
-START_TEST(recursive_watches_tell_of_all_below_but_not_of_children)
+START_TEST(recursive_watches_report_descendants_but_no_child_events)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
@@ -154,37 +153,43 @@ START_TEST(recursive_watches_tell_of_all_below_but_not_of_children)
 }
 END_TEST
 
-static int unwatch(sim_raw_client *who, int32_t op, int32_t type)
+static int remove_or_check_watch(sim_raw_client *client, int32_t op,
+                                 int32_t type)
 {
   struct lk_path_type_request r = {lk_text("/a"), type};
-  int32_t xid = sim_raw_client_send(who, op, &r);
-  sim_reply reply = sim_raw_client_next(who);
+  int32_t xid = sim_raw_client_send(client, op, &r);
+  sim_reply reply = sim_raw_client_next(client);
 
   ck_assert_int_eq(reply.xid, xid);
   return reply.err;
 }
 
-START_TEST(watches_can_be_removed_and_looked_for)
+START_TEST(watches_can_be_removed_and_checked)
 {
   setup();
   ck_assert_int_eq(sim_raw_client_do_create(&p, "/a", 0), 0);
   sim_raw_client_do_read(&q, LK_OPCODE_GET_DATA, "/a", true);
-  ck_assert_int_eq(unwatch(&q, LK_OPCODE_REMOVE_WATCHES, 1), LK_ERR_NO_WATCHER);
-  ck_assert_int_eq(unwatch(&q, LK_OPCODE_CHECK_WATCHES, 2), 0);
-  /* What it says is true of anybody's. */
-  ck_assert_int_eq(unwatch(&p, LK_OPCODE_CHECK_WATCHES, 2), 0);
-  ck_assert_int_eq(unwatch(&p, LK_OPCODE_REMOVE_WATCHES, 2), LK_ERR_NO_WATCHER);
-  ck_assert_int_eq(unwatch(&q, LK_OPCODE_REMOVE_WATCHES, 2), 0);
-  ck_assert_int_eq(unwatch(&q, LK_OPCODE_REMOVE_WATCHES, 3), LK_ERR_NO_WATCHER);
-  ck_assert_int_eq(unwatch(&q, LK_OPCODE_CHECK_WATCHES, 4), LK_ERR_MARSHALLING);
+  ck_assert_int_eq(remove_or_check_watch(&q, LK_OPCODE_REMOVE_WATCHES, 1),
+                   LK_ERR_NO_WATCHER);
+  ck_assert_int_eq(remove_or_check_watch(&q, LK_OPCODE_CHECK_WATCHES, 2), 0);
+  /* checkWatches also finds watches of other clients. */
+  ck_assert_int_eq(remove_or_check_watch(&p, LK_OPCODE_CHECK_WATCHES, 2), 0);
+  ck_assert_int_eq(remove_or_check_watch(&p, LK_OPCODE_REMOVE_WATCHES, 2),
+                   LK_ERR_NO_WATCHER);
+  ck_assert_int_eq(remove_or_check_watch(&q, LK_OPCODE_REMOVE_WATCHES, 2), 0);
+  ck_assert_int_eq(remove_or_check_watch(&q, LK_OPCODE_REMOVE_WATCHES, 3),
+                   LK_ERR_NO_WATCHER);
+  ck_assert_int_eq(remove_or_check_watch(&q, LK_OPCODE_CHECK_WATCHES, 4),
+                   LK_ERR_MARSHALLING);
   teardown();
 }
 END_TEST
 
 SUITE("watches", watch_reports_once_and_before_the_reply,
       deletion_is_reported_for_the_node_then_for_its_parent,
-      only_exists_watches_what_is_not_there, watches_go_with_their_connection,
+      only_exists_sets_a_watch_on_a_missing_node,
+      watches_end_with_their_connection,
       missed_changes_are_reported_in_the_order_of_the_request,
-      persistent_watches_stay,
-      recursive_watches_tell_of_all_below_but_not_of_children,
-      watches_can_be_removed_and_looked_for)
+      persistent_watches_report_repeatedly,
+      recursive_watches_report_descendants_but_no_child_events,
+      watches_can_be_removed_and_checked)
