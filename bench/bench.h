@@ -3,13 +3,13 @@
 #define BENCH_H
 
 /**
- * @file
- * What workloads share. A workload is a function that prepares, measures one
- * region or two, and tells a line of each; main.c has the table of them.
+ * @file Shared by the workloads. A workload is a function that prepares,
+ * measures one or two regions, and prints a line for each; main.c has the table
+ * of workloads.
  *
- * Whatever goes wrong ends the program: a figure of half a run is none. All
- * nodes are ephemeral children of one container, so nothing stays behind for
- * long even then.
+ * Any error ends the program, since figures of part of a run are worthless. All
+ * nodes are ephemeral children of one container, so an aborted run leaves
+ * nothing for long.
  */
 
 #include <ev.h>
@@ -17,7 +17,7 @@
 
 typedef struct bench bench;
 
-/** A session of a bench. */
+/** A session of a benchmark. */
 typedef struct bench_session {
   bench *b;
   lk_client *client;
@@ -26,22 +26,22 @@ typedef struct bench_session {
 
 struct bench {
   const char *hosts;
-  size_t n;             /**< how many of what the workload does */
+  size_t n;             /**< N of the command line */
   const char **options; /**< "key=value" of this workload, NULL-terminated */
   struct ev_loop *loop;
   lk_ev *ev;
-  bench_session first; /**< connected before the workload begins */
-  size_t awaited;      /**< sessions that do not stand, or are not closed yet */
-  size_t awaited_then; /**< the same when `patience` last ran out */
-  ev_timer patience;
+  bench_session first; /**< connected before the workload starts */
+  size_t awaited; /**< sessions that are not connected yet, or not closed yet */
+  size_t awaited_before; /**< the same at the last check for progress */
+  ev_timer progress_timer;
   bool closing;
-  char root[40]; /**< the container; "" until it was asked for */
+  char root[40]; /**< the container's path; "" before bench_root() */
 };
 
-/* ---- main.c: what the command line says ---------------------------------- */
+/* ---- main.c: options ----------------------------------------------------- */
 
 size_t bench_number(const bench *b, const char *key);
-/** Whether the choice `key` was given this value, or has it by default. */
+/** Whether option `key` has this value, given or by default. */
 bool bench_is(const bench *b, const char *key, const char *value);
 
 /* ---- world.c ------------------------------------------------------------- */
@@ -50,12 +50,13 @@ _Noreturn void bench_fail(const char *what, int err);
 /** Run the loop until bench_done(). */
 void bench_wait(bench *b);
 void bench_done(bench *b);
-/** malloc() of `count` objects of `size` bytes, zeroed, or the end. */
+/** Zeroed memory for `count` objects of `size` bytes; ends the program if there
+    is none. */
 void *bench_new(size_t count, size_t size);
-/** Connect `count` sessions, and return when all stand. */
+/** Connect `count` sessions, and return when all are connected. */
 void bench_connect(bench *b, bench_session *sessions, size_t count);
-/** The first half of it, to be followed by bench_wait(). */
-void bench_dial(bench *b, bench_session *sessions, size_t count);
+/** Start connecting; bench_wait() returns when all are connected. */
+void bench_start_connecting(bench *b, bench_session *sessions, size_t count);
 /** Close and free them. */
 void bench_close(bench *b, bench_session *sessions, size_t count);
 
@@ -67,40 +68,40 @@ enum { BENCH_PATH_SIZE = 128 };
 const char *bench_root(bench *b);
 /** The path of node `i`, whose name has `width` digits, at most 64. */
 void bench_path(bench *b, char out[BENCH_PATH_SIZE], size_t i, size_t width);
-/** Make nodes 0 to `count` - 1, ephemeral, with `data`. */
-void bench_make(bench *b, size_t count, size_t width, lk_bytes data);
-/** Delete the container with all that is in it. */
-void bench_tidy(bench *b);
+/** Create nodes 0 to `count` - 1, ephemeral, with `data`. */
+void bench_create_nodes(bench *b, size_t count, size_t width, lk_bytes data);
+/** Delete the container and all nodes in it. */
+void bench_delete_all(bench *b);
 
 /* ---- measure.c ----------------------------------------------------------- */
 
-/** What a region cost. */
+/** The cost of a region. */
 typedef struct bench_cost {
   double seconds, user, system;
-  long maxrss_kb; /**< of the process, at its end */
-  size_t allocs;  /**< how often memory was allocated, by us or libev */
-  size_t heap;    /**< bytes allocated and not freed, more than before */
+  long maxrss_kb; /**< of the process, at the end of the region */
+  size_t allocs;  /**< number of allocations by the library and libev */
+  size_t heap;    /**< growth of allocated memory in bytes */
 } bench_cost;
 
 /** The allocator of all clients, which counts. */
 extern const lk_mem bench_mem;
-/** Count what libev allocates, too. */
+/** Count the allocations of libev as well. */
 void bench_count_loop(void);
 
-/** Call `start` and run the loop until bench_done(); with BENCH_MARK in the
-    environment, between two marks on standard output. */
+/** Call `start` and run the loop until bench_done(). With BENCH_MARK in the
+    environment, print a mark on standard output before and after. */
 void bench_region(bench *b, void (*start)(void *arg), void *arg,
                   bench_cost *out);
-/** What bench_region() measures; a name for profilers to begin and end at. */
+/** The measured region, as a function for profilers. */
 __attribute__((noinline)) void
 bench_measured(bench *b, void (*start)(void *arg), void *arg);
-/** Print the line of a region; `format`: more " key=value". */
-void bench_tell(const char *name, size_t ops, const bench_cost *cost,
-                const char *format, ...) __attribute__((format(printf, 4, 5)));
+/** Print the line of a region. `format`: further " key=value". */
+void bench_print(const char *name, size_t ops, const bench_cost *cost,
+                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/** Seconds, for differences. */
+/** Seconds of the monotonic clock. */
 double bench_clock(void);
-/** Sort `count` samples, and give the one that `share` of them are below. */
+/** Sort `count` samples, and return the quantile `share`. */
 double bench_quantile(double *samples, size_t count, double share);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* Connections one after the other, by the transport of the bench's clients; on
-   each the server is asked for four letters, and closes it. */
+/* Connections one after the other, over the transport of the benchmark's
+ * clients. On each the server gets "srvr", answers and closes. */
 
 static const char question[] = {'s', 'r', 'v', 'r'};
 
@@ -50,7 +50,7 @@ static void ask_server(connects *c)
 
   c->connected = true;
   if (c->type->send(c->t, question, sizeof question, &done) != LK_FLOW_DONE)
-    bench_fail("cannot ask", LK_ERR_CONNECTION_LOSS);
+    bench_fail("cannot send", LK_ERR_CONNECTION_LOSS);
   wait_for(c, EV_READ);
 }
 
@@ -145,8 +145,8 @@ void bench_connects(bench *b)
   ev_init(&c.io, on_io);
   c.io.data = &c;
   bench_region(b, start, &c, &cost);
-  bench_tell("connect", b->n, &cost, " session=%s",
-             c.resume ? "resumed" : "new");
+  bench_print("connect", b->n, &cost, " session=%s",
+              c.resume ? "resumed" : "new");
   if (c.type->end != NULL)
     c.type->end(c.t);
   free(c.t);

@@ -6,10 +6,10 @@
 typedef struct pairs {
   bench *b;
   char path[BENCH_PATH_SIZE];
-  size_t window, asked, answered;
+  size_t window, sent, answered;
 } pairs;
 
-static void ask(pairs *p);
+static void send_create(pairs *p);
 
 static void on_deleted(lk_client *c, int err, void *arg)
 {
@@ -19,8 +19,8 @@ static void on_deleted(lk_client *c, int err, void *arg)
   if (err != 0)
     bench_fail("a delete", err);
   p->answered++;
-  if (p->asked < p->b->n)
-    ask(p);
+  if (p->sent < p->b->n)
+    send_create(p);
   else if (p->answered == p->b->n)
     bench_done(p->b);
 }
@@ -35,23 +35,23 @@ static void on_created(lk_client *c, int err, const char *path,
     bench_fail("a create", err);
 }
 
-static void ask(pairs *p)
+static void send_create(pairs *p)
 {
-  p->asked++;
+  p->sent++;
 
   int err = lk_create(p->b->first.client, p->path, lk_text(""), NULL,
                       LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_created, p);
 
   if (err != 0)
-    bench_fail("cannot ask for a create", err);
+    bench_fail("cannot send a create", err);
 }
 
 static void start(void *arg)
 {
   pairs *p = arg;
 
-  while (p->asked < p->window && p->asked < p->b->n)
-    ask(p);
+  while (p->sent < p->window && p->sent < p->b->n)
+    send_create(p);
 }
 
 void bench_create_delete(bench *b)
@@ -61,5 +61,5 @@ void bench_create_delete(bench *b)
 
   snprintf(p.path, sizeof p.path, "%s/n-", bench_root(b));
   bench_region(b, start, &p, &cost);
-  bench_tell("create-delete", b->n, &cost, " window=%zu", p.window);
+  bench_print("create-delete", b->n, &cost, " window=%zu", p.window);
 }

@@ -7,12 +7,12 @@ typedef struct reads {
   bench *b;
   char path[BENCH_PATH_SIZE];
   size_t size; /* of the node's data */
-  size_t window, asked, answered;
+  size_t window, sent, answered;
   double began;
-  double *took; /* of each, microseconds; NULL: nobody wants to know */
+  double *took; /* latency of each in microseconds; NULL: not recorded */
 } reads;
 
-static void ask(reads *r);
+static void send_get(reads *r);
 
 static void on_data(lk_client *c, int err, const lk_bytes *data,
                     const lk_stat *stat, void *arg)
@@ -26,30 +26,30 @@ static void on_data(lk_client *c, int err, const lk_bytes *data,
   if (r->took != NULL)
     r->took[r->answered] = (bench_clock() - r->began) * 1e6;
   r->answered++;
-  if (r->asked < r->b->n)
-    ask(r);
+  if (r->sent < r->b->n)
+    send_get(r);
   else if (r->answered == r->b->n)
     bench_done(r->b);
 }
 
-static void ask(reads *r)
+static void send_get(reads *r)
 {
   if (r->took != NULL)
     r->began = bench_clock();
-  r->asked++;
+  r->sent++;
 
   int err = lk_get(r->b->first.client, r->path, NULL, on_data, r);
 
   if (err != 0)
-    bench_fail("cannot ask for a read", err);
+    bench_fail("cannot send a read", err);
 }
 
 static void start(void *arg)
 {
   reads *r = arg;
 
-  while (r->asked < r->window && r->asked < r->b->n)
-    ask(r);
+  while (r->sent < r->window && r->sent < r->b->n)
+    send_get(r);
 }
 
 static void prepare(reads *r, bench *b)
@@ -60,7 +60,7 @@ static void prepare(reads *r, bench *b)
   char *data = bench_new(r->size + 1, 1);
 
   memset(data, 'x', r->size);
-  bench_make(b, 1, 1, lk_bytes_of(data, r->size));
+  bench_create_nodes(b, 1, 1, lk_bytes_of(data, r->size));
   bench_path(b, r->path, 0, 1);
   free(data);
 }
@@ -72,7 +72,7 @@ void bench_get_pipelined(bench *b)
 
   prepare(&r, b);
   bench_region(b, start, &r, &cost);
-  bench_tell("get-pipelined", b->n, &cost, " window=%zu", r.window);
+  bench_print("get-pipelined", b->n, &cost, " window=%zu", r.window);
 }
 
 void bench_get_seq(bench *b)
@@ -82,8 +82,8 @@ void bench_get_seq(bench *b)
 
   prepare(&r, b);
   bench_region(b, start, &r, &cost);
-  bench_tell("get-seq", b->n, &cost, " p50_us=%.1f p99_us=%.1f",
-             bench_quantile(r.took, b->n, 0.5),
-             bench_quantile(r.took, b->n, 0.99));
+  bench_print("get-seq", b->n, &cost, " p50_us=%.1f p99_us=%.1f",
+              bench_quantile(r.took, b->n, 0.5),
+              bench_quantile(r.took, b->n, 0.99));
   free(r.took);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Some workloads of latchkey-bench on libzookeeper, without its threads, for
- * script/compare. What is asked is the same, and so are the lines:
+ * Some workloads of latchkey-bench with the single-threaded libzookeeper, for
+ * script/compare. Requests and lines of output are the same.
  *
- *     libzookeeper-bench get-pipelined|get-seq|create-delete|children
- *                        HOST:PORT N
+ *     libzookeeper-bench get-pipelined|get-seq|create-delete|children HOST:PORT
+ * N
  */
 
 #include <poll.h>
@@ -22,14 +22,14 @@ enum { WINDOW = 1000, SIZE = 100, NAMES = 10000, NAME_LEN = 60, TEXT = 256 };
 typedef struct workload {
   const char *name;
   void (*prepare)(void);
-  void (*ask)(void);
+  void (*send_request)(void);
   size_t window;
 } workload;
 
 static zhandle_t *zk;
 static const workload *work;
-static size_t n, asked, answered;
-static size_t made; /* nodes that were made to prepare */
+static size_t n, sent, answered;
+static size_t created; /* nodes created by the preparation */
 static bool up;
 static char root[TEXT / 2], node[TEXT];
 static char data[SIZE + 1];
@@ -43,11 +43,11 @@ static _Noreturn void fail(const char *what, int rc)
 /* ---- the loop ------------------------------------------------------------ */
 
 /*
- * zookeeper_interest() resolves the servers' names each time, which costs ten
- * system calls, so it is only asked while nothing stands and after a pause: as
- * a program would that counts. What is asked leaves at once, or after a pause.
+ * zookeeper_interest() resolves the names of the servers in each call, which
+ * takes ten system calls. It is therefore called only while not connected, and
+ * after a pause.
  */
-static void turn(void)
+static void poll_once(void)
 {
   static struct pollfd p = {.fd = -1};
   struct timeval wait = {0, 0};
@@ -79,27 +79,27 @@ static void on_session(zhandle_t *z, int type, int state, const char *path,
 static void next(void)
 {
   answered++;
-  if (asked < n) {
-    asked++;
-    work->ask();
+  if (sent < n) {
+    sent++;
+    work->send_request();
   }
 }
 
-/* ---- what is prepared ---------------------------------------------------- */
+/* ---- preparation --------------------------------------------------------- */
 
-static void on_made(int rc, const char *path, const void *arg)
+static void on_prepared(int rc, const char *path, const void *arg)
 {
   (void)path;
   (void)arg;
   if (rc != ZOK)
     fail("a create", rc);
-  made++;
+  created++;
 }
 
 static void make(const char *path, int size, int mode)
 {
   int rc = zoo_acreate(zk, path, data, size, &ZOO_OPEN_ACL_UNSAFE, mode,
-                       on_made, NULL);
+                       on_prepared, NULL);
 
   if (rc != ZOK)
     fail("a create", rc);
@@ -109,8 +109,8 @@ static void make_node(void)
 {
   snprintf(node, sizeof node, "%s/0", root);
   make(node, SIZE, ZOO_EPHEMERAL);
-  while (made < 1)
-    turn();
+  while (created < 1)
+    poll_once();
 }
 
 static void make_names(void)
@@ -118,11 +118,11 @@ static void make_names(void)
   for (size_t i = 0; i < NAMES; i++) {
     snprintf(node, sizeof node, "%s/%0*zu", root, NAME_LEN, i);
     make(node, 0, ZOO_EPHEMERAL);
-    while (i + 1 - made >= WINDOW)
-      turn();
+    while (i + 1 - created >= WINDOW)
+      poll_once();
   }
-  while (made < NAMES)
-    turn();
+  while (created < NAMES)
+    poll_once();
 }
 
 static void name_prefix(void)
@@ -130,7 +130,7 @@ static void name_prefix(void)
   snprintf(node, sizeof node, "%s/n-", root);
 }
 
-/* ---- what is asked ------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static void on_data(int rc, const char *value, int len, const struct Stat *stat,
                     const void *arg)
@@ -204,16 +204,16 @@ static const workload workloads[] = {
 
 /* ---- a run --------------------------------------------------------------- */
 
-/* Of the same name as latchkey-bench's, for profilers. */
+/* The same name as in latchkey-bench, for profilers. */
 __attribute__((noinline)) void bench_measured(void);
 void bench_measured(void)
 {
-  while (asked < work->window && asked < n) {
-    asked++;
-    work->ask();
+  while (sent < work->window && sent < n) {
+    sent++;
+    work->send_request();
   }
   while (answered < n)
-    turn();
+    poll_once();
 }
 
 static double in_seconds(struct timeval t)
@@ -258,14 +258,14 @@ static void connect_to(const char *hosts)
   for (time_t end = time(NULL) + 30; !up;) {
     if (time(NULL) > end)
       fail("cannot connect", ZOPERATIONTIMEOUT);
-    turn();
+    poll_once();
   }
   snprintf(root, sizeof root, "/latchkey-bench-%016llx",
            (unsigned long long)zoo_client_id(zk)->client_id);
   make(root, 0, ZOO_CONTAINER);
-  while (made < 1)
-    turn();
-  made = 0;
+  while (created < 1)
+    poll_once();
+  created = 0;
 }
 
 int main(int argc, char **argv)

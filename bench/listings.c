@@ -5,11 +5,11 @@ enum { NAME_LEN = 60 };
 
 typedef struct listings {
   bench *b;
-  size_t names; /* in each */
+  size_t names; /* in each listing */
   size_t answered;
 } listings;
 
-static void ask(listings *l);
+static void send_listing(listings *l);
 
 static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
                      const lk_stat *stat, void *arg)
@@ -23,21 +23,21 @@ static void on_names(lk_client *c, int err, const lk_bytes *names, size_t count,
   if (++l->answered == l->b->n)
     bench_done(l->b);
   else
-    ask(l);
+    send_listing(l);
 }
 
-static void ask(listings *l)
+static void send_listing(listings *l)
 {
   int err =
       lk_get_children(l->b->first.client, bench_root(l->b), NULL, on_names, l);
 
   if (err != 0)
-    bench_fail("cannot ask for a listing", err);
+    bench_fail("cannot send a list", err);
 }
 
 static void start(void *arg)
 {
-  ask(arg);
+  send_listing(arg);
 }
 
 void bench_children(bench *b)
@@ -45,7 +45,7 @@ void bench_children(bench *b)
   listings l = {.b = b, .names = bench_number(b, "names")};
   bench_cost cost;
 
-  bench_make(b, l.names, NAME_LEN, lk_text(""));
+  bench_create_nodes(b, l.names, NAME_LEN, lk_text(""));
   bench_region(b, start, &l, &cost);
-  bench_tell("children", b->n, &cost, " names=%zu", l.names);
+  bench_print("children", b->n, &cost, " names=%zu", l.names);
 }

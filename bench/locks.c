@@ -5,22 +5,22 @@
 
 typedef struct crowd crowd;
 
-/* Who wants the lock, again and again. */
+/* A session that acquires the lock again and again. */
 typedef struct contender {
   crowd *crowd;
   lk_lock *lock;
-  size_t left; /* turns */
+  size_t left; /* acquires left */
   ev_timer hold;
 } contender;
 
 struct crowd {
   bench *b;
   size_t ncontenders, nsessions;
-  double hold; /* seconds */
+  double hold; /* seconds for which the lock is held */
   contender *contenders;
   bench_session *sessions;
   size_t turns, grants;
-  double released;  /* when; 0: nobody has held yet */
+  double released;  /* time of the last release; 0: none yet */
   double *handoffs; /* microseconds, of all grants but the first */
 };
 
@@ -112,7 +112,7 @@ static void gather(crowd *w, bench *b, size_t each)
   w->turns = w->ncontenders * each;
   w->handoffs = bench_new(w->turns, sizeof *w->handoffs);
   w->sessions = bench_new(w->nsessions, sizeof *w->sessions);
-  bench_dial(b, w->sessions, w->nsessions);
+  bench_start_connecting(b, w->sessions, w->nsessions);
   make_contenders(w, path, each);
   bench_wait(b);
 }
@@ -136,10 +136,10 @@ void bench_lock_uncontended(bench *b)
 
   gather(&w, b, b->n);
   bench_region(b, start, &w, &cost);
-  bench_tell("lock-uncontended", w.turns, &cost,
-             " acquire_p50_us=%.1f acquire_p99_us=%.1f",
-             bench_quantile(w.handoffs, w.turns - 1, 0.5),
-             bench_quantile(w.handoffs, w.turns - 1, 0.99));
+  bench_print("lock-uncontended", w.turns, &cost,
+              " acquire_p50_us=%.1f acquire_p99_us=%.1f",
+              bench_quantile(w.handoffs, w.turns - 1, 0.5),
+              bench_quantile(w.handoffs, w.turns - 1, 0.99));
   disperse(&w);
 }
 
@@ -153,10 +153,10 @@ void bench_lock_contended(bench *b)
 
   gather(&w, b, bench_number(b, "each"));
   bench_region(b, start, &w, &cost);
-  bench_tell("lock-contended", w.turns, &cost,
-             " mode=%s handoff_p50_us=%.1f handoff_p99_us=%.1f",
-             shared ? "shared" : "sessions",
-             bench_quantile(w.handoffs, w.turns - 1, 0.5),
-             bench_quantile(w.handoffs, w.turns - 1, 0.99));
+  bench_print("lock-contended", w.turns, &cost,
+              " mode=%s handoff_p50_us=%.1f handoff_p99_us=%.1f",
+              shared ? "shared" : "sessions",
+              bench_quantile(w.handoffs, w.turns - 1, 0.5),
+              bench_quantile(w.handoffs, w.turns - 1, 0.99));
   disperse(&w);
 }

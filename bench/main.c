@@ -21,13 +21,13 @@
 
 enum { MOST_OPTIONS = 4, MOST = 100000000 };
 
-/* Options are listed with their defaults. Of a choice all values are, the
-   usual one first; any other is a number, which is 0 only where that is usual.
- */
+/* Options with their defaults. An option with names lists all its values, the
+ * default first. All others are numbers, which can be 0 only if the default
+ * is. */
 typedef struct workload {
   const char *name;
   void (*run)(bench *b);
-  const char *what; /* N counts them */
+  const char *what; /* what N counts */
   const char *options[MOST_OPTIONS];
 } workload;
 
@@ -110,11 +110,11 @@ static const char *find(const bench *b, const char *key)
     if (value != NULL)
       return value;
   }
-  return ""; /* not in the table */
+  return ""; /* there is no such option */
 }
 
-/* Whether `text` begins with `value` and goes on with another one or not. */
-static bool same(const char *text, const char *value)
+/* Whether `text` is `value`, alone or as the first of several. */
+static bool is_default(const char *text, const char *value)
 {
   size_t len = strcspn(value, "|");
 
@@ -141,18 +141,19 @@ size_t bench_number(const bench *b, const char *key)
 
 bool bench_is(const bench *b, const char *key, const char *value)
 {
-  return same(find(b, key), value);
+  return is_default(find(b, key), value);
 }
 
-/* Whether an option may have the value, where `usual` is in the table. */
-static bool fits(const char *usual, const char *value)
+/* Whether an option may have the value; `usual` is its entry in the table. */
+static bool is_allowed(const char *usual, const char *value)
 {
   size_t v;
 
   if (strchr(usual, '|') == NULL)
-    return number(value, &v) && (v > 0 || same(usual, "0"));
+    return number(value, &v) && (v > 0 || is_default(usual, "0"));
   for (const char *choice = usual; choice != NULL;) {
-    if (value[0] != '\0' && strchr(value, '|') == NULL && same(choice, value))
+    if (value[0] != '\0' && strchr(value, '|') == NULL &&
+        is_default(choice, value))
       return true;
     choice = strchr(choice, '|');
     choice = choice == NULL ? NULL : choice + 1;
@@ -160,8 +161,8 @@ static bool fits(const char *usual, const char *value)
   return false;
 }
 
-/* Put what was given into the place of what is usual. */
-static void take(const char **options, const char *given)
+/* Replace the default of a given option. */
+static void override_defaults(const char **options, const char *given)
 {
   for (; *options != NULL; options++) {
     char key[16];
@@ -173,7 +174,7 @@ static void take(const char **options, const char *given)
 
     if (value == NULL)
       continue;
-    if (!fits(*options + len + 1, value))
+    if (!is_allowed(*options + len + 1, value))
       refuse(2, "out of range: ", given);
     *options = given;
     return;
@@ -200,7 +201,7 @@ static void run(bench *b, const workload *w)
     bench_fail("cannot begin", err);
   bench_connect(b, &b->first, 1);
   w->run(b);
-  bench_tidy(b);
+  bench_delete_all(b);
   bench_close(b, &b->first, 1);
   lk_ev_free(b->ev);
 }
@@ -223,7 +224,7 @@ int main(int argc, char **argv)
     refuse(2, "not a number from 1 to 100000000: ", argv[3]);
   memcpy(options, w->options, sizeof w->options);
   for (int i = 4; i < argc; i++)
-    take(options, argv[i]);
+    override_defaults(options, argv[i]);
 
   char why[128];
 

@@ -9,7 +9,7 @@
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* In front of each block. */
+/* The header of each block. */
 typedef union head {
   size_t size;
   max_align_t align;
@@ -82,7 +82,7 @@ static void read_all(bench_cost *out)
                       .heap = tally.heap};
 }
 
-/* For whoever counts from outside; the pause is his. */
+/* For measurements from outside; the pause is for the measuring program. */
 static void mark(const char *text)
 {
   const struct timespec pause = {.tv_nsec = 5000000};
@@ -117,8 +117,8 @@ void bench_region(bench *b, void (*start)(void *arg), void *arg,
   out->heap -= before.heap;
 }
 
-void bench_tell(const char *name, size_t ops, const bench_cost *cost,
-                const char *format, ...)
+void bench_print(const char *name, size_t ops, const bench_cost *cost,
+                 const char *format, ...)
 {
   va_list args;
 

@@ -5,10 +5,11 @@
 
 enum { WINDOW = 1000, MOST_DIGITS = 64 };
 
-/* What is asked for one after the other, so many at a time. */
+/* Requests that are sent one after the other, with a limited number
+ * outstanding. */
 typedef struct maker {
   bench *b;
-  size_t count, asked, answered, width;
+  size_t count, sent, answered, width;
   lk_bytes data;
 } maker;
 
@@ -30,7 +31,7 @@ const char *bench_root(bench *b)
   if (b->root[0] != '\0')
     return b->root;
 
-  /* No two sessions have the same. */
+  /* The session id makes the name unique. */
   lk_session session = lk_client_session(b->first.client);
 
   snprintf(b->root, sizeof b->root, "/latchkey-bench-%016llx",
@@ -40,7 +41,7 @@ const char *bench_root(bench *b)
                       NULL, on_root, b);
 
   if (err != 0)
-    bench_fail("cannot ask for a container", err);
+    bench_fail("cannot send the create of the container", err);
   bench_wait(b);
   return b->root;
 }
@@ -75,18 +76,18 @@ static void make_next(maker *m)
 {
   char path[BENCH_PATH_SIZE];
 
-  if (m->asked == m->count)
+  if (m->sent == m->count)
     return;
-  bench_path(m->b, path, m->asked++, m->width);
+  bench_path(m->b, path, m->sent++, m->width);
 
   int err = lk_create(m->b->first.client, path, m->data, NULL, LK_EPHEMERAL,
                       NULL, on_made, m);
 
   if (err != 0)
-    bench_fail("cannot ask for a node", err);
+    bench_fail("cannot send the create of a node", err);
 }
 
-void bench_make(bench *b, size_t count, size_t width, lk_bytes data)
+void bench_create_nodes(bench *b, size_t count, size_t width, lk_bytes data)
 {
   maker m = {.b = b, .count = count, .width = width, .data = data};
 
@@ -112,7 +113,7 @@ static void delete_node(lk_client *c, const char *path, lk_done_cb done,
   int err = lk_delete(c, path, -1, NULL, done, arg);
 
   if (err != 0)
-    bench_fail("cannot ask for a deletion", err);
+    bench_fail("cannot send a delete", err);
 }
 
 static void on_tidy(lk_client *c, int err, void *arg)
@@ -139,7 +140,7 @@ static void on_left(lk_client *c, int err, const lk_bytes *names, size_t count,
   delete_node(c, b->root, on_tidy, b);
 }
 
-void bench_tidy(bench *b)
+void bench_delete_all(bench *b)
 {
   if (b->root[0] == '\0')
     return;

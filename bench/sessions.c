@@ -24,7 +24,7 @@ static void dial_all(void *arg)
 {
   many *m = arg;
 
-  bench_dial(m->b, m->sessions, m->b->n);
+  bench_start_connecting(m->b, m->sessions, m->b->n);
 }
 
 void bench_sessions(bench *b)
@@ -34,9 +34,9 @@ void bench_sessions(bench *b)
   long before = maxrss_kb();
 
   bench_region(b, dial_all, &m, &cost);
-  bench_tell("sessions", b->n, &cost,
-             " heap_per_session=%zu rss_per_session=%ld", cost.heap / b->n,
-             (cost.maxrss_kb - before) * 1024 / (long)b->n);
+  bench_print("sessions", b->n, &cost,
+              " heap_per_session=%zu rss_per_session=%ld", cost.heap / b->n,
+              (cost.maxrss_kb - before) * 1024 / (long)b->n);
   bench_close(b, m.sessions, b->n);
   free(m.sessions);
 }
@@ -73,8 +73,8 @@ void bench_idle(bench *b)
 
   bench_connect(b, m.sessions, b->n);
   bench_region(b, begin_idling, &m, &cost);
-  bench_tell("idle", b->n, &cost, " timeout_ms=%d",
-             (int)lk_client_timeout_ms(b->first.client));
+  bench_print("idle", b->n, &cost, " timeout_ms=%d",
+              (int)lk_client_timeout_ms(b->first.client));
   bench_close(b, m.sessions, b->n);
   free(m.sessions);
 }

@@ -6,21 +6,21 @@
 
 enum { WIDTH = 7, BATCH = 500 };
 
-typedef struct storm {
+typedef struct watch_storm {
   bench *b;
-  size_t window, asked, standing, fired, deleted;
-  const char *go;     /* a file, or NULL */
-  bench_session hand; /* deletes the nodes */
-} storm;
+  size_t window, sent, standing, fired, deleted;
+  const char *go;        /* path of a file, or NULL */
+  bench_session deleter; /* the session that deletes the nodes */
+} watch_storm;
 
 /* ---- setting ------------------------------------------------------------- */
 
-static void ask(storm *s);
+static void send_watch(watch_storm *s);
 
 static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
                      void *arg)
 {
-  storm *s = arg;
+  watch_storm *s = arg;
 
   (void)c;
   (void)w;
@@ -33,7 +33,7 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
 static void on_set(lk_client *c, int err, const lk_bytes *data,
                    const lk_stat *stat, void *arg)
 {
-  storm *s = arg;
+  watch_storm *s = arg;
 
   (void)c;
   (void)data;
@@ -41,37 +41,37 @@ static void on_set(lk_client *c, int err, const lk_bytes *data,
   if (err != 0)
     bench_fail("a watch", err);
   s->standing++;
-  if (s->asked < s->b->n)
-    ask(s);
+  if (s->sent < s->b->n)
+    send_watch(s);
   else if (s->standing == s->b->n)
     bench_done(s->b);
 }
 
-static void ask(storm *s)
+static void send_watch(watch_storm *s)
 {
   const lk_call call = {
       .size = sizeof call, .on_event = on_event, .watch_arg = s};
   char path[BENCH_PATH_SIZE];
 
-  bench_path(s->b, path, s->asked++, WIDTH);
+  bench_path(s->b, path, s->sent++, WIDTH);
 
   int err = lk_get(s->b->first.client, path, &call, on_set, s);
 
   if (err != 0)
-    bench_fail("cannot ask for a watch", err);
+    bench_fail("cannot send a watched read", err);
 }
 
 static void set(void *arg)
 {
-  storm *s = arg;
+  watch_storm *s = arg;
 
-  while (s->asked < s->window && s->asked < s->b->n)
-    ask(s);
+  while (s->sent < s->window && s->sent < s->b->n)
+    send_watch(s);
 }
 
 /* ---- firing -------------------------------------------------------------- */
 
-static void delete_some(storm *s);
+static void delete_some(watch_storm *s);
 
 static void on_deleted(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *arg)
@@ -84,9 +84,9 @@ static void on_deleted(lk_client *c, int err, const lk_op_result *results,
   delete_some(arg);
 }
 
-/* Many in one transaction: what it costs to fire shall not hide what it costs
-   to be told. */
-static void delete_some(storm *s)
+/* Many deletes in one transaction, so that the cost of the deletes does not
+ * hide the cost of the events. */
+static void delete_some(watch_storm *s)
 {
   static char paths[BATCH][BENCH_PATH_SIZE];
   lk_op ops[BATCH];
@@ -99,14 +99,14 @@ static void delete_some(storm *s)
   if (count == 0)
     return;
 
-  int err = lk_multi(s->hand.client, ops, count, NULL, on_deleted, s);
+  int err = lk_multi(s->deleter.client, ops, count, NULL, on_deleted, s);
 
   if (err != 0)
-    bench_fail("cannot ask for deletes", err);
+    bench_fail("cannot send deletes", err);
 }
 
-/* Tell whoever reads the file that it is his turn. */
-static void let_go(storm *s)
+/* Tells the reader of the file to start. */
+static void signal_reader(watch_storm *s)
 {
   FILE *f = fopen(s->go, "w");
 
@@ -119,28 +119,28 @@ static void let_go(storm *s)
 
 static void fire(void *arg)
 {
-  storm *s = arg;
+  watch_storm *s = arg;
 
   if (s->go != NULL)
-    let_go(s);
+    signal_reader(s);
   else
     delete_some(s);
 }
 
 void bench_watch_storm(bench *b)
 {
-  storm s = {
+  watch_storm s = {
       .b = b, .window = bench_number(b, "window"), .go = getenv("BENCH_GO")};
   bench_cost setting, firing;
 
-  bench_make(b, b->n, WIDTH, lk_text(""));
+  bench_create_nodes(b, b->n, WIDTH, lk_text(""));
   if (s.go == NULL)
-    bench_connect(b, &s.hand, 1);
+    bench_connect(b, &s.deleter, 1);
   bench_region(b, set, &s, &setting);
-  bench_tell("watch-set", b->n, &setting, " window=%zu", s.window);
+  bench_print("watch-set", b->n, &setting, " window=%zu", s.window);
   bench_region(b, fire, &s, &firing);
-  bench_tell("watch-fire", b->n, &firing, " by=%s",
-             s.go == NULL ? "us" : "others");
+  bench_print("watch-fire", b->n, &firing, " by=%s",
+              s.go == NULL ? "us" : "others");
   if (s.go == NULL)
-    bench_close(b, &s.hand, 1);
+    bench_close(b, &s.deleter, 1);
 }

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { PATIENCE = 5 }; /* seconds without one more session */
+enum {
+  PATIENCE = 5
+}; /* seconds without progress before the program gives up */
 
 _Noreturn void bench_fail(const char *what, int err)
 {
@@ -39,11 +41,11 @@ static void one_less(bench *b)
 {
   if (--b->awaited > 0)
     return;
-  ev_timer_stop(b->loop, &b->patience);
+  ev_timer_stop(b->loop, &b->progress_timer);
   bench_done(b);
 }
 
-/* Figures of a session that broke and came again would be none. */
+/* A session that broke ends the program: its figures would be wrong. */
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   bench_session *s = arg;
@@ -61,18 +63,18 @@ static void on_impatient(struct ev_loop *loop, ev_timer *w, int events)
 
   (void)loop;
   (void)events;
-  if (b->awaited == b->awaited_then)
+  if (b->awaited == b->awaited_before)
     bench_fail(b->hosts, LK_ERR_CONNECT);
-  b->awaited_then = b->awaited;
+  b->awaited_before = b->awaited;
 }
 
 static void await(bench *b, size_t count)
 {
   b->awaited = count;
-  b->awaited_then = count;
-  ev_timer_init(&b->patience, on_impatient, PATIENCE, PATIENCE);
-  b->patience.data = b;
-  ev_timer_start(b->loop, &b->patience);
+  b->awaited_before = count;
+  ev_timer_init(&b->progress_timer, on_impatient, PATIENCE, PATIENCE);
+  b->progress_timer.data = b;
+  ev_timer_start(b->loop, &b->progress_timer);
 }
 
 static void raise_descriptors(void)
@@ -93,7 +95,7 @@ static lk_tls_config tls_config(void)
                          .key_file = getenv("LATCHKEY_TLS_KEY")};
 }
 
-void bench_dial(bench *b, bench_session *sessions, size_t count)
+void bench_start_connecting(bench *b, bench_session *sessions, size_t count)
 {
   lk_client_config config = {.size = sizeof config,
                              .hosts = b->hosts,
@@ -118,7 +120,7 @@ void bench_dial(bench *b, bench_session *sessions, size_t count)
 
 void bench_connect(bench *b, bench_session *sessions, size_t count)
 {
-  bench_dial(b, sessions, count);
+  bench_start_connecting(b, sessions, count);
   bench_wait(b);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The blocking lock of the tutorials, /locks/seq-N: ten threads that count
- * down a number which only the lock protects. Programs that make such nodes by
- * hand may count along.
+ * The blocking lock of the tutorials, with nodes /locks/seq-N: ten threads
+ * count down a number that only the lock protects. Programs that create such
+ * nodes by hand can take part.
  *
  *     blocking [HOSTS]
  */

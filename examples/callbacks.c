@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The asynchronous lock of the tutorials, /tasks/lockN: ten workers, each with
- * a session of its own, on one thread. Each asks for the lock, works for a
- * while when it is told that it holds, and lets go. Nobody blocks.
+ * The asynchronous lock of the tutorials, with nodes /tasks/lockN: ten workers
+ * on one thread, each with its own session. Each acquires the lock, works for a
+ * while after the grant, and releases. No call blocks.
  *
  *     callbacks [HOSTS]
  */
@@ -37,7 +37,7 @@ static void on_worked(lk_client *c, void *arg)
   inside--;
   done++;
   failed += lk_lock_release(w->lock, NULL, NULL) != 0;
-  leave(w); /* what was asked for before is done first */
+  leave(w); /* outstanding requests complete first */
 }
 
 static void on_held(lk_lock *lock, int err, void *arg)
@@ -89,6 +89,6 @@ int main(int argc, char **argv)
   printf("%d workers, at most %d at a time\n", done, most);
   for (int i = 0; i < WORKERS; i++)
     lk_lock_free(workers[i].lock);
-  lk_ev_free(ev); /* and its clients */
+  lk_ev_free(ev); /* frees the clients as well */
   return err != 0 || failed != 0 || most != 1;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The exclusive lock of the tutorials, one node: who makes
- * /tutorial/exclusive_lock/lock holds, and all others wait until it is gone.
- * Ten threads count down a number which only the lock protects, in any order:
- * there is no queue. Half of them watch the node, the others look now and then.
+ * The exclusive lock of the tutorials, a single node: the client that creates
+ * /tutorial/exclusive_lock/lock holds, and all others wait until the node is
+ * deleted. Ten threads count down a number that only the lock protects, in any
+ * order, since there is no queue. Half of them watch the node, the others poll.
  *
  *     exclusive [HOSTS]
  */
@@ -26,7 +26,7 @@ static int fail(const char *what, int err)
   return err;
 }
 
-/* NULL: it has counted down. */
+/* Returns NULL after a successful countdown. */
 static void *count_down(void *lock)
 {
   static const lk_sync_call limit = {.size = sizeof limit, .timeout_ms = 60000};

@@ -2,13 +2,13 @@
 
 /*
  * The cost of the naive lock, in which every waiter watches the directory and
- * lists it again at each change. WRITERS queue, each in its own session; the
+ * lists it again after each change. WRITERS queue, each in its own session; the
  * first releases when all are in the queue. Then the same with this library's
  * lock on nodes of the same names. The replies of the server are counted.
  *
  *     herd [HOSTS [WRITERS]]
  *
- * Do not copy the naive part: it has no more of a lock than is counted.
+ * Do not copy the naive part: it has only the requests that are counted.
  */
 
 #include <ev.h>
@@ -26,7 +26,7 @@ typedef struct writer {
   lk_listener listener;
   char *node; /* naive: its own */
   bool first; /* naive: it has no predecessor */
-  bool holds; /* naive: or has held */
+  bool holds; /* naive: it holds, or has held */
   lk_rwlock *rw;
 } writer;
 
@@ -45,7 +45,8 @@ static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   (void)c;
   (void)arg;
-  replies += reply->evidence < LK_EVIDENCE_RESUMED; /* no handshakes */
+  replies += reply->evidence <
+             LK_EVIDENCE_RESUMED; /* connect replies are not counted */
 }
 
 /* ---- naive ----------------------------------------------------------------
@@ -205,10 +206,10 @@ static void free_all(lk_ev *ev)
     lk_rwlock_free(writers[i].rw);
     free(writers[i].node);
   }
-  lk_ev_free(ev); /* and its clients */
+  lk_ev_free(ev); /* frees the clients as well */
 }
 
-/* The directories exist now, or did before. */
+/* The directories exist now. */
 static void on_directories(lk_client *c, int err, const char *path,
                            const lk_stat *stat, void *arg)
 {
@@ -222,7 +223,7 @@ static void on_directories(lk_client *c, int err, const char *path,
     (*ask)(&writers[i]);
 }
 
-/* How many replies it took, -1: something went wrong. */
+/* The number of replies; -1: an error. */
 static int measure(const char *hosts, const char *dir, void (*ask)(writer *w))
 {
   struct ev_loop *loop = ev_default_loop(0);

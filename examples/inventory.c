@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * An inventory that only a working lock brings to 0: a node holds a number of
- * pieces, and each turn reads it and writes one less, without a version, while
- * it holds the lock. A second holder at any time would take a piece twice.
+ * An inventory that reaches 0 only if the lock works. A node has a number of
+ * pieces. Each holder reads it and writes one less, without a version. A second
+ * holder at the same time would take a piece twice.
  *
- *   inventory [CONTENDERS [SESSIONS [RUNNERS [TURNS]]]]      1000 250 4 5
+ *     inventory [CONTENDERS [SESSIONS [RUNNERS [TURNS]]]]      1000 250 4 5
  *
- * CONTENDERS handles on SESSIONS sessions in this process, on one loop, take
- * one turn each; RUNNERS shell loops of `latchkey run` contend with them for
- * TURNS turns each. LATCHKEY_ZK names the servers, LATCHKEY the command.
+ * CONTENDERS locks on SESSIONS sessions in this process, on one loop, each
+ * acquire once. RUNNERS shell loops of `latchkey run` each acquire TURNS times.
+ * LATCHKEY_ZK names the servers, LATCHKEY the command.
  */
 #include <ev.h>
 #include <latchkey/latchkey.h>
@@ -54,8 +54,9 @@ struct contest {
   size_t connected, granted, runners_left;
   unsigned long replies;
   double started, released, ended;
-  long written;     /* what the last holder of this process wrote */
-  double candidate; /* a handoff, if no other process held in between */
+  long written;     /* the number that the last holder of this process wrote */
+  double candidate; /* duration of a handoff, if no other process held in
+                       between */
   double *handoffs;
   size_t nhandoffs;
   bool created, failed;
@@ -242,8 +243,8 @@ static void create_nodes(contest *s)
   int err =
       lk_create(c, "/demo", lk_text(""), NULL, LK_CONTAINER, NULL, NULL, NULL);
 
-  /* A lock makes its directory when it is missing; a thousand that start at
-     once would all make it. */
+  /* A lock creates its directory if it is missing; a thousand that start
+   * together would all create it. */
   if (err == 0)
     err = lk_create(c, LOCK, lk_text(""), NULL, LK_CONTAINER, NULL, NULL, NULL);
   if (err == 0)
@@ -318,7 +319,8 @@ static void report(contest *s)
 {
   size_t n = s->nhandoffs;
   double took = s->ended - s->started;
-  double work = 2.0 * (double)s->ncontenders; /* one get, one set a turn */
+  double work =
+      2.0 * (double)s->ncontenders; /* a get and a set for each holder */
 
   qsort(s->handoffs, n, sizeof *s->handoffs, by_value);
   printf("%zu turns of %zu sessions in one process and %zu of %zu loops of "
@@ -349,7 +351,7 @@ static void on_counted(lk_client *c, int err, const lk_bytes *data,
   ev_break(s->loop, EVBREAK_ALL);
 }
 
-/* What the node says in the end. */
+/* Reads the node at the end. */
 static bool count(contest *s)
 {
   int err = lk_get(s->sessions[0].client, NODE, NULL, on_counted, s);

@@ -42,6 +42,6 @@ int main(int argc, char **argv)
   else
     fprintf(stderr, "%s: %s\n", config.hosts, lk_error_text(err));
   lk_lock_free(lock);
-  lk_ev_free(ev); /* and its client */
+  lk_ev_free(ev); /* frees the client as well */
   return exit_code;
 }

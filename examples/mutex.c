@@ -2,7 +2,7 @@
 
 /*
  * A fair, re-entrant lock, as Curator's InterProcessMutex: the thread that
- * holds it may take it again, and gives it back as often.
+ * holds it can acquire it again, and releases it as often.
  *
  *     mutex [HOSTS]
  */
@@ -39,7 +39,7 @@ static int outer(lk_sync_lock *lock)
   printf("held, fencing token %llu\n",
          (unsigned long long)lk_sync_lock_token(lock));
   err = inner(lock);
-  /* Right before acting: the lease may have run out meanwhile. */
+  /* Right before acting: the lease deadline may have passed meanwhile. */
   if (err == 0)
     printf("%s\n", lk_sync_lock_ok(lock) ? "still held" : "not certain");
   int released = lk_sync_lock_release_wait(lock, &limit);

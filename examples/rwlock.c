@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A read-write lock, as Curator's InterProcessReadWriteLock: who has written
- * goes on reading, and nobody writes in between.
+ * A read-write lock, as Curator's InterProcessReadWriteLock: a writer
+ * downgrades and continues to read, and no other writer is granted in between.
  *
  *     rwlock [HOSTS]
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A semaphore, as Curator's InterProcessSemaphoreV2: ten threads, and never
- * more than three at work.
+ * A semaphore, as Curator's InterProcessSemaphoreV2: ten threads, of which at
+ * most three work at a time.
  *
  *     semaphore [HOSTS]
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A lock that nobody holds twice, as Curator's InterProcessSemaphoreMutex: a
+ * A lock that is not re-entrant, as Curator's InterProcessSemaphoreMutex: a
  * semaphore with one permit.
  *
  *     semaphore_mutex [HOSTS]

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The shared lock of the tutorials, r-N and w-N: a reader waits for the writer
- * before it, a writer for whoever is before it, and nobody for the whole queue.
- * Five sessions queue in this order: two readers, a writer, a reader, a writer.
- * Each holds for a while when its turn comes.
+ * The shared lock of the tutorials, with nodes r-N and w-N: a reader waits for
+ * the nearest writer before it, a writer for its direct predecessor. Five
+ * sessions queue in this order: two readers, a writer, a reader, a writer. Each
+ * holds for a while after its grant.
  *
  *     shared [HOSTS]
  */
@@ -22,7 +22,7 @@ typedef struct user {
   lk_rwlock *rw;
   lk_lock *side;
   lk_timer hold;
-  bool queued; /* whoever comes next may ask */
+  bool queued; /* the next user may acquire */
 } user;
 
 static user users[USERS] = {{.name = "reader 1"},
@@ -34,7 +34,7 @@ static int failed;
 
 static void ask(user *u);
 
-/* Our place in the queue is certain: let the next one ask for its own. */
+/* This user is in the queue: the next one may acquire. */
 static void queued(user *u)
 {
   if (u->queued)
@@ -125,6 +125,6 @@ int main(int argc, char **argv)
   }
   for (int i = 0; i < USERS; i++)
     lk_rwlock_free(users[i].rw);
-  lk_ev_free(ev); /* and its clients */
+  lk_ev_free(ev); /* frees the clients as well */
   return err != 0 || failed != 0;
 }

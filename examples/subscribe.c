@@ -2,9 +2,9 @@
 
 /*
  * Publish and subscribe: one session publishes topics by creating and deleting
- * nodes, another prints what there is, each time it is told. The publisher
- * waits until its last step has been seen; otherwise the subscriber might be
- * told of several at once.
+ * nodes. Another prints the topics at each notification. The publisher waits
+ * until each step has been seen; otherwise one notification could cover several
+ * steps.
  *
  *     subscribe [HOSTS]
  */
@@ -92,7 +92,7 @@ static void on_topics(lk_subscription *s, int err, const lk_bytes *names,
   else
     printf("%s: %s\n", TOPICS, lk_error_text(err));
   if (err != 0 && err != LK_ERR_NO_NODE)
-    return; /* it goes on trying */
+    return; /* the client retries */
   if (taken < sizeof steps / sizeof steps[0])
     publish();
   else
@@ -118,6 +118,6 @@ int main(int argc, char **argv)
     ev_run(loop, 0); /* until both clients are closed */
   else
     fprintf(stderr, "cannot begin: %s\n", lk_error_text(err));
-  lk_ev_free(ev); /* and its clients */
+  lk_ev_free(ev); /* frees the clients as well */
   return err != 0 || failed;
 }

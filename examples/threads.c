@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A thousand threads, one client, one lock: each takes the lock once and sells
- * one piece of an inventory that is kept in ZooKeeper.
+ * A thousand threads, one client, one lock: each acquires the lock once and
+ * sells one piece of an inventory in ZooKeeper.
  *
  *     threads [HOSTS [THREADS]]
  */
@@ -26,7 +26,7 @@ static int fail(const char *what, int err)
   return err;
 }
 
-/* With the lock held: nobody writes between the read and the write. */
+/* The lock is held: no other thread writes between the read and the write. */
 static int sell_one(void)
 {
   lk_sync_result *r;

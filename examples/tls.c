@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A lock over TLS, with a CA of your own:
+ * A lock over TLS, with a private CA:
  *
  *     tls HOSTS PATH CA [CERTIFICATE KEY]
  *
  * The server must have a certificate of a CA in the file CA, for the name or
- * the address in HOSTS. With a CERTIFICATE the server knows the client by its
- * subject, and the lock's directory and nodes belong to that identity alone.
+ * the address in HOSTS. With CERTIFICATE the server knows the client by its
+ * subject, and only this identity has access to the lock's directory and nodes.
  */
 
 #include <latchkey/acl.h>
@@ -16,7 +16,7 @@
 
 static const lk_sync_call limit = {.size = sizeof limit, .timeout_ms = 10000};
 
-/* After LK_ERR_DEADLINE the client knows why it found no server. */
+/* After LK_ERR_DEADLINE the client knows why no connection was made. */
 static void complain(lk_sync_client *client, const char *what, int err)
 {
   char trouble[512] = "";
@@ -71,8 +71,8 @@ static int work(lk_sync_client *client, const char *path, const lk_acls *acl)
   return err;
 }
 
-/* Each connection attempt reads the files again. To look at them once ahead of
- * all attempts is quicker to notice what is wrong. */
+/* Each connection attempt reads the files again. Checking them once before all
+ * attempts reports an error earlier. */
 static int check_files(const lk_tls_config *tls)
 {
   char wrong[512];

@@ -4,8 +4,8 @@
 /*
  * An access list as text.
  *
- * Oracle: a list that is accepted, printed and parsed again is the same_bytes
- * list; an error points into the text.
+ * Oracle: a list that is accepted, printed and parsed again is the same list.
+ * An error points into the text.
  */
 
 #include "target.h"

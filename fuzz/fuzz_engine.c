@@ -3,9 +3,9 @@
 
 /*
  * The whole engine. The input is a program (program.h): three bytes of options
- * for the client, then actions: calls of a user, the fate of the transport, the
- * passing of time, and replies of a server, which are right, nearly right or
- * arbitrary. Some actions run inside the next callbacks.
+ * for the client, then actions. Actions are calls of the API, events of the
+ * transport, passing time, and replies of a server, which are valid, nearly
+ * valid or arbitrary. Some actions run inside the next callbacks.
  *
  * Oracle: the peer (tests/support/peer.h) aborts where the client breaks a
  * promise of <latchkey/client.h>.
@@ -230,7 +230,7 @@ static void do_set_acl(fuzz_program *g)
                (int32_t)take_byte(g) - 2);
 }
 
-/* The client must refuse flags and times that could end a server: the peer
+/* The client must refuse flags and TTLs that could crash a server; the peer
  * checks each request that is sent. */
 static void do_create_ttl(fuzz_program *g)
 {
@@ -331,7 +331,7 @@ static void do_failed(fuzz_program *g)
   peer_failed(&g->p, errs[take_byte(g) % 4], NULL);
 }
 
-/* The end of a look-up, or of a probe if one is under way. */
+/* The end of a lookup, or of a probe if one is outstanding. */
 static void do_resolved_or_probed(fuzz_program *g)
 {
   static const char *const answers[] = {"rw", "ro", "", "rwx"};

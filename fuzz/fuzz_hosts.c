@@ -4,9 +4,9 @@
 /*
  * A connect string.
  *
- * Oracle: a string that is accepted, printed and parsed again names the
- * check_same_hosts servers and chroot; a refusal has a reason; each server is
- * tried once a round.
+ * Oracle: a string that is accepted, printed and parsed again names the same
+ * servers and chroot. An error has a reason. Each server is tried once in a
+ * round.
  */
 
 #include "proto/engine/hosts.h"

@@ -2,10 +2,10 @@
 #include "config.h"
 
 /*
- * A list of children, a name a line. The first line is the own node.
+ * A list of children, one name on each line. The first line is the own node.
  *
- * Oracle: a slow, plain implementation of the same rules finds the same
- * names and predecessors, and the order of the list changes nothing.
+ * Oracle: a simple second implementation of the same rules finds the same names
+ * and predecessors, and the order of the list does not matter.
  */
 
 #include "recipes/queue/queue_position.h"

@@ -4,8 +4,8 @@
 /*
  * A path, and before it, up to the first NUL, a chroot.
  *
- * Oracle: a second implementation of ZooKeeper's rules accepts the same paths;
- * a reference_valid path that is sent with a chroot is received unchanged.
+ * Oracle: a second implementation of ZooKeeper's rules accepts the same paths.
+ * A valid path that is sent with a chroot is received unchanged.
  */
 
 #include "proto/wire/path.h"
@@ -13,8 +13,7 @@
 
 #include <latchkey/client.h>
 
-/* The next_char character, by what its bytes may be; 0 at the end, -1 for none.
- */
+/* The next character; 0 at the end, -1 if the bytes are no character. */
 static int32_t next_char(const unsigned char **s)
 {
   const unsigned char *at = *s;
@@ -38,8 +37,8 @@ static int32_t next_char(const unsigned char **s)
   return (int32_t)((a - 0xe0) * 4096 + (b - 0x80) * 64 + (at[2] - 0x80U));
 }
 
-/* One pass over characters; `dots`: length of the component so far, if it is
- * made of dots alone, else more than two. */
+/* `dots`: the length of the current component if it consists of dots only, else
+ * more than two. */
 static bool reference_valid(const char *path, bool sequential)
 {
   const unsigned char *s = (const unsigned char *)path;

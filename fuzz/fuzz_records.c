@@ -6,15 +6,15 @@
  * a record by its place in lk__records; the next two values select the
  * operations of a request and of a reply.
  *
- * Oracle: what is decoded, recode_into_block and decoded again stays the same;
- * decoding takes no more memory than a fixed multiple of the input; printing
+ * Oracle: a record that is decoded, encoded and decoded again stays the same.
+ * Decoding takes no more memory than a fixed multiple of the input. Printing
  * gives ASCII.
  */
 
 #include "proto/wire/multi.h"
 #include "target.h"
 
-/* An allocator that adds up all sizes that are requested. */
+/* An allocator that adds up all requested sizes. */
 static void *resize_and_count(void *arg, void *p, size_t size)
 {
   size_t *sum = arg;

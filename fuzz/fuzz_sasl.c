@@ -3,9 +3,9 @@
 
 /*
  * The SASL exchange with a hostile server. The input is a program (program.h):
- * a byte for the client, a byte for the mechanism, then actions: tokens that
- * are right, nearly right or arbitrary, errors, other frames, the passing of
- * time, and calls that a user makes during the steps of a mechanism.
+ * a byte for the client, a byte for the mechanism, then actions. Actions are
+ * tokens that are valid, nearly valid or arbitrary, errors, other frames,
+ * passing time, and calls of the API during the steps of a mechanism.
  *
  * Oracle: the peer (tests/support/peer.h) aborts where the client sends a
  * request before the exchange has ended. With DIGEST-MD5 no client may ever
@@ -132,7 +132,7 @@ static void do_null(fuzz_program *g)
   receive_token(g, lk_bytes_of(NULL, 0));
 }
 
-/* A challenge of ZooKeeper's, with part of the input in it. */
+/* A challenge as ZooKeeper sends it, with part of the input in it. */
 static void do_challenge(fuzz_program *g)
 {
   static const struct {

@@ -31,7 +31,7 @@
 #include <stdio.h>
 
 enum {
-  MOST_IDLE = 1000, /* steps in a row for which nothing moves */
+  MOST_IDLE = 1000, /* steps in a row without progress */
   MOST_READS = 256, /* in a step */
   FROM_CLIENT = 300,
 };
@@ -59,12 +59,12 @@ static void append(lk_buf *b, const void *bytes, size_t len)
 
 static struct {
   lk_buf to_client, to_server;
-  bool ended;      /* once `to_client` is read */
-  bool reset;      /* and so it is */
-  size_t most;     /* bytes in one read */
+  bool ended;      /* `to_client` ends: no more bytes follow */
+  bool reset;      /* `to_client` ends with a reset */
+  size_t most;     /* maximum bytes of a read */
   size_t room;     /* bytes that the client may write before it has to wait */
-  unsigned reads;  /* in this step of the client */
-  lk_flow blocked; /* why the last call did not do all; or DONE */
+  unsigned reads;  /* reads in the current step */
+  lk_flow blocked; /* why the last call did not complete; or DONE */
 } wire;
 
 static lk_flow wire_open(lk_transport *t, const lk_endpoint *to)
@@ -119,7 +119,7 @@ static void wire_close(lk_transport *t)
   (void)t;
 }
 
-/* In place of that of the library. */
+/* Replaces that of the library. */
 const lk_transport_type *lk_transport_tcp(void)
 {
   static const lk_transport_type type = {
@@ -151,7 +151,7 @@ static struct {
   bool connected;
   size_t sent;
   size_t received;
-  int idle; /* steps since something came */
+  int idle; /* steps since the last progress */
 } client;
 
 static void client_check_failure(void)
@@ -213,7 +213,7 @@ static void client_step(void)
   if (client.sent < FROM_CLIENT)
     client_send(type);
   wire.reads = 0;
-  /* it is allowed after a failed send() */
+  /* a read is allowed after a failed send() */
   client_receive(type);
 }
 
@@ -309,14 +309,14 @@ static void run_raw(script *s)
 
 /* ---- an OpenSSL server -------------------------------------------------- */
 
-/* Its certificate. */
+/* The certificates of the server. */
 enum { RIGHT, WRONG_NAME, WRONG_CA, EXPIRED, IDENTITIES };
 
 static struct {
   SSL_CTX *contexts[IDENTITIES];
   SSL *ssl;
   size_t sent, received;
-  bool closed; /* announced, or failed */
+  bool closed; /* close_notify was sent, or an error occurred */
 } server;
 
 static void server_open(int identity, bool old, bool asks)
@@ -351,7 +351,7 @@ static void server_receive(void)
   }
 }
 
-/* All that it can do with what the client has sent. */
+/* Processes all that the client has sent. */
 static void server_step(void)
 {
   size_t len = lk__buf_len(&wire.to_server);
@@ -410,24 +410,24 @@ static void server_behave(int how)
 
 /* ---- the attacker between them ------------------------------------------ */
 
-/* A byte of the input: its lower three bits, and a number above them. */
+/* A step: the lower three bits of a byte; the upper ones are a number. */
 enum step {
-  PASS,   /* so many bytes, eight times */
-  FLIP,   /* a byte, with the next byte of the input */
-  INSERT, /* so many bytes of the input */
-  DROP,   /* so many bytes */
-  END,    /* of the connection: by a reset if the number is odd */
-  SEND,   /* the server sends a hundred times so many bytes */
-  BEHAVE, /* it does something else */
-  LIMIT,  /* bytes of a read, if the number is odd; else of a write */
+  PASS,   /* pass eight times this number of bytes */
+  FLIP,   /* change a byte with the next byte of the input */
+  INSERT, /* insert this number of bytes of the input */
+  DROP,   /* drop this number of bytes */
+  END,    /* end the connection, by a reset if the number is odd */
+  SEND,   /* the server sends a hundred times this number of bytes */
+  BEHAVE, /* the server behaves differently */
+  LIMIT,  /* limit the bytes of a read, if the number is odd; else of a write */
 };
 
 static struct {
-  lk_buf held;    /* came from the server, not passed on */
-  size_t passing; /* bytes of `held` that are decided on */
-  bool tampered;  /* something has been changed */
-  bool narrow;    /* the client has to wait for room */
-  bool new_keys;  /* the server asks for new keys */
+  lk_buf held;    /* received from the server, not passed on */
+  size_t passing; /* bytes of `held` that may be passed */
+  bool tampered;  /* bytes were changed */
+  bool narrow;    /* the client has to wait for space to write */
+  bool new_keys;  /* the server requests new keys */
 } attacker;
 
 static void attacker_pass(size_t len)
@@ -511,7 +511,7 @@ static void attacker_run_step(script *s)
     break;
   case BEHAVE:
     attacker.new_keys = attacker.new_keys || number % BEHAVIOURS == NEW_KEYS;
-    /* it takes the client's refusal of a renegotiation for a failure */
+    /* the server treats the refusal of a renegotiation as an error */
     attacker.tampered =
         attacker.tampered || number % BEHAVIOURS == RENEGOTIATION;
     if (server_ready())

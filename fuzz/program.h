@@ -15,7 +15,7 @@ typedef struct fuzz_program {
   peer p; /**< the client under test and the oracle of its promises */
   const uint8_t *at;
   const uint8_t *end;
-  unsigned number;   /**< of the next request; names it */
+  unsigned number;   /**< number of the next request, part of its name */
   unsigned deferred; /**< how many actions the next callbacks run */
   char name[24];     /**< of the request that is being made */
 

@@ -2,9 +2,9 @@
 #include "config.h"
 
 /*
- * main() for a fuzz target without libFuzzer: gives it each file named, each
- * file of each folder named, or standard input when nothing is named (for
- * AFL). Folders are not entered deeper. An empty one is an error.
+ * main() for a fuzz target without libFuzzer. Runs it on each named file and on
+ * each file of each named folder, without subfolders; on standard input if
+ * nothing is named (for AFL). An empty folder is an error.
  */
 
 #include <dirent.h>
@@ -47,7 +47,8 @@ static uint8_t *slurp(FILE *in, size_t *size)
   return data;
 }
 
-/* In a block of exactly its size, so that a byte too far is noticed. */
+/* In a block of exactly its size, so that a sanitizer reports a read beyond the
+ * end. */
 static int run_stream(FILE *in, const char *name)
 {
   size_t size;
@@ -73,7 +74,8 @@ static int run_file(const char *name)
 
   if (in == NULL)
     return complain(name);
-  /* The last name in the log is the one that ended the program. */
+  /* If the program dies, the last name in the log is the input that caused
+   * it. */
   puts(name);
   fflush(stdout);
   result = run_stream(in, name);
