@@ -5,8 +5,8 @@
  * Compares the model of ZooKeeper with real servers: random requests of several
  * sessions must get the same replies.
  *
- * differential [--ops N|--time-passes] [--seed N] [--servers 1|3] [--self]
- * [--counts]
+ *     differential [--ops N|--time-passes] [--seed N] [--servers 1|3] [--self]
+ *                  [--counts]
  *
  * Without --ops: 5,000 requests to one server, 2,000 to three, and what servers
  * do when time passes (--time-passes: only that). --self compares two sets of
