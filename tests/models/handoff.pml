@@ -1,55 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handoff without asking (rule H in doc/architecture.md): a contender that is
- * told of a deletion takes the lock without another list. When may it?
+ * Direct handoff (rule H in doc/architecture.md): a contender takes the lock
+ * after a deletion event alone, without another list. When is this safe?
  *
- * There is a queue on a server. Own stands behind RIVALS others of any kind,
- * which release or cancel at any time; a writer of a read-write lock that holds
- * may become a reader first, with a node of the same number. An operator may
- * delete own. Own's client lists, watches pred and own by reading them, and
- * when pred has gone reads those that are left. Its connection breaks at any
- * time, however often; then it lists again, or has its watches registered again
- * and waits on. Its lease may run out, and then its session.
+ * A server has a queue. Own is queued behind RIVALS other nodes of any kind.
+ * Their clients release or cancel at any time. A writer of a read-write lock
+ * that holds may be downgraded first, to a reader with the same number. An
+ * operator may delete own. Own's client lists, watches pred (the direct
+ * predecessor) and own by reading them, and when pred is deleted it reads the
+ * other predecessors. Its connection breaks at any time, any number of times.
+ * The client then lists again, or re-registers its watches and continues to
+ * wait. Its lease deadline may pass, and then its session may expire.
  *
- * Verified: a grant without a list is right. When pred went, own stood; the
- * session has not expired; nobody stands before own who keeps it out. (Own's
- * deletion may be on its way to us, as it may be after a list.) And nobody
- * waits for what has happened already.
+ * Verified: a grant without a list is right. When pred was deleted, own
+ * existed; the session has not expired; no predecessor of own exists. (The
+ * event of own's deletion may be in flight, as after a list.) And no client
+ * waits for an event that has already happened.
  *
  * With one of these the rule must fail:
- *   NO_CONDITION_1       others may be ahead of pred
- *   NO_CONDITION_2       the connection may be another than the list's
- *   NO_CONDITION_3       own may not be watched
- *   NO_CONDITION_4       a writer in the list may have become a reader
+ *   NO_CONDITION_1       there may be other predecessors besides pred
+ *   NO_CONDITION_2       the connection may differ from that of the list
+ *   NO_CONDITION_3       own need not be watched
+ *   NO_CONDITION_4       a writer in the list may have been downgraded
  *   CONDITION_4_OF_PRED  pred was no such writer; others may have been
- *   NO_CONDITION_5       the queue's counter may be at its end
- *   NO_CONDITION_6       the lease may be over
- *   IGNORE_GONE          that pred went before it was watched is not heeded
- *   NO_GRANT             there is no such grant (that the rule is of use)
+ *   NO_CONDITION_5       the queue's counter may be near its maximum
+ *   NO_CONDITION_6       the lease deadline may have passed
+ *   IGNORE_GONE          a deletion of pred before it was watched is ignored
+ *   NO_GRANT             there is no such grant (the rule must be of use)
  *
- * Conditions 2 and 3 overlap. A watch counts as confirmed here once it was set,
- * also when it is only registered again on another connection. If its node had
- * to be read there first (READ_OWN_AGAIN), condition 2 would not be needed.
+ * Conditions 2 and 3 overlap. Here a watch counts as confirmed once it was set,
+ * also if it was only re-registered on another connection. If its node had to
+ * be read there first (READ_OWN_AGAIN), condition 2 would not be needed.
  *
- * What is left out, and why that loses nothing:
- * - Servers that lag. What a late server shows is what a timely one shows on a
- *   slow connection, and messages here take any time. A server that is older
- *   than what the client has seen refuses the client.
- * - Those who come later stand behind own and do not count, unless the queue's
- *   counter is at its end: then one comes that sorts lower.
- * - Data that changes: it makes a client read again, and grants nothing.
- * - How a lease is earned: see lease.pml. What it promises is all that counts
- *   here: no session expires while its client's lease runs.
+ * Left out, without loss:
+ * - Servers that lag. The replies of a lagging server equal those of a current
+ *   one over a slow connection, and messages here take any time. A server with
+ *   a smaller zxid than the client has seen refuses the client.
+ * - Later contenders. They are queued behind own, unless the queue's counter
+ *   overflows: then one sorts before own.
+ * - Changes of data. They make a client read again and grant nothing.
+ * - How a lease is proven: see lease.pml. Here it only matters that no session
+ *   expires before its client's lease deadline.
  */
 
 #ifndef RIVALS
 #define RIVALS 2
 #endif
 
-/* Names, in the order of their numbers. A set of nodes is a byte of bits, which
- * is also what a list is told as. */
-#define LATER 0             /* came after own and sorts lower */
-#define TWIN(i) (2 * i + 1) /* the reader that writer i has become */
+/* Names, in the order of their numbers. A set of nodes is a byte of bits, also
+ * in the reply to a list. */
+#define LATER 0             /* created after own, sorts before it */
+#define TWIN(i) (2 * i + 1) /* the downgraded reader of writer i */
 #define RIVAL(i) (2 * i + 2)
 #define OWN (2 * RIVALS + 1)
 
@@ -58,10 +59,10 @@
 #define STANDS(name) ((nodes & BIT(name)) != 0)
 
 mtype = {
-  LIST, READ, WATCH, REARM,    /* what a client asks */
-  LISTED, HERE, REFUSED, GONE, /* what it is answered */
+  LIST, READ, WATCH, REARM,    /* requests */
+  LISTED, HERE, REFUSED, GONE, /* replies */
   DELETED,                     /* an event */
-  CUT                          /* the connection is a new one */
+  CUT                          /* a new connection */
 };
 
 chan asked = [RIVALS + 4] of {mtype, byte};
@@ -69,23 +70,23 @@ chan told = [RIVALS * 2 + 6] of {mtype, byte, bool};
 
 /* ---- the server ---------------------------------------------------------- */
 
-byte nodes = 0;     /* those that stand */
-byte exclusive = 0; /* names of those that hold alone */
-byte writ = 0;      /* of those, names of a read-write lock's writers */
-byte watched = 0;   /* by own's client, on the present connection */
+byte nodes = 0;     /* those that exist */
+byte exclusive = 0; /* exclusive ones */
+byte writ = 0;      /* of these, writers of a read-write lock */
+byte watched = 0;   /* by own's client, on the current connection */
 
 bool own_exclusive;
 bool own_readable;
 bool counter_in_range;
 bool expired = false; /* own's session */
 bool waits = false;   /* own's client, for the lock */
-bool leased = true;   /* own's client may believe in its session */
+bool leased = true;   /* the lease deadline of own's client has not passed */
 
-/* Those of a set who keep own out. */
+/* The predecessors of own in a set. */
 #define AHEAD(set) \
   ((set) & BEFORE(OWN) & (own_exclusive -> BEFORE(OWN) : exclusive))
 
-/* Each message notes whether own stood when it left. */
+/* Each message notes whether own existed when it was sent. */
 inline tell(what, which)
 {
   assert(nfull(told));
@@ -139,7 +140,7 @@ end:
   od
 }
 
-/* ---- what goes on around own, while its client waits --------------------- */
+/* ---- other clients, while own's client waits ----------------------------- */
 
 proctype rival(byte i) provided (waits)
 {
@@ -147,8 +148,8 @@ end:
   do
   :: atomic { STANDS(RIVAL(i)) -> remove(RIVAL(i)) }
   :: atomic { STANDS(TWIN(i)) -> remove(TWIN(i)) }
-  :: atomic { /* a writer that holds becomes a reader; it remains one when its
-                 first node goes */
+  :: atomic { /* a writer that holds is downgraded; the reader remains when
+                 the write node is deleted */
        (writ & BIT(RIVAL(i))) && STANDS(RIVAL(i)) && !STANDS(TWIN(i)) &&
          !(nodes & BEFORE(TWIN(i))) ->
        printf("node %d, a reader, joins its writer %d\n", TWIN(i), RIVAL(i));
@@ -222,11 +223,11 @@ byte ahead = 0;
 bool writ_ahead;
 bool in_range;
 
-bool listing = false;     /* a list was asked for */
+bool listing = false;     /* a list is outstanding */
 byte awaited = 0;         /* names that are being read */
-byte pred = 0;            /* the nearest of those ahead */
+byte pred = 0;            /* the direct predecessor */
 bool same_connection;     /* as that of the list */
-bool own_watched = false; /* that was answered, and no event came */
+bool own_watched = false; /* the read was answered, and there was no event */
 
 #ifdef NO_CONDITION_1
 #define CONDITION_1 true
@@ -287,7 +288,7 @@ inline watch(name)
   ask(WATCH, name)
 }
 
-/* Pred is the last of those ahead. */
+/* Pred is the last of the predecessors. */
 inline find_pred()
 {
   pred = OWN - 1;
@@ -307,7 +308,7 @@ inline park()
   fi
 }
 
-/* Pred has gone: watch the next one, and see who else has gone. */
+/* Pred is deleted: watch the next one, and read the others. */
 inline probe()
 {
   find_pred();
@@ -396,7 +397,7 @@ proctype contender()
        :: what == LISTED ->
           take_list(name);
           if
-          :: !(name & BIT(OWN)) -> waits = false; break /* lost its place */
+          :: !(name & BIT(OWN)) -> waits = false; break /* own was deleted */
           :: (name & BIT(OWN)) && ahead == 0 ->
              waits = false; /* granted by the list */
              break
@@ -428,7 +429,7 @@ proctype contender()
   od
 }
 
-/* Nobody waits for what has happened already. */
+/* No client waits for an event that has already happened. */
 proctype judge()
 {
 end:

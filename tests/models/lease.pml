@@ -1,66 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lease ("The lease" in doc/architecture.md): a client says until when
- * nobody else can have been given its lock. Is it right?
+ * The lease deadline ("The lease" in doc/architecture.md): until then no other
+ * client can have been granted the lock. Is it right?
  *
  * There is a leader, a follower, and the rest of the ensemble, which is a
  * majority: what the rest accepts is committed. At any time the rest may elect
- * a new leader, with fresh timers, and the old one does not notice. A client
- * has a session and is connected to the follower or to a leader. It has one
- * request on its way: a ping, which the server at hand answers; a sync, which
- * whoever believes to lead answers; a check (a multi that changes nothing),
- * which takes a majority. Each touches the session at the server at hand. A
- * follower reports touches when its leader pings it, each unit of time, which
- * is half a tick. Connections break at any time, however often; then the client
- * resumes its session there or elsewhere.
+ * a new leader, with fresh session timeouts, and the old leader does not
+ * notice. A client has a session and is connected to the follower or to a
+ * leader. It has one outstanding request: a ping, which its server answers; a
+ * sync, which any server answers that believes to lead; or a check (a multi
+ * that changes nothing), which takes a majority. Each touches the session at
+ * the client's server. A follower reports touches when its leader pings it, in
+ * each unit of time, which is half a tick. Connections break at any time, any
+ * number of times. The client then resumes its session on any server.
  *
- * Verified: while the client believes (its lease runs), no leader has expired
- * its session. And so it is when the client takes a lock, for which it needs a
- * lease of a quarter of T at least.
+ * Verified: before the client's lease deadline no leader has expired its
+ * session. The same at a grant, which needs at least a quarter of T until the
+ * deadline.
  *
- * The rule: once j was answered, and k, a check that was sent GAP after j's
- * answer, was answered on the same connection, the lease runs until j was sent
- * plus T less DRIFT. The creation of the session is j and k in one. A resume is
- * a j without gap, as it is confirmed with the leader. Each lease comes of one
- * j and one k, so the client here has one j at a time, any.
+ * The rule: j was answered, and k, a check that was sent GAP after j's reply,
+ * was answered on the same connection. Then the deadline is the time at which j
+ * was sent, plus T, less DRIFT. The creation of the session is both j and k. A
+ * resume is a j without gap, as the leader confirms it. Each deadline comes of
+ * one j and one k, so the client here has one j at a time, any.
  *
  * With one of these the rule must fail:
- *   LEASE_BY_PING    any answer is evidence by itself
+ *   LEASE_BY_PING    any reply is evidence by itself
  *   LEASE_BY_CHECK   a check is evidence by itself
  *   LEASE_BY_SYNC    k may be a sync
  *   LEASE_BY_RESUME  a resume is evidence by itself
- *   NO_GAP           k may leave as soon as j was answered
- *   FROM_ANSWER      the lease counts from j's answer
+ *   NO_GAP           k may be sent as soon as j was answered
+ *   FROM_ANSWER      the deadline counts from j's reply
  *   NO_DRIFT         nothing is subtracted for clocks that differ
  *   LATE_PING        a leader's ping may take any time (see below)
  *   NO_LEASE         no j and k are ever answered through the follower
  *   GRANT_BY_SYNC    a grant rests on a sync until its first check is answered
- *   NO_GRANT         no lease ever leaves enough for a grant
- * And these say what a condition rests on:
- *   OTHER_CONNECTION k may be of another connection than j. It does no harm: a
- *                    resume lies between them, a later touch than j. With
- *   RESUME_IS_NO_TOUCH, where it touches nothing and is no j, it must fail
- *   WITH_SYNC        k leaves after the answer to a sync, which left GAP after
- *                    j's answer. The rule then holds with LATE_PING, too
+ *   NO_GRANT         no deadline ever leaves enough time for a grant
+ * And these show what a condition depends on:
+ *   OTHER_CONNECTION k may be of another connection than j. The rule still
+ *                    holds: between them is a resume, which touches later. With
+ *   RESUME_IS_NO_TOUCH, where a resume does not touch and is no j, it must fail
+ *   WITH_SYNC        k is sent after the reply to a sync, which was sent GAP
+ *                    after j's reply. The rule then holds with LATE_PING, too
  *
- * Time: nothing here knows the date, only how long ago or how long still, up to
- * T; so runs of any length are covered. What happens within a unit happens in
- * any order. A message takes any time, but a leader's ping reaches its follower
- * within the unit it was sent in: GAP is that long and the ping's period.
- * Without that promise k could overtake the ping: its answer comes behind the
- * ping, but the report may be on its way yet, and get lost.
+ * Time: the model has no absolute time, only ages and remaining times up to T,
+ * so runs of any length are covered. Events within a unit happen in any order.
+ * A message takes any time, but a leader's ping reaches its follower within the
+ * unit in which it was sent: GAP is that long, and so is the period of pings.
+ * Otherwise k could overtake the ping. Its reply comes behind the ping, but the
+ * follower's report may still be in flight, and get lost.
  *
- * What is left out, and why that loses nothing:
+ * Left out, without loss:
  * - The client's other requests. They only touch the session more often.
  * - Votes and acknowledgements: the rest follows the old leader or it does not.
  *   A check that it has accepted precedes the election.
  * - A second election: the first leader may be any. A follower of the new one
- *   is no other than one of the old one; it may change sides.
+ *   equals one of the old one; it may change sides.
  * - Ticks: here a session expires as soon as T has passed since the touch; a
  *   real leader waits for the end of the tick.
  * - A cut in one direction only: what it loses was slow before.
- * - A clock that loses more than one unit: it loses no more in T, and no lease
- *   is longer. One that gains makes GAP shorter; it is part of what GAP leaves.
+ * - A clock that loses more than one unit: it loses no more in T, and no
+ *   deadline is further away. One that gains makes GAP shorter, which GAP
+ *   allows for.
  */
 
 #ifndef T
@@ -72,28 +73,28 @@
 #define DRIFT 1 /* what a clock may lose in T */
 
 mtype = {
-  FOLLOWER, LEADER, NEW_LEADER,   /* who is there */
-  NEW, RESUME, PING, SYNC, CHECK, /* requests, and their answers */
+  FOLLOWER, LEADER, NEW_LEADER,   /* servers */
+  NEW, RESUME, PING, SYNC, CHECK, /* requests and their replies */
   TOUCHED                         /* a follower's report */
 };
 
 /* ---- the servers --------------------------------------------------------- */
 
 mtype leads = LEADER;
-byte timer = T; /* how long who leads still waits for the session */
+byte timer = T; /* time until the current leader expires the session */
 bool expired = false;
 
 mtype followed = LEADER; /* by the follower */
-bool linked = true;      /* the follower, with who it follows */
-bool touched = false;    /* at the follower, which has not reported it */
+bool linked = true;      /* the follower and its leader */
+bool touched = false;    /* at the follower, not reported yet */
 chan up = [2] of {mtype};
 chan down = [2] of {mtype};
 
-mtype connected; /* the server at the client's end */
+mtype connected; /* the client's server */
 chan asked = [1] of {mtype};
 chan answered = [1] of {mtype};
 
-byte lease = 0; /* how long the client believes, by its clock */
+byte lease = 0; /* time until the lease deadline, by the client's clock */
 
 /* At a server that believes to lead. */
 inline touch(server)
@@ -106,8 +107,8 @@ inline touch(server)
   fi
 }
 
-/* Whether a server that believes to lead answers. Who leads can commit, and
- * knows whether the session has expired. */
+/* Whether a server that believes to lead answers. The real leader can commit,
+ * and knows whether the session has expired. */
 #define ANSWERS(server, what) (server == leads -> !expired : what != CHECK)
 
 #ifdef RESUME_IS_NO_TOUCH
@@ -116,7 +117,7 @@ inline touch(server)
 #define IS_TOUCH(what) true
 #endif
 
-/* One that has not arrived speaks for those after it. */
+/* A report that has not arrived stands for those after it. */
 inline report()
 {
   if
@@ -183,7 +184,7 @@ end:
        if
        :: what == TOUCHED -> touch(me)
        :: what != TOUCHED && ANSWERS(me, what) ->
-          /* What a follower passes on is no touch, but for this. */
+          /* A forwarded request does not touch the session, except this one. */
           if
           :: what == RESUME && IS_TOUCH(what) -> touch(me)
           :: else
@@ -232,12 +233,12 @@ end:
 #define ENOUGH GAP
 #endif
 
-byte j_age = T; /* how long ago j was sent; T: too long, or there is none */
-byte j_gap = 0; /* how long ago it was answered, up to GAP; or TOLD */
+byte j_age = T; /* time since j was sent; T: too long, or there is none */
+byte j_gap = 0; /* time since its reply, up to GAP; or TOLD */
 
-mtype doing = 0; /* the request on its way */
-byte age = 0;    /* how long ago it was sent */
-byte gap = 0;    /* how long after j's answer */
+mtype doing = 0; /* the outstanding request */
+byte age = 0;    /* time since it was sent */
+byte gap = 0;    /* time between j's reply and its sending */
 
 inline send(what)
 {
@@ -260,7 +261,7 @@ inline believe(since)
 }
 
 #ifdef GRANT_BY_SYNC
-byte synced = 0; /* how long a grant may last that rests on a sync */
+byte synced = 0; /* time left of a grant that rests on a sync */
 #endif
 
 inline learn(what)
@@ -361,7 +362,7 @@ end:
 
 /* ---- the network --------------------------------------------------------- */
 
-/* What was on its way for the client is lost; the servers' own is not. */
+/* Messages to and from the client are lost; those between servers are not. */
 inline lose(link)
 {
   do
@@ -404,7 +405,7 @@ inline unlink()
   linked = false
 }
 
-/* The follower has noticed, and ends its clients' connections. */
+/* The follower has noticed, and closes its clients' connections. */
 inline link()
 {
   linked = true;

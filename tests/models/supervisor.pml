@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The supervisor of `latchkey run` ("The command: three processes" in
- * doc/architecture.md) ends COMMAND by the lease deadline, whatever latchkey
- * does. Does it?
+ * doc/architecture.md) ends COMMAND by the lease deadline, whatever happens to
+ * latchkey. Is this so?
  *
- * latchkey learns from when on another client can hold. That moves to later by
- * a reply, to earlier by a session that is resumed with a shorter timeout; and
- * the lock can be lost. latchkey tells the supervisor, through a socket that
- * has room for one message in each direction. What the socket does not take
- * waits on either side, and later messages are merged into it. SIGCONT for
- * COMMAND goes the same way, however often. COMMAND forks a child at any time,
- * which has left its process group. Either ends, and COMMAND is stopped and
- * continued, at any time.
+ * latchkey learns the lease deadline. A reply moves it to later, a session that
+ * is resumed with a shorter timeout to earlier; and the lock can be lost.
+ * latchkey sends this to the supervisor through a socket that has room for one
+ * message in each direction. A message that does not fit waits at its sender,
+ * and later messages are merged into it. SIGCONT for COMMAND goes the same way,
+ * any number of times. COMMAND forks a child at any time, which has left its
+ * process group. Either ends, and COMMAND is stopped and continued, at any
+ * time.
  *
  * latchkey is stopped, continued and killed at any time. The supervisor is
- * stopped or killed while latchkey runs, which the manual asks for.
+ * stopped or killed while latchkey runs, as the manual page requires.
  *
  * Verified: when another client can hold, neither COMMAND nor its child runs,
  * nor is either continued after that; when the lock is lost they run for no
- * longer than the margin. And where both sides run, latchkey knows that
- * COMMAND has ended.
+ * longer than the margin. And if both sides run, latchkey learns that COMMAND
+ * has ended.
  *
  * With one of these it must fail:
- *   LATER_ALONE      an earlier deadline is not told
- *   ORDER_DROPPED    an order that the socket does not take is lost
- *   ORDER_REPLACED   a later order takes the place of one that waits
- *   NEWS_DROPPED     news that the socket does not take is lost
- *   BLOCKING_SEND    the supervisor waits for room for its news
- *   NO_SUSPEND       its clock stands still while the machine is suspended
+ *   LATER_ALONE      an earlier deadline is not sent
+ *   ORDER_DROPPED    an order that does not fit into the socket is lost
+ *   ORDER_REPLACED   a later order replaces one that waits
+ *   NEWS_DROPPED     a report that does not fit into the socket is lost
+ *   BLOCKING_SEND    the supervisor blocks until its report fits
+ *   NO_SUSPEND       its clock stops while the machine is suspended
  *   KILL_AT_DEADLINE KILL is sent when another client can hold
- *   SLOW_KILL        a generation dies in a unit of time
+ *   SLOW_KILL        a generation takes a unit of time to die
  *   STOP_GROUP       --on-lost stop stops the process group alone
- *   STOP_ONCE        what could not be stopped is not killed
- *   CONT_UNDOES      SIGCONT goes on to a COMMAND that --on-lost has stopped
- *   END_UNSEEN       the supervisor does not notice that latchkey is gone
- *   STAYS_STOPPED    latchkey does not continue a supervisor that is stopped
- *   NO_END           latchkey does not end what a killed supervisor leaves
- *   NO_RUN           COMMAND never runs as long as the lock is held (that the
- *                    promise is not kept by doing nothing)
+ *   STOP_ONCE        a process that could not be stopped is not killed
+ *   CONT_UNDOES      SIGCONT reaches a COMMAND that --on-lost has stopped
+ *   END_UNSEEN       the supervisor does not notice that latchkey has ended
+ *   STAYS_STOPPED    latchkey does not continue a stopped supervisor
+ *   NO_END           latchkey does not kill what a killed supervisor leaves
+ *   NO_RUN           COMMAND never runs while the lock is held (the promise
+ *                    must not be kept by doing nothing)
  *
- * Time: nothing here knows the date, only how long still, up to T. What happens
- * within a unit happens in any order, but a process that runs does within the
- * unit what it has to: it reads, writes, sends signals. KILL is sent at least a
- * unit before the deadline, as a tenth of the margin in the program.
+ * Time: the model has no absolute time, only remaining times up to T. Events
+ * within a unit happen in any order, but a process that runs reads, writes and
+ * sends its signals within the unit. KILL is sent at least a unit before the
+ * deadline, as a tenth of the margin in the program.
  *
- * What is left out, and why that loses nothing:
+ * Left out, without loss:
  * - An earlier deadline, or a loss, that latchkey has not sent when it is
- *   stopped. It is as one that latchkey has not heard of yet (see keeper.h).
- * - A machine that sleeps past the deadline. COMMAND sleeps as well, and then
- *   gets its time to end.
+ *   stopped. It equals one that latchkey has not learned of yet (see lease.h).
+ * - A machine that is suspended past the deadline. COMMAND does not run either,
+ *   and then gets its time to end.
  * - More generations: each one is reached as the second is.
- * - SIGCONT from elsewhere to what was stopped without a cgroup, and two that
- *   are stopped or killed at the same time: the manual names them.
+ * - SIGCONT by others to processes that were stopped without a cgroup, and two
+ *   processes that are stopped or killed together: the manual page names them.
  */
 
 #ifndef T
@@ -66,16 +66,16 @@
 
 mtype = {
   RUNS, STOPPED, BLOCKED, GONE, /* a process; BLOCKED: in a system call */
-  UNBORN,                       /* COMMAND's child */
+  UNBORN,                       /* COMMAND's child, before the fork */
   CALM, TERMED, HELD, KILLED    /* what the supervisor has done */
 };
 
-/* ---- the truth ----------------------------------------------------------- */
+/* ---- the actual state ---------------------------------------------------- */
 
-byte rest = T;     /* how long no other client can hold; once the lock is
-                      lost, how long COMMAND may run */
-bool lost = false; /* latchkey knows that the lock is */
-bool over = false; /* COMMAND has ended, and latchkey says goodbye */
+byte rest = T;     /* time until another client can hold; once the lock is
+                      lost, time for which COMMAND may run */
+bool lost = false; /* latchkey knows that the lock is lost */
+bool over = false; /* COMMAND has ended, and latchkey exits */
 
 mtype latchkey = RUNS;
 mtype supervisor = RUNS;
@@ -89,16 +89,16 @@ bool sturdy; /* the child cannot be stopped, only killed */
 /* ---- the socket ---------------------------------------------------------- */
 
 typedef order {
-  bool any;   /* there is one */
+  bool any;   /* there is an order */
   bool lease; /* with a deadline, */
-  byte until; /* so far ahead */
+  byte until; /* the deadline, as time from now */
   bool loss;
   bool cont /* SIGCONT for COMMAND */
 };
 
 order to_send;     /* waits at latchkey */
 order sent;        /* is in the socket */
-bool news_waits = false; /* at the supervisor, with `ended` or without */
+bool news_waits = false; /* a report waits at the supervisor */
 bool news_sent = false;
 bool end_waits = false;
 bool end_sent = false;
@@ -216,7 +216,7 @@ end:
        to_send.cont = true;
        flush_order()
      }
-  :: atomic { /* what COMMAND leaves is left alone */
+  :: atomic { /* processes that outlive COMMAND are not killed */
        latchkey == RUNS && end_known && !lost && rest > MARGIN -> over = true
      }
   od
@@ -226,11 +226,11 @@ end:
 
 mtype stage = CALM;
 byte until = T;      /* the deadline, as far as it knows */
-bool loss = false;   /* it knows */
-byte kill_in = 0;    /* after a loss */
+bool loss = false;   /* it knows that the lock is lost */
+byte kill_in = 0;    /* time until KILL after a loss */
 bool end_told = false;
 bool stop_policy;    /* --on-lost stop, not term */
-bool looked = false; /* in this unit, whether all is stopped */
+bool looked = false; /* it has checked in this unit whether all are stopped */
 bool all_stopped = false;
 bool killed_one = false;
 
@@ -390,7 +390,7 @@ end:
   od
 }
 
-/* ---- COMMAND, and what others do to all of them -------------------------- */
+/* ---- COMMAND, and signals of others -------------------------------------- */
 
 #define SENT_ALL (!to_send.lease && !to_send.loss)
 #define BOTH_RUN \
@@ -415,7 +415,7 @@ end:
        fi
      }
   :: atomic { child == RUNS -> printf("the child ends\n"); child = GONE }
-  :: atomic { /* and is continued; only the news of it counts */
+  :: atomic { /* and is continued; only the report of it matters */
        parent == RUNS && supervisor == RUNS && latchkey != GONE &&
          !news_waits ->
        printf("COMMAND is stopped\n");
@@ -456,7 +456,7 @@ end:
 
 #define LESS(x) x = (x > 0 -> x - 1 : 0)
 
-/* latchkey has done what it has to. */
+/* latchkey has finished its work of this unit. */
 #ifdef STAYS_STOPPED
 #define WILL_CONTINUE false
 #else
