@@ -79,8 +79,8 @@ typedef struct sim_watches {
   sim_watch **at[SIM_WATCH_KINDS]; /**< by the numbers of paths */
   size_t cap[SIM_WATCH_KINDS];
   size_t count;
-  size_t
-      recursive[SIM_WATCH_KINDS]; /**< how many of the watches are recursive */
+  /** how many of the watches are recursive */
+  size_t recursive[SIM_WATCH_KINDS];
   uint64_t events; /**< number of the last event; a connection receives each
                       event once */
   sim_watch *spare;
@@ -182,10 +182,10 @@ void sim_tracker_expire(sim_server *s);
 /** A write that waits for its commit, or a request of its session behind it. */
 struct sim_waiting_request {
   sim_waiting_request *next; /**< of the session */
-  sim_waiting_request
-      *next_write; /**< of the server: writes in the order of arrival */
-  sim_conn
-      *conn; /**< NULL: closed, or the client is connected to another server */
+  /** of the server: writes in the order of arrival */
+  sim_waiting_request *next_write;
+  /** NULL: closed, or the client is connected to another server */
+  sim_conn *conn;
   int64_t session;
   int32_t xid;
   int32_t op;
@@ -349,8 +349,8 @@ typedef struct sim_pending_sync {
   unsigned server;
   int64_t session;
   int32_t xid;
-  size_t
-      log_pos; /**< the sync is answered when the log is committed up to here */
+  /** the sync is answered when the log is committed up to here */
+  size_t log_pos;
 } sim_pending_sync;
 
 typedef struct sim_touch {
@@ -368,8 +368,8 @@ struct sim_server {
   sim_role role;
   bool serves;
   sim_timer timers[SIM_TASKS];
-  sim_job
-      continue_job; /**< works off what arrived while the server was stopped */
+  /** works off what arrived while the server was stopped */
+  sim_job continue_job;
   int64_t clock_offset_ms; /**< offset of its clock */
   int64_t last_session;    /**< id of the session created last */
   int close_early; /**< above 0: close connections right after the handshake */

@@ -22,8 +22,8 @@ typedef struct sim_node {
   bool has_data;    /**< false: null, which is not the same as empty */
   const unsigned char *data;
   lk_stat stat;
-  int32_t
-      counter; /**< of sequence numbers; see apply_create() for its overflow */
+  /** of sequence numbers; see apply_create() for its overflow */
+  int32_t counter;
   bool container;
   int64_t ttl_ms; /**< 0: none */
   int32_t perms;  /**< permissions of world:anyone */
@@ -48,8 +48,8 @@ typedef struct sim_tree {
   size_t nsessions;
   size_t sessions_cap;
   sim_paths *paths; /**< shared by all trees of an ensemble */
-  sim_node *
-      *nodes; /**< by the numbers of their paths; NULL: there is no such node */
+  /** by the numbers of their paths; NULL: there is no such node */
+  sim_node **nodes;
   size_t nodes_cap;
   sim_node *spare;
 } sim_tree;

@@ -40,8 +40,8 @@ typedef struct sim_node_state {
 
 /** The subscription of a subscriber, and the state it reported last. */
 typedef struct sim_subscribed {
-  lk_subscription
-      *subscription; /**< NULL: none, or the process has no client */
+  /** NULL: none, or the process has no client */
+  lk_subscription *subscription;
   bool children;
   char path[24];
   bool notified;

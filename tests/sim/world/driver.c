@@ -60,7 +60,7 @@ lk_hooks sim_driver_hooks(sim_process *p)
 
 /* ---- the connection: each of these may free the client ------------------ */
 
-static void on_news(void *arg)
+static void on_ready(void *arg)
 {
   sim_process_schedule_loop(arg);
 }
@@ -84,7 +84,7 @@ static void connect_to(sim_process *p, unsigned server)
 {
   if (server == SIM_DEAD)
     return;
-  p->pipe = sim_pipe_open(p->world->network, p->index, server, on_news, p);
+  p->pipe = sim_pipe_open(p->world->network, p->index, server, on_ready, p);
 }
 
 /* The name is resolved. */

@@ -25,8 +25,8 @@ typedef struct sim_nodes {
 /** The grace period of a condition that must not last. */
 typedef struct sim_grace {
   const sim_entry *entry;
-  int64_t
-      zxid; /**< the client must have seen this zxid to know of the condition */
+  /** the client must have seen this zxid to know of the condition */
+  int64_t zxid;
   int64_t since_us; /**< when it had seen it */
 } sim_grace;
 
@@ -51,14 +51,14 @@ typedef struct sim_handle {
   bool freeing;             /**< in lk_lock_free() */
 
   uint64_t acquire_number; /**< number of acquires, without re-entries */
-  uint64_t
-      accepted_acquires; /**< number of accepted acquires, with re-entries */
+  /** number of accepted acquires, with re-entries */
+  uint64_t accepted_acquires;
   bool acquiring;        /**< an acquire is outstanding */
   bool in_acquire;       /**< its call has not returned */
   int64_t timeout_ms;    /**< of the acquire */
   int64_t acquire_called_ms;   /**< when it was called, on the process' clock */
-  int64_t
-      acquire_returned_ms; /**< when the call returned, on the process' clock */
+  /** when the call returned, on the process' clock */
+  int64_t acquire_returned_ms;
   int64_t acquire_called_us; /**< when it was called, in virtual time */
   size_t count;              /**< the expected lk_lock_count() */
   bool is_reentry;           /**< the acquire is a re-entry */
@@ -75,21 +75,21 @@ typedef struct sim_handle {
   void *arg;
 
   /* of the checker */
-  int64_t
-      first_node_us; /**< when the acquire created its first node; 0: not yet */
+  /** when the acquire created its first node; 0: not yet */
+  int64_t first_node_us;
   bool displaced;    /**< one of its nodes was deleted since */
   unsigned nodes_taken;   /**< number of its nodes that were deleted */
   unsigned places_lost;   /**< number of PLACE_LOST events */
   unsigned dirs_vanished; /**< how often its directories had been deleted before
                              the acquire */
-  const sim_entry
-      *other_side_node; /**< what the other side held when acquire was called */
+  /** what the other side held when acquire was called */
+  const sim_entry *other_side_node;
   int64_t granted_us;
   int64_t granted_ms;       /**< the same on the process' clock */
   int64_t granted_lease_ms; /**< time until the lease deadline at the grant */
   bool node_is_watched;     /**< the own node is certainly watched */
-  sim_grace
-      complete_but_ungranted; /**< all nodes are held, and there is no grant */
+  /** all nodes are held, and there is no grant */
+  sim_grace complete_but_ungranted;
   sim_grace unreported_revocation; /**< the node was revoked, and there is no
                                       REVOKED event */
   unsigned revoked;          /**< number of REVOKED events since the grant */
@@ -144,11 +144,10 @@ enum { SIM_MOST_PLACES = 64 };
 typedef struct sim_persistent_watch {
   lk_watch_mode mode;
   bool registered; /**< on this connection, from a known zxid on */
-  size_t
-      candidates[SIM_MOST_PLACES]; /**< the change that it must report next, or
-                                      the one after it. Several, ascending, if
-                                      an event may be of a later change, or made
-                                      up for one that was missed */
+  /** the change that it must report next, or the one after it. Several,
+      ascending, if an event may be of a later change, or made up for one that
+      was missed */
+  size_t candidates[SIM_MOST_PLACES];
   size_t ncandidates;              /**< of `candidates` */
   size_t next_frame;   /**< index behind the event that it reported last */
   size_t first_missed; /**< the first candidate when the connection broke */
@@ -168,7 +167,6 @@ typedef struct sim_request {
   bool in_call; /**< its call has not returned */
   unsigned completions;
   int err;
-  bool timed; /**< unused */
   size_t nops;
   sim_request_op *ops;
   int32_t perms; /**< setACL: of world:anyone */
@@ -256,7 +254,6 @@ typedef enum sim_fact_type {
   SIM_RELEASE_ENDED,   /**< the release completed: err */
   SIM_VERIFY_ENDED,    /**< a verify completed: err */
   SIM_GUARDED_WRITE_ENDED, /**< a guarded write completed: err, nodes, data */
-  SIM_HANDLE_FREED,        /**< lk_lock_free() has returned */
   SIM_STRAY_CALLBACK,      /**< an unexpected callback: why */
   /* a request */
   SIM_REQUEST_ENDED,   /**< request, result */

@@ -58,16 +58,15 @@ typedef struct sim_entry {
   bool is_foreign;    /**< created by another library */
   bool is_permit;     /**< the node of a semaphore's permit */
   int64_t suffix;     /**< its sequence number */
-  const struct sim_entry
-      *downgraded_from; /**< of a downgraded reader: the write node with its
-                           number, or NULL */
+  /** of a downgraded reader: the write node with its number, or NULL */
+  const struct sim_entry *downgraded_from;
   sim_version *newest;
   struct sim_entry *next; /**< in `existing` or in `being_deleted` */
   struct sim_entry *prev;
   struct sim_handle *handle; /**< whose acquire created it, or NULL */
   uint64_t acquire_number;   /**< number of that acquire */
-  struct sim_life *
-      local_queue_life; /**< the process whose local queue shares it, or NULL */
+  /** the process whose local queue shares it, or NULL */
+  struct sim_life *local_queue_life;
   lk_assurance assurance; /**< of its creator's session lease */
   bool is_excused;    /**< the owner may not delete it, or cannot know that it
                          exists */
@@ -117,9 +116,9 @@ typedef struct sim_history {
   int64_t zxid; /**< of the last transaction */
   unsigned dirs_vanished[SIM_MOST_LOCKS]; /**< how often each directory was
                                              deleted */
-  int64_t
-      denied_us[SIM_MOST_LOCKS]; /**< when permissions were last missing there;
-                                    INT64_MAX: they are missing now */
+  /** when permissions were last missing there; INT64_MAX: they are missing
+      now */
+  int64_t denied_us[SIM_MOST_LOCKS];
   sim_entry *being_deleted;      /**< by the current transaction */
 } sim_history;
 

@@ -253,7 +253,7 @@ static void check_delete(sim_checker *j, const sim_write *x)
   bool exists = sim_history_find(&j->history, x->path) != NULL;
 
   if ((x->err == 0 || x->err == LK_ERR_NO_NODE) && exists)
-    sim_violated(j, "%s is deleted and stands", x->path);
+    sim_violated(j, "%s is deleted and exists", x->path);
 }
 
 /* A reliable write with result 0 was executed once, a refused one never, none

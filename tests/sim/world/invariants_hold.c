@@ -28,7 +28,7 @@ void sim_lease_deadline(sim_checker *j, const sim_fact *f)
 }
 
 /* Before the lease deadline the holder is notified, early enough to stop. */
-static void check_holder(sim_checker *j, const sim_handle *h)
+static void check_deadline_notice(sim_checker *j, const sim_handle *h)
 {
   int64_t margin = h->lease->margin_ms;
   int64_t limit;
@@ -72,7 +72,7 @@ void sim_lease_pause(sim_checker *j, const sim_fact *f)
   {
     if (sim_holds(h) && sim_process_runs(h->process) &&
         sim_now_us(j) > undisturbed_us(j, h->process) + SLACK_MS * SIM_MS)
-      check_holder(j, h);
+      check_deadline_notice(j, h);
   }
 }
 
@@ -139,7 +139,7 @@ void sim_no_needless_unsure(sim_checker *j, const sim_fact *f)
 
 /* ---- reentry ------------------------------------------------------------ */
 
-static void check_removal(sim_checker *j, const sim_entry *e)
+static void check_held_removal(sim_checker *j, const sim_entry *e)
 {
   if (e->deletion_cause != SIM_DELETED_BY_OWNER)
     return;
@@ -174,7 +174,7 @@ void sim_reentry_count(sim_checker *j, const sim_fact *f)
   const sim_handle *h = f->handle;
 
   if (f->type == SIM_NODE_DELETED) {
-    check_removal(j, f->entry);
+    check_held_removal(j, f->entry);
     return;
   }
   if (f->type == SIM_ACQUIRE_CALLED && f->err != f->expected_err &&

@@ -15,7 +15,7 @@ static size_t nodes_needed(const sim_handle *h)
   return h->kind == SIM_SEMAPHORE ? (size_t)h->permits : h->nplaces;
 }
 
-static void check_grant(sim_checker *j, const sim_handle *h)
+static void check_multilock_grant(sim_checker *j, const sim_handle *h)
 {
   if (h->held.count != nodes_needed(h))
     sim_violated(j, "%s is granted with %zu nodes of %zu", h->name,
@@ -94,7 +94,7 @@ void sim_all_or_nothing(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_ACQUIRE_ENDED) {
     if (f->err == 0 && !f->handle->is_reentry)
-      check_grant(j, f->handle);
+      check_multilock_grant(j, f->handle);
     return;
   }
   for (sim_contender *a = j->contenders; a != NULL; a = a->next)

@@ -138,7 +138,7 @@ static void check_loss(sim_checker *j, const sim_handle *h,
     sim_violated(j, "%s is notified of LOST, and its node exists", h->name);
 }
 
-static void check_overdue_attempt(sim_checker *j, sim_contender *a)
+static void check_overdue_own_deleted(sim_checker *j, sim_contender *a)
 {
   const sim_entry *e = NULL;
 
@@ -163,7 +163,8 @@ static bool is_gone(const sim_nodes *n, int64_t zxid)
 
 /* The first heartbeat has set a watch, so the event precedes any later
  * reply. */
-static void check_holders(sim_checker *j, const sim_life *l, int64_t zxid)
+static void check_holders_notified(sim_checker *j, const sim_life *l,
+                                   int64_t zxid)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
     if (sim_holds(h) && is_gone(&h->held, zxid) && h->node_is_watched &&
@@ -189,9 +190,9 @@ static void note_watch(const sim_checker *j, sim_handle *h, const sim_life *l,
                        !sim_fault_is_possible(j->world, SIM_FAULT_DENY);
 }
 
-static void check_answer(sim_checker *j, const sim_fact *f)
+static void check_reply(sim_checker *j, const sim_fact *f)
 {
-  check_holders(j, f->life, f->reply->zxid);
+  check_holders_notified(j, f->life, f->reply->zxid);
   for (sim_handle *h = f->life->handles; h != NULL; h = h->next)
     note_watch(j, h, f->life, f->reply);
 }
@@ -200,12 +201,12 @@ static void check_answer(sim_checker *j, const sim_fact *f)
 void sim_own_deleted(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_REPLY) {
-    check_answer(j, f);
+    check_reply(j, f);
     return;
   }
   if (f->type == SIM_PERIODIC) {
     for (sim_contender *a = j->contenders; a != NULL; a = a->next)
-      check_overdue_attempt(j, a);
+      check_overdue_own_deleted(j, a);
     return;
   }
   if (f->lock_event->type == LK_LOCK_EVENT_LOST)
@@ -218,7 +219,7 @@ void sim_own_deleted(sim_checker *j, const sim_fact *f)
                  f->handle->name);
 }
 
-static void check_session(sim_checker *j, const sim_handle *h)
+static void check_grant_session(sim_checker *j, const sim_handle *h)
 {
   const lk_client *c = h->process->client;
 
@@ -231,7 +232,7 @@ static void check_session(sim_checker *j, const sim_handle *h)
 }
 
 /* All holders of the ended session must have been notified by now. */
-static void check_end(sim_checker *j)
+static void check_expired_holders(sim_checker *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     sim_life *l = &j->lives[i];
@@ -265,10 +266,10 @@ void sim_expiry(sim_checker *j, const sim_fact *f)
   else if (f->type == SIM_STATE && f->state == LK_STATE_EXPIRED)
     f->life->must_report_loss = true;
   else if (f->type == SIM_JOB_DONE)
-    check_end(j);
+    check_expired_holders(j);
   else if (f->type == SIM_ACQUIRE_ENDED && f->err == 0 &&
            !f->handle->is_reentry)
-    check_session(j, f->handle);
+    check_grant_session(j, f->handle);
   else if (f->type == SIM_LOCK_EVENT &&
            f->lock_event->type == LK_LOCK_EVENT_LOST &&
            f->lock_event->err == LK_ERR_SESSION_EXPIRED &&

@@ -74,7 +74,7 @@ static void set_registered(const sim_checker *j, const sim_request *r,
 }
 
 /* Whether a setWatches of this connection was throttled. */
-static bool is_late(const sim_received *h)
+static bool has_throttled_set_watches(const sim_received *h)
 {
   size_t i = 0;
 
@@ -87,7 +87,7 @@ static bool is_late(const sim_received *h)
  * reports a second re-registration, perhaps for another reason. */
 static bool registration_is_late(const sim_received *h, const sim_request *r)
 {
-  return is_late(h) &&
+  return has_throttled_set_watches(h) &&
          (r->persistent->reregistrations == 1 || !r->persistent->registered);
 }
 
@@ -131,7 +131,7 @@ static bool may_be_reregistered(sim_checker *j, const sim_request *r,
 {
   return r->connection != connection ||
          (r->persistent->reregistrations == 1 &&
-          is_late(&sim_life_of(j, r->process)->received));
+          has_throttled_set_watches(&sim_life_of(j, r->process)->received));
 }
 
 /* Whether the event is of a change that a one-shot watch may have missed. */
@@ -265,8 +265,8 @@ static void check_back(sim_checker *j, sim_request *r, uint64_t connection)
     set_registered_late(j, r, &sim_life_of(j, r->process)->received);
 }
 
-static void check_event(sim_checker *j, sim_life *l, sim_request *r,
-                        const lk_event *e)
+static void check_persistent_event(sim_checker *j, sim_life *l, sim_request *r,
+                                   const lk_event *e)
 {
   uint64_t connection = lk_client_connection(r->process->client);
 
@@ -312,8 +312,8 @@ drop_passed_candidates(const sim_checker *j, const sim_request *r, int64_t zxid)
   return due;
 }
 
-static void check_silent(sim_checker *j, const sim_life *l,
-                         const sim_request *r, const lk_reply *a)
+static void check_missing_event(sim_checker *j, const sim_life *l,
+                                const sim_request *r, const lk_reply *a)
 {
   if (r->connection != a->connection) {
     sim_violated(j, "a watch on %s does not report its re-registration",
@@ -331,13 +331,14 @@ static void check_silent(sim_checker *j, const sim_life *l,
         r->path, (uint64_t)due->zxid, (uint64_t)a->zxid);
 }
 
-static void check_silence(sim_checker *j, const sim_life *l, const lk_reply *a)
+static void check_missing_events(sim_checker *j, const sim_life *l,
+                                 const lk_reply *a)
 {
   if (a->zxid <= 0) /* a connect reply */
     return;
   for (const sim_request *r = l->requests; r != NULL; r = r->next) {
     if (r->persistent != NULL && r->watch_registered)
-      check_silent(j, l, r, a);
+      check_missing_event(j, l, r, a);
   }
 }
 
@@ -354,11 +355,11 @@ void sim_watch_stays(sim_checker *j, const sim_fact *f)
   } else if (!j->world->all_requests)
     return;
   else if (f->type == SIM_REPLY)
-    check_silence(j, f->life, f->reply);
+    check_missing_events(j, f->life, f->reply);
   else if (r->persistent == NULL)
     return;
   else if (f->type == SIM_WATCH_EVENT)
-    check_event(j, sim_life_of(j, r->process), r, f->watch_event);
+    check_persistent_event(j, sim_life_of(j, r->process), r, f->watch_event);
   else if (r->watch_registered) {
     set_registered(j, r, r->watch_zxid);
     r->persistent->first_missed = r->persistent->candidates[0];

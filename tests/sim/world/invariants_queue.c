@@ -253,7 +253,7 @@ static bool route_is_too_slow(const sim_checker *j, const sim_life *l)
          j->world->shortest_ms * SIM_MS / 4;
 }
 
-static void check_overdue_attempt(sim_checker *j, sim_contender *a)
+static void check_overdue_grant(sim_checker *j, sim_contender *a)
 {
   const sim_entry *own =
       is_queued(a->ct->state) ? sim_entry_of(j, a->ct) : NULL;
@@ -272,7 +272,7 @@ void sim_no_lost_wakeup(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC) {
     for (sim_contender *a = j->contenders; a != NULL; a = a->next)
-      check_overdue_attempt(j, a);
+      check_overdue_grant(j, a);
     return;
   }
   SIM_EACH_HANDLE(j, h)

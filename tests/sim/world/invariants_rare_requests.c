@@ -361,8 +361,8 @@ static const char *wrong_failure(const sim_checker *j, const sim_request *r,
              : "an error without a reason";
 }
 
-static void check_answer(sim_checker *j, const sim_request *r,
-                         const sim_result *res, const lk_reply *a)
+static void check_multi_reply(sim_checker *j, const sim_request *r,
+                              const sim_result *res, const lk_reply *a)
 {
   const char *wrong = NULL;
 
@@ -419,7 +419,7 @@ void sim_multi_whole(sim_checker *j, const sim_fact *f)
     const lk_reply *a = lk_client_reply(f->request->process->client);
 
     if (f->request->verb == SIM_BATCH && a != NULL)
-      check_answer(j, f->request, f->result, a);
+      check_multi_reply(j, f->request, f->result, a);
     return;
   }
   for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {

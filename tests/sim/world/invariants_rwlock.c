@@ -27,7 +27,8 @@ static void check_pair(sim_checker *j, const sim_handle *alone,
 
 /* Both sides of a lock follow each other in the list, so any reader may stand
  * for all. */
-static void check_holder(sim_checker *j, const sim_handle *h, holders *of)
+static void check_rwlock_holder(sim_checker *j, const sim_handle *h,
+                                holders *of)
 {
   for (size_t i = 0; i < h->nplaces && h->kind != SIM_SEMAPHORE; i++) {
     unsigned at = h->places[i].lock_index;
@@ -42,7 +43,7 @@ static void check_holder(sim_checker *j, const sim_handle *h, holders *of)
   }
 }
 
-static void check_holders(sim_checker *j)
+static void check_rwlock_holders(sim_checker *j)
 {
   holders of[SIM_MOST_LOCKS];
 
@@ -50,7 +51,7 @@ static void check_holders(sim_checker *j)
   SIM_EACH_HANDLE(j, h)
   {
     if (sim_certainly_holds(j, h))
-      check_holder(j, h, of);
+      check_rwlock_holder(j, h, of);
   }
 }
 
@@ -65,7 +66,7 @@ static bool same_family(const sim_entry *e, const sim_handle *h,
   return rw == (e->is_reader || e->is_write_side);
 }
 
-static void check_peer(sim_checker *j, const sim_entry *e)
+static void check_foreign_holder(sim_checker *j, const sim_entry *e)
 {
   SIM_EACH_HANDLE(j, h)
   {
@@ -78,11 +79,11 @@ static void check_peer(sim_checker *j, const sim_entry *e)
   }
 }
 
-static void check_peers(sim_checker *j)
+static void check_foreign_holders(sim_checker *j)
 {
   for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
     if (e->foreign_holds && e->is_contender)
-      check_peer(j, e);
+      check_foreign_holder(j, e);
   }
 }
 
@@ -126,8 +127,8 @@ void sim_rw_matrix(sim_checker *j, const sim_fact *f)
   if (sim_has_only_mutexes(j->world))
     return;
   if (ct == NULL) {
-    check_holders(j);
-    check_peers(j);
+    check_rwlock_holders(j);
+    check_foreign_holders(j);
   } else if (ct->state == LK_CONTENDER_WAITING && !ct->wait.watches_directory) {
     check_watch(j, f->contender);
   }

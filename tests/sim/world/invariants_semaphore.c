@@ -86,7 +86,7 @@ static const sim_entry *one_ahead(const sim_checker *j, const sim_entry *own)
   return NULL;
 }
 
-static void check_grant(sim_checker *j, const sim_handle *h)
+static void check_semaphore_grant(sim_checker *j, const sim_handle *h)
 {
   const sim_entry *place = place_of(j, h);
   const sim_entry *ahead =
@@ -132,7 +132,7 @@ static bool is_left(const sim_checker *j)
 
 /* Foreign lockers have had enough time. Without memory a holder may not ask
  * again, so this is not checked then. */
-static void check_peers(sim_checker *j)
+static void check_foreign_waiters(sim_checker *j)
 {
   for (size_t i = 0; i < j->world->nprocesses; i++) {
     const sim_process *p = &j->world->processes[i];
@@ -149,11 +149,11 @@ void sim_sem_speculation(sim_checker *j, const sim_fact *f)
   if (j->world->lock_mix->kinds[SIM_SEMAPHORE] == 0)
     return;
   if (f->type == SIM_QUIESCENT) {
-    check_peers(j);
+    check_foreign_waiters(j);
   } else if (f->type == SIM_PERIODIC) {
     for (sim_contender *a = j->contenders; a != NULL; a = a->next)
       check_overdue_permit(j, a);
   } else if (is_semaphore(f) && f->err == 0) {
-    check_grant(j, f->handle);
+    check_semaphore_grant(j, f->handle);
   }
 }

@@ -35,7 +35,7 @@ static sim_actor *next_single_locker(const sim_checker *j, const sim_actor *a)
        (a) = next_single_locker(j, a))
 
 /* Only its owner or the end of the session may delete the node. */
-static void check_removal(sim_checker *j, const sim_entry *e)
+static void check_single_removal(sim_checker *j, const sim_entry *e)
 {
   if (strcmp(e->path, SIM_SINGLE_PATH) != 0)
     return;
@@ -49,7 +49,7 @@ static void check_removal(sim_checker *j, const sim_entry *e)
   }
 }
 
-static void check_pairs(sim_checker *j)
+static void check_single_holders(sim_checker *j)
 {
   const sim_actor *holder = NULL;
 
@@ -72,7 +72,7 @@ static void check_pairs(sim_checker *j)
 }
 
 /* All holders have released, and no acquire is left. */
-static void check_end(sim_checker *j)
+static void check_single_end(sim_checker *j)
 {
   sim_entry *e = sim_history_find(&j->history, SIM_SINGLE_PATH);
 
@@ -89,9 +89,9 @@ static void check_end(sim_checker *j)
 void sim_single_node_no_steal(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_NODE_DELETED)
-    check_removal(j, f->entry);
+    check_single_removal(j, f->entry);
   else if (f->type == SIM_QUIESCENT)
-    check_end(j);
+    check_single_end(j);
   else
-    check_pairs(j);
+    check_single_holders(j);
 }

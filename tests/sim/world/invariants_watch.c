@@ -88,7 +88,8 @@ static bool is_late(const sim_checker *j, const sim_life *l, sim_request *r)
   return sim_now_us(j) - r->late_since_us <= sim_grace_us(j);
 }
 
-static void check_silence(sim_checker *j, const sim_life *l, int64_t zxid)
+static void check_missing_one_shot_events(sim_checker *j, const sim_life *l,
+                                          int64_t zxid)
 {
   for (sim_request *r = l->requests; r != NULL; r = r->next) {
     if (!r->watch_registered || r->persistent != NULL)
@@ -211,7 +212,8 @@ static bool was_so(const sim_checker *j, sim_request *r, const lk_event *e)
          is_made_up(j, r, e) || is_for_older(j, r, e) || is_overtaken(j, r, e);
 }
 
-static void check_event(sim_checker *j, sim_request *r, const lk_event *e)
+static void check_one_shot_event(sim_checker *j, sim_request *r,
+                                 const lk_event *e)
 {
   const lk_client *c = r->process->client;
 
@@ -236,7 +238,7 @@ static void check_event(sim_checker *j, sim_request *r, const lk_event *e)
 void sim_watch_events(sim_checker *j, const sim_fact *f)
 {
   if (f->type == SIM_REPLY)
-    check_silence(j, f->life, f->reply->zxid);
+    check_missing_one_shot_events(j, f->life, f->reply->zxid);
   else if (f->request->persistent == NULL)
-    check_event(j, f->request, f->watch_event);
+    check_one_shot_event(j, f->request, f->watch_event);
 }

@@ -55,10 +55,9 @@ typedef struct sim_place {
 typedef struct sim_lock_request {
   sim_kind kind;
   size_t nplaces;
-  sim_place
-      places[SIM_MOST_PLACES_IN_QUEUE]; /**< members of a multi-lock in the
-                                           common order; of a semaphore the
-                                           queue and the leases */
+  /** members of a multi-lock in the common order; of a semaphore the queue and
+      the leases */
+  sim_place places[SIM_MOST_PLACES_IN_QUEUE];
   bool backwards; /**< the members are passed in the reverse order */
   int32_t take;   /**< permits */
 } sim_lock_request;

@@ -30,12 +30,12 @@ typedef enum sim_pipe_state {
 
 /** The route between a process and a server. Several faults may be active. */
 typedef struct sim_route {
-  unsigned
-      cut[2]; /**< number of faults that drop all bytes in this direction */
+  /** number of faults that drop all bytes in this direction */
+  unsigned cut[2];
   int64_t delay_us[2]; /**< minimum delay */
   int64_t kb_us;       /**< time for 1,024 bytes to the process; 0: no limit */
-  unsigned
-      proxies; /**< number of faults that accept connections and never answer */
+  /** number of faults that accept connections and never answer */
+  unsigned proxies;
 } sim_route;
 
 sim_network *sim_network_new(sim_world *w);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void on_news(void *arg)
+static void on_ready(void *arg)
 {
   sim_process_schedule_loop(arg);
 }
@@ -33,7 +33,7 @@ void sim_prober_update(sim_process *p)
                ? (unsigned)(want.host[1] - '0')
                : p->addresses[sim_roll(&p->rng, p->naddresses)];
   if (server != SIM_DEAD)
-    x->pipe = sim_pipe_open(p->world->network, p->index, server, on_news, p);
+    x->pipe = sim_pipe_open(p->world->network, p->index, server, on_ready, p);
 }
 
 /* false: the probe is not finished. */
@@ -46,8 +46,8 @@ static bool is_finished(sim_prober *x)
   case SIM_PIPE_RESET:
   case SIM_PIPE_REFUSED: return true;
   case SIM_PIPE_OPEN:
-    x->asked += sim_pipe_send(x->pipe, &question[x->asked],
-                              strlen(&question[x->asked]));
+    x->sent +=
+        sim_pipe_send(x->pipe, &question[x->sent], strlen(&question[x->sent]));
     return false;
   case SIM_PIPE_DIALING: return false;
   }

@@ -17,7 +17,7 @@ enum {
 typedef struct sim_prober {
   uint64_t attempt; /**< 0: none */
   sim_pipe *pipe;   /**< or NULL */
-  size_t asked;     /**< bytes of the probe sent */
+  size_t sent;      /**< bytes of the probe sent */
   size_t len;
   char answer[LK_PROBE_ROOM];
 } sim_prober;
@@ -42,8 +42,8 @@ typedef struct sim_process {
   int64_t clock_before_jump_ms; /**< the clock before that */
   int64_t busy_until_us;        /**< until then a callback is running */
   int64_t clock_base_ms;        /**< its clock at virtual time 0 */
-  int32_t
-      drift_ppm; /**< of its clock: faster (> 0) or slower than virtual time */
+  /** of its clock: faster (> 0) or slower than virtual time */
+  int32_t drift_ppm;
   lk_assurance assurance;   /**< of its session lease */
   const char *chroot;       /**< of its clients, or "" */
   bool read_only;           /**< its clients accept a read-only server */

@@ -249,7 +249,7 @@ static lk_call random_call(sim_actor *a, sim_verb verb)
   return call;
 }
 
-static void send_something(sim_actor *a, sim_verb verb)
+static void send_random_request(sim_actor *a, sim_verb verb)
 {
   sim_request *r = sim_checker_new_request(checker_of(a->process), a->process);
   lk_call call = random_call(a, verb);
@@ -287,7 +287,7 @@ static void rare_requester_act(sim_actor *a)
   if (a->stopping)
     return;
   for (uint32_t i = sim_roll(&a->rng, MOST_AT_ONCE) + 1; i > 0; i--)
-    send_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)]);
+    send_random_request(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)]);
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 

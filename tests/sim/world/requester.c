@@ -196,7 +196,7 @@ static lk_call random_call(sim_actor *a, sim_request *r)
   return call;
 }
 
-static void send_something(sim_actor *a, sim_verb verb, uint32_t node)
+static void send_random_request(sim_actor *a, sim_verb verb, uint32_t node)
 {
   sim_request *r =
       sim_checker_new_request(a->process->world->checker, a->process);
@@ -278,13 +278,13 @@ static void requester_act(sim_actor *a)
   if (a->stopping)
     return;
   for (uint32_t i = sim_roll(&a->rng, MOST_AT_ONCE) + 1; i > 0; i--)
-    send_something(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)],
-                   sim_roll(&a->rng, NODES));
+    send_random_request(a, some[sim_roll(&a->rng, sizeof some / sizeof *some)],
+                        sim_roll(&a->rng, NODES));
   if (sim_has_condition(a->process->world, SIM_NARROW))
     read_large(a);
   if (sim_has_condition(a->process->world, SIM_REFUSALS) &&
       sim_roll(&a->rng, 2) == 0)
-    send_something(a, SIM_WHO, 0);
+    send_random_request(a, SIM_WHO, 0);
   if (sim_roll(&a->rng, 4) == 0)
     cancel_random_watch(a);
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
@@ -298,7 +298,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   (void)c;
   (void)err;
   if (state == LK_STATE_SUSPENDED && !a->stopping)
-    send_something(a, SIM_GET, sim_roll(&a->rng, NODES));
+    send_random_request(a, SIM_GET, sim_roll(&a->rng, NODES));
 }
 
 static void requester_start(sim_actor *a)
