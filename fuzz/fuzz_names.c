@@ -9,6 +9,7 @@
  */
 
 #include "recipes/queue/queue_position.h"
+#include "recipes/queue/sequence_limit.h"
 #include "target.h"
 
 #include <stdio.h>

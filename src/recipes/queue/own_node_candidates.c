@@ -4,6 +4,7 @@
 #include "recipes/common/memory.h"
 #include "recipes/queue/own_node_candidates.h"
 #include "recipes/queue/queue_position.h"
+#include "recipes/queue/sequence_limit.h"
 
 void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
 {
@@ -37,7 +38,7 @@ int lk__own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
   }
   lk__numbers_sort(s->numbers, s->count);
   s->next = s->count;
-  s->in_order = s->count > 0 && s->numbers[0] >= 0 &&
-                s->numbers[s->count - 1] <= LK_SEQUENCE_LIMIT;
+  s->in_order = s->count > 0 && lk__sequence_is_in_range(s->numbers[0]) &&
+                lk__sequence_is_in_range(s->numbers[s->count - 1]);
   return 0;
 }

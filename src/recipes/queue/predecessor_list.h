@@ -21,7 +21,7 @@ typedef struct lk_predecessors {
   const char *path[LK_KEPT_PREDECESSORS]; /**< the direct predecessor first */
   const char *first;   /**< path of the first contender in the queue */
   bool has_rw_writer;  /**< one is the write side of a read-write lock */
-  bool in_range;       /**< all numbers are in range, see LK_SEQUENCE_LIMIT */
+  bool in_range;       /**< see sequence_limit.h: all numbers are */
   uint64_t connection; /**< on which the list came */
 } lk_predecessors;
 

@@ -11,6 +11,7 @@
 #include "recipes/queue/queue_listing.h"
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/request_errors.h"
+#include "recipes/queue/sequence_limit.h"
 
 /* ---- the position of the own node --------------------------------------- */
 
@@ -18,7 +19,7 @@ static void contender_warn_counter(lk_contender *ct, int64_t number)
 {
   lk_notice notice = {.type = LK_NOTICE_COUNTER_NEAR_END};
 
-  if (number >= LK_SEQUENCE_WARN)
+  if (lk__sequence_is_near_end(number))
     lk__contender_notify(ct, &notice);
 }
 

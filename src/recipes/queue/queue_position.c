@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "recipes/queue/queue_position.h"
+#include "recipes/queue/sequence_limit.h"
 
 /* ---- order -------------------------------------------------------------- */
 
@@ -119,15 +120,14 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
     scratch[keys++] = sort_key_of(&n);
     out->found = out->found || lk__names_are_equal(names[i], own);
     out->unsafe = out->unsafe || n.number < 0;
-    out->in_range = out->in_range && n.number <= LK_SEQUENCE_LIMIT;
+    out->in_range = out->in_range && lk__sequence_is_in_range(n.number);
     if (n.kind->family != role->kind->family)
       out->foreign = names[i];
     if (n.number < us.number && role->excludes(n.kind))
       position_add_predecessor(out, (lk_queue_entry){names[i], n.number},
                                n.kind);
   }
-  out->in_range = out->in_range && !out->unsafe;
-  out->unsafe = out->unsafe || us.number > LK_SEQUENCE_LIMIT ||
+  out->unsafe = out->unsafe || !lk__sequence_is_in_range(us.number) ||
                 keys_have_duplicates(scratch, keys);
 }
 

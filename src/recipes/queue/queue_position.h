@@ -17,12 +17,6 @@ enum {
   LK_KEPT_PREDECESSORS = LK_MAX_PREDECESSOR_READS + 1
 };
 
-/** Sequence numbers beyond this limit are refused. At the end of the counter
-    servers give one number to several nodes, or negative numbers. */
-#define LK_SEQUENCE_LIMIT ((int64_t)INT32_MAX - (1 << 20))
-/** From this number on a warning is logged. */
-#define LK_SEQUENCE_WARN ((int64_t)1 << 30)
-
 /** A name of a contender in a list. */
 typedef struct lk_queue_entry {
   lk_bytes name; /**< a view into the list */
@@ -32,8 +26,9 @@ typedef struct lk_queue_entry {
 /** The position of the own node in the queue, by one list of names. */
 typedef struct lk_queue_position {
   bool found;    /**< the own node is listed; if not, nothing else is set */
-  bool unsafe;   /**< numbers are ambiguous: the acquisition must fail */
-  bool in_range; /**< no number exceeds LK_SEQUENCE_LIMIT */
+  bool unsafe;   /**< the own number is out of range, or numbers are not unique:
+                    the acquisition must fail */
+  bool in_range; /**< all numbers are, see sequence_limit.h */
   bool has_rw_writer; /**< a predecessor is the write side of a read-write lock,
                          whose holder may downgrade to a reader */
   int64_t number;     /**< of the own node */

@@ -3,6 +3,7 @@
 
 #include "recipes/queue/direct_handoff.h"
 #include "recipes/queue/queue_position.h"
+#include "recipes/queue/sequence_limit.h"
 #include "recipes/semaphore/permit_nodes.h"
 #include "support/suite.h"
 
