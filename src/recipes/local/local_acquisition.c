@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "recipes/local/local_acquisition.h"
+#include "recipes/local/local_handoff.h"
 #include "recipes/local/local_node.h"
 #include "recipes/local/local_request.h"
 #include "recipes/queue/max_queue.h"
@@ -83,7 +84,7 @@ static void local_request_release(lk_local_request *r, bool report_gone)
 
   q->holder = NULL;
   r->acquisition.whole = false;
-  if (lk__local_node_may_hand_off(q)) {
+  if (lk__local_handoff_is_allowed(q)) {
     if (report_gone)
       lk__local_request_end_later(r, r->callbacks->gone, 0);
     else

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "recipes/local/local_handoff.h"
 #include "recipes/local/local_node.h"
 #include "recipes/local/local_request.h"
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/contender_step.h"
-#include "recipes/queue/holding.h"
 
 static const lk_acquisition_callbacks local_contender_callbacks;
 
@@ -65,51 +65,20 @@ void lk__local_node_release(lk_local_queue *q,
   local_queue_detach_node(q);
 }
 
-/* ---- handing off ------------------------------------------------------- */
+/* ---- the next turn of the loop ----------------------------------------- */
 
 /* The node holds the lock, and no local request does. */
-static bool local_queue_node_is_free(const lk_local_queue *q)
+static bool local_node_is_free(const lk_local_queue *q)
 {
   return q->node != NULL && q->holder == NULL && lk__contender_holds(q->node);
 }
 
-bool lk__local_node_may_hand_off(const lk_local_queue *q)
+static void local_node_hand_off_or_give_back(lk_local_queue *q)
 {
-  const lk_contender *node = q->node;
-
-  return lk__local_queue_first(q) != NULL && q->handoffs < LK_MAX_HANDOFFS &&
-         !node->holding.revoked && node->state == LK_CONTENDER_HELD;
-}
-
-static void local_queue_grant_first(lk_local_queue *q)
-{
-  lk_local_request *r = lk__local_queue_first(q);
-
-  lk__local_request_dequeue(r);
-  q->holder = r;
-  r->node = q->node;
-  lk__contender_ref(r->node);
-  r->acquisition.count = 1;
-  r->acquisition.whole = true;
-  r->acquisition.handoffs = q->handoffs;
-  if (lk__local_queue_first(q) != NULL)
-    lk__local_queue_schedule(q);
-  r->callbacks->granted(r->arg);
-}
-
-/* Grant to the first waiter once the lease is long enough. */
-static void local_queue_hand_off(lk_local_queue *q)
-{
-  lk_session_lease *lease = q->lease;
-
-  if (!lk__local_node_may_hand_off(q)) {
+  if (lk__local_handoff_is_allowed(q))
+    lk__local_handoff_to_first(q);
+  else
     lk__local_node_give_back(q);
-  } else if (lk__lease_may_grant(lease, lk_client_clock(lease->client))) {
-    q->handoffs++;
-    local_queue_grant_first(q);
-  } else {
-    lk__contender_await_lease(q->node);
-  }
 }
 
 void lk__local_node_on_timer(lk_client *c, void *arg)
@@ -119,8 +88,8 @@ void lk__local_node_on_timer(lk_client *c, void *arg)
   (void)c;
   q->refs++;
   lk__local_queue_report_ends(q);
-  if (local_queue_node_is_free(q))
-    local_queue_hand_off(q);
+  if (local_node_is_free(q))
+    local_node_hand_off_or_give_back(q);
   lk__local_queue_report_positions(q);
   lk__local_queue_unref(q);
 }
@@ -132,7 +101,7 @@ static void local_contender_granted(void *arg)
   lk_local_queue *q = arg;
 
   q->refs++;
-  local_queue_grant_first(q);
+  lk__local_request_grant(lk__local_queue_first(q));
   lk__local_queue_unref(q);
 }
 
@@ -189,7 +158,7 @@ static void local_contender_on_notice(void *arg, const lk_notice *notice)
     r->position_reported = true;
     lk__local_queue_schedule(q); /* for the positions of later requests */
   }
-  if (local_queue_node_is_free(q))
+  if (local_node_is_free(q))
     lk__local_queue_schedule(q); /* the notice may allow the hand-off */
   else if (r != NULL && (r == q->holder || !lk__contender_holds(q->node)))
     r->callbacks->notice(r->arg, notice);

@@ -5,20 +5,15 @@
 /**
  * @file
  * The contender node that the requests of a local queue share: when it is
- * created, handed off and deleted.
+ * created and deleted.
  */
 
 #include "recipes/local/local_queue.h"
-
-enum { LK_MAX_HANDOFFS = 16 };
 
 /** Begin a contender if requests wait and none exists. */
 void lk__local_node_ensure(lk_local_queue *q);
 /** Delete the node; requests that wait get a new one. */
 void lk__local_node_give_back(lk_local_queue *q);
-/** Whether the node can be handed off to the first waiter. false: it must be
-    released, for other clients or since it is lost. */
-bool lk__local_node_may_hand_off(const lk_local_queue *q);
 /** The last holder releases: delete the node. `callbacks` of its contender from
     then on; NULL: none. */
 void lk__local_node_release(lk_local_queue *q,

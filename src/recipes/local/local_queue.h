@@ -5,9 +5,8 @@
 /**
  * @file
  * Lock handles of one client for the same mutex share one contender node. On
- * release, the lock is handed off to the next local request. After
- * LK_MAX_HANDOFFS in a row the node is deleted, and a new one is created at the
- * end of the queue, so that other clients are not starved.
+ * release, the node is handed off to the next local request, or deleted
+ * (local_handoff.h).
  *
  * While requests wait, the queue has a contender. So the end of the client
  * reaches all of them.

@@ -69,6 +69,24 @@ lk_local_request *lk__local_queue_first(const lk_local_queue *q)
                              : LK_OWNER(all->next, lk_local_request, link);
 }
 
+/* ---- grant ------------------------------------------------------------- */
+
+void lk__local_request_grant(lk_local_request *r)
+{
+  lk_local_queue *q = r->queue;
+
+  lk__local_request_dequeue(r);
+  q->holder = r;
+  r->node = q->node;
+  lk__contender_ref(r->node);
+  r->acquisition.count = 1;
+  r->acquisition.whole = true;
+  r->acquisition.handoffs = q->handoffs;
+  if (lk__local_queue_first(q) != NULL)
+    lk__local_queue_schedule(q);
+  r->callbacks->granted(r->arg);
+}
+
 /* ---- ends -------------------------------------------------------------- */
 
 void lk__local_request_end_later(lk_local_request *r,

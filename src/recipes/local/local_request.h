@@ -5,7 +5,7 @@
 /**
  * @file
  * The requests that share one contender node (local_queue.h): their order,
- * positions and ends.
+ * grant, positions and ends.
  */
 
 #include "recipes/local/local_queue.h"
@@ -39,6 +39,9 @@ void lk__local_request_dequeue(lk_local_request *r);
 bool lk__local_request_is_waiting(const lk_local_request *r);
 /** The first waiter, or NULL. */
 lk_local_request *lk__local_queue_first(const lk_local_queue *q);
+
+/** The queue's node holds: grant the lock to `r`, the first waiter. */
+void lk__local_request_grant(lk_local_request *r);
 
 /** Have the timer report the end with `end`. */
 void lk__local_request_end_later(lk_local_request *r,
