@@ -14,8 +14,8 @@
 /**
  * @file
  * Reliable writes: each is retried over lost connections until its outcome is
- * known. When a reply is lost, the node is read (write_verification.h), and the
- * outcome is derived from it (write_outcome.h).
+ * known. After a lost reply the write is verified (write_verification.h): it
+ * was executed, or is sent again, or fails.
  */
 
 typedef struct reliable_write {
@@ -28,7 +28,6 @@ typedef struct reliable_write {
   void (*done)(void); /* the callback type depends on `kind` */
   void *arg;
   lk_retry_pause pause;
-  bool verify_next; /* after the pause: verify; else send again */
   lk_write_verification verification;
 } reliable_write;
 
@@ -36,7 +35,6 @@ static void reliable_write_free(reliable_write *w)
 {
   const lk_mem *mem = lk_client_mem(w->client);
 
-  lk__retry_pause_stop(&w->pause, w->client);
   lk__give(mem, w->acl);
   lk__give(mem, w);
 }
@@ -67,7 +65,6 @@ static void reliable_write_fail(reliable_write *w, int err)
   reliable_write_complete(w, err, NULL, NULL);
 }
 
-static void reliable_write_verify(reliable_write *w);
 static void reliable_write_send(reliable_write *w);
 
 /* ---- pause ------------------------------------------------------------- */
@@ -78,33 +75,14 @@ static void reliable_write_on_pause_over(void *arg, int err)
 
   if (err != 0)
     reliable_write_fail(w, err);
-  else if (w->verify_next)
-    reliable_write_verify(w);
   else
     reliable_write_send(w);
 }
 
-static void reliable_write_pause(reliable_write *w, bool verify_next)
+static void reliable_write_pause(reliable_write *w)
 {
-  w->verify_next = verify_next;
   lk__retry_pause_start(&w->pause, w->client, w->end_ms,
                         reliable_write_on_pause_over, w);
-}
-
-/* Servers may still execute the writes of a session that the client has given
- * up. true: a pause until that session's end was started. */
-static bool await_abandoned_session_end(reliable_write *w)
-{
-  int64_t now = lk_client_clock(w->client);
-  int64_t session_end = lk_client_abandoned_session_end(w->client);
-
-  if (now >= session_end || now >= w->end_ms)
-    return false;
-  w->verify_next = true;
-  lk__retry_pause_until(&w->pause, w->client,
-                        session_end < w->end_ms ? session_end : w->end_ms,
-                        reliable_write_on_pause_over, w);
-  return true;
 }
 
 /* ---- the write --------------------------------------------------------- */
@@ -131,7 +109,7 @@ static void reliable_write_reply_lost(reliable_write *w, int err)
            (w->write.flags & LK_SEQUENTIAL) != 0)
     reliable_write_fail(w, LK_ERR_IN_DOUBT);
   else
-    reliable_write_verify(w);
+    lk__write_verification_start(&w->verification, w->end_ms);
 }
 
 static void reliable_write_replied(reliable_write *w, int err, const char *path,
@@ -142,7 +120,7 @@ static void reliable_write_replied(reliable_write *w, int err, const char *path,
   else if (lk__error_meaning(err).outcome == LK_OUTCOME_IN_DOUBT)
     reliable_write_reply_lost(w, err);
   else if (lk__error_advice(w->client, err) == LK_ADVICE_RETRY_LATER)
-    reliable_write_pause(w, false);
+    reliable_write_pause(w);
   else
     reliable_write_complete(w, err, path, stat);
 }
@@ -201,16 +179,16 @@ static void reliable_write_send(reliable_write *w)
   int err = reliable_write_request(w);
 
   if (lk__error_advice(w->client, err) == LK_ADVICE_RETRY_LATER)
-    reliable_write_pause(w, false);
+    reliable_write_pause(w);
   else if (err != 0)
     reliable_write_fail(w, err);
 }
 
 /* ---- verification ------------------------------------------------------ */
 
-static void reliable_write_conclude(reliable_write *w)
+static void reliable_write_on_verified(void *arg, int outcome)
 {
-  int outcome = lk__write_outcome(&w->write, &w->verification.node);
+  reliable_write *w = arg;
 
   if (outcome == LK_WRITE_SEND_AGAIN)
     reliable_write_send(w);
@@ -218,33 +196,6 @@ static void reliable_write_conclude(reliable_write *w)
     reliable_write_fail(w, outcome);
   else
     reliable_write_complete(w, 0, w->path, &w->verification.node.stat);
-}
-
-static void reliable_write_on_verified(void *arg, int err)
-{
-  reliable_write *w = arg;
-
-  if (err == 0) {
-    reliable_write_conclude(w);
-    return;
-  }
-  switch (lk__error_advice(w->client, err)) {
-  case LK_ADVICE_AWAIT_CONNECTION: reliable_write_verify(w); break;
-  case LK_ADVICE_RETRY_LATER: reliable_write_pause(w, true); break;
-  case LK_ADVICE_GIVE_UP:
-    reliable_write_fail(w, err == LK_ERR_NO_AUTH ? LK_ERR_IN_DOUBT : err);
-    break;
-  }
-}
-
-static void reliable_write_verify(reliable_write *w)
-{
-  if (await_abandoned_session_end(w))
-    return;
-  w->verification.with_parent =
-      w->write.kind == LK_WRITE_CREATE && !w->write.sole;
-  w->verification.seen_zxid = w->write.seen_zxid;
-  lk__write_verification_start(&w->verification, w->end_ms);
 }
 
 /* ---- calls ------------------------------------------------------------- */
@@ -273,6 +224,7 @@ static reliable_write *reliable_write_new(lk_client *c, const char *path,
   w->verification = (lk_write_verification){.client = c,
                                             .path = w->path,
                                             .data = w->data,
+                                            .write = &w->write,
                                             .done = reliable_write_on_verified,
                                             .arg = w};
   return w;

@@ -1,9 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "base/error_meaning.h"
 #include "recipes/common/deadline.h"
+#include "recipes/common/error_advice.h"
 #include "recipes/nodes/write_verification.h"
+
+static void verification_begin(lk_write_verification *v);
+
+/* ---- pause ------------------------------------------------------------- */
+
+static void verification_on_pause_over(void *arg, int err)
+{
+  lk_write_verification *v = arg;
+
+  if (err != 0)
+    v->done(v->arg, err);
+  else
+    verification_begin(v);
+}
+
+static void verification_pause(lk_write_verification *v)
+{
+  lk__retry_pause_start(&v->pause, v->client, v->end_ms,
+                        verification_on_pause_over, v);
+}
+
+/* Servers may still execute the writes of a session that the client has given
+ * up. true: a pause until that session's end was started. */
+static bool verification_awaits_session_end(lk_write_verification *v)
+{
+  int64_t now = lk_client_clock(v->client);
+  int64_t session_end = lk_client_abandoned_session_end(v->client);
+
+  if (now >= session_end || now >= v->end_ms)
+    return false;
+  lk__retry_pause_until(&v->pause, v->client,
+                        session_end < v->end_ms ? session_end : v->end_ms,
+                        verification_on_pause_over, v);
+  return true;
+}
+
+/* ---- result ------------------------------------------------------------ */
+
+/* 0: `node` is known. */
+static int verification_error(const lk_write_verification *v)
+{
+  if (v->request_err != 0)
+    return v->request_err;
+  if (v->transaction_err != 0)
+    return v->transaction_err;
+  return v->node.read_err == LK_ERR_NO_NODE ? 0 : v->node.read_err;
+}
+
+static void verification_failed(lk_write_verification *v, int err)
+{
+  switch (lk__error_advice(v->client, err)) {
+  case LK_ADVICE_AWAIT_CONNECTION: verification_begin(v); break;
+  case LK_ADVICE_RETRY_LATER: verification_pause(v); break;
+  case LK_ADVICE_GIVE_UP:
+    v->done(v->arg, err == LK_ERR_NO_AUTH ? LK_ERR_IN_DOUBT : err);
+    break;
+  }
+}
+
+static void verification_judge(lk_write_verification *v)
+{
+  int err = verification_error(v);
+
+  v->node.session = lk_client_session(v->client).id;
+  if (err != 0)
+    verification_failed(v, err);
+  else
+    v->done(v->arg, lk__write_outcome(v->write, &v->node));
+}
+
+static void verification_replied(lk_write_verification *v)
+{
+  if (--v->outstanding == 0)
+    verification_judge(v);
+}
+
+/* ---- requests ---------------------------------------------------------- */
 
 /* Servers ordered the transaction behind the write: it was executed or refused
  * there. */
@@ -12,29 +89,6 @@ static bool transaction_was_ordered(int err)
   lk_outcome outcome = lk__error_meaning(err).outcome;
 
   return outcome == LK_OUTCOME_EXECUTED || outcome == LK_OUTCOME_REFUSED;
-}
-
-static int verification_error(const lk_write_verification *v)
-{
-  if (v->request_err != 0)
-    return v->request_err;
-  return v->transaction_err != 0 ? v->transaction_err : v->node.read_err;
-}
-
-static void verification_done(lk_write_verification *v)
-{
-  bool known = v->node.read_err == 0 || v->node.read_err == LK_ERR_NO_NODE;
-
-  v->node.session = lk_client_session(v->client).id;
-  v->done(v->arg, v->request_err == 0 && v->transaction_err == 0 && known
-                      ? 0
-                      : verification_error(v));
-}
-
-static void verification_replied(lk_write_verification *v)
-{
-  if (--v->outstanding == 0)
-    verification_done(v);
 }
 
 static void verification_on_transaction(lk_client *c, int err,
@@ -72,8 +126,14 @@ static void verification_on_parent(lk_client *c, int err, const lk_stat *stat,
   lk_write_verification *v = arg;
 
   (void)c;
-  v->node.parent_unchanged = err == 0 && stat->pzxid <= v->seen_zxid;
+  v->node.parent_unchanged = err == 0 && stat->pzxid <= v->write->seen_zxid;
   verification_replied(v);
+}
+
+/* A parent without changes shows that a missing node was never created. */
+static bool parent_is_needed(const lk_lost_write *write)
+{
+  return write->kind == LK_WRITE_CREATE && !write->sole;
 }
 
 static int verification_read_parent(lk_write_verification *v,
@@ -90,17 +150,17 @@ static int verification_read_parent(lk_write_verification *v,
   return err;
 }
 
-static int verification_request(lk_write_verification *v, int64_t end_ms)
+static int verification_request(lk_write_verification *v)
 {
   lk_op check = lk_op_check("/", -1);
-  lk_call call = lk__call_until(end_ms);
+  lk_call call = lk__call_until(v->end_ms);
   int err =
       lk_multi(v->client, &check, 1, &call, verification_on_transaction, v);
 
   if (err != 0)
     return err;
   v->outstanding++;
-  if (v->with_parent) {
+  if (parent_is_needed(v->write)) {
     err = verification_read_parent(v, &call);
     v->outstanding += err == 0;
   }
@@ -111,10 +171,18 @@ static int verification_request(lk_write_verification *v, int64_t end_ms)
   return err;
 }
 
+static void verification_begin(lk_write_verification *v)
+{
+  if (verification_awaits_session_end(v))
+    return;
+  v->node.parent_unchanged = false;
+  v->request_err = verification_request(v);
+  if (v->outstanding == 0)
+    verification_judge(v);
+}
+
 void lk__write_verification_start(lk_write_verification *v, int64_t end_ms)
 {
-  v->node.parent_unchanged = false;
-  v->request_err = verification_request(v, end_ms);
-  if (v->outstanding == 0)
-    verification_done(v);
+  v->end_ms = end_ms;
+  verification_begin(v);
 }
