@@ -78,6 +78,10 @@ struct lk_lock {
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side);
 
+/** Make an acquisition of one contender; NULL: no memory. */
+lk_acquisition *
+lk__lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks);
+
 bool lk__lock_holds(const lk_lock *l);
 /** Start one of its timers, `in_ms` from now. */
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms);

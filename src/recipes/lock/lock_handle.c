@@ -5,7 +5,6 @@
 #include "recipes/lease/lease_config.h"
 #include "recipes/lock/lock_callbacks.h"
 #include "recipes/queue/contender_start.h"
-#include "recipes/queue/downgrade.h"
 
 /* ---- timers -------------------------------------------------------------- */
 
@@ -91,17 +90,13 @@ static void on_release_timeout(lk_client *c, void *arg)
   lk__lock_leave(l);
 }
 
-static lk_acquisition *
-lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks)
+lk_acquisition *
+lk__lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 {
   lk_contender *ct =
       lk__contender_new(l->lease, &l->options.contender, callbacks, l);
 
-  if (ct == NULL)
-    return NULL;
-  if (l->partner != NULL && lk__lock_holds(l->partner))
-    lk__contender_set_writer(ct, l->partner->acquisition->parts[0]);
-  return &ct->acquisition;
+  return ct == NULL ? NULL : &ct->acquisition;
 }
 
 /* ---- creation and destruction -------------------------------------------- */
@@ -126,7 +121,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   l->timers.acquire = (lk_timer){.fire = on_acquire_timeout, .arg = l};
   l->timers.release = (lk_timer){.fire = on_release_timeout, .arg = l};
   l->timers.next_turn = (lk_timer){.fire = on_next_turn, .arg = l};
-  l->source.make = lock_make_contender;
+  l->source.make = lk__lock_make_contender;
   l->on_event = config->on_event;
   l->arg = config->arg;
   if (!lk__lock_options_init(&l->options, &k->mem, path, config, side)) {

@@ -120,10 +120,12 @@ typedef struct lk_cleanup {
   bool deleting;
 } lk_cleanup;
 
-/** A reader that its writer created, see downgrade.c. */
+/** A reader whose owner holds the write side, see rwlock/downgrade.c. */
 typedef struct lk_downgrade {
   lk_contender *writer;  /**< of the same owner, which held when this contender
                               began; or NULL */
+  /** With a writer: create the own node. 0, or why the request was refused. */
+  int (*send_create)(lk_contender *ct);
   uint64_t writer_token; /**< counts instead of the own token; 0: none */
 } lk_downgrade;
 

@@ -15,7 +15,7 @@ typedef struct lk_layout_rules {
   lk_node_identity permit_identity;
   bool containers; /**< its directories are containers */
   bool downgrades; /**< other clients expect the read node of a writer that
-                      downgrades, see downgrade.c */
+                      downgrades, see rwlock/downgrade.c */
 } lk_layout_rules;
 
 /** NULL: there is no such layout. */

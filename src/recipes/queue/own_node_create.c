@@ -4,7 +4,6 @@
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
 #include "recipes/queue/contender_step.h"
-#include "recipes/queue/downgrade.h"
 #include "recipes/queue/grant.h"
 #include "recipes/queue/own_node_create.h"
 #include "recipes/queue/queue_listing.h"
@@ -175,7 +174,7 @@ int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
 {
   (void)from;
   if (ct->downgrade.writer != NULL && lk__contender_holds(ct->downgrade.writer))
-    return lk__contender_create_downgraded(ct);
+    return ct->downgrade.send_create(ct);
   if (ct->own.state == LK_OWN_REQUESTED)
     return ct->machine->request_view(ct);
   ct->downgrade.writer_token = 0;

@@ -4,6 +4,7 @@
 #include "recipes/common/memory.h"
 #include "recipes/lease/lease_config.h"
 #include "recipes/lock/lock.h"
+#include "recipes/rwlock/downgrade.h"
 
 #include <latchkey/rwlock.h>
 
@@ -27,6 +28,18 @@ static int rwlock_side_refusal(const lk_lock *l)
   if (!lk__lock_holds(other))
     return LK_ERR_STATE;
   return writes || !l->options.rules->downgrades ? LK_ERR_DEADLOCK : 0;
+}
+
+/* If the owner holds the write side, the reader is a downgraded writer. */
+static lk_acquisition *
+rwlock_make_reader(lk_lock *l, const lk_acquisition_callbacks *callbacks)
+{
+  const lk_lock *writer = l->partner;
+  lk_acquisition *a = lk__lock_make_contender(l, callbacks);
+
+  if (a != NULL && writer != NULL && lk__lock_holds(writer))
+    lk__downgrade_set_writer(a->parts[0], writer->acquisition->parts[0]);
+  return a;
 }
 
 int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
@@ -55,6 +68,7 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   }
   rw->read->partner = rw->write;
   rw->write->partner = rw->read;
+  rw->read->source.make = rwlock_make_reader;
   rw->read->side_refusal = rwlock_side_refusal;
   rw->write->side_refusal = rwlock_side_refusal;
   *out = rw;

@@ -4,11 +4,11 @@
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/cleanup.h"
 #include "recipes/queue/contender_step.h"
-#include "recipes/queue/downgrade.h"
 #include "recipes/queue/grant.h"
 #include "recipes/queue/holding.h"
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/request_errors.h"
+#include "recipes/rwlock/downgrade.h"
 
 #include <stdio.h>
 
@@ -20,12 +20,6 @@
  * the read lock. The check in front of it fails if the writer has lost its
  * lock.
  */
-
-void lk__contender_set_writer(lk_contender *ct, lk_contender *writer)
-{
-  lk__contender_ref(writer);
-  ct->downgrade.writer = writer;
-}
 
 static const char *own_node_number_text(const lk_contender *ct)
 {
@@ -74,7 +68,7 @@ static void on_downgraded_created(lk_client *c, int err,
   lk__contender_unref(ct);
 }
 
-int lk__contender_create_downgraded(lk_contender *ct)
+static int downgrade_send_create(lk_contender *ct)
 {
   const lk_contender *writer = ct->downgrade.writer;
   lk_op ops[2];
@@ -93,4 +87,11 @@ int lk__contender_create_downgraded(lk_contender *ct)
     ct->downgrade.writer_token = lk__contender_token(writer);
   }
   return err;
+}
+
+void lk__downgrade_set_writer(lk_contender *ct, lk_contender *writer)
+{
+  lk__contender_ref(writer);
+  ct->downgrade.writer = writer;
+  ct->downgrade.send_create = downgrade_send_create;
 }
