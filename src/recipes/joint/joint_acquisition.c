@@ -5,7 +5,7 @@
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/contender_step.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 
 enum { MAX_MISSES = 3 };
 
@@ -47,7 +47,7 @@ void lk__joint_unref(lk_joint_acquisition *g)
     return;
   for (size_t i = 0; i < g->acquisition.count; i++)
     lk__contender_unref(g->acquisition.parts[i]);
-  lk__give(&lease->mem, g);
+  lk__mem_free(&lease->mem, g);
   lk__lease_unref(lease);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/mem.h"
 #include "recipes/common/config_copy.h"
-#include "recipes/common/memory.h"
 #include "recipes/lease/client_events.h"
 #include "recipes/lease/heartbeat.h"
 #include "recipes/lease/lease_config.h"
@@ -20,7 +20,7 @@ static void release_by_client(lk_session_lease *k)
 static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
 {
   const lk_mem *mem = lk_client_mem(c);
-  lk_session_lease *k = lk__take(mem, sizeof *k);
+  lk_session_lease *k = lk__mem_new(mem, sizeof *k);
 
   if (k == NULL)
     return NULL;

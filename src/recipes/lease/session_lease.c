@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 
 void lk__lease_ref(lk_session_lease *k)
@@ -15,8 +15,8 @@ void lk__lease_unref(lk_session_lease *k)
 
   if (--k->refs > 0)
     return;
-  lk__give(&mem, k->queues.scratch);
-  lk__give(&mem, k);
+  lk__mem_free(&mem, k->queues.scratch);
+  lk__mem_free(&mem, k);
 }
 
 /* ---- users -------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/local/local_queue.h"
 
@@ -17,7 +17,7 @@ void lk__local_queue_unref(lk_local_queue *q)
   lk__list_remove(&q->close_hook.link);
   lk__lease_stop_timer(lease, &q->timer);
   lk__lock_options_free(&q->options, &lease->mem);
-  lk__give(&lease->mem, q);
+  lk__mem_free(&lease->mem, q);
   lk__lease_unref(lease);
 }
 
@@ -41,14 +41,14 @@ lk_local_queue *lk__local_queue_new(const lk_lock *l,
                                     void (*fire)(lk_client *c, void *arg))
 {
   lk_session_lease *lease = l->lease;
-  lk_local_queue *q = lk__take(&lease->mem, sizeof *q);
+  lk_local_queue *q = lk__mem_new(&lease->mem, sizeof *q);
 
   if (q == NULL)
     return NULL;
   if (!lk__lock_options_init(&q->options, &lease->mem, l->options.path, config,
                              LK_MULTILOCK_MUTEX)) {
     lk__lock_options_free(&q->options, &lease->mem);
-    lk__give(&lease->mem, q);
+    lk__mem_free(&lease->mem, q);
     return NULL;
   }
   q->lease = lease;

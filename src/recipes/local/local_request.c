@@ -3,7 +3,7 @@
 
 #include "recipes/local/local_request.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 
 /* ---- life -------------------------------------------------------------- */
 
@@ -11,7 +11,7 @@ lk_local_request *
 lk__local_request_new(lk_local_queue *q, lk_lock *l,
                       const lk_acquisition_callbacks *callbacks)
 {
-  lk_local_request *r = lk__take(&q->lease->mem, sizeof *r);
+  lk_local_request *r = lk__mem_new(&q->lease->mem, sizeof *r);
 
   if (r == NULL)
     return NULL;
@@ -33,7 +33,7 @@ void lk__local_request_unref(lk_local_request *r)
     return;
   if (r->node != NULL)
     lk__contender_unref(r->node);
-  lk__give(&q->lease->mem, r);
+  lk__mem_free(&q->lease->mem, r);
   lk__local_queue_unref(q);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lock/lock_callbacks.h"
 
 void lk__lock_destroy(lk_lock *l)
@@ -11,7 +11,7 @@ void lk__lock_destroy(lk_lock *l)
   lk__lock_options_free(&l->options, &k->mem);
   if (l->source.free_plan != NULL)
     l->source.free_plan(l->source.plan, &k->mem);
-  lk__give(&k->mem, l);
+  lk__mem_free(&k->mem, l);
   lk__lease_unref(k);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/lease_config.h"
 #include "recipes/lock/lock_callbacks.h"
 #include "recipes/queue/contender_start.h"
@@ -112,7 +112,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   if (err != 0)
     return err;
   lk_session_lease *k = lk__lease_of(c);
-  lk_lock *l = k == NULL ? NULL : lk__take(&k->mem, sizeof *l);
+  lk_lock *l = k == NULL ? NULL : lk__mem_new(&k->mem, sizeof *l);
 
   if (l == NULL)
     return LK_ERR_NO_MEMORY;

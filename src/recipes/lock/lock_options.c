@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/acl.h"
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
 #include "recipes/queue/node_data.h"
@@ -50,7 +50,7 @@ const lk_role *lk__lock_options_role(const lk_lock_options *o,
 
 static char *copy_bytes(const lk_mem *mem, const void *from, size_t len)
 {
-  char *to = lk__take(mem, len + 1);
+  char *to = lk__mem_new(mem, len + 1);
 
   if (to != NULL && len > 0)
     memcpy(to, from, len);
@@ -61,7 +61,7 @@ static char *copy_bytes(const lk_mem *mem, const void *from, size_t len)
 static char *copy_node_data(const lk_mem *mem, lk_bytes data)
 {
   static const char word[] = LK_ANNOUNCEMENT;
-  char *to = lk__take(mem, data.len + sizeof word);
+  char *to = lk__mem_new(mem, data.len + sizeof word);
 
   if (to == NULL)
     return NULL;
@@ -120,9 +120,9 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
 
 void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem)
 {
-  lk__give(mem, o->path);
-  lk__give(mem, o->data);
-  lk__give(mem, o->prefix);
-  lk__give(mem, o->acl);
-  lk__give(mem, o->parent_acl);
+  lk__mem_free(mem, o->path);
+  lk__mem_free(mem, o->data);
+  lk__mem_free(mem, o->prefix);
+  lk__mem_free(mem, o->acl);
+  lk__mem_free(mem, o->parent_acl);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lock/lock_callbacks.h"
 #include "recipes/queue/holding.h"
 
@@ -9,7 +9,7 @@
 static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
                                     const lk_op *ops, size_t count)
 {
-  lk_op *all = lk__take(mem, (a->count + count) * sizeof *all);
+  lk_op *all = lk__mem_new(mem, (a->count + count) * sizeof *all);
 
   if (all == NULL)
     return NULL;
@@ -36,7 +36,7 @@ static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
     return LK_ERR_NOT_HELD;
   if (count >= SIZE_MAX / sizeof *ops - a->count)
     return LK_ERR_BAD_ARGUMENT;
-  lk_lock_multi *q = lk__take(mem, sizeof *q);
+  lk_lock_multi *q = lk__mem_new(mem, sizeof *q);
   lk_op *all = lock_multi_operations(a, mem, ops, count);
   int err = LK_ERR_NO_MEMORY;
 
@@ -44,9 +44,9 @@ static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
     q->acquisition = a;
     err = lk_multi(l->lease->client, all, a->count + count, call, answered, q);
   }
-  lk__give(mem, all);
+  lk__mem_free(mem, all);
   if (err != 0) {
-    lk__give(mem, q);
+    lk__mem_free(mem, q);
     return err;
   }
   a->kind->ref(a);
@@ -58,7 +58,7 @@ static void lock_multi_free(lk_lock_multi *q)
 {
   lk_acquisition *a = q->acquisition;
 
-  lk__give(&a->parts[0]->lease->mem, q);
+  lk__mem_free(&a->parts[0]->lease->mem, q);
   a->kind->unref(a);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lock/lock.h"
 #include "recipes/multilock/multilock_acquisition.h"
 
@@ -47,7 +47,7 @@ static multilock_plan *multilock_plan_new(const lk_mem *mem,
 
   for (size_t i = 0; i < count; i++)
     texts += strlen(members[i].path) + 1;
-  multilock_plan *p = lk__take(mem, size + texts);
+  multilock_plan *p = lk__mem_new(mem, size + texts);
 
   if (p == NULL)
     return NULL;
@@ -111,7 +111,7 @@ multilock_acquisition_make(lk_lock *l,
 
 static void multilock_plan_free(void *p, const lk_mem *mem)
 {
-  lk__give(mem, p);
+  lk__mem_free(mem, p);
 }
 
 /* Each member gets the options of the lock. */
@@ -168,7 +168,7 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
     err =
         lk__lock_make(out, client, p->members[0].dir, &own, LK_MULTILOCK_MUTEX);
   if (err != 0)
-    lk__give(lk_client_mem(client), p);
+    lk__mem_free(lk_client_mem(client), p);
   else
     multilock_use_plan(*out, p);
   return err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/client_events.h"
 #include "recipes/multilock/multilock_acquisition.h"
 #include "recipes/multilock/transaction.h"
@@ -215,7 +215,7 @@ lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
                               void *arg)
 {
   lk_multilock_acquisition *m =
-      lk__take(&lease->mem, sizeof *m + lk__joint_room(plan->count));
+      lk__mem_new(&lease->mem, sizeof *m + lk__joint_room(plan->count));
 
   if (m == NULL)
     return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/mem.h"
 #include "recipes/common/error_advice.h"
-#include "recipes/common/memory.h"
 #include "recipes/multilock/transaction.h"
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/own_node_create.h"
@@ -103,7 +103,7 @@ static void multilock_on_transaction(lk_client *c, int err,
 static int multilock_request_transaction(lk_multilock_acquisition *m)
 {
   size_t count = m->joint.acquisition.count - m->first_new;
-  lk_op *ops = lk__take(&m->joint.lease->mem, count * sizeof *ops);
+  lk_op *ops = lk__mem_new(&m->joint.lease->mem, count * sizeof *ops);
   int err = ops == NULL ? LK_ERR_NO_MEMORY : 0;
 
   for (size_t i = 0; i < count && err == 0; i++) {
@@ -117,7 +117,7 @@ static int multilock_request_transaction(lk_multilock_acquisition *m)
   if (err == 0)
     err = lk_multi(m->joint.lease->client, ops, count, NULL,
                    multilock_on_transaction, m);
-  lk__give(&m->joint.lease->mem, ops);
+  lk__mem_free(&m->joint.lease->mem, ops);
   return err;
 }
 

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "base/acl.h"
+#include "base/mem.h"
 #include "recipes/common/deadline.h"
-#include "recipes/common/memory.h"
 
 #include <latchkey/nodes.h>
 
@@ -38,9 +38,9 @@ static void create_with_parents_free(create_with_parents *cp)
 {
   const lk_mem *mem = lk_client_mem(cp->client);
 
-  lk__give(mem, cp->acl);
-  lk__give(mem, cp->parent_acl);
-  lk__give(mem, cp);
+  lk__mem_free(mem, cp->acl);
+  lk__mem_free(mem, cp->parent_acl);
+  lk__mem_free(mem, cp);
 }
 
 static void create_with_parents_complete(create_with_parents *cp, int err,
@@ -195,7 +195,7 @@ create_with_parents_new(lk_client *c, const char *path, lk_bytes data,
 
   if (data.len > SIZE_MAX - sizeof(create_with_parents) - path_size)
     return NULL;
-  create_with_parents *cp = lk__take(mem, sizeof *cp + path_size + data.len);
+  create_with_parents *cp = lk__mem_new(mem, sizeof *cp + path_size + data.len);
 
   if (cp == NULL)
     return NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/mem.h"
 #include "recipes/common/deadline.h"
 #include "recipes/common/error_advice.h"
-#include "recipes/common/memory.h"
 #include "recipes/nodes/retry_pause.h"
 #include "recipes/nodes/tree_nodes.h"
 
@@ -51,7 +51,7 @@ static void tree_deletion_free(tree_deletion *t)
   lk__retry_pause_stop(&t->pause, t->client);
   while (!lk__list_empty(&t->tree.nodes))
     lk__tree_node_free(LK_OWNER(t->tree.nodes.next, lk_tree_node, all));
-  lk__give(lk_client_mem(t->client), t);
+  lk__mem_free(lk_client_mem(t->client), t);
 }
 
 static void tree_deletion_complete(tree_deletion *t)
@@ -279,7 +279,7 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
     return LK_ERR_BAD_PATH;
   if (is_reserved_path(c, path))
     return LK_ERR_BAD_ARGUMENT;
-  tree_deletion *t = lk__take(lk_client_mem(c), sizeof *t);
+  tree_deletion *t = lk__mem_new(lk_client_mem(c), sizeof *t);
 
   if (t == NULL)
     return LK_ERR_NO_MEMORY;

@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "base/acl.h"
+#include "base/mem.h"
 #include "recipes/common/deadline.h"
 #include "recipes/common/error_advice.h"
-#include "recipes/common/memory.h"
 #include "recipes/nodes/retry_pause.h"
 #include "recipes/nodes/write_outcome.h"
 #include "recipes/nodes/write_verification.h"
@@ -35,8 +35,8 @@ static void reliable_write_free(reliable_write *w)
 {
   const lk_mem *mem = lk_client_mem(w->client);
 
-  lk__give(mem, w->acl);
-  lk__give(mem, w);
+  lk__mem_free(mem, w->acl);
+  lk__mem_free(mem, w);
 }
 
 static void reliable_write_notify(const reliable_write *w, int err,
@@ -209,7 +209,7 @@ static reliable_write *reliable_write_new(lk_client *c, const char *path,
   if (data.len > SIZE_MAX - sizeof(reliable_write) - path_size)
     return NULL;
   reliable_write *w =
-      lk__take(lk_client_mem(c), sizeof *w + path_size + data.len);
+      lk__mem_new(lk_client_mem(c), sizeof *w + path_size + data.len);
 
   if (w == NULL)
     return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "base/mem.h"
 #include "recipes/common/config_copy.h"
-#include "recipes/common/memory.h"
 #include "recipes/nodes/subscription_requests.h"
 
 enum { DEFAULT_CHECK_MS = 60000, MIN_CHECK_MS = 100, MAX_CHECK_MS = 86400000 };
@@ -75,7 +75,7 @@ static lk_subscription *subscription_make(lk_client *client, const char *path,
 {
   const lk_mem *mem = lk_client_mem(client);
   size_t len = strlen(path);
-  lk_subscription *s = lk__take(mem, sizeof *s + len + 1);
+  lk_subscription *s = lk__mem_new(mem, sizeof *s + len + 1);
 
   if (s == NULL)
     return NULL;
@@ -129,7 +129,7 @@ static int subscription_open(lk_subscription **out, lk_client *client,
   int err = subscription_begin(s);
 
   if (err != 0) {
-    lk__give(&s->mem, s);
+    lk__mem_free(&s->mem, s);
     return err;
   }
   lk_client_attach(client, &s->listener);

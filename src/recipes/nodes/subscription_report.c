@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/nodes/subscription_report.h"
 
 /* What the caller of a subscription knows. */
@@ -16,7 +16,7 @@ void lk__subscription_unref(lk_subscription *s)
   lk_mem mem = s->mem;
 
   if (--s->refs == 0)
-    lk__give(&mem, s);
+    lk__mem_free(&mem, s);
 }
 
 lk_node_state lk__subscription_state_id(const lk_subscription *s, int err,

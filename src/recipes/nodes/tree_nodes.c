@@ -3,7 +3,7 @@
 
 #include "recipes/nodes/tree_nodes.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 
 #include <latchkey/error.h>
 
@@ -12,7 +12,7 @@ lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
 {
   size_t len = strlen(path);
   size_t name_len = strlen(name);
-  lk_tree_node *n = lk__take(t->mem, sizeof *n + len + name_len + 2);
+  lk_tree_node *n = lk__mem_new(t->mem, sizeof *n + len + name_len + 2);
 
   if (n == NULL)
     return NULL;
@@ -33,7 +33,7 @@ static void tree_node_drop_names(lk_tree_node *n)
 {
   n->tree->names -= n->names_left;
   n->names_left = 0;
-  lk__give(n->tree->mem, n->names);
+  lk__mem_free(n->tree->mem, n->names);
   n->names = NULL;
 }
 
@@ -41,7 +41,7 @@ void lk__tree_node_free(lk_tree_node *n)
 {
   tree_node_drop_names(n);
   lk__list_remove(&n->all);
-  lk__give(n->tree->mem, n);
+  lk__mem_free(n->tree->mem, n);
 }
 
 void lk__tree_node_push(lk_tree_node *n)
@@ -133,7 +133,7 @@ int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
   n->times_listed++;
   if (count == 0)
     return 0;
-  n->names = lk__take(n->tree->mem, size);
+  n->names = lk__mem_new(n->tree->mem, size);
   if (n->names == NULL)
     return LK_ERR_NO_MEMORY;
   char *at = n->names;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/contender.h"
 
@@ -20,7 +20,7 @@ void lk__contender_unref(lk_contender *ct)
     lk__contender_unref(ct->downgrade.writer);
   lk__own_node_candidates_free(&ct->candidates, &k->mem);
   lk__predecessors_free(&ct->predecessors, &k->mem);
-  lk__give(&k->mem, ct);
+  lk__mem_free(&k->mem, ct);
   lk__lease_unref(k);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/contender_session.h"
 #include "recipes/queue/contender_start.h"
@@ -70,7 +70,7 @@ lk_contender *lk__contender_new(lk_session_lease *k,
       config->name == NULL ? config->role->kind->text : config->name;
   size_t size =
       lk__own_node_size(config->identity, config->dir, name, config->data);
-  lk_contender *ct = lk__take(&k->mem, sizeof *ct + size);
+  lk_contender *ct = lk__mem_new(&k->mem, sizeof *ct + size);
 
   if (ct == NULL)
     return NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/queue/own_node_candidates.h"
 #include "recipes/queue/queue_position.h"
 #include "recipes/queue/sequence_limit.h"
 
 void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
 {
-  lk__give(mem, s->numbers);
+  lk__mem_free(mem, s->numbers);
   *s = (lk_own_node_candidates){.numbers = NULL};
 }
 
@@ -28,7 +28,7 @@ int lk__own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
   int64_t number;
 
   lk__own_node_candidates_free(s, mem);
-  s->numbers = lk__take(mem, count * sizeof *s->numbers);
+  s->numbers = lk__mem_new(mem, count * sizeof *s->numbers);
   if (s->numbers == NULL)
     return LK_ERR_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {

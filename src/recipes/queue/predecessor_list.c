@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/queue/predecessor_list.h"
 
 static size_t child_path_size(const char *dir, lk_bytes name)
@@ -80,5 +80,5 @@ void lk__predecessors_keep_direct(lk_predecessors *p)
 
 void lk__predecessors_free(lk_predecessors *p, const lk_mem *mem)
 {
-  lk__give(mem, p->block);
+  lk__mem_free(mem, p->block);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/contender_step.h"
 #include "recipes/queue/grant.h"
@@ -27,14 +27,14 @@ static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
 {
   size_t size = strlen(ct->own.dir) + 2 + name.len;
   lk_notice notice = {.type = LK_NOTICE_MIXED_QUEUE};
-  char *path = lk__take(&ct->lease->mem, size);
+  char *path = lk__mem_new(&ct->lease->mem, size);
 
   if (path == NULL)
     return; /* the next list reports it */
   (void)lk__write_child_path(path, ct->own.dir, name);
   notice.node = path;
   lk__contender_notify(ct, &notice);
-  lk__give(&ct->lease->mem, path);
+  lk__mem_free(&ct->lease->mem, path);
 }
 
 static void contender_take_position(lk_contender *ct,

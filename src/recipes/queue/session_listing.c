@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/session_listing.h"
@@ -29,7 +29,7 @@ static lk_bytes child_name_in_dir(const lk_contender *ct, lk_bytes path)
 static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
                                       size_t count)
 {
-  lk_bytes *names = lk__take(&ct->lease->mem, (count + 1) * sizeof *names);
+  lk_bytes *names = lk__mem_new(&ct->lease->mem, (count + 1) * sizeof *names);
   size_t found = 0;
 
   if (names == NULL) {
@@ -43,7 +43,7 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
   lk_mem mem = ct->lease->mem;
 
   lk__contender_rules(ct)->listed(ct, 0, names, found);
-  lk__give(&mem, names);
+  lk__mem_free(&mem, names);
 }
 
 static void on_ephemerals_listed(lk_client *c, int err, const lk_bytes *paths,

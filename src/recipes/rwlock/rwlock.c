@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lease/lease_config.h"
 #include "recipes/lock/lock.h"
 #include "recipes/rwlock/downgrade.h"
@@ -52,7 +52,7 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   if (err != 0 || own.prefix != NULL)
     return LK_ERR_BAD_ARGUMENT;
   lk_session_lease *k = lk__lease_of(client);
-  lk_rwlock *rw = k == NULL ? NULL : lk__take(&k->mem, sizeof *rw);
+  lk_rwlock *rw = k == NULL ? NULL : lk__mem_new(&k->mem, sizeof *rw);
 
   if (rw == NULL)
     return LK_ERR_NO_MEMORY;
@@ -85,7 +85,7 @@ void lk_rwlock_free(lk_rwlock *rw)
   lk_lock *read = rw->read;
   lk_lock *write = rw->write;
 
-  lk__give(&k->mem, rw);
+  lk__mem_free(&k->mem, rw);
   if (read != NULL)
     read->partner = NULL;
   if (write != NULL)

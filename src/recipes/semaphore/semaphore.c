@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lock/lock.h"
 #include "recipes/semaphore/permit_nodes.h"
 #include "recipes/semaphore/semaphore_acquisition.h"
@@ -35,7 +35,7 @@ semaphore_acquisition_make(lk_lock *l,
 
 static void semaphore_plan_free(void *p, const lk_mem *mem)
 {
-  lk__give(mem, p);
+  lk__mem_free(mem, p);
 }
 
 static bool semaphore_config_valid(const lk_semaphore_config *o,
@@ -90,7 +90,7 @@ static semaphore_plan *semaphore_plan_new(const lk_mem *mem, const char *path,
   size_t limit_len = o->limit_path == NULL ? 0 : strlen(o->limit_path);
   size_t room =
       2 * strlen(path) + limit_len + sizeof "-__lock__" + sizeof "/leases" + 1;
-  semaphore_plan *p = lk__take(mem, sizeof *p + room);
+  semaphore_plan *p = lk__mem_new(mem, sizeof *p + room);
 
   if (p == NULL)
     return NULL;

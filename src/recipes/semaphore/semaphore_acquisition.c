@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/contender_step.h"
 #include "recipes/queue/queue_listing.h"
@@ -271,7 +271,7 @@ lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
                               void *arg)
 {
   lk_semaphore_acquisition *s =
-      lk__take(&lease->mem, sizeof *s + lk__joint_room(plan->take));
+      lk__mem_new(&lease->mem, sizeof *s + lk__joint_room(plan->take));
 
   if (s == NULL)
     return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "recipes/common/memory.h"
+#include "base/mem.h"
 #include "recipes/lock/lock.h"
 #include "recipes/single/single_contender.h"
 
@@ -17,7 +17,7 @@ typedef struct plan {
 
 static void single_plan_free(void *p, const lk_mem *mem)
 {
-  lk__give(mem, p);
+  lk__mem_free(mem, p);
 }
 
 static bool single_config_is_valid(const lk_single_config *o)
@@ -30,7 +30,7 @@ static plan *single_plan_new(const lk_mem *mem, const char *path,
                              const lk_single_config *o)
 {
   size_t dir_len = (size_t)(strrchr(path, '/') - path);
-  plan *p = lk__take(mem, sizeof *p + dir_len + 1);
+  plan *p = lk__mem_new(mem, sizeof *p + dir_len + 1);
 
   if (p == NULL)
     return NULL;
