@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_COMMON_CONFIG_COPY_H
 #define LK_RECIPES_COMMON_CONFIG_COPY_H
 
+/**
+ * @file
+ * Copies of a caller's options.
+ */
+
 #include "base/sized_struct.h"
 
 #include <latchkey/client.h>

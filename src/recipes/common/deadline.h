@@ -2,10 +2,13 @@
 #ifndef LK_RECIPES_COMMON_DEADLINE_H
 #define LK_RECIPES_COMMON_DEADLINE_H
 
+/**
+ * @file
+ * Deadlines of calls that send several requests.
+ */
+
 #include "base/timeout.h"
 #include "recipes/common/config_copy.h"
-
-/** Deadlines of calls that send several requests. */
 
 /** Copy the options of such a call; `call` NULL: the defaults. 0, or
     LK_ERR_BAD_ARGUMENT, also for a watch. */

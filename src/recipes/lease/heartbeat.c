@@ -12,7 +12,7 @@
  * the next to hold, it sends a check of that node instead.
  */
 
-enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, REST_MS = 100 };
+enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, PAUSE_MS = 100 };
 
 static void heartbeat_end(lk_session_lease *k);
 
@@ -20,7 +20,7 @@ static void heartbeat_end(lk_session_lease *k);
 
 /* Whether `err` is the result of operations that were executed. With any other
  * error the multi failed as a whole. */
-static bool names_an_operation(int err)
+static bool error_is_of_operation(int err)
 {
   return err == 0 || err == LK_ERR_BAD_VERSION || err == LK_ERR_NO_AUTH ||
          err == LK_ERR_NO_NODE;
@@ -41,7 +41,7 @@ static void report_checks(lk_session_lease *k, size_t multi, int err,
       continue;
     int own = u->operation < count ? results[u->operation].err : err;
 
-    if (own == LK_ERR_RUNTIME_INCONSISTENCY && names_an_operation(err))
+    if (own == LK_ERR_RUNTIME_INCONSISTENCY && error_is_of_operation(err))
       k->heartbeat.incomplete = true;
     u->kind->ref(u);
     u->kind->checked(u, own);
@@ -327,7 +327,7 @@ static void heartbeat_end(lk_session_lease *k)
     (void)lk__heartbeat_now(k);
   else if (k->heartbeat.throttled && heartbeat_is_needed(k) &&
            !k->heartbeat.planned)
-    heartbeat_start_timer(k, lk_client_input_ms(k->client) + REST_MS);
+    heartbeat_start_timer(k, lk_client_input_ms(k->client) + PAUSE_MS);
   else
     lk__heartbeat_plan(k);
 }

@@ -70,11 +70,11 @@ static bool lease_configs_are_equal(const lk_lease_config *a,
 
 int lk_lease_configure(lk_client *c, const lk_lease_config *config)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_lease_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lease_config);
   const lk_session_lease *k = lk__client_lease(c);
   lk_lease_config own;
 
-  if (lk__config_copy(c, &what, &own, config) != 0 ||
+  if (lk__config_copy(c, &sized, &own, config) != 0 ||
       !lease_config_is_valid(&own))
     return LK_ERR_BAD_ARGUMENT;
   if (k != NULL)

@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_LEASE_LEASE_CONFIG_H
 #define LK_RECIPES_LEASE_LEASE_CONFIG_H
 
+/**
+ * @file
+ * The creation of the session lease of a client, and its options.
+ */
+
 #include "recipes/lease/session_lease.h"
 
 /** The session lease of a client, made with the default options if there is

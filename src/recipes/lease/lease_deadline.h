@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_LEASE_LEASE_DEADLINE_H
 #define LK_RECIPES_LEASE_LEASE_DEADLINE_H
 
+/**
+ * @file
+ * The lease deadline, from evidence and assurance.
+ */
+
 #include "proto/engine/lease_slot.h"
 
 #include <latchkey/lease.h>

@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_LOCK_LOCK_H
 #define LK_RECIPES_LOCK_LOCK_H
 
+/**
+ * @file
+ * The handle of a lock of any kind.
+ */
+
 #include "recipes/lease/session_lease.h"
 #include "recipes/lock/lock_options.h"
 #include "recipes/queue/acquisition_holding.h"

@@ -25,9 +25,9 @@ static bool layout_is_valid(const lk_lock_config *config)
 int lk__lock_config_take(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_lock_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lock_config);
 
-  return lk__config_copy(c, &what, out, config);
+  return lk__config_copy(c, &sized, out, config);
 }
 
 int lk__lock_options_check(const char *path, const lk_lock_config *config)

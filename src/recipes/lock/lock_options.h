@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_LOCK_LOCK_OPTIONS_H
 #define LK_RECIPES_LOCK_LOCK_OPTIONS_H
 
+/**
+ * @file
+ * The options of a lock, checked and copied.
+ */
+
 #include "recipes/common/config_copy.h"
 #include "recipes/queue/contender.h"
 #include "recipes/queue/layouts.h"

@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_MULTILOCK_TRANSACTION_H
 #define LK_RECIPES_MULTILOCK_TRANSACTION_H
 
+/**
+ * @file
+ * The transaction that creates the missing nodes of a multi-lock.
+ */
+
 #include "recipes/multilock/multilock_nodes.h"
 
 /** Create the missing nodes. No effect while offline, during a transaction or

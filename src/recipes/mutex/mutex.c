@@ -12,13 +12,14 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
   *out = NULL;
   if (err != 0)
     return err;
-  bool is_local = own.local_queue;
+  lk_lock_config common = own;
 
-  own.local_queue = false;
-  err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
-  own.local_queue = is_local;
-  if (err != 0 || !is_local || lk__local_acquisition_attach(*out, &own))
+  common.local_queue = false; /* refused there: only a mutex can have one */
+  err = lk__lock_make(out, client, path, &common, LK_MULTILOCK_MUTEX);
+  if (err != 0)
     return err;
+  if (!own.local_queue || lk__local_acquisition_attach(*out, &own))
+    return 0;
   lk_lock_free(*out);
   *out = NULL;
   return LK_ERR_NO_MEMORY;

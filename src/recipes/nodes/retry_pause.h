@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_NODES_RETRY_PAUSE_H
 #define LK_RECIPES_NODES_RETRY_PAUSE_H
 
+/**
+ * @file
+ * A pause before a retry, which the end of the client ends.
+ */
+
 #include <latchkey/client.h>
 
 /**

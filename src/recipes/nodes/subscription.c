@@ -54,7 +54,9 @@ static void subscription_on_state(lk_client *c, lk_state state, int err,
     if (!s->pausing)
       lk__subscription_read(s);
     break;
-  case LK_STATE_EXPIRED: lk__subscription_start_timer(s, 0); break;
+  case LK_STATE_EXPIRED: /* in the next turn: does a new session follow? */
+    lk__subscription_start_timer(s, 0);
+    break;
   case LK_STATE_AUTH_FAILED: subscription_finish(s, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: subscription_finish(s, LK_ERR_CLOSED); break;
   }
@@ -85,7 +87,7 @@ static lk_subscription *subscription_make(lk_client *client, const char *path,
   s->refs = 1;
   s->listener = (lk_listener){.state = subscription_on_state, .arg = s};
   s->timer = (lk_timer){.fire = subscription_on_timer, .arg = s};
-  memcpy(s->path, path, len);
+  memcpy(s->path, path, len); /* the NUL is there: the memory is zeroed */
   return s;
 }
 
@@ -94,7 +96,7 @@ static int subscription_begin(lk_subscription *s)
 {
   switch (lk_client_state(s->client)) {
   case LK_STATE_CONNECTED:
-  case LK_STATE_READ_ONLY: return lk__subscription_request_state(s);
+  case LK_STATE_READ_ONLY: return lk__subscription_request_node(s);
   case LK_STATE_EXPIRED: lk__subscription_start_timer(s, 0); return 0;
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: return 0;

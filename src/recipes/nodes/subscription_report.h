@@ -30,7 +30,8 @@ struct lk_subscription {
   lk_node_state last_reported; /* valid if `reported` */
   lk_watch *watch;             /* NULL: none */
   lk_listener listener;
-  lk_timer timer; /* ends a pause, starts a check or examines an expiry */
+  lk_timer timer; /* ends a pause; starts a check; after an expiry, looks
+                     whether a new session follows */
   bool pausing;   /* no request before `timer` fires, even after a reconnect */
   int32_t check_ms;
   unsigned pauses; /* in a row */

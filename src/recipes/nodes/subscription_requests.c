@@ -101,7 +101,7 @@ void lk__subscription_drop_watch(lk_subscription *s, bool on_server)
   s->watch = NULL;
 }
 
-int lk__subscription_request_state(lk_subscription *s)
+int lk__subscription_request_node(lk_subscription *s)
 {
   lk_call call = subscription_watch_options(s);
 
@@ -116,7 +116,7 @@ void lk__subscription_read(lk_subscription *s)
 {
   lk_timer_stop(s->client, &s->timer);
   lk__subscription_drop_watch(s, true);
-  int err = lk__subscription_request_state(s);
+  int err = lk__subscription_request_node(s);
 
   if (err != 0)
     subscription_request_failed(s, err);

@@ -10,11 +10,11 @@
  */
 
 void lk__subscription_start_timer(lk_subscription *s, int64_t ms);
-/** Read the node with a watch. @return why nothing was sent, or 0. */
-int lk__subscription_request_state(lk_subscription *s);
-/** The same in place of a watch that stands; a failure is retried. */
+/** Send a read of the node, with a watch. 0, or why it was refused. */
+int lk__subscription_request_node(lk_subscription *s);
+/** The same, in place of the present watch; a refused request is retried. */
 void lk__subscription_read(lk_subscription *s);
-/** See by exists whether the watch is lost. */
+/** Send an exists, which shows whether the watch is lost. */
 void lk__subscription_check(lk_subscription *s);
 void lk__subscription_drop_watch(lk_subscription *s, bool on_server);
 

@@ -16,7 +16,7 @@
  * known not to exist. Where names are not unique, another node may have
  * the name after a lost connection, so the own node is recovered before
  * each repeated delete. If the list for that is larger than the client accepts,
- * only the nodes of this session are listed (recovery_by_session.c).
+ * only the nodes of this session are listed (session_listing.c).
  */
 
 /* The own node does not exist, or (`err`) it remains until the session ends. */

@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_QUEUE_LAYOUTS_H
 #define LK_RECIPES_QUEUE_LAYOUTS_H
 
+/**
+ * @file
+ * Which names, roles and directories each layout has.
+ */
+
 #include "recipes/queue/exclusion.h"
 
 #include <latchkey/multilock.h>
@@ -11,7 +16,7 @@ typedef struct lk_layout_rules {
   lk_node_identity identity;
   /** By lk_multilock_side; NULL: from the prefix, see lk_plain_names. */
   const lk_role *roles[LK_MULTILOCK_WRITE + 1];
-  const lk_role *lease; /**< a semaphore's permits; NULL: it has none */
+  const lk_role *permit; /**< NULL: the layout has no semaphore */
   lk_node_identity permit_identity;
   bool containers; /**< its directories are containers */
   bool downgrades; /**< other clients expect the read node of a writer that

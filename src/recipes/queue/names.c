@@ -15,8 +15,8 @@ const lk_node_kind lk__node_kind_kazoo_write = {"__lock__", LK_FAMILY_KAZOO,
                                                 LK_SIDE_WRITER};
 const lk_node_kind lk__node_kind_kazoo_read = {"__rlock__", LK_FAMILY_KAZOO,
                                                LK_SIDE_READER};
-static const lk_node_kind latch = {"latch-", LK_FAMILY_LATCH,
-                                   LK_SIDE_FAMILY_ONLY};
+static const lk_node_kind node_kind_latch = {"latch-", LK_FAMILY_LATCH,
+                                             LK_SIDE_FAMILY_ONLY};
 const lk_node_kind lk__node_kind_permit = {"lease-", LK_FAMILY_PERMIT,
                                            LK_SIDE_FAMILY_ONLY};
 const lk_node_kind lk__node_kind_kazoo_permit = {"", LK_FAMILY_PERMIT,
@@ -26,17 +26,19 @@ const lk_node_kind lk__node_kind_plain_write = {"w-", LK_FAMILY_PLAIN,
 const lk_node_kind lk__node_kind_plain_read = {"r-", LK_FAMILY_PLAIN,
                                                LK_SIDE_READER};
 
-static const lk_node_kind *const known[] = {
+static const lk_node_kind *const known_kinds[] = {
     &lk__node_kind_mutex,       &lk__node_kind_write,      &lk__node_kind_read,
-    &lk__node_kind_kazoo_write, &lk__node_kind_kazoo_read, &latch,
+    &lk__node_kind_kazoo_write, &lk__node_kind_kazoo_read, &node_kind_latch,
     &lk__node_kind_permit};
-static const lk_node_kind *const shared[] = {&lk__node_kind_plain_write,
-                                             &lk__node_kind_plain_read};
+static const lk_node_kind *const plain_kinds[] = {&lk__node_kind_plain_write,
+                                                  &lk__node_kind_plain_read};
 
 const lk_name_format lk__name_format_known = {
-    .kinds = known, .count = sizeof known / sizeof known[0]};
-const lk_name_format lk__name_format_plain = {
-    .kinds = shared, .count = sizeof shared / sizeof shared[0], .exact = true};
+    .kinds = known_kinds, .count = sizeof known_kinds / sizeof known_kinds[0]};
+const lk_name_format lk__name_format_plain = {.kinds = plain_kinds,
+                                              .count = sizeof plain_kinds /
+                                                       sizeof plain_kinds[0],
+                                              .exact = true};
 
 static bool is_digit(unsigned char c)
 {

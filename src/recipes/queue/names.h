@@ -2,6 +2,12 @@
 #ifndef LK_RECIPES_QUEUE_NAMES_H
 #define LK_RECIPES_QUEUE_NAMES_H
 
+/**
+ * @file
+ * Names of contender nodes: which kind of contender a name is of, its sequence
+ * number, and the unique part by which a contender recognises its own node.
+ */
+
 #include <latchkey/types.h>
 
 /** The family of locks that a kind of node belongs to. Locks of one family

@@ -135,9 +135,9 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
 
 static void contender_judge_predecessors(lk_contender *ct)
 {
-  bool pred_left_too = ct->wait.predecessor_deleted || ct->round.deleted[0];
+  bool direct_deleted = ct->wait.predecessor_deleted || ct->round.deleted[0];
 
-  ct->round.deleted[0] = pred_left_too;
+  ct->round.deleted[0] = direct_deleted;
   for (size_t i = ct->predecessors.kept; i-- > 0;) {
     if (ct->round.deleted[i])
       lk__predecessors_remove(&ct->predecessors, i);
@@ -146,8 +146,8 @@ static void contender_judge_predecessors(lk_contender *ct)
     lk__direct_handoff_try(ct);
     return;
   }
-  lk__contender_step(ct, pred_left_too ? LK_CONTENDER_ON_PREDECESSORS
-                                       : LK_CONTENDER_ON_WATCHES_SET);
+  lk__contender_step(ct, direct_deleted ? LK_CONTENDER_ON_PREDECESSORS
+                                        : LK_CONTENDER_ON_WATCHES_SET);
   lk__contender_notify_position(ct);
 }
 
@@ -167,15 +167,16 @@ static void contender_judge_watches(lk_contender *ct)
 /* The deletion of a node that cannot be read is not reported. */
 static void contender_watch_directory(lk_contender *ct)
 {
-  lk_client_log(lk__contender_client(ct), LK_LOG_WARNING, LK_ERR_NO_AUTH,
-                "a contender ahead cannot be read: watching the whole queue");
+  lk_client_log(
+      lk__contender_client(ct), LK_LOG_WARNING, LK_ERR_NO_AUTH,
+      "the direct predecessor cannot be read: watching the whole queue");
   ct->wait.watches_directory = true;
   lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
 }
 
 void lk__predecessors_judge(lk_contender *ct)
 {
-  bool probing = ct->state == LK_CONTENDER_READING_PREDECESSORS;
+  bool reading = ct->state == LK_CONTENDER_READING_PREDECESSORS;
 
   if (ct->round.predecessor_err == LK_ERR_NO_NODE) {
     ct->wait.predecessor_deleted = true;
@@ -189,7 +190,7 @@ void lk__predecessors_judge(lk_contender *ct)
     contender_watch_directory(ct);
   else if (ct->round.predecessor_err != 0)
     lk__contender_request_failed(ct, ct->round.predecessor_err);
-  else if (probing)
+  else if (reading)
     contender_judge_predecessors(ct);
   else
     contender_judge_watches(ct);

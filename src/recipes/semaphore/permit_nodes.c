@@ -50,8 +50,8 @@ bool lk_layout_is_permit(lk_layout layout, lk_bytes name, int64_t *number)
   const lk_layout_rules *rules = lk__layout_rules(layout);
   int64_t n;
 
-  if (rules == NULL || rules->lease == NULL ||
-      !name_is_permit(rules->lease, name, &n))
+  if (rules == NULL || rules->permit == NULL ||
+      !name_is_permit(rules->permit, name, &n))
     return false;
   *number = n;
   return true;

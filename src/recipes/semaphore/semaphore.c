@@ -43,7 +43,7 @@ static bool semaphore_config_valid(const lk_semaphore_config *o,
 {
   const lk_layout_rules *rules = lk__layout_rules(layout);
 
-  return rules != NULL && rules->lease != NULL && o->permits >= 1 &&
+  return rules != NULL && rules->permit != NULL && o->permits >= 1 &&
          o->permits <= MAX_PERMITS && o->take >= 0 && o->take <= MAX_TAKE &&
          (o->limit_path != NULL ? layout == LK_LAYOUT_CURATOR
                                 : o->take <= o->permits);
@@ -135,7 +135,7 @@ static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
   /* The create of the permits proves the session. */
   w->queue_node.needs_no_lease = true;
   w->permit =
-      semaphore_contender_config(l, l->options.rules->lease, w->permit.dir);
+      semaphore_contender_config(l, l->options.rules->permit, w->permit.dir);
   w->permit.identity = l->options.rules->permit_identity;
   w->permit.dir_data = w->limit_text;
   w->permit.find_position = lk__permit_nodes_find_position;

@@ -2,6 +2,11 @@
 #ifndef LK_RECIPES_SINGLE_SINGLE_CONTENDER_H
 #define LK_RECIPES_SINGLE_SINGLE_CONTENDER_H
 
+/**
+ * @file
+ * The contender for the lock of a single node.
+ */
+
 #include "recipes/queue/contender_states.h"
 
 /** What lk_contender_config.machine_config points to. */

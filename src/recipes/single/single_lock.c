@@ -10,10 +10,10 @@
 enum { MAX_POLL_MS = 3600000, MAX_SPREAD_MS = 60000, USUAL_SPREAD_MS = 50 };
 
 /* What the acquisitions need beside the options of all locks. */
-typedef struct plan {
+typedef struct single_plan {
   lk_single_node_config node;
   char dir[];
-} plan;
+} single_plan;
 
 static void single_plan_free(void *p, const lk_mem *mem)
 {
@@ -26,11 +26,11 @@ static bool single_config_is_valid(const lk_single_config *o)
          o->spread_ms <= MAX_SPREAD_MS;
 }
 
-static plan *single_plan_new(const lk_mem *mem, const char *path,
-                             const lk_single_config *o)
+static single_plan *single_plan_new(const lk_mem *mem, const char *path,
+                                    const lk_single_config *o)
 {
   size_t dir_len = (size_t)(strrchr(path, '/') - path);
-  plan *p = lk__mem_new(mem, sizeof *p + dir_len + 1);
+  single_plan *p = lk__mem_new(mem, sizeof *p + dir_len + 1);
 
   if (p == NULL)
     return NULL;
@@ -42,32 +42,32 @@ static plan *single_plan_new(const lk_mem *mem, const char *path,
   return p;
 }
 
-static void lock_set_single_plan(lk_lock *l, plan *p)
+static void lock_use_single_plan(lk_lock *l, single_plan *p)
 {
-  lk_contender_config *what = &l->options.contender;
+  lk_contender_config *config = &l->options.contender;
 
   l->source.plan = p;
   l->source.free_plan = single_plan_free;
-  what->dir = p->dir;
-  what->machine = &lk__single_node_machine;
-  what->machine_config = &p->node;
-  what->name = lk_lock_path(l) + strlen(p->dir) + 1;
-  what->identity = LK_IDENTITY_NONE;
-  what->persistent_parents = true;
-  what->announcement = lk_text(NULL);
+  config->dir = p->dir;
+  config->machine = &lk__single_node_machine;
+  config->machine_config = &p->node;
+  config->name = lk_lock_path(l) + strlen(p->dir) + 1;
+  config->identity = LK_IDENTITY_NONE;
+  config->persistent_parents = true;
+  config->announcement = lk_text(NULL);
 }
 
 int lk_single_new(lk_lock **out, lk_client *client, const char *path,
                   const lk_lock_config *config, const lk_single_config *options)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_single_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_single_config);
   lk_single_config single;
   lk_lock_config own;
   int err = lk__lock_config_take(client, &own, config);
 
   *out = NULL;
   if (err == 0)
-    err = lk__config_copy(client, &what, &single, options);
+    err = lk__config_copy(client, &sized, &single, options);
   if (err != 0)
     return err;
   if (!single_config_is_valid(&single) || own.layout != LK_LAYOUT_CURATOR)
@@ -75,13 +75,14 @@ int lk_single_new(lk_lock **out, lk_client *client, const char *path,
   err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
   if (err != 0)
     return err;
-  plan *p = single_plan_new(lk_client_mem(client), lk_lock_path(*out), &single);
+  single_plan *p =
+      single_plan_new(lk_client_mem(client), lk_lock_path(*out), &single);
 
   if (p == NULL) {
     lk_lock_free(*out);
     *out = NULL;
     return LK_ERR_NO_MEMORY;
   }
-  lock_set_single_plan(*out, p);
+  lock_use_single_plan(*out, p);
   return 0;
 }
