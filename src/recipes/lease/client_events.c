@@ -13,9 +13,9 @@
 #ifdef LK_DEBUG
 /* No callback is running here, so a contender that waits for nothing is stuck.
  */
-static void lease_check_users(const lk_session_lease *k)
+static void lease_check_users(const lk_session_lease *lease)
 {
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(k, u)) != NULL;) {
+  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
     bool unreadable;
 
     if (!u->kind->is_stuck(u))
@@ -26,127 +26,128 @@ static void lease_check_users(const lk_session_lease *k)
   }
 }
 #else
-static void lease_check_users(const lk_session_lease *k)
+static void lease_check_users(const lk_session_lease *lease)
 {
-  (void)k;
+  (void)lease;
 }
 #endif
 
 static void on_reply(lk_client *c, const lk_reply *a, void *arg)
 {
-  lk_session_lease *k = arg;
+  lk_session_lease *lease = arg;
 
   (void)c;
   (void)a;
-  lease_check_users(k);
-  lk__watchdog_deadline_moved(k);
+  lease_check_users(lease);
+  lk__watchdog_deadline_moved(lease);
 }
 
 /* ---- connection and session --------------------------------------------- */
 
-static void resume_user(lk_session_lease *k, lk_lease_user *u)
+static void resume_user(lk_session_lease *lease, lk_lease_user *u)
 {
-  (void)k;
+  (void)lease;
   u->kind->connected(u);
 }
 
-static void resume_cleanup(lk_session_lease *k, lk_lease_user *u)
+static void resume_cleanup(lk_session_lease *lease, lk_lease_user *u)
 {
   if (u->need == LK_LEASE_CLEANUP)
-    resume_user(k, u);
+    resume_user(lease, u);
 }
 
 /* Deletes are sent first: a new contender would queue behind their nodes. The
  * checks of held nodes follow, then the requests of waiters. */
-static void on_connected(lk_session_lease *k)
+static void on_connected(lk_session_lease *lease)
 {
-  lk__lease_for_each_user(k, resume_cleanup);
-  if (lk__lease_count_held(k) > 0)
-    (void)lk__heartbeat_now(k);
-  lk__lease_for_each_user(k, resume_user);
-  lk__heartbeat_plan(k);
+  lk__lease_for_each_user(lease, resume_cleanup);
+  if (lk__lease_count_held(lease) > 0)
+    (void)lk__heartbeat_now(lease);
+  lk__lease_for_each_user(lease, resume_user);
+  lk__heartbeat_plan(lease);
 }
 
-static void suspend_user(lk_session_lease *k, lk_lease_user *u)
+static void suspend_user(lk_session_lease *lease, lk_lease_user *u)
 {
-  (void)k;
+  (void)lease;
   u->kind->suspended(u);
 }
 
-static void on_suspended(lk_session_lease *k)
+static void on_suspended(lk_session_lease *lease)
 {
-  lk__heartbeat_plan(k);
-  lk__lease_for_each_user(k, suspend_user);
+  lk__heartbeat_plan(lease);
+  lk__lease_for_each_user(lease, suspend_user);
 }
 
-static void expire_user(lk_session_lease *k, lk_lease_user *u)
+static void expire_user(lk_session_lease *lease, lk_lease_user *u)
 {
-  (void)k;
+  (void)lease;
   u->kind->expired(u);
 }
 
-static void on_expired(lk_session_lease *k)
+static void on_expired(lk_session_lease *lease)
 {
-  k->known_deadline_ms = LK_NO_LEASE;
-  lk__heartbeat_plan(k);
-  lk__lease_start_timer(k, &k->life.no_session, lk_client_input_ms(k->client));
-  lk__lease_for_each_user(k, expire_user);
+  lease->known_deadline_ms = LK_NO_LEASE;
+  lk__heartbeat_plan(lease);
+  lk__lease_start_timer(lease, &lease->life.no_session,
+                        lk_client_input_ms(lease->client));
+  lk__lease_for_each_user(lease, expire_user);
 }
 
-static void end_user(lk_session_lease *k, lk_lease_user *u)
+static void end_user(lk_session_lease *lease, lk_lease_user *u)
 {
-  (void)k;
+  (void)lease;
   u->kind->no_new_session(u);
 }
 
 /* The client starts a new session at once after an expiry, or never. */
 static void on_no_session(lk_client *c, void *arg)
 {
-  lk_session_lease *k = arg;
+  lk_session_lease *lease = arg;
 
   if (lk_client_state(c) != LK_STATE_EXPIRED)
     return;
-  lk__lease_ref(k);
-  k->over = LK_ERR_CLOSED;
-  lk__lease_for_each_user(k, end_user);
-  lk__lease_unref(k);
+  lk__lease_ref(lease);
+  lease->over = LK_ERR_CLOSED;
+  lk__lease_for_each_user(lease, end_user);
+  lk__lease_unref(lease);
 }
 
-static void close_user(lk_session_lease *k, lk_lease_user *u)
+static void close_user(lk_session_lease *lease, lk_lease_user *u)
 {
-  u->kind->closed(u, k->over);
+  u->kind->closed(u, lease->over);
 }
 
-static void stop_timers(lk_session_lease *k)
+static void stop_timers(lk_session_lease *lease)
 {
-  lk__lease_stop_timer(k, &k->watchdog);
-  lk__lease_stop_timer(k, &k->life.no_session);
-  lk__lease_stop_timer(k, &k->heartbeat.timer);
-  k->heartbeat.planned = false;
-  k->watch_at_ms = INT64_MAX;
+  lk__lease_stop_timer(lease, &lease->watchdog);
+  lk__lease_stop_timer(lease, &lease->life.no_session);
+  lk__lease_stop_timer(lease, &lease->heartbeat.timer);
+  lease->heartbeat.planned = false;
+  lease->watch_at_ms = INT64_MAX;
 }
 
-static void lease_end(lk_session_lease *k, int err)
+static void lease_end(lk_session_lease *lease, int err)
 {
-  k->over = err;
-  stop_timers(k);
-  lk__lease_for_each_user(k, close_user);
+  lease->over = err;
+  stop_timers(lease);
+  lk__lease_for_each_user(lease, close_user);
 }
 
 /* From here on no function of the client is called. Acquisitions with a
  * listener of their own stop timers when they are notified of CLOSED, so the
  * session lease is detached only after all of them. */
-static void lease_detach_client(lk_session_lease *k)
+static void lease_detach_client(lk_session_lease *lease)
 {
-  lk_client_detach(k->client, &k->life.listener);
-  k->life.detached = true;
+  lk_client_detach(lease->client, &lease->life.listener);
+  lease->life.detached = true;
 }
 
 /* ---- the end of the client ---------------------------------------------- */
 
-static void notify_close_hooks(lk_session_lease *k)
+static void notify_close_hooks(lk_session_lease *lease)
 {
-  for (lk_link *l = k->life.close_hooks.next; l != &k->life.close_hooks;
+  for (lk_link *l = lease->life.close_hooks.next; l != &lease->life.close_hooks;
        l = l->next) {
     lk_close_hook *h = LK_OWNER(l, lk_close_hook, link);
 
@@ -154,37 +155,37 @@ static void notify_close_hooks(lk_session_lease *k)
   }
 }
 
-static void lease_close(lk_session_lease *k)
+static void lease_close(lk_session_lease *lease)
 {
-  lease_end(k, LK_ERR_CLOSED);
-  notify_close_hooks(k);
-  k->life.closed = true;
-  if (k->life.listening == 0)
-    lease_detach_client(k);
+  lease_end(lease, LK_ERR_CLOSED);
+  notify_close_hooks(lease);
+  lease->life.closed = true;
+  if (lease->life.listening == 0)
+    lease_detach_client(lease);
 }
 
-void lk__lease_attach_listener(lk_session_lease *k, lk_listener *l)
+void lk__lease_attach_listener(lk_session_lease *lease, lk_listener *l)
 {
-  k->life.listening++;
-  lk_client_attach(k->client, l);
+  lease->life.listening++;
+  lk_client_attach(lease->client, l);
 }
 
-void lk__lease_detach_listener(lk_session_lease *k, lk_listener *l)
+void lk__lease_detach_listener(lk_session_lease *lease, lk_listener *l)
 {
-  lk_client_detach(k->client, l);
-  k->life.listening--;
+  lk_client_detach(lease->client, l);
+  lease->life.listening--;
 }
 
-void lk__lease_listener_done(lk_session_lease *k)
+void lk__lease_listener_done(lk_session_lease *lease)
 {
-  if (k->life.closed && !k->life.detached && k->life.listening == 0)
-    lease_detach_client(k);
+  if (lease->life.closed && !lease->life.detached && lease->life.listening == 0)
+    lease_detach_client(lease);
 }
 
-static void close_unless_cleanup(lk_session_lease *k, lk_lease_user *u)
+static void close_unless_cleanup(lk_session_lease *lease, lk_lease_user *u)
 {
   if (u->need != LK_LEASE_CLEANUP)
-    close_user(k, u);
+    close_user(lease, u);
 }
 
 /* The server may execute closeSession, and other clients may be granted the
@@ -192,60 +193,62 @@ static void close_unless_cleanup(lk_session_lease *k, lk_lease_user *u)
  * way continue. */
 static void on_closing(lk_client *c, void *arg)
 {
-  lk_session_lease *k = arg;
+  lk_session_lease *lease = arg;
 
   (void)c;
-  lk__lease_ref(k);
-  k->over = LK_ERR_CLOSED;
-  stop_timers(k);
-  lk__lease_for_each_user(k, close_unless_cleanup);
-  lk__lease_unref(k);
+  lk__lease_ref(lease);
+  lease->over = LK_ERR_CLOSED;
+  stop_timers(lease);
+  lk__lease_for_each_user(lease, close_unless_cleanup);
+  lk__lease_unref(lease);
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
-  lk_session_lease *k = arg;
+  lk_session_lease *lease = arg;
 
   (void)c;
   (void)err;
-  lk__lease_ref(k);
+  lk__lease_ref(lease);
   switch (state) {
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY: break;
-  case LK_STATE_CONNECTED: on_connected(k); break;
-  case LK_STATE_SUSPENDED: on_suspended(k); break;
-  case LK_STATE_EXPIRED: on_expired(k); break;
-  case LK_STATE_AUTH_FAILED: lease_end(k, LK_ERR_AUTH_FAILED); break;
-  case LK_STATE_CLOSED: lease_close(k); break;
+  case LK_STATE_CONNECTED: on_connected(lease); break;
+  case LK_STATE_SUSPENDED: on_suspended(lease); break;
+  case LK_STATE_EXPIRED: on_expired(lease); break;
+  case LK_STATE_AUTH_FAILED: lease_end(lease, LK_ERR_AUTH_FAILED); break;
+  case LK_STATE_CLOSED: lease_close(lease); break;
   }
-  lk__lease_unref(k);
+  lk__lease_unref(lease);
 }
 
 /* ---- the listener ------------------------------------------------------- */
 
 /* A session lease can be created after the client has reported its last state.
  */
-void lk__lease_attach_client(lk_session_lease *k)
+void lk__lease_attach_client(lk_session_lease *lease)
 {
-  k->life.listener = (lk_listener){
-      .state = on_state, .reply = on_reply, .closing = on_closing, .arg = k};
-  k->life.no_session = (lk_timer){.fire = on_no_session, .arg = k};
-  switch (lk_client_state(k->client)) {
+  lease->life.listener = (lk_listener){.state = on_state,
+                                       .reply = on_reply,
+                                       .closing = on_closing,
+                                       .arg = lease};
+  lease->life.no_session = (lk_timer){.fire = on_no_session, .arg = lease};
+  switch (lk_client_state(lease->client)) {
   case LK_STATE_EXPIRED:
-    lk__lease_start_timer(k, &k->life.no_session,
-                          lk_client_input_ms(k->client));
+    lk__lease_start_timer(lease, &lease->life.no_session,
+                          lk_client_input_ms(lease->client));
     break;
-  case LK_STATE_AUTH_FAILED: k->over = LK_ERR_AUTH_FAILED; break;
+  case LK_STATE_AUTH_FAILED: lease->over = LK_ERR_AUTH_FAILED; break;
   case LK_STATE_CLOSED: /* listeners are not notified any more, not even of the
                            free */
-    k->over = LK_ERR_CLOSED;
-    k->life.closed = true;
-    k->life.detached = true;
+    lease->over = LK_ERR_CLOSED;
+    lease->life.closed = true;
+    lease->life.detached = true;
     return;
   case LK_STATE_CONNECTING:
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
-  lk__client_attach_first(k->client, &k->life.listener);
+  lk__client_attach_first(lease->client, &lease->life.listener);
 }

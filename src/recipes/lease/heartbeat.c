@@ -14,7 +14,7 @@
 
 enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, PAUSE_MS = 100 };
 
-static void heartbeat_end(lk_session_lease *k);
+static void heartbeat_end(lk_session_lease *lease);
 
 /* ---- checks ------------------------------------------------------------ */
 
@@ -27,13 +27,13 @@ static bool error_is_of_operation(int err)
 }
 
 /* Each callback may remove other users. */
-static void report_checks(lk_session_lease *k, size_t multi, int err,
+static void report_checks(lk_session_lease *lease, size_t multi, int err,
                           const lk_op_result *results, size_t count)
 {
-  uint64_t number = k->heartbeat.number;
+  uint64_t number = lease->heartbeat.number;
   lk_safe_iterator w;
 
-  lk__safe_iterator_begin(&w, &k->users);
+  lk__safe_iterator_begin(&w, &lease->users);
   for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
 
@@ -42,7 +42,7 @@ static void report_checks(lk_session_lease *k, size_t multi, int err,
     int own = u->operation < count ? results[u->operation].err : err;
 
     if (own == LK_ERR_RUNTIME_INCONSISTENCY && error_is_of_operation(err))
-      k->heartbeat.incomplete = true;
+      lease->heartbeat.incomplete = true;
     u->kind->ref(u);
     u->kind->checked(u, own);
     u->kind->unref(u);
@@ -52,101 +52,104 @@ static void report_checks(lk_session_lease *k, size_t multi, int err,
 static void on_checks(lk_client *c, int err, const lk_op_result *results,
                       size_t count, void *arg)
 {
-  lk_session_lease *k = arg;
+  lk_session_lease *lease = arg;
 
   (void)c;
-  k->heartbeat.requests--;
-  k->heartbeat.throttled = k->heartbeat.throttled || err == LK_ERR_THROTTLED;
-  report_checks(k, k->heartbeat.replied++, err, results, count);
-  heartbeat_end(k);
-  lk__lease_unref(k);
+  lease->heartbeat.requests--;
+  lease->heartbeat.throttled =
+      lease->heartbeat.throttled || err == LK_ERR_THROTTLED;
+  report_checks(lease, lease->heartbeat.replied++, err, results, count);
+  heartbeat_end(lease);
+  lk__lease_unref(lease);
 }
 
-static bool send_checks(lk_session_lease *k, const lk_op *ops, size_t count)
+static bool send_checks(lk_session_lease *lease, const lk_op *ops, size_t count)
 {
   if (count == 0)
     return true;
-  if (lk_multi(k->client, ops, count, NULL, on_checks, k) != 0)
+  if (lk_multi(lease->client, ops, count, NULL, on_checks, lease) != 0)
     return false; /* the next heartbeat tries again */
-  k->heartbeat.requests++;
-  lk__lease_ref(k);
+  lease->heartbeat.requests++;
+  lk__lease_ref(lease);
   return true;
 }
 
 /* A check of a node that cannot be read fails, though the node exists, and
  * operations behind it are not executed. So it is the last of its multi. */
-static void check_held(lk_session_lease *k)
+static void check_held(lk_session_lease *lease)
 {
   lk_op ops[MULTI_OPS];
   size_t count = 0;
   size_t bytes = 0;
   size_t multi = 0;
 
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(k, u)) != NULL;) {
+  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
     bool unreadable;
 
     if (!lk__lease_user_holds(u))
       continue;
     const char *node = u->kind->node(u, &unreadable);
 
-    u->heartbeat = k->heartbeat.number;
+    u->heartbeat = lease->heartbeat.number;
     u->multi = multi;
     u->operation = count;
     ops[count++] = lk_op_check(node, -1);
     bytes += strlen(node);
     if (count < MULTI_OPS && bytes < MULTI_BYTES && !unreadable)
       continue;
-    if (!send_checks(k, ops, count))
+    if (!send_checks(lease, ops, count))
       return;
     multi++;
     count = 0;
     bytes = 0;
   }
-  (void)send_checks(k, ops, count);
+  (void)send_checks(lease, ops, count);
 }
 
 /* ---- sync -------------------------------------------------------------- */
 
 static void on_heartbeat_sync(lk_client *c, int err, void *arg)
 {
-  lk_session_lease *k = arg;
+  lk_session_lease *lease = arg;
 
   (void)c;
-  k->heartbeat.requests--;
-  k->heartbeat.throttled = k->heartbeat.throttled || err == LK_ERR_THROTTLED;
-  heartbeat_end(k);
-  lk__lease_unref(k);
+  lease->heartbeat.requests--;
+  lease->heartbeat.throttled =
+      lease->heartbeat.throttled || err == LK_ERR_THROTTLED;
+  heartbeat_end(lease);
+  lk__lease_unref(lease);
 }
 
-static void send_sync(lk_session_lease *k)
+static void send_sync(lk_session_lease *lease)
 {
-  if (lk_sync(k->client, "/", NULL, on_heartbeat_sync, k) != 0)
+  if (lk_sync(lease->client, "/", NULL, on_heartbeat_sync, lease) != 0)
     return;
-  k->heartbeat.requests++;
-  lk__lease_ref(k);
+  lease->heartbeat.requests++;
+  lk__lease_ref(lease);
 }
 
 /* ---- while nothing is held ---------------------------------------------- */
 
 /* A waiter that the deletion of its only predecessor may grant the lock. That
  * grant relies on a lease which was proven before. NULL: there is none. */
-static lk_lease_user *next_to_hold(const lk_session_lease *k)
+static lk_lease_user *next_to_hold(const lk_session_lease *lease)
 {
   lk_lease_user *u = NULL;
 
   do
-    u = lk__lease_next_user(k, u);
+    u = lk__lease_next_user(lease, u);
   while (u != NULL && !u->kind->is_next(u));
   return u;
 }
 
 /* The assurance of the heartbeat of a client that only waits. */
-static lk_assurance waiting_level(const lk_session_lease *k)
+static lk_assurance waiting_level(const lk_session_lease *lease)
 {
-  lk_assurance level = k->config.assurance;
+  lk_assurance level = lease->config.assurance;
 
-  return level == LK_ASSURE_QUORUM && next_to_hold(k) == NULL ? LK_ASSURE_SYNC
-                                                              : level;
+  return level == LK_ASSURE_QUORUM && next_to_hold(lease) == NULL
+             ? LK_ASSURE_SYNC
+             : level;
 }
 
 static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
@@ -158,187 +161,189 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
 }
 
 /* The result is ignored: the watch on the node reports its deletion. */
-static void check_waiting(lk_session_lease *k, lk_lease_user *u)
+static void check_waiting(lk_session_lease *lease, lk_lease_user *u)
 {
   bool unreadable;
   lk_op check = lk_op_check(u->kind->node(u, &unreadable), -1);
 
-  if (lk_multi(k->client, &check, 1, NULL, on_waiting_check, k) != 0)
+  if (lk_multi(lease->client, &check, 1, NULL, on_waiting_check, lease) != 0)
     return;
-  k->heartbeat.requests++;
-  lk__lease_ref(k);
+  lease->heartbeat.requests++;
+  lk__lease_ref(lease);
 }
 
-static void heartbeat_of_waiters(lk_session_lease *k)
+static void heartbeat_of_waiters(lk_session_lease *lease)
 {
   lk_lease_user *next =
-      k->config.assurance == LK_ASSURE_QUORUM ? next_to_hold(k) : NULL;
+      lease->config.assurance == LK_ASSURE_QUORUM ? next_to_hold(lease) : NULL;
 
   if (next != NULL)
-    check_waiting(k, next);
+    check_waiting(lease, next);
   else
-    send_sync(k);
+    send_sync(lease);
 }
 
-static void heartbeat_of_holders(lk_session_lease *k)
+static void heartbeat_of_holders(lk_session_lease *lease)
 {
-  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(k, u)) != NULL;) {
+  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
     if (lk__lease_user_holds(u))
       u->kind->supervise(u);
   }
-  switch (k->config.assurance) {
-  case LK_ASSURE_QUORUM: check_held(k); break;
-  case LK_ASSURE_SYNC: send_sync(k); break;
+  switch (lease->config.assurance) {
+  case LK_ASSURE_QUORUM: check_held(lease); break;
+  case LK_ASSURE_SYNC: send_sync(lease); break;
   case LK_ASSURE_PING: break; /* the client pings */
   }
 }
 
 /* ---- when -------------------------------------------------------------- */
 
-static void send_heartbeat(lk_session_lease *k)
+static void send_heartbeat(lk_session_lease *lease)
 {
-  k->heartbeat.number++;
-  k->heartbeat.replied = 0;
-  k->heartbeat.incomplete = false;
-  k->heartbeat.throttled = false;
-  if (lk__lease_count_held(k) == 0)
-    heartbeat_of_waiters(k);
+  lease->heartbeat.number++;
+  lease->heartbeat.replied = 0;
+  lease->heartbeat.incomplete = false;
+  lease->heartbeat.throttled = false;
+  if (lk__lease_count_held(lease) == 0)
+    heartbeat_of_waiters(lease);
   else
-    heartbeat_of_holders(k);
+    heartbeat_of_holders(lease);
 }
 
-static void heartbeat_start_timer(lk_session_lease *k, int64_t at_ms)
+static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)
 {
-  lk__lease_start_timer(k, &k->heartbeat.timer, at_ms);
-  k->heartbeat.planned = true;
+  lk__lease_start_timer(lease, &lease->heartbeat.timer, at_ms);
+  lease->heartbeat.planned = true;
 }
 
 /* A quarter of the session timeout from now. If the lease until `until_ms` ends
  * early, sooner: a quarter is left for the reply before the holder becomes
  * unsure. */
-static int64_t heartbeat_due_for(const lk_session_lease *k, int64_t until_ms)
+static int64_t heartbeat_due_for(const lk_session_lease *lease,
+                                 int64_t until_ms)
 {
-  int64_t now = lk_client_input_ms(k->client);
-  int64_t quarter = lk__lease_timeout_ms(k) / 4;
+  int64_t now = lk_client_input_ms(lease->client);
+  int64_t quarter = lk__lease_timeout_ms(lease) / 4;
 
   if (until_ms == LK_NO_LEASE)
     return now + quarter;
-  int64_t left = lk__lease_unsure_ms(k, until_ms) - now - quarter;
+  int64_t left = lk__lease_unsure_ms(lease, until_ms) - now - quarter;
 
   if (left <= -quarter || left >= quarter)
     return now + quarter;
   return now + (left < quarter / 4 ? quarter / 4 : left);
 }
 
-static int64_t heartbeat_due(const lk_session_lease *k)
+static int64_t heartbeat_due(const lk_session_lease *lease)
 {
   int64_t waits = LK_NO_LEASE;
 
-  if (k->count[LK_LEASE_WAITING] > 0)
-    waits = lk__evidence_deadline(k->evidence, waiting_level(k));
-  int64_t at = heartbeat_due_for(k, waits);
+  if (lease->count[LK_LEASE_WAITING] > 0)
+    waits = lk__evidence_deadline(lease->evidence, waiting_level(lease));
+  int64_t at = heartbeat_due_for(lease, waits);
 
-  if (k->count[LK_LEASE_HELD] == 0)
+  if (lease->count[LK_LEASE_HELD] == 0)
     return at;
-  int64_t held = heartbeat_due_for(k, lk__lease_deadline(k));
+  int64_t held = heartbeat_due_for(lease, lk__lease_deadline(lease));
 
   return held < at ? held : at;
 }
 
-static bool heartbeat_is_needed(const lk_session_lease *k)
+static bool heartbeat_is_needed(const lk_session_lease *lease)
 {
-  if (k->life.detached || !lk__lease_is_online(k))
+  if (lease->life.detached || !lk__lease_is_online(lease))
     return false;
-  return lk__lease_count_held(k) > 0 || (k->count[LK_LEASE_WAITING] > 0 &&
-                                         k->config.assurance != LK_ASSURE_PING);
+  return lk__lease_count_held(lease) > 0 ||
+         (lease->count[LK_LEASE_WAITING] > 0 &&
+          lease->config.assurance != LK_ASSURE_PING);
 }
 
-static void heartbeat_stop_timer(lk_session_lease *k)
+static void heartbeat_stop_timer(lk_session_lease *lease)
 {
-  if (k->heartbeat.planned)
-    lk__lease_stop_timer(k, &k->heartbeat.timer);
-  k->heartbeat.planned = false;
+  if (lease->heartbeat.planned)
+    lk__lease_stop_timer(lease, &lease->heartbeat.timer);
+  lease->heartbeat.planned = false;
 }
 
-void lk__heartbeat_plan(lk_session_lease *k)
+void lk__heartbeat_plan(lk_session_lease *lease)
 {
-  if (!heartbeat_is_needed(k))
-    heartbeat_stop_timer(k);
-  else if (!k->heartbeat.planned && k->heartbeat.requests == 0)
-    heartbeat_start_timer(k, heartbeat_due(k));
+  if (!heartbeat_is_needed(lease))
+    heartbeat_stop_timer(lease);
+  else if (!lease->heartbeat.planned && lease->heartbeat.requests == 0)
+    heartbeat_start_timer(lease, heartbeat_due(lease));
 }
 
 /* A lease that leaves less than a quarter of the timeout until its holder
  * becomes unsure is renewed at once. */
-static int64_t first_heartbeat_due(const lk_session_lease *k)
+static int64_t first_heartbeat_due(const lk_session_lease *lease)
 {
-  int64_t now = lk_client_input_ms(k->client);
-  int64_t deadline = lk__lease_deadline(k);
+  int64_t now = lk_client_input_ms(lease->client);
+  int64_t deadline = lk__lease_deadline(lease);
 
   if (deadline == LK_NO_LEASE)
-    return heartbeat_due_for(k, deadline);
-  int64_t left = lk__lease_unsure_ms(k, deadline) - now;
+    return heartbeat_due_for(lease, deadline);
+  int64_t left = lk__lease_unsure_ms(lease, deadline) - now;
 
-  if (left > 0 && left < lk__lease_timeout_ms(k) / 4)
+  if (left > 0 && left < lk__lease_timeout_ms(lease) / 4)
     return now;
-  return heartbeat_due_for(k, deadline);
+  return heartbeat_due_for(lease, deadline);
 }
 
-int64_t lk__heartbeat_granted(lk_session_lease *k)
+int64_t lk__heartbeat_granted(lk_session_lease *lease)
 {
-  int64_t at = first_heartbeat_due(k);
+  int64_t at = first_heartbeat_due(lease);
 
-  if (k->heartbeat.planned && at < k->heartbeat.timer.node.at)
-    heartbeat_start_timer(k, at);
+  if (lease->heartbeat.planned && at < lease->heartbeat.timer.node.at)
+    heartbeat_start_timer(lease, at);
   return at;
 }
 
-void lk__heartbeat_put_off(lk_session_lease *k)
+void lk__heartbeat_put_off(lk_session_lease *lease)
 {
-  if (k->heartbeat.planned && lk__lease_count_held(k) == 1)
-    heartbeat_start_timer(k, heartbeat_due(k));
+  if (lease->heartbeat.planned && lk__lease_count_held(lease) == 1)
+    heartbeat_start_timer(lease, heartbeat_due(lease));
 }
 
-bool lk__heartbeat_now(lk_session_lease *k)
+bool lk__heartbeat_now(lk_session_lease *lease)
 {
-  if (!heartbeat_is_needed(k) || k->heartbeat.requests > 0)
+  if (!heartbeat_is_needed(lease) || lease->heartbeat.requests > 0)
     return false;
-  heartbeat_stop_timer(k);
-  send_heartbeat(k);
-  lk__heartbeat_plan(k);
+  heartbeat_stop_timer(lease);
+  send_heartbeat(lease);
+  lk__heartbeat_plan(lease);
   return true;
 }
 
 void lk__heartbeat_fire(lk_client *c, void *arg)
 {
-  lk_session_lease *k = arg;
+  lk_session_lease *lease = arg;
 
   (void)c;
-  k->heartbeat.planned = false;
-  (void)lk__heartbeat_now(k);
+  lease->heartbeat.planned = false;
+  (void)lk__heartbeat_now(lease);
 }
 
 /* A request of the heartbeat has completed. */
-static void heartbeat_end(lk_session_lease *k)
+static void heartbeat_end(lk_session_lease *lease)
 {
-  if (k->heartbeat.requests > 0)
+  if (lease->heartbeat.requests > 0)
     return;
-  if (k->heartbeat.incomplete)
-    (void)lk__heartbeat_now(k);
-  else if (k->heartbeat.throttled && heartbeat_is_needed(k) &&
-           !k->heartbeat.planned)
-    heartbeat_start_timer(k, lk_client_input_ms(k->client) + PAUSE_MS);
+  if (lease->heartbeat.incomplete)
+    (void)lk__heartbeat_now(lease);
+  else if (lease->heartbeat.throttled && heartbeat_is_needed(lease) &&
+           !lease->heartbeat.planned)
+    heartbeat_start_timer(lease, lk_client_input_ms(lease->client) + PAUSE_MS);
   else
-    lk__heartbeat_plan(k);
+    lk__heartbeat_plan(lease);
 }
 
 /* ---- needs of the users ------------------------------------------------- */
 
-void lk__lease_set_need(lk_session_lease *k, lk_lease_user *u,
+void lk__lease_set_need(lk_session_lease *lease, lk_lease_user *u,
                         lk_lease_need need)
 {
-  k->count[u->need]--;
-  k->count[need]++;
+  lease->count[u->need]--;
+  lease->count[need]++;
   u->need = need;
-  lk__heartbeat_plan(k);
+  lk__heartbeat_plan(lease);
 }

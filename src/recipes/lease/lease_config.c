@@ -11,45 +11,45 @@
 /* ---- creation ----------------------------------------------------------- */
 
 /* The client is freed. The session lease remains until its last user ends. */
-static void release_by_client(lk_session_lease *k)
+static void release_by_client(lk_session_lease *lease)
 {
-  k->life.detached = true;
-  lk__lease_unref(k);
+  lease->life.detached = true;
+  lk__lease_unref(lease);
 }
 
 static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
 {
   const lk_mem *mem = lk_client_mem(c);
-  lk_session_lease *k = lk__mem_new(mem, sizeof *k);
+  lk_session_lease *lease = lk__mem_new(mem, sizeof *lease);
 
-  if (k == NULL)
+  if (lease == NULL)
     return NULL;
-  k->mem = *mem;
-  k->client = c;
-  k->config = *config;
-  k->margin_ms = config->margin_ms;
-  k->refs = 1;
-  k->watch_at_ms = INT64_MAX;
-  lk__list_init(&k->queues.local);
-  lk__list_init(&k->life.close_hooks);
-  lk__safe_list_init(&k->users);
-  k->watchdog = (lk_timer){.fire = lk__watchdog_fire, .arg = k};
-  k->heartbeat.timer = (lk_timer){.fire = lk__heartbeat_fire, .arg = k};
+  lease->mem = *mem;
+  lease->client = c;
+  lease->config = *config;
+  lease->margin_ms = config->margin_ms;
+  lease->refs = 1;
+  lease->watch_at_ms = INT64_MAX;
+  lk__list_init(&lease->queues.local);
+  lk__list_init(&lease->life.close_hooks);
+  lk__safe_list_init(&lease->users);
+  lease->watchdog = (lk_timer){.fire = lk__watchdog_fire, .arg = lease};
+  lease->heartbeat.timer = (lk_timer){.fire = lk__heartbeat_fire, .arg = lease};
   lk__client_set_evidence_gap(c, config->gap_ms);
-  k->evidence = lk__client_evidence(c);
-  lk__lease_attach_client(k);
-  k->known_deadline_ms = lk__lease_deadline(k);
-  k->known_timeout_ms = k->evidence->timeout_ms;
-  lk__client_set_lease(c, k, release_by_client);
-  return k;
+  lease->evidence = lk__client_evidence(c);
+  lk__lease_attach_client(lease);
+  lease->known_deadline_ms = lk__lease_deadline(lease);
+  lease->known_timeout_ms = lease->evidence->timeout_ms;
+  lk__client_set_lease(c, lease, release_by_client);
+  return lease;
 }
 
 lk_session_lease *lk__lease_of(lk_client *c)
 {
   static const lk_lease_config defaults = {.size = sizeof defaults};
-  lk_session_lease *k = lk__client_lease(c);
+  lk_session_lease *lease = lk__client_lease(c);
 
-  return k == NULL ? lease_new(c, &defaults) : k;
+  return lease == NULL ? lease_new(c, &defaults) : lease;
 }
 
 /* ---- public functions --------------------------------------------------- */
@@ -71,42 +71,42 @@ static bool lease_configs_are_equal(const lk_lease_config *a,
 int lk_lease_configure(lk_client *c, const lk_lease_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lease_config);
-  const lk_session_lease *k = lk__client_lease(c);
+  const lk_session_lease *lease = lk__client_lease(c);
   lk_lease_config own;
 
   if (lk__config_copy(c, &sized, &own, config) != 0 ||
       !lease_config_is_valid(&own))
     return LK_ERR_BAD_ARGUMENT;
-  if (k != NULL)
-    return lease_configs_are_equal(&k->config, &own) ? 0 : LK_ERR_STATE;
+  if (lease != NULL)
+    return lease_configs_are_equal(&lease->config, &own) ? 0 : LK_ERR_STATE;
   return lease_new(c, &own) == NULL ? LK_ERR_NO_MEMORY : 0;
 }
 
 int64_t lk_lease_deadline(const lk_client *c)
 {
-  const lk_session_lease *k = lk__client_lease(c);
+  const lk_session_lease *lease = lk__client_lease(c);
 
-  return k == NULL
+  return lease == NULL
              ? lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM)
-             : lk__lease_deadline(k);
+             : lk__lease_deadline(lease);
 }
 
 int lk_lease_set_margin(lk_client *c, int32_t margin_ms)
 {
   if (margin_ms < 0)
     return LK_ERR_BAD_ARGUMENT;
-  lk_session_lease *k = lk__lease_of(c);
+  lk_session_lease *lease = lk__lease_of(c);
 
-  if (k == NULL)
+  if (lease == NULL)
     return LK_ERR_NO_MEMORY;
-  k->margin_ms = margin_ms;
-  lk__watchdog_review_soon(k);
+  lease->margin_ms = margin_ms;
+  lk__watchdog_review_soon(lease);
   return 0;
 }
 
 size_t lk_lease_pending_cleanups(const lk_client *c)
 {
-  const lk_session_lease *k = lk__client_lease(c);
+  const lk_session_lease *lease = lk__client_lease(c);
 
-  return k == NULL ? 0 : k->count[LK_LEASE_CLEANUP];
+  return lease == NULL ? 0 : lease->count[LK_LEASE_CLEANUP];
 }

@@ -4,45 +4,46 @@
 #include "recipes/lease/heartbeat.h"
 #include "recipes/lease/lease_watchdog.h"
 
-void lk__lease_watch_deadline(lk_session_lease *k)
+void lk__lease_watch_deadline(lk_session_lease *lease)
 {
-  int64_t at = lk__lease_unsure_ms(k, lk__lease_deadline(k));
+  int64_t at = lk__lease_unsure_ms(lease, lk__lease_deadline(lease));
 
-  if (at >= k->watch_at_ms)
+  if (at >= lease->watch_at_ms)
     return;
-  k->watch_at_ms = at;
-  lk__lease_start_timer(k, &k->watchdog, at);
+  lease->watch_at_ms = at;
+  lk__lease_start_timer(lease, &lease->watchdog, at);
 }
 
-static void watch_held(lk_session_lease *k)
+static void watch_held(lk_session_lease *lease)
 {
-  if (k->count[LK_LEASE_HELD] > 0)
-    lk__lease_watch_deadline(k);
+  if (lease->count[LK_LEASE_HELD] > 0)
+    lk__lease_watch_deadline(lease);
 }
 
-void lk__lease_await(lk_session_lease *k)
+void lk__lease_await(lk_session_lease *lease)
 {
-  k->awaited = true;
-  (void)lk__heartbeat_now(k);
+  lease->awaited = true;
+  (void)lk__heartbeat_now(lease);
 }
 
-static void notify_renewed(lk_session_lease *k, lk_lease_user *u)
+static void notify_renewed(lk_session_lease *lease, lk_lease_user *u)
 {
-  (void)k;
+  (void)lease;
   u->kind->renewed(u);
 }
 
-static void notify_awaiting(lk_session_lease *k)
+static void notify_awaiting(lk_session_lease *lease)
 {
-  if (!k->awaited || !lk__lease_may_grant(k, lk_client_clock(k->client)))
+  if (!lease->awaited ||
+      !lk__lease_may_grant(lease, lk_client_clock(lease->client)))
     return;
-  k->awaited = false;
-  lk__lease_for_each_user(k, notify_renewed);
+  lease->awaited = false;
+  lk__lease_for_each_user(lease, notify_renewed);
 }
 
-static void review_user(lk_session_lease *k, lk_lease_user *u)
+static void review_user(lk_session_lease *lease, lk_lease_user *u)
 {
-  (void)k;
+  (void)lease;
   u->kind->review(u);
 }
 
@@ -50,36 +51,36 @@ static void review_user(lk_session_lease *k, lk_lease_user *u)
  * compare the deadline as it is by then. */
 void lk__watchdog_fire(lk_client *c, void *arg)
 {
-  lk_session_lease *k = arg;
+  lk_session_lease *lease = arg;
 
   (void)c;
-  lk__lease_ref(k);
-  k->watch_at_ms = INT64_MAX;
-  notify_awaiting(k);
-  lk__lease_for_each_user(k, review_user);
-  if (!k->life.detached)
-    watch_held(k);
-  lk__lease_unref(k);
+  lk__lease_ref(lease);
+  lease->watch_at_ms = INT64_MAX;
+  notify_awaiting(lease);
+  lk__lease_for_each_user(lease, review_user);
+  if (!lease->life.detached)
+    watch_held(lease);
+  lk__lease_unref(lease);
 }
 
-void lk__watchdog_review_soon(lk_session_lease *k)
+void lk__watchdog_review_soon(lk_session_lease *lease)
 {
-  k->watch_at_ms = lk_client_input_ms(k->client);
-  lk__lease_start_timer(k, &k->watchdog, k->watch_at_ms);
+  lease->watch_at_ms = lk_client_input_ms(lease->client);
+  lk__lease_start_timer(lease, &lease->watchdog, lease->watch_at_ms);
 }
 
-void lk__watchdog_deadline_moved(lk_session_lease *k)
+void lk__watchdog_deadline_moved(lk_session_lease *lease)
 {
-  int64_t deadline = lk__lease_deadline(k);
-  bool later = deadline > k->known_deadline_ms;
-  bool other_timeout = k->evidence->timeout_ms != k->known_timeout_ms;
+  int64_t deadline = lk__lease_deadline(lease);
+  bool later = deadline > lease->known_deadline_ms;
+  bool other_timeout = lease->evidence->timeout_ms != lease->known_timeout_ms;
 
-  k->known_deadline_ms = deadline;
-  k->known_timeout_ms = k->evidence->timeout_ms;
-  if (k->over != 0)
+  lease->known_deadline_ms = deadline;
+  lease->known_timeout_ms = lease->evidence->timeout_ms;
+  if (lease->over != 0)
     return;
-  if ((k->count[LK_LEASE_UNSURE] > 0 || k->awaited) && later)
-    lk__watchdog_review_soon(k);
+  if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->awaited) && later)
+    lk__watchdog_review_soon(lease);
   else if (other_timeout)
-    watch_held(k); /* deadlines have moved, perhaps to an earlier time */
+    watch_held(lease); /* deadlines have moved, perhaps to an earlier time */
 }

@@ -4,132 +4,136 @@
 #include "base/mem.h"
 #include "recipes/lease/session_lease.h"
 
-void lk__lease_ref(lk_session_lease *k)
+void lk__lease_ref(lk_session_lease *lease)
 {
-  k->refs++;
+  lease->refs++;
 }
 
-void lk__lease_unref(lk_session_lease *k)
+void lk__lease_unref(lk_session_lease *lease)
 {
-  lk_mem mem = k->mem;
+  lk_mem mem = lease->mem;
 
-  if (--k->refs > 0)
+  if (--lease->refs > 0)
     return;
-  lk__mem_free(&mem, k->queues.scratch);
-  lk__mem_free(&mem, k);
+  lk__mem_free(&mem, lease->queues.scratch);
+  lk__mem_free(&mem, lease);
 }
 
 /* ---- users -------------------------------------------------------------- */
 
-void lk__lease_add_user(lk_session_lease *k, lk_lease_user *u)
+void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u)
 {
   u->need = LK_LEASE_NOT_NEEDED;
-  k->count[u->need]++;
-  lk__safe_list_add(&k->users, &u->link);
-  lk__lease_ref(k);
+  lease->count[u->need]++;
+  lk__safe_list_add(&lease->users, &u->link);
+  lk__lease_ref(lease);
 }
 
-void lk__lease_remove_user(lk_session_lease *k, lk_lease_user *u)
+void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u)
 {
-  k->count[u->need]--;
-  lk__safe_list_remove(&k->users, &u->link);
+  lease->count[u->need]--;
+  lk__safe_list_remove(&lease->users, &u->link);
 }
 
-void lk__lease_for_each_user(lk_session_lease *k,
-                             void (*what)(lk_session_lease *k,
+void lk__lease_for_each_user(lk_session_lease *lease,
+                             void (*what)(lk_session_lease *lease,
                                           lk_lease_user *u))
 {
   lk_safe_iterator w;
 
-  lk__safe_iterator_begin(&w, &k->users);
+  lk__safe_iterator_begin(&w, &lease->users);
   for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
     lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
 
     u->kind->ref(u);
-    what(k, u);
+    what(lease, u);
     u->kind->unref(u);
   }
 }
 
-int64_t *lk__lease_scratch(lk_session_lease *k, size_t count)
+int64_t *lk__lease_scratch(lk_session_lease *lease, size_t count)
 {
-  if (count > SIZE_MAX / sizeof *k->queues.scratch)
+  if (count > SIZE_MAX / sizeof *lease->queues.scratch)
     return NULL;
-  if (count > k->queues.scratch_count || k->queues.scratch == NULL) {
+  if (count > lease->queues.scratch_count || lease->queues.scratch == NULL) {
     size_t room = count < 64 ? 64 : count;
-    void *p = k->mem.resize(k->mem.arg, k->queues.scratch,
-                            room * sizeof *k->queues.scratch);
+    void *p = lease->mem.resize(lease->mem.arg, lease->queues.scratch,
+                                room * sizeof *lease->queues.scratch);
 
     if (p == NULL)
       return NULL;
-    k->queues.scratch = p;
-    k->queues.scratch_count = room;
+    lease->queues.scratch = p;
+    lease->queues.scratch_count = room;
   }
-  return k->queues.scratch;
+  return lease->queues.scratch;
 }
 
 /* ---- timers ------------------------------------------------------------- */
 
-void lk__lease_start_timer(lk_session_lease *k, lk_timer *t, int64_t at_ms)
+void lk__lease_start_timer(lk_session_lease *lease, lk_timer *t, int64_t at_ms)
 {
-  if (!k->life.detached && lk_client_state(k->client) != LK_STATE_CLOSED)
-    lk_timer_start(k->client, t, at_ms);
+  if (!lease->life.detached &&
+      lk_client_state(lease->client) != LK_STATE_CLOSED)
+    lk_timer_start(lease->client, t, at_ms);
 }
 
-void lk__lease_stop_timer(lk_session_lease *k, lk_timer *t)
+void lk__lease_stop_timer(lk_session_lease *lease, lk_timer *t)
 {
-  if (!k->life.detached)
-    lk_timer_stop(k->client, t);
+  if (!lease->life.detached)
+    lk_timer_stop(lease->client, t);
 }
 
 /* ---- the lease ---------------------------------------------------------- */
 
-int32_t lk__lease_timeout_ms(const lk_session_lease *k)
+int32_t lk__lease_timeout_ms(const lk_session_lease *lease)
 {
-  return k->evidence->timeout_ms > 0 ? k->evidence->timeout_ms
-                                     : lk_client_timeout_ms(k->client);
+  return lease->evidence->timeout_ms > 0 ? lease->evidence->timeout_ms
+                                         : lk_client_timeout_ms(lease->client);
 }
 
-int64_t lk__lease_gap_ms(const lk_session_lease *k)
+int64_t lk__lease_gap_ms(const lk_session_lease *lease)
 {
-  return k->config.gap_ms > 0 ? k->config.gap_ms : lk__lease_timeout_ms(k) / 4;
+  return lease->config.gap_ms > 0 ? lease->config.gap_ms
+                                  : lk__lease_timeout_ms(lease) / 4;
 }
 
-int64_t lk__lease_unsure_ms(const lk_session_lease *k, int64_t deadline_ms)
+int64_t lk__lease_unsure_ms(const lk_session_lease *lease, int64_t deadline_ms)
 {
   int64_t margin =
-      k->margin_ms > 0 ? k->margin_ms : lk__lease_timeout_ms(k) / 8;
+      lease->margin_ms > 0 ? lease->margin_ms : lk__lease_timeout_ms(lease) / 8;
 
   return deadline_ms == LK_NO_LEASE ? LK_NO_LEASE : deadline_ms - margin;
 }
 
-int64_t lk__lease_deadline(const lk_session_lease *k)
+int64_t lk__lease_deadline(const lk_session_lease *lease)
 {
-  return k->over != 0 ? LK_NO_LEASE /* the client may be gone */
-                      : lk__evidence_deadline(k->evidence, k->config.assurance);
+  return lease->over != 0
+             ? LK_NO_LEASE /* the client may be gone */
+             : lk__evidence_deadline(lease->evidence, lease->config.assurance);
 }
 
 /* A grant needs a quarter of the session timeout. If the gap exceeds half of
  * the timeout, half of what remains behind the gap suffices. */
-static int64_t grant_needs_ms(const lk_session_lease *k)
+static int64_t grant_needs_ms(const lk_session_lease *lease)
 {
-  int64_t timeout = lk__lease_timeout_ms(k);
-  int64_t spare = (timeout - lk__lease_gap_ms(k)) / 2;
+  int64_t timeout = lk__lease_timeout_ms(lease);
+  int64_t spare = (timeout - lk__lease_gap_ms(lease)) / 2;
 
   return spare < timeout / 4 ? spare : timeout / 4;
 }
 
-bool lk__lease_may_grant(const lk_session_lease *k, int64_t now_ms)
+bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms)
 {
-  int64_t deadline = lk__lease_deadline(k);
+  int64_t deadline = lk__lease_deadline(lease);
 
   return deadline != LK_NO_LEASE && now_ms < deadline &&
-         deadline - now_ms >= grant_needs_ms(k);
+         deadline - now_ms >= grant_needs_ms(lease);
 }
 
 /* ---- the session -------------------------------------------------------- */
 
-bool lk__lease_is_online(const lk_session_lease *k)
+bool lk__lease_is_online(const lk_session_lease *lease)
 {
-  return k->over == 0 && lk_client_state(k->client) == LK_STATE_CONNECTED;
+  return lease->over == 0 &&
+         lk_client_state(lease->client) == LK_STATE_CONNECTED;
 }

@@ -76,55 +76,55 @@ struct lk_session_lease {
   const struct lk_contender_observer *observer;
 };
 
-void lk__lease_ref(lk_session_lease *k);
-void lk__lease_unref(lk_session_lease *k);
+void lk__lease_ref(lk_session_lease *lease);
+void lk__lease_unref(lk_session_lease *lease);
 /** Start and stop timers of all objects that use the session lease. Once the
     client is closed no timer is started. Once the session lease is detached the
     client is not used. */
-void lk__lease_start_timer(lk_session_lease *k, lk_timer *t, int64_t at_ms);
-void lk__lease_stop_timer(lk_session_lease *k, lk_timer *t);
+void lk__lease_start_timer(lk_session_lease *lease, lk_timer *t, int64_t at_ms);
+void lk__lease_stop_timer(lk_session_lease *lease, lk_timer *t);
 /** Requests are sent at once, to a server with a quorum. */
-bool lk__lease_is_online(const lk_session_lease *k);
+bool lk__lease_is_online(const lk_session_lease *lease);
 /** Memory for `count` numbers until the next call, or NULL. */
-int64_t *lk__lease_scratch(lk_session_lease *k, size_t count);
+int64_t *lk__lease_scratch(lk_session_lease *lease, size_t count);
 /** When a lock with a lease until `deadline_ms` becomes unsure. */
-int64_t lk__lease_unsure_ms(const lk_session_lease *k, int64_t deadline_ms);
+int64_t lk__lease_unsure_ms(const lk_session_lease *lease, int64_t deadline_ms);
 /** The session timeout that determines the lease: the smallest that was
     negotiated in this session. */
-int32_t lk__lease_timeout_ms(const lk_session_lease *k);
+int32_t lk__lease_timeout_ms(const lk_session_lease *lease);
 /** The smallest time between a request and the later one that proves it. */
-int64_t lk__lease_gap_ms(const lk_session_lease *k);
+int64_t lk__lease_gap_ms(const lk_session_lease *lease);
 /** The lease deadline by the assurance asked for, or LK_NO_LEASE. */
-int64_t lk__lease_deadline(const lk_session_lease *k);
+int64_t lk__lease_deadline(const lk_session_lease *lease);
 /** Whether a grant at `now_ms` leaves its holder enough of the lease: a quarter
     of the session timeout. Otherwise a check of the own node comes first; see
     "The lease" in doc/architecture.md. */
-bool lk__lease_may_grant(const lk_session_lease *k, int64_t now_ms);
+bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms);
 
 /** Add a user, which needs nothing yet; `u->kind` is set. Adds a reference to
     the session lease, which the user gives back at its end. */
-void lk__lease_add_user(lk_session_lease *k, lk_lease_user *u);
-void lk__lease_remove_user(lk_session_lease *k, lk_lease_user *u);
+void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u);
+void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u);
 /** Invoke `what` for each user; it may add and remove users. */
-void lk__lease_for_each_user(lk_session_lease *k,
-                             void (*what)(lk_session_lease *k,
+void lk__lease_for_each_user(lk_session_lease *lease,
+                             void (*what)(lk_session_lease *lease,
                                           lk_lease_user *u));
 
 /** The user behind `u`, or for NULL the first; NULL: there is none. For loops
     that invoke no callback; others need an lk_safe_iterator. */
-static inline lk_lease_user *lk__lease_next_user(const lk_session_lease *k,
+static inline lk_lease_user *lk__lease_next_user(const lk_session_lease *lease,
                                                  const lk_lease_user *u)
 {
-  const lk_link *all = &k->users.members;
+  const lk_link *all = &lease->users.members;
   lk_link *l = u == NULL ? all->next : u->link.next;
 
   return l == all ? NULL : LK_OWNER(l, lk_lease_user, link);
 }
 
 /** The number of users that are HELD or UNSURE. */
-static inline size_t lk__lease_count_held(const lk_session_lease *k)
+static inline size_t lk__lease_count_held(const lk_session_lease *lease)
 {
-  return k->count[LK_LEASE_HELD] + k->count[LK_LEASE_UNSURE];
+  return lease->count[LK_LEASE_HELD] + lease->count[LK_LEASE_UNSURE];
 }
 
 #endif

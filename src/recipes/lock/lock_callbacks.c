@@ -6,13 +6,13 @@
 
 void lk__lock_destroy(lk_lock *l)
 {
-  lk_session_lease *k = l->lease;
+  lk_session_lease *lease = l->lease;
 
-  lk__lock_options_free(&l->options, &k->mem);
+  lk__lock_options_free(&l->options, &lease->mem);
   if (l->source.free_plan != NULL)
-    l->source.free_plan(l->source.plan, &k->mem);
-  lk__mem_free(&k->mem, l);
-  lk__lease_unref(k);
+    l->source.free_plan(l->source.plan, &lease->mem);
+  lk__mem_free(&lease->mem, l);
+  lk__lease_unref(lease);
 }
 
 void lk__lock_enter(lk_lock *l)

@@ -10,9 +10,9 @@
 
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms)
 {
-  lk_session_lease *k = l->lease;
+  lk_session_lease *lease = l->lease;
 
-  lk__lease_start_timer(k, t, lk_client_clock(k->client) + in_ms);
+  lk__lease_start_timer(lease, t, lk_client_clock(lease->client) + in_ms);
 }
 
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t)
@@ -111,20 +111,20 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
 
   if (err != 0)
     return err;
-  lk_session_lease *k = lk__lease_of(c);
-  lk_lock *l = k == NULL ? NULL : lk__mem_new(&k->mem, sizeof *l);
+  lk_session_lease *lease = lk__lease_of(c);
+  lk_lock *l = lease == NULL ? NULL : lk__mem_new(&lease->mem, sizeof *l);
 
   if (l == NULL)
     return LK_ERR_NO_MEMORY;
-  l->lease = k;
-  lk__lease_ref(k);
+  l->lease = lease;
+  lk__lease_ref(lease);
   l->timers.acquire = (lk_timer){.fire = on_acquire_timeout, .arg = l};
   l->timers.release = (lk_timer){.fire = on_release_timeout, .arg = l};
   l->timers.next_turn = (lk_timer){.fire = on_next_turn, .arg = l};
   l->source.make = lk__lock_make_contender;
   l->on_event = config->on_event;
   l->arg = config->arg;
-  if (!lk__lock_options_init(&l->options, &k->mem, path, config, side)) {
+  if (!lk__lock_options_init(&l->options, &lease->mem, path, config, side)) {
     lk__lock_destroy(l);
     return LK_ERR_NO_MEMORY;
   }

@@ -124,10 +124,10 @@ int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
 {
   size_t size = 0;
 
-  for (size_t k = 0; k < count; k++) {
-    if (!is_child_name(names[k]))
+  for (size_t i = 0; i < count; i++) {
+    if (!is_child_name(names[i]))
       return LK_ERR_PROTOCOL;
-    size += names[k].len + 1;
+    size += names[i].len + 1;
   }
   n->must_list = false;
   n->times_listed++;
@@ -138,9 +138,9 @@ int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
     return LK_ERR_NO_MEMORY;
   char *at = n->names;
 
-  for (size_t k = 0; k < count; k++) {
-    memcpy(at, names[k].at, names[k].len);
-    at += names[k].len + 1;
+  for (size_t i = 0; i < count; i++) {
+    memcpy(at, names[i].at, names[i].len);
+    at += names[i].len + 1;
   }
   n->next_name = n->names;
   n->names_left = count;

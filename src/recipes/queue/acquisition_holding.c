@@ -25,11 +25,11 @@ bool lk__acquisition_is_unsure(const lk_acquisition *a)
 
 bool lk__acquisition_try_grant(lk_acquisition *a)
 {
-  lk_session_lease *k = a->parts[0]->lease;
+  lk_session_lease *lease = a->parts[0]->lease;
 
   a->whole = true;
   a->whole = lk__acquisition_holds(a) && !lk__acquisition_is_unsure(a);
-  if (a->whole && !lk__lease_may_grant(k, lk_client_clock(k->client))) {
+  if (a->whole && !lk__lease_may_grant(lease, lk_client_clock(lease->client))) {
     a->whole = false;
     lk__contender_await_lease(a->parts[0]);
   }

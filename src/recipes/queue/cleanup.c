@@ -22,14 +22,15 @@
 /* The own node does not exist, or (`err`) it remains until the session ends. */
 static void cleanup_finish(lk_contender *ct, int err)
 {
-  lk_session_lease *k = ct->lease;
+  lk_session_lease *lease = ct->lease;
   const lk_acquisition_callbacks *callbacks = ct->callbacks;
   void *arg = ct->callbacks_arg;
 
   ct->callbacks = NULL;
   lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
-  if (err != 0 && k->config.left_behind != NULL)
-    k->config.left_behind(k->client, ct->own.path, err, k->config.arg);
+  if (err != 0 && lease->config.left_behind != NULL)
+    lease->config.left_behind(lease->client, ct->own.path, err,
+                              lease->config.arg);
   if (callbacks != NULL)
     callbacks->gone(arg, err);
 }

@@ -12,16 +12,16 @@ void lk__contender_ref(lk_contender *ct)
 
 void lk__contender_unref(lk_contender *ct)
 {
-  lk_session_lease *k = ct->lease;
+  lk_session_lease *lease = ct->lease;
 
   if (--ct->refs > 0)
     return;
   if (ct->downgrade.writer != NULL)
     lk__contender_unref(ct->downgrade.writer);
-  lk__own_node_candidates_free(&ct->candidates, &k->mem);
-  lk__predecessors_free(&ct->predecessors, &k->mem);
-  lk__mem_free(&k->mem, ct);
-  lk__lease_unref(k);
+  lk__own_node_candidates_free(&ct->candidates, &lease->mem);
+  lk__predecessors_free(&ct->predecessors, &lease->mem);
+  lk__mem_free(&lease->mem, ct);
+  lk__lease_unref(lease);
 }
 
 /* ---- queries ------------------------------------------------------------ */

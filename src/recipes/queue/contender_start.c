@@ -61,7 +61,7 @@ static void on_pause_end(lk_client *c, void *arg)
   lk__contender_unref(ct);
 }
 
-lk_contender *lk__contender_new(lk_session_lease *k,
+lk_contender *lk__contender_new(lk_session_lease *lease,
                                 const lk_contender_config *config,
                                 const lk_acquisition_callbacks *callbacks,
                                 void *arg)
@@ -70,7 +70,7 @@ lk_contender *lk__contender_new(lk_session_lease *k,
       config->name == NULL ? config->role->kind->text : config->name;
   size_t size =
       lk__own_node_size(config->identity, config->dir, name, config->data);
-  lk_contender *ct = lk__mem_new(&k->mem, sizeof *ct + size);
+  lk_contender *ct = lk__mem_new(&lease->mem, sizeof *ct + size);
 
   if (ct == NULL)
     return NULL;
@@ -79,7 +79,7 @@ lk_contender *lk__contender_new(lk_session_lease *k,
                                      .whole = true,
                                      .parts = &ct->self,
                                      .count = 1};
-  ct->lease = k;
+  ct->lease = lease;
   ct->refs = 1;
   ct->callbacks = callbacks;
   ct->callbacks_arg = arg;
@@ -93,7 +93,7 @@ lk_contender *lk__contender_new(lk_session_lease *k,
                     name, config->data);
   lk__contender_renew(ct);
   ct->lease_user.kind = &lk__contender_lease_user;
-  lk__lease_add_user(k, &ct->lease_user);
+  lk__lease_add_user(lease, &ct->lease_user);
   return ct;
 }
 

@@ -10,7 +10,7 @@
 #include "recipes/queue/contender.h"
 
 /** Make a contender; no request is sent. NULL: no memory. */
-lk_contender *lk__contender_new(lk_session_lease *k,
+lk_contender *lk__contender_new(lk_session_lease *lease,
                                 const lk_contender_config *config,
                                 const lk_acquisition_callbacks *callbacks,
                                 void *arg);

@@ -59,21 +59,21 @@ static int holder_announce(lk_contender *ct)
 
 static int contender_enter_held(lk_contender *ct, lk_contender_state from)
 {
-  lk_session_lease *k = ct->lease;
+  lk_session_lease *lease = ct->lease;
 
   if (from == LK_CONTENDER_UNSURE)
     return 0;
   if (ct->wait.watch != NULL)
-    lk_watch_cancel(k->client, ct->wait.watch, true);
+    lk_watch_cancel(lease->client, ct->wait.watch, true);
   ct->wait.watch = NULL;
   ct->holding.proven = true;
   ct->holding.awaits_lease = false;
   ct->holding.watch_due_ms =
-      lk_client_input_ms(k->client) + lk__lease_timeout_ms(k) / 4;
+      lk_client_input_ms(lease->client) + lk__lease_timeout_ms(lease) / 4;
   ct->holding.read_due_ms =
-      lk_client_input_ms(k->client) + lk_client_timeout_ms(k->client);
-  lk__lease_watch_deadline(k);
-  int64_t heartbeat_ms = lk__heartbeat_granted(k);
+      lk_client_input_ms(lease->client) + lk_client_timeout_ms(lease->client);
+  lk__lease_watch_deadline(lease);
+  int64_t heartbeat_ms = lk__heartbeat_granted(lease);
 
   if (heartbeat_ms < ct->holding.watch_due_ms)
     ct->holding.watch_due_ms = heartbeat_ms;
@@ -81,7 +81,7 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
     (void)holder_announce(ct);
   if (ct->config->revocable) {
-    ct->holding.watch_due_ms = lk_client_input_ms(k->client);
+    ct->holding.watch_due_ms = lk_client_input_ms(lease->client);
     lk__contender_supervise_own(ct);
   }
   return 0;
@@ -154,10 +154,10 @@ void lk__contender_lease_renewed(lk_contender *ct)
 
 void lk__contender_review_lease(lk_contender *ct)
 {
-  lk_session_lease *k = ct->lease;
-  bool online = lk__lease_is_online(k);
-  bool late = lk_client_clock(k->client) >=
-              lk__lease_unsure_ms(k, lk__contender_deadline(ct));
+  lk_session_lease *lease = ct->lease;
+  bool online = lk__lease_is_online(lease);
+  bool late = lk_client_clock(lease->client) >=
+              lk__lease_unsure_ms(lease, lk__contender_deadline(ct));
 
   if (ct->state == LK_CONTENDER_HELD &&
       (late || (!online && ct->config->unsure_when_suspended)))
@@ -216,11 +216,11 @@ static void holder_own_deleted(lk_contender *ct)
 
 static void holder_verify(lk_contender *ct)
 {
-  lk_session_lease *k = ct->lease;
+  lk_session_lease *lease = ct->lease;
 
   ct->holding.proven = false;
-  ct->holding.watch_due_ms = lk_client_input_ms(k->client);
-  if (!lk__heartbeat_now(k) && lk__lease_is_online(k))
+  ct->holding.watch_due_ms = lk_client_input_ms(lease->client);
+  if (!lk__heartbeat_now(lease) && lk__lease_is_online(lease))
     lk__contender_supervise_own(ct);
 }
 

@@ -26,12 +26,12 @@ bool lk__max_queue_needs_peek(const lk_contender *ct)
 /* Lists grow with the queue. A Java client refuses those of 17,000 names. */
 void lk__max_queue_warn(const lk_contender *ct, size_t predecessors)
 {
-  lk_session_lease *k = ct->lease;
+  lk_session_lease *lease = ct->lease;
 
-  if (predecessors < LONG_QUEUE || k->queues.warned_length)
+  if (predecessors < LONG_QUEUE || lease->queues.warned_length)
     return;
-  k->queues.warned_length = true;
-  lk_client_log(k->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
+  lease->queues.warned_length = true;
+  lk_client_log(lease->client, LK_LOG_WARNING, LK_ERR_TOO_MANY,
                 "ten thousand contenders and more in one queue: think of "
                 "max_queue, or of fewer contenders");
 }

@@ -51,13 +51,13 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   *out = NULL;
   if (err != 0 || own.prefix != NULL)
     return LK_ERR_BAD_ARGUMENT;
-  lk_session_lease *k = lk__lease_of(client);
-  lk_rwlock *rw = k == NULL ? NULL : lk__mem_new(&k->mem, sizeof *rw);
+  lk_session_lease *lease = lk__lease_of(client);
+  lk_rwlock *rw = lease == NULL ? NULL : lk__mem_new(&lease->mem, sizeof *rw);
 
   if (rw == NULL)
     return LK_ERR_NO_MEMORY;
-  rw->lease = k;
-  lk__lease_ref(k);
+  rw->lease = lease;
+  lk__lease_ref(lease);
   err = lk__lock_make(&rw->read, client, path, &own, LK_MULTILOCK_READ);
 
   if (err == 0)
@@ -81,18 +81,18 @@ void lk_rwlock_free(lk_rwlock *rw)
 {
   if (rw == NULL)
     return;
-  lk_session_lease *k = rw->lease;
+  lk_session_lease *lease = rw->lease;
   lk_lock *read = rw->read;
   lk_lock *write = rw->write;
 
-  lk__mem_free(&k->mem, rw);
+  lk__mem_free(&lease->mem, rw);
   if (read != NULL)
     read->partner = NULL;
   if (write != NULL)
     write->partner = NULL;
   lk_lock_free(read);
   lk_lock_free(write);
-  lk__lease_unref(k);
+  lk__lease_unref(lease);
 }
 
 lk_lock *lk_rwlock_read_side(const lk_rwlock *rw)
