@@ -38,13 +38,14 @@ static int local_request_refusal(const lk_local_queue *q,
                                  const lk_local_request *r)
 {
   size_t most = q->options.contender.max_queue;
-  size_t ahead = q->node == NULL ? 0 : lk__local_queue_count_before(q, NULL);
+  size_t predecessors =
+      q->node == NULL ? 0 : lk__local_queue_count_before(q, NULL);
 
   if (q->node == NULL)
     return 0;
   if (r->once)
     return LK_ERR_BUSY;
-  return lk__max_queue_refusal(false, most, ahead);
+  return lk__max_queue_refusal(false, most, predecessors);
 }
 
 static void local_request_begin(lk_acquisition *a)

@@ -126,7 +126,7 @@ void lk__local_queue_end_first(lk_local_queue *q, int err)
 
 /* ---- positions --------------------------------------------------------- */
 
-static size_t local_queue_count_ahead(const lk_local_queue *q)
+static size_t local_queue_count_predecessors(const lk_local_queue *q)
 {
   return lk__contender_holds(q->node) ? 1 : q->node->predecessors.count;
 }
@@ -136,11 +136,11 @@ size_t lk__local_queue_count_before(const lk_local_queue *q,
 {
   const lk_link *all = &q->waiters.members;
   const lk_link *end = r == NULL ? all : &r->link;
-  size_t ahead = local_queue_count_ahead(q);
+  size_t predecessors = local_queue_count_predecessors(q);
 
   for (const lk_link *l = all->next; l != end; l = l->next)
-    ahead++;
-  return ahead;
+    predecessors++;
+  return predecessors;
 }
 
 /* The path of the first contender of the whole queue; NULL: not known yet. */

@@ -46,9 +46,9 @@ lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
   return a;
 }
 
-void lk__lock_stop_acquisition(lk_acquisition *a, bool tell)
+void lk__lock_stop_acquisition(lk_acquisition *a, bool notify)
 {
-  a->kind->stop(a, tell);
+  a->kind->stop(a, notify);
 }
 
 void lk__lock_give_up(lk_lock *l, int err)

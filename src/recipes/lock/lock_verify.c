@@ -24,7 +24,7 @@ static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
  * connection may be overtaken, so it is not counted among the requests of the
  * contenders. */
 static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
-                           const lk_call *call, lk_multi_cb answered,
+                           const lk_call *call, lk_multi_cb on_reply,
                            lk_lock_multi **out)
 {
   const lk_mem *mem = &l->lease->mem;
@@ -42,7 +42,7 @@ static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
 
   if (q != NULL && all != NULL) {
     q->acquisition = a;
-    err = lk_multi(l->lease->client, all, a->count + count, call, answered, q);
+    err = lk_multi(l->lease->client, all, a->count + count, call, on_reply, q);
   }
   lk__mem_free(mem, all);
   if (err != 0) {

@@ -86,13 +86,13 @@ void lk__contender_notify_position(lk_contender *ct)
 
 void lk__contender_cancel_watches(lk_contender *ct)
 {
-  bool others =
+  bool is_foreign =
       lk__contender_is_single_node(ct) && ct->own.state != LK_OWN_CREATED;
 
   /* A watch on the own node ends with that node. A watch on another node would
    * remain at the server. */
   if (ct->own.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->own.watch, others);
+    lk_watch_cancel(lk__contender_client(ct), ct->own.watch, is_foreign);
   if (ct->wait.watch != NULL)
     lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, true);
   ct->own.watch = NULL;

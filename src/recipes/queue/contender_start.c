@@ -21,9 +21,9 @@ static void contender_begin(lk_acquisition *a)
   lk__contender_begin(contender_of(a));
 }
 
-static void contender_stop(lk_acquisition *a, bool tell)
+static void contender_stop(lk_acquisition *a, bool notify)
 {
-  lk__contender_stop(contender_of(a), tell);
+  lk__contender_stop(contender_of(a), notify);
 }
 
 static void contender_remove_callbacks(lk_acquisition *a)

@@ -134,14 +134,14 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
 size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
                                  size_t count)
 {
-  size_t rivals = 0;
+  size_t excluding = 0;
 
   for (size_t i = 0; i < count; i++) {
     lk_name n;
 
-    rivals += lk__name_parse(role->format, names[i], &n) &&
-              lk__node_kinds_contend(role->kind, n.kind) &&
-              role->excludes(n.kind);
+    excluding += lk__name_parse(role->format, names[i], &n) &&
+                 lk__node_kinds_contend(role->kind, n.kind) &&
+                 role->excludes(n.kind);
   }
-  return rivals;
+  return excluding;
 }
