@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: events as JSON, and readers that are slow or gone."""
+"""latchkey run: events as JSON, also to slow and closed readers."""
 
 import fcntl
 import json
@@ -18,7 +18,7 @@ zk = command.serve("--tick", "200")
 
 
 def events_of(*words, **options):
-    """Run with events on a pipe; what became of it, and the events."""
+    """Run with events on a pipe; gives the Result and the events."""
     read, write = os.pipe()
     with start("run", "--events-fd", str(write), *words, pass_fds=[write],
                **options) as process:
@@ -29,7 +29,7 @@ def events_of(*words, **options):
 
 
 def check(event, name, lock, *more):
-    """This event has these members and no others."""
+    """Check that the event has these members and no others."""
     assert event["event"] == name, event
     assert event["lock"] == lock, event
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
@@ -40,7 +40,7 @@ def check(event, name, lock, *more):
 GRANT = ("node", "token", "session")
 
 
-def a_grant_and_a_release_are_told():
+def grant_and_release_are_events():
     done, events = events_of("-T", "10", "/told", "sh", "-c",
                              "echo $LATCHKEY_NODE $LATCHKEY_FENCING_TOKEN "
                              "$LATCHKEY_SESSION")
@@ -53,7 +53,7 @@ def a_grant_and_a_release_are_told():
     assert 5000 < acquired["lease_ms"] <= 10000, acquired
 
 
-def waiting_is_told_with_place_and_holder():
+def waiting_event_has_position_and_holder():
     with start("run", "-i", "first", "/place", "sleep", "600") as holder:
         command.wait_until_held("/place")
         done, events = events_of("-w", "3", "/place", "true")
@@ -67,7 +67,7 @@ def waiting_is_told_with_place_and_holder():
         holder.terminate()
 
 
-def a_revocation_is_told():
+def revocation_is_an_event():
     read, write = os.pipe()
     with start("run", "--events-fd", str(write), "/asked", "sleep", "600",
                pass_fds=[write]) as process:
@@ -83,7 +83,7 @@ def a_revocation_is_told():
     check(released, "released", "/asked", *GRANT)
 
 
-def a_holder_that_is_no_text_is_base64():
+def holder_data_that_is_not_utf8_is_base64():
     with start("run", "-i", b"\xff\xfe", "/bytes", "sleep", "600") as holder:
         command.wait_until_held("/bytes")
         _, (waiting, _) = events_of("-w", "3", "/bytes", "true")
@@ -92,7 +92,7 @@ def a_holder_that_is_no_text_is_base64():
         holder.terminate()
 
 
-def json_alone_goes_to_standard_error_and_is_all_there():
+def json_events_go_to_standard_error():
     done = expect_exit(0, "run", "--json", "-v", "/err", "true")
     events = [json.loads(line) for line in done.err.splitlines()]
     assert [e["event"] for e in events] == ["acquired", "released"], events
@@ -104,7 +104,7 @@ def json_alone_goes_to_standard_error_and_is_all_there():
     assert "Connection refused" in failed["reason"], done
 
 
-def a_failure_is_told_to_people_and_programs():
+def failure_is_an_event_and_a_message():
     done, (acquired, failed, released) = events_of("/fail", "no-such-command")
     assert done.code == 127 and "no-such-command" in done.err, done
     check(failed, "failed", "/fail", "reason", "code")
@@ -124,7 +124,7 @@ def a_signal_while_waiting_is_a_failure():
         holder.terminate()
 
 
-def a_lost_lock_is_told_once():
+def lost_lock_is_one_event():
     read, write = os.pipe()
     with start("run", "--events-fd", str(write), "/lost", "sleep", "600",
                pass_fds=[write]) as process:
@@ -162,7 +162,7 @@ def full_pipe():
     return read, write
 
 
-def a_reader_that_sleeps_does_not_cost_the_lock():
+def slow_reader_of_events_does_not_cost_the_lock():
     read, write = full_pipe()
     with start("run", "-T", "2", "-v", "--events-fd", str(write), "/sleepy",
                "sh", "-c", "sleep 4; exit 3", pass_fds=[write], stderr=write
@@ -170,7 +170,7 @@ def a_reader_that_sleeps_does_not_cost_the_lock():
         done = process.finish()
     assert done.code == 3, done
     os.close(write)
-    # A reader that wakes up finds all of it.
+    # A reader that starts late gets all events.
     read2, write2 = full_pipe()
     with start("run", "--events-fd", str(write2), "/sleepy", "sleep", "1",
                pass_fds=[write2]) as process:
@@ -184,7 +184,7 @@ def a_reader_that_sleeps_does_not_cost_the_lock():
     os.close(read)
 
 
-def a_reader_that_is_gone_does_not_cost_the_lock():
+def closed_reader_of_events_does_not_cost_the_lock():
     read, write = os.pipe()
     os.close(read)
     with start("run", "-v", "--events-fd", str(write), "/gone", "sh", "-c",
@@ -210,15 +210,15 @@ def output_that_cannot_be_written_is_an_error():
 
 
 live.run(live.together(
-    a_grant_and_a_release_are_told,
-    a_revocation_is_told,
-    waiting_is_told_with_place_and_holder,
-    a_holder_that_is_no_text_is_base64,
-    json_alone_goes_to_standard_error_and_is_all_there,
-    a_failure_is_told_to_people_and_programs,
+    grant_and_release_are_events,
+    revocation_is_an_event,
+    waiting_event_has_position_and_holder,
+    holder_data_that_is_not_utf8_is_base64,
+    json_events_go_to_standard_error,
+    failure_is_an_event_and_a_message,
     a_signal_while_waiting_is_a_failure,
-    a_lost_lock_is_told_once,
+    lost_lock_is_one_event,
     events_may_go_to_standard_output,
-    a_reader_that_sleeps_does_not_cost_the_lock,
-    a_reader_that_is_gone_does_not_cost_the_lock,
+    slow_reader_of_events_does_not_cost_the_lock,
+    closed_reader_of_events_does_not_cost_the_lock,
     output_that_cannot_be_written_is_an_error))

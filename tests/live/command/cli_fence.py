@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey fence: many processes, kill -9 at any point, and what it says."""
+"""latchkey fence: many processes, kill -9 at any point, and messages."""
 
 import os
 import random
@@ -23,12 +23,12 @@ def path(name):
     return os.path.join(folder.name, name)
 
 
-def number(file):
+def read_number(file):
     with open(file) as f:
         return int(f.read())
 
 
-def larger_or_equal_tokens_pass():
+def larger_or_equal_tokens_are_accepted():
     file = path("plain")
     for token, code in ((7, 0), (7, 0), (6, 1), (8, 0), (7, 1), (9, 0)):
         done = run("fence", file, str(token))
@@ -42,7 +42,7 @@ def larger_or_equal_tokens_pass():
     assert done.code == 1 and '"code":1' in done.err, done
 
 
-def what_is_no_token_is_refused():
+def invalid_tokens_are_refused():
     file = path("usage")
     for words, text in ((("fence",), "FILE is missing"),
                         (("fence", file), "TOKEN is missing"),
@@ -61,7 +61,7 @@ def what_is_no_token_is_refused():
         assert open(file).read() == text
 
 
-def file_that_cannot_be_written_is_named():
+def unwritable_file_is_named():
     done = expect_exit(125, "fence", "/proc/none", "1")
     assert done.err.startswith("latchkey: fence: /proc/none: cannot create it: "
                                ), done
@@ -84,16 +84,16 @@ def file_that_cannot_be_written_is_named():
         "limited.latchkey-new") == 0
 
 
-def it_is_no_deadlock_below_flock_of_the_same_file():
+def fence_below_flock_of_the_same_file_does_not_deadlock():
     file = path("flock")
     expect_exit(0, "fence", file, "1")
     done = run(file, command.PROGRAM, "fence", file, "2", program="flock")
     assert done.code == 0, done
 
 
-def what_many_processes_accept_is_monotone():
-    """Each takes random tokens. An accepted one must be the largest of those
-    whose processes had ended, accepted, before it began."""
+def tokens_of_concurrent_processes_are_monotone():
+    """Each process tries random tokens. An accepted token must not be smaller
+    than one that was accepted before the process began."""
     file = path("many")
     script = """
 import os, random, subprocess, sys, time
@@ -114,26 +114,26 @@ for _ in range(25):
         assert done.code == 0, done
         tries += [tuple(map(int, line.split()))
                   for line in done.out.splitlines()]
-    judge(tries)
+    check_tries(tries)
     accepted = [t for t in tries if t[3] == 0]
-    assert number(file) == max(t[0] for t in accepted)
+    assert read_number(file) == max(t[0] for t in accepted)
     assert len(accepted) > 12 and any(t[3] == 1 for t in tries), len(accepted)
     assert sorted(os.listdir(folder.name)).count("many.latchkey-new") == 0
 
 
-def judge(tries):
-    """Tries are (token, begun, ended, code); None: it was killed."""
+def check_tries(tries):
+    """Tries are (token, begun, ended, code); code None: killed."""
     accepted = [t for t in tries if t[3] == 0]
     for token, begun, ended, code in tries:
         assert code in (0, 1, None), (token, code)
         before = [t[0] for t in accepted if t[2] < begun]
         if code == 0 and before:
             assert token >= max(before), (token, max(before))
-        if code == 1:  # a larger one was tried before it ended
+        if code == 1:  # a larger token was tried before this try ended
             assert any(t[0] > token and t[1] < ended for t in tries), token
 
 
-def kill_at_any_point_loses_no_token():
+def killed_fence_loses_no_token():
     file = path("kill")
     rng = random.Random(int(time.time()))
     stop = time.monotonic() + 8
@@ -164,16 +164,16 @@ def kill_at_any_point_loses_no_token():
             tries[at] = (token, begun, time.monotonic_ns(),
                          None if code == -9 else code)
         time.sleep(0.001)
-    judge(tries)
+    check_tries(tries)
     assert killed > 20, killed
     assert any(t[3] == 0 for t in tries) and any(t[3] == 1 for t in tries)
-    # What was left is no obstacle.
+    # Temporary files of killed processes do not disturb later ones.
     expect_exit(0, "fence", file, str(max(t[0] for t in tries) + 1))
     assert not os.path.exists(file + ".latchkey-new")
 
 
 def example_script():
-    """That of README.md, which the manual has too."""
+    """The script of README.md, which the manual page has, too."""
     source = os.environ.get("abs_top_srcdir", ".")
     with open(os.path.join(source, "README.md")) as f:
         readme = f.read()
@@ -201,12 +201,12 @@ def report_of_a_late_holder_is_refused():
         env["LATCHKEY_ZK"] = zk.connect
         for _ in range(3):
             expect_exit(0, "run", "/fenced", "./this", cwd=at, env=env)
-            seen.append(number(os.path.join(at, "report")))
+            seen.append(read_number(os.path.join(at, "report")))
     assert seen == sorted(set(seen)), seen
-    env["LATCHKEY_FENCING_TOKEN"] = str(seen[0])  # a holder of before
+    env["LATCHKEY_FENCING_TOKEN"] = str(seen[0])  # of an earlier holder
     done = run(program=os.path.join(at, "this"), cwd=at, env=env)
     assert done.code == 1 and "is refused" in done.err, done
-    assert number(os.path.join(at, "report")) == seen[2]
+    assert read_number(os.path.join(at, "report")) == seen[2]
 
 
 def file_on_a_read_only_disk_is_a_failure():
@@ -227,11 +227,11 @@ def file_on_a_read_only_disk_is_a_failure():
 
 live.run(
     live.together(
-        larger_or_equal_tokens_pass,
-        what_is_no_token_is_refused,
-        file_that_cannot_be_written_is_named,
-        it_is_no_deadlock_below_flock_of_the_same_file,
+        larger_or_equal_tokens_are_accepted,
+        invalid_tokens_are_refused,
+        unwritable_file_is_named,
+        fence_below_flock_of_the_same_file_does_not_deadlock,
         file_on_a_read_only_disk_is_a_failure,
         report_of_a_late_holder_is_refused),
-    what_many_processes_accept_is_monotone,
-    kill_at_any_point_loses_no_token)
+    tokens_of_concurrent_processes_are_monotone,
+    killed_fence_loses_no_token)

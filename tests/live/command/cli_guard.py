@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: what becomes of COMMAND when latchkey is killed."""
+"""latchkey run: the end of COMMAND and its descendants when latchkey or its
+supervisor is killed."""
 
 import glob
 import os
@@ -18,9 +19,10 @@ import live
 zk = command.serve()
 folder = tempfile.TemporaryDirectory()
 
-# A child, a grandchild in the same group and one in a session of its own, which
-# nobody waits for; their numbers go to files.
-FAMILY = """
+# COMMAND itself ("child"), a grandchild in the same process group, one in a
+# session of its own ("stray"), and one whose parent has ended ("orphan"). Each
+# writes its process id to a file.
+WITH_DESCENDANTS = """
 echo $$ > $0.child
 trap '' TERM INT HUP
 sh -c 'echo $$ > $0.grandchild; exec sleep 600' $0 &
@@ -31,13 +33,13 @@ sleep 600 & wait
 MEMBERS = ("child", "grandchild", "stray", "orphan")
 
 
-class Family:
-    """latchkey with a command that has descendants."""
+class JobWithDescendants:
+    """latchkey with a COMMAND that has descendants."""
 
     def __init__(self, lock, *words, wrap=(), **options):
         base = os.path.join(folder.name, lock.strip("/"))
         line = [*wrap, command.PROGRAM, "run", "-T", "4", *words, lock, "sh",
-                "-c", FAMILY, base]
+                "-c", WITH_DESCENDANTS, base]
         self.process = start(*line[1:], program=line[0], **options)
         self.pids = [command.wait_for_number(base + "." + m) for m in MEMBERS]
         assert all(command.is_running(pid) for pid in self.pids)
@@ -45,14 +47,14 @@ class Family:
     def is_gone(self):
         return not any(command.is_running(pid) for pid in self.pids)
 
-    def dies(self):
+    def wait_until_gone(self):
         live.eventually(self.is_gone, "the end of all descendants")
 
     def clean_up(self):
-        # First latchkey: without it nothing is left behind on purpose.
+        # Killing latchkey must end the descendants; kill the rest by hand.
         self.process.kill()
         try:
-            self.dies()
+            self.wait_until_gone()
         finally:
             for pid in filter(command.is_running, self.pids):
                 os.kill(pid, signal.SIGKILL)
@@ -65,38 +67,38 @@ class Family:
         self.clean_up()
 
 
-def when_latchkey_is_killed_all_descendants_die():
-    with Family("/killed") as family:
-        supervisor = command.supervisor_of(family.process.pid)
-        family.process.kill()
-        family.dies()
+def killed_latchkey_ends_all_descendants():
+    with JobWithDescendants("/killed") as job:
+        supervisor = command.supervisor_of(job.process.pid)
+        job.process.kill()
+        job.wait_until_gone()
         live.eventually(lambda: not command.is_running(supervisor), "the supervisor's end")
 
 
-def the_next_holder_begins_when_they_are_gone():
-    with Family("/next") as family:
+def next_holder_begins_after_the_descendants_ended():
+    with JobWithDescendants("/next") as job:
         look = "for p in %s; do kill -0 $p 2>/dev/null && echo $p; done; true"
         with start("run", "/next", "sh", "-c",
-                   look % " ".join(map(str, family.pids))) as waiter:
+                   look % " ".join(map(str, job.pids))) as waiter:
             command.wait_until_queued("/next", 2)
-            family.process.kill()
+            job.process.kill()
             done = waiter.finish()
             assert (done.code, done.out) == (0, ""), done
 
 
-def when_its_whole_group_is_killed_they_die_too():
-    with Family("/group", start_new_session=True) as family:
-        os.killpg(family.process.pid, signal.SIGKILL)
-        family.dies()
-    with Family("/group-fore", "--foreground",
-                start_new_session=True) as family:
-        os.killpg(family.process.pid, signal.SIGKILL)
-        family.dies()
+def killed_process_group_ends_all_descendants():
+    with JobWithDescendants("/group", start_new_session=True) as job:
+        os.killpg(job.process.pid, signal.SIGKILL)
+        job.wait_until_gone()
+    with JobWithDescendants("/group-fore", "--foreground",
+                            start_new_session=True) as job:
+        os.killpg(job.process.pid, signal.SIGKILL)
+        job.wait_until_gone()
 
 
-def a_kill_by_name_spares_the_supervisor():
-    with Family("/name") as family:
-        supervisor = command.supervisor_of(family.process.pid)
+def supervisor_has_another_process_name():
+    with JobWithDescendants("/name") as job:
+        supervisor = command.supervisor_of(job.process.pid)
         for file in ("comm", "cmdline"):
             with open("/proc/%d/%s" % (supervisor, file)) as f:
                 text = f.read()
@@ -104,13 +106,13 @@ def a_kill_by_name_spares_the_supervisor():
 
 
 def cgroup_mounts():
-    """(what part of the tree, where)"""
+    """The mounts of cgroup2: (root within the hierarchy, mount point)."""
     with open("/proc/self/mountinfo") as f:
         return [line.split()[3:5] for line in f if " - cgroup2 " in line]
 
 
 def cgroup_folder():
-    """The folder of the own cgroup, or None."""
+    """The directory of this process's cgroup, or None."""
     with open("/proc/self/cgroup") as f:
         own = re.search("^0::(.*)$", f.read(), re.M)
     for root, point in cgroup_mounts()[:1]:
@@ -120,46 +122,46 @@ def cgroup_folder():
     return None
 
 
-def without_a_cgroup_they_die_as_well():
+def descendants_end_without_a_cgroup():
     hide = " && ".join("umount -l %s" % point
                        for _, point in cgroup_mounts()) or "true"
     wrap = ["unshare", "--mount", "sh", "-c", hide + ' && exec "$@"', "sh"]
     if not command.is_root() or subprocess.run(
             [*wrap, "true"], stderr=subprocess.DEVNULL).returncode != 0:
         raise live.NotTested("no right to hide the cgroups")
-    with Family("/nocgroup", wrap=wrap) as family:
-        for pid in family.pids:
+    with JobWithDescendants("/nocgroup", wrap=wrap) as job:
+        for pid in job.pids:
             with open("/proc/%d/cgroup" % pid) as f:
                 assert "latchkey-" not in f.read()
-        family.process.kill()
-        family.dies()
-    with Family("/nocgroup2", "--on-lost", "kill", wrap=wrap) as family:
+        job.process.kill()
+        job.wait_until_gone()
+    with JobWithDescendants("/nocgroup2", "--on-lost", "kill", wrap=wrap) as job:
         node = command.status("/nocgroup2")["holders"][0]["node"]
         command.expect_exit(0, "delete", node)
-        family.dies()
-        assert family.process.finish().code == 123
+        job.wait_until_gone()
+        assert job.process.finish().code == 123
 
 
-def the_supervisor_obeys_no_signal_but_kill():
-    with Family("/obeys") as family:
-        supervisor = command.supervisor_of(family.process.pid)
+def supervisor_ignores_all_signals_but_kill():
+    with JobWithDescendants("/obeys") as job:
+        supervisor = command.supervisor_of(job.process.pid)
         for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
             os.kill(supervisor, number)
         os.kill(supervisor, signal.SIGSTOP)  # latchkey continues it at once
         live.eventually(lambda: command.state(supervisor) == "S")
-        assert all(command.is_running(pid) for pid in family.pids)
+        assert all(command.is_running(pid) for pid in job.pids)
 
 
-def when_the_supervisor_is_killed_latchkey_ends_the_command():
-    with Family("/supervisor") as family:
-        os.kill(command.supervisor_of(family.process.pid), signal.SIGKILL)
-        done = family.process.finish()
+def killed_supervisor_ends_command():
+    with JobWithDescendants("/supervisor") as job:
+        os.kill(command.supervisor_of(job.process.pid), signal.SIGKILL)
+        done = job.process.finish()
         assert done.code == 125 and "supervisor" in done.err, done
-        assert family.is_gone()
+        assert job.is_gone()
         assert command.children("/supervisor") == []
 
 
-def when_the_supervisor_is_killed_while_waiting_it_is_an_error():
+def killed_supervisor_of_a_waiter_is_an_error():
     with start("run", "/early", "sleep", "600") as holder:
         command.wait_until_held("/early")
         with start("run", "/early", "true") as waiter:
@@ -171,9 +173,9 @@ def when_the_supervisor_is_killed_while_waiting_it_is_an_error():
         holder.terminate()
 
 
-def what_a_command_leaves_behind_lives_on():
-    """More than one in its cgroup, and a cgroup of its own without any, whose
-    list of processes cannot be read."""
+def processes_that_command_leaves_are_not_killed():
+    """COMMAND leaves several processes in its cgroup, and a threaded cgroup
+    below it, whose cgroup.procs cannot be read."""
     file = os.path.join(folder.name, "daemon")
     done = command.run("run", "/daemon", "sh", "-c", """
 name=$(sed -n 's,^0::.*/,,p' /proc/self/cgroup)
@@ -190,12 +192,12 @@ for n in 0 1 2 3 4 5; do sleep 600 > /dev/null 2>&1 & echo $! > %s.$n; done
         with open("/proc/%d/cgroup" % pid) as f:
             assert "latchkey-" not in f.read()
         os.kill(pid, signal.SIGKILL)
-    assert done.out == "" or not cgroup_stands(done.out.strip()), done
+    assert done.out == "" or not cgroup_exists(done.out.strip()), done
 
 
-def children_that_came_with_exec_are_not_ours():
-    # A shell that has children of its own becomes latchkey. COMMAND has one in
-    # a session of its own, which nothing but a cgroup tells from them.
+def children_from_before_exec_are_not_killed():
+    # A shell with a child executes latchkey, which thereby has a foreign child.
+    # COMMAND's descendant in another session differs from it only by its cgroup.
     file = os.path.join(folder.name, "foreign")
     own = ("setsid sh -c 'echo $$ > %s.stray; exec sleep 600' & sleep 600" %
            file)
@@ -219,7 +221,8 @@ def children_that_came_with_exec_are_not_ours():
 
 
 def can_make_cgroups():
-    """As latchkey does: below the own one, and with cgroup.kill."""
+    """Whether latchkey can make a cgroup below the current one, and that has
+    cgroup.kill."""
     base = cgroup_folder()
     if base is None:
         return False
@@ -234,7 +237,7 @@ def can_make_cgroups():
 
 
 def cgroups_of(pid):
-    """The cgroups that descendants of a latchkey are in because of it."""
+    """The cgroups that latchkey has made for its descendants."""
     found = set()
     for child in command.children_of(pid):
         found |= cgroups_of(child)
@@ -242,11 +245,11 @@ def cgroups_of(pid):
             with open("/proc/%d/cgroup" % child) as f:
                 found |= set(re.findall(r"latchkey-[0-9a-f]+", f.read()))
         except OSError:
-            pass  # it has ended
+            pass  # the process has ended
     return found
 
 
-def cgroup_stands(name):
+def cgroup_exists(name):
     return glob.glob("/sys/fs/cgroup/**/" + name, recursive=True)
 
 
@@ -259,36 +262,36 @@ def nested_runs_leave_no_cgroup_behind():
         names = cgroups_of(process.pid)
         if len(names) < 2:
             raise live.NotTested("no right to make cgroups")
-        assert all(cgroup_stands(name) for name in names)
+        assert all(cgroup_exists(name) for name in names)
         command.expect_exit(0, "delete",
                             command.status("/outer")["holders"][0]["node"])
         assert process.finish().code == 123
     for name in names:
-        live.eventually(lambda: not cgroup_stands(name), "no cgroup " + name)
+        live.eventually(lambda: not cgroup_exists(name), "no cgroup " + name)
 
 
-def nothing_is_left_of_us():
+def cgroup_is_removed_at_exit():
     with start("run", "/left", "sleep", "600") as process:
         command.wait_until_held("/left")
         names = cgroups_of(process.pid)
-        assert all(cgroup_stands(name) for name in names)
+        assert all(cgroup_exists(name) for name in names)
         process.terminate()
         process.finish()
     for name in names:
-        live.eventually(lambda: not cgroup_stands(name), "no cgroup " + name)
+        live.eventually(lambda: not cgroup_exists(name), "no cgroup " + name)
 
 
 live.run(
     live.together(
-        when_latchkey_is_killed_all_descendants_die,
-        the_next_holder_begins_when_they_are_gone,
-        when_its_whole_group_is_killed_they_die_too,
-        a_kill_by_name_spares_the_supervisor,
-        without_a_cgroup_they_die_as_well,
-        the_supervisor_obeys_no_signal_but_kill,
-        when_the_supervisor_is_killed_latchkey_ends_the_command,
-        when_the_supervisor_is_killed_while_waiting_it_is_an_error,
-        what_a_command_leaves_behind_lives_on,
-        children_that_came_with_exec_are_not_ours,
+        killed_latchkey_ends_all_descendants,
+        next_holder_begins_after_the_descendants_ended,
+        killed_process_group_ends_all_descendants,
+        supervisor_has_another_process_name,
+        descendants_end_without_a_cgroup,
+        supervisor_ignores_all_signals_but_kill,
+        killed_supervisor_ends_command,
+        killed_supervisor_of_a_waiter_is_an_error,
+        processes_that_command_leaves_are_not_killed,
+        children_from_before_exec_are_not_killed,
         nested_runs_leave_no_cgroup_behind),
-    nothing_is_left_of_us)
+    cgroup_is_removed_at_exit)

@@ -15,61 +15,61 @@ from command import eventually, expect_exit, is_running, start
 zk = command.serve("--tick", "200")
 
 
-def took(code, *words):
-    """How long it took, in seconds."""
+def seconds_of(code, *words):
+    """The duration of a command with this exit code, in seconds."""
     began = time.monotonic()
     expect_exit(code, *words)
     return time.monotonic() - began
 
 
-def wait_until_kept(job):
-    """Until it says that the command has ended and the lock is kept."""
+def wait_for_min_hold(job):
+    """Wait until latchkey prints that COMMAND has ended and the lock is kept."""
     assert any("--min-hold" in line for line in job.stderr)
 
 
-# ---- at least
+# ---- --min-hold
 
-def a_short_job_keeps_others_out_for_the_whole_time():
+def min_hold_keeps_the_lock_after_a_short_command():
     with start("run", "-v", "--min-hold", "600", "/skew", "sh", "-c",
                "exit 7") as job:
-        wait_until_kept(job)
+        wait_for_min_hold(job)
         expect_exit(124, "run", "-n", "/skew", "true")
         job.send_signal(signal.SIGINT)
         assert job.finish().code == 7
     expect_exit(0, "run", "-n", "/skew", "true")
 
 
-def it_begins_with_the_lock_and_is_over_for_a_long_job():
-    assert 1 <= took(0, "run", "--min-hold", "1", "/long", "true") < 5
-    assert took(0, "run", "--min-hold", "0.5", "/long", "sleep", "1") < 4
+def min_hold_is_counted_from_the_grant():
+    assert 1 <= seconds_of(0, "run", "--min-hold", "1", "/long", "true") < 5
+    assert seconds_of(0, "run", "--min-hold", "0.5", "/long", "sleep", "1") < 4
 
 
-def a_signal_ends_it():
+def signal_ends_min_hold():
     with start("run", "-v", "--min-hold", "600", "/cut", "true") as job:
-        wait_until_kept(job)
+        wait_for_min_hold(job)
         job.send_signal(signal.SIGTERM)
         assert job.finish().code == 0
     expect_exit(0, "run", "-n", "/cut", "true")
 
 
-def it_is_not_for_what_never_ran_or_was_ended():
-    assert took(127, "run", "--min-hold", "600", "/none", "/no/such") < 20
-    assert took(123, "run", "--min-hold", "1", "--max-hold", "1", "/none",
-                "sleep", "600") < 20
+def min_hold_does_not_apply_to_failed_or_ended_commands():
+    assert seconds_of(127, "run", "--min-hold", "600", "/none", "/no/such") < 20
+    assert seconds_of(123, "run", "--min-hold", "1", "--max-hold", "1", "/none",
+                      "sleep", "600") < 20
 
 
-def a_lock_that_is_lost_meanwhile_is_not_kept():
+def lost_lock_ends_min_hold():
     with start("run", "-v", "--min-hold", "600", "/gone", "true") as job:
-        wait_until_kept(job)
+        wait_for_min_hold(job)
         node = command.status("/gone")["holders"][0]["node"]
         expect_exit(0, "delete", node)
         done = job.finish()
         assert done.code == 0 and "lost before" in done.err, done
 
 
-# ---- at most
+# ---- --max-hold
 
-def a_runaway_is_ended_and_the_lock_is_held_until_then():
+def max_hold_ends_command_and_holds_the_lock_until_then():
     job = start("run", "--max-hold", "1", "--kill-after", "14", "/most", "sh",
                 "-c", "trap 'echo TERM; read word; exit 0' TERM; echo begun; "
                 "while :; do sleep 0.05; done", stdin=subprocess.PIPE)
@@ -81,7 +81,7 @@ def a_runaway_is_ended_and_the_lock_is_held_until_then():
     expect_exit(0, "run", "-n", "/most", "true")
 
 
-def who_does_not_obey_is_killed_with_its_descendants():
+def max_hold_kills_command_and_its_descendants():
     job = start("run", "--max-hold", "0.5", "--kill-after", "0.5", "/deaf",
                 "sh", "-c", "trap '' TERM; setsid sleep 600 & echo $!; "
                 "while :; do sleep 0.05; done")
@@ -90,17 +90,17 @@ def who_does_not_obey_is_killed_with_its_descendants():
     eventually(lambda: not is_running(descendant), "the descendant is gone")
 
 
-def kill_and_stop_kill_at_once():
+def on_lost_kill_and_stop_kill_at_max_hold():
     for how in ("kill", "stop"):
-        assert took(123, "run", "--max-hold", "0.5", "--on-lost", how,
-                    "--kill-after", "10", "/at-once", "sleep", "600") < 8
+        assert seconds_of(123, "run", "--max-hold", "0.5", "--on-lost", how,
+                          "--kill-after", "10", "/at-once", "sleep", "600") < 8
 
 
-def who_ends_in_time_is_not_disturbed():
+def max_hold_does_not_affect_a_shorter_command():
     expect_exit(5, "run", "--max-hold", "20", "/fine", "sh", "-c", "exit 5")
 
 
-# ---- what makes no sense
+# ---- usage errors
 
 def contradictions_are_usage_errors():
     for words, name in (
@@ -113,13 +113,13 @@ def contradictions_are_usage_errors():
 
 
 live.run(live.together(
-    a_short_job_keeps_others_out_for_the_whole_time,
-    it_begins_with_the_lock_and_is_over_for_a_long_job,
-    a_signal_ends_it,
-    it_is_not_for_what_never_ran_or_was_ended,
-    a_lock_that_is_lost_meanwhile_is_not_kept,
-    a_runaway_is_ended_and_the_lock_is_held_until_then,
-    who_does_not_obey_is_killed_with_its_descendants,
-    kill_and_stop_kill_at_once,
-    who_ends_in_time_is_not_disturbed,
+    min_hold_keeps_the_lock_after_a_short_command,
+    min_hold_is_counted_from_the_grant,
+    signal_ends_min_hold,
+    min_hold_does_not_apply_to_failed_or_ended_commands,
+    lost_lock_ends_min_hold,
+    max_hold_ends_command_and_holds_the_lock_until_then,
+    max_hold_kills_command_and_its_descendants,
+    on_lost_kill_and_stop_kill_at_max_hold,
+    max_hold_does_not_affect_a_shorter_command,
     contradictions_are_usage_errors))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run with -s, -x, -l and -p: who holds with whom."""
+"""latchkey run with -s, -x, -l and -p: which locks can be held at the same
+time."""
 
 import json
 import os
@@ -18,10 +19,9 @@ from command import expect_exit, run, start
 folder = tempfile.TemporaryDirectory()
 
 
-def holding(*words):
-    """A command that holds; ended by ending the block's process."""
-    process = start("run", *words, "sleep", "600")
-    return process
+def start_holder(*words):
+    """`latchkey run WORDS sleep 600`; the caller ends it with end()."""
+    return start("run", *words, "sleep", "600")
 
 
 def wait_until_held(path, holders=1):
@@ -41,25 +41,25 @@ def end(*processes):
 
 
 def readers_share_and_writers_do_not():
-    with holding("-s", "/rw") as a, holding("-s", "/rw") as b:
+    with start_holder("-s", "/rw") as a, start_holder("-s", "/rw") as b:
         wait_until_held("/rw", 2)
         assert is_busy("-x", "/rw")
         assert is_busy("/rw")  # as a mutex
         expect_exit(0, "run", "-n", "-s", "/rw", "true")
         end(a, b)
-    with holding("-x", "/rw") as a:
+    with start_holder("-x", "/rw") as a:
         wait_until_held("/rw")
         assert is_busy("-s", "/rw") and is_busy("-x", "/rw")
         assert is_busy("/rw")
         end(a)
-    with holding("/rw") as a:
+    with start_holder("/rw") as a:
         wait_until_held("/rw")
         assert is_busy("-s", "/rw") and is_busy("-x", "/rw")
         end(a)
 
 
-def a_reader_behind_a_writer_waits_its_turn():
-    with holding("-s", "/turn") as reader:
+def reader_behind_a_waiting_writer_waits():
+    with start_holder("-s", "/turn") as reader:
         wait_until_held("/turn")
         with start("run", "-x", "/turn", "sleep", "600") as writer:
             live.eventually(lambda: command.status("/turn")["waiters"])
@@ -70,7 +70,7 @@ def a_reader_behind_a_writer_waits_its_turn():
             end(writer)
 
 
-def the_mode_is_told():
+def command_finds_the_mode_in_its_environment():
     def mode(*words):
         return expect_exit(0, "run", *words, "sh", "-c",
                            "echo $LATCHKEY_MODE").out.strip()
@@ -85,9 +85,10 @@ FACTS = ("echo $LATCHKEY_FENCING_TOKEN; echo $LATCHKEY_NODE; "
 
 
 def token_and_node_of_several_locks_are_those_of_the_first_operand():
-    # /t/a is waited for, so that /t/b is queued for later.
+    # While /t/a is held, the run waits for it, and creates its node in /t/b
+    # later: the tokens are in the order of the paths, not of the operands.
     for lock, other in (("/t/a", "/t/b"), ("/t/b", "/t/a")):
-        with holding("/t/a") as blocks:
+        with start_holder("/t/a") as blocks:
             wait_until_held("/t/a")
             with start("run", "--json", "-l", other, lock, "sh", "-c",
                        FACTS) as a:
@@ -106,7 +107,7 @@ def token_and_node_of_several_locks_are_those_of_the_first_operand():
                           a.finish().err.splitlines()]
         acquired = [e for e in events if e["event"] == "acquired"][0]
         assert (acquired["token"], acquired["node"]) == (token, node)
-        # Otherwise nothing is shown.
+        # With another order the checks above would prove nothing.
         assert int(tokens["/t/a"]) < int(tokens["/t/b"]), tokens
 
 
@@ -120,14 +121,14 @@ def tokens_of_one_lock_are_one_line():
         assert others == [first] and first.split()[0].isdigit(), done
 
 
-def several_are_taken_or_none():
-    with holding("-l", "/l/b", "-l", "s:/l/c", "/l/a") as a:
+def all_locks_are_acquired_or_none():
+    with start_holder("-l", "/l/b", "-l", "s:/l/c", "/l/a") as a:
         for path in ("/l/a", "/l/b", "/l/c"):
             wait_until_held(path)
         assert is_busy("/l/b")
         expect_exit(0, "run", "-n", "-s", "/l/c", "true")
         assert is_busy("-x", "/l/c")
-        # Not all of them, so none.
+        # /l/a is held, so /l/0 is not acquired either.
         assert is_busy("-l", "/l/a", "/l/0")
         assert command.status("/l/0")["state"] == "free"
         end(a)
@@ -135,28 +136,29 @@ def several_are_taken_or_none():
         expect_exit(0, "run", "-n", path, "true")
 
 
-def opposite_orders_do_not_block():
-    """Loops that add to a number that two locks protect."""
+def opposite_orders_do_not_deadlock():
+    """Four loops increment a number under two locks, which they name in
+    different orders."""
     number = os.path.join(folder.name, "number")
     with open(number, "w") as f:
         f.write("0")
     add = "n=$(cat %s); sleep 0.01; echo $((n+1)) > %s" % (number, number)
     loops = [("/o/a", "/o/b"), ("/o/b", "/o/a")] * 2
-    script = 'for i in 1 2 3 4 5; do "$0" run -l %s %s sh -c \'' + add + \
-        "' || exit 1; done"
-    jobs = [start("-c", script % (one, two), command.PROGRAM, program="sh")
+    script = ('for i in 1 2 3 4 5; do "$0" run -l "$1" "$2" sh -c "$3" '
+              "|| exit 1; done")
+    jobs = [start("-c", script, command.PROGRAM, one, two, add, program="sh")
             for one, two in loops]
     for job in jobs:
         assert job.finish().code == 0
     assert open(number).read() == "20\n"
 
 
-def so_many_permits_and_no_more():
-    with holding("-p", "2", "/p") as a, holding("-p", "2", "/p") as b:
+def semaphore_grants_as_many_permits_as_it_has():
+    with start_holder("-p", "2", "/p") as a, start_holder("-p", "2", "/p") as b:
         wait_until_held("/p", 2)
         assert is_busy("-p", "2", "/p")
         with start("run", "--json", "-p", "2", "/p", "sleep", "600") as c:
-            # Permits are what it waits for, and no node of another.
+            # It waits for permits, not for one node, so no holder is named.
             waits = json.loads(c.stderr.readline())
             assert waits["event"] == "waiting" and waits["position"] == 1, waits
             assert "holder" not in waits, waits
@@ -168,14 +170,14 @@ def so_many_permits_and_no_more():
             end(c)
         end(b)
     assert expect_exit(0, "status", "/p").out.startswith("/p: free")
-    with holding("-p", "3", "--take", "2", "/k") as a:
+    with start_holder("-p", "3", "--take", "2", "/k") as a:
         wait_until_held("/k", 2)
         assert is_busy("-p", "3", "--take", "2", "/k")
         expect_exit(0, "run", "-n", "-p", "3", "/k", "true")
         end(a)
 
 
-def who_holds_is_asked_to_let_go():
+def revoke_ends_the_holder():
     assert run("revoke", "/r").code == 1
     with start("run", "/r", "sh", "-c",
                "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
@@ -216,12 +218,12 @@ def revoke_shows_the_label_that_it_replaces():
         assert a.finish().code == 143
 
 
-def who_waits_for_permits_is_not_asked():
-    until = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
-    with start("run", "-p", "1", "/rp", "sh", "-c", until) as a:
+def revoke_of_permits_does_not_end_waiters():
+    script = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
+    with start("run", "-p", "1", "/rp", "sh", "-c", script) as a:
         assert a.stdout.readline() == "go\n"
         with start("run", "-p", "1", "/rp", "sh", "-c", "echo in") as b:
-            # The first who waits has a permit there as well.
+            # The first waiter has created its node in leases already.
             live.eventually(lambda: len(command.children("/rp/leases")) == 2)
             expect_exit(0, "revoke", "/rp")
             done = a.finish()
@@ -231,13 +233,14 @@ def who_waits_for_permits_is_not_asked():
 
 
 def semaphore_is_held_while_others_queue():
-    """A permit that is younger than the places of those who wait."""
+    """The holder's node in leases is younger than the queue nodes of the
+    waiters, and it is still reported as the holder."""
     words = ("-p", "1", "/four", "sh", "-c",
              "trap 'exit 7' TERM; echo in; while :; do sleep 0.1; done")
     jobs = [start("run", "-i", str(n), *words) for n in range(4)]
     live.eventually(lambda: len(command.status("/four")["waiters"]) == 3)
     for left in (3, 2, 1, 0):
-        # The next has a permit that waits, or is about to get one.
+        # leases has the holder's node, and that of the first waiter if any.
         live.eventually(lambda: len(command.children("/four/leases"))
                         == min(left + 1, 2))
         assert expect_exit(1, "status", "/four").out.startswith(
@@ -255,29 +258,31 @@ def semaphore_is_held_while_others_queue():
     assert run("revoke", "/four").code == 1
 
 
-def other_locks_beside_ours_are_told():
-    """One line that says what to do, once."""
-    for number, (theirs, ours) in enumerate((
-            ("seq-0000000007", ()),
-            ("x-latch-0000000000", ("-s",)),
-            ("leases/x", ()),
-            ("_c_0-lock-0000000000", ("--layout", "native")),
-            ("leases/0123456789abcdef0123456789abcdef", ("-p", "2")))):
+def nodes_of_another_lock_kind_are_reported():
+    """One warning, with advice."""
+    foreign_permit = "leases/0123456789abcdef0123456789abcdef"
+    for number, (node, options, reported) in enumerate((
+            ("seq-0000000007", (), "seq-0000000007"),
+            ("x-latch-0000000000", ("-s",), "x-latch-0000000000"),
+            ("leases/x", (), "leases"),
+            ("_c_0-lock-0000000000", ("--layout", "native"),
+             "_c_0-lock-0000000000"),
+            (foreign_permit, ("-p", "2"), foreign_permit))):
         lock = "/beside%d" % number
-        expect_exit(0, "create", "-p", lock + "/" + theirs)
-        done = expect_exit(0, "run", *ours, lock, "true")
-        node = lock + "/" + (theirs if "-p" in ours else theirs.split("/")[0])
+        expect_exit(0, "create", "-p", lock + "/" + node)
+        done = expect_exit(0, "run", *options, lock, "true")
         assert done.err == (
             "latchkey: warning: %s belongs to another kind of lock or "
             "another --layout, and perhaps does not wait for this lock; "
-            "use the same options everywhere, or another path\n" % node), done
-        done = expect_exit(0, "run", "-q", *ours, lock, "true")
+            "use the same options everywhere, or another path\n" %
+            (lock + "/" + reported)), done
+        done = expect_exit(0, "run", "-q", *options, lock, "true")
         assert not done.err, done
 
 
-def another_number_of_permits_is_told():
-    with holding("-p", "3", "/many") as a, holding("-p", "3", "/many") as b, \
-            holding("-p", "3", "/many") as c:
+def another_number_of_permits_is_reported():
+    with start_holder("-p", "3", "/many") as a, start_holder("-p", "3", "/many") as b, \
+            start_holder("-p", "3", "/many") as c:
         wait_until_held("/many", 3)
         with start("run", "-p", "1", "/many", "true") as waits:
             assert waits.stderr.readline() == (
@@ -286,36 +291,37 @@ def another_number_of_permits_is_told():
             end(a, b, c)
             done = waits.finish()
             assert (done.code, done.err) == (0, ""), done
-    # The same number: nothing is told.
-    with holding("-p", "1", "/few") as a:
+    # With the same number there is no warning.
+    with start_holder("-p", "1", "/few") as a:
         wait_until_held("/few")
         done = run("run", "-p", "1", "-w", "3", "/few", "true")
         assert done.code == 124 and "warning" not in done.err, done
         end(a)
 
 
-def number_of_permits_is_looked_at_until_the_end():
-    """It ends while that is asked, and the answer never comes."""
-    with holding("-p", "1", "/asked") as a, \
-            relay.Relay(os.environ["LATCHKEY_ZK"]) as way:
+def signal_ends_a_run_whose_permit_check_is_unanswered():
+    """While a run waits for permits, it reads the holders' number of permits
+    from time to time."""
+    with start_holder("-p", "1", "/asked") as a, \
+            relay.Relay(os.environ["LATCHKEY_ZK"]) as proxy:
         wait_until_held("/asked")
-        with start("run", "-p", "1", "-z", way.address, "/asked",
+        with start("run", "-p", "1", "-z", proxy.address, "/asked",
                    "true") as waits:
             live.eventually(lambda: command.status("/asked")["waiters"])
-            way.freeze()
-            time.sleep(1.5)
+            proxy.freeze()
+            time.sleep(1.5)  # the run sends a check every second
             waits.terminate()
             done = waits.finish()
             assert done.code == 128 + signal.SIGTERM, done
         end(a)
 
 
-def wait_waits_until_nobody_holds():
+def wait_returns_when_the_lock_is_free():
     expect_exit(0, "wait", "/w")
-    with holding("/w") as a:
+    with start_holder("/w") as a:
         wait_until_held("/w")
-        expect_exit(1, "wait", "-w", "1", "/w")  # connecting counts
-        with holding("/w") as b, start("wait", "/w") as waits:
+        expect_exit(1, "wait", "-w", "1", "/w")
+        with start_holder("/w") as b, start("wait", "/w") as waits:
             live.eventually(lambda: command.status("/w")["waiters"])
             end(a)
             wait_until_held("/w")
@@ -324,7 +330,7 @@ def wait_waits_until_nobody_holds():
             assert waits.finish().code == 0
 
 
-def what_does_not_go_together_is_refused():
+def contradictory_options_are_refused():
     for words, text in (
             (("--take", "2", "/x", "true"), "--take needs -p"),
             (("-p", "2", "--take", "3", "/x", "true"), "more permits than"),
@@ -341,19 +347,19 @@ with command.serve():
     live.run(
         live.together(
             readers_share_and_writers_do_not,
-            a_reader_behind_a_writer_waits_its_turn,
-            the_mode_is_told,
+            reader_behind_a_waiting_writer_waits,
+            command_finds_the_mode_in_its_environment,
             token_and_node_of_several_locks_are_those_of_the_first_operand,
             tokens_of_one_lock_are_one_line,
-            several_are_taken_or_none,
-            so_many_permits_and_no_more,
-            who_holds_is_asked_to_let_go,
+            all_locks_are_acquired_or_none,
+            semaphore_grants_as_many_permits_as_it_has,
+            revoke_ends_the_holder,
             revoke_shows_the_label_that_it_replaces,
-            who_waits_for_permits_is_not_asked,
+            revoke_of_permits_does_not_end_waiters,
             semaphore_is_held_while_others_queue,
-            other_locks_beside_ours_are_told,
-            another_number_of_permits_is_told,
-            number_of_permits_is_looked_at_until_the_end,
-            wait_waits_until_nobody_holds,
-            what_does_not_go_together_is_refused),
-        opposite_orders_do_not_block)
+            nodes_of_another_lock_kind_are_reported,
+            another_number_of_permits_is_reported,
+            signal_ends_a_run_whose_permit_check_is_unanswered,
+            wait_returns_when_the_lock_is_free,
+            contradictory_options_are_refused),
+        opposite_orders_do_not_deadlock)

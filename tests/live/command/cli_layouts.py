@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey with --layout: run, status, wait and revoke in queues whose nodes
-have other names than Curator's."""
+"""latchkey with --layout: run, status, wait and revoke in queues with node names
+other than Curator's."""
 
 import re
 import sys
@@ -42,7 +42,7 @@ def wait_until_held(layout, path, holders, waiters=0):
     live.eventually(is_so, "%s is held by %d" % (path, holders))
 
 
-def names_are_those_of_the_layout():
+def node_names_are_those_of_the_layout():
     for layout, form in NAMES:
         path = path_of("names", layout)
         with start("run", "--layout", layout, "--id", "me", path, "sleep",
@@ -90,7 +90,7 @@ def sides_share_and_exclude():
         expect_exit(0, "wait", "--layout", layout, path)
 
 
-def each_waits_for_the_one_before():
+def native_layouts_share_a_queue():
     with start("run", "--layout", "native", "/turns", "sleep", "600") as a:
         wait_until_held("native", "/turns", 1)
         with start("run", "--layout", "native-uuid", "/turns", "echo",
@@ -104,7 +104,7 @@ def each_waits_for_the_one_before():
                 assert c.finish().code == 0
 
 
-def other_children_are_nobody():
+def children_of_other_names_are_no_contenders():
     expect_exit(0, "create", "/others")
     for name in ("seq-1", "x-seq-0000000001", "lock-0000000001", "config"):
         expect_exit(0, "create", "/others/" + name)
@@ -114,7 +114,7 @@ def other_children_are_nobody():
     assert len(command.children("/others")) == 4
 
 
-def directories_stay():
+def lock_directories_are_persistent():
     for layout in ("kazoo", "native"):
         path = path_of("stay", layout)
         expect_exit(0, "run", "--layout", layout, path, "true")
@@ -123,7 +123,7 @@ def directories_stay():
         assert "ephemeral_owner 0x0\n" in done.out, done
 
 
-def who_holds_is_asked_to_let_go():
+def revoke_ends_the_holder():
     for layout in ("kazoo", "native", "native-uuid"):
         path = path_of("revoke", layout)
         expect_exit(1, "revoke", "--layout", layout, path)
@@ -137,7 +137,7 @@ def who_holds_is_asked_to_let_go():
         live.eventually(lambda: not command.children(path))
 
 
-def who_holds_permits_of_kazoo_is_asked_to_let_go():
+def revoke_ends_all_holders_of_kazoo_permits():
     path = "/revoke-permits"
     take = ("run", "--layout", "kazoo", "-p", "2", path, "sh", "-c")
     until = "trap 'exit 7' TERM; echo go; while :; do sleep 0.1; done"
@@ -151,14 +151,14 @@ def who_holds_permits_of_kazoo_is_asked_to_let_go():
             for holder in (a, b):
                 done = holder.finish()
                 assert done.code == 7 and "another client asked for the lock" in done.err, done
-            # Who waited was not asked.
+            # The waiter is not revoked.
             done = c.finish()
             assert (done.code, done.out) == (0, "in\n"), done
     live.eventually(lambda: not command.children(path))
     expect_exit(1, "revoke", "--layout", "kazoo", path)
 
 
-def several_of_them():
+def several_native_locks_are_acquired_together():
     with start("run", "--layout", "native", "-l", "s:/m/b", "-l", "/m/c",
                "/m/a", "sleep", "600") as a:
         wait_until_held("native", "/m/a", 1)
@@ -170,7 +170,7 @@ def several_of_them():
         a.finish()
 
 
-def permits_of_kazoo():
+def kazoo_permits_are_granted_in_queue_order():
     path = "/permits"
     take = ("run", "--layout", "kazoo", "-p", "2", path, "sleep", "600")
     with start(*take) as a, start(*take) as b:
@@ -194,7 +194,7 @@ def permits_of_kazoo():
     expect_exit(0, "status", "--layout", "kazoo", path)
 
 
-def what_does_not_go_together_is_refused():
+def contradictory_options_are_refused():
     for words, text in (
             (("--layout", "zookeeper", "/x", "true"), "none of curator"),
             (("--layout", "kazoo:x", "/x", "true"), "prefix"),
@@ -209,13 +209,13 @@ def what_does_not_go_together_is_refused():
 
 with command.serve():
     live.run(live.together(
-        names_are_those_of_the_layout,
+        node_names_are_those_of_the_layout,
         sides_share_and_exclude,
-        each_waits_for_the_one_before,
-        other_children_are_nobody,
-        directories_stay,
-        who_holds_is_asked_to_let_go,
-        several_of_them,
-        permits_of_kazoo,
-        who_holds_permits_of_kazoo_is_asked_to_let_go,
-        what_does_not_go_together_is_refused))
+        native_layouts_share_a_queue,
+        children_of_other_names_are_no_contenders,
+        lock_directories_are_persistent,
+        revoke_ends_the_holder,
+        several_native_locks_are_acquired_together,
+        kazoo_permits_are_granted_in_queue_order,
+        revoke_ends_all_holders_of_kazoo_permits,
+        contradictory_options_are_refused))

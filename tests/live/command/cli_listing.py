@@ -20,7 +20,7 @@ def make(*paths):
 
 
 def facts_of(path):
-    """What stat --json says, without the path."""
+    """The output of stat --json, without the path."""
     facts = expect_exit(0, "stat", "--json", path).json()[0]
     del facts["path"]
     return facts
@@ -47,7 +47,7 @@ def R_lists_all_that_is_below():
     assert done.code == 1 and "no such node" in done.err, done
 
 
-def l_shows_what_is_known_of_each():
+def l_prints_the_stat_of_each_child():
     expect_exit(0, "create", "/l")
     expect_exit(0, "create", "/l/plain", "12345")
     expect_exit(0, "set", "/l/plain", "123456")
@@ -72,7 +72,7 @@ def l_shows_what_is_known_of_each():
         owner.terminate()
 
 
-def tree_draws_it():
+def tree_indents_children():
     make("/tree/b/c/d", "/tree/b-", "/tree/a")
     with start("create", "-e", "/tree/a/mine") as owner:
         owner.stdout.readline()
@@ -97,7 +97,7 @@ def tree_draws_it():
     assert done.code == 1 and "no such node" in done.err, done
 
 
-def what_may_not_be_read_is_not_passed_over():
+def unreadable_nodes_are_reported():
     make("/shut/a/b", "/shut/c")
     expect_exit(0, "create", "--acl", "world:anyone:c", "/shut/b")
     expect_exit(0, "create", "/shut/b/hidden")
@@ -116,8 +116,8 @@ def what_may_not_be_read_is_not_passed_over():
     assert done.code == 125 and done.out == "", done
 
 
-def a_large_tree_is_whole():
-    """More nodes than questions that are on their way at a time."""
+def large_tree_is_listed_completely():
+    """More nodes than requests that the command sends at a time."""
     crowd = worker.Worker()
     client = crowd.client(zk.connect)
     client.create("/large")
@@ -146,8 +146,8 @@ def usage_is_125():
 
 live.run(live.together(
     R_lists_all_that_is_below,
-    l_shows_what_is_known_of_each,
-    tree_draws_it,
-    what_may_not_be_read_is_not_passed_over,
+    l_prints_the_stat_of_each_child,
+    tree_indents_children,
+    unreadable_nodes_are_reported,
     usage_is_125),
-    a_large_tree_is_whole)
+    large_tree_is_listed_completely)

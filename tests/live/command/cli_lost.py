@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: the lease runs out, or the lock is lost, while COMMAND runs."""
+"""latchkey run: the lease deadline passes, or the lock is lost, while COMMAND
+runs."""
 
 import json
 import os
@@ -14,15 +15,15 @@ import command
 from command import start
 import live
 
-zk = command.serve("--tick", "200")  # nobody disturbs it
+zk = command.serve("--tick", "200")  # no test stops or restarts this server
 folder = tempfile.TemporaryDirectory()
 
-# Says on which millisecond of CLOCK_BOOTTIME it heard what, into a file; the
-# last line it wrote tells until when it lived.
-WITNESS = """
+# Appends "EVENT MILLISECONDS" (CLOCK_BOOTTIME) to a file for its begin, each TERM
+# and its end, and "alive" every 20 ms until it is killed.
+LOGGING_COMMAND = """
 import os, signal, sys, time
 out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
-def say(what):  # one write: a signal can come in the middle of another line
+def say(what):  # in one write, since a signal handler calls it, too
     now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
     os.write(out, b"%s %d\\n" % (what.encode(), now))
 def term(number, frame):
@@ -44,7 +45,7 @@ def boottime():
 
 
 class Job:
-    """latchkey with a witness, and its events."""
+    """latchkey with LOGGING_COMMAND, and the events of latchkey."""
 
     def __init__(self, zk, lock, *words, obey="obey", seconds=600):
         self.lock = lock
@@ -55,7 +56,7 @@ class Job:
         self.read, write = os.pipe()
         self.process = start(
             "run", "-z", zk.connect, "--events-fd", str(write), *words, lock,
-            *command.python(WITNESS, self.out, obey, seconds),
+            *command.python(LOGGING_COMMAND, self.out, obey, seconds),
             pass_fds=[write])
         os.close(write)
         self.stream = os.fdopen(self.read)
@@ -73,7 +74,7 @@ class Job:
         return live.eventually(lambda: self.when(what), what)
 
     def event(self, name):
-        """Read events up to this one."""
+        """Read events up to this one; gives it."""
         while True:
             line = self.stream.readline()
             assert line, (name, self.events)
@@ -104,7 +105,7 @@ class Job:
 
 
 def with_server(test):
-    """The test gets a server of its own, which it may stop."""
+    """Run the test with a server of its own, which it may stop."""
     def wrapped():
         with command.zkserver.Server("--tick", "200") as zk:
             test(zk)
@@ -112,10 +113,10 @@ def with_server(test):
     return wrapped
 
 
-# ---- the server is gone ----------------------------------------------------------
+# ---- the server does not reply ----------------------------------------------------
 
 @with_server
-def without_news_term_comes_before_the_deadline_and_the_lock_is_over(zk):
+def silent_server_ends_command_with_term_before_the_deadline(zk):
     with Job(zk, "/term", "-T", "4") as job:
         job.event("acquired")
         stopped = boottime()
@@ -129,7 +130,7 @@ def without_news_term_comes_before_the_deadline_and_the_lock_is_over(zk):
 
 
 @with_server
-def who_ignores_term_is_killed_at_the_deadline(zk):
+def command_that_ignores_term_is_killed_at_the_deadline(zk):
     with Job(zk, "/kill", "-T", "4", "--kill-after", "1",
              obey="ignore") as job:
         job.event("acquired")
@@ -148,7 +149,7 @@ def who_ignores_term_is_killed_at_the_deadline(zk):
 
 
 @with_server
-def a_descendant_that_ignores_term_is_killed_at_the_deadline(zk):
+def descendant_that_ignores_term_is_killed_at_the_deadline(zk):
     pid_file = os.path.join(folder.name, "deaf")
     with start("run", "-z", zk.connect, "-T", "3", "/deaf", "sh", "-c",
                "(trap '' TERM; sleep 600) & echo $! > %s; wait" % pid_file
@@ -162,7 +163,7 @@ def a_descendant_that_ignores_term_is_killed_at_the_deadline(zk):
 
 
 @with_server
-def when_latchkey_itself_is_stopped_the_supervisor_keeps_the_time(zk):
+def supervisor_keeps_the_kill_schedule_while_latchkey_is_stopped(zk):
     with Job(zk, "/stopped", "-T", "3", obey="ignore") as job:
         job.event("acquired")
         stopped = boottime()
@@ -196,7 +197,7 @@ def on_lost_stop_stops_and_continues(zk):
         zk.stop()
         pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: command.is_stopped(pid))
-        # The server was stopped too, so no session ended meanwhile.
+        # A stopped server expires no session.
         zk.cont()
         job.event("held")
         live.eventually(lambda: not command.is_stopped(pid))
@@ -212,7 +213,7 @@ def on_lost_stop_stops_and_continues(zk):
 
 
 @with_server
-def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
+def killed_command_leaves_no_stopped_descendants(zk):
     child_file = os.path.join(folder.name, "child")
     script = "sleep 600 >/dev/null 2>&1 & echo $! >$0; wait"
     with start("run", "-z", zk.connect, "-T", "6", "--on-lost", "stop",
@@ -231,7 +232,7 @@ def a_stopped_command_that_is_killed_leaves_nothing_stopped(zk):
 
 
 @with_server
-def on_lost_ignore_leaves_the_command_alone(zk):
+def on_lost_ignore_does_not_signal_command(zk):
     with Job(zk, "/ignore", "-T", "4", "--on-lost", "ignore",
              seconds=8) as job:
         job.event("acquired")
@@ -254,7 +255,7 @@ def on_lost_ignore_leaves_the_command_alone(zk):
 
 
 @with_server
-def a_short_silence_disturbs_nobody(zk):
+def short_server_restart_does_not_signal_command(zk):
     with Job(zk, "/short", "-T", "20", seconds=2) as job:
         job.event("acquired")
         zk.restart()
@@ -279,12 +280,12 @@ def ends_without_a_server(zk, lock, seconds):
 
 
 @with_server
-def a_command_that_ends_without_a_server_leaves_a_warning(zk):
+def release_without_a_server_gives_a_warning(zk):
     ends_without_a_server(zk, "/late", 0.5)
 
 
 @with_server
-def a_session_that_was_given_up_is_not_called_released(zk):
+def session_given_up_is_no_release(zk):
     # Of the session timeout of 3 s little is left when COMMAND ends, so the
     # client gives up the session before the time limit of the release.
     ends_without_a_server(zk, "/given-up", 3)
@@ -292,7 +293,7 @@ def a_session_that_was_given_up_is_not_called_released(zk):
 
 # ---- the node is deleted ------------------------------------------------------------
 
-def a_lost_lock_means_term_at_once():
+def lost_lock_sends_term_at_once():
     with Job(zk, "/lost", "-T", "60") as job:
         job.event("acquired")
         job.delete_node()
@@ -304,7 +305,7 @@ def a_lost_lock_means_term_at_once():
         assert "lost" in done.err and "deleted" in done.err, done
 
 
-def and_kill_after_so_long():
+def lost_lock_sends_kill_after_kill_after():
     with Job(zk, "/lost2", "-T", "60", "--kill-after", "0.5",
              obey="ignore") as job:
         job.event("acquired")
@@ -315,8 +316,8 @@ def and_kill_after_so_long():
         assert done.code == 123, done
 
 
-def the_command_is_looked_after_from_the_grant_on():
-    # The first beat would come after 15 s; the node goes before.
+def loss_is_found_before_the_first_heartbeat():
+    # The node is deleted long before the first heartbeat, after 15 s.
     with Job(zk, "/beat", "-T", "60") as job:
         began = boottime()
         job.event("acquired")
@@ -326,9 +327,9 @@ def the_command_is_looked_after_from_the_grant_on():
         assert job.finish().code == 123
 
 
-# ---- the lease goes on ---------------------------------------------------------------
+# ---- renewal of the lease -------------------------------------------------------------
 
-def every_assurance_keeps_the_lease():
+def every_assurance_renews_the_lease():
     jobs = [Job(zk, "/" + how, "-T", "2", "--assurance", how, seconds=5)
             for how in ("quorum", "sync", "ping")]
     for job in jobs:
@@ -337,11 +338,11 @@ def every_assurance_keeps_the_lease():
             assert job.names() == ["acquired", "released"], job.names()
 
 
-def the_margin_counts_from_what_the_server_grants():
+def kill_after_is_limited_by_the_granted_timeout():
     done = command.expect_exit(125, "run", "-z", zk.connect, "-T", "10",
                                "--kill-after", "5", "/margin", "true")
     assert "--kill-after" in done.err and "-T" in done.err, done
-    # 600 s are asked for, 60 granted: a sixth is 10 s, not 100.
+    # The server grants 60 s of the requested 600.
     with Job(zk, "/granted", "-T", "600", seconds=1) as job:
         acquired = job.event("acquired")
         assert acquired["lease_ms"] <= 60000, acquired
@@ -349,20 +350,20 @@ def the_margin_counts_from_what_the_server_grants():
 
 
 live.run(live.together(
-    without_news_term_comes_before_the_deadline_and_the_lock_is_over,
-    who_ignores_term_is_killed_at_the_deadline,
-    a_descendant_that_ignores_term_is_killed_at_the_deadline,
-    when_latchkey_itself_is_stopped_the_supervisor_keeps_the_time,
+    silent_server_ends_command_with_term_before_the_deadline,
+    command_that_ignores_term_is_killed_at_the_deadline,
+    descendant_that_ignores_term_is_killed_at_the_deadline,
+    supervisor_keeps_the_kill_schedule_while_latchkey_is_stopped,
     on_lost_kill_kills_at_once,
     on_lost_stop_stops_and_continues,
-    a_stopped_command_that_is_killed_leaves_nothing_stopped,
-    on_lost_ignore_leaves_the_command_alone),
+    killed_command_leaves_no_stopped_descendants,
+    on_lost_ignore_does_not_signal_command),
     live.together(
-    a_short_silence_disturbs_nobody,
-    a_command_that_ends_without_a_server_leaves_a_warning,
-    a_session_that_was_given_up_is_not_called_released,
-    a_lost_lock_means_term_at_once,
-    and_kill_after_so_long,
-    the_command_is_looked_after_from_the_grant_on,
-    every_assurance_keeps_the_lease,
-    the_margin_counts_from_what_the_server_grants))
+    short_server_restart_does_not_signal_command,
+    release_without_a_server_gives_a_warning,
+    session_given_up_is_no_release,
+    lost_lock_sends_term_at_once,
+    lost_lock_sends_kill_after_kill_after,
+    loss_is_found_before_the_first_heartbeat,
+    every_assurance_renews_the_lease,
+    kill_after_is_limited_by_the_granted_timeout))

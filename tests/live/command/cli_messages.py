@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs of latchkey print when something is wrong: each message once,
-whole, with its exit code."""
+"""The error messages of latchkey: each message in full, with its exit code."""
 
 import contextlib
 import json
@@ -23,22 +22,21 @@ zk = command.serve()
 HELP = "; latchkey %s --help shows the usage"
 
 
-def says(code, text, *words, **options):
-    """It ends with this code, and this is all that it prints."""
+def expect_message(code, text, *words, **options):
+    """Check the exit code, and that this message is the whole output."""
     done = run(*words, **options)
     assert (done.code, done.out, done.err) == (
         code, "", "latchkey: " + text + "\n"), (words, done)
 
 
-def usage(text, *words):
-    """The same with a usage error of the verb words[0]."""
-    says(125, words[0] + ": " + text + HELP % words[0], *words)
+def expect_usage_error(text, *words):
+    """Check for a usage error of the verb words[0]."""
+    expect_message(125, words[0] + ": " + text + HELP % words[0], *words)
 
 
 # ---- options ---------------------------------------------------------------------
 
-def options_may_stand_behind_operands():
-    """They were taken for data: a persistent node that held "-e"."""
+def options_may_follow_operands():
     expect_exit(0, "create", "/behind", "x", "--acl", "world:anyone:crwd")
     assert expect_exit(0, "acl", "/behind").out == "world:anyone:cdrw\n"
     with command.start("create", "/behind/e", "-e") as process:
@@ -50,13 +48,13 @@ def options_may_stand_behind_operands():
     expect_exit(0, "set", "/behind", "-V", "0", "y")
     expect_exit(0, "set", "-V", "1", "/behind", "z", "-v")
     assert expect_exit(0, "get", "/behind", "--json").json()[0]["data"] == "z"
-    # The order of options and operands is no matter of the environment.
+    # POSIXLY_CORRECT has no influence.
     expect_exit(0, "ls", "/", "-z", zk.connect,
                 env=dict(os.environ, LATCHKEY_ZK="127.0.0.1:1", POSIXLY_CORRECT="1"))
     assert expect_exit(0, "status", "/behind/lock", "--json").json()
 
 
-def what_follows_two_dashes_is_data():
+def words_after_two_dashes_are_data():
     expect_exit(0, "create", "--", "/dashes", "-e")
     assert expect_exit(0, "get", "/dashes").out == "-e"
     expect_exit(0, "set", "/dashes", "--", "--json")
@@ -65,7 +63,7 @@ def what_follows_two_dashes_is_data():
     assert expect_exit(0, "get", "/dashes").out == ""
 
 
-def options_may_stand_before_the_verb():
+def options_may_precede_the_verb():
     other = dict(os.environ, LATCHKEY_ZK="127.0.0.1:1")
     for before in (("-z", zk.connect), ("--zk=" + zk.connect, "--json"),
                    ("-T", "10", "-v", "-z", zk.connect)):
@@ -79,52 +77,51 @@ def options_may_stand_before_the_verb():
         assert expect_exit(0, "-z", zk.connect, *verb, "-n", "/before", "echo", "ls",
                            env=other).out == "ls\n"
     assert "usage: latchkey ls " in expect_exit(0, "-h", "ls").out
-    # The last one counts.
+    # The last -z takes effect.
     expect_exit(0, "-z", "127.0.0.1:1", "ls", "-z", zk.connect, "/")
 
 
 def unknown_options_are_refused():
     for verb in ("status", "wait", "revoke", "ls", "tree", "get", "stat",
                  "delete", "watch", "doctor"):
-        usage("unknown option -Q", verb, "/x", "-Q")
-        usage("unknown option --quite", verb, "--quite", "/x")
-        says(125, verb + ": unknown option -n in front of the verb" +
-             HELP % verb, "-n", verb, "/x")
+        expect_usage_error("unknown option -Q", verb, "/x", "-Q")
+        expect_usage_error("unknown option --quite", verb, "--quite", "/x")
+        expect_message(125, verb + ": unknown option -n in front of the verb" +
+                       HELP % verb, "-n", verb, "/x")
     for verb in ("create", "set"):
-        usage("unknown option -q (put -- before data that begins with -)",
-              verb, "/x", "-q")
-    usage("unknown option -Q", "acl", "/x", "-Q")
-    usage("unknown option -Q", "run", "-Q", "/x", "true")
-    usage("unknown option -\u00e9", "ls", "-\u00e9", "/x")
-    usage("unknown option --\\x1b[31m", "ls", "--\x1b[31m", "/x")
-    usage("options must stand before LOCK (put -- before a COMMAND that "
-          "begins with -)",
-          "run", "/x", "-n", "true")
+        expect_usage_error("unknown option -q (put -- before data that begins with -)",
+                           verb, "/x", "-q")
+    expect_usage_error("unknown option -Q", "acl", "/x", "-Q")
+    expect_usage_error("unknown option -Q", "run", "-Q", "/x", "true")
+    expect_usage_error("unknown option -\u00e9", "ls", "-\u00e9", "/x")
+    expect_usage_error("unknown option --\\x1b[31m", "ls", "--\x1b[31m", "/x")
+    expect_usage_error("options must stand before LOCK (put -- before a COMMAND that "
+                       "begins with -)",
+                       "run", "/x", "-n", "true")
 
 
 # ---- usage -----------------------------------------------------------------------
 
 def operands_are_counted():
-    says(125, "no arguments are given; latchkey --help lists the commands")
-    says(125, '"list" is neither a verb nor a path that begins with "/"; '
-         "latchkey --help lists the verbs", "list", "/")
+    expect_message(125, "no arguments are given; latchkey --help lists the commands")
+    expect_message(125, '"list" is neither a verb nor a path that begins with "/"; '
+                   "latchkey --help lists the verbs", "list", "/")
     for verb in ("status", "wait", "revoke", "run"):
-        usage("LOCK is missing", verb)
+        expect_usage_error("LOCK is missing", verb)
     for verb in ("ls", "tree", "get", "stat", "create", "set", "delete",
                  "watch", "acl"):
-        usage("PATH is missing", verb)
-    usage("DATA is missing, or - for standard input", "set", "/x")
+        expect_usage_error("PATH is missing", verb)
+    expect_usage_error("DATA is missing, or - for standard input", "set", "/x")
     for verb in ("status", "wait", "revoke", "ls", "tree", "get", "stat",
                  "delete", "watch", "doctor"):
-        usage("too many operands", verb, "/x", "/y")
+        expect_usage_error("too many operands", verb, "/x", "/y")
     for verb in ("create", "set", "acl"):
-        usage("too many operands", verb, "/x", "y", "z")
+        expect_usage_error("too many operands", verb, "/x", "y", "z")
 
 
 def set_needs_data():
-    """It emptied the node, and left alone what a pipe would have given."""
     expect_exit(0, "create", "/kept", "data")
-    usage("DATA is missing, or - for standard input", "set", "/kept")
+    expect_usage_error("DATA is missing, or - for standard input", "set", "/kept")
     assert expect_exit(0, "get", "/kept").out == "data"
     expect_exit(0, "set", "/kept", "-", input="piped")
     assert expect_exit(0, "get", "/kept").out == "piped"
@@ -132,7 +129,7 @@ def set_needs_data():
     assert expect_exit(0, "get", "/kept").out == ""
 
 
-def paths_are_checked_before_a_server_is_asked():
+def paths_are_checked_before_connecting():
     for verb in ("status", "wait", "revoke", "ls", "tree", "get", "stat",
                  "create", "delete", "watch", "acl", "doctor"):
         for path, rule in (
@@ -141,21 +138,21 @@ def paths_are_checked_before_a_server_is_asked():
                 ("/x//y", 'must not contain "//"'),
                 ("/x/../y", 'must not have "." or ".." between slashes'),
                 ("/.", 'must not have "." or ".." between slashes')):
-            says(125, '%s: path "%s" %s' % (verb, path, rule), verb, path,
-                 "-z", "127.0.0.1:1")
-        says(125, verb + ': path "/x\\x0a" holds bytes that ZooKeeper refuses: '
-             "a path is UTF-8 without control characters", verb, "/x\n")
-    says(125, 'set: path "x" must begin with "/"', "set", "x", "y")
-    says(125, 'run: path "x" must begin with "/"', "run", "x", "true")
+            expect_message(125, '%s: path "%s" %s' % (verb, path, rule), verb, path,
+                           "-z", "127.0.0.1:1")
+        expect_message(125, verb + ': path "/x\\x0a" holds bytes that ZooKeeper refuses: '
+                       "a path is UTF-8 without control characters", verb, "/x\n")
+    expect_message(125, 'set: path "x" must begin with "/"', "set", "x", "y")
+    expect_message(125, 'run: path "x" must begin with "/"', "run", "x", "true")
     # A sequential name may consist of its number.
     expect_exit(0, "create", "/sequential")
     assert expect_exit(0, "create", "-s", "/sequential/").out == \
         "/sequential/0000000000\n"
-    says(125, 'create: path "/sequential//" must not contain "//"', "create", "-s",
-         "/sequential//")
+    expect_message(125, 'create: path "/sequential//" must not contain "//"', "create", "-s",
+                   "/sequential//")
 
 
-# ---- the way to a server ---------------------------------------------------------
+# ---- connections -----------------------------------------------------------------
 
 DOCTOR = "; latchkey doctor tells more"
 SILENT = "; the host is down, the server hangs, or a firewall drops packets"
@@ -170,28 +167,28 @@ def words(verb, path, *options):
     return (verb, *options, path, *last)
 
 
-CLOSED = "127.0.0.1:1"  # other ports are used by other tests
+CLOSED = "127.0.0.1:1"  # a port on which nothing listens
 SOON = ("--connect-timeout", "0.9")
 
 
 @contextlib.contextmanager
 def listener(serve):
-    """Where a server should be: serve(connection) is called for each guest."""
-    with socket.create_server(("127.0.0.1", 0)) as door:
+    """A listening socket; serve(connection) is called for each connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server_socket:
         def attend():
             with contextlib.suppress(OSError):
                 while True:
-                    guest, _ = door.accept()
-                    with guest:
-                        serve(guest)
+                    connection, _ = server_socket.accept()
+                    with connection:
+                        serve(connection)
         threading.Thread(target=attend, daemon=True).start()
-        yield "127.0.0.1:%d" % door.getsockname()[1]
-        door.shutdown(socket.SHUT_RDWR)
+        yield "127.0.0.1:%d" % server_socket.getsockname()[1]
+        server_socket.shutdown(socket.SHUT_RDWR)
 
 
-def says_soon(text, *words):
-    """The same, but not always at once: on a busy machine a server is not always
-    tried in time."""
+def expect_message_soon(text, *words):
+    """As expect_message(), with up to ten runs: on a busy machine a connection
+    attempt does not always end within the timeout."""
     wanted = "latchkey: " + text + "\n"
     for _ in range(10):
         done = run(*words)
@@ -200,25 +197,25 @@ def says_soon(text, *words):
     assert (done.code, done.out, done.err) == (125, "", wanted), (words, done)
 
 
-def hang_up(guest):
-    guest.recv(100)
+def hang_up(connection):
+    connection.recv(100)
 
 
-def every_verb_says_why_it_cannot_connect():
+def every_verb_reports_why_it_cannot_connect():
     there = CLOSED
     for (verb,) in VERBS:
-        says_soon("cannot connect to %s: Connection refused; nothing listens "
-                  "there: start ZooKeeper, or correct -z%s" % (there, DOCTOR),
-                  "-z", there, *words(verb, "/x", *SOON))
+        expect_message_soon("cannot connect to %s: Connection refused; nothing listens "
+                            "there: start ZooKeeper, or correct -z%s" % (there, DOCTOR),
+                            "-z", there, *words(verb, "/x", *SOON))
 
 
 def connect_failures_name_the_likely_cause():
     closed = CLOSED
-    with socket.create_server(("127.0.0.1", 0)) as door, \
+    with socket.create_server(("127.0.0.1", 0)) as server_socket, \
             listener(hang_up) as closer, \
-            listener(lambda guest: guest.sendall(b"HTTP/1.1 400 no\r\n\r\n")) \
+            listener(lambda connection: connection.sendall(b"HTTP/1.1 400 no\r\n\r\n")) \
             as web:
-        silent = "127.0.0.1:%d" % door.getsockname()[1]
+        silent = "127.0.0.1:%d" % server_socket.getsockname()[1]
         for verb in ("ls", "run"):
             for servers, text in (
                     (silent, "%s: no reply within 0.9 s%s" % (silent, SILENT)),
@@ -232,8 +229,8 @@ def connect_failures_name_the_likely_cause():
                     ("localhost:" + closed.split(":")[1], None),
                     ("no-such-host.invalid", None)):
                 if text is not None:
-                    says_soon("cannot connect to " + text + DOCTOR, "-z",
-                              servers, *words(verb, "/x", *SOON))
+                    expect_message_soon("cannot connect to " + text + DOCTOR, "-z",
+                                        servers, *words(verb, "/x", *SOON))
                     continue
                 done = expect_exit(125, "-z", servers, *words(verb, "/x", *SOON))
                 assert re.match(
@@ -241,15 +238,15 @@ def connect_failures_name_the_likely_cause():
                     r"(127\.0\.0\.1|\[::1\]):[0-9]+: Connection refused; nothing|"
                     "no-such-host.invalid:2181: (no reply within|the name "
                     "cannot be resolved:)) .*latchkey doctor", done.err), done
-            says_soon("cannot connect to any server: %s: Connection refused, "
-                      "%s: the server closed the connection without a reply; "
-                      "probably there is no quorum: start a majority of the "
-                      "servers%s" %
-                      (closed, closer, DOCTOR), "-z", closed + "," + closer,
-                      *words(verb, "/x", *SOON))
+            expect_message_soon("cannot connect to any server: %s: Connection refused, "
+                                "%s: the server closed the connection without a reply; "
+                                "probably there is no quorum: start a majority of the "
+                                "servers%s" %
+                                (closed, closer, DOCTOR), "-z", closed + "," + closer,
+                                *words(verb, "/x", *SOON))
 
 
-def wrong_servers_are_shown():
+def wrong_connect_strings_are_quoted():
     for servers, text in (
             ("", "no host is named"),
             (" , /x", "no host is named"),
@@ -261,13 +258,13 @@ def wrong_servers_are_shown():
              "chroot)")):
         for (verb,) in (*VERBS, ("doctor",)):
             prefix = "doctor: " if verb == "doctor" else ""
-            says(125, prefix + 'servers "%s": %s; -z takes '
-                 "host:port,host:port/chroot" % (servers, text),
-                 "-z", servers, *words(verb, "/x", *SOON))
+            expect_message(125, prefix + 'servers "%s": %s; -z takes '
+                           "host:port,host:port/chroot" % (servers, text),
+                           "-z", servers, *words(verb, "/x", *SOON))
 
 
-def files_of_tls_that_cannot_be_used_are_named():
-    """Before any server is asked; the rest is in cli_tls.py."""
+def unusable_tls_files_are_named():
+    """The files are read before connecting. See also cli_tls.py."""
     text = "cannot read /nowhere: No such file or directory"
     if "tls" in run("--version").out.split():
         option, variable = "--cacert: " + text, "LATCHKEY_TLS_CACERT: " + text
@@ -275,15 +272,14 @@ def files_of_tls_that_cannot_be_used_are_named():
         option = variable = ("this build of latchkey has no TLS: it was built "
                              "without OpenSSL")
     for (verb,) in (*VERBS, ("doctor",)):
-        says(125, option, "--cacert", "/nowhere", "-z", CLOSED,
-             *words(verb, "/x"))
-    says(125, variable, "-z", "tls://" + CLOSED, "ls", "/",
-         env=dict(os.environ, LATCHKEY_TLS_CACERT="/nowhere"))
-    usage("unknown option --tls", "fence", "--tls", "f", "1")
+        expect_message(125, option, "--cacert", "/nowhere", "-z", CLOSED,
+                       *words(verb, "/x"))
+    expect_message(125, variable, "-z", "tls://" + CLOSED, "ls", "/",
+                   env=dict(os.environ, LATCHKEY_TLS_CACERT="/nowhere"))
+    expect_usage_error("unknown option --tls", "fence", "--tls", "f", "1")
 
 
-def attempts_are_mentioned_after_a_second():
-    """They were after ten, when there were no more."""
+def connection_attempts_are_reported_after_a_second():
     there = CLOSED
     notice = ("no session yet: %s: Connection refused; trying for another 0.5 s"
               % there)
@@ -300,7 +296,6 @@ def attempts_are_mentioned_after_a_second():
 
 
 def a_missing_chroot_is_named():
-    """It was "no such node", or a lock that is free."""
     text = ("the chroot /no/root does not exist; latchkey create -p -z " +
             zk.connect + " /no/root creates it")
     where = ("-z", zk.connect + "/no/root")
@@ -308,32 +303,31 @@ def a_missing_chroot_is_named():
         if verb in ("create", "watch"):
             continue
         prefix = "/x: " if verb == "run" else verb + ": "
-        says(125, prefix + text, *where, *words(verb, "/x"))
+        expect_message(125, prefix + text, *where, *words(verb, "/x"))
     with command.start("watch", *where, "/") as process:
         assert process.stdout.readline() == "watching /\n"
         process.terminate()
         assert process.finish().err == "latchkey: warning: " + text + "\n"
-    says(1, "create /x: the parent does not exist; -p creates missing parents",
-         "create", *where, "/x")
+    expect_message(1, "create /x: the parent does not exist; -p creates missing parents",
+                   "create", *where, "/x")
     expect_exit(0, *re.search("create .*(?= creates it)", text)[0].split())
     assert expect_exit(0, "ls", *where, "/").out == ""
 
 
 def a_lost_connection_is_named():
-    """It was "connection lost (connection lost before the answer came)"."""
-    with relay.Relay(zk.connect) as way, command.start(
-            "run", "-z", way.address, "/lost", "sleep", "600") as process:
+    with relay.Relay(zk.connect) as proxy, command.start(
+            "run", "-z", proxy.address, "/lost", "sleep", "600") as process:
         command.wait_until_held("/lost")
-        way.drop()
+        proxy.drop()
         lines = [process.stderr.readline() for _ in range(2)]
         assert lines == [
             "latchkey: connection to %s lost: the server closed the connection; "
-            "reconnecting\n" % way.address,
+            "reconnecting\n" % proxy.address,
             "latchkey: reconnected\n"], lines
         process.terminate()
 
 
-def identities_that_do_not_work_are_named():
+def refused_identities_are_named():
     with tempfile.TemporaryDirectory() as folder:
         def file(name, text):
             path = os.path.join(folder, name)
@@ -346,20 +340,20 @@ def identities_that_do_not_work_are_named():
         line = file("line", "digest:me:secret\ndigest\n")
         refused = ("the server refuses the credentials; check the lines of "
                    "--auth-file" + DOCTOR)
-        says(125, "ls /: " + refused, "ls", *scheme, "/")
-        says(125, "set /: " + refused, "set", *scheme, "/", "x")
-        says(125, "/x: " + refused, "run", *scheme, "/x", "true")
-        says(125, "watch /x: " + refused, "watch", *scheme, "/x")
-        # While the chroot is looked for, before the watch is set.
-        says(125, "watch /x: " + refused, "watch", *scheme, "-z",
-             zk.connect + "/none", "/x")
+        expect_message(125, "ls /: " + refused, "ls", *scheme, "/")
+        expect_message(125, "set /: " + refused, "set", *scheme, "/", "x")
+        expect_message(125, "/x: " + refused, "run", *scheme, "/x", "true")
+        expect_message(125, "watch /x: " + refused, "watch", *scheme, "/x")
+        # The server refuses while the command checks the chroot.
+        expect_message(125, "watch /x: " + refused, "watch", *scheme, "-z",
+                       zk.connect + "/none", "/x")
         for verb in (("ls", "/"), ("run", "/x", "true")):
-            says(125, "--auth-file: a line of %s is not scheme:credentials, "
-                 "such as digest:user:password" % line[1], *line, *verb)
-            says(125, "--auth-file: cannot read %s: Is a directory" % folder,
-                 "--auth-file", folder, *verb)
-            says(125, "--auth-file: cannot read /nowhere: No such file or "
-                 "directory", "--auth-file", "/nowhere", *verb)
+            expect_message(125, "--auth-file: a line of %s is not scheme:credentials, "
+                           "such as digest:user:password" % line[1], *line, *verb)
+            expect_message(125, "--auth-file: cannot read %s: Is a directory" % folder,
+                           "--auth-file", folder, *verb)
+            expect_message(125, "--auth-file: cannot read /nowhere: No such file or "
+                           "directory", "--auth-file", "/nowhere", *verb)
 
 
 def servers_without_quorum_are_named():
@@ -373,7 +367,7 @@ def servers_without_quorum_are_named():
             "refused; probably there is no quorum: start a majority of the "
             "servers%s\n"
             % (a, b, c, DOCTOR))
-        # It serves on until it has noticed, and each attempt takes its time.
+        # The remaining server replies until it notices that it has no quorum.
         live.eventually(lambda: run(
             "ls", "--connect-timeout", "1", "-z", ensemble.connect,
             "/").err == text)
@@ -385,54 +379,54 @@ NOBODY = ("; --auth-file or --cert gives an identity that the access list "
           "names")
 
 
-def nodes_that_are_not_there_are_named():
+def missing_nodes_are_named():
     for verb in ("ls", "tree", "get", "stat", "delete", "acl"):
-        says(1, verb + " /none: no such node", verb, "/none")
-    says(1, "ls /none: no such node", "ls", "-R", "/none")
-    says(1, "set /none: no such node", "set", "/none", "x")
-    says(1, "acl /none: no such node", "acl", "/none", "open")
-    says(1, "delete /none: no such node", "delete", "-r", "/none")
+        expect_message(1, verb + " /none: no such node", verb, "/none")
+    expect_message(1, "ls /none: no such node", "ls", "-R", "/none")
+    expect_message(1, "set /none: no such node", "set", "/none", "x")
+    expect_message(1, "acl /none: no such node", "acl", "/none", "open")
+    expect_message(1, "delete /none: no such node", "delete", "-r", "/none")
     for kind in ((), ("-s",), ("-e",), ("-c",), ("-t", "60000")):
-        says(1, "create /none/x: the parent does not exist; -p creates "
-                "missing parents", "create", *kind, "/none/x")
+        expect_message(1, "create /none/x: the parent does not exist; -p creates "
+                          "missing parents", "create", *kind, "/none/x")
 
 
-def nodes_in_the_wrong_state_are_named():
+def wrong_states_of_nodes_are_named():
     expect_exit(0, "create", "-p", "/state/child")
     for more in ((), ("-p",), ("-c",)):
-        says(1, "create /state: the node exists already", "create", *more,
-             "/state")
-    says(1, "delete /state: the node has children; delete its children "
-            "first, or use -r", "delete", "/state")
+        expect_message(1, "create /state: the node exists already", "create", *more,
+                       "/state")
+    expect_message(1, "delete /state: the node has children; delete its children "
+                      "first, or use -r", "delete", "/state")
     version = "the node has another version; latchkey stat shows its version"
-    says(1, "set /state: " + version, "set", "-V", "7", "/state", "x")
-    says(1, "delete /state/child: " + version, "delete", "-V", "7",
-         "/state/child")
-    says(125, "delete: -V and -r exclude each other; give one of them",
-         "delete", "-r", "-V", "7", "/state")
+    expect_message(1, "set /state: " + version, "set", "-V", "7", "/state", "x")
+    expect_message(1, "delete /state/child: " + version, "delete", "-V", "7",
+                   "/state/child")
+    expect_message(125, "delete: -V and -r exclude each other; give one of them",
+                   "delete", "-r", "-V", "7", "/state")
     for path in ("/", "/zookeeper", "/zookeeper/quota"):
         for more in ((), ("-r",)):
-            says(125, "delete %s: the root and ZooKeeper's own nodes cannot be "
-                 "deleted" % path, "delete", *more, path)
+            expect_message(125, "delete %s: the root and ZooKeeper's own nodes cannot be "
+                           "deleted" % path, "delete", *more, path)
     with command.start("create", "-e", "/state/e") as process:
         process.stdout.readline()
-        says(1, "create /state/e/x: an ephemeral node cannot have children; "
-             "choose a path that is not below an ephemeral node", "create",
-             "/state/e/x")
+        expect_message(1, "create /state/e/x: an ephemeral node cannot have children; "
+                       "choose a path that is not below an ephemeral node", "create",
+                       "/state/e/x")
         process.terminate()
-    says(125, "set /state: larger than the configured limit; servers accept "
-              "1 MiB at most", "set", "/state", "-", input="x" * 1100000)
+    expect_message(125, "set /state: larger than the configured limit; servers accept "
+                        "1 MiB at most", "set", "/state", "-", input="x" * 1100000)
 
 
-def kinds_of_nodes_that_exclude_each_other_are_named():
+def contradictory_kinds_of_nodes_are_named():
     for a, b in (("-c", "-e"), ("-c", "-s"), ("-t", "-e"), ("-t", "-c")):
         given = [a, "5", b] if a == "-t" else [a, b]
-        says(125, "create: %s and %s exclude each other; latchkey create "
-                  "--help explains them" % (a, b), "create", *given, "/kind")
-    says(1, "stat /kind: no such node", "stat", "/kind")
+        expect_message(125, "create: %s and %s exclude each other; latchkey create "
+                            "--help explains them" % (a, b), "create", *given, "/kind")
+    expect_message(1, "stat /kind: no such node", "stat", "/kind")
 
 
-def what_access_lists_forbid_is_named():
+def denied_permissions_are_named():
     not_allowed = "not allowed by the node's access list" + NOBODY
     parent = "not allowed by the access list of the parent" + NOBODY
     expect_exit(0, "create", "/shut")
@@ -441,19 +435,19 @@ def what_access_lists_forbid_is_named():
     expect_exit(0, "create", "--acl", "world:anyone:c", "/open/none")
     expect_exit(0, "acl", "/shut", "world:anyone:a")
     for verb in ("ls", "tree", "get"):
-        says(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
-    says(125, "set /shut: " + not_allowed, "set", "/shut", "x")
-    says(125, "create /shut/y: " + parent, "create", "/shut/y")
-    says(125, "delete /shut/x: " + parent, "delete", "/shut/x")
-    says(125, "acl /open/none: " + not_allowed, "acl", "/open/none")
-    says(125, "acl /open/none: " + not_allowed, "acl", "/open/none", "open")
+        expect_message(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
+    expect_message(125, "set /shut: " + not_allowed, "set", "/shut", "x")
+    expect_message(125, "create /shut/y: " + parent, "create", "/shut/y")
+    expect_message(125, "delete /shut/x: " + parent, "delete", "/shut/x")
+    expect_message(125, "acl /open/none: " + not_allowed, "acl", "/open/none")
+    expect_message(125, "acl /open/none: " + not_allowed, "acl", "/open/none", "open")
     for verb in ("status", "wait", "revoke"):
-        says(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
+        expect_message(125, "%s /shut: %s" % (verb, not_allowed), verb, "/shut")
     lacks = (": its access list, or that of a parent node, does not permit "
              "READ, CREATE and DELETE" + NOBODY)
-    # Below it, the list that forbids is not the lock's own.
+    # For /shut/lock it is the parent's list that denies the request.
     for lock in ("/shut", "/shut/lock"):
-        says(125, lock + lacks, "run", lock, "true")
+        expect_message(125, lock + lacks, "run", lock, "true")
     for verb in ("ls", "tree"):
         done = run(*((verb, "-R") if verb == "ls" else (verb,)), "/open")
         assert done.code == 125 and done.err == (
@@ -461,17 +455,17 @@ def what_access_lists_forbid_is_named():
             (verb, not_allowed)), done
 
 
-def access_lists_that_the_server_refuses_are_named():
+def refused_access_lists_are_named():
     refused = ("the server refuses the access list: it does not know a scheme "
                "or an id in it, or the list is creator (auth) and neither "
                "--auth-file nor --cert is given (a server with "
                "ssl.clientAuth=none ignores --cert)")
     for spec in ("creator", "world:bob:r", "no-such-scheme:bob:r", "ip:bob:r"):
-        says(125, "acl /zookeeper: " + refused, "acl", "/zookeeper", spec)
-        says(125, "create /refused: " + refused, "create", "/refused", "--acl",
-             spec)
-        says(125, "/refused-lock: " + refused, "run", "--acl", spec,
-             "/refused-lock", "true")
+        expect_message(125, "acl /zookeeper: " + refused, "acl", "/zookeeper", spec)
+        expect_message(125, "create /refused: " + refused, "create", "/refused", "--acl",
+                       spec)
+        expect_message(125, "/refused-lock: " + refused, "run", "--acl", spec,
+                       "/refused-lock", "true")
 
 
 def numbers_out_of_range_are_named():
@@ -497,10 +491,10 @@ def numbers_out_of_range_are_named():
             ("--json takes no argument", "ls", "/x", "--json=yes"),
             ('--layout: "x" is none of curator, kazoo, native[:PREFIX], '
              "native-uuid[:PREFIX]", "status", "--layout", "x", "/x")):
-        usage(text, *command_line)
+        expect_usage_error(text, *command_line)
 
 
-def output_that_cannot_be_written_is_named():
+def unwritable_output_is_named():
     expect_exit(0, "create", "/full", "data")
     expect_exit(0, "create", "/full/child")
     for verb in ("ls", "get", "stat", "tree", "acl", "status", "doctor"):
@@ -513,7 +507,7 @@ def output_that_cannot_be_written_is_named():
 
 # ---- run -------------------------------------------------------------------------
 
-def usage_of_run_is_named():
+def usage_errors_of_run_are_named():
     for text, *more in (
             ("COMMAND is missing", "/x"),
             ("COMMAND is missing", "/x", "--"),
@@ -554,106 +548,107 @@ def usage_of_run_is_named():
              "true"),
             ('--events-fd: "99" is not an open descriptor (in a shell: 3>FILE '
              "opens number 3)", "--events-fd", "99", "/x", "true")):
-        usage(text, "run", *more)
+        expect_usage_error(text, "run", *more)
     with open("/dev/null") as null:
-        says(125, 'run: --events-fd: "0" is a descriptor that cannot be written '
-             "to" + HELP % "run", "run", "--events-fd", "0", "/x", "true",
-             stdin=null)
+        expect_message(125, 'run: --events-fd: "0" is a descriptor that cannot be written '
+                       "to" + HELP % "run", "run", "--events-fd", "0", "/x", "true",
+                       stdin=null)
 
 
-def ends_of_run_are_named():
+def failures_of_run_are_named():
     with command.start("run", "/busy", "sleep", "600") as process:
         command.wait_until_held("/busy")
-        says(124, "/busy: is held by another client; -w waits for it", "run", "-n",
-             "/busy", "true")
-        says(124, "/busy: is still held by another client", "run", "-w", "0.3",
-             "/busy", "true")
+        expect_message(124, "/busy: is held by another client; -w waits for it", "run", "-n",
+                       "/busy", "true")
+        expect_message(124, "/busy: is still held by another client", "run", "-w", "0.3",
+                       "/busy", "true")
         process.terminate()
-    says(125, "--kill-after must be less than half the session timeout, "
-              "which is 10.000 s; -T requests another", "run", "-T", "10", "--kill-after",
-         "5", "/x", "true")
-    says(127, "cannot run /nowhere: No such file or directory; check the name "
-         "and PATH", "run", "/x", "/nowhere")
-    says(126, "cannot run /etc: Permission denied; it must be an executable "
-              "file", "run", "/x", "/etc")
+    expect_message(125, "--kill-after must be less than half the session timeout, "
+                        "which is 10.000 s; -T requests another", "run", "-T", "10", "--kill-after",
+                   "5", "/x", "true")
+    expect_message(127, "cannot run /nowhere: No such file or directory; check the name "
+                   "and PATH", "run", "/x", "/nowhere")
+    expect_message(126, "cannot run /etc: Permission denied; it must be an executable "
+                        "file", "run", "/x", "/etc")
 
 
 # ---- locks, fence ----------------------------------------------------------------
 
-def locks_that_nobody_holds_are_named():
-    says(1, "revoke /nobody: the lock is free: no such node", "revoke",
-         "/nobody")
+def revoke_of_a_free_lock_is_named():
+    expect_message(1, "revoke /nobody: the lock is free: no such node", "revoke",
+                   "/nobody")
     expect_exit(0, "create", "/nobody")
-    says(1, "revoke /nobody: the lock is free", "revoke", "/nobody")
-    says(125, "run: cannot lock /zookeeper/x: /zookeeper is reserved for "
-              "ZooKeeper; choose another path", "run", "/zookeeper/x", "true")
+    expect_message(1, "revoke /nobody: the lock is free", "revoke", "/nobody")
+    expect_message(125, "run: cannot lock /zookeeper/x: /zookeeper is reserved for "
+                        "ZooKeeper; choose another path", "run", "/zookeeper/x", "true")
 
 
 def errors_of_fence_are_named():
-    usage("FILE is missing", "fence")
-    usage("TOKEN is missing", "fence", "f")
-    usage("too many operands", "fence", "f", "1", "2")
-    usage("unknown option -Q", "fence", "f", "1", "-Q")
+    expect_usage_error("FILE is missing", "fence")
+    expect_usage_error("TOKEN is missing", "fence", "f")
+    expect_usage_error("too many operands", "fence", "f", "1", "2")
+    expect_usage_error("unknown option -Q", "fence", "f", "1", "-Q")
     for token in ("0", "x", "-1", "18446744073709551616"):
-        says(125, 'fence: TOKEN "%s" is not a decimal number from 1 to 2^64-1; '
-             "COMMAND of latchkey run has it in LATCHKEY_FENCING_TOKEN" % token,
-             "fence", "--", "f", token)
+        expect_message(125, 'fence: TOKEN "%s" is not a decimal number from 1 to 2^64-1; '
+                       "COMMAND of latchkey run has it in LATCHKEY_FENCING_TOKEN" % token,
+                       "fence", "--", "f", token)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "f")
         expect_exit(0, "fence", path, "7")
-        says(1, "fence: %s: token 6 is refused: token 7 was seen, so the "
-                "lock has passed to another holder" % path, "fence", path, "6")
-        says(125, "fence: %s: cannot open it: Is a directory" % folder, "fence",
-             folder, "6")
+        expect_message(1, "fence: %s: token 6 is refused: token 7 was seen, so the "
+                          "lock has passed to another holder" % path, "fence", path, "6")
+        expect_message(125, "fence: %s: cannot open it: Is a directory" % folder, "fence",
+                       folder, "6")
 
 
-# ---- what servers refuse ---------------------------------------------------------
+# ---- errors of servers -------------------------------------------------------------
 
-def lost_writes_are_named():
-    """A node with a TTL is not known by its session, so it is in doubt."""
-    with relay.Relay(zk.connect) as way:
-        way.trap("cut", op=21)
-        says(125, "create /ttl: connection lost: the write may or may not have "
-                  "been executed; read the node, and try again if it is not done" + DOCTOR, "create", "-t",
-             "60000", "-z", way.address, "/ttl")
-
-
-def servers_that_do_not_answer_in_time_are_named():
-    with relay.Relay(zk.connect) as way:
-        way.trap("freeze", op=4)
-        says(125, "get /: the servers did not reply in time; try again" +
-             DOCTOR, "get", "-T", "2", "-z", way.address, "/")
+def writes_in_doubt_are_named():
+    """A create with a TTL is in doubt: the node does not name the session that
+    created it."""
+    with relay.Relay(zk.connect) as proxy:
+        proxy.trap("cut", op=21)
+        expect_message(125, "create /ttl: connection lost: the write may or may not have "
+                            "been executed; read the node, and try again if it is not done" + DOCTOR, "create", "-t",
+                       "60000", "-z", proxy.address, "/ttl")
 
 
-def servers_that_lack_something_are_named():
+def missing_replies_are_named():
+    with relay.Relay(zk.connect) as proxy:
+        proxy.trap("freeze", op=4)
+        expect_message(125, "get /: the servers did not reply in time; try again" +
+                       DOCTOR, "get", "-T", "2", "-z", proxy.address, "/")
+
+
+def unsupported_nodes_and_quotas_are_named():
     with command.zkserver.Server(
             "--property", "zookeeper.extendedTypesEnabled=false",
             "--property", "zookeeper.enforceQuota=true") as other:
         where = ("-z", other.connect)
-        says(125, "create /ttl: the server does not support nodes of this "
-             "kind; -c needs ZooKeeper "
-             "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true",
-             "create", *where, "-t", "5", "/ttl")
+        expect_message(125, "create /ttl: the server does not support nodes of this "
+                       "kind; -c needs ZooKeeper "
+                       "3.5.1 or newer, -t also zookeeper.extendedTypesEnabled=true",
+                       "create", *where, "-t", "5", "/ttl")
         expect_exit(0, "create", *where, "/q")
         expect_exit(0, "create", *where, "-p", "/zookeeper/quota/q/zookeeper_limits",
                     "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=3")
         expect_exit(0, "create", *where, "/zookeeper/quota/q/zookeeper_stats",
                     "count=0,bytes=0")
-        # The server goes by what it has counted, which takes its time.
+        # The server counts nodes asynchronously.
         live.eventually(lambda: run("create", *where, "-s", "/q/x-").code != 0)
-        says(125, "create /q/x: quota exceeded; delete nodes there, or raise "
-             "the quota", "create", *where, "/q/x")
+        expect_message(125, "create /q/x: quota exceeded; delete nodes there, or raise "
+                       "the quota", "create", *where, "/q/x")
 
 
-def servers_that_insist_on_identities_are_named():
+def servers_that_require_identities_are_named():
     with command.zkserver.Server(
             "--property", "zookeeper.enforce.auth.enabled=true",
             "--property", "zookeeper.enforce.auth.schemes=digest") as other:
         where = ("-z", other.connect)
         insists = ("the server requires authentication; --auth-file or "
                    "--cert gives an identity" + DOCTOR)
-        says(125, "ls /: " + insists, "ls", *where, "/")
-        says(125, "/x: " + insists, "run", *where, "/x", "true")
+        expect_message(125, "ls /: " + insists, "ls", *where, "/")
+        expect_message(125, "/x: " + insists, "run", *where, "/x", "true")
 
 
 def local_sessions_are_named():
@@ -661,9 +656,9 @@ def local_sessions_are_named():
             "--config", "localSessionsEnabled=true",
             "--config", "localSessionsUpgradingEnabled=false",
             servers=3) as other:
-        says(125, "create /e: ephemeral node on a local session; zoo.cfg needs "
-             "localSessionsUpgradingEnabled=true", "create", "-e", "-z",
-             other.connect, "/e")
+        expect_message(125, "create /e: ephemeral node on a local session; zoo.cfg needs "
+                       "localSessionsUpgradingEnabled=true", "create", "-e", "-z",
+                       other.connect, "/e")
 
 
 # ---- access lists ----------------------------------------------------------------
@@ -679,10 +674,11 @@ def access_lists_are_checked():
     for wrong, text in (("world:anyone:x", ': "world:anyone:x"' + letters),
                         ("me", ': "me"' + letters),
                         ("digest:bob:secret:cdrwa", digest)):
-        says(125, "create: --acl" + text, "create", "/acl/x", "--acl", wrong)
-        says(125, "acl: SPEC" + text, "acl", "/acl", wrong)
-        says(125, "--acl" + text, "run", "--acl", wrong, "/acl/l", "true")
-    # There is no supervisor yet, which would be told goodbye.
+        expect_message(125, "create: --acl" + text, "create", "/acl/x", "--acl", wrong)
+        expect_message(125, "acl: SPEC" + text, "acl", "/acl", wrong)
+        expect_message(125, "--acl" + text, "run", "--acl", wrong, "/acl/l", "true")
+    # latchkey has no supervisor yet, so it must not write to one: descriptor 0
+    # is a socket here, and nothing must arrive at its other end.
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
@@ -731,7 +727,7 @@ def expect_json(verb):
     return [json.loads(line) for line in done.err.splitlines()]
 
 
-def events_say_why_a_run_did_not_begin():
+def events_report_why_a_run_failed_to_start():
     """On the descriptor for events; for people it is a line."""
     done = subprocess.run(
         [command.PROGRAM, "run", "--json", "--events-fd", "1", "-z", "host:0",
@@ -759,39 +755,39 @@ def warnings_are_objects_too():
 
 
 live.run(live.together(
-    options_may_stand_behind_operands,
-    what_follows_two_dashes_is_data,
-    options_may_stand_before_the_verb,
+    options_may_follow_operands,
+    words_after_two_dashes_are_data,
+    options_may_precede_the_verb,
     unknown_options_are_refused,
     operands_are_counted,
     set_needs_data,
-    paths_are_checked_before_a_server_is_asked,
-    every_verb_says_why_it_cannot_connect,
+    paths_are_checked_before_connecting,
+    every_verb_reports_why_it_cannot_connect,
     connect_failures_name_the_likely_cause,
-    wrong_servers_are_shown,
-    files_of_tls_that_cannot_be_used_are_named,
-    attempts_are_mentioned_after_a_second,
+    wrong_connect_strings_are_quoted,
+    unusable_tls_files_are_named,
+    connection_attempts_are_reported_after_a_second,
     a_missing_chroot_is_named,
     a_lost_connection_is_named,
-    identities_that_do_not_work_are_named,
-    nodes_that_are_not_there_are_named,
-    nodes_in_the_wrong_state_are_named,
-    kinds_of_nodes_that_exclude_each_other_are_named,
-    what_access_lists_forbid_is_named,
-    access_lists_that_the_server_refuses_are_named,
+    refused_identities_are_named,
+    missing_nodes_are_named,
+    wrong_states_of_nodes_are_named,
+    contradictory_kinds_of_nodes_are_named,
+    denied_permissions_are_named,
+    refused_access_lists_are_named,
     numbers_out_of_range_are_named,
-    output_that_cannot_be_written_is_named,
-    usage_of_run_is_named,
-    ends_of_run_are_named,
-    locks_that_nobody_holds_are_named,
+    unwritable_output_is_named,
+    usage_errors_of_run_are_named,
+    failures_of_run_are_named,
+    revoke_of_a_free_lock_is_named,
     errors_of_fence_are_named,
-    lost_writes_are_named,
-    servers_that_do_not_answer_in_time_are_named,
+    writes_in_doubt_are_named,
+    missing_replies_are_named,
     access_lists_are_checked,
     with_json_errors_are_objects,
-    events_say_why_a_run_did_not_begin,
+    events_report_why_a_run_failed_to_start,
     warnings_are_objects_too),
     servers_without_quorum_are_named,
-    servers_that_lack_something_are_named,
-    servers_that_insist_on_identities_are_named,
+    unsupported_nodes_and_quotas_are_named,
+    servers_that_require_identities_are_named,
     local_sessions_are_named)

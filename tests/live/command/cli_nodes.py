@@ -19,16 +19,16 @@ import relay
 zk = command.serve()
 
 
-def raw(*words, input=b""):
-    """Run it with bytes; its standard output."""
+def run_with_bytes(*words, input=b""):
+    """Run it with `input` as bytes; gives its standard output as bytes."""
     done = subprocess.run([command.PROGRAM, *words], input=input,
                           stdout=subprocess.PIPE)
     assert done.returncode == 0, (words, done)
     return done.stdout
 
 
-def no(*words, hint):
-    """A plain no: 1, and one line says why."""
+def expect_failure(*words, hint):
+    """Check for exit code 1 and a message of one line that contains `hint`."""
     done = run(*words)
     assert done.code == 1 and done.out == "", done
     assert hint in done.err and len(done.err.splitlines()) == 1, done
@@ -41,26 +41,26 @@ def create_prints_the_name():
     assert expect_exit(0, "create", "-s", "/made/s-").out == "/made/s-0000000000\n"
     assert expect_exit(0, "create", "-s", "--json", "/made/s-").json() == [
         {"path": "/made/s-0000000001"}]
-    no("create", "/made", hint="exists already")
-    no("create", "/nowhere/x", hint="-p creates missing parents")
+    expect_failure("create", "/made", hint="exists already")
+    expect_failure("create", "/nowhere/x", hint="-p creates missing parents")
 
 
 def create_takes_data_from_a_word_or_standard_input():
     expect_exit(0, "create", "/word", "some data")
-    assert raw("get", "/word") == b"some data"
+    assert run_with_bytes("get", "/word") == b"some data"
     blob = bytes(range(256)) * 3000
-    raw("create", "/blob", "-", input=blob)
-    assert raw("get", "/blob") == blob
+    run_with_bytes("create", "/blob", "-", input=blob)
+    assert run_with_bytes("get", "/blob") == blob
     expect_exit(0, "create", "/empty")
-    assert raw("get", "/empty") == b""
+    assert run_with_bytes("get", "/empty") == b""
     assert expect_exit(0, "get", "--json", "/empty").json()[0]["data"] == ""
 
 
 def p_makes_parents():
     assert expect_exit(0, "create", "-p", "/p/a/b/c", "x").out == "/p/a/b/c\n"
-    assert raw("get", "/p/a/b/c") == b"x"
+    assert run_with_bytes("get", "/p/a/b/c") == b"x"
     assert expect_exit(0, "create", "-p", "-s", "/p/a/n-").out == "/p/a/n-0000000001\n"
-    no("create", "-p", "/p/a/b", hint="exists already")
+    expect_failure("create", "-p", "/p/a/b", hint="exists already")
 
 
 def an_ephemeral_node_lives_until_interrupted():
@@ -71,15 +71,14 @@ def an_ephemeral_node_lives_until_interrupted():
             assert facts["ephemeral_owner"] != "0x0", facts
             process.send_signal(number)
             assert process.finish().code == 0
-        no("stat", path, hint="no such node")
+        expect_failure("stat", path, hint="no such node")
     with start("create", "-e", "/eph") as process:
         process.stdout.readline()
-        no("create", "/eph/child", hint="cannot have children")
+        expect_failure("create", "/eph/child", hint="cannot have children")
         process.terminate()
 
 
 def create_e_ends_when_its_node_is_deleted():
-    """It outlived the node without a word."""
     with start("create", "-e", "-s", "/deleted-") as process:
         path = process.stdout.readline().strip()
         for n in range(3):
@@ -90,18 +89,18 @@ def create_e_ends_when_its_node_is_deleted():
         "latchkey: create %s: another client deleted the node\n" % path), done
 
 
-def create_e_sees_a_deletion_while_it_was_cut_off():
-    """Also where a node of the same name is there when it comes back."""
+def create_e_finds_a_deletion_after_a_reconnect():
+    """Also if another client has created a node of the same name meanwhile."""
     for again in (False, True):
-        with relay.Relay(zk.connect) as way:
-            with start("create", "-e", "-z", way.address, "/cut") as process:
+        with relay.Relay(zk.connect) as proxy:
+            with start("create", "-e", "-z", proxy.address, "/cut") as process:
                 process.stdout.readline()
-                way.freeze()
-                way.drop()
+                proxy.freeze()
+                proxy.drop()
                 expect_exit(0, "delete", "/cut")
                 if again:
                     expect_exit(0, "create", "/cut")
-                way.thaw()
+                proxy.thaw()
                 done = process.finish()
         assert done.code == 1, done
         lines = done.err.splitlines()
@@ -109,20 +108,20 @@ def create_e_sees_a_deletion_while_it_was_cut_off():
             "latchkey: warning: connection to %s lost: the server closed the "
             "connection; reconnecting: after 30 s without a server the servers "
             "delete /cut"
-            % way.address), done
+            % proxy.address), done
         assert lines[-1] == (
             "latchkey: create /cut: another client deleted the node"), done
     expect_exit(0, "delete", "/cut")
 
 
-def the_end_of_its_session_is_told():
-    with relay.Relay(zk.connect) as way:
-        with start("create", "-e", "-T", "3", "-z", way.address,
+def expired_session_of_create_e_is_reported():
+    with relay.Relay(zk.connect) as proxy:
+        with start("create", "-e", "-T", "3", "-z", proxy.address,
                    "/over") as process:
             process.stdout.readline()
-            way.drop()
-            live.eventually(lambda: way.accepted == 2)
-            way.freeze()
+            proxy.drop()
+            live.eventually(lambda: proxy.accepted == 2)
+            proxy.freeze()
             done = process.finish()
             assert done.code == 125, done
             assert "deleted: the session has expired" in done.err, done
@@ -140,7 +139,7 @@ def container_is_deleted_after_its_last_child():
     assert "-c" in done.err, done
 
 
-def a_node_with_a_ttl_goes_by_itself():
+def node_with_a_ttl_is_deleted_after_it():
     with command.zkserver.Server("--container-check", "200") as other:
         where = ("-z", other.connect)
         made = expect_exit(0, "create", "-t", "300", "-p", "-s", *where, "/a/b/t-", "x")
@@ -152,21 +151,21 @@ def a_node_with_a_ttl_goes_by_itself():
         live.eventually(lambda: run("stat", *where, made.out[:-1]).code == 1)
         expect_exit(0, "stat", *where, "/a/b")
         expect_exit(0, "stat", *where, "/t")
-        no("create", *long, "/t", hint="exists already")
+        expect_failure("create", *long, "/t", hint="exists already")
         expect_exit(0, "create", "-p", *long, "/u")
     for bad in ("0", "-1", "1099511627776", "x"):
         assert "-t" in expect_exit(125, "create", "-t", bad, "/ttl").err
     for other in ("-e", "-c"):
         assert "-t" in expect_exit(125, "create", "-t", "1", other, "/ttl").err
-    no("stat", "/ttl", hint="no such node")
+    expect_failure("stat", "/ttl", hint="no such node")
 
 
-def create_knows_access_lists():
+def create_sets_access_lists():
     expect_exit(0, "create", "--acl", "world:anyone:r", "/read-only", "x")
-    assert raw("get", "/read-only") == b"x"
+    assert run_with_bytes("get", "/read-only") == b"x"
     assert "access list" in expect_exit(125, "set", "/read-only", "y").err
     assert "--acl" in expect_exit(125, "create", "--acl", "x", "/acl").err
-    # Parents are not open to everybody where the node is not.
+    # Missing parents get the access list of the node.
     closed = "world:anyone:cra"
     for more in ((), ("-t", "1099511627775")):
         top = "/closed%d" % len(more)
@@ -179,52 +178,52 @@ def create_knows_access_lists():
 
 def get_writes_the_bytes_as_they_are():
     blob = b"\x00\xff\n\r\n" + os.urandom(1000)
-    raw("create", "/bytes", "-", input=blob)
-    assert raw("get", "/bytes") == blob
-    facts = json.loads(raw("get", "--json", "/bytes"))
+    run_with_bytes("create", "/bytes", "-", input=blob)
+    assert run_with_bytes("get", "/bytes") == blob
+    facts = json.loads(run_with_bytes("get", "--json", "/bytes"))
     assert base64.b64decode(facts["data_base64"]) == blob, facts
     expect_exit(0, "set", "/bytes", "t\u00e4xt\n")
     assert expect_exit(0, "get", "--json", "/bytes").json() == [
         {"path": "/bytes", "data": "t\u00e4xt\n", "version": 1}]
-    no("get", "/not-there", hint="no such node")
+    expect_failure("get", "/not-there", hint="no such node")
 
 
 def set_and_delete_can_ask_for_a_version():
     expect_exit(0, "create", "/version", "0")
-    no("set", "-V", "1", "/version", "x", hint="another version")
+    expect_failure("set", "-V", "1", "/version", "x", hint="another version")
     expect_exit(0, "set", "-V", "0", "/version", "1")
     done = expect_exit(0, "set", "/version", "2")
     assert (done.out, done.err) == ("", ""), done
-    raw("set", "/version", "-", input=b"3")
-    assert raw("get", "/version") == b"3"
-    no("delete", "-V", "2", "/version", hint="another version")
+    run_with_bytes("set", "/version", "-", input=b"3")
+    assert run_with_bytes("get", "/version") == b"3"
+    expect_failure("delete", "-V", "2", "/version", hint="another version")
     done = expect_exit(0, "delete", "-V", "3", "/version")
     assert (done.out, done.err) == ("", ""), done
-    no("delete", "/version", hint="no such node")
-    no("set", "/version", "x", hint="no such node")
+    expect_failure("delete", "/version", hint="no such node")
+    expect_failure("set", "/version", "x", hint="no such node")
 
 
-def delete_keeps_what_has_children():
+def delete_refuses_a_node_with_children():
     expect_exit(0, "create", "-p", "/tree/child")
-    no("delete", "/tree", hint="delete its children first")
+    expect_failure("delete", "/tree", hint="delete its children first")
     expect_exit(0, "delete", "/tree/child")
     expect_exit(0, "delete", "/tree")
 
 
-def r_deletes_all_below():
+def r_deletes_all_descendants():
     for path in ("/r/a/b/c", "/r/a/d", "/r/e", "/r/f/g/h/i", "/rest"):
         expect_exit(0, "create", "-p", path, "x")
     done = expect_exit(0, "delete", "-v", "-r", "/r")
     assert done.out == "" and "10 nodes deleted" in done.err, done
-    no("stat", "/r", hint="no such node")
+    expect_failure("stat", "/r", hint="no such node")
     expect_exit(0, "delete", "-r", "/rest")
-    no("delete", "-r", "/rest", hint="no such node")
+    expect_failure("delete", "-r", "/rest", hint="no such node")
     for path in ("/", "/zookeeper", "/zookeeper/quota"):
         assert "cannot be deleted" in expect_exit(125, "delete", "-r", path).err
     assert "-V" in expect_exit(125, "delete", "-r", "-V", "0", "/x").err
 
 
-def what_is_too_large_is_refused():
+def data_above_the_limit_is_refused():
     done = run("set", "/word", "-", input="x" * 1100000)
     assert done.code == 125 and "1 MiB" in done.err, done
 
@@ -241,7 +240,7 @@ def ls_is_sorted_one_name_a_line():
         {"path": "/ls", "children": lines}]
     assert expect_exit(0, "ls", "/ls/a").out == ""
     assert "zookeeper" in expect_exit(0, "ls", "/").out.split()
-    no("ls", "/ls/none", hint="no such node")
+    expect_failure("ls", "/ls/none", hint="no such node")
 
 
 def stat_is_a_field_a_line():
@@ -261,18 +260,18 @@ def stat_is_a_field_a_line():
     assert int(facts["czxid"]) < int(facts["mzxid"]) < int(facts["pzxid"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
                         facts["ctime"])
-    no("stat", "/stat/none", hint="no such node")
+    expect_failure("stat", "/stat/none", hint="no such node")
 
 
 # ---- status --------------------------------------------------------------------------
 
-def status_of_a_lock_that_nobody_holds_is_0():
+def status_of_a_free_lock_is_0():
     expect_exit(0, "create", "/never")
     assert expect_exit(0, "status", "/never").out == "/never: free\n"
     assert expect_exit(0, "status", "--json", "/never").json() == [
         {"lock": "/never", "state": "free", "missing": False, "holders": [],
          "waiters": []}]
-    # Other children do not count.
+    # Children with other names are no contenders.
     for name in ("latch-0000000001", "lease-0000000001", "readme", "lock-x"):
         expect_exit(0, "create", "-p", "/never/" + name)
     expect_exit(0, "status", "/never")
@@ -324,7 +323,7 @@ def status_shows_host_process_and_start_by_default():
         holder.terminate()
 
 
-def status_knows_the_queues_of_others():
+def status_reads_nodes_of_other_libraries():
     for name, data in (
             ("0000-__READ__0000000004", "reader"),
             ("0000-__READ__0000000005", "reader"),
@@ -332,7 +331,7 @@ def status_knows_the_queues_of_others():
             ("0000-__READ__0000000007", "late"),
             ("0000-lock-0000000008", "\x1b[31m")):
         expect_exit(0, "create", "-p", "/mixed/" + name, data)
-    raw("set", "/mixed/0000-__READ__0000000007", "-", input=b"\xff\x00")
+    run_with_bytes("set", "/mixed/0000-__READ__0000000007", "-", input=b"\xff\x00")
     assert command.queue("/mixed") == (["reader", "reader"],
                                        ["kazoo", None, "\x1b[31m"])
     assert command.status("/mixed")["waiters"][1]["data_base64"] == "/wA="
@@ -348,7 +347,7 @@ def status_shows_no_more_than_the_label_of_a_holder_that_announces():
     assert command.queue("/announced") == (["me"], ["", "__HEAD__ or"])
 
 
-def status_says_what_it_may_not_read():
+def status_reports_nodes_it_may_not_read():
     expect_exit(0, "create", "/hid")
     expect_exit(0, "create", "--acl", "world:anyone:d", "/hid/lock-0000000001")
     done = run("status", "/hid")
@@ -357,7 +356,7 @@ def status_says_what_it_may_not_read():
         {"node": "/hid/lock-0000000001"}]
 
 
-def status_of_a_long_queue_is_whole():
+def status_of_a_long_queue_is_complete():
     script = "for i in $(seq 0 279); do echo /long/lock-$(printf %010d $i); done"
     names = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE,
                            text=True).stdout.split()
@@ -393,23 +392,23 @@ live.run(live.together(
     p_makes_parents,
     an_ephemeral_node_lives_until_interrupted,
     create_e_ends_when_its_node_is_deleted,
-    create_e_sees_a_deletion_while_it_was_cut_off,
-    the_end_of_its_session_is_told,
+    create_e_finds_a_deletion_after_a_reconnect,
+    expired_session_of_create_e_is_reported,
     container_is_deleted_after_its_last_child,
-    a_node_with_a_ttl_goes_by_itself,
-    create_knows_access_lists,
+    node_with_a_ttl_is_deleted_after_it,
+    create_sets_access_lists,
     get_writes_the_bytes_as_they_are,
     set_and_delete_can_ask_for_a_version,
-    delete_keeps_what_has_children,
-    r_deletes_all_below,
+    delete_refuses_a_node_with_children,
+    r_deletes_all_descendants,
     ls_is_sorted_one_name_a_line,
     stat_is_a_field_a_line,
-    status_of_a_lock_that_nobody_holds_is_0,
+    status_of_a_free_lock_is_0,
     status_shows_holder_and_waiters_in_order,
     status_shows_host_process_and_start_by_default,
-    status_knows_the_queues_of_others,
+    status_reads_nodes_of_other_libraries,
     status_shows_no_more_than_the_label_of_a_holder_that_announces,
-    status_says_what_it_may_not_read,
+    status_reports_nodes_it_may_not_read,
     verbs_have_the_options_of_a_session),
-    what_is_too_large_is_refused,
-    status_of_a_long_queue_is_whole)
+    data_above_the_limit_is_refused,
+    status_of_a_long_queue_is_complete)

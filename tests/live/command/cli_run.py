@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: what COMMAND gets, what comes back, what is refused."""
+"""latchkey run: the environment of COMMAND, exit codes, identities, servers and
+usage errors."""
 
 import json
 import os
@@ -34,9 +35,9 @@ def one_line(done, *words):
         assert word in lines[0], (word, done)
 
 
-# ---- the command ------------------------------------------------------------
+# ---- COMMAND -----------------------------------------------------------------
 
-def the_lock_is_held_while_the_command_runs_and_free_afterwards():
+def lock_is_held_while_command_runs_and_free_afterwards():
     done = run("run", "-i", "me", "/held", "--", command.PROGRAM, "status",
                "--json", "/held")
     assert done.code == 1, done
@@ -47,7 +48,7 @@ def the_lock_is_held_while_the_command_runs_and_free_afterwards():
     assert expect_exit(0, "status", "/held").out == "/held: free\n"
 
 
-def the_exit_code_is_the_commands_own():
+def exit_code_is_that_of_command():
     for code in (0, 1, 7, 255):
         done = run("run", "/code", "sh", "-c", "exit %d" % code)
         assert done.code == code and done.err == "", done
@@ -56,14 +57,14 @@ def the_exit_code_is_the_commands_own():
         assert done.code == 128 + number, done
 
 
-def the_verb_may_be_left_out():
+def run_is_the_default_verb():
     done = expect_exit(3, "/bare", "sh", "-c", "echo $LATCHKEY_LOCK; exit 3")
     assert done.out == "/bare\n", done
     done = expect_exit(0, "-w", "5", "-i", "x", "/bare", "--", "echo", "-n", "hi")
     assert done.out == "hi", done
 
 
-def the_command_finds_the_lock_in_its_environment():
+def command_finds_the_lock_in_its_environment():
     done = run("run", "/env", "sh", "-c",
                "env | grep ^LATCHKEY_; exec %s status --json /env"
                % command.PROGRAM)
@@ -85,12 +86,12 @@ def tokens_grow():
     assert tokens == sorted(set(tokens)), tokens
 
 
-def standard_input_reaches_the_command():
+def standard_input_reaches_command():
     text = "line\n" * 20000
     assert expect_exit(0, "run", "/in", "cat", input=text).out == text
 
 
-def a_string_is_run_by_the_shell():
+def string_of_c_is_run_by_the_shell():
     for words in (("run", "-c", "echo $0 $((1+1))", "/c"),
                   ("run", "/c", "-c", "echo $0 $((1+1))"),
                   ("/c", "--command", "echo $0 $((1+1))"),
@@ -106,7 +107,7 @@ def a_string_is_run_by_the_shell():
     assert expect_exit(0, "/c", "-c", "echo x", env=env).out == "x\n"
 
 
-def the_command_gets_no_descriptor_of_ours():
+def command_inherits_no_descriptor_of_latchkey():
     show = command.python(
         "import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd')))")
     plain = subprocess.run(show, stdin=subprocess.DEVNULL,
@@ -120,7 +121,7 @@ def the_command_gets_no_descriptor_of_ours():
     os.close(write)
 
 
-def the_command_has_the_signals_that_we_were_given():
+def command_inherits_signal_mask_and_ignored_signals():
     show = ["grep", "^Sig[BI]", "/proc/self/status"]
 
     def ignoring():
@@ -135,7 +136,7 @@ def the_command_has_the_signals_that_we_were_given():
         assert done.out == plain, (done, plain)
 
 
-def what_cannot_be_run_is_126_and_what_is_not_there_127():
+def unrunnable_command_is_126_and_missing_command_127():
     done = run("run", "/run", folder.name)
     assert done.code == 126, done
     one_line(done, folder.name)
@@ -145,7 +146,7 @@ def what_cannot_be_run_is_126_and_what_is_not_there_127():
     assert command.children("/run") == []
 
 
-# ---- who may ------------------------------------------------------------------
+# ---- identities and access lists ---------------------------------------------
 
 def identities_come_from_a_file_and_acl_creator_keeps_others_out():
     auth = file("auth", "# mine\n\ndigest:me:se:cret\n")
@@ -165,7 +166,7 @@ def identities_come_from_a_file_and_acl_creator_keeps_others_out():
         assert holder.finish().code == 143
 
 
-def an_access_list_can_be_spelt_out():
+def access_list_can_be_given_entry_by_entry():
     with command.start("run", "--acl", "ip:127.0.0.0/8:cdrwa,world:anyone:r",
                        "-i", "l", "/spelt/l", "sleep", "60") as holder:
         command.wait_until_held("/spelt/l")
@@ -175,14 +176,14 @@ def an_access_list_can_be_spelt_out():
     assert "refuses the access list" in done.err, done
 
 
-def an_auth_file_that_others_may_read_is_warned_of():
+def auth_file_readable_by_others_gives_a_warning():
     auth = file("open-auth", "digest:a:b\n", 0o644)
     done = expect_exit(0, "run", "--auth-file", auth, "/warn", "true")
     one_line(done, "chmod 600")
     assert expect_exit(0, "run", "-q", "--auth-file", auth, "/warn", "true").err == ""
 
 
-def credentials_that_a_server_refuses_are_125():
+def refused_credentials_are_125():
     auth = file("strange-auth", "nobody-knows-this:x\n")
     for verb in ("run", "get"):
         done = expect_exit(125, verb, "--auth-file", auth, "/strange",
@@ -190,7 +191,7 @@ def credentials_that_a_server_refuses_are_125():
         assert "--auth-file" in done.err, done
 
 
-def an_open_queue_is_noticed_under_v():
+def open_access_list_is_reported_under_v():
     assert ("create and delete in it; --acl creator with --auth-file or --cert "
             "restricts that\n") in expect_exit(0, "run", "-v", "/notice", "true").err
     assert expect_exit(0, "run", "/notice", "true").err == ""
@@ -207,8 +208,8 @@ def servers_come_from_the_option_or_the_environment():
     assert "-z" in done.err, done
 
 
-def without_either_the_server_is_the_one_at_home():
-    """Whether there is one or not."""
+def default_server_is_localhost():
+    """The message names it, whether a server listens there or not."""
     bare = {k: v for k, v in os.environ.items() if k != "LATCHKEY_ZK"}
     done = run("stat", "-v", "--connect-timeout", "0.3", "/", env=bare)
     assert "127.0.0.1:2181" in done.err, done
@@ -240,7 +241,7 @@ def no_session_within_the_connect_timeout_is_125():
             expect_exit(125, verb, "--connect-timeout", "0.5", "-z", there, "/l")
 
 
-def what_is_no_zookeeper_is_125():
+def server_that_is_not_zookeeper_is_125():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -256,9 +257,9 @@ def what_is_no_zookeeper_is_125():
     one_line(done, "cannot connect to")
 
 
-# ---- what is refused ------------------------------------------------------------
+# ---- usage errors, help -------------------------------------------------------
 
-def wrong_words_are_125_with_a_hint():
+def usage_errors_are_125_with_a_hint():
     for words, hint in (
             ((), "--help"),
             (("run",), "LOCK is missing"),
@@ -305,26 +306,26 @@ def help_and_version_are_0():
 
 
 live.run(
-    the_lock_is_held_while_the_command_runs_and_free_afterwards,
-    the_exit_code_is_the_commands_own,
-    the_verb_may_be_left_out,
-    the_command_finds_the_lock_in_its_environment,
+    lock_is_held_while_command_runs_and_free_afterwards,
+    exit_code_is_that_of_command,
+    run_is_the_default_verb,
+    command_finds_the_lock_in_its_environment,
     tokens_grow,
-    standard_input_reaches_the_command,
-    a_string_is_run_by_the_shell,
-    the_command_gets_no_descriptor_of_ours,
-    the_command_has_the_signals_that_we_were_given,
-    what_cannot_be_run_is_126_and_what_is_not_there_127,
+    standard_input_reaches_command,
+    string_of_c_is_run_by_the_shell,
+    command_inherits_no_descriptor_of_latchkey,
+    command_inherits_signal_mask_and_ignored_signals,
+    unrunnable_command_is_126_and_missing_command_127,
     identities_come_from_a_file_and_acl_creator_keeps_others_out,
-    an_access_list_can_be_spelt_out,
-    an_auth_file_that_others_may_read_is_warned_of,
-    credentials_that_a_server_refuses_are_125,
-    an_open_queue_is_noticed_under_v,
+    access_list_can_be_given_entry_by_entry,
+    auth_file_readable_by_others_gives_a_warning,
+    refused_credentials_are_125,
+    open_access_list_is_reported_under_v,
     servers_come_from_the_option_or_the_environment,
-    without_either_the_server_is_the_one_at_home,
+    default_server_is_localhost,
     a_chroot_is_part_of_the_servers,
     the_negotiated_timeout_is_shown_under_v,
     no_session_within_the_connect_timeout_is_125,
-    what_is_no_zookeeper_is_125,
-    wrong_words_are_125_with_a_hint,
+    server_that_is_not_zookeeper_is_125,
+    usage_errors_are_125_with_a_hint,
     help_and_version_are_0)

@@ -22,8 +22,9 @@ import live
 zk = command.serve()
 folder = tempfile.TemporaryDirectory()
 
-# Says each signal that it gets, then its number of children's; ends with TERM.
-LISTENER = """
+# Prints the name of each signal that it gets, in the child and, on request, a
+# grandchild; exits with 7 at TERM.
+SIGNAL_REPORTER = """
 import os, signal, sys, time
 names = sys.argv[1].split(",")
 def say(text):
@@ -43,8 +44,8 @@ while True:
 """
 
 
-def listener(names, *more):
-    return command.python(LISTENER, names, *more)
+def signal_reporter(names, *more):
+    return command.python(SIGNAL_REPORTER, names, *more)
 
 
 def read_until(stream, lines, wanted):
@@ -54,10 +55,10 @@ def read_until(stream, lines, wanted):
         lines.append(line.rstrip("\r\n"))
 
 
-def signals_go_on_to_the_command():
+def signals_are_forwarded_to_command():
     names = ["SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH",
              "SIGCONT"]
-    with start("run", "/pass", *listener(",".join(names))) as process:
+    with start("run", "/pass", *signal_reporter(",".join(names))) as process:
         lines = []
         read_until(process.stdout, lines, "child ready")
         for name in names:
@@ -69,8 +70,8 @@ def signals_go_on_to_the_command():
         assert len(lines) == len(set(lines)), lines
 
 
-def signals_go_to_the_whole_group():
-    with start("run", "/group", *listener("SIGUSR1", "fork")) as process:
+def signals_are_forwarded_to_the_process_group():
+    with start("run", "/group", *signal_reporter("SIGUSR1", "fork")) as process:
         lines = []
         read_until(process.stdout, lines, "child ready")
         read_until(process.stdout, lines, "grandchild ready")
@@ -82,8 +83,8 @@ def signals_go_to_the_whole_group():
         assert process.finish().code == 7
 
 
-def in_the_foreground_they_go_to_the_command_alone():
-    with start("run", "--foreground", "/fore", *listener("SIGUSR1", "fork"),
+def foreground_forwards_signals_to_command_only():
+    with start("run", "--foreground", "/fore", *signal_reporter("SIGUSR1", "fork"),
                start_new_session=True) as process:
         lines = []
         read_until(process.stdout, lines, "child ready")
@@ -98,14 +99,14 @@ def in_the_foreground_they_go_to_the_command_alone():
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def a_command_that_is_stopped_holds_on():
+def stopped_command_keeps_the_lock():
     pid_file = os.path.join(folder.name, "stopped")
     with start("run", "-T", "4", "/stopped", "sh", "-c",
                "echo $$ > %s; sleep 600 & wait" % pid_file) as process:
         pid = command.wait_for_number(pid_file)
         process.send_signal(signal.SIGTSTP)
         live.eventually(lambda: command.state(pid) == "T")
-        time.sleep(5)  # longer than a session that nobody renews
+        time.sleep(5)  # longer than the session timeout
         assert command.status("/stopped")["state"] == "held"
         assert command.state(process.pid) != "T"
         process.send_signal(signal.SIGCONT)
@@ -116,8 +117,8 @@ def a_command_that_is_stopped_holds_on():
 
 # ---- terminals ----------------------------------------------------------------
 
-# A shell of the simplest kind: runs one job in the foreground of the terminal,
-# says when it stops, and continues it when it gets a line.
+# A minimal shell: runs one job in the foreground of the terminal, prints when
+# the job stops or ends, and continues it when it reads a byte.
 SHELL = """
 import os, signal, sys
 pid = os.fork()
@@ -155,7 +156,7 @@ class Terminal:
         shell = command.python(SHELL, command.PROGRAM, "run", *words)
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            # An interrupt throws away what was written just before.
+            # Otherwise an interrupt discards output that was not read yet.
             mode = termios.tcgetattr(0)
             mode[3] |= termios.NOFLSH
             termios.tcsetattr(0, termios.TCSANOW, mode)
@@ -185,13 +186,13 @@ class Terminal:
         self.close()
 
 
-def an_interrupt_from_the_terminal_arrives_once():
-    with Terminal("/once", *listener("SIGINT,SIGWINCH")) as terminal:
+def interrupt_from_the_terminal_arrives_once():
+    with Terminal("/once", *signal_reporter("SIGINT,SIGWINCH")) as terminal:
         terminal.wait_for(b"child ready")
         for n in (1, 2):
             terminal.press(b"\x03")
             terminal.wait_for(b"SIGINT", n)
-        # A third one that is sent to latchkey alone is passed on.
+        # A signal to latchkey alone is forwarded.
         latchkey = command.children_of(terminal.pid)[0]
         os.kill(latchkey, signal.SIGWINCH)
         terminal.wait_for(b"SIGWINCH")
@@ -201,7 +202,7 @@ def an_interrupt_from_the_terminal_arrives_once():
         assert terminal.said.count(b"SIGINT") == 2, terminal.said
 
 
-def the_command_reads_the_terminal():
+def command_reads_the_terminal():
     with Terminal("/reads", "sh", "-c", "read x; echo got $x") as terminal:
         command.wait_until_held("/reads")
         terminal.press(b"this\n")
@@ -209,7 +210,7 @@ def the_command_reads_the_terminal():
         assert terminal.says.readline() == "ended 0\n"
 
 
-def a_job_that_stops_is_seen_by_the_shell():
+def shell_sees_a_stopped_command():
     with Terminal("/job", "sh", "-c", "echo go; read x; echo got $x"
                   ) as terminal:
         terminal.wait_for(b"go")
@@ -221,7 +222,7 @@ def a_job_that_stops_is_seen_by_the_shell():
         assert terminal.says.readline() == "ended 0\n"
 
 
-def a_job_that_stops_while_waiting_is_seen_too():
+def shell_sees_a_stopped_waiter():
     with start("run", "/wjob", "sleep", "600") as holder:
         command.wait_until_held("/wjob")
         with Terminal("/wjob", "true") as terminal:
@@ -233,13 +234,13 @@ def a_job_that_stops_while_waiting_is_seen_too():
             assert terminal.says.readline() == "ended 0\n"
 
 
-# A loop of bash, which catches INT and looks at how its command ended.
+# A loop of bash, which ends at INT only if the command died of INT, too.
 LOOP = 'for i in 1 2 3; do "$0" run "$@"; echo "again $?"; done'
 
 
 def bash_on_a_terminal(key, lock, ready):
-    """The loop on a terminal of its own, where a key is pressed when `ready()`
-    returns; how bash ended, and what it showed."""
+    """Run LOOP on a terminal, and press a key when `ready()` returns; gives the
+    wait status of bash, and its output."""
     command.needs_terminals()
     if shutil.which("bash") is None:
         raise live.NotTested("there is no bash")
@@ -259,7 +260,7 @@ def bash_on_a_terminal(key, lock, ready):
     return os.waitpid(pid, 0)[1], shown.decode()
 
 
-def an_interrupt_ends_a_loop_of_the_shell():
+def interrupt_ends_a_loop_of_the_shell():
     lock = "/loop"
     status, shown = bash_on_a_terminal(
         b"\x03", lock, lambda: command.wait_until_held(lock))
@@ -269,7 +270,7 @@ def an_interrupt_ends_a_loop_of_the_shell():
     assert command.children(lock) == []
 
 
-def an_interrupt_of_the_wait_ends_a_loop_of_the_shell():
+def interrupt_of_a_waiter_ends_a_loop_of_the_shell():
     lock = "/wloop"
     with start("run", lock, "sleep", "600") as holder:
         command.wait_until_held(lock)
@@ -282,7 +283,7 @@ def an_interrupt_of_the_wait_ends_a_loop_of_the_shell():
         holder.terminate()
 
 
-def it_dies_of_int_and_quit_as_command_did():
+def latchkey_dies_of_int_and_quit_as_command_did():
     for number in (signal.SIGINT, signal.SIGQUIT):
         done = command.run("run", "--json", "/dies", "sh", "-c",
                            "ulimit -c 0; kill -%d $$" % number)
@@ -294,7 +295,7 @@ def it_dies_of_int_and_quit_as_command_did():
         assert done.code == 128 + number, done
 
 
-def it_dies_without_a_core_dump():
+def quit_of_a_waiter_dumps_no_core():
     most = resource.getrlimit(resource.RLIMIT_CORE)[1]
     if most == 0:
         raise live.NotTested("core dumps are not allowed")
@@ -304,7 +305,7 @@ def it_dies_without_a_core_dump():
         if pid == 0:
             resource.setrlimit(resource.RLIMIT_CORE, (most, most))
             os.chdir(folder.name)
-            # A build with sanitizers does not dump otherwise.
+            # By default, a build with sanitizers dumps no core.
             asan = os.environ.get("ASAN_OPTIONS", "") + ":disable_coredump=0"
             os.execve(command.PROGRAM, [command.PROGRAM, "run", "-q", "/core",
                                         "true"],
@@ -318,7 +319,7 @@ def it_dies_without_a_core_dump():
         holder.terminate()
 
 
-def a_lock_that_was_lost_is_told_by_the_exit_code_all_the_same():
+def lost_lock_is_123_even_if_command_died_of_int():
     with start("run", "--on-lost", "ignore", "/lostint", "sh", "-c",
                "echo go; read x; kill -INT $$", stdin=subprocess.PIPE) as job:
         assert job.stdout.readline() == "go\n"
@@ -332,7 +333,7 @@ def a_lock_that_was_lost_is_told_by_the_exit_code_all_the_same():
 
 # ---- PID 1 --------------------------------------------------------------------
 
-def as_pid_1_it_forwards_signals_and_reaps_orphans():
+def pid_1_forwards_signals_and_reaps_orphans():
     if not command.is_root() or subprocess.run(
             ["unshare", "--pid", "--fork", "--mount-proc", "true"],
             stderr=subprocess.DEVNULL).returncode != 0:
@@ -370,7 +371,7 @@ time.sleep(600)
         assert f.read() == "True 0 1\n"
 
 
-def as_pid_1_an_interrupt_is_an_exit_code():
+def pid_1_exits_with_130_after_an_interrupt():
     if not command.is_root() or subprocess.run(
             ["unshare", "--pid", "--fork", "--mount-proc", "true"],
             stderr=subprocess.DEVNULL).returncode != 0:
@@ -385,7 +386,7 @@ def as_pid_1_an_interrupt_is_an_exit_code():
     assert command.children("/pid1int") == []
 
 
-def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
+def pid_1_with_a_foreign_proc_kills_no_other_process():
     if not command.is_root() or subprocess.run(
             ["unshare", "--pid", "--fork", "true"],
             stderr=subprocess.DEVNULL).returncode != 0:
@@ -396,8 +397,9 @@ def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
             other_zk.connect, "-T", "4", "--on-lost", "kill", "/l", "sh", "-c",
             "sleep 600 & echo go; wait", program="unshare") as process:
         assert process.stdout.readline() == "go\n"
-        # The supervisor is number 2 here; in that /proc, the kernel's threads are
-        # the children of number 2, and have the numbers of these here.
+        # In this PID namespace the supervisor is process 2. /proc is that of
+        # the parent namespace, where the children of process 2 are kernel
+        # threads, whose ids are those of `others` here.
         latchkey = command.children_of(process.pid)[0]
         others = [start("--target", str(latchkey), "--pid", "sleep", "600",
                         program="nsenter") for _ in range(10)]
@@ -406,7 +408,7 @@ def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
         mine = command.children_of(command.supervisor_of(latchkey))[0]
         other_zk.stop()
         live.eventually(lambda: not command.is_running(mine))
-        # latchkey still tries to release; with it all here would end.
+        # latchkey still tries to release; at its end, as PID 1, all would die.
         assert all(command.is_running(pid) for pid in pids)
         other_zk.cont()
         assert process.finish().code == 123
@@ -416,19 +418,19 @@ def as_pid_1_with_the_proc_of_others_it_kills_nobody_else():
 
 live.run(
     live.together(
-        signals_go_on_to_the_command,
-        signals_go_to_the_whole_group,
-        in_the_foreground_they_go_to_the_command_alone,
-        a_command_that_is_stopped_holds_on,
-        it_dies_of_int_and_quit_as_command_did,
-        it_dies_without_a_core_dump,
-        a_lock_that_was_lost_is_told_by_the_exit_code_all_the_same,
-        as_pid_1_an_interrupt_is_an_exit_code,
-        as_pid_1_it_forwards_signals_and_reaps_orphans,
-        as_pid_1_with_the_proc_of_others_it_kills_nobody_else),
-    an_interrupt_from_the_terminal_arrives_once,
-    an_interrupt_ends_a_loop_of_the_shell,
-    an_interrupt_of_the_wait_ends_a_loop_of_the_shell,
-    the_command_reads_the_terminal,
-    a_job_that_stops_is_seen_by_the_shell,
-    a_job_that_stops_while_waiting_is_seen_too)
+        signals_are_forwarded_to_command,
+        signals_are_forwarded_to_the_process_group,
+        foreground_forwards_signals_to_command_only,
+        stopped_command_keeps_the_lock,
+        latchkey_dies_of_int_and_quit_as_command_did,
+        quit_of_a_waiter_dumps_no_core,
+        lost_lock_is_123_even_if_command_died_of_int,
+        pid_1_exits_with_130_after_an_interrupt,
+        pid_1_forwards_signals_and_reaps_orphans,
+        pid_1_with_a_foreign_proc_kills_no_other_process),
+    interrupt_from_the_terminal_arrives_once,
+    interrupt_ends_a_loop_of_the_shell,
+    interrupt_of_a_waiter_ends_a_loop_of_the_shell,
+    command_reads_the_terminal,
+    shell_sees_a_stopped_command,
+    shell_sees_a_stopped_waiter)

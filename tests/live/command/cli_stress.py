@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: random faults of latchkey, its supervisor and their connections;
-no COMMAND runs beside another. See script/stress."""
+"""latchkey run under random faults of latchkey, its supervisor and their
+connections: never do two COMMANDs run at once. See script/stress."""
 
 import argparse
 import collections
@@ -22,7 +22,7 @@ import stress
 
 
 class Totals:
-    """What happened in all runs."""
+    """Counters of all runs."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -57,8 +57,8 @@ class Totals:
               flush=True)
 
 
-def the_judge_notices(zk, folder):
-    """A COMMAND that goes on without the lock."""
+def check_finds_an_overlap(zk, folder):
+    """The check finds a COMMAND that continues after the loss of its lock."""
     run = stress.Run(zk, folder, "judge")
     with Relay(zk.connect) as wire:
         words = [stress.WRITERS, run.log]
@@ -75,7 +75,7 @@ def the_judge_notices(zk, folder):
             first.wait(20)
     with open(run.log) as f:
         assert stress.Lines(f.read()).overlaps
-    print("the judge notices a COMMAND that goes on")
+    print("the check finds a COMMAND that continues without its lock")
 
 
 def one_run(zk, folder, seed, totals):
@@ -92,7 +92,7 @@ def one_run(zk, folder, seed, totals):
 
 
 def seeds_of(given):
-    """Until the number of runs, or the time, is reached."""
+    """Seeds until the number of runs, or the time, is reached."""
     end = given.seconds and time.monotonic() + given.seconds
     for n in itertools.count():
         if time.monotonic() >= end if end else n >= given.runs:
@@ -113,7 +113,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="latchkey-stress-")
     os.chmod(folder, 0o755)
     with command.serve("--tick", "200", "--min-timeout", "1000") as zk:
-        the_judge_notices(zk, folder)
+        check_finds_an_overlap(zk, folder)
         seeds, taking = seeds_of(given), threading.Lock()
 
         def work():

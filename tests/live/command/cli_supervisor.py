@@ -34,7 +34,7 @@ while True:
 
 
 class Log:
-    """When a writer wrote."""
+    """The file to which a writer appends times."""
 
     def __init__(self, name):
         self.name = os.path.join(folder.name, name)
@@ -52,13 +52,13 @@ class Log:
         live.eventually(self.last, "the writer writes")
 
     def is_silent_since(self, granted):
-        """It wrote nothing from then on."""
-        time.sleep(0.3)
+        """Whether the writer has written nothing since the grant."""
+        time.sleep(0.3)  # a running writer writes every 20 ms
         return self.last() < granted
 
 
 def next_holder(lock, *options):
-    """Acquires the lock straight at the server; gives when it was granted."""
+    """Acquire the lock without the relay; gives the time of the grant."""
     done = command.run(
         "run", "-w", "30", *options, lock,
         *command.python("import time; print(int(time.clock_gettime("
@@ -72,7 +72,7 @@ def quoted(words):
 
 
 def run_as_nobody():
-    """What to put in front of a command line, so that there is no cgroup."""
+    """A prefix for command lines: run as nobody, who can make no cgroup."""
     if not command.is_root():
         return []
     return ["setpriv", "--reuid", "65534", "--regid", "65534",
@@ -81,9 +81,9 @@ def run_as_nobody():
 
 # ---- --on-lost stop
 
-def stop_reaches(name, options, text, wrap=()):
-    """A writer that is not COMMAND itself writes nothing when the next holder
-    begins, nor when latchkey gets SIGCONT."""
+def check_stop(name, options, text, wrap=()):
+    """Check that a descendant of COMMAND is stopped when the next holder is
+    granted, and stays stopped when latchkey gets SIGCONT."""
     log = Log(name)
     open(log.name, "w").close()
     os.chmod(log.name, 0o666)
@@ -106,25 +106,25 @@ def stop_reaches(name, options, text, wrap=()):
             assert process.finish().code == 123
 
 
-def stop_reaches_children_in_the_foreground():
-    stop_reaches("stop-fore", ["--foreground"], "%s & wait")
+def stop_stops_children_in_the_foreground():
+    check_stop("stop-fore", ["--foreground"], "%s & wait")
 
 
-def stop_reaches_another_session():
-    stop_reaches("stop-setsid", [], "setsid %s & wait")
+def stop_stops_another_session():
+    check_stop("stop-setsid", [], "setsid %s & wait")
 
 
-def stop_reaches_another_session_without_a_cgroup():
-    stop_reaches("stop-nobody", [], "setsid %s & wait", run_as_nobody())
+def stop_stops_another_session_without_a_cgroup():
+    check_stop("stop-nobody", [], "setsid %s & wait", run_as_nobody())
 
 
-def stop_reaches_a_group_of_job_control():
-    stop_reaches("stop-monitor", [], "set -m; %s & wait", run_as_nobody())
+def stop_stops_a_process_group_of_job_control():
+    check_stop("stop-monitor", [], "set -m; %s & wait", run_as_nobody())
 
 
 # ---- a stopped supervisor
 
-def a_stopped_supervisor_is_continued():
+def latchkey_continues_a_stopped_supervisor():
     log = Log("stopped")
     with Relay(zk.connect) as wire:
         with start("run", "-z", wire.address, "-T", "4", "/stopped",
@@ -151,7 +151,7 @@ exec(sys.argv[2])
 """
 
 
-def a_deep_tree_is_dead_at_the_deadline():
+def deep_tree_of_processes_is_dead_at_the_deadline():
     log = Log("deep")
     open(log.name, "w").close()
     os.chmod(log.name, 0o666)
@@ -168,9 +168,9 @@ def a_deep_tree_is_dead_at_the_deadline():
             assert process.finish().code == 123
 
 
-# ---- the channel
+# ---- many signals
 
-def a_stopped_latchkey_and_many_stops_do_not_delay_the_end():
+def stopped_latchkey_and_many_stops_do_not_delay_the_end():
     log = Log("flood-news")
     with start("run", "-T", "4", "/flood-news", *log.writer) as process:
         log.wait()
@@ -187,7 +187,7 @@ def a_stopped_latchkey_and_many_stops_do_not_delay_the_end():
         assert process.finish().code == 123
 
 
-PATIENT = """
+HANDLES_SIGNALS = """
 import signal, sys, time
 for s in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGHUP):
     signal.signal(s, lambda n, f: None)
@@ -195,10 +195,10 @@ exec(sys.argv[2])
 """
 
 
-def a_flood_of_signals_loses_no_order():
+def flood_of_signals_does_not_delay_kill():
     log = Log("flood-orders")
     with start("run", "-T", "20", "--on-lost", "kill", "/flood-orders",
-               *command.python(PATIENT, log.name, WRITER)) as process:
+               *command.python(HANDLES_SIGNALS, log.name, WRITER)) as process:
         log.wait()
         supervisor = command.supervisor_of(process.pid)
         os.setpriority(os.PRIO_PROCESS, supervisor, 19)
@@ -215,7 +215,7 @@ def a_flood_of_signals_loses_no_order():
         assert done.code == 123 and "KILL" in done.err, done
 
 
-# ---- the deadline
+# ---- a shorter session timeout
 
 def shrink_session_timeout(own, most_ms):
     config = os.path.join(own.dir, "1", "zoo.cfg")
@@ -228,8 +228,8 @@ def shrink_session_timeout(own, most_ms):
 
 
 def is_resumed(process):
-    """Read what it says up to this. False: the restart took so long that the
-    lease has run out by the new timeout."""
+    """Read messages until the client has reconnected. False: the restart took
+    so long that the lease deadline has passed by the new timeout."""
     for line in process.stderr:
         if "sent TERM" in line:
             return False
@@ -240,7 +240,7 @@ def is_resumed(process):
 
 def stop_after_a_shorter_timeout(name):
     """The session is resumed with a shorter timeout, then latchkey is stopped.
-    Gives whether that came about."""
+    False: the restart took too long to test it."""
     log = Log(name)
     with command.zkserver.Server("--tick", "500", "--max-timeout",
                                  "60000") as own:
@@ -250,7 +250,7 @@ def stop_after_a_shorter_timeout(name):
             shrink_session_timeout(own, 15000)
             if not is_resumed(process):
                 return False
-            time.sleep(1)
+            time.sleep(1)  # until the supervisor has the new deadline
             process.send_signal(signal.SIGSTOP)
             granted = next_holder("/" + name, "-z", own.connect, "-T", "4")
             assert log.is_silent_since(granted), (log.last(), granted)
@@ -259,14 +259,14 @@ def stop_after_a_shorter_timeout(name):
             return process.returncode == 123
 
 
-def an_earlier_deadline_reaches_the_supervisor():
+def shorter_session_timeout_reaches_the_supervisor():
     for n in range(4):
         if stop_after_a_shorter_timeout("shrink-%d" % n):
             return
     assert False, "the restarts took too long"
 
 
-def the_supervisor_waits_on_the_clock_of_the_lease():
+def supervisor_uses_the_clock_of_the_lease():
     with start("run", "/clock", "sleep", "600") as process:
         command.wait_until_held("/clock")
         supervisor = command.supervisor_of(process.pid)
@@ -283,7 +283,7 @@ def the_supervisor_waits_on_the_clock_of_the_lease():
 # ---- latchkey's own output and input
 
 def fill(fd):
-    """Write until there is no room."""
+    """Write until the buffer is full."""
     os.set_blocking(fd, False)
     try:
         while True:
@@ -294,7 +294,8 @@ def fill(fd):
 
 
 def non_blocking_outputs(pid):
-    """Which pipes ("pipe:[N]") and terminals it writes to without blocking."""
+    """The pipes ("pipe:[N]") and terminals that a process has open for writing
+    with O_NONBLOCK."""
     found = set()
     for number in os.listdir("/proc/%d/fdinfo" % pid):
         try:
@@ -303,11 +304,11 @@ def non_blocking_outputs(pid):
             if flags & os.O_NONBLOCK and flags & os.O_ACCMODE == os.O_WRONLY:
                 found.add(os.readlink("/proc/%d/fd/%s" % (pid, number)))
         except FileNotFoundError:
-            pass  # it was closed meanwhile
+            pass  # closed meanwhile
     return found
 
 
-def a_pipe_that_command_shares_blocks_only_command():
+def full_pipe_shared_with_command_does_not_block_latchkey():
     read, write = os.pipe()
     name = os.readlink("/proc/self/fd/%d" % write)
     with start("run", "-v", "-T", "4", "/full-pipe", "sh", "-c",
@@ -323,7 +324,7 @@ def a_pipe_that_command_shares_blocks_only_command():
         os.close(read)
 
 
-def a_full_terminal_blocks_nothing():
+def full_terminal_does_not_block_latchkey():
     command.needs_terminals()
     read, write = pty.openpty()
     name = os.ttyname(write)
@@ -339,7 +340,7 @@ def a_full_terminal_blocks_nothing():
         os.close(read)
 
 
-def signals_end_the_reading_of_an_auth_file():
+def signals_end_reading_an_auth_file():
     name = os.path.join(folder.name, "auth")
     os.mkfifo(name)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -351,14 +352,14 @@ def signals_end_the_reading_of_an_auth_file():
 
 
 def writing_end(name):
-    """Of a FIFO, once a process has opened it to read; or None."""
+    """The writing end of a FIFO; None until a process has opened it to read."""
     try:
         return os.open(name, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return None
 
 
-def few_descriptors_are_an_error_of_ours():
+def too_few_descriptors_are_125():
     for most in range(4, 16):
         done = command.run("-c", "ulimit -n %d; exec %s run -q /few true" % (
             most, command.PROGRAM), program="sh",
@@ -367,7 +368,7 @@ def few_descriptors_are_an_error_of_ours():
         assert done.code == 0 or len(done.err.splitlines()) == 1, done
 
 
-def a_limit_of_file_sizes_kills_nobody():
+def file_size_limit_does_not_kill_latchkey():
     name = os.path.join(folder.name, "err")
     with open(name, "w") as err:
         err.write("x" * 512)
@@ -378,18 +379,18 @@ def a_limit_of_file_sizes_kills_nobody():
 
 
 live.run(live.together(
-    stop_reaches_children_in_the_foreground,
-    stop_reaches_another_session,
-    stop_reaches_another_session_without_a_cgroup,
-    stop_reaches_a_group_of_job_control,
-    a_stopped_supervisor_is_continued,
-    a_deep_tree_is_dead_at_the_deadline,
-    a_stopped_latchkey_and_many_stops_do_not_delay_the_end,
-    a_flood_of_signals_loses_no_order,
-    the_supervisor_waits_on_the_clock_of_the_lease,
-    a_pipe_that_command_shares_blocks_only_command,
-    a_full_terminal_blocks_nothing,
-    signals_end_the_reading_of_an_auth_file,
-    few_descriptors_are_an_error_of_ours,
-    a_limit_of_file_sizes_kills_nobody),
-    an_earlier_deadline_reaches_the_supervisor)
+    stop_stops_children_in_the_foreground,
+    stop_stops_another_session,
+    stop_stops_another_session_without_a_cgroup,
+    stop_stops_a_process_group_of_job_control,
+    latchkey_continues_a_stopped_supervisor,
+    deep_tree_of_processes_is_dead_at_the_deadline,
+    stopped_latchkey_and_many_stops_do_not_delay_the_end,
+    flood_of_signals_does_not_delay_kill,
+    supervisor_uses_the_clock_of_the_lease,
+    full_pipe_shared_with_command_does_not_block_latchkey,
+    full_terminal_does_not_block_latchkey,
+    signals_end_reading_an_auth_file,
+    too_few_descriptors_are_125,
+    file_size_limit_does_not_kill_latchkey),
+    shorter_session_timeout_reaches_the_supervisor)

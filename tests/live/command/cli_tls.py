@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS in the command: options, environment, what it says when TLS fails, and
-what latchkey doctor finds."""
+"""TLS in the command: options, environment, error messages, and the findings of
+latchkey doctor."""
 
 import contextlib
 import json
@@ -32,8 +32,8 @@ for name in VARIABLES:
     os.environ.pop(name, None)
 
 
-def file(name):
-    return want.certificate(name)
+def cert_file(name):
+    return zk.certificate(name)
 
 
 def environment(**variables):
@@ -41,21 +41,21 @@ def environment(**variables):
                                for name, value in variables.items()})
 
 
-def own(name):
-    """Options that show a client's certificate."""
-    return ("--cert", file(name + ".crt"), "--key", file(name + ".key"))
+def identity(name):
+    """The options for a client certificate."""
+    return ("--cert", cert_file(name + ".crt"), "--key", cert_file(name + ".key"))
 
 
-def says(code, text, *words, **options):
-    """It ends with this code, and this is all that it prints."""
+def expect_message(code, text, *words, **options):
+    """Check the exit code, and that this message is the whole output."""
     done = run(*words, **options)
     assert (done.code, done.out, done.err) == (
         code, "", "latchkey: " + text + "\n"), (words, done)
 
 
-def says_soon(text, *words, **options):
-    """It gives up connecting, and this is all that it prints. On a busy machine
-    the handshake is not always over in time."""
+def expect_message_soon(text, *words, **options):
+    """Check that connecting fails with this message and no other output. Up to
+    ten runs: on a busy machine the handshake may not end in time."""
     wanted = "latchkey: cannot connect to " + text + DOCTOR + "\n"
     for _ in range(10):
         done = run(*words, **options)
@@ -64,28 +64,28 @@ def says_soon(text, *words, **options):
     assert (done.code, done.out, done.err) == (125, "", wanted), (words, done)
 
 
-def lists(*words, **options):
-    """It lists the children of the root over TLS and prints nothing else."""
+def expect_listing(*words, **options):
+    """Check that ls lists the root over TLS and prints nothing else."""
     done = expect_exit(0, *words, "ls", "/", **options)
     assert "zookeeper" in done.out.split() and done.err == "", done
 
 
 @contextlib.contextmanager
-def front(certificate, trust=None, version=ssl.TLSVersion.TLSv1_2):
+def tls_front(certificate, trust=None, version=ssl.TLSVersion.TLSv1_2):
     """A TLS port with any certificate in front of the server's plain port.
     `trust`: the CA of the client certificates that it demands."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file(certificate + ".crt"),
-                            file(certificate + ".key"))
+    context.load_cert_chain(cert_file(certificate + ".crt"),
+                            cert_file(certificate + ".key"))
     context.maximum_version = version
     if trust is not None:
-        context.load_verify_locations(file(trust + ".crt"))
+        context.load_verify_locations(cert_file(trust + ".crt"))
         context.verify_mode = ssl.CERT_REQUIRED
 
-    def pass_on(guest):
-        with guest, contextlib.suppress(OSError), \
-                context.wrap_socket(guest, server_side=True) as tls, \
-                socket.create_connection(parts(want.addresses[0])) as server:
+    def pass_on(connection):
+        with connection, contextlib.suppress(OSError), \
+                context.wrap_socket(connection, server_side=True) as tls, \
+                socket.create_connection(parts(zk.addresses[0])) as server:
             while True:
                 if not tls.pending():
                     select.select([tls, server], [], [])
@@ -103,13 +103,13 @@ def front(certificate, trust=None, version=ssl.TLSVersion.TLSv1_2):
     def accept():
         with contextlib.suppress(OSError):
             while True:
-                threading.Thread(target=pass_on, args=(door.accept()[0],),
+                threading.Thread(target=pass_on, args=(server_socket.accept()[0],),
                                  daemon=True).start()
 
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as door:
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server_socket:
         threading.Thread(target=accept, daemon=True).start()
-        yield "tls://127.0.0.1:%d" % door.getsockname()[1]
-        door.shutdown(socket.SHUT_RDWR)
+        yield "tls://127.0.0.1:%d" % server_socket.getsockname()[1]
+        server_socket.shutdown(socket.SHUT_RDWR)
 
 
 def parts(address):
@@ -120,39 +120,40 @@ def parts(address):
 # ---- options and environment ------------------------------------------------------
 
 def each_option_and_tls_before_servers_select_tls():
-    address = want.tls_addresses[0]
+    address = zk.tls_addresses[0]
     host = address.partition(":")[0]
-    trust = ("--cacert", file("ca.crt"))
-    lists("-z", "tls://" + address, *trust)
-    lists("-z", "tls://" + host, *trust)
-    lists("-z", address, *trust)
-    lists("-z", host, "--tls", *trust)
-    lists("--tls", *trust, "-z", "tls://" + address)
-    # Behind the verb, too.
+    trust = ("--cacert", cert_file("ca.crt"))
+    expect_listing("-z", "tls://" + address, *trust)
+    expect_listing("-z", "tls://" + host, *trust)
+    expect_listing("-z", address, *trust)
+    expect_listing("-z", host, "--tls", *trust)
+    expect_listing("--tls", *trust, "-z", "tls://" + address)
+    # The options may follow the verb.
     assert expect_exit(0, "ls", "/", *trust, "-z", host).err == ""
-    described = environment(TLS_CACERT=file("ca.crt"), ZK=host)
+    described = environment(TLS_CACERT=cert_file("ca.crt"), ZK=host)
     for options in (("--tls",), ("--tls-name", "zookeeper.test"),
-                    ("--crl", file("crl.pem")), own("client")):
-        lists(*options, env=described)
+                    ("--crl", cert_file("crl.pem")), identity("client")):
+        expect_listing(*options, env=described)
 
 
-def variables_describe_and_do_not_select():
-    address = want.tls_addresses[0]
+def variables_configure_tls_and_do_not_select_it():
+    address = zk.tls_addresses[0]
     all_of_them = environment(
-        TLS_CACERT=file("ca.crt"), TLS_CERT=file("client.crt"),
-        TLS_KEY=file("client-encrypted.key"),
-        TLS_KEY_PASSWORD_FILE=file("client.password"),
-        TLS_CRL=file("crl.pem"), TLS_NAME="zookeeper.test")
-    lists("-z", "tls://" + address, env=all_of_them)
-    lists("--tls", "-z", address, env=all_of_them)
-    lists(env=dict(all_of_them, LATCHKEY_ZK="tls://" + address))
-    # A plain port stays one, and wrong files do not matter.
+        TLS_CACERT=cert_file("ca.crt"), TLS_CERT=cert_file("client.crt"),
+        TLS_KEY=cert_file("client-encrypted.key"),
+        TLS_KEY_PASSWORD_FILE=cert_file("client.password"),
+        TLS_CRL=cert_file("crl.pem"), TLS_NAME="zookeeper.test")
+    expect_listing("-z", "tls://" + address, env=all_of_them)
+    expect_listing("--tls", "-z", address, env=all_of_them)
+    expect_listing(env=dict(all_of_them, LATCHKEY_ZK="tls://" + address))
+    # Without tls:// or --tls the connection is plain, and the files are not
+    # read.
     line = ("latchkey: warning: %s is set, but TLS is not selected: the "
             "connection is not encrypted; tls:// in front of the servers or "
             "--tls selects TLS\n")
     nothing = environment(**{name.partition("_")[2]: "/nowhere"
                              for name in VARIABLES})
-    plain = ("-z", want.connect)
+    plain = ("-z", zk.connect)
     for words in (("ls", "/"), ("doctor",), ("run", "/plain", "true")):
         done = expect_exit(0, *plain, *words, env=nothing)
         assert done.err == line % "LATCHKEY_TLS_CACERT", (words, done)
@@ -161,37 +162,37 @@ def variables_describe_and_do_not_select():
     for name in VARIABLES:
         one = environment(**{name.partition("_")[2]: "/nowhere"})
         assert expect_exit(0, *plain, "ls", "/", env=one).err == line % name, name
-    says_soon("%s: the server closed the connection without a reply; it has "
-              "no quorum, or has reached maxClientCnxns, or expects TLS (--tls)" % address,
-              "-z", address, *SOON, "ls", "/")
+    expect_message_soon("%s: the server closed the connection without a reply; it has "
+                        "no quorum, or has reached maxClientCnxns, or expects TLS (--tls)" % address,
+                        "-z", address, *SOON, "ls", "/")
 
 
 def option_wins_over_its_variable():
-    where = ("-z", want.tls)
+    where = ("-z", zk.tls)
     wrong = environment(**{name.partition("_")[2]: "/nowhere"
                            for name in VARIABLES})
-    right = ("--cacert", file("ca.crt"), "--crl", file("crl.pem"),
+    right = ("--cacert", cert_file("ca.crt"), "--crl", cert_file("crl.pem"),
              "--tls-name", "zookeeper.test")
-    lists(*where, *right, *own("client"), "--key-password-file",
-          file("client.password"), env=wrong)
+    expect_listing(*where, *right, *identity("client"), "--key-password-file",
+                   cert_file("client.password"), env=wrong)
     # The key and its password belong to the certificate.
-    lists(*where, *right, "--cert", file("client.pem"), env=wrong)
-    lists(*where, *right, "--key", file("client.key"),
-          env=dict(wrong, LATCHKEY_TLS_CERT=file("client.crt")))
-    says(125, "LATCHKEY_TLS_KEY: cannot read /nowhere: No such file or directory",
-         *where, *right, "ls", "/",
-         env=dict(wrong, LATCHKEY_TLS_CERT=file("client.crt")))
+    expect_listing(*where, *right, "--cert", cert_file("client.pem"), env=wrong)
+    expect_listing(*where, *right, "--key", cert_file("client.key"),
+                   env=dict(wrong, LATCHKEY_TLS_CERT=cert_file("client.crt")))
+    expect_message(125, "LATCHKEY_TLS_KEY: cannot read /nowhere: No such file or directory",
+                   *where, *right, "ls", "/",
+                   env=dict(wrong, LATCHKEY_TLS_CERT=cert_file("client.crt")))
 
 
 def empty_variable_counts_as_unset():
     empty = environment(**{name.partition("_")[2]: "" for name in VARIABLES})
-    lists("-z", want.tls, env=dict(empty, LATCHKEY_TLS_CACERT=file("ca.crt")))
-    says_soon(NO_ISSUER % want.tls_addresses[0], "-z", want.tls, *SOON, "ls", "/",
-              env=empty)
+    expect_listing("-z", zk.tls, env=dict(empty, LATCHKEY_TLS_CACERT=cert_file("ca.crt")))
+    expect_message_soon(NO_ISSUER % zk.tls_addresses[0], "-z", zk.tls, *SOON, "ls", "/",
+                        env=empty)
 
 
 def insecure_prints_a_line_at_each_run():
-    where = ("-z", want.tls, "--insecure")
+    where = ("-z", zk.tls, "--insecure")
     line = "latchkey: warning: " + INSECURE + "\n"
     for words in (("ls", "/"), ("status", "/insecure"), ("doctor",),
                   ("run", "/insecure", "true"),
@@ -205,8 +206,8 @@ def insecure_prints_a_line_at_each_run():
     # It accepts another name and another CA.
     for certificate in ("server-wrong-name", "server-other-ca", "server-self",
      "server-expired"):
-        with front(certificate) as there:
-            expect_exit(0, "--insecure", "--cacert", file("ca.crt"), "-z", there,
+        with tls_front(certificate) as there:
+            expect_exit(0, "--insecure", "--cacert", cert_file("ca.crt"), "-z", there,
                         "ls", "/")
 
 
@@ -214,18 +215,18 @@ def version_names_the_feature():
     assert "tls" in expect_exit(0, "--version").out.splitlines()[1].split(), run("-V")
 
 
-# ---- files and options that are wrong ---------------------------------------------
+# ---- invalid files and options -----------------------------------------------------
 
 def wrong_file_is_named_before_connecting():
     there = ("-z", "tls://127.0.0.1:1")
-    key, encrypted = file("client.key"), file("client-encrypted.key")
-    bob, crt = file("client-bob.key"), file("client.crt")
+    key, encrypted = cert_file("client.key"), cert_file("client-encrypted.key")
+    bob, crt = cert_file("client-bob.key"), cert_file("client.crt")
     for options, variables, text in (
             (("--cacert", "/nowhere"), {},
              "--cacert: cannot read /nowhere: No such file or directory"),
             (("--cacert", key), {}, "--cacert: %s: has no certificate" % key),
-            (("--cacert", want.dir), {},
-             "--cacert: cannot read %s: Is a directory" % want.dir),
+            (("--cacert", zk.dir), {},
+             "--cacert: cannot read %s: Is a directory" % zk.dir),
             (("--crl", crt), {}, "--crl: %s: has no revocation list" % crt),
             (("--cert", key, "--key", key), {},
              "--cert: %s: has no certificate" % key),
@@ -236,8 +237,8 @@ def wrong_file_is_named_before_connecting():
              "one" % crt),
             (("--cert", crt, "--key", crt), {},
              "--key: %s: has no private key" % crt),
-            (("--cert", crt, "--key", file("ca.crt")), {},
-             "--key: %s: has no private key" % file("ca.crt")),
+            (("--cert", crt, "--key", cert_file("ca.crt")), {},
+             "--key: %s: has no private key" % cert_file("ca.crt")),
             (("--cert", crt, "--key", encrypted), {},
              "--key: %s: has no key that can be read: bad password read; "
              "--key-password-file gives its password" % encrypted),
@@ -257,8 +258,8 @@ def wrong_file_is_named_before_connecting():
             ((), {"TLS_KEY": key}, "LATCHKEY_TLS_KEY needs a certificate: "
              "--cert or LATCHKEY_TLS_CERT")):
         for verb in (("ls", "/"), ("run", "/x", "true"), ("doctor",)):
-            says(125, text, *there, *options, *verb,
-                 env=environment(**variables))
+            expect_message(125, text, *there, *options, *verb,
+                           env=environment(**variables))
     done = run(*there, "--cert", crt, "--key", encrypted, "--key-password-file",
                crt, "ls", "/")
     assert done.err.startswith(
@@ -272,15 +273,15 @@ def wrong_file_is_named_before_connecting():
 
 
 def wrong_usage_is_named():
-    says(125, 'ls: --tls-name: "" is not a name that a certificate can have' +
-         HELP % "ls", "ls", "--tls-name", "", "/")
-    says(125, "ls: --cacert needs an argument: FILE" + HELP % "ls", "ls", "/",
-         "--cacert")
-    says(125, "fence: unknown option --tls" + HELP % "fence", "fence", "f", "1",
-         "--tls")
-    says(125, 'servers "http://zk1:2181": only tls:// may come before the '
-         "servers; -z takes host:port,host:port/chroot", "-z",
-         "http://zk1:2181", "ls", "/")
+    expect_message(125, 'ls: --tls-name: "" is not a name that a certificate can have' +
+                   HELP % "ls", "ls", "--tls-name", "", "/")
+    expect_message(125, "ls: --cacert needs an argument: FILE" + HELP % "ls", "ls", "/",
+                   "--cacert")
+    expect_message(125, "fence: unknown option --tls" + HELP % "fence", "fence", "f", "1",
+                   "--tls")
+    expect_message(125, 'servers "http://zk1:2181": only tls:// may come before the '
+                   "servers; -z takes host:port,host:port/chroot", "-z",
+                   "http://zk1:2181", "ls", "/")
 
 
 # ---- connections that fail --------------------------------------------------------
@@ -293,8 +294,8 @@ NO_ISSUER = (REFUSED + "no trusted CA has issued it (unable to get local "
 
 
 def failed_connection_names_cause_and_remedy():
-    trust = ("--cacert", file("ca.crt"))
-    crl = ("--crl", file("crl.pem"))
+    trust = ("--cacert", cert_file("ca.crt"))
+    crl = ("--crl", cert_file("crl.pem"))
     for certificate, options, text in (
             ("server-wrong-address", trust,
              "%s: TLS: the server's certificate is for 127.254.254.254, not "
@@ -306,7 +307,7 @@ def failed_connection_names_cause_and_remedy():
              "does, or use --tls-name"),
             ("server", (*trust, "--tls-name", "zk.example"),
              "%s: TLS: the server's certificate is for localhost, "
-             "zookeeper.test, 127.0.0.1, " + want.tls_addresses[0].partition(
+             "zookeeper.test, 127.0.0.1, " + zk.tls_addresses[0].partition(
                  ":")[0] + ", not for zk.example; name the server in -z as "
                  "its certificate does, or use --tls-name"),
             ("server", (), NO_ISSUER),
@@ -327,7 +328,7 @@ def failed_connection_names_cause_and_remedy():
             ("server-revoked", (*trust, *crl), REFUSED + "certificate revoked; its CA "
              "has revoked it: the server "
              "needs another certificate"),
-            ("server", (*trust, "--crl", file("crl-expired.pem")), REFUSED +
+            ("server", (*trust, "--crl", cert_file("crl-expired.pem")), REFUSED +
              "CRL has expired; the file of --crl needs the current list of each "
              "CA in the chain"),
             ("server-chain", (*trust, *crl), REFUSED + "unable to get "
@@ -335,20 +336,20 @@ def failed_connection_names_cause_and_remedy():
              "CA in the chain"),
             ("server-purpose", trust, REFUSED + "unsuitable certificate "
              "purpose; the server's log says more")):
-        with front(certificate) as there, \
+        with tls_front(certificate) as there, \
                 futures.ThreadPoolExecutor(2) as pool:
             address = there.partition("//")[2]
-            list(pool.map(lambda verb: says_soon(
+            list(pool.map(lambda verb: expect_message_soon(
                 text % address, "-z", there, *options, *SOON, *verb), (
                     ("ls", "/"), ("run", "/x", "true"))))
-    with front("server-chain") as there:
-        lists("-z", there, *trust, "--crl", file("crl-chain.pem"))
+    with tls_front("server-chain") as there:
+        expect_listing("-z", there, *trust, "--crl", cert_file("crl-chain.pem"))
 
 
-def failed_connection_is_told_as_json():
-    with front("server-wrong-address") as there:
+def failed_connection_is_a_json_event():
+    with tls_front("server-wrong-address") as there:
         for verb in (("ls", "/"), ("run", "/x", "true")):
-            line = run("-z", there, "--json", "--cacert", file("ca.crt"), *SOON,
+            line = run("-z", there, "--json", "--cacert", cert_file("ca.crt"), *SOON,
                        *verb).err.splitlines()[-1]
             facts = json.loads(line)
             assert facts["event"] == "failed" and facts["code"] == 125, facts
@@ -357,24 +358,24 @@ def failed_connection_is_told_as_json():
 
 
 def port_without_tls_is_reported():
-    plain = want.addresses[0]
-    says_soon("%s: TLS: the server closed the connection instead of "
-              "answering: is this a port without TLS?; connect to its "
-              "secureClientPort, or do not select TLS" % plain, "-z", "tls://" + plain, *SOON, "--cacert",
-              file("ca.crt"), "ls", "/")
+    plain = zk.addresses[0]
+    expect_message_soon("%s: TLS: the server closed the connection instead of "
+                        "answering: is this a port without TLS?; connect to its "
+                        "secureClientPort, or do not select TLS" % plain, "-z", "tls://" + plain, *SOON, "--cacert",
+                        cert_file("ca.crt"), "ls", "/")
 
 
-def client_certificate_that_is_missing_or_wrong_is_named():
-    """Of a server with TLS 1.3 that shows only after the handshake."""
-    trust = ("--cacert", file("ca.crt"))
+def missing_or_refused_client_certificate_is_named():
+    """With TLS 1.3 the server refuses the certificate after the handshake."""
+    trust = ("--cacert", cert_file("ca.crt"))
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-        with front("server", trust="ca", version=version) as there:
-            lists("-z", there, *trust, *own("client"))
+        with tls_front("server", trust="ca", version=version) as there:
+            expect_listing("-z", there, *trust, *identity("client"))
             done = run("-z", there, *trust, *SOON, "ls", "/")
             assert done.code == 125, done
             assert "TLS: the server wants a client certificate: " in done.err
             assert "; --cert and --key give one" + DOCTOR in done.err, done
-            done = run("-z", there, *trust, *own("client-other-ca"), *SOON, "ls",
+            done = run("-z", there, *trust, *identity("client-other-ca"), *SOON, "ls",
                        "/")
             assert done.code == 125, done
             assert "TLS: the server does not accept the client's " \
@@ -386,8 +387,8 @@ def client_certificate_that_is_missing_or_wrong_is_named():
 # ---- a lock -----------------------------------------------------------------------
 
 def run_holds_a_lock_over_tls():
-    where = ("-z", want.tls, "--cacert", file("ca.crt"), *own("client"))
-    os.environ["LATCHKEY_ZK"] = want.connect
+    where = ("-z", zk.tls, "--cacert", cert_file("ca.crt"), *identity("client"))
+    os.environ["LATCHKEY_ZK"] = zk.connect
     with start("run", *where, "/tls/lock", "--", "sh", "-c",
                "echo $LATCHKEY_FENCING_TOKEN; exec sleep 600") as holder:
         first = int(holder.stdout.readline())
@@ -398,8 +399,8 @@ def run_holds_a_lock_over_tls():
         with start("run", *where, "/tls/lock", "sh", "-c",
                    "echo $LATCHKEY_FENCING_TOKEN; exit 7") as waiter:
             command.wait_until_queued("/tls/lock", 2)
-            # By the plain port it is the same lock.
-            assert run("-n", "-z", want.connect, "/tls/lock", "true").code == 124
+            # The lock is the same at the plain port.
+            assert run("-n", "-z", zk.connect, "/tls/lock", "true").code == 124
             assert len(command.queue("/tls/lock")[1]) == 1
             holder.terminate()
             done = waiter.finish()
@@ -413,15 +414,15 @@ def run_holds_a_lock_over_tls():
 
 
 def subject_of_the_client_is_an_identity():
-    where = ("-z", want.tls, "--cacert", file("ca.crt"))
-    expect_exit(0, *where, *own("client"), "create", "/tls-own", "x", "--acl",
+    where = ("-z", zk.tls, "--cacert", cert_file("ca.crt"))
+    expect_exit(0, *where, *identity("client"), "create", "/tls-own", "x", "--acl",
                 "creator")
     assert "x509:CN=alice,O=latchkey:" in expect_exit(
-        0, *where, *own("client"), "acl", "/tls-own").out
-    assert expect_exit(0, *where, *own("client"), "get", "/tls-own").out == "x"
-    for other in ((), own("client-bob")):
+        0, *where, *identity("client"), "acl", "/tls-own").out
+    assert expect_exit(0, *where, *identity("client"), "get", "/tls-own").out == "x"
+    for other in ((), identity("client-bob")):
         assert run(*where, *other, "get", "/tls-own").code == 125
-    # A server that does not ask for certificates.
+    # A server that does not request client certificates.
     with zkserver.Server("--tls", "--tls-client-auth", "none") as other:
         done = expect_exit(125, "-z", "tls://" + other.tls_addresses[0], "--cacert",
                            other.certificate("ca.crt"), "--cert",
@@ -451,9 +452,9 @@ ADVICE = {
     "silent": "the server hangs, or this is not its secureClientPort"}
 
 
-def examine(*words, code, **options):
-    """What the doctor finds, as JSON, but for the clocks: where much is going
-    on processes stand still for a while."""
+def run_doctor(*words, code, **options):
+    """Run the doctor; gives its findings from JSON without the clocks, since
+    interruptions are common on a busy machine."""
     done = run("doctor", "--json", *words, **options)
     assert done.code == code, done
     (facts,) = done.json()
@@ -465,14 +466,14 @@ def layers(findings):
 
 
 def doctor_shows_the_tls_connection():
-    where = ("-z", want.tls, "--cacert", file("ca.crt"))
-    findings = examine(*where, *own("client"), code=0)
+    where = ("-z", zk.tls, "--cacert", cert_file("ca.crt"))
+    findings = run_doctor(*where, *identity("client"), code=0)
     assert layers(findings) == [
         (layer, "ok") for layer in ("tls", "server", "certificate", "session",
          "round-trip", "access")], findings
     tls, _, mine = findings[:3]
     assert tls["tls_version"] == "TLSv1.2" and "AES" in tls["cipher"], tls
-    assert tls["verified"] is True and tls["server"] == want.tls[6:], tls
+    assert tls["verified"] is True and tls["server"] == zk.tls[6:], tls
     theirs = tls["certificate"]
     assert theirs["subject"] == "CN=server,O=latchkey", tls
     assert theirs["issuer"] == "CN=test CA,O=latchkey", tls
@@ -485,17 +486,17 @@ def doctor_shows_the_tls_connection():
         theirs["days_left"]), tls
     assert mine["certificate"]["subject"] == "CN=alice,O=latchkey", mine
     assert "text" in mine and "password" not in json.dumps(findings)
-    # Without one there is none to show.
-    assert "certificate" not in dict(layers(examine(*where, code=0)))
-    with front("server", version=ssl.TLSVersion.TLSv1_3) as there:
-        findings = examine("-z", there, *where[2:], code=0)
+    # Without a client certificate there is no such finding.
+    assert "certificate" not in dict(layers(run_doctor(*where, code=0)))
+    with tls_front("server", version=ssl.TLSVersion.TLSv1_3) as there:
+        findings = run_doctor("-z", there, *where[2:], code=0)
         assert findings[0]["tls_version"] == "TLSv1.3", findings
 
 
 def doctor_warns_of_certificates_that_expire_soon():
-    """One of ten days, as a server's and as a client's."""
-    new = os.path.join(want.dir, "tls", "soon")
-    ca = file("ca.crt"), file("ca.key")
+    """A certificate that expires in ten days, of a server and of a client."""
+    new = os.path.join(zk.dir, "tls", "soon")
+    ca = cert_file("ca.crt"), cert_file("ca.key")
     for words in (
             ("req", "-new", "-newkey", "ec", "-pkeyopt",
              "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=soon",
@@ -505,29 +506,29 @@ def doctor_warns_of_certificates_that_expire_soon():
              "-set_serial", "4711", "-days", "10", "-copy_extensions", "copy",
              "-out", new + ".crt")):
         subprocess.run(["openssl", *words], check=True, capture_output=True)
-    with front("soon") as there:
-        findings = examine("-z", there, "--cacert", ca[0], *own("soon"), code=0)
+    with tls_front("soon") as there:
+        findings = run_doctor("-z", there, "--cacert", ca[0], *identity("soon"), code=0)
         assert layers(findings)[:3] == [
             ("tls", "note"), ("server", "ok"), ("certificate", "note")], findings
         for one in (findings[0], findings[2]):
             assert one["certificate"]["days_left"] in (9, 10), one
             assert one["advice"] == "renew the certificate", one
-    mine = examine("-z", want.tls, "--cacert", ca[0], *own("client-expired"),
-                   code=1)[-1]
+    mine = run_doctor("-z", zk.tls, "--cacert", ca[0], *identity("client-expired"),
+                      code=1)[-1]
     assert (mine["layer"], mine["verdict"]) == ("certificate", "broken"), mine
     assert mine["text"].endswith("expired on 2021-01-01"), mine
 
 
-def doctor_names_what_is_wrong_with_a_certificate():
-    trust = ("--cacert", file("ca.crt"))
-    crl = ("--crl", file("crl.pem"))
+def doctor_names_the_fault_of_a_certificate():
+    trust = ("--cacert", cert_file("ca.crt"))
+    crl = ("--crl", cert_file("crl.pem"))
     issued = " (it is issued by CN=test CA,O=latchkey)"
     for certificate, options, text, advice in (
             ("server-wrong-address", trust,
              "the server's certificate is for 127.254.254.254, not for 127.0.0.1",
              "name"),
             ("server", (*trust, "--tls-name", "zk.example"), None, "name"),
-            ("server", ("--cacert", file("other-ca.crt")), "the server's certificate is "
+            ("server", ("--cacert", cert_file("other-ca.crt")), "the server's certificate is "
              "refused: no trusted CA "
              "has issued it (unable to get "
              "local issuer certificate)" + issued, "issuer"),
@@ -541,11 +542,11 @@ def doctor_names_what_is_wrong_with_a_certificate():
             ("server-revoked", (*trust, *crl), "the server's certificate is "
              "refused: certificate "
              "revoked" + issued, "revoked"),
-            ("server", (*trust, "--crl", file("crl-expired.pem")), "the server's certificate is "
+            ("server", (*trust, "--crl", cert_file("crl-expired.pem")), "the server's certificate is "
              "refused: CRL has expired" + issued, "crl")):
-        with front(certificate) as there:
+        with tls_front(certificate) as there:
             address = there.partition("//")[2]
-            (one,) = examine("-z", there, *options, code=1)
+            (one,) = run_doctor("-z", there, *options, code=1)
             assert (one["layer"], one["verdict"]) == ("tls", "broken"), one
             assert one["advice"] == ADVICE[advice], one
             assert text is None or one["text"] == address + ": " + text, one
@@ -556,53 +557,53 @@ def doctor_names_what_is_wrong_with_a_certificate():
             assert line.endswith("; " + ADVICE[advice]), line
 
 
-def doctor_names_a_client_certificate_that_is_wanted_or_refused():
-    trust = ("--cacert", file("ca.crt"))
+def doctor_names_a_missing_or_refused_client_certificate():
+    trust = ("--cacert", cert_file("ca.crt"))
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-        with front("server", trust="ca", version=version) as there:
-            (one,) = examine("-z", there, *trust, code=1)
+        with tls_front("server", trust="ca", version=version) as there:
+            (one,) = run_doctor("-z", there, *trust, code=1)
             assert (one["layer"], one["advice"]) == ("tls", ADVICE["wanted"]), one
             assert "wants a client certificate: " in one["text"], one
-            one, mine = examine("-z", there, *trust, *own("client-other-ca"),
-                                code=1)
+            one, mine = run_doctor("-z", there, *trust, *identity("client-other-ca"),
+                                   code=1)
             assert (one["layer"], one["advice"]) == (
                 "tls", ADVICE["refused"]), one
             assert mine["certificate"]["issuer"] == "CN=other CA,O=latchkey"
-            assert layers(examine("-z", there, *trust, *own("client"),
-                                  code=0))[0] == ("tls", "ok")
+            assert layers(run_doctor("-z", there, *trust, *identity("client"),
+                                     code=0))[0] == ("tls", "ok")
 
 
 def doctor_tries_the_other_transport():
-    plain, secure = want.addresses[0], want.tls_addresses[0]
-    trust = ("--cacert", file("ca.crt"))
-    (one,) = examine("-z", "tls://" + plain, *trust, code=1)
+    plain, secure = zk.addresses[0], zk.tls_addresses[0]
+    trust = ("--cacert", cert_file("ca.crt"))
+    (one,) = run_doctor("-z", "tls://" + plain, *trust, code=1)
     assert one["layer"] == "tls" and one["advice"] == ADVICE["plain"], one
     assert one["text"] == "%s: %s does not use TLS: it is a plain TCP port" % (
         plain, plain), one
-    # A port that demands a client certificate speaks TLS as well.
-    with front("server-other-ca", trust="ca") as there:
+    # Also if the port requires a client certificate.
+    with tls_front("server-other-ca", trust="ca") as there:
         for address in (secure, there.partition("//")[2]):
-            (one,) = examine("-z", address, code=1)
+            (one,) = run_doctor("-z", address, code=1)
             assert (one["layer"], one["advice"]) == ("tls", ADVICE["tls"]), one
             assert one["text"] == "%s: %s expects TLS, which is not selected" % (
                 address, address), one
-    # Neither.
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        silent = "127.0.0.1:%d" % door.getsockname()[1]
-        (one,) = examine("-z", "tls://" + silent, *trust, "--connect-timeout",
+    # A port that replies to neither protocol.
+    with socket.create_server(("127.0.0.1", 0)) as server_socket:
+        silent = "127.0.0.1:%d" % server_socket.getsockname()[1]
+        (one,) = run_doctor("-z", "tls://" + silent, *trust, "--connect-timeout",
          "1.5", code=1)
         assert (one["layer"], one["advice"]) == ("tls", ADVICE["silent"]), one
         assert one["text"] == "%s: %s accepts connections, but does not " \
             "complete a TLS handshake" % (silent, silent), one
-        (one,) = examine("-z", silent, "--connect-timeout", "1.5", code=1)
+        (one,) = run_doctor("-z", silent, "--connect-timeout", "1.5", code=1)
         assert one["layer"] == "answer", one
-    (one,) = examine("-z", "tls://127.0.0.1:1", *trust, code=1)
+    (one,) = run_doctor("-z", "tls://127.0.0.1:1", *trust, code=1)
     assert (one["layer"], one["verdict"]) == ("port", "broken"), one
 
 
-def doctor_says_what_is_not_verified():
-    with front("server-self") as there:
-        one = examine("-z", there, "--insecure", code=0)[0]
+def doctor_reports_an_unverified_certificate():
+    with tls_front("server-self") as there:
+        one = run_doctor("-z", there, "--insecure", code=0)[0]
         assert (one["layer"], one["verdict"]) == ("tls", "note"), one
         assert one["verified"] is False, one
         assert "certificate not verified, for localhost" in one["text"], one
@@ -610,11 +611,11 @@ def doctor_says_what_is_not_verified():
 
 with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
                      "authProvider.x509=org.apache.zookeeper.server.auth."
-                     "X509AuthenticationProvider") as want:
-    want.tls = "tls://" + want.tls_addresses[0]
+                     "X509AuthenticationProvider") as zk:
+    zk.tls = "tls://" + zk.tls_addresses[0]
     live.run(live.together(
         each_option_and_tls_before_servers_select_tls,
-        variables_describe_and_do_not_select,
+        variables_configure_tls_and_do_not_select_it,
         option_wins_over_its_variable,
         empty_variable_counts_as_unset,
         insecure_prints_a_line_at_each_run),
@@ -622,16 +623,16 @@ with zkserver.Server("--tls", "--tls-client-auth", "want", "--config",
         version_names_the_feature,
         wrong_file_is_named_before_connecting,
         wrong_usage_is_named,
-        failed_connection_is_told_as_json,
+        failed_connection_is_a_json_event,
         port_without_tls_is_reported,
-        client_certificate_that_is_missing_or_wrong_is_named),
+        missing_or_refused_client_certificate_is_named),
         live.together(
         failed_connection_names_cause_and_remedy,
         doctor_shows_the_tls_connection,
         doctor_warns_of_certificates_that_expire_soon,
-        doctor_names_what_is_wrong_with_a_certificate,
-        doctor_names_a_client_certificate_that_is_wanted_or_refused,
+        doctor_names_the_fault_of_a_certificate,
+        doctor_names_a_missing_or_refused_client_certificate,
         doctor_tries_the_other_transport,
-        doctor_says_what_is_not_verified),
+        doctor_reports_an_unverified_certificate),
         run_holds_a_lock_over_tls,
         subject_of_the_client_is_an_identity)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: waiting for the lock, and what ends it."""
+"""latchkey run: waiting for the lock, and the ends of a wait."""
 
 import json
 import os
@@ -19,22 +19,22 @@ import relay
 zk = command.serve()
 
 
-def holding(lock, label="holder", *words):
-    """Somebody who holds until the block ends."""
+def start_holder(lock, label="holder", *words):
+    """A run that holds the lock until its `with` block ends."""
     process = start("run", "-i", label, *words, lock, "sleep", "600")
     command.wait_until_held(lock)
     return process
 
 
-def waiting(lock, count, *words, **options):
-    """One more who waits, when `count` contend."""
+def start_waiter(lock, count, *words, **options):
+    """A run that waits; returns when the lock has `count` contenders."""
     process = start("run", *words, lock, "echo", "mine", **options)
     command.wait_until_queued(lock, count)
     return process
 
 
 def n_does_not_wait():
-    with holding("/n"):
+    with start_holder("/n"):
         for words in (("-n",), ("--nb",), ("--nonblock",), ("-w", "0"),
                       ("-w", ".0"), ("--timeout=0",)):
             done = run("run", *words, "/n", "true")
@@ -42,23 +42,23 @@ def n_does_not_wait():
         assert len(command.children("/n")) == 1
 
 
-def n_takes_what_is_free():
+def n_acquires_a_free_lock():
     expect_exit(0, "run", "-n", "/free", "true")
     expect_exit(0, "run", "-w", "0", "/free", "true")
 
 
-def w_waits_so_long():
-    with holding("/w"):
+def w_ends_the_wait_after_its_time():
+    with start_holder("/w"):
         done = run("run", "-w", "3", "/w", "true")
         assert done.code == 124 and "still held" in done.err, done
         assert len(command.children("/w")) == 1
-        with waiting("/w", 2, "-w", "600", "-i", "waiter") as waiter:
+        with start_waiter("/w", 2, "-w", "600", "-i", "waiter") as waiter:
             assert command.queue("/w") == (["holder"], ["waiter"])
             waiter.terminate()
 
 
 def the_exit_code_of_busy_can_be_chosen():
-    with holding("/e"):
+    with start_holder("/e"):
         for code in (0, 1, 255):
             done = run("run", "-n", "-E", str(code), "/e", "true")
             assert done.code == code, done
@@ -67,9 +67,9 @@ def the_exit_code_of_busy_can_be_chosen():
         assert run("run", "-q", "-n", "/e", "true").err == ""
 
 
-def who_came_first_is_served_first():
-    with holding("/fifo") as holder:
-        waiters = [waiting("/fifo", n + 2, "-i", str(n)) for n in range(4)]
+def locks_are_granted_in_queue_order():
+    with start_holder("/fifo") as holder:
+        waiters = [start_waiter("/fifo", n + 2, "-i", str(n)) for n in range(4)]
         assert command.queue("/fifo")[1] == ["0", "1", "2", "3"]
         assert command.queue("/fifo")[0] == ["holder"]
         holder.terminate()
@@ -79,9 +79,9 @@ def who_came_first_is_served_first():
     assert command.children("/fifo") == []
 
 
-def v_tells_the_place_and_who_holds():
-    with holding("/v"):
-        with waiting("/v", 2) as first, waiting("/v", 3, "-v") as second:
+def v_prints_position_and_holder():
+    with start_holder("/v"):
+        with start_waiter("/v", 2) as first, start_waiter("/v", 3, "-v") as second:
             lines = iter(second.stderr.readline, "")
             line = next(l for l in lines if "waiting for /v" in l)
             assert line == ("latchkey: waiting for /v: place 2, held by "
@@ -94,44 +94,44 @@ def v_tells_the_place_and_who_holds():
             second.finish()
 
 
-def on_a_terminal(words, until):
-    """Run with a terminal for standard error; what it said until `until` was
-    seen, or until it ended."""
+def run_on_a_terminal(words, until):
+    """Run with a terminal as standard error; gives the output up to `until`, or
+    all of it."""
     command.needs_terminals()
     master, slave = pty.openpty()
-    said = b""
+    output = b""
     with start("run", *words, stderr=slave) as process:
         os.close(slave)
         try:
-            while until not in said:
-                said += os.read(master, 4096)
+            while until not in output:
+                output += os.read(master, 4096)
         except OSError:
             pass
         process.terminate()
         process.finish()
     os.close(master)
-    return said.decode()
+    return output.decode()
 
 
-def a_terminal_shows_the_place_without_v():
-    with holding("/tty", "hol\x1bder"):
-        said = on_a_terminal(["/tty", "true"], b"held by")
-        assert "place 1" in said, said
-    with holding("/tty2", "hol\x1bder"):
-        said = on_a_terminal(["/tty2", "true"], b"der")
-        assert "hol\\x1bder" in said and "\x1b" not in said, said
+def terminal_shows_the_position_without_v():
+    with start_holder("/tty", "hol\x1bder"):
+        output = run_on_a_terminal(["/tty", "true"], b"held by")
+        assert "place 1" in output, output
+    with start_holder("/tty2", "hol\x1bder"):
+        output = run_on_a_terminal(["/tty2", "true"], b"der")
+        assert "hol\\x1bder" in output and "\x1b" not in output, output
 
 
-def q_is_quiet():
-    with holding("/q"):
-        assert on_a_terminal(["-q", "-w", "3", "/q", "true"], b"none") == ""
+def q_prints_nothing():
+    with start_holder("/q"):
+        assert run_on_a_terminal(["-q", "-w", "3", "/q", "true"], b"none") == ""
         done = run("run", "-q", "-v", "-w", "3", "/q", "true")
         assert (done.code, done.err) == (124, ""), done
 
 
-def without_a_terminal_nothing_is_said():
-    with holding("/silent") as holder:
-        with waiting("/silent", 2) as waiter:
+def wait_without_a_terminal_prints_nothing():
+    with start_holder("/silent") as holder:
+        with start_waiter("/silent", 2) as waiter:
             holder.terminate()
             done = waiter.finish()
             assert (done.code, done.err) == (0, ""), done
@@ -141,8 +141,8 @@ def signals_end_the_wait_and_leave_no_node():
     for name in ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2"):
         number = getattr(signal, "SIG" + name)
         lock = "/ended-by-" + name
-        with holding(lock):
-            with waiting(lock, 2) as waiter:
+        with start_holder(lock):
+            with start_waiter(lock, 2) as waiter:
                 waiter.send_signal(number)
                 done = waiter.finish()
                 died = name in ("INT", "QUIT")
@@ -153,7 +153,7 @@ def signals_end_the_wait_and_leave_no_node():
                 assert len(command.children(lock)) == 1
 
 
-def signals_end_the_attempt_to_connect():
+def signals_end_a_connection_attempt():
     with start("run", "-z", "127.0.0.1:1", "--connect-timeout", "600", "-v",
                "/l", "true") as process:
         process.stderr.readline()
@@ -161,30 +161,30 @@ def signals_end_the_attempt_to_connect():
         assert process.finish().code == 128 + 15
 
 
-def n_does_not_wait_for_a_server_that_is_silent():
-    with relay.Relay(zk.connect) as way:
-        way.trap("freeze")
-        done = run("run", "-n", "-z", way.address, "--connect-timeout", "3",
+def n_does_not_wait_for_a_silent_server():
+    with relay.Relay(zk.connect) as proxy:
+        proxy.trap("freeze")
+        done = run("run", "-n", "-z", proxy.address, "--connect-timeout", "3",
                    "/silent", "true")
         assert done.code == 125 and "did not reply in time" in done.err, done
 
 
 def deadline_of_w_holds_when_the_server_stops_answering():
-    with relay.Relay(zk.connect) as way:
-        with holding("/hung"):
+    with relay.Relay(zk.connect) as proxy:
+        with start_holder("/hung"):
             for words in (("run", "-w", "1.5", "/hung", "true"),
                           ("wait", "-w", "1.5", "/hung")):
                 begun = time.monotonic()
-                with start(words[0], "-z", way.address, "-v",
+                with start(words[0], "-z", proxy.address, "-v",
                            *words[1:]) as waiter:
-                    time.sleep(1)  # it waits
-                    way.freeze()
+                    time.sleep(1)  # until it waits for the lock
+                    proxy.freeze()
                     done = waiter.finish()
                     took = time.monotonic() - begun
-                way.drop()
-                way.thaw()
+                proxy.drop()
+                proxy.thaw()
                 assert done.code == (124 if words[0] == "run" else 1), done
-                # 0.2 s to close, and a slow machine.
+                # 0.2 s to close the session, the rest for a slow machine.
                 assert 1.5 <= took < 2.9, (words, took)
 
 
@@ -194,7 +194,7 @@ def wait_includes_connecting():
     assert done.code == 125 and time.monotonic() - begun < 3, done
 
 
-def server_that_refuses_is_mentioned_after_a_second():
+def refused_connection_is_reported_after_a_second():
     for words in ((), ("-w", "60")):
         begun = time.monotonic()
         with start("run", *words, "-z", "127.0.0.1:1", "/x",
@@ -223,9 +223,9 @@ def server_that_does_not_reply_is_mentioned_after_three_seconds():
             process.terminate()
 
 
-def job_of_cron_that_loses_is_silent():
+def cron_job_that_finds_the_lock_busy_prints_nothing():
     """The example of the manual: no byte, so no mail, and success."""
-    with holding("/nightly"):
+    with start_holder("/nightly"):
         for before in ((), ("-w", "0.3")):
             done = run("run", "-q", *(before or ("-n",)), "-E", "0",
                        "/nightly", "--", "echo", "ran")
@@ -235,7 +235,7 @@ def job_of_cron_that_loses_is_silent():
         assert "latchkey run -q -n -E 0 /locks/nightly" in f.read()
 
 
-def nodes_of_zookeeper_are_no_locks():
+def zookeepers_own_nodes_are_refused_as_locks():
     for words in (("/zookeeper", "true"), ("/zookeeper/quota", "true"),
                   ("-l", "s:/zookeeper/l", "/l", "true"),
                   ("-z", zk.connect + "/zookeeper", "/l", "true")):
@@ -245,7 +245,7 @@ def nodes_of_zookeeper_are_no_locks():
     assert json.loads(done.err)["code"] == 125, done
 
 
-def path_that_does_not_exist_is_told():
+def missing_lock_directory_is_reported_as_free():
     done = expect_exit(0, "status", "/none")
     assert done.out == ("/none: free: no such node; the first use of the "
                         "lock creates it\n"), done
@@ -267,33 +267,32 @@ def path_that_does_not_exist_is_told():
 
 
 def other_signals_do_not_end_the_wait():
-    with holding("/on") as holder:
-        with waiting("/on", 2) as waiter:
+    with start_holder("/on") as holder:
+        with start_waiter("/on", 2) as waiter:
             waiter.send_signal(signal.SIGWINCH)
             waiter.send_signal(signal.SIGCONT)
             command.stop_and_cont(waiter.pid)
             waiter.send_signal(signal.SIGTSTP)
-            # A process group without a shell cannot be stopped by TSTP; either
-            # way it goes on.
+            # TSTP stops no orphaned process group; CONT continues any other.
             waiter.send_signal(signal.SIGCONT)
             holder.terminate()
             done = waiter.finish()
             assert (done.code, done.out) == (0, "mine\n"), done
 
 
-def what_nohup_ignores_stays_ignored():
+def signals_that_nohup_ignores_stay_ignored():
     def ignore():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with holding("/nohup") as holder:
-        with waiting("/nohup", 2, preexec_fn=ignore) as waiter:
+    with start_holder("/nohup") as holder:
+        with start_waiter("/nohup", 2, preexec_fn=ignore) as waiter:
             waiter.send_signal(signal.SIGHUP)
             holder.terminate()
             assert waiter.finish().code == 0
 
 
-def a_waiter_outlives_a_restart_of_the_server():
-    with holding("/restart") as holder:
-        with waiting("/restart", 2) as waiter:
+def waiter_survives_a_server_restart():
+    with start_holder("/restart") as holder:
+        with start_waiter("/restart", 2) as waiter:
             zk.restart()
             zk.wait()
             command.wait_until_queued("/restart", 2)
@@ -303,9 +302,9 @@ def a_waiter_outlives_a_restart_of_the_server():
             assert "lost: " in done.err, done
 
 
-def a_waiter_whose_node_is_deleted_queues_anew():
-    with holding("/anew") as holder:
-        with waiting("/anew", 2, "-i", "me") as waiter:
+def waiter_whose_node_was_deleted_queues_again():
+    with start_holder("/anew") as holder:
+        with start_waiter("/anew", 2, "-i", "me") as waiter:
             node = command.status("/anew")["waiters"][0]["node"]
             expect_exit(0, "delete", node)
             live.eventually(lambda: [
@@ -319,25 +318,25 @@ def a_waiter_whose_node_is_deleted_queues_anew():
 live.run(
     live.together(
         n_does_not_wait,
-        n_takes_what_is_free,
-        w_waits_so_long,
+        n_acquires_a_free_lock,
+        w_ends_the_wait_after_its_time,
         the_exit_code_of_busy_can_be_chosen,
-        who_came_first_is_served_first,
-        v_tells_the_place_and_who_holds,
-        a_terminal_shows_the_place_without_v,
-        q_is_quiet,
-        without_a_terminal_nothing_is_said,
+        locks_are_granted_in_queue_order,
+        v_prints_position_and_holder,
+        terminal_shows_the_position_without_v,
+        q_prints_nothing,
+        wait_without_a_terminal_prints_nothing,
         signals_end_the_wait_and_leave_no_node,
-        signals_end_the_attempt_to_connect,
-        n_does_not_wait_for_a_server_that_is_silent,
+        signals_end_a_connection_attempt,
+        n_does_not_wait_for_a_silent_server,
         deadline_of_w_holds_when_the_server_stops_answering,
         wait_includes_connecting,
         server_that_does_not_reply_is_mentioned_after_three_seconds,
-        server_that_refuses_is_mentioned_after_a_second,
-        job_of_cron_that_loses_is_silent,
-        nodes_of_zookeeper_are_no_locks,
-        path_that_does_not_exist_is_told,
+        refused_connection_is_reported_after_a_second,
+        cron_job_that_finds_the_lock_busy_prints_nothing,
+        zookeepers_own_nodes_are_refused_as_locks,
+        missing_lock_directory_is_reported_as_free,
         other_signals_do_not_end_the_wait,
-        what_nohup_ignores_stays_ignored,
-        a_waiter_whose_node_is_deleted_queues_anew),
-    a_waiter_outlives_a_restart_of_the_server)
+        signals_that_nohup_ignores_stay_ignored,
+        waiter_whose_node_was_deleted_queues_again),
+    waiter_survives_a_server_restart)

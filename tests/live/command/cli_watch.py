@@ -24,8 +24,8 @@ zk = command.serve()
 HASH = "fyVmFCwVbTJYrznoSu1koqYEYF0="  # of bob:secret
 
 
-def watching(*words, **options):
-    """A watch that stands."""
+def start_watch(*words, **options):
+    """Start `latchkey watch` and wait until it has registered its watch."""
     process = start("watch", *words, **options)
     line = process.stdout.readline()
     assert line.startswith(("watching ", '{"event":"watching"')), (
@@ -39,8 +39,8 @@ def lines(process, count):
 
 # ---- watch ---------------------------------------------------------------------------
 
-def a_node_gives_a_line_an_event():
-    with watching("/node") as process:
+def each_event_of_a_node_is_a_line():
+    with start_watch("/node") as process:
         expect_exit(0, "create", "/node", "x")
         expect_exit(0, "create", "/node/child")
         expect_exit(0, "set", "/node", "y")
@@ -55,8 +55,8 @@ def a_node_gives_a_line_an_event():
         assert process.finish().code == 0
 
 
-def r_watches_all_below():
-    with watching("-r", "/below") as process:
+def r_watches_all_descendants():
+    with start_watch("-r", "/below") as process:
         expect_exit(0, "create", "-p", "/below/a/b")
         expect_exit(0, "set", "/below/a/b", "x")
         expect_exit(0, "create", "/belowx")
@@ -69,8 +69,8 @@ def r_watches_all_below():
 
 def n_counts_events():
     expect_exit(0, "create", "/n")
-    with watching("-n", "2", "-z", zk.connect + "/n", "/x",
-                  stdout=subprocess.PIPE) as process:
+    with start_watch("-n", "2", "-z", zk.connect + "/n", "/x",
+                     stdout=subprocess.PIPE) as process:
         expect_exit(0, "create", "/n/x")
         expect_exit(0, "set", "/n/x", "y")
         done = process.finish()
@@ -79,7 +79,7 @@ def n_counts_events():
 
 
 def json_is_an_object_a_line():
-    with watching("--json", "-n", "1", "/json") as process:
+    with start_watch("--json", "-n", "1", "/json") as process:
         expect_exit(0, "create", "/json")
         done = process.finish()
         (event,) = done.json()
@@ -88,16 +88,16 @@ def json_is_an_object_a_line():
         assert event == {"event": "created", "path": "/json"}, event
 
 
-def signals_end_it_in_good_order():
+def signals_end_watch_with_0():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with watching("/signal") as process:
+        with start_watch("/signal") as process:
             process.send_signal(number)
             done = process.finish()
             assert (done.code, done.out, done.err) == (0, "", ""), done
 
 
 def nohup_is_respected():
-    with watching("/nohup", preexec_fn=lambda: signal.signal(
+    with start_watch("/nohup", preexec_fn=lambda: signal.signal(
             signal.SIGHUP, signal.SIG_IGN)) as process:
         process.send_signal(signal.SIGHUP)
         expect_exit(0, "create", "/nohup")
@@ -105,16 +105,16 @@ def nohup_is_respected():
         process.terminate()
 
 
-def a_lost_connection_is_said_to_miss_events():
-    with relay.Relay(zk.connect) as way:
-        with watching("-n", "2", "-z", way.address, "/lost") as process:
+def reconnect_reports_missed_events():
+    with relay.Relay(zk.connect) as proxy:
+        with start_watch("-n", "2", "-z", proxy.address, "/lost") as process:
             for back in ("/lost", "/lost/again"):
-                way.refuse()
-                way.drop()
+                proxy.refuse()
+                proxy.drop()
                 expect_exit(0, "create", back)
-                way.accept()
+                proxy.accept()
                 assert lines(process, 1) == ["missed /lost"]
-            # Those are no events, of which -n counts two.
+            # -n does not count lines about missed events.
             expect_exit(0, "set", "/lost", "x")
             expect_exit(0, "delete", "/lost/again")
             done = process.finish()
@@ -122,25 +122,25 @@ def a_lost_connection_is_said_to_miss_events():
             assert done.out == "changed /lost\nchildren /lost\n", done
 
 
-def a_connection_that_breaks_at_once_is_no_matter():
-    with relay.Relay(zk.connect) as way:
-        trap = way.trap("cut", up=False, op=106)
-        with watching("-n", "1", "-z", way.address, "/first") as process:
+def connection_that_breaks_at_once_is_retried():
+    with relay.Relay(zk.connect) as proxy:
+        trap = proxy.trap("cut", up=False, op=106)
+        with start_watch("-n", "1", "-z", proxy.address, "/first") as process:
             trap.wait()
             expect_exit(0, "create", "/first")
             assert process.finish().out.endswith("created /first\n")
 
 
-def an_expired_session_is_said_and_followed_by_another():
-    with relay.Relay(zk.connect) as way:
-        with watching("-T", "1", "-n", "2", "-z", way.address,
-                      "/over") as process:
-            way.freeze()
+def expired_session_is_reported_and_replaced():
+    with relay.Relay(zk.connect) as proxy:
+        with start_watch("-T", "1", "-n", "2", "-z", proxy.address,
+                         "/over") as process:
+            proxy.freeze()
             expect_exit(0, "create", "/over")
-            # Given up without a word of a server.
+            # The client takes the session for expired without a reply.
             assert lines(process, 1) == ["expired /over"]
-            way.drop()
-            way.thaw()
+            proxy.drop()
+            proxy.thaw()
             assert lines(process, 1) == ["watching /over"]
             expect_exit(0, "set", "/over", "x")
             expect_exit(0, "delete", "/over")
@@ -149,10 +149,10 @@ def an_expired_session_is_said_and_followed_by_another():
             assert done.out == "changed /over\ndeleted /over\n", done
 
 
-def a_reader_that_goes_ends_it():
-    """At once, not with the next event."""
+def closed_reader_ends_watch():
+    """watch ends at once, not at the next event."""
     for ignored in (False, True):
-        with watching("/reader", restore_signals=not ignored) as process:
+        with start_watch("/reader", restore_signals=not ignored) as process:
             process.stdout.close()
             assert process.wait(command.SECONDS) == (
                 125 if ignored else -signal.SIGPIPE)
@@ -163,7 +163,7 @@ def a_reader_that_goes_ends_it():
         assert process.finish().code != 0
 
 
-def output_that_it_can_read_itself_is_no_reader_that_goes():
+def output_opened_for_reading_does_not_end_watch():
     with tempfile.TemporaryDirectory() as folder:
         name = os.path.join(folder, "fifo")
         os.mkfifo(name)
@@ -178,18 +178,18 @@ def output_that_it_can_read_itself_is_no_reader_that_goes():
 
 
 def pending(pipe):
-    """The bytes in it."""
+    """The number of bytes in a pipe."""
     size = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, size)
     return size[0]
 
 
-def a_reader_that_is_slow_is_told_what_it_missed():
+def slow_reader_gets_a_missed_line():
     crowd = worker.Worker()
     client = crowd.client(zk.connect)
     client.create("/slow")
     paths = ["/slow/%03d%s" % (i, "x" * 30000) for i in range(50)]
-    with watching("-r", "/slow") as process:
+    with start_watch("-r", "/slow") as process:
         for path in paths:
             client.create(path)
         expect_exit(0, "set", "/slow", "full")
@@ -221,7 +221,7 @@ def usage_of_watch_is_125():
 
 # ---- acl -----------------------------------------------------------------------------
 
-def acl_shows_an_entry_a_line():
+def acl_prints_an_entry_a_line():
     expect_exit(0, "create", "/acl")
     assert expect_exit(0, "acl", "/acl").out == "world:anyone:cdrwa\n"
     expect_exit(0, "create", "--acl", "world:anyone:ra,ip:127.0.0.0/8:cd",
@@ -236,7 +236,7 @@ def acl_shows_an_entry_a_line():
     assert done.code == 1 and "no such node" in done.err, done
 
 
-def acl_replaces_it():
+def acl_replaces_the_access_list():
     expect_exit(0, "create", "/set", "x")
     done = expect_exit(0, "acl", "/set", "world:anyone:ra")
     assert (done.out, done.err) == ("", ""), done
@@ -245,10 +245,10 @@ def acl_replaces_it():
     assert "version 2" in expect_exit(0, "acl", "-v", "/set", "open").err
     expect_exit(0, "set", "/set", "y")
     assert expect_exit(0, "acl", "--json", "/set").json()[0]["aversion"] == 2
-    # Whoever wrote it, it does not speak to the terminal.
+    # Control characters are escaped.
     expect_exit(0, "acl", "/set", "digest:b\x1b[2J:%s:r,world:anyone:cdrwa" % HASH)
     assert "digest:b\\x1b[2J:%s:r\n" % HASH in expect_exit(0, "acl", "/set").out
-    # What it prints is what it takes.
+    # The output of acl is valid input.
     expect_exit(0, "acl", "/set", "world:anyone:ra,ip:127.0.0.1:cdrwa")
     printed = expect_exit(0, "acl", "/set").out.split()
     expect_exit(0, "acl", "/set", ",".join(printed))
@@ -257,7 +257,7 @@ def acl_replaces_it():
     assert done.code == 1 and "no such node" in done.err, done
 
 
-def acl_knows_identities():
+def acl_uses_identities():
     with tempfile.NamedTemporaryFile("w", suffix=".auth") as file:
         file.write("digest:bob:secret\n")
         file.flush()
@@ -282,20 +282,20 @@ def usage_of_acl_is_125():
 
 
 live.run(live.together(
-    a_node_gives_a_line_an_event,
-    r_watches_all_below,
+    each_event_of_a_node_is_a_line,
+    r_watches_all_descendants,
     n_counts_events,
     json_is_an_object_a_line,
-    signals_end_it_in_good_order,
+    signals_end_watch_with_0,
     nohup_is_respected,
-    a_lost_connection_is_said_to_miss_events,
-    a_connection_that_breaks_at_once_is_no_matter,
-    an_expired_session_is_said_and_followed_by_another,
-    a_reader_that_goes_ends_it,
-    output_that_it_can_read_itself_is_no_reader_that_goes,
-    a_reader_that_is_slow_is_told_what_it_missed,
+    reconnect_reports_missed_events,
+    connection_that_breaks_at_once_is_retried,
+    expired_session_is_reported_and_replaced,
+    closed_reader_ends_watch,
+    output_opened_for_reading_does_not_end_watch,
+    slow_reader_gets_a_missed_line,
     usage_of_watch_is_125,
-    acl_shows_an_entry_a_line,
-    acl_replaces_it,
-    acl_knows_identities,
+    acl_prints_an_entry_a_line,
+    acl_replaces_the_access_list,
+    acl_uses_identities,
     usage_of_acl_is_125))

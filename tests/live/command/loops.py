@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eight shell loops of `latchkey run LOCK -- CRITICAL` never overlap and lose no
-increment: in calm weather, while the server restarts, and while runners are
-killed in the middle of it."""
+"""Eight shell loops of `latchkey run LOCK -- CRITICAL`. The critical sections
+never overlap and lose no increment: without faults, while the server restarts,
+and while runs are killed in the critical section."""
 
 import os
 import shlex
@@ -19,12 +19,12 @@ LOCK = "/locks/x"
 zk = command.serve("--tick", "200")
 folder = tempfile.TemporaryDirectory()
 
-# Reads a number, dawdles, writes one more. Whoever comes in finds nobody inside,
-# and nobody alive of those who were killed inside. In a stormy round every
-# third turn has descendants and kills its latchkey.
+# The critical section: reads a number, waits, and writes the next one. It logs
+# an overlap if it finds a living process in the file "inside". With "kill" it
+# starts descendants and kills its own latchkey at every third number.
 CRITICAL = r"""
 import os, sys, time
-folder, stormy = sys.argv[1], sys.argv[2] == "stormy"
+folder, kills = sys.argv[1], sys.argv[2] == "kill"
 def name(text):
     return os.path.join(folder, text)
 def note(text):
@@ -52,8 +52,8 @@ with open(name("count")) as f:
     count = int(f.read())
 note("begin %d" % count)
 killed = name("killed.%d" % count)
-# Once for each number, else it would never get on.
-if stormy and count % 3 == 0 and not os.path.exists(killed):
+# Once for each number, so that the loops make progress.
+if kills and count % 3 == 0 and not os.path.exists(killed):
     ready, told = os.pipe()
     if os.fork() == 0:
         os.write(inside, b"%d\n" % os.getpid())
@@ -107,9 +107,9 @@ def begin():
         f.write(CRITICAL)
 
 
-def start(turns, timeout, weather):
+def start(turns, timeout, mode):
     critical = command.python(CRITICAL)[:1] + [
-        file("critical.py"), folder.name, weather]
+        file("critical.py"), folder.name, mode]
     text = LOOP % (turns, command.PROGRAM, timeout, LOCK,
                    " ".join(map(shlex.quote, critical)), file("codes"))
     log = open(file("stderr"), "a")
@@ -118,7 +118,8 @@ def start(turns, timeout, weather):
 
 
 def finish(loops):
-    """All loops end; nobody overlapped, and nothing was lost."""
+    """Wait until all loops end, and check the log for overlaps and lost
+    increments."""
     for loop in loops:
         loop.wait(timeout=300)
     log = words("log")
@@ -141,16 +142,16 @@ def count():
     return int(words("count")[0][0])
 
 
-def in_calm_weather():
+def loops_without_faults():
     begin()
-    newest, codes = finish(start(15, 30, "calm"))
+    newest, codes = finish(start(15, 30, "no-faults"))
     assert newest == 15 * LOOPS and set(codes) == {0}, codes
     assert command.children(LOCK) == []
 
 
-def while_the_server_restarts():
+def loops_while_the_server_restarts():
     begin()
-    loops = start(20, 30, "calm")
+    loops = start(20, 30, "no-faults")
     for n, restart in enumerate((zk.restart, kill_and_start, zk.restart)):
         wanted = count() + 10
         live.eventually(lambda: count() >= wanted)
@@ -168,9 +169,9 @@ def kill_and_start():
     zk.start()
 
 
-def while_runners_are_killed():
+def loops_while_runs_are_killed():
     begin()
-    newest, codes = finish(start(4, 4, "stormy"))
+    newest, codes = finish(start(4, 4, "kill"))
     assert newest == 4 * LOOPS, newest
     killed = len([name for name in os.listdir(folder.name)
                   if name.startswith("killed.")])
@@ -178,8 +179,8 @@ def while_runners_are_killed():
     assert codes.count(137) == killed and set(codes) == {0, 137}, codes
     after = [line for line in words("log") if line[0] == "after"]
     assert len(after) == killed, (after, killed)
-    # The last ones killed are forgotten when their sessions have ended.
+    # The nodes of killed runs are deleted when their sessions expire.
     live.eventually(lambda: command.children(LOCK) == [], "no node is left")
 
 
-live.run(in_calm_weather, while_the_server_restarts, while_runners_are_killed)
+live.run(loops_without_faults, loops_while_the_server_restarts, loops_while_runs_are_killed)

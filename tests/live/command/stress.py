@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One random run of several `latchkey run` for one lock, and what it shows. All
-is chosen by the seed, but not when a process gets a processor."""
+"""One random run of several `latchkey run` for one lock, and its checks. The
+seed determines the faults, but not the scheduling of processes."""
 
 import heapq
 import os
@@ -22,9 +22,9 @@ KINDS = ("child", "deaf", "group", "session", "daemon", "thread", "deep",
          "hopper", "breeder")
 DURATIONS = (0.05, 0.2, 0.5, 1, 2.5, 4)
 LOST, BUSY, FAILED = 123, 124, 125
-# The search for leaks waits for a SIGSTOP, which a SIGCONT takes back.
+# The leak checker stops itself with SIGSTOP and would hang at a SIGCONT.
 NO_LEAKS = "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")
-GONE = 15                       # how long an orderly end may take
+GONE = 15                       # limit for the end of a contender, in s
 
 
 def number_of(name):
@@ -45,7 +45,7 @@ def children_of(pid):
 
 
 def signal_child(parent, pid, number):
-    """Unless it has ended and its number is another's."""
+    """Send a signal, unless the child has ended and its id was reused."""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -60,7 +60,7 @@ def signal_child(parent, pid, number):
 
 
 def describe(pid):
-    """A process and its children: state, and where in the kernel it is."""
+    """A process and its children: name, kernel function, state."""
     facts = [str(pid)]
     for name in ("comm", "wchan"):
         try:
@@ -72,14 +72,14 @@ def describe(pid):
         "(%s)" % describe(child) for child in children_of(pid))])
 
 
-# ---- what is chosen
+# ---- random choices
 
 class Choice:
-    """What one `latchkey run` is started with."""
+    """The options of one `latchkey run`, and the behaviour of its COMMAND."""
 
     def __init__(self, rng):
         self.policy = rng.choice(("term", "term", "kill", "stop", "stop"))
-        self.as_nobody = rng.random() < .5  # then there is no cgroup
+        self.as_nobody = rng.random() < .5  # nobody can make no cgroup
         self.manners = rng.choice(("polite", "careless", "deaf"))
         if rng.random() < .15:
             self.manners += "-stops"
@@ -101,9 +101,9 @@ class Choice:
         self.ends_by_kill = rng.random() < .5
 
     def signals(self):
-        """Those that may be sent to it. What COMMAND leaves behind when a
-        signal ends it is left alone, so one that would leave anything gets
-        none of these."""
+        """The signals that may be sent to it. latchkey does not end processes
+        that COMMAND leaves when a signal ends it. So a COMMAND that would leave
+        descendants gets only signals that do not end it."""
         if self.manners.startswith("careless") and self.kinds:
             return HARMLESS
         return HANDLED
@@ -114,7 +114,7 @@ class Choice:
             self.manners, self.ms, "".join(" " + k for k in self.kinds))
 
 
-# What is done, how often, and of what length or size.
+# The faults: weight, and a function that chooses the parameter.
 STEPS = {"stop": (6, lambda r: r.choice(DURATIONS)),
          "freeze": (5, lambda r: (r.choice(DURATIONS), r.choice(
              ((True, True), (True, True), (True, False), (False, True))))),
@@ -133,7 +133,7 @@ STEPS = {"stop": (6, lambda r: r.choice(DURATIONS)),
 
 
 def choose_steps(rng, slots, seconds):
-    """[(when, which slot or None for that of the holder, what, with what)]"""
+    """[(time, slot or None for that of the holder, fault, parameter)]"""
     steps, at = [], rng.uniform(.3, 1)
     while at < seconds:
         what = rng.choices(list(STEPS), [w for w, _ in STEPS.values()])[0]
@@ -150,10 +150,10 @@ class Contender:
         self.run, self.relay, self.slot = run, relay, slot
         self.name = "%d.%d" % (slot, generation)
         self.choice = Choice(random.Random("%s/%s" % (run.seed, self.name)))
-        self.sent = set()       # names of signals
-        self.faults = run.faults[slot]  # of it and those before it
+        self.sent = set()       # names of the signals sent to it
+        self.faults = run.faults[slot]  # of all contenders of the slot
         self.supervisor = None
-        self.alone = False      # it or its supervisor was killed
+        self.is_killed = False      # latchkey or its supervisor was killed
         self.excused = False    # both were stopped at the same time
         self.ended_us = None
         self.err = open(os.path.join(run.folder, self.name + ".err"), "w+")
@@ -171,7 +171,7 @@ class Contender:
             env={**os.environ, "LATCHKEY_STRESS": run.mark,
                  "ASAN_OPTIONS": NO_LEAKS})
 
-    # ---- how it is
+    # ---- its state
 
     def has_ended(self):
         if self.process.poll() is None:
@@ -207,8 +207,8 @@ class Contender:
             signal_child(self.supervisor, pid, number_of(name))
 
     def may_be_continued(self):
-        """Whether COMMAND stays stopped when it gets SIGCONT: without a cgroup
-        it runs until the supervisor notices."""
+        """Whether SIGCONT may be sent to COMMAND. With --on-lost stop and
+        without a cgroup it would run until the supervisor stops it again."""
         if self.choice.policy != "stop":
             return True
         try:
@@ -217,14 +217,14 @@ class Contender:
         except (FileNotFoundError, ProcessLookupError):
             return False
 
-    # ---- what is done to it; gives what undoes it, and when
+    # ---- faults; they return None, or (seconds, function that ends the fault)
 
     def stop(self, seconds):
-        """Not before it has heard of a shorter timeout."""
+        """Stop latchkey, but not before it knows a shortened timeout."""
         end = time.monotonic() + 1
         while self.relay.is_shortening() and time.monotonic() < end:
             time.sleep(.05)
-        if not self.alone:
+        if not self.is_killed:
             self.process.send_signal(signal.SIGSTOP)
             return seconds, self.cont
 
@@ -255,7 +255,7 @@ class Contender:
 
     def flood(self, how):
         count, chance = how
-        if self.alone:
+        if self.is_killed:
             return None
         rng = random.Random(chance)
         names = rng.sample(self.choice.signals(), rng.randint(1, 3))
@@ -287,23 +287,24 @@ class Contender:
         return seconds, self.cont
 
     def kill(self, _=None):
-        """Its supervisor is not stopped or killed then."""
-        if not self.alone:
-            self.alone = True
+        """Kill latchkey; afterwards its supervisor is not stopped or killed."""
+        if not self.is_killed:
+            self.is_killed = True
             self.sent.add("KILL")
             self.process.kill()
 
     def kill_supervisor(self, _):
-        """Not while latchkey is stopped, nor is it then stopped."""
-        if self.alone or self.is_stopped():
+        """Kill the supervisor, but not while latchkey is stopped; afterwards
+        latchkey is not stopped."""
+        if self.is_killed or self.is_stopped():
             return
-        self.alone = True
+        self.is_killed = True
         self.signal_supervisor(signal.SIGKILL)
         self.excuse_if_stopped()
 
     def stop_supervisor(self, _):
-        """latchkey continues it."""
-        if self.alone or self.is_stopped() or self.find_supervisor() is None:
+        """Stop the supervisor and check that latchkey continues it."""
+        if self.is_killed or self.is_stopped() or self.find_supervisor() is None:
             return
         self.signal_supervisor(signal.SIGSTOP)
         end = time.monotonic() + 2
@@ -315,7 +316,7 @@ class Contender:
             time.sleep(.01)
 
     def excuse_if_stopped(self):
-        """Its COMMAND may have stopped it, as a job of a shell."""
+        """latchkey may be stopped because its COMMAND was, as for a shell."""
         time.sleep(.02)
         if self.is_stopped():
             self.excused = True
@@ -330,7 +331,7 @@ class Contender:
         self.relay.thaw()
         self.relay.delay(0)
         self.cont()
-        if self.alone or self.has_ended():
+        if self.is_killed or self.has_ended():
             return
         if c.ends_by_kill or c.signals() == HARMLESS:
             self.kill()
@@ -369,15 +370,15 @@ class Contender:
                 for line in self.stderr_text().splitlines()[-12:]))
 
 
-# ---- the judge
+# ---- the log of the writers
 
 class Lines:
-    """What was written: a smaller token behind a larger one was written by a
-    COMMAND beside the next one."""
+    """The lines of all writers. A smaller token after a larger one is an
+    overlap: that COMMAND ran at the same time as the next one."""
 
     def __init__(self, text, excused=()):
         self.tokens = []        # in the order of their first lines
-        self.last = {}          # name: when its last line was written
+        self.last = {}          # name: time of its last line
         self.overlaps = []
         newest, begun, newest_name = 0, 0, None
         for line in text.splitlines():
@@ -413,9 +414,9 @@ class Run:
         self.pauses = [rng.uniform(0, .3) for _ in range(self.slots)]
         self.faults = [set() for _ in range(self.slots)]
         self.contenders = []
-        self.now = []           # that of each slot
+        self.now = []           # the current contender of each slot
         self.bad = []
-        self.done = []          # what was done, and when
+        self.done = []          # texts: the faults, with their times
         self.lines = None
 
     def begin(self, slot, generation, relay):
@@ -424,15 +425,15 @@ class Run:
         return contender
 
     def holder(self):
-        """The slot of the last line."""
+        """The slot that wrote the last line of the log."""
         with open(self.log, "rb") as f:
             f.seek(max(os.path.getsize(self.log) - 200, 0))
             lines = f.read().decode().split("\n")
-        # Behind the last end of a line may be a part of the next.
+        # lines[-1] may be a part of a line.
         return int(lines[-2].split()[2].split(".")[0]) if lines[1:] else 0
 
     def do(self, began, slot, what, how):
-        """A step; gives what undoes it, or None."""
+        """Execute a fault; gives what the fault's function returns."""
         contender = self.now[self.holder() if slot is None else slot]
         if contender.has_ended():
             return None
@@ -442,7 +443,7 @@ class Run:
         return getattr(contender, what)(how)
 
     def restart_ended(self, relays):
-        """With a pause that a seed chooses."""
+        """Start new contenders in slots whose contender has ended."""
         for slot, contender in enumerate(self.now):
             if not contender.has_ended():
                 continue
@@ -477,7 +478,7 @@ class Run:
                 self.bad.append("%s: latchkey does not end: %s" % (
                     contender.name, describe(contender.process.pid)))
 
-    # ---- what is judged
+    # ---- checks
 
     def processes_left(self):
         left, wanted = [], ("LATCHKEY_STRESS=%s\0" % self.mark).encode()
@@ -494,7 +495,7 @@ class Run:
         done = command.run("ls", self.lock)
         return done.out.split() if done.code == 0 else []
 
-    def judge_rest(self, what, look, seconds):
+    def check_nothing_left(self, what, look, seconds):
         end = time.monotonic() + seconds
         while left := look():
             if time.monotonic() > end:
@@ -505,7 +506,7 @@ class Run:
             time.sleep(.1)
         return []
 
-    def judge_contender(self, contender):
+    def check_contender(self, contender):
         code, name = contender.process.returncode, contender.name
         if code is not None and code not in contender.may_exit_with():
             self.bad.append("%s: exit code %s" % (name, code))
@@ -517,8 +518,8 @@ class Run:
             self.bad.append("%s: a line %.1f ms after the end of latchkey" % (
                 name, late / 1000))
 
-    def judge(self):
-        for pid in self.judge_rest("processes", self.processes_left, 5):
+    def check(self):
+        for pid in self.check_nothing_left("processes", self.processes_left, 5):
             os.kill(pid, signal.SIGKILL)
         with open(self.log) as f:
             self.lines = Lines(f.read(), {c.name for c in self.contenders
@@ -526,15 +527,15 @@ class Run:
         for text in self.lines.overlaps[:5]:
             self.bad.append("overlap: " + text)
         for contender in self.contenders:
-            self.judge_contender(contender)
-        self.judge_rest("nodes", self.nodes_left, TIMEOUT + 5)
+            self.check_contender(contender)
+        self.check_nothing_left("nodes", self.nodes_left, TIMEOUT + 5)
 
     def run(self):
         relays = [Relay(self.zk.connect) for _ in range(self.slots)]
         try:
             self.go(relays)
             self.finish()
-            self.judge()
+            self.check()
         finally:
             for contender in self.contenders:
                 if not contender.has_ended():

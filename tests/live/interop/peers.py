@@ -39,7 +39,7 @@ class Latchkey:
         self.lock.acquire()
 
     def submit(self):
-        return self.lock.submit("acquire").good
+        return self.lock.submit("acquire").succeeds
 
     def release(self):
         self.lock.release()

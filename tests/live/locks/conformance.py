@@ -337,14 +337,14 @@ def release_wakes_one_of_a_hundred(kind, worker, far, base):
         far.do("sync", path="/")
         owners = {f.connection for f in wire.requests(mark)
                   if f.op == DELETE}
-        told = shared.told_since(wire, mark)
+        told = shared.connections_notified_since(wire, mark)
         assert len(told - owners) == 1, (told, owners)
         assert len(shared.lists_since(wire, mark)) <= 3
         for n in (1, 2, 3):
             mark = wire.mark()
             locks[n - 1].release()
             pending[n].succeeds()
-            assert len(shared.told_since(wire, mark)) <= 3
+            assert len(shared.connections_notified_since(wire, mark)) <= 3
             assert not pending[n + 1].is_done()
         for lock in reversed(locks):
             lock.free()

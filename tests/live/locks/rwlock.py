@@ -186,7 +186,7 @@ def a_writer_that_leaves_wakes_all_readers(worker, far, base):
         writer.release()
         for grant in pending:
             grant.succeeds()
-        assert len(shared.told_since(wire, mark)) == 100
+        assert len(shared.connections_notified_since(wire, mark)) == 100
         # By the event alone.
         assert not shared.lists_since(wire, mark)
         # A reader that leaves wakes nobody but a writer behind it.
@@ -199,7 +199,7 @@ def a_writer_that_leaves_wakes_all_readers(worker, far, base):
         eventually(lambda: len(names(far, base + "/l")) == 51)
         owners = {f.connection for f in wire.requests(mark)
                   if f.op == DELETE}
-        assert shared.told_since(wire, mark) <= owners
+        assert shared.connections_notified_since(wire, mark) <= owners
         assert not wait.is_done()
         for reader in readers[50:]:
             reader.release()

@@ -61,8 +61,8 @@ SHARED = {
         "a_session_that_ends_takes_no_write_with_it",
     ),
     "command/cli_run.py": (
-        "the_lock_is_held_while_the_command_runs_and_free_afterwards",
-        "the_command_finds_the_lock_in_its_environment",
+        "lock_is_held_while_command_runs_and_free_afterwards",
+        "command_finds_the_lock_in_its_environment",
         "servers_come_from_the_option_or_the_environment",
         "a_chroot_is_part_of_the_servers",
     ),

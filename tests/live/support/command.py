@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latchkey command in tests: run it, start it, see what it left."""
+"""The latchkey command in tests: start it, wait for its end, and inspect its
+processes and lock nodes."""
 
 import json
 import os
@@ -14,11 +15,11 @@ import tls
 import zkserver
 
 PROGRAM = os.environ.get("LATCHKEY") or os.path.abspath("latchkey")
-SECONDS = 60  # for any command that should end
+SECONDS = 60  # limit of the time until a command ends
 
 
 def needs_terminals():
-    """Before pty is used: not every root has /dev/pts."""
+    """Skip the test where no pseudo-terminal can be opened."""
     try:
         for fd in pty.openpty():
             os.close(fd)
@@ -27,7 +28,7 @@ def needs_terminals():
 
 
 class Result:
-    """A command that has ended."""
+    """The exit code and the output of a command that has ended."""
 
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err
@@ -41,7 +42,7 @@ class Result:
 
 
 class RunningCommand(subprocess.Popen):
-    """A command that runs. Ended with the block."""
+    """A running command, which is killed at the end of its `with` block."""
 
     def __exit__(self, *what):
         if self.poll() is None:
@@ -49,7 +50,7 @@ class RunningCommand(subprocess.Popen):
         super().__exit__(*what)
 
     def finish(self):
-        """Wait; what became of it."""
+        """Wait until it ends; gives its Result."""
         out, err = self.communicate(timeout=SECONDS)
         return Result(self.returncode, out, err)
 
@@ -73,8 +74,8 @@ def run(*words, input=None, **options):
 
 
 def expect_exit(code, *words, **options):
-    """Run it; it must end with this code, and a failure says why in one line.
-    """
+    """Run it and check its exit code. With code 125 it must have printed one
+    message."""
     done = run(*words, **options)
     assert done.code == code, done
     if code == 125:
@@ -84,7 +85,7 @@ def expect_exit(code, *words, **options):
 
 
 def serve(*options, **more):
-    """Start a server for all commands of a test."""
+    """Start a server and set LATCHKEY_ZK to it."""
     zk = zkserver.Server(*options, **more)
     os.environ["LATCHKEY_ZK"] = tls.secure(zk.connect)
     return zk
@@ -109,7 +110,7 @@ def children(path):
 
 
 def wait_until_queued(lock, count):
-    """Wait until so many contend."""
+    """Wait until the lock directory has `count` contender nodes."""
     eventually(lambda: len(children(lock)) == count,
                "%d in the queue of %s" % (count, lock))
 
@@ -119,7 +120,7 @@ def wait_until_held(lock):
 
 
 def state(pid):
-    """R, S, T, Z, ... or None."""
+    """The state of a process: R, S, T, Z, ... or None."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             return f.read().rpartition(")")[2].split()[0]
@@ -128,7 +129,7 @@ def state(pid):
 
 
 def _is_frozen(pid):
-    """Whether its cgroup is, which --on-lost stop freezes where there is one."""
+    """Whether the process's cgroup is frozen, as by --on-lost stop."""
     mounts = [line.split()[4] for line in open("/proc/self/mountinfo")
               if " - cgroup2 " in line]
     try:
@@ -168,7 +169,7 @@ def supervisor_of(pid):
 
 
 def wait_for_number(path):
-    """The number somebody writes into a file."""
+    """Wait until the file holds a number and a newline; gives the number."""
     def read():
         try:
             with open(path) as f:
@@ -190,5 +191,5 @@ def stop_and_cont(pid):
 
 
 def python(text, *arguments):
-    """The words that run a program in Python."""
+    """The command line of a Python program."""
     return [sys.executable, "-c", text, *map(str, arguments)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests with real servers share."""
+"""Helpers of all tests with real servers: waiting, skipping, ensembles behind
+relays, and the runner."""
 
 import os
 import random
@@ -15,7 +16,7 @@ import zkserver
 
 
 def eventually(condition, what="it", seconds=worker.SECONDS):
-    """Wait until `condition()` is true; its value."""
+    """Wait until `condition()` is true; gives its value."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -26,18 +27,19 @@ def eventually(condition, what="it", seconds=worker.SECONDS):
 
 
 def missing(what):
-    """End the test: it needs something that is not installed."""
+    """Exit the test because `what` is not installed: skipped, or failed if
+    LATCHKEY_REQUIRE_SERVER=1."""
     needed = os.environ.get("LATCHKEY_REQUIRE_SERVER") == "1"
     print("%s: %s" % ("missing" if needed else "skipped", what))
     sys.exit(1 if needed else 77)
 
 
 class NotTested(Exception):
-    """Raised by a test that cannot be done here; says why."""
+    """Raised by a test that cannot run on this machine, with the reason."""
 
 
 def word(address, text):
-    """What a server says to a four-letter word."""
+    """The reply of a server to a four-letter word."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), 10) as s:
         s.sendall(text.encode())
@@ -48,15 +50,15 @@ def word(address, text):
 
 
 def watch_count(address):
-    """How many watches stand on a server (wchs tells of data alone)."""
+    """The number of watches of a server (wchs counts data watches only)."""
     facts = dict(line.split("\t", 1)
                  for line in word(address, "mntr").splitlines())
     return int(facts["zk_watch_count"])
 
 
 class Ensemble:
-    """Servers whose words to each other go through relays, and so do their
-    clients': `client[n].address` leads to server n."""
+    """An ensemble in which all connections go through relays: those between
+    servers, and those of clients. `client[n].address` is that of server n."""
 
     def __init__(self, *options, servers=3):
         numbers = range(1, servers + 1)
@@ -89,12 +91,12 @@ class Ensemble:
                 yield from links
 
     def cut_off(self, n):
-        """Server n and the others hear nothing of each other any more."""
+        """Separate server n from the others."""
         for link in self._links_of(n):
             link.freeze()
 
     def heal(self):
-        """Connections that were cut are gone; new ones are possible."""
+        """Close the separated connections and allow new ones."""
         for links in self.links.values():
             for link in links:
                 link.drop()
@@ -138,14 +140,14 @@ def _run_one(test):
 
 
 def together(*tests):
-    """For run(): tests that wait most of their time, all at once. They leave
-    the server alone."""
+    """For run(): tests that run at the same time. They must not stop or
+    restart the shared server."""
     return tests
 
 
 def run(*tests):
-    """Run these functions, or those named as arguments, until one fails. For
-    the end of a test."""
+    """Run these test functions, or those whose names are arguments of the
+    program, until one fails."""
     wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
     for group in tests:
         group = [test for test in (group if isinstance(group, tuple)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of locks on a real server share."""
+"""Helpers of the tests of locks on a real server."""
 
 import base64
 import contextlib
@@ -11,7 +11,7 @@ from live import eventually
 from worker import Worker
 from relay import Relay
 
-LONG = 40000   # a session timeout whose beats do not come into the way
+LONG = 40000   # a session timeout without heartbeats during a test
 SHORT = 4000
 
 _server = None
@@ -29,7 +29,8 @@ def connect():
 
 
 def on_server(test):
-    """A test with a process of its own and clients straight to the server."""
+    """Run the test with a worker process and a client `far` that is connected
+    to the server without a relay."""
     def with_them():
         with Worker() as worker:
             far = worker.client(_server.connect, timeout=LONG)
@@ -51,14 +52,16 @@ def wait_until_empty(client, path):
 
 
 def owned_by(name):
-    """An access list for one with this name, for clients that say so."""
+    """A digest identity with this name: its credentials, and a format for an
+    access list of it."""
     secret = "%s:%s" % (name, name)
     digest = base64.b64encode(hashlib.sha1(secret.encode()).digest()).decode()
     return secret.encode(), "%d:digest:" + name + ":" + digest
 
 
 class CountedClient:
-    """A client in a process of its own, whose requests are counted."""
+    """A client in a process of its own, behind a relay that counts its
+    requests."""
 
     def __enter__(self):
         self.wire, self.worker = Relay(_server.connect), Worker()
@@ -74,16 +77,17 @@ class CountedClient:
         self.wire.close()
 
     def begin(self):
-        """Count from here."""
+        """Reset the counters."""
         self.mark, self.sends = self.wire.mark(), self.worker.sends()
 
     def since(self):
-        """The requests since begin(), and in how many writes they left."""
+        """The requests since begin(), and the number of send() calls."""
         return self.wire.ops(self.mark), self.worker.sends() - self.sends
 
     def expect_requests(self, writes, *ops):
-        """Since begin() there were these requests in so many writes; and from
-        here they count anew. None: in any number of writes and any order."""
+        """Check that the client has sent these requests since begin(), in
+        `writes` send() calls, and call begin(). None: in any number of calls
+        and any order."""
         found = eventually(lambda: (lambda got: len(got[0]) >= len(ops) and
                                     got)(self.since()), ops)
         wanted = list(ops), writes
@@ -94,10 +98,11 @@ class CountedClient:
 
 
 def crowd(worker, make, count):
-    """So many clients behind one relay, each with a lock that make(client)
-    gives, all of them in the queue: the relay and the locks, with what they
-    asked for. Places are told before the watch on the one ahead is asked
-    for; who is woken without it would have to list the queue."""
+    """`count` clients behind one relay, each with a lock of make(client), all
+    of them in the queue. Gives the relay, the locks and the pending acquires.
+    A lock reports its position before it sets the watch on its direct
+    predecessor; the syncs wait until all watches are set, since a waiter
+    without a watch would have to list the queue."""
     wire = Relay(_server.connect)
     clients = [worker.client(wire.address, timeout=LONG)
                for _ in range(count)]
@@ -112,7 +117,7 @@ def crowd(worker, make, count):
 
 
 def connections_notified_since(wire, mark):
-    """Which connections got a watch event."""
+    """The connections that received a watch event."""
     return {f.connection for f in wire.events(mark)}
 
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP relay that knows ZooKeeper's frames, for tests.
+"""A TCP relay that parses ZooKeeper's frames, for tests.
 
     with Relay("127.1.2.3:2181") as relay:
         connect to relay.address
-        relay.freeze()              # silence, the connections stay
+        relay.freeze()              # forwards nothing, closes no connection
         relay.trap("cut", op=CREATE2)
-        relay.requests()            # what clients have asked so far
+        relay.requests()            # the requests of clients so far
 
-It stands between clients and a server, or, with frames=False, between servers,
-where it carries bytes that it does not look at. With frames=RECORDS it carries
-TLS, which it cannot read: its frames are TLS records then, and `op` is their
-type. All relays of a process share one thread; methods may be called from any.
+A relay connects clients with a server. With frames=False it connects servers
+with each other and forwards bytes without parsing them. With frames=RECORDS it
+forwards TLS: its frames are the TLS records, and `op` is the type of a record.
+All relays of a process share one thread; any thread may call the methods.
 """
 
 import asyncio
@@ -32,11 +32,12 @@ EVENT = "event"
 RECORDS = "records"
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23  # types of records
 
-KEEP = 1 << 20
+KEEP = 1 << 20  # bytes that one direction buffers before it stops reading
 
-# One frame. `op` of an answer is its request's; `xid` and `err` are None in
-# connect frames, `err` in requests; `read` numbers what was read in one piece,
-# so frames with the same number of the same connection came together.
+# One frame. `op` of a reply is the opcode of its request. `xid` and `err` are
+# None in connect frames, and `err` in requests. `read` is the number of the
+# read() that returned it: frames of a connection with the same number arrived
+# together.
 Frame = collections.namedtuple(
     "Frame", "at connection up read op xid err path size body")
 
@@ -63,14 +64,14 @@ _making = threading.Lock()
 
 def _loop():
     global _the_loop
-    with _making:  # tests that run together ask at the same time
+    with _making:  # tests that run together call this at the same time
         if _the_loop is None:
             _the_loop = _Loop()
         return _the_loop
 
 
 class Trap:
-    """Something that happens at a certain frame; see Relay.trap()."""
+    """An action at a certain frame; see Relay.trap()."""
 
     def __init__(self, action, up, op, count, forward, lasting):
         self.action, self.up, self.op = action, up, op
@@ -79,8 +80,8 @@ class Trap:
         self._hit = threading.Event()
 
     def wait(self, seconds=20):
-        """Until it has happened; fails when it does not."""
-        assert self._hit.wait(seconds), "no frame came to the trap for %s" % (
+        """Wait until the action was executed."""
+        assert self._hit.wait(seconds), "no frame for the trap at %s" % (
             self.op,)
 
     def has_hit(self):
@@ -98,11 +99,11 @@ class Trap:
         return self._seen[of] == self.count
 
     def ends(self):
-        """Whether nothing behind it is carried on this connection."""
+        """Whether the connection forwards nothing after the action."""
         return self.action in ("cut", "tear", "reset", "stall")
 
     def first(self, piece):
-        """The bytes that are carried before it happens."""
+        """The bytes of the frame that are forwarded before the action."""
         if self.action == "tear":
             return piece[:len(piece) // 2]
         if self.forward is True:
@@ -110,7 +111,7 @@ class Trap:
         return piece[:self.forward] if self.forward else b""
 
     def rest(self, piece):
-        """The bytes that are carried when it has happened."""
+        """The bytes that are forwarded after the action."""
         if isinstance(self.action, bytes):
             return self.action
         return b"" if self.ends() else piece[len(self.first(piece)):]
@@ -126,18 +127,18 @@ class _Side:
         self.connection, self.up = connection, up
         self.reader, self.writer = reader, writer
         self.queue = asyncio.Queue()
-        self.kept = 0       # bytes in the queue
+        self.kept = 0       # number of bytes in the queue
         self.reads = 0
         self.rest = b""
         self.first = True
 
     async def read(self):
-        """Cut what comes into frames; None stands for the end."""
+        """Split the input into frames and queue them; None: end of file."""
         try:
             while piece := await self.reader.read(1 << 18):
                 self.reads += 1
                 self.take(piece)
-                while self.kept > KEEP:  # a wire does not hold more
+                while self.kept > KEEP:
                     await asyncio.sleep(.01)
         except OSError:
             pass
@@ -166,7 +167,8 @@ class _Side:
             self.rest = self.rest[4 + size:]
 
     def take_records(self, now):
-        """Type, version, length of the rest. Other bytes are one frame."""
+        """Split the input into TLS records: type, version, length, data. Input
+        that is no record is one frame."""
         while self.rest:
             size = len(self.rest)
             if self.rest[0] in (CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA):
@@ -182,8 +184,8 @@ class _Side:
             self.put(now, piece, frame)
 
     def limit_timeout(self):
-        """In the handshake of a session that is resumed: version, zxid,
-        timeout, session, password."""
+        """Shorten the timeout in the connect request of a resumed session:
+        version, zxid, timeout, session, password."""
         most = self.connection.relay.most_timeout
         _, _, timeout, session = struct.unpack_from(">iqiq", self.rest, 4)
         if most is not None and session != 0 and timeout > most:
@@ -192,12 +194,13 @@ class _Side:
             self.connection.shortens = True
 
     def put(self, now, piece, frame):
-        """Not what is in `rest`: it goes on only when more has come."""
+        """Queue a piece to be forwarded."""
         self.kept += len(piece)
         self.queue.put_nowait((now, piece, frame))
 
     def signed(self, piece):
-        """A server's first words name where it can be called back."""
+        """A server's first bytes to another server hold its election address;
+        replace it by that of the relay."""
         sign = self.connection.relay.sign
         if sign is None or not self.up or not self.first:
             return piece
@@ -261,7 +264,7 @@ class _Side:
         self.connection.end()
 
     async def carry(self, piece):
-        """To the other side; in small parts where that is wanted."""
+        """Forward a piece; in small parts if drip() was called."""
         size, pause = self.connection.relay.drips[self.up] or (len(piece), 0)
         while piece:
             self.writer.write(piece[:size])
@@ -271,7 +274,7 @@ class _Side:
                 await asyncio.sleep(pause)
 
     async def spring(self, trap):
-        """True when nothing more is carried on the connection by it."""
+        """Execute the action. True: the connection forwards nothing more."""
         if trap.action in ("cut", "tear"):
             self.connection.end()
         elif trap.action == "reset":
@@ -288,7 +291,7 @@ class _Side:
 
 
 def _text(body, at):
-    """The string at `at`, if one is there."""
+    """The Jute string at `at`; None if the body is too short."""
     if len(body) < at + 4:
         return None
     size, = struct.unpack_from(">i", body, at)
@@ -300,7 +303,7 @@ def _text(body, at):
 class _Connection:
     def __init__(self, relay, number, client, server):
         self.relay, self.number, self.pending = relay, number, {}
-        self.shortens = False  # until its client has got the reply
+        self.shortens = False  # a shortened connect request has no reply yet
         self.writers = [client[1], server[1]]
         self.sides = [_Side(self, True, client[0], server[1]),
                       _Side(self, False, server[0], client[1])]
@@ -319,7 +322,7 @@ class _Connection:
         self.stall()
 
     def stall(self):
-        """Carry nothing any more, and read nothing."""
+        """Stop reading and forwarding."""
         me = asyncio.current_task()
         for task in self.tasks:
             if task is not me:
@@ -331,18 +334,18 @@ class Relay:
         self.lead_to(target)
         self.frames = frames
         self.sign = None        # see _Side.signed()
-        self.log = []           # of Frame, in the order they came
+        self.log = []           # of Frame, in the order of arrival
         self.connections = set()
         self.accepted = 0
         self.traps = []
-        self.most_timeout = None    # of sessions that are resumed, in ms
+        self.most_timeout = None    # see limit_timeout()
         self.delays = {True: 0.0, False: 0.0}
-        self.drips = {True: None, False: None}  # size and pause in s
+        self.drips = {True: None, False: None}  # (bytes, pause in s)
         self.port = 0
         self.server = None
         self.tls = tls.for_relay() if frames is True else None
         self.gates = {}
-        self.opening = {}       # those that reach nobody yet, and their tasks
+        self.opening = {}       # accepted, not connected to the target: tasks
         _loop().run(self._start)
         self.address = "127.0.0.1:%d" % self.port
         if self.tls:
@@ -366,7 +369,7 @@ class Relay:
         me = asyncio.current_task()
         self.opening[writer] = me
         try:
-            # While it is frozen nobody is reached, as behind a cut wire.
+            # A frozen relay accepts, but does not connect to the target.
             await self.gates[True].wait()
             server = await self._call()
         except (OSError, asyncio.CancelledError):
@@ -378,8 +381,9 @@ class Relay:
                                          server))
 
     async def _call(self):
-        """To a server that just comes up. One that cannot reach it tries
-        again, but if a connection breaks it has a new leader elected."""
+        """Connect to the target; between servers, retry for two seconds. A
+        server would take a connection that closes at once for a failed peer and
+        start an election."""
         end = time.monotonic() + (0 if self.frames else 2)
         while True:
             try:
@@ -426,27 +430,27 @@ class Relay:
         await self._refuse()
         self._drop(True)
 
-    # ---- what tests call
+    # ---- the interface of tests
 
     def lead_to(self, target):
-        """Where connections from now on go."""
+        """Set the target of new connections."""
         host, _, port = target.rpartition(":")
         self.target = (host, int(port))
 
     def freeze(self, up=True, down=True):
-        """Forward nothing any more in these directions; keep what comes."""
+        """Stop forwarding in these directions; buffer what arrives."""
         _loop().run(self.shut, up, down)
 
     def thaw(self):
-        """Forward all that was kept, and what comes."""
+        """Forward the buffered bytes, and all later ones."""
         _loop().run(self._thaw)
 
     def drop(self):
-        """Close all connections; what was kept is lost."""
+        """Close all connections; buffered bytes are lost."""
         _loop().run(self._drop)
 
     def refuse(self):
-        """Accept no connection any more; what stands stays."""
+        """Refuse new connections; open ones stay."""
         _loop().run(self._refuse)
 
     def accept(self):
@@ -454,38 +458,43 @@ class Relay:
         _loop().run(self._listen)
 
     def delay(self, ms, up=True, down=True):
-        """Forward everything so much later in these directions."""
+        """Forward everything `ms` later in these directions."""
         for way, wanted in ((True, up), (False, down)):
             if wanted:
                 self.delays[way] = ms / 1000
 
     def drip(self, size, ms=0, up=True, down=True):
-        """Forward so many bytes at a time in these directions, with a pause
-        behind each. A size of 0: whole frames again."""
+        """Forward `size` bytes at a time in these directions, with a pause
+        between them. A size of 0: whole frames again."""
         for way, wanted in ((True, up), (False, down)):
             if wanted:
                 self.drips[way] = (size, ms / 1000) if size else None
 
     def limit_timeout(self, ms):
-        """Resumed sessions get so much at most from now on, as from a server
-        with another maxSessionTimeout; None: what they ask for. No reply that
-        says so is lost, since a client cannot know what it never heard."""
+        """From now on limit the timeout of resumed sessions, as a server with a
+        smaller maxSessionTimeout does; None: no limit. drop() spares a
+        connection until its client has the reply with the new timeout: the
+        client could not know it otherwise."""
         self.most_timeout = ms
 
     def is_shortening(self):
-        """A session is being resumed with a shorter timeout."""
+        """Whether a reply with a shortened timeout is still under way."""
         return any(c.shortens for c in list(self.connections))
 
     def trap(self, action, up=True, op=None, count=1, forward=False,
              lasting=False):
-        """At the `count`-th frame from now (`op`: of these; None: of all but
-        the handshake's) in a direction do `action`: "cut" that connection,
-        "tear" it after half of the frame, "reset" it (RST), "stall" it (it
-        stays and carries nothing more, nor its end), "freeze" the relay, call
-        a function, or carry these bytes instead of the frame. The frame itself
-        is forwarded before it (`forward`), or so many bytes of it are, or it
-        is after it (a function, "freeze"), or not (the others). With `lasting`
-        it happens on each connection, at its `count`-th frame.
+        """Execute `action` at the `count`-th frame from now in one direction.
+        Only frames with the opcode `op` count; None: all but the handshake.
+
+        Actions: "cut" (close the connection), "tear" (close it after half of
+        the frame), "reset" (close it with RST), "stall" (keep it open, and
+        forward nothing more, not even its end), "freeze" (the whole relay), a
+        function to call, or bytes to forward instead of the frame.
+
+        `forward`: True forwards the frame before the action, a number its first
+        bytes. Otherwise a function and "freeze" forward it after the action,
+        and the other actions drop it. `lasting`: execute the action on each
+        connection, at its `count`-th frame.
         """
         trap = Trap(action, up, op, count, forward, lasting)
         _loop().run(self.traps.append, trap)
@@ -495,23 +504,23 @@ class Relay:
         _loop().run(self.traps.clear)
 
     def mark(self):
-        """For the functions below: what comes from now on."""
+        """A position in the log, for the functions below."""
         return _loop().run(lambda: len(self.log))
 
     def frames_since(self, mark=0):
         return _loop().run(lambda: self.log[mark:])
 
     def requests(self, mark=0, pings=False):
-        """Frames from clients, without handshakes (and pings)."""
+        """Frames from clients, without handshakes and, by default, pings."""
         return [f for f in self.frames_since(mark)
                 if f.up and f.op != CONNECT and (pings or f.op != PING)]
 
     def ops(self, mark=0):
-        """Only the opcodes of requests()."""
+        """The opcodes of requests()."""
         return [f.op for f in self.requests(mark)]
 
     def events(self, mark=0):
-        """Watch events that went to clients."""
+        """Watch events to clients."""
         return [f for f in self.frames_since(mark) if f.op == EVENT]
 
     def close(self):

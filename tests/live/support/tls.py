@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One switch for tests with real servers: with LATCHKEY_TEST_TLS=1 the library
-and the command under test speak TLS, and what the tests do by other means
-stays plain.
+"""A switch for tests with real servers: with LATCHKEY_TEST_TLS=1 the library
+and the command under test use TLS. Other connections of the tests stay plain.
 
     LATCHKEY_TEST_TLS=1 python3 tests/live/locks/lock.py
 
-Servers get a TLS port beside the plain one. Tests go on naming the plain
-addresses; workers and commands are given those of the TLS ports. Relays that
-know ZooKeeper's frames are TLS servers: clients speak TLS with them, and they
-read what it carries. CAs are found with SSL_CERT_FILE, as the system's are."""
+Servers get a TLS port in addition to the plain one. Tests name the plain
+addresses; workers and commands get the addresses of the TLS ports. Relays that
+parse ZooKeeper's frames are TLS servers, so they read the decrypted frames.
+SSL_CERT_FILE names the CAs."""
 
 import atexit
 import os
@@ -18,13 +17,14 @@ import tempfile
 
 ON = os.environ.get("LATCHKEY_TEST_TLS") == "1"
 
-_ports = {}         # a plain address: where the same is served with TLS
-_own = None         # the folder for the next two
-_context = None     # of relays
+_ports = {}         # plain address: address of the TLS port
+_own = None         # the folder of SSL_CERT_FILE
+_context = None     # the TLS context of relays
 
 
 def _begin(folder):
-    """With the first server's certificate, which has 127.0.0.1."""
+    """Relays get the certificate of the first server, which has the address
+    127.0.0.1."""
     global _own, _context
     _own = tempfile.mkdtemp(prefix="latchkey-tls.")
     atexit.register(shutil.rmtree, _own, ignore_errors=True)
@@ -34,7 +34,7 @@ def _begin(folder):
 
 
 def add_servers(folder, addresses, secure):
-    """They have a CA of their own, which is trusted from now on."""
+    """Register the TLS ports of servers, and trust the CA in `folder`."""
     if _own is None:
         _begin(folder)
     _ports.update(zip(addresses, secure))
@@ -44,7 +44,7 @@ def add_servers(folder, addresses, secure):
 
 
 def for_relay():
-    """The context of a relay, which serves TLS; None: it does not."""
+    """The TLS context of a relay; None: no TLS."""
     return _context
 
 
@@ -53,7 +53,8 @@ def add_relay(address):
 
 
 def secure(hosts):
-    """What a client under test is given for a connect string."""
+    """The connect string of a client under test: with the TLS ports of the
+    servers, if they have some."""
     servers, slash, chroot = hosts.partition("/")
     parts = servers.split(",")
     if not any(part in _ports for part in parts):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients and locks in a process of their own, moved by a test.
+"""Clients and locks in a process of their own, which a test commands.
 
     worker = Worker()
     client = worker.client("127.1.2.3:2181", timeout=4000)
@@ -23,12 +23,12 @@ import time
 
 import tls
 
-# For anything that should happen.
+# The limit of every wait.
 SECONDS = float(os.environ.get("LATCHKEY_TEST_SECONDS", 40))
 
 
 def program(name):
-    """Of a folder of tests/live, as in "support/worker"."""
+    """The path of a program of tests/live, such as "support/worker"."""
     return os.path.join(os.environ.get("abs_top_builddir", "."), "tests",
                         "live", name)
 
@@ -38,8 +38,8 @@ def boottime():
 
 
 class Line:
-    """A line of worker.c: `at`, `what` (its first word, unless that has a
-    value), and every KEY=VALUE as an attribute; numbers are numbers."""
+    """A line of worker.c: its time `at`, its first two words without a value as
+    `what` and `word`, and every KEY=VALUE as an attribute."""
 
     def __init__(self, at, words):
         self.at = at
@@ -81,7 +81,7 @@ def _text(value):
 
 
 class PendingCommand:
-    """A command under way."""
+    """A command that was sent to the worker."""
 
     def __init__(self, what):
         self.what = what
@@ -99,7 +99,7 @@ class PendingCommand:
             try:
                 self._line = self._end.get(timeout=seconds)
             except queue.Empty:
-                raise AssertionError("no end within %g s: %s" %
+                raise AssertionError("no result within %g s: %s" %
                                      (seconds, self.what)) from None
         return self._line
 
@@ -110,7 +110,7 @@ class PendingCommand:
         return line
 
     def fails(self, *errors, seconds=SECONDS):
-        """It ends with, or is refused with, one of these errors."""
+        """Check that it completes or is refused with one of these errors."""
         line = self.result(seconds)
         got = line.refused or line.err
         assert got in errors, "%s: %s, not %s" % (self.what, line, errors)
@@ -118,13 +118,14 @@ class PendingCommand:
 
 
 class RemoteObject:
-    """A client or a lock: has a name, takes commands, has things happen."""
+    """A client, a lock or a subscription of the worker: takes commands, and
+    records the lines that the worker prints for it."""
 
     def __init__(self, worker, name):
         self.worker, self.name = worker, name
-        self.lines = []     # all that happened
-        self.on_line = None    # or what is called with each line as it comes
-        self._read = 0      # how many of them wait() has looked at
+        self.lines = []
+        self.on_line = None # called with each new line
+        self._read = 0      # number of lines that wait() has read
         self._news = threading.Condition()
         worker.things[name] = self
 
@@ -142,7 +143,8 @@ class RemoteObject:
             self.on_line(line)
 
     def wait(self, what, word=None, seconds=SECONDS, **values):
-        """The next line that is like this; those before it are passed over."""
+        """The next line with this `what`, `word` and values; lines before it
+        are skipped."""
         end = time.monotonic() + seconds
         with self._news:
             while True:
@@ -154,19 +156,19 @@ class RemoteObject:
                 left = end - time.monotonic()
                 if left <= 0 or not self.worker.is_alive():
                     raise AssertionError(
-                        "%s: no %s %s %s within %g s; there was:\n  %s" % (
+                        "%s: no %s %s %s within %g s; lines:\n  %s" % (
                             self.name, what, word or "", values or "",
                             seconds, "\n  ".join(map(str, self.lines))))
                 self._news.wait(min(left, 1))
 
     def lines_like(self, what, word=None, since=0.0):
-        """All lines so far that are like this."""
+        """All lines so far with this `what` and `word`."""
         with self._news:
             return [line for line in self.lines if line.at >= since and
                     _is_like(line, what, word, {})]
 
     def clear_lines(self):
-        """All that happened so far, where much does."""
+        """Forget all lines, to save memory."""
         with self._news:
             self.lines.clear()
             self._read = 0
@@ -185,7 +187,7 @@ class Client(RemoteObject):
         return self.wait("state", word, seconds)
 
     def event(self, pending=None, seconds=SECONDS, **values):
-        """Of a watch; `asked` is the request that set it."""
+        """The next event of a watch; `pending` is the request that set it."""
         if pending is not None:
             values["tag"] = pending.tag
         return self.wait("event", None, seconds, **values)
@@ -218,20 +220,20 @@ class Client(RemoteObject):
         return lock
 
     def multilock(self, *members, **options):
-        """Of "x:PATH", or "r:PATH", "w:PATH"."""
+        """A multi-lock of members "x:PATH", "r:PATH" or "w:PATH"."""
         lock = Lock(self.worker, self.worker.new_name("multilock"))
         lock.do("multilock", client=self.name, members=",".join(members),
                 **options)
         return lock
 
     def subscribe(self, path, **options):
-        """To the children; or to the data, with data=1."""
+        """A subscription to the children; with data=1, to the data."""
         subscription = Subscription(self.worker, self.worker.new_name("subscription"))
         subscription.do("subscribe", client=self.name, path=path, **options)
         return subscription
 
     def rwlock(self, path, **options):
-        """Its sides: read, write."""
+        """A read-write lock; gives its sides, [read, write]."""
         name = self.worker.new_name("rwlock")
         sides = [Lock(self.worker, name + side)
                  for side in (".read", ".write")]
@@ -254,13 +256,13 @@ class Lock(RemoteObject):
         return self.wait("lock", word, seconds, **values)
 
     def wait_until_queued(self, seconds=SECONDS):
-        """Until it has found its place in the queue."""
+        """Wait until it knows its position in the queue."""
         return self.event("waiting", seconds)
 
 
 class Subscription(RemoteObject):
     def expect_notified(self, err="0", **values):
-        """What it is told next is this."""
+        """Wait for the next notification and check it."""
         line = self.wait("notified")
         got = sorted(line.names) if "names" in values else None
         assert line.err == err, line
@@ -273,18 +275,18 @@ class Subscription(RemoteObject):
         return self.expect_notified("NO_NODE")
 
     def latest(self):
-        """What it was told last; None: nothing."""
+        """The last notification, or None."""
         lines = self.lines_like("notified")
         return lines[-1] if lines else None
 
     def is_silent(self):
-        """There was nothing that news() has not seen."""
+        """Whether expect_notified() has read all notifications."""
         with self._news:
             return self._read == len(self.lines)
 
 
 class Worker:
-    all = []  # for a report of what went on when a test fails
+    all = []  # whose records live.run() prints when a test fails
 
     def __init__(self):
         self.things = {}
@@ -333,7 +335,7 @@ class Worker:
         return client
 
     def sends(self):
-        """How often this process has called send()."""
+        """The number of send() calls of the worker so far."""
         return self.submit("sends", "-").succeeds().sends
 
     def is_alive(self):
@@ -350,7 +352,8 @@ class Worker:
         self.process.wait()
 
     def close(self):
-        """End it in good order: that it ends well is part of the test."""
+        """Close the worker's input and check that it exits with 0, as its
+        sanitizers find nothing."""
         if self.process.poll() is None:
             self.process.stdin.close()
         code = self.process.wait(SECONDS)

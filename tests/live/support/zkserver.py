@@ -54,7 +54,7 @@ class Server:
         return line.strip()
 
     def ask(self, command):
-        """Give a command of script/server; its answer after "ok"."""
+        """Send a command to script/server; gives its reply after "ok"."""
         self._process.stdin.write(command + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline().strip()
