@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may do what: identities of each kind, on each kind of port.
+"""Permissions: identities of each scheme, on plain and TLS ports.
 
-Every row of CLIENTS is tried on every node of NODES.
+Every client of CLIENTS is tried on every node of NODES.
 """
 
 import os
@@ -46,16 +46,16 @@ zk = command.serve("--sasl", JAAS, *(
 BOB = file("bob.auth", "sasl:bob:secret\n")
 EVE = file("eve.auth", "sasl:eve:other\n")
 WRONG_PASSWORD = file("wrong.auth", "sasl:bob:wrong\n")
-# 3.8.0 takes a user whom it does not know with the password of the user before,
-# and mixes up two who come at the same time (ZOOKEEPER-4839): so no tests run
+# ZooKeeper 3.8.0 accepts an unknown user with the password of the previous user,
+# and mixes up concurrent SASL exchanges (ZOOKEEPER-4839). So no tests run
 # together here.
 WRONG_USER = file("nobody.auth", "sasl:nobody:else\n")
 DIGEST = file("digest.auth", "digest:bob:secret\n")
 OTHER_DIGEST = file("other.auth", "digest:bob:wrong\n")
 BOTH = file("both.auth", "# two\nsasl:bob:secret\ndigest:bob:secret\n")
 
-# How a client connects, and the nodes whose access lists let it in. None: no
-# server takes it.
+# A client, its options, and the nodes whose access lists admit it. None: the
+# server refuses the session.
 PLAIN = ("-z", zk.connect)
 CLIENTS = [
     ("nobody", PLAIN, {"open"}),
@@ -69,7 +69,7 @@ CLIENTS = [
     ("sasl, a wrong password", PLAIN + ("--auth-file", WRONG_PASSWORD), None),
     ("sasl, an unknown user", PLAIN + ("--auth-file", WRONG_USER), None),
 ]
-# How each node is made: by one whom its access list lets in.
+# A node, and the options of its create, by a client that the list admits.
 NODES = {
     "open": PLAIN + ("--acl", "open"),
     "digest": PLAIN + ("--auth-file", DIGEST, "--acl", "creator"),
@@ -99,13 +99,13 @@ REFUSED = "SASL DIGEST-MD5: the server refuses user or password"
 
 
 def attempt(words, path):
-    """What this client may do there: all of it, or nothing."""
+    """Whether this client may read, set, and create a child."""
     return [run(verb, *words, *operands).code == 0
             for verb, *operands in (("get", path), ("set", path, "second"),
                                     ("create", "-s", path + "/child-"))]
 
 
-def clients_may_do_what_the_access_lists_say():
+def clients_have_the_permissions_of_the_access_lists():
     for name, words in NODES.items():
         expect_exit(0, "create", *words, "/" + name, "first")
     for client, words, admitted in CLIENTS:
@@ -120,7 +120,7 @@ def clients_may_do_what_the_access_lists_say():
         print("not tested: ports with TLS, as this latchkey has none")
 
 
-def lists_do_not_protect_their_own_node_from_deletion():
+def delete_permission_is_that_of_the_parent():
     """ZooKeeper checks DELETE at the parent."""
     mine = ("create", "--auth-file", DIGEST, "--acl", "creator")
     expect_exit(0, "create", "/open-parent")
@@ -132,7 +132,7 @@ def lists_do_not_protect_their_own_node_from_deletion():
     expect_exit(125, "delete", "/my-parent/x")
 
 
-def ids_of_x509_are_compared_letter_by_letter():
+def x509_ids_are_compared_literally():
     if "tls" not in FEATURES:
         raise live.NotTested("this latchkey has no TLS")
     for number, (subject, code) in enumerate((
@@ -143,20 +143,20 @@ def ids_of_x509_are_compared_letter_by_letter():
         expect_exit(code, "get", *ALICE, path)
 
 
-def a_refusal_is_final():
-    """A client that is refused is not heard of again."""
+def refused_client_does_not_retry():
+    """The command ends at once, although -w would let it wait."""
     done = expect_exit(125, "run", "--auth-file", WRONG_PASSWORD, "-w", "20",
                        "/lock", "true")
     assert done.err.count("\n") == 1 and REFUSED in done.err, done
     assert "--auth-file" in done.err, done
 
 
-def a_password_may_be_any_text():
+def password_may_be_any_utf8_text():
     auth = file("ann.auth", "sasl:ann:contrase\u00f1a\n")
     expect_exit(0, "ls", "--auth-file", auth, "/")
 
 
-def the_doctor_names_the_step():
+def doctor_names_the_step_of_sasl():
     def finding(*words, code):
         done = run("doctor", "--json", *words)
         assert done.code == code, done
@@ -171,14 +171,14 @@ def the_doctor_names_the_step():
     assert "--auth-file" in one["advice"], one
 
 
-def a_server_without_sasl_is_told_of():
+def server_without_sasl_is_reported():
     with command.zkserver.Server() as other:
         done = expect_exit(125, "ls", "-z", other.connect, "--auth-file", BOB, "/")
         assert "the server does not support SASL" in done.err, done
 
 
-def locks_have_access_lists_of_sasl():
-    """As Curator's, whose nodes have the access list of the creator."""
+def lock_nodes_have_sasl_access_lists():
+    """--acl creator gives the contender node the SASL id, as with Curator."""
     queue = "/queue-of-bob"
     expect_exit(0, "create", "--auth-file", BOB, "--acl", "sasl:bob:cdrwa", queue)
     done = expect_exit(0, "run", "--auth-file", BOB, "--acl", "creator",
@@ -193,8 +193,8 @@ def locks_have_access_lists_of_sasl():
         assert done.code == 125 and "access list" in done.err, done
 
 
-def a_lock_outlasts_its_server():
-    """The exchange is repeated with another server of an ensemble."""
+def sasl_is_repeated_at_another_server():
+    """The holder authenticates again after each reconnect."""
     with command.zkserver.Server("--sasl", JAAS, "--config",
                                  "sessionRequireClientSASLAuth=true",
                                  servers=3) as ensemble:
@@ -213,7 +213,7 @@ def a_lock_outlasts_its_server():
             assert err.count("authenticated by SASL DIGEST-MD5") >= 2, err
 
 
-def a_server_that_requires_sasl_ends_clients_without():
+def server_that_requires_sasl_refuses_other_clients():
     with command.zkserver.Server("--sasl", JAAS, "--config",
                                  "sessionRequireClientSASLAuth=true") as other:
         where = ("-z", other.connect)
@@ -230,13 +230,13 @@ def a_server_that_requires_sasl_ends_clients_without():
 
 
 live.run(
-    clients_may_do_what_the_access_lists_say,
-    lists_do_not_protect_their_own_node_from_deletion,
-    ids_of_x509_are_compared_letter_by_letter,
-    a_refusal_is_final,
-    a_password_may_be_any_text,
-    the_doctor_names_the_step,
-    locks_have_access_lists_of_sasl,
-    a_server_without_sasl_is_told_of,
-    a_server_that_requires_sasl_ends_clients_without,
-    a_lock_outlasts_its_server)
+    clients_have_the_permissions_of_the_access_lists,
+    delete_permission_is_that_of_the_parent,
+    x509_ids_are_compared_literally,
+    refused_client_does_not_retry,
+    password_may_be_any_utf8_text,
+    doctor_names_the_step_of_sasl,
+    lock_nodes_have_sasl_access_lists,
+    server_without_sasl_is_reported,
+    server_that_requires_sasl_refuses_other_clients,
+    sasl_is_repeated_at_another_server)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that have lost their quorum and serve reads, and clients that take
-them until they find a better one."""
+"""Read-only servers, and clients that use them until they find a server with a
+quorum."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ def isro_reply(n):
         return "gone"
 
 
-def becomes(n, word):
+def wait_for_isro(n, word):
     eventually(lambda: isro_reply(n) == word, "server %d %s" % (n, word))
 
 
@@ -33,14 +33,15 @@ def others_than(n):
     return [m for m in (1, 2, 3) if m != n]
 
 
-def knows(worker, n, path):
+def wait_until_synced(worker, n, path):
     near = worker.client(three.client[n].address, timeout=T)
     eventually(lambda: near.submit("get", path=path).result().err == "0")
     near.do("close")
 
 
-def refuses(client, base):
-    """Every write, and no read, however many are on their way."""
+def expect_read_only(client, base):
+    """Check that the read-only server executes reads and refuses writes, also
+    when many requests are outstanding."""
     reads, writes = [], []
     for _ in range(100):
         reads.append(client.submit("get", path=base))
@@ -57,20 +58,21 @@ def get(path, *options):
     return command.run("get", "-z", three.connect, *options, path)
 
 
-def the_command_reads(path):
+def expect_command_reads(path):
     done = get(path, "--connect-timeout", "1")
     assert done.code == 125 and done.out == "", done
     done = get(path, "--read-only")
     assert done.code == 0 and done.out == "old", done
     assert "has no quorum; what it shows may be old" in done.err, done
     lines = [line for line in done.err.splitlines()
-             if "no session yet" not in line]  # it may take its time
+             if "no session yet" not in line]  # printed after a second
     assert len(lines) == 1, done
 
 
-def one_that_is_cut_off_serves_until_another_is_found():
-    """The rest has a quorum all the time; it is found when it can be reached,
-    though nobody hangs up."""
+def client_leaves_a_read_only_server_for_a_quorum():
+    """The other servers have a quorum, but the client cannot connect to them.
+    When it can, it leaves the read-only server, which does not close the
+    connection."""
     with Worker() as worker:
         n = three.zk.follower()
         rest = others_than(n)
@@ -78,11 +80,11 @@ def one_that_is_cut_off_serves_until_another_is_found():
         maker.state("connected")
         base = maker.create("/cut-", data=b"old", flags=2).path
         calm = maker.create(base + "/calm").path
-        knows(worker, n, calm)
+        wait_until_synced(worker, n, calm)
         three.cut_off(n)
         for m in rest:
             three.client[m].refuse()
-        becomes(n, "ro")
+        wait_for_isro(n, "ro")
         plain = worker.client(three.client[n].address, timeout=T)
         client = worker.client(three.connect, timeout=T, read_only=1)
         client.state("read-only")
@@ -92,13 +94,13 @@ def one_that_is_cut_off_serves_until_another_is_found():
         assert watch.succeeds().data == b"old"
         unchanged = client.submit("get", path=calm, watch=1)
         unchanged.succeeds()
-        refuses(client, base)
+        expect_read_only(client, base)
         assert not pending.is_done()
         assert lock.inspect().state == "acquiring", lock.inspect()
         for m in rest:
             three.client[m].accept()
         maker.do("set", path=base, data=b"new")
-        shown = get(base, "--read-only")  # it looks for a quorum first
+        shown = get(base, "--read-only")  # prefers a server with a quorum
         assert shown.out == "new" and shown.err == "", shown
         began = time.monotonic()
         client.state("suspended")
@@ -106,7 +108,7 @@ def one_that_is_cut_off_serves_until_another_is_found():
         took = time.monotonic() - began
         assert isro_reply(n) == "ro"
         client.event(watch, type=3)
-        client.event(unchanged, type=3)  # what was read may have been undone
+        client.event(unchanged, type=3)  # the zxid of the read may be undone
         pending.succeeds()
         assert client.get(base).data == b"new"
         client.create(base + "/x")
@@ -122,9 +124,9 @@ def one_that_is_cut_off_serves_until_another_is_found():
     three.zk.wait()
 
 
-def the_last_one_serves_until_there_are_two_again():
-    """A client that has a session keeps to it, and to what it knows of its
-    lock, until it is over; then it reads."""
+def read_only_session_begins_after_the_expiry():
+    """A client with a session keeps it, and its lock, until the session
+    expires; only then it uses the read-only server."""
     with Worker() as worker:
         n = three.zk.follower()
         rest = others_than(n)
@@ -133,18 +135,18 @@ def the_last_one_serves_until_there_are_two_again():
         base = client.create("/last-", data=b"old", flags=2).path
         lock = client.lock(base + "/l")
         lock.acquire()
-        knows(worker, n, base)
+        wait_until_synced(worker, n, base)
         for m in rest:
             three.zk.kill(m)
         client.state("suspended")
-        becomes(n, "ro")
+        wait_for_isro(n, "ro")
         client.state("expired")
         client.state("read-only")
         lost = [line.word for line in lock.lines_like("lock")]
         assert lost[-2:] == ["unsure", "lost"], lost
         assert lock.inspect().deadline < client.facts().at, lock.inspect()
-        refuses(client, base)
-        the_command_reads(base)
+        expect_read_only(client, base)
+        expect_command_reads(base)
         lock.submit("release").fails("LOST")
         pending = lock.submit("acquire")
         time.sleep(.5)
@@ -159,13 +161,13 @@ def the_last_one_serves_until_there_are_two_again():
         client.do("close")
 
 
-def without_local_sessions_it_gives_none():
-    """The answer is an error where a session should be, and the connection is
-    left open."""
+def read_only_server_without_local_sessions_refuses_sessions():
+    """The server replies with an error instead of a session, and keeps the
+    connection open."""
     with Worker() as worker:
         three.zk.kill(2)
         three.zk.kill(3)
-        becomes(1, "ro")
+        wait_for_isro(1, "ro")
         client = worker.client(three.client[1].address, timeout=T, read_only=1)
         eventually(lambda: client.facts().trouble == "NOT_READ_ONLY")
         assert not client.lines_like("state")
@@ -178,14 +180,14 @@ def without_local_sessions_it_gives_none():
 def ensemble(*options):
     servers = live.Ensemble(*MODE, *options)
     for wire in servers.client.values():
-        wire.frames = False  # a word of four letters is none
+        wire.frames = False  # the probe `isro` is no frame
     return servers
 
 
 with ensemble(*LOCAL) as three:
     live.run(
-        one_that_is_cut_off_serves_until_another_is_found,
-        the_last_one_serves_until_there_are_two_again,
+        client_leaves_a_read_only_server_for_a_quorum,
+        read_only_session_begins_after_the_expiry,
     )
 with ensemble() as three:
-    live.run(without_local_sessions_it_gives_none)
+    live.run(read_only_server_without_local_sessions_refuses_sessions)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What servers refuse because of how they were set up: requests when they are
-busy, and what only a session of the whole ensemble can have."""
+"""Refusals that depend on the configuration of servers: throttled requests, and
+ephemeral nodes of local sessions."""
 
 import sys
 
@@ -13,19 +13,19 @@ from live import eventually
 from worker import Worker
 
 LONG = 40000
-AT_ONCE = 50  # requests, to a server that takes one at a time
+AT_ONCE = 50  # requests at once, to a server that executes one at a time
 
-# Whoever has waited for a millisecond is refused.
+# Requests that have waited for a millisecond are refused with THROTTLED.
 BUSY = ("--property", "zookeeper.request_throttle_max_requests=1",
         "--property", "zookeeper.request_throttle_stall_time=20",
         "--property", "zookeeper.throttled_op_wait_time=1")
-# Until somebody asks for more, and that is not granted.
+# Sessions are local, and upgrades to global sessions are refused.
 LOCAL = ("--config", "localSessionsEnabled=true",
          "--config", "localSessionsUpgradingEnabled=false")
 
 
 def flood(client, path):
-    """More than the server takes; some of it is refused, and not done."""
+    """Send more creates than the server accepts; gives the created names."""
     pending = [client.submit("create", path="%s/x%d" % (path, n), data=b"")
                for n in range(AT_ONCE)]
     made = []
@@ -37,8 +37,8 @@ def flood(client, path):
     return made
 
 
-def calm(client, verb, **options):
-    """Ask until it is not refused."""
+def send_until_accepted(client, verb, **options):
+    """Repeat a request until it is not throttled."""
     ends = []
 
     def done():
@@ -49,22 +49,22 @@ def calm(client, verb, **options):
     return ends[-1]
 
 
-def who_is_refused_has_done_nothing(zk):
+def throttled_requests_are_not_executed(zk):
     with Worker() as worker:
         near = worker.client(zk.connect, timeout=LONG)
-        calm(near, "create", path="/flood", data=b"")
+        send_until_accepted(near, "create", path="/flood", data=b"")
         made = flood(near, "/flood")
         assert len(made) < AT_ONCE, "the server was not busy"
-        names = calm(near, "children", path="/flood").names
+        names = send_until_accepted(near, "children", path="/flood").names
         assert sorted(names) == sorted(made), (names, made)
         assert near.facts().connection == 1
 
 
-def locks_pass_through_a_busy_server(zk):
-    """Acquire and release while all else is refused."""
+def locks_are_acquired_on_a_throttling_server(zk):
+    """Acquire and release while reads are throttled."""
     with Worker() as worker:
         near = worker.client(zk.connect, timeout=LONG)
-        calm(near, "create", path="/beside", data=b"")
+        send_until_accepted(near, "create", path="/beside", data=b"")
         lock = near.lock("/l")
         ends = []
         for _ in range(3):
@@ -76,18 +76,18 @@ def locks_pass_through_a_busy_server(zk):
             ends += [r.result().err for r in reads]
         assert set(ends) == {"0", "THROTTLED"}, ends
         eventually(lambda: near.facts().unfinished == 0)
-        assert calm(near, "children", path="/l").count == 0
+        assert send_until_accepted(near, "children", path="/l").count == 0
         assert near.facts().connection == 1
 
 
-def a_busy_server():
+def throttling_server():
     with zkserver.Server(*BUSY) as zk:
-        who_is_refused_has_done_nothing(zk)
-        locks_pass_through_a_busy_server(zk)
+        throttled_requests_are_not_executed(zk)
+        locks_are_acquired_on_a_throttling_server(zk)
 
 
-def a_local_session_has_no_ephemeral_nodes():
-    """So it takes no lock, and says why."""
+def local_session_cannot_acquire_locks():
+    """Locks need ephemeral nodes, which a local session cannot create."""
     with zkserver.Server(*LOCAL, servers=3) as zk, Worker() as worker:
         near = worker.client(zk.connect, timeout=LONG)
         near.do("create", path="/n", data=b"")
@@ -105,4 +105,4 @@ def a_local_session_has_no_ephemeral_nodes():
             "localSessionsUpgradingEnabled=true\n"), done
 
 
-live.run(a_busy_server, a_local_session_has_no_ephemeral_nodes)
+live.run(throttling_server, local_session_cannot_acquire_locks)

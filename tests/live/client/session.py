@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One server: a session over broken connections, and its end."""
+"""One server: a session across broken connections, and its expiry."""
 
 import sys
 import time
@@ -17,7 +17,8 @@ T = 4000
 
 
 def on_relay(test):
-    """A test of a client behind a relay, and another one straight."""
+    """Run the test with a client `near` behind a relay and a client `far`
+    without."""
     def with_them():
         with Relay(zk.connect) as wire, Worker() as worker:
             near = worker.client(wire.address, timeout=T)
@@ -27,7 +28,7 @@ def on_relay(test):
             base = far.create("/test-", flags=2).path
             test(wire, worker, near, far, base)
             near.submit("close").result()
-            far.create(base + "/end")  # close waits for no server
+            far.create(base + "/end")  # `far` may still be connecting
             far.do("close")
     with_them.__name__ = test.__name__
     return with_them
@@ -42,7 +43,7 @@ def same_session(client, before):
 # ---- connections that break
 
 @on_relay
-def a_broken_connection_is_replaced(wire, worker, near, far, base):
+def client_reconnects_after_a_broken_connection(wire, worker, near, far, base):
     before = near.facts()
     near.create(base + "/mine", flags=1)
     wire.drop()
@@ -54,7 +55,7 @@ def a_broken_connection_is_replaced(wire, worker, near, far, base):
 
 
 @on_relay
-def xids_go_on_over_connections(wire, worker, near, far, base):
+def xids_continue_after_a_reconnect(wire, worker, near, far, base):
     for _ in range(3):
         near.do("sync", path="/")
         wire.drop()
@@ -66,14 +67,14 @@ def xids_go_on_over_connections(wire, worker, near, far, base):
 
 
 @on_relay
-def what_a_break_means_depends_on_where_it_came(wire, worker, near, far, base):
-    # Before the server saw it, or half of it: a client cannot know.
+def write_without_reply_is_in_doubt(wire, worker, near, far, base):
+    # The server got nothing, or half of the frame; the client cannot know.
     for action in ("cut", "tear"):
         wire.trap(action, op=relay.CREATE2)
         near.submit("create", path=base + "/never").fails("IN_DOUBT")
         near.state("connected")
         far.submit("exists", path=base + "/never").fails("NO_NODE")
-    # After it was done, or in the middle of the answer.
+    # The server executed it, and the reply is lost or torn.
     for action in ("cut", "tear"):
         wire.trap(action, up=False, op=relay.CREATE2)
         near.submit("create", path=base + "/" + action).fails("IN_DOUBT")
@@ -89,7 +90,7 @@ def what_a_break_means_depends_on_where_it_came(wire, worker, near, far, base):
 
 
 @on_relay
-def what_did_not_leave_was_not_done(wire, worker, near, far, base):
+def unsent_requests_end_with_not_sent(wire, worker, near, far, base):
     wire.freeze()
     pending = [near.submit("create", path="%s/%d" % (base, n), data=b"x" * 500000)
                for n in range(30)]
@@ -98,14 +99,14 @@ def what_did_not_leave_was_not_done(wire, worker, near, far, base):
     wire.thaw()
     near.state("connected")
     ends = [a.fails("IN_DOUBT", "NOT_SENT").err for a in pending]
-    # What the system took before it was full, then the rest.
+    # First the requests that fitted into socket buffers, then the others.
     assert ends == sorted(ends) and ends[-1] == "NOT_SENT", ends
     assert "IN_DOUBT" in ends, ends
     assert far.children(base).count <= ends.count("IN_DOUBT")
 
 
 @on_relay
-def a_handshake_may_break_anywhere(wire, worker, near, far, base):
+def broken_handshake_is_repeated(wire, worker, near, far, base):
     session = near.facts()
     for action in ("cut", "tear"):
         for up in (True, False):
@@ -122,7 +123,7 @@ def a_handshake_may_break_anywhere(wire, worker, near, far, base):
 
 
 @on_relay
-def nothing_is_mixed_up_by_slow_wires(wire, worker, near, far, base):
+def requests_on_a_slow_connection_keep_their_order(wire, worker, near, far, base):
     wire.delay(60)
     pending = [near.submit("create", path=base + "/n-", flags=3)
                for _ in range(300)]
@@ -133,7 +134,7 @@ def nothing_is_mixed_up_by_slow_wires(wire, worker, near, far, base):
 # ---- requests that wait, and end
 
 @on_relay
-def requests_wait_for_a_server(wire, worker, near, far, base):
+def requests_wait_for_a_connection(wire, worker, near, far, base):
     wire.refuse()
     wire.drop()
     near.state("suspended")
@@ -146,7 +147,7 @@ def requests_wait_for_a_server(wire, worker, near, far, base):
 
 
 @on_relay
-def a_late_answer_is_nobodys(wire, worker, near, far, base):
+def late_reply_is_ignored(wire, worker, near, far, base):
     zk.stop()
     pending = near.submit("create", path=base + "/late", wait=200)
     read = near.submit("get", path=base, wait=200, watch=1)
@@ -156,13 +157,13 @@ def a_late_answer_is_nobodys(wire, worker, near, far, base):
     near.do("set", path=base, data=b"1")
     assert near.get(base).data == b"1"
     assert near.facts().connection == 1
-    # It was done, and nobody was told of a watch that nobody has.
+    # The create was executed; the watch of the timed-out read does not fire.
     assert far.get(base + "/late")
     assert not near.lines_like("event")
 
 
 @on_relay
-def closing_without_a_server_does_not_wait_long(wire, worker, near, far, base):
+def close_without_a_server_ends_at_its_deadline(wire, worker, near, far, base):
     near.create(base + "/mine", flags=1)
     wire.freeze()
     began = boottime()
@@ -174,7 +175,7 @@ def closing_without_a_server_does_not_wait_long(wire, worker, near, far, base):
 # ---- watches
 
 @on_relay
-def watches_outlive_connections(wire, worker, near, far, base):
+def watches_survive_a_reconnect(wire, worker, near, far, base):
     paths = {n: base + "/" + n for n in ("data", "gone", "dir", "calm")}
     for path in paths.values():
         near.create(path)
@@ -202,7 +203,7 @@ def watches_outlive_connections(wire, worker, near, far, base):
     wire.thaw()
     near.state("connected")
     waiting.succeeds()
-    # All that was missed has been told before the answer.
+    # Events of missed changes precede the reply.
     told = {line.tag: line for line in near.lines_like("event")}
     for name in ("data", "gone", "dir"):
         pending, kind = events[name]
@@ -219,7 +220,7 @@ def watches_outlive_connections(wire, worker, near, far, base):
 
 
 @on_relay
-def many_watches_come_back_in_pieces(wire, worker, near, far, base):
+def many_watches_are_reregistered_in_several_requests(wire, worker, near, far, base):
     long = "x" * 200
     pending = [near.submit("exists", path="%s/%s%d" % (base, long, n), watch=1)
                for n in range(2000)]
@@ -242,7 +243,7 @@ def many_watches_come_back_in_pieces(wire, worker, near, far, base):
 # ---- the end of sessions
 
 @on_relay
-def a_server_tells_of_the_end(wire, worker, near, far, base):
+def server_reports_an_expired_session(wire, worker, near, far, base):
     stubborn = worker.client(wire.address, timeout=T, give_up=-1)
     stubborn.state("connected")
     mine = stubborn.create(base + "/mine", flags=1)
@@ -265,7 +266,7 @@ def a_server_tells_of_the_end(wire, worker, near, far, base):
 
 
 @on_relay
-def without_any_server_it_is_given_up(wire, worker, near, far, base):
+def session_expires_without_a_server(wire, worker, near, far, base):
     final = worker.client(wire.address, timeout=T, one_session=1)
     final.state("connected")
     heard = max(f.at for f in wire.frames_since() if not f.up) * 1000
@@ -275,7 +276,7 @@ def without_any_server_it_is_given_up(wire, worker, near, far, base):
     offset = boottime() - time.monotonic() * 1000
     expired = final.state("expired")
     near.state("expired")
-    # By 4/3 of the timeout; hardly before the server would.
+    # Expected at 4/3 of the timeout, after the server has expired it.
     assert T < expired.at - offset - heard < 5 * T / 3, (
         expired.at - offset - heard)
     waiting.fails("SESSION_EXPIRED")
@@ -286,7 +287,7 @@ def without_any_server_it_is_given_up(wire, worker, near, far, base):
 
 
 @on_relay
-def another_connection_can_take_the_session(wire, worker, near, far, base):
+def resumed_session_moves_to_another_client(wire, worker, near, far, base):
     facts = near.facts()
     near.create(base + "/mine", flags=1)
     wire.refuse()
@@ -305,7 +306,7 @@ def another_connection_can_take_the_session(wire, worker, near, far, base):
 
 
 @on_relay
-def a_pause_of_the_process_is_seen_first(wire, worker, near, far, base):
+def paused_process_is_suspended_before_a_reply(wire, worker, near, far, base):
     near.create(base + "/mine", flags=1)
     with Worker() as other:
         sleeper = other.client(wire.address, timeout=T)
@@ -327,7 +328,7 @@ def a_pause_of_the_process_is_seen_first(wire, worker, near, far, base):
 # ---- the server
 
 @on_relay
-def a_server_that_is_stopped_and_goes_on(wire, worker, near, far, base):
+def session_survives_a_short_stop_of_the_server(wire, worker, near, far, base):
     before = near.facts()
     near.create(base + "/mine", flags=1)
     zk.stop()
@@ -346,7 +347,7 @@ def a_server_that_is_stopped_and_goes_on(wire, worker, near, far, base):
 
 
 @on_relay
-def a_server_that_is_restarted(wire, worker, near, far, base):
+def session_survives_a_server_restart(wire, worker, near, far, base):
     slow = worker.client(wire.address, timeout=30000)
     slow.state("connected")
     before = slow.facts()
@@ -395,25 +396,24 @@ def hosts_are_tried_until_one_serves():
 
 with zkserver.Server("--tick", "500") as zk:
     live.run(
-        a_broken_connection_is_replaced,
-        xids_go_on_over_connections,
-        what_a_break_means_depends_on_where_it_came,
-        a_handshake_may_break_anywhere,
-        nothing_is_mixed_up_by_slow_wires,
-        requests_wait_for_a_server,
-        a_late_answer_is_nobodys,
-        watches_outlive_connections,
-        many_watches_come_back_in_pieces,
-        another_connection_can_take_the_session,
-        # These wait most of their time.
+        client_reconnects_after_a_broken_connection,
+        xids_continue_after_a_reconnect,
+        write_without_reply_is_in_doubt,
+        broken_handshake_is_repeated,
+        requests_on_a_slow_connection_keep_their_order,
+        requests_wait_for_a_connection,
+        late_reply_is_ignored,
+        watches_survive_a_reconnect,
+        many_watches_are_reregistered_in_several_requests,
+        resumed_session_moves_to_another_client,
         live.together(
-            what_did_not_leave_was_not_done,
-            closing_without_a_server_does_not_wait_long,
-            a_server_tells_of_the_end,
-            without_any_server_it_is_given_up,
-            a_pause_of_the_process_is_seen_first,
+            unsent_requests_end_with_not_sent,
+            close_without_a_server_ends_at_its_deadline,
+            server_reports_an_expired_session,
+            session_expires_without_a_server,
+            paused_process_is_suspended_before_a_reply,
             hosts_are_tried_until_one_serves,
         ),
-        a_server_that_is_stopped_and_goes_on,
-        a_server_that_is_restarted,
+        session_survives_a_short_stop_of_the_server,
+        session_survives_a_server_restart,
     )

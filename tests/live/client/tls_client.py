@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client over TLS with real servers: whom it trusts, what it shows, and
-handshakes that are slow, stuck or cut at any record."""
+"""The client over TLS with real servers: verification, client certificates, and
+handshakes that are slow, stalled or cut at any record."""
 
 import os
 import resource
@@ -16,20 +16,20 @@ import zkserver
 from live import NotTested, eventually
 from worker import Worker
 
-T = 4000        # a session timeout; an attempt at one server takes a third
+T = 4000        # the session timeout; an attempt at one server takes a third
 LONG = 30000
 
 FILES = ("ca", "cert", "key", "password_file", "crl")
 
 
 class Peer:
-    """Clients of server `n`, or of `hosts`."""
+    """Makes clients of server `n`, or of `hosts`."""
 
     def __init__(self, zk, worker, n=1):
         self.zk, self.worker, self.n = zk, worker, n
 
     def client(self, hosts=None, timeout=T, own=None, **options):
-        """`own`: the certificate to show, and its key."""
+        """`own`: the name of the client certificate and its key."""
         options.setdefault("ca", "ca.crt")
         if own:
             options = {"cert": own + ".crt", "key": own + ".key", **options}
@@ -46,7 +46,7 @@ class Peer:
         client.do("close")
 
     def refused(self, text, **options):
-        """Attempts fail with LK_ERR_TLS for this reason, again and again."""
+        """Check that all attempts fail with LK_ERR_TLS for this reason."""
         client = self.client(**options)
         lines = eventually(lambda: client.lines_like("log")[1:])
         for line in lines:
@@ -64,7 +64,7 @@ def with_worker(test):
     return run
 
 
-# ---- whom the client trusts --------------------------------------------------
+# ---- verification of servers --------------------------------------------------
 
 @with_worker
 def servers_are_verified_by_chain_and_name(worker):
@@ -78,14 +78,14 @@ def servers_are_verified_by_chain_and_name(worker):
     peer.refused("unable to get local issuer", ca="other-ca.crt")
     peer.refused("CRL has expired", crl="crl-expired.pem")
     peer.refused("cannot read", ca="no-such-file")
-    # Of a chain each CA needs its list.
+    # Each CA of a chain needs a CRL.
     Peer(good, worker, 2).succeeds(crl="crl-chain.pem")
     Peer(good, worker, 2).refused("unable to get certificate CRL",
                                   crl="crl.pem")
 
 
 @with_worker
-def who_opts_out_is_warned_each_time(worker):
+def disabled_verification_is_logged_for_each_connection(worker):
     for options, text in (
             ({"any_name": 1, "server_name": "other.test"}, "name is not"),
             ({"any_certificate": 1, "ca": "other-ca.crt"},
@@ -105,8 +105,9 @@ def bad_certificates_are_refused(worker):
 
 
 @with_worker
-def server_behind_a_bad_one_is_found(worker):
-    """Expired, not yet valid; the third one's is on a list that is not used."""
+def next_server_is_tried_after_a_bad_certificate(worker):
+    """The first certificate has expired, the second is not yet valid; the third
+    is revoked by a CRL that is not used."""
     client = Peer(bad, worker).client(",".join(bad.tls_addresses),
                                       own="client")
     client.state("connected")
@@ -115,7 +116,7 @@ def server_behind_a_bad_one_is_found(worker):
 
 
 @with_worker
-def replaced_files_count_from_the_next_attempt_on(worker):
+def replaced_files_are_read_at_the_next_attempt(worker):
     with tempfile.TemporaryDirectory() as folder:
         crl = os.path.join(folder, "crl.pem")
         shutil.copy(bad.certificate("crl.pem"), crl)
@@ -128,7 +129,7 @@ def replaced_files_count_from_the_next_attempt_on(worker):
 
 
 @with_worker
-def ports_are_mixed_up(worker):
+def tls_to_a_plain_port_and_plain_to_a_tls_port_fail(worker):
     Peer(good, worker).refused("is this a port without TLS?",
                                hosts=good.addresses[0])
     client = worker.client(good.tls_addresses[0], timeout=T)
@@ -137,10 +138,10 @@ def ports_are_mixed_up(worker):
     client.free()
 
 
-# ---- what the client shows ---------------------------------------------------
+# ---- client certificates -------------------------------------------------------
 
 @with_worker
-def client_certificate_is_shown_where_it_is_needed(worker):
+def client_certificate_is_sent_if_required(worker):
     peer = Peer(bad, worker, 3)
     for own in ("client", "client-rsa", "client-chain"):
         peer.succeeds(own=own)
@@ -159,8 +160,9 @@ def client_certificate_is_shown_where_it_is_needed(worker):
 
 
 @with_worker
-def certificate_is_an_identity(worker):
-    """CN=alice,O=latchkey of the scheme x509, without lk_add_auth()."""
+def client_certificate_is_an_identity(worker):
+    """The id is CN=alice,O=latchkey of the scheme x509, without
+    lk_add_auth()."""
     peer = Peer(good, worker)
     alice = peer.client(own="client")
     bob = peer.client(own="client-bob")
@@ -180,14 +182,14 @@ def certificate_is_an_identity(worker):
         client.do("close")
 
 
-# ---- handshakes that go wrong ------------------------------------------------
+# ---- failing handshakes ------------------------------------------------------
 
 ALERT = b"\x15\x03\x03\0\2\2\x28"     # a record: fatal, handshake failure
 GARBAGE = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
 def records_of_a_handshake(worker, zk, n):
-    """(up, down): how many there are until the client has a session."""
+    """(up, down): the numbers of records until the client has a session."""
     with relay.Relay(zk.tls_addresses[n - 1], relay.RECORDS) as wire:
         client = Peer(zk, worker, n).client(wire.address, own="client")
         client.state("connected")
@@ -198,8 +200,8 @@ def records_of_a_handshake(worker, zk, n):
 
 
 def at_each_record(worker, zk, n, actions, ways=(True, False)):
-    """Something happens at each record of a client's first connection, up to
-    the reply that gives it a session; a later connection is good."""
+    """Execute each action at each record of a client's first connection, up to
+    the connect response; a later connection must succeed."""
     counts = dict(zip((True, False), records_of_a_handshake(worker, zk, n)))
     cases = []
     for up in ways:
@@ -225,8 +227,8 @@ def at_each_record(worker, zk, n, actions, ways=(True, False)):
             wire.close()
 
 
-# `good` has TLS 1.2, `bad` TLS 1.3; its third server's certificate is good where
-# no CRL is used.
+# `good` has TLS 1.2, `bad` TLS 1.3. Without a CRL the certificate of the third
+# server of `bad` is valid.
 @with_worker
 def handshake_may_be_cut_at_each_record(worker):
     actions = (("cut", False), ("tear", False), ("reset", True))
@@ -241,7 +243,7 @@ def handshake_may_get_stuck_at_each_record(worker):
 
 
 @with_worker
-def server_may_answer_with_anything(worker):
+def invalid_replies_to_a_handshake_fail_the_attempt(worker):
     at_each_record(worker, good, 1, (
         (ALERT, False), (GARBAGE, False), (b"", False)), ways=(False,))
     for said, text in ((GARBAGE, "does not speak TLS"),
@@ -252,7 +254,7 @@ def server_may_answer_with_anything(worker):
 
 
 @with_worker
-def slow_wires_only_take_longer(worker):
+def slow_handshakes_succeed(worker):
     with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
         wire.drip(1)
         client = Peer(good, worker).client(wire.address, timeout=LONG)
@@ -267,8 +269,8 @@ def slow_wires_only_take_longer(worker):
 
 
 @with_worker
-def connection_may_break_in_any_record(worker):
-    """What was under way is in doubt, the session goes on."""
+def broken_record_leaves_requests_in_doubt(worker):
+    """Outstanding writes are in doubt; the session continues."""
     with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
         client = Peer(good, worker).client(wire.address, timeout=LONG)
         client.state("connected")
@@ -289,10 +291,10 @@ def connection_may_break_in_any_record(worker):
         client.do("close")
 
 
-# ---- many, and elsewhere -----------------------------------------------------
+# ---- many descriptors, other servers ------------------------------------------
 
 def five_thousand_descriptors_are_open():
-    """Beyond what select() can wait for."""
+    """select() could not wait for such descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 5200:
         raise NotTested("no more than %d descriptors are allowed" % hard)
@@ -310,7 +312,7 @@ def five_thousand_descriptors_are_open():
 
 @with_worker
 def session_moves_to_another_server(worker):
-    """From server to server as they are killed, with its lock."""
+    """The session and its lock survive when servers are killed in turn."""
     client = Peer(good, worker).client(",".join(good.tls_addresses),
                                        timeout=LONG, own="client")
     client.state("connected")
@@ -341,12 +343,12 @@ with zkserver.Server("--tls", "--tick", "500", "--tls-client-auth", "want",
                      "--tls-cert", "3=server-rsa", servers=3) as good:
     live.run(
         servers_are_verified_by_chain_and_name,
-        who_opts_out_is_warned_each_time,
-        ports_are_mixed_up,
-        certificate_is_an_identity,
-        server_may_answer_with_anything,
-        slow_wires_only_take_longer,
-        connection_may_break_in_any_record,
+        disabled_verification_is_logged_for_each_connection,
+        tls_to_a_plain_port_and_plain_to_a_tls_port_fail,
+        client_certificate_is_an_identity,
+        invalid_replies_to_a_handshake_fail_the_attempt,
+        slow_handshakes_succeed,
+        broken_record_leaves_requests_in_doubt,
         five_thousand_descriptors_are_open,
     )
     with zkserver.Server("--tls", "--tick", "500", "--tls-client-auth", "need",
@@ -356,9 +358,9 @@ with zkserver.Server("--tls", "--tick", "500", "--tls-client-auth", "want",
                          "--tls-cert", "3=server-revoked", servers=3) as bad:
         live.run(
             bad_certificates_are_refused,
-            server_behind_a_bad_one_is_found,
-            replaced_files_count_from_the_next_attempt_on,
-            client_certificate_is_shown_where_it_is_needed,
+            next_server_is_tried_after_a_bad_certificate,
+            replaced_files_are_read_at_the_next_attempt,
+            client_certificate_is_sent_if_required,
             handshake_may_be_cut_at_each_record,
             handshake_may_get_stuck_at_each_record,
         )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples do what they say: the locks of the tutorials, what the naive
-one costs, and the subscription."""
+"""The output of the examples: the locks of the tutorials, the cost of the naive
+lock, and the subscription."""
 
 import os
 import re
@@ -21,22 +21,22 @@ def lines(name, *words):
     return done.out.splitlines()
 
 
-def the_blocking_lock_counts_down():
+def blocking_example_counts_down():
     assert lines("blocking") == [str(n) for n in range(499, 489, -1)]
 
 
-def the_lock_of_one_node_counts_down():
+def exclusive_example_counts_down():
     assert lines("exclusive") == [str(n) for n in range(499, 489, -1)]
 
 
-def the_lock_in_callbacks_is_held_by_one_at_a_time():
+def callbacks_example_has_one_holder_at_a_time():
     *turns, last = lines("callbacks")
     assert last == "10 workers, at most 1 at a time", last
     held = [re.fullmatch(r"(worker \d) holds /tasks/lock(\d{10})", line)
             for line in turns]
     assert all(held), turns
     assert sorted(m[1] for m in held) == ["worker %d" % n for n in range(10)]
-    # Who came first is served first.
+    # Locks are granted in the order of the queue.
     assert [int(m[2]) for m in held] == list(range(10)), turns
 
 
@@ -49,8 +49,8 @@ def readers_share_and_writers_do_not():
                         "writer 2 holds", "writer 2 lets go"], said
 
 
-def the_subscriber_is_told_what_is_published():
-    told = [line.replace("weather sport", "sport weather")  # in no order
+def subscribe_example_prints_changes():
+    told = [line.replace("weather sport", "sport weather")  # names are unordered
             for line in lines("subscribe")]
     assert told == [
         "/news: no such node", "/news has no topics", "/news has sport",
@@ -58,22 +58,23 @@ def the_subscriber_is_told_what_is_published():
         "/news has no topics", "/news: no such node"], told
 
 
-def the_herd_is_seen():
-    """In the naive lock each change wakes all n writers; in ours one."""
+def herd_example_shows_the_herd_effect():
+    """In the naive lock each change notifies all waiting writers; in
+    latchkey's it notifies one."""
     n = 30
     naive, ours = lines("herd", str(n))
     m = re.fullmatch(r"naive: 30 writers, (\d+) replies, (\d+) lists with "
                      r"(\d+) names", naive)
     assert m, naive
     replies, lists, names = map(int, m.groups())
-    # Each release is noticed by all remaining writers.
+    # Each release notifies all remaining writers.
     assert lists >= n * (n - 1) // 2 / 2, naive
     assert names >= lists * n // 8, naive
     m = re.fullmatch(r"ours: 30 writers, (\d+) replies", ours)
     assert m, ours
-    # Create, list, the reads of the own node and the predecessor, the check
-    # that leaves with the grant, the delete, closeSession, and the evidence of
-    # the lease; directories.
+    # For each writer: create, list, reads of the own node and of the
+    # predecessor, the check after the grant, delete, closeSession, heartbeats.
+    # In addition, the creates of directories.
     assert int(m[1]) <= 10 * n + 20, ours
     assert int(m[1]) < replies / 1.5, (naive, ours)
     print(naive, ours, sep="\n")
@@ -81,9 +82,9 @@ def the_herd_is_seen():
 
 with command.serve() as zk:
     live.run(live.together(
-        the_blocking_lock_counts_down,
-        the_lock_of_one_node_counts_down,
-        the_lock_in_callbacks_is_held_by_one_at_a_time,
+        blocking_example_counts_down,
+        exclusive_example_counts_down,
+        callbacks_example_has_one_holder_at_a_time,
         readers_share_and_writers_do_not,
-        the_subscriber_is_told_what_is_published),
-        the_herd_is_seen)
+        subscribe_example_prints_changes),
+        herd_example_shows_the_herd_effect)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three servers: sessions and locks move from one that is killed, stopped or
-cut off to the others."""
+"""Three servers: sessions and locks move from a server that is killed, stopped
+or separated to the others."""
 
 import sys
 import time
@@ -12,12 +12,12 @@ import relay
 from live import eventually
 from worker import Worker
 
-T = 6000        # where a server falls silent
-LONG = 30000    # where there is an election, which takes its time
+T = 6000        # session timeout of tests that wait for it
+LONG = 30000    # session timeout of tests with an election
 
 
 def with_client(test, timeout=LONG):
-    """A client that may use all servers, and knows of them by relays."""
+    """Run the test with a client of all servers, behind a relay each."""
     def with_it():
         three.zk.wait()
         eventually(three.zk.leader)
@@ -43,8 +43,8 @@ def server_of(client):
     return [n for n, r in three.client.items() if r.address == address][0]
 
 
-def settle_on(client, n):
-    """Have the client use server n."""
+def connect_to(client, n):
+    """Connect the client to server n."""
     for m, wire in three.client.items():
         if m != n:
             wire.refuse()
@@ -62,8 +62,8 @@ def other_than(*numbers):
 
 
 def session_moves(worker, client, base, leave):
-    """The session goes on elsewhere, with its ephemeral nodes, its watches
-    and its waiting requests."""
+    """Check that the session moves to another server with its ephemeral nodes,
+    watches and waiting requests."""
     far = worker.client(",".join(
         r.address for n, r in three.client.items() if n != server_of(client)),
         timeout=LONG)
@@ -91,28 +91,28 @@ def session_moves(worker, client, base, leave):
 
 
 @with_client
-def a_follower_in_use_is_killed(worker, client, base):
-    settle_on(client, three.zk.follower())
+def session_survives_a_killed_follower(worker, client, base):
+    connect_to(client, three.zk.follower())
     session_moves(worker, client, base, three.zk.kill)
 
 
 @with_client
-def the_leader_in_use_is_killed(worker, client, base):
-    settle_on(client, three.zk.leader())
+def session_survives_a_killed_leader(worker, client, base):
+    connect_to(client, three.zk.leader())
     session_moves(worker, client, base, three.zk.kill)
 
 
 @with_quick_client
-def the_server_in_use_is_stopped(worker, client, base):
-    settle_on(client, three.zk.follower())
+def session_survives_a_stopped_server(worker, client, base):
+    connect_to(client, three.zk.follower())
     stopped = server_of(client)
     session_moves(worker, client, base, three.zk.stop)
     three.zk.cont(stopped)
 
 
 @with_client
-def a_leader_elsewhere_is_killed(worker, client, base):
-    settle_on(client, three.zk.follower())
+def session_survives_an_election(worker, client, base):
+    connect_to(client, three.zk.follower())
     before = client.facts()
     mine = client.create(base + "/mine", flags=1)
     three.zk.kill(three.zk.leader())
@@ -123,9 +123,10 @@ def a_leader_elsewhere_is_killed(worker, client, base):
 
 
 @with_quick_client
-def a_half_open_connection_is_left_behind(worker, client, base):
-    """The session moves while its old connection still stands. What was sent
-    over that one is not done twice, nor answered for another request."""
+def half_open_connection_is_replaced(worker, client, base):
+    """The session moves while its old connection is still open. Requests sent
+    over the old one are not executed twice, and their replies are not taken
+    for those of other requests."""
     before = client.facts()
     for turn in range(2):
         wire = three.client[server_of(client)]
@@ -146,10 +147,10 @@ def a_half_open_connection_is_left_behind(worker, client, base):
 
 
 @with_client
-def xids_go_on_at_another_server(worker, client, base):
+def xids_continue_at_another_server(worker, client, base):
     marks = {n: wire.mark() for n, wire in three.client.items()}
     for n in (1, 2, 3, 1):
-        settle_on(client, n)
+        connect_to(client, n)
         client.do("sync", path="/")
     frames = sorted((f for n, wire in three.client.items()
                      for f in wire.requests(marks[n])), key=lambda f: f.at)
@@ -159,8 +160,8 @@ def xids_go_on_at_another_server(worker, client, base):
 
 
 @with_client
-def a_server_that_is_behind_refuses(worker, client, base):
-    """What was seen is not unseen at a server that has not heard of it."""
+def server_that_is_behind_refuses_the_session(worker, client, base):
+    """A server refuses a client that has seen a newer zxid than its own."""
     behind = three.zk.follower()
     ahead = other_than(behind, three.zk.leader())
     wire = three.client[ahead]
@@ -174,7 +175,7 @@ def a_server_that_is_behind_refuses(worker, client, base):
     wire.lead_to(lagging)
     wire.drop()
     eventually(lambda: mover.facts().trouble == "REFUSED")
-    assert three.zk.mode(behind) == "follower"  # it does serve others
+    assert three.zk.mode(behind) == "follower"  # it serves other clients
     pending = mover.submit("get", path=base)
     assert not pending.is_done()
     wire.lead_to(target)
@@ -186,8 +187,8 @@ def a_server_that_is_behind_refuses(worker, client, base):
 
 
 def lock_survives(leave, come_back, timeout):
-    """Over three servers: the one in use by the holder, then by the one who
-    waits, goes away."""
+    """A test in which the server of the holder, then that of the waiter, is
+    taken down by `leave` and brought back by `come_back`."""
     @with_client
     def test(worker, client, base):
         names = ["one", "two"]
@@ -237,9 +238,9 @@ stopped.__name__ = "a_lock_survives_servers_that_are_stopped"
 
 
 @with_client
-def a_cut_during_create_leaves_one_node(worker, client, base):
-    """F11: the create reaches the old server, the client goes to another one
-    before it is committed; it must not be made twice, or be lost."""
+def cut_during_create_leaves_one_node(worker, client, base):
+    """The create reaches the old server, and the client connects to another
+    one before it is committed. It must create one node, and not two."""
     lock = client.lock(base + "/l")
     lock.acquire()
     lock.release()
@@ -261,10 +262,10 @@ def address(n):
 
 
 @with_client
-def a_client_moves_when_its_server_is_taken_off_the_list(worker, client, base):
-    """The list shrinks to one server, grows again, is another: the session
-    goes on with its lock, and no request fails."""
-    settle_on(client, 1)
+def client_moves_when_its_server_is_removed_from_the_list(worker, client, base):
+    """The list of servers is replaced several times. The session and its lock
+    survive, and no request fails."""
+    connect_to(client, 1)
     before = client.facts()
     lock = client.lock(base + "/l")
     grant = lock.acquire()
@@ -284,7 +285,7 @@ def a_client_moves_when_its_server_is_taken_off_the_list(worker, client, base):
         assert now.session == before.session, (before, now)
         assert server_of(client) == n, now
         assert lock.inspect().token == grant.token
-        client.do("hosts", hosts=address(n))  # that is no news
+        client.do("hosts", hosts=address(n))  # the same list changes nothing
     made = len([name for name in client.children(base).names
                 if name[:2] in ("x-", "y-")])
     assert made == 300, made
@@ -299,7 +300,7 @@ def a_client_moves_when_its_server_is_taken_off_the_list(worker, client, base):
 
 @with_client
 def clients_spread_over_a_list_that_grows(worker, client, base):
-    """Of thirty at one server some twenty move when there are three."""
+    """Of thirty clients at one server, about twenty move to the two others."""
     crowd = [worker.client(address(1), timeout=LONG) for _ in range(30)]
     for c in crowd:
         c.state("connected")
@@ -318,16 +319,16 @@ def clients_spread_over_a_list_that_grows(worker, client, base):
 
 with live.Ensemble("--tick", "500") as three:
     live.run(
-        xids_go_on_at_another_server,
-        a_cut_during_create_leaves_one_node,
-        a_server_that_is_behind_refuses,
-        a_half_open_connection_is_left_behind,
-        a_client_moves_when_its_server_is_taken_off_the_list,
+        xids_continue_at_another_server,
+        cut_during_create_leaves_one_node,
+        server_that_is_behind_refuses_the_session,
+        half_open_connection_is_replaced,
+        client_moves_when_its_server_is_removed_from_the_list,
         clients_spread_over_a_list_that_grows,
-        a_follower_in_use_is_killed,
-        the_leader_in_use_is_killed,
-        the_server_in_use_is_stopped,
-        a_leader_elsewhere_is_killed,
+        session_survives_a_killed_follower,
+        session_survives_a_killed_leader,
+        session_survives_a_stopped_server,
+        session_survives_an_election,
         killed,
         stopped,
     )

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A holder whose server is cut off from the others is told that it is unsure
-before anybody else can hold; one whose servers are restarted in turn is not.
+"""A holder whose server is separated from the others becomes unsure before
+another client can hold the lock. A holder whose servers are restarted in turn
+stays sure.
 
-    lease.py            a few cuts and one round of restarts
-    lease.py --full     twenty cuts of a follower, twenty of a leader, and ten
-                        rounds of restarts
+    lease.py            two separations each, and one round of restarts
+    lease.py --full     twenty separations of a follower, twenty of a leader,
+                        and ten rounds of restarts
 
-Session timeout 4 s, while the servers hear of a cut only after 10 s: until
-then a server that is cut off answers pings. Holders that trust them, beside
-the others, show that the test can see it."""
+The session timeout is 4 s, but a server notices only after 10 s that it is
+separated, and replies to pings until then. Holders with the assurance `ping`
+stay sure for too long, which shows that the test would find such a fault."""
 
 import random
 import sys
@@ -24,12 +25,12 @@ FULL = "--full" in sys.argv
 CUTS = 20 if FULL else 2
 ROUNDS = 10 if FULL else 1
 T = 4000
-CALM = 30000
+LONG = 30000   # session timeout of clients without a test of expiry
 QUORUM, SYNC, PING = 0, 1, 2
 
 
 class Pair:
-    """A holder at one server, and somebody elsewhere who waits for it."""
+    """A holder at one server, and a waiter for the same lock at others."""
 
     def __init__(self, workers, n, assurance, dir):
         near, far = workers
@@ -37,7 +38,7 @@ class Pair:
         self.assurance = assurance
         self.client = near.client(three.client[n].address, timeout=T,
                                   assurance=assurance)
-        self.other = far.client(others, timeout=CALM)
+        self.other = far.client(others, timeout=LONG)
         self.path = "%s/%s" % (dir, self.client.name)
         self.lock = self.client.lock(self.path)
         self.next = self.other.lock(self.path)
@@ -48,12 +49,12 @@ class Pair:
         self.pending = self.next.submit("acquire")
         self.next.wait_until_queued()
 
-    def judge(self, cut_at):
-        """How long after the holder's lease ended the next one held, in ms;
-        all else is printed."""
+    def check(self, cut_at):
+        """Check the order of events; gives the time from the holder's lease
+        deadline to the next grant in ms, or None with the assurance `ping`."""
         granted = self.pending.succeeds()
         if self.assurance == PING:
-            # What the others are for.
+            # Pings are no evidence of a quorum.
             assert self.lock.inspect().ok, "the ping was no trap"
             print("    ping    still sure when the next one held")
             return None
@@ -73,19 +74,19 @@ class Pair:
 
 
 def cuts_of(mode, kinds):
-    """Cut off the server in this mode, under its holders."""
+    """Separate the server in this mode, to which the holders are connected."""
     gaps = []
     for cut in range(CUTS):
         three.zk.wait()
         leader = eventually(three.zk.leader)
         n = leader if mode == "leader" else three.zk.follower()
         with Worker() as near, Worker() as far:
-            keeper = far.client(three.connect, timeout=CALM)
+            keeper = far.client(three.connect, timeout=LONG)
             dir = keeper.create("/lease-", flags=2).path
             pairs = [Pair((near, far), n, kind, dir) for kind in kinds]
             for pair in pairs:
                 pair.begin()
-            # Holding long enough that it is the beat which proves it.
+            # Long enough that the newest evidence is a heartbeat.
             time.sleep(random.uniform(T / 2000, T / 1000))
             for pair in pairs:
                 assert pair.lock.inspect().state == "held"
@@ -93,7 +94,7 @@ def cuts_of(mode, kinds):
             cut_at = boottime()
             three.cut_off(n)
             print("  %s %d is cut off, %d of %d" % (mode, n, cut + 1, CUTS))
-            gaps += filter(None, [pair.judge(cut_at) for pair in pairs])
+            gaps += filter(None, [pair.check(cut_at) for pair in pairs])
             three.heal()
             for pair in pairs:
                 pair.end()
@@ -113,12 +114,12 @@ def servers_are_restarted_in_turn():
     with Worker() as worker:
         holders = []
         for n in (1, 2, 3):
-            client = worker.client(three.zk.connect, timeout=CALM)
+            client = worker.client(three.zk.connect, timeout=LONG)
             lock = client.lock("/calm/%d" % n)
             lock.acquire()
             holders.append((client, lock))
         began = boottime()
-        least = CALM
+        least = LONG
         for turn in range(ROUNDS):
             for n in (1, 2, 3):
                 three.zk.restart(n)

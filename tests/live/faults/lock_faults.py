@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mutex while connections break and the server is killed or stopped, at
-each step of an acquire and of a release; cancels and timeouts there; and the
-end of the session."""
+each frame of an acquire and of a release; cancels and timeouts at the same
+frames; and expired sessions."""
 
 import contextlib
 import os
@@ -21,8 +21,8 @@ from relay import (CHILDREN, CREATE2, DELETE, EVENT, GET, MULTI, Relay)
 T = 10000
 SHORT = 4000
 
-# Each frame of an acquire that has to wait, and of its release: on its way up
-# or down, its opcode, and which of these.
+# The frames of an acquire without and with waiting, of a grant, and of a release:
+# (from the client, opcode, the n-th of this opcode).
 ALONE = [(True, CREATE2, 1), (True, CHILDREN, 1),
          (False, CREATE2, 1), (False, CHILDREN, 1)]
 QUEUED = ALONE + [(True, GET, 1), (True, GET, 2),
@@ -30,12 +30,12 @@ QUEUED = ALONE + [(True, GET, 1), (True, GET, 2),
 HANDED = [(False, EVENT, 1), (True, MULTI, 1), (False, MULTI, 1)]
 RELEASED = [(True, DELETE, 1), (False, DELETE, 1)]
 
-NATIVE = 2  # lk_layout: no name tells whose it is
+NATIVE = 2  # a lk_layout without a UUID in the node names
 
 
 class Stage:
-    """A holder straight at the server, and somebody who wants its lock through
-    a relay."""
+    """A lock `holder` of a client without a relay, and a lock `lock` of a
+    client behind a relay, for the same path."""
 
     def __init__(self, worker, wire, options):
         self.far = worker.client(zk.connect, timeout=3 * T)
@@ -50,14 +50,13 @@ class Stage:
         return sorted(self.far.do("children", path=self.dir,
                                   repeat=1).names)
 
-    def becomes(self, count):
+    def wait_for_contenders(self, count):
         eventually(lambda: len(self.queue()) == count,
                    "%d in the queue" % count)
 
     def end(self):
-        """All is released; nothing may be left, without waiting for any
-        session to end."""
-        self.becomes(0)
+        """Check that all nodes are deleted while the sessions live."""
+        self.wait_for_contenders(0)
         for client in (self.near, self.far):
             eventually(lambda: client.facts().unfinished == 0)
             client.do("close")
@@ -73,7 +72,7 @@ def with_stage(test):
     return with_it
 
 
-# ---- what can happen to a connection or a server, and the way back from it
+# ---- faults: (action of the trap, function that ends the fault)
 
 def nothing():
     pass
@@ -88,7 +87,7 @@ def tear(wire):
 
 
 def freeze(wire):
-    """Until the client has had enough."""
+    """The relay forwards nothing for 0.1 s, then closes the connection."""
     def back():
         time.sleep(.1)
         wire.drop()
@@ -100,7 +99,7 @@ def kill(wire):
     pid = zk.pid()
 
     def back():
-        zk.kill()  # that script/server knows
+        zk.kill()  # tells script/server, too
         zk.start()
     return lambda: os.kill(pid, signal.SIGKILL), back
 
@@ -114,8 +113,8 @@ def stop(wire):
     return lambda: os.kill(pid, signal.SIGSTOP), back
 
 
-def granted(stage, asked):
-    grant = asked.succeeds()
+def granted(stage, pending):
+    grant = pending.succeeds()
     assert stage.queue() == [grant.node.rpartition("/")[2]], grant
     found = stage.far.do("get", path=grant.node, repeat=1)
     assert found.czxid == grant.token
@@ -127,10 +126,10 @@ def fault_alone(stage, wire, fault, step):
     up, op, count = step
     action, back = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    asked = stage.lock.submit("acquire")
+    pending = stage.lock.submit("acquire")
     trap.wait()
     back()
-    granted(stage, asked)
+    granted(stage, pending)
     stage.lock.release()
 
 
@@ -140,15 +139,15 @@ def fault_queued(stage, wire, fault, step):
     stage.holder.acquire()
     action, back = fault(wire)
     trap = wire.trap(action, up=up, op=op, count=count)
-    asked = stage.lock.submit("acquire")
+    pending = stage.lock.submit("acquire")
     trap.wait()
     back()
     stage.lock.wait_until_queued()
-    assert not asked.is_done()
-    stage.becomes(2)
+    assert not pending.is_done()
+    stage.wait_for_contenders(2)
     assert stage.holder.inspect().ok
     stage.holder.release()
-    granted(stage, asked)
+    granted(stage, pending)
     stage.lock.release()
 
 
@@ -156,8 +155,8 @@ def fault_queued(stage, wire, fault, step):
 def fault_handed(stage, wire, fault, step):
     up, op, count = step
     stage.holder.acquire()
-    asked = stage.lock.submit("acquire")
-    # It tells its place before it watches the one ahead.
+    pending = stage.lock.submit("acquire")
+    # The lock reports its position before the watch is set, so count replies.
     eventually(lambda: [f.op for f in wire.frames_since()
                         if not f.up].count(GET) == 2)
     action, back = fault(wire)
@@ -166,7 +165,7 @@ def fault_handed(stage, wire, fault, step):
     trap.wait()
     back()
     released.succeeds()
-    granted(stage, asked)
+    granted(stage, pending)
     assert stage.lock.inspect().ok
     stage.lock.release()
 
@@ -184,14 +183,14 @@ def fault_released(stage, wire, fault, step):
     back()
     behind.succeeds()
     released.succeeds()
-    # It does not stand in its own way.
+    # The lock does not wait for a node of its own.
     stage.holder.release()
     stage.lock.acquire()
     stage.lock.release()
 
 
 def at_each_step(fault, **options):
-    """`options` are those of the lock."""
+    """A test of the fault at each step; `options` are those of the locks."""
     def test():
         for kind, steps in ((fault_alone, ALONE), (fault_queued, QUEUED),
                             (fault_handed, HANDED),
@@ -208,31 +207,32 @@ def at_each_step(fault, **options):
     return test
 
 
-# ---- nobody wants it any more
+# ---- cancel, timeout, free
 
 def leave_at_each_step(leave):
-    """`leave` ends the acquire while the wire is frozen at that step."""
+    """A test that ends the acquire by `leave` ("cancel", "timeout" or "free")
+    while the relay is frozen at each step."""
     @with_stage
     def one(stage, wire, contended, step, broken):
         up, op, count = step
         if contended:
             stage.holder.acquire()
         trap = wire.trap("freeze", up=up, op=op, count=count)
-        asked = stage.lock.submit("acquire",
+        pending = stage.lock.submit("acquire",
                                   wait=150 if leave == "timeout" else -1)
         trap.wait()
         if leave == "timeout":
-            asked.fails("DEADLINE")
+            pending.fails("DEADLINE")
         elif leave == "cancel":
             stage.lock.do("cancel")
-            asked.fails("CANCELLED")
+            pending.fails("CANCELLED")
         else:
             stage.lock.free()
-            asked.fails("CLOSED")
+            pending.fails("CLOSED")
         if broken:
             wire.drop()
         wire.thaw()
-        stage.becomes(1 if contended else 0)
+        stage.wait_for_contenders(1 if contended else 0)
         if leave != "free":
             assert stage.lock.inspect().state == "idle"
             assert stage.lock.inspect().token == 0
@@ -255,8 +255,8 @@ def leave_at_each_step(leave):
 
 
 @with_stage
-def a_release_comes_before_the_next_acquire(stage, wire):
-    """Also when the connection breaks meanwhile: pending deletes go first."""
+def release_is_executed_before_the_next_acquire(stage, wire):
+    """Also if the connection breaks: pending deletes are sent first."""
     for up in (True, False):
         stage.lock.acquire()
         old = stage.lock.inspect().node
@@ -270,8 +270,8 @@ def a_release_comes_before_the_next_acquire(stage, wire):
     assert not stage.lock.lines_like("lock", "waiting")
 
 
-def a_process_that_is_killed_at_any_step_leaves_nothing():
-    """Once its session has ended, that is."""
+def process_killed_at_any_step_leaves_no_node():
+    """Its nodes are deleted when its session expires."""
     with Worker() as worker, contextlib.ExitStack() as stack:
         far = worker.client(zk.connect, timeout=3 * T)
         places = []
@@ -297,10 +297,10 @@ def a_process_that_is_killed_at_any_step_leaves_nothing():
         far.do("close")
 
 
-# ---- holding, while the connection is gone
+# ---- broken connections of a holder
 
 @with_stage
-def a_short_break_is_told_and_survived(stage, wire):
+def short_break_suspends_the_lock_only(stage, wire):
     stage.lock.acquire()
     mark = wire.mark()
     wire.drop()
@@ -316,7 +316,7 @@ def a_short_break_is_told_and_survived(stage, wire):
     stage.lock.release()
 
 
-def some_stop_as_soon_as_it_breaks():
+def unsure_when_suspended_is_unsure_at_once():
     with Relay(zk.connect) as wire, Worker() as worker:
         client = worker.client(wire.address, timeout=T)
         lock = client.lock("/careful", unsure_early=1)
@@ -330,8 +330,8 @@ def some_stop_as_soon_as_it_breaks():
 
 
 def unsure_then_lost(one_session):
-    """The holder is told that it may not hold before anybody can know that it
-    does not."""
+    """The holder is notified before its lease deadline, and the next client is
+    granted only after the deadline."""
     with Relay(zk.connect) as wire, Worker() as worker:
         far = worker.client(zk.connect, timeout=3 * T)
         near = worker.client(wire.address, timeout=SHORT,
@@ -339,12 +339,12 @@ def unsure_then_lost(one_session):
         path = far.create("/unsure-", flags=2).path
         lock, next_lock = near.lock(path), far.lock(path)
         grant = lock.acquire()
-        asked = next_lock.submit("acquire")
+        pending = next_lock.submit("acquire")
         next_lock.wait_until_queued()
         wire.freeze()
         unsure = lock.event("unsure")
-        assert not asked.is_done() and unsure.at < unsure.deadline, unsure
-        other = asked.succeeds()
+        assert not pending.is_done() and unsure.at < unsure.deadline, unsure
+        other = pending.succeeds()
         assert unsure.deadline < other.at and other.token > grant.token
         look = lock.inspect()
         assert not look.ok and look.state in ("unsure", "lost"), look
@@ -366,15 +366,15 @@ def unsure_then_lost(one_session):
         assert len(lock.lines_like("lock", "lost")) == 1
 
 
-def a_lease_that_runs_out_is_told_and_then_lost():
+def passed_deadline_is_unsure_and_then_lost():
     unsure_then_lost(False)
 
 
-def and_nothing_comes_after_a_final_session():
+def final_session_ends_unsure_and_lost():
     unsure_then_lost(True)
 
 
-def a_break_that_ends_in_time_is_no_loss():
+def reconnect_before_expiry_renews_an_unsure_lock():
     with Relay(zk.connect) as wire, Worker() as worker:
         near = worker.client(wire.address, timeout=SHORT, margin=2500)
         path = near.create("/doubt-", flags=2).path
@@ -392,7 +392,7 @@ def a_break_that_ends_in_time_is_no_loss():
         near.do("close")
 
 
-def who_waits_when_its_session_ends_queues_anew():
+def waiter_whose_session_expired_queues_again():
     with Relay(zk.connect) as wire, Worker() as worker:
         far = worker.client(zk.connect, timeout=3 * T)
         near = worker.client(wire.address, timeout=SHORT)
@@ -400,7 +400,7 @@ def who_waits_when_its_session_ends_queues_anew():
         holder = far.lock(path)
         locks = [near.lock(path), near.lock(path, fail_on_expiry=1)]
         holder.acquire()
-        asked = [lock.submit("acquire") for lock in locks]
+        pending = [lock.submit("acquire") for lock in locks]
         for lock in locks:
             lock.wait_until_queued()
         old = locks[0].inspect().node
@@ -408,20 +408,20 @@ def who_waits_when_its_session_ends_queues_anew():
         eventually(lambda: len(far.children(path).names) == 1)
         wire.drop()
         wire.thaw()
-        asked[1].fails("SESSION_EXPIRED")
+        pending[1].fails("SESSION_EXPIRED")
         assert locks[0].event("place_lost").err == "SESSION_EXPIRED"
         locks[0].wait_until_queued()
         new = locks[0].inspect().node
         assert new != old and new.rpartition("/")[2][:39] not in old
         holder.release()
-        grant = asked[0].succeeds()
+        grant = pending[0].succeeds()
         assert far.get(grant.node).owner == near.facts().session
         locks[0].release()
         near.do("close")
         far.do("close")
 
 
-def a_process_that_slept_knows_it_first():
+def stopped_process_is_not_sure_when_it_continues():
     with Worker() as sleeper, Worker() as worker:
         far = worker.client(zk.connect, timeout=3 * T)
         path = far.create("/slept-", flags=2).path
@@ -431,18 +431,18 @@ def a_process_that_slept_knows_it_first():
         waiting = waiter.submit("acquire")
         waiter.wait_until_queued()
         other = far.lock(path)
-        asked = other.submit("acquire")
+        pending = other.submit("acquire")
         other.wait_until_queued()
         sleeper.stop()
         look = holder.submit("inspect")
-        asked.succeeds()
+        pending.succeeds()
         other.release()
         sleeper.cont()
-        # The first thing it does: no grant from what waited in its socket.
+        # It checks its clock before it reads replies from its socket.
         assert not look.succeeds().ok, look.succeeds()
         holder.event("lost")
         grant = waiting.succeeds()
-        assert grant.token > asked.succeeds().token
+        assert grant.token > pending.succeeds().token
         waiter.release()
         far.do("close")
         near.do("close")
@@ -459,15 +459,15 @@ with zkserver.Server("--tick", "500") as zk:
         leave_at_each_step("cancel"),
         leave_at_each_step("timeout"),
         leave_at_each_step("free"),
-        a_release_comes_before_the_next_acquire,
-        a_short_break_is_told_and_survived,
-        some_stop_as_soon_as_it_breaks,
+        release_is_executed_before_the_next_acquire,
+        short_break_suspends_the_lock_only,
+        unsure_when_suspended_is_unsure_at_once,
         live.together(
-            a_lease_that_runs_out_is_told_and_then_lost,
-            and_nothing_comes_after_a_final_session,
-            a_break_that_ends_in_time_is_no_loss,
-            who_waits_when_its_session_ends_queues_anew,
-            a_process_that_slept_knows_it_first,
-            a_process_that_is_killed_at_any_step_leaves_nothing,
+            passed_deadline_is_unsure_and_then_lost,
+            final_session_ends_unsure_and_lost,
+            reconnect_before_expiry_renews_an_unsure_lock,
+            waiter_whose_session_expired_queues_again,
+            stopped_process_is_not_sure_when_it_continues,
+            process_killed_at_any_step_leaves_no_node,
         ),
     )

@@ -176,7 +176,7 @@ def who_is_first_waits_for_permits_alone(worker, far, base):
 
 
 @on_server
-def who_is_not_first_gives_its_permits_back(worker, far, base):
+def waiter_behind_others_gives_its_permits_back(worker, far, base):
     make(far, base, 1)
     holder, first = [ours(far, base) for _ in range(2)]
     with CountedClient() as it:
@@ -220,5 +220,5 @@ with shared.serve("--tick", "500"):
         who_thinks_of_another_number_than_kazoos_is_refused,
         what_is_no_number_says_nothing_to_either,
         who_is_first_waits_for_permits_alone,
-        who_is_not_first_gives_its_permits_back,
+        waiter_behind_others_gives_its_permits_back,
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all kinds of locks promise alike, on a real server: each scenario with
-each kind. tests/conformance/ is the same table on the model server.
+"""Scenarios that hold for all kinds of locks, on a real server.
+tests/conformance/ has the same table for the model server.
 
-A cell is called SCENARIO__KIND; arguments name cells, scenarios or kinds.
---cells lists the cells."""
+A cell is one scenario with one kind, SCENARIO__KIND. Arguments name cells,
+scenarios or kinds; --cells lists the cells."""
 
 import sys
 import time
@@ -19,26 +19,26 @@ from relay import CHILDREN, CREATE, CREATE2, CREATE_CONTAINER, DELETE, GET, \
     MULTI, REMOVE_WATCHES, Relay
 from worker import Worker
 
-ANY = None  # the number of writes, where replies may come in several pieces
+ANY = None  # number of sends that depends on how replies arrive
 
 
 class Kind:
-    """How a lock of this kind is made, how a rival holds one that excludes it,
-    where they have their nodes, and which requests they send."""
+    """A kind of lock: the constructors of a lock and of a rival that excludes
+    it, their directories and numbers of nodes, and their requests."""
 
     def __init__(self, name, own, queues, *, rival=None, held=1, waiting=1,
                  places=0, contended=None, ready=None, **costs):
         self.name, self.own, self.rival = name, own, rival or own
-        self.queues = queues    # of `base`: where nodes of locks are made
-        self.held = held        # nodes of a holder
-        self.waiting = waiting  # and of a waiter behind one holder
-        self.contended = contended or queues[-1]  # of both
-        self.places = places    # the first of these, which a grant deletes
-        self.ready = ready      # makes the directories, if not the usual way
-        self.costs = costs      # requests: (writes, *operations)
+        self.queues = queues    # directories of contender nodes, below `base`
+        self.held = held        # number of nodes of a holder
+        self.waiting = waiting  # number of nodes of a waiter behind a holder
+        self.contended = contended or queues[-1]  # directory of both's nodes
+        self.places = places    # number of queue nodes that a grant deletes
+        self.ready = ready      # creates the directories; None: make_ready()
+        self.costs = costs      # requests: (sends, *opcodes)
 
     def make_ready(self, far, base):
-        """The directories are there, and no sweep comes between."""
+        """Create the directories as persistent nodes."""
         if self.ready is not None:
             self.ready(far, base)
             return
@@ -97,7 +97,7 @@ def semaphore_kind(name, permits, queues, own, first=(), **costs):
     ask = (*first, CREATE2, CHILDREN, *permits * [CREATE2], CHILDREN)
     return Kind(
         name, own, queues, held=permits, waiting=permits + 1, places=1,
-        # The rest is not waited for: the place, and watches of permits.
+        # After the grant it deletes its queue node and removes its watch.
         acquire=(2, *ask, REMOVE_WATCHES, DELETE),
         release=(1, *permits * [DELETE]),
         wait=(2, *ask, GET),
@@ -152,8 +152,8 @@ KINDS = [
 
 
 class Cell:
-    """A kind on the server: an own client and a rival, with a lock each. The
-    server's operator is `far`, which is the rival, too."""
+    """One kind on the server: a lock `own` of the client `near`, and a lock
+    `rival` of the client `far`, which is also the operator."""
 
     def __init__(self, kind, worker, far, base, timeout=LONG):
         self.kind, self.worker, self.far, self.base = kind, worker, far, base
@@ -164,7 +164,7 @@ class Cell:
         self.rival = kind.rival(far, base)
 
     def nodes(self):
-        """Of everybody: paths."""
+        """The paths of all contender nodes."""
         return ["%s%s/%s" % (self.base, queue, name)
                 for queue in self.kind.queues
                 for name in names(self.far, self.base + queue)]
@@ -180,7 +180,7 @@ class Cell:
         eventually(lambda: len(self.nodes()) == count, "%d nodes" % count)
 
     def hold(self, lock, count):
-        """Acquire, and wait until only these nodes are left: some places are
+        """Acquire, and wait until `count` nodes are left: queue nodes are
         deleted after the grant."""
         grant = lock.acquire()
         self.have(count)
@@ -193,7 +193,8 @@ class Cell:
         return expected
 
     def own_waits(self):
-        """Behind the rival: how many nodes there are, and what it asked."""
+        """Acquire behind the rival; gives the number of nodes, and the pending
+        acquire."""
         count = self.rival_holds() + self.kind.waiting
         pending = self.own.submit("acquire")
         self.own.wait_until_queued()
@@ -210,8 +211,8 @@ class Cell:
 
 
 def wait_for_places(kind, far, base):
-    """Until those that a grant deletes are gone: who asks before that is not
-    the first in the queue."""
+    """Wait until the queue nodes that a grant deletes are gone. Until then the
+    next contender is not the first in the queue."""
     if kind.places:
         wait_until_empty(far, base + kind.queues[0])
 
@@ -219,7 +220,7 @@ def wait_for_places(kind, far, base):
 # ---- scenarios
 
 SCENARIOS = []
-SLOW = []  # wait for heartbeats or for an expiry: all kinds at once
+SLOW = []  # scenarios that wait for heartbeats or expiry: all kinds at once
 
 
 def scenario(test):
@@ -332,7 +333,7 @@ def release_wakes_one_of_a_hundred(kind, worker, far, base):
         mark = wire.mark()
         holder.release()
         pending[0].succeeds()
-        if kind.places:  # the next one is the first in the queue now
+        if kind.places:  # the queue node of the new holder is deleted
             eventually(lambda: len(names(far, base + kind.queues[0])) == 99)
         far.do("sync", path="/")
         owners = {f.connection for f in wire.requests(mark)
@@ -430,10 +431,10 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, far, base):
         look = cell.own.inspect()
         assert look.state == "lost" and not look.ok
         cell.own.submit("acquire").fails("STATE")
-        cell.have(0)  # the others go with it
+        cell.have(0)  # its other nodes are deleted, too
         cell.own.submit("release").fails("LOST")
         assert cell.own.inspect().state == "idle"
-    # It is watched after the first heartbeat: a loss is known at once.
+    # After the first heartbeat the own node is watched, so an event reports it.
     cell.hold(cell.own, kind.held)
     time.sleep(SHORT / 4000 * 1.5)
     far.do("delete", path=cell.nodes_of(cell.near)[0])
@@ -446,12 +447,13 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, far, base):
 @slow_scenario
 def waiter_whose_node_is_deleted_queues_anew(kind, worker, far, base):
     cell = Cell(kind, worker, far, base, timeout=SHORT)
-    first = 1 if kind.contended == "/b" else 0  # of the part that it holds,
-    for n in range(first, kind.waiting):        # see multilock.py
+    # The node of the multi-lock's held member is tested in multilock.py.
+    first = 1 if kind.contended == "/b" else 0
+    for n in range(first, kind.waiting):
         count, pending = cell.own_waits()
         old = cell.nodes_of(cell.near)[n]
         far.do("delete", path=old)
-        if n < kind.places or not kind.places:  # permits are made anew
+        if n < kind.places or not kind.places:  # no event for permit nodes
             assert cell.own.event("place_lost").err == "NO_NODE"
         eventually(lambda: len(cell.nodes()) == count and
                    old not in cell.nodes())
@@ -479,7 +481,7 @@ def change_of_a_nodes_data_is_no_release(kind, worker, far, base):
 
 
 def acquire_without(kind, far, base, perms):
-    """Each directory in turn has these permissions only."""
+    """Acquire with one directory after the other limited to `perms`."""
     for number, victim in enumerate(kind.queues):
         part = far.create("%s/%d-%d" % (base, perms, number)).path
         kind.make_ready(far, part)
@@ -561,7 +563,7 @@ def swept_directories_lose_no_acquire(kind, worker, far, base):
                 assert (done.granted, done.failed) == (60, 0), done
             time.sleep(.35)
             made = wire.ops().count(CREATE_CONTAINER)
-        assert made >= 2 * directory, "the sweep was never in the way"
+        assert made >= 2 * directory, "the server deleted no directory"
         for client in clients:
             client.do("close")
 
@@ -580,7 +582,7 @@ def dead_holder_makes_room(kind, worker, far, base):
     waiting.release()
 
 
-# Why a scenario is not tested with a kind.
+# Scenarios that do not apply to a kind, with the reason.
 EXCEPTIONS = {
     ("waiters_are_granted_in_the_order_of_their_requests", "multi-lock"):
         "a rival that wants one member overtakes those that wait for another",
@@ -589,7 +591,7 @@ EXCEPTIONS = {
     ("release_wakes_one_of_a_hundred", "read-side"):
         "readers are granted together",
     ("release_wakes_one_of_a_hundred", "single-node"):
-        "all are told, and few try: locks/single.py",
+        "all waiters are notified, and few try: locks/single.py",
     ("waiter_whose_node_is_deleted_queues_anew", "single-node"):
         "a waiter has no node",
     ("acquire_without_read_permission_fails_and_leaves_nothing",

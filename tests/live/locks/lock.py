@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutex on a real server: order, tokens, what it costs, what it leaves."""
+"""The mutex on a real server: names, tokens, requests, mixed queues and access
+lists."""
 
 import re
 import sys
@@ -22,7 +23,7 @@ NAME = re.compile(r"_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
 # ---- one holder
 
 @on_server
-def the_node_is_curators(worker, far, base):
+def node_is_named_as_by_curator(worker, far, base):
     lock = far.lock(base + "/deep/er/l", data=b"who")
     grant = lock.acquire()
     parent, _, name = grant.node.rpartition("/")
@@ -32,7 +33,7 @@ def the_node_is_curators(worker, far, base):
     assert node.czxid == grant.token
     look = lock.inspect()
     assert (look.state, look.ok, look.count) == ("held", 1, 1), look
-    # It is no use to others after this, and uses another name next time.
+    # The next acquire uses another UUID.
     lock.release()
     wait_until_empty(far, parent)
     assert lock.inspect().state == "idle" and lock.inspect().token == 0
@@ -40,7 +41,7 @@ def the_node_is_curators(worker, far, base):
     assert again.token > grant.token
     assert again.node.rpartition("/")[2][:40] != name[:40]
     lock.release()
-    # Directories go with their last child.
+    # The directories are containers, which the server deletes.
     eventually(lambda: far.submit("exists", path=base + "/deep").result().err ==
                "NO_NODE")
 
@@ -67,10 +68,10 @@ def many_short_waits_leave_no_watch(worker, far, base):
         client.do("close")
 
 
-# ---- what it costs
+# ---- requests
 
 @on_server
-def a_cold_acquire_is_two_writes_however_deep(worker, far, base):
+def acquire_without_directories_takes_two_sends(worker, far, base):
     with Relay(zk.connect) as wire, Worker() as other:
         client = other.client(wire.address, timeout=LONG)
         client.state("connected")
@@ -87,7 +88,7 @@ def a_cold_acquire_is_two_writes_however_deep(worker, far, base):
 
 
 @on_server
-def two_who_alternate_list_once_each(worker, far, base):
+def alternating_holders_list_once_a_turn(worker, far, base):
     far.create(base + "/l")
     with Relay(zk.connect) as left, Relay(zk.connect) as right:
         wires = [left, right]
@@ -106,13 +107,13 @@ def two_who_alternate_list_once_each(worker, far, base):
             grants[now].succeeds()
             grants[now] = locks[now].submit("reacquire")
             locks[now].wait_until_queued()
-        # The delete, the create, the one list, pred and own: two of them are
-        # writes. The lease needs no third: its evidence is fresh.
+        # A turn takes delete, create, one list, and a read each of the direct
+        # predecessor and the own node. No heartbeat: the evidence is fresh.
         for wire, mark in zip(wires, marks):
             ops = wire.ops(mark)
             for op in (relay.DELETE, relay.CREATE2, relay.CHILDREN):
                 assert ops.count(op) == turns // 2, ops
-            # They leave after it has told that it waits.
+            # The reads are sent after the event, so some may be missing yet.
             assert abs(ops.count(relay.GET) - turns) <= 2, ops
             assert set(ops) == {relay.DELETE, relay.CREATE2, relay.CHILDREN,
                                 relay.GET}, ops
@@ -124,7 +125,7 @@ def two_who_alternate_list_once_each(worker, far, base):
 
 
 @on_server
-def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
+def short_queue_is_not_listed_after_cancels(worker, far, base):
     far.create(base + "/l")
     with Relay(zk.connect) as wire:
         clients = [worker.client(wire.address, timeout=LONG)
@@ -142,7 +143,7 @@ def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
         mark = wire.mark()
         for leaving in (2, 1, 4):
             if leaving == 4:
-                # its going is what makes the last one look who is left
+                # the last waiter must have seen the other cancels
                 eventually(lambda: len(names(far, base + "/l")) == 4)
             locks[leaving].do("cancel")
             waiting[leaving].fails("CANCELLED")
@@ -156,10 +157,10 @@ def who_moves_up_in_a_short_queue_does_not_list_again(worker, far, base):
             client.do("close")
 
 
-# ---- others meddle
+# ---- changes by other clients
 
 @on_server
-def waiter_whose_node_is_deleted_is_behind_the_others(worker, far, base):
+def waiter_whose_node_is_deleted_queues_last(worker, far, base):
     holder, lock, last = [far.lock(base + "/l") for _ in range(3)]
     holder.acquire()
     pending, behind = lock.submit("acquire"), None
@@ -180,7 +181,7 @@ def waiter_whose_node_is_deleted_is_behind_the_others(worker, far, base):
 
 
 @on_server
-def others_in_the_queue_are_waited_for_or_ignored(worker, far, base):
+def contenders_of_other_libraries_are_predecessors(worker, far, base):
     far.create(base + "/l")
     for name in ("note", "lock", "lock-x", "latch-0000000000", "-lock-12a"):
         far.create(base + "/l/" + name)
@@ -202,7 +203,7 @@ def others_in_the_queue_are_waited_for_or_ignored(worker, far, base):
 
 
 @on_server
-def nodes_of_another_lock_are_named_once(worker, far, base):
+def mixed_queue_is_reported_once(worker, far, base):
     far.create(base + "/l")
     lock = far.lock(base + "/l")
     for _ in range(2):
@@ -217,7 +218,7 @@ def nodes_of_another_lock_are_named_once(worker, far, base):
 
 
 @on_server
-def a_counter_that_ends_is_not_played_with(worker, far, base):
+def exhausted_sequence_numbers_are_refused(worker, far, base):
     far.create(base + "/l")
     lock = far.lock(base + "/l")
     for bad in (("a-lock-0000000000", "b-lock-0000000000"),
@@ -232,13 +233,13 @@ def a_counter_that_ends_is_not_played_with(worker, far, base):
     lock.release()
 
 
-# ---- proofs
+# ---- verify and guarded writes
 
 @on_server
-def a_check_and_a_guarded_write_tell_the_truth(worker, far, base):
+def verify_and_guarded_write_prove_the_lock(worker, far, base):
     far.create(base + "/data", data=b"0")
-    # A proof is one if it left half a tick or more after an earlier answer;
-    # of these some are kept, one for each 48th of the timeout.
+    # A reply is evidence if its request was sent half a tick or more after an
+    # earlier reply. The session lease keeps one for each 48th of the timeout.
     client = worker.client(zk.connect, timeout=12000, gap=250)
     lock = client.lock(base + "/l")
     lock.submit("verify").fails("NOT_HELD")
@@ -280,7 +281,7 @@ def access_list_of_a_creator_without_identity_is_refused(worker, far, base):
 
 
 @on_server
-def an_own_node_that_cannot_be_read_is_held_all_the_same(worker, far, base):
+def unreadable_own_node_is_held_unwatched(worker, far, base):
     client = worker.client(zk.connect, timeout=SHORT)
     lock = client.lock(base + "/l", acl="30:world:anyone", parent_acl="open")
     lock.acquire()
@@ -293,7 +294,7 @@ def an_own_node_that_cannot_be_read_is_held_all_the_same(worker, far, base):
 
 
 @on_server
-def identities_are_there_before_the_lock_is(worker, far, base):
+def identities_are_sent_again_before_lock_requests(worker, far, base):
     secret, acl = owned_by("bob")
     with Relay(zk.connect) as wire:
         bobs = [worker.client(wire.address, timeout=LONG) for _ in range(2)]
@@ -329,18 +330,18 @@ def refused_credentials_end_an_acquire(worker, far, base):
 
 with shared.serve("--tick", "500", "--container-check", "300") as zk:
     live.run(
-        the_node_is_curators,
+        node_is_named_as_by_curator,
         many_short_waits_leave_no_watch,
-        a_cold_acquire_is_two_writes_however_deep,
-        two_who_alternate_list_once_each,
-        who_moves_up_in_a_short_queue_does_not_list_again,
-        waiter_whose_node_is_deleted_is_behind_the_others,
-        others_in_the_queue_are_waited_for_or_ignored,
-        nodes_of_another_lock_are_named_once,
-        a_counter_that_ends_is_not_played_with,
-        a_check_and_a_guarded_write_tell_the_truth,
+        acquire_without_directories_takes_two_sends,
+        alternating_holders_list_once_a_turn,
+        short_queue_is_not_listed_after_cancels,
+        waiter_whose_node_is_deleted_queues_last,
+        contenders_of_other_libraries_are_predecessors,
+        mixed_queue_is_reported_once,
+        exhausted_sequence_numbers_are_refused,
+        verify_and_guarded_write_prove_the_lock,
         access_list_of_a_creator_without_identity_is_refused,
-        identities_are_there_before_the_lock_is,
+        identities_are_sent_again_before_lock_requests,
         refused_credentials_end_an_acquire,
-        an_own_node_that_cannot_be_read_is_held_all_the_same,
+        unreadable_own_node_is_held_unwatched,
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long queues on a real server, and what many short waits leave behind.
+"""Long queues on a real server, and watches after many timeouts.
 
-    long_queue.py          what `make check` does: hundreds
+    long_queue.py          hundreds of waiters, as `make check` runs it
     long_queue.py long     10,000 waiters, 10,000 timeouts: some minutes, 2 GB
 """
 
@@ -26,7 +26,8 @@ PATIENCE = 1200
 
 
 class Drain:
-    """A queue of WAITERS in a few sessions, and what it cost to drain it."""
+    """A queue of WAITERS in ten sessions; counts the lists and bytes while it
+    drains."""
 
     def __init__(self, path, holder, **options):
         with Worker() as crowd:
@@ -60,13 +61,13 @@ class Drain:
 
 
 @on_server
-def a_long_queue_drains_with_a_list_for_each_at_most(worker, far, base):
+def long_queue_takes_at_most_a_list_for_each_handoff(worker, far, base):
     drain = Drain(base + "/l", far.lock(base + "/l"))
     assert drain.lists <= WAITERS, drain.lists
 
 
 @on_server
-def where_holders_announce_themselves_nobody_lists(worker, far, base):
+def announced_handoffs_take_no_list(worker, far, base):
     holder = far.lock(base + "/l", announce=1)
     drain = Drain(base + "/l", holder, announce=1, release_late=1)
     assert drain.lists == 0, drain.lists
@@ -74,14 +75,14 @@ def where_holders_announce_themselves_nobody_lists(worker, far, base):
 
 
 @on_server
-def who_does_not_hold_long_enough_is_just_not_heard(worker, far, base):
+def short_announced_holds_take_at_most_a_list(worker, far, base):
     holder = far.lock(base + "/l", announce=1)
     drain = Drain(base + "/l", holder, announce=1)
     assert drain.lists <= WAITERS, drain.lists
 
 
 @on_server
-def a_list_of_more_than_a_megabyte_is_taken(worker, far, base):
+def list_above_a_megabyte_is_received(worker, far, base):
     far.create(base + "/l")
     pending = [far.submit("create", path="%s/l/%s-%d" % (base, "x" * 500, n),
                           data=b"") for n in range(2300)]
@@ -95,7 +96,7 @@ def a_list_of_more_than_a_megabyte_is_taken(worker, far, base):
 
 
 @on_server
-def a_full_queue_takes_nobody(worker, far, base):
+def full_queue_refuses_contenders(worker, far, base):
     holder, waiter, late = [far.lock(base + "/l", max_queue=2)
                             for _ in range(3)]
     holder.acquire()
@@ -148,9 +149,9 @@ def timeouts_leave_no_watch_behind(worker, far, base):
 with shared.serve("--heap", "1200" if IS_LONG else "256"):
     live.run(
         timeouts_leave_no_watch_behind,
-        a_full_queue_takes_nobody,
-        a_list_of_more_than_a_megabyte_is_taken,
-        where_holders_announce_themselves_nobody_lists,
-        who_does_not_hold_long_enough_is_just_not_heard,
-        a_long_queue_drains_with_a_list_for_each_at_most,
+        full_queue_refuses_contenders,
+        list_above_a_megabyte_is_received,
+        announced_handoffs_take_no_list,
+        short_announced_holds_take_at_most_a_list,
+        long_queue_takes_at_most_a_list_for_each_handoff,
     )

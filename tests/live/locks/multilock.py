@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several locks as one, on a real server: all or none, and what it costs."""
+"""Multi-locks on a real server: all members or none, and requests."""
 
 import sys
 
@@ -17,7 +17,7 @@ def paths(base, letters="abc"):
 
 
 def make(far, base, letters="abc"):
-    """So that containers come into nobody's way."""
+    """Create the directories as persistent nodes, which no server deletes."""
     for path in paths(base, letters):
         far.create(path)
 
@@ -37,7 +37,7 @@ def wait_until_free(far, base, letters="abc"):
 # ---- all or none
 
 @on_server
-def all_are_held_with_one_token(worker, far, base):
+def members_share_one_token(worker, far, base):
     lock = far.multilock(*members(base))
     grant = lock.acquire()
     assert counts(far, base) == [1, 1, 1]
@@ -51,7 +51,7 @@ def all_are_held_with_one_token(worker, far, base):
 
 
 @on_server
-def who_waits_keeps_nothing_later_from_others(worker, far, base):
+def waiter_holds_no_later_members(worker, far, base):
     make(far, base)
     lock = far.multilock(*members(base))
     for held, queued in (("a", [2, 0, 0]), ("b", [1, 2, 0]),
@@ -70,7 +70,7 @@ def who_waits_keeps_nothing_later_from_others(worker, far, base):
 
 
 @on_server
-def orders_do_not_matter(worker, far, base):
+def any_order_of_members_is_free_of_deadlock(worker, far, base):
     make(far, base)
     some = [far.multilock(*members(base, letters))
             for letters in ("abc", "cba", "bca", "ac", "ba")]
@@ -104,10 +104,10 @@ def readers_and_writers_may_be_members(worker, far, base):
     wait_until_free(far, base)
 
 
-# ---- what it costs
+# ---- requests
 
 @on_server
-def each_lock_that_is_waited_for_costs_a_round_trip(worker, far, base):
+def each_busy_member_takes_a_round_trip(worker, far, base):
     make(far, base)
     with CountedClient() as it:
         lock = it.client.multilock(*members(base))
@@ -127,13 +127,13 @@ def each_lock_that_is_waited_for_costs_a_round_trip(worker, far, base):
             it.begin()
             holder.release()
             pending.succeeds()
-            # What is lacking, if anything.
+            # The nodes of the members that it gave back.
             it.expect_requests(1 if more else 0, *more)
             lock.release()
             wait_until_free(far, base)
 
 
-# ---- others meddle
+# ---- changes by other clients
 
 @on_server
 def part_deleted_while_another_is_waited_for_is_found_by_verify(
@@ -154,10 +154,10 @@ def part_deleted_while_another_is_waited_for_is_found_by_verify(
 
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:
     live.run(
-        all_are_held_with_one_token,
-        who_waits_keeps_nothing_later_from_others,
-        orders_do_not_matter,
+        members_share_one_token,
+        waiter_holds_no_later_members,
+        any_order_of_members_is_free_of_deadlock,
         readers_and_writers_may_be_members,
-        each_lock_that_is_waited_for_costs_a_round_trip,
+        each_busy_member_takes_a_round_trip,
         part_deleted_while_another_is_waited_for_is_found_by_verify,
     )

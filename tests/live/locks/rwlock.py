@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The read-write lock on a real server: who holds with whom, what it costs."""
+"""The read-write lock on a real server: exclusion, downgrades and requests."""
 
 import sys
 
@@ -16,10 +16,10 @@ def suffix(node):
     return node[-10:]
 
 
-# ---- who holds with whom
+# ---- exclusion
 
 @on_server
-def the_nodes_are_curators(worker, far, base):
+def nodes_are_named_as_by_curator(worker, far, base):
     read, write = far.rwlock(base + "/l", data=b"who")
     for side, mark in ((read, "__READ__"), (write, "__WRIT__")):
         grant = side.acquire()
@@ -34,7 +34,7 @@ def the_nodes_are_curators(worker, far, base):
 
 
 @on_server
-def readers_share_and_writers_are_alone(worker, far, base):
+def readers_share_and_writers_exclude_all(worker, far, base):
     one, two, three = [far.rwlock(base + "/l") for _ in range(3)]
     one[0].acquire()
     two[0].acquire()
@@ -43,7 +43,7 @@ def readers_share_and_writers_are_alone(worker, far, base):
     three[1].submit("acquire", wait=0).fails("BUSY")
     writer = three[1].submit("acquire")
     three[1].wait_until_queued()
-    # A reader does not overtake who waits.
+    # A reader does not overtake a waiting writer.
     late = far.rwlock(base + "/l")
     late[0].submit("acquire", wait=0).fails("BUSY")
     reader = late[0].submit("acquire")
@@ -77,7 +77,7 @@ def a_mutex_and_a_read_write_lock_exclude_each_other(worker, far, base):
 
 
 @on_server
-def who_writes_may_read_and_go_on_reading(worker, far, base):
+def writer_downgrades_to_reader(worker, far, base):
     (read, write), (_, rival) = [far.rwlock(base + "/l") for _ in range(2)]
     written = write.acquire()
     behind = rival.submit("acquire")
@@ -89,7 +89,7 @@ def who_writes_may_read_and_go_on_reading(worker, far, base):
     eventually(lambda: far.submit("exists", path=written.node).result().err ==
                "NO_NODE")
     far.do("sync", path="/")
-    assert not behind.is_done(), "a writer beside a reader"
+    assert not behind.is_done(), "a writer holds with a reader"
     assert read.inspect().token == written.token
     read.release()
     behind.succeeds()
@@ -97,7 +97,7 @@ def who_writes_may_read_and_go_on_reading(worker, far, base):
 
 
 @on_server
-def who_reads_may_not_write_and_leaves_nothing(worker, far, base):
+def upgrade_is_refused_without_a_request(worker, far, base):
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         read.acquire()
@@ -111,16 +111,16 @@ def who_reads_may_not_write_and_leaves_nothing(worker, far, base):
         write.release()
 
 
-# ---- what it costs
+# ---- requests
 
 @on_server
-def who_waits_parks_with_one_write_more(worker, far, base):
+def wait_takes_two_sends_and_a_grant_none(worker, far, base):
     far.create(base + "/l")
     far_read, far_write = far.rwlock(base + "/l")
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
-        # Behind the last one a deletion grants. A writer behind a writer has
-        # to list the queue, since the other may have become a reader.
+        # The deletion of the only predecessor grants without a list. A writer
+        # behind a writer must list: the other may have been downgraded.
         for before, side, looks in ((far_write, read, []),
                                     (far_read, write, []),
                                     (far_write, write, [CHILDREN])):
@@ -137,8 +137,8 @@ def who_waits_parks_with_one_write_more(worker, far, base):
 
 
 @on_server
-def a_reader_waits_for_the_nearest_writer_alone(worker, far, base):
-    """Its place is known by one list, however many writers are ahead."""
+def reader_waits_for_the_nearest_writer_only(worker, far, base):
+    """One list determines its direct predecessor among several writers."""
     far.create(base + "/l")
     writers = [far.rwlock(base + "/l")[1] for _ in range(4)]
     pending = [writer.submit("acquire") for writer in writers]
@@ -162,7 +162,7 @@ def a_reader_waits_for_the_nearest_writer_alone(worker, far, base):
 
 
 @on_server
-def reading_while_writing_is_one_request(worker, far, base):
+def read_side_of_a_writer_takes_one_request(worker, far, base):
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         write.acquire()
@@ -176,7 +176,7 @@ def reading_while_writing_is_one_request(worker, far, base):
 
 
 @on_server
-def a_writer_that_leaves_wakes_all_readers(worker, far, base):
+def release_of_a_writer_grants_all_readers(worker, far, base):
     _, writer = far.rwlock(base + "/l")
     writer.acquire()
     wire, readers, pending = shared.crowd(
@@ -187,9 +187,9 @@ def a_writer_that_leaves_wakes_all_readers(worker, far, base):
         for grant in pending:
             grant.succeeds()
         assert len(shared.connections_notified_since(wire, mark)) == 100
-        # By the event alone.
+        # The events grant all readers without a list.
         assert not shared.lists_since(wire, mark)
-        # A reader that leaves wakes nobody but a writer behind it.
+        # The release of a reader notifies only a writer behind it.
         wait = writer.submit("acquire")
         writer.wait_until_queued()
         mark = wire.mark()
@@ -209,11 +209,12 @@ def a_writer_that_leaves_wakes_all_readers(worker, far, base):
             reader.free()
 
 
-# ---- others meddle
+# ---- changes by other clients
 
 @on_server
-def a_foreign_writer_may_become_a_reader(worker, far, base):
-    """Its read node has its old number, and stays when the others go."""
+def downgraded_foreign_writer_is_a_predecessor(worker, far, base):
+    """Its new read node has the number of its write node, and excludes our
+    writer after the other predecessors have been deleted."""
     far.create(base + "/l")
     with CountedClient() as it:
         _, write = it.client.rwlock(base + "/l")
@@ -230,14 +231,14 @@ def a_foreign_writer_may_become_a_reader(worker, far, base):
             eventually(lambda: pending.is_done() or any(
                 f.op == GET and f.path == kept
                 for f in it.wire.requests(it.mark)))
-            assert not pending.is_done(), "a writer beside a reader"
+            assert not pending.is_done(), "a writer holds with a reader"
             far.do("delete", path=kept)
             pending.succeeds()
             write.release()
 
 
 @on_server
-def each_side_of_a_downgrade_is_lost_by_itself(worker, far, base):
+def each_side_of_a_downgrade_is_lost_separately(worker, far, base):
     client = worker.client(_zk.connect, timeout=SHORT)
     read, write = client.rwlock(base + "/l")
     node = write.acquire().node
@@ -247,7 +248,8 @@ def each_side_of_a_downgrade_is_lost_by_itself(worker, far, base):
     assert read.inspect().state == "held"
     write.submit("release").fails("LOST")
     read.release()
-    # Who has lost the write side and does not know it gets no read side by it.
+    # A holder that does not know yet that it has lost the write side cannot
+    # downgrade.
     node = write.acquire().node
     (_, rival) = far.rwlock(base + "/l")
     pending = rival.submit("acquire")
@@ -263,15 +265,15 @@ def each_side_of_a_downgrade_is_lost_by_itself(worker, far, base):
 
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:
     live.run(
-        the_nodes_are_curators,
-        readers_share_and_writers_are_alone,
+        nodes_are_named_as_by_curator,
+        readers_share_and_writers_exclude_all,
         a_mutex_and_a_read_write_lock_exclude_each_other,
-        who_writes_may_read_and_go_on_reading,
-        who_reads_may_not_write_and_leaves_nothing,
-        who_waits_parks_with_one_write_more,
-        a_reader_waits_for_the_nearest_writer_alone,
-        reading_while_writing_is_one_request,
-        a_writer_that_leaves_wakes_all_readers,
-        a_foreign_writer_may_become_a_reader,
-        each_side_of_a_downgrade_is_lost_by_itself,
+        writer_downgrades_to_reader,
+        upgrade_is_refused_without_a_request,
+        wait_takes_two_sends_and_a_grant_none,
+        reader_waits_for_the_nearest_writer_only,
+        read_side_of_a_writer_takes_one_request,
+        release_of_a_writer_grants_all_readers,
+        downgraded_foreign_writer_is_a_predecessor,
+        each_side_of_a_downgrade_is_lost_separately,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The semaphore on a real server: how many hold, what it costs."""
+"""The semaphore on a real server: holders and requests."""
 
 import re
 import struct
@@ -32,17 +32,17 @@ def wait_until_free(far, base):
 
 
 def hold(lock, far, base):
-    """Acquires it and waits until its place in the queue is gone: that is
-    deleted after the grant, and who comes before that is not the first."""
+    """Acquire it and wait until its queue node is deleted. That happens after
+    the grant; until then the next contender is not the first."""
     grant = lock.acquire()
     wait_until_empty(far, base + "/l/locks")
     return grant
 
 
-# ---- how many hold
+# ---- holders
 
 @on_server
-def the_nodes_are_curators(worker, far, base):
+def nodes_are_named_as_by_curator(worker, far, base):
     lock = far.semaphore(base + "/l", permits=2, data=b"who")
     rest = far.semaphore(base + "/l", permits=2, take=2)
     grant = lock.acquire()
@@ -52,7 +52,7 @@ def the_nodes_are_curators(worker, far, base):
     node = far.get(grant.node)
     assert node.data == b"who" and node.czxid == grant.token
     wait_until_empty(far, base + "/l/locks")
-    # Who is first keeps its place until there is enough.
+    # The first waiter keeps its queue node until enough permits are free.
     pending = rest.submit("acquire")
     assert rest.wait_until_queued().position == 1
     assert PLACE.fullmatch(places(far, base)[0])
@@ -63,7 +63,7 @@ def the_nodes_are_curators(worker, far, base):
 
 
 @on_server
-def so_many_and_no_more(worker, far, base):
+def semaphore_grants_no_more_than_its_permits(worker, far, base):
     for permits in (1, 3):
         some = [far.semaphore(base + "/l", permits=permits)
                 for _ in range(permits + 2)]
@@ -87,7 +87,7 @@ def so_many_and_no_more(worker, far, base):
 
 
 @on_server
-def many_are_taken_at_once_or_not_at_all(worker, far, base):
+def several_permits_are_acquired_together(worker, far, base):
     two = [far.semaphore(base + "/l", permits=3, take=2) for _ in range(2)]
     for _ in range(20):
         cycles = [lock.submit("cycle", turns=5) for lock in two]
@@ -106,7 +106,7 @@ def many_are_taken_at_once_or_not_at_all(worker, far, base):
 
 
 @on_server
-def the_number_may_change(worker, far, base):
+def number_of_permits_may_change(worker, far, base):
     limit = base + "/limit"
     some = [far.semaphore(base + "/l", permits=1, limit=limit)
             for _ in range(3)]
@@ -116,13 +116,13 @@ def the_number_may_change(worker, far, base):
     some[1].wait_until_queued()
     far.do("set", path=limit, data=struct.pack(">i", 2))
     pending.succeeds()
-    # Fewer: nobody loses what he has, and the next waits for two to go.
+    # With fewer permits no holder loses one; the waiter needs two releases.
     far.do("set", path=limit, data=struct.pack(">i", 1))
     pending = some[2].submit("acquire")
     some[2].wait_until_queued()
     some[0].release()
     far.do("sync", path="/")
-    eventually(lambda: len(leases(far, base)) == 2)  # one of who waits inside
+    eventually(lambda: len(leases(far, base)) == 2)  # of holder and waiter
     assert not pending.is_done()
     some[1].release()
     pending.succeeds()
@@ -130,16 +130,16 @@ def the_number_may_change(worker, far, base):
     wait_until_free(far, base)
 
 
-# ---- what it costs
+# ---- requests
 
 def make(far, base):
-    """So that containers come into nobody's way."""
+    """Create the directories as persistent nodes, which no server deletes."""
     for part in ("", "/locks", "/leases"):
         far.create(base + "/l" + part)
 
 
 @on_server
-def only_the_missing_half_is_asked_for_again(worker, far, base):
+def only_the_missing_directory_is_created(worker, far, base):
     with CountedClient() as it:
         lock = it.client.semaphore(base + "/a/b/l")
         lock.acquire()
@@ -147,7 +147,7 @@ def only_the_missing_half_is_asked_for_again(worker, far, base):
             lock.release()
             wait_until_empty(far, base + "/a/b/l/leases")
             gone = far.submit("delete", path=base + "/a/b/l" + part).result()
-            assert gone.err in ("0", "NO_NODE"), gone  # the sweep came first
+            assert gone.err in ("0", "NO_NODE"), gone  # deleted by the server
             it.begin()
             lock.acquire()
             ops, _ = it.since()
@@ -157,7 +157,7 @@ def only_the_missing_half_is_asked_for_again(worker, far, base):
 
 
 @on_server
-def who_is_not_first_gives_its_permits_back(worker, far, base):
+def waiter_behind_others_gives_its_permits_back(worker, far, base):
     make(far, base)
     holder, first = [far.semaphore(base + "/l") for _ in range(2)]
     with CountedClient() as it:
@@ -175,20 +175,20 @@ def who_is_not_first_gives_its_permits_back(worker, far, base):
                 assert sorted(ops[4:]) == sorted(
                     [GET, GET, DELETE, REMOVE_WATCHES]), ops
             else:
-                # It learns: the place alone, until there is no queue.
+                # After three such turns it creates the queue node only.
                 it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
             eventually(lambda: len(leases(far, base)) == 2)
             it.begin()
             holder.release()
             before.succeeds()
-            # It is first now, and asks for permits in one write.
+            # It is the first now, and requests its permits in one send.
             it.expect_requests(2, CREATE2, CHILDREN, GET)
             first.release()
             pending.succeeds()
             it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
         it.begin()
-        lock.acquire()  # nobody is there
+        lock.acquire()  # the queue is empty
         it.expect_requests(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
         lock.release()
         it.expect_requests(1, DELETE)
@@ -197,17 +197,12 @@ def who_is_not_first_gives_its_permits_back(worker, far, base):
         lock.release()
 
 
-# ---- others meddle
-
-# ---- access lists
-
-
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:
     live.run(
-        the_nodes_are_curators,
-        so_many_and_no_more,
-        many_are_taken_at_once_or_not_at_all,
-        the_number_may_change,
-        only_the_missing_half_is_asked_for_again,
-        who_is_not_first_gives_its_permits_back,
+        nodes_are_named_as_by_curator,
+        semaphore_grants_no_more_than_its_permits,
+        several_permits_are_acquired_together,
+        number_of_permits_may_change,
+        only_the_missing_directory_is_created,
+        waiter_behind_others_gives_its_permits_back,
     )

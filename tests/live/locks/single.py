@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock of one node on a real server: what it costs, who holds, and that a
-delete in doubt takes nothing from the next holder."""
+"""The single-node lock on a real server: exclusion, requests, and deletes and
+creates in doubt."""
 
 import sys
 
@@ -22,10 +22,10 @@ def wait_until_gone(far, path):
     eventually(lambda: czxid(far, path) is None, "%s is gone" % path)
 
 
-# ---- what it is
+# ---- exclusion
 
 @on_server
-def the_node_is_the_lock(worker, far, base):
+def single_node_is_the_lock(worker, far, base):
     path = base + "/a/b/lock"
     lock = far.single(path, data=b"who")
     grant = lock.acquire()
@@ -38,14 +38,14 @@ def the_node_is_the_lock(worker, far, base):
     assert lock.inspect().state == "held"
     lock.release()
     wait_until_gone(far, path)
-    # Its directories are nobody's to sweep.
+    # The directories are persistent.
     assert far.do("exists", path=base + "/a/b").children == 0
     assert lock.acquire().token > grant.token
     lock.release()
 
 
 @on_server
-def one_after_the_other(worker, far, base):
+def waiters_acquire_one_after_the_other(worker, far, base):
     path = base + "/lock"
     clients = [worker.client(shared.connect(), timeout=LONG)
                for _ in range(4)]
@@ -60,10 +60,10 @@ def one_after_the_other(worker, far, base):
         client.do("close")
 
 
-# ---- what it costs
+# ---- requests
 
 @on_server
-def a_release_costs_a_crowd_few_writes(worker, far, base):
+def release_makes_few_waiters_try(worker, far, base):
     path = base + "/lock"
     holder = far.single(path)
     holder.acquire()
@@ -81,10 +81,10 @@ def a_release_costs_a_crowd_few_writes(worker, far, base):
     wire.close()
 
 
-# ---- breaks
+# ---- broken connections
 
 class Stage:
-    """Somebody behind a relay, and somebody straight at the server."""
+    """A lock of a client behind a relay, and one of a client without."""
 
     def __init__(self, worker, far, wire, base):
         self.far, self.wire, self.path = far, wire, base + "/lock"
@@ -123,7 +123,7 @@ def at(*steps):
 
 @with_stage
 @at((True,), (False,))
-def a_delete_in_doubt_takes_nothing_from_the_next(stage, wire, up):
+def delete_in_doubt_does_not_delete_the_next_holders_node(stage, wire, up):
     stage.lock.acquire()
     pending = stage.other.submit("acquire")
     stage.other.wait_until_queued()
@@ -131,7 +131,7 @@ def a_delete_in_doubt_takes_nothing_from_the_next(stage, wire, up):
     released = stage.lock.submit("release")
     trap.wait()
     wire.refuse()
-    if up:  # it never came to the server: somebody does it
+    if up:  # the server did not get the delete: the operator deletes it
         stage.far.do("delete", path=stage.path)
     token = pending.succeeds().token
     mark = wire.mark()
@@ -146,7 +146,7 @@ def a_delete_in_doubt_takes_nothing_from_the_next(stage, wire, up):
 
 @with_stage
 @at((True,))
-def a_delete_that_never_came_is_repeated(stage, wire, up):
+def lost_delete_is_repeated(stage, wire, up):
     stage.lock.acquire()
     pending = stage.other.submit("acquire")
     stage.other.wait_until_queued()
@@ -160,7 +160,7 @@ def a_delete_that_never_came_is_repeated(stage, wire, up):
 
 @with_stage
 @at((True, CREATE2), (True, GET), (False, CREATE2), (False, GET))
-def a_create_in_doubt_is_settled(stage, wire, up, op):
+def create_in_doubt_is_resolved(stage, wire, up, op):
     trap = wire.trap("cut", up=up, op=op)
     pending = stage.lock.submit("acquire")
     trap.wait()
@@ -172,7 +172,7 @@ def a_create_in_doubt_is_settled(stage, wire, up, op):
 
 @with_stage
 @at((True, CREATE2), (False, CREATE2), (False, GET))
-def a_create_in_doubt_that_is_given_up_is_taken_back(stage, wire, up, op):
+def cancelled_create_in_doubt_is_deleted(stage, wire, up, op):
     trap = wire.trap("cut", up=up, op=op)
     pending = stage.lock.submit("acquire")
     trap.wait()
@@ -199,7 +199,7 @@ def waiter_survives_a_break(stage, wire, up, op):
 
 @with_stage
 @at(())
-def another_node_of_that_name_is_a_loss(stage, wire):
+def replaced_node_is_a_loss(stage, wire):
     stage.lock.acquire()
     wire.refuse()
     wire.drop()
@@ -221,14 +221,14 @@ def unreadable_holder_is_an_error(worker, far, base):
 
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:
     live.run(
-        the_node_is_the_lock,
-        one_after_the_other,
-        a_release_costs_a_crowd_few_writes,
-        a_delete_in_doubt_takes_nothing_from_the_next,
-        a_delete_that_never_came_is_repeated,
-        a_create_in_doubt_is_settled,
-        a_create_in_doubt_that_is_given_up_is_taken_back,
+        single_node_is_the_lock,
+        waiters_acquire_one_after_the_other,
+        release_makes_few_waiters_try,
+        delete_in_doubt_does_not_delete_the_next_holders_node,
+        lost_delete_is_repeated,
+        create_in_doubt_is_resolved,
+        cancelled_create_in_doubt_is_deleted,
         waiter_survives_a_break,
-        another_node_of_that_name_is_a_loss,
+        replaced_node_is_a_loss,
         unreadable_holder_is_an_error,
     )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every recipe, the session and `latchkey run` once over TLS: tests that there
-are, run again with the switch of tls.py, on one server and on an ensemble."""
+"""Every recipe, the session and `latchkey run` over TLS: runs other tests with
+LATCHKEY_TEST_TLS=1, on one server and on an ensemble. See support/tls.py."""
 
 import os
 import socket
@@ -19,13 +19,13 @@ import zkserver
 
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# On one server for all, which these leave alone.
+# Tests that share one server and do not stop it.
 SHARED = {
     "client/session.py": (
-        "a_broken_connection_is_replaced",
-        "a_handshake_may_break_anywhere",
-        "many_watches_come_back_in_pieces",
-        "another_connection_can_take_the_session",
+        "client_reconnects_after_a_broken_connection",
+        "broken_handshake_is_repeated",
+        "many_watches_are_reregistered_in_several_requests",
+        "resumed_session_moves_to_another_client",
     ),
     "locks/conformance.py": (
         "free_lock_is_acquired_with_these_requests__mutex",
@@ -34,31 +34,31 @@ SHARED = {
         "cancel_ends_the_acquire_before_it_returns__mutex",
     ),
     "locks/lock.py": (
-        "identities_are_there_before_the_lock_is",
+        "identities_are_sent_again_before_lock_requests",
     ),
     "locks/rwlock.py": (
-        "readers_share_and_writers_are_alone",
-        "who_writes_may_read_and_go_on_reading",
+        "readers_share_and_writers_exclude_all",
+        "writer_downgrades_to_reader",
         "a_mutex_and_a_read_write_lock_exclude_each_other",
     ),
     "locks/semaphore.py": (
-        "so_many_and_no_more",
-        "many_are_taken_at_once_or_not_at_all",
+        "semaphore_grants_no_more_than_its_permits",
+        "several_permits_are_acquired_together",
     ),
     "locks/multilock.py": (
-        "all_are_held_with_one_token",
+        "members_share_one_token",
         "readers_and_writers_may_be_members",
     ),
     "locks/single.py": (
-        "one_after_the_other",
-        "a_create_in_doubt_is_settled",
+        "waiters_acquire_one_after_the_other",
+        "create_in_doubt_is_resolved",
     ),
     "nodes/subscribe.py": (
         "children_cost_a_request_and_an_event_each",
-        "data_cost_the_same",
+        "data_cost_a_request_and_an_event_each",
     ),
     "nodes/nodes.py": (
-        "a_session_that_ends_takes_no_write_with_it",
+        "reliable_write_ends_with_an_expired_session",
     ),
     "command/cli_run.py": (
         "lock_is_held_while_command_runs_and_free_afterwards",
@@ -68,11 +68,11 @@ SHARED = {
     ),
 }
 
-# With servers of its own.
+# Tests that start their own servers.
 ENSEMBLE = (
-    "xids_go_on_at_another_server",
-    "a_client_moves_when_its_server_is_taken_off_the_list",
-    "a_follower_in_use_is_killed",
+    "xids_continue_at_another_server",
+    "client_moves_when_its_server_is_removed_from_the_list",
+    "session_survives_a_killed_follower",
     "a_lock_survives_servers_that_are_killed",
 )
 
@@ -125,7 +125,7 @@ def locks_of_the_blocking_interface():
 
 
 def command_finds_all_in_the_environment():
-    """Of script/server with: servers, CA, and a certificate to show."""
+    """script/server sets the servers, the CA and a client certificate."""
     nowhere = {"SSL_CERT_FILE": "/dev/null"}
     done = run(zkserver.SCRIPT, "with", "--tls", "--tls-client-auth", "need",
                "--", command.PROGRAM, "run", "--acl", "x509:CN=alice,O=latchkey"

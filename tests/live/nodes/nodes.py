@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""<latchkey/nodes.h> on a real server, its connection cut at each frame, with
-and without a chroot: what it ends with is true, nothing is done twice, nothing
-is left that it does not speak of."""
+"""<latchkey/nodes.h> on a real server, with the connection cut at each frame,
+with and without a chroot: the reported outcome is true, nothing is executed
+twice, and no unreported node is left."""
 
 import functools
 import itertools
@@ -21,15 +21,15 @@ from relay import CONNECT, CREATE2, DELETE, EXISTS, GET, MULTI, PING, SET, \
 AT_ONCE = 16
 EPHEMERAL, SEQUENTIAL = 1, 2
 
-# What becomes of a frame: a request that does not arrive, one that does and
-# whose connection breaks then, and an answer that is lost.
+# Cuts, as (from the client, forward the frame): a request that does not arrive, a
+# request that arrives before the connection breaks, and a reply that is lost.
 LOST, SENT, DONE = (True, False), (True, True), (False, False)
 CUTS = (LOST, SENT, DONE)
 
 
 class Stage:
-    """A directory, seen from the server, and by a client behind a relay, for
-    which it may be the root."""
+    """A directory, with a client `far`, and a client `near` behind a relay, for
+    which the directory may be the chroot."""
 
     def __init__(self, worker, wire, far, chroot):
         self.wire, self.far = wire, far
@@ -43,20 +43,20 @@ class Stage:
         return self.near.submit(verb, path=self.prefix + path, **options)
 
     def trap(self, cut, nth):
-        """Cut at the nth frame from now."""
+        """Cut the connection at the nth frame from now."""
         up, forward = cut
         return self.wire.trap("cut", up=up, count=nth, forward=forward)
 
     def frames(self, mark):
-        """How many there were, up and down."""
+        """The numbers of frames from the client (True) and to it (False)."""
         found = [f.up for f in self.wire.frames_since(mark)
                  if f.op not in (CONNECT, PING)]
         return {True: found.count(True), False: found.count(False)}
 
-    # ---- as the server has it
+    # ---- the state of the server
 
     def node(self, path):
-        """Its Stat; NO_NODE in it if there is none."""
+        """The result of exists()."""
         return self.far.submit("exists", path=self.dir + path).result()
 
     def has(self, path):
@@ -66,7 +66,7 @@ class Stage:
         return shared.names(self.far, self.dir + path)
 
     def settle(self):
-        """Let what a cut connection had sent arrive."""
+        """Wait until requests of the broken connection have been executed."""
         self.near.do("sync", path="/")
 
     def end(self):
@@ -75,9 +75,9 @@ class Stage:
 
 
 def in_all(test, cases):
-    """The test of (stage, *case) with each of cases(run), where run(*case)
-    is the test alone; with and without a chroot. Most of the time nobody does
-    anything but wait for a connection, so many go on at once."""
+    """Run test(stage, *case) for all cases, with and without a chroot. cases()
+    is given a function that runs one case, to count its frames. The tests
+    mostly wait for connections, so AT_ONCE run at the same time."""
     with Worker() as worker:
         far = worker.client(shared.connect(), timeout=LONG)
 
@@ -100,7 +100,7 @@ def in_all(test, cases):
 
 
 def each_frame(undisturbed):
-    """(cut, nth) of a call that has so many frames."""
+    """All (cut, nth) of a call with these numbers of frames."""
     return [(cut, nth) for cut in CUTS
             for nth in range(1, undisturbed[cut[0]] + 1)]
 
@@ -120,7 +120,7 @@ def a_create(stage, flags, fault):
     stage.settle()
     made = stage.names("/x/y")
     assert len(made) <= 1 and set(stage.names("")) <= {"x"}, made
-    # Nobody is in the way of the next one.
+    # The call can be repeated.
     again = stage.submit("create_deep", "/x/y/n", data=b"2",
                          flags=flags).result()
     if made and flags & SEQUENTIAL == 0:
@@ -138,7 +138,7 @@ def creates(run):
             yield flags, fault
 
 
-def a_create_with_its_parents_is_told_truly():
+def create_with_parents_reports_its_outcome():
     in_all(a_create, creates)
 
 
@@ -178,15 +178,14 @@ def trees(run):
             yield repeat, fault
 
 
-def a_tree_goes_whatever_is_cut():
+def tree_is_deleted_despite_cuts():
     in_all(a_tree, trees)
 
 
-# ---- until it is known
+# ---- reliable writes
 
 class Write:
-    """One of them: how it is asked for, and whether and how often it was
-    executed. `there` is the node before."""
+    """A reliable write of the node /n, which exists before if `there`."""
 
     def __init__(self, name, sole, **options):
         self.name, self.sole, self.options = name, sole, options
@@ -198,8 +197,9 @@ class Write:
     def __repr__(self):
         return "%s sole=%s %s" % (self.name, self.sole, self.options)
 
-    def look(self):
-        """What it asks for when it looks."""
+    def recovery_ops(self):
+        """The opcodes of its requests after a reconnect, which find out whether
+        the write was executed."""
         parent = self.name == "create_reliable" and not self.sole
         return (MULTI, EXISTS, GET) if parent else (MULTI, GET)
 
@@ -236,10 +236,10 @@ WRITES = (Write("create_reliable", False), Write("create_reliable", True),
 
 
 def a_write(stage, write, first, second):
-    """Its connection is cut at the write, and once more while it looks."""
+    """Cut the connection at the write, and again at a request of recovery."""
     if write.there:
         stage.far.create(stage.dir + "/n", data=b"before")
-    stage.settle()  # and has seen all that
+    stage.settle()  # so that the client knows a zxid after the create
     traps = [stage.wire.trap("cut", up=up, op=op, forward=forward)
              for (up, forward), op in
              ((first, write.op), second) if op is not None]
@@ -263,16 +263,17 @@ def writes(_):
     for write in WRITES:
         for first in CUTS:
             yield write, first, (LOST, None)
-            for cut, op in itertools.product((LOST, DONE), write.look()):
+            for cut, op in itertools.product((LOST, DONE), write.recovery_ops()):
                 yield write, first, (cut, op)
 
 
-def a_write_is_done_once_and_told_truly():
+def reliable_write_is_executed_once_and_reported():
     in_all(a_write, writes)
 
 
 def a_first_write(stage, write, there, first):
-    """Of a client that has had no answer, where a node may have been before."""
+    """The first write of a client, which knows no zxid, with and without an
+    existing node."""
     if there:
         stage.far.create(stage.dir + "/n", data=b"before")
     elif write.name != "create_reliable":
@@ -288,7 +289,7 @@ def a_first_write(stage, write, there, first):
         return
     times = write.times(stage)
     if done.err == "IN_DOUBT":
-        # Who has seen nothing cannot say whose a node is.
+        # A client that knows no zxid cannot tell when the node was created.
         assert not write.certain or (times == 1 and write.sole), done
         return
     assert done.err == "0" and times == 1, (done, times)
@@ -299,12 +300,12 @@ def first_writes(_):
     yield from itertools.product(WRITES, (False, True), CUTS)
 
 
-def what_was_there_before_is_not_claimed():
+def existing_node_is_not_taken_for_the_own():
     in_all(a_first_write, first_writes)
 
 
-def a_session_that_ends_takes_no_write_with_it():
-    """Its answer is lost, and it ends before there is another connection."""
+def reliable_write_ends_with_an_expired_session():
+    """The reply is lost, and the session expires before the reconnect."""
     with Worker() as worker, Relay(shared.connect()) as wire:
         far = worker.client(shared.connect(), timeout=LONG)
         path = far.create("/ended-", flags=SEQUENTIAL).path
@@ -324,16 +325,16 @@ def a_session_that_ends_takes_no_write_with_it():
         assert pending[0].succeeds().czxid == far.get(path + "/kept").czxid
         pending[1].fails("SESSION_EXPIRED")
         assert shared.names(far, path) == ["kept"]
-        assert far.get(path).cversion == 3  # two came, one went
+        assert far.get(path).cversion == 3  # two creates, one delete
         near.do("close")
         far.do("close")
 
 
 with shared.serve("--tick", "500"):
     live.run(live.together(
-        a_create_with_its_parents_is_told_truly,
-        a_tree_goes_whatever_is_cut,
-        a_write_is_done_once_and_told_truly,
-        what_was_there_before_is_not_claimed,
-        a_session_that_ends_takes_no_write_with_it,
+        create_with_parents_reports_its_outcome,
+        tree_is_deleted_despite_cuts,
+        reliable_write_is_executed_once_and_reported,
+        existing_node_is_not_taken_for_the_own,
+        reliable_write_ends_with_an_expired_session,
     ))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions on a real server: what is told and what that costs, over
-breaks and sessions, without permission, and in a storm of changes."""
+"""Subscriptions on a real server: notifications and requests, across broken
+connections and sessions, without permission, and with many changes at once."""
 
 import contextlib
 import logging
@@ -20,7 +20,7 @@ def watches():
     return live.watch_count(shared.connect())
 
 
-# ---- what is told, and what it costs
+# ---- notifications and requests
 
 @on_server
 def children_cost_a_request_and_an_event_each(worker, far, base):
@@ -59,7 +59,7 @@ def children_cost_a_request_and_an_event_each(worker, far, base):
 
 
 @on_server
-def data_cost_the_same(worker, far, base):
+def data_cost_a_request_and_an_event_each(worker, far, base):
     path = base + "/d"
     before = watches()
     with CountedClient() as it:
@@ -86,8 +86,9 @@ def data_cost_the_same(worker, far, base):
 
 
 @on_server
-def a_storm_is_told_of_as_fast_as_it_can_be_read(worker, far, base):
-    """400 changes while a round trip takes 20 ms, made by two others."""
+def many_changes_are_merged_into_reads(worker, far, base):
+    """Two clients make 350 changes while a round trip of the subscriber takes
+    20 ms."""
     path = far.create(base + "/d").path
     other = worker.client(shared.connect(), timeout=LONG)
     with Relay(shared.connect()) as wire:
@@ -110,8 +111,9 @@ def a_storm_is_told_of_as_fast_as_it_can_be_read(worker, far, base):
         assert len(left) == 50, left
         eventually(lambda: sorted(subscription.latest().names) == left)
         reads, events = wire.ops(mark).count(CHILDREN), wire.events(mark)
-        print("%d changes: %d events, %d reads, told %d times" % (
-            len(pending), len(events), reads, len(subscription.lines_like("notified")) - 1))
+        print("%d changes: %d events, %d reads, %d notifications" % (
+            len(pending), len(events), reads,
+            len(subscription.lines_like("notified")) - 1))
         assert len(pending) == 350 and reads <= 100, reads
         assert len(events) <= reads + 1
         wire.delay(0)
@@ -121,7 +123,7 @@ def a_storm_is_told_of_as_fast_as_it_can_be_read(worker, far, base):
 
 
 @on_server
-def several_share_a_watch(worker, far, base):
+def subscriptions_of_a_client_share_a_watch(worker, far, base):
     path = far.create(base + "/d").path
     before = watches()
     near = worker.client(shared.connect(), timeout=LONG)
@@ -138,10 +140,11 @@ def several_share_a_watch(worker, far, base):
     near.do("close")
 
 
-# ---- breaks
+# ---- broken connections
 
 class Scene:
-    """A subscriber to children and one to data, behind a relay."""
+    """A subscription to children and one to data, of a client behind a
+    relay."""
 
     def __init__(self, worker, far, wire, base, timeout=LONG):
         self.far, self.wire = far, wire
@@ -151,9 +154,9 @@ class Scene:
         self.near.state("connected")
         self.names = self.near.subscribe(self.path)
         self.data = self.near.subscribe(self.path, data=1)
-        self.told([], b"0")
+        self.expect_both([], b"0")
 
-    def told(self, names, data):
+    def expect_both(self, names, data):
         if names is None:
             self.names.missing()
             self.data.missing()
@@ -161,17 +164,17 @@ class Scene:
             self.names.expect_notified(names=names)
             self.data.expect_notified(data=data)
 
-    def settles(self, names, data):
-        """Told this at the end, whatever comes before."""
+    def wait_for_last(self, names, data):
+        """Wait until the last notifications are these."""
         eventually(lambda: sorted(self.names.latest().names) == names and
                    self.data.latest().data == data)
 
-    def away(self):
+    def disconnect(self):
         self.wire.refuse()
         self.wire.drop()
         self.near.state("suspended")
 
-    def back(self):
+    def reconnect(self):
         mark = self.wire.mark()
         self.wire.accept()
         self.near.state("connected")
@@ -197,38 +200,38 @@ def on_scene(test):
 
 
 @on_scene
-def what_changed_meanwhile_is_told_after_a_reconnect(scene, far, wire):
-    scene.away()
+def changes_are_notified_after_a_reconnect(scene, far, wire):
+    scene.disconnect()
     far.create(scene.path + "/a")
     far.do("set", path=scene.path, data=b"1")
-    mark = scene.back()
-    scene.told(["a"], b"1")
+    mark = scene.reconnect()
+    scene.expect_both(["a"], b"1")
     assert wire.ops(mark)[:2] == [CHILDREN, GET], wire.ops(mark)
-    # Gone, and gone and made anew, and made anew.
-    scene.away()
+    # Deleted; created; deleted and created while the client is suspended.
+    scene.disconnect()
     far.do("delete", path=scene.path + "/a")
     far.do("delete", path=scene.path)
-    scene.back()
-    scene.told(None, None)
-    scene.away()
+    scene.reconnect()
+    scene.expect_both(None, None)
+    scene.disconnect()
     far.create(scene.path, data=b"2")
-    scene.back()
-    scene.told([], b"2")
-    scene.away()
+    scene.reconnect()
+    scene.expect_both([], b"2")
+    scene.disconnect()
     far.do("delete", path=scene.path)
     far.create(scene.path, data=b"2")
-    scene.back()
-    scene.told([], b"2")
-    # Nothing: nothing is told, but it was looked at.
-    scene.away()
-    mark = scene.back()
+    scene.reconnect()
+    scene.expect_both([], b"2")
+    # Without a change the client reads again and notifies nothing.
+    scene.disconnect()
+    mark = scene.reconnect()
     eventually(lambda: wire.ops(mark) == [CHILDREN, GET])
     scene.near.do("sync", path="/")
     assert scene.names.is_silent() and scene.data.is_silent()
 
 
 @on_scene
-def a_break_at_any_frame_is_survived(scene, far, wire):
+def subscription_survives_a_break_at_any_frame(scene, far, wire):
     def change(n):
         far.create("%s/%d" % (scene.path, n))
         far.do("set", path=scene.path, data=b"%d" % n)
@@ -241,12 +244,12 @@ def a_break_at_any_frame_is_survived(scene, far, wire):
             trap = wire.trap(action, up=up, op=op)
             change(number)
             trap.wait()
-            scene.settles(sorted(map(str, range(1, number + 1))),
+            scene.wait_for_last(sorted(map(str, range(1, number + 1))),
                           b"%d" % number)
 
 
 @on_server
-def a_break_where_nothing_is_is_survived(worker, far, base):
+def subscription_to_a_missing_node_survives_breaks(worker, far, base):
     path = base + "/d"
     with Relay(shared.connect()) as wire:
         near = worker.client(wire.address, timeout=LONG)
@@ -265,11 +268,11 @@ def a_break_where_nothing_is_is_survived(worker, far, base):
 
 
 @on_server
-def a_new_session_begins_anew(worker, far, base):
+def subscription_continues_in_a_new_session(worker, far, base):
     with Relay(shared.connect()) as wire:
         scene = Scene(worker, far, wire, base, timeout=SHORT)
         facts = scene.near.facts()
-        scene.away()
+        scene.disconnect()
         thief = worker.client(
             shared.connect(), timeout=SHORT,
             resume="0x%x:%s" % (facts.session & (1 << 64) - 1,
@@ -287,7 +290,7 @@ def a_new_session_begins_anew(worker, far, base):
 
 
 @on_server
-def a_client_that_ends_says_so(worker, far, base):
+def closed_client_notifies_its_subscriptions(worker, far, base):
     near = worker.client(shared.connect(), timeout=LONG)
     subscription = near.subscribe(base)
     subscription.expect_notified(names=[])
@@ -300,7 +303,7 @@ def a_client_that_ends_says_so(worker, far, base):
 # ---- permissions
 
 @on_server
-def what_may_not_be_read_is_told_once(worker, far, base):
+def denied_read_is_notified_once(worker, far, base):
     secret, acl = shared.owned_by("me")
     path = far.create(base + "/d", acl=acl % 31).path
     near = worker.client(shared.connect(), timeout=LONG)
@@ -316,8 +319,8 @@ def what_may_not_be_read_is_told_once(worker, far, base):
 
 
 @on_server
-def a_node_made_unreadable_is_found_without_an_event(worker, far, base):
-    """A patched server keeps quiet about its creation."""
+def unreadable_new_node_is_found_by_the_check(worker, far, base):
+    """Servers may send no event for a node that the client may not read."""
     secret, acl = shared.owned_by("me")
     path = base + "/d"
     near = worker.client(shared.connect(), timeout=LONG)
@@ -333,7 +336,7 @@ def a_node_made_unreadable_is_found_without_an_event(worker, far, base):
 
 @contextlib.contextmanager
 def an_operator():
-    """Somebody who changes access lists; gives a function for it."""
+    """A kazoo client; gives a function that changes access lists."""
     try:
         import kazoo.client
         import kazoo.security
@@ -354,7 +357,7 @@ def an_operator():
 
 
 @on_server
-def permission_may_be_taken_and_given_back(worker, far, base):
+def lost_permission_is_found_by_the_check(worker, far, base):
     path = far.create(base + "/d").path
     near = worker.client(shared.connect(), timeout=LONG)
     subscriptions = near.subscribe(path, check=300), near.subscribe(path)
@@ -362,11 +365,11 @@ def permission_may_be_taken_and_given_back(worker, far, base):
         subscription.expect_notified(names=[])
     with an_operator() as grant:
         grant(path, create=True, admin=True)
-        far.create(path + "/a")  # uses up the watch; who may read is told
+        far.create(path + "/a")  # consumes the watch
         subscriptions[0].expect_notified("NO_AUTH")
         grant(path, all=True)
         subscriptions[0].expect_notified(names=["a"])
-    # What does not check knows what it knew, or had luck.
+    # Without checks the loss of permission may stay unnoticed.
     print("without checks: %s" % subscriptions[1].latest())
     far.create(path + "/b")
     for subscription in subscriptions:
@@ -378,15 +381,15 @@ def permission_may_be_taken_and_given_back(worker, far, base):
 with shared.serve("--tick", "500") as _zk:
     live.run(
         children_cost_a_request_and_an_event_each,
-        data_cost_the_same,
-        a_storm_is_told_of_as_fast_as_it_can_be_read,
-        several_share_a_watch,
-        what_changed_meanwhile_is_told_after_a_reconnect,
-        a_break_at_any_frame_is_survived,
-        a_break_where_nothing_is_is_survived,
-        a_new_session_begins_anew,
-        a_client_that_ends_says_so,
-        what_may_not_be_read_is_told_once,
-        a_node_made_unreadable_is_found_without_an_event,
-        permission_may_be_taken_and_given_back,
+        data_cost_a_request_and_an_event_each,
+        many_changes_are_merged_into_reads,
+        subscriptions_of_a_client_share_a_watch,
+        changes_are_notified_after_a_reconnect,
+        subscription_survives_a_break_at_any_frame,
+        subscription_to_a_missing_node_survives_breaks,
+        subscription_continues_in_a_new_session,
+        closed_client_notifies_its_subscriptions,
+        denied_read_is_notified_once,
+        unreadable_new_node_is_found_by_the_check,
+        lost_permission_is_found_by_the_check,
     )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""script/server: what it says is true, and nothing is left of it."""
+"""script/server: its settings take effect, its commands work, and no process or
+file is left at its end."""
 
 import os
 import signal
@@ -80,7 +81,7 @@ def members_obey():
 
 
 def nothing_is_left(end):
-    """`end` ends the process that runs script/server, or script/server."""
+    """`end` ends script/server, or the process that runs it."""
     caller = subprocess.Popen(
         [sys.executable, "-c",
          "import zkserver, sys, time\n"
