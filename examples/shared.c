@@ -61,7 +61,7 @@ static void on_enough(lk_client *c, void *arg)
   user *u = arg;
 
   (void)c;
-  printf("%s lets go\n", u->name);
+  printf("%s releases\n", u->name);
   failed += lk_lock_release(u->side, NULL, NULL) != 0;
   leave(u);
 }

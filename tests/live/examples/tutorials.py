@@ -43,10 +43,10 @@ def callbacks_example_has_one_holder_at_a_time():
 def readers_share_and_writers_do_not():
     said = lines("shared")
     assert sorted(said[:2]) == ["reader 1 holds", "reader 2 holds"], said
-    assert sorted(said[2:4]) == ["reader 1 lets go", "reader 2 lets go"], said
-    assert said[4:] == ["writer 1 holds", "writer 1 lets go",
-                        "reader 3 holds", "reader 3 lets go",
-                        "writer 2 holds", "writer 2 lets go"], said
+    assert sorted(said[2:4]) == ["reader 1 releases", "reader 2 releases"], said
+    assert said[4:] == ["writer 1 holds", "writer 1 releases",
+                        "reader 3 holds", "reader 3 releases",
+                        "writer 2 holds", "writer 2 releases"], said
 
 
 def subscribe_example_prints_changes():
