@@ -151,8 +151,7 @@ static void do_facts(player *y, words *w)
            peer_error(err, room, sizeof room), why);
 }
 
-/* ---- the transport
- * ----------------------------------------------------------- */
+/* ---- the transport ------------------------------------------------------- */
 
 static void do_resolved(player *y, words *w)
 {
@@ -211,8 +210,7 @@ static void do_time(player *y, words *w)
   peer_pass(&y->p, words_number(w, "ms"));
 }
 
-/* ---- the server
- * --------------------------------------------------------------- */
+/* ---- the server ---------------------------------------------------------- */
 
 /* Hand over bytes, or what of them comes before the cut. */
 static void hand_over(player *y, lk_buf *b)
@@ -293,8 +291,7 @@ static void do_bytes(player *y, words *w)
   hand_over(y, &b);
 }
 
-/* ---- calls
- * ---------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------- */
 
 peer_call input_take_name(words *w)
 {

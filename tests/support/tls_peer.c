@@ -25,8 +25,7 @@ static void must(bool ok)
   abort();
 }
 
-/* ---- certificates ---------------------------------------------------------
- */
+/* ---- certificates -------------------------------------------------------- */
 
 static void add_extension(X509 *certificate, X509V3_CTX *context, int nid,
                           const char *value)
@@ -156,8 +155,7 @@ char *tls_pem_of_crl(const tls_identity *ca, const long *serials, size_t count,
   return text_of(bio);
 }
 
-/* ---- the server -----------------------------------------------------------
- */
+/* ---- the server ---------------------------------------------------------- */
 
 static void listen_somewhere(tls_server *s)
 {

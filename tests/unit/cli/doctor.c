@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* ---- memory that runs out --------------------------------------------------
- */
+/* ---- memory that runs out ------------------------------------------------ */
 
 static int allocations_left = -1; /* the next fails at 0; below: none does */
 
@@ -35,8 +34,7 @@ void *__wrap_realloc(void *at, size_t size)
   return allocation_fails() ? NULL : __real_realloc(at, size);
 }
 
-/* ---- certificates ----------------------------------------------------------
- */
+/* ---- certificates -------------------------------------------------------- */
 
 START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 {
@@ -84,8 +82,7 @@ START_TEST(certificate_is_reported_a_month_before_it_expires)
 }
 END_TEST
 
-/* ---- replies to four-letter words ------------------------------------------
- */
+/* ---- replies to four-letter words ---------------------------------------- */
 
 static void expect_word(const char *answer, cli_four_letter_state kind,
                         const char *version, const char *mode)
@@ -183,8 +180,7 @@ START_TEST(versions_are_numbers)
 }
 END_TEST
 
-/* ---- the clock -------------------------------------------------------------
- */
+/* ---- the clock ----------------------------------------------------------- */
 
 START_TEST(step_of_the_wall_clock_is_reported_and_a_slew_is_not)
 {

@@ -13,8 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the calls, which are recorded, and fail or crash ---------------------
- */
+/* ---- the calls, which are recorded, and fail or crash -------------------- */
 
 static struct {
   char said[400];
@@ -98,8 +97,7 @@ ssize_t __wrap_write(int fd, const void *at, size_t len)
   return __real_write(fd, at, calls.short_write ? len - 1 : len);
 }
 
-/* ---- a folder with FILE ----------------------------------------------------
- */
+/* ---- a folder with FILE -------------------------------------------------- */
 
 static uint64_t seen;
 static char complaint[400];
@@ -182,8 +180,7 @@ static int pass(uint64_t token)
   return pass_at(file, token);
 }
 
-/* ---- tests ------------------------------------------------------------------
- */
+/* ---- tests --------------------------------------------------------------- */
 
 START_TEST(token_is_digits_up_to_64_bits)
 {
@@ -384,8 +381,7 @@ START_TEST(only_regular_files_hold_tokens)
 }
 END_TEST
 
-/* ---- links and access
- * --------------------------------------------------------- */
+/* ---- links and access ---------------------------------------------------- */
 
 START_TEST(symbolic_link_is_followed_and_stays)
 {
@@ -446,8 +442,7 @@ START_TEST(mode_and_owner_are_kept)
 }
 END_TEST
 
-/* ---- two processes ----------------------------------------------------------
- */
+/* ---- two processes ------------------------------------------------------- */
 
 static int open_and_lock(const char *path)
 {

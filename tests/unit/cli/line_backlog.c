@@ -234,8 +234,7 @@ START_TEST(without_a_descriptor_for_the_thread_writes_are_direct)
 }
 END_TEST
 
-/* ---- lines ------------------------------------------------------------------
- */
+/* ---- lines --------------------------------------------------------------- */
 
 static void say_dropped(cli_text *out, size_t lines)
 {

@@ -32,8 +32,7 @@ static void close_loop(void)
   alarm(0);
 }
 
-/* ---- timers ----------------------------------------------------------------
- */
+/* ---- timers -------------------------------------------------------------- */
 
 typedef struct counted_timer {
   lk_loop_timer base;
@@ -72,8 +71,7 @@ START_TEST(timer_calls_once_at_the_last_time_that_was_set)
 }
 END_TEST
 
-/* ---- descriptors -----------------------------------------------------------
- */
+/* ---- descriptors --------------------------------------------------------- */
 
 typedef struct counted_io {
   lk_loop_io base;
@@ -145,8 +143,7 @@ START_TEST(nothing_but_hold_keeps_the_loop_running)
 }
 END_TEST
 
-/* ---- hooks -----------------------------------------------------------------
- */
+/* ---- hooks --------------------------------------------------------------- */
 
 typedef struct counted_hook {
   lk_loop_hook base;
@@ -197,8 +194,7 @@ START_TEST(hook_is_called_before_each_wait)
 }
 END_TEST
 
-/* ---- interrupts of the command ---------------------------------------------
- */
+/* ---- interrupts of the command ------------------------------------------- */
 
 START_TEST(interrupt_ends_the_run_and_a_second_one_is_discarded)
 {

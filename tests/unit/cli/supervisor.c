@@ -22,19 +22,17 @@
 #include "cli/system_clocks.h"
 #include "support/suite.h"
 
-/* ---- a supervisor and its command
- * -----------------------------------------------
- */
+/* ---- a supervisor and its command ---------------------------------------- */
 
 static char sh[] = "sh", minus_c[] = "-c";
 
-typedef struct scene {
+typedef struct command_run {
   cli_supervisor supervisor;
   char *words[4];
   int out[2];          /* what the command writes */
-  cli_supervisor_report heard; /* received, and checked in part */
-  unsigned heard_acts; /* likewise */
-} scene;
+  cli_supervisor_report received; /* received, and checked in part */
+  unsigned received_acts;         /* likewise */
+} command_run;
 
 /* A pipe out of the way of what the command is given. */
 static void make_pipe(int *ends)
@@ -50,7 +48,7 @@ static void make_pipe(int *ends)
 }
 
 /* Replace `fd` by the command's descriptor; returns a copy of the old one. */
-static int take(int fd, int given)
+static int replace_fd(int fd, int given)
 {
   int own = fcntl(fd, F_DUPFD_CLOEXEC, 20);
 
@@ -59,7 +57,7 @@ static int take(int fd, int given)
   return own;
 }
 
-static void give_back(int fd, int own)
+static void restore_fd(int fd, int own)
 {
   ck_assert_int_eq(dup2(own, fd), fd);
   close(own);
@@ -68,21 +66,21 @@ static void give_back(int fd, int own)
 enum { MOST_SECONDS = 20 };
 
 /* A supervisor that is ready to run `text`. */
-static void set(scene *s, char *text, cli_on_lost policy)
+static void prepare_run(command_run *s, char *text, cli_on_lost policy)
 {
   static char title[] = "check_guard";
   cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
 
   alarm(MOST_SECONDS); /* a test that hangs is named */
-  s->heard = (cli_supervisor_report){0};
-  s->heard_acts = 0;
+  s->received = (cli_supervisor_report){0};
+  s->received_acts = 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
   s->words[0] = sh;
   s->words[1] = minus_c;
   s->words[2] = text;
   s->words[3] = NULL;
   make_pipe(s->out);
-  int own = take(STDOUT_FILENO, s->out[1]);
+  int own = replace_fd(STDOUT_FILENO, s->out[1]);
 
   ck_assert_int_eq(cli_signals_open(&job.signals), 0);
   ck_assert_int_eq(
@@ -90,10 +88,10 @@ static void set(scene *s, char *text, cli_on_lost policy)
                           (cli_process_title){title, strlen(title)}),
       0);
   close(s->out[1]);
-  give_back(STDOUT_FILENO, own);
+  restore_fd(STDOUT_FILENO, own);
 }
 
-static void start(scene *s, int64_t lease_ms)
+static void start_command(command_run *s, int64_t lease_ms)
 {
   cli_order o = {.what = CLI_ORDER_START,
                  .lease = cli_boottime_ms() + lease_ms,
@@ -104,14 +102,14 @@ static void start(scene *s, int64_t lease_ms)
                    0);
 }
 
-static void order_signal(scene *s, int number)
+static void order_signal(command_run *s, int number)
 {
   cli_order o = cli_order_signal(number);
 
   cli_supervisor_send_order(&s->supervisor, &o);
 }
 
-static void order_lease(scene *s, int64_t lease_ms, int64_t margin_ms)
+static void order_lease(command_run *s, int64_t lease_ms, int64_t margin_ms)
 {
   cli_order o = {.what = CLI_ORDER_LEASE,
                  .lease = cli_boottime_ms() + lease_ms,
@@ -120,7 +118,7 @@ static void order_lease(scene *s, int64_t lease_ms, int64_t margin_ms)
   cli_supervisor_send_order(&s->supervisor, &o);
 }
 
-static void order_loss(scene *s)
+static void order_loss(command_run *s)
 {
   cli_order o = {.what = CLI_ORDER_LOST};
 
@@ -128,34 +126,34 @@ static void order_loss(scene *s)
 }
 
 /* The next part of the reports, which must be `what`. */
-static cli_supervisor_report news(scene *s, unsigned what)
+static cli_supervisor_report next_report(command_run *s, unsigned what)
 {
   struct pollfd ready = {s->supervisor.fd, POLLIN, 0};
 
-  if (s->heard.what == 0) {
+  if (s->received.what == 0) {
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s->supervisor, &s->heard), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s->supervisor, &s->received), 1);
   }
-  unsigned first = s->heard.what & (~s->heard.what + 1);
+  unsigned first = s->received.what & (~s->received.what + 1);
 
   ck_assert_uint_eq(first, what);
-  s->heard.what &= ~first;
-  return s->heard;
+  s->received.what &= ~first;
+  return s->received;
 }
 
 /* --on-lost did this next. */
-static void acts(scene *s, cli_action act)
+static void expect_act(command_run *s, cli_action act)
 {
-  unsigned did = s->heard_acts;
+  unsigned did = s->received_acts;
 
   if (did == 0)
-    did = news(s, CLI_REPORT_ACTED).acts;
+    did = next_report(s, CLI_REPORT_ACTED).acts;
   ck_assert_uint_ne(did & 1u << act, 0);
-  s->heard_acts = did & ~(1u << act);
+  s->received_acts = did & ~(1u << act);
 }
 
 /* The next line that the command writes; NULL: all writers have ended. */
-static void line(const scene *s, const char *wanted)
+static void expect_line(const command_run *s, const char *wanted)
 {
   char text[64];
   size_t len = 0;
@@ -171,14 +169,14 @@ static void line(const scene *s, const char *wanted)
     ck_assert_str_eq(text, wanted);
 }
 
-static void begin(scene *s, char *text, cli_on_lost policy)
+static void begin_run(command_run *s, char *text, cli_on_lost policy)
 {
-  set(s, text, policy);
-  start(s, 1000000);
-  ck_assert_int_gt(news(s, CLI_REPORT_STARTED).child, 0);
+  prepare_run(s, text, policy);
+  start_command(s, 1000000);
+  ck_assert_int_gt(next_report(s, CLI_REPORT_STARTED).child, 0);
 }
 
-static void end(scene *s)
+static void end_run(command_run *s)
 {
   cli_supervisor_close(&s->supervisor);
   close(s->out[0]);
@@ -187,28 +185,27 @@ static void end(scene *s)
   ck_assert_int_eq(errno, ECHILD);
 }
 
-/* ---- life ------------------------------------------------------------------
- */
+/* ---- start and end ------------------------------------------------------- */
 
 START_TEST(command_gets_its_environment_and_its_status_is_reported)
 {
   static char text[] = "echo $WORD; exit 7";
-  scene s;
+  command_run s;
 
-  begin(&s, text, CLI_ON_LOST_TERM);
-  line(&s, "from us");
-  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_REPORT_ENDED).status), 7);
-  news(&s, CLI_REPORT_NONE_LEFT);
-  end(&s);
+  begin_run(&s, text, CLI_ON_LOST_TERM);
+  expect_line(&s, "from us");
+  ck_assert_int_eq(WEXITSTATUS(next_report(&s, CLI_REPORT_ENDED).status), 7);
+  next_report(&s, CLI_REPORT_NONE_LEFT);
+  end_run(&s);
 }
 END_TEST
 
 START_TEST(command_that_cannot_be_executed_is_reported_with_its_errno)
 {
   static char none[] = "/no/such/command";
-  scene s;
+  command_run s;
 
-  set(&s, none, CLI_ON_LOST_TERM);
+  prepare_run(&s, none, CLI_ON_LOST_TERM);
   cli_supervisor_close(&s.supervisor);
   s.words[0] = none;
   cli_job job = {.argv = s.words, .cgroup = {.fd = -1}};
@@ -217,36 +214,36 @@ START_TEST(command_that_cannot_be_executed_is_reported_with_its_errno)
   ck_assert_int_eq(cli_supervisor_fork(&s.supervisor, &job, CLI_ON_LOST_TERM,
                                        (cli_process_title){NULL, 0}),
                    0);
-  start(&s, 1000000);
-  ck_assert_int_eq(news(&s, CLI_REPORT_NOT_EXECUTED).error, ENOENT);
-  end(&s);
+  start_command(&s, 1000000);
+  ck_assert_int_eq(next_report(&s, CLI_REPORT_NOT_EXECUTED).error, ENOENT);
+  end_run(&s);
 }
 END_TEST
 
 START_TEST(a_lease_that_has_run_out_starts_nothing)
 {
   static char text[] = "echo wrong";
-  scene s;
+  command_run s;
 
-  set(&s, text, CLI_ON_LOST_IGNORE);
-  start(&s, 0);
-  ck_assert_int_eq(news(&s, CLI_REPORT_NOT_STARTED).error, ETIMEDOUT);
+  prepare_run(&s, text, CLI_ON_LOST_IGNORE);
+  start_command(&s, 0);
+  ck_assert_int_eq(next_report(&s, CLI_REPORT_NOT_STARTED).error, ETIMEDOUT);
   cli_supervisor_close(&s.supervisor);
-  line(&s, NULL);
-  end(&s);
+  expect_line(&s, NULL);
+  end_run(&s);
 }
 END_TEST
 
 START_TEST(supervisor_without_orders_exits)
 {
   static char text[] = "echo wrong";
-  scene s;
+  command_run s;
 
-  set(&s, text, CLI_ON_LOST_TERM);
+  prepare_run(&s, text, CLI_ON_LOST_TERM);
   close(s.supervisor.fd);
   s.supervisor.fd = -1;
-  line(&s, NULL);
-  end(&s);
+  expect_line(&s, NULL);
+  end_run(&s);
 }
 END_TEST
 
@@ -263,12 +260,12 @@ START_TEST(a_supervisor_that_waits_uses_no_processor_time)
 {
   static char text[] = "echo up; exec sleep 1";
   int64_t before = cpu_ms_of_children();
-  scene s;
+  command_run s;
 
-  begin(&s, text, CLI_ON_LOST_TERM);
-  line(&s, "up");
-  news(&s, CLI_REPORT_ENDED);
-  end(&s);
+  begin_run(&s, text, CLI_ON_LOST_TERM);
+  expect_line(&s, "up");
+  next_report(&s, CLI_REPORT_ENDED);
+  end_run(&s);
   ck_assert_int_lt(cpu_ms_of_children() - before, 250);
 }
 END_TEST
@@ -308,8 +305,7 @@ START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
 }
 END_TEST
 
-/* ---- its end ----------------------------------------------------------------
- */
+/* ---- its end ------------------------------------------------------------- */
 
 static char family[] =
     "trap '' TERM INT; sleep 600 & setsid sh -c 'echo in; sleep 600' & "
@@ -317,14 +313,14 @@ static char family[] =
 
 START_TEST(end_of_latchkey_kills_all_descendants)
 {
-  scene s;
+  command_run s;
 
-  begin(&s, family, CLI_ON_LOST_IGNORE);
-  line(&s, "in");
+  begin_run(&s, family, CLI_ON_LOST_IGNORE);
+  expect_line(&s, "in");
   close(s.supervisor.fd); /* without the exit order */
   s.supervisor.fd = -1;
-  line(&s, NULL); /* all writers have ended */
-  end(&s);
+  expect_line(&s, NULL); /* all writers have ended */
+  end_run(&s);
 }
 END_TEST
 
@@ -332,16 +328,16 @@ START_TEST(exit_order_leaves_descendants_running)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   int in[2];
-  scene s;
+  command_run s;
 
   make_pipe(in);
-  take(STDIN_FILENO, in[0]);
-  begin(&s, text, CLI_ON_LOST_TERM);
-  news(&s, CLI_REPORT_ENDED);
+  replace_fd(STDIN_FILENO, in[0]);
+  begin_run(&s, text, CLI_ON_LOST_TERM);
+  next_report(&s, CLI_REPORT_ENDED);
   cli_supervisor_close(&s.supervisor);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
-  line(&s, "still here");
-  end(&s);
+  expect_line(&s, "still here");
+  end_run(&s);
 }
 END_TEST
 
@@ -351,17 +347,17 @@ START_TEST(exit_order_behind_unread_deadlines_is_executed)
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   struct pollfd ready = {-1, POLLIN, 0};
   int in[2];
-  scene s;
+  command_run s;
 
   make_pipe(in);
-  take(STDIN_FILENO, in[0]);
-  begin(&s, text, CLI_ON_LOST_TERM);
+  replace_fd(STDIN_FILENO, in[0]);
+  begin_run(&s, text, CLI_ON_LOST_TERM);
   ready.fd = s.supervisor.fd;
   ck_assert_int_eq(poll(&ready, 1, 10000), 1);
   cli_supervisor_close(&s.supervisor);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
-  line(&s, "still here");
-  end(&s);
+  expect_line(&s, "still here");
+  end_run(&s);
 }
 END_TEST
 
@@ -371,18 +367,18 @@ START_TEST(exit_order_behind_a_full_socket_is_executed)
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
   cli_order o = cli_order_signal(SIGWINCH);
   int in[2];
-  scene s;
+  command_run s;
 
   make_pipe(in);
-  take(STDIN_FILENO, in[0]);
-  begin(&s, text, CLI_ON_LOST_TERM);
+  replace_fd(STDIN_FILENO, in[0]);
+  begin_run(&s, text, CLI_ON_LOST_TERM);
   kill(s.supervisor.pid, SIGSTOP);
   while (cli_supervisor_socket_send(s.supervisor.fd, &o, sizeof o))
     ;
   cli_supervisor_close(&s.supervisor);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
-  line(&s, "still here");
-  end(&s);
+  expect_line(&s, "still here");
+  end_run(&s);
 }
 END_TEST
 
@@ -391,15 +387,15 @@ START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
 {
   static char text[] = "exit 7";
   pid_t pid;
-  scene s;
+  command_run s;
 
-  set(&s, text, CLI_ON_LOST_TERM);
-  start(&s, 1000000);
-  pid = news(&s, CLI_REPORT_STARTED).child;
-  news(&s, CLI_REPORT_ENDED);
-  news(&s, CLI_REPORT_NONE_LEFT);
+  prepare_run(&s, text, CLI_ON_LOST_TERM);
+  start_command(&s, 1000000);
+  pid = next_report(&s, CLI_REPORT_STARTED).child;
+  next_report(&s, CLI_REPORT_ENDED);
+  next_report(&s, CLI_REPORT_NONE_LEFT);
   ck_assert_int_eq(kill(pid, 0), 0);
-  end(&s);
+  end_run(&s);
   ck_assert_int_eq(kill(pid, 0), -1);
 }
 END_TEST
@@ -409,23 +405,22 @@ START_TEST(signals_reach_the_group_and_only_the_group)
   static char text[] = "trap 'echo one' USR1; (trap 'echo two' USR1; echo up; "
                        "while :; do sleep 0.05; done) & while :; do wait; done";
   char first[8], second[8];
-  scene s;
+  command_run s;
 
-  begin(&s, text, CLI_ON_LOST_TERM);
-  line(&s, "up");
+  begin_run(&s, text, CLI_ON_LOST_TERM);
+  expect_line(&s, "up");
   order_signal(&s, SIGUSR1);
   ck_assert_int_eq(read(s.out[0], first, 4), 4);
   ck_assert_int_eq(read(s.out[0], second, 4), 4);
   ck_assert_mem_ne(first, second, 3);
   order_signal(&s, SIGKILL);
-  ck_assert_int_eq(WTERMSIG(news(&s, CLI_REPORT_ENDED).status), SIGKILL);
-  line(&s, NULL);
-  end(&s);
+  ck_assert_int_eq(WTERMSIG(next_report(&s, CLI_REPORT_ENDED).status), SIGKILL);
+  expect_line(&s, NULL);
+  end_run(&s);
 }
 END_TEST
 
-/* ---- the socket -------------------------------------------------------------
- */
+/* ---- the socket ---------------------------------------------------------- */
 
 /* The supervisor's end is closed, with or without orders that it has not read.
  */
@@ -433,39 +428,38 @@ START_TEST(end_of_the_supervisor_is_reported)
 {
   for (int unread = 0; unread < 2; unread++) {
     cli_supervisor g = {.fd = -1};
-    cli_supervisor_report heard;
+    cli_supervisor_report received;
     int ends[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     g.fd = ends[0];
-    ck_assert_int_eq(cli_supervisor_receive(&g, &heard),
+    ck_assert_int_eq(cli_supervisor_receive(&g, &received),
                      0); /* and errno is EAGAIN */
     if (unread)
       ck_assert_int_eq(write(g.fd, "x", 1), 1);
     close(ends[1]);
     errno = EAGAIN;
-    ck_assert_int_eq(cli_supervisor_receive(&g, &heard), -1);
+    ck_assert_int_eq(cli_supervisor_receive(&g, &received), -1);
     close(g.fd);
   }
 }
 END_TEST
 
-/* ---- the lease --------------------------------------------------------------
- */
+/* ---- the lease ----------------------------------------------------------- */
 
-START_TEST(term_and_kill_end_all_without_a_message)
+START_TEST(term_and_kill_end_all_without_an_order)
 {
-  scene s;
+  command_run s;
 
-  begin(&s, family, CLI_ON_LOST_TERM);
-  line(&s, "in");
+  begin_run(&s, family, CLI_ON_LOST_TERM);
+  expect_line(&s, "in");
   order_lease(&s, 150, 100);
-  acts(&s, CLI_ACTION_TERM);
-  acts(&s, CLI_ACTION_KILL);
-  ck_assert_int_eq(WTERMSIG(news(&s, CLI_REPORT_ENDED).status), SIGKILL);
-  news(&s, CLI_REPORT_NONE_LEFT);
-  line(&s, NULL);
-  end(&s);
+  expect_act(&s, CLI_ACTION_TERM);
+  expect_act(&s, CLI_ACTION_KILL);
+  ck_assert_int_eq(WTERMSIG(next_report(&s, CLI_REPORT_ENDED).status), SIGKILL);
+  next_report(&s, CLI_REPORT_NONE_LEFT);
+  expect_line(&s, NULL);
+  end_run(&s);
 }
 END_TEST
 
@@ -476,22 +470,22 @@ START_TEST(longest_hold_of_a_millisecond_ends_the_command)
                  .lease = cli_boottime_ms() + 1000000,
                  .margin_ms = 10000,
                  .max_hold_ms = 1};
-  scene s;
+  command_run s;
 
-  set(&s, text, CLI_ON_LOST_TERM);
+  prepare_run(&s, text, CLI_ON_LOST_TERM);
   ck_assert_int_eq(
       cli_supervisor_start_command(&s.supervisor, &o, lk_bytes_of("", 0)), 0);
   /* COMMAND may be killed before it is executed, so the order of reports
      varies. */
   for (unsigned seen = 0; (seen & CLI_REPORT_ENDED) == 0;
-       seen |= s.heard.what) {
+       seen |= s.received.what) {
     struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
 
     ck_assert_int_eq(poll(&ready, 1, -1), 1);
-    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &s.heard), 1);
+    ck_assert_int_eq(cli_supervisor_receive(&s.supervisor, &s.received), 1);
   }
-  ck_assert_int_eq(WTERMSIG(s.heard.status), SIGTERM);
-  end(&s);
+  ck_assert_int_eq(WTERMSIG(s.received.status), SIGTERM);
+  end_run(&s);
 }
 END_TEST
 
@@ -499,16 +493,16 @@ START_TEST(a_lost_lock_ends_the_command_at_once)
 {
   static char text[] = "trap 'echo asked; exit 3' TERM; echo up; "
                        "while :; do sleep 0.05; done";
-  scene s;
+  command_run s;
 
-  begin(&s, text, CLI_ON_LOST_TERM);
-  line(&s, "up");
+  begin_run(&s, text, CLI_ON_LOST_TERM);
+  expect_line(&s, "up");
   order_loss(&s);
-  acts(&s, CLI_ACTION_TERM);
-  line(&s, "asked");
-  ck_assert_int_eq(WEXITSTATUS(news(&s, CLI_REPORT_ENDED).status), 3);
-  news(&s, CLI_REPORT_NONE_LEFT);
-  end(&s);
+  expect_act(&s, CLI_ACTION_TERM);
+  expect_line(&s, "asked");
+  ck_assert_int_eq(WEXITSTATUS(next_report(&s, CLI_REPORT_ENDED).status), 3);
+  next_report(&s, CLI_REPORT_NONE_LEFT);
+  end_run(&s);
 }
 END_TEST
 
@@ -519,10 +513,10 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
   for (int i = 0; i < 20; i++) {
     static char text[] = "sleep 30";
     unsigned what = 0;
-    scene s;
+    command_run s;
 
-    set(&s, text, CLI_ON_LOST_STOP);
-    start(&s, 9000);
+    prepare_run(&s, text, CLI_ON_LOST_STOP);
+    start_command(&s, 9000);
     while ((what & CLI_REPORT_STARTED) == 0) {
       struct pollfd ready = {s.supervisor.fd, POLLIN, 0};
       cli_supervisor_report part;
@@ -532,7 +526,7 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
       what |= part.what;
     }
     order_signal(&s, SIGKILL);
-    end(&s);
+    end_run(&s);
   }
 }
 END_TEST
@@ -569,26 +563,25 @@ START_TEST(stopped_command_continues_with_a_new_lease)
 {
   static char text[] = "echo up; read word; echo on";
   int in[2];
-  scene s;
+  command_run s;
 
   make_pipe(in);
-  take(STDIN_FILENO, in[0]);
-  begin(&s, text, CLI_ON_LOST_STOP);
-  line(&s, "up");
+  replace_fd(STDIN_FILENO, in[0]);
+  begin_run(&s, text, CLI_ON_LOST_STOP);
+  expect_line(&s, "up");
   order_lease(&s, 10000, 10000);
-  acts(&s, CLI_ACTION_STOP);
-  ck_assert_int_eq(news(&s, CLI_REPORT_STOPPED).signal, SIGSTOP);
+  expect_act(&s, CLI_ACTION_STOP);
+  ck_assert_int_eq(next_report(&s, CLI_REPORT_STOPPED).signal, SIGSTOP);
   ck_assert_int_eq(write(in[1], "go\n", 3), 3);
   order_lease(&s, 1000000, 100);
-  acts(&s, CLI_ACTION_CONT);
-  line(&s, "on");
-  news(&s, CLI_REPORT_ENDED);
-  end(&s);
+  expect_act(&s, CLI_ACTION_CONT);
+  expect_line(&s, "on");
+  next_report(&s, CLI_REPORT_ENDED);
+  end_run(&s);
 }
 END_TEST
 
-/* ---- messages ---------------------------------------------------------------
- */
+/* ---- messages ------------------------------------------------------------ */
 
 START_TEST(message_waits_for_room_but_not_for_an_ended_process)
 {
@@ -672,7 +665,7 @@ static int unread_bytes(int fd)
 
 /* Stops COMMAND, and waits until the supervisor has reported that. Returns
    false if no report arrives within 500 ms: the socket has no room. */
-static bool stop_is_reported(const scene *s, pid_t pid)
+static bool stop_is_reported(const command_run *s, pid_t pid)
 {
   int before = unread_bytes(s->supervisor.fd);
   bool reported = false;
@@ -704,7 +697,7 @@ static char process_state(pid_t pid)
 
 /* Waits until COMMAND is a zombie and the supervisor waits for its next input.
    By then it has tried to send all its reports. */
-static void await_idle_supervisor(const scene *s, pid_t command)
+static void await_idle_supervisor(const command_run *s, pid_t command)
 {
   int idle = 0;
 
@@ -722,12 +715,12 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
   int reported = 0;
   int unreported = 0;
   int pid;
-  scene s;
+  command_run s;
 
-  set(&s, text, CLI_ON_LOST_KILL);
-  start(&s, 1000000);
-  pid = news(&s, CLI_REPORT_STARTED).child;
-  line(&s, "up");
+  prepare_run(&s, text, CLI_ON_LOST_KILL);
+  start_command(&s, 1000000);
+  pid = next_report(&s, CLI_REPORT_STARTED).child;
+  expect_line(&s, "up");
   while (unreported < 3) {
     bool arrived = stop_is_reported(&s, pid);
 
@@ -736,7 +729,7 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
   }
   ck_assert_int_gt(reported, 10);
   order_lease(&s, 150, 100);
-  line(&s, NULL);
+  expect_line(&s, NULL);
   await_idle_supervisor(&s, pid);
   cli_supervisor_report all = {0};
 
@@ -749,7 +742,7 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
     cli_supervisor_report_merge(&all, &more);
   }
   ck_assert_int_eq(WTERMSIG(all.status), SIGKILL);
-  end(&s);
+  end_run(&s);
 }
 END_TEST
 
@@ -759,10 +752,10 @@ START_TEST(order_behind_a_flood_of_signals_is_executed)
   static char text[] = "trap '' USR1 USR2 WINCH; echo up; "
                        "while :; do sleep 600; done";
   int waited = 0;
-  scene s;
+  command_run s;
 
-  begin(&s, text, CLI_ON_LOST_KILL);
-  line(&s, "up");
+  begin_run(&s, text, CLI_ON_LOST_KILL);
+  expect_line(&s, "up");
   for (int i = 0; i < 20000; i++) {
     order_signal(&s, i % 2 == 0 ? SIGUSR1 : SIGWINCH);
     waited += s.supervisor.waiting.what != 0 ? 1 : 0;
@@ -775,14 +768,13 @@ START_TEST(order_behind_a_flood_of_signals_is_executed)
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
     cli_supervisor_flush(&s.supervisor);
   }
-  acts(&s, CLI_ACTION_KILL);
-  line(&s, NULL);
-  end(&s);
+  expect_act(&s, CLI_ACTION_KILL);
+  expect_line(&s, NULL);
+  end_run(&s);
 }
 END_TEST
 
-/* ---- the tree ---------------------------------------------------------------
- */
+/* ---- the tree ------------------------------------------------------------ */
 
 static char deep[] = "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
                      "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
@@ -791,17 +783,17 @@ static char deep[] = "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
 /* Each level is a session of its own, so one dies after the other. */
 START_TEST(deep_tree_of_processes_is_killed_at_once)
 {
-  scene s;
+  command_run s;
 
-  begin(&s, deep, CLI_ON_LOST_KILL);
-  line(&s, "in");
+  begin_run(&s, deep, CLI_ON_LOST_KILL);
+  expect_line(&s, "in");
   int64_t before = cli_boottime_ms();
 
   order_loss(&s);
-  acts(&s, CLI_ACTION_KILL);
-  line(&s, NULL);
+  expect_act(&s, CLI_ACTION_KILL);
+  expect_line(&s, NULL);
   ck_assert_int_lt(cli_boottime_ms() - before, 1000);
-  end(&s);
+  end_run(&s);
 }
 END_TEST
 
@@ -811,7 +803,7 @@ static char writers[] =
     "while :; do sleep 600; done";
 
 /* Whether something is written within this time. */
-static bool writes(const scene *s, int ms)
+static bool writes(const command_run *s, int ms)
 {
   struct pollfd ready = {s->out[0], POLLIN, 0};
 
@@ -822,14 +814,14 @@ static void stop_and_continue_writers(void)
 {
   char text[4096];
   int pid;
-  scene s;
+  command_run s;
 
-  set(&s, writers, CLI_ON_LOST_STOP);
-  start(&s, 1000000);
-  pid = news(&s, CLI_REPORT_STARTED).child;
-  line(&s, "on");
+  prepare_run(&s, writers, CLI_ON_LOST_STOP);
+  start_command(&s, 1000000);
+  pid = next_report(&s, CLI_REPORT_STARTED).child;
+  expect_line(&s, "on");
   order_lease(&s, 10000, 10000);
-  acts(&s, CLI_ACTION_STOP);
+  expect_act(&s, CLI_ACTION_STOP);
   fcntl(s.out[0], F_SETFL, O_NONBLOCK);
   while (writes(&s, 300))
     ck_assert_int_ge(read(s.out[0], text, sizeof text), 1);
@@ -841,7 +833,7 @@ static void stop_and_continue_writers(void)
   order_signal(&s, SIGKILL);
   close(s.supervisor.fd);
   s.supervisor.fd = -1;
-  end(&s);
+  end_run(&s);
 }
 
 START_TEST(stop_reaches_processes_outside_the_group_and_undoes_sigcont)
@@ -880,7 +872,7 @@ END_TEST
 #endif
 
 /* Read until nothing is written for a while. */
-static bool falls_silent(const scene *s)
+static bool falls_silent(const command_run *s)
 {
   char text[4096];
 
@@ -897,21 +889,21 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
 {
   static char text[] = "while :; do echo on; sleep 0.01; done";
   int pid;
-  scene s;
+  command_run s;
 
-  set(&s, text, CLI_ON_LOST_STOP);
-  start(&s, 1000000);
-  pid = news(&s, CLI_REPORT_STARTED).child;
-  line(&s, "on");
+  prepare_run(&s, text, CLI_ON_LOST_STOP);
+  start_command(&s, 1000000);
+  pid = next_report(&s, CLI_REPORT_STARTED).child;
+  expect_line(&s, "on");
   order_lease(&s, 10000, 10000);
-  acts(&s, CLI_ACTION_STOP);
+  expect_act(&s, CLI_ACTION_STOP);
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGCONT);
   ck_assert(!writes(&s, 300));
   kill(pid, SIGCONT); /* not through the supervisor, which stops it again */
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGKILL);
-  end(&s);
+  end_run(&s);
 }
 END_TEST
 
@@ -954,11 +946,11 @@ START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
 {
   static char text[] = "while :; do /bin/true; done";
   int pid;
-  scene s;
+  command_run s;
 
-  set(&s, text, CLI_ON_LOST_STOP);
-  start(&s, 1000000);
-  pid = news(&s, CLI_REPORT_STARTED).child;
+  prepare_run(&s, text, CLI_ON_LOST_STOP);
+  start_command(&s, 1000000);
+  pid = next_report(&s, CLI_REPORT_STARTED).child;
   for (int i = 0; i < 40; i++) {
     order_lease(&s, 60000, 59980);
     ck_assert(comes_to_a_stop(pid));
@@ -966,7 +958,7 @@ START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
     usleep(10000);
   }
   order_signal(&s, SIGKILL);
-  end(&s);
+  end_run(&s);
 }
 END_TEST
 
@@ -981,7 +973,7 @@ SUITE("supervisor", command_gets_its_environment_and_its_status_is_reported,
       exit_order_behind_a_full_socket_is_executed,
       process_id_of_the_command_is_not_reused_before_the_supervisor_ends,
       signals_reach_the_group_and_only_the_group,
-      term_and_kill_end_all_without_a_message,
+      term_and_kill_end_all_without_an_order,
       longest_hold_of_a_millisecond_ends_the_command,
       a_lost_lock_ends_the_command_at_once, end_of_the_supervisor_is_reported,
       a_command_is_executed_before_it_is_stopped,

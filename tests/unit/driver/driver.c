@@ -285,8 +285,7 @@ START_TEST(result_of_an_outdated_lookup_is_ignored)
 }
 END_TEST
 
-/* ---- sending and receiving ------------------------------------------------
- */
+/* ---- sending and receiving ----------------------------------------------- */
 
 START_TEST(thousand_outputs_leave_in_one_write)
 {
@@ -707,8 +706,7 @@ START_TEST(client_whose_deadline_is_always_over_does_not_block_the_loop)
 }
 END_TEST
 
-/* ---- many -----------------------------------------------------------------
- */
+/* ---- many ---------------------------------------------------------------- */
 
 START_TEST(five_hundred_clients_cost_one_send_each)
 {
@@ -748,8 +746,7 @@ START_TEST(five_hundred_clients_cost_one_send_each)
 }
 END_TEST
 
-/* ---- the loop -------------------------------------------------------------
- */
+/* ---- the loop ------------------------------------------------------------ */
 
 static ev_prepare late;
 static lk_client *late_client;

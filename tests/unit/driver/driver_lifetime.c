@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* ---- freeing in callbacks --------------------------------------------------
- */
+/* ---- freeing in callbacks ------------------------------------------------ */
 
 static const char *fatal; /* free at a line that begins like this */
 static bool whole;        /* the driver, too */
@@ -143,8 +142,7 @@ START_TEST(remaining_clients_are_freed_with_the_driver)
 }
 END_TEST
 
-/* ---- what cannot be had ----------------------------------------------------
- */
+/* ---- what cannot be had -------------------------------------------------- */
 
 START_TEST(refused_client_config_leaks_nothing)
 {
@@ -236,8 +234,7 @@ START_TEST(failing_system_calls_are_reported)
 }
 END_TEST
 
-/* ---- fork ------------------------------------------------------------------
- */
+/* ---- fork ---------------------------------------------------------------- */
 
 static void expect_child_ok(pid_t child)
 {

@@ -274,8 +274,7 @@ START_TEST(reply_has_the_times_of_its_request_and_its_receipt)
 }
 END_TEST
 
-/* ---- handles of watches ---------------------------------------------------
- */
+/* ---- handles of watches -------------------------------------------------- */
 
 static unsigned events;
 
@@ -342,8 +341,7 @@ START_TEST(late_cancel_of_a_watch_cancels_no_other)
 }
 END_TEST
 
-/* ---- a connection that is made without memory ------------------------------
- */
+/* ---- a connection that is made without memory ---------------------------- */
 
 static void say(peer *p, lk_buf *b)
 {

@@ -237,8 +237,7 @@ START_TEST(list_without_memory_is_empty)
 }
 END_TEST
 
-/* ---- turns ----------------------------------------------------------------
- */
+/* ---- turns --------------------------------------------------------------- */
 
 START_TEST(servers_take_turns_and_a_round_has_an_end)
 {

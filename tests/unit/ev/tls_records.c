@@ -37,8 +37,7 @@ static _Thread_local tls_server server;
 static _Thread_local model_server zookeeper;
 static _Thread_local model_link *line;
 
-/* ---- TCP that is cut ------------------------------------------------------
- */
+/* ---- TCP that is cut ----------------------------------------------------- */
 
 static _Thread_local struct {
   size_t read;       /* bytes at a time; 0: all */
@@ -141,8 +140,7 @@ const lk_transport_type *__wrap_lk_transport_tcp(void)
   return &type;
 }
 
-/* ---- the server -----------------------------------------------------------
- */
+/* ---- the server ---------------------------------------------------------- */
 
 static void hang_up(void)
 {
@@ -229,8 +227,7 @@ static void server_step(void)
   }
 }
 
-/* ---- the client -----------------------------------------------------------
- */
+/* ---- the client ---------------------------------------------------------- */
 
 static _Thread_local struct ev_loop *loop;
 static _Thread_local lk_ev *ev;
@@ -409,8 +406,7 @@ static const int versions[] = {0, TLS1_2_VERSION, TLS1_3_VERSION};
 
 enum { VERSIONS = sizeof versions / sizeof *versions };
 
-/* ---- tests ----------------------------------------------------------------
- */
+/* ---- tests --------------------------------------------------------------- */
 
 START_TEST(session_works_over_tls_as_over_tcp)
 {

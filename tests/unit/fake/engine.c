@@ -87,8 +87,7 @@ void engine_due(lk_client *c, int64_t at)
   c->hooks.wake(c, c->hooks.arg);
 }
 
-/* ---- what <latchkey/client.h> says for drivers ----------------------------
- */
+/* ---- what <latchkey/client.h> says for drivers --------------------------- */
 
 int lk_client_new(lk_client **out, const lk_client_config *config,
                   const lk_hooks *hooks)

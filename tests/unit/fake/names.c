@@ -155,8 +155,7 @@ void __wrap_freeaddrinfo(struct addrinfo *list)
   }
 }
 
-/* ---- memory and threads --------------------------------------------------
- */
+/* ---- memory and threads -------------------------------------------------- */
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);

@@ -140,8 +140,7 @@ static void hang_up(void)
   tls_server_hang_up(&server, false);
 }
 
-/* ---- whom it trusts -------------------------------------------------------
- */
+/* ---- whom it trusts ------------------------------------------------------ */
 
 START_TEST(server_with_name_or_address_is_trusted)
 {
@@ -372,8 +371,7 @@ START_TEST(each_opt_out_disables_its_check)
 }
 END_TEST
 
-/* ---- client certificates --------------------------------------------------
- */
+/* ---- client certificates ------------------------------------------------- */
 
 /* A server that wants one; the client has it, if `issuer` is not NULL. */
 static void want_certificate(const tls_identity *issuer, const char *password)
@@ -510,8 +508,7 @@ START_TEST(key_of_another_certificate_is_refused)
 }
 END_TEST
 
-/* ---- files ----------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------- */
 
 static char folder[] = "/tmp/latchkey-tls-XXXXXX";
 
@@ -655,8 +652,7 @@ START_TEST(check_names_a_file_with_a_long_path)
 }
 END_TEST
 
-/* ---- what a connection is like ---------------------------------------------
- */
+/* ---- what a connection is like ------------------------------------------- */
 
 START_TEST(connection_is_described_with_both_certificates)
 {
@@ -716,8 +712,7 @@ START_TEST(certificate_that_was_refused_is_described)
 }
 END_TEST
 
-/* ---- sessions -------------------------------------------------------------
- */
+/* ---- sessions ------------------------------------------------------------ */
 
 /* One connection with a byte each way, so that tickets arrive. */
 static bool was_resumed(const char *host)
@@ -815,8 +810,7 @@ START_TEST(revocation_ends_a_session)
 }
 END_TEST
 
-/* ---- bytes ----------------------------------------------------------------
- */
+/* ---- bytes --------------------------------------------------------------- */
 
 static char pattern(size_t i)
 {
@@ -1092,8 +1086,7 @@ START_TEST(damaged_record_fails)
 }
 END_TEST
 
-/* ---- what does not speak TLS ----------------------------------------------
- */
+/* ---- what does not speak TLS --------------------------------------------- */
 
 /* Accept, and answer the first bytes by `len` of `answer`; then close, if there
  * are none. */

@@ -139,8 +139,7 @@ static int unread(void)
   return n;
 }
 
-/* ---- servers that never pause ----------------------------------------------
- */
+/* ---- servers that never pause -------------------------------------------- */
 
 /* Accept the connection, without TLS, once the client has said hello. */
 static void accept_raw(void)
@@ -236,8 +235,7 @@ START_TEST(a_long_answer_is_received_in_several_steps)
 }
 END_TEST
 
-/* ---- what follows a failure ------------------------------------------------
- */
+/* ---- what follows a failure ---------------------------------------------- */
 
 START_TEST(sending_after_a_failure_repeats_it)
 {
@@ -316,8 +314,7 @@ START_TEST(abandoned_handshake_leaves_no_openssl_error)
 }
 END_TEST
 
-/* ---- sessions --------------------------------------------------------------
- */
+/* ---- sessions ------------------------------------------------------------ */
 
 /* One connection with a byte to the client, so that tickets arrive. */
 static bool was_resumed(void)
@@ -385,8 +382,7 @@ START_TEST(session_that_breaks_a_handshake_is_not_offered_again)
 }
 END_TEST
 
-/* ---- files, callbacks, settings -------------------------------------------
- */
+/* ---- files, callbacks, settings ------------------------------------------ */
 
 static char path[] = "/tmp/latchkey-tls-XXXXXX";
 

@@ -335,8 +335,7 @@ START_TEST(permit_of_kazoo_is_32_hexadecimal_digits)
 }
 END_TEST
 
-/* ---- what does not go together ---------------------------------------------
- */
+/* ---- what does not go together ------------------------------------------- */
 
 static int try_lock(const lk_lock_config *c)
 {
@@ -386,8 +385,7 @@ START_TEST(options_that_contradict_the_layout_are_refused)
 }
 END_TEST
 
-/* ---- read-write locks ------------------------------------------------------
- */
+/* ---- read-write locks ---------------------------------------------------- */
 
 typedef struct sides {
   lk_rwlock *rw;
@@ -522,8 +520,7 @@ START_TEST(plain_locks_can_be_members_of_a_multilock)
 }
 END_TEST
 
-/* ---- a create whose answer was lost -----------------------------------------
- */
+/* ---- a create whose answer was lost -------------------------------------- */
 
 static void cut_the_create(bool after)
 {
@@ -760,8 +757,7 @@ START_TEST(names_that_cannot_be_listed_end_the_recovery)
 }
 END_TEST
 
-/* ---- names that may be another's -------------------------------------------
- */
+/* ---- names that may be another's ----------------------------------------- */
 
 /* An operator deletes the directory and creates it again, and another client is
  * first in it. */
@@ -878,8 +874,7 @@ START_TEST(waiter_does_not_take_a_foreign_node_for_its_own)
 }
 END_TEST
 
-/* ---- whatever breaks --------------------------------------------------------
- */
+/* ---- whatever breaks ----------------------------------------------------- */
 
 /* A create is cut, and then request `m` of the search for it. */
 static bool survives_two_cuts(unsigned m, bool after)
