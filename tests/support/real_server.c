@@ -16,7 +16,7 @@
 
 enum { SKIPPED = 77, BROKEN = 99 };
 
-static void give_up(const char *what)
+static void fail_test(const char *what)
 {
   fprintf(stderr, "script/server: %s: %s\n", what, strerror(errno));
   exit(BROKEN);
@@ -104,13 +104,13 @@ void server_start(server *s, const char *const *options)
   char facts[1024];
 
   if (pipe(in) != 0 || pipe(out) != 0)
-    give_up("pipe");
+    fail_test("pipe");
   /* No other child may keep the servers alive. */
   fcntl(in[1], F_SETFD, FD_CLOEXEC);
   fcntl(out[0], F_SETFD, FD_CLOEXEC);
   s->pid = fork();
   if (s->pid < 0)
-    give_up("fork");
+    fail_test("fork");
   if (s->pid == 0)
     become_script(options, in[0], out[1]);
   close(in[0]);
@@ -144,7 +144,7 @@ const char *server_ask(server *s, const char *format, ...)
   }
   command[len] = '\n';
   if (write(s->to, command, (size_t)len + 1) != len + 1)
-    give_up("write");
+    fail_test("write");
   command[len] = '\0';
   if (!read_line(s->from, line, sizeof(line)))
     strcpy(line, "no answer");

@@ -15,7 +15,7 @@ static const cli_option_lists run_lists = {
 
 /* The words behind the name; gives the index of the first operand among them,
    from 1, or -1. */
-static int take(cli_options *o, char *complaint, char **words)
+static int parse(cli_options *o, char *complaint, char **words)
 {
   static char name[] = "run";
   char *argv[16] = {name};
@@ -47,15 +47,15 @@ START_TEST(option_n_overrides_w_in_any_order)
   char wrong[200];
   cli_options o;
 
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-n"), W("-w"), W("3"), W("/l"))),
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-n"), W("-w"), W("3"), W("/l"))),
                    4);
   ck_assert_int_eq(o.wait_ms, 0);
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-w"), W("3"), W("-n"), W("/l"))),
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-w"), W("3"), W("-n"), W("/l"))),
                    4);
   ck_assert_int_eq(o.wait_ms, 0);
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-w"), W("3"), W("/l"))), 3);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-w"), W("3"), W("/l"))), 3);
   ck_assert_int_eq(o.wait_ms, 3000);
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-n"), W("-w"), W("x"), W("/l"))),
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-n"), W("-w"), W("x"), W("/l"))),
                    -1);
 }
 END_TEST
@@ -66,11 +66,11 @@ START_TEST(options_end_at_the_first_operand)
   cli_options o;
 
   ck_assert_int_eq(
-      take(&o, wrong, WORDS(W("-n"), W("-E"), W("7"), W("/l"), W("-v"))), 4);
+      parse(&o, wrong, WORDS(W("-n"), W("-E"), W("7"), W("/l"), W("-v"))), 4);
   ck_assert_int_eq(o.wait_ms, 0);
   ck_assert_int_eq(o.conflict_code, 7);
   ck_assert(!o.verbose);
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-v"), W("--"), W("/l"))), 3);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-v"), W("--"), W("/l"))), 3);
 }
 END_TEST
 
@@ -120,16 +120,16 @@ START_TEST(every_name_of_an_option_is_the_same_option)
     char word[20];
 
     strcpy(word, waits[i]);
-    ck_assert_int_eq(take(&o, wrong, WORDS(word, W("/l"))), 2);
+    ck_assert_int_eq(parse(&o, wrong, WORDS(word, W("/l"))), 2);
     ck_assert_int_eq(o.wait_ms, 1500);
   }
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("--nb"), W("/l"))), 2);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--nb"), W("/l"))), 2);
   ck_assert_int_eq(o.wait_ms, 0);
   ck_assert_int_eq(
-      take(&o, wrong, WORDS(W("-x"), W("-e"), W("--exclusive"), W("/l"))), 4);
+      parse(&o, wrong, WORDS(W("-x"), W("-e"), W("--exclusive"), W("/l"))), 4);
   ck_assert_int_eq(
-      take(&o, wrong,
-           WORDS(W("--on-lost"), W("stop"), W("--assurance=ping"), W("/l"))),
+      parse(&o, wrong,
+            WORDS(W("--on-lost"), W("stop"), W("--assurance=ping"), W("/l"))),
       4);
   ck_assert_int_eq(o.on_lost, CLI_ON_LOST_STOP);
   ck_assert_int_eq(o.assurance, LK_ASSURE_PING);
@@ -151,10 +151,10 @@ START_TEST(every_action_of_on_lost_has_a_word)
 
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     memcpy(word, rows[i].word, sizeof word);
-    ck_assert_int_eq(take(&o, wrong, WORDS(W("--on-lost"), word, W("/l"))), 3);
+    ck_assert_int_eq(parse(&o, wrong, WORDS(W("--on-lost"), word, W("/l"))), 3);
     ck_assert_int_eq(o.on_lost, rows[i].policy);
   }
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("--on-lost"), W("kil"), W("/l"))),
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--on-lost"), W("kil"), W("/l"))),
                    -1);
 }
 END_TEST
@@ -180,24 +180,24 @@ START_TEST(a_wrong_option_is_named)
   char wrong[200];
   cli_options o;
 
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-S"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-S"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "unknown option -S");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-nu"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-nu"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "unknown option -u");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-\x7f"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-\x7f"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "unknown option -\\x7f");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("--permutes=2"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--permutes=2"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "unknown option --permutes=2");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("--nb=2"), W("/l"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--nb=2"), W("/l"))), -1);
   ck_assert_str_eq(wrong, "--nb takes no argument");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-w"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-w"))), -1);
   ck_assert_str_eq(wrong, "--wait needs an argument: SECS");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("--id"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--id"))), -1);
   ck_assert_str_eq(wrong, "--id needs an argument: TEXT");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("-E"), W("256"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("-E"), W("256"))), -1);
   ck_assert_str_eq(wrong, "--conflict-exit-code: \"256\" is not an exit code "
                           "from 0 to 255");
-  ck_assert_int_eq(take(&o, wrong, WORDS(W("--events-fd"), W("987"))), -1);
+  ck_assert_int_eq(parse(&o, wrong, WORDS(W("--events-fd"), W("987"))), -1);
   ck_assert_ptr_nonnull(strstr(wrong, "is not an open descriptor"));
 }
 END_TEST
@@ -231,11 +231,11 @@ START_TEST(tls_is_selected_by_its_options_and_before_the_servers)
     char word[40];
 
     snprintf(word, sizeof word, "%s", options[i]);
-    take(&o, wrong, WORDS(word, W("/l")));
+    parse(&o, wrong, WORDS(word, W("/l")));
     ck_assert_str_eq(wrong, "");
     ck_assert(cli_tls_is_selected(&o.tls, "h:1"));
   }
-  take(&o, wrong, WORDS(W("-v"), W("/l")));
+  parse(&o, wrong, WORDS(W("-v"), W("/l")));
   ck_assert(!cli_tls_is_selected(&o.tls, "h:1/tls://"));
   ck_assert(cli_tls_is_selected(&o.tls, "tls://h:1"));
   ck_assert(cli_tls_is_selected(&o.tls, " tls://h:1"));
@@ -268,7 +268,7 @@ START_TEST(a_layout_is_a_word_and_perhaps_a_prefix)
     const char *prefix = good[i].prefix;
 
     snprintf(word, sizeof word, "%s", good[i].word);
-    ck_assert_int_eq(take(&o, wrong, WORDS(W("--layout"), word, W("/l"))), 3);
+    ck_assert_int_eq(parse(&o, wrong, WORDS(W("--layout"), word, W("/l"))), 3);
     ck_assert_int_eq(o.layout, good[i].layout);
     ck_assert_int_eq(o.prefix == NULL, prefix == NULL);
     if (prefix != NULL)
@@ -276,7 +276,7 @@ START_TEST(a_layout_is_a_word_and_perhaps_a_prefix)
   }
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     snprintf(word, sizeof word, "%s", bad[i]);
-    ck_assert_int_eq(take(&o, wrong, WORDS(W("--layout"), word, W("/l"))), -1);
+    ck_assert_int_eq(parse(&o, wrong, WORDS(W("--layout"), word, W("/l"))), -1);
   }
 }
 END_TEST

@@ -28,7 +28,7 @@ static void end(void)
 }
 
 /* The peer of question `n`, which has come whole. */
-static int asked(lk_client *c, uint64_t n)
+static int accept_probe(lk_client *c, uint64_t n)
 {
   char word[5] = "";
 
@@ -45,12 +45,13 @@ static int asked(lk_client *c, uint64_t n)
   return peer;
 }
 
-static void answer(lk_client *c, uint64_t n, const char *text, const char *told)
+static void reply_to_probe(lk_client *c, uint64_t n, const char *text,
+                           const char *expected)
 {
   char line[64];
-  int peer = asked(c, n);
+  int peer = accept_probe(c, n);
 
-  snprintf(line, sizeof line, "probed %u %s\n", (unsigned)n, told);
+  snprintf(line, sizeof line, "probed %u %s\n", (unsigned)n, expected);
   sockets_write(peer, text, strlen(text));
   close(peer);
   expect(c, line);
@@ -60,12 +61,12 @@ START_TEST(probe_reports_the_reply_when_the_server_closes)
 {
   lk_client *c = begin();
 
-  answer(c, 1, "rw", "rw");
-  answer(c, 2, "ro", "ro");
-  answer(c, 3, "null", "null");
-  answer(c, 4, "", "");
-  answer(c, 5, "isro is not executed because", "isro is not exec");
-  answer(c, 6, "sixteen letters.", "sixteen letters.");
+  reply_to_probe(c, 1, "rw", "rw");
+  reply_to_probe(c, 2, "ro", "ro");
+  reply_to_probe(c, 3, "null", "null");
+  reply_to_probe(c, 4, "", "");
+  reply_to_probe(c, 5, "isro is not executed because", "isro is not exec");
+  reply_to_probe(c, 6, "sixteen letters.", "sixteen letters.");
   end();
 }
 END_TEST
@@ -73,7 +74,7 @@ END_TEST
 START_TEST(probe_reply_in_pieces_is_joined)
 {
   lk_client *c = begin();
-  int peer = asked(c, 1);
+  int peer = accept_probe(c, 1);
 
   sockets_write(peer, "r", 1);
   for (int i = 0; i < 5; i++)
@@ -92,7 +93,7 @@ END_TEST
 START_TEST(failed_probe_connection_is_reported_at_once)
 {
   lk_client *c = begin();
-  int peer = asked(c, 1);
+  int peer = accept_probe(c, 1);
 
   sockets_write(peer, "rw", 2);
   sockets_reset(peer);
@@ -149,8 +150,8 @@ END_TEST
 START_TEST(probe_that_is_not_wanted_any_more_is_closed)
 {
   lk_client *c = begin();
-  int first = asked(c, 1);
-  int second = asked(c, 2);
+  int first = accept_probe(c, 1);
+  int second = accept_probe(c, 2);
 
   ck_assert(sockets_ended(first));
   engine_probe(c, 0, "", 0);
@@ -171,7 +172,7 @@ END_TEST
 START_TEST(client_is_served_during_a_probe)
 {
   lk_client *c = begin();
-  int peer = asked(c, 1);
+  int peer = accept_probe(c, 1);
 
   engine_write(c, "x", 1);
   sockets_write(own, "y", 1);
@@ -192,7 +193,7 @@ static void on_enough(struct ev_loop *l, ev_timer *w, int revents)
 START_TEST(loop_sleeps_until_the_probe_is_answered)
 {
   lk_client *c = begin();
-  int peer = asked(c, 1);
+  int peer = accept_probe(c, 1);
   unsigned before = ev_iteration(loop);
   ev_timer enough;
 
@@ -216,7 +217,7 @@ static void ask_next(lk_client *c, const char *line)
 START_TEST(next_probe_may_be_wanted_in_the_callback)
 {
   lk_client *c = begin();
-  int peer = asked(c, 1);
+  int peer = accept_probe(c, 1);
 
   c->react = ask_next;
   close(peer);
@@ -260,7 +261,7 @@ END_TEST
 START_TEST(client_may_be_freed_during_a_probe)
 {
   lk_client *c = begin();
-  int peer = asked(c, 1);
+  int peer = accept_probe(c, 1);
 
   lk_client_free(c);
   ck_assert(sockets_ended(peer));
@@ -293,7 +294,7 @@ END_TEST
 START_TEST(forked_child_does_not_probe)
 {
   lk_client *c = begin();
-  int peer = asked(c, 1);
+  int peer = accept_probe(c, 1);
   int status;
   pid_t child = fork();
 

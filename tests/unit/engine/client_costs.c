@@ -21,11 +21,11 @@ static peer *p;
 static struct {
   unsigned gets, creates, deletes, events;
   lk_watch *watch;
-} told;
+} called;
 
 static void begin(const lk_client_config *config)
 {
-  memset(&told, 0, sizeof told);
+  memset(&called, 0, sizeof called);
   p = calloc(1, sizeof *p);
   failing_mem_init(&p->mem);
   ck_assert_int_eq(peer_init(p, config), 0);
@@ -62,9 +62,9 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
 {
   (void)c;
   (void)arg;
-  ck_assert_ptr_eq(w, told.watch);
+  ck_assert_ptr_eq(w, called.watch);
   ck_assert_int_eq(event->type, LK_EVENT_CHANGED);
-  told.events++;
+  called.events++;
 }
 
 static void on_last_event(lk_client *c, lk_watch *w, const lk_event *event,
@@ -84,7 +84,7 @@ static void on_get(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   (void)arg;
   ck_assert_int_eq(err, 0);
-  told.gets++;
+  called.gets++;
 }
 
 static void on_create(lk_client *c, int err, const char *path,
@@ -95,7 +95,7 @@ static void on_create(lk_client *c, int err, const char *path,
   (void)arg;
   ck_assert_int_eq(err, 0);
   ck_assert_str_eq(path, "/queue/lock-0000000001");
-  told.creates++;
+  called.creates++;
 }
 
 static void on_delete(lk_client *c, int err, void *arg)
@@ -103,7 +103,7 @@ static void on_delete(lk_client *c, int err, void *arg)
   (void)c;
   (void)arg;
   ck_assert_int_eq(err, 0);
-  told.deletes++;
+  called.deletes++;
 }
 
 /* Reply to the requests of go_round(), then let the watch fire. */
@@ -126,11 +126,11 @@ static void answer_round(int32_t xid)
   say(&b);
 }
 
-static void go_round(int32_t xid, lk_watch_cb watcher)
+static void make_requests(int32_t xid, lk_watch_cb watcher)
 {
   lk_call call = {.size = sizeof call,
                   .on_event = watcher,
-                  .watch = &told.watch,
+                  .watch = &called.watch,
                   .timeout_ms = 1000};
 
   ck_assert_int_eq(lk_create2(p->client, "/queue/lock-", lk_text("127.0.0.1"),
@@ -154,15 +154,15 @@ START_TEST(in_the_steady_state_nothing_is_allocated)
   begin(&config);
   connect_it();
   for (int i = 0; i < 10; i++, xid += 3)
-    go_round(xid, on_event);
+    make_requests(xid, on_event);
   size_t count = p->mem.count;
 
   for (int i = 0; i < 1000; i++, xid += 3)
-    go_round(xid, on_event);
-  ck_assert_uint_eq(told.gets, 1010);
-  ck_assert_uint_eq(told.creates, 1010);
-  ck_assert_uint_eq(told.deletes, 1010);
-  ck_assert_uint_eq(told.events, 1010);
+    make_requests(xid, on_event);
+  ck_assert_uint_eq(called.gets, 1010);
+  ck_assert_uint_eq(called.creates, 1010);
+  ck_assert_uint_eq(called.deletes, 1010);
+  ck_assert_uint_eq(called.events, 1010);
   ck_assert_uint_eq(p->mem.count, count);
   end();
 }
@@ -196,7 +196,7 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
 
     if (i == 10)
       count = p->mem.count;
-    call.watch = &told.watch;
+    call.watch = &called.watch;
     snprintf(path, sizeof path, "/queue/%d", i);
     ck_assert_int_eq(lk_get(p->client, path, &call, on_get, NULL), 0);
     peer_settle(p);
@@ -208,7 +208,7 @@ START_TEST(nothing_is_allocated_with_a_chroot_and_many_other_watches)
     wire_event(&b, LK_EVENT_CHANGED, path);
     say(&b);
   }
-  ck_assert_uint_eq(told.events, 1010);
+  ck_assert_uint_eq(called.events, 1010);
   ck_assert_uint_eq(p->mem.count, count);
   end();
 }
@@ -309,7 +309,7 @@ static void on_created(lk_client *c, lk_watch *w, const lk_event *event,
   (void)c;
   (void)w;
   (void)arg;
-  told.events += event->type == LK_EVENT_CREATED;
+  called.events += event->type == LK_EVENT_CREATED;
 }
 
 /* Watch a node that is missing. */
@@ -415,7 +415,7 @@ START_TEST(memory_of_watches_that_fired_is_given_back)
     wire_event(&b, LK_EVENT_CREATED, path);
     say(&b);
   }
-  ck_assert_uint_eq(told.events, COUNT);
+  ck_assert_uint_eq(called.events, COUNT);
   ck_assert_uint_lt(p->mem.held, most / 6); /* for 1,024 */
   end();
 }
@@ -482,7 +482,7 @@ static void on_late(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   (void)arg;
   ck_assert_int_eq(err, LK_ERR_DEADLINE);
-  told.gets++;
+  called.gets++;
 }
 
 /* Requests of which each has a deadline of its own, in no order. */
@@ -492,12 +492,12 @@ static double expire(size_t count)
   double start = processor_time();
 
   p->room = 0;
-  told.gets = 0;
+  called.gets = 0;
   for (size_t i = 0; i < count; i++) {
     call.timeout_ms = (int64_t)(1000 + i * 7919 % count / 8);
     ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
   }
-  while (told.gets < count) {
+  while (called.gets < count) {
     p->now = lk_client_deadline(p->client);
     lk_client_tick(p->client);
   }
@@ -546,7 +546,7 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
         lk_get(p->client, "/a", &call, i % 5 == 0 ? on_late : NULL, NULL), 0);
   }
   peer_pass(p, 100);
-  ck_assert_uint_eq(told.gets, 2);
+  ck_assert_uint_eq(called.gets, 2);
   peer_connected(p);
   p->room = 0;
   lk_buf b = wire_buf();
@@ -554,7 +554,7 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
   wire_welcome(&b, 0x10, 30000);
   say(&b);
   ck_assert_uint_eq(lk_client_pending(p->client).len, 8 * GET_LEN);
-  told.gets = 0;
+  called.gets = 0;
   p->room = SIZE_MAX;
   peer_failed(p, 0, NULL);
   end();
@@ -575,7 +575,7 @@ START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
   ck_assert_uint_eq(p->client->requests.waiting.count, 3);
   ck_assert_int_eq(lk_get(p->client, "/a", &call, on_late, NULL), 0);
   peer_pass(p, 11);
-  ck_assert_uint_eq(told.gets, 2);
+  ck_assert_uint_eq(called.gets, 2);
   ck_assert_uint_eq(p->client->requests.waiting.count, 2);
   ck_assert_uint_eq(lk__buf_len(&p->client->requests.held), 2 * GET_LEN);
   end();

@@ -114,7 +114,7 @@ static const char *const when[] = {
     "l3:closed",
 };
 
-static const char *const deeds[] = {
+static const char *const calls[] = {
     "free",
     "close end",
     "cancel wd server",
@@ -163,11 +163,11 @@ START_TEST(every_call_is_allowed_in_every_callback)
   char text[LEN];
 
   for (size_t i = 0; i < COUNT(when); i++) {
-    for (size_t j = 0; j < COUNT(deeds); j++) {
+    for (size_t j = 0; j < COUNT(calls); j++) {
       lk_buf out = wire_buf();
       play_mode mode = {.step = 0};
 
-      compose(text, "", when[i], deeds[j], NULL, NULL);
+      compose(text, "", when[i], calls[j], NULL, NULL);
       play(text, &mode, &out);
       ck_assert_msg(mode.undone == 0, "%s was never called", when[i]);
       ck_assert(contains(&out, "\nfreed\n"));
@@ -182,10 +182,10 @@ START_TEST(every_call_is_allowed_with_one_session_and_without_memory)
   char text[LEN];
 
   for (size_t i = 0; i < COUNT(when); i++) {
-    for (size_t j = 0; j < COUNT(deeds); j++) {
+    for (size_t j = 0; j < COUNT(calls); j++) {
       play_mode mode = {.failed = true};
 
-      compose(text, " one-session", when[i], deeds[j], NULL, NULL);
+      compose(text, " one-session", when[i], calls[j], NULL, NULL);
       for (size_t n = 1; mode.failed; n += 7) {
         lk_buf out = wire_buf();
 
@@ -204,10 +204,10 @@ START_TEST(two_calls_are_allowed_in_one_callback)
 
   for (size_t i = 0; i < COUNT(when); i++) {
     for (size_t j = 0; j < 7; j++) {
-      for (size_t k = 0; k < COUNT(deeds); k++) {
+      for (size_t k = 0; k < COUNT(calls); k++) {
         lk_buf out = wire_buf();
 
-        compose(text, "", when[i], deeds[j], when[i], deeds[k]);
+        compose(text, "", when[i], calls[j], when[i], calls[k]);
         play(text, NULL, &out);
         ck_assert(contains(&out, "\nfreed\n"));
         lk__buf_free(&out);

@@ -232,15 +232,15 @@ static void server_step(void)
 static _Thread_local struct ev_loop *loop;
 static _Thread_local lk_ev *ev;
 static _Thread_local lk_client *client;
-static _Thread_local char story[512]; /* what the program sees */
+static _Thread_local char observed[512]; /* what the program sees */
 static _Thread_local char long_data[LONG_DATA + 1];
 static _Thread_local bool closed, seen;
 
-static void tell(const char *what, int err)
+static void add_line(const char *what, int err)
 {
-  size_t len = strlen(story);
+  size_t len = strlen(observed);
 
-  snprintf(story + len, sizeof story - len, "%s %d, ", what, err);
+  snprintf(observed + len, sizeof observed - len, "%s %d, ", what, err);
 }
 
 static bool is_lost(int err)
@@ -254,7 +254,7 @@ static void on_closed(lk_client *c, int err, void *arg)
   (void)c;
   (void)arg;
   closed = true;
-  tell("closed", is_lost(err) ? 0 : err);
+  add_line("closed", is_lost(err) ? 0 : err);
 }
 
 static void on_long(lk_client *c, int err, const lk_bytes *data,
@@ -262,10 +262,10 @@ static void on_long(lk_client *c, int err, const lk_bytes *data,
 {
   (void)stat;
   (void)arg;
-  tell("get", err);
+  add_line("get", err);
   if (err == 0 && data->len == LONG_DATA &&
       memcmp(data->at, long_data, LONG_DATA) == 0)
-    tell("long", 0);
+    add_line("long", 0);
   ck_assert_int_eq(lk_client_close(c, on_closed, NULL), 0);
 }
 
@@ -293,9 +293,9 @@ static void on_short(lk_client *c, int err, const lk_bytes *data,
   (void)c;
   (void)stat;
   (void)arg;
-  tell("get", err);
+  add_line("get", err);
   if (err == 0 && data->len == 5 && memcmp(data->at, "short", 5) == 0)
-    tell("short", 0);
+    add_line("short", 0);
   model_set(&zookeeper, "/a", long_data);
 }
 
@@ -314,7 +314,7 @@ static void on_created(lk_client *c, int err, const char *path,
         0);
     return;
   }
-  tell("create", err == LK_ERR_NODE_EXISTS ? 0 : err);
+  add_line("create", err == LK_ERR_NODE_EXISTS ? 0 : err);
   ck_assert_int_eq(lk_get(c, "/a", &watched, on_short, NULL), 0);
 }
 
@@ -345,12 +345,12 @@ static void new_client(void)
   ck_assert_int_eq(lk_ev_client_new(&client, ev, &config), 0);
 }
 
-/* The calls of a whole program; `story` records their results. */
+/* The calls of a whole program; `observed` holds their results. */
 static void run_story(void)
 {
   struct timespec from;
 
-  story[0] = '\0';
+  observed[0] = '\0';
   closed = seen = false;
   cuts.received = cuts.attempts = 0;
   model_init(&zookeeper);
@@ -361,7 +361,7 @@ static void run_story(void)
   clock_gettime(CLOCK_MONOTONIC, &from);
   while (!closed) {
     turn();
-    ck_assert_msg(!is_late(&from), "it hangs: %s", story);
+    ck_assert_msg(!is_late(&from), "it hangs: %s", observed);
   }
   lk_client_free(client);
   hang_up();
@@ -413,7 +413,7 @@ START_TEST(session_works_over_tls_as_over_tcp)
   for (size_t v = 0; v < VERSIONS; v++) {
     start(versions[v]);
     run_story();
-    ck_assert_str_eq(story, whole);
+    ck_assert_str_eq(observed, whole);
     ck_assert_uint_eq(cuts.attempts, 1);
     stop();
   }
@@ -431,7 +431,7 @@ START_TEST(session_over_tls_works_in_pieces_of_any_length)
       cuts.read = cuts.write = lengths[i];
       cuts.waits = i % 2 == 0 || lengths[i] == 1460;
       run_story();
-      ck_assert_str_eq(story, whole);
+      ck_assert_str_eq(observed, whole);
       ck_assert_uint_eq(cuts.attempts, 1);
     }
     stop();
@@ -449,7 +449,7 @@ START_TEST(session_over_tls_works_in_pieces_of_random_length)
       cuts.write = 1 + seed * 11 % 90;
       cuts.waits = seed % 2 == 0;
       run_story();
-      ck_assert_str_eq(story, whole);
+      ck_assert_str_eq(observed, whole);
       ck_assert_uint_eq(cuts.attempts, 1);
     }
     stop();
@@ -465,7 +465,8 @@ static void break_everywhere(size_t step)
     cuts.break_at = at;
     cuts.reset = at / step % 2 == 1;
     run_story();
-    ck_assert_msg(strcmp(story, whole) == 0, "broken at %zu: %s", at, story);
+    ck_assert_msg(strcmp(observed, whole) == 0, "broken at %zu: %s", at,
+                  observed);
     if (cuts.received < at)
       return;
   }
@@ -512,7 +513,7 @@ static void *run_stories(void *arg)
   start(*version);
   for (int i = 0; i < 10; i++) {
     run_story();
-    if (strcmp(story, whole) != 0)
+    if (strcmp(observed, whole) != 0)
       ok = &plain;
   }
   stop();

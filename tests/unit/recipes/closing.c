@@ -154,7 +154,7 @@ START_TEST(lock_freed_before_a_break_leaves_no_node)
 }
 END_TEST
 
-static void want_once_more(locker *l, const char *what)
+static void acquire_once_more(locker *l, const char *what)
 {
   if (strcmp(what, "acquired") == 0 && l->acquired != 0)
     ck_assert_int_eq(locker_acquire(l, -1), 0);
@@ -171,7 +171,7 @@ START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
   locker_init(&other, &lp.two, &c); /* gets the event, too */
   ck_assert_int_eq(locker_acquire(&other, -1), 0);
   model_turn(&lp.server);
-  lp.b.react = want_once_more;
+  lp.b.react = acquire_once_more;
   unsigned before = lp.b.calls;
 
   lp.server.down = true;
@@ -336,7 +336,7 @@ static void at_nth(locker *l, const char *what)
 }
 
 /* Whatever is still there does something of all a lock can do. */
-static void story(void)
+static void run_sequence(void)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
@@ -384,7 +384,7 @@ static void assert_survives(void (*what)(locker *l))
   act = what;
   act_at = 1;
   do {
-    story();
+    run_sequence();
     finish_story();
   } while (calls >= act_at++);
   ck_assert_uint_gt(act_at, 12);
@@ -466,7 +466,7 @@ START_TEST(every_callback_may_cancel_and_release)
 }
 END_TEST
 
-static void want_again(locker *l)
+static void acquire_again(locker *l)
 {
   stop(l);
   (void)lk_lock_acquire(l->lock, -1, NULL, NULL);
@@ -474,7 +474,7 @@ static void want_again(locker *l)
 
 START_TEST(every_callback_may_acquire_anew)
 {
-  assert_survives(want_again);
+  assert_survives(acquire_again);
 }
 END_TEST
 

@@ -63,7 +63,7 @@ static bool is_like(const char *text, size_t len, const char *form)
 #define HEX_FORM  "xxxxxxxxxxxx4xxxxxxxxxxxxxxxxxxx"
 
 /* Somebody else's node, in its own session. */
-static const sim_node *stranger(const char *name, const char *data)
+static const sim_node *create_foreign(const char *name, const char *data)
 {
   char path[256];
 
@@ -72,7 +72,7 @@ static const sim_node *stranger(const char *name, const char *data)
   return model_node(&lp.server, path);
 }
 
-static void leave(const char *name)
+static void delete_foreign(const char *name)
 {
   char path[256];
 
@@ -122,7 +122,7 @@ END_TEST
 
 START_TEST(only_names_of_exactly_this_form_are_contenders)
 {
-  static const char *const nobody[] = {
+  static const char *const others[] = {
       "x-seq-0000000000",
       "seq-seq-0000000000",
       "seq-000000000",
@@ -137,16 +137,16 @@ START_TEST(only_names_of_exactly_this_form_are_contenders)
       "6f1c1d2e-3a4b-4c5d-8e9f-00112233445-seq-0000000000"};
 
   begin(&native);
-  for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
-    stranger(nobody[i], "");
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    create_foreign(others[i], "");
   lock_pair_hold(&lp);
   ck_assert_str_eq(name_of(&lp.a), "seq-0000000012");
   ck_assert_ptr_null(strstr(lp.a.events, "waiting"));
   ck_assert_ptr_nonnull(strstr(lp.a.events, "mixed " LOCKS));
   locker_release(&lp.a);
   model_turn(&lp.server);
-  for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
-    leave(nobody[i]);
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    delete_foreign(others[i]);
   lock_pair_end(&lp);
 }
 END_TEST
@@ -183,11 +183,11 @@ START_TEST(negative_number_fails_the_acquire)
     begin(&layouts[i]);
     snprintf(name, sizeof name, "%s-000000001",
              layouts[i].prefix == NULL ? "seq-" : layouts[i].prefix);
-    stranger(name, "");
+    create_foreign(name, "");
     ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.a.acquired, LK_ERR_SEQ_UNSAFE);
-    leave(name);
+    delete_foreign(name);
     lock_pair_end(&lp);
   }
 }
@@ -196,22 +196,22 @@ END_TEST
 START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
 {
   begin(&layouts[0]);
-  stranger("0123456789abcdef0123456789abcdef__rlock__0000000000", "");
-  stranger("0123456789abcdef0123456789abcdef__lock__0000000009", "");
+  create_foreign("0123456789abcdef0123456789abcdef__rlock__0000000000", "");
+  create_foreign("0123456789abcdef0123456789abcdef__lock__0000000009", "");
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   ck_assert(locker_check_events(&lp.a, "waiting 1 0000000000\n"));
-  stranger("x-lock-0000000001", "");
-  leave("0123456789abcdef0123456789abcdef__rlock__0000000000");
+  create_foreign("x-lock-0000000001", "");
+  delete_foreign("0123456789abcdef0123456789abcdef__rlock__0000000000");
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, 0);
   /* A contender of another kind behind us is reported by a list. */
   ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.b, "mixed " LOCKS "/x-lock-0000000001\n"));
-  leave("x-lock-0000000001");
-  leave("0123456789abcdef0123456789abcdef__lock__0000000009");
+  delete_foreign("x-lock-0000000001");
+  delete_foreign("0123456789abcdef0123456789abcdef__lock__0000000009");
   lock_pair_end(&lp);
 }
 END_TEST
@@ -406,13 +406,13 @@ static void sides_init(sides *s, test_client *p, const lk_lock_config *c)
                   .released = NOT_YET};
 }
 
-static void want(locker *l)
+static void start_acquire(locker *l)
 {
   ck_assert_int_eq(locker_acquire(l, -1), 0);
   model_turn(&lp.server);
 }
 
-static void let_go(locker *l)
+static void release_lock(locker *l)
 {
   locker_release(l);
   model_turn(&lp.server);
@@ -430,25 +430,25 @@ static void readers_and_writers(const lk_lock_config *c)
   begin(c);
   sides_init(&one, &lp.one, c);
   sides_init(&two, &lp.two, c);
-  want(&one.r);
-  want(&two.r);
+  start_acquire(&one.r);
+  start_acquire(&two.r);
   ck_assert(lk_lock_ok(one.r.lock) && lk_lock_ok(two.r.lock));
-  let_go(&two.r);
-  want(&two.w);
+  release_lock(&two.r);
+  start_acquire(&two.w);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
-  let_go(&one.r);
+  release_lock(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
   /* The read node would stand behind the write node. */
   ck_assert_int_eq(locker_acquire(&two.r, -1), LK_ERR_DEADLOCK);
-  want(&one.w);
+  start_acquire(&one.w);
   ck_assert_int_eq(one.w.acquired, NOT_YET);
   lp.one.link->log[0] = '\0';
-  let_go(&two.w);
+  release_lock(&two.w);
   ck_assert_int_eq(one.w.acquired, 0);
   ck_assert(model_said(lp.one.link, "")); /* no list: rule H in full */
-  want(&two.r);
+  start_acquire(&two.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
-  let_go(&one.w);
+  release_lock(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
   ck_assert_int_eq(locker_acquire(&two.w, -1), LK_ERR_DEADLOCK);
   lk_rwlock_free(one.rw);
@@ -476,10 +476,10 @@ START_TEST(sides_are_named_as_the_layout_says)
 
     begin(&kinds_of_rw[i]);
     sides_init(&s, &lp.one, &kinds_of_rw[i]);
-    want(&s.r);
+    start_acquire(&s.r);
     ck_assert(is_like(name_of(&s.r), strlen(name_of(&s.r)), forms[i][0]));
-    let_go(&s.r);
-    want(&s.w);
+    release_lock(&s.r);
+    start_acquire(&s.w);
     ck_assert(is_like(name_of(&s.w), strlen(name_of(&s.w)), forms[i][1]));
     lk_rwlock_free(s.rw);
     model_turn(&lp.server);
@@ -499,20 +499,20 @@ START_TEST(plain_locks_can_be_members_of_a_multilock)
   ck_assert_int_eq(
       lk_multilock_new(&m.lock, lp.two.link->client, members, 3, &native, NULL),
       0);
-  want(&m); /* and the directories are made */
+  start_acquire(&m); /* and the directories are made */
   ck_assert_int_eq(m.acquired, 0);
   ck_assert(is_like(name_of(&m), 14, "seq-xxxxxxxxxx"));
   ck_assert_ptr_nonnull(
       strstr(model_child(&lp.server, "/locks/y", 0), "/y/r-0000000000"));
   ck_assert_ptr_nonnull(
       strstr(model_child(&lp.server, "/locks/z", 0), "/z/w-0000000000"));
-  want(&lp.a);
+  start_acquire(&lp.a);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
-  let_go(&m);
+  release_lock(&m);
   ck_assert_int_eq(lp.a.acquired, 0);
-  want(&m);
+  start_acquire(&m);
   ck_assert_int_eq(m.acquired, NOT_YET);
-  let_go(&lp.a);
+  release_lock(&lp.a);
   ck_assert_int_eq(m.acquired, 0);
   locker_free(&m);
   model_turn(&lp.server);
@@ -570,14 +570,14 @@ static void crowd(int before, int behind, bool after, unsigned reads)
   begin(&native);
   for (int i = 0; i < before; i++) {
     snprintf(name, sizeof name, "seq-%010d", i);
-    stranger(name, "their data");
+    create_foreign(name, "their data");
   }
   model_run(&lp.server, T); /* a ping shows how far the server is */
   lp.server.down = true;
   cut_the_create(after);
   for (int i = 0; i < behind; i++) {
     snprintf(name, sizeof name, "seq-%010d", before + ours + i);
-    stranger(name, "their data");
+    create_foreign(name, "their data");
   }
   lp.one.link->log[0] = '\0';
   lp.server.down = false;
@@ -589,7 +589,7 @@ static void crowd(int before, int behind, bool after, unsigned reads)
   ck_assert_uint_le(model_count(lp.one.link, "getData"), reads);
   for (int i = 0; i < before + behind; i++) {
     snprintf(name, sizeof name, "seq-%010d", i < before ? i : i + ours);
-    leave(name);
+    delete_foreign(name);
   }
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -747,11 +747,11 @@ END_TEST
 START_TEST(names_that_cannot_be_listed_end_the_recovery)
 {
   begin(&native);
-  stranger("seq-0000000000", "");
+  create_foreign("seq-0000000000", "");
   model_deny(&lp.server, LOCKS "/seq-0000000000", LK_PERM_READ);
   cut_the_create(false);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_NO_AUTH);
-  leave("seq-0000000000");
+  delete_foreign("seq-0000000000");
   model_run(&lp.server, T);
   lock_pair_end(&lp);
 }
@@ -767,7 +767,7 @@ static void recreate(void)
     model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_delete(&lp.server, LOCKS);
   model_create(&lp.server, LOCKS);
-  stranger("seq-0000000000", "theirs");
+  create_foreign("seq-0000000000", "theirs");
   model_counter(&lp.server, LOCKS, 1);
 }
 
@@ -777,7 +777,7 @@ static void assert_theirs_stays(void)
 
   ck_assert_ptr_nonnull(n);
   ck_assert_int_eq(n->stat.ephemeral_owner, 0x5555);
-  leave("seq-0000000000");
+  delete_foreign("seq-0000000000");
 }
 
 START_TEST(delete_is_not_repeated_on_a_foreign_node)
@@ -861,12 +861,12 @@ START_TEST(waiter_does_not_take_a_foreign_node_for_its_own)
   model_drop(lp.two.link);
   model_turn(&lp.server);
   recreate();
-  leave("seq-0000000000");
-  stranger("seq-0000000001", "theirs");
+  delete_foreign("seq-0000000000");
+  create_foreign("seq-0000000001", "theirs");
   lp.server.down = false;
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.b.acquired, NOT_YET); /* behind theirs */
-  leave("seq-0000000001");
+  delete_foreign("seq-0000000001");
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert(lk_lock_ok(lp.b.lock));
@@ -884,7 +884,7 @@ static bool survives_two_cuts(unsigned m, bool after)
   begin(&native);
   lp.server.down = true;
   cut_the_create(true);
-  stranger("seq-0000000001", "");
+  create_foreign("seq-0000000001", "");
   lp.one.link->requests = 0;
   lp.one.link->cut_at = m;
   lp.one.link->cut_after = after;
@@ -893,7 +893,7 @@ static bool survives_two_cuts(unsigned m, bool after)
   happened = lp.one.link->requests >= m;
   ck_assert_int_eq(lp.a.acquired, 0);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
-  leave("seq-0000000001");
+  delete_foreign("seq-0000000001");
   lock_pair_end(&lp);
   return happened;
 }
@@ -915,7 +915,7 @@ END_TEST
 START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
 {
   begin(&native);
-  stranger("seq-0000000000", "their data");
+  create_foreign("seq-0000000000", "their data");
   model_run(&lp.server, T); /* a ping shows the server's zxid */
   lp.server.down = true;
   cut_the_create(true);
@@ -932,7 +932,7 @@ START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   ck_assert_str_eq(name_of(&lp.a), "seq-0000000001");
   ck_assert_uint_eq(lp.one.errors, 0); /* the state machine has that step */
-  leave("seq-0000000000");
+  delete_foreign("seq-0000000000");
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
@@ -1001,7 +1001,7 @@ static bool runs_out_in_search(size_t n)
     char name[32];
 
     snprintf(name, sizeof name, "seq-%010d", i);
-    stranger(name, "");
+    create_foreign(name, "");
   }
   lp.one.mem.fail_at = lp.one.mem.count + n;
   lp.server.down = false;

@@ -40,7 +40,7 @@ static void add(int count)
   }
 }
 
-static void want_all(int count)
+static void acquire_all(int count)
 {
   for (int i = 0; i < count; i++)
     ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
@@ -62,7 +62,7 @@ START_TEST(local_owners_share_one_node_and_hand_it_over_without_requests)
 
   begin();
   add(10);
-  want_all(10);
+  acquire_all(10);
   ck_assert(model_said(lp.one.link, "create2 getChildren2"));
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
   token = lk_lock_token(crowd[0].lock);
@@ -106,7 +106,7 @@ START_TEST(names_of_another_layout_are_another_queue)
     locker_init(&crowd[i], &lp.one, &kinds[i % KINDS]);
     crowd[i].react = note;
   }
-  want_all(2 * KINDS);
+  acquire_all(2 * KINDS);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), KINDS);
   end(2 * KINDS);
 }
@@ -120,7 +120,7 @@ START_TEST(waiter_knows_its_position)
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   add(3);
-  want_all(3);
+  acquire_all(3);
   ck_assert(locker_check_events(&crowd[0], "waiting 1 0000000001\n"));
   ck_assert(locker_check_events(&crowd[1], "waiting 2 0000000001\n"));
   ck_assert(locker_check_events(&crowd[2], "waiting 3 0000000001\n"));
@@ -143,7 +143,7 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
 
   begin();
   add(CROWD);
-  want_all(CROWD);
+  acquire_all(CROWD);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   for (int i = 0; i < CROWD; i++) {
@@ -174,7 +174,7 @@ START_TEST(a_queue_of_its_own_for_each_client_path_and_kind)
 {
   begin();
   add(1);
-  want_all(1);
+  acquire_all(1);
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0); /* has a node of its own */
   model_turn(&lp.server);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
@@ -284,7 +284,7 @@ START_TEST(local_waiter_can_cancel_during_a_handover)
 {
   begin();
   add(2);
-  want_all(2);
+  acquire_all(2);
   locker_release(&crowd[0]);
   lk_lock_cancel(crowd[1].lock); /* before it was handed on */
   model_turn(&lp.server);
@@ -301,7 +301,7 @@ START_TEST(revoked_node_is_released_and_not_handed_over)
 {
   begin();
   add(2);
-  want_all(2);
+  acquire_all(2);
   model_run(&lp.server, T / 2);
   model_set(&lp.server, lk_lock_node(crowd[0].lock), LK_REVOKE_MESSAGE);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
@@ -319,7 +319,7 @@ START_TEST(a_lease_that_runs_out_is_not_passed_on)
 {
   begin();
   add(2);
-  want_all(2);
+  acquire_all(2);
   lp.one.link->frozen = true;
   model_run(&lp.server, T - T / 8);
   ck_assert_int_eq(lk_lock_get_state(crowd[0].lock), LK_LOCK_UNSURE);
@@ -337,7 +337,7 @@ START_TEST(loss_is_reported_to_the_holder_and_the_others_queue_again)
 {
   begin();
   add(3);
-  want_all(3);
+  acquire_all(3);
   model_run(&lp.server, T / 2); /* watched by now */
   model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_turn(&lp.server);
@@ -375,7 +375,7 @@ START_TEST(acquire_in_the_callback_of_an_end_survives_that_end)
     locker_init(&crowd[i], &lp.one, &fails);
   crowd[0].react = ask_again;
   crowd[2].react = ask_again;
-  want_all(3);
+  acquire_all(3);
   model_expire(&lp.server, lp.one.link->last_session);
   model_drop(lp.one.link);
   model_run(&lp.server, T);
@@ -417,7 +417,7 @@ START_TEST(verify_outlives_the_handover_of_its_owner)
 {
   begin();
   add(2);
-  want_all(2);
+  acquire_all(2);
   ck_assert_int_eq(locker_verify(&crowd[0]), 0);
   locker_release(&crowd[0]);
   ck_assert_int_eq(crowd[0].verified, LK_ERR_NOT_HELD);
@@ -436,7 +436,7 @@ START_TEST(missing_permission_is_reported_to_each_local_owner)
   begin();
   model_deny(&lp.server, LOCKS, LK_PERM_CREATE);
   add(3);
-  want_all(3);
+  acquire_all(3);
   for (int i = 0; i < 3; i++)
     ck_assert_int_eq(crowd[i].acquired, LK_ERR_NO_AUTH);
   end(3);
@@ -454,7 +454,7 @@ START_TEST(a_closed_client_ends_all_of_them)
       ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
       model_turn(&lp.server);
     }
-    want_all(3);
+    acquire_all(3);
     if (held == 2)
       locker_release(&crowd[0]);
     ck_assert_int_eq(locker_acquire(&crowd[3], 0), 0); /* to be turned away */
@@ -540,14 +540,14 @@ START_TEST(try_in_the_callback_of_a_try_does_not_delay_others)
 }
 END_TEST
 
-static void want_anew(locker *l, const char *what)
+static void acquire_again(locker *l, const char *what)
 {
   if (strncmp(what, "waiting", 7) != 0 || l->calls > 30000)
     return;
   l->events[0] = '\0';
   l->react = NULL;
   lk_lock_cancel(l->lock);
-  l->react = want_anew;
+  l->react = acquire_again;
   ck_assert_int_eq(locker_acquire(l, -1), 0);
 }
 
@@ -557,7 +557,7 @@ START_TEST(acquire_in_the_waiting_event_does_not_delay_others)
   add(2);
   ck_assert_int_eq(locker_acquire(&crowd[0], -1), 0);
   model_turn(&lp.server);
-  crowd[1].react = want_anew;
+  crowd[1].react = acquire_again;
   ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
   lk_client_tick(lp.one.link->client);
   ck_assert_uint_gt(crowd[1].calls, 0);
@@ -573,7 +573,7 @@ START_TEST(freed_handles_leave_nothing)
 {
   begin();
   add(4);
-  want_all(4);
+  acquire_all(4);
   locker_free(&crowd[2]);
   ck_assert_int_eq(crowd[2].acquired, LK_ERR_CLOSED);
   locker_free(&crowd[0]);
@@ -718,7 +718,7 @@ static void something_breaks(unsigned choice)
   }
 }
 
-static void storm(uint64_t seed)
+static void run_random_calls(uint64_t seed)
 {
   roll_state = seed;
   newest_token = newest_turn = 0;
@@ -745,7 +745,7 @@ static void storm(uint64_t seed)
 START_TEST(random_calls_leave_one_holder_at_most_and_no_node)
 {
   for (uint64_t seed = 1; seed <= 300; seed++)
-    storm(seed);
+    run_random_calls(seed);
 }
 END_TEST
 

@@ -30,7 +30,7 @@ static test_client clients[2];
 static handle handles[2];
 
 static const char *kind_name;
-static const char *deed_name;
+static const char *call_name;
 static unsigned calls;
 static unsigned act_at;
 static void (*act)(handle *h);
@@ -40,7 +40,7 @@ static unsigned seen;
 
 static void expect(bool fine, const char *what)
 {
-  ck_assert_msg(fine, "%s, %s in callback %u: %s", kind_name, deed_name, act_at,
+  ck_assert_msg(fine, "%s, %s in callback %u: %s", kind_name, call_name, act_at,
                 what);
 }
 
@@ -169,7 +169,7 @@ static void acquire_anew(handle *h)
   expect(!h->freeing || err == LK_ERR_CLOSED, "a freed lock is acquired");
 }
 
-static void let_go_and_acquire(handle *h)
+static void release_and_acquire(handle *h)
 {
   lk_lock_cancel(h->lock);
   release_all(h);
@@ -214,19 +214,19 @@ static void free_all(handle *h)
   lk_client_free(h->p->link->client);
 }
 
-typedef struct deed {
+typedef struct call_in_callback {
   const char *name;
   void (*act)(handle *h);
-} deed;
+} call_in_callback;
 
-static const deed deeds[] = {
+static const call_in_callback calls_in_callbacks[] = {
     {"free", free_lock},
     {"reset", reset},
     {"cancel", cancel},
     {"release", release_all},
     {"release and wait", release_and_wait},
     {"acquire", acquire_anew},
-    {"let go and acquire", let_go_and_acquire},
+    {"let go and acquire", release_and_acquire},
     {"a late acquire", try_late},
     {"verify", verify_again},
     {"free both locks", free_both},
@@ -402,7 +402,7 @@ static void finish(void)
   model_done(&server);
 }
 
-static void story(const kind *k)
+static void run_sequence(const kind *k)
 {
   handle *a = &handles[0], *b = &handles[1];
 
@@ -423,15 +423,15 @@ static void story(const kind *k)
 START_TEST(every_call_is_allowed_in_every_callback_of_a_lock)
 {
   for (size_t i = 0; i < COUNT(kinds); i++) {
-    for (size_t j = 0; j < COUNT(deeds); j++) {
+    for (size_t j = 0; j < COUNT(calls_in_callbacks); j++) {
       kind_name = kinds[i].name;
-      deed_name = deeds[j].name;
-      act = deeds[j].act;
+      call_name = calls_in_callbacks[j].name;
+      act = calls_in_callbacks[j].act;
       act_at = 0;
       seen = 0;
       do {
         act_at++;
-        story(&kinds[i]);
+        run_sequence(&kinds[i]);
       } while (calls >= act_at);
       expect(seen == ALL, "a kind of callback was never called");
       expect(act_at > 12, "hardly any callback was called");
@@ -450,7 +450,7 @@ static void begin_with(const kind *k, size_t end, void (*what)(handle *h))
   handle *h = &handles[0];
 
   kind_name = k->name;
-  deed_name = ends[end];
+  call_name = ends[end];
   act = what;
   act_at = 0;
   begin(k);

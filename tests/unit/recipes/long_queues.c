@@ -325,7 +325,7 @@ START_TEST(without_announcements_each_grant_in_a_long_queue_costs_a_list)
 }
 END_TEST
 
-static void let_go(locker *l, const char *what)
+static void release_when_held(locker *l, const char *what)
 {
   if (strcmp(what, "acquired") == 0)
     locker_release(l);
@@ -335,7 +335,7 @@ START_TEST(hold_that_ends_before_its_announcement_costs_a_list)
 {
   begin_crowd(&announcing, CROWD);
   for (int i = 0; i < CROWD; i++)
-    crowd[i].react = let_go;
+    crowd[i].react = release_when_held;
   locker_release(&lp.a);
   model_turn(&lp.server);
   for (int i = 0; i < CROWD; i++)

@@ -77,7 +77,7 @@ static void end(void)
   model_done(&server);
 }
 
-static void want(locker *l)
+static void start_acquire(locker *l)
 {
   ck_assert_int_eq(locker_acquire(l, -1), 0);
   model_turn(&server);
@@ -85,11 +85,11 @@ static void want(locker *l)
 
 static void get(locker *l)
 {
-  want(l);
+  start_acquire(l);
   ck_assert_int_eq(l->acquired, 0);
 }
 
-static void let_go(locker *l)
+static void release_lock(locker *l)
 {
   locker_release(l);
   model_turn(&server);
@@ -117,15 +117,15 @@ START_TEST(two_multilocks_of_the_same_members_alternate)
 
   begin();
   get(&all);
-  want(&other);
+  start_acquire(&other);
   for (int i = 0; i < 10; i++) {
     locker *next = waiter;
 
     ck_assert_int_eq(next->acquired, NOT_YET);
-    let_go(holder);
+    release_lock(holder);
     ck_assert_int_eq(next->acquired, 0);
     ck_assert(lk_lock_ok(next->lock));
-    want(holder);
+    start_acquire(holder);
     waiter = holder;
     holder = next;
   }
@@ -147,7 +147,7 @@ START_TEST(members_after_a_busy_one_are_released)
   begin();
   single(&c, &two, "/m/c");
   get(&b);
-  want(&all);
+  start_acquire(&all);
   ck_assert_int_eq(all.acquired, NOT_YET);
   ck_assert_uint_eq(model_children(&server, "/m/a"), 1);
   ck_assert_uint_eq(model_children(&server, "/m/b"), 2);
@@ -155,9 +155,9 @@ START_TEST(members_after_a_busy_one_are_released)
   expect_node("/m/a");
   ck_assert_ptr_null(lk_multilock_node(all.lock, "/m/c"));
   get(&c);
-  let_go(&b);
+  release_lock(&b);
   ck_assert_int_eq(all.acquired, NOT_YET);
-  let_go(&c);
+  release_lock(&c);
   ck_assert_int_eq(all.acquired, 0);
   expect_node("/m/b");
   expect_node("/m/c");
@@ -187,7 +187,7 @@ START_TEST(sides_of_read_write_locks_are_members)
       0);
   get(&first);
   get(&second); /* reads */
-  want(&b);
+  start_acquire(&b);
   ck_assert_int_eq(b.acquired, NOT_YET);
   locker_free(&first);
   locker_free(&second);
@@ -231,7 +231,7 @@ START_TEST(refused_create_of_a_directory_is_the_result)
   locker_clear(&l, &one);
   ck_assert_int_eq(
       lk_multilock_new(&l.lock, one.link->client, far, 2, NULL, NULL), 0);
-  want(&l);
+  start_acquire(&l);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_AUTH);
   locker_free(&l);
   end();
@@ -243,10 +243,10 @@ START_TEST(loss_of_a_member_during_the_acquire_starts_it_again)
 {
   begin();
   get(&b);
-  want(&all);
+  start_acquire(&all);
   model_run(&server, T / 2);
   one.link->frozen = true;
-  let_go(&b);
+  release_lock(&b);
   model_delete(&server, model_child(&server, "/m/a", 0));
   model_turn(&server);
   ck_assert_ptr_nonnull(strstr(all.events, "place lost NO_NODE\n"));
@@ -270,18 +270,18 @@ START_TEST(member_is_requested_after_all_earlier_ones_are_held)
   get(&b);
   one.link->requests = 0;
   one.link->throttle_at = 2;
-  want(&all);
+  start_acquire(&all);
   ck_assert(locker_check_events(&all, "waiting 1 0000000000\n"));
   one.link->frozen = true;
   model_run(&server, 200);
-  let_go(&b);
+  release_lock(&b);
   one.link->frozen = false;
   model_turn(&server);
   ck_assert(locker_check_events(&all, "waiting 1 0000000000\n"));
   ck_assert_uint_eq(model_children(&server, "/m/c"), 0);
-  let_go(&a);
+  release_lock(&a);
   ck_assert_int_eq(all.acquired, 0);
-  let_go(&all);
+  release_lock(&all);
   ck_assert_uint_eq(left(), 0);
   locker_free(&a);
   end();
@@ -328,26 +328,26 @@ START_TEST(multilock_freed_during_a_cleanup_leaves_nothing)
 }
 END_TEST
 
-static void free_it(lk_lock *l, int err, void *told)
+static void free_it(lk_lock *l, int err, void *result)
 {
-  *(int *)told = err;
+  *(int *)result = err;
   lk_lock_free(l);
 }
 
 /* It has no node yet that would end it before. */
 START_TEST(multilock_may_be_freed_with_its_client)
 {
-  int told = NOT_YET;
+  int result = NOT_YET;
 
   begin();
   server.down = true;
   model_drop(one.link);
   model_run(&server, T / 10);
-  ck_assert_int_eq(lk_lock_acquire(all.lock, T, free_it, &told), 0);
+  ck_assert_int_eq(lk_lock_acquire(all.lock, T, free_it, &result), 0);
   lk_client_free(one.link->client);
   one.link->client = NULL;
   all.lock = NULL;
-  ck_assert_int_eq(told, LK_ERR_CLOSED);
+  ck_assert_int_eq(result, LK_ERR_CLOSED);
   server.down = false;
   model_expire(&server, one.link->last_session);
   end();
@@ -358,7 +358,7 @@ START_TEST(refused_credentials_end_the_client_and_all_requests)
 {
   begin();
   get(&b);
-  want(&all);
+  start_acquire(&all);
   one.link->answer_at = one.link->requests + 1;
   one.link->answer_err = LK_ERR_AUTH_REQUIRED;
   lk_get(one.link->client, "/m", NULL, NULL, NULL);

@@ -81,7 +81,7 @@ static void finish(void)
   model_done(&server);
 }
 
-static void take_end(int err)
+static void record_result(int err)
 {
   ended = err;
   calls++;
@@ -98,7 +98,7 @@ static void on_created(lk_client *c, int err, const char *path,
   snprintf(made, sizeof made, "%s", err == 0 ? path : "");
   if (err == 0)
     found = *stat;
-  take_end(err);
+  record_result(err);
 }
 
 static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
@@ -107,14 +107,14 @@ static void on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
   (void)arg;
   if (err == 0)
     found = *stat;
-  take_end(err);
+  record_result(err);
 }
 
 static void on_done(lk_client *c, int err, void *arg)
 {
   (void)c;
   (void)arg;
-  take_end(err);
+  record_result(err);
 }
 
 static void on_deleted(lk_client *c, int err, size_t count, void *arg)
@@ -122,7 +122,7 @@ static void on_deleted(lk_client *c, int err, size_t count, void *arg)
   (void)c;
   (void)arg;
   deleted = count;
-  take_end(err);
+  record_result(err);
 }
 
 static bool more(lk_client *c, size_t count, void *arg)
@@ -230,27 +230,27 @@ START_TEST(containers_are_refused_by_an_old_server)
 }
 END_TEST
 
-static unsigned sweeps;
+static unsigned deletions_left;
 
 /* Deletes the directory before the create of the node. */
-static void sweep_before(model_server *s, model_link *l, int32_t op,
-                         const char *path)
+static void delete_before(model_server *s, model_link *l, int32_t op,
+                          const char *path)
 {
   (void)l;
-  if (op != LK_OPCODE_CREATE2 || sweeps == 0 || node("/a/b") == NULL)
+  if (op != LK_OPCODE_CREATE2 || deletions_left == 0 || node("/a/b") == NULL)
     return;
   ck_assert_str_eq(path, "/a/b/c");
-  sweeps--;
+  deletions_left--;
   model_delete(s, "/a/b");
 }
 
 START_TEST(container_parents_that_a_server_deletes_are_created_again)
 {
   begin();
-  sweeps = 3;
-  server.before = sweep_before;
+  deletions_left = 3;
+  server.before = delete_before;
   ck_assert_int_eq(make("/a/b/c", 0, &containers), 0);
-  ck_assert_uint_eq(sweeps, 0);
+  ck_assert_uint_eq(deletions_left, 0);
   finish();
 }
 END_TEST
@@ -258,10 +258,10 @@ END_TEST
 START_TEST(deleted_container_parents_are_created_again_ten_times_at_most)
 {
   begin();
-  sweeps = 100;
-  server.before = sweep_before;
+  deletions_left = 100;
+  server.before = delete_before;
   ck_assert_int_eq(make("/a/b/c", 0, &containers), LK_ERR_NO_NODE);
-  ck_assert_uint_eq(sweeps, 90);
+  ck_assert_uint_eq(deletions_left, 90);
   finish();
 }
 END_TEST
@@ -296,8 +296,8 @@ START_TEST(missing_root_ends_a_create_with_parents)
   link->answer_at = 2;
   link->answer_err = LK_ERR_NO_NODE;
   link->requests = 0;
-  server.before = sweep_before;
-  sweeps = 1; /* so that the node is not there either */
+  server.before = delete_before;
+  deletions_left = 1; /* so that the node is not there either */
   model_create(&server, "/a");
   ck_assert_int_eq(make("/a/b/c", 0, NULL), LK_ERR_NO_NODE);
   ck_assert_uint_eq(model_count(link, "create2"), 2);
@@ -403,7 +403,7 @@ END_TEST
 
 /* ---- trees ------------------------------------------------------------- */
 
-static int wipe_with(const char *path, bool repeat)
+static int delete_tree_with(const char *path, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
   int err =
@@ -412,13 +412,13 @@ static int wipe_with(const char *path, bool repeat)
   return err != 0 ? err : outcome();
 }
 
-static int wipe(const char *path)
+static int delete_tree(const char *path)
 {
-  return wipe_with(path, false);
+  return delete_tree_with(path, false);
 }
 
 /* 13 nodes. */
-static void grow(void)
+static void create_tree(void)
 {
   static const char *const paths[] = {
       "/t",         "/t/a", "/t/b",   "/t/b/c", "/t/b/d",
@@ -432,11 +432,11 @@ static void grow(void)
 START_TEST(delete_of_a_leaf_is_one_request)
 {
   begin();
-  grow();
-  ck_assert_int_eq(wipe("/t/a"), 0);
+  create_tree();
+  ck_assert_int_eq(delete_tree("/t/a"), 0);
   ck_assert(model_said(link, "delete"));
   ck_assert_uint_eq(deleted, 1);
-  ck_assert_int_eq(wipe("/t/a"), LK_ERR_NO_NODE);
+  ck_assert_int_eq(delete_tree("/t/a"), LK_ERR_NO_NODE);
   ck_assert_uint_eq(deleted, 0);
   finish();
 }
@@ -445,8 +445,8 @@ END_TEST
 START_TEST(delete_of_a_tree_deletes_nothing_else)
 {
   begin();
-  grow();
-  ck_assert_int_eq(wipe("/t"), 0);
+  create_tree();
+  ck_assert_int_eq(delete_tree("/t"), 0);
   ck_assert_uint_eq(deleted, 13);
   ck_assert_ptr_null(node("/t"));
   ck_assert_ptr_nonnull(node("/tree"));
@@ -461,7 +461,7 @@ START_TEST(delete_of_a_directory_of_leaves_is_three_writes)
   model_create(&server, "/d/1");
   model_create(&server, "/d/2");
   model_create(&server, "/d/3");
-  ck_assert_int_eq(wipe("/d"), 0);
+  ck_assert_int_eq(delete_tree("/d"), 0);
   ck_assert(
       model_said(link, "delete | getChildren2 | delete delete delete delete"));
   ck_assert_uint_eq(deleted, 4);
@@ -478,7 +478,7 @@ START_TEST(chain_of_directories_is_deleted_in_one_write)
     strcat(path, "/n");
     model_create(&server, path);
   }
-  ck_assert_int_eq(wipe("/n"), 0);
+  ck_assert_int_eq(delete_tree("/n"), 0);
   ck_assert_uint_eq(deleted, 10);
   /* On the way to the leaf, each list is followed by that of the next directory
      and by the delete of this one. */
@@ -498,7 +498,7 @@ static void freeze_list(model_server *s, model_link *l, const char *names)
   l->frozen = strstr(names, "getChildren2") != NULL;
 }
 
-static void wipe_until(int64_t timeout_ms)
+static void delete_tree_until(int64_t timeout_ms)
 {
   lk_call call = {
       .size = sizeof call, .timeout_ms = timeout_ms, .repeat = true};
@@ -516,23 +516,23 @@ static void wipe_until(int64_t timeout_ms)
 START_TEST(a_deadline_covers_all_of_a_tree)
 {
   begin();
-  grow();
+  create_tree();
   server.wrote = freeze_list;
-  wipe_until(100);
+  delete_tree_until(100);
   finish();
   /* A pause, too, and the requests after it. */
   begin();
-  grow();
+  create_tree();
   link->requests = 0;
   link->throttle_at = 1;
-  wipe_until(50);
+  delete_tree_until(50);
   finish();
   begin();
-  grow();
+  create_tree();
   link->requests = 0;
   link->throttle_at = 1;
   server.wrote = freeze_list;
-  wipe_until(200);
+  delete_tree_until(200);
   finish();
 }
 END_TEST
@@ -544,18 +544,18 @@ START_TEST(zookeeper_node_is_reserved_at_the_root_of_the_servers_only)
   model_create(&server, "/app/zookeeper");
   model_create(&server, "/app/zookeeper/x");
   model_create(&server, "/zookeepers");
-  ck_assert_int_eq(wipe("/zookeepers"), 0);
+  ck_assert_int_eq(delete_tree("/zookeepers"), 0);
   move_to("x/app");
-  ck_assert_int_eq(wipe("/zookeeper"), 0);
+  ck_assert_int_eq(delete_tree("/zookeeper"), 0);
   ck_assert_ptr_null(node("/app/zookeeper"));
-  ck_assert_int_eq(wipe("/"), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(delete_tree("/"), LK_ERR_BAD_ARGUMENT);
   move_to("x/zookeeper");
-  ck_assert_int_eq(wipe("/quota"), LK_ERR_BAD_ARGUMENT);
+  ck_assert_int_eq(delete_tree("/quota"), LK_ERR_BAD_ARGUMENT);
   finish();
 }
 END_TEST
 
-static unsigned newcomers;
+static unsigned new_nodes;
 
 /* Somebody makes a node in a directory that has just been listed. */
 static void join_before(model_server *s, model_link *l, int32_t op,
@@ -564,20 +564,20 @@ static void join_before(model_server *s, model_link *l, int32_t op,
   char name[64];
 
   (void)l;
-  if (op != LK_OPCODE_DELETE || newcomers == 0 || strcmp(path, "/t") != 0)
+  if (op != LK_OPCODE_DELETE || new_nodes == 0 || strcmp(path, "/t") != 0)
     return;
-  snprintf(name, sizeof name, "/t/new-%u", newcomers--);
+  snprintf(name, sizeof name, "/t/new-%u", new_nodes--);
   model_create(s, name);
 }
 
 START_TEST(nodes_created_during_a_delete_are_deleted)
 {
   begin();
-  grow();
-  newcomers = 4;
+  create_tree();
+  new_nodes = 4;
   server.before = join_before;
-  ck_assert_int_eq(wipe("/t"), 0);
-  ck_assert_uint_eq(newcomers, 0);
+  ck_assert_int_eq(delete_tree("/t"), 0);
+  ck_assert_uint_eq(new_nodes, 0);
   ck_assert_uint_eq(deleted, 17);
   finish();
 }
@@ -586,10 +586,10 @@ END_TEST
 START_TEST(delete_gives_up_when_children_are_created_all_the_time)
 {
   begin();
-  grow();
-  newcomers = 1000;
+  create_tree();
+  new_nodes = 1000;
   server.before = join_before;
-  ck_assert_int_eq(wipe("/t"), LK_ERR_NOT_EMPTY);
+  ck_assert_int_eq(delete_tree("/t"), LK_ERR_NOT_EMPTY);
   ck_assert_ptr_nonnull(node("/t"));
   ck_assert_uint_ge(deleted, 12);
   finish();
@@ -622,11 +622,11 @@ START_TEST(nodes_that_others_delete_meanwhile_are_no_error)
 {
   for (unsigned at = 1; at < 20; at++) {
     begin();
-    grow();
+    create_tree();
     rival_op = at % 2 == 0 ? LK_OPCODE_DELETE : LK_OPCODE_GET_CHILDREN2;
     rival_at = at / 2 + 1;
     server.before = rival_before;
-    int err = wipe("/t");
+    int err = delete_tree("/t");
 
     ck_assert(err == 0 || (at < 2 && err == LK_ERR_NO_NODE));
     ck_assert_ptr_null(node("/t"));
@@ -640,12 +640,12 @@ END_TEST
 START_TEST(first_refused_request_ends_the_delete_of_a_tree)
 {
   begin();
-  grow();
+  create_tree();
   model_deny(&server, "/t/b", LK_PERM_DELETE);
-  ck_assert_int_eq(wipe("/t"), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(delete_tree("/t"), LK_ERR_NO_AUTH);
   ck_assert_ptr_nonnull(node("/t/b/c"));
   model_deny(&server, "/t/b", LK_PERM_READ);
-  ck_assert_int_eq(wipe("/t"), LK_ERR_NO_AUTH);
+  ck_assert_int_eq(delete_tree("/t"), LK_ERR_NO_AUTH);
   finish();
 }
 END_TEST
@@ -653,13 +653,13 @@ END_TEST
 START_TEST(delete_of_a_tree_can_be_cancelled)
 {
   begin();
-  grow();
+  create_tree();
   patience = 3;
-  ck_assert_int_eq(wipe("/t"), LK_ERR_CANCELLED);
+  ck_assert_int_eq(delete_tree("/t"), LK_ERR_CANCELLED);
   ck_assert_uint_ge(deleted, 3);
   ck_assert_ptr_nonnull(node("/t"));
   patience = 0;
-  ck_assert_int_eq(wipe("/tree"), LK_ERR_CANCELLED);
+  ck_assert_int_eq(delete_tree("/tree"), LK_ERR_CANCELLED);
   finish();
 }
 END_TEST
@@ -683,7 +683,7 @@ static void on_write(model_server *s, model_link *l, const char *names)
 }
 
 /* A directory with so many leaves, and subdirectories that are met first. */
-static void grow_wide(int leaves, int directories)
+static void create_wide_tree(int leaves, int directories)
 {
   char path[64];
 
@@ -707,8 +707,8 @@ static void grow_wide(int leaves, int directories)
 START_TEST(sixteen_lists_are_requested_at_a_time_at_most)
 {
   begin();
-  grow_wide(0, 40);
-  ck_assert_int_eq(wipe("/w"), 0);
+  create_wide_tree(0, 40);
+  ck_assert_int_eq(delete_tree("/w"), 0);
   ck_assert_uint_eq(deleted, 81);
   ck_assert_uint_eq(most_lists, 16);
   finish();
@@ -749,8 +749,8 @@ START_TEST(with_many_names_in_memory_one_list_is_requested_at_a_time)
 {
   begin();
   server.serve = list_backwards;
-  grow_wide(4096 + 256 - 3, 3);
-  ck_assert_int_eq(wipe("/w"), 0);
+  create_wide_tree(4096 + 256 - 3, 3);
+  ck_assert_int_eq(delete_tree("/w"), 0);
   ck_assert_uint_eq(deleted, 4356);
   ck_assert_uint_eq(most_lists, 1);
   finish();
@@ -761,8 +761,8 @@ START_TEST(with_one_name_less_in_memory_lists_are_requested_together)
 {
   begin();
   server.serve = list_backwards;
-  grow_wide(4095 + 256 - 3, 3);
-  ck_assert_int_eq(wipe("/w"), 0);
+  create_wide_tree(4095 + 256 - 3, 3);
+  ck_assert_int_eq(delete_tree("/w"), 0);
   ck_assert_uint_eq(deleted, 4355);
   ck_assert_uint_eq(most_lists, 3);
   finish();
@@ -775,8 +775,8 @@ START_TEST(delete_of_a_tree_respects_the_limit_of_outstanding_requests)
   lk_client_free(link->client);
   outstanding_limit = 2;
   ck_assert(try_join());
-  grow();
-  ck_assert_int_eq(wipe("/t"), 0);
+  create_tree();
+  ck_assert_int_eq(delete_tree("/t"), 0);
   ck_assert_uint_eq(deleted, 13);
   finish();
 }
@@ -786,11 +786,11 @@ START_TEST(delete_of_a_tree_with_repeat_continues_after_connection_loss)
 {
   for (unsigned at = 1; at < 60; at++) {
     begin();
-    grow();
+    create_tree();
     link->requests = 0;
     link->cut_at = at / 2 + 1;
     link->cut_after = at % 2 == 0;
-    ck_assert_int_eq(wipe_with("/t", true), 0);
+    ck_assert_int_eq(delete_tree_with("/t", true), 0);
     ck_assert_ptr_null(node("/t"));
     ck_assert_uint_le(deleted, 13);
     finish();
@@ -805,7 +805,7 @@ START_TEST(delete_with_a_lost_reply_succeeds_if_the_node_is_gone)
   link->requests = 0;
   link->cut_at = 1;
   link->cut_after = true;
-  ck_assert_int_eq(wipe_with("/t", true), 0);
+  ck_assert_int_eq(delete_tree_with("/t", true), 0);
   ck_assert_uint_eq(deleted, 0);
   finish();
 }
@@ -814,10 +814,10 @@ END_TEST
 START_TEST(delete_of_a_tree_without_repeat_ends_with_the_connection)
 {
   begin();
-  grow();
+  create_tree();
   link->requests = 0;
   link->cut_at = 4;
-  ck_assert_int_eq(wipe("/t"), LK_ERR_IN_DOUBT);
+  ck_assert_int_eq(delete_tree("/t"), LK_ERR_IN_DOUBT);
   ck_assert_ptr_nonnull(node("/t"));
   finish();
 }
@@ -841,10 +841,10 @@ START_TEST(throttled_delete_of_a_tree_succeeds)
 {
   for (unsigned at = 1; at < 12; at++) {
     begin();
-    grow();
+    create_tree();
     link->requests = 0;
     link->throttle_at = at;
-    ck_assert_int_eq(wipe("/t"), 0);
+    ck_assert_int_eq(delete_tree("/t"), 0);
     ck_assert_uint_eq(deleted, 13);
     finish();
   }
@@ -858,12 +858,12 @@ static unsigned count_requests(unsigned at, unsigned refusals)
   unsigned all = 0;
 
   begin();
-  grow();
+  create_tree();
   link->requests = 0;
   refuse_from = at;
   refuse_until = at + refusals;
   server.before = refuse_some;
-  ck_assert_int_eq(wipe("/t"), 0);
+  ck_assert_int_eq(delete_tree("/t"), 0);
   ck_assert_uint_eq(deleted, 13);
   all = model_count(link, "delete") + model_count(link, "getChildren2");
   server.before = NULL;
@@ -906,7 +906,7 @@ START_TEST(client_can_be_freed_during_a_create_or_delete)
 {
   for (unsigned turns = 0; turns < 12; turns++) {
     begin();
-    grow();
+    create_tree();
     ck_assert_int_eq(
         lk_delete_recursive(link->client, "/t", NULL, more, on_deleted, NULL),
         0);
@@ -928,9 +928,9 @@ END_TEST
 START_TEST(client_can_be_freed_in_the_last_callback)
 {
   begin();
-  grow();
+  create_tree();
   frees = true;
-  ck_assert_int_eq(wipe("/t"), 0);
+  ck_assert_int_eq(delete_tree("/t"), 0);
   ck_assert_uint_eq(mem.live, 0);
   ck_assert_ptr_null(link->client);
   ck_assert(try_join());
@@ -951,7 +951,7 @@ static bool free_in_more(lk_client *c, size_t count, void *arg)
 START_TEST(client_can_be_freed_in_the_progress_callback)
 {
   begin();
-  grow();
+  create_tree();
   ck_assert_int_eq(lk_delete_recursive(link->client, "/t", NULL, free_in_more,
                                        on_deleted, NULL),
                    0);
@@ -988,7 +988,7 @@ static void make_it(model_server *s)
   model_create(s, "/d/n");
 }
 
-static void take_it_away(model_server *s)
+static void delete_it(model_server *s)
 {
   if (node("/d/n") != NULL)
     model_delete(s, "/d/n");
@@ -1001,7 +1001,7 @@ static void make_another(model_server *s)
 
 static void replace_it(model_server *s)
 {
-  take_it_away(s);
+  delete_it(s);
   make_it(s);
 }
 
@@ -1079,7 +1079,7 @@ START_TEST(outcome_of_a_reliable_create_is_known)
       {P, false, true, true, nothing, LK_ERR_NODE_EXISTS, true},
       {P, false, false, false, make_it, LK_ERR_IN_DOUBT, true},
       {P, false, false, false, make_another, LK_ERR_IN_DOUBT, false},
-      {P, false, false, true, take_it_away, LK_ERR_IN_DOUBT, false},
+      {P, false, false, true, delete_it, LK_ERR_IN_DOUBT, false},
       {P, false, true, false, hide_it, LK_ERR_IN_DOUBT, true},
       {P, true, false, false, nothing, 0, true},
       {P, true, false, true, nothing, 0, true},
@@ -1275,7 +1275,7 @@ START_TEST(outcome_of_a_reliable_set_is_known)
       {0, false, false, write_other, LK_ERR_BAD_VERSION, 1},
       {0, false, true, write_other, LK_ERR_IN_DOUBT, 2},
       {0, false, false, write_twice, LK_ERR_IN_DOUBT, 2},
-      {0, false, false, take_it_away, LK_ERR_IN_DOUBT, 0},
+      {0, false, false, delete_it, LK_ERR_IN_DOUBT, 0},
       {0, false, false, replace_it, LK_ERR_IN_DOUBT, 0},
       {0, false, true, hide_it, LK_ERR_IN_DOUBT, 1},
       {0, true, true, nothing, 0, 1},
@@ -1284,7 +1284,7 @@ START_TEST(outcome_of_a_reliable_set_is_known)
       {-1, false, true, nothing, LK_ERR_IN_DOUBT, 1},
       {-1, false, false, write_other, LK_ERR_IN_DOUBT, 1},
       {-1, true, true, nothing, 0, 1},
-      {-1, true, false, take_it_away, LK_ERR_NO_NODE, 0},
+      {-1, true, false, delete_it, LK_ERR_NO_NODE, 0},
       {1, false, false, nothing, LK_ERR_BAD_VERSION, 0},
   };
 
@@ -1320,7 +1320,7 @@ START_TEST(outcome_of_a_reliable_delete_is_known)
   static const deletes all[] = {
       {-1, false, false, nothing, 0, false},
       {-1, false, true, nothing, LK_ERR_IN_DOUBT, false},
-      {-1, false, false, take_it_away, LK_ERR_IN_DOUBT, false},
+      {-1, false, false, delete_it, LK_ERR_IN_DOUBT, false},
       {-1, false, false, replace_it, LK_ERR_IN_DOUBT, true},
       {-1, false, true, make_it, LK_ERR_IN_DOUBT, true},
       {-1, true, true, nothing, 0, false},
@@ -1339,8 +1339,8 @@ END_TEST
 START_TEST(directory_among_leaves_does_not_delay_them)
 {
   begin();
-  grow_wide(300, 1);
-  ck_assert_int_eq(wipe("/w"), 0);
+  create_wide_tree(300, 1);
+  ck_assert_int_eq(delete_tree("/w"), 0);
   ck_assert_uint_eq(deleted, 303);
   ck_assert_uint_eq(writes, 5);
   ck_assert_uint_eq(deletes_in[3], 45);
@@ -1655,7 +1655,7 @@ END_TEST
 /* ---- memory ------------------------------------------------------------ */
 
 /* Calls that can run at the same time. */
-static int want_all(unsigned *wanted)
+static int start_all(unsigned *wanted)
 {
   lk_client *c = link->client;
   int err = lk_create_with_parents(c, "/a/b/c", lk_text("x"), &lk_acl_read, 0,
@@ -1684,7 +1684,7 @@ static bool run_out(size_t n, bool for_good)
   outstanding_limit = 0;
   model_init(&server);
   model_create(&server, "/d");
-  grow();
+  create_tree();
   failing_mem_init(&mem);
   mem.fail_at = n;
   mem.for_good = for_good;
@@ -1693,7 +1693,7 @@ static bool run_out(size_t n, bool for_good)
     link->requests = 0;
     link->cut_at = 9;
     calls = 0;
-    int err = want_all(&wanted);
+    int err = start_all(&wanted);
 
     ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
     model_run(&server, T / 2);

@@ -8,21 +8,21 @@
 #include <stdio.h>
 
 /*
- * Locks in bad weather: clients that want, give up and release, connections
- * that break anywhere, a server that hangs, is overloaded and ends sessions, an
- * operator who deletes nodes. A seed makes a storm. When it is over all is
- * served and nothing is left. In every second one nobody meddles with nodes and
- * sessions; then never are two sure to hold, and tokens grow.
+ * Locks under random faults: clients acquire, cancel and release; connections
+ * break anywhere; the server hangs, throttles and expires sessions; an operator
+ * deletes nodes. A seed makes a schedule. At its end all acquires complete and
+ * no node is left. In every second schedule nodes and sessions are not touched;
+ * then two clients never hold at the same time, and tokens grow.
  */
 
-enum { SAILORS = 5, STEPS = 300 };
+enum { LOCKERS = 5, STEPS = 300 };
 
 static model_server server;
-static test_client clients[SAILORS];
-static locker lockers[SAILORS];
+static test_client clients[LOCKERS];
+static locker lockers[LOCKERS];
 static uint64_t seed;
 static uint64_t newest; /* token */
-static bool fair;
+static bool without_meddling;
 
 static unsigned roll(unsigned sides)
 {
@@ -34,9 +34,9 @@ static void check_all(void)
 {
   const locker *sure = NULL;
 
-  if (!fair)
+  if (!without_meddling)
     return;
-  for (int i = 0; i < SAILORS; i++) {
+  for (int i = 0; i < LOCKERS; i++) {
     if (!lk_lock_ok(lockers[i].lock))
       continue;
     ck_assert_msg(sure == NULL, "two are sure to hold");
@@ -48,7 +48,7 @@ static void check_all(void)
   newest = lk_lock_token(sure->lock);
 }
 
-static void want(locker *l)
+static void try_acquire(locker *l)
 {
   int64_t timeouts[] = {-1, -1, 0, 100, 2 * T};
 
@@ -56,13 +56,13 @@ static void want(locker *l)
     ck_assert_int_eq(locker_acquire(l, timeouts[roll(5)]), 0);
 }
 
-static void let_go(locker *l)
+static void try_release(locker *l)
 {
   if (lk_lock_count(l->lock) > 0)
     (void)lk_lock_release(l->lock, NULL, NULL);
 }
 
-static void hurt_link(model_link *l)
+static void inject_link_fault(model_link *l)
 {
   switch (roll(7)) {
   case 0:
@@ -78,13 +78,13 @@ static void hurt_link(model_link *l)
   case 4: l->throttle_at = l->requests + 1 + roll(4); break;
   case 5: l->step = roll(30); break;
   case 6:
-    if (!fair)
+    if (!without_meddling)
       model_expire(&server, l->last_session);
     break;
   }
 }
 
-static void heal_link(model_link *l)
+static void remove_link_faults(model_link *l)
 {
   if (l->allow < SIZE_MAX && l->up)
     model_drop(l); /* discarded bytes cannot arrive later */
@@ -92,7 +92,7 @@ static void heal_link(model_link *l)
   l->frozen = false;
 }
 
-static void meddle(void)
+static void change_a_node(void)
 {
   size_t count = model_children(&server, LOCKS);
   const char *node =
@@ -100,7 +100,7 @@ static void meddle(void)
 
   if (node == NULL)
     return;
-  if (!fair && roll(2) == 0)
+  if (!without_meddling && roll(2) == 0)
     model_delete(&server, node);
   else
     model_set(&server, node, "x");
@@ -108,22 +108,22 @@ static void meddle(void)
 
 static void step(void)
 {
-  unsigned who = roll(SAILORS);
-  locker *l = &lockers[who];
-  model_link *link = clients[who].link;
+  unsigned index = roll(LOCKERS);
+  locker *l = &lockers[index];
+  model_link *link = clients[index].link;
 
   switch (roll(10)) {
   case 0:
-  case 1: want(l); break;
+  case 1: try_acquire(l); break;
   case 2:
-  case 3: let_go(l); break;
+  case 3: try_release(l); break;
   case 4: lk_lock_cancel(l->lock); break;
-  case 5: hurt_link(link); break;
+  case 5: inject_link_fault(link); break;
   case 6:
-  case 7: heal_link(link); break;
+  case 7: remove_link_faults(link); break;
   case 8:
     if (roll(4) == 0)
-      meddle();
+      change_a_node();
     break;
   case 9:
     if (roll(8) == 0)
@@ -140,8 +140,8 @@ static void calm_down(void)
 {
   server.down = false;
   server.before = NULL;
-  for (int i = 0; i < SAILORS; i++) {
-    heal_link(clients[i].link);
+  for (int i = 0; i < LOCKERS; i++) {
+    remove_link_faults(clients[i].link);
     lk_lock_cancel(lockers[i].lock);
     while (lk_lock_count(lockers[i].lock) > 0)
       (void)lk_lock_release(lockers[i].lock, NULL, NULL);
@@ -155,31 +155,31 @@ static void serve_all(void)
 {
   int served = 0;
 
-  for (int i = 0; i < SAILORS; i++)
+  for (int i = 0; i < LOCKERS; i++)
     ck_assert_int_eq(locker_acquire(&lockers[i], -1), 0);
-  for (int i = 0; i < 100 && served < SAILORS; i++) {
+  for (int i = 0; i < 100 && served < LOCKERS; i++) {
     model_run(&server, T / 10);
     check_all();
-    for (int j = 0; j < SAILORS; j++) {
+    for (int j = 0; j < LOCKERS; j++) {
       if (lk_lock_get_state(lockers[j].lock) != LK_LOCK_HELD)
         continue;
       (void)lk_lock_release(lockers[j].lock, NULL, NULL);
       served++;
     }
   }
-  ck_assert_int_eq(served, SAILORS);
+  ck_assert_int_eq(served, LOCKERS);
 }
 
-static void storm(uint64_t number)
+static void run_schedule(uint64_t number)
 {
   seed = number;
   newest = 0;
-  fair = number % 2 == 0;
+  without_meddling = number % 2 == 0;
   model_init(&server);
   server.expires = true;
   model_create(&server, "/locks");
   model_create(&server, LOCKS);
-  for (int i = 0; i < SAILORS; i++) {
+  for (int i = 0; i < LOCKERS; i++) {
     lk_lease_config c = {.size = sizeof c, .assurance = (lk_assurance)roll(3)};
     lk_lock_config lc = {.size = sizeof lc, .unsure_when_suspended = roll(2)};
 
@@ -188,16 +188,16 @@ static void storm(uint64_t number)
   }
   for (int i = 0; i < STEPS; i++) {
     step();
-    for (int j = 0; j < SAILORS; j++)
+    for (int j = 0; j < LOCKERS; j++)
       lockers[j].events[0] = clients[j].link->log[0] = '\0';
   }
   calm_down();
   serve_all();
-  for (int i = 0; i < SAILORS; i++)
+  for (int i = 0; i < LOCKERS; i++)
     locker_free(&lockers[i]);
   model_run(&server, T);
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
-  for (int i = 0; i < SAILORS; i++)
+  for (int i = 0; i < LOCKERS; i++)
     test_client_free(&clients[i]);
   model_done(&server);
 }
@@ -214,7 +214,7 @@ START_TEST(locks_survive_random_faults)
     mark_point();
     if (which != NULL)
       fprintf(stderr, "storm %" PRIu64 "\n", n);
-    storm(n);
+    run_schedule(n);
   }
 }
 END_TEST

@@ -407,7 +407,7 @@ START_TEST(delete_of_a_tree_waits_for_a_quorum)
 }
 END_TEST
 
-static size_t told;
+static size_t reports;
 static size_t children;
 
 static void on_children(lk_subscription *s, int err, const lk_bytes *names,
@@ -418,7 +418,7 @@ static void on_children(lk_subscription *s, int err, const lk_bytes *names,
   (void)stat;
   (void)arg;
   ck_assert_int_eq(err, 0);
-  told++;
+  reports++;
   children = count;
 }
 
@@ -427,25 +427,25 @@ START_TEST(a_subscription_is_served_without_a_quorum)
   lk_subscription *s;
 
   begin(true, LK_ASSURE_QUORUM);
-  told = 0;
+  reports = 0;
   ck_assert_int_eq(lk_subscribe_children(&s, one.link->client, "/locks", NULL,
                                          on_children, NULL),
                    0);
   model_turn(&server);
-  ck_assert_uint_eq(told, 1);
+  ck_assert_uint_eq(reports, 1);
   ck_assert_uint_eq(children, 1);
   model_regain_quorum(&server);
   model_create(&server, "/locks/y");
   recover();
-  ck_assert_uint_eq(told, 2);
+  ck_assert_uint_eq(reports, 2);
   ck_assert_uint_eq(children, 2);
   model_create(&server, "/locks/z");
   model_turn(&server);
-  ck_assert_uint_eq(told, 3);
+  ck_assert_uint_eq(reports, 3);
   model_drop(one.link);
   model_create(&server, "/locks/zz"); /* committed before the quorum is lost */
   fall();
-  ck_assert_uint_eq(told, 4);
+  ck_assert_uint_eq(reports, 4);
   lk_subscription_free(s);
   finish();
 }

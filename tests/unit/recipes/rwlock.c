@@ -58,7 +58,7 @@ static void join(owner *o)
   ck_assert(try_join(o));
 }
 
-static void leave(owner *o)
+static void free_owner(owner *o)
 {
   lk_rwlock_free(o->rw);
   o->rw = NULL;
@@ -84,12 +84,12 @@ static void end(void)
   two.rw = NULL;
   model_run(&server, T);
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
-  leave(&one);
-  leave(&two);
+  free_owner(&one);
+  free_owner(&two);
   model_done(&server);
 }
 
-static void want(locker *l)
+static void start_acquire(locker *l)
 {
   ck_assert_int_eq(locker_acquire(l, -1), 0);
   model_turn(&server);
@@ -97,11 +97,11 @@ static void want(locker *l)
 
 static void get(locker *l)
 {
-  want(l);
+  start_acquire(l);
   ck_assert_int_eq(l->acquired, 0);
 }
 
-static void let_go(locker *l)
+static void release_lock(locker *l)
 {
   locker_release(l);
   model_turn(&server);
@@ -134,14 +134,14 @@ START_TEST(writer_waits_for_all_readers)
   model_turn(&server);
   get(&one.r);
   get(&two.r);
-  want(&three.w);
+  start_acquire(&three.w);
   ck_assert_int_eq(three.w.acquired, NOT_YET);
-  let_go(&one.r);
+  release_lock(&one.r);
   ck_assert_int_eq(three.w.acquired, NOT_YET);
-  let_go(&two.r);
+  release_lock(&two.r);
   ck_assert_int_eq(three.w.acquired, 0);
-  let_go(&three.w);
-  leave(&three);
+  release_lock(&three.w);
+  free_owner(&three);
   end();
 }
 END_TEST
@@ -154,17 +154,17 @@ START_TEST(a_reader_does_not_overtake_a_writer_that_waits)
   join(&three);
   model_turn(&server);
   get(&one.r);
-  want(&two.w);
-  want(&three.r);
+  start_acquire(&two.w);
+  start_acquire(&three.r);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   ck_assert_int_eq(three.r.acquired, NOT_YET);
-  let_go(&one.r);
+  release_lock(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
   ck_assert_int_eq(three.r.acquired, NOT_YET);
-  let_go(&two.w);
+  release_lock(&two.w);
   ck_assert_int_eq(three.r.acquired, 0);
-  let_go(&three.r);
-  leave(&three);
+  release_lock(&three.r);
+  free_owner(&three);
   end();
 }
 END_TEST
@@ -177,17 +177,17 @@ START_TEST(all_readers_behind_a_writer_are_served_together)
   join(&three);
   model_turn(&server);
   get(&one.w);
-  want(&two.r);
-  want(&three.r);
+  start_acquire(&two.r);
+  start_acquire(&three.r);
   forget_logs();
-  let_go(&one.w);
+  release_lock(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
   ck_assert_int_eq(three.r.acquired, 0);
   /* A reader needs no list: every contender with a smaller number is a reader,
      too. */
   ck_assert(model_said(two.p.link, ""));
-  let_go(&three.r);
-  leave(&three);
+  release_lock(&three.r);
+  free_owner(&three);
   end();
 }
 END_TEST
@@ -196,9 +196,9 @@ START_TEST(a_writer_behind_a_writer_lists_before_it_is_granted)
 {
   begin();
   get(&one.w);
-  want(&two.w);
+  start_acquire(&two.w);
   forget_logs();
-  let_go(&one.w);
+  release_lock(&one.w);
   ck_assert_int_eq(two.w.acquired, 0);
   ck_assert(model_said(two.p.link, "getChildren2"));
   end();
@@ -212,13 +212,13 @@ START_TEST(a_mutex_on_the_same_path_excludes_both_sides)
   begin();
   locker_init(&m, &two.p, NULL);
   get(&m);
-  want(&one.r);
+  start_acquire(&one.r);
   ck_assert_int_eq(one.r.acquired, NOT_YET);
-  let_go(&m);
+  release_lock(&m);
   ck_assert_int_eq(one.r.acquired, 0);
-  want(&m);
+  start_acquire(&m);
   ck_assert_int_eq(m.acquired, NOT_YET);
-  let_go(&one.r);
+  release_lock(&one.r);
   ck_assert_int_eq(m.acquired, 0);
   locker_free(&m);
   end();
@@ -246,17 +246,17 @@ START_TEST(no_other_writer_is_granted_during_a_downgrade)
 {
   begin();
   get(&one.w);
-  want(&two.w);
+  start_acquire(&two.w);
   get(&one.r);
   uint64_t token = lk_lock_token(one.w.lock);
 
-  let_go(&one.w);
+  release_lock(&one.w);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   model_run(&server, 2 * T);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   ck_assert(lk_lock_ok(one.r.lock));
   ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
-  let_go(&one.r);
+  release_lock(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
   ck_assert_uint_gt(lk_lock_token(two.w.lock), token);
   end();
@@ -268,10 +268,10 @@ START_TEST(downgraded_reader_may_release_first)
   begin();
   get(&one.w);
   get(&one.r);
-  want(&two.r);
-  let_go(&one.r);
+  start_acquire(&two.r);
+  release_lock(&one.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
-  let_go(&one.w);
+  release_lock(&one.w);
   ck_assert_int_eq(two.r.acquired, 0);
   end();
 }
@@ -285,7 +285,7 @@ START_TEST(reader_cannot_acquire_the_write_lock)
   ck_assert_int_eq(locker_acquire(&one.w, -1), LK_ERR_DEADLOCK);
   model_turn(&server);
   ck_assert(model_said(one.p.link, ""));
-  let_go(&one.r);
+  release_lock(&one.r);
   get(&one.w);
   end();
 }
@@ -297,8 +297,8 @@ START_TEST(downgraded_writer_cannot_acquire_the_write_lock_again)
   get(&one.w);
   get(&one.r);
   get(&one.w); /* while it is one still, it counts */
-  let_go(&one.w);
-  let_go(&one.w);
+  release_lock(&one.w);
+  release_lock(&one.w);
   ck_assert_int_eq(locker_acquire(&one.w, -1), LK_ERR_DEADLOCK);
   end();
 }
@@ -308,10 +308,10 @@ START_TEST(one_side_is_acquired_at_a_time)
 {
   begin();
   get(&one.w);
-  want(&two.r);
+  start_acquire(&two.r);
   ck_assert_int_eq(locker_acquire(&two.w, -1), LK_ERR_STATE);
   lk_lock_cancel(two.r.lock);
-  want(&two.w);
+  start_acquire(&two.w);
   ck_assert_int_eq(locker_acquire(&two.r, -1), LK_ERR_STATE);
   end();
 }
@@ -326,12 +326,12 @@ START_TEST(reentrant_acquires_are_counted_for_each_side)
   get(&one.r);
   ck_assert_uint_eq(lk_lock_count(one.w.lock), 2);
   ck_assert_uint_eq(lk_lock_count(one.r.lock), 2);
-  let_go(&one.w);
-  let_go(&one.r);
+  release_lock(&one.w);
+  release_lock(&one.r);
   ck_assert(lk_lock_ok(one.w.lock) && lk_lock_ok(one.r.lock));
-  let_go(&one.w);
+  release_lock(&one.w);
   ck_assert(!lk_lock_ok(one.w.lock) && lk_lock_ok(one.r.lock));
-  let_go(&one.r);
+  release_lock(&one.r);
   ck_assert_int_eq(locker_try_release(&one.r), LK_ERR_NOT_HELD);
   end();
 }
@@ -343,15 +343,15 @@ START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
 {
   begin();
   get(&one.w); /* nothing is watched before the first heartbeat */
-  want(&two.w);
+  start_acquire(&two.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
   ck_assert_int_eq(two.w.acquired, 0);
   ck_assert_int_eq(lk_lock_get_state(one.w.lock), LK_LOCK_HELD);
-  want(&one.r);
+  start_acquire(&one.r);
   ck_assert(locker_check_events(&one.w, "lost NO_NODE\n"));
   ck_assert_int_eq(one.r.acquired, NOT_YET);
-  let_go(&two.w);
+  release_lock(&two.w);
   ck_assert_int_eq(one.r.acquired, 0);
   /* Its token is its own. */
   ck_assert_uint_gt(lk_lock_token(one.r.lock), 0);
@@ -369,7 +369,7 @@ START_TEST(reader_cancelled_as_its_writer_is_lost_leaves_nothing)
   get(&one.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
-  want(&one.r);
+  start_acquire(&one.r);
   ck_assert(locker_check_events(&one.w, "lost NO_NODE\n"));
   ck_assert_int_eq(one.r.acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
@@ -382,20 +382,20 @@ static void cut(bool executed)
 {
   begin();
   get(&one.w);
-  want(&two.w);
+  start_acquire(&two.w);
   uint64_t token = lk_lock_token(one.w.lock);
 
   one.p.link->requests = 0;
   one.p.link->cut_at = 1;
   one.p.link->cut_after = executed;
-  want(&one.r);
+  start_acquire(&one.r);
   model_run(&server, T / 4);
   ck_assert_int_eq(one.r.acquired, 0);
   ck_assert_uint_eq(model_children(&server, LOCKS), 3);
   ck_assert_uint_eq(lk_lock_token(one.r.lock), token);
-  let_go(&one.w);
+  release_lock(&one.w);
   ck_assert_int_eq(two.w.acquired, NOT_YET);
-  let_go(&one.r);
+  release_lock(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
   end();
 }

@@ -106,7 +106,7 @@ static void change(int i, int32_t n)
   ck_assert(try_init(&l[i], &clients[i]));
 }
 
-static void want(int i)
+static void start_acquire(int i)
 {
   ck_assert_int_eq(locker_acquire(&l[i], -1), 0);
   model_turn(&server);
@@ -114,11 +114,11 @@ static void want(int i)
 
 static void get(int i)
 {
-  want(i);
+  start_acquire(i);
   ck_assert_int_eq(l[i].acquired, 0);
 }
 
-static void let_go(int i)
+static void release_lock(int i)
 {
   locker_release(&l[i]);
   model_turn(&server);
@@ -132,15 +132,15 @@ START_TEST(number_of_holders_is_the_number_of_permits)
   begin(2);
   get(0);
   get(1);
-  want(2);
-  want(3);
+  start_acquire(2);
+  start_acquire(3);
   ck_assert_int_eq(l[2].acquired, NOT_YET);
   ck_assert_int_eq(l[3].acquired, NOT_YET);
   ck_assert(locker_check_events(&l[2], "waiting 1 permits...\n"));
-  let_go(1);
+  release_lock(1);
   ck_assert_int_eq(l[2].acquired, 0);
   ck_assert_int_eq(l[3].acquired, NOT_YET);
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[3].acquired, 0);
   end();
 }
@@ -150,8 +150,8 @@ START_TEST(waiter_that_is_not_first_takes_no_permit)
 {
   begin(1);
   get(0);
-  want(1);
-  want(2);
+  start_acquire(1);
+  start_acquire(2);
   /* The holder's, and that of the first in the queue. */
   ck_assert_uint_eq(model_children(&server, leases), 2);
   ck_assert_uint_eq(model_children(&server, queue), 2);
@@ -165,10 +165,10 @@ START_TEST(contender_that_is_first_late_is_notified_that_it_waits)
   begin(1);
   get(0);
   model_delete(&server, queue);
-  want(1);
+  start_acquire(1);
   ck_assert_uint_eq(model_children(&server, leases), 2);
   ck_assert(locker_check_events(&l[1], "waiting 1 permits...\n"));
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -178,16 +178,16 @@ START_TEST(first_queue_node_does_not_prove_itself)
 {
   begin(1);
   get(0);
-  want(1);
-  want(2);
+  start_acquire(1);
+  start_acquire(2);
   clients[2].link->log[0] = '\0';
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
   /* It is first now: the create of its permit is proof. */
   ck_assert_uint_eq(model_children(&server, queue), 1);
   ck_assert(strncmp(clients[2].link->log, "create2 getChildren2", 20) == 0);
   ck_assert_uint_eq(model_count(clients[2].link, "multi"), 0);
-  let_go(1);
+  release_lock(1);
   ck_assert_int_eq(l[2].acquired, 0);
   ck_assert_uint_eq(model_count(clients[2].link, "multi"), 0);
   end();
@@ -202,11 +202,11 @@ START_TEST(several_permits_are_acquired_together)
   get(0);
   ck_assert_uint_eq(model_children(&server, leases), 2);
   get(2);
-  want(1);
+  start_acquire(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  let_go(2);
+  release_lock(2);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -224,7 +224,7 @@ START_TEST(two_contenders_for_all_permits_do_not_deadlock)
 
   ck_assert_int_eq(l[first].acquired, 0);
   ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
-  let_go(first);
+  release_lock(first);
   ck_assert_int_eq(l[1 - first].acquired, 0);
   end();
 }
@@ -242,7 +242,7 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
 {
   begin(1);
   get(0);
-  want(1);
+  start_acquire(1);
   for (int i = 0; i < 3; i++)
     fail_once(2);
   clients[2].link->log[0] = '\0';
@@ -251,10 +251,10 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
       model_said(clients[2].link, layout == LK_LAYOUT_KAZOO
                                       ? "getData create2 getChildren2 | delete"
                                       : "create2 getChildren2 | delete"));
-  let_go(0);
-  let_go(1);
+  release_lock(0);
+  release_lock(1);
   get(2); /* no other contender: the acquire ends */
-  let_go(2);
+  release_lock(2);
   clients[2].link->log[0] = '\0';
   get(2);
   ck_assert_uint_eq(model_count(clients[2].link, "create2"), 2);
@@ -271,7 +271,7 @@ START_TEST(next_handle_does_not_create_the_directories_again)
 
   begin(1);
   get(0);
-  want(1);
+  start_acquire(1);
   for (int i = 0; i < 4; i++) {
     memory = &shared;
     change(2, 1);
@@ -331,7 +331,7 @@ START_TEST(number_of_permits_is_read_from_a_node)
   for (int i = 0; i < 3; i++)
     change(i, 1);
   get(0); /* the node was missing: it is made with 1 */
-  want(1);
+  start_acquire(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert_ptr_nonnull(model_node(&server, "/n/limit"));
   /* model_set() takes text; so do not look for a zero in it */
@@ -362,7 +362,7 @@ START_TEST(increase_during_the_count_of_permits_is_not_missed)
     change(i, 1);
   get(0);
   server.before = grow_before_count;
-  want(1);
+  start_acquire(1);
   ck_assert(server.before == NULL);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
@@ -384,7 +384,7 @@ START_TEST(limit_node_is_watched_in_a_new_session)
 {
   begin_limited();
   get(0);
-  want(1);
+  start_acquire(1);
   model_expire(&server, clients[1].link->session);
   model_drop(clients[1].link);
   model_run(&server, T / 4);
@@ -414,14 +414,14 @@ START_TEST(waiter_is_not_granted_by_the_old_number_of_permits)
   get(0);
   set_limit(2);
   get(1);
-  want(2);
+  start_acquire(2);
   clients[2].link->requests = 0;
   clients[2].link->throttle_at = 1;
   set_limit(1);
-  let_go(0);
+  release_lock(0);
   model_run(&server, T / 4);
   ck_assert_int_eq(l[2].acquired, NOT_YET);
-  let_go(1);
+  release_lock(1);
   model_run(&server, T / 4);
   ck_assert_int_eq(l[2].acquired, 0);
   end();
@@ -433,10 +433,10 @@ START_TEST(throttled_read_of_the_limit_is_repeated)
   for (unsigned at = 1; at <= 6; at++) {
     begin_limited();
     get(0);
-    let_go(0);
+    release_lock(0);
     clients[1].link->requests = 0;
     clients[1].link->throttle_at = at;
-    want(1);
+    start_acquire(1);
     model_run(&server, T / 2);
     ck_assert_int_eq(l[1].acquired, 0);
     end();
@@ -452,12 +452,12 @@ START_TEST(unchanged_limit_costs_no_second_count)
   char *log = clients[0].link->log;
 
   get(0);
-  let_go(0);
+  release_lock(0);
   *log = '\0';
   get(0);
   ck_assert_str_eq(log, "getData create2 getChildren2 create2 getChildren2 | "
                         "removeWatches delete removeWatches");
-  let_go(0);
+  release_lock(0);
   *log = '\0';
   model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
   get(0);
@@ -475,7 +475,7 @@ START_TEST(repeated_list_leaves_no_watch)
   begin(1);
   clients[0].link->requests = 0;
   clients[0].link->throttle_at = 3;
-  want(0);
+  start_acquire(0);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
   ck_assert_uint_eq(model_watches(clients[0].link), 1);
@@ -493,13 +493,13 @@ START_TEST(limit_node_without_a_number_fails_the_acquire)
   change(0, 1);
   model_set(&server, "/n", "many");
   get(0);
-  let_go(0);
+  release_lock(0);
   model_set(&server, "/n", "too many");
-  want(0);
+  start_acquire(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_MARSHALLING);
   limit_path = "/x/y";
   change(0, 1);
-  want(0);
+  start_acquire(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_NO_NODE);
   end();
 }
@@ -532,7 +532,7 @@ START_TEST(refused_create_of_the_limit_node_fails_the_acquire)
     refusal = errors[i];
     refused = 0;
     server.before = refuse_number;
-    want(0);
+    start_acquire(0);
     ck_assert_int_eq(l[0].acquired, refusal);
     ck_assert_uint_eq(refused, 1);
     end();
@@ -547,7 +547,7 @@ START_TEST(throttled_create_of_the_limit_node_is_repeated_after_a_pause)
   refusal = LK_ERR_THROTTLED;
   refused = 0;
   server.before = refuse_number;
-  want(0);
+  start_acquire(0);
   ck_assert_uint_eq(refused, 1);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
@@ -596,12 +596,12 @@ START_TEST(revocation_of_one_permit_is_reported_when_all_are_held)
   begin(2);
   change(1, 2);
   get(0);
-  want(1);
+  start_acquire(1);
   model_run(&server, T / 2);
   model_set(&server, model_child(&server, leases, 1), "__REVOKE__");
   model_turn(&server);
   ck_assert_ptr_null(strstr(l[1].events, "revoked"));
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
   ck_assert_ptr_nonnull(strstr(l[1].events, "revoked\n"));
   end();
@@ -626,7 +626,7 @@ END_TEST
 
 /* Both of two permits are requested while one is held. Request number `busy` is
  * throttled, and the connection breaks with the reply to `cut`, if not 0. */
-static void want_two_in_trouble(unsigned busy, unsigned cut)
+static void acquire_two_with_faults(unsigned busy, unsigned cut)
 {
   begin(2);
   change(0, 2);
@@ -635,10 +635,10 @@ static void want_two_in_trouble(unsigned busy, unsigned cut)
   clients[0].link->throttle_at = busy;
   clients[0].link->cut_at = cut;
   clients[0].link->cut_after = true;
-  want(0);
+  start_acquire(0);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
-  let_go(1);
+  release_lock(1);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, 0);
   ck_assert_uint_eq(left(), 2);
@@ -649,7 +649,7 @@ static void want_two_in_trouble(unsigned busy, unsigned cut)
 START_TEST(permits_created_late_by_a_throttling_server_are_counted)
 {
   for (unsigned busy = 1; busy <= 8; busy++)
-    want_two_in_trouble(busy, 0);
+    acquire_two_with_faults(busy, 0);
 }
 END_TEST
 
@@ -659,7 +659,7 @@ START_TEST(permits_created_after_a_break_are_counted)
 {
   for (unsigned busy = 1; busy <= 6; busy++) {
     for (unsigned cut = busy + 1; cut <= 8; cut++)
-      want_two_in_trouble(busy, cut);
+      acquire_two_with_faults(busy, cut);
   }
 }
 END_TEST
@@ -669,7 +669,7 @@ START_TEST(semaphore_may_be_freed_when_its_queue_node_is_lost)
   begin(1);
   get(1);
   deadly = LK_LOCK_EVENT_PLACE_LOST;
-  want(0);
+  start_acquire(0);
   model_expire(&server, clients[0].link->session);
   model_drop(clients[0].link);
   model_run(&server, T / 4);
@@ -731,15 +731,15 @@ START_TEST(another_limit_in_the_kazoo_node_fails_and_leaves_nothing)
 {
   begin(2);
   model_set(&server, "/s", "3");
-  want(0);
+  start_acquire(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
   model_turn(&server);
   ck_assert_uint_eq(left(), 0);
   model_set(&server, "/s", "20000000000000000000");
-  want(0);
+  start_acquire(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
   model_set(&server, "/s", " \t\r\n3 \t\r\n");
-  want(0);
+  start_acquire(0);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
   model_set(&server, "/s", " 2\n");
   get(0);
@@ -776,7 +776,7 @@ START_TEST(no_permit_is_granted_before_the_limit_is_known)
   model_set(&server, "/s", "3");
   clients[0].link->requests = 0;
   clients[0].link->throttle_at = 1;
-  want(0);
+  start_acquire(0);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
   model_run(&server, T / 4);
   ck_assert_int_eq(l[0].acquired, LK_ERR_OTHER_LIMIT);
@@ -793,7 +793,7 @@ START_TEST(kazoo_node_without_a_number_sets_no_limit)
     model_set(&server, "/s", texts[i]);
     get(0);
     get(1);
-    want(2);
+    start_acquire(2);
     ck_assert_int_eq(l[2].acquired, NOT_YET);
     end();
   }
@@ -804,7 +804,7 @@ START_TEST(permits_of_kazoo_are_counted)
 {
   begin(1);
   model_create(&server, "/s/0123456789abcdef0123456789abcdef");
-  want(0);
+  start_acquire(0);
   ck_assert(locker_check_events(&l[0], "waiting 1 permits...\n"));
   model_delete(&server, "/s/0123456789abcdef0123456789abcdef");
   model_turn(&server);
@@ -818,7 +818,7 @@ START_TEST(queue_node_of_kazoo_is_a_predecessor)
 {
   begin(1);
   model_create(&server, "/s-__lock__/0123__lock__0000000000");
-  want(0);
+  start_acquire(0);
   ck_assert_int_eq(l[0].acquired, NOT_YET);
   ck_assert_uint_eq(model_children(&server, "/s"), 0);
   model_create(&server, "/s/0123456789abcdef0123456789abcdef");

@@ -268,7 +268,7 @@ END_TEST
 /* ---- unsure, held, lost ------------------------------------------------ */
 
 /* The server falls silent until a is unsure, and then goes on. */
-static void fall_silent(void)
+static void stop_replies(void)
 {
   lp.one.link->frozen = true;
   int64_t deadline = lk_lock_deadline(lp.a.lock);
@@ -294,7 +294,7 @@ START_TEST(silent_server_makes_unsure_and_a_reply_held_again)
     ck_assert_int_eq(lk_lock_deadline(lp.a.lock),
                      lp.server.now + T * 3 / 4 - DRIFT);
     lp.one.link->log[0] = '\0';
-    fall_silent();
+    stop_replies();
     /* a check under way is proof of own as well */
     ck_assert(model_said(lp.one.link,
                          a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
@@ -303,7 +303,7 @@ START_TEST(silent_server_makes_unsure_and_a_reply_held_again)
     lp.a.events[0] = '\0';
     model_run(&lp.server, 2 * T);
     ck_assert(locker_check_events(&lp.a, ""));
-    fall_silent(); /* and it is reported again */
+    stop_replies(); /* and it is reported again */
     lock_pair_end(&lp);
   }
 }
@@ -493,7 +493,7 @@ START_TEST(lock_can_become_unsure_as_soon_as_the_connection_breaks)
   model_run(&lp.server, T / 10);
   ck_assert(locker_check_events(&lp.a, "held\n"));
   model_run(&lp.server, T);
-  fall_silent(); /* the next time counts as well */
+  stop_replies(); /* the next time counts as well */
   lock_pair_end(&lp);
 }
 END_TEST
@@ -513,7 +513,7 @@ START_TEST(deadline_timer_runs_again_when_the_lock_is_held_again)
   model_run(&lp.server, T / 10);
   ck_assert(locker_check_events(&lp.a, "suspended\nunsure\nheld\n"));
   model_run(&lp.server, T);
-  fall_silent();
+  stop_replies();
   lock_pair_end(&lp);
 }
 END_TEST
@@ -587,7 +587,7 @@ START_TEST(stale_event_after_a_pause_grants_nothing)
 }
 END_TEST
 
-static void take_long(lk_client *c, int err, void *arg)
+static void delay_callback(lk_client *c, int err, void *arg)
 {
   (void)c;
   ck_assert_int_eq(err, 0);
@@ -599,7 +599,7 @@ START_TEST(slow_callback_delays_the_grant_until_new_evidence)
   begin(LK_ASSURE_QUORUM);
   lp.two.link->allow = 0;
   ck_assert_int_eq(
-      lk_sync(lp.two.link->client, "/", NULL, take_long, &lp.server), 0);
+      lk_sync(lp.two.link->client, "/", NULL, delay_callback, &lp.server), 0);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   lp.two.link->allow = SIZE_MAX;

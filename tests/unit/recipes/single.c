@@ -100,7 +100,7 @@ static void change(int i, const lk_lock_config *config)
   ck_assert(try_init(&l[i], party_of(i), config));
 }
 
-static void want(int i)
+static void start_acquire(int i)
 {
   ck_assert_int_eq(locker_acquire(&l[i], -1), 0);
   model_turn(&server);
@@ -108,11 +108,11 @@ static void want(int i)
 
 static void get(int i)
 {
-  want(i);
+  start_acquire(i);
   ck_assert_int_eq(l[i].acquired, 0);
 }
 
-static void let_go(int i)
+static void release_lock(int i)
 {
   locker_release(&l[i]);
   model_turn(&server);
@@ -125,14 +125,14 @@ static model_link *link_of(int i)
 }
 
 /* Break a connection; it does not come back before come_back(). */
-static void cut_off(int i)
+static void disconnect(int i)
 {
   server.down = true;
   model_drop(link_of(i));
   model_turn(&server);
 }
 
-static void come_back(int i)
+static void reconnect(int i)
 {
   link_of(i)->log[0] = '\0';
   server.down = false;
@@ -165,11 +165,11 @@ START_TEST(lock_node_may_be_a_child_of_the_root)
   get(0);
   ck_assert_str_eq(lk_lock_node(l[0].lock), "/lock");
   ck_assert_str_eq(lk_lock_path(l[0].lock), "/lock");
-  want(1);
-  cut_off(1);
-  come_back(1);
+  start_acquire(1);
+  disconnect(1);
+  reconnect(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -179,13 +179,13 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
 {
   begin();
   get(0);
-  want(1);
+  start_acquire(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert(locker_check_events(&l[1], WAITING));
   ck_assert(model_said(link_of(1), "create2 getData"));
   model_run(&server, 2 * T); /* and sends nothing meanwhile */
   ck_assert(model_said(link_of(1), ""));
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
   ck_assert(model_said(link_of(1), "create2 getData"));
   ck_assert_int_eq(holder(), 1);
@@ -199,13 +199,13 @@ START_TEST(release_costs_waiters_one_or_two_writes)
   model_create(&server, "/one");
   get(0);
   for (int i = 1; i < CLIENTS; i++) {
-    want(i);
+    start_acquire(i);
     link_of(i)->log[0] = '\0';
   }
   for (int left = CLIENTS - 1; left > 0; left--) {
     unsigned creates = 0;
 
-    let_go(holder());
+    release_lock(holder());
     model_run(&server, 60);
     ck_assert_int_ge(holder(), 1);
     for (int i = 1; i < CLIENTS; i++) {
@@ -224,7 +224,7 @@ START_TEST(polling_waiter_sets_no_watch)
   how.poll_ms = 100;
   change(1, NULL);
   get(0);
-  want(1);
+  start_acquire(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert(model_said(link_of(1), "create2 getData | removeWatches"));
   ck_assert_uint_eq(watches(1), 0);
@@ -232,7 +232,7 @@ START_TEST(polling_waiter_sets_no_watch)
   ck_assert(model_said(link_of(1), "getData | getData | getData"));
   ck_assert_uint_eq(watches(1), 0);
   ck_assert(locker_check_events(&l[1], WAITING));
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   model_run(&server, 100);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -257,7 +257,7 @@ START_TEST(list_first_writes_nothing_for_a_held_lock)
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
   ck_assert(model_said(link_of(1), "getData"));
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(locker_acquire(&l[1], 0), 0);
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -270,13 +270,13 @@ START_TEST(handles_of_one_session_wait_for_each_other)
 {
   begin();
   get(0);
-  want(ALSO);
+  start_acquire(ALSO);
   ck_assert_int_eq(l[ALSO].acquired, NOT_YET);
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[ALSO].acquired, 0);
   ck_assert_int_eq(holder(), ALSO);
-  want(0);
-  want(1);
+  start_acquire(0);
+  start_acquire(1);
   lk_lock_cancel(l[0].lock); /* its watch is the holder's as well */
   model_delete(&server, NODE);
   model_turn(&server);
@@ -303,11 +303,11 @@ START_TEST(another_node_of_that_name_is_not_taken_for_ours)
 {
   begin();
   get(0);
-  cut_off(0);
+  disconnect(0);
   model_delete(&server, NODE);
-  want(1);
+  start_acquire(1);
   ck_assert_int_eq(l[1].acquired, 0);
-  come_back(0);
+  reconnect(0);
   ck_assert(locker_check_events(&l[0], "suspended\nlost NO_NODE\n"));
   ck_assert_int_eq(holder(), 1);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
@@ -319,9 +319,9 @@ START_TEST(read_without_a_watch_proves_nothing)
 {
   begin();
   get(0);
-  cut_off(0);
+  disconnect(0);
   model_delete(&server, NODE);
-  want(1);
+  start_acquire(1);
   /* The read that comes with the reconnect is not answered. */
   link_of(0)->requests = 0;
   link_of(0)->throttle_at = 1;
@@ -343,7 +343,7 @@ START_TEST(lock_node_that_cannot_be_read_fails_the_acquire)
   begin();
   get(0);
   model_deny(&server, NODE, LK_PERM_READ);
-  want(1);
+  start_acquire(1);
   ck_assert_int_eq(l[1].acquired, LK_ERR_NO_AUTH);
   model_deny(&server, NODE, 0);
   end();
@@ -363,14 +363,14 @@ START_TEST(a_delete_that_was_executed_is_not_repeated)
 {
   begin();
   get(0);
-  want(1);
+  start_acquire(1);
   server.down = true;
   break_at(0, 1, true);
   locker_release(&l[0]);
   model_turn(&server);
   ck_assert_int_eq(l[0].released, NOT_YET);
   ck_assert_int_eq(l[1].acquired, 0);
-  come_back(0);
+  reconnect(0);
   ck_assert_int_eq(l[0].released, 0);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
   ck_assert_uint_eq(model_count(link_of(0), "multi"), 1);
@@ -383,13 +383,13 @@ START_TEST(a_delete_that_was_not_executed_is_repeated)
 {
   begin();
   get(0);
-  want(1);
+  start_acquire(1);
   server.down = true;
   break_at(0, 1, false);
   locker_release(&l[0]);
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  come_back(0);
+  reconnect(0);
   ck_assert_int_eq(l[0].released, 0);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 1);
   ck_assert_int_eq(holder(), 1);
@@ -401,12 +401,12 @@ START_TEST(unsent_release_reads_the_node_first)
 {
   begin();
   get(0);
-  cut_off(0);
+  disconnect(0);
   locker_release(&l[0]);
   model_delete(&server, NODE);
-  want(1);
+  start_acquire(1);
   ck_assert_int_eq(l[1].acquired, 0);
-  come_back(0);
+  reconnect(0);
   ck_assert_int_eq(l[0].released, 0);
   ck_assert_uint_eq(model_count(link_of(0), "delete"), 0);
   ck_assert_int_eq(holder(), 1);
@@ -425,7 +425,7 @@ static void hand_over(unsigned executed)
   locker_release(&l[0]);
   ck_assert_int_eq(locker_acquire(&l[ALSO], -1), 0);
   model_turn(&server);
-  come_back(0);
+  reconnect(0);
   ck_assert_int_eq(l[0].released, 0);
   ck_assert_int_eq(l[ALSO].acquired, 0);
   model_run(&server, T);
@@ -499,15 +499,15 @@ static void cut_beside(unsigned at, bool executed)
   begin();
   break_at(0, at, executed);
   server.down = true;
-  want(0);
-  want(1);
-  come_back(0);
+  start_acquire(0);
+  start_acquire(1);
+  reconnect(0);
   int first = holder();
 
   ck_assert_int_ge(first, 0);
   ck_assert_int_eq(l[1 - first].acquired, NOT_YET);
   link_of(0)->cut_at = 0;
-  let_go(first);
+  release_lock(first);
   model_run(&server, T / 4);
   ck_assert_int_eq(holder(), 1 - first);
   end();
@@ -526,7 +526,7 @@ START_TEST(waiter_survives_a_break)
 {
   begin();
   get(0);
-  want(1);
+  start_acquire(1);
   for (unsigned at = 1; at <= 2; at++) {
     break_at(1, at, true);
     model_drop(link_of(1));
@@ -535,7 +535,7 @@ START_TEST(waiter_survives_a_break)
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert_uint_eq(model_count(link_of(1), "create2"), 1); /* the first */
   link_of(1)->cut_at = 0;
-  let_go(0);
+  release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -562,7 +562,7 @@ START_TEST(node_deleted_before_it_was_read_is_made_anew)
     theirs = i == 1;
     begin();
     server.before = delete_before_read;
-    want(0);
+    start_acquire(0);
     model_run(&server, T / 4);
     ck_assert_ptr_null(server.before);
     ck_assert_int_eq(l[0].acquired, theirs ? NOT_YET : 0);

@@ -11,7 +11,7 @@
 /* Subscriptions, on one server. `one` has three of them: children and data of
  * /news, and children of /news once more. */
 
-#define NEWS "/news"
+#define NODE "/news"
 
 typedef struct reader {
   lk_subscription *s;
@@ -24,7 +24,7 @@ static model_server server;
 static test_client one;
 static reader names;
 static reader data;
-static reader twin;
+static reader second;
 static lk_subscription_config how;
 
 /* ---- readers ------------------------------------------------------------- */
@@ -34,7 +34,7 @@ static int by_text(const void *a, const void *b)
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void say(reader *r, const char *text)
+static void add_report(reader *r, const char *text)
 {
   size_t at = strlen(r->reports);
 
@@ -54,7 +54,7 @@ static void on_names(lk_subscription *s, int err, const lk_bytes *list,
   ck_assert_ptr_eq(s, r->s);
   if (err != 0) {
     ck_assert(list == NULL && count == 0 && stat == NULL);
-    say(r, lk_error_name(err));
+    add_report(r, lk_error_name(err));
     return;
   }
   ck_assert_int_eq(stat->num_children, (int)count);
@@ -68,7 +68,7 @@ static void on_names(lk_subscription *s, int err, const lk_bytes *list,
     strcat(text, sorted[i]);
     free(sorted[i]);
   }
-  say(r, text);
+  add_report(r, text);
 }
 
 static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
@@ -80,13 +80,13 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
   ck_assert_ptr_eq(s, r->s);
   if (err != 0) {
     ck_assert(bytes == NULL && stat == NULL);
-    say(r, lk_error_name(err));
+    add_report(r, lk_error_name(err));
     return;
   }
   ck_assert_uint_eq((size_t)stat->data_length, bytes->len);
   snprintf(text, sizeof text, "=%.*s", (int)bytes->len,
            (const char *)bytes->at);
-  say(r, text);
+  add_report(r, text);
 }
 
 /* Whether exactly this was reported since the last check. Discards it. */
@@ -95,7 +95,7 @@ static bool check_reports(reader *r, const char *text)
   bool same = strcmp(r->reports, text) == 0;
 
   if (!same)
-    fprintf(stderr, "told: %s", r->reports);
+    fprintf(stderr, "reports: %s", r->reports);
   r->reports[0] = '\0';
   return same;
 }
@@ -107,12 +107,12 @@ static lk_client *client(void)
 
 static int try_names(reader *r)
 {
-  return lk_subscribe_children(&r->s, client(), NEWS, &how, on_names, r);
+  return lk_subscribe_children(&r->s, client(), NODE, &how, on_names, r);
 }
 
 static int try_data(reader *r)
 {
-  return lk_subscribe_data(&r->s, client(), NEWS, &how, on_data, r);
+  return lk_subscribe_data(&r->s, client(), NODE, &how, on_data, r);
 }
 
 static void drop(reader *r)
@@ -127,7 +127,7 @@ static void begin(void)
 {
   memset(&names, 0, sizeof names);
   memset(&data, 0, sizeof data);
-  memset(&twin, 0, sizeof twin);
+  memset(&second, 0, sizeof second);
   how = (lk_subscription_config){.size = sizeof how, .check_ms = -1};
   model_init(&server);
   test_client_init(&one, &server, NULL);
@@ -146,7 +146,7 @@ static void subscribe(reader *r)
 static void begin_with(reader *r)
 {
   begin();
-  model_create(&server, NEWS);
+  model_create(&server, NODE);
   subscribe(r);
   r->reports[0] = '\0';
   one.link->log[0] = '\0';
@@ -162,7 +162,7 @@ static void end(void)
 {
   drop(&names);
   drop(&data);
-  drop(&twin);
+  drop(&second);
   model_turn(&server);
   ck_assert_uint_eq(watches(), 0);
   test_client_free(&one);
@@ -183,19 +183,19 @@ static void delete (const char *path)
 
 static void set(const char *text)
 {
-  model_set(&server, NEWS, text);
+  model_set(&server, NODE, text);
   model_turn(&server);
 }
 
 /* The connection breaks; another comes when that is over. */
-static void cut_off(void)
+static void disconnect(void)
 {
   server.down = true;
   model_drop(one.link);
   model_turn(&server);
 }
 
-static void come_back(void)
+static void reconnect(void)
 {
   one.link->log[0] = '\0';
   server.down = false;
@@ -203,7 +203,7 @@ static void come_back(void)
   ck_assert(one.link->up);
 }
 
-static void said(const char *text)
+static void expect_requests(const char *text)
 {
   ck_assert(model_said(one.link, text));
 }
@@ -213,19 +213,19 @@ static void said(const char *text)
 START_TEST(children_are_reported_at_once_and_after_each_change)
 {
   begin();
-  model_create(&server, NEWS);
-  model_create(&server, NEWS "/a");
+  model_create(&server, NODE);
+  model_create(&server, NODE "/a");
   subscribe(&names);
   ck_assert(check_reports(&names, "a\n"));
-  said("getChildren2");
-  create(NEWS "/b");
+  expect_requests("getChildren2");
+  create(NODE "/b");
   ck_assert(check_reports(&names, "a b\n"));
-  said("getChildren2");
-  delete (NEWS "/a");
-  delete (NEWS "/b");
+  expect_requests("getChildren2");
+  delete (NODE "/a");
+  delete (NODE "/b");
   ck_assert(check_reports(&names, "b\n\n"));
-  said("getChildren2 | getChildren2");
-  ck_assert_str_eq(lk_subscription_path(names.s), NEWS);
+  expect_requests("getChildren2 | getChildren2");
+  ck_assert_str_eq(lk_subscription_path(names.s), NODE);
   ck_assert_uint_eq(watches(), 1);
   end();
 }
@@ -234,16 +234,16 @@ END_TEST
 START_TEST(data_are_reported_at_once_and_after_each_change)
 {
   begin();
-  model_create(&server, NEWS);
+  model_create(&server, NODE);
   subscribe(&data);
   set("x");
   set("x");
   ck_assert(
       check_reports(&data, "=\n=x\n=x\n")); /* written twice is a change */
-  said("getData | getData | getData");
-  create(NEWS "/a");
+  expect_requests("getData | getData | getData");
+  create(NODE "/a");
   ck_assert(check_reports(&data, ""));
-  said("");
+  expect_requests("");
   end();
 }
 END_TEST
@@ -253,7 +253,7 @@ START_TEST(change_of_data_is_no_change_of_children)
   begin_with(&names);
   set("x");
   ck_assert(check_reports(&names, ""));
-  said("");
+  expect_requests("");
   end();
 }
 END_TEST
@@ -263,15 +263,15 @@ START_TEST(missing_node_and_its_creation_are_reported)
   begin();
   subscribe(&names);
   ck_assert(check_reports(&names, "NO_NODE\n"));
-  said("getChildren2 | exists");
+  expect_requests("getChildren2 | exists");
   subscribe(&data);
   ck_assert(check_reports(&data, "NO_NODE\n"));
-  said("getData | exists");
+  expect_requests("getData | exists");
   ck_assert_uint_eq(watches(), 1);
-  create(NEWS);
+  create(NODE);
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n"));
-  said("getChildren2 getData");
+  expect_requests("getChildren2 getData");
   ck_assert_uint_eq(watches(), 2);
   end();
 }
@@ -282,11 +282,11 @@ START_TEST(deletion_and_return_of_the_node_are_reported)
   begin_with(&names);
   subscribe(&data);
   one.link->log[0] = '\0';
-  delete (NEWS);
+  delete (NODE);
   ck_assert(check_reports(&names, "NO_NODE\n"));
   ck_assert(check_reports(&data, "=\nNO_NODE\n"));
-  said("exists exists");
-  create(NEWS);
+  expect_requests("exists exists");
+  create(NODE);
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n"));
   end();
@@ -297,8 +297,8 @@ START_TEST(node_created_again_between_two_reads_is_a_new_node)
 {
   begin_with(&names);
   subscribe(&data);
-  model_delete(&server, NEWS);
-  model_create(&server, NEWS); /* same version, same names */
+  model_delete(&server, NODE);
+  model_create(&server, NODE); /* same version, same names */
   model_turn(&server);
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n=\n"));
@@ -314,13 +314,13 @@ START_TEST(of_many_changes_the_newest_is_reported)
   begin_with(&names);
   one.link->frozen = true;
   for (int i = 0; i < 9; i++) {
-    snprintf(path, sizeof path, NEWS "/%d", i);
+    snprintf(path, sizeof path, NODE "/%d", i);
     create(path);
   }
   one.link->frozen = false;
   model_turn(&server);
   ck_assert(check_reports(&names, "0 1 2 3 4 5 6 7 8\n"));
-  said("getChildren2");
+  expect_requests("getChildren2");
   end();
 }
 END_TEST
@@ -328,17 +328,17 @@ END_TEST
 START_TEST(subscriptions_to_one_node_get_the_same_reports)
 {
   begin_with(&names);
-  subscribe(&twin);
-  create(NEWS "/a");
+  subscribe(&second);
+  create(NODE "/a");
   ck_assert(check_reports(&names, "a\n"));
-  ck_assert(check_reports(&twin, "\na\n"));
-  drop(&twin); /* its watch is the other one's, too */
+  ck_assert(check_reports(&second, "\na\n"));
+  drop(&second); /* its watch is the other one's, too */
   one.link->log[0] = '\0';
   model_turn(&server);
-  said("");
-  create(NEWS "/b");
+  expect_requests("");
+  create(NODE "/b");
   ck_assert(check_reports(&names, "a b\n"));
-  ck_assert(check_reports(&twin, ""));
+  ck_assert(check_reports(&second, ""));
   end();
 }
 END_TEST
@@ -375,14 +375,14 @@ enum { EXISTS = 3, GET_DATA = 4, GET_CHILDREN2 = 12 };
 START_TEST(node_created_before_the_watch_is_reported)
 {
   begin();
-  between(EXISTS, NEWS);
+  between(EXISTS, NODE);
   subscribe(&names);
   ck_assert(check_reports(&names, "NO_NODE\n\n"));
-  said("getChildren2 | exists | removeWatches getChildren2");
+  expect_requests("getChildren2 | exists | removeWatches getChildren2");
   ck_assert_uint_eq(watches(), 1);
-  delete (NEWS);
+  delete (NODE);
   names.reports[0] = '\0';
-  between(EXISTS, NEWS);
+  between(EXISTS, NODE);
   subscribe(&data);
   ck_assert(check_reports(&data, "NO_NODE\n=\n"));
   ck_assert_uint_eq(watches(), 2);
@@ -393,17 +393,17 @@ END_TEST
 START_TEST(node_deleted_before_the_read_is_missing)
 {
   begin();
-  model_create(&server, NEWS);
-  between(GET_CHILDREN2, NEWS);
+  model_create(&server, NODE);
+  between(GET_CHILDREN2, NODE);
   subscribe(&names);
   ck_assert(check_reports(&names, "NO_NODE\n"));
-  between(GET_CHILDREN2, NEWS);
-  create(NEWS); /* and goes */
+  between(GET_CHILDREN2, NODE);
+  create(NODE); /* and goes */
   ck_assert(check_reports(&names, ""));
-  create(NEWS);
+  create(NODE);
   ck_assert(check_reports(&names, "\n"));
-  between(GET_CHILDREN2, NEWS "/a");
-  create(NEWS "/b");
+  between(GET_CHILDREN2, NODE "/a");
+  create(NODE "/b");
   ck_assert(check_reports(&names, "a b\n"));
   end();
 }
@@ -412,8 +412,8 @@ END_TEST
 START_TEST(child_created_and_deleted_changes_the_stat)
 {
   begin_with(&names);
-  between(GET_CHILDREN2, NEWS "/a");
-  create(NEWS "/a");
+  between(GET_CHILDREN2, NODE "/a");
+  create(NODE "/a");
   ck_assert(check_reports(&names, "\n"));
   end();
 }
@@ -425,34 +425,34 @@ START_TEST(subscription_reads_again_after_a_reconnect)
 {
   begin_with(&names);
   subscribe(&data);
-  cut_off();
-  come_back();
-  said("getChildren2 getData");
+  disconnect();
+  reconnect();
+  expect_requests("getChildren2 getData");
   ck_assert(check_reports(&names, "")); /* nothing has changed */
   ck_assert(check_reports(&data, "=\n"));
-  cut_off();
-  create(NEWS "/a");
+  disconnect();
+  create(NODE "/a");
   set("x");
-  come_back();
-  said("getChildren2 getData");
+  reconnect();
+  expect_requests("getChildren2 getData");
   ck_assert(check_reports(&names, "a\n"));
   ck_assert(check_reports(&data, "=x\n"));
   ck_assert_uint_eq(watches(), 2);
-  cut_off();
-  delete (NEWS "/a");
-  delete (NEWS);
-  create(NEWS);
-  come_back();
+  disconnect();
+  delete (NODE "/a");
+  delete (NODE);
+  create(NODE);
+  reconnect();
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n"));
-  cut_off();
-  delete (NEWS);
-  come_back();
+  disconnect();
+  delete (NODE);
+  reconnect();
   ck_assert(check_reports(&names, "NO_NODE\n"));
   ck_assert(check_reports(&data, "NO_NODE\n"));
-  cut_off();
-  create(NEWS);
-  come_back();
+  disconnect();
+  create(NODE);
+  reconnect();
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n"));
   end();
@@ -462,10 +462,10 @@ END_TEST
 START_TEST(read_of_a_subscription_is_sent_before_waiting_requests)
 {
   begin_with(&names);
-  cut_off();
+  disconnect();
   ck_assert_int_eq(lk_sync(client(), "/", NULL, NULL, NULL), 0);
-  come_back();
-  said("getChildren2 sync");
+  reconnect();
+  expect_requests("getChildren2 sync");
   end();
 }
 END_TEST
@@ -481,14 +481,14 @@ START_TEST(any_request_may_be_lost)
       subscribe(&names);
       model_run(&server, T / 3);
       ck_assert(check_reports(&names, "NO_NODE\n"));
-      model_create(&server, NEWS);
+      model_create(&server, NODE);
       model_run(&server, T / 3);
       ck_assert(check_reports(&names, "\n"));
-      model_create(&server, NEWS "/a");
+      model_create(&server, NODE "/a");
       model_run(&server, T / 3);
       ck_assert(check_reports(&names, "a\n"));
-      model_delete(&server, NEWS "/a");
-      model_delete(&server, NEWS);
+      model_delete(&server, NODE "/a");
+      model_delete(&server, NODE);
       model_run(&server, T / 3);
       ck_assert(check_reports(&names, "NO_NODE\n"));
       end();
@@ -506,7 +506,7 @@ START_TEST(subscription_watches_again_in_a_new_session)
   ck_assert(check_reports(&names, ""));
   ck_assert(check_reports(&data, "=\n"));
   ck_assert_uint_eq(watches(), 2);
-  create(NEWS "/a");
+  create(NODE "/a");
   set("x");
   ck_assert(check_reports(&names, "a\n"));
   ck_assert(check_reports(&data, "=x\n"));
@@ -517,15 +517,15 @@ END_TEST
 START_TEST(subscription_begins_with_the_first_connection)
 {
   begin();
-  cut_off();
+  disconnect();
   ck_assert_int_eq(try_names(&names), 0);
-  ck_assert_int_eq(try_names(&twin), 0);
+  ck_assert_int_eq(try_names(&second), 0);
   model_turn(&server);
-  drop(&twin);
-  come_back();
+  drop(&second);
+  reconnect();
   ck_assert(check_reports(&names, "NO_NODE\n"));
-  ck_assert(check_reports(&twin, ""));
-  said("getChildren2 | exists");
+  ck_assert(check_reports(&second, ""));
+  expect_requests("getChildren2 | exists");
   end();
 }
 END_TEST
@@ -537,8 +537,8 @@ static void at_the_state(lk_client *c, lk_state state, int err, void *arg)
   (void)arg;
   if (state == LK_STATE_CONNECTED && names.s == NULL)
     ck_assert_int_eq(try_names(&names), 0);
-  if (state == LK_STATE_EXPIRED && twin.s == NULL)
-    ck_assert_int_eq(try_names(&twin), 0);
+  if (state == LK_STATE_EXPIRED && second.s == NULL)
+    ck_assert_int_eq(try_names(&second), 0);
 }
 
 START_TEST(acquire_may_begin_in_a_state_callback)
@@ -547,13 +547,13 @@ START_TEST(acquire_may_begin_in_a_state_callback)
 
   begin();
   lk_client_attach(client(), &l);
-  cut_off();
-  come_back();
-  said("getChildren2 | exists");
+  disconnect();
+  reconnect();
+  expect_requests("getChildren2 | exists");
   ck_assert(check_reports(&names, "NO_NODE\n"));
   model_expire(&server, one.link->last_session);
   model_run(&server, T);
-  ck_assert(check_reports(&twin, "NO_NODE\n"));
+  ck_assert(check_reports(&second, "NO_NODE\n"));
   lk_client_detach(client(), &l);
   end();
 }
@@ -564,16 +564,16 @@ END_TEST
 START_TEST(denied_read_is_reported_once_and_retried)
 {
   begin_with(&names);
-  model_deny(&server, NEWS, LK_PERM_READ);
+  model_deny(&server, NODE, LK_PERM_READ);
   subscribe(&data);
   ck_assert(check_reports(&data, "NO_AUTH\n"));
   model_run(&server, 10000);
   ck_assert(check_reports(&data, ""));
-  unsigned asked = model_count(one.link, "getData");
+  unsigned reads = model_count(one.link, "getData");
 
-  ck_assert_uint_ge(asked, 5);
-  ck_assert_uint_le(asked, 9);
-  model_deny(&server, NEWS, 0);
+  ck_assert_uint_ge(reads, 5);
+  ck_assert_uint_le(reads, 9);
+  model_deny(&server, NODE, 0);
   model_run(&server, 60000);
   ck_assert(check_reports(&data, "=\n"));
   set("x"); /* and the next trouble begins with a short rest */
@@ -586,8 +586,8 @@ END_TEST
 START_TEST(pause_of_a_subscription_is_a_minute_at_most)
 {
   begin();
-  model_create(&server, NEWS);
-  model_deny(&server, NEWS, LK_PERM_READ);
+  model_create(&server, NODE);
+  model_deny(&server, NODE, LK_PERM_READ);
   subscribe(&names);
   model_run(&server, 600000);
   for (int i = 0; i < 10; i++) {
@@ -597,10 +597,10 @@ START_TEST(pause_of_a_subscription_is_a_minute_at_most)
     ck_assert_uint_le(model_count(one.link, "getChildren2"), 3);
   }
   ck_assert(check_reports(&names, "NO_AUTH\n"));
-  cut_off();
+  disconnect();
   model_run(&server, T / 2); /* a rest may end meanwhile */
-  come_back();
-  model_deny(&server, NEWS, 0);
+  reconnect();
+  model_deny(&server, NODE, 0);
   model_run(&server, 60000);
   ck_assert(check_reports(&names, "\n"));
   end();
@@ -613,8 +613,8 @@ START_TEST(state_is_reported_after_an_error_even_if_unchanged)
   one.link->requests = 0;
   one.link->answer_at = 1;
   one.link->answer_err = LK_ERR_NO_AUTH;
-  cut_off();
-  come_back();
+  disconnect();
+  reconnect();
   model_run(&server, 1000);
   ck_assert(check_reports(&names, "NO_AUTH\n\n"));
   end();
@@ -631,10 +631,10 @@ START_TEST(throttled_read_is_retried_without_a_report)
     subscribe(&names);
     model_run(&server, 300);
     ck_assert(check_reports(&names, "NO_NODE\n"));
-    model_create(&server, NEWS);
+    model_create(&server, NODE);
     model_run(&server, 300);
     ck_assert(check_reports(&names, "\n"));
-    model_delete(&server, NEWS);
+    model_delete(&server, NODE);
     model_run(&server, 300);
     ck_assert(check_reports(&names, "NO_NODE\n"));
     model_run(&server, 5000);
@@ -665,29 +665,29 @@ START_TEST(reply_beyond_the_limit_does_not_break_every_connection)
   char path[64];
 
   begin();
-  model_create(&server, NEWS);
+  model_create(&server, NODE);
   for (int i = 0; i < 9; i++) {
-    snprintf(path, sizeof path, NEWS "/a-name-of-thirty-letters-or-so-%d", i);
+    snprintf(path, sizeof path, NODE "/a-name-of-thirty-letters-or-so-%d", i);
     model_create(&server, path);
   }
   config.mem = &one.mem.mem;
   model_link *l = model_client(&server, &config);
 
-  ck_assert_int_eq(
-      lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
-      0);
+  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &how,
+                                         on_names, &second),
+                   0);
   model_run(&server, 120000);
-  ck_assert(check_reports(&twin, "TOO_BIG\n"));
+  ck_assert(check_reports(&second, "TOO_BIG\n"));
   ck_assert_uint_ge(lk_client_connection(l->client), 3);
   ck_assert_uint_le(lk_client_connection(l->client), 7);
   for (int i = 2; i < 9; i++) {
-    snprintf(path, sizeof path, NEWS "/a-name-of-thirty-letters-or-so-%d", i);
+    snprintf(path, sizeof path, NODE "/a-name-of-thirty-letters-or-so-%d", i);
     model_delete(&server, path);
   }
   model_run(&server, 60000);
-  ck_assert(check_reports(&twin, "a-name-of-thirty-letters-or-so-0 "
-                                 "a-name-of-thirty-letters-or-so-1\n"));
-  drop(&twin);
+  ck_assert(check_reports(&second, "a-name-of-thirty-letters-or-so-0 "
+                                   "a-name-of-thirty-letters-or-so-1\n"));
+  drop(&second);
   lk_client_free(l->client);
   end();
 }
@@ -699,18 +699,18 @@ START_TEST(check_replaces_an_event_that_the_server_withheld)
 {
   begin_with(&names);
   how.check_ms = 1000;
-  subscribe(&twin);
+  subscribe(&second);
   one.link->log[0] = '\0';
   model_run(&server, 900);
-  model_deny(&server, NEWS, LK_PERM_READ);
-  model_create(&server, NEWS "/a"); /* uses up the watch */
-  model_deny(&server, NEWS, 0);
+  model_deny(&server, NODE, LK_PERM_READ);
+  model_create(&server, NODE "/a"); /* uses up the watch */
+  model_deny(&server, NODE, 0);
   model_run(&server, 110);
   ck_assert(check_reports(&names, ""));
-  ck_assert(check_reports(&twin, "\na\n"));
-  said("exists | getChildren2");
+  ck_assert(check_reports(&second, "\na\n"));
+  expect_requests("exists | getChildren2");
   model_run(&server, 3000); /* it costs one request now and then */
-  ck_assert(check_reports(&twin, ""));
+  ck_assert(check_reports(&second, ""));
   ck_assert_uint_ge(model_count(one.link, "exists"), 3);
   ck_assert_uint_eq(model_count(one.link, "getChildren2"), 0);
   end();
@@ -723,13 +723,13 @@ START_TEST(check_detects_a_lost_read_permission)
   server.strict = true;
   how.check_ms = 1000;
   subscribe(&names);
-  create(NEWS);
+  create(NODE);
   names.reports[0] = '\0';
-  model_deny(&server, NEWS, LK_PERM_READ);
+  model_deny(&server, NODE, LK_PERM_READ);
   model_run(&server, 1010);
   ck_assert(check_reports(&names, "NO_AUTH\n"));
   ck_assert_uint_eq(watches(), 0);
-  model_deny(&server, NEWS, 0);
+  model_deny(&server, NODE, 0);
   model_run(&server, 1000);
   ck_assert(check_reports(&names, "\n"));
   end();
@@ -768,7 +768,7 @@ START_TEST(check_reports_nothing_without_a_change)
   subscribe(&data);
   data.reports[0] = '\0';
   for (int i = 0; i < 2; i++) {
-    between(EXISTS, NEWS); /* deleted, then made again */
+    between(EXISTS, NODE); /* deleted, then made again */
     model_run(&server, 200);
     ck_assert(check_reports(&data, i == 0 ? "NO_NODE\n" : "=\n"));
   }
@@ -784,15 +784,15 @@ START_TEST(subscription_freed_at_once_leaves_no_watch)
   ck_assert_int_eq(try_names(&names), 0);
   drop(&names);
   model_turn(&server);
-  said("getChildren2");
+  expect_requests("getChildren2");
   ck_assert_int_eq(try_names(&names), 0);
   one.link->frozen = true;
   model_turn(&server);
   drop(&names);
-  model_create(&server, NEWS);
+  model_create(&server, NODE);
   one.link->frozen = false;
   model_turn(&server);
-  said("getChildren2 | removeWatches");
+  expect_requests("getChildren2 | removeWatches");
   ck_assert_uint_eq(watches(), 0);
   ck_assert(check_reports(&names, ""));
   end();
@@ -809,7 +809,7 @@ static void free_all(reader *r)
   (void)r;
   drop(&names);
   drop(&data);
-  drop(&twin);
+  drop(&second);
   if (one.link->client != NULL)
     lk_client_free(one.link->client);
 }
@@ -817,11 +817,11 @@ static void free_all(reader *r)
 /* At each call in turn, of a life with all kinds of them. */
 static bool free_at_call(int call, void (*react)(reader *r))
 {
-  static const char *const steps[] = {"", NEWS, NEWS "/a"};
+  static const char *const steps[] = {"", NODE, NODE "/a"};
 
   begin();
   for (size_t i = 0; i < 3; i++) {
-    reader *r = i == 0 ? &names : i == 1 ? &data : &twin;
+    reader *r = i == 0 ? &names : i == 1 ? &data : &second;
 
     if (i > 0)
       create(steps[i]);
@@ -832,18 +832,18 @@ static bool free_at_call(int call, void (*react)(reader *r))
     model_turn(&server);
   }
   for (int i = 0; i < 4 && one.link->client != NULL; i++) {
-    names.react = data.react = twin.react = NULL;
+    names.react = data.react = second.react = NULL;
     *(i == 3 ? &data.react : &names.react) = call-- == 0 ? react : NULL;
     if (i == 0)
-      delete (NEWS "/a");
+      delete (NODE "/a");
     else if (i == 1)
-      delete (NEWS);
+      delete (NODE);
     else if (i == 2)
-      create(NEWS);
+      create(NODE);
     else
       set("x");
   }
-  names.react = data.react = twin.react = NULL;
+  names.react = data.react = second.react = NULL;
   end();
   return call < 0;
 }
@@ -879,10 +879,10 @@ START_TEST(nothing_is_reported_after_the_client_has_ended)
   begin_with(&names);
   ck_assert_int_eq(lk_client_close(client(), NULL, NULL), 0);
   set("x");
-  create(NEWS "/a");
+  create(NODE "/a");
   ck_assert(check_reports(&names, "CLOSED\n"));
-  ck_assert_int_eq(try_names(&twin), LK_ERR_CLOSED);
-  ck_assert_ptr_null(twin.s);
+  ck_assert_int_eq(try_names(&second), LK_ERR_CLOSED);
+  ck_assert_ptr_null(second.s);
   lk_client_free(client());
   ck_assert(check_reports(&names, ""));
   end();
@@ -894,9 +894,9 @@ START_TEST(refused_credentials_end_a_subscription)
   begin_with(&names);
   one.link->answer_at = one.link->requests + 1;
   one.link->answer_err = LK_ERR_AUTH_REQUIRED;
-  create(NEWS "/a");
+  create(NODE "/a");
   ck_assert(check_reports(&names, "AUTH_REQUIRED\nAUTH_FAILED\n"));
-  ck_assert_int_eq(try_names(&twin), LK_ERR_AUTH_FAILED);
+  ck_assert_int_eq(try_names(&second), LK_ERR_AUTH_FAILED);
   model_run(&server, 60000);
   ck_assert(check_reports(&names, ""));
   end();
@@ -913,22 +913,22 @@ START_TEST(expiry_is_reported_if_the_client_has_one_session)
   config.mem = &one.mem.mem;
   model_link *l = model_client(&server, &config);
 
-  ck_assert_int_eq(
-      lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
-      0);
+  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &how,
+                                         on_names, &second),
+                   0);
   model_turn(&server);
-  ck_assert(check_reports(&twin, "\n"));
+  ck_assert(check_reports(&second, "\n"));
   model_expire(&server, l->last_session);
   model_run(&server, T);
-  ck_assert(check_reports(&twin, "SESSION_EXPIRED\n"));
+  ck_assert(check_reports(&second, "SESSION_EXPIRED\n"));
   ck_assert_int_eq(
-      lk_subscribe_children(&late.s, l->client, NEWS, &how, on_names, &late),
+      lk_subscribe_children(&late.s, l->client, NODE, &how, on_names, &late),
       0);
   model_run(&server, T);
   ck_assert(check_reports(&late, "SESSION_EXPIRED\n"));
   drop(&late);
   lk_client_free(l->client);
-  ck_assert(check_reports(&twin, ""));
+  ck_assert(check_reports(&second, ""));
   end();
 }
 END_TEST
@@ -946,15 +946,15 @@ START_TEST(bad_arguments_are_refused)
   begin();
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     ck_assert_int_eq(
-        lk_subscribe_data(&s, client(), NEWS, &bad[i], on_data, NULL),
+        lk_subscribe_data(&s, client(), NODE, &bad[i], on_data, NULL),
         LK_ERR_BAD_ARGUMENT);
     ck_assert_ptr_null(s);
   }
   ck_assert_int_eq(lk_subscribe_data(&s, client(), "news", NULL, on_data, NULL),
                    LK_ERR_BAD_PATH);
-  ck_assert_int_eq(lk_subscribe_data(&s, client(), NEWS, NULL, NULL, NULL),
+  ck_assert_int_eq(lk_subscribe_data(&s, client(), NODE, NULL, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert_int_eq(lk_subscribe_children(&s, client(), NEWS, NULL, NULL, NULL),
+  ck_assert_int_eq(lk_subscribe_children(&s, client(), NODE, NULL, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
   lk_subscription_free(NULL);
   ck_assert_int_eq(
@@ -975,19 +975,19 @@ START_TEST(throttled_requests_are_logged_and_repeated)
   model_link *l = model_client(&server, &config);
 
   model_turn(&server);
-  ck_assert_int_eq(
-      lk_subscribe_children(&twin.s, l->client, NEWS, &how, on_names, &twin),
-      0);
+  ck_assert_int_eq(lk_subscribe_children(&second.s, l->client, NODE, &how,
+                                         on_names, &second),
+                   0);
   model_turn(&server);
-  model_create(&server, NEWS "/a");
+  model_create(&server, NODE "/a");
   ck_assert_int_eq(lk_sync(l->client, "/", NULL, NULL, NULL), 0);
   ck_assert_int_eq(
-      lk_subscribe_data(&data.s, l->client, NEWS, &how, on_data, &data),
+      lk_subscribe_data(&data.s, l->client, NODE, &how, on_data, &data),
       LK_ERR_TOO_MANY);
   model_turn(&server);
   model_run(&server, 1000);
-  ck_assert(check_reports(&twin, "\nTOO_MANY\na\n"));
-  drop(&twin);
+  ck_assert(check_reports(&second, "\nTOO_MANY\na\n"));
+  drop(&second);
   lk_client_free(l->client);
   end();
 }
@@ -1006,10 +1006,10 @@ static bool play_without(size_t fail_at, bool for_good)
   if (test_client_try_init(&one, &server, NULL) && try_names(&names) == 0 &&
       try_data(&data) == 0) {
     model_run(&server, T);
-    model_create(&server, NEWS);
+    model_create(&server, NODE);
     model_run(&server, T);
-    model_create(&server, NEWS "/a");
-    model_set(&server, NEWS, "x");
+    model_create(&server, NODE "/a");
+    model_set(&server, NODE, "x");
     model_run(&server, T);
     model_drop(one.link);
     model_run(&server, T);

@@ -27,7 +27,7 @@ static lk_ev_loop resolver_loop;
 static lk_resolver *resolver;
 static failing_mem mem;
 static ev_prepare turn;
-static char told[512]; /* "127.0.0.1:0 [::1]:0 | why | …" */
+static char results[512]; /* "127.0.0.1:0 [::1]:0 | why | …" */
 static unsigned ended;
 
 static void on_turn(struct ev_loop *l, ev_prepare *w, int revents)
@@ -38,11 +38,11 @@ static void on_turn(struct ev_loop *l, ev_prepare *w, int revents)
   lk__resolver_deliver(resolver);
 }
 
-static void tell(const char *text, const char *after)
+static void add_result(const char *text, const char *after)
 {
-  size_t len = strlen(told);
+  size_t len = strlen(results);
 
-  snprintf(told + len, sizeof told - len, "%s%s", text, after);
+  snprintf(results + len, sizeof results - len, "%s%s", text, after);
 }
 
 static void on_done(lk_lookup *l, const lk_address *list, size_t count,
@@ -54,9 +54,9 @@ static void on_done(lk_lookup *l, const lk_address *list, size_t count,
     char text[LK_ADDRESS_TEXT_SIZE];
 
     lk__address_text(&list[i], text, sizeof text);
-    tell(text, " ");
+    add_result(text, " ");
   }
-  tell(why == NULL ? "" : why, "|");
+  add_result(why == NULL ? "" : why, "|");
   ended++;
   ev_break(loop, EVBREAK_ALL); /* do not wait for more first */
 }
@@ -75,7 +75,7 @@ static void ask(lk_lookup *l, const char *host)
 
 static void start(void)
 {
-  told[0] = '\0';
+  results[0] = '\0';
   ended = 0;
   loop = ev_loop_new(EVFLAG_AUTO);
   ck_assert_ptr_nonnull(loop);
@@ -108,24 +108,24 @@ static void expect(const char *host, const char *answer)
 {
   lk_lookup l;
 
-  told[0] = '\0';
+  results[0] = '\0';
   ask(&l, host);
   run_until_ended(ended + 1);
-  ck_assert_str_eq(told, answer);
+  ck_assert_str_eq(results, answer);
 }
 
 START_TEST(all_addresses_of_a_name_are_found)
 {
   start();
   expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
-  told[0] = '\0';
+  results[0] = '\0';
 
   lk_lookup l;
 
   ask(&l, "both.test");
   run_until_ended(2);
-  ck_assert_ptr_nonnull(strstr(told, "127.0.0.1:0 "));
-  ck_assert_ptr_nonnull(strstr(told, "[::1]:0 "));
+  ck_assert_ptr_nonnull(strstr(results, "127.0.0.1:0 "));
+  ck_assert_ptr_nonnull(strstr(results, "[::1]:0 "));
   stop();
 }
 END_TEST
@@ -145,9 +145,9 @@ START_TEST(hosts_file_is_read)
 
   ask(&l, "localhost");
   run_until_ended(1);
-  ck_assert_msg(strstr(told, "127.0.0.1:0 ") != NULL ||
-                    strstr(told, "[::1]:0 ") != NULL,
-                "%s", told);
+  ck_assert_msg(strstr(results, "127.0.0.1:0 ") != NULL ||
+                    strstr(results, "[::1]:0 ") != NULL,
+                "%s", results);
   stop();
 }
 END_TEST
@@ -159,9 +159,10 @@ START_TEST(unknown_name_is_reported)
 
   ask(&l, "none.test");
   run_until_ended(1);
-  ck_assert_msg(strncmp(told, "resolve none.test: ", 19) == 0, "%s", told);
-  ck_assert_uint_gt(strlen(told), 24);
-  ck_assert_ptr_null(strstr(told, "memory")); /* that is another reason */
+  ck_assert_msg(strncmp(results, "resolve none.test: ", 19) == 0, "%s",
+                results);
+  ck_assert_uint_gt(strlen(results), 24);
+  ck_assert_ptr_null(strstr(results, "memory")); /* that is another reason */
   stop();
 }
 END_TEST
@@ -174,7 +175,7 @@ START_TEST(lookups_of_one_name_share_a_query)
   for (size_t i = 0; i < 3; i++)
     ask(&l[i], "twice.test");
   run_until_ended(3);
-  ck_assert_str_eq(told, "127.0.0.1:0 |127.0.0.1:0 |127.0.0.1:0 |");
+  ck_assert_str_eq(results, "127.0.0.1:0 |127.0.0.1:0 |127.0.0.1:0 |");
   ck_assert_uint_eq(fake_names_asked(), 1);
   ask(&l[0], "twice.test");
   run_until_ended(4);
@@ -212,7 +213,7 @@ START_TEST(cancelled_lookup_is_not_completed)
   lk__lookup_cancel(&l[0]);
   lk__lookup_cancel(&l[0]);
   run_until_ended(1);
-  ck_assert_str_eq(told, "127.0.0.1:0 |");
+  ck_assert_str_eq(results, "127.0.0.1:0 |");
   for (int i = 0; i < 20; i++)
     ev_run(loop, EVRUN_NOWAIT);
   ck_assert_uint_eq(ended, 1);
@@ -255,7 +256,7 @@ START_TEST(a_silent_name_server_does_not_stop_the_loop)
     ev_run(loop, 0);
   ev_timer_stop(loop, &tick);
   run_until_ended(1);
-  ck_assert_str_eq(told, "127.0.0.1:0 |");
+  ck_assert_str_eq(results, "127.0.0.1:0 |");
   stop(); /* does not wait for the answer either */
   ck_assert_uint_eq(ended, 1);
 }
@@ -290,15 +291,15 @@ START_TEST(lookup_without_memory_fails_or_is_refused)
       refused++;
       continue;
     }
-    told[0] = '\0';
+    results[0] = '\0';
     run_until_ended(ended + 1);
-    failed += strcmp(told, "resolve dead.test: out of memory|") == 0;
+    failed += strcmp(results, "resolve dead.test: out of memory|") == 0;
   } while (failing_mem_failed(&mem));
   mem.fail_at = 0;
   ck_assert_uint_ge(refused, 1);
   ck_assert_uint_ge(failed, 1);
   ck_assert_uint_le(mem.count, 5); /* not one for each of six addresses */
-  ck_assert_ptr_nonnull(strstr(told, "127.9.9.5:0"));
+  ck_assert_ptr_nonnull(strstr(results, "127.9.9.5:0"));
   stop();
 }
 END_TEST
@@ -408,13 +409,13 @@ START_TEST(truncated_answer_does_not_delay_others)
     ev_run(loop, EVRUN_ONCE);
   ask(&l[1], "two.test");
   run_until_ended(ended + 1);
-  ck_assert_ptr_nonnull(strstr(told, "127.0.0.1:0 127.0.0.2:0 |"));
+  ck_assert_ptr_nonnull(strstr(results, "127.0.0.1:0 127.0.0.2:0 |"));
   if (fake_names_tcp_waits()) {
     ck_assert_uint_lt(count_turns(), 50);
     fake_names_accept_tcp();
   }
   run_until_ended(2);
-  ck_assert_ptr_nonnull(strstr(told, "127.0.0.3:0 127.0.0.4:0 |"));
+  ck_assert_ptr_nonnull(strstr(results, "127.0.0.3:0 127.0.0.4:0 |"));
   ck_assert_int_eq(ev_run(loop, EVRUN_NOWAIT), before);
   stop();
 }

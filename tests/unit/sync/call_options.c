@@ -99,14 +99,14 @@ static struct {
   int err;
   char path[64];
   lk_sync_client *client;
-} told;
+} called;
 
 static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
 {
-  told.client = c;
-  told.type = event->type;
-  told.err = event->err;
-  snprintf(told.path, sizeof told.path, "%.*s", (int)event->path.len,
+  called.client = c;
+  called.type = event->type;
+  called.err = event->err;
+  snprintf(called.path, sizeof called.path, "%.*s", (int)event->path.len,
            (const char *)event->path.at);
   sem_post(arg);
 }
@@ -117,18 +117,18 @@ static void await_event(lk_event_type type, int err, const char *path)
 
   clock_gettime(CLOCK_REALTIME, &end);
   end.tv_sec += limit_ms / 1000;
-  ck_assert_int_eq(sem_timedwait(&told.count, &end), 0);
-  ck_assert_ptr_eq(told.client, client);
-  ck_assert_int_eq(told.type, type);
-  ck_assert_int_eq(told.err, err);
-  ck_assert_str_eq(told.path, path);
+  ck_assert_int_eq(sem_timedwait(&called.count, &end), 0);
+  ck_assert_ptr_eq(called.client, client);
+  ck_assert_int_eq(called.type, type);
+  ck_assert_int_eq(called.err, err);
+  ck_assert_str_eq(called.path, path);
 }
 
 static bool is_told_no_more(void)
 {
   (void)lk_sync_client_state(client);
   usleep(20000);
-  return sem_trywait(&told.count) != 0;
+  return sem_trywait(&called.count) != 0;
 }
 
 /* Make a call that watches; its watch stands. */
@@ -139,11 +139,11 @@ static lk_sync_watch *start_watch(const watched *r, bool until_disconnect)
                        .timeout_ms = limit_ms,
                        .until_disconnect = until_disconnect,
                        .on_event = on_event,
-                       .watch_arg = &told.count,
+                       .watch_arg = &called.count,
                        .watch = &w};
 
   start();
-  ck_assert_int_eq(sem_init(&told.count, 0, 0), 0);
+  ck_assert_int_eq(sem_init(&called.count, 0, 0), 0);
   scripted_set(&zk, r->replies, 0);
   int err = r->call(&call);
 
@@ -203,15 +203,15 @@ START_TEST(free_of_a_watch_waits_for_its_callback)
   lk_sync_watch *w;
   const lk_sync_call call = {.size = sizeof call,
                              .on_event = on_event_slowly,
-                             .watch_arg = &told.count,
+                             .watch_arg = &called.count,
                              .watch = &w};
 
   start();
-  ck_assert_int_eq(sem_init(&told.count, 0, 0), 0);
+  ck_assert_int_eq(sem_init(&called.count, 0, 0), 0);
   scripted_set(&zk, reads[0].replies, 0);
   ck_assert_int_eq(do_exists(&call), 0);
   scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
-  ck_assert_int_eq(sem_wait(&told.count), 0);
+  ck_assert_int_eq(sem_wait(&called.count), 0);
   lk_sync_watch_free(w);
   ck_assert(returned);
   stop();
@@ -232,15 +232,15 @@ START_TEST(watch_that_its_callback_frees_gets_one_event)
 {
   const lk_sync_call call = {.size = sizeof call,
                              .on_event = on_event_free,
-                             .watch_arg = &told.count,
+                             .watch_arg = &called.count,
                              .watch = &freed_watch};
 
   start();
-  ck_assert_int_eq(sem_init(&told.count, 0, 0), 0);
+  ck_assert_int_eq(sem_init(&called.count, 0, 0), 0);
   scripted_set(&zk, reads[READS - 1].replies, 0);
   ck_assert_int_eq(do_add(&call), 0);
   scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
-  ck_assert_int_eq(sem_wait(&told.count), 0);
+  ck_assert_int_eq(sem_wait(&called.count), 0);
   scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
   ck_assert(is_told_no_more());
   stop();
