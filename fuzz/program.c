@@ -21,7 +21,7 @@ void run_action(fuzz_program *g, const action *table, size_t count)
 {
   const action *chosen = &table[take_byte(g) % count];
 
-  peer_say(&g->p, "> %s", chosen->name);
+  peer_log_line(&g->p, "> %s", chosen->name);
   chosen->run(g);
 }
 

@@ -90,7 +90,7 @@ static void do_new(player *y, words *w)
   int err = peer_init(&y->p, &config);
 
   if (err != 0)
-    peer_say(&y->p, "no client: %s", peer_error(err, name, sizeof name));
+    peer_log_line(&y->p, "no client: %s", peer_error(err, name, sizeof name));
 }
 
 static void do_random(player *y, words *w)
@@ -104,7 +104,8 @@ static void do_hosts(player *y, words *w)
   int err = lk_client_set_hosts(y->p.client, words_text(w, "servers"));
 
   if (err != 0)
-    peer_say(&y->p, "hosts refused: %s", peer_error(err, room, sizeof room));
+    peer_log_line(&y->p, "hosts refused: %s",
+                  peer_error(err, room, sizeof room));
 }
 
 static void do_free(player *y, words *w)
@@ -131,9 +132,9 @@ static void do_deadline(player *y, words *w)
 
   (void)w;
   if (at == INT64_MAX)
-    peer_say(&y->p, "deadline never");
+    peer_log_line(&y->p, "deadline never");
   else
-    peer_say(&y->p, "deadline in %" PRId64, at - y->p.now);
+    peer_log_line(&y->p, "deadline in %" PRId64, at - y->p.now);
 }
 
 static void do_facts(player *y, words *w)
@@ -144,11 +145,12 @@ static void do_facts(player *y, words *w)
   int err = lk_client_last_error(c, &why);
 
   (void)w;
-  peer_say(&y->p, "%s, session 0x%" PRIx64 ", %d ms, connection %" PRIu64,
-           lk_state_text(lk_client_state(c)), (uint64_t)lk_client_session(c).id,
-           (int)lk_client_timeout_ms(c), lk_client_connection(c));
-  peer_say(&y->p, "server %s, trouble %s %s", lk_client_server(c),
-           peer_error(err, room, sizeof room), why);
+  peer_log_line(&y->p, "%s, session 0x%" PRIx64 ", %d ms, connection %" PRIu64,
+                lk_state_text(lk_client_state(c)),
+                (uint64_t)lk_client_session(c).id, (int)lk_client_timeout_ms(c),
+                lk_client_connection(c));
+  peer_log_line(&y->p, "server %s, trouble %s %s", lk_client_server(c),
+                peer_error(err, room, sizeof room), why);
 }
 
 /* ---- the transport ------------------------------------------------------- */

@@ -42,7 +42,7 @@ static int start(void **state, const lk_sasl_facts *facts, const char **why)
   fake_mechanism *m = facts->arg;
   fake_exchange *e;
 
-  peer_say(m->p, "sasl start %s at %s", facts->user, facts->server);
+  peer_log_line(m->p, "sasl start %s at %s", facts->user, facts->server);
   peer_must(m->p, !m->running, "two exchanges at a time");
   peer_must(m->p,
             facts->password.len == 6 &&
@@ -67,10 +67,10 @@ static int start(void **state, const lk_sasl_facts *facts, const char **why)
 static void say_challenge(fake_mechanism *m, lk_bytes challenge)
 {
   if (challenge.at == NULL)
-    peer_say(m->p, "sasl step");
+    peer_log_line(m->p, "sasl step");
   else
-    peer_say(m->p, "sasl step \"%.*s\"", (int)challenge.len,
-             (const char *)challenge.at);
+    peer_log_line(m->p, "sasl step \"%.*s\"", (int)challenge.len,
+                  (const char *)challenge.at);
 }
 
 /* The empty token first; it must not be a null one on the wire. */
@@ -121,7 +121,7 @@ static void end(void *state)
   lk_mem mem = e->mem;
 
   peer_must(m->p, m->running, "an exchange ends twice");
-  peer_say(m->p, "sasl end");
+  peer_log_line(m->p, "sasl end");
   m->running = false;
   m->proved = m->done;
   mem.resize(mem.arg, e->token, 0);

@@ -36,7 +36,8 @@ static bool serve_all(model_link *l)
   lk_bytes frame;
   bool moved = false;
 
-  while (l->up && !l->frozen && !l->hung_up && next_frame(&l->in, &frame)) {
+  while (l->up && !l->frozen && !l->closed_by_server &&
+         next_frame(&l->in, &frame)) {
     bool goes_on = true;
 
     moved = true;
@@ -44,9 +45,9 @@ static bool serve_all(model_link *l)
       goes_on = l->server->serve != NULL ? l->server->serve(l, frame)
                                          : model_serve(l, frame);
     else
-      model_greet(l, frame);
+      model_read_connect(l, frame);
     if (!goes_on && l->cut_softly) {
-      l->hung_up = true;
+      l->closed_by_server = true;
       return true;
     }
     if (!goes_on) {
@@ -80,8 +81,8 @@ static void log_write(model_link *l, lk_bytes bytes)
   for (; next_frame(&b, &frame); b.start += frame.len + 4) {
     lk_reader in;
 
-    if (!l->logged_hello) {
-      l->logged_hello = true;
+    if (!l->logged_connect) {
+      l->logged_connect = true;
       continue;
     }
     lk__reader_init(&in, frame.at, frame.len);
@@ -137,7 +138,7 @@ bool model_deliver(model_link *l)
 
   if (!l->up)
     return false;
-  if (len == 0 && l->hung_up && l->allow > 0) {
+  if (len == 0 && l->closed_by_server && l->allow > 0) {
     model_drop(l);
     return true;
   }
@@ -217,7 +218,7 @@ static int64_t hook_now(void *arg)
 {
   model_server *s = ((model_link *)arg)->server;
 
-  return s->now += s->hurry;
+  return s->now += s->clock_step_ms;
 }
 
 static void hook_random(void *arg, void *out, size_t len)
@@ -329,7 +330,7 @@ void model_drop(model_link *l)
     lk_client_failed(l->client, l->attempt, 0, NULL);
 }
 
-bool model_said(model_link *l, const char *text)
+bool model_check_log(model_link *l, const char *text)
 {
   bool same = strcmp(l->log, text) == 0;
 

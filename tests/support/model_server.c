@@ -95,7 +95,7 @@ static void on_closed(void *arg)
   model_link *l = arg;
 
   l->conn = NULL;
-  l->hung_up = true;
+  l->closed_by_server = true;
 }
 
 static void feed(model_link *l, lk_bytes frame)
@@ -108,7 +108,7 @@ static void feed(model_link *l, lk_bytes frame)
   settle(l->server);
 }
 
-void model_greet(model_link *l, lk_bytes frame)
+void model_read_connect(model_link *l, lk_bytes frame)
 {
   const sim_conn_hooks hooks = {on_output, on_closed, l};
   model_server *s = l->server;
@@ -120,8 +120,8 @@ void model_greet(model_link *l, lk_bytes frame)
        "malformed connect request");
   bool any = lk__reader_left(&in) > 0 && lk__reader_bool(&in);
 
-  must(q.session_id == 0 || q.session_id != s->throwaway,
-       "a throwaway was resumed");
+  must(q.session_id == 0 || q.session_id != s->read_only_session,
+       "a read_only_session was resumed");
   must(q.session_id == 0 || !any, "a session was offered to anyone");
   l->greeted = true;
   sim_server_limit_timeouts(server_of(s), 1, s->max_timeout_ms);
@@ -133,7 +133,7 @@ void model_greet(model_link *l, lk_bytes frame)
   l->session = l->conn->session;
   l->timeout_ms = l->conn->timeout_ms;
   if (server_of(s)->read_only)
-    s->throwaway = l->session;
+    s->read_only_session = l->session;
   else
     l->last_session = l->session;
 }
@@ -147,8 +147,8 @@ void model_hang_up(model_link *l)
   lk__buf_consume(&l->out, lk__buf_len(&l->out));
   l->up = false;
   l->greeted = false;
-  l->hung_up = false;
-  l->logged_hello = false;
+  l->closed_by_server = false;
+  l->logged_connect = false;
   l->session = 0;
 }
 
@@ -214,7 +214,7 @@ bool model_serve(model_link *l, lk_bytes frame)
     wire_reply(&l->out, xid, zxid, l->answer_err);
   } else if (unknown(s, op)) {
     wire_reply(&l->out, xid, zxid, LK_ERR_UNIMPLEMENTED);
-    l->hung_up = true;
+    l->closed_by_server = true;
   } else if (forbidden(l, op, path)) {
     wire_reply(&l->out, xid, zxid, LK_ERR_NO_AUTH);
   } else {

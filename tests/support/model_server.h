@@ -29,8 +29,8 @@ typedef struct model_link {
   uint64_t attempt;
   bool up;
   bool greeted;         /**< the connect request was read */
-  bool hung_up;         /**< the server closed; the client gets the end after
-                             `out` */
+  bool closed_by_server; /**< the server closed; the client gets the end after
+                     `out` */
   int64_t session;      /**< of the connection */
   int64_t last_session; /**< of the last one */
   int32_t timeout_ms;
@@ -38,7 +38,7 @@ typedef struct model_link {
   lk_buf out;      /**< to the client */
   char log[16384]; /**< requests by name, writes set apart by " | "; no
                         pings, no identities */
-  bool logged_hello;
+  bool logged_connect;
 
   /* Faults. Requests are counted from 1 once the test sets them. */
   unsigned requests;    /**< executed or cut so far, but pings and auth */
@@ -58,12 +58,12 @@ struct model_server {
   sim_trace trace;
   sim_ensemble *ensemble; /**< of one server */
   int64_t now;            /**< ms */
-  int64_t hurry;          /**< added to `now` at each reading of the clock */
+  int64_t clock_step_ms;  /**< added to `now` at each reading of the clock */
   int64_t then;  /**< `now` when the server's time was last moved */
   uint64_t seed;
   model_link *links;
   bool expires;      /**< time passes for the server, too */
-  int64_t throwaway; /**< the last session of a read-only server */
+  int64_t read_only_session; /**< the last session of a read-only server */
   bool strict;       /**< exists needs READ, as in patched servers */
 
   /* Faults. */
@@ -145,7 +145,7 @@ const char *model_ephemeral(const model_server *s);
 
 /* Between model_server.c and model_client.c. */
 /** Read the connect request, in a frame without its length. */
-void model_greet(model_link *l, lk_bytes frame);
+void model_read_connect(model_link *l, lk_bytes frame);
 /** A request came, in a frame without its length. false: the connection ends
     here. */
 bool model_serve(model_link *l, lk_bytes frame);
@@ -155,7 +155,7 @@ void model_keep_time(model_server *s);
 int64_t model_next_event(const model_server *s);
 
 /** Whether the log is exactly `text`; empties it in any case. */
-bool model_said(model_link *l, const char *text);
+bool model_check_log(model_link *l, const char *text);
 /** How often a request of that name stands in the log. */
 unsigned model_count(const model_link *l, const char *name);
 

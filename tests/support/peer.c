@@ -23,7 +23,7 @@ void peer_must(peer *p, bool holds, const char *what)
   abort();
 }
 
-void peer_say(peer *p, const char *format, ...)
+void peer_log_line(peer *p, const char *format, ...)
 {
   char text[1000]; /* more is not shown */
   va_list args;
@@ -88,7 +88,7 @@ static void on_freed(lk_client *c, void *arg)
   p->open = false;
   p->probe = 0;
   peer_things_freed(p);
-  peer_say(p, "freed");
+  peer_log_line(p, "freed");
 }
 
 static bool on_forked(void *arg)
@@ -106,8 +106,8 @@ static void on_log(void *arg, int level, int err, const char *text)
 
   peer_must(p, strchr(text, '\n') == NULL, "more than a line for the log");
   if (level <= LK_LOG_WARNING)
-    peer_say(p, "%s %s: %s", level == LK_LOG_ERROR ? "error" : "warning",
-             peer_error(err, room, sizeof room), text);
+    peer_log_line(p, "%s %s: %s", level == LK_LOG_ERROR ? "error" : "warning",
+                  peer_error(err, room, sizeof room), text);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -167,11 +167,11 @@ static void say_want(peer *p)
     snprintf(address, sizeof address, " address %" PRIu32,
              p->want.address_index);
   if (p->want.attempt == 0)
-    peer_say(p, "want nothing");
+    peer_log_line(p, "want nothing");
   else
-    peer_say(p, "want %" PRIu64 " %s%s%s:%u%s", p->want.attempt,
-             literal6 ? "[" : "", p->host, literal6 ? "]" : "",
-             (unsigned)p->want.port, address);
+    peer_log_line(p, "want %" PRIu64 " %s%s%s:%u%s", p->want.attempt,
+                  literal6 ? "[" : "", p->host, literal6 ? "]" : "",
+                  (unsigned)p->want.port, address);
 }
 
 static bool follow(peer *p)
@@ -211,10 +211,10 @@ static bool follow_probe(peer *p)
     p->probes = want.attempt;
   p->probe = want.attempt;
   if (want.attempt != 0)
-    peer_say(p, "probe %" PRIu64 " %s:%u", want.attempt, want.host,
-             (unsigned)want.port);
+    peer_log_line(p, "probe %" PRIu64 " %s:%u", want.attempt, want.host,
+                  (unsigned)want.port);
   else
-    peer_say(p, "probe nothing");
+    peer_log_line(p, "probe nothing");
   return true;
 }
 
@@ -279,7 +279,7 @@ static void see_frame(peer *p, lk_bytes frame)
   mark_left(p, shown);
   p->hello = false;
   if (!p->mute)
-    peer_say(p, "send %s", shown);
+    peer_log_line(p, "send %s", shown);
   lk__buf_free(&text);
 }
 

@@ -92,7 +92,7 @@ int peer_init(peer *p, const lk_client_config *config);
 void peer_done(peer *p);
 
 /** A line for the log. */
-void peer_say(peer *p, const char *format, ...)
+void peer_log_line(peer *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- the driver's part; each sees to what the client then wants --------- */

@@ -32,7 +32,8 @@ void peer_end(lk_client *c, peer_thing *t, int err)
   }
 }
 
-void peer_tell(peer_thing *t, int err, const lk_record *rec, const void *value)
+void peer_log_completion(peer_thing *t, int err, const lk_record *rec,
+                         const void *value)
 {
   peer *p = t->p;
   lk_buf text = wire_buf();
@@ -45,7 +46,7 @@ void peer_tell(peer_thing *t, int err, const lk_record *rec, const void *value)
       abort();
   }
   wire_say(&text, "%c", '\0');
-  peer_say(p, "%s: %s%s", t->name, name, (char *)lk__buf_bytes(&text));
+  peer_log_line(p, "%s: %s%s", t->name, name, (char *)lk__buf_bytes(&text));
   lk__buf_free(&text);
   peer_react(p, t->name, name);
 }
@@ -68,7 +69,7 @@ void peer_on_done(lk_client *c, int err, void *arg)
 
   peer_end(c, t, err);
   peer_check_answer(t->p, err);
-  peer_tell(t, err, NULL, NULL);
+  peer_log_completion(t, err, NULL, NULL);
 }
 
 static void on_auth(lk_client *c, int err, void *arg)
@@ -77,7 +78,7 @@ static void on_auth(lk_client *c, int err, void *arg)
 
   peer_end(c, t, err);
   peer_must(t->p, lk_client_reply(c) == NULL, "an answer to auth");
-  peer_tell(t, err, NULL, NULL);
+  peer_log_completion(t, err, NULL, NULL);
 }
 
 void peer_on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
@@ -87,7 +88,7 @@ void peer_on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
   peer_end(c, t, err);
   peer_check_answer(t->p, err);
   peer_must(t->p, (err == 0) == (stat != NULL), "a stat with an error");
-  peer_tell(t, err, &lk__stat_reply_record, stat);
+  peer_log_completion(t, err, &lk__stat_reply_record, stat);
 }
 
 void peer_on_get(lk_client *c, int err, const lk_bytes *data,
@@ -104,7 +105,7 @@ void peer_on_get(lk_client *c, int err, const lk_bytes *data,
     r.data = *data;
     r.stat = *stat;
   }
-  peer_tell(t, err, &lk__data_reply_record, &r);
+  peer_log_completion(t, err, &lk__data_reply_record, &r);
 }
 
 void peer_on_children(lk_client *c, int err, const lk_bytes *names,
@@ -119,10 +120,10 @@ void peer_on_children(lk_client *c, int err, const lk_bytes *names,
             "names with an error");
   if (stat != NULL)
     r.stat = *stat;
-  peer_tell(t, err,
-            stat == NULL ? &lk__names_reply_record
-                         : &lk__names_stat_reply_record,
-            &r);
+  peer_log_completion(t, err,
+                      stat == NULL ? &lk__names_reply_record
+                                   : &lk__names_stat_reply_record,
+                      &r);
 }
 
 void peer_on_create(lk_client *c, int err, const char *path,
@@ -136,9 +137,9 @@ void peer_on_create(lk_client *c, int err, const char *path,
   peer_must(t->p, (err == 0) == (path != NULL), "a path with an error");
   if (stat != NULL)
     r.stat = *stat;
-  peer_tell(t, err,
-            stat == NULL ? &lk__path_reply_record : &lk__path_stat_reply_record,
-            &r);
+  peer_log_completion(
+      t, err,
+      stat == NULL ? &lk__path_reply_record : &lk__path_stat_reply_record, &r);
 }
 
 static void on_multi(lk_client *c, int err, const lk_op_result *results,
@@ -151,11 +152,12 @@ static void on_multi(lk_client *c, int err, const lk_op_result *results,
   for (size_t i = 0; i < count; i++) {
     const lk_op_result *r = &results[i];
 
-    peer_say(t->p, "  %d %s%s%s%s", (int)r->type,
-             peer_error(r->err, room, sizeof room), r->path == NULL ? "" : " ",
-             r->path == NULL ? "" : r->path, r->stat == NULL ? "" : " stat");
+    peer_log_line(t->p, "  %d %s%s%s%s", (int)r->type,
+                  peer_error(r->err, room, sizeof room),
+                  r->path == NULL ? "" : " ", r->path == NULL ? "" : r->path,
+                  r->stat == NULL ? "" : " stat");
   }
-  peer_tell(t, err, NULL, NULL);
+  peer_log_completion(t, err, NULL, NULL);
 }
 
 static void on_closed(lk_client *c, int err, void *arg)
@@ -164,7 +166,7 @@ static void on_closed(lk_client *c, int err, void *arg)
 
   peer_end(c, t, err);
   peer_must(t->p, lk_client_state(c) == LK_STATE_CLOSED, "not closed");
-  peer_tell(t, err, NULL, NULL);
+  peer_log_completion(t, err, NULL, NULL);
 }
 
 /* ---- calls -------------------------------------------------------------- */
@@ -231,8 +233,8 @@ int peer_finish(peer_making *m, int err)
     return 0;
   if (m->t->watcher != NULL)
     peer_must(m->p, m->t->watcher->watch == NULL, "a watch that was refused");
-  peer_say(m->p, "%s: refused %s", m->t->name,
-           peer_error(err, room, sizeof room));
+  peer_log_line(m->p, "%s: refused %s", m->t->name,
+                peer_error(err, room, sizeof room));
   return err;
 }
 

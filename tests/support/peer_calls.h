@@ -38,7 +38,8 @@ void peer_end(lk_client *c, peer_thing *t, int err);
 void peer_check_answer(peer *p, int err);
 /** Log the completion with `value`, a record of type `rec` or NULL, and call
     the test. */
-void peer_tell(peer_thing *t, int err, const lk_record *rec, const void *value);
+void peer_log_completion(peer_thing *t, int err, const lk_record *rec,
+                         const void *value);
 
 /** Ends requests without a result; `arg` is its thing. */
 void peer_on_done(lk_client *c, int err, void *arg);

@@ -22,7 +22,7 @@ static void on_acl(lk_client *c, int err, const lk_acls *acl,
     r.acl = lk__vec_of(acl->entries, acl->count);
     r.stat = *stat;
   }
-  peer_tell(t, err, &lk__acl_reply_record, &r);
+  peer_log_completion(t, err, &lk__acl_reply_record, &r);
 }
 
 static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
@@ -35,7 +35,7 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
   peer_check_answer(t->p, err);
   peer_must(t->p, err == 0 || (paths == NULL && count == 0),
             "paths with an error");
-  peer_tell(t, err, &lk__names_reply_record, &r);
+  peer_log_completion(t, err, &lk__names_reply_record, &r);
 }
 
 static void on_count(lk_client *c, int err, int32_t count, void *arg)
@@ -46,7 +46,7 @@ static void on_count(lk_client *c, int err, int32_t count, void *arg)
   peer_end(c, t, err);
   peer_check_answer(t->p, err);
   peer_must(t->p, err == 0 || count == 0, "a number with an error");
-  peer_tell(t, err, &lk__count_reply_record, &r);
+  peer_log_completion(t, err, &lk__count_reply_record, &r);
 }
 
 static void on_identities(lk_client *c, int err, const lk_identity *ids,
@@ -59,7 +59,7 @@ static void on_identities(lk_client *c, int err, const lk_identity *ids,
   peer_check_answer(t->p, err);
   peer_must(t->p, err == 0 || (ids == NULL && count == 0),
             "identities with an error");
-  peer_tell(t, err, &lk__who_am_i_reply_record, &r);
+  peer_log_completion(t, err, &lk__who_am_i_reply_record, &r);
 }
 
 static void say_part(peer *p, const lk_read_result *r)
@@ -77,10 +77,10 @@ static void say_part(peer *p, const lk_read_result *r)
                              r->type == LK_READ_GET ? (void *)&data : &names,
                              &text),
             "no memory");
-  peer_say(p, "  %d %s%s%.*s", (int)r->type,
-           peer_error(r->err, room, sizeof room), r->err == 0 ? " " : "",
-           r->err == 0 ? (int)lk__buf_len(&text) : 0,
-           (const char *)lk__buf_bytes(&text));
+  peer_log_line(p, "  %d %s%s%.*s", (int)r->type,
+                peer_error(r->err, room, sizeof room), r->err == 0 ? " " : "",
+                r->err == 0 ? (int)lk__buf_len(&text) : 0,
+                (const char *)lk__buf_bytes(&text));
   lk__buf_free(&text);
 }
 
@@ -95,7 +95,7 @@ static void on_reads(lk_client *c, int err, const lk_read_result *results,
             "results with an error");
   for (size_t i = 0; i < count; i++)
     say_part(t->p, &results[i]);
-  peer_tell(t, err, NULL, NULL);
+  peer_log_completion(t, err, NULL, NULL);
 }
 
 /* ---- calls -------------------------------------------------------------- */

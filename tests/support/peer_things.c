@@ -128,9 +128,10 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path does not end");
   peer_must(p, concerns(t, event->path.at), "an event of another path");
-  peer_say(p, "%s: %s %s%s%s", t->name, name, (const char *)event->path.at,
-           event->err == 0 ? "" : " ",
-           event->err == 0 ? "" : peer_error(event->err, room, sizeof room));
+  peer_log_line(p, "%s: %s %s%s%s", t->name, name, (const char *)event->path.at,
+                event->err == 0 ? "" : " ",
+                event->err == 0 ? ""
+                                : peer_error(event->err, room, sizeof room));
   t->telling = last;
   peer_react(p, t->name, name);
   /* still to be read, whatever the callback has done */
@@ -147,7 +148,7 @@ static void on_fire(lk_client *c, void *arg)
 
   peer_must(t->p, t->p->client == c, "a timer once freed");
   peer_must(t->p, t->timer.node.at <= t->p->now, "a timer too early");
-  peer_say(t->p, "%s: fired", t->name);
+  peer_log_line(t->p, "%s: fired", t->name);
   peer_react(t->p, t->name, "fired");
 }
 
@@ -227,9 +228,9 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
     if (state == LK_STATE_EXPIRED)
       p->xid = 0;
   }
-  peer_say(p, "%s%s%s%s%s", t->name, t->name[0] == '\0' ? "" : ": ",
-           lk_state_text(state), err == 0 ? "" : " ",
-           err == 0 ? "" : peer_error(err, room, sizeof room));
+  peer_log_line(p, "%s%s%s%s%s", t->name, t->name[0] == '\0' ? "" : ": ",
+                lk_state_text(state), err == 0 ? "" : " ",
+                err == 0 ? "" : peer_error(err, room, sizeof room));
   peer_react(p, t == &p->base ? "state" : t->name, lk_state_text(state));
 }
 
@@ -263,9 +264,9 @@ static void on_answer(lk_client *c, const lk_reply *a, void *arg)
             "an answer of another connection");
   if (!t->answers)
     return;
-  peer_say(p, "%s: %s, %s, zxid %" PRId64 ", sent at %" PRId64, t->name,
-           proof_name(a->evidence), peer_error(a->err, room, sizeof room),
-           a->zxid, a->sent_ms - p->log_start);
+  peer_log_line(p, "%s: %s, %s, zxid %" PRId64 ", sent at %" PRId64, t->name,
+                proof_name(a->evidence), peer_error(a->err, room, sizeof room),
+                a->zxid, a->sent_ms - p->log_start);
   peer_react(p, t->name, "answer");
 }
 

@@ -220,7 +220,7 @@ static void server_step(void)
   take_frames();
   while (lk__buf_len(&line->out) > 0 && answer_some())
     ;
-  if (server.closed || server.failed || !line->up || line->hung_up) {
+  if (server.closed || server.failed || !line->up || line->closed_by_server) {
     hang_up();
     server.ready = server.closed = server.failed = false;
     server.got = 0;

@@ -90,7 +90,7 @@ static bool send_output(loopback *b, size_t i)
       return errno == EAGAIN || errno == EINTR;
     lk__buf_consume(&l->out, (size_t)sent);
   }
-  return l->up && !l->hung_up;
+  return l->up && !l->closed_by_server;
 }
 
 /* ---- the thread ---------------------------------------------------------- */
@@ -190,7 +190,7 @@ void loopback_drop(loopback *b)
 {
   loopback_lock(b);
   for (size_t i = 0; i < b->count; i++)
-    b->connections[i].link->hung_up = true;
+    b->connections[i].link->closed_by_server = true;
   loopback_unlock(b);
 }
 

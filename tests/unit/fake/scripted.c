@@ -51,7 +51,7 @@ static bool serve(model_link *l, lk_bytes frame)
     return model_serve(l, frame);
   keep_request(s, frame);
   if (++s->requests == s->lost)
-    l->hung_up = true;
+    l->closed_by_server = true;
   else if (s->replies != NULL && s->given < SCRIPTED_REPLIES &&
            s->replies[s->given] != NULL)
     write_reply(&l->out, xid, s->replies[s->given++]);

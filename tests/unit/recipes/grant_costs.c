@@ -67,7 +67,7 @@ static void acquire_after(lk_assurance assurance, int64_t idle_ms)
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_turn(&lp.server);
   expect_grant(&lp.a, assurance, "create2 getChildren2");
-  ck_assert(model_said(lp.one.link, "create2 getChildren2"));
+  ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
   lock_pair_end(&lp);
 }
 
@@ -112,7 +112,7 @@ START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
       locker_release(&lp.a);
       model_turn(&lp.server);
       expect_grant(&lp.b, (lk_assurance)a, "");
-      ck_assert(model_said(lp.one.link, "delete"));
+      ck_assert(model_check_log(lp.one.link, "delete"));
       lock_pair_end(&lp);
     }
   }
@@ -149,7 +149,7 @@ START_TEST(handoff_after_a_long_wait_sends_check_and_list_in_one_write)
     wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
     expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData | multi getChildren2");
     /* the check is the heartbeat of the new holder as well */
-    ck_assert(model_said(lp.two.link, "getData | multi getChildren2"));
+    ck_assert(model_check_log(lp.two.link, "getData | multi getChildren2"));
     lock_pair_end(&lp);
   }
 }

@@ -445,7 +445,7 @@ static void readers_and_writers(const lk_lock_config *c)
   lp.one.link->log[0] = '\0';
   release_lock(&two.w);
   ck_assert_int_eq(one.w.acquired, 0);
-  ck_assert(model_said(lp.one.link, "")); /* no list: rule H in full */
+  ck_assert(model_check_log(lp.one.link, "")); /* no list: rule H in full */
   start_acquire(&two.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
   release_lock(&one.w);
@@ -536,9 +536,9 @@ START_TEST(lost_create_is_recovered_by_its_data)
   begin(&native);
   cut_the_create(true);
   ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert(model_said(lp.one.link,
-                       "create2 getChildren2 | multi getChildren2 | getData | "
-                       "getChildren2"));
+  ck_assert(model_check_log(
+      lp.one.link, "create2 getChildren2 | multi getChildren2 | getData | "
+                   "getChildren2"));
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
   ck_assert_uint_eq(lk_lock_token(lp.a.lock),
                     (uint64_t)node_of(&lp.a)->stat.czxid);
@@ -552,9 +552,9 @@ START_TEST(lost_create_that_was_not_executed_is_sent_again)
   cut_the_create(false);
   ck_assert_int_eq(lp.a.acquired, 0);
   /* There is no name like it, so nothing is read. */
-  ck_assert(model_said(lp.one.link, "create2 getChildren2 | "
-                                    "multi getChildren2 | "
-                                    "create2 getChildren2"));
+  ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | "
+                                         "multi getChildren2 | "
+                                         "create2 getChildren2"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -734,7 +734,7 @@ START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
   lp.server.before = withhold_the_data;
   lp.server.down = false;
   model_run(&lp.server, T / 4);
-  ck_assert(model_said(lp.one.link, "multi getChildren2 | getData"));
+  ck_assert(model_check_log(lp.one.link, "multi getChildren2 | getData"));
   lk_client_free(lp.one.link->client);
   ck_assert_ptr_null(lp.one.link->client);
   ck_assert_uint_eq(lp.one.errors, 0); /* the state machine has no such step */
@@ -813,10 +813,10 @@ START_TEST(delete_with_a_lost_reply_is_repeated_on_our_node)
     model_run(&lp.server, T / 10);
     ck_assert_int_eq(lp.a.released, 0);
     ck_assert_int_eq(lp.b.acquired, 0);
-    ck_assert(model_said(lp.one.link,
-                         after == 1 ? "delete | multi getChildren2"
-                                    : "delete | multi getChildren2 | getData | "
-                                      "delete"));
+    ck_assert(model_check_log(
+        lp.one.link, after == 1 ? "delete | multi getChildren2"
+                                : "delete | multi getChildren2 | getData | "
+                                  "delete"));
     lock_pair_end(&lp);
   }
 }
@@ -927,8 +927,9 @@ START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
   lp.server.down = false;
   model_run(&lp.server, T / 4);
   ck_assert_uint_eq(lp.one.link->requests, 4 + 3);
-  ck_assert(model_said(lp.one.link, "multi getChildren2 | getData getData | "
-                                    "getChildren2 | getData getData"));
+  ck_assert(model_check_log(lp.one.link,
+                            "multi getChildren2 | getData getData | "
+                            "getChildren2 | getData getData"));
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   ck_assert_str_eq(name_of(&lp.a), "seq-0000000001");
   ck_assert_uint_eq(lp.one.errors, 0); /* the state machine has that step */

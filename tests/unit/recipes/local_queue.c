@@ -63,7 +63,7 @@ START_TEST(local_owners_share_one_node_and_hand_it_over_without_requests)
   begin();
   add(10);
   acquire_all(10);
-  ck_assert(model_said(lp.one.link, "create2 getChildren2"));
+  ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
   token = lk_lock_token(crowd[0].lock);
   for (int i = 0; i < 10; i++) {
@@ -80,7 +80,7 @@ START_TEST(local_owners_share_one_node_and_hand_it_over_without_requests)
     model_turn(&lp.server);
     ck_assert_int_eq(crowd[i].released, 0);
   }
-  ck_assert(model_said(lp.one.link, "delete"));
+  ck_assert(model_check_log(lp.one.link, "delete"));
   end(10);
 }
 END_TEST
@@ -164,7 +164,7 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
     locker_release(&crowd[i]);
     model_turn(&lp.server);
     if (i == 33) /* no other contender: one round trip */
-      ck_assert(model_said(lp.one.link, "delete create2 getChildren2"));
+      ck_assert(model_check_log(lp.one.link, "delete create2 getChildren2"));
   }
   end(CROWD);
 }

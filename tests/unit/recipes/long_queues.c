@@ -49,7 +49,7 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
   ck_assert_int_eq(locker_acquire(&crowd[2], -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(crowd[2].acquired, LK_ERR_QUEUE_FULL);
-  ck_assert(model_said(lp.two.link, "create2 getChildren2 | delete"));
+  ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | delete"));
   ck_assert(locker_check_events(&crowd[2], ""));
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 4);
   ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 0);
@@ -140,19 +140,21 @@ START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
     ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.b.acquired, LK_ERR_BUSY);
-    ck_assert(model_said(lp.two.link, "getChildren2"));
+    ck_assert(model_check_log(lp.two.link, "getChildren2"));
   }
   locker_release(&lp.a);
   model_turn(&lp.server);
   ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(model_said(lp.two.link, "getChildren2 | create2 getChildren2"));
+  ck_assert(
+      model_check_log(lp.two.link, "getChildren2 | create2 getChildren2"));
   /* an acquire that waits does not list first */
   lp.one.link->log[0] = '\0';
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_turn(&lp.server);
-  ck_assert(model_said(lp.one.link, "create2 getChildren2 | getData getData"));
+  ck_assert(
+      model_check_log(lp.one.link, "create2 getChildren2 | getData getData"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -165,13 +167,14 @@ START_TEST(list_first_detects_a_full_queue_without_a_node)
   lock_pair_hold(&lp);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
-  ck_assert(model_said(lp.two.link, "getChildren2 | create2 getChildren2 | "
-                                    "getData getData"));
+  ck_assert(model_check_log(lp.two.link,
+                            "getChildren2 | create2 getChildren2 | "
+                            "getData getData"));
   locker_init(&crowd[0], &lp.one, &config);
   ck_assert_int_eq(locker_acquire(&crowd[0], 500), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(crowd[0].acquired, LK_ERR_QUEUE_FULL);
-  ck_assert(model_said(lp.one.link, "getChildren2"));
+  ck_assert(model_check_log(lp.one.link, "getChildren2"));
   end_crowd(1);
 }
 END_TEST
@@ -287,7 +290,7 @@ START_TEST(contender_that_waited_is_notified_that_it_is_first)
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
   /* it also proves the lease; the own watch reports it */
-  ck_assert(model_said(lp.two.link, "setData | getData"));
+  ck_assert(model_check_log(lp.two.link, "setData | getData"));
   n = model_node(&lp.server, lk_lock_node(lp.b.lock));
   ck_assert_int_eq(n->stat.data_length, 2 + 8);
   ck_assert_mem_eq(n->data, "me" LK_ANNOUNCEMENT, 10);

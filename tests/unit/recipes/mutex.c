@@ -33,7 +33,8 @@ START_TEST(short_hold_costs_three_requests_with_other_locks_held)
 
   begin_held();
   model_run(&lp.server, T);
-  ck_assert(model_said(lp.one.link, "getData multi | multi | multi | multi"));
+  ck_assert(
+      model_check_log(lp.one.link, "getData multi | multi | multi | multi"));
   locker_init(&other, &lp.one, NULL);
   /* /locks/y is made on the way */
   lk_lock_free(other.lock);
@@ -69,9 +70,9 @@ START_TEST(alternating_holders_send_one_list_for_each_grant)
     ck_assert_int_eq(holder->released, 0);
     ck_assert_int_eq(next->acquired, 0);
     ck_assert_int_eq(holder->acquired, NOT_YET);
-    ck_assert(model_said(holder->p->link, "delete create2 getChildren2 | "
-                                          "getData getData"));
-    ck_assert(model_said(next->p->link, ""));
+    ck_assert(model_check_log(holder->p->link, "delete create2 getChildren2 | "
+                                               "getData getData"));
+    ck_assert(model_check_log(next->p->link, ""));
     waiter = holder;
     holder = next;
   }
@@ -145,7 +146,7 @@ START_TEST(deletion_notifies_one_waiter_only)
   model_turn(&lp.server);
   ck_assert_int_eq(lockers[0].acquired, 0);
   for (int i = 1; i < CROWD; i++)
-    ck_assert(model_said(crowd[i].link, ""));
+    ck_assert(model_check_log(crowd[i].link, ""));
   for (int i = 0; i < CROWD; i++)
     locker_free(&lockers[i]);
   model_turn(&lp.server);
@@ -202,25 +203,27 @@ START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
   for (int left = 11; left > 8; left--) {
     lk_lock_cancel(crowd[left].lock);
     model_turn(&lp.server);
-    ck_assert(model_said(late.link, left == 11   ? "getChildren2 | getData"
-                                    : left == 10 ? "getChildren2 | getData"
-                                    : left == 9  ? "getChildren2 | getData"
-                                                 : ""));
+    ck_assert(model_check_log(late.link, left == 11   ? "getChildren2 | getData"
+                                         : left == 10 ? "getChildren2 | getData"
+                                         : left == 9  ? "getChildren2 | getData"
+                                                      : ""));
   }
   /* nine predecessors: the nearest is deleted, eight are read */
   lk_lock_cancel(crowd[8].lock);
   model_turn(&lp.server);
-  ck_assert(model_said(late.link, "getData getData getData getData getData "
-                                  "getData getData getData"));
+  ck_assert(model_check_log(late.link,
+                            "getData getData getData getData getData "
+                            "getData getData getData"));
   /* two in the middle are deleted unnoticed before the nearest is */
   lk_lock_cancel(crowd[5].lock);
   lk_lock_cancel(crowd[6].lock);
   model_turn(&lp.server);
-  ck_assert(model_said(late.link, ""));
+  ck_assert(model_check_log(late.link, ""));
   lk_lock_cancel(crowd[7].lock);
   model_turn(&lp.server);
-  ck_assert(model_said(late.link, "getData getData getData getData getData "
-                                  "getData getData | getData"));
+  ck_assert(model_check_log(late.link,
+                            "getData getData getData getData getData "
+                            "getData getData | getData"));
   for (int i = 0; i < 12; i++)
     locker_free(&crowd[i]);
   model_turn(&lp.server);
@@ -327,8 +330,8 @@ START_TEST(directories_can_be_persistent_nodes)
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
-  ck_assert(model_said(lp.one.link, "create2 getChildren2 | create create "
-                                    "create2 getChildren2"));
+  ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | create create "
+                                         "create2 getChildren2"));
   ck_assert(!model_node(&lp.server, "/a/b")->container);
   lk_lock_free(l);
   lock_pair_end(&lp);
@@ -353,8 +356,8 @@ START_TEST(a_server_without_containers_is_remembered)
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a/b", NULL), 0);
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   model_turn(&lp.server);
-  ck_assert(model_said(lp.one.link, "create2 getChildren2 | create create "
-                                    "create2 getChildren2"));
+  ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | create create "
+                                         "create2 getChildren2"));
   lk_lock_free(l);
   lock_pair_end(&lp);
 }

@@ -97,11 +97,11 @@ START_TEST(recovery_lists_verifies_or_cleans_up_again)
   begin_queue();
   lk__contender_restart(lp.b.lock->acquisition->parts[0]);
   model_run(&lp.server, 10);
-  ck_assert(model_said(lp.two.link, "getChildren2 | getData"));
+  ck_assert(model_check_log(lp.two.link, "getChildren2 | getData"));
   lp.one.link->log[0] = '\0';
   lk__contender_restart(lp.a.lock->acquisition->parts[0]);
   model_run(&lp.server, 10);
-  ck_assert(model_said(lp.one.link, "getData multi"));
+  ck_assert(model_check_log(lp.one.link, "getData multi"));
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
   locker_release(&lp.a);
   model_turn(&lp.server);
@@ -168,9 +168,9 @@ START_TEST(a_lost_create_is_found_again_behind_a_commit)
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert(model_said(lp.one.link,
-                       "create2 getChildren2 | multi getChildren2 | "
-                       "getData"));
+  ck_assert(model_check_log(lp.one.link,
+                            "create2 getChildren2 | multi getChildren2 | "
+                            "getData"));
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
   ck_assert_uint_eq(
       lk_lock_token(lp.a.lock),
@@ -187,9 +187,9 @@ START_TEST(a_create_that_was_not_executed_is_sent_again_by_the_same_name)
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert(model_said(lp.one.link,
-                       "create2 getChildren2 | multi getChildren2 | "
-                       "create2 getChildren2"));
+  ck_assert(model_check_log(lp.one.link,
+                            "create2 getChildren2 | multi getChildren2 | "
+                            "create2 getChildren2"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -199,7 +199,7 @@ START_TEST(break_while_waiting_leads_to_a_list_and_another_wait)
   begin_queue();
   model_drop(lp.two.link);
   model_run(&lp.server, T / 10);
-  ck_assert(model_said(lp.two.link, "getChildren2 | getData getData"));
+  ck_assert(model_check_log(lp.two.link, "getChildren2 | getData getData"));
   ck_assert(locker_check_events(&lp.b, "")); /* its place is the same */
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   model_turn(&lp.server);
@@ -236,8 +236,9 @@ START_TEST(release_during_a_break_is_sent_first)
   ck_assert_int_eq(lp.a.released, NOT_YET);
   lp.server.down = false;
   model_run(&lp.server, T / 10);
-  ck_assert(model_said(lp.one.link, "delete create2 getChildren2 getData | "
-                                    "getData getData"));
+  ck_assert(model_check_log(lp.one.link,
+                            "delete create2 getChildren2 getData | "
+                            "getData getData"));
   ck_assert_int_eq(lp.a.released, 0);
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert_uint_eq(lk_lease_pending_cleanups(lp.one.link->client), 0);
@@ -258,7 +259,7 @@ START_TEST(release_with_a_lost_reply_is_repeated)
     model_run(&lp.server, T / 10);
     ck_assert_int_eq(lp.a.released, 0);
     ck_assert_int_eq(lp.b.acquired, 0);
-    ck_assert(model_said(lp.one.link, "delete | delete"));
+    ck_assert(model_check_log(lp.one.link, "delete | delete"));
     lock_pair_end(&lp);
   }
 }
@@ -281,7 +282,7 @@ START_TEST(delete_is_sent_before_the_check_of_held_locks)
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   lp.server.down = false;
   model_run(&lp.server, T / 10);
-  ck_assert(model_said(lp.one.link, "delete getData multi"));
+  ck_assert(model_check_log(lp.one.link, "delete getData multi"));
   lk_lock_free(other);
   lock_pair_end(&lp);
 }
@@ -294,7 +295,7 @@ START_TEST(unsent_create_is_not_recovered)
   model_drop(lp.one.link);
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert(model_said(lp.one.link, "create2 getChildren2"));
+  ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -308,9 +309,9 @@ START_TEST(a_list_without_its_commit_proves_nothing)
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, 0);
-  ck_assert(model_said(lp.one.link,
-                       "create2 getChildren2 | multi getChildren2 | "
-                       "multi getChildren2 | getData"));
+  ck_assert(model_check_log(lp.one.link,
+                            "create2 getChildren2 | multi getChildren2 | "
+                            "multi getChildren2 | getData"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -379,11 +380,11 @@ START_TEST(cancelled_create_leaves_no_node_executed_or_not)
     ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 0);
     ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
     if (how == 0)
-      ck_assert(
-          model_said(lp.two.link, "create2 getChildren2 | multi getChildren2"));
+      ck_assert(model_check_log(lp.two.link,
+                                "create2 getChildren2 | multi getChildren2"));
     if (how == 1 || how == 2)
-      ck_assert(model_said(lp.two.link, "create2 getChildren2 | "
-                                        "multi getChildren2 | delete"));
+      ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | "
+                                             "multi getChildren2 | delete"));
     lock_pair_end(&lp);
   }
 }
@@ -553,7 +554,7 @@ START_TEST(h6_the_lease_has_run_out)
   (void)lk_lock_release(lp.a.lock, NULL, NULL);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
-  ck_assert(model_said(lp.two.link, "multi getChildren2"));
+  ck_assert(model_check_log(lp.two.link, "multi getChildren2"));
   /* that check is what the next one proves, a gap later */
   model_run(&lp.server, T - 500);
   ck_assert_uint_eq(model_count(lp.two.link, "multi"), 0);
@@ -636,7 +637,7 @@ START_TEST(changed_data_of_the_own_node_is_no_loss)
   model_set(&lp.server, model_child(&lp.server, LOCKS, 0), "x");
   model_set(&lp.server, model_child(&lp.server, LOCKS, 1), "x");
   model_turn(&lp.server);
-  ck_assert(model_said(lp.one.link, "getData"));
+  ck_assert(model_check_log(lp.one.link, "getData"));
   ck_assert(locker_check_events(&lp.a, "") && locker_check_events(&lp.b, ""));
   model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_turn(&lp.server);
@@ -664,7 +665,8 @@ START_TEST(predecessor_deleted_before_its_read_is_not_missed)
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(model_said(lp.two.link, "create2 getChildren2 | getData getData"));
+  ck_assert(
+      model_check_log(lp.two.link, "create2 getChildren2 | getData getData"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -687,7 +689,8 @@ START_TEST(predecessor_deleted_after_its_read_is_not_missed)
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(model_said(lp.two.link, "create2 getChildren2 | getData getData"));
+  ck_assert(
+      model_check_log(lp.two.link, "create2 getChildren2 | getData getData"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -783,7 +786,7 @@ START_TEST(unreadable_predecessor_is_watched_by_its_directory)
   model_deny(&lp.server, LOCKS "/y-lock-0000000001", LK_PERM_READ);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
-  ck_assert(model_said(
+  ck_assert(model_check_log(
       lp.two.link, "create2 getChildren2 | getData getData | getChildren2"));
   model_delete(&lp.server, LOCKS "/y-lock-0000000001");
   model_turn(&lp.server);
@@ -791,8 +794,8 @@ START_TEST(unreadable_predecessor_is_watched_by_its_directory)
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(model_said(lp.two.link, "getChildren2 | getChildren2 | "
-                                    "removeWatches"));
+  ck_assert(model_check_log(lp.two.link, "getChildren2 | getChildren2 | "
+                                         "removeWatches"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -808,8 +811,8 @@ START_TEST(predecessor_is_read_again_after_a_new_start)
   lp.two.link->log[0] = '\0';
   model_delete(&lp.server, lk_lock_node(lp.b.lock));
   model_turn(&lp.server);
-  ck_assert(model_said(lp.two.link, "removeWatches create2 getChildren2 | "
-                                    "getData getData"));
+  ck_assert(model_check_log(lp.two.link, "removeWatches create2 getChildren2 | "
+                                         "getData getData"));
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -829,11 +832,11 @@ START_TEST(predecessor_that_cannot_be_read_counts)
   lp.two.link->log[0] = '\0';
   model_delete(&lp.server, LOCKS "/z-lock-0000000002");
   model_turn(&lp.server);
-  ck_assert(model_said(lp.two.link, "getData getData"));
+  ck_assert(model_check_log(lp.two.link, "getData getData"));
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   model_delete(&lp.server, LOCKS "/y-lock-0000000001");
   model_turn(&lp.server);
-  ck_assert(model_said(lp.two.link, "getData | getChildren2"));
+  ck_assert(model_check_log(lp.two.link, "getData | getChildren2"));
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -868,13 +871,13 @@ START_TEST(change_of_the_directory_during_the_read_of_the_own_node_is_seen)
   model_turn(&lp.server);
   model_set(&lp.server, lk_lock_node(lp.b.lock), "x");
   model_turn(&lp.server);
-  ck_assert(model_said(lp.two.link, "getChildren2 | getData"));
+  ck_assert(model_check_log(lp.two.link, "getChildren2 | getData"));
   struck = false;
   lp.server.before = delete_pred_once;
   lp.two.link->frozen = false;
   model_turn(&lp.server);
   ck_assert(struck);
-  ck_assert(model_said(lp.two.link, "getChildren2"));
+  ck_assert(model_check_log(lp.two.link, "getChildren2"));
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -960,8 +963,9 @@ START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
   lp.one.link->log[0] = '\0';
   model_run(&lp.server, T);
   /* each unreadable one is the last in its multi */
-  ck_assert(model_said(lp.one.link, "multi multi multi | multi multi multi | "
-                                    "multi multi multi | multi multi multi"));
+  ck_assert(model_check_log(lp.one.link,
+                            "multi multi multi | multi multi multi | "
+                            "multi multi multi | multi multi multi"));
   model_delete(&lp.server, lk_lock_node(others[1]));
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(others[1]), LK_LOCK_LOST);
@@ -981,7 +985,7 @@ START_TEST(replies_after_the_release_are_ignored)
   hide_nodes(lp.one.link);
   lp.one.link->frozen = true;
   model_run(&lp.server, T / 4);
-  ck_assert(model_said(lp.one.link, "getData multi"));
+  ck_assert(model_check_log(lp.one.link, "getData multi"));
   locker_release(&lp.a);
   lp.one.link->frozen = false;
   model_turn(&lp.server);

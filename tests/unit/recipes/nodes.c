@@ -184,7 +184,7 @@ START_TEST(create_below_existing_parents_is_one_request)
   begin();
   model_create(&server, "/a");
   ck_assert_int_eq(make("/a/b", LK_PERSISTENT, NULL), 0);
-  ck_assert(model_said(link, "create2"));
+  ck_assert(model_check_log(link, "create2"));
   ck_assert_str_eq(made, "/a/b");
   ck_assert_int_eq(make("/a/b", LK_PERSISTENT, NULL), LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(make("/c", LK_PERSISTENT, NULL), 0);
@@ -197,7 +197,7 @@ START_TEST(missing_parents_are_created_in_one_write_with_the_node)
   begin();
   model_create(&server, "/a");
   ck_assert_int_eq(make("/a/b/c/d-", LK_SEQUENTIAL, NULL), 0);
-  ck_assert(model_said(link, "create2 | create create create create2"));
+  ck_assert(model_check_log(link, "create2 | create create create create2"));
   ck_assert_str_eq(made, "/a/b/c/d-0000000000");
   ck_assert_int_eq(found.czxid, node(made)->stat.czxid);
   ck_assert_int_eq(node("/a/b")->stat.data_length, 0);
@@ -310,7 +310,7 @@ START_TEST(parents_end_at_the_chroot)
   begin();
   move_to("x/app");
   ck_assert_int_eq(make("/a/b", 0, NULL), LK_ERR_NO_NODE);
-  ck_assert(model_said(link, "create2 | create create2"));
+  ck_assert(model_check_log(link, "create2 | create create2"));
   ck_assert_ptr_null(node("/app"));
   model_create(&server, "/app");
   ck_assert_int_eq(make("/a/b", 0, NULL), 0);
@@ -356,10 +356,10 @@ START_TEST(create_may_pass_its_deadline_before_its_parents_exist)
                                           NULL, 0, NULL, &call, on_created,
                                           made),
                    0);
-  server.hurry = 1;
+  server.clock_step_ms = 1;
   ended = NOT_YET;
   model_turn(&server);
-  server.hurry = 0;
+  server.clock_step_ms = 0;
   ck_assert_int_eq(ended, NOT_YET);
   model_run(&server, 100);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
@@ -396,7 +396,7 @@ START_TEST(invalid_arguments_are_refused)
   ck_assert_int_eq(lk_set_reliable(link->client, "/x", lk_text(""), -2, false,
                                    NULL, NULL, NULL),
                    LK_ERR_BAD_ARGUMENT);
-  ck_assert(model_said(link, ""));
+  ck_assert(model_check_log(link, ""));
   finish();
 }
 END_TEST
@@ -434,7 +434,7 @@ START_TEST(delete_of_a_leaf_is_one_request)
   begin();
   create_tree();
   ck_assert_int_eq(delete_tree("/t/a"), 0);
-  ck_assert(model_said(link, "delete"));
+  ck_assert(model_check_log(link, "delete"));
   ck_assert_uint_eq(deleted, 1);
   ck_assert_int_eq(delete_tree("/t/a"), LK_ERR_NO_NODE);
   ck_assert_uint_eq(deleted, 0);
@@ -462,8 +462,8 @@ START_TEST(delete_of_a_directory_of_leaves_is_three_writes)
   model_create(&server, "/d/2");
   model_create(&server, "/d/3");
   ck_assert_int_eq(delete_tree("/d"), 0);
-  ck_assert(
-      model_said(link, "delete | getChildren2 | delete delete delete delete"));
+  ck_assert(model_check_log(
+      link, "delete | getChildren2 | delete delete delete delete"));
   ck_assert_uint_eq(deleted, 4);
   finish();
 }
@@ -1205,8 +1205,8 @@ START_TEST(recovery_read_and_its_transaction_are_one_write)
   begin_settled(false);
   cut(true, NULL);
   ck_assert_int_eq(create_it(0, true), 0);
-  ck_assert(model_said(link, "create2 | multi getData") ||
-            model_said(link, "create2 multi getData"));
+  ck_assert(model_check_log(link, "create2 | multi getData") ||
+            model_check_log(link, "create2 multi getData"));
   finish();
 }
 END_TEST
@@ -1410,12 +1410,12 @@ START_TEST(reliable_write_waits_for_the_end_of_an_abandoned_session)
   ck_assert_int_eq(left, T + T / 4 - 1);
   model_run(&server, left - 1);
   ck_assert_int_eq(lk_client_state(link->client), LK_STATE_CONNECTED);
-  ck_assert(model_said(link, "create2"));
+  ck_assert(model_check_log(link, "create2"));
   ck_assert_int_eq(ended, NOT_YET);
   model_create(&server, "/d/n"); /* by the old server, late */
   model_set(&server, "/d/n", "x");
   model_run(&server, 1);
-  ck_assert(model_said(link, "multi getData"));
+  ck_assert(model_check_log(link, "multi getData"));
   ck_assert_int_eq(ended, 0);
   ck_assert_uint_eq(calls, 1);
   finish();
@@ -1445,7 +1445,7 @@ START_TEST(the_wait_for_a_session_ends_at_the_deadline)
   ck_assert_int_eq(ended, NOT_YET);
   model_run(&server, 2);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
-  ck_assert(model_said(link, "create2"));
+  ck_assert(model_check_log(link, "create2"));
   finish();
 }
 END_TEST
@@ -1471,8 +1471,8 @@ START_TEST(unsent_write_is_sent_in_the_next_session)
     ck_assert_int_eq(ended, flags == 0 ? 0 : LK_ERR_SESSION_EXPIRED);
     ck_assert_int_eq(lk_client_abandoned_session_end(link->client), INT64_MIN);
     ck_assert_uint_eq(calls, 1);
-    ck_assert(
-        model_said(link, flags == 0 ? "multi exists getData | create2" : ""));
+    ck_assert(model_check_log(
+        link, flags == 0 ? "multi exists getData | create2" : ""));
     ck_assert((node("/d/n") != NULL) == (flags == 0));
     finish();
   }

@@ -185,7 +185,7 @@ START_TEST(all_readers_behind_a_writer_are_served_together)
   ck_assert_int_eq(three.r.acquired, 0);
   /* A reader needs no list: every contender with a smaller number is a reader,
      too. */
-  ck_assert(model_said(two.p.link, ""));
+  ck_assert(model_check_log(two.p.link, ""));
   release_lock(&three.r);
   free_owner(&three);
   end();
@@ -200,7 +200,7 @@ START_TEST(a_writer_behind_a_writer_lists_before_it_is_granted)
   forget_logs();
   release_lock(&one.w);
   ck_assert_int_eq(two.w.acquired, 0);
-  ck_assert(model_said(two.p.link, "getChildren2"));
+  ck_assert(model_check_log(two.p.link, "getChildren2"));
   end();
 }
 END_TEST
@@ -233,7 +233,7 @@ START_TEST(writer_gets_its_read_lock_at_once_with_its_own_number)
   get(&one.w);
   forget_logs();
   get(&one.r);
-  ck_assert(model_said(one.p.link, "multi"));
+  ck_assert(model_check_log(one.p.link, "multi"));
   ck_assert_ptr_nonnull(
       strstr(lk_lock_node(one.r.lock), "-__READ__0000000000"));
   ck_assert_uint_eq(lk_lock_token(one.r.lock), lk_lock_token(one.w.lock));
@@ -284,7 +284,7 @@ START_TEST(reader_cannot_acquire_the_write_lock)
   forget_logs();
   ck_assert_int_eq(locker_acquire(&one.w, -1), LK_ERR_DEADLOCK);
   model_turn(&server);
-  ck_assert(model_said(one.p.link, ""));
+  ck_assert(model_check_log(one.p.link, ""));
   release_lock(&one.r);
   get(&one.w);
   end();

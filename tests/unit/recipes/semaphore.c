@@ -247,10 +247,10 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
     fail_once(2);
   clients[2].link->log[0] = '\0';
   fail_once(2);
-  ck_assert(
-      model_said(clients[2].link, layout == LK_LAYOUT_KAZOO
-                                      ? "getData create2 getChildren2 | delete"
-                                      : "create2 getChildren2 | delete"));
+  ck_assert(model_check_log(clients[2].link,
+                            layout == LK_LAYOUT_KAZOO
+                                ? "getData create2 getChildren2 | delete"
+                                : "create2 getChildren2 | delete"));
   release_lock(0);
   release_lock(1);
   get(2); /* no other contender: the acquire ends */
@@ -707,7 +707,7 @@ START_TEST(kazoo_node_holds_the_limit_in_decimal)
   model_turn(&server);
   clients[0].link->log[0] = '\0';
   get(0);
-  ck_assert(model_said(
+  ck_assert(model_check_log(
       clients[0].link,
       "getData create2 getChildren2 create2 getChildren2 | create getData "
       "create create2 getChildren2 create create2 getChildren2 | "

@@ -32,14 +32,14 @@ START_TEST(holder_sends_a_heartbeat_each_quarter_of_the_timeout)
 {
   begin_held(LK_ASSURE_QUORUM);
   model_run(&lp.server, T / 4 - 1);
-  ck_assert(model_said(lp.one.link, ""));
+  ck_assert(model_check_log(lp.one.link, ""));
   model_run(&lp.server, 1);
-  ck_assert(model_said(lp.one.link, "getData multi"));
+  ck_assert(model_check_log(lp.one.link, "getData multi"));
   for (int i = 0; i < 10; i++) {
     model_run(&lp.server, T / 4 - 1);
-    ck_assert(model_said(lp.one.link, ""));
+    ck_assert(model_check_log(lp.one.link, ""));
     model_run(&lp.server, 1);
-    ck_assert(model_said(lp.one.link, "multi"));
+    ck_assert(model_check_log(lp.one.link, "multi"));
   }
   lock_pair_end(&lp);
 }
@@ -50,13 +50,13 @@ START_TEST(heartbeat_is_due_after_the_reply_to_the_last)
   begin_held(LK_ASSURE_QUORUM);
   lp.one.link->allow = 0;
   model_run(&lp.server, T / 4);
-  ck_assert(model_said(lp.one.link, "getData multi"));
+  ck_assert(model_check_log(lp.one.link, "getData multi"));
   model_run(&lp.server, 300); /* the answer takes its time */
   lp.one.link->allow = SIZE_MAX;
   model_run(&lp.server, T / 4 - 1);
-  ck_assert(model_said(lp.one.link, ""));
+  ck_assert(model_check_log(lp.one.link, ""));
   model_run(&lp.server, 1);
-  ck_assert(model_said(lp.one.link, "multi"));
+  ck_assert(model_check_log(lp.one.link, "multi"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -67,13 +67,13 @@ START_TEST(heartbeat_answered_late_is_followed_sooner)
   begin_held(LK_ASSURE_QUORUM);
   lp.one.link->allow = 0;
   model_run(&lp.server, T / 4);
-  ck_assert(model_said(lp.one.link, "getData multi"));
+  ck_assert(model_check_log(lp.one.link, "getData multi"));
   model_run(&lp.server, T / 3);
   lp.one.link->allow = SIZE_MAX;
   model_run(&lp.server, T / 16 - 1);
-  ck_assert(model_said(lp.one.link, ""));
+  ck_assert(model_check_log(lp.one.link, ""));
   model_run(&lp.server, 1);
-  ck_assert(model_said(lp.one.link, "multi"));
+  ck_assert(model_check_log(lp.one.link, "multi"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -82,12 +82,12 @@ START_TEST(other_assurances_send_sync_or_ping)
 {
   begin_held(LK_ASSURE_SYNC);
   model_run(&lp.server, T);
-  ck_assert(
-      model_said(lp.one.link, "getData sync | sync | sync | getData sync"));
+  ck_assert(model_check_log(lp.one.link,
+                            "getData sync | sync | sync | getData sync"));
   lock_pair_end(&lp);
   begin_held(LK_ASSURE_PING);
   model_run(&lp.server, T);
-  ck_assert(model_said(lp.one.link, "getData | getData"));
+  ck_assert(model_check_log(lp.one.link, "getData | getData"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -114,7 +114,7 @@ START_TEST(next_holder_checks_its_node_and_other_waiters_sync)
         lp.two.link->log[0] = '\0';
       }
       model_run(&lp.server, T);
-      ck_assert(model_said(lp.two.link, more ? others[a] : next[a]));
+      ck_assert(model_check_log(lp.two.link, more ? others[a] : next[a]));
       if (more) {
         model_delete(&lp.server, LOCKS "/x-lock-0000000002");
         model_delete(&lp.server, LOCKS "/x-lock-0000000003");
@@ -135,7 +135,7 @@ START_TEST(holder_that_waited_is_watched_already)
     ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
     model_run(&lp.server, T / 2);
     ck_assert_int_eq(lp.b.acquired, 0);
-    ck_assert(model_said(lp.two.link, said[a]));
+    ck_assert(model_check_log(lp.two.link, said[a]));
     lock_pair_end(&lp);
   }
 }
@@ -149,8 +149,8 @@ START_TEST(idle_lock_sends_no_heartbeat)
   model_turn(&lp.server);
   lp.one.link->log[0] = '\0';
   model_run(&lp.server, 5 * T);
-  ck_assert(model_said(lp.one.link, ""));
-  ck_assert(model_said(lp.two.link, ""));
+  ck_assert(model_check_log(lp.one.link, ""));
+  ck_assert(model_check_log(lp.two.link, ""));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -191,7 +191,7 @@ START_TEST(a_grant_after_long_idleness_is_never_unsure)
     ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.a.acquired, 0);
-    ck_assert(model_said(lp.one.link, "create2 getChildren2"));
+    ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
     model_run(&lp.server, 2 * T);
     ck_assert(locker_check_events(&lp.a, ""));
     lock_pair_end(&lp);
@@ -207,9 +207,9 @@ START_TEST(grant_on_old_evidence_sends_a_heartbeat_sooner)
   model_run(&lp.server, T / 3 + T / 4 - 10);
   lock_pair_hold(&lp);
   model_run(&lp.server, T / 16 - 1);
-  ck_assert(model_said(lp.one.link, ""));
+  ck_assert(model_check_log(lp.one.link, ""));
   model_run(&lp.server, 1);
-  ck_assert(model_said(lp.one.link, "getData multi"));
+  ck_assert(model_check_log(lp.one.link, "getData multi"));
   model_run(&lp.server, 2 * T);
   ck_assert(locker_check_events(&lp.a, ""));
   lock_pair_end(&lp);
@@ -232,14 +232,15 @@ START_TEST(many_nodes_are_checked_in_several_multis)
   model_run(&lp.server, T / 4);
   lp.one.link->log[0] = '\0';
   model_run(&lp.server, T / 4);
-  ck_assert(model_said(lp.one.link, "multi multi multi"));
+  ck_assert(model_check_log(lp.one.link, "multi multi multi"));
   /* one that is gone is found, wherever it stands */
   model_drop_watches(lp.one.link); /* and no watch reports it first */
   model_delete(&lp.server, lk_lock_node(locks[100]));
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(locks[100]), LK_LOCK_LOST);
   /* those behind it are checked again at once */
-  ck_assert(model_said(lp.one.link, "multi multi multi | multi multi multi"));
+  ck_assert(
+      model_check_log(lp.one.link, "multi multi multi | multi multi multi"));
   for (int i = 0; i < 150; i++) {
     ck_assert_int_eq(lk_lock_get_state(locks[i]),
                      i == 100 ? LK_LOCK_LOST : LK_LOCK_HELD);
@@ -256,9 +257,9 @@ START_TEST(throttled_heartbeat_is_repeated_soon)
   lp.one.link->throttle_at = lp.one.link->requests + 1;
   lp.one.link->log[0] = '\0';
   model_run(&lp.server, T / 4);
-  ck_assert(model_said(lp.one.link, "multi"));
+  ck_assert(model_check_log(lp.one.link, "multi"));
   model_run(&lp.server, T / 20);
-  ck_assert(model_said(lp.one.link, "multi"));
+  ck_assert(model_check_log(lp.one.link, "multi"));
   model_run(&lp.server, T);
   ck_assert(locker_check_events(&lp.a, ""));
   lock_pair_end(&lp);
@@ -296,8 +297,8 @@ START_TEST(silent_server_makes_unsure_and_a_reply_held_again)
     lp.one.link->log[0] = '\0';
     stop_replies();
     /* a check under way is proof of own as well */
-    ck_assert(model_said(lp.one.link,
-                         a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
+    ck_assert(model_check_log(
+        lp.one.link, a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
     /* the stall is worked off */
     model_run(&lp.server, T);
     lp.a.events[0] = '\0';
@@ -473,7 +474,7 @@ START_TEST(a_short_break_is_no_reason_to_be_unsure)
     lp.one.link->log[0] = '\0';
     model_drop(lp.one.link);
     model_run(&lp.server, T / 10);
-    ck_assert(model_said(lp.one.link, said[a]));
+    ck_assert(model_check_log(lp.one.link, said[a]));
     model_run(&lp.server, 2 * T);
     ck_assert(locker_check_events(&lp.a, "suspended\n"));
     lock_pair_end(&lp);
@@ -624,7 +625,7 @@ START_TEST(next_holder_is_granted_by_the_deletion_alone_after_any_time)
   locker_release(&lp.a);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(model_said(lp.two.link, ""));
+  ck_assert(model_check_log(lp.two.link, ""));
   ck_assert_int_eq(lk_lock_deadline(lp.b.lock),
                    lk_lease_deadline(lp.two.link->client));
   ck_assert_int_ge(lk_lock_deadline(lp.b.lock), lp.server.now + T / 2 - DRIFT);
@@ -656,7 +657,7 @@ START_TEST(grant_on_old_evidence_sends_a_check_first)
   lp.two.link->allow = SIZE_MAX;
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert(model_said(lp.two.link, "getData | multi getChildren2"));
+  ck_assert(model_check_log(lp.two.link, "getData | multi getChildren2"));
   ck_assert_int_ge(lk_lock_deadline(lp.b.lock), lp.server.now + T / 4);
   lock_pair_end(&lp);
 }
@@ -679,8 +680,8 @@ START_TEST(a_grant_needs_a_quarter_of_the_timeout)
     wait_behind_two(1 + left - T / 4 + late);
     model_turn(&lp.server);
     ck_assert_int_eq(lp.b.acquired, 0);
-    ck_assert(model_said(lp.two.link, late ? "getData | multi getChildren2"
-                                           : "getData | multi"));
+    ck_assert(model_check_log(lp.two.link, late ? "getData | multi getChildren2"
+                                                : "getData | multi"));
     lock_pair_end(&lp);
   }
 }
@@ -703,10 +704,10 @@ START_TEST(lease_that_ends_between_two_clock_readings_blocks_no_waiter)
     model_turn(&lp.server);
     if (until > lp.server.now)
       lp.server.now = until - early;
-    lp.server.hurry = 1; /* time passes whenever the clock is read */
+    lp.server.clock_step_ms = 1; /* time passes whenever the clock is read */
     lp.two.link->allow = SIZE_MAX;
     model_deliver(lp.two.link);
-    lp.server.hurry = 0;
+    lp.server.clock_step_ms = 0;
     model_run(&lp.server, T);
     ck_assert_int_eq(lp.b.acquired, 0);
     lock_pair_end(&lp);
@@ -807,7 +808,7 @@ START_TEST(lock_made_after_a_minute_of_traffic_is_granted_without_a_check)
     model_turn(&lp.server);
     ck_assert_int_eq(lk_lock_get_state(l), LK_LOCK_HELD);
     ck_assert(lk_lock_ok(l));
-    ck_assert(model_said(plain.link, "create2 getChildren2"));
+    ck_assert(model_check_log(plain.link, "create2 getChildren2"));
     lk_lock_free(l);
     end_plain();
   }
@@ -1041,7 +1042,7 @@ START_TEST(the_margin_can_be_changed_while_held)
   lk_lease_set_margin(lp.one.link->client, T);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.a, "unsure\n"));
-  ck_assert(model_said(lp.one.link, "multi"));
+  ck_assert(model_check_log(lp.one.link, "multi"));
   lock_pair_end(&lp);
 }
 END_TEST
@@ -1060,7 +1061,7 @@ START_TEST(a_verify_proves_and_renews)
   ck_assert_int_eq(lp.a.verified, NOT_YET);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.verified, 0);
-  ck_assert(model_said(lp.one.link, "multi getData"));
+  ck_assert(model_check_log(lp.one.link, "multi getData"));
   ck_assert_int_ge(lk_lock_deadline(lp.a.lock), before);
   /* from now on its node is watched */
   model_delete(&lp.server, lk_lock_node(lp.a.lock));

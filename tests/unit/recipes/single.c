@@ -182,12 +182,12 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
   start_acquire(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert(locker_check_events(&l[1], WAITING));
-  ck_assert(model_said(link_of(1), "create2 getData"));
+  ck_assert(model_check_log(link_of(1), "create2 getData"));
   model_run(&server, 2 * T); /* and sends nothing meanwhile */
-  ck_assert(model_said(link_of(1), ""));
+  ck_assert(model_check_log(link_of(1), ""));
   release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert(model_said(link_of(1), "create2 getData"));
+  ck_assert(model_check_log(link_of(1), "create2 getData"));
   ck_assert_int_eq(holder(), 1);
   end();
 }
@@ -226,17 +226,17 @@ START_TEST(polling_waiter_sets_no_watch)
   get(0);
   start_acquire(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert(model_said(link_of(1), "create2 getData | removeWatches"));
+  ck_assert(model_check_log(link_of(1), "create2 getData | removeWatches"));
   ck_assert_uint_eq(watches(1), 0);
   model_run(&server, 350);
-  ck_assert(model_said(link_of(1), "getData | getData | getData"));
+  ck_assert(model_check_log(link_of(1), "getData | getData | getData"));
   ck_assert_uint_eq(watches(1), 0);
   ck_assert(locker_check_events(&l[1], WAITING));
   release_lock(0);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   model_run(&server, 100);
   ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert(model_said(link_of(1), "getData | create2 getData"));
+  ck_assert(model_check_log(link_of(1), "getData | create2 getData"));
   model_delete(&server, NODE); /* its own node it does watch */
   model_turn(&server);
   ck_assert(locker_check_events(&l[1], "lost NO_NODE\n"));
@@ -256,12 +256,12 @@ START_TEST(list_first_writes_nothing_for_a_held_lock)
   ck_assert_int_eq(locker_acquire(&l[1], 0), 0);
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, LK_ERR_BUSY);
-  ck_assert(model_said(link_of(1), "getData"));
+  ck_assert(model_check_log(link_of(1), "getData"));
   release_lock(0);
   ck_assert_int_eq(locker_acquire(&l[1], 0), 0);
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
-  ck_assert(model_said(link_of(1), "getData | create2 getData"));
+  ck_assert(model_check_log(link_of(1), "getData | create2 getData"));
   end();
 }
 END_TEST

@@ -205,7 +205,7 @@ static void reconnect(void)
 
 static void expect_requests(const char *text)
 {
-  ck_assert(model_said(one.link, text));
+  ck_assert(model_check_log(one.link, text));
 }
 
 /* ---- reports ------------------------------------------------------------- */
