@@ -4,7 +4,7 @@
 # The shared library exports lk_ names and no other, the archive has lk_ and
 # lk__ names and no other; the library calls nothing that prints, ends the
 # process, blocks in the core, changes the process's state or keeps state
-# itself; and nobody's ZooKeeper client is inside.
+# itself; and no other ZooKeeper client is linked in.
 
 lib=${abs_top_builddir:-.}/.libs
 failed=0
@@ -44,7 +44,7 @@ if [ -e "$lib/liblatchkey.a" ]; then
   expect_none "neither lk_ nor lk__" \
     "$(nm -g --defined-only "$lib/liblatchkey.a" | grep -E ' [A-Z] ' | names | grep -vE '^lk__?[a-z]')"
   wanted=$(nm -g --undefined-only "$lib/liblatchkey.a" | grep -E ' [Uw] ' | names)
-  # Only what checks invariants may end the process.
+  # Only the invariant checks may end the process.
   grep -qs 'define LK_DEBUG 1' "${abs_top_builddir:-.}/config.h" &&
     wanted=$(echo "$wanted" | grep -vxE 'abort|fprintf|__fprintf_chk|fwrite')
   expect_none "the library must not call" "$(echo "$wanted" | grep -xE \
