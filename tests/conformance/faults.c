@@ -68,12 +68,12 @@ static void survive_at_any_request(const kind *k, fault f)
   }
 }
 
-SCENARIO(break_before_any_request_loses_no_node_and_no_turn)
+SCENARIO(break_before_any_request_loses_no_node_and_no_place)
 {
   survive_at_any_request(k, BREAK_BEFORE);
 }
 
-SCENARIO(break_after_any_request_loses_no_node_and_no_turn)
+SCENARIO(break_after_any_request_loses_no_node_and_no_place)
 {
   survive_at_any_request(k, BREAK_AFTER);
 }
@@ -179,7 +179,7 @@ SCENARIO(any_allocation_of_an_acquire_may_fail)
   run_out_at_any_allocation(k, false, false);
 }
 
-SCENARIO(memory_may_be_gone_for_good_after_any_allocation)
+SCENARIO(all_later_allocations_may_fail_too)
 {
   run_out_at_any_allocation(k, true, false);
 }
@@ -190,11 +190,11 @@ SCENARIO(any_allocation_of_a_waiter_may_fail)
 }
 
 const scenario fault_scenarios[] = {
-    &break_before_any_request_loses_no_node_and_no_turn,
-    &break_after_any_request_loses_no_node_and_no_turn,
+    &break_before_any_request_loses_no_node_and_no_place,
+    &break_after_any_request_loses_no_node_and_no_place,
     &try_of_a_free_lock_is_granted_with_a_fault_at_any_request,
     &throttled_request_is_repeated,
     &any_allocation_of_an_acquire_may_fail,
-    &memory_may_be_gone_for_good_after_any_allocation,
+    &all_later_allocations_may_fail_too,
     &any_allocation_of_a_waiter_may_fail,
     NULL};

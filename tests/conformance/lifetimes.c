@@ -232,7 +232,7 @@ SCENARIO(verify_ends_with_the_hold)
   fixture_end();
 }
 
-SCENARIO(revoked_holder_is_told_once)
+SCENARIO(revoked_holder_is_notified_once)
 {
   for (size_t i = 0; i < k->held_nodes; i++) {
     fixture_begin_with(k, (lk_lock_config){.revocable = true});
@@ -251,7 +251,7 @@ SCENARIO(revoked_holder_is_told_once)
   }
 }
 
-SCENARIO(revoked_waiter_is_told_when_it_holds)
+SCENARIO(revoked_waiter_is_notified_when_it_holds)
 {
   for (size_t i = k->places; i < k->waiting_nodes; i++) {
     fixture_begin(k);
@@ -278,6 +278,6 @@ const scenario lifetime_scenarios[] = {
     &refused_credentials_end_waits_and_lose_locks,
     &verify_succeeds_while_held_and_reports_a_loss,
     &verify_ends_with_the_hold,
-    &revoked_holder_is_told_once,
-    &revoked_waiter_is_told_when_it_holds,
+    &revoked_holder_is_notified_once,
+    &revoked_waiter_is_notified_when_it_holds,
     NULL};

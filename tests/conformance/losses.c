@@ -31,7 +31,7 @@ static void acquire_again(void)
 
 /* ---- sessions ------------------------------------------------------------ */
 
-SCENARIO(expired_waiter_queues_anew)
+SCENARIO(expired_waiter_queues_again)
 {
   fixture_begin(k);
   fixture_wait_behind_rival();
@@ -48,7 +48,7 @@ SCENARIO(expired_waiter_queues_anew)
   fixture_end();
 }
 
-SCENARIO(expiry_ends_the_acquire_where_that_was_asked_for)
+SCENARIO(expiry_ends_the_acquire_if_configured)
 {
   fixture_begin_with(k, (lk_lock_config){.fail_on_expiry = true});
   size_t nodes;
@@ -94,7 +94,7 @@ SCENARIO(holder_whose_node_is_deleted_loses_the_lock_once)
   }
 }
 
-SCENARIO(waiter_whose_node_is_deleted_queues_anew)
+SCENARIO(waiter_whose_node_is_deleted_queues_again)
 {
   for (size_t i = 0; i < k->waiting_nodes; i++) {
     fixture_begin(k);
@@ -188,11 +188,11 @@ SCENARIO(node_without_delete_permission_is_left_and_that_is_reported)
 }
 
 const scenario loss_scenarios[] = {
-    &expired_waiter_queues_anew,
-    &expiry_ends_the_acquire_where_that_was_asked_for,
+    &expired_waiter_queues_again,
+    &expiry_ends_the_acquire_if_configured,
     &expired_holder_loses_the_lock_once,
     &holder_whose_node_is_deleted_loses_the_lock_once,
-    &waiter_whose_node_is_deleted_queues_anew,
+    &waiter_whose_node_is_deleted_queues_again,
     &change_of_a_nodes_data_is_no_release,
     &acquire_without_create_permission_fails_and_leaves_nothing,
     &acquire_without_read_permission_fails_and_leaves_nothing,

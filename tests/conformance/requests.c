@@ -28,7 +28,7 @@ SCENARIO(free_lock_is_acquired_with_these_requests)
   fixture_end();
 }
 
-SCENARIO(missing_directories_are_made_with_these_requests)
+SCENARIO(missing_directories_are_created_with_these_requests)
 {
   fixture_begin_empty(k, 0);
   test_client_init(&fx.ours, &fx.server, NULL);
@@ -63,5 +63,5 @@ SCENARIO(held_lock_is_waited_for_and_granted_with_these_requests)
 
 const scenario request_scenarios[] = {
     &free_lock_is_acquired_with_these_requests,
-    &missing_directories_are_made_with_these_requests,
+    &missing_directories_are_created_with_these_requests,
     &held_lock_is_waited_for_and_granted_with_these_requests, NULL};

@@ -247,7 +247,7 @@ def free_lock_is_acquired_with_these_requests(kind, worker, far, base):
 
 
 @scenario
-def missing_directories_are_made_with_these_requests(kind, worker, far, base):
+def missing_directories_are_created_with_these_requests(kind, worker, far, base):
     with CountedClient() as it:
         lock = kind.own(it.client, base)
         it.begin()
@@ -445,7 +445,7 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, far, base):
 
 
 @slow_scenario
-def waiter_whose_node_is_deleted_queues_anew(kind, worker, far, base):
+def waiter_whose_node_is_deleted_queues_again(kind, worker, far, base):
     cell = Cell(kind, worker, far, base, timeout=SHORT)
     # The node of the multi-lock's held member is tested in multilock.py.
     first = 1 if kind.contended == "/b" else 0
@@ -550,7 +550,7 @@ def unreadable_holder_is_waited_for(kind, worker, far, base):
 
 
 @scenario
-def swept_directories_lose_no_acquire(kind, worker, far, base):
+def deleted_containers_lose_no_acquire(kind, worker, far, base):
     directory = kind.costs["cold"].count(CREATE_CONTAINER)
     with Relay(shared.connect()) as wire:
         clients = [worker.client(wire.address, timeout=LONG)
@@ -592,13 +592,13 @@ EXCEPTIONS = {
         "readers are granted together",
     ("release_wakes_one_of_a_hundred", "single-node"):
         "all waiters are notified, and few try: locks/single.py",
-    ("waiter_whose_node_is_deleted_queues_anew", "single-node"):
+    ("waiter_whose_node_is_deleted_queues_again", "single-node"):
         "a waiter has no node",
     ("acquire_without_read_permission_fails_and_leaves_nothing",
      "single-node"): "the directory is not read",
     ("unreadable_holder_is_waited_for", "single-node"):
         "it is an error: locks/single.py",
-    **{("swept_directories_lose_no_acquire", kind.name):
+    **{("deleted_containers_lose_no_acquire", kind.name):
        "its directories are no containers"
        for kind in KINDS
        if CREATE_CONTAINER not in kind.costs["cold"]},
