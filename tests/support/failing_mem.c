@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* More than any test needs: there is none, and no sanitizer complains. */
+/* More than any test needs. Refused here, since sanitizers report such sizes.
+ */
 #define TOO_MUCH ((size_t)1 << 30)
 
 /* Before each block. */

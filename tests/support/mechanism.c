@@ -18,7 +18,7 @@ typedef struct fake_exchange {
   int sent;
 } fake_exchange;
 
-/* Whether this call fails; what a user does in it is done then, too. */
+/* Whether this call fails. Calls the test first. */
 static bool fails(fake_mechanism *m, const char *event)
 {
   bool fail = ++m->calls == m->fail_at;
@@ -101,7 +101,7 @@ static int step(void *state, lk_bytes challenge, lk_bytes *response,
     *why = "a fake failure";
     return m->fail_err;
   }
-  /* still there, whatever was done to the client */
+  /* not freed, even if the client was */
   peer_must(m->p, challenge.len == 0 || *(const char *)challenge.at == first,
             "the challenge is gone");
   if (e->sent < m->tokens) {

@@ -150,7 +150,8 @@ bool model_deliver(model_link *l)
     return false;
   room = lk_client_receive_buffer(l->client, l->attempt, 1, &size);
   if (room == NULL) {
-    copy = room = malloc(len); /* of its own: a byte too far is found */
+    copy = room =
+        malloc(len); /* a block of its own: ASan reports a read behind it */
     must(copy != NULL, "no memory");
   } else if (len > size) {
     len = size;

@@ -25,7 +25,7 @@ static sim_server *server_of(const model_server *s)
   return sim_ensemble_server(s->ensemble, 0);
 }
 
-/* Run it until all that was proposed is applied. */
+/* Run it until all proposals are applied. */
 static void settle(model_server *s)
 {
   const sim_server *m = server_of(s);

@@ -24,17 +24,17 @@ typedef struct peer_thing {
   struct peer_thing *next;
   peer *p;
   char name[24];
-  bool accepted; /**< a request or a watch that was taken */
+  bool accepted; /**< a request or a watch that was accepted */
   int ended;     /**< how often it completed */
-  bool exists;   /**< a request that can leave a watch without a node */
+  bool exists;   /**< an exists, which can leave a watch on a missing node */
   bool standing; /**< a watch whose request succeeded */
   bool telling;  /**< a watch in its last callback */
-  bool stays;    /**< a watch that was added */
+  bool stays;    /**< a persistent or recursive watch */
   bool tree;     /**< a recursive watch */
   bool attached; /**< a listener */
-  bool answers;  /**< a listener that writes down answers, too */
-  bool marked;   /**< a write of which the data is its name: it is known */
-  bool left;     /**< whether it left whole */
+  bool answers;  /**< a listener that logs replies, too */
+  bool marked;   /**< a write whose data is its name, by which it is found */
+  bool left;     /**< a marked write that was sent completely */
   char path[64]; /**< of a watch, as requested; "" if longer */
   lk_watch *watch;
   struct peer_thing *watcher; /**< of a request: its watch, or NULL */
@@ -48,7 +48,7 @@ struct peer {
   failing_mem mem;
   int64_t now;
   unsigned char random; /**< every random byte */
-  uint64_t seed;        /**< not 0: random bytes follow from it instead */
+  uint64_t seed;        /**< not 0: random bytes are made from it instead */
   bool forked;
   unsigned wakes;
   bool waking; /**< the hook `wake` is running */
@@ -56,21 +56,21 @@ struct peer {
   peer_thing *things;
   peer_thing base; /**< the listener that is always attached */
   lk_state state;
-  bool resumed;    /**< the client was given a session to begin with */
-  bool read_only;  /**< a server without a quorum will do */
-  int64_t session; /**< that a server with one gave; 0: none, or it expired */
-  bool proves;     /**< the client has SASL */
+  bool resumed;    /**< the client was created with a session */
+  bool read_only;  /**< the client accepts read-only servers */
+  int64_t session; /**< of a server with a quorum; 0: none, or it expired */
+  bool proves;     /**< the client authenticates by SASL */
   fake_mechanism *sasl; /**< in lk_client_config.sasl; or NULL */
 
   lk_want want;      /**< as last seen */
   uint64_t attempts; /**< the last one that was not 0 */
-  uint64_t probe;    /**< the second wish, as last seen */
+  uint64_t probe;    /**< of lk_client_want_probe(), as last seen */
   uint64_t probes;   /**< the last one that was not 0 */
   int32_t xid;       /**< last one seen in this session */
   char host[256];
-  bool open;   /**< the transport stands */
-  bool eager;  /**< each transport stands at once: `wake` connects it */
-  size_t room; /**< bytes the transport still takes */
+  bool open;   /**< the transport is connected */
+  bool eager;  /**< `wake` connects each transport at once */
+  size_t room; /**< bytes that the transport still accepts */
   size_t step; /**< most bytes that move at once; 0: all */
   bool mute;   /**< do not log sent requests */
   lk_buf wire; /**< sent bytes of an incomplete frame */
@@ -85,10 +85,11 @@ struct peer {
   void *arg; /**< of the peer's user */
 };
 
-/** Make the client; `config` without `mem`. The result of lk_client_new(). */
+/** Create the client; `config` without `mem`. Returns the result of
+    lk_client_new(). */
 int peer_init(peer *p, const lk_client_config *config);
-/** Free the client if it is there still, look whether all has ended and all
-    memory is back. */
+/** Free the client, if it is not freed yet. Checks that all requests have
+    completed and all memory is freed. */
 void peer_done(peer *p);
 
 /** A line for the log. */
@@ -104,7 +105,7 @@ void peer_failed(peer *p, int err, const char *why);
 void peer_receive(peer *p, const void *bytes, size_t len);
 /** A server's reply to a probe; "": none. */
 void peer_probed(peer *p, const char *answer);
-/** Let time pass, with a look at each deadline. */
+/** Let time pass, and tick the client at each of its deadlines. */
 void peer_pass(peer *p, int64_t ms);
 
 /* ---- calls -------------------------------------------------------------- */
@@ -118,7 +119,7 @@ typedef struct peer_call {
   bool until_disconnect;
 } peer_call;
 
-/** Each gives the result of the call. */
+/** Each returns the result of the call. */
 int peer_get(peer *p, const peer_call *call, const char *path);
 int peer_exists(peer *p, const peer_call *call, const char *path);
 int peer_children(peer *p, const peer_call *call, const char *path);
@@ -148,14 +149,14 @@ int peer_add_watch(peer *p, const peer_call *call, const char *path,
 int peer_auth(peer *p, const char *name, const char *scheme, lk_bytes auth);
 int peer_close(peer *p, const char *name);
 void peer_free(peer *p);
-/** Cancel a watch, if it is there. */
+/** Cancel a watch, if it exists. */
 void peer_cancel(peer *p, const char *name, bool on_server);
 void peer_listen(peer *p, const char *name, bool answers);
 void peer_unlisten(peer *p, const char *name);
 void peer_timer(peer *p, const char *name, int64_t in_ms);
 void peer_stop(peer *p, const char *name);
 
-/** How many requests were accepted and have not ended. */
+/** The number of accepted requests that have not completed. */
 size_t peer_open_requests(const peer *p);
 
 #endif

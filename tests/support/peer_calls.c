@@ -180,7 +180,7 @@ static peer_view look(peer *p)
                      lk_client_deadline(p->client)};
 }
 
-/* Outside of callbacks a driver that is not woken does not look again. */
+/* Outside of callbacks, a driver that is not woken does not call the client. */
 static void check_woken(peer *p, peer_view before)
 {
   if (p->depth > 0)

@@ -5,7 +5,7 @@
 #include "jute/record.h"
 #include "support/peer_things.h"
 
-/** How the peer makes a request and takes its end, for the files that do. */
+/** The start and the completion of a request, for the files of the peer. */
 
 /** The client's outputs, as a driver sees them. */
 typedef struct peer_view {
@@ -15,7 +15,7 @@ typedef struct peer_view {
   int64_t due;
 } peer_view;
 
-/** A request that is being made. */
+/** A request before and after its call. */
 typedef struct peer_making {
   peer *p;
   peer_thing *t;
@@ -24,24 +24,25 @@ typedef struct peer_making {
   peer_view before;
 } peer_making;
 
-/** Before the call: of `path`, if it watches. */
+/** Before the call. `path`: of the watch, if it sets one. */
 void peer_begin(peer_making *m, peer *p, const peer_call *call,
                 const char *path);
-/** After it, with its result, which is given back. */
+/** After the call, with its result, which is returned. */
 int peer_finish(peer_making *m, int err);
-/** The request is a write with that data: if it is its name it is known. */
+/** The request is a write with `data`. If that is its name, the peer can find
+    it in the output. */
 void peer_mark(peer_thing *t, lk_bytes data);
 
-/** A request ended: see whether it may have, and what becomes of its watch. */
+/** A request completed: check that it may, and update its watch. */
 void peer_end(lk_client *c, peer_thing *t, int err);
-/** Whether there is an answer where there must be one, and only there. */
+/** Check that there is a reply if there must be one, and only then. */
 void peer_check_answer(peer *p, int err);
 /** Log the completion with `value`, a record of type `rec` or NULL, and call
     the test. */
 void peer_log_completion(peer_thing *t, int err, const lk_record *rec,
                          const void *value);
 
-/** Ends requests without a result; `arg` is its thing. */
+/** Completes requests without a result; `arg` is the peer_thing. */
 void peer_on_done(lk_client *c, int err, void *arg);
 void peer_on_stat(lk_client *c, int err, const lk_stat *stat, void *arg);
 void peer_on_get(lk_client *c, int err, const lk_bytes *data,

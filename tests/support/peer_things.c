@@ -134,7 +134,7 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
                                 : peer_error(event->err, room, sizeof room));
   t->telling = last;
   peer_react(p, t->name, name);
-  /* still to be read, whatever the callback has done */
+  /* not freed, whatever the callback has done */
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path went before its callback ended");
   t->telling = false;
@@ -160,7 +160,7 @@ void peer_cancel(peer *p, const char *name, bool on_server)
     return;
   lk_watch_cancel(p->client, t->watch, on_server);
   if (t->telling)
-    return; /* it is over anyway */
+    return; /* it has ended anyway */
   t->standing = false;
   t->watch = NULL;
   t->ended++;
@@ -199,7 +199,8 @@ static bool fits(lk_state state, int err)
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY:
   case LK_STATE_CLOSED: return err == 0;
-  case LK_STATE_SUSPENDED: return true; /* 0: it moves */
+  case LK_STATE_SUSPENDED:
+    return true; /* 0: the client moves to another server */
   case LK_STATE_EXPIRED:
   case LK_STATE_AUTH_FAILED: return err != 0;
   }
@@ -300,7 +301,7 @@ void peer_unlisten(peer *p, const char *name)
 
   if (t == NULL || p->client == NULL)
     return;
-  t->attached = false; /* perhaps long since: then nothing happens */
+  t->attached = false; /* detaching again has no effect */
   lk_client_detach(p->client, &t->listener);
 }
 

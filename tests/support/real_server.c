@@ -80,7 +80,7 @@ static int wait_for(pid_t pid)
   return WIFEXITED(status) ? WEXITSTATUS(status) : BROKEN;
 }
 
-/* Where clients under test connect to, and whom they trust. */
+/* The servers of clients under test, and their CA. */
 static void choose_hosts(server *s, const char *facts)
 {
   const char *tls = strstr(facts, " tls=");
