@@ -3,17 +3,17 @@
 
 #include <stdlib.h>
 
-typedef struct crowd crowd;
+typedef struct lock_bench lock_bench;
 
 /* A session that acquires the lock again and again. */
 typedef struct contender {
-  crowd *crowd;
+  lock_bench *lock_bench;
   lk_lock *lock;
   size_t left; /* acquires left */
   ev_timer hold;
 } contender;
 
-struct crowd {
+struct lock_bench {
   bench *b;
   size_t ncontenders, nsessions;
   double hold; /* seconds for which the lock is held */
@@ -30,7 +30,7 @@ static void want(contender *me);
 
 static void leave(contender *me)
 {
-  crowd *w = me->crowd;
+  lock_bench *w = me->lock_bench;
 
   w->released = bench_clock();
 
@@ -54,7 +54,7 @@ static void on_held_enough(struct ev_loop *loop, ev_timer *t, int events)
 static void on_granted(lk_lock *lock, int err, void *arg)
 {
   contender *me = arg;
-  crowd *w = me->crowd;
+  lock_bench *w = me->lock_bench;
 
   (void)lock;
   if (err != 0)
@@ -81,7 +81,7 @@ static void want(contender *me)
 
 static void start(void *arg)
 {
-  crowd *w = arg;
+  lock_bench *w = arg;
 
   for (size_t i = 0; i < w->ncontenders; i++)
     want(&w->contenders[i]);
@@ -89,7 +89,7 @@ static void start(void *arg)
 
 /* ---- gathering ----------------------------------------------------------- */
 
-static void make_contenders(crowd *w, const char *path, size_t each)
+static void make_contenders(lock_bench *w, const char *path, size_t each)
 {
   w->contenders = bench_new(w->ncontenders, sizeof *w->contenders);
   for (size_t i = 0; i < w->ncontenders; i++) {
@@ -99,12 +99,12 @@ static void make_contenders(crowd *w, const char *path, size_t each)
 
     if (err != 0)
       bench_fail("cannot make a lock", err);
-    me->crowd = w;
+    me->lock_bench = w;
     me->left = each;
   }
 }
 
-static void gather(crowd *w, bench *b, size_t each)
+static void connect_contenders(lock_bench *w, bench *b, size_t each)
 {
   const char *path = bench_root(b);
 
@@ -117,7 +117,7 @@ static void gather(crowd *w, bench *b, size_t each)
   bench_wait(b);
 }
 
-static void disperse(crowd *w)
+static void free_contenders(lock_bench *w)
 {
   for (size_t i = 0; i < w->ncontenders; i++)
     lk_lock_free(w->contenders[i].lock);
@@ -131,32 +131,32 @@ static void disperse(crowd *w)
 
 void bench_lock_uncontended(bench *b)
 {
-  crowd w = {.ncontenders = 1, .nsessions = 1};
+  lock_bench w = {.ncontenders = 1, .nsessions = 1};
   bench_cost cost;
 
-  gather(&w, b, b->n);
+  connect_contenders(&w, b, b->n);
   bench_region(b, start, &w, &cost);
   bench_print("lock-uncontended", w.turns, &cost,
               " acquire_p50_us=%.1f acquire_p99_us=%.1f",
               bench_quantile(w.handoffs, w.turns - 1, 0.5),
               bench_quantile(w.handoffs, w.turns - 1, 0.99));
-  disperse(&w);
+  free_contenders(&w);
 }
 
 void bench_lock_contended(bench *b)
 {
   bool shared = bench_is(b, "mode", "shared");
-  crowd w = {.ncontenders = b->n,
-             .nsessions = shared ? 1 : b->n,
-             .hold = (double)bench_number(b, "hold") / 1e6};
+  lock_bench w = {.ncontenders = b->n,
+                  .nsessions = shared ? 1 : b->n,
+                  .hold = (double)bench_number(b, "hold") / 1e6};
   bench_cost cost;
 
-  gather(&w, b, bench_number(b, "each"));
+  connect_contenders(&w, b, bench_number(b, "each"));
   bench_region(b, start, &w, &cost);
   bench_print("lock-contended", w.turns, &cost,
               " mode=%s handoff_p50_us=%.1f handoff_p99_us=%.1f",
               shared ? "shared" : "sessions",
               bench_quantile(w.handoffs, w.turns - 1, 0.5),
               bench_quantile(w.handoffs, w.turns - 1, 0.99));
-  disperse(&w);
+  free_contenders(&w);
 }

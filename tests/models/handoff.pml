@@ -430,7 +430,7 @@ proctype contender()
 }
 
 /* No client waits for an event that has already happened. */
-proctype judge()
+proctype check()
 {
 end:
   atomic {
@@ -466,6 +466,6 @@ init {
     run network();
     run session();
     run contender();
-    run judge()
+    run check()
   }
 }

@@ -471,7 +471,7 @@ end:
   (latchkey == RUNS && \
    (MUST_FLUSH || news_sent || WILL_CONTINUE || WILL_END))
 
-inline judge()
+inline check()
 {
   assert(over || rest > 0 || !RUNNING);
   assert(over || latchkey != RUNS || supervisor != RUNS || parent != GONE ||
@@ -506,7 +506,7 @@ end:
        !over && !BUSY && !WORKING ->
        printf("a unit of time passes\n");
        pass();
-       judge()
+       check()
      }
   od
 }

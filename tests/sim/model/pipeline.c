@@ -153,8 +153,7 @@ static void receive_sync(sim_conn *c, int32_t xid, lk_reader *body)
   sim_send(s, s->leader, &m);
 }
 
-/* Requests that servers before 3.6 do not know, except those that locks
- * need. */
+/* Requests of newer versions that no lock needs. */
 static bool is_unknown_to_older_servers(int32_t op)
 {
   return op == LK_OPCODE_MULTI_READ || op == LK_OPCODE_REMOVE_WATCHES ||

@@ -73,8 +73,8 @@ static void add_actors(sim_process *p)
     actor_add(p, &sim_locker, number++);
   if (sim_roll(&r, 3) == 0 || sim_has_condition(p->world, SIM_NARROW))
     actor_add(p, &sim_requester, number++);
-  /* Where sequence counters overflow, a foreign waiter would keep its
-   * directory, which must be deleted. */
+  /* Only a foreign waiter stays in the queue when sequence numbers overflow, so
+   runs with that fault have more of them. */
   if (sim_roll(&r,
                p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
     actor_add(p, &sim_foreign_waiter, number++);
