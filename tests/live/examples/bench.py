@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench: each workload once, with little to do. Nothing is timed; the
-lines have their form, and nothing stays on the server."""
+"""The bench: each workload once, with few operations. The test checks the format
+of the lines, and that no node is left; it measures no time."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def bench(*words, code=0, **options):
 
 
 def facts(line, name, count):
-    """What a line says after its six columns."""
+    """The words of a line after its six columns."""
     found = LINE.fullmatch(line)
     assert found, line
     assert found[1] == name and int(found[2]) == count, line
@@ -37,7 +37,7 @@ def facts(line, name, count):
 
 
 def one(name, n, *options, count=None, **expected):
-    """Run a workload of one line; the numbers it must tell."""
+    """Run a workload of one line and check its numbers."""
     done = bench(name, zk.connect, str(n), *options)
     lines = done.out.splitlines()
     assert len(lines) == 1 and done.err == "", done
@@ -52,9 +52,9 @@ def refused(code, *words, why):
     assert done.out == "" and why in done.err, done
 
 
-# ---- what it says ----------------------------------------------------------
+# ---- messages ---------------------------------------------------------------
 
-def bad_usage_says_what():
+def usage_errors_name_the_option():
     refused(2, why="usage:")
     refused(3, "nothing", why="no such workload: nothing")
     refused(3, "get", zk.connect, "1", why="no such workload: get")
@@ -71,7 +71,7 @@ def bad_usage_says_what():
                 why="out of range: " + option)
 
 
-def the_comparison_refuses_what_it_does_not_know():
+def comparison_refuses_unknown_words():
     done = command.run("nothing", program=COMPARE)
     assert done.code == 2 and "no such workload: nothing" in done.err, done
     done = command.run("--build", "/nowhere", "children", program=COMPARE)
@@ -84,12 +84,12 @@ def the_comparison_refuses_what_it_does_not_know():
     assert done.code == 1 and "begins with tls://" in done.err, done
 
 
-def a_server_that_is_not_there():
+def unreachable_server_is_an_error():
     done = bench("get-seq", "127.0.0.1:1", "1", code=1)
     assert done.out == "" and "127.0.0.1:1" in done.err, done
 
 
-def marks_stand_around_the_region():
+def marks_enclose_the_measured_region():
     done = bench("get-seq", zk.connect, "3",
                  env={**os.environ, "BENCH_MARK": "1"})
     lines = done.out.splitlines()
@@ -97,7 +97,7 @@ def marks_stand_around_the_region():
     facts(lines[2], "get-seq", 3)
 
 
-# ---- what it does ----------------------------------------------------------
+# ---- workloads --------------------------------------------------------------
 
 def reads_and_creates():
     one("get-pipelined", 50, "window=7", "size=3", window="7")
@@ -144,14 +144,14 @@ def idle_until_its_input_ends():
     facts(done.out.rstrip("\n"), "idle", 2)
 
 
-def a_storm_of_watches():
+def many_watches_fire():
     done = bench("watch-storm", zk.connect, "9", "window=4")
     first, second = done.out.splitlines()
     assert facts(first, "watch-set", 9)["window"] == "4"
     assert facts(second, "watch-fire", 9)["by"] == "us"
 
 
-def a_storm_that_others_begin():
+def many_watches_fire_from_outside():
     with tempfile.TemporaryDirectory() as folder:
         go = os.path.join(folder, "go")
         os.mkfifo(go)
@@ -175,10 +175,10 @@ def nothing_is_left():
     assert command.children("/") == ["zookeeper"], command.children("/")
 
 
-live.run(bad_usage_says_what, the_comparison_refuses_what_it_does_not_know,
-         live.together(a_server_that_is_not_there,
-                       marks_stand_around_the_region, reads_and_creates,
+live.run(usage_errors_name_the_option, comparison_refuses_unknown_words,
+         live.together(unreachable_server_is_an_error,
+                       marks_enclose_the_measured_region, reads_and_creates,
                        listings, locks, sessions, connections,
                        idle_until_its_input_ends,
-                       a_storm_of_watches, a_storm_that_others_begin),
+                       many_watches_fire, many_watches_fire_from_outside),
          nothing_is_left)

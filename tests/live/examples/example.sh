@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The README's two programs take their lock, one after the other; the second
-# token is larger.
+# The README's two programs acquire the same lock, one after the other; the
+# second token is larger.
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 # shellcheck disable=SC2016 # the inner shell's variables

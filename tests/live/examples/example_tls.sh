@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# examples/tls.c takes its lock without and with a client certificate; a client
-# without the certificate cannot take the lock of one with it; a server of
-# another CA is refused, and so are files that are no certificates.
+# examples/tls.c acquires its lock without and with a client certificate. A lock
+# directory of a client with a certificate is closed to clients without it. A
+# server with a certificate of another CA is refused, as are invalid files.
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 example=$abs_top_builddir/examples/tls

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The examples of each kind of lock say what they are meant to say.
+# Checks the output of the example of each kind of lock.
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 # shellcheck disable=SC2016 # the inner shell's variables

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# doc/demo.svg shows what the command prints today: script/record --check.
+# doc/demo.svg shows the current output of the command: script/record --check.
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 export LATCHKEY_BUILD="$abs_top_builddir"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # script/demo: each of its claims holds, with fewer contenders.
-# script/playground: it runs the commands of its standard input, and servers can
-# be cut off and killed, and come back.
+# script/playground: it runs the commands of its standard input; servers can be
+# separated and killed, and return.
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 export LATCHKEY_BUILD="$abs_top_builddir"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rivals do with a lock, over and over: a thread for each."""
+"""Threads that acquire and release a lock of latchkey or of another library
+again and again."""
 
 import collections
 import random
@@ -12,10 +13,10 @@ RESTS_EVERY, RESTS = 7, .8      # seconds
 
 
 class Contender(threading.Thread):
-    """Acquires, is inside for a while, releases."""
+    """Acquires, holds for a while, releases."""
 
     def __init__(self, rival, claims, seconds=.004):
-        """It is inside for so many seconds at most."""
+        """It holds for at most `seconds`."""
         super().__init__(daemon=True)
         self.seconds = seconds
         self.rival, self.judge, self.claims = rival, rival.judge, claims
@@ -23,8 +24,8 @@ class Contender(threading.Thread):
         self.over = threading.Event()
         self.granted = self.missed = 0
         self.broken = collections.Counter()
-        self.moved = time.monotonic()   # when it began, or had it last
-        self.worst = 0                  # the longest time between
+        self.moved = time.monotonic()   # time of its start or last grant
+        self.worst = 0                  # the longest time between grants
 
     def run(self):
         while not self.over.is_set():
@@ -44,7 +45,8 @@ class Contender(threading.Thread):
                 self.over.wait(.1)
 
     def rest(self):
-        """All do at the same time: the queues are empty, containers go."""
+        """Pause, all contenders at the same time: the queues become empty, and
+        the server deletes the containers."""
         since = time.monotonic() % RESTS_EVERY
         if since < RESTS:
             self.over.wait(RESTS - since)
@@ -55,7 +57,7 @@ class Contender(threading.Thread):
             self.rival.release()
 
     def acquire(self):
-        """Mostly with patience; some give up."""
+        """Mostly without a timeout; sometimes with one that passes."""
         brief = self.random.random() < .1
         ms = self.random.randrange(20) if brief else WAIT_S * 1000
         got = self.rival.acquire(ms)
@@ -79,8 +81,8 @@ class Contender(threading.Thread):
 
 
 class ReadWriter(Contender):
-    """Reads or writes, or writes and then reads without a gap between."""
-    ALL = 1000  # that many readers, or one writer
+    """Acquires the read or the write side, or downgrades."""
+    ALL = 1000  # the weight of a writer; a reader has 1
 
     def __init__(self, rival, path, downgrades=False):
         super().__init__(rival, None)
@@ -113,7 +115,7 @@ class ReadWriter(Contender):
 
 
 class Downgrader(Contender):
-    """A foreign writer that goes on as a reader."""
+    """A writer of another library that downgrades to a reader."""
 
     def __init__(self, rival, path):
         super().__init__(rival, {path: ReadWriter.ALL})
@@ -134,8 +136,8 @@ class Downgrader(Contender):
 
 
 class Revoker(Contender):
-    """Who waits asks who holds to let go; who holds does so only then."""
-    PATIENCE = 20  # seconds, with a holder that was asked
+    """A waiter revokes the lock; a holder releases only when revoked."""
+    PATIENCE = 20  # seconds until a revoked holder must have released
 
     def __init__(self, rival, claims, far, path, pairs):
         super().__init__(rival, claims)
@@ -179,7 +181,7 @@ class Revoker(Contender):
             self.far.submit("set", path=node, data=b"__REVOKE__",
                             version=-1).result(WAIT_S)
         else:
-            # By the thread of its client: its own waits for the lock.
+            # In the client's thread: the contender's own thread is waiting.
             rival.do("revoke", rival.client, node)
 
     def wait_for_word(self):

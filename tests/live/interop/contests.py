@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who contends for what in each recipe: functions of a run of pairings.py."""
+"""The contenders of each recipe: functions of a run of pairings.py."""
 
 import random
 import threading
@@ -8,7 +8,7 @@ import kazoos
 from contenders import Contender, Downgrader, ReadWriter, Revoker
 from rivals import Plain
 
-FULL = .08          # seconds inside, so that there are hardly permits left
+FULL = .08          # seconds of a hold that keep most permits in use
 
 
 def mutex(run):
@@ -23,7 +23,7 @@ def mutex(run):
 
 
 def selector(run):
-    """Leaders, beside who takes the mutex."""
+    """Leader selectors and mutexes on the same path."""
     path = run.place("selector", "l", 1)
     for _ in range(2):
         run.join("selector", Contender(run.ours_do(
@@ -33,7 +33,7 @@ def selector(run):
 
 
 def kazoo(run):
-    """It knows of our mark, and we of its."""
+    """kazoo waits for Curator's mark, and latchkey for kazoo's."""
     path = run.place("kazoo", "l", 1, stays=True)
     for _ in range(2):
         run.join("kazoo", Contender(run.ours_do(
@@ -66,8 +66,8 @@ def downgrade(run):
 
 
 def semaphore(run):
-    """Some take two: of Curator's only one, which keeps the first while it
-    waits for the second."""
+    """Some contenders take two permits; only one of Curator's, since it keeps
+    the first while it waits for the second."""
     path = run.place("semaphore", "l", 3, "/locks", "/leases")
 
     def ours(take):
@@ -84,7 +84,7 @@ def semaphore(run):
 
 
 def kazoosemaphore(run):
-    """In kazoo's directories; some of ours take two."""
+    """kazoo's layout; some of latchkey's contenders take two permits."""
     path = run.place("kazoosemaphore", "l", 3, "", "-__lock__")
     for take in (1, 2):
         run.join("kazoosemaphore", Contender(run.ours_do(
@@ -130,7 +130,7 @@ def semaphoremutex(run):
 
 
 def multilock(run):
-    """Several at once, and single ones nested in the same order."""
+    """Multi-locks, and single locks nested in the same order."""
     places = {name: run.place("multilock", name, 1) for name in "abc"}
 
     def paths(letters):

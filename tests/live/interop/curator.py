@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curator's clients and locks in a process of their own, moved by a test.
+"""Curator's clients and locks in a process of their own, which a test commands.
 
     with curator.Curator() as java:
         client = java.client("127.1.2.3:2181")
@@ -29,7 +29,7 @@ JARS = ("curator-recipes", "curator-framework", "curator-client", "zookeeper",
         "netty-resolver")
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "curator")
 
-_words = None  # that start it, once it is compiled
+_words = None  # the command line, once it is compiled
 
 
 def _compile():
@@ -43,7 +43,7 @@ def _compile():
     atexit.register(shutil.rmtree, folder)
     sources = [os.path.join(SOURCES, name)
                for name in ("Contender.java", "Locks.java", "Downgrader.java")]
-    # A compiler in one file: no JDK's tools need be in PATH.
+    # Java runs the compiler as a module, so javac need not be in PATH.
     try:
         done = subprocess.run(
             ["java", "-XX:-UsePerfData", "-m",
@@ -65,7 +65,7 @@ class Gone(Exception):
 
 
 class PendingCommand:
-    """A command under way."""
+    """A command that was sent to the process."""
 
     def __init__(self, what):
         self.what = what
@@ -87,7 +87,7 @@ class Curator:
         if _words is None:
             _compile()
         self.pending = {}
-        self.on_line = {}  # by name: who is called with the words of its news
+        self.on_line = {}  # by name: called with the words of each line
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.process = subprocess.Popen(
@@ -135,7 +135,7 @@ class Curator:
         return name
 
     def lock(self, kind, client, *words):
-        """Its name; of a read-write lock add ".read" or ".write"."""
+        """Gives its name; a read-write lock has NAME.read and NAME.write."""
         name = self.new_name(kind)
         self.do(kind, name, client, *words)
         return name

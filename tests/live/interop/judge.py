@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is inside of what, by the word of those who hold: they enter after they
-were granted and leave before they let go, so whoever is inside with too many
-others held with them."""
+"""Finds overlaps. A contender enters after its grant and leaves before its
+release. So contenders that are inside together have held together."""
 
 import threading
 import time
@@ -11,20 +10,20 @@ class Judge:
     def __init__(self):
         self._lock = threading.Lock()
         self._inside = {}       # place -> {who: weight}
-        self._room = {}         # place -> [(from when, how much)]
+        self._room = {}         # place -> [(since, largest weight)]
         self.overlaps = []
-        self.most = {}          # place -> how many were inside at once
+        self.most = {}          # place -> the largest number inside at once
 
     def room(self, place, weight, grace=0):
-        """So much may be inside. Less than before counts after `grace`
-        seconds, when who came in by the old word has left."""
+        """Set the largest weight inside. A smaller one takes effect after
+        `grace` seconds, when earlier holders have left."""
         with self._lock:
             self._inside.setdefault(place, {})
             self._room.setdefault(place, []).append(
                 (time.monotonic() + grace, weight))
 
     def _room_of(self, place):
-        """The most that was allowed lately."""
+        """The largest weight that is allowed now."""
         now = time.monotonic()
         words = self._room[place]
         while len(words) > 1 and words[1][0] <= now:
@@ -39,7 +38,7 @@ class Judge:
                 "%s (%d)" % entry for entry in sorted(inside.items()))))
 
     def enter(self, who, claims, certain=lambda: True):
-        """`claims` are {place: weight}. False: it is not certain any more."""
+        """`claims` are {place: weight}. False: the holder is unsure."""
         with self._lock:
             if not certain():
                 return False
@@ -49,14 +48,14 @@ class Judge:
             return True
 
     def become(self, who, claims):
-        """Who is inside, and needs less from now on."""
+        """Replace the claims of a holder by smaller ones."""
         with self._lock:
             for place, weight in claims.items():
                 if who in self._inside[place]:
                     self._inside[place][who] = weight
 
     def leave(self, who):
-        """Also where it is not inside."""
+        """May be called without enter()."""
         with self._lock:
             for inside in self._inside.values():
                 inside.pop(who, None)

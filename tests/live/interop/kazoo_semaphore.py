@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The semaphore in kazoo's layout, beside kazoo: what it costs, and that who
-thinks of another number of permits is turned away on either side."""
+"""The semaphore in kazoo's layout, together with kazoo: requests, and refusals
+of clients with another number of permits."""
 
 import contextlib
 import re
@@ -18,14 +18,15 @@ from relay import CHILDREN, CREATE2, DELETE, GET, REMOVE_WATCHES
 try:
     import kazoo.client
     import kazoo.exceptions
-    import kazoos  # which keeps its log quiet, too
+    import kazoos  # also disables kazoo's log
 except ImportError:
     live.missing("there is no kazoo (Debian: python3-kazoo)")
 
 KAZOO = 1  # lk_layout
 LEASE = re.compile(r"[0-9a-f]{32}")
 PLACE = re.compile(r"[0-9a-f]{32}__lock__[0-9]{10}")
-# The number of permits, a place in the queue, and so many permits.
+# The requests of an acquire: read the number of permits, create the queue node
+# and list the queue, create a permit node and list the permits.
 AT_ONCE = (GET, CREATE2, CHILDREN, CREATE2, CHILDREN)
 
 
@@ -58,10 +59,10 @@ def wait_until_free(far, base):
     wait_until_empty(far, queue(base))
 
 
-# ---- what it is
+# ---- exclusion
 
 @on_server
-def each_sees_what_the_other_holds(worker, far, base):
+def each_library_counts_the_others_permits(worker, far, base):
     lock = ours(far, base, permits=2, data=b"latchkey")
     with kazoo_client() as kz:
         other = theirs(kz, base, permits=2)
@@ -72,7 +73,7 @@ def each_sees_what_the_other_holds(worker, far, base):
         assert grant.node == base + "/l/" + found[0]
         assert other.acquire(timeout=20)
         assert sorted(other.lease_holders()) == ["kazoo", "latchkey"]
-        # Now there are none, for neither.
+        # No permit is free, for either library.
         pending = last.submit("acquire")
         last.wait_until_queued()
         assert PLACE.fullmatch(names(far, queue(base))[0])
@@ -87,10 +88,10 @@ def each_sees_what_the_other_holds(worker, far, base):
     wait_until_free(far, base)
 
 
-# ---- how many there are
+# ---- the number of permits
 
 @on_server
-def who_thinks_of_another_number_than_ours_is_refused(worker, far, base):
+def kazoo_with_another_number_than_latchkeys_is_refused(worker, far, base):
     lock = ours(far, base, permits=2)
     lock.acquire()
     assert far.get(base + "/l").data == b"2"
@@ -111,7 +112,7 @@ def who_thinks_of_another_number_than_ours_is_refused(worker, far, base):
 
 
 @on_server
-def who_thinks_of_another_number_than_kazoos_is_refused(worker, far, base):
+def latchkey_with_another_number_than_kazoos_is_refused(worker, far, base):
     with kazoo_client() as kz:
         other = theirs(kz, base, permits=3)
         assert other.acquire(timeout=20)
@@ -119,7 +120,7 @@ def who_thinks_of_another_number_than_kazoos_is_refused(worker, far, base):
         for permits in (2, 4, 30):
             lock = ours(far, base, permits=permits)
             lock.submit("acquire").fails("OTHER_LIMIT")
-            # It leaves nothing, and what is kazoo's.
+            # It leaves no node of its own, and the data of kazoo.
             eventually(lambda: far.facts().unfinished == 0)
             assert len(names(far, base + "/l")) == 1
             assert not names(far, queue(base))
@@ -132,7 +133,7 @@ def who_thinks_of_another_number_than_kazoos_is_refused(worker, far, base):
 
 
 @on_server
-def what_is_no_number_says_nothing_to_either(worker, far, base):
+def data_without_a_number_is_ignored(worker, far, base):
     for text in (b"", b"three", b"3 permits"):
         path = "%s/%s" % (base, uuid.uuid4().hex)
         far.create(path, data=b"")
@@ -148,16 +149,16 @@ def what_is_no_number_says_nothing_to_either(worker, far, base):
         wait_until_free(far, path)
 
 
-# ---- what it costs
+# ---- requests
 
 def make(far, base, permits):
-    """As they stay when somebody has held it."""
+    """Create the directories as the first holder leaves them."""
     far.create(base + "/l", data=b"%d" % permits)
     far.create(queue(base))
 
 
 @on_server
-def who_is_first_waits_for_permits_alone(worker, far, base):
+def first_waiter_waits_for_permits_only(worker, far, base):
     make(far, base, 1)
     with CountedClient() as it, kazoo_client() as kz:
         lock, holder = ours(it.client, base), theirs(kz, base)
@@ -169,7 +170,7 @@ def who_is_first_waits_for_permits_alone(worker, far, base):
             it.expect_requests(2, *AT_ONCE, GET)
             holder.release()
             pending.succeeds()
-            # The event, one list; and what nobody waits for.
+            # After the event one list; the rest follows the grant.
             it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
             it.expect_requests(1, DELETE)
@@ -194,20 +195,20 @@ def waiter_behind_others_gives_its_permits_back(worker, far, base):
                 assert sorted(ops[5:]) == sorted(
                     [GET, GET, DELETE, REMOVE_WATCHES]), ops
             else:
-                # It learns: the place alone, until there is no queue.
+                # After three such turns it creates the queue node only.
                 it.expect_requests(2, GET, CREATE2, CHILDREN, GET, GET)
             eventually(lambda: len(names(far, base + "/l")) == 2)
             it.begin()
             holder.release()
             before.succeeds()
-            # It is first now, and asks for permits in one write.
+            # It is the first now, and requests its permits in one send.
             it.expect_requests(2, CREATE2, CHILDREN, GET)
             first.release()
             pending.succeeds()
             it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
         it.begin()
-        lock.acquire()  # nobody is there
+        lock.acquire()  # the queue is empty
         it.expect_requests(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
         lock.release()
         it.expect_requests(1, DELETE)
@@ -215,10 +216,10 @@ def waiter_behind_others_gives_its_permits_back(worker, far, base):
 
 with shared.serve("--tick", "500"):
     live.run(
-        each_sees_what_the_other_holds,
-        who_thinks_of_another_number_than_ours_is_refused,
-        who_thinks_of_another_number_than_kazoos_is_refused,
-        what_is_no_number_says_nothing_to_either,
-        who_is_first_waits_for_permits_alone,
+        each_library_counts_the_others_permits,
+        kazoo_with_another_number_than_latchkeys_is_refused,
+        latchkey_with_another_number_than_kazoos_is_refused,
+        data_without_a_number_is_ignored,
+        first_waiter_waits_for_permits_only,
         waiter_behind_others_gives_its_permits_back,
     )

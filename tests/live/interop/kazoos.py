@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kazoo's mutex, in this process: with Curator's mark in its names, or told
-that this mark means a lock, too."""
+"""kazoo's mutex, in this process: with Curator's mark in its node names, or
+configured to wait for nodes with this mark."""
 
 import logging
 
@@ -57,7 +57,7 @@ class Kazoo(rivals.Rival):
         except kazoo.exceptions.LockTimeout:
             return False
         except Exception as e:
-            self.opened = 0  # with another session, which has no leftovers
+            self.opened = 0  # open again, with a new session
             raise rivals.Broken(repr(e)) from None
 
     def release(self):

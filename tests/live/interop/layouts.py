@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old programs on the same nodes: locks as people write them on ZooKeeper's
-Java client (articles/Peer.java), and kazoo's Lock, ReadLock and WriteLock as
-they are. Each excludes ours and is excluded by ours, and a judge looks on."""
+"""Other layouts: locks of tutorials for ZooKeeper's Java client
+(articles/Peer.java), and kazoo's Lock, ReadLock and WriteLock. They and
+latchkey's locks exclude each other."""
 
 import atexit
 import contextlib
@@ -35,12 +35,12 @@ logging.getLogger("kazoo").setLevel(logging.CRITICAL)
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "articles",
                       "Peer.java")
 CURATOR, KAZOO, NATIVE, NATIVE_UUID = range(4)  # lk_layout
-ALL = 1000  # readers, or one writer
+ALL = 1000  # the weight of a writer; a reader has 1
 TURNS = 40
 
 
 def compile_peer():
-    """The words that start it."""
+    """Compile articles/Peer.java; gives the command line."""
     path = [os.path.join(curator.JAVA, jar + ".jar") for jar in curator.JARS]
     for jar in path:
         if not os.path.exists(jar):
@@ -63,7 +63,7 @@ def compile_peer():
             ":".join([folder, *path]), "Peer"]
 
 
-# ---- who contends: acquire(side, ms) says whether it holds; release()
+# ---- contenders: acquire(side, ms) returns whether it holds; release()
 
 class Peer:
     name = "java"
@@ -131,12 +131,12 @@ class Ours:
 
 
 class Kazoo:
-    """Its ReadLock (2.8) waits for every writer, also those behind it, which
-    wait for it: until its timeout."""
+    """kazoo's ReadLock (2.8) waits for all writers, also for those behind it
+    that wait for it; its timeout ends the deadlock."""
     name = "kazoo"
 
     def __init__(self, directory, kinds):
-        """`kinds`: a class for each side."""
+        """`kinds`: the class of each side."""
         self.client = kazoo.client.KazooClient(zk.connect, timeout=8)
         self.client.start(30)
         self.kinds, self.directory, self.held = kinds, directory, None
@@ -165,11 +165,11 @@ def closing(*contenders):
             c.close()
 
 
-# ---- what they do
+# ---- contention
 
 def each_waits_for_the_other(directory, one, two, sides=("write",) * 2):
-    """In both directions: the one holds, the other misses it, waits for it,
-    and gets it."""
+    """In both directions: while one holds, the other's try fails, and its wait
+    ends with the release."""
     for first, second, (a, b) in ((one, two, sides), (two, one, sides[::-1])):
         assert first.acquire(a, 20000)
         assert not second.acquire(b, 50), "%s did not wait for %s" % (
@@ -188,8 +188,8 @@ def each_waits_for_the_other(directory, one, two, sides=("write",) * 2):
 
 
 class Loop(threading.Thread):
-    """So many turns, of which every third is shared if there is a shared
-    side; who misses it tries again."""
+    """TURNS turns; with `shared` every third is a read turn. A contender whose
+    wait times out tries again."""
 
     def __init__(self, judge, contender, number, shared):
         super().__init__(daemon=True)
@@ -206,7 +206,7 @@ class Loop(threading.Thread):
 
     def turn(self, side):
         end = time.monotonic() + 100
-        # A short patience, for kazoo's readers.
+        # A short timeout, for kazoo's readers.
         while not self.contender.acquire(side, 200 if side == "read" else 3000):
             assert time.monotonic() < end, "%s waits for ever" % self.who
         self.turns.append(time.monotonic())
@@ -217,7 +217,7 @@ class Loop(threading.Thread):
 
 
 def take_turns(directory, contenders, shared=False):
-    """All at once; gives the judge."""
+    """Run a Loop for each contender at the same time; gives the Judge."""
     judge = Judge()
     judge.room("", ALL)
     loops = [Loop(judge, c, i, shared) for i, c in enumerate(contenders)]
@@ -229,7 +229,7 @@ def take_turns(directory, contenders, shared=False):
         if loop.failed is not None:
             raise loop.failed
         assert len(loop.turns) == TURNS
-    # They did meet.
+    # They contended: the holder changed often enough.
     order = [who for _, who in sorted(
         (t, loop.who) for loop in loops for t in loop.turns)]
     changes = sum(a != b for a, b in zip(order, order[1:]))
@@ -239,7 +239,7 @@ def take_turns(directory, contenders, shared=False):
 
 
 def meet(directory, ours, theirs, shared=False):
-    """`ours` and `theirs` make a contender each."""
+    """Contention of two contenders of `ours()` and two of `theirs()`."""
     with closing(ours(), ours(), theirs(), theirs()) as (a, b, c, d):
         each_waits_for_the_other(directory, a, c)
         if shared:
@@ -313,7 +313,7 @@ def ours_with_and_without_a_uuid():
 
 
 def the_judge_notices_two_layouts():
-    """Who says another layout than the others is not excluded."""
+    """The Judge finds the overlap of contenders with different layouts."""
     with Worker() as worker, closing(
             Ours(worker, "/wrong", NATIVE),
             Ours(worker, "/wrong", CURATOR)) as (a, b):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Others on the same nodes: Curator's mutex and kazoo exclude `latchkey run`
-and are excluded by it, and each reads what the other writes."""
+"""Curator's mutex and kazoo with `latchkey run` on the same nodes: they exclude
+each other, and each reads the data and access lists of the other."""
 
 import os
 import subprocess
@@ -17,7 +17,8 @@ from curator import Curator
 from live import eventually
 from worker import Worker
 
-# What may not overlap: one by one into the folder, one more in the file.
+# The critical section: fails if another process is in it, and increments a
+# number in a file.
 JUDGE = """
 import os, sys, time
 folder, name = sys.argv[1:3]
@@ -54,7 +55,7 @@ except ImportError:
 # ---- Curator
 
 class Mutex:
-    """Curator's, on a path."""
+    """Curator's mutex on a path."""
 
     def __init__(self, java, path):
         self.java, self.client = java, java.client(zk.connect)
@@ -149,7 +150,7 @@ def kazoo_reads_what_latchkey_writes_and_back():
             got = client.get("/k-theirs-" + name)
             assert got.data == data, (name, got)
             assert got.czxid == kz.exists("/k-theirs-" + name).czxid
-        # Versions, both ways.
+        # Versions, in both directions.
         client.do("set", path="/k-theirs-bytes", data=b"1", version=0)
         assert kz.set("/k-theirs-bytes", b"2", version=1).version == 2
         client.submit("set", path="/k-theirs-bytes", data=b"3",
@@ -167,7 +168,7 @@ def kazoo_reads_what_latchkey_writes_and_back():
         other.submit("set", path="/k-acl-theirs", data=b"x").fails("NO_AUTH")
         client.create("/k-acl-read", acl="read")
         assert kz.get_acls("/k-acl-read")[0] == [reading]
-        # Children, kinds, sequence.
+        # Children, ephemeral and sequential nodes.
         client.create("/k-dir")
         for n in range(20):
             (kz if n % 2 else client).create("/k-dir/é%d" % n, b"")
@@ -180,7 +181,7 @@ def kazoo_reads_what_latchkey_writes_and_back():
         assert theirs == "/k-dir/s-0000000021"
         assert kz.exists(mine.path).ephemeralOwner == mine.owner
         assert client.get(theirs).owner == kz.client_id[0]
-        # Watches, both ways.
+        # Watches, in both directions.
         told = threading.Event()
         kz.get("/k-dir", watch=lambda event: told.set())
         client.do("set", path="/k-dir", data=b"new")
@@ -196,7 +197,7 @@ def kazoo_reads_what_latchkey_writes_and_back():
 def kazoo_and_run_exclude_each_other():
     lock = "/kazoo/both"
     with Kazoo(zk.connect) as kz:
-        kz.ensure_path(lock)  # kazoo does not expect it to be swept
+        kz.ensure_path(lock)  # persistent: kazoo expects no deletion of it
         theirs = KazooLock(kz, lock, "kazoo")
         assert theirs.acquire(timeout=20)
         done = command.run("run", "-n", lock, "--", "true")
@@ -221,7 +222,7 @@ def kazoo_and_run_exclude_each_other():
             assert theirs.acquire(timeout=20)
             assert holds.finish().code == 0
         theirs.release()
-        # kazoo's own mark: we wait for it, and say what it is.
+        # A node with kazoo's own mark: latchkey waits for it and warns.
         plain = kz.Lock(lock, "plain")
         assert plain.acquire(timeout=20)
         done = command.run("run", "-n", lock, "--", "true")
@@ -230,8 +231,8 @@ def kazoo_and_run_exclude_each_other():
         eventually(lambda: not command.children(lock))
 
 
-def three_kinds_take_turns():
-    """All at once: nobody is inside with another, no turn is lost."""
+def three_libraries_take_turns():
+    """Three kinds of clients contend at once: no overlap, no lost turn."""
     lock, each = "/three", 40
     with tempfile.TemporaryDirectory() as folder, Kazoo(zk.connect) as kz, \
             Curator() as java:
@@ -282,7 +283,7 @@ def three_kinds_take_turns():
             file("overlaps")).read()
         assert {name: turns.count(name) for name in want} == want, turns
         assert command.wait_for_number(file("count")) == sum(want.values())
-        # They did meet: hardly anybody had two turns in a row.
+        # They contended: the holder's kind changed often enough.
         changes = sum(a != b for a, b in zip(turns, turns[1:]))
         assert changes > sum(want.values()) / 4, turns
         eventually(lambda: not command.children(lock))
@@ -294,5 +295,5 @@ with command.serve("--tick", "500") as zk:
         curator_reads_null_and_empty_and_back,
         curator_and_run_exclude_each_other,
         kazoo_and_run_exclude_each_other,
-        three_kinds_take_turns,
+        three_libraries_take_turns,
     )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ours and others' on the same nodes, each recipe for a while; a judge counts
-who is inside. See script/pairings."""
+"""Locks of latchkey and of other libraries on the same nodes, each recipe for a
+while; a Judge finds overlaps. See script/pairings."""
 
 import argparse
 import collections
@@ -26,12 +26,12 @@ except ImportError:
 import contests
 
 FAULT_EVERY = 12    # seconds
-STALL = 30          # seconds without a grant for somebody who wants one
+STALL = 30          # limit of a wait, in seconds
 STALL_FAULTS = 90
 
 
 class Here:
-    """So far as kazoo is concerned: this process."""
+    """The host of kazoo's locks: this process."""
 
     def kill(self):
         pass
@@ -40,7 +40,7 @@ class Here:
 
 
 class Run:
-    """All that goes on on one server."""
+    """The contenders of all recipes on one server."""
 
     def __init__(self, zk, faults):
         self.zk, self.judge = zk, Judge()
@@ -51,15 +51,15 @@ class Run:
         self.watcher = Worker()
         self.far = self.watcher.client(zk.connect, timeout=60000)
         self.turns = {}         # recipe -> contenders
-        self.queues = {}        # recipe -> directories with nodes of theirs
+        self.queues = {}        # recipe -> directories of contender nodes
         self.pairs = collections.Counter()
         self.over = threading.Event()
 
     # ---- for recipes
 
     def place(self, recipe, name, room, *queues, stays=False):
-        """A path for a lock, in a directory of the recipe. It is a container
-        that whoever comes first makes, or `stays`."""
+        """A path for a lock, in a directory of the recipe: a container that the
+        first contender creates, or with `stays` a persistent node."""
         base = "/" + recipe
         if recipe not in self.turns:
             self.far.create(base)
@@ -86,7 +86,7 @@ class Run:
         return of(self.host(self.theirs, recipe), self.zk.connect, self.judge,
                   kind, *words)
 
-    # ---- what goes on
+    # ---- the run
 
     def all(self):
         return [c for turns in self.turns.values() for c in turns]
@@ -105,7 +105,7 @@ class Run:
             for text in self.describe(recipe)]
 
     def describe(self, recipe):
-        """Who has which node."""
+        """The nodes of a recipe and their owners."""
         owners = {c.rival.session(): c.rival.name for c in self.turns[recipe]}
         for path in self.orphans(recipe):
             found = self.far.submit("exists", path=path).result()
@@ -113,7 +113,7 @@ class Run:
                               if found.err == "0" else "gone")
 
     def end(self):
-        """True if all came to an end."""
+        """End all contenders; True if all of them ended in time."""
         self.over.set()
         for contender in self.all():
             contender.over.set()
@@ -123,7 +123,7 @@ class Run:
         return not any(c.is_alive() for c in self.all())
 
     def orphans(self, *recipes):
-        """What is left in the queues, though all sessions are there."""
+        """Nodes that are left in the queues while their sessions live."""
         left = []
         for recipe in recipes or self.queues:
             for path in self.queues[recipe]:
@@ -144,8 +144,8 @@ class Run:
 # ---- faults
 
 class Faults:
-    """One every few seconds: processes end or stand still until their sessions
-    are gone, the server starts again."""
+    """A fault every few seconds: a process is killed, or stopped until its
+    session has expired, or the server is restarted."""
 
     def __init__(self, run):
         self.run = run
@@ -195,10 +195,10 @@ class Faults:
             self.stopped.cont()
 
 
-# ---- the whole
+# ---- the program
 
 def report(run):
-    """What each side had, and what went wrong."""
+    """Print the grants of each side, and errors."""
     bad = list(run.judge.overlaps[:5])
     for recipe, turns in run.turns.items():
         granted, missed = collections.Counter(), 0
@@ -219,7 +219,7 @@ def report(run):
 
 
 def troubles(run):
-    """What acquires and releases ended with."""
+    """Print the errors of acquires and releases."""
     found = collections.Counter()
     for c in run.all():
         for text, n in c.broken.items():
@@ -228,7 +228,7 @@ def troubles(run):
 
 
 def watch_over(run, seconds, faults):
-    """Until the time is over, or somebody waits too long."""
+    """Wait until the time is over, or a contender waits too long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(.2)
@@ -285,7 +285,7 @@ def wait_for_none(run, seconds):
 
 
 def the_judge_notices():
-    """One goes in without asking, and is seen."""
+    """The Judge finds a contender without a lock."""
     with zkserver.Server("--tick", "500") as zk:
         run = Run(zk, False)
         contests.mutex(run)

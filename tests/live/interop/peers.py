@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md says of latchkey's, Curator's and kazoo's mutex, measured: the
-round trips of an acquire and of a handoff, and whether a holder that is cut off
-from the servers still says that it holds when its session has expired."""
+"""Measures the table of README.md for the mutex of latchkey, Curator and kazoo:
+the round trips of an acquire and of a handoff, and whether a holder that is
+separated from the servers reports its lock as held after its session expired."""
 
 import sys
 import time
@@ -105,7 +105,7 @@ class Kazoo:
 
 
 def round_trips(frames):
-    """How often a request left after all before it had been answered."""
+    """The number of requests that were sent when no request was outstanding."""
     open_requests, trips = set(), 0
     for f in frames:
         if f.op in (relay.PING, relay.CONNECT, relay.EVENT):
@@ -126,7 +126,7 @@ def measure(make, base):
         near = make(wire.address, directory)
         holder = make(far.address, directory)
         try:
-            near.acquire()  # the directory is there from now on
+            near.acquire()  # creates the directory
             near.release()
             mark = wire.mark()
             near.acquire()
@@ -135,7 +135,7 @@ def measure(make, base):
             holder.acquire()
             end = near.submit()
             eventually(lambda: len(names(directory)) == 2)
-            time.sleep(.5)  # until it waits for the holder's node alone
+            time.sleep(.5)  # until the waiter has set its watch
             mark = wire.mark()
             holder.release()
             end()
@@ -161,7 +161,7 @@ def round_trips_are_those_of_the_readme():
 
 
 def holder_that_is_cut_off(make, base):
-    """Whether it says that it holds when its node has gone."""
+    """Whether it still reports the lock as held when its node is deleted."""
     directory = base + "/cut-" + make.name
     with Relay(server.connect) as wire:
         holder = make(wire.address, directory)
@@ -176,7 +176,7 @@ def holder_that_is_cut_off(make, base):
             holder.close()
 
 
-def only_latchkey_knows_that_its_lease_has_passed():
+def only_latchkey_reports_its_passed_deadline():
     base = watcher.create("/peers-", flags=2).path
     said = {make.name: holder_that_is_cut_off(make, base)
             for make in (Latchkey, Curator, Kazoo)}
@@ -187,5 +187,5 @@ def only_latchkey_knows_that_its_lease_has_passed():
 with locks.serve() as server, Worker() as mover:
     watcher = mover.client(server.connect, timeout=locks.LONG)
     live.run(round_trips_are_those_of_the_readme,
-             only_latchkey_knows_that_its_lease_has_passed)
+             only_latchkey_reports_its_passed_deadline)
 sys.exit(0)

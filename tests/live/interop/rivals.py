@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those who contend, all moved in the same way: latchkey's locks, Curator's,
-a writer on the plain Java client, kazoo's.
+"""Locks of latchkey, of Curator, of kazoo, and of a writer with ZooKeeper's Java
+client, behind one interface:
 
-    rival.open()        a session and a lock of its own
-    rival.acquire(ms)   whether it holds
-    rival.certain()     whether it does still, as far as it was told
+    rival.open()        make a session and a lock
+    rival.acquire(ms)   gives whether it holds
+    rival.certain()     whether no event has reported it unsure or lost
     rival.release()
 
-Gone is raised where the process has ended, Broken for an error. `host` is the
-process; it can be ended, stopped and made anew.
+Gone is raised when the process has ended, Broken after an error. `host` is the
+process; it can be ended, stopped and started again.
 """
 
 import itertools
@@ -27,19 +27,19 @@ class Gone(Exception):
 
 
 class Broken(Exception):
-    """An error that the lock ended with."""
+    """An error with which an acquire or a release completed."""
 
 
 class Host:
-    """A process with rivals in it: Worker or Curator."""
+    """A process that has rivals: Worker or Curator."""
 
     def __init__(self, make):
         self.make = make
         self.rivals = []
         self.up = threading.Event()
         self.generation = 0
-        self.acts = False       # it runs, as far as is known
-        self.resumed = 0        # when it was last stopped and went on, in ms
+        self.acts = False       # the process runs
+        self.resumed = 0        # time of the last SIGCONT, in ms
         self.start()
 
     def start(self):
@@ -49,7 +49,7 @@ class Host:
         self.up.set()
 
     def abandon(self):
-        """Nobody in it acts any more, nor comes in by what it said before."""
+        """From now on no rival of the process counts as a holder."""
         self.acts = False
         for rival in self.rivals:
             rival.doubt()
@@ -60,7 +60,7 @@ class Host:
         self.abandon()
 
     def stop(self):
-        """What it has held until now is given up before it can be too late."""
+        """Leave the judge's places before another client can be granted."""
         self.resumed = float("inf")
         self.abandon()
         self.process.stop()
@@ -80,20 +80,20 @@ class Rival:
     def __init__(self, host, connect, judge):
         self.name = "%s-%d" % (self.side, next(Rival.numbers))
         self.host, self.connect, self.judge = host, connect, judge
-        self.opened = 0         # in which generation of the host
+        self.opened = 0         # generation of the host when it was opened
         self.safe = False
         self.revoked = threading.Event()
         host.rivals.append(self)
 
     def session(self):
-        """Its id, for a report."""
+        """The session id, for reports."""
         return None
 
     def is_open(self):
         return self.opened == self.host.generation
 
     def doubt(self):
-        """It may hold no more."""
+        """The lock is unsure or lost: leave the judge's places."""
         self.safe = False
         self.judge.leave(self.name)
 
@@ -101,9 +101,9 @@ class Rival:
         return self.safe and self.host.acts and self.is_open()
 
     def take(self, wait):
-        """`wait()` until the lock is granted; whether it was."""
+        """Call `wait()`, which acquires; gives whether the lock is held."""
         generation = self.host.generation
-        self.safe = True    # until it is told otherwise
+        self.safe = True    # no event has reported unsure or lost
         got = wait()
         if generation != self.host.generation:
             raise Gone
@@ -175,12 +175,12 @@ class Ours(Rival):
             return False
         if err != "0":
             raise Broken(err)
-        # What was said before it stood still is not news any more.
+        # Forget lines from before the process was stopped.
         self.safe = self.safe and line.at > self.host.resumed
         return True
 
     def read_too(self):
-        """A writer that takes the read side as well, which must not wait."""
+        """Acquire the read side as a writer, which must not wait."""
         self.choose(0)
         line = self.end_of(self.submit("acquire", wait=-1))
         if (line.refused or line.err) != "0":
@@ -194,7 +194,7 @@ class Ours(Rival):
 
 
 class Theirs(Rival):
-    """Curator's."""
+    """A lock of Curator."""
     side = "curator"
 
     def __init__(self, host, connect, judge, kind, *words):
@@ -266,7 +266,7 @@ class Theirs(Rival):
         answer = self.end_of(pending)
         if answer.startswith("failed"):
             raise Broken(answer)
-        # Curator does not know that it stood still.
+        # Curator does not notice that its process was stopped.
         self.safe = self.connected and self.since > self.host.resumed
         return answer == "held"
 
@@ -278,12 +278,12 @@ class Theirs(Rival):
 
 
 class Plain(Theirs):
-    """A writer that becomes a reader, on the plain client."""
+    """A writer that downgrades to a reader, with ZooKeeper's Java client."""
     side = "plain"
 
 
 class Trespasser(Rival):
-    """Goes in without asking."""
+    """Enters the judge's places without a lock."""
     side = "trespasser"
 
     def open(self):

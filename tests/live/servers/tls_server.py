@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""script/server --tls and its certificates, seen with Python's own TLS: what
-the tests of our TLS stand on."""
+"""script/server --tls and its certificates, checked with Python's TLS client, so
+that the TLS tests of latchkey can rely on them."""
 
 import re
 import socket
@@ -24,7 +24,7 @@ def parts(address):
 
 
 class Peer:
-    """What is known of the other side: its address, and certificates."""
+    """A server: its address and certificates."""
 
     def __init__(self, zk, n=1, way=None):
         self.zk = zk
@@ -45,7 +45,7 @@ class Peer:
         return context
 
     def connect(self, name=None, seconds=SECONDS, **options):
-        """A connection that has shaken hands."""
+        """A TLS connection after its handshake."""
         raw = socket.create_connection(self.secure, seconds)
         try:
             return self.context(**options).wrap_socket(
@@ -55,14 +55,14 @@ class Peer:
             raise
 
     def session(self, **options):
-        """The TLS version, after a session was made and closed."""
+        """Make and close a session; gives the TLS version."""
         with self.connect(**options) as s:
             handshake(s)
             return s.version()
 
     def refuses(self, **options):
-        """The server ends it: while shaking hands, or, with TLS 1.3, when the
-        client has done its part already. Why, in OpenSSL's words."""
+        """Check that the server refuses the connection: in the handshake or,
+        with TLS 1.3, after it. Gives OpenSSL's reason."""
         try:
             with self.connect(**options) as s:
                 handshake(s)
@@ -93,7 +93,7 @@ def send(s, body):
 
 
 def handshake(s):
-    """Make a session, ask who we are taken for, close it."""
+    """Make a session, send whoAmI, and close it."""
     send(s, struct.pack(">iqiqi16sb", 0, 0, 5000, 0, 16, b"", 0))
     version, timeout, session = struct.unpack_from(">iiq", frame(s))
     assert version == 0 and timeout == 5000 and session != 0
@@ -107,7 +107,7 @@ def handshake(s):
 
 
 def verification_fails(peer, code, **options):
-    """We refuse the server for this reason (X509_V_ERR_...)."""
+    """Check that the client refuses the server with X509_V_ERR_`code`."""
     try:
         peer.connect(**options).close()
     except ssl.SSLCertVerificationError as why:
@@ -160,7 +160,8 @@ def tls_to_the_plain_port_and_plain_to_the_tls_port_end():
 
 
 def client_certificate_is_needed():
-    """Three servers with different key stores, which need one."""
+    """Three servers with different key stores that require a client
+    certificate."""
     rsa, chain, named = (Peer(need, n) for n in (1, 2, 3))
     assert rsa.session(client="client") == "TLSv1.3"
     assert chain.session(client="client-chain") == "TLSv1.3"
@@ -169,7 +170,7 @@ def client_certificate_is_needed():
         "TLSv1.3"
     for client in (None, "client-other-ca", "client-expired", "client-early"):
         rsa.refuses(client=client)
-        # Without TLS 1.3 that shows before the client is done.
+        # With TLS 1.2 the refusal is a part of the handshake.
         why = rsa.refuses(client=client,
                           maximum_version=ssl.TLSVersion.TLSv1_2)
         assert "alert" in why or "EOF" in why, why
@@ -194,7 +195,8 @@ def types(records, up):
 
 
 def relay_knows_records():
-    """The handshake of TLS 1.2 with a server that asks for a certificate."""
+    """The TLS 1.2 handshake with a server that requests a client
+    certificate."""
     with relay.Relay(want.tls_addresses[0], relay.RECORDS) as way:
         peer = Peer(want, way=way)
         peer.session()

@@ -17,15 +17,15 @@ import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
 
 /**
- * The locks that people write on ZooKeeper's own Java client, as plainly as
- * they do, for layouts.py: Peer CONNECT DIR KIND [PREFIX]. KIND is
+ * Locks as in tutorials for ZooKeeper's Java client, for layouts.py: Peer CONNECT
+ * DIR KIND [PREFIX]. KIND is
  *
- *     lock      blocking: create, list, sort, wait for the one before, again
+ *     lock      blocking: create, list, sort, wait for the predecessor, repeat
  *     async     the same in callbacks
- *     shared    with r- and w-: a reader waits for the writer before it, a
- *               writer for whoever is
+ *     shared    with r- and w-: a reader waits for the nearest writer before it,
+ *               a writer for the node before it
  *
- * Obeys lines of standard input, and answers each with one:
+ * Executes commands from standard input, and replies to each with one line:
  *
  *     acquire MS    held NODE, or missed; "read" or "write" in front of MS for
  *                   a shared lock
@@ -37,7 +37,7 @@ public class Peer {
     private static String own;
 
     private interface Lock {
-        /** Our node's name; null after ms. */
+        /** The name of the own node; null after ms. */
         String acquire(String mark, long ms) throws Exception;
     }
 
@@ -192,7 +192,7 @@ public class Peer {
             zk.create(dir, null, ZooDefs.Ids.OPEN_ACL_UNSAFE,
                     CreateMode.PERSISTENT);
         } catch (KeeperException.NodeExistsException e) {
-            // somebody was faster
+            // another client has created it
         }
         System.out.println("ready");
         for (String line; (line = in.readLine()) != null;)

@@ -17,26 +17,25 @@ import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
 
 /**
- * Curator's clients and locks in a process that obeys: see curator.py, the
- * other end. Lines of standard input:
+ * Curator's clients and locks, commanded by curator.py through lines of standard
+ * input:
  *
  *     TAG VERB NAME [WORD...]
  *
- * are each answered with a line "TAG ANSWER..." when that is done; what happens
- * to a client or a lock is a line "NAME WORD...". Clients, and locks of all
- * kinds, are made by
+ * Each gets a reply "TAG RESULT..." when it is done. Events of a client or a lock
+ * are lines "NAME WORD...". Clients and locks are made by
  *
  *     client NAME CONNECT MS           with this session timeout
  *     mutex NAME CLIENT PATH           other kinds: see Locks.java
  *
- * and obey
+ * The other verbs are
  *
  *     acquire LOCK MS     held, missed, or failed WHY
  *     release LOCK        released, or failed WHY
- *     holds LOCK          true, or false: what the lock says of itself
- *     nodes LOCK          who is in the queue of a mutex
- *     downgrade LOCK      ok: of a writer, which is a reader now
- *     revoke CLIENT NODE  ok: asked who holds to let go
+ *     holds LOCK          true or false, as the lock reports
+ *     nodes LOCK          the contender nodes of a mutex
+ *     downgrade LOCK      ok: a writer has been downgraded to a reader
+ *     revoke CLIENT NODE  ok: the holder was asked to release
  *     put CLIENT PATH TEXT, get CLIENT PATH
  *                         "null" stands for null, "empty" for no bytes
  *     session CLIENT      its id, in hex
@@ -163,7 +162,7 @@ public class Contender {
             String[] words = line.split(" ");
             String tag = words[0];
             String[] rest = Arrays.copyOfRange(words, 1, words.length);
-            // Both sides of a read-write lock are one owner's.
+            // Both sides of a read-write lock have the same owner.
             String owner = rest[1].split("\\.")[0];
 
             threads.computeIfAbsent(owner,

@@ -12,10 +12,10 @@ import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
 
 /**
- * A writer that becomes a reader as Curator's do from 5.5 on: the read node is
- * made with the number of the write node, which is deleted then. On the plain
- * client; after any trouble its session is ended, and the next one is another
- * owner.
+ * A writer that downgrades to a reader as Curator's do from 5.5 on: it creates
+ * the read node with the number of the write node, and then deletes the write
+ * node. It uses ZooKeeper's client; after an error it closes its session and
+ * makes another.
  */
 class Downgrader extends Locks.Lock {
     private static final int TIMEOUT_MS = 8000;
@@ -52,7 +52,7 @@ class Downgrader extends Locks.Lock {
         there.await(60, TimeUnit.SECONDS);
     }
 
-    /** Its session, and with it what it has. */
+    /** Closes the session, which deletes its nodes. */
     private void end() throws Exception {
         if (zk != null)
             zk.close();
@@ -60,7 +60,7 @@ class Downgrader extends Locks.Lock {
         node = null;
     }
 
-    /** Who is right before us; null: nobody. */
+    /** The direct predecessor, or null. */
     private String pred() throws Exception {
         List<String> children = zk.getChildren(dir, false);
         String own = node.substring(dir.length() + 1);

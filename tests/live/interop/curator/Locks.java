@@ -22,7 +22,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.shared.SharedCount;
 
-/** The kinds of locks, each with what it is made of behind its client. */
+/** The kinds of locks, and the arguments of each after its client. */
 class Locks {
     static class Lock {
         String acquire(long ms) throws Exception {
@@ -81,7 +81,7 @@ class Locks {
         }
     }
 
-    /** Says NAME revoked. Curator forgets the listener with each release. */
+    /** Prints "NAME revoked". Curator drops the listener at each release. */
     private static class Revocable extends Plain {
         private final InterProcessMutex mutex;
         private final String name;
@@ -99,7 +99,7 @@ class Locks {
         }
     }
 
-    /** Single locks one after the other, for one deadline. */
+    /** Acquires single locks one after the other, with one deadline. */
     private static class Nested extends Lock {
         private final List<InterProcessMutex> mutexes = new ArrayList<>();
         private int held;
@@ -149,7 +149,7 @@ class Locks {
         }
     }
 
-    /** A leader holds; it waits with all the patience there is. */
+    /** A leader selector: the leader holds; it waits without a timeout. */
     private static class Selector extends Lock {
         private final LeaderSelector selector;
         private final AtomicBoolean wanted = new AtomicBoolean();
@@ -166,7 +166,7 @@ class Locks {
                     Semaphore end = new Semaphore(0);
 
                     if (!wanted.getAndSet(false))
-                        return; // queued once too often
+                        return; // the selector was queued twice
                     done = end;
                     held.release();
                     end.acquire();
@@ -181,7 +181,7 @@ class Locks {
                 selector.start();
             started = true;
             do
-                selector.requeue(); // of no effect where it is queued
+                selector.requeue(); // no effect if it is queued already
             while (!held.tryAcquire(20, TimeUnit.MILLISECONDS));
             return "held";
         }
