@@ -139,7 +139,7 @@ def idle_until_its_input_ends():
         process.stdin.write("not yet\n")
         process.stdin.flush()
         assert process.poll() is None
-        done = process.end()
+        done = process.finish()
     assert done.code == 0, done
     facts(done.out.rstrip("\n"), "idle", 2)
 
@@ -166,7 +166,7 @@ def many_watches_fire_from_outside():
             for name in names:
                 assert process.poll() is None
                 command.expect_exit(0, "set", root + "/" + name, "now")
-            done = process.end()
+            done = process.finish()
     assert done.code == 0, done
     assert facts(done.out.rstrip("\n"), "watch-fire", 3)["by"] == "others"
 
