@@ -82,7 +82,9 @@ LK_API void lk_client_received(lk_client *c, uint64_t attempt,
 /** The bytes to send on the connected transport, valid until the next call for
     this client. If there are none, `len` is 0. */
 LK_API lk_bytes lk_client_pending(lk_client *c);
-/** The transport has taken the first `len` bytes of lk_client_pending(). */
+/** The transport has taken the first `len` bytes of lk_client_pending(). Call
+    it before lk_client_received() gets bytes that arrived later: a reply to a
+    request that was not sent is a protocol error. */
 LK_API void lk_client_sent(lk_client *c, uint64_t attempt, size_t len);
 
 /**

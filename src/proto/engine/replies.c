@@ -103,28 +103,37 @@ static lk_request *find_sent(const lk_client *c, int32_t xid)
   return NULL;
 }
 
-/* The request of a reply that is not to the oldest one, or NULL. A server
- * rejects a request that it does not know as soon as it has read it, ahead of
- * replies to earlier ones; most of those follow before it closes. */
-static lk_request *find_early_reply(lk_client *c,
-                                    const struct lk_reply_header *header)
+/* The request of a reply, or NULL: usually the oldest one. A server rejects a
+ * request that it does not know as soon as it has read it, ahead of replies to
+ * earlier ones; most of those follow before it closes. */
+static lk_request *find_request(lk_client *c,
+                                const struct lk_reply_header *header)
 {
-  lk_request *r = is_unknown_request(header) ? find_sent(c, header->xid) : NULL;
+  lk_request *oldest =
+      c->requests.sent.count > 0 ? lk__ring_at(&c->requests.sent, 0) : NULL;
+  lk_request *r = oldest;
+  const char *why = NULL;
 
-  if (r == NULL)
-    lk__session_break(c, LK_ERR_PROTOCOL,
-                      c->requests.sent.count == 0
-                          ? "unexpected reply: no request is outstanding"
-                          : "unexpected reply: not to the oldest request");
-  return r;
+  if (oldest != NULL && oldest->xid != header->xid)
+    r = is_unknown_request(header) ? find_sent(c, header->xid) : NULL;
+  if (oldest == NULL)
+    why = "unexpected reply: no request is outstanding";
+  else if (r == NULL)
+    why = "unexpected reply: not to the oldest request";
+  else if (r->end > c->output.sent)
+    why = "unexpected reply: the request was not sent in full";
+  if (why == NULL)
+    return r;
+  lk__session_break(c, LK_ERR_PROTOCOL, why);
+  return NULL;
 }
 
 /* The oldest request leaves the ring; any other keeps its place there. */
-static lk_request take_request(lk_client *c, lk_request *r, bool oldest)
+static lk_request take_request(lk_client *c, lk_request *r)
 {
   lk_request own = *r;
 
-  if (oldest) {
+  if (r == lk__ring_at(&c->requests.sent, 0)) {
     lk__ring_pop(&c->requests.sent);
     return own;
   }
@@ -150,10 +159,7 @@ static int decode_body(lk_client *c, const lk_request *r, lk_reader *in,
 static void take_reply(lk_client *c, const struct lk_reply_header *header,
                        lk_reader *in)
 {
-  lk_request *head =
-      c->requests.sent.count > 0 ? lk__ring_at(&c->requests.sent, 0) : NULL;
-  bool oldest = head != NULL && head->xid == header->xid;
-  lk_request *r = oldest ? head : find_early_reply(c, header);
+  lk_request *r = find_request(c, header);
   lk_reply_body body;
   int err = 0;
 
@@ -167,7 +173,7 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
     lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
                       "malformed reply");
   } else {
-    lk_request own = take_request(c, r, oldest);
+    lk_request own = take_request(c, r);
 
     deliver_reply(c, &own, header, &body);
   }

@@ -378,6 +378,7 @@ START_TEST(replies_keep_256_kibibytes)
   begin(&config);
   connect_it();
   ck_assert_int_eq(lk_get_children(p->client, "/a", NULL, NULL, NULL), 0);
+  peer_settle(p);
   size_t mark = wire_begin(&b);
 
   wire_header(&b, p->client->session.last_xid, 1, 0);

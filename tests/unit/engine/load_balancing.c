@@ -253,6 +253,7 @@ START_TEST(break_before_the_move_leads_to_the_chosen_server)
 
   p->react = on_answer;
   ck_assert_int_eq(peer_get(p, &call, "/a"), 0);
+  peer_settle(p);
   answer_and_break(p);
   ck_assert_int_eq(lk_client_state(p->client), LK_STATE_SUSPENDED);
   ck_assert_str_eq(lk_client_server(p->client), "b:2181");
