@@ -39,6 +39,7 @@ typedef struct lk_tls {
   bool has_more;     /* recv() left bytes behind */
   bool refused;      /* OpenSSL failed, and takes no further step */
   lk_flow recv_flow; /* what recv() has to return next, if not DONE */
+  size_t in_record;  /* bytes of a record that waits to be sent, or 0 */
   lk_tls_step_info info;
   char name[LK_TLS_LONGEST_NAME + 1]; /* that the certificate must have */
 } lk_tls;
@@ -165,6 +166,7 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   s->has_more = false;
   s->refused = false;
   s->recv_flow = LK_FLOW_DONE;
+  s->in_record = 0;
   s->info = (lk_tls_step_info){.name = s->name};
   t->cause = LK_TLS_OTHER;
   lk__tls_bio_reset(&s->bio, t);
@@ -236,30 +238,45 @@ static lk_flow tls_handshake(lk_transport *t)
   return LK_FLOW_DONE;
 }
 
+/* Send the bytes of one record. SSL_write() would go on with the next record
+ * behind one that had to wait, and if that has to wait, too, not report the
+ * first: a request that a server may execute would count as not sent. */
+static lk_flow tls_send_record(lk_tls *s, const unsigned char *at, size_t len,
+                               size_t *done)
+{
+  size_t most =
+      s->in_record > 0 ? s->in_record : (size_t)SSL3_RT_MAX_PLAIN_LENGTH;
+
+  ERR_clear_error();
+  s->in_record = len < most ? len : most;
+  int result = SSL_write_ex(s->ssl, at, s->in_record, done);
+
+  if (result != 1)
+    return tls_flow_of(s, result);
+  s->in_record = 0;
+  return LK_FLOW_DONE;
+}
+
 static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
                         size_t *done)
 {
   lk_tls *s = tls_of(t);
   const unsigned char *at = bytes;
+  lk_flow flow = LK_FLOW_DONE;
 
   *done = 0;
   if (s->refused)
     return LK_FLOW_FAILED;
   tls_begin_step(s);
-  while (*done < len) {
+  while (flow == LK_FLOW_DONE && *done < len) {
     size_t n = 0;
 
     if (*done >= BYTES_PER_STEP)
       return LK_FLOW_WRITE;
-
-    ERR_clear_error();
-    int result = SSL_write_ex(s->ssl, at + *done, len - *done, &n);
-
-    if (result != 1)
-      return tls_flow_of(s, result);
+    flow = tls_send_record(s, at + *done, len - *done, &n);
     *done += n;
   }
-  return LK_FLOW_DONE;
+  return flow;
 }
 
 static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
