@@ -117,9 +117,10 @@ typedef enum lk_state {
                             quorum; only if `read_only` is set */
   LK_STATE_SUSPENDED,  /**< no connection; the session may still be alive */
   LK_STATE_EXPIRED,    /**< the session has expired, or the client has given it
-                            up (`give_up_ms`: then its ephemeral nodes may exist
-                            until lk_client_abandoned_session_end()). Watches
-                            have ended. CONNECTING follows unless `one_session`
+                            up (`give_up_ms`: then the servers may keep it and
+                            its ephemeral nodes for longer, see
+                            lk_client_abandoned_session_end()). Watches have
+                            ended. CONNECTING follows unless `one_session`
                             is set */
   LK_STATE_AUTH_FAILED, /**< final: the server has refused the credentials, or
                              requires some and got none; with SASL also: the
@@ -162,7 +163,10 @@ typedef struct lk_client_config {
   /** "[tls://]host[:port]{,host[:port]}[/chroot]", IPv6 literals in brackets.
       Without a port: 2181, with TLS 2281. Copied. NULL: "127.0.0.1". */
   const char *hosts;
-  int32_t session_timeout_ms; /**< requested; the server decides. 0: 30,000 */
+  /** Requested; the server decides. 0: 30,000. All connection attempts of a
+      round share two thirds of it: a server that accepts the connection and
+      does not reply delays the client by its share. */
+  int32_t session_timeout_ms;
   /** While there is no connection: give up the session as expired after this
       many ms without a reply, before a server has said so. 0: 4/3 of the
       negotiated timeout; LK_NO_LIMIT: never. */
@@ -298,14 +302,18 @@ typedef void (*lk_close_cb)(lk_client *c, int err, void *arg);
  *
  * `done` gets
  *   0: the session is closed and its ephemeral nodes no longer exist, or there
- *     was no session;
+ *     was no session. A session that the client has given up before
+ *     (`give_up_ms`) counts as none, although the servers may keep it;
  *   LK_ERR_NOT_SENT: closeSession was not sent; the session lives until its
  *     timeout has passed;
  *   LK_ERR_IN_DOUBT, LK_ERR_DEADLINE: there is no reply; the session is closed,
  *     or lives until its timeout has passed;
  *   LK_ERR_AUTH_FAILED: the server has refused the client; the session lives
  *     until its timeout has passed;
- *   LK_ERR_SESSION_EXPIRED: the session had expired.
+ *   LK_ERR_SESSION_EXPIRED: the session has expired meanwhile, or the client
+ *     has given it up.
+ * The timeout of a session passes only while the servers have a quorum, and
+ * begins anew when they elect a leader.
  *
  * @return 0; LK_ERR_CLOSED: closed or closing already; LK_ERR_FORKED: in a
  *         child of the client's process, which cannot close the session. After
@@ -340,7 +348,9 @@ LK_API int64_t lk_client_zxid(const lk_client *c);
 /** The time on lk_client_clock(), in ms, by which the servers have ended every
     session that the client gave up (`give_up_ms`): 1.5 session timeouts after
     the client last sent bytes in it. Until then they may execute writes of that
-    session. INT64_MIN: no session was given up. */
+    session. This holds if the servers have had a leader all that time. Without
+    a quorum no session ends, and a new leader gives each its full timeout
+    again. INT64_MIN: no session was given up. */
 LK_API int64_t lk_client_abandoned_session_end(const lk_client *c);
 /** "host:port" of the server in use or tried. Valid until the program returns
     to the driver's loop, or calls lk_client_set_hosts(). */

@@ -287,7 +287,9 @@ LK_API void lk_lock_cancel(lk_lock *l);
  * Count down, and release at 0: the delete of the own node is sent at once.
  * Finish all work on the resource before this call. `done` NULL: no callback.
  * Otherwise `done` gets 0 when the node no longer exists, because of this
- * delete or because the session ended; LK_ERR_DEADLINE: the delete was not
+ * delete or because the session ended, or when the client has given up the
+ * session (`give_up_ms`): then the servers may keep the node for longer, see
+ * lk_client_abandoned_session_end(). LK_ERR_DEADLINE: the delete was not
  * confirmed within 1.5 s and goes on in the background; LK_ERR_NO_AUTH: the
  * node stays until the session ends; LK_ERR_CLOSED: the client or the handle
  * was freed first. Whatever `done` gets, the lock is released. The next acquire
@@ -303,15 +305,17 @@ LK_API int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg);
 
 /** The same, with a deadline on lk_client_clock() instead of 1.5 s.
     LK_NO_LIMIT: `done` is called when the node is deleted, at the latest when
-    the session ends. If the deadline is not later than the clock, the delete is
-    sent, and `done` gets LK_ERR_DEADLINE in the next turn of the loop. */
+    the session ends or is given up. If the deadline is not later than the
+    clock, the delete is sent, and `done` gets LK_ERR_DEADLINE in the next turn
+    of the loop. */
 LK_API int lk_lock_release_until(lk_lock *l, int64_t deadline_ms,
                                  lk_lock_cb done, void *arg);
 
 LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 
 /** Whether the lock is held and the lease deadline has not passed, by the clock
-    read now. Until that deadline this is also true in the state LK_LOCK_UNSURE.
+    read now. Until that deadline this is also true in the state LK_LOCK_UNSURE,
+    unlike lk_sync_lock_ok().
     Call it right before each use of the resource. */
 LK_API bool lk_lock_ok(const lk_lock *l);
 

@@ -106,11 +106,12 @@ LK_API int lk_sync_client_new(lk_sync_client **out,
  * were not sent; else LK_ERR_CLOSED. Every later request or acquire returns
  * LK_ERR_CLOSED. Waits 1.5 s at most.
  *
- * @return 0: its ephemeral nodes no longer exist, or there was no session; else
- *         as `done` of lk_client_close(): LK_ERR_NOT_SENT, LK_ERR_IN_DOUBT,
- *         LK_ERR_DEADLINE, LK_ERR_AUTH_FAILED, LK_ERR_SESSION_EXPIRED; or
- *         LK_ERR_CLOSED: closed or closing already; LK_ERR_STATE,
- *         LK_ERR_FORKED.
+ * @return 0: its ephemeral nodes no longer exist, or there was no session, or
+ *         the client has given it up before (`give_up_ms`): then the servers
+ *         may keep it for longer; else as `done` of lk_client_close():
+ *         LK_ERR_NOT_SENT, LK_ERR_IN_DOUBT, LK_ERR_DEADLINE,
+ *         LK_ERR_AUTH_FAILED, LK_ERR_SESSION_EXPIRED; or LK_ERR_CLOSED: closed
+ *         or closing already; LK_ERR_STATE, LK_ERR_FORKED.
  */
 LK_API int lk_sync_client_close(lk_sync_client *c);
 
@@ -132,8 +133,11 @@ LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
 
 /**
  * Why the last connection or attempt ended: the error, and a text of at most
- * `size` bytes with the final NUL; 0 and "" if none has. Useful after
- * LK_ERR_DEADLINE. Waits for the thread of the handle only.
+ * `size` bytes with the final NUL; 0 and "" if none has, as while the first
+ * attempt is waiting for a reply. Useful after LK_ERR_DEADLINE, if
+ * lk_sync_client_state() is not LK_STATE_CONNECTED: otherwise the server
+ * replies, and the text can be of an earlier connection. Waits for the thread
+ * of the handle only.
  */
 LK_API int lk_sync_client_last_error(lk_sync_client *c, char *text,
                                      size_t size);
@@ -542,7 +546,8 @@ LK_API int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call);
  */
 LK_API int lk_sync_lock_release(lk_sync_lock *l);
 
-/** The same; if the count is 0 now, wait until the node is deleted.
+/** The same; if the count is 0 now, wait until the node is deleted. It also
+    returns 0 when the client gives up the session; see lk_lock_release().
     @return as lk_sync_lock_release(). The lock is also released after
             LK_ERR_NO_AUTH: the node stays until the session ends; and
             LK_ERR_DEADLINE, LK_ERR_CANCELLED, LK_ERR_CLOSED: the node is being
