@@ -56,6 +56,9 @@ typedef enum lk_lock_state {
   LK_LOCK_LOST    /**< lost, and not yet released by lk_lock_release() */
 } lk_lock_state;
 
+/** "idle", "acquiring", …: for logs. */
+LK_API const char *lk_lock_state_text(lk_lock_state state);
+
 /** The events for on_event. */
 typedef enum lk_lock_event_type {
   /** Acquiring: the position in the queue is known or has changed. `position`:
@@ -94,6 +97,9 @@ typedef enum lk_lock_event_type {
       to a quarter of the session timeout late. */
   LK_LOCK_EVENT_REVOKED
 } lk_lock_event_type;
+
+/** "waiting", "place lost", …: for logs. */
+LK_API const char *lk_lock_event_text(lk_lock_event_type type);
 
 /**
  * The data that request the release of a lock, as in Curator's revocation:

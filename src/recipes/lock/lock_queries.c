@@ -51,3 +51,33 @@ size_t lk_lock_count(const lk_lock *l)
 {
   return l->count;
 }
+
+/* ---- texts --------------------------------------------------------------- */
+
+const char *lk_lock_state_text(lk_lock_state state)
+{
+  switch (state) {
+  case LK_LOCK_IDLE: return "idle";
+  case LK_LOCK_ACQUIRING: return "acquiring";
+  case LK_LOCK_HELD: return "held";
+  case LK_LOCK_UNSURE: return "unsure";
+  case LK_LOCK_LOST: return "lost";
+  }
+  return "unknown state";
+}
+
+const char *lk_lock_event_text(lk_lock_event_type type)
+{
+  switch (type) {
+  case LK_LOCK_EVENT_WAITING: return "waiting";
+  case LK_LOCK_EVENT_PLACE_LOST: return "place lost";
+  case LK_LOCK_EVENT_SUSPENDED: return "suspended";
+  case LK_LOCK_EVENT_UNSURE: return "unsure";
+  case LK_LOCK_EVENT_RENEWED: return "renewed";
+  case LK_LOCK_EVENT_LOST: return "lost";
+  case LK_LOCK_EVENT_MIXED_QUEUE: return "mixed queue";
+  case LK_LOCK_EVENT_UNWATCHED: return "unwatched";
+  case LK_LOCK_EVENT_REVOKED: return "revoked";
+  }
+  return "unknown event";
+}

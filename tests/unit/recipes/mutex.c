@@ -25,6 +25,27 @@ static void begin_held(void)
   lock_pair_hold(&lp);
 }
 
+START_TEST(every_lock_state_and_event_has_a_text)
+{
+  for (int i = LK_LOCK_IDLE; i <= LK_LOCK_LOST; i++) {
+    const char *text = lk_lock_state_text((lk_lock_state)i);
+
+    ck_assert_str_ne(text, "unknown state");
+    for (int k = LK_LOCK_IDLE; k < i; k++)
+      ck_assert_str_ne(text, lk_lock_state_text((lk_lock_state)k));
+  }
+  ck_assert_str_eq(lk_lock_state_text((lk_lock_state)99), "unknown state");
+  for (int i = LK_LOCK_EVENT_WAITING; i <= LK_LOCK_EVENT_REVOKED; i++) {
+    const char *text = lk_lock_event_text((lk_lock_event_type)i);
+
+    ck_assert_str_ne(text, "unknown event");
+    for (int k = LK_LOCK_EVENT_WAITING; k < i; k++)
+      ck_assert_str_ne(text, lk_lock_event_text((lk_lock_event_type)k));
+  }
+  ck_assert_str_eq(lk_lock_event_text((lk_lock_event_type)99), "unknown event");
+}
+END_TEST
+
 /* ---- costs --------------------------------------------------------------- */
 
 START_TEST(short_hold_costs_three_requests_with_other_locks_held)
@@ -498,7 +519,8 @@ START_TEST(data_that_look_like_a_revocation_are_refused)
 }
 END_TEST
 
-SUITE("mutex", short_hold_costs_three_requests_with_other_locks_held,
+SUITE("mutex", every_lock_state_and_event_has_a_text,
+      short_hold_costs_three_requests_with_other_locks_held,
       alternating_holders_send_one_list_for_each_grant,
       node_has_the_name_that_curator_uses_and_the_given_data,
       tokens_grow_with_each_grant, deletion_notifies_one_waiter_only,
