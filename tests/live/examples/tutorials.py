@@ -4,6 +4,7 @@ lock, and the subscription."""
 
 import os
 import re
+import signal
 import sys
 
 sys.path.append(sys.path[0] + "/../support")
@@ -12,6 +13,11 @@ import command
 import live
 
 BUILD = os.environ.get("abs_top_builddir") or os.getcwd()
+
+
+def started(name, *words):
+    return command.start(zk.connect, *words,
+                         program=os.path.join(BUILD, "examples", name))
 
 
 def lines(name, *words):
@@ -47,6 +53,27 @@ def readers_share_and_writers_do_not():
     assert said[4:] == ["writer 1 holds", "writer 1 releases",
                         "reader 3 holds", "reader 3 releases",
                         "writer 2 holds", "writer 2 releases"], said
+
+
+def hold_example_works_while_it_holds():
+    assert re.fullmatch(r"(working, token \d+\n)\1{9}",
+                        "".join(line + "\n" for line in lines("hold")))
+    with started("hold", "100000") as process:
+        command.wait_until_held("/locks/hold")
+        (holder,) = command.status("/locks/hold")["holders"]
+        command.expect_exit(0, "delete", holder["node"])
+        done = process.finish()
+    assert done.code == 1, done
+    assert done.out.splitlines()[-1] == "/locks/hold: lost", done
+    with command.start("run", "/locks/hold", "sleep", "600"):
+        command.wait_until_held("/locks/hold")
+        with started("hold") as process:
+            command.wait_until_queued("/locks/hold", 2)
+            process.send_signal(signal.SIGINT)
+            done = process.finish()
+    assert done.code == 1, done
+    assert done.err == "/locks/hold: the client is closed\n", done
+    assert done.out == "/locks/hold: waiting\n", done
 
 
 def subscribe_example_prints_changes():
@@ -86,5 +113,6 @@ with command.serve() as zk:
         exclusive_example_counts_down,
         callbacks_example_has_one_holder_at_a_time,
         readers_share_and_writers_do_not,
-        subscribe_example_prints_changes),
+        subscribe_example_prints_changes,
+        hold_example_works_while_it_holds),
         herd_example_shows_the_herd_effect)
