@@ -25,8 +25,8 @@ bool cli_blocking_connection_init(cli_blocking_connection *d,
   return d->transport != NULL;
 }
 
-/* Waits until the descriptor is readable or writable, as the last step
-   requires; false: not in time. */
+/* Waits until the descriptor is readable or writable, as the last call of the
+   transport required (d->flow); false: not in time. */
 static bool wait_for_flow(const cli_blocking_connection *d, int64_t until)
 {
   struct pollfd ready = {.fd = d->transport->fd,
@@ -91,6 +91,8 @@ bool cli_blocking_connection_send_word(cli_blocking_connection *d,
   return true;
 }
 
+/* Returns -1 if nothing came in time; 0 if the connection ended or failed
+   before the first byte. */
 ssize_t cli_blocking_connection_receive(cli_blocking_connection *d,
                                         int64_t until, char *out, size_t size)
 {

@@ -13,15 +13,13 @@
 typedef struct cli_blocking_connection {
   const lk_transport_type *type;
   lk_transport *transport; /**< NULL: out of memory */
-  lk_flow flow;            /**< of the last step */
+  lk_flow flow;            /**< of the last call of the transport */
 } cli_blocking_connection;
 
 typedef enum cli_connection_result {
   CLI_CONNECTION_READY,
-  CLI_CONNECTION_LATE, /**< deadline passed; see cli_blocking_connect_continue()
-                        */
-  CLI_CONNECTION_FAILED /**< the reason is in transport->err, number, cause and
-                           why */
+  CLI_CONNECTION_LATE,  /**< cli_blocking_connect_continue() may follow */
+  CLI_CONNECTION_FAILED /**< see transport->err, cause and why */
 } cli_connection_result;
 
 /** Allocates the transport. Returns false if out of memory. */
@@ -41,7 +39,8 @@ bool cli_blocking_connection_has_tcp(const cli_blocking_connection *d);
 bool cli_blocking_connection_send_word(cli_blocking_connection *d,
                                        const char *word, int64_t until);
 /** Receives until the server closes the connection or pauses for a second.
-    Returns the length; -1: nothing was received in time. */
+    Returns the length; 0: the connection ended or failed before the first
+    byte; -1: nothing was received in time. */
 ssize_t cli_blocking_connection_receive(cli_blocking_connection *d,
                                         int64_t until, char *out, size_t size);
 

@@ -99,12 +99,12 @@ static int check_holders(lock_wait *p, bool *held)
 static void start_wait_timer(lock_wait *p)
 {
   cli_session *l = &p->command.session;
-  int64_t limit = cli_session_deadline(l);
-  int64_t left = limit - lk_client_clock(l->client);
+  int64_t deadline = cli_session_deadline(l);
+  int64_t left = deadline - lk_client_clock(l->client);
 
   p->late = p->command.options->wait_ms == 0;
   p->timer.on_timer = on_wait_over;
-  if (limit != LK_NO_LIMIT)
+  if (deadline != LK_NO_LIMIT)
     lk__loop_set_timer(l->loop, &p->timer, left > 0 ? left : 0);
 }
 

@@ -16,7 +16,7 @@
 
 /* Size limit of the queue for a slow reader. Later events are replaced by one
    "missed" event. */
-enum { MOST_WAITING = 512 << 10 };
+enum { MAX_QUEUED_BYTES = 512 << 10 };
 
 typedef struct watch {
   cli_command command;
@@ -27,7 +27,7 @@ typedef struct watch {
   bool behind;      /* the limit was exceeded and reported */
   bool done;
   int err;
-  lk_loop_io reader; /* readable: the reader has closed the pipe */
+  lk_loop_io stdout_io; /* reports that the other end of the pipe is closed */
 } watch;
 
 /* ---- output -------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static void add_event_line(cli_text *line, const cli_options *o,
 
 static void write_event(watch *w, const char *event, lk_bytes path)
 {
-  bool full = w->out.queue.len - w->out.sent > MOST_WAITING;
+  bool full = w->out.queue.len - w->out.sent > MAX_QUEUED_BYTES;
   cli_text line = {0};
 
   if (full && w->behind)
@@ -157,9 +157,12 @@ static void on_watch_session_state(lk_client *c, lk_state state, int err,
 
 /* ---- the reader ---------------------------------------------------------- */
 
-static void on_reader_gone(lk_loop_io *io, int events)
+/* poll() without events reports only an error or a hang-up. If the event has
+   another cause, it would come again and again, so it is not awaited any
+   more. */
+static void on_stdout_event(lk_loop_io *io, int events)
 {
-  watch *w = LK_OWNER(io, watch, reader);
+  watch *w = LK_OWNER(io, watch, stdout_io);
   struct pollfd out = {STDOUT_FILENO, 0, 0};
 
   (void)events;
@@ -169,16 +172,16 @@ static void on_reader_gone(lk_loop_io *io, int events)
     lk__loop_set_io(w->command.session.loop, io, 0);
 }
 
-/* A pipe without a reader is reported readable, so the end of the reader is
-   noticed before the next event. */
+/* The loop reports an error condition as readable, and a pipe without a reader
+   has one. So latchkey notices that without having to write. */
 static void watch_reader(watch *w)
 {
   struct stat st;
 
-  w->reader.on_events = on_reader_gone;
-  w->reader.fd = STDOUT_FILENO;
+  w->stdout_io.on_events = on_stdout_event;
+  w->stdout_io.fd = STDOUT_FILENO;
   if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
-    lk__loop_set_io(w->command.session.loop, &w->reader, LK_LOOP_READ);
+    lk__loop_set_io(w->command.session.loop, &w->stdout_io, LK_LOOP_READ);
 }
 
 /* Dies of SIGPIPE, like other programs without a reader. `ignored`: SIGPIPE was
@@ -198,7 +201,8 @@ static void run_watch(watch *w)
   lk_loop *loop = w->command.session.loop;
   cli_interrupt interrupt;
 
-  /* In this order: a thread of the line writer inherits the blocked signals. */
+  /* In this order: a thread that copies the output inherits the blocked
+   * signals. */
   cli_interrupt_open(&interrupt, loop, &w->done);
   cli_line_backlog_init(&w->out, STDOUT_FILENO, loop, NULL);
   watch_reader(w);
@@ -208,7 +212,7 @@ static void run_watch(watch *w)
   add_node_watch(w);
   cli_session_run(&w->command.session, &w->done);
   lk_client_detach(w->command.session.client, &w->listener);
-  lk__loop_set_io(loop, &w->reader, 0);
+  lk__loop_set_io(loop, &w->stdout_io, 0);
   cli_session_close(&w->command.session);
   cli_interrupt_close(&interrupt);
 }

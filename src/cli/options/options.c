@@ -121,7 +121,8 @@ static const char *take_layout(cli_options *o, const char *value)
     return strchr(o->prefix, '/') == NULL && strcmp(o->prefix, "r-") != 0 &&
                    strcmp(o->prefix, "w-") != 0
                ? NULL
-               : "has a prefix that is r- or w- (see -s and -x) or holds a /";
+               : "has the prefix r- or w-, which -s and -x use, or one that "
+                 "contains a /";
   }
   return "is none of curator, kazoo, native[:PREFIX], native-uuid[:PREFIX]";
 }
@@ -139,13 +140,13 @@ const cli_option cli_options_session[] = {
   {'z', "zk", "CONNECT", "servers: host:port,host:port/chroot (else $LATCHKEY_ZK, else 127.0.0.1:2181)", take_hosts},
   {'T', "session-timeout", "SECS", "request this session timeout (30)", take_session_timeout},
   {0, "connect-timeout", "SECS", "give up if no server grants a session in time (10)", take_connect_timeout},
-  {0, "auth-file", "FILE", "identities: a line digest:USER:PASSWORD or sasl:USER:PASSWORD each", take_auth_file},
-  {0, "tls", NULL, "use TLS; tls:// before the servers and each option for TLS select it, too", take_tls},
+  {0, "auth-file", "FILE", "identities, one a line: digest:USER:PASSWORD or sasl:USER:PASSWORD", take_auth_file},
+  {0, "tls", NULL, "use TLS (also selected by tls:// before the servers, or by any other TLS option)", take_tls},
   {0, "cacert", "FILE", "trust the CAs in this PEM file (default: the system's)", take_cacert},
   {0, "cert", "FILE", "present the certificate in this PEM file, with its chain", take_cert},
   {0, "key", "FILE", "key of the certificate, PEM (default: in the file of --cert)", take_key},
   {0, "key-password-file", "FILE", "the first line is the password of the key", take_key_password_file},
-  {0, "crl", "FILE", "refuse certificates that the revocation lists in this PEM file name", take_crl},
+  {0, "crl", "FILE", "refuse certificates revoked by the lists in this PEM file", take_crl},
   {0, "tls-name", "NAME", "require this name in server certificates (default: the name in -z)", take_tls_name},
   {0, "insecure", NULL, "accept any server certificate", take_insecure},
   {'v', "verbose", NULL, "print progress to standard error", take_verbose},
@@ -156,7 +157,7 @@ const cli_option cli_options_json[] = {
   {0}};
 
 const cli_option cli_options_layout[] = {
-  {0, "layout", "NAMES", "node names: curator, kazoo, native[:PREFIX], native-uuid[:PREFIX] (curator)", take_layout},
+  {0, "layout", "LAYOUT", "node names: curator, kazoo, native[:PREFIX], native-uuid[:PREFIX] (curator)", take_layout},
   {0}};
 
 /* clang-format on */

@@ -137,7 +137,7 @@ static void on_run_log(cli_session *s, const char *text, void *arg)
   cli_events_detail(&r->events, "%s", text);
 }
 
-static void on_run_slow(cli_session *s, const char *text, void *arg)
+static void on_run_without_session(cli_session *s, const char *text, void *arg)
 {
   cli_runner *r = arg;
 
@@ -332,7 +332,7 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   r.session.up = cli_acquire_on_session;
   r.session.down = cli_acquire_on_no_session;
   r.session.log = on_run_log;
-  r.session.slow = on_run_slow;
+  r.session.no_session_yet = on_run_without_session;
   r.session.arg = &r;
   r.job.argv = text == NULL ? rest : words;
   if (r.job.argv == NULL)

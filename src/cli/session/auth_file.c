@@ -61,7 +61,7 @@ static bool read_auth_file(cli_auth_file *i)
 
   close(fd);
   errno = error;
-  i->others =
+  i->readable_by_others =
       ok && S_ISREG(st.st_mode) && (st.st_mode & (S_IRWXG | S_IRWXO)) != 0;
   return ok;
 }

@@ -14,7 +14,7 @@ typedef struct cli_auth_file {
   const char *name; /**< path of the file; NULL: no --auth-file */
   char *at;         /**< contents of the file; wiped when no longer needed */
   size_t len;
-  bool others; /**< the file's mode permits other users to read it */
+  bool readable_by_others;
   bool sasl;   /**< the file has a line for SASL */
   char user[CLI_USER_ROOM];
   lk_bytes password; /**< points into `at` */

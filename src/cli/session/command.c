@@ -12,7 +12,8 @@ static void on_command_log(cli_session *s, const char *text, void *arg)
   cli_notice("%s", text);
 }
 
-static void on_command_slow(cli_session *s, const char *text, void *arg)
+static void on_command_without_session(cli_session *s, const char *text,
+                                       void *arg)
 {
   (void)s;
   (void)arg;
@@ -27,7 +28,7 @@ bool cli_command_begin(cli_command *a, const cli_options *o, const char *verb,
   a->verb = verb;
   a->path = path;
   a->session.log = on_command_log;
-  a->session.slow = on_command_slow;
+  a->session.no_session_yet = on_command_without_session;
   if (cli_session_open(&a->session, o, complaint))
     return true;
   cli_command_free(a);
@@ -112,12 +113,12 @@ bool cli_command_open(cli_command *a, const cli_options *o, const char *verb,
 lk_call cli_command_call_options(const cli_command *a, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
-  int64_t limit = cli_session_deadline(&a->session);
+  int64_t deadline = cli_session_deadline(&a->session);
 
   call.deadline_ms =
       lk_client_clock(a->session.client) + a->options->session_timeout_ms;
-  if (limit != LK_NO_LIMIT && limit < call.deadline_ms)
-    call.deadline_ms = limit;
+  if (deadline != LK_NO_LIMIT && deadline < call.deadline_ms)
+    call.deadline_ms = deadline;
   return call;
 }
 

@@ -8,15 +8,15 @@
 #include "cli/session/session.h"
 
 /* SEARCH_MS: with --read-only, the time to look for a server with a quorum
-   after a read-only one was found. SLOW_MS: the time without a session until
+   after a read-only one was found. REPORT_MS: the time without a session until
    the failed attempts are reported. SILENT_MS: the same if none has failed, and
    the first server has not replied. */
-enum { SEARCH_MS = 1000, SLOW_MS = 1000, SILENT_MS = 3000 };
+enum { SEARCH_MS = 1000, REPORT_MS = 1000, SILENT_MS = 3000 };
 
 static void stop_connect_timers(cli_session *s)
 {
   lk__loop_set_timer(s->loop, &s->connect_timer, -1);
-  lk__loop_set_timer(s->loop, &s->slow_timer, -1);
+  lk__loop_set_timer(s->loop, &s->report_timer, -1);
 }
 
 static void end_connecting(cli_session *s, int err)
@@ -46,7 +46,10 @@ static void on_session_state(lk_client *c, lk_state state, int err, void *arg)
   switch (state) {
   case LK_STATE_CONNECTED: end_connecting(s, 0); break;
   case LK_STATE_READ_ONLY: set_connect_timer(s, SEARCH_MS); break;
-  case LK_STATE_SUSPENDED: set_connect_timer(s, s->connect_timeout_ms); break;
+  case LK_STATE_SUSPENDED:
+    /* The read-only server was lost: connecting has the full time again. */
+    set_connect_timer(s, s->patience_ms);
+    break;
   case LK_STATE_AUTH_FAILED: end_connecting(s, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED:
     end_connecting(s, err == 0 ? LK_ERR_CLOSED : err);
@@ -77,43 +80,42 @@ static void on_session_log(void *arg, int level, int err, const char *text)
     s->log(s, text, s->arg);
 }
 
-/* Reports the attempts once. A server that is only slow is not reported; with
-   -v the log has the attempts. */
-static void on_slow_connect(lk_loop_timer *t)
+/* Reports the attempts once: as soon as any has failed, or if the first server
+   is silent. */
+static void on_report_timer(lk_loop_timer *t)
 {
-  cli_session *s = LK_OWNER(t, cli_session, slow_timer);
+  cli_session *s = LK_OWNER(t, cli_session, report_timer);
   cli_text text = {0};
 
-  s->waited_ms += SLOW_MS;
-  if (s->slow == NULL || s->options->verbose ||
-      s->waited_ms >= s->connect_timeout_ms ||
+  s->waited_ms += REPORT_MS;
+  if (s->waited_ms >= s->patience_ms ||
       lk_client_state(s->client) == LK_STATE_READ_ONLY ||
       (s->waited_ms < SILENT_MS &&
        !cli_connection_failures_any(&s->attempts))) {
-    lk__loop_set_timer(s->loop, t, SLOW_MS);
+    lk__loop_set_timer(s->loop, t, REPORT_MS);
     return;
   }
   cli_text_puts(&text, "no session yet: ");
   cli_connection_failures_list(&s->attempts, lk_client_server(s->client),
                                (double)s->waited_ms / 1000, &text);
   cli_text_printf(&text, "; trying for another %g s",
-                  (double)(s->connect_timeout_ms - s->waited_ms) / 1000);
+                  (double)(s->patience_ms - s->waited_ms) / 1000);
   const char *line = cli_text_end(&text);
 
   if (line != NULL)
-    s->slow(s, line, s->arg);
+    s->no_session_yet(s, line, s->arg);
   cli_text_free(&text);
 }
 
 bool cli_session_read_auth_file(cli_session *s, const cli_options *o,
                                 cli_text *complaint)
 {
-  bool before = s->auth_file.name != NULL;
+  bool already_read = s->auth_file.name != NULL;
 
   s->options = o;
   if (!cli_auth_file_read(&s->auth_file, o->auth_file, complaint))
     return false;
-  if (!before && s->auth_file.others && !o->quiet)
+  if (!already_read && s->auth_file.readable_by_others && !o->quiet)
     cli_warn("other users can read %s; chmod 600 prevents that", o->auth_file);
   return true;
 }
@@ -157,15 +159,17 @@ void cli_session_say_client_error(const cli_options *o, int err, cli_text *out)
 
 int64_t cli_session_deadline(const cli_session *s)
 {
-  return s->limit;
+  return s->deadline_ms;
 }
 
 bool cli_session_is_past_deadline(const cli_session *s)
 {
-  return s->limit != LK_NO_LIMIT && lk_client_clock(s->client) >= s->limit;
+  return s->deadline_ms != LK_NO_LIMIT &&
+         lk_client_clock(s->client) >= s->deadline_ms;
 }
 
-/* Returns how long to wait for a session. */
+/* Returns how long to wait for a session: -w shortens that, unless it is 0
+   ("do not queue") or not given (-1). */
 static int64_t connect_patience_ms(const cli_options *o)
 {
   bool shorter = o->wait_ms > 0 && o->wait_ms < o->connect_timeout_ms;
@@ -173,20 +177,22 @@ static int64_t connect_patience_ms(const cli_options *o)
   return shorter ? o->wait_ms : o->connect_timeout_ms;
 }
 
+/* With -v the log has the failed attempts, so they are not reported. */
 static void start_connect_timers(cli_session *s)
 {
-  s->connect_timeout_ms = connect_patience_ms(s->options);
+  s->patience_ms = connect_patience_ms(s->options);
   s->connect_timer.on_timer = on_connect_timeout;
-  lk__loop_set_timer(s->loop, &s->connect_timer, s->connect_timeout_ms);
-  s->slow_timer.on_timer = on_slow_connect;
-  if (s->connect_timeout_ms > SLOW_MS)
-    lk__loop_set_timer(s->loop, &s->slow_timer, SLOW_MS);
+  lk__loop_set_timer(s->loop, &s->connect_timer, s->patience_ms);
+  s->report_timer.on_timer = on_report_timer;
+  if (s->no_session_yet != NULL && !s->options->verbose &&
+      s->patience_ms > REPORT_MS)
+    lk__loop_set_timer(s->loop, &s->report_timer, REPORT_MS);
 }
 
 bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
 {
   s->options = o;
-  s->limit = LK_NO_LIMIT;
+  s->deadline_ms = LK_NO_LIMIT;
   if (!cli_tls_check(&o->tls, o->hosts, complaint))
     return false;
   if (lk__loop_new(&s->loop, &lk__mem_libc) != 0) {
@@ -209,7 +215,7 @@ bool cli_session_open(cli_session *s, const cli_options *o, cli_text *complaint)
   s->listener.arg = s;
   lk_client_attach(s->client, &s->listener);
   if (o->wait_ms > 0)
-    s->limit = lk_client_clock(s->client) + o->wait_ms;
+    s->deadline_ms = lk_client_clock(s->client) + o->wait_ms;
   start_connect_timers(s);
   return true;
 }
@@ -239,6 +245,7 @@ void cli_session_close(cli_session *s)
       lk_client_close(s->client, on_session_closed, s) != 0)
     return;
   s->close_timer.on_timer = on_close_unconfirmed;
+  /* Otherwise the client itself ends the wait, after 1.5 s. */
   if (cli_session_is_past_deadline(s))
     lk__loop_set_timer(s->loop, &s->close_timer, CLI_SESSION_CLOSE_MS);
   cli_session_run(s, &s->closed);
@@ -248,7 +255,7 @@ void cli_session_close(cli_session *s)
 void cli_session_free(cli_session *s)
 {
   cli_connection_failures_free(&s->attempts);
-  s->decided = true;
+  s->decided = true; /* from here on nothing is reported */
   lk_client_free(s->client);
   cli_auth_file_free(&s->auth_file);
   lk__driver_free(&s->driver);

@@ -23,7 +23,7 @@ struct cli_session {
   /** Invoked at most once, when a second or more has passed without a session;
       `text` says how the connection attempts have failed, or that the first
       server has not replied. Not with -v. May be NULL. */
-  void (*slow)(cli_session *s, const char *text, void *arg);
+  void (*no_session_yet)(cli_session *s, const char *text, void *arg);
   void *arg;
   /* for use by the verbs */
   lk_loop *loop;
@@ -34,10 +34,10 @@ struct cli_session {
   lk_listener listener;
   cli_auth_file auth_file; /**< contents of --auth-file */
   lk_loop_timer connect_timer;
-  lk_loop_timer slow_timer; /**< until `slow` */
-  int64_t connect_timeout_ms;
+  lk_loop_timer report_timer; /**< until `no_session_yet` */
+  int64_t patience_ms; /**< --connect-timeout, or -w if that is shorter */
   int64_t waited_ms; /**< whole seconds without a session */
-  int64_t limit;     /**< end of -w, on lk_client_clock(); else LK_NO_LIMIT */
+  int64_t deadline_ms; /**< end of -w, on lk_client_clock(); else LK_NO_LIMIT */
   lk_loop_timer close_timer; /**< time limit for closing the session */
   bool closed;
   cli_connection_failures attempts; /**< until the first session */

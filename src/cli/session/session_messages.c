@@ -51,7 +51,7 @@ void cli_session_say_failure(const cli_session *s, cli_text *out)
     say_auth_failure(s, out);
   else
     cli_connection_failures_say(&s->attempts, lk_client_server(s->client),
-                                (double)s->connect_timeout_ms / 1000, out);
+                                (double)s->patience_ms / 1000, out);
 }
 
 const char *cli_session_advice(const cli_session *s)
