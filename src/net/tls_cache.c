@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* How long a session may be resumed after the certificate was verified. */
+enum { SESSION_LIFE_S = 600 };
+
 /* ---- sessions ------------------------------------------------------------ */
 
 void lk__tls_cache_set_session(lk_tls_cache *k, SSL_SESSION *session,
@@ -30,7 +33,7 @@ static bool tls_session_is_current(const lk_tls_cache *k)
   time_t now = time(NULL);
 
   return certificate != NULL && SSL_SESSION_is_resumable(k->session) == 1 &&
-         now >= k->verified_s && now - k->verified_s < LK_TLS_SESSION_LIFE_S &&
+         now >= k->verified_s && now - k->verified_s < SESSION_LIFE_S &&
          X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
 }
 
@@ -65,6 +68,7 @@ static bool tls_cache_renew(lk_tls_cache *k, lk_transport *t,
   k->context = lk__tls_context(t, config, files);
   if (k->context == NULL)
     return false;
+  SSL_CTX_set_timeout(k->context, SESSION_LIFE_S);
   memcpy(k->digest, digest, sizeof digest);
   return true;
 }

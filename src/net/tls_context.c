@@ -255,7 +255,6 @@ static void set_options(loading *l)
   SSL_CTX_set_verify(context, any ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT |
                                               SSL_SESS_CACHE_NO_INTERNAL);
-  SSL_CTX_set_timeout(context, LK_TLS_SESSION_LIFE_S);
 }
 
 /* The configuration of the system may demand a later version. */

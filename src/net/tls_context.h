@@ -6,10 +6,6 @@
 
 #include <openssl/ssl.h>
 
-/** How long a session may be resumed after the certificate was verified, in
-    seconds. */
-enum { LK_TLS_SESSION_LIFE_S = 600 };
-
 /**
  * An SSL_CTX as `config` says, from files that were read; sessions are not kept
  * in it. NULL: `t` has the error.

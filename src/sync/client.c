@@ -64,7 +64,7 @@ log_system_error(const lk_sync_config *config, const char *format, ...)
    connection. */
 enum { DESCRIPTORS = 4 };
 
-/* How many of these can be had. */
+/* Opens and closes as many, to learn how many of them are free. */
 static int count_free_descriptors(void)
 {
   int fds[DESCRIPTORS], count = 0;

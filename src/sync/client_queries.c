@@ -5,7 +5,7 @@
 
 #include "sync/blocking_call.h"
 
-/* What can be asked of a client handle, and functions run on its thread. */
+/* Queries of a client handle, and functions that run on its thread. */
 
 lk_state lk_sync_client_state(const lk_sync_client *c)
 {

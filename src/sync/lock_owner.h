@@ -6,9 +6,9 @@
 #include "sync/lock.h"
 
 /**
- * What one thread has of a lock: it waits for it, holds it, or has lost it and
- * not released it yet. The thread finds it in a list that no other thread uses
- * (lk_sync_client.held). The thread of the handle has all of them in
+ * One thread as an owner of a lock: it waits for it, holds it, or has lost it
+ * and not released it yet. The thread finds it in a list that no other thread
+ * uses (lk_sync_client.held). The thread of the handle has all of them in
  * lk_sync_client.lock_owners.
  */
 typedef struct lk_lock_owner {
@@ -36,7 +36,7 @@ typedef struct lk_lock_owner {
   /** Of a side: that of the other side in this thread, or NULL. Valid
       while this thread waits in an acquire. */
   struct lk_lock_owner *partner;
-  bool once;         /**< lk_sync_lock_try() */
+  bool once;         /**< lk_sync_lock_try(): fail instead of waiting */
   bool verifying;    /**< its thread waits in lk_sync_lock_verify() */
   bool waiting;      /**< its thread waits in lk_sync_lock_wait_certain() */
   bool doubt;        /**< the lock is unsure or lost; false before the grant */

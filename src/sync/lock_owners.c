@@ -77,7 +77,7 @@ lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
   h->next = lock_owners_without_freed(pthread_getspecific(c->held));
   if (pthread_setspecific(c->held, h) == 0)
     return h;
-  /* No memory, which only the first lock owner of a thread needs. */
+  /* pthread_setspecific() needs memory for the first lock owner of a thread. */
   lock_owner_free(h);
   return NULL;
 }

@@ -5,7 +5,7 @@
 
 /* The calls of latchkey/nodes.h. */
 
-/* ---- what comes back ----------------------------------------------------- */
+/* ---- replies ----------------------------------------------------- */
 
 /* For a caller that still waits. */
 static void count_deleted(lk_sync_request *r, size_t deleted)
@@ -29,7 +29,7 @@ static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
   lk__sync_request_complete(arg, err);
 }
 
-/* ---- what is asked ------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------- */
 
 static int start_create_with_parents(lk_sync_request *r, const lk_call *call)
 {

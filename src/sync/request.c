@@ -68,10 +68,10 @@ bool lk__sync_request_is_awaited(const lk_sync_request *r)
 
 void lk__sync_request_complete(lk_sync_request *r, int err)
 {
-  bool stands = err == 0 || (r->until_made && err == LK_ERR_NO_NODE);
+  bool watch_is_set = err == 0 || (r->until_made && err == LK_ERR_NO_NODE);
 
   if (lk__sync_request_is_awaited(r)) {
-    if (!stands)
+    if (!watch_is_set)
       request_drop_watch(r);
     lk__blocking_call_complete(&r->call, err);
   }

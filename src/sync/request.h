@@ -16,8 +16,8 @@ typedef struct lk_sync_request {
 
   /* The request. Pointers are the caller's, valid until `start` returned. */
   int (*start)(struct lk_sync_request *r, const lk_call *call);
-  bool untimed;    /**< the client takes no deadline for it */
-  bool until_made; /**< LK_ERR_NO_NODE sets the watch, too */
+  bool untimed;    /**< its deadline is kept here, not by the client */
+  bool until_made; /**< after LK_ERR_NO_NODE the watch is set, too */
   const char *path;
   const char *scheme;
   lk_bytes data;
@@ -38,7 +38,7 @@ typedef struct lk_sync_request {
   lk_call options;
 
   /* The result. */
-  bool wanted; /**< `result` is */
+  bool wanted; /**< the caller wants `result` */
   lk_sync_result *result;
   lk_stat stat;
   int32_t *number; /**< of the caller, or NULL */

@@ -167,7 +167,7 @@ static void report_rights(const access_check *t, cli_doctor_report *f)
       well ? NULL : CLI_ADVICE_IDENTITY ", or change the access list");
 }
 
-static void judge_access(const access_check *t, int err, cli_doctor_report *f)
+static void report_access(const access_check *t, int err, cli_doctor_report *f)
 {
   bool reached =
       t->results[CHECK] == LK_ERR_NO_NODE && t->whole == LK_ERR_NO_NODE;
@@ -191,7 +191,7 @@ void cli_access_check(cli_command *a, cli_doctor_report *f)
   if (err == 0)
     err = try_create_and_delete(&t);
   if (t.path != NULL)
-    judge_access(&t, err, f);
+    report_access(&t, err, f);
   else
     f->code = cli_fail_request(a->verb, a->path, err);
   free(t.path);

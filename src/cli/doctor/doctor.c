@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "cli/doctor/access_check.h"
-#include "cli/doctor/server_checks.h"
+#include "cli/doctor/server_diagnosis.h"
 #include "cli/output/print.h"
 #include "cli/session/session_messages.h"
 #include "cli/verbs.h"
@@ -254,7 +254,7 @@ static int run_checks(checkup *c, cli_server_checks *s, const char *path)
 
   if (err != 0)
     return fail_doctor(c->options, err);
-  cli_server_checks_report(s, &c->findings);
+  cli_server_diagnosis_report(s, &c->findings);
   if (cli_server_checks_count_serving(s) > 0)
     connect_and_check(c, path);
   report_clocks(c);

@@ -49,7 +49,4 @@ int cli_server_checks_run(cli_server_checks *s, cli_clock_check *clocks);
 size_t cli_server_checks_count_serving(const cli_server_checks *s);
 void cli_server_checks_free(cli_server_checks *s);
 
-/** Reports each server, and whether all belong to one ensemble. */
-void cli_server_checks_report(const cli_server_checks *s, cli_doctor_report *f);
-
 #endif

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "cli/doctor/server_checks.h"
+#include "cli/doctor/server_diagnosis.h"
 #include "cli/doctor/tls_diagnosis.h"
 
 /* The meaning of a server's state, with advice. */
@@ -213,7 +213,8 @@ static void report_own_certificate(const cli_server_checks *s,
     }
 }
 
-void cli_server_checks_report(const cli_server_checks *s, cli_doctor_report *f)
+void cli_server_diagnosis_report(const cli_server_checks *s,
+                                 cli_doctor_report *f)
 {
   for (size_t i = 0; i < s->count; i++)
     report_server(&s->items[i], f);
