@@ -92,17 +92,6 @@ void cli_events_say(cli_events *e, const char *format, ...)
   va_end(args);
 }
 
-void cli_events_notice(cli_events *e, const char *format, ...)
-{
-  va_list args;
-
-  if (e->json_only || e->quiet)
-    return;
-  va_start(args, format);
-  write_people_line(e, format, args);
-  va_end(args);
-}
-
 void cli_events_detail(cli_events *e, const char *format, ...)
 {
   va_list args;
@@ -138,6 +127,34 @@ static void end_json_event(cli_events *e, cli_json *j)
   if (!j->out->failed)
     cli_line_backlog_put(e->json, lk_bytes_of(j->out->at, j->out->len));
   cli_text_free(j->out);
+}
+
+static void write_json_notice(cli_events *e, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void write_json_notice(cli_events *e, const char *format, va_list args)
+{
+  char reason[4096];
+  cli_text line = {0};
+  cli_json j = begin_json_event(e, &line, "notice");
+
+  vsnprintf(reason, sizeof reason, format, args);
+  cli_json_text(&j, "reason", lk_text(reason));
+  end_json_event(e, &j);
+}
+
+void cli_events_notice(cli_events *e, const char *format, ...)
+{
+  va_list args;
+
+  if (e->quiet)
+    return;
+  va_start(args, format);
+  if (e->json_only)
+    write_json_notice(e, format, args);
+  else
+    write_people_line(e, format, args);
+  va_end(args);
 }
 
 static void write_waiting_line(cli_events *e, size_t position, lk_bytes holder)

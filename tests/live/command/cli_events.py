@@ -104,6 +104,21 @@ def json_events_go_to_standard_error():
     assert "Connection refused" in failed["reason"], done
 
 
+def json_events_include_notices():
+    path = "/noticed"
+    expect_exit(0, "create", "-p", path + "/_c_0-lock-0000000000")
+    done = run("run", "--json", "--layout", "native", path, "true")
+    events = [json.loads(line) for line in done.err.splitlines()]
+    kinds = [e["event"] for e in events]
+    assert kinds == ["acquired", "notice", "released"] or \
+        kinds == ["notice", "acquired", "released"], events
+    notice = events[kinds.index("notice")]
+    check(notice, "notice", path, "reason")
+    assert "_c_0-lock-0000000000" in notice["reason"], events
+    done = run("run", "--json", "-q", "--layout", "native", path, "true")
+    assert '"notice"' not in done.err, done
+
+
 def failure_is_an_event_and_a_message():
     done, (acquired, failed, released) = events_of("/fail", "no-such-command")
     assert done.code == 127 and "no-such-command" in done.err, done
@@ -215,6 +230,7 @@ live.run(live.together(
     waiting_event_has_position_and_holder,
     holder_data_that_is_not_utf8_is_base64,
     json_events_go_to_standard_error,
+    json_events_include_notices,
     failure_is_an_event_and_a_message,
     a_signal_while_waiting_is_a_failure,
     lost_lock_is_one_event,
