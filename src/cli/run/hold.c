@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "cli/run/min_hold.h"
 #include "cli/run/runner.h"
 #include "cli/system_clocks.h"
 
@@ -63,6 +64,20 @@ void cli_hold_lease_moved(cli_runner *r)
   send_supervisor_order(r, &order);
 }
 
+/* ---- end ----------------------------------------------------------------- */
+
+/* Called when COMMAND has ended or could not be started. Does nothing if the
+   hold has been ended before. */
+static void end_hold(cli_runner *r)
+{
+  if (r->phase >= CLI_PHASE_KEEPING)
+    return;
+  /* Descendants that outlive COMMAND are not killed. */
+  lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
+  cli_supervisor_close(&r->supervisor);
+  cli_min_hold_release_later(r);
+}
+
 /* ---- start -------------------------------------------------------------- */
 
 static void add_environment_variable(cli_text *out, const char *name,
@@ -113,7 +128,7 @@ static void report_not_started(cli_runner *r, int code, int error)
   r->ended = true;
   r->code = code;
   cli_events_failed(&r->events, r->code, line, false);
-  cli_run_release(r);
+  end_hold(r);
 }
 
 void cli_hold_begin(cli_runner *r)
@@ -163,18 +178,10 @@ static void report_lock_lost(cli_runner *r, const lk_lock_event *event)
   send_supervisor_order(r, &order);
 }
 
-/* COMMAND has ended by itself, so a notice is enough. */
-static void end_lost_min_hold(cli_runner *r)
-{
-  cli_events_notice(&r->events, "%s: the lock was lost before --min-hold ended",
-                    r->path);
-  cli_run_end_min_hold(r);
-}
-
 void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 {
   if (r->phase == CLI_PHASE_KEEPING && event->type == LK_LOCK_EVENT_LOST)
-    end_lost_min_hold(r);
+    cli_min_hold_lock_lost(r);
   if (r->phase != CLI_PHASE_RUNNING || r->ended)
     return;
   switch (event->type) {
@@ -261,7 +268,7 @@ static void release_after_command(cli_runner *r)
 {
   if (r->lost || r->acted)
     r->code = CLI_EXIT_LOST;
-  cli_run_release(r);
+  end_hold(r);
 }
 
 static void report_command_ended(cli_runner *r, int status)

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "cli/run/runner.h"
-#include "cli/system_clocks.h"
 
 static void finish_run(cli_runner *r)
 {
@@ -111,7 +110,7 @@ static void on_run_release_timeout(lk_loop_timer *t)
   cli_run_stop_releasing(LK_OWNER(t, cli_runner, timer));
 }
 
-static void release_lock(cli_runner *r)
+void cli_run_release(cli_runner *r)
 {
   r->phase = CLI_PHASE_RELEASING;
   if (lk_lock_release_until(r->lock, LK_NO_LIMIT, on_lock_released, r) != 0) {
@@ -121,47 +120,4 @@ static void release_lock(cli_runner *r)
   r->timer.on_timer = on_run_release_timeout;
   lk__loop_set_timer(r->session.loop, &r->timer,
                      lk_client_timeout_ms(r->session.client));
-}
-
-void cli_run_end_min_hold(cli_runner *r)
-{
-  if (r->phase != CLI_PHASE_KEEPING)
-    return;
-  lk__loop_set_timer(r->session.loop, &r->timer, -1);
-  release_lock(r);
-}
-
-static void on_min_hold_over(lk_loop_timer *t)
-{
-  cli_run_end_min_hold(LK_OWNER(t, cli_runner, timer));
-}
-
-/* Returns the rest of --min-hold. It is 0 if COMMAND never ran or did not end
-   by itself: --min-hold keeps others from repeating a run that was
-   completed. */
-static int64_t min_hold_left_ms(const cli_runner *r)
-{
-  if (r->job.pid == 0 || r->code == CLI_EXIT_LOST || r->lost)
-    return 0;
-  return r->held_at + r->options->min_hold_ms - cli_boottime_ms();
-}
-
-void cli_run_release(cli_runner *r)
-{
-  int64_t left = min_hold_left_ms(r);
-
-  if (r->phase >= CLI_PHASE_KEEPING)
-    return;
-  /* Descendants that outlive COMMAND are not killed. */
-  lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
-  cli_supervisor_close(&r->supervisor);
-  if (left <= 0) {
-    release_lock(r);
-    return;
-  }
-  r->phase = CLI_PHASE_KEEPING;
-  cli_events_detail(&r->events, "%s: held for another %.1f s (--min-hold)",
-                    r->path, (double)left / 1000);
-  r->timer.on_timer = on_min_hold_over;
-  lk__loop_set_timer(r->session.loop, &r->timer, left);
 }

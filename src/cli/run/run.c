@@ -10,6 +10,7 @@
 
 #include "cli/options/node_path.h"
 #include "cli/run/descendants.h"
+#include "cli/run/min_hold.h"
 #include "cli/run/run.h"
 #include "cli/run/runner.h"
 
@@ -100,14 +101,6 @@ static void signal_while_waiting(cli_runner *r, int number)
   cli_run_fail(r, CLI_EXIT_SIGNAL + number, line, r->options->quiet);
 }
 
-static void signal_in_min_hold(cli_runner *r, int number)
-{
-  if (number == SIGTSTP)
-    cli_signals_stop_self();
-  if (cli_signal_ends_wait(number))
-    cli_run_end_min_hold(r);
-}
-
 static void on_run_signal(lk_loop_io *io, int events)
 {
   cli_runner *r = LK_OWNER(io, cli_runner, signals_io);
@@ -122,7 +115,7 @@ static void on_run_signal(lk_loop_io *io, int events)
     else if (r->phase < CLI_PHASE_RUNNING)
       signal_while_waiting(r, signal.number);
     else if (r->phase == CLI_PHASE_KEEPING)
-      signal_in_min_hold(r, signal.number);
+      cli_min_hold_signal(r, signal.number);
     else if (cli_signal_ends_wait(signal.number) &&
              lk_client_state(r->session.client) != LK_STATE_CONNECTED)
       cli_run_stop_releasing(r);

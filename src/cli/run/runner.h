@@ -13,8 +13,9 @@
 /**
  * @file
  * The state of one `latchkey run`. run.c starts and ends it, acquire.c connects
- * and queues, hold.c supervises while COMMAND runs, release.c releases the lock
- * and closes the session.
+ * and queues, hold.c supervises while COMMAND runs, min_hold.c keeps the lock
+ * after COMMAND until --min-hold is over, release.c releases the lock and
+ * closes the session.
  */
 
 typedef enum cli_phase {
@@ -77,7 +78,7 @@ bool cli_acquire_prepare(cli_runner *r, cli_text *complaint);
 void cli_acquire_on_session(cli_session *s, void *arg);
 void cli_acquire_on_no_session(cli_session *s, int err, void *arg);
 
-/* ---- permit_count.c ---- */
+/* ---- permit_mismatch.c ---- */
 
 /** Schedules a check whether other clients use another number than -p. For the
     first contender of a semaphore that has too few permits. */
@@ -102,10 +103,8 @@ void cli_hold_lease_moved(cli_runner *r);
    goes to the JSON events and, unless `silently`, to standard error. */
 void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently);
 /** Releases the lock, closes the session and ends the run with exit code
-    r->code. Called when COMMAND has ended. */
+    r->code. */
 void cli_run_release(cli_runner *r);
-/** Releases the lock before or at the end of --min-hold. */
-void cli_run_end_min_hold(cli_runner *r);
 /** Stops waiting for the deletion of the own node. */
 void cli_run_stop_releasing(cli_runner *r);
 
