@@ -16,7 +16,7 @@ void lk__connection_close(lk_connection *n)
   n->recv_waits_for = 0;
 }
 
-bool lk__connection_goes_on(const lk_connection *n, uint64_t attempt)
+bool lk__connection_is_of_attempt(const lk_connection *n, uint64_t attempt)
 {
   return n->attempt == attempt && n->stage != LK_STAGE_NONE &&
          !lk__driver_shared_in_child(n->shared);
@@ -49,7 +49,7 @@ void lk__connection_continue(lk_connection *n, lk_flow flow)
   switch (flow) {
   case LK_FLOW_READ:
   case LK_FLOW_WRITE:
-    (void)lk__watched_transport_await(&n->transport, flow);
+    (void)lk__watched_transport_watch_for(&n->transport, flow);
     return;
   case LK_FLOW_END:
     lk__connection_fail(n, LK_ERR_CONNECT, "the server closed the connection");
@@ -85,7 +85,7 @@ static void connection_report_resolved(lk_connection *n)
 
   lk__connection_request_update(n);
   lk_client_resolved(n->client, attempt, (uint32_t)n->addresses.count);
-  if (!lk__connection_goes_on(n, attempt))
+  if (!lk__connection_is_of_attempt(n, attempt))
     return;
   lk_client_want(n->client, &want);
   if (want.attempt == attempt)

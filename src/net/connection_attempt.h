@@ -19,6 +19,6 @@ void lk__connection_fail(lk_connection *n, int err, const char *why);
 void lk__connection_fail_transport(lk_connection *n);
 /** Whether the connection is still that of `attempt`, in the same process: each
     input of the client can free it, fork, or change what it wants. */
-bool lk__connection_goes_on(const lk_connection *n, uint64_t attempt);
+bool lk__connection_is_of_attempt(const lk_connection *n, uint64_t attempt);
 
 #endif

@@ -40,7 +40,7 @@ static void on_connection_events(lk_loop_io *io, int events)
 
 static void connection_end_probe(lk_connection *n)
 {
-  lk__probe_connection_end(n->probe);
+  lk__probe_connection_free(n->probe);
   n->probe = NULL;
 }
 

@@ -10,7 +10,7 @@
    lk__connection_send() itself; receiving requests it. */
 
 /* Reads from one connection in a row; then the others of the loop follow. */
-enum { READS_PER_TURN = 16 };
+enum { MAX_READS_IN_A_ROW = 16 };
 
 int lk__connection_receive_events(const lk_connection *n)
 {
@@ -43,7 +43,7 @@ static bool connection_receive_once(lk_connection *n)
   }
   lk__connection_request_update(n);
   lk_client_received(n->client, attempt, room, got);
-  return lk__connection_goes_on(n, attempt) &&
+  return lk__connection_is_of_attempt(n, attempt) &&
          (got == size || lk__watched_transport_has_more(s));
 }
 
@@ -54,7 +54,7 @@ void lk__connection_receive(lk_connection *n)
   if (n->recv_waits_for != 0)
     lk__connection_request_update(n); /* the loop watches for bytes again */
   n->recv_waits_for = 0;
-  for (int i = 0; i < READS_PER_TURN; i++)
+  for (int i = 0; i < MAX_READS_IN_A_ROW; i++)
     if (!connection_receive_once(n))
       return;
   /* The descriptor does not announce bytes that the transport holds. */
@@ -83,8 +83,8 @@ void lk__connection_send(lk_connection *n)
   if (flow != LK_FLOW_FAILED)
     return;
   /* The server may have replied before it closed the connection. */
-  if (lk__connection_goes_on(n, attempt))
+  if (lk__connection_is_of_attempt(n, attempt))
     lk__connection_receive(n);
-  if (lk__connection_goes_on(n, attempt))
+  if (lk__connection_is_of_attempt(n, attempt))
     lk__connection_fail_transport(n);
 }

@@ -17,7 +17,7 @@ int lk__name_service_new(lk_name_service **out, lk_loop *loop,
 void lk__name_service_query(lk_name_service *n, lk_name_query *q);
 /** Called when no query is outstanding. The configuration of name servers may
     change before the next one: drop what was read of it. */
-void lk__name_service_idle(lk_name_service *n);
+void lk__name_service_on_idle(lk_name_service *n);
 /** `forked`: as in lk__resolver_free(). */
 void lk__name_service_free(lk_name_service *n, bool forked);
 

@@ -36,7 +36,7 @@ static void probe_complete(lk_probe_connection *p, size_t len)
 /* A step returned `flow`: wait for the descriptor, or fail. */
 static void probe_await(lk_probe_connection *p, lk_flow flow)
 {
-  if (!lk__watched_transport_await(&p->transport, flow))
+  if (!lk__watched_transport_watch_for(&p->transport, flow))
     probe_complete(p, 0);
 }
 
@@ -172,7 +172,7 @@ uint64_t lk__probe_connection_attempt(const lk_probe_connection *p)
   return p->attempt;
 }
 
-void lk__probe_connection_end(lk_probe_connection *p)
+void lk__probe_connection_free(lk_probe_connection *p)
 {
   if (p == NULL)
     return;

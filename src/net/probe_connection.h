@@ -30,6 +30,6 @@ void lk__probe_connection_start(lk_probe_connection *p);
 /** The lk_want.attempt that it was made for. */
 uint64_t lk__probe_connection_attempt(const lk_probe_connection *p);
 /** Close and free it; NULL is fine. `done` is not called. */
-void lk__probe_connection_end(lk_probe_connection *p);
+void lk__probe_connection_free(lk_probe_connection *p);
 
 #endif

@@ -104,5 +104,5 @@ void lk__resolver_deliver(lk_resolver *r)
     lk__name_query_free(q);
   }
   if (lk__list_empty(&r->running))
-    lk__name_service_idle(r->service);
+    lk__name_service_on_idle(r->service);
 }

@@ -70,7 +70,7 @@ static void on_cares_events(lk_loop_io *io, int events)
   cares_update_timer(n);
 }
 
-static cares_socket *cares_socket_find(lk_name_service *n, ares_socket_t fd)
+static cares_socket *cares_find_socket(lk_name_service *n, ares_socket_t fd)
 {
   for (lk_link *l = n->sockets.next; l != &n->sockets; l = l->next) {
     cares_socket *s = LK_OWNER(l, cares_socket, link);
@@ -109,7 +109,7 @@ static void on_cares_socket(void *arg, ares_socket_t fd, int readable,
                             int writable)
 {
   lk_name_service *n = arg;
-  cares_socket *s = cares_socket_find(n, fd);
+  cares_socket *s = cares_find_socket(n, fd);
   int events =
       (readable != 0 ? LK_LOOP_READ : 0) | (writable != 0 ? LK_LOOP_WRITE : 0);
 
@@ -188,7 +188,7 @@ void lk__name_service_query(lk_name_service *n, lk_name_query *q)
   cares_update_timer(n);
 }
 
-void lk__name_service_idle(lk_name_service *n)
+void lk__name_service_on_idle(lk_name_service *n)
 {
   cares_close_channel(n);
 }

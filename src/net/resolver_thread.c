@@ -49,7 +49,7 @@ static void thread_query_free(thread_query *t)
 }
 
 /* Unlock it, and free it if this was the last reference. */
-static void mailbox_unref(mailbox *m)
+static void mailbox_unlock_and_unref(mailbox *m)
 {
   bool last = --m->refs == 0;
 
@@ -77,7 +77,7 @@ static void *thread_query_run(void *arg)
     m->ended = t;
     lk__wakeup_signal(&m->wakeup);
   }
-  mailbox_unref(m);
+  mailbox_unlock_and_unref(m);
   return NULL;
 }
 
@@ -170,12 +170,12 @@ void lk__name_service_query(lk_name_service *n, lk_name_query *q)
   if (thread_query_start(t) == 0)
     return;
   pthread_mutex_lock(&n->mailbox->lock);
-  mailbox_unref(n->mailbox);
+  mailbox_unlock_and_unref(n->mailbox);
   thread_query_free(t);
   lk__name_query_complete(q, "cannot start a thread");
 }
 
-void lk__name_service_idle(lk_name_service *n)
+void lk__name_service_on_idle(lk_name_service *n)
 {
   (void)n;
 }
@@ -199,5 +199,5 @@ void lk__name_service_free(lk_name_service *n, bool forked)
     m->ended = t->next;
     thread_query_free(t);
   }
-  mailbox_unref(m);
+  mailbox_unlock_and_unref(m);
 }

@@ -20,11 +20,11 @@ enum {
      two reads. Without a limit, a server that never pauses keeps the loop
      inside OpenSSL by messages that are no data: HelloRequests, KeyUpdates,
      tickets. */
-  HANDSHAKE_READS = 256,
+  MAX_READS_PER_HANDSHAKE_STEP = 256,
   /* How often a later step does; a read takes 16 KB of records. */
-  TRANSFER_READS = 8,
+  MAX_READS_PER_TRANSFER_STEP = 8,
   /* How many bytes a step sends at most. */
-  BYTES_PER_STEP = 1024 * 1024,
+  MAX_BYTES_PER_SEND = 1024 * 1024,
 };
 
 typedef struct lk_tls {
@@ -69,8 +69,8 @@ static int on_tls_verdict(int ok, X509_STORE_CTX *verifying)
 
   if (ok == 0 && (verdict == X509_V_ERR_HOSTNAME_MISMATCH ||
                   verdict == X509_V_ERR_IP_ADDRESS_MISMATCH))
-    lk__tls_names(X509_STORE_CTX_get0_cert(verifying), s->info.names,
-                  sizeof s->info.names);
+    lk__tls_list_names(X509_STORE_CTX_get0_cert(verifying), s->info.names,
+                       sizeof s->info.names);
   return ok;
 }
 
@@ -182,8 +182,8 @@ static void tls_begin_step(lk_tls *s)
 {
   ERR_clear_error();
   lk__tls_bio_begin_step(&s->bio, SSL_get_read_ahead(s->ssl) == 1
-                                      ? TRANSFER_READS
-                                      : HANDSHAKE_READS);
+                                      ? MAX_READS_PER_TRANSFER_STEP
+                                      : MAX_READS_PER_HANDSHAKE_STEP);
 }
 
 /* What to do after a step of OpenSSL that did not succeed. */
@@ -271,7 +271,7 @@ static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
   while (flow == LK_FLOW_DONE && *done < len) {
     size_t n = 0;
 
-    if (*done >= BYTES_PER_STEP)
+    if (*done >= MAX_BYTES_PER_SEND)
       return LK_FLOW_WRITE;
     flow = tls_send_record(s, at + *done, len - *done, &n);
     *done += n;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* How long a session may be resumed after the certificate was verified. */
-enum { SESSION_LIFE_S = 600 };
+enum { MAX_SESSION_AGE_S = 600 };
 
 /* ---- sessions ------------------------------------------------------------ */
 
@@ -33,7 +33,7 @@ static bool tls_session_is_current(const lk_tls_cache *k)
   time_t now = time(NULL);
 
   return certificate != NULL && SSL_SESSION_is_resumable(k->session) == 1 &&
-         now >= k->verified_s && now - k->verified_s < SESSION_LIFE_S &&
+         now >= k->verified_s && now - k->verified_s < MAX_SESSION_AGE_S &&
          X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
 }
 
@@ -65,10 +65,10 @@ static bool tls_cache_renew(lk_tls_cache *k, lk_transport *t,
   if (k->context != NULL && memcmp(digest, k->digest, sizeof digest) == 0)
     return true;
   lk__tls_cache_clear(k);
-  k->context = lk__tls_context(t, config, files);
+  k->context = lk__tls_context_new(t, config, files);
   if (k->context == NULL)
     return false;
-  SSL_CTX_set_timeout(k->context, SESSION_LIFE_S);
+  SSL_CTX_set_timeout(k->context, MAX_SESSION_AGE_S);
   memcpy(k->digest, digest, sizeof digest);
   return true;
 }

@@ -83,7 +83,7 @@ static bool add_crl(loading *l, void *object)
 }
 
 /* The first is the client's certificate, the others are its chain. */
-static bool add_own(loading *l, void *object)
+static bool add_client_certificate(loading *l, void *object)
 {
   bool ok = SSL_CTX_get0_certificate(l->context) == NULL
                 ? SSL_CTX_use_certificate(l->context, object) == 1
@@ -225,7 +225,7 @@ static bool load_key(loading *l, lk_bytes pem, const char *name)
   return what == NULL;
 }
 
-static bool load_own(loading *l)
+static bool load_client_certificate(loading *l)
 {
   const lk_tls_config *c = l->config;
   const char *cert_name = name_of(c->cert_file, "cert_pem");
@@ -234,7 +234,7 @@ static bool load_own(loading *l)
 
   if (cert.at == NULL)
     return true;
-  if (!load_list(l, cert, cert_name, read_certificate, add_own))
+  if (!load_list(l, cert, cert_name, read_certificate, add_client_certificate))
     return false;
   return key.at == NULL ? load_key(l, cert, cert_name)
                         : load_key(l, key, name_of(c->key_file, "key_pem"));
@@ -264,8 +264,8 @@ static bool tls_demand_version(SSL_CTX *context)
          SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
 }
 
-SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
-                         const lk_tls_files *files)
+SSL_CTX *lk__tls_context_new(lk_transport *t, const lk_tls_config *config,
+                             const lk_tls_files *files)
 {
   loading l = {t, config, files, SSL_CTX_new(TLS_client_method())};
 
@@ -276,7 +276,7 @@ SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
   set_options(&l);
   if (!tls_demand_version(l.context))
     lk__tls_error_set_library(t, "TLS 1.2 is not available");
-  else if (load_trust(&l) && load_crls(&l) && load_own(&l))
+  else if (load_trust(&l) && load_crls(&l) && load_client_certificate(&l))
     return l.context;
   SSL_CTX_free(l.context);
   return NULL;

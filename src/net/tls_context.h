@@ -10,7 +10,7 @@
  * An SSL_CTX as `config` says, from files that were read; sessions are not kept
  * in it. NULL: `t` has the error.
  */
-SSL_CTX *lk__tls_context(lk_transport *t, const lk_tls_config *config,
-                         const lk_tls_files *files);
+SSL_CTX *lk__tls_context_new(lk_transport *t, const lk_tls_config *config,
+                             const lk_tls_files *files);
 
 #endif

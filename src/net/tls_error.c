@@ -94,7 +94,7 @@ static lk_tls_cause tls_cause_of(long verdict)
 }
 
 /* Append `len` bytes as an item of a list, or dots where they do not fit. */
-static void tls_names_add(char *list, size_t size, const void *name, size_t len)
+static void tls_list_add(char *list, size_t size, const void *name, size_t len)
 {
   static const char dots[] = ", ...";
   size_t at = strlen(list);
@@ -114,7 +114,7 @@ static void tls_names_add(char *list, size_t size, const void *name, size_t len)
   list[at] = '\0';
 }
 
-static void tls_names_add_address(char *list, size_t size, const ASN1_STRING *s)
+static void tls_list_add_address(char *list, size_t size, const ASN1_STRING *s)
 {
   int len = ASN1_STRING_length(s);
   int family = len == 4 ? AF_INET : AF_INET6;
@@ -122,10 +122,10 @@ static void tls_names_add_address(char *list, size_t size, const ASN1_STRING *s)
 
   if ((len == 4 || len == 16) &&
       inet_ntop(family, ASN1_STRING_get0_data(s), text, sizeof text) != NULL)
-    tls_names_add(list, size, text, strlen(text));
+    tls_list_add(list, size, text, strlen(text));
 }
 
-void lk__tls_names(const X509 *certificate, char *list, size_t size)
+void lk__tls_list_names(const X509 *certificate, char *list, size_t size)
 {
   GENERAL_NAMES *all =
       X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -137,10 +137,10 @@ void lk__tls_names(const X509 *certificate, char *list, size_t size)
         GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(all, i), &type);
 
     if (type == GEN_DNS)
-      tls_names_add(list, size, ASN1_STRING_get0_data(s),
-                    (size_t)ASN1_STRING_length(s));
+      tls_list_add(list, size, ASN1_STRING_get0_data(s),
+                   (size_t)ASN1_STRING_length(s));
     else if (type == GEN_IPADD)
-      tls_names_add_address(list, size, s);
+      tls_list_add_address(list, size, s);
   }
   GENERAL_NAMES_free(all);
 }

@@ -18,7 +18,7 @@ typedef struct lk_tls_step_info {
 
 /** The DNS names and addresses that a certificate has, as a list; "" if none.
  */
-void lk__tls_names(const X509 *certificate, char *list, size_t size);
+void lk__tls_list_names(const X509 *certificate, char *list, size_t size);
 
 /** Set LK_ERR_TLS with `cause` and a line: "TLS: " and the text. */
 void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text);

@@ -15,7 +15,7 @@
 #include "net/tls_error.h"
 
 /* A list of all public CAs has some 250,000 bytes. */
-enum { LARGEST_FILE = 16 * 1024 * 1024, FIRST_ROOM = 16 * 1024 };
+enum { MAX_FILE_SIZE = 16 * 1024 * 1024, FIRST_ROOM = 16 * 1024 };
 
 static const char *path_of(const lk_tls_config *c, enum lk_tls_file which)
 {
@@ -61,7 +61,7 @@ static int read_all(int fd, lk_bytes *out)
 
   for (;;) {
     if (len == room) {
-      if (room == LARGEST_FILE)
+      if (room == MAX_FILE_SIZE)
         return EFBIG;
       room = room == 0 ? FIRST_ROOM : 2 * room;
       at = buffer_grow(at, len, room);

@@ -42,7 +42,7 @@ static void certificate_describe(const X509 *certificate,
              sizeof out->subject);
   print_name(X509_get_issuer_name(certificate), out->issuer,
              sizeof out->issuer);
-  lk__tls_names(certificate, out->names, sizeof out->names);
+  lk__tls_list_names(certificate, out->names, sizeof out->names);
   out->not_before_s = seconds_of(X509_get0_notBefore(certificate));
   out->not_after_s = seconds_of(X509_get0_notAfter(certificate));
 }

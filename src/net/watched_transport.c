@@ -34,7 +34,7 @@ lk_flow lk__watched_transport_connect(lk_watched_transport *s,
   return flow;
 }
 
-bool lk__watched_transport_await(lk_watched_transport *s, lk_flow flow)
+bool lk__watched_transport_watch_for(lk_watched_transport *s, lk_flow flow)
 {
   int events = flow == LK_FLOW_READ    ? LK_LOOP_READ
                : flow == LK_FLOW_WRITE ? LK_LOOP_WRITE

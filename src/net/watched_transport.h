@@ -33,7 +33,7 @@ lk_flow lk__watched_transport_connect(lk_watched_transport *s,
                                       const lk_transport_target *to);
 /** Watch the descriptor for what a step that returned `flow` waits for. false:
     it waits for nothing. */
-bool lk__watched_transport_await(lk_watched_transport *s, lk_flow flow);
+bool lk__watched_transport_watch_for(lk_watched_transport *s, lk_flow flow);
 /** Whether the transport holds received bytes: they can be received although
    the descriptor is not readable. */
 bool lk__watched_transport_has_more(const lk_watched_transport *s);
