@@ -98,7 +98,7 @@ static void check_own_name(lk_bytes name)
     return;
   memcpy(base, name.at, LK_PREFIX_LEN);
   memcpy(base + LK_PREFIX_LEN, "lock-", sizeof "lock-");
-  if (!lk__name_is_ours(name, lk_bytes_of(base, sizeof base - 1), &number))
+  if (!lk__name_has_base(name, lk_bytes_of(base, sizeof base - 1), &number))
     return;
   must(parse(name, &n) && n.kind == &lk__node_kind_mutex && n.number == number);
   must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);

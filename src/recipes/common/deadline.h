@@ -12,7 +12,7 @@
 
 /** Copy the options of such a call; `call` NULL: the defaults. 0, or
     LK_ERR_BAD_ARGUMENT, also for a watch. */
-static inline int lk__call_options_take(const lk_client *c, lk_call *out,
+static inline int lk__call_options_copy(const lk_client *c, lk_call *out,
                                         const lk_call *call)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_call);

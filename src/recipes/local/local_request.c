@@ -149,7 +149,7 @@ static const char *local_queue_head_path(const lk_local_queue *q)
   if (q->node == NULL)
     return NULL;
   return lk__contender_holds(q->node) ? q->node->own.path
-                                      : q->node->predecessors.first;
+                                      : q->node->predecessors.head_path;
 }
 
 static void local_request_report_position(lk_local_queue *q,

@@ -18,11 +18,11 @@ static bool layout_is_valid(const lk_lock_config *config)
       (config->announce && config->layout != LK_LAYOUT_CURATOR))
     return false;
   return rules->roles[LK_MULTILOCK_MUTEX] == NULL
-             ? lk__plain_prefix_check(config->prefix)
+             ? lk__plain_prefix_is_valid(config->prefix)
              : config->prefix == NULL;
 }
 
-int lk__lock_config_take(const lk_client *c, lk_lock_config *out,
+int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lock_config);

@@ -27,7 +27,7 @@ typedef struct lk_lock_options {
 
 /** Copy a caller's config; NULL: all is as usual. LK_ERR_BAD_ARGUMENT: the log
     says why. */
-int lk__lock_config_take(const lk_client *c, lk_lock_config *out,
+int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config);
 /** Check path and options: 0, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH. */
 int lk__lock_options_check(const char *path, const lk_lock_config *config);

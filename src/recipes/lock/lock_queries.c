@@ -39,7 +39,8 @@ uint64_t lk_lock_handoffs(const lk_lock *l)
 
 const char *lk_lock_node(const lk_lock *l)
 {
-  return l->acquisition == NULL ? NULL : lk__acquisition_node(l->acquisition);
+  return l->acquisition == NULL ? NULL
+                                : lk__acquisition_node_path(l->acquisition);
 }
 
 const char *lk_lock_path(const lk_lock *l)

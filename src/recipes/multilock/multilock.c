@@ -144,7 +144,7 @@ int lk_multilock_new(lk_lock **out, lk_client *client,
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_multilock_config);
   lk_multilock_config multilock_config;
   lk_lock_config own;
-  int err = lk__lock_config_take(client, &own, config);
+  int err = lk__lock_config_copy(client, &own, config);
 
   *out = NULL;
   if (err == 0)

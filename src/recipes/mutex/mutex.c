@@ -7,7 +7,7 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
                 const lk_lock_config *config)
 {
   lk_lock_config own;
-  int err = lk__lock_config_take(client, &own, config);
+  int err = lk__lock_config_copy(client, &own, config);
 
   *out = NULL;
   if (err != 0)

@@ -223,7 +223,7 @@ int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_parents_config);
   lk_parents_config parent_options;
   lk_call timing;
-  int err = lk__call_options_take(c, &timing, call);
+  int err = lk__call_options_copy(c, &timing, call);
 
   if (err == 0)
     err = lk__config_copy(c, &sized, &parent_options, parents);

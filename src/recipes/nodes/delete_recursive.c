@@ -271,7 +271,7 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
                         lk_progress_cb more, lk_deleted_cb done, void *arg)
 {
   lk_call timing;
-  int err = lk__call_options_take(c, &timing, call);
+  int err = lk__call_options_copy(c, &timing, call);
 
   if (err != 0)
     return err;

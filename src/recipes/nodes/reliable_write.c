@@ -235,7 +235,7 @@ static int reliable_write_begin(lk_client *c, const reliable_write *options,
                                 const lk_acls *acl, const lk_call *call)
 {
   lk_call timing;
-  int err = lk__call_options_take(c, &timing, call);
+  int err = lk__call_options_copy(c, &timing, call);
 
   if (err != 0)
     return err;

@@ -60,7 +60,7 @@ uint64_t lk__acquisition_token(const lk_acquisition *a)
   return largest;
 }
 
-const char *lk__acquisition_node(const lk_acquisition *a)
+const char *lk__acquisition_node_path(const lk_acquisition *a)
 {
   const lk_contender *first = a->count > 0 ? a->parts[0] : NULL;
 

@@ -22,6 +22,6 @@ bool lk__acquisition_try_grant(lk_acquisition *a);
 /** The fencing token; of several parts the largest. */
 uint64_t lk__acquisition_token(const lk_acquisition *a);
 /** The path of the first part's node, or NULL while there is none. */
-const char *lk__acquisition_node(const lk_acquisition *a);
+const char *lk__acquisition_node_path(const lk_acquisition *a);
 
 #endif

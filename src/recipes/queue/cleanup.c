@@ -92,7 +92,7 @@ void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err)
   ct->cleanup.recovering = false;
   switch (result) {
   case LK_RECOVERED_ABSENT: cleanup_finish(ct, 0); break;
-  case LK_RECOVERED_FOUND: lk__cleanup_go(ct); break;
+  case LK_RECOVERED_FOUND: lk__cleanup_continue(ct); break;
   case LK_RECOVERED_CANDIDATES:
   case LK_RECOVERED_FAILED: cleanup_failed(ct, err); break;
   }
@@ -106,7 +106,7 @@ static void cleanup_remove_own(lk_contender *ct)
     cleanup_send_delete(ct);
 }
 
-void lk__cleanup_go(lk_contender *ct)
+void lk__cleanup_continue(lk_contender *ct)
 {
   bool online = lk__lease_is_online(ct->lease);
 
@@ -127,7 +127,7 @@ void lk__cleanup_go(lk_contender *ct)
 static int enter_cleaning_up(lk_contender *ct, lk_contender_state from)
 {
   (void)from;
-  lk__cleanup_go(ct);
+  lk__cleanup_continue(ct);
   return 0;
 }
 
@@ -144,10 +144,10 @@ const lk_contender_rules lk__rules_cleaning_up = {
     .next = {LK_ON(PAUSE, STAY), LK_ON(OWN_GONE, FINISHED)},
     .need = LK_LEASE_CLEANUP,
     .enter = enter_cleaning_up,
-    .connected = lk__cleanup_go,
+    .connected = lk__cleanup_continue,
     .listed = cleanup_take_list,
     .recovered = lk__cleanup_recovered,
-    .restart = lk__cleanup_go};
+    .restart = lk__cleanup_continue};
 
 /* ---- FINISHED ----------------------------------------------------------- */
 

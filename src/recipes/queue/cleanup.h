@@ -10,7 +10,7 @@
 #include "recipes/queue/contender.h"
 
 /** CLEANING_UP: send the next request, if there is a connection. */
-void lk__cleanup_go(lk_contender *ct);
+void lk__cleanup_continue(lk_contender *ct);
 /** CLEANING_UP: the recovery of the own node completed, `err` if it failed. */
 void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err);
 

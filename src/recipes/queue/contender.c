@@ -74,7 +74,7 @@ void lk__contender_notify_position(lk_contender *ct)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING,
                       .position = ct->predecessors.count,
-                      .node = ct->predecessors.first};
+                      .node = ct->predecessors.head_path};
 
   if (ct->wait.reported_position == ct->predecessors.count)
     return;

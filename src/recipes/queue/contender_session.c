@@ -40,14 +40,14 @@ static void contender_session_expired(lk_contender *ct)
   }
   lk__contender_forget_own(ct);
   if (ct->state == LK_CONTENDER_CLEANING_UP) {
-    lk__cleanup_go(ct);
+    lk__cleanup_continue(ct);
     return;
   }
   if (ct->config->fail_on_expiry) {
     lk__contender_fail(ct, LK_ERR_SESSION_EXPIRED);
     return;
   }
-  lk__contender_renew(ct);
+  lk__contender_prepare_create(ct);
   lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
   if (made)
     lk__contender_notify(ct, &notice);

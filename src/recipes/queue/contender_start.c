@@ -91,7 +91,7 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
   ct->pause.timer.arg = ct;
   lk__own_node_init(&ct->own, (char *)(ct + 1), config->identity, config->dir,
                     name, config->data);
-  lk__contender_renew(ct);
+  lk__contender_prepare_create(ct);
   ct->lease_user.kind = &lk__contender_lease_user;
   lk__lease_add_user(lease, &ct->lease_user);
   return ct;

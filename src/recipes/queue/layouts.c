@@ -51,7 +51,7 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   const lk_layout_rules *rules = lk__layout_rules(layout);
   lk_plain_names plain;
 
-  if (rules == NULL || !lk__plain_prefix_check(prefix))
+  if (rules == NULL || !lk__plain_prefix_is_valid(prefix))
     return false;
   lk__plain_names_init(&plain, prefix);
   return role_contends(rules->roles[LK_MULTILOCK_READ], name, number, shared) ||
@@ -61,7 +61,7 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
 
 /* "r-" and "w-" are refused: a shared lock has readers, which a mutex with that
  * prefix would ignore. */
-bool lk__plain_prefix_check(const char *prefix)
+bool lk__plain_prefix_is_valid(const char *prefix)
 {
   return prefix == NULL ||
          (strchr(prefix, '/') == NULL && strcmp(prefix, "r-") != 0 &&

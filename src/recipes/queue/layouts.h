@@ -36,7 +36,7 @@ typedef struct lk_plain_names {
 } lk_plain_names;
 
 /** Whether `prefix` is valid; NULL is the default. */
-bool lk__plain_prefix_check(const char *prefix);
+bool lk__plain_prefix_is_valid(const char *prefix);
 /** `prefix` is borrowed. */
 void lk__plain_names_init(lk_plain_names *p, const char *prefix);
 

@@ -24,7 +24,7 @@ bool lk__max_queue_needs_peek(const lk_contender *ct)
 }
 
 /* Lists grow with the queue. A Java client refuses those of 17,000 names. */
-void lk__max_queue_warn(const lk_contender *ct, size_t predecessors)
+void lk__max_queue_warn_if_long(const lk_contender *ct, size_t predecessors)
 {
   lk_session_lease *lease = ct->lease;
 

@@ -17,6 +17,6 @@ int lk__max_queue_refusal(bool once, size_t max_queue, size_t predecessors);
     configured to, and the list may refuse it. */
 bool lk__max_queue_needs_peek(const lk_contender *ct);
 /** Log once that a queue is very long. */
-void lk__max_queue_warn(const lk_contender *ct, size_t predecessors);
+void lk__max_queue_warn_if_long(const lk_contender *ct, size_t predecessors);
 
 #endif

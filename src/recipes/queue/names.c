@@ -165,7 +165,7 @@ bool lk__names_are_equal(lk_bytes a, lk_bytes b)
 static const char permits_dir[] = "leases";
 enum { SEQUENCE_LEN = 10 };
 
-bool lk__name_is_queued(lk_bytes name)
+bool lk__name_looks_like_contender(lk_bytes name)
 {
   const unsigned char *at = name.at;
   size_t digits = 0;
@@ -236,7 +236,7 @@ bool lk__name_is_hex(lk_bytes name)
   return name.len == lk__name_prefix_len(LK_IDENTITY_HEX_ONLY);
 }
 
-bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *number)
+bool lk__name_has_base(lk_bytes name, lk_bytes base, int64_t *number)
 {
   return name.len > base.len && name.len - base.len <= LK_NUMBER_MAX_LEN &&
          memcmp(name.at, base.at, base.len) == 0 &&
@@ -251,7 +251,7 @@ lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
   int64_t number;
 
   for (size_t i = 0; i < count; i++) {
-    if (!lk__name_is_ours(names[i], base, &number) || number >= lowest)
+    if (!lk__name_has_base(names[i], base, &number) || number >= lowest)
       continue;
     lowest = number;
     ours = names[i];

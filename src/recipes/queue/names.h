@@ -75,7 +75,7 @@ bool lk__name_parse(const lk_name_format *format, lk_bytes name, lk_name *out);
 bool lk__names_are_equal(lk_bytes a, lk_bytes b);
 
 /** Whether `name` may belong to a lock or semaphore of any program. */
-bool lk__name_is_queued(lk_bytes name);
+bool lk__name_looks_like_contender(lk_bytes name);
 
 /** Whether nodes of these kinds exclude each other in any role. */
 bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b);
@@ -91,13 +91,13 @@ typedef enum lk_node_identity {
 } lk_node_identity;
 
 /** Whether another contender can create a node of the same name. */
-static inline bool lk__name_is_shared(lk_node_identity identity)
+static inline bool lk__identity_shares_names(lk_node_identity identity)
 {
   return identity == LK_IDENTITY_DATA || identity == LK_IDENTITY_NONE;
 }
 
 /** Whether the server appends no number to the name. */
-static inline bool lk__name_is_whole(lk_node_identity identity)
+static inline bool lk__identity_is_unnumbered(lk_node_identity identity)
 {
   return identity == LK_IDENTITY_HEX_ONLY || identity == LK_IDENTITY_NONE;
 }
@@ -121,7 +121,7 @@ bool lk__name_is_hex(lk_bytes name);
 
 /** Whether `name` is what a server makes of `base`, and with which sequence
     number. */
-bool lk__name_is_ours(lk_bytes name, lk_bytes base, int64_t *number);
+bool lk__name_has_base(lk_bytes name, lk_bytes base, int64_t *number);
 
 /** Write the path of the child `name` of `dir` to `at`; what follows it. */
 char *lk__write_child_path(char *at, const char *dir, lk_bytes name);

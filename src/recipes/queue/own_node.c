@@ -58,7 +58,8 @@ void lk__own_node_init(lk_own_node *own, char *memory,
     own_node_set_data(own, data);
 }
 
-void lk__own_node_renew(lk_own_node *own, const unsigned char random[16])
+void lk__own_node_set_unique_part(lk_own_node *own,
+                                  const unsigned char random[16])
 {
   own->path[own->base_len] = '\0';
   lk__name_prefix(own->identity, own->unique_part, random);
@@ -91,7 +92,7 @@ static bool own_node_is_base(const lk_own_node *own, lk_bytes name)
 lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
                            size_t count)
 {
-  if (!lk__name_is_whole(own->identity))
+  if (!lk__identity_is_unnumbered(own->identity))
     return lk__names_find_own(names, count, lk__own_node_base(own));
   for (size_t i = 0; i < count; i++) {
     if (own_node_is_base(own, names[i]))
@@ -113,9 +114,9 @@ bool lk__own_node_set_name(lk_own_node *own, lk_bytes name)
   char *at = lk__own_node_name(own);
   int64_t number;
 
-  if (lk__name_is_whole(own->identity)
+  if (lk__identity_is_unnumbered(own->identity)
           ? !own_node_is_base(own, name)
-          : !lk__name_is_ours(name, lk__own_node_base(own), &number))
+          : !lk__name_has_base(name, lk__own_node_base(own), &number))
     return false;
   memcpy(at, name.at, name.len);
   at[name.len] = '\0';
@@ -174,5 +175,6 @@ void lk__own_node_set_absent(lk_own_node *own)
 
 bool lk__own_node_is_unverified(const lk_own_node *own, uint64_t connection)
 {
-  return lk__name_is_shared(own->identity) && own->verified_on != connection;
+  return lk__identity_shares_names(own->identity) &&
+         own->verified_on != connection;
 }

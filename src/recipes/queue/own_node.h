@@ -64,7 +64,8 @@ void lk__own_node_init(lk_own_node *own, char *memory,
 
 /** Draw a new unique part from 16 random bytes: the next create makes another
     node. */
-void lk__own_node_renew(lk_own_node *own, const unsigned char random[16]);
+void lk__own_node_set_unique_part(lk_own_node *own,
+                                  const unsigned char random[16]);
 
 /** Its create was sent; `seen_zxid` is the largest zxid seen before. */
 void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid);

@@ -32,7 +32,7 @@ int lk__own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
   if (s->numbers == NULL)
     return LK_ERR_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
-    if (lk__name_is_ours(names[i], lk__own_node_base(own), &number) &&
+    if (lk__name_has_base(names[i], lk__own_node_base(own), &number) &&
         name_may_be_own(own, names[i]))
       s->numbers[s->count++] = number;
   }

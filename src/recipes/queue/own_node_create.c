@@ -40,7 +40,7 @@ void lk__contender_own_created(lk_contender *ct, int err, const char *path,
   if (lk__contender_take_reply(ct)) {
     ct->round.create_err = own_node_take_create_reply(ct, err, path, zxid);
     if (ct->state == LK_CONTENDER_CLEANING_UP)
-      lk__cleanup_go(ct);
+      lk__cleanup_continue(ct);
     else if (contender_is_creating(ct) && lk__contender_needs_no_list(ct))
       lk__contender_judge_create(ct, 0, NULL, 0);
   }
@@ -65,7 +65,7 @@ static int contender_send_create(lk_contender *ct)
 {
   int flags = LK_EPHEMERAL | LK_SEQUENTIAL;
 
-  if (lk__name_is_whole(ct->own.identity))
+  if (lk__identity_is_unnumbered(ct->own.identity))
     flags = LK_EPHEMERAL;
   ct->own.path[ct->own.base_len] = '\0';
   int err = lk__contender_count_request(

@@ -26,7 +26,7 @@ static int own_node_take_read(lk_contender *ct, const lk_stat *stat)
 
   if (stat->ephemeral_owner != lk_client_session(lk__contender_client(ct)).id)
     return LK_ERR_NO_NODE;
-  if (lk__name_is_shared(own->identity) && own->token != 0 &&
+  if (lk__identity_shares_names(own->identity) && own->token != 0 &&
       own->token != (uint64_t)stat->czxid)
     return LK_ERR_NO_NODE;
   lk__own_node_watched(own, connection);
@@ -34,7 +34,7 @@ static int own_node_take_read(lk_contender *ct, const lk_stat *stat)
   return 0;
 }
 
-void lk__contender_check_revocation(lk_contender *ct, const lk_bytes *data)
+void lk__contender_note_revocation(lk_contender *ct, const lk_bytes *data)
 {
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
 
@@ -65,9 +65,9 @@ static void on_own_read(lk_client *c, int err, const lk_bytes *data,
     if (lk__contender_rules(ct)->own_read != NULL)
       lk__contender_rules(ct)->own_read(ct, err);
     else
-      lk__contender_judge_if_all_read(ct);
+      lk__contender_continue_if_all_read(ct);
     if (err == 0)
-      lk__contender_check_revocation(ct, data);
+      lk__contender_note_revocation(ct, data);
   }
   lk__contender_unref(ct);
 }

@@ -16,6 +16,6 @@ int lk__contender_watch_own(lk_contender *ct);
 /** The access list of the own node forbids to read it: it is not watched. */
 void lk__contender_own_unreadable(lk_contender *ct);
 /** Whether the data are the message of Curator's revocation; report it. */
-void lk__contender_check_revocation(lk_contender *ct, const lk_bytes *data);
+void lk__contender_note_revocation(lk_contender *ct, const lk_bytes *data);
 
 #endif

@@ -27,10 +27,10 @@ static void own_node_draw_name(lk_contender *ct)
   if (ct->own.identity == LK_IDENTITY_NONE)
     return;
   lk_client_random(ct->lease->client, random, sizeof random);
-  lk__own_node_renew(&ct->own, random);
+  lk__own_node_set_unique_part(&ct->own, random);
 }
 
-void lk__contender_renew(lk_contender *ct)
+void lk__contender_prepare_create(lk_contender *ct)
 {
   ct->wait.watches_directory = ct->role->counts;
   own_node_draw_name(ct);
@@ -45,7 +45,7 @@ void lk__contender_own_missing(lk_contender *ct, int err)
     lk__contender_fail(ct, err);
     return;
   }
-  lk__contender_renew(ct);
+  lk__contender_prepare_create(ct);
   if (lk__lease_is_online(ct->lease))
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
   else

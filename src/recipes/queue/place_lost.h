@@ -14,6 +14,6 @@ void lk__contender_own_missing(lk_contender *ct, int err);
 /** Forget the own node; the replies to requests for it are ignored. */
 void lk__contender_forget_own(lk_contender *ct);
 /** Give the node of the next create a unique name. */
-void lk__contender_renew(lk_contender *ct);
+void lk__contender_prepare_create(lk_contender *ct);
 
 #endif

@@ -48,7 +48,7 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
     p->path[i] = at;
     at = lk__write_child_path(at, dir, position->near[i].name);
   }
-  p->first = kept > 0 ? at : NULL;
+  p->head_path = kept > 0 ? at : NULL;
   if (kept > 0)
     (void)lk__write_child_path(at, dir, position->head.name);
   return true;
@@ -58,7 +58,7 @@ void lk__predecessors_set_count(lk_predecessors *p, size_t count)
 {
   p->count = count;
   p->kept = 0;
-  p->first = NULL;
+  p->head_path = NULL;
 }
 
 void lk__predecessors_remove(lk_predecessors *p, size_t i)
@@ -68,14 +68,14 @@ void lk__predecessors_remove(lk_predecessors *p, size_t i)
   for (; i < p->kept; i++)
     p->path[i] = p->path[i + 1];
   if (p->count <= LK_MAX_PREDECESSOR_READS && p->kept > 0)
-    p->first = p->path[p->kept - 1];
+    p->head_path = p->path[p->kept - 1];
 }
 
 void lk__predecessors_keep_direct(lk_predecessors *p)
 {
   p->count = 1;
   p->kept = 1;
-  p->first = p->path[0];
+  p->head_path = p->path[0];
 }
 
 void lk__predecessors_free(lk_predecessors *p, const lk_mem *mem)

@@ -19,7 +19,7 @@ typedef struct lk_predecessors {
   size_t count;
   size_t kept; /**< min(count, LK_KEPT_PREDECESSORS), or 1 of more */
   const char *path[LK_KEPT_PREDECESSORS]; /**< the direct predecessor first */
-  const char *first;   /**< path of the first contender in the queue */
+  const char *head_path; /**< path of the first contender in the queue */
   bool has_rw_writer;  /**< one is the write side of a read-write lock */
   bool in_range;       /**< see sequence_limit.h: all numbers are */
   uint64_t connection; /**< on which the list came */

@@ -45,7 +45,7 @@ static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
     else
       predecessor_check_announcement(ct, data);
     if (!lk__contender_fail_if_too_big(ct, err))
-      lk__contender_judge_if_all_read(ct);
+      lk__contender_continue_if_all_read(ct);
   }
   lk__contender_unref(ct);
 }
@@ -86,7 +86,7 @@ static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
     if (err != LK_ERR_NO_NODE && (err != LK_ERR_NO_AUTH || i == 0) && err != 0)
       ct->round.predecessor_err = err;
     if (!lk__contender_fail_if_too_big(ct, err))
-      lk__contender_judge_if_all_read(ct);
+      lk__contender_continue_if_all_read(ct);
   }
   lk__contender_unref(ct);
 }

@@ -104,7 +104,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
     lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
     contender_warn_counter(ct, p.number);
-    lk__max_queue_warn(ct, p.predecessors);
+    lk__max_queue_warn_if_long(ct, p.predecessors);
     if (p.foreign.at != NULL)
       contender_notify_mixed_queue(ct, p.foreign);
     if (ct->state == state)

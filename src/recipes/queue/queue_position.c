@@ -113,7 +113,7 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
 
     if (!lk__name_parse(role->format, names[i], &n) ||
         !lk__node_kinds_contend(role->kind, n.kind)) {
-      if (lk__name_is_queued(names[i]))
+      if (lk__name_looks_like_contender(names[i]))
         out->foreign = names[i];
       continue;
     }

@@ -22,7 +22,7 @@ void lk__contender_ignore_replies(lk_contender *ct)
   ct->requests.ignored = ct->requests.sent;
 }
 
-void lk__contender_judge_if_all_read(lk_contender *ct)
+void lk__contender_continue_if_all_read(lk_contender *ct)
 {
   const lk_contender_rules *rules = lk__contender_rules(ct);
 

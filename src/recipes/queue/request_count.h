@@ -25,6 +25,6 @@ static inline bool lk__contender_has_all_replies(const lk_contender *ct)
 }
 /** A read of a predecessor or of the own node completed: continue if it was the
     last of its round. */
-void lk__contender_judge_if_all_read(lk_contender *ct);
+void lk__contender_continue_if_all_read(lk_contender *ct);
 
 #endif

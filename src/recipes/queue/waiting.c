@@ -21,7 +21,7 @@ static int contender_enter_setting_watches(lk_contender *ct,
   if (err == 0 && ct->own.watch == NULL && !ct->own.unreadable)
     err = lk__contender_watch_own(ct);
   if (err == 0 && lk__contender_has_all_replies(ct))
-    lk__contender_judge_if_all_read(ct);
+    lk__contender_continue_if_all_read(ct);
   return err;
 }
 

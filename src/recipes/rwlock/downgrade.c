@@ -61,7 +61,7 @@ static void on_downgraded_created(lk_client *c, int err,
     else
       lk__own_node_create_failed(&ct->own, err);
     if (ct->state == LK_CONTENDER_CLEANING_UP)
-      lk__cleanup_go(ct);
+      lk__cleanup_continue(ct);
     else
       downgrade_judge(ct, err);
   }

@@ -39,7 +39,7 @@ void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
   for (size_t i = 0; i < count; i++) {
     out->found = out->found || lk__names_are_equal(names[i], own);
     if (!name_is_permit(role, names[i], &number) &&
-        lk__name_is_queued(names[i]))
+        lk__name_looks_like_contender(names[i]))
       out->foreign = names[i];
   }
   out->predecessors = count > limit ? count - limit : 0;

@@ -150,7 +150,7 @@ int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_semaphore_config);
   lk_semaphore_config permits;
   lk_lock_config lock_config;
-  int err = lk__lock_config_take(client, &lock_config, config);
+  int err = lk__lock_config_copy(client, &lock_config, config);
 
   *out = NULL;
   if (err == 0)

@@ -261,7 +261,7 @@ static void on_single_node_read(lk_client *c, int err, const lk_bytes *data,
     if (!lk__contender_fail_if_too_big(ct, err))
       single_node_judge(ct, err, stat);
     if (err == 0 && ct->own.state == LK_OWN_CREATED)
-      lk__contender_check_revocation(ct, data);
+      lk__contender_note_revocation(ct, data);
   }
   lk__contender_unref(ct);
 }

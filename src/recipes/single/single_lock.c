@@ -63,7 +63,7 @@ int lk_single_new(lk_lock **out, lk_client *client, const char *path,
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_single_config);
   lk_single_config single;
   lk_lock_config own;
-  int err = lk__lock_config_take(client, &own, config);
+  int err = lk__lock_config_copy(client, &own, config);
 
   *out = NULL;
   if (err == 0)

@@ -242,7 +242,8 @@ static bool ours(const char *name)
 {
   int64_t number;
 
-  return lk__name_is_ours(lk_text(name), lk_text("_c_" UUID "-lock-"), &number);
+  return lk__name_has_base(lk_text(name), lk_text("_c_" UUID "-lock-"),
+                           &number);
 }
 
 START_TEST(own_name_is_the_given_prefix_and_a_sequence_number)
