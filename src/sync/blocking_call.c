@@ -81,8 +81,8 @@ void lk__blocking_call_destroy(lk_blocking_call *e)
 int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
                          void (*first)(lk_blocking_call *e))
 {
-  int cancelling;
-  int err = lk__sync_enter(c, &cancelling);
+  int cancel_state;
+  int err = lk__sync_enter(c, &cancel_state);
 
   if (err != 0)
     return err;
@@ -91,7 +91,7 @@ int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
     err = lk__blocking_call_wait(e, first);
     lk__blocking_call_destroy(e);
   }
-  lk__sync_leave(c, cancelling);
+  lk__sync_leave(c, cancel_state);
   return err;
 }
 
@@ -128,9 +128,9 @@ int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *what,
 int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
                        const lk_sync_call *call)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_call);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_call);
 
-  return lk__sync_copy_options(c, &what, out, call);
+  return lk__sync_copy_options(c, &sized, out, call);
 }
 
 /* ---- the handle's thread ------------------------------------------------- */
@@ -179,10 +179,10 @@ void lk__blocking_call_complete(lk_blocking_call *e, int err)
 
 void lk__blocking_calls_cancel(lk_sync_client *c)
 {
-  lk_safe_iterator w;
+  lk_safe_iterator it;
 
-  lk__safe_iterator_begin(&w, &c->interruptible);
-  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&it, &c->interruptible);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
     lk_blocking_call *e = LK_OWNER(l, lk_blocking_call, link);
 
     if (call_is_cancelled(e))

@@ -16,13 +16,13 @@ int lk__sync_refusal(const lk_sync_client *c)
 
 /* The thread of the handle uses memory of the caller. So a caller that is
    cancelled goes on until its call is completed. */
-int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling)
+int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancel_state)
 {
   int err = lk__sync_refusal(c);
 
   if (err != 0)
     return err;
-  *cancelling = lk__sync_hold_cancel();
+  *cancel_state = lk__sync_disable_cancel();
   pthread_mutex_lock(&c->mutex);
   bool open = !c->freed;
 
@@ -32,16 +32,16 @@ int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancelling)
   pthread_mutex_unlock(&c->mutex);
   if (open)
     return 0;
-  lk__sync_restore_cancel(*cancelling);
+  lk__sync_restore_cancel(*cancel_state);
   return LK_ERR_CLOSED;
 }
 
-int lk__sync_enter(lk_sync_client *c, int *cancelling)
+int lk__sync_enter(lk_sync_client *c, int *cancel_state)
 {
-  return lk__sync_enter_object(c, NULL, cancelling);
+  return lk__sync_enter_object(c, NULL, cancel_state);
 }
 
-void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling)
+void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancel_state)
 {
   pthread_mutex_lock(&c->mutex);
   bool empty = --c->inside == 0;
@@ -49,23 +49,23 @@ void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancelling)
   if (inside != NULL)
     empty = --*inside == 0 || empty;
   if (empty)
-    pthread_cond_broadcast(&c->left);
+    pthread_cond_broadcast(&c->calls_left);
   pthread_mutex_unlock(&c->mutex);
-  lk__sync_restore_cancel(cancelling);
+  lk__sync_restore_cancel(cancel_state);
 }
 
-void lk__sync_leave(lk_sync_client *c, int cancelling)
+void lk__sync_leave(lk_sync_client *c, int cancel_state)
 {
-  lk__sync_leave_object(c, NULL, cancelling);
+  lk__sync_leave_object(c, NULL, cancel_state);
 }
 
 void lk__sync_await_calls(lk_sync_client *c, const size_t *inside)
 {
-  int cancelling = lk__sync_hold_cancel();
+  int cancel_state = lk__sync_disable_cancel();
 
   pthread_mutex_lock(&c->mutex);
   while (*inside > 0)
-    pthread_cond_wait(&c->left, &c->mutex);
+    pthread_cond_wait(&c->calls_left, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
-  lk__sync_restore_cancel(cancelling);
+  lk__sync_restore_cancel(cancel_state);
 }

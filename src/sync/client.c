@@ -35,10 +35,10 @@ static bool start_thread(lk_sync_client *c)
 /* Options of the client; all 0 if its size is wrong. */
 static lk_client_config client_options(const lk_sync_config *config)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_client_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_client_config);
   lk_client_config own;
 
-  if (lk__sized_struct_copy(&what, &own, config->client) != NULL)
+  if (lk__sized_struct_copy(&sized, &own, config->client) != NULL)
     own = (lk_client_config){0};
   return own;
 }
@@ -47,16 +47,16 @@ static lk_client_config client_options(const lk_sync_config *config)
 static int __attribute__((format(printf, 2, 3)))
 log_system_error(const lk_sync_config *config, const char *format, ...)
 {
-  lk_client_config how = client_options(config);
+  lk_client_config options = client_options(config);
   char text[160];
   va_list args;
 
-  if (how.log == NULL)
+  if (options.log == NULL)
     return LK_ERR_SYSTEM;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  how.log(how.log_arg, LK_LOG_ERROR, LK_ERR_SYSTEM, text);
+  options.log(options.log_arg, LK_LOG_ERROR, LK_ERR_SYSTEM, text);
   return LK_ERR_SYSTEM;
 }
 
@@ -95,7 +95,7 @@ static int make_loop(lk_sync_client *c)
  * for want of memory for that. */
 static int make_client(lk_sync_client *c, const lk_sync_config *config)
 {
-  lk_client_config usual = {.size = sizeof usual};
+  lk_client_config defaults = {.size = sizeof defaults};
   int count = count_free_descriptors();
 
   if (count < DESCRIPTORS)
@@ -107,9 +107,9 @@ static int make_client(lk_sync_client *c, const lk_sync_config *config)
   if (err == LK_ERR_SYSTEM)
     return log_system_error(config, "cannot start the event loop");
   if (err == 0)
-    err =
-        lk__driver_client_new(&c->client, &c->driver,
-                              config->client == NULL ? &usual : config->client);
+    err = lk__driver_client_new(&c->client, &c->driver,
+                                config->client == NULL ? &defaults
+                                                       : config->client);
   if (err == 0)
     err = lk_lease_configure(c->client, config->lease);
   return err;
@@ -149,9 +149,9 @@ static int make_handle(lk_sync_client **out, const lk_sync_config *config)
     return LK_ERR_NO_MEMORY;
   if (pthread_mutex_init(&c->mutex, NULL) != 0)
     goto fail_mutex;
-  if (pthread_cond_init(&c->left, NULL) != 0)
+  if (pthread_cond_init(&c->calls_left, NULL) != 0)
     goto fail_cond;
-  if (pthread_key_create(&c->held, lk__lock_owners_thread_ended) != 0) {
+  if (pthread_key_create(&c->owners_key, lk__lock_owners_thread_ended) != 0) {
     err = log_system_error(config, "cannot start: no pthread_key left");
     goto fail_key;
   }
@@ -163,9 +163,9 @@ static int make_handle(lk_sync_client **out, const lk_sync_config *config)
     return 0;
   }
   free_loop(c); /* and its client */
-  pthread_key_delete(c->held);
+  pthread_key_delete(c->owners_key);
 fail_key:
-  pthread_cond_destroy(&c->left);
+  pthread_cond_destroy(&c->calls_left);
 fail_cond:
   pthread_mutex_destroy(&c->mutex);
 fail_mutex:
@@ -175,18 +175,18 @@ fail_mutex:
 
 int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_config);
   lk_sync_config own;
 
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  if (lk__sized_struct_copy(&what, &own, config) != NULL)
+  if (lk__sized_struct_copy(&sized, &own, config) != NULL)
     return LK_ERR_BAD_ARGUMENT;
-  int cancelling = lk__sync_hold_cancel();
+  int cancel_state = lk__sync_disable_cancel();
   int err = make_handle(out, &own);
 
-  lk__sync_restore_cancel(cancelling);
+  lk__sync_restore_cancel(cancel_state);
   return err;
 }
 
@@ -194,7 +194,7 @@ void lk_sync_client_free(lk_sync_client *c)
 {
   if (lk__sync_refusal(c) != 0)
     return;
-  int cancelling = lk__sync_hold_cancel();
+  int cancel_state = lk__sync_disable_cancel();
 
   pthread_mutex_lock(&c->mutex);
   c->freed = true;
@@ -203,15 +203,15 @@ void lk_sync_client_free(lk_sync_client *c)
   pthread_join(c->thread, NULL);
   pthread_mutex_lock(&c->mutex);
   while (c->inside > 0)
-    pthread_cond_wait(&c->left, &c->mutex);
+    pthread_cond_wait(&c->calls_left, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
-  pthread_key_delete(c->held);
+  pthread_key_delete(c->owners_key);
   lk__lock_owners_free(c);
   free_loop(c);
-  pthread_cond_destroy(&c->left);
+  pthread_cond_destroy(&c->calls_left);
   pthread_mutex_destroy(&c->mutex);
   lk__mem_free(&c->mem, c);
-  lk__sync_restore_cancel(cancelling);
+  lk__sync_restore_cancel(cancel_state);
 }
 
 /* ---- close --------------------------------------------------------------- */

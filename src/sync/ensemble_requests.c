@@ -19,15 +19,15 @@ static int start_reconfig(lk_sync_request *r, const lk_call *call)
 int lk_sync_get_config(lk_sync_client *c, lk_sync_result **out,
                        const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_config};
+  const lk_sync_request request = {.start = start_config};
 
-  return lk__sync_request(c, &what, call, 0, out, NULL);
+  return lk__sync_request(c, &request, call, 0, out, NULL);
 }
 
 int lk_sync_reconfig(lk_sync_client *c, lk_sync_result **out,
                      const lk_reconfiguration *change, const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_reconfig, .change = change};
+  const lk_sync_request request = {.start = start_reconfig, .change = change};
 
-  return lk__sync_request(c, &what, call, 0, out, NULL);
+  return lk__sync_request(c, &request, call, 0, out, NULL);
 }

@@ -22,7 +22,8 @@ struct lk_sync_client {
   lk_loop *loop;
   lk_driver driver;
   pthread_t thread;
-  pthread_key_t held; /**< for each thread its first lk_lock_owner, or NULL */
+  /** For each thread its first lk_lock_owner, or NULL. */
+  pthread_key_t owners_key;
 
   /* For all threads. */
   atomic_int state;    /**< lk_state */
@@ -30,9 +31,9 @@ struct lk_sync_client {
 
   /* For all threads, under the mutex. */
   pthread_mutex_t mutex;
-  pthread_cond_t left; /**< `inside` of the client or of an object became 0 */
-  lk_link tasks;       /**< of lk_task, in the order in which they begin */
-  size_t inside;       /**< calls that have entered and not left */
+  pthread_cond_t calls_left; /**< an `inside` of it or of its locks became 0 */
+  lk_link tasks; /**< of lk_task, in the order in which they begin */
+  size_t inside; /**< calls that have entered and not left */
   bool freed;
 
   /* For the thread of the handle; when that has ended, for the thread that

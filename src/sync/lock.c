@@ -84,13 +84,13 @@ static int lock_check_config(lk_sync_client *c, const char *path,
                              lk_sync_lock_config *out,
                              const lk_sync_lock_config *config)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_sync_lock_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_lock_config);
 
   if (c == NULL)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
-  int err = lk__sync_copy_options(c, &what, out, config);
+  int err = lk__sync_copy_options(c, &sized, out, config);
 
   if (err != 0)
     return err;
@@ -125,15 +125,15 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
   return 0;
 }
 
-int lk__sync_lock_enter(lk_sync_lock *l, int *cancelling)
+int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state)
 {
   return lk__sync_enter_object(lk__sync_lock_client(l),
-                               l == NULL ? NULL : &l->inside, cancelling);
+                               l == NULL ? NULL : &l->inside, cancel_state);
 }
 
-void lk__sync_lock_leave(lk_sync_lock *l, int cancelling)
+void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state)
 {
-  lk__sync_leave_object(l->client, &l->inside, cancelling);
+  lk__sync_leave_object(l->client, &l->inside, cancel_state);
 }
 
 const char *lk_sync_lock_path(const lk_sync_lock *l)

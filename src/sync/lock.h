@@ -23,7 +23,7 @@ struct lk_sync_lock {
   char *data;
   lk_semaphore_config semaphore; /**< SEMAPHORE */
   char *limit_path;              /**< likewise, or NULL */
-  lk_semaphore_history learned;  /**< likewise; for the thread of the handle */
+  lk_semaphore_history history;  /**< likewise; for the thread of the handle */
   lk_single_config single;       /**< SINGLE */
   lk_multilock_config multilock; /**< MULTILOCK */
   lk_multilock_member *members;  /**< likewise, `count` */
@@ -52,7 +52,7 @@ void lk__sync_lock_destroy(lk_sync_lock *l);
 
 /** lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.
     The lock is not freed before lk__sync_lock_leave(). */
-int lk__sync_lock_enter(lk_sync_lock *l, int *cancelling);
-void lk__sync_lock_leave(lk_sync_lock *l, int cancelling);
+int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state);
+void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct check_call {
 static void begin_check(lk_blocking_call *e)
 {
   lk__blocking_call_complete(
-      e, lk__recipe_try(LK_OWNER(e, check_call, call)->lock));
+      e, lk__recipe_check_options(LK_OWNER(e, check_call, call)->lock));
 }
 
 /* Gives `err`. */
@@ -37,7 +37,7 @@ int lk__sync_lock_check_options(lk_sync_lock **l)
 {
   check_call t = {.lock = *l};
   int err = lk__sync_refusal((*l)->client) == LK_ERR_STATE
-                ? lk__recipe_try(*l)
+                ? lk__recipe_check_options(*l)
                 : lk__blocking_call_do(&t.call, (*l)->client, begin_check);
 
   return err == 0 || err == LK_ERR_CLOSED ? 0 : lock_discard(l, err);
@@ -66,20 +66,20 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
                           const char *path, const lk_sync_lock_config *config,
                           const lk_semaphore_config *options)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_semaphore_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_semaphore_config);
   int err = lk__sync_lock_make(out, c, LK_KIND_SEMAPHORE, path, config);
 
   if (err != 0)
     return err;
   lk_semaphore_config *own = &(*out)->semaphore;
 
-  err = lk__sync_copy_options(c, &what, own, options);
+  err = lk__sync_copy_options(c, &sized, own, options);
   if (err == 0)
     err = copy_limit_path(*out);
   if (err != 0)
     return lock_discard(out, err);
   if (own->history == NULL)
-    own->history = &(*out)->learned;
+    own->history = &(*out)->history;
   return lk__sync_lock_check_options(out);
 }
 
@@ -87,12 +87,12 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
                        const lk_sync_lock_config *config,
                        const lk_single_config *options)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_single_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_single_config);
   int err = lk__sync_lock_make(out, c, LK_KIND_SINGLE, path, config);
 
   if (err != 0)
     return err;
-  err = lk__sync_copy_options(c, &what, &(*out)->single, options);
+  err = lk__sync_copy_options(c, &sized, &(*out)->single, options);
   return err != 0 ? lock_discard(out, err) : lk__sync_lock_check_options(out);
 }
 
@@ -124,7 +124,7 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
                           const lk_sync_lock_config *config,
                           const lk_multilock_config *options)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_multilock_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_multilock_config);
 
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
@@ -136,7 +136,7 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
 
   if (err != 0)
     return err;
-  err = lk__sync_copy_options(c, &what, &(*out)->multilock, options);
+  err = lk__sync_copy_options(c, &sized, &(*out)->multilock, options);
   if (err == 0)
     err = copy_members(*out, members, count);
   return err != 0 ? lock_discard(out, err) : lk__sync_lock_check_options(out);

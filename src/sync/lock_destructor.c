@@ -15,17 +15,17 @@ typedef struct lock_end {
 static void begin_lock_end(lk_blocking_call *e)
 {
   lock_end *f = LK_OWNER(e, lock_end, call);
-  lk_safe_iterator w;
+  lk_safe_iterator it;
 
   f->lock->freed = true;
-  lk__safe_iterator_begin(&w, &e->client->lock_owners);
-  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
-    lk_lock_owner *h = LK_OWNER(l, lk_lock_owner, link);
+  lk__safe_iterator_begin(&it, &e->client->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
 
-    if (atomic_load(&h->lock) == f->lock) {
-      atomic_store(&h->lock, NULL);
-      lk__lock_owner_set_lost(h);
-      lk__recipe_free(h);
+    if (atomic_load(&owner->lock) == f->lock) {
+      atomic_store(&owner->lock, NULL);
+      lk__lock_owner_set_lost(owner);
+      lk__recipe_free(owner);
     }
   }
   lk__blocking_call_complete(e, 0);

@@ -7,87 +7,90 @@
 
 /* What the thread of the handle stores for the thread that holds. */
 
-static bool holds_for_certain(lk_lock_owner *h)
+static bool holds_for_certain(lk_lock_owner *owner)
 {
-  int64_t sure_ms = atomic_load(&h->sure_ms);
+  int64_t sure_ms = atomic_load(&owner->sure_ms);
 
-  return sure_ms != INT64_MIN && lk__blocking_call_clock(&h->call) < sure_ms;
+  return sure_ms != INT64_MIN &&
+         lk__blocking_call_clock(&owner->call) < sure_ms;
 }
 
-void lk__lock_owner_end_wait(lk_lock_owner *h, int err)
+void lk__lock_owner_end_wait(lk_lock_owner *owner, int err)
 {
-  h->waiting = false;
-  lk__blocking_call_complete(&h->call, err);
+  owner->waiting = false;
+  lk__blocking_call_complete(&owner->call, err);
 }
 
 /* If the lease deadline has passed, and the lock is not unsure yet, the wait
    goes on: either comes next, a later deadline or the doubt. */
-void lk__lock_owner_check_wait(lk_lock_owner *h)
+void lk__lock_owner_check_wait(lk_lock_owner *owner)
 {
-  bool closed = h->client->closed || atomic_load(&h->lock) == NULL;
+  bool closed = owner->client->closed || atomic_load(&owner->lock) == NULL;
 
-  if (!h->waiting)
+  if (!owner->waiting)
     return;
-  if (lk__lock_owner_is_lost(h))
-    lk__lock_owner_end_wait(h, closed ? LK_ERR_CLOSED : LK_ERR_LOST);
-  else if (holds_for_certain(h))
-    lk__lock_owner_end_wait(h, 0);
+  if (lk__lock_owner_is_lost(owner))
+    lk__lock_owner_end_wait(owner, closed ? LK_ERR_CLOSED : LK_ERR_LOST);
+  else if (holds_for_certain(owner))
+    lk__lock_owner_end_wait(owner, 0);
 }
 
-static void lock_owner_set_doubt(lk_lock_owner *h, bool doubt)
+static void lock_owner_set_doubt(lk_lock_owner *owner, bool doubt)
 {
   eventfd_t none;
 
-  if (doubt == h->doubt)
+  if (doubt == owner->doubt)
     return;
-  h->doubt = doubt;
-  pthread_mutex_lock(&h->client->mutex);
-  if (h->fd >= 0)
-    (void)(doubt ? eventfd_write(h->fd, 1) : eventfd_read(h->fd, &none));
-  pthread_mutex_unlock(&h->client->mutex);
+  owner->doubt = doubt;
+  pthread_mutex_lock(&owner->client->mutex);
+  if (owner->fd >= 0)
+    (void)(doubt ? eventfd_write(owner->fd, 1)
+                 : eventfd_read(owner->fd, &none));
+  pthread_mutex_unlock(&owner->client->mutex);
 }
 
 /* Doubt is stored before any callback or wakeup, so that a thread that was
    notified sees it. */
-static void lock_owner_store(lk_lock_owner *h, int64_t sure_ms,
+static void lock_owner_store(lk_lock_owner *owner, int64_t sure_ms,
                              int64_t until_ms)
 {
-  atomic_store_explicit(&h->sure_ms, sure_ms, memory_order_release);
-  atomic_store_explicit(&h->until_ms, until_ms, memory_order_release);
-  lock_owner_set_doubt(h, sure_ms == INT64_MIN);
-  lk__lock_owner_check_wait(h);
+  atomic_store_explicit(&owner->sure_ms, sure_ms, memory_order_release);
+  atomic_store_explicit(&owner->until_ms, until_ms, memory_order_release);
+  lock_owner_set_doubt(owner, sure_ms == INT64_MIN);
+  lk__lock_owner_check_wait(owner);
 }
 
-void lk__lock_owner_set_lost(lk_lock_owner *h)
+void lk__lock_owner_set_lost(lk_lock_owner *owner)
 {
-  lock_owner_store(h, INT64_MIN, INT64_MIN);
+  lock_owner_store(owner, INT64_MIN, INT64_MIN);
 }
 
-void lk__lock_owner_publish(lk_lock_owner *h)
+void lk__lock_owner_publish(lk_lock_owner *owner)
 {
-  int64_t until = lk_lock_deadline(h->recipe);
-  bool sure = lk_lock_get_state(h->recipe) == LK_LOCK_HELD;
+  int64_t until = lk_lock_deadline(owner->recipe);
+  bool sure = lk_lock_get_state(owner->recipe) == LK_LOCK_HELD;
 
-  lock_owner_store(h, sure ? until : INT64_MIN, until);
+  lock_owner_store(owner, sure ? until : INT64_MIN, until);
 }
 
-void lk__lock_owner_notify(const lk_lock_owner *h, const lk_lock_event *event)
+void lk__lock_owner_notify(const lk_lock_owner *owner,
+                           const lk_lock_event *event)
 {
-  lk_sync_lock *l = atomic_load(&h->lock);
+  lk_sync_lock *l = atomic_load(&owner->lock);
 
   if (l->on_event != NULL)
-    l->on_event(l, event, h->token, l->arg);
+    l->on_event(l, event, owner->token, l->arg);
 }
 
 void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
-  lk_lock_owner *h = arg;
+  lk_lock_owner *owner = arg;
 
   (void)l;
   switch (event->type) {
   case LK_LOCK_EVENT_UNSURE:
-  case LK_LOCK_EVENT_RENEWED: lk__lock_owner_publish(h); break;
-  case LK_LOCK_EVENT_LOST: lk__lock_owner_set_lost(h); break;
+  case LK_LOCK_EVENT_RENEWED: lk__lock_owner_publish(owner); break;
+  case LK_LOCK_EVENT_LOST: lk__lock_owner_set_lost(owner); break;
   case LK_LOCK_EVENT_WAITING:
   case LK_LOCK_EVENT_PLACE_LOST:
   case LK_LOCK_EVENT_SUSPENDED:
@@ -95,5 +98,5 @@ void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   case LK_LOCK_EVENT_REVOKED:
   case LK_LOCK_EVENT_UNWATCHED: break;
   }
-  lk__lock_owner_notify(h, event);
+  lk__lock_owner_notify(owner, event);
 }

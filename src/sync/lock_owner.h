@@ -8,7 +8,7 @@
 /**
  * One thread as an owner of a lock: it waits for it, holds it, or has lost it
  * and not released it yet. The thread finds it in a list that no other thread
- * uses (lk_sync_client.held). The thread of the handle has all of them in
+ * uses (lk_sync_client.owners_key). The thread of the handle has all of them in
  * lk_sync_client.lock_owners.
  */
 typedef struct lk_lock_owner {
@@ -32,7 +32,8 @@ typedef struct lk_lock_owner {
   /* For the thread of the handle. */
   lk_link link; /**< in lk_sync_client.lock_owners */
   lk_lock *recipe;
-  struct lk_thread_rwlock *pair; /**< of a side: `handle` belongs to it */
+  /** The read-write lock whose side `recipe` is; NULL: `recipe` is no side. */
+  struct lk_thread_rwlock *thread_rwlock;
   /** Of a side: that of the other side in this thread, or NULL. Valid
       while this thread waits in an acquire. */
   struct lk_lock_owner *partner;
@@ -52,9 +53,9 @@ static inline lk_lock_owner *lk__lock_owner_of(lk_blocking_call *e)
 }
 
 /** Whether it does not hold: not yet, or not any more. */
-static inline bool lk__lock_owner_is_lost(const lk_lock_owner *h)
+static inline bool lk__lock_owner_is_lost(const lk_lock_owner *owner)
 {
-  return atomic_load(&h->until_ms) == INT64_MIN;
+  return atomic_load(&owner->until_ms) == INT64_MIN;
 }
 
 /* ---- for the thread of the handle ---------------------------------------- */
@@ -62,15 +63,16 @@ static inline bool lk__lock_owner_is_lost(const lk_lock_owner *h)
 /** For lk_lock_config.on_event; `arg` is the lock owner. */
 void lk__lock_owner_on_event(lk_lock *l, const lk_lock_event *event, void *arg);
 /** Invoke the callback of the lock. */
-void lk__lock_owner_notify(const lk_lock_owner *h, const lk_lock_event *event);
+void lk__lock_owner_notify(const lk_lock_owner *owner,
+                           const lk_lock_event *event);
 /** Store the lease deadline, and whether the lock is unsure, for its thread. */
-void lk__lock_owner_publish(lk_lock_owner *h);
+void lk__lock_owner_publish(lk_lock_owner *owner);
 /** Store that the lock is not held any more. */
-void lk__lock_owner_set_lost(lk_lock_owner *h);
+void lk__lock_owner_set_lost(lk_lock_owner *owner);
 /** Complete lk_sync_lock_wait_certain() of its thread, if the lock is held for
     certain or lost. */
-void lk__lock_owner_check_wait(lk_lock_owner *h);
+void lk__lock_owner_check_wait(lk_lock_owner *owner);
 /** Complete it with `err`. */
-void lk__lock_owner_end_wait(lk_lock_owner *h, int err);
+void lk__lock_owner_end_wait(lk_lock_owner *owner, int err);
 
 #endif

@@ -10,36 +10,36 @@
 
 /* ---- of one thread ------------------------------------------------------- */
 
-static void lock_owner_free(lk_lock_owner *h)
+static void lock_owner_free(lk_lock_owner *owner)
 {
-  if (h->fd >= 0)
-    close(h->fd);
-  lk__mem_free(&h->client->mem, h);
+  if (owner->fd >= 0)
+    close(owner->fd);
+  lk__mem_free(&owner->client->mem, owner);
 }
 
 lk_lock_owner *lk__lock_owner_find(const lk_sync_lock *l)
 {
-  lk_lock_owner *h = pthread_getspecific(l->client->held);
+  lk_lock_owner *owner = pthread_getspecific(l->client->owners_key);
 
-  while (h != NULL && atomic_load(&h->lock) != l)
-    h = h->next;
-  return h;
+  while (owner != NULL && atomic_load(&owner->lock) != l)
+    owner = owner->next;
+  return owner;
 }
 
 static void begin_retire(lk_task *t)
 {
-  lk_lock_owner *h = LK_OWNER(t, lk_lock_owner, retire);
+  lk_lock_owner *owner = LK_OWNER(t, lk_lock_owner, retire);
 
-  lk__lock_owner_remove(h);
-  lk__recipe_free(h);
-  lock_owner_free(h);
+  lk__lock_owner_remove(owner);
+  lk__recipe_free(owner);
+  lock_owner_free(owner);
 }
 
 /* If the thread of the handle ends, lk__lock_owners_free() frees it. */
-static void lock_owner_retire(lk_lock_owner *h)
+static void lock_owner_retire(lk_lock_owner *owner)
 {
-  h->retire.begin = begin_retire;
-  (void)lk__task_post(h->client, &h->retire);
+  owner->retire.begin = begin_retire;
+  (void)lk__task_post(owner->client, &owner->retire);
 }
 
 /* Retire those whose lock was freed meanwhile. Only the thread itself may
@@ -49,13 +49,13 @@ static lk_lock_owner *lock_owners_without_freed(lk_lock_owner *first)
   lk_lock_owner **at = &first;
 
   while (*at != NULL) {
-    lk_lock_owner *h = *at;
+    lk_lock_owner *owner = *at;
 
-    if (atomic_load(&h->lock) != NULL) {
-      at = &h->next;
+    if (atomic_load(&owner->lock) != NULL) {
+      at = &owner->next;
     } else {
-      *at = h->next;
-      lock_owner_retire(h);
+      *at = owner->next;
+      lock_owner_retire(owner);
     }
   }
   return first;
@@ -64,121 +64,121 @@ static lk_lock_owner *lock_owners_without_freed(lk_lock_owner *first)
 lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
 {
   lk_sync_client *c = l->client;
-  lk_lock_owner *h = lk__mem_new(&c->mem, sizeof *h);
+  lk_lock_owner *owner = lk__mem_new(&c->mem, sizeof *owner);
 
-  if (h == NULL)
+  if (owner == NULL)
     return NULL;
-  h->client = c;
-  atomic_init(&h->lock, l);
-  atomic_init(&h->sure_ms, INT64_MIN);
-  atomic_init(&h->until_ms, INT64_MIN);
-  h->fd = -1;
-  lk__list_init(&h->link);
-  h->next = lock_owners_without_freed(pthread_getspecific(c->held));
-  if (pthread_setspecific(c->held, h) == 0)
-    return h;
+  owner->client = c;
+  atomic_init(&owner->lock, l);
+  atomic_init(&owner->sure_ms, INT64_MIN);
+  atomic_init(&owner->until_ms, INT64_MIN);
+  owner->fd = -1;
+  lk__list_init(&owner->link);
+  owner->next = lock_owners_without_freed(pthread_getspecific(c->owners_key));
+  if (pthread_setspecific(c->owners_key, owner) == 0)
+    return owner;
   /* pthread_setspecific() needs memory for the first lock owner of a thread. */
-  lock_owner_free(h);
+  lock_owner_free(owner);
   return NULL;
 }
 
 /* With an empty list, no destructor runs when the thread ends. Setting a key
    that was set before cannot fail. */
-static void lock_owner_unlist(lk_lock_owner *h)
+static void lock_owner_unlist(lk_lock_owner *owner)
 {
-  lk_lock_owner *first = pthread_getspecific(h->client->held);
+  lk_lock_owner *first = pthread_getspecific(owner->client->owners_key);
   lk_lock_owner **at = &first;
 
-  while (*at != h)
+  while (*at != owner)
     at = &(*at)->next;
-  *at = h->next;
-  (void)pthread_setspecific(h->client->held, first);
+  *at = owner->next;
+  (void)pthread_setspecific(owner->client->owners_key, first);
 }
 
-void lk__lock_owner_release(lk_lock_owner *h)
+void lk__lock_owner_release(lk_lock_owner *owner)
 {
-  lk_sync_client *c = h->client;
-  int cancelling = lk__sync_hold_cancel();
+  lk_sync_client *c = owner->client;
+  int cancel_state = lk__sync_disable_cancel();
 
-  lock_owner_unlist(h);
+  lock_owner_unlist(owner);
   pthread_mutex_lock(&c->mutex);
-  if (h->fd >= 0)
-    close(h->fd);
-  h->fd = -1;
+  if (owner->fd >= 0)
+    close(owner->fd);
+  owner->fd = -1;
   pthread_mutex_unlock(&c->mutex);
-  lock_owner_retire(h);
-  lk__sync_restore_cancel(cancelling);
+  lock_owner_retire(owner);
+  lk__sync_restore_cancel(cancel_state);
 }
 
-void lk__lock_owner_delete(lk_lock_owner *h)
+void lk__lock_owner_delete(lk_lock_owner *owner)
 {
-  lock_owner_unlist(h);
-  lock_owner_free(h);
+  lock_owner_unlist(owner);
+  lock_owner_free(owner);
 }
 
 void lk__lock_owners_thread_ended(void *first)
 {
-  lk_lock_owner *h = first;
+  lk_lock_owner *owner = first;
 
-  if (lk__driver_in_child(&h->client->driver))
+  if (lk__driver_in_child(&owner->client->driver))
     return;
-  int cancelling = lk__sync_hold_cancel();
+  int cancel_state = lk__sync_disable_cancel();
 
-  while (h != NULL) {
-    lk_lock_owner *next = h->next;
+  while (owner != NULL) {
+    lk_lock_owner *next = owner->next;
 
-    lock_owner_retire(h);
-    h = next;
+    lock_owner_retire(owner);
+    owner = next;
   }
-  lk__sync_restore_cancel(cancelling);
+  lk__sync_restore_cancel(cancel_state);
 }
 
 /* ---- of the handle, for its thread --------------------------------------- */
 
 void lk__lock_owners_publish(lk_sync_client *c)
 {
-  lk_safe_iterator w;
+  lk_safe_iterator it;
 
-  lk__safe_iterator_begin(&w, &c->lock_owners);
-  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
-    lk_lock_owner *h = LK_OWNER(l, lk_lock_owner, link);
+  lk__safe_iterator_begin(&it, &c->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
 
-    if (!lk__lock_owner_is_lost(h))
-      lk__lock_owner_publish(h);
+    if (!lk__lock_owner_is_lost(owner))
+      lk__lock_owner_publish(owner);
   }
 }
 
-void lk__lock_owner_remove(lk_lock_owner *h)
+void lk__lock_owner_remove(lk_lock_owner *owner)
 {
-  lk__safe_list_remove(&h->client->lock_owners, &h->link);
+  lk__safe_list_remove(&owner->client->lock_owners, &owner->link);
 }
 
 void lk__lock_owners_close(lk_sync_client *c)
 {
   const lk_lock_event lost = {.type = LK_LOCK_EVENT_LOST, .err = LK_ERR_CLOSED};
-  lk_safe_iterator w;
+  lk_safe_iterator it;
 
-  lk__safe_iterator_begin(&w, &c->lock_owners);
-  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
-    lk_lock_owner *h = LK_OWNER(l, lk_lock_owner, link);
+  lk__safe_iterator_begin(&it, &c->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
 
-    if (!lk__lock_owner_is_lost(h)) {
-      lk__lock_owner_set_lost(h);
-      lk__lock_owner_notify(h, &lost);
+    if (!lk__lock_owner_is_lost(owner)) {
+      lk__lock_owner_set_lost(owner);
+      lk__lock_owner_notify(owner, &lost);
     }
-    lk__recipe_free(h);
+    lk__recipe_free(owner);
   }
 }
 
 void lk__lock_owners_free(lk_sync_client *c)
 {
-  lk_safe_iterator w;
+  lk_safe_iterator it;
 
-  lk__safe_iterator_begin(&w, &c->lock_owners);
-  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
-    lk_lock_owner *h = LK_OWNER(l, lk_lock_owner, link);
+  lk__safe_iterator_begin(&it, &c->lock_owners);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
+    lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
 
-    lk__lock_owner_remove(h);
-    lock_owner_free(h);
+    lk__lock_owner_remove(owner);
+    lock_owner_free(owner);
   }
 }

@@ -12,11 +12,11 @@ lk_lock_owner *lk__lock_owner_find(const lk_sync_lock *l);
 lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l);
 /** Remove it from this thread, and have the lock released. It is freed by the
     thread of the handle. */
-void lk__lock_owner_release(lk_lock_owner *h);
+void lk__lock_owner_release(lk_lock_owner *owner);
 /** Remove it from this thread and free it. The thread of the handle must not
     have it any more. */
-void lk__lock_owner_delete(lk_lock_owner *h);
-/** The destructor of lk_sync_client.held: releases what an ending thread
+void lk__lock_owner_delete(lk_lock_owner *owner);
+/** The destructor of lk_sync_client.owners_key: releases what an ending thread
     holds. `first` of its list. */
 void lk__lock_owners_thread_ended(void *first);
 
@@ -24,7 +24,7 @@ void lk__lock_owners_thread_ended(void *first);
 
 /** Remove it from lk_sync_client.lock_owners; before its call is completed,
     after which its thread may free it. */
-void lk__lock_owner_remove(lk_lock_owner *h);
+void lk__lock_owner_remove(lk_lock_owner *owner);
 /** lk__lock_owner_publish() for all that are held. */
 void lk__lock_owners_publish(lk_sync_client *c);
 /** All locks are lost, since the client is closed. */

@@ -21,52 +21,53 @@ static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
    one variable. */
 bool lk_sync_lock_ok(const lk_sync_lock *l)
 {
-  const lk_lock_owner *h = current_lock_owner(l);
+  const lk_lock_owner *owner = current_lock_owner(l);
 
-  if (h == NULL)
+  if (owner == NULL)
     return false;
-  int64_t sure = atomic_load_explicit(&h->sure_ms, memory_order_acquire);
+  int64_t sure = atomic_load_explicit(&owner->sure_ms, memory_order_acquire);
 
   return sure != INT64_MIN && lk__driver_clock(&l->client->driver) < sure;
 }
 
 int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
 {
-  const lk_lock_owner *h = current_lock_owner(l);
+  const lk_lock_owner *owner = current_lock_owner(l);
 
-  return h == NULL ? INT64_MIN : atomic_load(&h->until_ms);
+  return owner == NULL ? INT64_MIN : atomic_load(&owner->until_ms);
 }
 
 uint64_t lk_sync_lock_token(const lk_sync_lock *l)
 {
-  const lk_lock_owner *h = current_lock_owner(l);
+  const lk_lock_owner *owner = current_lock_owner(l);
 
-  return h == NULL || lk__lock_owner_is_lost(h) ? 0 : h->token;
+  return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->token;
 }
 
 uint64_t lk_sync_lock_handoffs(const lk_sync_lock *l)
 {
-  const lk_lock_owner *h = current_lock_owner(l);
+  const lk_lock_owner *owner = current_lock_owner(l);
 
-  return h == NULL || lk__lock_owner_is_lost(h) ? 0 : h->handoffs;
+  return owner == NULL || lk__lock_owner_is_lost(owner) ? 0 : owner->handoffs;
 }
 
 lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
 {
-  const lk_lock_owner *h = current_lock_owner(l);
+  const lk_lock_owner *owner = current_lock_owner(l);
 
-  if (h == NULL)
+  if (owner == NULL)
     return LK_LOCK_IDLE;
-  if (lk__lock_owner_is_lost(h))
+  if (lk__lock_owner_is_lost(owner))
     return LK_LOCK_LOST;
-  return atomic_load(&h->sure_ms) == INT64_MIN ? LK_LOCK_UNSURE : LK_LOCK_HELD;
+  return atomic_load(&owner->sure_ms) == INT64_MIN ? LK_LOCK_UNSURE
+                                                   : LK_LOCK_HELD;
 }
 
 size_t lk_sync_lock_count(const lk_sync_lock *l)
 {
-  const lk_lock_owner *h = current_lock_owner(l);
+  const lk_lock_owner *owner = current_lock_owner(l);
 
-  return h == NULL ? 0 : h->count;
+  return owner == NULL ? 0 : owner->count;
 }
 
 int lk_sync_lock_fd(lk_sync_lock *l)
@@ -75,21 +76,21 @@ int lk_sync_lock_fd(lk_sync_lock *l)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
-  lk_lock_owner *h = lk__lock_owner_find(l);
+  lk_lock_owner *owner = lk__lock_owner_find(l);
 
-  if (h == NULL)
+  if (owner == NULL)
     return LK_ERR_NOT_HELD;
-  pthread_mutex_lock(&h->client->mutex);
-  if (h->fd < 0) {
+  pthread_mutex_lock(&owner->client->mutex);
+  if (owner->fd < 0) {
     /* lock_owner_set_doubt() looks for the descriptor under the mutex, after
        `sure_ms` was stored. */
-    bool doubt = atomic_load(&h->sure_ms) == INT64_MIN;
+    bool doubt = atomic_load(&owner->sure_ms) == INT64_MIN;
 
-    h->fd = eventfd(doubt, EFD_CLOEXEC | EFD_NONBLOCK);
+    owner->fd = eventfd(doubt, EFD_CLOEXEC | EFD_NONBLOCK);
   }
-  int fd = h->fd;
+  int fd = owner->fd;
 
-  pthread_mutex_unlock(&h->client->mutex);
+  pthread_mutex_unlock(&owner->client->mutex);
   return fd >= 0 ? fd : LK_ERR_SYSTEM;
 }
 

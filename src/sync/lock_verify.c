@@ -5,12 +5,12 @@
 
 /* Asking a quorum whether this thread holds. */
 
-static void end_verify(lk_lock_owner *h, int err)
+static void end_verify(lk_lock_owner *owner, int err)
 {
-  if (!h->verifying)
+  if (!owner->verifying)
     return;
-  h->verifying = false;
-  lk__blocking_call_complete(&h->call, err);
+  owner->verifying = false;
+  lk__blocking_call_complete(&owner->call, err);
 }
 
 static void on_verified(lk_lock *l, int err, void *arg)
@@ -26,42 +26,43 @@ static void interrupt_verify(lk_blocking_call *e, int err)
 
 static void begin_verify(lk_blocking_call *e)
 {
-  lk_lock_owner *h = lk__lock_owner_of(e);
+  lk_lock_owner *owner = lk__lock_owner_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err == 0)
-    err = h->recipe == NULL ? LK_ERR_CLOSED
-                            : lk_lock_verify(h->recipe, on_verified, h);
+    err = owner->recipe == NULL
+              ? LK_ERR_CLOSED
+              : lk_lock_verify(owner->recipe, on_verified, owner);
   if (err != 0) {
     lk__blocking_call_complete(e, err);
     return;
   }
-  h->verifying = true;
+  owner->verifying = true;
   lk__blocking_call_allow_interrupt(e, interrupt_verify);
   lk__blocking_call_start_timer(e);
 }
 
-static int thread_verify(lk_lock_owner *h, const lk_sync_call *call)
+static int thread_verify(lk_lock_owner *owner, const lk_sync_call *call)
 {
-  int err = lk__blocking_call_init_from(&h->call, h->client, call);
+  int err = lk__blocking_call_init_from(&owner->call, owner->client, call);
 
   if (err != 0)
     return err;
-  err = lk__blocking_call_wait(&h->call, begin_verify);
-  lk__blocking_call_destroy(&h->call);
+  err = lk__blocking_call_wait(&owner->call, begin_verify);
+  lk__blocking_call_destroy(&owner->call);
   return err;
 }
 
 int lk_sync_lock_verify(lk_sync_lock *l, const lk_sync_call *call)
 {
-  int cancelling;
-  int err = lk__sync_lock_enter(l, &cancelling);
+  int cancel_state;
+  int err = lk__sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
-  lk_lock_owner *h = lk__lock_owner_find(l);
+  lk_lock_owner *owner = lk__lock_owner_find(l);
 
-  err = h == NULL ? LK_ERR_NOT_HELD : thread_verify(h, call);
-  lk__sync_lock_leave(l, cancelling);
+  err = owner == NULL ? LK_ERR_NOT_HELD : thread_verify(owner, call);
+  lk__sync_lock_leave(l, cancel_state);
   return err;
 }

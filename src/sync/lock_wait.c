@@ -12,42 +12,42 @@ static void interrupt_wait(lk_blocking_call *e, int err)
 
 static void begin_wait(lk_blocking_call *e)
 {
-  lk_lock_owner *h = lk__lock_owner_of(e);
+  lk_lock_owner *owner = lk__lock_owner_of(e);
   int err = lk__blocking_call_refusal(e, lk__blocking_call_clock(e));
 
   if (err != 0) {
     lk__blocking_call_complete(e, err);
     return;
   }
-  h->waiting = true;
+  owner->waiting = true;
   lk__blocking_call_allow_interrupt(e, interrupt_wait);
   lk__blocking_call_start_timer(e);
-  lk__lock_owner_check_wait(h);
+  lk__lock_owner_check_wait(owner);
 }
 
 static int wait_for_certainty(lk_sync_lock *l, const lk_sync_call *call)
 {
-  lk_lock_owner *h = lk__lock_owner_find(l);
+  lk_lock_owner *owner = lk__lock_owner_find(l);
 
-  if (h == NULL)
+  if (owner == NULL)
     return LK_ERR_NOT_HELD;
-  int err = lk__blocking_call_init_from(&h->call, h->client, call);
+  int err = lk__blocking_call_init_from(&owner->call, owner->client, call);
 
   if (err != 0)
     return err;
-  err = lk__blocking_call_wait(&h->call, begin_wait);
-  lk__blocking_call_destroy(&h->call);
+  err = lk__blocking_call_wait(&owner->call, begin_wait);
+  lk__blocking_call_destroy(&owner->call);
   return err;
 }
 
 int lk_sync_lock_wait_certain(lk_sync_lock *l, const lk_sync_call *call)
 {
-  int cancelling;
-  int err = lk__sync_lock_enter(l, &cancelling);
+  int cancel_state;
+  int err = lk__sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
   err = wait_for_certainty(l, call);
-  lk__sync_lock_leave(l, cancelling);
+  lk__sync_lock_leave(l, cancel_state);
   return err;
 }

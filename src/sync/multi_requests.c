@@ -39,16 +39,16 @@ static int request_multi(lk_sync_client *c, lk_sync_result **out,
                          lk_lock_owner *lock_owner, const lk_op *ops,
                          size_t count, const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_multi,
-                                .ops = ops,
-                                .count = count,
-                                .lock_owner = lock_owner};
+  const lk_sync_request request = {.start = start_multi,
+                                   .ops = ops,
+                                   .count = count,
+                                   .lock_owner = lock_owner};
 
   if (out != NULL)
     *out = NULL;
   if (ops == NULL && count > 0)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__sync_request(c, &what, call, lk__result_multi_room(ops, count),
+  return lk__sync_request(c, &request, call, lk__result_multi_room(ops, count),
                           out, NULL);
 }
 
@@ -63,13 +63,14 @@ int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                const lk_sync_call *call)
 {
   int err = lk__sync_refusal(lk__sync_lock_client(l));
-  lk_lock_owner *h = err == 0 ? lk__lock_owner_find(l) : NULL;
+  lk_lock_owner *owner = err == 0 ? lk__lock_owner_find(l) : NULL;
 
   if (out != NULL)
     *out = NULL;
-  if (err == 0 && h == NULL)
+  if (err == 0 && owner == NULL)
     err = LK_ERR_NOT_HELD;
-  return err != 0 ? err : request_multi(l->client, out, h, ops, count, call);
+  return err != 0 ? err
+                  : request_multi(l->client, out, owner, ops, count, call);
 }
 
 static void on_reads(lk_client *client, int err, const lk_read_result *reads,
@@ -98,12 +99,12 @@ int lk_sync_multi_read(lk_sync_client *c, lk_sync_result **out,
                        const lk_read *reads, size_t count,
                        const lk_sync_call *call)
 {
-  const lk_sync_request what = {
+  const lk_sync_request request = {
       .start = start_multi_read, .reads = reads, .count = count};
 
   if (out != NULL)
     *out = NULL;
   if (reads == NULL && count > 0)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__sync_request(c, &what, call, 0, out, NULL);
+  return lk__sync_request(c, &request, call, 0, out, NULL);
 }

@@ -72,12 +72,12 @@ int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_parents_config);
   lk_parents_config own;
-  const lk_sync_request what = {.start = start_create_with_parents,
-                                .path = path,
-                                .data = data,
-                                .acl = acl,
-                                .flags = flags,
-                                .parents = &own};
+  const lk_sync_request request = {.start = start_create_with_parents,
+                                   .path = path,
+                                   .data = data,
+                                   .acl = acl,
+                                   .flags = flags,
+                                   .parents = &own};
 
   if (out != NULL)
     *out = NULL;
@@ -85,33 +85,33 @@ int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
 
   if (err != 0)
     return err;
-  return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
+  return lk__sync_request(c, &request, call, lk__result_create_room(path), out,
                           NULL);
 }
 
 int lk_sync_delete_recursive(lk_sync_client *c, size_t *deleted,
                              const char *path, const lk_sync_call *call)
 {
-  const lk_sync_request what = {
+  const lk_sync_request request = {
       .start = start_delete_recursive, .path = path, .deleted = deleted};
 
   if (deleted != NULL)
     *deleted = 0;
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+  return lk__sync_request(c, &request, call, 0, NULL, NULL);
 }
 
 int lk_sync_create_reliable(lk_sync_client *c, lk_sync_result **out,
                             const char *path, lk_bytes data, const lk_acls *acl,
                             int flags, bool sole, const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_create_reliable,
-                                .path = path,
-                                .data = data,
-                                .acl = acl,
-                                .flags = flags,
-                                .sole = sole};
+  const lk_sync_request request = {.start = start_create_reliable,
+                                   .path = path,
+                                   .data = data,
+                                   .acl = acl,
+                                   .flags = flags,
+                                   .sole = sole};
 
-  return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
+  return lk__sync_request(c, &request, call, lk__result_create_room(path), out,
                           NULL);
 }
 
@@ -119,23 +119,23 @@ int lk_sync_set_reliable(lk_sync_client *c, lk_stat *out, const char *path,
                          lk_bytes data, int32_t version, bool sole,
                          const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_set_reliable,
-                                .path = path,
-                                .data = data,
-                                .version = version,
-                                .sole = sole};
+  const lk_sync_request request = {.start = start_set_reliable,
+                                   .path = path,
+                                   .data = data,
+                                   .version = version,
+                                   .sole = sole};
 
-  return lk__sync_request(c, &what, call, 0, NULL, out);
+  return lk__sync_request(c, &request, call, 0, NULL, out);
 }
 
 int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
                             int32_t version, bool sole,
                             const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_delete_reliable,
-                                .path = path,
-                                .version = version,
-                                .sole = sole};
+  const lk_sync_request request = {.start = start_delete_reliable,
+                                   .path = path,
+                                   .version = version,
+                                   .sole = sole};
 
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+  return lk__sync_request(c, &request, call, 0, NULL, NULL);
 }

@@ -91,13 +91,13 @@ int lk_sync_create(lk_sync_client *c, lk_sync_result **out, const char *path,
                    lk_bytes data, const lk_acls *acl, int flags,
                    const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_create,
-                                .path = path,
-                                .data = data,
-                                .acl = acl,
-                                .flags = flags};
+  const lk_sync_request request = {.start = start_create,
+                                   .path = path,
+                                   .data = data,
+                                   .acl = acl,
+                                   .flags = flags};
 
-  return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
+  return lk__sync_request(c, &request, call, lk__result_create_room(path), out,
                           NULL);
 }
 
@@ -105,89 +105,91 @@ int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
                        const char *path, lk_bytes data, const lk_acls *acl,
                        int flags, int64_t ttl_ms, const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_create_ttl,
-                                .path = path,
-                                .data = data,
-                                .acl = acl,
-                                .flags = flags,
-                                .ttl_ms = ttl_ms};
+  const lk_sync_request request = {.start = start_create_ttl,
+                                   .path = path,
+                                   .data = data,
+                                   .acl = acl,
+                                   .flags = flags,
+                                   .ttl_ms = ttl_ms};
 
-  return lk__sync_request(c, &what, call, lk__result_create_room(path), out,
+  return lk__sync_request(c, &request, call, lk__result_create_room(path), out,
                           NULL);
 }
 
 int lk_sync_delete(lk_sync_client *c, const char *path, int32_t version,
                    const lk_sync_call *call)
 {
-  const lk_sync_request what = {
+  const lk_sync_request request = {
       .start = start_delete, .path = path, .version = version};
 
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+  return lk__sync_request(c, &request, call, 0, NULL, NULL);
 }
 
 int lk_sync_exists(lk_sync_client *c, lk_stat *out, const char *path,
                    const lk_sync_call *call)
 {
-  const lk_sync_request what = {
-      .start = start_exists, .path = path, .until_made = true};
+  const lk_sync_request request = {
+      .start = start_exists, .path = path, .watches_missing_node = true};
 
-  return lk__sync_request(c, &what, call, 0, NULL, out);
+  return lk__sync_request(c, &request, call, 0, NULL, out);
 }
 
 int lk_sync_get(lk_sync_client *c, lk_sync_result **out, const char *path,
                 const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_get, .path = path};
+  const lk_sync_request request = {.start = start_get, .path = path};
 
-  return lk__sync_request(c, &what, call, 0, out, NULL);
+  return lk__sync_request(c, &request, call, 0, out, NULL);
 }
 
 int lk_sync_set(lk_sync_client *c, lk_stat *out, const char *path,
                 lk_bytes data, int32_t version, const lk_sync_call *call)
 {
-  const lk_sync_request what = {
+  const lk_sync_request request = {
       .start = start_set, .path = path, .data = data, .version = version};
 
-  return lk__sync_request(c, &what, call, 0, NULL, out);
+  return lk__sync_request(c, &request, call, 0, NULL, out);
 }
 
 int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
                          const char *path, const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_children, .path = path};
+  const lk_sync_request request = {.start = start_children, .path = path};
 
-  return lk__sync_request(c, &what, call, 0, out, NULL);
+  return lk__sync_request(c, &request, call, 0, out, NULL);
 }
 
 int lk_sync_count_descendants(lk_sync_client *c, int32_t *out, const char *path,
                               const lk_sync_call *call)
 {
-  const lk_sync_request what = {
+  const lk_sync_request request = {
       .start = start_count, .path = path, .number = out};
 
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+  return lk__sync_request(c, &request, call, 0, NULL, NULL);
 }
 
 int lk_sync_ephemerals(lk_sync_client *c, lk_sync_result **out,
                        const char *prefix, const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_ephemerals, .path = prefix};
+  const lk_sync_request request = {.start = start_ephemerals, .path = prefix};
 
-  return lk__sync_request(c, &what, call, 0, out, NULL);
+  return lk__sync_request(c, &request, call, 0, out, NULL);
 }
 
 int lk_sync_sync(lk_sync_client *c, const char *path, const lk_sync_call *call)
 {
-  const lk_sync_request what = {.start = start_sync, .path = path};
+  const lk_sync_request request = {.start = start_sync, .path = path};
 
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+  return lk__sync_request(c, &request, call, 0, NULL, NULL);
 }
 
 int lk_sync_add_watch(lk_sync_client *c, const char *path, lk_watch_mode mode,
                       const lk_sync_call *call)
 {
-  const lk_sync_request what = {
-      .start = start_add_watch, .path = path, .mode = mode, .stays = true};
+  const lk_sync_request request = {.start = start_add_watch,
+                                   .path = path,
+                                   .mode = mode,
+                                   .is_persistent = true};
 
-  return lk__sync_request(c, &what, call, 0, NULL, NULL);
+  return lk__sync_request(c, &request, call, 0, NULL, NULL);
 }

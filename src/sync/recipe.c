@@ -8,54 +8,56 @@
 /* The lk_lock of a thread, made by the recipe that the lock is of. */
 
 static int recipe_new(const lk_sync_lock *l, lk_lock **out,
-                      const lk_lock_config *how)
+                      const lk_lock_config *config)
 {
   lk_client *c = l->client->client;
 
   switch (l->kind) {
-  case LK_KIND_MUTEX: return lk_lock_new(out, c, l->path, how);
+  case LK_KIND_MUTEX: return lk_lock_new(out, c, l->path, config);
   case LK_KIND_SEMAPHORE:
-    return lk_semaphore_new(out, c, l->path, how, &l->semaphore);
+    return lk_semaphore_new(out, c, l->path, config, &l->semaphore);
   case LK_KIND_MULTILOCK:
-    return lk_multilock_new(out, c, l->members, l->count, how, &l->multilock);
-  case LK_KIND_SINGLE: return lk_single_new(out, c, l->path, how, &l->single);
+    return lk_multilock_new(out, c, l->members, l->count, config,
+                            &l->multilock);
+  case LK_KIND_SINGLE:
+    return lk_single_new(out, c, l->path, config, &l->single);
   case LK_KIND_READ:
   case LK_KIND_WRITE: break;
   }
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__recipe_make(lk_lock_owner *h)
+int lk__recipe_make(lk_lock_owner *owner)
 {
-  const lk_sync_lock *l = atomic_load(&h->lock);
-  lk_lock_config how = l->config;
+  const lk_sync_lock *l = atomic_load(&owner->lock);
+  lk_lock_config config = l->config;
 
   if (l->partner != NULL)
-    return lk__rwlock_side_make(h);
-  how.on_event = lk__lock_owner_on_event;
-  how.arg = h;
-  return recipe_new(l, &h->recipe, &how);
+    return lk__rwlock_side_make(owner);
+  config.on_event = lk__lock_owner_on_event;
+  config.arg = owner;
+  return recipe_new(l, &owner->recipe, &config);
 }
 
-void lk__recipe_free(lk_lock_owner *h)
+void lk__recipe_free(lk_lock_owner *owner)
 {
-  lk_lock *recipe = h->recipe;
+  lk_lock *recipe = owner->recipe;
 
-  h->recipe = NULL;
-  if (h->pair != NULL)
-    lk__rwlock_side_free(h, recipe);
+  owner->recipe = NULL;
+  if (owner->thread_rwlock != NULL)
+    lk__rwlock_side_free(owner, recipe);
   else
     lk_lock_free(recipe);
 }
 
-int lk__recipe_try(const lk_sync_lock *l)
+int lk__recipe_check_options(const lk_sync_lock *l)
 {
   lk_rwlock *rw = NULL;
   lk_lock *plain = NULL;
-  lk_lock_config how = l->config;
+  lk_lock_config config = l->config;
   bool side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
-  int err = side ? lk_rwlock_new(&rw, l->client->client, l->path, &how)
-                 : recipe_new(l, &plain, &how);
+  int err = side ? lk_rwlock_new(&rw, l->client->client, l->path, &config)
+                 : recipe_new(l, &plain, &config);
 
   lk_rwlock_free(rw);
   lk_lock_free(plain);

@@ -5,10 +5,11 @@
 #include "sync/lock_owner.h"
 
 /** Make the lk_lock of a lock owner: 0, or the error of the recipe. */
-int lk__recipe_make(lk_lock_owner *h);
-/** Free it, which completes the call of `h`; its thread may then free `h`. */
-void lk__recipe_free(lk_lock_owner *h);
+int lk__recipe_make(lk_lock_owner *owner);
+/** Free it, which completes the call of `owner`; its thread may then free
+    `owner`. */
+void lk__recipe_free(lk_lock_owner *owner);
 /** Whether the recipe accepts the options of `l`: 0, or its error. */
-int lk__recipe_try(const lk_sync_lock *l);
+int lk__recipe_check_options(const lk_sync_lock *l);
 
 #endif

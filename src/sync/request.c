@@ -57,7 +57,7 @@ static void begin_request(lk_blocking_call *e)
   }
   r->refs++; /* no other thread reads it before the call is completed */
   lk__blocking_call_allow_interrupt(e, interrupt_request);
-  if (r->untimed)
+  if (r->has_own_timer)
     lk__blocking_call_start_timer(e);
 }
 
@@ -68,7 +68,8 @@ bool lk__sync_request_is_awaited(const lk_sync_request *r)
 
 void lk__sync_request_complete(lk_sync_request *r, int err)
 {
-  bool watch_is_set = err == 0 || (r->until_made && err == LK_ERR_NO_NODE);
+  bool watch_is_set =
+      err == 0 || (r->watches_missing_node && err == LK_ERR_NO_NODE);
 
   if (lk__sync_request_is_awaited(r)) {
     if (!watch_is_set)
@@ -81,7 +82,7 @@ void lk__sync_request_complete(lk_sync_request *r, int err)
 lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
                                         int *err)
 {
-  if (!r->wanted)
+  if (!r->wants_result)
     return NULL;
   if (r->result == NULL || !lk__result_fits(r->result, size)) {
     lk_sync_result_free(r->result);
@@ -184,7 +185,7 @@ static int request_allocate(lk_sync_request *r, const lk_sync_call *call,
 {
   lk_sync_client *c = r->call.client;
 
-  if (r->wanted && room > 0) {
+  if (r->wants_result && room > 0) {
     r->result = lk__result_new(&c->mem, room);
     if (r->result == NULL)
       return LK_ERR_NO_MEMORY;
@@ -195,7 +196,7 @@ static int request_allocate(lk_sync_request *r, const lk_sync_call *call,
   r->options.watch_arg = r->watch;
   if (r->watch == NULL)
     return LK_ERR_NO_MEMORY;
-  r->watch->stays = r->stays;
+  r->watch->is_persistent = r->is_persistent;
   return 0;
 }
 
@@ -244,7 +245,7 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
                      const lk_sync_call *call, size_t room,
                      lk_sync_result **out, lk_stat *stat)
 {
-  int cancelling, err;
+  int cancel_state, err;
 
   if (out != NULL)
     *out = NULL;
@@ -253,20 +254,20 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
 
   if (wrong == 0 && own.watch != NULL)
     *own.watch = NULL;
-  err = lk__sync_enter(c, &cancelling);
+  err = lk__sync_enter(c, &cancel_state);
   if (err != 0)
     return err;
   err = wrong;
   lk_sync_request *r = err == 0 ? request_new(c, what, &own, &err) : NULL;
 
   if (r != NULL) {
-    r->wanted = out != NULL;
+    r->wants_result = out != NULL;
     err = request_allocate(r, &own, room);
     if (err == 0)
       err = lk__blocking_call_wait(&r->call, begin_request);
     request_give_result(r, err, &own, out, stat);
     request_unref(r);
   }
-  lk__sync_leave(c, cancelling);
+  lk__sync_leave(c, cancel_state);
   return err;
 }

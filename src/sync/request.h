@@ -16,8 +16,8 @@ typedef struct lk_sync_request {
 
   /* The request. Pointers are the caller's, valid until `start` returned. */
   int (*start)(struct lk_sync_request *r, const lk_call *call);
-  bool untimed;    /**< its deadline is kept here, not by the client */
-  bool until_made; /**< after LK_ERR_NO_NODE the watch is set, too */
+  bool has_own_timer; /**< its deadline is kept here, not by the client */
+  bool watches_missing_node; /**< after LK_ERR_NO_NODE the watch is set, too */
   const char *path;
   const char *scheme;
   lk_bytes data;
@@ -26,7 +26,7 @@ typedef struct lk_sync_request {
   int32_t version;
   int64_t ttl_ms;
   lk_watch_mode mode;
-  bool stays; /**< it sets a persistent watch */
+  bool is_persistent; /**< it sets a persistent watch */
   const lk_op *ops;
   const lk_read *reads;
   const lk_reconfiguration *change;
@@ -38,7 +38,7 @@ typedef struct lk_sync_request {
   lk_call options;
 
   /* The result. */
-  bool wanted; /**< the caller wants `result` */
+  bool wants_result; /**< the caller wants `result` */
   lk_sync_result *result;
   lk_stat stat;
   int32_t *number; /**< of the caller, or NULL */

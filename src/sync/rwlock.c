@@ -77,13 +77,13 @@ int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
 {
   int err =
       lk__sync_refusal(lk__sync_lock_client(rw == NULL ? NULL : rw->write));
-  const lk_lock_owner *h = err == 0 ? lk__lock_owner_find(rw->write) : NULL;
+  const lk_lock_owner *owner = err == 0 ? lk__lock_owner_find(rw->write) : NULL;
 
   if (err != 0)
     return err;
-  if (h == NULL)
+  if (owner == NULL)
     return LK_ERR_NOT_HELD;
-  if (lk__lock_owner_is_lost(h))
+  if (lk__lock_owner_is_lost(owner))
     return lk_sync_lock_release(rw->write);
   err = lk_sync_lock_acquire(rw->read, call);
   if (err != 0)

@@ -11,30 +11,30 @@ typedef struct lk_thread_rwlock {
                                  use that side */
 } lk_thread_rwlock;
 
-static bool lock_owner_is_write_side(const lk_lock_owner *h)
+static bool lock_owner_is_write_side(const lk_lock_owner *owner)
 {
-  return atomic_load(&h->lock)->kind == LK_KIND_WRITE;
+  return atomic_load(&owner->lock)->kind == LK_KIND_WRITE;
 }
 
 static void on_side_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   const lk_thread_rwlock *p = arg;
-  lk_lock_owner *h = p->sides[l == lk_rwlock_write_side(p->rw)];
+  lk_lock_owner *owner = p->sides[l == lk_rwlock_write_side(p->rw)];
 
-  if (h != NULL)
-    lk__lock_owner_on_event(l, event, h);
+  if (owner != NULL)
+    lk__lock_owner_on_event(l, event, owner);
 }
 
 static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
 {
   lk_thread_rwlock *p = lk__mem_new(&l->client->mem, sizeof *p);
-  lk_lock_config how = l->config;
+  lk_lock_config config = l->config;
 
   if (p == NULL)
     return LK_ERR_NO_MEMORY;
-  how.on_event = on_side_event;
-  how.arg = p;
-  int err = lk_rwlock_new(&p->rw, l->client->client, l->path, &how);
+  config.on_event = on_side_event;
+  config.arg = p;
+  int err = lk_rwlock_new(&p->rw, l->client->client, l->path, &config);
 
   if (err != 0)
     lk__mem_free(&l->client->mem, p);
@@ -43,33 +43,33 @@ static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
   return err;
 }
 
-int lk__rwlock_side_make(lk_lock_owner *h)
+int lk__rwlock_side_make(lk_lock_owner *owner)
 {
-  const lk_lock_owner *other = h->partner;
-  bool write = lock_owner_is_write_side(h);
+  const lk_lock_owner *other = owner->partner;
+  bool write = lock_owner_is_write_side(owner);
   int err = 0;
 
-  if (other != NULL && other->pair != NULL)
-    h->pair = other->pair;
+  if (other != NULL && other->thread_rwlock != NULL)
+    owner->thread_rwlock = other->thread_rwlock;
   else
-    err = thread_rwlock_new(&h->pair, atomic_load(&h->lock));
+    err = thread_rwlock_new(&owner->thread_rwlock, atomic_load(&owner->lock));
   if (err != 0)
     return err;
-  h->pair->sides[write] = h;
-  h->recipe = write ? lk_rwlock_write_side(h->pair->rw)
-                    : lk_rwlock_read_side(h->pair->rw);
+  owner->thread_rwlock->sides[write] = owner;
+  owner->recipe = write ? lk_rwlock_write_side(owner->thread_rwlock->rw)
+                        : lk_rwlock_read_side(owner->thread_rwlock->rw);
   return 0;
 }
 
 /* lk_lock_reset() completes the call that waits, whose lock owner may be freed
  * then. */
-void lk__rwlock_side_free(lk_lock_owner *h, lk_lock *recipe)
+void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *recipe)
 {
-  lk_sync_client *c = h->client;
-  lk_thread_rwlock *p = h->pair;
+  lk_sync_client *c = owner->client;
+  lk_thread_rwlock *p = owner->thread_rwlock;
 
-  h->pair = NULL;
-  p->sides[p->sides[1] == h] = NULL;
+  owner->thread_rwlock = NULL;
+  p->sides[p->sides[1] == owner] = NULL;
   lk_lock_reset(recipe);
   if (p->sides[0] != NULL || p->sides[1] != NULL)
     return;

@@ -5,8 +5,8 @@
 #include "sync/lock_owner.h"
 
 /** Make the lk_lock of a lock owner that is a side of a read-write lock. */
-int lk__rwlock_side_make(lk_lock_owner *h);
-/** Free it. `recipe` is what h->recipe was. */
-void lk__rwlock_side_free(lk_lock_owner *h, lk_lock *recipe);
+int lk__rwlock_side_make(lk_lock_owner *owner);
+/** Free it. `recipe` is what owner->recipe was. */
+void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *recipe);
 
 #endif

@@ -178,7 +178,7 @@ static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,
                             const char *path,
                             const lk_subscription_config *config, bool children)
 {
-  static const lk_sized_struct what = LK_SIZED_STRUCT(lk_subscription_config);
+  static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_subscription_config);
   lk_subscription_config own;
 
   if (out == NULL)
@@ -190,7 +190,7 @@ static int subscription_new(lk_sync_subscription **out, lk_sync_client *c,
     return LK_ERR_BAD_PATH;
   if (lk__driver_in_child(&c->driver))
     return LK_ERR_FORKED;
-  int err = lk__sync_copy_options(c, &what, &own, config);
+  int err = lk__sync_copy_options(c, &sized, &own, config);
 
   if (err != 0)
     return err;
@@ -256,13 +256,13 @@ int lk_sync_subscription_next(lk_sync_subscription *s, lk_sync_result **out,
 {
   lk_sync_client *c = s == NULL ? NULL : s->client;
   next_call t = {.from = s};
-  int cancelling;
+  int cancel_state;
   int err =
-      lk__sync_enter_object(c, s == NULL ? NULL : &s->inside, &cancelling);
+      lk__sync_enter_object(c, s == NULL ? NULL : &s->inside, &cancel_state);
 
   if (err == 0) {
     err = subscription_next(&t, c, call);
-    lk__sync_leave_object(c, &s->inside, cancelling);
+    lk__sync_leave_object(c, &s->inside, cancel_state);
   }
   if (out != NULL)
     *out = t.result;

@@ -15,7 +15,7 @@ lk_sync_watch *lk__sync_watch_new(lk_sync_client *c, const lk_sync_call *call)
   w->client = c;
   w->on_event = call->on_event;
   w->arg = call->watch_arg;
-  w->handed = call->watch != NULL;
+  w->owned_by_caller = call->watch != NULL;
   return w;
 }
 
@@ -30,8 +30,8 @@ void lk__sync_watch_event(lk_client *client, lk_watch *watch,
                           const lk_event *event, void *arg)
 {
   lk_sync_watch *w = arg;
-  bool last = !w->stays || event->type == LK_EVENT_ENDED;
-  bool ours = last && !w->handed;
+  bool last = !w->is_persistent || event->type == LK_EVENT_ENDED;
+  bool ours = last && !w->owned_by_caller;
 
   (void)client;
   (void)watch;

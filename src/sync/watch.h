@@ -9,8 +9,8 @@ struct lk_sync_watch {
   void (*on_event)(lk_sync_client *c, const lk_event *event, void *arg);
   void *arg;
   lk_watch *watch; /**< NULL: no event follows. For the thread of the handle */
-  bool stays;      /**< persistent: events come until LK_EVENT_ENDED */
-  bool handed;     /**< the caller has a handle, and frees it */
+  bool is_persistent;   /**< persistent: events come until LK_EVENT_ENDED */
+  bool owned_by_caller; /**< the caller has a handle, and frees it */
 };
 
 /** NULL: no memory. */

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-enum { MAX_MISSES = 3 };
+enum { MAX_LOST_NODES = 3 };
 
 /* ---- life -------------------------------------------------------------- */
 
@@ -16,50 +16,50 @@ size_t lk__joint_room(size_t count)
   return count * (sizeof(lk_joint_member) + sizeof(lk_contender *));
 }
 
-void lk__joint_init(lk_joint_acquisition *g, const lk_joint_kind *kind,
+void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
                     lk_session_lease *lease,
                     const lk_acquisition_callbacks *callbacks, void *arg,
                     void *room, size_t count)
 {
-  g->kind = kind;
-  g->lease = lease;
+  joint->kind = kind;
+  joint->lease = lease;
   lk__lease_ref(lease);
-  g->refs = 1;
-  g->callbacks = callbacks;
-  g->callbacks_arg = arg;
-  g->members = room;
+  joint->refs = 1;
+  joint->callbacks = callbacks;
+  joint->callbacks_arg = arg;
+  joint->members = room;
   for (size_t i = 0; i < count; i++)
-    g->members[i] = (lk_joint_member){g, i};
-  g->acquisition.kind = &kind->acquisition;
-  g->acquisition.parts = (lk_contender **)(void *)(g->members + count);
+    joint->members[i] = (lk_joint_member){joint, i};
+  joint->acquisition.kind = &kind->acquisition;
+  joint->acquisition.parts = (lk_contender **)(void *)(joint->members + count);
 }
 
-void lk__joint_ref(lk_joint_acquisition *g)
+void lk__joint_ref(lk_joint_acquisition *joint)
 {
-  g->refs++;
+  joint->refs++;
 }
 
-void lk__joint_unref(lk_joint_acquisition *g)
+void lk__joint_unref(lk_joint_acquisition *joint)
 {
-  lk_session_lease *lease = g->lease;
+  lk_session_lease *lease = joint->lease;
 
-  if (--g->refs > 0)
+  if (--joint->refs > 0)
     return;
-  for (size_t i = 0; i < g->acquisition.count; i++)
-    lk__contender_unref(g->acquisition.parts[i]);
-  lk__mem_free(&lease->mem, g);
+  for (size_t i = 0; i < joint->acquisition.count; i++)
+    lk__contender_unref(joint->acquisition.parts[i]);
+  lk__mem_free(&lease->mem, joint);
   lk__lease_unref(lease);
 }
 
 /* ---- contenders -------------------------------------------------------- */
 
-lk_contender *lk__joint_add(lk_joint_acquisition *g,
+lk_contender *lk__joint_add(lk_joint_acquisition *joint,
                             const lk_contender_config *config,
                             const lk_acquisition_callbacks *callbacks)
 {
-  lk_acquisition *a = &g->acquisition;
-  lk_contender *ct =
-      lk__contender_new(g->lease, config, callbacks, &g->members[a->count]);
+  lk_acquisition *a = &joint->acquisition;
+  lk_contender *ct = lk__contender_new(joint->lease, config, callbacks,
+                                       &joint->members[a->count]);
 
   if (ct == NULL)
     return NULL;
@@ -68,109 +68,111 @@ lk_contender *lk__joint_add(lk_joint_acquisition *g,
   return ct;
 }
 
-void lk__joint_stop_members(lk_joint_acquisition *g, bool report_gone)
+void lk__joint_stop_members(lk_joint_acquisition *joint, bool report_gone)
 {
-  for (size_t i = 0; i < g->acquisition.count; i++) {
-    if (g->acquisition.parts[i]->callbacks != NULL)
-      lk__contender_stop(g->acquisition.parts[i], report_gone);
+  for (size_t i = 0; i < joint->acquisition.count; i++) {
+    if (joint->acquisition.parts[i]->callbacks != NULL)
+      lk__contender_stop(joint->acquisition.parts[i], report_gone);
   }
 }
 
 void lk__joint_member_gone(void *arg, int err)
 {
   lk_joint_member *member = arg;
-  lk_joint_acquisition *g = member->joint;
-  const lk_acquisition_callbacks *callbacks = g->callbacks;
+  lk_joint_acquisition *joint = member->joint;
+  const lk_acquisition_callbacks *callbacks = joint->callbacks;
 
   if (err != 0)
-    g->left_err = err;
-  if (--g->leaving == 0) {
-    g->callbacks = NULL;
+    joint->left_err = err;
+  if (--joint->leaving == 0) {
+    joint->callbacks = NULL;
     if (callbacks != NULL)
-      callbacks->gone(g->callbacks_arg, g->left_err);
+      callbacks->gone(joint->callbacks_arg, joint->left_err);
   }
-  lk__joint_unref(g);
+  lk__joint_unref(joint);
 }
 
 /* ---- end ---------------------------------------------------------------- */
 
 /* The contenders are not freed: active calls may still use them. */
-static void joint_close(lk_joint_acquisition *g, bool report_gone)
+static void joint_stop_contenders(lk_joint_acquisition *joint, bool report_gone)
 {
-  g->over = true;
-  g->kind->close(g);
-  lk__joint_stop_members(g, report_gone);
-  g->kind->closed(g);
+  joint->over = true;
+  joint->kind->before_stop(joint);
+  lk__joint_stop_members(joint, report_gone);
+  joint->kind->after_stop(joint);
 }
 
-void lk__joint_end(lk_joint_acquisition *g, int err)
+void lk__joint_end(lk_joint_acquisition *joint, int err)
 {
-  const lk_acquisition_callbacks *callbacks = g->callbacks;
+  const lk_acquisition_callbacks *callbacks = joint->callbacks;
   void (*report)(void *arg, int err) = NULL;
 
-  if (g->over)
+  if (joint->over)
     return;
   if (callbacks != NULL)
-    report = g->acquisition.whole ? callbacks->lost : callbacks->ended;
-  g->callbacks = NULL;
-  joint_close(g, false);
+    report = joint->acquisition.whole ? callbacks->lost : callbacks->ended;
+  joint->callbacks = NULL;
+  joint_stop_contenders(joint, false);
   if (report != NULL)
-    report(g->callbacks_arg, err);
-  lk__joint_unref(g);
+    report(joint->callbacks_arg, err);
+  lk__joint_unref(joint);
 }
 
-bool lk__joint_may_begin_again(lk_joint_acquisition *g, int err)
+bool lk__joint_may_begin_again(lk_joint_acquisition *joint, int err)
 {
-  if (g->lease->over != 0)
+  if (joint->lease->end_err != 0)
     return false;
-  return err == LK_ERR_SESSION_EXPIRED ? !g->fail_on_expiry
-                                       : ++g->misses < MAX_MISSES;
+  return err == LK_ERR_SESSION_EXPIRED ? !joint->fail_on_expiry
+                                       : ++joint->lost_nodes < MAX_LOST_NODES;
 }
 
 /* ---- notices ------------------------------------------------------------- */
 
-void lk__joint_notify(lk_joint_acquisition *g, const lk_notice *notice)
+void lk__joint_notify(lk_joint_acquisition *joint, const lk_notice *notice)
 {
-  if (g->callbacks != NULL)
-    g->callbacks->notice(g->callbacks_arg, notice);
+  if (joint->callbacks != NULL)
+    joint->callbacks->notice(joint->callbacks_arg, notice);
 }
 
-void lk__joint_notify_whole(lk_joint_acquisition *g, lk_notice_type type)
+void lk__joint_notify_whole(lk_joint_acquisition *joint, lk_notice_type type)
 {
   lk_notice notice = {.type = type,
-                      .deadline_ms = lk__acquisition_deadline(&g->acquisition)};
+                      .deadline_ms =
+                          lk__acquisition_deadline(&joint->acquisition)};
 
-  lk__joint_notify(g, &notice);
+  lk__joint_notify(joint, &notice);
 }
 
-void lk__joint_notify_revoked(lk_joint_acquisition *g)
+void lk__joint_notify_revoked(lk_joint_acquisition *joint)
 {
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
-  bool some = false;
+  bool any_revoked = false;
 
-  for (size_t i = 0; i < g->acquisition.count; i++)
-    some = some || g->acquisition.parts[i]->holding.revoked;
-  if (!some || !g->acquisition.whole || g->over || g->revoked)
+  for (size_t i = 0; i < joint->acquisition.count; i++)
+    any_revoked = any_revoked || joint->acquisition.parts[i]->holding.revoked;
+  if (!any_revoked || !joint->acquisition.whole || joint->over ||
+      joint->revoked)
     return;
-  g->revoked = true;
-  lk__joint_notify(g, &notice);
+  joint->revoked = true;
+  lk__joint_notify(joint, &notice);
 }
 
-void lk__joint_member_unsure(lk_joint_acquisition *g)
+void lk__joint_member_unsure(lk_joint_acquisition *joint)
 {
-  if (!g->acquisition.whole || g->unsure)
+  if (!joint->acquisition.whole || joint->unsure)
     return;
-  g->unsure = true;
-  lk__joint_notify_whole(g, LK_NOTICE_UNSURE);
+  joint->unsure = true;
+  lk__joint_notify_whole(joint, LK_NOTICE_UNSURE);
 }
 
-void lk__joint_member_proven(lk_joint_acquisition *g)
+void lk__joint_member_proven(lk_joint_acquisition *joint)
 {
-  if (!g->acquisition.whole) {
-    g->kind->try_grant(g);
-  } else if (g->unsure && !lk__acquisition_is_unsure(&g->acquisition)) {
-    g->unsure = false;
-    lk__joint_notify_whole(g, LK_NOTICE_LEASE_PROVEN);
+  if (!joint->acquisition.whole) {
+    joint->kind->try_grant(joint);
+  } else if (joint->unsure && !lk__acquisition_is_unsure(&joint->acquisition)) {
+    joint->unsure = false;
+    lk__joint_notify_whole(joint, LK_NOTICE_LEASE_PROVEN);
   }
 }
 
@@ -183,16 +185,16 @@ static lk_joint_acquisition *joint_of(lk_acquisition *a)
 
 void lk__joint_stop(lk_acquisition *a, bool report_gone)
 {
-  lk_joint_acquisition *g = joint_of(a);
+  lk_joint_acquisition *joint = joint_of(a);
 
-  lk__joint_ref(g);
+  lk__joint_ref(joint);
   if (!report_gone)
-    g->callbacks = NULL;
-  g->leaving = report_gone ? a->count : 0;
-  g->refs += g->leaving;
-  joint_close(g, report_gone);
-  lk__joint_unref(g);
-  lk__joint_unref(g);
+    joint->callbacks = NULL;
+  joint->leaving = report_gone ? a->count : 0;
+  joint->refs += joint->leaving;
+  joint_stop_contenders(joint, report_gone);
+  lk__joint_unref(joint);
+  lk__joint_unref(joint);
 }
 
 void lk__joint_remove_callbacks(lk_acquisition *a)

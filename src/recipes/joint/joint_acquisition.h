@@ -24,11 +24,11 @@ typedef struct lk_joint_member {
 typedef struct lk_joint_kind {
   lk_acquisition_kind acquisition;
   /** Grants the whole if all of it is held. */
-  void (*try_grant)(lk_joint_acquisition *g);
+  void (*try_grant)(lk_joint_acquisition *joint);
   /** The acquisition has ended or was stopped: before and after its contenders
      are stopped. */
-  void (*close)(lk_joint_acquisition *g);
-  void (*closed)(lk_joint_acquisition *g);
+  void (*before_stop)(lk_joint_acquisition *joint);
+  void (*after_stop)(lk_joint_acquisition *joint);
 } lk_joint_kind;
 
 struct lk_joint_acquisition {
@@ -40,50 +40,50 @@ struct lk_joint_acquisition {
   const lk_acquisition_callbacks *callbacks; /* NULL: no reports */
   void *callbacks_arg;
   bool fail_on_expiry;
-  bool over;       /* ended or stopped */
-  bool unsure;     /* the owner was notified of it */
-  bool revoked;    /* the owner was notified of it */
-  size_t leaving;  /* contenders that will report when their nodes are gone */
-  int left_err;    /* why one of the nodes was not deleted, or 0 */
-  unsigned misses; /* nodes lost before the grant */
+  bool over;      /* ended or stopped */
+  bool unsure;    /* the owner was notified of it */
+  bool revoked;   /* the owner was notified of it */
+  size_t leaving; /* contenders that will report when their nodes are gone */
+  int left_err;   /* why one of the nodes was not deleted, or 0 */
+  unsigned lost_nodes; /* nodes lost before the grant */
   lk_joint_member *members;
 };
 
 /** The number of bytes that `count` members need (`room` of lk__joint_init). */
 size_t lk__joint_room(size_t count);
-/** `g` and `room` must be zeroed, in one allocation that begins with `g`. The
-    last lk__joint_unref() frees it. */
-void lk__joint_init(lk_joint_acquisition *g, const lk_joint_kind *kind,
+/** `joint` and `room` must be zeroed, in one allocation that begins with
+   `joint`. The last lk__joint_unref() frees it. */
+void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
                     lk_session_lease *lease,
                     const lk_acquisition_callbacks *callbacks, void *arg,
                     void *room, size_t count);
-void lk__joint_ref(lk_joint_acquisition *g);
-void lk__joint_unref(lk_joint_acquisition *g);
+void lk__joint_ref(lk_joint_acquisition *joint);
+void lk__joint_unref(lk_joint_acquisition *joint);
 
 /** Create the contender of the next member. NULL: no memory. */
-lk_contender *lk__joint_add(lk_joint_acquisition *g,
+lk_contender *lk__joint_add(lk_joint_acquisition *joint,
                             const lk_contender_config *config,
                             const lk_acquisition_callbacks *callbacks);
 /** Stop all contenders; `report_gone`: each calls `gone` when it has ended. */
-void lk__joint_stop_members(lk_joint_acquisition *g, bool report_gone);
+void lk__joint_stop_members(lk_joint_acquisition *joint, bool report_gone);
 
 /** End the acquisition and notify the owner: lost, or not granted. */
-void lk__joint_end(lk_joint_acquisition *g, int err);
+void lk__joint_end(lk_joint_acquisition *joint, int err);
 /** A contender lost its node or its session. true: the acquisition begins
     again;
     false: it has to end. */
-bool lk__joint_may_begin_again(lk_joint_acquisition *g, int err);
+bool lk__joint_may_begin_again(lk_joint_acquisition *joint, int err);
 
-void lk__joint_notify(lk_joint_acquisition *g, const lk_notice *notice);
+void lk__joint_notify(lk_joint_acquisition *joint, const lk_notice *notice);
 /** Notify the owner of a change of the whole, with its deadline. */
-void lk__joint_notify_whole(lk_joint_acquisition *g, lk_notice_type type);
+void lk__joint_notify_whole(lk_joint_acquisition *joint, lk_notice_type type);
 /** Notify the owner once if the revocation of a contender was requested. No
     effect before the grant. */
-void lk__joint_notify_revoked(lk_joint_acquisition *g);
+void lk__joint_notify_revoked(lk_joint_acquisition *joint);
 /** A contender became unsure. */
-void lk__joint_member_unsure(lk_joint_acquisition *g);
+void lk__joint_member_unsure(lk_joint_acquisition *joint);
 /** The lease of a contender was proven: grant, or notify the owner. */
-void lk__joint_member_proven(lk_joint_acquisition *g);
+void lk__joint_member_proven(lk_joint_acquisition *joint);
 /** The callback `gone` of a contender; `arg` is its lk_joint_member. */
 void lk__joint_member_gone(void *arg, int err);
 

@@ -89,7 +89,7 @@ static void on_expired(lk_session_lease *lease)
 {
   lease->known_deadline_ms = LK_NO_LEASE;
   lk__heartbeat_plan(lease);
-  lk__lease_start_timer(lease, &lease->life.no_session,
+  lk__lease_start_timer(lease, &lease->life.after_expiry,
                         lk_client_input_ms(lease->client));
   lk__lease_for_each_user(lease, expire_user);
 }
@@ -101,27 +101,27 @@ static void end_user(lk_session_lease *lease, lk_lease_user *u)
 }
 
 /* The client starts a new session at once after an expiry, or never. */
-static void on_no_session(lk_client *c, void *arg)
+static void on_turn_after_expiry(lk_client *c, void *arg)
 {
   lk_session_lease *lease = arg;
 
   if (lk_client_state(c) != LK_STATE_EXPIRED)
     return;
   lk__lease_ref(lease);
-  lease->over = LK_ERR_CLOSED;
+  lease->end_err = LK_ERR_CLOSED;
   lk__lease_for_each_user(lease, end_user);
   lk__lease_unref(lease);
 }
 
 static void close_user(lk_session_lease *lease, lk_lease_user *u)
 {
-  u->kind->closed(u, lease->over);
+  u->kind->closed(u, lease->end_err);
 }
 
 static void stop_timers(lk_session_lease *lease)
 {
   lk__lease_stop_timer(lease, &lease->watchdog);
-  lk__lease_stop_timer(lease, &lease->life.no_session);
+  lk__lease_stop_timer(lease, &lease->life.after_expiry);
   lk__lease_stop_timer(lease, &lease->heartbeat.timer);
   lease->heartbeat.planned = false;
   lease->watch_at_ms = INT64_MAX;
@@ -129,7 +129,7 @@ static void stop_timers(lk_session_lease *lease)
 
 static void lease_end(lk_session_lease *lease, int err)
 {
-  lease->over = err;
+  lease->end_err = err;
   stop_timers(lease);
   lk__lease_for_each_user(lease, close_user);
 }
@@ -197,7 +197,7 @@ static void on_closing(lk_client *c, void *arg)
 
   (void)c;
   lk__lease_ref(lease);
-  lease->over = LK_ERR_CLOSED;
+  lease->end_err = LK_ERR_CLOSED;
   stop_timers(lease);
   lk__lease_for_each_user(lease, close_unless_cleanup);
   lk__lease_unref(lease);
@@ -232,16 +232,17 @@ void lk__lease_attach_client(lk_session_lease *lease)
                                        .reply = on_reply,
                                        .closing = on_closing,
                                        .arg = lease};
-  lease->life.no_session = (lk_timer){.fire = on_no_session, .arg = lease};
+  lease->life.after_expiry =
+      (lk_timer){.fire = on_turn_after_expiry, .arg = lease};
   switch (lk_client_state(lease->client)) {
   case LK_STATE_EXPIRED:
-    lk__lease_start_timer(lease, &lease->life.no_session,
+    lk__lease_start_timer(lease, &lease->life.after_expiry,
                           lk_client_input_ms(lease->client));
     break;
-  case LK_STATE_AUTH_FAILED: lease->over = LK_ERR_AUTH_FAILED; break;
+  case LK_STATE_AUTH_FAILED: lease->end_err = LK_ERR_AUTH_FAILED; break;
   case LK_STATE_CLOSED: /* listeners are not notified any more, not even of the
                            free */
-    lease->over = LK_ERR_CLOSED;
+    lease->end_err = LK_ERR_CLOSED;
     lease->life.closed = true;
     lease->life.detached = true;
     return;

@@ -14,7 +14,7 @@
 
 enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, PAUSE_MS = 100 };
 
-static void heartbeat_end(lk_session_lease *lease);
+static void heartbeat_request_completed(lk_session_lease *lease);
 
 /* ---- checks ------------------------------------------------------------ */
 
@@ -31,10 +31,10 @@ static void report_checks(lk_session_lease *lease, size_t multi, int err,
                           const lk_op_result *results, size_t count)
 {
   uint64_t number = lease->heartbeat.number;
-  lk_safe_iterator w;
+  lk_safe_iterator it;
 
-  lk__safe_iterator_begin(&w, &lease->users);
-  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&it, &lease->users);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
     lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
 
     if (!lk__lease_user_holds(u) || u->heartbeat != number || u->multi != multi)
@@ -59,7 +59,7 @@ static void on_checks(lk_client *c, int err, const lk_op_result *results,
   lease->heartbeat.throttled =
       lease->heartbeat.throttled || err == LK_ERR_THROTTLED;
   report_checks(lease, lease->heartbeat.replied++, err, results, count);
-  heartbeat_end(lease);
+  heartbeat_request_completed(lease);
   lk__lease_unref(lease);
 }
 
@@ -76,7 +76,7 @@ static bool send_checks(lk_session_lease *lease, const lk_op *ops, size_t count)
 
 /* A check of a node that cannot be read fails, though the node exists, and
  * operations behind it are not executed. So it is the last of its multi. */
-static void check_held(lk_session_lease *lease)
+static void send_checks_of_held(lk_session_lease *lease)
 {
   lk_op ops[MULTI_OPS];
   size_t count = 0;
@@ -116,7 +116,7 @@ static void on_heartbeat_sync(lk_client *c, int err, void *arg)
   lease->heartbeat.requests--;
   lease->heartbeat.throttled =
       lease->heartbeat.throttled || err == LK_ERR_THROTTLED;
-  heartbeat_end(lease);
+  heartbeat_request_completed(lease);
   lk__lease_unref(lease);
 }
 
@@ -143,13 +143,13 @@ static lk_lease_user *next_to_hold(const lk_session_lease *lease)
 }
 
 /* The assurance of the heartbeat of a client that only waits. */
-static lk_assurance waiting_level(const lk_session_lease *lease)
+static lk_assurance assurance_of_waiters(const lk_session_lease *lease)
 {
-  lk_assurance level = lease->config.assurance;
+  lk_assurance assurance = lease->config.assurance;
 
-  return level == LK_ASSURE_QUORUM && next_to_hold(lease) == NULL
+  return assurance == LK_ASSURE_QUORUM && next_to_hold(lease) == NULL
              ? LK_ASSURE_SYNC
-             : level;
+             : assurance;
 }
 
 static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
@@ -161,7 +161,7 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
 }
 
 /* The result is ignored: the watch on the node reports its deletion. */
-static void check_waiting(lk_session_lease *lease, lk_lease_user *u)
+static void send_check_of_waiter(lk_session_lease *lease, lk_lease_user *u)
 {
   bool unreadable;
   lk_op check = lk_op_check(u->kind->node(u, &unreadable), -1);
@@ -178,7 +178,7 @@ static void heartbeat_of_waiters(lk_session_lease *lease)
       lease->config.assurance == LK_ASSURE_QUORUM ? next_to_hold(lease) : NULL;
 
   if (next != NULL)
-    check_waiting(lease, next);
+    send_check_of_waiter(lease, next);
   else
     send_sync(lease);
 }
@@ -190,7 +190,7 @@ static void heartbeat_of_holders(lk_session_lease *lease)
       u->kind->supervise(u);
   }
   switch (lease->config.assurance) {
-  case LK_ASSURE_QUORUM: check_held(lease); break;
+  case LK_ASSURE_QUORUM: send_checks_of_held(lease); break;
   case LK_ASSURE_SYNC: send_sync(lease); break;
   case LK_ASSURE_PING: break; /* the client pings */
   }
@@ -239,7 +239,7 @@ static int64_t heartbeat_due(const lk_session_lease *lease)
   int64_t waits = LK_NO_LEASE;
 
   if (lease->count[LK_LEASE_WAITING] > 0)
-    waits = lk__evidence_deadline(lease->evidence, waiting_level(lease));
+    waits = lk__evidence_deadline(lease->evidence, assurance_of_waiters(lease));
   int64_t at = heartbeat_due_for(lease, waits);
 
   if (lease->count[LK_LEASE_HELD] == 0)
@@ -314,7 +314,7 @@ bool lk__heartbeat_now(lk_session_lease *lease)
   return true;
 }
 
-void lk__heartbeat_fire(lk_client *c, void *arg)
+void lk__heartbeat_on_timer(lk_client *c, void *arg)
 {
   lk_session_lease *lease = arg;
 
@@ -324,7 +324,7 @@ void lk__heartbeat_fire(lk_client *c, void *arg)
 }
 
 /* A request of the heartbeat has completed. */
-static void heartbeat_end(lk_session_lease *lease)
+static void heartbeat_request_completed(lk_session_lease *lease)
 {
   if (lease->heartbeat.requests > 0)
     return;

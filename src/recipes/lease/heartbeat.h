@@ -23,6 +23,6 @@ void lk__heartbeat_put_off(lk_session_lease *lease);
 /** Send one at once. false: one is under way already, or there is no need. */
 bool lk__heartbeat_now(lk_session_lease *lease);
 /** The timer has fired. */
-void lk__heartbeat_fire(lk_client *c, void *arg);
+void lk__heartbeat_on_timer(lk_client *c, void *arg);
 
 #endif

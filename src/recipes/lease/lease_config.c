@@ -11,7 +11,7 @@
 /* ---- creation ----------------------------------------------------------- */
 
 /* The client is freed. The session lease remains until its last user ends. */
-static void release_by_client(lk_session_lease *lease)
+static void on_client_freed(lk_session_lease *lease)
 {
   lease->life.detached = true;
   lk__lease_unref(lease);
@@ -33,14 +33,15 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   lk__list_init(&lease->queues.local);
   lk__list_init(&lease->life.close_hooks);
   lk__safe_list_init(&lease->users);
-  lease->watchdog = (lk_timer){.fire = lk__watchdog_fire, .arg = lease};
-  lease->heartbeat.timer = (lk_timer){.fire = lk__heartbeat_fire, .arg = lease};
+  lease->watchdog = (lk_timer){.fire = lk__watchdog_on_timer, .arg = lease};
+  lease->heartbeat.timer =
+      (lk_timer){.fire = lk__heartbeat_on_timer, .arg = lease};
   lk__client_set_evidence_gap(c, config->gap_ms);
   lease->evidence = lk__client_evidence(c);
   lk__lease_attach_client(lease);
   lease->known_deadline_ms = lk__lease_deadline(lease);
   lease->known_timeout_ms = lease->evidence->timeout_ms;
-  lk__client_set_lease(c, lease, release_by_client);
+  lk__client_set_lease(c, lease, on_client_freed);
   return lease;
 }
 

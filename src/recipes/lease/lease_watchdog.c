@@ -14,7 +14,7 @@ void lk__lease_watch_deadline(lk_session_lease *lease)
   lk__lease_start_timer(lease, &lease->watchdog, at);
 }
 
-static void watch_held(lk_session_lease *lease)
+static void watch_deadline_if_held(lk_session_lease *lease)
 {
   if (lease->count[LK_LEASE_HELD] > 0)
     lk__lease_watch_deadline(lease);
@@ -22,7 +22,7 @@ static void watch_held(lk_session_lease *lease)
 
 void lk__lease_await(lk_session_lease *lease)
 {
-  lease->awaited = true;
+  lease->grant_awaited = true;
   (void)lk__heartbeat_now(lease);
 }
 
@@ -32,12 +32,12 @@ static void notify_renewed(lk_session_lease *lease, lk_lease_user *u)
   u->kind->renewed(u);
 }
 
-static void notify_awaiting(lk_session_lease *lease)
+static void notify_if_renewed(lk_session_lease *lease)
 {
-  if (!lease->awaited ||
+  if (!lease->grant_awaited ||
       !lk__lease_may_grant(lease, lk_client_clock(lease->client)))
     return;
-  lease->awaited = false;
+  lease->grant_awaited = false;
   lk__lease_for_each_user(lease, notify_renewed);
 }
 
@@ -49,17 +49,17 @@ static void review_user(lk_session_lease *lease, lk_lease_user *u)
 
 /* Each reply moves the deadline, but not the timer: when the timer fires, users
  * compare the deadline as it is by then. */
-void lk__watchdog_fire(lk_client *c, void *arg)
+void lk__watchdog_on_timer(lk_client *c, void *arg)
 {
   lk_session_lease *lease = arg;
 
   (void)c;
   lk__lease_ref(lease);
   lease->watch_at_ms = INT64_MAX;
-  notify_awaiting(lease);
+  notify_if_renewed(lease);
   lk__lease_for_each_user(lease, review_user);
   if (!lease->life.detached)
-    watch_held(lease);
+    watch_deadline_if_held(lease);
   lk__lease_unref(lease);
 }
 
@@ -77,10 +77,10 @@ void lk__watchdog_deadline_moved(lk_session_lease *lease)
 
   lease->known_deadline_ms = deadline;
   lease->known_timeout_ms = lease->evidence->timeout_ms;
-  if (lease->over != 0)
+  if (lease->end_err != 0)
     return;
-  if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->awaited) && later)
+  if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->grant_awaited) && later)
     lk__watchdog_review_soon(lease);
   else if (other_timeout)
-    watch_held(lease); /* deadlines have moved, perhaps to an earlier time */
+    watch_deadline_if_held(lease); /* the deadline may be earlier now */
 }

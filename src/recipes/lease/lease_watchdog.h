@@ -22,6 +22,6 @@ void lk__watchdog_deadline_moved(lk_session_lease *lease);
    may be invoked. */
 void lk__watchdog_review_soon(lk_session_lease *lease);
 /** The timer has fired. */
-void lk__watchdog_fire(lk_client *c, void *arg);
+void lk__watchdog_on_timer(lk_client *c, void *arg);
 
 #endif

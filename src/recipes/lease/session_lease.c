@@ -39,10 +39,10 @@ void lk__lease_for_each_user(lk_session_lease *lease,
                              void (*what)(lk_session_lease *lease,
                                           lk_lease_user *u))
 {
-  lk_safe_iterator w;
+  lk_safe_iterator it;
 
-  lk__safe_iterator_begin(&w, &lease->users);
-  for (lk_link *l; (l = lk__safe_iterator_next(&w)) != NULL;) {
+  lk__safe_iterator_begin(&it, &lease->users);
+  for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
     lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
 
     u->kind->ref(u);
@@ -107,14 +107,14 @@ int64_t lk__lease_unsure_ms(const lk_session_lease *lease, int64_t deadline_ms)
 
 int64_t lk__lease_deadline(const lk_session_lease *lease)
 {
-  return lease->over != 0
+  return lease->end_err != 0
              ? LK_NO_LEASE /* the client may be gone */
              : lk__evidence_deadline(lease->evidence, lease->config.assurance);
 }
 
 /* A grant needs a quarter of the session timeout. If the gap exceeds half of
  * the timeout, half of what remains behind the gap suffices. */
-static int64_t grant_needs_ms(const lk_session_lease *lease)
+static int64_t grant_min_lease_ms(const lk_session_lease *lease)
 {
   int64_t timeout = lk__lease_timeout_ms(lease);
   int64_t spare = (timeout - lk__lease_gap_ms(lease)) / 2;
@@ -127,13 +127,13 @@ bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms)
   int64_t deadline = lk__lease_deadline(lease);
 
   return deadline != LK_NO_LEASE && now_ms < deadline &&
-         deadline - now_ms >= grant_needs_ms(lease);
+         deadline - now_ms >= grant_min_lease_ms(lease);
 }
 
 /* ---- the session -------------------------------------------------------- */
 
 bool lk__lease_is_online(const lk_session_lease *lease)
 {
-  return lease->over == 0 &&
+  return lease->end_err == 0 &&
          lk_client_state(lease->client) == LK_STATE_CONNECTED;
 }

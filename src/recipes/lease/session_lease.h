@@ -40,10 +40,10 @@ typedef struct lk_close_hook {
 /** The end of the session and of the client. */
 typedef struct lk_client_life {
   lk_listener listener;
-  lk_timer no_session; /**< whether a new session follows an expiry */
-  size_t listening;    /**< acquisitions that have a listener of their own */
-  lk_link close_hooks; /**< of lk_close_hook */
-  bool closed;         /**< CLOSED was reported */
+  lk_timer after_expiry; /**< whether a new session follows an expiry */
+  size_t listening;      /**< acquisitions that have a listener of their own */
+  lk_link close_hooks;   /**< of lk_close_hook */
+  bool closed;           /**< CLOSED was reported */
   bool detached; /**< CLOSED was reported to all listeners: the client must not
                     be used any more */
 } lk_client_life;
@@ -57,12 +57,12 @@ struct lk_session_lease {
   lk_lease_config config;             /* as configured */
   int32_t margin_ms; /* config.margin_ms, or as changed since */
   size_t refs;       /* the client's, users, requests, callers */
-  int over;          /* the error that ended all requests for good, or 0 */
+  int end_err;       /* the error that ended all requests for good, or 0 */
   lk_client_life life;
 
   lk_safe_list users;
   size_t count[LK_LEASE_NEEDS]; /* of users, by their need */
-  bool awaited;                 /* see lk__lease_await() */
+  bool grant_awaited;           /* see lk__lease_await() */
 
   lk_timer watchdog;   /* the lease deadline, less the margin */
   int64_t watch_at_ms; /* when `watchdog` fires; INT64_MAX: it does not run */

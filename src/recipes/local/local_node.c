@@ -28,8 +28,8 @@ void lk__local_node_update_once(lk_local_queue *q)
 void lk__local_node_ensure(lk_local_queue *q)
 {
   while (lk__local_queue_first(q) != NULL && q->node == NULL) {
-    if (q->lease->over != 0) {
-      lk__local_queue_end_first(q, q->lease->over);
+    if (q->lease->end_err != 0) {
+      lk__local_queue_end_first(q, q->lease->end_err);
       continue;
     }
     lk__local_node_update_once(q);
@@ -122,7 +122,7 @@ static void local_contender_ended(void *arg, int err)
 
   q->refs++;
   local_queue_detach_node(q);
-  if (q->lease->over != 0 || err == LK_ERR_SESSION_EXPIRED)
+  if (q->lease->end_err != 0 || err == LK_ERR_SESSION_EXPIRED)
     local_queue_end_all(q, err);
   else
     lk__local_queue_end_first(q, err);

@@ -75,8 +75,8 @@ static int lock_acquire_refusal(const lk_lock *l)
 {
   if (l->freed)
     return LK_ERR_CLOSED;
-  if (l->lease->over != 0)
-    return l->lease->over;
+  if (l->lease->end_err != 0)
+    return l->lease->end_err;
   if (l->lost || l->acquire.pending ||
       (l->acquisition != NULL && !lk__lock_holds(l)))
     return LK_ERR_STATE;

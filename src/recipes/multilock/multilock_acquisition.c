@@ -8,56 +8,57 @@
 
 /* ---- end ----------------------------------------------------------------- */
 
-static void multilock_closed(lk_joint_acquisition *g)
+static void multilock_after_stop(lk_joint_acquisition *joint)
 {
-  (void)g;
+  (void)joint;
 }
 
 static void multilock_begin_again(lk_multilock_acquisition *m, int err)
 {
-  lk_joint_acquisition *g = &m->joint;
+  lk_joint_acquisition *joint = &m->joint;
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
-  if (!lk__joint_may_begin_again(g, err)) {
+  if (!lk__joint_may_begin_again(joint, err)) {
     lk__multilock_end(m, err);
     return;
   }
-  lk__joint_ref(g);
+  lk__joint_ref(joint);
   if (m->in_transaction) {
     m->begin_again = true; /* its reply names nodes that are to be deleted */
   } else {
     lk__multilock_drop_from(m, 0);
     lk__multilock_begin_transaction(m);
   }
-  lk__joint_notify(g, &notice);
-  lk__joint_unref(g);
+  lk__joint_notify(joint, &notice);
+  lk__joint_unref(joint);
 }
 
 /* ---- callbacks of the contenders ----------------------------------------- */
 
-static void multilock_try_grant(lk_joint_acquisition *g)
+static void multilock_try_grant(lk_joint_acquisition *joint)
 {
-  lk_multilock_acquisition *m = lk__multilock_of(g);
+  lk_multilock_acquisition *m = lk__multilock_of(joint);
 
-  if (m->begin_again || g->acquisition.count < m->plan->count)
+  if (m->begin_again || joint->acquisition.count < m->plan->count)
     return;
-  if (lk__acquisition_try_grant(&g->acquisition) && g->callbacks != NULL)
-    g->callbacks->granted(g->callbacks_arg);
-  lk__joint_notify_revoked(g);
+  if (lk__acquisition_try_grant(&joint->acquisition) &&
+      joint->callbacks != NULL)
+    joint->callbacks->granted(joint->callbacks_arg);
+  lk__joint_notify_revoked(joint);
 }
 
 static void member_granted(void *arg)
 {
   lk_joint_member *member = arg;
-  lk_joint_acquisition *g = member->joint;
-  lk_multilock_acquisition *m = lk__multilock_of(g);
+  lk_joint_acquisition *joint = member->joint;
+  lk_multilock_acquisition *m = lk__multilock_of(joint);
 
-  lk__joint_ref(g);
-  if (g->acquisition.count == m->plan->count)
-    multilock_try_grant(g);
+  lk__joint_ref(joint);
+  if (joint->acquisition.count == m->plan->count)
+    multilock_try_grant(joint);
   else if (lk__multilock_can_continue(m))
     lk__multilock_begin_transaction(m);
-  lk__joint_unref(g);
+  lk__joint_unref(joint);
 }
 
 static void member_ended(void *arg, int err)
@@ -95,31 +96,31 @@ static void member_suspended(lk_multilock_acquisition *m)
 static void member_waiting(const lk_joint_member *member,
                            const lk_notice *notice)
 {
-  lk_joint_acquisition *g = member->joint;
+  lk_joint_acquisition *joint = member->joint;
 
-  if (member->index + 1 < g->acquisition.count)
-    lk__multilock_drop_from(lk__multilock_of(g), member->index + 1);
-  lk__joint_notify(g, notice);
+  if (member->index + 1 < joint->acquisition.count)
+    lk__multilock_drop_from(lk__multilock_of(joint), member->index + 1);
+  lk__joint_notify(joint, notice);
 }
 
 static void member_on_notice(void *arg, const lk_notice *notice)
 {
   lk_joint_member *member = arg;
-  lk_joint_acquisition *g = member->joint;
+  lk_joint_acquisition *joint = member->joint;
 
-  lk__joint_ref(g);
+  lk__joint_ref(joint);
   switch (notice->type) {
   case LK_NOTICE_WAITING: member_waiting(member, notice); break;
-  case LK_NOTICE_SUSPENDED: member_suspended(lk__multilock_of(g)); break;
-  case LK_NOTICE_UNSURE: lk__joint_member_unsure(g); break;
-  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(g); break;
-  case LK_NOTICE_REVOKED: lk__joint_notify_revoked(g); break;
+  case LK_NOTICE_SUSPENDED: member_suspended(lk__multilock_of(joint)); break;
+  case LK_NOTICE_UNSURE: lk__joint_member_unsure(joint); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(joint); break;
+  case LK_NOTICE_REVOKED: lk__joint_notify_revoked(joint); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_MIXED_QUEUE:
   case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: lk__joint_notify(g, notice); break;
+  case LK_NOTICE_COUNTER_NEAR_END: lk__joint_notify(joint, notice); break;
   }
-  lk__joint_unref(g);
+  lk__joint_unref(joint);
 }
 
 static const lk_acquisition_callbacks member_callbacks = {
@@ -158,7 +159,7 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
     lk__lease_start_timer(lease, &m->pause, lk_client_input_ms(c));
     break;
   case LK_STATE_AUTH_FAILED:
-  case LK_STATE_CLOSED: lk__multilock_end(m, lease->over); break;
+  case LK_STATE_CLOSED: lk__multilock_end(m, lease->end_err); break;
   case LK_STATE_CONNECTING:
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
@@ -171,7 +172,7 @@ static void multilock_on_closing(lk_client *c, void *arg)
   lk_multilock_acquisition *m = arg;
 
   (void)c;
-  lk__multilock_end(m, m->joint.lease->over);
+  lk__multilock_end(m, m->joint.lease->end_err);
 }
 
 /* ---- as an acquisition --------------------------------------------------- */
@@ -187,16 +188,16 @@ static void multilock_begin(lk_acquisition *a)
 
 static void multilock_stop(lk_acquisition *a, bool report_gone)
 {
-  lk_joint_acquisition *g = (lk_joint_acquisition *)(void *)a;
+  lk_joint_acquisition *joint = (lk_joint_acquisition *)(void *)a;
 
-  lk__joint_ref(g);
+  lk__joint_ref(joint);
   if (!report_gone)
-    g->callbacks = NULL;
-  g->over = true;
-  lk__multilock_close(g);
-  lk__lease_listener_done(g->lease);
+    joint->callbacks = NULL;
+  joint->over = true;
+  lk__multilock_stop_listening(joint);
+  lk__lease_listener_done(joint->lease);
   lk__joint_stop(a, report_gone);
-  lk__joint_unref(g);
+  lk__joint_unref(joint);
 }
 
 static const lk_joint_kind multilock_kind = {
@@ -206,8 +207,8 @@ static const lk_joint_kind multilock_kind = {
                     .ref = lk__joint_ref_acquisition,
                     .unref = lk__joint_unref_acquisition},
     .try_grant = multilock_try_grant,
-    .close = lk__multilock_close,
-    .closed = multilock_closed};
+    .before_stop = lk__multilock_stop_listening,
+    .after_stop = multilock_after_stop};
 
 lk_multilock_acquisition *
 lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,

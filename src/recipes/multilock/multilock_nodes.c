@@ -74,26 +74,26 @@ lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m)
 
 /* ---- end ---------------------------------------------------------------- */
 
-void lk__multilock_close(lk_joint_acquisition *g)
+void lk__multilock_stop_listening(lk_joint_acquisition *joint)
 {
-  lk_multilock_acquisition *m = lk__multilock_of(g);
+  lk_multilock_acquisition *m = lk__multilock_of(joint);
 
-  if (g->lease->life.detached)
+  if (joint->lease->life.detached)
     return;
-  lk__lease_stop_timer(g->lease, &m->pause);
+  lk__lease_stop_timer(joint->lease, &m->pause);
   if (m->listens)
-    lk__lease_detach_listener(g->lease, &m->listener);
+    lk__lease_detach_listener(joint->lease, &m->listener);
   m->listens = false;
 }
 
 void lk__multilock_end(lk_multilock_acquisition *m, int err)
 {
-  lk_joint_acquisition *g = &m->joint;
+  lk_joint_acquisition *joint = &m->joint;
 
-  if (g->over)
+  if (joint->over)
     return;
-  lk__joint_ref(g);
-  lk__joint_end(g, err);
-  lk__lease_listener_done(g->lease);
-  lk__joint_unref(g);
+  lk__joint_ref(joint);
+  lk__joint_end(joint, err);
+  lk__lease_listener_done(joint->lease);
+  lk__joint_unref(joint);
 }

@@ -36,9 +36,9 @@ typedef struct lk_multilock_acquisition {
 } lk_multilock_acquisition;
 
 static inline lk_multilock_acquisition *
-lk__multilock_of(lk_joint_acquisition *g)
+lk__multilock_of(lk_joint_acquisition *joint)
 {
-  return (lk_multilock_acquisition *)(void *)g;
+  return (lk_multilock_acquisition *)(void *)joint;
 }
 /** No contender waits, and some members have none. */
 bool lk__multilock_can_continue(const lk_multilock_acquisition *m);
@@ -51,6 +51,6 @@ void lk__multilock_end(lk_multilock_acquisition *m, int err);
 lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m);
 
 /** Stop listening to the client, and the timer. */
-void lk__multilock_close(lk_joint_acquisition *g);
+void lk__multilock_stop_listening(lk_joint_acquisition *joint);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct create_with_parents {
   lk_acls *parent_acl;
   int flags;
   int parent_flags;
-  int64_t end_ms;
+  int64_t deadline_ms;
   lk_create_cb done;
   void *arg;
   unsigned rounds;    /* retries that requested the parents */
@@ -62,7 +62,7 @@ static void create_on_node(lk_client *c, int err, const char *path,
 
 static int create_request_node(create_with_parents *cp)
 {
-  lk_call call = lk__call_until(cp->end_ms);
+  lk_call call = lk__call_until(cp->deadline_ms);
   int err = lk_create2(cp->client, cp->path, cp->data, cp->acl, cp->flags,
                        &call, create_on_node, cp);
 
@@ -103,7 +103,7 @@ static void create_on_top_parent(lk_client *c, int err, const char *path,
 
 static int create_request_parent(create_with_parents *cp, bool top)
 {
-  lk_call call = lk__call_until(cp->end_ms);
+  lk_call call = lk__call_until(cp->deadline_ms);
   int err = lk_create(cp->client, cp->path, lk_bytes_of("", 0), cp->parent_acl,
                       cp->parent_flags, &call,
                       top ? create_on_top_parent : create_on_parent, cp);
@@ -238,7 +238,7 @@ int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
     return LK_ERR_NO_MEMORY;
   cp->flags = flags;
   cp->parent_flags = parent_options.containers ? LK_CONTAINER : LK_PERSISTENT;
-  cp->end_ms = lk__call_deadline(c, &timing);
+  cp->deadline_ms = lk__call_deadline(c, &timing);
   cp->done = done;
   cp->arg = arg;
   err = create_request_node(cp);

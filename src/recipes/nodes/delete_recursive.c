@@ -29,7 +29,7 @@ typedef struct tree_deletion {
   lk_progress_cb more;
   lk_deleted_cb done;
   void *arg;
-  int64_t end_ms;
+  int64_t deadline_ms;
   bool repeat;
   int err;
   size_t deleted;
@@ -89,7 +89,7 @@ static int tree_node_requested(lk_tree_node *n, int err)
 static int tree_node_request_delete(lk_tree_node *n)
 {
   tree_deletion *t = node_deletion(n);
-  lk_call call = lk__call_until(t->end_ms);
+  lk_call call = lk__call_until(t->deadline_ms);
   int err = lk_delete(t->client, n->path, -1, &call, tree_node_on_deleted, n);
 
   if (tree_node_requested(n, err) == 0)
@@ -100,7 +100,7 @@ static int tree_node_request_delete(lk_tree_node *n)
 static int tree_node_request_names(lk_tree_node *n)
 {
   tree_deletion *t = node_deletion(n);
-  lk_call call = lk__call_until(t->end_ms);
+  lk_call call = lk__call_until(t->deadline_ms);
   int err = lk_get_children(t->client, n->path, &call, tree_node_on_names, n);
 
   t->lists += err == 0;
@@ -139,7 +139,7 @@ static void tree_deletion_on_pause_over(void *arg, int err);
 static void tree_deletion_pause(tree_deletion *t)
 {
   if (!t->pause.on)
-    lk__retry_pause_start(&t->pause, t->client, t->end_ms,
+    lk__retry_pause_start(&t->pause, t->client, t->deadline_ms,
                           tree_deletion_on_pause_over, t);
 }
 
@@ -287,7 +287,7 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
   t->more = more;
   t->done = done;
   t->arg = arg;
-  t->end_ms = lk__call_deadline(c, &timing);
+  t->deadline_ms = lk__call_deadline(c, &timing);
   t->repeat = timing.repeat;
   t->tree.mem = lk_client_mem(c);
   lk__list_init(&t->tree.nodes);

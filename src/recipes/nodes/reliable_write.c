@@ -24,7 +24,7 @@ typedef struct reliable_write {
   char *path;
   lk_bytes data;
   lk_acls *acl;
-  int64_t end_ms;
+  int64_t deadline_ms;
   void (*done)(void); /* the callback type depends on `kind` */
   void *arg;
   lk_retry_pause pause;
@@ -81,7 +81,7 @@ static void reliable_write_on_pause_over(void *arg, int err)
 
 static void reliable_write_pause(reliable_write *w)
 {
-  lk__retry_pause_start(&w->pause, w->client, w->end_ms,
+  lk__retry_pause_start(&w->pause, w->client, w->deadline_ms,
                         reliable_write_on_pause_over, w);
 }
 
@@ -109,7 +109,7 @@ static void reliable_write_reply_lost(reliable_write *w, int err)
            (w->write.flags & LK_SEQUENTIAL) != 0)
     reliable_write_fail(w, LK_ERR_IN_DOUBT);
   else
-    lk__write_verification_start(&w->verification, w->end_ms);
+    lk__write_verification_start(&w->verification, w->deadline_ms);
 }
 
 static void reliable_write_replied(reliable_write *w, int err, const char *path,
@@ -156,7 +156,7 @@ static void request_first_zxid(reliable_write *w, const lk_call *call)
 static int reliable_write_request(reliable_write *w)
 {
   lk_client *c = w->client;
-  lk_call call = lk__call_until(w->end_ms);
+  lk_call call = lk__call_until(w->deadline_ms);
 
   record_seen_zxid(w);
   request_first_zxid(w, &call);
@@ -248,7 +248,7 @@ static int reliable_write_begin(lk_client *c, const reliable_write *options,
   w->write = options->write;
   w->done = options->done;
   w->arg = options->arg;
-  w->end_ms = lk__call_deadline(c, &timing);
+  w->deadline_ms = lk__call_deadline(c, &timing);
   if (acl != NULL)
     w->acl = lk__acls_copy(lk_client_mem(c), acl);
   err = acl != NULL && w->acl == NULL ? LK_ERR_NO_MEMORY

@@ -19,8 +19,8 @@ void lk__subscription_unref(lk_subscription *s)
     lk__mem_free(&mem, s);
 }
 
-lk_node_state lk__subscription_state_id(const lk_subscription *s, int err,
-                                        const lk_stat *stat)
+lk_node_state lk__subscription_state_of_reply(const lk_subscription *s, int err,
+                                              const lk_stat *stat)
 {
   if (err != 0)
     return (lk_node_state){.err = err};
@@ -42,7 +42,7 @@ bool lk__subscription_was_reported(const lk_subscription *s,
 bool lk__subscription_record_state(lk_subscription *s, int err,
                                    const lk_stat *stat)
 {
-  lk_node_state id = lk__subscription_state_id(s, err, stat);
+  lk_node_state id = lk__subscription_state_of_reply(s, err, stat);
 
   if (lk__subscription_was_reported(s, &id))
     return false;

@@ -23,9 +23,9 @@ struct lk_subscription {
   lk_subscribe_children_cb children;
   lk_subscribe_data_cb data; /* NULL if `children` is set */
   void *arg;
-  size_t refs;       /* the user's, the request's, those of active calls */
-  bool request_sent; /* a request is under way */
-  bool again;        /* the watch fired during that request */
+  size_t refs;          /* the user's, the request's, those of active calls */
+  bool request_sent;    /* a request is under way */
+  bool fired_meanwhile; /* the watch fired during that request */
   bool reported;
   lk_node_state last_reported; /* valid if `reported` */
   lk_watch *watch;             /* NULL: none */
@@ -42,8 +42,8 @@ void lk__subscription_ref(lk_subscription *s);
 /** Free it with the last reference. */
 void lk__subscription_unref(lk_subscription *s);
 /** The state that a reply with `err` and `stat` shows. */
-lk_node_state lk__subscription_state_id(const lk_subscription *s, int err,
-                                        const lk_stat *stat);
+lk_node_state lk__subscription_state_of_reply(const lk_subscription *s, int err,
+                                              const lk_stat *stat);
 bool lk__subscription_was_reported(const lk_subscription *s,
                                    const lk_node_state *id);
 /** The caller will be notified of this state. false: it knows it already. */

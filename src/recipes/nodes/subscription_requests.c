@@ -237,10 +237,10 @@ static void subscription_check_replied(lk_subscription *s, int err,
                                        const lk_stat *stat)
 {
   lk_advice advice = lk__error_advice(s->client, err);
-  lk_node_state id = lk__subscription_state_id(s, err, stat);
-  bool again = s->again;
+  lk_node_state id = lk__subscription_state_of_reply(s, err, stat);
+  bool again = s->fired_meanwhile;
 
-  s->again = false;
+  s->fired_meanwhile = false;
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
   if (again ||
@@ -275,7 +275,7 @@ static void subscription_on_event(lk_client *c, lk_watch *w,
     return;
   lk__subscription_ref(s);
   if (s->request_sent)
-    s->again = true;
+    s->fired_meanwhile = true;
   else if (event->type == LK_EVENT_DELETED)
     subscription_await_creation(s);
   else

@@ -21,7 +21,7 @@ static void verification_on_pause_over(void *arg, int err)
 
 static void verification_pause(lk_write_verification *v)
 {
-  lk__retry_pause_start(&v->pause, v->client, v->end_ms,
+  lk__retry_pause_start(&v->pause, v->client, v->deadline_ms,
                         verification_on_pause_over, v);
 }
 
@@ -32,10 +32,11 @@ static bool verification_awaits_session_end(lk_write_verification *v)
   int64_t now = lk_client_clock(v->client);
   int64_t session_end = lk_client_abandoned_session_end(v->client);
 
-  if (now >= session_end || now >= v->end_ms)
+  if (now >= session_end || now >= v->deadline_ms)
     return false;
   lk__retry_pause_until(&v->pause, v->client,
-                        session_end < v->end_ms ? session_end : v->end_ms,
+                        session_end < v->deadline_ms ? session_end
+                                                     : v->deadline_ms,
                         verification_on_pause_over, v);
   return true;
 }
@@ -153,7 +154,7 @@ static int verification_read_parent(lk_write_verification *v,
 static int verification_request(lk_write_verification *v)
 {
   lk_op check = lk_op_check("/", -1);
-  lk_call call = lk__call_until(v->end_ms);
+  lk_call call = lk__call_until(v->deadline_ms);
   int err =
       lk_multi(v->client, &check, 1, &call, verification_on_transaction, v);
 
@@ -181,8 +182,8 @@ static void verification_begin(lk_write_verification *v)
     verification_judge(v);
 }
 
-void lk__write_verification_start(lk_write_verification *v, int64_t end_ms)
+void lk__write_verification_start(lk_write_verification *v, int64_t deadline_ms)
 {
-  v->end_ms = end_ms;
+  v->deadline_ms = deadline_ms;
   verification_begin(v);
 }

@@ -22,7 +22,7 @@ typedef struct lk_write_verification {
   void (*done)(void *arg, int outcome); /**< see lk__write_outcome() */
   void *arg;
 
-  int64_t end_ms; /**< deadline of the write */
+  int64_t deadline_ms; /**< deadline of the write */
   lk_retry_pause pause;
   size_t outstanding; /**< requests without a reply */
   int request_err;    /**< why a request was refused, or 0 */
@@ -33,6 +33,7 @@ typedef struct lk_write_verification {
 /** Verify the write until its outcome is known, over lost connections and
     refusals of busy servers. `done` is called once, in here if no request can
    be sent; after success, `node` holds what was read. */
-void lk__write_verification_start(lk_write_verification *v, int64_t end_ms);
+void lk__write_verification_start(lk_write_verification *v,
+                                  int64_t deadline_ms);
 
 #endif

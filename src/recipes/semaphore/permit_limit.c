@@ -100,7 +100,7 @@ static void permit_limit_directory_missing(lk_semaphore_acquisition *s)
   if (!permit_limit_is_text(s))
     lk__joint_end(&s->joint, LK_ERR_NO_NODE);
   else
-    s->limit.create_later = ++s->limit.no_parent > MAX_MISSES;
+    s->limit.create_later = ++s->limit.parent_misses > MAX_MISSES;
 }
 
 /* The read that follows shows whether the node exists. After a refused create
@@ -108,7 +108,7 @@ static void permit_limit_directory_missing(lk_semaphore_acquisition *s)
 static void permit_limit_create_replied(lk_semaphore_acquisition *s, int err)
 {
   if (err == 0 || err == LK_ERR_NODE_EXISTS) {
-    s->limit.no_parent = 0;
+    s->limit.parent_misses = 0;
     return;
   }
   if (err == LK_ERR_NO_NODE) {

@@ -118,7 +118,7 @@ static void last_granted(lk_semaphore_acquisition *s)
   const lk_contender *last = a->parts[a->count - 1];
   bool others = others_are_held(s);
 
-  if (!s->first) {
+  if (!s->is_first) {
     lk__permit_nodes_drop(s); /* the queue node has predecessors */
   } else if (others && has_listed_others(s, last)) {
     s->reports->permits_held(s);
@@ -173,21 +173,21 @@ static void permit_on_notice(void *arg, const lk_notice *notice)
 {
   lk_joint_member *member = arg;
   lk_semaphore_acquisition *s = semaphore_of_member(member);
-  lk_joint_acquisition *g = member->joint;
+  lk_joint_acquisition *joint = member->joint;
 
-  lk__joint_ref(g);
+  lk__joint_ref(joint);
   switch (notice->type) {
   case LK_NOTICE_WAITING: s->reports->waiting(s); break;
   case LK_NOTICE_SUSPENDED: permit_suspended(member); break;
-  case LK_NOTICE_UNSURE: lk__joint_member_unsure(g); break;
-  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(g); break;
-  case LK_NOTICE_REVOKED: lk__joint_notify_revoked(g); break;
+  case LK_NOTICE_UNSURE: lk__joint_member_unsure(joint); break;
+  case LK_NOTICE_LEASE_PROVEN: lk__joint_member_proven(joint); break;
+  case LK_NOTICE_REVOKED: lk__joint_notify_revoked(joint); break;
   case LK_NOTICE_MIXED_QUEUE:
-  case LK_NOTICE_UNWATCHED: lk__joint_notify(g, notice); break;
+  case LK_NOTICE_UNWATCHED: lk__joint_notify(joint, notice); break;
   case LK_NOTICE_PLACE_LOST:
   case LK_NOTICE_COUNTER_NEAR_END: break;
   }
-  lk__joint_unref(g);
+  lk__joint_unref(joint);
 }
 
 static const lk_acquisition_callbacks permit_callbacks = {

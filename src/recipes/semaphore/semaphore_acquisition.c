@@ -11,9 +11,9 @@
 
 enum { MAX_FAILURES = 3 };
 
-static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *g)
+static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *joint)
 {
-  return (lk_semaphore_acquisition *)(void *)g;
+  return (lk_semaphore_acquisition *)(void *)joint;
 }
 
 /* ---- release ----------------------------------------------------------- */
@@ -23,7 +23,7 @@ static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
   lk_contender *ct = s->queue_node;
 
   s->queue_node = NULL;
-  s->first = false;
+  s->is_first = false;
   if (ct == NULL)
     return;
   if (ct->callbacks != NULL)
@@ -31,16 +31,16 @@ static void semaphore_drop_queue_node(lk_semaphore_acquisition *s)
   lk__contender_unref(ct);
 }
 
-static void semaphore_close(lk_joint_acquisition *g)
+static void semaphore_before_stop(lk_joint_acquisition *joint)
 {
-  lk__permit_limit_forget(semaphore_of_joint(g));
+  lk__permit_limit_forget(semaphore_of_joint(joint));
 }
 
 /* The queue node is deleted after the permit nodes: while it exists, other
  * clients wait and do not count these. */
-static void semaphore_closed(lk_joint_acquisition *g)
+static void semaphore_after_stop(lk_joint_acquisition *joint)
 {
-  semaphore_drop_queue_node(semaphore_of_joint(g));
+  semaphore_drop_queue_node(semaphore_of_joint(joint));
 }
 
 static void semaphore_begin(lk_acquisition *a);
@@ -67,7 +67,7 @@ static void semaphore_try_grant(lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;
 
-  if (!s->first || a->count < s->plan->take ||
+  if (!s->is_first || a->count < s->plan->take ||
       (s->plan->limit_path != NULL && (!s->limit.known || s->limit.changed)))
     return;
   if (!lk__acquisition_try_grant(&s->joint.acquisition))
@@ -103,7 +103,7 @@ static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
     semaphore_try_grant(s);
   } else if (uncounted && s->joint.acquisition.count > 0) {
     lk__permit_nodes_drop(s);
-    if (s->first)
+    if (s->is_first)
       lk__permit_nodes_create(s);
   } else if (s->joint.acquisition.count == s->plan->take) {
     lk__contender_limit_changed(
@@ -117,7 +117,7 @@ static void semaphore_notify_first(lk_semaphore_acquisition *s)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING, .position = 1};
 
-  if (!s->first || s->reported_first)
+  if (!s->is_first || s->reported_first)
     return;
   s->reported_first = true;
   lk__joint_notify(&s->joint, &notice);
@@ -137,8 +137,8 @@ static void queue_node_granted(void *arg)
   lk_semaphore_acquisition *s = arg;
 
   lk__joint_ref(&s->joint);
-  s->first = true;
-  if (!s->queued)
+  s->is_first = true;
+  if (!s->had_predecessors)
     *s->plan->failures = 0; /* no predecessor: one write is enough */
   if (s->joint.acquisition.count == 0)
     lk__permit_nodes_create(s);
@@ -149,7 +149,7 @@ static void queue_node_granted(void *arg)
 
 static void semaphore_failed(lk_semaphore_acquisition *s, int err)
 {
-  if (err == LK_ERR_BUSY && !s->first && s->joint.acquisition.count > 0)
+  if (err == LK_ERR_BUSY && !s->is_first && s->joint.acquisition.count > 0)
     ++*s->plan->failures;
   if (err == LK_ERR_SESSION_EXPIRED)
     semaphore_begin_again(s, err);
@@ -177,7 +177,7 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
   lk__joint_ref(&s->joint);
   switch (notice->type) {
   case LK_NOTICE_WAITING:
-    s->queued = true;
+    s->had_predecessors = true;
     if (s->joint.acquisition.count > 0) {
       lk__permit_nodes_drop(s); /* the predecessor may take permits first */
       ++*s->plan->failures;
@@ -243,9 +243,9 @@ static void semaphore_begin(lk_acquisition *a)
   lk__joint_unref(&s->joint);
 }
 
-static void semaphore_joint_try_grant(lk_joint_acquisition *g)
+static void semaphore_joint_try_grant(lk_joint_acquisition *joint)
 {
-  semaphore_try_grant(semaphore_of_joint(g));
+  semaphore_try_grant(semaphore_of_joint(joint));
 }
 
 static const lk_semaphore_reports reports = {.limit_read = semaphore_set_limit,
@@ -262,8 +262,8 @@ static const lk_joint_kind semaphore_kind = {
                     .ref = lk__joint_ref_acquisition,
                     .unref = lk__joint_unref_acquisition},
     .try_grant = semaphore_joint_try_grant,
-    .close = semaphore_close,
-    .closed = semaphore_closed};
+    .before_stop = semaphore_before_stop,
+    .after_stop = semaphore_after_stop};
 
 lk_semaphore_acquisition *
 lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,

@@ -31,11 +31,11 @@ typedef struct lk_semaphore_plan {
 /** The node that holds the number of permits (permit_limit.c). */
 typedef struct lk_permit_limit {
   bool known;
-  bool changed;       /* it may have changed since it was read */
-  unsigned no_parent; /* creates in a row whose parent was missing */
-  bool create_later;  /* the next create comes after a pause */
-  lk_watch *watch;    /* NULL: none */
-  lk_timer pause;     /* until the next read */
+  bool changed;           /* it may have changed since it was read */
+  unsigned parent_misses; /* creates in a row whose parent was missing */
+  bool create_later;      /* the next create comes after a pause */
+  lk_watch *watch;        /* NULL: none */
+  lk_timer pause;         /* until the next read */
 } lk_permit_limit;
 
 /** What permit_limit.c and permit_nodes.c report. */
@@ -57,8 +57,8 @@ struct lk_semaphore_acquisition {
   lk_semaphore_plan *plan;
   const lk_semaphore_reports *reports;
   lk_contender *queue_node; /* NULL: none */
-  bool first;               /* the queue node is the first */
-  bool queued;              /* it has had predecessors */
+  bool is_first;            /* the queue node is the first */
+  bool had_predecessors;    /* it has had predecessors */
   bool reported_first;      /* the owner was notified of missing permits */
   lk_permit_limit limit;
 };

@@ -61,11 +61,11 @@ static bool single_node_is_ours(const lk_contender *ct, const lk_stat *stat)
 
 static int64_t single_node_random_delay_ms(const lk_contender *ct)
 {
-  uint32_t most = (uint32_t)single_node_config(ct)->spread_ms;
+  uint32_t largest_ms = (uint32_t)single_node_config(ct)->spread_ms;
   uint32_t random;
 
   lk_client_random(lk__contender_client(ct), &random, sizeof random);
-  return most == 0 ? 0 : random % (most + 1);
+  return largest_ms == 0 ? 0 : random % (largest_ms + 1);
 }
 
 static void single_node_notify_waiting(lk_contender *ct)
@@ -194,7 +194,8 @@ static lk_recovered single_node_judge_recovery(lk_contender *ct, int *err,
                                                 : LK_RECOVERED_FAILED;
 }
 
-static void single_node_continue(lk_contender *ct, int err, const lk_stat *stat)
+static void single_node_judge_recovering(lk_contender *ct, int err,
+                                         const lk_stat *stat)
 {
   switch (single_node_judge_recovery(ct, &err, stat)) {
   case LK_RECOVERED_FOUND: single_node_take_own(ct, stat); break;
@@ -205,8 +206,8 @@ static void single_node_continue(lk_contender *ct, int err, const lk_stat *stat)
 }
 
 /* CLEANING_UP. No other contender of this client knows the node as its own. */
-static void single_node_continue_cleanup(lk_contender *ct, int err,
-                                         const lk_stat *stat)
+static void single_node_judge_cleanup(lk_contender *ct, int err,
+                                      const lk_stat *stat)
 {
   if (!ct->cleanup.recovering)
     return; /* the read that was requested with the create */
@@ -225,13 +226,15 @@ static void single_node_judge(lk_contender *ct, int err, const lk_stat *stat)
   case LK_CONTENDER_CREATING_PARENTS:
     single_node_judge_create(ct, err, stat);
     break;
-  case LK_CONTENDER_RECOVERING: single_node_continue(ct, err, stat); break;
+  case LK_CONTENDER_RECOVERING:
+    single_node_judge_recovering(ct, err, stat);
+    break;
   case LK_CONTENDER_LISTING_FIRST:
     single_node_judge_foreign(ct, err, stat);
     break;
   case LK_CONTENDER_LISTING: single_node_judge_own(ct, err, stat); break;
   case LK_CONTENDER_CLEANING_UP:
-    single_node_continue_cleanup(ct, err, stat);
+    single_node_judge_cleanup(ct, err, stat);
     break;
   case LK_CONTENDER_NO_STEP:
   case LK_CONTENDER_IDLE:
@@ -271,16 +274,17 @@ static void on_single_node_read(lk_client *c, int err, const lk_bytes *data,
 static int single_node_send_read(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);
-  bool leaves = ct->state == LK_CONTENDER_CLEANING_UP;
-  bool looks = ct->state == LK_CONTENDER_LISTING_FIRST &&
-               (ct->config->once || single_node_config(ct)->poll_ms > 0);
+  bool cleans_up = ct->state == LK_CONTENDER_CLEANING_UP;
+  bool needs_no_watch =
+      ct->state == LK_CONTENDER_LISTING_FIRST &&
+      (ct->config->once || single_node_config(ct)->poll_ms > 0);
 
   /* The server keeps the watch, because the same node is watched again or is
    * about to be deleted. */
   if (ct->own.watch != NULL)
     lk_watch_cancel(c, ct->own.watch, false);
   ct->own.watch = NULL;
-  if (leaves || looks)
+  if (cleans_up || needs_no_watch)
     return lk__contender_count_request(
         ct, lk_get(c, ct->own.path, NULL, on_single_node_read, ct));
   return lk__contender_read_own(ct, on_single_node_read);
