@@ -48,7 +48,7 @@ static bool grow(lk_arena *a, size_t size)
   return true;
 }
 
-void *lk__arena_room(lk_arena *a, size_t count, size_t size)
+void *lk__arena_take_raw(lk_arena *a, size_t count, size_t size)
 {
   const size_t unit = alignof(max_align_t);
   size_t len;
@@ -68,7 +68,7 @@ void *lk__arena_room(lk_arena *a, size_t count, size_t size)
 
 void *lk__arena_take(lk_arena *a, size_t count, size_t size)
 {
-  void *p = lk__arena_room(a, count, size);
+  void *p = lk__arena_take_raw(a, count, size);
 
   return p == NULL ? NULL : memset(p, 0, count * size);
 }

@@ -19,7 +19,7 @@ typedef struct lk_arena {
     the product is too large. Valid until the next reset. */
 void *lk__arena_take(lk_arena *a, size_t count, size_t size);
 /** The same without initialisation, for a caller that fills all of it. */
-void *lk__arena_room(lk_arena *a, size_t count, size_t size);
+void *lk__arena_take_raw(lk_arena *a, size_t count, size_t size);
 /** lk__arena_reset() where something was taken. */
 void lk__arena_clear(lk_arena *a, size_t keep);
 /** All is free again; one block of what was needed, up to `keep` bytes,

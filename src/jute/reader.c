@@ -44,7 +44,7 @@ static int32_t take_count(lk_reader *r, size_t size)
   return count;
 }
 
-lk_bytes lk__reader_odd_bytes(lk_reader *r)
+lk_bytes lk__reader_bytes_slow(lk_reader *r)
 {
   int32_t len = take_count(r, 1);
 

@@ -81,7 +81,7 @@ static inline int64_t lk__reader_long(lk_reader *r)
 
 bool lk__reader_bool(lk_reader *r);
 /** lk__reader_bytes() of what does not fit, or is null. */
-lk_bytes lk__reader_odd_bytes(lk_reader *r);
+lk_bytes lk__reader_bytes_slow(lk_reader *r);
 
 /** A view into the bytes; null stays null. */
 static inline lk_bytes lk__reader_bytes(lk_reader *r)
@@ -90,7 +90,7 @@ static inline lk_bytes lk__reader_bytes(lk_reader *r)
   int32_t len = left < 4 ? -1 : lk__get_int(r->at);
 
   if (len < 0 || (size_t)len > left - 4)
-    return lk__reader_odd_bytes(r);
+    return lk__reader_bytes_slow(r);
   lk_bytes v = lk_bytes_of(r->at + 4, (size_t)len);
 
   r->at += 4 + (size_t)len;

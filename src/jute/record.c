@@ -66,7 +66,7 @@ static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
   out->count = 0;
   if (count == 0)
     return;
-  items = lk__arena_room(arena, count, elem->size);
+  items = lk__arena_take_raw(arena, count, elem->size);
   if (items == NULL) {
     out->items = NULL;
     lk__reader_fail(in, LK_ERR_NO_MEMORY);

@@ -197,7 +197,7 @@ bool model_serve(model_link *l, lk_bytes frame)
     feed(l, frame);
     return true;
   }
-  must(!server_of(s)->read_only || lk__opcode_info(op)->read_only ||
+  must(!server_of(s)->read_only || lk__opcode_info(op)->served_read_only ||
            op == LK_OPCODE_CLOSE_SESSION,
        "a write without a quorum");
   l->requests++;

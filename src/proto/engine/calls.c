@@ -49,7 +49,7 @@ int lk__call_send(lk_client *c, lk_call_spec *spec, const lk_record *rec,
   if (repeats_write(spec))
     return LK_ERR_BAD_ARGUMENT;
   if (c->connection.phase == LK_PHASE_LIVE)
-    err = lk__request_unsupported(c, spec->op);
+    err = lk__request_support_error(c, spec->op);
   if (err != 0)
     return err;
   spec->rec = rec;

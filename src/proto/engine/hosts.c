@@ -86,7 +86,7 @@ void lk__hosts_use(lk_hosts *h)
 
 void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms)
 {
-  h->unsupported.requests |= UINT64_C(1) << which;
+  h->unsupported.opcodes |= UINT64_C(1) << which;
   h->unsupported.until_ms = until_ms;
   if (h->used < h->count)
     h->items[h->used].unsupported = h->unsupported;
@@ -94,7 +94,7 @@ void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms)
 
 bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now)
 {
-  return (h->unsupported.requests >> which & 1) != 0 &&
+  return (h->unsupported.opcodes >> which & 1) != 0 &&
          now < h->unsupported.until_ms;
 }
 

@@ -6,8 +6,8 @@
 
 /** Requests that a server does not support. */
 typedef struct lk_unsupported {
-  uint64_t requests; /**< a bit for each */
-  int64_t until_ms;  /**< then they are tried again: servers are upgraded */
+  uint64_t opcodes; /**< a bit for each, by its index in lk__opcodes */
+  int64_t until_ms; /**< then they are tried again: servers are upgraded */
 } lk_unsupported;
 
 typedef struct lk_host {

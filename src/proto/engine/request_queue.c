@@ -336,7 +336,7 @@ static bool reserve_release(lk_client *c)
   for (size_t i = 0; i < c->requests.waiting.count; i++) {
     const lk_request *r = lk__ring_at(&c->requests.waiting, i);
 
-    unfit += lk__request_unsupported(c, r->op) != 0;
+    unfit += lk__request_support_error(c, r->op) != 0;
   }
   return lk__buf_reserve(&c->output.bytes, lk__buf_len(&c->requests.held)) &&
          reserve_places(&c->requests.sent, c->requests.waiting.count) &&
@@ -349,7 +349,7 @@ bool lk__requests_release(lk_client *c)
     return false;
   while (c->requests.waiting.count > 0) {
     const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
-    int unfit = lk__request_unsupported(c, r->op);
+    int unfit = lk__request_support_error(c, r->op);
 
     if (!(r->completed ? drop_completed(c)
           : unfit != 0 ? set_aside_unsupported(c, unfit)

@@ -60,15 +60,15 @@ void lk__rejected_run(lk_client *c)
 bool lk__request_is_unsupported(const lk_client *c, int32_t op)
 {
   /* The fast path: most servers support everything. */
-  return c->hosts.unsupported.requests != 0 &&
+  return c->hosts.unsupported.opcodes != 0 &&
          lk__hosts_lack_support(&c->hosts, opcode_index(op), c->now);
 }
 
 /* A read-only server refuses a write at once, ahead of replies to reads that
  * came before it: the client could not assign the replies. */
-int lk__request_unsupported(const lk_client *c, int32_t op)
+int lk__request_support_error(const lk_client *c, int32_t op)
 {
-  if (c->connection.read_only && !lk__opcode_info(op)->read_only)
+  if (c->connection.read_only && !lk__opcode_info(op)->served_read_only)
     return LK_ERR_NOT_READ_ONLY;
   return lk__request_is_unsupported(c, op) ? LK_ERR_UNIMPLEMENTED : 0;
 }

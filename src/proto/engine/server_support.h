@@ -31,6 +31,6 @@ void lk__rejected_run(lk_client *c);
 bool lk__request_is_unsupported(const lk_client *c, int32_t op);
 /** Why the connected server is not sent `op`: LK_ERR_UNIMPLEMENTED,
     LK_ERR_NOT_READ_ONLY, or 0. */
-int lk__request_unsupported(const lk_client *c, int32_t op);
+int lk__request_support_error(const lk_client *c, int32_t op);
 
 #endif

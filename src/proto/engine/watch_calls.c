@@ -136,7 +136,7 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
                        .path = w->on->path};
 
   if (c->connection.phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
-      lk__request_unsupported(c, spec.op) == 0 && lk__watch_alone(w)) {
+      lk__request_support_error(c, spec.op) == 0 && lk__watch_alone(w)) {
     if (lk__request_queue(c, &spec) == 0 && lk__watch_stays(w->kind))
       mark_removed(w->on);
   }

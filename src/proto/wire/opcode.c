@@ -22,7 +22,7 @@ enum {
    .reply = &lk__##out##_record,                  \
    .write = ((flags)&WRITE) != 0,                 \
    .leader = ((flags)&LEADER) != 0,               \
-   .read_only = ((flags)&READ_ONLY) != 0,         \
+   .served_read_only = ((flags)&READ_ONLY) != 0,  \
    .multi = ((flags)&MULTI) != 0,                 \
    .multi_read = ((flags)&MULTI_READ) != 0,       \
    .result = ((flags)&RESULT) != 0,               \

@@ -20,7 +20,7 @@ typedef struct lk_opcode_info {
   const lk_record *reply;
   bool write;      /**< the leader orders it and gives it a zxid */
   bool leader;     /**< it goes to the leader, as all writes do */
-  bool read_only;  /**< a read-only server serves it */
+  bool served_read_only; /**< a read-only server serves it */
   bool multi;      /**< may be an operation of a multi */
   bool multi_read; /**< may be an operation of a multiRead */
   bool result;     /**< may be the type of a result */

@@ -35,7 +35,7 @@ void sim_read_only_connect(sim_conn *c, bool accepts_read_only, int64_t session)
 void sim_read_only_receive(sim_conn *c, int32_t xid, int32_t op,
                            lk_reader *body)
 {
-  if (lk__opcode_info(op)->read_only) {
+  if (lk__opcode_info(op)->served_read_only) {
     sim_serve_read(c, xid, op, body);
   } else if (op != LK_OPCODE_CLOSE_SESSION) {
     sim_serve_error(c, xid, c->server->tree.zxid, LK_ERR_NOT_READ_ONLY);

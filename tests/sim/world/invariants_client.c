@@ -330,7 +330,7 @@ static void check_sent(sim_checker *j, const sim_fact *f)
 {
   const lk_opcode_info *info = lk__opcode_info(f->op);
 
-  if (f->life->state == LK_STATE_READ_ONLY && !info->read_only &&
+  if (f->life->state == LK_STATE_READ_ONLY && !info->served_read_only &&
       f->op != LK_OPCODE_CLOSE_SESSION)
     sim_violated(j, "%s sends %s to a server without a quorum",
                  f->life->process->name, info->name);

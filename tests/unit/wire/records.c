@@ -52,7 +52,8 @@ START_TEST(opcodes_are_those_of_the_protocol)
     ck_assert_str_eq(info->name, table[i].name);
     ck_assert_int_eq(info->write, strchr(table[i].flags, 'W') != NULL);
     ck_assert_int_eq(info->leader, strchr(table[i].flags, 'L') != NULL);
-    ck_assert_int_eq(info->read_only, strchr(table[i].flags, 'R') != NULL);
+    ck_assert_int_eq(info->served_read_only,
+                     strchr(table[i].flags, 'R') != NULL);
   }
   ck_assert_uint_eq(lk__nopcodes, NOPCODES);
   ck_assert_uint_le(NOPCODES,
