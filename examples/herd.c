@@ -49,8 +49,7 @@ static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
              LK_EVIDENCE_RESUMED; /* connect replies are not counted */
 }
 
-/* ---- naive ----------------------------------------------------------------
- */
+/* ---- naive -------------------------------------------------------------- */
 
 static void list(writer *w);
 
@@ -149,8 +148,7 @@ static void contend_naively(writer *w)
                   LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_created, w));
 }
 
-/* ---- ours -----------------------------------------------------------------
- */
+/* ---- ours --------------------------------------------------------------- */
 
 static void release_lock(writer *w)
 {
@@ -197,8 +195,7 @@ static void contend_with_ours(writer *w)
        lk_lock_acquire(lk_rwlock_write_side(w->rw), 60000, on_held, w));
 }
 
-/* ---- both -----------------------------------------------------------------
- */
+/* ---- both --------------------------------------------------------------- */
 
 static void free_all(lk_ev *ev)
 {

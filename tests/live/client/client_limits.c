@@ -17,8 +17,7 @@ enum {
   NAME = 240
 };
 
-/* ---- sending
- * --------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------ */
 
 static int create_big(lk_client *c, size_t len)
 {
@@ -87,8 +86,7 @@ START_TEST(outstanding_limit_refuses_further_requests)
 }
 END_TEST
 
-/* ---- order
- * ------------------------------------------------------------------------ */
+/* ---- order -------------------------------------------------------------- */
 
 enum { QUEUED = 1000 };
 
@@ -124,8 +122,7 @@ START_TEST(requests_complete_in_order)
 }
 END_TEST
 
-/* ---- receiving
- * --------------------------------------------------------------------- */
+/* ---- receiving ---------------------------------------------------------- */
 
 /* A listing of 6600 names of 240 letters and 4 bytes of length each: 1.6 MB,
    more than a server takes as a request. */

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- creating
- * ------------------------------------------------------------------ */
+/* ---- creating ----------------------------------------------------------- */
 
 START_TEST(each_kind_of_node_is_made)
 {
@@ -105,8 +104,7 @@ START_TEST(refused_create_names_its_cause)
 }
 END_TEST
 
-/* ---- data
- * ------------------------------------------------------------------------ */
+/* ---- data --------------------------------------------------------------- */
 
 START_TEST(null_and_empty_data_differ)
 {
@@ -209,8 +207,7 @@ START_TEST(names_need_not_be_ascii)
 }
 END_TEST
 
-/* ---- multi
- * ----------------------------------------------------------------------- */
+/* ---- multi -------------------------------------------------------------- */
 
 START_TEST(multi_executes_all_operations)
 {
@@ -293,8 +290,7 @@ START_TEST(multi_with_an_invalid_operation_is_not_sent)
 }
 END_TEST
 
-/* ---- ends
- * ------------------------------------------------------------------------ */
+/* ---- ends --------------------------------------------------------------- */
 
 START_TEST(closing_ends_the_session)
 {

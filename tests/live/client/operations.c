@@ -15,11 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-wire *near;
+wire *wire_of_here;
 bool is_ensemble;
 
-/* ---- fixture --------------------------------------------------------------
- */
+/* ---- fixture ------------------------------------------------------------ */
 
 enum {
   TIMEOUT_MS =
@@ -114,8 +113,8 @@ void fixture_set_up(bool chroot)
   ck_assert_int_eq(create(there, "/p-", "", LK_SEQUENTIAL), 0);
   snprintf(place, sizeof place, "%s", last.path);
   chroot_path = chroot ? place : "";
-  near = wire_new(loop, server_address(own_server));
-  here = client_to_address(wire_address(near), chroot_path);
+  wire_of_here = wire_new(loop, server_address(own_server));
+  here = client_to_address(wire_address(wire_of_here), chroot_path);
   ck_assert_int_eq(sync_with(here, "/"), 0);
 }
 
@@ -126,13 +125,12 @@ void fixture_tear_down(void)
   lk_client_free(here);
   close_client(there);
   lk_client_free(there);
-  wire_free(near);
+  wire_free(wire_of_here);
   lk_ev_free(ev);
   ev_loop_destroy(loop);
 }
 
-/* ---- the tree -------------------------------------------------------------
- */
+/* ---- the tree ----------------------------------------------------------- */
 
 const char test_node_tree[] = ".=one /kid=x /mine*=";
 
@@ -200,8 +198,7 @@ const char *tree_of(const char *node)
   return text;
 }
 
-/* ---- requests -------------------------------------------------------------
- */
+/* ---- requests ----------------------------------------------------------- */
 
 int wait_for_result(int refused)
 {
@@ -228,8 +225,7 @@ bool with_chroot(int i)
   return i % 2 == 1;
 }
 
-/* ---- running ---------------------------------------------------------------
- */
+/* ---- running ------------------------------------------------------------ */
 
 static int run(bool ensemble)
 {

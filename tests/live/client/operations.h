@@ -51,11 +51,10 @@ size_t operations_in(bool ensemble);
 const operation *operation_of(int i);
 bool with_chroot(int i);
 
-/* ---- fixture --------------------------------------------------------------
- */
+/* ---- fixture ------------------------------------------------------------ */
 
 /** Between `here` and its server. */
-extern wire *near;
+extern wire *wire_of_here;
 /** Whether there are three servers. */
 extern bool is_ensemble;
 

@@ -47,8 +47,7 @@ START_TEST(each_request_has_its_documented_effect)
 }
 END_TEST
 
-/* ---- over a connection that breaks ----------------------------------------
- */
+/* ---- over a connection that breaks -------------------------------------- */
 
 /* The client has kept its session, and this is its connection. */
 static void assert_goes_on(const operation *o, const lk_session *session,
@@ -72,9 +71,9 @@ static void break_at(const operation *o, const char *node, bool replied)
       (o->flags & WRITES) != 0 ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 
   make_test_node(node);
-  wire_break_at_request(near, o->op, replied);
+  wire_break_at_request(wire_of_here, o->op, replied);
   assert_err(o, send_and_wait(o, path_here(node, ""), NULL), unknown, what);
-  ck_assert(wire_has_broken(near));
+  ck_assert(wire_has_broken(wire_of_here));
   wait_for_state(here, LK_STATE_CONNECTED);
   assert_text(o, tree_of(node), replied ? left_by(o) : test_node_tree, what);
   assert_goes_on(o, &session, connection + 1);
@@ -102,9 +101,9 @@ START_TEST(read_with_repeat_is_sent_again)
   fixture_set_up(with_chroot(_i));
   make_test_node("/a");
   for (int replied = 0; replied < 2; replied++) {
-    wire_break_at_request(near, o->op, replied == 1);
+    wire_break_at_request(wire_of_here, o->op, replied == 1);
     assert_good(o, send_and_wait(o, path_here("/a", ""), &call), "repeat");
-    ck_assert(wire_has_broken(near));
+    ck_assert(wire_has_broken(wire_of_here));
     ck_assert_uint_eq(lk_client_connection(here), (uint64_t)replied + 2);
   }
   fixture_tear_down();
@@ -119,14 +118,14 @@ START_TEST(request_without_connection_is_sent_later_or_times_out)
   fixture_set_up(with_chroot(_i));
   make_test_node("/a");
   make_test_node("/b");
-  wire_break(near);
+  wire_break(wire_of_here);
   wait_for_state(here, LK_STATE_SUSPENDED);
   assert_err(o, send_and_wait(o, path_here("/a", ""), &call), LK_ERR_DEADLINE,
              "waiting");
   memset(&last_result, 0, sizeof last_result);
   ck_assert_int_eq(o->send(here, path_here("/b", ""), NULL), 0);
   ck_assert(!last_result.done);
-  wire_mend(near);
+  wire_mend(wire_of_here);
   assert_good(o, wait_for_result(0), "waiting");
   assert_text(o, tree_of("/b"), left_by(o), "waiting");
   ck_assert_uint_eq(lk_client_connection(here), 2);

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- errors of all requests -----------------------------------------------
- */
+/* ---- errors of all requests --------------------------------------------- */
 
 static void assert_err(const operation *o, int err, int expected,
                        const char *what)
@@ -69,8 +68,7 @@ START_TEST(invalid_arguments_are_refused_before_sending)
 }
 END_TEST
 
-/* ---- errors of some requests -----------------------------------------------
- */
+/* ---- errors of some requests -------------------------------------------- */
 
 static void assert_is(int err, int expected)
 {
@@ -178,8 +176,7 @@ START_TEST(multi_ends_with_the_error_of_its_failed_operation)
 }
 END_TEST
 
-/* ---- quotas ----------------------------------------------------------------
- */
+/* ---- quotas ------------------------------------------------------------- */
 
 static void create_with_parents(const char *path, const char *data)
 {
@@ -231,8 +228,7 @@ START_TEST(exceeded_quota_is_an_error)
 }
 END_TEST
 
-/* ---- identities -------------------------------------------------------------
- */
+/* ---- identities --------------------------------------------------------- */
 
 START_TEST(add_auth_is_repeated_on_the_next_connection)
 {
@@ -240,9 +236,9 @@ START_TEST(add_auth_is_repeated_on_the_next_connection)
   for (int replied = 0; replied < 2; replied++) {
     const char *who = replied == 0 ? "ann:x" : "bea:x";
 
-    wire_break_at_request(near, 100, replied == 1);
+    wire_break_at_request(wire_of_here, 100, replied == 1);
     assert_is(add_auth(here, "digest", who), 0);
-    ck_assert(wire_has_broken(near));
+    ck_assert(wire_has_broken(wire_of_here));
     ck_assert_uint_eq(lk_client_connection(here), (uint64_t)replied + 2);
   }
   memset(&last_result, 0, sizeof last_result);
@@ -254,8 +250,7 @@ START_TEST(add_auth_is_repeated_on_the_next_connection)
 }
 END_TEST
 
-/* ---- requests that a server does not have -----------------------------------
- */
+/* ---- requests that a server does not have ------------------------------- */
 
 /* The server replies with UNIMPLEMENTED and closes the connection; the client
  * does not send the request again. */
@@ -267,7 +262,7 @@ START_TEST(unknown_opcode_costs_one_connection)
   fixture_set_up(with_chroot(_i));
   make_test_node("/a");
   a = path_here("/a", "");
-  wire_replace_opcode(near, o->op);
+  wire_replace_opcode(wire_of_here, o->op);
   assert_err(o, send_and_wait(o, a, NULL), LK_ERR_UNIMPLEMENTED, "unknown");
   wait_for_state(here, LK_STATE_SUSPENDED);
   memset(&last_result, 0, sizeof last_result);
@@ -275,7 +270,7 @@ START_TEST(unknown_opcode_costs_one_connection)
   assert_err(o, wait_for_result(0), LK_ERR_UNIMPLEMENTED, "waiting");
   assert_err(o, o->send(here, a, NULL), LK_ERR_UNIMPLEMENTED, "again");
   ck_assert_uint_eq(lk_client_connection(here), 2);
-  wire_replace_opcode(near, 0);
+  wire_replace_opcode(wire_of_here, 0);
   ck_assert_str_eq(tree_of("/a"), test_node_tree);
   fixture_tear_down();
 }
@@ -303,9 +298,9 @@ START_TEST(persistent_watch_ends_at_a_server_without_add_watch)
   assert_is(wait_for_result(lk_add_watch(here, "/", LK_WATCH_RECURSIVE, &call,
                                          on_ended, NULL)),
             0);
-  wire_replace_opcode(near, 105);
-  wire_break(near);
-  wire_mend(near);
+  wire_replace_opcode(wire_of_here, 105);
+  wire_break(wire_of_here);
+  wire_mend(wire_of_here);
   wait_until(&has_ended);
   assert_is(last_event.err, LK_ERR_UNIMPLEMENTED);
   assert_is(sync_with(here, "/"), 0);
@@ -313,8 +308,7 @@ START_TEST(persistent_watch_ends_at_a_server_without_add_watch)
 }
 END_TEST
 
-/* ---- configuration ----------------------------------------------------------
- */
+/* ---- configuration ------------------------------------------------------ */
 
 static int reconfig(const char *members, const char *leaving, int64_t version)
 {

@@ -222,8 +222,7 @@ void on_config(lk_client *c, int err, const lk_bytes *data, const lk_stat *stat,
       count);
 }
 
-/* ---- requests -------------------------------------------------------------
- */
+/* ---- requests ----------------------------------------------------------- */
 
 /* A path below another; in one of eight buffers that are used in turn. */
 static const char *below(const char *node, const char *name)
@@ -396,8 +395,7 @@ static int send_reconfig(lk_client *c, const char *node, const lk_call *call)
   return lk_reconfig(c, &change, call, on_config, NULL);
 }
 
-/* ---- the table -------------------------------------------------------------
- */
+/* ---- the table ---------------------------------------------------------- */
 
 #define UNCHANGED NULL
 

@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- a watch for each request that sets one --------------------------------
- */
+/* ---- a watch for each request that sets one ----------------------------- */
 
 static int event_count;
 static lk_event_type last_type;
@@ -52,14 +51,14 @@ START_TEST(watch_exists_only_after_its_request_succeeded)
   event_count = 0;
   make_test_node("/a");
   make_test_node("/b");
-  wire_break_at_request(near, o->op, true);
+  wire_break_at_request(wire_of_here, o->op, true);
   ck_assert_int_eq(send_and_wait(o, path_here("/a", ""), &call),
                    LK_ERR_CONNECTION_LOSS);
   wait_for_state(here, LK_STATE_CONNECTED);
   make_change("/a", (lk_event_type)o->watch_event);
   ck_assert_int_eq(event_count, 0);
   call.repeat = true;
-  wire_break_at_request(near, o->op, true);
+  wire_break_at_request(wire_of_here, o->op, true);
   ck_assert_int_eq(send_and_wait(o, path_here("/b", ""), &call), 0);
   make_change("/b", (lk_event_type)o->watch_event);
   ck_assert_int_eq(event_count, 1);
@@ -81,10 +80,10 @@ START_TEST(cancelled_watch_is_not_reregistered_after_a_break)
   event_count = 0;
   make_test_node("/a");
   ck_assert_int_eq(get(here, path_here("/a", ""), &call), 0);
-  wire_break_at_request(near, 18, replied);
+  wire_break_at_request(wire_of_here, 18, replied);
   lk_watch_cancel(here, w, true);
   wait_for_state(here, LK_STATE_SUSPENDED);
-  ck_assert(wire_has_broken(near));
+  ck_assert(wire_has_broken(wire_of_here));
   wait_for_state(here, LK_STATE_CONNECTED);
   make_change("/a", LK_EVENT_CHANGED);
   ck_assert_int_eq(event_count, 0);
@@ -92,8 +91,7 @@ START_TEST(cancelled_watch_is_not_reregistered_after_a_break)
 }
 END_TEST
 
-/* ---- all kinds of watches on the same node ----------------------------------
- */
+/* ---- all kinds of watches on the same node ------------------------------ */
 
 /* Which persistent watch covers a node: none, one on the node, a recursive one
  * on the node, or a recursive one on its parent. */
@@ -388,7 +386,7 @@ START_TEST(missed_changes_are_reported_after_a_reconnect)
   fixture_set_up(_i % 2 == 1);
   clear_logs();
   prepare(_i >= 2);
-  wire_break(near);
+  wire_break(wire_of_here);
   wait_for_state(here, LK_STATE_SUSPENDED);
   for (int cover = 0; cover < NCOVERS; cover++) {
     for (int change = 0; change < NCHANGES; change++)
@@ -396,7 +394,7 @@ START_TEST(missed_changes_are_reported_after_a_reconnect)
   }
   ck_assert_int_eq(lk_get(here, path_here("", "/0"), NULL, on_get, &waiting),
                    0);
-  wire_mend(near);
+  wire_mend(wire_of_here);
   wait_until(&waiting.done);
   /* Events of missed changes precede the replies that show these changes. */
   assert_shots(missed_event);

@@ -20,7 +20,7 @@ LOCAL = ("--config", "localSessionsEnabled=true",
 
 def isro_reply(n):
     try:
-        return live.word(three.zk.addresses[n - 1], "isro")
+        return live.four_letter_word(three.zk.addresses[n - 1], "isro")
     except OSError:
         return "gone"
 
@@ -34,9 +34,9 @@ def others_than(n):
 
 
 def wait_until_synced(worker, n, path):
-    near = worker.client(three.client[n].address, timeout=T)
-    eventually(lambda: near.submit("get", path=path).result().err == "0")
-    near.do("close")
+    tested = worker.client(three.client[n].address, timeout=T)
+    eventually(lambda: tested.submit("get", path=path).result().err == "0")
+    tested.do("close")
 
 
 def expect_read_only(client, base):

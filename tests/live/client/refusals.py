@@ -51,33 +51,35 @@ def send_until_accepted(client, verb, **options):
 
 def throttled_requests_are_not_executed(zk):
     with Worker() as worker:
-        near = worker.client(zk.connect, timeout=LONG)
-        send_until_accepted(near, "create", path="/flood", data=b"")
-        made = flood(near, "/flood")
+        tested = worker.client(zk.connect, timeout=LONG)
+        send_until_accepted(tested, "create", path="/flood", data=b"")
+        made = flood(tested, "/flood")
         assert len(made) < AT_ONCE, "the server was not busy"
-        names = send_until_accepted(near, "children", path="/flood").names
+        names = send_until_accepted(tested, "children", path="/flood").names
         assert sorted(names) == sorted(made), (names, made)
-        assert near.facts().connection == 1
+        assert tested.facts().connection == 1
 
 
 def locks_are_acquired_on_a_throttling_server(zk):
     """Acquire and release while reads are throttled."""
     with Worker() as worker:
-        near = worker.client(zk.connect, timeout=LONG)
-        send_until_accepted(near, "create", path="/beside", data=b"")
-        lock = near.lock("/l")
+        tested = worker.client(zk.connect, timeout=LONG)
+        send_until_accepted(tested, "create", path="/beside", data=b"")
+        lock = tested.lock("/l")
         ends = []
         for _ in range(3):
-            reads = [near.submit("get", path="/beside") for _ in range(AT_ONCE)]
+            reads = [tested.submit("get",
+                                   path="/beside") for _ in range(AT_ONCE)]
             acquired = lock.submit("acquire", wait=-1)
-            reads += [near.submit("get", path="/beside") for _ in range(AT_ONCE)]
+            reads += [tested.submit("get",
+                                    path="/beside") for _ in range(AT_ONCE)]
             acquired.succeeds()
             lock.submit("release").succeeds()
             ends += [r.result().err for r in reads]
         assert set(ends) == {"0", "THROTTLED"}, ends
-        eventually(lambda: near.facts().unfinished == 0)
-        assert send_until_accepted(near, "children", path="/l").count == 0
-        assert near.facts().connection == 1
+        eventually(lambda: tested.facts().unfinished == 0)
+        assert send_until_accepted(tested, "children", path="/l").count == 0
+        assert tested.facts().connection == 1
 
 
 def throttling_server():
@@ -89,15 +91,15 @@ def throttling_server():
 def local_session_cannot_acquire_locks():
     """Locks need ephemeral nodes, which a local session cannot create."""
     with zkserver.Server(*LOCAL, servers=3) as zk, Worker() as worker:
-        near = worker.client(zk.connect, timeout=LONG)
-        near.do("create", path="/n", data=b"")
-        near.submit("create", path="/e", data=b"", flags=1).fails(
+        tested = worker.client(zk.connect, timeout=LONG)
+        tested.do("create", path="/n", data=b"")
+        tested.submit("create", path="/e", data=b"", flags=1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
-        near.lock("/l").submit("acquire", wait=-1).fails(
+        tested.lock("/l").submit("acquire", wait=-1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
-        near.semaphore("/s", permits=1).submit("acquire", wait=-1).fails(
+        tested.semaphore("/s", permits=1).submit("acquire", wait=-1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
-        near.single("/o").submit("acquire", wait=-1).fails(
+        tested.single("/o").submit("acquire", wait=-1).fails(
             "EPHEMERAL_ON_LOCAL_SESSION")
         done = command.run("run", "-z", zk.connect, "/l", "true")
         assert done.code == 125 and done.err == (

@@ -17,19 +17,19 @@ T = 4000
 
 
 def on_relay(test):
-    """Run the test with a client `near` behind a relay and a client `far`
+    """Run the test with a client `tested` behind a relay and a client `direct`
     without."""
     def with_them():
         with Relay(zk.connect) as wire, Worker() as worker:
-            near = worker.client(wire.address, timeout=T)
-            far = worker.client(zk.connect, timeout=T)
-            near.state("connected")
-            far.state("connected")
-            base = far.create("/test-", flags=2).path
-            test(wire, worker, near, far, base)
-            near.submit("close").result()
-            far.create(base + "/end")  # `far` may still be connecting
-            far.do("close")
+            tested = worker.client(wire.address, timeout=T)
+            direct = worker.client(zk.connect, timeout=T)
+            tested.state("connected")
+            direct.state("connected")
+            base = direct.create("/test-", flags=2).path
+            test(wire, worker, tested, direct, base)
+            tested.submit("close").result()
+            direct.create(base + "/end")  # `direct` may still be connecting
+            direct.do("close")
     with_them.__name__ = test.__name__
     return with_them
 
@@ -43,78 +43,80 @@ def same_session(client, before):
 # ---- connections that break
 
 @on_relay
-def client_reconnects_after_a_broken_connection(wire, worker, near, far, base):
-    before = near.facts()
-    near.create(base + "/mine", flags=1)
+def client_reconnects_after_a_broken_connection(wire, worker, tested, direct,
+                                                base):
+    before = tested.facts()
+    tested.create(base + "/mine", flags=1)
     wire.drop()
-    near.state("suspended")
-    near.state("connected")
-    after = same_session(near, before)
+    tested.state("suspended")
+    tested.state("connected")
+    after = same_session(tested, before)
     assert after.connection == before.connection + 1
-    assert far.get(base + "/mine").owner == after.session
+    assert direct.get(base + "/mine").owner == after.session
 
 
 @on_relay
-def xids_continue_after_a_reconnect(wire, worker, near, far, base):
+def xids_continue_after_a_reconnect(wire, worker, tested, direct, base):
     for _ in range(3):
-        near.do("sync", path="/")
+        tested.do("sync", path="/")
         wire.drop()
-        near.state("connected")
-    near.do("sync", path="/")
+        tested.state("connected")
+    tested.do("sync", path="/")
     xids = [f.xid for f in wire.requests()]
     assert xids == list(range(1, len(xids) + 1)), xids
     assert wire.accepted == 4
 
 
 @on_relay
-def write_without_reply_is_in_doubt(wire, worker, near, far, base):
+def write_without_reply_is_in_doubt(wire, worker, tested, direct, base):
     # The server got nothing, or half of the frame; the client cannot know.
     for action in ("cut", "tear"):
         wire.trap(action, op=relay.CREATE2)
-        near.submit("create", path=base + "/never").fails("IN_DOUBT")
-        near.state("connected")
-        far.submit("exists", path=base + "/never").fails("NO_NODE")
+        tested.submit("create", path=base + "/never").fails("IN_DOUBT")
+        tested.state("connected")
+        direct.submit("exists", path=base + "/never").fails("NO_NODE")
     # The server executed it, and the reply is lost or torn.
     for action in ("cut", "tear"):
         wire.trap(action, up=False, op=relay.CREATE2)
-        near.submit("create", path=base + "/" + action).fails("IN_DOUBT")
-        near.state("connected")
-        assert far.get(base + "/" + action)
+        tested.submit("create", path=base + "/" + action).fails("IN_DOUBT")
+        tested.state("connected")
+        assert direct.get(base + "/" + action)
     for action, up in (("cut", True), ("tear", True), ("cut", False),
                        ("tear", False)):
         wire.trap(action, up=up, op=relay.GET)
-        near.submit("get", path=base).fails("CONNECTION_LOSS")
-        near.state("connected")
+        tested.submit("get", path=base).fails("CONNECTION_LOSS")
+        tested.state("connected")
         wire.trap(action, up=up, op=relay.GET)
-        near.get(base, repeat=1)
+        tested.get(base, repeat=1)
 
 
 @on_relay
-def unsent_requests_end_with_not_sent(wire, worker, near, far, base):
+def unsent_requests_end_with_not_sent(wire, worker, tested, direct, base):
     wire.freeze()
-    pending = [near.submit("create", path="%s/%d" % (base, n), data=b"x" * 500000)
+    pending = [tested.submit("create", path="%s/%d" % (base, n),
+                             data=b"x" * 500000)
                for n in range(30)]
-    near.state("suspended")
+    tested.state("suspended")
     wire.drop()
     wire.thaw()
-    near.state("connected")
+    tested.state("connected")
     ends = [a.fails("IN_DOUBT", "NOT_SENT").err for a in pending]
     # First the requests that fitted into socket buffers, then the others.
     assert ends == sorted(ends) and ends[-1] == "NOT_SENT", ends
     assert "IN_DOUBT" in ends, ends
-    assert far.children(base).count <= ends.count("IN_DOUBT")
+    assert direct.children(base).count <= ends.count("IN_DOUBT")
 
 
 @on_relay
-def broken_handshake_is_repeated(wire, worker, near, far, base):
-    session = near.facts()
+def broken_handshake_is_repeated(wire, worker, tested, direct, base):
+    session = tested.facts()
     for action in ("cut", "tear"):
         for up in (True, False):
             trap = wire.trap(action, up=up, op=relay.CONNECT)
             wire.drop()
             trap.wait()
-            near.state("connected")
-            same_session(near, session)
+            tested.state("connected")
+            same_session(tested, session)
             new = wire.trap(action, up=up, op=relay.CONNECT)
             third = worker.client(wire.address, timeout=T)
             new.wait()
@@ -123,9 +125,10 @@ def broken_handshake_is_repeated(wire, worker, near, far, base):
 
 
 @on_relay
-def requests_on_a_slow_connection_keep_their_order(wire, worker, near, far, base):
+def requests_on_a_slow_connection_keep_their_order(wire, worker, tested,
+                                                   direct, base):
     wire.delay(60)
-    pending = [near.submit("create", path=base + "/n-", flags=3)
+    pending = [tested.submit("create", path=base + "/n-", flags=3)
                for _ in range(300)]
     names = [a.succeeds().path for a in pending]
     assert names == ["%s/n-%010d" % (base, n) for n in range(300)]
@@ -134,12 +137,12 @@ def requests_on_a_slow_connection_keep_their_order(wire, worker, near, far, base
 # ---- requests that wait, and end
 
 @on_relay
-def requests_wait_for_a_connection(wire, worker, near, far, base):
+def requests_wait_for_a_connection(wire, worker, tested, direct, base):
     wire.refuse()
     wire.drop()
-    near.state("suspended")
-    late = near.submit("get", path=base, wait=300)
-    waiting = near.submit("create", path=base + "/waited")
+    tested.state("suspended")
+    late = tested.submit("get", path=base, wait=300)
+    waiting = tested.submit("create", path=base + "/waited")
     late.fails("DEADLINE")
     assert not waiting.is_done()
     wire.accept()
@@ -147,64 +150,66 @@ def requests_wait_for_a_connection(wire, worker, near, far, base):
 
 
 @on_relay
-def late_reply_is_ignored(wire, worker, near, far, base):
+def late_reply_is_ignored(wire, worker, tested, direct, base):
     zk.stop()
-    pending = near.submit("create", path=base + "/late", wait=200)
-    read = near.submit("get", path=base, wait=200, watch=1)
+    pending = tested.submit("create", path=base + "/late", wait=200)
+    read = tested.submit("get", path=base, wait=200, watch=1)
     pending.fails("DEADLINE")
     read.fails("DEADLINE")
     zk.cont()
-    near.do("set", path=base, data=b"1")
-    assert near.get(base).data == b"1"
-    assert near.facts().connection == 1
+    tested.do("set", path=base, data=b"1")
+    assert tested.get(base).data == b"1"
+    assert tested.facts().connection == 1
     # The create was executed; the watch of the timed-out read does not fire.
-    assert far.get(base + "/late")
-    assert not near.lines_like("event")
+    assert direct.get(base + "/late")
+    assert not tested.lines_like("event")
 
 
 @on_relay
-def close_without_a_server_ends_at_its_deadline(wire, worker, near, far, base):
-    near.create(base + "/mine", flags=1)
+def close_without_a_server_ends_at_its_deadline(wire, worker, tested, direct,
+                                                base):
+    tested.create(base + "/mine", flags=1)
     wire.freeze()
     began = boottime()
-    end = near.submit("close").fails("DEADLINE", "IN_DOUBT", "NOT_SENT")
+    end = tested.submit("close").fails("DEADLINE", "IN_DOUBT", "NOT_SENT")
     assert end.at - began < T / 2, end.at - began
-    assert far.get(base + "/mine")
+    assert direct.get(base + "/mine")
 
 
 # ---- watches
 
 @on_relay
-def watches_survive_a_reconnect(wire, worker, near, far, base):
+def watches_survive_a_reconnect(wire, worker, tested, direct, base):
     paths = {n: base + "/" + n for n in ("data", "gone", "dir", "calm")}
     for path in paths.values():
-        near.create(path)
+        tested.create(path)
     events = {
-        "data": (near.submit("get", path=paths["data"], watch=1), 3),
-        "gone": (near.submit("exists", path=paths["gone"], watch=1), 2),
-        "dir": (near.submit("children", path=paths["dir"], watch=1), 4),
-        "calm": (near.submit("get", path=paths["calm"], watch=1), 3),
+        "data": (tested.submit("get", path=paths["data"], watch=1), 3),
+        "gone": (tested.submit("exists", path=paths["gone"], watch=1), 2),
+        "dir": (tested.submit("children", path=paths["dir"], watch=1), 4),
+        "calm": (tested.submit("get", path=paths["calm"], watch=1), 3),
     }
-    born = near.submit("exists", path=base + "/born", watch=1)
+    born = tested.submit("exists", path=base + "/born", watch=1)
     born.fails("NO_NODE")
-    brief = near.submit("get", path=paths["calm"], watch=1, until_disconnect=1)
+    brief = tested.submit("get", path=paths["calm"], watch=1,
+                          until_disconnect=1)
     for pending, _ in events.values():
         pending.succeeds()
     brief.succeeds()
     wire.freeze()
-    far.do("set", path=paths["data"], data=b"1")
-    far.do("delete", path=paths["gone"])
-    far.create(paths["dir"] + "/x")
-    far.create(base + "/born")
+    direct.do("set", path=paths["data"], data=b"1")
+    direct.do("delete", path=paths["gone"])
+    direct.create(paths["dir"] + "/x")
+    direct.create(base + "/born")
     mark = wire.mark()
     wire.drop()
-    near.state("suspended")
-    waiting = near.submit("get", path=base)
+    tested.state("suspended")
+    waiting = tested.submit("get", path=base)
     wire.thaw()
-    near.state("connected")
+    tested.state("connected")
     waiting.succeeds()
     # Events of missed changes precede the reply.
-    told = {line.tag: line for line in near.lines_like("event")}
+    told = {line.tag: line for line in tested.lines_like("event")}
     for name in ("data", "gone", "dir"):
         pending, kind = events[name]
         assert told[pending.tag].type == kind, told
@@ -214,44 +219,46 @@ def watches_survive_a_reconnect(wire, worker, near, far, base):
     assert told[brief.tag].type == 0 and told[brief.tag].err == "CONNECTION_LOSS"
     assert events["calm"][0].tag not in told
     assert wire.ops(mark) == [relay.SET_WATCHES, relay.GET], wire.ops(mark)
-    far.do("set", path=paths["calm"], data=b"1")
-    near.event(events["calm"][0], type=3)
-    assert len(near.lines_like("event")) == 6
+    direct.do("set", path=paths["calm"], data=b"1")
+    tested.event(events["calm"][0], type=3)
+    assert len(tested.lines_like("event")) == 6
 
 
 @on_relay
-def many_watches_are_reregistered_in_several_requests(wire, worker, near, far, base):
+def many_watches_are_reregistered_in_several_requests(wire, worker, tested,
+                                                      direct, base):
     long = "x" * 200
-    pending = [near.submit("exists", path="%s/%s%d" % (base, long, n), watch=1)
+    pending = [tested.submit("exists", path="%s/%s%d" % (base, long, n),
+                             watch=1)
                for n in range(2000)]
     for a in pending:
         a.fails("NO_NODE")
     mark = wire.mark()
     wire.drop()
-    near.state("suspended")
-    near.state("connected")
-    near.do("sync", path="/")
+    tested.state("suspended")
+    tested.state("connected")
+    tested.do("sync", path="/")
     frames = [f for f in wire.requests(mark) if f.op == relay.SET_WATCHES]
     assert len(frames) > 2 and max(f.size for f in frames) < 150000, [
         f.size for f in frames]
     assert live.watch_count(zk.connect) == 2000
     for n in (0, 777, 1999):
-        far.create("%s/%s%d" % (base, long, n))
-        near.event(pending[n], type=1)
+        direct.create("%s/%s%d" % (base, long, n))
+        tested.event(pending[n], type=1)
 
 
 # ---- the end of sessions
 
 @on_relay
-def server_reports_an_expired_session(wire, worker, near, far, base):
+def server_reports_an_expired_session(wire, worker, tested, direct, base):
     stubborn = worker.client(wire.address, timeout=T, give_up=-1)
     stubborn.state("connected")
     mine = stubborn.create(base + "/mine", flags=1)
     watch = stubborn.submit("get", path=base, watch=1)
     watch.succeeds()
-    gone = far.submit("exists", path=mine.path, watch=1)
+    gone = direct.submit("exists", path=mine.path, watch=1)
     wire.freeze()
-    far.event(gone, type=2)
+    direct.event(gone, type=2)
     waiting = stubborn.submit("get", path=base)
     wire.drop()
     wire.thaw()
@@ -266,7 +273,7 @@ def server_reports_an_expired_session(wire, worker, near, far, base):
 
 
 @on_relay
-def session_expires_without_a_server(wire, worker, near, far, base):
+def session_expires_without_a_server(wire, worker, tested, direct, base):
     final = worker.client(wire.address, timeout=T, one_session=1)
     final.state("connected")
     heard = max(f.at for f in wire.frames_since() if not f.up) * 1000
@@ -275,47 +282,48 @@ def session_expires_without_a_server(wire, worker, near, far, base):
     waiting = final.submit("get", path=base)
     offset = boottime() - time.monotonic() * 1000
     expired = final.state("expired")
-    near.state("expired")
+    tested.state("expired")
     # Expected at 4/3 of the timeout, after the server has expired it.
     assert T < expired.at - offset - heard < 5 * T / 3, (
         expired.at - offset - heard)
     waiting.fails("SESSION_EXPIRED")
     final.submit("get", path=base).fails("CLOSED")
     wire.thaw()
-    near.state("connected")
+    tested.state("connected")
     assert not final.lines_like("state", "connecting", since=expired.at)
 
 
 @on_relay
-def resumed_session_moves_to_another_client(wire, worker, near, far, base):
-    facts = near.facts()
-    near.create(base + "/mine", flags=1)
+def resumed_session_moves_to_another_client(wire, worker, tested, direct, base):
+    facts = tested.facts()
+    tested.create(base + "/mine", flags=1)
     wire.refuse()
     other = worker.client(
         zk.connect, timeout=T,
         resume="0x%x:%s" % (facts.session & (1 << 64) - 1, facts.password))
     other.state("connected")
-    near.state("suspended")
+    tested.state("suspended")
     assert other.facts().session == facts.session
     assert other.get(base + "/mine").owner == facts.session
     other.do("close")
-    far.submit("exists", path=base + "/mine").fails("NO_NODE")
+    direct.submit("exists", path=base + "/mine").fails("NO_NODE")
     wire.accept()
-    near.state("expired")
-    near.state("connected")
+    tested.state("expired")
+    tested.state("connected")
 
 
 @on_relay
-def paused_process_is_suspended_before_a_reply(wire, worker, near, far, base):
-    near.create(base + "/mine", flags=1)
+def paused_process_is_suspended_before_a_reply(wire, worker, tested, direct,
+                                               base):
+    tested.create(base + "/mine", flags=1)
     with Worker() as other:
         sleeper = other.client(wire.address, timeout=T)
         sleeper.state("connected")
         sleeper.create(base + "/sleeper", flags=1)
-        gone = far.submit("exists", path=base + "/sleeper", watch=1)
+        gone = direct.submit("exists", path=base + "/sleeper", watch=1)
         gone.succeeds()
         other.stop()
-        far.event(gone, type=2)
+        direct.event(gone, type=2)
         time.sleep(T / 3000)
         woken = boottime()
         other.cont()
@@ -328,26 +336,28 @@ def paused_process_is_suspended_before_a_reply(wire, worker, near, far, base):
 # ---- the server
 
 @on_relay
-def session_survives_a_short_stop_of_the_server(wire, worker, near, far, base):
-    before = near.facts()
-    near.create(base + "/mine", flags=1)
+def session_survives_a_short_stop_of_the_server(wire, worker, tested, direct,
+                                                base):
+    before = tested.facts()
+    tested.create(base + "/mine", flags=1)
     zk.stop()
     time.sleep(T / 4000)
     zk.cont()
-    near.do("sync", path="/")
-    same_session(near, before)
+    tested.do("sync", path="/")
+    same_session(tested, before)
     zk.stop()
-    near.state("expired")
+    tested.state("expired")
     zk.cont()
-    near.state("connected")
-    assert near.facts().session != before.session
-    near.get(base)
-    eventually(lambda: far.submit("exists", path=base + "/mine").result().err ==
+    tested.state("connected")
+    assert tested.facts().session != before.session
+    tested.get(base)
+    eventually(lambda: direct.submit("exists",
+                                     path=base + "/mine").result().err ==
                "NO_NODE")
 
 
 @on_relay
-def session_survives_a_server_restart(wire, worker, near, far, base):
+def session_survives_a_server_restart(wire, worker, tested, direct, base):
     slow = worker.client(wire.address, timeout=30000)
     slow.state("connected")
     before = slow.facts()

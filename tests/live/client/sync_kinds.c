@@ -40,8 +40,7 @@ static const char *lock_path(void)
   return lk_sync_lock_path(lock);
 }
 
-/* ---- read-write locks -----------------------------------------------------
- */
+/* ---- read-write locks --------------------------------------------------- */
 
 static lk_sync_rwlock *rw;
 static lk_sync_lock *r, *w;
@@ -137,8 +136,7 @@ START_TEST(timed_out_side_leaves_no_node)
 }
 END_TEST
 
-/* ---- semaphores -----------------------------------------------------------
- */
+/* ---- semaphores --------------------------------------------------------- */
 
 static lk_sync_lock *permits_of(int32_t permits, int32_t take)
 {
@@ -237,8 +235,7 @@ START_TEST(try_after_three_failures_creates_no_permit_node)
 }
 END_TEST
 
-/* ---- multi-locks ----------------------------------------------------------
- */
+/* ---- multi-locks -------------------------------------------------------- */
 
 START_TEST(multilock_acquires_all_its_members)
 {
@@ -270,8 +267,7 @@ START_TEST(multilock_acquires_all_its_members)
 }
 END_TEST
 
-/* ---- single-node locks ----------------------------------------------------
- */
+/* ---- single-node locks -------------------------------------------------- */
 
 START_TEST(a_single_node_is_held_by_one_thread)
 {
@@ -290,8 +286,7 @@ START_TEST(a_single_node_is_held_by_one_thread)
 }
 END_TEST
 
-/* ---- local queues ---------------------------------------------------------
- */
+/* ---- local queues ------------------------------------------------------- */
 
 enum { THREADS = 40 };
 
@@ -337,8 +332,7 @@ START_TEST(threads_share_a_contender_node)
 }
 END_TEST
 
-/* ---- invalid configs ------------------------------------------------------
- */
+/* ---- invalid configs ---------------------------------------------------- */
 
 START_TEST(constructors_refuse_invalid_configs)
 {

@@ -18,8 +18,7 @@ lk_client *there;
 completion last;
 const char *chroot_path;
 
-/* ---- life
- * -------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 void world_begin(const char *const *options)
 {
@@ -126,8 +125,7 @@ void wait_for_state(lk_client *c, lk_state state)
   lk_client_detach(c, &listener);
 }
 
-/* ---- ends of requests
- * -------------------------------------------------------- */
+/* ---- ends of requests --------------------------------------------------- */
 
 static completion *completion_begin(void *arg, lk_client *c, int err)
 {
@@ -231,8 +229,7 @@ static void on_closed(lk_client *c, int err, void *arg)
   completion_begin(arg, c, err)->done = true;
 }
 
-/* ---- requests that wait
- * -------------------------------------------------------- */
+/* ---- requests that wait ------------------------------------------------- */
 
 static completion *reset_last(void)
 {
@@ -321,8 +318,7 @@ const char *full(const char *path)
   return out;
 }
 
-/* ---- four-letter words -----------------------------------------------------
- */
+/* ---- four-letter words -------------------------------------------------- */
 
 long watches_on_server(void)
 {

@@ -64,10 +64,10 @@ def other_than(*numbers):
 def session_moves(worker, client, base, leave):
     """Check that the session moves to another server with its ephemeral nodes,
     watches and waiting requests."""
-    far = worker.client(",".join(
+    direct = worker.client(",".join(
         r.address for n, r in three.client.items() if n != server_of(client)),
         timeout=LONG)
-    far.state("connected")
+    direct.state("connected")
     before = client.facts()
     old = server_of(client)
     mine = client.create(base + "/mine", flags=1)
@@ -81,13 +81,14 @@ def session_moves(worker, client, base, leave):
     now = client.facts()
     assert now.session == before.session, (before, now)
     assert server_of(client) != old
-    far.do("sync", path="/", repeat=1)
-    assert far.do("get", path=mine.path, repeat=1).owner == before.session
-    eventually(lambda: far.submit("set", path=base, data=b"1").result().err ==
+    direct.do("sync", path="/", repeat=1)
+    assert direct.do("get", path=mine.path, repeat=1).owner == before.session
+    eventually(lambda: direct.submit("set", path=base,
+                                     data=b"1").result().err ==
                "0")
     client.event(watch, type=3)
     assert not [e for e in client.lines_like("event") if e.tag == calm.tag]
-    far.do("close")
+    direct.do("close")
 
 
 @with_client

@@ -33,12 +33,12 @@ class Pair:
     """A holder at one server, and a waiter for the same lock at others."""
 
     def __init__(self, workers, n, assurance, dir):
-        near, far = workers
+        holder_process, waiter_process = workers
         others = ",".join(r.address for m, r in three.client.items() if m != n)
         self.assurance = assurance
-        self.client = near.client(three.client[n].address, timeout=T,
-                                  assurance=assurance)
-        self.other = far.client(others, timeout=LONG)
+        self.client = holder_process.client(three.client[n].address, timeout=T,
+                                            assurance=assurance)
+        self.other = waiter_process.client(others, timeout=LONG)
         self.path = "%s/%s" % (dir, self.client.name)
         self.lock = self.client.lock(self.path)
         self.next = self.other.lock(self.path)
@@ -80,10 +80,11 @@ def cuts_of(mode, kinds):
         three.zk.wait()
         leader = eventually(three.zk.leader)
         n = leader if mode == "leader" else three.zk.follower()
-        with Worker() as near, Worker() as far:
-            keeper = far.client(three.connect, timeout=LONG)
+        with Worker() as holder_process, Worker() as waiter_process:
+            keeper = waiter_process.client(three.connect, timeout=LONG)
             dir = keeper.create("/lease-", flags=2).path
-            pairs = [Pair((near, far), n, kind, dir) for kind in kinds]
+            pairs = [Pair((holder_process, waiter_process), n, kind,
+                          dir) for kind in kinds]
             for pair in pairs:
                 pair.begin()
             # Long enough that the newest evidence is a heartbeat.

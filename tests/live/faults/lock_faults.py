@@ -38,17 +38,17 @@ class Stage:
     client behind a relay, for the same path."""
 
     def __init__(self, worker, wire, options):
-        self.far = worker.client(zk.connect, timeout=3 * T)
-        self.near = worker.client(wire.address, timeout=T)
-        self.far.state("connected")
-        self.near.state("connected")
-        self.dir = self.far.create("/faults-", flags=2).path
-        self.holder = self.far.lock(self.dir, **options)
-        self.lock = self.near.lock(self.dir, **options)
+        self.direct = worker.client(zk.connect, timeout=3 * T)
+        self.tested = worker.client(wire.address, timeout=T)
+        self.direct.state("connected")
+        self.tested.state("connected")
+        self.dir = self.direct.create("/faults-", flags=2).path
+        self.holder = self.direct.lock(self.dir, **options)
+        self.lock = self.tested.lock(self.dir, **options)
 
     def queue(self):
-        return sorted(self.far.do("children", path=self.dir,
-                                  repeat=1).names)
+        return sorted(self.direct.do("children", path=self.dir,
+                                     repeat=1).names)
 
     def wait_for_contenders(self, count):
         eventually(lambda: len(self.queue()) == count,
@@ -57,7 +57,7 @@ class Stage:
     def end(self):
         """Check that all nodes are deleted while the sessions live."""
         self.wait_for_contenders(0)
-        for client in (self.near, self.far):
+        for client in (self.tested, self.direct):
             eventually(lambda: client.facts().unfinished == 0)
             client.do("close")
 
@@ -116,9 +116,9 @@ def stop(wire):
 def granted(stage, pending):
     grant = pending.succeeds()
     assert stage.queue() == [grant.node.rpartition("/")[2]], grant
-    found = stage.far.do("get", path=grant.node, repeat=1)
+    found = stage.direct.do("get", path=grant.node, repeat=1)
     assert found.czxid == grant.token
-    assert found.owner == stage.near.facts().session
+    assert found.owner == stage.tested.facts().session
 
 
 @with_stage
@@ -273,28 +273,28 @@ def release_is_executed_before_the_next_acquire(stage, wire):
 def process_killed_at_any_step_leaves_no_node():
     """Its nodes are deleted when its session expires."""
     with Worker() as worker, contextlib.ExitStack() as stack:
-        far = worker.client(zk.connect, timeout=3 * T)
+        direct = worker.client(zk.connect, timeout=3 * T)
         places = []
         for contended, steps in ((False, ALONE), (True, QUEUED)):
             for up, op, count in steps:
-                path = far.create("/killed-", flags=2).path
+                path = direct.create("/killed-", flags=2).path
                 if contended:
-                    far.lock(path).acquire()
+                    direct.lock(path).acquire()
                 wire = stack.enter_context(Relay(zk.connect))
                 victim = Worker()
-                near = victim.client(wire.address, timeout=SHORT)
-                near.state("connected")
+                tested = victim.client(wire.address, timeout=SHORT)
+                tested.state("connected")
                 trap = wire.trap("freeze", up=up, op=op, count=count)
-                near.lock(path).submit("acquire")
+                tested.lock(path).submit("acquire")
                 trap.wait()
                 victim.kill()
                 victim.close()
                 wire.drop()
                 places.append((path, contended))
         for path, contended in places:
-            eventually(lambda: len(far.children(path).names) == contended,
+            eventually(lambda: len(direct.children(path).names) == contended,
                        path, SHORT / 1000 + 4)
-        far.do("close")
+        direct.do("close")
 
 
 # ---- broken connections of a holder
@@ -306,9 +306,9 @@ def short_break_suspends_the_lock_only(stage, wire):
     wire.drop()
     told = stage.lock.event("suspended")
     assert told.deadline > told.at
-    stage.near.state("connected")
+    stage.tested.state("connected")
     eventually(lambda: MULTI in wire.ops(mark))
-    stage.near.do("sync", path="/")
+    stage.tested.do("sync", path="/")
     look = stage.lock.inspect()
     assert look.state == "held" and look.ok, look
     assert look.deadline >= told.deadline
@@ -333,11 +333,11 @@ def unsure_then_lost(one_session):
     """The holder is notified before its lease deadline, and the next client is
     granted only after the deadline."""
     with Relay(zk.connect) as wire, Worker() as worker:
-        far = worker.client(zk.connect, timeout=3 * T)
-        near = worker.client(wire.address, timeout=SHORT,
-                             one_session=one_session)
-        path = far.create("/unsure-", flags=2).path
-        lock, next_lock = near.lock(path), far.lock(path)
+        direct = worker.client(zk.connect, timeout=3 * T)
+        tested = worker.client(wire.address, timeout=SHORT,
+                               one_session=one_session)
+        path = direct.create("/unsure-", flags=2).path
+        lock, next_lock = tested.lock(path), direct.lock(path)
         grant = lock.acquire()
         pending = next_lock.submit("acquire")
         next_lock.wait_until_queued()
@@ -361,8 +361,8 @@ def unsure_then_lost(one_session):
         else:
             lock.acquire()
             lock.release()
-            near.do("close")
-        far.do("close")
+            tested.do("close")
+        direct.do("close")
         assert len(lock.lines_like("lock", "lost")) == 1
 
 
@@ -376,9 +376,9 @@ def final_session_ends_unsure_and_lost():
 
 def reconnect_before_expiry_renews_an_unsure_lock():
     with Relay(zk.connect) as wire, Worker() as worker:
-        near = worker.client(wire.address, timeout=SHORT, margin=2500)
-        path = near.create("/doubt-", flags=2).path
-        lock = near.lock(path)
+        tested = worker.client(wire.address, timeout=SHORT, margin=2500)
+        path = tested.create("/doubt-", flags=2).path
+        lock = tested.lock(path)
         token = lock.acquire().token
         wire.freeze()
         lock.event("unsure")
@@ -389,23 +389,23 @@ def reconnect_before_expiry_renews_an_unsure_lock():
         assert look.ok and look.state == "held" and look.token == token
         assert not lock.lines_like("lock", "lost")
         lock.release()
-        near.do("close")
+        tested.do("close")
 
 
 def waiter_whose_session_expired_queues_again():
     with Relay(zk.connect) as wire, Worker() as worker:
-        far = worker.client(zk.connect, timeout=3 * T)
-        near = worker.client(wire.address, timeout=SHORT)
-        path = far.create("/anew-", flags=2).path
-        holder = far.lock(path)
-        locks = [near.lock(path), near.lock(path, fail_on_expiry=1)]
+        direct = worker.client(zk.connect, timeout=3 * T)
+        tested = worker.client(wire.address, timeout=SHORT)
+        path = direct.create("/anew-", flags=2).path
+        holder = direct.lock(path)
+        locks = [tested.lock(path), tested.lock(path, fail_on_expiry=1)]
         holder.acquire()
         pending = [lock.submit("acquire") for lock in locks]
         for lock in locks:
             lock.wait_until_queued()
         old = locks[0].inspect().node
         wire.freeze()
-        eventually(lambda: len(far.children(path).names) == 1)
+        eventually(lambda: len(direct.children(path).names) == 1)
         wire.drop()
         wire.thaw()
         pending[1].fails("SESSION_EXPIRED")
@@ -415,22 +415,22 @@ def waiter_whose_session_expired_queues_again():
         assert new != old and new.rpartition("/")[2][:39] not in old
         holder.release()
         grant = pending[0].succeeds()
-        assert far.get(grant.node).owner == near.facts().session
+        assert direct.get(grant.node).owner == tested.facts().session
         locks[0].release()
-        near.do("close")
-        far.do("close")
+        tested.do("close")
+        direct.do("close")
 
 
 def stopped_process_is_not_sure_when_it_continues():
     with Worker() as sleeper, Worker() as worker:
-        far = worker.client(zk.connect, timeout=3 * T)
-        path = far.create("/slept-", flags=2).path
-        near = sleeper.client(zk.connect, timeout=SHORT)
-        holder, waiter = near.lock(path), near.lock(path)
+        direct = worker.client(zk.connect, timeout=3 * T)
+        path = direct.create("/slept-", flags=2).path
+        tested = sleeper.client(zk.connect, timeout=SHORT)
+        holder, waiter = tested.lock(path), tested.lock(path)
         holder.acquire()
         waiting = waiter.submit("acquire")
         waiter.wait_until_queued()
-        other = far.lock(path)
+        other = direct.lock(path)
         pending = other.submit("acquire")
         other.wait_until_queued()
         sleeper.stop()
@@ -444,8 +444,8 @@ def stopped_process_is_not_sure_when_it_continues():
         grant = waiting.succeeds()
         assert grant.token > pending.succeeds().token
         waiter.release()
-        far.do("close")
-        near.do("close")
+        direct.do("close")
+        tested.do("close")
 
 
 with zkserver.Server("--tick", "500") as zk:

@@ -139,9 +139,9 @@ class Revoker(Contender):
     """A waiter revokes the lock; a holder releases only when revoked."""
     PATIENCE = 20  # seconds until a revoked holder must have released
 
-    def __init__(self, rival, claims, far, path, pairs):
+    def __init__(self, rival, claims, direct, path, pairs):
         super().__init__(rival, claims)
-        self.far, self.path, self.pairs = far, path, pairs
+        self.direct, self.path, self.pairs = direct, path, pairs
 
     holder = None       # of all of them
     askers = set()      # sides, who asked the holder
@@ -168,7 +168,7 @@ class Revoker(Contender):
         return self.rival.granted(pending)
 
     def ask_holder(self):
-        found = self.far.submit("children", path=self.path).result(WAIT_S)
+        found = self.direct.submit("children", path=self.path).result(WAIT_S)
         if found.err != "0" or not found.names:
             return
         first = min(found.names, key=lambda name: name[-10:])
@@ -178,8 +178,8 @@ class Revoker(Contender):
     def revoke(self, node):
         rival = self.rival
         if rival.side == "latchkey":
-            self.far.submit("set", path=node, data=b"__REVOKE__",
-                            version=-1).result(WAIT_S)
+            self.direct.submit("set", path=node, data=b"__REVOKE__",
+                               version=-1).result(WAIT_S)
         else:
             # In the client's thread: the contender's own thread is waiting.
             rival.do("revoke", rival.client, node)

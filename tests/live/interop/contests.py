@@ -100,7 +100,7 @@ def count(run):
     """A semaphore whose number of permits changes."""
     path = run.place("count", "l", 1, "/locks", "/leases")
     limit = "/count/limit"
-    run.far.create(limit, data=b"\0\0\0\1")
+    run.direct.create(limit, data=b"\0\0\0\1")
     for _ in range(3):
         run.join("count", Contender(run.ours_do(
             "count", lambda c: c.semaphore(path, permits=1, limit=limit)),
@@ -113,8 +113,8 @@ def count(run):
         while not run.over.wait(3):
             new = number.choice([n for n in (1, 2, 3) if n != now])
             run.judge.room(path, new, grace=0 if new > now else 2)
-            run.far.submit("set", path=limit, data=new.to_bytes(4, "big"),
-                           version=-1).result()
+            run.direct.submit("set", path=limit, data=new.to_bytes(4, "big"),
+                              version=-1).result()
             now = new
     threading.Thread(target=change, daemon=True).start()
 
@@ -161,9 +161,9 @@ def revoke(run):
     for _ in range(2):
         run.join("revoke", Revoker(run.ours_do(
             "revoke", lambda c: c.lock(path, revocable=True)), {path: 1},
-            run.far, path, run.pairs))
+            run.direct, path, run.pairs))
         run.join("revoke", Revoker(run.theirs_do(
-            "revoke", "revocable", path), {path: 1}, run.far, path,
+            "revoke", "revocable", path), {path: 1}, run.direct, path,
             run.pairs))
 
 

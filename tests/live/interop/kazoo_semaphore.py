@@ -37,7 +37,7 @@ def ours(client, base, permits=1, **options):
 
 @contextlib.contextmanager
 def kazoo_client():
-    client = kazoo.client.KazooClient(shared.connect(), timeout=8)
+    client = kazoo.client.KazooClient(shared.connect_string(), timeout=8)
     client.start(30)
     try:
         yield client
@@ -54,21 +54,21 @@ def queue(base):
     return base + "/l-__lock__"
 
 
-def wait_until_free(far, base):
-    wait_until_empty(far, base + "/l")
-    wait_until_empty(far, queue(base))
+def wait_until_free(direct, base):
+    wait_until_empty(direct, base + "/l")
+    wait_until_empty(direct, queue(base))
 
 
 # ---- exclusion
 
 @on_server
-def each_library_counts_the_others_permits(worker, far, base):
-    lock = ours(far, base, permits=2, data=b"latchkey")
+def each_library_counts_the_others_permits(worker, direct, base):
+    lock = ours(direct, base, permits=2, data=b"latchkey")
     with kazoo_client() as kz:
         other = theirs(kz, base, permits=2)
-        last = ours(far, base, permits=2)
+        last = ours(direct, base, permits=2)
         grant = lock.acquire()
-        found = names(far, base + "/l")
+        found = names(direct, base + "/l")
         assert len(found) == 1 and LEASE.fullmatch(found[0]), found
         assert grant.node == base + "/l/" + found[0]
         assert other.acquire(timeout=20)
@@ -76,7 +76,7 @@ def each_library_counts_the_others_permits(worker, far, base):
         # No permit is free, for either library.
         pending = last.submit("acquire")
         last.wait_until_queued()
-        assert PLACE.fullmatch(names(far, queue(base))[0])
+        assert PLACE.fullmatch(names(direct, queue(base))[0])
         assert not kz.Semaphore(base + "/l", max_leases=2).acquire(
             blocking=False)
         other.release()
@@ -85,16 +85,16 @@ def each_library_counts_the_others_permits(worker, far, base):
         assert other.acquire(timeout=20)
         last.release()
         other.release()
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 # ---- the number of permits
 
 @on_server
-def kazoo_with_another_number_than_latchkeys_is_refused(worker, far, base):
-    lock = ours(far, base, permits=2)
+def kazoo_with_another_number_than_latchkeys_is_refused(worker, direct, base):
+    lock = ours(direct, base, permits=2)
     lock.acquire()
-    assert far.get(base + "/l").data == b"2"
+    assert direct.get(base + "/l").data == b"2"
     with kazoo_client() as kz:
         for permits in (1, 3):
             try:
@@ -108,58 +108,58 @@ def kazoo_with_another_number_than_latchkeys_is_refused(worker, far, base):
         assert other.acquire(timeout=20)
         other.release()
     lock.release()
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 @on_server
-def latchkey_with_another_number_than_kazoos_is_refused(worker, far, base):
+def latchkey_with_another_number_than_kazoos_is_refused(worker, direct, base):
     with kazoo_client() as kz:
         other = theirs(kz, base, permits=3)
         assert other.acquire(timeout=20)
-        assert far.get(base + "/l").data == b"3"
+        assert direct.get(base + "/l").data == b"3"
         for permits in (2, 4, 30):
-            lock = ours(far, base, permits=permits)
+            lock = ours(direct, base, permits=permits)
             lock.submit("acquire").fails("OTHER_LIMIT")
             # It leaves no node of its own, and the data of kazoo.
-            eventually(lambda: far.facts().unfinished == 0)
-            assert len(names(far, base + "/l")) == 1
-            assert not names(far, queue(base))
-            assert far.get(base + "/l").data == b"3"
-        lock = ours(far, base, permits=3, take=2)
+            eventually(lambda: direct.facts().unfinished == 0)
+            assert len(names(direct, base + "/l")) == 1
+            assert not names(direct, queue(base))
+            assert direct.get(base + "/l").data == b"3"
+        lock = ours(direct, base, permits=3, take=2)
         lock.acquire()
         lock.release()
         other.release()
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 @on_server
-def data_without_a_number_is_ignored(worker, far, base):
+def data_without_a_number_is_ignored(worker, direct, base):
     for text in (b"", b"three", b"3 permits"):
         path = "%s/%s" % (base, uuid.uuid4().hex)
-        far.create(path, data=b"")
-        far.create(path + "/l", data=text)
+        direct.create(path, data=b"")
+        direct.create(path + "/l", data=text)
         with kazoo_client() as kz:
             other = theirs(kz, path, permits=2)
             assert other.acquire(timeout=20)
-            lock = ours(far, path, permits=2)
+            lock = ours(direct, path, permits=2)
             lock.acquire()
-            assert far.get(path + "/l").data == text
+            assert direct.get(path + "/l").data == text
             lock.release()
             other.release()
-        wait_until_free(far, path)
+        wait_until_free(direct, path)
 
 
 # ---- requests
 
-def make(far, base, permits):
+def make(direct, base, permits):
     """Create the directories as the first holder leaves them."""
-    far.create(base + "/l", data=b"%d" % permits)
-    far.create(queue(base))
+    direct.create(base + "/l", data=b"%d" % permits)
+    direct.create(queue(base))
 
 
 @on_server
-def first_waiter_waits_for_permits_only(worker, far, base):
-    make(far, base, 1)
+def first_waiter_waits_for_permits_only(worker, direct, base):
+    make(direct, base, 1)
     with CountedClient() as it, kazoo_client() as kz:
         lock, holder = ours(it.client, base), theirs(kz, base)
         for _ in range(3):
@@ -177,9 +177,9 @@ def first_waiter_waits_for_permits_only(worker, far, base):
 
 
 @on_server
-def waiter_behind_others_gives_its_permits_back(worker, far, base):
-    make(far, base, 1)
-    holder, first = [ours(far, base) for _ in range(2)]
+def waiter_behind_others_gives_its_permits_back(worker, direct, base):
+    make(direct, base, 1)
+    holder, first = [ours(direct, base) for _ in range(2)]
     with CountedClient() as it:
         lock = ours(it.client, base)
         for turn in range(4):
@@ -197,7 +197,7 @@ def waiter_behind_others_gives_its_permits_back(worker, far, base):
             else:
                 # After three such turns it creates the queue node only.
                 it.expect_requests(2, GET, CREATE2, CHILDREN, GET, GET)
-            eventually(lambda: len(names(far, base + "/l")) == 2)
+            eventually(lambda: len(names(direct, base + "/l")) == 2)
             it.begin()
             holder.release()
             before.succeeds()

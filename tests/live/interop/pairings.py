@@ -49,7 +49,7 @@ class Run:
                        for _ in range(2 if faults else 1)]
         self.here = Host(Here)
         self.watcher = Worker()
-        self.far = self.watcher.client(zk.connect, timeout=60000)
+        self.direct = self.watcher.client(zk.connect, timeout=60000)
         self.turns = {}         # recipe -> contenders
         self.queues = {}        # recipe -> directories of contender nodes
         self.pairs = collections.Counter()
@@ -62,11 +62,11 @@ class Run:
         first contender creates, or with `stays` a persistent node."""
         base = "/" + recipe
         if recipe not in self.turns:
-            self.far.create(base)
+            self.direct.create(base)
             self.turns[recipe], self.queues[recipe] = [], []
         path = base + "/" + name
         if stays:
-            self.far.create(path)
+            self.direct.create(path)
         self.judge.room(path, room)
         self.queues[recipe] += [path + q for q in queues or ("",)]
         return path
@@ -108,7 +108,7 @@ class Run:
         """The nodes of a recipe and their owners."""
         owners = {c.rival.session(): c.rival.name for c in self.turns[recipe]}
         for path in self.orphans(recipe):
-            found = self.far.submit("exists", path=path).result()
+            found = self.direct.submit("exists", path=path).result()
             yield "%s: %s" % (path, owners.get(found.owner, "nobody")
                               if found.err == "0" else "gone")
 
@@ -127,7 +127,7 @@ class Run:
         left = []
         for recipe in recipes or self.queues:
             for path in self.queues[recipe]:
-                found = self.far.submit("children", path=path).result()
+                found = self.direct.submit("children", path=path).result()
                 if found.err == "0":
                     left += [path + "/" + name for name in found.names]
         return left

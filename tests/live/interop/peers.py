@@ -122,27 +122,27 @@ def round_trips(frames):
 def measure(make, base):
     """Round trips of an acquire and of a handoff."""
     directory = base + "/" + make.name
-    with Relay(server.connect) as wire, Relay(server.connect) as far:
-        near = make(wire.address, directory)
-        holder = make(far.address, directory)
+    with Relay(server.connect) as wire, Relay(server.connect) as holder_wire:
+        measured = make(wire.address, directory)
+        holder = make(holder_wire.address, directory)
         try:
-            near.acquire()  # creates the directory
-            near.release()
+            measured.acquire()  # creates the directory
+            measured.release()
             mark = wire.mark()
-            near.acquire()
+            measured.acquire()
             acquire = round_trips(wire.frames_since(mark))
-            near.release()
+            measured.release()
             holder.acquire()
-            end = near.submit()
+            end = measured.submit()
             eventually(lambda: len(names(directory)) == 2)
             time.sleep(.5)  # until the waiter has set its watch
             mark = wire.mark()
             holder.release()
             end()
             handoff = round_trips(wire.frames_since(mark))
-            near.release()
+            measured.release()
         finally:
-            near.close()
+            measured.close()
             holder.close()
     return acquire, handoff
 

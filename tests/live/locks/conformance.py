@@ -13,7 +13,7 @@ sys.path.append(sys.path[0] + "/../support")
 import live
 import locks as shared
 from live import eventually
-from locks import LONG, SHORT, CountedClient, names, on_server, owned_by, \
+from locks import LONG, SHORT, CountedClient, names, on_server, digest_identity, \
     wait_until_empty
 from relay import CHILDREN, CREATE, CREATE2, CREATE_CONTAINER, DELETE, GET, \
     MULTI, REMOVE_WATCHES, Relay
@@ -37,16 +37,16 @@ class Kind:
         self.ready = ready      # creates the directories; None: make_ready()
         self.costs = costs      # requests: (sends, *opcodes)
 
-    def make_ready(self, far, base):
+    def make_ready(self, direct, base):
         """Create the directories as persistent nodes."""
         if self.ready is not None:
-            self.ready(far, base)
+            self.ready(direct, base)
             return
         for queue in self.queues:
             parent = queue.rpartition("/")[0]
             if parent:
-                far.submit("create", path=base + parent).result()
-            far.create(base + queue)
+                direct.submit("create", path=base + parent).result()
+            direct.create(base + queue)
 
 
 def mutex(**options):
@@ -77,9 +77,9 @@ def single(client, base, **more):
 
 
 def kazoo_semaphore_ready(permits):
-    def ready(far, base):
-        far.create(base + "/l", data=b"%d" % permits)
-        far.create(base + "/l-__lock__")
+    def ready(direct, base):
+        direct.create(base + "/l", data=b"%d" % permits)
+        direct.create(base + "/l-__lock__")
     return ready
 
 
@@ -152,26 +152,26 @@ KINDS = [
 
 
 class Cell:
-    """One kind on the server: a lock `own` of the client `near`, and a lock
-    `rival` of the client `far`, which is also the operator."""
+    """One kind on the server: a lock `own` of the client `tested`, and a lock
+    `rival` of the client `direct`, which is also the operator."""
 
-    def __init__(self, kind, worker, far, base, timeout=LONG):
-        self.kind, self.worker, self.far, self.base = kind, worker, far, base
-        kind.make_ready(far, base)
-        self.near = worker.client(shared.connect(), timeout=timeout)
-        self.near.state("connected")
-        self.own = kind.own(self.near, base)
-        self.rival = kind.rival(far, base)
+    def __init__(self, kind, worker, direct, base, timeout=LONG):
+        self.kind, self.worker, self.direct, self.base = kind, worker, direct, base
+        kind.make_ready(direct, base)
+        self.tested = worker.client(shared.connect_string(), timeout=timeout)
+        self.tested.state("connected")
+        self.own = kind.own(self.tested, base)
+        self.rival = kind.rival(direct, base)
 
     def nodes(self):
         """The paths of all contender nodes."""
         return ["%s%s/%s" % (self.base, queue, name)
                 for queue in self.kind.queues
-                for name in names(self.far, self.base + queue)]
+                for name in names(self.direct, self.base + queue)]
 
     def nodes_of(self, client):
         session = client.facts().session
-        found = [(path, self.far.submit("exists", path=path).result())
+        found = [(path, self.direct.submit("exists", path=path).result())
                  for path in self.nodes()]
         return [path for path, node in found
                 if node.err == "0" and node.owner == session]
@@ -199,22 +199,22 @@ class Cell:
         pending = self.own.submit("acquire")
         self.own.wait_until_queued()
         self.have(count)
-        self.far.do("sync", path="/")
+        self.direct.do("sync", path="/")
         return count, pending
 
     def end(self):
         self.own.free()
         self.rival.free()
         self.have(0)
-        eventually(lambda: self.near.facts().unfinished == 0)
-        self.near.do("close")
+        eventually(lambda: self.tested.facts().unfinished == 0)
+        self.tested.do("close")
 
 
-def wait_for_places(kind, far, base):
+def wait_for_places(kind, direct, base):
     """Wait until the queue nodes that a grant deletes are gone. Until then the
     next contender is not the first in the queue."""
     if kind.places:
-        wait_until_empty(far, base + kind.queues[0])
+        wait_until_empty(direct, base + kind.queues[0])
 
 
 # ---- scenarios
@@ -234,8 +234,8 @@ def slow_scenario(test):
 
 
 @scenario
-def free_lock_is_acquired_with_these_requests(kind, worker, far, base):
-    kind.make_ready(far, base)
+def free_lock_is_acquired_with_these_requests(kind, worker, direct, base):
+    kind.make_ready(direct, base)
     with CountedClient() as it:
         lock = kind.own(it.client, base)
         for _ in range(3):
@@ -247,7 +247,8 @@ def free_lock_is_acquired_with_these_requests(kind, worker, far, base):
 
 
 @scenario
-def missing_directories_are_created_with_these_requests(kind, worker, far, base):
+def missing_directories_are_created_with_these_requests(kind, worker, direct,
+                                                        base):
     with CountedClient() as it:
         lock = kind.own(it.client, base)
         it.begin()
@@ -257,15 +258,16 @@ def missing_directories_are_created_with_these_requests(kind, worker, far, base)
 
 
 @scenario
-def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker, far,
+def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker,
+                                                            direct,
                                                             base):
-    kind.make_ready(far, base)
-    holder = kind.rival(far, base)
+    kind.make_ready(direct, base)
+    holder = kind.rival(direct, base)
     with CountedClient() as it:
         lock = kind.own(it.client, base)
         for _ in range(3):
             holder.acquire()
-            wait_for_places(kind, far, base)
+            wait_for_places(kind, direct, base)
             it.begin()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
@@ -278,15 +280,16 @@ def held_lock_is_waited_for_and_granted_with_these_requests(kind, worker, far,
 
 
 @scenario
-def holder_knows_its_node_its_token_and_its_deadline(kind, worker, far, base):
-    kind.make_ready(far, base)
-    lock = kind.own(far, base, data=b"who")
+def holder_knows_its_node_its_token_and_its_deadline(kind, worker, direct,
+                                                     base):
+    kind.make_ready(direct, base)
+    lock = kind.own(direct, base, data=b"who")
     tokens = []
     for _ in range(2):
         grant = lock.acquire()
-        node = far.get(grant.node)
+        node = direct.get(grant.node)
         assert node.data.startswith(b"who"), node
-        assert node.owner == far.facts().session
+        assert node.owner == direct.facts().session
         look = lock.inspect()
         assert (look.state, look.ok, look.count) == ("held", 1, 1), look
         assert look.token == grant.token >= node.czxid
@@ -297,9 +300,9 @@ def holder_knows_its_node_its_token_and_its_deadline(kind, worker, far, base):
 
 
 @scenario
-def waiters_are_granted_in_the_order_of_their_requests(kind, worker, far,
+def waiters_are_granted_in_the_order_of_their_requests(kind, worker, direct,
                                                        base):
-    clients = [worker.client(shared.connect(), timeout=LONG)
+    clients = [worker.client(shared.connect_string(), timeout=LONG)
                for _ in range(5)]
     locks, pending = [], []
     for n in range(20):
@@ -323,9 +326,9 @@ def waiters_are_granted_in_the_order_of_their_requests(kind, worker, far,
 
 
 @scenario
-def release_wakes_one_of_a_hundred(kind, worker, far, base):
-    kind.make_ready(far, base)
-    holder = kind.own(far, base)
+def release_wakes_one_of_a_hundred(kind, worker, direct, base):
+    kind.make_ready(direct, base)
+    holder = kind.own(direct, base)
     holder.acquire()
     wire, locks, pending = shared.crowd(
         worker, lambda client: kind.own(client, base), 100)
@@ -334,8 +337,8 @@ def release_wakes_one_of_a_hundred(kind, worker, far, base):
         holder.release()
         pending[0].succeeds()
         if kind.places:  # the queue node of the new holder is deleted
-            eventually(lambda: len(names(far, base + kind.queues[0])) == 99)
-        far.do("sync", path="/")
+            eventually(lambda: len(names(direct, base + kind.queues[0])) == 99)
+        direct.do("sync", path="/")
         owners = {f.connection for f in wire.requests(mark)
                   if f.op == DELETE}
         told = shared.connections_notified_since(wire, mark)
@@ -349,18 +352,18 @@ def release_wakes_one_of_a_hundred(kind, worker, far, base):
             assert not pending[n + 1].is_done()
         for lock in reversed(locks):
             lock.free()
-        eventually(lambda: not any(names(far, base + queue)
+        eventually(lambda: not any(names(direct, base + queue)
                                    for queue in kind.queues))
 
 
 @scenario
-def try_of_a_held_lock_is_busy_and_leaves_nothing(kind, worker, far, base):
-    cell = Cell(kind, worker, far, base)
+def try_of_a_held_lock_is_busy_and_leaves_nothing(kind, worker, direct, base):
+    cell = Cell(kind, worker, direct, base)
     count = cell.rival_holds()
-    watches = live.watch_count(shared.connect())
+    watches = live.watch_count(shared.connect_string())
     cell.own.submit("acquire", wait=0).fails("BUSY")
-    eventually(lambda: cell.near.facts().unfinished == 0)
-    eventually(lambda: live.watch_count(shared.connect()) == watches)
+    eventually(lambda: cell.tested.facts().unfinished == 0)
+    eventually(lambda: live.watch_count(shared.connect_string()) == watches)
     cell.have(count)
     cell.rival.release()
     cell.own.submit("acquire", wait=0).succeeds()
@@ -368,20 +371,20 @@ def try_of_a_held_lock_is_busy_and_leaves_nothing(kind, worker, far, base):
 
 
 @scenario
-def timeout_ends_the_wait_and_leaves_nothing(kind, worker, far, base):
-    cell = Cell(kind, worker, far, base)
+def timeout_ends_the_wait_and_leaves_nothing(kind, worker, direct, base):
+    cell = Cell(kind, worker, direct, base)
     count = cell.rival_holds()
-    watches = live.watch_count(shared.connect())
+    watches = live.watch_count(shared.connect_string())
     cell.own.submit("acquire", wait=200).fails("DEADLINE")
-    eventually(lambda: cell.near.facts().unfinished == 0)
-    eventually(lambda: live.watch_count(shared.connect()) == watches)
+    eventually(lambda: cell.tested.facts().unfinished == 0)
+    eventually(lambda: live.watch_count(shared.connect_string()) == watches)
     cell.have(count)
     cell.end()
 
 
 @scenario
-def cancel_ends_the_acquire_before_it_returns(kind, worker, far, base):
-    cell = Cell(kind, worker, far, base)
+def cancel_ends_the_acquire_before_it_returns(kind, worker, direct, base):
+    cell = Cell(kind, worker, direct, base)
     count, pending = cell.own_waits()
     cell.own.do("cancel")
     pending.fails("CANCELLED")
@@ -391,20 +394,20 @@ def cancel_ends_the_acquire_before_it_returns(kind, worker, far, base):
 
 
 @scenario
-def freed_lock_is_released_and_its_calls_end(kind, worker, far, base):
-    cell = Cell(kind, worker, far, base)
+def freed_lock_is_released_and_its_calls_end(kind, worker, direct, base):
+    cell = Cell(kind, worker, direct, base)
     count, pending = cell.own_waits()
     cell.own.free()
     pending.fails("CLOSED")
     cell.have(count - kind.waiting)
     cell.rival.free()
     cell.have(0)
-    cell.near.do("close")
+    cell.tested.do("close")
 
 
 @scenario
-def lock_is_released_as_often_as_it_was_acquired(kind, worker, far, base):
-    cell = Cell(kind, worker, far, base)
+def lock_is_released_as_often_as_it_was_acquired(kind, worker, direct, base):
+    cell = Cell(kind, worker, direct, base)
     grant = cell.own.acquire()
     if kind.places:
         cell.own.submit("acquire").fails("DEADLOCK")
@@ -422,11 +425,12 @@ def lock_is_released_as_often_as_it_was_acquired(kind, worker, far, base):
 
 
 @slow_scenario
-def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, far, base):
-    cell = Cell(kind, worker, far, base, timeout=SHORT)
+def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, direct,
+                                                     base):
+    cell = Cell(kind, worker, direct, base, timeout=SHORT)
     for n in range(kind.held):
         cell.hold(cell.own, kind.held)
-        far.do("delete", path=cell.nodes_of(cell.near)[n])
+        direct.do("delete", path=cell.nodes_of(cell.tested)[n])
         assert cell.own.event("lost").err == "NO_NODE"
         look = cell.own.inspect()
         assert look.state == "lost" and not look.ok
@@ -437,7 +441,7 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, far, base):
     # After the first heartbeat the own node is watched, so an event reports it.
     cell.hold(cell.own, kind.held)
     time.sleep(SHORT / 4000 * 1.5)
-    far.do("delete", path=cell.nodes_of(cell.near)[0])
+    direct.do("delete", path=cell.nodes_of(cell.tested)[0])
     cell.own.event("lost", seconds=SHORT / 4000 / 2)
     cell.own.submit("release").fails("LOST")
     assert len(cell.own.lines_like("lock", "lost")) == kind.held + 1
@@ -445,14 +449,14 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, far, base):
 
 
 @slow_scenario
-def waiter_whose_node_is_deleted_queues_again(kind, worker, far, base):
-    cell = Cell(kind, worker, far, base, timeout=SHORT)
+def waiter_whose_node_is_deleted_queues_again(kind, worker, direct, base):
+    cell = Cell(kind, worker, direct, base, timeout=SHORT)
     # The node of the multi-lock's held member is tested in multilock.py.
     first = 1 if kind.contended == "/b" else 0
     for n in range(first, kind.waiting):
         count, pending = cell.own_waits()
-        old = cell.nodes_of(cell.near)[n]
-        far.do("delete", path=old)
+        old = cell.nodes_of(cell.tested)[n]
+        direct.do("delete", path=old)
         if n < kind.places or not kind.places:  # no event for permit nodes
             assert cell.own.event("place_lost").err == "NO_NODE"
         eventually(lambda: len(cell.nodes()) == count and
@@ -466,82 +470,82 @@ def waiter_whose_node_is_deleted_queues_again(kind, worker, far, base):
 
 
 @scenario
-def change_of_a_nodes_data_is_no_release(kind, worker, far, base):
-    cell = Cell(kind, worker, far, base)
+def change_of_a_nodes_data_is_no_release(kind, worker, direct, base):
+    cell = Cell(kind, worker, direct, base)
     _, pending = cell.own_waits()
     for n in range(3):
         for path in cell.nodes():
-            far.do("set", path=path, data=b"%d" % n)
-    far.do("sync", path="/")
-    cell.near.do("sync", path="/")
+            direct.do("set", path=path, data=b"%d" % n)
+    direct.do("sync", path="/")
+    cell.tested.do("sync", path="/")
     assert not pending.is_done() and cell.rival.inspect().ok
     cell.rival.release()
     pending.succeeds()
     cell.end()
 
 
-def acquire_without(kind, far, base, perms):
+def acquire_without(kind, direct, base, perms):
     """Acquire with one directory after the other limited to `perms`."""
     for number, victim in enumerate(kind.queues):
-        part = far.create("%s/%d-%d" % (base, perms, number)).path
-        kind.make_ready(far, part)
-        far.do("delete", path=part + victim)
-        far.create(part + victim, acl="%d:world:anyone" % perms)
-        kind.own(far, part).submit("acquire").fails("NO_AUTH")
-        eventually(lambda: far.facts().unfinished == 0)
+        part = direct.create("%s/%d-%d" % (base, perms, number)).path
+        kind.make_ready(direct, part)
+        direct.do("delete", path=part + victim)
+        direct.create(part + victim, acl="%d:world:anyone" % perms)
+        kind.own(direct, part).submit("acquire").fails("NO_AUTH")
+        eventually(lambda: direct.facts().unfinished == 0)
         for queue in kind.queues:
-            assert far.do("exists", path=part + queue).children == 0
+            assert direct.do("exists", path=part + queue).children == 0
 
 
 @scenario
 def acquire_without_create_permission_fails_and_leaves_nothing(
-        kind, worker, far, base):
-    acquire_without(kind, far, base, 27)
+        kind, worker, direct, base):
+    acquire_without(kind, direct, base, 27)
 
 
 @scenario
 def acquire_without_read_permission_fails_and_leaves_nothing(
-        kind, worker, far, base):
-    acquire_without(kind, far, base, 30)
+        kind, worker, direct, base):
+    acquire_without(kind, direct, base, 30)
 
 
 @scenario
 def node_without_delete_permission_is_left_and_that_is_reported(
-        kind, worker, far, base):
+        kind, worker, direct, base):
     victim = kind.contended
-    kind.make_ready(far, base)
-    far.do("delete", path=base + victim)
-    far.create(base + victim, acl="23:world:anyone")
-    near = worker.client(shared.connect(), timeout=LONG)
-    lock, other = kind.own(near, base), kind.rival(far, base)
+    kind.make_ready(direct, base)
+    direct.do("delete", path=base + victim)
+    direct.create(base + victim, acl="23:world:anyone")
+    tested = worker.client(shared.connect_string(), timeout=LONG)
+    lock, other = kind.own(tested, base), kind.rival(direct, base)
     lock.acquire()
-    wait_for_places(kind, far, base)
+    wait_for_places(kind, direct, base)
     pending = other.submit("acquire")
     other.wait_until_queued()
     lock.submit("release").fails("NO_AUTH")
-    left = near.wait("left_behind").path
+    left = tested.wait("left_behind").path
     assert left.startswith(base + victim + "/"), left
     assert not pending.is_done()
-    near.do("close")
+    tested.do("close")
     pending.succeeds()
     other.submit("release").fails("NO_AUTH")
 
 
 @scenario
-def unreadable_holder_is_waited_for(kind, worker, far, base):
-    secret, acl = owned_by("amy")
-    amy = worker.client(shared.connect(), timeout=LONG)
+def unreadable_holder_is_waited_for(kind, worker, direct, base):
+    secret, acl = digest_identity("amy")
+    amy = worker.client(shared.connect_string(), timeout=LONG)
     amy.do("auth", scheme="digest", auth=secret)
-    kind.make_ready(far, base)
+    kind.make_ready(direct, base)
     holder = kind.rival(amy, base, acl=acl % 31, parent_acl="open")
     node = holder.acquire().node
-    far.submit("get", path=node).fails("NO_AUTH")
-    lock = kind.own(far, base)
+    direct.submit("get", path=node).fails("NO_AUTH")
+    lock = kind.own(direct, base)
     pending = lock.submit("acquire")
     lock.wait_until_queued()
-    other = far.create(node.rpartition("/")[0] + "/other").path
-    far.do("delete", path=other)
-    far.do("sync", path="/")
+    other = direct.create(node.rpartition("/")[0] + "/other").path
+    direct.do("delete", path=other)
+    direct.do("sync", path="/")
     assert not pending.is_done()
     holder.release()
     pending.succeeds()
@@ -550,9 +554,9 @@ def unreadable_holder_is_waited_for(kind, worker, far, base):
 
 
 @scenario
-def deleted_containers_lose_no_acquire(kind, worker, far, base):
+def deleted_containers_lose_no_acquire(kind, worker, direct, base):
     directory = kind.costs["cold"].count(CREATE_CONTAINER)
-    with Relay(shared.connect()) as wire:
+    with Relay(shared.connect_string()) as wire:
         clients = [worker.client(wire.address, timeout=LONG)
                    for _ in range(2)]
         locks = [kind.own(client, base) for client in clients]
@@ -569,11 +573,11 @@ def deleted_containers_lose_no_acquire(kind, worker, far, base):
 
 
 @slow_scenario
-def dead_holder_makes_room(kind, worker, far, base):
+def dead_holder_makes_room(kind, worker, direct, base):
     dying = Worker()
-    client = dying.client(shared.connect(), timeout=SHORT)
+    client = dying.client(shared.connect_string(), timeout=SHORT)
     kind.rival(client, base).acquire()
-    waiting = kind.own(far, base)
+    waiting = kind.own(direct, base)
     pending = waiting.submit("acquire")
     waiting.wait_until_queued()
     dying.kill()
@@ -607,8 +611,8 @@ EXCEPTIONS = {
 
 def make_cell(test, kind):
     @on_server
-    def cell(worker, far, base):
-        test(kind, worker, far, base)
+    def cell(worker, direct, base):
+        test(kind, worker, direct, base)
     cell.__name__ = "%s__%s" % (test.__name__, kind.name.replace("-", "_"))
     return cell
 

@@ -12,7 +12,7 @@ import live
 import locks as shared
 import relay
 from live import eventually
-from locks import LONG, SHORT, names, on_server, owned_by, wait_until_empty
+from locks import LONG, SHORT, names, on_server, digest_identity, wait_until_empty
 from worker import Worker
 from relay import Relay
 
@@ -23,33 +23,34 @@ NAME = re.compile(r"_c_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
 # ---- one holder
 
 @on_server
-def node_is_named_as_by_curator(worker, far, base):
-    lock = far.lock(base + "/deep/er/l", data=b"who")
+def node_is_named_as_by_curator(worker, direct, base):
+    lock = direct.lock(base + "/deep/er/l", data=b"who")
     grant = lock.acquire()
     parent, _, name = grant.node.rpartition("/")
     assert parent == base + "/deep/er/l" and NAME.fullmatch(name), grant
-    node = far.get(grant.node)
-    assert node.data == b"who" and node.owner == far.facts().session
+    node = direct.get(grant.node)
+    assert node.data == b"who" and node.owner == direct.facts().session
     assert node.czxid == grant.token
     look = lock.inspect()
     assert (look.state, look.ok, look.count) == ("held", 1, 1), look
     # The next acquire uses another UUID.
     lock.release()
-    wait_until_empty(far, parent)
+    wait_until_empty(direct, parent)
     assert lock.inspect().state == "idle" and lock.inspect().token == 0
     again = lock.acquire()
     assert again.token > grant.token
     assert again.node.rpartition("/")[2][:40] != name[:40]
     lock.release()
     # The directories are containers, which the server deletes.
-    eventually(lambda: far.submit("exists", path=base + "/deep").result().err ==
+    eventually(lambda: direct.submit("exists",
+                                     path=base + "/deep").result().err ==
                "NO_NODE")
 
 
 @on_server
-def many_short_waits_leave_no_watch(worker, far, base):
-    far.create(base + "/l")
-    holder = far.lock(base + "/l")
+def many_short_waits_leave_no_watch(worker, direct, base):
+    direct.create(base + "/l")
+    holder = direct.lock(base + "/l")
     holder.acquire()
     waiters = [worker.client(zk.connect, timeout=LONG) for _ in range(4)]
     for client in waiters:
@@ -60,7 +61,7 @@ def many_short_waits_leave_no_watch(worker, far, base):
     for cycle in cycles:
         end = cycle.succeeds()
         assert (end.granted, end.missed, end.failed) == (0, 150, 0), end
-    eventually(lambda: len(names(far, base + "/l")) == 1)
+    eventually(lambda: len(names(direct, base + "/l")) == 1)
     eventually(lambda: live.watch_count(zk.connect) == watches,
                "%d watches" % watches)
     holder.release()
@@ -71,7 +72,7 @@ def many_short_waits_leave_no_watch(worker, far, base):
 # ---- requests
 
 @on_server
-def acquire_without_directories_takes_two_sends(worker, far, base):
+def acquire_without_directories_takes_two_sends(worker, direct, base):
     with Relay(zk.connect) as wire, Worker() as other:
         client = other.client(wire.address, timeout=LONG)
         client.state("connected")
@@ -88,8 +89,8 @@ def acquire_without_directories_takes_two_sends(worker, far, base):
 
 
 @on_server
-def alternating_holders_list_once_a_turn(worker, far, base):
-    far.create(base + "/l")
+def alternating_holders_list_once_a_turn(worker, direct, base):
+    direct.create(base + "/l")
     with Relay(zk.connect) as left, Relay(zk.connect) as right:
         wires = [left, right]
         clients = [worker.client(w.address, timeout=LONG) for w in wires]
@@ -125,8 +126,8 @@ def alternating_holders_list_once_a_turn(worker, far, base):
 
 
 @on_server
-def short_queue_is_not_listed_after_cancels(worker, far, base):
-    far.create(base + "/l")
+def short_queue_is_not_listed_after_cancels(worker, direct, base):
+    direct.create(base + "/l")
     with Relay(zk.connect) as wire:
         clients = [worker.client(wire.address, timeout=LONG)
                    for _ in range(6)]
@@ -139,12 +140,12 @@ def short_queue_is_not_listed_after_cancels(worker, far, base):
             else:
                 waiting[0].succeeds()
             locks.append(lock)
-        far.do("sync", path="/")
+        direct.do("sync", path="/")
         mark = wire.mark()
         for leaving in (2, 1, 4):
             if leaving == 4:
                 # the last waiter must have seen the other cancels
-                eventually(lambda: len(names(far, base + "/l")) == 4)
+                eventually(lambda: len(names(direct, base + "/l")) == 4)
             locks[leaving].do("cancel")
             waiting[leaving].fails("CANCELLED")
         eventually(lambda: locks[5].lines_like("lock", "waiting")[-1].position == 2)
@@ -160,15 +161,15 @@ def short_queue_is_not_listed_after_cancels(worker, far, base):
 # ---- changes by other clients
 
 @on_server
-def waiter_whose_node_is_deleted_queues_last(worker, far, base):
-    holder, lock, last = [far.lock(base + "/l") for _ in range(3)]
+def waiter_whose_node_is_deleted_queues_last(worker, direct, base):
+    holder, lock, last = [direct.lock(base + "/l") for _ in range(3)]
     holder.acquire()
     pending, behind = lock.submit("acquire"), None
     lock.wait_until_queued()
     behind = last.submit("acquire")
     last.wait_until_queued()
     old = lock.inspect().node
-    far.do("delete", path=old)
+    direct.do("delete", path=old)
     assert lock.event("place_lost").err == "NO_NODE"
     assert eventually(lambda: lock.inspect().node) != old
     assert eventually(lambda: lock.lines_like("lock", "waiting")[1:])[0].position == 2
@@ -181,21 +182,21 @@ def waiter_whose_node_is_deleted_queues_last(worker, far, base):
 
 
 @on_server
-def contenders_of_other_libraries_are_predecessors(worker, far, base):
-    far.create(base + "/l")
+def contenders_of_other_libraries_are_predecessors(worker, direct, base):
+    direct.create(base + "/l")
     for name in ("note", "lock", "lock-x", "latch-0000000000", "-lock-12a"):
-        far.create(base + "/l/" + name)
-    lock = far.lock(base + "/l")
+        direct.create(base + "/l/" + name)
+    lock = direct.lock(base + "/l")
     lock.acquire()
     lock.release()
     for name in ("x-lock-0000000000", "x-__READ__0000000000",
                  "x-__WRIT__0000000000", "x__lock__0000000000",
                  "x__rlock__0000000000"):
-        far.create(base + "/l/" + name)
+        direct.create(base + "/l/" + name)
         pending = lock.submit("acquire")
         waits = lock.wait_until_queued()
         assert waits.node == base + "/l/" + name, waits
-        far.do("delete", path=base + "/l/" + name)
+        direct.do("delete", path=base + "/l/" + name)
         pending.succeeds()
         lock.release()
     told = lock.lines_like("lock", "mixed_queue")
@@ -203,14 +204,14 @@ def contenders_of_other_libraries_are_predecessors(worker, far, base):
 
 
 @on_server
-def mixed_queue_is_reported_once(worker, far, base):
-    far.create(base + "/l")
-    lock = far.lock(base + "/l")
+def mixed_queue_is_reported_once(worker, direct, base):
+    direct.create(base + "/l")
+    lock = direct.lock(base + "/l")
     for _ in range(2):
-        far.create(base + "/l/x-__READ__0000000000")
+        direct.create(base + "/l/x-__READ__0000000000")
         pending = lock.submit("acquire")
         lock.wait_until_queued()
-        far.do("delete", path=base + "/l/x-__READ__0000000000")
+        direct.do("delete", path=base + "/l/x-__READ__0000000000")
         pending.succeeds()
         lock.release()
     told = lock.lines_like("lock", "mixed_queue")
@@ -218,17 +219,17 @@ def mixed_queue_is_reported_once(worker, far, base):
 
 
 @on_server
-def exhausted_sequence_numbers_are_refused(worker, far, base):
-    far.create(base + "/l")
-    lock = far.lock(base + "/l")
+def exhausted_sequence_numbers_are_refused(worker, direct, base):
+    direct.create(base + "/l")
+    lock = direct.lock(base + "/l")
     for bad in (("a-lock-0000000000", "b-lock-0000000000"),
                 ("a-lock--000000001",), ("a-lock--2147483648",)):
         for name in bad:
-            far.create(base + "/l/" + name)
+            direct.create(base + "/l/" + name)
         lock.submit("acquire").fails("SEQ_UNSAFE")
-        eventually(lambda: names(far, base + "/l") == sorted(bad))
+        eventually(lambda: names(direct, base + "/l") == sorted(bad))
         for name in bad:
-            far.do("delete", path=base + "/l/" + name)
+            direct.do("delete", path=base + "/l/" + name)
     lock.acquire()
     lock.release()
 
@@ -236,8 +237,8 @@ def exhausted_sequence_numbers_are_refused(worker, far, base):
 # ---- verify and guarded writes
 
 @on_server
-def verify_and_guarded_write_prove_the_lock(worker, far, base):
-    far.create(base + "/data", data=b"0")
+def verify_and_guarded_write_prove_the_lock(worker, direct, base):
+    direct.create(base + "/data", data=b"0")
     # A reply is evidence if its request was sent half a tick or more after an
     # earlier reply. The session lease keeps one for each 48th of the timeout.
     client = worker.client(zk.connect, timeout=12000, gap=250)
@@ -257,13 +258,13 @@ def verify_and_guarded_write_prove_the_lock(worker, far, base):
                 version=0).fails("BAD_VERSION")
     lock.submit("guarded", path=base + "/nowhere", data=b"x").fails("NO_NODE")
     assert lock.inspect().state == "held"
-    far.do("delete", path=grant.node)
+    direct.do("delete", path=grant.node)
     lock.submit("guarded", path=base + "/data", data=b"x").fails("LOST")
-    assert far.get(base + "/data").data == b"1"
+    assert direct.get(base + "/data").data == b"1"
     lock.event("lost")
     lock.submit("release").fails("LOST")
     grant = lock.acquire()
-    far.do("delete", path=grant.node)
+    direct.do("delete", path=grant.node)
     lock.submit("verify").fails("LOST")
     lock.event("lost")
     lock.submit("verify").fails("LOST")
@@ -275,13 +276,13 @@ def verify_and_guarded_write_prove_the_lock(worker, far, base):
 # ---- access lists
 
 @on_server
-def access_list_of_a_creator_without_identity_is_refused(worker, far, base):
-    lock = far.lock(base + "/creator", acl="creator")
+def access_list_of_a_creator_without_identity_is_refused(worker, direct, base):
+    lock = direct.lock(base + "/creator", acl="creator")
     lock.submit("acquire").fails("INVALID_ACL")
 
 
 @on_server
-def unreadable_own_node_is_held_unwatched(worker, far, base):
+def unreadable_own_node_is_held_unwatched(worker, direct, base):
     client = worker.client(zk.connect, timeout=SHORT)
     lock = client.lock(base + "/l", acl="30:world:anyone", parent_acl="open")
     lock.acquire()
@@ -294,8 +295,8 @@ def unreadable_own_node_is_held_unwatched(worker, far, base):
 
 
 @on_server
-def identities_are_sent_again_before_lock_requests(worker, far, base):
-    secret, acl = owned_by("bob")
+def identities_are_sent_again_before_lock_requests(worker, direct, base):
+    secret, acl = digest_identity("bob")
     with Relay(zk.connect) as wire:
         bobs = [worker.client(wire.address, timeout=LONG) for _ in range(2)]
         for bob in bobs:
@@ -304,7 +305,7 @@ def identities_are_sent_again_before_lock_requests(worker, far, base):
         locks[0].acquire()
         pending = locks[1].submit("acquire")
         locks[1].wait_until_queued()
-        far.submit("get", path=locks[0].inspect().node).fails("NO_AUTH")
+        direct.submit("get", path=locks[0].inspect().node).fails("NO_AUTH")
         wire.drop()
         for bob in bobs:
             bob.state("suspended")
@@ -317,9 +318,9 @@ def identities_are_sent_again_before_lock_requests(worker, far, base):
 
 
 @on_server
-def refused_credentials_end_an_acquire(worker, far, base):
+def refused_credentials_end_an_acquire(worker, direct, base):
     client = worker.client(zk.connect, timeout=LONG)
-    far.lock(base + "/l").acquire()
+    direct.lock(base + "/l").acquire()
     lock = client.lock(base + "/l")
     pending = lock.submit("acquire")
     lock.wait_until_queued()

@@ -31,7 +31,7 @@ class Drain:
 
     def __init__(self, path, holder, **options):
         with Worker() as crowd:
-            clients = [crowd.client(shared.connect(), timeout=LONG)
+            clients = [crowd.client(shared.connect_string(), timeout=LONG)
                        for _ in range(10)]
             grant = holder.acquire()
             began = time.monotonic()
@@ -61,31 +61,31 @@ class Drain:
 
 
 @on_server
-def long_queue_takes_at_most_a_list_for_each_handoff(worker, far, base):
-    drain = Drain(base + "/l", far.lock(base + "/l"))
+def long_queue_takes_at_most_a_list_for_each_handoff(worker, direct, base):
+    drain = Drain(base + "/l", direct.lock(base + "/l"))
     assert drain.lists <= WAITERS, drain.lists
 
 
 @on_server
-def announced_handoffs_take_no_list(worker, far, base):
-    holder = far.lock(base + "/l", announce=1)
+def announced_handoffs_take_no_list(worker, direct, base):
+    holder = direct.lock(base + "/l", announce=1)
     drain = Drain(base + "/l", holder, announce=1, release_late=1)
     assert drain.lists == 0, drain.lists
     assert drain.bytes < 2048 * WAITERS, drain.bytes / WAITERS
 
 
 @on_server
-def short_announced_holds_take_at_most_a_list(worker, far, base):
-    holder = far.lock(base + "/l", announce=1)
+def short_announced_holds_take_at_most_a_list(worker, direct, base):
+    holder = direct.lock(base + "/l", announce=1)
     drain = Drain(base + "/l", holder, announce=1)
     assert drain.lists <= WAITERS, drain.lists
 
 
 @on_server
-def list_above_a_megabyte_is_received(worker, far, base):
-    far.create(base + "/l")
-    pending = [far.submit("create", path="%s/l/%s-%d" % (base, "x" * 500, n),
-                          data=b"") for n in range(2300)]
+def list_above_a_megabyte_is_received(worker, direct, base):
+    direct.create(base + "/l")
+    pending = [direct.submit("create", path="%s/l/%s-%d" % (base, "x" * 500, n),
+                             data=b"") for n in range(2300)]
     for end in pending:
         end.succeeds()
     with CountedClient() as wired:
@@ -96,8 +96,8 @@ def list_above_a_megabyte_is_received(worker, far, base):
 
 
 @on_server
-def full_queue_refuses_contenders(worker, far, base):
-    holder, waiter, late = [far.lock(base + "/l", max_queue=2)
+def full_queue_refuses_contenders(worker, direct, base):
+    holder, waiter, late = [direct.lock(base + "/l", max_queue=2)
                             for _ in range(3)]
     holder.acquire()
     waiting = waiter.submit("acquire")
@@ -112,25 +112,25 @@ def full_queue_refuses_contenders(worker, far, base):
         peeking.submit("acquire").fails("QUEUE_FULL")
         peeking.submit("acquire", wait=0).fails("BUSY")
         wired.expect_requests(2, relay.CHILDREN, relay.CHILDREN)
-        assert len(names(far, base + "/l")) == 3
+        assert len(names(direct, base + "/l")) == 3
         for lock in (late, waiter, holder):
             lock.free()
         for end in (waiting, more):
             end.fails("CLOSED")
-        eventually(lambda: not names(far, base + "/l"))
+        eventually(lambda: not names(direct, base + "/l"))
         peeking.submit("acquire", wait=0).succeeds()
 
 
 @on_server
-def timeouts_leave_no_watch_behind(worker, far, base):
-    far.create(base + "/l")
-    holder = far.lock(base + "/l")
+def timeouts_leave_no_watch_behind(worker, direct, base):
+    direct.create(base + "/l")
+    holder = direct.lock(base + "/l")
     holder.acquire()
-    waiters = [worker.client(shared.connect(), timeout=LONG)
+    waiters = [worker.client(shared.connect_string(), timeout=LONG)
                for _ in range(5)]
     for client in waiters:
         client.do("sync", path="/")
-    watches = live.watch_count(shared.connect())
+    watches = live.watch_count(shared.connect_string())
     cycles = [client.lock(base + "/l").submit(
         "cycle", turns=CYCLES // len(waiters), wait=n)
         for n, client in enumerate(waiters)]
@@ -138,8 +138,8 @@ def timeouts_leave_no_watch_behind(worker, far, base):
         end = cycle.succeeds(PATIENCE)
         assert (end.granted, end.missed, end.failed) == (
             0, CYCLES // len(waiters), 0), end
-    eventually(lambda: len(names(far, base + "/l")) == 1)
-    eventually(lambda: live.watch_count(shared.connect()) == watches,
+    eventually(lambda: len(names(direct, base + "/l")) == 1)
+    eventually(lambda: live.watch_count(shared.connect_string()) == watches,
                "%d watches" % watches)
     holder.release()
     for client in waiters:

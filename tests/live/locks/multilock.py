@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi-locks on a real server: all members or none, and requests."""
+"""Multi-locks on a real server: all members are held or none, and the requests
+of an acquire."""
 
+import re
 import sys
 
 sys.path.append(sys.path[0] + "/../support")
@@ -11,89 +13,96 @@ from live import eventually
 from locks import CountedClient, names, on_server
 from relay import CHILDREN, DELETE, GET, MULTI
 
+# The name of a contender node, with Curator's prefix and a UUID in it.
+NAME = re.compile(r"_c_[0-9a-f-]{36}-lock-[0-9]{10}")
+
 
 def paths(base, letters="abc"):
     return [base + "/" + letter for letter in letters]
 
 
-def make(far, base, letters="abc"):
-    """Create the directories as persistent nodes, which no server deletes."""
+def make_directories(direct, base, letters="abc"):
+    """Create the lock directories as persistent nodes: unlike containers, the
+    server does not delete them."""
     for path in paths(base, letters):
-        far.create(path)
+        direct.create(path)
 
 
 def members(base, letters="abc"):
     return ["x:" + path for path in paths(base, letters)]
 
 
-def counts(far, base, letters="abc"):
-    return [len(names(far, path)) for path in paths(base, letters)]
+def counts(direct, base, letters="abc"):
+    """The number of contender nodes of each member."""
+    return [len(names(direct, path)) for path in paths(base, letters)]
 
 
-def wait_until_free(far, base, letters="abc"):
-    eventually(lambda: not any(counts(far, base, letters)))
+def wait_until_free(direct, base, letters="abc"):
+    eventually(lambda: not any(counts(direct, base, letters)))
 
 
-# ---- all or none
+# ---- all members are held, or none
 
 @on_server
-def members_share_one_token(worker, far, base):
-    lock = far.multilock(*members(base))
+def members_share_one_token(worker, direct, base):
+    lock = direct.multilock(*members(base))
     grant = lock.acquire()
-    assert counts(far, base) == [1, 1, 1]
+    assert counts(direct, base) == [1, 1, 1]
     for path in paths(base):
-        found = names(far, path)
-        assert found[0][:3] == "_c_" and found[0][39:45] == "-lock-", found
-        assert far.get(path + "/" + found[0]).czxid == grant.token
-        far.lock(path).submit("acquire", wait=0).fails("BUSY")
+        found = names(direct, path)
+        assert NAME.fullmatch(found[0]), found
+        assert direct.get(path + "/" + found[0]).czxid == grant.token
+        direct.lock(path).submit("acquire", wait=0).fails("BUSY")
     lock.release()
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 @on_server
-def waiter_holds_no_later_members(worker, far, base):
-    make(far, base)
-    lock = far.multilock(*members(base))
+def waiter_holds_no_later_members(worker, direct, base):
+    make_directories(direct, base)
+    lock = direct.multilock(*members(base))
+    # The expected numbers of nodes of a, b and c while the multi-lock waits for
+    # the member `held`: this member has the node of its holder, too.
     for held, queued in (("a", [2, 0, 0]), ("b", [1, 2, 0]),
                          ("c", [1, 1, 2])):
-        holder = far.lock(base + "/" + held)
+        holder = direct.lock(base + "/" + held)
         holder.acquire()
         lock.submit("acquire", wait=0).fails("BUSY")
         pending = lock.submit("acquire")
         lock.wait_until_queued()
-        eventually(lambda: counts(far, base) == queued, queued)
+        eventually(lambda: counts(direct, base) == queued, queued)
         holder.release()
         pending.succeeds()
-        assert counts(far, base) == [1, 1, 1]
+        assert counts(direct, base) == [1, 1, 1]
         lock.release()
-        wait_until_free(far, base)
+        wait_until_free(direct, base)
 
 
 @on_server
-def any_order_of_members_is_free_of_deadlock(worker, far, base):
-    make(far, base)
-    some = [far.multilock(*members(base, letters))
-            for letters in ("abc", "cba", "bca", "ac", "ba")]
-    singles = [far.lock(path) for path in paths(base)]
-    cycles = [lock.submit("cycle", turns=60) for lock in some + singles]
+def any_order_of_members_is_free_of_deadlock(worker, direct, base):
+    make_directories(direct, base)
+    multilocks = [direct.multilock(*members(base, letters))
+                  for letters in ("abc", "cba", "bca", "ac", "ba")]
+    singles = [direct.lock(path) for path in paths(base)]
+    cycles = [lock.submit("cycle", turns=60) for lock in multilocks + singles]
     for cycle in cycles:
         done = cycle.succeeds()
         assert (done.granted, done.failed) == (60, 0), done
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 @on_server
-def readers_and_writers_may_be_members(worker, far, base):
-    make(far, base)
-    one = far.multilock("r:" + base + "/a", "w:" + base + "/b")
-    two = far.multilock("r:" + base + "/a", "w:" + base + "/c")
+def readers_and_writers_may_be_members(worker, direct, base):
+    make_directories(direct, base)
+    one = direct.multilock("r:" + base + "/a", "w:" + base + "/b")
+    two = direct.multilock("r:" + base + "/a", "w:" + base + "/c")
     one.acquire()
     two.submit("acquire", wait=0).succeeds()
-    read, write = far.rwlock(base + "/a")
+    read, write = direct.rwlock(base + "/a")
     read.submit("acquire", wait=0).succeeds()
     read.release()
     write.submit("acquire", wait=0).fails("BUSY")
-    three = far.multilock("w:" + base + "/a", "w:" + base + "/b")
+    three = direct.multilock("w:" + base + "/a", "w:" + base + "/b")
     pending = three.submit("acquire")
     three.wait_until_queued()
     two.release()
@@ -101,55 +110,64 @@ def readers_and_writers_may_be_members(worker, far, base):
     one.release()
     pending.succeeds()
     three.release()
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 # ---- requests
 
 @on_server
-def each_busy_member_takes_a_round_trip(worker, far, base):
-    make(far, base)
+def members_behind_a_busy_one_are_given_back_and_created_again(
+        worker, direct, base):
+    make_directories(direct, base)
     with CountedClient() as it:
         lock = it.client.multilock(*members(base))
-        for blocked, back, more in (("a", 2, [MULTI, CHILDREN, CHILDREN]),
-                                    ("b", 1, [MULTI, CHILDREN]),
-                                    ("c", 0, [])):
-            holder = far.lock(base + "/" + blocked)
+        # The busy member, the number of members behind it, and the requests
+        # that create their nodes again after the wait, and list their queues.
+        for blocked, behind, recreate in (
+                ("a", 2, [MULTI, CHILDREN, CHILDREN]),
+                ("b", 1, [MULTI, CHILDREN]),
+                ("c", 0, [])):
+            holder = direct.lock(base + "/" + blocked)
             holder.acquire()
             it.begin()
             pending = lock.submit("acquire")
             lock.wait_until_queued()
-            ops = eventually(lambda: it.since()[0][5 + back:] and
-                             it.since()[0])
-            assert ops[:4] == [MULTI, CHILDREN, CHILDREN, CHILDREN], ops
-            assert sorted(ops[4:]) == sorted([GET, GET] + back * [DELETE]), ops
-            eventually(lambda: sum(counts(far, base)) == 4 - back)
+            first = [MULTI, CHILDREN, CHILDREN, CHILDREN]
+            # It reads its own node and that of the holder, and deletes the nodes
+            # of the members behind; the order depends on the replies.
+            then = [GET, GET] + behind * [DELETE]
+            ops = eventually(lambda: len(it.since()[0]) >=
+                             len(first + then) and it.since()[0])
+            assert ops[:len(first)] == first, ops
+            assert sorted(ops[len(first):]) == sorted(then), ops
+            # Three nodes of the multi-lock and one of the holder, less those
+            # that were deleted.
+            eventually(lambda: sum(counts(direct, base)) == 4 - behind)
             it.begin()
             holder.release()
             pending.succeeds()
-            # The nodes of the members that it gave back.
-            it.expect_requests(1 if more else 0, *more)
+            it.expect_requests(1 if recreate else 0, *recreate)
             lock.release()
-            wait_until_free(far, base)
+            wait_until_free(direct, base)
 
 
 # ---- changes by other clients
 
 @on_server
 def part_deleted_while_another_is_waited_for_is_found_by_verify(
-        worker, far, base):
-    make(far, base)
-    holder, lock = far.lock(base + "/b"), far.multilock(*members(base))
+        worker, direct, base):
+    make_directories(direct, base)
+    holder, lock = direct.lock(base + "/b"), direct.multilock(*members(base))
     holder.acquire()
     pending = lock.submit("acquire")
     lock.wait_until_queued()
-    eventually(lambda: counts(far, base) == [1, 2, 0])
-    far.do("delete", path=base + "/a/" + names(far, base + "/a")[0])
+    eventually(lambda: counts(direct, base) == [1, 2, 0])
+    direct.do("delete", path=base + "/a/" + names(direct, base + "/a")[0])
     holder.release()
     pending.succeeds()
     lock.submit("verify").fails("LOST")
     lock.submit("release").fails("LOST")
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:
@@ -158,6 +176,6 @@ with shared.serve("--tick", "500", "--container-check", "300") as _zk:
         waiter_holds_no_later_members,
         any_order_of_members_is_free_of_deadlock,
         readers_and_writers_may_be_members,
-        each_busy_member_takes_a_round_trip,
+        members_behind_a_busy_one_are_given_back_and_created_again,
         part_deleted_while_another_is_waited_for_is_found_by_verify,
     )

@@ -19,23 +19,23 @@ def suffix(node):
 # ---- exclusion
 
 @on_server
-def nodes_are_named_as_by_curator(worker, far, base):
-    read, write = far.rwlock(base + "/l", data=b"who")
+def nodes_are_named_as_by_curator(worker, direct, base):
+    read, write = direct.rwlock(base + "/l", data=b"who")
     for side, mark in ((read, "__READ__"), (write, "__WRIT__")):
         grant = side.acquire()
         name = grant.node.rpartition("/")[2]
         assert name[:3] == "_c_" and name[39:48] == "-" + mark, name
         assert len(name) == 58, name
-        node = far.get(grant.node)
-        assert node.data == b"who" and node.owner == far.facts().session
+        node = direct.get(grant.node)
+        assert node.data == b"who" and node.owner == direct.facts().session
         assert node.czxid == grant.token
         side.release()
-    wait_until_empty(far, base + "/l")
+    wait_until_empty(direct, base + "/l")
 
 
 @on_server
-def readers_share_and_writers_exclude_all(worker, far, base):
-    one, two, three = [far.rwlock(base + "/l") for _ in range(3)]
+def readers_share_and_writers_exclude_all(worker, direct, base):
+    one, two, three = [direct.rwlock(base + "/l") for _ in range(3)]
     one[0].acquire()
     two[0].acquire()
     three[0].submit("acquire", wait=0).succeeds()
@@ -44,12 +44,12 @@ def readers_share_and_writers_exclude_all(worker, far, base):
     writer = three[1].submit("acquire")
     three[1].wait_until_queued()
     # A reader does not overtake a waiting writer.
-    late = far.rwlock(base + "/l")
+    late = direct.rwlock(base + "/l")
     late[0].submit("acquire", wait=0).fails("BUSY")
     reader = late[0].submit("acquire")
     late[0].wait_until_queued()
     one[0].release()
-    far.do("sync", path="/")
+    direct.do("sync", path="/")
     assert not writer.is_done()
     two[0].release()
     writer.succeeds()
@@ -57,12 +57,12 @@ def readers_share_and_writers_exclude_all(worker, far, base):
     three[1].release()
     reader.succeeds()
     late[0].release()
-    wait_until_empty(far, base + "/l")
+    wait_until_empty(direct, base + "/l")
 
 
 @on_server
-def a_mutex_and_a_read_write_lock_exclude_each_other(worker, far, base):
-    mutex, (read, write) = far.lock(base + "/l"), far.rwlock(base + "/l")
+def a_mutex_and_a_read_write_lock_exclude_each_other(worker, direct, base):
+    mutex, (read, write) = direct.lock(base + "/l"), direct.rwlock(base + "/l")
     for side in (read, write):
         side.acquire()
         pending = mutex.submit("acquire")
@@ -77,8 +77,8 @@ def a_mutex_and_a_read_write_lock_exclude_each_other(worker, far, base):
 
 
 @on_server
-def writer_downgrades_to_reader(worker, far, base):
-    (read, write), (_, rival) = [far.rwlock(base + "/l") for _ in range(2)]
+def writer_downgrades_to_reader(worker, direct, base):
+    (read, write), (_, rival) = [direct.rwlock(base + "/l") for _ in range(2)]
     written = write.acquire()
     behind = rival.submit("acquire")
     rival.wait_until_queued()
@@ -86,9 +86,10 @@ def writer_downgrades_to_reader(worker, far, base):
     assert suffix(got.node) == suffix(written.node), (got, written)
     assert got.token == written.token
     write.release()
-    eventually(lambda: far.submit("exists", path=written.node).result().err ==
+    eventually(lambda: direct.submit("exists",
+                                     path=written.node).result().err ==
                "NO_NODE")
-    far.do("sync", path="/")
+    direct.do("sync", path="/")
     assert not behind.is_done(), "a writer holds with a reader"
     assert read.inspect().token == written.token
     read.release()
@@ -97,7 +98,7 @@ def writer_downgrades_to_reader(worker, far, base):
 
 
 @on_server
-def upgrade_is_refused_without_a_request(worker, far, base):
+def upgrade_is_refused_without_a_request(worker, direct, base):
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         read.acquire()
@@ -105,7 +106,7 @@ def upgrade_is_refused_without_a_request(worker, far, base):
         write.submit("acquire").fails("DEADLOCK")
         write.submit("acquire", wait=0).fails("DEADLOCK")
         it.expect_requests(0)
-        assert len(names(far, base + "/l")) == 1
+        assert len(names(direct, base + "/l")) == 1
         read.release()
         write.acquire()
         write.release()
@@ -114,16 +115,16 @@ def upgrade_is_refused_without_a_request(worker, far, base):
 # ---- requests
 
 @on_server
-def wait_takes_two_sends_and_a_grant_none(worker, far, base):
-    far.create(base + "/l")
-    far_read, far_write = far.rwlock(base + "/l")
+def wait_takes_two_sends_and_a_grant_none(worker, direct, base):
+    direct.create(base + "/l")
+    direct_read, direct_write = direct.rwlock(base + "/l")
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         # The deletion of the only predecessor grants without a list. A writer
         # behind a writer must list: the other may have been downgraded.
-        for before, side, looks in ((far_write, read, []),
-                                    (far_read, write, []),
-                                    (far_write, write, [CHILDREN])):
+        for before, side, looks in ((direct_write, read, []),
+                                    (direct_read, write, []),
+                                    (direct_write, write, [CHILDREN])):
             before.acquire()
             it.begin()
             pending = side.submit("acquire")
@@ -137,12 +138,12 @@ def wait_takes_two_sends_and_a_grant_none(worker, far, base):
 
 
 @on_server
-def reader_waits_for_the_nearest_writer_only(worker, far, base):
+def reader_waits_for_the_nearest_writer_only(worker, direct, base):
     """One list determines its direct predecessor among several writers."""
-    far.create(base + "/l")
-    writers = [far.rwlock(base + "/l")[1] for _ in range(4)]
+    direct.create(base + "/l")
+    writers = [direct.rwlock(base + "/l")[1] for _ in range(4)]
     pending = [writer.submit("acquire") for writer in writers]
-    eventually(lambda: len(names(far, base + "/l")) == 4)
+    eventually(lambda: len(names(direct, base + "/l")) == 4)
     with CountedClient() as it:
         read, _ = it.client.rwlock(base + "/l")
         it.begin()
@@ -162,7 +163,7 @@ def reader_waits_for_the_nearest_writer_only(worker, far, base):
 
 
 @on_server
-def read_side_of_a_writer_takes_one_request(worker, far, base):
+def read_side_of_a_writer_takes_one_request(worker, direct, base):
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
         write.acquire()
@@ -176,8 +177,8 @@ def read_side_of_a_writer_takes_one_request(worker, far, base):
 
 
 @on_server
-def release_of_a_writer_grants_all_readers(worker, far, base):
-    _, writer = far.rwlock(base + "/l")
+def release_of_a_writer_grants_all_readers(worker, direct, base):
+    _, writer = direct.rwlock(base + "/l")
     writer.acquire()
     wire, readers, pending = shared.crowd(
         worker, lambda client: client.rwlock(base + "/l")[0], 100)
@@ -195,8 +196,8 @@ def release_of_a_writer_grants_all_readers(worker, far, base):
         mark = wire.mark()
         for reader in readers[:50]:
             reader.release()
-        far.do("sync", path="/")
-        eventually(lambda: len(names(far, base + "/l")) == 51)
+        direct.do("sync", path="/")
+        eventually(lambda: len(names(direct, base + "/l")) == 51)
         owners = {f.connection for f in wire.requests(mark)
                   if f.op == DELETE}
         assert shared.connections_notified_since(wire, mark) <= owners
@@ -212,38 +213,38 @@ def release_of_a_writer_grants_all_readers(worker, far, base):
 # ---- changes by other clients
 
 @on_server
-def downgraded_foreign_writer_is_a_predecessor(worker, far, base):
+def downgraded_foreign_writer_is_a_predecessor(worker, direct, base):
     """Its new read node has the number of its write node, and excludes our
     writer after the other predecessors have been deleted."""
-    far.create(base + "/l")
+    direct.create(base + "/l")
     with CountedClient() as it:
         _, write = it.client.rwlock(base + "/l")
         for last in ("writer", "reader"):
-            writer = far.create(base + "/l/x-__WRIT__", flags=3).path
-            reader = far.create(base + "/l/y-__READ__", flags=3).path
+            writer = direct.create(base + "/l/x-__WRIT__", flags=3).path
+            reader = direct.create(base + "/l/y-__READ__", flags=3).path
             pending = write.submit("acquire")
             write.wait_until_queued()
             kept = base + "/l/x-__READ__" + suffix(writer)
-            far.create(kept, flags=1)
+            direct.create(kept, flags=1)
             left = (reader, writer) if last == "writer" else (writer, reader)
             for gone in left:
-                far.do("delete", path=gone)
+                direct.do("delete", path=gone)
             eventually(lambda: pending.is_done() or any(
                 f.op == GET and f.path == kept
                 for f in it.wire.requests(it.mark)))
             assert not pending.is_done(), "a writer holds with a reader"
-            far.do("delete", path=kept)
+            direct.do("delete", path=kept)
             pending.succeeds()
             write.release()
 
 
 @on_server
-def each_side_of_a_downgrade_is_lost_separately(worker, far, base):
+def each_side_of_a_downgrade_is_lost_separately(worker, direct, base):
     client = worker.client(_zk.connect, timeout=SHORT)
     read, write = client.rwlock(base + "/l")
     node = write.acquire().node
     read.acquire()
-    far.do("delete", path=node)
+    direct.do("delete", path=node)
     write.event("lost")
     assert read.inspect().state == "held"
     write.submit("release").fails("LOST")
@@ -251,10 +252,10 @@ def each_side_of_a_downgrade_is_lost_separately(worker, far, base):
     # A holder that does not know yet that it has lost the write side cannot
     # downgrade.
     node = write.acquire().node
-    (_, rival) = far.rwlock(base + "/l")
+    (_, rival) = direct.rwlock(base + "/l")
     pending = rival.submit("acquire")
     rival.wait_until_queued()
-    far.do("delete", path=node)
+    direct.do("delete", path=node)
     pending.succeeds()
     read.submit("acquire", wait=0).fails("BUSY")
     write.event("lost")

@@ -18,54 +18,54 @@ PLACE = re.compile(r"_c_[0-9a-f-]{36}-lock-[0-9]{10}")
 AT_ONCE = (CREATE2, CHILDREN, CREATE2, CHILDREN)
 
 
-def leases(far, base):
-    return names(far, base + "/l/leases")
+def leases(direct, base):
+    return names(direct, base + "/l/leases")
 
 
-def places(far, base):
-    return names(far, base + "/l/locks")
+def places(direct, base):
+    return names(direct, base + "/l/locks")
 
 
-def wait_until_free(far, base):
-    wait_until_empty(far, base + "/l/leases")
-    wait_until_empty(far, base + "/l/locks")
+def wait_until_free(direct, base):
+    wait_until_empty(direct, base + "/l/leases")
+    wait_until_empty(direct, base + "/l/locks")
 
 
-def hold(lock, far, base):
+def hold(lock, direct, base):
     """Acquire it and wait until its queue node is deleted. That happens after
     the grant; until then the next contender is not the first."""
     grant = lock.acquire()
-    wait_until_empty(far, base + "/l/locks")
+    wait_until_empty(direct, base + "/l/locks")
     return grant
 
 
 # ---- holders
 
 @on_server
-def nodes_are_named_as_by_curator(worker, far, base):
-    lock = far.semaphore(base + "/l", permits=2, data=b"who")
-    rest = far.semaphore(base + "/l", permits=2, take=2)
+def nodes_are_named_as_by_curator(worker, direct, base):
+    lock = direct.semaphore(base + "/l", permits=2, data=b"who")
+    rest = direct.semaphore(base + "/l", permits=2, take=2)
     grant = lock.acquire()
-    found = leases(far, base)
+    found = leases(direct, base)
     assert len(found) == 1 and LEASE.fullmatch(found[0]), found
     assert grant.node == base + "/l/leases/" + found[0]
-    node = far.get(grant.node)
+    node = direct.get(grant.node)
     assert node.data == b"who" and node.czxid == grant.token
-    wait_until_empty(far, base + "/l/locks")
+    wait_until_empty(direct, base + "/l/locks")
     # The first waiter keeps its queue node until enough permits are free.
     pending = rest.submit("acquire")
     assert rest.wait_until_queued().position == 1
-    assert PLACE.fullmatch(places(far, base)[0])
+    assert PLACE.fullmatch(places(direct, base)[0])
     lock.release()
     pending.succeeds()
     rest.release()
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 @on_server
-def semaphore_grants_no_more_than_its_permits(worker, far, base):
+def semaphore_grants_no_more_than_its_permits(worker, direct, base):
     for permits in (1, 3):
-        some = [far.semaphore(base + "/l", permits=permits)
+        some = [direct.semaphore(base + "/l", permits=permits)
                 for _ in range(permits + 2)]
         for lock in some[:permits]:
             lock.acquire()
@@ -83,70 +83,70 @@ def semaphore_grants_no_more_than_its_permits(worker, far, base):
         late[1].succeeds()
         for lock in [some[permits + 1], *some[1:permits]]:
             lock.release()
-        wait_until_free(far, base)
+        wait_until_free(direct, base)
 
 
 @on_server
-def several_permits_are_acquired_together(worker, far, base):
-    two = [far.semaphore(base + "/l", permits=3, take=2) for _ in range(2)]
+def several_permits_are_acquired_together(worker, direct, base):
+    two = [direct.semaphore(base + "/l", permits=3, take=2) for _ in range(2)]
     for _ in range(20):
         cycles = [lock.submit("cycle", turns=5) for lock in two]
         for cycle in cycles:
             done = cycle.succeeds()
             assert (done.granted, done.failed) == (5, 0), done
     two[0].acquire()
-    assert len(leases(far, base)) == 2
+    assert len(leases(direct, base)) == 2
     two[1].submit("acquire", wait=0).fails("BUSY")
-    one = far.semaphore(base + "/l", permits=3)
+    one = direct.semaphore(base + "/l", permits=3)
     one.submit("acquire", wait=0).succeeds()
     one.submit("acquire").fails("DEADLOCK")
     one.release()
     two[0].release()
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 @on_server
-def number_of_permits_may_change(worker, far, base):
+def number_of_permits_may_change(worker, direct, base):
     limit = base + "/limit"
-    some = [far.semaphore(base + "/l", permits=1, limit=limit)
+    some = [direct.semaphore(base + "/l", permits=1, limit=limit)
             for _ in range(3)]
     some[0].acquire()
-    assert far.get(limit).data == struct.pack(">i", 1)
+    assert direct.get(limit).data == struct.pack(">i", 1)
     pending = some[1].submit("acquire")
     some[1].wait_until_queued()
-    far.do("set", path=limit, data=struct.pack(">i", 2))
+    direct.do("set", path=limit, data=struct.pack(">i", 2))
     pending.succeeds()
     # With fewer permits no holder loses one; the waiter needs two releases.
-    far.do("set", path=limit, data=struct.pack(">i", 1))
+    direct.do("set", path=limit, data=struct.pack(">i", 1))
     pending = some[2].submit("acquire")
     some[2].wait_until_queued()
     some[0].release()
-    far.do("sync", path="/")
-    eventually(lambda: len(leases(far, base)) == 2)  # of holder and waiter
+    direct.do("sync", path="/")
+    eventually(lambda: len(leases(direct, base)) == 2)  # of holder and waiter
     assert not pending.is_done()
     some[1].release()
     pending.succeeds()
     some[2].release()
-    wait_until_free(far, base)
+    wait_until_free(direct, base)
 
 
 # ---- requests
 
-def make(far, base):
+def make(direct, base):
     """Create the directories as persistent nodes, which no server deletes."""
     for part in ("", "/locks", "/leases"):
-        far.create(base + "/l" + part)
+        direct.create(base + "/l" + part)
 
 
 @on_server
-def only_the_missing_directory_is_created(worker, far, base):
+def only_the_missing_directory_is_created(worker, direct, base):
     with CountedClient() as it:
         lock = it.client.semaphore(base + "/a/b/l")
         lock.acquire()
         for part in ("/locks", "/leases"):
             lock.release()
-            wait_until_empty(far, base + "/a/b/l/leases")
-            gone = far.submit("delete", path=base + "/a/b/l" + part).result()
+            wait_until_empty(direct, base + "/a/b/l/leases")
+            gone = direct.submit("delete", path=base + "/a/b/l" + part).result()
             assert gone.err in ("0", "NO_NODE"), gone  # deleted by the server
             it.begin()
             lock.acquire()
@@ -157,13 +157,13 @@ def only_the_missing_directory_is_created(worker, far, base):
 
 
 @on_server
-def waiter_behind_others_gives_its_permits_back(worker, far, base):
-    make(far, base)
-    holder, first = [far.semaphore(base + "/l") for _ in range(2)]
+def waiter_behind_others_gives_its_permits_back(worker, direct, base):
+    make(direct, base)
+    holder, first = [direct.semaphore(base + "/l") for _ in range(2)]
     with CountedClient() as it:
         lock = it.client.semaphore(base + "/l")
         for turn in range(5):
-            hold(holder, far, base)
+            hold(holder, direct, base)
             before = first.submit("acquire")
             first.wait_until_queued()
             it.begin()
@@ -177,7 +177,7 @@ def waiter_behind_others_gives_its_permits_back(worker, far, base):
             else:
                 # After three such turns it creates the queue node only.
                 it.expect_requests(2, CREATE2, CHILDREN, GET, GET)
-            eventually(lambda: len(leases(far, base)) == 2)
+            eventually(lambda: len(leases(direct, base)) == 2)
             it.begin()
             holder.release()
             before.succeeds()

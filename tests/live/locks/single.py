@@ -13,41 +13,41 @@ from locks import LONG, on_server
 from relay import CREATE2, DELETE, EVENT, GET, MULTI, Relay
 
 
-def czxid(far, path):
-    found = far.submit("exists", path=path).result()
+def czxid(direct, path):
+    found = direct.submit("exists", path=path).result()
     return found.czxid if found.err == "0" else None
 
 
-def wait_until_gone(far, path):
-    eventually(lambda: czxid(far, path) is None, "%s is gone" % path)
+def wait_until_gone(direct, path):
+    eventually(lambda: czxid(direct, path) is None, "%s is gone" % path)
 
 
 # ---- exclusion
 
 @on_server
-def single_node_is_the_lock(worker, far, base):
+def single_node_is_the_lock(worker, direct, base):
     path = base + "/a/b/lock"
-    lock = far.single(path, data=b"who")
+    lock = direct.single(path, data=b"who")
     grant = lock.acquire()
     assert grant.node == path
-    node = far.get(path)
-    assert node.data == b"who" and node.owner == far.facts().session
+    node = direct.get(path)
+    assert node.data == b"who" and node.owner == direct.facts().session
     assert node.czxid == grant.token
     assert lock.acquire().token == grant.token
     lock.release()
     assert lock.inspect().state == "held"
     lock.release()
-    wait_until_gone(far, path)
+    wait_until_gone(direct, path)
     # The directories are persistent.
-    assert far.do("exists", path=base + "/a/b").children == 0
+    assert direct.do("exists", path=base + "/a/b").children == 0
     assert lock.acquire().token > grant.token
     lock.release()
 
 
 @on_server
-def waiters_acquire_one_after_the_other(worker, far, base):
+def waiters_acquire_one_after_the_other(worker, direct, base):
     path = base + "/lock"
-    clients = [worker.client(shared.connect(), timeout=LONG)
+    clients = [worker.client(shared.connect_string(), timeout=LONG)
                for _ in range(4)]
     kinds = [{}, {"spread": -1}, {"poll": 20}, {"poll": 50, "spread": -1}]
     cycles = [client.single(path, **kind).submit("cycle", turns=25)
@@ -55,7 +55,7 @@ def waiters_acquire_one_after_the_other(worker, far, base):
     for cycle in cycles:
         done = cycle.succeeds()
         assert (done.granted, done.failed) == (25, 0), done
-    wait_until_gone(far, path)
+    wait_until_gone(direct, path)
     for client in clients:
         client.do("close")
 
@@ -63,9 +63,9 @@ def waiters_acquire_one_after_the_other(worker, far, base):
 # ---- requests
 
 @on_server
-def release_makes_few_waiters_try(worker, far, base):
+def release_makes_few_waiters_try(worker, direct, base):
     path = base + "/lock"
-    holder = far.single(path)
+    holder = direct.single(path)
     holder.acquire()
     wire, locks, pending = shared.crowd(
         worker, lambda client: client.single(path, spread=500), 30)
@@ -77,7 +77,7 @@ def release_makes_few_waiters_try(worker, far, base):
     assert creates <= 10, "%d creates" % creates
     for lock in locks:
         lock.free()
-    wait_until_gone(far, path)
+    wait_until_gone(direct, path)
     wire.close()
 
 
@@ -86,28 +86,28 @@ def release_makes_few_waiters_try(worker, far, base):
 class Stage:
     """A lock of a client behind a relay, and one of a client without."""
 
-    def __init__(self, worker, far, wire, base):
-        self.far, self.wire, self.path = far, wire, base + "/lock"
-        far.create(base + "/lock")
-        far.do("delete", path=self.path)
-        self.near = worker.client(wire.address, timeout=LONG)
-        self.near.state("connected")
-        self.lock = self.near.single(self.path, spread=-1)
-        self.other = far.single(self.path, spread=-1)
+    def __init__(self, worker, direct, wire, base):
+        self.direct, self.wire, self.path = direct, wire, base + "/lock"
+        direct.create(base + "/lock")
+        direct.do("delete", path=self.path)
+        self.tested = worker.client(wire.address, timeout=LONG)
+        self.tested.state("connected")
+        self.lock = self.tested.single(self.path, spread=-1)
+        self.other = direct.single(self.path, spread=-1)
 
     def end(self):
-        wait_until_gone(self.far, self.path)
-        eventually(lambda: self.near.facts().unfinished == 0)
-        self.near.do("close")
+        wait_until_gone(self.direct, self.path)
+        eventually(lambda: self.tested.facts().unfinished == 0)
+        self.tested.do("close")
 
 
 def with_stage(test):
     @on_server
-    def with_it(worker, far, base):
+    def with_it(worker, direct, base):
         for number, step in enumerate(test.steps):
-            part = far.create("%s/%d" % (base, number)).path
-            with Relay(shared.connect()) as wire:
-                stage = Stage(worker, far, wire, part)
+            part = direct.create("%s/%d" % (base, number)).path
+            with Relay(shared.connect_string()) as wire:
+                stage = Stage(worker, direct, wire, part)
                 test(stage, wire, *step)
                 stage.end()
     with_it.__name__ = test.__name__
@@ -132,14 +132,14 @@ def delete_in_doubt_does_not_delete_the_next_holders_node(stage, wire, up):
     trap.wait()
     wire.refuse()
     if up:  # the server did not get the delete: the operator deletes it
-        stage.far.do("delete", path=stage.path)
+        stage.direct.do("delete", path=stage.path)
     token = pending.succeeds().token
     mark = wire.mark()
     wire.accept()
     released.succeeds()
     assert DELETE not in wire.ops(mark), wire.ops(mark)
     assert MULTI in wire.ops(mark)
-    assert czxid(stage.far, stage.path) == token
+    assert czxid(stage.direct, stage.path) == token
     assert stage.other.inspect().ok == 1
     stage.other.release()
 
@@ -165,7 +165,7 @@ def create_in_doubt_is_resolved(stage, wire, up, op):
     pending = stage.lock.submit("acquire")
     trap.wait()
     grant = pending.succeeds()
-    assert czxid(stage.far, stage.path) == grant.token
+    assert czxid(stage.direct, stage.path) == grant.token
     stage.other.submit("acquire", wait=0).fails("BUSY")
     stage.lock.release()
 
@@ -193,7 +193,7 @@ def waiter_survives_a_break(stage, wire, up, op):
     trap = wire.trap("cut", up=up, op=op)
     stage.other.release()
     trap.wait()
-    assert pending.succeeds().token == czxid(stage.far, stage.path)
+    assert pending.succeeds().token == czxid(stage.direct, stage.path)
     stage.lock.release()
 
 
@@ -204,19 +204,19 @@ def replaced_node_is_a_loss(stage, wire):
     wire.refuse()
     wire.drop()
     stage.lock.event("suspended")
-    stage.far.do("delete", path=stage.path)
+    stage.direct.do("delete", path=stage.path)
     token = stage.other.acquire().token
     wire.accept()
     stage.lock.event("lost", err="NO_NODE")
-    assert czxid(stage.far, stage.path) == token
+    assert czxid(stage.direct, stage.path) == token
     stage.other.release()
 
 
 @on_server
-def unreadable_holder_is_an_error(worker, far, base):
-    _, acl = shared.owned_by("me")
-    far.create(base + "/lock", acl=acl % 31)
-    far.single(base + "/lock").submit("acquire").fails("NO_AUTH")
+def unreadable_holder_is_an_error(worker, direct, base):
+    _, acl = shared.digest_identity("me")
+    direct.create(base + "/lock", acl=acl % 31)
+    direct.single(base + "/lock").submit("acquire").fails("NO_AUTH")
 
 
 with shared.serve("--tick", "500", "--container-check", "300") as _zk:

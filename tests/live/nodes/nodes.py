@@ -28,19 +28,19 @@ CUTS = (LOST, SENT, DONE)
 
 
 class Stage:
-    """A directory, with a client `far`, and a client `near` behind a relay, for
+    """A directory, with a client `direct`, and a client `tested` behind a relay, for
     which the directory may be the chroot."""
 
-    def __init__(self, worker, wire, far, chroot):
-        self.wire, self.far = wire, far
-        self.dir = far.create("/nodes-", flags=SEQUENTIAL).path
-        self.near = worker.client(wire.address + (chroot and self.dir or ""),
-                                  timeout=LONG)
-        self.near.state("connected")
+    def __init__(self, worker, wire, direct, chroot):
+        self.wire, self.direct = wire, direct
+        self.dir = direct.create("/nodes-", flags=SEQUENTIAL).path
+        self.tested = worker.client(wire.address + (chroot and self.dir or ""),
+                                    timeout=LONG)
+        self.tested.state("connected")
         self.prefix = "" if chroot else self.dir
 
     def submit(self, verb, path, **options):
-        return self.near.submit(verb, path=self.prefix + path, **options)
+        return self.tested.submit(verb, path=self.prefix + path, **options)
 
     def trap(self, cut, nth):
         """Cut the connection at the nth frame from now."""
@@ -57,21 +57,21 @@ class Stage:
 
     def node(self, path):
         """The result of exists()."""
-        return self.far.submit("exists", path=self.dir + path).result()
+        return self.direct.submit("exists", path=self.dir + path).result()
 
     def has(self, path):
         return self.node(path).err == "0"
 
     def names(self, path):
-        return shared.names(self.far, self.dir + path)
+        return shared.names(self.direct, self.dir + path)
 
     def settle(self):
         """Wait until requests of the broken connection have been executed."""
-        self.near.do("sync", path="/")
+        self.tested.do("sync", path="/")
 
     def end(self):
         self.wire.clear_traps()
-        self.near.do("close")
+        self.tested.do("close")
 
 
 def in_all(test, cases):
@@ -79,11 +79,11 @@ def in_all(test, cases):
     is given a function that runs one case, to count its frames. The tests
     mostly wait for connections, so AT_ONCE run at the same time."""
     with Worker() as worker:
-        far = worker.client(shared.connect(), timeout=LONG)
+        direct = worker.client(shared.connect_string(), timeout=LONG)
 
         def run(chroot, *case):
-            with Relay(shared.connect()) as wire:
-                stage = Stage(worker, wire, far, chroot)
+            with Relay(shared.connect_string()) as wire:
+                stage = Stage(worker, wire, direct, chroot)
                 try:
                     result = test(stage, *case)
                 except AssertionError as e:
@@ -96,7 +96,7 @@ def in_all(test, cases):
                 alone = functools.partial(run, chroot)
                 list(pool.map(lambda case: run(chroot, *case),
                               cases(alone)))
-        far.do("close")
+        direct.do("close")
 
 
 def each_frame(undisturbed):
@@ -125,7 +125,7 @@ def a_create(stage, flags, fault):
                          flags=flags).result()
     if made and flags & SEQUENTIAL == 0:
         assert again.err == "NODE_EXISTS", again
-        assert stage.far.get(stage.dir + "/x/y/n").data == b"1"
+        assert stage.direct.get(stage.dir + "/x/y/n").data == b"1"
     else:
         assert again.err == "0", again
         assert len(stage.names("/x/y")) == len(made) + 1
@@ -150,7 +150,7 @@ TREE = ("/t", "/t/a", "/t/a/1", "/t/a/2", "/t/b", "/t/b/c", "/t/b/c/d", "/t/e",
 
 def a_tree(stage, repeat, fault):
     for path in TREE:
-        stage.far.create(stage.dir + path)
+        stage.direct.create(stage.dir + path)
     mark = stage.wire.mark()
     if fault is not None:
         trap = stage.trap(*fault)
@@ -211,7 +211,7 @@ class Write:
 
     def times(self, stage):
         """How often it was executed."""
-        changes = stage.far.get(stage.dir).cversion
+        changes = stage.direct.get(stage.dir).cversion
         if self.name == "create_reliable":
             return changes
         if self.name == "delete_reliable":
@@ -224,7 +224,7 @@ class Write:
             assert found.err == "NO_NODE", found
         else:
             assert (found.mzxid, found.owner) == (done.mzxid, done.owner)
-            assert stage.far.get(stage.dir + "/n").data == b"ours"
+            assert stage.direct.get(stage.dir + "/n").data == b"ours"
 
 
 WRITES = (Write("create_reliable", False), Write("create_reliable", True),
@@ -238,7 +238,7 @@ WRITES = (Write("create_reliable", False), Write("create_reliable", True),
 def a_write(stage, write, first, second):
     """Cut the connection at the write, and again at a request of recovery."""
     if write.there:
-        stage.far.create(stage.dir + "/n", data=b"before")
+        stage.direct.create(stage.dir + "/n", data=b"before")
     stage.settle()  # so that the client knows a zxid after the create
     traps = [stage.wire.trap("cut", up=up, op=op, forward=forward)
              for (up, forward), op in
@@ -275,7 +275,7 @@ def a_first_write(stage, write, there, first):
     """The first write of a client, which knows no zxid, with and without an
     existing node."""
     if there:
-        stage.far.create(stage.dir + "/n", data=b"before")
+        stage.direct.create(stage.dir + "/n", data=b"before")
     elif write.name != "create_reliable":
         return
     up, forward = first
@@ -306,28 +306,29 @@ def existing_node_is_not_taken_for_the_own():
 
 def reliable_write_ends_with_an_expired_session():
     """The reply is lost, and the session expires before the reconnect."""
-    with Worker() as worker, Relay(shared.connect()) as wire:
-        far = worker.client(shared.connect(), timeout=LONG)
-        path = far.create("/ended-", flags=SEQUENTIAL).path
-        near = worker.client(wire.address, timeout=1000)
-        near.state("connected")
-        near.do("sync", path="/")
+    with Worker() as worker, Relay(shared.connect_string()) as wire:
+        direct = worker.client(shared.connect_string(), timeout=LONG)
+        path = direct.create("/ended-", flags=SEQUENTIAL).path
+        tested = worker.client(wire.address, timeout=1000)
+        tested.state("connected")
+        tested.do("sync", path="/")
         pending = []
         for name, options in (("kept", {"sole": True}),
                               ("gone", {"flags": EPHEMERAL})):
-            pending.append(near.submit("create_reliable", data=b"ours",
-                                       path="%s/%s" % (path, name), **options))
+            pending.append(tested.submit("create_reliable", data=b"ours",
+                                         path="%s/%s" % (path, name),
+                                         **options))
         trap = wire.trap("freeze", up=False, op=CREATE2)
         trap.wait()
         wire.drop()
-        eventually(lambda: shared.names(far, path) == ["kept"])
+        eventually(lambda: shared.names(direct, path) == ["kept"])
         wire.thaw()
-        assert pending[0].succeeds().czxid == far.get(path + "/kept").czxid
+        assert pending[0].succeeds().czxid == direct.get(path + "/kept").czxid
         pending[1].fails("SESSION_EXPIRED")
-        assert shared.names(far, path) == ["kept"]
-        assert far.get(path).cversion == 3  # two creates, one delete
-        near.do("close")
-        far.do("close")
+        assert shared.names(direct, path) == ["kept"]
+        assert direct.get(path).cversion == 3  # two creates, one delete
+        tested.do("close")
+        direct.do("close")
 
 
 with shared.serve("--tick", "500"):

@@ -17,14 +17,14 @@ from relay import CHILDREN, EVENT, EXISTS, GET, REMOVE_WATCHES, Relay
 
 
 def watches():
-    return live.watch_count(shared.connect())
+    return live.watch_count(shared.connect_string())
 
 
 # ---- notifications and requests
 
 @on_server
-def children_cost_a_request_and_an_event_each(worker, far, base):
-    path = far.create(base + "/d").path
+def children_cost_a_request_and_an_event_each(worker, direct, base):
+    path = direct.create(base + "/d").path
     before = watches()
     with CountedClient() as it:
         subscription = it.client.subscribe(path)
@@ -33,21 +33,21 @@ def children_cost_a_request_and_an_event_each(worker, far, base):
         mark = it.wire.mark()
         for names in (["a"], ["a", "b"], ["b"]):
             if names == ["b"]:
-                far.do("delete", path=path + "/a")
+                direct.do("delete", path=path + "/a")
             else:
-                far.create(path + "/" + names[-1])
+                direct.create(path + "/" + names[-1])
             subscription.expect_notified(names=names)
             it.expect_requests(1, CHILDREN)
         assert len(it.wire.events(mark)) == 3
-        far.do("set", path=path, data=b"x")
-        far.do("delete", path=path + "/b")
+        direct.do("set", path=path, data=b"x")
+        direct.do("delete", path=path + "/b")
         subscription.expect_notified(names=[])
         it.expect_requests(1, CHILDREN)
         mark = it.wire.mark()
-        far.do("delete", path=path)
-        subscription.missing()
+        direct.do("delete", path=path)
+        subscription.expect_missing()
         it.expect_requests(1, EXISTS)
-        far.create(path)
+        direct.create(path)
         subscription.expect_notified(names=[])
         it.expect_requests(1, CHILDREN)
         assert len(it.wire.events(mark)) == 2
@@ -59,55 +59,55 @@ def children_cost_a_request_and_an_event_each(worker, far, base):
 
 
 @on_server
-def data_cost_a_request_and_an_event_each(worker, far, base):
+def data_cost_a_request_and_an_event_each(worker, direct, base):
     path = base + "/d"
     before = watches()
     with CountedClient() as it:
         subscription = it.client.subscribe(path, data=1)
-        subscription.missing()
+        subscription.expect_missing()
         it.expect_requests(2, GET, EXISTS)
         eventually(lambda: watches() == before + 1)
-        far.create(path, data=b"1")
+        direct.create(path, data=b"1")
         subscription.expect_notified(data=b"1")
         it.expect_requests(1, GET)
-        far.do("set", path=path, data=b"2")
+        direct.do("set", path=path, data=b"2")
         subscription.expect_notified(data=b"2")
         it.expect_requests(1, GET)
-        far.create(path + "/child")
-        far.do("set", path=path, data=b"null")
+        direct.create(path + "/child")
+        direct.do("set", path=path, data=b"null")
         subscription.expect_notified(data=b"null")
         it.expect_requests(1, GET)
-        far.do("delete", path=path + "/child")
-        far.do("delete", path=path)
-        subscription.missing()
+        direct.do("delete", path=path + "/child")
+        direct.do("delete", path=path)
+        subscription.expect_missing()
         it.expect_requests(1, EXISTS)
         subscription.free()
         it.expect_requests(1, REMOVE_WATCHES)
 
 
 @on_server
-def many_changes_are_merged_into_reads(worker, far, base):
+def many_changes_are_merged_into_reads(worker, direct, base):
     """Two clients make 350 changes while a round trip of the subscriber takes
     20 ms."""
-    path = far.create(base + "/d").path
-    other = worker.client(shared.connect(), timeout=LONG)
-    with Relay(shared.connect()) as wire:
-        near = worker.client(wire.address, timeout=LONG)
-        near.state("connected")
+    path = direct.create(base + "/d").path
+    other = worker.client(shared.connect_string(), timeout=LONG)
+    with Relay(shared.connect_string()) as wire:
+        tested = worker.client(wire.address, timeout=LONG)
+        tested.state("connected")
         wire.delay(10)
-        subscription = near.subscribe(path)
+        subscription = tested.subscribe(path)
         subscription.expect_notified(names=[])
         mark = wire.mark()
         pending = []
         for n in range(100):
-            for client in (far, other):
+            for client in (direct, other):
                 node = "%s/%s-%d" % (path, client.name, n)
                 pending.append(client.submit("create", path=node))
                 if n % 4:
                     pending.append(client.submit("delete", path=node))
         for one in pending:
             one.succeeds()
-        left = shared.names(far, path)
+        left = shared.names(direct, path)
         assert len(left) == 50, left
         eventually(lambda: sorted(subscription.latest().names) == left)
         reads, events = wire.ops(mark).count(CHILDREN), wire.events(mark)
@@ -118,26 +118,26 @@ def many_changes_are_merged_into_reads(worker, far, base):
         assert len(events) <= reads + 1
         wire.delay(0)
         subscription.free()
-        near.do("close")
+        tested.do("close")
     other.do("close")
 
 
 @on_server
-def subscriptions_of_a_client_share_a_watch(worker, far, base):
-    path = far.create(base + "/d").path
+def subscriptions_of_a_client_share_a_watch(worker, direct, base):
+    path = direct.create(base + "/d").path
     before = watches()
-    near = worker.client(shared.connect(), timeout=LONG)
-    subscriptions = [near.subscribe(path) for _ in range(3)]
+    tested = worker.client(shared.connect_string(), timeout=LONG)
+    subscriptions = [tested.subscribe(path) for _ in range(3)]
     for subscription in subscriptions:
         subscription.expect_notified(names=[])
     assert watches() == before + 1
     subscriptions.pop().free()
-    far.create(path + "/a")
+    direct.create(path + "/a")
     for subscription in subscriptions:
         subscription.expect_notified(names=["a"])
         subscription.free()
     eventually(lambda: watches() == before)
-    near.do("close")
+    tested.do("close")
 
 
 # ---- broken connections
@@ -146,20 +146,20 @@ class Scene:
     """A subscription to children and one to data, of a client behind a
     relay."""
 
-    def __init__(self, worker, far, wire, base, timeout=LONG):
-        self.far, self.wire = far, wire
-        self.path = far.create(base + "/d", data=b"0").path
+    def __init__(self, worker, direct, wire, base, timeout=LONG):
+        self.direct, self.wire = direct, wire
+        self.path = direct.create(base + "/d", data=b"0").path
         self.before = watches()
-        self.near = worker.client(wire.address, timeout=timeout)
-        self.near.state("connected")
-        self.names = self.near.subscribe(self.path)
-        self.data = self.near.subscribe(self.path, data=1)
+        self.tested = worker.client(wire.address, timeout=timeout)
+        self.tested.state("connected")
+        self.names = self.tested.subscribe(self.path)
+        self.data = self.tested.subscribe(self.path, data=1)
         self.expect_both([], b"0")
 
     def expect_both(self, names, data):
         if names is None:
-            self.names.missing()
-            self.data.missing()
+            self.names.expect_missing()
+            self.data.expect_missing()
         else:
             self.names.expect_notified(names=names)
             self.data.expect_notified(data=data)
@@ -172,12 +172,12 @@ class Scene:
     def disconnect(self):
         self.wire.refuse()
         self.wire.drop()
-        self.near.state("suspended")
+        self.tested.state("suspended")
 
     def reconnect(self):
         mark = self.wire.mark()
         self.wire.accept()
-        self.near.state("connected")
+        self.tested.state("connected")
         return mark
 
     def end(self):
@@ -185,56 +185,56 @@ class Scene:
         self.names.free()
         self.data.free()
         eventually(lambda: watches() == self.before)
-        self.near.do("close")
+        self.tested.do("close")
 
 
 def on_scene(test):
     @on_server
-    def with_it(worker, far, base):
-        with Relay(shared.connect()) as wire:
-            scene = Scene(worker, far, wire, base)
-            test(scene, far, wire)
+    def with_it(worker, direct, base):
+        with Relay(shared.connect_string()) as wire:
+            scene = Scene(worker, direct, wire, base)
+            test(scene, direct, wire)
             scene.end()
     with_it.__name__ = test.__name__
     return with_it
 
 
 @on_scene
-def changes_are_notified_after_a_reconnect(scene, far, wire):
+def changes_are_notified_after_a_reconnect(scene, direct, wire):
     scene.disconnect()
-    far.create(scene.path + "/a")
-    far.do("set", path=scene.path, data=b"1")
+    direct.create(scene.path + "/a")
+    direct.do("set", path=scene.path, data=b"1")
     mark = scene.reconnect()
     scene.expect_both(["a"], b"1")
     assert wire.ops(mark)[:2] == [CHILDREN, GET], wire.ops(mark)
     # Deleted; created; deleted and created while the client is suspended.
     scene.disconnect()
-    far.do("delete", path=scene.path + "/a")
-    far.do("delete", path=scene.path)
+    direct.do("delete", path=scene.path + "/a")
+    direct.do("delete", path=scene.path)
     scene.reconnect()
     scene.expect_both(None, None)
     scene.disconnect()
-    far.create(scene.path, data=b"2")
+    direct.create(scene.path, data=b"2")
     scene.reconnect()
     scene.expect_both([], b"2")
     scene.disconnect()
-    far.do("delete", path=scene.path)
-    far.create(scene.path, data=b"2")
+    direct.do("delete", path=scene.path)
+    direct.create(scene.path, data=b"2")
     scene.reconnect()
     scene.expect_both([], b"2")
     # Without a change the client reads again and notifies nothing.
     scene.disconnect()
     mark = scene.reconnect()
     eventually(lambda: wire.ops(mark) == [CHILDREN, GET])
-    scene.near.do("sync", path="/")
+    scene.tested.do("sync", path="/")
     assert scene.names.is_silent() and scene.data.is_silent()
 
 
 @on_scene
-def subscription_survives_a_break_at_any_frame(scene, far, wire):
+def subscription_survives_a_break_at_any_frame(scene, direct, wire):
     def change(n):
-        far.create("%s/%d" % (scene.path, n))
-        far.do("set", path=scene.path, data=b"%d" % n)
+        direct.create("%s/%d" % (scene.path, n))
+        direct.do("set", path=scene.path, data=b"%d" % n)
 
     number = 0
     for up, op in ((False, EVENT), (True, CHILDREN), (False, CHILDREN),
@@ -249,89 +249,89 @@ def subscription_survives_a_break_at_any_frame(scene, far, wire):
 
 
 @on_server
-def subscription_to_a_missing_node_survives_breaks(worker, far, base):
+def subscription_to_a_missing_node_survives_breaks(worker, direct, base):
     path = base + "/d"
-    with Relay(shared.connect()) as wire:
-        near = worker.client(wire.address, timeout=LONG)
-        near.state("connected")
-        subscription = near.subscribe(path)
-        subscription.missing()
+    with Relay(shared.connect_string()) as wire:
+        tested = worker.client(wire.address, timeout=LONG)
+        tested.state("connected")
+        subscription = tested.subscribe(path)
+        subscription.expect_missing()
         for up, op in ((False, EVENT), (True, EXISTS), (False, EXISTS)):
-            far.create(path)
+            direct.create(path)
             subscription.expect_notified(names=[])
             trap = wire.trap("cut", up=up, op=op)
-            far.do("delete", path=path)
+            direct.do("delete", path=path)
             trap.wait()
-            subscription.missing()
+            subscription.expect_missing()
         subscription.free()
-        near.do("close")
+        tested.do("close")
 
 
 @on_server
-def subscription_continues_in_a_new_session(worker, far, base):
-    with Relay(shared.connect()) as wire:
-        scene = Scene(worker, far, wire, base, timeout=SHORT)
-        facts = scene.near.facts()
+def subscription_continues_in_a_new_session(worker, direct, base):
+    with Relay(shared.connect_string()) as wire:
+        scene = Scene(worker, direct, wire, base, timeout=SHORT)
+        facts = scene.tested.facts()
         scene.disconnect()
         thief = worker.client(
-            shared.connect(), timeout=SHORT,
+            shared.connect_string(), timeout=SHORT,
             resume="0x%x:%s" % (facts.session & (1 << 64) - 1,
                                 facts.password))
         thief.state("connected")
         thief.do("close")
-        far.create(scene.path + "/a")
+        direct.create(scene.path + "/a")
         scene.wire.accept()
-        scene.near.state("expired")
-        scene.near.state("connected")
+        scene.tested.state("expired")
+        scene.tested.state("connected")
         scene.names.expect_notified(names=["a"])
-        far.do("set", path=scene.path, data=b"1")
+        direct.do("set", path=scene.path, data=b"1")
         scene.data.expect_notified(data=b"1")
         scene.end()
 
 
 @on_server
-def closed_client_notifies_its_subscriptions(worker, far, base):
-    near = worker.client(shared.connect(), timeout=LONG)
-    subscription = near.subscribe(base)
+def closed_client_notifies_its_subscriptions(worker, direct, base):
+    tested = worker.client(shared.connect_string(), timeout=LONG)
+    subscription = tested.subscribe(base)
     subscription.expect_notified(names=[])
-    near.do("close")
+    tested.do("close")
     subscription.expect_notified("CLOSED")
-    near.do("free")
+    tested.do("free")
     subscription.free()
 
 
 # ---- permissions
 
 @on_server
-def denied_read_is_notified_once(worker, far, base):
-    secret, acl = shared.owned_by("me")
-    path = far.create(base + "/d", acl=acl % 31).path
-    near = worker.client(shared.connect(), timeout=LONG)
-    subscriptions = near.subscribe(path), near.subscribe(path, data=1)
+def denied_read_is_notified_once(worker, direct, base):
+    secret, acl = shared.digest_identity("me")
+    path = direct.create(base + "/d", acl=acl % 31).path
+    tested = worker.client(shared.connect_string(), timeout=LONG)
+    subscriptions = tested.subscribe(path), tested.subscribe(path, data=1)
     for subscription in subscriptions:
         subscription.expect_notified("NO_AUTH")
-    near.do("auth", scheme="digest", auth=secret)
+    tested.do("auth", scheme="digest", auth=secret)
     subscriptions[0].expect_notified(names=[])
     subscriptions[1].expect_notified(data=b"")
     for subscription in subscriptions:
         subscription.free()
-    near.do("close")
+    tested.do("close")
 
 
 @on_server
-def unreadable_new_node_is_found_by_the_check(worker, far, base):
+def unreadable_new_node_is_found_by_the_check(worker, direct, base):
     """Servers may send no event for a node that the client may not read."""
-    secret, acl = shared.owned_by("me")
+    secret, acl = shared.digest_identity("me")
     path = base + "/d"
-    near = worker.client(shared.connect(), timeout=LONG)
-    subscription = near.subscribe(path, check=300)
-    subscription.missing()
-    far.create(path, acl=acl % 31)
+    tested = worker.client(shared.connect_string(), timeout=LONG)
+    subscription = tested.subscribe(path, check=300)
+    subscription.expect_missing()
+    direct.create(path, acl=acl % 31)
     subscription.expect_notified("NO_AUTH")
-    near.do("auth", scheme="digest", auth=secret)
+    tested.do("auth", scheme="digest", auth=secret)
     subscription.expect_notified(names=[])
     subscription.free()
-    near.do("close")
+    tested.do("close")
 
 
 @contextlib.contextmanager
@@ -343,7 +343,7 @@ def an_operator():
     except ImportError:
         raise live.NotTested("there is no kazoo to change access lists with")
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
-    client = kazoo.client.KazooClient(shared.connect())
+    client = kazoo.client.KazooClient(shared.connect_string())
     client.start(30)
 
     def grant(path, **rights):
@@ -357,25 +357,25 @@ def an_operator():
 
 
 @on_server
-def lost_permission_is_found_by_the_check(worker, far, base):
-    path = far.create(base + "/d").path
-    near = worker.client(shared.connect(), timeout=LONG)
-    subscriptions = near.subscribe(path, check=300), near.subscribe(path)
+def lost_permission_is_found_by_the_check(worker, direct, base):
+    path = direct.create(base + "/d").path
+    tested = worker.client(shared.connect_string(), timeout=LONG)
+    subscriptions = tested.subscribe(path, check=300), tested.subscribe(path)
     for subscription in subscriptions:
         subscription.expect_notified(names=[])
     with an_operator() as grant:
         grant(path, create=True, admin=True)
-        far.create(path + "/a")  # consumes the watch
+        direct.create(path + "/a")  # consumes the watch
         subscriptions[0].expect_notified("NO_AUTH")
         grant(path, all=True)
         subscriptions[0].expect_notified(names=["a"])
     # Without checks the loss of permission may stay unnoticed.
     print("without checks: %s" % subscriptions[1].latest())
-    far.create(path + "/b")
+    direct.create(path + "/b")
     for subscription in subscriptions:
         eventually(lambda: sorted(subscription.latest().names) == ["a", "b"])
         subscription.free()
-    near.do("close")
+    tested.do("close")
 
 
 with shared.serve("--tick", "500") as _zk:

@@ -18,7 +18,7 @@ PROGRAM = os.environ.get("LATCHKEY") or os.path.abspath("latchkey")
 SECONDS = 60  # limit of the time until a command ends
 
 
-def needs_terminals():
+def skip_without_terminals():
     """Skip the test where no pseudo-terminal can be opened."""
     try:
         for fd in pty.openpty():
@@ -50,12 +50,13 @@ class RunningCommand(subprocess.Popen):
         super().__exit__(*what)
 
     def finish(self):
-        """Wait until it ends; gives its Result."""
+        """Wait until the command ends; gives its Result."""
         out, err = self.communicate(timeout=SECONDS)
         return Result(self.returncode, out, err)
 
 
 def start(*words, program=PROGRAM, **options):
+    """Start the command with these arguments; `options` are those of Popen."""
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
@@ -66,6 +67,7 @@ def start(*words, program=PROGRAM, **options):
 
 
 def run(*words, input=None, **options):
+    """Run the command until it ends; gives its Result."""
     if input is not None:
         options["stdin"] = subprocess.PIPE
     with start(*words, **options) as process:
@@ -74,8 +76,8 @@ def run(*words, input=None, **options):
 
 
 def expect_exit(code, *words, **options):
-    """Run it and check its exit code. With code 125 it must have printed one
-    message."""
+    """Run the command and check its exit code; gives its Result. With code 125
+    the command must have printed exactly one message."""
     done = run(*words, **options)
     assert done.code == code, done
     if code == 125:
@@ -85,26 +87,28 @@ def expect_exit(code, *words, **options):
 
 
 def serve(*options, **more):
-    """Start a server and set LATCHKEY_ZK to it."""
+    """Start a server, and set LATCHKEY_ZK so that commands connect to it."""
     zk = zkserver.Server(*options, **more)
     os.environ["LATCHKEY_ZK"] = tls.secure(zk.connect)
     return zk
 
 
 def status(lock):
+    """What `latchkey status --json` prints for the lock."""
     done = run("status", "--json", lock)
     assert done.code in (0, 1), done
     return done.json()[0]
 
 
 def queue(lock):
-    """(holders, waiters): their labels."""
+    """(labels of the holders, labels of the waiters)"""
     facts = status(lock)
     return tuple([c.get("label") for c in facts[kind]]
                  for kind in ("holders", "waiters"))
 
 
 def children(path):
+    """The names of the children; none if the node does not exist."""
     done = run("ls", path)
     return done.out.split() if done.code == 0 else []
 
@@ -120,7 +124,8 @@ def wait_until_held(lock):
 
 
 def state(pid):
-    """The state of a process: R, S, T, Z, ... or None."""
+    """The state of a process as in /proc: R, S, T, Z, ...; None if there is no
+    such process."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             return f.read().rpartition(")")[2].split()[0]
@@ -129,7 +134,7 @@ def state(pid):
 
 
 def _is_frozen(pid):
-    """Whether the process's cgroup is frozen, as by --on-lost stop."""
+    """Whether the process's cgroup is frozen, as --on-lost stop does."""
     mounts = [line.split()[4] for line in open("/proc/self/mountinfo")
               if " - cgroup2 " in line]
     try:
@@ -150,6 +155,7 @@ def is_running(pid):
 
 
 def children_of(pid):
+    """The process ids of the children of a process."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -164,7 +170,7 @@ def children_of(pid):
 
 
 def supervisor_of(pid):
-    """The supervisor of a latchkey."""
+    """The process id of the supervisor of the latchkey `pid`; waits for it."""
     return eventually(lambda: children_of(pid), "a supervisor")[0]
 
 
@@ -185,11 +191,12 @@ def is_root():
 
 
 def stop_and_cont(pid):
+    """Stop the process, and continue it as soon as it is stopped."""
     os.kill(pid, signal.SIGSTOP)
     eventually(lambda: state(pid) == "T")
     os.kill(pid, signal.SIGCONT)
 
 
 def python(text, *arguments):
-    """The command line of a Python program."""
+    """The command line that runs the text of a Python program."""
     return [sys.executable, "-c", text, *map(str, arguments)]

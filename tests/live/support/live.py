@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers of all tests with real servers: waiting, skipping, ensembles behind
-relays, and the runner."""
+"""What all tests with real servers use: eventually() waits, missing() skips,
+Ensemble has its servers behind relays, and run() runs the tests."""
 
 import os
 import random
@@ -16,7 +16,8 @@ import zkserver
 
 
 def eventually(condition, what="it", seconds=worker.SECONDS):
-    """Wait until `condition()` is true; gives its value."""
+    """Call `condition()` until its value is true; gives this value. `what` is
+    named in the error after `seconds`."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -38,27 +39,29 @@ class NotTested(Exception):
     """Raised by a test that cannot run on this machine, with the reason."""
 
 
-def word(address, text):
-    """The reply of a server to a four-letter word."""
+def four_letter_word(address, word):
+    """The reply of a server to a four-letter word, as "mntr"."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), 10) as s:
-        s.sendall(text.encode())
-        answer = b""
+        s.sendall(word.encode())
+        reply = b""
         while more := s.recv(65536):
-            answer += more
-    return answer.decode()
+            reply += more
+    return reply.decode()
 
 
 def watch_count(address):
-    """The number of watches of a server (wchs counts data watches only)."""
+    """The number of watches of a server. It is that of mntr, since wchs counts
+    data watches only."""
     facts = dict(line.split("\t", 1)
-                 for line in word(address, "mntr").splitlines())
+                 for line in four_letter_word(address, "mntr").splitlines())
     return int(facts["zk_watch_count"])
 
 
 class Ensemble:
-    """An ensemble in which all connections go through relays: those between
-    servers, and those of clients. `client[n].address` is that of server n."""
+    """An ensemble whose servers are connected through relays with each other and
+    with clients. Clients connect to server n at `client[n].address`, and `zk`
+    controls the processes of the servers."""
 
     def __init__(self, *options, servers=3):
         numbers = range(1, servers + 1)
@@ -66,19 +69,20 @@ class Ensemble:
                                       random.randint(0, 255),
                                       random.randint(1, 254))
                  for n in numbers}
-        self.links = {}
+        self.links = {}  # (n, m): the relays from server n to server m
         peers = []
         for n in numbers:
             for m in numbers:
                 if n == m:
                     continue
+                # The ports for replication and for elections.
                 pair = [relay.Relay("%s:%d" % (hosts[m], port), frames=False)
                         for port in (2888, 3888)]
                 self.links[n, m] = pair
                 peers += ["--peer", "%d:%d=%s:%d" % (
                     n, m, pair[0].address, pair[1].port)]
         for (n, m), (_, votes) in self.links.items():
-            votes.sign = self.links[m, n][1].address
+            votes.election_address = self.links[m, n][1].address
         self.zk = zkserver.Server("--address", ",".join(hosts.values()),
                                   *peers, *options, servers=servers)
         self.client = {n: relay.Relay(self.zk.addresses[n - 1])
@@ -86,6 +90,7 @@ class Ensemble:
         self.connect = ",".join(r.address for r in self.client.values())
 
     def _links_of(self, n):
+        """The relays from and to server n."""
         for pair, links in self.links.items():
             if n in pair:
                 yield from links
@@ -115,7 +120,7 @@ class Ensemble:
         self.close()
 
 
-def _report(workers):
+def _print_last_lines(workers):
     for p in workers:
         print("---- worker %d, its last lines:" % p.process.pid)
         for line in list(p.record)[-40:]:
@@ -140,14 +145,15 @@ def _run_one(test):
 
 
 def together(*tests):
-    """For run(): tests that run at the same time. They must not stop or
-    restart the shared server."""
+    """Tests for run() to run at the same time. They must not stop or restart the
+    server that they share."""
     return tests
 
 
 def run(*tests):
-    """Run these test functions, or those whose names are arguments of the
-    program, until one fails."""
+    """Run these test functions, one after the other until one fails. A tuple of
+    together() runs at the same time. If the program has arguments without "-"
+    in front, only the tests with these names run."""
     wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
     for group in tests:
         group = [test for test in (group if isinstance(group, tuple)
@@ -160,6 +166,6 @@ def run(*tests):
         workers = list(worker.Worker.all)
         worker.Worker.all.clear()
         if bad:
-            _report(workers)
+            _print_last_lines(workers)
             print("%d failed; the rest was not run" % bad)
             sys.exit(1)

@@ -11,38 +11,41 @@ from live import eventually
 from worker import Worker
 from relay import Relay
 
-LONG = 40000   # a session timeout without heartbeats during a test
+# Session timeouts in ms. LONG is so long that no heartbeat is due in a test.
+LONG = 40000
 SHORT = 4000
 
-_server = None
+_server = None  # the server of serve(), which all tests of a program share
 
 
 @contextlib.contextmanager
 def serve(*options):
+    """Start the server of all tests of the program."""
     global _server
     with zkserver.Server(*options) as _server:
         yield _server
 
 
-def connect():
+def connect_string():
     return _server.connect
 
 
 def on_server(test):
-    """Run the test with a worker process and a client `far` that is connected
-    to the server without a relay."""
-    def with_them():
+    """Run the test with a worker process, a client `direct` that is connected to
+    the server without a relay, and a new directory `base`."""
+    def with_client():
         with Worker() as worker:
-            far = worker.client(_server.connect, timeout=LONG)
-            base = far.create("/lock-test-", flags=2).path
-            test(worker, far, base)
-            eventually(lambda: far.facts().unfinished == 0)
-            far.do("close")
-    with_them.__name__ = test.__name__
-    return with_them
+            direct = worker.client(_server.connect, timeout=LONG)
+            base = direct.create("/lock-test-", flags=2).path
+            test(worker, direct, base)
+            eventually(lambda: direct.facts().unfinished == 0)
+            direct.do("close")
+    with_client.__name__ = test.__name__
+    return with_client
 
 
 def names(client, path):
+    """The sorted names of the children; none if the node does not exist."""
     found = client.submit("children", path=path).result()
     return sorted(found.names) if found.err == "0" else []
 
@@ -51,9 +54,9 @@ def wait_until_empty(client, path):
     eventually(lambda: not names(client, path), "%s is empty" % path)
 
 
-def owned_by(name):
-    """A digest identity with this name: its credentials, and a format for an
-    access list of it."""
+def digest_identity(name):
+    """The credentials of the digest identity `name`, and a format string for an
+    access list entry of it: "%d" stands for the permissions."""
     secret = "%s:%s" % (name, name)
     digest = base64.b64encode(hashlib.sha1(secret.encode()).digest()).decode()
     return secret.encode(), "%d:digest:" + name + ":" + digest
@@ -84,14 +87,16 @@ class CountedClient:
         """The requests since begin(), and the number of send() calls."""
         return self.wire.ops(self.mark), self.worker.sends() - self.sends
 
-    def expect_requests(self, writes, *ops):
-        """Check that the client has sent these requests since begin(), in
-        `writes` send() calls, and call begin(). None: in any number of calls
-        and any order."""
-        found = eventually(lambda: (lambda got: len(got[0]) >= len(ops) and
-                                    got)(self.since()), ops)
-        wanted = list(ops), writes
-        if writes is None:
+    def expect_requests(self, sends, *ops):
+        """Check that the client has sent requests with the opcodes `ops` since
+        begin(), in `sends` send() calls, and call begin(). If `sends` is None,
+        neither the number of calls nor the order of the requests is checked."""
+        def all_since():
+            found = self.since()
+            return found if len(found[0]) >= len(ops) else None
+        found = eventually(all_since, ops)
+        wanted = list(ops), sends
+        if sends is None:
             found, wanted = (sorted(found[0]),), (sorted(ops),)
         assert found == wanted, "%s, not %s" % (found, wanted)
         self.begin()
@@ -100,9 +105,11 @@ class CountedClient:
 def crowd(worker, make, count):
     """`count` clients behind one relay, each with a lock of make(client), all
     of them in the queue. Gives the relay, the locks and the pending acquires.
-    A lock reports its position before it sets the watch on its direct
-    predecessor; the syncs wait until all watches are set, since a waiter
-    without a watch would have to list the queue."""
+
+    A lock reports its position before it sets the watch on its predecessor, so
+    each client also sends a sync: after the reply the watch is set. A waiter
+    whose predecessor leaves earlier would list the queue again, and change the
+    numbers of requests that the tests check."""
     wire = Relay(_server.connect)
     clients = [worker.client(wire.address, timeout=LONG)
                for _ in range(count)]
@@ -122,4 +129,5 @@ def connections_notified_since(wire, mark):
 
 
 def lists_since(wire, mark):
+    """The requests that list a queue."""
     return [f for f in wire.requests(mark) if f.op == relay.CHILDREN]

@@ -7,9 +7,12 @@
         relay.trap("cut", op=CREATE2)
         relay.requests()            # the requests of clients so far
 
-A relay connects clients with a server. With frames=False it connects servers
-with each other and forwards bytes without parsing them. With frames=RECORDS it
-forwards TLS: its frames are the TLS records, and `op` is the type of a record.
+A relay accepts connections of clients, and connects to a server for each. With
+frames=False it stands between servers, and forwards bytes without parsing them.
+With frames=RECORDS it forwards TLS: its frames are the TLS records, and the `op`
+of a frame is the type of the record.
+
+"Up" is the direction from the client to the server, "down" the other.
 All relays of a process share one thread; any thread may call the methods.
 """
 
@@ -32,24 +35,25 @@ EVENT = "event"
 RECORDS = "records"
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23  # types of records
 
-KEEP = 1 << 20  # bytes that one direction buffers before it stops reading
+MAX_QUEUED_BYTES = 1 << 20  # with more in its queue, a direction stops reading
 
-# One frame. `op` of a reply is the opcode of its request. `xid` and `err` are
-# None in connect frames, and `err` in requests. `read` is the number of the
-# read() that returned it: frames of a connection with the same number arrived
-# together.
+# One frame. The `op` of a reply is the opcode of its request. `xid` is None in
+# connect frames; `err` is None in connect frames and in requests. `read` is the
+# number of the read() that returned the frame: frames of one connection and
+# direction with the same `read` arrived together.
 Frame = collections.namedtuple(
     "Frame", "at connection up read op xid err path size body")
 
 
 class _Loop:
-    """The one thread of all relays."""
+    """The event loop of all relays, in a thread of its own."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     def run(self, function, *args):
+        """Call the function in the thread of the loop; gives its result."""
         async def call():
             result = function(*args)
             return await result if asyncio.iscoroutine(result) else result
@@ -59,12 +63,13 @@ class _Loop:
 
 
 _the_loop = None
-_making = threading.Lock()
+_the_loop_lock = threading.Lock()
 
 
 def _loop():
+    """The event loop; the first call starts it."""
     global _the_loop
-    with _making:  # tests that run together call this at the same time
+    with _the_loop_lock:  # tests that run together call this at the same time
         if _the_loop is None:
             _the_loop = _Loop()
         return _the_loop
@@ -76,7 +81,7 @@ class Trap:
     def __init__(self, action, up, op, count, forward, lasting):
         self.action, self.up, self.op = action, up, op
         self.count, self.forward, self.lasting = count, forward, lasting
-        self._seen = collections.Counter()
+        self._seen = collections.Counter()  # matching frames; see takes()
         self._hit = threading.Event()
 
     def wait(self, seconds=20):
@@ -88,17 +93,19 @@ class Trap:
         return self._hit.is_set()
 
     def takes(self, frame):
+        """Count the frame if it matches; gives whether it is the one at which
+        the action is executed. A lasting trap counts each connection alone."""
         if frame.up != self.up or (self.has_hit() and not self.lasting):
             return False
         if self.op is None and frame.op == CONNECT:
             return False
         if self.op is not None and frame.op != self.op:
             return False
-        of = frame.connection if self.lasting else None
-        self._seen[of] += 1
-        return self._seen[of] == self.count
+        counter = frame.connection if self.lasting else None
+        self._seen[counter] += 1
+        return self._seen[counter] == self.count
 
-    def ends(self):
+    def ends_connection(self):
         """Whether the connection forwards nothing after the action."""
         return self.action in ("cut", "tear", "reset", "stall")
 
@@ -114,31 +121,35 @@ class Trap:
         """The bytes that are forwarded after the action."""
         if isinstance(self.action, bytes):
             return self.action
-        return b"" if self.ends() else piece[len(self.first(piece)):]
+        if self.ends_connection():
+            return b""
+        return piece[len(self.first(piece)):]
 
-    def spring(self):
+    def note_hit(self):
         self._hit.set()
 
 
 class _Side:
-    """One direction of one connection: reader, queue, writer."""
+    """One direction of one connection. read() queues the input, and write()
+    takes it off the queue and forwards it, perhaps later."""
 
     def __init__(self, connection, up, reader, writer):
         self.connection, self.up = connection, up
         self.reader, self.writer = reader, writer
-        self.queue = asyncio.Queue()
-        self.kept = 0       # number of bytes in the queue
-        self.reads = 0
-        self.rest = b""
-        self.first = True
+        self.queue = asyncio.Queue()  # (time of arrival, bytes, Frame or None)
+        self.queued_bytes = 0
+        self.reads = 0      # number of read() calls so far
+        self.rest = b""     # input that is no complete frame yet
+        self.first = True   # the first frame was not received yet
 
     async def read(self):
-        """Split the input into frames and queue them; None: end of file."""
+        """Queue the input, split into frames. At its end the bytes in the queue
+        are None."""
         try:
             while piece := await self.reader.read(1 << 18):
                 self.reads += 1
                 self.take(piece)
-                while self.kept > KEEP:
+                while self.queued_bytes > MAX_QUEUED_BYTES:
                     await asyncio.sleep(.01)
         except OSError:
             pass
@@ -147,9 +158,10 @@ class _Side:
         self.queue.put_nowait((time.monotonic(), None, None))
 
     def take(self, piece):
+        """Queue the complete frames of the input, including this piece."""
         now = time.monotonic()
         if not self.connection.relay.frames:
-            self.put(now, self.signed(piece), None)
+            self.put(now, self.with_relays_address(piece), None)
             return
         self.rest += piece
         if self.connection.relay.frames == RECORDS:
@@ -167,8 +179,9 @@ class _Side:
             self.rest = self.rest[4 + size:]
 
     def take_records(self, now):
-        """Split the input into TLS records: type, version, length, data. Input
-        that is no record is one frame."""
+        """Queue the complete TLS records of the input. A record consists of type
+        (1 byte), version (2), length (2) and data. Input that does not begin
+        with a known type is taken as one frame."""
         while self.rest:
             size = len(self.rest)
             if self.rest[0] in (CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA):
@@ -184,8 +197,9 @@ class _Side:
             self.put(now, piece, frame)
 
     def limit_timeout(self):
-        """Shorten the timeout in the connect request of a resumed session:
-        version, zxid, timeout, session, password."""
+        """Shorten the timeout in the connect request of a resumed session. The
+        request consists of version, zxid, timeout, session and password, and a
+        new session has the id 0."""
         most = self.connection.relay.most_timeout
         _, _, timeout, session = struct.unpack_from(">iqiq", self.rest, 4)
         if most is not None and session != 0 and timeout > most:
@@ -194,18 +208,21 @@ class _Side:
             self.connection.shortens = True
 
     def put(self, now, piece, frame):
-        """Queue a piece to be forwarded."""
-        self.kept += len(piece)
+        """Queue a piece; `frame` is the frame that it is, or None."""
+        self.queued_bytes += len(piece)
         self.queue.put_nowait((now, piece, frame))
 
-    def signed(self, piece):
-        """A server's first bytes to another server hold its election address;
-        replace it by that of the relay."""
-        sign = self.connection.relay.sign
-        if sign is None or not self.up or not self.first:
+    def with_relays_address(self, piece):
+        """Gives the bytes to forward for the piece. The first bytes that a
+        server sends to another server contain its election address; this
+        replaces it by that of the relay, so that the other server connects
+        through the relay, too. Until the address is complete, nothing is
+        forwarded."""
+        address = self.connection.relay.election_address
+        if address is None or not self.up or not self.first:
             return piece
         self.rest += piece
-        if len(self.rest) < 20:
+        if len(self.rest) < 20:  # protocol version, server id, and a length
             return b""
         head = self.rest[:16]
         size, = struct.unpack_from(">i", self.rest, 16)
@@ -213,9 +230,10 @@ class _Side:
             return b""
         self.first = False
         tail = self.rest[20 + size:]
-        return head + struct.pack(">i", len(sign)) + sign.encode() + tail
+        return head + struct.pack(">i", len(address)) + address.encode() + tail
 
     def frame(self, body):
+        """The Frame with this body, the bytes after its length."""
         op = xid = err = path = None
         if self.first:
             self.first = False
@@ -235,9 +253,11 @@ class _Side:
                      body[:512])
 
     async def write(self):
+        """Forward what is in the queue, and end the connection after it."""
         relay = self.connection.relay
         while True:
             at, piece, frame = await self.queue.get()
+            # The reply with a shortened timeout is never held back.
             if self.up or not self.connection.shortens:
                 late = at + relay.delays[self.up] - time.monotonic()
                 if late > 0:
@@ -245,14 +265,14 @@ class _Side:
                 await relay.gates[self.up].wait()
             if piece is None:
                 break
-            trap = frame and relay.sprung(frame)
-            self.kept -= len(piece)
+            trap = frame and relay.trap_for(frame)
+            self.queued_bytes -= len(piece)
             try:
                 if not trap:
                     await self.carry(piece)
                 else:
                     await self.carry(trap.first(piece))
-                    if await self.spring(trap):
+                    if await self.execute_action(trap):
                         return
                     if rest := trap.rest(piece):
                         await relay.gates[self.up].wait()
@@ -273,8 +293,9 @@ class _Side:
             if piece:
                 await asyncio.sleep(pause)
 
-    async def spring(self, trap):
-        """Execute the action. True: the connection forwards nothing more."""
+    async def execute_action(self, trap):
+        """Execute the action of the trap; gives whether the connection forwards
+        nothing more."""
         if trap.action in ("cut", "tear"):
             self.connection.end()
         elif trap.action == "reset":
@@ -286,8 +307,8 @@ class _Side:
         elif not isinstance(trap.action, bytes):
             await asyncio.get_running_loop().run_in_executor(
                 None, trap.action)
-        trap.spring()
-        return trap.ends()
+        trap.note_hit()
+        return trap.ends_connection()
 
 
 def _text(body, at):
@@ -301,9 +322,12 @@ def _text(body, at):
 
 
 class _Connection:
+    """A connection of a client, and the one to the server for it."""
+
     def __init__(self, relay, number, client, server):
-        self.relay, self.number, self.pending = relay, number, {}
-        self.shortens = False  # a shortened connect request has no reply yet
+        self.relay, self.number = relay, number
+        self.pending = {}       # opcodes of requests without a reply, by xid
+        self.shortens = False   # a shortened connect request has no reply yet
         self.writers = [client[1], server[1]]
         self.sides = [_Side(self, True, client[0], server[1]),
                       _Side(self, False, server[0], client[1])]
@@ -311,6 +335,7 @@ class _Connection:
                       for work in (side.read(), side.write())]
 
     def end(self, reset=False):
+        """Close both connections; with `reset`, by a RST."""
         self.relay.connections.discard(self)
         for writer in self.writers:
             if reset:
@@ -330,22 +355,29 @@ class _Connection:
 
 
 class Relay:
+    """A relay to `target`, "HOST:PORT". See the head of this file."""
+
     def __init__(self, target, frames=True):
         self.lead_to(target)
         self.frames = frames
-        self.sign = None        # see _Side.signed()
+        # Between servers: see _Side.with_relays_address(). None: leave it.
+        self.election_address = None
         self.log = []           # of Frame, in the order of arrival
         self.connections = set()
-        self.accepted = 0
+        self.accepted = 0       # number of connections so far
         self.traps = []
-        self.most_timeout = None    # see limit_timeout()
+        self.most_timeout = None    # see limit_timeout(); None: no limit
+        # Of each direction, True for up: the delay in s, and the drip as
+        # (bytes at a time, pause in s) or None.
         self.delays = {True: 0.0, False: 0.0}
-        self.drips = {True: None, False: None}  # (bytes, pause in s)
-        self.port = 0
+        self.drips = {True: None, False: None}
+        self.port = 0           # any free port, until the relay listens
         self.server = None
         self.tls = tls.for_relay() if frames is True else None
-        self.gates = {}
-        self.opening = {}       # accepted, not connected to the target: tasks
+        self.gates = {}         # events of each direction, not set if frozen
+        # The tasks of accepted connections that wait for the one to the target,
+        # by their writers.
+        self.opening = {}
         _loop().run(self._start)
         self.address = "127.0.0.1:%d" % self.port
         if self.tls:
@@ -371,7 +403,7 @@ class Relay:
         try:
             # A frozen relay accepts, but does not connect to the target.
             await self.gates[True].wait()
-            server = await self._call()
+            server = await self._connect_to_target()
         except (OSError, asyncio.CancelledError):
             writer.close()
             return
@@ -380,10 +412,10 @@ class Relay:
         self.connections.add(_Connection(self, number, (reader, writer),
                                          server))
 
-    async def _call(self):
-        """Connect to the target; between servers, retry for two seconds. A
-        server would take a connection that closes at once for a failed peer and
-        start an election."""
+    async def _connect_to_target(self):
+        """Connect to the target. Between servers this is retried for two
+        seconds: if the relay closed the connection at once, the server would
+        take its peer for failed and start an election."""
         end = time.monotonic() + (0 if self.frames else 2)
         while True:
             try:
@@ -394,7 +426,8 @@ class Relay:
                     raise
                 await asyncio.sleep(.02)
 
-    def sprung(self, frame):
+    def trap_for(self, frame):
+        """The trap whose action is executed at this frame, or None."""
         for trap in list(self.traps):
             if trap.takes(frame):
                 if not trap.lasting:
@@ -413,6 +446,7 @@ class Relay:
             gate.set()
 
     def _drop(self, closing=False):
+        """Close the connections, as drop(); with `closing`, all of them."""
         for writer, task in list(self.opening.items()):
             writer.close()
             task.cancel()
@@ -472,29 +506,36 @@ class Relay:
 
     def limit_timeout(self, ms):
         """From now on limit the timeout of resumed sessions, as a server with a
-        smaller maxSessionTimeout does; None: no limit. drop() spares a
-        connection until its client has the reply with the new timeout: the
-        client could not know it otherwise."""
+        smaller maxSessionTimeout does; None: no limit. drop() leaves a
+        connection open until its client has the reply with the new timeout,
+        since otherwise the client would not know the timeout."""
         self.most_timeout = ms
 
     def is_shortening(self):
-        """Whether a reply with a shortened timeout is still under way."""
+        """Whether a client has not received its shortened timeout yet."""
         return any(c.shortens for c in list(self.connections))
 
     def trap(self, action, up=True, op=None, count=1, forward=False,
              lasting=False):
         """Execute `action` at the `count`-th frame from now in one direction.
-        Only frames with the opcode `op` count; None: all but the handshake.
+        Only frames with the opcode `op` are counted; None: all frames except
+        the handshake.
 
-        Actions: "cut" (close the connection), "tear" (close it after half of
-        the frame), "reset" (close it with RST), "stall" (keep it open, and
-        forward nothing more, not even its end), "freeze" (the whole relay), a
-        function to call, or bytes to forward instead of the frame.
+        Actions:
+        "cut"       close the connection
+        "tear"      close the connection after half of the frame
+        "reset"     close the connection with RST
+        "stall"     keep the connection open, and forward nothing more, not even
+                    its end
+        "freeze"    freeze() the whole relay
+        a function  call it
+        bytes       forward these bytes instead of the frame
 
-        `forward`: True forwards the frame before the action, a number its first
-        bytes. Otherwise a function and "freeze" forward it after the action,
-        and the other actions drop it. `lasting`: execute the action on each
-        connection, at its `count`-th frame.
+        If `forward` is True, the frame is forwarded before the action; if it is
+        a number, as many bytes of the frame. Otherwise a function and "freeze"
+        forward the frame after the action, and the other actions drop it. With
+        `lasting` the action is executed on each connection, at the `count`-th
+        frame of this connection.
         """
         trap = Trap(action, up, op, count, forward, lasting)
         _loop().run(self.traps.append, trap)
@@ -504,7 +545,8 @@ class Relay:
         _loop().run(self.traps.clear)
 
     def mark(self):
-        """A position in the log, for the functions below."""
+        """The present end of the log, for the functions below: they give the
+        frames after it."""
         return _loop().run(lambda: len(self.log))
 
     def frames_since(self, mark=0):

@@ -2,7 +2,7 @@
 #include "config.h"
 
 /*
- * Executes commands from standard input, one a line:
+ * Executes commands from standard input, one command in each line:
  *
  *     TAG VERB OBJECT KEY=VALUE...
  *
@@ -11,9 +11,9 @@
  *
  *     TIME TAG err=0 ...             the result of a command
  *     TIME OBJECT state ...          the new state of a client
- *     TIME OBJECT event ...          of a watch
- *     TIME OBJECT lock ...           of a lock
- *     TIME OBJECT told ...           of a subscription
+ *     TIME OBJECT event ...          an event of a watch
+ *     TIME OBJECT lock ...           an event of a lock
+ *     TIME OBJECT notified ...       a notification of a subscription
  *     TIME OBJECT log ...            a log line of a client
  *
  * Bytes are in hex. At the end of its input the worker frees all objects and
@@ -40,11 +40,11 @@ enum { LINE_SIZE = 3 << 20 };
 lk_ev *worker_ev;
 static object *objects;
 static struct ev_loop *loop;
-static char line[LINE_SIZE];
+static char line[LINE_SIZE]; /* input that was not executed yet */
 static size_t line_len;
-static unsigned char bytes[LINE_SIZE];
+static unsigned char bytes[LINE_SIZE]; /* the results of option_bytes() */
 static size_t bytes_len;
-static unsigned long sends;
+static unsigned long sends; /* number of send() calls */
 unsigned long long worker_sent;
 
 /* ---- the writes of this process, counted by the linker's --wrap ---------- */
@@ -61,8 +61,7 @@ ssize_t __wrap_send(int fd, const void *at, size_t len, int flags)
   return sent;
 }
 
-/* ---- output ----------------------------------------------------------------
- */
+/* ---- output ------------------------------------------------------------- */
 
 void print_line(const char *name, const char *format, ...)
 {
@@ -124,8 +123,7 @@ void *copy_tag(const command *cmd)
   return tag;
 }
 
-/* ---- objects
- * ----------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------ */
 
 object *object_new(const char *name)
 {
@@ -189,8 +187,7 @@ static void free_all(void)
     object_free_client(objects);
 }
 
-/* ---- options
- * ----------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 const char *option(const command *cmd, const char *key)
 {
@@ -268,8 +265,7 @@ const lk_acls *option_acl(const command *cmd, const char *key)
   return &acls[n];
 }
 
-/* ---- input
- * ------------------------------------------------------------------- */
+/* ---- input -------------------------------------------------------------- */
 
 static bool execute_one_of(const verb *verbs, const command *cmd, object *o)
 {
@@ -296,7 +292,7 @@ static bool makes_object(const char *what)
   return false;
 }
 
-/* Open `count` more descriptors. */
+/* Open `count` more descriptors, which stay open. */
 static void execute_descriptors(const command *cmd)
 {
   long long count = option_number(cmd, "count", 0);

@@ -11,30 +11,31 @@
 #include <latchkey/latchkey.h>
 #include <stdbool.h>
 
-/** A client, a lock or a subscription; found by name. */
+/** A client, a lock or a subscription. Commands name it by `name`. */
 typedef struct object {
   char name[64];
-  lk_client *client;             /* of a client, or the client of the lock */
-  lk_lock *lock;                 /* NULL: a client or a subscription */
-  lk_rwlock *rwlock;             /* whose side `lock` is; or NULL */
-  struct object *partner;        /* the other side */
-  lk_subscription *subscription; /* NULL: a client or a lock */
+  lk_client *client;             /* the client, or that of the lock */
+  lk_lock *lock;                 /* NULL: the object is no lock */
+  lk_rwlock *rwlock;             /* NULL: `lock` is no side of such a lock */
+  struct object *partner;        /* the other side of `rwlock`, or NULL */
+  lk_subscription *subscription; /* NULL: the object is no subscription */
   lk_listener listener;
   struct object *next;
 } object;
 
-/** A line that was read: `tag verb object key=value...`. */
+/** An input line, split into words: `TAG VERB OBJECT KEY=VALUE...`. */
 typedef struct command {
   const char *tag;
   const char *verb;
-  const char *name;
-  char *words[64];
+  const char *name; /* of the object */
+  char *words[64];  /* "KEY=VALUE" each */
   size_t count;
 } command;
 
 typedef struct verb {
   const char *name;
-  /* Executes the command; prints one line with its tag, at once or later. */
+  /* Execute the command. At once or later it prints one line with the tag of
+     the command. `o` is NULL if the verb makes an object. */
   void (*execute)(const command *cmd, object *o);
 } verb;
 
@@ -51,9 +52,11 @@ extern unsigned long long worker_sent;
 
 object *object_new(const char *name);
 object *object_find(const char *name);
-/** Take it off the list and free its memory. */
+/** Take the object off the list, and free the memory of the object, but not its
+    lock, client or subscription. */
 void object_forget(object *o);
-/** Both sides, where it is one of a read-write lock. */
+/** Free the lock and its object; of a read-write lock, both sides and their
+    objects. */
 void object_free_lock(object *o);
 void object_free_client(object *o);
 void object_free_subscription(object *o);
@@ -61,24 +64,27 @@ void object_free_subscription(object *o);
 /** The value of a key; NULL if it is not given. */
 const char *option(const command *cmd, const char *key);
 long long option_number(const command *cmd, const char *key, long long usual);
-/** A path; "" if it is not given. */
+/** The value of `path`; "" if it is not given. */
 const char *option_path(const command *cmd);
-/** Decoded from hex into memory that lives until the next line; null if not
-    given. */
+/** The value of a key, decoded from hex; lk_text(NULL) if it is not given. The
+    bytes are valid until the next line is executed. */
 lk_bytes option_bytes(const command *cmd, const char *key);
 /** `acl=open|creator|read`, or one entry, `acl=PERMS:SCHEME:ID`; NULL if not
     given. */
 const lk_acls *option_acl(const command *cmd, const char *key);
 
-/** The config of a lock, from the options; its events are printed as of `o`. */
+/** The config of a lock, from the options. Its events are printed with the name
+    of `o`. */
 lk_lock_config option_lock(const command *cmd, object *o);
-/** The client that the command names; NULL: none, and a refusal is printed. */
+/** The client object that the option `client` names. NULL: there is none, and
+    the refusal of the command has been printed. */
 object *option_owner(const command *cmd);
 
 /** A copy of the tag, which the callback frees. */
 void *copy_tag(const command *cmd);
 
-/** Print a line: the time, `name`, and the rest. */
+/** Print a line: the time, `name` (an object or a tag), and the formatted text.
+ */
 void print_line(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** If `err` is not 0, print the refusal of the command and free `tag` (may be
@@ -93,7 +99,8 @@ void report_stat(lk_client *c, int err, const lk_stat *stat, void *tag);
 
 /** The name of an error, "0", or its number. */
 const char *error_word(int err);
-/** Hex in one of a few buffers that are used in turn; "null". */
+/** The bytes in hex, or "null". The text is in one of a few buffers, which are
+    used in turn. */
 const char *hex(lk_bytes b);
 
 #endif

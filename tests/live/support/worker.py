@@ -3,13 +3,14 @@
 
     worker = Worker()
     client = worker.client("127.1.2.3:2181", timeout=4000)
-    client.state("connected")               # wait for it
-    client.create("/x", data=b"1")          # wait, fail unless it succeeds
+    client.state("connected")                   # wait until it is connected
+    client.create("/x", data=b"1")              # wait for the result; fail
+                                                # unless the create succeeds
     lock = client.lock("/l")
-    grant = lock.ask("acquire", wait=500)   # do not wait
-    grant.result().err == "DEADLINE"        # wait
+    pending = lock.submit("acquire", wait=500)  # do not wait for the result
+    pending.result().err == "DEADLINE"          # wait for the result
 
-Times are in ms on CLOCK_BOOTTIME, as worker.c wrote them.
+Times of events are in ms on CLOCK_BOOTTIME, as worker.c wrote them.
 """
 
 import collections
@@ -23,7 +24,7 @@ import time
 
 import tls
 
-# The limit of every wait.
+# The limit of every wait, in seconds.
 SECONDS = float(os.environ.get("LATCHKEY_TEST_SECONDS", 40))
 
 
@@ -34,12 +35,13 @@ def program(name):
 
 
 def boottime():
+    """The time now, in ms on CLOCK_BOOTTIME."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) * 1000
 
 
 class Line:
-    """A line of worker.c: its time `at`, its first two words without a value as
-    `what` and `word`, and every KEY=VALUE as an attribute."""
+    """A line of worker.c. `at` is its time; `what` and `word` are its first two
+    words that are not KEY=VALUE, or None; every KEY=VALUE is an attribute."""
 
     def __init__(self, at, words):
         self.at = at
@@ -89,12 +91,14 @@ class PendingCommand:
         self._line = None
 
     def put(self, line):
+        """Called with the line of the result."""
         self._end.put(line)
 
     def is_done(self):
         return self._line is not None or not self._end.empty()
 
     def result(self, seconds=SECONDS):
+        """Wait for the Line with the result."""
         if self._line is None:
             try:
                 self._line = self._end.get(timeout=seconds)
@@ -104,13 +108,15 @@ class PendingCommand:
         return self._line
 
     def succeeds(self, seconds=SECONDS):
+        """Wait for the result, and check that it is no error."""
         line = self.result(seconds)
         assert line.refused is None and line.err == "0", (
             "%s: %s" % (self.what, line))
         return line
 
     def fails(self, *errors, seconds=SECONDS):
-        """Check that it completes or is refused with one of these errors."""
+        """Wait for the result, and check that it is one of these errors, of the
+        call itself or of its completion."""
         line = self.result(seconds)
         got = line.refused or line.err
         assert got in errors, "%s: %s, not %s" % (self.what, line, errors)
@@ -118,21 +124,24 @@ class PendingCommand:
 
 
 class RemoteObject:
-    """A client, a lock or a subscription of the worker: takes commands, and
-    records the lines that the worker prints for it."""
+    """A client, a lock or a subscription of the worker. submit() and do() send
+    commands for it, and `lines` records the lines that the worker prints for
+    it."""
 
     def __init__(self, worker, name):
         self.worker, self.name = worker, name
         self.lines = []
-        self.on_line = None # called with each new line
-        self._read = 0      # number of lines that wait() has read
+        self.on_line = None     # a function to call with each new line, or None
+        self._read = 0          # number of lines that wait() has read
         self._news = threading.Condition()
         worker.things[name] = self
 
     def submit(self, verb, **options):
+        """Send a command; gives its PendingCommand."""
         return self.worker.submit(verb, self.name, **options)
 
     def do(self, verb, **options):
+        """Send a command and wait until it succeeds."""
         return self.submit(verb, **options).succeeds()
 
     def put(self, line):
@@ -143,8 +152,8 @@ class RemoteObject:
             self.on_line(line)
 
     def wait(self, what, word=None, seconds=SECONDS, **values):
-        """The next line with this `what`, `word` and values; lines before it
-        are skipped."""
+        """Wait for the next line with this `what`, `word` and values. Lines
+        before it are skipped, and no later wait() finds them."""
         end = time.monotonic() + seconds
         with self._news:
             while True:
@@ -162,7 +171,8 @@ class RemoteObject:
                 self._news.wait(min(left, 1))
 
     def lines_like(self, what, word=None, since=0.0):
-        """All lines so far with this `what` and `word`."""
+        """All lines with this `what` and `word` from the time `since` on,
+        whether wait() has read them or not."""
         with self._news:
             return [line for line in self.lines if line.at >= since and
                     _is_like(line, what, word, {})]
@@ -184,10 +194,12 @@ def _is_like(line, what, word, values):
 
 class Client(RemoteObject):
     def state(self, word, seconds=SECONDS):
+        """Wait until the client reports the state `word`."""
         return self.wait("state", word, seconds)
 
     def event(self, pending=None, seconds=SECONDS, **values):
-        """The next event of a watch; `pending` is the request that set it."""
+        """Wait for the next event of a watch. `pending` is the request that has
+        set the watch; None: of any watch."""
         if pending is not None:
             values["tag"] = pending.tag
         return self.wait("event", None, seconds, **values)
@@ -233,7 +245,7 @@ class Client(RemoteObject):
         return subscription
 
     def rwlock(self, path, **options):
-        """A read-write lock; gives its sides, [read, write]."""
+        """The two sides of a new read-write lock: [read, write]."""
         name = self.worker.new_name("rwlock")
         sides = [Lock(self.worker, name + side)
                  for side in (".read", ".write")]
@@ -253,16 +265,17 @@ class Lock(RemoteObject):
         return self.do("inspect")
 
     def event(self, word, seconds=SECONDS, **values):
+        """Wait for the next event `word` of the lock, as "waiting"."""
         return self.wait("lock", word, seconds, **values)
 
     def wait_until_queued(self, seconds=SECONDS):
-        """Wait until it knows its position in the queue."""
+        """Wait until the lock knows its position in the queue."""
         return self.event("waiting", seconds)
 
 
 class Subscription(RemoteObject):
     def expect_notified(self, err="0", **values):
-        """Wait for the next notification and check it."""
+        """Wait for the next notification, and check its error and values."""
         line = self.wait("notified")
         got = sorted(line.names) if "names" in values else None
         assert line.err == err, line
@@ -271,7 +284,8 @@ class Subscription(RemoteObject):
                 "%s, not %s" % (line, value))
         return line
 
-    def missing(self):
+    def expect_missing(self):
+        """Wait for the next notification, and check that the node is missing."""
         return self.expect_notified("NO_NODE")
 
     def latest(self):
@@ -286,11 +300,13 @@ class Subscription(RemoteObject):
 
 
 class Worker:
-    all = []  # whose records live.run() prints when a test fails
+    # All workers that were not closed. When a test fails, live.run() prints the
+    # last lines of each from `record`.
+    all = []
 
     def __init__(self):
-        self.things = {}
-        self.pending = {}
+        self.things = {}    # RemoteObjects, by name
+        self.pending = {}   # PendingCommands without a result, by tag
         self.record = collections.deque(maxlen=1000)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -304,6 +320,7 @@ class Worker:
         return "%s-%d" % (kind, next(self._numbers))
 
     def _listen(self):
+        """Hand each line of the worker to its object or its command."""
         for text in self.process.stdout:
             at, name, *words = text.split()
             line = Line(float(at), words)
@@ -314,6 +331,7 @@ class Worker:
                 self.pending.pop(name).put(line)
 
     def submit(self, verb, name, **options):
+        """Send a command for the object `name`; gives its PendingCommand."""
         tag = str(next(self._numbers))
         if "hosts" in options:
             options["hosts"] = tls.secure(options["hosts"])
@@ -352,8 +370,9 @@ class Worker:
         self.process.wait()
 
     def close(self):
-        """Close the worker's input and check that it exits with 0, as its
-        sanitizers find nothing."""
+        """Close the worker's input, so that the worker exits, and check that it
+        exits with 0: its sanitizers then have found nothing. A killed worker is
+        accepted, too."""
         if self.process.poll() is None:
             self.process.stdin.close()
         code = self.process.wait(SECONDS)

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- clients
- * -------------------------------------------------------------------- */
+/* ---- clients ------------------------------------------------------------ */
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
@@ -52,7 +51,7 @@ static bool parse_session(const char *text, lk_session *out)
   return text != NULL;
 }
 
-/* False: the command has no option for TLS. */
+/* Fill `out` from the options for TLS; returns false if there is none. */
 static bool parse_tls(const command *cmd, lk_tls_config *out)
 {
   *out = (lk_tls_config){
@@ -175,8 +174,7 @@ static void execute_facts(const command *cmd, object *o)
              lk_lease_pending_cleanups(o->client), error_word(trouble));
 }
 
-/* ---- requests
- * ------------------------------------------------------------------ */
+/* ---- requests ----------------------------------------------------------- */
 
 typedef struct watch_entry {
   char name[64];

@@ -2,12 +2,12 @@
 #include "config.h"
 
 /*
- * Queues of more waiters than a test can command one by one: `crowd` on a
- * client puts `count` locks into the queue at `path`, and prints "crowd queued"
- * when all are in it. A member that is granted releases at once, or, with
- * `release_late=1`, when the next member knows that it is the next. The command
- * completes when all members have held. `totals` prints the counters of the
- * process.
+ * Queues of more waiters than a test can command one by one. The command
+ * `crowd` makes `count` locks with the path `path`, its members, and acquires
+ * all of them. It prints "crowd queued" when all members are in the queue. A
+ * member that holds the lock releases it at once, or, with `release_late=1`,
+ * when the next member reports position 1. The command completes when all
+ * members have held the lock. `totals` prints the counters of the process.
  */
 
 #include "live/support/worker.h"
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* How many members of a crowd join the queue at the same time. A server keeps
- * the replies to their lists in memory. */
+/* The number of members of a crowd that join the queue at the same time. It is
+ * small, since a server keeps the replies to their lists in memory. */
 enum { BATCH = 8 };
 
 typedef struct crowd crowd;
@@ -39,14 +39,15 @@ struct crowd {
   member members[];
 };
 
-/* Of all crowds of the process, which queue for the same lock. */
+/* All crowds of the process queue for the same lock, and share these. */
 static uint64_t last_token;
 static member *holder;
-static long long left; /* members that have not held yet */
+static long long left; /* number of members that have not held the lock yet */
 static bool release_late;
-static unsigned backwards;
+static unsigned backwards; /* number of tokens not larger than the last one */
 
-static unsigned long long bytes_in, lists;
+static unsigned long long bytes_in; /* received by the process */
+static unsigned long long lists;    /* calls of lk_get_children() */
 
 /* ---- bytes and lists, counted by the linker's --wrap --------------------- */
 
@@ -93,7 +94,7 @@ static void execute_totals(const command *cmd, object *o)
 
 static void crowd_continue(crowd *y);
 
-static void member_queued(member *m)
+static void note_queued(member *m)
 {
   crowd *y = m->crowd;
 
@@ -130,7 +131,7 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
     return;
   if (event->position == 1 && holder != NULL)
     member_release(holder);
-  member_queued(arg);
+  note_queued(arg);
 }
 
 static void on_acquired(lk_lock *l, int err, void *arg)
@@ -147,9 +148,9 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   }
   backwards += lk_lock_token(l) <= last_token;
   last_token = lk_lock_token(l);
-  member_queued(m);
+  note_queued(m);
   holder = m;
-  if (!release_late || left == 1) /* the last member has no successor */
+  if (!release_late || left == 1) /* the last member has none behind it */
     member_release(m);
 }
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 /*
- * Makes locks of other kinds than the mutex; they take the same commands as a
+ * Makes locks of all kinds except the mutex. They take the same commands as a
  * mutex. A read-write lock NAME has two objects, NAME.read and NAME.write.
  */
 
@@ -111,7 +111,8 @@ static void execute_single(const command *cmd, object *none)
 
 /* ---- multi-locks --------------------------------------------------------- */
 
-/* "x:PATH", "r:PATH" or "w:PATH". */
+/* The member for "x:PATH" (a mutex), "r:PATH" or "w:PATH" (the sides of a
+ * read-write lock). */
 static lk_multilock_member member_of(const char *text)
 {
   lk_multilock_member m = {.path = text + 2, .side = LK_MULTILOCK_MUTEX};

@@ -121,7 +121,8 @@ static void execute_cancel(const command *cmd, object *o)
   print_line(cmd->tag, "err=0");
 }
 
-/* lk_lock_release() ends after a time; tests stop servers for longer. */
+/* The release has no time limit, unlike lk_lock_release(), since tests stop
+ * servers for a long time. With `wait=0` the command completes at once. */
 static void execute_release(const command *cmd, object *o)
 {
   void *tag = option_number(cmd, "wait", 1) != 0 ? copy_tag(cmd) : NULL;
@@ -197,8 +198,7 @@ static void execute_inspect(const command *cmd, object *o)
              lk_lock_token(l), node == NULL ? "none" : node, lk_lock_count(l));
 }
 
-/* ---- many turns at once ----------------------------------------------------
- */
+/* ---- many turns at once ------------------------------------------------- */
 
 typedef struct cycle {
   void *tag;

@@ -18,13 +18,15 @@ SCRIPT = os.path.join(_ROOT, "script", "server")
 
 
 class Server:
-    """One server, or an ensemble; started by the constructor, which returns
-    when all serve. Use it from the main thread: the servers end when the
-    thread that started them does. Exits the test with 77 (skipped) where
-    ZooKeeper is not installed.
+    """One server, or an ensemble. The constructor starts the servers, and
+    returns when all of them serve. Call it from the main thread, since the
+    servers end together with the thread that started them. Where ZooKeeper is
+    not installed, it exits the test with 77 (skipped).
 
-    With LATCHKEY_TEST_SERVER, the `facts` of another test's server, it is that
-    one, whatever the options: for tests that leave their server alone."""
+    If the environment variable LATCHKEY_TEST_SERVER is set to the `facts` of
+    another test's server, no server is started, and this object stands for that
+    server. The options are then ignored, and the test must not stop or restart
+    the server."""
 
     def __init__(self, *options, servers=1):
         self.count = servers
@@ -86,14 +88,16 @@ class Server:
         self.ask("restart %d" % n)
 
     def wait(self):
-        """Until every running server serves."""
+        """Wait until every running server serves."""
         self.ask("wait")
 
     def mode(self, n=1):
-        """leader, follower, standalone or none."""
+        """The mode of server n: leader, follower, standalone, or none while it
+        does not serve."""
         return self.ask("mode %d" % n)
 
     def pid(self, n=1):
+        """The process id of server n; None if it does not run."""
         answer = self.ask("pid %d" % n)
         return None if answer == "none" else int(answer)
 
