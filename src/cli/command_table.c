@@ -5,45 +5,35 @@
 #include "cli/locks/fence.h"
 #include "cli/verbs.h"
 
-#define USUAL \
+/* The lists of options that each verb with a session has. The verbs set and
+   delete lack cli_options_version: their -V is --node-version. */
+#define SESSION_LISTS \
   cli_options_session, cli_options_json, cli_options_common, cli_options_version
-#define READING \
-  {             \
-    USUAL       \
-  }
-#define READING_ANYWHERE    \
-  {                         \
-    cli_options_read, USUAL \
-  }
 
 /* clang-format off */
 const cli_command_entry cli_command_table[] = {
   {"run", "[OPTION...] LOCK [--] COMMAND [ARG...]",
    "run COMMAND while holding LOCK", 1, -1,
+   /* cli_options_run has the --json of run. No function: main.c calls cli_run()
+      with a further argument. */
    {cli_options_run, cli_options_layout, cli_options_session,
-    cli_options_common, cli_options_version},
-   NULL},
+    cli_options_common, cli_options_version}, NULL},
   {"status", "[OPTION...] LOCK", "show the holders of LOCK and the queue", 1, 1,
-   {cli_options_layout, cli_options_session, cli_options_json,
-    cli_options_common, cli_options_version}, cli_status},
+   {cli_options_layout, SESSION_LISTS}, cli_status},
   {"wait", "[OPTION...] LOCK", "wait until LOCK is free", 1, 1,
-   {cli_options_wait, cli_options_layout, cli_options_session,
-    cli_options_json, cli_options_common, cli_options_version}, cli_wait},
+   {cli_options_wait, cli_options_layout, SESSION_LISTS}, cli_wait},
   {"revoke", "[OPTION...] LOCK", "ask the holders of LOCK to release it", 1, 1,
-   {cli_options_layout, cli_options_session, cli_options_json,
-    cli_options_common, cli_options_version}, cli_revoke},
+   {cli_options_layout, SESSION_LISTS}, cli_revoke},
   {"ls", "[OPTION...] PATH", "list the children of a node", 1, 1,
-   {cli_options_ls, cli_options_read, cli_options_session, cli_options_json,
-    cli_options_common, cli_options_version}, cli_ls},
+   {cli_options_ls, cli_options_read, SESSION_LISTS}, cli_ls},
   {"tree", "[OPTION...] PATH", "show all nodes below a node", 1, 1,
-   READING_ANYWHERE, cli_tree},
+   {cli_options_read, SESSION_LISTS}, cli_tree},
   {"get", "[OPTION...] PATH", "write the data of a node to standard output", 1, 1,
-   READING_ANYWHERE, cli_get},
+   {cli_options_read, SESSION_LISTS}, cli_get},
   {"stat", "[OPTION...] PATH", "show the Stat of a node", 1, 1,
-   READING_ANYWHERE, cli_stat},
+   {cli_options_read, SESSION_LISTS}, cli_stat},
   {"create", "[OPTION...] PATH [DATA|-]", "create a node and print its path", 1, 2,
-   {cli_options_create, cli_options_session, cli_options_json,
-    cli_options_common, cli_options_version}, cli_create},
+   {cli_options_create, SESSION_LISTS}, cli_create},
   {"set", "[OPTION...] PATH DATA|-", "replace the data of a node", 2, 2,
    {cli_options_write, cli_options_session, cli_options_json,
     cli_options_common}, cli_set},
@@ -51,14 +41,13 @@ const cli_command_entry cli_command_table[] = {
    {cli_options_delete, cli_options_write, cli_options_session,
     cli_options_json, cli_options_common}, cli_delete},
   {"watch", "[OPTION...] PATH", "print a line for each event at a node", 1, 1,
-   {cli_options_watch, cli_options_session, cli_options_json,
-    cli_options_common, cli_options_version}, cli_watch},
+   {cli_options_watch, SESSION_LISTS}, cli_watch},
   {"acl", "[OPTION...] PATH [SPEC]", "show or replace the access list of a node", 1, 2,
-   READING, cli_acl_verb},
+   {SESSION_LISTS}, cli_acl_verb},
   {"fence", "[OPTION...] FILE TOKEN", "record TOKEN in FILE, unless FILE holds a larger one", 2, 2,
    {cli_options_json, cli_options_common, cli_options_version}, cli_fence},
   {"doctor", "[OPTION...] [PATH]", "examine the servers, the connection and the permissions at PATH", 0, 1,
-   READING, cli_doctor},
+   {SESSION_LISTS}, cli_doctor},
   {0}};
 /* clang-format on */
 
@@ -70,32 +59,47 @@ const cli_command_entry *cli_command_table_find(const char *name)
   return NULL;
 }
 
-void cli_command_table_help(const cli_command_entry *c, bool all, cli_text *out)
+static void add_program_help(cli_text *out)
+{
+  cli_text_puts(out, "       latchkey [OPTION...] LOCK COMMAND [ARG...]   "
+                     "(the same)\n");
+  for (const cli_command_entry *c = cli_command_table + 1; c->name != NULL; c++)
+    cli_text_printf(out, "       latchkey %s %s\n", c->name, c->form);
+  cli_text_puts(out, "\nDistributed locks on ZooKeeper; reading and "
+                     "writing of nodes.\n\n");
+  for (const cli_command_entry *c = cli_command_table; c->name != NULL; c++)
+    cli_text_printf(out, "  %-8s %s\n", c->name, c->help);
+  cli_text_puts(out,
+                "\nOptions may stand before, between and after operands, "
+                "those of run only before LOCK.\n-- ends them.\n\nOptions of "
+                "run:\n");
+}
+
+/* The help of a verb is printed as a sentence. */
+static void add_verb_help(const cli_command_entry *c, cli_text *out)
+{
+  cli_text_printf(out, "\n%c%s.\n\n", c->help[0] - 'a' + 'A', c->help + 1);
+}
+
+static void add_exit_codes_of_run(cli_text *out)
+{
+  cli_text_puts(
+      out, "\nExit codes: COMMAND's own, or 128+N after signal N; 123 the lock "
+           "was lost;\n124 the lock was not acquired (-E); 125 latchkey "
+           "failed; 126 COMMAND cannot\nbe executed; 127 COMMAND was not "
+           "found.\n");
+}
+
+void cli_command_table_help(const cli_command_entry *c, bool whole_program,
+                            cli_text *out)
 {
   cli_text_printf(out, "usage: latchkey %s %s\n", c->name, c->form);
-  if (all) {
-    cli_text_puts(out, "       latchkey [OPTION...] LOCK COMMAND [ARG...]   "
-                       "(the same)\n");
-    for (c = cli_command_table + 1; c->name != NULL; c++)
-      cli_text_printf(out, "       latchkey %s %s\n", c->name, c->form);
-    c = cli_command_table;
-    cli_text_puts(out, "\nDistributed locks on ZooKeeper; reading and "
-                       "writing of nodes.\n\n");
-    for (const cli_command_entry *v = c; v->name != NULL; v++)
-      cli_text_printf(out, "  %-8s %s\n", v->name, v->help);
-    cli_text_puts(out,
-                  "\nOptions may stand before, between and after operands, "
-                  "those of run only before LOCK.\n-- ends them.\n\nOptions of "
-                  "run:\n");
-  } else {
-    cli_text_printf(out, "\n%c%s.\n\n", c->help[0] - 'a' + 'A', c->help + 1);
-  }
+  if (whole_program)
+    add_program_help(out);
+  else
+    add_verb_help(c, out);
   cli_options_help(c->options, out);
   if (strcmp(c->name, "run") == 0)
-    cli_text_puts(
-        out, "\nExit codes: COMMAND's own, or 128+N after signal N; 123 the lock "
-             "was lost;\n124 the lock was not acquired (-E); 125 latchkey "
-             "failed; 126 COMMAND cannot\nbe executed; 127 COMMAND was not "
-             "found.\n");
+    add_exit_codes_of_run(out);
   cli_text_puts(out, "\nThe manual: man latchkey\n");
 }

@@ -8,12 +8,12 @@
 typedef struct cli_command_entry {
   const char *name;
   const char *form; /**< form of the operands, for the help */
-  const char *help;
-  int least; /**< minimum number of operands */
-  int most;  /**< maximum number of operands; -1: any number */
+  const char *help; /**< begins with a small letter, without a full stop */
+  int least;        /**< minimum number of operands */
+  int most;         /**< maximum number of operands; -1: any number */
   cli_option_lists options;
-  /** Runs the verb; `operands` ends with NULL. Returns the exit code. NULL:
-      `run`, which main() calls. */
+  /** Runs the verb; `operands` ends with NULL. Returns the exit code. NULL for
+      `run`: main.c calls cli_run(), which has a further parameter. */
   int (*run)(const cli_options *o, char **operands);
 } cli_command_entry;
 
@@ -23,8 +23,9 @@ extern const cli_command_entry cli_command_table[];
 /** Returns the entry of the verb `name`, or NULL. */
 const cli_command_entry *cli_command_table_find(const char *name);
 
-/** Appends the help for one verb, or, with `all`, for the program. */
-void cli_command_table_help(const cli_command_entry *c, bool all,
+/** Appends the help for the verb `c`. With `whole_program`, `c` must be the
+    entry of `run`, and the help lists all verbs. */
+void cli_command_table_help(const cli_command_entry *c, bool whole_program,
                             cli_text *out);
 
 #endif

@@ -11,11 +11,12 @@
 
 typedef struct error_report {
   int err;
-  bool is_no;         /* a negative reply that is no failure: CLI_EXIT_NO */
+  bool is_no;         /* a negative reply, not a failure: CLI_EXIT_NO */
   bool ask_doctor;    /* `latchkey doctor` examines the cause */
-  const char *layer;  /* of the doctor's report; NULL: "access" */
+  const char *layer;  /* where the doctor reports it; NULL: "access" */
   const char *reason; /* NULL: lk_error_text() */
-  const char *advice; /* with the punctuation in front; NULL: none */
+  const char *advice; /* begins with punctuation, as in "; try again"; NULL: no
+                         advice */
 } error_report;
 
 #define NOT_ZOOKEEPER                                                   \

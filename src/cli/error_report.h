@@ -14,15 +14,15 @@
 #define CLI_ADVICE_IDENTITY \
   "--auth-file or --cert gives an identity that the access list names"
 
-/** Returns CLI_EXIT_NO if the server's reply is negative but no failure, such
-    as "no such node"; else CLI_EXIT_FAILED. */
+/** Returns CLI_EXIT_DONE for 0; CLI_EXIT_NO for a negative reply that is not a
+    failure, such as "no such node"; else CLI_EXIT_FAILED. */
 int cli_error_exit_code(int err);
 
-/** Returns the reason, for messages. */
+/** Returns the reason that messages give for `err`. */
 const char *cli_error_reason(int err);
 
-/** Returns a reason and advice that hold only for this verb, or NULL: then
-    cli_error_reason() holds. */
+/** Returns the reason and advice for `err` if they are special for this verb;
+    NULL: use cli_error_reason(). */
 const char *cli_error_verb_reason(const char *verb, int err);
 
 /** Returns "; " and advice, or "". */

@@ -11,7 +11,7 @@
 #include "cli/output/print.h"
 #include "cli/run/run.h"
 
-/* One word for each feature, with a blank in front. */
+/* The features of this build: one word for each, with a blank in front. */
 static const char features[] = ""
 #ifdef LK_WITH_CARES
                                " cares"
@@ -34,7 +34,8 @@ static void open_standard_descriptors(void)
     close(fd);
 }
 
-/* Returns the memory of the words of argv that are contiguous. */
+/* The words of argv usually follow each other in memory. Returns this memory,
+   up to the first word that is elsewhere. */
 static cli_process_title process_title_of(int argc, char **argv)
 {
   cli_process_title title = {argv[0], strlen(argv[0])};
@@ -44,11 +45,11 @@ static cli_process_title process_title_of(int argc, char **argv)
   return title;
 }
 
-static int show_help(const cli_command_entry *c, bool all)
+static int show_help(const cli_command_entry *c, bool whole_program)
 {
   cli_text out = {0};
 
-  cli_command_table_help(c, all, &out);
+  cli_command_table_help(c, whole_program, &out);
   int code = cli_print(&out);
 
   cli_text_free(&out);
@@ -79,11 +80,11 @@ static int refuse_usage(const cli_command_entry *c, const char *wrong)
 
 static int refuse_option(const cli_command_entry *c, cli_text *complaint)
 {
-  /* An unknown option may be meant as data. */
-  bool data = strstr(c->form, "DATA") != NULL &&
-              strncmp(complaint->at, "unknown", strlen("unknown")) == 0;
+  /* DATA that begins with "-" is taken for an unknown option. */
+  bool may_be_data = strstr(c->form, "DATA") != NULL &&
+                     strncmp(complaint->at, "unknown", strlen("unknown")) == 0;
 
-  if (data)
+  if (may_be_data)
     cli_text_puts(complaint, " (put -- before data that begins with -)");
   const char *line = cli_text_end(complaint);
   int code = refuse_usage(c, line == NULL ? "" : line);

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/** Returns milliseconds of CLOCK_BOOTTIME, which runs while the machine is
-    suspended; of CLOCK_MONOTONIC if the kernel lacks it. */
+/** Returns the time of CLOCK_BOOTTIME in milliseconds. This clock also runs
+    while the machine is suspended. A kernel without it gives the time of
+    CLOCK_MONOTONIC. */
 int64_t cli_boottime_ms(void);
 
 /** Returns milliseconds since 1970. */

@@ -9,16 +9,17 @@
 #include "cli/locks/contenders.h"
 #include "cli/session/request_batch.h"
 
-/* The directory in which contenders for kazoo's permits queue; appended to the
-   lock's path. */
+/* A semaphore of kazoo at PATH has its queue in the directory PATH-__lock__. */
 #define KAZOO_QUEUE "-__lock__/"
 
+/* Returns the text to put in front of "/NAME" for a child of `path`. */
 static const char *directory_prefix(const char *path)
 {
   return strcmp(path, "/") == 0 ? "" : path;
 }
 
-/* In kazoo's layout, permits are children of the lock's node. */
+/* Whether `name` is a permit in kazoo's layout, where permits are children of
+   the lock's node. */
 static bool is_kazoo_permit(const cli_contenders *l, lk_bytes name,
                             int64_t *number)
 {
@@ -26,7 +27,8 @@ static bool is_kazoo_permit(const cli_contenders *l, lk_bytes name,
          lk_layout_is_permit(LK_LAYOUT_KAZOO, name, number);
 }
 
-/* Whether the child `name` is a permit or a contender; fills in `c`. */
+/* Whether the child `name` is a permit or a contender. Sets the members of `c`
+   that follow from the name. */
 static bool parse_contender_name(cli_contenders *l, lk_bytes name,
                                  cli_contender *c)
 {
@@ -43,6 +45,7 @@ static bool parse_contender_name(cli_contenders *l, lk_bytes name,
                                         &c->shared);
 }
 
+/* Ignores other nodes. Returns false if out of memory. */
 static bool add_contender(cli_contenders *l, lk_bytes name)
 {
   cli_contender *c = &l->all[l->count];
@@ -90,14 +93,15 @@ static void on_contender_names(lk_client *c, int err, const lk_bytes *names,
   for (size_t i = 0; err == 0 && i < count; i++)
     if (!add_contender(l, names[i]))
       err = LK_ERR_NO_MEMORY;
+  /* A semaphore of Curator has these two directories. */
   if (err == 0 && *l->part == '\0' && !l->semaphore)
     l->semaphore =
         has_name(names, count, "locks") && has_name(names, count, "leases");
   cli_command_complete(l->command, err);
 }
 
-/* A missing directory is an empty queue: servers delete empty container
-   nodes. */
+/* Lists the directory `part`; see cli_contenders. A missing directory is an
+   empty queue, since servers delete empty container nodes. */
 static int list_directory(cli_contenders *l, const char *part)
 {
   lk_call call = cli_command_call_options(l->command, true);
@@ -105,6 +109,7 @@ static int list_directory(cli_contenders *l, const char *part)
   const char *at;
 
   l->part = part;
+  /* PATH, PATH/locks, PATH/leases or PATH-__lock__ */
   cli_text_puts(&path, directory_prefix(l->command->path));
   if (*part != '\0' || path.len == 0)
     cli_text_printf(&path, "%s%.*s", strcmp(part, KAZOO_QUEUE) == 0 ? "" : "/",
@@ -128,16 +133,17 @@ static int list_curator_semaphore(cli_contenders *l)
   return err != 0 ? err : list_directory(l, "leases/");
 }
 
-/* If the lock's node has no contender, kazoo's queue belongs to a semaphore. */
+/* Lists the queue of a semaphore of kazoo. If the lock's node has contenders
+   and no permits, the lock is not a semaphore. */
 static int list_kazoo_queue(cli_contenders *l)
 {
-  size_t count = l->count;
+  size_t permits = l->count;
 
-  if (count > 0 && !l->semaphore)
+  if (permits > 0 && !l->semaphore)
     return 0;
   int err = list_directory(l, KAZOO_QUEUE);
 
-  l->semaphore = l->semaphore || l->count > count;
+  l->semaphore = l->semaphore || l->count > permits;
   return err;
 }
 
@@ -158,15 +164,15 @@ int cli_contenders_list(cli_contenders *l, cli_command *command)
 
 /* ---- labels and Stats ---------------------------------------------------- */
 
-/* Returns the length of the label without the LK_ANNOUNCEMENT suffix. */
+/* Returns the length of the label, which LK_ANNOUNCEMENT can follow. */
 static size_t label_len(const lk_bytes *data)
 {
   size_t len = sizeof LK_ANNOUNCEMENT - 1;
-  bool head =
+  bool announced =
       data->len >= len && memcmp((const char *)data->at + data->len - len,
                                  LK_ANNOUNCEMENT, len) == 0;
 
-  return head ? data->len - len : data->len;
+  return announced ? data->len - len : data->len;
 }
 
 bool cli_is_revoke_message(const lk_bytes *data)
@@ -175,8 +181,9 @@ bool cli_is_revoke_message(const lk_bytes *data)
          memcmp(data->at, LK_REVOKE_MESSAGE, data->len) == 0;
 }
 
-static int take_contender_node(cli_contender *c, int err, const lk_bytes *data,
-                               const lk_stat *stat)
+/* Stores the reply. A deleted or unreadable node is no error. */
+static int store_contender_node(cli_contender *c, int err, const lk_bytes *data,
+                                const lk_stat *stat)
 {
   c->gone = err == LK_ERR_NO_NODE;
   c->hidden = err == LK_ERR_NO_AUTH;
@@ -203,8 +210,8 @@ static void on_contender_node(lk_client *c, int err, const lk_bytes *data,
   cli_contenders *l = cli_request_batch_of(number, &at)->owner;
 
   (void)c;
-  cli_request_batch_complete(number,
-                             take_contender_node(&l->all[at], err, data, stat));
+  cli_request_batch_complete(
+      number, store_contender_node(&l->all[at], err, data, stat));
 }
 
 static int request_contender_node(cli_request_batch *b, size_t at, void *number)
@@ -231,10 +238,10 @@ int cli_contenders_read_nodes(cli_contenders *l)
 
 /* ---- order and holders --------------------------------------------------- */
 
-void cli_contenders_order(cli_contenders *l)
+void cli_contenders_mark_holders(cli_contenders *l)
 {
-  l->count = l->semaphore ? cli_queue_order_permits(l->all, l->count)
-                          : cli_queue_order_locks(l->all, l->count);
+  l->count = l->semaphore ? cli_queue_mark_permit_holders(l->all, l->count)
+                          : cli_queue_mark_lock_holders(l->all, l->count);
 }
 
 size_t cli_contenders_count_holders(const cli_contenders *l)
@@ -292,6 +299,7 @@ char *cli_contenders_path(const cli_contenders *l, size_t i)
 void cli_contenders_free(cli_contenders *l)
 {
   for (size_t i = 0; i < l->found; i++) {
+    /* free() takes a pointer that is not const. */
     union {
       const void *from;
       void *at;

@@ -9,34 +9,35 @@
 /** The contenders of a lock, or the permits and contenders of a semaphore. */
 typedef struct cli_contenders {
   cli_command *command; /**< its path is the path of the lock */
-  const char *part; /**< directory that is being listed: "locks/", "leases/",
-                       kazoo's queue; else "" */
+  const char *part; /**< the directory that is being listed: "" for the lock's
+                       node; for a semaphore also "locks/", "leases/" or
+                       "-__lock__/", appended to the path */
   bool semaphore;
-  bool missing; /**< the node does not exist, so there is no queue */
+  bool missing; /**< the lock's node does not exist, so there is no queue */
   cli_contender *all;
   size_t count; /**< number of contenders that still exist */
-  size_t found;
+  size_t found; /**< number of contenders in `all`, deleted ones included */
 } cli_contenders;
 
 /** Lists the contenders in any order; none if the node does not exist. Returns
     the error; cli_contenders_free() is needed in any case. */
 int cli_contenders_list(cli_contenders *l, cli_command *command);
-/** Reads the label and the Stat of each contender. For a
-    semaphore cli_contenders_order() needs them. */
+/** Reads the label and the Stat of each contender. For a semaphore,
+    cli_contenders_mark_holders() uses the Stats to find waiting permits. */
 int cli_contenders_read_nodes(cli_contenders *l);
 /** Sorts the contenders and marks the holders. */
-void cli_contenders_order(cli_contenders *l);
+void cli_contenders_mark_holders(cli_contenders *l);
 size_t cli_contenders_count_holders(const cli_contenders *l);
-/** Whether `data` of a contender's node are LK_REVOKE_MESSAGE, which has
-    replaced the label. */
+/** Whether `data`, read from a contender's node, is LK_REVOKE_MESSAGE: then it
+    has replaced the label. */
 bool cli_is_revoke_message(const lk_bytes *data);
-/** Appends the label for people, or in brackets why there is none. */
+/** Appends the label, or a word in brackets that says why there is none. */
 void cli_contender_add_label(const cli_contender *c, cli_text *out);
 /** Writes the path of contender `i` as the member "node". */
 void cli_contender_add_node_json(const cli_contenders *l, size_t i,
                                  cli_json *j);
-/** Writes the label as a member, or "asked_to_release" in its place; nothing if
-    it is not readable. */
+/** Writes the member "label", or "asked_to_release" if LK_REVOKE_MESSAGE has
+    replaced the label. Writes nothing if the node is not readable. */
 void cli_contender_add_label_json(const cli_contender *c, cli_json *j);
 /** Returns the path of contender `i`, to be freed; NULL: out of memory. */
 char *cli_contenders_path(const cli_contenders *l, size_t i);

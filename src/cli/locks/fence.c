@@ -14,18 +14,22 @@
 #include "cli/locks/fence.h"
 #include "cli/output/print.h"
 
-/* Returned in place of an errno. FILE_CHANGED: another process replaced or
-   removed FILE meanwhile; FILE_WRONG: `step` says why FILE is invalid. */
-enum { MOST_LINKS = 40, FILE_CHANGED = -1, FILE_WRONG = -2 };
+/* Limit of the symbolic links that are followed, as in the kernel. */
+enum { MOST_LINKS = 40 };
+
+/* The functions below return 0, an errno, or one of these. FILE_CHANGED:
+   another process has replaced or removed FILE; the check starts again.
+   FILE_WRONG: FILE cannot be used, and `step` says why. */
+enum { FILE_CHANGED = -1, FILE_WRONG = -2 };
 
 typedef struct fence {
   char *path;       /* path of FILE with symbolic links resolved; own memory */
   const char *name; /* last component of `path` */
-  int dir;          /* descriptor of its directory */
-  int fd;           /* FILE, locked; -1: not open */
-  struct stat st;   /* of FILE */
-  uint64_t token;
-  const char *step; /* the failing step, for the message */
+  int dir;          /* descriptor of the directory of FILE; -1: not open */
+  int fd;           /* descriptor of FILE, which is locked; -1: not open */
+  struct stat st;   /* attributes of FILE */
+  uint64_t token;   /* TOKEN of the command line */
+  const char *step; /* message if the current step fails */
 } fence;
 
 /* ---- tokens ------------------------------------------------------------- */
@@ -58,8 +62,8 @@ static int directory_len(const char *path)
   return slash == NULL ? 0 : (int)(slash - path + 1);
 }
 
-/* Returns the target of the symbolic link at `path`, to be freed; NULL with
-   errno: EINVAL if it is not a link. */
+/* Returns the target of the symbolic link at `path`, to be freed. Returns NULL
+   with errno on error; EINVAL if `path` is not a link. */
 static char *follow_link(const char *path)
 {
   char target[PATH_MAX + 1];
@@ -74,7 +78,7 @@ static char *follow_link(const char *path)
   return asprintf(&next, "%.*s%s", kept, path, target) < 0 ? NULL : next;
 }
 
-/* Resolves symbolic links, as rename() would replace a link and not FILE.
+/* Resolves symbolic links: rename() would replace the link and not its target.
    Returns 0 or an errno. */
 static int resolve_fence_path(fence *f, const char *file)
 {
@@ -82,6 +86,7 @@ static int resolve_fence_path(fence *f, const char *file)
   for (int i = 0; f->path != NULL && i < MOST_LINKS; i++) {
     char *next = follow_link(f->path);
 
+    /* Not a link, or FILE does not exist yet. */
     if (next == NULL)
       return errno == EINVAL || errno == ENOENT ? 0 : errno;
     free(f->path);
@@ -109,17 +114,17 @@ static int open_fence_folder(fence *f)
 
 /* ---- the lock ----------------------------------------------------------- */
 
-/* O_NONBLOCK: opening a FIFO does not block; a FILE that is not regular is
-   refused later. */
+/* O_NONBLOCK keeps open() from waiting if FILE is a FIFO. The caller refuses a
+   FILE that is not a regular file. */
 static int open_fence_file(const fence *f, int flags)
 {
   return openat(f->dir, f->name,
                 flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Takes an open file description lock, which survives the close of another
-   descriptor of FILE. It does not conflict with flock(2): `flock FILE latchkey
-   fence FILE ...` does not deadlock. */
+/* Takes an open file description lock. A POSIX lock would be lost when another
+   descriptor of FILE is closed. A flock(2) lock would deadlock in `flock FILE
+   latchkey fence FILE ...`. */
 static int lock_fence_file(const fence *f)
 {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -131,8 +136,9 @@ static int lock_fence_file(const fence *f)
   return got == 0 ? 0 : errno;
 }
 
-/* Checks that the name still refers to the locked file. FILE is opened again,
-   since a network file system may serve stat() from its cache. */
+/* Returns FILE_CHANGED if the name does not refer to the locked file any more.
+   The name is opened again, since a network file system may answer stat() from
+   its cache. */
 static int check_file_not_replaced(const fence *f)
 {
   int fd = open_fence_file(f, O_RDONLY);
@@ -202,14 +208,15 @@ static int copy_file_access(const fence *f, int fd)
   return fchmod(fd, f->st.st_mode & 07777) == 0 ? 0 : errno;
 }
 
-/* Syncs the directory; some file systems do not support that. */
+/* Syncs the directory. EINVAL is ignored: the file system does not support
+   that. */
 static int sync_fence_folder(const fence *f)
 {
   return fsync(f->dir) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-/* Replaces the locked FILE. A temporary file that was left by a crash is
-   overwritten: only the owner of the lock uses its name. */
+/* Replaces the locked FILE. A crash can have left the temporary file behind. It
+   is removed first: only the process that has locked FILE uses its name. */
 static int replace_fence_file(fence *f)
 {
   char *name = NULL;
@@ -234,8 +241,9 @@ static int replace_fence_file(fence *f)
   return error;
 }
 
-/* ---- making FILE -------------------------------------------------------- */
+/* ---- creating FILE ------------------------------------------------------ */
 
+/* Returns the mode that open() with 0666 would give. */
 static mode_t new_file_mode(void)
 {
   mode_t mask = umask(0);
@@ -244,8 +252,8 @@ static mode_t new_file_mode(void)
   return (mode_t)0666 & ~mask;
 }
 
-/* Creates FILE with its token by link(), which fails if another process has
-   created it. */
+/* Creates FILE with its token. link() does not replace a FILE that another
+   process has created meanwhile. */
 static int create_fence_file(fence *f)
 {
   char *name = NULL;
@@ -270,10 +278,11 @@ static int create_fence_file(fence *f)
   return error;
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- the check ---------------------------------------------------------- */
 
-/* Compares with an existing FILE. An equal token is synced as well: its writer
-   may have been killed before its sync. */
+/* Compares the token with the one in FILE, and stores a larger one. An equal
+   token is synced as well: the process that wrote it may have been killed
+   before it synced the directory. */
 static int check_existing_file(fence *f, uint64_t *seen)
 {
   int error = read_fence_token(f, seen);

@@ -18,10 +18,11 @@
 bool cli_fence_parse_token(lk_bytes text, uint64_t *out);
 
 /**
- * Compares `token` with the one in `file`, and stores the larger one; `file` is
- * created if missing. CLI_EXIT_DONE: no larger token is in `file`. CLI_EXIT_NO:
- * `seen` gets the larger one. CLI_EXIT_FAILED, with one line in `complaint`:
- * the result is not known, and `token` must not be used.
+ * Compares `token` with the one in `file`, and stores the larger one. A missing
+ * `file` is created. Returns CLI_EXIT_DONE if `file` held no larger token;
+ * CLI_EXIT_NO if it holds a larger one, which `seen` gets. Returns
+ * CLI_EXIT_FAILED with one line in `complaint` if the result is not known:
+ * `token` must not be used then.
  */
 int cli_fence_check_token(const char *file, uint64_t token, uint64_t *seen,
                           cli_text *complaint);

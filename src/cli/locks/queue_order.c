@@ -5,8 +5,8 @@
 
 #include "cli/locks/queue_order.h"
 
-/* A reader with a writer's number comes after it: it is the writer's own, after
-   a downgrade. */
+/* Deleted contenders come last. A reader with the same number as a writer
+   belongs to that writer (a downgrade), and comes after it. */
 static int compare_contenders(const void *a, const void *b)
 {
   const cli_contender *x = a;
@@ -23,8 +23,12 @@ static int compare_contenders(const void *a, const void *b)
 
 /* ---- permits ------------------------------------------------------------- */
 
-/* Returns the first contender in the queue of a semaphore, or NULL. Only the
-   first one waits with permits of its own. */
+/* The first contender in the queue of a semaphore creates the nodes of its
+   permits before it knows whether so many permits are free. While it waits,
+   these nodes look like those of a holder. They are called waiting permits
+   here, and are not shown as held. */
+
+/* Returns the first contender in the queue of a semaphore, or NULL. */
 static const cli_contender *first_in_queue(const cli_contender *all,
                                            size_t count)
 {
@@ -35,7 +39,8 @@ static const cli_contender *first_in_queue(const cli_contender *all,
   return NULL;
 }
 
-static bool has_owner(const cli_contender *c, const cli_contender *first)
+static bool is_of_same_session(const cli_contender *c,
+                               const cli_contender *first)
 {
   return !c->gone && !c->hidden &&
          c->stat.ephemeral_owner == first->stat.ephemeral_owner;
@@ -43,10 +48,11 @@ static bool has_owner(const cli_contender *c, const cli_contender *first)
 
 /* Whether `c` is a permit of the session of `first` that is newer than the
    queue node of `first`. */
-static bool waits_for_permits(const cli_contender *c,
-                              const cli_contender *first)
+static bool can_be_waiting_permit(const cli_contender *c,
+                                  const cli_contender *first)
 {
-  return c->permit && has_owner(c, first) && c->stat.czxid > first->stat.czxid;
+  return c->permit && is_of_same_session(c, first) &&
+         c->stat.czxid > first->stat.czxid;
 }
 
 /* Whether the session of `first` has other queue nodes or older permits, as a
@@ -55,63 +61,75 @@ static bool has_several_contenders(const cli_contender *all, size_t count,
                                    const cli_contender *first)
 {
   for (size_t i = 0; i < count; i++) {
-    if (&all[i] != first && has_owner(&all[i], first) &&
-        !waits_for_permits(&all[i], first))
+    if (&all[i] != first && is_of_same_session(&all[i], first) &&
+        !can_be_waiting_permit(&all[i], first))
       return true;
   }
   return false;
 }
 
-static size_t count_permit_nodes(const cli_contender *all, size_t count,
+static size_t count_permits(const cli_contender *all, size_t count)
+{
+  size_t permits = 0;
+
+  for (size_t i = 0; i < count; i++)
+    permits += all[i].permit && !all[i].gone ? 1 : 0;
+  return permits;
+}
+
+static size_t count_possible_waiting_permits(const cli_contender *all,
+                                             size_t count,
+                                             const cli_contender *first)
+{
+  size_t permits = 0;
+
+  for (size_t i = 0; i < count; i++)
+    permits += can_be_waiting_permit(&all[i], first) ? 1 : 0;
+  return permits;
+}
+
+static void unmark_newest_permit(cli_contender *all, size_t count,
                                  const cli_contender *first)
 {
-  size_t n = 0;
+  cli_contender *newest = NULL;
 
   for (size_t i = 0; i < count; i++) {
-    if (all[i].permit && !all[i].gone &&
-        (first == NULL || waits_for_permits(&all[i], first)))
-      n++;
+    if (can_be_waiting_permit(&all[i], first) &&
+        (newest == NULL || all[i].stat.czxid > newest->stat.czxid))
+      newest = &all[i];
   }
-  return n;
+  if (newest != NULL)
+    newest->holds = false;
 }
 
-static void unmark_youngest_permit(cli_contender *all, size_t count,
-                                   const cli_contender *first)
+static void unmark_permits(cli_contender *all, size_t count,
+                           const cli_contender *first)
 {
-  cli_contender *youngest = NULL;
-
   for (size_t i = 0; i < count; i++) {
-    if (waits_for_permits(&all[i], first) &&
-        (youngest == NULL || all[i].stat.czxid > youngest->stat.czxid))
-      youngest = &all[i];
+    if (can_be_waiting_permit(&all[i], first))
+      all[i].holds = false;
   }
-  if (youngest != NULL)
-    youngest->holds = false;
 }
 
-/* Unmarks the permits with which the first contender waits. The permit limit is
-   not known here. The first contender waits because other sessions hold
-   permits, so not all permits can be its own. If its session has more queue
-   nodes, its waiting permits cannot be distinguished: only one is unmarked, as
-   one thread takes one permit at a time. */
+/* Unmarks the waiting permits. The permit limit is not known here, but a
+   contender waits only while other sessions hold permits. So if all permits
+   can be those of the first contender, it does not wait: they are held. */
 static void unmark_waiting_permits(cli_contender *all, size_t count)
 {
   const cli_contender *first = first_in_queue(all, count);
-  size_t permits = count_permit_nodes(all, count, NULL);
+  size_t permits = count_permits(all, count);
 
   if (first == NULL || first->hidden || permits < 2)
     return;
-  bool all_its_own = count_permit_nodes(all, count, first) == permits;
-
+  /* Nothing shows which permits of a session belong to which of its threads.
+     One is unmarked, as a thread usually takes one permit. */
   if (has_several_contenders(all, count, first))
-    unmark_youngest_permit(all, count, first);
-  for (size_t i = 0; !has_several_contenders(all, count, first) && i < count;
-       i++)
-    all[i].holds =
-        all[i].holds && (all_its_own || !waits_for_permits(&all[i], first));
+    unmark_newest_permit(all, count, first);
+  else if (count_possible_waiting_permits(all, count, first) < permits)
+    unmark_permits(all, count, first);
 }
 
-size_t cli_queue_order_permits(cli_contender *all, size_t count)
+size_t cli_queue_mark_permit_holders(cli_contender *all, size_t count)
 {
   size_t kept = 0;
 
@@ -125,6 +143,7 @@ size_t cli_queue_order_permits(cli_contender *all, size_t count)
 
     if (c.gone || (c.permit && !c.holds))
       continue;
+    /* Swapped, so that dropped contenders stay in the array and are freed. */
     all[i] = all[kept];
     all[kept++] = c;
   }
@@ -133,18 +152,19 @@ size_t cli_queue_order_permits(cli_contender *all, size_t count)
 
 /* ---- locks --------------------------------------------------------------- */
 
-size_t cli_queue_order_locks(cli_contender *all, size_t count)
+size_t cli_queue_mark_lock_holders(cli_contender *all, size_t count)
 {
-  bool writer = false;
+  bool writer_seen = false;
   size_t i;
 
   if (count > 0)
     qsort(all, count, sizeof *all, compare_contenders);
   for (i = 0; i < count && !all[i].gone; i++) {
-    bool own = i > 0 && all[i].number == all[0].number;
+    /* A holding writer that has downgraded has a reader of the same number. */
+    bool is_of_first = i > 0 && all[i].number == all[0].number;
 
-    all[i].holds = i == 0 || (all[i].shared && (!writer || own));
-    writer = writer || !all[i].shared;
+    all[i].holds = i == 0 || (all[i].shared && (!writer_seen || is_of_first));
+    writer_seen = writer_seen || !all[i].shared;
   }
   return i;
 }

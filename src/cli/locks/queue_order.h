@@ -8,24 +8,27 @@
 typedef struct cli_contender {
   char *name; /**< relative to the lock's node */
   int64_t number;
-  bool shared;         /**< a reader */
-  bool permit;         /**< a permit */
-  bool in_kazoo_queue; /**< its directory's path is the lock's path with a
-                  suffix: kazoo's queue */
-  bool holds;          /**< see cli_queue_order_locks() */
+  bool shared;         /**< a reader of a read-write lock */
+  bool permit;         /**< a permit of a semaphore, not a place in its queue */
+  bool in_kazoo_queue; /**< a child of the queue of kazoo's semaphore, whose
+                  path is the lock's path with a suffix */
+  bool holds;          /**< set by cli_queue_mark_lock_holders() and
+                  cli_queue_mark_permit_holders() */
   bool gone;           /**< deleted while the queue was read */
-  bool hidden;         /**< its data may not be read */
+  bool hidden;         /**< no permission to read it */
   lk_stat stat;
-  lk_bytes label; /**< its data, own memory */
-  bool asked;     /**< to release: LK_REVOKE_MESSAGE has replaced its label */
+  lk_bytes label; /**< data of the node; own memory */
+  bool asked;     /**< was asked to release the lock: LK_REVOKE_MESSAGE has
+                  replaced the label */
 } cli_contender;
 
-/** Moves deleted contenders to the end, sorts the others by number, and marks
-    the holders: the first contender, and readers before the first writer.
-    Returns the number of existing contenders. */
-size_t cli_queue_order_locks(cli_contender *all, size_t count);
-/** The same for a semaphore, whose holders are permits. The permits with which
-    the first contender waits are dropped like deleted contenders. */
-size_t cli_queue_order_permits(cli_contender *all, size_t count);
+/** Sorts the contenders by number, deleted ones last. Marks the holders: the
+    first contender, and all readers before the first writer. Returns the number
+    of existing contenders. */
+size_t cli_queue_mark_lock_holders(cli_contender *all, size_t count);
+/** The same for a semaphore, whose holders are permits. The first contender in
+    the queue creates its permits before it knows whether they are free. Until
+    it holds them, they are moved to the end and not counted. */
+size_t cli_queue_mark_permit_holders(cli_contender *all, size_t count);
 
 #endif

@@ -16,8 +16,8 @@ static void on_revoke_set(lk_client *c, int err, const lk_stat *stat, void *arg)
   cli_command_complete(arg, err);
 }
 
-/* Asks a holder for the release. LK_ERR_NO_NODE is no error: the holder has
-   released the lock meanwhile. */
+/* Asks contender `i`, a holder, to release the lock. LK_ERR_NO_NODE is no
+   error: the holder has released the lock meanwhile. */
 static int request_release(cli_contenders *queue, size_t i)
 {
   cli_command *a = queue->command;
@@ -51,16 +51,16 @@ static int request_releases(cli_contenders *queue)
 
 /* ---- output -------------------------------------------------------------- */
 
-static bool was_asked_now(const cli_contender *c)
+static bool was_asked(const cli_contender *c)
 {
   return c->holds && !c->gone;
 }
 
-/* The label is the one that the request has replaced. */
+/* Shows each label as it was before LK_REVOKE_MESSAGE replaced it. */
 static void show_asked(const cli_contenders *queue, cli_text *out)
 {
   for (size_t i = 0; i < queue->count; i++) {
-    if (!was_asked_now(&queue->all[i]))
+    if (!was_asked(&queue->all[i]))
       continue;
     cli_text_puts(out, "asked  ");
     cli_contender_add_label(&queue->all[i], out);
@@ -78,7 +78,7 @@ static void show_asked_json(const cli_contenders *queue, cli_text *out)
   cli_json_text(&j, "lock", lk_text(queue->command->path));
   cli_json_open(&j, "asked", '[');
   for (size_t i = 0; i < queue->count; i++) {
-    if (!was_asked_now(&queue->all[i]))
+    if (!was_asked(&queue->all[i]))
       continue;
     cli_json_open(&j, NULL, '{');
     cli_contender_add_node_json(queue, i, &j);
@@ -90,15 +90,16 @@ static void show_asked_json(const cli_contenders *queue, cli_text *out)
   cli_text_puts(out, "\n");
 }
 
-static bool was_any_asked_now(const cli_contenders *queue)
+static bool was_any_asked(const cli_contenders *queue)
 {
   for (size_t i = 0; i < queue->count; i++)
-    if (was_asked_now(&queue->all[i]))
+    if (was_asked(&queue->all[i]))
       return true;
   return false;
 }
 
-/* cli_command_close() prints the text only if there is no error. */
+/* Also after an error, the holders that were asked before it are shown.
+   cli_command_close() prints the text only if there is no error. */
 static int show_and_close(cli_contenders *queue, int err)
 {
   cli_command *a = queue->command;
@@ -107,7 +108,7 @@ static int show_and_close(cli_contenders *queue, int err)
     show_asked_json(queue, &a->out);
   else
     show_asked(queue, &a->out);
-  if (err != 0 && was_any_asked_now(queue))
+  if (err != 0 && was_any_asked(queue))
     (void)cli_print(&a->out);
   return cli_command_close(a, err);
 }
@@ -124,7 +125,7 @@ int cli_revoke(const cli_options *o, char **operands)
   if (err == 0)
     err = cli_contenders_read_nodes(&queue);
   if (err == 0)
-    cli_contenders_order(&queue);
+    cli_contenders_mark_holders(&queue);
   size_t holders = cli_contenders_count_holders(&queue);
 
   if (err == 0)

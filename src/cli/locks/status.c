@@ -111,7 +111,7 @@ int cli_status(const cli_options *o, char **operands)
   if (err == 0)
     err = cli_contenders_read_nodes(&s.queue);
   if (err == 0)
-    cli_contenders_order(&s.queue);
+    cli_contenders_mark_holders(&s.queue);
   bool held = cli_contenders_count_holders(&s.queue) > 0;
 
   if (err == 0 && o->json)

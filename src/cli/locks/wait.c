@@ -10,9 +10,10 @@
 typedef struct lock_wait {
   cli_command command;
   lk_loop_timer timer;
-  bool seen; /* the queue was read before */
-  bool late; /* -w is over */
-  bool over; /* -w is over, or the watched node has changed */
+  bool queue_was_read; /* at least once */
+  bool late;           /* the time of -w is over */
+  bool over; /* ends wait_for_change(): the watched node has changed, or the
+                time of -w is over */
 } lock_wait;
 
 static void on_wait_over(lk_loop_timer *t)
@@ -46,7 +47,7 @@ static void on_contender_read(lk_client *c, int err, const lk_bytes *data,
   p->over = p->over || err != 0;
 }
 
-/* Waits until the node `node` changes or -w is over. */
+/* Waits until `node` changes or the time of -w is over. */
 static int wait_for_change(lock_wait *p, const char *node)
 {
   lk_watch *w = NULL;
@@ -69,18 +70,22 @@ static int wait_for_change(lock_wait *p, const char *node)
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
-/* Reads the queue; `*held` gets whether the lock is held. */
-static int check_holders(lock_wait *p, bool *held)
+/* Reads the queue. `*held` gets whether the lock is held; then waits until the
+   queue changes. */
+static int read_queue_and_wait(lock_wait *p, bool *held)
 {
   cli_contenders queue;
   int err = cli_contenders_list(&queue, &p->command);
 
   if (err == 0)
-    cli_contenders_order(&queue);
+    cli_contenders_mark_holders(&queue);
   *held = cli_contenders_count_holders(&queue) > 0;
-  if (err == 0 && queue.missing && !p->seen)
+  if (err == 0 && queue.missing && !p->queue_was_read)
     cli_notice("wait %s: no such node, so the lock is free", p->command.path);
-  p->seen = true;
+  p->queue_was_read = true;
+  /* The lock is not free before its last contender is gone, so this one is
+     watched. A semaphore is free when nobody holds a permit, so the last permit
+     is watched. */
   if (err == 0 && *held && !p->late) {
     size_t last = queue.count - 1;
 
@@ -95,7 +100,7 @@ static int check_holders(lock_wait *p, bool *held)
   return err;
 }
 
-/* Starts the timer for the rest of -w. */
+/* Starts the timer for the rest of -w, which includes the time to connect. */
 static void start_wait_timer(lock_wait *p)
 {
   cli_session *l = &p->command.session;
@@ -118,9 +123,10 @@ int cli_wait(const cli_options *o, char **operands)
     return CLI_EXIT_FAILED;
   start_wait_timer(&p);
   do
-    err = check_holders(&p, &held);
+    err = read_queue_and_wait(&p, &held);
   while (err == 0 && held && !p.late);
-  /* Without a reply in time the lock is not known to be free. */
+  /* The servers have not replied before the end of -w. The lock is not known to
+     be free, so it counts as held. */
   if (err == LK_ERR_DEADLINE &&
       cli_session_is_past_deadline(&p.command.session)) {
     err = 0;

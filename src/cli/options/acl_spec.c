@@ -16,13 +16,13 @@ static int base64_digit(char c)
   return at == NULL ? -1 : (int)(at - digits);
 }
 
-/* Whether `b` is base64 of `size` bytes; the last group holds one or two of
-   them. */
+/* Whether `b` is base64 of `size` bytes, where `size` is not a multiple of 3:
+   the last group of four characters encodes one or two bytes. */
 static bool is_base64_of(lk_bytes b, size_t size)
 {
   const char *s = b.at;
-  size_t used = (size * 8 + 5) / 6;
-  int unused_bits = size % 3 == 1 ? 15 : 3;
+  size_t used = (size * 8 + 5) / 6;         /* characters before the "=" */
+  int unused_bits = size % 3 == 1 ? 15 : 3; /* of the last one: must be 0 */
 
   if (b.len != (size + 2) / 3 * 4)
     return false;
@@ -57,7 +57,7 @@ static bool is_digest(const lk_acl *entry)
          memcmp(entry->scheme.at, "digest", entry->scheme.len) == 0;
 }
 
-/* Refuses `id` without showing the part that may be a password. */
+/* The part of `id` after the colon may be a password, so it is not shown. */
 static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
 {
   const char *colon = memchr(id.at, ':', id.len);
@@ -70,7 +70,8 @@ static void refuse_digest(cli_text *out, const char *what, lk_bytes id)
                      "into a file for --auth-file, and use creator");
 }
 
-/* An ACL entry with a password in clear matches no identity. */
+/* Refuses an id that holds a password instead of its hash: no client could use
+   the node. */
 static bool check_digests(const lk_acls *acl, const char *what,
                           cli_text *complaint)
 {
@@ -147,7 +148,7 @@ bool cli_auth_file_next_line(lk_bytes *text, lk_bytes *scheme, lk_bytes *auth)
     const char *colon = memchr(from, ':', line.len);
 
     if (colon == NULL)
-      colon = from;
+      colon = from; /* an empty scheme: the caller complains */
     size_t name = (size_t)(colon - from);
 
     *scheme = lk_bytes_of(from, name);

@@ -8,8 +8,8 @@
 
 /** An access list made from --acl. */
 typedef struct cli_acl {
-  lk_acls list; /**< the list of `made`, or a constant */
-  lk_acls *made;
+  lk_acls list;  /**< the content of `made`, or a constant of the library */
+  lk_acls *made; /**< from lk_acl_parse(); NULL: `list` is a constant */
 } cli_acl;
 
 /** Reads "open", "creator" or the syntax of lk_acl_parse(); ids of the scheme
@@ -19,9 +19,9 @@ bool cli_acl_read(cli_acl *out, const char *what, const char *spec,
                   cli_text *complaint);
 void cli_acl_free(cli_acl *acl);
 
-/** Splits off the next line of an auth file; `*text` is the rest. Skips empty
-    lines and lines that begin with "#". Returns false at the end. A line
-    without a colon has an empty `scheme`. */
+/** Reads the next line of an auth file from `*text`, which becomes the rest of
+    the file. Skips empty lines and lines that begin with "#". Returns false at
+    the end. A line without a colon has an empty `scheme`. */
 bool cli_auth_file_next_line(lk_bytes *text, lk_bytes *scheme, lk_bytes *auth);
 
 #endif

@@ -4,7 +4,7 @@
 #include "cli/options/number.h"
 #include "cli/options/options.h"
 
-/* An option without an argument: sets a member. */
+/* Defines the function of an option without an argument. It sets a member. */
 #define FLAG(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \
@@ -20,7 +20,7 @@ FLAG(recursive)
 FLAG(details)
 FLAG(read_only)
 
-/* An option whose text is checked later. */
+/* Defines the function of an option whose text is checked later. */
 #define TEXT(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \

@@ -6,8 +6,8 @@
 #include "cli/options/node_path.h"
 #include "cli/options/tls_options.h"
 
-/* Whether `path` has the component `name`. */
-static bool path_has(const char *path, const char *name)
+/* Whether `path` has a component that is `name`. */
+static bool has_component(const char *path, const char *name)
 {
   size_t len = strlen(name);
 
@@ -18,7 +18,8 @@ static bool path_has(const char *path, const char *name)
   return false;
 }
 
-static const char *broken_rule(const char *path)
+/* Returns the rule that the invalid `path` breaks, as the end of a message. */
+static const char *find_broken_rule(const char *path)
 {
   size_t len = strlen(path);
 
@@ -28,13 +29,14 @@ static const char *broken_rule(const char *path)
     return "must not contain \"//\"";
   if (len > 1 && path[len - 1] == '/')
     return "must not end with \"/\"";
-  if (path_has(path, ".") || path_has(path, ".."))
+  if (has_component(path, ".") || has_component(path, ".."))
     return "must not have \".\" or \"..\" between slashes";
   return "holds bytes that ZooKeeper refuses: a path is UTF-8 without control "
          "characters";
 }
 
-/* Checks the path without its trailing "/". */
+/* Whether `path` is a valid path followed by "/". The server appends the number
+   of a sequential node directly to it. */
 static bool is_start_of_sequential(const char *path)
 {
   size_t len = strlen(path);
@@ -56,11 +58,12 @@ bool cli_path_check(const char *path, bool sequential, cli_text *complaint)
     return true;
   cli_text_puts(complaint, "path \"");
   cli_text_add_printable(complaint, lk_text(path));
-  cli_text_printf(complaint, "\" %s", broken_rule(path));
+  cli_text_printf(complaint, "\" %s", find_broken_rule(path));
   return false;
 }
 
-/* Returns the rest of `path` after `start`; NULL: `path` begins otherwise. */
+/* Returns the rest of `path` after `start`; NULL: `path` does not begin with
+   `start`. */
 static const char *path_behind(const char *path, const char *start)
 {
   size_t len = strlen(start);
@@ -71,8 +74,8 @@ static const char *path_behind(const char *path, const char *start)
 bool cli_path_is_reserved(const char *hosts, const char *path)
 {
   const char *chroot = strchr(cli_tls_behind_scheme(hosts), '/');
-  bool none = chroot == NULL || chroot[1] == '\0';
-  const char *rest = path_behind(none ? path : chroot, "/zookeeper");
+  bool has_chroot = chroot != NULL && chroot[1] != '\0';
+  const char *rest = path_behind(has_chroot ? chroot : path, "/zookeeper");
 
   return rest != NULL && (*rest == '/' || *rest == '\0');
 }

@@ -17,27 +17,27 @@ static bool is_decimal_digit(char c)
 const char *cli_number_seconds(const char *text, int64_t *out_ms)
 {
   const char *s = text;
-  int64_t ms = 0;
-  int64_t unit = 100;
-  bool rest = false;
+  int64_t seconds = 0;
+  int64_t unit = 100; /* of the next decimal; 0 after three decimals */
+  bool rest = false;  /* less than a millisecond is left */
 
   for (; is_decimal_digit(*s); s++) {
-    ms = ms * 10 + (*s - '0');
-    if (ms > MOST_SECONDS)
+    seconds = seconds * 10 + (*s - '0');
+    if (seconds > MOST_SECONDS)
       return "is too long (24 days at most)";
   }
-  bool any = s > text;
+  int64_t ms = seconds * 1000;
+  bool has_digit = s > text;
 
-  ms *= 1000;
   if (*s == '.') {
     for (s++; is_decimal_digit(*s); s++) {
-      any = true;
+      has_digit = true;
       rest = rest || (unit == 0 && *s != '0');
       ms += unit * (*s - '0');
       unit /= 10;
     }
   }
-  if (*s != '\0' || !any)
+  if (*s != '\0' || !has_digit)
     return "is not a number of seconds, such as 10 or 0.5";
   *out_ms = ms + (rest ? 1 : 0);
   return NULL;
@@ -55,7 +55,7 @@ const char *cli_number_whole(const char *text, int64_t least, int64_t most,
   for (; *s != '\0'; s++) {
     if (!is_decimal_digit(*s))
       return "is not a whole number";
-    if (n > (INT64_MAX - 9) / 10)
+    if (n > (INT64_MAX - 9) / 10) /* the next line would overflow */
       return "is out of range";
     n = n * 10 + (*s - '0');
   }

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Both return NULL, or a complaint about the text: "is not a number", … */
+/* Both functions return NULL, or the end of a complaint about `text`, such as
+   "is out of range". */
 
 /** Parses seconds with decimals to milliseconds, rounded up; at most 24
     days. */

@@ -10,18 +10,19 @@ enum { MOST_OPTIONS = 48 };
 /* The option lists in the form of getopt_long(). */
 struct table {
   const cli_option *options[MOST_OPTIONS];
-  struct option longs[MOST_OPTIONS + 1];
-  char letters[2 * MOST_OPTIONS + 3];
   size_t count;
-  size_t nletters;
+  struct option longs[MOST_OPTIONS + 1]; /* the last stays zero */
   size_t nlongs;
+  char letters[2 * MOST_OPTIONS + 3]; /* order, ':', and each letter, with ':'
+                                         if the option takes an argument */
+  size_t nletters;
 };
 
-/* getopt_long() returns LONG_FORM plus the index in the table for the long form
-   of an option. */
+/* For the long form of option `i` of the table getopt_long() returns LONG_FORM
+   + i, which is larger than any letter. */
 enum { LONG_FORM = 256 };
 
-/* getopt_long() returns this for an operand if options may follow operands. */
+/* With the order '-', getopt_long() returns this for an operand. */
 enum { OPERAND = 1 };
 
 static void add_option(struct table *t, const cli_option *o)
@@ -41,14 +42,15 @@ static void add_option(struct table *t, const cli_option *o)
   t->options[t->count++] = o;
 }
 
-/* `order`: '+' stops at the first operand; '-' returns operands in order, even
-   if POSIXLY_CORRECT is set. */
+/* `order` is a character of getopt_long(). With '+' it stops at the first
+   operand. With '-' it returns each operand as OPERAND, and goes on. */
 static void fill_getopt_table(struct table *t, const cli_option_lists lists,
                               char order)
 {
   memset(t, 0, sizeof *t);
   t->letters[t->nletters++] = order;
-  /* ':' distinguishes a missing argument from an unknown option. */
+  /* ':' makes getopt_long() return ':' for a missing argument and '?' for an
+     unknown option. */
   t->letters[t->nletters++] = ':';
   for (size_t i = 0; i < CLI_MOST_LISTS && lists[i] != NULL; i++)
     for (const cli_option *o = lists[i]; o->take != NULL; o++)
@@ -56,6 +58,7 @@ static void fill_getopt_table(struct table *t, const cli_option_lists lists,
         add_option(t, o);
 }
 
+/* Returns the option for `got`, which getopt_long() has returned, or NULL. */
 static const cli_option *find_option(const struct table *t, int got)
 {
   if (got >= LONG_FORM)
@@ -74,7 +77,8 @@ static void show_option_name(cli_text *out, const cli_option *o)
     cli_text_printf(out, "-%c", o->letter);
 }
 
-/* Shows the unknown option: a letter of `word`, or all of it. */
+/* Shows the unknown option: one letter if `word` is a group of letters, such as
+   -nxv; else the whole word. */
 static void show_unknown_option(cli_text *out, const char *word)
 {
   if (optopt > ' ' && optopt < 0x7f && strncmp(word, "--", 2) != 0) {
@@ -85,8 +89,8 @@ static void show_unknown_option(cli_text *out, const char *word)
   }
 }
 
-/* Stores the option that was found in `word`; `complaint` gets a line on
-   error. */
+/* Handles one result of getopt_long(), `got`, for an option in `word`. On error
+   `complaint` gets one line. */
 static void parse_option(cli_options *o, const struct table *t, int got,
                          const char *word, cli_text *complaint)
 {
@@ -116,9 +120,9 @@ static void parse_option(cli_options *o, const struct table *t, int got,
   cli_text_printf(complaint, "\" %s", wrong);
 }
 
-/* Parses options; operands move to argv[1] and after. Returns their number.
-   After the first complaint, parsing goes on: a later --json decides how the
-   complaint is printed. */
+/* Parses options. Operands move to argv[1] and after; returns their number.
+   Parsing goes on after the first complaint, since a later --json decides how
+   the complaint is printed. */
 static int parse_options(cli_options *o, const struct table *t, int argc,
                          char **argv, cli_text *complaint)
 {

@@ -25,7 +25,7 @@ void cli_options_init(cli_options *o)
   o->node_version = -1;
 }
 
-/* An option without an argument: sets a member. */
+/* Defines the function of an option without an argument. It sets a member. */
 #define FLAG(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \
@@ -38,7 +38,7 @@ FLAG(version)
 FLAG(verbose)
 FLAG(json)
 
-/* An option whose text is checked later. */
+/* Defines the function of an option whose text is checked later. */
 #define TEXT(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \
@@ -48,7 +48,8 @@ FLAG(json)
 TEXT(hosts)
 TEXT(auth_file)
 
-/* An option of TLS; each selects TLS. */
+/* Defines the function of an option that names a file for TLS. Each option of
+   TLS selects TLS. */
 #define TLS_FILE(name, item)                                        \
   static const char *take_##name(cli_options *o, const char *value) \
   {                                                                 \
@@ -105,6 +106,7 @@ static const char *take_connect_timeout(cli_options *o, const char *value)
 /* "LAYOUT" or "LAYOUT:PREFIX". */
 static const char *take_layout(cli_options *o, const char *value)
 {
+  /* in the order of lk_layout */
   static const char *const words[] = {"curator", "kazoo", "native",
                                       "native-uuid"};
   size_t len = strcspn(value, ":");

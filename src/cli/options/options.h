@@ -30,39 +30,40 @@ typedef struct cli_options {
   int64_t session_timeout_ms;
   int64_t connect_timeout_ms;
   const char *auth_file; /**< NULL: none */
-  cli_tls_options tls;   /**< completed by the environment; see tls_options.h */
+  cli_tls_options tls;   /**< without the values from the environment */
   /* run */
-  int64_t wait_ms; /**< -1: no limit; 0: no wait */
+  int64_t wait_ms; /**< -w; -1: not given, no limit; 0: -n, no wait */
   bool nonblock;   /**< -n was given; it overrides -w */
-  int conflict_code;
+  int conflict_code;   /**< exit code if the lock is not acquired */
   const char *command; /**< the STRING of -c; NULL: none */
-  const char *label;   /**< NULL: host, pid, start time */
-  const char *acl;
+  const char *label;   /**< NULL: host, process id, start time */
+  const char *acl;     /**< for cli_acl_read() */
   cli_on_lost on_lost;
-  int64_t kill_after_ms; /**< 0: a sixth of the session timeout */
-  int64_t min_hold_ms;   /**< 0: no longer than COMMAND runs */
-  int64_t max_hold_ms;   /**< 0: as long as COMMAND runs */
+  int64_t kill_after_ms; /**< 0: not given, a sixth of the session timeout */
+  int64_t min_hold_ms;   /**< 0: the lock is released when COMMAND ends */
+  int64_t max_hold_ms;   /**< 0: no limit */
   lk_assurance assurance;
   bool foreground;
-  int events_fd; /**< -1: none */
+  int events_fd; /**< descriptor for JSON events; -1: not given */
   lk_layout layout;
-  const char *prefix; /**< NULL: the prefix of the layout */
+  const char *prefix; /**< of the node names; NULL: the default of the layout */
   cli_side side;
-  const char *more[CLI_MOST_LOCKS]; /**< further locks, "x:" or "s:" in front */
+  const char *more[CLI_MOST_LOCKS]; /**< the locks of -l: "PATH", "x:PATH" or
+                                       "s:PATH" */
   size_t more_count;
-  int32_t permits; /**< 0: not a semaphore */
-  int32_t take;    /**< 0: one */
+  int32_t permits; /**< -p; 0: not a semaphore */
+  int32_t take;    /**< --take; 0: not given, one permit */
   /* nodes */
-  int32_t node_version;
+  int32_t node_version; /**< -V; -1: any version */
   bool ephemeral;
   bool sequential;
   bool container;
   int64_t ttl_ms; /**< 0: no TTL */
   bool parents;
   bool recursive;
-  bool details;
+  bool details;   /**< ls -l */
   bool read_only; /**< a read-only server is accepted */
-  int64_t count;  /**< of events; 0: until interrupted */
+  int64_t count;  /**< exit after so many events; 0: not given, no limit */
 } cli_options;
 
 /** One option. An alias follows its option and has the same `take` and no
@@ -77,14 +78,14 @@ typedef struct cli_option {
 } cli_option;
 
 /** Lists of options; each ends with an entry without `take`. */
-extern const cli_option cli_options_common[];  /* -h, --version */
-extern const cli_option cli_options_version[]; /* -V without VERSION */
+extern const cli_option cli_options_common[];  /* -h, --help */
+extern const cli_option cli_options_version[]; /* -V, --version */
 extern const cli_option cli_options_session[];
 extern const cli_option cli_options_json[];
 extern const cli_option cli_options_layout[];
 extern const cli_option cli_options_run[];
 extern const cli_option cli_options_wait[];
-extern const cli_option cli_options_write[]; /* -V VERSION */
+extern const cli_option cli_options_write[]; /* -V VERSION, --node-version */
 extern const cli_option cli_options_delete[];
 extern const cli_option cli_options_create[];
 extern const cli_option cli_options_ls[];

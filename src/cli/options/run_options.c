@@ -6,7 +6,7 @@
 #include "cli/options/number.h"
 #include "cli/options/options.h"
 
-/* An option without an argument: sets a member. */
+/* Defines the function of an option without an argument. It sets a member. */
 #define FLAG(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \
@@ -18,7 +18,7 @@ FLAG(quiet)
 FLAG(foreground)
 FLAG(json)
 
-/* An option whose text is checked later. */
+/* Defines the function of an option whose text is checked later. */
 #define TEXT(member)                                                  \
   static const char *take_##member(cli_options *o, const char *value) \
   {                                                                   \
@@ -67,7 +67,7 @@ static const char *take_permits(cli_options *o, const char *value)
   return NULL;
 }
 
-static const char *take_permits_taken(cli_options *o, const char *value)
+static const char *take_wanted_permits(cli_options *o, const char *value)
 {
   int64_t n;
 
@@ -85,6 +85,7 @@ static const char *take_nonblock(cli_options *o, const char *value)
   return NULL;
 }
 
+/* -n wins over -w in any order, as in flock(1). */
 static const char *take_wait(cli_options *o, const char *value)
 {
   int64_t ms;
@@ -139,6 +140,7 @@ static int find_word(const char *const *words, const char *value)
 
 static const char *take_on_lost(cli_options *o, const char *value)
 {
+  /* in the order of cli_on_lost */
   static const char *const words[] = {"term", "kill", "stop", "ignore", NULL};
   int i = find_word(words, value);
 
@@ -150,6 +152,7 @@ static const char *take_on_lost(cli_options *o, const char *value)
 
 static const char *take_assurance(cli_options *o, const char *value)
 {
+  /* in the order of lk_assurance */
   static const char *const words[] = {"quorum", "sync", "ping", NULL};
   int i = find_word(words, value);
 
@@ -182,7 +185,7 @@ const cli_option cli_options_run[] = {
   {'e', NULL, NULL, NULL, take_exclusive},
   {'l', "lock", "[x:|s:]PATH", "acquire this lock, too: all, or none; repeatable", take_lock},
   {'p', "permits", "N", "LOCK is a semaphore of N permits", take_permits},
-  {0, "take", "K", "acquire K permits (1)", take_permits_taken},
+  {0, "take", "K", "acquire K permits (1)", take_wanted_permits},
   {'n', "nonblock", NULL, "fail if the lock is held", take_nonblock},
   {0, "nb", NULL, NULL, take_nonblock},
   {'w', "wait", "SECS", "give up after SECS, connecting included", take_wait},

@@ -40,9 +40,10 @@ static const char *tls_variable_name(cli_tls_item item)
   return "";
 }
 
-/* Whether the item's variable is ignored. If the command line gives another
-   certificate or key, the variables for the key and its password do not belong
-   to it. */
+/* Whether the item's variable is ignored. If the command line gives the
+   certificate, a key in the environment is not taken: it belongs to another
+   certificate. A password in the environment is not taken if the command line
+   gives the certificate or the key. */
 static bool is_variable_ignored(const cli_tls_options *t, cli_tls_item item)
 {
   bool cert = t->items[CLI_TLS_CERT] != NULL;
@@ -99,7 +100,8 @@ lk_tls_config cli_tls_config(const cli_tls_options *t)
 
 /* ---- checks -------------------------------------------------------------- */
 
-/* A key, or the password of one, needs a certificate. */
+/* Whether a certificate is given, if a key or the password of a key is given.
+ */
 static bool has_certificate_for_key(const cli_tls_options *t,
                                     cli_text *complaint)
 {
@@ -116,7 +118,8 @@ static bool has_certificate_for_key(const cli_tls_options *t,
   return false;
 }
 
-/* Whether `text` of lk_tls_check() is about the file `path`. */
+/* Whether the complaint `text` of lk_tls_check() is about the file `path`,
+   which may be NULL. */
 static bool is_about_file(const char *text, const char *path)
 {
   static const char *const starts[] = {"TLS: ", "TLS: cannot read "};
@@ -133,16 +136,19 @@ static bool is_about_file(const char *text, const char *path)
   return false;
 }
 
-/* Whether `text` is about the key in a file, not about the certificate, which
-   can be in the same file. */
+/* Whether the complaint `text` is about a key. The certificate can be in the
+   same file, so the name of the file does not show that. */
 static bool is_about_key(const char *text)
 {
   return strstr(text, "has no private key") != NULL ||
          strstr(text, "has no key that can be read") != NULL;
 }
 
-/* Returns the item of the client's own file that `text` is about. */
-static cli_tls_item find_own_item(const cli_tls_options *t, const char *text)
+/* Returns the item whose file the complaint `text` is about: the client's
+   certificate, its key or the password of the key. CLI_TLS_CERT: `text` names
+   none of these files. */
+static cli_tls_item find_complained_item(const cli_tls_options *t,
+                                         const char *text)
 {
   static const cli_tls_item items[] = {CLI_TLS_CERT, CLI_TLS_KEY,
                                        CLI_TLS_KEY_PASSWORD_FILE};
@@ -158,15 +164,19 @@ static cli_tls_item find_own_item(const cli_tls_options *t, const char *text)
 /* Returns advice for a key that cannot be read, or "". */
 static const char *key_advice(const cli_tls_options *t, const char *text)
 {
+  /* Without --key, the key was sought in the file of the certificate. */
+  const char *give_key =
+      tls_item_value(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
+
   if (strstr(text, "has no private key") != NULL)
-    return tls_item_value(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
+    return give_key;
   if (strstr(text, "has no key that can be read") == NULL)
-    return "";
+    return ""; /* the complaint is not about a key */
   if (tls_item_value(t, CLI_TLS_KEY_PASSWORD_FILE) != NULL)
     return "; --key-password-file must hold its password";
   if (strstr(text, "password") != NULL)
     return "; --key-password-file gives its password";
-  return tls_item_value(t, CLI_TLS_KEY) == NULL ? "; --key gives one" : "";
+  return give_key;
 }
 
 static void complain_of_tls_file(const cli_tls_options *t, cli_tls_item item,
@@ -184,7 +194,9 @@ static void complain_of_tls_file(const cli_tls_options *t, cli_tls_item item,
   cli_text_puts(complaint, key_advice(t, text));
 }
 
-/* Checks each file alone, so that the complaint can name the option. */
+/* Checks the files in steps, so that the complaint can name the option: the
+   CAs, the revocation lists, the certificate with its key, and then all files
+   together. */
 static bool check_tls_files(const cli_tls_options *t, cli_text *complaint)
 {
   const lk_tls_config all = cli_tls_config(t);
@@ -205,7 +217,7 @@ static bool check_tls_files(const cli_tls_options *t, cli_text *complaint)
     complain_of_tls_file(t,
                          i == 0   ? CLI_TLS_CACERT
                          : i == 1 ? CLI_TLS_CRL
-                                  : find_own_item(t, text),
+                                  : find_complained_item(t, text),
                          err, text, complaint);
     return false;
   }

@@ -27,16 +27,16 @@ typedef enum cli_tls_item {
 
 /** The options of TLS, as they were given. */
 typedef struct cli_tls_options {
-  bool selected; /**< one of them was given */
-  bool insecure;
+  bool selected; /**< an option of TLS was given */
+  bool insecure; /**< --insecure: any server certificate is accepted */
   const char *items[CLI_TLS_COUNT]; /**< NULL: not given */
 } cli_tls_options;
 
 /** Whether the connections to `hosts`, a connect string, use TLS. */
 bool cli_tls_is_selected(const cli_tls_options *t, const char *hosts);
 
-/** Returns the trusted certificates and the client's own one. Texts are
-    borrowed. */
+/** Returns the configuration for lk_client_config.tls. Its texts are borrowed
+    from `t` and the environment. */
 lk_tls_config cli_tls_config(const cli_tls_options *t);
 
 /** If TLS is selected, checks that this build has it, that the options fit
@@ -45,8 +45,8 @@ lk_tls_config cli_tls_config(const cli_tls_options *t);
 bool cli_tls_check(const cli_tls_options *t, const char *hosts,
                    cli_text *complaint);
 
-/** Prints the warning of --insecure. If TLS is not selected and not `quiet`,
-    prints a notice for a variable that describes TLS. */
+/** Prints a warning if --insecure is given, also if `quiet`. Unless `quiet`,
+    prints a warning if a variable describes TLS and TLS is not selected. */
 void cli_tls_warn(const cli_tls_options *t, const char *hosts, bool quiet);
 
 /** Returns `hosts` without "tls://". */

@@ -19,10 +19,10 @@ START_TEST(one_writer_holds_and_readers_before_it_hold_together)
   cli_contender r[] = {contender(4, true), contender(1, true),
                        contender(3, false), contender(2, true)};
 
-  ck_assert_uint_eq(cli_queue_order_locks(w, 3), 3);
+  ck_assert_uint_eq(cli_queue_mark_lock_holders(w, 3), 3);
   ck_assert_int_eq(w[0].number, 1);
   ck_assert(w[0].holds && !w[1].holds && !w[2].holds);
-  ck_assert_uint_eq(cli_queue_order_locks(r, 4), 4);
+  ck_assert_uint_eq(cli_queue_mark_lock_holders(r, 4), 4);
   ck_assert(r[0].holds && r[1].holds && !r[2].holds && !r[3].holds);
   ck_assert_int_eq(r[3].number, 4);
 }
@@ -33,7 +33,7 @@ START_TEST(a_writer_that_also_reads_holds_twice)
   cli_contender c[] = {contender(1, true), contender(1, false),
                        contender(2, true)};
 
-  cli_queue_order_locks(c, 3);
+  cli_queue_mark_lock_holders(c, 3);
   ck_assert(!c[0].shared && c[0].holds);
   ck_assert(c[1].shared && c[1].holds);
   ck_assert(!c[2].holds);
@@ -46,7 +46,7 @@ START_TEST(contender_that_has_left_is_not_counted)
                        contender(3, false)};
 
   c[0].gone = true;
-  ck_assert_uint_eq(cli_queue_order_locks(c, 3), 2);
+  ck_assert_uint_eq(cli_queue_mark_lock_holders(c, 3), 2);
   ck_assert(c[0].holds);
   ck_assert_int_eq(c[0].number, 2);
   ck_assert_int_eq(c[2].number, 1);
@@ -70,7 +70,7 @@ static void expect_permits(cli_contender *c, size_t count, size_t holders,
 {
   size_t n = 0;
 
-  ck_assert_uint_eq(cli_queue_order_permits(c, count), shown);
+  ck_assert_uint_eq(cli_queue_mark_permit_holders(c, count), shown);
   for (size_t i = 0; i < shown; i++) {
     ck_assert(!c[i].holds || c[i].permit);
     n += c[i].holds;
