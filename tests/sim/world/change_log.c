@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void sim_change_log_free(sim_change_log *j)
+void sim_change_log_free(sim_change_log *log)
 {
-  free(j->changes);
+  free(log->changes);
 }
 
 bool sim_is_below(const char *path, const char *top)
@@ -18,21 +18,21 @@ bool sim_is_below(const char *path, const char *top)
   return strncmp(path, top, len) == 0 && path[len] == '/';
 }
 
-static sim_change *append(sim_change_log *j)
+static sim_change *append(sim_change_log *log)
 {
-  if (j->count == j->cap) {
-    j->cap = j->cap == 0 ? 256 : j->cap * 2;
-    j->changes = realloc(j->changes, j->cap * sizeof *j->changes);
-    if (j->changes == NULL)
+  if (log->count == log->cap) {
+    log->cap = log->cap == 0 ? 256 : log->cap * 2;
+    log->changes = realloc(log->changes, log->cap * sizeof *log->changes);
+    if (log->changes == NULL)
       abort();
   }
-  sim_change *c = &j->changes[j->count++];
+  sim_change *c = &log->changes[log->count++];
 
   memset(c, 0, sizeof *c);
   return c;
 }
 
-void sim_change_log_add(sim_change_log *j, const sim_node *n,
+void sim_change_log_add(sim_change_log *log, const sim_node *n,
                         lk_event_type type, int64_t zxid)
 {
   size_t len = (size_t)n->stat.data_length;
@@ -42,7 +42,7 @@ void sim_change_log_add(sim_change_log *j, const sim_node *n,
     return;
   if (strlen(n->path) >= SIM_CHANGE_PATH)
     abort(); /* no actor creates such a path */
-  sim_change *c = append(j);
+  sim_change *c = append(log);
 
   c->zxid = zxid;
   c->type = type;
@@ -57,20 +57,20 @@ void sim_change_log_add(sim_change_log *j, const sim_node *n,
   c->parent_perms = n->parent->perms;
 }
 
-size_t sim_change_log_first_after(const sim_change_log *j, int64_t zxid)
+size_t sim_change_log_first_after(const sim_change_log *log, int64_t zxid)
 {
-  size_t i = j->count;
+  size_t i = log->count;
 
-  while (i > 0 && j->changes[i - 1].zxid > zxid)
+  while (i > 0 && log->changes[i - 1].zxid > zxid)
     i--;
   return i;
 }
 
-const sim_change *sim_change_log_at(const sim_change_log *j, const char *path,
+const sim_change *sim_change_log_at(const sim_change_log *log, const char *path,
                                     int64_t zxid)
 {
-  for (size_t i = sim_change_log_first_after(j, zxid); i-- > 0;) {
-    const sim_change *c = &j->changes[i];
+  for (size_t i = sim_change_log_first_after(log, zxid); i-- > 0;) {
+    const sim_change *c = &log->changes[i];
 
     if (strcmp(c->path, path) == 0)
       return c->type == LK_EVENT_DELETED ? NULL : c;
@@ -78,13 +78,13 @@ const sim_change *sim_change_log_at(const sim_change_log *j, const char *path,
   return NULL;
 }
 
-size_t sim_change_log_count_below(const sim_change_log *j, const char *path,
+size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
                                   bool children, int64_t zxid)
 {
-  size_t end = sim_change_log_first_after(j, zxid), count = 0;
+  size_t end = sim_change_log_first_after(log, zxid), count = 0;
 
   for (size_t i = 0; i < end; i++) {
-    const sim_change *c = &j->changes[i];
+    const sim_change *c = &log->changes[i];
 
     if (children ? !sim_is_child(c, path) : !sim_is_below(c->path, path))
       continue;
@@ -94,10 +94,10 @@ size_t sim_change_log_count_below(const sim_change_log *j, const char *path,
   return count;
 }
 
-int64_t sim_change_log_zxid_of(const sim_change_log *j, const char *data)
+int64_t sim_change_log_zxid_of(const sim_change_log *log, const char *data)
 {
-  for (size_t i = 0; i < j->count; i++) {
-    const sim_change *c = &j->changes[i];
+  for (size_t i = 0; i < log->count; i++) {
+    const sim_change *c = &log->changes[i];
 
     if ((c->type == LK_EVENT_CREATED || c->type == LK_EVENT_CHANGED) &&
         strcmp(c->data, data) == 0)

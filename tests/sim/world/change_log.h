@@ -31,22 +31,22 @@ typedef struct sim_change_log {
   size_t cap;
 } sim_change_log;
 
-void sim_change_log_free(sim_change_log *j);
+void sim_change_log_free(sim_change_log *log);
 /** Ignores nodes elsewhere. */
-void sim_change_log_add(sim_change_log *j, const sim_node *n,
+void sim_change_log_add(sim_change_log *log, const sim_node *n,
                         lk_event_type type, int64_t zxid);
 
 /** The index of the first change after `zxid`. */
-size_t sim_change_log_first_after(const sim_change_log *j, int64_t zxid);
+size_t sim_change_log_first_after(const sim_change_log *log, int64_t zxid);
 /** The node at `path` at `zxid`; NULL: there was none. */
-const sim_change *sim_change_log_at(const sim_change_log *j, const char *path,
+const sim_change *sim_change_log_at(const sim_change_log *log, const char *path,
                                     int64_t zxid);
 /** The number of nodes below `path` at `zxid`; with `children` of its children
     only. */
-size_t sim_change_log_count_below(const sim_change_log *j, const char *path,
+size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
                                   bool children, int64_t zxid);
 /** The zxid of the transaction that wrote `data`; 0: none. */
-int64_t sim_change_log_zxid_of(const sim_change_log *j, const char *data);
+int64_t sim_change_log_zxid_of(const sim_change_log *log, const char *data);
 
 /** Whether `path` is below `top`. */
 bool sim_is_below(const char *path, const char *top);

@@ -22,158 +22,158 @@ const size_t sim_ninvariants = sizeof sim_invariants / sizeof *sim_invariants;
 #define FUNCTION(function, name, facts, text) {facts, sim_##function},
 static const struct {
   uint32_t facts;
-  void (*function)(sim_checker *j, const sim_fact *f);
+  void (*function)(sim_checker *checker, const sim_fact *f);
 } functions[] = {SIM_INVARIANTS(FUNCTION)};
 
-void sim_checker_report(sim_checker *j, const sim_fact *f)
+void sim_checker_report(sim_checker *checker, const sim_fact *f)
 {
-  bool judging = j->world->in_checker;
+  bool judging = checker->world->in_checker;
 
   sim_milestones_note(f);
-  j->world->in_checker = true;
-  for (size_t i = 0; i < j->ninvariants_of_fact[f->type]; i++) {
-    j->current = j->invariants_of_fact[f->type][i];
-    functions[j->current].function(j, f);
+  checker->world->in_checker = true;
+  for (size_t i = 0; i < checker->ninvariants_of_fact[f->type]; i++) {
+    checker->current = checker->invariants_of_fact[f->type][i];
+    functions[checker->current].function(checker, f);
   }
-  j->world->in_checker = judging;
+  checker->world->in_checker = judging;
 }
 
 /* The invariants that each fact is passed to. */
-static void index_invariants_by_fact(sim_checker *j)
+static void index_invariants_by_fact(sim_checker *checker)
 {
   for (size_t t = 0; t < SIM_NFACTS; t++) {
-    j->ninvariants_of_fact[t] = 0;
+    checker->ninvariants_of_fact[t] = 0;
     for (size_t i = 0; i < sim_ninvariants; i++) {
-      if ((functions[i].facts & SIM_FACT(t)) != 0 && !j->verdicts[i].off)
-        j->invariants_of_fact[t][j->ninvariants_of_fact[t]++] =
+      if ((functions[i].facts & SIM_FACT(t)) != 0 && !checker->verdicts[i].off)
+        checker->invariants_of_fact[t][checker->ninvariants_of_fact[t]++] =
             (unsigned char)i;
     }
   }
 }
 
-void sim_violated(sim_checker *j, const char *format, ...)
+void sim_violated(sim_checker *checker, const char *format, ...)
 {
-  char *what = j->verdicts[j->current].what;
-  char text[sizeof j->verdicts->what];
+  char *what = checker->verdicts[checker->current].what;
+  char text[sizeof checker->verdicts->what];
   va_list args;
 
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  j->violations++;
-  if (j->verdicts[j->current].broken++ == 0)
+  checker->violations++;
+  if (checker->verdicts[checker->current].broken++ == 0)
     memcpy(what, text, sizeof text);
-  SIM_TRACE(&j->world->trace, "checker", "%s: %s",
-            sim_invariants[j->current].name, text);
+  SIM_TRACE(&checker->world->trace, "checker", "%s: %s",
+            sim_invariants[checker->current].name, text);
 }
 
 /* ---- setup and end ------------------------------------------------------ */
 
 sim_checker *sim_checker_new(sim_world *w)
 {
-  sim_checker *j = sim_allocate(sizeof *j);
+  sim_checker *checker = sim_allocate(sizeof *checker);
 
-  j->world = w;
-  j->verdicts = sim_allocate(sim_ninvariants * sizeof *j->verdicts);
-  j->history.agenda = &w->agenda;
-  j->history.locks = w->locks;
-  j->history.nlocks = &w->nlocks;
-  j->history.style = &w->style;
-  j->leader = -1;
-  index_invariants_by_fact(j);
-  return j;
+  checker->world = w;
+  checker->verdicts = sim_allocate(sim_ninvariants * sizeof *checker->verdicts);
+  checker->history.agenda = &w->agenda;
+  checker->history.locks = w->locks;
+  checker->history.nlocks = &w->nlocks;
+  checker->history.style = &w->style;
+  checker->leader = -1;
+  index_invariants_by_fact(checker);
+  return checker;
 }
 
 typedef struct sim_chunk {
   struct sim_chunk *next;
 } sim_chunk;
 
-void *sim_checker_allocate(sim_checker *j, size_t size)
+void *sim_checker_allocate(sim_checker *checker, size_t size)
 {
   sim_chunk *c = sim_allocate(sizeof *c + size);
 
-  c->next = j->chunks;
-  j->chunks = c;
+  c->next = checker->chunks;
+  checker->chunks = c;
   return c + 1;
 }
 
-static void free_chunks(sim_checker *j)
+static void free_chunks(sim_checker *checker)
 {
-  while (j->chunks != NULL) {
-    sim_chunk *c = j->chunks;
+  while (checker->chunks != NULL) {
+    sim_chunk *c = checker->chunks;
 
-    j->chunks = c->next;
+    checker->chunks = c->next;
     free(c);
   }
 }
 
-static void free_handles(sim_checker *j)
+static void free_handles(sim_checker *checker)
 {
-  while (j->all_handles != NULL) {
-    sim_handle *h = j->all_handles;
+  while (checker->all_handles != NULL) {
+    sim_handle *h = checker->all_handles;
 
-    j->all_handles = h->next_of_all;
+    checker->all_handles = h->next_of_all;
     free(h);
   }
 }
 
-void sim_checker_free(sim_checker *j)
+void sim_checker_free(sim_checker *checker)
 {
-  sim_contenders_free(j, NULL);
-  free_handles(j);
-  free_chunks(j);
+  sim_contenders_free(checker, NULL);
+  free_handles(checker);
+  free_chunks(checker);
   for (size_t i = 0; i < SIM_MOST_PROCESSES; i++)
-    sim_life_end(&j->lives[i]);
-  sim_change_log_free(&j->change_log);
-  sim_history_free(&j->history);
-  free(j->verdicts);
-  free(j);
+    sim_life_end(&checker->lives[i]);
+  sim_change_log_free(&checker->change_log);
+  sim_history_free(&checker->history);
+  free(checker->verdicts);
+  free(checker);
 }
 
-bool sim_checker_disable(sim_checker *j, const char *invariant)
+bool sim_checker_disable(sim_checker *checker, const char *invariant)
 {
   for (size_t i = 0; i < sim_ninvariants; i++) {
     if (strcmp(sim_invariants[i].name, invariant) == 0) {
-      j->verdicts[i].off = true;
-      index_invariants_by_fact(j);
+      checker->verdicts[i].off = true;
+      index_invariants_by_fact(checker);
       return true;
     }
   }
   return false;
 }
 
-size_t sim_checker_broken(const sim_checker *j, size_t invariant,
+size_t sim_checker_broken(const sim_checker *checker, size_t invariant,
                           const char **what)
 {
   if (what != NULL)
-    *what = j->verdicts[invariant].what;
-  return j->verdicts[invariant].broken;
+    *what = checker->verdicts[invariant].what;
+  return checker->verdicts[invariant].broken;
 }
 
-size_t sim_checker_violations(const sim_checker *j)
+size_t sim_checker_violations(const sim_checker *checker)
 {
-  return j->violations;
+  return checker->violations;
 }
 
 /* ---- committed transactions --------------------------------------------- */
 
 /* The assurance of the contender; for other nodes that of the process. */
-static lk_assurance assurance_of(const sim_checker *j, const sim_contender *a,
-                                 const sim_entry *e)
+static lk_assurance assurance_of(const sim_checker *checker,
+                                 const sim_contender *a, const sim_entry *e)
 {
   if (a != NULL)
     return a->ct->lease->config.assurance;
   return e->creator_session == NULL
              ? LK_ASSURE_QUORUM
-             : j->world->processes[e->creator_session->process].assurance;
+             : checker->world->processes[e->creator_session->process].assurance;
 }
 
 /* A contender without a handle belongs to a local queue. */
-static void note_created(sim_checker *j, sim_entry *e)
+static void note_created(sim_checker *checker, sim_entry *e)
 {
-  const sim_contender *a = sim_contender_for(j, e);
+  const sim_contender *a = sim_contender_for(checker, e);
 
-  e->assurance = assurance_of(j, a, e);
+  e->assurance = assurance_of(checker, a, e);
   if (a == NULL) {
     /* created by a request of the process that had the session before */
     e->is_excused = e->creator_session != NULL && e->creator_session->resumed;
@@ -205,28 +205,29 @@ static void note_deleted(const sim_entry *e)
   h->nodes_taken++;
 }
 
-static void change_log_add(sim_checker *j, const sim_node *node,
+static void change_log_add(sim_checker *checker, const sim_node *node,
                            lk_event_type type, int64_t zxid)
 {
-  if (sim_records_received(j->world))
-    sim_change_log_add(&j->change_log, node, type, zxid);
+  if (sim_records_received(checker->world))
+    sim_change_log_add(&checker->change_log, node, type, zxid);
 }
 
 static void on_node_created(const sim_node *node, void *arg)
 {
-  sim_checker *j = arg;
-  sim_entry *e = sim_history_add_node(&j->history, node);
+  sim_checker *checker = arg;
+  sim_entry *e = sim_history_add_node(&checker->history, node);
 
-  change_log_add(j, node, LK_EVENT_CREATED, node->stat.czxid);
+  change_log_add(checker, node, LK_EVENT_CREATED, node->stat.czxid);
   if (e == NULL)
     return;
-  if (j->restoring) {
+  if (checker->restoring) {
     e->restored = e->is_excused = true;
     e->key[0] = '\0'; /* its contender may use another node of that name */
     return;
   }
-  note_created(j, e);
-  sim_checker_report(j, &(sim_fact){.type = SIM_NODE_CREATED, .entry = e});
+  note_created(checker, e);
+  sim_checker_report(checker,
+                     &(sim_fact){.type = SIM_NODE_CREATED, .entry = e});
 }
 
 static void on_data_set(const sim_node *node, void *arg)
@@ -241,22 +242,22 @@ static void on_access_set(const sim_node *node, int64_t zxid, void *arg)
 
 static void on_node_deleted(const sim_node *node, int64_t zxid, void *arg)
 {
-  sim_checker *j = arg;
+  sim_checker *checker = arg;
 
-  change_log_add(j, node, LK_EVENT_DELETED, zxid);
-  sim_history_delete_node(&j->history, node, zxid);
+  change_log_add(checker, node, LK_EVENT_DELETED, zxid);
+  sim_history_delete_node(&checker->history, node, zxid);
 }
 
 /* In a style that stores the id in the data: if the data are replaced before
  * the create was answered, the contender cannot recognise the node. */
-static void note_change(sim_checker *j)
+static void note_change(sim_checker *checker)
 {
-  for (sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     const sim_contender *a = NULL;
 
-    if (e->lock_index == SIM_NO_LOCK || e->changed_us != sim_now_us(j))
+    if (e->lock_index == SIM_NO_LOCK || e->changed_us != sim_now_us(checker))
       continue;
-    a = sim_contender_for(j, e);
+    a = sim_contender_for(checker, e);
     if (e->revoked)
       e->ownerless = e->ownerless || a == NULL || a->ct->own.token == 0;
     else
@@ -267,45 +268,47 @@ static void note_change(sim_checker *j)
 static void on_committed(const sim_commit *commit, const sim_tree *committed,
                          void *arg)
 {
-  sim_checker *j = arg;
+  sim_checker *checker = arg;
 
-  sim_history_committed(&j->history, commit, committed);
-  if (j->world->style->unique == 0)
-    note_change(j);
-  while (j->history.being_deleted != NULL) {
-    sim_entry *e = j->history.being_deleted;
+  sim_history_committed(&checker->history, commit, committed);
+  if (checker->world->style->unique == 0)
+    note_change(checker);
+  while (checker->history.being_deleted != NULL) {
+    sim_entry *e = checker->history.being_deleted;
 
-    j->history.being_deleted = e->next;
+    checker->history.being_deleted = e->next;
     e->next = NULL;
-    if (j->restoring)
+    if (checker->restoring)
       continue;
     note_deleted(e);
-    sim_checker_report(j, &(sim_fact){.type = SIM_NODE_DELETED, .entry = e});
+    sim_checker_report(checker,
+                       &(sim_fact){.type = SIM_NODE_DELETED, .entry = e});
   }
-  if (!j->restoring)
-    sim_checker_report(j, &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
+  if (!checker->restoring)
+    sim_checker_report(checker,
+                       &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
 }
 
 static void on_session_ended(int64_t session, bool expired, void *arg)
 {
-  sim_checker *j = arg;
+  sim_checker *checker = arg;
 
-  sim_history_end_session(&j->history, session, expired);
-  if (j->restoring)
+  sim_history_end_session(&checker->history, session, expired);
+  if (checker->restoring)
     return;
-  sim_checker_report(
-      j, &(sim_fact){.type = SIM_SESSION_ENDED,
-                     .session = sim_history_session(&j->history, session)});
+  sim_checker_report(checker, &(sim_fact){.type = SIM_SESSION_ENDED,
+                                          .session = sim_history_session(
+                                              &checker->history, session)});
 }
 
 static void on_session_resumed(int64_t session, int32_t timeout_ms, void *arg)
 {
-  sim_checker *j = arg;
+  sim_checker *checker = arg;
 
-  sim_history_session(&j->history, session)->granted_ms = timeout_ms;
+  sim_history_session(&checker->history, session)->granted_ms = timeout_ms;
 }
 
-sim_ensemble_hooks sim_checker_hooks(sim_checker *j)
+sim_ensemble_hooks sim_checker_hooks(sim_checker *checker)
 {
   return (sim_ensemble_hooks){.committed = on_committed,
                               .created = on_node_created,
@@ -314,37 +317,38 @@ sim_ensemble_hooks sim_checker_hooks(sim_checker *j)
                               .access_set = on_access_set,
                               .session_ended = on_session_ended,
                               .session_resumed = on_session_resumed,
-                              .arg = j};
+                              .arg = checker};
 }
 
-void sim_checker_operator_ends_all(sim_checker *j)
+void sim_checker_operator_ends_all(sim_checker *checker)
 {
-  const sim_tree *committed = sim_ensemble_committed_tree(j->world->ensemble);
+  const sim_tree *committed =
+      sim_ensemble_committed_tree(checker->world->ensemble);
 
   for (size_t i = 0; i < committed->nsessions; i++)
-    sim_checker_operator_ends(j, committed->sessions[i].id);
+    sim_checker_operator_ends(checker, committed->sessions[i].id);
 }
 
-void sim_checker_wiped(sim_checker *j)
+void sim_checker_wiped(sim_checker *checker)
 {
-  j->history.wiped = true;
-  memset(j->token, 0, sizeof j->token);
-  memset(j->turn, 0, sizeof j->turn);
+  checker->history.wiped = true;
+  memset(checker->token, 0, sizeof checker->token);
+  memset(checker->turn, 0, sizeof checker->turn);
 }
 
-void sim_checker_set_restoring(sim_checker *j, bool restores)
+void sim_checker_set_restoring(sim_checker *checker, bool restores)
 {
-  j->restoring = restores;
+  checker->restoring = restores;
 }
 
-void sim_checker_operator_ends(sim_checker *j, int64_t session)
+void sim_checker_operator_ends(sim_checker *checker, int64_t session)
 {
-  sim_history_session(&j->history, session)->ended_by_operator = true;
+  sim_history_session(&checker->history, session)->ended_by_operator = true;
 }
 
-void sim_checker_foreign_holds(sim_checker *j, const char *path)
+void sim_checker_foreign_holds(sim_checker *checker, const char *path)
 {
-  sim_entry *e = sim_history_find(&j->history, path);
+  sim_entry *e = sim_history_find(&checker->history, path);
 
   if (e != NULL)
     e->foreign_holds = true;
@@ -352,40 +356,40 @@ void sim_checker_foreign_holds(sim_checker *j, const char *path)
 
 /* ---- phases of a run ---------------------------------------------------- */
 
-static void note_pauses(sim_checker *j)
+static void note_pauses(sim_checker *checker)
 {
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    sim_life *l = &j->lives[i];
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    sim_life *l = &checker->lives[i];
 
     if (l->process == NULL)
       continue;
     if (l->was_paused && !l->process->paused) {
-      l->resumed_us = sim_now_us(j);
-      l->undisturbed_since_us = sim_now_us(j);
+      l->resumed_us = sim_now_us(checker);
+      l->undisturbed_since_us = sim_now_us(checker);
     }
     l->was_paused = l->process->paused;
   }
 }
 
-static void note_leader(sim_checker *j)
+static void note_leader(sim_checker *checker)
 {
-  int leader = sim_ensemble_leader(j->world->ensemble);
+  int leader = sim_ensemble_leader(checker->world->ensemble);
 
-  if (leader == j->leader)
+  if (leader == checker->leader)
     return;
-  j->leader = leader;
-  j->leader_since_us = sim_now_us(j);
+  checker->leader = leader;
+  checker->leader_since_us = sim_now_us(checker);
 }
 
 /* Evidence depends on the leader's pings. A stopped leader counts until there
  * is another. */
-static void note_stopped_leader(sim_checker *j)
+static void note_stopped_leader(sim_checker *checker)
 {
-  if (j->leader >= 0)
-    j->last_leader = (unsigned)j->leader;
+  if (checker->leader >= 0)
+    checker->last_leader = (unsigned)checker->leader;
   if (sim_server_is_stopped(
-          sim_ensemble_server(j->world->ensemble, j->last_leader)))
-    j->leader_stopped_us = sim_now_us(j);
+          sim_ensemble_server(checker->world->ensemble, checker->last_leader)))
+    checker->leader_stopped_us = sim_now_us(checker);
 }
 
 /* By how much a leader's ping may be late: by how much the gap of a session
@@ -401,30 +405,31 @@ static int64_t ping_slack_us(const sim_world *w)
 
 /* A write takes four messages between servers. With links this slow no lease
  * can be proven in time. */
-static void note_links(sim_checker *j)
+static void note_links(sim_checker *checker)
 {
-  int64_t slowest = sim_links_slowest_us(j->world->ensemble);
+  int64_t slowest = sim_links_slowest_us(checker->world->ensemble);
 
-  if (slowest > j->world->shortest_ms * SIM_MS / 16)
-    j->slow_us = sim_now_us(j);
-  if (slowest > j->slowest_us + ping_slack_us(j->world))
-    j->late_since_us = sim_now_us(j);
-  j->slowest_us = slowest;
+  if (slowest > checker->world->shortest_ms * SIM_MS / 16)
+    checker->slow_us = sim_now_us(checker);
+  if (slowest > checker->slowest_us + ping_slack_us(checker->world))
+    checker->late_since_us = sim_now_us(checker);
+  checker->slowest_us = slowest;
 }
 
-void sim_checker_after_job(sim_checker *j)
+void sim_checker_after_job(sim_checker *checker)
 {
-  note_pauses(j);
-  note_leader(j);
-  note_stopped_leader(j);
-  note_links(j);
-  sim_checker_report(j, &(sim_fact){.type = SIM_JOB_DONE});
-  if (sim_now_us(j) < j->next_periodic_us)
+  note_pauses(checker);
+  note_leader(checker);
+  note_stopped_leader(checker);
+  note_links(checker);
+  sim_checker_report(checker, &(sim_fact){.type = SIM_JOB_DONE});
+  if (sim_now_us(checker) < checker->next_periodic_us)
     return;
-  j->next_periodic_us = sim_now_us(j) + sim_T_us(j) / PERIODIC_CHECKS;
-  if (j->world->faults_over && j->faults_over_us == 0)
-    j->faults_over_us = sim_now_us(j);
-  sim_checker_report(j, &(sim_fact){.type = SIM_PERIODIC});
+  checker->next_periodic_us =
+      sim_now_us(checker) + sim_T_us(checker) / PERIODIC_CHECKS;
+  if (checker->world->faults_over && checker->faults_over_us == 0)
+    checker->faults_over_us = sim_now_us(checker);
+  sim_checker_report(checker, &(sim_fact){.type = SIM_PERIODIC});
 }
 
 static bool is_idle(const sim_handle *h)
@@ -442,15 +447,15 @@ static bool is_asking(const sim_life *l)
   return false;
 }
 
-bool sim_checker_is_quiescent(const sim_checker *j)
+bool sim_checker_is_quiescent(const sim_checker *checker)
 {
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
     if (!is_idle(h))
       return false;
   }
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    const sim_life *l = &j->lives[i];
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    const sim_life *l = &checker->lives[i];
 
     if (l->process != NULL && !l->process->freeing_client &&
         (is_asking(l) || !sim_actors_idle(l->process) ||
@@ -460,12 +465,12 @@ bool sim_checker_is_quiescent(const sim_checker *j)
   return true;
 }
 
-void sim_checker_when_quiescent(sim_checker *j)
+void sim_checker_when_quiescent(sim_checker *checker)
 {
-  sim_checker_report(j, &(sim_fact){.type = SIM_QUIESCENT});
+  sim_checker_report(checker, &(sim_fact){.type = SIM_QUIESCENT});
 }
 
-void sim_checker_end(sim_checker *j)
+void sim_checker_end(sim_checker *checker)
 {
-  (void)j; /* each process was checked when it ended */
+  (void)checker; /* each process was checked when it ended */
 }

@@ -26,64 +26,64 @@ extern const size_t sim_ninvariants;
 
 /** Called before the ensemble, the processes and the actors are made. */
 sim_checker *sim_checker_new(sim_world *w);
-void sim_checker_free(sim_checker *j);
+void sim_checker_free(sim_checker *checker);
 /** Skip this invariant. false: no such name. */
-bool sim_checker_disable(sim_checker *j, const char *invariant);
+bool sim_checker_disable(sim_checker *checker, const char *invariant);
 /** The hooks for the ensemble. */
-sim_ensemble_hooks sim_checker_hooks(sim_checker *j);
+sim_ensemble_hooks sim_checker_hooks(sim_checker *checker);
 /** Called after each job. */
-void sim_checker_after_job(sim_checker *j);
+void sim_checker_after_job(sim_checker *checker);
 /** Called when the faults are over, time has passed and the actors have
     stopped. */
-void sim_checker_when_quiescent(sim_checker *j);
+void sim_checker_when_quiescent(sim_checker *checker);
 /** Whether no acquire, release or verify is outstanding, and no node is left to
     be deleted. */
-bool sim_checker_is_quiescent(const sim_checker *j);
+bool sim_checker_is_quiescent(const sim_checker *checker);
 /** All clients are freed. */
-void sim_checker_end(sim_checker *j);
+void sim_checker_end(sim_checker *checker);
 /** How often `invariant` was violated; `what`: the text of the first
     violation. */
-size_t sim_checker_broken(const sim_checker *j, size_t invariant,
+size_t sim_checker_broken(const sim_checker *checker, size_t invariant,
                           const char **what);
 /** The number of violations of all invariants. */
-size_t sim_checker_violations(const sim_checker *j);
+size_t sim_checker_violations(const sim_checker *checker);
 
 /* ---- reported by faults ------------------------------------------------- */
 
 /** An operator is about to end this session. */
-void sim_checker_operator_ends(sim_checker *j, int64_t session);
+void sim_checker_operator_ends(sim_checker *checker, int64_t session);
 
 /** An operator is about to end all sessions. */
-void sim_checker_operator_ends_all(sim_checker *j);
+void sim_checker_operator_ends_all(sim_checker *checker);
 /** The ensemble was wiped; its zxids start again with smaller ones. */
-void sim_checker_wiped(sim_checker *j);
+void sim_checker_wiped(sim_checker *checker);
 
 /** While true, the ensemble reports transactions that a snapshot has restored.
     They were checked before, and their nodes have no owner. */
-void sim_checker_set_restoring(sim_checker *j, bool restoring);
+void sim_checker_set_restoring(sim_checker *checker, bool restoring);
 
 /* ---- reported by foreign lockers ---------------------------------------- */
 
 /** A foreign locker believes that it holds with this node. */
-void sim_checker_foreign_holds(sim_checker *j, const char *path);
+void sim_checker_foreign_holds(sim_checker *checker, const char *path);
 
 /* ---- reported by processes ---------------------------------------------- */
 
 /** A client was made; its actors start next. */
-void sim_checker_process_started(sim_checker *j, sim_process *p);
+void sim_checker_process_started(sim_checker *checker, sim_process *p);
 /** The client's session lease was made. */
-void sim_checker_lease_made(sim_checker *j, sim_process *p);
+void sim_checker_lease_made(sim_checker *checker, sim_process *p);
 /** The process has died, or its client was freed. */
-void sim_checker_process_ended(sim_checker *j, sim_process *p);
+void sim_checker_process_ended(sim_checker *checker, sim_process *p);
 /** lk_client_close() has completed. */
-void sim_checker_closed(sim_checker *j, sim_process *p, int err);
+void sim_checker_closed(sim_checker *checker, sim_process *p, int err);
 /** The client has a new connection. */
-void sim_checker_connected(sim_checker *j, sim_process *p);
+void sim_checker_connected(sim_checker *checker, sim_process *p);
 /** The client sent bytes, in the order of the stream. */
-void sim_checker_sent(sim_checker *j, sim_process *p, const void *bytes,
+void sim_checker_sent(sim_checker *checker, sim_process *p, const void *bytes,
                       size_t len);
 /** Bytes are passed to the client now. */
-void sim_checker_received(sim_checker *j, sim_process *p, const void *bytes,
-                          size_t len);
+void sim_checker_received(sim_checker *checker, sim_process *p,
+                          const void *bytes, size_t len);
 
 #endif

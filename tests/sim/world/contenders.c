@@ -15,9 +15,9 @@
 
 /* The contenders of the library, as the checker follows them by their steps. */
 
-void sim_contenders_free(sim_checker *j, const sim_life *l)
+void sim_contenders_free(sim_checker *checker, const sim_life *l)
 {
-  for (sim_contender **at = &j->contenders; *at != NULL;) {
+  for (sim_contender **at = &checker->contenders; *at != NULL;) {
     sim_contender *a = *at;
 
     if (a->life == l || l == NULL) {
@@ -29,10 +29,10 @@ void sim_contenders_free(sim_checker *j, const sim_life *l)
   }
 }
 
-static sim_contender *find_contender(const sim_checker *j,
+static sim_contender *find_contender(const sim_checker *checker,
                                      const lk_contender *ct)
 {
-  sim_contender *a = j->contenders;
+  sim_contender *a = checker->contenders;
 
   while (a != NULL && a->ct != ct)
     a = a->next;
@@ -41,23 +41,23 @@ static sim_contender *find_contender(const sim_checker *j,
 
 /* In a style that stores the id in the data, a revocation replaces the id. Then
  * any contender of the session that finds the node may adopt it. */
-static bool has_adopted(const sim_checker *j, const lk_contender *ct,
+static bool has_adopted(const sim_checker *checker, const lk_contender *ct,
                         const sim_entry *e)
 {
-  return j->world->style->unique == 0 && e->revoked &&
+  return checker->world->style->unique == 0 && e->revoked &&
          ct->own.state == LK_OWN_CREATED &&
          ct->own.token == (uint64_t)e->created_zxid &&
          strcmp(ct->own.path, e->path) == 0;
 }
 
-sim_contender *sim_contender_for(const sim_checker *j, const sim_entry *e)
+sim_contender *sim_contender_for(const sim_checker *checker, const sim_entry *e)
 {
-  for (sim_contender *a = j->contenders; a != NULL; a = a->next) {
+  for (sim_contender *a = checker->contenders; a != NULL; a = a->next) {
     if (strcmp(a->ct->own.unique_part, e->key) == 0)
       return a;
   }
-  for (sim_contender *a = j->contenders; a != NULL; a = a->next) {
-    if (has_adopted(j, a->ct, e))
+  for (sim_contender *a = checker->contenders; a != NULL; a = a->next) {
+    if (has_adopted(checker, a->ct, e))
       return a;
   }
   return NULL;
@@ -69,15 +69,16 @@ static bool is_created_by(const sim_entry *e, const lk_contender *ct)
 }
 
 /* If a contender has two nodes, the oldest one that it can know of. */
-sim_entry *sim_entry_of(const sim_checker *j, const lk_contender *ct)
+sim_entry *sim_entry_of(const sim_checker *checker, const lk_contender *ct)
 {
   sim_entry *first = NULL;
 
-  for (sim_entry *e = j->history.existing; e != NULL; e = e->next)
-    first = (is_created_by(e, ct) && !e->is_excused) || has_adopted(j, ct, e)
-                ? e
-                : first;
-  for (sim_entry *e = j->history.newest; e != NULL && first == NULL;
+  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next)
+    first =
+        (is_created_by(e, ct) && !e->is_excused) || has_adopted(checker, ct, e)
+            ? e
+            : first;
+  for (sim_entry *e = checker->history.newest; e != NULL && first == NULL;
        e = e->older)
     first = is_created_by(e, ct) ? e : NULL;
   return first;
@@ -96,7 +97,7 @@ static bool is_contender_of(const sim_handle *h, const lk_contender *ct)
          ((const lk_semaphore_acquisition *)(const void *)a)->queue_node == ct;
 }
 
-static sim_contender *add_contender(sim_checker *j, sim_life *l,
+static sim_contender *add_contender(sim_checker *checker, sim_life *l,
                                     const lk_contender *ct)
 {
   sim_contender *a = sim_allocate(sizeof *a);
@@ -108,8 +109,8 @@ static sim_contender *add_contender(sim_checker *j, sim_life *l,
       a->handle = h;
   }
   a->acquire_number = a->handle == NULL ? 0 : a->handle->acquire_number;
-  a->next = j->contenders;
-  j->contenders = a;
+  a->next = checker->contenders;
+  checker->contenders = a;
   return a;
 }
 
@@ -124,11 +125,12 @@ static void forget_released(sim_contender *a, const lk_contender *ct)
   a->nreleased_before = left;
 }
 
-static void remove_contender(sim_checker *j, const lk_contender *ct)
+static void remove_contender(sim_checker *checker, const lk_contender *ct)
 {
-  for (sim_contender *a = j->contenders; a != NULL; a = a->next)
+  for (sim_contender *a = checker->contenders; a != NULL; a = a->next)
     forget_released(a, ct);
-  for (sim_contender **at = &j->contenders; *at != NULL; at = &(*at)->next) {
+  for (sim_contender **at = &checker->contenders; *at != NULL;
+       at = &(*at)->next) {
     sim_contender *a = *at;
 
     if (a->ct == ct) {
@@ -139,7 +141,8 @@ static void remove_contender(sim_checker *j, const lk_contender *ct)
   }
 }
 
-static sim_stop_reason stop_reason(const sim_checker *j, const sim_handle *h)
+static sim_stop_reason stop_reason(const sim_checker *checker,
+                                   const sim_handle *h)
 {
   if (h == NULL)
     return SIM_STOP_FAILED;
@@ -153,7 +156,7 @@ static sim_stop_reason stop_reason(const sim_checker *j, const sim_handle *h)
       (h->timeout_ms > 0 &&
        sim_process_clock(h->process) >= h->acquire_called_ms + h->timeout_ms))
     return SIM_STOP_TIMED_OUT;
-  (void)j;
+  (void)checker;
   return SIM_STOP_FAILED;
 }
 
@@ -182,23 +185,23 @@ void sim_contender_step(void *arg, const lk_contender *ct,
                         lk_contender_event ev, lk_contender_state from)
 {
   sim_life *l = arg;
-  sim_checker *j = l->process->world->checker;
-  sim_contender *a = find_contender(j, ct);
+  sim_checker *checker = l->process->world->checker;
+  sim_contender *a = find_contender(checker, ct);
 
   sim_coverage_step(ev, from);
   if (ct->own.identity == LK_IDENTITY_NONE)
     return; /* single-node lock: it has no queue; see invariants_single.c */
   if (a == NULL)
-    a = add_contender(j, l, ct);
+    a = add_contender(checker, l, ct);
   if (has_listed(ev, from))
     note_list(a, ct->lease->client);
   if (ev == LK_CONTENDER_ON_STOP)
-    a->stop_reason = stop_reason(j, a->handle);
-  sim_checker_report(j, &(sim_fact){.type = SIM_CONTENDER_STEP,
-                                    .life = l,
-                                    .contender = a,
-                                    .event = ev,
-                                    .state_before = from});
+    a->stop_reason = stop_reason(checker, a->handle);
+  sim_checker_report(checker, &(sim_fact){.type = SIM_CONTENDER_STEP,
+                                          .life = l,
+                                          .contender = a,
+                                          .event = ev,
+                                          .state_before = from});
   if (ct->state == LK_CONTENDER_FINISHED)
-    remove_contender(j, ct);
+    remove_contender(checker, ct);
 }

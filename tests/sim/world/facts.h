@@ -32,7 +32,7 @@ typedef struct sim_grace {
 
 /** A lock as the API has shown it to its actor. */
 typedef struct sim_handle {
-  struct sim_handle *next; /**< of its process */
+  struct sim_handle *next;        /**< of its process */
   struct sim_handle *next_of_all; /**< of the checker */
   sim_process *process;
   char name[12]; /**< "p0.1" */
@@ -41,8 +41,8 @@ typedef struct sim_handle {
   sim_place places[SIM_MOST_PLACES_IN_QUEUE];
   bool backwards;
   int32_t permits;
-  lk_session_lease *lease;  /**< its session lease, while it has a lock */
-  bool local;               /**< it shares a node with others of its process */
+  lk_session_lease *lease; /**< its session lease, while it has a lock */
+  bool local;              /**< it shares a node with others of its process */
   size_t max_queue;  /**< the largest number of predecessors it accepts; 0: no
                         limit */
   lk_lock *lock;     /**< NULL: freed, or the process has no client */
@@ -53,10 +53,10 @@ typedef struct sim_handle {
   uint64_t acquire_number; /**< number of acquires, without re-entries */
   /** number of accepted acquires, with re-entries */
   uint64_t accepted_acquires;
-  bool acquiring;        /**< an acquire is outstanding */
-  bool in_acquire;       /**< its call has not returned */
-  int64_t timeout_ms;    /**< of the acquire */
-  int64_t acquire_called_ms;   /**< when it was called, on the process' clock */
+  bool acquiring;            /**< an acquire is outstanding */
+  bool in_acquire;           /**< its call has not returned */
+  int64_t timeout_ms;        /**< of the acquire */
+  int64_t acquire_called_ms; /**< when it was called, on the process' clock */
   /** when the call returned, on the process' clock */
   int64_t acquire_returned_ms;
   int64_t acquire_called_us; /**< when it was called, in virtual time */
@@ -64,10 +64,10 @@ typedef struct sim_handle {
   bool is_reentry;           /**< the acquire is a re-entry */
   bool lost;   /**< LOST was reported, and the lock was not released since */
   bool unsure; /**< UNSURE was the last report */
-  bool cancelling;    /**< in lk_lock_cancel() */
-  bool in_release;    /**< in lk_lock_release() */
-  bool releasing;     /**< the callback of a release is due */
-  bool verifying;     /**< the callback of a verify is due */
+  bool cancelling;       /**< in lk_lock_cancel() */
+  bool in_release;       /**< in lk_lock_release() */
+  bool releasing;        /**< the callback of a release is due */
+  bool verifying;        /**< the callback of a verify is due */
   size_t guarded_writes; /**< callbacks of guarded writes that are due */
 
   void (*on_callback)(struct sim_handle *h, int callback, int err,
@@ -77,7 +77,7 @@ typedef struct sim_handle {
   /* of the checker */
   /** when the acquire created its first node; 0: not yet */
   int64_t first_node_us;
-  bool displaced;    /**< one of its nodes was deleted since */
+  bool displaced;         /**< one of its nodes was deleted since */
   unsigned nodes_taken;   /**< number of its nodes that were deleted */
   unsigned places_lost;   /**< number of PLACE_LOST events */
   unsigned dirs_vanished; /**< how often its directories had been deleted before
@@ -148,7 +148,7 @@ typedef struct sim_persistent_watch {
       ascending, if an event may be of a later change, or made up for one that
       was missed */
   size_t candidates[SIM_MOST_PLACES];
-  size_t ncandidates;              /**< of `candidates` */
+  size_t ncandidates;  /**< of `candidates` */
   size_t next_frame;   /**< index behind the event that it reported last */
   size_t first_missed; /**< the first candidate when the connection broke */
   int reregistrations; /**< number of REREGISTERED events on this connection */
@@ -312,25 +312,26 @@ typedef struct sim_fact {
   };
 } sim_fact;
 
-void sim_checker_report(sim_checker *j, const sim_fact *f);
+void sim_checker_report(sim_checker *checker, const sim_fact *f);
 
 /** A handle, which the checker frees at the end of the run. */
-sim_handle *sim_checker_new_handle(sim_checker *j, sim_process *p);
+sim_handle *sim_checker_new_handle(sim_checker *checker, sim_process *p);
 /** A request, which the checker frees with the process. */
-sim_request *sim_checker_new_request(sim_checker *j, sim_process *p);
+sim_request *sim_checker_new_request(sim_checker *checker, sim_process *p);
 /** The number of watches of a process that are registered or requested, and one
     that is registered. */
-size_t sim_checker_count_watches(const sim_checker *j, const sim_process *p);
-sim_request *sim_checker_registered_watch(const sim_checker *j,
+size_t sim_checker_count_watches(const sim_checker *checker,
+                                 const sim_process *p);
+sim_request *sim_checker_registered_watch(const sim_checker *checker,
                                           const sim_process *p, size_t number);
 /** The handle calls acquire. */
-void sim_checker_acquire_called(sim_checker *j, sim_handle *h);
+void sim_checker_acquire_called(sim_checker *checker, sim_handle *h);
 /** The handle is granted. */
-void sim_checker_acquire_granted(sim_checker *j, sim_handle *h);
+void sim_checker_acquire_granted(sim_checker *checker, sim_handle *h);
 /** A write, which the checker frees. */
-sim_write *sim_checker_new_write(sim_checker *j);
+sim_write *sim_checker_new_write(sim_checker *checker);
 /** Memory until the end of the run. */
-void *sim_checker_allocate(sim_checker *j, size_t size);
+void *sim_checker_allocate(sim_checker *checker, size_t size);
 /** Whether a handle holds, by its events. */
 static inline bool sim_holds(const sim_handle *h)
 {
@@ -339,6 +340,6 @@ static inline bool sim_holds(const sim_handle *h)
 /** Whether a node is one of those. */
 bool sim_nodes_contain(const sim_nodes *n, const sim_entry *e);
 /** The handle is freed. */
-void sim_checker_handle_freed(sim_checker *j, sim_handle *h);
+void sim_checker_handle_freed(sim_checker *checker, sim_handle *h);
 
 #endif

@@ -119,7 +119,7 @@ typedef struct sim_history {
   /** when permissions were last missing there; INT64_MAX: they are missing
       now */
   int64_t denied_us[SIM_MOST_LOCKS];
-  sim_entry *being_deleted;      /**< by the current transaction */
+  sim_entry *being_deleted; /**< by the current transaction */
 } sim_history;
 
 /** In the names of nodes that foreign actors create. */

@@ -148,7 +148,7 @@
 /* clang-format on */
 
 #define SIM_DECLARE_INVARIANT(function, name, facts, text) \
-  void sim_##function(sim_checker *j, const sim_fact *f);
+  void sim_##function(sim_checker *checker, const sim_fact *f);
 SIM_INVARIANTS(SIM_DECLARE_INVARIANT)
 
 /** Why a contender deletes its nodes. */
@@ -166,11 +166,11 @@ typedef struct sim_contender {
   struct sim_contender *next;
   const lk_contender *ct;
   struct sim_life *life;
-  sim_handle *handle;            /**< whose acquire created it */
-  uint64_t acquire_number;       /**< number of that acquire */
-  sim_stop_reason stop_reason;   /**< why it is cleaning up */
-  int64_t list_zxid;             /**< zxid of its last list */
-  uint64_t list_connection;      /**< the connection of its last list */
+  sim_handle *handle;          /**< whose acquire created it */
+  uint64_t acquire_number;     /**< number of that acquire */
+  sim_stop_reason stop_reason; /**< why it is cleaning up */
+  int64_t list_zxid;           /**< zxid of its last list */
+  uint64_t list_connection;    /**< the connection of its last list */
   const lk_contender *released_before[4]; /**< released contenders whose delete
                                              precedes its create */
   size_t nreleased_before;
@@ -179,7 +179,7 @@ typedef struct sim_contender {
   sim_grace undeleted;   /**< its node is no longer needed and exists */
   sim_grace kept_early;  /**< it keeps permits or members before its turn */
   sim_grace left_over;   /**< its node exists after the acquire ended */
-  sim_grace in_circle;       /**< it waits for an acquire that waits for it */
+  sim_grace in_circle;   /**< it waits for an acquire that waits for it */
 } sim_contender;
 
 /** An event or a reply to setWatches, as received. */
@@ -294,7 +294,7 @@ void sim_milestones_note(const sim_fact *f);
 void sim_contender_step(void *arg, const lk_contender *ct,
                         lk_contender_event ev, lk_contender_state from);
 /** Of one process, or of all (NULL). */
-void sim_contenders_free(sim_checker *j, const sim_life *l);
+void sim_contenders_free(sim_checker *checker, const sim_life *l);
 void sim_life_end(sim_life *l);
 void sim_received_begin(sim_life *l);
 void sim_received_end(sim_life *l);
@@ -309,65 +309,66 @@ void sim_received_set_watches_sent(sim_life *l, int32_t xid);
 /** Whether a one-shot watch may report that event now. It may have been
     re-registered late: a setWatches was throttled, or one after the reconnect's
     was lost. */
-bool sim_event_may_be_late(const sim_checker *j, const sim_life *l,
+bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
                            const lk_event *e);
 
 /** Report a violation of the current invariant. */
-void sim_violated(sim_checker *j, const char *format, ...)
+void sim_violated(sim_checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static inline int64_t sim_now_us(const sim_checker *j)
+static inline int64_t sim_now_us(const sim_checker *checker)
 {
-  return j->world->agenda.now_us;
+  return checker->world->agenda.now_us;
 }
 
 /** The longest session timeout that servers grant, in virtual time. */
-static inline int64_t sim_T_us(const sim_checker *j)
+static inline int64_t sim_T_us(const sim_checker *checker)
 {
-  return j->world->longest_ms * SIM_MS;
+  return checker->world->longest_ms * SIM_MS;
 }
 
 /** How long a client needs at most to notice a change and to act. */
-int64_t sim_grace_us(const sim_checker *j);
+int64_t sim_grace_us(const sim_checker *checker);
 /** The largest number of permits at any time since `us`. */
-int32_t sim_limit_since(const sim_checker *j, int64_t us);
+int32_t sim_limit_since(const sim_checker *checker, int64_t us);
 /** Whether a condition that must not last has lasted longer than
     sim_grace_us(). `e`: the node with the condition; NULL: there is none, and
     the grace period starts anew. */
-bool sim_grace_is_over(sim_checker *j, const sim_life *l, sim_grace *s,
+bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                        const sim_entry *e);
 /** Whether a permission was missing in the directory at `us` or later. */
-static inline bool sim_dir_was_denied(const sim_checker *j, int lock_index,
-                                      int64_t us)
+static inline bool sim_dir_was_denied(const sim_checker *checker,
+                                      int lock_index, int64_t us)
 {
-  return j->history.denied_us[lock_index] > us;
+  return checker->history.denied_us[lock_index] > us;
 }
 /** Whether a permission was missing in a directory of the handle at `us` or
     later. */
-static inline bool sim_handle_was_denied(const sim_checker *j,
+static inline bool sim_handle_was_denied(const sim_checker *checker,
                                          const sim_handle *h, int64_t us)
 {
   for (size_t i = 0; i < h->nplaces; i++) {
-    if (sim_dir_was_denied(j, (int)h->places[i].lock_index, us))
+    if (sim_dir_was_denied(checker, (int)h->places[i].lock_index, us))
       return true;
   }
   return false;
 }
 /** Whether lk_lock_ok() is true, and no node of the handle was deleted in a way
     that its client cannot know. */
-bool sim_certainly_holds(const sim_checker *j, const sim_handle *h);
+bool sim_certainly_holds(const sim_checker *checker, const sim_handle *h);
 /** Whether the deletion of a node is no fault of the client: by others, or an
     expiry that the assurance of its session lease does not cover. */
-bool sim_deletion_is_excused(const sim_checker *j, const sim_entry *e);
+bool sim_deletion_is_excused(const sim_checker *checker, const sim_entry *e);
 /** The process whose session owns the node, even if it is paused. NULL: none,
     or its client is closed. */
-sim_life *sim_owner_of(sim_checker *j, const sim_entry *e);
+sim_life *sim_owner_of(sim_checker *checker, const sim_entry *e);
 /** The contender that created a node; NULL: finished. */
-sim_contender *sim_contender_for(const sim_checker *j, const sim_entry *e);
+sim_contender *sim_contender_for(const sim_checker *checker,
+                                 const sim_entry *e);
 /** The existing node of a contender, or its last one; NULL: none. */
-sim_entry *sim_entry_of(const sim_checker *j, const lk_contender *ct);
+sim_entry *sim_entry_of(const sim_checker *checker, const lk_contender *ct);
 /** How often the directories of a handle were deleted. */
-unsigned sim_dirs_vanished(const sim_checker *j, const sim_handle *h);
+unsigned sim_dirs_vanished(const sim_checker *checker, const sim_handle *h);
 /** The place of a handle in the queue of a lock; NULL: none. */
 static inline const sim_place *sim_place_at(const sim_handle *h, int lock_index)
 {
@@ -377,21 +378,22 @@ static inline const sim_place *sim_place_at(const sim_handle *h, int lock_index)
   }
   return NULL;
 }
-static inline sim_life *sim_life_of(sim_checker *j, const sim_process *p)
+static inline sim_life *sim_life_of(sim_checker *checker, const sim_process *p)
 {
-  return &j->lives[p->index];
+  return &checker->lives[p->index];
 }
 
 /** What is wrong with the reply to a rare requester
     (invariants_rare_requests.c); NULL: nothing. */
-const char *sim_wrong_rare_reply(const sim_checker *j, const sim_request *r,
-                                 const sim_result *res, int64_t zxid);
+const char *sim_wrong_rare_reply(const sim_checker *checker,
+                                 const sim_request *r, const sim_result *res,
+                                 int64_t zxid);
 /** Whether a node ever had these data. */
-bool sim_is_written(const sim_checker *j, const char *data);
+bool sim_is_written(const sim_checker *checker, const char *data);
 /** For each handle of each process. */
-#define SIM_EACH_HANDLE(j, h)                                     \
-  for (size_t h##_at = 0; h##_at < SIM_MOST_PROCESSES; h##_at++)  \
-    for (sim_handle *h = (j)->lives[h##_at].handles; (h) != NULL; \
+#define SIM_EACH_HANDLE(checker, h)                                     \
+  for (size_t h##_at = 0; h##_at < SIM_MOST_PROCESSES; h##_at++)        \
+    for (sim_handle *h = (checker)->lives[h##_at].handles; (h) != NULL; \
          (h) = (h)->next)
 
 #endif

@@ -18,27 +18,29 @@ static bool is_write(const sim_request *r)
   return r->verb == SIM_CREATE || r->verb == SIM_SET || r->verb == SIM_MULTI;
 }
 
-static void check_unsent(sim_checker *j, const sim_request *r)
+static void check_unsent(sim_checker *checker, const sim_request *r)
 {
-  if (is_write(r) && r->err == LK_ERR_NOT_SENT && sim_is_written(j, r->data))
-    sim_violated(j, "%s has NOT_SENT, and was written to %s", r->data, r->path);
+  if (is_write(r) && r->err == LK_ERR_NOT_SENT &&
+      sim_is_written(checker, r->data))
+    sim_violated(checker, "%s has NOT_SENT, and was written to %s", r->data,
+                 r->path);
 }
 
 /* An accepted request completes once; NOT_SENT is not executed. */
-void sim_request_ends_once(sim_checker *j, const sim_fact *f)
+void sim_request_ends_once(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_REQUEST_ENDED) {
     if (f->request->in_call || f->request->completions > 1)
-      sim_violated(j, "request %" PRIu64 " on %s %s", f->request->number,
+      sim_violated(checker, "request %" PRIu64 " on %s %s", f->request->number,
                    f->request->path,
                    f->request->in_call ? "ends in its call" : "ends again");
     return;
   }
   for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {
     if (r->completions == 0 && f->was_freed)
-      sim_violated(j, "request %" PRIu64 " on %s never ends", r->number,
+      sim_violated(checker, "request %" PRIu64 " on %s never ends", r->number,
                    r->path);
-    check_unsent(j, r);
+    check_unsent(checker, r);
   }
 }
 
@@ -61,10 +63,10 @@ static bool same_text(const char *text, const lk_bytes *data)
   return data->len == strlen(text) && memcmp(data->at, text, data->len) == 0;
 }
 
-static const char *wrong_read(const sim_checker *j, const sim_request *r,
+static const char *wrong_read(const sim_checker *checker, const sim_request *r,
                               const sim_result *res, int64_t zxid)
 {
-  const sim_entry *e = sim_history_at(&j->history, r->path, zxid);
+  const sim_entry *e = sim_history_at(&checker->history, r->path, zxid);
   const char *wrong;
 
   if (res->err == LK_ERR_NO_NODE)
@@ -87,14 +89,14 @@ static bool is_listed(const sim_result *res, const char *name)
   return false;
 }
 
-static const char *wrong_list(const sim_checker *j, const sim_result *res,
+static const char *wrong_list(const sim_checker *checker, const sim_result *res,
                               int64_t zxid)
 {
   size_t count = 0;
 
   if (res->err != 0)
     return NULL;
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (!sim_is_request_node(e) || !sim_entry_existed_at(e, zxid))
       continue;
     count++;
@@ -104,10 +106,10 @@ static const char *wrong_list(const sim_checker *j, const sim_result *res,
   return count == res->count ? NULL : "a list with too many names";
 }
 
-static const char *wrong_write(const sim_checker *j, const sim_request *r,
+static const char *wrong_write(const sim_checker *checker, const sim_request *r,
                                const char *path, int64_t zxid)
 {
-  const sim_entry *e = sim_history_at(&j->history, path, zxid);
+  const sim_entry *e = sim_history_at(&checker->history, path, zxid);
   const sim_version *v = e == NULL ? NULL : sim_version_at(e, zxid);
 
   if (v == NULL || v->zxid != zxid)
@@ -117,64 +119,67 @@ static const char *wrong_write(const sim_checker *j, const sim_request *r,
              : "success, and that transaction wrote something else";
 }
 
-static const char *wrong_create(const sim_checker *j, const sim_request *r,
-                                const sim_result *res, int64_t zxid)
+static const char *wrong_create(const sim_checker *checker,
+                                const sim_request *r, const sim_result *res,
+                                int64_t zxid)
 {
   size_t len = strlen(r->path);
 
   if (res->err == LK_ERR_NODE_EXISTS)
-    return sim_history_at(&j->history, r->path, zxid) == NULL ? "NODE_EXISTS"
-                                                              : NULL;
+    return sim_history_at(&checker->history, r->path, zxid) == NULL
+               ? "NODE_EXISTS"
+               : NULL;
   if (res->err != 0)
     return NULL;
   if (strncmp(res->path, r->path, len) != 0 ||
       strlen(res->path) != len + (r->sequential ? 10 : 0))
     return "another path";
-  return wrong_write(j, r, res->path, zxid);
+  return wrong_write(checker, r, res->path, zxid);
 }
 
-static const char *wrong_delete(const sim_checker *j, const sim_request *r,
-                                const sim_result *res, int64_t zxid)
+static const char *wrong_delete(const sim_checker *checker,
+                                const sim_request *r, const sim_result *res,
+                                int64_t zxid)
 {
   if (res->err == LK_ERR_NO_NODE)
-    return sim_history_at(&j->history, r->path, zxid) == NULL
+    return sim_history_at(&checker->history, r->path, zxid) == NULL
                ? NULL
                : "NO_NODE, and the node existed";
   if (res->err != 0)
     return NULL;
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->deleted_zxid == zxid && strcmp(e->path, r->path) == 0)
       return NULL;
   }
   return "success, and that transaction did not delete it";
 }
 
-static const char *wrong_set(const sim_checker *j, const sim_request *r,
+static const char *wrong_set(const sim_checker *checker, const sim_request *r,
                              const sim_result *res, int64_t zxid)
 {
   if (res->err == LK_ERR_NO_NODE)
-    return sim_history_at(&j->history, r->path, zxid) == NULL
+    return sim_history_at(&checker->history, r->path, zxid) == NULL
                ? NULL
                : "NO_NODE, and the node existed";
-  return res->err != 0 ? NULL : wrong_write(j, r, r->path, zxid);
+  return res->err != 0 ? NULL : wrong_write(checker, r, r->path, zxid);
 }
 
-static const char *wrong_reply(const sim_checker *j, const sim_request *r,
+static const char *wrong_reply(const sim_checker *checker, const sim_request *r,
                                const sim_result *res, int64_t zxid)
 {
   if (r->verb >= SIM_BATCH)
-    return sim_wrong_rare_reply(j, r, res, zxid);
+    return sim_wrong_rare_reply(checker, r, res, zxid);
   if (res->err != 0 && res->err != LK_ERR_NO_NODE &&
       res->err != LK_ERR_NODE_EXISTS)
     return NULL;
   switch ((int)r->verb) {
   case SIM_GET:
-  case SIM_EXISTS: return wrong_read(j, r, res, zxid);
-  case SIM_CHILDREN: return wrong_list(j, res, zxid);
-  case SIM_CREATE: return wrong_create(j, r, res, zxid);
-  case SIM_DELETE: return wrong_delete(j, r, res, zxid);
+  case SIM_EXISTS: return wrong_read(checker, r, res, zxid);
+  case SIM_CHILDREN: return wrong_list(checker, res, zxid);
+  case SIM_CREATE: return wrong_create(checker, r, res, zxid);
+  case SIM_DELETE: return wrong_delete(checker, r, res, zxid);
   case SIM_SET:
-  case SIM_MULTI: return wrong_set(j, r, res, zxid);
+  case SIM_MULTI: return wrong_set(checker, r, res, zxid);
   case SIM_SYNC:
   default: break;
   }
@@ -182,7 +187,7 @@ static const char *wrong_reply(const sim_checker *j, const sim_request *r,
 }
 
 /* A reply is true at its zxid. */
-void sim_reply_matches(sim_checker *j, const sim_fact *f)
+void sim_reply_matches(sim_checker *checker, const sim_fact *f)
 {
   const sim_request *r = f->request;
   const lk_reply *a = lk_client_reply(r->process->client);
@@ -190,27 +195,27 @@ void sim_reply_matches(sim_checker *j, const sim_fact *f)
 
   if (a == NULL)
     return;
-  wrong = wrong_reply(j, r, f->result, a->zxid);
+  wrong = wrong_reply(checker, r, f->result, a->zxid);
   if (wrong != NULL)
-    sim_violated(j,
+    sim_violated(checker,
                  "request %" PRIu64 " on %s is answered at 0x%" PRIx64 ": %s",
                  r->number, r->path, (uint64_t)a->zxid, wrong);
 }
 
 /* Replies come in the order of the requests, with growing zxids. UNIMPLEMENTED
  * comes ahead of earlier requests and has no zxid. */
-void sim_order(sim_checker *j, const sim_fact *f)
+void sim_order(sim_checker *checker, const sim_fact *f)
 {
-  sim_life *l = sim_life_of(j, f->request->process);
+  sim_life *l = sim_life_of(checker, f->request->process);
   const lk_reply *a = lk_client_reply(l->process->client);
 
   if (a == NULL || f->err == LK_ERR_UNIMPLEMENTED)
     return;
   if (f->request->number <= l->last_answered)
-    sim_violated(j, "request %" PRIu64 " is answered after %" PRIu64,
+    sim_violated(checker, "request %" PRIu64 " is answered after %" PRIu64,
                  f->request->number, l->last_answered);
   if (a->zxid < l->top_zxid)
-    sim_violated(j, "%s is answered at 0x%" PRIx64 " after 0x%" PRIx64,
+    sim_violated(checker, "%s is answered at 0x%" PRIx64 " after 0x%" PRIx64,
                  l->process->name, (uint64_t)a->zxid, (uint64_t)l->top_zxid);
   l->last_answered = f->request->number;
   l->top_zxid = a->zxid;
@@ -218,11 +223,11 @@ void sim_order(sim_checker *j, const sim_fact *f)
 
 /* ---- reliable writes ---------------------------------------------------- */
 
-static size_t count_executions(const sim_checker *j, const sim_write *x)
+static size_t count_executions(const sim_checker *checker, const sim_write *x)
 {
   size_t n = 0;
 
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->lock_index != SIM_NO_LOCK || strcmp(e->path, x->path) != 0)
       continue;
     for (const sim_version *v = e->newest; v != NULL; v = v->older)
@@ -237,42 +242,42 @@ static bool is_refused(int err)
          err == LK_ERR_NODE_EXISTS || err == LK_ERR_BAD_VERSION;
 }
 
-static void check_write(sim_checker *j, const sim_write *x)
+static void check_write(sim_checker *checker, const sim_write *x)
 {
-  size_t n = count_executions(j, x);
+  size_t n = count_executions(checker, x);
 
   if (n > 1 ||
       (x->ended && ((x->err == 0 && n == 0) || (is_refused(x->err) && n > 0))))
-    sim_violated(j, "%s of %s says %s and was executed %zu times", x->data,
-                 x->path, lk_error_name(x->err), n);
+    sim_violated(checker, "%s of %s says %s and was executed %zu times",
+                 x->data, x->path, lk_error_name(x->err), n);
 }
 
 /* No other client deletes or creates that node. */
-static void check_delete(sim_checker *j, const sim_write *x)
+static void check_delete(sim_checker *checker, const sim_write *x)
 {
-  bool exists = sim_history_find(&j->history, x->path) != NULL;
+  bool exists = sim_history_find(&checker->history, x->path) != NULL;
 
   if ((x->err == 0 || x->err == LK_ERR_NO_NODE) && exists)
-    sim_violated(j, "%s is deleted and exists", x->path);
+    sim_violated(checker, "%s is deleted and exists", x->path);
 }
 
 /* A reliable write with result 0 was executed once, a refused one never, none
  * twice. After a wipe a write may be executed again. */
-void sim_reliable_write(sim_checker *j, const sim_fact *f)
+void sim_reliable_write(sim_checker *checker, const sim_fact *f)
 {
-  if (j->world->wipes > 0)
+  if (checker->world->wipes > 0)
     return;
   if (f->type == SIM_WRITE_ENDED && f->write->verb == SIM_DELETE) {
-    check_delete(j, f->write);
+    check_delete(checker, f->write);
     return;
   }
   if (f->type == SIM_WRITE_ENDED) {
-    check_write(j, f->write);
+    check_write(checker, f->write);
     return;
   }
-  for (const sim_write *x = j->writes; x != NULL; x = x->next) {
+  for (const sim_write *x = checker->writes; x != NULL; x = x->next) {
     if (x->verb != SIM_DELETE)
-      check_write(j, x);
+      check_write(checker, x);
   }
 }
 
@@ -284,21 +289,22 @@ static bool may_end_adding(int err)
 }
 
 /* On each connection an identity is sent before all later requests. */
-void sim_identities(sim_checker *j, const sim_fact *f)
+void sim_identities(sim_checker *checker, const sim_fact *f)
 {
   const sim_identity_use *x = f->identity_use;
   const char *name = x->actor->name;
 
   if (x->completions > 1)
-    sim_violated(j, "%s gets a callback twice", name);
+    sim_violated(checker, "%s gets a callback twice", name);
   if (x->verb == SIM_ADD_AUTH && !may_end_adding(f->err))
-    sim_violated(j, "%s adds an identity, which ends with %s", name,
+    sim_violated(checker, "%s adds an identity, which ends with %s", name,
                  lk_error_name(f->err));
   if (x->missing)
-    sim_violated(j, "%s has %u identities, and the server does not know them",
+    sim_violated(checker,
+                 "%s has %u identities, and the server does not know them",
                  name, x->identities_before);
   if (f->err == LK_ERR_NO_AUTH || f->err == LK_ERR_INVALID_ACL)
-    sim_violated(j, "%s gets %s, and has an identity for it", name,
+    sim_violated(checker, "%s gets %s, and has an identity for it", name,
                  lk_error_name(f->err));
 }
 
@@ -307,38 +313,39 @@ void sim_identities(sim_checker *j, const sim_fact *f)
 /* A node created with its parents exists, a deleted tree does not. Missing
  * parents and existing children are no error. After a wipe nothing is checked,
  * and empty containers may be deleted. */
-void sim_deep(sim_checker *j, const sim_fact *f)
+void sim_deep(sim_checker *checker, const sim_fact *f)
 {
   const sim_write *x = f->write;
-  const sim_tree *committed = sim_ensemble_committed_tree(j->world->ensemble);
+  const sim_tree *committed =
+      sim_ensemble_committed_tree(checker->world->ensemble);
   bool exists = sim_tree_find(committed, x->path) != NULL;
   bool makes = x->verb == SIM_CREATE;
 
-  if (f->err == 0 && exists != makes && j->world->wipes == 0)
-    sim_violated(j, "%s %s %s, and it %s", x->actor->name,
+  if (f->err == 0 && exists != makes && checker->world->wipes == 0)
+    sim_violated(checker, "%s %s %s, and it %s", x->actor->name,
                  makes ? "creates" : "deletes", x->path,
                  exists ? "exists" : "does not exist");
   if ((makes && f->err == LK_ERR_NO_NODE) || f->err == LK_ERR_NOT_EMPTY)
-    sim_violated(j, "%s gets %s for %s", x->actor->name, lk_error_name(f->err),
-                 x->path);
+    sim_violated(checker, "%s gets %s for %s", x->actor->name,
+                 lk_error_name(f->err), x->path);
 }
 
 /* ---- sessions ----------------------------------------------------------- */
 
 /* A read-only server would refuse the write ahead of earlier replies. */
-static void check_sent(sim_checker *j, const sim_fact *f)
+static void check_sent(sim_checker *checker, const sim_fact *f)
 {
   const lk_opcode_info *info = lk__opcode_info(f->op);
 
   if (f->life->state == LK_STATE_READ_ONLY && !info->served_read_only &&
       f->op != LK_OPCODE_CLOSE_SESSION)
-    sim_violated(j, "%s sends %s to a server without a quorum",
+    sim_violated(checker, "%s sends %s to a server without a quorum",
                  f->life->process->name, info->name);
 }
 
 /* The session state changes along known edges. A session to be resumed may have
  * expired. A client with a session does not connect to a read-only server. */
-void sim_session_states(sim_checker *j, const sim_fact *f)
+void sim_session_states(sim_checker *checker, const sim_fact *f)
 {
   bool refused = f->from == LK_STATE_CONNECTING &&
                  f->state == LK_STATE_EXPIRED && f->life->process->has_resumed;
@@ -348,27 +355,27 @@ void sim_session_states(sim_checker *j, const sim_fact *f)
                   f->state == LK_STATE_EXPIRED && f->life->session == NULL;
 
   if (f->type == SIM_SENT) {
-    check_sent(j, f);
+    check_sent(checker, f);
     return;
   }
   if ((!sim_session_may((int)f->from, (int)f->state) && !refused) || risked ||
       had_none)
-    sim_violated(j, "%s is %s after %s", f->life->process->name,
+    sim_violated(checker, "%s is %s after %s", f->life->process->name,
                  lk_state_text(f->state), lk_state_text(f->from));
 }
 
 /* A freed client leaves no memory. */
-void sim_memory_returns(sim_checker *j, const sim_fact *f)
+void sim_memory_returns(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PROCESS_ENDED) {
     f->life->must_be_empty = f->was_freed;
     return;
   }
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    const sim_process *p = &j->world->processes[i];
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    const sim_process *p = &checker->world->processes[i];
 
-    if (j->lives[i].must_be_empty && p->client == NULL && p->memory > 0)
-      sim_violated(j, "%s has %zu bytes left", p->name, p->memory);
-    j->lives[i].must_be_empty = false;
+    if (checker->lives[i].must_be_empty && p->client == NULL && p->memory > 0)
+      sim_violated(checker, "%s has %zu bytes left", p->name, p->memory);
+    checker->lives[i].must_be_empty = false;
   }
 }

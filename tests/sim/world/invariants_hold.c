@@ -12,23 +12,24 @@ enum { SLACK_MS = 3, MARGIN = 8 };
 /* ---- the lease deadline ------------------------------------------------- */
 
 /* No session expires before the lease deadline of its locks. */
-void sim_lease_deadline(sim_checker *j, const sim_fact *f)
+void sim_lease_deadline(sim_checker *checker, const sim_fact *f)
 {
   if (f->entry->deletion_cause != SIM_DELETED_BY_EXPIRY ||
-      sim_deletion_is_excused(j, f->entry))
+      sim_deletion_is_excused(checker, f->entry))
     return;
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
     if (sim_nodes_contain(&h->held, f->entry) && sim_holds(h) &&
         (lk_lock_ok(h->lock) ||
          lk_lock_deadline(h->lock) > sim_process_clock(h->process)))
-      sim_violated(j, "%s expires %" PRId64 " ms before its lease", h->name,
+      sim_violated(checker, "%s expires %" PRId64 " ms before its lease",
+                   h->name,
                    lk_lock_deadline(h->lock) - sim_process_clock(h->process));
   }
 }
 
 /* Before the lease deadline the holder is notified, early enough to stop. */
-static void check_deadline_notice(sim_checker *j, const sim_handle *h)
+static void check_deadline_notice(sim_checker *checker, const sim_handle *h)
 {
   int64_t margin = h->lease->margin_ms;
   int64_t limit;
@@ -39,22 +40,23 @@ static void check_deadline_notice(sim_checker *j, const sim_handle *h)
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
       sim_process_clock(h->process) > limit)
-    sim_violated(j, "%s was not notified that its lease runs out", h->name);
+    sim_violated(checker, "%s was not notified that its lease runs out",
+                 h->name);
 }
 
 /* End of the last pause, or of the last change of the session timeout. */
-static int64_t undisturbed_us(sim_checker *j, const sim_process *p)
+static int64_t undisturbed_us(sim_checker *checker, const sim_process *p)
 {
-  const sim_life *l = sim_life_of(j, p);
+  const sim_life *l = sim_life_of(checker, p);
 
-  return sim_fault_is_possible(j->world, SIM_FAULT_BOUNDS) &&
+  return sim_fault_is_possible(checker->world, SIM_FAULT_BOUNDS) &&
                  l->undisturbed_since_us > l->resumed_us
              ? l->undisturbed_since_us
              : l->resumed_us;
 }
 
 /* No lock is granted or held after its lease deadline. */
-void sim_lease_pause(sim_checker *j, const sim_fact *f)
+void sim_lease_pause(sim_checker *checker, const sim_fact *f)
 {
   if ((f->type == SIM_ACQUIRE_ENDED && f->err == 0) ||
       (f->type == SIM_LOCK_EVENT &&
@@ -62,17 +64,18 @@ void sim_lease_pause(sim_checker *j, const sim_fact *f)
     if (!f->handle->is_reentry && !lk_lock_ok(f->handle->lock) &&
         lk_lock_deadline(f->handle->lock) <=
             sim_process_clock_before(f->handle->process))
-      sim_violated(j, "%s is notified that it holds without a lease",
+      sim_violated(checker, "%s is notified that it holds without a lease",
                    f->handle->name);
     return;
   }
   if (f->type != SIM_JOB_DONE)
     return;
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
     if (sim_holds(h) && sim_process_runs(h->process) &&
-        sim_now_us(j) > undisturbed_us(j, h->process) + SLACK_MS * SIM_MS)
-      check_deadline_notice(j, h);
+        sim_now_us(checker) >
+            undisturbed_us(checker, h->process) + SLACK_MS * SIM_MS)
+      check_deadline_notice(checker, h);
   }
 }
 
@@ -86,7 +89,7 @@ static int64_t quarter_of(const lk_session_lease *k)
 }
 
 /* Each grant has a quarter of the session timeout until its lease deadline. */
-void sim_grant_lease(sim_checker *j, const sim_fact *f)
+void sim_grant_lease(sim_checker *checker, const sim_fact *f)
 {
   const sim_process *p = f->handle->process;
   const lk_session_lease *k = f->handle->lease;
@@ -97,8 +100,8 @@ void sim_grant_lease(sim_checker *j, const sim_fact *f)
   int64_t left = lk_lock_deadline(l) - lk_client_input_ms(p->client);
 
   if (lk_lock_deadline(l) != lk__lease_deadline(k) || left < quarter_of(k))
-    sim_violated(j, "%s is granted with %" PRId64 " ms left", f->handle->name,
-                 left);
+    sim_violated(checker, "%s is granted with %" PRId64 " ms left",
+                 f->handle->name, left);
 }
 
 /* The grant was short, and the delay came before its first heartbeat. */
@@ -113,41 +116,43 @@ static bool is_short(const sim_handle *h)
 /* With quorum assurance a grant has a quarter of the session timeout left, less
  * one percent for clock drift. An owner in a local queue has what is left of
  * the node's deadline. */
-void sim_grant_deadline(sim_checker *j, const sim_fact *f)
+void sim_grant_deadline(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
   const sim_process *p = h->process;
 
   if (f->err != 0 || h->is_reentry || h->local ||
       h->lease->config.assurance != LK_ASSURE_QUORUM ||
-      sim_fault_is_possible(j->world, SIM_FAULT_BOUNDS) || p->closing)
+      sim_fault_is_possible(checker->world, SIM_FAULT_BOUNDS) || p->closing)
     return;
   int64_t t = lk_client_timeout_ms(p->client);
   int64_t left = lk_lock_deadline(h->lock) - sim_process_clock_before(p);
 
   if (left < t / 4 - t / 100 - SLACK_MS)
-    sim_violated(j, "%s is granted with %" PRId64 " ms left", h->name, left);
+    sim_violated(checker, "%s is granted with %" PRId64 " ms left", h->name,
+                 left);
 }
 
 /* No holder becomes unsure by delays below T/4. */
-void sim_no_needless_unsure(sim_checker *j, const sim_fact *f)
+void sim_no_needless_unsure(sim_checker *checker, const sim_fact *f)
 {
-  if (f->lock_event->type == LK_LOCK_EVENT_UNSURE && j->world->scenario->calm &&
-      !is_short(f->handle))
-    sim_violated(j, "%s is unsure without a delay of T/4", f->handle->name);
+  if (f->lock_event->type == LK_LOCK_EVENT_UNSURE &&
+      checker->world->scenario->calm && !is_short(f->handle))
+    sim_violated(checker, "%s is unsure without a delay of T/4",
+                 f->handle->name);
 }
 
 /* ---- reentry ------------------------------------------------------------ */
 
-static void check_held_removal(sim_checker *j, const sim_entry *e)
+static void check_held_removal(sim_checker *checker, const sim_entry *e)
 {
   if (e->deletion_cause != SIM_DELETED_BY_OWNER)
     return;
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
     if (sim_nodes_contain(&h->held, e) && sim_holds(h))
-      sim_violated(j, "%s is deleted, and %s has count %zu", e->name, h->name,
-                   h->count);
+      sim_violated(checker, "%s is deleted, and %s has count %zu", e->name,
+                   h->name, h->count);
   }
 }
 
@@ -157,10 +162,10 @@ static bool is_upgrade(const sim_fact *f)
   return f->expected_err == LK_ERR_DEADLOCK && f->handle->kind == SIM_RWLOCK;
 }
 
-static bool may_be_starved(const sim_checker *j, int err)
+static bool may_be_starved(const sim_checker *checker, int err)
 {
   return err == LK_ERR_NO_MEMORY &&
-         sim_fault_is_possible(j->world, SIM_FAULT_STARVE);
+         sim_fault_is_possible(checker->world, SIM_FAULT_STARVE);
 }
 
 static bool is_refusal(int err)
@@ -169,31 +174,31 @@ static bool is_refusal(int err)
 }
 
 /* n acquires of a handle need n releases. */
-void sim_reentry_count(sim_checker *j, const sim_fact *f)
+void sim_reentry_count(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
   if (f->type == SIM_NODE_DELETED) {
-    check_held_removal(j, f->entry);
+    check_held_removal(checker, f->entry);
     return;
   }
   if (f->type == SIM_ACQUIRE_CALLED && f->err != f->expected_err &&
       !is_upgrade(f) && (f->expected_err != 0 || is_refusal(f->err)) &&
-      f->err != LK_ERR_CLOSED && !may_be_starved(j, f->err))
-    sim_violated(j, "%s: the acquire ends with %s, not %s", h->name,
+      f->err != LK_ERR_CLOSED && !may_be_starved(checker, f->err))
+    sim_violated(checker, "%s: the acquire ends with %s, not %s", h->name,
                  lk_error_name(f->err), lk_error_name(f->expected_err));
   if (f->type == SIM_RELEASE_CALLED && f->err != f->expected_err)
-    sim_violated(j, "%s: the release ends with %s, not %s", h->name,
+    sim_violated(checker, "%s: the release ends with %s, not %s", h->name,
                  lk_error_name(f->err), lk_error_name(f->expected_err));
   if (h->lock != NULL && !h->freeing && lk_lock_count(h->lock) != h->count)
-    sim_violated(j, "%s has count %zu, not %zu", h->name,
+    sim_violated(checker, "%s has count %zu, not %zu", h->name,
                  lk_lock_count(h->lock), h->count);
 }
 
 /* ---- completion --------------------------------------------------------- */
 
 /* An acquire ends at its deadline, neither earlier nor later. */
-void sim_timeout_bound(sim_checker *j, const sim_fact *f)
+void sim_timeout_bound(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
   const sim_process *p = h->process;
@@ -204,32 +209,32 @@ void sim_timeout_bound(sim_checker *j, const sim_fact *f)
   if (h->timeout_ms <= 0 || h->is_reentry)
     return;
   if (f->err == LK_ERR_DEADLINE && now < due)
-    sim_violated(j, "%s ends %" PRId64 " ms before its time", h->name,
+    sim_violated(checker, "%s ends %" PRId64 " ms before its time", h->name,
                  due - now);
-  if (now > late + SLACK_MS && !sim_life_of(j, p)->was_paused &&
-      p->busy_until_us <= sim_now_us(j) &&
-      sim_life_of(j, p)->resumed_us < sim_process_true_us(p, late))
-    sim_violated(j, "%s ends %" PRId64 " ms after its time", h->name,
+  if (now > late + SLACK_MS && !sim_life_of(checker, p)->was_paused &&
+      p->busy_until_us <= sim_now_us(checker) &&
+      sim_life_of(checker, p)->resumed_us < sim_process_true_us(p, late))
+    sim_violated(checker, "%s ends %" PRId64 " ms after its time", h->name,
                  now - late);
 }
 
 /* Each callback is invoked once, and never for a freed handle. */
-void sim_callback_safety(sim_checker *j, const sim_fact *f)
+void sim_callback_safety(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_STRAY_CALLBACK) {
-    sim_violated(j, "%s: %s", f->handle->name, f->why);
+    sim_violated(checker, "%s: %s", f->handle->name, f->why);
     return;
   }
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
     if (h->lock != NULL &&
         (h->releasing || h->verifying || h->guarded_writes > 0))
-      sim_violated(j, "%s never got its callback", h->name);
+      sim_violated(checker, "%s never got its callback", h->name);
   }
 }
 
 /* A guarded write is executed if and only if the own node exists. */
-void sim_guarded_write(sim_checker *j, const sim_fact *f)
+void sim_guarded_write(sim_checker *checker, const sim_fact *f)
 {
   const lk_reply *a = lk_client_reply(f->handle->process->client);
   bool existed = true;
@@ -239,10 +244,10 @@ void sim_guarded_write(sim_checker *j, const sim_fact *f)
   for (size_t i = 0; i < f->nodes->count; i++)
     existed = existed && sim_entry_existed_at(f->nodes->at[i], a->zxid);
   if ((f->err == 0 && !existed) || (f->err == LK_ERR_LOST && existed))
-    sim_violated(j, "%s gets %s, and its node %s", f->handle->name,
+    sim_violated(checker, "%s gets %s, and its node %s", f->handle->name,
                  lk_error_name(f->err), existed ? "exists" : "is deleted");
-  if (sim_is_written(j, f->data) != (f->err == 0))
-    sim_violated(j, "%s gets %s, and it was%s written", f->handle->name,
+  if (sim_is_written(checker, f->data) != (f->err == 0))
+    sim_violated(checker, "%s gets %s, and it was%s written", f->handle->name,
                  lk_error_name(f->err), f->err == 0 ? " not" : "");
 }
 
@@ -257,31 +262,31 @@ static const sim_entry *revoked_part(const sim_handle *h)
   return NULL;
 }
 
-static void check_revoked(sim_checker *j, sim_handle *h)
+static void check_revoked(sim_checker *checker, sim_handle *h)
 {
   if (!sim_holds(h))
-    sim_violated(j, "%s gets a revocation and holds nothing", h->name);
+    sim_violated(checker, "%s gets a revocation and holds nothing", h->name);
   if (h->revoked++ > 0)
-    sim_violated(j, "%s gets the same revocation again", h->name);
+    sim_violated(checker, "%s gets the same revocation again", h->name);
 }
 
 /* A revocation is reported to the holder it names and to no other. */
-void sim_revoke(sim_checker *j, const sim_fact *f)
+void sim_revoke(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_LOCK_EVENT) {
     if (f->lock_event->type == LK_LOCK_EVENT_REVOKED)
-      check_revoked(j, f->handle);
+      check_revoked(checker, f->handle);
     return;
   }
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
     const sim_entry *e = h->revoked == 0 ? revoked_part(h) : NULL;
 
-    if (e != NULL && sim_handle_was_denied(j, h, h->acquire_called_us))
+    if (e != NULL && sim_handle_was_denied(checker, h, h->acquire_called_us))
       e = NULL;
-    if (sim_grace_is_over(j, sim_life_of(j, h->process),
+    if (sim_grace_is_over(checker, sim_life_of(checker, h->process),
                           &h->unreported_revocation, e))
-      sim_violated(j, "%s gets no notice of the revocation of %s", h->name,
-                   e->name);
+      sim_violated(checker, "%s gets no notice of the revocation of %s",
+                   h->name, e->name);
   }
 }

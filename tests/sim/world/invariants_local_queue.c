@@ -21,34 +21,35 @@ static bool is_waiting(const sim_handle *h)
   return h->lock != NULL && h->acquiring && !h->is_reentry;
 }
 
-static void check_order(sim_checker *j, const sim_handle *h)
+static void check_order(sim_checker *checker, const sim_handle *h)
 {
-  const sim_life *l = sim_life_of(j, h->process);
+  const sim_life *l = sim_life_of(checker, h->process);
 
   for (const sim_handle *o = l->handles; o != NULL; o = o->next) {
     if (share_node(o, h) && is_waiting(o) && o->timeout_ms != 0 &&
         o->acquire_called_us < h->acquire_called_us)
-      sim_violated(j, "%s is granted before %s, which called acquire before it",
+      sim_violated(checker,
+                   "%s is granted before %s, which called acquire before it",
                    h->name, o->name);
   }
 }
 
 /* At most sixteen local handoffs, and no other owner of the node holds. */
-static void check_handoffs(sim_checker *j, const sim_handle *h)
+static void check_handoffs(sim_checker *checker, const sim_handle *h)
 {
-  const sim_life *l = sim_life_of(j, h->process);
+  const sim_life *l = sim_life_of(checker, h->process);
 
   if (lk_lock_handoffs(h->lock) > HANDOFFS_MAX)
-    sim_violated(j, "%s is handoff %" PRIu64 " of one node", h->name,
+    sim_violated(checker, "%s is handoff %" PRIu64 " of one node", h->name,
                  lk_lock_handoffs(h->lock));
   for (const sim_handle *o = l->handles; o != NULL; o = o->next) {
     if (share_node(o, h) && sim_holds(o))
-      sim_violated(j, "%s is granted, and %s holds", h->name, o->name);
+      sim_violated(checker, "%s is granted, and %s holds", h->name, o->name);
   }
 }
 
 /* The node that the handle waits for is held without a local owner. */
-static const sim_entry *idle_node(const sim_checker *j, const sim_life *l,
+static const sim_entry *idle_node(const sim_checker *checker, const sim_life *l,
                                   const sim_handle *h)
 {
   if (!h->local || !is_waiting(h))
@@ -57,13 +58,13 @@ static const sim_entry *idle_node(const sim_checker *j, const sim_life *l,
     if (share_node(o, h) && (sim_holds(o) || o->lost))
       return NULL;
   }
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     const sim_contender *a = NULL;
 
     if (e->local_queue_life != l ||
         e->lock_index != (int)h->places[0].lock_index)
       continue;
-    a = sim_contender_for(j, e);
+    a = sim_contender_for(checker, e);
     if (a != NULL && a->ct->lease == h->lease && lk__contender_holds(a->ct))
       return e;
   }
@@ -72,20 +73,20 @@ static const sim_entry *idle_node(const sim_checker *j, const sim_life *l,
 
 /* Owners of a local queue are granted in the order of their acquires, and the
  * node is released after sixteen handoffs. */
-void sim_local_queue(sim_checker *j, const sim_fact *f)
+void sim_local_queue(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_ACQUIRE_ENDED) {
     if (f->err == 0 && !f->handle->is_reentry && f->handle->local) {
-      check_order(j, f->handle);
-      check_handoffs(j, f->handle);
+      check_order(checker, f->handle);
+      check_handoffs(checker, f->handle);
     }
     return;
   }
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
-    const sim_life *l = sim_life_of(j, h->process);
+    const sim_life *l = sim_life_of(checker, h->process);
 
-    if (sim_grace_is_over(j, l, &h->idle_node, idle_node(j, l, h)))
-      sim_violated(j, "%s waits behind a node without an owner", h->name);
+    if (sim_grace_is_over(checker, l, &h->idle_node, idle_node(checker, l, h)))
+      sim_violated(checker, "%s waits behind a node without an owner", h->name);
   }
 }

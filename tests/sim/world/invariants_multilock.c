@@ -15,18 +15,18 @@ static size_t nodes_needed(const sim_handle *h)
   return h->kind == SIM_SEMAPHORE ? (size_t)h->permits : h->nplaces;
 }
 
-static void check_multilock_grant(sim_checker *j, const sim_handle *h)
+static void check_multilock_grant(sim_checker *checker, const sim_handle *h)
 {
   if (h->held.count != nodes_needed(h))
-    sim_violated(j, "%s is granted with %zu nodes of %zu", h->name,
+    sim_violated(checker, "%s is granted with %zu nodes of %zu", h->name,
                  h->held.count, nodes_needed(h));
   for (size_t i = 0; i < h->held.count; i++) {
     const sim_entry *e = h->held.at[i];
 
     for (size_t k = 0; k < i && h->kind == SIM_MULTILOCK; k++) {
       if (h->held.at[k]->lock_index == e->lock_index)
-        sim_violated(j, "%s is granted with two nodes of %s", h->name,
-                     j->world->locks[e->lock_index]);
+        sim_violated(checker, "%s is granted with two nodes of %s", h->name,
+                     checker->world->locks[e->lock_index]);
     }
   }
 }
@@ -42,7 +42,7 @@ static sim_entry *deleted_member(const sim_handle *h)
 
 /* A node of an acquisition that has all its nodes and is not granted; else
  * NULL. */
-static sim_entry *complete_but_ungranted(const sim_checker *j,
+static sim_entry *complete_but_ungranted(const sim_checker *checker,
                                          const sim_handle *h)
 {
   const lk_acquisition *a = h->lock->acquisition;
@@ -54,27 +54,27 @@ static sim_entry *complete_but_ungranted(const sim_checker *j,
   for (size_t i = 0; i < a->count; i++) {
     if (a->parts[i]->state != LK_CONTENDER_HELD)
       return NULL;
-    e = sim_entry_of(j, a->parts[i]);
+    e = sim_entry_of(checker, a->parts[i]);
     if (e == NULL || e->deleted_zxid != 0)
       return NULL;
   }
   return h->kind == SIM_MULTILOCK ? e : NULL;
 }
 
-static void check_overdue_handle(sim_checker *j, sim_handle *h)
+static void check_overdue_handle(sim_checker *checker, sim_handle *h)
 {
-  const sim_life *l = sim_life_of(j, h->process);
+  const sim_life *l = sim_life_of(checker, h->process);
   const sim_entry *e = deleted_member(h);
 
-  if (sim_grace_is_over(j, l, &h->held_node_gone, e))
-    sim_violated(j, "%s still holds without %s", h->name, e->name);
-  e = complete_but_ungranted(j, h);
-  if (sim_grace_is_over(j, l, &h->complete_but_ungranted, e))
-    sim_violated(j, "%s has all its members and is not granted", h->name);
+  if (sim_grace_is_over(checker, l, &h->held_node_gone, e))
+    sim_violated(checker, "%s still holds without %s", h->name, e->name);
+  e = complete_but_ungranted(checker, h);
+  if (sim_grace_is_over(checker, l, &h->complete_but_ungranted, e))
+    sim_violated(checker, "%s has all its members and is not granted", h->name);
 }
 
 /* The node exists, its acquire has ended, and it is not being deleted. */
-static void check_overdue_rest(sim_checker *j, sim_contender *a)
+static void check_overdue_rest(sim_checker *checker, sim_contender *a)
 {
   const sim_handle *h = a->handle;
   const sim_entry *e = NULL;
@@ -82,27 +82,27 @@ static void check_overdue_rest(sim_checker *j, sim_contender *a)
   if (h != NULL && a->ct->state != LK_CONTENDER_CLEANING_UP &&
       !(h->lock != NULL && h->acquire_number == a->acquire_number &&
         (h->acquiring || sim_holds(h))))
-    e = sim_entry_of(j, a->ct);
+    e = sim_entry_of(checker, a->ct);
   if (e != NULL && e->deleted_zxid != 0)
     e = NULL;
-  if (sim_grace_is_over(j, a->life, &a->left_over, e))
-    sim_violated(j, "%s remains of the acquire of %s", e->name, h->name);
+  if (sim_grace_is_over(checker, a->life, &a->left_over, e))
+    sim_violated(checker, "%s remains of the acquire of %s", e->name, h->name);
 }
 
 /* A multi-lock holds all of its members or none. */
-void sim_all_or_nothing(sim_checker *j, const sim_fact *f)
+void sim_all_or_nothing(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_ACQUIRE_ENDED) {
     if (f->err == 0 && !f->handle->is_reentry)
-      check_multilock_grant(j, f->handle);
+      check_multilock_grant(checker, f->handle);
     return;
   }
-  for (sim_contender *a = j->contenders; a != NULL; a = a->next)
-    check_overdue_rest(j, a);
-  SIM_EACH_HANDLE(j, h)
+  for (sim_contender *a = checker->contenders; a != NULL; a = a->next)
+    check_overdue_rest(checker, a);
+  SIM_EACH_HANDLE(checker, h)
   {
     if (h->lock != NULL)
-      check_overdue_handle(j, h);
+      check_overdue_handle(checker, h);
   }
 }
 
@@ -122,9 +122,9 @@ static bool waits_for(const sim_entry *own, const sim_entry *other)
 }
 
 /* Whether it waits for a node whose owner is blocked. */
-static bool is_blocked(const sim_checker *j, const sim_entry *own)
+static bool is_blocked(const sim_checker *checker, const sim_entry *own)
 {
-  for (const sim_entry *e = j->history.existing;
+  for (const sim_entry *e = checker->history.existing;
        e != NULL && !own->foreign_holds; e = e->next) {
     if (e->blocked && waits_for(own, e))
       return true;
@@ -133,10 +133,10 @@ static bool is_blocked(const sim_checker *j, const sim_entry *own)
 }
 
 /* If one node of an owner waits, all its nodes do. */
-static bool owner_is_blocked(const sim_checker *j, const sim_entry *own)
+static bool owner_is_blocked(const sim_checker *checker, const sim_entry *own)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
-    if (have_same_owner(e, own) && is_blocked(j, e))
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
+    if (have_same_owner(e, own) && is_blocked(checker, e))
       return true;
   }
   return false;
@@ -144,9 +144,9 @@ static bool owner_is_blocked(const sim_checker *j, const sim_entry *own)
 
 /* Nodes that will be deleted block nobody for ever: those without an acquire,
  * of ended sessions, and excused ones. */
-static bool may_block(sim_checker *j, const sim_entry *e)
+static bool may_block(sim_checker *checker, const sim_entry *e)
 {
-  if (!e->is_contender || e->is_excused || sim_owner_of(j, e) == NULL)
+  if (!e->is_contender || e->is_excused || sim_owner_of(checker, e) == NULL)
     return false;
   return e->handle == NULL || (e->handle->acquiring &&
                                e->handle->acquire_number == e->acquire_number);
@@ -154,19 +154,19 @@ static bool may_block(sim_checker *j, const sim_entry *e)
 
 /* Removes the nodes that do not wait for a blocked one, until nothing changes.
  * The remaining nodes wait in a circle, or for one. */
-static bool find_circle(sim_checker *j)
+static bool find_circle(sim_checker *checker)
 {
   bool any_blocked = false, changed = true;
 
-  for (sim_entry *e = j->history.existing; e != NULL; e = e->next)
-    e->blocked = may_block(j, e);
+  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next)
+    e->blocked = may_block(checker, e);
   while (changed) {
     changed = false;
     any_blocked = false;
-    for (sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    for (sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
       if (!e->blocked)
         continue;
-      if (owner_is_blocked(j, e)) {
+      if (owner_is_blocked(checker, e)) {
         any_blocked = true;
       } else {
         e->blocked = false;
@@ -178,30 +178,32 @@ static bool find_circle(sim_checker *j)
 }
 
 /* A violation, if the grace period of each contender in the circle is over. */
-static void check_overdue_circle(sim_checker *j)
+static void check_overdue_circle(sim_checker *checker)
 {
-  bool circle = find_circle(j), all = circle;
+  bool circle = find_circle(checker), all = circle;
   const sim_entry *any = NULL;
 
-  for (sim_contender *a = j->contenders; a != NULL; a = a->next) {
-    const sim_entry *e = circle ? sim_entry_of(j, a->ct) : NULL;
+  for (sim_contender *a = checker->contenders; a != NULL; a = a->next) {
+    const sim_entry *e = circle ? sim_entry_of(checker, a->ct) : NULL;
 
     if (e != NULL && (e->deleted_zxid != 0 || !e->blocked))
       e = NULL;
     if (e != NULL) {
-      all = sim_grace_is_over(j, a->life, &a->in_circle, e) && all;
+      all = sim_grace_is_over(checker, a->life, &a->in_circle, e) && all;
       any = e;
     } else {
-      (void)sim_grace_is_over(j, a->life, &a->in_circle, NULL);
+      (void)sim_grace_is_over(checker, a->life, &a->in_circle, NULL);
     }
   }
-  for (const sim_entry *e = j->history.existing; all && e != NULL;
+  for (const sim_entry *e = checker->history.existing; all && e != NULL;
        e = e->next) {
     if (e->blocked)
-      SIM_TRACE(&j->world->trace, "checker", "%s is in the circle", e->path);
+      SIM_TRACE(&checker->world->trace, "checker", "%s is in the circle",
+                e->path);
   }
   if (all && any != NULL)
-    sim_violated(j, "%s and others wait for each other in a circle", any->path);
+    sim_violated(checker, "%s and others wait for each other in a circle",
+                 any->path);
 }
 
 /* ---- members kept while waiting ----------------------------------------- */
@@ -215,13 +217,15 @@ static size_t member_index(const sim_handle *h, const sim_entry *e)
   return i;
 }
 
-static const sim_entry *earlier_wait(const sim_checker *j, const sim_entry *own)
+static const sim_entry *earlier_wait(const sim_checker *checker,
+                                     const sim_entry *own)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->handle != own->handle || e->acquire_number != own->acquire_number ||
         member_index(own->handle, e) >= member_index(own->handle, own))
       continue;
-    for (const sim_entry *o = j->history.existing; o != NULL; o = o->next) {
+    for (const sim_entry *o = checker->history.existing; o != NULL;
+         o = o->next) {
       if (waits_for(e, o))
         return e;
     }
@@ -230,28 +234,28 @@ static const sim_entry *earlier_wait(const sim_checker *j, const sim_entry *own)
 }
 
 /* A multi-lock that waits for a member keeps no later member. */
-static void check_overdue_kept(sim_checker *j, sim_contender *a)
+static void check_overdue_kept(sim_checker *checker, sim_contender *a)
 {
   const sim_handle *h = a->handle;
   const sim_entry *e = NULL;
 
   if (h != NULL && h->kind == SIM_MULTILOCK && h->acquiring && !h->is_reentry &&
       a->acquire_number == h->acquire_number)
-    e = sim_entry_of(j, a->ct);
-  if (e != NULL && (e->deleted_zxid != 0 || earlier_wait(j, e) == NULL))
+    e = sim_entry_of(checker, a->ct);
+  if (e != NULL && (e->deleted_zxid != 0 || earlier_wait(checker, e) == NULL))
     e = NULL;
-  if (sim_grace_is_over(j, a->life, &a->kept_early, e))
-    sim_violated(j, "%s keeps %s while it waits for an earlier one", h->name,
-                 e->path);
+  if (sim_grace_is_over(checker, a->life, &a->kept_early, e))
+    sim_violated(checker, "%s keeps %s while it waits for an earlier one",
+                 h->name, e->path);
 }
 
 /* Multi-locks do not wait for each other in a circle. */
-void sim_multi_no_deadlock(sim_checker *j, const sim_fact *f)
+void sim_multi_no_deadlock(sim_checker *checker, const sim_fact *f)
 {
   (void)f;
-  if (j->world->lock_mix->kinds[SIM_MULTILOCK] == 0)
+  if (checker->world->lock_mix->kinds[SIM_MULTILOCK] == 0)
     return;
-  check_overdue_circle(j);
-  for (sim_contender *a = j->contenders; a != NULL; a = a->next)
-    check_overdue_kept(j, a);
+  check_overdue_circle(checker);
+  for (sim_contender *a = checker->contenders; a != NULL; a = a->next)
+    check_overdue_kept(checker, a);
 }

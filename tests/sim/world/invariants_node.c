@@ -22,45 +22,46 @@ static bool is_of_latchkey(const sim_entry *e)
 
 /* A server has refused the delete, since permissions were missing between the
  * request and its reply. The client has reported it and can do no more. */
-static void excuse_undeletable(sim_checker *j, const sim_fact *f)
+static void excuse_undeletable(sim_checker *checker, const sim_fact *f)
 {
   const sim_process *p = f->life->process;
   const lk_reply *answer = lk_client_reply(p->client);
-  sim_entry *e = sim_entry_of(j, f->contender->ct);
+  sim_entry *e = sim_entry_of(checker, f->contender->ct);
 
   if (f->contender->ct->state == LK_CONTENDER_FINISHED && e != NULL &&
       e->deleted_zxid == 0 && answer != NULL &&
-      sim_dir_was_denied(j, e->lock_index,
+      sim_dir_was_denied(checker, e->lock_index,
                          sim_process_true_us(p, answer->sent_ms)))
     e->is_excused = true;
 }
 
 /* Each node of a living session has an owner. */
-void sim_no_orphan(sim_checker *j, const sim_fact *f)
+void sim_no_orphan(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_CONTENDER_STEP) {
-    excuse_undeletable(j, f);
+    excuse_undeletable(checker, f);
     return;
   }
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
-    const sim_life *owner = sim_owner_of(j, e);
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
+    const sim_life *owner = sim_owner_of(checker, e);
 
     /* A close ends all acquires, and the nodes end with the session. */
     if (!is_of_latchkey(e) || e->is_excused || owner == NULL ||
         owner->process->closing)
       continue;
-    if (sim_contender_for(j, e) == NULL)
-      sim_violated(j, "%s has no owner", e->path);
+    if (sim_contender_for(checker, e) == NULL)
+      sim_violated(checker, "%s has no owner", e->path);
   }
 }
 
 /* One contender never has two nodes, as far as it can know of the first. */
-void sim_create_ambiguity(sim_checker *j, const sim_fact *f)
+void sim_create_ambiguity(sim_checker *checker, const sim_fact *f)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e != f->entry && is_of_latchkey(e) && !e->is_excused &&
         e->session == f->entry->session && sim_same_contender(e, f->entry))
-      sim_violated(j, "%s exists when %s is created", e->name, f->entry->name);
+      sim_violated(checker, "%s exists when %s is created", e->name,
+                   f->entry->name);
   }
 }
 
@@ -92,19 +93,20 @@ static bool is_committed_xid(sim_session *s, int32_t xid)
 }
 
 /* No xid is used twice in a session. */
-void sim_xid_continues(sim_checker *j, const sim_fact *f)
+void sim_xid_continues(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_COMMITTED) {
     const sim_commit *c = f->commit;
 
     if (c->xid > 0 &&
-        is_committed_xid(sim_history_session(&j->history, c->session), c->xid))
-      sim_violated(j, "xid %d is committed again", c->xid);
+        is_committed_xid(sim_history_session(&checker->history, c->session),
+                         c->xid))
+      sim_violated(checker, "xid %d is committed again", c->xid);
     return;
   }
   if (f->xid > 0 && f->xid <= f->life->xid)
-    sim_violated(j, "%s sends xid %d after %d", f->life->process->name, f->xid,
-                 f->life->xid);
+    sim_violated(checker, "%s sends xid %d after %d", f->life->process->name,
+                 f->xid, f->life->xid);
   if (f->xid > 0)
     f->life->xid = f->xid;
 }
@@ -129,27 +131,28 @@ static bool has_changed(const sim_nodes *n)
   return false;
 }
 
-static void check_loss(sim_checker *j, const sim_handle *h,
+static void check_loss(sim_checker *checker, const sim_handle *h,
                        const lk_lock_event *e)
 {
   if (h->lost || h->count == 0)
-    sim_violated(j, "%s is notified of LOST without holding", h->name);
+    sim_violated(checker, "%s is notified of LOST without holding", h->name);
   else if (e->err == LK_ERR_NO_NODE && all_stand(&h->held))
-    sim_violated(j, "%s is notified of LOST, and its node exists", h->name);
+    sim_violated(checker, "%s is notified of LOST, and its node exists",
+                 h->name);
 }
 
-static void check_overdue_own_deleted(sim_checker *j, sim_contender *a)
+static void check_overdue_own_deleted(sim_checker *checker, sim_contender *a)
 {
   const sim_entry *e = NULL;
 
   if ((a->ct->state >= LK_CONTENDER_LISTING &&
        a->ct->state <= LK_CONTENDER_CHECKING_OWN) ||
       lk__contender_holds(a->ct))
-    e = sim_entry_of(j, a->ct);
+    e = sim_entry_of(checker, a->ct);
   if (e != NULL && e->deleted_zxid == 0)
     e = NULL;
-  if (sim_grace_is_over(j, a->life, &a->own_deleted, e))
-    sim_violated(j, "no contender notices that %s is deleted", e->name);
+  if (sim_grace_is_over(checker, a->life, &a->own_deleted, e))
+    sim_violated(checker, "no contender notices that %s is deleted", e->name);
 }
 
 static bool is_gone(const sim_nodes *n, int64_t zxid)
@@ -163,162 +166,165 @@ static bool is_gone(const sim_nodes *n, int64_t zxid)
 
 /* The first heartbeat has set a watch, so the event precedes any later
  * reply. */
-static void check_holders_notified(sim_checker *j, const sim_life *l,
+static void check_holders_notified(sim_checker *checker, const sim_life *l,
                                    int64_t zxid)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
     if (sim_holds(h) && is_gone(&h->held, zxid) && h->node_is_watched &&
         !has_changed(&h->held) && l->undisturbed_since_us < h->granted_us)
-      sim_violated(j, "%s is not notified at once that its node is deleted",
+      sim_violated(checker,
+                   "%s is not notified at once that its node is deleted",
                    h->name);
   }
 }
 
 /* The watch is certain after a reply to a request that was sent three quarters
  * of T after the grant, on the same connection. */
-static void note_watch(const sim_checker *j, sim_handle *h, const sim_life *l,
-                       const lk_reply *a)
+static void note_watch(const sim_checker *checker, sim_handle *h,
+                       const sim_life *l, const lk_reply *a)
 {
-  int32_t t = j->world->longest_ms;
+  int32_t t = checker->world->longest_ms;
 
   if (!sim_holds(h) || !all_stand(&h->held))
     return;
-  h->node_is_watched = l->undisturbed_since_us < h->granted_us &&
-                       !has_changed(&h->held) &&
-                       a->sent_ms > h->granted_ms + t * 3 / 4 &&
-                       !sim_fault_is_possible(j->world, SIM_FAULT_THROTTLE) &&
-                       !sim_fault_is_possible(j->world, SIM_FAULT_DENY);
+  h->node_is_watched =
+      l->undisturbed_since_us < h->granted_us && !has_changed(&h->held) &&
+      a->sent_ms > h->granted_ms + t * 3 / 4 &&
+      !sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE) &&
+      !sim_fault_is_possible(checker->world, SIM_FAULT_DENY);
 }
 
-static void check_reply(sim_checker *j, const sim_fact *f)
+static void check_reply(sim_checker *checker, const sim_fact *f)
 {
-  check_holders_notified(j, f->life, f->reply->zxid);
+  check_holders_notified(checker, f->life, f->reply->zxid);
   for (sim_handle *h = f->life->handles; h != NULL; h = h->next)
-    note_watch(j, h, f->life, f->reply);
+    note_watch(checker, h, f->life, f->reply);
 }
 
 /* The deletion of an own node is reported once, to its owner alone. */
-void sim_own_deleted(sim_checker *j, const sim_fact *f)
+void sim_own_deleted(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_REPLY) {
-    check_reply(j, f);
+    check_reply(checker, f);
     return;
   }
   if (f->type == SIM_PERIODIC) {
-    for (sim_contender *a = j->contenders; a != NULL; a = a->next)
-      check_overdue_own_deleted(j, a);
+    for (sim_contender *a = checker->contenders; a != NULL; a = a->next)
+      check_overdue_own_deleted(checker, a);
     return;
   }
   if (f->lock_event->type == LK_LOCK_EVENT_LOST)
-    check_loss(j, f->handle, f->lock_event);
+    check_loss(checker, f->handle, f->lock_event);
   /* In a local queue the first owner is notified, which may be a new one. */
   if (f->lock_event->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
       f->lock_event->err == LK_ERR_NO_NODE &&
       ++f->handle->places_lost > f->handle->nodes_taken)
-    sim_violated(j, "%s is notified that it lost its node, which exists",
+    sim_violated(checker, "%s is notified that it lost its node, which exists",
                  f->handle->name);
 }
 
-static void check_grant_session(sim_checker *j, const sim_handle *h)
+static void check_grant_session(sim_checker *checker, const sim_handle *h)
 {
   const lk_client *c = h->process->client;
 
   for (size_t i = 0; i < h->held.count; i++) {
     if (h->held.at[i]->session != 0 &&
         h->held.at[i]->session != lk_client_session(c).id)
-      sim_violated(j, "%s is granted with the node of another session",
+      sim_violated(checker, "%s is granted with the node of another session",
                    h->name);
   }
 }
 
 /* All holders of the ended session must have been notified by now. */
-static void check_expired_holders(sim_checker *j)
+static void check_expired_holders(sim_checker *checker)
 {
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    sim_life *l = &j->lives[i];
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    sim_life *l = &checker->lives[i];
 
     for (const sim_handle *h = l->handles; l->must_report_loss && h != NULL;
          h = h->next) {
       if (sim_holds(h) && h->held.count > 0 && l->process->client != NULL &&
           h->held.at[0]->session != lk_client_session(l->process->client).id)
-        sim_violated(j, "%s was not notified that its session has ended",
+        sim_violated(checker, "%s was not notified that its session has ended",
                      h->name);
     }
     l->must_report_loss = false;
   }
 }
 
-static void check_name(sim_checker *j, const sim_entry *e)
+static void check_name(sim_checker *checker, const sim_entry *e)
 {
   for (const sim_entry *o = e->older; o != NULL; o = o->older) {
     if (is_of_latchkey(e) && sim_same_contender(o, e) &&
         o->session != e->session)
-      sim_violated(j, "%s has the name that another session used", e->name);
+      sim_violated(checker, "%s has the name that another session used",
+                   e->name);
   }
 }
 
 /* The end of a session is reported once, and its nodes have no names any
  * more. */
-void sim_expiry(sim_checker *j, const sim_fact *f)
+void sim_expiry(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_NODE_CREATED)
-    check_name(j, f->entry);
+    check_name(checker, f->entry);
   else if (f->type == SIM_STATE && f->state == LK_STATE_EXPIRED)
     f->life->must_report_loss = true;
   else if (f->type == SIM_JOB_DONE)
-    check_expired_holders(j);
+    check_expired_holders(checker);
   else if (f->type == SIM_ACQUIRE_ENDED && f->err == 0 &&
            !f->handle->is_reentry)
-    check_grant_session(j, f->handle);
+    check_grant_session(checker, f->handle);
   else if (f->type == SIM_LOCK_EVENT &&
            f->lock_event->type == LK_LOCK_EVENT_LOST &&
            f->lock_event->err == LK_ERR_SESSION_EXPIRED &&
            lk_client_state(f->handle->process->client) != LK_STATE_EXPIRED)
-    sim_violated(j, "%s is notified of an expiry that did not happen",
+    sim_violated(checker, "%s is notified of an expiry that did not happen",
                  f->handle->name);
 }
 
 /* ---- nodes after the end of an acquire ---------------------------------- */
 
-static void check_overdue_leaving(sim_checker *j, sim_stop_reason first,
+static void check_overdue_leaving(sim_checker *checker, sim_stop_reason first,
                                   sim_stop_reason last)
 {
-  for (sim_contender *a = j->contenders; a != NULL; a = a->next) {
+  for (sim_contender *a = checker->contenders; a != NULL; a = a->next) {
     const sim_entry *e = NULL;
 
     if (a->stop_reason < first || a->stop_reason > last)
       continue;
     if (a->ct->state == LK_CONTENDER_CLEANING_UP)
-      e = sim_entry_of(j, a->ct);
+      e = sim_entry_of(checker, a->ct);
     if (e != NULL &&
         (e->deleted_zxid != 0 ||
-         sim_dir_was_denied(j, e->lock_index, sim_now_us(j) - 2 * sim_T_us(j))))
+         sim_dir_was_denied(checker, e->lock_index,
+                            sim_now_us(checker) - 2 * sim_T_us(checker))))
       e = NULL;
-    if (sim_grace_is_over(j, a->life, &a->undeleted, e))
-      sim_violated(j, "%s is not deleted", e->name);
+    if (sim_grace_is_over(checker, a->life, &a->undeleted, e))
+      sim_violated(checker, "%s is not deleted", e->name);
   }
 }
 
 /* An acquire that timed out leaves nothing. */
-void sim_timeout_clean(sim_checker *j, const sim_fact *f)
+void sim_timeout_clean(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC)
-    check_overdue_leaving(j, SIM_STOP_FAILED, SIM_STOP_TIMED_OUT);
+    check_overdue_leaving(checker, SIM_STOP_FAILED, SIM_STOP_TIMED_OUT);
   else if ((f->err == LK_ERR_BUSY && f->handle->timeout_ms != 0) ||
            (f->err == LK_ERR_DEADLINE && f->handle->timeout_ms <= 0))
-    sim_violated(j, "%s waited for %" PRId64 " ms and gets %s", f->handle->name,
-                 f->handle->timeout_ms, lk_error_name(f->err));
+    sim_violated(checker, "%s waited for %" PRId64 " ms and gets %s",
+                 f->handle->name, f->handle->timeout_ms, lk_error_name(f->err));
 }
 
 /* A cancelled acquire is never granted and leaves nothing. */
-void sim_cancel_everywhere(sim_checker *j, const sim_fact *f)
+void sim_cancel_everywhere(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC)
-    check_overdue_leaving(j, SIM_STOP_CANCELLED, SIM_STOP_CANCELLED);
+    check_overdue_leaving(checker, SIM_STOP_CANCELLED, SIM_STOP_CANCELLED);
   else if (f->type == SIM_ACQUIRE_ENDED && f->err == 0 && f->handle->cancelling)
-    sim_violated(j, "%s is granted while it cancels", f->handle->name);
+    sim_violated(checker, "%s is granted while it cancels", f->handle->name);
   else if (f->type == SIM_CANCEL_RETURNED && f->err != 0)
-    sim_violated(j, "%s is cancelled, and the acquire remains",
+    sim_violated(checker, "%s is cancelled, and the acquire remains",
                  f->handle->name);
 }
 
@@ -337,10 +343,10 @@ static bool is_released(const sim_contender *a)
 
 /* The contenders of the session that were released before this one creates its
  * node. */
-static void note_before(const sim_checker *j, sim_contender *a)
+static void note_before(const sim_checker *checker, sim_contender *a)
 {
   a->nreleased_before = 0;
-  for (const sim_contender *o = j->contenders; o != NULL; o = o->next) {
+  for (const sim_contender *o = checker->contenders; o != NULL; o = o->next) {
     if (o->ct->lease == a->ct->lease && is_released(o) &&
         strcmp(o->ct->own.dir, a->ct->own.dir) == 0 &&
         a->nreleased_before <
@@ -351,106 +357,108 @@ static void note_before(const sim_checker *j, sim_contender *a)
 
 /* If its list shows a node that was released before, the delete was not sent in
  * time. */
-static void check_place(sim_checker *j, const sim_contender *a)
+static void check_place(sim_checker *checker, const sim_contender *a)
 {
   for (size_t i = 0; i < a->nreleased_before; i++) {
     const lk_contender *o = a->released_before[i];
-    const sim_entry *e = sim_entry_of(j, o);
+    const sim_entry *e = sim_entry_of(checker, o);
 
     if (e != NULL && sim_entry_existed_at(e, a->list_zxid) &&
         o->pause.count == 0 &&
         !lk__own_node_is_unverified(&o->own, lk__contender_connection(o)))
-      sim_violated(j, "%s queues behind %s, which was released before",
+      sim_violated(checker, "%s queues behind %s, which was released before",
                    a->handle == NULL ? "?" : a->handle->name, e->name);
   }
 }
 
-static size_t count_due(const sim_checker *j, const sim_life *l)
+static size_t count_due(const sim_checker *checker, const sim_life *l)
 {
   size_t n = 0;
 
-  for (const sim_contender *a = j->contenders; a != NULL; a = a->next)
+  for (const sim_contender *a = checker->contenders; a != NULL; a = a->next)
     n += a->life == l && is_released(a);
   return n;
 }
 
 /* On a new connection pending deletes come first, with the reads they need. A
  * close sends none, since its session takes the nodes. */
-static void check_first(sim_checker *j, sim_life *l, const sim_fact *f)
+static void check_first(sim_checker *checker, sim_life *l, const sim_fact *f)
 {
   if (l->deletes_to_send == 0 || f->xid < 0 || l->process->closing)
     return;
   if (f->op == OP_DELETE)
     l->deletes_to_send--;
   else if (f->op != OP_LIST && !f->is_recovery)
-    sim_violated(j, "%s sends op %d before its deletes", l->process->name,
+    sim_violated(checker, "%s sends op %d before its deletes", l->process->name,
                  f->op);
 }
 
 /* A node that stays in a local queue exists. */
-static void check_released(sim_checker *j, const sim_handle *h)
+static void check_released(sim_checker *checker, const sim_handle *h)
 {
   for (size_t i = 0; i < h->releasing_nodes.count; i++) {
     const sim_entry *e = h->releasing_nodes.at[i];
 
     if (e->deleted_zxid == 0 && e->local_queue_life == NULL &&
         e->session == lk_client_session(h->process->client).id)
-      sim_violated(j, "%s is notified that %s is deleted, and it exists",
+      sim_violated(checker, "%s is notified that %s is deleted, and it exists",
                    h->name, e->name);
   }
 }
 
 /* A release is never lost and precedes later requests. */
-void sim_release_async(sim_checker *j, const sim_fact *f)
+void sim_release_async(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_STATE && f->state == LK_STATE_CONNECTED)
-    f->life->deletes_to_send = count_due(j, f->life);
+    f->life->deletes_to_send = count_due(checker, f->life);
   else if (f->type == SIM_SENT)
-    check_first(j, f->life, f);
+    check_first(checker, f->life, f);
   else if (f->type == SIM_CONTENDER_STEP &&
            (f->contender->ct->state == LK_CONTENDER_CREATING ||
             f->contender->ct->state == LK_CONTENDER_CREATING_PARENTS))
-    note_before(j, f->contender);
+    note_before(checker, f->contender);
   else if (f->type == SIM_CONTENDER_STEP &&
            f->event == LK_CONTENDER_ON_PREDECESSORS &&
            (f->state_before == LK_CONTENDER_CREATING ||
             f->state_before == LK_CONTENDER_CREATING_PARENTS))
-    check_place(j, f->contender);
+    check_place(checker, f->contender);
   else if (f->type == SIM_RELEASE_ENDED && f->err == 0)
-    check_released(j, f->handle);
+    check_released(checker, f->handle);
   else if (f->type == SIM_PERIODIC)
-    check_overdue_leaving(j, SIM_STOP_RELEASED, SIM_STOP_FREED);
+    check_overdue_leaving(checker, SIM_STOP_RELEASED, SIM_STOP_FREED);
 }
 
 /* ---- errors of an acquire ----------------------------------------------- */
 
 /* No acquire fails because its directory was deleted. */
-void sim_container_reap(sim_checker *j, const sim_fact *f)
+void sim_container_reap(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
-  unsigned vanished = sim_dirs_vanished(j, h) - h->dirs_vanished;
+  unsigned vanished = sim_dirs_vanished(checker, h) - h->dirs_vanished;
 
   if (f->err == LK_ERR_NO_NODE && h->nodes_taken < 3 && vanished < 10 &&
       !h->local)
-    sim_violated(j, "%s fails; its directory went %u times, its node %u",
+    sim_violated(checker, "%s fails; its directory went %u times, its node %u",
                  h->name, vanished, h->nodes_taken);
 }
 
 /* NO_AUTH is reported only if permissions were missing. */
-void sim_acl(sim_checker *j, const sim_fact *f)
+void sim_acl(sim_checker *checker, const sim_fact *f)
 {
   bool no_auth = f->type == SIM_LOCK_EVENT
                      ? f->lock_event->type == LK_LOCK_EVENT_UNWATCHED
                      : f->err == LK_ERR_NO_AUTH;
 
-  if (no_auth && !sim_handle_was_denied(
-                     j, f->handle, f->handle->acquire_called_us - sim_T_us(j)))
-    sim_violated(j, "%s gets NO_AUTH, and nothing is denied", f->handle->name);
+  if (no_auth &&
+      !sim_handle_was_denied(checker, f->handle,
+                             f->handle->acquire_called_us - sim_T_us(checker)))
+    sim_violated(checker, "%s gets NO_AUTH, and nothing is denied",
+                 f->handle->name);
 }
 
 /* No transient error of a server or connection ends an acquire. */
-void sim_throttled(sim_checker *j, const sim_fact *f)
+void sim_throttled(sim_checker *checker, const sim_fact *f)
 {
   switch (f->err) {
   case 0:
@@ -467,10 +475,10 @@ void sim_throttled(sim_checker *j, const sim_fact *f)
   case LK_ERR_SEQ_UNSAFE:
   case LK_ERR_SESSION_EXPIRED: break;
   case LK_ERR_NO_MEMORY:
-    if (sim_fault_is_possible(j->world, SIM_FAULT_STARVE))
+    if (sim_fault_is_possible(checker->world, SIM_FAULT_STARVE))
       break;
     /* fall through */
   default:
-    sim_violated(j, "%s gets %s", f->handle->name, lk_error_name(f->err));
+    sim_violated(checker, "%s gets %s", f->handle->name, lk_error_name(f->err));
   }
 }

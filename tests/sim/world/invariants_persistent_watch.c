@@ -42,11 +42,11 @@ static lk_event_type event_of(const sim_request *r, const sim_change *c)
 }
 
 /* The first change from `*at` on that the watch must report; NULL: none yet. */
-static const sim_change *next_change(const sim_checker *j, const sim_request *r,
-                                     size_t *at)
+static const sim_change *next_change(const sim_checker *checker,
+                                     const sim_request *r, size_t *at)
 {
-  for (; *at < j->change_log.count; (*at)++) {
-    const sim_change *c = &j->change_log.changes[*at];
+  for (; *at < checker->change_log.count; (*at)++) {
+    const sim_change *c = &checker->change_log.changes[*at];
 
     if (event_of(r, c) != NOTHING)
       return c;
@@ -64,12 +64,12 @@ static bool is_about(const sim_request *r, const sim_change *c,
 
 /* ---- registration ------------------------------------------------------- */
 
-static void set_registered(const sim_checker *j, const sim_request *r,
+static void set_registered(const sim_checker *checker, const sim_request *r,
                            int64_t zxid)
 {
   r->persistent->registered = true;
   r->persistent->candidates[0] =
-      sim_change_log_first_after(&j->change_log, zxid);
+      sim_change_log_first_after(&checker->change_log, zxid);
   r->persistent->ncandidates = 1;
 }
 
@@ -93,7 +93,7 @@ static bool registration_is_late(const sim_received *h, const sim_request *r)
 
 /* The reconnect sends one setWatches for each zxid; the last reply registers
  * the watch at the latest. `until`: the frames reported so far. */
-static void note_registration(const sim_checker *j, const sim_life *l,
+static void note_registration(const sim_checker *checker, const sim_life *l,
                               const sim_request *r, size_t until)
 {
   const sim_received *h = &l->received;
@@ -104,7 +104,7 @@ static void note_registration(const sim_checker *j, const sim_life *l,
   }
   for (size_t i = 0, n = 0; i < until && !r->persistent->registered; i++) {
     if (h->frames[i].type == 0 && ++n == h->at_reconnect)
-      set_registered(j, r, h->frames[i].zxid);
+      set_registered(checker, r, h->frames[i].zxid);
   }
 }
 
@@ -126,25 +126,26 @@ static bool may_make_up_events(const sim_received *h, size_t frame)
 
 /* A persistent watch reports its re-registration once on each connection, and
  * again if it is registered late. */
-static bool may_be_reregistered(sim_checker *j, const sim_request *r,
+static bool may_be_reregistered(sim_checker *checker, const sim_request *r,
                                 uint64_t connection)
 {
   return r->connection != connection ||
          (r->persistent->reregistrations == 1 &&
-          has_throttled_set_watches(&sim_life_of(j, r->process)->received));
+          has_throttled_set_watches(
+              &sim_life_of(checker, r->process)->received));
 }
 
 /* Whether the event is of a change that a one-shot watch may have missed. */
-static bool was_missed(const sim_checker *j, const sim_life *l,
+static bool was_missed(const sim_checker *checker, const sim_life *l,
                        const sim_request *r, const lk_event *e)
 {
   size_t mended =
-      sim_change_log_first_after(&j->change_log, l->received.late_zxid);
+      sim_change_log_first_after(&checker->change_log, l->received.late_zxid);
   size_t i = r->persistent->first_missed < mended ? r->persistent->first_missed
                                                   : mended;
 
-  for (; i < j->change_log.count; i++) {
-    const sim_change *c = &j->change_log.changes[i];
+  for (; i < checker->change_log.count; i++) {
+    const sim_change *c = &checker->change_log.changes[i];
     bool made_anew = e->type == LK_EVENT_CHANGED &&
                      c->type == LK_EVENT_CREATED &&
                      strcmp(c->path, e->path.at) == 0;
@@ -184,7 +185,7 @@ static void add_candidate(sim_persistent_watch *s, size_t next)
 
 /* Whether the event is the next change, or is `made_up` for a missed one.
  * Updates the candidates. */
-static bool can_be_told(const sim_checker *j, const sim_request *r,
+static bool can_be_told(const sim_checker *checker, const sim_request *r,
                         const lk_event *e, bool made_up)
 {
   sim_persistent_watch was = *r->persistent;
@@ -192,7 +193,7 @@ static bool can_be_told(const sim_checker *j, const sim_request *r,
   r->persistent->ncandidates = 0;
   for (size_t i = 0; i < was.ncandidates; i++) {
     size_t at = was.candidates[i];
-    const sim_change *c = was.registered ? next_change(j, r, &at) : NULL;
+    const sim_change *c = was.registered ? next_change(checker, r, &at) : NULL;
 
     if (made_up)
       add_candidate(r->persistent, at);
@@ -205,30 +206,31 @@ static bool can_be_told(const sim_checker *j, const sim_request *r,
   return false;
 }
 
-static void check_told(sim_checker *j, sim_life *l, const sim_request *r,
+static void check_told(sim_checker *checker, sim_life *l, const sim_request *r,
                        const lk_event *e)
 {
   size_t at = find_frame(&l->received, r, e);
 
   if (at == l->received.count) {
-    sim_violated(j, "a watch on %s reports %d of %s, which no server sent",
+    sim_violated(checker,
+                 "a watch on %s reports %d of %s, which no server sent",
                  r->path, (int)e->type, (const char *)e->path.at);
     return;
   }
   l->received.last_reported = at;
   r->persistent->next_frame = at + 1;
-  note_registration(j, l, r, at);
+  note_registration(checker, l, r, at);
   bool made_up = (may_make_up_events(&l->received, at) ||
                   registration_is_late(&l->received, r)) &&
-                 (r->may_report_anything || was_missed(j, l, r, e) ||
-                  sim_event_may_be_late(j, l, e));
+                 (r->may_report_anything || was_missed(checker, l, r, e) ||
+                  sim_event_may_be_late(checker, l, e));
 
-  if (!can_be_told(j, r, e, made_up)) {
+  if (!can_be_told(checker, r, e, made_up)) {
     size_t next = r->persistent->candidates[0];
     const sim_change *c =
-        r->persistent->registered ? next_change(j, r, &next) : NULL;
+        r->persistent->registered ? next_change(checker, r, &next) : NULL;
 
-    sim_violated(j, "a watch on %s reports %d of %s, not of 0x%" PRIx64,
+    sim_violated(checker, "a watch on %s reports %d of %s, not of 0x%" PRIx64,
                  r->path, (int)e->type, (const char *)e->path.at,
                  c == NULL ? 0 : (uint64_t)c->zxid);
   }
@@ -236,25 +238,26 @@ static void check_told(sim_checker *j, sim_life *l, const sim_request *r,
 
 /* It is reported behind the last reply to a setWatches, or later, if another
  * request registered the watch. */
-static void set_registered_late(const sim_checker *j, const sim_request *r,
-                                const sim_received *h)
+static void set_registered_late(const sim_checker *checker,
+                                const sim_request *r, const sim_received *h)
 {
   size_t i = h->count;
 
   while (i > 0 && h->frames[i - 1].type != 0 && h->frames[i - 1].type != -2)
     i--;
   if (i > 0 && h->frames[i - 1].type == 0 && h->last_reported < i)
-    set_registered(j, r, h->frames[i - 1].zxid);
+    set_registered(checker, r, h->frames[i - 1].zxid);
 }
 
-static void check_back(sim_checker *j, sim_request *r, uint64_t connection)
+static void check_back(sim_checker *checker, sim_request *r,
+                       uint64_t connection)
 {
-  if (!may_be_reregistered(j, r, connection))
-    sim_violated(j,
+  if (!may_be_reregistered(checker, r, connection))
+    sim_violated(checker,
                  "a watch on %s reports a re-registration without a reconnect",
                  r->path);
   else if (r->until_disconnect)
-    sim_violated(j, "a watch on %s outlives its connection", r->path);
+    sim_violated(checker, "a watch on %s outlives its connection", r->path);
   r->persistent->reregistrations =
       r->connection == connection ? r->persistent->reregistrations + 1 : 1;
   r->connection = connection;
@@ -262,43 +265,45 @@ static void check_back(sim_checker *j, sim_request *r, uint64_t connection)
   r->persistent->first_missed = r->persistent->candidates[0];
   r->persistent->next_frame = 0;
   if (r->persistent->reregistrations > 1)
-    set_registered_late(j, r, &sim_life_of(j, r->process)->received);
+    set_registered_late(checker, r,
+                        &sim_life_of(checker, r->process)->received);
 }
 
-static void check_persistent_event(sim_checker *j, sim_life *l, sim_request *r,
-                                   const lk_event *e)
+static void check_persistent_event(sim_checker *checker, sim_life *l,
+                                   sim_request *r, const lk_event *e)
 {
   uint64_t connection = lk_client_connection(r->process->client);
 
   if (!r->watch_registered)
-    sim_violated(j, "a watch on %s reports %d without being registered",
+    sim_violated(checker, "a watch on %s reports %d without being registered",
                  r->path, (int)e->type);
   else if (e->type == LK_EVENT_REREGISTERED)
-    check_back(j, r, connection);
+    check_back(checker, r, connection);
   else if (e->type == LK_EVENT_ENDED) {
     if (e->err == 0 ||
         (e->err == LK_ERR_CONNECTION_LOSS && !r->until_disconnect))
-      sim_violated(j, "a watch on %s ends with %d", r->path, e->err);
+      sim_violated(checker, "a watch on %s ends with %d", r->path, e->err);
   } else if (r->connection != connection)
-    sim_violated(j, "a watch on %s reports %d before its re-registration",
+    sim_violated(checker, "a watch on %s reports %d before its re-registration",
                  r->path, (int)e->type);
   else
-    check_told(j, l, r, e);
+    check_told(checker, l, r, e);
 }
 
 /* ---- events that are missing -------------------------------------------- */
 
 /* Removes candidates whose change was due at `zxid`. If none remains, returns
  * the change that is missing and keeps the last candidate. */
-static const sim_change *
-drop_passed_candidates(const sim_checker *j, const sim_request *r, int64_t zxid)
+static const sim_change *drop_passed_candidates(const sim_checker *checker,
+                                                const sim_request *r,
+                                                int64_t zxid)
 {
   sim_persistent_watch was = *r->persistent;
   const sim_change *due = NULL;
 
   r->persistent->ncandidates = 0;
   for (size_t i = 0; i < was.ncandidates; i++) {
-    const sim_change *c = next_change(j, r, &was.candidates[i]);
+    const sim_change *c = next_change(checker, r, &was.candidates[i]);
 
     if (c == NULL || c->zxid > zxid)
       add_candidate(r->persistent, was.candidates[i]);
@@ -312,56 +317,58 @@ drop_passed_candidates(const sim_checker *j, const sim_request *r, int64_t zxid)
   return due;
 }
 
-static void check_missing_event(sim_checker *j, const sim_life *l,
+static void check_missing_event(sim_checker *checker, const sim_life *l,
                                 const sim_request *r, const lk_reply *a)
 {
   if (r->connection != a->connection) {
-    sim_violated(j, "a watch on %s does not report its re-registration",
+    sim_violated(checker, "a watch on %s does not report its re-registration",
                  r->path);
     return;
   }
-  note_registration(j, l, r, l->received.count);
+  note_registration(checker, l, r, l->received.count);
   if (!r->persistent->registered)
     return;
-  const sim_change *due = drop_passed_candidates(j, r, a->zxid);
+  const sim_change *due = drop_passed_candidates(checker, r, a->zxid);
 
   if (due != NULL)
-    sim_violated(
-        j, "a watch on %s does not report 0x%" PRIx64 " before 0x%" PRIx64,
-        r->path, (uint64_t)due->zxid, (uint64_t)a->zxid);
+    sim_violated(checker,
+                 "a watch on %s does not report 0x%" PRIx64
+                 " before 0x%" PRIx64,
+                 r->path, (uint64_t)due->zxid, (uint64_t)a->zxid);
 }
 
-static void check_missing_events(sim_checker *j, const sim_life *l,
+static void check_missing_events(sim_checker *checker, const sim_life *l,
                                  const lk_reply *a)
 {
   if (a->zxid <= 0) /* a connect reply */
     return;
   for (const sim_request *r = l->requests; r != NULL; r = r->next) {
     if (r->persistent != NULL && r->watch_registered)
-      check_missing_event(j, l, r, a);
+      check_missing_event(checker, l, r, a);
   }
 }
 
 /* A persistent watch reports each change once and in order, or that it was
  * interrupted. */
-void sim_watch_stays(sim_checker *j, const sim_fact *f)
+void sim_watch_stays(sim_checker *checker, const sim_fact *f)
 {
   sim_request *r = f->request;
 
   if (f->type == SIM_SENT) {
-    if (sim_records_received(j->world) &&
+    if (sim_records_received(checker->world) &&
         (f->op == LK_OPCODE_SET_WATCHES || f->op == LK_OPCODE_SET_WATCHES2))
       sim_received_set_watches_sent(f->life, f->xid);
-  } else if (!j->world->all_requests)
+  } else if (!checker->world->all_requests)
     return;
   else if (f->type == SIM_REPLY)
-    check_missing_events(j, f->life, f->reply);
+    check_missing_events(checker, f->life, f->reply);
   else if (r->persistent == NULL)
     return;
   else if (f->type == SIM_WATCH_EVENT)
-    check_persistent_event(j, sim_life_of(j, r->process), r, f->watch_event);
+    check_persistent_event(checker, sim_life_of(checker, r->process), r,
+                           f->watch_event);
   else if (r->watch_registered) {
-    set_registered(j, r, r->watch_zxid);
+    set_registered(checker, r, r->watch_zxid);
     r->persistent->first_missed = r->persistent->candidates[0];
   }
 }

@@ -10,49 +10,49 @@
 
 /* ---- close -------------------------------------------------------------- */
 
-static void check_closing(sim_checker *j, const sim_life *l)
+static void check_closing(sim_checker *checker, const sim_life *l)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
     if (h->lock != NULL && !h->freeing && lk_lock_ok(h->lock))
-      sim_violated(j, "%s holds although its client is closed", h->name);
+      sim_violated(checker, "%s holds although its client is closed", h->name);
   }
   for (const sim_actor *a = l->process->actors; a != NULL; a = a->next) {
     if (a->single.lock != NULL && lk_lock_ok(a->single.lock))
-      sim_violated(j, "%s holds although its client is closed", a->name);
+      sim_violated(checker, "%s holds although its client is closed", a->name);
   }
 }
 
 /* When the close is answered, no node of its session exists, unless the
  * ensemble was restored meanwhile. */
-static void check_closed(sim_checker *j, const sim_process *p)
+static void check_closed(sim_checker *checker, const sim_process *p)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->session != 0 && e->session == p->closed_session && !e->restored)
-      sim_violated(j, "%s exists although %s has closed its session", e->path,
-                   p->name);
+      sim_violated(checker, "%s exists although %s has closed its session",
+                   e->path, p->name);
   }
 }
 
 /* After the call of close nothing is held, and after its reply no node of the
  * session exists. */
-void sim_close_ends(sim_checker *j, const sim_fact *f)
+void sim_close_ends(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_CLIENT_CLOSED) {
     if (f->err == 0)
-      check_closed(j, f->life->process);
+      check_closed(checker, f->life->process);
     return;
   }
   if (f->type == SIM_ACQUIRE_ENDED) {
     if (f->err == 0 && !f->handle->is_reentry && f->handle->process->closing)
-      sim_violated(j, "%s is granted although its client is closed",
+      sim_violated(checker, "%s is granted although its client is closed",
                    f->handle->name);
     return;
   }
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    const sim_process *p = j->lives[i].process;
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    const sim_process *p = checker->lives[i].process;
 
     if (p != NULL && p->closing && sim_process_has_client(p))
-      check_closing(j, &j->lives[i]);
+      check_closing(checker, &checker->lives[i]);
   }
 }
 
@@ -75,7 +75,7 @@ static const char *missing_property(const sim_handle *h)
   return NULL;
 }
 
-static void check_ok(sim_checker *j, const sim_handle *h)
+static void check_ok(sim_checker *checker, const sim_handle *h)
 {
   const char *what;
 
@@ -84,30 +84,32 @@ static void check_ok(sim_checker *j, const sim_handle *h)
     return;
   what = missing_property(h);
   if (what != NULL)
-    sim_violated(j, "lk_lock_ok() is true for %s without %s", h->name, what);
+    sim_violated(checker, "lk_lock_ok() is true for %s without %s", h->name,
+                 what);
 }
 
 /* lk_lock_ok() implies state, count, token, node and lease. */
-void sim_lock_ok(sim_checker *j, const sim_fact *f)
+void sim_lock_ok(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_STATE) {
     for (const sim_handle *h = f->life->handles; h != NULL; h = h->next)
-      check_ok(j, h);
+      check_ok(checker, h);
   } else if (f->type == SIM_PERIODIC) {
-    SIM_EACH_HANDLE(j, h)
-    check_ok(j, h);
+    SIM_EACH_HANDLE(checker, h)
+    check_ok(checker, h);
   } else {
-    check_ok(j, f->handle);
+    check_ok(checker, f->handle);
   }
 }
 
 /* ---- connections -------------------------------------------------------- */
 
-static bool route_is_clear(const sim_checker *j, const sim_life *l, unsigned i)
+static bool route_is_clear(const sim_checker *checker, const sim_life *l,
+                           unsigned i)
 {
   const sim_route *r =
-      sim_network_route(j->world->network, l->process->index, i);
-  int64_t most = j->world->shortest_ms * SIM_MS / 16;
+      sim_network_route(checker->world->network, l->process->index, i);
+  int64_t most = checker->world->shortest_ms * SIM_MS / 16;
 
   return r->cut[SIM_UP] == 0 && r->cut[SIM_DOWN] == 0 && r->proxies == 0 &&
          r->kb_us == 0 && r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
@@ -115,10 +117,10 @@ static bool route_is_clear(const sim_checker *j, const sim_life *l, unsigned i)
 
 /* The client divides the time of a round of attempts by the number of its
  * addresses. */
-static unsigned address_count(const sim_checker *j, const sim_life *l)
+static unsigned address_count(const sim_checker *checker, const sim_life *l)
 {
   return l->process->naddresses > 0 ? l->process->naddresses
-                                    : j->world->config.servers;
+                                    : checker->world->config.servers;
 }
 
 enum {
@@ -128,9 +130,10 @@ enum {
 };
 
 /* The least time of an attempt at one address. */
-static int64_t attempt_us(const sim_checker *j, const sim_life *l)
+static int64_t attempt_us(const sim_checker *checker, const sim_life *l)
 {
-  int64_t ms = j->world->shortest_ms * 2 / 3 / (int32_t)address_count(j, l);
+  int64_t ms =
+      checker->world->shortest_ms * 2 / 3 / (int32_t)address_count(checker, l);
 
   return (ms > LEAST_ATTEMPT_MS ? ms : LEAST_ATTEMPT_MS) * SIM_MS;
 }
@@ -138,43 +141,47 @@ static int64_t attempt_us(const sim_checker *j, const sim_life *l)
 /* A createSession through a follower crosses links between servers four times:
  * request, proposal, acknowledgement, commit. The connection and the request
  * cross the route twice each way. */
-static int64_t handshake_us(const sim_checker *j, const sim_life *l, unsigned i)
+static int64_t handshake_us(const sim_checker *checker, const sim_life *l,
+                            unsigned i)
 {
   const sim_route *r =
-      sim_network_route(j->world->network, l->process->index, i);
+      sim_network_route(checker->world->network, l->process->index, i);
 
   return 2 * (r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN]) +
-         4 * sim_links_slowest_us(j->world->ensemble) + USUAL_WRITE_MS * SIM_MS;
+         4 * sim_links_slowest_us(checker->world->ensemble) +
+         USUAL_WRITE_MS * SIM_MS;
 }
 
 /* All servers serve, the routes are clear, and a handshake fits into one
  * attempt. */
-static bool is_within_reach(const sim_checker *j, const sim_life *l)
+static bool is_within_reach(const sim_checker *checker, const sim_life *l)
 {
-  sim_ensemble *e = j->world->ensemble;
+  sim_ensemble *e = checker->world->ensemble;
   bool clear = sim_ensemble_leader(e) >= 0 && sim_links_whole(e) &&
                sim_process_runs(l->process) &&
-               sim_now_us(j) > j->slow_us + sim_T_us(j);
+               sim_now_us(checker) > checker->slow_us + sim_T_us(checker);
 
-  for (unsigned i = 0; clear && i < j->world->config.servers; i++)
+  for (unsigned i = 0; clear && i < checker->world->config.servers; i++)
     clear = sim_server_serves(sim_ensemble_server(e, i)) &&
             !sim_server_closes_early(sim_ensemble_server(e, i)) &&
-            route_is_clear(j, l, i) && handshake_us(j, l, i) < attempt_us(j, l);
+            route_is_clear(checker, l, i) &&
+            handshake_us(checker, l, i) < attempt_us(checker, l);
   return clear;
 }
 
 /* A round of attempts takes two thirds of the session timeout, or a quarter of
  * a second for each address. Then a pause, and the round that was under way
  * before. */
-static int64_t connect_limit_us(const sim_checker *j, const sim_life *l)
+static int64_t connect_limit_us(const sim_checker *checker, const sim_life *l)
 {
-  int64_t round = j->world->longest_ms * SIM_MS * 2 / 3;
-  int64_t least = (int64_t)address_count(j, l) * LEAST_ATTEMPT_MS * SIM_MS;
+  int64_t round = checker->world->longest_ms * SIM_MS * 2 / 3;
+  int64_t least =
+      (int64_t)address_count(checker, l) * LEAST_ATTEMPT_MS * SIM_MS;
   int64_t limit = (round > least ? round : least) + LONGEST_PAUSE_MS * SIM_MS;
 
-  if (j->world->wipes >
+  if (checker->world->wipes >
       0) /* after a wipe, servers refuse clients that have seen a later zxid */
-    limit += sim_T_us(j) * 4 / 3;
+    limit += sim_T_us(checker) * 4 / 3;
   return limit;
 }
 
@@ -186,22 +193,23 @@ static bool seeks_connection(const sim_life *l)
 }
 
 /* A client with a reachable quorum is connected soon. */
-void sim_reconnects(sim_checker *j, const sim_fact *f)
+void sim_reconnects(sim_checker *checker, const sim_fact *f)
 {
   (void)f;
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    sim_life *l = &j->lives[i];
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    sim_life *l = &checker->lives[i];
 
-    if (!seeks_connection(l) || !is_within_reach(j, l)) {
+    if (!seeks_connection(l) || !is_within_reach(checker, l)) {
       l->reachable_since_us = 0;
       continue;
     }
     if (l->reachable_since_us == 0)
-      l->reachable_since_us = sim_now_us(j);
-    if (sim_now_us(j) - l->reachable_since_us > connect_limit_us(j, l)) {
-      sim_violated(j, "%s has no connection for %" PRId64 " ms",
+      l->reachable_since_us = sim_now_us(checker);
+    if (sim_now_us(checker) - l->reachable_since_us >
+        connect_limit_us(checker, l)) {
+      sim_violated(checker, "%s has no connection for %" PRId64 " ms",
                    l->process->name,
-                   (sim_now_us(j) - l->reachable_since_us) / SIM_MS);
+                   (sim_now_us(checker) - l->reachable_since_us) / SIM_MS);
       l->reachable_since_us = 0;
     }
   }
@@ -219,18 +227,19 @@ static bool gave_up_connection(const sim_fact *f)
 /* No connection is given up as silent while bytes arrive. Bytes that wait
  * behind a pause are too late. Without a bandwidth limit a frame arrives at
  * once, so only limited routes are checked. */
-void sim_bytes_arrive(sim_checker *j, const sim_fact *f)
+void sim_bytes_arrive(sim_checker *checker, const sim_fact *f)
 {
   const sim_life *l = f->life;
   const sim_process *p = l->process;
-  int64_t now = sim_now_us(j);
+  int64_t now = sim_now_us(checker);
   int64_t last =
       l->last_bytes_us < now ? l->last_bytes_us : l->previous_bytes_us;
   int64_t t = lk_client_timeout_ms(p->client) * SIM_MS;
 
-  if (sim_fault_is_possible(j->world, SIM_FAULT_NARROW) &&
+  if (sim_fault_is_possible(checker->world, SIM_FAULT_NARROW) &&
       gave_up_connection(f) && now - last < t / 4 && p->busy_until_us <= now)
-    sim_violated(j, "%s gives up a connection %" PRId64 " ms after bytes came",
+    sim_violated(checker,
+                 "%s gives up a connection %" PRId64 " ms after bytes came",
                  p->name, (now - last) / SIM_MS);
 }
 
@@ -243,9 +252,9 @@ enum { MOST_SENT = 2500 };
 /* A round connects to each server once. Rounds are a twentieth of the session
  * timeout apart once the first have failed. The counted time may contain
  * several shorter timeouts. */
-static size_t most_dialed(const sim_checker *j)
+static size_t most_dialed(const sim_checker *checker)
 {
-  const sim_world *w = j->world;
+  const sim_world *w = checker->world;
   size_t timeouts =
       (size_t)((w->timeout_ms + w->shortest_ms - 1) / w->shortest_ms);
 
@@ -253,45 +262,45 @@ static size_t most_dialed(const sim_checker *j)
 }
 
 /* Each of many readers sends a list and a watch on each connection. */
-static size_t most_sent(const sim_checker *j)
+static size_t most_sent(const sim_checker *checker)
 {
-  return sim_has_condition(j->world, SIM_MANY_READERS) ? 8 * MOST_SENT
-                                                       : MOST_SENT;
+  return sim_has_condition(checker->world, SIM_MANY_READERS) ? 8 * MOST_SENT
+                                                             : MOST_SENT;
 }
 
-static void check_count(sim_checker *j, const sim_life *l)
+static void check_count(sim_checker *checker, const sim_life *l)
 {
-  if (l->nsent > most_sent(j))
-    sim_violated(j, "%s sends %zu requests in a session timeout",
+  if (l->nsent > most_sent(checker))
+    sim_violated(checker, "%s sends %zu requests in a session timeout",
                  l->process->name, l->nsent);
-  if (l->ndialed > most_dialed(j))
-    sim_violated(j, "%s connects %zu times in a session timeout",
+  if (l->ndialed > most_dialed(checker))
+    sim_violated(checker, "%s connects %zu times in a session timeout",
                  l->process->name, l->ndialed);
 }
 
-static void check_and_reset_counts(sim_checker *j)
+static void check_and_reset_counts(sim_checker *checker)
 {
-  int64_t T = j->world->timeout_ms * SIM_MS;
+  int64_t T = checker->world->timeout_ms * SIM_MS;
 
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    sim_life *l = &j->lives[i];
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    sim_life *l = &checker->lives[i];
 
-    if (l->process == NULL || sim_now_us(j) - l->count_us < T)
+    if (l->process == NULL || sim_now_us(checker) - l->count_us < T)
       continue;
-    if (sim_now_us(j) - l->count_us < T + T / 8)
-      check_count(j, l);
+    if (sim_now_us(checker) - l->count_us < T + T / 8)
+      check_count(checker, l);
     l->nsent = l->ndialed = 0;
-    l->count_us = sim_now_us(j);
+    l->count_us = sim_now_us(checker);
   }
 }
 
 /* Requests and connections in a session timeout are bounded. */
-void sim_budget(sim_checker *j, const sim_fact *f)
+void sim_budget(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_SENT)
     f->life->nsent++;
   else if (f->type == SIM_CONNECTED)
     f->life->ndialed++;
   else
-    check_and_reset_counts(j);
+    check_and_reset_counts(checker);
 }

@@ -25,10 +25,11 @@ static bool is_fresh_grant(const sim_fact *f)
 }
 
 /* Whether no node was deleted in a way that the client may not know yet. */
-static bool is_whole(const sim_checker *j, const sim_nodes *n)
+static bool is_whole(const sim_checker *checker, const sim_nodes *n)
 {
   for (size_t i = 0; i < n->count; i++) {
-    if (n->at[i]->deleted_zxid != 0 && sim_deletion_is_excused(j, n->at[i]))
+    if (n->at[i]->deleted_zxid != 0 &&
+        sim_deletion_is_excused(checker, n->at[i]))
       return false;
   }
   return true;
@@ -37,13 +38,13 @@ static bool is_whole(const sim_checker *j, const sim_nodes *n)
 /* ---- exclusion ---------------------------------------------------------- */
 
 /* Only lk_lock_ok() counts, not callbacks. */
-bool sim_certainly_holds(const sim_checker *j, const sim_handle *h)
+bool sim_certainly_holds(const sim_checker *checker, const sim_handle *h)
 {
   return h->lock != NULL && !h->freeing && lk_lock_ok(h->lock) &&
-         is_whole(j, &h->held);
+         is_whole(checker, &h->held);
 }
 
-static void check_alone(sim_checker *j, const sim_handle *h,
+static void check_alone(sim_checker *checker, const sim_handle *h,
                         const sim_handle **alone)
 {
   for (size_t i = 0; i < h->nplaces && h->kind != SIM_SEMAPHORE; i++) {
@@ -52,22 +53,22 @@ static void check_alone(sim_checker *j, const sim_handle *h,
     if (h->places[i].shares)
       continue;
     if (alone[at] != NULL)
-      sim_violated(j, "%s and %s both hold %s", alone[at]->name, h->name,
-                   j->world->locks[at]);
+      sim_violated(checker, "%s and %s both hold %s", alone[at]->name, h->name,
+                   checker->world->locks[at]);
     alone[at] = h;
   }
 }
 
 /* lk_lock_ok() is never true for two handles of one mutex. */
-void sim_mutex_exclusion(sim_checker *j, const sim_fact *f)
+void sim_mutex_exclusion(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *alone[SIM_MOST_LOCKS] = {NULL};
 
   (void)f;
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
-    if (sim_certainly_holds(j, h))
-      check_alone(j, h, alone);
+    if (sim_certainly_holds(checker, h))
+      check_alone(checker, h, alone);
   }
 }
 
@@ -101,35 +102,37 @@ static bool is_older(const sim_entry *e, const sim_handle *h)
 /* A contender that was in the queue before another asked is granted first. A
  * downgrade takes no new place in the queue. In a local queue the node may be
  * older: see LOCAL-QUEUE. */
-void sim_mutex_fifo(sim_checker *j, const sim_fact *f)
+void sim_mutex_fifo(sim_checker *checker, const sim_fact *f)
 {
   if (!is_fresh_grant(f) || f->handle->held.count == 0 ||
       f->handle->held.at[0]->downgraded_from != NULL || f->handle->local ||
       is_older(f->handle->held.at[0], f->handle))
     return;
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
     if (h->lock != NULL && h->acquiring && !h->is_reentry &&
         keeps_its_place(h) && exclude_each_other(h, f->handle) &&
         h->first_node_us > 0 &&
         h->first_node_us < f->handle->acquire_called_us && !h->displaced)
-      sim_violated(j, "%s is granted before %s, which was queued before it",
+      sim_violated(checker,
+                   "%s is granted before %s, which was queued before it",
                    f->handle->name, h->name);
   }
 }
 
 /* No contender is granted while a predecessor exists. */
-void sim_no_barging(sim_checker *j, const sim_fact *f)
+void sim_no_barging(sim_checker *checker, const sim_fact *f)
 {
   const sim_entry *own;
 
   if (f->event != LK_CONTENDER_ON_GRANT)
     return;
-  own = sim_entry_of(j, f->contender->ct);
-  for (const sim_entry *e = j->history.existing; own != NULL && e != NULL;
+  own = sim_entry_of(checker, f->contender->ct);
+  for (const sim_entry *e = checker->history.existing; own != NULL && e != NULL;
        e = e->next) {
     if (sim_excludes(e, own))
-      sim_violated(j, "%s is granted, though %s exists", own->name, e->name);
+      sim_violated(checker, "%s is granted, though %s exists", own->name,
+                   e->name);
   }
 }
 
@@ -140,49 +143,50 @@ static bool was_waiting(lk_contender_state s)
 }
 
 /* What the last list forbids until there is another list. */
-static void check_list(sim_checker *j, const sim_contender *a,
+static void check_list(sim_checker *checker, const sim_contender *a,
                        const sim_entry *own)
 {
   int64_t last = 0;
 
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (!e->is_contender || e->lock_index != own->lock_index ||
         !sim_entry_existed_at(e, a->list_zxid))
       continue;
     if (!is_unsafe(own) && is_unsafe(e))
-      sim_violated(j, "%s is granted, though the list showed %s", own->name,
-                   e->name);
+      sim_violated(checker, "%s is granted, though the list showed %s",
+                   own->name, e->name);
     if (e->suffix >= own->suffix || e->created_zxid > own->created_zxid ||
         (own->is_reader && e->is_reader))
       continue;
     if (e->is_write_side && !own->is_reader)
-      sim_violated(j, "%s is granted, though %s may have been downgraded",
+      sim_violated(checker, "%s is granted, though %s may have been downgraded",
                    own->name, e->name);
     if (e->deleted_zxid > last)
       last = e->deleted_zxid;
   }
   if (own->deleted_zxid != 0 && own->deleted_zxid < last)
-    sim_violated(j, "%s is granted, and its predecessor still exists",
+    sim_violated(checker, "%s is granted, and its predecessor still exists",
                  own->name);
 }
 
 /* A deletion alone grants only where rule H proves the lock. */
-void sim_handoff_rule(sim_checker *j, const sim_fact *f)
+void sim_handoff_rule(sim_checker *checker, const sim_fact *f)
 {
   const sim_contender *a = f->contender;
   const sim_entry *own;
 
   if (f->event != LK_CONTENDER_ON_GRANT || !was_waiting(f->state_before))
     return;
-  own = sim_entry_of(j, a->ct);
+  own = sim_entry_of(checker, a->ct);
   if (own == NULL)
     return;
   if (lk_client_connection(f->life->process->client) != a->list_connection)
-    sim_violated(j, "%s is granted on another connection than it listed on",
+    sim_violated(checker,
+                 "%s is granted on another connection than it listed on",
                  own->name);
   if (a->ct->own.watch == NULL || a->ct->own.watched_on != a->list_connection)
-    sim_violated(j, "%s is granted without a watch on it", own->name);
-  check_list(j, a, own);
+    sim_violated(checker, "%s is granted without a watch on it", own->name);
+  check_list(checker, a, own);
 }
 
 /* ---- liveness ----------------------------------------------------------- */
@@ -193,9 +197,9 @@ static bool is_queued(lk_contender_state s)
   return s >= LK_CONTENDER_PAUSED && s <= LK_CONTENDER_CHECKING_OWN;
 }
 
-static bool is_first(const sim_checker *j, const sim_entry *own)
+static bool is_first(const sim_checker *checker, const sim_entry *own)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (sim_excludes(e, own))
       return false;
   }
@@ -204,22 +208,23 @@ static bool is_first(const sim_checker *j, const sim_entry *own)
 
 /* A node that may not be read is deleted without an event, and one that its
  * owner may not delete remains. */
-static bool event_may_be_missing(const sim_checker *j, const sim_handle *h)
+static bool event_may_be_missing(const sim_checker *checker,
+                                 const sim_handle *h)
 {
-  return h != NULL && sim_handle_was_denied(j, h, h->acquire_called_us);
+  return h != NULL && sim_handle_was_denied(checker, h, h->acquire_called_us);
 }
 
-static bool node_event_may_be_missing(const sim_checker *j,
+static bool node_event_may_be_missing(const sim_checker *checker,
                                       const sim_entry *own)
 {
   return own->local_queue_life != NULL
-             ? sim_dir_was_denied(j, own->lock_index, own->created_us)
-             : event_may_be_missing(j, own->handle);
+             ? sim_dir_was_denied(checker, own->lock_index, own->created_us)
+             : event_may_be_missing(checker, own->handle);
 }
 
-static bool has_excused_node(const sim_checker *j, const sim_handle *h)
+static bool has_excused_node(const sim_checker *checker, const sim_handle *h)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->is_excused && sim_place_at(h, e->lock_index) != NULL)
       return true;
   }
@@ -227,21 +232,21 @@ static bool has_excused_node(const sim_checker *j, const sim_handle *h)
 }
 
 /* Whether there are enough permits now. */
-static bool has_room(const sim_checker *j, const sim_entry *own)
+static bool has_room(const sim_checker *checker, const sim_entry *own)
 {
   int32_t count = 0;
 
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next)
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next)
     count += e->lock_index == own->lock_index;
-  return count <= sim_limit_since(j, sim_now_us(j));
+  return count <= sim_limit_since(checker, sim_now_us(checker));
 }
 
 /* A grant needs evidence: a round trip, a gap of T/4, and two more round trips
  * if the request waited. If a round trip takes as long as the gap, no evidence
  * is young enough. */
-static bool route_is_too_slow(const sim_checker *j, const sim_life *l)
+static bool route_is_too_slow(const sim_checker *checker, const sim_life *l)
 {
-  sim_network *n = j->world->network;
+  sim_network *n = checker->world->network;
   unsigned process = l->process->index;
   int server = sim_network_server_of(n, process);
 
@@ -250,45 +255,45 @@ static bool route_is_too_slow(const sim_checker *j, const sim_life *l)
   const sim_route *r = sim_network_route(n, process, (unsigned)server);
 
   return r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] >
-         j->world->shortest_ms * SIM_MS / 4;
+         checker->world->shortest_ms * SIM_MS / 4;
 }
 
-static void check_overdue_grant(sim_checker *j, sim_contender *a)
+static void check_overdue_grant(sim_checker *checker, sim_contender *a)
 {
   const sim_entry *own =
-      is_queued(a->ct->state) ? sim_entry_of(j, a->ct) : NULL;
+      is_queued(a->ct->state) ? sim_entry_of(checker, a->ct) : NULL;
 
   if (own != NULL &&
-      (own->deleted_zxid != 0 || node_event_may_be_missing(j, own) ||
-       route_is_too_slow(j, a->life) ||
-       !(own->is_permit ? has_room(j, own) : is_first(j, own))))
+      (own->deleted_zxid != 0 || node_event_may_be_missing(checker, own) ||
+       route_is_too_slow(checker, a->life) ||
+       !(own->is_permit ? has_room(checker, own) : is_first(checker, own))))
     own = NULL;
-  if (sim_grace_is_over(j, a->life, &a->first_ungranted, own))
-    sim_violated(j, "%s is first and is not granted", own->name);
+  if (sim_grace_is_over(checker, a->life, &a->first_ungranted, own))
+    sim_violated(checker, "%s is first and is not granted", own->name);
 }
 
 /* The first contender is granted soon after it can know that it is first. */
-void sim_no_lost_wakeup(sim_checker *j, const sim_fact *f)
+void sim_no_lost_wakeup(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC) {
-    for (sim_contender *a = j->contenders; a != NULL; a = a->next)
-      check_overdue_grant(j, a);
+    for (sim_contender *a = checker->contenders; a != NULL; a = a->next)
+      check_overdue_grant(checker, a);
     return;
   }
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
-    if (h->lock != NULL && h->acquiring && !event_may_be_missing(j, h) &&
-        !has_excused_node(j, h))
-      sim_violated(j, "%s still waits", h->name);
+    if (h->lock != NULL && h->acquiring && !event_may_be_missing(checker, h) &&
+        !has_excused_node(checker, h))
+      sim_violated(checker, "%s still waits", h->name);
   }
 }
 
 /* The first contender of the queue, of any client. */
-static const sim_entry *first_of(const sim_checker *j, size_t lock_index)
+static const sim_entry *first_of(const sim_checker *checker, size_t lock_index)
 {
   const sim_entry *first = NULL;
 
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->is_contender && e->lock_index == (int)lock_index &&
         (first == NULL || e->suffix < first->suffix))
       first = e;
@@ -296,11 +301,11 @@ static const sim_entry *first_of(const sim_checker *j, size_t lock_index)
   return first;
 }
 
-static bool is_wanted(const sim_checker *j, size_t lock_index)
+static bool is_wanted(const sim_checker *checker, size_t lock_index)
 {
   bool wanted = false;
 
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   wanted = wanted || (h->lock != NULL && h->acquiring &&
                       sim_place_at(h, (int)lock_index) != NULL);
   return wanted;
@@ -308,31 +313,32 @@ static bool is_wanted(const sim_checker *j, size_t lock_index)
 
 /* Nodes of dead processes end with their sessions, within T + 2 ticks after the
  * faults, and the same again for the election of a leader. */
-void sim_crash_everywhere(sim_checker *j, const sim_fact *f)
+void sim_crash_everywhere(sim_checker *checker, const sim_fact *f)
 {
-  const sim_world *w = j->world;
-  int64_t limit = 2 * (sim_T_us(j) + 2 * w->config.tick_ms * SIM_MS);
+  const sim_world *w = checker->world;
+  int64_t limit = 2 * (sim_T_us(checker) + 2 * w->config.tick_ms * SIM_MS);
 
   (void)f;
-  if (j->faults_over_us == 0 || sim_now_us(j) - j->faults_over_us < limit)
+  if (checker->faults_over_us == 0 ||
+      sim_now_us(checker) - checker->faults_over_us < limit)
     return;
   for (size_t i = 0; i < w->nlocks; i++) {
-    const sim_entry *e = first_of(j, i);
+    const sim_entry *e = first_of(checker, i);
 
-    if (e != NULL && is_wanted(j, i) && sim_owner_of(j, e) == NULL)
-      sim_violated(j, "%s has no owner and blocks others", e->name);
+    if (e != NULL && is_wanted(checker, i) && sim_owner_of(checker, e) == NULL)
+      sim_violated(checker, "%s has no owner and blocks others", e->name);
   }
 }
 
 /* ---- contenders that are refused ---------------------------------------- */
 
 /* Of the current session; a node of the last one may still exist. */
-static const sim_entry *own_at(const sim_checker *j, const sim_handle *h,
+static const sim_entry *own_at(const sim_checker *checker, const sim_handle *h,
                                int lock_index)
 {
   int64_t session = lk_client_session(h->process->client).id;
 
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->handle == h && e->acquire_number == h->acquire_number &&
         e->lock_index == lock_index && e->session == session)
       return e;
@@ -342,12 +348,12 @@ static const sim_entry *own_at(const sim_checker *j, const sim_handle *h,
 
 /* The number of predecessors that a list at `zxid` showed. Without an own node
  * at that time, the number of all that exclude it. */
-static size_t count_ahead(const sim_checker *j, const sim_place *s,
+static size_t count_ahead(const sim_checker *checker, const sim_place *s,
                           const sim_entry *own, int64_t zxid)
 {
   size_t n = 0;
 
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older)
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older)
     n += e->is_contender && e->lock_index == (int)s->lock_index &&
          sim_entry_existed_at(e, zxid) && !(e->is_reader && s->shares) &&
          (own == NULL || !sim_entry_existed_at(own, zxid) ||
@@ -355,42 +361,43 @@ static size_t count_ahead(const sim_checker *j, const sim_place *s,
   return n;
 }
 
-static void check_refusal(sim_checker *j, const sim_handle *h)
+static void check_refusal(sim_checker *checker, const sim_handle *h)
 {
   const lk_reply *a = lk_client_reply(h->process->client);
   bool some = a == NULL || h->local;
 
   for (size_t i = 0; !some && i < h->nplaces; i++) {
-    const sim_entry *own = own_at(j, h, (int)h->places[i].lock_index);
+    const sim_entry *own = own_at(checker, h, (int)h->places[i].lock_index);
 
-    some = count_ahead(j, &h->places[i], own, a->zxid) > h->max_queue;
+    some = count_ahead(checker, &h->places[i], own, a->zxid) > h->max_queue;
   }
   if (!some || h->max_queue == 0)
-    sim_violated(j, "%s has %zu predecessors and is refused", h->name,
+    sim_violated(checker, "%s has %zu predecessors and is refused", h->name,
                  h->max_queue);
 }
 
 /* A limit of predecessors is never exceeded, and nothing below it is
  * refused. */
-void sim_queue_full(sim_checker *j, const sim_fact *f)
+void sim_queue_full(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h =
       f->type == SIM_ACQUIRE_ENDED ? f->handle : f->contender->handle;
 
   if (f->type == SIM_ACQUIRE_ENDED) {
     if (f->err == LK_ERR_QUEUE_FULL)
-      check_refusal(j, h);
+      check_refusal(checker, h);
     return;
   }
   if (f->event != LK_CONTENDER_ON_PREDECESSORS || h == NULL ||
       h->max_queue == 0 || was_waiting(f->state_before))
     return;
-  const sim_entry *own = sim_entry_of(j, f->contender->ct);
+  const sim_entry *own = sim_entry_of(checker, f->contender->ct);
   const sim_place *s = own == NULL ? NULL : sim_place_at(h, own->lock_index);
 
   if (s != NULL &&
-      count_ahead(j, s, own, f->contender->list_zxid) > h->max_queue)
-    sim_violated(j, "%s waits behind more than %zu", h->name, h->max_queue);
+      count_ahead(checker, s, own, f->contender->list_zxid) > h->max_queue)
+    sim_violated(checker, "%s waits behind more than %zu", h->name,
+                 h->max_queue);
 }
 
 /* ---- tokens and sequence numbers ---------------------------------------- */
@@ -403,7 +410,7 @@ static uint64_t token_of(const sim_entry *e)
                         : e->downgraded_from->created_zxid);
 }
 
-static void check_token(sim_checker *j, const sim_handle *h)
+static void check_token(sim_checker *checker, const sim_handle *h)
 {
   const sim_entry *e = h->held.count == 0 ? NULL : h->held.at[0];
   const char *path = lk_lock_node(h->lock);
@@ -416,15 +423,16 @@ static void check_token(sim_checker *j, const sim_handle *h)
   }
   for (size_t i = 0; h->kind == SIM_MULTILOCK && i < h->held.count; i++) {
     const sim_entry *part = h->held.at[i];
-    const char *dir = j->world->locks[part->lock_index];
+    const char *dir = checker->world->locks[part->lock_index];
 
     if (lk_multilock_token(h->lock, dir) != token_of(part))
-      sim_violated(j, "%s has token 0x%" PRIx64 " for %s", h->name,
+      sim_violated(checker, "%s has token 0x%" PRIx64 " for %s", h->name,
                    lk_multilock_token(h->lock, dir), part->path);
   }
   if (e == NULL || lk_lock_token(h->lock) != should || path == NULL ||
       strcmp(path, e->path) != 0)
-    sim_violated(j, "%s has token 0x%" PRIx64 ", and its node is of 0x%" PRIx64,
+    sim_violated(checker,
+                 "%s has token 0x%" PRIx64 ", and its node is of 0x%" PRIx64,
                  h->name, lk_lock_token(h->lock), should);
 }
 
@@ -438,32 +446,32 @@ static bool is_inherited(const sim_handle *h, const sim_entry *e)
 
 /* Each exclusive grant has a larger token, or the same token with a higher
  * number of handoffs. Readers are not fenced. */
-static void check_growth(sim_checker *j, const sim_handle *h,
+static void check_growth(sim_checker *checker, const sim_handle *h,
                          const sim_entry *e)
 {
-  uint64_t *last = &j->token[e->lock_index];
-  uint64_t *turn = &j->turn[e->lock_index];
+  uint64_t *last = &checker->token[e->lock_index];
+  uint64_t *turn = &checker->turn[e->lock_index];
   uint64_t own = lk_lock_handoffs(h->lock);
 
   if (e->is_reader || !e->is_contender || is_inherited(h, e))
     return;
   if (token_of(e) < *last || (token_of(e) == *last && own <= *turn))
-    sim_violated(j, "%s has token 0x%" PRIx64 " after 0x%" PRIx64, h->name,
-                 token_of(e), *last);
+    sim_violated(checker, "%s has token 0x%" PRIx64 " after 0x%" PRIx64,
+                 h->name, token_of(e), *last);
   *last = token_of(e);
   *turn = own;
 }
 
 /* Fencing tokens grow, and are the czxids of the own nodes. */
-void sim_token_monotone(sim_checker *j, const sim_fact *f)
+void sim_token_monotone(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
   if (!is_fresh_grant(f))
     return;
-  check_token(j, h);
-  for (size_t i = 0; i < h->held.count && is_whole(j, &h->held); i++)
-    check_growth(j, h, h->held.at[i]);
+  check_token(checker, h);
+  for (size_t i = 0; i < h->held.count && is_whole(checker, &h->held); i++)
+    check_growth(checker, h, h->held.at[i]);
 }
 
 /* A write node shares its number with its downgraded reader, also with one it
@@ -475,9 +483,10 @@ static bool may_share(const sim_entry *a, const sim_entry *b)
           a->downgraded_from == b->downgraded_from);
 }
 
-static bool has_twin(const sim_checker *j, const sim_entry *own, int64_t zxid)
+static bool has_twin(const sim_checker *checker, const sim_entry *own,
+                     int64_t zxid)
 {
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e != own && e->is_contender && e->lock_index == own->lock_index &&
         e->suffix == own->suffix && !may_share(e, own) &&
         sim_entry_existed_at(e, zxid))
@@ -486,9 +495,9 @@ static bool has_twin(const sim_checker *j, const sim_entry *own, int64_t zxid)
   return false;
 }
 
-static bool was_ever_unsafe(const sim_checker *j, const sim_handle *h)
+static bool was_ever_unsafe(const sim_checker *checker, const sim_handle *h)
 {
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (is_unsafe(e) && sim_place_at(h, e->lock_index) != NULL)
       return true;
   }
@@ -496,23 +505,25 @@ static bool was_ever_unsafe(const sim_checker *j, const sim_handle *h)
 }
 
 /* Sequence numbers that cannot be trusted grant nothing. */
-void sim_seq_unsafe(sim_checker *j, const sim_fact *f)
+void sim_seq_unsafe(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
-  if (f->err == LK_ERR_SEQ_UNSAFE && !was_ever_unsafe(j, h))
-    sim_violated(j, "%s is refused, though the counter is not near its maximum",
+  if (f->err == LK_ERR_SEQ_UNSAFE && !was_ever_unsafe(checker, h))
+    sim_violated(checker,
+                 "%s is refused, though the counter is not near its maximum",
                  h->name);
   if (!is_fresh_grant(f))
     return;
   for (size_t i = 0; i < h->held.count; i++) {
     const sim_entry *e = h->held.at[i];
-    const sim_contender *a = sim_contender_for(j, e);
+    const sim_contender *a = sim_contender_for(checker, e);
 
     if (is_unsafe(e))
-      sim_violated(j, "%s is granted with the number %" PRId64, h->name,
+      sim_violated(checker, "%s is granted with the number %" PRId64, h->name,
                    e->suffix);
-    if (e->is_contender && a != NULL && has_twin(j, e, a->list_zxid))
-      sim_violated(j, "%s is granted with the number of another node", h->name);
+    if (e->is_contender && a != NULL && has_twin(checker, e, a->list_zxid))
+      sim_violated(checker, "%s is granted with the number of another node",
+                   h->name);
   }
 }

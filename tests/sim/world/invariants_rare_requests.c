@@ -19,14 +19,14 @@ static bool is_readable(const sim_change *c)
   return (c->perms & LK_PERM_READ) != 0;
 }
 
-static const sim_change *parent_of(const sim_checker *j, const char *path,
+static const sim_change *parent_of(const sim_checker *checker, const char *path,
                                    int64_t zxid)
 {
   char dir[SIM_CHANGE_PATH] = "";
   const char *end = strrchr(path, '/');
 
   memcpy(dir, path, (size_t)(end - path));
-  return sim_change_log_at(&j->change_log, dir, zxid);
+  return sim_change_log_at(&checker->change_log, dir, zxid);
 }
 
 static bool same_stat(const sim_change *c, const lk_stat *s)
@@ -46,7 +46,7 @@ static int err_of_read(const sim_change *c)
 }
 
 /* The names are exactly those of the children. */
-static const char *wrong_names(const sim_checker *j, const char *path,
+static const char *wrong_names(const sim_checker *checker, const char *path,
                                const lk_bytes *names, size_t count,
                                int64_t zxid)
 {
@@ -57,7 +57,7 @@ static const char *wrong_names(const sim_checker *j, const char *path,
       return "a name that is too long";
     snprintf(child, sizeof child, "%s/%.*s", path, (int)names[i].len,
              (const char *)names[i].at);
-    if (sim_change_log_at(&j->change_log, child, zxid) == NULL)
+    if (sim_change_log_at(&checker->change_log, child, zxid) == NULL)
       return "the name of a node that was not there";
     for (size_t k = 0; k < i; k++) {
       if (names[k].len == names[i].len &&
@@ -65,15 +65,17 @@ static const char *wrong_names(const sim_checker *j, const char *path,
         return "a name twice";
     }
   }
-  return count == sim_change_log_count_below(&j->change_log, path, true, zxid)
+  return count == sim_change_log_count_below(&checker->change_log, path, true,
+                                             zxid)
              ? NULL
              : "another number of names";
 }
 
-static const char *wrong_part(const sim_checker *j, const sim_request_op *e,
-                              const lk_read_result *r, int64_t zxid)
+static const char *wrong_part(const sim_checker *checker,
+                              const sim_request_op *e, const lk_read_result *r,
+                              int64_t zxid)
 {
-  const sim_change *c = sim_change_log_at(&j->change_log, e->path, zxid);
+  const sim_change *c = sim_change_log_at(&checker->change_log, e->path, zxid);
 
   if (r->err != err_of_read(c))
     return "another error";
@@ -82,14 +84,14 @@ static const char *wrong_part(const sim_checker *j, const sim_request_op *e,
   if (r->type != e->type)
     return "another label";
   if (e->type == LK_READ_GET_CHILDREN)
-    return wrong_names(j, e->path, r->names, r->count, zxid);
+    return wrong_names(checker, e->path, r->names, r->count, zxid);
   if (r->stat == NULL || !same_stat(c, r->stat))
     return "another Stat";
   return same_text(c->data, r->data) ? NULL : "other data";
 }
 
 /* All results of a multiRead are of one zxid. */
-void sim_multi_read(sim_checker *j, const sim_fact *f)
+void sim_multi_read(sim_checker *checker, const sim_fact *f)
 {
   const sim_request *r = f->request;
   const lk_reply *a = lk_client_reply(r->process->client);
@@ -97,20 +99,21 @@ void sim_multi_read(sim_checker *j, const sim_fact *f)
   if (r->verb != SIM_READS || a == NULL || f->result->err != 0)
     return;
   if (f->result->count != r->nops)
-    sim_violated(j, "request %" PRIu64 " brings %zu parts of %zu", r->number,
-                 f->result->count, r->nops);
+    sim_violated(checker, "request %" PRIu64 " brings %zu parts of %zu",
+                 r->number, f->result->count, r->nops);
   for (size_t i = 0; i < r->nops && i < f->result->count; i++) {
-    const char *wrong = wrong_part(j, &r->ops[i], &f->result->read[i], a->zxid);
+    const char *wrong =
+        wrong_part(checker, &r->ops[i], &f->result->read[i], a->zxid);
 
     if (wrong != NULL)
-      sim_violated(j, "request %" PRIu64 " brings %s of %s at 0x%" PRIx64,
+      sim_violated(checker, "request %" PRIu64 " brings %s of %s at 0x%" PRIx64,
                    r->number, wrong, r->ops[i].path, (uint64_t)a->zxid);
   }
 }
 
 /* ---- other requests ----------------------------------------------------- */
 
-static const char *wrong_owned(const sim_checker *j, const sim_request *r,
+static const char *wrong_owned(const sim_checker *checker, const sim_request *r,
                                const sim_result *res, int64_t zxid)
 {
   int64_t session = lk_client_session(r->process->client).id;
@@ -123,16 +126,16 @@ static const char *wrong_owned(const sim_checker *j, const sim_request *r,
       return "a path that is too long";
     snprintf(path, sizeof path, "%.*s", (int)res->names[i].len,
              (const char *)res->names[i].at);
-    const sim_change *c = sim_change_log_at(&j->change_log, path, zxid);
+    const sim_change *c = sim_change_log_at(&checker->change_log, path, zxid);
 
     if (c == NULL || c->stat.ephemeral_owner != session)
       return "the path of a node that is not its session's";
   }
   if (session == 0) /* a client without a session on a read-only server */
     return res->count == 0 ? NULL : "paths without a session";
-  for (size_t i = 0; i < sim_change_log_first_after(&j->change_log, zxid);
+  for (size_t i = 0; i < sim_change_log_first_after(&checker->change_log, zxid);
        i++) {
-    const sim_change *c = &j->change_log.changes[i];
+    const sim_change *c = &checker->change_log.changes[i];
     bool below = strncmp(c->path, r->path, strlen(r->path)) == 0;
 
     if (!below || c->stat.ephemeral_owner != session)
@@ -152,14 +155,16 @@ static const char *wrong_acl(const sim_change *c, const sim_result *res)
 }
 
 /* The change of that type that a transaction made to a node; NULL: none. */
-static const sim_change *change_at(const sim_checker *j, lk_event_type type,
-                                   const char *path, int64_t zxid)
+static const sim_change *change_at(const sim_checker *checker,
+                                   lk_event_type type, const char *path,
+                                   int64_t zxid)
 {
-  size_t i = sim_change_log_first_after(&j->change_log, zxid - 1);
+  size_t i = sim_change_log_first_after(&checker->change_log, zxid - 1);
 
-  for (; i < j->change_log.count && j->change_log.changes[i].zxid == zxid;
+  for (; i < checker->change_log.count &&
+         checker->change_log.changes[i].zxid == zxid;
        i++) {
-    const sim_change *c = &j->change_log.changes[i];
+    const sim_change *c = &checker->change_log.changes[i];
 
     if (c->type == type && strcmp(c->path, path) == 0)
       return c;
@@ -182,14 +187,15 @@ static const char *wrong_made(const sim_request_op *e, const char *path,
   return strcmp(c->data, e->data) == 0 ? NULL : "a path with other data";
 }
 
-const char *sim_wrong_rare_reply(const sim_checker *j, const sim_request *r,
-                                 const sim_result *res, int64_t zxid)
+const char *sim_wrong_rare_reply(const sim_checker *checker,
+                                 const sim_request *r, const sim_result *res,
+                                 int64_t zxid)
 {
-  const sim_change *c = sim_change_log_at(&j->change_log, r->path, zxid);
+  const sim_change *c = sim_change_log_at(&checker->change_log, r->path, zxid);
   bool reads = r->verb == SIM_LIST || r->verb == SIM_COUNT;
   bool refused = res->err == LK_ERR_THROTTLED ||
                  (res->err == LK_ERR_UNIMPLEMENTED &&
-                  sim_fault_is_possible(j->world, SIM_FAULT_OLDER));
+                  sim_fault_is_possible(checker->world, SIM_FAULT_OLDER));
 
   if (reads && !refused && res->err != err_of_read(c))
     return "another error";
@@ -198,22 +204,23 @@ const char *sim_wrong_rare_reply(const sim_checker *j, const sim_request *r,
   switch ((int)r->verb) {
   case SIM_MAKE:
     return wrong_made(r->ops, res->path,
-                      change_at(j, LK_EVENT_CREATED, res->path, zxid));
-  case SIM_LIST: return wrong_names(j, r->path, res->names, res->count, zxid);
+                      change_at(checker, LK_EVENT_CREATED, res->path, zxid));
+  case SIM_LIST:
+    return wrong_names(checker, r->path, res->names, res->count, zxid);
   case SIM_COUNT:
-    return res->count == sim_change_log_count_below(&j->change_log, r->path,
-                                                    false, zxid)
+    return res->count == sim_change_log_count_below(&checker->change_log,
+                                                    r->path, false, zxid)
                ? NULL
                : "another count";
-  case SIM_OWNED: return wrong_owned(j, r, res, zxid);
+  case SIM_OWNED: return wrong_owned(checker, r, res, zxid);
   case SIM_WHO:
-    return res->count == 1 || sim_has_condition(j->world, SIM_IDENTITIES)
+    return res->count == 1 || sim_has_condition(checker->world, SIM_IDENTITIES)
                ? NULL
                : "another number of identities";
   case SIM_GET_ACL:
     return c == NULL ? "the access list of a missing node" : wrong_acl(c, res);
   case SIM_SET_ACL:
-    c = change_at(j, LK_EVENT_ENDED, r->path, zxid);
+    c = change_at(checker, LK_EVENT_ENDED, r->path, zxid);
     return c != NULL && c->perms == r->perms
                ? NULL
                : "success, and it was not executed";
@@ -256,17 +263,17 @@ static const char *wrong_done(const sim_request_op *e, const lk_op_result *r,
 }
 
 /* The changes of the transaction are those of its operations, in order. */
-static const char *wrong_batch(const sim_checker *j, const sim_request *r,
+static const char *wrong_batch(const sim_checker *checker, const sim_request *r,
                                const sim_result *res, int64_t zxid)
 {
-  size_t at = sim_change_log_first_after(&j->change_log, zxid - 1);
-  size_t end = sim_change_log_first_after(&j->change_log, zxid);
+  size_t at = sim_change_log_first_after(&checker->change_log, zxid - 1);
+  size_t end = sim_change_log_first_after(&checker->change_log, zxid);
 
   if (res->count != r->nops)
     return "another number of results";
   for (size_t i = 0; i < r->nops; i++) {
     const sim_request_op *e = &r->ops[i];
-    const sim_change *c = at < end ? &j->change_log.changes[at] : NULL;
+    const sim_change *c = at < end ? &checker->change_log.changes[at] : NULL;
     const char *wrong;
 
     if (e->type != LK_OP_CHECK &&
@@ -290,14 +297,14 @@ static bool overlap(const sim_request_op *a, const sim_request_op *b)
 /* While a closeSession is outstanding, the leader still counts its nodes among
  * the children of their parents (PrepRequestProcessor does not update these). A
  * delete of a parent then fails with NOT_EMPTY. */
-static bool had_child_of_session(const sim_checker *j, const char *path,
+static bool had_child_of_session(const sim_checker *checker, const char *path,
                                  int64_t zxid)
 {
   enum { MOST_PENDING = 64 };
-  size_t i = sim_change_log_first_after(&j->change_log, zxid);
+  size_t i = sim_change_log_first_after(&checker->change_log, zxid);
 
   while (i-- > 0) {
-    const sim_change *c = &j->change_log.changes[i];
+    const sim_change *c = &checker->change_log.changes[i];
 
     if (zxid - c->zxid > MOST_PENDING)
       return false;
@@ -309,11 +316,11 @@ static bool had_child_of_session(const sim_checker *j, const char *path,
 }
 
 /* Whether the error is right, if no earlier operation has changed the node. */
-static bool is_reason(const sim_checker *j, const sim_request_op *e, int err,
-                      int64_t zxid)
+static bool is_reason(const sim_checker *checker, const sim_request_op *e,
+                      int err, int64_t zxid)
 {
-  const sim_change *c = sim_change_log_at(&j->change_log, e->path, zxid);
-  const sim_change *dir = parent_of(j, e->path, zxid);
+  const sim_change *c = sim_change_log_at(&checker->change_log, e->path, zxid);
+  const sim_change *dir = parent_of(checker, e->path, zxid);
 
   switch (err) {
   case LK_ERR_NO_NODE: return (is_create(e) ? dir : c) == NULL;
@@ -324,9 +331,9 @@ static bool is_reason(const sim_checker *j, const sim_request_op *e, int err,
     return c != NULL && e->version != -1 && e->version != c->stat.version;
   case LK_ERR_NOT_EMPTY:
     return e->type == LK_OP_DELETE &&
-           (sim_change_log_count_below(&j->change_log, e->path, true, zxid) >
-                0 ||
-            had_child_of_session(j, e->path, zxid));
+           (sim_change_log_count_below(&checker->change_log, e->path, true,
+                                       zxid) > 0 ||
+            had_child_of_session(checker, e->path, zxid));
   case LK_ERR_NO_AUTH:
     return e->type == LK_OP_CHECK && c != NULL && !is_readable(c);
   case LK_ERR_SESSION_EXPIRED: return true; /* the session is about to end */
@@ -334,13 +341,14 @@ static bool is_reason(const sim_checker *j, const sim_request_op *e, int err,
   }
 }
 
-static const char *wrong_failure(const sim_checker *j, const sim_request *r,
-                                 const sim_result *res, int64_t zxid)
+static const char *wrong_failure(const sim_checker *checker,
+                                 const sim_request *r, const sim_result *res,
+                                 int64_t zxid)
 {
   size_t failed = 0;
 
-  if (sim_change_log_first_after(&j->change_log, zxid - 1) !=
-      sim_change_log_first_after(&j->change_log, zxid))
+  if (sim_change_log_first_after(&checker->change_log, zxid - 1) !=
+      sim_change_log_first_after(&checker->change_log, zxid))
     return "an error, and something was executed";
   if (res->count != r->nops)
     return "another number of results";
@@ -356,24 +364,24 @@ static const char *wrong_failure(const sim_checker *j, const sim_request *r,
     if (overlap(&r->ops[i], &r->ops[failed]))
       return NULL;
   }
-  return is_reason(j, &r->ops[failed], res->err, zxid)
+  return is_reason(checker, &r->ops[failed], res->err, zxid)
              ? NULL
              : "an error without a reason";
 }
 
-static void check_multi_reply(sim_checker *j, const sim_request *r,
+static void check_multi_reply(sim_checker *checker, const sim_request *r,
                               const sim_result *res, const lk_reply *a)
 {
   const char *wrong = NULL;
 
   if (res->err == 0)
-    wrong = wrong_batch(j, r, res, a->zxid);
+    wrong = wrong_batch(checker, r, res, a->zxid);
   else if (a->err == 0) /* else it was refused as a whole */
-    wrong = wrong_failure(j, r, res, a->zxid);
+    wrong = wrong_failure(checker, r, res, a->zxid);
   else if (res->count != 0)
     wrong = "results of a request that was refused";
   if (wrong != NULL)
-    sim_violated(j,
+    sim_violated(checker,
                  "request %" PRIu64 ", a multi, is answered at 0x%" PRIx64
                  " with %d: %s",
                  r->number, (uint64_t)a->zxid, res->err, wrong);
@@ -381,7 +389,7 @@ static void check_multi_reply(sim_checker *j, const sim_request *r,
 
 /* A transaction in doubt: all its writes were executed by one transaction, or
  * none. */
-static void check_doubt(sim_checker *j, const sim_request *r)
+static void check_doubt(sim_checker *checker, const sim_request *r)
 {
   size_t writes = 0, written = 0;
   int64_t zxid = 0;
@@ -393,37 +401,37 @@ static void check_doubt(sim_checker *j, const sim_request *r)
     if (!is_create(e) && e->type != LK_OP_SET)
       continue;
     writes++;
-    at = sim_change_log_zxid_of(&j->change_log, e->data);
+    at = sim_change_log_zxid_of(&checker->change_log, e->data);
     written += at != 0;
     if (at != 0 && zxid != 0 && at != zxid)
-      sim_violated(j,
+      sim_violated(checker,
                    "request %" PRIu64
                    ", a multi, is executed in several transactions",
                    r->number);
     zxid = at;
   }
   if (written != 0 && written != writes)
-    sim_violated(j, "request %" PRIu64 ", a multi, is executed in part",
+    sim_violated(checker, "request %" PRIu64 ", a multi, is executed in part",
                  r->number);
   if (written != 0 && r->err == LK_ERR_NOT_SENT)
-    sim_violated(j,
+    sim_violated(checker,
                  "request %" PRIu64 ", a multi, has NOT_SENT, and was executed",
                  r->number);
 }
 
 /* A transaction is executed whole or not at all, with the results of its
  * operations. */
-void sim_multi_whole(sim_checker *j, const sim_fact *f)
+void sim_multi_whole(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_REQUEST_ENDED) {
     const lk_reply *a = lk_client_reply(f->request->process->client);
 
     if (f->request->verb == SIM_BATCH && a != NULL)
-      check_multi_reply(j, f->request, f->result, a);
+      check_multi_reply(checker, f->request, f->result, a);
     return;
   }
   for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {
     if (r->verb == SIM_BATCH)
-      check_doubt(j, r);
+      check_doubt(checker, r);
   }
 }

@@ -17,41 +17,41 @@ typedef struct holders {
 } holders;
 
 /* A writer may hold its own read side, too. */
-static void check_pair(sim_checker *j, const sim_handle *alone,
+static void check_pair(sim_checker *checker, const sim_handle *alone,
                        const sim_handle *shared, unsigned lock_index)
 {
   if (alone != NULL && shared != NULL && alone->other != shared)
-    sim_violated(j, "%s holds %s, and %s reads", alone->name,
-                 j->world->locks[lock_index], shared->name);
+    sim_violated(checker, "%s holds %s, and %s reads", alone->name,
+                 checker->world->locks[lock_index], shared->name);
 }
 
 /* Both sides of a lock follow each other in the list, so any reader may stand
  * for all. */
-static void check_rwlock_holder(sim_checker *j, const sim_handle *h,
+static void check_rwlock_holder(sim_checker *checker, const sim_handle *h,
                                 holders *of)
 {
   for (size_t i = 0; i < h->nplaces && h->kind != SIM_SEMAPHORE; i++) {
     unsigned at = h->places[i].lock_index;
 
     if (h->places[i].shares) {
-      check_pair(j, of[at].alone, h, at);
+      check_pair(checker, of[at].alone, h, at);
       of[at].shared = of[at].shared == NULL ? h : of[at].shared;
     } else {
-      check_pair(j, h, of[at].shared, at);
+      check_pair(checker, h, of[at].shared, at);
       of[at].alone = h;
     }
   }
 }
 
-static void check_rwlock_holders(sim_checker *j)
+static void check_rwlock_holders(sim_checker *checker)
 {
   holders of[SIM_MOST_LOCKS];
 
   memset(of, 0, sizeof of);
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
-    if (sim_certainly_holds(j, h))
-      check_rwlock_holder(j, h, of);
+    if (sim_certainly_holds(checker, h))
+      check_rwlock_holder(checker, h, of);
   }
 }
 
@@ -66,32 +66,33 @@ static bool same_family(const sim_entry *e, const sim_handle *h,
   return rw == (e->is_reader || e->is_write_side);
 }
 
-static void check_foreign_holder(sim_checker *j, const sim_entry *e)
+static void check_foreign_holder(sim_checker *checker, const sim_entry *e)
 {
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
     const sim_place *s = sim_place_at(h, e->lock_index);
 
     if (s != NULL && h->kind != SIM_SEMAPHORE && same_family(e, h, s) &&
-        !(e->is_reader && s->shares) && sim_certainly_holds(j, h))
-      sim_violated(j, "%s holds %s, and so does %s", h->name,
-                   j->world->locks[e->lock_index], e->name);
+        !(e->is_reader && s->shares) && sim_certainly_holds(checker, h))
+      sim_violated(checker, "%s holds %s, and so does %s", h->name,
+                   checker->world->locks[e->lock_index], e->name);
   }
 }
 
-static void check_foreign_holders(sim_checker *j)
+static void check_foreign_holders(sim_checker *checker)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->foreign_holds && e->is_contender)
-      check_foreign_holder(j, e);
+      check_foreign_holder(checker, e);
   }
 }
 
 /* ---- watched node ------------------------------------------------------- */
 
-static const sim_entry *pred_of(const sim_checker *j, const lk_contender *ct)
+static const sim_entry *pred_of(const sim_checker *checker,
+                                const lk_contender *ct)
 {
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (strcmp(e->path, ct->predecessors.path[0]) == 0)
       return e;
   }
@@ -100,37 +101,37 @@ static const sim_entry *pred_of(const sim_checker *j, const lk_contender *ct)
 
 /* A waiter watches its direct predecessor, and readers do not wait for
  * readers. */
-static void check_watch(sim_checker *j, const sim_contender *a)
+static void check_watch(sim_checker *checker, const sim_contender *a)
 {
-  const sim_entry *own = sim_entry_of(j, a->ct);
-  const sim_entry *pred = own == NULL ? NULL : pred_of(j, a->ct);
+  const sim_entry *own = sim_entry_of(checker, a->ct);
+  const sim_entry *pred = own == NULL ? NULL : pred_of(checker, a->ct);
 
   if (pred == NULL)
     return;
   if (own->is_reader && pred->is_reader)
-    sim_violated(j, "%s waits for %s, which does not exclude it", own->name,
-                 pred->name);
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+    sim_violated(checker, "%s waits for %s, which does not exclude it",
+                 own->name, pred->name);
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (sim_excludes(e, own) && e->suffix > pred->suffix &&
         e->created_zxid <= a->list_zxid)
-      sim_violated(j, "%s watches %s, and %s is nearer", own->name, pred->name,
-                   e->name);
+      sim_violated(checker, "%s watches %s, and %s is nearer", own->name,
+                   pred->name, e->name);
   }
 }
 
 /* A writer excludes all, readers share; each watches its direct predecessor. */
-void sim_rw_matrix(sim_checker *j, const sim_fact *f)
+void sim_rw_matrix(sim_checker *checker, const sim_fact *f)
 {
   const lk_contender *ct =
       f->type == SIM_CONTENDER_STEP ? f->contender->ct : NULL;
 
-  if (sim_has_only_mutexes(j->world))
+  if (sim_has_only_mutexes(checker->world))
     return;
   if (ct == NULL) {
-    check_rwlock_holders(j);
-    check_foreign_holders(j);
+    check_rwlock_holders(checker);
+    check_foreign_holders(checker);
   } else if (ct->state == LK_CONTENDER_WAITING && !ct->wait.watches_directory) {
-    check_watch(j, f->contender);
+    check_watch(checker, f->contender);
   }
 }
 
@@ -138,7 +139,7 @@ void sim_rw_matrix(sim_checker *j, const sim_fact *f)
 
 /* A downgrade gets no new number: another contender could be granted in
  * between. */
-static void check_made(sim_checker *j, const sim_entry *e)
+static void check_made(sim_checker *checker, const sim_entry *e)
 {
   const sim_handle *h = e->handle;
 
@@ -147,17 +148,17 @@ static void check_made(sim_checker *j, const sim_entry *e)
       h->other_side_node->deleted_zxid != 0)
     return;
   if (e->downgraded_from != h->other_side_node)
-    sim_violated(j, "%s is the downgrade of %s, with another number", e->name,
-                 h->other_side_node->name);
+    sim_violated(checker, "%s is the downgrade of %s, with another number",
+                 e->name, h->other_side_node->name);
 }
 
 /* A downgraded writer reads under its own number and keeps its token. */
-void sim_rw_downgrade(sim_checker *j, const sim_fact *f)
+void sim_rw_downgrade(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
   if (f->type == SIM_NODE_CREATED) {
-    check_made(j, f->entry);
+    check_made(checker, f->entry);
     return;
   }
   if (f->err != 0 || h->is_reentry || h->held.count != 1 ||
@@ -165,7 +166,7 @@ void sim_rw_downgrade(sim_checker *j, const sim_fact *f)
     return;
   if (lk_lock_token(h->lock) !=
       (uint64_t)h->held.at[0]->downgraded_from->created_zxid)
-    sim_violated(j,
+    sim_violated(checker,
                  "%s is downgraded with token 0x%" PRIx64
                  ", and wrote with 0x%" PRIx64,
                  h->name, lk_lock_token(h->lock),
@@ -173,15 +174,15 @@ void sim_rw_downgrade(sim_checker *j, const sim_fact *f)
 }
 
 /* A reader that wants to write is refused and leaves nothing. */
-void sim_rw_upgrade(sim_checker *j, const sim_fact *f)
+void sim_rw_upgrade(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
 
   if (f->expected_err != LK_ERR_DEADLOCK || h->kind != SIM_RWLOCK)
     return;
   if (f->err != LK_ERR_DEADLOCK && f->err != LK_ERR_CLOSED)
-    sim_violated(j, "%s acquires the write side and gets %s", h->name,
+    sim_violated(checker, "%s acquires the write side and gets %s", h->name,
                  lk_error_name(f->err));
   else if (h->lock != NULL && h->lock->acquisition != NULL)
-    sim_violated(j, "%s is refused, and an acquisition remains", h->name);
+    sim_violated(checker, "%s is refused, and an acquisition remains", h->name);
 }

@@ -26,50 +26,52 @@ static int32_t number_of(const sim_version *v)
                    (uint32_t)b[2] << 8 | b[3]);
 }
 
-int32_t sim_limit_since(const sim_checker *j, int64_t us)
+int32_t sim_limit_since(const sim_checker *checker, int64_t us)
 {
-  const sim_entry *e = j->world->has_limit_node
-                           ? sim_history_find(&j->history, SIM_LIMIT)
+  const sim_entry *e = checker->world->has_limit_node
+                           ? sim_history_find(&checker->history, SIM_LIMIT)
                            : NULL;
   int32_t most = 0;
 
   if (e == NULL)
-    return j->world->permits;
+    return checker->world->permits;
   for (const sim_version *v = e->newest; v != NULL; v = v->older) {
     most = number_of(v) > most ? number_of(v) : most;
     if (v->at_us <= us)
       return most;
   }
-  return most > j->world->permits ? most : j->world->permits;
+  return most > checker->world->permits ? most : checker->world->permits;
 }
 
 /* Never more permits are held than there are. Waiters may take a while to learn
  * of a new number. */
-void sim_sem_limit(sim_checker *j, const sim_fact *f)
+void sim_sem_limit(sim_checker *checker, const sim_fact *f)
 {
   size_t sum = 0;
-  int32_t limit = sim_limit_since(j, sim_now_us(j) - sim_grace_us(j));
+  int32_t limit =
+      sim_limit_since(checker, sim_now_us(checker) - sim_grace_us(checker));
 
   if (!is_semaphore(f) || f->err != 0)
     return;
-  SIM_EACH_HANDLE(j, h)
+  SIM_EACH_HANDLE(checker, h)
   {
-    if (h->kind == SIM_SEMAPHORE && sim_certainly_holds(j, h))
+    if (h->kind == SIM_SEMAPHORE && sim_certainly_holds(checker, h))
       sum += h->held.count;
   }
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next)
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next)
     sum += e->is_permit && e->foreign_holds;
   if ((int64_t)sum > limit)
-    sim_violated(j, "%s is granted, and %zu of %d permits are held",
+    sim_violated(checker, "%s is granted, and %zu of %d permits are held",
                  f->handle->name, sum, limit);
 }
 
 /* ---- queue -------------------------------------------------------------- */
 
 /* The queue node of the acquire that a permit belongs to. */
-static const sim_entry *place_of(const sim_checker *j, const sim_handle *h)
+static const sim_entry *place_of(const sim_checker *checker,
+                                 const sim_handle *h)
 {
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->handle == h && e->acquire_number == h->acquire_number &&
         e->is_contender)
       return e;
@@ -77,30 +79,32 @@ static const sim_entry *place_of(const sim_checker *j, const sim_handle *h)
   return NULL;
 }
 
-static const sim_entry *one_ahead(const sim_checker *j, const sim_entry *own)
+static const sim_entry *one_ahead(const sim_checker *checker,
+                                  const sim_entry *own)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (sim_excludes(e, own))
       return e;
   }
   return NULL;
 }
 
-static void check_semaphore_grant(sim_checker *j, const sim_handle *h)
+static void check_semaphore_grant(sim_checker *checker, const sim_handle *h)
 {
-  const sim_entry *place = place_of(j, h);
-  const sim_entry *ahead =
-      place == NULL || place->deleted_zxid != 0 ? NULL : one_ahead(j, place);
+  const sim_entry *place = place_of(checker, h);
+  const sim_entry *ahead = place == NULL || place->deleted_zxid != 0
+                               ? NULL
+                               : one_ahead(checker, place);
 
   if (place == NULL)
-    sim_violated(j, "%s has permits and was never queued", h->name);
+    sim_violated(checker, "%s has permits and was never queued", h->name);
   else if (ahead != NULL)
-    sim_violated(j, "%s has permits, and %s is its predecessor", h->name,
+    sim_violated(checker, "%s has permits, and %s is its predecessor", h->name,
                  ahead->name);
 }
 
 /* A contender that is not first must not keep a permit. */
-static void check_overdue_permit(sim_checker *j, sim_contender *a)
+static void check_overdue_permit(sim_checker *checker, sim_contender *a)
 {
   const sim_handle *h = a->handle;
   const sim_entry *e = NULL;
@@ -108,22 +112,22 @@ static void check_overdue_permit(sim_checker *j, sim_contender *a)
   if (h != NULL && h->acquiring && !h->is_reentry && a->ct->role->counts &&
       a->acquire_number == h->acquire_number &&
       a->ct->state != LK_CONTENDER_CLEANING_UP) {
-    const sim_entry *place = place_of(j, h);
+    const sim_entry *place = place_of(checker, h);
 
     if (place != NULL && place->deleted_zxid == 0 &&
-        one_ahead(j, place) != NULL)
-      e = sim_entry_of(j, a->ct);
+        one_ahead(checker, place) != NULL)
+      e = sim_entry_of(checker, a->ct);
   }
   if (e != NULL && e->deleted_zxid != 0)
     e = NULL;
-  if (sim_grace_is_over(j, a->life, &a->kept_early, e))
-    sim_violated(j, "%s keeps %s and is not first", h->name, e->name);
+  if (sim_grace_is_over(checker, a->life, &a->kept_early, e))
+    sim_violated(checker, "%s keeps %s and is not first", h->name, e->name);
 }
 
 /* An excused node stays until its session ends. */
-static bool is_left(const sim_checker *j)
+static bool is_left(const sim_checker *checker)
 {
-  for (const sim_entry *e = j->history.existing; e != NULL; e = e->next) {
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->is_excused)
       return true;
   }
@@ -132,28 +136,28 @@ static bool is_left(const sim_checker *j)
 
 /* Foreign lockers have had enough time. Without memory a holder may not ask
  * again, so this is not checked then. */
-static void check_foreign_waiters(sim_checker *j)
+static void check_foreign_waiters(sim_checker *checker)
 {
-  for (size_t i = 0; i < j->world->nprocesses; i++) {
-    const sim_process *p = &j->world->processes[i];
+  for (size_t i = 0; i < checker->world->nprocesses; i++) {
+    const sim_process *p = &checker->world->processes[i];
 
-    if (sim_process_has_client(p) && !sim_actors_idle(p) && !is_left(j) &&
-        !sim_fault_is_possible(j->world, SIM_FAULT_STARVE))
-      sim_violated(j, "a foreign locker in %s still waits", p->name);
+    if (sim_process_has_client(p) && !sim_actors_idle(p) && !is_left(checker) &&
+        !sim_fault_is_possible(checker->world, SIM_FAULT_STARVE))
+      sim_violated(checker, "a foreign locker in %s still waits", p->name);
   }
 }
 
 /* A contender that is not first has permits for a moment at most. */
-void sim_sem_speculation(sim_checker *j, const sim_fact *f)
+void sim_sem_speculation(sim_checker *checker, const sim_fact *f)
 {
-  if (j->world->lock_mix->kinds[SIM_SEMAPHORE] == 0)
+  if (checker->world->lock_mix->kinds[SIM_SEMAPHORE] == 0)
     return;
   if (f->type == SIM_QUIESCENT) {
-    check_foreign_waiters(j);
+    check_foreign_waiters(checker);
   } else if (f->type == SIM_PERIODIC) {
-    for (sim_contender *a = j->contenders; a != NULL; a = a->next)
-      check_overdue_permit(j, a);
+    for (sim_contender *a = checker->contenders; a != NULL; a = a->next)
+      check_overdue_permit(checker, a);
   } else if (is_semaphore(f) && f->err == 0) {
-    check_semaphore_grant(j, f->handle);
+    check_semaphore_grant(checker, f->handle);
   }
 }

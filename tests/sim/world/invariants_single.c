@@ -11,87 +11,89 @@
 
 /* The next single locker after `a`, or the first, with a lock in a running
  * process; NULL: none. */
-static sim_actor *next_single_locker(const sim_checker *j, const sim_actor *a)
+static sim_actor *next_single_locker(const sim_checker *checker,
+                                     const sim_actor *a)
 {
   size_t at = a == NULL ? 0 : a->process->index;
   sim_actor *next = a == NULL ? NULL : a->next;
 
-  if (a == NULL && sim_process_has_client(&j->world->processes[0]))
-    next = j->world->processes[0].actors;
+  if (a == NULL && sim_process_has_client(&checker->world->processes[0]))
+    next = checker->world->processes[0].actors;
   for (;;) {
     for (; next != NULL; next = next->next) {
       if (next->kind == &sim_single_locker && next->single.lock != NULL)
         return next;
     }
-    if (++at >= j->world->nprocesses)
+    if (++at >= checker->world->nprocesses)
       return NULL;
-    if (sim_process_has_client(&j->world->processes[at]))
-      next = j->world->processes[at].actors;
+    if (sim_process_has_client(&checker->world->processes[at]))
+      next = checker->world->processes[at].actors;
   }
 }
 
-#define EACH_SINGLE_LOCKER(j, a)                                \
-  for (sim_actor *a = next_single_locker(j, NULL); (a) != NULL; \
-       (a) = next_single_locker(j, a))
+#define EACH_SINGLE_LOCKER(checker, a)                                \
+  for (sim_actor *a = next_single_locker(checker, NULL); (a) != NULL; \
+       (a) = next_single_locker(checker, a))
 
 /* Only its owner or the end of the session may delete the node. */
-static void check_single_removal(sim_checker *j, const sim_entry *e)
+static void check_single_removal(sim_checker *checker, const sim_entry *e)
 {
   if (strcmp(e->path, SIM_SINGLE_PATH) != 0)
     return;
   if (e->deletion_cause == SIM_DELETED_BY_OTHERS)
-    sim_violated(j, "the node of one session is deleted by another");
-  EACH_SINGLE_LOCKER(j, a)
+    sim_violated(checker, "the node of one session is deleted by another");
+  EACH_SINGLE_LOCKER(checker, a)
   {
     if (lk_lock_token(a->single.lock) == (uint64_t)e->created_zxid &&
-        lk_lock_ok(a->single.lock) && !sim_deletion_is_excused(j, e))
-      sim_violated(j, "%s holds, and its node was deleted", a->name);
+        lk_lock_ok(a->single.lock) && !sim_deletion_is_excused(checker, e))
+      sim_violated(checker, "%s holds, and its node was deleted", a->name);
   }
 }
 
-static void check_single_holders(sim_checker *j)
+static void check_single_holders(sim_checker *checker)
 {
   const sim_actor *holder = NULL;
 
-  EACH_SINGLE_LOCKER(j, a)
+  EACH_SINGLE_LOCKER(checker, a)
   {
     const sim_entry *e;
 
     if (!lk_lock_ok(a->single.lock))
       continue;
-    e = sim_history_by_zxid(&j->history,
+    e = sim_history_by_zxid(&checker->history,
                             (int64_t)lk_lock_token(a->single.lock));
     if (e == NULL)
-      sim_violated(j, "%s holds a node that was never created", a->name);
-    else if (e->deleted_zxid != 0 && sim_deletion_is_excused(j, e))
+      sim_violated(checker, "%s holds a node that was never created", a->name);
+    else if (e->deleted_zxid != 0 && sim_deletion_is_excused(checker, e))
       continue;
     if (holder != NULL)
-      sim_violated(j, "%s and %s both hold the lock", holder->name, a->name);
+      sim_violated(checker, "%s and %s both hold the lock", holder->name,
+                   a->name);
     holder = a;
   }
 }
 
 /* All holders have released, and no acquire is left. */
-static void check_single_end(sim_checker *j)
+static void check_single_end(sim_checker *checker)
 {
-  sim_entry *e = sim_history_find(&j->history, SIM_SINGLE_PATH);
+  sim_entry *e = sim_history_find(&checker->history, SIM_SINGLE_PATH);
 
-  if (e != NULL && sim_owner_of(j, e) != NULL)
-    sim_violated(j, "the node exists without an owner");
-  EACH_SINGLE_LOCKER(j, a)
+  if (e != NULL && sim_owner_of(checker, e) != NULL)
+    sim_violated(checker, "the node exists without an owner");
+  EACH_SINGLE_LOCKER(checker, a)
   {
     if (a->single.acquiring)
-      sim_violated(j, "%s still waits for the node", a->name);
+      sim_violated(checker, "%s still waits for the node", a->name);
   }
 }
 
 /* No delete removes the next holder's node, and only one holds. */
-void sim_single_node_no_steal(sim_checker *j, const sim_fact *f)
+void sim_single_node_no_steal(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_NODE_DELETED)
-    check_single_removal(j, f->entry);
+    check_single_removal(checker, f->entry);
   else if (f->type == SIM_QUIESCENT)
-    check_single_end(j);
+    check_single_end(checker);
   else
-    check_single_holders(j);
+    check_single_holders(checker);
 }

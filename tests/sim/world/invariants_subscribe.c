@@ -7,52 +7,53 @@
 
 /* Subscriptions. */
 
-static void check_report(sim_checker *j, const sim_fact *f)
+static void check_report(sim_checker *checker, const sim_fact *f)
 {
   if (f->after_free)
-    sim_violated(j, "a subscription to %s is notified after it was freed",
+    sim_violated(checker, "a subscription to %s is notified after it was freed",
                  f->subscribed->path);
   else if (f->subscribed->notified &&
            sim_node_state_equals(&f->subscribed->last, f->new_state))
-    sim_violated(j, "%s is reported twice", f->subscribed->path);
+    sim_violated(checker, "%s is reported twice", f->subscribed->path);
 }
 
 /* Called when the faults are over. The time to connect is checked by
  * RECONNECTS. */
-static void check_subscriber(sim_checker *j, const sim_actor *a)
+static void check_subscriber(sim_checker *checker, const sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;
-  const sim_life *l = sim_life_of(j, a->process);
+  const sim_life *l = sim_life_of(checker, a->process);
   bool up_to_date = n->subscription == NULL || l->state != LK_STATE_CONNECTED ||
                     sim_subscriber_is_up_to_date(a);
 
   if (up_to_date || n->stale_since_us == 0 ||
       n->stale_since_us < l->undisturbed_since_us)
-    n->stale_since_us = up_to_date ? 0 : sim_now_us(j);
+    n->stale_since_us = up_to_date ? 0 : sim_now_us(checker);
   if (n->stale_since_us == 0 ||
-      sim_now_us(j) - n->stale_since_us <= sim_grace_us(j))
+      sim_now_us(checker) - n->stale_since_us <= sim_grace_us(checker))
     return;
-  sim_violated(j, "%s is not notified of the last change of %s", a->name,
+  sim_violated(checker, "%s is not notified of the last change of %s", a->name,
                n->path);
   n->stale_since_us = 0;
 }
 
 /* After the last change each subscriber has seen it. No state is reported twice
  * in a row, or after the subscription was freed. */
-void sim_subscribe_converges(sim_checker *j, const sim_fact *f)
+void sim_subscribe_converges(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_SUBSCRIPTION_EVENT) {
-    check_report(j, f);
+    check_report(checker, f);
     return;
   }
-  for (size_t i = 0; i < j->world->nprocesses && j->faults_over_us != 0; i++) {
-    const sim_process *p = &j->world->processes[i];
+  for (size_t i = 0;
+       i < checker->world->nprocesses && checker->faults_over_us != 0; i++) {
+    const sim_process *p = &checker->world->processes[i];
 
     if (!sim_process_runs(p))
       continue;
     for (sim_actor *a = p->actors; a != NULL; a = a->next) {
       if (a->kind == &sim_subscriber)
-        check_subscriber(j, a);
+        check_subscriber(checker, a);
     }
   }
 }

@@ -22,11 +22,11 @@ static void consider(change *first, int64_t zxid, int64_t since,
     *first = (change){zxid, type};
 }
 
-static change change_of_children(const sim_checker *j, int64_t since)
+static change change_of_children(const sim_checker *checker, int64_t since)
 {
   change first = {INT64_MAX, LK_EVENT_ENDED};
 
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (!sim_is_request_node(e))
       continue;
     consider(&first, e->created_zxid, since, LK_EVENT_CHILDREN);
@@ -35,11 +35,11 @@ static change change_of_children(const sim_checker *j, int64_t since)
   return first;
 }
 
-static change change_of_node(const sim_checker *j, const sim_request *r)
+static change change_of_node(const sim_checker *checker, const sim_request *r)
 {
   change first = {INT64_MAX, LK_EVENT_ENDED};
 
-  for (const sim_entry *e = j->history.newest; e != NULL; e = e->older) {
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->lock_index != SIM_NO_LOCK || strcmp(e->path, r->path) != 0)
       continue;
     consider(&first, e->deleted_zxid, r->watch_zxid, LK_EVENT_DELETED);
@@ -52,26 +52,27 @@ static change change_of_node(const sim_checker *j, const sim_request *r)
   return first;
 }
 
-static change first_change(const sim_checker *j, const sim_request *r)
+static change first_change(const sim_checker *checker, const sim_request *r)
 {
-  return r->verb == SIM_CHILDREN ? change_of_children(j, r->watch_zxid)
-                                 : change_of_node(j, r);
+  return r->verb == SIM_CHILDREN ? change_of_children(checker, r->watch_zxid)
+                                 : change_of_node(checker, r);
 }
 
 /* After a reconnect the server cannot know that a missing node was created and
  * deleted meanwhile. */
-static bool may_be_lost(const sim_checker *j, const sim_request *r,
+static bool may_be_lost(const sim_checker *checker, const sim_request *r,
                         int64_t zxid, change c)
 {
   return r->connection != lk_client_connection(r->process->client) &&
          c.type == LK_EVENT_CREATED &&
-         sim_history_at(&j->history, r->path, zxid) == NULL;
+         sim_history_at(&checker->history, r->path, zxid) == NULL;
 }
 
 /* Before 3.9 a persistent watch takes the place of one-shot watches on its
  * path. When it ends, the client registers them again behind the reply to its
  * removal. Their events until then are late. */
-static bool is_late(const sim_checker *j, const sim_life *l, sim_request *r)
+static bool is_late(const sim_checker *checker, const sim_life *l,
+                    sim_request *r)
 {
   const sim_request *other = l->requests;
 
@@ -84,22 +85,24 @@ static bool is_late(const sim_checker *j, const sim_life *l, sim_request *r)
   /* a reply on a slow route, or in a paused process, takes longer */
   if (r->late_since_us == 0 || r->late_since_us < l->undisturbed_since_us ||
       sim_received_awaits_set_watches(&l->received))
-    r->late_since_us = sim_now_us(j);
-  return sim_now_us(j) - r->late_since_us <= sim_grace_us(j);
+    r->late_since_us = sim_now_us(checker);
+  return sim_now_us(checker) - r->late_since_us <= sim_grace_us(checker);
 }
 
-static void check_missing_one_shot_events(sim_checker *j, const sim_life *l,
-                                          int64_t zxid)
+static void check_missing_one_shot_events(sim_checker *checker,
+                                          const sim_life *l, int64_t zxid)
 {
   for (sim_request *r = l->requests; r != NULL; r = r->next) {
     if (!r->watch_registered || r->persistent != NULL)
       continue;
-    change c = first_change(j, r);
+    change c = first_change(checker, r);
 
-    if (c.zxid <= zxid && !may_be_lost(j, r, zxid, c) && !is_late(j, l, r))
-      sim_violated(
-          j, "%s is not notified of 0x%" PRIx64 " on %s before 0x%" PRIx64,
-          l->process->name, (uint64_t)c.zxid, r->path, (uint64_t)zxid);
+    if (c.zxid <= zxid && !may_be_lost(checker, r, zxid, c) &&
+        !is_late(checker, l, r))
+      sim_violated(checker,
+                   "%s is not notified of 0x%" PRIx64
+                   " on %s before 0x%" PRIx64,
+                   l->process->name, (uint64_t)c.zxid, r->path, (uint64_t)zxid);
   }
 }
 
@@ -117,13 +120,13 @@ static bool is_right(const sim_request *r, lk_event_type told, change c)
 
 /* Whether the event is of a change after `zxid`. A server compares zxids, so it
  * reports a node that was created anew as changed. */
-static bool happened(const sim_checker *j, const sim_request *r,
+static bool happened(const sim_checker *checker, const sim_request *r,
                      const lk_event *e, int64_t zxid)
 {
-  size_t i = sim_change_log_first_after(&j->change_log, zxid);
+  size_t i = sim_change_log_first_after(&checker->change_log, zxid);
 
-  for (; i < j->change_log.count; i++) {
-    const sim_change *c = &j->change_log.changes[i];
+  for (; i < checker->change_log.count; i++) {
+    const sim_change *c = &checker->change_log.changes[i];
     bool made_anew = e->type == LK_EVENT_CHANGED && c->type == LK_EVENT_CREATED;
 
     if (e->type == LK_EVENT_CHILDREN ? sim_is_child(c, r->path)
@@ -136,22 +139,24 @@ static bool happened(const sim_checker *j, const sim_request *r,
 
 /* A late setWatches reports all changes since its zxid. A watch that was
  * requested before, and registered after the change, receives the event too. */
-static bool is_made_up(const sim_checker *j, const sim_request *r,
+static bool is_made_up(const sim_checker *checker, const sim_request *r,
                        const lk_event *e)
 {
-  return r->late_set_watches != 0 && happened(j, r, e, r->late_set_watches - 1);
+  return r->late_set_watches != 0 &&
+         happened(checker, r, e, r->late_set_watches - 1);
 }
 
 /* The history has only the last change of a transaction to a node; a rare
  * requester's multi may write a node and delete it. */
-static bool is_part(const sim_checker *j, const sim_request *r,
+static bool is_part(const sim_checker *checker, const sim_request *r,
                     const lk_event *e, int64_t zxid)
 {
-  size_t i = sim_change_log_first_after(&j->change_log, zxid - 1);
+  size_t i = sim_change_log_first_after(&checker->change_log, zxid - 1);
 
-  for (; i < j->change_log.count && j->change_log.changes[i].zxid == zxid;
+  for (; i < checker->change_log.count &&
+         checker->change_log.changes[i].zxid == zxid;
        i++) {
-    const sim_change *c = &j->change_log.changes[i];
+    const sim_change *c = &checker->change_log.changes[i];
 
     if (c->type == e->type && strcmp(c->path, r->path) == 0)
       return true;
@@ -160,21 +165,22 @@ static bool is_part(const sim_checker *j, const sim_request *r,
 }
 
 /* A watch that was registered with a read-only server may report any event. */
-static bool tells_late(const sim_checker *j, const sim_request *o,
+static bool tells_late(const sim_checker *checker, const sim_request *o,
                        const lk_event *e)
 {
   return (o->may_report_anything || o->throttled || o->late_set_watches != 0) &&
          o->persistent == NULL && strcmp(o->path, e->path.at) == 0 &&
-         (o->event_us == 0 || o->event_us == sim_now_us(j)) &&
-         (o->may_report_anything || is_right(o, e->type, first_change(j, o)));
+         (o->event_us == 0 || o->event_us == sim_now_us(checker)) &&
+         (o->may_report_anything ||
+          is_right(o, e->type, first_change(checker, o)));
 }
 
-bool sim_event_may_be_late(const sim_checker *j, const sim_life *l,
+bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
                            const lk_event *e)
 {
   const sim_request *o = l->requests;
 
-  while (o != NULL && !tells_late(j, o, e))
+  while (o != NULL && !tells_late(checker, o, e))
     o = o->next;
   return o != NULL;
 }
@@ -183,62 +189,64 @@ bool sim_event_may_be_late(const sim_checker *j, const sim_life *l,
  * whose own read showed the change, if another was not registered. DELETED is
  * sent only if the node is missing. So if the read showed the node, it was
  * deleted since; likewise with the other types. */
-static bool is_for_older(const sim_checker *j, const sim_request *r,
+static bool is_for_older(const sim_checker *checker, const sim_request *r,
                          const lk_event *e)
 {
   bool gone = e->type == LK_EVENT_DELETED;
 
   return (r->verb == SIM_CHILDREN ||
-          gone ==
-              (sim_history_at(&j->history, r->path, r->watch_zxid) == NULL)) &&
-         sim_event_may_be_late(j, &j->lives[r->process->index], e);
+          gone == (sim_history_at(&checker->history, r->path, r->watch_zxid) ==
+                   NULL)) &&
+         sim_event_may_be_late(checker, &checker->lives[r->process->index], e);
 }
 
 /* The setWatches for its first change is due, and the persistent watch on its
  * path receives an event of a later one. */
-static bool is_overtaken(const sim_checker *j, sim_request *r,
+static bool is_overtaken(const sim_checker *checker, sim_request *r,
                          const lk_event *e)
 {
-  return happened(j, r, e, r->watch_zxid) &&
-         is_late(j, &j->lives[r->process->index], r);
+  return happened(checker, r, e, r->watch_zxid) &&
+         is_late(checker, &checker->lives[r->process->index], r);
 }
 
 /* Whether the event is true, as far as a server can know. */
-static bool was_so(const sim_checker *j, sim_request *r, const lk_event *e)
+static bool was_so(const sim_checker *checker, sim_request *r,
+                   const lk_event *e)
 {
-  change c = first_change(j, r);
+  change c = first_change(checker, r);
 
-  return is_right(r, e->type, c) || is_part(j, r, e, c.zxid) ||
-         is_made_up(j, r, e) || is_for_older(j, r, e) || is_overtaken(j, r, e);
+  return is_right(r, e->type, c) || is_part(checker, r, e, c.zxid) ||
+         is_made_up(checker, r, e) || is_for_older(checker, r, e) ||
+         is_overtaken(checker, r, e);
 }
 
-static void check_one_shot_event(sim_checker *j, sim_request *r,
+static void check_one_shot_event(sim_checker *checker, sim_request *r,
                                  const lk_event *e)
 {
   const lk_client *c = r->process->client;
 
-  r->event_us = sim_now_us(j);
+  r->event_us = sim_now_us(checker);
   if (!r->watch_registered)
-    sim_violated(j, "a watch on %s reports %d without being registered",
+    sim_violated(checker, "a watch on %s reports %d without being registered",
                  r->path, (int)e->type);
   else if (e->type == LK_EVENT_ENDED && e->err == LK_ERR_CONNECTION_LOSS &&
            !r->until_disconnect)
-    sim_violated(j, "a watch on %s ends with its connection", r->path);
+    sim_violated(checker, "a watch on %s ends with its connection", r->path);
   else if (e->type != LK_EVENT_ENDED && r->until_disconnect &&
            r->connection != lk_client_connection(c))
-    sim_violated(j, "a watch on %s outlives its connection", r->path);
+    sim_violated(checker, "a watch on %s outlives its connection", r->path);
   else if (e->type != LK_EVENT_ENDED && !r->may_report_anything &&
-           !was_so(j, r, e))
-    sim_violated(j, "a watch on %s reports %d, which did not happen", r->path,
-                 (int)e->type);
+           !was_so(checker, r, e))
+    sim_violated(checker, "a watch on %s reports %d, which did not happen",
+                 r->path, (int)e->type);
 }
 
 /* A one-shot watch reports one event, before any reply that shows the
  * change. */
-void sim_watch_events(sim_checker *j, const sim_fact *f)
+void sim_watch_events(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_REPLY)
-    check_missing_one_shot_events(j, f->life, f->reply->zxid);
+    check_missing_one_shot_events(checker, f->life, f->reply->zxid);
   else if (f->request->persistent == NULL)
-    check_one_shot_event(j, f->request, f->watch_event);
+    check_one_shot_event(checker, f->request, f->watch_event);
 }

@@ -50,10 +50,9 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
     return;
   sim_coverage_milestone(SIM_MILESTONE_LIMITS);
   config->session_timeout_ms =
-      sim_roll(&r, 2) == 0
-          ? t
-          : (int32_t)sim_between(&r, p->world->shortest_ms,
-                                 p->world->longest_ms);
+      sim_roll(&r, 2) == 0 ? t
+                           : (int32_t)sim_between(&r, p->world->shortest_ms,
+                                                  p->world->longest_ms);
   config->give_up_ms = random_give_up(&r, p->world);
   config->send_limit = random_size(&r, LEAST_REQUEST);
   config->receive_limit = random_size(&r, LEAST_REPLY);

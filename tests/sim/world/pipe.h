@@ -34,7 +34,7 @@ struct sim_pipe {
   bool waits_to_send; /**< the process waits for space to send */
   bool host_is_down;  /**< the machine of the server failed */
   lk_buf arrived;     /**< received and not yet read by the process */
-  sim_conn *conn; /**< the server's side, or NULL */
+  sim_conn *conn;     /**< the server's side, or NULL */
   sim_job dialing;
   bool answered; /**< connecting: the server's reply is in flight */
   bool refused;
@@ -46,7 +46,7 @@ struct sim_network {
   sim_rng rng;
   lk_link pipes;
   lk_link freed_later; /**< pipes to be freed when no function uses them */
-  sim_route *routes; /**< a row for each process */
+  sim_route *routes;   /**< a row for each process */
   size_t pieces;
   bool has_faults; /**< false in scenario "calm": no partial writes, no silent
                       breaks */

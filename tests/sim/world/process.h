@@ -44,10 +44,10 @@ typedef struct sim_process {
   int64_t clock_base_ms;        /**< its clock at virtual time 0 */
   /** of its clock: faster (> 0) or slower than virtual time */
   int32_t drift_ppm;
-  lk_assurance assurance;   /**< of its session lease */
-  const char *chroot;       /**< of its clients, or "" */
-  bool read_only;           /**< its clients accept a read-only server */
-  bool one_session;         /**< its clients end with their sessions */
+  lk_assurance assurance; /**< of its session lease */
+  const char *chroot;     /**< of its clients, or "" */
+  bool read_only;         /**< its clients accept a read-only server */
+  bool one_session;       /**< its clients end with their sessions */
   lk_mem mem; /**< counts bytes; all blocks are freed when the process dies */
   size_t memory;            /**< bytes allocated by its client and locks */
   lk_state state;           /**< as last reported */

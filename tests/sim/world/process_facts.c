@@ -27,12 +27,12 @@ void sim_life_end(sim_life *l)
   sim_received_end(l);
 }
 
-static void begin_session(sim_checker *j, sim_life *l)
+static void begin_session(sim_checker *checker, sim_life *l)
 {
   int64_t id = lk_client_session(l->process->client).id;
 
   if (l->session == NULL || l->session->id != id) {
-    l->session = sim_history_session(&j->history, id);
+    l->session = sim_history_session(&checker->history, id);
     l->top_zxid = 0;
     l->xid = 0;
   }
@@ -55,21 +55,21 @@ static void begin_reading(sim_life *l)
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   sim_life *l = arg;
-  sim_checker *j = l->process->world->checker;
+  sim_checker *checker = l->process->world->checker;
   lk_state from = l->state;
 
   (void)c;
   l->state = state;
   if (state == LK_STATE_CONNECTED)
-    begin_session(j, l);
-  l->undisturbed_since_us = sim_now_us(j);
+    begin_session(checker, l);
+  l->undisturbed_since_us = sim_now_us(checker);
   l->seen_zxid = 0;
   sim_coverage_state_change(from, state);
-  sim_checker_report(j, &(sim_fact){.type = SIM_STATE,
-                                    .life = l,
-                                    .from = from,
-                                    .state = state,
-                                    .err = err});
+  sim_checker_report(checker, &(sim_fact){.type = SIM_STATE,
+                                          .life = l,
+                                          .from = from,
+                                          .state = state,
+                                          .err = err});
   if (state == LK_STATE_READ_ONLY)
     begin_reading(l);
 }
@@ -86,16 +86,16 @@ static void on_answer(lk_client *c, const lk_reply *reply, void *arg)
 }
 
 /* The owner died, and its session is resumed. */
-static void excuse_nodes_of(sim_checker *j, int64_t session)
+static void excuse_nodes_of(sim_checker *checker, int64_t session)
 {
-  sim_history_session(&j->history, session)->resumed = true;
-  for (sim_entry *e = j->history.existing; e != NULL; e = e->next)
+  sim_history_session(&checker->history, session)->resumed = true;
+  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next)
     e->is_excused = e->is_excused || e->session == session;
 }
 
-void sim_checker_process_started(sim_checker *j, sim_process *p)
+void sim_checker_process_started(sim_checker *checker, sim_process *p)
 {
-  sim_life *l = sim_life_of(j, p);
+  sim_life *l = sim_life_of(checker, p);
 
   *l = (sim_life){
       .process = p,
@@ -105,51 +105,51 @@ void sim_checker_process_started(sim_checker *j, sim_process *p)
   l->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = l};
   lk_client_attach(p->client, &l->listener);
   if (p->has_resumed)
-    excuse_nodes_of(j, p->session_to_resume.id);
+    excuse_nodes_of(checker, p->session_to_resume.id);
 }
 
-void sim_checker_lease_made(sim_checker *j, sim_process *p)
+void sim_checker_lease_made(sim_checker *checker, sim_process *p)
 {
   lk_session_lease *k = lk__client_lease(p->client);
 
-  sim_life *l = sim_life_of(j, p);
+  sim_life *l = sim_life_of(checker, p);
 
   l->observer =
       (lk_contender_observer){.on_step = sim_contender_step, .arg = l};
   k->observer = &l->observer;
 }
 
-void sim_checker_process_ended(sim_checker *j, sim_process *p)
+void sim_checker_process_ended(sim_checker *checker, sim_process *p)
 {
-  sim_life *l = sim_life_of(j, p);
+  sim_life *l = sim_life_of(checker, p);
 
-  sim_checker_report(j, &(sim_fact){.type = SIM_PROCESS_ENDED,
-                                    .life = l,
-                                    .was_freed = p->freeing_client});
-  sim_contenders_free(j, l);
+  sim_checker_report(checker, &(sim_fact){.type = SIM_PROCESS_ENDED,
+                                          .life = l,
+                                          .was_freed = p->freeing_client});
+  sim_contenders_free(checker, l);
   for (sim_handle *h = l->handles; h != NULL; h = h->next)
     h->lock = NULL;
   sim_life_end(l);
 }
 
-void sim_checker_closed(sim_checker *j, sim_process *p, int err)
+void sim_checker_closed(sim_checker *checker, sim_process *p, int err)
 {
-  sim_life *l = sim_life_of(j, p);
+  sim_life *l = sim_life_of(checker, p);
 
   sim_checker_report(
-      j, &(sim_fact){.type = SIM_CLIENT_CLOSED, .err = err, .life = l});
+      checker, &(sim_fact){.type = SIM_CLIENT_CLOSED, .err = err, .life = l});
 }
 
-void sim_checker_connected(sim_checker *j, sim_process *p)
+void sim_checker_connected(sim_checker *checker, sim_process *p)
 {
-  sim_life *l = sim_life_of(j, p);
+  sim_life *l = sim_life_of(checker, p);
 
   l->frame_sent = 0;
   l->handshake_sent = false;
-  l->last_bytes_us = l->previous_bytes_us = sim_now_us(j);
+  l->last_bytes_us = l->previous_bytes_us = sim_now_us(checker);
   l->deletes_to_send = 0;
   sim_received_begin(l);
-  sim_checker_report(j, &(sim_fact){.type = SIM_CONNECTED, .life = l});
+  sim_checker_report(checker, &(sim_fact){.type = SIM_CONNECTED, .life = l});
 }
 
 static int32_t int_at(const unsigned char *b)
@@ -171,7 +171,7 @@ static bool is_path(const unsigned char *at, const sim_life *l,
 
 /* A multi that checks the directory of a lock recovers an own node; so does a
  * read of the single-node lock. */
-static bool is_recovery(const sim_checker *j, const sim_life *l)
+static bool is_recovery(const sim_checker *checker, const sim_life *l)
 {
   enum { OP = 8, READ_PATH = 12, CHECK_PATH = 21, READ = 4, MULTI = 14 };
   int32_t op = int_at(l->frame_head + OP);
@@ -180,21 +180,22 @@ static bool is_recovery(const sim_checker *j, const sim_life *l)
     return is_path(l->frame_head + READ_PATH, l, SIM_SINGLE_PATH);
   if (op != MULTI || l->frame_len < CHECK_PATH + 4)
     return false;
-  for (size_t i = 0; i < j->world->nlocks; i++) {
-    if (is_path(l->frame_head + CHECK_PATH, l, j->world->locks[i]))
+  for (size_t i = 0; i < checker->world->nlocks; i++) {
+    if (is_path(l->frame_head + CHECK_PATH, l, checker->world->locks[i]))
       return true;
   }
   return is_path(l->frame_head + CHECK_PATH, l, SIM_REQUEST_DIR);
 }
 
-static void end_frame(sim_checker *j, sim_life *l)
+static void end_frame(sim_checker *checker, sim_life *l)
 {
   if (l->handshake_sent)
-    sim_checker_report(j, &(sim_fact){.type = SIM_SENT,
-                                      .life = l,
-                                      .xid = int_at(l->frame_head + 4),
-                                      .op = int_at(l->frame_head + 8),
-                                      .is_recovery = is_recovery(j, l)});
+    sim_checker_report(checker,
+                       &(sim_fact){.type = SIM_SENT,
+                                   .life = l,
+                                   .xid = int_at(l->frame_head + 4),
+                                   .op = int_at(l->frame_head + 8),
+                                   .is_recovery = is_recovery(checker, l)});
   l->handshake_sent = true;
   l->frame_sent = 0;
 }
@@ -205,10 +206,10 @@ static size_t bytes_missing(const sim_life *l)
   return (l->frame_sent < 4 ? 4 : l->frame_len) - l->frame_sent;
 }
 
-void sim_checker_sent(sim_checker *j, sim_process *p, const void *bytes,
+void sim_checker_sent(sim_checker *checker, sim_process *p, const void *bytes,
                       size_t len)
 {
-  sim_life *l = sim_life_of(j, p);
+  sim_life *l = sim_life_of(checker, p);
   const unsigned char *b = bytes;
 
   while (len > 0) {
@@ -225,28 +226,28 @@ void sim_checker_sent(sim_checker *j, sim_process *p, const void *bytes,
     if (l->frame_sent == 4)
       l->frame_len = (size_t)int_at(l->frame_head) + 4;
     else if (l->frame_sent > 4 && bytes_missing(l) == 0)
-      end_frame(j, l);
+      end_frame(checker, l);
   }
 }
 
-sim_handle *sim_checker_new_handle(sim_checker *j, sim_process *p)
+sim_handle *sim_checker_new_handle(sim_checker *checker, sim_process *p)
 {
   sim_handle *h = sim_allocate(sizeof *h);
 
-  h->next_of_all = j->all_handles;
-  j->all_handles = h;
+  h->next_of_all = checker->all_handles;
+  checker->all_handles = h;
   h->process = p;
-  h->next = sim_life_of(j, p)->handles;
-  sim_life_of(j, p)->handles = h;
+  h->next = sim_life_of(checker, p)->handles;
+  sim_life_of(checker, p)->handles = h;
   return h;
 }
 
-unsigned sim_dirs_vanished(const sim_checker *j, const sim_handle *h)
+unsigned sim_dirs_vanished(const sim_checker *checker, const sim_handle *h)
 {
   unsigned sum = 0;
 
   for (size_t i = 0; i < h->nplaces; i++)
-    sum += j->history.dirs_vanished[h->places[i].lock_index];
+    sum += checker->history.dirs_vanished[h->places[i].lock_index];
   return sum;
 }
 
@@ -265,7 +266,7 @@ static void add_node(sim_nodes *n, sim_entry *e)
     n->at[n->count++] = e;
 }
 
-void sim_checker_acquire_called(sim_checker *j, sim_handle *h)
+void sim_checker_acquire_called(sim_checker *checker, sim_handle *h)
 {
   if (h->is_reentry)
     return;
@@ -273,27 +274,27 @@ void sim_checker_acquire_called(sim_checker *j, sim_handle *h)
   h->displaced = false;
   h->nodes_taken = 0;
   h->places_lost = 0;
-  h->dirs_vanished = sim_dirs_vanished(j, h);
+  h->dirs_vanished = sim_dirs_vanished(checker, h);
   h->other_side_node =
       h->other != NULL && sim_holds(h->other) ? h->other->held.at[0] : NULL;
 }
 
-void sim_checker_acquire_granted(sim_checker *j, sim_handle *h)
+void sim_checker_acquire_granted(sim_checker *checker, sim_handle *h)
 {
-  j->world->grants++;
-  h->granted_us = sim_now_us(j);
+  checker->world->grants++;
+  h->granted_us = sim_now_us(checker);
   h->granted_ms = sim_process_clock(h->process);
   h->granted_lease_ms = lk_lock_deadline(h->lock) - h->granted_ms;
   h->node_is_watched = false;
   h->revoked = 0;
   h->held.count = 0;
   for (size_t i = 0; i < h->lock->acquisition->count; i++)
-    add_node(&h->held, sim_entry_of(j, h->lock->acquisition->parts[i]));
+    add_node(&h->held, sim_entry_of(checker, h->lock->acquisition->parts[i]));
 }
 
-sim_request *sim_checker_new_request(sim_checker *j, sim_process *p)
+sim_request *sim_checker_new_request(sim_checker *checker, sim_process *p)
 {
-  sim_life *l = sim_life_of(j, p);
+  sim_life *l = sim_life_of(checker, p);
   sim_request *r = sim_allocate(sizeof *r);
 
   r->process = p;
@@ -303,38 +304,40 @@ sim_request *sim_checker_new_request(sim_checker *j, sim_process *p)
   return r;
 }
 
-sim_write *sim_checker_new_write(sim_checker *j)
+sim_write *sim_checker_new_write(sim_checker *checker)
 {
-  sim_write *x = sim_checker_allocate(j, sizeof *x);
+  sim_write *x = sim_checker_allocate(checker, sizeof *x);
 
-  *x = (sim_write){.next = j->writes};
-  j->writes = x;
+  *x = (sim_write){.next = checker->writes};
+  checker->writes = x;
   return x;
 }
 
-size_t sim_checker_count_watches(const sim_checker *j, const sim_process *p)
+size_t sim_checker_count_watches(const sim_checker *checker,
+                                 const sim_process *p)
 {
   size_t n = 0;
 
-  for (const sim_request *r = j->lives[p->index].requests; r != NULL;
+  for (const sim_request *r = checker->lives[p->index].requests; r != NULL;
        r = r->next)
     n += r->sets_watch && (r->watch_registered || r->completions == 0);
   return n;
 }
 
-sim_request *sim_checker_registered_watch(const sim_checker *j,
+sim_request *sim_checker_registered_watch(const sim_checker *checker,
                                           const sim_process *p, size_t number)
 {
-  for (sim_request *r = j->lives[p->index].requests; r != NULL; r = r->next) {
+  for (sim_request *r = checker->lives[p->index].requests; r != NULL;
+       r = r->next) {
     if (r->watch_registered && number-- == 0)
       return r;
   }
   return NULL;
 }
 
-void sim_checker_handle_freed(sim_checker *j, sim_handle *h)
+void sim_checker_handle_freed(sim_checker *checker, sim_handle *h)
 {
-  sim_handle **at = &sim_life_of(j, h->process)->handles;
+  sim_handle **at = &sim_life_of(checker, h->process)->handles;
 
   while (*at != NULL && *at != h)
     at = &(*at)->next;

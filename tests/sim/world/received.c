@@ -191,17 +191,17 @@ static size_t bytes_missing(const sim_received *h)
   return (h->frame_received < 4 ? 4 : h->frame_len) - h->frame_received;
 }
 
-void sim_checker_received(sim_checker *j, sim_process *p, const void *bytes,
-                          size_t len)
+void sim_checker_received(sim_checker *checker, sim_process *p,
+                          const void *bytes, size_t len)
 {
-  sim_life *l = sim_life_of(j, p);
+  sim_life *l = sim_life_of(checker, p);
   sim_received *h = &l->received;
   const unsigned char *b = bytes;
 
-  if (l->last_bytes_us < sim_now_us(j))
+  if (l->last_bytes_us < sim_now_us(checker))
     l->previous_bytes_us = l->last_bytes_us;
-  l->last_bytes_us = sim_now_us(j);
-  while (sim_records_received(j->world) && len > 0) {
+  l->last_bytes_us = sim_now_us(checker);
+  while (sim_records_received(checker->world) && len > 0) {
     size_t n = bytes_missing(h) < len ? bytes_missing(h) : len;
     size_t room = h->frame_received < sizeof h->frame_head
                       ? sizeof h->frame_head - h->frame_received

@@ -15,7 +15,7 @@ struct sim_scenario {
   unsigned weight; /**< of its choice by a seed */
   bool calm;       /**< no delay is above T/4: no holder may become unsure */
   bool churn; /**< actors hold for a short time and acquire again at once */
-  bool hold;          /**< actors hold for long, mostly over T */
+  bool hold;  /**< actors hold for long, mostly over T */
   bool subscribers;   /**< one run of three has subscribers */
   unsigned assurance; /**< 1 + the assurance of all processes; 0: any, mostly
                          quorum */
