@@ -25,7 +25,7 @@ static const struct {
   void (*function)(sim_checker *checker, const sim_fact *f);
 } functions[] = {SIM_INVARIANTS(FUNCTION)};
 
-void sim_checker_report(sim_checker *checker, const sim_fact *f)
+void sim_report_fact(sim_checker *checker, const sim_fact *f)
 {
   bool judging = checker->world->in_checker;
 
@@ -142,8 +142,8 @@ bool sim_checker_disable(sim_checker *checker, const char *invariant)
   return false;
 }
 
-size_t sim_checker_broken(const sim_checker *checker, size_t invariant,
-                          const char **what)
+size_t sim_checker_violations_of(const sim_checker *checker, size_t invariant,
+                                 const char **what)
 {
   if (what != NULL)
     *what = checker->verdicts[invariant].what;
@@ -208,7 +208,7 @@ static void note_deleted(const sim_entry *e)
 static void change_log_add(sim_checker *checker, const sim_node *node,
                            lk_event_type type, int64_t zxid)
 {
-  if (sim_records_received(checker->world))
+  if (sim_is_recording_frames(checker->world))
     sim_change_log_add(&checker->change_log, node, type, zxid);
 }
 
@@ -226,8 +226,7 @@ static void on_node_created(const sim_node *node, void *arg)
     return;
   }
   note_created(checker, e);
-  sim_checker_report(checker,
-                     &(sim_fact){.type = SIM_NODE_CREATED, .entry = e});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_NODE_CREATED, .entry = e});
 }
 
 static void on_data_set(const sim_node *node, void *arg)
@@ -281,12 +280,11 @@ static void on_committed(const sim_commit *commit, const sim_tree *committed,
     if (checker->restoring)
       continue;
     note_deleted(e);
-    sim_checker_report(checker,
-                       &(sim_fact){.type = SIM_NODE_DELETED, .entry = e});
+    sim_report_fact(checker, &(sim_fact){.type = SIM_NODE_DELETED, .entry = e});
   }
   if (!checker->restoring)
-    sim_checker_report(checker,
-                       &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
+    sim_report_fact(checker,
+                    &(sim_fact){.type = SIM_COMMITTED, .commit = commit});
 }
 
 static void on_session_ended(int64_t session, bool expired, void *arg)
@@ -296,9 +294,9 @@ static void on_session_ended(int64_t session, bool expired, void *arg)
   sim_history_end_session(&checker->history, session, expired);
   if (checker->restoring)
     return;
-  sim_checker_report(checker, &(sim_fact){.type = SIM_SESSION_ENDED,
-                                          .session = sim_history_session(
-                                              &checker->history, session)});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_SESSION_ENDED,
+                                       .session = sim_history_session(
+                                           &checker->history, session)});
 }
 
 static void on_session_resumed(int64_t session, int32_t timeout_ms, void *arg)
@@ -320,16 +318,16 @@ sim_ensemble_hooks sim_checker_hooks(sim_checker *checker)
                               .arg = checker};
 }
 
-void sim_checker_operator_ends_all(sim_checker *checker)
+void sim_checker_note_all_ended_by_operator(sim_checker *checker)
 {
   const sim_tree *committed =
       sim_ensemble_committed_tree(checker->world->ensemble);
 
   for (size_t i = 0; i < committed->nsessions; i++)
-    sim_checker_operator_ends(checker, committed->sessions[i].id);
+    sim_checker_note_ended_by_operator(checker, committed->sessions[i].id);
 }
 
-void sim_checker_wiped(sim_checker *checker)
+void sim_checker_note_wiped(sim_checker *checker)
 {
   checker->history.wiped = true;
   memset(checker->token, 0, sizeof checker->token);
@@ -341,12 +339,12 @@ void sim_checker_set_restoring(sim_checker *checker, bool restores)
   checker->restoring = restores;
 }
 
-void sim_checker_operator_ends(sim_checker *checker, int64_t session)
+void sim_checker_note_ended_by_operator(sim_checker *checker, int64_t session)
 {
   sim_history_session(&checker->history, session)->ended_by_operator = true;
 }
 
-void sim_checker_foreign_holds(sim_checker *checker, const char *path)
+void sim_checker_note_foreign_holder(sim_checker *checker, const char *path)
 {
   sim_entry *e = sim_history_find(&checker->history, path);
 
@@ -389,7 +387,7 @@ static void note_stopped_leader(sim_checker *checker)
     checker->last_leader = (unsigned)checker->leader;
   if (sim_server_is_stopped(
           sim_ensemble_server(checker->world->ensemble, checker->last_leader)))
-    checker->leader_stopped_us = sim_now_us(checker);
+    checker->leader_last_stopped_us = sim_now_us(checker);
 }
 
 /* By how much a leader's ping may be late: by how much the gap of a session
@@ -410,10 +408,10 @@ static void note_links(sim_checker *checker)
   int64_t slowest = sim_links_slowest_us(checker->world->ensemble);
 
   if (slowest > checker->world->shortest_ms * SIM_MS / 16)
-    checker->slow_us = sim_now_us(checker);
-  if (slowest > checker->slowest_us + ping_slack_us(checker->world))
+    checker->links_last_slow_us = sim_now_us(checker);
+  if (slowest > checker->slowest_link_us + ping_slack_us(checker->world))
     checker->late_since_us = sim_now_us(checker);
-  checker->slowest_us = slowest;
+  checker->slowest_link_us = slowest;
 }
 
 void sim_checker_after_job(sim_checker *checker)
@@ -422,14 +420,14 @@ void sim_checker_after_job(sim_checker *checker)
   note_leader(checker);
   note_stopped_leader(checker);
   note_links(checker);
-  sim_checker_report(checker, &(sim_fact){.type = SIM_JOB_DONE});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_JOB_DONE});
   if (sim_now_us(checker) < checker->next_periodic_us)
     return;
   checker->next_periodic_us =
       sim_now_us(checker) + sim_T_us(checker) / PERIODIC_CHECKS;
   if (checker->world->faults_over && checker->faults_over_us == 0)
     checker->faults_over_us = sim_now_us(checker);
-  sim_checker_report(checker, &(sim_fact){.type = SIM_PERIODIC});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_PERIODIC});
 }
 
 static bool is_idle(const sim_handle *h)
@@ -467,7 +465,7 @@ bool sim_checker_is_quiescent(const sim_checker *checker)
 
 void sim_checker_when_quiescent(sim_checker *checker)
 {
-  sim_checker_report(checker, &(sim_fact){.type = SIM_QUIESCENT});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_QUIESCENT});
 }
 
 void sim_checker_end(sim_checker *checker)

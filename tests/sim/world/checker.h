@@ -43,20 +43,20 @@ bool sim_checker_is_quiescent(const sim_checker *checker);
 void sim_checker_end(sim_checker *checker);
 /** How often `invariant` was violated; `what`: the text of the first
     violation. */
-size_t sim_checker_broken(const sim_checker *checker, size_t invariant,
-                          const char **what);
+size_t sim_checker_violations_of(const sim_checker *checker, size_t invariant,
+                                 const char **what);
 /** The number of violations of all invariants. */
 size_t sim_checker_violations(const sim_checker *checker);
 
 /* ---- reported by faults ------------------------------------------------- */
 
 /** An operator is about to end this session. */
-void sim_checker_operator_ends(sim_checker *checker, int64_t session);
+void sim_checker_note_ended_by_operator(sim_checker *checker, int64_t session);
 
 /** An operator is about to end all sessions. */
-void sim_checker_operator_ends_all(sim_checker *checker);
+void sim_checker_note_all_ended_by_operator(sim_checker *checker);
 /** The ensemble was wiped; its zxids start again with smaller ones. */
-void sim_checker_wiped(sim_checker *checker);
+void sim_checker_note_wiped(sim_checker *checker);
 
 /** While true, the ensemble reports transactions that a snapshot has restored.
     They were checked before, and their nodes have no owner. */
@@ -65,25 +65,25 @@ void sim_checker_set_restoring(sim_checker *checker, bool restoring);
 /* ---- reported by foreign lockers ---------------------------------------- */
 
 /** A foreign locker believes that it holds with this node. */
-void sim_checker_foreign_holds(sim_checker *checker, const char *path);
+void sim_checker_note_foreign_holder(sim_checker *checker, const char *path);
 
 /* ---- reported by processes ---------------------------------------------- */
 
 /** A client was made; its actors start next. */
-void sim_checker_process_started(sim_checker *checker, sim_process *p);
+void sim_checker_note_process_started(sim_checker *checker, sim_process *p);
 /** The client's session lease was made. */
-void sim_checker_lease_made(sim_checker *checker, sim_process *p);
+void sim_checker_note_lease_made(sim_checker *checker, sim_process *p);
 /** The process has died, or its client was freed. */
-void sim_checker_process_ended(sim_checker *checker, sim_process *p);
+void sim_checker_note_process_ended(sim_checker *checker, sim_process *p);
 /** lk_client_close() has completed. */
-void sim_checker_closed(sim_checker *checker, sim_process *p, int err);
+void sim_checker_note_closed(sim_checker *checker, sim_process *p, int err);
 /** The client has a new connection. */
-void sim_checker_connected(sim_checker *checker, sim_process *p);
+void sim_checker_note_connected(sim_checker *checker, sim_process *p);
 /** The client sent bytes, in the order of the stream. */
-void sim_checker_sent(sim_checker *checker, sim_process *p, const void *bytes,
-                      size_t len);
+void sim_checker_note_sent(sim_checker *checker, sim_process *p,
+                           const void *bytes, size_t len);
 /** Bytes are passed to the client now. */
-void sim_checker_received(sim_checker *checker, sim_process *p,
-                          const void *bytes, size_t len);
+void sim_checker_note_received(sim_checker *checker, sim_process *p,
+                               const void *bytes, size_t len);
 
 #endif

@@ -36,7 +36,7 @@ static void on_closed(lk_client *c, int err, void *arg)
   (void)c;
   SIM_TRACE(&p->world->trace, p->name, "has closed its client: %s",
             err == 0 ? "0" : lk_error_name(err));
-  sim_checker_closed(p->world->checker, p, err);
+  sim_checker_note_closed(p->world->checker, p, err);
   switch (p->freeing_client ? 3 : sim_roll(&p->rng, 3)) {
   case 0: free_client_and_restart(p); break;
   case 1: free_client_in(p, 0); break;

@@ -197,11 +197,11 @@ void sim_contender_step(void *arg, const lk_contender *ct,
     note_list(a, ct->lease->client);
   if (ev == LK_CONTENDER_ON_STOP)
     a->stop_reason = stop_reason(checker, a->handle);
-  sim_checker_report(checker, &(sim_fact){.type = SIM_CONTENDER_STEP,
-                                          .life = l,
-                                          .contender = a,
-                                          .event = ev,
-                                          .state_before = from});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_CONTENDER_STEP,
+                                       .life = l,
+                                       .contender = a,
+                                       .event = ev,
+                                       .state_before = from});
   if (ct->state == LK_CONTENDER_FINISHED)
     remove_contender(checker, ct);
 }

@@ -149,7 +149,7 @@ static void read_available(sim_process *p)
   room = malloc(len); /* exactly this size: a read beyond the end, or after the
                          call, is found */
   sim_pipe_receive(p->pipe, room, len);
-  sim_checker_received(p->world->checker, p, room, len);
+  sim_checker_note_received(p->world->checker, p, room, len);
   lk_client_received(p->client, p->attempt, room, len);
   free(room);
 }
@@ -184,7 +184,7 @@ static void read_socket(sim_process *p)
     return;
   if (!p->reported_open && sim_pipe_get_state(p->pipe) != SIM_PIPE_REFUSED) {
     p->reported_open = true;
-    sim_checker_connected(p->world->checker, p);
+    sim_checker_note_connected(p->world->checker, p);
     lk_client_connected(p->client, p->attempt);
     if (p->client == NULL || p->pipe == NULL)
       return;
@@ -202,7 +202,7 @@ static void write_socket(sim_process *p)
 
   if (taken == 0)
     return;
-  sim_checker_sent(p->world->checker, p, bytes.at, taken);
+  sim_checker_note_sent(p->world->checker, p, bytes.at, taken);
   lk_client_sent(p->client, p->attempt, taken);
 }
 
@@ -262,7 +262,7 @@ static void run_step(sim_process *p, enum sim_loop_step step)
   case SIM_LOOP_TICK:
   case SIM_LOOP_TICK_AGAIN: call_tick(p); break;
   case SIM_LOOP_READ: read_both(p); break;
-  case SIM_LOOP_WISH: follow_wants(p); break;
+  case SIM_LOOP_FOLLOW_WANT: follow_wants(p); break;
   case SIM_LOOP_WRITE: write_socket(p); break;
   case SIM_LOOP_ALARM: set_alarm(p); break;
   case SIM_LOOP_END: break;
@@ -304,7 +304,7 @@ static void on_turn(void *arg)
 
 void sim_process_schedule_loop(sim_process *p)
 {
-  bool still_to_come = p->in_loop && p->loop_step <= SIM_LOOP_WISH;
+  bool still_to_come = p->in_loop && p->loop_step <= SIM_LOOP_FOLLOW_WANT;
 
   if (!still_to_come && !lk__heap_has(&p->loop_job.node))
     sim_schedule_in(&p->world->agenda, &p->loop_job, 0);

@@ -13,7 +13,7 @@ enum sim_loop_step {
   SIM_LOOP_TICK = 1,
   SIM_LOOP_READ,
   SIM_LOOP_TICK_AGAIN, /**< callbacks may have taken time */
-  SIM_LOOP_WISH,
+  SIM_LOOP_FOLLOW_WANT,
   SIM_LOOP_WRITE,
   SIM_LOOP_ALARM,
   SIM_LOOP_END

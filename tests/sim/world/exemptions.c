@@ -36,7 +36,8 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
       !sim_process_runs(l->process) || l->seen_zxid < s->zxid)
     return false;
   if (s->since_us == 0 || s->since_us < l->undisturbed_since_us ||
-      s->since_us < checker->slow_us || has_bandwidth_limit(checker, l))
+      s->since_us < checker->links_last_slow_us ||
+      has_bandwidth_limit(checker, l))
     s->since_us = sim_now_us(checker);
   if (sim_now_us(checker) - s->since_us <= sim_grace_us(checker))
     return false;
@@ -108,8 +109,8 @@ static bool is_pinged_late(const sim_checker *checker)
 {
   int64_t limit = 2 * sim_T_us(checker);
 
-  return (checker->leader_stopped_us > 0 &&
-          sim_now_us(checker) - checker->leader_stopped_us < limit) ||
+  return (checker->leader_last_stopped_us > 0 &&
+          sim_now_us(checker) - checker->leader_last_stopped_us < limit) ||
          (checker->late_since_us > 0 &&
           sim_now_us(checker) - checker->late_since_us < limit);
 }

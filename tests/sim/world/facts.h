@@ -312,7 +312,7 @@ typedef struct sim_fact {
   };
 } sim_fact;
 
-void sim_checker_report(sim_checker *checker, const sim_fact *f);
+void sim_report_fact(sim_checker *checker, const sim_fact *f);
 
 /** A handle, which the checker frees at the end of the run. */
 sim_handle *sim_checker_new_handle(sim_checker *checker, sim_process *p);
@@ -325,9 +325,9 @@ size_t sim_checker_count_watches(const sim_checker *checker,
 sim_request *sim_checker_registered_watch(const sim_checker *checker,
                                           const sim_process *p, size_t number);
 /** The handle calls acquire. */
-void sim_checker_acquire_called(sim_checker *checker, sim_handle *h);
+void sim_checker_note_acquire_called(sim_checker *checker, sim_handle *h);
 /** The handle is granted. */
-void sim_checker_acquire_granted(sim_checker *checker, sim_handle *h);
+void sim_checker_note_granted(sim_checker *checker, sim_handle *h);
 /** A write, which the checker frees. */
 sim_write *sim_checker_new_write(sim_checker *checker);
 /** Memory until the end of the run. */
@@ -340,6 +340,6 @@ static inline bool sim_holds(const sim_handle *h)
 /** Whether a node is one of those. */
 bool sim_nodes_contain(const sim_nodes *n, const sim_entry *e);
 /** The handle is freed. */
-void sim_checker_handle_freed(sim_checker *checker, sim_handle *h);
+void sim_checker_note_handle_freed(sim_checker *checker, sim_handle *h);
 
 #endif

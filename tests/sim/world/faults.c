@@ -168,7 +168,7 @@ sim_faults *sim_faults_new(sim_world *w)
   f->rng = sim_rng_fork(&w->rng, 'f');
   f->next = (sim_job){.run = on_scenario_fault, .arg = f};
   lk__list_init(&f->active_faults);
-  sim_network_pieces(w->network, w->scenario->pieces);
+  sim_network_limit_pieces(w->network, w->scenario->pieces);
   for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
     if (sim_has_condition(w, (sim_condition_id)i) &&
         sim_conditions[i].gap_pm > 0)
@@ -200,7 +200,7 @@ void sim_faults_end(sim_faults *f)
     next = l->next;
     on_heal(LK_OWNER(l, sim_active_fault, link));
   }
-  sim_network_pieces(f->world->network, 0);
+  sim_network_limit_pieces(f->world->network, 0);
   sim_network_cancel_resets(f->world->network);
 }
 

@@ -59,7 +59,7 @@ static bool heal_pieces(sim_active_fault *x)
 {
   sim_world *w = x->faults->world;
 
-  sim_network_pieces(w->network, w->scenario->pieces);
+  sim_network_limit_pieces(w->network, w->scenario->pieces);
   return true;
 }
 
@@ -68,7 +68,7 @@ bool sim_inject_pieces(sim_faults *f)
   size_t most = 1 + sim_roll(&f->rng, 60);
 
   sim_start_fault(f, heal_pieces, sim_fault_T_us(f) / 8);
-  sim_network_pieces(f->world->network, most);
+  sim_network_limit_pieces(f->world->network, most);
   TRACE(f, "bytes arrive in pieces of at most %zu", most);
   return true;
 }

@@ -117,7 +117,7 @@ bool sim_inject_expire(sim_faults *f)
   int64_t session = lk_client_session(p->client).id;
 
   TRACE(f, "an operator ends the session of %s", p->name);
-  sim_checker_operator_ends(f->world->checker, session);
+  sim_checker_note_ended_by_operator(f->world->checker, session);
   (void)sim_operator_expire(f->world->ensemble, session);
   return true;
 }

@@ -163,10 +163,10 @@ static void wipe_ensemble(sim_faults *f)
   sim_world *w = f->world;
 
   w->wipes++;
-  sim_checker_operator_ends_all(w->checker);
+  sim_checker_note_all_ended_by_operator(w->checker);
   sim_ensemble_wipe(w->ensemble, (int32_t)(SIM_MOST_WIPES - w->wipes) *
                                      SIM_INCARNATION_EPOCHS);
-  sim_checker_wiped(w->checker);
+  sim_checker_note_wiped(w->checker);
   for (unsigned i = 0; i < w->config.servers; i++) {
     f->stopped[i] = false;
     sim_start_fault(f, heal_server, sim_fault_T_us(f) / 8)->a = i;

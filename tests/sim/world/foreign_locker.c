@@ -293,7 +293,7 @@ static void place_granted(sim_actor *a)
   sim_foreign_state *v = a->foreign_state;
 
   TRACE(a, "is granted, with %s", v->node[v->at]);
-  sim_checker_foreign_holds(a->process->world->checker, v->node[v->at]);
+  sim_checker_note_foreign_holder(a->process->world->checker, v->node[v->at]);
   if (v->places[v->at].mark == lease)
     (void)lk_delete(client_of(a), v->node[0], -1, NULL, NULL, NULL);
   if (++v->at < v->nplaces)

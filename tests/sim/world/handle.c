@@ -21,14 +21,14 @@ static sim_checker *checker_of(const sim_handle *h)
 
 static void report_fact(sim_handle *h, sim_fact_type type, int err)
 {
-  sim_checker_report(checker_of(h),
-                     &(sim_fact){.type = type, .err = err, .handle = h});
+  sim_report_fact(checker_of(h),
+                  &(sim_fact){.type = type, .err = err, .handle = h});
 }
 
 static void report_stray_callback(sim_handle *h, const char *why)
 {
   TRACE(h, "unexpected callback: %s", why);
-  sim_checker_report(
+  sim_report_fact(
       checker_of(h),
       &(sim_fact){.type = SIM_STRAY_CALLBACK, .handle = h, .why = why});
 }
@@ -48,7 +48,7 @@ static void handle_granted(sim_handle *h)
     return;
   h->count = 1;
   h->unsure = false;
-  sim_checker_acquire_granted(checker_of(h), h);
+  sim_checker_note_granted(checker_of(h), h);
 }
 
 /* At 0 the lock is no longer held. */
@@ -120,7 +120,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->timeout_ms = timeout_ms;
     h->acquire_called_ms = sim_process_clock(h->process);
     h->acquire_called_us = w->agenda.now_us;
-    sim_checker_acquire_called(checker_of(h), h);
+    sim_checker_note_acquire_called(checker_of(h), h);
     h->count += h->is_reentry;
     h->in_acquire = true;
   }
@@ -133,7 +133,7 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->accepted_acquires += f.err == 0;
     h->count -= f.err != 0 && h->is_reentry;
   }
-  sim_checker_report(checker_of(h), &f);
+  sim_report_fact(checker_of(h), &f);
   return f.err;
 }
 
@@ -203,7 +203,7 @@ int sim_handle_release(sim_handle *h, bool with_callback)
   f.err = lk_lock_release(h->lock, with_callback ? on_released : NULL, h);
   h->in_release = false;
   if (h->lock != NULL)
-    sim_checker_report(checker_of(h), &f);
+    sim_report_fact(checker_of(h), &f);
   return f.err;
 }
 
@@ -229,7 +229,7 @@ static void on_event(lk_lock *l, const lk_lock_event *e, void *arg)
     report_stray_callback(h, "an event for a handle that is freed");
   if (e->type == LK_LOCK_EVENT_UNSURE || e->type == LK_LOCK_EVENT_RENEWED)
     h->unsure = e->type == LK_LOCK_EVENT_UNSURE;
-  sim_checker_report(
+  sim_report_fact(
       checker_of(h),
       &(sim_fact){.type = SIM_LOCK_EVENT, .handle = h, .lock_event = e});
   if (e->type == LK_LOCK_EVENT_LOST)
@@ -280,11 +280,11 @@ static void on_written(lk_client *c, int err, const lk_op_result *results,
   (void)count;
   TRACE(h, "guarded write completes: %s", err == 0 ? "0" : lk_error_name(err));
   h->guarded_writes--;
-  sim_checker_report(checker_of(h), &(sim_fact){.type = SIM_GUARDED_WRITE_ENDED,
-                                                .err = err,
-                                                .handle = h,
-                                                .nodes = &g->nodes,
-                                                .data = g->data});
+  sim_report_fact(checker_of(h), &(sim_fact){.type = SIM_GUARDED_WRITE_ENDED,
+                                             .err = err,
+                                             .handle = h,
+                                             .nodes = &g->nodes,
+                                             .data = g->data});
   if (h->lock != NULL)
     call_actor(h, SIM_CALLBACK_WRITTEN, err, NULL);
 }
@@ -374,7 +374,7 @@ static void handle_end_free(sim_handle *h)
   if (h->acquiring || h->releasing || h->verifying)
     report_stray_callback(h, "not called back when it was freed");
   h->lock = NULL;
-  sim_checker_handle_freed(checker_of(h), h);
+  sim_checker_note_handle_freed(checker_of(h), h);
 }
 
 void sim_handle_free(sim_handle *h)

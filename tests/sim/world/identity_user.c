@@ -41,7 +41,7 @@ static void end_proof(sim_identity_use *x, int err)
   TRACE(a, "a request with %u identities completes: %s", x->identities_before,
         err == 0 ? "0" : lk_error_name(err));
   x->completions++;
-  sim_checker_report(
+  sim_report_fact(
       checker_of(a),
       &(sim_fact){.type = SIM_IDENTITY_USED, .err = err, .identity_use = x});
 }

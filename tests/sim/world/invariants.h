@@ -190,7 +190,7 @@ typedef struct sim_received_frame {
   char path[SIM_CHANGE_PATH];
 } sim_received_frame;
 
-enum { SIM_MOST_MENDS = 16 };
+enum { SIM_MOST_LATE_SET_WATCHES = 16 };
 
 /** Frames received on a connection (received.c). The client reports them later,
     in the same order. */
@@ -203,10 +203,11 @@ typedef struct sim_received {
   size_t at_reconnect; /**< of these, the ones of the reconnect, each with its
                           zxid */
   size_t nlate;        /**< of these, the ones after the reconnect */
-  int32_t late_xids[SIM_MOST_MENDS]; /**< xids of the last of these */
-  int64_t late_zxid;                 /**< smallest zxid of the late ones */
-  int64_t oldest_zxid;               /**< smallest zxid of all */
-  bool throttled;                    /**< one of them was throttled */
+  int32_t
+      late_xids[SIM_MOST_LATE_SET_WATCHES]; /**< xids of the last of these */
+  int64_t late_zxid;   /**< smallest zxid of the late ones */
+  int64_t oldest_zxid; /**< smallest zxid of all */
+  bool throttled;      /**< one of them was throttled */
   bool lost; /**< one on an earlier connection was lost, and none has succeeded
                 since */
   unsigned char frame_head[96]; /**< first bytes of the frame being received */
@@ -249,7 +250,7 @@ typedef struct sim_life {
   bool must_report_loss; /**< its session ended: all holders must be notified */
   bool must_be_empty;    /**< the client was freed: no memory may be left */
 
-  sim_received received; /**< only if sim_records_received() */
+  sim_received received; /**< only if sim_is_recording_frames() */
 } sim_life;
 
 struct sim_checker {
@@ -267,14 +268,15 @@ struct sim_checker {
   uint64_t turn[SIM_MOST_LOCKS];  /**< its number of local handoffs */
   int leader;
   unsigned last_leader;
-  int64_t leader_stopped_us; /**< when a leader was last stopped; 0 */
-  int64_t leader_since_us;   /**< since when the current leader leads */
-  int64_t slow_us;        /**< when links between servers were last slow; 0 */
-  int64_t slowest_us;     /**< additional delay of the slowest link */
-  int64_t late_since_us;  /**< when that delay last grew by more than a lease
-                             tolerates; 0 */
-  int64_t faults_over_us; /**< since when no fault is active; 0 */
-  size_t current;         /**< the invariant being checked */
+  int64_t leader_last_stopped_us; /**< when a leader was last stopped; 0 */
+  int64_t leader_since_us;        /**< since when the current leader leads */
+  int64_t
+      links_last_slow_us;  /**< when links between servers were last slow; 0 */
+  int64_t slowest_link_us; /**< additional delay of the slowest link */
+  int64_t late_since_us;   /**< when that delay last grew by more than a lease
+                              tolerates; 0 */
+  int64_t faults_over_us;  /**< since when no fault is active; 0 */
+  size_t current;          /**< the invariant being checked */
   size_t violations;
   unsigned char invariants_of_fact[SIM_NFACTS]
                                   [64]; /**< indices of the invariants that
@@ -300,7 +302,7 @@ void sim_received_begin(sim_life *l);
 void sim_received_end(sim_life *l);
 /** Whether received frames are recorded: with watchers, or where servers
     throttle. */
-bool sim_records_received(const sim_world *w);
+bool sim_is_recording_frames(const sim_world *w);
 /** Whether the reply to a setWatches is due. */
 bool sim_received_awaits_set_watches(const sim_received *h);
 /** A setWatches was sent. */

@@ -157,9 +157,10 @@ static int64_t handshake_us(const sim_checker *checker, const sim_life *l,
 static bool is_within_reach(const sim_checker *checker, const sim_life *l)
 {
   sim_ensemble *e = checker->world->ensemble;
-  bool clear = sim_ensemble_leader(e) >= 0 && sim_links_whole(e) &&
-               sim_process_runs(l->process) &&
-               sim_now_us(checker) > checker->slow_us + sim_T_us(checker);
+  bool clear =
+      sim_ensemble_leader(e) >= 0 && sim_links_whole(e) &&
+      sim_process_runs(l->process) &&
+      sim_now_us(checker) > checker->links_last_slow_us + sim_T_us(checker);
 
   for (unsigned i = 0; clear && i < checker->world->config.servers; i++)
     clear = sim_server_serves(sim_ensemble_server(e, i)) &&

@@ -33,7 +33,7 @@ static void make_lease(sim_process *p)
     abort();
   if (lk_client_state(p->client) != LK_STATE_CONNECTING)
     sim_coverage_milestone(SIM_MILESTONE_LATE_LEASE);
-  sim_checker_lease_made(p->world->checker, p);
+  sim_checker_note_lease_made(p->world->checker, p);
 }
 
 void sim_lease_maybe_make(sim_process *p)

@@ -87,7 +87,7 @@ void sim_network_remove_bandwidth(sim_network *n, unsigned process,
   }
 }
 
-void sim_network_pieces(sim_network *n, size_t most)
+void sim_network_limit_pieces(sim_network *n, size_t most)
 {
   n->pieces = most;
 }

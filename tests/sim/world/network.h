@@ -67,7 +67,7 @@ void sim_network_changed(sim_network *n);
 void sim_network_remove_bandwidth(sim_network *n, unsigned process,
                                   unsigned server);
 /** Split bytes into pieces of this size at most; 0: do not split. */
-void sim_network_pieces(sim_network *n, size_t most);
+void sim_network_limit_pieces(sim_network *n, size_t most);
 /** Break the connection of a process after `bytes` more in that direction;
     SIZE_MAX: now. false: there is none. */
 bool sim_network_reset(sim_network *n, unsigned process, int direction,

@@ -184,7 +184,7 @@ static void process_start(sim_process *p)
   lk_client_attach(p->client, &p->listener);
   SIM_TRACE(&p->world->trace, p->name, "starts, life %" PRIu64 "%s", p->life,
             p->has_resumed ? ", with the session of the last" : "");
-  sim_checker_process_started(p->world->checker, p);
+  sim_checker_note_process_started(p->world->checker, p);
   sim_actors_start(p);
   p->session_to_resume.id = 0;
   if (p->has_resumed) /* contenders of the previous process end with the session
@@ -296,7 +296,7 @@ void sim_process_ended(sim_process *p)
 {
   if (p->client != NULL || p->has_locks)
     return;
-  sim_checker_process_ended(p->world->checker, p);
+  sim_checker_note_process_ended(p->world->checker, p);
   SIM_TRACE(&p->world->trace, p->name, "has ended");
 }
 

@@ -65,11 +65,11 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   l->undisturbed_since_us = sim_now_us(checker);
   l->seen_zxid = 0;
   sim_coverage_state_change(from, state);
-  sim_checker_report(checker, &(sim_fact){.type = SIM_STATE,
-                                          .life = l,
-                                          .from = from,
-                                          .state = state,
-                                          .err = err});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_STATE,
+                                       .life = l,
+                                       .from = from,
+                                       .state = state,
+                                       .err = err});
   if (state == LK_STATE_READ_ONLY)
     begin_reading(l);
 }
@@ -81,8 +81,8 @@ static void on_answer(lk_client *c, const lk_reply *reply, void *arg)
   (void)c;
   if (reply->zxid > l->seen_zxid)
     l->seen_zxid = reply->zxid;
-  sim_checker_report(l->process->world->checker,
-                     &(sim_fact){.type = SIM_REPLY, .life = l, .reply = reply});
+  sim_report_fact(l->process->world->checker,
+                  &(sim_fact){.type = SIM_REPLY, .life = l, .reply = reply});
 }
 
 /* The owner died, and its session is resumed. */
@@ -93,22 +93,21 @@ static void excuse_nodes_of(sim_checker *checker, int64_t session)
     e->is_excused = e->is_excused || e->session == session;
 }
 
-void sim_checker_process_started(sim_checker *checker, sim_process *p)
+void sim_checker_note_process_started(sim_checker *checker, sim_process *p)
 {
   sim_life *l = sim_life_of(checker, p);
 
-  *l = (sim_life){
-      .process = p,
-      .observer =
-          l->observer, /* sim_checker_lease_made() may have set it before */
-      .state = LK_STATE_CONNECTING};
+  *l = (sim_life){.process = p,
+                  .observer = l->observer, /* sim_checker_note_lease_made() may
+                                              have set it before */
+                  .state = LK_STATE_CONNECTING};
   l->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = l};
   lk_client_attach(p->client, &l->listener);
   if (p->has_resumed)
     excuse_nodes_of(checker, p->session_to_resume.id);
 }
 
-void sim_checker_lease_made(sim_checker *checker, sim_process *p)
+void sim_checker_note_lease_made(sim_checker *checker, sim_process *p)
 {
   lk_session_lease *k = lk__client_lease(p->client);
 
@@ -119,28 +118,28 @@ void sim_checker_lease_made(sim_checker *checker, sim_process *p)
   k->observer = &l->observer;
 }
 
-void sim_checker_process_ended(sim_checker *checker, sim_process *p)
+void sim_checker_note_process_ended(sim_checker *checker, sim_process *p)
 {
   sim_life *l = sim_life_of(checker, p);
 
-  sim_checker_report(checker, &(sim_fact){.type = SIM_PROCESS_ENDED,
-                                          .life = l,
-                                          .was_freed = p->freeing_client});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_PROCESS_ENDED,
+                                       .life = l,
+                                       .was_freed = p->freeing_client});
   sim_contenders_free(checker, l);
   for (sim_handle *h = l->handles; h != NULL; h = h->next)
     h->lock = NULL;
   sim_life_end(l);
 }
 
-void sim_checker_closed(sim_checker *checker, sim_process *p, int err)
+void sim_checker_note_closed(sim_checker *checker, sim_process *p, int err)
 {
   sim_life *l = sim_life_of(checker, p);
 
-  sim_checker_report(
+  sim_report_fact(
       checker, &(sim_fact){.type = SIM_CLIENT_CLOSED, .err = err, .life = l});
 }
 
-void sim_checker_connected(sim_checker *checker, sim_process *p)
+void sim_checker_note_connected(sim_checker *checker, sim_process *p)
 {
   sim_life *l = sim_life_of(checker, p);
 
@@ -149,7 +148,7 @@ void sim_checker_connected(sim_checker *checker, sim_process *p)
   l->last_bytes_us = l->previous_bytes_us = sim_now_us(checker);
   l->deletes_to_send = 0;
   sim_received_begin(l);
-  sim_checker_report(checker, &(sim_fact){.type = SIM_CONNECTED, .life = l});
+  sim_report_fact(checker, &(sim_fact){.type = SIM_CONNECTED, .life = l});
 }
 
 static int32_t int_at(const unsigned char *b)
@@ -190,12 +189,12 @@ static bool is_recovery(const sim_checker *checker, const sim_life *l)
 static void end_frame(sim_checker *checker, sim_life *l)
 {
   if (l->handshake_sent)
-    sim_checker_report(checker,
-                       &(sim_fact){.type = SIM_SENT,
-                                   .life = l,
-                                   .xid = int_at(l->frame_head + 4),
-                                   .op = int_at(l->frame_head + 8),
-                                   .is_recovery = is_recovery(checker, l)});
+    sim_report_fact(checker,
+                    &(sim_fact){.type = SIM_SENT,
+                                .life = l,
+                                .xid = int_at(l->frame_head + 4),
+                                .op = int_at(l->frame_head + 8),
+                                .is_recovery = is_recovery(checker, l)});
   l->handshake_sent = true;
   l->frame_sent = 0;
 }
@@ -206,8 +205,8 @@ static size_t bytes_missing(const sim_life *l)
   return (l->frame_sent < 4 ? 4 : l->frame_len) - l->frame_sent;
 }
 
-void sim_checker_sent(sim_checker *checker, sim_process *p, const void *bytes,
-                      size_t len)
+void sim_checker_note_sent(sim_checker *checker, sim_process *p,
+                           const void *bytes, size_t len)
 {
   sim_life *l = sim_life_of(checker, p);
   const unsigned char *b = bytes;
@@ -266,7 +265,7 @@ static void add_node(sim_nodes *n, sim_entry *e)
     n->at[n->count++] = e;
 }
 
-void sim_checker_acquire_called(sim_checker *checker, sim_handle *h)
+void sim_checker_note_acquire_called(sim_checker *checker, sim_handle *h)
 {
   if (h->is_reentry)
     return;
@@ -279,7 +278,7 @@ void sim_checker_acquire_called(sim_checker *checker, sim_handle *h)
       h->other != NULL && sim_holds(h->other) ? h->other->held.at[0] : NULL;
 }
 
-void sim_checker_acquire_granted(sim_checker *checker, sim_handle *h)
+void sim_checker_note_granted(sim_checker *checker, sim_handle *h)
 {
   checker->world->grants++;
   h->granted_us = sim_now_us(checker);
@@ -335,7 +334,7 @@ sim_request *sim_checker_registered_watch(const sim_checker *checker,
   return NULL;
 }
 
-void sim_checker_handle_freed(sim_checker *checker, sim_handle *h)
+void sim_checker_note_handle_freed(sim_checker *checker, sim_handle *h)
 {
   sim_handle **at = &sim_life_of(checker, h->process)->handles;
 

@@ -42,11 +42,10 @@ static void request_end(sim_request *r, const sim_result *result)
         result->err == 0 ? "0" : lk_error_name(result->err));
   r->completions++;
   r->err = result->err;
-  sim_checker_report(checker_of(r->process),
-                     &(sim_fact){.type = SIM_REQUEST_ENDED,
-                                 .err = result->err,
-                                 .request = r,
-                                 .result = result});
+  sim_report_fact(checker_of(r->process), &(sim_fact){.type = SIM_REQUEST_ENDED,
+                                                      .err = result->err,
+                                                      .request = r,
+                                                      .result = result});
 }
 
 static void on_created(lk_client *c, int err, const char *path,

@@ -107,7 +107,7 @@ void sim_received_set_watches_sent(sim_life *l, int32_t xid)
   if (zxid < h->oldest_zxid)
     h->oldest_zxid = zxid;
   if (xid != LK_XID_SET_WATCHES)
-    h->late_xids[h->nlate++ % SIM_MOST_MENDS] = xid;
+    h->late_xids[h->nlate++ % SIM_MOST_LATE_SET_WATCHES] = xid;
   else if (!has_set_watches_reply(h)) {
     h->at_reconnect++;
     return;
@@ -117,7 +117,7 @@ void sim_received_set_watches_sent(sim_life *l, int32_t xid)
 
 static bool is_late_set_watches(const sim_received *h, int32_t xid)
 {
-  for (size_t i = 0; i < h->nlate && i < SIM_MOST_MENDS; i++) {
+  for (size_t i = 0; i < h->nlate && i < SIM_MOST_LATE_SET_WATCHES; i++) {
     if (h->late_xids[i] == xid)
       return true;
   }
@@ -180,7 +180,7 @@ static void parse_frame(sim_life *l)
                sim_path_strip_chroot(l->process->chroot, event.path));
 }
 
-bool sim_records_received(const sim_world *w)
+bool sim_is_recording_frames(const sim_world *w)
 {
   return w->all_requests || sim_fault_is_possible(w, SIM_FAULT_THROTTLE) ||
          sim_fault_is_possible(w, SIM_FAULT_THROTTLE_WATCHES);
@@ -191,8 +191,8 @@ static size_t bytes_missing(const sim_received *h)
   return (h->frame_received < 4 ? 4 : h->frame_len) - h->frame_received;
 }
 
-void sim_checker_received(sim_checker *checker, sim_process *p,
-                          const void *bytes, size_t len)
+void sim_checker_note_received(sim_checker *checker, sim_process *p,
+                               const void *bytes, size_t len)
 {
   sim_life *l = sim_life_of(checker, p);
   sim_received *h = &l->received;
@@ -201,7 +201,7 @@ void sim_checker_received(sim_checker *checker, sim_process *p,
   if (l->last_bytes_us < sim_now_us(checker))
     l->previous_bytes_us = l->last_bytes_us;
   l->last_bytes_us = sim_now_us(checker);
-  while (sim_records_received(checker->world) && len > 0) {
+  while (sim_is_recording_frames(checker->world) && len > 0) {
     size_t n = bytes_missing(h) < len ? bytes_missing(h) : len;
     size_t room = h->frame_received < sizeof h->frame_head
                       ? sizeof h->frame_head - h->frame_received

@@ -33,9 +33,8 @@ static void end_write(sim_write *x, int err)
             err == 0 ? "0" : lk_error_name(err));
   x->err = err;
   x->ended = true;
-  sim_checker_report(
-      checker_of(a),
-      &(sim_fact){.type = SIM_WRITE_ENDED, .err = err, .write = x});
+  sim_report_fact(checker_of(a),
+                  &(sim_fact){.type = SIM_WRITE_ENDED, .err = err, .write = x});
   if (a->write == x)
     a->write = NULL;
 }

@@ -102,7 +102,7 @@ static void run_seed(const sim_plan *plan, job_result *d)
   if (t.quiet > 0 && d->nquiet_runs < SEEDS_LISTED_MAX)
     d->quiet_runs[d->nquiet_runs++] = (quiet_run){d->seed, t.grants, t.faults};
   for (size_t i = 0; t.broken > 0 && i < sim_ninvariants; i++) {
-    if (sim_checker_broken(w.checker, i, &what) == 0 ||
+    if (sim_checker_violations_of(w.checker, i, &what) == 0 ||
         d->nfailures == SEEDS_LISTED_MAX)
       continue;
     d->failures[d->nfailures++] = (failure){.seed = d->seed, .invariant = i};
@@ -126,7 +126,7 @@ static void print_broken(const sim_world *w)
 {
   for (size_t i = 0; i < sim_ninvariants; i++) {
     const char *what;
-    size_t count = sim_checker_broken(w->checker, i, &what);
+    size_t count = sim_checker_violations_of(w->checker, i, &what);
 
     if (count > 0)
       printf("BROKEN %s: %s%s\n", sim_invariants[i].name, what,

@@ -42,10 +42,10 @@ static void request_end(sim_request *r, const sim_result *result)
         result->err == 0 ? "0" : lk_error_name(result->err));
   r->completions++;
   r->err = result->err;
-  sim_checker_report(checker_of(r), &(sim_fact){.type = SIM_REQUEST_ENDED,
-                                                .err = result->err,
-                                                .request = r,
-                                                .result = result});
+  sim_report_fact(checker_of(r), &(sim_fact){.type = SIM_REQUEST_ENDED,
+                                             .err = result->err,
+                                             .request = r,
+                                             .result = result});
   if (!r->sets_watch)
     return;
   r->watch_registered = a != NULL && (result->err == 0 || missing);
@@ -108,7 +108,7 @@ static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
   (void)w;
   TRACE(r, "watch of request %" PRIu64 ", %s: %d %s", r->number, r->path,
         (int)e->type, e->err == 0 ? "" : lk_error_name(e->err));
-  sim_checker_report(
+  sim_report_fact(
       checker_of(r),
       &(sim_fact){.type = SIM_WATCH_EVENT, .request = r, .watch_event = e});
   r->watch_registered = false;

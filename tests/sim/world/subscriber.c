@@ -59,7 +59,7 @@ static void notify_checker(sim_actor *a, lk_subscription *s,
   TRACE(a, "subscription to %s reports %s, 0x%llx", n->path,
         state->err == 0 ? "0" : lk_error_name(state->err),
         (unsigned long long)state->zxid);
-  sim_checker_report(checker_of(a), &f);
+  sim_report_fact(checker_of(a), &f);
   if (after_free)
     return;
   n->notified = true;

@@ -32,7 +32,7 @@ static void end_call(sim_write *x, int err)
             err == 0 ? "0" : lk_error_name(err));
   x->err = err;
   x->ended = true;
-  sim_checker_report(
+  sim_report_fact(
       checker_of(a),
       &(sim_fact){.type = SIM_TREE_CALL_ENDED, .err = err, .write = x});
   if (err == 0)

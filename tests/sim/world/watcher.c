@@ -44,7 +44,7 @@ static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
   TRACE(r, "watch of request %" PRIu64 ", %s: %d of %s %s", r->number, r->path,
         (int)e->type, (const char *)e->path.at,
         e->err == 0 ? "" : lk_error_name(e->err));
-  sim_checker_report(
+  sim_report_fact(
       checker_of(r->process),
       &(sim_fact){.type = SIM_WATCH_EVENT, .request = r, .watch_event = e});
   if (e->type == LK_EVENT_ENDED) {
@@ -70,11 +70,11 @@ static void on_done(lk_client *c, int err, void *arg)
   r->watch_zxid = a == NULL ? 0 : a->zxid;
   r->connection = a == NULL ? 0 : a->connection;
   r->may_report_anything = a != NULL && a->evidence == LK_EVIDENCE_NONE;
-  sim_checker_report(checker_of(r->process),
-                     &(sim_fact){.type = SIM_REQUEST_ENDED,
-                                 .err = err,
-                                 .request = r,
-                                 .result = &(sim_result){.err = err}});
+  sim_report_fact(checker_of(r->process),
+                  &(sim_fact){.type = SIM_REQUEST_ENDED,
+                              .err = err,
+                              .request = r,
+                              .result = &(sim_result){.err = err}});
 }
 
 /* ---- operations --------------------------------------------------------- */
