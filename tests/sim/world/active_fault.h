@@ -22,14 +22,16 @@ typedef struct sim_active_fault {
   sim_job job;
   bool (*heal)(struct sim_active_fault
                    *x); /**< end the fault; false: not possible now */
-  unsigned a;           /**< a process or a server */
-  unsigned b;
-  int direction;
-  int64_t amount;
-  char path[96];
+  unsigned process;
+  unsigned server;
+  unsigned other_server;  /**< the second end of a link between servers */
+  unsigned requests_sent; /**< by the operator, to end the fault */
+  int direction;          /**< SIM_UP or SIM_DOWN */
+  int64_t amount;         /**< of a delay, or a duration; in microseconds */
+  char path[96];          /**< of the node that an operator changes */
 } sim_active_fault;
 
-/** The faults of a condition. */
+/** The schedule of the faults that a condition adds. */
 typedef struct sim_condition_faults {
   sim_faults *faults;
   const struct sim_condition *condition;
@@ -48,23 +50,25 @@ struct sim_faults {
   lk_link active_faults;
   bool over;
   unsigned links[SIM_WORLD_SERVERS]
-                [SIM_WORLD_SERVERS]; /**< number of active faults that cut the
-                                        link */
+                [SIM_WORLD_SERVERS]; /**< number of active faults that cut each
+                                        link between servers */
   bool stopped[SIM_WORLD_SERVERS];   /**< servers that a fault has stopped */
 };
 
-/** Start a fault that ends after `for_us`. The caller sets `a` and the members
-    behind it. */
+/** Start a fault that ends after `for_us`. The caller sets the members that its
+    heal() reads. */
 sim_active_fault *sim_start_fault(sim_faults *f,
                                   bool (*heal)(sim_active_fault *x),
                                   int64_t for_us);
 
 /** T, the session timeout, in microseconds of virtual time. */
 int64_t sim_fault_T_us(const sim_faults *f);
-/** A random duration: mostly below T, one of eight above it. */
+/** A random duration: with a probability of 7/8 shorter than T, else T to 2
+    T. */
 int64_t sim_fault_duration(sim_faults *f);
 unsigned sim_random_process(sim_faults *f);
-/** Mostly a process with the first node of a queue. */
+/** A random process; more often than by chance one that has the first node of a
+    queue. */
 unsigned sim_random_holder(sim_faults *f);
 unsigned sim_random_server(sim_faults *f);
 

@@ -9,11 +9,12 @@
 typedef struct sim_actor_kind {
   /** A client was made: set up the actor and schedule `job`. */
   void (*start)(struct sim_actor *a);
-  /** `job` is due and the process runs. Schedules `job` again. */
+  /** `job` is due, and the process is neither paused nor without a client.
+      Schedules `job` again, unless the actor is done. */
   void (*act)(struct sim_actor *a);
   /** The process frees its client. */
   void (*leave)(struct sim_actor *a);
-  /** sets sim_actor.idle */
+  /** the actor sets sim_actor.idle itself */
   bool reports_idle;
 } sim_actor_kind;
 
@@ -40,14 +41,14 @@ typedef struct sim_node_state {
 
 /** The subscription of a subscriber, and the state it reported last. */
 typedef struct sim_subscribed {
-  /** NULL: none, or the process has no client */
+  /** NULL: it has unsubscribed, or the process has no client */
   lk_subscription *subscription;
   bool children;
   char path[24];
   bool notified;
   sim_node_state last;
-  int64_t stale_since_us; /**< since when `last` is not the committed state; 0:
-                             it is */
+  int64_t stale_since_us; /**< since when `last` differs from the committed
+                             state; 0: they are equal */
 } sim_subscribed;
 
 bool sim_node_state_equals(const sim_node_state *a, const sim_node_state *b);
@@ -56,7 +57,7 @@ bool sim_subscriber_is_up_to_date(const struct sim_actor *a);
 
 /** An actor of a process. */
 typedef struct sim_actor {
-  struct sim_actor *next; /**< of its process */
+  struct sim_actor *next; /**< of the same process */
   sim_process *process;
   const sim_actor_kind *kind;
   unsigned number; /**< in its process */
@@ -64,7 +65,7 @@ typedef struct sim_actor {
   sim_rng rng;
   sim_job job;
   bool stopping; /**< it starts nothing new */
-  bool idle;     /**< it is stopping and has nothing left to do */
+  bool idle; /**< it is stopping and has nothing left to do; see reports_idle */
 
   /* of a locker */
   sim_handle *handle; /**< of a read-write lock the write side */

@@ -46,21 +46,21 @@ static void actor_add(sim_process *p, const sim_actor_kind *kind,
   p->actors = a;
 }
 
-/* In one of `worlds` runs, then in each process. */
+/* In one of `one_of` runs: two actors of this kind in each process. */
 static void add_two_in_some_worlds(sim_process *p, const sim_actor_kind *kind,
                                    unsigned number, uint64_t salt,
-                                   uint32_t worlds)
+                                   uint32_t one_of)
 {
   sim_rng r = sim_rng_fork(&p->world->rng, salt);
 
-  if (sim_roll(&r, worlds) > 0)
+  if (sim_roll(&r, one_of) > 0)
     return;
   actor_add(p, kind, number);
   actor_add(p, kind, number + 1);
 }
 
-/* The actors of a process follow from the seed and are the same after each
- * restart. */
+/* The actors of a process are chosen by the seed, and are the same after each
+ * restart of the process. */
 static void add_actors(sim_process *p)
 {
   sim_rng r = sim_rng_fork(&p->world->rng, 'a' * 256 + p->index);
@@ -73,8 +73,9 @@ static void add_actors(sim_process *p)
     actor_add(p, &sim_locker, number++);
   if (sim_roll(&r, 3) == 0 || sim_has_condition(p->world, SIM_NARROW))
     actor_add(p, &sim_requester, number++);
-  /* Only a foreign waiter stays in the queue when sequence numbers overflow, so
-   runs with that fault have more of them. */
+  /* The overflow of sequence numbers is tested only if a node stays in the
+   * queue meanwhile, and only a foreign waiter stays. So runs with that fault
+   * have more of them. */
   if (sim_roll(&r,
                p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
     actor_add(p, &sim_foreign_waiter, number++);

@@ -16,16 +16,19 @@
 
 /** The process has a new client, not connected yet. */
 void sim_actors_start(sim_process *p);
-/** Start nothing new and release what is held. Some actors continue an acquire.
-    Called again after a restart once the faults are over. */
+/** Tell the actors to start nothing new and to release what they hold. Some
+    continue an acquire. Called again for a process that restarts after the end
+    of the faults. */
 void sim_actors_stop(sim_process *p);
-/** Free all locks; the client is freed next. May be called in a callback. */
+/** Free all locks; the caller then frees the client. May be called in a
+    callback. */
 void sim_actors_free(sim_process *p);
 /** The process has died: forget all locks without a call to the library. */
 void sim_actors_forget(sim_process *p);
 /** Free the actors; after sim_actors_free() or sim_actors_forget(). */
 void sim_actors_destroy(sim_process *p);
-/** Whether all actors are idle that the checker cannot judge itself. */
+/** Whether the actors that report when they are idle are idle. The checker
+    knows itself whether the others are. */
 bool sim_actors_idle(const sim_process *p);
 
 #endif

@@ -18,7 +18,7 @@ bool sim_is_below(const char *path, const char *top)
   return strncmp(path, top, len) == 0 && path[len] == '/';
 }
 
-static sim_change *append(sim_change_log *log)
+static sim_change *append_change(sim_change_log *log)
 {
   if (log->count == log->cap) {
     log->cap = log->cap == 0 ? 256 : log->cap * 2;
@@ -42,7 +42,7 @@ void sim_change_log_add(sim_change_log *log, const sim_node *n,
     return;
   if (strlen(n->path) >= SIM_CHANGE_PATH)
     abort(); /* no actor creates such a path */
-  sim_change *c = append(log);
+  sim_change *c = append_change(log);
 
   c->zxid = zxid;
   c->type = type;

@@ -7,18 +7,19 @@
 #include <latchkey/client.h>
 
 /**
- * All changes of nodes below SIM_REQUEST_DIR, in the order of the events that
- * servers send. Kept only with rare requesters and watchers, or where servers
- * throttle.
+ * The log of all changes of nodes below SIM_REQUEST_DIR, in the order in which
+ * servers send their events. It is kept only if the run has rare requesters and
+ * watchers, or if its servers may throttle.
  */
 enum { SIM_CHANGE_PATH = 48 };
 
-/** The node after the change; for a delete, before it. */
+/** A change of a node. The members describe the node after the change; after a
+    delete, the node before it. */
 typedef struct sim_change {
   int64_t zxid;
   lk_event_type type; /**< LK_EVENT_ENDED: only the access list changed */
   char path[SIM_CHANGE_PATH];
-  size_t dir_len; /**< of the parent's path */
+  size_t dir_len; /**< length of the parent's path */
   lk_stat stat;
   char data[SIM_ENTRY_DATA];
   int32_t perms;        /**< permissions of world:anyone */
@@ -32,7 +33,7 @@ typedef struct sim_change_log {
 } sim_change_log;
 
 void sim_change_log_free(sim_change_log *log);
-/** Ignores nodes elsewhere. */
+/** Add a change; nodes outside SIM_REQUEST_DIR are ignored. */
 void sim_change_log_add(sim_change_log *log, const sim_node *n,
                         lk_event_type type, int64_t zxid);
 
@@ -41,8 +42,8 @@ size_t sim_change_log_first_after(const sim_change_log *log, int64_t zxid);
 /** The node at `path` at `zxid`; NULL: there was none. */
 const sim_change *sim_change_log_at(const sim_change_log *log, const char *path,
                                     int64_t zxid);
-/** The number of nodes below `path` at `zxid`; with `children` of its children
-    only. */
+/** The number of nodes below `path` at `zxid`. If `children` is true, only
+    direct children count. */
 size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
                                   bool children, int64_t zxid);
 /** The zxid of the transaction that wrote `data`; 0: none. */

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PERIODIC_CHECKS = 16 };
+enum { PERIODIC_CHECKS = 16 }; /* in a session timeout */
 
 #define INVARIANT(function, name, facts, text) {name, text},
 const sim_invariant sim_invariants[] = {SIM_INVARIANTS(INVARIANT)};
@@ -27,7 +27,7 @@ static const struct {
 
 void sim_report_fact(sim_checker *checker, const sim_fact *f)
 {
-  bool judging = checker->world->in_checker;
+  bool was_in_checker = checker->world->in_checker;
 
   sim_milestones_note(f);
   checker->world->in_checker = true;
@@ -35,10 +35,9 @@ void sim_report_fact(sim_checker *checker, const sim_fact *f)
     checker->current = checker->invariants_of_fact[f->type][i];
     functions[checker->current].function(checker, f);
   }
-  checker->world->in_checker = judging;
+  checker->world->in_checker = was_in_checker;
 }
 
-/* The invariants that each fact is passed to. */
 static void index_invariants_by_fact(sim_checker *checker)
 {
   for (size_t t = 0; t < SIM_NFACTS; t++) {
@@ -157,7 +156,9 @@ size_t sim_checker_violations(const sim_checker *checker)
 
 /* ---- committed transactions --------------------------------------------- */
 
-/* The assurance of the contender; for other nodes that of the process. */
+/* The assurance of the contender that created the node. `a` is NULL if no
+ * contender of this run did: then the assurance of the process whose session it
+ * is, or the strictest one for a node without a session. */
 static lk_assurance assurance_of(const sim_checker *checker,
                                  const sim_contender *a, const sim_entry *e)
 {
@@ -168,18 +169,18 @@ static lk_assurance assurance_of(const sim_checker *checker,
              : checker->world->processes[e->creator_session->process].assurance;
 }
 
-/* A contender without a handle belongs to a local queue. */
 static void note_created(sim_checker *checker, sim_entry *e)
 {
   const sim_contender *a = sim_contender_for(checker, e);
 
   e->assurance = assurance_of(checker, a, e);
   if (a == NULL) {
-    /* created by a request of the process that had the session before */
+    /* the create was sent by the process that had this session before the
+     * present process resumed it */
     e->is_excused = e->creator_session != NULL && e->creator_session->resumed;
     return;
   }
-  if (a->handle == NULL) {
+  if (a->handle == NULL) { /* a contender of a local queue */
     e->local_queue_life = a->life;
     return;
   }
@@ -196,7 +197,9 @@ static void note_deleted(const sim_entry *e)
 
   if (h == NULL || e->acquire_number != h->acquire_number)
     return;
-  /* A multi-lock may delete a node whose state it does not know. */
+  /* The handle has lost its place in the queue, so others may be granted before
+   * it. A multi-lock gives up members while it waits. An ownerless node may be
+   * deleted by any contender of its session. */
   if (h->kind == SIM_MULTILOCK || e->deletion_cause != SIM_DELETED_BY_OWNER ||
       e->ownerless)
     h->displaced = true;
@@ -222,7 +225,9 @@ static void on_node_created(const sim_node *node, void *arg)
     return;
   if (checker->restoring) {
     e->restored = e->is_excused = true;
-    e->key[0] = '\0'; /* its contender may use another node of that name */
+    e->key[0] =
+        '\0'; /* no contender is found by this key: the one that created the
+                 node before the restore may have another node now */
     return;
   }
   note_created(checker, e);
@@ -234,6 +239,8 @@ static void on_data_set(const sim_node *node, void *arg)
   change_log_add(arg, node, LK_EVENT_CHANGED, node->stat.mzxid);
 }
 
+/* A change of an access list has no event of its own, so LK_EVENT_ENDED stands
+ * for it in the change log. */
 static void on_access_set(const sim_node *node, int64_t zxid, void *arg)
 {
   change_log_add(arg, node, LK_EVENT_ENDED, zxid);
@@ -247,9 +254,12 @@ static void on_node_deleted(const sim_node *node, int64_t zxid, void *arg)
   sim_history_delete_node(&checker->history, node, zxid);
 }
 
-/* In a style that stores the id in the data: if the data are replaced before
- * the create was answered, the contender cannot recognise the node. */
-static void note_change(sim_checker *checker)
+/* For styles that store the contender's id in the data. A change of the data
+ * replaces the id, so a contender that does not know its node yet (it has no
+ * token) cannot find it. An operator's change excuses the node. A revocation
+ * does not: the node becomes ownerless, and any contender of the session may
+ * adopt it. */
+static void note_lost_ids(sim_checker *checker)
 {
   for (sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     const sim_contender *a = NULL;
@@ -270,8 +280,8 @@ static void on_committed(const sim_commit *commit, const sim_tree *committed,
   sim_checker *checker = arg;
 
   sim_history_committed(&checker->history, commit, committed);
-  if (checker->world->style->unique == 0)
-    note_change(checker);
+  if (checker->world->style->id_len == 0) /* the id is in the data */
+    note_lost_ids(checker);
   while (checker->history.being_deleted != NULL) {
     sim_entry *e = checker->history.being_deleted;
 
@@ -330,13 +340,13 @@ void sim_checker_note_all_ended_by_operator(sim_checker *checker)
 void sim_checker_note_wiped(sim_checker *checker)
 {
   checker->history.wiped = true;
-  memset(checker->token, 0, sizeof checker->token);
-  memset(checker->turn, 0, sizeof checker->turn);
+  memset(checker->last_token, 0, sizeof checker->last_token);
+  memset(checker->last_handoffs, 0, sizeof checker->last_handoffs);
 }
 
-void sim_checker_set_restoring(sim_checker *checker, bool restores)
+void sim_checker_set_restoring(sim_checker *checker, bool restoring)
 {
-  checker->restoring = restores;
+  checker->restoring = restoring;
 }
 
 void sim_checker_note_ended_by_operator(sim_checker *checker, int64_t session)
@@ -379,8 +389,8 @@ static void note_leader(sim_checker *checker)
   checker->leader_since_us = sim_now_us(checker);
 }
 
-/* Evidence depends on the leader's pings. A stopped leader counts until there
- * is another. */
+/* Evidence depends on the leader's pings. A stopped leader sends none, and
+ * clients have no other until the next leader is elected. */
 static void note_stopped_leader(sim_checker *checker)
 {
   if (checker->leader >= 0)
@@ -390,8 +400,9 @@ static void note_stopped_leader(sim_checker *checker)
     checker->leader_last_stopped_us = sim_now_us(checker);
 }
 
-/* By how much a leader's ping may be late: by how much the gap of a session
- * lease exceeds the period of pings. */
+/* By how much a leader's ping may be late without a lease running out. Leases
+ * need evidence once in their gap, T/4; the pings come every half tick. With
+ * condition "limits" the gap may be as short as the period of the pings. */
 static int64_t ping_slack_us(const sim_world *w)
 {
   int64_t period = w->config.tick_ms * SIM_MS / 2;
@@ -401,16 +412,17 @@ static int64_t ping_slack_us(const sim_world *w)
              : w->shortest_ms * SIM_MS / 4 - period;
 }
 
-/* A write takes four messages between servers. With links this slow no lease
- * can be proven in time. */
+/* Notes two reasons why a lease may run out without a fault of the client. */
 static void note_links(sim_checker *checker)
 {
   int64_t slowest = sim_links_slowest_us(checker->world->ensemble);
 
+  /* A write takes four messages between servers: together more than T/4. */
   if (slowest > checker->world->shortest_ms * SIM_MS / 16)
     checker->links_last_slow_us = sim_now_us(checker);
+  /* The first ping on a link that has become slower is late by the increase. */
   if (slowest > checker->slowest_link_us + ping_slack_us(checker->world))
-    checker->late_since_us = sim_now_us(checker);
+    checker->link_delay_grew_us = sim_now_us(checker);
   checker->slowest_link_us = slowest;
 }
 
@@ -430,13 +442,13 @@ void sim_checker_after_job(sim_checker *checker)
   sim_report_fact(checker, &(sim_fact){.type = SIM_PERIODIC});
 }
 
-static bool is_idle(const sim_handle *h)
+static bool handle_is_idle(const sim_handle *h)
 {
   return h->lock == NULL || (!h->acquiring && h->count == 0 && !h->releasing &&
                              !h->verifying && h->guarded_writes == 0);
 }
 
-static bool is_asking(const sim_life *l)
+static bool has_outstanding_request(const sim_life *l)
 {
   for (const sim_request *r = l->requests; r != NULL; r = r->next) {
     if (r->completions == 0)
@@ -449,14 +461,14 @@ bool sim_checker_is_quiescent(const sim_checker *checker)
 {
   SIM_EACH_HANDLE(checker, h)
   {
-    if (!is_idle(h))
+    if (!handle_is_idle(h))
       return false;
   }
   for (size_t i = 0; i < checker->world->nprocesses; i++) {
     const sim_life *l = &checker->lives[i];
 
     if (l->process != NULL && !l->process->freeing_client &&
-        (is_asking(l) || !sim_actors_idle(l->process) ||
+        (has_outstanding_request(l) || !sim_actors_idle(l->process) ||
          sim_lease_unfinished(l->process) > 0))
       return false;
   }
@@ -470,5 +482,5 @@ void sim_checker_when_quiescent(sim_checker *checker)
 
 void sim_checker_end(sim_checker *checker)
 {
-  (void)checker; /* each process was checked when it ended */
+  (void)checker; /* SIM_PROCESS_ENDED has checked each process already */
 }

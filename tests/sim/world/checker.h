@@ -15,7 +15,7 @@
  */
 typedef struct sim_checker sim_checker;
 
-/** Its name, such as "MUTEX-EXCLUSION", and a line of text. */
+/** An invariant: its name, such as "MUTEX-EXCLUSION", and what it demands. */
 typedef struct sim_invariant {
   const char *name;
   const char *text;
@@ -24,25 +24,26 @@ typedef struct sim_invariant {
 extern const sim_invariant sim_invariants[];
 extern const size_t sim_ninvariants;
 
-/** Called before the ensemble, the processes and the actors are made. */
+/** Make the checker. Called before the ensemble, the processes and the actors
+    are made. */
 sim_checker *sim_checker_new(sim_world *w);
 void sim_checker_free(sim_checker *checker);
-/** Skip this invariant. false: no such name. */
+/** Do not check this invariant. false: there is none of that name. */
 bool sim_checker_disable(sim_checker *checker, const char *invariant);
 /** The hooks for the ensemble. */
 sim_ensemble_hooks sim_checker_hooks(sim_checker *checker);
-/** Called after each job. */
+/** A job of the simulation has run. */
 void sim_checker_after_job(sim_checker *checker);
-/** Called when the faults are over, time has passed and the actors have
-    stopped. */
+/** The faults are over, and either sim_checker_is_quiescent() or the time for
+    it has passed. Checks that no acquire is left waiting. */
 void sim_checker_when_quiescent(sim_checker *checker);
 /** Whether no acquire, release or verify is outstanding, and no node is left to
     be deleted. */
 bool sim_checker_is_quiescent(const sim_checker *checker);
 /** All clients are freed. */
 void sim_checker_end(sim_checker *checker);
-/** How often `invariant` was violated; `what`: the text of the first
-    violation. */
+/** The number of violations of `invariant`; `what`: the text of the first
+    one. */
 size_t sim_checker_violations_of(const sim_checker *checker, size_t invariant,
                                  const char **what);
 /** The number of violations of all invariants. */

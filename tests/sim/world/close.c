@@ -5,7 +5,7 @@
 
 #include "sim/world/checker.h"
 
-/* How a process closes its client, and frees it in the callback or at a random
+/* A process closes its client, and frees it in the callback or at a random
  * time. */
 
 static void free_client_and_restart(sim_process *p)
@@ -37,7 +37,9 @@ static void on_closed(lk_client *c, int err, void *arg)
   SIM_TRACE(&p->world->trace, p->name, "has closed its client: %s",
             err == 0 ? "0" : lk_error_name(err));
   sim_checker_note_closed(p->world->checker, p, err);
-  switch (p->freeing_client ? 3 : sim_roll(&p->rng, 3)) {
+  if (p->freeing_client)
+    return;
+  switch (sim_roll(&p->rng, 3)) {
   case 0: free_client_and_restart(p); break;
   case 1: free_client_in(p, 0); break;
   case 2:
@@ -45,7 +47,7 @@ static void on_closed(lk_client *c, int err, void *arg)
   }
 }
 
-static void on_end_of_life(void *arg)
+static void on_close_job(void *arg)
 {
   sim_process *p = arg;
 
@@ -57,7 +59,7 @@ static void on_end_of_life(void *arg)
 
 void sim_process_close_in(sim_process *p, int64_t in_us)
 {
-  p->free_job.run = on_end_of_life;
+  p->free_job.run = on_close_job;
   p->free_job.arg = p;
   sim_schedule_in(&p->world->agenda, &p->free_job, in_us);
 }
@@ -72,7 +74,8 @@ bool sim_process_close(sim_process *p, int64_t restart_after_us)
   p->free_job.arg = p;
   p->closed_session = lk_client_session(p->client).id;
   p->restart_after_us = restart_after_us;
-  if (sim_roll(&p->rng, 4) == 0) /* it does not wait for the callback */
+  if (sim_roll(&p->rng, 4) ==
+      0) /* the process frees its client without waiting for the callback */
     free_client_in(p, sim_between(&p->rng, 0, 20 * SIM_MS));
   if (lk_client_close(p->client, on_closed, p) != 0)
     free_client_in(p, 0);

@@ -12,7 +12,7 @@
 #define F(name) [SIM_FAULT_##name]
 
 const sim_condition sim_conditions[SIM_NCONDITIONS] = {
-  /* weight 0: only on request */
+  /* a condition with weight 0 is never chosen by a seed, only by --condition */
   [SIM_CLOCK_STEPS] = {.name = "clock-steps", .weight = 2, .gap_pm = 250,
    .text = "time passes between two readings of the clock in one call",
    .faults = {F(CLOCK_STEP) = 1}},

@@ -38,14 +38,14 @@ typedef enum sim_condition_id {
 typedef struct sim_condition {
   const char *name;
   const char *text;
-  unsigned weight;              /**< of its choice by a seed */
-  unsigned gap_pm;              /**< between its faults, in thousandths of T */
+  unsigned weight; /**< of its choice by a seed */
+  unsigned gap_pm; /**< mean time between its faults, in thousandths of T */
   unsigned faults[SIM_NFAULTS]; /**< weights; all 0: no faults */
 } sim_condition;
 
 extern const sim_condition sim_conditions[SIM_NCONDITIONS];
 
-/** A set of conditions: a bit for each. */
+/** The bit of a condition in a set of conditions. */
 #define SIM_CONDITION(id) (1U << (id))
 static inline bool sim_has_condition(const sim_world *w, sim_condition_id id)
 {
@@ -54,9 +54,9 @@ static inline bool sim_has_condition(const sim_world *w, sim_condition_id id)
 
 /** The bit of that name; 0 for "none". false: no such name. */
 bool sim_condition_find(const char *name, unsigned *out);
-/** The conditions of a seed. */
+/** The conditions that a seed chooses. */
 unsigned sim_conditions_of(uint64_t seed);
-/** Whether the scenario or a condition of the run has that fault. */
+/** Whether the scenario or a condition of the run may inject that fault. */
 bool sim_fault_is_possible(const sim_world *w, enum sim_fault fault);
 enum {
   SIM_CONDITIONS_TEXT = 96

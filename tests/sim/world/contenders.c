@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The contenders of the library, as the checker follows them by their steps. */
+/* The checker's records of the library's contenders. Each step of a contender
+ * updates its record. */
 
 void sim_contenders_free(sim_checker *checker, const sim_life *l)
 {
@@ -39,12 +40,13 @@ static sim_contender *find_contender(const sim_checker *checker,
   return a;
 }
 
-/* In a style that stores the id in the data, a revocation replaces the id. Then
- * any contender of the session that finds the node may adopt it. */
+/* Whether the contender uses this node although its id is not in it. With the
+ * id in the data, a revocation replaces the id, and then any contender of the
+ * session that finds the node may adopt it. */
 static bool has_adopted(const sim_checker *checker, const lk_contender *ct,
                         const sim_entry *e)
 {
-  return checker->world->style->unique == 0 && e->revoked &&
+  return checker->world->style->id_len == 0 && e->revoked &&
          ct->own.state == LK_OWN_CREATED &&
          ct->own.token == (uint64_t)e->created_zxid &&
          strcmp(ct->own.path, e->path) == 0;
@@ -68,7 +70,8 @@ static bool is_created_by(const sim_entry *e, const lk_contender *ct)
   return strcmp(e->key, ct->own.unique_part) == 0;
 }
 
-/* If a contender has two nodes, the oldest one that it can know of. */
+/* A contender can have two existing nodes: then this is the older one, unless
+ * the contender cannot know of it. */
 sim_entry *sim_entry_of(const sim_checker *checker, const lk_contender *ct)
 {
   sim_entry *first = NULL;
@@ -84,7 +87,7 @@ sim_entry *sim_entry_of(const sim_checker *checker, const lk_contender *ct)
   return first;
 }
 
-/* Whether the contender belongs to the acquisition of the handle. */
+/* Whether the contender was created by the current acquire of the handle. */
 static bool is_contender_of(const sim_handle *h, const lk_contender *ct)
 {
   const lk_acquisition *a = h->lock->acquisition;
@@ -141,8 +144,7 @@ static void remove_contender(sim_checker *checker, const lk_contender *ct)
   }
 }
 
-static sim_stop_reason stop_reason(const sim_checker *checker,
-                                   const sim_handle *h)
+static sim_stop_reason stop_reason(const sim_handle *h)
 {
   if (h == NULL)
     return SIM_STOP_FAILED;
@@ -156,11 +158,10 @@ static sim_stop_reason stop_reason(const sim_checker *checker,
       (h->timeout_ms > 0 &&
        sim_process_clock(h->process) >= h->acquire_called_ms + h->timeout_ms))
     return SIM_STOP_TIMED_OUT;
-  (void)checker;
   return SIM_STOP_FAILED;
 }
 
-/* Whether this step follows the reply to a list. */
+/* Whether this step is the result of a list of the queue. */
 static bool has_listed(lk_contender_event ev, lk_contender_state from)
 {
   bool lists = from == LK_CONTENDER_CREATING ||
@@ -175,9 +176,9 @@ static bool has_listed(lk_contender_event ev, lk_contender_state from)
 
 static void note_list(sim_contender *a, const lk_client *c)
 {
-  const lk_reply *answer = lk_client_reply(c);
+  const lk_reply *reply = lk_client_reply(c);
 
-  a->list_zxid = answer == NULL ? 0 : answer->zxid;
+  a->list_zxid = reply == NULL ? 0 : reply->zxid;
   a->list_connection = lk_client_connection(c);
 }
 
@@ -190,13 +191,13 @@ void sim_contender_step(void *arg, const lk_contender *ct,
 
   sim_coverage_step(ev, from);
   if (ct->own.identity == LK_IDENTITY_NONE)
-    return; /* single-node lock: it has no queue; see invariants_single.c */
+    return; /* a single-node lock has no queue; see invariants_single.c */
   if (a == NULL)
     a = add_contender(checker, l, ct);
   if (has_listed(ev, from))
     note_list(a, ct->lease->client);
   if (ev == LK_CONTENDER_ON_STOP)
-    a->stop_reason = stop_reason(checker, a->handle);
+    a->stop_reason = stop_reason(a->handle);
   sim_report_fact(checker, &(sim_fact){.type = SIM_CONTENDER_STEP,
                                        .life = l,
                                        .contender = a,

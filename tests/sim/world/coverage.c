@@ -76,15 +76,15 @@ static bool is_step(size_t s, size_t e)
 
 static void print_steps(FILE *out)
 {
-  unsigned all = 0, some = 0;
+  unsigned possible = 0, covered = 0;
 
   for (size_t s = 0; s < LK_CONTENDER_NSTATES; s++) {
     for (size_t e = 0; e < LK_CONTENDER_NEVENTS; e++) {
-      all += is_step(s, e);
-      some += coverage.steps[s][e] > 0;
+      possible += is_step(s, e);
+      covered += coverage.steps[s][e] > 0;
     }
   }
-  fprintf(out, "recipe machine: %u of %u steps\n", some, all);
+  fprintf(out, "recipe machine: %u of %u steps\n", covered, possible);
   for (size_t s = 0; s < LK_CONTENDER_NSTATES; s++) {
     for (size_t e = 0; e < LK_CONTENDER_NEVENTS; e++) {
       if (is_step(s, e) && coverage.steps[s][e] == 0)
@@ -95,15 +95,15 @@ static void print_steps(FILE *out)
 
 static void print_state_changes(FILE *out)
 {
-  unsigned all = 0, some = 0;
+  unsigned possible = 0, covered = 0;
 
   for (int from = 0; from < SIM_SESSION_STATES; from++) {
     for (int to = 0; to < SIM_SESSION_STATES; to++) {
-      all += sim_session_may(from, to);
-      some += coverage.state_changes[from][to] > 0;
+      possible += sim_session_may(from, to);
+      covered += coverage.state_changes[from][to] > 0;
     }
   }
-  fprintf(out, "sessions: %u of %u changes\n", some, all);
+  fprintf(out, "sessions: %u of %u changes\n", covered, possible);
   for (int from = 0; from < SIM_SESSION_STATES; from++) {
     for (int to = 0; to < SIM_SESSION_STATES; to++) {
       if (sim_session_may(from, to) && coverage.state_changes[from][to] == 0)
@@ -122,11 +122,12 @@ static void print_milestones(FILE *out, bool counts)
 {
 #define TEXT(name, text) text,
   static const char *const texts[] = {SIM_MILESTONES(TEXT)};
-  unsigned some = 0;
+  unsigned covered = 0;
 
   for (size_t m = 0; m < SIM_NMILESTONES; m++)
-    some += coverage.milestones[m] > 0;
-  fprintf(out, "milestones: %u of %u kinds\n", some, (unsigned)SIM_NMILESTONES);
+    covered += coverage.milestones[m] > 0;
+  fprintf(out, "milestones: %u of %u kinds\n", covered,
+          (unsigned)SIM_NMILESTONES);
   for (size_t m = 0; m < SIM_NMILESTONES; m++) {
     if (counts)
       fprintf(out, "  %10" PRIu64 " %s\n", coverage.milestones[m], texts[m]);
@@ -144,11 +145,11 @@ static void print_faults(FILE *out, bool counts)
 {
 #define FUNCTION(name, function, text) #function,
   static const char *const names[] = {SIM_FAULTS(FUNCTION)};
-  unsigned some = 0;
+  unsigned covered = 0;
 
   for (size_t i = 0; i < SIM_NFAULTS; i++)
-    some += coverage.faults[i] > 0;
-  fprintf(out, "faults: %u of %u kinds\n", some, (unsigned)SIM_NFAULTS);
+    covered += coverage.faults[i] > 0;
+  fprintf(out, "faults: %u of %u kinds\n", covered, (unsigned)SIM_NFAULTS);
   for (size_t i = 0; i < SIM_NFAULTS; i++) {
     if (counts)
       fprintf(out, "  %10" PRIu64 " %s\n", coverage.faults[i], names[i]);

@@ -47,13 +47,15 @@ void sim_coverage_milestone(sim_milestone m);
 void sim_coverage_step(lk_contender_event ev, lk_contender_state from);
 void sim_coverage_state_change(lk_state from, lk_state to);
 void sim_coverage_fault(enum sim_fault fault);
-/** Print how much was covered, and the names of what was not. With `counts`,
-    also how often each fault and each milestone happened. */
+/** Print how many kinds of each were covered, and the names of those that were
+    not. With `counts`, also how often each fault and each milestone
+    happened. */
 void sim_coverage_print(FILE *out, bool counts);
-/** The coverage of a child process as bytes for its parent, and its addition in
-    the parent. */
+/** sim_coverage_save() copies the counts of a child process to `out`, which has
+    sim_coverage_size() bytes. The parent adds them to its own by
+    sim_coverage_add(). */
 size_t sim_coverage_size(void);
 void sim_coverage_save(void *out);
-void sim_coverage_add(const void *session_to_resume);
+void sim_coverage_add(const void *saved);
 
 #endif

@@ -79,7 +79,7 @@ static void report_failure(sim_process *p, int err, const char *why)
   lk_client_failed(p->client, p->attempt, err, why);
 }
 
-/* A connect to a dead address is never answered. */
+/* No attempt to connect to a dead address is ever answered, so none is made. */
 static void connect_to(sim_process *p, unsigned server)
 {
   if (server == SIM_DEAD)
@@ -87,7 +87,7 @@ static void connect_to(sim_process *p, unsigned server)
   p->pipe = sim_pipe_open(p->world->network, p->index, server, on_ready, p);
 }
 
-/* The name is resolved. */
+/* The lookup of the host name has ended. */
 static void on_lookup(void *arg)
 {
   sim_process *p = arg;
@@ -121,7 +121,7 @@ static void follow_want(sim_process *p)
   p->attempt = want.attempt;
   if (p->attempt == 0)
     return;
-  if (want.host[1] >= '0' && want.host[1] <= '9') {
+  if (want.host[1] >= '0' && want.host[1] <= '9') { /* a name such as "s1" */
     connect_to(p, (unsigned)(want.host[1] - '0'));
   } else if (want.address_index > 0) {
     connect_to(p, p->addresses[want.address_index % p->naddresses]);
@@ -146,8 +146,8 @@ static void read_available(sim_process *p)
 
   if (len > READ_SIZE)
     len = READ_SIZE;
-  room = malloc(len); /* exactly this size: a read beyond the end, or after the
-                         call, is found */
+  room = malloc(len); /* exactly this size, so that the sanitizer finds reads
+                         beyond the end and after the call */
   sim_pipe_receive(p->pipe, room, len);
   sim_checker_note_received(p->world->checker, p, room, len);
   lk_client_received(p->client, p->attempt, room, len);
@@ -177,7 +177,8 @@ static void read_all(sim_process *p)
     sim_process_schedule_loop(p);
 }
 
-/* What poll() and read() of the socket would report. */
+/* Reports a new connection and passes what has arrived, as a loop with poll()
+ * and read() would. */
 static void read_socket(sim_process *p)
 {
   if (p->pipe == NULL || sim_pipe_get_state(p->pipe) == SIM_PIPE_DIALING)
@@ -231,25 +232,25 @@ static void call_tick(sim_process *p)
     lk_client_tick(p->client);
 }
 
-static void set_alarm(sim_process *p)
+static void set_timer(sim_process *p)
 {
   int64_t at = sim_process_true_us(p, lk_client_deadline(p->client));
 
   if (at == INT64_MAX)
     sim_unschedule(&p->world->agenda, &p->deadline_job);
-  else /* timers are never early */
+  else /* a timer may be late, never early */
     sim_schedule_at(&p->world->agenda, &p->deadline_job,
                     at + sim_between(&p->rng, 0, SIM_MS / 4));
 }
 
-static void read_both(sim_process *p)
+static void read_connections(sim_process *p)
 {
   read_socket(p);
   if (p->client != NULL)
     sim_prober_read(p);
 }
 
-static void follow_wants(sim_process *p)
+static void follow_both_wants(sim_process *p)
 {
   follow_want(p);
   if (p->client != NULL)
@@ -261,25 +262,26 @@ static void run_step(sim_process *p, enum sim_loop_step step)
   switch (step) {
   case SIM_LOOP_TICK:
   case SIM_LOOP_TICK_AGAIN: call_tick(p); break;
-  case SIM_LOOP_READ: read_both(p); break;
-  case SIM_LOOP_FOLLOW_WANT: follow_wants(p); break;
+  case SIM_LOOP_READ: read_connections(p); break;
+  case SIM_LOOP_FOLLOW_WANT: follow_both_wants(p); break;
   case SIM_LOOP_WRITE: write_socket(p); break;
-  case SIM_LOOP_ALARM: set_alarm(p); break;
+  case SIM_LOOP_SET_TIMER: set_timer(p); break;
   case SIM_LOOP_END: break;
   }
 }
 
-/* Whether the process pauses before its next step. */
-static bool must_pause(sim_process *p)
+/* Whether a pause is due before the next step of the loop; then it starts
+ * here. */
+static bool start_due_pause(sim_process *p)
 {
   int64_t for_us = p->busy_until_us - p->world->agenda.now_us;
 
-  if (p->loop_step == p->pause_at_step)
+  if (p->loop_step == p->pause_at_step) {
     for_us = p->pause_at_step_us;
-  else if (for_us <= 0)
-    return false;
-  if (p->loop_step == p->pause_at_step)
     p->pause_at_step = 0;
+  } else if (for_us <= 0) {
+    return false;
+  }
   sim_process_pause(p, for_us, 0);
   return true;
 }
@@ -287,14 +289,15 @@ static bool must_pause(sim_process *p)
 void sim_driver_run_loop(sim_process *p)
 {
   p->in_loop = true;
-  while (sim_process_runs(p) && p->loop_step <= SIM_LOOP_END && !must_pause(p))
+  while (sim_process_runs(p) && p->loop_step <= SIM_LOOP_END &&
+         !start_due_pause(p))
     run_step(p, (enum sim_loop_step)p->loop_step++);
   p->in_loop = false;
   if (!p->paused)
     p->loop_step = SIM_LOOP_TICK;
 }
 
-static void on_turn(void *arg)
+static void on_loop_job(void *arg)
 {
   sim_process *p = arg;
 
@@ -304,9 +307,9 @@ static void on_turn(void *arg)
 
 void sim_process_schedule_loop(sim_process *p)
 {
-  bool still_to_come = p->in_loop && p->loop_step <= SIM_LOOP_FOLLOW_WANT;
+  bool will_follow_want = p->in_loop && p->loop_step <= SIM_LOOP_FOLLOW_WANT;
 
-  if (!still_to_come && !lk__heap_has(&p->loop_job.node))
+  if (!will_follow_want && !lk__heap_has(&p->loop_job.node))
     sim_schedule_in(&p->world->agenda, &p->loop_job, 0);
 }
 
@@ -314,8 +317,8 @@ void sim_driver_init(sim_process *p)
 {
   sim_world *w = p->world;
 
-  p->loop_job = (sim_job){.run = on_turn, .arg = p};
-  p->deadline_job = (sim_job){.run = on_turn, .arg = p};
+  p->loop_job = (sim_job){.run = on_loop_job, .arg = p};
+  p->deadline_job = (sim_job){.run = on_loop_job, .arg = p};
   p->lookup_job = (sim_job){.run = on_lookup, .arg = p};
   p->loop_step = SIM_LOOP_TICK;
   if (sim_has_condition(w, SIM_ADDRESSES)) {
@@ -325,7 +328,8 @@ void sim_driver_init(sim_process *p)
   }
   if (sim_roll(&p->rng, 3) > 0)
     return;
-  /* One name for all servers, with the addresses rotated. */
+  /* In one of three processes: one name for all servers, whose addresses begin
+   * with a random one. */
   unsigned first = sim_roll(&p->rng, w->config.servers);
 
   if (p->naddresses > 0)

@@ -7,20 +7,20 @@
 
 #include <string.h>
 
-enum { THROTTLE_RESTS_MS = 5000 };
+/* When an invariant excuses a client, and how long it waits before it
+ * reports. */
 
-/* When an invariant excuses a client, and how long it waits. */
-
-/* The time for one request after a reconnect, and for the pauses of a throttled
- * request. */
+/* A client may have to reconnect and to send one request. If servers may
+ * throttle it, it also pauses before it repeats the request. */
 int64_t sim_grace_us(const sim_checker *checker)
 {
+  enum { THROTTLE_PAUSES_MS = 5000 }; /* longer than all pauses together */
   bool throttled = sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE);
 
-  return 2 * sim_T_us(checker) + (throttled ? THROTTLE_RESTS_MS * SIM_MS : 0);
+  return 2 * sim_T_us(checker) + (throttled ? THROTTLE_PAUSES_MS * SIM_MS : 0);
 }
 
-/* The routes of a process are limited all together. */
+/* The fault limits all routes of a process, so the first one shows it. */
 static bool has_bandwidth_limit(const sim_checker *checker, const sim_life *l)
 {
   return sim_network_route(checker->world->network, l->process->index, 0)
@@ -41,11 +41,11 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
     s->since_us = sim_now_us(checker);
   if (sim_now_us(checker) - s->since_us <= sim_grace_us(checker))
     return false;
-  s->entry = NULL; /* reported again after the same time */
+  s->entry = NULL; /* if the condition lasts, it is reported again after the
+                      same time */
   return true;
 }
 
-/* Whether servers may be cut off from each other. */
 static bool servers_may_be_cut(const sim_world *w)
 {
   static const enum sim_fault faults[] = {
@@ -59,9 +59,11 @@ static bool servers_may_be_cut(const sim_world *w)
   return some;
 }
 
-/* Whether the last leader may not know yet that it was deposed. A server that
- * was stopped, for 3 T at most, notices it after it continues. */
-static bool is_deposed(const sim_checker *checker)
+/* Whether there may be a server that was the leader and does not know yet that
+ * another was elected. It notices when it has not heard from a quorum for
+ * sync_limit ticks; a server that was stopped, for 3 T at most, when it
+ * continues. */
+static bool may_be_deposed(const sim_checker *checker)
 {
   const sim_ensemble_config *c = &checker->world->config;
   bool stops = sim_fault_is_possible(checker->world, SIM_FAULT_SERVER_STOP) ||
@@ -97,22 +99,23 @@ bool sim_is_written(const sim_checker *checker, const char *data)
   return false;
 }
 
-/* The reply to a resume with a shorter timeout has not reached the client. */
+/* Whether the session was resumed with a shorter timeout that the client does
+ * not know yet: the reply has not arrived. */
 static bool is_shortened_unseen(const sim_session *s)
 {
   return s != NULL && s->granted_ms < s->known_ms && s->granted_ms > 0;
 }
 
-/* The lease deadline assumes that the leader's pings are on time; see
- * lease.h. */
-static bool is_pinged_late(const sim_checker *checker)
+/* Whether the leader's pings were late a short time ago. The lease deadline
+ * assumes that they are on time; see lease.h. */
+static bool pings_may_be_late(const sim_checker *checker)
 {
   int64_t limit = 2 * sim_T_us(checker);
 
   return (checker->leader_last_stopped_us > 0 &&
           sim_now_us(checker) - checker->leader_last_stopped_us < limit) ||
-         (checker->late_since_us > 0 &&
-          sim_now_us(checker) - checker->late_since_us < limit);
+         (checker->link_delay_grew_us > 0 &&
+          sim_now_us(checker) - checker->link_delay_grew_us < limit);
 }
 
 bool sim_deletion_is_excused(const sim_checker *checker, const sim_entry *e)
@@ -122,11 +125,11 @@ bool sim_deletion_is_excused(const sim_checker *checker, const sim_entry *e)
     return true;
   if (e->deletion_cause != SIM_DELETED_BY_EXPIRY)
     return false;
-  if (is_pinged_late(checker) || is_shortened_unseen(e->creator_session))
+  if (pings_may_be_late(checker) || is_shortened_unseen(e->creator_session))
     return true;
   switch (e->assurance) {
   case LK_ASSURE_QUORUM: return false;
-  case LK_ASSURE_SYNC: return is_deposed(checker);
+  case LK_ASSURE_SYNC: return may_be_deposed(checker);
   case LK_ASSURE_PING: return servers_may_be_cut(checker->world);
   }
   return false;

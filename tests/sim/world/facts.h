@@ -15,25 +15,24 @@
 
 enum { SIM_MOST_PARTS = 4 };
 
-/** The nodes that a grant is based on: one for each contender of the
-    acquisition. */
+/** The nodes that prove a grant: one for each contender of the acquisition. */
 typedef struct sim_nodes {
   size_t count;
   sim_entry *at[SIM_MOST_PARTS];
 } sim_nodes;
 
-/** The grace period of a condition that must not last. */
+/** Since when a condition holds that must not last; see sim_grace_is_over(). */
 typedef struct sim_grace {
-  const sim_entry *entry;
+  const sim_entry *entry; /**< the node with the condition; NULL: none */
   /** the client must have seen this zxid to know of the condition */
   int64_t zxid;
-  int64_t since_us; /**< when it had seen it */
+  int64_t since_us; /**< when the client had seen it; 0: not yet */
 } sim_grace;
 
 /** A lock as the API has shown it to its actor. */
 typedef struct sim_handle {
   struct sim_handle *next;        /**< of its process */
-  struct sim_handle *next_of_all; /**< of the checker */
+  struct sim_handle *next_of_all; /**< of all processes */
   sim_process *process;
   char name[12]; /**< "p0.1" */
   sim_kind kind;
@@ -42,19 +41,21 @@ typedef struct sim_handle {
   bool backwards;
   int32_t permits;
   lk_session_lease *lease; /**< its session lease, while it has a lock */
-  bool local;              /**< it shares a node with others of its process */
-  size_t max_queue;  /**< the largest number of predecessors it accepts; 0: no
-                        limit */
-  lk_lock *lock;     /**< NULL: freed, or the process has no client */
-  lk_rwlock *rwlock; /**< of which it is one side, or NULL */
-  struct sim_handle *other; /**< the handle of the other side */
-  bool freeing;             /**< in lk_lock_free() */
+  bool local; /**< its local queue shares a node among owners of the process */
+  size_t max_queue; /**< the largest number of predecessors that its acquires
+                       accept; 0: no limit */
+  lk_lock *lock;    /**< NULL: freed, or the process has no client */
+  lk_rwlock
+      *rwlock; /**< the lock of which it is one side; NULL: it is no side */
+  struct sim_handle
+      *other;   /**< the handle of the other side; NULL: it is no side */
+  bool freeing; /**< lk_lock_free() has not returned */
 
   uint64_t acquire_number; /**< number of acquires, without re-entries */
   /** number of accepted acquires, with re-entries */
   uint64_t accepted_acquires;
   bool acquiring;            /**< an acquire is outstanding */
-  bool in_acquire;           /**< its call has not returned */
+  bool in_acquire;           /**< lk_lock_acquire() has not returned */
   int64_t timeout_ms;        /**< of the acquire */
   int64_t acquire_called_ms; /**< when it was called, on the process' clock */
   /** when the call returned, on the process' clock */
@@ -64,8 +65,8 @@ typedef struct sim_handle {
   bool is_reentry;           /**< the acquire is a re-entry */
   bool lost;   /**< LOST was reported, and the lock was not released since */
   bool unsure; /**< UNSURE was the last report */
-  bool cancelling;       /**< in lk_lock_cancel() */
-  bool in_release;       /**< in lk_lock_release() */
+  bool cancelling;       /**< lk_lock_cancel() has not returned */
+  bool in_release;       /**< lk_lock_release() has not returned */
   bool releasing;        /**< the callback of a release is due */
   bool verifying;        /**< the callback of a verify is due */
   size_t guarded_writes; /**< callbacks of guarded writes that are due */
@@ -74,33 +75,36 @@ typedef struct sim_handle {
                       const lk_lock_event *event); /**< of its actor */
   void *arg;
 
-  /* of the checker */
+  /* set and used by the checker */
   /** when the acquire created its first node; 0: not yet */
   int64_t first_node_us;
-  bool displaced;         /**< one of its nodes was deleted since */
-  unsigned nodes_taken;   /**< number of its nodes that were deleted */
+  bool displaced; /**< one of its nodes was deleted since the acquire was called
+                   */
+  unsigned nodes_taken;   /**< number of its nodes that others deleted */
   unsigned places_lost;   /**< number of PLACE_LOST events */
-  unsigned dirs_vanished; /**< how often its directories had been deleted before
-                             the acquire */
+  unsigned dirs_vanished; /**< how often its directories had been deleted when
+                             acquire was called */
   /** what the other side held when acquire was called */
   const sim_entry *other_side_node;
   int64_t granted_us;
-  int64_t granted_ms;       /**< the same on the process' clock */
+  int64_t granted_ms;       /**< granted_us on the process' clock */
   int64_t granted_lease_ms; /**< time until the lease deadline at the grant */
   bool node_is_watched;     /**< the own node is certainly watched */
   /** all nodes are held, and there is no grant */
   sim_grace complete_but_ungranted;
   sim_grace unreported_revocation; /**< the node was revoked, and there is no
                                       REVOKED event */
-  unsigned revoked;          /**< number of REVOKED events since the grant */
-  bool was_waiting;          /**< WAITING was reported */
-  sim_grace held_node_gone;  /**< it holds, and one of its nodes was deleted */
-  sim_grace idle_node;       /**< the node it waits behind has no local owner */
-  sim_nodes held;            /**< of the grant */
-  sim_nodes releasing_nodes; /**< deleted when the release completes */
+  unsigned revoked; /**< number of REVOKED events since the grant */
+  bool was_waiting; /**< WAITING was reported */
+  sim_grace
+      held_node_gone;  /**< one of its nodes was deleted, and it still holds */
+  sim_grace idle_node; /**< the node that it waits behind has no local owner */
+  sim_nodes held;      /**< the nodes of the grant */
+  sim_nodes releasing_nodes; /**< the nodes that must be deleted when the
+                                release completes */
 } sim_handle;
 
-/** The kind of a request; also which one set a watch. */
+/** The kind of a request. A watch has the kind of the request that set it. */
 typedef enum sim_verb {
   SIM_CREATE,
   SIM_DELETE,
@@ -113,7 +117,7 @@ typedef enum sim_verb {
   /* of a rare requester */
   SIM_BATCH, /**< a multi of `ops` */
   SIM_READS, /**< a multiRead of `ops` */
-  SIM_MAKE,  /**< a create of any kind, in `ops` */
+  SIM_MAKE,  /**< a create of any kind, described by ops[0] */
   SIM_LIST,
   SIM_COUNT,
   SIM_OWNED, /**< getEphemerals */
@@ -132,36 +136,38 @@ enum { SIM_MOST_OPS = 4 };
 typedef struct sim_request_op {
   int32_t type; /**< enum lk_op_type or enum lk_read_type */
   char path[SIM_CHANGE_PATH];
-  char data[24]; /**< that it writes; unique */
+  char data[24]; /**< the data that it writes; unique in the run */
   int flags;
   int32_t version;
   int64_t ttl_ms;
 } sim_request_op;
 
-enum { SIM_MOST_PLACES = 64 };
+enum { SIM_MOST_CANDIDATES = 64 };
 
-/** A persistent watch, by its events. */
+/** A persistent watch, and which events must come next. */
 typedef struct sim_persistent_watch {
   lk_watch_mode mode;
   bool registered; /**< on this connection, from a known zxid on */
-  /** the change that it must report next, or the one after it. Several,
-      ascending, if an event may be of a later change, or made up for one that
-      was missed */
-  size_t candidates[SIM_MOST_PLACES];
-  size_t ncandidates;  /**< of `candidates` */
-  size_t next_frame;   /**< index behind the event that it reported last */
+  /** indices in the change log, ascending: from one of them on, the watch must
+      report the next change. There are several if an event may be of a later
+      change, or may have been sent again because a one-shot watch had missed
+      it */
+  size_t candidates[SIM_MOST_CANDIDATES];
+  size_t ncandidates;
+  size_t next_frame; /**< index in the received frames, behind the event that it
+                        reported last */
   size_t first_missed; /**< the first candidate when the connection broke */
   int reregistrations; /**< number of REREGISTERED events on this connection */
 } sim_persistent_watch;
 
-/** A request of an actor, without those of locks. */
+/** A request that an actor sends, not a lock. */
 typedef struct sim_request {
   struct sim_request *next; /**< of its process */
   sim_process *process;
   uint64_t number; /**< in the order of the calls */
   sim_verb verb;
   char path[SIM_CHANGE_PATH];
-  char data[24]; /**< that it writes; unique */
+  char data[24]; /**< the data that it writes; unique in the run */
   int flags;     /**< of a create */
   bool sequential;
   bool in_call; /**< its call has not returned */
@@ -181,29 +187,32 @@ typedef struct sim_request {
   int64_t watch_zxid;  /**< zxid of the reply that registered it */
   uint64_t connection; /**< on which it was registered, or last re-registered */
   sim_persistent_watch *persistent; /**< NULL: one-shot */
-  int64_t late_since_us; /**< since when an event is due that may be late; 0 */
+  int64_t late_since_us; /**< since when an event is due that may be late; 0:
+                            none is */
   int64_t event_us; /**< when a one-shot watch reported its event; 0: never */
-  bool throttled; /**< a setWatches with it was throttled, on this connection or
-                     the one before */
-  int64_t late_set_watches; /**< 1 + zxid of the oldest setWatches that was sent
-                               after the reconnect's while the watch existed; 0:
-                               none, or all have succeeded */
+  bool throttled;   /**< a setWatches with this watch was throttled, on this
+                       connection or the one before */
+  int64_t
+      late_set_watches; /**< 1 + the zxid in the oldest of the setWatches that
+                           were sent after the reconnect's own while the watch
+                           existed; 0: none was, or all have succeeded */
 } sim_request;
 
 enum { SIM_MOST_IDENTITIES = 3 };
 
-/** An identity that is added, or a request that needs the first one. */
+/** A call that adds an identity, or a request that needs the first identity. */
 typedef struct sim_identity_use {
   struct sim_actor *actor;
   sim_verb verb;
-  unsigned identities_before; /**< identities that had been added before */
+  unsigned
+      identities_before; /**< number of identities that had been added before */
   unsigned completions;
   bool missing; /**< the server does not know one of them */
 } sim_identity_use;
 
 /** A reliable write. */
 typedef struct sim_write {
-  struct sim_write *next; /**< of the checker: older ones */
+  struct sim_write *next; /**< in the list of the checker, to older ones */
   struct sim_actor *actor;
   sim_verb verb;
   bool shared; /**< other actors write to the node, too */
@@ -220,7 +229,7 @@ typedef struct sim_result {
   const lk_stat *stat;
   const lk_bytes *data;
   const lk_bytes *names;
-  size_t count; /**< of the arrays */
+  size_t count; /**< number of entries in the arrays */
   const lk_op_result *done;
   const lk_read_result *read;
   const lk_acls *acl;
@@ -248,7 +257,7 @@ typedef enum sim_fact_type {
   SIM_ACQUIRE_CALLED,  /**< lk_lock_acquire() has returned: err, expected_err */
   SIM_ACQUIRE_ENDED,   /**< the acquire completed: err */
   SIM_LOCK_EVENT,      /**< lock_event */
-  SIM_CANCEL_RETURNED, /**< lk_lock_cancel() has returned; err: not 0 if the
+  SIM_CANCEL_RETURNED, /**< lk_lock_cancel() has returned; err is not 0 if the
                           acquire is still outstanding */
   SIM_RELEASE_CALLED,  /**< lk_lock_release() has returned: err, expected_err */
   SIM_RELEASE_ENDED,   /**< the release completed: err */
@@ -314,30 +323,30 @@ typedef struct sim_fact {
 
 void sim_report_fact(sim_checker *checker, const sim_fact *f);
 
-/** A handle, which the checker frees at the end of the run. */
+/** Make a handle. The checker frees it at the end of the run. */
 sim_handle *sim_checker_new_handle(sim_checker *checker, sim_process *p);
-/** A request, which the checker frees with the process. */
+/** Make a request. The checker frees it when the process ends. */
 sim_request *sim_checker_new_request(sim_checker *checker, sim_process *p);
-/** The number of watches of a process that are registered or requested, and one
-    that is registered. */
+/** The number of watches of a process that are registered or requested. */
 size_t sim_checker_count_watches(const sim_checker *checker,
                                  const sim_process *p);
+/** The registered watch of this number, from 0 on; NULL: there are fewer. */
 sim_request *sim_checker_registered_watch(const sim_checker *checker,
                                           const sim_process *p, size_t number);
 /** The handle calls acquire. */
 void sim_checker_note_acquire_called(sim_checker *checker, sim_handle *h);
 /** The handle is granted. */
 void sim_checker_note_granted(sim_checker *checker, sim_handle *h);
-/** A write, which the checker frees. */
+/** Make a record of a reliable write. The checker frees it. */
 sim_write *sim_checker_new_write(sim_checker *checker);
-/** Memory until the end of the run. */
+/** Zeroed memory that is freed at the end of the run. */
 void *sim_checker_allocate(sim_checker *checker, size_t size);
-/** Whether a handle holds, by its events. */
+/** Whether the handle holds, judged by the callbacks that were invoked. */
 static inline bool sim_holds(const sim_handle *h)
 {
   return h->lock != NULL && h->count > 0 && !h->lost;
 }
-/** Whether a node is one of those. */
+/** Whether `e` is among the nodes. */
 bool sim_nodes_contain(const sim_nodes *n, const sim_entry *e);
 /** The handle is freed. */
 void sim_checker_note_handle_freed(sim_checker *checker, sim_handle *h);

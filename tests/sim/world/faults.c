@@ -17,7 +17,6 @@ int64_t sim_fault_T_us(const sim_faults *f)
   return f->world->timeout_ms * SIM_MS;
 }
 
-/* Mostly below T, one of eight above it. */
 int64_t sim_fault_duration(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
@@ -131,19 +130,20 @@ static void on_scenario_fault(void *arg)
   sim_schedule_in(&f->world->agenda, &f->next, gap);
 }
 
-/* Uses the random generator of the condition. */
+/* Lends the random generator of the condition to the injectors, so that the
+ * faults of the scenario are the same with and without the condition. */
 static void on_condition_fault(void *arg)
 {
   sim_condition_faults *t = arg;
   sim_faults *f = t->faults;
-  sim_rng scenarios = f->rng;
+  sim_rng scenario_rng = f->rng;
   int64_t gap = sim_fault_T_us(f) * t->condition->gap_pm / 1000;
 
   f->rng = t->rng;
   (void)inject_one(f, t->condition->faults);
   gap = sim_between(&f->rng, gap / 10, 2 * gap);
   t->rng = f->rng;
-  f->rng = scenarios;
+  f->rng = scenario_rng;
   sim_schedule_in(&f->world->agenda, &t->next, gap);
 }
 

@@ -5,9 +5,9 @@
 #include "sim/world/world.h"
 
 /**
- * Faults. A fault that lasts ends after some time; at the end of the run all
- * end. To add one: a line here, a function sim_inject_FUNCTION() in faults_*.c,
- * and its weight in the scenarios or conditions that have it.
+ * Faults. A lasting fault ends after some time, and at the end of the run all
+ * end. To add a fault: a line here, a function sim_inject_FUNCTION() in a file
+ * faults_*.c, and its weight in the scenarios or conditions that have it.
  */
 typedef struct sim_faults sim_faults;
 

@@ -10,7 +10,7 @@
 
 static sim_route *route_of(sim_active_fault *x)
 {
-  return sim_network_route(x->faults->world->network, x->a, x->b);
+  return sim_network_route(x->faults->world->network, x->process, x->server);
 }
 
 static bool heal_delay(sim_active_fault *x)
@@ -24,8 +24,8 @@ void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
 {
   sim_active_fault *x = sim_start_fault(f, heal_delay, for_us);
 
-  x->a = process;
-  x->b = server;
+  x->process = process;
+  x->server = server;
   x->direction = direction;
   x->amount = by_us;
   route_of(x)->delay_us[direction] += by_us;
@@ -33,16 +33,17 @@ void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
         by_us / SIM_MS, direction == SIM_UP ? "up" : "down");
 }
 
-/* In scenario "calm" the delays are such that no round trip takes longer than
- * T/4. */
+/* Delays the connection of a random process. In scenario "calm" each direction
+ * is delayed by less than T/8, so that no round trip takes longer than T/4. */
 bool sim_inject_delay(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
   bool calm = f->world->scenario->calm;
   int64_t length = calm ? t / 8 : sim_fault_duration(f);
   unsigned process = sim_random_process(f);
-  int whose = sim_network_server_of(f->world->network, process);
-  unsigned server = whose < 0 ? sim_random_server(f) : (unsigned)whose;
+  int connected_to = sim_network_server_of(f->world->network, process);
+  unsigned server =
+      connected_to < 0 ? sim_random_server(f) : (unsigned)connected_to;
 
   for (int d = 0; d < 2; d++) {
     if (calm)
@@ -103,8 +104,8 @@ void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
 {
   sim_active_fault *x = sim_start_fault(f, heal_route, for_us);
 
-  x->a = process;
-  x->b = server;
+  x->process = process;
+  x->server = server;
   x->direction = direction;
   route_of(x)->cut[direction]++;
 }
@@ -132,6 +133,7 @@ void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
 
 bool sim_inject_partition(sim_faults *f)
 {
+  /* sets of up to 8 processes and 5 servers, a bit for each */
   uint32_t processes = 1 + sim_roll(&f->rng, 255);
   uint32_t servers = 1 + sim_roll(&f->rng, 31);
   int64_t length = sim_fault_duration(f);
@@ -158,21 +160,24 @@ bool sim_inject_proxy(sim_faults *f)
 {
   sim_active_fault *x = sim_start_fault(f, heal_proxy, sim_fault_duration(f));
 
-  x->a = sim_random_process(f);
-  x->b = sim_random_server(f);
+  x->process = sim_random_process(f);
+  x->server = sim_random_server(f);
   route_of(x)->proxies++;
-  (void)sim_network_reset(f->world->network, x->a, SIM_UP, SIZE_MAX);
-  TRACE(f, "p%u - server %u: a proxy that never answers", x->a, x->b);
+  (void)sim_network_reset(f->world->network, x->process, SIM_UP, SIZE_MAX);
+  TRACE(f, "p%u - server %u: a proxy that never answers", x->process,
+        x->server);
   return true;
 }
 
 static bool heal_narrow(sim_active_fault *x)
 {
-  sim_network_remove_bandwidth(x->faults->world->network, x->a, x->b);
+  sim_network_remove_bandwidth(x->faults->world->network, x->process,
+                               x->server);
   return true;
 }
 
-/* Limits all routes of a process, so that the large node takes T/3 to 3 T. */
+/* Limits the bandwidth of all routes of a process, so that the large node takes
+ * T/3 to 3 T. */
 bool sim_inject_narrow(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
@@ -184,8 +189,8 @@ bool sim_inject_narrow(sim_faults *f)
   for (unsigned i = 0; i < f->world->config.servers; i++) {
     sim_active_fault *x = sim_start_fault(f, heal_narrow, length);
 
-    x->a = process;
-    x->b = i;
+    x->process = process;
+    x->server = i;
     route_of(x)->kb_us = kb_us;
   }
   return true;
@@ -258,7 +263,7 @@ bool sim_inject_starve(sim_faults *f)
 
 static bool heal_eager(sim_active_fault *x)
 {
-  x->faults->world->processes[x->a].eager--;
+  x->faults->world->processes[x->process].eager--;
   return true;
 }
 
@@ -267,8 +272,8 @@ bool sim_inject_eager(sim_faults *f)
   sim_active_fault *x =
       sim_start_fault(f, heal_eager, 2 * sim_fault_duration(f));
 
-  x->a = sim_random_process(f);
-  f->world->processes[x->a].eager++;
+  x->process = sim_random_process(f);
+  f->world->processes[x->process].eager++;
   return true;
 }
 
@@ -279,7 +284,8 @@ bool sim_inject_close(sim_faults *f)
   return sim_process_close(p, sim_fault_duration(f));
 }
 
-/* Counts all readings of the clock, also several in one call. */
+/* The clock jumps at a random reading from now on. A call may read the clock
+ * several times, so time also passes between two readings of one call. */
 bool sim_inject_clock_step(sim_faults *f)
 {
   enum { MOST_READINGS = 24 };
@@ -294,7 +300,7 @@ bool sim_inject_clock_step(sim_faults *f)
   case 0: p->jump_us = sim_between(&f->rng, t / 8, 3 * t / 2); break;
   case 1: p->jump_us = sim_between(&f->rng, 0, t / 8); break;
   case 2: p->jump_us = sim_between(&f->rng, 1, 4) * SIM_MS; break;
-  default: p->jump_us = 0; break; /* to the next deadline */
+  default: p->jump_us = 0; break; /* 0: to the next deadline of the client */
   }
   return true;
 }

@@ -12,7 +12,7 @@ static const char *random_lock(sim_faults *f)
   return f->world->locks[sim_roll(&f->rng, (uint32_t)f->world->nlocks)];
 }
 
-/* A contender node, or NULL. */
+/* One of the first nodes of a random queue; NULL: the queue is empty. */
 static const sim_node *random_node(sim_faults *f)
 {
   const sim_tree *committed = sim_ensemble_committed_tree(f->world->ensemble);
@@ -38,11 +38,11 @@ bool sim_inject_delete_node(sim_faults *f)
   return true;
 }
 
-/* If node names have no id, deleting a directory in use would let sequence
- * numbers start again. */
+/* Whether a deleted directory may start its sequence numbers again. If node
+ * names have no id, a contender could then take another's node for its own. */
 static bool may_reuse_numbers(const sim_faults *f)
 {
-  return f->world->style->unique > 0;
+  return f->world->style->id_len > 0;
 }
 
 static bool delete_directory(sim_faults *f, const char *lock)
@@ -75,20 +75,21 @@ bool sim_inject_set_node(sim_faults *f)
   return true;
 }
 
-/* Deletes until the node is certainly gone: its create may still be
- * outstanding, and a deposed leader may lose the delete. */
+/* Deletes the node until it is certainly gone. Its create may still be
+ * outstanding, so at least one delete is sent; a deposed leader may lose a
+ * delete, so it is repeated. */
 static bool heal_foreign(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
 
   if (sim_tree_find(sim_ensemble_committed_tree(e), x->path) == NULL &&
-      x->a > 0)
+      x->requests_sent > 0)
     return true;
-  x->a += sim_operator_delete(e, x->path);
+  x->requests_sent += sim_operator_delete(e, x->path);
   return false;
 }
 
-/* No client takes one of these for a contender node. */
+/* Names that no client may take for those of contender nodes. */
 bool sim_inject_foreign(sim_faults *f)
 {
   static const char *const with_id_names[] = {"lock-", "lock-12x", "0000000000",
@@ -122,21 +123,23 @@ bool sim_inject_expire(sim_faults *f)
   return true;
 }
 
-/* Repeats the request until it is committed: a deposed leader may lose it. */
+/* Restores the permissions. Repeats the request until it is committed, since a
+ * deposed leader may lose it. */
 static bool heal_deny(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
   const sim_node *n = sim_tree_find(sim_ensemble_committed_tree(e), x->path);
 
-  if (x->a > 0 && (n == NULL || n->perms == LK_PERM_ALL))
+  if (x->requests_sent > 0 && (n == NULL || n->perms == LK_PERM_ALL))
     return true;
-  x->a += sim_operator_deny(e, x->path, 0);
+  x->requests_sent += sim_operator_deny(e, x->path, 0);
   return false;
 }
 
 bool sim_inject_deny(sim_faults *f)
 {
-  static const int32_t perms[] = {1, 4, 8, 12, 31};
+  static const int32_t perms[] = {LK_PERM_READ, LK_PERM_CREATE, LK_PERM_DELETE,
+                                  LK_PERM_CREATE | LK_PERM_DELETE, LK_PERM_ALL};
   const sim_node *n = sim_roll(&f->rng, 2) == 0 ? random_node(f) : NULL;
   int32_t denied = perms[sim_roll(&f->rng, 5)];
   int64_t length = sim_fault_duration(f) / 4;
@@ -153,8 +156,8 @@ static bool counter_is_near_end(const sim_node *dir)
   return dir != NULL && (dir->counter < 0 || dir->counter >= 1 << 30);
 }
 
-/* Deletes the directory, again and again while other clients create nodes
- * there. */
+/* Deletes the directory, so that its counter starts again. It is repeated,
+ * since the delete fails while other clients create nodes in the directory. */
 static bool heal_counter(sim_active_fault *x)
 {
   const sim_tree *committed =
@@ -166,7 +169,8 @@ static bool heal_counter(sim_active_fault *x)
   return false;
 }
 
-/* Once for each directory, so that no number is used twice. */
+/* Sets the counter of a directory near its end. The directory must be deleted
+ * before it is done again, so that no number is used twice. */
 bool sim_inject_counter(sim_faults *f)
 {
   static const int32_t ends[] = {INT32_MAX - (1 << 20) - 3, INT32_MAX - 1,
@@ -211,17 +215,17 @@ bool sim_set_hosts(sim_process *p, unsigned servers)
 
 static bool heal_hosts(sim_active_fault *x)
 {
-  return sim_set_hosts(&x->faults->world->processes[x->a], ~0U);
+  return sim_set_hosts(&x->faults->world->processes[x->process], ~0U);
 }
 
 bool sim_inject_hosts(sim_faults *f)
 {
   unsigned all = (1U << f->world->config.servers) - 1;
   unsigned some = sim_roll(&f->rng, all) + 1;
-  unsigned who = sim_random_process(f);
+  unsigned process = sim_random_process(f);
 
-  if (!sim_set_hosts(&f->world->processes[who], some))
+  if (!sim_set_hosts(&f->world->processes[process], some))
     return false;
-  sim_start_fault(f, heal_hosts, sim_fault_duration(f))->a = who;
+  sim_start_fault(f, heal_hosts, sim_fault_duration(f))->process = process;
   return true;
 }

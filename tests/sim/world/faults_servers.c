@@ -12,9 +12,9 @@ static sim_server *server_of(sim_faults *f, unsigned i)
 
 static bool heal_server(sim_active_fault *x)
 {
-  TRACE(x->faults, "server %u restarts", x->a);
-  if (!sim_server_runs(server_of(x->faults, x->a)))
-    sim_server_start(server_of(x->faults, x->a));
+  TRACE(x->faults, "server %u restarts", x->server);
+  if (!sim_server_runs(server_of(x->faults, x->server)))
+    sim_server_start(server_of(x->faults, x->server));
   return true;
 }
 
@@ -22,8 +22,8 @@ static bool crash_server(sim_faults *f, unsigned i, int64_t for_us)
 {
   if (!sim_server_runs(server_of(f, i)) || f->stopped[i])
     return false;
-  sim_start_fault(f, heal_server, for_us)->a = i;
-  if (sim_roll(&f->rng, 3) == 0) { /* and its machine */
+  sim_start_fault(f, heal_server, for_us)->server = i;
+  if (sim_roll(&f->rng, 3) == 0) { /* the machine of the server fails, too */
     sim_network_stop_host(f->world->network, i);
     for (unsigned p = 0; p < f->world->nprocesses; p++)
       sim_cut_both(f, p, i, for_us);
@@ -40,8 +40,8 @@ bool sim_inject_server_crash(sim_faults *f)
 
 static bool heal_stop(sim_active_fault *x)
 {
-  x->faults->stopped[x->a] = false;
-  sim_server_continue(server_of(x->faults, x->a));
+  x->faults->stopped[x->server] = false;
+  sim_server_continue(server_of(x->faults, x->server));
   return true;
 }
 
@@ -50,7 +50,7 @@ static bool stop_server(sim_faults *f, unsigned i, int64_t for_us)
   if (!sim_server_runs(server_of(f, i)) || f->stopped[i])
     return false;
   f->stopped[i] = true;
-  sim_start_fault(f, heal_stop, for_us)->a = i;
+  sim_start_fault(f, heal_stop, for_us)->server = i;
   TRACE(f, "server %u is stopped for %" PRId64 " ms", i, for_us / SIM_MS);
   sim_server_stop(server_of(f, i));
   return true;
@@ -67,9 +67,10 @@ static bool restart_next(sim_active_fault *x)
 
   if (f->over)
     return true;
-  (void)crash_server(f, x->a, sim_fault_T_us(f) / 4);
-  if (x->a + 1 < f->world->config.servers)
-    sim_start_fault(f, restart_next, sim_fault_T_us(f) / 2)->a = x->a + 1;
+  (void)crash_server(f, x->server, sim_fault_T_us(f) / 4);
+  if (x->server + 1 < f->world->config.servers)
+    sim_start_fault(f, restart_next, sim_fault_T_us(f) / 2)->server =
+        x->server + 1;
   return true;
 }
 
@@ -82,11 +83,10 @@ bool sim_inject_restarts(sim_faults *f)
 
 static bool heal_close_early(sim_active_fault *x)
 {
-  sim_server_close_early(server_of(x->faults, x->a), -1);
+  sim_server_close_early(server_of(x->faults, x->server), -1);
   return true;
 }
 
-/* One server or all. */
 bool sim_inject_close_early(sim_faults *f)
 {
   bool all = sim_roll(&f->rng, 2) == 0;
@@ -99,7 +99,7 @@ bool sim_inject_close_early(sim_faults *f)
     if (!all && i != some)
       continue;
     sim_server_close_early(server_of(f, i), 1);
-    sim_start_fault(f, heal_close_early, length)->a = i;
+    sim_start_fault(f, heal_close_early, length)->server = i;
   }
   return true;
 }
@@ -118,7 +118,7 @@ bool sim_inject_throttle_watches(sim_faults *f)
 
 static bool heal_older(sim_active_fault *x)
 {
-  sim_server_set_older(server_of(x->faults, x->a), false);
+  sim_server_set_older(server_of(x->faults, x->server), false);
   return true;
 }
 
@@ -128,17 +128,18 @@ bool sim_inject_older(sim_faults *f)
 
   TRACE(f, "server %u is of an older version", i);
   sim_server_set_older(server_of(f, i), true);
-  sim_start_fault(f, heal_older, 2 * sim_fault_duration(f))->a = i;
+  sim_start_fault(f, heal_older, 2 * sim_fault_duration(f))->server = i;
   return true;
 }
 
 static bool heal_bounds(sim_active_fault *x)
 {
-  sim_server_limit_timeouts(server_of(x->faults, x->a), 0, 0);
+  sim_server_limit_timeouts(server_of(x->faults, x->server), 0, 0);
   return true;
 }
 
-/* Not below two ticks, the minimum that the lease deadline assumes. */
+/* A server grants other timeouts after a restart. Two ticks are the minimum
+ * that the lease deadline assumes. */
 bool sim_inject_bounds(sim_faults *f)
 {
   sim_world *w = f->world;
@@ -154,7 +155,7 @@ bool sim_inject_bounds(sim_faults *f)
     return false;
   TRACE(f, "server %u will grant timeouts of %" PRId32 " ms", i, ms);
   sim_server_limit_timeouts(server_of(f, i), ms, ms);
-  sim_start_fault(f, heal_bounds, 4 * sim_fault_duration(f))->a = i;
+  sim_start_fault(f, heal_bounds, 4 * sim_fault_duration(f))->server = i;
   return true;
 }
 
@@ -169,7 +170,7 @@ static void wipe_ensemble(sim_faults *f)
   sim_checker_note_wiped(w->checker);
   for (unsigned i = 0; i < w->config.servers; i++) {
     f->stopped[i] = false;
-    sim_start_fault(f, heal_server, sim_fault_T_us(f) / 8)->a = i;
+    sim_start_fault(f, heal_server, sim_fault_T_us(f) / 8)->server = i;
   }
 }
 
@@ -178,8 +179,8 @@ static bool may_wipe(const sim_world *w)
   return w->wipes < SIM_MOST_WIPES && !w->all_requests;
 }
 
-/* The servers lose all data. With `others` they get other names, and all
- * processes are given these. */
+/* The servers lose all data. In one of three cases another ensemble with other
+ * host names replaces them, and all processes are given its names. */
 bool sim_inject_wipe(sim_faults *f)
 {
   sim_world *w = f->world;
@@ -196,8 +197,9 @@ bool sim_inject_wipe(sim_faults *f)
   return true;
 }
 
-/* Clients have seen later zxids than these servers know. Denied permissions and
- * counters would not be undone, so runs with these faults are excluded. */
+/* Restores an older snapshot, so clients have seen later zxids than the servers
+ * know. Denied permissions and counters near their end would stay as they are
+ * in the snapshot, so runs with these faults are excluded. */
 bool sim_inject_restore(sim_faults *f)
 {
   sim_world *w = f->world;
@@ -217,8 +219,8 @@ bool sim_inject_restore(sim_faults *f)
 
 static bool heal_link(sim_active_fault *x)
 {
-  if (--x->faults->links[x->a][x->b] == 0)
-    sim_link_cut(x->faults->world->ensemble, x->a, x->b, false);
+  if (--x->faults->links[x->server][x->other_server] == 0)
+    sim_link_cut(x->faults->world->ensemble, x->server, x->other_server, false);
   return true;
 }
 
@@ -226,10 +228,10 @@ static void cut_link(sim_faults *f, unsigned a, unsigned b, int64_t for_us)
 {
   sim_active_fault *x = sim_start_fault(f, heal_link, for_us);
 
-  x->a = a < b ? a : b;
-  x->b = a < b ? b : a;
-  if (f->links[x->a][x->b]++ == 0)
-    sim_link_cut(f->world->ensemble, x->a, x->b, true);
+  x->server = a < b ? a : b;
+  x->other_server = a < b ? b : a;
+  if (f->links[x->server][x->other_server]++ == 0)
+    sim_link_cut(f->world->ensemble, x->server, x->other_server, true);
 }
 
 static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
@@ -246,18 +248,18 @@ static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
 static void restrict_to_server(sim_faults *f, unsigned process, unsigned server,
                                int64_t for_us)
 {
-  int whose = sim_network_server_of(f->world->network, process);
+  int connected_to = sim_network_server_of(f->world->network, process);
 
   for (unsigned s = 0; s < f->world->config.servers; s++) {
     if (s != server)
       sim_cut_both(f, process, s, for_us);
   }
   TRACE(f, "p%u reaches only server %u", process, server);
-  if (whose != (int)server)
+  if (connected_to != (int)server)
     (void)sim_network_reset(f->world->network, process, SIM_UP, SIZE_MAX);
 }
 
-/* Mostly longer than a session lives. */
+/* Mostly longer than T, so that the session of a process expires meanwhile. */
 static int64_t random_long_duration(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
@@ -266,14 +268,17 @@ static int64_t random_long_duration(sim_faults *f)
                                    : sim_between(&f->rng, t, 3 * t);
 }
 
-/* Later, when the process is connected. */
+/* The second step of restrict_and_cut_off(), when the process had time to
+ * connect to the server. */
 static bool cut_server_off(sim_active_fault *x)
 {
   if (!x->faults->over)
-    cut_all_links(x->faults, x->a, x->amount);
+    cut_all_links(x->faults, x->server, x->amount);
   return true;
 }
 
+/* A process is connected to this server alone, and then the server is cut off
+ * from the other servers. */
 static void restrict_and_cut_off(sim_faults *f, unsigned server)
 {
   int64_t t = sim_fault_T_us(f);
@@ -287,7 +292,7 @@ static void restrict_and_cut_off(sim_faults *f, unsigned server)
           : sim_between(&f->rng, 0, t);
   sim_active_fault *x = sim_start_fault(f, cut_server_off, wait);
 
-  x->a = server;
+  x->server = server;
   x->amount = length;
   restrict_to_server(f, process, server, wait + length);
   if (late)
@@ -297,8 +302,9 @@ static void restrict_and_cut_off(sim_faults *f, unsigned server)
 bool sim_inject_follower_cut(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
-  int whose = sim_network_server_of(f->world->network, sim_random_holder(f));
-  unsigned i = whose < 0 ? sim_random_server(f) : (unsigned)whose;
+  int connected_to =
+      sim_network_server_of(f->world->network, sim_random_holder(f));
+  unsigned i = connected_to < 0 ? sim_random_server(f) : (unsigned)connected_to;
 
   if (leader < 0 || i == (unsigned)leader)
     i = sim_random_server(f);
@@ -321,8 +327,9 @@ bool sim_inject_leader_cut(sim_faults *f)
   return true;
 }
 
-/* Or the leader is stopped. When it continues, it does not know at once that
- * the others have elected another. */
+/* The others elect a new leader, while a process stays connected to the old
+ * one. In half of the cases the old leader is stopped meanwhile. When it
+ * continues, it does not know at once that it was deposed. */
 bool sim_inject_deposed(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
@@ -342,7 +349,7 @@ bool sim_inject_deposed(sim_faults *f)
 
 static bool heal_lag(sim_active_fault *x)
 {
-  sim_link_slow(x->faults->world->ensemble, x->a, x->b, 0);
+  sim_link_slow(x->faults->world->ensemble, x->server, x->other_server, 0);
   return true;
 }
 
@@ -354,8 +361,8 @@ static void slow_links(sim_faults *f, unsigned server, int64_t by_us,
       continue;
     sim_active_fault *x = sim_start_fault(f, heal_lag, for_us);
 
-    x->a = server;
-    x->b = i;
+    x->server = server;
+    x->other_server = i;
     sim_link_slow(f->world->ensemble, server, i, by_us);
   }
 }
@@ -372,8 +379,9 @@ bool sim_inject_lag(sim_faults *f)
   return true;
 }
 
-/* The next write of the process is delayed between servers, while the process
- * connects to another server. */
+/* The connection of a process breaks after about its next write. The write is
+ * delayed between the servers, so it is committed after the process has
+ * connected to another server. */
 bool sim_inject_late_write(sim_faults *f)
 {
   unsigned process = sim_random_process(f);

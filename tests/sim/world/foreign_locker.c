@@ -28,7 +28,8 @@ typedef enum step {
 
 enum { PLACES_MAX = 3, SUFFIX_DIGITS = 10 };
 
-/* A node that it needs, and the part of its name before the number. */
+/* A node that the locker needs: its directory, and the part of its name before
+ * the number. */
 typedef struct foreign_place {
   const char *dir;
   const char *mark;
@@ -38,13 +39,14 @@ typedef struct sim_foreign_state {
   step step;
   foreign_place places[PLACES_MAX];
   size_t nplaces;
-  size_t at; /* of the node it waits for; all before it are granted */
-  char prefix[48];
+  size_t at; /* index of the place that it is about to get; all before it are
+                granted */
+  char prefix[48]; /* unique; all its node names begin with it */
   char node[PLACES_MAX][112];
   char predecessor[112];
-  lk_watch *watch;
-  size_t outstanding; /* requests */
-  int32_t limit;
+  lk_watch *watch;          /* NULL: none */
+  size_t outstanding;       /* number of requests without a reply */
+  int32_t limit;            /* number of permits */
   size_t lists_outstanding; /* lists of a cleanup that are outstanding … */
   size_t lists_received;    /* … and received */
   bool found_any;           /* a cleanup list had an own node */
@@ -72,17 +74,18 @@ static int64_t random_time(sim_actor *a)
   return sim_between(&a->rng, 0, sim_actor_T_us(a) / 2);
 }
 
-/* Counts a request, or cleans up if its call failed. */
+/* Called with the result of sending a request: counts it as outstanding, or
+ * cleans up if it was not sent. */
 static void count_request(sim_actor *a, int err);
 
-/* Waits until all its requests are answered. */
+/* Gives up: deletes all its nodes when all its requests are answered. */
 static void clean_up(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
-  if (v->watch != NULL)
-    lk_watch_cancel(client_of(a), v->watch, true);
-  v->watch = NULL;
+  if (f->watch != NULL)
+    lk_watch_cancel(client_of(a), f->watch, true);
+  f->watch = NULL;
   set_step(a, STEP_CLEAN_UP, sim_actor_T_us(a) / 16);
 }
 
@@ -93,7 +96,8 @@ static void count_request(sim_actor *a, int err)
     clean_up(a);
 }
 
-/* false: the reply is ignored. */
+/* Called for each reply. false: the locker has given up meanwhile, so the reply
+ * is ignored. */
 static bool is_reply_expected(sim_actor *a)
 {
   a->foreign_state->outstanding--;
@@ -102,9 +106,9 @@ static bool is_reply_expected(sim_actor *a)
 
 /* ---- choice of locks ---------------------------------------------------- */
 
-static void add_place(sim_foreign_state *v, const char *dir, const char *mark)
+static void add_place(sim_foreign_state *f, const char *dir, const char *mark)
 {
-  v->places[v->nplaces++] = (foreign_place){dir, mark};
+  f->places[f->nplaces++] = (foreign_place){dir, mark};
 }
 
 static void choose_permit(sim_actor *a)
@@ -136,12 +140,12 @@ static void choose_queues(sim_actor *a)
 
 static void start_acquire(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
   const unsigned *kinds = a->process->world->lock_mix->kinds;
   bool permits = kinds[SIM_SEMAPHORE] > 0;
 
-  memset(v, 0, sizeof *v);
-  snprintf(v->prefix, sizeof v->prefix, "_c_%08x" SIM_FOREIGN "%012x-",
+  memset(f, 0, sizeof *f);
+  snprintf(f->prefix, sizeof f->prefix, "_c_%08x" SIM_FOREIGN "%012x-",
            (unsigned)sim_rng_next(&a->rng), a->number);
   if (permits && (kinds[SIM_MUTEX] == 0 || sim_roll(&a->rng, 2) == 0))
     choose_permit(a);
@@ -156,7 +160,7 @@ static void on_created(lk_client *c, int err, const char *path,
                        const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
   (void)c;
   (void)stat;
@@ -166,18 +170,18 @@ static void on_created(lk_client *c, int err, const char *path,
     clean_up(a);
     return;
   }
-  snprintf(v->node[v->at], sizeof v->node[0], "%s", path);
+  snprintf(f->node[f->at], sizeof f->node[0], "%s", path);
   set_step(a, STEP_LIST, 0);
 }
 
 static void create_node(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
-  const foreign_place *p = &v->places[v->at];
+  sim_foreign_state *f = a->foreign_state;
+  const foreign_place *p = &f->places[f->at];
   char path[112];
 
-  snprintf(path, sizeof path, "%s/%s%s", p->dir, v->prefix, p->mark);
-  v->step = STEP_WAIT;
+  snprintf(path, sizeof path, "%s/%s%s", p->dir, f->prefix, p->mark);
+  f->step = STEP_WAIT;
   count_request(a,
                 lk_create2(client_of(a), path, lk_text(a->name), NULL,
                            LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_created, a));
@@ -200,20 +204,21 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
 
 static lk_call watch_call(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
-  if (v->watch != NULL)
-    lk_watch_cancel(client_of(a), v->watch, false);
-  v->watch = NULL;
+  if (f->watch != NULL)
+    lk_watch_cancel(client_of(a), f->watch, false);
+  f->watch = NULL;
   return (lk_call){.size = sizeof(lk_call),
                    .until_disconnect = true,
                    .on_event = on_event,
                    .watch_arg = a,
-                   .watch = &v->watch};
+                   .watch = &f->watch};
 }
 
-/* If the predecessor is gone, it lists again. It also lists again after a long
- * time, since a node that may not be read is deleted without an event. */
+/* If the predecessor is gone, the locker lists again. It also does so after a
+ * long time without an event: no event is sent for a node that may not be
+ * read. */
 static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
                                 const lk_stat *stat, void *arg)
 {
@@ -262,12 +267,13 @@ static int compare_numbers(const char *a, const char *b)
   return strcmp(a + strlen(a) - SUFFIX_DIGITS, b + strlen(b) - SUFFIX_DIGITS);
 }
 
-/* The nearest predecessor; false: the own node is missing. */
-static bool find_predecessor(sim_foreign_state *v, const lk_bytes *names,
+/* Finds the nearest predecessor; `predecessor` is empty if there is none.
+ * false: the own node is missing. */
+static bool find_predecessor(sim_foreign_state *f, const lk_bytes *names,
                              size_t count)
 {
-  const foreign_place *p = &v->places[v->at];
-  const char *own = strrchr(v->node[v->at], '/') + 1;
+  const foreign_place *p = &f->places[f->at];
+  const char *own = strrchr(f->node[f->at], '/') + 1;
   char nearest[112] = "";
   bool found = false;
 
@@ -281,22 +287,24 @@ static bool find_predecessor(sim_foreign_state *v, const lk_bytes *names,
         (nearest[0] == '\0' || compare_numbers(name, nearest) > 0))
       snprintf(nearest, sizeof nearest, "%s", name);
   }
-  v->predecessor[0] = '\0';
+  f->predecessor[0] = '\0';
   if (nearest[0] != '\0')
-    snprintf(v->predecessor, sizeof v->predecessor, "%s/%.70s", p->dir,
+    snprintf(f->predecessor, sizeof f->predecessor, "%s/%.70s", p->dir,
              nearest);
   return found;
 }
 
-static void place_granted(sim_actor *a)
+/* The place is granted. With a permit the node in the queue is no longer
+ * needed. The locker goes on to the next place, or holds. */
+static void take_place(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
-  TRACE(a, "is granted, with %s", v->node[v->at]);
-  sim_checker_note_foreign_holder(a->process->world->checker, v->node[v->at]);
-  if (v->places[v->at].mark == lease)
-    (void)lk_delete(client_of(a), v->node[0], -1, NULL, NULL, NULL);
-  if (++v->at < v->nplaces)
+  TRACE(a, "is granted, with %s", f->node[f->at]);
+  sim_checker_note_foreign_holder(a->process->world->checker, f->node[f->at]);
+  if (f->places[f->at].mark == lease)
+    (void)lk_delete(client_of(a), f->node[0], -1, NULL, NULL, NULL);
+  if (++f->at < f->nplaces)
     set_step(a, STEP_CREATE, 0);
   else
     set_step(a, STEP_HOLD, random_time(a));
@@ -306,8 +314,8 @@ static void place_granted(sim_actor *a)
 
 static void check_permits(sim_actor *a, const lk_bytes *names, size_t count)
 {
-  sim_foreign_state *v = a->foreign_state;
-  const char *own = strrchr(v->node[v->at], '/') + 1;
+  sim_foreign_state *f = a->foreign_state;
+  const char *own = strrchr(f->node[f->at], '/') + 1;
   bool found = false;
 
   for (size_t i = 0; i < count; i++)
@@ -315,11 +323,11 @@ static void check_permits(sim_actor *a, const lk_bytes *names, size_t count)
                       memcmp(names[i].at, own, names[i].len) == 0);
   if (!found) {
     clean_up(a);
-  } else if ((int64_t)count <= v->limit) {
-    if (v->watch != NULL)
-      lk_watch_cancel(client_of(a), v->watch, true);
-    v->watch = NULL;
-    place_granted(a);
+  } else if ((int64_t)count <= f->limit) {
+    if (f->watch != NULL)
+      lk_watch_cancel(client_of(a), f->watch, true);
+    f->watch = NULL;
+    take_place(a);
   } else {
     sim_actor_act_in(a, sim_actor_T_us(a) / 4); /* the limit may have changed */
   }
@@ -339,8 +347,8 @@ static void on_limit_read(lk_client *c, int err, const lk_bytes *data,
                   (uint32_t)b[2] << 8 | b[3]);
 }
 
-/* Without its queue node it must not wait for permits: two such waiters could
- * wait for each other. */
+/* Two lockers may wait for permits at the same time only if one has lost its
+ * queue node. They could wait for each other for ever, so that one gives up. */
 static void on_queue_node_checked(lk_client *c, int err, const lk_stat *stat,
                                   void *arg)
 {
@@ -356,17 +364,17 @@ static void on_queue_node_checked(lk_client *c, int err, const lk_stat *stat,
 
 static void check_queue(sim_actor *a, const lk_bytes *names, size_t count)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
-  if (!find_predecessor(v, names, count)) {
+  if (!find_predecessor(f, names, count)) {
     clean_up(a);
-  } else if (v->predecessor[0] == '\0') {
-    place_granted(a);
+  } else if (f->predecessor[0] == '\0') {
+    take_place(a);
   } else {
     lk_call call = watch_call(a);
 
     count_request(
-        a, lk_get(client_of(a), v->predecessor, &call, on_predecessor_read, a));
+        a, lk_get(client_of(a), f->predecessor, &call, on_predecessor_read, a));
   }
 }
 
@@ -374,17 +382,17 @@ static void on_listed(lk_client *c, int err, const lk_bytes *names,
                       size_t count, const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
   (void)c;
   (void)stat;
   if (err != 0)
-    v->watch = NULL;
+    f->watch = NULL;
   if (!is_reply_expected(a))
     return;
   if (err != 0) {
     clean_up(a);
-  } else if (v->places[v->at].mark == lease) {
+  } else if (f->places[f->at].mark == lease) {
     check_permits(a, names, count);
   } else {
     check_queue(a, names, count);
@@ -393,19 +401,19 @@ static void on_listed(lk_client *c, int err, const lk_bytes *names,
 
 static void list_directory(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
   const sim_world *w = a->process->world;
-  bool permits = v->places[v->at].mark == lease;
+  bool permits = f->places[f->at].mark == lease;
   lk_call call = watch_call(a);
 
-  v->step = STEP_WAIT;
+  f->step = STEP_WAIT;
   if (permits) {
-    v->limit = w->permits;
-    (void)lk_exists(client_of(a), v->node[0], NULL, on_queue_node_checked, a);
+    f->limit = w->permits;
+    (void)lk_exists(client_of(a), f->node[0], NULL, on_queue_node_checked, a);
   }
   if (permits && w->has_limit_node)
     (void)lk_get(client_of(a), SIM_LIMIT, NULL, on_limit_read, a);
-  count_request(a, lk_get_children(client_of(a), v->places[v->at].dir,
+  count_request(a, lk_get_children(client_of(a), f->places[f->at].dir,
                                    permits ? &call : NULL, on_listed, a));
 }
 
@@ -430,20 +438,20 @@ static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
 /* A writer of a single lock may downgrade. */
 static void release_or_downgrade(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
   char path[144];
   lk_op ops[2];
 
-  if (v->nplaces > 1 || v->places[0].mark != writes ||
+  if (f->nplaces > 1 || f->places[0].mark != writes ||
       sim_roll(&a->rng, 2) == 0) {
     clean_up(a);
     return;
   }
-  snprintf(path, sizeof path, "%s/%s%s%s", v->places[0].dir, v->prefix, reads,
-           v->node[0] + strlen(v->node[0]) - SUFFIX_DIGITS);
-  ops[0] = lk_op_check(v->node[0], -1);
+  snprintf(path, sizeof path, "%s/%s%s%s", f->places[0].dir, f->prefix, reads,
+           f->node[0] + strlen(f->node[0]) - SUFFIX_DIGITS);
+  ops[0] = lk_op_check(f->node[0], -1);
   ops[1] = lk_op_create(path, lk_text(a->name), NULL, LK_EPHEMERAL);
-  v->step = STEP_WAIT;
+  f->step = STEP_WAIT;
   count_request(a, lk_multi(client_of(a), ops, 2, NULL, on_downgraded, a));
 }
 
@@ -451,54 +459,55 @@ static void on_cleanup_listed(lk_client *c, int err, const lk_bytes *names,
                               size_t count, const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
-  sim_foreign_state *v = a->foreign_state;
-  const foreign_place *p = &v->places[v->lists_received++];
+  sim_foreign_state *f = a->foreign_state;
+  const foreign_place *p = &f->places[f->lists_received++];
 
   (void)stat;
   for (size_t i = 0; i < count; i++) {
     char path[144];
 
-    if (names[i].len < strlen(v->prefix) ||
-        memcmp(names[i].at, v->prefix, strlen(v->prefix)) != 0)
+    if (names[i].len < strlen(f->prefix) ||
+        memcmp(names[i].at, f->prefix, strlen(f->prefix)) != 0)
       continue;
-    v->found_any = true;
+    f->found_any = true;
     snprintf(path, sizeof path, "%s/%.*s", p->dir, (int)names[i].len,
              (const char *)names[i].at);
     (void)lk_delete(c, path, -1, NULL, NULL, NULL);
   }
-  v->found_any = v->found_any || (err != 0 && err != LK_ERR_NO_NODE);
-  if (--v->lists_outstanding > 0)
+  f->found_any = f->found_any || (err != 0 && err != LK_ERR_NO_NODE);
+  if (--f->lists_outstanding > 0)
     return;
-  if (v->found_any)
+  if (f->found_any)
     clean_up(a);
   else
     set_step(a, STEP_IDLE, 2 * random_time(a));
 }
 
-/* Lists until no own node is left. A deposed leader that does not know it would
- * answer a sync, but no transaction. */
+/* Lists and deletes until no own node is left. A transaction precedes the
+ * lists, so that they show all earlier writes. A sync is not enough: a deposed
+ * leader that does not know it would answer a sync. */
 static void list_for_cleanup(sim_actor *a)
 {
   const lk_op check = lk_op_check("/", -1);
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
-  if (v->outstanding > 0 || v->lists_outstanding > 0) {
+  if (f->outstanding > 0 || f->lists_outstanding > 0) {
     clean_up(a);
     return;
   }
-  v->step = STEP_FIND_LEFTOVERS;
-  v->found_any = false;
-  v->lists_received = 0;
+  f->step = STEP_FIND_LEFTOVERS;
+  f->found_any = false;
+  f->lists_received = 0;
   (void)lk_multi(client_of(a), &check, 1, NULL, NULL, NULL);
-  for (size_t i = 0; i < v->nplaces; i++) {
-    if (lk_get_children(client_of(a), v->places[i].dir, NULL, on_cleanup_listed,
+  for (size_t i = 0; i < f->nplaces; i++) {
+    if (lk_get_children(client_of(a), f->places[i].dir, NULL, on_cleanup_listed,
                         a) == 0)
-      v->lists_outstanding++;
+      f->lists_outstanding++;
     else
-      v->found_any =
+      f->found_any =
           true; /* too many are outstanding, or the client was closed */
   }
-  if (v->lists_outstanding == 0)
+  if (f->lists_outstanding == 0)
     clean_up(a);
 }
 
@@ -506,9 +515,9 @@ static void list_for_cleanup(sim_actor *a)
 
 static void foreign_locker_act(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
-  switch (v->step) {
+  switch (f->step) {
   case STEP_IDLE:
     a->idle = a->stopping;
     if (!a->stopping)
@@ -517,7 +526,7 @@ static void foreign_locker_act(sim_actor *a)
   case STEP_CREATE: create_node(a); break;
   case STEP_LIST: list_directory(a); break;
   case STEP_WAIT:
-    if (v->at < v->nplaces && v->outstanding == 0)
+    if (f->at < f->nplaces && f->outstanding == 0)
       list_directory(a);
     break;
   case STEP_HOLD: release_or_downgrade(a); break;
@@ -534,7 +543,7 @@ static void foreign_locker_start(sim_actor *a)
   set_step(a, STEP_IDLE, random_time(a));
 }
 
-/* Its nodes end with the session. */
+/* Deletes nothing: the nodes end with the session. */
 static void foreign_locker_free(sim_actor *a)
 {
   sim_unschedule(&a->process->world->agenda, &a->job);

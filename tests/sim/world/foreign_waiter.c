@@ -11,25 +11,26 @@
 /*
  * A foreign waiter queues as Curator's read-write lock does: with a WRIT node,
  * which it may downgrade to a READ node of the same number, or with a READ
- * node. It does not wait for a grant and protects nothing: others have to wait
- * for it.
+ * node. It is not interested in the grant and protects nothing. It only makes
+ * others wait for its nodes.
  */
+
+enum { SUFFIX_DIGITS = 10 }; /* of a sequence number */
 
 typedef enum step {
   STEP_IDLE,
-  STEP_CREATE,
   STEP_QUEUED,
   STEP_DOWNGRADE,
   STEP_DELETE,
   STEP_FIND_LEFTOVERS,
-  STEP_WAIT
+  STEP_WAIT /* for a reply */
 } step;
 
 typedef struct sim_foreign_state {
   step step;
-  char prefix[48]; /* of the names of its nodes */
+  char prefix[48]; /* unique; all its node names begin with it */
   char dir[SIM_LOCK_PATH];
-  char node[112];      /* "": none that it knows of */
+  char node[112];      /* "": it knows of none */
   char read_node[112]; /* its READ node after a downgrade */
   bool is_reader;
 } sim_foreign_state;
@@ -42,6 +43,8 @@ static int64_t random_time(sim_actor *a)
   return sim_between(&a->rng, 0, sim_actor_T_us(a));
 }
 
+/* Continues with that step after found_any time. STEP_WAIT is ended by a
+ * callback. */
 static void set_step(sim_actor *a, step next, int64_t in_us)
 {
   a->foreign_state->step = next;
@@ -49,7 +52,8 @@ static void set_step(sim_actor *a, step next, int64_t in_us)
     sim_actor_act_in(a, in_us);
 }
 
-/* Its nodes are found by their prefix. */
+/* Deletes all its nodes, whether or not it knows their names: it lists the
+ * directory and looks for its prefix. */
 static void clean_up(sim_actor *a)
 {
   set_step(a, STEP_FIND_LEFTOVERS, sim_actor_T_us(a) / 16);
@@ -61,7 +65,7 @@ static void on_created(lk_client *c, int err, const char *path,
                        const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
   (void)c;
   (void)stat;
@@ -70,26 +74,26 @@ static void on_created(lk_client *c, int err, const char *path,
     return;
   }
   TRACE(a, "has created %s", path);
-  snprintf(v->node, sizeof v->node, "%s", path);
-  set_step(a, v->is_reader ? STEP_DELETE : STEP_QUEUED, random_time(a));
+  snprintf(f->node, sizeof f->node, "%s", path);
+  set_step(a, f->is_reader ? STEP_DELETE : STEP_QUEUED, random_time(a));
 }
 
 static void create_node(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
   const sim_world *w = a->process->world;
   char path[104];
   unsigned uuid = (unsigned)sim_rng_next(&a->rng);
 
-  v->is_reader = sim_roll(&a->rng, 4) == 0;
-  snprintf(v->dir, sizeof v->dir, "%s",
+  f->is_reader = sim_roll(&a->rng, 4) == 0;
+  snprintf(f->dir, sizeof f->dir, "%s",
            w->locks[sim_roll(&a->rng, (uint32_t)w->nqueues)]);
-  snprintf(v->prefix, sizeof v->prefix, "_c_%08x" SIM_FOREIGN "%012x-", uuid,
+  snprintf(f->prefix, sizeof f->prefix, "_c_%08x" SIM_FOREIGN "%012x-", uuid,
            a->number);
-  snprintf(path, sizeof path, "%s/%s%s", v->dir, v->prefix,
-           v->is_reader ? "__READ__" : "__WRIT__");
-  v->node[0] = '\0';
-  v->read_node[0] = '\0';
+  snprintf(path, sizeof path, "%s/%s%s", f->dir, f->prefix,
+           f->is_reader ? "__READ__" : "__WRIT__");
+  f->node[0] = '\0';
+  f->read_node[0] = '\0';
   set_step(a, STEP_WAIT, 0);
   if (lk_create2(a->process->client, path, lk_text(a->name), NULL,
                  LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_created, a) != 0)
@@ -118,14 +122,14 @@ static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
 
 static void downgrade(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
-  size_t len = strlen(v->node);
+  sim_foreign_state *f = a->foreign_state;
+  size_t len = strlen(f->node);
   lk_op ops[2];
 
-  snprintf(v->read_node, sizeof v->read_node, "%s/%s__READ__%s", v->dir,
-           v->prefix, v->node + len - 10);
-  ops[0] = lk_op_check(v->node, -1);
-  ops[1] = lk_op_create(v->read_node, lk_text(a->name), NULL, LK_EPHEMERAL);
+  snprintf(f->read_node, sizeof f->read_node, "%s/%s__READ__%s", f->dir,
+           f->prefix, f->node + len - SUFFIX_DIGITS);
+  ops[0] = lk_op_check(f->node, -1);
+  ops[1] = lk_op_create(f->read_node, lk_text(a->name), NULL, LK_EPHEMERAL);
   set_step(a, STEP_WAIT, 0);
   if (lk_multi(a->process->client, ops, 2, NULL, on_downgraded, a) != 0)
     clean_up(a);
@@ -137,22 +141,22 @@ static void on_listed(lk_client *c, int err, const lk_bytes *names,
                       size_t count, const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;
-  const sim_foreign_state *v = a->foreign_state;
-  bool some = false;
+  const sim_foreign_state *f = a->foreign_state;
+  bool found_any = false;
 
   (void)stat;
   for (size_t i = 0; i < count; i++) {
     char path[136];
 
-    if (names[i].len < strlen(v->prefix) ||
-        memcmp(names[i].at, v->prefix, strlen(v->prefix)) != 0)
+    if (names[i].len < strlen(f->prefix) ||
+        memcmp(names[i].at, f->prefix, strlen(f->prefix)) != 0)
       continue;
-    some = true;
-    snprintf(path, sizeof path, "%s/%.*s", v->dir, (int)names[i].len,
+    found_any = true;
+    snprintf(path, sizeof path, "%s/%.*s", f->dir, (int)names[i].len,
              (const char *)names[i].at);
     (void)lk_delete(c, path, -1, NULL, NULL, NULL);
   }
-  if (some || (err != 0 && err != LK_ERR_NO_NODE))
+  if (found_any || (err != 0 && err != LK_ERR_NO_NODE))
     clean_up(a);
   else
     set_step(a, STEP_IDLE, 2 * random_time(a));
@@ -172,17 +176,16 @@ static void list_for_cleanup(sim_actor *a)
 
 static void foreign_waiter_act(sim_actor *a)
 {
-  sim_foreign_state *v = a->foreign_state;
+  sim_foreign_state *f = a->foreign_state;
 
-  if (a->stopping && v->step != STEP_IDLE && v->step != STEP_WAIT)
-    v->step = STEP_FIND_LEFTOVERS;
-  switch (v->step) {
+  if (a->stopping && f->step != STEP_IDLE && f->step != STEP_WAIT)
+    f->step = STEP_FIND_LEFTOVERS;
+  switch (f->step) {
   case STEP_IDLE:
     a->idle = a->stopping;
     if (!a->stopping)
       create_node(a);
     break;
-  case STEP_CREATE: create_node(a); break;
   case STEP_QUEUED:
     set_step(a, sim_roll(&a->rng, 2) == 0 ? STEP_DOWNGRADE : STEP_DELETE, 0);
     break;
@@ -201,7 +204,7 @@ static void foreign_waiter_start(sim_actor *a)
   set_step(a, STEP_IDLE, random_time(a));
 }
 
-/* Its nodes end with the session. */
+/* Deletes nothing: the nodes end with the session. */
 static void foreign_waiter_free(sim_actor *a)
 {
   sim_unschedule(&a->process->world->agenda, &a->job);

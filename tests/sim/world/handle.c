@@ -42,7 +42,7 @@ static void call_actor(sim_handle *h, sim_callback callback, int err,
 
 /* ---- acquire ------------------------------------------------------------ */
 
-static void handle_granted(sim_handle *h)
+static void note_granted(sim_handle *h)
 {
   if (h->is_reentry)
     return;
@@ -51,7 +51,6 @@ static void handle_granted(sim_handle *h)
   sim_checker_note_granted(checker_of(h), h);
 }
 
-/* At 0 the lock is no longer held. */
 static void decrease_count(sim_handle *h)
 {
   if (--h->count == 0)
@@ -70,14 +69,14 @@ static void on_acquired(lk_lock *l, int err, void *arg)
   h->acquiring = false;
   h->in_acquire = false;
   if (err == 0)
-    handle_granted(h);
+    note_granted(h);
   else if (h->is_reentry && err == LK_ERR_CANCELLED && h->cancelling)
     decrease_count(h);
   report_fact(h, SIM_ACQUIRE_ENDED, err);
   call_actor(h, SIM_CALLBACK_ACQUIRED, err, NULL);
 }
 
-static bool wants_first_grant(const sim_handle *h)
+static bool is_waiting_for_grant(const sim_handle *h)
 {
   return h->acquiring && !h->is_reentry;
 }
@@ -98,7 +97,7 @@ static int expected_acquire_err(const sim_handle *h)
     return h->kind == SIM_SEMAPHORE ? LK_ERR_DEADLOCK : 0;
   if (o == NULL)
     return 0;
-  if (wants_first_grant(o))
+  if (is_waiting_for_grant(o))
     return LK_ERR_STATE;
   if (!sim_holds(o))
     return 0;
@@ -111,10 +110,10 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
                 .handle = h,
                 .expected_err = expected_acquire_err(h)};
   sim_world *w = h->process->world;
-  bool wanted = h->acquiring;
+  bool was_acquiring = h->acquiring;
 
   TRACE(h, "acquires, %" PRId64 " ms", timeout_ms);
-  if (!wanted) {
+  if (!was_acquiring) {
     h->is_reentry = sim_holds(h);
     h->acquire_number += !h->is_reentry;
     h->timeout_ms = timeout_ms;
@@ -125,9 +124,8 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->in_acquire = true;
   }
   f.err = lk_lock_acquire(h->lock, timeout_ms, on_acquired, h);
-  if (!wanted)
+  if (!was_acquiring) {
     h->acquire_returned_ms = sim_process_clock(h->process);
-  if (!wanted) {
     h->acquiring = f.err == 0 && h->in_acquire;
     h->in_acquire = false;
     h->accepted_acquires += f.err == 0;
@@ -139,16 +137,16 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
 
 void sim_handle_cancel(sim_handle *h)
 {
-  bool outer = h->cancelling;
-  uint64_t asks = h->accepted_acquires;
+  bool was_cancelling = h->cancelling;
+  uint64_t acquires_before = h->accepted_acquires;
 
   TRACE(h, "cancels");
   h->cancelling = true;
   lk_lock_cancel(h->lock);
-  h->cancelling = outer;
+  h->cancelling = was_cancelling;
   if (h->lock != NULL)
     report_fact(h, SIM_CANCEL_RETURNED,
-                h->acquiring && h->accepted_acquires == asks);
+                h->acquiring && h->accepted_acquires == acquires_before);
 }
 
 /* ---- release ------------------------------------------------------------ */
@@ -174,8 +172,8 @@ static int expected_release_err(const sim_handle *h, bool with_callback)
   return with_callback && h->releasing ? LK_ERR_STATE : 0;
 }
 
-/* Updates the handle before the release can invoke callbacks. */
-static void handle_release(sim_handle *h, bool with_callback)
+/* Done before lk_lock_release() is called, since it may invoke callbacks. */
+static void note_release(sim_handle *h, bool with_callback)
 {
   if (with_callback)
     h->releasing_nodes = h->count == 1 ? h->held : (sim_nodes){.count = 0};
@@ -192,14 +190,14 @@ static void handle_release(sim_handle *h, bool with_callback)
 
 int sim_handle_release(sim_handle *h, bool with_callback)
 {
-  int should = expected_release_err(h, with_callback);
+  int expected = expected_release_err(h, with_callback);
   sim_fact f = {
-      .type = SIM_RELEASE_CALLED, .handle = h, .expected_err = should};
+      .type = SIM_RELEASE_CALLED, .handle = h, .expected_err = expected};
 
   TRACE(h, "releases, count %zu", h->count);
   h->in_release = true;
-  if (should == 0 || should == LK_ERR_LOST)
-    handle_release(h, with_callback && should == 0);
+  if (expected == 0 || expected == LK_ERR_LOST)
+    note_release(h, with_callback && expected == 0);
   f.err = lk_lock_release(h->lock, with_callback ? on_released : NULL, h);
   h->in_release = false;
   if (h->lock != NULL)
@@ -209,8 +207,8 @@ int sim_handle_release(sim_handle *h, bool with_callback)
 
 /* ---- while held --------------------------------------------------------- */
 
-/* Both sides of a read-write lock have the callback argument of the write
- * side. */
+/* The handle of the side that an event is about. Both sides of a read-write
+ * lock have the handle of the write side as their callback argument. */
 static sim_handle *handle_of_side(sim_handle *h, const lk_lock *l)
 {
   return h->other != NULL && h->other->lock == l ? h->other : h;
@@ -251,18 +249,19 @@ static void on_verified(lk_lock *l, int err, void *arg)
 
 int sim_handle_verify(sim_handle *h)
 {
-  bool verified = h->verifying;
+  bool was_verifying = h->verifying;
   int err;
 
   TRACE(h, "verifies");
   h->verifying = true;
   err = lk_lock_verify(h->lock, on_verified, h);
   if (err != 0)
-    h->verifying = verified;
+    h->verifying = was_verifying;
   return err;
 }
 
-/* A guarded write; it may outlive its handle. */
+/* A guarded write and the nodes that guard it. It may complete after its handle
+ * is freed. */
 typedef struct guarded_write {
   sim_handle *h;
   sim_nodes nodes;

@@ -6,8 +6,8 @@
 #include "sim/world/facts.h"
 
 /**
- * The API of a lock for actors. Each call and each callback is reported to the
- * checker; then the actor's callback is invoked.
+ * The lock API as actors use it. Each call and each callback is reported to the
+ * checker; after a callback the actor's own callback is invoked.
  */
 
 /** The callback of a lock that was invoked. */
@@ -22,9 +22,9 @@ typedef enum sim_callback {
 typedef void (*sim_on_callback)(sim_handle *h, int callback, int err,
                                 const lk_lock_event *event);
 
-/** Make a lock and its handle; of a read-write lock both sides, of which the
-    write side is returned. Of `options` only the flags, the layout and
-    max_queue count. */
+/** Make a lock and its handle. For a read-write lock both sides are made, and
+    the write side is returned. Of `options` only the flags, the layout and
+    max_queue are used. */
 sim_handle *sim_handle_new(sim_process *p, const char *name,
                            const sim_lock_request *wanted,
                            lk_session_lease *lease,
@@ -35,10 +35,10 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms);
 void sim_handle_cancel(sim_handle *h);
 int sim_handle_release(sim_handle *h, bool with_callback);
 int sim_handle_verify(sim_handle *h);
-/** Write to a node that all actors write to. */
+/** A guarded write to a node that all actors write to. */
 int sim_handle_write(sim_handle *h);
-/** lk_lock_free(), also of the other side; the actor must not use the handle
-    any more. */
+/** Free the lock, also the other side. The actor must not use the handles any
+    more. */
 void sim_handle_free(sim_handle *h);
 
 #endif

@@ -26,18 +26,18 @@ static void free_entry(sim_entry *e)
   free(e);
 }
 
-void sim_history_free(sim_history *l)
+void sim_history_free(sim_history *history)
 {
-  while (l->newest != NULL) {
-    sim_entry *e = l->newest;
+  while (history->newest != NULL) {
+    sim_entry *e = history->newest;
 
-    l->newest = e->older;
+    history->newest = e->older;
     free_entry(e);
   }
-  while (l->sessions != NULL) {
-    sim_session *s = l->sessions;
+  while (history->sessions != NULL) {
+    sim_session *s = history->sessions;
 
-    l->sessions = s->next;
+    history->sessions = s->next;
     while (s->xids != NULL) {
       sim_xids *x = s->xids;
 
@@ -50,8 +50,8 @@ void sim_history_free(sim_history *l)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* The names of contender nodes. Stated here again, so that the checker does not
- * depend on the code it checks. */
+/* The names of contender nodes. The recipes have such a list, too; this one is
+ * separate, so that the checker does not depend on the code that it checks. */
 typedef struct name_pattern {
   const char *text;
   bool is_reader;
@@ -94,7 +94,8 @@ static void parse_name_with_id(sim_entry *e)
   }
 }
 
-/* The mark and ten characters for the number. */
+/* Parses a pattern that is followed by ten characters of a number, or by eleven
+ * with a minus sign, and nothing else. */
 static void parse_pattern_at(sim_entry *e, const char *at,
                              const name_pattern *m)
 {
@@ -125,25 +126,26 @@ static bool is_kazoos_lease(const char *name)
   return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
 }
 
-static void parse_name(const sim_lock_style *h, sim_entry *e)
+static void parse_name(const sim_lock_style *style, sim_entry *e)
 {
   e->is_foreign = strstr(e->name, SIM_FOREIGN) != NULL;
-  e->is_permit = h->layout == LK_LAYOUT_KAZOO
+  e->is_permit = style->layout == LK_LAYOUT_KAZOO
                      ? is_kazoos_lease(e->name)
                      : strstr(e->name, "-lease-") != NULL;
-  if (sim_names_have_no_id(h))
-    parse_plain_name(e, h->prefix);
+  if (sim_names_have_no_id(style))
+    parse_plain_name(e, style->prefix);
   else
     parse_name_with_id(e);
 }
 
-static void set_key(const sim_lock_style *h, sim_entry *e, const sim_node *n)
+static void set_key(const sim_lock_style *style, sim_entry *e,
+                    const sim_node *n)
 {
   size_t len = (size_t)n->stat.data_length;
 
-  if (h->unique > 0 && strlen(e->name) >= h->unique)
-    memcpy(e->key, e->name, h->unique);
-  else if (h->unique == 0 && len >= SIM_UUID)
+  if (style->id_len > 0 && strlen(e->name) >= style->id_len)
+    memcpy(e->key, e->name, style->id_len);
+  else if (style->id_len == 0 && len >= SIM_UUID)
     memcpy(e->key, (const char *)n->data + len - SIM_UUID, SIM_UUID);
 }
 
@@ -154,8 +156,8 @@ bool sim_same_contender(const sim_entry *a, const sim_entry *b)
 
 /* ---- committed transactions --------------------------------------------- */
 
-static void add_version(const sim_history *l, sim_entry *e, const sim_node *n,
-                        int64_t zxid)
+static void add_version(const sim_history *history, sim_entry *e,
+                        const sim_node *n, int64_t zxid)
 {
   sim_version *v = sim_allocate(sizeof *v);
   size_t len = (size_t)n->stat.data_length;
@@ -166,24 +168,25 @@ static void add_version(const sim_history *l, sim_entry *e, const sim_node *n,
     memcpy(v->data, n->data, len);
   v->zxid = zxid;
   v->version = n->stat.version;
-  v->at_us = l->agenda->now_us;
+  v->at_us = history->agenda->now_us;
   v->older = e->newest;
   e->newest = v;
 }
 
-static int lock_of(const sim_history *l, const char *path, size_t dir_len)
+static int lock_of(const sim_history *history, const char *path, size_t dir_len)
 {
-  for (size_t i = 0; i < *l->nlocks; i++) {
-    if (strlen(l->locks[i]) == dir_len &&
-        memcmp(path, l->locks[i], dir_len) == 0)
+  for (size_t i = 0; i < *history->nlocks; i++) {
+    if (strlen(history->locks[i]) == dir_len &&
+        memcmp(path, history->locks[i], dir_len) == 0)
       return (int)i;
   }
   return SIM_NO_LOCK;
 }
 
-static const sim_entry *find_writer(const sim_history *l, const sim_entry *r)
+static const sim_entry *find_writer(const sim_history *history,
+                                    const sim_entry *r)
 {
-  const sim_entry *e = l->existing;
+  const sim_entry *e = history->existing;
 
   while (e != NULL && !(e->is_write_side && e->lock_index == r->lock_index &&
                         e->suffix == r->suffix))
@@ -191,10 +194,10 @@ static const sim_entry *find_writer(const sim_history *l, const sim_entry *r)
   return e;
 }
 
-sim_entry *sim_history_add_node(sim_history *l, const sim_node *node)
+sim_entry *sim_history_add_node(sim_history *history, const sim_node *node)
 {
   size_t dir_len = (size_t)(strrchr(node->path, '/') - node->path);
-  int lock_index = lock_of(l, node->path, dir_len);
+  int lock_index = lock_of(history, node->path, dir_len);
   bool raw = strcmp(node->path, SIM_LIMIT) == 0 ||
              (dir_len == strlen(SIM_REQUEST_DIR) &&
               strncmp(node->path, SIM_REQUEST_DIR, dir_len) == 0);
@@ -209,54 +212,55 @@ sim_entry *sim_history_add_node(sim_history *l, const sim_node *node)
   e->dir_len = dir_len;
   e->lock_index = lock_index;
   e->created_zxid = node->stat.czxid;
-  e->created_us = l->agenda->now_us;
+  e->created_us = history->agenda->now_us;
   e->session = node->stat.ephemeral_owner;
   if (e->session != 0)
-    e->creator_session = sim_history_session(l, e->session);
+    e->creator_session = sim_history_session(history, e->session);
   if (lock_index != SIM_NO_LOCK) {
-    parse_name(*l->style, e);
-    set_key(*l->style, e, node);
+    parse_name(*history->style, e);
+    set_key(*history->style, e, node);
   } else {
-    add_version(l, e, node, e->created_zxid);
+    add_version(history, e, node, e->created_zxid);
   }
   if (e->is_reader)
-    e->downgraded_from = find_writer(l, e);
-  e->older = l->newest;
-  l->newest = e;
-  e->next = l->existing;
+    e->downgraded_from = find_writer(history, e);
+  e->older = history->newest;
+  history->newest = e;
+  e->next = history->existing;
   if (e->next != NULL)
     e->next->prev = e;
-  l->existing = e;
+  history->existing = e;
   return e;
 }
 
-static void move_to_being_deleted(sim_history *l, sim_entry *e)
+static void move_to_being_deleted(sim_history *history, sim_entry *e)
 {
-  *(e->prev == NULL ? &l->existing : &e->prev->next) = e->next;
+  *(e->prev == NULL ? &history->existing : &e->prev->next) = e->next;
   if (e->next != NULL)
     e->next->prev = e->prev;
   e->prev = NULL;
-  e->next = l->being_deleted;
-  l->being_deleted = e;
+  e->next = history->being_deleted;
+  history->being_deleted = e;
 }
 
-void sim_history_delete_node(sim_history *l, const sim_node *node, int64_t zxid)
+void sim_history_delete_node(sim_history *history, const sim_node *node,
+                             int64_t zxid)
 {
-  sim_entry *e = sim_history_find(l, node->path);
-  int lock_index = lock_of(l, node->path, strlen(node->path));
+  sim_entry *e = sim_history_find(history, node->path);
+  int lock_index = lock_of(history, node->path, strlen(node->path));
 
   if (lock_index != SIM_NO_LOCK)
-    l->dirs_vanished[lock_index]++;
+    history->dirs_vanished[lock_index]++;
   if (e == NULL)
     return;
   e->deleted_zxid = zxid;
-  e->deleted_us = l->agenda->now_us;
-  move_to_being_deleted(l, e);
+  e->deleted_us = history->agenda->now_us;
+  move_to_being_deleted(history, e);
 }
 
-/* Whether a client lacks a permission on the directory, a node above it or a
- * node in it. */
-static bool is_denied(const sim_tree *committed, const char *lock)
+/* Whether a client lacks a permission on the directory, on a node above it or
+ * on a node in it. */
+static bool permission_is_missing(const sim_tree *committed, const char *lock)
 {
   const sim_node *dir = sim_tree_find(committed, lock);
   bool denied = false;
@@ -270,154 +274,161 @@ static bool is_denied(const sim_tree *committed, const char *lock)
   return denied;
 }
 
-static void note_access(sim_history *l, const sim_tree *committed)
+static void note_access(sim_history *history, const sim_tree *committed)
 {
-  for (size_t i = 0; i < *l->nlocks; i++) {
-    if (is_denied(committed, l->locks[i]))
-      l->denied_us[i] = INT64_MAX;
-    else if (l->denied_us[i] == INT64_MAX)
-      l->denied_us[i] = l->agenda->now_us;
+  for (size_t i = 0; i < *history->nlocks; i++) {
+    if (permission_is_missing(committed, history->locks[i]))
+      history->denied_us[i] = INT64_MAX;
+    else if (history->denied_us[i] == INT64_MAX)
+      history->denied_us[i] = history->agenda->now_us;
   }
 }
 
-static void note_version(sim_history *l, const sim_node *n, int64_t zxid)
+static void add_version_if_written(sim_history *history, const sim_node *n,
+                                   int64_t zxid)
 {
   if (n->stat.mzxid == zxid && (n->stat.czxid != zxid || n->stat.version > 0))
-    add_version(l, sim_history_find(l, n->path), n, zxid);
+    add_version(history, sim_history_find(history, n->path), n, zxid);
 }
 
-static void note_data(sim_history *l, const sim_tree *committed, int64_t zxid)
+static void add_versions(sim_history *history, const sim_tree *committed,
+                         int64_t zxid)
 {
   const sim_node *dir = sim_tree_find(committed, SIM_REQUEST_DIR);
   const sim_node *limit = sim_tree_find(committed, SIM_LIMIT);
 
   for (const sim_node *n = dir == NULL ? NULL : dir->children; n != NULL;
        n = n->next)
-    note_version(l, n, zxid);
+    add_version_if_written(history, n, zxid);
   if (limit != NULL)
-    note_version(l, limit, zxid);
+    add_version_if_written(history, limit, zxid);
 }
 
-/* A change of the data removes a one-shot data watch. */
-static void note_data_change(const sim_history *l, sim_entry *e,
-                             const sim_node *n)
+static void note_set(const sim_history *history, sim_entry *e,
+                     const sim_node *n)
 {
   size_t len = strlen(LK_REVOKE_MESSAGE);
 
-  e->changed_us = l->agenda->now_us;
+  e->changed_us = history->agenda->now_us;
   e->revoked = (size_t)n->stat.data_length == len &&
                memcmp(n->data, LK_REVOKE_MESSAGE, len) == 0;
 }
 
-static void note_change(sim_history *l, const sim_tree *committed, int64_t zxid)
+static void note_sets_of_existing(sim_history *history,
+                                  const sim_tree *committed, int64_t zxid)
 {
-  for (sim_entry *e = l->existing; e != NULL; e = e->next) {
+  for (sim_entry *e = history->existing; e != NULL; e = e->next) {
     const sim_node *n = sim_tree_find(committed, e->path);
 
     if (n != NULL && n->stat.mzxid == zxid)
-      note_data_change(l, e, n);
+      note_set(history, e, n);
   }
 }
 
-static void set_deletion_cause(sim_history *l, int64_t by)
+static void set_deletion_cause(sim_history *history, int64_t by)
 {
-  for (sim_entry *e = l->being_deleted; e != NULL; e = e->next)
+  for (sim_entry *e = history->being_deleted; e != NULL; e = e->next)
     e->deletion_cause = e->session == by && by != 0 ? SIM_DELETED_BY_OWNER
                                                     : SIM_DELETED_BY_OTHERS;
 }
 
-static void set_deletion_cause_of_session(sim_history *l, const sim_session *s)
+static void set_deletion_cause_of_session(sim_history *history,
+                                          const sim_session *s)
 {
-  for (sim_entry *e = l->being_deleted; e != NULL; e = e->next)
+  for (sim_entry *e = history->being_deleted; e != NULL; e = e->next)
     e->deletion_cause = s->ended_by_operator ? SIM_DELETED_BY_OPERATOR
                         : s->expired         ? SIM_DELETED_BY_EXPIRY
                                              : SIM_DELETED_BY_CLOSE;
 }
 
-/* A late revalidation by a connection that was given up takes the session back.
- * It commits an old request after later ones of the same client, also after the
- * client has looked for the node. The node is then excused. */
-static void note_late(sim_history *l, const sim_commit *c)
+/* A server may take back the session for a connection that the client has given
+ * up, when it revalidates the session late. It then commits an old request
+ * after later ones of the client, even after the client has looked for the
+ * node. The nodes of such a request are excused. */
+static void excuse_late_nodes(sim_history *history, const sim_commit *c)
 {
-  sim_session *s = sim_history_session(l, c->session);
+  sim_session *s = sim_history_session(history, c->session);
 
   if (c->xid > s->top_xid) {
     s->top_xid = c->xid;
     return;
   }
-  for (sim_entry *e = l->existing; e != NULL && e->created_zxid == c->zxid;
-       e = e->next)
+  for (sim_entry *e = history->existing;
+       e != NULL && e->created_zxid == c->zxid; e = e->next)
     e->is_excused = true;
 }
 
-void sim_history_committed(sim_history *l, const sim_commit *c,
+void sim_history_committed(sim_history *history, const sim_commit *c,
                            const sim_tree *committed)
 {
-  l->zxid = c->zxid;
+  history->zxid = c->zxid;
   if (c->xid > 0)
-    note_late(l, c);
+    excuse_late_nodes(history, c);
   if (c->op == OP_CLOSE)
-    set_deletion_cause_of_session(l, sim_history_session(l, c->session));
+    set_deletion_cause_of_session(history,
+                                  sim_history_session(history, c->session));
   else
-    set_deletion_cause(l, c->session);
+    set_deletion_cause(history, c->session);
   if (c->op == OP_SET_ACL || c->op == OP_CLOSE)
-    note_access(l, committed);
-  else if (l->being_deleted != NULL)
-    note_access(l, committed);
+    note_access(history, committed);
+  else if (history->being_deleted != NULL)
+    note_access(history, committed);
   if (c->op == OP_SET_DATA || c->op == OP_MULTI)
-    note_data(l, committed, c->zxid);
+    add_versions(history, committed, c->zxid);
   if (c->op == OP_SET_DATA)
-    note_change(l, committed, c->zxid);
+    note_sets_of_existing(history, committed, c->zxid);
 }
 
-sim_session *sim_history_session(sim_history *l, int64_t id)
+sim_session *sim_history_session(sim_history *history, int64_t id)
 {
-  sim_session *s = l->sessions;
+  sim_session *s = history->sessions;
 
   while (s != NULL && s->id != id)
     s = s->next;
   if (s == NULL) {
     s = sim_allocate(sizeof *s);
     s->id = id;
-    s->next = l->sessions;
-    l->sessions = s;
+    s->next = history->sessions;
+    history->sessions = s;
   }
   return s;
 }
 
-void sim_history_end_session(sim_history *l, int64_t session, bool expired)
+void sim_history_end_session(sim_history *history, int64_t session,
+                             bool expired)
 {
-  sim_session *s = sim_history_session(l, session);
+  sim_session *s = sim_history_session(history, session);
 
   s->over = true;
   s->expired = expired;
-  s->over_us = l->agenda->now_us;
+  s->over_us = history->agenda->now_us;
 }
 
 /* ---- queries ------------------------------------------------------------ */
 
-sim_entry *sim_history_find(const sim_history *l, const char *path)
+sim_entry *sim_history_find(const sim_history *history, const char *path)
 {
-  sim_entry *e = l->existing;
+  sim_entry *e = history->existing;
 
   while (e != NULL && strcmp(e->path, path) != 0)
     e = e->next;
   return e;
 }
 
-sim_entry *sim_history_at(const sim_history *l, const char *path, int64_t zxid)
+sim_entry *sim_history_at(const sim_history *history, const char *path,
+                          int64_t zxid)
 {
-  for (sim_entry *e = l->newest; e != NULL; e = e->older) {
+  for (sim_entry *e = history->newest; e != NULL; e = e->older) {
     if (sim_entry_existed_at(e, zxid) && strcmp(e->path, path) == 0)
       return e;
   }
   return NULL;
 }
 
-sim_entry *sim_history_by_zxid(const sim_history *l, int64_t made)
+sim_entry *sim_history_by_zxid(const sim_history *history, int64_t made)
 {
-  for (sim_entry *e = l->newest;
-       e != NULL && (e->created_zxid >= made || l->wiped); e = e->older) {
+  for (sim_entry *e = history->newest;
+       e != NULL && (e->created_zxid >= made || history->wiped); e = e->older) {
     if (e->created_zxid == made)
       return e;
   }

@@ -25,7 +25,7 @@ static sim_checker *checker_of(const sim_actor *a)
   return a->process->world->checker;
 }
 
-static sim_identity_use *new_proof(sim_actor *a, sim_verb verb)
+static sim_identity_use *new_identity_use(sim_actor *a, sim_verb verb)
 {
   sim_identity_use *x = sim_checker_allocate(checker_of(a), sizeof *x);
 
@@ -34,7 +34,7 @@ static sim_identity_use *new_proof(sim_actor *a, sim_verb verb)
   return x;
 }
 
-static void end_proof(sim_identity_use *x, int err)
+static void end_identity_use(sim_identity_use *x, int err)
 {
   sim_actor *a = x->actor;
 
@@ -56,12 +56,12 @@ static void format_identity(const sim_actor *a, unsigned number, char user[24])
 static void on_added(lk_client *c, int err, void *arg)
 {
   (void)c;
-  end_proof(arg, err);
+  end_identity_use(arg, err);
 }
 
 static void add_identity(sim_actor *a)
 {
-  sim_identity_use *x = new_proof(a, SIM_ADD_AUTH);
+  sim_identity_use *x = new_identity_use(a, SIM_ADD_AUTH);
   char user[24];
   char text[40];
 
@@ -77,7 +77,7 @@ static void add_identity(sim_actor *a)
                              : SIM_MILESTONE_IDENTITY_AWAY);
 }
 
-/* Adds an identity in one of four state changes. */
+/* Adds an identity at one of four changes of the session state. */
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   sim_actor *a = arg;
@@ -98,7 +98,7 @@ static void on_created(lk_client *c, int err, const char *path,
   (void)c;
   (void)path;
   (void)stat;
-  end_proof(arg, err);
+  end_identity_use(arg, err);
 }
 
 static void on_got(lk_client *c, int err, const lk_bytes *data,
@@ -107,20 +107,20 @@ static void on_got(lk_client *c, int err, const lk_bytes *data,
   (void)c;
   (void)data;
   (void)stat;
-  end_proof(arg, err);
+  end_identity_use(arg, err);
 }
 
 static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)stat;
-  end_proof(arg, err);
+  end_identity_use(arg, err);
 }
 
 static void on_deleted(lk_client *c, int err, void *arg)
 {
   (void)c;
-  end_proof(arg, err);
+  end_identity_use(arg, err);
 }
 
 static bool has_user(const lk_identity *ids, size_t count, const char *user)
@@ -144,19 +144,20 @@ static void on_who_am_i(lk_client *c, int err, const lk_identity *ids,
     format_identity(x->actor, i, user);
     x->missing = x->missing || !has_user(ids, count, user);
   }
-  end_proof(x, err);
+  end_identity_use(x, err);
 }
 
 static void use_identities(sim_actor *a)
 {
   static const sim_verb verbs[] = {SIM_CREATE, SIM_CREATE, SIM_GET,
                                    SIM_SET,    SIM_DELETE, SIM_WHO};
-  sim_identity_use *x = new_proof(a, verbs[sim_roll(&a->rng, 6)]);
+  sim_identity_use *x = new_identity_use(a, verbs[sim_roll(&a->rng, 6)]);
   lk_client *c = a->process->client;
   lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
   char path[32];
 
-  /* Not below SIM_REQUEST_DIR, where watchers may not read it. */
+  /* The node is not in SIM_REQUEST_DIR: watchers watch there, and may not read
+   * this node. */
   snprintf(path, sizeof path, "/%s.own", a->process->name);
   switch ((int)x->verb) {
   case SIM_CREATE:

@@ -182,10 +182,16 @@ typedef struct sim_contender {
   sim_grace in_circle;   /**< it waits for an acquire that waits for it */
 } sim_contender;
 
+/** Replies to setWatches. */
+enum sim_frame_type {
+  SIM_FRAME_SET_WATCHES = 0,       /**< to one that the reconnect sent */
+  SIM_FRAME_LATE_SET_WATCHES = -1, /**< to one that was sent later */
+  SIM_FRAME_THROTTLED = -2         /**< one was refused as throttled */
+};
+
 /** An event or a reply to setWatches, as received. */
 typedef struct sim_received_frame {
-  int32_t type; /**< of an event; 0: a reply to the reconnect's setWatches; -1:
-                   to a later one; -2: to one that was throttled */
+  int32_t type; /**< the lk_event_type of an event (> 0), or a sim_frame_type */
   int64_t zxid; /**< of a reply */
   char path[SIM_CHANGE_PATH];
 } sim_received_frame;
@@ -200,16 +206,16 @@ typedef struct sim_received {
   size_t cap;
   size_t last_reported;    /**< index of the event that a watch reported last */
   size_t set_watches_sent; /**< number of setWatches sent */
-  size_t at_reconnect; /**< of these, the ones of the reconnect, each with its
-                          zxid */
-  size_t nlate;        /**< of these, the ones after the reconnect */
-  int32_t
-      late_xids[SIM_MOST_LATE_SET_WATCHES]; /**< xids of the last of these */
-  int64_t late_zxid;   /**< smallest zxid of the late ones */
-  int64_t oldest_zxid; /**< smallest zxid of all */
-  bool throttled;      /**< one of them was throttled */
-  bool lost; /**< one on an earlier connection was lost, and none has succeeded
-                since */
+  size_t at_reconnect; /**< of these, the ones that the reconnect sent; each had
+                          its own zxid */
+  size_t nlate;        /**< of these, the ones that were sent later */
+  int32_t late_xids[SIM_MOST_LATE_SET_WATCHES]; /**< xids of the last of the
+                                                   later ones */
+  int64_t late_zxid;   /**< smallest zxid of the later ones */
+  int64_t oldest_zxid; /**< smallest zxid of all that were sent */
+  bool throttled;      /**< one of them was refused as throttled */
+  bool lost; /**< a setWatches was lost with an earlier connection, and none has
+                succeeded since */
   unsigned char frame_head[96]; /**< first bytes of the frame being received */
   size_t frame_received;        /**< bytes of this frame received */
   size_t frame_len;    /**< length of this frame with its length field */
@@ -228,27 +234,29 @@ typedef struct sim_life {
   bool was_paused;
   int64_t resumed_us;         /**< end of its last pause */
   int64_t reachable_since_us; /**< since when a quorum is reachable and the
-                                 client is not connected; 0 */
+                                 client is not connected; 0: not so */
   int64_t last_bytes_us;      /**< when bytes arrived last on this connection */
   int64_t previous_bytes_us;  /**< when bytes arrived before that */
-  int64_t count_us;           /**< start of the count of requests */
-  size_t nsent;               /**< requests since then */
-  size_t ndialed;             /**< connections since then */
+  int64_t count_us;           /**< when the counts below were last reset */
+  size_t nsent;               /**< requests sent since then */
+  size_t nconnects;           /**< connections opened since then */
   int64_t seen_zxid; /**< the newest zxid of this connection's replies */
   sim_handle *handles;
   sim_request *requests;
   uint64_t nrequests;     /**< number of requests of actors */
   uint64_t last_answered; /**< number of the request that was answered last */
   int64_t top_zxid;       /**< newest zxid of its replies in this session */
-  int32_t xid;            /**< the last one sent in this session */
-  size_t deletes_to_send; /**< deletes that must be sent first on this
-                             connection */
+  int32_t xid;            /**< the last xid sent in this session */
+  size_t deletes_to_send; /**< number of deletes that must be sent before other
+                             requests on this connection */
   unsigned char frame_head[72]; /**< first bytes of the frame being sent */
   size_t frame_sent;            /**< bytes of this frame sent */
   size_t frame_len;      /**< length of this frame with its length field */
   bool handshake_sent;   /**< the connect request was sent */
-  bool must_report_loss; /**< its session ended: all holders must be notified */
-  bool must_be_empty;    /**< the client was freed: no memory may be left */
+  bool must_report_loss; /**< its session ended, and its holders must be
+                            notified in the same job */
+  bool must_be_empty; /**< the client was freed, and no memory may be left after
+                         the job */
 
   sim_received received; /**< only if sim_is_recording_frames() */
 } sim_life;
@@ -262,29 +270,34 @@ struct sim_checker {
   sim_contender *contenders;
   sim_handle *all_handles; /**< of all processes, also ended ones */
   struct sim_chunk *chunks;
-  sim_write *writes;              /**< newest first */
-  int64_t next_periodic_us;       /**< time of the next SIM_PERIODIC */
-  uint64_t token[SIM_MOST_LOCKS]; /**< the newest token granted */
-  uint64_t turn[SIM_MOST_LOCKS];  /**< its number of local handoffs */
-  int leader;
-  unsigned last_leader;
-  int64_t leader_last_stopped_us; /**< when a leader was last stopped; 0 */
+  sim_write *writes;        /**< newest first */
+  int64_t next_periodic_us; /**< time of the next SIM_PERIODIC */
+  uint64_t
+      last_token[SIM_MOST_LOCKS]; /**< the newest token granted for each lock */
+  uint64_t last_handoffs[SIM_MOST_LOCKS]; /**< the number of local handoffs with
+                                             that token */
+  int leader;           /**< index of a server; -1: there is none */
+  unsigned last_leader; /**< the leader, or the one before the election */
+  int64_t leader_last_stopped_us; /**< when the leader was last seen stopped; 0:
+                                     never */
   int64_t leader_since_us;        /**< since when the current leader leads */
-  int64_t
-      links_last_slow_us;  /**< when links between servers were last slow; 0 */
-  int64_t slowest_link_us; /**< additional delay of the slowest link */
-  int64_t late_since_us;   /**< when that delay last grew by more than a lease
-                              tolerates; 0 */
-  int64_t faults_over_us;  /**< since when no fault is active; 0 */
-  size_t current;          /**< the invariant being checked */
+  int64_t links_last_slow_us; /**< when a link between servers was last seen too
+                                 slow for leases; 0: never */
+  int64_t slowest_link_us;    /**< additional delay of the slowest link between
+                                 servers */
+  int64_t link_delay_grew_us; /**< when slowest_link_us last grew by more than a
+                                 lease tolerates; 0: never */
+  int64_t faults_over_us;     /**< since when no fault is active; 0: faults are
+                                 active */
+  size_t current;             /**< the invariant being checked */
   size_t violations;
   unsigned char invariants_of_fact[SIM_NFACTS]
                                   [64]; /**< indices of the invariants that
                                            receive a fact */
   size_t ninvariants_of_fact[SIM_NFACTS];
   struct {
-    bool off;
-    size_t broken;
+    bool off;       /**< the invariant is not checked */
+    size_t broken;  /**< number of violations */
     char what[160]; /**< text of the first violation */
   } * verdicts;
 };
@@ -295,21 +308,21 @@ void sim_milestones_note(const sim_fact *f);
 /** lk_contender_observer.on_step of all contenders. */
 void sim_contender_step(void *arg, const lk_contender *ct,
                         lk_contender_event ev, lk_contender_state from);
-/** Of one process, or of all (NULL). */
+/** Free the contenders of a process; of all processes if `l` is NULL. */
 void sim_contenders_free(sim_checker *checker, const sim_life *l);
 void sim_life_end(sim_life *l);
 void sim_received_begin(sim_life *l);
 void sim_received_end(sim_life *l);
-/** Whether received frames are recorded: with watchers, or where servers
-    throttle. */
+/** Whether the run records the frames that processes receive: if it has
+    watchers, or if servers may throttle. */
 bool sim_is_recording_frames(const sim_world *w);
-/** Whether the reply to a setWatches is due. */
+/** Whether a setWatches was sent and has no reply yet. */
 bool sim_received_awaits_set_watches(const sim_received *h);
 /** A setWatches was sent. */
 void sim_received_set_watches_sent(sim_life *l, int32_t xid);
 
-/** Whether a one-shot watch may report that event now. It may have been
-    re-registered late: a setWatches was throttled, or one after the reconnect's
+/** Whether a one-shot watch of the process may report that event now, later
+    than usual: a setWatches was throttled, or one that followed the reconnect's
     was lost. */
 bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
                            const lk_event *e);
@@ -333,9 +346,9 @@ static inline int64_t sim_T_us(const sim_checker *checker)
 int64_t sim_grace_us(const sim_checker *checker);
 /** The largest number of permits at any time since `us`. */
 int32_t sim_limit_since(const sim_checker *checker, int64_t us);
-/** Whether a condition that must not last has lasted longer than
-    sim_grace_us(). `e`: the node with the condition; NULL: there is none, and
-    the grace period starts anew. */
+/** Whether the condition that `s` follows has lasted longer than
+    sim_grace_us(). `e`: the node that has the condition now; NULL: none has it,
+    and the grace period starts anew. */
 bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                        const sim_entry *e);
 /** Whether a permission was missing in the directory at `us` or later. */
@@ -355,21 +368,23 @@ static inline bool sim_handle_was_denied(const sim_checker *checker,
   }
   return false;
 }
-/** Whether lk_lock_ok() is true, and no node of the handle was deleted in a way
-    that its client cannot know. */
+/** Whether lk_lock_ok() is true and must be right. It may be wrong if a node of
+    the handle was deleted in a way that its client cannot know of. */
 bool sim_certainly_holds(const sim_checker *checker, const sim_handle *h);
 /** Whether the deletion of a node is no fault of the client: by others, or an
     expiry that the assurance of its session lease does not cover. */
 bool sim_deletion_is_excused(const sim_checker *checker, const sim_entry *e);
-/** The process whose session owns the node, even if it is paused. NULL: none,
-    or its client is closed. */
+/** The process whose session owns the node. It may be paused. NULL: there is
+    none, or its client is closed. */
 sim_life *sim_owner_of(sim_checker *checker, const sim_entry *e);
-/** The contender that created a node; NULL: finished. */
+/** The contender that created the node, or that has adopted it. NULL: it is
+    finished. */
 sim_contender *sim_contender_for(const sim_checker *checker,
                                  const sim_entry *e);
-/** The existing node of a contender, or its last one; NULL: none. */
+/** The existing node of a contender; if it has none, its last one; NULL: it
+    never had one. */
 sim_entry *sim_entry_of(const sim_checker *checker, const lk_contender *ct);
-/** How often the directories of a handle were deleted. */
+/** How often the directories of a handle have been deleted, in all. */
 unsigned sim_dirs_vanished(const sim_checker *checker, const sim_handle *h);
 /** The place of a handle in the queue of a lock; NULL: none. */
 static inline const sim_place *sim_place_at(const sim_handle *h, int lock_index)
@@ -385,14 +400,14 @@ static inline sim_life *sim_life_of(sim_checker *checker, const sim_process *p)
   return &checker->lives[p->index];
 }
 
-/** What is wrong with the reply to a rare requester
+/** What is wrong with the reply to a request of a rare requester
     (invariants_rare_requests.c); NULL: nothing. */
 const char *sim_wrong_rare_reply(const sim_checker *checker,
                                  const sim_request *r, const sim_result *res,
                                  int64_t zxid);
-/** Whether a node ever had these data. */
+/** Whether any node ever had these data. */
 bool sim_is_written(const sim_checker *checker, const char *data);
-/** For each handle of each process. */
+/** Repeats the statement that follows for each handle `h` of each process. */
 #define SIM_EACH_HANDLE(checker, h)                                     \
   for (size_t h##_at = 0; h##_at < SIM_MOST_PROCESSES; h##_at++)        \
     for (sim_handle *h = (checker)->lives[h##_at].handles; (h) != NULL; \

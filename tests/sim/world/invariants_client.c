@@ -18,7 +18,7 @@ static bool is_write(const sim_request *r)
   return r->verb == SIM_CREATE || r->verb == SIM_SET || r->verb == SIM_MULTI;
 }
 
-static void check_unsent(sim_checker *checker, const sim_request *r)
+static void check_not_sent(sim_checker *checker, const sim_request *r)
 {
   if (is_write(r) && r->err == LK_ERR_NOT_SENT &&
       sim_is_written(checker, r->data))
@@ -40,7 +40,7 @@ void sim_request_ends_once(sim_checker *checker, const sim_fact *f)
     if (r->completions == 0 && f->was_freed)
       sim_violated(checker, "request %" PRIu64 " on %s never ends", r->number,
                    r->path);
-    check_unsent(checker, r);
+    check_not_sent(checker, r);
   }
 }
 
@@ -203,7 +203,8 @@ void sim_reply_matches(sim_checker *checker, const sim_fact *f)
 }
 
 /* Replies come in the order of the requests, with growing zxids. UNIMPLEMENTED
- * comes ahead of earlier requests and has no zxid. */
+ * is reported by the client itself, ahead of earlier requests and without a
+ * zxid. */
 void sim_order(sim_checker *checker, const sim_fact *f)
 {
   sim_life *l = sim_life_of(checker, f->request->process);
@@ -252,7 +253,8 @@ static void check_write(sim_checker *checker, const sim_write *x)
                  x->data, x->path, lk_error_name(x->err), n);
 }
 
-/* No other client deletes or creates that node. */
+/* Only reliable writers delete nodes of their own, which no other client
+ * creates or deletes. */
 static void check_delete(sim_checker *checker, const sim_write *x)
 {
   bool exists = sim_history_find(&checker->history, x->path) != NULL;
@@ -261,8 +263,9 @@ static void check_delete(sim_checker *checker, const sim_write *x)
     sim_violated(checker, "%s is deleted and exists", x->path);
 }
 
-/* A reliable write with result 0 was executed once, a refused one never, none
- * twice. After a wipe a write may be executed again. */
+/* A reliable write with result 0 was executed once, a resume_expired one never,
+ * and none twice. After a wipe a client repeats a write that the servers have
+ * forgotten, so nothing is checked. */
 void sim_reliable_write(sim_checker *checker, const sim_fact *f)
 {
   if (checker->world->wipes > 0)
@@ -311,8 +314,8 @@ void sim_identities(sim_checker *checker, const sim_fact *f)
 /* ---- trees -------------------------------------------------------------- */
 
 /* A node created with its parents exists, a deleted tree does not. Missing
- * parents and existing children are no error. After a wipe nothing is checked,
- * and empty containers may be deleted. */
+ * parents and existing children are no error. After a wipe only this is
+ * checked: the nodes are gone, and empty containers may be deleted. */
 void sim_deep(sim_checker *checker, const sim_fact *f)
 {
   const sim_write *x = f->write;
@@ -332,7 +335,8 @@ void sim_deep(sim_checker *checker, const sim_fact *f)
 
 /* ---- sessions ----------------------------------------------------------- */
 
-/* A read-only server would refuse the write ahead of earlier replies. */
+/* The client must not send a write to a read-only server: the refusal would
+ * arrive ahead of earlier replies. */
 static void check_sent(sim_checker *checker, const sim_fact *f)
 {
   const lk_opcode_info *info = lk__opcode_info(f->op);
@@ -343,28 +347,33 @@ static void check_sent(sim_checker *checker, const sim_fact *f)
                  f->life->process->name, info->name);
 }
 
-/* The session state changes along known edges. A session to be resumed may have
- * expired. A client with a session does not connect to a read-only server. */
+/* The session state changes along known edges. Two changes depend on the
+ * session. A process that resumes a session may find it expired, before it was
+ * connected. A client with a session does not connect to a read-only server. */
 void sim_session_states(sim_checker *checker, const sim_fact *f)
 {
-  bool refused = f->from == LK_STATE_CONNECTING &&
-                 f->state == LK_STATE_EXPIRED && f->life->process->has_resumed;
-  bool risked = f->from == LK_STATE_SUSPENDED &&
-                f->state == LK_STATE_READ_ONLY && f->life->session != NULL;
-  bool had_none = f->from == LK_STATE_SUSPENDED &&
-                  f->state == LK_STATE_EXPIRED && f->life->session == NULL;
+  bool resume_expired = f->from == LK_STATE_CONNECTING &&
+                        f->state == LK_STATE_EXPIRED &&
+                        f->life->process->has_resumed;
+  bool lost_session_on_read_only = f->from == LK_STATE_SUSPENDED &&
+                                   f->state == LK_STATE_READ_ONLY &&
+                                   f->life->session != NULL;
+  bool expired_without_session = f->from == LK_STATE_SUSPENDED &&
+                                 f->state == LK_STATE_EXPIRED &&
+                                 f->life->session == NULL;
 
   if (f->type == SIM_SENT) {
     check_sent(checker, f);
     return;
   }
-  if ((!sim_session_may((int)f->from, (int)f->state) && !refused) || risked ||
-      had_none)
+  if ((!sim_session_may((int)f->from, (int)f->state) && !resume_expired) ||
+      lost_session_on_read_only || expired_without_session)
     sim_violated(checker, "%s is %s after %s", f->life->process->name,
                  lk_state_text(f->state), lk_state_text(f->from));
 }
 
-/* A freed client leaves no memory. */
+/* A freed client leaves no memory. The memory is counted after the job in which
+ * the client was freed. */
 void sim_memory_returns(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PROCESS_ENDED) {

@@ -7,7 +7,10 @@
 
 /* What holders and waiters are notified of, and when. */
 
-enum { SLACK_MS = 3, MARGIN = 8 };
+enum {
+  SLACK_MS = 3, /* of timers and of the rounding of clocks */
+  MARGIN = 8    /* the default margin is this part of the session timeout */
+};
 
 /* ---- the lease deadline ------------------------------------------------- */
 
@@ -28,7 +31,8 @@ void sim_lease_deadline(sim_checker *checker, const sim_fact *f)
   }
 }
 
-/* Before the lease deadline the holder is notified, early enough to stop. */
+/* The holder must have been notified one margin before the lease deadline, so
+ * that it has time to stop. */
 static void check_deadline_notice(sim_checker *checker, const sim_handle *h)
 {
   int64_t margin = h->lease->margin_ms;
@@ -44,8 +48,10 @@ static void check_deadline_notice(sim_checker *checker, const sim_handle *h)
                  h->name);
 }
 
-/* End of the last pause, or of the last change of the session timeout. */
-static int64_t undisturbed_us(sim_checker *checker, const sim_process *p)
+/* Since when the clock and the session timeout of the process have not been
+ * disturbed: the end of its last pause, or, if servers change their timeouts,
+ * of its last reconnect. */
+static int64_t undisturbed_since(sim_checker *checker, const sim_process *p)
 {
   const sim_life *l = sim_life_of(checker, p);
 
@@ -74,13 +80,14 @@ void sim_lease_pause(sim_checker *checker, const sim_fact *f)
   {
     if (sim_holds(h) && sim_process_runs(h->process) &&
         sim_now_us(checker) >
-            undisturbed_us(checker, h->process) + SLACK_MS * SIM_MS)
+            undisturbed_since(checker, h->process) + SLACK_MS * SIM_MS)
       check_deadline_notice(checker, h);
   }
 }
 
-/* A gap above T/2 leaves less than T/4. */
-static int64_t quarter_of(const lk_session_lease *k)
+/* The least time that a grant must have until the lease deadline: T/4. If the
+ * heartbeats are more than T/2 apart, half of the remaining time. */
+static int64_t least_lease_at_grant(const lk_session_lease *k)
 {
   int64_t timeout = lk__lease_timeout_ms(k);
   int64_t spare = (timeout - lk__lease_gap_ms(k)) / 2;
@@ -99,13 +106,15 @@ void sim_grant_lease(sim_checker *checker, const sim_fact *f)
     return;
   int64_t left = lk_lock_deadline(l) - lk_client_input_ms(p->client);
 
-  if (lk_lock_deadline(l) != lk__lease_deadline(k) || left < quarter_of(k))
+  if (lk_lock_deadline(l) != lk__lease_deadline(k) ||
+      left < least_lease_at_grant(k))
     sim_violated(checker, "%s is granted with %" PRId64 " ms left",
                  f->handle->name, left);
 }
 
-/* The grant was short, and the delay came before its first heartbeat. */
-static bool is_short(const sim_handle *h)
+/* Whether the grant left little more than T/4, and its first heartbeat is not
+ * due yet. Any delay may then make the holder unsure. */
+static bool was_granted_with_little_time(const sim_handle *h)
 {
   int32_t timeout = lk__lease_timeout_ms(h->lease);
 
@@ -113,9 +122,10 @@ static bool is_short(const sim_handle *h)
          sim_process_clock(h->process) < h->granted_ms + timeout / 4;
 }
 
-/* With quorum assurance a grant has a quarter of the session timeout left, less
- * one percent for clock drift. An owner in a local queue has what is left of
- * the node's deadline. */
+/* With quorum assurance a grant has a quarter of the session timeout left. The
+ * time left is measured when the callback is invoked. One percent is for clock
+ * drift. An owner in a local queue has what is left of the node's deadline, so
+ * local queues are excluded. */
 void sim_grant_deadline(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
@@ -137,14 +147,15 @@ void sim_grant_deadline(sim_checker *checker, const sim_fact *f)
 void sim_no_needless_unsure(sim_checker *checker, const sim_fact *f)
 {
   if (f->lock_event->type == LK_LOCK_EVENT_UNSURE &&
-      checker->world->scenario->calm && !is_short(f->handle))
+      checker->world->scenario->calm &&
+      !was_granted_with_little_time(f->handle))
     sim_violated(checker, "%s is unsure without a delay of T/4",
                  f->handle->name);
 }
 
 /* ---- reentry ------------------------------------------------------------ */
 
-static void check_held_removal(sim_checker *checker, const sim_entry *e)
+static void check_deleted_while_held(sim_checker *checker, const sim_entry *e)
 {
   if (e->deletion_cause != SIM_DELETED_BY_OWNER)
     return;
@@ -156,8 +167,9 @@ static void check_held_removal(sim_checker *checker, const sim_entry *e)
   }
 }
 
-/* Of one side while the other is held: see RW-UPGRADE. */
-static bool is_upgrade(const sim_fact *f)
+/* Whether one side was acquired while the other is held, which RW-UPGRADE
+ * checks. */
+static bool is_for_other_side(const sim_fact *f)
 {
   return f->expected_err == LK_ERR_DEADLOCK && f->handle->kind == SIM_RWLOCK;
 }
@@ -179,11 +191,11 @@ void sim_reentry_count(sim_checker *checker, const sim_fact *f)
   const sim_handle *h = f->handle;
 
   if (f->type == SIM_NODE_DELETED) {
-    check_held_removal(checker, f->entry);
+    check_deleted_while_held(checker, f->entry);
     return;
   }
   if (f->type == SIM_ACQUIRE_CALLED && f->err != f->expected_err &&
-      !is_upgrade(f) && (f->expected_err != 0 || is_refusal(f->err)) &&
+      !is_for_other_side(f) && (f->expected_err != 0 || is_refusal(f->err)) &&
       f->err != LK_ERR_CLOSED && !may_be_starved(checker, f->err))
     sim_violated(checker, "%s: the acquire ends with %s, not %s", h->name,
                  lk_error_name(f->err), lk_error_name(f->expected_err));
@@ -197,7 +209,9 @@ void sim_reentry_count(sim_checker *checker, const sim_fact *f)
 
 /* ---- completion --------------------------------------------------------- */
 
-/* An acquire ends at its deadline, neither earlier nor later. */
+/* An acquire ends at its deadline, neither earlier nor later. The time runs
+ * from the call to the callback. It may end as late as the call took to
+ * return. */
 void sim_timeout_bound(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
@@ -253,7 +267,7 @@ void sim_guarded_write(sim_checker *checker, const sim_fact *f)
 
 /* ---- revocation --------------------------------------------------------- */
 
-static const sim_entry *revoked_part(const sim_handle *h)
+static const sim_entry *revoked_node(const sim_handle *h)
 {
   for (size_t i = 0; sim_holds(h) && i < h->held.count; i++) {
     if (h->held.at[i]->revoked && h->held.at[i]->deleted_zxid == 0)
@@ -280,7 +294,7 @@ void sim_revoke(sim_checker *checker, const sim_fact *f)
   }
   SIM_EACH_HANDLE(checker, h)
   {
-    const sim_entry *e = h->revoked == 0 ? revoked_part(h) : NULL;
+    const sim_entry *e = h->revoked == 0 ? revoked_node(h) : NULL;
 
     if (e != NULL && sim_handle_was_denied(checker, h, h->acquire_called_us))
       e = NULL;

@@ -9,7 +9,7 @@
 
 enum { HANDOFFS_MAX = 16 };
 
-/* Both share a node. */
+/* Whether both handles are owners behind one node. */
 static bool share_node(const sim_handle *a, const sim_handle *b)
 {
   return a != b && a->local && b->local && a->lease == b->lease &&
@@ -48,7 +48,8 @@ static void check_handoffs(sim_checker *checker, const sim_handle *h)
   }
 }
 
-/* The node that the handle waits for is held without a local owner. */
+/* The node behind which the handle waits, if it is held and no owner of the
+ * process holds; else NULL. */
 static const sim_entry *idle_node(const sim_checker *checker, const sim_life *l,
                                   const sim_handle *h)
 {

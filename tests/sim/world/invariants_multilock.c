@@ -5,7 +5,8 @@
 
 #include "recipes/lock/lock.h"
 
-/* Locks with several nodes. */
+/* Locks with several nodes: multi-locks, and semaphores with several
+ * permits. */
 
 /* ---- all or nothing ----------------------------------------------------- */
 
@@ -40,8 +41,8 @@ static sim_entry *deleted_member(const sim_handle *h)
   return NULL;
 }
 
-/* A node of an acquisition that has all its nodes and is not granted; else
- * NULL. */
+/* One of the nodes of a multi-lock that has all its nodes and is not granted;
+ * else NULL. */
 static sim_entry *complete_but_ungranted(const sim_checker *checker,
                                          const sim_handle *h)
 {
@@ -73,8 +74,9 @@ static void check_overdue_handle(sim_checker *checker, sim_handle *h)
     sim_violated(checker, "%s has all its members and is not granted", h->name);
 }
 
-/* The node exists, its acquire has ended, and it is not being deleted. */
-static void check_overdue_rest(sim_checker *checker, sim_contender *a)
+/* A violation if a node exists for long whose acquire has ended and that its
+ * contender does not delete. */
+static void check_left_over_node(sim_checker *checker, sim_contender *a)
 {
   const sim_handle *h = a->handle;
   const sim_entry *e = NULL;
@@ -98,7 +100,7 @@ void sim_all_or_nothing(sim_checker *checker, const sim_fact *f)
     return;
   }
   for (sim_contender *a = checker->contenders; a != NULL; a = a->next)
-    check_overdue_rest(checker, a);
+    check_left_over_node(checker, a);
   SIM_EACH_HANDLE(checker, h)
   {
     if (h->lock != NULL)
@@ -132,7 +134,8 @@ static bool is_blocked(const sim_checker *checker, const sim_entry *own)
   return false;
 }
 
-/* If one node of an owner waits, all its nodes do. */
+/* Whether any node of the owner of `own` is blocked. Then all are: the owner
+ * does not release one while it waits for another. */
 static bool owner_is_blocked(const sim_checker *checker, const sim_entry *own)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
@@ -142,8 +145,8 @@ static bool owner_is_blocked(const sim_checker *checker, const sim_entry *own)
   return false;
 }
 
-/* Nodes that will be deleted block nobody for ever: those without an acquire,
- * of ended sessions, and excused ones. */
+/* Whether a node may block others for ever. A node does not if it will be
+ * deleted: without an acquire, of an ended session, or excused. */
 static bool may_block(sim_checker *checker, const sim_entry *e)
 {
   if (!e->is_contender || e->is_excused || sim_owner_of(checker, e) == NULL)
@@ -152,8 +155,9 @@ static bool may_block(sim_checker *checker, const sim_entry *e)
                                e->handle->acquire_number == e->acquire_number);
 }
 
-/* Removes the nodes that do not wait for a blocked one, until nothing changes.
- * The remaining nodes wait in a circle, or for one. */
+/* Starts with all nodes that may block, and clears the mark of those whose
+ * owner does not wait for a marked node, until nothing changes. The remaining
+ * ones wait in a circle, or for nodes in one. */
 static bool find_circle(sim_checker *checker)
 {
   bool any_blocked = false, changed = true;
@@ -177,10 +181,11 @@ static bool find_circle(sim_checker *checker)
   return any_blocked;
 }
 
-/* A violation, if the grace period of each contender in the circle is over. */
+/* A violation if there is a circle, and the grace period of all its contenders
+ * is over. */
 static void check_overdue_circle(sim_checker *checker)
 {
-  bool circle = find_circle(checker), all = circle;
+  bool circle = find_circle(checker), all_overdue = circle;
   const sim_entry *any = NULL;
 
   for (sim_contender *a = checker->contenders; a != NULL; a = a->next) {
@@ -189,19 +194,20 @@ static void check_overdue_circle(sim_checker *checker)
     if (e != NULL && (e->deleted_zxid != 0 || !e->blocked))
       e = NULL;
     if (e != NULL) {
-      all = sim_grace_is_over(checker, a->life, &a->in_circle, e) && all;
+      all_overdue =
+          sim_grace_is_over(checker, a->life, &a->in_circle, e) && all_overdue;
       any = e;
     } else {
       (void)sim_grace_is_over(checker, a->life, &a->in_circle, NULL);
     }
   }
-  for (const sim_entry *e = checker->history.existing; all && e != NULL;
+  for (const sim_entry *e = checker->history.existing; all_overdue && e != NULL;
        e = e->next) {
     if (e->blocked)
       SIM_TRACE(&checker->world->trace, "checker", "%s is in the circle",
                 e->path);
   }
-  if (all && any != NULL)
+  if (all_overdue && any != NULL)
     sim_violated(checker, "%s and others wait for each other in a circle",
                  any->path);
 }
@@ -217,8 +223,10 @@ static size_t member_index(const sim_handle *h, const sim_entry *e)
   return i;
 }
 
-static const sim_entry *earlier_wait(const sim_checker *checker,
-                                     const sim_entry *own)
+/* A node of an earlier member of the same acquire that still waits; NULL: none.
+ */
+static const sim_entry *waiting_earlier_member(const sim_checker *checker,
+                                               const sim_entry *own)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->handle != own->handle || e->acquire_number != own->acquire_number ||
@@ -233,7 +241,8 @@ static const sim_entry *earlier_wait(const sim_checker *checker,
   return NULL;
 }
 
-/* A multi-lock that waits for a member keeps no later member. */
+/* A violation if a multi-lock keeps the node of a member for long while it
+ * waits for an earlier member. */
 static void check_overdue_kept(sim_checker *checker, sim_contender *a)
 {
   const sim_handle *h = a->handle;
@@ -242,7 +251,8 @@ static void check_overdue_kept(sim_checker *checker, sim_contender *a)
   if (h != NULL && h->kind == SIM_MULTILOCK && h->acquiring && !h->is_reentry &&
       a->acquire_number == h->acquire_number)
     e = sim_entry_of(checker, a->ct);
-  if (e != NULL && (e->deleted_zxid != 0 || earlier_wait(checker, e) == NULL))
+  if (e != NULL &&
+      (e->deleted_zxid != 0 || waiting_earlier_member(checker, e) == NULL))
     e = NULL;
   if (sim_grace_is_over(checker, a->life, &a->kept_early, e))
     sim_violated(checker, "%s keeps %s while it waits for an earlier one",

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The nodes of contenders, from their create to their delete. */
+/* Invariants of contender nodes, from their create to their delete. */
 
 enum { OP_DELETE = 2, OP_LIST = 12 };
 
@@ -20,8 +20,9 @@ static bool is_of_latchkey(const sim_entry *e)
   return (e->is_contender || e->is_permit) && !e->is_foreign && e->session != 0;
 }
 
-/* A server has refused the delete, since permissions were missing between the
- * request and its reply. The client has reported it and can do no more. */
+/* A server has refused to delete the node, since permissions were missing
+ * between the request and its reply. The client has reported the error and can
+ * do no more, so the node is excused. */
 static void excuse_undeletable(sim_checker *checker, const sim_fact *f)
 {
   const sim_process *p = f->life->process;
@@ -45,7 +46,8 @@ void sim_no_orphan(sim_checker *checker, const sim_fact *f)
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     const sim_life *owner = sim_owner_of(checker, e);
 
-    /* A close ends all acquires, and the nodes end with the session. */
+    /* when a client closes, its contenders end, and the nodes end with the
+     * session */
     if (!is_of_latchkey(e) || e->is_excused || owner == NULL ||
         owner->process->closing)
       continue;
@@ -54,7 +56,8 @@ void sim_no_orphan(sim_checker *checker, const sim_fact *f)
   }
 }
 
-/* One contender never has two nodes, as far as it can know of the first. */
+/* One contender never has two nodes. A second node is a violation only if the
+ * contender can know of the first. */
 void sim_create_ambiguity(sim_checker *checker, const sim_fact *f)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
@@ -65,9 +68,7 @@ void sim_create_ambiguity(sim_checker *checker, const sim_fact *f)
   }
 }
 
-/* Whether the xid was committed before. Xids need not be in order: a server
- * whose session has moved twice can commit an old write late. */
-static sim_xids *xids_at(sim_session *s, int32_t page)
+static sim_xids *xids_of_page(sim_session *s, int32_t page)
 {
   sim_xids *x = s->xids;
 
@@ -82,9 +83,13 @@ static sim_xids *xids_at(sim_session *s, int32_t page)
   return x;
 }
 
-static bool is_committed_xid(sim_session *s, int32_t xid)
+/* Whether the xid was committed before; it is recorded as committed. Xids need
+ * not be in order: a server whose session has moved twice can commit an old
+ * write late. */
+static bool was_committed(sim_session *s, int32_t xid)
 {
-  unsigned char *bits = &xids_at(s, xid / SIM_XIDS)->bits[xid % SIM_XIDS / 8];
+  unsigned char *bits =
+      &xids_of_page(s, xid / SIM_XIDS)->bits[xid % SIM_XIDS / 8];
   unsigned char bit = (unsigned char)(1U << xid % 8);
   bool known = (*bits & bit) != 0;
 
@@ -99,8 +104,8 @@ void sim_xid_continues(sim_checker *checker, const sim_fact *f)
     const sim_commit *c = f->commit;
 
     if (c->xid > 0 &&
-        is_committed_xid(sim_history_session(&checker->history, c->session),
-                         c->xid))
+        was_committed(sim_history_session(&checker->history, c->session),
+                      c->xid))
       sim_violated(checker, "xid %d is committed again", c->xid);
     return;
   }
@@ -113,7 +118,7 @@ void sim_xid_continues(sim_checker *checker, const sim_fact *f)
 
 /* ---- nodes deleted by others -------------------------------------------- */
 
-static bool all_stand(const sim_nodes *n)
+static bool all_exist(const sim_nodes *n)
 {
   bool all = n->count > 0;
 
@@ -122,7 +127,7 @@ static bool all_stand(const sim_nodes *n)
   return all;
 }
 
-static bool has_changed(const sim_nodes *n)
+static bool was_data_set(const sim_nodes *n)
 {
   for (size_t i = 0; i < n->count; i++) {
     if (n->at[i]->changed_us != 0)
@@ -136,7 +141,7 @@ static void check_loss(sim_checker *checker, const sim_handle *h,
 {
   if (h->lost || h->count == 0)
     sim_violated(checker, "%s is notified of LOST without holding", h->name);
-  else if (e->err == LK_ERR_NO_NODE && all_stand(&h->held))
+  else if (e->err == LK_ERR_NO_NODE && all_exist(&h->held))
     sim_violated(checker, "%s is notified of LOST, and its node exists",
                  h->name);
 }
@@ -155,7 +160,7 @@ static void check_overdue_own_deleted(sim_checker *checker, sim_contender *a)
     sim_violated(checker, "no contender notices that %s is deleted", e->name);
 }
 
-static bool is_gone(const sim_nodes *n, int64_t zxid)
+static bool was_deleted_by(const sim_nodes *n, int64_t zxid)
 {
   for (size_t i = 0; i < n->count; i++) {
     if (n->at[i]->deleted_zxid != 0 && n->at[i]->deleted_zxid <= zxid)
@@ -164,31 +169,31 @@ static bool is_gone(const sim_nodes *n, int64_t zxid)
   return false;
 }
 
-/* The first heartbeat has set a watch, so the event precedes any later
- * reply. */
+/* Once the own node is watched, the server sends the event before any reply
+ * that shows a later zxid. */
 static void check_holders_notified(sim_checker *checker, const sim_life *l,
                                    int64_t zxid)
 {
   for (const sim_handle *h = l->handles; h != NULL; h = h->next) {
-    if (sim_holds(h) && is_gone(&h->held, zxid) && h->node_is_watched &&
-        !has_changed(&h->held) && l->undisturbed_since_us < h->granted_us)
+    if (sim_holds(h) && was_deleted_by(&h->held, zxid) && h->node_is_watched &&
+        !was_data_set(&h->held) && l->undisturbed_since_us < h->granted_us)
       sim_violated(checker,
                    "%s is not notified at once that its node is deleted",
                    h->name);
   }
 }
 
-/* The watch is certain after a reply to a request that was sent three quarters
- * of T after the grant, on the same connection. */
+/* The first heartbeat sets the watch. It was certainly sent if a later request
+ * of the connection was sent three quarters of T after the grant. */
 static void note_watch(const sim_checker *checker, sim_handle *h,
                        const sim_life *l, const lk_reply *a)
 {
   int32_t t = checker->world->longest_ms;
 
-  if (!sim_holds(h) || !all_stand(&h->held))
+  if (!sim_holds(h) || !all_exist(&h->held))
     return;
   h->node_is_watched =
-      l->undisturbed_since_us < h->granted_us && !has_changed(&h->held) &&
+      l->undisturbed_since_us < h->granted_us && !was_data_set(&h->held) &&
       a->sent_ms > h->granted_ms + t * 3 / 4 &&
       !sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE) &&
       !sim_fault_is_possible(checker->world, SIM_FAULT_DENY);
@@ -215,7 +220,8 @@ void sim_own_deleted(sim_checker *checker, const sim_fact *f)
   }
   if (f->lock_event->type == LK_LOCK_EVENT_LOST)
     check_loss(checker, f->handle, f->lock_event);
-  /* In a local queue the first owner is notified, which may be a new one. */
+  /* in a local queue the loss is reported to the first waiter, which may be a
+   * new handle */
   if (f->lock_event->type == LK_LOCK_EVENT_PLACE_LOST && !f->handle->local &&
       f->lock_event->err == LK_ERR_NO_NODE &&
       ++f->handle->places_lost > f->handle->nodes_taken)
@@ -235,7 +241,8 @@ static void check_grant_session(sim_checker *checker, const sim_handle *h)
   }
 }
 
-/* All holders of the ended session must have been notified by now. */
+/* All holders of the ended session must have been notified in the job that
+ * ended it. */
 static void check_expired_holders(sim_checker *checker)
 {
   for (size_t i = 0; i < checker->world->nprocesses; i++) {
@@ -252,7 +259,7 @@ static void check_expired_holders(sim_checker *checker)
   }
 }
 
-static void check_name(sim_checker *checker, const sim_entry *e)
+static void check_name_is_new(sim_checker *checker, const sim_entry *e)
 {
   for (const sim_entry *o = e->older; o != NULL; o = o->older) {
     if (is_of_latchkey(e) && sim_same_contender(o, e) &&
@@ -267,7 +274,7 @@ static void check_name(sim_checker *checker, const sim_entry *e)
 void sim_expiry(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_NODE_CREATED)
-    check_name(checker, f->entry);
+    check_name_is_new(checker, f->entry);
   else if (f->type == SIM_STATE && f->state == LK_STATE_EXPIRED)
     f->life->must_report_loss = true;
   else if (f->type == SIM_JOB_DONE)
@@ -285,7 +292,9 @@ void sim_expiry(sim_checker *checker, const sim_fact *f)
 
 /* ---- nodes after the end of an acquire ---------------------------------- */
 
-static void check_overdue_leaving(sim_checker *checker, sim_stop_reason first,
+/* A violation if a contender that was stopped for one of these reasons leaves
+ * its node undeleted for long. */
+static void check_overdue_deletes(sim_checker *checker, sim_stop_reason first,
                                   sim_stop_reason last)
 {
   for (sim_contender *a = checker->contenders; a != NULL; a = a->next) {
@@ -309,7 +318,7 @@ static void check_overdue_leaving(sim_checker *checker, sim_stop_reason first,
 void sim_timeout_clean(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC)
-    check_overdue_leaving(checker, SIM_STOP_FAILED, SIM_STOP_TIMED_OUT);
+    check_overdue_deletes(checker, SIM_STOP_FAILED, SIM_STOP_TIMED_OUT);
   else if ((f->err == LK_ERR_BUSY && f->handle->timeout_ms != 0) ||
            (f->err == LK_ERR_DEADLINE && f->handle->timeout_ms <= 0))
     sim_violated(checker, "%s waited for %" PRId64 " ms and gets %s",
@@ -320,7 +329,7 @@ void sim_timeout_clean(sim_checker *checker, const sim_fact *f)
 void sim_cancel_everywhere(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC)
-    check_overdue_leaving(checker, SIM_STOP_CANCELLED, SIM_STOP_CANCELLED);
+    check_overdue_deletes(checker, SIM_STOP_CANCELLED, SIM_STOP_CANCELLED);
   else if (f->type == SIM_ACQUIRE_ENDED && f->err == 0 && f->handle->cancelling)
     sim_violated(checker, "%s is granted while it cancels", f->handle->name);
   else if (f->type == SIM_CANCEL_RETURNED && f->err != 0)
@@ -328,8 +337,9 @@ void sim_cancel_everywhere(sim_checker *checker, const sim_fact *f)
                  f->handle->name);
 }
 
-/* Its delete was sent, or will be before any other request. Not if the
- * contender first has to check whose node it is. */
+/* Whether the delete of the released node was sent, or will be sent before any
+ * other request. The delete may come later if the contender first has to check
+ * whose node it is. */
 static bool is_released(const sim_contender *a)
 {
   const lk_contender *ct = a->ct;
@@ -341,9 +351,9 @@ static bool is_released(const sim_contender *a)
          !lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct));
 }
 
-/* The contenders of the session that were released before this one creates its
- * node. */
-static void note_before(const sim_checker *checker, sim_contender *a)
+/* Notes the contenders of the client that were released before this one creates
+ * its node in the same directory. */
+static void note_released_before(const sim_checker *checker, sim_contender *a)
 {
   a->nreleased_before = 0;
   for (const sim_contender *o = checker->contenders; o != NULL; o = o->next) {
@@ -355,9 +365,10 @@ static void note_before(const sim_checker *checker, sim_contender *a)
   }
 }
 
-/* If its list shows a node that was released before, the delete was not sent in
- * time. */
-static void check_place(sim_checker *checker, const sim_contender *a)
+/* If the contender's list shows a node that was released before, its delete was
+ * not sent first. */
+static void check_not_behind_released(sim_checker *checker,
+                                      const sim_contender *a)
 {
   for (size_t i = 0; i < a->nreleased_before; i++) {
     const lk_contender *o = a->released_before[i];
@@ -371,7 +382,8 @@ static void check_place(sim_checker *checker, const sim_contender *a)
   }
 }
 
-static size_t count_due(const sim_checker *checker, const sim_life *l)
+static size_t count_deletes_to_send(const sim_checker *checker,
+                                    const sim_life *l)
 {
   size_t n = 0;
 
@@ -380,9 +392,11 @@ static size_t count_due(const sim_checker *checker, const sim_life *l)
   return n;
 }
 
-/* On a new connection pending deletes come first, with the reads they need. A
- * close sends none, since its session takes the nodes. */
-static void check_first(sim_checker *checker, sim_life *l, const sim_fact *f)
+/* On a new connection the pending deletes are sent first, after the reads that
+ * they need. A client that closes sends none, since its nodes end with the
+ * session. */
+static void check_deletes_sent_first(sim_checker *checker, sim_life *l,
+                                     const sim_fact *f)
 {
   if (l->deletes_to_send == 0 || f->xid < 0 || l->process->closing)
     return;
@@ -393,8 +407,9 @@ static void check_first(sim_checker *checker, sim_life *l, const sim_fact *f)
                  f->op);
 }
 
-/* A node that stays in a local queue exists. */
-static void check_released(sim_checker *checker, const sim_handle *h)
+/* When a release completes, its nodes are deleted. A node of a local queue
+ * stays for the next owner. */
+static void check_released_nodes(sim_checker *checker, const sim_handle *h)
 {
   for (size_t i = 0; i < h->releasing_nodes.count; i++) {
     const sim_entry *e = h->releasing_nodes.at[i];
@@ -410,31 +425,31 @@ static void check_released(sim_checker *checker, const sim_handle *h)
 void sim_release_async(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_STATE && f->state == LK_STATE_CONNECTED)
-    f->life->deletes_to_send = count_due(checker, f->life);
+    f->life->deletes_to_send = count_deletes_to_send(checker, f->life);
   else if (f->type == SIM_SENT)
-    check_first(checker, f->life, f);
+    check_deletes_sent_first(checker, f->life, f);
   else if (f->type == SIM_CONTENDER_STEP &&
            (f->contender->ct->state == LK_CONTENDER_CREATING ||
             f->contender->ct->state == LK_CONTENDER_CREATING_PARENTS))
-    note_before(checker, f->contender);
+    note_released_before(checker, f->contender);
   else if (f->type == SIM_CONTENDER_STEP &&
            f->event == LK_CONTENDER_ON_PREDECESSORS &&
            (f->state_before == LK_CONTENDER_CREATING ||
             f->state_before == LK_CONTENDER_CREATING_PARENTS))
-    check_place(checker, f->contender);
+    check_not_behind_released(checker, f->contender);
   else if (f->type == SIM_RELEASE_ENDED && f->err == 0)
-    check_released(checker, f->handle);
+    check_released_nodes(checker, f->handle);
   else if (f->type == SIM_PERIODIC)
-    check_overdue_leaving(checker, SIM_STOP_RELEASED, SIM_STOP_FREED);
+    check_overdue_deletes(checker, SIM_STOP_RELEASED, SIM_STOP_FREED);
 }
 
 /* ---- errors of an acquire ----------------------------------------------- */
 
-/* No acquire fails because its directory was deleted. */
+/* No acquire fails because its directory was deleted: it starts again. It gives
+ * up after several times, so runs of bad luck are excluded. */
 void sim_container_reap(sim_checker *checker, const sim_fact *f)
 {
   const sim_handle *h = f->handle;
-
   unsigned vanished = sim_dirs_vanished(checker, h) - h->dirs_vanished;
 
   if (f->err == LK_ERR_NO_NODE && h->nodes_taken < 3 && vanished < 10 &&
@@ -457,7 +472,8 @@ void sim_acl(sim_checker *checker, const sim_fact *f)
                  f->handle->name);
 }
 
-/* No transient error of a server or connection ends an acquire. */
+/* No transient error of a server or connection ends an acquire: only errors of
+ * this list may. */
 void sim_throttled(sim_checker *checker, const sim_fact *f)
 {
   switch (f->err) {

@@ -8,47 +8,49 @@
 #include <string.h>
 
 /*
- * Persistent watches. Their events must be exactly those of the change log,
- * from the zxid on at which the server registered them. Each re-registration is
- * reported before them.
+ * Persistent watches. From the zxid at which the server registered a watch, its
+ * events must be exactly those of the change log. After a reconnect the watch
+ * first reports its re-registration.
  *
- * Between the reconnect and the last reply to a setWatches, a server sends
- * events that one-shot watches have missed. Persistent watches on the path
- * receive these events too, so such an event need only be true.
+ * Between the reconnect and the last reply to a setWatches, a server sends the
+ * events that one-shot watches have missed. Persistent watches on the same path
+ * receive these events, too. Of such an event it is only checked that it
+ * happened.
  */
 
-/* A change without an event. */
-static const lk_event_type NOTHING = LK_EVENT_ENDED;
+/* Stands for "no event". */
+static const lk_event_type NO_EVENT = LK_EVENT_ENDED;
 
 /* ---- events that must be reported --------------------------------------- */
 
-/* The event of a change for this watch, or NOTHING. A server sends no event of
- * a node that the client may not read. */
+/* The type of event that this watch receives for a change; NO_EVENT: none. A
+ * server sends no event about a node that the client may not read. */
 static lk_event_type event_of(const sim_request *r, const sim_change *c)
 {
   bool same = strcmp(c->path, r->path) == 0;
-  bool comes_or_goes =
+  bool appears_or_disappears =
       c->type == LK_EVENT_CREATED || c->type == LK_EVENT_DELETED;
 
-  if (c->type == NOTHING)
-    return NOTHING;
+  if (c->type == NO_EVENT)
+    return NO_EVENT;
   if (same || (r->persistent->mode == LK_WATCH_RECURSIVE &&
                sim_is_below(c->path, r->path)))
-    return (c->perms & LK_PERM_READ) != 0 ? c->type : NOTHING;
-  if (r->persistent->mode == LK_WATCH_PERSISTENT && comes_or_goes &&
+    return (c->perms & LK_PERM_READ) != 0 ? c->type : NO_EVENT;
+  if (r->persistent->mode == LK_WATCH_PERSISTENT && appears_or_disappears &&
       sim_is_child(c, r->path))
-    return (c->parent_perms & LK_PERM_READ) != 0 ? LK_EVENT_CHILDREN : NOTHING;
-  return NOTHING;
+    return (c->parent_perms & LK_PERM_READ) != 0 ? LK_EVENT_CHILDREN : NO_EVENT;
+  return NO_EVENT;
 }
 
-/* The first change from `*at` on that the watch must report; NULL: none yet. */
+/* The first change, from index `*at` on, that the watch must report; `*at`
+ * becomes its index. NULL: there is none yet. */
 static const sim_change *next_change(const sim_checker *checker,
                                      const sim_request *r, size_t *at)
 {
   for (; *at < checker->change_log.count; (*at)++) {
     const sim_change *c = &checker->change_log.changes[*at];
 
-    if (event_of(r, c) != NOTHING)
+    if (event_of(r, c) != NO_EVENT)
       return c;
   }
   return NULL;
@@ -74,54 +76,59 @@ static void set_registered(const sim_checker *checker, const sim_request *r,
 }
 
 /* Whether a setWatches of this connection was throttled. */
-static bool has_throttled_set_watches(const sim_received *h)
+static bool has_throttled_set_watches(const sim_received *received)
 {
   size_t i = 0;
 
-  while (i < h->count && h->frames[i].type != -2)
+  while (i < received->count && received->frames[i].type != SIM_FRAME_THROTTLED)
     i++;
-  return i < h->count;
+  return i < received->count;
 }
 
-/* After a throttled setWatches the time of registration is not known. The watch
- * reports a second re-registration, perhaps for another reason. */
-static bool registration_is_late(const sim_received *h, const sim_request *r)
+/* Whether it is unknown when the watch was registered on this connection: a
+ * setWatches was throttled. When it is repeated, the watch reports another
+ * re-registration, which may also have another reason. */
+static bool registration_is_late(const sim_received *received,
+                                 const sim_request *r)
 {
-  return has_throttled_set_watches(h) &&
+  return has_throttled_set_watches(received) &&
          (r->persistent->reregistrations == 1 || !r->persistent->registered);
 }
 
-/* The reconnect sends one setWatches for each zxid; the last reply registers
- * the watch at the latest. `until`: the frames reported so far. */
+/* Finds out when the watch was registered. The reconnect sends several
+ * setWatches, one for each zxid that watches have; the last reply to them
+ * registers the watch at the latest. `until`: the number of frames that the
+ * client has reported. */
 static void note_registration(const sim_checker *checker, const sim_life *l,
                               const sim_request *r, size_t until)
 {
-  const sim_received *h = &l->received;
+  const sim_received *received = &l->received;
 
-  if (registration_is_late(h, r)) {
+  if (registration_is_late(received, r)) {
     r->persistent->registered = false;
     return;
   }
   for (size_t i = 0, n = 0; i < until && !r->persistent->registered; i++) {
-    if (h->frames[i].type == 0 && ++n == h->at_reconnect)
-      set_registered(checker, r, h->frames[i].zxid);
+    if (received->frames[i].type == SIM_FRAME_SET_WATCHES &&
+        ++n == received->at_reconnect)
+      set_registered(checker, r, received->frames[i].zxid);
   }
 }
 
-/* Whether a setWatches was outstanding before that frame, or is repeated
- * because it was throttled. */
-static bool may_make_up_events(const sim_received *h, size_t frame)
+/* Whether the event in that frame may be one that the server sends again: a
+ * setWatches was outstanding, or one is repeated because it was throttled. */
+static bool event_may_be_sent_again(const sim_received *received, size_t frame)
 {
   size_t answered = 0;
   int32_t last = 0;
 
   for (size_t i = 0; i < frame; i++) {
-    if (h->frames[i].type > 0)
+    if (received->frames[i].type > 0) /* an event */
       continue;
     answered++;
-    last = h->frames[i].type;
+    last = received->frames[i].type;
   }
-  return answered < h->set_watches_sent || last == -2;
+  return answered < received->set_watches_sent || last == SIM_FRAME_THROTTLED;
 }
 
 /* A persistent watch reports its re-registration once on each connection, and
@@ -135,22 +142,24 @@ static bool may_be_reregistered(sim_checker *checker, const sim_request *r,
               &sim_life_of(checker, r->process)->received));
 }
 
-/* Whether the event is of a change that a one-shot watch may have missed. */
+/* Whether the event is of a change that a one-shot watch of the client may have
+ * missed. */
 static bool was_missed(const sim_checker *checker, const sim_life *l,
                        const sim_request *r, const lk_event *e)
 {
-  size_t mended =
+  size_t since_late =
       sim_change_log_first_after(&checker->change_log, l->received.late_zxid);
-  size_t i = r->persistent->first_missed < mended ? r->persistent->first_missed
-                                                  : mended;
+  size_t i = r->persistent->first_missed < since_late
+                 ? r->persistent->first_missed
+                 : since_late;
 
   for (; i < checker->change_log.count; i++) {
     const sim_change *c = &checker->change_log.changes[i];
-    bool made_anew = e->type == LK_EVENT_CHANGED &&
-                     c->type == LK_EVENT_CREATED &&
-                     strcmp(c->path, e->path.at) == 0;
+    bool created_again = e->type == LK_EVENT_CHANGED &&
+                         c->type == LK_EVENT_CREATED &&
+                         strcmp(c->path, e->path.at) == 0;
 
-    if (is_about(r, c, e) || made_anew)
+    if (is_about(r, c, e) || created_again)
       return true;
   }
   return false;
@@ -158,35 +167,38 @@ static bool was_missed(const sim_checker *checker, const sim_life *l,
 
 /* ---- events that are reported ------------------------------------------- */
 
-/* The index of the event in the received frames; `count`: there is none. */
-static size_t find_frame(const sim_received *h, const sim_request *r,
+/* The index of the event among the received frames; received->count: no server
+ * sent it. */
+static size_t find_frame(const sim_received *received, const sim_request *r,
                          const lk_event *e)
 {
-  size_t i = r->persistent->next_frame > h->last_reported
+  size_t i = r->persistent->next_frame > received->last_reported
                  ? r->persistent->next_frame
-                 : h->last_reported;
+                 : received->last_reported;
 
-  while (i < h->count && (h->frames[i].type != (int32_t)e->type ||
-                          strcmp(h->frames[i].path, e->path.at) != 0))
+  while (i < received->count &&
+         (received->frames[i].type != (int32_t)e->type ||
+          strcmp(received->frames[i].path, e->path.at) != 0))
     i++;
   return i;
 }
 
-/* Candidates are ascending. If there are too many, the oldest is dropped. */
+/* Adds a place from which the next change may be reported. Candidates are
+ * ascending. If there are too many, the oldest is dropped. */
 static void add_candidate(sim_persistent_watch *s, size_t next)
 {
   if (s->ncandidates > 0 && s->candidates[s->ncandidates - 1] >= next)
     return;
-  if (s->ncandidates == SIM_MOST_PLACES)
+  if (s->ncandidates == SIM_MOST_CANDIDATES)
     memmove(s->candidates, s->candidates + 1,
             --s->ncandidates * sizeof *s->candidates);
   s->candidates[s->ncandidates++] = next;
 }
 
-/* Whether the event is the next change, or is `made_up` for a missed one.
- * Updates the candidates. */
-static bool can_be_told(const sim_checker *checker, const sim_request *r,
-                        const lk_event *e, bool made_up)
+/* Whether the event is the next change, or may be `sent_again` for an earlier
+ * one. Updates the candidates. */
+static bool event_is_possible(const sim_checker *checker, const sim_request *r,
+                              const lk_event *e, bool sent_again)
 {
   sim_persistent_watch was = *r->persistent;
 
@@ -195,19 +207,19 @@ static bool can_be_told(const sim_checker *checker, const sim_request *r,
     size_t at = was.candidates[i];
     const sim_change *c = was.registered ? next_change(checker, r, &at) : NULL;
 
-    if (made_up)
+    if (sent_again)
       add_candidate(r->persistent, at);
     if (c != NULL && is_about(r, c, e))
       add_candidate(r->persistent, at + 1);
   }
-  if (r->persistent->ncandidates > 0 || made_up)
+  if (r->persistent->ncandidates > 0 || sent_again)
     return true;
   *r->persistent = was;
   return false;
 }
 
-static void check_told(sim_checker *checker, sim_life *l, const sim_request *r,
-                       const lk_event *e)
+static void check_reported_change(sim_checker *checker, sim_life *l,
+                                  const sim_request *r, const lk_event *e)
 {
   size_t at = find_frame(&l->received, r, e);
 
@@ -220,12 +232,12 @@ static void check_told(sim_checker *checker, sim_life *l, const sim_request *r,
   l->received.last_reported = at;
   r->persistent->next_frame = at + 1;
   note_registration(checker, l, r, at);
-  bool made_up = (may_make_up_events(&l->received, at) ||
-                  registration_is_late(&l->received, r)) &&
-                 (r->may_report_anything || was_missed(checker, l, r, e) ||
-                  sim_event_may_be_late(checker, l, e));
+  bool sent_again = (event_may_be_sent_again(&l->received, at) ||
+                     registration_is_late(&l->received, r)) &&
+                    (r->may_report_anything || was_missed(checker, l, r, e) ||
+                     sim_event_may_be_late(checker, l, e));
 
-  if (!can_be_told(checker, r, e, made_up)) {
+  if (!event_is_possible(checker, r, e, sent_again)) {
     size_t next = r->persistent->candidates[0];
     const sim_change *c =
         r->persistent->registered ? next_change(checker, r, &next) : NULL;
@@ -236,21 +248,25 @@ static void check_told(sim_checker *checker, sim_life *l, const sim_request *r,
   }
 }
 
-/* It is reported behind the last reply to a setWatches, or later, if another
- * request registered the watch. */
+/* The watch was registered by the last reply to a setWatches, if nothing was
+ * reported since. Otherwise another request registered it, at an unknown
+ * zxid. */
 static void set_registered_late(const sim_checker *checker,
-                                const sim_request *r, const sim_received *h)
+                                const sim_request *r,
+                                const sim_received *received)
 {
-  size_t i = h->count;
+  size_t i = received->count;
 
-  while (i > 0 && h->frames[i - 1].type != 0 && h->frames[i - 1].type != -2)
+  while (i > 0 && received->frames[i - 1].type != SIM_FRAME_SET_WATCHES &&
+         received->frames[i - 1].type != SIM_FRAME_THROTTLED)
     i--;
-  if (i > 0 && h->frames[i - 1].type == 0 && h->last_reported < i)
-    set_registered(checker, r, h->frames[i - 1].zxid);
+  if (i > 0 && received->frames[i - 1].type == SIM_FRAME_SET_WATCHES &&
+      received->last_reported < i)
+    set_registered(checker, r, received->frames[i - 1].zxid);
 }
 
-static void check_back(sim_checker *checker, sim_request *r,
-                       uint64_t connection)
+static void check_reregistration(sim_checker *checker, sim_request *r,
+                                 uint64_t connection)
 {
   if (!may_be_reregistered(checker, r, connection))
     sim_violated(checker,
@@ -278,7 +294,7 @@ static void check_persistent_event(sim_checker *checker, sim_life *l,
     sim_violated(checker, "a watch on %s reports %d without being registered",
                  r->path, (int)e->type);
   else if (e->type == LK_EVENT_REREGISTERED)
-    check_back(checker, r, connection);
+    check_reregistration(checker, r, connection);
   else if (e->type == LK_EVENT_ENDED) {
     if (e->err == 0 ||
         (e->err == LK_ERR_CONNECTION_LOSS && !r->until_disconnect))
@@ -287,13 +303,14 @@ static void check_persistent_event(sim_checker *checker, sim_life *l,
     sim_violated(checker, "a watch on %s reports %d before its re-registration",
                  r->path, (int)e->type);
   else
-    check_told(checker, l, r, e);
+    check_reported_change(checker, l, r, e);
 }
 
 /* ---- events that are missing -------------------------------------------- */
 
-/* Removes candidates whose change was due at `zxid`. If none remains, returns
- * the change that is missing and keeps the last candidate. */
+/* Removes the candidates whose next change should have been reported before a
+ * reply of `zxid`. If none remains, returns the change that is missing and
+ * keeps the last candidate. */
 static const sim_change *drop_passed_candidates(const sim_checker *checker,
                                                 const sim_request *r,
                                                 int64_t zxid)

@@ -253,7 +253,7 @@ enum { MOST_SENT = 2500 };
 /* A round connects to each server once. Rounds are a twentieth of the session
  * timeout apart once the first have failed. The counted time may contain
  * several shorter timeouts. */
-static size_t most_dialed(const sim_checker *checker)
+static size_t most_connects(const sim_checker *checker)
 {
   const sim_world *w = checker->world;
   size_t timeouts =
@@ -274,9 +274,9 @@ static void check_count(sim_checker *checker, const sim_life *l)
   if (l->nsent > most_sent(checker))
     sim_violated(checker, "%s sends %zu requests in a session timeout",
                  l->process->name, l->nsent);
-  if (l->ndialed > most_dialed(checker))
+  if (l->nconnects > most_connects(checker))
     sim_violated(checker, "%s connects %zu times in a session timeout",
-                 l->process->name, l->ndialed);
+                 l->process->name, l->nconnects);
 }
 
 static void check_and_reset_counts(sim_checker *checker)
@@ -290,7 +290,7 @@ static void check_and_reset_counts(sim_checker *checker)
       continue;
     if (sim_now_us(checker) - l->count_us < T + T / 8)
       check_count(checker, l);
-    l->nsent = l->ndialed = 0;
+    l->nsent = l->nconnects = 0;
     l->count_us = sim_now_us(checker);
   }
 }
@@ -301,7 +301,7 @@ void sim_budget(sim_checker *checker, const sim_fact *f)
   if (f->type == SIM_SENT)
     f->life->nsent++;
   else if (f->type == SIM_CONNECTED)
-    f->life->ndialed++;
+    f->life->nconnects++;
   else
     check_and_reset_counts(checker);
 }

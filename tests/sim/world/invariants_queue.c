@@ -449,8 +449,8 @@ static bool is_inherited(const sim_handle *h, const sim_entry *e)
 static void check_growth(sim_checker *checker, const sim_handle *h,
                          const sim_entry *e)
 {
-  uint64_t *last = &checker->token[e->lock_index];
-  uint64_t *turn = &checker->turn[e->lock_index];
+  uint64_t *last = &checker->last_token[e->lock_index];
+  uint64_t *turn = &checker->last_handoffs[e->lock_index];
   uint64_t own = lk_lock_handoffs(h->lock);
 
   if (e->is_reader || !e->is_contender || is_inherited(h, e))

@@ -9,9 +9,9 @@
 
 /* clang-format off */
 const sim_lock_style sim_lock_styles[] = {
-  {.name = "usual", .weight = 8, .unique = 40, .permits = true,
+  {.name = "usual", .weight = 8, .id_len = 40, .permits = true,
    .text = "Curator's layout, with a node for each owner"},
-  {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .unique = 32,
+  {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .id_len = 32,
    .permits = true,
    .text = "kazoo's layout"},
   {.name = "native", .weight = 2, .layout = LK_LAYOUT_NATIVE,
@@ -19,11 +19,11 @@ const sim_lock_style sim_lock_styles[] = {
   {.name = "digits", .weight = 1, .layout = LK_LAYOUT_NATIVE, .prefix = "",
    .text = "the same; the name of a mutex node is the number alone"},
   {.name = "native-uuid", .weight = 1, .layout = LK_LAYOUT_NATIVE_UUID,
-   .unique = SIM_UUID + 1,
+   .id_len = SIM_UUID + 1,
    .text = "native names behind a UUID"},
-  {.name = "local", .weight = 2, .unique = 40, .local = true,
+  {.name = "local", .weight = 2, .id_len = 40, .local = true,
    .text = "local queues: mutexes of one process share a node"},
-  {.name = "brief", .weight = 1, .unique = 40, .brief = true,
+  {.name = "brief", .weight = 1, .id_len = 40, .brief = true,
    .permits = true,
    .text = "the number of predecessors is limited"},
 };

@@ -18,8 +18,8 @@ struct sim_lock_style {
   unsigned weight; /**< of its choice by a seed */
   lk_layout layout;
   const char *prefix; /**< of a native mutex, or NULL */
-  size_t unique; /**< length of the id at the start of a name; 0: the id is at
-                    the end of the data */
+  size_t id_len; /**< length of the contender's id at the start of a node name;
+                    0: the id is at the end of the data */
   bool local;    /**< mutexes of one process share a node */
   bool brief;    /**< max_queue is small */
   bool permits;  /**< semaphores support it */
