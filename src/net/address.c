@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The part behind the percent sign: "eth0" or "2". */
+/* Read what follows the percent sign of an IPv6 address: the name of an
+   interface ("eth0") or its number ("2"). A number has at most nine digits, so
+   that it fits into 32 bits. */
 static bool address_read_scope(uint32_t *out, const char *name)
 {
   size_t digits = strspn(name, "0123456789");

@@ -21,19 +21,19 @@ bool lk__address_list_set_host(lk_address_list *a, const lk_mem *mem,
   return true;
 }
 
-/* A number below `count`. */
-static size_t random_below(size_t count, lk_fork_check *random)
+/* A random number below `count`. */
+static size_t random_below(size_t count, lk_fork_check *source)
 {
-  uint32_t r;
+  uint32_t number;
 
-  lk__fork_check_random(random, &r, sizeof r);
-  return r % count;
+  lk__fork_check_random(source, &number, sizeof number);
+  return number % count;
 }
 
 const lk_address *lk__address_pick(const lk_address *list, size_t count,
-                                   lk_fork_check *random)
+                                   lk_fork_check *source)
 {
-  return &list[random_below(count, random)];
+  return &list[random_below(count, source)];
 }
 
 static void address_list_swap(lk_address_list *a, size_t i, size_t k)
@@ -44,16 +44,16 @@ static void address_list_swap(lk_address_list *a, size_t i, size_t k)
   a->list[k] = swap;
 }
 
-static void address_list_shuffle(lk_address_list *a, lk_fork_check *random)
+static void address_list_shuffle(lk_address_list *a, lk_fork_check *source)
 {
   for (size_t i = a->count; i > 1; i--)
-    address_list_swap(a, random_below(i, random), i - 1);
+    address_list_swap(a, random_below(i, source), i - 1);
 }
 
-static void address_list_put_used_last(lk_address_list *a)
+static void address_list_move_last_used_to_end(lk_address_list *a)
 {
   for (size_t i = 0; i < a->count; i++) {
-    if (lk__address_equal(&a->list[i], &a->used)) {
+    if (lk__address_equal(&a->list[i], &a->last_used)) {
       address_list_swap(a, i, a->count - 1);
       return;
     }
@@ -62,7 +62,7 @@ static void address_list_put_used_last(lk_address_list *a)
 
 bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
                           const lk_address *list, size_t count,
-                          lk_fork_check *random)
+                          lk_fork_check *source)
 {
   lk_address *copy = lk__mem_resize(mem, a->list, count * sizeof *copy);
 
@@ -71,15 +71,15 @@ bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
   memcpy(copy, list, count * sizeof *copy);
   a->list = copy;
   a->count = count;
-  address_list_shuffle(a, random);
-  address_list_put_used_last(a);
+  address_list_shuffle(a, source);
+  address_list_move_last_used_to_end(a);
   return true;
 }
 
 const lk_address *lk__address_list_use(lk_address_list *a, uint32_t i)
 {
-  a->used = a->list[i % a->count];
-  return &a->used;
+  a->last_used = a->list[i % a->count];
+  return &a->last_used;
 }
 
 void lk__address_list_free(lk_address_list *a, const lk_mem *mem)

@@ -10,26 +10,29 @@
 typedef struct lk_address_list {
   char *host;
   lk_address *list;
-  size_t count;    /**< 0: not resolved yet */
-  lk_address used; /**< in the last attempt; family 0: none */
+  size_t count;         /**< 0: not resolved yet */
+  lk_address last_used; /**< by the last attempt; family 0: by none so far */
 } lk_address_list;
 
-/** Set the host; if it changes, the addresses are dropped. false: no memory. */
+/** Set the host. Another host than before drops the addresses. false: no
+    memory. */
 bool lk__address_list_set_host(lk_address_list *a, const lk_mem *mem,
                                const char *host);
 /**
- * Copy the addresses in random order, so that clients spread over them, but
- * with the one used last at the end: its server has just been lost. false: no
+ * Copy the addresses in random order, so that clients spread over the servers.
+ * The address that was used last comes to the end, because the connection to
+ * its server has just been lost. `source` gives the random bytes. false: no
  * memory.
  */
 bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
                           const lk_address *list, size_t count,
-                          lk_fork_check *random);
-/** The address of attempt `i`, counted from 0. `count` > 0. */
+                          lk_fork_check *source);
+/** The address for the attempt number `i`, which counts from 0 and may exceed
+    the number of addresses. The list must not be empty. */
 const lk_address *lk__address_list_use(lk_address_list *a, uint32_t i);
-/** One of `count` > 0 addresses at random. */
+/** One of the addresses at random; `count` must not be 0. */
 const lk_address *lk__address_pick(const lk_address *list, size_t count,
-                                   lk_fork_check *random);
+                                   lk_fork_check *source);
 void lk__address_list_free(lk_address_list *a, const lk_mem *mem);
 
 #endif

@@ -11,6 +11,8 @@
 #  define CLOCK_BOOTTIME CLOCK_MONOTONIC
 #endif
 
+/* In the order in which they are tried: not every kernel has a timerfd for
+   CLOCK_BOOTTIME. */
 static const clockid_t clock_ids[] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC};
 
 int lk__clock_open(lk_clock *c)
@@ -44,17 +46,17 @@ void lk__clock_set_alarm(lk_clock *c, int64_t at_ms)
     when.it_value.tv_sec = (time_t)(at_ms / 1000);
     when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000;
   } else {
-    when.it_value.tv_nsec = 1; /* all zero would switch it off */
+    when.it_value.tv_nsec = 1; /* zero would disarm the timer */
   }
   timerfd_settime(c->fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 void lk__clock_clear_alarm(lk_clock *c)
 {
-  uint64_t times;
+  uint64_t expirations; /* what a timerfd returns; not needed */
 
   c->alarm_ms = INT64_MAX;
-  while (read(c->fd, &times, sizeof times) < 0 && errno == EINTR)
+  while (read(c->fd, &expirations, sizeof expirations) < 0 && errno == EINTR)
     ;
 }
 

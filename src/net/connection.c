@@ -5,8 +5,6 @@
 
 #include "base/mem.h"
 
-/* The end of a connection, and its place in the lists of the driver. */
-
 void lk__connection_free(lk_connection *n)
 {
   lk_driver_shared *x = n->shared;
@@ -25,8 +23,9 @@ void lk__connection_request_update(lk_connection *n)
   lk__driver_shared_add_update(n->shared, &n->update);
 }
 
-/* An entry of the heap that is too early stays: it costs one comparison when it
-   passes. */
+/* An entry of the heap with an earlier time is kept:
+   lk__connection_on_deadline() then finds that the client's deadline has not
+   come, and sets the later one. */
 void lk__connection_set_deadline(lk_connection *n, int64_t at_ms)
 {
   lk_heap *heap = &n->shared->deadlines;

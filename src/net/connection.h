@@ -7,43 +7,46 @@
 #include "net/probe_connection.h"
 #include "net/watched_transport.h"
 
-/** How far the connection of a client is. */
+/** What a connection is doing. */
 typedef enum lk_connection_stage {
-  LK_STAGE_NONE, /**< none is wanted, or this attempt has failed */
-  LK_STAGE_RESOLVING,
-  LK_STAGE_CONNECTING,
-  LK_STAGE_OPEN
+  LK_STAGE_NONE,       /**< the client wants no connection, or its attempt has
+                            ended */
+  LK_STAGE_RESOLVING,  /**< the addresses of the host are looked up */
+  LK_STAGE_CONNECTING, /**< TCP or TLS is being set up */
+  LK_STAGE_OPEN        /**< bytes can be sent and received */
 } lk_connection_stage;
 
 /**
- * A client and its connection. It lives until the client is freed and none of
- * its functions is on the stack any more.
+ * A client and its connection. The struct is freed when the client is freed and
+ * no function that uses the struct runs any more.
  */
 typedef struct lk_connection {
-  lk_driver_shared *shared; /**< each connection has a reference */
-  lk_client *client;        /**< NULL: freed */
-  size_t refs;           /**< the client's, and one of each running function */
-  lk_link link;          /**< in the driver's list */
-  lk_link update;        /**< in lk_driver_shared.updates */
-  lk_heap_node deadline; /**< in lk_driver_shared.deadlines: the client's, or
-                              earlier */
-  uint64_t ticked;       /**< the round of the last lk_client_tick() */
-  bool holds_loop;       /**< keeps the loop running */
+  lk_driver_shared *shared; /**< this struct owns one reference */
+  lk_client *client;        /**< NULL: not made yet, or freed */
+  size_t refs;              /**< one for the client, and one for each running
+                                 function */
+  lk_link link;             /**< in lk_driver.connections */
+  lk_link update;           /**< in lk_driver_shared.updates */
+  lk_heap_node deadline;    /**< in lk_driver_shared.deadlines, with the time of
+                                 lk_client_deadline() or an earlier one */
+  uint64_t ticked_in;       /**< lk_driver_shared.round at the last call of
+                                 lk_client_tick() */
+  bool holds_loop;          /**< this connection keeps the loop running */
 
   lk_connection_stage stage;
-  uint64_t attempt; /**< lk_want.attempt that this is about; 0: none */
+  uint64_t attempt; /**< the lk_want.attempt being carried out; 0: none */
   uint16_t port;
   uint32_t address_index; /**< lk_want.address_index */
   lk_address_list addresses;
   lk_lookup lookup;
   lk_watched_transport transport;
-  int send_waits_for;         /**< events until more can be sent; 0: none */
-  int recv_waits_for;         /**< events until more can be received; 0:
-                                         LK_LOOP_READ */
-  lk_probe_connection *probe; /**< or NULL */
+  int send_waits_for;         /**< the event that send() waits for; 0: none */
+  int recv_waits_for;         /**< the event that recv() waits for; 0:
+                                   LK_LOOP_READ */
+  lk_probe_connection *probe; /**< NULL: no server is being probed */
 } lk_connection;
 
-/** No reference is left. */
+/** Called when no reference is left. */
 void lk__connection_free(lk_connection *n);
 static inline void lk__connection_unref(lk_connection *n)
 {
@@ -52,9 +55,10 @@ static inline void lk__connection_unref(lk_connection *n)
 }
 /** Have lk__connection_update() called before the loop waits. */
 void lk__connection_request_update(lk_connection *n);
-/** Have lk__connection_on_deadline() called at `at_ms`, or earlier. */
+/** Have lk__connection_on_deadline() called at `at_ms` or earlier; INT64_MAX:
+    never. */
 void lk__connection_set_deadline(lk_connection *n, int64_t at_ms);
-/** Whether it keeps the loop running. */
+/** Keep the loop running for this connection, or stop doing so. */
 static inline void lk__connection_hold_loop(lk_connection *n, bool hold)
 {
   if (hold == n->holds_loop)

@@ -3,7 +3,7 @@
 
 #include "net/connection_attempt.h"
 
-/* One attempt to connect: the host, its addresses, and how far it is. */
+/* One attempt to connect: resolve the host, choose an address, connect. */
 
 /* ---- end ----------------------------------------------------------------- */
 

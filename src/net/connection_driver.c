@@ -9,8 +9,6 @@
 #include "net/connection_attempt.h"
 #include "net/connection_transfer.h"
 
-/* What the driver does with a connection: it makes, updates and ends it. */
-
 static void on_connection_events(lk_loop_io *io, int events)
 {
   lk_connection *n = LK_OWNER(io, lk_connection, transport.io);
@@ -150,13 +148,14 @@ static void connection_update_attempt(lk_connection *n)
 
 static void connection_tick(lk_connection *n)
 {
-  n->ticked = n->shared->round;
+  n->ticked_in = n->shared->round;
   lk__connection_request_update(n);
   lk_client_tick(n->client);
 }
 
-/* While recv() waits for another event, the descriptor is not watched for
-   reading, since it would be readable all the time. */
+/* While recv() has to wait until the descriptor is writable, as TLS may have
+   to, the descriptor is not watched for reading: it may be readable all that
+   time, and the loop would spin. */
 static void connection_update_watchers(lk_connection *n)
 {
   int64_t at_ms = lk_client_deadline(n->client);
@@ -174,7 +173,9 @@ void lk__connection_update(lk_connection *n)
   const lk_driver_shared *x = n->shared;
 
   n->refs++;
-  if (lk_client_deadline(n->client) <= x->now_ms && n->ticked != x->round)
+  /* Once a round, so that a client whose deadline is always due does not keep
+     the loop from its other work. */
+  if (lk_client_deadline(n->client) <= x->now_ms && n->ticked_in != x->round)
     connection_tick(n);
   if (connection_has_client(n))
     connection_update_attempt(n);

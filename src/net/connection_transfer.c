@@ -5,11 +5,13 @@
 
 #include "net/connection_attempt.h"
 
-/* Moving bytes between the client and its transport. The watcher of the
-   descriptor follows in lk__connection_update(), which calls
-   lk__connection_send() itself; receiving requests it. */
+/* Moving bytes between the client and its transport. These functions set
+   `send_waits_for` and `recv_waits_for`; lk__connection_update() then has the
+   loop watch the descriptor for these events. lk__connection_send() is only
+   called by lk__connection_update(); lk__connection_receive() requests an
+   update if it has changed anything. */
 
-/* Reads from one connection in a row; then the others of the loop follow. */
+/* After so many reads from one connection, the loop serves the others. */
 enum { MAX_READS_IN_A_ROW = 16 };
 
 int lk__connection_receive_events(const lk_connection *n)
@@ -17,8 +19,8 @@ int lk__connection_receive_events(const lk_connection *n)
   return n->recv_waits_for != 0 ? n->recv_waits_for : LK_LOOP_READ;
 }
 
-/* Receive once into the client's memory or the common buffer. true: there may
-   be more to receive now. */
+/* Receive once, into the client's memory if it offers any, else into the common
+   buffer. Returns whether there may be more to receive now. */
 static bool connection_receive_once(lk_connection *n)
 {
   const lk_watched_transport *s = &n->transport;
@@ -57,7 +59,8 @@ void lk__connection_receive(lk_connection *n)
   for (int i = 0; i < MAX_READS_IN_A_ROW; i++)
     if (!connection_receive_once(n))
       return;
-  /* The descriptor does not announce bytes that the transport holds. */
+  /* Bytes that the transport has already read do not make the descriptor
+     readable, so the loop has to call without it. */
   if (lk__watched_transport_has_more(&n->transport))
     loop->type->feed_io(loop, &n->transport.io, LK_LOOP_READ);
 }
@@ -82,7 +85,8 @@ void lk__connection_send(lk_connection *n)
     lk_client_sent(n->client, attempt, done);
   if (flow != LK_FLOW_FAILED)
     return;
-  /* The server may have replied before it closed the connection. */
+  /* The server may have replied before it closed the connection: the client
+     gets these replies first. */
   if (lk__connection_is_of_attempt(n, attempt))
     lk__connection_receive(n);
   if (lk__connection_is_of_attempt(n, attempt))

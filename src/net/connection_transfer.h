@@ -4,12 +4,13 @@
 
 #include "net/connection.h"
 
-/** Receive until there is nothing left, or other connections have to be served
-    first. */
+/** Receive until nothing is left, or until other connections of the loop have
+    waited long enough. */
 void lk__connection_receive(lk_connection *n);
-/** Send the client's output, as far as the transport takes it. */
+/** Send as much of the client's output as the transport takes. */
 void lk__connection_send(lk_connection *n);
-/** The events after which more can be received. */
+/** The event after which more can be received: LK_LOOP_READ or LK_LOOP_WRITE.
+ */
 int lk__connection_receive_events(const lk_connection *n);
 
 #endif

@@ -76,7 +76,7 @@ int lk__driver_client_new(lk_client **out, lk_driver *d,
   }
   err = lk__connection_init_transport(n);
   if (err != 0) {
-    lk_client_free(n->client); /* which ends in hook_freed() */
+    lk_client_free(n->client); /* calls hook_freed(), which frees `n` */
     return err;
   }
   lk__connection_request_update(n);
@@ -95,8 +95,8 @@ static void driver_stop_watchers(lk_driver *d)
   lk__wakeup_stop(&d->wakeup);
 }
 
-/* A forked child may go on using the loop: no watcher of the parent's
-   connections may stay on it. */
+/* A forked child may go on using the loop. No watcher for a connection of the
+   parent may stay on the loop then. */
 static void driver_abandon(lk_driver *d)
 {
   for (lk_link *l = d->connections.next; l != &d->connections; l = l->next)
@@ -169,8 +169,8 @@ static void on_driver_wakeup(void *arg)
     d->on_wake(d);
 }
 
-/* The alarm is urgent, so that deadlines are checked before bytes are
-   received. */
+/* The alarm is urgent: if the process was stopped for long, clients learn of
+   their passed deadlines before they get the bytes that have come meanwhile. */
 static void driver_start_watchers(lk_driver *d)
 {
   lk_driver_shared *x = &d->shared;
@@ -250,30 +250,31 @@ int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
   return 0;
 }
 
-/* A client whose callback runs is freed when that has returned. Until then its
-   connection is in the list. */
+/* A client that is inside a callback is freed only when the callback returns.
+   Its connection is then still in `being_freed`, and goes back to the list of
+   the driver, where driver_abandon() finds it. */
 void lk__driver_free(lk_driver *d)
 {
-  lk_link leaving;
+  lk_link being_freed;
 
   if (d->freed || d->shared.refs == 0)
     return;
   d->freed = true;
-  lk__list_init(&leaving);
+  lk__list_init(&being_freed);
   while (!lk__list_empty(&d->connections)) {
     lk_connection *n = LK_OWNER(d->connections.next, lk_connection, link);
 
     lk__list_remove(&n->link);
-    lk__list_add(&leaving, &n->link);
+    lk__list_add(&being_freed, &n->link);
     lk_client_free(n->client);
   }
-  lk__list_move(&d->connections, &leaving);
+  lk__list_move(&d->connections, &being_freed);
   lk__driver_shared_unref(&d->shared);
 }
 
 /* ---- from other threads -------------------------------------------------- */
 
-/* A child would wake the parent. */
+/* A forked child shares the eventfd with its parent, and would wake it. */
 void lk__driver_wake(lk_driver *d)
 {
   if (!lk__driver_in_child(d))

@@ -9,8 +9,8 @@
 #include "net/wakeup.h"
 
 /**
- * The clients of a loop. <latchkey/ev.h> says what its functions do; a driver
- * for another kind of loop needs an implementation of net/loop.h alone.
+ * The clients of a loop. <latchkey/ev.h> documents what the functions here do.
+ * They work with any loop that implements net/loop.h.
  */
 typedef struct lk_driver {
   /** Called after lk__driver_free(), once no callback of a client runs any
@@ -20,26 +20,27 @@ typedef struct lk_driver {
   void (*on_wake)(struct lk_driver *d);
 
   lk_driver_shared shared;
-  bool freed; /**< by its owner */
-  lk_link connections;
+  bool freed;          /**< lk__driver_free() was called */
+  lk_link connections; /**< of all clients */
   lk_clock clock;
-  lk_loop_io alarm; /**< of the clock */
-  lk_wakeup wakeup;
+  lk_loop_io alarm; /**< watches the descriptor of `clock` */
+  lk_wakeup wakeup; /**< for lk__driver_wake() */
 } lk_driver;
 
-/** Prepare `d`, whose first two members are set and the rest are zeros. 0,
-    LK_ERR_NO_MEMORY, LK_ERR_SYSTEM. `loop` must outlive it. */
+/** Prepare `d`. The caller has set on_free and on_wake, and zeroed the rest.
+    `loop` must outlive the driver. Returns 0, LK_ERR_NO_MEMORY or
+    LK_ERR_SYSTEM. */
 int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem);
-/** Frees the clients that are left. Does nothing if lk__driver_init() has
-   failed or `d` is all zeros. */
+/** Free the clients that are left. Does nothing if lk__driver_init() has failed
+    or `d` is all zeros. */
 void lk__driver_free(lk_driver *d);
-/** As lk_ev_client_new(). */
+/** Does what lk_ev_client_new() says. */
 int lk__driver_client_new(lk_client **out, lk_driver *d,
                           const lk_client_config *config);
 
-/* From any thread. */
+/* The following may be called from any thread. */
 
-/** Also from signal handlers. */
+/** May also be called from signal handlers. */
 void lk__driver_wake(lk_driver *d);
 static inline int64_t lk__driver_clock(const lk_driver *d)
 {

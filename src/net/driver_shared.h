@@ -18,16 +18,16 @@ typedef struct lk_driver_shared {
   lk_fork_check *fork_check;
   lk_resolver *resolver;
   unsigned char *receive_buffer;
-  size_t refs; /**< the driver's owner, each connection, each callback that
-                    runs */
-  void (*free)(struct lk_driver_shared *x); /**< no reference is left */
+  size_t refs; /**< one for the owner of the driver, one for each connection and
+                    one for each running callback */
+  void (*free)(struct lk_driver_shared *x); /**< called when `refs` becomes 0 */
 
   lk_link updates; /**< connections to be updated before the loop waits */
   lk_loop_hook update_hook;
-  bool updating;     /**< the hook runs */
-  uint64_t round;    /**< counts the runs of the hook */
-  int64_t now_ms;    /**< the clock as last read by the driver */
-  lk_heap deadlines; /**< of connections */
+  bool updating;     /**< `update_hook` is running */
+  uint64_t round;    /**< how many times `update_hook` has run */
+  int64_t now_ms;    /**< the time at which the driver last read its clock */
+  lk_heap deadlines; /**< the lk_connection.deadline of each connection */
 } lk_driver_shared;
 
 static inline bool lk__driver_shared_in_child(const lk_driver_shared *x)
@@ -41,7 +41,7 @@ static inline void lk__driver_shared_unref(lk_driver_shared *x)
     x->free(x);
 }
 
-/** Add `link`, which is in no list, to the updates. */
+/** Add `link` to the updates. It must not be in a list. */
 static inline void lk__driver_shared_add_update(lk_driver_shared *x,
                                                 lk_link *link)
 {

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #ifndef MADV_WIPEONFORK
-#  define MADV_WIPEONFORK (-1) /* refused, as by an old kernel */
+#  define MADV_WIPEONFORK (-1) /* every kernel refuses this value */
 #endif
 
 lk_fork_check *lk__fork_check_new(void)

@@ -8,25 +8,28 @@
 #include "net/random.h"
 
 /**
- * Tells a forked child from the process that made it, and keeps random bytes
- * that a child must not use again. It is a page of its own that the kernel
- * wipes in a child (MADV_WIPEONFORK, Linux 4.14), so that the check costs no
- * system call. If the kernel cannot, the process id is compared.
+ * Tells whether the process was forked after lk__fork_check_new(), and keeps
+ * random bytes that a child must not use again. The struct has a memory page of
+ * its own, which the kernel fills with zeros in a child (MADV_WIPEONFORK, Linux
+ * 4.14). The check then needs no system call. Older kernels do not do this;
+ * there the process id is compared.
  */
 typedef struct lk_fork_check {
-  bool made_here; /**< false in a child, if the page is wiped */
-  pid_t pid;      /**< of the maker, if the page is not wiped; else 0 */
+  bool made_here; /**< true; the kernel sets it to false in a child */
+  pid_t pid;      /**< the process that made it, if the kernel does not fill the
+                       page with zeros; otherwise 0 */
   lk_random_pool random;
 } lk_fork_check;
 
 /** NULL: no memory, or the system has no random bytes. */
 lk_fork_check *lk__fork_check_new(void);
-/** From any thread and from signal handlers. */
+/** Whether this is a forked child. May be called from any thread and from
+    signal handlers. */
 static inline bool lk__fork_check_in_child(const lk_fork_check *f)
 {
   return !f->made_here || (f->pid != 0 && f->pid != getpid());
 }
-/** Random bytes, which a child does not share with its parent. */
+/** Fill `out` with random bytes. Parent and child get different ones. */
 void lk__fork_check_random(lk_fork_check *f, void *out, size_t len);
 /** NULL is fine. */
 void lk__fork_check_free(lk_fork_check *f);

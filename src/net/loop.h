@@ -4,16 +4,18 @@
 
 /**
  * @file
- * What the library and the command need of an event loop. src/ev implements it
+ * The event loop that the library and the command need. src/ev implements it
  * with libev.
  *
  * A loop belongs to one thread; other threads and signal handlers wake it by a
- * lk_wakeup (net/wakeup.h). A loop knows neither signals nor child processes:
- * both are watched as descriptors (signalfd, a pipe). Watchers are memory of
- * their users, all zeros but for the members that are said to be set, and are
- * stopped before that memory is freed. Any watcher may be stopped in any
- * callback. No function here fails: if the loop cannot watch a descriptor, the
- * watcher gets LK_LOOP_ERROR.
+ * lk_wakeup (net/wakeup.h). Signals and child processes are watched as
+ * descriptors (signalfd, a pipe), since a loop has no functions for them.
+ *
+ * The memory of a watcher (lk_loop_io, lk_loop_timer, lk_loop_hook) belongs to
+ * its user, who fills it with zeros, sets the callback (and the descriptor),
+ * and stops the watcher before he frees the memory. Any watcher may be stopped
+ * in any callback. Watching does not fail: if the loop cannot watch a
+ * descriptor, the watcher's callback gets LK_LOOP_ERROR.
  */
 
 #include <latchkey/types.h>
@@ -30,20 +32,21 @@ typedef union lk_loop_room {
   unsigned char bytes[48];
 } lk_loop_room;
 
-/** Watches the level of a descriptor. Does not keep the loop running. */
+/** Calls for as long as a descriptor is readable or writable. Does not keep the
+    loop running. */
 typedef struct lk_loop_io {
-  /** The descriptor is as `events` (of those watched, or LK_LOOP_ERROR). An
-      error of the descriptor and the end of its peer count as each event that
-      is watched. */
+  /** `events`: those of the watched events that have come, or LK_LOOP_ERROR. If
+      the descriptor has an error or its peer has closed it, all watched events
+      have come. */
   void (*on_events)(struct lk_loop_io *io, int events);
-  int fd;      /**< set while nothing is watched */
-  int events;  /**< what is watched; 0: nothing. The loop sets it */
-  bool urgent; /**< its callback comes before those that are not */
+  int fd;      /**< may be changed only while nothing is watched */
+  int events;  /**< set by the loop: the watched events; 0: none */
+  bool urgent; /**< is called before the watchers that are not urgent */
   lk_loop_room room;
 } lk_loop_io;
 
-/** Calls once. Does not keep the loop running. `on_timer` may be changed while
-    the timer is not set. */
+/** Calls once for each time it is set. Does not keep the loop running.
+    `on_timer` may be changed while the timer is not set. */
 typedef struct lk_loop_timer {
   void (*on_timer)(struct lk_loop_timer *t);
   lk_loop_room room;
@@ -55,24 +58,26 @@ typedef struct lk_loop_hook {
   lk_loop_room room;
 } lk_loop_hook;
 
-/** An implementation. */
+/** The functions of an implementation. */
 typedef struct lk_loop_type {
-  /** Watch `events` from now on; 0: nothing, and no callback that is due. */
+  /** Watch `events` from now on; 0: watch nothing, and drop a callback that is
+      already due. */
   void (*set_io)(lk_loop *l, lk_loop_io *io, int events);
-  /** Call `io` with `events` once without waiting, whatever its descriptor. */
+  /** Call `io` once with `events` before the loop waits again, even if its
+      descriptor is not ready. */
   void (*feed_io)(lk_loop *l, lk_loop_io *io, int events);
-  /** Call once in `after_ms` from now, in place of an earlier time; < 0: stop.
-      "Now" may be as old as the present callback. The clock may stand still
-      while the machine is suspended. */
+  /** Call `t` once, in `after_ms`; this replaces an earlier setting. < 0: do
+     not call. The time counts from when the present callback began, or from
+     now. It may not count while the machine is suspended. */
   void (*set_timer)(lk_loop *l, lk_loop_timer *t, int64_t after_ms);
   void (*set_hook)(lk_loop *l, lk_loop_hook *h, bool on);
-  /** Call `h` once more before the loop waits, even if it has been called. Not
-      needed, and not allowed, inside of `h`. */
+  /** Call `h` before the loop waits, even if it has already been called since
+      the last wait. Must not be used inside of `h`. */
   void (*request_hook)(lk_loop *l, lk_loop_hook *h);
-  /** Keep the loop running, or no longer. These calls are counted. */
+  /** Keep the loop running. Each call with true is undone by one with false. */
   void (*hold)(lk_loop *l, bool on);
-  /** Call the hooks; unless they have set `*done`, wait for events; call their
-      watchers. false: nothing keeps the loop running. */
+  /** Call the hooks; wait for events, unless a hook has set `*done`; call the
+      watchers of the events. false: nothing keeps the loop running. */
   bool (*run_once)(lk_loop *l, const bool *done);
   void (*free)(lk_loop *l);
 } lk_loop_type;
@@ -81,11 +86,12 @@ struct lk_loop {
   const lk_loop_type *type;
 };
 
-/** Make a loop. One implementation of a build defines this. 0; LK_ERR_NO_MEMORY
-   or LK_ERR_SYSTEM, with errno. `mem` is copied. The environment has no
-   influence on the loop. */
+/** Make a loop; each build has one implementation, which defines this. Returns
+    0, LK_ERR_NO_MEMORY, or LK_ERR_SYSTEM with errno set. `mem` is copied.
+    Environment variables do not change how the loop works. */
 int lk__loop_new(lk_loop **out, const lk_mem *mem);
 
+/** As lk_loop_type.set_io, without a call if `events` are watched already. */
 static inline void lk__loop_set_io(lk_loop *l, lk_loop_io *io, int events)
 {
   if (events != io->events || events == 0)

@@ -8,26 +8,27 @@
 
 /** A name that is being resolved. */
 typedef struct lk_name_query {
-  lk_link link;      /**< in a list of the resolver: running or ended */
-  lk_link lookups;   /**< that wait for it */
+  lk_link link;      /**< in lk_resolver.running or lk_resolver.ended */
+  lk_link lookups;   /**< each lk_lookup that waits for the result */
   const lk_mem *mem; /**< borrowed */
-  lk_link *ended;    /**< the list of the resolver that it joins at its end */
-  lk_address *list;
-  size_t count, cap;
-  bool no_memory; /**< for an address */
-  char why[160];
-  char host[]; /**< NUL-terminated */
+  lk_link *ended;    /**< lk_resolver.ended, which a complete query joins */
+  lk_address *list;  /**< the addresses found so far, without duplicates */
+  size_t count, cap; /**< the length of `list`, and the room in it */
+  bool no_memory;    /**< an address was left out, for want of memory */
+  char why[160];     /**< why no address was found */
+  char host[];       /**< NUL-terminated */
 } lk_name_query;
 
-/** NULL: no memory. `ended`: the list that it is put on when it is complete. */
+/** NULL: no memory. `ended`: the list that the query joins when complete. */
 lk_name_query *lk__name_query_new(const lk_mem *mem, lk_link *ended,
                                   const char *host);
-/** The lookups that wait for it never complete. */
+/** Free the query. The lookups that wait for its result are never completed. */
 void lk__name_query_free(lk_name_query *q);
-/** Add an address to the result; without memory for it, it is left out. */
+/** Add an address to the result, or leave it out if there is no memory. */
 void lk__name_query_add_address(lk_name_query *q,
                                 const struct sockaddr *address);
-/** The result is complete. `why`: why there is none, or NULL. */
+/** The result is complete. `why`: the reason of a failure; NULL: the query has
+    not failed, but may have found no address. */
 void lk__name_query_complete(lk_name_query *q, const char *why);
 
 #endif

@@ -10,6 +10,7 @@
 
 static const char probe_request[] = LK_PROBE;
 
+/* Without the NUL at the end. */
 enum { PROBE_REQUEST_LEN = sizeof probe_request - 1 };
 
 struct lk_probe_connection {
@@ -21,9 +22,9 @@ struct lk_probe_connection {
   uint16_t port;
   lk_lookup lookup;
   lk_watched_transport transport;
-  bool connected;
-  size_t sent;
-  size_t received;
+  bool connected;  /* TCP, and TLS if used */
+  size_t sent;     /* bytes of probe_request */
+  size_t received; /* bytes of `reply` */
   char reply[LK_PROBE_ROOM];
   char host[];
 };
@@ -40,7 +41,8 @@ static void probe_await(lk_probe_connection *p, lk_flow flow)
     probe_complete(p, 0);
 }
 
-/* A server that sends more than a probe's reply is not read further. */
+/* `reply` holds any reply to a probe. If it is full, the server is sending
+   something else, and the rest is not read. */
 static void probe_receive(lk_probe_connection *p)
 {
   const lk_watched_transport *s = &p->transport;
@@ -79,7 +81,7 @@ static void probe_send(lk_probe_connection *p)
   probe_receive(p);
 }
 
-/* A step of connecting returned `flow`. */
+/* A step of connecting returned `flow`: send the request, wait, or fail. */
 static void probe_go_on(lk_probe_connection *p, lk_flow flow)
 {
   p->connected = flow == LK_FLOW_DONE;
@@ -113,9 +115,9 @@ static void probe_connect(lk_probe_connection *p, const lk_address *address)
   probe_go_on(p, lk__watched_transport_connect(&p->transport, &to));
 }
 
-/* One of the addresses at random, since not all servers behind a name need have
- * a quorum.
- */
+/* The probe takes one of the addresses at random, so that the probes that
+   follow find a server with a quorum, even if another server behind the same
+   name has none. */
 static void on_probe_lookup(lk_lookup *l, const lk_address *list, size_t count,
                             const char *why)
 {

@@ -32,9 +32,11 @@ bool lk__random_fill(lk_random_pool *p)
   return true;
 }
 
-/* getrandom() cannot fail once it has worked, unless a filter of system calls
-   is installed later. Then the bytes are mixed: they are not secret any more,
-   but still differ from those of other processes. */
+/* Make new bytes of the old ones. This is needed only if getrandom() fails
+   after it has worked, as when the program forbids the system call by a filter
+   (seccomp). The new bytes can be guessed, but differ from those of other
+   processes. The multiplier is 2^64 divided by the golden ratio, as in
+   Fibonacci hashing. */
 static void random_mix(lk_random_pool *p)
 {
   unsigned long long sum = 0;

@@ -5,15 +5,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Random bytes that were read from the system in advance. All zeros: none. */
+/** Random bytes that were read from the system in advance. A pool of zeros is
+    empty. */
 typedef struct lk_random_pool {
   size_t left;
   unsigned char bytes[256]; /**< its last `left` bytes are unused */
 } lk_random_pool;
 
-/** Replace all bytes; false: the system has no random bytes. */
+/** Fill the pool with new bytes; false: the system has none. */
 bool lk__random_fill(lk_random_pool *p);
-/** Use `len` bytes up; fills the pool as often as needed. */
+/** Move `len` bytes from the pool to `out`, and refill an empty pool. */
 void lk__random_take(lk_random_pool *p, void *out, size_t len);
 
 #endif

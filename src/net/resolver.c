@@ -12,7 +12,7 @@ struct lk_resolver {
   const lk_mem *mem;
   lk_name_service *service;
   lk_link running; /* outstanding queries */
-  lk_link ended;   /* queries whose lookups are to be completed */
+  lk_link ended;   /* complete queries, for lk__resolver_deliver() */
 };
 
 /* ---- queries ------------------------------------------------------------- */

@@ -11,9 +11,10 @@
 typedef struct lk_resolver lk_resolver;
 
 /**
- * A lookup. Its memory is the caller's; `link` is to be initialised as an empty
- * list first. `list` (port 0) and `why` are borrowed until `done` returns.
- * `why` is NULL unless `count` is 0.
+ * A lookup of one name. The caller owns the memory, sets `done`, and
+ * initialises `link` as an empty list. `list` and `why` are valid until `done`
+ * returns. The addresses have port 0. `why` is the reason if `count` is 0,
+ * otherwise NULL.
  */
 typedef struct lk_lookup {
   void (*done)(struct lk_lookup *l, const lk_address *list, size_t count,
@@ -21,21 +22,21 @@ typedef struct lk_lookup {
   lk_link link;
 } lk_lookup;
 
-/** 0, LK_ERR_NO_MEMORY, LK_ERR_SYSTEM. `mem` is borrowed. Does not keep the
-    loop running. */
+/** Returns 0, LK_ERR_NO_MEMORY or LK_ERR_SYSTEM. `mem` is borrowed. A resolver
+    does not keep the loop running. */
 int lk__resolver_new(lk_resolver **out, lk_loop *loop, const lk_mem *mem);
-/** Not while a lookup waits or lk__resolver_deliver() runs. Does not wait for
-    outstanding queries. `forked`: in a child, which must send nothing.
-    NULL is fine. */
+/** Free the resolver, without waiting for outstanding queries. Must not be
+    called while a lookup waits or lk__resolver_deliver() runs. `forked`: the
+    process is a forked child, which must send nothing. NULL is fine. */
 void lk__resolver_free(lk_resolver *r, bool forked);
 
-/** `done` is called once by lk__resolver_deliver(), unless the lookup is
-    cancelled. false: no memory, then never. */
+/** Look up `host`. lk__resolver_deliver() calls `done` once, unless the lookup
+    is cancelled. false: no memory, and `done` is not called. */
 bool lk__resolver_lookup(lk_resolver *r, lk_lookup *l, const char *host);
-/** `done` is not called. Does nothing to a lookup that does not wait. */
+/** Cancel a lookup: `done` is not called. Does nothing if it does not wait. */
 void lk__lookup_cancel(lk_lookup *l);
-/** Complete lookups whose query has ended; to be called before the loop waits.
- */
+/** Call `done` of the lookups whose query has ended. To be called each time
+    before the loop waits. */
 void lk__resolver_deliver(lk_resolver *r);
 
 #endif

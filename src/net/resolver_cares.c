@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-/* A socket of the channel. */
+/* A socket that c-ares has opened, and the loop watches. */
 typedef struct cares_socket {
   lk_loop_io io;
   lk_link link;
@@ -18,9 +18,9 @@ typedef struct cares_socket {
 struct lk_name_service {
   const lk_mem *mem;
   lk_loop *loop;
-  bool open;      /* there is a channel */
-  bool no_memory; /* for the watcher of a socket */
-  ares_channel channel;
+  bool open;            /* `channel` is initialised */
+  bool no_memory;       /* a socket of c-ares could not be watched */
+  ares_channel channel; /* what c-ares calls its state and its sockets */
   lk_loop_timer timer;
   lk_link sockets;
 };
@@ -32,19 +32,21 @@ static void cares_set_timer(lk_name_service *n, int64_t after_ms)
   lk__loop_set_timer(n->loop, &n->timer, after_ms);
 }
 
-/* Called after each call into the channel: c-ares says when it has to be called
-   next. */
+/* To be called after each call of c-ares: ask when it has to be called next.
+   The timer is rounded up and 1 ms later, so that c-ares finds the time
+   passed. */
 static void cares_update_timer(lk_name_service *n)
 {
   struct timeval left;
 
+  /* Without a watcher for its socket a query would only time out. */
   if (n->no_memory) {
     n->no_memory = false;
     ares_cancel(n->channel);
   }
   if (ares_timeout(n->channel, NULL, &left) == NULL)
     cares_set_timer(n, -1);
-  else /* rounded up, and 1 ms later */
+  else
     cares_set_timer(n, (int64_t)left.tv_sec * 1000 +
                            ((int64_t)left.tv_usec + 999) / 1000 + 1);
 }
@@ -104,7 +106,8 @@ static cares_socket *cares_socket_new(lk_name_service *n, ares_socket_t fd)
   return s;
 }
 
-/* The channel reports what it waits for. Neither: it will close the socket. */
+/* Called by c-ares with what it waits for on a socket. If that is neither, it
+   is about to close the socket. */
 static void on_cares_socket(void *arg, ares_socket_t fd, int readable,
                             int writable)
 {
@@ -127,7 +130,7 @@ static void on_cares_socket(void *arg, ares_socket_t fd, int readable,
 /* ---- the channel --------------------------------------------------------- */
 
 /* A channel keeps the name servers that were configured when it was opened.
-   Therefore it is closed when no query is under way. */
+   lk__name_service_on_idle() therefore closes it. */
 static int cares_open_channel(lk_name_service *n)
 {
   struct ares_options options;
@@ -164,7 +167,7 @@ static void on_cares_result(void *arg, int status, int timeouts,
     lk__name_query_add_address(q, a->ai_addr);
   if (found != NULL)
     ares_freeaddrinfo(found);
-  /* Only cares_update_timer() cancels, for want of memory. */
+  /* Queries are cancelled only by cares_update_timer(), for want of memory. */
   if (status == ARES_ECANCELLED)
     status = ARES_ENOMEM;
   lk__name_query_complete(q, status == ARES_SUCCESS ? NULL

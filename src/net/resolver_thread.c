@@ -14,26 +14,28 @@
 #include "net/wakeup.h"
 
 /*
- * A thread for each query, which ends when getaddrinfo() returns. A mailbox
- * stands between the threads and the loop. It outlives the name service while a
- * thread runs. Mailbox and queries come from malloc(), because a thread may be
- * the one to free them, and the user's allocator belongs to the loop's thread.
+ * Each query has a thread, which calls getaddrinfo(), puts the result into the
+ * mailbox, and ends. The loop's thread takes the results out of the mailbox.
+ * A thread may still run when the name service is freed; the mailbox is then
+ * freed by the last thread. Therefore mailbox and queries come from malloc():
+ * the user's allocator may be called on the loop's thread only.
  */
 typedef struct thread_query {
-  struct thread_query *next;
+  struct thread_query *next; /* in mailbox.ended */
   struct mailbox *mailbox;
-  lk_name_query *query; /* for the loop's thread alone */
-  struct addrinfo *found;
-  int error;
+  lk_name_query *query;   /* used by the loop's thread only */
+  struct addrinfo *found; /* NULL: nothing was found */
+  int error;              /* of getaddrinfo(); 0: none */
   char host[];
 } thread_query;
 
 typedef struct mailbox {
-  pthread_mutex_t lock;
-  bool closed; /* `wakeup` is, and nothing more is delivered */
-  lk_wakeup wakeup;
-  thread_query *ended;
-  size_t refs; /* of the name service, and of each thread */
+  pthread_mutex_t lock; /* for the other members */
+  bool closed;         /* the name service is freed: threads free their results,
+                          and do not signal `wakeup` */
+  lk_wakeup wakeup;    /* signalled for each result */
+  thread_query *ended; /* results that the loop's thread has not taken yet */
+  size_t refs;         /* one for the name service and one for each thread */
 } mailbox;
 
 struct lk_name_service {
@@ -48,7 +50,7 @@ static void thread_query_free(thread_query *t)
   free(t);
 }
 
-/* Unlock it, and free it if this was the last reference. */
+/* Drop a reference and unlock, and free the mailbox if no reference is left. */
 static void mailbox_unlock_and_unref(mailbox *m)
 {
   bool last = --m->refs == 0;
@@ -132,8 +134,8 @@ int lk__name_service_new(lk_name_service **out, lk_loop *loop,
   return 0;
 }
 
-/* All signals are blocked, since the program does not expect its handlers to
-   run on this thread. Returns an errno. */
+/* All signals are blocked on the new thread, since the program does not expect
+   its handlers to run there. Returns 0 or an errno. */
 static int thread_query_start(thread_query *t)
 {
   pthread_attr_t attr;
@@ -175,6 +177,8 @@ void lk__name_service_query(lk_name_service *n, lk_name_query *q)
   lk__name_query_complete(q, "cannot start a thread");
 }
 
+/* There is nothing to forget: getaddrinfo() itself reads a configuration that
+   has changed. */
 void lk__name_service_on_idle(lk_name_service *n)
 {
   (void)n;
@@ -185,7 +189,8 @@ void lk__name_service_free(lk_name_service *n, bool forked)
   mailbox *m = n->mailbox;
 
   lk__mem_free(n->mem, n);
-  /* A child does not have the threads, one of which may have held the lock. */
+  /* A forked child does not free the mailbox. A thread of the parent may have
+     held the lock during the fork, and the child has no thread to unlock it. */
   if (forked) {
     lk__wakeup_close(&m->wakeup);
     return;
