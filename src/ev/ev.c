@@ -11,8 +11,8 @@ struct lk_ev {
   lk_mem mem;
   lk_ev_loop loop;
   lk_driver driver;
-  void (*woken)(lk_ev *ev, void *arg);
-  void *woken_arg;
+  void (*on_wake)(lk_ev *ev, void *arg); /* NULL: nothing is called */
+  void *on_wake_arg;
 };
 
 static lk_ev *ev_of(lk_driver *d)
@@ -32,8 +32,8 @@ static void on_driver_wake(lk_driver *d)
 {
   lk_ev *ev = ev_of(d);
 
-  if (ev->woken != NULL)
-    ev->woken(ev, ev->woken_arg);
+  if (ev->on_wake != NULL)
+    ev->on_wake(ev, ev->on_wake_arg);
 }
 
 int lk_ev_new(lk_ev **out, struct ev_loop *loop, const lk_mem *mem)
@@ -73,8 +73,8 @@ int lk_ev_client_new(lk_client **out, lk_ev *ev, const lk_client_config *config)
 
 void lk_ev_on_wake(lk_ev *ev, void (*woken)(lk_ev *ev, void *arg), void *arg)
 {
-  ev->woken = woken;
-  ev->woken_arg = arg;
+  ev->on_wake = woken;
+  ev->on_wake_arg = arg;
 }
 
 void lk_ev_wake(lk_ev *ev)

@@ -8,17 +8,17 @@
 
 #include "base/mem.h"
 
-/* A loop that was made by lk__loop_new(). */
+/* A loop made by lk__loop_new(), which libev_free() destroys. */
 typedef struct own_loop {
   lk_ev_loop loop;
   lk_mem mem;
 } own_loop;
 
-/* What is in the room of a hook. */
+/* The content of lk_loop_hook.room. */
 typedef struct hook_room {
   ev_prepare prepare;
   const lk_ev_loop *loop;
-  unsigned called; /* in which iteration of the loop */
+  unsigned called_in; /* the iteration of the loop that last called the hook */
 } hook_room;
 
 _Static_assert(sizeof(ev_io) <= sizeof(lk_loop_room), "room for ev_io");
@@ -58,8 +58,8 @@ static void on_io(struct ev_loop *ev, ev_io *w, int revents)
   io->on_events(io, from_ev(revents));
 }
 
-/* libev knows a watcher by its memory, so one that is active or has an event
-   pending must not be initialised again. */
+/* The watcher of libev in the room of `io`. It is initialised for each use, but
+   not while it is active or has an event pending: libev then refers to it. */
 static ev_io *io_watcher(lk_loop_io *io)
 {
   ev_io *w = (ev_io *)(void *)io->room.bytes;
@@ -72,15 +72,16 @@ static ev_io *io_watcher(lk_loop_io *io)
   return w;
 }
 
-/* libev counts active watchers and runs while there are any. Each start is
-   therefore followed by ev_unref(). */
+/* libev counts active watchers, and runs while there are any. Our watchers must
+   not keep the loop running, so ev_unref() follows each start, and ev_ref()
+   goes before each stop. */
 static void libev_set_io(lk_loop *l, lk_loop_io *io, int events)
 {
   struct ev_loop *ev = ev_of(l);
   ev_io *w = io_watcher(io);
 
-  /* Not ev_is_active(): libev stops a watcher whose descriptor it cannot
-     watch. */
+  /* ev_is_active() does not tell whether the watcher was started here: libev
+     stops a watcher by itself if it cannot watch the descriptor. */
   if (io->events != 0)
     ev_ref(ev);
   ev_io_stop(ev, w); /* also drops an event that is pending */
@@ -115,8 +116,10 @@ static void on_timer(struct ev_loop *ev, ev_timer *w, int revents)
   t->on_timer(t);
 }
 
-/* libev stops a timer that does not repeat by itself, and no ev_ref() would
-   undo the ev_unref() below. So the timer repeats until on_timer() stops it. */
+/* The timer is a repeating one, which on_timer() stops. libev would stop a
+   timer that does not repeat by itself, without the ev_ref() that has to go
+   with the ev_unref() below. A repeating timer needs an interval above 0, so
+   that "at once" becomes a microsecond. */
 static void libev_set_timer(lk_loop *l, lk_loop_timer *t, int64_t after_ms)
 {
   struct ev_loop *ev = ev_of(l);
@@ -139,15 +142,15 @@ static hook_room *hook_room_of(lk_loop_hook *h)
   return (hook_room *)(void *)h->room.bytes;
 }
 
-/* Without ev_break() libev would wait, although the hook has ended the run. The
-   hook may free itself and the loop's attachment. */
+/* If the hook has set `*done`, ev_break() keeps libev from waiting. `done` is
+   read first, because the hook may free itself and the lk_ev_loop. */
 static void on_prepare(struct ev_loop *ev, ev_prepare *w, int revents)
 {
   lk_loop_hook *h = w->data;
   const bool *done = hook_room_of(h)->loop->done;
 
   (void)revents;
-  hook_room_of(h)->called = ev_iteration(ev);
+  hook_room_of(h)->called_in = ev_iteration(ev);
   h->before_wait(h);
   if (done != NULL && *done)
     ev_break(ev, EVBREAK_ONE);
@@ -165,21 +168,25 @@ static void libev_set_hook(lk_loop *l, lk_loop_hook *h, bool on)
   if (!on)
     return;
   ev_prepare_init(w, on_prepare);
-  ev_set_priority(w, EV_MINPRI);
+  ev_set_priority(w, EV_MINPRI); /* after the program's own hooks */
   w->data = h;
   room->loop = loop_of(l);
-  /* It may be started by a hook of this iteration. */
-  room->called = ev_iteration(ev);
+  /* Another hook may set this one, when libev has already chosen the hooks of
+     this iteration. The hook then counts as called, so that
+     libev_request_hook() calls it. */
+  room->called_in = ev_iteration(ev);
   ev_prepare_start(ev, w);
   ev_unref(ev);
 }
 
-/* libev waits once it has called the hooks of this iteration. */
+/* libev calls the hook before it waits, unless it has done so in this
+   iteration. In that case an event is fed to the hook, and libev does not wait.
+ */
 static void libev_request_hook(lk_loop *l, lk_loop_hook *h)
 {
   hook_room *room = hook_room_of(h);
 
-  if (room->called == ev_iteration(ev_of(l)))
+  if (room->called_in == ev_iteration(ev_of(l)))
     ev_feed_event(ev_of(l), &room->prepare, EV_PREPARE);
 }
 
@@ -237,7 +244,7 @@ int lk__loop_new(lk_loop **out, const lk_mem *mem)
   if (own == NULL)
     return LK_ERR_NO_MEMORY;
 
-  /* LIBEV_FLAGS is for loops of the program. */
+  /* EVFLAG_NOENV: the environment variable LIBEV_FLAGS has no effect. */
   struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
 
   if (ev == NULL) {

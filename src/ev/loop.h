@@ -6,14 +6,15 @@
 
 struct ev_loop;
 
-/** net/loop.h on a loop of libev. */
+/** A lk_loop that uses a loop of libev. */
 typedef struct lk_ev_loop {
   lk_loop base;
   struct ev_loop *ev;
-  const bool *done; /**< of the run_once() that runs; NULL: none */
+  const bool *done; /**< the argument of the running run_once(); NULL: it does
+                         not run */
 } lk_ev_loop;
 
-/** Use `ev`, which must outlive `l`. There is nothing to be freed. */
+/** Have `l` use `ev`, which must outlive `l`. `l` need not be freed. */
 void lk__ev_loop_attach(lk_ev_loop *l, struct ev_loop *ev);
 
 #endif

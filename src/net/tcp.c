@@ -8,13 +8,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static lk_flow tcp_cannot_connect(lk_transport *t, int number)
+/* Set the error of a failed connect. `error` is an errno. */
+static lk_flow tcp_fail_connect(lk_transport *t, int error)
 {
-  char what[16 + LK_ADDRESS_TEXT_SIZE] = "connect to ";
+  char address[LK_ADDRESS_TEXT_SIZE];
+  char what[16 + LK_ADDRESS_TEXT_SIZE];
 
-  lk__address_text(&((const lk_tcp *)(void *)t)->to, what + 11,
-                   sizeof what - 11);
-  return lk__transport_fail(t, LK_ERR_CONNECT, what, number);
+  lk__address_text(&((const lk_tcp *)(void *)t)->to, address, sizeof address);
+  snprintf(what, sizeof what, "connect to %s", address);
+  return lk__transport_fail(t, LK_ERR_CONNECT, what, error);
 }
 
 static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
@@ -23,39 +25,39 @@ static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
   lk_address *address = &((lk_tcp *)(void *)t)->to;
 
   if (!lk__address_copy(address, to->address))
-    return tcp_cannot_connect(t, EAFNOSUPPORT);
+    return tcp_fail_connect(t, EAFNOSUPPORT);
   t->fd = socket(address->any.sa_family,
                  SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (t->fd < 0)
-    return tcp_cannot_connect(t, errno);
-  /* Without TCP_NODELAY a small request waits until the one before is
-     acknowledged. */
+    return tcp_fail_connect(t, errno);
+  /* Without TCP_NODELAY the kernel would hold a small request back until the
+     server has acknowledged the request before. */
   setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   if (connect(t->fd, &address->any, lk__address_len(address)) == 0 ||
       errno == EINPROGRESS || errno == EINTR)
     return LK_FLOW_WRITE;
-  return tcp_cannot_connect(t, errno);
+  return tcp_fail_connect(t, errno);
 }
 
 static lk_flow tcp_handshake(lk_transport *t)
 {
-  lk_address here, there;
-  int number = 0;
-  socklen_t len = sizeof number;
+  lk_address own, peer;
+  int error = 0;
+  socklen_t len = sizeof error;
 
-  if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &number, &len) != 0)
-    return tcp_cannot_connect(t, errno);
-  if (number != 0)
-    return tcp_cannot_connect(t, number);
-  len = sizeof there;
-  if (getpeername(t->fd, &there.any, &len) != 0)
-    return errno == ENOTCONN ? LK_FLOW_WRITE : tcp_cannot_connect(t, errno);
-  /* A client that retries a port of its own machine without a listener may get
-     that port as its own, and TCP then connects it to itself. */
-  len = sizeof here;
-  if (getsockname(t->fd, &here.any, &len) == 0 &&
-      lk__address_equal(&here, &there))
-    return tcp_cannot_connect(t, ECONNREFUSED);
+  if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+    return tcp_fail_connect(t, errno);
+  if (error != 0)
+    return tcp_fail_connect(t, error);
+  len = sizeof peer;
+  if (getpeername(t->fd, &peer.any, &len) != 0)
+    return errno == ENOTCONN ? LK_FLOW_WRITE : tcp_fail_connect(t, errno);
+  /* The client may be connected to itself. This happens if it connects to a
+     port of its own machine on which nothing listens, and the kernel gives the
+     same port to the client's socket. */
+  len = sizeof own;
+  if (getsockname(t->fd, &own.any, &len) == 0 && lk__address_equal(&own, &peer))
+    return tcp_fail_connect(t, ECONNREFUSED);
   return LK_FLOW_DONE;
 }
 

@@ -8,7 +8,7 @@
 /** The object of lk_transport_tcp(). */
 typedef struct lk_tcp {
   lk_transport base;
-  lk_address to;
+  lk_address to; /**< the server */
 } lk_tcp;
 
 #endif

@@ -16,14 +16,11 @@
 /* The transport TLS: a connection of OpenSSL on one of tcp.c. */
 
 enum {
-  /* How often a step of the handshake reads the socket at most; a record takes
-     two reads. Without a limit, a server that never pauses keeps the loop
-     inside OpenSSL by messages that are no data: HelloRequests, KeyUpdates,
-     tickets. */
-  MAX_READS_PER_HANDSHAKE_STEP = 256,
-  /* How often a later step does; a read takes 16 KB of records. */
-  MAX_READS_PER_TRANSFER_STEP = 8,
-  /* How many bytes a step sends at most. */
+  /* Reads of the socket in one step. Without a limit, a server that sends
+     HelloRequests, KeyUpdates or tickets without a pause would keep the loop
+     inside OpenSSL, since these messages are not passed on to the caller. */
+  MAX_READS_PER_HANDSHAKE_STEP = 256, /* two reads for each record */
+  MAX_READS_PER_TRANSFER_STEP = 8,    /* up to 16 KB of records for each read */
   MAX_BYTES_PER_SEND = 1024 * 1024,
 };
 
@@ -33,15 +30,17 @@ typedef struct lk_tls {
   lk_tls_cache cache;
   lk_tls_bio bio;
 
-  /* of the connection */
-  SSL *ssl;
-  bool connected;    /* TCP is */
-  bool has_more;     /* recv() left bytes behind */
-  bool refused;      /* OpenSSL failed, and takes no further step */
-  lk_flow recv_flow; /* what recv() has to return next, if not DONE */
-  size_t in_record;  /* bytes of a record that waits to be sent, or 0 */
+  /* The following belong to the present connection. */
+  SSL *ssl; /* NULL: TCP is not connected yet */
+  bool tcp_connected;
+  bool has_more;         /* the last recv() left bytes behind */
+  bool ssl_failed;       /* after this OpenSSL must not be called for `ssl` */
+  lk_flow recv_flow;     /* END or FAILED: the next recv() returns this; DONE:
+                            the next recv() reads */
+  size_t waiting_record; /* the length of the data in a record that OpenSSL
+                            could not send yet; 0: none */
   lk_tls_step_info info;
-  char name[LK_TLS_LONGEST_NAME + 1]; /* that the certificate must have */
+  char name[LK_TLS_LONGEST_NAME + 1]; /* the certificate must be for this */
 } lk_tls;
 
 static lk_tls *tls_of(lk_transport *t)
@@ -51,15 +50,18 @@ static lk_tls *tls_of(lk_transport *t)
 
 /* ---- callbacks of OpenSSL ------------------------------------------------ */
 
-/* TLS 1.3 sends tickets after the handshake; the last one is kept. */
+/* A TLS 1.3 server sends tickets after the handshake, each of which makes a new
+   session. The last one is kept. */
 static int on_tls_session(SSL *ssl, SSL_SESSION *session)
 {
   lk_tls *s = SSL_get_app_data(ssl);
 
   lk__tls_cache_set_session(&s->cache, session, s->name);
-  return 1; /* the session was taken over */
+  return 1; /* `session` is now owned by the cache */
 }
 
+/* Does not change the result of the verification. If the certificate is for
+   another name, its names are kept for the message. */
 static int on_tls_verdict(int ok, X509_STORE_CTX *verifying)
 {
   SSL *ssl = X509_STORE_CTX_get_ex_data(verifying,
@@ -74,7 +76,7 @@ static int on_tls_verdict(int ok, X509_STORE_CTX *verifying)
   return ok;
 }
 
-/* The server requests a certificate, and the client has none. */
+/* Called when the server requests a certificate and the client has none. */
 static int on_tls_certificate_request(SSL *ssl, X509 **certificate,
                                       EVP_PKEY **key)
 {
@@ -95,8 +97,9 @@ static void tls_set_callbacks(SSL_CTX *context)
 
 /* ---- connecting ---------------------------------------------------------- */
 
-/* As certificates have it: a name without a final dot, an address without its
-   interface. */
+/* Set the name that the server's certificate must be for. Certificates hold
+   names without a final dot, and addresses without an interface ("%eth0"), so
+   both are cut off. */
 static void tls_set_name(lk_tls *s, const char *host)
 {
   const char *name =
@@ -121,14 +124,14 @@ static bool tls_require_name(lk_tls *s)
   X509_VERIFY_PARAM *param = SSL_get0_param(s->ssl);
   lk_address literal;
   bool is_address = lk__address_parse(&literal, s->name);
-  bool any = s->config.any_name || s->config.any_certificate;
+  bool accepts_any_name = s->config.any_name || s->config.any_certificate;
 
   X509_VERIFY_PARAM_set_hostflags(param,
                                   X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
                                       X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   if (!is_address && SSL_set_tlsext_host_name(s->ssl, s->name) != 1)
     return false;
-  if (any)
+  if (accepts_any_name)
     return true;
   return is_address ? X509_VERIFY_PARAM_set1_ip_asc(param, s->name) == 1
                     : SSL_set1_host(s->ssl, s->name) == 1;
@@ -162,11 +165,11 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   lk_tls *s = tls_of(t);
 
   s->config = *to->tls;
-  s->connected = false;
+  s->tcp_connected = false;
   s->has_more = false;
-  s->refused = false;
+  s->ssl_failed = false;
   s->recv_flow = LK_FLOW_DONE;
-  s->in_record = 0;
+  s->waiting_record = 0;
   s->info = (lk_tls_step_info){.name = s->name};
   t->cause = LK_TLS_OTHER;
   lk__tls_bio_reset(&s->bio, t);
@@ -177,7 +180,9 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
   return lk_transport_tcp()->open(t, to);
 }
 
-/* Other users of OpenSSL on this thread may have left errors. */
+/* Errors that other users of OpenSSL have left on this thread are cleared, as
+   SSL_get_error() would take them for ours. Read-ahead is switched on when the
+   handshake ends, and tells which limit applies. */
 static void tls_begin_step(lk_tls *s)
 {
   ERR_clear_error();
@@ -186,7 +191,8 @@ static void tls_begin_step(lk_tls *s)
                                       : MAX_READS_PER_HANDSHAKE_STEP);
 }
 
-/* What to do after a step of OpenSSL that did not succeed. */
+/* What to do after a call of OpenSSL that returned `result`, which is no
+   success. Sets the error of the transport if the connection has failed. */
 static lk_flow tls_flow_of(lk_tls *s, int result)
 {
   int error = SSL_get_error(s->ssl, result);
@@ -200,9 +206,9 @@ static lk_flow tls_flow_of(lk_tls *s, int result)
     break;
   default: break;
   }
-  s->refused = error == SSL_ERROR_SSL;
+  s->ssl_failed = error == SSL_ERROR_SSL;
   s->info.received = s->bio.received;
-  s->info.number = s->bio.number;
+  s->info.sys_errno = s->bio.sys_errno;
   lk__tls_error_set_step(&s->tcp.base, s->ssl, error, &s->info);
   return LK_FLOW_FAILED;
 }
@@ -211,12 +217,12 @@ static lk_flow tls_handshake(lk_transport *t)
 {
   lk_tls *s = tls_of(t);
 
-  if (!s->connected) {
+  if (!s->tcp_connected) {
     lk_flow flow = lk_transport_tcp()->handshake(t);
 
     if (flow != LK_FLOW_DONE)
       return flow;
-    s->connected = true;
+    s->tcp_connected = true;
     flow = tls_begin(s);
     if (flow != LK_FLOW_DONE)
       return flow;
@@ -228,32 +234,36 @@ static lk_flow tls_handshake(lk_transport *t)
     return tls_flow_of(s, result);
   if (SSL_session_reused(s->ssl) == 0)
     s->cache.verified_s = time(NULL);
-  /* With TLS 1.2 a new ticket ends the session that was resumed, and OpenSSL
-     does not call on_tls_session() for the one that takes its place. */
+  /* A TLS 1.2 server may send a new ticket while it resumes a session. The old
+     session cannot be resumed again then, and OpenSSL does not call
+     on_tls_session() for the new one. */
   else if (SSL_version(s->ssl) < TLS1_3_VERSION)
     lk__tls_cache_set_session(&s->cache, SSL_get1_session(s->ssl), s->name);
-  /* Not before: records right behind the handshake would wait inside OpenSSL,
-     where no readable descriptor announces them. */
+  /* With read-ahead during the handshake, OpenSSL could also read records that
+     follow the handshake. The loop would not notice them, since the descriptor
+     is not readable any more. */
   SSL_set_read_ahead(s->ssl, 1);
   return LK_FLOW_DONE;
 }
 
-/* Send the bytes of one record. SSL_write() would go on with the next record
- * behind one that had to wait, and if that has to wait, too, not report the
- * first: a request that a server may execute would count as not sent. */
+/* Send the bytes of one record. If OpenSSL could not send a record, the next
+   call passes exactly the bytes of that record again. With more bytes OpenSSL
+   would go on with a second record. If that had to wait, too, OpenSSL would not
+   report that the first was sent, and a request that the server may execute
+   would count as not sent. */
 static lk_flow tls_send_record(lk_tls *s, const unsigned char *at, size_t len,
                                size_t *done)
 {
-  size_t most =
-      s->in_record > 0 ? s->in_record : (size_t)SSL3_RT_MAX_PLAIN_LENGTH;
+  size_t most = s->waiting_record > 0 ? s->waiting_record
+                                      : (size_t)SSL3_RT_MAX_PLAIN_LENGTH;
 
   ERR_clear_error();
-  s->in_record = len < most ? len : most;
-  int result = SSL_write_ex(s->ssl, at, s->in_record, done);
+  s->waiting_record = len < most ? len : most;
+  int result = SSL_write_ex(s->ssl, at, s->waiting_record, done);
 
   if (result != 1)
     return tls_flow_of(s, result);
-  s->in_record = 0;
+  s->waiting_record = 0;
   return LK_FLOW_DONE;
 }
 
@@ -265,7 +275,7 @@ static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
   lk_flow flow = LK_FLOW_DONE;
 
   *done = 0;
-  if (s->refused)
+  if (s->ssl_failed)
     return LK_FLOW_FAILED;
   tls_begin_step(s);
   while (flow == LK_FLOW_DONE && *done < len) {
@@ -283,7 +293,7 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
 {
   lk_tls *s = tls_of(t);
   unsigned char *at = room;
-  lk_flow flow = s->refused ? LK_FLOW_FAILED : s->recv_flow;
+  lk_flow flow = s->ssl_failed ? LK_FLOW_FAILED : s->recv_flow;
 
   *got = 0;
   s->has_more = false;
@@ -302,7 +312,8 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
   }
   if (*got == 0)
     return flow;
-  /* The next call returns the flow that ended the loop. */
+  /* The caller gets the bytes first; an end or a failure behind them is
+     returned by the next call. */
   s->recv_flow =
       flow == LK_FLOW_END || flow == LK_FLOW_FAILED ? flow : LK_FLOW_DONE;
   s->has_more = flow != LK_FLOW_READ &&
@@ -315,9 +326,10 @@ static bool tls_has_more(const lk_transport *t)
   return ((const lk_tls *)(const void *)t)->has_more;
 }
 
-/* OpenSSL does not resume the session of a connection that was not shut down. A
-   session that did not lead to a connection is not offered again, since some
-   servers refuse a session by closing. */
+/* SSL_shutdown() is called because OpenSSL does not resume the session of a
+   connection that was not shut down. It sends nothing here. A session is
+   dropped if the handshake did not succeed: some servers refuse to resume a
+   session by closing the connection, and would do so each time. */
 static void tls_end_connection(lk_tls *s)
 {
   if (SSL_is_init_finished(s->ssl)) {

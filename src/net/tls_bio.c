@@ -3,6 +3,8 @@
 
 #include "net/tls_bio.h"
 
+/* What a function of the BIO returns after a call of TCP: the number of bytes,
+   0 at the end, or -1. `retry` is the flag that tells OpenSSL to try again. */
 static int bio_result(BIO *bio, lk_flow flow, size_t n, int retry)
 {
   lk_tls_bio *b = BIO_get_data(bio);
@@ -13,7 +15,7 @@ static int bio_result(BIO *bio, lk_flow flow, size_t n, int retry)
   if (flow == LK_FLOW_READ || flow == LK_FLOW_WRITE)
     BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
   if (flow == LK_FLOW_FAILED)
-    b->number = b->tcp->sys_errno;
+    b->sys_errno = b->tcp->sys_errno;
   b->ended = flow == LK_FLOW_END;
   return b->ended ? 0 : -1;
 }
@@ -27,6 +29,8 @@ static int bio_write(BIO *bio, const char *bytes, int len)
   return bio_result(bio, flow, done, BIO_FLAGS_WRITE);
 }
 
+/* After a read that did not fill its room the socket is empty. Further reads in
+   the same step would be system calls in vain. */
 static int bio_read(BIO *bio, char *room, int size)
 {
   lk_tls_bio *b = BIO_get_data(bio);
@@ -42,6 +46,8 @@ static int bio_read(BIO *bio, char *room, int size)
   return bio_result(bio, flow, got, BIO_FLAGS_READ);
 }
 
+/* OpenSSL asks for a flush, for which there is nothing to do, and whether the
+   server has closed TCP. All other commands are refused by 0. */
 static long bio_control(BIO *bio, int command, long number, void *at)
 {
   const lk_tls_bio *b = BIO_get_data(bio);
@@ -80,8 +86,6 @@ BIO *lk__tls_bio_new(lk_tls_bio *b)
   return bio;
 }
 
-/* A read that brought less than there was room for has drained the socket:
-   another one would be a system call that brings nothing. */
 void lk__tls_bio_begin_step(lk_tls_bio *b, unsigned reads)
 {
   b->drained = false;

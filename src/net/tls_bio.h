@@ -6,21 +6,23 @@
 
 #include <openssl/bio.h>
 
-/** The TCP connection as OpenSSL reads and writes it. OpenSSL's own BIO of a
-    socket may raise SIGPIPE. */
+/** Lets OpenSSL read and write the TCP connection. OpenSSL's own BIO for
+   sockets is not used, because it may raise SIGPIPE. */
 typedef struct lk_tls_bio {
   lk_transport *tcp;
-  BIO_METHOD *method;  /**< made by the first connection, and kept */
-  unsigned reads_left; /**< of the socket, in this step */
-  bool drained;  /**< a read of this step found less than it had room for */
-  bool received; /**< bytes have come from the server */
-  bool ended;    /**< the server has closed TCP */
-  int number;    /**< errno of the socket; 0: none */
+  BIO_METHOD
+      *method; /**< NULL until the first connection; kept for later ones */
+  unsigned
+      reads_left; /**< how many times this step may still read the socket */
+  bool drained;   /**< this step has emptied the socket */
+  bool received;  /**< bytes have come from the server */
+  bool ended;     /**< the server has closed TCP */
+  int sys_errno;  /**< the error of the socket; 0: none */
 } lk_tls_bio;
 
-/** Begin a connection. `tcp` belongs to it. */
+/** Begin a connection, which uses `tcp`. */
 void lk__tls_bio_reset(lk_tls_bio *b, lk_transport *tcp);
-/** NULL: no memory. The BIO refers to `b`. */
+/** Make a BIO, which uses `b` until the BIO is freed. NULL: no memory. */
 BIO *lk__tls_bio_new(lk_tls_bio *b);
 /** Begin a step, in which the socket is read at most `reads` times. */
 void lk__tls_bio_begin_step(lk_tls_bio *b, unsigned reads);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long a session may be resumed after the certificate was verified. */
+/* For so long after the certificate was verified a session may be resumed. */
 enum { MAX_SESSION_AGE_S = 600 };
 
 /* ---- sessions ------------------------------------------------------------ */
@@ -25,8 +25,9 @@ void lk__tls_cache_drop_session(lk_tls_cache *k)
   k->session = NULL;
 }
 
-/* The certificate may have expired since it was verified. OpenSSL's own limit
-   of a session's age begins anew with each ticket, and binds servers only. */
+/* Whether the session may be resumed. The certificate is not verified again
+   then, so its expiry is checked here. The age is checked, too: OpenSSL counts
+   it from the last ticket, and does not check it in clients. */
 static bool tls_session_is_current(const lk_tls_cache *k)
 {
   X509 *certificate = SSL_SESSION_get0_peer(k->session);
@@ -54,6 +55,7 @@ void lk__tls_cache_clear(lk_tls_cache *k)
   k->context = NULL;
 }
 
+/* Make a new context, unless the present one was made of the same options. */
 static bool tls_cache_renew(lk_tls_cache *k, lk_transport *t,
                             const lk_tls_config *config,
                             const lk_tls_files *files)
@@ -73,8 +75,9 @@ static bool tls_cache_renew(lk_tls_cache *k, lk_transport *t,
   return true;
 }
 
-/* The CAs of a folder or of the system can change without any of the files.
-   Then nothing is kept, and each connection is verified. */
+/* The CAs in a folder or in the system's store are not part of the digest. If
+   such CAs are used, nothing is kept: they may have changed, so the context is
+   made anew and each certificate is verified. */
 bool lk__tls_cache_load(lk_tls_cache *k, lk_transport *t,
                         const lk_tls_config *config)
 {

@@ -8,27 +8,29 @@
 #include "proto/engine/tls_config.h"
 
 /** What a client keeps from one TLS connection to the next: the context that
-    was made of its files, and the last session of a server. */
+    was made from its files, and the last session. */
 typedef struct lk_tls_cache {
-  SSL_CTX *context;
-  unsigned char digest[LK_TLS_DIGEST_LEN]; /**< of what `context` is made of */
-  SSL_SESSION *session;                    /**< or NULL */
-  time_t verified_s; /**< when the certificate of `session` was verified */
-  char session_name[LK_TLS_LONGEST_NAME + 1]; /**< the server's */
+  SSL_CTX *context;                        /**< NULL: none has been made */
+  unsigned char digest[LK_TLS_DIGEST_LEN]; /**< see lk__tls_files_digest() */
+  SSL_SESSION *session; /**< NULL: there is no session to resume */
+  time_t verified_s;    /**< when the certificate of `session` was verified */
+  char session_name[LK_TLS_LONGEST_NAME + 1]; /**< the server of `session` */
 } lk_tls_cache;
 
-/** Make `context` of the files as they are now, unless they are unchanged.
-    false: `t` has the error. */
+/** Read the files, and make `context` anew if they have changed. false: `t` has
+    the error. */
 bool lk__tls_cache_load(lk_tls_cache *k, lk_transport *t,
                         const lk_tls_config *config);
-/** Have `ssl` resume the session, if it is one of `name` and may be resumed. */
+/** Have `ssl` resume the session, if the session is one with the server `name`
+    and may be resumed. */
 void lk__tls_cache_offer_session(const lk_tls_cache *k, SSL *ssl,
                                  const char *name);
-/** Take over `session`, of the server `name`. */
+/** Keep `session`, which is one with the server `name`, in place of the last.
+    The cache frees it. */
 void lk__tls_cache_set_session(lk_tls_cache *k, SSL_SESSION *session,
                                const char *name);
 void lk__tls_cache_drop_session(lk_tls_cache *k);
-/** Drop all. */
+/** Drop the context and the session. */
 void lk__tls_cache_clear(lk_tls_cache *k);
 
 #endif

@@ -11,7 +11,7 @@ int lk_tls_check(const lk_tls_config *config, char *text, size_t size)
   lk_tls_cache cache = {0};
   lk_transport t = {.fd = -1};
   lk_tls_config *own;
-  const char *wrong = NULL;
+  const char *wrong = NULL; /* what is wrong with `config`; NULL: not known */
   int err = lk__tls_copy(&own, &lk__mem_libc, config, &wrong);
 
   if (size > 0)

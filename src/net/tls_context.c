@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "net/tls_error.h"
 
-/* A context that is being made. */
+/* The arguments of lk__tls_context_new(), and the context that it makes. */
 typedef struct loading {
   lk_transport *t;
   const lk_tls_config *config;
@@ -20,8 +20,8 @@ typedef struct loading {
 
 /* ---- PEM ----------------------------------------------------------------- */
 
-/* Give each object of a PEM to `add`, which takes it over. Returns their
-   number; -1: `add` failed, or the PEM is damaged. */
+/* Pass each object that `read` finds in a PEM to `add`, which has to free it.
+   Returns the number of objects; -1: `add` failed, or the PEM is damaged. */
 static int pem_for_each(lk_bytes pem, void *(*read)(BIO *from),
                         bool (*add)(loading *l, void *object), loading *l)
 {
@@ -35,7 +35,9 @@ static int pem_for_each(lk_bytes pem, void *(*read)(BIO *from),
   while (count >= 0 && (object = read(from)) != NULL)
     count = add(l, object) ? count + 1 : -1;
   BIO_free(from);
-  /* The first error: NO_START_LINE may follow one about memory. */
+  /* At the end of a PEM OpenSSL reports NO_START_LINE, which is no error here.
+     The first error is asked for, since NO_START_LINE may also follow an error
+     about memory. */
   unsigned long code = ERR_peek_error();
 
   if (count < 0 || (code != 0 && (ERR_GET_LIB(code) != ERR_LIB_PEM ||
@@ -45,7 +47,8 @@ static int pem_for_each(lk_bytes pem, void *(*read)(BIO *from),
   return count;
 }
 
-/* A callback for passwords. Without one OpenSSL prompts on the terminal. */
+/* A password callback that fails. Without a callback OpenSSL would ask on the
+   terminal. */
 static int on_no_password(char *out, int size, int writing, void *arg)
 {
   (void)out;
@@ -82,7 +85,8 @@ static bool add_crl(loading *l, void *object)
   return ok;
 }
 
-/* The first is the client's certificate, the others are its chain. */
+/* The first certificate of the PEM is the client's, the others are its chain.
+ */
 static bool add_client_certificate(loading *l, void *object)
 {
   bool ok = SSL_CTX_get0_certificate(l->context) == NULL
@@ -95,6 +99,8 @@ static bool add_client_certificate(loading *l, void *object)
 
 /* ---- trust --------------------------------------------------------------- */
 
+/* Load all objects of a PEM. No PEM (`at` is NULL) is fine; one without objects
+   is an error, which is about the file or option `name`. */
 static bool load_list(loading *l, lk_bytes pem, const char *name,
                       void *(*read)(BIO *from),
                       bool (*add)(loading *l, void *object))
@@ -118,6 +124,8 @@ static bool load_folder(loading *l, const char *folder)
   return false;
 }
 
+/* How an error names the source of a PEM: by the file, or else by the member of
+   lk_tls_config. */
 static const char *name_of(const char *file, const char *member)
 {
   return file == NULL ? member : file;
@@ -156,7 +164,9 @@ static bool load_crls(loading *l)
 
 /* ---- the client's certificate and key ------------------------------------ */
 
-static int first_line(lk_bytes text, char *out, size_t size)
+/* Copy the first line, without a NUL. Returns its length; -1: it is too long.
+ */
+static int copy_first_line(lk_bytes text, char *out, size_t size)
 {
   const char *at = text.at;
   size_t len = 0;
@@ -170,7 +180,7 @@ static int first_line(lk_bytes text, char *out, size_t size)
   return (int)len;
 }
 
-/* A callback for the password of the key. */
+/* The password callback for the key. Returns the length; -1: no password. */
 static int on_key_password(char *out, int size, int writing, void *arg)
 {
   const loading *l = arg;
@@ -178,7 +188,7 @@ static int on_key_password(char *out, int size, int writing, void *arg)
 
   (void)writing;
   if (file.at != NULL)
-    return first_line(file, out, (size_t)size);
+    return copy_first_line(file, out, (size_t)size);
   if (l->config->password == NULL)
     return -1;
   int len = l->config->password(out, (size_t)size, l->config->password_arg);
@@ -214,7 +224,7 @@ static bool load_key(loading *l, lk_bytes pem, const char *name)
   BIO_free(from);
   if (key == NULL && !has_key_block(pem)) {
     what = "has no private key";
-    ERR_clear_error(); /* "unsupported" */
+    ERR_clear_error(); /* OpenSSL's "unsupported" would mislead the user */
   } else if (key == NULL)
     what = "has no key that can be read";
   else if (SSL_CTX_use_PrivateKey(l->context, key) != 1)
@@ -257,8 +267,9 @@ static void set_options(loading *l)
                                               SSL_SESS_CACHE_NO_INTERNAL);
 }
 
-/* The configuration of the system may demand a later version. */
-static bool tls_demand_version(SSL_CTX *context)
+/* Refuse versions before TLS 1.2. The configuration of the system may already
+   demand a later version, which must not be lowered. */
+static bool demand_tls_1_2(SSL_CTX *context)
 {
   return SSL_CTX_get_min_proto_version(context) >= TLS1_2_VERSION ||
          SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
@@ -274,7 +285,7 @@ SSL_CTX *lk__tls_context_new(lk_transport *t, const lk_tls_config *config,
     return NULL;
   }
   set_options(&l);
-  if (!tls_demand_version(l.context))
+  if (!demand_tls_1_2(l.context))
     lk__tls_error_set_library(t, "TLS 1.2 is not available");
   else if (load_trust(&l) && load_crls(&l) && load_client_certificate(&l))
     return l.context;

@@ -7,8 +7,8 @@
 #include <openssl/ssl.h>
 
 /**
- * An SSL_CTX as `config` says, from files that were read; sessions are not kept
- * in it. NULL: `t` has the error.
+ * Make an SSL_CTX with the options of `config`, whose files have been read into
+ * `files`. OpenSSL keeps no sessions in it. NULL: `t` has the error.
  */
 SSL_CTX *lk__tls_context_new(lk_transport *t, const lk_tls_config *config,
                              const lk_tls_files *files);

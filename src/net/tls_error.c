@@ -8,8 +8,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 
-/* Why a TLS connection failed: a cause for programs, and a text for people.
-   Names from a certificate are printed with printable ASCII characters only. */
+/* Why a TLS connection failed: a cause for programs, and a text for people. */
 
 void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text)
 {
@@ -23,8 +22,9 @@ static bool error_is_memory(unsigned long code)
   return ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE;
 }
 
-/* OpenSSL names an alert after the oldest protocol that has it: "sslv3 alert
-   bad certificate" is also one of TLS 1.3. */
+/* The text of an error of OpenSSL. The version in front of an alert is left
+   out, since it is not the version in use: OpenSSL says "sslv3 alert bad
+   certificate" with TLS 1.3, too. */
 static const char *error_reason(unsigned long code)
 {
   const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
@@ -93,7 +93,8 @@ static lk_tls_cause tls_cause_of(long verdict)
   }
 }
 
-/* Append `len` bytes as an item of a list, or dots where they do not fit. */
+/* Append `len` bytes to a list with commas. Bytes other than printable ASCII
+   become question marks. If the bytes do not fit, dots are appended once. */
 static void tls_list_add(char *list, size_t size, const void *name, size_t len)
 {
   static const char dots[] = ", ...";
@@ -225,9 +226,9 @@ static void tls_error_set_alert(lk_transport *t, const lk_tls_step_info *info,
 
 static void tls_error_set_closed(lk_transport *t, const lk_tls_step_info *info)
 {
-  if (info->number != 0) {
+  if (info->sys_errno != 0) {
     (void)lk__transport_fail(t, LK_ERR_TLS, "TLS: the handshake broke",
-                             info->number);
+                             info->sys_errno);
     t->cause = info->received ? LK_TLS_OTHER : LK_TLS_NOT_TLS;
   } else if (info->received) {
     lk__tls_error_set(t, LK_TLS_OTHER,
@@ -246,7 +247,8 @@ static void tls_error_set_code(lk_transport *t, const SSL *ssl,
   long verdict = SSL_get_verify_result(ssl);
   char text[200];
 
-  /* The first error may be that of a signature, from inside of verifying. */
+  /* If the certificate was refused, the verdict says more than `code`, which
+     may be an error of a signature that the verification has met. */
   if (verdict != X509_V_OK && !SSL_is_init_finished(ssl) &&
       SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE) {
     tls_error_set_verdict(t, verdict, info);
@@ -273,14 +275,14 @@ void lk__tls_error_set_step(lk_transport *t, const SSL *ssl, int error,
                             const lk_tls_step_info *info)
 {
   unsigned long code = ERR_peek_error();
-  bool live = SSL_is_init_finished(ssl);
+  bool handshake_done = SSL_is_init_finished(ssl);
 
   if (error == SSL_ERROR_SSL && code != 0 &&
       ERR_GET_REASON(code) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
     tls_error_set_code(t, ssl, info, code);
-  else if (live && info->number != 0)
+  else if (handshake_done && info->sys_errno != 0)
     (void)lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "TLS connection",
-                             info->number);
+                             info->sys_errno);
   else
     tls_error_set_closed(t, info);
   ERR_clear_error();

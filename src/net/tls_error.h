@@ -8,29 +8,33 @@
 
 /** What is known of a connection besides OpenSSL's own errors. */
 typedef struct lk_tls_step_info {
-  const char *name;           /**< that the server's certificate must have */
-  char names[128];            /**< that it has instead; "" if none */
-  bool has_certificate;       /**< the client does */
-  bool certificate_requested; /**< by the server, and the client has none */
+  const char *name;     /**< the server's certificate must be for this name */
+  char names[128];      /**< the names that it is for instead; "" if none */
+  bool has_certificate; /**< the client has a certificate */
+  bool certificate_requested; /**< the server has requested a certificate, and
+                                   the client has none */
   bool received;              /**< bytes have come from the server */
-  int number;                 /**< errno of the socket; 0: none */
+  int sys_errno;              /**< the error of the socket; 0: none */
 } lk_tls_step_info;
 
-/** The DNS names and addresses that a certificate has, as a list; "" if none.
- */
+/** Write the DNS names and addresses of a certificate to `list`, with commas
+    between them; "" if it has none. */
 void lk__tls_list_names(const X509 *certificate, char *list, size_t size);
 
-/** Set LK_ERR_TLS with `cause` and a line: "TLS: " and the text. */
+/** Set LK_ERR_TLS, `cause`, and the message "TLS: text". */
 void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text);
 
-/** OpenSSL failed outside a connection: "TLS: what: its reason". */
+/** OpenSSL has failed outside a connection. Sets the message "TLS: what: reason
+    given by OpenSSL". */
 void lk__tls_error_set_library(lk_transport *t, const char *what);
 
-/** A file of the config is wrong: "TLS: name: what: OpenSSL's reason". */
+/** A file or a PEM of the configuration is wrong. Sets the message "TLS: name:
+    what: reason given by OpenSSL", if OpenSSL has given one. */
 void lk__tls_error_set_file(lk_transport *t, const char *name,
                             const char *what);
 
-/** A step of `ssl` failed with the SSL_get_error() `error`. */
+/** A call for `ssl` has failed; `error` is the result of SSL_get_error(). Sets
+    the error that fits. */
 void lk__tls_error_set_step(lk_transport *t, const SSL *ssl, int error,
                             const lk_tls_step_info *info);
 

@@ -14,8 +14,9 @@
 #include "base/mem.h"
 #include "net/tls_error.h"
 
-/* A list of all public CAs has some 250,000 bytes. */
-enum { MAX_FILE_SIZE = 16 * 1024 * 1024, FIRST_ROOM = 16 * 1024 };
+/* The largest files are lists of CAs: one of all public CAs has some 250,000
+   bytes. */
+enum { MAX_FILE_SIZE = 16 * 1024 * 1024, INITIAL_BUFFER_SIZE = 16 * 1024 };
 
 static const char *path_of(const lk_tls_config *c, enum lk_tls_file which)
 {
@@ -30,17 +31,17 @@ static const char *path_of(const lk_tls_config *c, enum lk_tls_file which)
   return NULL;
 }
 
-static void tls_file_failed(lk_transport *t, const char *path, int number)
+static void tls_file_set_error(lk_transport *t, const char *path, int error)
 {
   char what[300];
 
   snprintf(what, sizeof what, "TLS: cannot read %s", path);
-  (void)lk__transport_fail(t, LK_ERR_TLS, what, number);
+  (void)lk__transport_fail(t, LK_ERR_TLS, what, error);
   t->cause = LK_TLS_FILES;
 }
 
-/* Move `len` bytes to a buffer of `size`. The old buffer is wiped, since it may
-   hold a key. */
+/* Move `len` bytes to a new buffer of `size`. The old one is wiped and freed,
+   since it may hold a key. NULL: no memory. */
 static unsigned char *buffer_grow(unsigned char *old, size_t len, size_t size)
 {
   unsigned char *new = malloc(size);
@@ -53,7 +54,8 @@ static unsigned char *buffer_grow(unsigned char *old, size_t len, size_t size)
   return new;
 }
 
-/* Returns 0 or an errno. `out` gets the bytes read so far in either case. */
+/* Returns 0 or an errno. In either case `out` gets what has been read, which
+   the caller has to free. */
 static int read_all(int fd, lk_bytes *out)
 {
   unsigned char *at = NULL;
@@ -63,7 +65,7 @@ static int read_all(int fd, lk_bytes *out)
     if (len == room) {
       if (room == MAX_FILE_SIZE)
         return EFBIG;
-      room = room == 0 ? FIRST_ROOM : 2 * room;
+      room = room == 0 ? INITIAL_BUFFER_SIZE : 2 * room;
       at = buffer_grow(at, len, room);
       *out = lk_bytes_of(at, at == NULL ? 0 : len);
       if (at == NULL)
@@ -80,23 +82,24 @@ static int read_all(int fd, lk_bytes *out)
   }
 }
 
-/* O_NONBLOCK, since opening a FIFO without a writer would block. */
+/* Returns 0 or an errno. O_NONBLOCK is set because opening a FIFO would
+   otherwise wait for a writer. */
 static int read_file(const char *path, lk_bytes *out)
 {
   struct stat st;
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  int number = 0;
+  int error = 0;
 
   if (fd < 0)
     return errno;
   if (fstat(fd, &st) != 0)
-    number = errno;
+    error = errno;
   else if (!S_ISREG(st.st_mode))
-    number = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
   else
-    number = read_all(fd, out);
+    error = read_all(fd, out);
   close(fd);
-  return number;
+  return error;
 }
 
 bool lk__tls_files_read(lk_transport *t, lk_tls_files *f,
@@ -105,10 +108,10 @@ bool lk__tls_files_read(lk_transport *t, lk_tls_files *f,
   memset(f, 0, sizeof *f);
   for (int i = 0; i < LK_TLS_FILE_COUNT; i++) {
     const char *path = path_of(config, (enum lk_tls_file)i);
-    int number = path == NULL ? 0 : read_file(path, &f->read[i]);
+    int error = path == NULL ? 0 : read_file(path, &f->read[i]);
 
-    if (number != 0) {
-      tls_file_failed(t, path, number);
+    if (error != 0) {
+      tls_file_set_error(t, path, error);
       return false;
     }
   }
@@ -128,12 +131,13 @@ void lk__tls_files_free(lk_tls_files *f)
 
 /* ---- the digest ---------------------------------------------------------- */
 
-/* With the length in front, so that different lists of bytes differ. */
+/* The length goes in front of the bytes: otherwise moving bytes from one option
+   to the next would not change the digest. UINT64_MAX stands for no bytes. */
 static bool digest_add(EVP_MD_CTX *md, lk_bytes bytes)
 {
-  uint64_t head = bytes.at == NULL ? UINT64_MAX : bytes.len;
+  uint64_t len = bytes.at == NULL ? UINT64_MAX : bytes.len;
 
-  return EVP_DigestUpdate(md, &head, sizeof head) == 1 &&
+  return EVP_DigestUpdate(md, &len, sizeof len) == 1 &&
          (bytes.len == 0 || EVP_DigestUpdate(md, bytes.at, bytes.len) == 1);
 }
 

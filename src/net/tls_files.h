@@ -4,7 +4,7 @@
 
 #include "net/transport_error.h"
 
-/** The files of a lk_tls_config. A file that is not configured has no bytes. */
+/** The files that a lk_tls_config can name. */
 enum lk_tls_file {
   LK_TLS_FILE_CA,
   LK_TLS_FILE_CERT,
@@ -15,20 +15,23 @@ enum lk_tls_file {
 };
 
 typedef struct lk_tls_files {
-  lk_bytes read[LK_TLS_FILE_COUNT]; /**< owned by this struct */
+  lk_bytes
+      read[LK_TLS_FILE_COUNT]; /**< the contents, owned by this struct;
+                                    `at` NULL: the file is not configured */
 } lk_tls_files;
 
-/** Read them all; false: `t` has the error. To be freed in either case. */
+/** Read all configured files. false: `t` has the error. In either case the
+    caller has to call lk__tls_files_free(). */
 bool lk__tls_files_read(lk_transport *t, lk_tls_files *f,
                         const lk_tls_config *config);
-/** Overwrite with zeros and free. */
+/** Overwrite the contents with zeros and free them. */
 void lk__tls_files_free(lk_tls_files *f);
 
 enum { LK_TLS_DIGEST_LEN = 32 };
 
-/** SHA-256 of all options that a context is made of: files, PEM in memory,
-    names, and the options that weaken verification. false: `t` has the error.
- */
+/** Compute the SHA-256 of all that a context is made from: the files, the PEM
+   in memory, names, and the options that weaken verification. false: `t` has
+   the error. */
 bool lk__tls_files_digest(lk_transport *t, const lk_tls_files *f,
                           const lk_tls_config *config,
                           unsigned char out[LK_TLS_DIGEST_LEN]);

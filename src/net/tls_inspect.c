@@ -10,7 +10,8 @@
 
 enum { SECONDS_PER_DAY = 86400 };
 
-/* In the format of RFC 2253, in ASCII; truncated to `size`. */
+/* Write a name in the format of RFC 2253, in ASCII, and truncate it to `size`.
+ */
 static void print_name(const X509_NAME *name, char *out, size_t size)
 {
   BIO *text = BIO_new(BIO_s_mem());
@@ -22,6 +23,7 @@ static void print_name(const X509_NAME *name, char *out, size_t size)
   BIO_free(text);
 }
 
+/* The seconds since 1970; 0 if `time` is not valid. */
 static int64_t seconds_of(const ASN1_TIME *time)
 {
   ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
@@ -47,7 +49,8 @@ static void certificate_describe(const X509 *certificate,
   out->not_after_s = seconds_of(X509_get0_notAfter(certificate));
 }
 
-/* A certificate that OpenSSL refused is in the chain only. */
+/* If OpenSSL has refused the certificate, it stands in the chain only. NULL:
+   the server has sent none. */
 static const X509 *server_certificate(const SSL *ssl)
 {
   const X509 *certificate = SSL_get0_peer_certificate(ssl);
@@ -62,7 +65,7 @@ void lk__tls_describe(const SSL *ssl, lk_tls_connection *out)
   const SSL_CIPHER *cipher = SSL_get_current_cipher(ssl);
 
   memset(out, 0, sizeof *out);
-  if (cipher == NULL) /* as after a handshake that failed */
+  if (cipher == NULL) /* the handshake has failed, or is not complete */
     cipher = SSL_get_pending_cipher(ssl);
   if (cipher != NULL) {
     snprintf(out->version, sizeof out->version, "%s", SSL_get_version(ssl));

@@ -6,7 +6,7 @@
 
 #include <openssl/ssl.h>
 
-/** Describe a connection, also one whose handshake failed. */
+/** Describe a connection, even if its handshake has failed. */
 void lk__tls_describe(const SSL *ssl, lk_tls_connection *out);
 
 #endif

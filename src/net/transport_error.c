@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* strerror_r() returns a text (glibc) or a number (POSIX). */
+/* strerror_r() of glibc returns the text; that of POSIX returns 0 or an error,
+   and writes the text to the buffer. TEXT_OF() takes either. */
 static inline const char *text_given(const char *text, const char *buffer)
 {
   (void)buffer;
@@ -22,13 +23,14 @@ static inline const char *text_filled(int failed, const char *buffer)
   _Generic((result), char * : text_given, int : text_filled)(result, buffer)
 
 lk_flow lk__transport_fail(lk_transport *t, int err, const char *what,
-                           int number)
+                           int sys_errno)
 {
   char buffer[96] = "";
-  const char *text = TEXT_OF(strerror_r(number, buffer, sizeof buffer), buffer);
+  const char *text =
+      TEXT_OF(strerror_r(sys_errno, buffer, sizeof buffer), buffer);
 
   t->err = err;
-  t->sys_errno = number;
+  t->sys_errno = sys_errno;
   snprintf(t->why, sizeof t->why, "%s: %s", what, text);
   return LK_FLOW_FAILED;
 }

@@ -4,9 +4,9 @@
 
 #include <latchkey/client.h>
 
-/** Set `err`, and `why` to `what` with the text of the errno `number`. Returns
-    LK_FLOW_FAILED. */
+/** Set `t->err` and `t->sys_errno`, and `t->why` to "what: text of sys_errno".
+    Returns LK_FLOW_FAILED. */
 lk_flow lk__transport_fail(lk_transport *t, int err, const char *what,
-                           int number);
+                           int sys_errno);
 
 #endif

@@ -35,15 +35,16 @@ int lk__wakeup_open(lk_wakeup *w, lk_loop *loop, void (*on_wakeup)(void *arg),
   return 0;
 }
 
-/* If the counter cannot grow, the loop has not seen the last signal yet. */
+/* A failed write needs no handling: it means that the counter of the eventfd is
+   full, so the loop is going to wake up anyway. */
 void lk__wakeup_signal(const lk_wakeup *w)
 {
-  int cancelling, before = errno;
+  int cancelling, saved_errno = errno;
 
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
   (void)eventfd_write(w->io.fd, 1);
   pthread_setcancelstate(cancelling, NULL);
-  errno = before;
+  errno = saved_errno;
 }
 
 void lk__wakeup_stop(lk_wakeup *w)

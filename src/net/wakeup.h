@@ -6,25 +6,29 @@
 
 /**
  * Wakes a loop from other threads and from signal handlers, by an eventfd.
- * libev's ev_async is not used: it ends the process if no descriptor is left,
- * and a thread that is cancelled in ev_async_send() leaves it unable to wake
- * the loop again.
+ * libev's ev_async is not used, for two reasons: it ends the process if no
+ * descriptor is left, and if a thread is cancelled in ev_async_send(), no
+ * thread can wake the loop any more.
  */
 typedef struct lk_wakeup {
   lk_loop *loop;
   lk_loop_io io;
-  void (*on_wakeup)(void *arg); /**< several signals may become one call */
+  void (*on_wakeup)(void *arg); /**< called once for one or more signals */
   void *arg;
 } lk_wakeup;
 
-/** Does not keep the loop running. 0, or an errno: then nothing is open. */
+/** Returns 0, or an errno if nothing was opened. A wakeup does not keep the
+   loop running. */
 int lk__wakeup_open(lk_wakeup *w, lk_loop *loop, void (*on_wakeup)(void *arg),
                     void *arg);
-/** From any thread and from signal handlers, while it is open. No cancellation
-    point; errno stays. */
+/** Wake the loop. May be called from any thread and from signal handlers until
+    lk__wakeup_close(). It is no cancellation point, and does not change errno.
+ */
 void lk__wakeup_signal(const lk_wakeup *w);
-/** Stop watching; in a child, before the loop is used there. */
+/** Stop watching, without closing. A forked child calls this before it uses the
+    loop, since the eventfd is the parent's, too. */
 void lk__wakeup_stop(lk_wakeup *w);
+/** Stop watching and close the eventfd. */
 void lk__wakeup_close(lk_wakeup *w);
 
 #endif

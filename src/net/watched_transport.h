@@ -7,8 +7,8 @@
 #include "net/address.h"
 #include "net/loop.h"
 
-/** A transport, and the watcher of its descriptor. Zero it, and set
-    `io.on_events`. */
+/** A transport and the watcher of its descriptor. The user fills it with zeros
+    and sets `io.on_events` before lk__watched_transport_init(). */
 typedef struct lk_watched_transport {
   lk_loop *loop;
   const lk_transport_type *type;
@@ -16,7 +16,7 @@ typedef struct lk_watched_transport {
   lk_loop_io io;
 } lk_watched_transport;
 
-/** Where a transport connects to; see lk_endpoint. */
+/** The server that a transport connects to; see lk_endpoint. */
 typedef struct lk_transport_target {
   const lk_address *address;
   uint16_t port;
@@ -24,22 +24,22 @@ typedef struct lk_transport_target {
   const lk_tls_config *tls;
 } lk_transport_target;
 
-/** false: no memory. */
+/** Make the transport. false: no memory. */
 bool lk__watched_transport_init(lk_watched_transport *s, lk_loop *loop,
                                 const lk_transport_type *type,
                                 const lk_mem *mem);
-/** Begin to connect. Results as those of lk_transport_type.open(). */
+/** Begin to connect. Returns what lk_transport_type.open() returns. */
 lk_flow lk__watched_transport_connect(lk_watched_transport *s,
                                       const lk_transport_target *to);
-/** Watch the descriptor for what a step that returned `flow` waits for. false:
-    it waits for nothing. */
+/** Watch the descriptor for the event that a step of the transport waits for.
+    `flow` is what the step returned. false: the step does not wait. */
 bool lk__watched_transport_watch_for(lk_watched_transport *s, lk_flow flow);
-/** Whether the transport holds received bytes: they can be received although
-   the descriptor is not readable. */
+/** Whether the transport has bytes ready that it has read from the descriptor
+    already. */
 bool lk__watched_transport_has_more(const lk_watched_transport *s);
-/** Close the transport, if it is open, and watch nothing. */
+/** Stop watching, and close the transport if it is open. */
 void lk__watched_transport_close(lk_watched_transport *s);
-/** Free a closed transport; also one that was not initialised. */
+/** Free a transport that is closed or was never initialised. */
 void lk__watched_transport_free(lk_watched_transport *s, const lk_mem *mem);
 
 #endif
