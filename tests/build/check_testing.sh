@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The sources have a place for each mutant in tests/mutation, each mutant
-# compiles, and random mutants are made as tests/mutation/edits.py says.
+# compiles, its killers exist, and random mutants are made as
+# tests/mutation/edits.py says.
 cd "${srcdir:-.}" || exit 99
 if ! command -v python3 >/dev/null; then
   echo "there is no python3"
