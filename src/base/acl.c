@@ -13,7 +13,8 @@ const lk_acls lk_acl_open = {&everybody, 1};
 const lk_acls lk_acl_creator = {&creator, 1};
 const lk_acls lk_acl_read = {&readers, 1};
 
-static lk_bytes put(char **at, lk_bytes b)
+/* Copy the bytes to `*at`, which moves behind the copy. */
+static lk_bytes copy_bytes(char **at, lk_bytes b)
 {
   lk_bytes copy = {b.at == NULL ? NULL : *at, b.len};
 
@@ -25,6 +26,8 @@ static lk_bytes put(char **at, lk_bytes b)
 
 lk_acls *lk__acls_copy(const lk_mem *mem, const lk_acls *from)
 {
+  /* One entry more, so that `entries` points into the block even if the list
+   * is empty. */
   size_t size = sizeof *from + sizeof *from->entries;
 
   for (size_t i = 0; i < from->count; i++)
@@ -39,8 +42,8 @@ lk_acls *lk__acls_copy(const lk_mem *mem, const lk_acls *from)
 
   for (size_t i = 0; i < from->count; i++) {
     entries[i].perms = from->entries[i].perms;
-    entries[i].scheme = put(&at, from->entries[i].scheme);
-    entries[i].id = put(&at, from->entries[i].id);
+    entries[i].scheme = copy_bytes(&at, from->entries[i].scheme);
+    entries[i].id = copy_bytes(&at, from->entries[i].id);
   }
   acls->entries = entries;
   acls->count = from->count;

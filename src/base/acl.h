@@ -4,8 +4,8 @@
 
 #include <latchkey/types.h>
 
-/** A copy of an access list and its texts in one block of memory, to be given
-    back as one; NULL: no memory. */
+/** Copy an access list and its texts into one block of memory, which the caller
+    frees with lk__mem_free(). NULL: there is no memory. */
 lk_acls *lk__acls_copy(const lk_mem *mem, const lk_acls *from);
 
 #endif

@@ -3,17 +3,17 @@
 
 #include "base/buf.h"
 
-#define SMALLEST 256
+#define SMALLEST 256 /* bytes of the first block */
 
-/* The secrets where they are now. */
-static void wipe(const lk_buf *b)
+static void wipe_secrets(const lk_buf *b)
 {
   if (b->secret > 0)
     lk__mem_wipe(lk__buf_bytes(b), b->secret);
 }
 
-/* Copy the bytes to new memory. Without memory the buffer is unchanged. */
-static bool move(lk_buf *b, size_t cap)
+/* Copy the bytes to a new block of `cap` bytes and free the old one. Without
+ * memory the buffer is unchanged. */
+static bool move_to_new_block(lk_buf *b, size_t cap)
 {
   size_t len = lk__buf_len(b);
   unsigned char *at = lk__mem_resize(b->mem, NULL, cap);
@@ -21,7 +21,7 @@ static bool move(lk_buf *b, size_t cap)
   if (at == NULL)
     return false;
   memcpy(at, lk__buf_bytes(b), len);
-  wipe(b);
+  wipe_secrets(b);
   lk__mem_free(b->mem, b->at);
   b->at = at;
   b->cap = cap;
@@ -30,10 +30,12 @@ static bool move(lk_buf *b, size_t cap)
   return true;
 }
 
-static bool grow(lk_buf *b, size_t cap)
+/* Bytes that were consumed need not be copied, and realloc() would leave a copy
+ * of a secret in freed memory. In both cases the bytes move to a new block. */
+static bool grow_block(lk_buf *b, size_t cap)
 {
   if (b->start > 0 || b->secret > 0)
-    return move(b, cap);
+    return move_to_new_block(b, cap);
   /* A large block can be given more room without being copied. */
   unsigned char *at = lk__mem_resize(b->mem, b->at, cap);
 
@@ -51,17 +53,19 @@ bool lk__buf_make_room(lk_buf *b, size_t len)
 
   if (len > SIZE_MAX - held)
     return false;
-  /* Moving down costs no more than what was consumed since the last time. */
+  /* Move the bytes to the start of the block if at least as many bytes were
+   * consumed there: then the two ranges do not overlap, and each byte that was
+   * consumed pays for one byte that moves. */
   if (held + len <= b->cap && held <= b->start) {
     memcpy(b->at, lk__buf_bytes(b), held);
-    wipe(b);
+    wipe_secrets(b);
     b->start = 0;
     b->end = held;
     return true;
   }
   if (cap < SMALLEST)
     cap = SMALLEST;
-  return grow(b, cap < held + len ? held + len : cap);
+  return grow_block(b, cap < held + len ? held + len : cap);
 }
 
 bool lk__buf_append(lk_buf *b, const void *bytes, size_t len)
@@ -103,7 +107,7 @@ void lk__buf_consume(lk_buf *b, size_t len)
 
 void lk__buf_free(lk_buf *b)
 {
-  wipe(b);
+  wipe_secrets(b);
   b->secret = 0;
   lk__mem_free(b->mem, b->at);
   b->at = NULL;

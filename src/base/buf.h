@@ -12,10 +12,10 @@ typedef struct lk_buf {
   const lk_mem *mem;
   unsigned char *at; /**< the memory, `cap` bytes */
   size_t cap;
-  size_t start; /**< first byte that is still wanted */
-  size_t end;   /**< one after the last */
-  size_t secret; /**< so many of the first bytes that are wanted may hold
-                      secrets: they are wiped wherever they are left */
+  size_t start;  /**< index of the first byte that is not consumed */
+  size_t end;    /**< index behind the last byte */
+  size_t secret; /**< number of bytes from `start` on that may hold secrets;
+                      they are wiped when they are consumed, moved or freed */
 } lk_buf;
 
 static inline size_t lk__buf_len(const lk_buf *b)
@@ -23,39 +23,41 @@ static inline size_t lk__buf_len(const lk_buf *b)
   return b->end - b->start;
 }
 
-/** The bytes; valid until the next call that adds some. NULL only if there
-    are none. */
+/** The bytes that are not consumed; valid until the next call that adds bytes.
+    NULL: the buffer has no memory, and so no bytes. */
 static inline unsigned char *lk__buf_bytes(const lk_buf *b)
 {
   return b->at == NULL ? NULL : b->at + b->start;
 }
 
-/** lk__buf_reserve() where that takes moving or memory. */
+/** The slow path of lk__buf_reserve(), which moves bytes or allocates. */
 bool lk__buf_make_room(lk_buf *b, size_t len);
 
-/** Room for `len` more bytes, at lk__buf_room(); false: none, b is as it was.
- */
+/** Make room for `len` more bytes at lk__buf_room(). false: there is no memory,
+    and the buffer is unchanged. */
 static inline bool lk__buf_reserve(lk_buf *b, size_t len)
 {
   return len <= b->cap - b->end || lk__buf_make_room(b, len);
 }
 
-/** Where the next byte goes; cap - end bytes are free there. */
+/** The address behind the last byte, where cap - end bytes are free. */
 static inline unsigned char *lk__buf_room(const lk_buf *b)
 {
   return b->at == NULL ? NULL : b->at + b->end;
 }
 
+/** Append a copy of the bytes. false: there is no memory, and the buffer is
+    unchanged. */
 bool lk__buf_append(lk_buf *b, const void *bytes, size_t len);
-/** The same for a secret. */
+/** The same for a secret: all bytes up to its end will be wiped. */
 bool lk__buf_append_secret(lk_buf *b, const void *bytes, size_t len);
-/** Drop `len` bytes, no more than there are, at the start; an empty buffer
-    begins anew. */
+/** Drop the first `len` bytes; the buffer must have that many. A buffer that is
+    empty then starts again at the beginning of its memory. */
 void lk__buf_consume(lk_buf *b, size_t len);
-/** Give back all memory; it can be filled anew. */
+/** Drop all bytes and free the memory. The buffer can be used again. */
 void lk__buf_free(lk_buf *b);
 
-/** Give memory back when an empty buffer holds more than `keep` bytes. */
+/** Free the memory of an empty buffer if it is more than `keep` bytes. */
 static inline void lk__buf_trim(lk_buf *b, size_t keep)
 {
   if (b->cap > keep && lk__buf_len(b) == 0)

@@ -17,22 +17,23 @@ static const struct {
   lk_error_meaning meaning;
 } known_errors[] = {
   {0,                        {LK_OUTCOME_EXECUTED,  END,   END}},
-  /* the connection broke, or the session with it */
+  /* the connection broke, or the session expired */
   {LK_ERR_NOT_SENT,          {LK_OUTCOME_NOT_DONE,  AWAIT, AWAIT}},
   {LK_ERR_CONNECTION_LOSS,   {LK_OUTCOME_IN_DOUBT,  AWAIT, AWAIT}},
   {LK_ERR_IN_DOUBT,          {LK_OUTCOME_IN_DOUBT,  AWAIT, AWAIT}},
   {LK_ERR_SESSION_EXPIRED,   {LK_OUTCOME_IN_DOUBT,  AWAIT, AWAIT}},
-  /* this server cannot do it now */
+  /* this server cannot execute it now */
   {LK_ERR_THROTTLED,         {LK_OUTCOME_NOT_DONE,  LATER, LATER}},
   {LK_ERR_SESSION_MOVED,     {LK_OUTCOME_NOT_DONE,  LATER, LATER}},
   {LK_ERR_NOT_READ_ONLY,     {LK_OUTCOME_NOT_DONE,  LATER, LATER}},
-  /* this server lost contact with the leader, which may have executed it */
+  /* this server lost contact with the leader, which may have executed the
+     request */
   {LK_ERR_OPERATION_TIMEOUT, {LK_OUTCOME_IN_DOUBT,  END,   END}},
   {LK_ERR_REQUEST_TIMEOUT,   {LK_OUTCOME_IN_DOUBT,  END,   END}},
   /* the process lacks memory or room for requests */
   {LK_ERR_NO_MEMORY,         {LK_OUTCOME_ABANDONED, END,   LATER}},
   {LK_ERR_TOO_MANY,          {LK_OUTCOME_ABANDONED, END,   LATER}},
-  /* the client has ended, and reports that to all that use it */
+  /* the client has ended, and notifies its listeners of that */
   {LK_ERR_AUTH_FAILED,       {LK_OUTCOME_REFUSED,   END,   AWAIT}},
   {LK_ERR_AUTH_REQUIRED,     {LK_OUTCOME_REFUSED,   END,   AWAIT}},
   {LK_ERR_CLOSED,            {LK_OUTCOME_ABANDONED, END,   AWAIT}},
@@ -40,17 +41,18 @@ static const struct {
 };
 /* clang-format on */
 
+/* Errors of servers are 0 to -999, those of the client begin at -1000. */
 enum { LAST_SERVER_ERROR = -999 };
 
 lk_error_meaning lk__error_meaning(int err)
 {
-  lk_error_meaning other = {err < LAST_SERVER_ERROR ? LK_OUTCOME_ABANDONED
-                                                    : LK_OUTCOME_REFUSED,
-                            END, END};
+  lk_error_meaning fallback = {err < LAST_SERVER_ERROR ? LK_OUTCOME_ABANDONED
+                                                       : LK_OUTCOME_REFUSED,
+                               END, END};
 
   for (size_t i = 0; i < sizeof known_errors / sizeof known_errors[0]; i++) {
     if (known_errors[i].err == err)
       return known_errors[i].meaning;
   }
-  return other;
+  return fallback;
 }

@@ -3,8 +3,9 @@
 
 #include "base/heap.h"
 
-/* Two heaps into one; neither root has a right neighbour. */
-static lk_heap_node *merge(lk_heap_node *a, lk_heap_node *b)
+/* Merge two heaps, of which neither root has a right neighbour. Returns the
+ * root of the merged heap. */
+static lk_heap_node *merge_heaps(lk_heap_node *a, lk_heap_node *b)
 {
   lk_heap_node *top = b->at < a->at ? b : a;
   lk_heap_node *low = top == a ? b : a;
@@ -17,11 +18,12 @@ static lk_heap_node *merge(lk_heap_node *a, lk_heap_node *b)
   return top;
 }
 
-/* Merge the children of a removed root: neighbours in pairs from left to right,
-   then the pairs from right to left, which keeps removal at log n. */
-static lk_heap_node *merge_all(lk_heap_node *first)
+/* Merge the children of a removed node into one heap. The two passes of a
+ * pairing heap, first neighbours in pairs from left to right, then these pairs
+ * from right to left, make a removal cost O(log n), amortised. */
+static lk_heap_node *merge_children(lk_heap_node *first)
 {
-  lk_heap_node *pairs = NULL; /* the last one first */
+  lk_heap_node *pairs = NULL; /* merged pairs, the last one first */
   lk_heap_node *top = NULL;
 
   while (first != NULL) {
@@ -32,7 +34,7 @@ static lk_heap_node *merge_all(lk_heap_node *first)
     a->next = NULL;
     if (b != NULL) {
       b->next = NULL;
-      a = merge(a, b);
+      a = merge_heaps(a, b);
     }
     a->next = pairs;
     pairs = a;
@@ -42,11 +44,13 @@ static lk_heap_node *merge_all(lk_heap_node *first)
 
     pairs = a->next;
     a->next = NULL;
-    top = top == NULL ? a : merge(top, a);
+    top = top == NULL ? a : merge_heaps(top, a);
   }
   return top;
 }
 
+/* The `prev` of a root is the root itself, since NULL stands for a node that is
+ * in no heap. */
 static void set_root(lk_heap *h, lk_heap_node *n)
 {
   h->root = n;
@@ -59,10 +63,11 @@ void lk__heap_add(lk_heap *h, lk_heap_node *n, int64_t at)
   n->at = at;
   n->child = NULL;
   n->next = NULL;
-  set_root(h, h->root == NULL ? n : merge(h->root, n));
+  set_root(h, h->root == NULL ? n : merge_heaps(h->root, n));
 }
 
-static void cut(lk_heap_node *n)
+/* Take a node that is not the root out of its parent's list of children. */
+static void detach_node(lk_heap_node *n)
 {
   if (n->prev->child == n)
     n->prev->child = n->next;
@@ -78,13 +83,13 @@ void lk__heap_remove(lk_heap *h, lk_heap_node *n)
 
   if (!lk__heap_has(n))
     return;
-  rest = merge_all(n->child);
+  rest = merge_children(n->child);
   if (n == h->root) {
     set_root(h, rest);
   } else {
-    cut(n);
+    detach_node(n);
     if (rest != NULL)
-      set_root(h, merge(h->root, rest));
+      set_root(h, merge_heaps(h->root, rest));
   }
   n->child = NULL;
   n->next = NULL;

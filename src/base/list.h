@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 /**
- * A doubly linked list through its members. A list is a link that points to
- * itself when empty; so does a member that is in no list.
+ * A doubly linked, circular list. The list and each of its members are links.
+ * The link of an empty list points to itself, and so does the link of a member
+ * that is in no list.
  */
 typedef struct lk_link {
   struct lk_link *next;
@@ -29,7 +30,8 @@ static inline bool lk__list_empty(const lk_link *l)
   return l->next == l;
 }
 
-/** Put `l` before `at`: at the end, if `at` is the list. */
+/** Put `l` before the member `at`. If `at` is the list, `l` becomes the last
+    member. */
 static inline void lk__list_add(lk_link *at, lk_link *l)
 {
   l->prev = at->prev;
@@ -38,7 +40,7 @@ static inline void lk__list_add(lk_link *at, lk_link *l)
   at->prev = l;
 }
 
-/** Take out; nothing happens to a link that is in no list. */
+/** Remove `l` from its list, if it is in one. */
 static inline void lk__list_remove(lk_link *l)
 {
   l->prev->next = l->next;
@@ -46,7 +48,7 @@ static inline void lk__list_remove(lk_link *l)
   lk__list_init(l);
 }
 
-/** Take out the first member; NULL: there is none. */
+/** Remove and return the first member; NULL: the list is empty. */
 static inline lk_link *lk__list_pop(lk_link *list)
 {
   lk_link *l = list->next;

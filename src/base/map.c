@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Every function with a macro of uthash has its map in `m`. */
+/* The macros of uthash use these. Each function that uses such a macro must
+ * have a variable `m`, its map, and if it adds nodes a variable `added`. */
 #define HASH_NONFATAL_OOM         1
 #define uthash_malloc(size)       lk__mem_resize(m->mem, NULL, (size))
 #define uthash_free(p, size)      lk__mem_free(m->mem, (p))
@@ -10,7 +11,7 @@
 
 #include <limits.h>
 
-static bool put(lk_map *m, lk_map_node *n)
+static bool add_to_table(lk_map *m, lk_map_node *n)
 {
   bool added = true;
 
@@ -23,7 +24,7 @@ bool lk__map_init(lk_map *m, const lk_mem *mem)
   memset(m, 0, sizeof *m);
   m->mem = mem;
   m->anchor.key = "";
-  return put(m, &m->anchor);
+  return add_to_table(m, &m->anchor);
 }
 
 lk_map_node *lk__map_find(const lk_map *m, const char *key, size_t len)
@@ -41,7 +42,7 @@ bool lk__map_add(lk_map *m, lk_map_node *n, const char *key, size_t len)
     return false;
   n->key = key;
   n->len = len;
-  return put(m, n);
+  return add_to_table(m, n);
 }
 
 void lk__map_remove(lk_map *m, lk_map_node *n)
@@ -72,7 +73,9 @@ void lk__map_trim(lk_map *m, size_t keep)
       m->head->hh.tbl->num_buckets <= keep || !lk__map_init(&fresh, m->mem))
     return;
   HASH_CLEAR(hh, m->head);
-  put(&fresh, &m->anchor); /* needs no memory: the table is there */
+  /* The table must not refer to the anchor of a local variable. m->anchor
+   * replaces it, which needs no memory, since the table exists already. */
+  add_to_table(&fresh, &m->anchor);
   lk__map_remove(&fresh, &fresh.anchor);
   m->head = fresh.head;
 }

@@ -3,7 +3,7 @@
 
 #include "base/ring.h"
 
-#define SMALLEST 8
+#define SMALLEST 8 /* items of the first array; a power of two */
 
 void lk__ring_init(lk_ring *r, const lk_mem *mem, size_t size)
 {
@@ -15,7 +15,8 @@ void lk__ring_init(lk_ring *r, const lk_mem *mem, size_t size)
 bool lk__ring_grow(lk_ring *r)
 {
   size_t cap = r->cap == 0 ? SMALLEST : r->cap * 2;
-  size_t to_end = r->cap - r->head; /* items before the array's end */
+  size_t to_end =
+      r->cap - r->head; /* items from the oldest to the array's end */
   unsigned char *items;
 
   if (cap < r->cap || cap > SIZE_MAX / r->size)
@@ -23,6 +24,8 @@ bool lk__ring_grow(lk_ring *r)
   items = lk__mem_resize(r->mem, NULL, cap * r->size);
   if (items == NULL)
     return false;
+  /* The array is full. Copy the items in their order: those from the oldest to
+   * the array's end, then those at its beginning. */
   if (r->items != NULL) {
     memcpy(items, r->items + r->head * r->size, to_end * r->size);
     memcpy(items + to_end * r->size, r->items, r->head * r->size);

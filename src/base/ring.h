@@ -15,36 +15,40 @@ typedef struct lk_ring {
 } lk_ring;
 
 void lk__ring_init(lk_ring *r, const lk_mem *mem, size_t size);
-/** Twice the room; false: no memory, r is as it was. */
+/** Double the array of a full ring. false: there is no memory, and the ring is
+    unchanged. */
 bool lk__ring_grow(lk_ring *r);
 void lk__ring_free(lk_ring *r);
 
-/** Room for the next lk__ring_push(); false: no memory, r is as it was. */
+/** Make room for the next lk__ring_push(). false: there is no memory, and the
+    ring is unchanged. */
 static inline bool lk__ring_reserve(lk_ring *r)
 {
   return r->count < r->cap || lk__ring_grow(r);
 }
 
-/** Item `i`, 0 the oldest; valid until the next push. */
+/** Item `i`, where item 0 is the oldest. The pointer is valid until the array
+    grows. */
 static inline void *lk__ring_at(const lk_ring *r, size_t i)
 {
   return r->items + ((r->head + i) & (r->cap - 1)) * r->size;
 }
 
-/** A new last item, to be filled in; there must be room for it. */
+/** Add an item and return it, for the caller to fill. There must be room for
+   the item, see lk__ring_reserve(). */
 static inline void *lk__ring_push(lk_ring *r)
 {
   return lk__ring_at(r, r->count++);
 }
 
-/** Drop the oldest. */
+/** Drop the oldest item. */
 static inline void lk__ring_pop(lk_ring *r)
 {
   r->head = (r->head + 1) & (r->cap - 1);
   r->count--;
 }
 
-/** Drop the newest. */
+/** Drop the newest item. */
 static inline void lk__ring_unpush(lk_ring *r)
 {
   r->count--;

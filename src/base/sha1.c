@@ -6,14 +6,18 @@
 #include <stdint.h>
 #include <string.h>
 
+/* SHA-1 as specified in RFC 3174. */
+
+/* The sizes in bytes of a block and of the part before the message's length. */
 enum { BLOCK = 64, LENGTH_AT = BLOCK - 8 };
 
-static uint32_t turn(uint32_t x, int bits)
+static uint32_t rotate_left(uint32_t x, int bits)
 {
   return x << bits | x >> (32 - bits);
 }
 
-static uint32_t mixed(int round, const uint32_t v[5])
+/* f(t;B,C,D) + K(t) of the RFC. */
+static uint32_t round_value(int round, const uint32_t v[5])
 {
   if (round < 20)
     return ((v[1] & v[2]) | (~v[1] & v[3])) + 0x5a827999;
@@ -24,7 +28,7 @@ static uint32_t mixed(int round, const uint32_t v[5])
   return (v[1] ^ v[2] ^ v[3]) + 0xca62c1d6;
 }
 
-static void take_block(uint32_t h[5], const unsigned char *block)
+static void hash_block(uint32_t h[5], const unsigned char *block)
 {
   uint32_t w[80], v[5];
 
@@ -32,14 +36,14 @@ static void take_block(uint32_t h[5], const unsigned char *block)
     w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 |
            (uint32_t)block[2] << 8 | block[3];
   for (int i = 16; i < 80; i++)
-    w[i] = turn(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    w[i] = rotate_left(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
   memcpy(v, h, sizeof v);
   for (int i = 0; i < 80; i++) {
-    uint32_t next = mixed(i, v) + turn(v[0], 5) + v[4] + w[i];
+    uint32_t next = round_value(i, v) + rotate_left(v[0], 5) + v[4] + w[i];
 
     v[4] = v[3];
     v[3] = v[2];
-    v[2] = turn(v[1], 30);
+    v[2] = rotate_left(v[1], 30);
     v[1] = v[0];
     v[0] = next;
   }
@@ -47,8 +51,9 @@ static void take_block(uint32_t h[5], const unsigned char *block)
     h[i] += v[i];
 }
 
-/* Hash the last bytes with the padding: a one, zeros, the length in bits. */
-static void take_end(uint32_t h[5], const unsigned char *rest, size_t len,
+/* Hash the last `len` bytes of the message, fewer than a block, and the
+ * padding: a one, zeros, and the length of the message in bits. */
+static void hash_end(uint32_t h[5], const unsigned char *rest, size_t len,
                      uint64_t bits)
 {
   unsigned char block[BLOCK] = {0};
@@ -57,12 +62,12 @@ static void take_end(uint32_t h[5], const unsigned char *rest, size_t len,
     memcpy(block, rest, len);
   block[len] = 0x80;
   if (len >= LENGTH_AT) {
-    take_block(h, block);
+    hash_block(h, block);
     memset(block, 0, sizeof block);
   }
   for (int i = 0; i < 8; i++)
     block[BLOCK - 1 - i] = (unsigned char)(bits >> 8 * i);
-  take_block(h, block);
+  hash_block(h, block);
 }
 
 void lk__sha1(const void *bytes, size_t len, unsigned char out[LK_SHA1_LEN])
@@ -72,8 +77,8 @@ void lk__sha1(const void *bytes, size_t len, unsigned char out[LK_SHA1_LEN])
   size_t left = len;
 
   for (; left >= BLOCK; left -= BLOCK, at += BLOCK)
-    take_block(h, at);
-  take_end(h, at, left, (uint64_t)len * 8);
+    hash_block(h, at);
+  hash_end(h, at, left, (uint64_t)len * 8);
   for (int i = 0; i < LK_SHA1_LEN; i++)
     out[i] = (unsigned char)(h[i / 4] >> (24 - i % 4 * 8));
 }
@@ -83,7 +88,9 @@ void lk__sha1_text(const void *bytes, size_t len,
 {
   static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "abcdefghijklmnopqrstuvwxyz0123456789+/";
-  unsigned char digest[LK_SHA1_LEN + 1] = {0}; /* read in pairs */
+  /* base64 reads 6 bits at a time, from two bytes; the last pair needs a byte
+   * behind the digest */
+  unsigned char digest[LK_SHA1_LEN + 1] = {0};
 
   lk__sha1(bytes, len, digest);
   for (int i = 0; i < LK_SHA1_TEXT_LEN - 1; i++) {

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* No public struct grows longer: a larger size is that of an uninitialised
- * struct, and must not be read. */
+/* The largest size that is believed. No public struct will be as long, so a
+ * larger `size` means that the struct is uninitialised: it is not read. */
 enum { LONGEST_STRUCT = 4096 };
 
 static bool is_zero(const unsigned char *at, size_t len)

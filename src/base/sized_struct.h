@@ -4,18 +4,19 @@
 
 /**
  * @file
- * The public structs whose first member is their size. A program hands in the
- * struct of the headers that it was compiled with, which may be shorter or
- * longer than the library's. It is copied once, here, and only the copy is
- * read.
+ * The public structs whose first member is their size. A program passes a
+ * struct as the headers declared it when the program was compiled. That struct
+ * may be shorter or longer than the library's. The library copies it with
+ * lk__sized_struct_copy() and reads only the copy.
  *
- * A new member goes to the end, behind what was the size of the struct before:
- * an older program may leave its padding uninitialised.
+ * A new member must begin at or behind the former size of the struct, and not
+ * in its padding, which an older program may leave uninitialised.
  */
 
 #include <stddef.h>
 
-/** The first option of each of these structs. */
+/** The first option of each of these structs. A program must give at least the
+    size and this option. */
 #define LK_FIRST_lk_call                timeout_ms
 #define LK_FIRST_lk_client_config       hosts
 #define LK_FIRST_lk_lease_config        assurance
@@ -33,12 +34,13 @@
 #define LK_FIRST_lk_sync_lock_config    data
 #define LK_FIRST_lk_tls_config          ca_file
 
-/** How long a struct of this library is, and what is said of a wrong one. */
+/** The size of a struct in this library, and the messages for a wrong one. */
 typedef struct lk_sized_struct {
   size_t size;
-  size_t least;       /**< up to the end of the first option */
-  const char *unset;  /**< for the log: `size` is not set */
-  const char *beyond; /**< for the log: a newer program uses a newer option */
+  size_t least;       /**< the bytes up to the end of the first option */
+  const char *unset;  /**< the message if `size` is not set */
+  const char *beyond; /**< the message if a newer program uses an option that
+                           this library does not have */
 } lk_sized_struct;
 
 /** The lk_sized_struct of `type`, for an initialiser. */
@@ -52,12 +54,13 @@ typedef struct lk_sized_struct {
   }
 
 /**
- * Copy the caller's struct at `from` to `out`, which has what->size bytes.
- * Options that `from` is too short for are 0; `from` NULL: all are. The copy's
- * `size` is what->size. No byte behind the size of `from` is read.
+ * Copy the caller's struct at `from` to `out`, which has what->size bytes. If
+ * `from` is shorter, the missing options are set to 0; if `from` is NULL, all
+ * are. The copy's `size` is what->size. No byte behind the size of `from` is
+ * read.
  *
- * @return NULL; or why the struct is refused, a line for the log: then nothing
- *         was copied.
+ * @return NULL: success; else why the struct is refused, as a line for the log.
+ *         Then nothing was copied.
  */
 const char *lk__sized_struct_copy(const lk_sized_struct *what, void *out,
                                   const void *from);

@@ -5,12 +5,13 @@
 
 #include <stdalign.h>
 
-#define SMALLEST 1024
+#define SMALLEST 1024 /* bytes of the first block */
 
 struct lk_arena_block {
-  lk_arena_block *next; /* older */
-  size_t cap;
-  size_t used; /* set when a newer block is begun */
+  lk_arena_block *next; /* the next older block, or NULL */
+  size_t cap;           /* size of `bytes` */
+  size_t used;          /* of an older block; lk_arena.used is that of the
+                           newest one */
   alignas(max_align_t) unsigned char bytes[];
 };
 
@@ -29,8 +30,9 @@ static lk_arena_block *new_block(lk_arena *a, size_t cap)
   return b;
 }
 
-/* A new block in front, twice as large as the last one or more. */
-static bool grow(lk_arena *a, size_t size)
+/* Begin a new block for `size` bytes or more, twice as large as the last one.
+ */
+static bool add_block(lk_arena *a, size_t size)
 {
   size_t cap = SMALLEST;
   lk_arena_block *b;
@@ -58,7 +60,7 @@ void *lk__arena_take_raw(lk_arena *a, size_t count, size_t size)
     return NULL;
   len = (count * size + unit - 1) / unit * unit;
   if (a->first == NULL || a->first->cap - a->used < len) {
-    if (!grow(a, len))
+    if (!add_block(a, len))
       return NULL;
   }
   p = a->first->bytes + a->used;
@@ -84,7 +86,7 @@ void lk__arena_clear(lk_arena *a, size_t keep)
     return;
   lk__arena_free(a);
   if (need <= keep)
-    a->first = new_block(a, need); /* if there is none, the next one tries */
+    a->first = new_block(a, need); /* or NULL: lk__arena_take() tries again */
 }
 
 void lk__arena_free(lk_arena *a)

@@ -5,30 +5,35 @@
 #include "base/mem.h"
 
 /**
- * Memory for one reply, used again for the next. Zero it and set `mem`.
- * After the first replies of a kind nothing is allocated any more.
+ * Memory for the decoded parts of one reply, reset after it and used again for
+ * the next. To begin, zero the struct and set `mem`. Once its block is large
+ * enough for the replies of a client, nothing is allocated any more.
  */
 typedef struct lk_arena_block lk_arena_block;
 typedef struct lk_arena {
   const lk_mem *mem;
-  lk_arena_block *first; /**< what is in use, newest first */
-  size_t used;           /**< bytes used of the newest block */
+  lk_arena_block *first; /**< the newest block, in which memory is taken; NULL:
+                              there is no block */
+  size_t used;           /**< bytes taken of that block */
 } lk_arena;
 
-/** `count` * `size` bytes, aligned for any type, zeroed; NULL: no memory, or
-    the product is too large. Valid until the next reset. */
+/** Take `count` * `size` zeroed bytes, aligned for any type. NULL: there is no
+    memory, or the product is too large. Valid until the next reset. */
 void *lk__arena_take(lk_arena *a, size_t count, size_t size);
-/** The same without initialisation, for a caller that fills all of it. */
+/** The same with uninitialised bytes, for a caller that sets all of them. */
 void *lk__arena_take_raw(lk_arena *a, size_t count, size_t size);
-/** lk__arena_reset() where something was taken. */
+/** The slow path of lk__arena_reset(), for an arena of which something was
+    taken. */
 void lk__arena_clear(lk_arena *a, size_t keep);
-/** All is free again; one block of what was needed, up to `keep` bytes,
-    stays. Takes memory when that was in several blocks, and cannot fail. */
+/** Make all memory of the arena available again. Several blocks are replaced by
+    one block of the size that was needed, and no more than `keep` bytes are
+    kept. This cannot fail: without memory the arena keeps no block. */
 static inline void lk__arena_reset(lk_arena *a, size_t keep)
 {
   if (a->used > 0)
     lk__arena_clear(a, keep);
 }
+/** Free all blocks. The arena can be used again. */
 void lk__arena_free(lk_arena *a);
 
 #endif

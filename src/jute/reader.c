@@ -10,8 +10,8 @@ void lk__reader_fail(lk_reader *r, int err)
   r->at = r->end;
 }
 
-/* The next `len` bytes, or NULL. */
-static const unsigned char *take(lk_reader *r, size_t len)
+/* The next `len` bytes; NULL: fewer are left. */
+static const unsigned char *take_bytes(lk_reader *r, size_t len)
 {
   const unsigned char *at = r->at;
 
@@ -25,12 +25,14 @@ static const unsigned char *take(lk_reader *r, size_t len)
 
 bool lk__reader_bool(lk_reader *r)
 {
-  const unsigned char *at = take(r, 1);
+  const unsigned char *at = take_bytes(r, 1);
 
   return at != NULL && *at != 0;
 }
 
-/* A length or count: -1, or nothing above what is left in units of `size`. */
+/* Read a length or count of elements that take at least `size` bytes each.
+ * Returns -1 for null and after an error, for example if that many elements do
+ * not fit into the bytes that are left. */
 static int32_t take_count(lk_reader *r, size_t size)
 {
   int32_t count = lk__reader_int(r);
@@ -50,7 +52,7 @@ lk_bytes lk__reader_bytes_slow(lk_reader *r)
 
   if (len < 0)
     return lk_bytes_of(NULL, 0);
-  return lk_bytes_of(take(r, (size_t)len), (size_t)len);
+  return lk_bytes_of(take_bytes(r, (size_t)len), (size_t)len);
 }
 
 size_t lk__reader_count(lk_reader *r, size_t min_size, bool *null)
@@ -63,7 +65,7 @@ size_t lk__reader_count(lk_reader *r, size_t min_size, bool *null)
 
 void lk__reader_stat(lk_reader *r, lk_stat *out)
 {
-  const unsigned char *at = take(r, LK_STAT_SIZE);
+  const unsigned char *at = take_bytes(r, LK_STAT_SIZE);
 
   memset(out, 0, sizeof *out);
   if (at == NULL)

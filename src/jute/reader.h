@@ -4,18 +4,19 @@
 
 #include <latchkey/types.h>
 
-/** Bytes a Stat takes on the wire. */
+/** The bytes of a Stat on the wire. */
 #define LK_STAT_SIZE 68
 
 /**
- * A checked cursor over bytes from the wire. The first thing that does not fit
- * sets `err` to LK_ERR_MARSHALLING; from then on everything reads as zero,
- * false or null and the cursor stands at its end.
+ * A checked cursor over bytes from the wire. If a value does not fit into the
+ * rest of the bytes, `err` becomes LK_ERR_MARSHALLING and the cursor moves to
+ * the end. After an error all functions return zero, false or null, so a caller
+ * may check `err` once, after reading a whole record.
  */
 typedef struct lk_reader {
-  const unsigned char *at;
-  const unsigned char *end;
-  int err;
+  const unsigned char *at;  /**< the next byte */
+  const unsigned char *end; /**< behind the last byte */
+  int err;                  /**< the first error; 0: none */
 } lk_reader;
 
 static inline void lk__reader_init(lk_reader *r, const void *bytes, size_t len)
@@ -25,22 +26,24 @@ static inline void lk__reader_init(lk_reader *r, const void *bytes, size_t len)
   r->err = 0;
 }
 
-/** Bytes not yet read. */
+/** The number of bytes that are not yet read. */
 static inline size_t lk__reader_left(const lk_reader *r)
 {
   return (size_t)(r->end - r->at);
 }
 
-/** Refuse what was read: sets `err` unless it is set, and ends the reading. */
+/** Set `err`, unless it is set already, and move the cursor to the end. */
 void lk__reader_fail(lk_reader *r, int err);
 
+/* Get a big-endian integer. */
 static inline uint32_t lk__get32(const unsigned char *at)
 {
   return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 |
          at[3];
 }
 
-/* Two's complement, without leaving it to the compiler. */
+/* The conversion of a large unsigned value to a signed type is
+ * implementation-defined in C11, so two's complement is computed here. */
 static inline int32_t lk__get_int(const unsigned char *at)
 {
   uint32_t v = lk__get32(at);
@@ -80,10 +83,11 @@ static inline int64_t lk__reader_long(lk_reader *r)
 }
 
 bool lk__reader_bool(lk_reader *r);
-/** lk__reader_bytes() of what does not fit, or is null. */
+/** The slow path of lk__reader_bytes(): the bytes are null or do not fit. */
 lk_bytes lk__reader_bytes_slow(lk_reader *r);
 
-/** A view into the bytes; null stays null. */
+/** A length and that many bytes, as a view into the reader's bytes. The length
+    -1, Jute's null, gives a view whose `at` is NULL. */
 static inline lk_bytes lk__reader_bytes(lk_reader *r)
 {
   size_t left = lk__reader_left(r);
@@ -97,10 +101,12 @@ static inline lk_bytes lk__reader_bytes(lk_reader *r)
   return v;
 }
 
-/** The count of a vector whose elements take at least `min_size` bytes each.
-    `null` tells -1 from 0 and is true after a failure. */
+/** The count of a vector whose elements take at least `min_size` bytes each; a
+    count that cannot fit is an error. `*null` is set to whether the count is
+   -1, Jute's null, for which 0 is returned; it is true after an error, too. */
 size_t lk__reader_count(lk_reader *r, size_t min_size, bool *null);
-/** Reads the LK_STAT_SIZE bytes of a Stat after one check. */
+/** Read a Stat, with one check of the length for all of its LK_STAT_SIZE bytes.
+ */
 void lk__reader_stat(lk_reader *r, lk_stat *out);
 
 #endif

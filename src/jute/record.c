@@ -17,7 +17,8 @@ static const lk_field bytes_fields[] = {{"", LK_KIND_BYTES, 0, NULL}};
 const lk_record lk__bytes_record = {"ustring", sizeof(lk_bytes), 1,
                                     bytes_fields};
 
-static size_t field_min(const lk_field *f)
+/* The fewest bytes that a field takes on the wire. */
+static size_t field_min_size(const lk_field *f)
 {
   switch (f->kind) {
   case LK_KIND_BOOL: return 1;
@@ -38,13 +39,14 @@ size_t lk__record_min(const lk_record *rec)
   size_t size = 0;
 
   for (size_t i = 0; i < rec->nfields; i++)
-    size += field_min(&rec->fields[i]);
+    size += field_min_size(&rec->fields[i]);
   return size;
 }
 
 /* ---- decode ----------------------------------------------------------- */
 
-/* A fast path, since lists of children can be long. */
+/* The general code would be slow for the children of a node, which can be many.
+ * A copy of the reader lets the compiler keep it in registers. */
 static void decode_texts(lk_bytes *items, size_t count, lk_reader *in)
 {
   lk_reader r = *in;
@@ -61,7 +63,8 @@ static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
   size_t count = lk__reader_count(in, lk__record_min(elem), &null);
   unsigned char *items;
 
-  /* Empty is not null, so it points to something that lives long enough. */
+  /* `items` NULL stands for Jute's null. An empty vector needs another address,
+   * which is never dereferenced: that of the arena. */
   out->items = null ? NULL : arena;
   out->count = 0;
   if (count == 0)
@@ -74,7 +77,8 @@ static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
   }
   out->items = items;
   out->count = count;
-  /* All are filled in, after a failure with zeros. */
+  /* Each item is set, after an error to zeros, as lk__arena_take_raw() needs.
+   */
   if (elem == &lk__bytes_record) {
     decode_texts((lk_bytes *)(void *)items, count, in);
     return;
@@ -143,9 +147,9 @@ void lk__record_encode(const lk_record *rec, const void *value, lk_writer *out)
 
 /* ---- print ------------------------------------------------------------ */
 
-static bool say(lk_buf *out, const char *format, ...) PRINTF(2, 3);
+static bool print_format(lk_buf *out, const char *format, ...) PRINTF(2, 3);
 
-static bool say(lk_buf *out, const char *format, ...)
+static bool print_format(lk_buf *out, const char *format, ...)
 {
   char text[256];
   va_list args;
@@ -161,60 +165,68 @@ static bool say(lk_buf *out, const char *format, ...)
 static bool print_byte(unsigned char c, lk_buf *out)
 {
   if (c == '"' || c == '\\')
-    return say(out, "\\%c", c);
+    return print_format(out, "\\%c", c);
   if (c >= ' ' && c <= '~')
     return lk__buf_append(out, &c, 1);
-  return say(out, "\\x%02x", c);
+  return print_format(out, "\\x%02x", c);
 }
 
 static bool print_bytes(const lk_bytes *v, lk_buf *out)
 {
   const unsigned char *at = v->at;
-  bool ok = say(out, at == NULL ? "null" : "\"");
+  bool ok = print_format(out, at == NULL ? "null" : "\"");
 
   if (at == NULL)
     return ok;
   for (size_t i = 0; i < v->len && ok; i++)
     ok = print_byte(at[i], out);
-  return ok && say(out, "\"");
+  return ok && print_format(out, "\"");
 }
 
 static bool print_stat(const lk_stat *s, lk_buf *out)
 {
-  return say(out, "{c=%" PRId64 " m=%" PRId64 " ver=%" PRId32, s->czxid,
-             s->mzxid, s->version) &&
-         say(out, " cver=%" PRId32 " aver=%" PRId32 " own=0x%" PRIx64,
-             s->cversion, s->aversion, (uint64_t)s->ephemeral_owner) &&
-         say(out, " len=%" PRId32 " kids=%" PRId32 " p=%" PRId64 "}",
-             s->data_length, s->num_children, s->pzxid);
+  return print_format(out, "{c=%" PRId64 " m=%" PRId64 " ver=%" PRId32,
+                      s->czxid, s->mzxid, s->version) &&
+         print_format(out, " cver=%" PRId32 " aver=%" PRId32 " own=0x%" PRIx64,
+                      s->cversion, s->aversion, (uint64_t)s->ephemeral_owner) &&
+         print_format(out, " len=%" PRId32 " kids=%" PRId32 " p=%" PRId64 "}",
+                      s->data_length, s->num_children, s->pzxid);
 }
 
 static bool print_vector(const lk_record *elem, const lk_vec *v, lk_buf *out)
 {
   const unsigned char *items = v->items;
-  bool ok = items == NULL ? say(out, "#=-1") : say(out, "#=%zu", v->count);
+  bool ok = items == NULL ? print_format(out, "#=-1")
+                          : print_format(out, "#=%zu", v->count);
 
   for (size_t i = 0; items != NULL && i < v->count && ok; i++)
-    ok = say(out, " ") && lk__record_print(elem, items + i * elem->size, out);
+    ok = print_format(out, " ") &&
+         lk__record_print(elem, items + i * elem->size, out);
   return ok;
 }
 
 static bool print_secret(const lk_bytes *v, lk_buf *out)
 {
-  return v->at == NULL ? say(out, "=null") : say(out, "[%zu]", v->len);
+  return v->at == NULL ? print_format(out, "=null")
+                       : print_format(out, "[%zu]", v->len);
 }
 
-/* Print the value of a field, behind its name. */
+/* Print the value of a field, whose name was printed. A field without a name
+ * gets no "=". */
 static bool print_value(const lk_field *f, const void *at, lk_buf *out)
 {
-  const char *is = f->name[0] == '\0' ? "" : "=";
+  const char *sign = f->name[0] == '\0' ? "" : "=";
 
   switch (f->kind) {
-  case LK_KIND_INT: return say(out, "%s%" PRId32, is, *(const int32_t *)at);
-  case LK_KIND_LONG: return say(out, "%s%" PRId64, is, *(const int64_t *)at);
-  case LK_KIND_ID: return say(out, "%s0x%" PRIx64, is, *(const uint64_t *)at);
-  case LK_KIND_BOOL: return say(out, "%s%d", is, *(const bool *)at);
-  case LK_KIND_BYTES: return say(out, "%s", is) && print_bytes(at, out);
+  case LK_KIND_INT:
+    return print_format(out, "%s%" PRId32, sign, *(const int32_t *)at);
+  case LK_KIND_LONG:
+    return print_format(out, "%s%" PRId64, sign, *(const int64_t *)at);
+  case LK_KIND_ID:
+    return print_format(out, "%s0x%" PRIx64, sign, *(const uint64_t *)at);
+  case LK_KIND_BOOL: return print_format(out, "%s%d", sign, *(const bool *)at);
+  case LK_KIND_BYTES:
+    return print_format(out, "%s", sign) && print_bytes(at, out);
   case LK_KIND_SECRET: return print_secret(at, out);
   case LK_KIND_STAT: return print_stat(at, out);
   case LK_KIND_RECORD: return lk__record_print(f->elem, at, out);
@@ -230,9 +242,9 @@ bool lk__record_print(const lk_record *rec, const void *value, lk_buf *out)
   for (size_t i = 0; i < rec->nfields && ok; i++) {
     const lk_field *f = &rec->fields[i];
 
-    /* Fields of a record in place are shown as fields of this one. */
-    ok = say(out, "%s%s", i == 0 ? "" : " ",
-             f->kind == LK_KIND_RECORD ? "" : f->name) &&
+    /* The fields of a member record are printed like fields of this record. */
+    ok = print_format(out, "%s%s", i == 0 ? "" : " ",
+                      f->kind == LK_KIND_RECORD ? "" : f->name) &&
          print_value(f, (const char *)value + f->offset, out);
   }
   return ok;

@@ -5,9 +5,10 @@
 #include <latchkey/types.h>
 
 /**
- * Writes into `cap` bytes at `buf` and counts on when they are full: `len` is
- * what was wanted, and nothing is written past the end. A length that Jute
- * cannot express (over 2^31 - 1) sets `err` to LK_ERR_TOO_BIG.
+ * Writes into the `cap` bytes at `buf`, and nothing behind them. `len` counts
+ * the bytes that do not fit, too: if it is larger than `cap` in the end, the
+ * caller needs `len` bytes of memory and writes again. A length over 2^31 - 1,
+ * which Jute cannot express, sets `err` to LK_ERR_TOO_BIG.
  */
 typedef struct lk_writer {
   unsigned char *buf;
@@ -21,7 +22,7 @@ static inline void lk__writer_init(lk_writer *w, void *buf, size_t cap)
   *w = (lk_writer){.buf = buf, .cap = cap};
 }
 
-/** The next `len` bytes, which count; NULL: they are only counted. */
+/** Count `len` more bytes and return their address; NULL: they do not fit. */
 static inline unsigned char *lk__writer_take(lk_writer *w, size_t len)
 {
   size_t at = w->len;
@@ -34,6 +35,7 @@ static inline unsigned char *lk__writer_take(lk_writer *w, size_t len)
   return w->len <= w->cap ? w->buf + at : NULL;
 }
 
+/* Put a big-endian integer. */
 static inline void lk__put32(unsigned char *at, uint32_t v)
 {
   at[0] = (unsigned char)(v >> 24);
@@ -58,7 +60,7 @@ static inline void lk__writer_bool(lk_writer *w, bool v)
     *at = v ? 1 : 0;
 }
 
-/** The bytes alone, without a length before them. */
+/** Write the bytes without their length. */
 static inline void lk__writer_raw(lk_writer *w, const void *bytes, size_t len)
 {
   unsigned char *at = len == 0 ? NULL : lk__writer_take(w, len);
@@ -67,7 +69,7 @@ static inline void lk__writer_raw(lk_writer *w, const void *bytes, size_t len)
     memcpy(at, bytes, len);
 }
 
-/** The count of a vector, or the length of bytes that follow. */
+/** Write the count of a vector, or the length of the bytes that follow. */
 static inline void lk__writer_count(lk_writer *w, size_t count)
 {
   if (count > INT32_MAX)
@@ -77,9 +79,10 @@ static inline void lk__writer_count(lk_writer *w, size_t count)
 }
 
 void lk__writer_long(lk_writer *w, int64_t v);
+/** Write the length and the bytes; -1, Jute's null, if v.at is NULL. */
 void lk__writer_bytes(lk_writer *w, lk_bytes v);
 void lk__writer_stat(lk_writer *w, const lk_stat *v);
-/** Overwrite the int at offset `at`, if it was inside `cap`. */
+/** Overwrite the int at offset `at`, unless it did not fit into `cap` bytes. */
 void lk__writer_patch(lk_writer *w, size_t at, int32_t v);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* DIGEST-MD5 (RFC 2831) by libgsasl, which is handed tokens and hands out
- * tokens. Its memory is that of the C library. */
+/* DIGEST-MD5 (RFC 2831). libgsasl does the work: it gets the server's token and
+ * returns the client's. It allocates with malloc(), not with lk_mem. */
 
 #include <gsasl.h>
 
@@ -14,12 +14,12 @@ typedef struct digest {
   const lk_mem *mem;
   Gsasl *library;
   Gsasl_session *session;
-  char *token;   /* the last one, of libgsasl's memory */
-  bool answered; /* the response to the challenge was sent: the server has to
-                    prove that it knows the password */
+  char *token;   /* the last token that libgsasl returned, or NULL */
+  bool answered; /* the client has sent its response, so the next token of the
+                    server must prove that it knows the password, too */
 } digest;
 
-/* libgsasl's own copy, which it does not wipe. */
+/* Wipe the password in libgsasl's memory, since gsasl_finish() does not. */
 static void digest_wipe_password(Gsasl_session *session)
 {
   const char *held = gsasl_property_fast(session, GSASL_PASSWORD);
@@ -50,6 +50,7 @@ static int digest_error(int result, const char **why)
   return result == GSASL_MALLOC_ERROR ? LK_ERR_NO_MEMORY : LK_ERR_SYSTEM;
 }
 
+/* Set the properties that libgsasl needs for a response. */
 static int digest_set(Gsasl_session *session, const lk_sasl_facts *facts)
 {
   int result = gsasl_property_set(session, GSASL_AUTHID, facts->user);
@@ -64,6 +65,7 @@ static int digest_set(Gsasl_session *session, const lk_sasl_facts *facts)
   return result;
 }
 
+/* Why DIGEST-MD5 cannot use these credentials; NULL: it can. */
 static const char *digest_complaint(const char *user, lk_bytes password)
 {
   if (user == NULL || password.at == NULL)
@@ -107,13 +109,16 @@ static int digest_start(void **state, const lk_sasl_facts *facts,
   return digest_error(result, why);
 }
 
-/* The error of a step that failed. */
+/* The error of a step that failed. Once the client has sent its response, the
+ * step checked the server's `rspauth`, the proof that it knows the password. */
 static int digest_fail(const digest *d, int result, const char **why)
 {
   int err = digest_error(result, why);
 
-  if (err == LK_ERR_NO_MEMORY || !d->answered)
-    return err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL;
+  if (err == LK_ERR_NO_MEMORY)
+    return err;
+  if (!d->answered)
+    return LK_ERR_PROTOCOL;
   *why = "its rspauth is wrong";
   return LK_ERR_AUTH_FAILED;
 }
@@ -126,7 +131,7 @@ static int digest_step(void *state, lk_bytes challenge, lk_bytes *response,
 
   gsasl_free(d->token);
   d->token = NULL;
-  /* Of no bytes libgsasl believes that they end with a NUL. */
+  /* libgsasl would read an empty token as a C string, beyond its end. */
   if (challenge.at != NULL && challenge.len == 0)
     return digest_fail(d, GSASL_MECHANISM_PARSE_ERROR, why);
   int result =

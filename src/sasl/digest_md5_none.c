@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* In place of digest_md5.c where there is no libgsasl. */
+/* A build without libgsasl compiles this file instead of digest_md5.c. */
 
 #include <latchkey/sasl.h>
 

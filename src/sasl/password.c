@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 
-/* One byte: 1; the end: 0; or -1. */
+/* Read one byte. Returns 1; 0 at the end of the file; -1 with errno set. */
 static ssize_t read_byte(int fd, char *out)
 {
   ssize_t n;
@@ -23,7 +23,8 @@ static ssize_t read_byte(int fd, char *out)
   return n;
 }
 
-/* Byte by byte: what follows the line is for other readers. */
+/* Read one byte at a time, since other readers of the descriptor may need the
+ * bytes behind the line. */
 static int read_line(char *out, size_t size, int fd)
 {
   size_t len = 0;

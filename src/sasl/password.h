@@ -5,12 +5,13 @@
 #include <stddef.h>
 
 /**
- * Read the first line of `file`, or with `file` NULL of the descriptor `fd`,
- * without its end: at most `size` bytes into `out`, which is wiped where it
- * fails. No byte behind the line is read from a descriptor.
+ * Read the first line of `file`, or of the descriptor `fd` if `file` is NULL,
+ * into the `size` bytes at `out`. The line's end, LF or CR LF, is dropped, and
+ * no NUL is added. `out` is wiped if this fails. No byte behind the line is
+ * read from a descriptor.
  *
- * @return its length; LK_ERR_SYSTEM (errno says why); LK_ERR_TOO_BIG;
- *         LK_ERR_BAD_ARGUMENT: the line is empty.
+ * @return the length; LK_ERR_SYSTEM (errno says why); LK_ERR_TOO_BIG: the line
+ *         is longer than `size`; LK_ERR_BAD_ARGUMENT: the line is empty.
  */
 int lk__password_read(char *out, size_t size, const char *file, int fd);
 

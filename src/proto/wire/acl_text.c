@@ -59,28 +59,34 @@ static bool read_perms(const char *s, size_t len, int32_t *out)
   return len > 0;
 }
 
-static bool has(lk_bytes b, char c)
+static bool contains_char(lk_bytes b, char c)
 {
   return b.len > 0 && memchr(b.at, c, b.len) != NULL;
 }
 
-/* Whether these bytes are a whole entry. */
+/* Parse `scheme:id:perms`. An id may contain colons, so the scheme ends at the
+ * first colon and the permissions begin behind the last one. false: the bytes
+ * are not a whole entry. */
 static bool read_entry(const char *s, size_t len, lk_acl *out)
 {
   const char *first = memchr(s, ':', len), *last = s + len;
 
   while (last > s && last[-1] != ':')
-    last--; /* behind the last colon */
+    last--;
   if (first == NULL || first == s || last - 1 == first ||
       !read_perms(last, (size_t)(s + len - last), &out->perms))
     return false;
   out->scheme = lk_bytes_of(s, (size_t)(first - s));
   out->id = lk_bytes_of(first + 1, (size_t)(last - first) - 2);
-  return !has(out->scheme, ',') && !(has(out->id, ',') && has(out->id, ':'));
+  /* An id may contain commas, as that of an X.509 certificate does, or colons,
+   * but not both: two entries in a row would look like one. */
+  return !contains_char(out->scheme, ',') &&
+         !(contains_char(out->id, ',') && contains_char(out->id, ':'));
 }
 
-/* The next entry, which ends at the first comma that makes it whole, or at the
- * end of the text; gives what follows, or NULL. */
+/* Parse the next entry. An id may contain commas, so the entry ends at the
+ * first comma before which it is whole, or at the end of the text. Returns the
+ * text behind the entry and its comma; NULL: the text is not an entry. */
 static const char *next_entry(const char *s, lk_acl *out)
 {
   for (size_t len = 0;; len++) {
@@ -93,8 +99,8 @@ static const char *next_entry(const char *s, lk_acl *out)
   }
 }
 
-/* Count the entries up to `wrong`, which is NULL if all are valid. After a
- * comma an entry must follow. */
+/* Count the valid entries. `*wrong` is set to the first invalid one, or to
+ * NULL. A comma at the end is invalid: an entry must follow. */
 static size_t count_entries(const char *text, const char **wrong)
 {
   size_t count = 0;
@@ -129,7 +135,7 @@ int lk_acl_parse(lk_acls **out, const char *text, const lk_mem *mem,
 
   if (mem == NULL)
     mem = &lk__mem_libc;
-  /* there are fewer entries than bytes, so that this cannot wrap */
+  /* The size cannot overflow, since there are fewer entries than bytes. */
   lk_acls *acls = lk__mem_new(mem, sizeof *acls + count * sizeof(lk_acl) + len);
 
   if (acls == NULL)
@@ -159,14 +165,14 @@ void lk_acl_free(lk_acls *acl, const lk_mem *mem)
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Where text goes; what has no room is counted. */
+/* The output buffer. As in snprintf(), text that does not fit is counted. */
 typedef struct room {
   char *at;
   size_t size;
-  size_t len;
+  size_t len; /* of the whole text, also of the part that does not fit */
 } room;
 
-static void put(room *r, const void *bytes, size_t len)
+static void append_text(room *r, const void *bytes, size_t len)
 {
   const char *from = bytes;
 
@@ -176,18 +182,20 @@ static void put(room *r, const void *bytes, size_t len)
   }
 }
 
-static void put_perms(room *r, int32_t bits)
+/* Print permissions as letters, or as a number if no letters can express them.
+ */
+static void append_perms(room *r, int32_t bits)
 {
   char text[16];
   int len = snprintf(text, sizeof text, "%" PRId32, bits);
 
   if (bits <= 0 || bits > LK_PERM_ALL) {
-    put(r, text, (size_t)len);
+    append_text(r, text, (size_t)len);
     return;
   }
   for (size_t i = 0; i < NPERMS; i++) {
     if (bits & perms[i].perm)
-      put(r, &perms[i].letter, 1);
+      append_text(r, &perms[i].letter, 1);
   }
 }
 
@@ -198,12 +206,12 @@ size_t lk_acl_print(char *out, size_t size, const lk_acls *acl)
   for (size_t i = 0; i < acl->count; i++) {
     const lk_acl *entry = &acl->entries[i];
 
-    put(&r, ",", i == 0 ? 0 : 1);
-    put(&r, entry->scheme.at, entry->scheme.len);
-    put(&r, ":", 1);
-    put(&r, entry->id.at, entry->id.len);
-    put(&r, ":", 1);
-    put_perms(&r, entry->perms);
+    append_text(&r, ",", i == 0 ? 0 : 1);
+    append_text(&r, entry->scheme.at, entry->scheme.len);
+    append_text(&r, ":", 1);
+    append_text(&r, entry->id.at, entry->id.len);
+    append_text(&r, ":", 1);
+    append_perms(&r, entry->perms);
   }
   if (size > 0)
     out[r.len < size ? r.len : size - 1] = '\0';

@@ -29,8 +29,9 @@ static span trim(span s)
   return s;
 }
 
-/* The entry up to the next comma or `end`; *p moves behind it. */
-static span entry(const char **p, const char *end)
+/* The text of one server, up to the next comma or `end`, without blanks around
+ * it. `*p` moves behind the comma. */
+static span next_server_text(const char **p, const char *end)
 {
   const char *comma = memchr(*p, ',', (size_t)(end - *p));
   const char *stop = comma == NULL ? end : comma;
@@ -39,6 +40,8 @@ static span entry(const char **p, const char *end)
   *p = comma == NULL ? end : comma + 1;
   return trim(s);
 }
+
+/* The parsing functions return NULL, or a text about what is invalid. */
 
 static const char *parse_port(span s, uint16_t *out)
 {
@@ -74,7 +77,8 @@ static const char *check_name(span name)
   return NULL;
 }
 
-/* "[address]" or "[address]:port" */
+/* Parse "[address]" or "[address]:port". Without a port `*port` is unchanged.
+ */
 static const char *parse_bracketed(span s, span *name, uint16_t *port)
 {
   const char *close = memchr(s.at, ']', s.len);
@@ -91,7 +95,7 @@ static const char *parse_bracketed(span s, span *name, uint16_t *port)
   return parse_port((span){rest.at + 1, rest.len - 1}, port);
 }
 
-/* NULL, or what is wrong with one entry. One without a port leaves `*port`. */
+/* Parse the text of one server. Without a port `*port` is unchanged. */
 static const char *parse_entry(span s, span *name, uint16_t *port)
 {
   const char *why = NULL;
@@ -114,8 +118,8 @@ static const char *parse_entry(span s, span *name, uint16_t *port)
   return why != NULL ? why : check_name(*name);
 }
 
-/* Skip "tls://", and set `*tls` if it is there. NULL: the text begins with
- * another scheme. */
+/* Skip "tls://" at the start of the text, if it is there, and set `*tls` then.
+ * Returns NULL if the text begins with another scheme. */
 static const char *skip_scheme(const char *text, bool *tls)
 {
   size_t len = sizeof tls_prefix - 1;
@@ -131,7 +135,8 @@ static const char *skip_scheme(const char *text, bool *tls)
              : text;
 }
 
-/* Whether "tls://" is in front of a server here, where the first slash is. */
+/* Whether the text has a "tls://" before another server than the first. `slash`
+ * is the first "/" of the text, or its end. */
 static bool has_scheme_again(const char *text, const char *slash)
 {
   size_t len = strlen("tls:");
@@ -144,8 +149,9 @@ static bool has_scheme_again(const char *text, const char *slash)
          (at == text || strchr(", \t", at[-1]) != NULL);
 }
 
-/* Where the servers end and the chroot begins; "" if there is none. */
-static const char *split(const char *text, span *chroot)
+/* Find the end of the servers, where the chroot begins. A chroot of "/" is
+ * none: its length is set to 0. */
+static const char *find_chroot(const char *text, span *chroot)
 {
   size_t len = strlen(text);
   const char *slash = strchr(text, '/');
@@ -163,18 +169,19 @@ static size_t count_entries(const char *text, const char *end)
   size_t count = 0;
 
   for (const char *p = text; p < end;)
-    count += entry(&p, end).len > 0;
+    count += next_server_text(&p, end).len > 0;
   return count;
 }
 
-/* Split `text`, a copy, into names. There is room for all servers. */
+/* Split `text`, a copy that this function changes, into the names of servers.
+ * out->servers has room for all of them. */
 static const char *split_servers(lk_connect_string *out, char *text,
                                  size_t hosts_len)
 {
   const char *end = text + hosts_len;
 
   for (const char *p = text; p < end;) {
-    span name, s = entry(&p, end);
+    span name, s = next_server_text(&p, end);
     uint16_t port = out->tls ? DEFAULT_TLS_PORT : DEFAULT_PORT;
 
     if (s.len == 0)
@@ -189,8 +196,8 @@ static const char *split_servers(lk_connect_string *out, char *text,
   return out->count == 0 ? "no host is named" : NULL;
 }
 
-/* Parse what follows "tls://"; `end` is where the chroot begins. Memory that is
- * missing is no reason in `*why`. */
+/* Parse the text behind "tls://", of which the servers end at `end`. `*why`
+ * stays NULL if there is no memory. */
 static int parse_parts(lk_connect_string *out, const lk_mem *mem,
                        const char *text, const char *end, span chroot,
                        const char **why)
@@ -224,7 +231,7 @@ int lk__connect_string_parse(lk_connect_string *out, const lk_mem *mem,
     *why = "only tls:// may come before the servers";
     return LK_ERR_BAD_HOSTS;
   }
-  const char *end = split(text, &chroot);
+  const char *end = find_chroot(text, &chroot);
 
   if (has_scheme_again(text, end)) {
     *why = "tls:// stands once, before the first server";

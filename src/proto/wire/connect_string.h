@@ -6,13 +6,13 @@
 
 /** A server of a connect string. */
 typedef struct lk_address {
-  const char *name; /**< or IP address, without brackets */
+  const char *name; /**< host name or IP address, without brackets */
   uint16_t port;
 } lk_address;
 
 /** A connect string, "[tls://]host[:port]{,host[:port]}[/chroot]". */
 typedef struct lk_connect_string {
-  char *text; /**< the names, each with a NUL */
+  char *text; /**< the memory of the names, each NUL-terminated */
   lk_address *servers;
   size_t count;
   bool tls;
@@ -21,9 +21,11 @@ typedef struct lk_connect_string {
 } lk_connect_string;
 
 /**
- * Parse a connect string. `tls`: without a port, 2281 is meant, whether or not
- * the text begins with "tls://". `*why` gets what is invalid, a constant text.
- * @return 0, LK_ERR_BAD_HOSTS, LK_ERR_NO_MEMORY: there is nothing to free.
+ * Parse a connect string. A server without a port gets port 2281 if the text
+ * begins with "tls://" or `tls` is set, else 2181. `*why` is set to a constant
+ * text about what is invalid, or to NULL.
+ * @return 0, LK_ERR_BAD_HOSTS, LK_ERR_NO_MEMORY; after an error there is
+ * nothing to free.
  */
 int lk__connect_string_parse(lk_connect_string *out, const lk_mem *mem,
                              const char *text, bool tls, const char **why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Parsing the text of an ensemble's configuration. */
+/* Parsing the text of an ensemble's configuration, of lines such as
+ * "server.1=host:2888:3888:participant;host:2181" and "version=100000000". */
 
 #include <latchkey/ensemble.h>
 
@@ -10,19 +11,21 @@ typedef struct span {
   size_t len;
 } span;
 
-/* Cut off the text before the first `c`, or all of it; `s` moves behind `c`. */
-static span until(span *s, char c)
+/* Cut off and return the text before the first `c`, or all of it if there is no
+ * `c`. `s` then begins behind `c`. */
+static span cut_until(span *s, char c)
 {
   const char *end = s->len == 0 ? NULL : memchr(s->at, c, s->len);
   span first = {s->at, end == NULL ? s->len : (size_t)(end - s->at)};
-  size_t gone = end == NULL ? s->len : first.len + 1;
+  size_t removed = end == NULL ? s->len : first.len + 1;
 
-  s->at += gone;
-  s->len -= gone;
+  s->at += removed;
+  s->len -= removed;
   return first;
 }
 
-static bool starts(span *s, const char *text)
+/* Remove `text` from the start of `s`; false: `s` begins otherwise. */
+static bool skip_prefix(span *s, const char *text)
 {
   size_t len = strlen(text);
 
@@ -33,7 +36,8 @@ static bool starts(span *s, const char *text)
   return true;
 }
 
-static bool ends(span *s, const char *text)
+/* Remove `text` from the end of `s`; false: `s` ends otherwise. */
+static bool drop_suffix(span *s, const char *text)
 {
   size_t len = strlen(text);
 
@@ -43,7 +47,7 @@ static bool ends(span *s, const char *text)
   return true;
 }
 
-/* 16: `c` is no digit. */
+/* The value of a hexadecimal digit; 16: `c` is no such digit. */
 static unsigned digit_of(char c)
 {
   if (c >= '0' && c <= '9')
@@ -51,7 +55,8 @@ static unsigned digit_of(char c)
   return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
 }
 
-static bool number(span s, unsigned base, uint64_t most, uint64_t *out)
+/* Parse a number of at most `most`. */
+static bool parse_number(span s, unsigned base, uint64_t most, uint64_t *out)
 {
   uint64_t value = 0;
 
@@ -66,7 +71,8 @@ static bool number(span s, unsigned base, uint64_t most, uint64_t *out)
   return s.len > 0;
 }
 
-/* "host:port" or "port", brackets around an IPv6 host. */
+/* Parse the address for clients, "host:port" or "port". An IPv6 address is in
+ * brackets. */
 static bool read_client(span s, lk_member *out)
 {
   size_t at = s.len;
@@ -74,7 +80,7 @@ static bool read_client(span s, lk_member *out)
 
   while (at > 0 && s.at[at - 1] != ':')
     at--;
-  if (!number((span){s.at + at, s.len - at}, 10, UINT16_MAX, &port) ||
+  if (!parse_number((span){s.at + at, s.len - at}, 10, UINT16_MAX, &port) ||
       port == 0)
     return false;
   span host = {s.at, at == 0 ? 0 : at - 1};
@@ -86,33 +92,35 @@ static bool read_client(span s, lk_member *out)
   return at == 0 || host.len > 0;
 }
 
-/* Parse the text behind "server." */
+/* Parse a line behind "server.": ID=PEERS[:ROLE][;CLIENT]. */
 static bool read_member(span s, lk_member *out)
 {
-  span id = until(&s, '=');
-  span peers = until(&s, ';');
+  span id = cut_until(&s, '=');
+  span peers = cut_until(&s, ';');
   uint64_t n;
 
   *out = (lk_member){.client_host = {s.at, 0}};
-  if (!number(id, 10, INT64_MAX, &n) || (s.len > 0 && !read_client(s, out)))
+  if (!parse_number(id, 10, INT64_MAX, &n) ||
+      (s.len > 0 && !read_client(s, out)))
     return false;
   out->id = (int64_t)n;
-  out->observer = ends(&peers, ":observer");
+  out->observer = drop_suffix(&peers, ":observer");
   if (!out->observer)
-    (void)ends(&peers, ":participant");
+    (void)drop_suffix(&peers, ":participant");
   out->peers = lk_bytes_of(peers.at, peers.len);
   return peers.len > 0;
 }
 
+/* Take the next line from `text`; false: there is none. */
 static bool next_line(lk_bytes *text, span *out)
 {
   span s = {text->at, text->len};
 
   if (s.len == 0)
     return false;
-  *out = until(&s, '\n');
+  *out = cut_until(&s, '\n');
   *text = lk_bytes_of(s.at, s.len);
-  (void)ends(out, "\r");
+  (void)drop_suffix(out, "\r");
   return true;
 }
 
@@ -121,7 +129,7 @@ int lk_config_next(lk_bytes *text, lk_member *out)
   span line;
 
   while (next_line(text, &line)) {
-    if (starts(&line, "server."))
+    if (skip_prefix(&line, "server."))
       return read_member(line, out) ? 1 : LK_ERR_BAD_ARGUMENT;
   }
   return 0;
@@ -133,9 +141,9 @@ int lk_config_version(lk_bytes text, int64_t *out)
   span line;
 
   while (next_line(&text, &line)) {
-    if (!starts(&line, "version="))
+    if (!skip_prefix(&line, "version="))
       continue;
-    if (!number(line, 16, UINT64_MAX, &version))
+    if (!parse_number(line, 16, UINT64_MAX, &version))
       return LK_ERR_BAD_ARGUMENT;
     memcpy(out, &version, sizeof version);
     return 0;

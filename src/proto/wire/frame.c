@@ -4,9 +4,13 @@
 #include "jute/reader.h"
 #include "proto/wire/frame.h"
 
-enum { PREFIX = 4, KEEP = 64 * 1024 };
+enum {
+  PREFIX = 4,      /* bytes of a frame's length field */
+  KEEP = 64 * 1024 /* bytes of memory that are kept between frames */
+};
 
-static int32_t prefix(const void *at)
+/* Read the length field at `at`. */
+static int32_t frame_len(const void *at)
 {
   lk_reader r;
 
@@ -14,55 +18,59 @@ static int32_t prefix(const void *at)
   return lk__reader_int(&r);
 }
 
-/* LK_FRAME_NONE: nothing is wrong with it. */
-static lk_frame_result judge(const lk_frames *f, int32_t len)
+/* LK_FRAME_NONE: the length is valid. */
+static lk_frame_result check_frame_len(const lk_frames *f, int32_t len)
 {
   if (len < 0)
     return LK_FRAME_BAD;
   return (size_t)len > f->limit ? LK_FRAME_TOO_BIG : LK_FRAME_NONE;
 }
 
-static void advance(lk_bytes *bytes, size_t len)
+static void skip_bytes(lk_bytes *bytes, size_t len)
 {
   bytes->at = (const char *)bytes->at + len;
   bytes->len -= len;
 }
 
-/* Whether they were received into lk__frame_room(). */
-static bool in_place(const lk_buf *partial, const lk_bytes *bytes)
+/* Whether the bytes were received into lk__frame_room(), behind the partial
+ * frame. */
+static bool received_in_room(const lk_buf *partial, const lk_bytes *bytes)
 {
   return bytes->at == lk__buf_room(partial) &&
          bytes->len <= partial->cap - partial->end;
 }
 
-/* Move up to `want` bytes in all into the partial frame. */
-static bool collect(lk_frames *f, lk_bytes *bytes, size_t want)
+/* Move bytes to the partial frame until it has `want` bytes or no more are
+ * there. false: there is no memory. */
+static bool collect_partial(lk_frames *f, lk_bytes *bytes, size_t want)
 {
   size_t missing = want - lk__buf_len(&f->partial);
   size_t len = missing < bytes->len ? missing : bytes->len;
 
-  if (in_place(&f->partial, bytes))
+  if (received_in_room(&f->partial, bytes))
     f->partial.end += len;
   else if (len > 0 && !lk__buf_append(&f->partial, bytes->at, len))
     return false;
-  advance(bytes, len);
+  skip_bytes(bytes, len);
   return true;
 }
 
+/* The slow path of lk__frame_next(): the bytes at hand are only a part of a
+ * frame, so the frame is put together in `partial`. */
 static lk_frame_result continue_partial(lk_frames *f, lk_bytes *bytes,
                                         lk_bytes *out)
 {
-  if (lk__buf_len(&f->partial) < PREFIX && !collect(f, bytes, PREFIX))
+  if (lk__buf_len(&f->partial) < PREFIX && !collect_partial(f, bytes, PREFIX))
     return LK_FRAME_NO_MEMORY;
   if (lk__buf_len(&f->partial) < PREFIX)
     return LK_FRAME_NONE;
-  int32_t len = prefix(lk__buf_bytes(&f->partial));
+  int32_t len = frame_len(lk__buf_bytes(&f->partial));
 
-  if (judge(f, len) != LK_FRAME_NONE)
-    return judge(f, len);
+  if (check_frame_len(f, len) != LK_FRAME_NONE)
+    return check_frame_len(f, len);
   size_t whole = PREFIX + (size_t)len;
 
-  if (!collect(f, bytes, whole))
+  if (!collect_partial(f, bytes, whole))
     return LK_FRAME_NO_MEMORY;
   if (lk__buf_len(&f->partial) < whole)
     return LK_FRAME_NONE;
@@ -77,14 +85,14 @@ lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
     lk__frames_reset(f);
   if (lk__buf_len(&f->partial) > 0 || bytes->len < PREFIX)
     return bytes->len == 0 ? LK_FRAME_NONE : continue_partial(f, bytes, out);
-  int32_t len = prefix(bytes->at);
+  int32_t len = frame_len(bytes->at);
 
-  if (judge(f, len) != LK_FRAME_NONE)
-    return judge(f, len);
+  if (check_frame_len(f, len) != LK_FRAME_NONE)
+    return check_frame_len(f, len);
   if (bytes->len - PREFIX < (size_t)len)
     return continue_partial(f, bytes, out);
   *out = lk_bytes_of((const char *)bytes->at + PREFIX, (size_t)len);
-  advance(bytes, PREFIX + (size_t)len);
+  skip_bytes(bytes, PREFIX + (size_t)len);
   return LK_FRAME_WHOLE;
 }
 
@@ -94,8 +102,10 @@ unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len)
 
   if (f->handed || held < PREFIX)
     return NULL;
-  size_t missing = PREFIX + (size_t)prefix(lk__buf_bytes(&f->partial)) - held;
+  size_t missing =
+      PREFIX + (size_t)frame_len(lk__buf_bytes(&f->partial)) - held;
 
+  /* No more than was received already: a false length takes little memory. */
   *len = missing < held ? missing : held;
   if (*len < least || !lk__buf_reserve(&f->partial, *len))
     return NULL;

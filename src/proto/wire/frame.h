@@ -10,30 +10,33 @@
  * pieces are received into lk__frame_room().
  */
 typedef struct lk_frames {
-  lk_buf partial; /**< the beginning of a frame, its length included */
-  size_t limit;   /**< largest frame, bytes, without its length */
-  bool handed;    /**< `partial` was handed out and can go */
+  lk_buf partial; /**< the beginning of a frame, with its length field */
+  size_t limit;   /**< bytes of the largest frame, without its length field */
+  bool handed;    /**< `partial` is the frame that lk__frame_next() returned
+                       last; the next call drops it */
 } lk_frames;
 
 typedef enum lk_frame_result {
-  LK_FRAME_NONE,    /**< all bytes are taken, no frame is whole */
+  LK_FRAME_NONE,    /**< all bytes are taken, and no frame is whole */
   LK_FRAME_WHOLE,   /**< *out is the next frame */
-  LK_FRAME_BAD,     /**< a negative length */
-  LK_FRAME_TOO_BIG, /**< one above the limit */
+  LK_FRAME_BAD,     /**< the frame's length is negative */
+  LK_FRAME_TOO_BIG, /**< the frame's length is above the limit */
   LK_FRAME_NO_MEMORY
 } lk_frame_result;
 
 /**
- * Take bytes from *bytes, which moves on, until a frame is whole. The frame
- * is valid until the next call. The length field is untrusted: memory grows
- * only with bytes received.
+ * Take bytes from the start of *bytes until a frame is whole. The frame is
+ * valid until the next call. The length field is untrusted: memory grows only
+ * with the bytes that were received.
  */
 lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out);
 
 /**
- * Room for more of the frame that has begun, `*len` bytes and at least `least`;
- * NULL: there is none. Bytes received there are taken without a copy by the
- * next lk__frame_next(), which they must be given to before anything else.
+ * Memory for more bytes of a partial frame: `*len` bytes, at least `least`.
+ * lk__frame_next() takes bytes that were received there without copying them.
+ * It must get these bytes before any others. NULL: there is no partial frame
+ * whose length is known, fewer than `least` bytes would do, or there is no
+ * memory.
  */
 unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len);
 

@@ -6,8 +6,9 @@
 
 enum {
   PASSWORD_LEN = 16,
-  SHORTEST = 36,    /* a response of a server that knows no read-only mode */
-  ERROR_HEADER = 16 /* a bare reply header instead of a response */
+  SHORTEST_RESPONSE =
+      36,           /* without the byte readOnly, as before ZooKeeper 3.4 */
+  ERROR_HEADER = 16 /* a reply header instead of a connect response */
 };
 
 void lk__handshake_encode(const lk_handshake *h, void *buf)
@@ -25,9 +26,9 @@ void lk__handshake_encode(const lk_handshake *h, void *buf)
   lk__writer_bool(&w, h->read_only);
 }
 
-/* A read-only server without local sessions replies with a bare reply header
- * and leaves the connection open. */
-static lk_welcome error_header(lk_reader *r)
+/* A read-only server without local sessions replies with a reply header instead
+ * of a connect response, and leaves the connection open. */
+static lk_welcome welcome_of_error(lk_reader *r)
 {
   struct lk_reply_header header;
 
@@ -43,12 +44,13 @@ lk_welcome lk__handshake_decode(lk_handshake *h, lk_bytes frame)
 
   lk__reader_init(&r, frame.at, frame.len);
   if (frame.len == ERROR_HEADER)
-    return error_header(&r);
-  if (frame.len < SHORTEST ||
+    return welcome_of_error(&r);
+  if (frame.len < SHORTEST_RESPONSE ||
       lk__record_decode(&lk__connect_reply_record, &reply, &r, NULL) != 0)
     return LK_WELCOME_BAD;
   bool read_only = lk__reader_left(&r) > 0 && lk__reader_bool(&r);
 
+  /* This is how a server says that the session has expired. */
   if (reply.timeout_ms <= 0 || reply.session_id == 0)
     return LK_WELCOME_EXPIRED;
   if (reply.password.len != PASSWORD_LEN)

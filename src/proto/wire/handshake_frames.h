@@ -6,29 +6,34 @@
 
 /** The result of the connect request. */
 typedef enum lk_welcome {
-  LK_WELCOME_SESSION,   /**< the session asked for, or a new one */
-  LK_WELCOME_EXPIRED,   /**< there is no such session (any more) */
-  LK_WELCOME_READ_ONLY, /**< a server without a quorum, and none was meant:
-                             try another */
-  LK_WELCOME_BAD        /**< not a connect response */
+  LK_WELCOME_SESSION,   /**< the server serves the requested session, or a new
+                             one */
+  LK_WELCOME_EXPIRED,   /**< the session has expired; or the server refuses a
+                             new one */
+  LK_WELCOME_READ_ONLY, /**< the server is read-only, which the request did not
+                             permit: try another server */
+  LK_WELCOME_BAD        /**< the reply is malformed */
 } lk_welcome;
 
+/** The values of a connect request, which the reply replaces. */
 typedef struct lk_handshake {
-  int64_t last_zxid;
-  int32_t timeout_ms;
-  lk_session session; /**< id 0: a new one */
-  bool read_only;     /**< a server without a quorum is meant, too; then: it
-                           has none, and the session is worth nothing elsewhere
-                       */
+  int64_t last_zxid;  /**< only in the request */
+  int32_t timeout_ms; /**< requested; then negotiated */
+  lk_session session; /**< requested, id 0: a new one; then the session that
+                           the server serves */
+  bool read_only;     /**< whether a read-only server is accepted; then whether
+                           the server is read-only, whose session is unknown
+                           to other servers */
 } lk_handshake;
 
-enum { LK_HANDSHAKE_LEN = 49 }; /* bytes of the whole request */
+/** Bytes of the whole connect request, with its length field. */
+enum { LK_HANDSHAKE_LEN = 49 };
 
 /** Write the connect request, LK_HANDSHAKE_LEN bytes, at `buf`. */
 void lk__handshake_encode(const lk_handshake *h, void *buf);
 
-/** Judge the first frame of a connection, given what was sent. On
-    LK_WELCOME_SESSION, `h` has the session and the negotiated timeout. */
+/** Decode the first frame of a connection. `h` has the values of the request;
+   on LK_WELCOME_SESSION it gets those of the reply. */
 lk_welcome lk__handshake_decode(lk_handshake *h, lk_bytes frame);
 
 #endif

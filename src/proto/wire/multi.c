@@ -60,6 +60,8 @@ void lk__operation_encode_end(lk_writer *out)
 
 /* ---- requests --------------------------------------------------------- */
 
+/* Set the body of a request except its path. false: the type is unknown or the
+ * TTL is invalid. */
 static bool fill_body(const lk_op *op, int32_t type, lk_operation *part)
 {
   const lk_acls *acl = op->acl == NULL ? &lk_acl_open : op->acl;
@@ -76,7 +78,8 @@ static bool fill_body(const lk_op *op, int32_t type, lk_operation *part)
     create.flags = lk__create_ttl_flags(op->flags);
     part->body.create_ttl.create = create;
     part->body.create_ttl.ttl_ms = op->ttl_ms;
-    /* checked by the caller, and again: an invalid one can stop a server */
+    /* The caller has checked this, too. It is checked again since an invalid
+     * TTL can make a server exit. */
     return lk__create_ttl_valid(op->flags, op->ttl_ms);
   case LK_OPCODE_SET_DATA:
     part->body.set_data.data = op->data;
@@ -132,8 +135,10 @@ void lk__multi_read_encode(lk_writer *out, const lk_read *reads, size_t count,
 
 /* ---- results ---------------------------------------------------------- */
 
-static const char *take_path(lk_reader *in, lk_bytes path, const char *chroot,
-                             lk_arena *arena)
+/* A NUL-terminated copy of the path without its chroot; NULL: in->err is set.
+ */
+static const char *copy_result_path(lk_reader *in, lk_bytes path,
+                                    const char *chroot, lk_arena *arena)
 {
   char *copy;
 
@@ -142,7 +147,7 @@ static const char *take_path(lk_reader *in, lk_bytes path, const char *chroot,
     return NULL;
   }
   path = lk__path_strip(chroot, strlen(chroot), path);
-  copy = lk__arena_take(arena, path.len + 1, 1);
+  copy = lk__arena_take(arena, path.len + 1, 1); /* with a NUL, as zeroed */
   if (copy == NULL)
     lk__reader_fail(in, LK_ERR_NO_MEMORY);
   else if (path.len > 0)
@@ -150,8 +155,8 @@ static const char *take_path(lk_reader *in, lk_bytes path, const char *chroot,
   return copy;
 }
 
-static const lk_stat *take_stat(lk_reader *in, const lk_stat *stat,
-                                lk_arena *arena)
+static const lk_stat *copy_result_stat(lk_reader *in, const lk_stat *stat,
+                                       lk_arena *arena)
 {
   lk_stat *copy = lk__arena_take(arena, 1, sizeof *copy);
 
@@ -162,37 +167,40 @@ static const lk_stat *take_stat(lk_reader *in, const lk_stat *stat,
   return copy;
 }
 
-static void take_result(lk_reader *in, const lk_operation *part,
-                        const char *chroot, lk_arena *arena, lk_op_result *out)
+/* Convert a decoded result. `agrees`: its header's error fits its type. */
+static void decode_result(lk_reader *in, const lk_operation *part,
+                          const char *chroot, lk_arena *arena,
+                          lk_op_result *out)
 {
   bool agrees = part->err == 0;
 
   out->type = part->type;
   switch (part->type) {
-  case LK_OPCODE_ERROR:
+  case LK_OPCODE_ERROR: /* 0 for the operations before the one that failed */
     out->err = part->body.code.err;
     agrees = part->err == out->err && lk__error_is_of_server(out->err);
     break;
   case LK_OPCODE_CREATE:
-    out->path = take_path(in, part->body.path.path, chroot, arena);
+    out->path = copy_result_path(in, part->body.path.path, chroot, arena);
     break;
   case LK_OPCODE_CREATE2:
-    out->path = take_path(in, part->body.path_stat.path, chroot, arena);
-    out->stat = take_stat(in, &part->body.path_stat.stat, arena);
+    out->path = copy_result_path(in, part->body.path_stat.path, chroot, arena);
+    out->stat = copy_result_stat(in, &part->body.path_stat.stat, arena);
     break;
   case LK_OPCODE_SET_DATA:
-    out->stat = take_stat(in, &part->body.stat.stat, arena);
+    out->stat = copy_result_stat(in, &part->body.stat.stat, arena);
     break;
   case LK_OPCODE_DELETE:
   case LK_OPCODE_CHECK: break;
-  default: agrees = false; /* of a multiRead */
+  default: agrees = false; /* a result of a multiRead */
   }
   if (!agrees)
     lk__reader_fail(in, LK_ERR_MARSHALLING);
 }
 
-/* The first error other than RUNTIME_INCONSISTENCY, which marks operations that
- * were not tried. If there is no other, RUNTIME_INCONSISTENCY itself. */
+/* The error of a multi is that of the operation that failed. The operations
+ * behind it were not tried and have RUNTIME_INCONSISTENCY, which is returned
+ * only if there is no other error. */
 static int outcome_of(const lk_op_result *results, size_t count)
 {
   int outcome = 0;
@@ -217,7 +225,7 @@ int lk__multi_decode(lk_reader *in, size_t asked, const char *chroot,
     lk__reader_fail(in, LK_ERR_NO_MEMORY);
   while (in->err == 0 && lk__operation_decode(in, true, arena, &part)) {
     if (count < asked)
-      take_result(in, &part, chroot, arena, &results[count++]);
+      decode_result(in, &part, chroot, arena, &results[count++]);
     else
       lk__reader_fail(in, LK_ERR_MARSHALLING);
   }
@@ -230,8 +238,10 @@ int lk__multi_decode(lk_reader *in, size_t asked, const char *chroot,
 
 /* ---- results of reads --------------------------------------------------- */
 
-static void take_read(lk_reader *in, const lk_operation *part, lk_arena *arena,
-                      lk_read_result *out)
+/* The same for a result of a multiRead. Each read is executed even if another
+ * one has failed, so an error is never 0 here. */
+static void decode_read_result(lk_reader *in, const lk_operation *part,
+                               lk_arena *arena, lk_read_result *out)
 {
   bool agrees = part->err == 0;
 
@@ -244,13 +254,13 @@ static void take_read(lk_reader *in, const lk_operation *part, lk_arena *arena,
     break;
   case LK_OPCODE_GET_DATA:
     out->data = part->body.data.data;
-    out->stat = take_stat(in, &part->body.data.stat, arena);
+    out->stat = copy_result_stat(in, &part->body.data.stat, arena);
     break;
   case LK_OPCODE_GET_CHILDREN:
     out->names = part->body.names.names.items;
     out->count = part->body.names.names.count;
     break;
-  default: agrees = false; /* of a multi */
+  default: agrees = false; /* a result of a multi */
   }
   if (!agrees)
     lk__reader_fail(in, LK_ERR_MARSHALLING);
@@ -267,7 +277,7 @@ int lk__multi_read_decode(lk_reader *in, size_t asked, lk_arena *arena,
     lk__reader_fail(in, LK_ERR_NO_MEMORY);
   while (in->err == 0 && lk__operation_decode(in, true, arena, &part)) {
     if (count < asked)
-      take_read(in, &part, arena, &results[count++]);
+      decode_read_result(in, &part, arena, &results[count++]);
     else
       lk__reader_fail(in, LK_ERR_MARSHALLING);
   }

@@ -11,8 +11,8 @@
  * lk__operation_record() tells which member of the body is valid.
  */
 typedef struct lk_operation {
-  int32_t type; /**< opcode; of a result also LK_OPCODE_ERROR */
-  int32_t err;  /**< of its header: -1 in requests */
+  int32_t type; /**< opcode; in a result it can be LK_OPCODE_ERROR */
+  int32_t err;  /**< the header's error; -1 in requests */
   union {
     struct lk_create_request create;
     struct lk_create_ttl_request create_ttl;
@@ -28,11 +28,13 @@ typedef struct lk_operation {
   } body;
 } lk_operation;
 
-/** The record of an operation's body; NULL: there is no such operation. */
+/** The record of an operation's body, for a result or a request. NULL: there is
+    no operation of this type. */
 const lk_record *lk__operation_record(int32_t type, bool result);
 /**
- * Decode the next operation. false: the end was reached, or in->err is set. An
- * operation of unknown type, and so of unknown length, is LK_ERR_MARSHALLING.
+ * Decode the next operation. false: there are no more, or in->err is set. An
+ * operation of unknown type sets it to LK_ERR_MARSHALLING, since its length is
+ * unknown, too.
  */
 bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena,
                           lk_operation *out);
@@ -42,33 +44,34 @@ void lk__operation_encode(const lk_operation *part, bool result,
 void lk__operation_encode_end(lk_writer *out);
 
 /**
- * Encode the body of a multi. Paths are prefixed with `chroot`, "" if none, and
- * not checked. An operation of unknown type sets out->err to
+ * Encode the body of a multi. Paths are prefixed with `chroot` (which may be
+ * "") and not checked. An operation of unknown type sets out->err to
  * LK_ERR_BAD_ARGUMENT.
  */
 void lk__multi_encode(lk_writer *out, const lk_op *ops, size_t count,
                       const char *chroot);
 
 /**
- * Decode the body of a multi's reply, which must hold exactly `asked` results.
+ * Decode the body of a multi's reply, which must have exactly `asked` results.
  * The results and all that they point to are in `arena`.
  *
- * `outcome`: 0 if every operation succeeded, else the error of the
- * operation that failed. The type in each result is chosen by the server and
- * decides which of its pointers are set: check each for NULL.
+ * `*outcome` is 0 if every operation succeeded, else the error of the operation
+ * that failed. Which pointers of a result are set depends on its type, which a
+ * faulty server may choose differently from the request: check each for NULL.
  *
  * @return 0, LK_ERR_MARSHALLING, LK_ERR_NO_MEMORY.
  */
 int lk__multi_decode(lk_reader *in, size_t asked, const char *chroot,
                      lk_arena *arena, lk_op_result **out, int *outcome);
 
-/** The same for a multiRead. */
+/** Encode the body of a multiRead, with `chroot` as in lk__multi_encode(). */
 void lk__multi_read_encode(lk_writer *out, const lk_read *reads, size_t count,
                            const char *chroot);
 
 /**
- * Decode the body of a multiRead's reply: exactly `asked` results. They live in
- * `arena`; data and names are views into the reader's bytes.
+ * Decode the body of a multiRead's reply, which must have exactly `asked`
+ * results. The results are in `arena`; their data and names are views into the
+ * reader's bytes.
  *
  * @return 0, LK_ERR_MARSHALLING, LK_ERR_NO_MEMORY.
  */

@@ -15,7 +15,7 @@ enum lk_opcode {
 /** The properties of an opcode; see records.def. */
 typedef struct lk_opcode_info {
   int32_t number;
-  const char *name; /**< as the protocol has it: "getData" */
+  const char *name; /**< as in ZooKeeper's protocol, such as "getData" */
   const lk_record *request;
   const lk_record *reply;
   bool write;      /**< the leader orders it and gives it a zxid */
@@ -23,9 +23,9 @@ typedef struct lk_opcode_info {
   bool served_read_only; /**< a read-only server serves it */
   bool multi;      /**< may be an operation of a multi */
   bool multi_read; /**< may be an operation of a multiRead */
-  bool result;     /**< may be the type of a result */
+  bool result;     /**< may be the type of a result of a multi or multiRead */
   bool parts;      /**< its bodies are lists of operations; see multi.h */
-  bool never;      /**< not to be sent on its own */
+  bool never;      /**< never sent as a request of its own */
 } lk_opcode_info;
 
 /** All opcodes. */
@@ -35,14 +35,15 @@ extern const size_t lk__nopcodes;
 /** The properties of opcode `op`; NULL: it is unknown. */
 const lk_opcode_info *lk__opcode_info(int32_t op);
 
-/** Whether a server may send `err`. Other numbers are errors of the client, and
-    are refused in replies. */
+/** Whether `err` is 0 or an error of a server. The other numbers are errors of
+    the client, and a reply with one is refused. */
 static inline bool lk__error_is_of_server(int32_t err)
 {
   return err <= 0 && err > -1000;
 }
 
-/** xids with a meaning; requests count from 1 and return to 1. */
+/** Reserved xids. Requests are numbered from 1 to INT32_MAX, then from 1 again.
+ */
 enum lk_xid {
   LK_XID_EVENT = -1,
   LK_XID_PING = -2,

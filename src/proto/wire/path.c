@@ -5,12 +5,12 @@
 
 #include <latchkey/client.h>
 
-/* Decode one character of UTF-8 at `s`, which ends with a NUL. Returns its
- * length, 0 if it is malformed. */
-static size_t decode(const unsigned char *s, uint32_t *out)
+/* Decode the UTF-8 character at `s`, a NUL-terminated text. Returns the length
+ * of the character in bytes; 0: it is malformed. */
+static size_t decode_utf8(const unsigned char *s, uint32_t *out)
 {
   size_t len = s[0] < 0x80   ? 1
-               : s[0] < 0xc2 ? 0 /* a later byte, or too long a form */
+               : s[0] < 0xc2 ? 0 /* a continuation byte, or an overlong form */
                : s[0] < 0xe0 ? 2
                : s[0] < 0xf0 ? 3
                              : 0;
@@ -26,33 +26,34 @@ static size_t decode(const unsigned char *s, uint32_t *out)
   return len == 3 && *out < 0x800 ? 0 : len;
 }
 
-static bool allowed(uint32_t ch)
+static bool is_allowed_char(uint32_t ch)
 {
   return ch > 0x1f && !(ch >= 0x7f && ch <= 0x9f) &&
          !(ch >= 0xd800 && ch <= 0xf8ff) && ch < 0xfff0;
 }
 
-/* Printable ASCII, which nearly every path is made of. */
-static bool plain(char ch)
+/* One comparison for the fast path: nearly every path is printable ASCII. */
+static bool is_printable_ascii(char ch)
 {
   return (unsigned char)(ch - ' ') <= '~' - ' ';
 }
 
-/* One component, which ends at "/" or the end; its length, 0 if it is bad. */
-static size_t component(const char *s)
+/* The length of the component at `s`, which ends at a "/" or the end of the
+ * path; 0: the component is invalid. */
+static size_t component_len(const char *s)
 {
   size_t len = 0;
 
   while (s[len] != '\0' && s[len] != '/') {
     uint32_t ch;
 
-    if (plain(s[len])) {
+    if (is_printable_ascii(s[len])) {
       len++;
       continue;
     }
-    size_t n = decode((const unsigned char *)s + len, &ch);
+    size_t n = decode_utf8((const unsigned char *)s + len, &ch);
 
-    if (n == 0 || !allowed(ch))
+    if (n == 0 || !is_allowed_char(ch))
       return 0;
     len += n;
   }
@@ -61,7 +62,7 @@ static size_t component(const char *s)
   return len;
 }
 
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define EIGHT_TIMES(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 static uint64_t eight_at(const char *s)
 {
@@ -71,27 +72,33 @@ static uint64_t eight_at(const char *s)
   return v;
 }
 
-/* Whether eight characters at `s` are printable ASCII, none of them a "/" with
- * "/" or "." behind it. The top bit of each byte tells of something else; a
- * carry into the next byte comes only from one that is bad itself. */
-static bool simple_eight(const char *s)
+/* Whether the eight characters at `s` are printable ASCII and none of them is a
+ * "/" that is followed by "/" or ".". In the expression a byte has its top bit
+ * set if its character is not of this kind. An addition or subtraction can
+ * carry into the next byte only from a byte with this bit set, so a carry does
+ * not change the result. */
+static bool are_simple_eight(const char *s)
 {
   uint64_t v = eight_at(s);
-  uint64_t slash = v ^ EACH('/');                            /* 0: it is one */
-  uint64_t behind = (eight_at(s + 1) | EACH(1)) ^ EACH('/'); /* or "." */
+  /* a byte is 0 if its character is "/" */
+  uint64_t slash = v ^ EIGHT_TIMES('/');
+  /* a byte is 0 if the next character is "/" or ".", which differ in bit 0 */
+  uint64_t next = (eight_at(s + 1) | EIGHT_TIMES(1)) ^ EIGHT_TIMES('/');
 
-  return ((v | (v + EACH(1)) | (v - EACH(' ')) |
-           ((slash - EACH(1)) & (behind - EACH(1)) & ~(slash | behind))) &
-          EACH(0x80)) == 0;
+  return ((v | (v + EIGHT_TIMES(1)) | (v - EIGHT_TIMES(' ')) |
+           ((slash - EIGHT_TIMES(1)) & (next - EIGHT_TIMES(1)) &
+            ~(slash | next))) &
+          EIGHT_TIMES(0x80)) == 0;
 }
 
-/* Whether an absolute path is valid beyond doubt, as nearly all are. */
-static bool simple(const char *path, size_t len)
+/* The fast path: whether an absolute path is valid by a check of eight
+ * characters at a time. Nearly all paths are; others need the full check. */
+static bool is_simple_path(const char *path, size_t len)
 {
-  if (len < 8 || path[len - 1] == '/' || !simple_eight(path + len - 8))
+  if (len < 8 || path[len - 1] == '/' || !are_simple_eight(path + len - 8))
     return false;
   for (size_t i = 0; i + 8 < len; i += 8) {
-    if (!simple_eight(path + i))
+    if (!are_simple_eight(path + i))
       return false;
   }
   return true;
@@ -101,13 +108,13 @@ bool lk__path_valid(const char *path, bool sequential)
 {
   if (path == NULL || path[0] != '/')
     return false;
-  if (path[1] == '\0' || simple(path, strlen(path)))
+  if (path[1] == '\0' || is_simple_path(path, strlen(path)))
     return true;
   for (const char *s = path; *s == '/';) {
     s++;
     if (*s == '\0')
       return sequential;
-    size_t len = component(s);
+    size_t len = component_len(s);
 
     if (len == 0)
       return false;

@@ -5,7 +5,7 @@
 #include "jute/record.h"
 #include "proto/wire/records.def"
 
-/* A struct of each list of fields: struct lk_create_request, … */
+/* Declare a struct for each list of fields: struct lk_create_request, … */
 #define LK__TYPE_INT(elem)    int32_t
 #define LK__TYPE_LONG(elem)   int64_t
 #define LK__TYPE_ID(elem)     int64_t
@@ -23,22 +23,23 @@
   };
 LK_RECORDS(LK__STRUCT)
 
-/* The table of each: lk__create_request_record, … */
+/* Declare the table of each struct's fields: lk__create_request_record, … */
 #define LK__DECLARE(name, FIELDS) extern const lk_record lk__##name##_record;
 LK_OWN_RECORDS(LK__DECLARE)
 LK_RECORDS(LK__DECLARE)
 #undef LK__DECLARE
 
-/** The record without fields: body of a ping, of a deleted node's reply. */
+/** The record without fields: the body of a ping, or of the reply to delete. */
 extern const lk_record lk__empty_record;
 
-/** All records, for tests that try each. */
+/** All records, for tests of each. */
 extern const lk_record *const lk__records[];
 extern const size_t lk__nrecords;
 
 /**
- * Encode a request whose first field is its path, of which `chroot` ("" if
- * none) is the start and `path` the rest. The path in `value` is ignored.
+ * Encode a request whose first field is its path. The path is written as
+ * `chroot` (which may be "") followed by `path`; the path in `value` is
+ * ignored.
  */
 void lk__path_encode(const lk_record *rec, const void *value,
                      const char *chroot, const char *path, lk_writer *out);

@@ -6,27 +6,32 @@
 #include "proto/wire/multi.h"
 #include "proto/wire/path.h"
 
-/* A path of a create's reply as a C string without chroot; NULL: it is not
- * one, or there is no memory for it. */
-static const char *text_path(const lk_reply_context *x, lk_bytes path, int *err)
+/* Copy the path in the reply to a create as a C string without the chroot.
+ * Returns NULL and sets `*err` if the path is absent or contains a NUL, or if
+ * there is no memory. */
+static const char *copy_created_path(const lk_reply_context *x, lk_bytes path,
+                                     int *err)
 {
+  *err = LK_ERR_PROTOCOL;
+  if (path.at == NULL)
+    return NULL;
   lk_bytes own = lk__path_strip(x->chroot, x->chroot_len, path);
 
-  *err = LK_ERR_PROTOCOL;
-  if (path.at == NULL || memchr(own.at, '\0', own.len) != NULL)
+  if (memchr(own.at, '\0', own.len) != NULL)
     return NULL;
-  char *s = lk__arena_take(x->arena, own.len + 1, 1);
+  char *copy = lk__arena_take(x->arena, own.len + 1, 1);
 
-  if (s == NULL) {
+  if (copy == NULL) {
     *err = LK_ERR_NO_MEMORY;
     return NULL;
   }
-  memcpy(s, own.at, own.len);
+  memcpy(copy, own.at, own.len);
+  copy[own.len] = '\0';
   *err = 0;
-  return s;
+  return copy;
 }
 
-/* Paths of a list, without chroot. */
+/* Remove the chroot from each path of a list. */
 static int strip_paths(const lk_reply_context *x, lk_vec *paths)
 {
   lk_bytes *items = paths->items;
@@ -59,8 +64,9 @@ int lk__reply_body_decode(const lk_reply_context *x, lk_reader *in,
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
   case LK_OPCODE_CREATE_TTL:
-    /* both shapes begin with the path */
-    out->path.path.at = text_path(x, out->path.path, &err);
+    /* path_reply and path_stat_reply both begin with the path, so one member
+     * serves both. Callbacks get only the C string, not its length. */
+    out->path.path.at = copy_created_path(x, out->path.path, &err);
     break;
   case LK_OPCODE_GET_EPHEMERALS: err = strip_paths(x, &out->names.names); break;
   default: break;

@@ -8,7 +8,8 @@
 #include "jute/reader.h"
 #include "proto/wire/opcode.h"
 
-/** The body of a reply, decoded. The opcode says which member counts. */
+/** The decoded body of a reply. The opcode of the request tells which member is
+    set. */
 typedef union lk_reply_body {
   struct lk_path_reply path;
   struct lk_path_stat_reply path_stat;
@@ -27,18 +28,19 @@ typedef union lk_reply_body {
   lk_read_result *reads;
 } lk_reply_body;
 
-/** Parameters of the decoder. */
+/** The request of a reply, and the memory for decoding the reply. */
 typedef struct lk_reply_context {
-  int32_t op;        /**< of the request */
-  size_t operations; /**< of a multi or a multi-read */
-  const char *chroot;
+  int32_t op;         /**< opcode of the request */
+  size_t operations;  /**< number of operations of a multi or multiRead */
+  const char *chroot; /**< removed from the paths in the reply */
   size_t chroot_len;
-  lk_arena *arena; /**< for what is not in the reader's bytes */
+  lk_arena *arena; /**< for vectors and copies of paths */
 } lk_reply_context;
 
-/** Decode the body of a reply whose header has no error. What it points to is
-    in the bytes of `in` and in the arena.
-    @return 0, LK_ERR_NO_MEMORY, or why it is malformed. */
+/** Decode the body of a reply whose header has no error. The pointers in `*out`
+    refer to the bytes of `in` and to the arena.
+    @return 0, LK_ERR_NO_MEMORY; LK_ERR_MARSHALLING or LK_ERR_PROTOCOL: the body
+            is malformed. */
 int lk__reply_body_decode(const lk_reply_context *x, lk_reader *in,
                           lk_reply_body *out);
 
