@@ -11,8 +11,8 @@
 /* ---- replies ------------------------------------------------------------ */
 
 #ifdef LK_DEBUG
-/* No callback is running here, so a contender that waits for nothing is stuck.
- */
+/* This runs after each reply, outside of all callbacks. So a contender that
+ * waits for no reply, event or timer now would wait for ever. */
 static void lease_check_users(const lk_session_lease *lease)
 {
   for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
@@ -56,8 +56,9 @@ static void resume_cleanup(lk_session_lease *lease, lk_lease_user *u)
     resume_user(lease, u);
 }
 
-/* Deletes are sent first: a new contender would queue behind their nodes. The
- * checks of held nodes follow, then the requests of waiters. */
+/* Nodes of released locks are deleted first: a new contender of this client
+ * would queue behind them. The checks of held nodes follow, then the requests
+ * of waiters. */
 static void on_connected(lk_session_lease *lease)
 {
   lk__lease_for_each_user(lease, resume_cleanup);
@@ -100,7 +101,8 @@ static void end_user(lk_session_lease *lease, lk_lease_user *u)
   u->kind->no_new_session(u);
 }
 
-/* The client starts a new session at once after an expiry, or never. */
+/* The client starts a new session at once after an expiry, or never. If its
+ * state is still EXPIRED one turn of the loop later, it starts none. */
 static void on_turn_after_expiry(lk_client *c, void *arg)
 {
   lk_session_lease *lease = arg;
@@ -134,9 +136,10 @@ static void lease_end(lk_session_lease *lease, int err)
   lk__lease_for_each_user(lease, close_user);
 }
 
-/* From here on no function of the client is called. Acquisitions with a
- * listener of their own stop timers when they are notified of CLOSED, so the
- * session lease is detached only after all of them. */
+/* After this call the session lease calls no function of the client.
+ * Acquisitions with a listener of their own still stop timers of the client
+ * when they are notified of CLOSED. So lease_detach_client() is called only
+ * after all of them were notified. */
 static void lease_detach_client(lk_session_lease *lease)
 {
   lk_client_detach(lease->client, &lease->life.listener);
@@ -188,9 +191,9 @@ static void close_unless_cleanup(lk_session_lease *lease, lk_lease_user *u)
     close_user(lease, u);
 }
 
-/* The server may execute closeSession, and other clients may be granted the
- * locks, before its reply arrives: locks are lost from now on. Deletes under
- * way continue. */
+/* The client is about to send closeSession. Locks are lost from now on: the
+ * server may execute closeSession, and grant the locks to other clients, before
+ * its reply arrives. Deletes under way continue. */
 static void on_closing(lk_client *c, void *arg)
 {
   lk_session_lease *lease = arg;
@@ -224,8 +227,8 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
 /* ---- the listener ------------------------------------------------------- */
 
-/* A session lease can be created after the client has reported its last state.
- */
+/* The session lease may be created late. The client does not report its present
+ * state again, so the states that need an action are handled here. */
 void lk__lease_attach_client(lk_session_lease *lease)
 {
   lease->life.listener = (lk_listener){.state = on_state,
@@ -240,8 +243,7 @@ void lk__lease_attach_client(lk_session_lease *lease)
                           lk_client_input_ms(lease->client));
     break;
   case LK_STATE_AUTH_FAILED: lease->end_err = LK_ERR_AUTH_FAILED; break;
-  case LK_STATE_CLOSED: /* listeners are not notified any more, not even of the
-                           free */
+  case LK_STATE_CLOSED: /* no listener is notified after this state */
     lease->end_err = LK_ERR_CLOSED;
     lease->life.closed = true;
     lease->life.detached = true;

@@ -12,21 +12,28 @@
  * the next to hold, it sends a check of that node instead.
  */
 
-enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024, PAUSE_MS = 100 };
+/* One multi has at most so many checks. It may exceed the number of bytes by
+ * one path. Servers refuse requests above jute.maxbuffer, 1 MiB by default. */
+enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024 };
+
+/* The pause after LK_ERR_THROTTLED. */
+enum { PAUSE_MS = 100 };
 
 static void heartbeat_request_completed(lk_session_lease *lease);
 
 /* ---- checks ------------------------------------------------------------ */
 
-/* Whether `err` is the result of operations that were executed. With any other
- * error the multi failed as a whole. */
+/* Whether `err`, the error of a multi, is that of one of its operations. Any
+ * other error means that the multi failed as a whole. */
 static bool error_is_of_operation(int err)
 {
   return err == 0 || err == LK_ERR_BAD_VERSION || err == LK_ERR_NO_AUTH ||
          err == LK_ERR_NO_NODE;
 }
 
-/* Each callback may remove other users. */
+/* Reports to each user the result of its check in the multi with the index
+ * `multi`. A check behind a failed one was not executed: then `incomplete` asks
+ * for another heartbeat. Each callback may remove other users. */
 static void report_checks(lk_session_lease *lease, size_t multi, int err,
                           const lk_op_result *results, size_t count)
 {
@@ -74,8 +81,10 @@ static bool send_checks(lk_session_lease *lease, const lk_op *ops, size_t count)
   return true;
 }
 
-/* A check of a node that cannot be read fails, though the node exists, and
- * operations behind it are not executed. So it is the last of its multi. */
+/* Sends checks of all held nodes, in as many multis as needed. The check of a
+ * node that cannot be read fails even though the node exists, and the server
+ * does not execute the operations behind it. So such a check is the last of its
+ * multi. */
 static void send_checks_of_held(lk_session_lease *lease)
 {
   lk_op ops[MULTI_OPS];
@@ -130,8 +139,9 @@ static void send_sync(lk_session_lease *lease)
 
 /* ---- while nothing is held ---------------------------------------------- */
 
-/* A waiter that the deletion of its only predecessor may grant the lock. That
- * grant relies on a lease which was proven before. NULL: there is none. */
+/* Returns a waiter with one predecessor, or NULL if there is none. The deletion
+ * of that predecessor may grant the lock at once, and such a grant needs a
+ * lease that was proven before. */
 static lk_lease_user *next_to_hold(const lk_session_lease *lease)
 {
   lk_lease_user *u = NULL;
@@ -142,7 +152,8 @@ static lk_lease_user *next_to_hold(const lk_session_lease *lease)
   return u;
 }
 
-/* The assurance of the heartbeat of a client that only waits. */
+/* The assurance of the heartbeat of a client that only waits. A sync suffices
+ * unless a waiter may be granted the lock without another request. */
 static lk_assurance assurance_of_waiters(const lk_session_lease *lease)
 {
   lk_assurance assurance = lease->config.assurance;
@@ -216,9 +227,11 @@ static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)
   lease->heartbeat.planned = true;
 }
 
-/* A quarter of the session timeout from now. If the lease until `until_ms` ends
- * early, sooner: a quarter is left for the reply before the holder becomes
- * unsure. */
+/* When the heartbeat is due that renews a lease until `until_ms`: a quarter of
+ * the session timeout from now. It is due earlier if the holder would become
+ * unsure within half of the timeout, so that the reply has a quarter of the
+ * timeout to arrive. It is due a sixteenth of the timeout from now at the
+ * earliest. */
 static int64_t heartbeat_due_for(const lk_session_lease *lease,
                                  int64_t until_ms)
 {
@@ -273,8 +286,8 @@ void lk__heartbeat_plan(lk_session_lease *lease)
     heartbeat_start_timer(lease, heartbeat_due(lease));
 }
 
-/* A lease that leaves less than a quarter of the timeout until its holder
- * becomes unsure is renewed at once. */
+/* When the first heartbeat after a grant is due. It is due at once if the
+ * holder would become unsure within a quarter of the session timeout. */
 static int64_t first_heartbeat_due(const lk_session_lease *lease)
 {
   int64_t now = lk_client_input_ms(lease->client);
@@ -323,7 +336,8 @@ void lk__heartbeat_on_timer(lk_client *c, void *arg)
   (void)lk__heartbeat_now(lease);
 }
 
-/* A request of the heartbeat has completed. */
+/* A request of the heartbeat has completed. After the last one the next
+ * heartbeat is planned. */
 static void heartbeat_request_completed(lk_session_lease *lease)
 {
   if (lease->heartbeat.requests > 0)

@@ -4,25 +4,31 @@
 
 /**
  * @file
- * The heartbeat: a request that proves that the session lives.
+ * The heartbeat: the request, or the requests, whose replies prove that the
+ * session lives.
  */
 
 #include "recipes/lease/session_lease.h"
 
-/** Set the need of a user, and plan the heartbeat by it. */
+/** Set the need of a user, and start or stop the timer of the heartbeat
+    accordingly. */
 void lk__lease_set_need(lk_session_lease *lease, lk_lease_user *u,
                         lk_lease_need need);
-/** Start the timer if the heartbeat is needed, else stop it. */
+/** Start the timer if a heartbeat is needed, else stop it. The timer is left
+    alone if it runs already or a heartbeat is under way. */
 void lk__heartbeat_plan(lk_session_lease *lease);
-/** A lock was granted, perhaps by a short lease: advance the next heartbeat so
-    that it renews the lease in time. Returns when it is due, in ms. */
+/** A lock was granted, and little may be left of its lease: send the next
+    heartbeat earlier if necessary. Returns the time at which the lease needs
+    the heartbeat, on the client's clock. */
 int64_t lk__heartbeat_granted(lk_session_lease *lease);
-/** Another request proved the lease just now: the next heartbeat is sent a
-    quarter of the session timeout from now. */
+/** Another request proved the lease just now, so the next heartbeat can wait
+    for a quarter of the session timeout. No effect while several locks are
+    held: the request proved only one of their nodes. */
 void lk__heartbeat_put_off(lk_session_lease *lease);
-/** Send one at once. false: one is under way already, or there is no need. */
+/** Send a heartbeat at once. false: a heartbeat is under way already, or none
+    is needed. */
 bool lk__heartbeat_now(lk_session_lease *lease);
-/** The timer has fired. */
+/** The callback of `lk_heartbeat.timer`; `arg` is the session lease. */
 void lk__heartbeat_on_timer(lk_client *c, void *arg);
 
 #endif

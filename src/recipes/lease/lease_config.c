@@ -10,13 +10,15 @@
 
 /* ---- creation ----------------------------------------------------------- */
 
-/* The client is freed. The session lease remains until its last user ends. */
+/* The client is being freed and gives back its reference. The session lease
+ * remains until its last user ends, and must not use the client any more. */
 static void on_client_freed(lk_session_lease *lease)
 {
   lease->life.detached = true;
   lk__lease_unref(lease);
 }
 
+/* NULL: no memory. */
 static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
 {
   const lk_mem *mem = lk_client_mem(c);

@@ -9,8 +9,8 @@
 
 #include "recipes/lease/session_lease.h"
 
-/** The session lease of a client, made with the default options if there is
-    none. NULL: no memory. */
+/** Return the session lease of a client. If the client has none yet, one is
+    made with the default options. NULL: no memory. */
 lk_session_lease *lk__lease_of(lk_client *c);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "recipes/lease/lease_deadline.h"
 
+/* How far the clocks of client and servers may drift apart in one session
+ * timeout, as stated in latchkey/lease.h. */
 enum { DRIFT_PERCENT = 1, DRIFT_MS = 10 };
 
 static lk_evidence_level needed_level(lk_assurance assurance)

@@ -4,18 +4,20 @@
 
 /**
  * @file
- * The lease deadline, from evidence and assurance.
+ * The computation of the lease deadline.
  */
 
 #include "proto/engine/lease_slot.h"
 
 #include <latchkey/lease.h>
 
+/** A lease deadline that has always passed. */
 #define LK_NO_LEASE INT64_MIN
 
-/** The lease deadline: until then the evidence that `assurance` asks for proves
-    that the session lives. It is the time at which that request was sent, plus
-    the smallest timeout of the session, less the drift of two clocks.
+/** Return the time until which the session certainly lives. `assurance` selects
+    the replies that count as evidence. The deadline is the time at which the
+    request of the newest such reply was sent, plus the smallest timeout of the
+    session, less an allowance for clocks that run at different speeds.
     LK_NO_LEASE: there is no evidence. */
 int64_t lk__evidence_deadline(const lk_evidence_record *r,
                               lk_assurance assurance);

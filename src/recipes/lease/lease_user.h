@@ -23,9 +23,9 @@ typedef enum lk_lease_need {
   LK_LEASE_NOT_NEEDED,
   LK_LEASE_WAITING, /**< its node is in a queue: a grant needs new evidence */
   LK_LEASE_HELD,    /**< its node holds a lock */
-  LK_LEASE_UNSURE,  /**< the same, and the deadline is near or has passed */
+  LK_LEASE_UNSURE,  /**< as HELD, and the deadline is near or has passed */
   LK_LEASE_CLEANUP, /**< its node is to be deleted */
-  LK_LEASE_NEEDS
+  LK_LEASE_NEEDS    /**< the number of values above */
 } lk_lease_need;
 
 typedef struct lk_lease_user_kind {
@@ -33,7 +33,7 @@ typedef struct lk_lease_user_kind {
   void (*unref)(lk_lease_user *u);
   /** There is a connection to a server with a quorum. */
   void (*connected)(lk_lease_user *u);
-  /** That connection was lost. */
+  /** The connection was lost. */
   void (*suspended)(lk_lease_user *u);
   /** The session has expired, and with it the node. */
   void (*expired)(lk_lease_user *u);
@@ -43,17 +43,20 @@ typedef struct lk_lease_user_kind {
   void (*closed)(lk_lease_user *u, int err);
   /** HELD or UNSURE: the deadline may have moved, or is near. */
   void (*review)(lk_lease_user *u);
-  /** The lease is long enough for a grant, see lk__lease_await(). */
+  /** The lease has become long enough for a grant, after lk__lease_await(). */
   void (*renewed)(lk_lease_user *u);
-  /** HELD or UNSURE: watch or read the node, if that is due. */
+  /** HELD or UNSURE: a heartbeat is being sent. Watch or read the node now, if
+      that is due. */
   void (*supervise)(lk_lease_user *u);
   /** HELD or UNSURE: a check of the node completed with `err`. */
   void (*checked)(lk_lease_user *u, int err);
-  /** WAITING: one predecessor is left, whose deletion may grant. */
+  /** Whether the user waits for the deletion of one node only, which may grant
+      its lock. */
   bool (*is_next)(lk_lease_user *u);
   /** The path of the node. `unreadable`: its access list forbids reads. */
   const char *(*node)(lk_lease_user *u, bool *unreadable);
-  /** For debug builds: the user waits for no reply, event or timer. */
+  /** For debug builds: whether the user has not ended and yet waits for no
+      reply, event or timer. */
   bool (*is_stuck)(lk_lease_user *u);
 } lk_lease_user_kind;
 
@@ -62,10 +65,11 @@ struct lk_lease_user {
   lk_link link;
   const lk_lease_user_kind *kind;
   lk_lease_need need;
-  /* The check of the node by the newest heartbeat: */
-  uint64_t heartbeat; /**< its number; an older one: there is no check */
-  size_t multi;
-  size_t operation;
+  /* Which operation of the newest heartbeat checks the node. */
+  uint64_t heartbeat; /**< number of the heartbeat; if that is not the newest
+                           one, the newest does not check this node */
+  size_t multi;       /**< index of the multi in the heartbeat */
+  size_t operation;   /**< index of the operation in the multi */
 };
 
 static inline bool lk__lease_user_holds(const lk_lease_user *u)

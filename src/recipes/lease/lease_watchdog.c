@@ -32,6 +32,8 @@ static void notify_renewed(lk_session_lease *lease, lk_lease_user *u)
   u->kind->renewed(u);
 }
 
+/* Invoke `renewed` of all users if one waits for it and the lease is long
+ * enough by now. */
 static void notify_if_renewed(lk_session_lease *lease)
 {
   if (!lease->grant_awaited ||
@@ -47,8 +49,9 @@ static void review_user(lk_session_lease *lease, lk_lease_user *u)
   u->kind->review(u);
 }
 
-/* Each reply moves the deadline, but not the timer: when the timer fires, users
- * compare the deadline as it is by then. */
+/* Replies move the deadline without starting the timer again, which would cost
+ * more. So when the timer fires the deadline may be far away, and each user
+ * compares the present deadline with the time. */
 void lk__watchdog_on_timer(lk_client *c, void *arg)
 {
   lk_session_lease *lease = arg;

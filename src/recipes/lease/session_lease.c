@@ -36,8 +36,8 @@ void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u)
 }
 
 void lk__lease_for_each_user(lk_session_lease *lease,
-                             void (*what)(lk_session_lease *lease,
-                                          lk_lease_user *u))
+                             void (*visit)(lk_session_lease *lease,
+                                           lk_lease_user *u))
 {
   lk_safe_iterator it;
 
@@ -46,7 +46,7 @@ void lk__lease_for_each_user(lk_session_lease *lease,
     lk_lease_user *u = LK_OWNER(l, lk_lease_user, link);
 
     u->kind->ref(u);
-    what(lease, u);
+    visit(lease, u);
     u->kind->unref(u);
   }
 }
@@ -112,8 +112,9 @@ int64_t lk__lease_deadline(const lk_session_lease *lease)
              : lk__evidence_deadline(lease->evidence, lease->config.assurance);
 }
 
-/* A grant needs a quarter of the session timeout. If the gap exceeds half of
- * the timeout, half of what remains behind the gap suffices. */
+/* How long the lease must last at a grant: a quarter of the session timeout. No
+ * evidence lasts longer than the timeout less the gap. So with a gap above half
+ * of the timeout, half of that difference suffices. */
 static int64_t grant_min_lease_ms(const lk_session_lease *lease)
 {
   int64_t timeout = lk__lease_timeout_ms(lease);

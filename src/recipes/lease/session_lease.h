@@ -4,45 +4,46 @@
 
 /**
  * @file
- * The session lease of a client: its users, its evidence and its deadline.
+ * The session lease of a client: the users of the lease, the evidence that the
+ * session lives, and the lease deadline.
  */
 
 #include "recipes/lease/lease_deadline.h"
 #include "recipes/lease/lease_user.h"
 
-/** The heartbeat: a request that proves that the session lives. */
+/** The heartbeat: the requests whose replies prove that the session lives. */
 typedef struct lk_heartbeat {
   lk_timer timer;
   bool planned;    /**< `timer` runs */
-  uint64_t number; /**< of the newest one */
-  size_t requests; /**< of it, under way */
-  size_t replied;  /**< of its multis, those that completed */
-  bool incomplete; /**< not all nodes could be checked: send another one */
-  bool throttled;  /**< the server is overloaded: pause first */
+  uint64_t number; /**< number of the newest heartbeat */
+  size_t requests; /**< requests of the newest heartbeat without a reply */
+  size_t replied;  /**< completed multis of the newest heartbeat */
+  bool incomplete; /**< a node could not be checked: send another heartbeat */
+  bool throttled;  /**< the server is overloaded: pause before the next one */
 } lk_heartbeat;
 
 /** State that all queues of one client share. */
 typedef struct lk_shared_queues {
   bool no_containers;   /**< a server does not support container nodes */
-  bool warned_length;   /**< a long queue was logged */
+  bool warned_length;   /**< the warning of a long queue was logged */
   int64_t *scratch;     /**< see lk__lease_scratch() */
-  size_t scratch_count; /**< numbers that fit in it */
-  lk_link local;        /**< lk_local_queue: queues in this process */
+  size_t scratch_count; /**< how many numbers fit in `scratch` */
+  lk_link local;        /**< list of lk_local_queue: queues in this process */
 } lk_shared_queues;
 
-/** An object with a timer that stops it when the client is closed. `closed`
-   must not add or remove hooks. */
+/** For an object that has to stop a timer when the client is closed. */
 typedef struct lk_close_hook {
   lk_link link; /**< in `life.close_hooks` */
+  /** The client was closed. Must not add or remove hooks. */
   void (*closed)(struct lk_close_hook *h);
 } lk_close_hook;
 
 /** The end of the session and of the client. */
 typedef struct lk_client_life {
   lk_listener listener;
-  lk_timer after_expiry; /**< whether a new session follows an expiry */
+  lk_timer after_expiry; /**< finds out whether a new session has followed */
   size_t listening;      /**< acquisitions that have a listener of their own */
-  lk_link close_hooks;   /**< of lk_close_hook */
+  lk_link close_hooks;   /**< list of lk_close_hook */
   bool closed;           /**< CLOSED was reported */
   bool detached; /**< CLOSED was reported to all listeners: the client must not
                     be used any more */
@@ -53,46 +54,48 @@ struct lk_contender_observer;
 struct lk_session_lease {
   lk_mem mem;
   lk_client *client;                  /* not to be used once `life.detached` */
-  const lk_evidence_record *evidence; /* the client's */
-  lk_lease_config config;             /* as configured */
-  int32_t margin_ms; /* config.margin_ms, or as changed since */
-  size_t refs;       /* the client's, users, requests, callers */
+  const lk_evidence_record *evidence; /* owned by the client */
+  lk_lease_config config;             /* the options at the creation */
+  int32_t margin_ms; /* before the deadline a lock is unsure; 0: an eighth of
+                        the session timeout */
+  size_t refs;       /* of the client, users, requests and running callbacks */
   int end_err;       /* the error that ended all requests for good, or 0 */
   lk_client_life life;
 
   lk_safe_list users;
-  size_t count[LK_LEASE_NEEDS]; /* of users, by their need */
-  bool grant_awaited;           /* see lk__lease_await() */
+  size_t count[LK_LEASE_NEEDS]; /* number of users with each need */
+  bool grant_awaited; /* a user waits for `renewed`, see lk__lease_await() */
 
-  lk_timer watchdog;   /* the lease deadline, less the margin */
+  lk_timer watchdog;   /* fires at the lease deadline less the margin */
   int64_t watch_at_ms; /* when `watchdog` fires; INT64_MAX: it does not run */
-  int64_t known_deadline_ms; /* at the last reply */
-  int32_t known_timeout_ms;
+  int64_t known_deadline_ms; /* lk__lease_deadline() after the last reply */
+  int32_t known_timeout_ms;  /* the session timeout after the last reply */
 
   lk_heartbeat heartbeat;
   lk_shared_queues queues;
 
-  /** For tests: is notified of each step of a contender. NULL: none. */
+  /** For tests: notified of each step of a contender. NULL: no observer. */
   const struct lk_contender_observer *observer;
 };
 
 void lk__lease_ref(lk_session_lease *lease);
 void lk__lease_unref(lk_session_lease *lease);
-/** Start and stop timers of all objects that use the session lease. Once the
-    client is closed no timer is started. Once the session lease is detached the
-    client is not used. */
+/** Start or stop a timer of an object that uses the session lease. Once the
+    client is closed no timer is started. Once the session lease is detached
+    these functions have no effect. */
 void lk__lease_start_timer(lk_session_lease *lease, lk_timer *t, int64_t at_ms);
 void lk__lease_stop_timer(lk_session_lease *lease, lk_timer *t);
-/** Requests are sent at once, to a server with a quorum. */
+/** Whether requests are sent at once, to a server with a quorum. */
 bool lk__lease_is_online(const lk_session_lease *lease);
-/** Memory for `count` numbers until the next call, or NULL. */
+/** Memory for `count` numbers, valid until the next call. NULL: no memory. */
 int64_t *lk__lease_scratch(lk_session_lease *lease, size_t count);
 /** When a lock with a lease until `deadline_ms` becomes unsure. */
 int64_t lk__lease_unsure_ms(const lk_session_lease *lease, int64_t deadline_ms);
 /** The session timeout that determines the lease: the smallest that was
     negotiated in this session. */
 int32_t lk__lease_timeout_ms(const lk_session_lease *lease);
-/** The smallest time between a request and the later one that proves it. */
+/** lk_lease_config.gap_ms, or its default. It is the shortest time from the
+    reply that is evidence to the later request that confirms it. */
 int64_t lk__lease_gap_ms(const lk_session_lease *lease);
 /** The lease deadline by the assurance asked for, or LK_NO_LEASE. */
 int64_t lk__lease_deadline(const lk_session_lease *lease);
@@ -101,17 +104,19 @@ int64_t lk__lease_deadline(const lk_session_lease *lease);
     "The lease" in doc/architecture.md. */
 bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms);
 
-/** Add a user, which needs nothing yet; `u->kind` is set. Adds a reference to
-    the session lease, which the user gives back at its end. */
+/** Add a user, whose need is LK_LEASE_NOT_NEEDED at first. The caller has set
+    `u->kind`. Adds a reference to the session lease; the user calls
+    lk__lease_unref() at its end. */
 void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u);
 void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u);
-/** Invoke `what` for each user; it may add and remove users. */
+/** Invoke `visit` for each user. `visit` may add and remove users. */
 void lk__lease_for_each_user(lk_session_lease *lease,
-                             void (*what)(lk_session_lease *lease,
-                                          lk_lease_user *u));
+                             void (*visit)(lk_session_lease *lease,
+                                           lk_lease_user *u));
 
-/** The user behind `u`, or for NULL the first; NULL: there is none. For loops
-    that invoke no callback; others need an lk_safe_iterator. */
+/** Return the user behind `u`, or the first user if `u` is NULL. NULL: there is
+    no further user. For loops that invoke no callback; other loops call
+    lk__lease_for_each_user(). */
 static inline lk_lease_user *lk__lease_next_user(const lk_session_lease *lease,
                                                  const lk_lease_user *u)
 {

@@ -14,11 +14,15 @@ int lk_lock_new(lk_lock **out, lk_client *client, const char *path,
     return err;
   lk_lock_config common = own;
 
-  common.local_queue = false; /* refused there: only a mutex can have one */
+  /* lk__lock_make() serves all recipes and refuses a local queue, which only a
+   * mutex can have. The mutex attaches its local queue below. */
+  common.local_queue = false;
   err = lk__lock_make(out, client, path, &common, LK_MULTILOCK_MUTEX);
   if (err != 0)
     return err;
-  if (!own.local_queue || lk__local_acquisition_attach(*out, &own))
+  if (!own.local_queue)
+    return 0;
+  if (lk__local_acquisition_attach(*out, &own))
     return 0;
   lk_lock_free(*out);
   *out = NULL;

@@ -9,11 +9,13 @@
 
 /**
  * @file
- * Creates a node and its missing parents. The node is requested first, as if
- * the parents existed. After LK_ERR_NO_NODE all parents and the node are
- * requested in one write.
+ * Creates a node and its missing parents. The first request creates the node
+ * alone, as if the parents existed. If it fails with LK_ERR_NO_NODE, creates of
+ * all parents and of the node are sent in one write.
  */
 
+/* Another client, or the servers' deletion of empty containers, may delete the
+ * parents again before the node is created. Then they are created once more. */
 enum { MAX_ROUNDS = 10 };
 
 typedef struct create_with_parents {
@@ -27,11 +29,12 @@ typedef struct create_with_parents {
   int64_t deadline_ms;
   lk_create_cb done;
   void *arg;
-  unsigned rounds;    /* retries that requested the parents */
+  unsigned rounds;    /* how many times the parents were requested */
   size_t outstanding; /* requests without a reply */
-  int request_err;    /* why a request was refused, or 0 */
-  int parent_err;     /* of the last parent that may be missing, or 0 */
-  bool top_refused;   /* LK_ERR_NO_NODE for the top parent: no chroot */
+  int request_err;    /* the error to report after the last reply, or 0 */
+  int parent_err;     /* why the lowest parent may not exist, or 0 */
+  bool top_refused;   /* the create of the top parent failed with
+                         LK_ERR_NO_NODE: the chroot does not exist */
 } create_with_parents;
 
 static void create_with_parents_free(create_with_parents *cp)
@@ -70,9 +73,9 @@ static int create_request_node(create_with_parents *cp)
   return err;
 }
 
-/* An error for one parent is not final. Servers check permissions before they
- * check whether the node exists, so LK_ERR_NO_AUTH may mean that it exists. The
- * create that follows decides. */
+/* An error for one parent is not reported yet. Servers check permissions before
+ * they check whether the node exists, so LK_ERR_NO_AUTH may mean that the
+ * parent exists. Whether it does is shown by the reply to the next create. */
 static void create_on_parent(lk_client *c, int err, const char *path,
                              const lk_stat *stat, void *arg)
 {
@@ -82,8 +85,8 @@ static void create_on_parent(lk_client *c, int err, const char *path,
   (void)path;
   (void)stat;
   if (cp->parent_err == LK_ERR_UNIMPLEMENTED)
-    err = cp->parent_err; /* such a server closes the connection after the first
-                           */
+    err = cp->parent_err; /* the server has closed the connection since then,
+                             which is why this request failed, too */
   if (err == 0 || err == LK_ERR_NODE_EXISTS)
     cp->parent_err = 0;
   else if (err != LK_ERR_NO_NODE)
@@ -112,7 +115,7 @@ static int create_request_parent(create_with_parents *cp, bool top)
   return err;
 }
 
-/* The parents from the top down, then the node. */
+/* Requests the parents from the top down, then the node. */
 static int create_request_all(create_with_parents *cp)
 {
   int err = 0;
@@ -133,8 +136,8 @@ static bool path_has_parents(const create_with_parents *cp)
   return strchr(cp->path + 1, '/') != NULL;
 }
 
-/* 0: retry with the parents, which are missing or were deleted as empty
- * containers; else the error to report. */
+/* What to do after LK_ERR_NO_NODE for the node. 0: request the parents and the
+ * node again; else the error to report. */
 static int create_retry_error(const create_with_parents *cp)
 {
   if (cp->parent_err != 0)
@@ -152,7 +155,9 @@ static void create_retry(create_with_parents *cp)
     create_with_parents_complete(cp, cp->request_err, NULL, NULL);
 }
 
-/* The reply for the node is the last one, except after a deadline. */
+/* Servers reply in order, so the node's reply follows those of its parents. If
+ * requests fail at the deadline instead, replies for parents may still be
+ * outstanding. Then the last of them completes the call with `request_err`. */
 static void create_on_node(lk_client *c, int err, const char *path,
                            const lk_stat *stat, void *arg)
 {
@@ -175,6 +180,7 @@ static void create_on_node(lk_client *c, int err, const char *path,
 
 /* ---- call -------------------------------------------------------------- */
 
+/* Sets `*complete` to false if there is no memory. A NULL list stays NULL. */
 static lk_acls *copy_optional_acl(const lk_mem *mem, const lk_acls *acl,
                                   bool *complete)
 {
@@ -184,7 +190,8 @@ static lk_acls *copy_optional_acl(const lk_mem *mem, const lk_acls *acl,
   return copy;
 }
 
-/* Path and data are copied into the same allocation. */
+/* Path and data are copied into the allocation of the struct. NULL: no memory.
+ */
 static create_with_parents *
 create_with_parents_new(lk_client *c, const char *path, lk_bytes data,
                         const lk_acls *acl, const lk_acls *parent_acl)

@@ -18,27 +18,28 @@
  */
 
 enum {
-  MAX_REQUESTS = 256,
-  MAX_LISTS = 16,   /* getChildren requests among these */
-  MAX_NAMES = 4096, /* names in memory above which lists are deferred */
-  MAX_ROUNDS = 10   /* lists of one directory */
+  MAX_REQUESTS = 256, /* under way at a time */
+  MAX_LISTS = 16,     /* getChildren requests among MAX_REQUESTS */
+  MAX_NAMES = 4096,   /* no list is requested with so many names in memory */
+  MAX_ROUNDS = 10     /* lists of one node, before the deletion fails */
 };
 
 typedef struct tree_deletion {
   lk_client *client;
-  lk_progress_cb more;
+  lk_progress_cb more; /* or NULL */
   lk_deleted_cb done;
   void *arg;
   int64_t deadline_ms;
   bool repeat;
-  int err;
-  size_t deleted;
-  size_t requests; /* under way */
-  size_t lists;    /* getChildren requests among these */
+  int err;         /* the first error; 0: continue */
+  size_t deleted;  /* number of deleted nodes */
+  size_t requests; /* requests under way */
+  size_t lists;    /* getChildren requests among `requests` */
   lk_tree tree;
   lk_retry_pause pause;
 } tree_deletion;
 
+/* The deletion that the node belongs to. */
 static tree_deletion *node_deletion(const lk_tree_node *n)
 {
   return LK_OWNER(n->tree, tree_deletion, tree);
@@ -107,7 +108,9 @@ static int tree_node_request_names(lk_tree_node *n)
   return tree_node_requested(n, err);
 }
 
-/* Do the next step for the node on top of the stack. */
+/* Do the next step for the node on top of the stack. A node with unread names
+ * goes back to the stack, with a child above it. A node whose children are not
+ * all requested needs no step: its last child pushes it again. */
 static int tree_deletion_step(tree_deletion *t)
 {
   lk_tree_node *n = lk__tree_node_pop(&t->tree);
@@ -126,12 +129,14 @@ static int tree_deletion_step(tree_deletion *t)
   return err;
 }
 
+/* Whether another request may be sent. One is always allowed, so that the
+ * deletion makes progress. */
 static bool tree_deletion_has_room(const tree_deletion *t)
 {
-  bool reads = t->lists < MAX_LISTS && t->tree.names < MAX_NAMES;
+  bool may_list = t->lists < MAX_LISTS && t->tree.names < MAX_NAMES;
 
-  return t->requests == 0 ||
-         (t->requests < MAX_REQUESTS && (reads || !t->tree.stack->must_list));
+  return t->requests == 0 || (t->requests < MAX_REQUESTS &&
+                              (may_list || !t->tree.stack->must_list));
 }
 
 static void tree_deletion_on_pause_over(void *arg, int err);
@@ -150,7 +155,7 @@ static void tree_deletion_continue(tree_deletion *t)
     int err = tree_deletion_step(t);
 
     if (err == LK_ERR_TOO_MANY && t->requests > 0)
-      break; /* continued when one of them completes */
+      break; /* the next reply continues the deletion */
     if (lk__error_advice(t->client, err) == LK_ADVICE_RETRY_LATER)
       tree_deletion_pause(t);
     else if (err != 0)
@@ -187,7 +192,8 @@ static void tree_node_request_failed(lk_tree_node *n, int err)
   lk__tree_node_reopen(n);
 }
 
-/* When deletes were sent for all known children, there are unknown ones. */
+/* A delete failed with LK_ERR_NOT_EMPTY. If deletes of all known children had
+ * been sent, the node has unknown children and must be listed. */
 static void tree_node_not_empty(lk_tree_node *n)
 {
   if (n->unrequested == 0) {
@@ -212,12 +218,15 @@ static void tree_node_on_deleted(lk_client *c, int err, void *arg)
 {
   lk_tree_node *n = arg;
   tree_deletion *t = node_deletion(n);
-  bool first = n->parent == NULL && n->times_listed == 0 && !n->in_doubt;
+  /* Later, an earlier delete of ours may have been executed, or another client
+   * may have deleted the top node. */
+  bool is_first_delete =
+      n->parent == NULL && n->times_listed == 0 && !n->in_doubt;
 
   (void)c;
   t->deleted += err == 0;
   tree_node_replied(n);
-  if (err == LK_ERR_NO_NODE && first)
+  if (err == LK_ERR_NO_NODE && is_first_delete)
     tree_deletion_fail(t, err);
   if (err == 0 || err == LK_ERR_NO_NODE)
     lk__tree_node_deleted(n);
@@ -254,8 +263,9 @@ static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
 
 /* ---- call -------------------------------------------------------------- */
 
-/* The root, or a node of the server itself. The chroot counts as part of the
- * path. */
+/* Whether `path` is the root, or "/zookeeper" or a node below it, which the
+ * servers need. The chroot is part of the path: with the chroot "/zookeeper"
+ * all paths are reserved. */
 static bool is_reserved_path(const lk_client *c, const char *path)
 {
   static const char reserved[] = "/zookeeper";

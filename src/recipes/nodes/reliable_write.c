@@ -13,9 +13,9 @@
 
 /**
  * @file
- * Reliable writes: each is retried over lost connections until its outcome is
- * known. After a lost reply the write is verified (write_verification.h): it
- * was executed, or is sent again, or fails.
+ * Reliable writes. A reliable write is retried over lost connections until its
+ * outcome is known. After a lost reply, requests find out what happened
+ * (write_verification.h). Then the write completes, or it is sent again.
  */
 
 typedef struct reliable_write {
@@ -25,7 +25,7 @@ typedef struct reliable_write {
   lk_bytes data;
   lk_acls *acl;
   int64_t deadline_ms;
-  void (*done)(void); /* the callback type depends on `kind` */
+  void (*done)(void); /* cast to the callback type of `write.kind`; or NULL */
   void *arg;
   lk_retry_pause pause;
   lk_write_verification verification;
@@ -87,6 +87,7 @@ static void reliable_write_pause(reliable_write *w)
 
 /* ---- the write --------------------------------------------------------- */
 
+/* Keep the largest zxid that the client has received. */
 static void record_seen_zxid(reliable_write *w)
 {
   int64_t zxid = lk_client_zxid(w->client);
@@ -94,9 +95,11 @@ static void record_seen_zxid(reliable_write *w)
   w->write.seen_zxid = zxid > w->write.seen_zxid ? zxid : w->write.seen_zxid;
 }
 
-/* The reply was lost between client and server, or the server reports a loss
- * (then lk_client_reply() is set). In the first case the server sent all
- * replies that were received before the lost one. */
+/* The outcome of the write is unknown, for one of two reasons. If the
+ * connection to the server was lost, all replies received until now came before
+ * the lost one, so their zxids are older than the write. If the server reports
+ * that it lost a connection behind it, that is not certain, and no zxid is
+ * recorded. */
 static void reliable_write_reply_lost(reliable_write *w, int err)
 {
   if (err == LK_ERR_IN_DOUBT &&
@@ -145,8 +148,8 @@ static void reliable_write_on_deleted(lk_client *c, int err, void *arg)
   reliable_write_replied(arg, err, NULL, NULL);
 }
 
-/* A client without any reply has no zxid to compare with. The reply to this
- * read comes before that of the write and supplies one. */
+/* A client that has received no reply yet knows no zxid to compare with. This
+ * read supplies one, since its reply comes before that of the write. */
 static void request_first_zxid(reliable_write *w, const lk_call *call)
 {
   if (lk_client_zxid(w->client) == 0)
@@ -200,7 +203,8 @@ static void reliable_write_on_verified(void *arg, int outcome)
 
 /* ---- calls ------------------------------------------------------------- */
 
-/* Path and data are copied into the same allocation. */
+/* Path and data are copied into the allocation of the struct. NULL: no memory.
+ */
 static reliable_write *reliable_write_new(lk_client *c, const char *path,
                                           lk_bytes data)
 {
@@ -230,6 +234,7 @@ static reliable_write *reliable_write_new(lk_client *c, const char *path,
   return w;
 }
 
+/* Only `write`, `done` and `arg` of `options` are used. */
 static int reliable_write_begin(lk_client *c, const reliable_write *options,
                                 const char *path, lk_bytes data,
                                 const lk_acls *acl, const lk_call *call)

@@ -5,10 +5,12 @@
 #include "recipes/common/config_copy.h"
 #include "recipes/nodes/subscription_requests.h"
 
+/* The largest interval between checks is a day. */
 enum { DEFAULT_CHECK_MS = 60000, MIN_CHECK_MS = 100, MAX_CHECK_MS = 86400000 };
 
 /* ---- client and timer -------------------------------------------------- */
 
+/* `on_server`: cancel the watch at the server, too. */
 static void subscription_leave_client(lk_subscription *s, bool on_server)
 {
   lk__subscription_drop_watch(s, on_server);
@@ -30,7 +32,8 @@ static void subscription_on_timer(lk_client *c, void *arg)
   lk__subscription_ref(s);
   s->pausing = false;
   if (lk_client_state(c) == LK_STATE_EXPIRED)
-    subscription_finish(s, LK_ERR_SESSION_EXPIRED); /* no new session follows */
+    /* The turn after the expiry: the client has started no new session. */
+    subscription_finish(s, LK_ERR_SESSION_EXPIRED);
   else if (lk_client_connection(c) != 0 && s->watch != NULL)
     lk__subscription_check(s);
   else if (lk_client_connection(c) != 0)
@@ -54,7 +57,9 @@ static void subscription_on_state(lk_client *c, lk_state state, int err,
     if (!s->pausing)
       lk__subscription_read(s);
     break;
-  case LK_STATE_EXPIRED: /* in the next turn: does a new session follow? */
+  case LK_STATE_EXPIRED:
+    /* A new session starts at once or never. The timer fires in the next turn
+     * of the loop, when the state shows which. */
     lk__subscription_start_timer(s, 0);
     break;
   case LK_STATE_AUTH_FAILED: subscription_finish(s, LK_ERR_AUTH_FAILED); break;
@@ -87,11 +92,12 @@ static lk_subscription *subscription_make(lk_client *client, const char *path,
   s->refs = 1;
   s->listener = (lk_listener){.state = subscription_on_state, .arg = s};
   s->timer = (lk_timer){.fire = subscription_on_timer, .arg = s};
-  memcpy(s->path, path, len); /* the NUL is there: the memory is zeroed */
+  memcpy(s->path, path, len); /* lk__mem_new() zeroes: a NUL follows */
   return s;
 }
 
-/* 0, or why the subscription cannot start. */
+/* Send the first read if there is a connection; otherwise the next connection
+ * starts it. Returns 0, or why the subscription cannot start. */
 static int subscription_begin(lk_subscription *s)
 {
   switch (lk_client_state(s->client)) {
@@ -106,6 +112,7 @@ static int subscription_begin(lk_subscription *s)
   return LK_ERR_CLOSED;
 }
 
+/* Only the callbacks and `arg` of `template` are used. */
 static int subscription_open(lk_subscription **out, lk_client *client,
                              const char *path,
                              const lk_subscription_config *config,

@@ -4,7 +4,8 @@
 #include "base/mem.h"
 #include "recipes/nodes/subscription_report.h"
 
-/* What the caller of a subscription knows. */
+/* The state of the node that was last reported to the caller. A state is
+ * reported only if it differs from that one. */
 
 void lk__subscription_ref(lk_subscription *s)
 {
@@ -38,7 +39,6 @@ bool lk__subscription_was_reported(const lk_subscription *s,
          s->last_reported.version == id->version;
 }
 
-/* false: the caller knows this state already. */
 bool lk__subscription_record_state(lk_subscription *s, int err,
                                    const lk_stat *stat)
 {

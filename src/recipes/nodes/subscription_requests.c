@@ -5,11 +5,13 @@
 #include "recipes/nodes/subscription_requests.h"
 
 /*
- * Reads a node with a one-shot watch, and again whenever the watch fires. Each
- * read sets the next watch atomically, so that no change is missed. A read of a
- * missing node sets no watch; exists does. At most one request is under way.
+ * Reads a node with a one-shot watch, and reads it again whenever the watch
+ * fires. Each read sets the next watch in the same request, so no change is
+ * missed. A read of a missing node sets no watch. So an exists request follows,
+ * which does. At most one request is under way.
  */
 
+/* The first pause, and how many times it is doubled: up to 25.6 s. */
 enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
 
 /* ---- timer ------------------------------------------------------------- */
@@ -28,6 +30,7 @@ static int64_t subscription_random_below(const lk_subscription *s,
   return n % below;
 }
 
+/* Pause for a random time, from the present length of a pause to its double. */
 static void subscription_pause(lk_subscription *s)
 {
   int64_t ms = (int64_t)PAUSE_MS << s->pauses;
@@ -38,7 +41,8 @@ static void subscription_pause(lk_subscription *s)
   lk__subscription_start_timer(s, ms + subscription_random_below(s, ms));
 }
 
-/* The state is known and watched: only the next check is due. */
+/* The state was read and a watch is set. The interval is shortened by up to a
+ * quarter at random, so that the checks of many clients spread out. */
 static void subscription_schedule_check(lk_subscription *s)
 {
   s->pauses = 0;
@@ -61,8 +65,8 @@ static void subscription_on_event(lk_client *c, lk_watch *w,
                                   const lk_event *event, void *arg);
 
 /* After a lost connection or session, the next connection starts a new read. A
- * reply that is too big breaks each connection, so that pause is the longest.
- */
+ * reply that is too big for the client breaks its connection each time, so the
+ * pause after that error has the full length at once. */
 static void subscription_request_failed(lk_subscription *s, int err)
 {
   lk_advice advice = lk__error_advice(s->client, err);
@@ -76,6 +80,7 @@ static void subscription_request_failed(lk_subscription *s, int err)
     lk__subscription_report_error(s, err);
 }
 
+/* A request was sent, or refused with `err`. Returns `err`. */
 static int subscription_requested(lk_subscription *s, int err)
 {
   if (err != 0)
@@ -205,8 +210,8 @@ static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
   lk__subscription_unref(s);
 }
 
-/* If the node was created in between, exists has set a watch on its data, which
- * the read replaces. */
+/* If the node was created before the exists, the exists has set a watch on the
+ * node's data. The read replaces that watch. */
 static void subscription_exists_replied(lk_subscription *s, int err)
 {
   if (err == 0) {
@@ -232,18 +237,19 @@ static void subscription_on_exists(lk_client *c, int err, const lk_stat *stat,
   lk__subscription_unref(s);
 }
 
-/* A different state means that the watch was lost, since it has not fired. */
+/* If the state differs from the reported one and the watch has not fired, the
+ * server has lost the watch. Then the node is read again. */
 static void subscription_check_replied(lk_subscription *s, int err,
                                        const lk_stat *stat)
 {
   lk_advice advice = lk__error_advice(s->client, err);
   lk_node_state id = lk__subscription_state_of_reply(s, err, stat);
-  bool again = s->fired_meanwhile;
+  bool fired_meanwhile = s->fired_meanwhile;
 
   s->fired_meanwhile = false;
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
-  if (again ||
+  if (fired_meanwhile ||
       (advice == LK_ADVICE_GIVE_UP && !lk__subscription_was_reported(s, &id)))
     lk__subscription_read(s);
   else

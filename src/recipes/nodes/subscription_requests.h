@@ -9,13 +9,17 @@
  * The requests of a subscription, its watch, and its pauses.
  */
 
+/** Start the timer, which fires in `ms` from now. */
 void lk__subscription_start_timer(lk_subscription *s, int64_t ms);
-/** Send a read of the node, with a watch. 0, or why it was refused. */
+/** Send a read of the node, with a watch. Returns 0, or why the request was
+    refused. */
 int lk__subscription_request_node(lk_subscription *s);
-/** The same, in place of the present watch; a refused request is retried. */
+/** Cancel the present watch and send a read with a new one. A refused request
+    is retried after a pause. */
 void lk__subscription_read(lk_subscription *s);
 /** Send an exists, which shows whether the watch is lost. */
 void lk__subscription_check(lk_subscription *s);
+/** Cancel the watch, if there is one; `on_server`: also at the server. */
 void lk__subscription_drop_watch(lk_subscription *s, bool on_server);
 
 #endif

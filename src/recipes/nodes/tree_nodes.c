@@ -112,7 +112,7 @@ int lk__tree_node_add_child(lk_tree_node *n)
   return 0;
 }
 
-/* A name with a slash would lead outside the tree; servers have none. */
+/* A name with a slash, from a faulty server, could lead outside the tree. */
 static bool is_child_name(lk_bytes name)
 {
   return name.len > 0 && memchr(name.at, '\0', name.len) == NULL &&

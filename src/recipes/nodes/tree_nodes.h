@@ -9,58 +9,65 @@
 
 /**
  * @file
- * The nodes of a tree that is being deleted: what is known of each, and which
- * have work to do.
+ * The nodes of a tree that is being deleted: the state of each node, and a
+ * stack of the nodes for which a request has to be sent.
  */
 
 typedef struct lk_tree {
   const lk_mem *mem;
-  struct lk_tree_node *stack; /* nodes with work to do, the next one on top */
-  lk_link nodes;              /* all */
-  size_t names;               /* in memory */
+  struct lk_tree_node *stack; /* nodes that need a request, the next on top */
+  lk_link nodes;              /* list of all lk_tree_node */
+  size_t names;               /* number of unread names of all nodes */
 } lk_tree;
 
 /* A node to be deleted. */
 typedef struct lk_tree_node {
-  lk_link all;
+  lk_link all; /* in `tree->nodes` */
   lk_tree *tree;
-  struct lk_tree_node *parent; /* NULL: the top of the tree */
-  struct lk_tree_node
-      *next_in_stack; /* in the stack of nodes with work to do */
-  bool stacked;
-  bool request_sent; /* a delete or list is under way */
-  bool was_deleted;  /* freed once `children` is 0 */
-  bool must_list;    /* it has unknown children */
-  bool in_doubt;     /* a request failed: a delete may have been executed */
-  bool counted_by_parent; /* in `parent->unrequested` */
-  size_t unrequested;     /* children without a delete under way */
-  size_t children;        /* tree_nodes whose `parent` is this one */
+  struct lk_tree_node *parent;        /* NULL: the top of the tree */
+  struct lk_tree_node *next_in_stack; /* valid if `stacked` */
+  bool stacked;                       /* in `tree->stack` */
+  bool request_sent;                  /* a delete or getChildren is under way */
+  bool was_deleted;       /* at the server; freed once `children` is 0 */
+  bool must_list;         /* it has unknown children */
+  bool in_doubt;          /* a delete failed and may have been executed */
+  bool counted_by_parent; /* this node is counted in `parent->unrequested` */
+  size_t unrequested;     /* children whose delete has not been sent */
+  size_t children;        /* lk_tree_node structs whose `parent` is this one */
   unsigned times_listed;  /* number of lists received */
-  char *names; /* of children without a lk_tree_node, each with a NUL */
-  const char *next_name;
-  size_t names_left; /* from `next_name` on */
+  char *names;           /* of children that have no lk_tree_node yet, each with
+                            a NUL; NULL: no names */
+  const char *next_name; /* the next child, in `names` */
+  size_t names_left;     /* number of names from `next_name` on */
   char path[];
 } lk_tree_node;
 
-/** A node at `path`, or its child `name` if that is not "". NULL: no memory. */
+/** Make the node `path`, or the node `path`/`name` if `name` is not "".
+    NULL: no memory. */
 lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
                                 const char *path, const char *name);
 void lk__tree_node_free(lk_tree_node *n);
-/** It has work to do. */
+/** Put the node on the stack. No effect while it is there, has a request under
+    way, or was deleted. */
 void lk__tree_node_push(lk_tree_node *n);
-/** The next node with work to do; there is one. */
+/** Take the top node from the stack, which must not be empty. */
 lk_tree_node *lk__tree_node_pop(lk_tree *t);
-/** Another delete is needed. */
+/** A request for the node failed, so its delete must be sent again: at once, or
+    when deletes of all its children were sent. */
 void lk__tree_node_reopen(lk_tree_node *n);
-/** Its parent waits no longer for this node's delete to be sent. */
+/** The delete of the node was sent. The parent is put on the stack when this
+    was the last child it waited for. */
 void lk__tree_node_delete_requested(lk_tree_node *n);
-/** Free the node, and each parent that was kept for this last child. */
+/** The node was deleted at the server: free it, once it has no children in
+    memory. Then each deleted ancestor without further children is freed, too.
+    */
 void lk__tree_node_deleted(lk_tree_node *n);
-/** Keep the names of its children. @return 0, LK_ERR_PROTOCOL,
-    LK_ERR_NO_MEMORY. */
+/** Copy the names of the node's children, as getChildren returned them.
+    @return 0, LK_ERR_PROTOCOL, LK_ERR_NO_MEMORY. */
 int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
                              size_t count);
-/** Make a node of the next name. @return 0, LK_ERR_NO_MEMORY. */
+/** Make a lk_tree_node of the next name, and put it on the stack. @return 0,
+    LK_ERR_NO_MEMORY. */
 int lk__tree_node_add_child(lk_tree_node *n);
 
 #endif

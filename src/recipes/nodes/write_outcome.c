@@ -24,8 +24,8 @@ static int conclude_ephemeral_create(const lk_lost_write *w,
     return 0;
 }
 
-/* A missing node may have been created and deleted again. Without `seen_zxid`
- * an existing node may be older than the write. */
+/* A missing node may have been created by the write and then deleted by another
+ * client. If `seen_zxid` is 0, an existing node may be older than the write. */
 static int conclude_create(const lk_lost_write *w, const lk_node_facts *node)
 {
   if (node->read_err == LK_ERR_NO_NODE && (w->sole || node->parent_unchanged))
@@ -40,7 +40,8 @@ static int conclude_create(const lk_lost_write *w, const lk_node_facts *node)
     return LK_ERR_IN_DOUBT;
 }
 
-/* `version` was followed by one change, whose data differ from ours. */
+/* Whether the only change since `version` was made by another client: there was
+ * one change, and the data differ from those of the write. */
 static bool only_change_is_foreign(const lk_lost_write *w,
                                    const lk_node_facts *node)
 {

@@ -26,7 +26,8 @@ static void verification_pause(lk_write_verification *v)
 }
 
 /* Servers may still execute the writes of a session that the client has given
- * up. true: a pause until that session's end was started. */
+ * up, until that session has ended. true: a pause until that time was started.
+ */
 static bool verification_awaits_session_end(lk_write_verification *v)
 {
   int64_t now = lk_client_clock(v->client);
@@ -43,7 +44,7 @@ static bool verification_awaits_session_end(lk_write_verification *v)
 
 /* ---- result ------------------------------------------------------------ */
 
-/* 0: `node` is known. */
+/* The error of the verification. 0: `v->node` holds the state of the node. */
 static int verification_error(const lk_write_verification *v)
 {
   if (v->request_err != 0)
@@ -83,8 +84,8 @@ static void verification_replied(lk_write_verification *v)
 
 /* ---- requests ---------------------------------------------------------- */
 
-/* Servers ordered the transaction behind the write: it was executed or refused
- * there. */
+/* Whether the servers have processed the transaction, with success or an error.
+ * Then all requests of the old connection come before it or never. */
 static bool transaction_was_ordered(int err)
 {
   lk_outcome outcome = lk__error_meaning(err).outcome;
@@ -137,6 +138,7 @@ static bool parent_is_needed(const lk_lost_write *write)
   return write->kind == LK_WRITE_CREATE && !write->sole;
 }
 
+/* `v->path` is cut behind the parent's name while the request is made. */
 static int verification_read_parent(lk_write_verification *v,
                                     const lk_call *call)
 {

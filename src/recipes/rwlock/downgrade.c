@@ -14,11 +14,11 @@
 
 /**
  * @file
- * The read node of a writer, as Curator creates it from 5.5 on: with the number
- * of its write node, so that all waiters behind the writer wait for the reader,
- * too. While the write node exists no other client holds, so the create grants
- * the read lock. The check in front of it fails if the writer has lost its
- * lock.
+ * A downgrade creates a read node for an owner that holds the write side. As in
+ * Curator 5.5 and later, the read node gets the number of the write node, so
+ * all waiters behind the writer also wait for the reader. A transaction checks
+ * that the write node exists and creates the read node. While the write node
+ * exists no other client holds, so success grants the read side without a wait.
  */
 
 static const char *own_node_number_text(const lk_contender *ct)
@@ -27,7 +27,8 @@ static const char *own_node_number_text(const lk_contender *ct)
 }
 
 /* The write node does not exist, so the reader has to queue like any other. The
- * writer is notified first; its owner may cancel. */
+ * writer is notified first. Its callback may cancel the reader, so the reader's
+ * state is asked again. */
 static void downgrade_judge_writer_missing(lk_contender *ct)
 {
   lk__contender_own_checked(ct->downgrade.writer, LK_CHECK_MISSING);
@@ -50,13 +51,13 @@ static void on_downgraded_created(lk_client *c, int err,
                                   void *arg)
 {
   lk_contender *ct = arg;
-  const lk_reply *a = lk_client_reply(c);
+  const lk_reply *reply = lk_client_reply(c);
 
   (void)results;
   (void)count;
   if (lk__contender_take_reply(ct)) {
     if (err == 0)
-      lk__own_node_found(&ct->own, a == NULL ? 0 : (uint64_t)a->zxid,
+      lk__own_node_found(&ct->own, reply == NULL ? 0 : (uint64_t)reply->zxid,
                          lk__contender_connection(ct));
     else
       lk__own_node_create_failed(&ct->own, err);

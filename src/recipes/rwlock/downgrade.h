@@ -4,13 +4,14 @@
 
 /**
  * @file
- * The read node of a writer.
+ * The downgrade of a writer: its owner acquires the read side as well.
  */
 
 #include "recipes/queue/contender.h"
 
-/** Before lk__contender_begin(): `writer`, of the same owner, holds. The own
-    node of `ct` is created with its number, and granted at once. */
+/** Make the reader `ct` a downgrade of `writer`, which has the same owner and
+    holds. Called before lk__contender_begin(ct). The node of `ct` gets the
+    number of the writer's node, and `ct` is granted when it is created. */
 void lk__downgrade_set_writer(lk_contender *ct, lk_contender *writer);
 
 #endif

@@ -14,10 +14,11 @@ struct lk_rwlock {
   lk_lock *write;
 };
 
-/* One side is acquired at a time. A reader that acquires the write side would
- * wait for its own read node, and two such readers for each other. A writer
- * that acquires the read side would wait for its write node, unless the layout
- * has downgrades. */
+/* Returns 0, or why the owner of `l` cannot acquire it. While the other side is
+ * being acquired, it is refused with LK_ERR_STATE. A reader that
+ * acquires the write side would wait for its own read node: a deadlock. A
+ * writer that acquires the read side would wait for its own write node, unless
+ * the layout has downgrades. */
 static int rwlock_side_refusal(const lk_lock *l)
 {
   const lk_lock *other = l->partner;
@@ -30,7 +31,7 @@ static int rwlock_side_refusal(const lk_lock *l)
   return writes || !l->options.rules->downgrades ? LK_ERR_DEADLOCK : 0;
 }
 
-/* If the owner holds the write side, the reader is a downgraded writer. */
+/* If the owner holds the write side, acquiring the read side is a downgrade. */
 static lk_acquisition *
 rwlock_make_reader(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 {
@@ -75,8 +76,9 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
   return 0;
 }
 
-/* Each side completes what is pending; those callbacks must not acquire the
- * other side any more. */
+/* lk_lock_free() completes pending calls of its side. Their callbacks must not
+ * use the other side, which may be freed already, so `partner` is removed
+ * first. */
 void lk_rwlock_free(lk_rwlock *rw)
 {
   if (rw == NULL)
