@@ -17,7 +17,8 @@ START_TEST(creator_has_access_and_others_do_not)
   ck_assert_int_eq(create(there, full("/bobs/x"), "", 0), LK_ERR_NO_AUTH);
   ck_assert_int_eq(create(here, "/bobs/x", "", 0), 0);
   ck_assert_int_eq(erase(there, full("/bobs/x"), -1), LK_ERR_NO_AUTH);
-  /* The server accepts any password; with a wrong one the id is another. */
+  /* The server checks no password: it computes the id from user and password,
+     so a wrong password gives another id. */
   ck_assert_int_eq(add_auth(there, "digest", "bob:wrong"), 0);
   ck_assert_int_eq(get(there, full("/bobs"), NULL), LK_ERR_NO_AUTH);
   ck_assert_int_eq(add_auth(there, "digest", "bob:secret"), 0);

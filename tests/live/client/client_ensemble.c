@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* An ensemble: its configuration, and persistent watches when a server dies.
- * Run with a chroot and without. */
+/* Tests with an ensemble: its configuration, and persistent watches when a
+ * server dies. Each test runs without a chroot (_i is 0) and with one. */
 
 #include "live/client/world.h"
 
@@ -28,7 +28,8 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   changed = true;
 }
 
-static size_t members;
+/* The result of the last request for the configuration. */
+static size_t members; /* their number */
 static int64_t version;
 static bool config_done;
 static int config_err;
@@ -101,7 +102,7 @@ START_TEST(configuration_is_read_watched_and_changed)
   ck_assert_int_eq(read_config(_i == 0 ? &call : NULL), 0);
   ck_assert_uint_eq(members, _i == 0 ? 3 : 2);
   if (_i == 1)
-    return; /* the run without chroot has removed a member */
+    return; /* the turn without chroot has removed a member already */
   ck_assert_int_eq(remove_member("1", -1), LK_ERR_NO_AUTH);
   ck_assert_int_eq(add_auth(here, "digest", "super:secret"), 0);
   ck_assert_int_eq(remove_member("1", version + 1), LK_ERR_BAD_VERSION);
@@ -115,7 +116,8 @@ END_TEST
 
 /* ---- nodes with a TTL ---------------------------------------------------- */
 
-/* Servers have the request, but extendedTypesEnabled is false. */
+/* The servers know the request, but refuse it, as extendedTypesEnabled is false
+ * by default. */
 START_TEST(without_extended_types_there_is_no_ttl)
 {
   completion a = {0};

@@ -10,11 +10,12 @@
 #include <string.h>
 
 enum {
-  SERVER_LIMIT = 0xfffff,
-  /* xid, opcode, path "/big", data, one open entry, flags */
+  SERVER_LIMIT = 0xfffff, /* the default of jute.maxbuffer */
+  /* The bytes of a create beside its data: xid, opcode, path "/big", length of
+     the data, the open access list (count, permissions, scheme, id), flags. */
   CREATE_OVERHEAD = 4 + 4 + 8 + 4 + 4 + 4 + 9 + 10 + 4,
-  LISTED = 6600,
-  NAME = 240
+  LISTED = 6600, /* number of names in the large listing */
+  NAME = 240     /* length of each of these names */
 };
 
 /* ---- sending ------------------------------------------------------------ */
@@ -124,8 +125,9 @@ END_TEST
 
 /* ---- receiving ---------------------------------------------------------- */
 
-/* A listing of 6600 names of 240 letters and 4 bytes of length each: 1.6 MB,
-   more than a server takes as a request. */
+/* Create so many children that their list takes 1.6 MB: LISTED names with a
+   length of 4 bytes in front of each. No server accepts a request of this size.
+ */
 static void make_many_children(void)
 {
   static char paths[100][NAME + 16];
@@ -150,7 +152,7 @@ START_TEST(receive_limit_ends_a_long_listing)
   make_many_children();
   ck_assert_int_eq(children(here, "/long", NULL), 0);
   ck_assert_uint_eq(last.count, LISTED);
-  ck_assert_uint_eq(strlen(last.names[7]), 63); /* `last` cuts names */
+  ck_assert_uint_eq(strlen(last.names[7]), sizeof last.names[7] - 1);
   ck_assert_uint_eq(lk_client_connection(here), 1);
   config = config_of(chroot_path);
   config.receive_limit = 1000000;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Every operation of client.h against a real server, alone and with chroot. */
+/* Every operation of client.h against a real server, without a chroot and with
+ * one. */
 
 #include "live/client/world.h"
 
@@ -11,12 +12,12 @@
 
 /* ---- creating ----------------------------------------------------------- */
 
-START_TEST(each_kind_of_node_is_made)
+START_TEST(each_kind_of_node_is_created)
 {
   static const struct {
     int flags;
     const char *path;
-    const char *made; /* the path in the reply */
+    const char *created; /* the path in the reply */
     bool is_ephemeral;
   } kinds[] = {
       {LK_PERSISTENT, "/d/p", "/d/p", false},
@@ -33,17 +34,17 @@ START_TEST(each_kind_of_node_is_made)
     int64_t owner = kinds[i].is_ephemeral ? lk_client_session(here).id : 0;
 
     ck_assert_int_eq(create(here, kinds[i].path, "12", kinds[i].flags), 0);
-    ck_assert_str_eq(last.path, kinds[i].made);
+    ck_assert_str_eq(last.path, kinds[i].created);
     ck_assert(last.has_stat);
     ck_assert_int_eq(last.stat.ephemeral_owner, owner);
     ck_assert_int_eq(last.stat.data_length, 2);
     ck_assert_int_eq(last.stat.czxid, last.zxid);
     ck_assert_int_eq(last.evidence, LK_EVIDENCE_COMMIT);
-    ck_assert_int_eq(exists(there, full(kinds[i].made), NULL), 0);
+    ck_assert_int_eq(exists(there, full(kinds[i].created), NULL), 0);
     ck_assert_int_eq(last.stat.ephemeral_owner, owner);
   }
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-    ck_assert_int_eq(erase(here, kinds[i].made, -1), 0);
+    ck_assert_int_eq(erase(here, kinds[i].created, -1), 0);
   ck_assert_int_eq(erase(here, "/d", -1), 0);
 }
 END_TEST
@@ -328,7 +329,7 @@ START_TEST(freeing_completes_outstanding_requests)
   here = NULL;
   ck_assert(a.done && b.done);
   ck_assert_int_eq(a.err, LK_ERR_CLOSED);
-  ck_assert_int_eq(b.err, LK_ERR_NOT_SENT); /* a write that never left */
+  ck_assert_int_eq(b.err, LK_ERR_NOT_SENT);
 }
 END_TEST
 
@@ -357,7 +358,7 @@ END_TEST
 TCase *data_tests(void)
 {
   const TTest *const tests[] = {
-      each_kind_of_node_is_made,
+      each_kind_of_node_is_created,
       plain_create_gives_the_path_alone,
       container_is_deleted_after_its_last_child,
       refused_create_names_its_cause,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The results of the last of these requests, in addition to `last`. */
+/* The results of the last request that do not fit into `last`. */
 static struct {
   size_t count;
   int32_t number;

@@ -59,7 +59,8 @@ static void event_log_init(event_log *d)
   d->call.watch = &d->watch;
 }
 
-static int add(lk_client *c, event_log *d, const char *path, lk_watch_mode mode)
+static int add_logged_watch(lk_client *c, event_log *d, const char *path,
+                            lk_watch_mode mode)
 {
   event_log_init(d);
   memset(&last, 0, sizeof last);
@@ -71,7 +72,8 @@ static int add(lk_client *c, event_log *d, const char *path, lk_watch_mode mode)
   return last.err;
 }
 
-/* The server sends events of earlier changes before the reply to the sync. */
+/* Check the events so far. It sends a sync first, since the server sends the
+ * events of earlier changes before the reply to a sync. */
 static void assert_events(event_log *d, const char *text)
 {
   ck_assert_int_eq(sync_with(here, "/"), 0);
@@ -84,7 +86,7 @@ START_TEST(persistent_watch_survives_creation_and_deletion)
   event_log d;
 
   world_enter(_i);
-  ck_assert_int_eq(add(here, &d, "/w", LK_WATCH_PERSISTENT), 0);
+  ck_assert_int_eq(add_logged_watch(here, &d, "/w", LK_WATCH_PERSISTENT), 0);
   for (int i = 0; i < 2; i++) {
     ck_assert_int_eq(create(there, full("/w"), "", 0), 0);
     ck_assert_int_eq(set(there, full("/w"), lk_text("1"), -1), 0);
@@ -107,8 +109,8 @@ START_TEST(recursive_watch_covers_any_depth)
   event_log d, top;
 
   world_enter(_i);
-  ck_assert_int_eq(add(here, &d, "/t", LK_WATCH_RECURSIVE), 0);
-  ck_assert_int_eq(add(here, &top, "/", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add_logged_watch(here, &d, "/t", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add_logged_watch(here, &top, "/", LK_WATCH_RECURSIVE), 0);
   ck_assert_int_eq(create(there, full("/t"), "", 0), 0);
   ck_assert_int_eq(create(there, full("/t/a"), "", 0), 0);
   ck_assert_int_eq(create(there, full("/t/a/b"), "", 0), 0);
@@ -134,7 +136,8 @@ START_TEST(one_shot_and_persistent_watches_are_independent)
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/m", "", 0), 0);
-  ck_assert_int_eq(add(here, &stays, "/m", LK_WATCH_PERSISTENT), 0);
+  ck_assert_int_eq(add_logged_watch(here, &stays, "/m", LK_WATCH_PERSISTENT),
+                   0);
   for (int i = 0; i < 2; i++) {
     event_log_init(&data);
     event_log_init(&child);
@@ -173,8 +176,8 @@ START_TEST(recursive_watch_and_child_watch_of_its_root_coexist)
   ck_assert_int_eq(create(here, "/wn", "", 0), 0);
   event_log_init(&before);
   ck_assert_int_eq(children(here, "/wn", &before.call), 0);
-  ck_assert_int_eq(add(here, &tree, "/wn", LK_WATCH_RECURSIVE), 0);
-  ck_assert_int_eq(add(here, &node, "/wn", LK_WATCH_PERSISTENT),
+  ck_assert_int_eq(add_logged_watch(here, &tree, "/wn", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add_logged_watch(here, &node, "/wn", LK_WATCH_PERSISTENT),
                    LK_ERR_WATCH_MODE);
   ck_assert_ptr_null(node.watch);
   ck_assert_int_eq(sync_with(here, "/"), 0);
@@ -202,8 +205,8 @@ START_TEST(last_cancel_of_a_path_removes_the_watch_at_the_server)
   world_enter(_i);
   wait_for_state(here, LK_STATE_CONNECTED);
   before = watches_on_server();
-  ck_assert_int_eq(add(here, &a, "/g", LK_WATCH_RECURSIVE), 0);
-  ck_assert_int_eq(add(here, &b, "/g", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add_logged_watch(here, &a, "/g", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add_logged_watch(here, &b, "/g", LK_WATCH_RECURSIVE), 0);
   ck_assert_int_gt(watches_on_server(), before);
   lk_watch_cancel(here, a.watch, true);
   ck_assert_int_eq(create(here, "/g", "", LK_EPHEMERAL), 0);
@@ -222,8 +225,9 @@ START_TEST(persistent_watches_continue_after_a_reconnect)
 
   world_enter(_i);
   ck_assert_int_eq(create(here, "/wr", "", 0), 0);
-  ck_assert_int_eq(add(here, &node, "/wr", LK_WATCH_PERSISTENT), 0);
-  ck_assert_int_eq(add(here, &tree, "/s", LK_WATCH_RECURSIVE), 0);
+  ck_assert_int_eq(add_logged_watch(here, &node, "/wr", LK_WATCH_PERSISTENT),
+                   0);
+  ck_assert_int_eq(add_logged_watch(here, &tree, "/s", LK_WATCH_RECURSIVE), 0);
   event_log_init(&once);
   once.call.until_disconnect = true;
   memset(&last, 0, sizeof last);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Watches, one-shot, against a real server. */
+/* One-shot watches against a real server. */
 
 #include "live/client/world.h"
 
@@ -32,7 +32,8 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   s->fired = true;
 }
 
-/* Afterwards `s->call` can be passed to exists(), get() or children(). */
+/* Clear the record. A request with the lk_call `s->call` then sets a watch
+ * whose events are noted in the record. */
 static void watch_record_init(watch_record *s)
 {
   memset(s, 0, sizeof *s);
@@ -50,7 +51,8 @@ static void assert_event(watch_record *s, lk_event_type type, const char *path)
   ck_assert_str_eq(s->path, path);
 }
 
-/* The server registers and removes watches asynchronously. */
+/* Wait until the server has `count` watches: it registers and removes them
+ * asynchronously. */
 static void assert_watches_become(long count)
 {
   for (int i = 0; watches_on_server() != count; i++) {
@@ -173,7 +175,7 @@ START_TEST(cancelled_watch_is_removed_at_the_server)
   assert_watches_become(1);
   lk_watch_cancel(here, a.watch, true);
   ck_assert_int_eq(sync_with(here, "/c"), 0);
-  /* Watch `b` still needs the registration at the server. */
+  /* The server keeps one watch for the node, which `b` still needs. */
   assert_watches_become(1);
   ck_assert_int_eq(set(there, full("/c"), lk_text("1"), -1), 0);
   assert_event(&b, LK_EVENT_CHANGED, "/c");

@@ -20,19 +20,18 @@ bool is_ensemble;
 
 /* ---- fixture ------------------------------------------------------------ */
 
-enum {
-  TIMEOUT_MS =
-      3000 /* a short timeout makes the pauses between attempts short */
-};
+/* The session timeout. It is short, so that the client pauses for a short time
+ * between connection attempts. */
+enum { TIMEOUT_MS = 3000 };
 
-static char place[sizeof last.path];
+static char test_directory[sizeof last.path]; /* as `there` names it */
 
-/* START, NODE and NAME in one; in one of eight buffers that are used in turn.
- */
+/* The three parts of a path joined, in one of eight buffers, which are used in
+ * turn. */
 static const char *path_in(const char *start, const char *node,
                            const char *name)
 {
-  static char text[8][sizeof place + 256];
+  static char text[8][sizeof test_directory + 256];
   static unsigned turn;
   char *out = text[turn++ % 8];
 
@@ -42,23 +41,23 @@ static const char *path_in(const char *start, const char *node,
 
 const char *path_here(const char *node, const char *name)
 {
-  return path_in(chroot_path[0] == '\0' ? place : "", node, name);
+  return path_in(chroot_path[0] == '\0' ? test_directory : "", node, name);
 }
 
 const char *path_there(const char *node, const char *name)
 {
-  return path_in(place, node, name);
+  return path_in(test_directory, node, name);
 }
 
 /* The address of the n-th server, from 1 on. */
 static const char *server_address(int n)
 {
   static char text[64];
-  const char *from = zk.connect;
+  const char *address = zk.connect;
 
   for (; n > 1; n--)
-    from += strcspn(from, ",") + 1;
-  snprintf(text, sizeof text, "%.*s", (int)strcspn(from, ","), from);
+    address += strcspn(address, ",") + 1;
+  snprintf(text, sizeof text, "%.*s", (int)strcspn(address, ","), address);
   return text;
 }
 
@@ -95,9 +94,11 @@ const char *all_members(void)
   return text;
 }
 
+/* The numbers of the servers of `here` and of `there`. */
 static int own_server, other_server;
 
-/* Two different followers, so that `there` sees replicated changes. */
+/* In an ensemble, choose two different followers, so that the changes of `here`
+ * must be replicated before `there` sees them. */
 static void choose_servers(void)
 {
   own_server = is_ensemble ? server_in_mode(&zk, "leader") % 3 + 1 : 1;
@@ -111,8 +112,8 @@ void fixture_set_up(bool chroot)
   ck_assert_int_eq(lk_ev_new(&ev, loop, NULL), 0);
   there = client_to(other_server);
   ck_assert_int_eq(create(there, "/p-", "", LK_SEQUENTIAL), 0);
-  snprintf(place, sizeof place, "%s", last.path);
-  chroot_path = chroot ? place : "";
+  snprintf(test_directory, sizeof test_directory, "%s", last.path);
+  chroot_path = chroot ? test_directory : "";
   wire_of_here = wire_new(loop, server_address(own_server));
   here = client_to_address(wire_address(wire_of_here), chroot_path);
   ck_assert_int_eq(sync_with(here, "/"), 0);
@@ -258,7 +259,8 @@ static int run(bool ensemble)
   return failed;
 }
 
-/* Standalone and ensemble at the same time: the tests mostly wait. */
+/* The tests of a standalone server and those of an ensemble run at the same
+ * time, since they mostly wait. */
 int main(void)
 {
   int failed, result = 0;

@@ -5,8 +5,9 @@
 /**
  * @file
  * A table of every request of a client, with its results and its effect on the
- * tree. `here` sends it through a wire. `there`, in an ensemble connected to
- * another server, reads the tree afterwards.
+ * tree. The client `here` sends the requests through a wire (see wire.h). The
+ * client `there` reads the tree afterwards; in an ensemble it is connected to
+ * another server.
  */
 
 #include "live/client/wire.h"
@@ -21,39 +22,44 @@ typedef struct outcome {
 
 extern outcome last_result;
 
+/** The flags of an operation. */
 enum {
-  WRITES = 1,        /**< must not be repeated */
+  WRITES = 1,        /**< a write, which a client must not send twice */
   CREATES = 2,       /**< creates "/new", or a sequential node */
-  NUMBERED = 4,      /**< the node is sequential */
+  NUMBERED = 4,      /**< creates a sequential node */
   NO_PATH = 8,       /**< the request has no path */
   ENSEMBLE_ONLY = 16 /**< a standalone server refuses it */
 };
 
 typedef struct operation {
   const char *name;
-  int32_t op; /**< on the wire */
+  int32_t op; /**< the opcode of the request */
   int flags;
-  /** Send the request for a path of `here`; fills `last_result`. */
+  /** Send the request for `node`, a path as `here` names it. When the request
+      completes, the callback fills `last_result`. */
   int (*send)(lk_client *c, const char *node, const lk_call *call);
-  const char *result;     /**< `last_result.text` */
-  const char *tree_after; /**< as of tree_of(); NULL: unchanged */
-  int missing;            /**< the error for a missing node */
-  int denied;             /**< the error without permissions */
-  int watch_event; /**< the event of its watch for a change; 0: no watch */
+  const char *result;     /**< the expected `last_result.text` */
+  const char *tree_after; /**< the expected tree_of(); NULL: unchanged */
+  int missing;            /**< the error if the node is missing */
+  int denied;             /**< the error if the client has no permission */
+  int watch_event;        /**< the event that the request's watch reports for
+                             make_change(); 0: the request sets no watch */
 } operation;
 
 extern const operation operations[];
 extern const size_t noperations;
-/** How many of them apply to a standalone server, or to an ensemble. */
+/** The number of operations that a standalone server, or an ensemble, accepts.
+    They are the first of the table. */
 size_t operations_in(bool ensemble);
 
-/** The operation of a loop test's `_i`, and whether it runs with a chroot. */
+/** The operation that a loop test tries in its turn `_i`, and whether this turn
+    has a chroot: each operation has a turn without and one with it. */
 const operation *operation_of(int i);
 bool with_chroot(int i);
 
 /* ---- fixture ------------------------------------------------------------ */
 
-/** Between `here` and its server. */
+/** The wire between `here` and its server. */
 extern wire *wire_of_here;
 /** Whether there are three servers. */
 extern bool is_ensemble;
@@ -66,8 +72,9 @@ const char *all_members(void);
 /** Create a directory for the test, and connect `here` and `there`. */
 void fixture_set_up(bool chroot);
 void fixture_tear_down(void);
-/** A path below a node of it as `here` says it, and as `there` does. Of the
-   last eight. */
+/** The path of `name` below `node`, in the directory of the test, as `here` and
+    as `there` must name it. The text is in one of eight buffers, which are used
+    in turn. */
 const char *path_here(const char *node, const char *name);
 const char *path_there(const char *node, const char *name);
 
@@ -76,10 +83,10 @@ const char *path_there(const char *node, const char *name);
 void make_test_node(const char *node);
 /** tree_of() of a new test node. */
 extern const char test_node_tree[];
-/** A node and all below, as `there` sees it, behind a sync. */
+/** A node and its descendants as text, as `there` reads them after a sync. */
 const char *tree_of(const char *node);
 
-/** Ask and wait for the end. */
+/** Send the request, wait until it completes, and return its error. */
 int send_and_wait(const operation *o, const char *node, const lk_call *call);
 /** Wait until the request completes, and return its error; `refused` is what
     the call returned. */

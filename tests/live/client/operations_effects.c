@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *left_by(const operation *o)
+/* The tree that the operation leaves of a test node. */
+static const char *tree_left_by(const operation *o)
 {
   return o->tree_after == NULL ? test_node_tree : o->tree_after;
 }
@@ -27,8 +28,8 @@ static void assert_text(const operation *o, const char *text,
                 o->name, what, text, expected);
 }
 
-/* The request succeeded with the results of the table. */
-static void assert_good(const operation *o, int err, const char *what)
+/* Check that the request succeeded, with the result of the table. */
+static void assert_succeeded(const operation *o, int err, const char *what)
 {
   assert_err(o, err, 0, what);
   assert_text(o, last_result.text, o->result, what);
@@ -40,8 +41,8 @@ START_TEST(each_request_has_its_documented_effect)
 
   fixture_set_up(with_chroot(_i));
   make_test_node("/a");
-  assert_good(o, send_and_wait(o, path_here("/a", ""), NULL), "done");
-  assert_text(o, tree_of("/a"), left_by(o), "done");
+  assert_succeeded(o, send_and_wait(o, path_here("/a", ""), NULL), "done");
+  assert_text(o, tree_of("/a"), tree_left_by(o), "done");
   ck_assert_uint_eq(lk_client_connection(here), 1);
   fixture_tear_down();
 }
@@ -49,9 +50,10 @@ END_TEST
 
 /* ---- over a connection that breaks -------------------------------------- */
 
-/* The client has kept its session, and this is its connection. */
-static void assert_goes_on(const operation *o, const lk_session *session,
-                           uint64_t connection)
+/* Check that the client still has this session, on the connection with this
+ * number. */
+static void assert_kept_session(const operation *o, const lk_session *session,
+                                uint64_t connection)
 {
   ck_assert_msg(lk_client_session(here).id == session->id,
                 "%s: another session", o->name);
@@ -60,23 +62,25 @@ static void assert_goes_on(const operation *o, const lk_session *session,
                 (int)lk_client_connection(here), (int)connection);
 }
 
-/* A request that was sent and has no reply is in doubt if it is a write; the
- * result is the same whether the server has executed it or not. */
+/* Break the connection before the server has the request, or, if `replied`,
+ * before the client has the reply. The client cannot distinguish the two cases,
+ * so the error is the same: IN_DOUBT of a write, CONNECTION_LOSS of a read. */
 static void break_at(const operation *o, const char *node, bool replied)
 {
-  const char *what = replied ? "its completion lost" : "lost before the server";
+  const char *what = replied ? "the reply lost" : "the request lost";
   lk_session session = lk_client_session(here);
   uint64_t connection = lk_client_connection(here);
-  int unknown =
+  int expected =
       (o->flags & WRITES) != 0 ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 
   make_test_node(node);
   wire_break_at_request(wire_of_here, o->op, replied);
-  assert_err(o, send_and_wait(o, path_here(node, ""), NULL), unknown, what);
+  assert_err(o, send_and_wait(o, path_here(node, ""), NULL), expected, what);
   ck_assert(wire_has_broken(wire_of_here));
   wait_for_state(here, LK_STATE_CONNECTED);
-  assert_text(o, tree_of(node), replied ? left_by(o) : test_node_tree, what);
-  assert_goes_on(o, &session, connection + 1);
+  assert_text(o, tree_of(node), replied ? tree_left_by(o) : test_node_tree,
+              what);
+  assert_kept_session(o, &session, connection + 1);
 }
 
 START_TEST(broken_connection_ends_a_request_with_its_error)
@@ -90,7 +94,6 @@ START_TEST(broken_connection_ends_a_request_with_its_error)
 }
 END_TEST
 
-/* The caller selects this by lk_call.repeat. */
 START_TEST(read_with_repeat_is_sent_again)
 {
   const lk_call call = {.size = sizeof call, .repeat = true};
@@ -102,7 +105,7 @@ START_TEST(read_with_repeat_is_sent_again)
   make_test_node("/a");
   for (int replied = 0; replied < 2; replied++) {
     wire_break_at_request(wire_of_here, o->op, replied == 1);
-    assert_good(o, send_and_wait(o, path_here("/a", ""), &call), "repeat");
+    assert_succeeded(o, send_and_wait(o, path_here("/a", ""), &call), "repeat");
     ck_assert(wire_has_broken(wire_of_here));
     ck_assert_uint_eq(lk_client_connection(here), (uint64_t)replied + 2);
   }
@@ -126,8 +129,8 @@ START_TEST(request_without_connection_is_sent_later_or_times_out)
   ck_assert_int_eq(o->send(here, path_here("/b", ""), NULL), 0);
   ck_assert(!last_result.done);
   wire_mend(wire_of_here);
-  assert_good(o, wait_for_result(0), "waiting");
-  assert_text(o, tree_of("/b"), left_by(o), "waiting");
+  assert_succeeded(o, wait_for_result(0), "waiting");
+  assert_text(o, tree_of("/b"), tree_left_by(o), "waiting");
   ck_assert_uint_eq(lk_client_connection(here), 2);
   fixture_tear_down();
 }
@@ -141,7 +144,7 @@ TCase *effect_tests(bool ensemble)
       read_with_repeat_is_sent_again,
       request_without_connection_is_sent_later_or_times_out,
   };
-  TCase *t = tcase_create("deeds");
+  TCase *t = tcase_create("effects");
   int count = 2 * (int)operations_in(ensemble);
 
   tcase_set_timeout(t, 0);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Every error that the headers name for a request. */
+/* Tests of every error that the headers name for a request. */
 
 #include "live/client/operations.h"
 
 #include <latchkey/nodes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Opcodes. */
+enum { AUTH = 100, SET_WATCHES2 = 105 };
 
 /* ---- errors of all requests --------------------------------------------- */
 
@@ -18,7 +21,8 @@ static void assert_err(const operation *o, int err, int expected,
                 lk_error_text(err), err, lk_error_text(expected));
 }
 
-/* A node and a child on which only bob has permissions. */
+/* Create a node and a child on which only bob, the identity of `there`, has
+ * permissions. */
 static void make_denied_node(const char *node)
 {
   ck_assert_int_eq(add_auth(there, "digest", "bob:secret"), 0);
@@ -136,7 +140,7 @@ START_TEST(wrong_version_is_an_error)
 }
 END_TEST
 
-/* Each type of operation can fail; then none is executed. */
+/* A failed operation of any type fails the multi, and nothing is executed. */
 START_TEST(multi_ends_with_the_error_of_its_failed_operation)
 {
   fixture_set_up(_i == 1);
@@ -188,7 +192,7 @@ static void create_with_parents(const char *path, const char *data)
   ck_assert_int_eq(last.err, 0);
 }
 
-/* A quota that the existing nodes and bytes use up. */
+/* Set a quota of as many nodes and bytes as the test node has already. */
 static void set_quota(const char *node)
 {
   char path[1024];
@@ -236,7 +240,7 @@ START_TEST(add_auth_is_repeated_on_the_next_connection)
   for (int replied = 0; replied < 2; replied++) {
     const char *who = replied == 0 ? "ann:x" : "bea:x";
 
-    wire_break_at_request(wire_of_here, 100, replied == 1);
+    wire_break_at_request(wire_of_here, AUTH, replied == 1);
     assert_is(add_auth(here, "digest", who), 0);
     ck_assert(wire_has_broken(wire_of_here));
     ck_assert_uint_eq(lk_client_connection(here), (uint64_t)replied + 2);
@@ -298,7 +302,7 @@ START_TEST(persistent_watch_ends_at_a_server_without_add_watch)
   assert_is(wait_for_result(lk_add_watch(here, "/", LK_WATCH_RECURSIVE, &call,
                                          on_ended, NULL)),
             0);
-  wire_replace_opcode(wire_of_here, 105);
+  wire_replace_opcode(wire_of_here, SET_WATCHES2);
   wire_break(wire_of_here);
   wire_mend(wire_of_here);
   wait_until(&has_ended);
@@ -360,7 +364,8 @@ START_TEST(refused_reconfig_names_its_cause)
   assert_is(reconfig(NULL, "1", 1), LK_ERR_BAD_VERSION);
   assert_is(reconfig("what is this", NULL, -1), LK_ERR_BAD_ARGUMENT);
   assert_is(reconfig(NULL, "one", -1), LK_ERR_MARSHALLING);
-  /* servers 8 and 9 do not exist */
+  /* A new ensemble of servers 1, 8 and 9, of which only server 1 exists, has
+     no quorum. */
   assert_is(reconfig("server.1=127.0.0.1:1:2:participant;127.0.0.1:3,"
                      "server.8=127.0.0.1:4:5:participant;127.0.0.1:6,"
                      "server.9=127.0.0.1:7:8:participant;127.0.0.1:9",
@@ -373,8 +378,9 @@ START_TEST(refused_reconfig_names_its_cause)
 }
 END_TEST
 
-/* While the followers are stopped, the leader commits nothing. */
-static void stop_followers(int leader, const char *word)
+/* Send a command to script/server for each follower: "stop" or "cont". While
+ * the followers are stopped, the leader commits nothing. */
+static void command_followers(int leader, const char *word)
 {
   for (int n = 1; n <= 3; n++) {
     if (n != leader)
@@ -393,12 +399,12 @@ START_TEST(second_reconfig_at_once_is_refused)
   fixture_set_up(false);
   c = client_to(leader);
   ck_assert_int_eq(add_auth(c, "digest", "super:secret"), 0);
-  stop_followers(leader, "stop");
+  command_followers(leader, "stop");
   memset(&last_result, 0, sizeof last_result);
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_get, &first), 0);
   ck_assert_int_eq(lk_reconfig(c, &change, NULL, on_config, NULL), 0);
   ev_run(loop, EVRUN_NOWAIT); /* sends both requests */
-  stop_followers(leader, "cont");
+  command_followers(leader, "cont");
   assert_is(wait_for_result(0), LK_ERR_RECONFIG_IN_PROGRESS);
   assert_is(first.err, 0);
   close_client(c);

@@ -34,7 +34,7 @@ static bool result_begin(int err)
   return err == 0;
 }
 
-/* A path without the directory of the test and the node in it. */
+/* The part of a path below the test node. */
 static const char *inner(const char *path)
 {
   const char *start = path_here("", "");
@@ -383,8 +383,8 @@ static int send_config(lk_client *c, const char *node, const lk_call *call)
   return lk_get_config(c, call, on_config, NULL);
 }
 
-/* The new members are the old ones; the server still commits a new
- * configuration. */
+/* The request names the present members. Nevertheless the ensemble commits a
+ * new configuration. */
 static int send_reconfig(lk_client *c, const char *node, const lk_call *call)
 {
   const lk_reconfiguration change = {
@@ -477,6 +477,6 @@ size_t operations_in(bool ensemble)
   size_t n = noperations;
 
   while (!ensemble && (operations[n - 1].flags & ENSEMBLE_ONLY) != 0)
-    n--; /* operations of ensembles are the last of the table */
+    n--;
   return n;
 }

@@ -2,15 +2,16 @@
 #include "config.h"
 
 /*
- * Watches of all kinds, on a node and on its parent, across a broken connection
- * with changes meanwhile. In an ensemble the client then connects to another
- * server.
+ * Watches of all kinds, on a node and on its parent, when the connection breaks
+ * and nodes change before the client is connected again.
  */
 
 #include "live/client/operations.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { REMOVE_WATCHES = 18 }; /* the opcode */
 
 /* ---- a watch for each request that sets one ----------------------------- */
 
@@ -80,7 +81,7 @@ START_TEST(cancelled_watch_is_not_reregistered_after_a_break)
   event_count = 0;
   make_test_node("/a");
   ck_assert_int_eq(get(here, path_here("/a", ""), &call), 0);
-  wire_break_at_request(wire_of_here, 18, replied);
+  wire_break_at_request(wire_of_here, REMOVE_WATCHES, replied);
   lk_watch_cancel(here, w, true);
   wait_for_state(here, LK_STATE_SUSPENDED);
   ck_assert(wire_has_broken(wire_of_here));
@@ -93,8 +94,8 @@ END_TEST
 
 /* ---- all kinds of watches on the same node ------------------------------ */
 
-/* Which persistent watch covers a node: none, one on the node, a recursive one
- * on the node, or a recursive one on its parent. */
+/* The persistent watch that covers a node: none, one on the node, a recursive
+ * one on the node, or a recursive one on its parent. */
 enum cover { NONE, NODE, TREE, ABOVE, NCOVERS };
 
 /* The change of a node while the client is not connected. */
@@ -108,6 +109,7 @@ enum change {
   NCHANGES
 };
 
+/* The request that sets a one-shot watch. */
 enum shot { GET, EXISTS, CHILDREN, NSHOTS };
 
 typedef struct event_log {
@@ -115,8 +117,11 @@ typedef struct event_log {
   char text[512];
 } event_log;
 
+/* The node "/COVER/CHANGE" is covered as `cover` says, and changes as `change`
+ * says; these are the events of its watches. The one watch on the parent logs
+ * to persistent[ABOVE][0]. */
 static event_log shots[NCOVERS][NCHANGES][NSHOTS];
-static event_log persistent[NCOVERS][NCHANGES]; /* ABOVE uses the first only */
+static event_log persistent[NCOVERS][NCHANGES];
 
 static void log_event(lk_client *c, lk_watch *w, const lk_event *event,
                       void *arg)
@@ -155,7 +160,7 @@ static const char *node_of(int cover, int change)
   return out;
 }
 
-static int add(const char *path, lk_watch_mode mode, event_log *d)
+static int add_logged_watch(const char *path, lk_watch_mode mode, event_log *d)
 {
   lk_call call = call_with_log(d);
 
@@ -163,17 +168,18 @@ static int add(const char *path, lk_watch_mode mode, event_log *d)
   return wait_for_result(lk_add_watch(here, path, mode, &call, on_ended, NULL));
 }
 
-/* Called before or after set_one_shots(). */
 static void set_persistent(int cover, int change)
 {
   const char *node = path_here(node_of(cover, change), "");
 
   if (cover == NODE)
-    ck_assert_int_eq(add(node, LK_WATCH_PERSISTENT, &persistent[cover][change]),
-                     0);
+    ck_assert_int_eq(
+        add_logged_watch(node, LK_WATCH_PERSISTENT, &persistent[cover][change]),
+        0);
   else if (cover == TREE)
-    ck_assert_int_eq(add(node, LK_WATCH_RECURSIVE, &persistent[cover][change]),
-                     0);
+    ck_assert_int_eq(
+        add_logged_watch(node, LK_WATCH_RECURSIVE, &persistent[cover][change]),
+        0);
 }
 
 static void set_one_shots(int cover, int change)
@@ -191,7 +197,9 @@ static void set_one_shots(int cover, int change)
   ck_assert_int_eq(children(here, node, &calls[CHILDREN]), 0);
 }
 
-static void prepare(bool persistent_first)
+/* Create the nodes, except those of CREATED, and set all watches. The order of
+ * persistent and one-shot watches on a node must not matter. */
+static void create_nodes_and_watches(bool persistent_first)
 {
   char directory[16];
 
@@ -203,8 +211,9 @@ static void prepare(bool persistent_first)
           create(there, path_there(node_of(cover, change), ""), "", 0), 0);
     ck_assert_int_eq(sync_with(here, "/"), 0);
     if (cover == ABOVE)
-      ck_assert_int_eq(add(path_here(directory, ""), LK_WATCH_RECURSIVE,
-                           &persistent[cover][0]),
+      ck_assert_int_eq(add_logged_watch(path_here(directory, ""),
+                                        LK_WATCH_RECURSIVE,
+                                        &persistent[cover][0]),
                        0);
     for (int change = 0; change < NCHANGES; change++) {
       if (persistent_first)
@@ -232,8 +241,9 @@ static void apply_change(int cover, int change)
     ck_assert_int_eq(create(there, node, "", 0), 0);
 }
 
-/* The event that a one-shot watch reports for a missed change: the server
- * compares the node with the zxid that the client has seen last. */
+/* The event that a one-shot watch reports for a missed change; NULL: none. When
+ * the client registers the watch again, the server compares the node with the
+ * zxid that the client has seen last. */
 static const char *missed_event(int change, int shot)
 {
   static const char *const of[NCHANGES][NSHOTS] = {
@@ -247,12 +257,13 @@ static const char *missed_event(int change, int shot)
   return of[change][shot];
 }
 
-/* The event of a one-shot watch for a change after the reconnect. */
+/* The event that a one-shot watch reports for touch_all(), after the reconnect;
+ * NULL: none, since the watch has fired already or was never set. */
 static const char *later_event(int change, int shot)
 {
   if (missed_event(change, shot) != NULL ||
       (change == CREATED && shot != EXISTS))
-    return NULL; /* the watch has fired already, or was never set */
+    return NULL;
   return shot == CHILDREN ? "children" : "changed";
 }
 
@@ -260,10 +271,11 @@ static void assert_text(const char *text, const char *expected, int cover,
                         int change, int shot)
 {
   ck_assert_msg(strcmp(text, expected) == 0,
-                "beside %d, change %d, watch %d: \"%s\", not \"%s\"", cover,
+                "cover %d, change %d, watch %d: \"%s\", not \"%s\"", cover,
                 change, shot, text, expected);
 }
 
+/* Check that each one-shot watch has reported the event of `what` only. */
 static void assert_shots(const char *(*what)(int change, int shot))
 {
   char expected[128];
@@ -280,7 +292,8 @@ static void assert_shots(const char *(*what)(int change, int shot))
   }
 }
 
-/* Whether a one-shot watch of a directory reports this missed change. */
+/* Whether `text` is the event of a one-shot watch for a missed change of a node
+ * with this cover. */
 static bool was_missed(const char *text, int cover)
 {
   char line[128];
@@ -296,8 +309,8 @@ static bool was_missed(const char *text, int cover)
   return false;
 }
 
-/* A persistent watch reports that it is registered again, and then perhaps the
- * missed changes that one-shot watches report. */
+/* Check the events of a persistent watch: first that it was registered again,
+ * then possibly missed changes that one-shot watches report, too. */
 static void assert_reregistered(const event_log *d, const char *path, int cover)
 {
   char text[sizeof d->text], *rest, expected[64];
@@ -319,7 +332,7 @@ static void assert_all_reregistered(void)
   assert_reregistered(&persistent[ABOVE][0], "/3", ABOVE);
 }
 
-/* The events of a persistent watch for touch_all(). */
+/* Write the events that a persistent watch reports for touch_all(). */
 static void put_events_of_touch(char *out, size_t size, int cover, int change)
 {
   const char *node = node_of(cover, change);
@@ -362,7 +375,7 @@ static void clear_logs(void)
   }
 }
 
-/* Change every node, so that all remaining watches fire. */
+/* Change every node, so that all watches fire that have not fired yet. */
 static void touch_all(void)
 {
   for (int cover = 0; cover < NCOVERS; cover++) {
@@ -385,7 +398,7 @@ START_TEST(missed_changes_are_reported_after_a_reconnect)
 
   fixture_set_up(_i % 2 == 1);
   clear_logs();
-  prepare(_i >= 2);
+  create_nodes_and_watches(_i >= 2);
   wire_break(wire_of_here);
   wait_for_state(here, LK_STATE_SUSPENDED);
   for (int cover = 0; cover < NCOVERS; cover++) {

@@ -11,21 +11,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ROOM = 1 << 20, HOPS = 8, NO_OP = 0 };
+enum {
+  ROOM = 1 << 20, /* bytes of input that are no complete frame yet */
+  HOPS = 8,       /* connections at the same time */
+  NO_OP = 0       /* no opcode */
+};
 
-/* One direction of a hop. */
+/* One direction of a hop, from one socket to the other. */
 typedef struct direction {
   ev_io io;
   struct hop *hop;
   int from;
   int to;
-  bool up;
+  bool up;            /* from the client to the server */
   bool saw_handshake; /* the first frame, the handshake, was forwarded */
   unsigned char *bytes;
   size_t len;
 } direction;
 
-/* One connection of a client, and the one to the server. */
+/* A connection of a client, and the connection to the server for it. */
 typedef struct hop {
   wire *wire;
   bool is_open;
@@ -40,10 +44,10 @@ struct wire {
   int listener;
   struct sockaddr_in to;
   char address[32];
-  int32_t op; /* where to break, or NO_OP */
-  bool replied;
+  int32_t op;   /* break at this request, or NO_OP */
+  bool replied; /* break at the reply to this request */
   bool has_broken;
-  int32_t replaced_op; /* or NO_OP */
+  int32_t replaced_op; /* see wire_replace_opcode(), or NO_OP */
   hop hops[HOPS];
 };
 
@@ -66,17 +70,17 @@ static void hop_close(hop *h)
 }
 
 /* Whether the hop closes instead of forwarding this reply. */
-static bool is_reply_to_drop(const direction *w, const unsigned char *answer)
+static bool is_reply_to_drop(const direction *d, const unsigned char *answer)
 {
-  return w->hop->drops_reply && int_at(answer + 4) == w->hop->xid;
+  return d->hop->drops_reply && int_at(answer + 4) == d->hop->xid;
 }
 
-/* Whether the hop closes instead of forwarding this request. May replace the
- * request's opcode. */
-static bool is_request_to_break_at(direction *w, unsigned char *request)
+/* Whether the hop closes instead of forwarding this request. Before, replace
+ * the opcode of the request if the test wants that. */
+static bool is_request_to_break_at(direction *d, unsigned char *request)
 {
   static const unsigned char unknown[] = {0, 0, 0, 99};
-  wire *on = w->hop->wire;
+  wire *on = d->hop->wire;
   const int32_t op = int_at(request + 8);
 
   if (op == on->replaced_op)
@@ -84,68 +88,70 @@ static bool is_request_to_break_at(direction *w, unsigned char *request)
   if (on->op == NO_OP || op != on->op)
     return false;
   on->op = NO_OP;
-  w->hop->drops_reply = on->replied;
-  w->hop->xid = int_at(request + 4);
+  d->hop->drops_reply = on->replied;
+  d->hop->xid = int_at(request + 4);
   return !on->replied;
 }
 
-/* The first frame in each direction is a handshake. */
-static bool breaks_at_frame(direction *w, unsigned char *frame, size_t len)
+/* Whether the hop closes instead of forwarding this frame. The first frame in
+ * each direction is the handshake, which has no opcode. */
+static bool breaks_at_frame(direction *d, unsigned char *frame, size_t len)
 {
-  const bool saw_handshake = w->saw_handshake;
+  const bool saw_handshake = d->saw_handshake;
 
-  w->saw_handshake = true;
+  d->saw_handshake = true;
   if (!saw_handshake || len < 12)
     return false;
-  return w->up ? is_request_to_break_at(w, frame) : is_reply_to_drop(w, frame);
+  return d->up ? is_request_to_break_at(d, frame) : is_reply_to_drop(d, frame);
 }
 
-/* The frames are small, so send() takes each as a whole. */
-static bool forward(direction *w, size_t len)
+/* Forward the first frame of the input; returns false if the hop must close.
+ * send() accepts a frame as a whole, since the frames are small. */
+static bool forward_frame(direction *d, size_t len)
 {
-  if (breaks_at_frame(w, w->bytes, len)) {
-    w->hop->wire->has_broken = true;
+  if (breaks_at_frame(d, d->bytes, len)) {
+    d->hop->wire->has_broken = true;
     return false;
   }
-  if (send(w->to, w->bytes, len, MSG_NOSIGNAL) != (ssize_t)len)
+  if (send(d->to, d->bytes, len, MSG_NOSIGNAL) != (ssize_t)len)
     return false;
-  w->len -= len;
-  memmove(w->bytes, w->bytes + len, w->len);
+  d->len -= len;
+  memmove(d->bytes, d->bytes + len, d->len);
   return true;
 }
 
 static void on_bytes(struct ev_loop *loop, ev_io *io, int revents)
 {
-  direction *w = io->data;
-  ssize_t got = read(w->from, w->bytes + w->len, ROOM - w->len);
+  direction *d = io->data;
+  ssize_t got = read(d->from, d->bytes + d->len, ROOM - d->len);
   bool is_open = got > 0;
   size_t len;
 
   (void)loop;
   (void)revents;
-  w->len += is_open ? (size_t)got : 0;
-  while (is_open && w->len >= 4 &&
-         w->len >= (len = 4 + (size_t)int_at(w->bytes)))
-    is_open = forward(w, len);
+  d->len += is_open ? (size_t)got : 0;
+  while (is_open && d->len >= 4 &&
+         d->len >= (len = 4 + (size_t)int_at(d->bytes)))
+    is_open = forward_frame(d, len);
   if (!is_open)
-    hop_close(w->hop);
+    hop_close(d->hop);
   else
-    ck_assert_uint_lt(w->len, ROOM);
+    ck_assert_uint_lt(d->len, ROOM);
 }
 
 static void hop_start_direction(hop *h, int i, int from, int to)
 {
-  direction *w = &h->directions[i];
+  direction *d = &h->directions[i];
 
-  *w = (direction){.hop = h, .from = from, .to = to, .up = i == 0};
-  w->bytes = malloc(ROOM);
-  ck_assert_ptr_nonnull(w->bytes);
-  ev_io_init(&w->io, on_bytes, from, EV_READ);
-  w->io.data = w;
-  ev_io_start(h->wire->loop, &w->io);
+  *d = (direction){.hop = h, .from = from, .to = to, .up = i == 0};
+  d->bytes = malloc(ROOM);
+  ck_assert_ptr_nonnull(d->bytes);
+  ev_io_init(&d->io, on_bytes, from, EV_READ);
+  d->io.data = d;
+  ev_io_start(h->wire->loop, &d->io);
 }
 
-static hop *free_hop(wire *w)
+static hop *find_free_hop(wire *w)
 {
   for (size_t i = 0; i < HOPS; i++) {
     if (!w->hops[i].is_open)
@@ -158,7 +164,7 @@ static hop *free_hop(wire *w)
 static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
 {
   wire *w = io->data;
-  hop *h = free_hop(w);
+  hop *h = find_free_hop(w);
   int client = accept(w->listener, NULL, NULL);
   int server = socket(AF_INET, SOCK_STREAM, 0);
 

@@ -22,15 +22,16 @@ void wire_free(wire *w);
 /** The address of the proxy, "127.0.0.1:4711". */
 const char *wire_address(const wire *w);
 
-/** Break at the next request with this opcode: before the server has it, or,
-    `replied`, after that, before the client has the answer. */
+/** Close the connection at the next request with this opcode: instead of
+    forwarding the request, or, if `replied`, instead of forwarding its reply.
+ */
 void wire_break_at_request(wire *w, int32_t op, bool replied);
 
 /** Whether the last wire_break_at_request() has closed a connection. */
 bool wire_has_broken(const wire *w);
 
-/** From now on replace the opcode `op` of requests by one that no server has;
-    0: none. */
+/** From now on replace the opcode `op` of requests by an opcode that no server
+    knows; 0: replace none. */
 void wire_replace_opcode(wire *w, int32_t op);
 
 /** Close all connections; the wire accepts no new ones until wire_mend(). */

@@ -4,9 +4,11 @@
 
 /**
  * @file
- * One real server, and for each test a loop, a client `here` and a client
- * `there` without chroot. The request functions below wait until the request
- * completes, return its error or the refusal, and leave the results in `last`.
+ * One real server, and for each test a loop and two clients: `here`, perhaps
+ * with a chroot, and `there` without one. The request functions below wait
+ * until the request completes, and leave its results in `last`. They return the
+ * error with which the request completed, or the error of the call that refused
+ * it.
  */
 
 #include "support/real_server.h"
@@ -28,14 +30,14 @@ typedef struct completion {
   char path[512];
   bool has_stat;
   lk_stat stat;
-  bool is_null; /* the data */
+  bool is_null; /* the data is null */
   char data[256];
   size_t len;
-  size_t count; /* of children, or of results */
-  char names[8][64];
-  lk_op_result results[8]; /* without stat */
-  char paths[8][128];      /* of results */
-  int32_t versions[8];     /* of results that have a stat, else -1 */
+  size_t count;            /* number of children, or of results of a multi */
+  char names[8][64];       /* the first children; long names are cut off */
+  lk_op_result results[8]; /* the first results; `stat` is not set */
+  char paths[8][128];      /* the path of each result */
+  int32_t versions[8];     /* the version of each result; -1: it has no stat */
   lk_evidence evidence;
   int64_t zxid;
   uint64_t order; /* 1, 2, ... in the order of the completions */
@@ -50,8 +52,8 @@ void world_set_up(void);
 void world_tear_down(void);
 /** The chroot of `here`: "", or a node that world_enter() has created. */
 extern const char *chroot_path;
-/** Connect `here`, with a chroot unless `with_chroot` is 0; for the `_i` of a
-    loop test. */
+/** Connect `here`, with a chroot unless `with_chroot` is 0. A loop test passes
+    its `_i`. */
 void world_enter(int with_chroot);
 
 lk_client_config config_of(const char *chroot);
@@ -72,8 +74,8 @@ int multi(lk_client *c, const lk_op *ops, size_t count);
 int add_auth(lk_client *c, const char *scheme, const char *auth);
 int close_client(lk_client *c);
 
-/** A path of `here` as `there` has it, with the chroot in front. In one of four
-    buffers that are used in turn. */
+/** The path as `there` must name it: `path` of `here` with the chroot in front.
+    The text is in one of four buffers, which are used in turn. */
 const char *full(const char *path);
 
 /** Callbacks for requests that do not wait; `arg` is a completion. */
