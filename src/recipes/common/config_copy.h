@@ -11,9 +11,10 @@
 
 #include <latchkey/client.h>
 
-/** Copy a caller's struct, which begins with its size; `from` NULL: all its
-    options are 0. LK_ERR_BAD_ARGUMENT: the reason is logged through `c`, unless
-    that is NULL. */
+/** Copy the caller's options `from`, a struct that begins with its size, to
+    `out`. If `from` is NULL, all options in `out` are 0. Returns 0, or
+    LK_ERR_BAD_ARGUMENT if the struct is not valid; the reason is logged, unless
+    `c` is NULL. */
 static inline int lk__config_copy(const lk_client *c,
                                   const lk_sized_struct *sized, void *out,
                                   const void *from)

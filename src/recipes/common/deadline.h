@@ -10,8 +10,9 @@
 #include "base/timeout.h"
 #include "recipes/common/config_copy.h"
 
-/** Copy the options of such a call; `call` NULL: the defaults. 0, or
-    LK_ERR_BAD_ARGUMENT, also for a watch. */
+/** Copy the options of a call that sends several requests. If `call` is NULL,
+    `out` gets the defaults. Returns 0, or LK_ERR_BAD_ARGUMENT; a watch
+    (`on_event`) is refused as well, since it would belong to one request. */
 static inline int lk__call_options_copy(const lk_client *c, lk_call *out,
                                         const lk_call *call)
 {
@@ -23,18 +24,21 @@ static inline int lk__call_options_copy(const lk_client *c, lk_call *out,
   return err;
 }
 
-/** The deadline of a call that begins now; INT64_MAX: none. */
+/** The deadline of a call that begins now, or INT64_MAX if the call has none.
+ */
 static inline int64_t lk__call_deadline(const lk_client *c, const lk_call *call)
 {
   return lk__timeout_end(lk_client_clock(c), call->timeout_ms,
                          call->deadline_ms);
 }
 
-/** The options of a request that must complete until `end`. */
-static inline lk_call lk__call_until(int64_t end)
+/** The options of a request that must complete before `deadline_ms`, which is a
+    result of lk__call_deadline(). */
+static inline lk_call lk__call_until(int64_t deadline_ms)
 {
   return (lk_call){.size = sizeof(lk_call),
-                   .deadline_ms = end == INT64_MAX ? LK_NO_LIMIT : end};
+                   .deadline_ms =
+                       deadline_ms == INT64_MAX ? LK_NO_LIMIT : deadline_ms};
 }
 
 #endif

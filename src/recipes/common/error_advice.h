@@ -8,16 +8,19 @@
 
 /**
  * @file
- * What a recipe does after an error, by the table of base/error_meaning.c. For
- * callbacks of requests, and for errors that a request function returns.
+ * What a recipe does after an error: the table of base/error_meaning.c, with
+ * one exception. The functions are for callbacks of requests, and for errors
+ * that a request function returns.
  */
 
-/** true: the reply of a server reports the loss of its connection to the
-    leader. The client's connection stays, so no reconnect follows. */
+/** Whether `err` is a connection loss that a server has reported in a reply:
+    the server lost its connection to the leader. The connection of the client
+    stays, so a recipe must not wait for a reconnect. */
 bool lk__error_is_loss_behind_server(const lk_client *c, int err);
-/** What to do after a request completed with `err`. */
+/** What to do after a request completed with `err`. A connection loss that a
+    server has reported is given up. */
 lk_advice lk__error_advice(const lk_client *c, int err);
-/** The same, for a request of a cleanup. */
+/** What to do after a request of a cleanup completed with `err`. */
 lk_advice lk__error_cleanup_advice(const lk_client *c, int err);
 
 #endif
