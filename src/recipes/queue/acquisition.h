@@ -4,9 +4,9 @@
 
 /**
  * @file
- * An acquisition: what a lock handle runs from its acquire to its release. The
- * usual one is one contender (contender.h). Others consist of several, which
- * are held together or not at all.
+ * An acquisition: what a lock handle runs from its acquire to its release. Most
+ * acquisitions consist of one contender (contender.h). A joint acquisition
+ * consists of several contenders, which are held together or not at all.
  */
 
 #include <latchkey/client.h>
@@ -14,40 +14,44 @@
 typedef struct lk_contender lk_contender;
 typedef struct lk_acquisition lk_acquisition;
 
-/** What the owner is notified of, besides the grant and the end. */
+/** What the owner is notified of, besides the grant and the end. The comments
+    name the members of lk_notice that are set. */
 typedef enum lk_notice_type {
-  LK_NOTICE_WAITING,     /* position, node */
-  LK_NOTICE_PLACE_LOST,  /* err */
-  LK_NOTICE_MIXED_QUEUE, /* node */
-  LK_NOTICE_UNWATCHED,
-  LK_NOTICE_COUNTER_NEAR_END, /* the numbers of the queue near their limit */
-  LK_NOTICE_SUSPENDED,        /* deadline_ms */
-  LK_NOTICE_UNSURE,           /* deadline_ms */
-  LK_NOTICE_LEASE_PROVEN,     /* deadline_ms */
+  LK_NOTICE_WAITING,          /**< position, node */
+  LK_NOTICE_PLACE_LOST,       /**< err */
+  LK_NOTICE_MIXED_QUEUE,      /**< node */
+  LK_NOTICE_UNWATCHED,        /**< the own node cannot be read: no watch */
+  LK_NOTICE_COUNTER_NEAR_END, /**< see lk__sequence_is_near_end() */
+  LK_NOTICE_SUSPENDED,        /**< deadline_ms */
+  LK_NOTICE_UNSURE,           /**< deadline_ms */
+  LK_NOTICE_LEASE_PROVEN,     /**< deadline_ms */
   LK_NOTICE_REVOKED
 } lk_notice_type;
 
 typedef struct lk_notice {
   lk_notice_type type;
   int err;
-  size_t position;
-  const char *node; /**< full path, borrowed */
-  int64_t deadline_ms;
+  size_t position;     /**< the number of predecessors */
+  const char *node;    /**< full path, borrowed: of the first contender in the
+                          queue (WAITING), or of another lock's node (MIXED) */
+  int64_t deadline_ms; /**< the lease deadline */
 } lk_notice;
 
-/** The callbacks of the owner. Each of them may free everything. */
+/** The callbacks of the owner. Each of them may free the acquisition, the lock
+    and the client. */
 typedef struct lk_acquisition_callbacks {
   void (*granted)(void *arg);
-  /** The acquisition failed; it cleans up by itself. */
+  /** The acquisition failed before the grant; it cleans up by itself. */
   void (*ended)(void *arg, int err);
-  /** It was granted and is no longer held. */
+  /** The acquisition was granted and is no longer held. */
   void (*lost)(void *arg, int err);
   void (*notice)(void *arg, const lk_notice *notice);
-  /** After stop() with `notify`: the own node is deleted, or, with `err`, stays
-      until the session ends. */
+  /** After stop() with `notify`: the own node is deleted. If `err` is not 0,
+      the own node could not be deleted and stays until the session ends. */
   void (*gone)(void *arg, int err);
 } lk_acquisition_callbacks;
 
+/** What differs between the kinds of acquisitions. */
 typedef struct lk_acquisition_kind {
   /** Start. `ended` may be invoked before this returns. */
   void (*begin)(lk_acquisition *a);
@@ -62,10 +66,12 @@ typedef struct lk_acquisition_kind {
 
 struct lk_acquisition {
   const lk_acquisition_kind *kind;
-  bool whole;           /**< `parts` are all that it consists of */
-  lk_contender **parts; /**< it is held when all of these are */
-  size_t count;
-  uint64_t handoffs; /**< how many local owners held with this node before */
+  /** false: the acquisition is not held even if all `parts` are. Contenders may
+      still be missing among them, or the grant has not been given. */
+  bool whole;
+  lk_contender **parts; /**< the contenders that must all be held */
+  size_t count;         /**< of `parts` */
+  uint64_t handoffs;    /**< how many local owners held with this node before */
 };
 
 #endif

@@ -5,13 +5,18 @@
 #include "recipes/queue/acquisition_holding.h"
 #include "recipes/queue/holding.h"
 
-bool lk__acquisition_holds(const lk_acquisition *a)
+static bool acquisition_parts_hold(const lk_acquisition *a)
 {
   for (size_t i = 0; i < a->count; i++) {
     if (!lk__contender_holds(a->parts[i]))
       return false;
   }
-  return a->whole;
+  return true;
+}
+
+bool lk__acquisition_holds(const lk_acquisition *a)
+{
+  return a->whole && acquisition_parts_hold(a);
 }
 
 bool lk__acquisition_is_unsure(const lk_acquisition *a)
@@ -27,25 +32,28 @@ bool lk__acquisition_try_grant(lk_acquisition *a)
 {
   lk_session_lease *lease = a->parts[0]->lease;
 
-  a->whole = true;
-  a->whole = lk__acquisition_holds(a) && !lk__acquisition_is_unsure(a);
-  if (a->whole && !lk__lease_may_grant(lease, lk_client_clock(lease->client))) {
-    a->whole = false;
+  a->whole = false;
+  if (!acquisition_parts_hold(a) || lk__acquisition_is_unsure(a))
+    return false;
+  if (!lk__lease_may_grant(lease, lk_client_clock(lease->client))) {
     lk__contender_await_lease(a->parts[0]);
+    return false;
   }
-  return a->whole;
+  a->whole = true;
+  return true;
 }
 
 int64_t lk__acquisition_deadline(const lk_acquisition *a)
 {
-  int64_t first = INT64_MAX;
+  int64_t earliest = INT64_MAX;
 
   for (size_t i = 0; i < a->count; i++) {
-    int64_t at = lk__contender_deadline(a->parts[i]);
+    int64_t deadline_ms = lk__contender_deadline(a->parts[i]);
 
-    first = at < first ? at : first;
+    if (deadline_ms < earliest)
+      earliest = deadline_ms;
   }
-  return first;
+  return earliest;
 }
 
 uint64_t lk__acquisition_token(const lk_acquisition *a)
@@ -55,7 +63,8 @@ uint64_t lk__acquisition_token(const lk_acquisition *a)
   for (size_t i = 0; i < a->count; i++) {
     uint64_t token = lk__contender_token(a->parts[i]);
 
-    largest = token > largest ? token : largest;
+    if (token > largest)
+      largest = token;
   }
   return largest;
 }

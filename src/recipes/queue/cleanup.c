@@ -13,13 +13,14 @@
  * @file
  * Cleanup: the own node of a released, cancelled or failed contender is
  * deleted. The delete is repeated on each new connection until the node is
- * known not to exist. Where names are not unique, another node may have
- * the name after a lost connection, so the own node is recovered before
- * each repeated delete. If the list for that is larger than the client accepts,
- * only the nodes of this session are listed (session_listing.c).
+ * known not to exist. Where names are not unique, another client's node may
+ * have the name after a connection loss, so the own node is recovered before
+ * each repeated delete. If the list for the recovery is larger than the client
+ * accepts, only the nodes of this session are listed (session_listing.c).
  */
 
-/* The own node does not exist, or (`err`) it remains until the session ends. */
+/* End the cleanup. `err` 0: the own node does not exist. Otherwise the own node
+ * could not be deleted and remains until the session ends. */
 static void cleanup_finish(lk_contender *ct, int err)
 {
   lk_session_lease *lease = ct->lease;
@@ -39,8 +40,9 @@ static void cleanup_finish(lk_contender *ct, int err)
 static void cleanup_failed(lk_contender *ct, int err)
 {
   if (err == LK_ERR_TOO_BIG && !ct->cleanup.too_big) {
-    ct->cleanup.too_big = true; /* cleanup continues on the next
-                                    connection: this one is lost, too */
+    /* A reply that is too big breaks the connection. The cleanup continues on
+     * the next connection, and lists only the nodes of this session. */
+    ct->cleanup.too_big = true;
     return;
   }
   switch (lk__error_cleanup_advice(lk__contender_client(ct), err)) {
@@ -98,7 +100,7 @@ void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err)
   }
 }
 
-static void cleanup_remove_own(lk_contender *ct)
+static void cleanup_delete_or_recover(lk_contender *ct)
 {
   if (lk__own_node_is_unverified(&ct->own, lk__contender_connection(ct)))
     cleanup_send_recovery(ct);
@@ -119,12 +121,13 @@ void lk__cleanup_continue(lk_contender *ct)
     break;
   case LK_OWN_CREATED:
     if (online && !ct->cleanup.deleting && !ct->cleanup.recovering)
-      cleanup_remove_own(ct);
+      cleanup_delete_or_recover(ct);
     break;
   }
 }
 
-static int enter_cleaning_up(lk_contender *ct, lk_contender_state from)
+static int contender_enter_cleaning_up(lk_contender *ct,
+                                       lk_contender_state from)
 {
   (void)from;
   lk__cleanup_continue(ct);
@@ -134,16 +137,18 @@ static int enter_cleaning_up(lk_contender *ct, lk_contender_state from)
 static void cleanup_take_list(lk_contender *ct, int err, const lk_bytes *names,
                               size_t count)
 {
-  /* Otherwise it is the list that was requested with the create. */
+  /* Without a recovery, this is the list that was requested with the create,
+   * which the cleanup does not need. */
   if (ct->cleanup.recovering)
     lk__recovery_take_list(ct, err, names, count);
 }
 
-/* PAUSE: the cleanup continues on the next connection. */
+/* A connection loss (PAUSE) does not leave the state: the cleanup continues on
+ * the next connection. */
 const lk_contender_rules lk__rules_cleaning_up = {
     .next = {LK_ON(PAUSE, STAY), LK_ON(OWN_GONE, FINISHED)},
     .need = LK_LEASE_CLEANUP,
-    .enter = enter_cleaning_up,
+    .enter = contender_enter_cleaning_up,
     .connected = lk__cleanup_continue,
     .listed = cleanup_take_list,
     .recovered = lk__cleanup_recovered,
@@ -155,7 +160,7 @@ static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
 {
   (void)from;
   lk__own_node_set_absent(&ct->own);
-  lk__contender_ignore_replies(ct); /* replies that are still to come */
+  lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);
   lk__lease_stop_timer(ct->lease, &ct->pause.timer);
   lk__lease_remove_user(ct->lease, &ct->lease_user);
@@ -163,6 +168,7 @@ static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
   return 0;
 }
 
-/* Requests that were under way when the session lease was freed end later. */
+/* OWN_GONE may be reported again: requests that were under way when the session
+ * lease was freed complete later. */
 const lk_contender_rules lk__rules_finished = {
     .next = {LK_ON(OWN_GONE, STAY)}, .enter = contender_enter_finished};

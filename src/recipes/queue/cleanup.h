@@ -9,9 +9,11 @@
 
 #include "recipes/queue/contender.h"
 
-/** CLEANING_UP: send the next request, if there is a connection. */
+/** CLEANING_UP: send the next request, if there is a connection. If the own
+    node does not exist, end the cleanup. */
 void lk__cleanup_continue(lk_contender *ct);
-/** CLEANING_UP: the recovery of the own node completed, `err` if it failed. */
+/** CLEANING_UP: the recovery of the own node completed. `err` is the reason of
+    LK_RECOVERED_FAILED. */
 void lk__cleanup_recovered(lk_contender *ct, lk_recovered result, int err);
 
 extern const lk_contender_rules lk__rules_cleaning_up;

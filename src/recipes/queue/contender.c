@@ -89,8 +89,9 @@ void lk__contender_cancel_watches(lk_contender *ct)
   bool is_foreign =
       lk__contender_is_single_node(ct) && ct->own.state != LK_OWN_CREATED;
 
-  /* A watch on the own node ends with that node. A watch on another node would
-   * remain at the server. */
+  /* The last argument of lk_watch_cancel() has the server remove the watch. A
+   * watch on the own node needs no removal: the node is about to be deleted. A
+   * watch on another node would remain at the server. */
   if (ct->own.watch != NULL)
     lk_watch_cancel(lk__contender_client(ct), ct->own.watch, is_foreign);
   if (ct->wait.watch != NULL)

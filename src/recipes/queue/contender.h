@@ -4,13 +4,15 @@
 
 /**
  * @file
- * A contender: one node in the queue of a lock, from before it is created until
- * it is certainly deleted. The contender exists before the create is sent, so
- * the node always has an owner in memory. A contender that its owner has
- * stopped deletes the node by itself, as part of the session lease.
+ * A contender: one client's participation in the queue of a lock, from before
+ * its node is created until the node is certainly deleted. The contender exists
+ * before the create is sent, so each node has an owner in memory. A contender
+ * that was stopped deletes its node by itself; the session lease keeps the
+ * contender until then.
  *
- * It is a state machine (contender_states.h), and a struct of named parts; the
- * functions of a part are declared in the header of its file.
+ * A contender is a state machine (contender_states.h). Its struct consists of
+ * named parts; the functions of a part are declared in the header of the file
+ * that has them.
  */
 
 #include "base/list.h"
@@ -25,31 +27,31 @@
 
 typedef struct lk_session_lease lk_session_lease;
 
-/** Find the position of a permit in a list: `predecessors` is the number of
-   nodes above `limit`. */
+/** Find the position of a permit in a list of `count` names, of which `limit`
+    may hold. `out->predecessors`: how many names there are beyond `limit`. */
 typedef void (*lk_permit_position_fn)(lk_queue_position *out,
                                       const lk_role *role, lk_bytes own,
                                       const lk_bytes *names, size_t count,
                                       size_t limit);
 
-/** The options of a contender. Valid until the contender is stopped, has ended
-    or was lost. */
+/** The options of a contender. Its owner keeps them until the contender is
+    stopped, has ended or was lost. */
 typedef struct lk_contender_config {
   const lk_contender_machine *machine; /**< lk__queue_machine or another */
   const lk_role *role;
   lk_node_identity identity;
-  const char *name; /**< of the node behind the unique part; NULL: that of
-                         the role's node kind */
+  const char *name; /**< what follows the unique part in the name of the node;
+                         NULL: the text of the role's node kind */
   const void *machine_config; /**< further options of the machine */
-  const char *dir;            /**< "" for the root */
-  lk_bytes dir_data; /**< what it is created with; `at` NULL: nothing */
-  lk_bytes data;
-  const lk_acls *acl;
-  const lk_acls *parent_acl;
-  bool persistent_parents;
-  const int32_t *limit; /**< of a role that counts: how many nodes of the
-                             directory may hold; NULL: any number */
-  lk_permit_position_fn find_position; /**< of a role that counts */
+  const char *dir;            /**< directory of the queue, "" for the root */
+  lk_bytes dir_data;  /**< data with which `dir` is created; `at` NULL: none */
+  lk_bytes data;      /**< data of the own node */
+  const lk_acls *acl; /**< of the own node */
+  const lk_acls *parent_acl; /**< of directories that have to be created */
+  bool persistent_parents;   /**< create directories that are no containers */
+  const int32_t *limit; /**< for a permit: how many nodes of the directory may
+                             hold; NULL: any number */
+  lk_permit_position_fn find_position; /**< for a permit */
   bool once;        /**< end with LK_ERR_BUSY instead of waiting */
   size_t max_queue; /**< end with LK_ERR_QUEUE_FULL with more predecessors than
                        this; 0: any number */
@@ -58,36 +60,37 @@ typedef struct lk_contender_config {
                               `at` NULL: nothing */
   bool unsure_when_suspended;
   bool fail_on_expiry;
-  bool revocable;      /**< watch the own node from the grant on */
+  bool revocable;      /**< watch the own node at once when it is granted */
   bool needs_no_lease; /**< the owner acquires another node after this one, and
                           that grant needs the lease */
 } lk_contender_config;
 
-/** Requests are counted: they are sent only while there is a connection, so
-    their replies come in order, and all of them complete before the next
-    connection is reported. */
+/** Counts of requests and replies. Requests are sent only while there is a
+    connection. So their replies come in order, and all of them complete before
+    the next connection is reported. */
 typedef struct lk_request_count {
   uint64_t sent;
   uint64_t replied;
   uint64_t ignored; /**< replies up to this one belong to an earlier round */
 } lk_request_count;
 
-/** A pause: the server is overloaded, or there is no connection. */
+/** The pause before a retry, or before the next check of the lease. */
 typedef struct lk_contender_pause {
   lk_timer timer;
   unsigned count; /**< pauses in a row */
 } lk_contender_pause;
 
-/** Results of the current round of requests. */
+/** Results of the current round of requests. Each error is 0 or the error of
+    the named request. */
 typedef struct lk_round {
   unsigned parents_missing; /**< how often in a row the directory was missing */
-  int create_err;
-  int parent_err; /**< why the directory could not be created, or 0 */
-  int transaction_err;
-  int predecessor_err;
-  int own_err;
-  size_t reads_replied; /**< of READING_PREDECESSORS */
-  bool deleted[LK_MAX_PREDECESSOR_READS];
+  int create_err;           /**< create of the own node */
+  int parent_err;           /**< create of a directory */
+  int transaction_err;      /**< transaction of a recovery */
+  int predecessor_err;      /**< reads of predecessors */
+  int own_err;              /**< read of the own node */
+  size_t reads_replied;     /**< replies to reads in READING_PREDECESSORS */
+  bool deleted[LK_MAX_PREDECESSOR_READS]; /**< by the index of the read */
   bool checked; /**< a check of the own node has just completed */
 } lk_round;
 
@@ -95,49 +98,55 @@ typedef struct lk_round {
 typedef struct lk_wait {
   lk_watch *watch; /**< of the direct predecessor, or of the directory */
   bool predecessor_deleted;
-  bool watches_directory; /**< the direct predecessor cannot be read */
-  bool limit_changed;     /**< since the last list */
-  uint64_t listed_zxid;   /**< of a permit: the zxid that its list shows */
-  bool had_predecessors;
-  bool node_is_foreign; /**< the single node is another client's: read it
+  bool watches_directory; /**< `watch` is of the directory, since the contender
+                             is a permit or cannot read its predecessor */
+  bool limit_changed;     /**< the limit of permits, since the last list */
+  uint64_t listed_zxid;   /**< for a permit: the largest zxid that was seen when
+                             its list came */
+  bool had_predecessors;  /**< the contender has waited */
+  bool node_is_foreign;   /**< the single node is another client's: read it
                              before a create */
-  size_t reported_position;
+  size_t reported_position; /**< 0: none was reported yet */
 } lk_wait;
 
-/** HELD and UNSURE. */
+/** State while the contender is HELD or UNSURE. */
 typedef struct lk_holding {
-  int64_t watch_due_ms; /**< when the own node is to be watched, if it is not */
-  int64_t read_due_ms;  /**< when it is to be read, if nothing checks it */
-  bool proven;          /**< the own node was seen since the last doubt */
+  int64_t watch_due_ms; /**< when to watch the own node, if there is no watch */
+  int64_t read_due_ms;  /**< when to read the own node, if no multi checks it */
+  bool proven;          /**< a reply has shown the own node since the connection
+                           was lost or the contender became unsure */
   bool awaits_lease;    /**< see lk__contender_await_lease() */
   bool revoked;         /**< another client requests the release */
 } lk_holding;
 
-/** CLEANING_UP. */
+/** State of CLEANING_UP. */
 typedef struct lk_cleanup {
-  bool too_big; /**< a list, or a node in it, is larger than the client takes */
-  bool recovering; /**< transaction and list are under way */
-  bool deleting;
+  bool too_big;    /**< a list or a node was larger than the client accepts */
+  bool recovering; /**< the recovery of the own node is under way */
+  bool deleting;   /**< the delete of the own node is under way */
 } lk_cleanup;
 
 /** A reader whose owner holds the write side, see rwlock/downgrade.c. */
 typedef struct lk_downgrade {
-  lk_contender *writer;  /**< of the same owner, which held when this contender
-                              began; or NULL */
-  /** With a writer: create the own node. 0, or why the request was refused. */
+  lk_contender *writer; /**< the owner's contender for the write side, which
+                           held when this contender began; NULL: no downgrade */
+  /** If there is a writer: create the own node. 0, or why the request was
+      refused. */
   int (*send_create)(lk_contender *ct);
-  uint64_t writer_token; /**< counts instead of the own token; 0: none */
+  uint64_t writer_token; /**< the writer's fencing token, which is used instead
+                              of the own token; 0: none */
 } lk_downgrade;
 
 struct lk_contender {
-  lk_acquisition acquisition; /* of one node: `self` */
-  lk_contender *self;
-  lk_lease_user lease_user; /* of `lease`, until FINISHED */
+  lk_acquisition acquisition; /**< with this contender as its only one */
+  lk_contender *self;         /**< the element of `acquisition.parts` */
+  lk_lease_user lease_user;   /**< registered at `lease` until FINISHED */
   lk_session_lease *lease;
-  size_t refs; /* the state machine's until FINISHED, requests, callers */
-  const lk_acquisition_callbacks *callbacks; /* NULL: none are invoked */
+  size_t refs; /**< one until FINISHED, one for each request under way, and
+                  those of callers */
+  const lk_acquisition_callbacks *callbacks; /**< NULL: none are invoked */
   void *callbacks_arg;
-  const lk_contender_config *config; /* valid until CLEANING_UP */
+  const lk_contender_config *config; /**< valid until CLEANING_UP */
   const lk_role *role;
   const lk_contender_machine *machine;
   lk_contender_state state;
@@ -159,27 +168,29 @@ void lk__contender_unref(lk_contender *ct);
 lk_client *lk__contender_client(const lk_contender *ct);
 uint64_t lk__contender_connection(const lk_contender *ct);
 bool lk__contender_holds(const lk_contender *ct);
-/** The fencing token. */
+/** The fencing token; 0: not known. */
 uint64_t lk__contender_token(const lk_contender *ct);
-/** The data of the own node. */
+/** The data with which the own node is created. */
 lk_bytes lk__contender_data(const lk_contender *ct);
-/** The name of its node is fixed. */
+/** Whether the contender is for a single-node lock, which has no queue. */
 static inline bool lk__contender_is_single_node(const lk_contender *ct)
 {
   return !ct->machine->waits_with_own_node;
 }
-/** The rules of its state. */
+/** The rules of the state of `ct`. */
 static inline const lk_contender_rules *
 lk__contender_rules(const lk_contender *ct)
 {
   return ct->machine->states[ct->state];
 }
-/** The contender behind `after` among all of the client of `ct`, or for NULL
-   the first; NULL: there is none. For loops that invoke no callback. */
+/** The next one behind `after` among all contenders of the client of `ct`, or
+    NULL after the last. If `after` is NULL, the first one. For loops that
+    invoke no callback. */
 lk_contender *lk__contender_next_of_client(const lk_contender *ct,
                                            const lk_contender *after);
 
 void lk__contender_notify(lk_contender *ct, const lk_notice *notice);
+/** Notify the owner of the number of predecessors, if that has changed. */
 void lk__contender_notify_position(lk_contender *ct);
 void lk__contender_cancel_watches(lk_contender *ct);
 

@@ -30,7 +30,7 @@ static void contender_suspend(lk_contender *ct)
 
 static void contender_session_expired(lk_contender *ct)
 {
-  bool made = ct->own.state == LK_OWN_CREATED;
+  bool had_place = ct->own.state == LK_OWN_CREATED;
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST,
                       .err = LK_ERR_SESSION_EXPIRED};
 
@@ -49,14 +49,14 @@ static void contender_session_expired(lk_contender *ct)
   }
   lk__contender_prepare_create(ct);
   lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
-  if (made)
+  if (had_place)
     lk__contender_notify(ct, &notice);
 }
 
 static void contender_client_closed(lk_contender *ct, int err)
 {
   const lk_acquisition_callbacks *callbacks = ct->callbacks;
-  bool leaving = ct->state == LK_CONTENDER_CLEANING_UP;
+  bool was_stopped = ct->state == LK_CONTENDER_CLEANING_UP;
 
   if (lk__contender_holds(ct)) {
     lk__contender_lose(ct, err);
@@ -65,14 +65,14 @@ static void contender_client_closed(lk_contender *ct, int err)
   ct->callbacks = NULL;
   lk__contender_ignore_replies(ct);
   lk__contender_step(ct, LK_CONTENDER_ON_OWN_GONE);
-  if (callbacks != NULL && leaving)
+  if (callbacks != NULL && was_stopped)
     callbacks->gone(ct->callbacks_arg, err);
   else if (callbacks != NULL)
     callbacks->ended(ct->callbacks_arg, err);
 }
 
-/* Neither held nor cleaning up, with no request outstanding and no watch that
- * would wake it: a bug. */
+/* Whether the contender waits for a grant, but no reply and no event can come
+ * that would continue it. This is a bug, for which debug builds look. */
 static bool contender_is_stuck(const lk_contender *ct)
 {
   switch (ct->state) {

@@ -12,7 +12,8 @@
 
 extern const lk_lease_user_kind lk__contender_lease_user;
 
-/** There is a connection, or a pause has ended. */
+/** Continue in the present state: there is a connection, or a pause has ended.
+ */
 void lk__contender_resume(lk_contender *ct);
 
 #endif

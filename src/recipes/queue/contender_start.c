@@ -99,8 +99,9 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
 
 /* ---- IDLE, PAUSED ------------------------------------------------------- */
 
-/* The own node does not exist. No list is needed before it if a joint
- * acquisition creates it, or if its writer holds. */
+/* Whether to list the queue or to create the own node first. No list is needed
+ * if a joint acquisition has sent the create already, or if this contender
+ * downgrades a writer of the same owner. */
 static lk_contender_event contender_first_event(const lk_contender *ct)
 {
   return ct->machine->reads_first(ct) && ct->own.state == LK_OWN_NONE &&
@@ -129,7 +130,7 @@ static void contender_continue(lk_contender *ct)
   case LK_OWN_CREATED:
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_EXISTS);
     break;
-  case LK_OWN_REQUESTED: /* only while it is under way */
+  case LK_OWN_REQUESTED: /* wait for the reply to the create */
     lk__contender_start_pause(ct, lk__contender_backoff_ms(ct));
     break;
   }
@@ -139,8 +140,8 @@ const lk_contender_rules lk__rules_idle = {
     .next = {LK_ON(START, CREATING), LK_ON(LIST_FIRST, LISTING_FIRST),
              LK_ON_ANY_BEFORE_GRANT}};
 
-/* LIST_NEEDED: the own node was recovered, and the reads behind it completed
- * with the connection. */
+/* LIST_NEEDED stays: the last read of a recovery may complete after the
+ * connection loss has paused the contender. The next connection lists. */
 const lk_contender_rules lk__rules_paused = {
     .next = {LK_ON(START, CREATING), LK_ON(LIST_FIRST, LISTING_FIRST),
              LK_ON(OWN_IN_DOUBT, RECOVERING), LK_ON(OWN_EXISTS, LISTING),

@@ -4,12 +4,13 @@
 
 /**
  * @file
- * Creation and start of a contender, IDLE and PAUSED.
+ * Creation and start of a contender: the states IDLE and PAUSED.
  */
 
 #include "recipes/queue/contender.h"
 
-/** Make a contender; no request is sent. NULL: no memory. */
+/** Make a contender in IDLE; no request is sent. It exists until FINISHED, or
+    longer for callers with a reference of their own. NULL: no memory. */
 lk_contender *lk__contender_new(lk_session_lease *lease,
                                 const lk_contender_config *config,
                                 const lk_acquisition_callbacks *callbacks,

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The states of a contender. Each has its rules, which are its legal steps and
- * its handlers, in the file that its comment names.
+ * The states of a contender. Each state has rules, which are its legal steps
+ * and its handlers, in the file that the comment of the state names.
  */
 
 #include "recipes/lease/lease_user.h"
@@ -15,15 +15,17 @@
 typedef struct lk_contender lk_contender;
 
 typedef enum lk_contender_state {
-  LK_CONTENDER_NO_STEP, /* in rules: an event that must not occur */
+  LK_CONTENDER_NO_STEP, /* no state; in rules: an event that must not occur */
+  /* contender_start.c */
   LK_CONTENDER_IDLE,
-  LK_CONTENDER_PAUSED, /* no connection, or the server asked for a delay */
+  LK_CONTENDER_PAUSED,        /* no connection, or a delay before a retry */
   LK_CONTENDER_LISTING_FIRST, /* queue_listing.c: list requested before any
                                  node is created */
   LK_CONTENDER_CREATING,      /* own_node_create.c: create and list requested */
-  LK_CONTENDER_CREATING_PARENTS, /* creates of directories, then as CREATING */
+  LK_CONTENDER_CREATING_PARENTS, /* own_node_create.c: creates of directories
+                                    requested, then as CREATING */
   LK_CONTENDER_RECOVERING, /* own_node_recovery.c: a transaction and a list are
-                              requested: was the create executed? */
+                              requested, to see if the create was executed */
   LK_CONTENDER_READING_CANDIDATES, /* own_node_recovery.c: nodes that may be the
                                       own one are read */
   LK_CONTENDER_LISTING,            /* queue_listing.c: list requested */
@@ -31,8 +33,8 @@ typedef enum lk_contender_state {
   LK_CONTENDER_SETTING_WATCHES, /* reads of the direct predecessor and of the
                                    own node requested, with watches */
   LK_CONTENDER_WAITING,         /* for the deletion of the direct predecessor */
-  LK_CONTENDER_READING_PREDECESSORS, /* predecessor_watch.c: the few that may be
-                                        left are read */
+  LK_CONTENDER_READING_PREDECESSORS, /* predecessor_watch.c: reads of the few
+                                        predecessors that may be left */
   /* grant.c */
   LK_CONTENDER_READING_OWN,  /* no predecessors; the token is not known: the own
                                 node is read */
@@ -42,15 +44,16 @@ typedef enum lk_contender_state {
   LK_CONTENDER_HELD,
   LK_CONTENDER_UNSURE,      /* held, but the lease is about to end */
   LK_CONTENDER_CLEANING_UP, /* cleanup.c: the own node is to be deleted */
-  LK_CONTENDER_FINISHED,    /* the own node does not exist */
+  LK_CONTENDER_FINISHED,    /* cleanup.c: the own node does not exist */
   LK_CONTENDER_NSTATES,
-  /* in rules: an event that changes nothing */
+  /* no state; in rules: an event that changes nothing */
   LK_CONTENDER_STAY = LK_CONTENDER_NSTATES
 } lk_contender_state;
 
 typedef enum lk_contender_event {
   LK_CONTENDER_ON_START,        /* the own node does not exist */
-  LK_CONTENDER_ON_LIST_FIRST,   /* the same; list the queue before a create */
+  LK_CONTENDER_ON_LIST_FIRST,   /* the own node does not exist, and the queue is
+                                   to be listed before a create */
   LK_CONTENDER_ON_OWN_IN_DOUBT, /* the own node may exist */
   LK_CONTENDER_ON_OWN_EXISTS,
   LK_CONTENDER_ON_NO_PARENT,  /* the directory does not exist */
@@ -65,8 +68,8 @@ typedef enum lk_contender_event {
   LK_CONTENDER_ON_CHECK_NEEDED, /* no predecessors; the lease is too short
                                  */
   LK_CONTENDER_ON_GRANT,
-  LK_CONTENDER_ON_PAUSE, /* connection lost, or server overloaded */
-  LK_CONTENDER_ON_LEASE_ENDING,
+  LK_CONTENDER_ON_PAUSE,        /* connection lost, or server overloaded */
+  LK_CONTENDER_ON_LEASE_ENDING, /* the lease deadline is near */
   LK_CONTENDER_ON_LEASE_PROVEN,
   LK_CONTENDER_ON_STOP,     /* cancelled, failed, released */
   LK_CONTENDER_ON_OWN_GONE, /* the own node does not exist and will not */
@@ -81,20 +84,22 @@ typedef enum lk_recovered {
   LK_RECOVERED_FAILED      /**< a request completed with `*err` */
 } lk_recovered;
 
-/** A state: its legal steps, and its handlers. An event without a step holds
-    LK_CONTENDER_NO_STEP. */
+/** The rules of a state: its legal steps, and its handlers. */
 typedef struct lk_contender_rules {
+  /** The next state for each event; LK_CONTENDER_NO_STEP: the event must not
+      occur in this state. */
   lk_contender_state next[LK_CONTENDER_NEVENTS];
-  lk_lease_need need; /**< of a contender that waits with its own node */
-  /** Begin the state. 0, or why a request was refused; NULL: nothing to do. */
+  lk_lease_need need; /**< need of a contender in this state for the lease */
+  /** Begin the state. Returns 0, or why a request was refused; the contender
+      then fails. NULL: nothing to do. */
   int (*enter)(lk_contender *ct, lk_contender_state from);
   /** There is a connection, or a pause has ended. NULL: nothing to do. */
   void (*connected)(lk_contender *ct);
   /** A list of the queue completed with `err`. NULL: it is ignored. */
   void (*listed)(lk_contender *ct, int err, const lk_bytes *names,
                  size_t count);
-  /** The own node was recovered, or could not be. NULL: the contender continues
-      in its queue. */
+  /** A recovery of the own node completed. NULL: the contender continues with
+      the step that the result asks for. */
   void (*recovered)(lk_contender *ct, lk_recovered result, int err);
   /** Reads of predecessors or of the own node completed, and no request is
       outstanding. NULL: nothing to do. */
@@ -118,22 +123,24 @@ typedef struct lk_contender_rules {
   LK_ON_ANY_BEFORE_GRANT, LK_ON(OWN_MISSING, CREATING)
 /* clang-format on */
 
-/** A kind of contender: its states, and what its states do differently. */
+/** What differs between contenders of a queue (queue_state_table.c) and of a
+    single-node lock (src/recipes/single). */
 typedef struct lk_contender_machine {
   const lk_contender_rules *states[LK_CONTENDER_NSTATES];
   /** Whether a waiter has an own node, which the session has to keep. */
   bool waits_with_own_node;
   /** Whether the directory is to be read before a node is created. */
   bool (*reads_first)(const lk_contender *ct);
-  /** Request what shows the predecessors: the list, or the single node. 0, or
+  /** Request the predecessors: the list of the queue, or the single node. 0, or
       why the request was refused. */
   int (*request_view)(lk_contender *ct);
-  /** Whether a successful check of the node at the own path is one of the own
-      node. */
+  /** Whether a successful check of the own path proves that the own node
+      exists: the node there cannot be another client's. */
   bool (*check_proves_own)(const lk_contender *ct);
-  /** Whether a watch will wake a waiter. */
+  /** Whether a waiter has a watch whose event will continue it. */
   bool (*has_watch)(const lk_contender *ct);
-  /** The watch of another's node at the own path fired. NULL: there is none. */
+  /** A watch on another client's node at the own path fired. NULL: there are no
+      such watches. */
   void (*on_foreign_node)(lk_contender *ct, lk_event_type type);
 } lk_contender_machine;
 

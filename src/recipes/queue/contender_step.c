@@ -31,7 +31,7 @@ void lk__contender_restart(lk_contender *ct)
   }
   if (ct->state == LK_CONTENDER_IDLE || ct->state == LK_CONTENDER_FINISHED)
     return;
-  /* The reply to a create under way has the name of the node. */
+  /* The reply to a create under way is needed: it has the name of the node. */
   if (ct->own.state != LK_OWN_REQUESTED)
     lk__contender_ignore_replies(ct);
   lk__contender_start_pause(ct, 0);
@@ -63,8 +63,8 @@ static void contender_report_missing_step(lk_contender *ct,
 
 /* ---- a step ------------------------------------------------------------- */
 
-/* A waiter for a single node has no own node, and its create renews the lease.
- */
+/* A waiter for a single-node lock does not need the lease: it has no own node
+ * to keep, and the create before its grant renews the lease. */
 static lk_lease_need contender_lease_need(const lk_contender *ct)
 {
   lk_lease_need need = lk__contender_rules(ct)->need;
@@ -105,7 +105,7 @@ void lk__contender_stop(lk_contender *ct, bool notify)
 {
   if (!notify)
     ct->callbacks = NULL;
-  /* The reply to a create under way has the name of the node. */
+  /* The reply to a create under way is needed: it has the name of the node. */
   if (ct->own.state != LK_OWN_REQUESTED)
     lk__contender_ignore_replies(ct);
   lk__contender_cancel_watches(ct);

@@ -4,24 +4,26 @@
 
 /**
  * @file
- * One function takes a step and begins the new state. Stopping and failing are
- * steps that any state may take.
+ * The steps of a contender from one state to the next. All steps are taken by
+ * one function, lk__contender_step(). Stopping and failing are steps that any
+ * state may take.
  */
 
 #include "recipes/queue/contender.h"
 
-/** The state that `ev` leads to; LK_CONTENDER_NO_STEP: none. */
+/** The state that follows `state` after `ev`; LK_CONTENDER_NO_STEP: `ev` must
+    not occur in `state`. */
 lk_contender_state lk__contender_next_state(const lk_contender_machine *m,
                                             lk_contender_state state,
                                             lk_contender_event ev);
 
 /** Take the step that the rules have for `ev`, and begin the new state. An
-   event without a step is a bug: a debug build aborts, others log it and call
-    lk__contender_restart(). */
+    event without a step is a bug: a debug build aborts, other builds log it and
+    call lk__contender_restart(). */
 void lk__contender_step(lk_contender *ct, lk_contender_event ev);
 
-/** Continue from what a server says, after an event without a step: a waiter
-    lists anew, a holder verifies, a contender that cleans up does so again. */
+/** After an event without a step: ask the server again. A waiter lists the
+    queue, a holder verifies its node, and a cleanup sends its next request. */
 void lk__contender_restart(lk_contender *ct);
 
 /** Cancel or release. No callback is invoked any more, except `gone` if
@@ -30,8 +32,8 @@ void lk__contender_stop(lk_contender *ct, bool notify);
 /** Report the error to the owner, and clean up. */
 void lk__contender_fail(lk_contender *ct, int err);
 
-/** lk_session_lease.observer: for tests. `on_step` is called when `ct` has its
-    new state, and has not begun it yet. */
+/** The type of lk_session_lease.observer, for tests. `on_step` is called when
+    `ct->state` is the new state and its `enter` has not been called yet. */
 typedef struct lk_contender_observer {
   void (*on_step)(void *arg, const lk_contender *ct, lk_contender_event ev,
                   lk_contender_state from);

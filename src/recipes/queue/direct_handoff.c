@@ -5,6 +5,8 @@
 #include "recipes/queue/direct_handoff.h"
 #include "recipes/queue/grant.h"
 
+/* A writer that was a predecessor may have downgraded before its node was
+ * deleted: its read node then excludes an exclusive contender. */
 bool lk__direct_handoff_is_proven(const lk_direct_handoff *h)
 {
   return h->predecessors == 0 && h->same_connection && h->own_watched &&

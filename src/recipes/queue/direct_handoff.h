@@ -10,24 +10,25 @@
 
 #include "recipes/queue/contender.h"
 
-/** State when a predecessor was deleted, see lk__direct_handoff_is_proven(). */
+/** What is known when a predecessor was deleted: the conditions of
+    lk__direct_handoff_is_proven(). */
 typedef struct lk_direct_handoff {
   size_t predecessors;  /**< how many predecessors are left */
   bool same_connection; /**< the deletion came on the connection of the list */
   bool own_watched;     /**< a watch on the own node was confirmed on this
                            connection and has not fired */
   bool exclusive;       /**< no other contender may hold at the same time */
-  bool has_rw_writer;   /**< as in lk_queue_position, by that list */
-  bool in_range;        /**< as in lk_queue_position, by that list */
+  bool has_rw_writer;   /**< see lk_queue_position; by the last list */
+  bool in_range;        /**< see lk_queue_position; by the last list */
   bool leased;          /**< the lease is long enough for a grant */
 } lk_direct_handoff;
 
-/** Rule H: whether the deletion alone permits the grant. Otherwise a list is
-    requested. */
+/** Rule H: whether the deletion alone permits the grant. Otherwise the queue
+    must be listed. */
 bool lk__direct_handoff_is_proven(const lk_direct_handoff *h);
 
-/** No predecessor is left, as events or reads show: grant, or list the queue.
- */
+/** Events or reads have shown that no predecessor is left: grant if that is
+    proven, otherwise list the queue. */
 void lk__direct_handoff_try(lk_contender *ct);
 
 #endif

@@ -9,19 +9,20 @@ bool lk__excludes_writer(const lk_node_kind *other)
   return other->side != LK_SIDE_FAMILY_ONLY;
 }
 
-static bool reader_is_excluded_by(const lk_node_kind *other)
+static bool excludes_reader(const lk_node_kind *other)
 {
   return other->side == LK_SIDE_WRITER;
 }
 
-#define WRITER(of, in)                                 \
-  {                                                    \
-    .kind = &(of), .format = &(in), .exclusive = true, \
-    .excludes = lk__excludes_writer                    \
+#define WRITER(node_kind, name_format)                                 \
+  {                                                                    \
+    .kind = &(node_kind), .format = &(name_format), .exclusive = true, \
+    .excludes = lk__excludes_writer                                    \
   }
-#define READER(of, in)                                                \
-  {                                                                   \
-    .kind = &(of), .format = &(in), .excludes = reader_is_excluded_by \
+#define READER(node_kind, name_format)              \
+  {                                                 \
+    .kind = &(node_kind), .format = &(name_format), \
+    .excludes = excludes_reader                     \
   }
 
 const lk_role lk__role_mutex =

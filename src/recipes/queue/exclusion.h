@@ -13,10 +13,11 @@
 /** The role of a contender in its queue: which others it excludes, and which
     exclude it. */
 typedef struct lk_role {
-  const lk_node_kind *kind;     /**< of its nodes */
-  const lk_name_format *format; /**< of all contenders in the queue */
-  bool exclusive;               /**< no other contender may hold with it */
-  /** Whether an earlier contender with a node of kind `other` excludes it. */
+  const lk_node_kind *kind;     /**< kind of this contender's node */
+  const lk_name_format *format; /**< names of all contenders in the queue */
+  bool exclusive; /**< no other contender may hold at the same time */
+  /** Whether an earlier contender with a node of kind `other` excludes this
+      one. NULL for a permit. */
   bool (*excludes)(const lk_node_kind *other);
   bool counts; /**< a permit: excluded by the number of permit nodes alone */
 } lk_role;
@@ -35,7 +36,7 @@ extern const lk_role lk__role_kazoo_permit;
 /** The shared lock of plain names. */
 extern const lk_role lk__role_plain_read;
 extern const lk_role lk__role_plain_write;
-/** For a role with a kind of its own. */
+/** lk_role.excludes of writers, for roles that are made at run time. */
 bool lk__excludes_writer(const lk_node_kind *other);
 
 #endif

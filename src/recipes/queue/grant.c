@@ -11,7 +11,7 @@
 #include "recipes/queue/request_errors.h"
 #include "recipes/queue/retry_backoff.h"
 
-/* The release was requested while the contender waited. */
+/* For a revocation that came while the contender waited. */
 static void holder_notify_revoked(lk_contender *ct)
 {
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
@@ -24,9 +24,10 @@ bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms)
   return ct->config->needs_no_lease || lk__lease_may_grant(ct->lease, now_ms);
 }
 
-/* The lease is too short for a grant, and a check renews it. If a check has
- * just completed, no evidence is old enough for it to prove the lease: wait for
- * a gap and check again. */
+/* The lease is too short for a grant: check the own node, which renews the
+ * lease. A check proves the lease by an earlier request that was sent at least
+ * one gap before. If a check has just completed, no request was that old, and
+ * the next check follows after a pause of one gap. */
 static void contender_renew_lease(lk_contender *ct)
 {
   if (!ct->round.checked) {

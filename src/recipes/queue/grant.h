@@ -11,8 +11,8 @@
 
 #include "recipes/queue/contender.h"
 
-/** No predecessors are left at `now_ms`: grant, or first read or check the own
-    node. */
+/** No predecessors are left at `now_ms`. Grant if the token is known and the
+    lease is long enough; otherwise first read or check the own node. */
 void lk__contender_try_grant(lk_contender *ct, int64_t now_ms);
 /** Whether the lease is long enough for a grant at `now_ms`. */
 bool lk__contender_lease_suffices(const lk_contender *ct, int64_t now_ms);

@@ -19,11 +19,11 @@ int64_t lk__contender_deadline(const lk_contender *ct)
   return lk__contender_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
 }
 
-void lk__contender_own_checked(lk_contender *ct, lk_check_result v)
+void lk__contender_own_checked(lk_contender *ct, lk_check_result result)
 {
-  if (!lk__contender_holds(ct) || v == LK_CHECK_UNKNOWN)
+  if (!lk__contender_holds(ct) || result == LK_CHECK_UNKNOWN)
     return;
-  if (v == LK_CHECK_MISSING) {
+  if (result == LK_CHECK_MISSING) {
     lk__contender_lose(ct, LK_ERR_NO_NODE);
     return;
   }
@@ -47,8 +47,8 @@ static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
   lk__contender_unref(ct);
 }
 
-/* Version 0: a revocation that another client has written is not overwritten.
- */
+/* The write expects version 0, so it does not overwrite a revocation that
+ * another client has written. */
 static int holder_announce(lk_contender *ct)
 {
   return lk__contender_count_request(
@@ -77,7 +77,8 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
 
   if (heartbeat_ms < ct->holding.watch_due_ms)
     ct->holding.watch_due_ms = heartbeat_ms;
-  /* If it fails, the next contender lists the queue. */
+  /* A failure does not matter: without the announcement, the next contender
+   * lists the queue. */
   if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
     (void)holder_announce(ct);
   if (ct->config->revocable) {
@@ -119,8 +120,9 @@ static void holder_set_unsure(lk_contender *ct)
   ct->holding.watch_due_ms = lk_client_input_ms(lk__contender_client(ct));
   lk__contender_step(ct, LK_CONTENDER_ON_LEASE_ENDING);
   if (!lk__heartbeat_now(ct->lease) && lk__lease_is_online(ct->lease))
-    lk__contender_supervise_own(
-        ct); /* the heartbeat under way may not check the own node */
+    /* No new heartbeat was sent, and one under way may not check the own node.
+     */
+    lk__contender_supervise_own(ct);
   lk__contender_notify(ct, &notice);
 }
 
@@ -156,19 +158,20 @@ void lk__contender_review_lease(lk_contender *ct)
 {
   lk_session_lease *lease = ct->lease;
   bool online = lk__lease_is_online(lease);
-  bool late = lk_client_clock(lease->client) >=
-              lk__lease_unsure_ms(lease, lk__contender_deadline(ct));
+  bool lease_ending = lk_client_clock(lease->client) >=
+                      lk__lease_unsure_ms(lease, lk__contender_deadline(ct));
 
   if (ct->state == LK_CONTENDER_HELD &&
-      (late || (!online && ct->config->unsure_when_suspended)))
+      (lease_ending || (!online && ct->config->unsure_when_suspended)))
     holder_set_unsure(ct);
-  else if (ct->state == LK_CONTENDER_UNSURE && !late && online &&
+  else if (ct->state == LK_CONTENDER_UNSURE && !lease_ending && online &&
            ct->holding.proven)
     holder_set_sure(ct);
 }
 
-static void on_own_read_unwatched(lk_client *c, int err, const lk_bytes *data,
-                                  const lk_stat *stat, void *arg)
+static void on_own_read_without_watch(lk_client *c, int err,
+                                      const lk_bytes *data, const lk_stat *stat,
+                                      void *arg)
 {
   lk_contender *ct = arg;
 
@@ -183,9 +186,10 @@ static void on_own_read_unwatched(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-/* A request that is refused is repeated by the next heartbeat. A watch does not
- * report a node that may not be read any more: if no multi checks the own node,
- * it is read once in a session timeout. */
+/* If a request is refused, the next heartbeat calls this function again. A
+ * watch does not report the deletion of a node that may not be read any more.
+ * So if no heartbeat checks the own node, which only those of LK_ASSURE_QUORUM
+ * do, the node is also read once in a session timeout. */
 void lk__contender_supervise_own(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);
@@ -198,7 +202,7 @@ void lk__contender_supervise_own(lk_contender *ct)
              (!ct->holding.proven || now >= ct->holding.read_due_ms)) {
     ct->holding.read_due_ms = now + lk_client_timeout_ms(c);
     (void)lk__contender_count_request(
-        ct, lk_get(c, ct->own.path, NULL, on_own_read_unwatched, ct));
+        ct, lk_get(c, ct->own.path, NULL, on_own_read_without_watch, ct));
   }
 }
 

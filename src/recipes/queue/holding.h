@@ -13,21 +13,22 @@
 /** The lease deadline; LK_NO_LEASE unless held. */
 int64_t lk__contender_deadline(const lk_contender *ct);
 
-/** A check or a read of the own node completed. */
+/** A check or a read of the own node completed. A contender that does not hold
+    is not changed. */
 void lk__contender_own_checked(lk_contender *ct, lk_check_result result);
 /** The lock is lost: the own node does not exist any more. */
 void lk__contender_lose(lk_contender *ct, int err);
-/** The connection is lost. */
+/** The connection is lost, and the session may still be alive. */
 void lk__holder_suspend(lk_contender *ct);
-/** Read and watch the own node if that is due. */
+/** Read the own node, with a watch if it has none, if a read is due. */
 void lk__contender_supervise_own(lk_contender *ct);
 /** Switch between HELD and UNSURE as the lease deadline demands. */
 void lk__contender_review_lease(lk_contender *ct);
-/** HELD, but its owner cannot be granted what it acquires, since the lease is
-    too short: renew the lease. LK_NOTICE_LEASE_PROVEN follows, unless the
-    contender is UNSURE or lost by then. */
+/** The lease is too short for the grant that the owner of this held contender
+    waits for: renew the lease. LK_NOTICE_LEASE_PROVEN follows when the lease is
+    long enough, unless the contender is UNSURE or lost by then. */
 void lk__contender_await_lease(lk_contender *ct);
-/** The lease is long enough: notify the owner that awaits it. */
+/** The lease is long enough for a grant: notify an owner that awaits it. */
 void lk__contender_lease_renewed(lk_contender *ct);
 
 extern const lk_contender_rules lk__rules_held;

@@ -32,8 +32,9 @@ const lk_layout_rules *lk__layout_rules(lk_layout layout)
   return at < sizeof layouts / sizeof layouts[0] ? &layouts[at] : NULL;
 }
 
-static bool role_contends(const lk_role *role, lk_bytes name, int64_t *number,
-                          bool *shared)
+/* Whether `name` belongs to a reader or writer in a queue of `role`. */
+static bool name_contends_with_role(const lk_role *role, lk_bytes name,
+                                    int64_t *number, bool *shared)
 {
   lk_name n;
 
@@ -54,13 +55,14 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   if (rules == NULL || !lk__plain_prefix_is_valid(prefix))
     return false;
   lk__plain_names_init(&plain, prefix);
-  return role_contends(rules->roles[LK_MULTILOCK_READ], name, number, shared) ||
+  return name_contends_with_role(rules->roles[LK_MULTILOCK_READ], name, number,
+                                 shared) ||
          (rules->roles[LK_MULTILOCK_MUTEX] == NULL &&
-          role_contends(&plain.role, name, number, shared));
+          name_contends_with_role(&plain.role, name, number, shared));
 }
 
-/* "r-" and "w-" are refused: a shared lock has readers, which a mutex with that
- * prefix would ignore. */
+/* "r-" and "w-" are refused: they are the names of a shared lock, whose readers
+ * and writers a mutex with one of these prefixes would ignore. */
 bool lk__plain_prefix_is_valid(const char *prefix)
 {
   return prefix == NULL ||

@@ -13,21 +13,22 @@
 
 /** The rules of a layout. */
 typedef struct lk_layout_rules {
-  lk_node_identity identity;
-  /** By lk_multilock_side; NULL: from the prefix, see lk_plain_names. */
+  lk_node_identity identity; /**< of the nodes of locks */
+  /** The role of each lk_multilock_side. NULL: the names depend on the prefix
+      of the lock, see lk_plain_names. */
   const lk_role *roles[LK_MULTILOCK_WRITE + 1];
   const lk_role *permit; /**< NULL: the layout has no semaphore */
   lk_node_identity permit_identity;
-  bool containers; /**< its directories are containers */
+  bool containers; /**< the directories of locks are containers */
   bool downgrades; /**< other clients expect the read node of a writer that
                       downgrades, see rwlock/downgrade.c */
 } lk_layout_rules;
 
-/** NULL: there is no such layout. */
+/** The rules of `layout`; NULL: there is no such layout. */
 const lk_layout_rules *lk__layout_rules(lk_layout layout);
 
-/** The role of a mutex with plain names. It has pointers to itself: do not move
-    it. */
+/** The role of a mutex with plain names, and what the role points to. The
+    struct must not be moved, since it has pointers to itself. */
 typedef struct lk_plain_names {
   lk_node_kind kind;
   const lk_node_kind *kinds[1];
@@ -35,9 +36,9 @@ typedef struct lk_plain_names {
   lk_role role;
 } lk_plain_names;
 
-/** Whether `prefix` is valid; NULL is the default. */
+/** Whether `prefix` is valid; NULL, for the default prefix, is. */
 bool lk__plain_prefix_is_valid(const char *prefix);
-/** `prefix` is borrowed. */
+/** `prefix` must exist as long as `p`; NULL: the default, "seq-". */
 void lk__plain_names_init(lk_plain_names *p, const char *prefix);
 
 #endif

@@ -18,12 +18,13 @@ int lk__max_queue_refusal(bool once, size_t max_queue, size_t predecessors)
 
 bool lk__max_queue_needs_peek(const lk_contender *ct)
 {
-  bool may_end = ct->config->once || ct->config->max_queue > 0;
+  bool may_refuse = ct->config->once || ct->config->max_queue > 0;
 
-  return ct->config->peek && may_end;
+  return ct->config->peek && may_refuse;
 }
 
-/* Lists grow with the queue. A Java client refuses those of 17,000 names. */
+/* The reply to a list grows with the queue. A Java client refuses a reply with
+ * more than 17,000 names. */
 void lk__max_queue_warn_if_long(const lk_contender *ct, size_t predecessors)
 {
   lk_session_lease *lease = ct->lease;

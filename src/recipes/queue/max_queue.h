@@ -4,19 +4,20 @@
 
 /**
  * @file
- * The refusal of a queue that is too long: timeout 0, `max_queue` and `peek`.
+ * When a contender gives up because of the length of its queue: the options
+ * `once` (a timeout of 0), `max_queue` and `peek`.
  */
 
 #include "recipes/queue/contender.h"
 
-/** Why an acquisition ends instead of waiting for its predecessors: LK_ERR_BUSY
-    (`once`: it does not wait), LK_ERR_QUEUE_FULL (more than `max_queue`, unless
-    that is 0); or 0. */
+/** Why a contender with this number of predecessors must not wait, or 0.
+    LK_ERR_BUSY: `once`, and there are predecessors. LK_ERR_QUEUE_FULL: there
+    are more than `max_queue`; a `max_queue` of 0 is no limit. */
 int lk__max_queue_refusal(bool once, size_t max_queue, size_t predecessors);
-/** Whether the contender lists the queue before it creates a node: it is
-    configured to, and the list may refuse it. */
+/** Whether the contender lists the queue before it creates a node: `peek` is
+    set, and the length of the queue may refuse the contender. */
 bool lk__max_queue_needs_peek(const lk_contender *ct);
-/** Log once that a queue is very long. */
+/** Log a very long queue, once per client. */
 void lk__max_queue_warn_if_long(const lk_contender *ct, size_t predecessors);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "recipes/queue/names.h"
 
-/* No text is the end of another in the same format, and none ends in a digit.
- * So at most one stands directly before the digits of a name. */
+/* Of the texts of one format, none ends with another, and none ends with a
+ * digit. So at most one text stands directly before the digits of a name. */
 const lk_node_kind lk__node_kind_mutex = {"lock-", LK_FAMILY_MUTEX,
                                           LK_SIDE_WRITER};
 const lk_node_kind lk__node_kind_write = {"__WRIT__", LK_FAMILY_RW,
@@ -45,8 +45,9 @@ static bool is_digit(unsigned char c)
   return c >= '0' && c <= '9';
 }
 
-/* Read a number as "%010d" prints it: ten characters with the minus, or eleven.
- * The text of the kind in front may end with a digit or a minus. */
+/* Read a number as the server prints it, with "%010d": ten characters including
+ * a minus, or a minus and ten digits. The text before the number may end with a
+ * digit or a minus, so the length of the number must be exact. */
 static bool name_read_number(const char *at, size_t len, int64_t *out)
 {
   bool minus = len > 0 && at[0] == '-';
@@ -109,8 +110,8 @@ static bool is_hex(char c)
   return is_digit((unsigned char)c) || (c >= 'a' && c <= 'f');
 }
 
-/* The length of a UUID and "-" at the start, or 0. */
-static size_t name_skip_uuid(const char *at, size_t len)
+/* The length of a UUID and "-" at the start of a name, or 0. */
+static size_t name_uuid_len(const char *at, size_t len)
 {
   if (len <= LK_UUID_LEN || at[LK_UUID_LEN] != '-')
     return 0;
@@ -123,8 +124,9 @@ static size_t name_skip_uuid(const char *at, size_t len)
   return LK_UUID_LEN + 1;
 }
 
-static bool name_parse_after_uuid(const lk_node_kind *kind, const char *at,
-                                  size_t len, lk_name *out)
+/* Whether a name consists of the text of `kind` and a number. */
+static bool name_parse_of_kind(const lk_node_kind *kind, const char *at,
+                               size_t len, lk_name *out)
 {
   size_t n = strlen(kind->text);
 
@@ -138,13 +140,13 @@ static bool name_parse_exact(const lk_name_format *format, lk_bytes name,
                              lk_name *out)
 {
   const char *at = name.at;
-  size_t skip = name_skip_uuid(at, name.len);
+  size_t skip = name_uuid_len(at, name.len);
 
   for (size_t i = 0; i < format->count; i++) {
-    const lk_node_kind *m = format->kinds[i];
+    const lk_node_kind *kind = format->kinds[i];
 
-    if (name_parse_after_uuid(m, at, name.len, out) ||
-        (skip > 0 && name_parse_after_uuid(m, at + skip, name.len - skip, out)))
+    if (name_parse_of_kind(kind, at, name.len, out) ||
+        (skip > 0 && name_parse_of_kind(kind, at + skip, name.len - skip, out)))
       return true;
   }
   return false;
@@ -163,7 +165,7 @@ bool lk__names_are_equal(lk_bytes a, lk_bytes b)
 
 /* The directory of a semaphore's permits, in Curator's layout. */
 static const char permits_dir[] = "leases";
-enum { SEQUENCE_LEN = 10 };
+enum { SEQUENCE_LEN = 10 /* digits that a server appends to a name */ };
 
 bool lk__name_looks_like_contender(lk_bytes name)
 {
@@ -246,7 +248,7 @@ bool lk__name_has_base(lk_bytes name, lk_bytes base, int64_t *number)
 
 lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
 {
-  lk_bytes ours = {NULL, 0};
+  lk_bytes own = {NULL, 0};
   int64_t lowest = INT64_MAX;
   int64_t number;
 
@@ -254,9 +256,9 @@ lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
     if (!lk__name_has_base(names[i], base, &number) || number >= lowest)
       continue;
     lowest = number;
-    ours = names[i];
+    own = names[i];
   }
-  return ours;
+  return own;
 }
 
 char *lk__write_child_path(char *at, const char *dir, lk_bytes name)

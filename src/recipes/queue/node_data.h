@@ -10,10 +10,11 @@
 #include <latchkey/types.h>
 #include <stdbool.h>
 
-/** Whether `data` end with LK_ANNOUNCEMENT: the owner of the node holds. */
+/** Whether `data` end with LK_ANNOUNCEMENT, by which the owner of the node says
+    that it holds the lock. */
 bool lk__is_announcement(lk_bytes data);
-/** Whether `data` are the message of Curator's revocation: the owner of the
-   node is asked to release. */
+/** Whether `data` are the message of Curator's revocation, by which another
+    client asks the owner of the node to release the lock. */
 bool lk__is_revocation(lk_bytes data);
 
 #endif

@@ -16,7 +16,7 @@ static size_t own_node_base_len(lk_node_identity identity, const char *dir,
   return strlen(dir) + 1 + lk__name_prefix_len(identity) + strlen(name);
 }
 
-/* `data`, a space and the UUID. */
+/* The length of `data`, a space and the UUID; 0 if the UUID is in the name. */
 static size_t own_node_data_len(lk_node_identity identity, lk_bytes data)
 {
   return identity == LK_IDENTITY_DATA ? data.len + (data.len > 0) + LK_UUID_LEN
@@ -82,7 +82,7 @@ void lk__own_node_set_number(lk_own_node *own, int64_t number)
            number);
 }
 
-static bool own_node_is_base(const lk_own_node *own, lk_bytes name)
+static bool name_equals_own_base(const lk_own_node *own, lk_bytes name)
 {
   lk_bytes base = lk__own_node_base(own);
 
@@ -95,7 +95,7 @@ lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
   if (!lk__identity_is_unnumbered(own->identity))
     return lk__names_find_own(names, count, lk__own_node_base(own));
   for (size_t i = 0; i < count; i++) {
-    if (own_node_is_base(own, names[i]))
+    if (name_equals_own_base(own, names[i]))
       return names[i];
   }
   return lk_bytes_of(NULL, 0);
@@ -115,7 +115,7 @@ bool lk__own_node_set_name(lk_own_node *own, lk_bytes name)
   int64_t number;
 
   if (lk__identity_is_unnumbered(own->identity)
-          ? !own_node_is_base(own, name)
+          ? !name_equals_own_base(own, name)
           : !lk__name_has_base(name, lk__own_node_base(own), &number))
     return false;
   memcpy(at, name.at, name.len);
@@ -152,11 +152,11 @@ void lk__own_node_forget(lk_own_node *own)
   own->unreadable = false;
 }
 
-static lk_own_state own_state_after_create(int err)
+static lk_own_state own_state_after_failed_create(int err)
 {
   lk_outcome outcome = lk__error_meaning(err).outcome;
 
-  if (err == LK_ERR_SESSION_EXPIRED) /* the node goes with its session */
+  if (err == LK_ERR_SESSION_EXPIRED) /* the node was deleted with the session */
     return LK_OWN_NONE;
   return outcome == LK_OUTCOME_IN_DOUBT || outcome == LK_OUTCOME_ABANDONED
              ? LK_OWN_IN_DOUBT
@@ -165,7 +165,7 @@ static lk_own_state own_state_after_create(int err)
 
 void lk__own_node_create_failed(lk_own_node *own, int err)
 {
-  own->state = own_state_after_create(err);
+  own->state = own_state_after_failed_create(err);
 }
 
 void lk__own_node_set_absent(lk_own_node *own)

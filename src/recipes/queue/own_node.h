@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The node that a contender creates to take part, the "own node": its path,
- * its identity, its fencing token, and what is known of its existence. Other
- * files change all of that through these functions.
+ * The "own node", which a contender creates to take part in a queue: its path,
+ * its identity, its fencing token, and whether it exists. Other files change
+ * the struct through the functions of this header.
  */
 
 #include "recipes/queue/names.h"
@@ -26,99 +26,106 @@ typedef enum lk_own_state {
 typedef struct lk_own_node {
   lk_own_state state;
   lk_node_identity identity;
-  uint64_t token;       /**< its czxid; 0: not known */
-  uint64_t before_zxid; /**< the largest zxid that was seen when its create was
-                             sent: its czxid is larger */
-  uint64_t verified_on; /**< the connection on which the node at `path` was last
-                             known to be the own one */
+  uint64_t token;       /**< the node's czxid; 0: not known */
+  uint64_t before_zxid; /**< the largest zxid that was seen when the create was
+                             sent: the node's czxid is larger */
+  uint64_t verified_on; /**< the number of the connection on which the node at
+                             `path` was last known to be the own one */
   lk_watch *watch;      /**< requested or confirmed; NULL: none */
-  uint64_t watched_on;  /**< the connection on which `watch` was confirmed */
-  bool unreadable;      /**< its access list forbids reads: it is not watched */
-  unsigned times_missing;              /**< how often others deleted it */
+  uint64_t watched_on;  /**< the number of the connection on which `watch` was
+                             confirmed; 0: it is not confirmed */
+  bool unreadable; /**< the access list forbids reads, so no watch is set */
+  unsigned times_missing; /**< how often the node was found missing */
   char unique_part[LK_PREFIX_LEN + 1]; /**< see lk_node_identity */
   char *dir;                           /**< "" for the root */
   char *path;      /**< with room for the number that a server appends */
-  size_t base_len; /**< of `path` without that number */
-  char *data;      /**< what the node holds where a UUID ends it; or NULL */
+  size_t base_len; /**< length of `path` without that number */
+  char *data;      /**< for LK_IDENTITY_DATA: the data, which end with the UUID;
+                      else NULL */
   size_t data_len;
 } lk_own_node;
 
-/** The name in `path`, as far as it is known before the node is created. */
+/** The name at the end of `path`. Before the node is created, the number that
+    the server appends is missing. */
 static inline char *lk__own_node_name(const lk_own_node *own)
 {
   return own->path + strlen(own->dir) + 1;
 }
 
-/** That name without the number which the server appends. */
+/** The name of the own node without the number which the server appends. */
 lk_bytes lk__own_node_base(const lk_own_node *own);
 
 /** The memory that lk__own_node_init() needs, in bytes. */
 size_t lk__own_node_size(lk_node_identity identity, const char *dir,
                          const char *name, lk_bytes data);
 
-/** Set paths and data, in `memory` of lk__own_node_size() bytes. `name`: what
-    follows the unique part. */
+/** Set the paths and the data, in `memory` of lk__own_node_size() bytes. `name`
+    is what follows the unique part in the name of the node. */
 void lk__own_node_init(lk_own_node *own, char *memory,
                        lk_node_identity identity, const char *dir,
                        const char *name, lk_bytes data);
 
-/** Draw a new unique part from 16 random bytes: the next create makes another
-    node. */
+/** Make a new unique part from 16 random bytes, so that the next create makes a
+    node of another name or with other data. */
 void lk__own_node_set_unique_part(lk_own_node *own,
                                   const unsigned char random[16]);
 
-/** Its create was sent; `seen_zxid` is the largest zxid seen before. */
+/** The create of the node was sent. `seen_zxid` is the largest zxid that was
+    seen before. */
 void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid);
 
-/** The node at `path` is the own one, as a reply on `connection` says; `token`
-    is its czxid, or 0 where the reply does not tell. */
+/** A reply on `connection` has shown that the node at `path` is the own one.
+    `token` is its czxid, or 0 if the reply does not have the czxid. */
 void lk__own_node_found(lk_own_node *own, uint64_t token, uint64_t connection);
 
-/** The create completed with success and `path`. 0, or LK_ERR_PROTOCOL: that is
-    not what a server makes of the own path. */
+/** The create completed with success and `path`. Returns 0, or LK_ERR_PROTOCOL
+    if `path` is not the requested path with a sequence number. */
 int lk__own_node_created(lk_own_node *own, const char *path, uint64_t token,
                          uint64_t connection);
 
-/** The watch on it is confirmed on `connection`. */
+/** The watch on the node is confirmed on `connection`. */
 static inline void lk__own_node_watched(lk_own_node *own, uint64_t connection)
 {
   own->watched_on = connection;
 }
 
-/** The node does not exist: its create was not executed, or it was deleted. */
+/** The node does not exist: its create was not executed, or the node was
+    deleted. The token is kept. */
 void lk__own_node_set_absent(lk_own_node *own);
 
-/** The create completed with `err`. */
+/** The create completed with the error `err`. */
 void lk__own_node_create_failed(lk_own_node *own, int err);
 
-/** The access list forbids to read it. */
+/** The access list of the node forbids reads. */
 static inline void lk__own_node_set_unreadable(lk_own_node *own)
 {
   own->unreadable = true;
 }
 
-/** Its watch has fired or was cancelled. */
+/** The watch on the node has fired or was cancelled. */
 static inline void lk__own_node_unwatched(lk_own_node *own)
 {
   own->watch = NULL;
   own->watched_on = 0;
 }
 
-/** The node does not exist (any more), and has no token. */
+/** The node does not exist any more: clear its state, also the token. */
 void lk__own_node_forget(lk_own_node *own);
 
-/** Take the name that a server made of the base. false: it is not of it. */
+/** The node exists, with this `name`. Returns false if `name` is not the
+    requested name with a sequence number. */
 bool lk__own_node_set_name(lk_own_node *own, lk_bytes name);
 
-/** Point `path` at the node with the sequence number `number`. */
+/** Write `number` to the end of `path`, as the sequence number. */
 void lk__own_node_set_number(lk_own_node *own, int64_t number);
 
-/** The own name among those of a list; `at` NULL: none. */
+/** Find the name of the own node in a list. `at` of the result is NULL if the
+    node is not listed. */
 lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
                            size_t count);
 
-/** Whether the node at `path` can be another's by now: its name is not unique,
-    and it has not been verified on `connection`. */
+/** Whether another client may have replaced the node at `path`: the name is not
+    unique, and the node has not been verified on `connection`. */
 bool lk__own_node_is_unverified(const lk_own_node *own, uint64_t connection);
 
 #endif

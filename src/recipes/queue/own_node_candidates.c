@@ -12,7 +12,8 @@ void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
   *s = (lk_own_node_candidates){.numbers = NULL};
 }
 
-/* Where the token is known, the name is known, too. */
+/* If the token is known, the name is known as well, and only the node of that
+ * name can be the own one. */
 static bool name_may_be_own(const lk_own_node *own, lk_bytes name)
 {
   const char *own_name = lk__own_node_name(own);

@@ -4,22 +4,24 @@
 
 /**
  * @file
- * Nodes that may be the own one, where names do not tell.
+ * Candidates: listed nodes that may be the own node, if its name is not unique.
+ * They are read one after the other to find the own node.
  */
 
 #include "recipes/queue/own_node.h"
 
 typedef struct lk_own_node_candidates {
-  int64_t *numbers; /**< ascending; read from the end */
-  size_t count;    /**< not yet read */
-  size_t next;     /**< of the read whose reply comes next */
-  bool found;
-  bool rest_is_older; /**< those not yet read are older than the create */
-  bool in_order;      /**< the numbers are in the order of creation */
-  int err;
+  int64_t *numbers;   /**< sequence numbers, ascending; read from the end */
+  size_t count;       /**< how many candidates are still to be read */
+  size_t next;        /**< index behind the number whose reply comes next */
+  bool found;         /**< the own node was read */
+  bool rest_is_older; /**< the candidates still to be read are older than the
+                         create */
+  bool in_order;      /**< a larger number means a later create: no overflow */
+  int err;            /**< why a candidate could not be read, or 0 */
 } lk_own_node_candidates;
 
-/** Note which of the listed names may be the own node. 0, or
+/** Collect the listed names that may be the own node. 0, or
     LK_ERR_NO_MEMORY. */
 int lk__own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
                                 const lk_own_node *own, const lk_bytes *names,

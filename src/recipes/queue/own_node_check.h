@@ -16,12 +16,12 @@ typedef enum lk_check_result {
   LK_CHECK_MISSING
 } lk_check_result;
 
-/** By the error of a check, a read or a write of the node. A server
+/** What the error of a check, a read or a write says about the node. A server
     looks for the node before it checks the permission, so LK_ERR_NO_AUTH means
     that the node exists. */
 lk_check_result lk__check_result_of(int err);
-/** The same for the own node. Where names are not unique, LK_CHECK_UNKNOWN can
-    replace LK_CHECK_EXISTS: the node may be another client's. */
+/** What that error says about the own node of `ct`. If its name is not unique,
+    the existing node may be another client's: then LK_CHECK_UNKNOWN. */
 lk_check_result lk__contender_check_result(const lk_contender *ct, int err);
 /** Send a check of the own node, which proves that it exists and renews the
     lease. 0, or why it was refused. */

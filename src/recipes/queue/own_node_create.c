@@ -80,10 +80,10 @@ static int contender_send_create(lk_contender *ct)
 
 /* ---- directories -------------------------------------------------------- */
 
-/* It does not matter which directories exist: the create of the own node
- * decides. A server refuses a create without permission before it looks whether
- * the node exists. The error of the last directory that could not be created is
- * kept. */
+/* An error is not final, since a server refuses a create without permission
+ * before it looks whether the directory exists. The create of the own node
+ * shows whether a directory is missing; then the kept error of the last
+ * directory is reported. */
 static void on_parent_created(lk_client *c, int err, const char *path,
                               const lk_stat *stat, void *arg)
 {
@@ -103,8 +103,8 @@ static void on_parent_created(lk_client *c, int err, const char *path,
   lk__contender_unref(ct);
 }
 
-static int contender_send_create_parent(lk_contender *ct, const char *path,
-                                        lk_bytes data, int flags)
+static int contender_send_create_of_parent(lk_contender *ct, const char *path,
+                                           lk_bytes data, int flags)
 {
   return lk_create(lk__contender_client(ct), path, data, ct->config->parent_acl,
                    flags, NULL, on_parent_created, ct);
@@ -113,24 +113,26 @@ static int contender_send_create_parent(lk_contender *ct, const char *path,
 static int contender_create_parent(lk_contender *ct, const char *path,
                                    lk_bytes data)
 {
-  bool plain =
+  bool persistent =
       ct->lease->queues.no_containers || ct->config->persistent_parents;
-  int err = contender_send_create_parent(ct, path, data,
-                                         plain ? LK_PERSISTENT : LK_CONTAINER);
+  int err = contender_send_create_of_parent(
+      ct, path, data, persistent ? LK_PERSISTENT : LK_CONTAINER);
 
-  if (err == LK_ERR_UNIMPLEMENTED) { /* the server is known for it by an earlier
-                                        request */
+  /* The client knows from an earlier request that the server does not support
+   * containers, and refuses to send the create. */
+  if (err == LK_ERR_UNIMPLEMENTED) {
     ct->lease->queues.no_containers = true;
-    err = contender_send_create_parent(ct, path, data, LK_PERSISTENT);
+    err = contender_send_create_of_parent(ct, path, data, LK_PERSISTENT);
   }
   return lk__contender_count_request(ct, err);
 }
 
 int lk__contender_create_parents(lk_contender *ct)
 {
-  lk_bytes own = ct->config->dir_data;
+  lk_bytes dir_data = ct->config->dir_data;
   int err = 0;
 
+  /* Cut the path behind each directory in turn. */
   for (char *p = ct->own.dir; *p != '\0' && err == 0; p++) {
     if (*p != '/' || p == ct->own.dir)
       continue;
@@ -140,8 +142,8 @@ int lk__contender_create_parents(lk_contender *ct)
   }
   if (err != 0 || *ct->own.dir == '\0')
     return err;
-  return contender_create_parent(ct, ct->own.dir,
-                                 own.at == NULL ? lk_bytes_of("", 0) : own);
+  return contender_create_parent(
+      ct, ct->own.dir, dir_data.at == NULL ? lk_bytes_of("", 0) : dir_data);
 }
 
 void lk__contender_parent_missing(lk_contender *ct)
@@ -156,7 +158,6 @@ void lk__contender_parent_missing(lk_contender *ct)
 
 /* ---- CREATING, CREATING_PARENTS ----------------------------------------- */
 
-/* Create and list completed, each with its own error. */
 void lk__contender_judge_create(lk_contender *ct, int err,
                                 const lk_bytes *names, size_t count)
 {
@@ -175,6 +176,7 @@ int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
   (void)from;
   if (ct->downgrade.writer != NULL && lk__contender_holds(ct->downgrade.writer))
     return ct->downgrade.send_create(ct);
+  /* A joint acquisition has sent the create. */
   if (ct->own.state == LK_OWN_REQUESTED)
     return ct->machine->request_view(ct);
   ct->downgrade.writer_token = 0;

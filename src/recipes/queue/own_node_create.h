@@ -9,18 +9,21 @@
 
 #include "recipes/queue/contender.h"
 
-/** Before lk__contender_begin(): the own node is created in one transaction
-   with those of other contenders; lk__contender_own_created() reports the
-   result. Mark all of these contenders, then begin them. */
+/** Say before lk__contender_begin() that the caller has sent the create of the
+    own node, in a transaction with the creates of other contenders. The caller
+    reports the result by lk__contender_own_created(). All contenders of the
+    transaction must be marked before the first one begins. */
 void lk__contender_mark_created_jointly(lk_contender *ct);
-/** The create completed. `zxid`: its czxid. */
+/** The create of the own node completed; `zxid` is the node's czxid. */
 void lk__contender_own_created(lk_contender *ct, int err, const char *path,
                                uint64_t zxid);
 /** Request the creates of the directories. 0, or why one was refused. */
 int lk__contender_create_parents(lk_contender *ct);
-/** The directory does not exist. */
+/** The create of the own node has shown that the directory does not exist:
+    create the directory, or fail. */
 void lk__contender_parent_missing(lk_contender *ct);
-/** A permit that does not count the others: its node is enough. */
+/** Whether the contender holds as soon as its node exists: a permit without a
+    limit. */
 static inline bool lk__contender_needs_no_list(const lk_contender *ct)
 {
   return ct->role->counts && ct->config->limit == NULL;
@@ -29,7 +32,8 @@ static inline bool lk__contender_needs_no_list(const lk_contender *ct)
 int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from);
 int lk__contender_enter_creating_parents(lk_contender *ct,
                                          lk_contender_state from);
-/** A create and a list completed, the list with `err`. */
+/** The create of the own node and the list behind it completed. `err` is the
+    error of the list; that of the create is in ct->round. */
 void lk__contender_judge_create(lk_contender *ct, int err,
                                 const lk_bytes *names, size_t count);
 

@@ -11,29 +11,33 @@
 #include "recipes/queue/queue_listing.h"
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/request_errors.h"
+
 /**
  * @file
- * A create whose reply was lost is recovered by a transaction and a list behind
- * it. Where the name of a node does not tell whose it is, nodes that may be the
- * own one are read, also when it was known before the connection broke. The own
- * node belongs to our session. Its czxid is the token, where that is known;
- * otherwise its data end with our UUID. The newest nodes are read first, and
- * none that is older than the create.
+ * After the reply to a create was lost, a transaction and a list behind it show
+ * whether the create was executed.
+ *
+ * If names are not unique (LK_IDENTITY_DATA), the list does not show which node
+ * is the own one. So the candidates are read, the newest first, until the own
+ * node is found or the candidates are older than the create. The own node
+ * belongs to our session. If the token is known, the node's czxid equals the
+ * token; otherwise the node has the data of the create, with our UUID.
  */
 
 /* ---- candidates --------------------------------------------------------- */
 
-/* A revocation may have replaced the data before the node was recovered. Nodes
- * that other contenders of this session know as their own are not meant. */
+/* Whether the candidate is a node without its UUID, since a revocation has
+ * replaced the data. A node that another contender of this session knows as its
+ * own is no such candidate. */
 static bool candidate_is_revoked(const lk_contender *ct, const lk_bytes *data)
 {
   if (!lk__is_revocation(*data))
     return false;
-  lk_contender *o = NULL;
+  lk_contender *other = NULL;
 
-  while ((o = lk__contender_next_of_client(ct, o)) != NULL) {
-    if (o->own.state == LK_OWN_CREATED &&
-        strcmp(o->own.path, ct->own.path) == 0)
+  while ((other = lk__contender_next_of_client(ct, other)) != NULL) {
+    if (other->own.state == LK_OWN_CREATED &&
+        strcmp(other->own.path, ct->own.path) == 0)
       return false;
   }
   return true;
@@ -95,7 +99,7 @@ static void candidates_end(lk_contender *ct, int err)
     lk__contender_step(ct, LK_CONTENDER_ON_OWN_MISSING);
 }
 
-static int candidates_read(lk_contender *ct);
+static int candidates_read_next(lk_contender *ct);
 
 static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
                               const lk_stat *stat, void *arg)
@@ -107,7 +111,7 @@ static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
     candidates_take_reply(ct, err, data, stat);
     if (!lk__contender_fail_if_too_big(ct, err) &&
         lk__contender_has_all_replies(ct)) {
-      err = candidates_read(ct);
+      err = candidates_read_next(ct);
       if (err != 0)
         candidates_end(ct, err);
     }
@@ -115,7 +119,9 @@ static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-static int candidates_read(lk_contender *ct)
+/* Read the newest candidates that were not read yet, a few at a time. If the
+ * own node was found, or no candidate can be the own node, end. */
+static int candidates_read_next(lk_contender *ct)
 {
   lk_own_node_candidates *s = &ct->candidates;
   int err = 0;
@@ -132,8 +138,7 @@ static int candidates_read(lk_contender *ct)
                                                  on_candidate_read, ct));
   }
   if (err != 0)
-    lk__contender_ignore_replies(
-        ct); /* ignore the replies to those that were sent */
+    lk__contender_ignore_replies(ct); /* to the reads that were sent */
   return err;
 }
 
@@ -141,7 +146,7 @@ static int contender_enter_reading_candidates(lk_contender *ct,
                                               lk_contender_state from)
 {
   (void)from;
-  return candidates_read(ct);
+  return candidates_read_next(ct);
 }
 
 const lk_contender_rules lk__rules_reading_candidates = {
@@ -165,9 +170,10 @@ static void on_recovery_transaction(lk_client *c, int err,
   lk__contender_unref(ct);
 }
 
-/* A transaction goes first, on any path. When it is committed, a create
- * of the old connection was proposed before it, and is seen, or is refused from
- * now on. A sync does not suffice: a deposed leader replies to it by itself. */
+/* Send a transaction, on any path, and then the list. A create of the old
+ * connection was either proposed before this transaction, and the list shows
+ * it, or the servers will never execute it. A sync does not suffice: a deposed
+ * leader replies to a sync without asking the other servers. */
 int lk__recovery_begin(lk_contender *ct)
 {
   lk_op check = lk_op_check(*ct->own.dir == '\0' ? "/" : ct->own.dir, -1);
@@ -178,24 +184,25 @@ int lk__recovery_begin(lk_contender *ct)
   return err != 0 ? err : ct->machine->request_view(ct);
 }
 
-/* Behind the transaction a create that is not listed was not executed, and will
- * not be. */
+/* The list completed with `*err`, which is set to the error of the transaction
+ * if that failed. Behind a committed transaction, a node that is not listed
+ * does not exist, and no delayed create will make it. */
 static lk_recovered recovery_judge_list(lk_contender *ct, int *err,
                                         const lk_bytes *names, size_t count)
 {
-  lk_bytes ours = {NULL, 0};
+  lk_bytes own_name = {NULL, 0};
 
   if (ct->round.transaction_err != 0)
     *err = ct->round.transaction_err;
   if (*err == 0)
-    ours = lk__own_node_find(&ct->own, names, count);
+    own_name = lk__own_node_find(&ct->own, names, count);
   else if (ct->round.transaction_err != 0 || *err != LK_ERR_NO_NODE)
     return LK_RECOVERED_FAILED;
-  if (ours.at == NULL)
+  if (own_name.at == NULL)
     return LK_RECOVERED_ABSENT;
   if (ct->own.identity == LK_IDENTITY_DATA)
     return LK_RECOVERED_CANDIDATES;
-  (void)lk__own_node_set_name(&ct->own, ours);
+  (void)lk__own_node_set_name(&ct->own, own_name);
   return LK_RECOVERED_FOUND;
 }
 
@@ -231,7 +238,7 @@ static void recovery_report(lk_contender *ct, lk_recovered result, int err,
   err = lk__own_node_candidates_set(&ct->candidates, &ct->lease->mem, &ct->own,
                                     names, count);
   if (err == 0)
-    err = candidates_read(ct);
+    err = candidates_read_next(ct);
   if (err != 0)
     lk__contender_rules(ct)->recovered(ct, LK_RECOVERED_FAILED, err);
 }

@@ -4,17 +4,18 @@
 
 /**
  * @file
- * Recovering the own node after the reply to its create was lost, or after a
- * connection broke where its name is not unique. RECOVERING and CLEANING_UP do
- * it alike, and differ in what they do with the result.
+ * Recovering the own node after the reply to its create was lost. If the name
+ * of the node is not unique, each connection loss requires a recovery. The
+ * states RECOVERING and CLEANING_UP recover in the same way, and differ in what
+ * they do with the result.
  */
 
 #include "recipes/queue/contender.h"
 
-/** Request a transaction, and behind it what shows whether the own node exists.
-    0, or why a request was refused. */
+/** Request a transaction, and behind it the list (or the single node) that
+    shows whether the own node exists. 0, or why a request was refused. */
 int lk__recovery_begin(lk_contender *ct);
-/** RECOVERING: begin the state, in any machine. */
+/** Begin RECOVERING, in any machine. */
 int lk__contender_enter_recovering(lk_contender *ct, lk_contender_state from);
 /** The list behind the transaction completed with `err`. */
 void lk__recovery_take_list(lk_contender *ct, int err, const lk_bytes *names,

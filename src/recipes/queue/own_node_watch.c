@@ -17,8 +17,8 @@ void lk__contender_own_unreadable(lk_contender *ct)
   lk__contender_notify(ct, &notice);
 }
 
-/* A read shows the token of a recovered node, and whether it is our session's.
- */
+/* Take the token from a read of the own path. Returns LK_ERR_NO_NODE if the
+ * node there is not the own one: it belongs to another session or contender. */
 static int own_node_take_read(lk_contender *ct, const lk_stat *stat)
 {
   uint64_t connection = lk__contender_connection(ct);
@@ -108,7 +108,7 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
   } else if (event->type != LK_EVENT_ENDED) {
     int err = lk__contender_watch_own(ct);
 
-    /* The next heartbeat sets the watch of a holder again. */
+    /* A holder does not fail: the next heartbeat sets its watch again. */
     if (err != 0 && !lk__contender_holds(ct))
       lk__contender_fail(ct, err);
   }

@@ -6,9 +6,9 @@
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/request_count.h"
 
+/* A contender fails when its node was deleted by others this many times. */
 enum { MAX_TIMES_MISSING = 3 };
 
-/* The own node does not exist any more; requests under way were for it. */
 void lk__contender_forget_own(lk_contender *ct)
 {
   lk__contender_ignore_replies(ct);
@@ -20,7 +20,7 @@ void lk__contender_forget_own(lk_contender *ct)
   ct->wait.reported_position = 0;
 }
 
-static void own_node_draw_name(lk_contender *ct)
+static void own_node_draw_unique_part(lk_contender *ct)
 {
   unsigned char random[16];
 
@@ -33,7 +33,7 @@ static void own_node_draw_name(lk_contender *ct)
 void lk__contender_prepare_create(lk_contender *ct)
 {
   ct->wait.watches_directory = ct->role->counts;
-  own_node_draw_name(ct);
+  own_node_draw_unique_part(ct);
 }
 
 void lk__contender_own_missing(lk_contender *ct, int err)

@@ -23,8 +23,8 @@ static bool predecessors_make_room(lk_predecessors *p, const lk_mem *mem,
   return true;
 }
 
-/* Paths are kept only where they will be read: of a long queue, the direct
- * predecessor's. */
+/* Paths are kept only for nodes that will be read. In a long queue that is the
+ * direct predecessor alone. */
 bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
                           const char *dir, uint64_t connection,
                           const lk_queue_position *position)
@@ -48,9 +48,11 @@ bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
     p->path[i] = at;
     at = lk__write_child_path(at, dir, position->near[i].name);
   }
-  p->head_path = kept > 0 ? at : NULL;
-  if (kept > 0)
+  p->head_path = NULL;
+  if (kept > 0) {
+    p->head_path = at;
     (void)lk__write_child_path(at, dir, position->head.name);
+  }
   return true;
 }
 
@@ -67,6 +69,7 @@ void lk__predecessors_remove(lk_predecessors *p, size_t i)
   p->kept--;
   for (; i < p->kept; i++)
     p->path[i] = p->path[i + 1];
+  /* The removed one may have been the first in the queue. */
   if (p->count <= LK_MAX_PREDECESSOR_READS && p->kept > 0)
     p->head_path = p->path[p->kept - 1];
 }

@@ -4,37 +4,40 @@
 
 /**
  * @file
- * The predecessors of a contender, by the last list.
+ * The predecessors of a contender: those of the last list, without those that
+ * were deleted since.
  */
 
 #include "recipes/queue/queue_position.h"
 
 #include <latchkey/client.h>
 
-/** The contenders that exclude the own one, by the last list. Of a long queue
-   only the direct predecessor and the first contender have paths. */
+/** The contenders that exclude the own one. In a long queue, only the paths of
+    the direct predecessor and of the first contender are kept. */
 typedef struct lk_predecessors {
-  char *block; /**< holds the paths */
+  char *block; /**< the memory of the paths */
   size_t block_size;
-  size_t count;
-  size_t kept; /**< min(count, LK_KEPT_PREDECESSORS), or 1 of more */
+  size_t count; /**< of predecessors */
+  size_t kept;  /**< of elements in `path`: all, or 1 in a long queue */
   const char *path[LK_KEPT_PREDECESSORS]; /**< the direct predecessor first */
-  const char *head_path; /**< path of the first contender in the queue */
-  bool has_rw_writer;  /**< one is the write side of a read-write lock */
-  bool in_range;       /**< see sequence_limit.h: all numbers are */
-  uint64_t connection; /**< on which the list came */
+  const char *head_path; /**< path of the first contender in the queue; NULL:
+                            none, or not known */
+  bool has_rw_writer;    /**< see lk_queue_position */
+  bool in_range;         /**< see lk_queue_position */
+  uint64_t connection;   /**< number of the connection on which the list came */
 } lk_predecessors;
 
-/** Keep those of `position`; `dir` is the directory of the queue. false: no
-    memory. */
+/** Take the predecessors of `position` from a list that came on `connection`.
+    `dir` is the directory of the queue. false: no memory. */
 bool lk__predecessors_set(lk_predecessors *p, const lk_mem *mem,
                           const char *dir, uint64_t connection,
                           const lk_queue_position *position);
-/** Without paths: of permits only the number matters. */
+/** Take a number of predecessors without paths. For permits, of which only the
+    number matters. */
 void lk__predecessors_set_count(lk_predecessors *p, size_t count);
-/** The one with path `i` was deleted. */
+/** The predecessor with path `i` was deleted. */
 void lk__predecessors_remove(lk_predecessors *p, size_t i);
-/** The direct predecessor is the first contender: no other is left. */
+/** Remove all but the direct predecessor, which is the first contender. */
 void lk__predecessors_keep_direct(lk_predecessors *p);
 void lk__predecessors_free(lk_predecessors *p, const lk_mem *mem);
 

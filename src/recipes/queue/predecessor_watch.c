@@ -14,18 +14,20 @@
 static void on_predecessor_event(lk_client *c, lk_watch *w,
                                  const lk_event *event, void *arg);
 
-/* The direct predecessor may announce that it holds. Only a mutex can know that
- * no other contender precedes it, now and later. */
+/* If the direct predecessor announces that it holds the lock, it is the only
+ * predecessor left. This is true for a mutex alone: a holder of another kind
+ * may have other contenders before it. */
 static void predecessor_check_announcement(lk_contender *ct,
                                            const lk_bytes *data)
 {
-  lk_name n;
+  lk_name direct;
 
   if (ct->predecessors.count < 2 || !lk__is_announcement(*data) ||
       !lk__name_parse(
           ct->role->format,
-          lk_text(ct->predecessors.path[0] + strlen(ct->own.dir) + 1), &n) ||
-      n.kind->family != LK_FAMILY_MUTEX)
+          lk_text(ct->predecessors.path[0] + strlen(ct->own.dir) + 1),
+          &direct) ||
+      direct.kind->family != LK_FAMILY_MUTEX)
     return;
   lk__predecessors_keep_direct(&ct->predecessors);
   lk__contender_notify_position(ct);
@@ -68,8 +70,9 @@ int lk__predecessors_watch_direct(lk_contender *ct)
   return contender_watch_predecessor(ct, on_predecessor_read);
 }
 
-static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
-                                 const lk_stat *stat, void *arg)
+/* READING_PREDECESSORS: the replies come in the order of the paths. */
+static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
+                               const lk_stat *stat, void *arg)
 {
   lk_contender *ct = arg;
 
@@ -82,7 +85,8 @@ static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
     if (i == 0 && err != 0)
       ct->wait.watch = NULL;
     ct->round.deleted[i] = err == LK_ERR_NO_NODE;
-    /* Of the others it suffices that they exist. */
+    /* LK_ERR_NO_AUTH shows that the node exists, which is enough for all but
+     * the direct predecessor: that one must be watched. */
     if (err != LK_ERR_NO_NODE && (err != LK_ERR_NO_AUTH || i == 0) && err != 0)
       ct->round.predecessor_err = err;
     if (!lk__contender_fail_if_too_big(ct, err))
@@ -93,8 +97,8 @@ static void on_predecessors_read(lk_client *c, int err, const lk_bytes *data,
 
 /* ---- the direct predecessor was deleted --------------------------------- */
 
-/* The direct predecessor was deleted. Others may be deleted as well. */
-static void contender_predecessor_deleted(lk_contender *ct)
+/* Other predecessors may have been deleted before the direct one. */
+static void contender_direct_predecessor_deleted(lk_contender *ct)
 {
   lk__predecessors_remove(&ct->predecessors, 0);
   if (ct->predecessors.count == 0)
@@ -109,20 +113,21 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
                                  const lk_event *event, void *arg)
 {
   lk_contender *ct = arg;
-  bool current = ct->state == LK_CONTENDER_SETTING_WATCHES ||
-                 ct->state == LK_CONTENDER_WAITING ||
-                 ct->state == LK_CONTENDER_READING_PREDECESSORS;
+  bool is_waiting = ct->state == LK_CONTENDER_SETTING_WATCHES ||
+                    ct->state == LK_CONTENDER_WAITING ||
+                    ct->state == LK_CONTENDER_READING_PREDECESSORS;
 
   (void)c;
   (void)w;
   lk__contender_ref(ct);
   ct->wait.watch = NULL;
-  if (current && event->type == LK_EVENT_DELETED) {
+  if (is_waiting && event->type == LK_EVENT_DELETED) {
     ct->wait.predecessor_deleted = true;
+    /* In the other two states, the last reply continues the contender. */
     if (ct->state == LK_CONTENDER_WAITING)
-      contender_predecessor_deleted(ct);
-  } else if (current && event->type != LK_EVENT_ENDED) {
-    /* Only its data changed: a revocation, an announcement. */
+      contender_direct_predecessor_deleted(ct);
+  } else if (is_waiting && event->type != LK_EVENT_ENDED) {
+    /* Only the data changed, by a revocation or an announcement. */
     int err = contender_watch_predecessor(ct, on_predecessor_read);
 
     if (err != 0)
@@ -153,18 +158,19 @@ static void contender_judge_predecessors(lk_contender *ct)
 
 static void contender_judge_watches(lk_contender *ct)
 {
-  if (ct->wait.watches_directory &&
-      (ct->wait.watch == NULL || ct->wait.limit_changed))
-    lk__contender_step(ct,
-                       LK_CONTENDER_ON_LIST_NEEDED); /* the watch has fired, or
-                                                        the limit has changed */
+  bool directory_changed = ct->wait.watches_directory && ct->wait.watch == NULL;
+  bool limit_changed = ct->wait.watches_directory && ct->wait.limit_changed;
+
+  if (directory_changed || limit_changed)
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   else if (!ct->wait.watches_directory && ct->wait.predecessor_deleted)
-    contender_predecessor_deleted(ct);
+    contender_direct_predecessor_deleted(ct);
   else if (ct->state == LK_CONTENDER_SETTING_WATCHES)
     lk__contender_step(ct, LK_CONTENDER_ON_WATCHES_SET);
 }
 
-/* The deletion of a node that cannot be read is not reported. */
+/* A watch on a node that cannot be read does not report its deletion, so the
+ * directory is watched instead. */
 static void contender_watch_directory(lk_contender *ct)
 {
   lk_client_log(
@@ -176,7 +182,7 @@ static void contender_watch_directory(lk_contender *ct)
 
 void lk__predecessors_judge(lk_contender *ct)
 {
-  bool reading = ct->state == LK_CONTENDER_READING_PREDECESSORS;
+  bool read_several = ct->state == LK_CONTENDER_READING_PREDECESSORS;
 
   if (ct->round.predecessor_err == LK_ERR_NO_NODE) {
     ct->wait.predecessor_deleted = true;
@@ -190,7 +196,7 @@ void lk__predecessors_judge(lk_contender *ct)
     contender_watch_directory(ct);
   else if (ct->round.predecessor_err != 0)
     lk__contender_request_failed(ct, ct->round.predecessor_err);
-  else if (reading)
+  else if (read_several)
     contender_judge_predecessors(ct);
   else
     contender_judge_watches(ct);
@@ -209,11 +215,11 @@ static int contender_enter_reading_predecessors(lk_contender *ct,
   ct->round.own_err = 0;
   ct->round.reads_replied = 0;
   memset(ct->round.deleted, 0, sizeof ct->round.deleted);
-  err = contender_watch_predecessor(ct, on_predecessors_read);
+  err = contender_watch_predecessor(ct, on_one_of_few_read);
   for (size_t i = 1; i < ct->predecessors.kept && err == 0; i++)
     err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
                                                  ct->predecessors.path[i], NULL,
-                                                 on_predecessors_read, ct));
+                                                 on_one_of_few_read, ct));
   return err;
 }
 

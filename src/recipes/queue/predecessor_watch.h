@@ -13,7 +13,8 @@
 /** Read the direct predecessor, and watch it. 0, or why the request was
     refused. */
 int lk__predecessors_watch_direct(lk_contender *ct);
-/** SETTING_WATCHES, WAITING, READING_PREDECESSORS: all reads completed. */
+/** lk_contender_rules.all_read of SETTING_WATCHES, WAITING and
+    READING_PREDECESSORS. */
 void lk__predecessors_judge(lk_contender *ct);
 
 extern const lk_contender_rules lk__rules_reading_predecessors;

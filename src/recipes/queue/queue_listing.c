@@ -15,7 +15,8 @@
 
 /* ---- the position of the own node --------------------------------------- */
 
-static void contender_warn_counter(lk_contender *ct, int64_t number)
+static void contender_notify_if_counter_near_end(lk_contender *ct,
+                                                 int64_t number)
 {
   lk_notice notice = {.type = LK_NOTICE_COUNTER_NEAR_END};
 
@@ -53,17 +54,19 @@ static void contender_take_position(lk_contender *ct,
   }
 }
 
-/* Of permits only their number matters. */
+/* Of the other permits, only the number matters. */
 static void permit_take_list(lk_contender *ct, const lk_bytes *names,
                              size_t count)
 {
   const int32_t *limit = ct->config->limit;
-  size_t most = limit == NULL ? SIZE_MAX : *limit < 0 ? 0 : (size_t)*limit;
-  lk_contender_state state = ct->state;
+  size_t max_permits = limit == NULL ? SIZE_MAX
+                       : *limit < 0  ? 0
+                                     : (size_t)*limit;
+  lk_contender_state state_before = ct->state;
   lk_queue_position p;
 
   ct->config->find_position(&p, ct->role, lk_text(lk__own_node_name(&ct->own)),
-                            names, count, most);
+                            names, count, max_permits);
   ct->pause.count = 0;
   ct->wait.limit_changed = false;
   ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;
@@ -72,7 +75,8 @@ static void permit_take_list(lk_contender *ct, const lk_bytes *names,
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   else if (p.foreign.at != NULL)
     contender_notify_mixed_queue(ct, p.foreign);
-  if (p.found && ct->state == state)
+  /* The callback of a notice may have stopped the contender. */
+  if (p.found && ct->state == state_before)
     contender_take_position(ct, &p);
 }
 
@@ -84,7 +88,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
     return;
   }
   int64_t *scratch = lk__lease_scratch(ct->lease, count);
-  lk_contender_state state = ct->state;
+  lk_contender_state state_before = ct->state;
   lk_queue_position p;
 
   if (scratch == NULL) {
@@ -103,11 +107,12 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
                                    &p)) {
     lk__contender_fail(ct, LK_ERR_NO_MEMORY);
   } else {
-    contender_warn_counter(ct, p.number);
+    contender_notify_if_counter_near_end(ct, p.number);
     lk__max_queue_warn_if_long(ct, p.predecessors);
     if (p.foreign.at != NULL)
       contender_notify_mixed_queue(ct, p.foreign);
-    if (ct->state == state)
+    /* The callback of a notice may have stopped the contender. */
+    if (ct->state == state_before)
       contender_take_position(ct, &p);
   }
 }
@@ -117,8 +122,7 @@ void lk__contender_limit_changed(lk_contender *ct)
   if (ct->state == LK_CONTENDER_WAITING)
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   else
-    ct->wait.limit_changed =
-        true; /* a list that is still to come shows it, too */
+    ct->wait.limit_changed = true; /* used when the next list has come */
 }
 
 /* ---- replies ------------------------------------------------------------ */
@@ -191,11 +195,10 @@ static void on_directory_event(lk_client *c, lk_watch *w, const lk_event *event,
   lk__contender_unref(ct);
 }
 
-/* Where the direct predecessor cannot be read, the directory is watched. */
 int lk__contender_send_list(lk_contender *ct)
 {
-  /* The server keeps the watch, because the same node is watched again or is
-   * about to be deleted. */
+  /* The server need not remove the earlier watch, since the same node is
+   * watched again or is about to be deleted. */
   if (ct->wait.watch != NULL)
     lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, false);
   ct->wait.watch = NULL;
@@ -224,7 +227,8 @@ const lk_contender_rules lk__rules_listing_first = {
     .enter = lk__contender_enter_listing_first,
     .listed = contender_judge_first_list};
 
-/* The list may be followed by a grant. */
+/* Whether the list may show that no predecessor is left, and so be followed by
+ * a grant. */
 static bool contender_list_may_grant(const lk_contender *ct)
 {
   return ct->role->counts || ct->predecessors.count <= 1;
@@ -244,8 +248,9 @@ static void on_check_before_list(lk_client *c, int err,
   lk__contender_unref(ct);
 }
 
-/* The check of the own node that a grant would need leaves in front of the
- * list, in the same write. */
+/* If a grant may follow and the lease is too short for a grant, a check of the
+ * own node is sent together with the list, in front of it. This saves a round
+ * trip before the grant. */
 int lk__contender_enter_listing(lk_contender *ct, lk_contender_state from)
 {
   int64_t now = lk_client_clock(lk__contender_client(ct));

@@ -6,55 +6,65 @@
 
 /* ---- order -------------------------------------------------------------- */
 
-/* Sink item `i` of the heap `a` of `n`, largest on top. */
-static void heap_sink(int64_t *a, size_t i, size_t n)
+/* Restore the heap `a` of `n` numbers, whose largest is on top, after element
+ * `i` has changed: move the element down to its place. */
+static void heap_sift_down(int64_t *a, size_t i, size_t n)
 {
-  int64_t v = a[i];
+  int64_t sunk = a[i];
 
   for (size_t child; (child = 2 * i + 1) < n; i = child) {
     if (child + 1 < n && a[child + 1] > a[child])
       child++;
-    if (a[child] <= v)
+    if (a[child] <= sunk)
       break;
     a[i] = a[child];
   }
-  a[i] = v;
+  a[i] = sunk;
 }
 
-/* In place, since a list may be long and qsort() may allocate. */
+/* A heapsort: a list may be long, and qsort() may allocate memory. */
 void lk__numbers_sort(int64_t *a, size_t n)
 {
   for (size_t i = n / 2; i-- > 0;)
-    heap_sink(a, i, n);
+    heap_sift_down(a, i, n);
   while (n > 1) {
     int64_t top = a[0];
 
     n--;
     a[0] = a[n];
     a[n] = top;
-    heap_sink(a, 0, n);
+    heap_sift_down(a, 0, n);
   }
 }
 
-/* Number and kind of a name in one integer, ordered by the number. */
+/* A sort key is the number and the kind of a name in one integer, ordered by
+ * the number: the number, then the family, then two bits for the side. */
+enum { KEYS_PER_NUMBER = 64, KEYS_PER_FAMILY = 4 };
+
 static int64_t sort_key_of(const lk_name *n)
 {
-  return n->number * 64 + (int64_t)n->kind->family * 4 + (int64_t)n->kind->side;
+  return n->number * KEYS_PER_NUMBER +
+         (int64_t)n->kind->family * KEYS_PER_FAMILY + (int64_t)n->kind->side;
 }
 
+/* Division rounds towards 0, so the kind of a negative key is made positive. */
 static int64_t sort_key_number(int64_t key)
 {
-  return (key - (key % 64 + 64) % 64) / 64;
+  int64_t kind = (key % KEYS_PER_NUMBER + KEYS_PER_NUMBER) % KEYS_PER_NUMBER;
+
+  return (key - kind) / KEYS_PER_NUMBER;
 }
 
-/* The holder of the write side of a read-write lock creates a READ node with
- * the number of its WRIT node, and perhaps another while the first is being
- * deleted. No other nodes have the same number. */
-static bool keys_are_downgrade(int64_t a, int64_t b)
+/* Whether two nodes of one number belong to a downgrade: the holder of the
+ * write side creates a read node with the number of its write node, and perhaps
+ * a second one while the first is being deleted. In ascending order, the later
+ * key is then a reader's, and the earlier one a reader's or the writer's. */
+static bool keys_are_downgrade(int64_t earlier, int64_t later)
 {
-  int64_t pair = LK_FAMILY_RW * 4;
+  int64_t reader = LK_FAMILY_RW * KEYS_PER_FAMILY + LK_SIDE_READER;
 
-  return b % 64 == pair + LK_SIDE_READER && (b == a || b == a + 1);
+  return later % KEYS_PER_NUMBER == reader &&
+         (later == earlier || later == earlier + 1);
 }
 
 static bool keys_have_duplicates(int64_t *keys, size_t count)
@@ -70,28 +80,30 @@ static bool keys_have_duplicates(int64_t *keys, size_t count)
 
 /* ---- position in the queue ---------------------------------------------- */
 
-static void position_insert_nearest(lk_queue_position *p, lk_queue_entry r)
+/* Insert an entry by its number. If there is no room, the entry with the
+ * smallest number is dropped. */
+static void position_insert_near(lk_queue_position *p, lk_queue_entry entry)
 {
   size_t i = p->near_count;
 
-  if (i == LK_KEPT_PREDECESSORS && r.number < p->near[i - 1].number)
+  if (i == LK_KEPT_PREDECESSORS && entry.number < p->near[i - 1].number)
     return;
   if (i < LK_KEPT_PREDECESSORS)
     p->near_count++;
   else
     i--;
-  for (; i > 0 && p->near[i - 1].number < r.number; i--)
+  for (; i > 0 && p->near[i - 1].number < entry.number; i--)
     p->near[i] = p->near[i - 1];
-  p->near[i] = r;
+  p->near[i] = entry;
 }
 
-static void position_add_predecessor(lk_queue_position *p, lk_queue_entry r,
+static void position_add_predecessor(lk_queue_position *p, lk_queue_entry entry,
                                      const lk_node_kind *kind)
 {
-  if (p->predecessors == 0 || r.number < p->head.number)
-    p->head = r;
+  if (p->predecessors == 0 || entry.number < p->head.number)
+    p->head = entry;
   p->predecessors++;
-  position_insert_nearest(p, r);
+  position_insert_near(p, entry);
   if (kind->family == LK_FAMILY_RW && kind->side == LK_SIDE_WRITER)
     p->has_rw_writer = true;
 }
@@ -100,13 +112,14 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
                              lk_bytes own, const lk_bytes *names, size_t count,
                              int64_t *scratch)
 {
-  lk_name us;
+  lk_name own_name;
   size_t keys = 0;
 
   memset(out, 0, sizeof *out);
-  if (!lk__name_parse(role->format, own, &us) || us.kind != role->kind)
+  if (!lk__name_parse(role->format, own, &own_name) ||
+      own_name.kind != role->kind)
     return;
-  out->number = us.number;
+  out->number = own_name.number;
   out->in_range = true;
   for (size_t i = 0; i < count; i++) {
     lk_name n;
@@ -123,11 +136,11 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
     out->in_range = out->in_range && lk__sequence_is_in_range(n.number);
     if (n.kind->family != role->kind->family)
       out->foreign = names[i];
-    if (n.number < us.number && role->excludes(n.kind))
+    if (n.number < own_name.number && role->excludes(n.kind))
       position_add_predecessor(out, (lk_queue_entry){names[i], n.number},
                                n.kind);
   }
-  out->unsafe = out->unsafe || !lk__sequence_is_in_range(us.number) ||
+  out->unsafe = out->unsafe || !lk__sequence_is_in_range(own_name.number) ||
                 keys_have_duplicates(scratch, keys);
 }
 

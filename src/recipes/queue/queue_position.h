@@ -4,16 +4,18 @@
 
 /**
  * @file
- * The position of the own node among the listed names: by their numbers, and by
- * which of these contenders exclude it.
+ * The position of the own node among the listed names. It depends on their
+ * numbers, and on which of the listed contenders exclude the own one.
  */
 
 #include "recipes/queue/exclusion.h"
 
 enum {
-  /** Up to this number, predecessors are read one by one. For more of them one
-      list is cheaper. */
+  /** Up to this number, predecessors are read one by one. If there are more,
+      one list is cheaper. */
   LK_MAX_PREDECESSOR_READS = 8,
+  /** Predecessors whose paths are kept: those to be read after the deletion of
+      the direct one, and the direct one. */
   LK_KEPT_PREDECESSORS = LK_MAX_PREDECESSOR_READS + 1
 };
 
@@ -28,12 +30,13 @@ typedef struct lk_queue_position {
   bool found;    /**< the own node is listed; if not, nothing else is set */
   bool unsafe;   /**< the own number is out of range, or numbers are not unique:
                     the acquisition must fail */
-  bool in_range; /**< all numbers are, see sequence_limit.h */
+  bool in_range; /**< all listed numbers are in the range of
+                      lk__sequence_is_in_range() */
   bool has_rw_writer; /**< a predecessor is the write side of a read-write lock,
                          whose holder may downgrade to a reader */
-  int64_t number;     /**< of the own node */
-  size_t predecessors; /**< how many contenders exclude the own node */
-  size_t near_count;
+  int64_t number;     /**< sequence number of the own node */
+  size_t predecessors; /**< how many contenders exclude the own one */
+  size_t near_count;   /**< of entries in `near` */
   lk_queue_entry near[LK_KEPT_PREDECESSORS]; /**< the nearest predecessors,
                                                 nearest first */
   lk_queue_entry head; /**< the first predecessor, if there is one */

@@ -24,8 +24,8 @@ static bool queue_has_watch(const lk_contender *ct)
   return ct->wait.watch != NULL;
 }
 
-/* A list that is larger than the client accepts is replaced by one of the
- * session's nodes. */
+/* If the list was larger than the client accepts, the cleanup lists only the
+ * nodes of this session. */
 static int queue_request_view(lk_contender *ct)
 {
   if (ct->cleanup.too_big && ct->state == LK_CONTENDER_CLEANING_UP)

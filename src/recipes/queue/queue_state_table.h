@@ -4,7 +4,9 @@
 
 /**
  * @file
- * The states of contenders that queue by sequence numbers, and of permits.
+ * The table of all states of a contender in a queue, which is ordered by
+ * sequence numbers, or of a permit. Contenders for single-node locks have a
+ * table of their own (src/recipes/single).
  */
 
 #include "recipes/queue/contender_states.h"

@@ -4,27 +4,29 @@
 
 /**
  * @file
- * The requests of a contender are counted, so that the reply to an earlier
- * round is known as such.
+ * The requests and replies of a contender are counted, so that the replies to
+ * requests of an earlier round can be ignored.
  */
 
 #include "recipes/queue/contender.h"
 
-/** `err`: what a request function returned, which is returned. A request that
-    was accepted is counted, and holds a reference. */
+/** Count a request that was accepted, and take a reference for its callback.
+    `err` is the result of the request function. Nothing is counted if it is not
+    0. Returns `err`. */
 int lk__contender_count_request(lk_contender *ct, int err);
-/** At the start of each callback. false: the reply belongs to an earlier round,
-    and is ignored. lk__contender_unref() ends the callback. */
+/** Count a reply, at the start of each callback. false: the callback must
+    ignore the reply, which belongs to an earlier round. In both cases, the
+    callback ends with lk__contender_unref(). */
 bool lk__contender_take_reply(lk_contender *ct);
 /** Ignore the replies to all requests under way. */
 void lk__contender_ignore_replies(lk_contender *ct);
-/** No request is outstanding. */
+/** Whether no request is outstanding. */
 static inline bool lk__contender_has_all_replies(const lk_contender *ct)
 {
   return ct->requests.sent == ct->requests.replied;
 }
-/** A read of a predecessor or of the own node completed: continue if it was the
-    last of its round. */
+/** A read of a predecessor or of the own node completed: continue if no request
+    is outstanding. */
 void lk__contender_continue_if_all_read(lk_contender *ct);
 
 #endif

@@ -11,6 +11,7 @@ void lk__contender_request_failed(lk_contender *ct, int err)
   ct->cleanup.too_big = ct->cleanup.too_big || err == LK_ERR_TOO_BIG;
   switch (lk__error_advice(lk__contender_client(ct), err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
+    /* Without a timer: the next connection ends the pause. */
     lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
     break;
   case LK_ADVICE_RETRY_LATER:

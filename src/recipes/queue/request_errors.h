@@ -4,17 +4,20 @@
 
 /**
  * @file
- * Errors of requests that say nothing about the lock.
+ * Errors of requests that do not show the state of the lock, such as a
+ * connection loss.
  */
 
 #include "recipes/queue/contender.h"
 
-/** A request completed with `err`, which says nothing about the lock: pause, or
-    fail. */
+/** A request completed with `err`, which does not show the state of the lock:
+    pause and retry, or fail, as lk__error_advice() says. */
 void lk__contender_request_failed(lk_contender *ct, int err);
-/** If a read completed since its reply is larger than the client accepts: fail.
-    Such a reply breaks the connection, which is reported first; a contender
-    that paused would request the same on each connection. */
+/** Called for each read and list that completed with `err`. If the reply was
+    larger than the client accepts, it has broken the connection, and the
+    connection loss has paused the contender. A retry on the next connection
+    would break that as well, so the paused contender fails. Returns whether it
+    has failed. */
 bool lk__contender_fail_if_too_big(lk_contender *ct, int err);
 
 #endif

@@ -4,7 +4,7 @@
 #include "recipes/lease/session_lease.h"
 #include "recipes/queue/retry_backoff.h"
 
-enum { PAUSE_MS = 50, MAX_PAUSE_DOUBLINGS = 4 };
+enum { FIRST_PAUSE_MS = 50, MAX_PAUSE_DOUBLINGS = 4 };
 
 void lk__contender_start_pause(lk_contender *ct, int64_t ms)
 {
@@ -15,7 +15,7 @@ void lk__contender_start_pause(lk_contender *ct, int64_t ms)
 
 int64_t lk__contender_backoff_ms(lk_contender *ct)
 {
-  int64_t ms = (int64_t)PAUSE_MS << ct->pause.count;
+  int64_t ms = (int64_t)FIRST_PAUSE_MS << ct->pause.count;
   uint16_t jitter;
 
   if (ct->pause.count < MAX_PAUSE_DOUBLINGS)

@@ -10,9 +10,11 @@
 
 #include "recipes/queue/contender.h"
 
-/** Start the timer of a pause. The handler `connected` of the state follows. */
+/** Start the timer of a pause of `ms`. At its end, the contender continues by
+    lk_contender_rules.connected of its state. */
 void lk__contender_start_pause(lk_contender *ct, int64_t ms);
-/** How long: doubled with each pause in a row, plus a random part. */
+/** The length of the next pause before a retry: twice that of the last one, up
+    to a limit, plus a random part. */
 int64_t lk__contender_backoff_ms(lk_contender *ct);
 
 #endif

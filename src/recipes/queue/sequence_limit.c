@@ -3,7 +3,7 @@
 
 #include "recipes/queue/sequence_limit.h"
 
-/* Owners are warned from this number on. */
+/* Half of an int32 counter. */
 static const int64_t warning_level = (int64_t)1 << 30;
 
 bool lk__sequence_is_in_range(int64_t number)

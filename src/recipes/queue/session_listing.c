@@ -13,7 +13,8 @@
  * alone. Servers before 3.6 do not support it.
  */
 
-/* The name of a node in our directory; `at` NULL: it is elsewhere. */
+/* The name of the node at `path` if its parent is the directory of the queue.
+ * Otherwise `at` of the result is NULL. */
 static lk_bytes child_name_in_dir(const lk_contender *ct, lk_bytes path)
 {
   size_t dir_len = strlen(ct->own.dir);
@@ -26,6 +27,7 @@ static lk_bytes child_name_in_dir(const lk_contender *ct, lk_bytes path)
   return lk_bytes_of(at + dir_len + 1, path.len - dir_len - 1);
 }
 
+/* Pass the names of the nodes in the directory on as a list of the queue. */
 static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
                                       size_t count)
 {
@@ -40,10 +42,18 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
     names[found] = child_name_in_dir(ct, paths[i]);
     found += names[found].at != NULL;
   }
-  lk_mem mem = ct->lease->mem;
+  lk_mem mem = ct->lease->mem; /* a copy, since the callback may free the lease
+                                */
 
   lk__contender_rules(ct)->listed(ct, 0, names, found);
   lk__mem_free(&mem, names);
+}
+
+/* If the server does not support getEphemerals, the error is the one of the
+ * list that getEphemerals replaces. */
+static int error_of_list(int err)
+{
+  return err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err;
 }
 
 static void on_ephemerals_listed(lk_client *c, int err, const lk_bytes *paths,
@@ -56,19 +66,19 @@ static void on_ephemerals_listed(lk_client *c, int err, const lk_bytes *paths,
     if (err == 0)
       contender_take_ephemerals(ct, paths, count);
     else
-      lk__contender_rules(ct)->listed(
-          ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err, NULL, 0);
+      lk__contender_rules(ct)->listed(ct, error_of_list(err), NULL, 0);
   }
   lk__contender_unref(ct);
 }
 
 int lk__contender_list_session(lk_contender *ct)
 {
+  /* The request is for paths with a prefix. While the number is not known, the
+   * prefix must not end with the number of an earlier node. */
   if (ct->own.state == LK_OWN_IN_DOUBT)
     ct->own.path[ct->own.base_len] = '\0';
   int err = lk_ephemerals(lk__contender_client(ct), ct->own.path, NULL,
                           on_ephemerals_listed, ct);
 
-  return lk__contender_count_request(
-      ct, err == LK_ERR_UNIMPLEMENTED ? LK_ERR_TOO_BIG : err);
+  return lk__contender_count_request(ct, error_of_list(err));
 }

@@ -4,13 +4,15 @@
 
 /**
  * @file
- * The list of the nodes of this session, for a queue whose list is too large.
+ * The list of the nodes of this session, which the cleanup uses if the list of
+ * the queue is larger than the client accepts.
  */
 
 #include "recipes/queue/contender.h"
 
-/** CLEANING_UP: request the ephemeral nodes of this session, instead of a list
-    that is larger than the client accepts. */
+/** CLEANING_UP: request the ephemeral nodes of this session. Their names in the
+    directory are passed to lk_contender_rules.listed. 0, or why the request was
+    refused. */
 int lk__contender_list_session(lk_contender *ct);
 
 #endif

@@ -20,7 +20,8 @@ static int contender_enter_setting_watches(lk_contender *ct,
     err = lk__predecessors_watch_direct(ct);
   if (err == 0 && ct->own.watch == NULL && !ct->own.unreadable)
     err = lk__contender_watch_own(ct);
-  if (err == 0 && lk__contender_has_all_replies(ct))
+  /* Without a request, no reply would continue the contender. */
+  if (err == 0)
     lk__contender_continue_if_all_read(ct);
   return err;
 }
