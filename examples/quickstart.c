@@ -8,8 +8,8 @@ int main(int argc, char **argv)
   lk_client_config servers = {.size = sizeof(servers),
                               .hosts = argc > 1 ? argv[1] : "127.0.0.1:2181"};
   lk_sync_config config = {.size = sizeof(config), .client = &servers};
-  lk_sync_call limit = {.size = sizeof(limit), /* options of one call */
-                        .timeout_ms = argc > 2 ? atoi(argv[2]) : 10000};
+  lk_sync_call options = {.size = sizeof(options),
+                          .timeout_ms = argc > 2 ? atoi(argv[2]) : 10000};
   lk_sync_client *client = NULL;
   lk_sync_lock *lock = NULL;
   char cause[512] = "";
@@ -17,11 +17,12 @@ int main(int argc, char **argv)
 
   if ((err = lk_sync_client_new(&client, &config)) == 0 &&
       (err = lk_sync_lock_new(&lock, client, "/locks/nightly", NULL)) == 0 &&
-      (err = lk_sync_lock_acquire(lock, &limit)) == 0) {
+      (err = lk_sync_lock_acquire(lock, &options)) == 0) {
     printf("holding /locks/nightly, fencing token %llu\n",
            (unsigned long long)lk_sync_lock_token(lock));
     err = lk_sync_lock_release(lock);
   }
+  /* The functions below accept NULL. */
   if (err != 0) {
     lk_sync_client_last_error(client, cause, sizeof(cause));
     fprintf(stderr, "/locks/nightly: %s. %s\n", lk_error_text(err), cause);

@@ -31,19 +31,21 @@
  *   LK_ERR_BAD_ARGUMENT   a flag, a version or an option out of range;
  *   LK_ERR_TOO_BIG        the request is larger than `send_limit`;
  *   LK_ERR_TOO_MANY       `outstanding_limit` requests are outstanding;
- *   LK_ERR_UNIMPLEMENTED  the server, or another server with the same host name
- *                         and port, has rejected such a request as unknown
- *                         within the last hour. The client does not send it
- *                         again, because servers close the connection when they
- *                         reject it;
+ *   LK_ERR_UNIMPLEMENTED  within the last hour, a server of this host name and
+ *                         port has rejected such a request as unknown (a name
+ *                         may stand for several servers). The client does not
+ *                         send it again, because servers close the connection
+ *                         when they reject it;
  *   LK_ERR_NOT_READ_ONLY  a write, a multi or a sync in LK_STATE_READ_ONLY;
  *   LK_ERR_NO_MEMORY, LK_ERR_CLOSED (also after expiry, if `one_session` is
  *   set), LK_ERR_AUTH_FAILED, LK_ERR_FORKED.
  *
  * An accepted request completes with 0, with the server's error, or with
- *   LK_ERR_NOT_SENT       the connection was lost before the request was sent
- *                         (without `repeat`), or the client was closed before a
- *                         write was sent. It was not executed;
+ *   LK_ERR_NOT_SENT       the request was not executed: the client lost a
+ *                         connection before it had sent the request there
+ *                         (without `repeat`), or was closed before it had sent
+ *                         a write. Requests that are made without a connection
+ *                         wait for the next one instead;
  *   LK_ERR_CONNECTION_LOSS
  *                         a read or a sync (without `repeat`) whose reply was
  *                         lost;
@@ -57,17 +59,26 @@
  *                         as above, if the request waited for a connection and
  *                         the server that was found does not support it. It is
  *                         not sent;
- *   LK_ERR_SESSION_EXPIRED, LK_ERR_AUTH_FAILED, LK_ERR_CLOSED. A write that was
- *   sent may have been executed.
+ *   LK_ERR_SESSION_EXPIRED
+ *                         the session ended while the request waited for a
+ *                         connection, so the request was not sent; or the
+ *                         server replied with this error. If the connection of
+ *                         a write is lost first, the write completes with
+ *                         LK_ERR_IN_DOUBT at that time;
+ *   LK_ERR_AUTH_FAILED, LK_ERR_CLOSED
+ *                         the client ended before the reply arrived. A write
+ *                         that was sent may have been executed, although the
+ *                         error is not LK_ERR_IN_DOUBT.
  *
  * Timeouts and deadlines are in ms. A timeout counts from the call, and never
  * ends early. A deadline is a time on lk_client_clock(); several calls can
  * share one. If both are set, the earlier one counts. Special values:
  *
- *   value             in a struct  lk_lock_acquire()  lk_lock_acquire_until()
- *   LK_NO_LIMIT (-1)  no limit     no limit           no limit
- *   0                 no limit     try once           has passed
- *   other negative    has passed   has passed         has passed
+ *                     timeout or deadline  timeout of         deadline of
+ *   value             in a struct          lk_lock_acquire()  a function
+ *   LK_NO_LIMIT (-1)  no limit             no limit           no limit
+ *   0                 no limit             try once           has passed
+ *   other negative    has passed           has passed         has passed
  *
  * A deadline has passed as soon as the clock has reached it. A request whose
  * deadline or timeout has passed when it is made is accepted, not sent, and
@@ -163,9 +174,10 @@ typedef struct lk_client_config {
   /** "[tls://]host[:port]{,host[:port]}[/chroot]", IPv6 literals in brackets.
       Without a port: 2181, with TLS 2281. Copied. NULL: "127.0.0.1". */
   const char *hosts;
-  /** Requested; the server decides. 0: 30,000. All connection attempts of a
-      round share two thirds of it: a server that accepts the connection and
-      does not reply delays the client by its share. */
+  /** Requested; the server decides. 0: 30,000. While the client looks for a
+      server, it tries every address of every server once in each round, and
+      these attempts share two thirds of this time. A server that accepts the
+      connection and does not reply delays the client by its share. */
   int32_t session_timeout_ms;
   /** While there is no connection: give up the session as expired after this
       many ms without a reply, before a server has said so. 0: 4/3 of the
@@ -190,15 +202,16 @@ typedef struct lk_client_config {
    * quorum drops its clients by itself.
    *
    * A read-only connection has no session: lk_client_session() is empty, and
-   * nothing can be resumed or expire. Watches and identities outlast the move.
-   * A one-shot watch that was set on the read-only server fires on the next
-   * connection even if nothing has changed: read the node again then. Only a
-   * watch for the creation of a node does not fire while the node is missing.
+   * nothing can be resumed or expire. Watches, and identities that were added
+   * by lk_add_auth(), stay when the client moves. A one-shot watch that was set
+   * on the read-only server fires on the next connection even if nothing has
+   * changed: read the node again then. Only a watch for the creation of a node
+   * does not fire while the node is missing.
    *
-   * Servers refuse a client that has seen a larger zxid than they have. If all
-   * servers have refused a client without a session for half of the requested
-   * session timeout, the client forgets the zxid that the read-only server has
-   * shown.
+   * Servers refuse a client that has seen a larger zxid than they have, and a
+   * read-only server may have shown such a zxid. The client therefore forgets
+   * the zxid if it has no session and all servers have refused it for half of
+   * the requested session timeout.
    *
    * A session from a server with a quorum is never taken to a read-only server,
    * which would call it expired although it is alive. A client with a session
@@ -272,10 +285,10 @@ LK_API int lk_hosts_each(const char *hosts,
  * session timeout T, moves
  *   - at the first moment when no reply is outstanding. No request completes
  *     because of this move;
- *   - if there is no such moment within T / 6: at the first moment when all
- *     requests that were made in that time have their replies. Requests that
- *     are made later are not sent on the old connection. At the move they
- *     complete with LK_ERR_NOT_SENT;
+ *   - if there is no such moment within T / 6: as soon as all requests that
+ *     were made by then have their replies. Requests that are made after T / 6
+ *     are not sent on the old connection, and complete with LK_ERR_NOT_SENT at
+ *     the move;
  *   - at T / 3 in any case. Then all outstanding requests complete as after a
  *     lost connection.
  * In each case, requests with `repeat` are sent on the next connection instead.
@@ -397,10 +410,11 @@ typedef struct lk_reply {
   lk_evidence evidence;
   int err;             /**< of the reply's header */
   int64_t zxid;        /**< of the reply's header; a write's own zxid */
-  int64_t sent_ms;     /**< the request was sent at this time or later: it is
-                            lk_client_input_ms() when the request was queued */
-  int64_t received_ms; /**< the reply was read at this time or later: the clock
-                            is read once for all replies of an input */
+  int64_t sent_ms;     /**< a lower bound of the time when the request was sent:
+                            lk_client_input_ms() when it was queued */
+  int64_t received_ms; /**< a lower bound of the time when the reply was read:
+                            the clock is read once for all replies of an
+                            input */
   uint64_t connection; /**< lk_client_connection() it was sent on */
 } lk_reply;
 

@@ -26,8 +26,9 @@ extern "C" {
  * it waits.
  *
  * During every input a callback may free the client; lk_hooks.freed is called
- * then. No input is accepted inside a callback of the client: the connection of
- * such an input is given up when the callback has returned.
+ * then. A driver must not call an input inside a callback of the client. If it
+ * does, the input is lost, and the client drops the connection that the input
+ * was about when the callback has returned.
  *
  * `attempt` numbers the connection attempts. An input for another attempt than
  * the present one is ignored, so late inputs do no harm.
@@ -68,11 +69,12 @@ LK_API void lk_client_failed_tls(lk_client *c, uint64_t attempt,
                                  lk_tls_cause cause, const char *why);
 /** Returns a buffer into which the driver may receive the next bytes of a long
     reply, which saves one copy. `*size` gets its size. The buffer is never
-    longer than the rest of the reply, nor than the part that has arrived. NULL:
-    it would be shorter than `least`, or there is no memory; the driver receives
-    into its own memory then, which is always allowed. After bytes were received
-    into the buffer, the next call for this client must be lk_client_received().
- */
+    longer than the missing part of the reply, nor than the part that the client
+    already has: so a false length field allocates little. NULL: the buffer
+    would be shorter than `least`, or there is no memory. The driver then
+    receives into its own memory, which is always allowed. After bytes were
+    received into the buffer, the next call for this client must be
+    lk_client_received(). */
 LK_API void *lk_client_receive_buffer(lk_client *c, uint64_t attempt,
                                       size_t least, size_t *size);
 /** Bytes have arrived, in lk_client_receive_buffer() or in other memory.
@@ -175,8 +177,9 @@ typedef struct lk_transport_type {
   /** Close the descriptor. Sends nothing, so that a forked child can close its
       copy of a connection. open() may follow. */
   void (*close)(lk_transport *t);
-  /** Free what the object keeps from one connection to the next, once it is
-      closed. NULL: nothing. */
+  /** Free the memory that the object has allocated. The driver calls it once,
+      after close(), before it frees the object itself. NULL: the object
+      allocates none. */
   void (*end)(lk_transport *t);
 } lk_transport_type;
 

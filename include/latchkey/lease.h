@@ -14,12 +14,12 @@
  *
  * The lease deadline is a time on the client's clock. Before it, no other
  * client can hold a lock that this session holds. It is computed from replies
- * of the servers: a reply proves that the session was alive when a certain
- * request was sent (see lk_assurance), and the session cannot expire within one
- * session timeout of that time. The client records replies from its first
- * connection on, so the first lock of an old connection is granted without
- * waiting for new ones. If a session is resumed with a shorter timeout, the
- * deadline moves to an earlier time.
+ * of the servers: a reply proves that the session was alive when a request was
+ * sent (`gap_ms` in lk_lease_config says which one), and the session cannot
+ * expire within one session timeout of that time. The client records replies
+ * from its first connection on, so the first lock of an old connection is
+ * granted without waiting for new ones. If a session is resumed with a shorter
+ * timeout, the deadline moves to an earlier time.
  *
  * The deadline is proven under these assumptions:
  *   - The assurance is LK_ASSURE_QUORUM, the default. With a weaker one the
@@ -31,9 +31,8 @@
  *     as a paused virtual machine, violates this: call lk_lock_ok() right
  *     before each action, and pass the fencing token to the service acted upon.
  *   - The session timeout is at least two ticks of the servers, which is the
- *     default minSessionTimeout, and the leader pings its followers every half
- *     tick. If the session timeout is four ticks or more, a ping may be up to
- *     half a tick late.
+ *     default minSessionTimeout. The leader pings its followers every half
+ *     tick; with a session timeout of four ticks or more, every tick is enough.
  *   - The servers' bounds for session timeouts do not change while the client
  *     reconnects. If a server resumes the session with a shorter timeout, and
  *     the reply that says so is lost, the deadline is too late until the next
@@ -58,17 +57,18 @@
 extern "C" {
 #endif
 
-/** The requests that renew the lease of a session that holds a lock, from the
-    strongest assurance to the weakest. Only replies to requests of the selected
-    assurance, or of one above it in this list, move the lease deadline. A lock
-    is granted only if the lease deadline is at least a quarter of the session
-    timeout ahead (`gap_ms` has an exception); if it is not, the client first
-    sends a check of the own node, which renews the lease. */
+/** The requests that renew the lease, from the strongest assurance to the
+    weakest. The lease deadline moves only when a reply to such a request
+    arrives: one of the selected assurance, or of one above it in this list. A
+    lock is granted only if the lease deadline is at least a quarter of the
+    session timeout ahead (`gap_ms` has an exception); if it is not, the client
+    first sends a check of the own node, which renews the lease. */
 typedef enum lk_assurance {
-  /** Committed transactions: every quarter of the session timeout a multi that
-      checks the nodes held, or the node that is the next to hold. The deadline
-      is right even if the server in use, or its leader, is cut off from the
-      other servers. */
+  /** Committed transactions. Every quarter of the session timeout the client
+      sends a multi that checks the own nodes of all locks that it holds. If it
+      holds none, but is the next to hold one, it checks the own node of that
+      waiter. The deadline is right even if the server in use, or its leader,
+      is cut off from the other servers. */
   LK_ASSURE_QUORUM = 0,
   /** sync requests, and a read of each node held once in a session timeout; no
       transactions. The deadline can be wrong: a deposed leader that has not
@@ -94,17 +94,21 @@ typedef struct lk_lease_config {
       holder has time to stop. 0: an eighth of the session timeout. */
   int32_t margin_ms;
   /** For LK_ASSURE_QUORUM and LK_ASSURE_SYNC: two requests, E and L, prove a
-      lease together. E is any request, L a transaction or a sync:
+      lease together. E is any request, L a transaction (with LK_ASSURE_SYNC
+      also a sync):
 
           send E ... reply to E ... at least `gap_ms` ... send L ... reply to L
 
       When the reply to L arrives, the lease lasts for a session timeout T from
-      the sending of E, less the drift of the clocks. The gap must not be
-      shorter than the period of the leader's pings, half a tick: in that time a
-      follower reports to the leader that the session was alive. 0: T / 4,
-      enough under the servers' default bounds. If `gap_ms` is more than T / 2,
-      a grant needs a deadline that is only (T - gap_ms) / 2 ahead, instead of
-      T / 4. */
+      the sending of E, less the drift of the clocks. The reason for the gap: a
+      follower that has received E tells the leader so only with its reply to
+      the leader's next ping. So the gap must not be shorter than the period of
+      these pings, half a tick. 0: T / 4, enough under the servers' default
+      bounds. If `gap_ms` is more than T / 2, a grant needs a deadline that is
+      only (T - gap_ms) / 2 ahead, instead of T / 4.
+
+      With LK_ASSURE_PING, each reply counts from the sending of its own
+      request. */
   int32_t gap_ms;
   /** Invoked if a node cannot be deleted: it stays until the session ends.
       `err` is LK_ERR_NO_AUTH: there is no DELETE permission on the directory;

@@ -13,8 +13,9 @@
  * Any other handle, also of this process, queues.
  *
  * A holder has:
- *   - a fencing token, which grows with every grant. The resource that the lock
- *     protects should refuse a token smaller than the largest it has seen;
+ *   - a fencing token, which grows with every grant (with `local_queue`, only
+ *     together with lk_lock_handoffs()). The resource that the lock protects
+ *     should refuse a token smaller than the largest it has seen;
  *   - the lease deadline, until which no other client holds, under the
  *     assumptions of <latchkey/lease.h>;
  *   - events: UNSURE shortly before the deadline, RENEWED if the lease is
@@ -62,8 +63,9 @@ LK_API const char *lk_lock_state_text(lk_lock_state state);
 /** The events for on_event. */
 typedef enum lk_lock_event_type {
   /** Acquiring: the position in the queue is known or has changed. `position`:
-      the number of predecessors (1: the next to hold); `node`: that of the
-      first contender. */
+      the number of predecessors (1: the next to hold). `node`: the node of the
+      first predecessor, which is a holder; only a reader may have a writer as
+      its first predecessor that is still waiting itself. */
   LK_LOCK_EVENT_WAITING,
   /** Acquiring: the own node does not exist any more; the handle queues anew,
       at the end. `err`: LK_ERR_NO_NODE (another client deleted the node) or
@@ -73,8 +75,8 @@ typedef enum lk_lock_event_type {
   LK_LOCK_EVENT_SUSPENDED,
   /** Holding: the state is LK_LOCK_UNSURE now. The lease ends in
       lk_lease_config.margin_ms (after a pause of the process it may have
-      ended); or, with `unsure_when_suspended`, the connection is lost. Stop
-      using the resource. */
+      ended); or, with `unsure_when_suspended`, the connection is lost. Begin
+      nothing new with the resource, and stop using it before `deadline_ms`. */
   LK_LOCK_EVENT_UNSURE,
   /** Holding: after UNSURE the lease was renewed, and the state is LK_LOCK_HELD
       again. The grant itself has no event: see `done` of lk_lock_acquire(). */
@@ -92,9 +94,10 @@ typedef enum lk_lock_event_type {
       its deletion by another client is noticed only by the next heartbeat.
       Reported once for each handle. */
   LK_LOCK_EVENT_UNWATCHED,
-  /** Holding: another client requests the release, see LK_REVOKE_MESSAGE; the
-      lock is still held. Reported once for each grant; without `revocable` up
-      to a quarter of the session timeout late. */
+  /** Holding: another client asks for the release (see LK_REVOKE_MESSAGE). The
+      lock is still held; the holder decides whether it releases. Reported once
+      for each grant: with `revocable` at once, without it up to a quarter of
+      the session timeout late. */
   LK_LOCK_EVENT_REVOKED
 } lk_lock_event_type;
 
@@ -141,8 +144,9 @@ typedef enum lk_layout {
    * kazoo's Lock and WriteLock "HEX__lock__N" and ReadLock "HEX__rlock__N",
    * where HEX is 32 digits. A mutex of this library counts as a writer: it
    * excludes readers, and readers exclude it. The Lock of kazoo itself does not
-   * wait for readers. The ReadLock of kazoo (2.8) waits for later writers as
-   * well, which wait for it: give it a timeout.
+   * wait for readers. The ReadLock of kazoo (2.8) also waits for writers that
+   * have queued behind it. They wait for it as well, which is a deadlock: give
+   * the ReadLock a timeout.
    */
   LK_LAYOUT_KAZOO,
   /**
@@ -157,9 +161,9 @@ typedef enum lk_layout {
    */
   LK_LAYOUT_NATIVE,
   /** The same, with "UUID-" in front of the names of own nodes, and no UUID in
-      their data. Since no name is used twice, this is safer than
-      LK_LAYOUT_NATIVE if all contenders use this library. Other programs may
-      take the UUID for the number. */
+      their data. Use it only if all contenders use this library: other programs
+      may take the UUID for the number, and order the queue wrongly. It is safer
+      than LK_LAYOUT_NATIVE, because a node never gets the name of another. */
   LK_LAYOUT_NATIVE_UUID
 } lk_layout;
 
@@ -177,8 +181,9 @@ typedef struct lk_lock_config {
                                   persistent nodes, not as containers. For paths
                                   that are shared with kazoo */
   bool unsure_when_suspended; /**< UNSURE as soon as the connection is lost */
-  bool revocable;      /**< report a revocation at once: one more read for each
-                            grant */
+  bool revocable;      /**< report LK_LOCK_EVENT_REVOKED at once, at the cost of
+                            one more read for each grant. Every lock reports
+                            it, but without this option late */
   bool fail_on_expiry; /**< end an acquire whose session expires with
                             LK_ERR_SESSION_EXPIRED instead of queueing anew */
   /** End an acquire with more predecessors than this, holders among them, with
@@ -193,9 +198,10 @@ typedef struct lk_lock_config {
       set this option. A holder that has waited appends LK_ANNOUNCEMENT to its
       node, which tells the next contender that it has no other predecessors: it
       need not list the queue. This costs one write for each grant after a wait,
-      and the grant does not wait for it. It helps if the lock is held for some
-      round trips. Each contender needs WRITE on its own node. No effect in
-      semaphores and read-write locks; Curator's layout only. */
+      and the grant does not wait for it. It helps only if that write is
+      executed before the release: the lock must be held for a few round trips.
+      Each contender needs WRITE on its own node. No effect in semaphores and
+      read-write locks; Curator's layout only. */
   bool announce;
   /** Handles of one client for one path (in one layout, with one prefix) with
       this option share one node, behind a queue in memory: many owners in one
@@ -320,9 +326,9 @@ LK_API int lk_lock_release_until(lk_lock *l, int64_t deadline_ms,
 LK_API lk_lock_state lk_lock_get_state(const lk_lock *l);
 
 /** Whether the lock is held and the lease deadline has not passed, by the clock
-    read now. Until that deadline this is also true in the state LK_LOCK_UNSURE,
-    unlike lk_sync_lock_ok().
-    Call it right before each use of the resource. */
+    read now. Call it right before each use of the resource. In the state
+    LK_LOCK_UNSURE it is true until that deadline, unlike lk_sync_lock_ok(), so
+    that a holder can finish what it has begun; begin nothing new then. */
 LK_API bool lk_lock_ok(const lk_lock *l);
 
 /** Lease deadline in ms on lk_client_clock(); INT64_MIN: not held. */

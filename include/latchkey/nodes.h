@@ -40,15 +40,17 @@ typedef struct lk_parents_config {
  * the parents exist, and two if any number of them is missing. `parents` NULL:
  * persistent ones with lk_acl_open.
  *
- * Parents that were created stay, even if the create of the node is refused. An
- * error for an existing parent (LK_ERR_NODE_EXISTS, LK_ERR_NO_AUTH) is ignored.
+ * Parents that were created stay, even if the create of the node is refused.
+ * LK_ERR_NODE_EXISTS for a parent is no error. LK_ERR_NO_AUTH for a parent is
+ * ignored if the parent turns out to exist: servers check the permission first.
  * If servers delete empty containers in between, they are created again, at
  * most 10 times; then the call completes with LK_ERR_NO_NODE. If the chroot is
  * missing, it completes with LK_ERR_NO_NODE at once. To create a directory that
  * may exist, treat LK_ERR_NODE_EXISTS as success.
  *
- * `done` gets the result of lk_create2(), or the error of a parent's create
- * (LK_ERR_UNIMPLEMENTED: servers before 3.5.1 have no containers).
+ * `done` gets the result of lk_create2(), or the error with which a missing
+ * parent could not be created (LK_ERR_UNIMPLEMENTED: servers before 3.5.1 have
+ * no containers).
  * `call->repeat` is refused; see lk_create_reliable().
  */
 LK_API int lk_create_with_parents(lk_client *c, const char *path, lk_bytes data,
@@ -80,19 +82,19 @@ typedef bool (*lk_progress_cb)(lk_client *c, size_t deleted, void *arg);
  * refused delete and a list, and each 256 nodes cost one: at most 256 requests
  * are under way at a time, 16 of them lists.
  *
- * While 4,096 names or more are in memory, the next node is listed only when no
- * other request is under way, so the deletion goes depth first. So memory holds
- * at most 4,096 names, the replies to 16 lists, and the names of one directory
- * of each level.
+ * The memory needed is bounded: 4,096 names, the replies to 16 lists, and the
+ * names of one directory of each level. For this purpose, while 4,096 names or
+ * more are in memory, the next node is listed only when no other request is
+ * under way, so the deletion goes depth first.
  *
  * `more` may be NULL; it and `done` get `arg`. With `call->repeat` the deletion
  * continues over lost connections. Nodes whose delete was executed but whose
  * reply was lost are then not counted.
  *
- * @return as a request; LK_ERR_BAD_ARGUMENT also for "/", and for /zookeeper
- *         and its descendants, the nodes of the server itself. With a chroot
- *         of /zookeeper or below it, every path is refused; with another
- *         chroot, only "/".
+ * @return as a request; LK_ERR_BAD_ARGUMENT also for "/", and for the nodes of
+ *         the server itself: "/zookeeper" and its descendants, in a client
+ *         without a chroot, and every path, if the chroot is one of these
+ *         nodes. With another chroot, "/zookeeper" is an ordinary node.
  * `done`: 0: the node was deleted; LK_ERR_NO_NODE: it did not exist; or the
  *         first other error: NO_AUTH (no READ or DELETE permission on a
  *         directory), NOT_EMPTY, CANCELLED, DEADLINE, NO_MEMORY; without
@@ -123,16 +125,21 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  * would be larger than S. If the client has no S yet, since it has received no
  * reply, it sends a read of "/" right before the write, without waiting.
  *
- *   create      there is no node, and pzxid of the
- *               parent is at most S                     send it again
+ * Of the rows for a write, the first one that applies decides what follows: the
+ * write is sent again, or it completes with the error or with 0.
+ *
+ *   write       what the read shows                     what follows
+ *   create (not there is no node, and pzxid of the
+ *   ephemeral)  parent is at most S                     send it again
  *               czxid of the node is at most S          LK_ERR_NODE_EXISTS
- *   create an   there is no node                        send it again
- *   ephemeral   czxid is at most S, or the node is of
- *   node        another session                         LK_ERR_NODE_EXISTS
+ *   create      there is no node                        send it again
+ *   (ephemeral) czxid is at most S, or the node is of
+ *               another session                         LK_ERR_NODE_EXISTS
  *               any other node                          0
  *   set         mzxid of the node is at most S          send it again
- *               czxid is at most S, the version is
- *               `version` + 1, and the data are not
+ *               `version` is not -1, the version of
+ *               the node is `version` + 1, its czxid
+ *               is at most S, and its data are not
  *               those of the set                        LK_ERR_BAD_VERSION
  *   delete      czxid of the node is at most S          send it again
  *   all         anything else                           LK_ERR_IN_DOUBT
@@ -152,9 +159,9 @@ LK_API int lk_delete_recursive(lk_client *c, const char *path,
  *     completes with 0 if the czxid of the node is larger than S and the node
  *     has the data of the create, otherwise with LK_ERR_NODE_EXISTS; without
  *     an S, with LK_ERR_IN_DOUBT;
- *   - a set completes with 0 if the node has its data and no longer the version
- *     `version`, with LK_ERR_NO_NODE if there is no node, and otherwise is sent
- *     again;
+ *   - a set completes with 0 if the node has its data, was changed after S, and
+ *     no longer has the version `version` (with -1, any version counts); with
+ *     LK_ERR_NO_NODE if there is no node. Otherwise it is sent again;
  *   - a delete completes with 0 if there is no node, and otherwise is sent
  *     again.
  * Ephemeral nodes need no `sole`: only their owner can have created them, and
@@ -178,9 +185,10 @@ LK_API int lk_create_reliable(lk_client *c, const char *path, lk_bytes data,
                               const lk_call *call, lk_create_cb done,
                               void *arg);
 
-/** lk_set() as a reliable write. With `version` -1 it overwrites any data when
-    it is sent first. If its reply is lost and another client has written
-    meanwhile, it is not sent again (LK_ERR_IN_DOUBT), except with `sole`. */
+/** lk_set() as a reliable write. With `version` -1, the first request
+    overwrites any data. If its reply is lost and another client has written
+    meanwhile, the set is not sent again (LK_ERR_IN_DOUBT), except with `sole`.
+ */
 LK_API int lk_set_reliable(lk_client *c, const char *path, lk_bytes data,
                            int32_t version, bool sole, const lk_call *call,
                            lk_stat_cb done, void *arg);

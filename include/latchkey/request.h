@@ -100,9 +100,10 @@ LK_API int lk_create2(lk_client *c, const char *path, lk_bytes data,
  * Create a node that servers delete when it has no children and was not changed
  * for `ttl_ms`, 1 to LK_TTL_MAX_MS. They check that once a minute. `flags`:
  * LK_PERSISTENT or LK_SEQUENTIAL; anything else is refused with
- * LK_ERR_BAD_ARGUMENT and never sent, since an invalid TTL can end a server,
- * also after each restart. Since 3.5.3. Errors: as lk_create2(); UNIMPLEMENTED
- * also if the server was not started with zookeeper.extendedTypesEnabled.
+ * LK_ERR_BAD_ARGUMENT and never sent, since an invalid TTL can crash a server,
+ * and crash it again at each restart. Since 3.5.3. Errors: as lk_create2();
+ * UNIMPLEMENTED also if the server was not started with
+ * zookeeper.extendedTypesEnabled.
  */
 LK_API int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
                          const lk_acls *acl, int flags, int64_t ttl_ms,
@@ -173,11 +174,14 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  * report to a persistent watch what it missed meanwhile. The read is sent after
  * the registration, and after the requests that waited for the connection; no
  * event of that connection comes before LK_EVENT_REREGISTERED. If the server
- * throttled the registration, LK_EVENT_REREGISTERED comes once more. Servers do
- * report to a one-shot watch what it missed. If this client also has a one-shot
- * watch on the node, or on a node that the recursive watch covers, such an
- * event reaches the persistent watch as well, perhaps twice. An expired session
- * ends the watch as it ends every watch.
+ * has refused the registration because it was busy (LK_ERR_THROTTLED), a second
+ * LK_EVENT_REREGISTERED comes when it has accepted it: read the node again
+ * then. An expired session ends the watch as it ends every watch.
+ *
+ * After a reconnect, a persistent watch may get an event twice: if this client
+ * also has a one-shot watch on the node, or on a node that the recursive watch
+ * covers. Servers do report to a one-shot watch what it missed, and the client
+ * passes such an event to both watches.
  *
  * Servers from 3.7.3, 3.8.4 and 3.9.2 on send no event of a node that the
  * client has no permission to read at that moment. The client then learns of
@@ -185,10 +189,9 @@ LK_API int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
  *
  * Other watches of this client on the same node work as well, except that one
  * node cannot have both modes: the second mode is refused with
- * LK_ERR_WATCH_MODE. Servers before 3.9 keep one watch for a path and
- * connection, so the client lets a persistent watch serve the one-shot watches
- * on its path, or registers the replaced watch again. No event is lost by that,
- * but one may come twice, or after a reply that shows its change. A node with a
+ * LK_ERR_WATCH_MODE. No event is lost, but one may come twice, or after a reply
+ * that shows its change: servers before 3.9 keep one watch for a path and
+ * connection, which several watches of this client then share. A node with a
  * recursive watch has no LK_EVENT_CHILDREN: to get that event, too, set a
  * one-shot watch on the node by lk_get_children().
  */

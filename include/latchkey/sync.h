@@ -89,11 +89,10 @@ typedef struct lk_sync_config {
  * Make a client and start its thread. Does not wait for a connection: calls do.
  * `config` NULL: the defaults.
  *
- * @return 0, LK_ERR_NO_MEMORY, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_HOSTS,
- *         LK_ERR_SYSTEM (no thread or no pthread_key can be made, or fewer
- *         than four descriptors are free; the log says which),
- *         LK_ERR_UNIMPLEMENTED (TLS, in a build without OpenSSL). After an
- *         error `*out` is NULL.
+ * @return as lk_client_new(); also LK_ERR_SYSTEM: no thread or no pthread_key
+ *         can be made, or fewer than four descriptors are free (the log says
+ *         which); LK_ERR_UNIMPLEMENTED: TLS, in a build without OpenSSL. After
+ *         an error `*out` is NULL.
  */
 LK_API int lk_sync_client_new(lk_sync_client **out,
                               const lk_sync_config *config);
@@ -134,10 +133,9 @@ LK_API int64_t lk_sync_client_clock(const lk_sync_client *c);
 /**
  * Why the last connection or attempt ended: the error, and a text of at most
  * `size` bytes with the final NUL; 0 and "" if none has, as while the first
- * attempt is waiting for a reply. Useful after LK_ERR_DEADLINE, if
- * lk_sync_client_state() is not LK_STATE_CONNECTED: otherwise the server
- * replies, and the text can be of an earlier connection. Waits for the thread
- * of the handle only.
+ * attempt is waiting for a reply. It often explains LK_ERR_DEADLINE. In
+ * LK_STATE_CONNECTED it does not: then the text is about an earlier connection.
+ * Waits for the thread of the handle only.
  */
 LK_API int lk_sync_client_last_error(lk_sync_client *c, char *text,
                                      size_t size);
@@ -200,8 +198,9 @@ typedef struct lk_sync_call {
   size_t size;        /**< sizeof(lk_sync_call) */
   int64_t timeout_ms; /**< LK_ERR_DEADLINE after this; 0: never. See
                            "Timeouts" in <latchkey/client.h> */
-  bool repeat; /**< reads and sync: send again after a lost connection. For
-                    writes: LK_ERR_BAD_ARGUMENT. Locks always do so */
+  bool repeat; /**< reads and sync: send again after a lost connection. Writes
+                    with it get LK_ERR_BAD_ARGUMENT. Locks ignore it: they
+                    always send again */
   lk_sync_cancel *cancel; /**< or NULL. A write that was cancelled may have been
                                executed, or may be executed later. If it waits
                                for a connection, it may still be sent, until
@@ -277,6 +276,7 @@ LK_API int lk_sync_set(lk_sync_client *c, lk_stat *out, const char *path,
 /** Gives names and stat. */
 LK_API int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
                                 const char *path, const lk_sync_call *call);
+/** lk_sync(), ZooKeeper's request of that name, as a blocking call. */
 LK_API int lk_sync_sync(lk_sync_client *c, const char *path,
                         const lk_sync_call *call);
 /** Gives results; also after an error, if the reply names the operation that
@@ -588,8 +588,9 @@ LK_API int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
    and do not wait. In a forked child no lock is held. */
 
 /** Whether this thread holds for certain: the lease deadline has not passed by
-    the clock read now, and the lock is neither unsure nor lost. Call it right
-    before each action that the lock protects. */
+    the clock read now, and the lock is neither unsure nor lost. (lk_lock_ok()
+    is true while the lock is unsure, until the deadline.) Call it right before
+    each action that the lock protects. */
 LK_API bool lk_sync_lock_ok(const lk_sync_lock *l);
 
 /** The lease deadline on lk_sync_client_clock(); INT64_MIN: not held. */

@@ -17,14 +17,14 @@
  *
  * Files are PEM. They are read again at each connection attempt, on the thread
  * of the client, so a replaced certificate or CRL counts from the next
- * connection on. The client resumes a TLS session only of the same server name,
- * while the content of all files is the same, and for ten minutes after the
- * server was verified. With `ca_dir`, or the system's CAs, it resumes none.
+ * connection on. The client resumes a TLS session, which skips the verification
+ * of the server, under three conditions: the server name is the same, all files
+ * have the same content, and the server was verified in the last ten minutes.
+ * With `ca_dir`, or the system's CAs, it resumes none.
  *
- * ZooKeeper takes the subject of a client's certificate for an identity of the
- * scheme "x509" (X509AuthenticationProvider), without lk_add_auth(). It has
- * TLS on `secureClientPort`, and asks for a client's certificate unless
- * `ssl.clientAuth` says otherwise.
+ * ZooKeeper has TLS on `secureClientPort`. It requires a client's certificate
+ * unless `ssl.clientAuth` is "want" or "none", and takes the subject of that
+ * certificate for an identity of the scheme "x509", without lk_add_auth().
  *
  * A failed handshake is a failed connection attempt: the client goes on to the
  * next server and tries again, since a file or a server may be repaired

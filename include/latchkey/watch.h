@@ -45,22 +45,20 @@ typedef struct lk_event {
 
 /**
  * Called once for a one-shot watch, any number of times for a persistent one.
- * LK_EVENT_ENDED is the last event of a watch. The handle of a watch is valid
- * until the callback for its last event returns.
+ * LK_EVENT_ENDED, if it comes, is the last event of a watch. The handle of a
+ * watch is valid until the callback for its last event returns.
  *
  * Usually a client receives the event of a change before any reply that shows
- * the change. There are two exceptions:
- *   - A server may throttle the requests that re-register watches after a
- *     reconnect (LK_ERR_THROTTLED). The client repeats them on the same
- *     connection. Until they succeed, a reply may show a change of which a
- *     watch from before the reconnect gets the event later. The server names
- *     only the path of an event. So this event also goes to watches that were
- *     set on the path after the reconnect, although their own reads have shown
- *     the change.
- *   - A persistent watch serves the one-shot watches on its path (see
- *     lk_add_watch()). When it ends, the client registers them at the server.
- *     If the connection breaks before that, they may get the event of a change
- *     that their own reads have shown.
+ * the change. After a reconnect, the event may come after such a reply, in two
+ * cases:
+ *   - The server was too busy to re-register the watches (LK_ERR_THROTTLED).
+ *     The client repeats that request on the same connection, and until it
+ *     succeeds, replies may show changes whose events come later. Such an event
+ *     also goes to watches that were set on the path after the reconnect,
+ *     because a server names only the path of an event.
+ *   - A persistent watch has ended, and the connection broke before the client
+ *     had registered the one-shot watches on the same path. The server did not
+ *     know them, because the persistent watch served them as well.
  */
 typedef void (*lk_watch_cb)(lk_client *c, lk_watch *w, const lk_event *event,
                             void *arg);
