@@ -14,7 +14,7 @@ typedef enum lk_outcome {
   LK_OUTCOME_REFUSED,  /**< a server checked it after all writes that
                             were ordered before it, and refused it */
   LK_OUTCOME_NOT_DONE, /**< it was not sent, or a server refused it before it
-                          was ordered */
+                            was ordered */
   LK_OUTCOME_IN_DOUBT,
   LK_OUTCOME_ABANDONED /**< in doubt, and the client does not find out */
 } lk_outcome;

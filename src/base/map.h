@@ -30,7 +30,7 @@ bool lk__map_init(lk_map *m, const lk_mem *mem);
 /** The node of the key; NULL: there is none. */
 lk_map_node *lk__map_find(const lk_map *m, const char *key, size_t len);
 /** Add `n` with a key that is not in the map. false: there is no memory, and
-   the map is unchanged. */
+    the map is unchanged. */
 bool lk__map_add(lk_map *m, lk_map_node *n, const char *key, size_t len);
 void lk__map_remove(lk_map *m, lk_map_node *n);
 /** Walk through the nodes in the order in which they were added; NULL: no more.

@@ -7,8 +7,8 @@
 /** The C library's allocator. */
 extern const lk_mem lk__mem_libc;
 
-/** Zeroed memory; NULL: there is none. `size` must not be 0, which would free.
- */
+/** Zeroed memory; NULL: there is none. `size` must not be 0, which would
+    free. */
 void *lk__mem_new(const lk_mem *mem, size_t size);
 /** Like realloc(): if this returns NULL, the block at `p` is unchanged. */
 void *lk__mem_resize(const lk_mem *mem, void *p, size_t size);

@@ -35,7 +35,7 @@ static inline void *lk__ring_at(const lk_ring *r, size_t i)
 }
 
 /** Add an item and return it, for the caller to fill. There must be room for
-   the item, see lk__ring_reserve(). */
+    the item, see lk__ring_reserve(). */
 static inline void *lk__ring_push(lk_ring *r)
 {
   return lk__ring_at(r, r->count++);

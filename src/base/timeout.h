@@ -21,8 +21,8 @@ int64_t lk__timeout_after(int64_t now, int64_t timeout_ms);
 int64_t lk__timeout_until(int64_t now, int64_t deadline_ms);
 
 /** The earlier of the ends of a timeout and a deadline. A value of 0 is no
-   limit here, like LK_NO_LIMIT: a caller leaves options at 0 that it does not
-   use. */
+    limit here, like LK_NO_LIMIT: a caller leaves options at 0 that it does not
+    use. */
 int64_t lk__timeout_end(int64_t now, int64_t timeout_ms, int64_t deadline_ms);
 
 #endif

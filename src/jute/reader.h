@@ -103,10 +103,10 @@ static inline lk_bytes lk__reader_bytes(lk_reader *r)
 
 /** The count of a vector whose elements take at least `min_size` bytes each; a
     count that cannot fit is an error. `*null` is set to whether the count is
-   -1, Jute's null, for which 0 is returned; it is true after an error, too. */
+    -1, Jute's null, for which 0 is returned; it is true after an error, too. */
 size_t lk__reader_count(lk_reader *r, size_t min_size, bool *null);
-/** Read a Stat, with one check of the length for all of its LK_STAT_SIZE bytes.
- */
+/** Read a Stat, with one check of the length for all of its LK_STAT_SIZE
+    bytes. */
 void lk__reader_stat(lk_reader *r, lk_stat *out);
 
 #endif

@@ -18,8 +18,8 @@ int lk__call_copy_options(const lk_client *c, const lk_sized_struct *what,
                           void *out, const void *from);
 
 /** Copy the caller's options to `own`, to which `spec` then refers; `call`
-   NULL: there are none, and `own` is left as it is. A watch among them is
-   refused unless `watchable`. */
+    NULL: there are none, and `own` is left as it is. A watch among them is
+    refused unless `watchable`. */
 int lk__call_take_options(lk_client *c, lk_call_spec *spec, lk_call *own,
                           const lk_call *call, bool watchable);
 

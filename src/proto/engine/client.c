@@ -25,7 +25,9 @@ static void destroy_client(lk_client *c)
   lk_hooks hooks = c->hooks;
   lk_mem mem = c->mem;
 
-  c->nesting.depth++; /* what callbacks do from here on frees nothing twice */
+  /* Callbacks may call the client: as nested calls these do not free it again.
+   */
+  c->nesting.depth++;
   if (c->session.state != LK_STATE_CLOSED)
     lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
   while (c->listeners.first != NULL)
@@ -89,8 +91,9 @@ static void client_init(lk_client *c, const lk_client_config *config,
   lk__requests_init(&c->requests, &c->mem);
 }
 
-/* There is no client yet to log with. In a longer struct of a newer header the
- * log function has the same place. */
+/* The client that would log does not exist yet, so this calls the log function
+ * of `from`. If `from` is the longer struct of a newer header, that member has
+ * the same place in it. */
 static bool copy_config(lk_client_config *out, const lk_client_config *from)
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_client_config);
@@ -102,8 +105,10 @@ static bool copy_config(lk_client_config *out, const lk_client_config *from)
   return wrong == NULL;
 }
 
-/* The earlier client of the resumed session numbered its requests, too, and a
- * server may send the reply to an older request with the same xid. */
+/* The xid before the first one of a resumed session. An earlier client used the
+ * session, too, and a server may still send the reply to one of its requests. A
+ * random number makes it unlikely that this reply has the xid of a new request.
+ */
 static int32_t random_first_xid(const lk_hooks *hooks)
 {
   uint32_t r;
@@ -173,7 +178,7 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
   if (own.resume != NULL)
     c->session.last_xid = random_first_xid(hooks);
-  c->connection.retry_ms = c->now; /* dialled by the driver's first tick */
+  c->connection.retry_ms = c->now; /* the driver's first tick connects */
   *out = c;
   return 0;
 

@@ -30,7 +30,7 @@
 #include "proto/engine/watch_table.h"
 #include "proto/wire/frame.h"
 
-/** Options of lk_client_config that never change. */
+/** Options of lk_client_config, which never change. */
 typedef struct lk_engine_options {
   int32_t timeout_ms; /**< the session timeout that is asked for */
   int32_t give_up_ms;
@@ -42,28 +42,29 @@ typedef struct lk_engine_options {
   void *log_arg;
 } lk_engine_options;
 
-/** Calls of the library, which callbacks may nest. */
+/** Calls of the library, which nest if a callback calls the client. */
 typedef struct lk_engine_nesting {
   int depth;        /**< calls that have not returned */
-  bool free_wanted; /**< when the outermost returns */
-  bool wake_wanted; /**< likewise: call the hook `wake` */
-  bool waking;      /**< that hook is running */
+  bool free_wanted; /**< free the client when the outermost call returns */
+  bool wake_wanted; /**< call the hook `wake` when the outermost call returns */
+  bool waking;      /**< the hook `wake` is running */
   void (*destroy)(lk_client *c); /**< frees the client now */
 } lk_engine_nesting;
 
 /** Bytes received. */
 typedef struct lk_engine_input {
   lk_frames frames;
-  lk_arena arena;        /**< of the reply or event at hand */
-  const lk_reply *reply; /**< that is being delivered, or NULL */
+  lk_arena arena;        /**< memory for decoding one reply or event */
+  const lk_reply *reply; /**< the reply whose callback is running, or NULL */
 } lk_engine_input;
 
 struct lk_client {
   lk_mem mem;
   lk_hooks hooks;
   lk_engine_options options;
-  int64_t now;    /**< the clock as last read */
-  bool now_stale; /**< output was sent since */
+  int64_t now;    /**< the clock when it was last read */
+  bool now_stale; /**< an input has ended or output was sent since then, so a
+                       new request reads the clock */
   lk_engine_nesting nesting;
   lk_engine_listeners listeners;
   lk_heap timers;
@@ -86,18 +87,22 @@ struct lk_client {
   lk_hosts hosts;
   lk_watches watches;
   lk_tls_config *tls; /**< for the transport; NULL: plain TCP */
-  lk_sasl *sasl;      /**< or NULL */
-  size_t unchecked;   /**< calls since the last check, see invariants.h */
+  lk_sasl *sasl;      /**< NULL: the client does not use SASL */
+  size_t unchecked;   /**< calls of lk__invariants_check() that checked nothing
+                           since the last check */
 };
 
-/** Begin and end an input. The outermost one reads the clock. */
+/** Begin and end an input of the driver. If it is the outermost call, its begin
+    reads the clock, and its end can free the client. */
 void lk__client_enter(lk_client *c);
 void lk__client_leave(lk_client *c);
-/** Begin and end a call that reads no clock. Both ends can free the client. */
+/** Begin and end another call, without reading the clock. The end of the
+    outermost call can free the client. */
 void lk__client_hold(lk_client *c);
 void lk__client_release(lk_client *c);
-/** Wake the driver when the outermost call ends: until then the state need not
-    be whole. Outside of any call that is now, and can free the client. */
+/** Call the driver's hook `wake` when the outermost call ends, since the fields
+    of the client may be inconsistent until then. Outside of any call this is at
+    once, and can free the client. */
 void lk__client_wake(lk_client *c);
 
 #endif

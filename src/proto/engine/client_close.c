@@ -6,7 +6,7 @@
 #include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
 
-enum { CLOSE_MS = 1500 };
+enum { CLOSE_MS = 1500 }; /* the longest time that a close may take */
 
 bool lk__close_send(lk_client *c)
 {
@@ -28,26 +28,27 @@ int lk__close_outcome(const lk_client *c, int unanswered)
     return unanswered;
   if (c->close.lost)
     return LK_ERR_IN_DOUBT;
-  /* without a session there is nothing to end */
+  /* Without a session the close has succeeded. */
   return c->session.identity.id == 0 ? 0 : LK_ERR_NOT_SENT;
 }
 
-/* Nothing to wait for: no session, and no request. */
+/* Whether the close has nothing to wait for: there is no session that would
+ * have to be closed, and no request waits for a new session. */
 static bool can_close(const lk_client *c)
 {
   return c->connection.phase != LK_PHASE_LIVE && c->session.identity.id == 0 &&
          c->requests.waiting.count == c->requests.waiting_completed;
 }
 
-/* The session ends on this connection rather than that the client moves, unless
- * the server is about to close it. */
-static void close_connected(lk_client *c)
+/* Send closeSession on the live connection. The limit of the output is lifted,
+ * since a move to another server is not worth its time any more. */
+static void send_close(lk_client *c)
 {
   if (c->rejected.op != 0)
-    return; /* closeSession leaves on the next connection */
+    return; /* the server closes this connection: send it on the next one */
   c->output.limit = UINT64_MAX;
   if (c->requests.waiting.count == 0)
-    (void)lk__close_send(c); /* no memory: the deadline ends it */
+    (void)lk__close_send(c); /* without memory the deadline ends the client */
 }
 
 int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
@@ -62,7 +63,7 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   c->close.end_ms = c->now + CLOSE_MS;
   lk__probe_stop(c);
   if (c->connection.phase == LK_PHASE_LIVE)
-    close_connected(c);
+    send_close(c);
   else if (can_close(c))
     c->close.end_ms = c->now; /* complete the close in the next turn */
   c->close.begun = true;

@@ -4,30 +4,33 @@
 
 /**
  * @file
- * lk_client_close(): closeSession behind all other requests, and the time that
- * it may take.
+ * lk_client_close(): the request closeSession, which is sent behind all other
+ * requests, and the time limit for its reply.
  */
 
 #include <latchkey/client.h>
 
 typedef struct lk_engine_close {
-  bool begun;
-  bool sent;      /**< closeSession is the last of the requests sent */
-  bool lost;      /**< it was sent on a connection that broke */
-  int64_t end_ms; /**< when it is given up */
-  lk_close_cb done;
+  bool begun;       /**< lk_client_close() was called */
+  bool sent;        /**< closeSession is the last request in requests.sent */
+  bool lost;        /**< closeSession was sent on a connection that broke */
+  int64_t end_ms;   /**< when the client ends without a reply */
+  lk_close_cb done; /**< NULL: none, or it was called */
   void *arg;
 } lk_engine_close;
 
-/** Queue closeSession behind all others. @return false: no memory. */
+/** Queue closeSession behind all other requests. @return false: no memory. */
 bool lk__close_send(lk_client *c);
-/** The result of closing if no reply comes: `unanswered` if closeSession left
-    on this connection, else what is known of it. */
+/** The result of lk_client_close() if closeSession gets no reply: `unanswered`
+    if it was sent on this connection; LK_ERR_IN_DOUBT if it was sent on an
+    earlier one; LK_ERR_NOT_SENT if it was not sent; 0 if there is no
+    session. */
 int lk__close_outcome(const lk_client *c, int unanswered);
 
-/** When the close is given up; LK_NEVER: none has begun. */
+/** When the client ends without a reply; LK_NEVER: no close has begun. */
 int64_t lk__close_deadline(const lk_client *c);
-/** End the client if a close has nothing to wait for, or its time is over. */
+/** End the client if a close has begun and has nothing to wait for, or
+    lk__close_deadline() has passed at the client's clock. */
 void lk__close_run(lk_client *c);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { LEAST_ATTEMPT_MS = 250 };
 
-/* All servers together may take two thirds of the timeout. */
+/* The attempts of a whole round may take two thirds of the session timeout. */
 int64_t lk__connect_timeout_usual_ms(const lk_client *c)
 {
   int64_t ms = (int64_t)c->session.timeout_ms * 2 / 3 /
@@ -18,7 +18,8 @@ int64_t lk__connect_timeout_usual_ms(const lk_client *c)
   return lk__later(ms, LEAST_ATTEMPT_MS);
 }
 
-/* When a session that is left without a server may end at the servers. */
+/* When the servers may expire the session if it gets no connection; LK_NEVER:
+ * there is no session. */
 static int64_t session_end(const lk_client *c)
 {
   return c->session.identity.id == 0
@@ -27,8 +28,9 @@ static int64_t session_end(const lk_client *c)
                    c->session.timeout_ms;
 }
 
-/* Endpoints share what is left of the session, so that each has its attempt
- * before the session ends; but half of the usual share is left to each. */
+/* How long this attempt may take. The attempts of a round share the time until
+ * the session ends, so that each server is tried before. But each attempt may
+ * take at least half of the usual time. */
 static int64_t attempt_limit(const lk_client *c)
 {
   int64_t count = (int64_t)lk__hosts_count_endpoints(&c->hosts);

@@ -5,6 +5,8 @@
 
 #include "proto/wire/connect_string.h"
 
+/* The limits of a tenth of the session timeout, which is the longest pause
+ * between two rounds of servers. */
 enum { LONGEST_PAUSE_MS = 1000, SHORTEST_CAP_MS = 20 };
 
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
@@ -114,6 +116,7 @@ int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
     cap = LONGEST_PAUSE_MS;
   if (cap < SHORTEST_CAP_MS)
     cap = SHORTEST_CAP_MS;
+  /* An eighth of the cap, doubled by each of the first three failures. */
   int64_t pause = failures > 3 ? cap : cap >> (3 - failures);
 
   random(arg, &r, sizeof r);

@@ -7,36 +7,39 @@
 /** Requests that a server does not support. */
 typedef struct lk_unsupported {
   uint64_t opcodes; /**< a bit for each, by its index in lk__opcodes */
-  int64_t until_ms; /**< then they are tried again: servers are upgraded */
+  int64_t until_ms; /**< when this expires, since servers are upgraded */
 } lk_unsupported;
 
 typedef struct lk_host {
-  const char *name; /**< no brackets */
+  const char *name; /**< host name or IP address, without brackets */
   uint16_t port;
-  lk_unsupported unsupported; /**< all servers of that name and port */
+  lk_unsupported unsupported; /**< by all servers at this name and port */
 } lk_host;
 
-/** The servers of a client, and the one in turn. */
+/** The list of servers of a client. The server "in turn" is the one to which
+    the next connection attempt goes. */
 typedef struct lk_hosts {
   const lk_mem *mem;
-  char *text; /**< the names, cut up */
+  char *text; /**< the memory of the names */
   lk_host *items;
   size_t count;
-  bool tls;     /**< they are reached by TLS */
-  char *chroot; /**< "" if none; stays where it is */
+  bool tls;     /**< connections use TLS */
+  char *chroot; /**< "" if there is none; has the same address for the life of
+                     the client */
   size_t chroot_len;
-  size_t at;                  /**< the one in turn */
-  uint32_t address;           /**< which of its addresses */
-  uint32_t addresses;         /**< how many it has, as far as known */
-  size_t tried;               /**< hosts tried without success in this round */
-  size_t used;                /**< the one of the present connection or attempt;
-                                   `count`: it is not listed any more */
-  lk_unsupported unsupported; /**< of that one */
+  size_t at;          /**< index of the server in turn */
+  uint32_t address;   /**< index of the address of that server to be tried */
+  uint32_t addresses; /**< number of its addresses; 0: not yet resolved */
+  size_t tried;       /**< servers tried without success in this round */
+  size_t used; /**< index of the server in use, with the present connection
+                    or attempt; `count`: it is no longer in the list */
+  lk_unsupported unsupported; /**< by the server in use */
 } lk_hosts;
 
 /**
- * Parse a connect string. `tls`: the servers are reached by TLS, whether the
- * text says so or not. `why` gets what is invalid, a constant text.
+ * Parse a connect string. If `tls` is set, connections use TLS even if the text
+ * does not begin with "tls://". `*why` is set to a constant text about what is
+ * invalid.
  * @return 0, LK_ERR_BAD_HOSTS, LK_ERR_NO_MEMORY.
  */
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
@@ -50,10 +53,10 @@ void lk__hosts_shuffle(lk_hosts *h,
                        void *arg);
 
 /**
- * Take over the servers of `fresh`, which is used up, in random order. The
- * chroot stays, and so does the server in turn, unless it has to be another for
- * the sake of balance (load_balancing.h).
- * @return whether it is another.
+ * Replace the list by the servers of `fresh`, which is consumed, in random
+ * order. The chroot stays. The server in turn stays, too, unless the client has
+ * to move so that the load of the servers is balanced (load_balancing.h).
+ * @return whether another server is in turn now.
  */
 bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
                        void (*random)(void *arg, void *out, size_t len),
@@ -64,29 +67,33 @@ static inline const lk_host *lk__hosts_current(const lk_hosts *h)
   return &h->items[h->at];
 }
 
-/** The next address, or the next server. true: a round is over. */
+/** Go on to the next address of the server in turn, or else to the next server.
+    @return whether a round is over: all servers were tried. */
 bool lk__hosts_next(lk_hosts *h);
 
-/** A connection attempt to the server in turn begins: that server is in use
-    from now on, also when another one is in turn or the list is replaced. */
+/** A connection attempt to the server in turn begins. This server stays the one
+    in use even if another server is in turn later or the list is replaced. */
 void lk__hosts_use(lk_hosts *h);
 
-/** Note until when the server in use counts as not supporting the request
-    `which` (< 64). The note belongs to its name and port. */
+/** Note that the server in use does not support the opcode with the index
+    `which` (< 64) until `until_ms`. The note holds for all servers at its name
+    and port. */
 void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms);
+/** Whether there is such a note for the server in use. */
 bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now);
 
-/** The server in turn works: a new round begins behind it. */
+/** The server in turn works: a new round begins with the server behind it. */
 void lk__hosts_end_round(lk_hosts *h);
 
-/** The pause before the next round, in ms, with jitter: after so many failed
-    ones, at a session timeout of `timeout_ms`. */
+/** The pause in ms before the next round of servers, with jitter. `failures`:
+    the number of rounds that have failed in a row; `timeout_ms`: the session
+    timeout. */
 int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
                            void (*random)(void *arg, void *out, size_t len),
                            void *arg);
 
-/** How many are tried in a round: the servers, and further addresses of the one
-    in turn. */
+/** The number of connection attempts of a round: one for each server, and one
+    for each further address of the server in turn. */
 size_t lk__hosts_count_endpoints(const lk_hosts *h);
 
 #endif

@@ -6,8 +6,8 @@
 #include "proto/engine/hosts.h"
 #include "proto/engine/load_balancing.h"
 
-/* Where a server stands in a list; its count: nowhere. Names are compared as
- * they are written. */
+/* The index of a server in a list; in->count: it is not listed. Names are
+ * compared as text, not by their addresses. */
 static size_t find_server(const lk_hosts *in, const lk_host *server)
 {
   size_t i = 0;
@@ -23,8 +23,8 @@ static bool is_listed(const lk_hosts *in, const lk_host *server)
   return find_server(in, server) < in->count;
 }
 
-/* First those that `before` lists, or first those that it does not; otherwise
- * as they are. */
+/* Move to the front the servers that are in the list `before`, or with `listed`
+ * false those that are not. */
 static void move_to_front(lk_hosts *h, const lk_hosts *before, bool listed)
 {
   size_t first = 0;
@@ -46,7 +46,8 @@ static lk_list_change compare_lists(const lk_hosts *h, const lk_hosts *fresh)
   return change;
 }
 
-/* The order of `fresh`, and which of it is in turn. false: still the same. */
+/* Put the servers of `fresh` in the order in which they are tried, and set its
+ * server in turn. Returns whether that is another server than in `h`. */
 static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 {
   lk_list_change change = compare_lists(h, fresh);
@@ -81,7 +82,7 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
                        void (*random)(void *arg, void *out, size_t len),
                        void *arg)
 {
-  char *chroot = fresh->chroot;
+  char *unused_chroot = fresh->chroot;
   uint32_t r;
 
   lk__hosts_shuffle(fresh, random, arg);
@@ -89,9 +90,11 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
   bool another = order_servers(fresh, h, r);
 
   keep_server_facts(fresh, h);
+  /* lk_client_chroot() returns this pointer, so the chroot keeps its address.
+   */
   fresh->chroot = h->chroot;
   fresh->chroot_len = h->chroot_len;
-  h->chroot = chroot;
+  h->chroot = unused_chroot;
   lk__hosts_free(h);
   *h = *fresh;
   return another;

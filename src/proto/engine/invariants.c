@@ -68,7 +68,7 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static const lk_request *at(const lk_ring *ring, size_t i)
+static const lk_request *request_at(const lk_ring *ring, size_t i)
 {
   return lk__ring_at(ring, i);
 }
@@ -80,9 +80,10 @@ static const char *broken_sent(const lk_client *c)
   if (c->connection.phase != LK_PHASE_LIVE && c->requests.sent.count > 0)
     return "a request is under way without a connection";
   for (size_t i = 0; i < c->requests.sent.count; i++) {
-    const lk_request *r = at(&c->requests.sent, i);
+    const lk_request *r = request_at(&c->requests.sent, i);
 
-    if (r->xid <= 0 || (i > 0 && r->xid == at(&c->requests.sent, i - 1)->xid))
+    if (r->xid <= 0 ||
+        (i > 0 && r->xid == request_at(&c->requests.sent, i - 1)->xid))
       return "a request under way has no xid of its own";
     if (r->end <= end)
       return "places in the output do not ascend";
@@ -90,9 +91,10 @@ static const char *broken_sent(const lk_client *c)
   }
   if (end > c->output.sent + lk__buf_len(&c->output.bytes))
     return "a request ends behind the output";
-  if (c->close.sent && (c->requests.sent.count == 0 ||
-                        at(&c->requests.sent, c->requests.sent.count - 1)->op !=
-                            LK_OPCODE_CLOSE_SESSION))
+  if (c->close.sent &&
+      (c->requests.sent.count == 0 ||
+       request_at(&c->requests.sent, c->requests.sent.count - 1)->op !=
+           LK_OPCODE_CLOSE_SESSION))
     return "closeSession is not the last request under way";
   return NULL;
 }
@@ -107,7 +109,7 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
       c->requests.waiting.count > 0)
     return "a request waits though there is a connection";
   for (size_t i = 0; i < c->requests.waiting.count; i++) {
-    const lk_request *r = at(&c->requests.waiting, i);
+    const lk_request *r = request_at(&c->requests.waiting, i);
     lk_reader in;
 
     if (r->xid != 0)
@@ -148,7 +150,7 @@ static const char *count_open(const lk_client *c, const lk_ring *ring,
                               size_t *open, size_t *watches)
 {
   for (size_t i = 0; i < ring->count; i++) {
-    const lk_request *r = at(ring, i);
+    const lk_request *r = request_at(ring, i);
 
     if (r->completed && (r->watch != NULL || r->copy != NULL))
       return "a request that has completed keeps what it had";

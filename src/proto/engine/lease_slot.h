@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The place on a client for its session lease: the only private header of the
- * engine that recipes include. The engine knows the session lease as a pointer
- * and the function that frees it.
+ * The session lease of a client, which the engine stores as a pointer with the
+ * function that frees it. This is the only private header of the engine that
+ * recipes include.
  */
 
 #include "proto/engine/evidence_record.h"
@@ -14,11 +14,12 @@
 typedef struct lk_session_lease lk_session_lease;
 
 typedef struct lk_engine_lease {
-  lk_session_lease *object; /**< or NULL */
+  lk_session_lease *object; /**< NULL: there is none */
   void (*free)(lk_session_lease *lease);
 } lk_engine_lease;
 
-/** The evidence of the client's session; valid as long as the client. */
+/** The evidence of the client's session; the pointer is valid as long as the
+    client. */
 const lk_evidence_record *lk__client_evidence(const lk_client *c);
 /** See lk__evidence_set_gap(). */
 void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms);
@@ -26,13 +27,14 @@ void lk__client_set_evidence_gap(lk_client *c, int32_t gap_ms);
 /** The session lease of the client; NULL: it has none yet. */
 lk_session_lease *lk__client_lease(const lk_client *c);
 
-/** Keep `lease` with a client that has none. `free_lease` is called once, when
-    the client is freed: after all of its callbacks, before its memory goes. */
+/** Store `lease` in a client that has none. When the client is freed, it calls
+    `free_lease` once, after all callbacks and before it frees its own
+    memory. */
 void lk__client_set_lease(lk_client *c, lk_session_lease *lease,
                           void (*free_lease)(lk_session_lease *lease));
 
-/** Attach a listener that is notified before those that are attached already.
-    Locks are in their new state before a program's own listeners look. */
+/** Attach a listener that is notified before all others, so that locks are in
+    their new state when the program's own listeners are notified. */
 void lk__client_attach_first(lk_client *c, lk_listener *l);
 
 #endif

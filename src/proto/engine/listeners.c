@@ -4,13 +4,14 @@
 #include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
 
-/* A notification of all listeners. If a listener is detached meanwhile, `next`
- * moves on. Listeners that are attached meanwhile are not notified. A listener
- * may close the client, which begins another notification inside this one. */
+/* A notification of all listeners. It skips listeners that are detached while
+ * it runs, and does not notify those that are attached behind `last` meanwhile.
+ * A listener may close the client, which begins another notification inside
+ * this one. */
 typedef struct lk_notification {
-  lk_listener *next; /* to be notified, or NULL */
-  lk_listener *last;
-  struct lk_notification *outer;
+  lk_listener *next;             /* the next to be notified; NULL: no more */
+  lk_listener *last;             /* the last to be notified */
+  struct lk_notification *outer; /* the one in which this one began, or NULL */
 } lk_notification;
 
 static void begin_notification(lk_client *c, lk_notification *t)
@@ -29,6 +30,7 @@ static lk_listener *next_listener(lk_notification *t)
   return l;
 }
 
+/* Do not notify `l` any more: it is being detached. */
 static void skip_listener(lk_client *c, const lk_listener *l)
 {
   for (lk_notification *t = c->listeners.notifying; t != NULL; t = t->outer) {
@@ -95,7 +97,7 @@ void lk__client_notify_reply(lk_client *c, const lk_reply *reply)
   if (!c->close.begun)
     lk__evidence_add(&c->evidence, reply, c->session.timeout_ms);
   if (c->listeners.first == NULL)
-    return; /* the usual case of a client without locks */
+    return; /* a client without locks usually has no listeners */
   begin_notification(c, &t);
   for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
     if (l->reply != NULL)
@@ -108,7 +110,8 @@ void lk__client_notify_closing(lk_client *c)
 {
   lk_notification t;
 
-  lk__evidence_end(&c->evidence); /* the next reply adds nothing to it */
+  /* From here on lk__client_notify_reply() adds no evidence. */
+  lk__evidence_end(&c->evidence);
   begin_notification(c, &t);
   for (lk_listener *l; (l = next_listener(&t)) != NULL;) {
     if (l->closing != NULL)

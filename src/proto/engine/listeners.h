@@ -13,11 +13,12 @@
 typedef struct lk_engine_listeners {
   lk_listener *first;
   lk_listener *last;
-  struct lk_notification *notifying; /**< the innermost one, or NULL */
+  struct lk_notification *notifying; /**< the notification that began last and
+                                          has not ended; NULL: there is none */
 } lk_engine_listeners;
 
-/** Enter `state` and notify the listeners. Everything else that changes with
-    the state has changed before: a listener may call anything. */
+/** Enter `state` and notify the listeners. The caller has changed all other
+    fields before, since a listener may call any function of the client. */
 void lk__client_enter_state(lk_client *c, lk_state state, int err);
 /** Notify the listeners that lk_client_close() was called. */
 void lk__client_notify_closing(lk_client *c);

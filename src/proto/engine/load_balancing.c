@@ -8,8 +8,8 @@ static bool has_probability(double probability, uint32_t random)
   return (double)random / 4294967296.0 < probability;
 }
 
-/* The list has grown: the clients of `before` servers are spread over `after`
- * servers. */
+/* The list has more servers than before. A kept server keeps before/after of
+ * its clients; the others move to added servers. */
 static lk_relocation balance_grown_list(double before, double after,
                                         bool listed, uint32_t random)
 {
@@ -18,16 +18,17 @@ static lk_relocation balance_grown_list(double before, double after,
              : LK_RELOCATION_TO_ADDED;
 }
 
-/* The list has not grown: the clients of the before - kept removed servers
- * move. Each server should end up with 1/after of all clients. A kept server
- * has 1/before already, and gets the rest from the removed servers. */
+/* The list has no more servers than before. Only the clients of the removed
+ * servers move, of which there are before - kept. Each server should have
+ * 1/after of all clients in the end. A kept server has 1/before of them
+ * already, and gets the rest from the removed servers. */
 static lk_relocation balance_shrunk_list(double before, double after,
                                          double kept, uint32_t random)
 {
-  double to_old = kept * (before - after) / (after * (before - kept));
+  double to_kept = kept * (before - after) / (after * (before - kept));
 
-  return has_probability(to_old, random) ? LK_RELOCATION_TO_KEPT
-                                         : LK_RELOCATION_TO_ADDED;
+  return has_probability(to_kept, random) ? LK_RELOCATION_TO_KEPT
+                                          : LK_RELOCATION_TO_ADDED;
 }
 
 lk_relocation lk__balance_load(const lk_list_change *change, uint32_t random)

@@ -8,23 +8,26 @@
 
 /** The move of a client whose list of servers has changed. */
 typedef enum lk_relocation {
-  LK_RELOCATION_NONE,     /**< it stays where it is */
-  LK_RELOCATION_TO_ADDED, /**< to a server that was not listed before */
-  LK_RELOCATION_TO_KEPT   /**< to another one that was */
+  LK_RELOCATION_NONE,     /**< the client stays at its server */
+  LK_RELOCATION_TO_ADDED, /**< it moves to a server that was not in the old
+                               list */
+  LK_RELOCATION_TO_KEPT   /**< it moves to another server that was in the old
+                               list */
 } lk_relocation;
 
 /** How a list of servers has changed. */
 typedef struct lk_list_change {
   size_t before; /**< servers of the old list */
-  size_t after;  /**< servers of the new one */
-  size_t kept;   /**< servers of the old list that are in the new one */
-  bool listed;   /**< whether the client's own is among these */
+  size_t after;  /**< servers of the new list */
+  size_t kept;   /**< servers that are in both lists */
+  bool listed;   /**< the client's server is in both lists */
 } lk_list_change;
 
 /**
- * Decide for one client so that many of them, spread evenly over the old list,
- * are spread evenly over the new one, and none moves without need. `random`:
- * any of 2^32 values with equal probability.
+ * Decide whether one client moves. If many clients are spread evenly over the
+ * old list and each decides with this function, they are spread evenly over the
+ * new list, and none moves without need. `random` is uniformly distributed over
+ * its 2^32 values.
  */
 lk_relocation lk__balance_load(const lk_list_change *change, uint32_t random);
 

@@ -4,7 +4,8 @@
 
 #include <latchkey/client.h>
 
-/** Log, printf-like; `level` as in lk_log_level. */
+/** Log a line, with a format as in printf(). `level` is a lk_log_level; `err`
+    is the error of the message, or 0. */
 void lk__client_logf(const lk_client *c, int level, int err, const char *format,
                      ...) __attribute__((format(printf, 4, 5)));
 

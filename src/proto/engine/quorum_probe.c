@@ -4,22 +4,17 @@
 #include "proto/engine/client.h"
 #include "proto/engine/connect_timeout.h"
 
-/**
- * @file
- * While the server in use is read-only, all servers are asked in turn whether
- * they have a quorum. The pauses between these rounds grow.
- */
-
 enum { FIRST_PAUSE_MS = 200, LAST_PAUSE_MS = 60000 };
 
-/* The server in use is asked last: its name may have other addresses. */
+/* The server in use is asked last. It is not left out, since its name may have
+ * addresses of other servers. */
 static size_t probed_server(const lk_client *c)
 {
   return (c->hosts.at + 1 + c->probe.asked) % c->hosts.count;
 }
 
-/* A round is over. The pause has jitter, so that many clients do not begin the
- * next round together. */
+/* Pause before the next round. The pause has jitter, so that many clients do
+ * not begin the next round at the same time. */
 static void pause_probing(lk_client *c)
 {
   int64_t pause = c->probe.pause_ms;

@@ -37,7 +37,7 @@ void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
   lk_deadline *d = r->deadline;
 
   if (d == NULL)
-    return; /* callers for which speed matters test it, too */
+    return;
   r->deadline = NULL;
   lk__heap_remove(&all->heap, &d->node);
   if (all->nspares == MAX_SPARES) {

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Deadlines of requests, the next one first. A request moves with its ring, so
- * a deadline finds it by the place of its last byte, which ascends in each
- * ring. Any number of requests may have deadlines; each costs the logarithm.
+ * The deadlines of requests, as a heap. A request has no fixed address, since
+ * its ring moves it. So a deadline knows its request by lk_request.end, by
+ * which the requests of a ring are sorted, and finds it by a binary search.
  */
 
 #include "base/heap.h"
@@ -14,35 +14,36 @@
 
 struct lk_request;
 
-/** The deadline of a request that was sent or waits. */
+/** The deadline of a request in the ring `sent` or `waiting`. */
 typedef struct lk_deadline {
   lk_heap_node node;         /**< in lk_request_deadlines.heap */
   uint64_t end;              /**< lk_request.end of its request */
-  bool waits;                /**< the ring of that: `waiting`, else `sent` */
-  struct lk_deadline *spare; /**< next in the list of spares */
+  bool waits;                /**< its request is in the ring `waiting`; else in
+                                  `sent` */
+  struct lk_deadline *spare; /**< the next one in lk_request_deadlines.spares */
 } lk_deadline;
 
 typedef struct lk_request_deadlines {
   lk_heap heap;        /**< of lk_deadline */
-  lk_deadline *spares; /**< freed ones, to be used again */
+  lk_deadline *spares; /**< a list of unused ones, or NULL */
   size_t nspares;
 } lk_request_deadlines;
 
-/** Give `r` a deadline; LK_NEVER: none. @return false: no memory. */
+/** Give `r` the deadline `at_ms`; LK_NEVER: none. @return false: no memory. */
 bool lk__deadline_add(lk_request_deadlines *all, const lk_mem *mem,
                       struct lk_request *r, int64_t at_ms);
-/** `r` leaves its ring, or completes. */
+/** Remove the deadline of `r`, if it has one. */
 void lk__deadline_drop(lk_request_deadlines *all, const lk_mem *mem,
                        struct lk_request *r);
-/** The deadline that has passed at `now`, or NULL. */
+/** A deadline that has passed at `now`; NULL: none has. */
 const lk_deadline *lk__deadline_due(const lk_request_deadlines *all,
                                     int64_t now);
-/** When the next one passes, or LK_NEVER. */
+/** When the next deadline passes; LK_NEVER: there is none. */
 static inline int64_t lk__deadline_next(const lk_request_deadlines *all)
 {
   return all->heap.root == NULL ? LK_NEVER : all->heap.root->at;
 }
-/** Free the spares. */
+/** Free the unused deadlines; all others must have been dropped. */
 void lk__deadlines_free(lk_request_deadlines *all, const lk_mem *mem);
 
 #endif

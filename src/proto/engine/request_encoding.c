@@ -6,7 +6,7 @@
 #include "proto/wire/multi.h"
 #include "proto/wire/path.h"
 
-enum { FIRST_ROOM = 256 };
+enum { FIRST_ROOM = 256 }; /* bytes, enough for most requests */
 
 static void encode_body(const lk_call_spec *spec, lk_writer *w)
 {
@@ -25,6 +25,8 @@ int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
 {
   if (!lk__buf_reserve(b, FIRST_ROOM))
     return LK_ERR_NO_MEMORY;
+  /* If the frame does not fit, the first pass counts its bytes, and the second
+   * one writes it. */
   for (;;) {
     lk_writer w;
 

@@ -27,7 +27,8 @@ static bool is_write(int32_t op)
   return info != NULL && info->write;
 }
 
-/* The error with which a request completes when its connection is lost. */
+/* The error with which a request completes when its connection is lost. This
+ * must be called while c->output is still that of the connection. */
 static int outcome_without_reply(const lk_client *c, const lk_request *r)
 {
   if (r->outcome != 0)
@@ -37,8 +38,8 @@ static int outcome_without_reply(const lk_client *c, const lk_request *r)
   return is_write(r->op) ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 }
 
-/* Repeat the request on the next connection. false: it must complete instead.
- */
+/* Let the request wait for the next connection, to be sent again. false: it may
+ * not be repeated, or there is no memory, so it must complete. */
 static bool repeat_request(lk_client *c, const lk_request *r)
 {
   if (r->completed || r->copy == NULL || c->close.begun ||
@@ -55,8 +56,8 @@ static bool repeat_request(lk_client *c, const lk_request *r)
   return true;
 }
 
-/* Requests to be repeated move to the waiting ones, before all requests that
- * are made from now on. The others stay, in order. */
+/* Move the requests that are repeated from ending[0] to `waiting`, before any
+ * new request is made. The others stay in ending[0], in their order. */
 static void repeat_requests(lk_client *c)
 {
   lk_ring *ring = &c->requests.ending[0];
@@ -69,14 +70,13 @@ static void repeat_requests(lk_client *c)
     if (repeat_request(c, &r))
       continue;
     lk__deadline_drop(&c->deadlines, &c->mem, &r);
-    r.outcome = outcome_without_reply(
-        c, &r); /* while the output is that of the connection */
-    memcpy(lk__ring_push(ring), &r, sizeof r); /* where it came from */
+    r.outcome = outcome_without_reply(c, &r);
+    /* There is room for it: an item was removed above. */
+    memcpy(lk__ring_push(ring), &r, sizeof r);
   }
 }
 
-/* Writes of which it is known that they never left, while the output is that of
- * the connection. */
+/* Set the outcome of the writes that were certainly not sent. */
 static void mark_unsent_writes(const lk_client *c, lk_ring *ring)
 {
   for (size_t i = 0; i < ring->count; i++) {
@@ -123,6 +123,8 @@ void lk__request_forbid_retry(lk_client *c, bool too_big)
   r->outcome = too_big ? LK_ERR_TOO_BIG : 0;
 }
 
+/* Complete a request that gets no reply. A request whose callback was invoked
+ * at its deadline (`completed`) only frees what it still has. */
 static void complete_unanswered(lk_client *c, lk_request *r, int err)
 {
   lk_watch *w = r->watch;
@@ -138,7 +140,8 @@ static void complete_unanswered(lk_client *c, lk_request *r, int err)
     lk__request_complete(c, r, err, NULL);
 }
 
-/* Not those that are made meanwhile: a callback may make another such call. */
+/* Complete the requests in `late`, but not those that callbacks add meanwhile:
+ * a callback that always makes another such request must not loop for ever. */
 static void complete_late(lk_client *c)
 {
   for (size_t n = c->requests.late.count; n > 0; n--) {
@@ -150,8 +153,10 @@ static void complete_late(lk_client *c)
   }
 }
 
-/* A client that is closed need not leave it open whether such a write was
- * executed. */
+/* If the client is closed, LK_ERR_CLOSED would leave open whether a write was
+ * executed. A write that was certainly not sent reports LK_ERR_NOT_SENT
+ * instead.
+ */
 static bool is_unsent_write(const lk_request *r, int err)
 {
   return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT;
@@ -173,7 +178,9 @@ void lk__requests_finish(lk_client *c, int err)
   }
 }
 
-/* Its place stays, for the reply to come or until others of the kind go. */
+/* Complete a request whose deadline has passed. It stays in its ring: a sent
+ * request until its reply comes, a waiting one until completed requests are
+ * removed together. */
 static void time_out_request(lk_client *c, lk_request *r)
 {
   lk__deadline_drop(&c->deadlines, &c->mem, r);
@@ -186,8 +193,8 @@ static void time_out_request(lk_client *c, lk_request *r)
   complete_unanswered(c, &late, LK_ERR_DEADLINE);
 }
 
-/* Remove the waiting requests that have completed. The bytes of the others move
- * down, so that frames still follow each other. */
+/* Remove the waiting requests that have completed. The frames of the others
+ * move down in `held`, so that there are no gaps. */
 static void remove_completed_waiting(lk_client *c)
 {
   unsigned char *from = lk__buf_bytes(&c->requests.held), *to = from;
@@ -202,16 +209,17 @@ static void remove_completed_waiting(lk_client *c)
       if (to != from)
         memmove(to, from, r.len);
       to += r.len;
-      memcpy(lk__ring_push(ring), &r, sizeof r); /* where it came from */
+      memcpy(lk__ring_push(ring), &r, sizeof r); /* an item was removed above */
     }
     from += r.len;
   }
   c->requests.held.end -= (size_t)(from - to);
   c->requests.waiting_completed = 0;
-  lk__buf_consume(&c->requests.held, 0); /* it may be empty now */
+  /* If the buffer is empty now, this lets it start again at its beginning. */
+  lk__buf_consume(&c->requests.held, 0);
 }
 
-/* The request whose last byte is at `end`: it is there. */
+/* Find the request with this `end`, which is in the ring. */
 static lk_request *find_by_end(const lk_ring *ring, uint64_t end)
 {
   size_t low = 0, high = ring->count;
@@ -230,7 +238,7 @@ static lk_request *find_by_end(const lk_ring *ring, uint64_t end)
   return NULL;
 }
 
-/* A request whose deadline has passed, or NULL. */
+/* A request whose deadline has passed; NULL: there is none. */
 static lk_request *overdue_request(const lk_client *c)
 {
   const lk_deadline *d = lk__deadline_due(&c->deadlines, c->now);
@@ -241,8 +249,8 @@ static lk_request *overdue_request(const lk_client *c)
                            d->end);
 }
 
-/* Those that have completed go when they are half of what waits, so that each
- * is moved a few times at most. */
+/* Completed requests are removed when they are half of the waiting ones, so
+ * that a request that stays is moved only a few times. */
 void lk__requests_time_out(lk_client *c)
 {
   complete_late(c);

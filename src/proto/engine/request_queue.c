@@ -7,6 +7,7 @@
 #include "proto/wire/multi.h"
 #include "proto/wire/path.h"
 
+/* Bytes of memory of `held` that are kept once no request waits. */
 enum { KEEP = 64 * 1024 };
 
 void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
@@ -101,8 +102,9 @@ static bool is_time_limit(int64_t ms)
   return ms != 0 && ms != LK_NO_LIMIT;
 }
 
-/* When `call` must have ended. Reads the clock, since c->now is out of date if
- * the output has stalled. */
+/* The deadline of `call`; LK_NEVER: it has none. `*late` is set if the deadline
+ * has passed already. The clock is read here, since c->now may be out of date:
+ * a program can make requests for long without an input of the driver. */
 static int64_t deadline_of(const lk_client *c, const lk_call *call, bool *late)
 {
   *late = false;
@@ -129,8 +131,8 @@ static int add_watch(lk_client *c, lk_request *r, const lk_call_spec *spec)
   return 0;
 }
 
-/* Add what the call asks for besides the frame: the deadline, the copy for a
- * repetition, and the watch. */
+/* Add to `r` what the options ask for: the deadline, the copy of the frame for
+ * a repetition, and the watch. */
 static int add_call_options(lk_client *c, lk_request *r,
                             const lk_call_spec *spec, int64_t deadline_ms,
                             const void *frame)
@@ -153,7 +155,7 @@ fail:
   return LK_ERR_NO_MEMORY;
 }
 
-/* `r` was just written to the output. */
+/* Set the position of `r`, whose frame is the last one in the output. */
 static void place_sent(lk_client *c, lk_request *r)
 {
   r->sent_ms = c->now;
@@ -168,7 +170,9 @@ void lk__request_place_held(lk_client *c, lk_request *r)
   lk__deadline_place(r, true);
 }
 
-/* Its deadline has passed: it is not sent, and ends in the next turn. */
+/* Accept a request whose deadline has passed. It is not sent and completes with
+ * LK_ERR_DEADLINE in the next input, since no callback is invoked by the call
+ * that makes the request. */
 static int queue_late(lk_client *c, const lk_call_spec *spec)
 {
   if (!lk__ring_reserve(&c->requests.late))
@@ -244,11 +248,11 @@ bool lk__requests_answered(const lk_client *c, uint64_t until)
   return first == NULL || first->end > until;
 }
 
-/* A request sets a watch unless a persistent watch covers the path when the
- * server executes the request: the requests sent before it decide that. While
- * this one waited, others may have been sent before it, namely those made in
- * LK_STATE_CONNECTED. So the watch flag, the frame's last byte, is chosen
- * again. */
+/* Set the watch flag, the last byte of the frame, of a request that has waited.
+ * The flag is clear if a persistent watch will cover the path when the server
+ * executes the request. That depends on the requests sent before this one, and
+ * while it waited others may have been sent: those that listeners made in
+ * LK_STATE_CONNECTED. */
 static void choose_watch_flag(const lk_client *c, const lk_request *r,
                               unsigned char *frame)
 {
@@ -264,8 +268,7 @@ static void choose_watch_flag(const lk_client *c, const lk_request *r,
   frame[r->len - 1] = !w->covered;
 }
 
-/* Move the oldest waiting request, of which the frame is the first in `held`,
- * to the output. */
+/* Send the oldest waiting request, whose frame is the first one in `held`. */
 static bool release_one(lk_client *c)
 {
   const lk_request *waiting = lk__ring_at(&c->requests.waiting, 0);
@@ -289,15 +292,16 @@ static bool release_one(lk_client *c)
   return true;
 }
 
-/* Set the oldest waiting request aside: this server is not asked. */
-static bool set_aside_unsupported(lk_client *c, int fate)
+/* Set aside the oldest waiting request, which this server does not support, to
+ * complete with `outcome`. */
+static bool set_aside_unsupported(lk_client *c, int outcome)
 {
   lk_request *r = lk__ring_at(&c->requests.waiting, 0);
   size_t len = r->len;
 
   if (!lk__ring_reserve(&c->requests.ending[0]))
     return false;
-  r->outcome = fate;
+  r->outcome = outcome;
   lk__deadline_drop(&c->deadlines, &c->mem, r);
   memcpy(lk__ring_push(&c->requests.ending[0]), r, sizeof *r);
   lk__ring_pop(&c->requests.waiting);
@@ -305,7 +309,7 @@ static bool set_aside_unsupported(lk_client *c, int fate)
   return true;
 }
 
-/* Forget the oldest waiting request, which has completed. */
+/* Drop the oldest waiting request, which has completed. */
 static bool drop_completed(lk_client *c)
 {
   const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
@@ -326,9 +330,9 @@ static bool reserve_places(lk_ring *ring, size_t count)
   return true;
 }
 
-/* Reserve memory for all waiting requests before the first one moves. If the
- * release stopped halfway, the moved requests would be repeated after those
- * that still wait, out of order. */
+/* Reserve memory for all waiting requests before the first one is sent. If the
+ * release stopped halfway, the connection would be ended, and the requests that
+ * were sent would be repeated behind those that still wait, out of order. */
 static bool reserve_release(lk_client *c)
 {
   size_t unfit = 0;

@@ -53,7 +53,7 @@ static int find_mechanism(lk_client *c, lk_sasl_mechanism *out,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-static const char *complaint_of(const lk_sasl_config *config)
+static const char *sasl_complaint(const lk_sasl_config *config)
 {
   int sources = (config->password_file != NULL) + (config->password_fd != 0) +
                 (config->password != NULL);
@@ -74,14 +74,14 @@ static int copy_config(lk_client *c, lk_sasl_config *out,
   const char *wrong = lk__sized_struct_copy(&what, out, from);
 
   if (wrong == NULL)
-    wrong = complaint_of(out);
+    wrong = sasl_complaint(out);
   if (wrong == NULL)
     return 0;
   lk__client_logf(c, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, "%s", wrong);
   return LK_ERR_BAD_ARGUMENT;
 }
 
-static const char *text_of(int err)
+static const char *password_error_text(int err)
 {
   switch (err) {
   case LK_ERR_SYSTEM: return strerror(errno);
@@ -112,11 +112,11 @@ static int keep_password(lk_client *c, const lk_sasl_config *config)
   if (config->password_file != NULL)
     lk__client_logf(c, LK_LOG_ERROR, result,
                     "cannot read a password from %s: %s", config->password_file,
-                    text_of(result));
+                    password_error_text(result));
   else
     lk__client_logf(c, LK_LOG_ERROR, result,
                     "cannot read a password from descriptor %d: %s",
-                    config->password_fd, text_of(result));
+                    config->password_fd, password_error_text(result));
   errno = error;
   return result == LK_ERR_SYSTEM ? result : LK_ERR_BAD_ARGUMENT;
 }

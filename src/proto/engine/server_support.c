@@ -8,9 +8,11 @@
 
 #include <stdio.h>
 
-enum { UNSUPPORTED_MS = 60 * 60 * 1000 };
+/* How long a server is not sent a request that it does not know. */
+enum { UNSUPPORTED_FOR_MS = 60 * 60 * 1000 };
 
-/* The bit of `op` in lk_unsupported; there are fewer than 64 opcodes. */
+/* The bit of `op` in lk_unsupported.opcodes, which has 64 bits: there are fewer
+ * opcodes. */
 static unsigned opcode_index(int32_t op)
 {
   return (unsigned)(lk__opcode_info(op) - lk__opcodes);
@@ -21,7 +23,7 @@ void lk__request_note_unsupported(lk_client *c, int32_t op)
   lk__client_logf(c, LK_LOG_INFO, LK_ERR_UNIMPLEMENTED, "%s: does not know %s",
                   c->connection.server, lk__opcode_info(op)->name);
   lk__hosts_mark_unsupported(&c->hosts, opcode_index(op),
-                             c->now + UNSUPPORTED_MS);
+                             c->now + UNSUPPORTED_FOR_MS);
 }
 
 void lk__request_rejected(lk_client *c, const lk_request *r)
@@ -29,6 +31,8 @@ void lk__request_rejected(lk_client *c, const lk_request *r)
   lk__request_note_unsupported(c, r->op);
   if (c->rejected.op != 0)
     return;
+  /* Send nothing more: the server closes the connection, so a write sent now
+   * would be in doubt. What is in the output is not counted as sent. */
   c->rejected.op = r->op;
   c->rejected.end = r->end;
   c->rejected.until_ms = c->now + c->session.timeout_ms / 3;
@@ -41,7 +45,9 @@ int64_t lk__rejected_deadline(const lk_client *c)
 {
   if (c->rejected.op == 0)
     return LK_NEVER;
-  /* the request itself is still in its place, or was the oldest */
+  /* lk__requests_answered(c, end - 1) means that all requests before the
+   * rejected one have their replies. The rejected request itself, whose last
+   * byte is at `end`, may still be in the ring and must not count. */
   return lk__requests_answered(c, c->rejected.end - 1) ? c->now
                                                        : c->rejected.until_ms;
 }
@@ -64,8 +70,9 @@ bool lk__request_is_unsupported(const lk_client *c, int32_t op)
          lk__hosts_lack_support(&c->hosts, opcode_index(op), c->now);
 }
 
-/* A read-only server refuses a write at once, ahead of replies to reads that
- * came before it: the client could not assign the replies. */
+/* A read-only server replies to a write at once, before it has replied to
+ * earlier reads. The client could not assign replies out of order, so it
+ * refuses the write itself. */
 int lk__request_support_error(const lk_client *c, int32_t op)
 {
   if (c->connection.read_only && !lk__opcode_info(op)->served_read_only)

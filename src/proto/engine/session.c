@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Bytes of memory of the output that are kept between connections. */
 enum { KEEP = 64 * 1024 };
 
 void lk__session_enter_phase(lk_client *c, lk_phase phase)
@@ -66,8 +67,9 @@ void lk__session_note_error(lk_client *c, int level, int err, const char *why)
   lk__client_logf(c, level, err, "%s", c->last_error.text);
 }
 
-/* Every server refuses. A session is given up in time; without one, the client
- * forgets now what a read-only server has shown. */
+/* Every server has refused the client. If there is a session, give_up_ms will
+ * end it. Without a session, last_zxid comes from a read-only server, and the
+ * client forgets it so that the other servers accept the client. */
 static void report_refusals(lk_client *c)
 {
   bool session = c->session.identity.id != 0;
@@ -82,9 +84,10 @@ static void report_refusals(lk_client *c)
     c->session.last_zxid = 0;
 }
 
-/* Servers close on a client that has seen a larger zxid than they have: they
- * were restored or wiped, which does not end by itself, so log it. They close
- * during an election, too, but for a shorter time. */
+/* A server closes the connection of a client that has seen a larger zxid than
+ * the server. If all servers do so, their data were restored from a backup or
+ * deleted. That state does not end by itself, so it is logged. Servers also
+ * close connections during an election, but for a shorter time. */
 static void end_host_round(lk_client *c)
 {
   bool long_since =
@@ -118,7 +121,8 @@ static void try_next_endpoint(lk_client *c, bool was_live)
 }
 
 /* The zxid up to which watches have got their events. A read-only server may
- * have shown transactions that are undone, with smaller zxids, later. */
+ * have shown transactions that are undone later, while the transactions that
+ * replace them have smaller zxids. So nothing counts as reported then. */
 static int64_t reported_until(const lk_client *c)
 {
   return c->connection.read_only ? 0 : c->session.last_zxid;
@@ -162,7 +166,7 @@ void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
 
   if (!another) {
     if (c->connection.read_only && !c->move.wanted)
-      lk__probe_begin(c); /* of the servers that there are now */
+      lk__probe_begin(c); /* search in the new list */
     return;
   }
   switch (c->connection.phase) {

@@ -17,8 +17,10 @@ static void forget_session(lk_client *c)
   c->session.last_xid = 0;
 }
 
-/* Complete every request and end every watch of the session. */
-static void complete_all(lk_client *c, lk_state state, int state_err, int err)
+/* Enter the state in which the session ends, complete all its requests and end
+ * all its watches. Listeners get `state_err`, requests and watches `err`. */
+static void end_requests_and_watches(lk_client *c, lk_state state,
+                                     int state_err, int err)
 {
   lk_link fired;
 
@@ -44,8 +46,8 @@ void lk__session_expire(lk_client *c, const char *why)
   c->connection.retry_ms = c->now;
   if (c->connection.phase == LK_PHASE_ENDED)
     c->session.final_err = LK_ERR_CLOSED;
-  complete_all(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED,
-               LK_ERR_SESSION_EXPIRED);
+  end_requests_and_watches(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED,
+                           LK_ERR_SESSION_EXPIRED);
   if (c->close.begun)
     lk__session_closed(c, LK_ERR_SESSION_EXPIRED);
   else if (c->connection.phase == LK_PHASE_PAUSE)
@@ -66,9 +68,10 @@ int64_t lk__session_give_up_at(const lk_client *c)
   return lk__later(c->session.proven_ms, c->pings.extended_ms) + ms;
 }
 
-/* The servers may keep the session longer. They count its timeout from the last
- * bytes that they received, and round up to a tick; a timeout has two ticks at
- * least. */
+/* The servers may keep the abandoned session for longer than the client does.
+ * They count its timeout from the last bytes that they received, and round it
+ * up to a tick. A session timeout has at least two ticks, so one and a half
+ * timeouts are enough. */
 void lk__session_give_up(lk_client *c)
 {
   int64_t until = lk__later(c->session.proven_ms, c->output.sent_ms) +
@@ -86,11 +89,11 @@ static void end_session(lk_client *c, lk_state state, int state_err, int err)
   c->session.final_err = err;
   c->close.sent = false;
   lk__session_drop_connection(c);
-  complete_all(c, state, state_err, err);
+  end_requests_and_watches(c, state, state_err, err);
   lk__auth_fail_all(c, err);
 }
 
-/* The text for a server that requires authentication. */
+/* The text of the log if the server requires authentication. */
 static const char *auth_required_text(const lk_client *c)
 {
   return c->sasl == NULL ? "the server requires authentication; "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* From the connect request to the first request that is served. */
+/* The handshake: from the connect request to the waiting requests, which are
+ * sent when the server has accepted the session. */
 
 #include "proto/engine/client.h"
 #include "proto/engine/set_watches.h"
@@ -10,17 +11,17 @@
 
 #include <inttypes.h>
 
-/* A read-only server treats a session that it does not know as expired, or as
- * its own. So it is offered none. */
+/* A client with a session does not accept a read-only server, which would treat
+ * the session as expired or as one of its own. */
 static lk_handshake connect_request(const lk_client *c)
 {
-  bool any = c->options.read_only && !c->move.quorum_only &&
-             c->session.identity.id == 0;
+  bool read_only = c->options.read_only && !c->move.quorum_only &&
+                   c->session.identity.id == 0;
 
   return (lk_handshake){.last_zxid = c->session.last_zxid,
                         .timeout_ms = c->options.timeout_ms,
                         .session = c->session.identity,
-                        .read_only = any};
+                        .read_only = read_only};
 }
 
 void lk__session_send_handshake(lk_client *c)
@@ -41,7 +42,8 @@ void lk__session_send_handshake(lk_client *c)
   lk__client_wake(c);
 }
 
-/* Each connection begins with the identities, then the watches. */
+/* Each connection begins with the identities of lk_add_auth(), then setWatches.
+ * false: there is no memory. */
 static bool send_auth_and_watches(lk_client *c)
 {
   return lk__auth_send_all(c) &&
@@ -64,9 +66,9 @@ static void enter_live(lk_client *c, const lk_handshake *h)
     lk__probe_begin(c);
 }
 
-/* A server may close after each handshake, or after the first requests: the
- * connection counts as working after a third of the timeout, when an idle
- * client has sent a ping. */
+/* A faulty server may close each connection after the handshake or after the
+ * first requests. So a connection counts as working only after a third of the
+ * session timeout, at a reply; an idle client has sent a ping by then. */
 void lk__session_answered(lk_client *c)
 {
   if (c->now - c->connection.live_ms < c->session.timeout_ms / 3)
@@ -82,8 +84,8 @@ static lk_evidence handshake_evidence(const lk_handshake *h, bool resumed)
   return resumed ? LK_EVIDENCE_RESUMED : LK_EVIDENCE_NEW_SESSION;
 }
 
-/* Report the new connection first: each callback then finds the client in its
- * new state. */
+/* Report the new connection before any request completes, so that each callback
+ * finds the client in its new state. */
 static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
 {
   lk_reply reply = {.evidence = handshake_evidence(h, resumed),
@@ -102,8 +104,9 @@ static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
   lk__client_enter_state(c, c->session.state, 0);
 }
 
-/* Prepare to serve requests. `unknown` gets the watches that this server cannot
- * register. false: no memory; nothing was reported yet. */
+/* Enter LK_PHASE_LIVE and send identities and watches. `unknown` gets the
+ * watches that this server cannot register. false: there is no memory, and the
+ * connection was ended before it was reported. */
 static bool prepare_connection(lk_client *c, const lk_handshake *h,
                                lk_link *unknown)
 {
@@ -117,8 +120,10 @@ static bool prepare_connection(lk_client *c, const lk_handshake *h,
     return true;
   lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
   if (!resumed)
-    lk__session_clear_identity(
-        c); /* it was never reported, and cannot expire */
+    /* The new session was never reported, so it must not be reported as
+     * expired.
+     */
+    lk__session_clear_identity(c);
   lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   return false;
 }
@@ -135,7 +140,7 @@ void lk__session_establish(lk_client *c, const lk_handshake *h)
   notify_live(c, h, resumed);
   bool released = lk__requests_release(c);
 
-  lk__requests_finish(c, 0); /* what was set aside */
+  lk__requests_finish(c, 0); /* those that this server does not support */
   if (!released || (c->close.begun && !c->close.sent && !lk__close_send(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else

@@ -126,7 +126,7 @@ static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
 }
 
 /* The newest zxid of one-shot watches on a path that are due. */
-static int64_t newest_of(const lk_watched *on)
+static int64_t newest_due_zxid(const lk_watched *on)
 {
   int64_t zxid = INT64_MIN;
 
@@ -158,7 +158,8 @@ static bool cursor_stops_at(const cursor *c, const lk_watched *on)
     return false;
   if (c->kind < LK_WATCH_KIND_ADDED)
     return on->missing[c->kind] == c->zxid;
-  return on->missing[c->kind] == TAKEN ? newest_of(on) == c->zxid : c->newest;
+  return on->missing[c->kind] == TAKEN ? newest_due_zxid(on) == c->zxid
+                                       : c->newest;
 }
 
 static void cursor_advance(const lk_watches *ws, cursor *c)
@@ -175,19 +176,20 @@ static void cursor_advance(const lk_watches *ws, cursor *c)
 
 /* The number of lists of a request. Servers before 3.6 support only three, so
  * more are sent only for persistent watches. */
-static int lists_of(const lk_watches *ws)
+static int count_of_lists(const lk_watches *ws)
 {
   return ws->added > 0 ? LK_WATCH_KINDS : LK_WATCH_KIND_ADDED;
 }
 
-static size_t fixed_of(const lk_watches *ws)
+static size_t fixed_len(const lk_watches *ws)
 {
-  return FIXED - 4 * (size_t)(LK_WATCH_KINDS - lists_of(ws));
+  return FIXED - 4 * (size_t)(LK_WATCH_KINDS - count_of_lists(ws));
 }
 
 /* The caller has reserved the bytes. */
-static void append(lk_buf *out, void (*write)(lk_writer *w, const void *v),
-                   const void *v)
+static void append_written(lk_buf *out,
+                           void (*write)(lk_writer *w, const void *v),
+                           const void *v)
 {
   lk_writer w;
 
@@ -250,7 +252,7 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
 {
   size_t count_at = lk__buf_len(out), count = 0;
 
-  append(out, write_zero, NULL);
+  append_written(out, write_zero, NULL);
   for (cursor_advance(ws, c); c->kind == kind; cursor_advance(ws, c)) {
     lk_watched *on = watched_of(c->node);
     size_t need = 4 + c->node->len;
@@ -260,7 +262,7 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
     /* what follows in any case: the counts of the kinds behind this one */
     if (!lk__buf_reserve(out, need + FIXED))
       return false;
-    append(out, write_path, c->node);
+    append_written(out, write_path, c->node);
     *budget -= need;
     if (on->missing[kind] == TAKEN && on->chunk != chunk)
       mark_lost(on, kind, c->zxid);
@@ -284,8 +286,8 @@ static bool append_request(const lk_watches *ws, cursor *c, uint32_t chunk,
 
   if (!lk__buf_reserve(out, FIXED))
     return false;
-  append(out, write_head, &h);
-  for (int kind = 0; kind < lists_of(ws); kind++) {
+  append_written(out, write_head, &h);
+  for (int kind = 0; kind < count_of_lists(ws); kind++) {
     if (!append_kind(ws, c, kind, chunk, &budget, out))
       return false;
   }
@@ -296,7 +298,7 @@ static bool append_request(const lk_watches *ws, cursor *c, uint32_t chunk,
 /* Bytes of paths in one request. */
 static size_t paths_limit(const lk_watches *ws, size_t send_limit)
 {
-  size_t fixed = fixed_of(ws) - 4;
+  size_t fixed = fixed_len(ws) - 4;
   size_t rest = send_limit > fixed ? send_limit - fixed : 0;
 
   return rest < PATHS_LIMIT ? rest : PATHS_LIMIT;

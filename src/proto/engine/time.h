@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/** As a time in ms: not at all. */
+/** A time in ms that never comes. */
 #define LK_NEVER INT64_MAX
 
 static inline int64_t lk__earlier(int64_t a, int64_t b)

@@ -53,7 +53,7 @@ const char *lk__tls_complaint(const lk_tls_config *c)
 }
 
 /* How many bytes the copies of what it points to take. */
-static size_t room_for(lk_tls_config *c)
+static size_t size_of_copies(lk_tls_config *c)
 {
   const char **texts[TEXTS];
   lk_bytes *pems[PEMS];
@@ -69,7 +69,7 @@ static size_t room_for(lk_tls_config *c)
 }
 
 /* Copy `len` bytes to `*at`, which moves behind them. */
-static const void *put(char **at, const void *from, size_t len)
+static const void *copy_to_room(char **at, const void *from, size_t len)
 {
   char *copy = *at;
 
@@ -80,7 +80,7 @@ static const void *put(char **at, const void *from, size_t len)
 }
 
 /* Let it point to copies at `room` instead. */
-static void keep(lk_tls_config *c, char *room)
+static void point_to_copies(lk_tls_config *c, char *room)
 {
   const char **texts[TEXTS];
   lk_bytes *pems[PEMS];
@@ -89,11 +89,11 @@ static void keep(lk_tls_config *c, char *room)
   list_pems(c, pems);
   for (size_t i = 0; i < TEXTS; i++) {
     if (*texts[i] != NULL)
-      *texts[i] = put(&room, *texts[i], strlen(*texts[i]) + 1);
+      *texts[i] = copy_to_room(&room, *texts[i], strlen(*texts[i]) + 1);
   }
   for (size_t i = 0; i < PEMS; i++) {
     if (pems[i]->at != NULL)
-      pems[i]->at = put(&room, pems[i]->at, pems[i]->len);
+      pems[i]->at = copy_to_room(&room, pems[i]->at, pems[i]->len);
   }
 }
 
@@ -109,12 +109,12 @@ int lk__tls_copy(lk_tls_config **out, const lk_mem *mem,
     *wrong = lk__tls_complaint(&own);
   if (*wrong != NULL)
     return LK_ERR_BAD_ARGUMENT;
-  lk_tls_config *copy = lk__mem_new(mem, sizeof *copy + room_for(&own));
+  lk_tls_config *copy = lk__mem_new(mem, sizeof *copy + size_of_copies(&own));
 
   if (copy == NULL)
     return LK_ERR_NO_MEMORY;
   *copy = own;
-  keep(copy, (char *)(copy + 1));
+  point_to_copies(copy, (char *)(copy + 1));
   *out = copy;
   return 0;
 }
@@ -123,6 +123,6 @@ void lk__tls_free(const lk_mem *mem, lk_tls_config *config)
 {
   if (config == NULL)
     return;
-  lk__mem_wipe(config, sizeof *config + room_for(config));
+  lk__mem_wipe(config, sizeof *config + size_of_copies(config));
   lk__mem_free(mem, config);
 }

@@ -2,14 +2,14 @@
 #include "config.h"
 
 /*
- * Setting and cancelling watches. A server before 3.9 has one watch for a path
- * and connection, of the node and of its children: a one-shot watch replaces a
- * persistent one, fires, and none is left. So where a persistent watch is on
- * the path, a one-shot watch is kept in the client alone and gets its events:
- * it is covered. When the covering watch goes, or has replaced another one, the
- * one-shot watches are registered by a setWatches with the last zxid, whose
- * events report what was missed. A persistent watch covers nothing while its
- * setWatches is throttled (set_watches.h).
+ * Setting and cancelling watches. A server before 3.9 has only one watch for
+ * each path of a connection, and a one-shot watch replaces a persistent one. So
+ * where a persistent watch is on a path, the client does not register one-shot
+ * watches: the persistent watch "covers" them, and they get its events. When
+ * the covering watch ends, or has replaced one-shot watches on the server, a
+ * setWatches with the last zxid registers the one-shot watches. Its events
+ * report the changes that were missed. A persistent watch covers nothing while
+ * its own setWatches is throttled (set_watches.h).
  */
 
 #include "proto/engine/calls.h"
@@ -19,9 +19,10 @@
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
-/* Whether watches of `kind` have to be registered, since they are no longer
- * covered. Missing ones are left to the next setWatches of a reconnect, also
- * those in a setWatches under way: they may be removed behind that. */
+/* Whether the one-shot watches of `kind` must be registered now, since they are
+ * no longer covered. Watches that are `missing` are left to the next setWatches
+ * of set_watches_retry.c. They are taken out of the one that is under way,
+ * since a removeWatches behind it may remove them. */
 static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
   if (!on->covered[kind] || lk__watched_covers(&c->watches, on, kind, true))
@@ -34,9 +35,10 @@ static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
   return !lk__list_empty(&on->kinds[kind]);
 }
 
-/* The path whose watches a setWatches under way registers again. */
+/* A setWatches under way that registers watches of one path, `kinds` of them.
+ */
 typedef struct watch_repair {
-  lk_watched *on; /* with a reference */
+  lk_watched *on; /* the repair has a reference */
   int64_t zxid;
   bool kinds[LK_WATCH_KIND_ADDED];
 } watch_repair;
@@ -73,8 +75,9 @@ static bool queue_repair(lk_client *c, const watch_repair *m)
   return true;
 }
 
-/* Register watches again that are no longer covered. A reconnect does so by
- * itself; without memory the client reconnects. */
+/* Register watches that are no longer covered. Without a connection there is
+ * nothing to do, since each new connection registers all watches. For the same
+ * reason the client reconnects if there is no memory. */
 static void repair_uncovered(lk_client *c, lk_watched *on)
 {
   watch_repair m = {.on = on, .zxid = c->session.last_zxid};
@@ -93,9 +96,9 @@ static void repair_uncovered(lk_client *c, lk_watched *on)
   lk__client_wake(c);
 }
 
-void lk__watch_repair_completed(lk_client *c, void *mend, int err)
+void lk__watch_repair_completed(lk_client *c, void *repair, int err)
 {
-  watch_repair *m = mend;
+  watch_repair *m = repair;
 
   if (err != 0)
     mark_repair_missing(m);
@@ -105,8 +108,10 @@ void lk__watch_repair_completed(lk_client *c, void *mend, int err)
   lk__mem_free(&c->mem, m);
 }
 
-/* removeWatches for a persistent watch removes all watches of its path, also
- * those that requests sent before it will have set. */
+/* A removeWatches for a persistent watch removes all watches of the path on the
+ * server, also those of requests that were sent before it and have no reply
+ * yet.
+ */
 static void mark_removed(lk_watched *on)
 {
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
@@ -114,7 +119,7 @@ static void mark_removed(lk_watched *on)
   lk__watched_bare(on, true);
 }
 
-/* Types of removeWatches. */
+/* The types of watches in a removeWatches request. */
 enum { CHILDREN = 1, DATA = 2, ANY = 3 };
 
 static int32_t remove_type(lk_watch_kind kind)
@@ -124,15 +129,17 @@ static int32_t remove_type(lk_watch_kind kind)
                                        : DATA;
 }
 
-/* A removeWatches that cannot be sent does no harm: events without a watch are
- * ignored. A server that does not know the request would close. */
+/* Send a removeWatches, unless another watch needs the one on the server. If it
+ * is not sent, events arrive for which the client has no watch, and are
+ * ignored.
+ */
 static void remove_on_server(lk_client *c, const lk_watch *w)
 {
   struct lk_path_type_request r = {.type = remove_type(w->kind)};
   lk_call_spec spec = {.op = LK_OPCODE_REMOVE_WATCHES,
                        .rec = &lk__path_type_request_record,
                        .value = &r,
-                       .chroot = "", /* watches have it in their paths */
+                       .chroot = "", /* w->on->path has the chroot already */
                        .path = w->on->path};
 
   if (c->connection.phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
@@ -142,8 +149,7 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
   }
 }
 
-/* Drop a watch. One-shot watches that it covered may need watches of their own.
- */
+/* Drop a watch. One-shot watches that it covered may have to be registered. */
 static void drop_watch(lk_client *c, lk_watch *w)
 {
   lk_watched *on = w->on;
@@ -154,13 +160,13 @@ static void drop_watch(lk_client *c, lk_watch *w)
   lk__watched_unref(&c->watches, on);
 }
 
-/* A persistent watch may have been requested since the one-shot watches of a
- * path were last covered. It does not report older events, so the one-shot
- * watches are registered once more, behind it. */
+/* A `bare` one-shot watch may be covered again by a persistent watch that was
+ * requested later. That watch does not report earlier changes, so the one-shot
+ * watches are registered once more by a setWatches behind it. */
 static void reregister_behind(lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
   if (!lk__watched_covers(&c->watches, on, kind, true))
-    return; /* repair_uncovered() does it */
+    return; /* repair_uncovered() registers them */
   lk__watched_mark_missing(on, kind, c->session.last_zxid);
   lk__set_watches_retry_later(c);
 }
@@ -172,7 +178,8 @@ static void make_watch_stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
   lk__watch_stand(&c->watches, w, kind);
   if (bare)
     reregister_behind(c, w->on, kind);
-  /* a recursive watch replaces child watches and does not serve them */
+  /* On the server a recursive watch replaces child watches, whose events it
+   * does not report. */
   if (kind == LK_WATCH_KIND_RECURSIVE)
     w->on->covered[LK_WATCH_KIND_CHILD] = true;
   repair_uncovered(c, w->on);
@@ -182,7 +189,7 @@ void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
 {
   bool missing = op == LK_OPCODE_EXISTS && err == LK_ERR_NO_NODE;
   bool stands = err == 0 || missing;
-  /* if the request was sent, the server will register the watch */
+  /* An addWatch that has timed out will still be executed by the server. */
   bool late = op == LK_OPCODE_ADD_WATCH && err == LK_ERR_DEADLINE;
 
   if (stands && w->cb != NULL) {
@@ -202,11 +209,12 @@ void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
 
   if (w == NULL || w->cb == NULL)
     return; /* it has ended, or its last event is being reported */
-  bool taken = lk__list_empty(&w->link); /* nothing is left on the server */
+  /* The watch is about to get its last event, and the server has no watch. */
+  bool taken = lk__list_empty(&w->link);
 
   w->cb = NULL;
   if (!taken && !w->standing) {
-    w->remove = on_server; /* when its request has a reply */
+    w->remove = on_server; /* its request has no reply yet */
     return;
   }
   lk__client_hold(c);

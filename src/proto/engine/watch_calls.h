@@ -4,12 +4,13 @@
 
 #include "proto/engine/watch_table.h"
 
-/** The request that sets `w` completed with `err`: the watch stands, or is
-    dropped. */
+/** The request that sets `w` has completed with `err`: the watch gets events
+    from now on, or is dropped. `op`: the request's opcode; 0: it was not
+    sent. */
 void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op,
                                  int err);
-/** A setWatches that is no part of a reconnect completed with `err`. `repair`
-    is its `arg`, and freed. */
+/** A setWatches that is not part of a reconnect has completed with `err`.
+    `repair` is the `arg` of its request, and is freed. */
 void lk__watch_repair_completed(lk_client *c, void *repair, int err);
 
 #endif

@@ -8,7 +8,8 @@
 #include "proto/engine/watch_events.h"
 #include "proto/wire/path.h"
 
-/* The watch ends: cancelling it in its callback has no effect. */
+/* Report the last event of a watch, then free it. `cb` is NULL during the
+ * callback, so that cancelling the watch there has no effect. */
 static void report_last_event(lk_client *c, lk_watch *w, const lk_event *event)
 {
   lk_watch_cb cb = w->cb;
@@ -18,7 +19,8 @@ static void report_last_event(lk_client *c, lk_watch *w, const lk_event *event)
   lk__watch_drop(&c->watches, w);
 }
 
-/* The watch stays, but its callback may cancel it: keep its path. */
+/* Report an event to a watch that stays. Its callback may cancel it, so a
+ * reference keeps the path of the event until the callback has returned. */
 static void report_event(lk_client *c, lk_watch *w, const lk_event *event)
 {
   lk_watched *on = w->on;

@@ -6,7 +6,8 @@
 
 enum {
   FIRST_SLOTS = 16,
-  /* of a handle: 32 of 64 bits, or 20 of 32, which is a million watches */
+  /* Bits of the slot in a handle: 32 of 64 bits; or 20 of 32 bits, which is
+     enough for a million watches. The rest is the serial number. */
   SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 20
 };
 
@@ -48,7 +49,7 @@ void lk__watch_free_handle(lk_watches *ws, const lk_watch *w)
 
 lk_watch *lk__watch_handle(const lk_watch *w)
 {
-  uintptr_t place = (uintptr_t)w->slot + 1; /* no handle is NULL */
+  uintptr_t place = (uintptr_t)w->slot + 1; /* so that no handle is NULL */
 
   return (lk_watch *)((uintptr_t)w->serial << SLOT_BITS | place);
 }

@@ -5,8 +5,9 @@
 
 #include "proto/engine/watch_table.h"
 
-/* Which kinds an event of `type` on their own path is for; data and exist
- * watches both see a creation, since a server may say so after a reconnect. */
+/* Whether an event of `type` fires a watch of `kind` on the same path. A
+ * creation fires data watches, too, since a server may report one to them after
+ * a reconnect. */
 static bool event_fires(int32_t type, lk_watch_kind kind)
 {
   switch (type) {
@@ -19,7 +20,7 @@ static bool event_fires(int32_t type, lk_watch_kind kind)
   }
 }
 
-/* Add the watches of a list to `out`; one-shot watches leave the list. */
+/* Add the watches of a list to `out`. With `ends` they leave the list. */
 static void add_all(lk_link *list, bool ends, lk_link *out)
 {
   for (lk_link *l = list->next, *next; l != list; l = next) {
@@ -32,7 +33,7 @@ static void add_all(lk_link *list, bool ends, lk_link *out)
   }
 }
 
-/* The recursive watches of a path and of all above it. */
+/* Add the recursive watches of a path and of all its ancestors. */
 static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
                         lk_link *out)
 {
@@ -48,7 +49,7 @@ static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
       return;
     while (len > 0 && at[len - 1] != '/')
       len--;
-    len -= len > 1; /* the slash, unless it is the root */
+    len -= len > 1; /* remove the "/", unless it is the root */
   }
 }
 
@@ -65,6 +66,7 @@ void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
     match_above(ws, type, path, out);
 }
 
+/* Move the watches of a list to `out`: all, or those with until_disconnect. */
 static void take_watches(lk_link *list, bool all, lk_link *out)
 {
   for (lk_link *l = list->next, *next; l != list; l = next) {
@@ -98,10 +100,11 @@ void lk__watches_staying(lk_watches *ws, lk_link *out)
 
 void lk__watches_take_staying(lk_watches *ws, lk_link *out)
 {
-  size_t last = ws->added;
+  size_t left = ws->added;
 
+  /* `out` may have had members before: only the last ws->added ones are new. */
   lk__watches_staying(ws, out);
-  for (lk_link *l = out->prev; last > 0; l = l->prev, last--) {
+  for (lk_link *l = out->prev; left > 0; l = l->prev, left--) {
     lk_watch *w = LK_OWNER(l, lk_watch, tell);
 
     lk__list_remove(&w->link);

@@ -4,8 +4,9 @@
 #include "proto/engine/watch_table.h"
 
 enum {
-  PATH_STEP = 128, /* room for paths comes in steps, so that it fits again */
-  MAX_SPARES = 1024
+  PATH_STEP = 128,  /* the memory of a path is a multiple of this, so that an
+                       unused one is often large enough for another path */
+  MAX_SPARES = 1024 /* of unused watches, and of unused paths */
 };
 
 bool lk__watches_init(lk_watches *ws, const lk_mem *mem)
@@ -34,7 +35,7 @@ void lk__watches_free(lk_watches *ws)
   lk__map_free(&ws->paths);
 }
 
-static bool set_path(lk_watches *ws, lk_watched *on, lk_bytes path)
+static bool copy_watched_path(lk_watches *ws, lk_watched *on, lk_bytes path)
 {
   if (path.len >= on->path_cap) {
     size_t cap = (path.len / PATH_STEP + 1) * PATH_STEP;
@@ -50,7 +51,7 @@ static bool set_path(lk_watches *ws, lk_watched *on, lk_bytes path)
   return true;
 }
 
-static void spare_path(lk_watches *ws, lk_watched *on)
+static void keep_spare_path(lk_watches *ws, lk_watched *on)
 {
   if (ws->nspare_paths == MAX_SPARES) {
     lk__mem_free(ws->mem, on->path);
@@ -73,7 +74,7 @@ static lk_watched *take_spare_path(lk_watches *ws)
   return on;
 }
 
-static lk_watched *new_path(lk_watches *ws, lk_bytes path)
+static lk_watched *new_watched(lk_watches *ws, lk_bytes path)
 {
   lk_watched *on = take_spare_path(ws);
 
@@ -90,16 +91,16 @@ static lk_watched *new_path(lk_watches *ws, lk_bytes path)
     on->missing[i] = LK_REGISTERED;
   on->chunk = 0;
   on->refs = 0;
-  if (set_path(ws, on, path) &&
+  if (copy_watched_path(ws, on, path) &&
       lk__map_add(&ws->paths, &on->map, on->path, path.len))
     return on;
-  spare_path(ws, on);
+  keep_spare_path(ws, on);
   return NULL;
 }
 
 lk_watched *lk__watched_find(const lk_watches *ws, lk_bytes path)
 {
-  /* the map's node is the first member */
+  /* The node of the map is the first member of lk_watched. */
   return (lk_watched *)(void *)lk__map_find(&ws->paths, path.at, path.len);
 }
 
@@ -108,7 +109,7 @@ void lk__watched_ref(lk_watched *on)
   on->refs++;
 }
 
-/* The last watch has ended: give back memory that many watches have needed. */
+/* The last watch has ended: free the memory that many watches have needed. */
 static void trim_table(lk_watches *ws)
 {
   lk__map_trim(&ws->paths, MAX_SPARES);
@@ -125,7 +126,7 @@ void lk__watched_unref(lk_watches *ws, lk_watched *on)
   if (--on->refs > 0)
     return;
   lk__map_remove(&ws->paths, &on->map);
-  spare_path(ws, on);
+  keep_spare_path(ws, on);
   if (lk__map_count(&ws->paths) == 0)
     trim_table(ws);
 }
@@ -143,7 +144,7 @@ static lk_watch *new_watch(lk_watches *ws)
   return LK_OWNER(link, lk_watch, link);
 }
 
-static void spare_watch(lk_watches *ws, lk_watch *w)
+static void keep_spare_watch(lk_watches *ws, lk_watch *w)
 {
   if (ws->spares == MAX_SPARES) {
     lk__mem_free(ws->mem, w);
@@ -164,15 +165,15 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   lk__list_init(&w->tell);
   w->on = lk__watched_find(ws, path);
   if (w->on == NULL)
-    w->on = new_path(ws, path);
+    w->on = new_watched(ws, path);
   if (w->on == NULL) {
-    spare_watch(ws, w);
+    keep_spare_watch(ws, w);
     return NULL;
   }
   w->on->refs++;
   if (!lk__watch_take_handle(ws, w)) {
     lk__watched_unref(ws, w->on);
-    spare_watch(ws, w);
+    keep_spare_watch(ws, w);
     return NULL;
   }
   w->cb = call->on_event;
@@ -202,7 +203,7 @@ void lk__watch_hold(lk_watch *w, bool held)
     w->on->held[w->kind]--;
 }
 
-static void leave_pending_list(lk_watch *w)
+static void uncount_pending(lk_watch *w)
 {
   lk__watch_hold(w, false);
   w->on->under_way[w->kind]--;
@@ -210,14 +211,15 @@ static void leave_pending_list(lk_watch *w)
 
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
 {
-  leave_pending_list(w);
+  uncount_pending(w);
   w->kind = kind;
   w->standing = true;
   ws->standing++;
   ws->added += lk__watch_stays(kind);
   ws->recursive += kind == LK_WATCH_KIND_RECURSIVE;
-  /* addWatch registers all of its kind; what one-shot ones have missed is
-   * reported by a setWatches only */
+  /* An addWatch registers the other persistent watches of its kind, too. A
+   * one-shot request does not: only a setWatches reports the changes that
+   * earlier one-shot watches may have missed. */
   if (lk__watch_stays(kind) || lk__list_empty(&w->on->kinds[kind]))
     w->on->missing[kind] = LK_REGISTERED;
   lk__list_remove(&w->link);
@@ -241,19 +243,20 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
   lk_watched *on = w->on;
 
   if (!w->standing && !lk__list_empty(&w->link))
-    leave_pending_list(w);
+    uncount_pending(w);
   lk__list_remove(&w->link);
   lk__list_remove(&w->tell);
   lk__watch_fall(ws, w);
   ws->adding -= lk__watch_stays(w->kind);
   lk__watch_free_handle(ws, w);
-  spare_watch(ws, w);
+  keep_spare_watch(ws, w);
   lk__watched_unref(ws, on);
 }
 
 /* ---- other watches of a path -------------------------------------------- */
 
-/* None of these walks a list: many may watch one path. */
+/* None of these functions walks a list, since one path may have many watches.
+ */
 static bool has_other(const lk_link *list, const lk_watch *w)
 {
   const lk_link *first = list->next;

@@ -7,8 +7,8 @@
 #include "base/list.h"
 #include "base/map.h"
 
-/** Kinds of watches, in the order of the lists of setWatches2. The first three
-    are one-shot watches, the others persistent ones (addWatch). */
+/** Kinds of watches, in the order of the lists in setWatches2. The first three
+    are one-shot watches, the others are persistent watches (addWatch). */
 typedef enum lk_watch_kind {
   LK_WATCH_KIND_DATA,
   LK_WATCH_KIND_EXIST,
@@ -20,149 +20,165 @@ typedef enum lk_watch_kind {
       LK_WATCH_KIND_PERSISTENT /**< the first persistent one */
 } lk_watch_kind;
 
+/** Whether `kind` is a persistent one: such watches stay after an event. */
 static inline bool lk__watch_stays(lk_watch_kind kind)
 {
   return kind >= LK_WATCH_KIND_ADDED;
 }
 
-/** In lk_watched.missing: no setWatches is due. */
+/** The value in lk_watched.missing of watches that are registered. */
 #define LK_REGISTERED INT64_MAX
 
-/** All watches of one path. Exists as long as one of them does. */
+/** All watches of one path. It exists as long as one of the watches exists. */
 typedef struct lk_watched {
   lk_map_node map;
-  lk_link kinds[LK_WATCH_KINDS];      /**< standing watches */
-  lk_link pending;                    /**< watches whose request is under way */
+  lk_link kinds[LK_WATCH_KINDS];      /**< standing watches of each kind */
+  lk_link pending;                    /**< watches whose request has no reply */
   uint32_t under_way[LK_WATCH_KINDS]; /**< pending watches of each kind */
   uint32_t held[LK_WATCH_KINDS]; /**< pending watches whose request waits for a
                                       connection */
-  bool covered[LK_WATCH_KIND_ADDED]; /**< some standing watches may have no
-                                        watch of their own on the server */
-  /** Of standing watches: the zxid after which the server may have reported
-      nothing, or LK_REGISTERED; see set_watches.h. */
+  bool covered[LK_WATCH_KIND_ADDED]; /**< some standing watches of the kind may
+                                          rely on a persistent watch, without a
+                                          watch of their own on the server */
+  /** The zxid after which the server may have reported no changes to the
+      standing watches of the kind; LK_REGISTERED: it reports all changes. See
+      set_watches.h. */
   int64_t missing[LK_WATCH_KINDS];
-  bool asked[LK_WATCH_KINDS]; /**< the setWatches under way contain that kind */
+  bool asked[LK_WATCH_KINDS]; /**< the setWatches under way contain the kind */
   uint32_t chunk; /**< number of the last setWatches under way with this path */
-  size_t refs;                /**< watches that point here, also those firing */
-  size_t path_cap;
+  size_t refs;    /**< watches that point here, also those whose last event is
+                       being reported */
+  size_t path_cap;          /**< bytes of memory at `path` */
   char *path;               /**< server path, NUL-terminated */
-  struct lk_watched *spare; /**< next in the list of those to be used again */
+  struct lk_watched *spare; /**< the next one in lk_watches.spare_paths */
 } lk_watched;
 
 struct lk_watch {
-  lk_link link; /**< in a list of `on`, or of the spares; in none while its last
-                     event is reported */
-  lk_link tell; /**< in a list of watches that get an event */
+  lk_link link; /**< in a list of `on`, or in that of unused ones; in no list
+                     while its last event is reported */
+  lk_link tell; /**< in a list of watches that get an event, or in none */
   lk_watched *on;
   lk_watch_cb cb; /**< NULL: cancelled while its request was under way */
   void *arg;
   lk_watch_kind kind;
-  uint32_t slot;   /**< in the table of handles */
-  uint32_t serial; /**< of its handle */
-  bool until_disconnect;
-  bool standing; /**< its request succeeded */
+  uint32_t slot;         /**< its index in the table of handles */
+  uint32_t serial;       /**< the serial number in its handle */
+  bool until_disconnect; /**< it ends when the connection is lost */
+  bool standing;         /**< its request succeeded, and it gets events */
   bool held;     /**< its request waits for a connection; lk__watch_hold() */
-  bool remove;   /**< cancelled while under way: remove it on the server */
-  bool resumes;  /**< persistent: LK_EVENT_REREGISTERED was reported too early,
-                      since its setWatches was throttled */
-  bool covered;  /**< one-shot: a persistent watch may serve it, without a watch
-                      of its own on the server */
-  bool bare;     /**< one-shot, its request under way: the persistent watch that
-                      covered it failed or was removed, and later ones do not
-                      report earlier events */
+  bool remove;   /**< it was cancelled before its request had a reply: remove it
+                      on the server when the reply comes */
+  bool resumes;  /**< a persistent watch: it was not registered when
+                      LK_EVENT_REREGISTERED was reported, so the event is
+                      reported again */
+  bool covered;  /**< a one-shot watch: it may rely on a persistent watch,
+                      without a watch of its own on the server */
+  bool bare; /**< a one-shot watch whose request has no reply: the persistent
+                  watch that covered it has failed or was removed. A later
+                  persistent watch does not report earlier changes. */
 };
 
 /** A slot of the table of handles. */
 typedef struct lk_watch_slot {
-  lk_watch *watch; /**< NULL: free */
-  uint32_t next;   /**< of a free one: the next free one */
+  lk_watch *watch; /**< NULL: the slot is free */
+  uint32_t next;   /**< of a free slot: index of the next free one */
 } lk_watch_slot;
 
 /** The watch table of a client. Paths in it are server paths. */
 typedef struct lk_watches {
   const lk_mem *mem;
   lk_map paths;
-  size_t standing;
-  size_t added;     /**< standing persistent and recursive watches */
-  size_t recursive; /**< standing recursive watches */
-  size_t adding;   /**< persistent ones, standing or with a request under way */
-  bool on_its_way; /**< setWatches are under way, and none was throttled */
-  lk_watched *spare_paths;
+  size_t standing;  /**< number of standing watches */
+  size_t added;     /**< number of standing persistent and recursive watches */
+  size_t recursive; /**< number of standing recursive watches */
+  size_t adding;    /**< number of persistent and recursive watches, standing or
+                         not */
+  bool on_its_way;  /**< setWatches are under way, and none was throttled */
+  lk_watched *spare_paths; /**< unused ones; NULL: none */
   size_t nspare_paths;
-  lk_link spare_watches;
-  size_t spares;
-  lk_watch_slot *slots;
+  lk_link spare_watches; /**< unused ones */
+  size_t spares;         /**< number of `spare_watches` */
+  lk_watch_slot *slots;  /**< the table of handles */
   uint32_t nslots;
-  uint32_t free_slot; /**< `nslots`: none is free */
-  uint32_t serial;    /**< of the last handle */
+  uint32_t free_slot; /**< index of a free slot; `nslots`: none is free */
+  uint32_t serial;    /**< serial number of the last handle */
 } lk_watches;
 
+/** @return false: no memory. */
 bool lk__watches_init(lk_watches *ws, const lk_mem *mem);
-/** All watches must be gone. */
+/** Free the table, in which no watch may be left. */
 void lk__watches_free(lk_watches *ws);
 
 /**
- * The handle that a user gets for a watch: not a pointer, but a slot of the
- * table and a serial number. A handle of a watch that has ended is recognised,
- * until 2^32 more watches were created.
+ * The handle that a program gets for a watch. It is no address, but the index
+ * of a slot and a serial number. So the handle of a watch that has ended is
+ * recognised, until 2^32 more watches were created.
  */
 lk_watch *lk__watch_handle(const lk_watch *w);
-/** Give a new watch its handle. @return false: no memory, or too many. */
+/** Give a new watch its handle. @return false: there is no memory, or there are
+    too many watches. */
 bool lk__watch_take_handle(lk_watches *ws, lk_watch *w);
+/** Free the slot of a watch that ends. */
 void lk__watch_free_handle(lk_watches *ws, const lk_watch *w);
-/** The watch of a handle; NULL: it has ended. */
+/** The watch of a handle; NULL: the watch has ended. */
 lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle);
 
-/** Create a watch whose request is about to be sent; NULL: no memory. `kind` is
-    not EXIST; lk__watch_stand() can turn DATA into EXIST. */
+/** Create a watch whose request is about to be sent; NULL: no memory. The watch
+    of an exists request has the kind DATA here; lk__watch_stand() makes that
+    EXIST if the node does not exist. */
 lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
                         const lk_call *call);
-/** Set whether the request of the watch waits for a connection. */
+/** Note whether the request of the watch waits for a connection. */
 void lk__watch_hold(lk_watch *w, bool held);
-/** The request succeeded: from now on the watch gets events. */
+/** The request has succeeded: from now on the watch is standing and gets
+    events. */
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind);
-/** The watch gets no events any more. */
+/** The watch is standing no more and gets no further events. */
 void lk__watch_fall(lk_watches *ws, lk_watch *w);
-/** Free the watch; its callback is not invoked. */
+/** Free the watch without invoking its callback. */
 void lk__watch_drop(lk_watches *ws, lk_watch *w);
 
-/** The watches of a path, or NULL. */
+/** The watches of a path; NULL: there are none. */
 lk_watched *lk__watched_find(const lk_watches *ws, lk_bytes path);
-/** Add and drop a reference, which keeps the entry of a path without watches.
- */
+/** Add and drop a reference, which keeps the lk_watched even if its path has no
+    watches any more. */
 void lk__watched_ref(lk_watched *on);
 void lk__watched_unref(lk_watches *ws, lk_watched *on);
 
-/** Whether there is a watch of `kind`, standing or with its request under way,
-    other than `w` (or NULL). */
+/** Whether the path has a watch of `kind`, standing or not, other than `w`,
+    which may be NULL. */
 bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
                      const lk_watch *w);
 /** Whether a persistent watch on the path reports all events that a one-shot
-    watch of `kind` waits for. `sent`: only persistent watches count whose
-    request was sent; else also those whose request waits. A watch that is older
-    than the connection counts if the server has registered it, or its
-    setWatches is under way. */
+    watch of `kind` waits for. With `sent`, a persistent watch counts only if
+    its request was sent; else also if it still waits. A persistent watch of an
+    earlier connection counts if the server has registered it again, or a
+    setWatches for it is under way. */
 bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
                         lk_watch_kind kind, bool sent);
 
-/** A persistent watch that covers others failed: one-shot watches whose request
-    was sent without a watch are not registered. `all`: it was removed, and with
-    it the watches that their requests register. */
+/** A persistent watch on the path has failed. Mark the one-shot watches as
+    `bare` that relied on it when their requests were sent. With `all`, the
+    persistent watch was removed from the server, and with it all other watches
+    of the path: mark every one-shot watch whose request was sent. */
 void lk__watched_bare(lk_watched *on, bool all);
 
 /** Whether no other watch of the client needs the server's watch of `w`. */
 bool lk__watch_alone(const lk_watch *w);
 
-/* These functions add watches to a list of those that get an event. */
+/* These functions add watches to `out`, a list of watches that get an event. */
 
-/** The watches that get an event of `type` on `path`. One-shot watches fall. */
+/** Add the watches that get an event of `type` on `path`. One-shot watches
+    leave their lists. */
 void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
                        lk_link *out);
-/** The standing watches, all or only those until a disconnect; they fall. */
+/** Add the standing watches, all of them or only those with until_disconnect.
+    They leave their lists. */
 void lk__watches_take(lk_watches *ws, bool all, lk_link *out);
-/** The standing persistent watches. */
+/** Add the standing persistent watches, which stay in their lists. */
 void lk__watches_staying(lk_watches *ws, lk_link *out);
-/** The same; they fall. */
+/** Add the standing persistent watches, which leave their lists and are
+    standing no more. */
 void lk__watches_take_staying(lk_watches *ws, lk_link *out);
 
 #endif

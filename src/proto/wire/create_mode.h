@@ -23,8 +23,8 @@ bool lk__create_flags_valid(int flags);
 bool lk__create_ttl_valid(int flags, int64_t ttl_ms);
 
 /** The opcode of a create: createContainer if `flags` ask for a container,
-   since create and create2 would create a persistent node instead; else `op`.
- */
+    since create and create2 would create a persistent node instead; else
+    `op`. */
 int32_t lk__create_opcode(int32_t op, int flags);
 
 /** The flags on the wire of a node with a TTL that is created with `flags`. */

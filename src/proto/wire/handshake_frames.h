@@ -33,7 +33,7 @@ enum { LK_HANDSHAKE_LEN = 49 };
 void lk__handshake_encode(const lk_handshake *h, void *buf);
 
 /** Decode the first frame of a connection. `h` has the values of the request;
-   on LK_WELCOME_SESSION it gets those of the reply. */
+    on LK_WELCOME_SESSION it gets those of the reply. */
 lk_welcome lk__handshake_decode(lk_handshake *h, lk_bytes frame);
 
 #endif

@@ -42,8 +42,8 @@ static inline bool lk__error_is_of_server(int32_t err)
   return err <= 0 && err > -1000;
 }
 
-/** Reserved xids. Requests are numbered from 1 to INT32_MAX, then from 1 again.
- */
+/** Reserved xids. Requests are numbered from 1 to INT32_MAX, then from 1
+    again. */
 enum lk_xid {
   LK_XID_EVENT = -1,
   LK_XID_PING = -2,
