@@ -59,16 +59,20 @@ static size_t user_name_len(lk_bytes id)
   return colon == NULL ? id.len : (size_t)(colon - (const char *)id.at);
 }
 
+enum { SHA1_TEXT = 28 }; /* length of a SHA-1 digest in base64 */
+
+/* The id of an identity of scheme digest: USER:DIGEST. `auth` is USER:PASSWORD.
+ */
 static lk_bytes digest_id(lk_bytes auth, lk_arena *memory)
 {
   size_t user = user_name_len(auth);
-  char *text = lk__arena_take(memory, 1, user + 1 + 28 + 1);
+  char *text = lk__arena_take(memory, 1, user + 1 + SHA1_TEXT + 1);
 
   if (user > 0)
     memcpy(text, auth.at, user);
   text[user] = ':';
   lk__sha1_text(auth.at, auth.len, text + user + 1);
-  return lk_bytes_of(text, user + 1 + 28);
+  return lk_bytes_of(text, user + 1 + SHA1_TEXT);
 }
 
 const sim_ids *sim_ids_add(const sim_ids *ids, lk_bytes scheme, lk_bytes auth,
@@ -102,7 +106,8 @@ lk_bytes sim_id_without_digest(const lk_acl *id)
 
 /* ---- lists -------------------------------------------------------------- */
 
-/* A pattern of the ip scheme: "10.0.0.1" or "10.0.0.0/8". */
+/* Reads an address or a pattern of the ip scheme: "10.0.0.1" or
+ * "10.0.0.0/8". */
 static bool read_address(lk_bytes text, uint32_t *address, unsigned *bits)
 {
   char copy[32];
@@ -138,7 +143,7 @@ static bool address_matches(lk_bytes client, lk_bytes pattern)
   return bits == 0 || (a ^ b) >> (32 - bits) == 0;
 }
 
-/* USER:DIGEST, where DIGEST is not empty. */
+/* Whether the id is USER:DIGEST with a digest that is not empty. */
 static bool digest_id_is_valid(lk_bytes id)
 {
   size_t user = user_name_len(id);
@@ -173,20 +178,20 @@ static void add_entry(sim_access *a, int32_t perms, const lk_acl *id,
     a->world_perms |= perms;
 }
 
-/* "auth" stands for all identities that the client has added. Its address is
- * not one of them. */
+/* An entry of scheme "auth" stands for all identities that the client has
+ * added; its address is not one of them. false: it has added none. */
 static bool add_auth_ids(sim_access *a, int32_t perms, const sim_ids *ids,
                          lk_arena *memory)
 {
-  bool proved = false;
+  bool found = false;
 
   for (size_t i = 0; ids != NULL && i < ids->count; i++) {
     if (bytes_are_text(ids->entries[i].scheme, "ip"))
       continue;
     add_entry(a, perms, &ids->entries[i], memory);
-    proved = true;
+    found = true;
   }
-  return proved;
+  return found;
 }
 
 const sim_access *sim_access_make(lk_vec entries, const sim_ids *ids,

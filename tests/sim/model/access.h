@@ -5,12 +5,12 @@
 #include "jute/record.h"
 
 /**
- * Identities of a client, and the access list of a node. Neither changes after
- * it is made. Both live as long as the ensemble.
+ * The identities of a client, and the access list of a node. Neither changes
+ * after it is made: a change makes another. Both live as long as the ensemble.
  */
 typedef struct sim_ids {
   size_t count;
-  lk_acl *entries; /**< scheme and id of each; perms are unused */
+  lk_acl *entries; /**< scheme and id of each identity; perms are unused */
 } sim_ids;
 
 typedef struct sim_access {
@@ -19,26 +19,26 @@ typedef struct sim_access {
   lk_acl *entries;
 } sim_access;
 
-/** world:anyone has all permissions. */
+/** The access list by which world:anyone has all permissions. */
 extern const sim_access sim_access_open;
 
 /** The identity of a new connection: its address, 127.0.0.1. */
 const sim_ids *sim_ids_new(lk_arena *memory);
-/** `ids` with the identity of an auth request added; NULL: the request is
+/** `ids` and the identity that an auth request adds. NULL: the request is
     refused. */
 const sim_ids *sim_ids_add(const sim_ids *ids, lk_bytes scheme, lk_bytes auth,
                            lk_arena *memory);
-/** The id that whoAmI and getACL show: without the digest of the password. */
+/** The id as whoAmI and getACL show it: without the digest of the password. */
 lk_bytes sim_id_without_digest(const lk_acl *id);
 
-/** The access list of a create or setACL by a client with `ids`. NULL:
-    INVALIDACL. */
+/** The access list that a create or setACL of a client with `ids` requests.
+    NULL: the list is invalid (INVALIDACL). */
 const sim_access *sim_access_make(lk_vec entries, const sim_ids *ids,
                                   lk_arena *memory);
 /** An access list with one entry, world:anyone. */
 const sim_access *sim_access_for_world(int32_t perms, lk_arena *memory);
-/** Whether one of the bits `perms` is granted; `ids` NULL: the ensemble itself,
-    which has all permissions. */
+/** Whether a client with `ids` has one of the permissions in the set `perms`.
+    `ids` NULL: the ensemble itself, which has all permissions. */
 bool sim_access_allows(const sim_access *a, const sim_ids *ids, int32_t perms);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-/* The heap has one key: the time in the upper bits, the order of scheduling in
- * the lower ones. A run is shorter than 100 days, and fewer than a million jobs
- * are scheduled at one time. */
+/* The key of a job in the heap has its time in the upper bits, and the order of
+ * scheduling in the lower ones. This is enough for runs of 100 days, and for a
+ * million jobs at one time. */
 enum { ORDER_BITS = 20 };
 #define TIME_MAX_US (INT64_MAX >> ORDER_BITS)
 

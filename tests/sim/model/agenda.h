@@ -4,13 +4,13 @@
 
 #include "base/heap.h"
 
-#define SIM_MS INT64_C(1000) /**< a millisecond, in the agenda's microseconds \
-                              */
+/** A millisecond, in the agenda's microseconds. */
+#define SIM_MS INT64_C(1000)
 
 /**
- * Virtual time, and the jobs due at each time. Time advances from job to job.
- * Jobs of the same time run in the order of scheduling. Each job is a member of
- * the object that it serves.
+ * Virtual time, and the jobs that are due at later times. Time jumps from one
+ * job to the next. Jobs of the same time run in the order of scheduling. A job
+ * is a member of the object that it works for.
  */
 typedef struct sim_agenda {
   int64_t now_us;
@@ -25,8 +25,8 @@ typedef struct sim_job {
   void *arg;
 } sim_job;
 
-/** Schedule `job` at `at_us`, or now if that has passed. A job that is
-    scheduled already is moved. The caller has set `run` and `arg`. */
+/** Schedule `job` at `at_us`, or now if that time has passed. If the job is
+    scheduled already, it is moved. The caller has set `run` and `arg`. */
 void sim_schedule_at(sim_agenda *a, sim_job *job, int64_t at_us);
 /** Schedule `job` at `in_us` from now. */
 void sim_schedule_in(sim_agenda *a, sim_job *job, int64_t in_us);

@@ -48,8 +48,9 @@ static void conn_free(sim_conn *c)
   free(c);
 }
 
-/* Requests of this connection stay in the pipeline; they are executed without a
- * reply. */
+/* Takes the connection out of the server. Its requests stay in the pipeline,
+ * and are executed without a reply. The memory is freed here, or later by the
+ * function that is reading from the connection. */
 static void conn_detach(sim_conn *c)
 {
   c->closed = true;
@@ -72,12 +73,12 @@ void sim_conn_close(sim_conn *c)
 void sim_conn_hang_up(sim_conn *c)
 {
   sim_conn_hooks hooks = c->hooks;
-  bool last_event = c->gone || c->closed;
+  bool client_knows = c->gone || c->closed;
 
   if (c->closed)
     return;
   conn_detach(c);
-  if (!last_event)
+  if (!client_knows)
     hooks.closed(hooks.arg);
 }
 
@@ -128,7 +129,8 @@ void sim_conns_close_idle(sim_server *s)
 
 /* ---- handshake ---------------------------------------------------------- */
 
-/* The password follows from the session id: no simulated client guesses one. */
+/* The password of a session is computed from its id. A real server keeps it
+ * secret, but no simulated client tries to guess one. */
 static void make_password(int64_t session, unsigned char out[16])
 {
   sim_rng r = {(uint64_t)session};
@@ -167,7 +169,8 @@ int64_t sim_conn_new_session(sim_server *s)
 {
   uint64_t id = (uint64_t)++s->last_session & (UINT64_C(~0) >> 8);
 
-  /* Servers with an odd index create session ids that are negative numbers. */
+  /* Servers with an odd index create ids with the highest bit set, so that
+   * negative session ids are tested, too. */
   return (int64_t)((uint64_t)(s->index + 1 + s->index % 2 * 128) << 56 | id);
 }
 
@@ -279,7 +282,7 @@ static void read_frame(sim_conn *c, lk_reader *in)
     sim_pipeline_receive(c, h.xid, h.type, in);
 }
 
-/* The length field of the frame at `b`; -1: fewer than four bytes. */
+/* The value of the length field at `b`; -1: there are fewer than four bytes. */
 static int64_t frame_len(const unsigned char *b, size_t len)
 {
   return len < 4 ? -1
@@ -287,8 +290,8 @@ static int64_t frame_len(const unsigned char *b, size_t len)
                              (uint32_t)b[2] << 8 | b[3]);
 }
 
-/* Handles complete frames until the connection waits or closes. Returns the
- * number of bytes consumed. */
+/* Handles complete frames, until the connection has to wait for its session or
+ * is closed. Returns the number of bytes consumed. */
 static size_t read_frames(sim_conn *c, const unsigned char *bytes, size_t len)
 {
   size_t done = 0;
@@ -317,8 +320,9 @@ static size_t read_frames(sim_conn *c, const unsigned char *bytes, size_t len)
   return done;
 }
 
-/* Handling a frame can call sim_conn_read_buffered() again; `reading` keeps
- * that call from reading. */
+/* A frame may be answered while it is handled, which calls
+ * sim_conn_read_buffered() again. The caller has set `reading`, so that this
+ * inner call returns at once. */
 static void read_buffered_frames(sim_conn *c)
 {
   while (lk__buf_len(&c->in) > 0 && !c->closed) {

@@ -44,7 +44,7 @@ void sim_enter_looking(sim_server *s, const char *why)
   s->outstanding.first = s->outstanding.count = 0;
   s->nsyncs = s->ntouches = 0;
   s->logged = s->logging =
-      s->count; /* the pending disk write is completed at once */
+      s->count; /* completes the pending disk write at once */
   if (!s->runs)
     return;
   schedule_election(s);
@@ -125,19 +125,21 @@ static bool has_newer_log(const sim_server *a, const sim_server *b)
 static sim_server *newest_reachable(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
-  sim_server *best = s;
+  sim_server *newest = s;
 
   for (unsigned i = 0; i < e->count; i++) {
     sim_server *v = &e->servers[i];
 
-    if (v->role == SIM_LOOKING && is_reachable(s, v) && has_newer_log(v, best))
-      best = v;
+    if (v->role == SIM_LOOKING && is_reachable(s, v) &&
+        has_newer_log(v, newest))
+      newest = v;
   }
-  return best;
+  return newest;
 }
 
-/* A bit for each looking server that both `s` and `best` can reach. */
-static uint32_t followers_of(const sim_server *s, const sim_server *best)
+/* The servers that vote for `newest`: a bit for each looking server that both
+ * can reach. */
+static uint32_t votes_for(const sim_server *s, const sim_server *newest)
 {
   sim_ensemble *e = s->ensemble;
   uint32_t found = 0;
@@ -145,7 +147,7 @@ static uint32_t followers_of(const sim_server *s, const sim_server *best)
   for (unsigned i = 0; i < e->count; i++) {
     const sim_server *v = &e->servers[i];
 
-    if (v->role == SIM_LOOKING && is_reachable(s, v) && is_reachable(best, v))
+    if (v->role == SIM_LOOKING && is_reachable(s, v) && is_reachable(newest, v))
       found |= 1U << i;
   }
   return found;
@@ -169,8 +171,8 @@ void sim_elect(sim_server *s)
     sim_enter_following(s, leader->index);
     return;
   }
-  sim_server *best = newest_reachable(s);
-  uint32_t votes = followers_of(s, best);
+  sim_server *newest = newest_reachable(s);
+  uint32_t votes = votes_for(s, newest);
   int32_t epoch = 0;
 
   if (count_bits(votes) < sim_quorum(e)) {
@@ -181,13 +183,13 @@ void sim_elect(sim_server *s)
     if ((votes >> i & 1) != 0 && e->servers[i].promised_epoch > epoch)
       epoch = e->servers[i].promised_epoch;
   }
-  /* A standalone server has no epochs. */
+  /* A standalone server stays in the same epoch. */
   epoch += e->count > 1;
   for (unsigned i = 0; i < e->count; i++) {
-    if ((votes >> i & 1) != 0 && &e->servers[i] != best) {
+    if ((votes >> i & 1) != 0 && &e->servers[i] != newest) {
       e->servers[i].promised_epoch = epoch;
-      sim_enter_following(&e->servers[i], best->index);
+      sim_enter_following(&e->servers[i], newest->index);
     }
   }
-  sim_enter_leading(best, epoch);
+  sim_enter_leading(newest, epoch);
 }

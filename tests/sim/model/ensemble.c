@@ -183,7 +183,8 @@ void sim_ensemble_commit(sim_ensemble *e, const sim_server *s, size_t end)
   }
   size_t already_committed = end < e->committed ? end : e->committed;
 
-  /* Two logs with the same transaction at one position are equal before it. */
+  /* Logs that have the same transaction at one position are equal before it, so
+   * comparing one position is enough. */
   if (already_committed > 0 &&
       e->history[already_committed - 1] != s->log[already_committed - 1])
     abort(); /* two leaders committed different transactions */

@@ -28,13 +28,15 @@ typedef struct sim_ensemble sim_ensemble;
 typedef struct sim_server sim_server;
 typedef struct sim_conn sim_conn;
 
-/** 0 selects the default, which the comment gives. */
+/** The configuration of an ensemble. 0 selects the default, which the comment
+    gives. */
 typedef struct sim_ensemble_config {
-  unsigned servers;         /**< 3 */
-  int32_t tick_ms;          /**< 2,000 */
-  int32_t sync_limit;       /**< ticks; 5 */
-  int32_t min_timeout_ms;   /**< 2 ticks */
-  int32_t max_timeout_ms;   /**< 20 ticks */
+  unsigned servers; /**< 3 */
+  int32_t tick_ms;  /**< 2,000 */
+  /** ticks after which a silent server counts as lost; 5 */
+  int32_t sync_limit;
+  int32_t min_timeout_ms; /**< 2 ticks */
+  int32_t max_timeout_ms; /**< 20 ticks */
   int32_t sweep_ms; /**< interval of deleting empty containers and expired TTL
                        nodes; 60,000 */
   bool ttls;        /**< extended types are enabled: nodes can have a TTL */
@@ -59,11 +61,12 @@ typedef struct sim_commit {
   int64_t session; /**< session of the request; 0: the ensemble itself */
   int32_t xid;     /**< 0: none */
   int32_t op;      /**< opcode; -10 createSession, -11 closeSession */
-  int err;         /**< a failed write is a transaction, too */
+  /** 0, or why the write failed: a failed write is a transaction, too */
+  int err;
 } sim_commit;
 
 typedef struct sim_ensemble_hooks {
-  /** `tree` is the committed tree after the transaction. */
+  /** A transaction was committed; `committed_tree` is the tree after it. */
   void (*committed)(const sim_commit *commit, const sim_tree *committed_tree,
                     void *arg);
   /** A node was created or deleted by a transaction; called before
@@ -100,28 +103,29 @@ const sim_tree *sim_ensemble_committed_tree(const sim_ensemble *e);
 typedef struct sim_conn_hooks {
   /** Bytes for the client, in order. */
   void (*output)(const void *bytes, size_t len, void *arg);
-  /** The server closed the connection; it must not be used any more. May be
-      called within sim_conn_input(), never within sim_conn_close(). */
+  /** The server closed the connection, and the caller must not use it any more.
+      May be called within sim_conn_input(), never within sim_conn_close(). */
   void (*closed)(void *arg);
   void *arg;
 } sim_conn_hooks;
 
-/** A client connects to a server. NULL: connection refused, the process does
-    not run. A server that does not serve accepts and closes. */
+/** A client connects to a server. NULL: the connection is refused, since the
+    server's process does not run. A server that runs but does not serve accepts
+    the connection and closes it. */
 sim_conn *sim_server_accept(sim_server *s, const sim_conn_hooks *hooks);
 /** The chroot of the client, kept by the caller. The model's tree does not
     contain it: CHROOT/a of the client is /a of the tree. */
 void sim_conn_chroot(sim_conn *c, const char *chroot);
 void sim_conn_input(sim_conn *c, const void *bytes, size_t len);
-/** The client closed the connection and the server has noticed. If the server
-    is not to notice, do not call this: the server closes the idle connection
-    later. */
+/** The client has closed the connection, and the server notices. If the server
+    is not to notice, the caller does not call this; the server then closes the
+    connection when it has been idle for long. */
 void sim_conn_close(sim_conn *c);
 
 /* ---- faults ------------------------------------------------------------- */
 
-/** The process dies and loses all that was not logged; sim_server_start()
-    restarts it. */
+/** The server's process dies and loses all that is not on its disk;
+    sim_server_start() restarts it. */
 void sim_server_crash(sim_server *s);
 void sim_server_start(sim_server *s);
 bool sim_server_runs(const sim_server *s);
@@ -142,15 +146,15 @@ void sim_ensemble_restore(sim_ensemble *e, size_t count, int32_t epochs);
 /** Grant session timeouts within these bounds; 0: the bounds of the
     ensemble. */
 void sim_server_limit_timeouts(sim_server *s, int32_t min_ms, int32_t max_ms);
-/** Close connections right after the handshake while the sum of `more` (1 or
-    -1) is above 0. */
+/** Close connections right after the handshake. Calls with 1 and -1 are
+    counted; connections are closed while the sum is above 0. */
 void sim_server_close_early(sim_server *s, int more);
 bool sim_server_closes_early(const sim_server *s);
 /** Answer the next `count` setWatches with THROTTLED (-127). */
 void sim_server_throttle_watches(sim_server *s, unsigned count);
-/** Whether the server is of a version without the rarer reads and
-    removeWatches. It answers these with UNIMPLEMENTED, ahead of earlier
-    requests, and closes the connection. */
+/** Make the server one of an older version, without removeWatches and some rare
+    reads. It answers these with UNIMPLEMENTED, ahead of earlier requests, and
+    closes the connection. */
 void sim_server_set_older(sim_server *s, bool older);
 /** Stop the process (SIGSTOP, a long garbage collection) until
     sim_server_continue(). */
@@ -172,8 +176,9 @@ void sim_server_throttle(sim_server *s, unsigned count);
 
 /* ---- operator: changes that go through the leader ----------------------- */
 
-/** false: there is no leader. An operation that a client's request would fail
-    with fails without a report. */
+/** The operator's functions return false if there is no leader. If the
+    operation itself fails, for example on a missing node, nothing reports
+    it. */
 bool sim_operator_create(sim_ensemble *e, const char *path, const char *data,
                          int32_t flags, bool container);
 bool sim_operator_delete(sim_ensemble *e, const char *path);
@@ -191,7 +196,8 @@ bool sim_operator_expire(sim_ensemble *e, int64_t session);
 
 /** The number of watches on all servers. */
 size_t sim_ensemble_watches(const sim_ensemble *e);
-/** Whether the session is committed and not ended. */
+/** Whether the session was created and has not ended, by the committed
+    transactions. */
 bool sim_ensemble_session_is_alive(const sim_ensemble *e, int64_t session);
 
 #endif

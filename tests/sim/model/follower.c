@@ -4,8 +4,8 @@
 #include "sim/model/model.h"
 
 /**
- * @file A follower. It logs proposals and applies committed transactions some
- * time after the leader. With its reply to a ping it reports the sessions whose
+ * @file A follower. It logs proposals, and applies committed transactions some
+ * time after the leader. When it answers a ping, it names the sessions whose
  * clients it has heard from.
  */
 

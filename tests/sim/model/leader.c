@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 /**
- * @file The leader. It orders the writes, counts the servers that have logged
- * each, and pings its followers. A follower's reply names the sessions that it
- * has heard from.
+ * @file The leader. It puts the writes in order, counts how many servers have
+ * logged each, and pings its followers. A follower's answer to a ping names the
+ * sessions whose clients it has heard from.
  */
 
 /* ---- start -------------------------------------------------------------- */
@@ -40,7 +40,8 @@ static void send_serve(sim_server *s, unsigned follower)
   sim_send(s, follower, &m);
 }
 
-/* A quorum has accepted the leader's log: all of it is committed. */
+/* A quorum has accepted the leader's log, so all of it is committed and the
+ * leader starts to serve. */
 static void establish(sim_server *s)
 {
   sim_ensemble *e = s->ensemble;
@@ -103,7 +104,7 @@ void sim_leader_propose(sim_server *s, const sim_write_request *request,
   }
 }
 
-/* Up to which position a quorum has logged. */
+/* The position in the log up to which a quorum has logged. */
 static size_t quorum_logged(const sim_server *s)
 {
   size_t best = s->committed;
@@ -146,8 +147,9 @@ static void send_commit(sim_server *s, size_t log_pos)
   }
 }
 
-/* The reply to a sync is sent between the commit before it and the one after
- * it. */
+/* Commits what a quorum has logged. The reply to a sync must be sent after the
+ * commits before it and ahead of the commits after it, so the commits are done
+ * in steps. */
 static void commit(sim_server *s)
 {
   size_t end = quorum_logged(s);
@@ -186,7 +188,7 @@ void sim_leader_receive_sync(sim_server *s, unsigned from, int64_t session,
 
 /* ---- followers ---------------------------------------------------------- */
 
-/* Up to which position the logs of two servers are equal. */
+/* The position up to which the logs of two servers are equal. */
 static size_t common_prefix(const sim_server *a, const sim_server *b)
 {
   size_t log_pos = a->count < b->count ? a->count : b->count;
@@ -269,7 +271,8 @@ void sim_leader_receive(sim_server *s, unsigned from, const sim_message *m)
 
 /* ---- timers ------------------------------------------------------------- */
 
-/* After an election followers have some ticks to join. */
+/* Whether too few followers have been heard from. After an election, followers
+ * have sync_limit ticks to join. */
 static bool lost_quorum(const sim_server *s)
 {
   bool may_still_join =
@@ -281,7 +284,7 @@ static bool lost_quorum(const sim_server *s)
   return !may_still_join && count < sim_quorum(s->ensemble);
 }
 
-/* A follower that has not replied for sync_limit ticks is disconnected. */
+/* Pings a follower; disconnects it if it was not heard for sync_limit ticks. */
 static void ping(sim_server *s, unsigned follower)
 {
   sim_message m = {.type = SIM_MSG_PING};
@@ -294,7 +297,8 @@ static void ping(sim_server *s, unsigned follower)
   sim_close_channel(s, follower);
 }
 
-/* Runs twice a tick; the followers are counted once a tick. */
+/* Runs twice a tick and pings the followers each time. Once a tick it checks
+ * that there are enough of them. */
 void sim_leader_tick(sim_server *s)
 {
   s->half_tick = !s->half_tick;
@@ -310,8 +314,8 @@ void sim_leader_tick(sim_server *s)
   sim_server_schedule(s, SIM_TASK_TICK, sim_tick_us(s->ensemble) / 2);
 }
 
-/* A container that has had a child and is empty, or a node that was not written
- * for its TTL. */
+/* Whether the leader deletes the node by itself: an empty container that has
+ * had a child, or a node whose data were not set for its TTL. */
 static bool is_deletable(const sim_server *s, const sim_node *n)
 {
   const sim_ensemble *e = s->ensemble;
@@ -329,11 +333,11 @@ static void delete_unused_below(sim_server *s, const sim_node *n)
     delete_unused_below(s, k);
   if (!is_deletable(s, n))
     return;
-  sim_operation want = {.path = lk_text(n->path), .version = -1};
+  sim_operation operation = {.path = lk_text(n->path), .version = -1};
 
   sim_pipeline_submit(s, NULL,
-                      sim_write_request_new(0, SIM_OP_DELETE_CONTAINER, &want,
-                                            &s->ensemble->arena));
+                      sim_write_request_new(0, SIM_OP_DELETE_CONTAINER,
+                                            &operation, &s->ensemble->arena));
 }
 
 void sim_leader_delete_unused(sim_server *s)

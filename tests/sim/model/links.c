@@ -7,8 +7,8 @@
 
 /**
  * @file Messages between servers. A channel is one connection between two
- * servers; messages of an older channel are discarded. Messages of a cut link
- * wait, as TCP retransmits them.
+ * servers; messages that were sent on an earlier channel are discarded.
+ * Messages on a cut link wait until it is restored, as TCP retransmits them.
  */
 
 static sim_message *message_at(const sim_link *l, size_t i)
@@ -40,7 +40,8 @@ static void schedule_delivery(sim_link *l)
                     message_at(l, 0)->due_us);
 }
 
-/* JOIN opens a new channel. A server that does not lead closes it. */
+/* Passes a message to the server. JOIN opens a new channel, which a server that
+ * does not lead closes again. */
 static void receive(sim_server *s, unsigned from, const sim_message *m)
 {
   if (m->type == SIM_MSG_JOIN) {

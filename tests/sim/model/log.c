@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 /**
- * @file The log of a server: its proposals, in order. A prefix is on disk, and
- * a prefix is applied. One disk write covers all proposals that are pending.
+ * @file The log of a server: its proposals, in order. The first `logged` of
+ * them are on disk, and the first `applied` are in the tree. One disk write
+ * covers all proposals that wait for it.
  */
 
 static void start_disk_write(sim_server *s)

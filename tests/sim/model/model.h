@@ -11,9 +11,9 @@
 #include "sim/model/write_request.h"
 
 /**
- * @file The parts of the model that its files share: a server, its parts and
- * their functions. A server changes its role only by the sim_enter_ functions
- * of election.c.
+ * @file What the files of the model share: a server, its parts and their
+ * functions. Only the sim_enter_ functions of election.c change the role of a
+ * server.
  */
 
 enum { SIM_MOST_SERVERS = 9 };
@@ -27,19 +27,21 @@ struct sim_conn {
   lk_link link; /**< in the server's list, oldest first */
   sim_server *server;
   sim_conn_hooks hooks;
-  lk_buf in;       /**< an incomplete frame, and frames that wait */
-  int64_t session; /**< 0: not known yet */
+  lk_buf in;       /**< bytes received and not handled: frames that wait, or an
+                      incomplete one */
+  int64_t session; /**< 0: no connect request was handled yet */
   int32_t timeout_ms;
   const sim_ids *ids;
-  const char *chroot;  /**< the client's, or "" */
+  const char *chroot;  /**< the client's chroot, or "" */
   bool handshake_read; /**< the connect request was read */
   bool read_only_byte; /**< the connect request had the read-only byte, so the
                           reply has it */
   bool awaits_session; /**< the connect reply is due: no frame is read */
   bool closed;
   bool gone;    /**< the client hung up while the server was stopped */
-  bool reading; /**< in a loop that frees the connection if it is closed */
-  int64_t last_traffic_us; /**< of the client or the server */
+  bool reading; /**< a loop is reading from it, and frees it at the end if it is
+                   closed */
+  int64_t last_traffic_us; /**< when the client or the server last sent bytes */
   sim_watch *watches;
   uint64_t last_event; /**< number of the event that was sent last */
 };
@@ -53,10 +55,10 @@ void sim_conn_hang_up(sim_conn *c);
 void sim_conn_send_connect_reply(sim_conn *c, bool valid);
 /** An unused session id. */
 int64_t sim_conn_new_session(sim_server *s);
-/** Handle the frames in `in`, if the connection does not wait. */
+/** Handle the frames in `in`, unless the connection waits for its session. */
 void sim_conn_read_buffered(sim_conn *c);
-/** The server continues: read what has arrived meanwhile, and notice a
-    close. */
+/** The stopped server continues: read what has arrived meanwhile, and notice
+    that the client has closed. */
 void sim_conn_resume_reading(sim_conn *c);
 /** The connection of a session at this server, or NULL. */
 sim_conn *sim_conn_of_session(const sim_server *s, int64_t session);
@@ -68,7 +70,8 @@ void sim_conns_close_idle(sim_server *s);
 
 enum sim_watch_kind { SIM_WATCH_DATA, SIM_WATCH_CHILD, SIM_WATCH_KINDS };
 
-/** The numbers of the protocol, except SIM_WATCH_ONCE. */
+/** Modes of addWatch with the protocol's numbers, and SIM_WATCH_ONCE for
+    one-shot watches. */
 enum sim_watch_mode {
   SIM_WATCH_ONCE = -1,
   SIM_WATCH_PERSISTENT = 0,
@@ -76,25 +79,27 @@ enum sim_watch_mode {
 };
 
 typedef struct sim_watches {
-  sim_watch **at[SIM_WATCH_KINDS]; /**< by the numbers of paths */
+  sim_watch **at[SIM_WATCH_KINDS]; /**< list of the watches on each path,
+                                      indexed by sim_path.number */
   size_t cap[SIM_WATCH_KINDS];
   size_t count;
-  /** how many of the watches are recursive */
+  /** number of recursive watches */
   size_t recursive[SIM_WATCH_KINDS];
-  uint64_t events; /**< number of the last event; a connection receives each
-                      event once */
+  uint64_t events; /**< number of events so far. An event may fire several
+                      watches of a connection, which receives it once */
   sim_watch *spare;
 } sim_watches;
 
-/** Each connection has one watch for a path and kind; the last mode counts. */
+/** Set a watch. A connection has one watch for a path and kind; if there is one
+    already, its mode changes. */
 void sim_watch_set(sim_conn *c, const sim_path *p, enum sim_watch_kind kind,
                    enum sim_watch_mode mode);
-/** false: there was none. */
+/** Remove a watch; false: there was none. */
 bool sim_watch_remove(sim_conn *c, const sim_path *p, enum sim_watch_kind kind);
 /** Whether any connection has a watch on this path. */
 bool sim_watch_exists(const sim_server *s, const sim_path *p,
                       enum sim_watch_kind kind);
-/** The number of watches of a kind. */
+/** The number of watches of this kind that the connection has. */
 size_t sim_watches_of_conn(const sim_conn *c, enum sim_watch_kind kind);
 void sim_watches_remove_of_conn(sim_conn *c);
 void sim_watches_free(sim_watches *w);
@@ -129,17 +134,18 @@ typedef struct sim_outstanding {
 /** The node at `p` after all proposals; false: there will be none. */
 bool sim_outstanding_node(const sim_server *leader, const sim_path *p,
                           sim_change_record *out);
-void sim_outstanding_add(sim_outstanding *h, const sim_change_record *f,
+void sim_outstanding_add(sim_outstanding *o, const sim_change_record *record,
                          int64_t zxid);
 /** Validate a write and make its transaction, which may be an error
     (prepare.c). */
 const sim_txn *sim_prepare_txn(sim_server *leader,
                                const sim_write_request *request, int64_t zxid,
                                int owner);
-/** Transactions up to `zxid` are applied. */
-void sim_outstanding_forget(sim_outstanding *h, int64_t zxid);
+/** Drop the records of transactions up to `zxid`: they are applied to the
+    tree. */
+void sim_outstanding_forget(sim_outstanding *o, int64_t zxid);
 /** See sim_operator_set_counter(). */
-void sim_outstanding_set_counter(sim_outstanding *h, const sim_path *p,
+void sim_outstanding_set_counter(sim_outstanding *o, const sim_path *p,
                                  int32_t counter);
 
 /* ---- the leader's sessions (tracker.c) ---------------------------------- */
@@ -148,7 +154,8 @@ enum { SIM_NO_OWNER = -1 };
 
 typedef struct sim_tracked {
   int64_t id;
-  int64_t expires_ms; /**< by the server's own clock; a multiple of the tick */
+  int64_t expires_ms; /**< when it expires, on the server's own clock; a
+                         multiple of the tick */
   bool closing;
   int owner; /**< server to which the client is connected, or SIM_NO_OWNER */
 } sim_tracked;
@@ -159,39 +166,42 @@ typedef struct sim_tracker {
   size_t cap;
 } sim_tracker;
 
-/** Start anew with the committed sessions. */
+/** A new leader tracks the sessions of its tree, each with its whole
+    timeout. */
 void sim_tracker_start(sim_server *s);
 void sim_tracker_add(sim_server *s, int64_t id, int32_t timeout_ms, int owner);
 void sim_tracker_remove(sim_server *s, int64_t id);
 sim_tracked *sim_tracker_find(const sim_server *s, int64_t id);
-/** false: the session is unknown or ending. */
+/** The client was heard from. false: the session is unknown or ending. */
 bool sim_tracker_touch(sim_server *s, int64_t id, int32_t timeout_ms);
 /** The client resumes the session at server `owner`. false: the session is
     unknown or ending. */
 bool sim_tracker_resume(sim_server *s, int64_t id, int32_t timeout_ms,
                         unsigned owner);
-/** The leader's check of a request that arrived through server `owner`: 0,
-    SESSIONEXPIRED or SESSIONMOVED. Without an owner, that server becomes the
-    owner. */
+/** Check a request that arrived through server `owner`: 0, SESSION_EXPIRED or
+    SESSION_MOVED. If the session has no owner, that server becomes it. */
 int sim_tracker_check(sim_server *s, int64_t id, int owner);
 /** Close the sessions that have expired. */
 void sim_tracker_expire(sim_server *s);
 
 /* ---- requests that wait at a server (pipeline.c) ------------------------ */
 
-/** A write that waits for its commit, or a request of its session behind it. */
+/** A write that waits for its commit, or a request of the same session that
+    waits behind it. */
 struct sim_waiting_request {
-  sim_waiting_request *next; /**< of the session */
-  /** of the server: writes in the order of arrival */
+  sim_waiting_request *next; /**< next request of the session */
+  /** next write of the server, in the order of arrival */
   sim_waiting_request *next_write;
-  /** NULL: closed, or the client is connected to another server */
+  /** NULL: the connection is closed, or another server received the request */
   sim_conn *conn;
   int64_t session;
   int32_t xid;
   int32_t op;
-  bool commits; /**< waits for a commit, or for the reply to a sync */
+  bool commits; /**< it waits for a commit, or for the leader's answer to a
+                   sync; else it waits behind such a request */
   bool throttled;
-  size_t len; /**< of `body`, for requests that are executed later */
+  size_t len; /**< length of `body`; 0 for a write, which was decoded when it
+                 arrived */
   size_t cap;
   unsigned char *body;
 };
@@ -209,11 +219,13 @@ typedef struct sim_pipeline {
   sim_waiting_request *first_write;
   sim_waiting_request *last_write;
   sim_waiting_request *spare;
-  unsigned throttle; /**< requests that may still be answered THROTTLED */
-  unsigned throttle_watches; /**< setWatches that will be answered THROTTLED */
+  /** number of requests that may still be answered THROTTLED */
+  unsigned throttle;
+  unsigned throttle_watches; /**< number of setWatches that will be answered
+                                THROTTLED */
 } sim_pipeline;
 
-/** A request of a client that has a session. */
+/** A client that has a session sends a request. */
 void sim_pipeline_receive(sim_conn *c, int32_t xid, int32_t op,
                           lk_reader *body);
 /** A write of the ensemble itself, or a createSession for `c`: propose it, or
@@ -225,7 +237,7 @@ void sim_pipeline_receive_forwarded(sim_server *s,
                                     const sim_write_request *request, int from);
 /** Apply the log up to position `end`, which is committed. */
 void sim_pipeline_commit(sim_server *s, size_t end);
-/** The leader has answered a sync. */
+/** The leader has answered a sync of this server. */
 void sim_pipeline_complete_sync(sim_server *s, int64_t session, int32_t xid);
 void sim_pipeline_forget_conn(sim_pipeline *p, const sim_conn *c);
 void sim_pipeline_drop(sim_pipeline *p);
@@ -233,10 +245,12 @@ void sim_pipeline_free(sim_pipeline *p);
 
 /* ---- replies (serve.c) -------------------------------------------------- */
 
-/** Writes the body of a reply; may be called twice for one reply. */
+/** Writes the body of a reply. It may be called twice for one reply: again with
+    a larger buffer. */
 typedef void sim_body(lk_writer *w, const void *arg);
 
-/** `body` NULL: the reply has none. */
+/** Send a reply with the zxid of the server's tree. `body` NULL: the reply has
+    no body. */
 void sim_serve(sim_conn *c, int32_t xid, int err, sim_body *body,
                const void *arg);
 /** Answer a request from the tree of this server (reads.c). */
@@ -254,7 +268,7 @@ enum sim_message_type {
   /* to the leader */
   SIM_MSG_JOIN,       /**< the sender follows this leader */
   SIM_MSG_ACK,        /**< logged up to `log_pos` */
-  SIM_MSG_ACCEPT,     /**< logged up to `log_pos`, which includes all before
+  SIM_MSG_ACCEPT,     /**< logged up to `log_pos`: all that was sent before
                          NEW_LEADER */
   SIM_MSG_REQUEST,    /**< request */
   SIM_MSG_SYNC,       /**< session, xid */
@@ -288,16 +302,17 @@ typedef struct sim_message {
   const sim_write_request *request;
 } sim_message;
 
-/** The link from one server to another: messages arrive in order, or not at
+/** The link from one server to another. Its messages arrive in order, or not at
     all. */
 typedef struct sim_link {
   sim_server *from;
   sim_server *to;
   bool cut;
   int64_t extra_us;
-  int64_t last_us; /**< arrival of the last message */
+  int64_t last_us; /**< when the last message sent on it arrives */
   sim_job job;
-  bool delayed; /**< a message is due, but the receiver is stopped */
+  /** a message is due, and waits since the receiver is stopped */
+  bool delayed;
   sim_message *ring;
   size_t first;
   size_t count;
@@ -316,7 +331,7 @@ void sim_close_channel(sim_server *from, unsigned to);
 
 typedef enum sim_role { SIM_LOOKING, SIM_FOLLOWING, SIM_LEADING } sim_role;
 
-/** What a server does at certain times. */
+/** What a server does when a timer of it is due. */
 enum sim_task {
   SIM_TASK_DISK,
   SIM_TASK_ELECT,
@@ -326,7 +341,8 @@ enum sim_task {
                              nodes */
   SIM_TASK_SILENCE,       /**< follower: check when the leader was heard last */
   SIM_TASK_IDLE,          /**< close connections without traffic */
-  SIM_TASK_READ_ONLY,     /**< no leader for read_only_after_us */
+  SIM_TASK_READ_ONLY,     /**< become read-only: there was no leader for
+                             read_only_after_us */
   SIM_TASKS
 };
 
@@ -341,7 +357,7 @@ typedef struct sim_timer {
 typedef struct sim_follower {
   bool joined;        /**< receives proposals */
   bool accepted;      /**< has logged all before NEW_LEADER */
-  size_t acked;       /**< its log, as last acknowledged */
+  size_t acked;       /**< length of its log, as last acknowledged */
   int64_t until_tick; /**< the tick after which it counts as lost */
 } sim_follower;
 
@@ -349,7 +365,7 @@ typedef struct sim_pending_sync {
   unsigned server;
   int64_t session;
   int32_t xid;
-  /** the sync is answered when the log is committed up to here */
+  /** the sync is answered when the log is committed up to this position */
   size_t log_pos;
 } sim_pending_sync;
 
@@ -370,7 +386,7 @@ struct sim_server {
   sim_timer timers[SIM_TASKS];
   /** works off what arrived while the server was stopped */
   sim_job continue_job;
-  int64_t clock_offset_ms; /**< offset of its clock */
+  int64_t clock_offset_ms; /**< what its clock is ahead of virtual time */
   int64_t last_session;    /**< id of the session created last */
   int close_early; /**< above 0: close connections right after the handshake */
   bool read_only;  /**< serves as a read-only server */
@@ -382,11 +398,13 @@ struct sim_server {
   const sim_txn **log;
   size_t count; /**< entries of the log */
   size_t cap;
-  size_t logged;  /**< of these, entries on disk */
-  size_t logging; /**< entries that are on disk after the pending write */
-  size_t applied;
-  int32_t epoch;          /**< of its last leader */
-  int32_t promised_epoch; /**< the highest that it has promised */
+  size_t logged;  /**< number of entries that are on disk */
+  size_t logging; /**< number of entries that are on disk after the pending
+                     write */
+  size_t applied; /**< number of entries that are applied to `tree` */
+  int32_t epoch;  /**< epoch of its last leader */
+  /** the highest epoch that it has promised to follow */
+  int32_t promised_epoch;
 
   /* clients */
   lk_link conns;
@@ -405,10 +423,10 @@ struct sim_server {
 
   /* as a leader */
   bool established; /**< a quorum has accepted its log */
-  bool half_tick;   /**< the next TICK is in the middle of a tick */
+  bool half_tick;   /**< the next SIM_TASK_TICK is in the middle of a tick */
   int64_t tick;
   int64_t next_zxid;
-  size_t committed;
+  size_t committed; /**< number of entries of the log */
   sim_follower followers[SIM_MOST_SERVERS];
   sim_outstanding outstanding;
   sim_tracker tracker;
@@ -427,8 +445,9 @@ void sim_follower_add_touch(sim_server *s, int64_t session, int32_t timeout_ms);
 /* log.c */
 void sim_log_add(sim_server *s, const sim_txn *x);
 void sim_log_truncate(sim_server *s, size_t count);
-void sim_log_flushed(sim_server *s);       /**< the disk write has ended */
-int64_t sim_log_zxid(const sim_server *s); /**< of the last entry, or 0 */
+void sim_log_flushed(sim_server *s); /**< the disk write has ended */
+int64_t sim_log_zxid(
+    const sim_server *s); /**< zxid of the last entry; 0: the log is empty */
 
 /* election.c */
 /** Stop serving, leave the leader, and start an election. */
@@ -495,7 +514,7 @@ static inline int64_t sim_tick_us(const sim_ensemble *e)
   return e->config.tick_ms * SIM_MS;
 }
 
-/** The log of `s` up to `end` is committed. */
+/** The leader `s` has committed its log up to `end`. */
 void sim_ensemble_commit(sim_ensemble *e, const sim_server *s, size_t end);
 /** "EPOCH:NUMBER". The result is valid until the fourth later call. */
 const char *sim_zxid_text(int64_t zxid);

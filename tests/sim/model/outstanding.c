@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /**
- * @file The tree as it will be after all proposals. A node that proposals
- * change has records, the newest of which counts; for all others the leader's
- * tree counts.
+ * @file The tree as it will be when all proposals are applied. Each proposal
+ * adds a record for each node that it changes. The newest record of a node
+ * tells how it will be; a node without a record is as in the leader's tree.
  */
 
 static sim_change_record *newest_record(const sim_outstanding *o,

@@ -51,7 +51,8 @@ static void grow_buckets(sim_paths *p)
   free(old);
 }
 
-/* Where the last component of a path begins; 0: there is no slash. */
+/* The index at which the last component of a path begins; 0: there is no
+ * slash. */
 static size_t last_part(const char *s, size_t len)
 {
   while (len > 0 && s[len - 1] != '/')

@@ -6,8 +6,9 @@
 #include "jute/writer.h"
 
 /**
- * A path, once in each ensemble. Its number is the index of its node in every
- * tree and of its watches at every server.
+ * A path that a request has named. An ensemble has one sim_path for each text.
+ * Its number is the index of the node in every tree, and of the watches at
+ * every server.
  */
 typedef struct sim_path {
   const char *text; /**< NUL-terminated */
@@ -15,7 +16,7 @@ typedef struct sim_path {
   size_t len;
   uint32_t number; /**< 0: the root */
   uint32_t hash;
-  struct sim_path *parent; /**< NULL: the root's */
+  struct sim_path *parent; /**< NULL: it is the root */
   struct sim_path *next;   /**< in the same bucket */
 } sim_path;
 
@@ -30,12 +31,13 @@ typedef struct sim_paths {
   size_t nbuckets; /**< a power of two */
   uint32_t count;
   sim_path *root;
-  sim_path *nameless; /**< "": it can be watched and never changes */
+  /** the path "", which can be watched and never changes */
+  sim_path *nameless;
 } sim_paths;
 
 void sim_paths_init(sim_paths *p, lk_arena *arena);
 void sim_paths_free(sim_paths *p);
-/** NULL: no request has named this path. "" is the root. */
+/** Find a path; NULL: no request has named it. "" is the root. */
 sim_path *sim_path_find(const sim_paths *p, lk_bytes text);
 /** Find the path, or add it and its parents; `text` has no NUL byte. */
 sim_path *sim_path_get(sim_paths *p, lk_bytes text);

@@ -9,10 +9,10 @@
 
 /**
  * @file The order of requests in a server. Requests of a session are answered
- * in order, so reads behind a write wait for its commit. A committed write
- * belongs to the first request that waits for a commit, if session and xid are
- * equal. Nothing else is compared: a client that reuses an xid receives the
- * reply of an older request. A leader also keeps the writes that followers
+ * in order, so reads behind a write wait for its commit. A committed write is
+ * taken for the oldest write that waits for a commit, if session and xid are
+ * equal. Nothing else is compared: a client that uses an xid twice receives the
+ * reply to the older request. A leader also keeps the writes that followers
  * forwarded.
  */
 
@@ -78,7 +78,7 @@ static void append_to_queue(sim_pipeline *p, sim_waiting_request *r)
   p->last_write = r;
 }
 
-/* Removes the first request of a session. */
+/* Removes the first request of a session from its queue. */
 static sim_waiting_request *remove_first(sim_pipeline *p, sim_queue *q)
 {
   sim_waiting_request *r = q->first;
@@ -97,7 +97,8 @@ static void recycle_request(sim_pipeline *p, sim_waiting_request *r)
 
 /* ---- receiving ---------------------------------------------------------- */
 
-/* false: the session is ending, and the request is dropped. */
+/* Notes that the client was heard from. false: the session is ending, and the
+ * request must be dropped. */
 static bool touch_session(sim_conn *c)
 {
   sim_server *s = c->server;
@@ -153,7 +154,7 @@ static void receive_sync(sim_conn *c, int32_t xid, lk_reader *body)
   sim_send(s, s->leader, &m);
 }
 
-/* Requests of newer versions that no lock needs. */
+/* Requests that locks do not need, so that a client can work without them. */
 static bool is_unknown_to_older_servers(int32_t op)
 {
   return op == LK_OPCODE_MULTI_READ || op == LK_OPCODE_REMOVE_WATCHES ||
@@ -270,7 +271,8 @@ void sim_pipeline_receive_forwarded(sim_server *s,
 
 /* ---- commits ------------------------------------------------------------ */
 
-/* Answers the reads behind a write, up to the next write. */
+/* Answers the requests behind a write, up to the next one that waits for a
+ * commit. */
 static void reply_to_following_reads(sim_server *s, int64_t session)
 {
   sim_pipeline *p = &s->pipeline;
@@ -287,8 +289,8 @@ static void reply_to_following_reads(sim_server *s, int64_t session)
   }
 }
 
-/* The request that waits for this transaction; NULL: it was received by another
- * server. */
+/* Removes the request that waits for this transaction and returns it; NULL:
+ * another server received the request. */
 static sim_waiting_request *take_awaited_request(sim_pipeline *p,
                                                  int64_t session, int32_t xid)
 {

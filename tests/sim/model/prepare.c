@@ -42,7 +42,8 @@ static int check_session(const preparation *d)
              : sim_tracker_check(d->s, d->request->session, d->owner);
 }
 
-/* The length of the parent's path with its slash; 0: there is no slash. */
+/* The length of the parent's path and the slash behind it; 0: the path has no
+ * slash. */
 static size_t parent_len(lk_bytes path)
 {
   const char *text = path.at;
@@ -67,14 +68,15 @@ static bool has_nul(lk_bytes b)
   return memchr(b.at, '\0', b.len) != NULL;
 }
 
-/* The path with the sequence number; 0: the path is invalid. */
+/* Writes the path to `out`, with the sequence number for a sequential node.
+ * Returns its length; 0: the path is invalid. */
 static size_t name_node(const sim_operation *o, int32_t counter, char *out,
                         size_t cap)
 {
   int len =
       snprintf(out, cap, "%.*s", (int)o->path.len, (const char *)o->path.at);
 
-  if ((o->flags & 2) != 0)
+  if ((o->flags & LK_SEQUENTIAL) != 0)
     len += snprintf(out + len, cap - (size_t)len, "%010" PRId32, counter);
   return lk__path_valid(out, false) ? (size_t)len : 0;
 }
@@ -117,9 +119,9 @@ static int prepare_path(const preparation *d, const sim_operation *o,
   return err;
 }
 
-/* Flags 5 and 6 mean a node with a TTL, whatever the opcode is. With other
- * flags a negative TTL crashes a real server, also after each restart. No test
- * sends it to a real one, and the model refuses it. */
+/* Flags 5 and 6 ask for a node with a TTL, whatever the opcode is. With other
+ * flags, a negative TTL crashes a real server, again after each restart. So no
+ * test sends it to a real server, and the model refuses it. */
 static int check_create_mode(const preparation *d, const sim_operation *o)
 {
   bool is_create_ttl = o->op == LK_OPCODE_CREATE_TTL;
@@ -173,7 +175,8 @@ static int prepare_create(const preparation *d, const sim_operation *o,
   return 0;
 }
 
-/* Nodes that the server creates itself and that cannot be deleted. */
+/* Whether the node is one that each server creates itself. These cannot be
+ * deleted. */
 static bool is_reserved_path(lk_bytes path)
 {
   static const char *const paths[] = {"/", "/zookeeper", "/zookeeper/config",
@@ -187,9 +190,9 @@ static bool is_reserved_path(lk_bytes path)
   return false;
 }
 
-static bool version_differs(int32_t is, int32_t requested_access)
+static bool version_differs(int32_t actual, int32_t requested)
 {
-  return requested_access != -1 && requested_access != is;
+  return requested != -1 && requested != actual; /* -1 matches all versions */
 }
 
 static int32_t next_version(int32_t version)
@@ -234,7 +237,7 @@ static int prepare_delete(const preparation *d, const sim_operation *o,
   return 0;
 }
 
-/* setData, setACL and check. */
+/* Prepares a setData, setACL or check. */
 static int prepare_node_change(const preparation *d, const sim_operation *o,
                                sim_txn_operation *a)
 {
@@ -293,7 +296,7 @@ static int prepare_operation(const preparation *d, const sim_operation *o,
 
 /* ---- transactions ------------------------------------------------------- */
 
-/* The first operation that fails undoes the records of those before it. Those
+/* If an operation fails, the records of those before it are removed, and those
  * behind it are not validated. */
 static int prepare_multi(const preparation *d, sim_txn_operation *operations)
 {
@@ -334,9 +337,10 @@ static void shuffle(sim_server *s, sim_txn *x)
   }
 }
 
-/* Deletes the ephemeral nodes of the session, also those that are only
- * proposed, in random order. The child counts of their parents do not change
- * until the transaction is applied. */
+/* Deletes the ephemeral nodes of the session in random order, also those whose
+ * creates are not applied yet. As in ZooKeeper, the records of their parents
+ * are not updated, so their child counts change only when the transaction is
+ * applied. */
 static void prepare_close_session(const preparation *d, sim_txn *x)
 {
   sim_server *s = d->s;

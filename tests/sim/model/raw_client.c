@@ -213,7 +213,10 @@ int32_t sim_raw_client_create(sim_raw_client *p, const char *path,
                                 .flags = flags};
 
   return sim_raw_client_send(
-      p, flags == 4 ? LK_OPCODE_CREATE_CONTAINER : LK_OPCODE_CREATE2, &r);
+      p,
+      flags == 4 /* container */ ? LK_OPCODE_CREATE_CONTAINER
+                                 : LK_OPCODE_CREATE2,
+      &r);
 }
 
 int32_t sim_raw_client_delete(sim_raw_client *p, const char *path)

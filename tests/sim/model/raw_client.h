@@ -7,8 +7,8 @@
 #include "sim/model/ensemble.h"
 
 /**
- * An ensemble, and raw clients that send single requests to one of its servers,
- * for tests of the model. Bytes arrive without delay.
+ * An ensemble on its own virtual time, for tests of the model. Raw clients send
+ * single requests to one of its servers; their bytes arrive without delay.
  */
 typedef struct sim_lab {
   sim_agenda agenda;
@@ -23,8 +23,8 @@ void sim_lab_init(sim_lab *lab, const sim_ensemble_config *config,
 void sim_lab_free(sim_lab *lab);
 void sim_lab_run(sim_lab *lab, int64_t ms);
 sim_server *sim_lab_server(sim_lab *lab, unsigned i);
-/** Run until there is a leader other than `except` (-1: any). Returns its
-    index, or -1 after a minute. */
+/** Run until there is a leader other than `except` (-1: any leader). Returns
+    its index, or -1 if a minute was not enough. */
 int sim_lab_wait_leader(sim_lab *lab, int except);
 /** Run until all running servers serve; false: not within a minute. */
 bool sim_lab_wait_serving(sim_lab *lab);
@@ -32,8 +32,9 @@ bool sim_lab_wait_serving(sim_lab *lab);
 typedef struct sim_raw_client {
   sim_lab *lab;
   sim_conn *conn; /**< NULL: closed */
-  lk_buf in;      /**< frames received and not consumed */
-  size_t frame;   /**< length of the frame that the caller reads */
+  lk_buf in;      /**< bytes received and not consumed */
+  size_t frame;   /**< length of the frame at the start of `in` that the caller
+                     reads; 0: none */
   int32_t xid;    /**< of the last request */
   int64_t session;
   int32_t timeout_ms;
@@ -65,15 +66,17 @@ int32_t sim_raw_client_send_as(sim_raw_client *p, int32_t xid, int32_t op,
 int32_t sim_raw_client_create(sim_raw_client *p, const char *path,
                               int32_t flags);
 int32_t sim_raw_client_delete(sim_raw_client *p, const char *path);
-/** exists, getData, getChildren, getChildren2 */
+/** Send a read with opcode `op`: exists, getData, getChildren or
+    getChildren2. */
 int32_t sim_raw_client_read(sim_raw_client *p, int32_t op, const char *path,
                             bool watch);
 int32_t sim_raw_client_sync(sim_raw_client *p, const char *path);
-/** Whether a frame, or a part of one, has arrived. */
+/** Whether bytes have arrived behind the frame that the caller reads. */
 bool sim_raw_client_has(const sim_raw_client *p);
-/** The next frame. Waits for a minute at most; then `closed`. */
+/** Wait for the next frame, for a minute at most; then `closed` is true. */
 sim_reply sim_raw_client_next(sim_raw_client *p);
-/** Send the request and wait for the reply; returns its error. */
+/** The functions sim_raw_client_do_ send the request and wait for its reply;
+    they return its error. */
 int sim_raw_client_do_create(sim_raw_client *p, const char *path,
                              int32_t flags);
 int sim_raw_client_do_delete(sim_raw_client *p, const char *path);

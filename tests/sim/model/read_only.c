@@ -20,8 +20,8 @@ void sim_read_only_end(sim_server *s)
   sim_conns_close_all(s);
 }
 
-/* A read-only server accepts any session id as if it had created the
- * session. */
+/* A read-only server cannot know which sessions exist, so it accepts any
+ * session id. */
 void sim_read_only_connect(sim_conn *c, bool accepts_read_only, int64_t session)
 {
   if (!accepts_read_only) {

@@ -5,14 +5,14 @@
 #include "sim/model/model.h"
 
 /**
- * A read-only server: it has had no quorum for some time, and serves reads of
- * its applied transactions to clients that accept a read-only server.
+ * A read-only server has had no quorum for some time. It answers reads from the
+ * transactions that it has applied, for clients that accept a read-only server.
  */
 
 /** The server has had no leader for read_only_after_us. */
 void sim_read_only_begin(sim_server *s);
-/** The server has found a leader; it closes the connections of these
-    clients. */
+/** The server has found a leader. It closes the connections of the clients that
+    it served without one. */
 void sim_read_only_end(sim_server *s);
 /** A connect request at a read-only server. */
 void sim_read_only_connect(sim_conn *c, bool accepts_read_only,

@@ -24,7 +24,6 @@ const sim_node *sim_node_at(const sim_conn *c, lk_bytes path)
   sim_paths *paths = &c->server->ensemble->paths;
 
   path = sim_path_strip_chroot(c->chroot, path);
-
   return sim_has_nul(path)
              ? NULL
              : sim_tree_node(&c->server->tree, sim_path_find(paths, path));
@@ -35,7 +34,6 @@ sim_path *sim_watched_path(const sim_conn *c, lk_bytes path)
   sim_paths *paths = &c->server->ensemble->paths;
 
   path = sim_path_strip_chroot(c->chroot, path);
-
   return path.len == 0 ? paths->nameless : sim_path_get(paths, path);
 }
 
@@ -57,7 +55,8 @@ static void write_data(lk_writer *w, const void *arg)
   lk__writer_stat(w, &n->stat);
 }
 
-/* The order of children is random: it is not the order of creation. */
+/* The children in random order: a real server does not list them in the order
+ * of creation. The same children are always listed in the same order. */
 static void shuffle(const sim_node *n, const sim_path **names)
 {
   sim_rng r = {(uint64_t)n->stat.pzxid ^ (uint64_t)n->stat.czxid << 32};
@@ -215,8 +214,8 @@ static void write_error(lk_writer *w, int err)
   lk__writer_int(w, err);
 }
 
-/* Executes the reads one after the other. One that cannot be decoded ends the
- * list; the results before it are sent all the same. */
+/* Executes the reads of a multiRead one after the other. If one cannot be
+ * decoded, the results before it are still sent, and the reply has an error. */
 static int read_parts(lk_writer *w, const multi_read *s)
 {
   lk_reader in = s->in;

@@ -4,20 +4,21 @@
 
 #include "sim/model/model.h"
 
-/** A request that reads. */
+/** A read request while it is answered. */
 typedef struct sim_read_request {
   sim_conn *c;
   int32_t xid;
   int32_t op;
-  lk_bytes path;
-  const sim_node *node; /**< NULL: there is none */
+  lk_bytes path;        /**< as the client sent it; `at` NULL: it is missing */
+  const sim_node *node; /**< the node at `path`; NULL: there is none */
   bool hide_digests;    /**< getACL: the client may not see digests */
 } sim_read_request;
 
 /** A reply without a body. */
 void sim_reply_without_body(const sim_read_request *r, int err);
 bool sim_has_nul(lk_bytes b);
-/** The node on the server of `c`, or NULL. */
+/** The node at a client's path, on the server of its connection; NULL: there is
+    none. */
 const sim_node *sim_node_at(const sim_conn *c, lk_bytes path);
 /** The path that a watch is set on. "" names the root, but its watches are not
     those of "/". */

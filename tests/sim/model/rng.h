@@ -31,18 +31,19 @@ static inline sim_rng sim_rng_fork(const sim_rng *r, uint64_t salt)
   return child;
 }
 
-/** 0 … sides - 1 */
+/** A number from 0 to sides - 1. */
 static inline uint32_t sim_roll(sim_rng *r, uint32_t sides)
 {
   return (uint32_t)(((sim_rng_next(r) >> 32) * sides) >> 32);
 }
 
-/** low … high, both included */
+/** A number from low to high, both included. */
 static inline int64_t sim_between(sim_rng *r, int64_t low, int64_t high)
 {
   return low + (int64_t)(sim_rng_next(r) % (uint64_t)(high - low + 1));
 }
 
+/** true with a probability of `permille` in a thousand. */
 static inline bool sim_chance(sim_rng *r, uint32_t permille)
 {
   return sim_roll(r, 1000) < permille;

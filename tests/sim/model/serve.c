@@ -15,7 +15,8 @@
 
 /* ---- frames ------------------------------------------------------------- */
 
-/* If the buffer is too small, it is enlarged and the reply is written again. */
+/* Writes the reply into the ensemble's buffer and sends it. If the buffer is
+ * too small, it is enlarged and the reply is written again. */
 static void send_reply(sim_conn *c, int32_t xid, int64_t zxid, int err,
                        sim_body *body, const void *arg)
 {
@@ -68,7 +69,7 @@ static void write_event(lk_writer *w, const void *arg)
                              lk_bytes_of(e->path->text, e->path->len));
 }
 
-/* Before 3.9 an event has zxid -1. */
+/* The header of an event has zxid -1, as in servers before 3.9. */
 void sim_serve_event(sim_conn *c, int32_t type, const sim_path *p)
 {
   static const char *const words[] = {"", "created", "deleted", "changed",
@@ -103,8 +104,8 @@ static void write_path(lk_writer *w, const write_reply *r,
                              lk_bytes_of(o->path->text, o->path->len));
 }
 
-/* The result does not distinguish createContainer and createTTL from
- * create2. */
+/* Writes the result of one operation of a multi. Creates of containers and TTL
+ * nodes have the label of create2. */
 static void write_operation_result(lk_writer *w, const write_reply *r,
                                    size_t at)
 {

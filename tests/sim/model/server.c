@@ -118,8 +118,8 @@ void sim_server_crash(sim_server *s)
   s->stopped = false;
   resume_links(s);
   sim_unschedule(s->ensemble->agenda, &s->continue_job);
-  size_t logged = s->logged; /* sim_enter_looking() flushes the rest of the log,
-                                which a crash must lose */
+  size_t logged = s->logged; /* sim_enter_looking() counts the whole log as
+                                logged, but a crash loses what is not on disk */
 
   sim_enter_looking(s, NULL);
   s->runs = false;
@@ -188,8 +188,8 @@ void sim_server_stop(sim_server *s)
 
 /* ---- stop and continue -------------------------------------------------- */
 
-/* Reading from one connection may close others, so each is moved back to the
- * list before it is read. */
+/* Reading from one connection may close others, which are then in one of both
+ * lists. So each is moved back to the server's list before it is read. */
 static void read_delayed_bytes(sim_server *s)
 {
   lk_link waiting;
@@ -213,7 +213,9 @@ static void run_missed_tasks(sim_server *s)
   }
 }
 
-/* sim_server_continue() has already resumed the links. */
+/* Handles what was due while the server was stopped: timers and bytes of
+ * clients. In half of the cases the timers come first; the order is not known
+ * in a real server. */
 static void continue_work(void *arg)
 {
   sim_server *s = arg;

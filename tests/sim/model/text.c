@@ -8,8 +8,8 @@ static bool is_continuation(unsigned char c)
   return (c & 0xc0) == 0x80;
 }
 
-/* The length of a UTF-8 sequence that begins with `c`, and the bounds of its
- * second byte; 0: not a first byte. */
+/* The length of the UTF-8 sequence that begins with byte `c`, and the bounds of
+ * its second byte; 0: no sequence begins with `c`. */
 static size_t sequence_len(unsigned char c, unsigned char bounds[2])
 {
   bounds[0] = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
@@ -21,8 +21,8 @@ static size_t sequence_len(unsigned char c, unsigned char bounds[2])
                                   : 0;
 }
 
-/* The number of bytes that form one character, or that are replaced
- * together. */
+/* The number of bytes at `s` that form one character. If it is not valid, the
+ * number of bytes that Java replaces together. */
 static size_t scan_character(const unsigned char *s, size_t left, bool *valid)
 {
   unsigned char bounds[2];

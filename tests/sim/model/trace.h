@@ -8,8 +8,8 @@
 
 /**
  * The trace: a line for each event of a run, with the virtual time in front.
- * Lines are formatted only if they are printed or kept; a failed run is
- * repeated to print its trace.
+ * Lines are formatted only if they are printed or kept, since most runs need no
+ * trace.
  */
 typedef struct sim_trace {
   const sim_agenda *agenda;
@@ -31,7 +31,8 @@ static inline bool sim_tracing(const sim_trace *t)
   return t->out != NULL || t->lines != NULL;
 }
 
-/** `actor` is "p2", "server 1", "network", "checker", … */
+/** Add a line: a printf format and its arguments follow `actor`, which is "p2",
+    "server 1", "network", "checker", … */
 #define SIM_TRACE(t, ...)             \
   do {                                \
     if (sim_tracing(t))               \

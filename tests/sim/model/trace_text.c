@@ -8,10 +8,11 @@
 #include <stdio.h>
 
 /**
- * @file Text for the trace, in static buffers that are reused.
+ * @file Zxids and transactions as text for the trace. The texts are in static
+ * buffers that are used again.
  */
 
-enum { ZXID_CAP = 32, WORDS_CAP = 160 };
+enum { ZXID_CAP = 32, TXN_TEXT_CAP = 160 };
 
 const char *sim_zxid_text(int64_t zxid)
 {
@@ -24,7 +25,7 @@ const char *sim_zxid_text(int64_t zxid)
   return text;
 }
 
-static const char *verb(int32_t op)
+static const char *opcode_text(int32_t op)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
 
@@ -35,20 +36,22 @@ static const char *verb(int32_t op)
 
 const char *sim_txn_text(const sim_txn *x)
 {
-  static char text[WORDS_CAP];
-  int len = snprintf(text, WORDS_CAP, "%s for %" PRIx64, verb(x->op),
+  static char text[TXN_TEXT_CAP];
+  int len = snprintf(text, TXN_TEXT_CAP, "%s for %" PRIx64, opcode_text(x->op),
                      (uint64_t)x->session);
 
   if (x->err != 0)
-    len += snprintf(text + len, WORDS_CAP - (size_t)len, ": error %d", x->err);
-  for (size_t i = 0; i < x->count && len < WORDS_CAP; i++) {
+    len +=
+        snprintf(text + len, TXN_TEXT_CAP - (size_t)len, ": error %d", x->err);
+  for (size_t i = 0; i < x->count && len < TXN_TEXT_CAP; i++) {
     const sim_txn_operation *a = &x->operations[i];
 
-    len += snprintf(
-        text + len, WORDS_CAP - (size_t)len, "%s %s%s", i == 0 ? "" : ",",
-        x->count > 1 && a->op != 0 ? verb(a->op) : "", x->count > 1 ? " " : "");
-    if (len < WORDS_CAP && a->request_path != NULL)
-      len += snprintf(text + len, WORDS_CAP - (size_t)len, "%s",
+    len += snprintf(text + len, TXN_TEXT_CAP - (size_t)len, "%s %s%s",
+                    i == 0 ? "" : ",",
+                    x->count > 1 && a->op != 0 ? opcode_text(a->op) : "",
+                    x->count > 1 ? " " : "");
+    if (len < TXN_TEXT_CAP && a->request_path != NULL)
+      len += snprintf(text + len, TXN_TEXT_CAP - (size_t)len, "%s",
                       a->path == NULL ? a->request_path : a->path->text);
   }
   return text;

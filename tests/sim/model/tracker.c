@@ -8,8 +8,9 @@
 #include <stdlib.h>
 
 /**
- * @file Sessions as the leader tracks them. They expire at ticks: on the first
- * tick after the last touch plus the timeout.
+ * @file Sessions as the leader tracks them. A session expires at a tick of the
+ * leader's clock: the first one after its timeout has passed since the last
+ * touch.
  */
 
 sim_tracked *sim_tracker_find(const sim_server *s, int64_t id)
@@ -77,7 +78,6 @@ void sim_tracker_remove(sim_server *s, int64_t id)
   t->count--;
 }
 
-/* A new leader restarts the timeout of each session. */
 void sim_tracker_start(sim_server *s)
 {
   s->tracker.count = 0;

@@ -23,8 +23,8 @@ sim_committed_session *sim_tree_session(const sim_tree *t, int64_t id)
 
 /* ---- nodes -------------------------------------------------------------- */
 
-/* Nodes are allocated by the ensemble, since the log refers to them until the
- * end of the run. */
+/* Nodes are allocated in the arena of the ensemble, which is freed at the end
+ * of the run; removed nodes are used again. */
 static sim_node *allocate_node(sim_tree *t)
 {
   sim_node *n = t->spare;
@@ -51,7 +51,8 @@ static void set_node(sim_tree *t, const sim_path *p, sim_node *n)
   t->nodes[p->number] = n;
 }
 
-/* The server counts the children ever created, and derives cversion from it. */
+/* A server counts the creates below a node. cversion is the number of creates
+ * and deletes: twice the creates less the children that exist. */
 void sim_node_update_cversion(sim_node *n)
 {
   n->stat.cversion =
@@ -157,7 +158,8 @@ static sim_node *add_system_node(sim_tree *t, const char *path)
   return n;
 }
 
-/* The server writes it itself, with no zxid. With members its version is -1. */
+/* Each server writes this node itself, so its zxid is 0. If `members` is given,
+ * its version is -1. */
 static void add_config_node(sim_tree *t, const char *members, int64_t time_ms)
 {
   sim_node *n = add_system_node(t, "/zookeeper/config");

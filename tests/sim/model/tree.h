@@ -8,8 +8,9 @@
 #include "sim/model/paths.h"
 
 /**
- * The tree of a server. Only transactions change it: equal transactions in
- * equal order make equal trees. The tree also has the committed sessions.
+ * The tree of a server. Only transactions change it, so servers that apply the
+ * same transactions have equal trees. The tree also has the sessions that these
+ * transactions created.
  */
 typedef struct sim_node {
   struct sim_node *parent;
@@ -17,12 +18,13 @@ typedef struct sim_node {
   struct sim_node *last;
   struct sim_node *next;
   struct sim_node *prev;
-  const char *path; /**< whole; NUL-terminated */
-  const char *name; /**< its last component */
-  bool has_data;    /**< false: null, which is not the same as empty */
+  const char *path; /**< the whole path; NUL-terminated */
+  const char *name; /**< last component of the path */
+  /** false: the data are null, which is not the same as empty */
+  bool has_data;
   const unsigned char *data;
   lk_stat stat;
-  /** of sequence numbers; see apply_create() for its overflow */
+  /** counter of sequence numbers; see apply_create() for its overflow */
   int32_t counter;
   bool container;
   int64_t ttl_ms; /**< 0: none */
@@ -37,26 +39,26 @@ typedef struct sim_node {
 typedef struct sim_committed_session {
   int64_t id;
   int32_t timeout_ms; /**< granted when it was created */
-  sim_node *owned;    /**< its ephemeral nodes */
+  sim_node *owned;    /**< first of its ephemeral nodes */
 } sim_committed_session;
 
 typedef struct sim_tree {
   sim_node *root;
   size_t count;
-  int64_t zxid;        /**< of the last transaction */
+  int64_t zxid;                    /**< of the last transaction */
   sim_committed_session *sessions; /**< oldest first */
   size_t nsessions;
   size_t sessions_cap;
   sim_paths *paths; /**< shared by all trees of an ensemble */
-  /** by the numbers of their paths; NULL: there is no such node */
+  /** indexed by sim_path.number; NULL: there is no such node */
   sim_node **nodes;
   size_t nodes_cap;
   sim_node *spare;
 } sim_tree;
 
-/** NULL: there is none. */
+/** The node at a path; NULL: there is none. */
 const sim_node *sim_tree_find(const sim_tree *t, const char *path);
-/** NULL: the session never existed, or has ended. */
+/** A session; NULL: it never existed, or has ended. */
 sim_committed_session *sim_tree_session(const sim_tree *t, int64_t id);
 
 /* ---- for txn.c and servers ---------------------------------------------- */

@@ -13,8 +13,9 @@ static sim_node *apply_create(const sim_txn *x, const sim_txn_operation *o,
 
   if (parent == NULL || sim_tree_node(t, o->path) != NULL)
     abort(); /* prepare.c has validated both */
-  /* A server stores only a counter that is larger than the old one. At the end
-   * of its range the counter overflows, and pzxid is not updated either. */
+  /* A server stores a new counter only if it is larger than the old one, and
+   * then updates pzxid as well. When the counter has overflowed, the new value
+   * is smaller, so neither of them changes any more. */
   if (o->counter > parent->counter) {
     parent->counter = o->counter;
     parent->stat.pzxid = x->zxid;
@@ -42,7 +43,7 @@ static sim_node *apply_create(const sim_txn *x, const sim_txn_operation *o,
 static void apply_delete(const sim_txn *x, sim_node *n, sim_tree *t)
 {
   if (n->children != NULL)
-    abort();
+    abort(); /* prepare.c has validated it */
   if (x->zxid > n->parent->stat.pzxid)
     n->parent->stat.pzxid = x->zxid;
   sim_tree_remove(t, n);
@@ -59,7 +60,8 @@ static void apply_set_data(const sim_txn *x, const sim_txn_operation *o,
   n->stat.version = o->version;
 }
 
-/* Applies one operation; returns the node after it. */
+/* Applies one operation. Returns the node as it is after the operation; NULL:
+ * it does not exist. */
 static sim_node *apply_operation(const sim_txn *x, const sim_txn_operation *o,
                                  sim_tree *t, const sim_txn_hooks *changes)
 {

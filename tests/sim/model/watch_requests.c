@@ -110,7 +110,7 @@ void sim_add_watch(sim_read_request *r, lk_reader *in)
   sim_serve(r->c, r->xid, 0, write_no_error, NULL);
 }
 
-/* checkWatches asks whether any client has a watch there. */
+/* checkWatches asks whether any client has a watch on the path. */
 static bool remove_or_check(const sim_read_request *r, lk_bytes path,
                             enum sim_watch_kind kind)
 {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /**
- * @file Watches. As in servers before 3.9, a connection has at most one for
- * each path and kind. exists on a missing node sets a data watch. addWatch sets
- * one of both kinds.
+ * @file Watches. As in servers before 3.9, a connection has at most one watch
+ * for each path and kind (data or children). exists on a missing node sets a
+ * data watch. addWatch sets a watch of each kind.
  */
 
 struct sim_watch {
@@ -16,10 +16,10 @@ struct sim_watch {
   const sim_path *path;
   enum sim_watch_kind kind;
   enum sim_watch_mode mode;
-  sim_watch *next; /* on its path */
+  sim_watch *next; /* in the list of its path */
   sim_watch *prev;
-  sim_watch *next_of; /* of its connection */
-  sim_watch *prev_of;
+  sim_watch *next_of_conn; /* in the list of its connection */
+  sim_watch *prev_of_conn;
 };
 
 static sim_watch **watch_list(sim_watches *w, const sim_path *p,
@@ -79,12 +79,12 @@ static sim_watch *add_watch(sim_conn *c, const sim_path *p,
                    .kind = kind,
                    .mode = SIM_WATCH_ONCE,
                    .next = *at,
-                   .next_of = c->watches};
+                   .next_of_conn = c->watches};
   if (*at != NULL)
     (*at)->prev = x;
   *at = x;
   if (c->watches != NULL)
-    c->watches->prev_of = x;
+    c->watches->prev_of_conn = x;
   c->watches = x;
   w->count++;
   return x;
@@ -111,9 +111,10 @@ static void remove_watch(sim_watch *x)
       x->next;
   if (x->next != NULL)
     x->next->prev = x->prev;
-  *(x->prev_of == NULL ? &x->conn->watches : &x->prev_of->next_of) = x->next_of;
-  if (x->next_of != NULL)
-    x->next_of->prev_of = x->prev_of;
+  *(x->prev_of_conn == NULL ? &x->conn->watches
+                            : &x->prev_of_conn->next_of_conn) = x->next_of_conn;
+  if (x->next_of_conn != NULL)
+    x->next_of_conn->prev_of_conn = x->prev_of_conn;
   x->next = w->spare;
   w->spare = x;
   w->count--;
@@ -139,7 +140,7 @@ size_t sim_watches_of_conn(const sim_conn *c, enum sim_watch_kind kind)
 {
   size_t count = 0;
 
-  for (const sim_watch *x = c->watches; x != NULL; x = x->next_of)
+  for (const sim_watch *x = c->watches; x != NULL; x = x->next_of_conn)
     count += x->kind == kind;
   return count;
 }
@@ -159,8 +160,8 @@ void sim_watches_free(sim_watches *w)
 
 /* ---- sending events ----------------------------------------------------- */
 
-/* Sends an event once to each connection that may read the node. The watch of
- * another client is removed without an event. */
+/* Sends an event to a connection, unless it has received the event already or
+ * may not read the node. Then its watch has fired without an event. */
 static void notify(sim_conn *c, const sim_node *n, int32_t type)
 {
   sim_server *s = c->server;

@@ -73,7 +73,7 @@ static void set_from_operation(sim_operation *o, const lk_operation *p,
   }
 }
 
-/* In a multi of 3.8 the flags determine the kind of node, not the opcode. */
+/* In a multi, a 3.8 server goes by the flags of a create, not by its opcode. */
 static int32_t opcode_of_operation(const lk_operation *p)
 {
   bool ttl = p->type == LK_OPCODE_CREATE_TTL;

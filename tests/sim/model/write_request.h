@@ -5,14 +5,15 @@
 #include "jute/reader.h"
 #include "sim/model/access.h"
 
-/** The create of a TTL node in a multi, with the opcode of a create without a
-    TTL. A 3.8 server fails so that the multi has no results. */
+/** Stands for the create of a TTL node in a multi with the opcode of a create
+    without a TTL. A 3.8 server fails on it, and its reply to the multi has no
+    results. */
 enum { SIM_OP_CREATE_NO_TTL = 1021 };
 
 /** An operation as the request has it. */
 typedef struct sim_operation {
   int32_t op;
-  lk_bytes path; /**< any bytes; `at` NULL: null */
+  lk_bytes path; /**< any bytes; `at` NULL: the path is null */
   lk_bytes data;
   int32_t flags;
   int64_t ttl_ms; /**< createTTL */
@@ -25,23 +26,25 @@ typedef struct sim_write_request {
   int64_t session; /**< 0: the ensemble itself */
   int32_t xid;
   int32_t op;
-  int err; /**< of decoding, or 0 */
+  int err; /**< the error of decoding, or 0 */
   int32_t timeout_ms;
-  const sim_ids *ids; /**< NULL: all permissions */
-  bool expired;       /**< closeSession: by the leader, not by the client */
+  const sim_ids
+      *ids;     /**< NULL: the ensemble itself, which has all permissions */
+  bool expired; /**< for closeSession: the leader closes the session since it
+                   has expired */
   size_t count;
   sim_operation *operations;
 } sim_write_request;
 
-/** Decode the body of a write. `chroot` may be "". `scratch` is empty
-    afterwards. */
+/** Decode the body of a write. `chroot` may be "". `scratch` is used for
+    decoding and is empty afterwards. */
 const sim_write_request *
 sim_write_request_read(int64_t session, const sim_ids *ids, const char *chroot,
                        int32_t xid, int32_t op, lk_reader *body,
                        lk_arena *memory, lk_arena *scratch);
 /** A write of the ensemble itself, with one operation. */
 const sim_write_request *sim_write_request_new(int64_t session, int32_t op,
-                                               const sim_operation *want,
+                                               const sim_operation *operation,
                                                lk_arena *memory);
 
 #endif

@@ -78,9 +78,10 @@ typedef struct sim_handle {
   /* set and used by the checker */
   /** when the acquire created its first node; 0: not yet */
   int64_t first_node_us;
-  bool displaced; /**< one of its nodes was deleted since the acquire was called
-                   */
-  unsigned nodes_taken;   /**< number of its nodes that others deleted */
+  /** one of its nodes was deleted since the acquire was called */
+  bool displaced;
+  unsigned nodes_taken;   /**< number of its nodes that were deleted, but not by
+                             its own requests */
   unsigned places_lost;   /**< number of PLACE_LOST events */
   unsigned dirs_vanished; /**< how often its directories had been deleted when
                              acquire was called */
@@ -192,10 +193,10 @@ typedef struct sim_request {
   int64_t event_us; /**< when a one-shot watch reported its event; 0: never */
   bool throttled;   /**< a setWatches with this watch was throttled, on this
                        connection or the one before */
-  int64_t
-      late_set_watches; /**< 1 + the zxid in the oldest of the setWatches that
-                           were sent after the reconnect's own while the watch
-                           existed; 0: none was, or all have succeeded */
+  /** 1 + the zxid in the oldest of the setWatches that were sent
+      after the reconnect's own while the watch existed; 0: none was, or all
+      have succeeded */
+  int64_t late_set_watches;
 } sim_request;
 
 enum { SIM_MOST_IDENTITIES = 3 };
@@ -204,8 +205,8 @@ enum { SIM_MOST_IDENTITIES = 3 };
 typedef struct sim_identity_use {
   struct sim_actor *actor;
   sim_verb verb;
-  unsigned
-      identities_before; /**< number of identities that had been added before */
+  /** number of identities that had been added before */
+  unsigned identities_before;
   unsigned completions;
   bool missing; /**< the server does not know one of them */
 } sim_identity_use;

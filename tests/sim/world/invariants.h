@@ -272,10 +272,10 @@ struct sim_checker {
   struct sim_chunk *chunks;
   sim_write *writes;        /**< newest first */
   int64_t next_periodic_us; /**< time of the next SIM_PERIODIC */
-  uint64_t
-      last_token[SIM_MOST_LOCKS]; /**< the newest token granted for each lock */
-  uint64_t last_handoffs[SIM_MOST_LOCKS]; /**< the number of local handoffs with
-                                             that token */
+  /** the newest token granted for each lock */
+  uint64_t last_token[SIM_MOST_LOCKS];
+  /** the number of local handoffs with that token */
+  uint64_t last_handoffs[SIM_MOST_LOCKS];
   int leader;           /**< index of a server; -1: there is none */
   unsigned last_leader; /**< the leader, or the one before the election */
   int64_t leader_last_stopped_us; /**< when the leader was last seen stopped; 0:

@@ -6,7 +6,7 @@
 #include "sim/world/actor.h"
 #include "sim/world/conditions.h"
 
-/* A process from its first connection to its close. */
+/* Invariants of a process: its connections, its locks and its close. */
 
 /* ---- close -------------------------------------------------------------- */
 
@@ -22,8 +22,8 @@ static void check_closing(sim_checker *checker, const sim_life *l)
   }
 }
 
-/* When the close is answered, no node of its session exists, unless the
- * ensemble was restored meanwhile. */
+/* When lk_client_close() has completed, no node of the session exists. Nodes
+ * that a restore brought back are excluded. */
 static void check_closed(sim_checker *checker, const sim_process *p)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
@@ -33,8 +33,8 @@ static void check_closed(sim_checker *checker, const sim_process *p)
   }
 }
 
-/* After the call of close nothing is held, and after its reply no node of the
- * session exists. */
+/* After lk_client_close() is called nothing is held, and after it has completed
+ * no node of the session exists. */
 void sim_close_ends(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_CLIENT_CLOSED) {
@@ -104,6 +104,7 @@ void sim_lock_ok(sim_checker *checker, const sim_fact *f)
 
 /* ---- connections -------------------------------------------------------- */
 
+/* Whether the connection to server `i` has no fault, and little delay. */
 static bool route_is_clear(const sim_checker *checker, const sim_life *l,
                            unsigned i)
 {
@@ -115,8 +116,8 @@ static bool route_is_clear(const sim_checker *checker, const sim_life *l,
          r->kb_us == 0 && r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
 }
 
-/* The client divides the time of a round of attempts by the number of its
- * addresses. */
+/* The number of addresses that a round of connection attempts tries; the client
+ * divides the time of the round by it. */
 static unsigned address_count(const sim_checker *checker, const sim_life *l)
 {
   return l->process->naddresses > 0 ? l->process->naddresses
@@ -124,12 +125,12 @@ static unsigned address_count(const sim_checker *checker, const sim_life *l)
 }
 
 enum {
-  LEAST_ATTEMPT_MS = 250,
-  LONGEST_PAUSE_MS = 1000,
-  USUAL_WRITE_MS = 10 /* of servers with fast links and disks */
+  LEAST_ATTEMPT_MS = 250,  /* the client gives each attempt this much */
+  LONGEST_PAUSE_MS = 1000, /* of the client between two rounds */
+  USUAL_WRITE_MS = 10      /* of a write in servers with fast links and disks */
 };
 
-/* The least time of an attempt at one address. */
+/* The least time that the client gives an attempt at one address. */
 static int64_t attempt_us(const sim_checker *checker, const sim_life *l)
 {
   int64_t ms =
@@ -138,9 +139,10 @@ static int64_t attempt_us(const sim_checker *checker, const sim_life *l)
   return (ms > LEAST_ATTEMPT_MS ? ms : LEAST_ATTEMPT_MS) * SIM_MS;
 }
 
-/* A createSession through a follower crosses links between servers four times:
- * request, proposal, acknowledgement, commit. The connection and the request
- * cross the route twice each way. */
+/* The time that a handshake with server `i` takes. A createSession through a
+ * follower crosses links between servers four times: request, proposal,
+ * acknowledgement, commit. The TCP handshake and the connect request cross the
+ * route once each way. */
 static int64_t handshake_us(const sim_checker *checker, const sim_life *l,
                             unsigned i)
 {
@@ -152,8 +154,8 @@ static int64_t handshake_us(const sim_checker *checker, const sim_life *l,
          USUAL_WRITE_MS * SIM_MS;
 }
 
-/* All servers serve, the routes are clear, and a handshake fits into one
- * attempt. */
+/* Whether the client must be able to connect: all servers serve, the routes are
+ * clear, and a handshake fits into one attempt. */
 static bool is_within_reach(const sim_checker *checker, const sim_life *l)
 {
   sim_ensemble *e = checker->world->ensemble;
@@ -170,9 +172,9 @@ static bool is_within_reach(const sim_checker *checker, const sim_life *l)
   return clear;
 }
 
-/* A round of attempts takes two thirds of the session timeout, or a quarter of
- * a second for each address. Then a pause, and the round that was under way
- * before. */
+/* The longest time until the client is connected: a round of attempts takes two
+ * thirds of the session timeout, or a quarter of a second for each address.
+ * Before it there may be a pause and the rest of an earlier round. */
 static int64_t connect_limit_us(const sim_checker *checker, const sim_life *l)
 {
   int64_t round = checker->world->longest_ms * SIM_MS * 2 / 3;
@@ -216,7 +218,8 @@ void sim_reconnects(sim_checker *checker, const sim_fact *f)
   }
 }
 
-/* A connection that the client gave up, not one that was closed or reset. */
+/* Whether the client gave up its connection, while the connection was neither
+ * closed nor reset. */
 static bool gave_up_connection(const sim_fact *f)
 {
   const sim_process *p = f->life->process;
@@ -225,9 +228,9 @@ static bool gave_up_connection(const sim_fact *f)
          p->pipe != NULL && sim_pipe_get_state(p->pipe) == SIM_PIPE_OPEN;
 }
 
-/* No connection is given up as silent while bytes arrive. Bytes that wait
- * behind a pause are too late. Without a bandwidth limit a frame arrives at
- * once, so only limited routes are checked. */
+/* No connection is given up as silent while bytes arrive. Bytes that have
+ * waited during a pause come too late. Only routes with limited bandwidth are
+ * checked: on others a whole frame arrives at once. */
 void sim_bytes_arrive(sim_checker *checker, const sim_fact *f)
 {
   const sim_life *l = f->life;
@@ -246,13 +249,14 @@ void sim_bytes_arrive(sim_checker *checker, const sim_fact *f)
 
 /* ---- number of requests and connections --------------------------------- */
 
-/* Three times the requests that the busiest actors send and that a client
- * repeats on new connections. */
+/* The bound of requests in a session timeout: three times what the busiest
+ * actors send and a client repeats on new connections. */
 enum { MOST_SENT = 2500 };
 
-/* A round connects to each server once. Rounds are a twentieth of the session
- * timeout apart once the first have failed. The counted time may contain
- * several shorter timeouts. */
+/* The bound of connections in a session timeout. A round connects to each
+ * server once. After the first rounds have failed, rounds are a twentieth of
+ * the session timeout apart. If servers grant shorter timeouts, the counted
+ * time contains several of them. */
 static size_t most_connects(const sim_checker *checker)
 {
   const sim_world *w = checker->world;

@@ -11,10 +11,11 @@
 
 /* Invariants of the queue: its order and its grants. */
 
-/* Larger sequence numbers are not trusted, since the counter may overflow. */
+/* The library does not trust larger sequence numbers, since the counter may
+ * overflow. */
 #define SEQUENCE_MAX_TRUSTED ((int64_t)INT32_MAX - (1 << 20))
 
-static bool is_unsafe(const sim_entry *e)
+static bool has_unsafe_number(const sim_entry *e)
 {
   return e->is_contender && (e->suffix < 0 || e->suffix > SEQUENCE_MAX_TRUSTED);
 }
@@ -24,8 +25,9 @@ static bool is_fresh_grant(const sim_fact *f)
   return f->type == SIM_ACQUIRE_ENDED && f->err == 0 && !f->handle->is_reentry;
 }
 
-/* Whether no node was deleted in a way that the client may not know yet. */
-static bool is_whole(const sim_checker *checker, const sim_nodes *n)
+/* Whether no node was deleted in a way that the client may not know of yet. */
+static bool no_deletion_is_excused(const sim_checker *checker,
+                                   const sim_nodes *n)
 {
   for (size_t i = 0; i < n->count; i++) {
     if (n->at[i]->deleted_zxid != 0 &&
@@ -37,13 +39,15 @@ static bool is_whole(const sim_checker *checker, const sim_nodes *n)
 
 /* ---- exclusion ---------------------------------------------------------- */
 
-/* Only lk_lock_ok() counts, not callbacks. */
+/* Goes by lk_lock_ok() alone, since a callback may come later. */
 bool sim_certainly_holds(const sim_checker *checker, const sim_handle *h)
 {
   return h->lock != NULL && !h->freeing && lk_lock_ok(h->lock) &&
-         is_whole(checker, &h->held);
+         no_deletion_is_excused(checker, &h->held);
 }
 
+/* `alone`: for each lock the handle that holds it alone, of those before `h`.
+ */
 static void check_alone(sim_checker *checker, const sim_handle *h,
                         const sim_handle **alone)
 {
@@ -74,7 +78,7 @@ void sim_mutex_exclusion(sim_checker *checker, const sim_fact *f)
 
 /* ---- order -------------------------------------------------------------- */
 
-/* Whether there is a lock that only one of them can hold. */
+/* Whether there is a lock that only one of the handles can hold at a time. */
 static bool exclude_each_other(const sim_handle *a, const sim_handle *b)
 {
   for (size_t i = 0; i < a->nplaces; i++) {
@@ -86,27 +90,28 @@ static bool exclude_each_other(const sim_handle *a, const sim_handle *b)
   return false;
 }
 
-/* A waiting multi-lock gives back members. */
+/* Whether an acquire stays in the queue until it is granted. A waiting
+ * multi-lock gives back members. */
 static bool keeps_its_place(const sim_handle *h)
 {
   return h->kind != SIM_MULTILOCK;
 }
 
-/* The contender adopted a node of an earlier one of its session: its data, with
- * the id, were replaced by a revocation. */
-static bool is_older(const sim_entry *e, const sim_handle *h)
+/* Whether the acquire has adopted a node of an earlier acquire of its session.
+ * This happens after a revocation has replaced the data with the id. */
+static bool is_adopted(const sim_entry *e, const sim_handle *h)
 {
   return e->revoked && e->created_us < h->acquire_called_us;
 }
 
-/* A contender that was in the queue before another asked is granted first. A
- * downgrade takes no new place in the queue. In a local queue the node may be
- * older: see LOCAL-QUEUE. */
+/* A contender that was in the queue before another asked is granted first.
+ * Excluded are downgrades, which take no new place in the queue, and local
+ * queues, whose node may be older (LOCAL-QUEUE checks these). */
 void sim_mutex_fifo(sim_checker *checker, const sim_fact *f)
 {
   if (!is_fresh_grant(f) || f->handle->held.count == 0 ||
       f->handle->held.at[0]->downgraded_from != NULL || f->handle->local ||
-      is_older(f->handle->held.at[0], f->handle))
+      is_adopted(f->handle->held.at[0], f->handle))
     return;
   SIM_EACH_HANDLE(checker, h)
   {
@@ -142,7 +147,9 @@ static bool was_waiting(lk_contender_state s)
          s == LK_CONTENDER_READING_PREDECESSORS;
 }
 
-/* What the last list forbids until there is another list. */
+/* Checks a grant without a new list against the last list. The list forbids it
+ * if it showed a number that is not trusted, or a predecessor that still exists
+ * or may have been downgraded. */
 static void check_list(sim_checker *checker, const sim_contender *a,
                        const sim_entry *own)
 {
@@ -152,7 +159,7 @@ static void check_list(sim_checker *checker, const sim_contender *a,
     if (!e->is_contender || e->lock_index != own->lock_index ||
         !sim_entry_existed_at(e, a->list_zxid))
       continue;
-    if (!is_unsafe(own) && is_unsafe(e))
+    if (!has_unsafe_number(own) && has_unsafe_number(e))
       sim_violated(checker, "%s is granted, though the list showed %s",
                    own->name, e->name);
     if (e->suffix >= own->suffix || e->created_zxid > own->created_zxid ||
@@ -191,7 +198,7 @@ void sim_handoff_rule(sim_checker *checker, const sim_fact *f)
 
 /* ---- liveness ----------------------------------------------------------- */
 
-/* It is queued and can act. */
+/* Whether the contender has or wants a node and is not granted. */
 static bool is_queued(lk_contender_state s)
 {
   return s >= LK_CONTENDER_PAUSED && s <= LK_CONTENDER_CHECKING_OWN;
@@ -206,8 +213,8 @@ static bool is_first(const sim_checker *checker, const sim_entry *own)
   return true;
 }
 
-/* A node that may not be read is deleted without an event, and one that its
- * owner may not delete remains. */
+/* Whether permissions were missing: the deletion of a node that may not be read
+ * sends no event, and a node that its owner may not delete remains. */
 static bool event_may_be_missing(const sim_checker *checker,
                                  const sim_handle *h)
 {
@@ -231,7 +238,7 @@ static bool has_excused_node(const sim_checker *checker, const sim_handle *h)
   return false;
 }
 
-/* Whether there are enough permits now. */
+/* Whether the permit `own` and all others fit into the number of permits. */
 static bool has_room(const sim_checker *checker, const sim_entry *own)
 {
   int32_t count = 0;
@@ -241,9 +248,9 @@ static bool has_room(const sim_checker *checker, const sim_entry *own)
   return count <= sim_limit_since(checker, sim_now_us(checker));
 }
 
-/* A grant needs evidence: a round trip, a gap of T/4, and two more round trips
- * if the request waited. If a round trip takes as long as the gap, no evidence
- * is young enough. */
+/* Whether a round trip takes longer than T/4. A grant needs evidence that is
+ * younger than the lease allows, and on such a route no reply is young enough
+ * when it arrives. */
 static bool route_is_too_slow(const sim_checker *checker, const sim_life *l)
 {
   sim_network *n = checker->world->network;
@@ -288,8 +295,9 @@ void sim_no_lost_wakeup(sim_checker *checker, const sim_fact *f)
   }
 }
 
-/* The first contender of the queue, of any client. */
-static const sim_entry *first_of(const sim_checker *checker, size_t lock_index)
+/* The first contender node of the queue, of any client. */
+static const sim_entry *first_in_queue(const sim_checker *checker,
+                                       size_t lock_index)
 {
   const sim_entry *first = NULL;
 
@@ -311,8 +319,8 @@ static bool is_wanted(const sim_checker *checker, size_t lock_index)
   return wanted;
 }
 
-/* Nodes of dead processes end with their sessions, within T + 2 ticks after the
- * faults, and the same again for the election of a leader. */
+/* The nodes of a process that died are deleted when its session ends, within T
+ * + 2 ticks. The election of a leader may take as long again. */
 void sim_crash_everywhere(sim_checker *checker, const sim_fact *f)
 {
   const sim_world *w = checker->world;
@@ -323,7 +331,7 @@ void sim_crash_everywhere(sim_checker *checker, const sim_fact *f)
       sim_now_us(checker) - checker->faults_over_us < limit)
     return;
   for (size_t i = 0; i < w->nlocks; i++) {
-    const sim_entry *e = first_of(checker, i);
+    const sim_entry *e = first_in_queue(checker, i);
 
     if (e != NULL && is_wanted(checker, i) && sim_owner_of(checker, e) == NULL)
       sim_violated(checker, "%s has no owner and blocks others", e->name);
@@ -332,7 +340,8 @@ void sim_crash_everywhere(sim_checker *checker, const sim_fact *f)
 
 /* ---- contenders that are refused ---------------------------------------- */
 
-/* Of the current session; a node of the last one may still exist. */
+/* The node of the handle's acquire in that queue, with the current session. A
+ * node of the last session may still exist. */
 static const sim_entry *own_at(const sim_checker *checker, const sim_handle *h,
                                int lock_index)
 {
@@ -346,10 +355,10 @@ static const sim_entry *own_at(const sim_checker *checker, const sim_handle *h,
   return NULL;
 }
 
-/* The number of predecessors that a list at `zxid` showed. Without an own node
- * at that time, the number of all that exclude it. */
-static size_t count_ahead(const sim_checker *checker, const sim_place *s,
-                          const sim_entry *own, int64_t zxid)
+/* The number of predecessors that a list at `zxid` showed. If the own node did
+ * not exist then, all contenders that exclude it count. */
+static size_t count_predecessors(const sim_checker *checker, const sim_place *s,
+                                 const sim_entry *own, int64_t zxid)
 {
   size_t n = 0;
 
@@ -369,7 +378,8 @@ static void check_refusal(sim_checker *checker, const sim_handle *h)
   for (size_t i = 0; !some && i < h->nplaces; i++) {
     const sim_entry *own = own_at(checker, h, (int)h->places[i].lock_index);
 
-    some = count_ahead(checker, &h->places[i], own, a->zxid) > h->max_queue;
+    some =
+        count_predecessors(checker, &h->places[i], own, a->zxid) > h->max_queue;
   }
   if (!some || h->max_queue == 0)
     sim_violated(checker, "%s has %zu predecessors and is refused", h->name,
@@ -394,15 +404,16 @@ void sim_queue_full(sim_checker *checker, const sim_fact *f)
   const sim_entry *own = sim_entry_of(checker, f->contender->ct);
   const sim_place *s = own == NULL ? NULL : sim_place_at(h, own->lock_index);
 
-  if (s != NULL &&
-      count_ahead(checker, s, own, f->contender->list_zxid) > h->max_queue)
+  if (s != NULL && count_predecessors(checker, s, own,
+                                      f->contender->list_zxid) > h->max_queue)
     sim_violated(checker, "%s waits behind more than %zu", h->name,
                  h->max_queue);
 }
 
 /* ---- tokens and sequence numbers ---------------------------------------- */
 
-/* The czxid of a node. A downgraded reader keeps that of its write node. */
+/* The fencing token of a node: its czxid. A downgraded reader keeps the token
+ * of its write node. */
 static uint64_t token_of(const sim_entry *e)
 {
   return (uint64_t)(e->downgraded_from == NULL
@@ -436,30 +447,31 @@ static void check_token(sim_checker *checker, const sim_handle *h)
                  h->name, lk_lock_token(h->lock), should);
 }
 
-/* A node of the process that had the session before, adopted by an acquire: see
- * is_older(). */
+/* Whether the node was created by the process that had the session before, and
+ * an acquire has adopted it. */
 static bool is_inherited(const sim_handle *h, const sim_entry *e)
 {
   return e->creator_session != NULL && e->creator_session->resumed &&
-         is_older(e, h);
+         is_adopted(e, h);
 }
 
-/* Each exclusive grant has a larger token, or the same token with a higher
- * number of handoffs. Readers are not fenced. */
+/* Each exclusive grant has a larger token than the one before, or the same
+ * token with a larger number of handoffs. Readers have no order. */
 static void check_growth(sim_checker *checker, const sim_handle *h,
                          const sim_entry *e)
 {
   uint64_t *last = &checker->last_token[e->lock_index];
-  uint64_t *turn = &checker->last_handoffs[e->lock_index];
-  uint64_t own = lk_lock_handoffs(h->lock);
+  uint64_t *last_handoffs = &checker->last_handoffs[e->lock_index];
+  uint64_t handoffs = lk_lock_handoffs(h->lock);
 
   if (e->is_reader || !e->is_contender || is_inherited(h, e))
     return;
-  if (token_of(e) < *last || (token_of(e) == *last && own <= *turn))
+  if (token_of(e) < *last ||
+      (token_of(e) == *last && handoffs <= *last_handoffs))
     sim_violated(checker, "%s has token 0x%" PRIx64 " after 0x%" PRIx64,
                  h->name, token_of(e), *last);
   *last = token_of(e);
-  *turn = own;
+  *last_handoffs = handoffs;
 }
 
 /* Fencing tokens grow, and are the czxids of the own nodes. */
@@ -470,12 +482,13 @@ void sim_token_monotone(sim_checker *checker, const sim_fact *f)
   if (!is_fresh_grant(f))
     return;
   check_token(checker, h);
-  for (size_t i = 0; i < h->held.count && is_whole(checker, &h->held); i++)
+  for (size_t i = 0;
+       i < h->held.count && no_deletion_is_excused(checker, &h->held); i++)
     check_growth(checker, h, h->held.at[i]);
 }
 
-/* A write node shares its number with its downgraded reader, also with one it
- * has given up. */
+/* Whether both nodes may have one number: a write node and a reader that it was
+ * downgraded to, or two such readers. */
 static bool may_share(const sim_entry *a, const sim_entry *b)
 {
   return a->downgraded_from == b || b->downgraded_from == a ||
@@ -498,7 +511,7 @@ static bool has_twin(const sim_checker *checker, const sim_entry *own,
 static bool was_ever_unsafe(const sim_checker *checker, const sim_handle *h)
 {
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
-    if (is_unsafe(e) && sim_place_at(h, e->lock_index) != NULL)
+    if (has_unsafe_number(e) && sim_place_at(h, e->lock_index) != NULL)
       return true;
   }
   return false;
@@ -519,7 +532,7 @@ void sim_seq_unsafe(sim_checker *checker, const sim_fact *f)
     const sim_entry *e = h->held.at[i];
     const sim_contender *a = sim_contender_for(checker, e);
 
-    if (is_unsafe(e))
+    if (has_unsafe_number(e))
       sim_violated(checker, "%s is granted with the number %" PRId64, h->name,
                    e->suffix);
     if (e->is_contender && a != NULL && has_twin(checker, e, a->list_zxid))

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Replies to rare requesters, compared with the change log. */
+/* Checks replies to rare requesters against the change log. The functions
+ * wrong_… return what is wrong; NULL: nothing. */
 
 static bool same_text(const char *text, lk_bytes b)
 {
@@ -172,9 +173,10 @@ static const sim_change *change_at(const sim_checker *checker,
   return NULL;
 }
 
-/* `c`: the change that the transaction made; NULL: none. */
-static const char *wrong_made(const sim_request_op *e, const char *path,
-                              const sim_change *c)
+/* Checks the path that a create returned. `c`: the change that the transaction
+ * made at that path; NULL: none. */
+static const char *wrong_create(const sim_request_op *e, const char *path,
+                                const sim_change *c)
 {
   size_t len = strlen(e->path);
   bool sequential = (e->flags & LK_SEQUENTIAL) != 0;
@@ -203,8 +205,8 @@ const char *sim_wrong_rare_reply(const sim_checker *checker,
     return NULL;
   switch ((int)r->verb) {
   case SIM_MAKE:
-    return wrong_made(r->ops, res->path,
-                      change_at(checker, LK_EVENT_CREATED, res->path, zxid));
+    return wrong_create(r->ops, res->path,
+                        change_at(checker, LK_EVENT_CREATED, res->path, zxid));
   case SIM_LIST:
     return wrong_names(checker, r->path, res->names, res->count, zxid);
   case SIM_COUNT:
@@ -244,14 +246,15 @@ static lk_event_type change_of(const sim_request_op *e)
                                    : LK_EVENT_ENDED;
 }
 
-/* An operation of a transaction that succeeded, with its change. */
-static const char *wrong_done(const sim_request_op *e, const lk_op_result *r,
-                              const sim_change *c)
+/* Checks the result of an operation of a successful transaction against the
+ * change that it made. */
+static const char *wrong_result(const sim_request_op *e, const lk_op_result *r,
+                                const sim_change *c)
 {
   if (r->err != 0)
     return "an error in a multi that succeeded";
   if (is_create(e))
-    return r->path == NULL ? "no path" : wrong_made(e, r->path, c);
+    return r->path == NULL ? "no path" : wrong_create(e, r->path, c);
   if (r->type != e->type)
     return "another label";
   if (e->type != LK_OP_SET)
@@ -280,7 +283,7 @@ static const char *wrong_batch(const sim_checker *checker, const sim_request *r,
         (c == NULL || c->type != change_of(e) ||
          strncmp(c->path, e->path, strlen(e->path)) != 0))
       return "success, and an operation was not executed";
-    wrong = wrong_done(e, &res->done[i], c);
+    wrong = wrong_result(e, &res->done[i], c);
     if (wrong != NULL)
       return wrong;
     at += e->type != LK_OP_CHECK;
@@ -294,8 +297,9 @@ static bool overlap(const sim_request_op *a, const sim_request_op *b)
          strncmp(a->path, b->path, strlen(b->path)) == 0;
 }
 
-/* While a closeSession is outstanding, the leader still counts its nodes among
- * the children of their parents (PrepRequestProcessor does not update these). A
+/* Whether a child that is deleted by a closeSession was just deleted. While a
+ * closeSession is outstanding, the leader still counts the session's nodes as
+ * children of their parents (PrepRequestProcessor does not update these). A
  * delete of a parent then fails with NOT_EMPTY. */
 static bool had_child_of_session(const sim_checker *checker, const char *path,
                                  int64_t zxid)
@@ -315,7 +319,8 @@ static bool had_child_of_session(const sim_checker *checker, const char *path,
   return false;
 }
 
-/* Whether the error is right, if no earlier operation has changed the node. */
+/* Whether the tree at `zxid` explains the error of an operation. Only called if
+ * no earlier operation of the transaction has changed the node. */
 static bool is_reason(const sim_checker *checker, const sim_request_op *e,
                       int err, int64_t zxid)
 {
@@ -387,9 +392,9 @@ static void check_multi_reply(sim_checker *checker, const sim_request *r,
                  r->number, (uint64_t)a->zxid, res->err, wrong);
 }
 
-/* A transaction in doubt: all its writes were executed by one transaction, or
- * none. */
-static void check_doubt(sim_checker *checker, const sim_request *r)
+/* A transaction whose reply was lost: one transaction has executed all its
+ * writes, or none was executed. */
+static void check_executed_whole(sim_checker *checker, const sim_request *r)
 {
   size_t writes = 0, written = 0;
   int64_t zxid = 0;
@@ -432,6 +437,6 @@ void sim_multi_whole(sim_checker *checker, const sim_fact *f)
   }
   for (const sim_request *r = f->life->requests; r != NULL; r = r->next) {
     if (r->verb == SIM_BATCH)
-      check_doubt(checker, r);
+      check_executed_whole(checker, r);
   }
 }

@@ -12,11 +12,12 @@
 /* ---- sides held at the same time ---------------------------------------- */
 
 typedef struct holders {
-  const sim_handle *alone;
-  const sim_handle *shared; /* any one of them */
+  const sim_handle *alone;  /* the handle that holds it alone */
+  const sim_handle *shared; /* any of the handles that share it */
 } holders;
 
-/* A writer may hold its own read side, too. */
+/* A violation if one handle holds a lock alone and another shares it. A writer
+ * may hold its own read side, too. */
 static void check_pair(sim_checker *checker, const sim_handle *alone,
                        const sim_handle *shared, unsigned lock_index)
 {
@@ -58,8 +59,8 @@ static void check_rwlock_holders(sim_checker *checker)
 /* ---- foreign lockers ---------------------------------------------------- */
 
 /* Curator's mutexes and read-write locks ignore each other's nodes. */
-static bool same_family(const sim_entry *e, const sim_handle *h,
-                        const sim_place *s)
+static bool in_same_queue(const sim_entry *e, const sim_handle *h,
+                          const sim_place *s)
 {
   bool rw = h->kind == SIM_RWLOCK || s->shares || s->writes;
 
@@ -72,7 +73,7 @@ static void check_foreign_holder(sim_checker *checker, const sim_entry *e)
   {
     const sim_place *s = sim_place_at(h, e->lock_index);
 
-    if (s != NULL && h->kind != SIM_SEMAPHORE && same_family(e, h, s) &&
+    if (s != NULL && h->kind != SIM_SEMAPHORE && in_same_queue(e, h, s) &&
         !(e->is_reader && s->shares) && sim_certainly_holds(checker, h))
       sim_violated(checker, "%s holds %s, and so does %s", h->name,
                    checker->world->locks[e->lock_index], e->name);
@@ -89,8 +90,8 @@ static void check_foreign_holders(sim_checker *checker)
 
 /* ---- watched node ------------------------------------------------------- */
 
-static const sim_entry *pred_of(const sim_checker *checker,
-                                const lk_contender *ct)
+static const sim_entry *predecessor_of(const sim_checker *checker,
+                                       const lk_contender *ct)
 {
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (strcmp(e->path, ct->predecessors.path[0]) == 0)
@@ -104,18 +105,19 @@ static const sim_entry *pred_of(const sim_checker *checker,
 static void check_watch(sim_checker *checker, const sim_contender *a)
 {
   const sim_entry *own = sim_entry_of(checker, a->ct);
-  const sim_entry *pred = own == NULL ? NULL : pred_of(checker, a->ct);
+  const sim_entry *predecessor =
+      own == NULL ? NULL : predecessor_of(checker, a->ct);
 
-  if (pred == NULL)
+  if (predecessor == NULL)
     return;
-  if (own->is_reader && pred->is_reader)
+  if (own->is_reader && predecessor->is_reader)
     sim_violated(checker, "%s waits for %s, which does not exclude it",
-                 own->name, pred->name);
+                 own->name, predecessor->name);
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
-    if (sim_excludes(e, own) && e->suffix > pred->suffix &&
+    if (sim_excludes(e, own) && e->suffix > predecessor->suffix &&
         e->created_zxid <= a->list_zxid)
       sim_violated(checker, "%s watches %s, and %s is nearer", own->name,
-                   pred->name, e->name);
+                   predecessor->name, e->name);
   }
 }
 
@@ -137,9 +139,9 @@ void sim_rw_matrix(sim_checker *checker, const sim_fact *f)
 
 /* ---- downgrade and upgrade ---------------------------------------------- */
 
-/* A downgrade gets no new number: another contender could be granted in
- * between. */
-static void check_made(sim_checker *checker, const sim_entry *e)
+/* The read node of a writer has the number of its write node. With a new
+ * number, another contender could be granted in between. */
+static void check_downgrade_number(sim_checker *checker, const sim_entry *e)
 {
   const sim_handle *h = e->handle;
 
@@ -158,7 +160,7 @@ void sim_rw_downgrade(sim_checker *checker, const sim_fact *f)
   const sim_handle *h = f->handle;
 
   if (f->type == SIM_NODE_CREATED) {
-    check_made(checker, f->entry);
+    check_downgrade_number(checker, f->entry);
     return;
   }
   if (f->err != 0 || h->is_reentry || h->held.count != 1 ||

@@ -18,7 +18,7 @@ static bool is_semaphore(const sim_fact *f)
 
 /* ---- limit -------------------------------------------------------------- */
 
-static int32_t number_of(const sim_version *v)
+static int32_t permits_in(const sim_version *v)
 {
   const unsigned char *b = (const unsigned char *)v->data;
 
@@ -36,7 +36,7 @@ int32_t sim_limit_since(const sim_checker *checker, int64_t us)
   if (e == NULL)
     return checker->world->permits;
   for (const sim_version *v = e->newest; v != NULL; v = v->older) {
-    most = number_of(v) > most ? number_of(v) : most;
+    most = permits_in(v) > most ? permits_in(v) : most;
     if (v->at_us <= us)
       return most;
   }
@@ -44,7 +44,7 @@ int32_t sim_limit_since(const sim_checker *checker, int64_t us)
 }
 
 /* Never more permits are held than there are. Waiters may take a while to learn
- * of a new number. */
+ * of a new number, so the largest recent one counts. */
 void sim_sem_limit(sim_checker *checker, const sim_fact *f)
 {
   size_t sum = 0;
@@ -67,9 +67,9 @@ void sim_sem_limit(sim_checker *checker, const sim_fact *f)
 
 /* ---- queue -------------------------------------------------------------- */
 
-/* The queue node of the acquire that a permit belongs to. */
-static const sim_entry *place_of(const sim_checker *checker,
-                                 const sim_handle *h)
+/* The queue node of the handle's acquire; NULL: it was never queued. */
+static const sim_entry *queue_node_of(const sim_checker *checker,
+                                      const sim_handle *h)
 {
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->handle == h && e->acquire_number == h->acquire_number &&
@@ -79,8 +79,8 @@ static const sim_entry *place_of(const sim_checker *checker,
   return NULL;
 }
 
-static const sim_entry *one_ahead(const sim_checker *checker,
-                                  const sim_entry *own)
+static const sim_entry *any_predecessor(const sim_checker *checker,
+                                        const sim_entry *own)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (sim_excludes(e, own))
@@ -91,12 +91,12 @@ static const sim_entry *one_ahead(const sim_checker *checker,
 
 static void check_semaphore_grant(sim_checker *checker, const sim_handle *h)
 {
-  const sim_entry *place = place_of(checker, h);
-  const sim_entry *ahead = place == NULL || place->deleted_zxid != 0
+  const sim_entry *queue_node = queue_node_of(checker, h);
+  const sim_entry *ahead = queue_node == NULL || queue_node->deleted_zxid != 0
                                ? NULL
-                               : one_ahead(checker, place);
+                               : any_predecessor(checker, queue_node);
 
-  if (place == NULL)
+  if (queue_node == NULL)
     sim_violated(checker, "%s has permits and was never queued", h->name);
   else if (ahead != NULL)
     sim_violated(checker, "%s has permits, and %s is its predecessor", h->name,
@@ -112,10 +112,10 @@ static void check_overdue_permit(sim_checker *checker, sim_contender *a)
   if (h != NULL && h->acquiring && !h->is_reentry && a->ct->role->counts &&
       a->acquire_number == h->acquire_number &&
       a->ct->state != LK_CONTENDER_CLEANING_UP) {
-    const sim_entry *place = place_of(checker, h);
+    const sim_entry *queue_node = queue_node_of(checker, h);
 
-    if (place != NULL && place->deleted_zxid == 0 &&
-        one_ahead(checker, place) != NULL)
+    if (queue_node != NULL && queue_node->deleted_zxid == 0 &&
+        any_predecessor(checker, queue_node) != NULL)
       e = sim_entry_of(checker, a->ct);
   }
   if (e != NULL && e->deleted_zxid != 0)
@@ -124,8 +124,9 @@ static void check_overdue_permit(sim_checker *checker, sim_contender *a)
     sim_violated(checker, "%s keeps %s and is not first", h->name, e->name);
 }
 
-/* An excused node stays until its session ends. */
-static bool is_left(const sim_checker *checker)
+/* Whether there is an excused node. It may stay until its session ends, and
+ * blocks others. */
+static bool any_node_is_excused(const sim_checker *checker)
 {
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
     if (e->is_excused)
@@ -134,20 +135,22 @@ static bool is_left(const sim_checker *checker)
   return false;
 }
 
-/* Foreign lockers have had enough time. Without memory a holder may not ask
- * again, so this is not checked then. */
+/* When the run is quiescent, foreign lockers have had time enough to be
+ * granted. A holder without memory may not release, so runs with that fault are
+ * excluded. */
 static void check_foreign_waiters(sim_checker *checker)
 {
   for (size_t i = 0; i < checker->world->nprocesses; i++) {
     const sim_process *p = &checker->world->processes[i];
 
-    if (sim_process_has_client(p) && !sim_actors_idle(p) && !is_left(checker) &&
+    if (sim_process_has_client(p) && !sim_actors_idle(p) &&
+        !any_node_is_excused(checker) &&
         !sim_fault_is_possible(checker->world, SIM_FAULT_STARVE))
       sim_violated(checker, "a foreign locker in %s still waits", p->name);
   }
 }
 
-/* A contender that is not first has permits for a moment at most. */
+/* A contender that is not first has permits for a short time at most. */
 void sim_sem_speculation(sim_checker *checker, const sim_fact *f)
 {
   if (checker->world->lock_mix->kinds[SIM_SEMAPHORE] == 0)

@@ -9,8 +9,9 @@
 
 /* Single-node locks. */
 
-/* The next single locker after `a`, or the first, with a lock in a running
- * process; NULL: none. */
+/* Iterates over the single lockers that have a lock in a process with a client.
+ * Returns the next one after `a`; the first one if `a` is NULL; NULL at the
+ * end. */
 static sim_actor *next_single_locker(const sim_checker *checker,
                                      const sim_actor *a)
 {
@@ -35,8 +36,8 @@ static sim_actor *next_single_locker(const sim_checker *checker,
   for (sim_actor *a = next_single_locker(checker, NULL); (a) != NULL; \
        (a) = next_single_locker(checker, a))
 
-/* Only its owner or the end of the session may delete the node. */
-static void check_single_removal(sim_checker *checker, const sim_entry *e)
+/* Only its owner, or the end of its session, may delete the node. */
+static void check_single_deletion(sim_checker *checker, const sim_entry *e)
 {
   if (strcmp(e->path, SIM_SINGLE_PATH) != 0)
     return;
@@ -73,7 +74,7 @@ static void check_single_holders(sim_checker *checker)
   }
 }
 
-/* All holders have released, and no acquire is left. */
+/* At the end all holders have released, and no acquire is outstanding. */
 static void check_single_end(sim_checker *checker)
 {
   sim_entry *e = sim_history_find(&checker->history, SIM_SINGLE_PATH);
@@ -91,7 +92,7 @@ static void check_single_end(sim_checker *checker)
 void sim_single_node_no_steal(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_NODE_DELETED)
-    check_single_removal(checker, f->entry);
+    check_single_deletion(checker, f->entry);
   else if (f->type == SIM_QUIESCENT)
     check_single_end(checker);
   else

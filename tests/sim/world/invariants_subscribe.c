@@ -17,8 +17,8 @@ static void check_report(sim_checker *checker, const sim_fact *f)
     sim_violated(checker, "%s is reported twice", f->subscribed->path);
 }
 
-/* Called when the faults are over. The time to connect is checked by
- * RECONNECTS. */
+/* Called when the faults are over. The time that the client needs to connect is
+ * not counted, since RECONNECTS checks it. */
 static void check_subscriber(sim_checker *checker, const sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;
@@ -37,8 +37,8 @@ static void check_subscriber(sim_checker *checker, const sim_actor *a)
   n->stale_since_us = 0;
 }
 
-/* After the last change each subscriber has seen it. No state is reported twice
- * in a row, or after the subscription was freed. */
+/* After the last change each subscriber has seen the last state. No state is
+ * reported twice in a row, or after the subscription was freed. */
 void sim_subscribe_converges(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_SUBSCRIPTION_EVENT) {

@@ -14,9 +14,10 @@ typedef struct change {
   lk_event_type type;
 } change;
 
-/* Of several changes in one transaction the last call counts. */
-static void consider(change *first, int64_t zxid, int64_t since,
-                     lk_event_type type)
+/* Notes a change if it is the first one after `since`. If there are several of
+ * one transaction, the last call is kept. */
+static void note_if_first(change *first, int64_t zxid, int64_t since,
+                          lk_event_type type)
 {
   if (zxid > since && zxid <= first->zxid)
     *first = (change){zxid, type};
@@ -29,8 +30,8 @@ static change change_of_children(const sim_checker *checker, int64_t since)
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (!sim_is_request_node(e))
       continue;
-    consider(&first, e->created_zxid, since, LK_EVENT_CHILDREN);
-    consider(&first, e->deleted_zxid, since, LK_EVENT_CHILDREN);
+    note_if_first(&first, e->created_zxid, since, LK_EVENT_CHILDREN);
+    note_if_first(&first, e->deleted_zxid, since, LK_EVENT_CHILDREN);
   }
   return first;
 }
@@ -42,12 +43,12 @@ static change change_of_node(const sim_checker *checker, const sim_request *r)
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->lock_index != SIM_NO_LOCK || strcmp(e->path, r->path) != 0)
       continue;
-    consider(&first, e->deleted_zxid, r->watch_zxid, LK_EVENT_DELETED);
+    note_if_first(&first, e->deleted_zxid, r->watch_zxid, LK_EVENT_DELETED);
     for (const sim_version *v = e->newest; v != NULL; v = v->older) {
       if (v->zxid != e->created_zxid)
-        consider(&first, v->zxid, r->watch_zxid, LK_EVENT_CHANGED);
+        note_if_first(&first, v->zxid, r->watch_zxid, LK_EVENT_CHANGED);
     }
-    consider(&first, e->created_zxid, r->watch_zxid, LK_EVENT_CREATED);
+    note_if_first(&first, e->created_zxid, r->watch_zxid, LK_EVENT_CREATED);
   }
   return first;
 }
@@ -58,8 +59,8 @@ static change first_change(const sim_checker *checker, const sim_request *r)
                                  : change_of_node(checker, r);
 }
 
-/* After a reconnect the server cannot know that a missing node was created and
- * deleted meanwhile. */
+/* Whether the server may miss the change: it cannot know that a missing node
+ * was created and deleted again while the client was not connected. */
 static bool may_be_lost(const sim_checker *checker, const sim_request *r,
                         int64_t zxid, change c)
 {
@@ -68,9 +69,10 @@ static bool may_be_lost(const sim_checker *checker, const sim_request *r,
          sim_history_at(&checker->history, r->path, zxid) == NULL;
 }
 
-/* Before 3.9 a persistent watch takes the place of one-shot watches on its
- * path. When it ends, the client registers them again behind the reply to its
- * removal. Their events until then are late. */
+/* Whether the event may come later than the change. In servers before 3.9 a
+ * persistent watch takes the place of the one-shot watches on its path. When it
+ * is removed, the client registers the one-shot watches again behind the reply,
+ * and their events until then are late. */
 static bool is_late(const sim_checker *checker, const sim_life *l,
                     sim_request *r)
 {
@@ -79,10 +81,11 @@ static bool is_late(const sim_checker *checker, const sim_life *l,
   while (other != NULL &&
          (other->persistent == NULL || strcmp(other->path, r->path) != 0))
     other = other->next;
-  /* a throttled setWatches is repeated after a pause */
+  /* the client repeats a throttled setWatches after a pause */
   if (other == NULL && !r->throttled)
     return false;
-  /* a reply on a slow route, or in a paused process, takes longer */
+  /* the grace period begins when the setWatches is answered, which takes longer
+   * on a slow route or in a paused process */
   if (r->late_since_us == 0 || r->late_since_us < l->undisturbed_since_us ||
       sim_received_awaits_set_watches(&l->received))
     r->late_since_us = sim_now_us(checker);
@@ -106,50 +109,54 @@ static void check_missing_one_shot_events(sim_checker *checker,
   }
 }
 
-/* After a reconnect the server can only report that something has changed. */
-static bool is_right(const sim_request *r, lk_event_type told, change c)
+/* Whether the event has the type of the change. After a reconnect the server
+ * only knows that something has changed, so other types are right as well. */
+static bool is_right(const sim_request *r, lk_event_type reported, change c)
 {
   bool same = r->connection == lk_client_connection(r->process->client);
 
   if (c.zxid == INT64_MAX)
     return false;
   if (same || c.type == LK_EVENT_CHILDREN)
-    return told == c.type;
-  return told != LK_EVENT_CHILDREN;
+    return reported == c.type;
+  return reported != LK_EVENT_CHILDREN;
 }
 
 /* Whether the event is of a change after `zxid`. A server compares zxids, so it
- * reports a node that was created anew as changed. */
-static bool happened(const sim_checker *checker, const sim_request *r,
-                     const lk_event *e, int64_t zxid)
+ * reports a node that was deleted and created again as changed. */
+static bool has_happened(const sim_checker *checker, const sim_request *r,
+                         const lk_event *e, int64_t zxid)
 {
   size_t i = sim_change_log_first_after(&checker->change_log, zxid);
 
   for (; i < checker->change_log.count; i++) {
     const sim_change *c = &checker->change_log.changes[i];
-    bool made_anew = e->type == LK_EVENT_CHANGED && c->type == LK_EVENT_CREATED;
+    bool created_again =
+        e->type == LK_EVENT_CHANGED && c->type == LK_EVENT_CREATED;
 
     if (e->type == LK_EVENT_CHILDREN ? sim_is_child(c, r->path)
-                                     : (made_anew || c->type == e->type) &&
+                                     : (created_again || c->type == e->type) &&
                                            strcmp(c->path, r->path) == 0)
       return true;
   }
   return false;
 }
 
-/* A late setWatches reports all changes since its zxid. A watch that was
- * requested before, and registered after the change, receives the event too. */
-static bool is_made_up(const sim_checker *checker, const sim_request *r,
-                       const lk_event *e)
+/* A late setWatches reports all changes since its zxid. So the watch may report
+ * a change that it has reported before, or that is older than the watch. */
+static bool is_sent_again(const sim_checker *checker, const sim_request *r,
+                          const lk_event *e)
 {
   return r->late_set_watches != 0 &&
-         happened(checker, r, e, r->late_set_watches - 1);
+         has_happened(checker, r, e, r->late_set_watches - 1);
 }
 
-/* The history has only the last change of a transaction to a node; a rare
- * requester's multi may write a node and delete it. */
-static bool is_part(const sim_checker *checker, const sim_request *r,
-                    const lk_event *e, int64_t zxid)
+/* Whether the event is of a step within one transaction, such as the set of a
+ * node that the same multi then deletes. The history has only the last of these
+ * changes, but the change log has all. */
+static bool is_step_of_transaction(const sim_checker *checker,
+                                   const sim_request *r, const lk_event *e,
+                                   int64_t zxid)
 {
   size_t i = sim_change_log_first_after(&checker->change_log, zxid - 1);
 
@@ -164,9 +171,10 @@ static bool is_part(const sim_checker *checker, const sim_request *r,
   return false;
 }
 
-/* A watch that was registered with a read-only server may report any event. */
-static bool tells_late(const sim_checker *checker, const sim_request *o,
-                       const lk_event *e)
+/* Whether the other watch `o` on the same path may report the event now. A
+ * watch that was registered with a read-only server may report any event. */
+static bool may_be_reported_late(const sim_checker *checker,
+                                 const sim_request *o, const lk_event *e)
 {
   return (o->may_report_anything || o->throttled || o->late_set_watches != 0) &&
          o->persistent == NULL && strcmp(o->path, e->path.at) == 0 &&
@@ -180,17 +188,18 @@ bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
 {
   const sim_request *o = l->requests;
 
-  while (o != NULL && !tells_late(checker, o, e))
+  while (o != NULL && !may_be_reported_late(checker, o, e))
     o = o->next;
   return o != NULL;
 }
 
-/* An event has only a path. It goes to all watches on the path, also to a watch
- * whose own read showed the change, if another was not registered. DELETED is
- * sent only if the node is missing. So if the read showed the node, it was
- * deleted since; likewise with the other types. */
-static bool is_for_older(const sim_checker *checker, const sim_request *r,
-                         const lk_event *e)
+/* Whether the server sent the event for another watch of the client. An event
+ * names only a path, and the client passes it to all its watches on that path,
+ * also to one whose own read already showed the change. DELETED is sent only if
+ * the node is missing: if the read of this watch showed the node, it was
+ * deleted since. The other types are sent only if the node exists. */
+static bool is_meant_for_other_watch(const sim_checker *checker,
+                                     const sim_request *r, const lk_event *e)
 {
   bool gone = e->type == LK_EVENT_DELETED;
 
@@ -200,24 +209,26 @@ static bool is_for_older(const sim_checker *checker, const sim_request *r,
          sim_event_may_be_late(checker, &checker->lives[r->process->index], e);
 }
 
-/* The setWatches for its first change is due, and the persistent watch on its
- * path receives an event of a later one. */
+/* Whether the event is of a later change than the first, received for the
+ * persistent watch on the path, while the setWatches that reports the first
+ * change is outstanding. */
 static bool is_overtaken(const sim_checker *checker, sim_request *r,
                          const lk_event *e)
 {
-  return happened(checker, r, e, r->watch_zxid) &&
+  return has_happened(checker, r, e, r->watch_zxid) &&
          is_late(checker, &checker->lives[r->process->index], r);
 }
 
-/* Whether the event is true, as far as a server can know. */
-static bool was_so(const sim_checker *checker, sim_request *r,
-                   const lk_event *e)
+/* Whether something has happened that explains the event. */
+static bool is_true(const sim_checker *checker, sim_request *r,
+                    const lk_event *e)
 {
   change c = first_change(checker, r);
 
-  return is_right(r, e->type, c) || is_part(checker, r, e, c.zxid) ||
-         is_made_up(checker, r, e) || is_for_older(checker, r, e) ||
-         is_overtaken(checker, r, e);
+  return is_right(r, e->type, c) ||
+         is_step_of_transaction(checker, r, e, c.zxid) ||
+         is_sent_again(checker, r, e) ||
+         is_meant_for_other_watch(checker, r, e) || is_overtaken(checker, r, e);
 }
 
 static void check_one_shot_event(sim_checker *checker, sim_request *r,
@@ -236,7 +247,7 @@ static void check_one_shot_event(sim_checker *checker, sim_request *r,
            r->connection != lk_client_connection(c))
     sim_violated(checker, "a watch on %s outlives its connection", r->path);
   else if (e->type != LK_EVENT_ENDED && !r->may_report_anything &&
-           !was_so(checker, r, e))
+           !is_true(checker, r, e))
     sim_violated(checker, "a watch on %s reports %d, which did not happen",
                  r->path, (int)e->type);
 }

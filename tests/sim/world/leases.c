@@ -28,7 +28,7 @@ static void make_lease(sim_process *p)
                             .arg = p};
 
   sim_limit_lease(p, &config);
-  p->failing_allocations = 0;
+  p->failing_allocations = 0; /* this call must not fail */
   if (lk_lease_configure(p->client, &config) != 0)
     abort();
   if (lk_client_state(p->client) != LK_STATE_CONNECTING)

@@ -7,16 +7,16 @@
 #include "proto/engine/lease_slot.h"
 
 /**
- * The session lease of a process. Its options are chosen with the client. With
- * condition "late-lease" it is often made only with the first lock, long after
- * the client.
+ * The session lease of a process. With condition "late-lease" it is often made
+ * only with the first lock, long after the client.
  */
 
-/** The process has a new client. */
+/** The process has a new client: make its session lease, or leave that to the
+    first lock. */
 void sim_lease_maybe_make(sim_process *p);
 /** The session lease for a new lock; made if there is none. */
 lk_session_lease *sim_lease_get(sim_process *p);
-/** The number of nodes that it still has to delete. */
+/** The number of nodes that the session lease still has to delete. */
 size_t sim_lease_unfinished(const sim_process *p);
 
 #endif

@@ -6,8 +6,9 @@
 #include "sim/world/conditions.h"
 #include "sim/world/coverage.h"
 
-/* Larger than a heartbeat of all locks of a process, than a list of a queue,
- * and than the number of requests that recover own nodes after a reconnect. */
+/* The least limits. They are larger than a heartbeat of all locks of a process,
+ * than the list of a queue, and than the number of requests that recover own
+ * nodes after a reconnect. */
 enum { LEAST_REQUEST = 7000, LEAST_REPLY = 30000, LEAST_OUTSTANDING = 400 };
 
 static sim_rng rng_of(const sim_process *p, uint64_t salt)
@@ -23,7 +24,9 @@ static bool may_be_refused(const sim_world *w)
          sim_fault_is_possible(w, SIM_FAULT_RESTORE);
 }
 
-/* Below, at or above the session timeout, or no limit. */
+/* A time after which a client without a connection gives up its session:
+ * shorter or longer than the session timeout, the default (0), or never. If
+ * servers may refuse the client for ever, it must not be never. */
 static int32_t random_give_up(sim_rng *r, const sim_world *w)
 {
   int32_t t = w->timeout_ms;
@@ -61,7 +64,7 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
     config->outstanding_limit = random_size(&r, LEAST_OUTSTANDING);
 }
 
-/* The gap is not shorter than the period of the leader's pings. */
+/* The gap must not be shorter than the period of the leader's pings. */
 void sim_limit_lease(const sim_process *p, lk_lease_config *config)
 {
   sim_rng r = rng_of(p, 1);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Makes and frees the lock of a handle. */
+/* Makes and frees locks of each kind. */
 
 static const char *path_of(const sim_handle *h, size_t place)
 {
@@ -55,18 +55,19 @@ static lk_multilock_side side_of(const sim_place *s)
                      : LK_MULTILOCK_MUTEX;
 }
 
-/* If the common order is reversed, the configured order is kept; otherwise the
- * order of the members does not matter. */
+/* All actors must take the locks in one order. If it is reversed, the
+ * multi-lock keeps the configured order. Otherwise it sorts its members, so
+ * their order in the configuration does not matter. */
 static int make_multilock(sim_handle *h, const lk_lock_config *config)
 {
   const sim_world *w = h->process->world;
   lk_multilock_member members[SIM_MOST_PLACES_IN_QUEUE];
   lk_multilock_config options = {.size = sizeof options,
                                  .keep_order = w->reversed};
-  bool turned = h->backwards && !w->reversed;
+  bool passed_backwards = h->backwards && !w->reversed;
 
   for (size_t i = 0; i < h->nplaces; i++) {
-    size_t at = turned ? h->nplaces - 1 - i : i;
+    size_t at = passed_backwards ? h->nplaces - 1 - i : i;
 
     members[i] = (lk_multilock_member){path_of(h, at), side_of(&h->places[at])};
   }

@@ -4,9 +4,9 @@
 
 #include "sim/world/facts.h"
 
-/** Make the lock of a handle, also of its other side. */
+/** Make the lock of a handle; of a read-write lock, both sides. */
 void sim_make_lock(sim_handle *h, const lk_lock_config *config);
-/** Free it, also that of its other side. */
+/** Free the lock of a handle; of a read-write lock, both sides. */
 void sim_free_lock(sim_handle *h);
 
 #endif

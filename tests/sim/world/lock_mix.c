@@ -56,7 +56,8 @@ const sim_lock_mix *sim_lock_mix_of(uint64_t seed)
   }
 }
 
-/* Draws nothing if there is only one kind. */
+/* If there is only one kind, nothing is drawn from the generator, so that the
+ * later draws are the same as before there were several kinds. */
 static sim_kind random_kind(const sim_lock_mix *m, sim_rng *r)
 {
   uint32_t sum = 0;
@@ -83,7 +84,8 @@ static void add_directory(sim_world *w, const char *path)
   snprintf(w->locks[w->nlocks++], SIM_LOCK_PATH, "%s", path);
 }
 
-/* With multi-locks there are several, in the order of their bytes. */
+/* With multi-locks there are several directories, sorted by their bytes as
+ * multi-locks sort them. */
 static void set_queue_paths(sim_world *w, sim_rng *r)
 {
   static const char *const paths[] = {"/b", "/locks/a", "/very/deep/down/c"};
@@ -99,14 +101,15 @@ static void set_queue_paths(sim_world *w, sim_rng *r)
 /* With kazoo's layout the number of permits is fixed. */
 static void set_semaphore_paths(sim_world *w, sim_rng *r)
 {
-  bool kazoos = w->style->layout == LK_LAYOUT_KAZOO;
+  bool is_kazoo = w->style->layout == LK_LAYOUT_KAZOO;
 
   w->semaphore_index = w->nlocks;
-  add_directory(w, kazoos ? SIM_SEMAPHORE_PATH "-__lock__"
-                          : SIM_SEMAPHORE_PATH "/locks");
-  add_directory(w, kazoos ? SIM_SEMAPHORE_PATH : SIM_SEMAPHORE_PATH "/leases");
+  add_directory(w, is_kazoo ? SIM_SEMAPHORE_PATH "-__lock__"
+                            : SIM_SEMAPHORE_PATH "/locks");
+  add_directory(w,
+                is_kazoo ? SIM_SEMAPHORE_PATH : SIM_SEMAPHORE_PATH "/leases");
   w->permits = (int32_t)sim_between(r, 1, SIM_MOST_PERMITS);
-  w->has_limit_node = sim_roll(r, 2) == 0 && !kazoos;
+  w->has_limit_node = sim_roll(r, 2) == 0 && !is_kazoo;
 }
 
 void sim_lock_mix_set_paths(sim_world *w)
@@ -125,15 +128,15 @@ void sim_lock_mix_set_paths(sim_world *w)
 
 /* ---- requests of locks -------------------------------------------------- */
 
-/* Without ids in the names, mutexes and read-write locks would not exclude each
- * other. */
+/* Whether all locks must be read-write locks: if names have no id, mutexes and
+ * read-write locks do not exclude each other. */
 static bool has_only_rwlocks(const sim_world *w)
 {
   return sim_names_have_no_id(w->style) && !sim_has_only_mutexes(w);
 }
 
-static sim_place random_seat(const sim_world *w, sim_rng *r,
-                             unsigned lock_index)
+static sim_place random_place(const sim_world *w, sim_rng *r,
+                              unsigned lock_index)
 {
   uint32_t side = sim_roll(r, 3);
 
@@ -142,7 +145,8 @@ static sim_place random_seat(const sim_world *w, sim_rng *r,
                      .writes = side == 1 || (side > 0 && has_only_rwlocks(w))};
 }
 
-/* Mostly several, in the order that all actors use. */
+/* A random set of the queues, mostly with several of them, in the order that
+ * all actors use. */
 static void request_several(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
   unsigned last = (unsigned)w->nqueues - 1;
@@ -155,12 +159,12 @@ static void request_several(sim_lock_request *x, const sim_world *w, sim_rng *r)
     unsigned at = w->reversed ? last - i : i;
 
     if ((some >> at & 1) != 0)
-      x->places[x->nplaces++] = random_seat(w, r, at);
+      x->places[x->nplaces++] = random_place(w, r, at);
   }
   x->backwards = sim_roll(r, 2) == 0;
 }
 
-/* With a fixed number of permits no more can be acquired. */
+/* If the number of permits is fixed, a request for more is never granted. */
 static void request_permits(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
   int32_t most = w->has_limit_node ? SIM_MOST_PERMITS : w->permits;

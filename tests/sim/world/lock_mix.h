@@ -28,11 +28,11 @@ struct sim_lock_mix {
 extern const sim_lock_mix sim_lock_mixes[];
 extern const size_t sim_nlock_mixes;
 
-/** NULL: there is none of that name. */
+/** The lock mix of that name; NULL: there is none. */
 const sim_lock_mix *sim_lock_mix_find(const char *name);
-/** The one that a seed chooses. */
+/** The lock mix that a seed chooses. */
 const sim_lock_mix *sim_lock_mix_of(uint64_t seed);
-/** Whether it has only mutexes. */
+/** Whether the lock mix of the run has only mutexes. */
 static inline bool sim_has_only_mutexes(const sim_world *w)
 {
   return w->lock_mix == &sim_lock_mixes[0];
@@ -59,7 +59,7 @@ typedef struct sim_lock_request {
       the leases */
   sim_place places[SIM_MOST_PLACES_IN_QUEUE];
   bool backwards; /**< the members are passed in the reverse order */
-  int32_t take;   /**< permits */
+  int32_t take;   /**< number of permits to acquire */
 } sim_lock_request;
 
 /** Choose the directories of the locks, with a random generator of its own. */

@@ -9,10 +9,10 @@
 
 /* clang-format off */
 const sim_lock_style sim_lock_styles[] = {
-  {.name = "usual", .weight = 8, .id_len = 40, .permits = true,
+  {.name = "usual", .weight = 8, .id_len = 40, .semaphores = true,
    .text = "Curator's layout, with a node for each owner"},
   {.name = "kazoo", .weight = 1, .layout = LK_LAYOUT_KAZOO, .id_len = 32,
-   .permits = true,
+   .semaphores = true,
    .text = "kazoo's layout"},
   {.name = "native", .weight = 2, .layout = LK_LAYOUT_NATIVE,
    .text = "names without an id"},
@@ -23,8 +23,8 @@ const sim_lock_style sim_lock_styles[] = {
    .text = "native names behind a UUID"},
   {.name = "local", .weight = 2, .id_len = 40, .local = true,
    .text = "local queues: mutexes of one process share a node"},
-  {.name = "brief", .weight = 1, .id_len = 40, .brief = true,
-   .permits = true,
+  {.name = "brief", .weight = 1, .id_len = 40, .short_queue = true,
+   .semaphores = true,
    .text = "the number of predecessors is limited"},
 };
 /* clang-format on */
@@ -48,7 +48,7 @@ bool sim_lock_style_fits(const sim_lock_style *h, const sim_lock_mix *lock_mix)
     if (i != SIM_SEMAPHORE && lock_mix->kinds[i] > 0)
       return false;
   }
-  return h->permits;
+  return h->semaphores;
 }
 
 const sim_lock_style *sim_lock_style_of(uint64_t seed,

@@ -21,8 +21,8 @@ struct sim_lock_style {
   size_t id_len; /**< length of the contender's id at the start of a node name;
                     0: the id is at the end of the data */
   bool local;    /**< mutexes of one process share a node */
-  bool brief;    /**< max_queue is small */
-  bool permits;  /**< semaphores support it */
+  bool short_queue; /**< max_queue is small */
+  bool semaphores;  /**< semaphores support it */
 };
 
 enum { SIM_UUID = 36 };
@@ -30,7 +30,7 @@ enum { SIM_UUID = 36 };
 extern const sim_lock_style sim_lock_styles[];
 extern const size_t sim_nlock_styles;
 
-/** NULL: there is none of that name. */
+/** The style of that name; NULL: there is none. */
 const sim_lock_style *sim_lock_style_find(const char *name);
 /** Whether the lock mix supports the style. */
 bool sim_lock_style_fits(const sim_lock_style *h, const sim_lock_mix *lock_mix);

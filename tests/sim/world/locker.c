@@ -12,10 +12,14 @@
 
 /*
  * A locker has one lock, or both sides of a read-write lock. It does a random
- * operation at a random time or in a callback.
+ * operation at random times, also in callbacks.
  */
 
-enum { CALL_DEPTH_MAX = 4, REENTRY_MAX = 4, MAX_QUEUE = 2 };
+enum {
+  CALL_DEPTH_MAX = 4, /* operations within callbacks of operations */
+  REENTRY_MAX = 4,
+  MAX_QUEUE = 2 /* largest max_queue in style "brief" */
+};
 
 static void locker_on_callback(sim_handle *h, int callback, int err,
                                const lk_lock_event *e);
@@ -32,7 +36,8 @@ static int64_t random_time(sim_actor *a, int64_t least, int64_t most)
 
 /* ---- handle ------------------------------------------------------------- */
 
-/* Uses a random generator of its own, so that other draws do not change. */
+/* Uses a random generator of its own, so that styles do not change the other
+ * draws of a seed. */
 static void apply_style(sim_actor *a, sim_kind kind)
 {
   const sim_lock_style *h = world_of(a)->style;
@@ -46,7 +51,7 @@ static void apply_style(sim_actor *a, sim_kind kind)
     o->announce = false;
   if (kind == SIM_MUTEX && h->local)
     o->local_queue = sim_roll(&r, 4) > 0;
-  if (h->brief)
+  if (h->short_queue)
     o->max_queue = sim_roll(&r, MAX_QUEUE + 1);
 }
 
@@ -212,7 +217,7 @@ static void act_stopping(sim_actor *a, sim_handle *h)
     locker_cancel(a, h);
 }
 
-static void act_on_side(sim_actor *a, sim_handle *h)
+static void act_on_handle(sim_actor *a, sim_handle *h)
 {
   if (a->stopping)
     act_stopping(a, h);
@@ -250,7 +255,7 @@ static void act_once(sim_actor *a)
   if (a->handle == NULL || a->call_depth == CALL_DEPTH_MAX)
     return;
   a->call_depth++;
-  act_on_side(a, random_side(a));
+  act_on_handle(a, random_side(a));
   a->call_depth--;
 }
 
@@ -301,7 +306,7 @@ static void locker_act(sim_actor *a)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-/* Frees or closes the client; the process starts again later. */
+/* The process frees or closes its client, and starts again later. */
 static void free_or_close_client(sim_actor *a)
 {
   sim_process *p = a->process;
@@ -316,8 +321,8 @@ static void free_or_close_client(sim_actor *a)
   sim_process_start_in(p, away);
 }
 
-/* One in this many. */
-static uint32_t odds_of_leaving(const sim_actor *a)
+/* In one of this many callbacks the process frees or closes its client. */
+static uint32_t one_of_callbacks_leaves(const sim_actor *a)
 {
   return sim_has_condition(world_of(a), SIM_CLOSES) ? 20 : 60;
 }
@@ -361,7 +366,7 @@ static void locker_on_callback(sim_handle *h, int callback, int err,
       locker_release(a, h);
     else if (sim_roll(&a->rng, 10) == 0)
       replace_handle(a);
-    else if (sim_roll(&a->rng, odds_of_leaving(a)) == 0 &&
+    else if (sim_roll(&a->rng, one_of_callbacks_leaves(a)) == 0 &&
              !world_of(a)->faults_over)
       free_or_close_client(a);
     else

@@ -26,9 +26,10 @@ enum {
 };
 
 struct sim_many_readers {
-  size_t count; /* 0: made by the next act */
+  size_t count; /* 0: the next act makes the readers */
   sim_handle *readers[READERS_MAX];
-  bool together; /* they acquire, or hold until `until_us` */
+  bool together; /* all have called acquire, and release when `until_us` is
+                    reached */
 };
 
 static sim_world *world_of(const sim_actor *a)
@@ -152,7 +153,7 @@ static void act_on_one(sim_actor *a)
   }
 }
 
-/* Their heartbeat needs several requests. */
+/* Whether more locks are held than one heartbeat request can check. */
 static bool heartbeat_is_split(const struct sim_many_readers *c)
 {
   size_t held = 0;

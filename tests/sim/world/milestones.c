@@ -36,7 +36,7 @@ static void note_event(sim_handle *h, const lk_lock_event *e)
     sim_coverage_milestone(SIM_MILESTONE_REVOKED);
 }
 
-static void note_removal(const sim_entry *e)
+static void note_deletion(const sim_entry *e)
 {
   const sim_handle *h = e->handle;
 
@@ -49,7 +49,7 @@ static void note_removal(const sim_entry *e)
     sim_coverage_milestone(SIM_MILESTONE_LATER_BACK);
 }
 
-static void note_made(const sim_entry *e)
+static void note_creation(const sim_entry *e)
 {
   if (e->is_foreign && e->downgraded_from != NULL)
     sim_coverage_milestone(SIM_MILESTONE_PEER_READS_TOO);
@@ -76,7 +76,7 @@ void sim_milestones_note(const sim_fact *f)
   else if (f->type == SIM_RELEASE_CALLED && f->err == 0)
     note_release(f->handle);
   else if (f->type == SIM_NODE_DELETED)
-    note_removal(f->entry);
+    note_deletion(f->entry);
   else if (f->type == SIM_NODE_CREATED)
-    note_made(f->entry);
+    note_creation(f->entry);
 }

@@ -53,7 +53,8 @@ sim_route *sim_network_route(sim_network *n, unsigned process, unsigned server)
 
 /* ---- faults ------------------------------------------------------------- */
 
-/* TCP retransmits after some time. */
+/* A route has changed. Bytes that were held back arrive later, since TCP
+ * retransmits after some time. */
 static void retry_later(sim_network *n, sim_job *job)
 {
   if (!lk__heap_has(&job->node))

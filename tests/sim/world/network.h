@@ -16,7 +16,7 @@ typedef struct sim_pipe sim_pipe;
 #define SIM_LARGE_PATH "/large"
 enum { SIM_LARGE = 64 * 1024 };
 
-/** Directions: to the server, to the process. */
+/** Directions of a connection: up to the server, down to the process. */
 enum { SIM_UP, SIM_DOWN };
 
 /** The state of a connection for the process. */
@@ -32,7 +32,7 @@ typedef enum sim_pipe_state {
 typedef struct sim_route {
   /** number of faults that drop all bytes in this direction */
   unsigned cut[2];
-  int64_t delay_us[2]; /**< minimum delay */
+  int64_t delay_us[2]; /**< least delay in each direction */
   int64_t kb_us;       /**< time for 1,024 bytes to the process; 0: no limit */
   /** number of faults that accept connections and never answer */
   unsigned proxies;
@@ -43,7 +43,8 @@ void sim_network_free(sim_network *n);
 
 /* ---- for processes ------------------------------------------------------ */
 
-/** Connect. `on_ready` is called when the state changes or bytes arrive. */
+/** Connect. `on_ready` is called when the state of the connection changes, and
+    when bytes arrive. */
 sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
                         void (*on_ready)(void *arg), void *arg);
 sim_pipe_state sim_pipe_get_state(const sim_pipe *p);
@@ -68,13 +69,14 @@ void sim_network_remove_bandwidth(sim_network *n, unsigned process,
                                   unsigned server);
 /** Split bytes into pieces of this size at most; 0: do not split. */
 void sim_network_limit_pieces(sim_network *n, size_t most);
-/** Break the connection of a process after `bytes` more in that direction;
-    SIZE_MAX: now. false: there is none. */
+/** Break the connection of a process when `bytes` more have passed in that
+    direction; SIZE_MAX: now. false: the process has no connection. */
 bool sim_network_reset(sim_network *n, unsigned process, int direction,
                        size_t bytes);
 /** Cancel all pending sim_network_reset(). */
 void sim_network_cancel_resets(sim_network *n);
-/** The machine of a server fails: processes do not notice. */
+/** The machine of a server fails. It closes no connection, so that processes do
+    not notice. */
 void sim_network_stop_host(sim_network *n, unsigned server);
 /** The server to which a process is connected, or -1. */
 int sim_network_server_of(const sim_network *n, unsigned process);

@@ -5,7 +5,7 @@
 
 /*
  * A permit setter changes the number of permits at random. At the end it sets
- * the largest number that any actor acquires.
+ * the largest number that any actor acquires, so that all can be granted.
  */
 
 static void put_int(unsigned char at[4], int32_t n)
@@ -14,7 +14,7 @@ static void put_int(unsigned char at[4], int32_t n)
     at[i] = (unsigned char)((uint32_t)n >> (24 - 8 * i));
 }
 
-/* Only the reply to the last set counts. */
+/* The permit setter is idle when the final number is set. */
 static void on_final_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   sim_actor *a = arg;

@@ -113,7 +113,7 @@ static void send_segment(sim_pipe *p, int direction, const void *bytes,
     schedule_delivery(p, direction);
 }
 
-/* With limited bandwidth, long data arrive in several segments. */
+/* If the bandwidth is limited, long data are sent in segments of a kilobyte. */
 static void send_bytes(sim_pipe *p, int direction, const void *bytes,
                        size_t len, bool end)
 {
@@ -139,8 +139,8 @@ void sim_pipe_remove_bandwidth(sim_pipe *p)
   schedule_delivery(p, SIM_DOWN);
 }
 
-/* The connection breaks; one end or both notice. Bytes sent to the server may
- * still arrive. */
+/* Breaks the connection; the process, the server or both notice. Bytes sent to
+ * the server may still arrive. */
 void sim_pipe_break(sim_pipe *p)
 {
   uint32_t how = p->network->has_faults ? sim_roll(&p->network->rng, 8) : 2;
@@ -161,8 +161,8 @@ void sim_pipe_break(sim_pipe *p)
   notify_process(p);
 }
 
-/* Takes the first segment or a piece of it. Other jobs may run before the
- * rest. */
+/* Takes the first segment, or a piece of it whose rest arrives a little
+ * later. */
 static segment take_segment(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
@@ -277,8 +277,8 @@ static void on_output(const void *bytes, size_t len, void *arg)
     send_bytes(p, SIM_DOWN, bytes, len, false);
 }
 
-/* A server that closes with unread bytes resets the connection, and its last
- * bytes may be lost. */
+/* The server has closed. If it had unread bytes, the connection is reset, and
+ * the last bytes that it sent may be lost. */
 static void on_closed(void *arg)
 {
   sim_pipe *p = arg;
@@ -401,7 +401,7 @@ void sim_pipe_receive(sim_pipe *p, void *out, size_t len)
   lk__buf_consume(&p->arrived, len);
 }
 
-/* A socket that is closed with unread bytes drops what it has not sent. */
+/* The process closes. If it had unread bytes, what it sent last may be lost. */
 void sim_pipe_close(sim_pipe *p, bool silent)
 {
   if (p == NULL)

@@ -9,18 +9,19 @@
 #include "base/ring.h"
 
 /**
- * A connection, for pipe.c and network.c.
+ * The members of a connection and of the network, shared by pipe.c and
+ * network.c.
  */
 
-/** One direction. */
+/** One direction of a connection. */
 typedef struct sim_flow {
-  lk_buf bytes;  /**< in flight */
-  lk_ring parts; /**< the segments of `bytes` */
-  sim_job job;   /**< arrival of the first segment */
-  int64_t last_us;
+  lk_buf bytes;       /**< in flight */
+  lk_ring parts;      /**< the segments of `bytes` */
+  sim_job job;        /**< arrival of the first segment */
+  int64_t last_us;    /**< when the last segment arrives */
   size_t break_after; /**< the connection breaks after this many bytes;
                          SIZE_MAX: not */
-  bool lossy;         /**< broken: bytes sent are lost */
+  bool lossy; /**< the connection is broken: bytes that are sent are lost */
 } sim_flow;
 
 struct sim_pipe {
@@ -33,7 +34,7 @@ struct sim_pipe {
   sim_pipe_state state;
   bool waits_to_send; /**< the process waits for space to send */
   bool host_is_down;  /**< the machine of the server failed */
-  lk_buf arrived;     /**< received and not yet read by the process */
+  lk_buf arrived;     /**< bytes that the process has received and not read */
   sim_conn *conn;     /**< the server's side, or NULL */
   sim_job dialing;
   bool answered; /**< connecting: the server's reply is in flight */

@@ -36,8 +36,9 @@ void sim_prober_update(sim_process *p)
     x->pipe = sim_pipe_open(p->world->network, p->index, server, on_ready, p);
 }
 
-/* false: the probe is not finished. */
-static bool is_finished(sim_prober *x)
+/* Sends the rest of the probe. true: the server has answered and closed, or the
+ * connection failed. */
+static bool has_ended(sim_prober *x)
 {
   static const char question[] = LK_PROBE;
 
@@ -65,7 +66,7 @@ void sim_prober_read(sim_process *p)
   if (len > 0)
     sim_pipe_receive(x->pipe, x->answer + x->len, len);
   x->len += len;
-  if (!is_finished(x))
+  if (!has_ended(x))
     return;
   sim_prober done = *x;
 

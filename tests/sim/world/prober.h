@@ -4,7 +4,8 @@
 
 #include "sim/world/process.h"
 
-/** The driver's second connection, which probes a server. */
+/** The driver's second connection: it asks another server whether it has a
+    quorum. */
 
 /** Follow lk_client_want_probe(). */
 void sim_prober_update(sim_process *p);

@@ -17,8 +17,9 @@
 
 /* ---- clock -------------------------------------------------------------- */
 
-/* A clock rate of 1: microseconds of virtual time in a millisecond of the
- * clock, times 1,000,000. */
+/* With clock_rate(): virtual time in microseconds, times the rate, divided by
+ * PER_MS is the clock in milliseconds. The rate is 1,000,000 for a clock
+ * without drift. */
 #define PER_MS INT64_C(1000000000)
 
 static int64_t clock_rate(const sim_process *p)
@@ -146,6 +147,7 @@ static void hosts_of(const sim_process *p, char *out, size_t size)
   snprintf(out + at, size - at, "%s", p->chroot);
 }
 
+/* Larger than each request that cannot be split. */
 enum { LEAST_REQUEST = 7000 };
 
 static void process_start(sim_process *p)
@@ -187,8 +189,9 @@ static void process_start(sim_process *p)
   sim_checker_note_process_started(p->world->checker, p);
   sim_actors_start(p);
   p->session_to_resume.id = 0;
-  if (p->has_resumed) /* contenders of the previous process end with the session
-                       */
+  /* The nodes of the previous process are deleted only when the session
+   * ends. */
+  if (p->has_resumed)
     sim_process_close_in(p, sim_between(&p->rng, 0, 2 * p->world->timeout_ms) *
                                 SIM_MS);
   if (p->world->faults_over)
@@ -198,7 +201,8 @@ static void process_start(sim_process *p)
 
 /* ---- start and end ------------------------------------------------------ */
 
-/* The end of a pause, a start, or the end of an only session. */
+/* A pause ends, the process starts, or a client with one_session is
+ * replaced. */
 static void on_resume(void *arg)
 {
   sim_process *p = arg;
@@ -291,7 +295,8 @@ void sim_process_start_in(sim_process *p, int64_t in_us)
     sim_schedule_in(&p->world->agenda, &p->resume_job, in_us);
 }
 
-/* Called when the client or the locks are freed, in either order. */
+/* Called when the client was freed and when the locks were, in either order;
+ * acts on the second call. */
 void sim_process_ended(sim_process *p)
 {
   if (p->client != NULL || p->has_locks)
@@ -317,12 +322,13 @@ void sim_process_crash(sim_process *p, bool silent)
   sim_process_ended(p);
 }
 
-/* Frees locks and client in a random order; usual is locks first. In a callback
- * the client is freed at the end of the callback. */
+/* Frees the locks and then the client; in one of three cases the client
+ * client_first. A client that is freed in a callback ends after the callback.
+ */
 void sim_process_free_client(sim_process *p)
 {
   lk_client *client = p->client;
-  bool first = sim_roll(&p->rng, 3) == 0;
+  bool client_first = sim_roll(&p->rng, 3) == 0;
 
   if (p->client == NULL || p->freeing_client)
     return;
@@ -330,17 +336,17 @@ void sim_process_free_client(sim_process *p)
   sim_unschedule(&p->world->agenda, &p->free_job);
   p->freeing_client = true;
   p->has_locks = true;
-  if (first)
+  if (client_first)
     lk_client_free(client);
   sim_actors_free(p);
   p->has_locks = false;
-  if (first)
+  if (client_first)
     sim_process_ended(p);
   else
     lk_client_free(client); /* hook_freed() calls sim_process_ended() */
 }
 
-static void move_ahead(sim_process *p, int64_t for_us)
+static void advance_clock(sim_process *p, int64_t for_us)
 {
   if (p->busy_until_us < p->world->agenda.now_us)
     p->busy_until_us = p->world->agenda.now_us;
@@ -351,14 +357,14 @@ void sim_process_spend_in_callback(sim_process *p, int64_t for_us)
 {
   if (!p->in_loop)
     return;
-  move_ahead(p, for_us);
+  advance_clock(p, for_us);
   SIM_TRACE(&p->world->trace, p->name, "spends in a callback %" PRId64 " ms",
             for_us / SIM_MS);
 }
 
-/* The time until a millisecond before, at, or after the next deadline of the
- * client. */
-static int64_t until_due(sim_process *p)
+/* The time to the next deadline of the client, or a millisecond more or
+ * less. */
+static int64_t random_time_to_deadline(sim_process *p)
 {
   int64_t due = p->client == NULL ? INT64_MAX : lk_client_deadline(p->client);
   int64_t us = sim_process_true_us(p, due);
@@ -373,13 +379,13 @@ int64_t sim_process_read_clock(sim_process *p)
 {
   if (p->jump_after_readings > 0 && !p->world->in_checker &&
       --p->jump_after_readings == 0) {
-    int64_t us = p->jump_us > 0 ? p->jump_us : until_due(p);
+    int64_t us = p->jump_us > 0 ? p->jump_us : random_time_to_deadline(p);
 
     SIM_TRACE(&p->world->trace, p->name, "clock jumps by %" PRId64 " us", us);
     p->clock_before_jump_ms = sim_process_clock_before(p);
     p->jumped_us = p->world->agenda.now_us;
     if (us > 0)
-      move_ahead(p, us);
+      advance_clock(p, us);
   }
   return sim_process_clock(p);
 }
@@ -399,14 +405,14 @@ void sim_process_pause_for_spent_time(sim_process *p)
     sim_process_pause(p, us, 0);
 }
 
-void sim_process_pause(sim_process *p, int64_t for_us, unsigned trip)
+void sim_process_pause(sim_process *p, int64_t for_us, unsigned pause_at_step)
 {
   sim_agenda *a = &p->world->agenda;
 
   if (!sim_process_runs(p))
     return;
-  if (trip > 0) {
-    p->pause_at_step = trip;
+  if (pause_at_step > 0) {
+    p->pause_at_step = pause_at_step;
     p->pause_at_step_us = for_us;
     return;
   }

@@ -8,9 +8,9 @@
 #include <latchkey/latchkey.h>
 
 enum {
-  SIM_MOST_DEAD = 3, /**< addresses of a name that never answer */
+  SIM_MOST_DEAD = 3, /**< number of addresses of a name that never answer */
   SIM_MOST_ADDRESSES = SIM_WORLD_SERVERS + SIM_MOST_DEAD,
-  SIM_DEAD = SIM_WORLD_SERVERS
+  SIM_DEAD = SIM_WORLD_SERVERS /**< in place of a server: never answers */
 };
 
 /** A probe on a connection of its own. */
@@ -31,7 +31,7 @@ typedef struct sim_process {
   sim_world *world;
   unsigned index;
   char name[8];      /**< "p0" */
-  lk_client *client; /**< NULL: died or ended */
+  lk_client *client; /**< NULL: the process has died or ended */
   uint64_t life;     /**< number of starts */
   bool paused;
   int64_t paused_until_us;      /**< end of the pause */
@@ -40,17 +40,18 @@ typedef struct sim_process {
   int64_t jump_us;              /**< by this much; 0: to the next deadline */
   int64_t jumped_us;            /**< when the clock last jumped */
   int64_t clock_before_jump_ms; /**< the clock before that */
-  int64_t busy_until_us;        /**< until then a callback is running */
-  int64_t clock_base_ms;        /**< its clock at virtual time 0 */
-  /** of its clock: faster (> 0) or slower than virtual time */
+  int64_t busy_until_us; /**< a callback of the process runs until then */
+  int64_t clock_base_ms; /**< its clock at virtual time 0 */
+  /** the drift of its clock: faster (> 0) or slower than virtual time */
   int32_t drift_ppm;
   lk_assurance assurance; /**< of its session lease */
   const char *chroot;     /**< of its clients, or "" */
   bool read_only;         /**< its clients accept a read-only server */
-  bool one_session;       /**< its clients end with their sessions */
+  bool one_session;       /**< its clients do not start another session when one
+                             expires */
   lk_mem mem; /**< counts bytes; all blocks are freed when the process dies */
   size_t memory;            /**< bytes allocated by its client and locks */
-  lk_state state;           /**< as last reported */
+  lk_state state;           /**< the session state as last reported */
   struct sim_actor *actors; /**< see actors.c */
 
   /* of the driver */
@@ -68,7 +69,8 @@ typedef struct sim_process {
   unsigned naddresses; /**< of one name for all servers; 0: there is a name for
                           each */
   unsigned addresses[SIM_MOST_ADDRESSES]; /**< servers, or SIM_DEAD */
-  unsigned eager; /**< number of faults that make it work in its wake hook */
+  unsigned eager; /**< number of active faults that make it connect and send in
+                     its wake hook */
   bool in_loop;   /**< an iteration of the loop is running */
   unsigned loop_step;                 /**< next step of the loop */
   unsigned pause_at_step;             /**< it will pause before this step … */
@@ -79,14 +81,16 @@ typedef struct sim_process {
   bool has_resumed;    /**< the client has resumed a session; it will be closed
                           soon */
   bool freeing_client; /**< the client is being freed */
-  bool has_locks;      /**< its locks are not freed yet */
-  bool closing;        /**< lk_client_close() was called */
+  bool has_locks; /**< the client is being freed, and its locks are not freed
+                     yet */
+  bool closing;   /**< lk_client_close() was called */
   int64_t closed_session;   /**< session of the client that was closed */
   int64_t restart_after_us; /**< time from its free to the next start */
   sim_job free_job;         /**< frees or closes the client later */
 } sim_process;
 
-/** Its clock in ms, as lk_client_clock(), also while it is paused. */
+/** The clock of the process in ms, as lk_client_clock() has it. It also
+    advances while the process is paused. */
 int64_t sim_process_clock(const sim_process *p);
 /** The virtual time at which its clock shows `ms`; INT64_MAX: never. */
 int64_t sim_process_true_us(const sim_process *p, int64_t ms);
@@ -95,8 +99,9 @@ static inline bool sim_process_has_client(const sim_process *p)
 {
   return p->client != NULL && !p->freeing_client;
 }
-/** Whether it executes anything. An actor's job that finds that it does not
-    schedules itself at `paused_until_us`. */
+/** Whether the process executes anything: it has a client and is not paused. A
+    job that is due while the process is paused schedules itself again at
+    `paused_until_us`. */
 static inline bool sim_process_runs(const sim_process *p)
 {
   return sim_process_has_client(p) && !p->paused;
@@ -105,11 +110,11 @@ static inline bool sim_process_runs(const sim_process *p)
 void sim_process_init(sim_process *p, sim_world *w, unsigned index);
 /** Free its memory; its client must have died or been freed. */
 void sim_process_destroy(sim_process *p);
-/** Start with a new client, session lease and actors after this time, if it has
-    no client then. */
+/** Start after this time, with a new client, session lease and actors. Does
+    nothing if the process has a client then. */
 void sim_process_start_in(sim_process *p, int64_t in_us);
-/** The process dies: no callback is invoked, its memory is freed. The server
-    notices it, unless the machine fails, too (`silent`). */
+/** The process dies: no callback is invoked, and its memory is freed. `silent`:
+    its machine fails, so the servers do not notice. */
 void sim_process_crash(sim_process *p, bool silent);
 /** Free locks and client now; may be called in a callback. */
 void sim_process_free_client(sim_process *p);
@@ -118,14 +123,17 @@ void sim_process_free_client(sim_process *p);
 bool sim_process_close(sim_process *p, int64_t restart_after_us);
 /** Close the client after this time. */
 void sim_process_close_in(sim_process *p, int64_t in_us);
-/** Pause for this time; `pause_at_step` > 0: before that step of the loop. */
+/** Pause for this time. If `pause_at_step` is above 0, the pause begins before
+    that step of the loop; else now. */
 void sim_process_pause(sim_process *p, int64_t for_us, unsigned pause_at_step);
 /** The running callback takes this time: the clock of the process advances,
     other processes continue. */
 void sim_process_spend_in_callback(sim_process *p, int64_t for_us);
-/** The clock before the jump at this virtual time, if there was one. */
+/** The clock of the process; if it has jumped at this virtual time, the clock
+    before the jump. */
 int64_t sim_process_clock_before(const sim_process *p);
-/** After a call: pause until the virtual time has caught up. */
+/** Called after a job: if it took time, the process is paused until virtual
+    time has caught up. */
 void sim_process_pause_for_spent_time(sim_process *p);
 /** The client reads its clock. */
 int64_t sim_process_read_clock(sim_process *p);

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Facts of processes from start to end: session states, frames sent, handles
- * and requests. */
+/* Reports facts of a process from its start to its end: session states, frames
+ * that it sends, handles and requests. */
 
 void sim_life_end(sim_life *l)
 {
@@ -41,9 +41,10 @@ static void begin_session(sim_checker *checker, sim_life *l)
   l->session->life = l->process->life;
 }
 
-/* On a read-only server there is no session, and its data may be old: on the
- * next connection watches of this one may report anything. */
-static void begin_reading(sim_life *l)
+/* The client is connected to a read-only server. It has no session there, and
+ * the server's data may be old, so a watch that is re-registered on the next
+ * connection may report anything. */
+static void begin_read_only(sim_life *l)
 {
   l->session = NULL;
   l->top_zxid = 0;
@@ -71,10 +72,10 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
                                        .state = state,
                                        .err = err});
   if (state == LK_STATE_READ_ONLY)
-    begin_reading(l);
+    begin_read_only(l);
 }
 
-static void on_answer(lk_client *c, const lk_reply *reply, void *arg)
+static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   sim_life *l = arg;
 
@@ -85,7 +86,8 @@ static void on_answer(lk_client *c, const lk_reply *reply, void *arg)
                   &(sim_fact){.type = SIM_REPLY, .life = l, .reply = reply});
 }
 
-/* The owner died, and its session is resumed. */
+/* The process that created these nodes died, and another resumes its session.
+ * The new one does not know the nodes. */
 static void excuse_nodes_of(sim_checker *checker, int64_t session)
 {
   sim_history_session(&checker->history, session)->resumed = true;
@@ -101,7 +103,7 @@ void sim_checker_note_process_started(sim_checker *checker, sim_process *p)
                   .observer = l->observer, /* sim_checker_note_lease_made() may
                                               have set it before */
                   .state = LK_STATE_CONNECTING};
-  l->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = l};
+  l->listener = (lk_listener){.state = on_state, .reply = on_reply, .arg = l};
   lk_client_attach(p->client, &l->listener);
   if (p->has_resumed)
     excuse_nodes_of(checker, p->session_to_resume.id);
@@ -110,7 +112,6 @@ void sim_checker_note_process_started(sim_checker *checker, sim_process *p)
 void sim_checker_note_lease_made(sim_checker *checker, sim_process *p)
 {
   lk_session_lease *k = lk__client_lease(p->client);
-
   sim_life *l = sim_life_of(checker, p);
 
   l->observer =
@@ -168,8 +169,8 @@ static bool is_path(const unsigned char *at, const sim_life *l,
          memcmp(at + 4 + len, path, strlen(path)) == 0;
 }
 
-/* A multi that checks the directory of a lock recovers an own node; so does a
- * read of the single-node lock. */
+/* Whether the frame being sent recovers an own node. Such a request is a multi
+ * that checks the directory of a lock, or a read of the single-node lock. */
 static bool is_recovery(const sim_checker *checker, const sim_life *l)
 {
   enum { OP = 8, READ_PATH = 12, CHECK_PATH = 21, READ = 4, MULTI = 14 };
@@ -199,7 +200,8 @@ static void end_frame(sim_checker *checker, sim_life *l)
   l->frame_sent = 0;
 }
 
-/* The number of bytes missing of the current frame, as far as known. */
+/* The number of bytes that the current frame lacks; until its length is known,
+ * those that the length field lacks. */
 static size_t bytes_missing(const sim_life *l)
 {
   return (l->frame_sent < 4 ? 4 : l->frame_len) - l->frame_sent;

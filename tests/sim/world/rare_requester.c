@@ -11,8 +11,8 @@
 /*
  * A rare requester sends the requests that locks do not need: multi, multiRead,
  * getChildren, getAllChildrenNumber, getEphemerals, whoAmI, access lists,
- * containers and TTL nodes. It uses the nodes of the requesters and some below
- * them, a few of which may not be read at times.
+ * containers and TTL nodes. It uses the nodes of the requesters and children of
+ * these. Some of the children may not be read at times.
  */
 
 enum { NODES = 4, MOST_AT_ONCE = 3 };
@@ -125,7 +125,7 @@ static void random_path(sim_actor *a, bool below, char path[SIM_CHANGE_PATH])
     snprintf(path, SIM_CHANGE_PATH, "%s/n%u", SIM_REQUEST_DIR, node);
 }
 
-static void random_kind(sim_actor *a, sim_request_op *e)
+static void random_create_mode(sim_actor *a, sim_request_op *e)
 {
   static const int flags[] = {LK_PERSISTENT, LK_PERSISTENT,
                               LK_EPHEMERAL,  LK_EPHEMERAL | LK_SEQUENTIAL,
@@ -139,8 +139,8 @@ static void random_kind(sim_actor *a, sim_request_op *e)
   e->ttl_ms = sim_between(&a->rng, 1, a->process->world->timeout_ms * 4);
 }
 
-static void random_errand(sim_actor *a, const sim_request *r, unsigned number,
-                          sim_request_op *e)
+static void random_op(sim_actor *a, const sim_request *r, unsigned number,
+                      sim_request_op *e)
 {
   static const int32_t types[] = {LK_OP_CREATE, LK_OP_CREATE2, LK_OP_CREATE2,
                                   LK_OP_SET,    LK_OP_SET,     LK_OP_DELETE,
@@ -156,7 +156,7 @@ static void random_errand(sim_actor *a, const sim_request *r, unsigned number,
   else
     e->type = r->verb == SIM_MAKE ? LK_OP_CREATE2 : types[sim_roll(&a->rng, 8)];
   if (e->type == LK_OP_CREATE || e->type == LK_OP_CREATE2)
-    random_kind(a, e);
+    random_create_mode(a, e);
 }
 
 static lk_op make_op(const sim_request_op *e)
@@ -265,7 +265,7 @@ static void send_random_request(sim_actor *a, sim_verb verb)
     r->nops = verb == SIM_MAKE;
   r->ops = sim_allocate(SIM_MOST_OPS * sizeof *r->ops);
   for (unsigned i = 0; i < r->nops; i++)
-    random_errand(a, r, i, &r->ops[i]);
+    random_op(a, r, i, &r->ops[i]);
   r->in_call = true;
   if (send_request(r, &call) != 0) {
     r->completions = 1;

@@ -10,8 +10,8 @@
 
 /*
  * A reliable writer creates, sets and deletes nodes by reliable writes, one at
- * a time. Its own nodes are used by no other actor and are persistent. One node
- * is shared by all writers.
+ * a time. Its own nodes are persistent, and no other actor uses them. All
+ * writers also write to one shared node.
  */
 
 enum { OWN_NODES = 3 };
@@ -39,8 +39,8 @@ static void end_write(sim_write *x, int err)
     a->write = NULL;
 }
 
-static void on_create_settled(lk_client *c, int err, const char *path,
-                              const lk_stat *stat, void *arg)
+static void on_created(lk_client *c, int err, const char *path,
+                       const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)path;
@@ -48,15 +48,14 @@ static void on_create_settled(lk_client *c, int err, const char *path,
   end_write(arg, err);
 }
 
-static void on_set_settled(lk_client *c, int err, const lk_stat *stat,
-                           void *arg)
+static void on_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
   (void)c;
   (void)stat;
   end_write(arg, err);
 }
 
-static void on_delete_settled(lk_client *c, int err, void *arg)
+static void on_deleted(lk_client *c, int err, void *arg)
 {
   (void)c;
   end_write(arg, err);
@@ -73,11 +72,11 @@ static int send_write(sim_actor *a, sim_write *x, const lk_call *call)
 
   if (x->verb == SIM_CREATE)
     return lk_create_reliable(c, x->path, lk_text(x->data), NULL, flags, sole,
-                              call, on_create_settled, x);
+                              call, on_created, x);
   if (x->verb == SIM_DELETE)
-    return lk_delete_reliable(c, x->path, -1, sole, call, on_delete_settled, x);
-  return lk_set_reliable(c, x->path, lk_text(x->data), -1, sole, call,
-                         on_set_settled, x);
+    return lk_delete_reliable(c, x->path, -1, sole, call, on_deleted, x);
+  return lk_set_reliable(c, x->path, lk_text(x->data), -1, sole, call, on_set,
+                         x);
 }
 
 static void begin_write(sim_actor *a)

@@ -21,12 +21,12 @@ enum { JOBS_MAX = 64, SEEDS_LISTED_MAX = 100, TRACES_MAX = 2, ENOUGH = 20 };
 /* Figures of one run, or of many. */
 typedef struct tally {
   uint64_t runs;
-  uint64_t broken; /* runs with a violation */
+  uint64_t broken; /* number of runs with a violation */
   uint64_t grants;
   uint64_t faults;
   uint64_t jobs;
   int64_t time_us;
-  uint64_t quiet; /* runs with fewer than ENOUGH grants or faults */
+  uint64_t quiet; /* number of runs with fewer than ENOUGH grants or faults */
 } tally;
 
 /* The seed of a violation, and the first invariant that was violated. */
@@ -167,7 +167,8 @@ static size_t job_result_size(void)
   return sizeof(job_result) + sim_coverage_size();
 }
 
-/* Job `k` runs every jobs-th seed. */
+/* The seeds are dealt out in turn: job `k` runs every seed whose index modulo
+ * the number of jobs is `k`. */
 static void run_job(const sim_plan *plan, unsigned k, job_result *d)
 {
   for (uint64_t i = k; i < plan->count; i += plan->jobs) {
@@ -274,7 +275,7 @@ static double now_seconds(void)
 bool sim_report_many(const sim_plan *plan)
 {
   pid_t pids[JOBS_MAX];
-  job_result *desks[JOBS_MAX];
+  job_result *results[JOBS_MAX];
   tally sum = {0};
   bool whole = true;
   double began = now_seconds();
@@ -283,9 +284,9 @@ bool sim_report_many(const sim_plan *plan)
   if (own.jobs == 0 || own.jobs > JOBS_MAX)
     own.jobs = 1;
   for (unsigned k = 0; k < own.jobs; k++)
-    desks[k] = start_job(&own, k, &pids[k]);
+    results[k] = start_job(&own, k, &pids[k]);
   for (unsigned k = 0; k < own.jobs; k++)
-    whole = finish_job(&own, desks[k], pids[k], &sum) && whole;
+    whole = finish_job(&own, results[k], pids[k], &sum) && whole;
   double took = now_seconds() - began;
 
   printf("%" PRIu64 " seeds, %" PRIu64 " broken: %" PRIu64 " grants, %" PRIu64

@@ -11,11 +11,12 @@
 enum { SIM_MOST_WITHOUT = 32 };
 
 typedef struct sim_plan {
-  uint64_t first; /**< of the seeds */
+  uint64_t first; /**< first seed */
   uint64_t count;
   bool one; /**< a single seed, reported in full */
   sim_choice choice;
-  unsigned conditions; /**< of `choice`, if given */
+  unsigned conditions; /**< the conditions that the options name; `choice`
+                          points to them */
   const char *without[SIM_MOST_WITHOUT];
   size_t nwithout;
   bool trace;
@@ -24,7 +25,8 @@ typedef struct sim_plan {
   unsigned jobs; /**< number of processes */
 } sim_plan;
 
-/** false: an invariant was violated. */
+/** Run a seed, or many, and print a report. false: an invariant was
+    violated. */
 bool sim_report_one(const sim_plan *plan);
 bool sim_report_many(const sim_plan *plan);
 

@@ -244,7 +244,7 @@ static void on_large(lk_client *c, int err, const lk_bytes *data,
     abort();
 }
 
-/* One read at a time. */
+/* Starts a read of the large node, unless one is outstanding. */
 static void read_large(sim_actor *a)
 {
   lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
@@ -290,7 +290,8 @@ static void requester_act(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-/* This request is sent behind those that are repeated. */
+/* A request made now is sent on the next connection, behind those that the
+ * client repeats there. */
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   sim_actor *a = arg;

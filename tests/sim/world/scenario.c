@@ -78,7 +78,8 @@ const sim_scenario sim_scenarios[] = {
    .text = "servers are restarted one after the other, and crash",
    .faults = {F(RESTARTS) = 3, F(SERVER_CRASH) = 3, F(SERVER_STOP) = 2,
               F(CUT_AT) = 1}},
-  /* only on request, so that the choice by seeds does not change */
+  /* these have weight 0 and are run only by --scenario, so that each seed still
+   * chooses the same scenario as before they were added */
   {.name = "moves", .weight = 0, .subscribers = true, .gap_pm = 150, .churn = true,
    .text = "lists of servers change, and clients move",
    .faults = {F(HOSTS) = 10, F(CUT_AT) = 2, F(CUT) = 1, F(LAG) = 2,

@@ -6,22 +6,22 @@
 #include "sim/world/world.h"
 
 /**
- * A scenario: the sizes of a run, and its faults with their weights. The seed
- * chooses within these bounds. 0 selects the default.
+ * A scenario: the faults of a run with their weights, and bounds within which
+ * the seed chooses. 0 selects the default.
  */
 struct sim_scenario {
   const char *name;
   const char *text;
   unsigned weight; /**< of its choice by a seed */
-  bool calm;       /**< no delay is above T/4: no holder may become unsure */
+  bool calm;       /**< no delay is above T/4, so no holder may become unsure */
   bool churn; /**< actors hold for a short time and acquire again at once */
   bool hold;  /**< actors hold for long, mostly over T */
   bool subscribers;   /**< one run of three has subscribers */
-  unsigned assurance; /**< 1 + the assurance of all processes; 0: any, mostly
-                         quorum */
-  bool drift;         /**< clocks are 1 % off, and ticks are short */
-  int32_t sweep_ms;   /**< interval of deleting empty containers; 0: 60,000 */
-  unsigned gap_pm;    /**< between faults, in thousandths of T; 0: 300 */
+  unsigned assurance; /**< 1 + the assurance of all processes; 0: each process
+                         has any, mostly quorum */
+  bool drift; /**< clocks are 1 % off, and the session timeout is 20 ticks */
+  int32_t sweep_ms; /**< interval of deleting empty containers; 0: 60,000 */
+  unsigned gap_pm; /**< mean time between faults, in thousandths of T; 0: 300 */
   unsigned pieces; /**< maximum size of pieces in which bytes arrive; 0: any */
   unsigned faults[SIM_NFAULTS]; /**< weights of the faults */
 };
@@ -29,9 +29,9 @@ struct sim_scenario {
 extern const sim_scenario sim_scenarios[];
 extern const size_t sim_nscenarios;
 
-/** NULL: there is none of that name. */
+/** The scenario of that name; NULL: there is none. */
 const sim_scenario *sim_scenario_find(const char *name);
-/** The one that a seed chooses. */
+/** The scenario that a seed chooses. */
 const sim_scenario *sim_scenario_of(uint64_t seed);
 
 #endif

@@ -9,10 +9,9 @@
 #include <stdlib.h>
 
 /*
- * Subscribers of all processes subscribe to nodes that requesters and single
- * lockers change: to their data or their children. They unsubscribe and
- * subscribe again, also in callbacks. At the end each must have seen the last
- * state.
+ * A subscriber subscribes to the data or the children of a node that requesters
+ * and single lockers change. It unsubscribes and subscribes again, also in
+ * callbacks. At the end it must have seen the last state.
  */
 
 enum { NODES = 4 }; /* those of the requesters */
@@ -35,7 +34,7 @@ static void unsubscribe(sim_actor *a)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-/* Independent of the order of the names. */
+/* FNV-1a. */
 static uint64_t digest_of(const void *at, size_t len)
 {
   const unsigned char *b = at;
@@ -76,6 +75,7 @@ static void on_names(lk_subscription *s, int err, const lk_bytes *names,
   if (err == 0)
     state = (sim_node_state){
         .czxid = stat->czxid, .zxid = stat->pzxid, .version = stat->cversion};
+  /* A sum does not depend on the order of the names. */
   for (size_t i = 0; i < count; i++)
     state.digest += digest_of(names[i].at, names[i].len);
   notify_checker(arg, s, &state);
@@ -145,7 +145,8 @@ static void choose_node(sim_actor *a)
              (unsigned)node);
 }
 
-/* Mostly without periodic checks, which would hide missing events. */
+/* Periodic checks would hide that an event is missing, so most subscriptions
+ * have none. */
 static void subscribe(sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;

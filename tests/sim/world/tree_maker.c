@@ -60,7 +60,8 @@ static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
   end_call(arg, err);
 }
 
-/* The directory itself, or one to three levels below it. */
+/* A random path: the tree maker's directory, or one to three levels below
+ * it. */
 static void random_path(sim_actor *a, sim_write *x)
 {
   uint32_t levels = sim_roll(&a->rng, 4);

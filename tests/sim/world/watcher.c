@@ -34,7 +34,9 @@ static void cancel_watch(sim_request *r, bool on_server)
   r->watch = NULL;
 }
 
-/* Decided by the request's number, so that nothing is drawn here. */
+/* Some watches are cancelled when their node is deleted. The number of the
+ * request decides which ones, so that nothing is drawn from the random
+ * generator here. */
 static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
 {
   sim_request *r = arg;
@@ -115,11 +117,12 @@ static void add_watch(sim_actor *a)
   r->in_call = true;
   r->err = lk_add_watch(a->process->client, r->path, r->persistent->mode, &call,
                         on_done, r);
-  r->completions = r->err != 0; /* there is a watch of the other mode */
+  r->completions =
+      r->err != 0; /* refused: there is a watch of the other mode */
   r->in_call = false;
 }
 
-/* Persistent watches, also requested ones. */
+/* The number of registered persistent watches. */
 static size_t count_watches(const sim_actor *a)
 {
   size_t n = 0;

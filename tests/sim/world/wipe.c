@@ -10,7 +10,8 @@
  * of an older snapshot.
  */
 
-/* Reports nodes before their parents. */
+/* Reports the deletion of all nodes of `owner` at or below `n`, children before
+ * their parents. `owner` 0: nodes without an owner. */
 static void notify_of_deleted_nodes(const sim_ensemble *e, const sim_node *n,
                                     int64_t owner)
 {

@@ -27,7 +27,7 @@ enum {
 
 /* ---- choices by the seed ------------------------------------------------ */
 
-/* Within the bounds of the servers, and often at the lower one. */
+/* A session timeout within the bounds of the servers, often the least one. */
 static int32_t random_timeout(sim_rng *r, int32_t tick)
 {
   int64_t most = 20 * (int64_t)tick < 6000 ? 20 * (int64_t)tick : 6000;
@@ -69,8 +69,8 @@ static void choose_sizes(sim_world *w)
     snprintf(w->locks[i], sizeof w->locks[i], "%s", paths[(first + i) % 3]);
 }
 
-/* Scenario "calm" has no conditions, since it must have no other faults. */
-static unsigned random_conditions(const sim_world *w, const unsigned *chosen)
+/* Scenario "calm" has no conditions, since they add faults. */
+static unsigned choose_conditions(const sim_world *w, const unsigned *chosen)
 {
   if (w->scenario->calm)
     return 0;
@@ -78,7 +78,7 @@ static unsigned random_conditions(const sim_world *w, const unsigned *chosen)
 }
 
 /* Many readers need read-write locks. */
-static const sim_lock_mix *random_menu(const sim_world *w)
+static const sim_lock_mix *choose_lock_mix(const sim_world *w)
 {
   return sim_has_condition(w, SIM_MANY_READERS) ? sim_lock_mix_find("rwlock")
                                                 : sim_lock_mix_of(w->seed);
@@ -90,8 +90,9 @@ void sim_world_choose(sim_world *w, uint64_t seed, const sim_choice *choice)
   w->seed = seed;
   w->scenario =
       choice->scenario == NULL ? sim_scenario_of(seed) : choice->scenario;
-  w->conditions = random_conditions(w, choice->conditions);
-  w->lock_mix = choice->lock_mix == NULL ? random_menu(w) : choice->lock_mix;
+  w->conditions = choose_conditions(w, choice->conditions);
+  w->lock_mix =
+      choice->lock_mix == NULL ? choose_lock_mix(w) : choice->lock_mix;
   w->style = choice->style == NULL ? sim_lock_style_of(seed, w->lock_mix)
                                    : choice->style;
   w->all_requests = choice->all_requests;
@@ -134,7 +135,7 @@ void sim_world_destroy(sim_world *w)
 
 /* ---- time --------------------------------------------------------------- */
 
-static void on_moment(void *arg)
+static void do_nothing(void *arg)
 {
   (void)arg;
 }
@@ -148,7 +149,7 @@ static void check_time_moves(const sim_world *w, size_t jobs)
   abort();
 }
 
-/* A call that takes time pauses its process. */
+/* Pauses the processes whose last call took time. */
 static void pause_for_spent_time(sim_world *w)
 {
   for (size_t i = 0; i < w->nprocesses; i++)
@@ -158,8 +159,8 @@ static void pause_for_spent_time(sim_world *w)
 /* Advances the virtual time by `us`. false: an invariant was violated. */
 static bool pass_time(sim_world *w, int64_t us)
 {
-  sim_job end = {.run = on_moment};
-  int64_t milestone = w->agenda.now_us;
+  sim_job end = {.run = do_nothing};
+  int64_t last_us = w->agenda.now_us;
   size_t jobs = 0;
 
   sim_schedule_in(&w->agenda, &end, us);
@@ -168,8 +169,8 @@ static bool pass_time(sim_world *w, int64_t us)
     if (sim_has_condition(w, SIM_CLOCK_STEPS))
       pause_for_spent_time(w);
     sim_checker_after_job(w->checker);
-    jobs = milestone == w->agenda.now_us ? jobs + 1 : 0;
-    milestone = w->agenda.now_us;
+    jobs = last_us == w->agenda.now_us ? jobs + 1 : 0;
+    last_us = w->agenda.now_us;
     check_time_moves(w, jobs);
     if (!w->keep_going && sim_checker_violations(w->checker) > 0) {
       sim_unschedule(&w->agenda, &end);

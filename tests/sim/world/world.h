@@ -20,11 +20,11 @@ typedef struct sim_lock_mix sim_lock_mix;     /* lock_mix.h */
 typedef struct sim_lock_style sim_lock_style; /* lock_styles.h */
 
 enum {
-  SIM_INCARNATION_EPOCHS =
-      1 << 16, /**< between two incarnations of the ensemble */
+  SIM_INCARNATION_EPOCHS = 1 << 16, /**< difference between the epochs of two
+                                       incarnations of the ensemble */
   SIM_MOST_WIPES = 4,
   SIM_TIMEOUT_FACTOR_MAX =
-      3, /**< no session timeout is longer than this many T */
+      3, /**< no session timeout is longer than this many times T */
   SIM_WORLD_SERVERS = 5,
   SIM_MOST_PROCESSES = 8,
   SIM_MOST_LOCKS = 4,
@@ -39,7 +39,8 @@ struct sim_world {
   unsigned conditions; /**< a bit for each; see conditions.h */
   sim_agenda agenda;
   sim_trace trace;
-  sim_rng rng; /**< only forked, never drawn from */
+  /** other generators are forked from it; nothing is drawn from it */
+  sim_rng rng;
   sim_ensemble *ensemble;
   sim_ensemble_config config;
   struct sim_network *network;
@@ -53,23 +54,25 @@ struct sim_world {
   int32_t longest_ms;
   size_t nlocks;                             /**< directories of locks */
   char locks[SIM_MOST_LOCKS][SIM_LOCK_PATH]; /**< "/b", … */
-  size_t nqueues; /**< of these, the first are locks by themselves */
-  bool reversed;  /**< multi-locks take their members from the last to the first
-                   */
-  size_t semaphore_index; /**< index of its queue; its leases follow */
-  int32_t permits;        /**< initial number */
+  size_t nqueues; /**< the first of these are locks by themselves; the others
+                     belong to the semaphore */
+  /** multi-locks take their members from the last to the first */
+  bool reversed;
+  size_t semaphore_index; /**< index of the semaphore's queue; the directory of
+                             its leases follows */
+  int32_t permits;        /**< initial number of permits */
   bool has_limit_node;    /**< the number of permits is in SIM_LIMIT */
-  bool all_requests;   /**< there are rare requesters and watchers */
-  bool faults_over;    /**< the faults have ended, and actors stop */
-  unsigned wipes;      /**< number of wipes */
-  bool in_checker; /**< the checker is running: its readings of clocks do not
-                      count */
-  bool keep_going; /**< after a violation */
+  bool all_requests;      /**< there are rare requesters and watchers */
+  bool faults_over;       /**< the faults have ended, and actors stop */
+  unsigned wipes;         /**< number of wipes */
+  bool in_checker; /**< the checker is running, and its readings of clocks do
+                      not count */
+  bool keep_going; /**< continue after a violation */
   size_t grants;   /**< counted by the checker */
-  size_t nfaults;      /**< counted by faults.c */
+  size_t nfaults;  /**< counted by faults.c */
 };
 
-/** The choices for a run. NULL: by the seed. */
+/** The choices for a run. NULL: the seed chooses. */
 typedef struct sim_choice {
   const sim_scenario *scenario;
   const sim_lock_mix *lock_mix;
