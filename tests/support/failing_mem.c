@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-/* More than any test needs. Refused here, since sanitizers report such sizes.
- */
+/* More than any test needs. Such a size is refused here, since malloc() of a
+   sanitizer would end the program. */
 #define TOO_MUCH ((size_t)1 << 30)
 
-/* Before each block. */
+/* Stands in front of each block. */
 typedef union head {
   size_t size;
   max_align_t align;

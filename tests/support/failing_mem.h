@@ -5,9 +5,9 @@
 #include <latchkey/types.h>
 
 /**
- * Memory that counts, and of which there is none when a test says so. Growing
- * a block always moves it, so that old pointers are found out. To see every
- * failure of something once:
+ * Memory that counts its blocks and can be made to fail. A block that grows
+ * always moves, so that the use of an old pointer is an error that a sanitizer
+ * reports. To have each allocation of some code fail once:
  *
  *     failing_mem f;
  *     size_t n = 0;
@@ -15,24 +15,26 @@
  *     do {
  *       failing_mem_init(&f);
  *       f.fail_at = ++n;
- *       ... with &f.mem; it must cope ...
+ *       ... run the code with &f.mem ...
  *       ck_assert_uint_eq(f.live, 0);
  *     } while (failing_mem_failed(&f));
- *     ... the last round went through: look at its result ...
+ *     ... in the last round nothing has failed: check its result ...
  */
 typedef struct failing_mem {
-  lk_mem mem;     /**< to hand out; points to its failing_mem: do not move */
-  size_t fail_at; /**< which allocation fails, counting from 1; 0: none does */
-  bool for_good;  /**< and all after it */
-  size_t count;   /**< allocations so far, failed ones too */
-  size_t bytes;   /**< what they added up to */
-  size_t live;    /**< blocks not given back yet */
-  size_t held;    /**< bytes of those blocks */
+  lk_mem mem;     /**< the allocator; it points to this struct, which must not
+                       be moved */
+  size_t fail_at; /**< the number of the allocation that fails, counted from 1;
+                       0: none fails */
+  bool for_good;  /**< all allocations after `fail_at` fail, too */
+  size_t count;   /**< allocations so far, including failed ones */
+  size_t bytes;   /**< the sum of their sizes */
+  size_t live;    /**< blocks that are not freed yet */
+  size_t held;    /**< the sum of the sizes of these blocks */
 } failing_mem;
 
-/** All counts at 0, nothing fails. */
+/** Set all counts to 0, and let nothing fail. */
 void failing_mem_init(failing_mem *f);
-/** Whether an allocation has failed by now. */
+/** Whether an allocation has failed. */
 bool failing_mem_failed(const failing_mem *f);
 
 #endif

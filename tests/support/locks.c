@@ -91,7 +91,8 @@ static void note_callback(locker *l, const char *text)
     l->react(l, text);
 }
 
-static const char *short_node(const char *path)
+/* The sequence number at the end of a path, which has ten digits. */
+static const char *sequence_number(const char *path)
 {
   return path + strlen(path) - 10;
 }
@@ -106,7 +107,7 @@ void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   switch (e->type) {
   case LK_LOCK_EVENT_WAITING:
     snprintf(text, sizeof text, "waiting %zu %s", e->position,
-             short_node(e->node));
+             sequence_number(e->node));
     break;
   case LK_LOCK_EVENT_PLACE_LOST:
     snprintf(text, sizeof text, "place lost %s", lk_error_name(e->err));
@@ -159,10 +160,8 @@ static void on_verified(lk_lock *lock, int err, void *arg)
 
 void locker_clear(locker *l, test_client *p)
 {
-  *l = (locker){.p = p,
-                .acquired = NOT_YET,
-                .released = NOT_YET,
-                .verified = NOT_YET};
+  *l = (locker){
+      .p = p, .acquired = NOT_YET, .released = NOT_YET, .verified = NOT_YET};
 }
 
 bool locker_try_init(locker *l, test_client *p, const lk_lock_config *config)

@@ -12,48 +12,49 @@
  * records the events and completions of its lock.
  */
 enum {
-  T = 4000,       /* session timeout, ms */
-  NOT_YET = 12345 /* in place of the result of a call that has not completed */
+  T = 4000,       /* the session timeout in ms */
+  NOT_YET = 12345 /* stands for the result of a call that has not completed */
 };
 
 typedef struct test_client {
   model_link *link;
   failing_mem mem;
-  unsigned warnings;     /* logged */
-  unsigned errors;       /* logged */
-  char left_behind[256]; /* "ERROR path" of each node left, a line each */
+  unsigned warnings;     /* how many the client has logged */
+  unsigned errors;       /* how many the client has logged */
+  char left_behind[256]; /* a line "ERROR path" for each node that a lock could
+                            not delete */
 } test_client;
 
 typedef struct locker {
   test_client *p;
   lk_lock *lock;
-  lk_rwlock *rw; /* of which the lock is one side, or NULL */
-  int acquired;  /* the result of the acquire, or NOT_YET */
-  int released;
-  int verified;
-  unsigned calls;    /* of all callbacks */
-  char events[2048]; /* reported to it, a line each */
+  lk_rwlock *rw;     /* the read-write lock with `lock` as a side; or NULL */
+  int acquired;      /* the result of the last acquire, or NOT_YET */
+  int released;      /* the result of the last release, or NOT_YET */
+  int verified;      /* the result of the last verify, or NOT_YET */
+  unsigned calls;    /* how many callbacks were called */
+  char events[2048]; /* a line for each event of the lock */
   /** Called at the end of each callback; `what`: the event, as in `events`,
       "acquired", "released" or "verified". May be NULL. */
   void (*react)(struct locker *l, const char *what);
-  void *arg;
+  void *arg; /* for the test */
 } locker;
 
-/** A client and its session lease, not connected yet. `config` NULL: the
-    defaults. */
+/** Make a client, which is not connected yet, and configure its session lease.
+    `config` NULL: the defaults. Aborts if there is no memory. */
 void test_client_init(test_client *p, model_server *s,
                       const lk_lease_config *config);
-/** The same; false: no memory. */
+/** The same, with memory that was set up before; false: no memory. */
 bool test_client_try_init(test_client *p, model_server *s,
                           const lk_lease_config *config);
-/** Free the client, if it is not gone already. */
+/** Free the client, if it exists, and check that all its memory is freed. */
 void test_client_free(test_client *p);
 
 /** lk_lock_config.on_event of lockers; `arg` is the locker. */
 void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg);
-/** Set it up without a lock, which the test creates. */
+/** Prepare a locker for a lock that the test creates. */
 void locker_clear(locker *l, test_client *p);
-/** A lock at /locks/x. */
+/** Prepare a locker and create its lock at /locks/x. */
 void locker_init(locker *l, test_client *p, const lk_lock_config *config);
 bool locker_try_init(locker *l, test_client *p, const lk_lock_config *config);
 /** Start an acquire. Returns the result of the call. */
@@ -69,24 +70,24 @@ bool locker_check_events(locker *l, const char *text);
 
 #define LOCKS "/locks/x"
 
-/** Two clients on a server where the directory exists, each with a handle of
-    the same lock. */
+/** Two clients, each with a handle of the lock at /locks/x, whose directory
+    exists. */
 typedef struct lock_pair {
   model_server server;
   test_client one;
   test_client two;
-  locker a; /* one's */
-  locker b; /* two's */
+  locker a; /* the handle of client `one` */
+  locker b; /* the handle of client `two` */
 } lock_pair;
 
-/** The configs may be NULL. */
+/** Either configuration may be NULL: the defaults. */
 void lock_pair_begin(lock_pair *lp, const lk_lease_config *kc,
                      const lk_lock_config *lc);
-/** Free all; no node and no memory is left. */
+/** Free all, and check that no node and no memory is left. */
 void lock_pair_end(lock_pair *lp);
-/** a holds, b waits behind it; the logs are empty. */
+/** Have `a` hold the lock and `b` wait for it, and empty the logs. */
 void lock_pair_queue(lock_pair *lp);
-/** a holds; its log is empty. */
+/** Have `a` hold the lock, and empty its log. */
 void lock_pair_hold(lock_pair *lp);
 
 #endif

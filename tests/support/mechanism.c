@@ -9,17 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/** Of one exchange. */
+/** The state of one exchange. */
 typedef struct fake_exchange {
   fake_mechanism *m;
   const lk_sasl_facts *facts;
   lk_mem mem;
-  char *token; /**< a block of its own: the library must not keep it */
-  int sent;
+  char *token; /**< its own block, so that a sanitizer reports it if the library
+                    reads the token too late */
+  int sent;    /**< how many tokens were sent */
 } fake_exchange;
 
-/* Whether this call fails. Calls the test first. */
-static bool fails(fake_mechanism *m, const char *event)
+/* Report the call to the test. Returns whether the call has to fail. */
+static bool report_and_fail(fake_mechanism *m, const char *event)
 {
   bool fail = ++m->calls == m->fail_at;
 
@@ -34,7 +35,7 @@ static int give_password(char *out, size_t size, void *arg)
   m->calls = 0;
   peer_must(m->p, size == LK_SASL_PASSWORD_MAX, "another room for a password");
   memcpy(out, "secret", 6);
-  return fails(m, "password") ? m->fail_err : 6;
+  return report_and_fail(m, "password") ? m->fail_err : 6;
 }
 
 static int start(void **state, const lk_sasl_facts *facts, const char **why)
@@ -53,7 +54,7 @@ static int start(void **state, const lk_sasl_facts *facts, const char **why)
   if (e == NULL)
     return LK_ERR_NO_MEMORY;
   *e = (fake_exchange){.m = m, .facts = facts, .mem = *facts->mem};
-  if (fails(m, "start")) {
+  if (report_and_fail(m, "start")) {
     *why = "no ticket";
     e->mem.resize(e->mem.arg, e, 0);
     return m->fail_err;
@@ -73,7 +74,7 @@ static void say_challenge(fake_mechanism *m, lk_bytes challenge)
                   (const char *)challenge.at);
 }
 
-/* The empty token first; it must not be a null one on the wire. */
+/* The first token is empty; on the wire it must be empty, too, and not null. */
 static int make_token(fake_exchange *e, lk_bytes *response)
 {
   char *token = e->mem.resize(e->mem.arg, e->token, 16);
@@ -97,11 +98,12 @@ static int step(void *state, lk_bytes challenge, lk_bytes *response,
 
   say_challenge(m, challenge);
   peer_must(m->p, m->running && !m->done, "a step behind the end");
-  if (fails(m, "step")) {
+  if (report_and_fail(m, "step")) {
     *why = "a fake failure";
     return m->fail_err;
   }
-  /* not freed, even if the client was */
+  /* The test may have freed the client in the meantime: even then the challenge
+     must stay until step() returns. */
   peer_must(m->p, challenge.len == 0 || *(const char *)challenge.at == first,
             "the challenge is gone");
   if (e->sent < m->tokens) {

@@ -5,24 +5,25 @@
 #include <latchkey/sasl.h>
 
 /**
- * A fake SASL mechanism of several steps, which can fail at any of them. The
- * test is called in each. The log of its peer records all calls.
+ * A fake SASL mechanism of several steps, which can fail in any of them. Each
+ * call is a line in the log of the peer, and calls peer.react.
  */
 typedef struct fake_mechanism {
   struct peer *p;
-  int tokens;       /**< tokens that it sends */
-  bool speaks_last; /**< with the last one it is done, as GSSAPI is; else it
-                         wants an answer to that, as DIGEST-MD5 does */
-  int fail_at;  /**< fail in this call: 1 is the password, 2 the start, 3 the
-                     first step; 0: never */
-  int fail_err; /**< with this */
-  int calls;    /**< of the exchange under way */
-  bool running; /**< between start and end */
-  bool done;    /**< it said so */
-  bool proved;  /**< on the connection at hand */
+  int tokens;       /**< how many tokens the mechanism sends */
+  bool speaks_last; /**< true: the exchange is done with the last token, as with
+                         GSSAPI; false: the server has to answer that token, as
+                         with DIGEST-MD5 */
+  int fail_at;      /**< the call that fails: 1 is the password, 2 the start, 3
+                         the first step; 0: none */
+  int fail_err;     /**< the error of that call */
+  int calls;        /**< calls in the present exchange */
+  bool running;     /**< between start and end of an exchange */
+  bool done;        /**< the last step has returned LK_SASL_DONE */
+  bool proved;      /**< an exchange on the present connection has succeeded */
 } fake_mechanism;
 
-/** For lk_client_config.sasl; `out` lives as long as the client. */
+/** Set `out` for lk_client_config.sasl. `m` must outlive the client. */
 void fake_mechanism_config(fake_mechanism *m, lk_sasl_config *out);
 
 #endif

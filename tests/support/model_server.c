@@ -25,7 +25,7 @@ static sim_server *server_of(const model_server *s)
   return sim_ensemble_server(s->ensemble, 0);
 }
 
-/* Run it until all proposals are applied. */
+/* Run the model until all proposals are applied. */
 static void settle(model_server *s)
 {
   const sim_server *m = server_of(s);
@@ -102,7 +102,7 @@ static void feed(model_link *l, lk_bytes frame)
 {
   lk_buf whole = wire_buf();
 
-  wire_bytes(&whole, frame); /* its length, and itself */
+  wire_bytes(&whole, frame); /* adds the length in front */
   sim_conn_input(l->conn, lk__buf_bytes(&whole), lk__buf_len(&whole));
   lk__buf_free(&whole);
   settle(l->server);
@@ -344,7 +344,7 @@ void model_sweep(model_server *s)
 {
   size_t before;
 
-  do { /* a container in a container */
+  do { /* again, since deleting a container may empty the one above */
     before = server_of(s)->tree.count;
     sim_leader_delete_unused(server_of(s));
     settle(s);

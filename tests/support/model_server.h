@@ -6,17 +6,17 @@
 #include "support/failing_mem.h"
 
 /**
- * One ZooKeeper server in memory, its clients, and their clock, for unit tests:
- * an adapter of the model in tests/sim/model, which the differential test
- * compares with real servers. It drives the clients as an event loop does,
- * without threads or sockets, and injects faults: at the n-th request of a
- * client, or for as long as a flag is set.
+ * One ZooKeeper server in memory, with its clients and their clock, for unit
+ * tests. The server is the model in tests/sim/model, which the differential
+ * test compares with real servers. The functions here drive the clients as an
+ * event loop does, without threads or sockets. They inject faults at the n-th
+ * request of a client, or for as long as a flag is set.
  *
- * Time stands still unless a test moves it; nothing happens unless a test calls
- * model_turn() or model_run(). For the server no time passes at all, so that no
- * session expires and no container is deleted, unless `expires` is set. Each
- * request is executed before the next one is read. The test aborts when a
- * client breaks the protocol.
+ * Nothing happens and no time passes unless a test calls model_turn() or
+ * model_run(). The server's own clock stands still even then, so that no
+ * session expires and no container is deleted, unless `expires` is set. The
+ * server executes each request before it reads the next one. The test aborts if
+ * a client breaks the protocol.
  */
 typedef struct model_server model_server;
 
@@ -25,56 +25,58 @@ typedef struct model_link {
   struct model_link *next;
   model_server *server;
   lk_client *client; /**< NULL: freed */
-  sim_conn *conn;    /**< the server's side; NULL: none, or closed by it */
-  uint64_t attempt;
-  bool up;
-  bool greeted;         /**< the connect request was read */
-  bool closed_by_server; /**< the server closed; the client gets the end after
-                     `out` */
-  int64_t session;      /**< of the connection */
-  int64_t last_session; /**< of the last one */
+  sim_conn *conn;    /**< the server's side; NULL: not connected, or closed by
+                          the server */
+  uint64_t attempt;  /**< the lk_want.attempt of the connection */
+  bool up;           /**< the client is connected */
+  bool greeted;      /**< the server has read the connect request */
+  bool closed_by_server; /**< the client still gets the bytes in `out`, and then
+                              the end */
+  int64_t session;       /**< the session of the connection */
+  int64_t last_session;  /**< the last session with a quorum */
   int32_t timeout_ms;
-  lk_buf in;       /**< to the server */
-  lk_buf out;      /**< to the client */
-  char log[16384]; /**< requests by name, writes set apart by " | "; no
-                        pings, no identities */
-  bool logged_connect;
+  lk_buf in;           /**< bytes for the server */
+  lk_buf out;          /**< bytes for the client */
+  char log[16384];     /**< the names of the requests, with " | " between two
+                          writes;     without pings and identities */
+  bool logged_connect; /**< the connect request is in the log */
 
-  /* Faults. Requests are counted from 1 once the test sets them. */
-  unsigned requests;    /**< executed or cut so far, but pings and auth */
-  unsigned cut_at;      /**< break the connection at this request */
-  bool cut_after;       /**< once it has been executed */
-  bool cut_softly;      /**< earlier replies still arrive */
-  unsigned throttle_at; /**< answer this one with THROTTLED */
-  unsigned answer_at;   /**< answer this one with `answer_err`, unexecuted */
+  /* Faults. A test sets `requests` to 0 to count from then on. */
+  unsigned requests;    /**< requests executed or cut, without ping and auth */
+  unsigned cut_at;      /**< the number of the request at which the connection
+                             breaks; 0: none. The same for the next two. */
+  bool cut_after;       /**< it breaks after the request was executed */
+  bool cut_softly;      /**< replies to earlier requests still arrive */
+  unsigned throttle_at; /**< the request that is answered with THROTTLED */
+  unsigned answer_at;   /**< the request that is answered with `answer_err`, and
+                             not executed */
   int answer_err;
   bool frozen;  /**< the server reads nothing */
-  size_t allow; /**< bytes that still arrive at the client */
-  size_t step;  /**< most bytes delivered at once; 0: all */
+  size_t allow; /**< how many bytes still arrive at the client */
+  size_t step;  /**< the most bytes delivered at once; 0: no limit */
 } model_link;
 
 struct model_server {
   sim_agenda agenda; /**< the server's time */
   sim_trace trace;
-  sim_ensemble *ensemble; /**< of one server */
-  int64_t now;            /**< ms */
+  sim_ensemble *ensemble; /**< has one server */
+  int64_t now;            /**< the clients' clock, in ms */
   int64_t clock_step_ms;  /**< added to `now` at each reading of the clock */
-  int64_t then;  /**< `now` when the server's time was last moved */
-  uint64_t seed;
+  int64_t then;           /**< `now` when the server's time was last moved */
+  uint64_t seed;          /**< of the clients' random bytes */
   model_link *links;
-  bool expires;      /**< time passes for the server, too */
+  bool expires;              /**< time passes for the server, too */
   int64_t read_only_session; /**< the last session of a read-only server */
-  bool strict;       /**< exists needs READ, as in patched servers */
+  bool strict; /**< exists needs the permission READ, as in patched servers */
 
   /* Faults. */
   bool down;          /**< connections are refused */
-  bool no_containers; /**< a server before 3.5.1 */
-  bool no_ephemerals; /**< a server before 3.6 */
+  bool no_containers; /**< as a server before 3.5.1 */
+  bool no_ephemerals; /**< as a server before 3.6: no getEphemerals */
   int32_t max_timeout_ms;
   /** Called before each request is executed. May be NULL. */
   void (*before)(model_server *s, model_link *l, int32_t op, const char *path);
-  /** Executes a request in the place of model_serve(), which it may call. May
-     be NULL. */
+  /** Called instead of model_serve(), which it may call. May be NULL. */
   bool (*serve)(model_link *l, lk_bytes frame);
   /** Called after each write of a client, with the names of its requests. May
       be NULL. */
@@ -82,81 +84,86 @@ struct model_server {
 };
 
 void model_init(model_server *s);
-/** Frees clients that are left. */
+/** Free the server and the clients that are left. */
 void model_done(model_server *s);
-/** A client of the server; `config` without hosts. NULL: no memory. */
+/** Make a client of the server; `config` has no hosts. NULL: no memory. */
 model_link *model_client(model_server *s, lk_client_config *config);
 /** Run server and clients until nothing more happens at this time. */
 void model_turn(model_server *s);
-/** Let only this client read its received bytes. false: there are none. */
+/** Deliver the bytes for this client, and nothing else. false: there are none.
+ */
 bool model_deliver(model_link *l);
 /** Let `ms` pass. */
 void model_run(model_server *s, int64_t ms);
 
 /* For clients at the other end of a socket; see unit/fake/loopback.h. */
-/** An established connection. Bytes for its client are in `out`. */
+/** Accept a connection. The bytes for its client are in model_link.out. */
 model_link *model_accept(model_server *s);
-/** Serve a whole frame, with its length, that has come from there. */
+/** Serve a frame with its length, which has come from the client. */
 void model_take(model_link *l, lk_bytes frame);
-/** The client closed that connection. */
+/** The client has closed the connection. */
 void model_hang_up(model_link *l);
 
 /** Break the connection; the client reconnects in the next turn or soon after.
  */
 void model_drop(model_link *l);
-/** End a session; its client learns it when it connects. */
+/** End a session; its client learns of the end when it connects again. */
 void model_expire(model_server *s, int64_t session);
-/** The server loses its quorum, closes all connections and serves reads to
-    clients that accept that; or it has its quorum again. */
+/** The server loses its quorum and closes all connections. From then on it
+    serves reads to clients that accept a read-only server. */
 void model_lose_quorum(model_server *s);
+/** The server has a quorum again. */
 void model_regain_quorum(model_server *s);
 
 /* Acts of an operator; each must succeed. */
 void model_create(model_server *s, const char *path);
-/** An ephemeral of a session, which begins with it if it does not live. */
+/** Create an ephemeral of a session, which is created if it does not exist. */
 void model_create_ephemeral(model_server *s, const char *path, const char *data,
                             int64_t session);
 void model_delete(model_server *s, const char *path);
 void model_set(model_server *s, const char *path, const char *data);
-/** No client has these permissions of the node, and all have the others. */
+/** Take these permissions of the node from all clients, and give them all
+    others. */
 void model_deny(model_server *s, const char *path, int32_t perms);
-/** The same for each ephemeral of a session. */
+/** Do the same to each ephemeral of a session. */
 void model_deny_owned(model_server *s, int64_t session, int32_t perms);
-/** Show the node as if it was made before all others. */
+/** Give the node a czxid as if it was created before all others. */
 void model_backdate(model_server *s, const char *path);
-/** The counter of sequence numbers of a node. */
+/** Set the counter for the sequence numbers of the node's children. */
 void model_counter(model_server *s, const char *path, int32_t counter);
 /** Delete empty containers, as servers do from time to time. */
 void model_sweep(model_server *s);
-/** Watches of the connection are forgotten; or how many there are. */
+/** Have the server forget the watches of the connection. */
 void model_drop_watches(model_link *l);
+/** The number of watches of the connection. */
 size_t model_watches(const model_link *l);
 
-/** NULL: there is none. */
+/** The node at `path`; NULL: it does not exist. */
 const sim_node *model_node(const model_server *s, const char *path);
-/** Its access list: "31 world anyone, ...". Until the next call. */
+/** The access list of a node as "31 world anyone, ...", valid until the next
+    call. */
 const char *model_acl(const model_server *s, const char *path);
 /** How many children `path` has; 0 also if there is no such node. */
 size_t model_children(const model_server *s, const char *path);
-/** The full path of the child with the i-th lowest number, or NULL. */
+/** The path of the child with the i-th lowest sequence number, or NULL. */
 const char *model_child(const model_server *s, const char *path, size_t i);
 /** The path of any ephemeral, or NULL. */
 const char *model_ephemeral(const model_server *s);
 
-/* Between model_server.c and model_client.c. */
-/** Read the connect request, in a frame without its length. */
+/* Shared by model_server.c and model_client.c. Frames have no length. */
+/** Serve the connect request. */
 void model_read_connect(model_link *l, lk_bytes frame);
-/** A request came, in a frame without its length. false: the connection ends
-    here. */
+/** Serve a request. false: the connection breaks at this request. */
 bool model_serve(model_link *l, lk_bytes frame);
-/** Let time pass for the server if `expires` says so. */
+/** Move the server's time to `now`, if `expires` is set. */
 void model_keep_time(model_server *s);
-/** When the server does something by itself, INT64_MAX: never. */
+/** The time at which the server next does something by itself; INT64_MAX:
+    never. */
 int64_t model_next_event(const model_server *s);
 
 /** Whether the log is exactly `text`; empties it in any case. */
 bool model_check_log(model_link *l, const char *text);
-/** How often a request of that name stands in the log. */
+/** How many requests with that name are in the log. */
 unsigned model_count(const model_link *l, const char *name);
 
 #endif

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_TURNS = 200 };
+/* A client that still wants something after so many turns never stops. */
+enum { MAX_TURNS = 200 };
 
 void peer_must(peer *p, bool holds, const char *what)
 {
@@ -25,7 +26,7 @@ void peer_must(peer *p, bool holds, const char *what)
 
 void peer_log_line(peer *p, const char *format, ...)
 {
-  char text[1000]; /* more is not shown */
+  char text[1000]; /* longer lines are truncated */
   va_list args;
 
   if (p->now != p->log_now)
@@ -98,7 +99,7 @@ static bool on_forked(void *arg)
   return p->forked;
 }
 
-/* States and errors that every log shows. */
+/* Only warnings and errors: the peer logs the rest itself. */
 static void on_log(void *arg, int level, int err, const char *text)
 {
   peer *p = arg;
@@ -232,7 +233,7 @@ static void check_xid(peer *p, lk_bytes frame)
   p->xid = xid;
 }
 
-/* A write that is identified by its data was sent completely. */
+/* If the request is a marked write, note that it was sent completely. */
 static void mark_left(peer *p, const char *shown)
 {
   const char *at = strstr(shown, "data=\"");
@@ -283,7 +284,7 @@ static void see_frame(peer *p, lk_bytes frame)
   lk__buf_free(&text);
 }
 
-/* Process complete frames. */
+/* Process the complete frames among the sent bytes. */
 static void see_frames(peer *p)
 {
   for (;;) {
@@ -338,7 +339,7 @@ void peer_settle(peer *p)
   bool moved = true;
 
   for (int turns = 0; moved; turns++) {
-    peer_must(p, p->step > 0 || turns < MOST_TURNS, "it never comes to rest");
+    peer_must(p, p->step > 0 || turns < MAX_TURNS, "it never comes to rest");
     moved = p->client != NULL && tick(p);
     moved = (p->client != NULL && follow(p)) || moved;
     moved = (p->client != NULL && follow_probe(p)) || moved;
@@ -374,7 +375,8 @@ void peer_failed(peer *p, int err, const char *why)
   peer_settle(p);
 }
 
-/* In a block of exactly that size: ASan reports a read behind it. */
+/* The bytes stand in a block of exactly their size, so that AddressSanitizer
+   reports a read behind them. */
 static void receive(peer *p, const void *bytes, size_t len)
 {
   unsigned char *copy = malloc(len);

@@ -9,78 +9,85 @@
 #include "support/mechanism.h"
 
 /**
- * One client without a network. The test sets the clock, the bytes that the
- * transport accepts, and the bytes that the server sends. The peer logs the
- * client's outputs as text, a line each, and aborts when the client breaks the
- * contract of <latchkey/client.h>: an accepted request completes once and not
- * before it was accepted; which events a watch may report, and when; which
- * state follows which; a driver is woken; no callback follows the free.
+ * One client without a network. The test sets the clock, the number of bytes
+ * that the transport accepts, and the bytes that the server sends. The peer
+ * logs each output of the client as a line of text. It aborts if the client
+ * breaks the contract of <latchkey/client.h>:
+ *
+ * - An accepted request completes once, after it was accepted.
+ * - A watch reports only events that it may report, and when it may.
+ * - Each state may follow the state before.
+ * - The driver is woken when it has something to do.
+ * - No callback is called after the client was freed.
  */
 typedef struct peer peer;
 
-/** A request, watch, timer or listener of the client under a name. It lives as
+/** A request, watch, timer or listener of the client, with a name. It exists as
     long as the peer. */
 typedef struct peer_thing {
   struct peer_thing *next;
   peer *p;
   char name[24];
-  bool accepted; /**< a request or a watch that was accepted */
-  int ended;     /**< how often it completed */
-  bool exists;   /**< an exists, which can leave a watch on a missing node */
-  bool standing; /**< a watch whose request succeeded */
-  bool telling;  /**< a watch in its last callback */
-  bool stays;    /**< a persistent or recursive watch */
-  bool tree;     /**< a recursive watch */
-  bool attached; /**< a listener */
-  bool answers;  /**< a listener that logs replies, too */
-  bool marked;   /**< a write whose data is its name, by which it is found */
-  bool left;     /**< a marked write that was sent completely */
-  char path[64]; /**< of a watch, as requested; "" if longer */
-  lk_watch *watch;
-  struct peer_thing *watcher; /**< of a request: its watch, or NULL */
+  bool accepted; /**< the request was accepted */
+  int ended;     /**< how many times the request or watch has ended */
+  bool exists;   /**< the request is an exists, which can set a watch on a node
+                      that does not exist */
+  bool standing; /**< the request that sets the watch has succeeded */
+  bool telling;  /**< the last callback of the watch is running */
+  bool stays;    /**< the watch is persistent or recursive */
+  bool tree;     /**< the watch is recursive */
+  bool attached; /**< the listener is attached */
+  bool answers;  /**< the listener logs replies, too */
+  bool marked;   /**< the data of the write is its name, so that the peer can
+                      recognise the write in the output */
+  bool left;     /**< the marked write was sent completely */
+  char path[64]; /**< the path of the watch; "" if it is longer */
+  lk_watch *watch;            /**< NULL: not set, or ended */
+  struct peer_thing *watcher; /**< the watch that the request sets, or NULL */
   lk_timer timer;
   lk_listener listener;
 } peer_thing;
 
 struct peer {
-  lk_client *client; /**< NULL: there is none (any more) */
+  lk_client *client; /**< NULL: not made yet, or freed */
   lk_hooks hooks;
   failing_mem mem;
   int64_t now;
-  unsigned char random; /**< every random byte */
-  uint64_t seed;        /**< not 0: random bytes are made from it instead */
-  bool forked;
-  unsigned wakes;
-  bool waking; /**< the hook `wake` is running */
-  int depth; /**< callbacks on the stack */
+  unsigned char random; /**< the value of every random byte, if `seed` is 0 */
+  uint64_t seed;        /**< random bytes are made from this; 0: see `random` */
+  bool forked;          /**< what the hook `forked` returns */
+  unsigned wakes;       /**< how many times the hook `wake` was called */
+  bool waking;          /**< the hook `wake` is running */
+  int depth;            /**< how many callbacks are running */
   peer_thing *things;
   peer_thing base; /**< the listener that is always attached */
   lk_state state;
   bool resumed;    /**< the client was created with a session */
   bool read_only;  /**< the client accepts read-only servers */
-  int64_t session; /**< of a server with a quorum; 0: none, or it expired */
+  int64_t session; /**< the session with a quorum; 0: none yet, or expired */
   bool proves;     /**< the client authenticates by SASL */
-  fake_mechanism *sasl; /**< in lk_client_config.sasl; or NULL */
+  fake_mechanism *sasl; /**< the one in lk_client_config.sasl, or NULL */
 
-  lk_want want;      /**< as last seen */
-  uint64_t attempts; /**< the last one that was not 0 */
-  uint64_t probe;    /**< of lk_client_want_probe(), as last seen */
-  uint64_t probes;   /**< the last one that was not 0 */
-  int32_t xid;       /**< last one seen in this session */
-  char host[256];
-  bool open;   /**< the transport is connected */
-  bool eager;  /**< `wake` connects each transport at once */
-  size_t room; /**< bytes that the transport still accepts */
-  size_t step; /**< most bytes that move at once; 0: all */
-  bool mute;   /**< do not log sent requests */
-  lk_buf wire; /**< sent bytes of an incomplete frame */
-  bool hello;  /**< the first frame is still to come */
+  lk_want want;      /**< what lk_client_want() last gave */
+  uint64_t attempts; /**< the number of the last attempt */
+  uint64_t probe;    /**< the attempt that lk_client_want_probe() last gave */
+  uint64_t probes;   /**< the number of the last probe */
+  int32_t xid;       /**< the last xid sent in this session */
+  char host[256];    /**< a copy of want.host */
+  bool open;         /**< the transport is connected */
+  bool eager;        /**< the hook `wake` connects each transport at once */
+  size_t room;       /**< how many bytes the transport still accepts */
+  size_t step;       /**< the most bytes that move at once; 0: no limit */
+  bool mute;         /**< do not log sent requests */
+  lk_buf wire;       /**< the sent bytes of an incomplete frame */
+  bool hello;        /**< the connect request has not been sent yet */
 
-  lk_buf log;        /**< the log; its reader empties it */
-  int64_t log_now;   /**< time of the last line */
+  lk_buf log;        /**< the log, which its reader empties */
+  int64_t log_now;   /**< the time of the last line */
   int64_t log_start; /**< the time that the log shows as 0 */
-  /** Called in every callback of the client's, after its line; may do
-      anything. `event`: the name of a state, "ok" or the name of an error. */
+  /** Called in each callback of the client, after its line was logged. May call
+      any function. `event`: the name of a state, "ok" or the name of an error.
+   */
   void (*react)(peer *p, const char *name, const char *event);
   void *arg; /**< of the peer's user */
 };
@@ -92,18 +99,18 @@ int peer_init(peer *p, const lk_client_config *config);
     completed and all memory is freed. */
 void peer_done(peer *p);
 
-/** A line for the log. */
+/** Append a line to the log, printf-like. */
 void peer_log_line(peer *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- the driver's part; each sees to what the client then wants --------- */
+/* ---- the driver's part: each does what the client then wants ------------ */
 
 void peer_settle(peer *p);
 void peer_resolved(peer *p, uint32_t count);
 void peer_connected(peer *p);
 void peer_failed(peer *p, int err, const char *why);
 void peer_receive(peer *p, const void *bytes, size_t len);
-/** A server's reply to a probe; "": none. */
+/** A server has replied `answer` to a probe; "": the probe has failed. */
 void peer_probed(peer *p, const char *answer);
 /** Let time pass, and tick the client at each of its deadlines. */
 void peer_pass(peer *p, int64_t ms);

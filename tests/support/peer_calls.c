@@ -180,7 +180,9 @@ static peer_view look(peer *p)
                      lk_client_deadline(p->client)};
 }
 
-/* Outside of callbacks, a driver that is not woken does not call the client. */
+/* Check that the client has woken the driver if it wants more than before. A
+   driver that is not woken does not call the client. In a callback no wakeup is
+   needed. */
 static void check_woken(peer *p, peer_view before)
 {
   if (p->depth > 0)

@@ -5,7 +5,7 @@
 #include "jute/record.h"
 #include "support/peer_things.h"
 
-/** The start and the completion of a request, for the files of the peer. */
+/** How the files of the peer start a request and complete it. */
 
 /** The client's outputs, as a driver sees them. */
 typedef struct peer_view {
@@ -15,7 +15,7 @@ typedef struct peer_view {
   int64_t due;
 } peer_view;
 
-/** A request before and after its call. */
+/** A request that is being made: see peer_begin() and peer_finish(). */
 typedef struct peer_making {
   peer *p;
   peer_thing *t;
@@ -24,16 +24,18 @@ typedef struct peer_making {
   peer_view before;
 } peer_making;
 
-/** Before the call. `path`: of the watch, if it sets one. */
+/** To be called before the client's function. `path`: the path of the watch, if
+    the request sets one. */
 void peer_begin(peer_making *m, peer *p, const peer_call *call,
                 const char *path);
-/** After the call, with its result, which is returned. */
+/** To be called with the result of the client's function; returns `err`. */
 int peer_finish(peer_making *m, int err);
-/** The request is a write with `data`. If that is its name, the peer can find
-    it in the output. */
+/** Note that the request is a write with `data`. If the data is the name of the
+    request, the peer finds the request in the output. */
 void peer_mark(peer_thing *t, lk_bytes data);
 
-/** A request completed: check that it may, and update its watch. */
+/** A request has completed: check that it was accepted and not yet complete,
+   and update its watch. */
 void peer_end(lk_client *c, peer_thing *t, int err);
 /** Check that there is a reply if there must be one, and only then. */
 void peer_check_answer(peer *p, int err);
@@ -42,7 +44,7 @@ void peer_check_answer(peer *p, int err);
 void peer_log_completion(peer_thing *t, int err, const lk_record *rec,
                          const void *value);
 
-/** Completes requests without a result; `arg` is the peer_thing. */
+/** The callback of requests without a result; `arg` is the peer_thing. */
 void peer_on_done(lk_client *c, int err, void *arg);
 void peer_on_stat(lk_client *c, int err, const lk_stat *stat, void *arg);
 void peer_on_get(lk_client *c, int err, const lk_bytes *data,

@@ -96,7 +96,8 @@ static const char *event_name(lk_event_type type)
   return NULL;
 }
 
-/* Whether a watch may report `path`: its own, or one below it. */
+/* Whether a watch may report `path`: that is its own path, or for a recursive
+   watch also a path below. */
 static bool concerns(const peer_thing *t, const char *path)
 {
   size_t len = strlen(t->path);
@@ -134,7 +135,7 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
                                 : peer_error(event->err, room, sizeof room));
   t->telling = last;
   peer_react(p, t->name, name);
-  /* not freed, whatever the callback has done */
+  /* The path must stay until the callback ends, even if it freed the client. */
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path went before its callback ended");
   t->telling = false;
@@ -160,7 +161,7 @@ void peer_cancel(peer *p, const char *name, bool on_server)
     return;
   lk_watch_cancel(p->client, t->watch, on_server);
   if (t->telling)
-    return; /* it has ended anyway */
+    return; /* this is its last callback, which has counted the end */
   t->standing = false;
   t->watch = NULL;
   t->ended++;

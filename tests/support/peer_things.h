@@ -4,21 +4,21 @@
 
 #include "support/peer.h"
 
-/** Functions that the files of the peer share. */
+/** Functions and checks that the files of the peer share. */
 
 /** Abort with the log if `holds` is false. */
 void peer_must(peer *p, bool holds, const char *what);
 /** Call the test from a callback of the client. */
 void peer_react(peer *p, const char *name, const char *event);
-/** "ok", the name of the error, or its number in `room`. */
+/** "ok", the name of the error, or its number, which is written to `room`. */
 const char *peer_error(int err, char *room, size_t size);
 
 peer_thing *peer_thing_add(peer *p, const char *name);
-/** The newest one of that name, or NULL. */
+/** The newest thing with that name, or NULL. */
 peer_thing *peer_thing_find(peer *p, const char *name);
 /** The client was freed: check that all accepted requests have completed. */
 void peer_things_freed(peer *p);
-/** Free them. */
+/** Free all things. */
 void peer_things_done(peer *p);
 
 /** Attach the listener `base`. */

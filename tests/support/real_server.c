@@ -29,7 +29,7 @@ static bool wants_tls(void)
   return text != NULL && strcmp(text, "1") == 0;
 }
 
-/* The child: become script/server with these pipes. */
+/* Called in the child: execute script/server with these pipes. */
 static void become_script(const char *const *options, int in, int out)
 {
   const char *root = getenv("abs_top_srcdir");
@@ -49,7 +49,8 @@ static void become_script(const char *const *options, int in, int out)
   _exit(BROKEN);
 }
 
-/* Up to `size` - 1 bytes of a line, without its end; false: there is none. */
+/* Read a line without its end, and truncate it to `size`. false: there is no
+   line. */
 static bool read_line(int fd, char *line, size_t size)
 {
   size_t len = 0;
@@ -80,7 +81,7 @@ static int wait_for(pid_t pid)
   return WIFEXITED(status) ? WEXITSTATUS(status) : BROKEN;
 }
 
-/* The servers of clients under test, and their CA. */
+/* Set `hosts`. With TLS, make OpenSSL trust the servers' CA. */
 static void choose_hosts(server *s, const char *facts)
 {
   const char *tls = strstr(facts, " tls=");
@@ -105,7 +106,8 @@ void server_start(server *s, const char *const *options)
 
   if (pipe(in) != 0 || pipe(out) != 0)
     fail_test("pipe");
-  /* No other child may keep the servers alive. */
+  /* The servers end when script/server finds its standard input closed, so no
+     other child may inherit the writing end. */
   fcntl(in[1], F_SETFD, FD_CLOEXEC);
   fcntl(out[0], F_SETFD, FD_CLOEXEC);
   s->pid = fork();

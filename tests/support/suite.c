@@ -63,7 +63,7 @@ static bool is_selected(char *const *words, const registered_suite *s,
   return false;
 }
 
-/* The suite with the selected tests; NULL if there are none. */
+/* Make a suite of the selected tests; NULL: none of its tests is selected. */
 static Suite *make_suite(const registered_suite *s, char *const *words)
 {
   Suite *suite = NULL;
@@ -75,7 +75,7 @@ static Suite *make_suite(const registered_suite *s, char *const *words)
     if (suite == NULL) {
       suite = suite_create(s->name);
       tcase = tcase_create(s->name);
-      tcase_set_timeout(tcase, 0); /* tests/run has the only clock */
+      tcase_set_timeout(tcase, 0); /* tests/run limits the time instead */
       if (s->setup != NULL)
         tcase_add_checked_fixture(tcase, s->setup, NULL);
       suite_add_tcase(suite, tcase);

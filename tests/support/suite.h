@@ -19,7 +19,8 @@ void suite_add(const char *name, void (*setup)(void), const TTest *const *tests,
  */
 #define SUITE(name, ...) SUITE_WITH(name, NULL, __VA_ARGS__)
 
-/** The same with a function to call before each test. */
+/** Like SUITE(), with a function that is called before each test. The two
+    macros below it make __LINE__ a part of a name. */
 #define SUITE_WITH(name, setup, ...) \
   SUITE_ON(__LINE__, name, setup, __VA_ARGS__)
 #define SUITE_ON(line, ...) SUITE_IN(line, __VA_ARGS__)

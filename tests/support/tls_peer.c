@@ -15,7 +15,8 @@
 
 enum { DAY_S = 24 * 60 * 60 };
 
-/* Also for programs that are no tests. */
+/* Abort with the last errors if `ok` is false. Not an assertion of Check, since
+   programs that are no tests use this file, too. */
 static void must(bool ok)
 {
   if (ok)
@@ -159,14 +160,15 @@ char *tls_pem_of_crl(const tls_identity *ca, const long *serials, size_t count,
 
 static void listen_somewhere(tls_server *s)
 {
-  const int room = 16 * 1024;
+  const int receive_buffer = 16 * 1024;
   socklen_t len = sizeof s->at;
 
   must(lk__address_parse(&s->at, "127.0.0.1"));
   s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   must(s->listener >= 0);
-  /* so that a few megabytes fill it */
-  setsockopt(s->listener, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+  /* Small, so that a client's output waits after a few megabytes. */
+  setsockopt(s->listener, SOL_SOCKET, SO_RCVBUF, &receive_buffer,
+             sizeof receive_buffer);
   must(bind(s->listener, &s->at.any, sizeof s->at.v4) == 0);
   must(listen(s->listener, 8) == 0);
   must(getsockname(s->listener, &s->at.any, &len) == 0);
@@ -211,16 +213,17 @@ static void accept_one(tls_server *s)
   s->got = s->received = 0;
 }
 
-static bool goes_on(tls_server *s, int result)
+/* Note in `closed` or `failed` why a call of OpenSSL returned `result`, unless
+   it only has to wait. */
+static void note_result(tls_server *s, int result)
 {
   int error = SSL_get_error(s->ssl, result);
 
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
-    return true;
+    return;
   s->closed = error == SSL_ERROR_ZERO_RETURN;
   s->failed = !s->closed;
   ERR_clear_error();
-  return false;
 }
 
 static void receive(tls_server *s)
@@ -233,7 +236,7 @@ static void receive(tls_server *s)
     int n = SSL_read(s->ssl, at, room > 0 ? (int)room : (int)sizeof spare);
 
     if (n <= 0) {
-      goes_on(s, n);
+      note_result(s, n);
       return;
     }
     s->received += (size_t)n;
@@ -253,7 +256,7 @@ void tls_server_step(tls_server *s)
 
     s->ready = result == 1;
     if (!s->ready) {
-      goes_on(s, result);
+      note_result(s, result);
       return;
     }
   }

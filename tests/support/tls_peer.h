@@ -8,8 +8,8 @@
 
 /**
  * @file
- * Certificates made in memory, and a TLS server in the thread of the test,
- * which advances by one step with each call.
+ * Certificates that are made in memory, and a TLS server on the test's own
+ * thread: each call of tls_server_step() does what is possible at that time.
  */
 
 /** A certificate and its key. */
@@ -18,16 +18,16 @@ typedef struct tls_identity {
   EVP_PKEY *key;
 } tls_identity;
 
-/** The contents of a certificate. */
+/** What a certificate is to contain. */
 typedef struct tls_wish {
   const char *names; /**< subjectAltName as "DNS:a, IP:1.2.3.4"; NULL: none */
-  int from_days;     /**< valid from now and so many days */
-  int days;          /**< for so many; 0: 30 */
-  long serial;       /**< 0: 1 */
-  bool ca;
+  int from_days; /**< the days from now until it becomes valid; may be < 0 */
+  int days;      /**< for how many days it is valid; 0: for 30 */
+  long serial;   /**< the serial number; 0: the number 1 */
+  bool ca;       /**< it may sign other certificates */
 } tls_wish;
 
-/** `issuer` NULL: signed by itself. */
+/** Make a certificate with a new key. `issuer` NULL: signed by itself. */
 tls_identity tls_issue(const tls_identity *issuer, const char *subject,
                        const tls_wish *wish);
 void tls_identity_free(tls_identity *i);
@@ -35,8 +35,8 @@ void tls_identity_free(tls_identity *i);
 /** PEM as a text, to be freed. `password` NULL: the key is not encrypted. */
 char *tls_pem_of_certificate(const tls_identity *i);
 char *tls_pem_of_key(const tls_identity *i, const char *password);
-/** A list of `count` serial numbers that `ca` has revoked, up to date or not.
- */
+/** A revocation list of `ca` with `count` serial numbers. `outdated`: the next
+    list should have appeared already. */
 char *tls_pem_of_crl(const tls_identity *ca, const long *serials, size_t count,
                      bool outdated);
 
@@ -45,24 +45,27 @@ typedef struct tls_server {
   int listener;
   lk_address at;
   SSL_CTX *context;
-  int fd; /**< of the connection; -1: none */
+  int fd; /**< the connection; -1: there is none */
   SSL *ssl;
-  bool ready;      /**< the handshake is over */
-  bool failed;     /**< so it was, or reading was */
-  bool closed;     /**< by the client */
-  size_t got;      /**< bytes in `room`, which are kept up to its size */
-  size_t received; /**< bytes in all */
-  char room[64 * 1024];
+  bool ready;           /**< the handshake has succeeded */
+  bool failed;          /**< the handshake or a read has failed */
+  bool closed;          /**< the client has closed the connection */
+  size_t got;           /**< how many bytes are in `room` */
+  size_t received;      /**< how many bytes have come, including those for
+                             which `room` had no place */
+  char room[64 * 1024]; /**< the first bytes received */
 } tls_server;
 
-/** `trust` NULL: clients need no certificate. */
+/** Listen. `trust`: the CA of the clients' certificates; NULL: clients need no
+    certificate. */
 void tls_server_open(tls_server *s, const tls_identity *own,
                      const tls_identity *trust);
-/** Accept, go on with the handshake, receive: whatever is possible now. */
+/** Accept a connection, continue its handshake, and receive, as far as possible
+    without waiting. */
 void tls_server_step(tls_server *s);
-/** All of it, or the program aborts. */
+/** Send all bytes at once; aborts if that is not possible. */
 void tls_server_send(tls_server *s, const void *bytes, size_t len);
-/** Close the connection, with or without the alert that announces it. */
+/** Close the connection. `announced`: send the alert close_notify before. */
 void tls_server_hang_up(tls_server *s, bool announced);
 void tls_server_close(tls_server *s);
 

@@ -13,13 +13,13 @@ static void *run(void *arg)
 {
   waiter *w = arg;
 
-  w->err = w->what(w->arg);
+  w->err = w->call(w->arg);
   return NULL;
 }
 
-void waiter_start(waiter *w, int (*what)(void *arg), void *arg)
+void waiter_start(waiter *w, int (*call)(void *arg), void *arg)
 {
-  *w = (waiter){.what = what, .arg = arg};
+  *w = (waiter){.call = call, .arg = arg};
   ck_assert_int_eq(pthread_create(&w->thread, NULL, run, w), 0);
 }
 
@@ -39,7 +39,7 @@ void waiters_inside(lk_sync_client *c, size_t count)
     there = c->inside == count && lk__list_empty(&c->tasks);
     pthread_mutex_unlock(&c->mutex);
   }
-  usleep(1000); /* the last one may be about to post its request */
+  usleep(1000); /* the last thread may not have posted its request yet */
 }
 
 static void *resize(void *arg, void *p, size_t size)

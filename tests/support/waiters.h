@@ -8,31 +8,33 @@
 
 /**
  * @file
- * Threads that make one blocking call each. Their results are checked in the
- * test's own thread, when they have ended.
+ * Threads that make one blocking call each. The test's own thread checks their
+ * results after they have ended.
  */
 
 typedef struct waiter {
-  int (*what)(void *arg);
+  int (*call)(void *arg);
   void *arg;
-  int err;
+  int err; /**< what `call` has returned */
   pthread_t thread;
 } waiter;
 
-void waiter_start(waiter *w, int (*what)(void *arg), void *arg);
-/** Its result, when it has ended. */
+/** Start a thread that calls `call`. */
+void waiter_start(waiter *w, int (*call)(void *arg), void *arg);
+/** Wait until the thread has ended. Returns what `call` returned. */
 int waiter_end(waiter *w);
-/** Until so many threads are in calls of `c`, and wait as far as one can see.
- */
+/** Wait until `count` threads are inside calls of `c`, and the client's thread
+    has taken all their requests. */
 void waiters_inside(lk_sync_client *c, size_t count);
 
-/** Memory of the C library's, counted, for any thread. */
+/** Memory of the C library that is counted, and may be used on any thread. */
 typedef struct shared_mem {
   lk_mem mem;
   pthread_mutex_t mutex;
-  size_t live;
-  size_t count;
-  size_t fail_at; /**< which allocation fails, from 1; 0: none */
+  size_t live;    /**< blocks that are not freed yet */
+  size_t count;   /**< allocations so far */
+  size_t fail_at; /**< the number of the allocation that fails, counted from 1;
+                       0: none fails */
 } shared_mem;
 
 void shared_mem_init(shared_mem *m);

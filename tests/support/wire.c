@@ -86,12 +86,12 @@ static void welcome(lk_buf *b, int64_t session, int32_t timeout_ms,
 
 void wire_welcome(lk_buf *b, int64_t session, int32_t timeout_ms)
 {
-  welcome(b, session, timeout_ms, "");
+  welcome(b, session, timeout_ms, "\0"); /* false */
 }
 
 void wire_welcome_read_only(lk_buf *b, int64_t session, int32_t timeout_ms)
 {
-  welcome(b, session, timeout_ms, "\1");
+  welcome(b, session, timeout_ms, "\1"); /* true */
 }
 
 void wire_header(lk_buf *b, int32_t xid, int64_t zxid, int32_t err)
@@ -111,7 +111,8 @@ void wire_reply(lk_buf *b, int32_t xid, int64_t zxid, int32_t err)
 
 void wire_event(lk_buf *b, int32_t type, const char *path)
 {
-  struct lk_watcher_event e = {type, 3, lk_text(path)};
+  const int32_t connected = 3; /* the state in each event of a live session */
+  struct lk_watcher_event e = {type, connected, lk_text(path)};
   size_t mark = wire_begin(b);
 
   wire_header(b, LK_XID_EVENT, -1, 0);

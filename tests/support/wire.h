@@ -6,11 +6,11 @@
 #include "jute/record.h"
 
 /**
- * What a server writes and reads, for tests: frames are put together at the
- * end of a buffer, requests are shown as text. Aborts when there is no memory.
+ * Encodes what a server sends, at the end of a buffer, and prints the requests
+ * that it receives. Aborts if there is no memory.
  */
 
-/** A buffer on the C library's memory. */
+/** An empty buffer with the C library's memory. */
 lk_buf wire_buf(void);
 
 /** Begin a frame; returns its mark for wire_end(), which sets its length. */
@@ -18,25 +18,26 @@ size_t wire_begin(lk_buf *b);
 void wire_end(lk_buf *b, size_t mark);
 
 void wire_int(lk_buf *b, int32_t v);
-/** A buffer or ustring; `at` NULL is null. */
+/** Append a buffer or ustring; `at` NULL: null. */
 void wire_bytes(lk_buf *b, lk_bytes v);
 void wire_record(lk_buf *b, const lk_record *rec, const void *value);
 
-/** A connect response; the password is made of the id. */
+/** Append a connect response. Each byte of the password is the last byte of the
+    session's id. */
 void wire_welcome(lk_buf *b, int64_t session, int32_t timeout_ms);
-/** … of a server without a quorum. */
+/** Append a connect response of a server without a quorum. */
 void wire_welcome_read_only(lk_buf *b, int64_t session, int32_t timeout_ms);
-/** The header of a reply, in a frame that was begun. */
+/** Append the header of a reply to a frame begun by wire_begin(). */
 void wire_header(lk_buf *b, int32_t xid, int64_t zxid, int32_t err);
-/** A whole reply without a body. */
+/** Append a whole reply without a body. */
 void wire_reply(lk_buf *b, int32_t xid, int64_t zxid, int32_t err);
-/** A whole event; `type` as in lk_event_type. */
+/** Append a whole event; `type` as in lk_event_type. */
 void wire_event(lk_buf *b, int32_t type, const char *path);
 
-/** Add the name of the opcode and the fields of a request, of which `frame` has
-    no length, to `out`. `hello`: it is a connect request. */
+/** Append the name and the fields of a request to `out`. `frame` does not
+    include the length in front. `hello`: the frame is a connect request. */
 void wire_print(lk_bytes frame, bool hello, lk_buf *out);
-/** Add text, printf-like. */
+/** Append text, printf-like. */
 void wire_say(lk_buf *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

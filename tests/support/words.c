@@ -27,7 +27,7 @@ static unsigned hex(const words *w, char c)
   return (unsigned)(at - digits);
 }
 
-/* One word at `s`; returns what follows. */
+/* Copy the word that begins at `s` to `*room`. Returns the place behind it. */
 static const char *cut(words *w, word *out, const char *s, const char *end,
                        char **room)
 {
