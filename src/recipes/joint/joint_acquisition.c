@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 
+/* An acquisition ends when it has lost so many nodes before the grant. */
 enum { MAX_LOST_NODES = 3 };
 
 /* ---- life -------------------------------------------------------------- */
@@ -94,7 +95,7 @@ void lk__joint_member_gone(void *arg, int err)
 
 /* ---- end ---------------------------------------------------------------- */
 
-/* The contenders are not freed: active calls may still use them. */
+/* The contenders are stopped and not freed: running callbacks may use them. */
 static void joint_stop_contenders(lk_joint_acquisition *joint, bool report_gone)
 {
   joint->over = true;
@@ -190,11 +191,12 @@ void lk__joint_stop(lk_acquisition *a, bool report_gone)
   lk__joint_ref(joint);
   if (!report_gone)
     joint->callbacks = NULL;
+  /* Each contender that will report keeps a reference until it has done so. */
   joint->leaving = report_gone ? a->count : 0;
   joint->refs += joint->leaving;
   joint_stop_contenders(joint, report_gone);
-  lk__joint_unref(joint);
-  lk__joint_unref(joint);
+  lk__joint_unref(joint); /* of this function */
+  lk__joint_unref(joint); /* of the owner */
 }
 
 void lk__joint_remove_callbacks(lk_acquisition *a)

@@ -18,41 +18,42 @@ typedef struct lk_joint_acquisition lk_joint_acquisition;
 /** The argument of a contender's callbacks. */
 typedef struct lk_joint_member {
   lk_joint_acquisition *joint;
-  size_t index;
+  size_t index; /**< of the contender in `acquisition.parts` */
 } lk_joint_member;
 
 typedef struct lk_joint_kind {
   lk_acquisition_kind acquisition;
-  /** Grants the whole if all of it is held. */
+  /** Grant the acquisition if all its contenders hold. */
   void (*try_grant)(lk_joint_acquisition *joint);
-  /** The acquisition has ended or was stopped: before and after its contenders
-     are stopped. */
+  /** When the acquisition has ended or was stopped, these are called before and
+      after its contenders are stopped. */
   void (*before_stop)(lk_joint_acquisition *joint);
   void (*after_stop)(lk_joint_acquisition *joint);
 } lk_joint_kind;
 
 struct lk_joint_acquisition {
-  lk_acquisition acquisition; /* its `parts` are the existing contenders */
+  lk_acquisition acquisition; /* `parts`: the contenders that exist now */
   const lk_joint_kind *kind;
   lk_session_lease *lease;
   size_t refs; /* of the owner, of requests, of callers, and of contenders that
                   will report when their nodes are gone */
-  const lk_acquisition_callbacks *callbacks; /* NULL: no reports */
+  const lk_acquisition_callbacks *callbacks; /* NULL: the owner wants no more */
   void *callbacks_arg;
   bool fail_on_expiry;
   bool over;      /* ended or stopped */
-  bool unsure;    /* the owner was notified of it */
-  bool revoked;   /* the owner was notified of it */
+  bool unsure;    /* the owner was notified that the lock is unsure */
+  bool revoked;   /* the owner was notified of a revocation */
   size_t leaving; /* contenders that will report when their nodes are gone */
   int left_err;   /* why one of the nodes was not deleted, or 0 */
-  unsigned lost_nodes; /* nodes lost before the grant */
-  lk_joint_member *members;
+  unsigned lost_nodes;      /* number of nodes lost before the grant */
+  lk_joint_member *members; /* one for each contender that may exist */
 };
 
-/** The number of bytes that `count` members need (`room` of lk__joint_init). */
+/** The number of bytes that lk__joint_init() needs at `room` for `count`
+    members. */
 size_t lk__joint_room(size_t count);
 /** `joint` and `room` must be zeroed, in one allocation that begins with
-   `joint`. The last lk__joint_unref() frees it. */
+    `joint`. The last lk__joint_unref() frees it. */
 void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
                     lk_session_lease *lease,
                     const lk_acquisition_callbacks *callbacks, void *arg,
@@ -60,34 +61,38 @@ void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
 void lk__joint_ref(lk_joint_acquisition *joint);
 void lk__joint_unref(lk_joint_acquisition *joint);
 
-/** Create the contender of the next member. NULL: no memory. */
+/** Make the contender of the next member and append it to the parts. The caller
+    begins it. NULL: no memory. */
 lk_contender *lk__joint_add(lk_joint_acquisition *joint,
                             const lk_contender_config *config,
                             const lk_acquisition_callbacks *callbacks);
-/** Stop all contenders; `report_gone`: each calls `gone` when it has ended. */
+/** Stop all contenders. With `report_gone` each invokes its callback `gone`
+    when its node is gone. */
 void lk__joint_stop_members(lk_joint_acquisition *joint, bool report_gone);
 
-/** End the acquisition and notify the owner: lost, or not granted. */
+/** End the acquisition with `err`. The owner is notified by the callback `lost`
+    if the lock was granted, else by `ended`. */
 void lk__joint_end(lk_joint_acquisition *joint, int err);
-/** A contender lost its node or its session. true: the acquisition begins
-    again;
-    false: it has to end. */
+/** A contender lost its node or its session before the grant. true: the
+    acquisition may begin again; false: it has to end. */
 bool lk__joint_may_begin_again(lk_joint_acquisition *joint, int err);
 
+/** Notify the owner, if it has callbacks. */
 void lk__joint_notify(lk_joint_acquisition *joint, const lk_notice *notice);
-/** Notify the owner of a change of the whole, with its deadline. */
+/** Notify the owner with the lease deadline of the acquisition. */
 void lk__joint_notify_whole(lk_joint_acquisition *joint, lk_notice_type type);
 /** Notify the owner once if the revocation of a contender was requested. No
     effect before the grant. */
 void lk__joint_notify_revoked(lk_joint_acquisition *joint);
 /** A contender became unsure. */
 void lk__joint_member_unsure(lk_joint_acquisition *joint);
-/** The lease of a contender was proven: grant, or notify the owner. */
+/** The lease of a contender was proven. Before the grant, try to grant. After
+    it, notify the owner if the acquisition is no longer unsure. */
 void lk__joint_member_proven(lk_joint_acquisition *joint);
 /** The callback `gone` of a contender; `arg` is its lk_joint_member. */
 void lk__joint_member_gone(void *arg, int err);
 
-/* Of lk_acquisition_kind. */
+/* Functions for the table lk_acquisition_kind. */
 void lk__joint_stop(lk_acquisition *a, bool report_gone);
 void lk__joint_remove_callbacks(lk_acquisition *a);
 void lk__joint_ref_acquisition(lk_acquisition *a);

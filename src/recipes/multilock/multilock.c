@@ -11,8 +11,8 @@
 
 enum { MAX_MEMBERS = 1000 };
 
-/* The plan of all acquisitions of one handle. The allocation also contains the
- * paths, behind the members. */
+/* What all acquisitions of one handle share. The paths of the members follow in
+ * the same allocation. */
 typedef struct multilock_plan {
   lk_multilock_plan base;
   lk_contender_config members[];
@@ -36,7 +36,8 @@ static int multilock_check_members(const lk_layout_rules *rules,
   return 0;
 }
 
-/* A member without a role gets that of the lock, see multilock_use_plan(). */
+/* NULL: no memory. A role that is NULL in `rules` is replaced by the role of
+ * the lock in multilock_use_plan(). */
 static multilock_plan *multilock_plan_new(const lk_mem *mem,
                                           const lk_layout_rules *rules,
                                           const lk_multilock_member *members,
@@ -75,21 +76,22 @@ static int multilock_compare_paths(const void *a, const void *b)
 }
 
 /* Remove duplicate members. false: a path has two different sides. */
-static bool multilock_remove_duplicates(lk_multilock_plan *t)
+static bool multilock_remove_duplicates(lk_multilock_plan *plan)
 {
   size_t kept = 0;
 
-  for (size_t i = 0; i < t->count; i++) {
+  for (size_t i = 0; i < plan->count; i++) {
     size_t same = 0;
 
-    while (same < kept && strcmp(t->members[same].dir, t->members[i].dir) != 0)
+    while (same < kept &&
+           strcmp(plan->members[same].dir, plan->members[i].dir) != 0)
       same++;
-    if (same < kept && t->members[same].role != t->members[i].role)
+    if (same < kept && plan->members[same].role != plan->members[i].role)
       return false;
     if (same == kept)
-      t->members[kept++] = t->members[i];
+      plan->members[kept++] = plan->members[i];
   }
-  t->count = kept;
+  plan->count = kept;
   return true;
 }
 
@@ -114,7 +116,7 @@ static void multilock_plan_free(void *p, const lk_mem *mem)
   lk__mem_free(mem, p);
 }
 
-/* Each member gets the options of the lock. */
+/* Each member gets the options of the lock, except its path and its role. */
 static void multilock_use_plan(lk_lock *l, multilock_plan *p)
 {
   l->source.make = multilock_acquisition_make;
@@ -129,7 +131,9 @@ static void multilock_use_plan(lk_lock *l, multilock_plan *p)
     p->members[i].dir = own.dir;
     if (own.role != NULL)
       p->members[i].role = own.role;
-    p->members[i].fail_on_expiry = true; /* the acquisition begins again */
+    /* A contender ends with its session. Then the acquisition begins again as a
+     * whole, unless the caller's fail_on_expiry is set. */
+    p->members[i].fail_on_expiry = true;
     p->members[i].peek = false;
     if (!mutex)
       p->members[i].announcement = lk_text(NULL);

@@ -8,6 +8,7 @@
 
 /* ---- end ----------------------------------------------------------------- */
 
+/* Nothing is left to do when the contenders are stopped. */
 static void multilock_after_stop(lk_joint_acquisition *joint)
 {
   (void)joint;
@@ -24,7 +25,7 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
   }
   lk__joint_ref(joint);
   if (m->in_transaction) {
-    m->begin_again = true; /* its reply names nodes that are to be deleted */
+    m->begin_again = true; /* the reply will name nodes to be deleted first */
   } else {
     lk__multilock_drop_from(m, 0);
     lk__multilock_begin_transaction(m);
@@ -81,7 +82,8 @@ static void member_lost(void *arg, int err)
     multilock_begin_again(lk__multilock_of(member->joint), err);
 }
 
-/* Each contender is suspended; the first notice stands for all. */
+/* All contenders are suspended at the same time. Only the first notice is
+ * passed on, so that the owner gets one. */
 static void member_suspended(lk_multilock_acquisition *m)
 {
   if (!m->joint.acquisition.whole || m->suspended)
@@ -90,9 +92,10 @@ static void member_suspended(lk_multilock_acquisition *m)
   lk__joint_notify_whole(&m->joint, LK_NOTICE_SUSPENDED);
 }
 
-/* The nodes of later members are deleted. Otherwise there is a deadlock with a
- * client that takes the same locks one by one: it could hold a later one, and
- * wait for an earlier one that we hold. */
+/* A contender has to wait, so the nodes of later members are deleted. Otherwise
+ * there could be a deadlock with a client that acquires the same locks one by
+ * one. That client could hold the lock we wait for, and wait for the lock of a
+ * later member. */
 static void member_waiting(const lk_joint_member *member,
                            const lk_notice *notice)
 {
@@ -136,7 +139,8 @@ static void multilock_on_pause_over(lk_client *c, void *arg)
 {
   lk_multilock_acquisition *m = arg;
 
-  if (lk_client_state(c) == LK_STATE_EXPIRED) /* and no new session follows */
+  /* One turn after the expiry: the client has started no new session. */
+  if (lk_client_state(c) == LK_STATE_EXPIRED)
     lk__multilock_end(m, LK_ERR_SESSION_EXPIRED);
   else if (lk__multilock_can_continue(m))
     lk__multilock_begin_transaction(m);
@@ -155,7 +159,7 @@ static void multilock_on_state(lk_client *c, lk_state state, int err, void *arg)
     if (lk__multilock_can_continue(m))
       lk__multilock_begin_transaction(m);
     break;
-  case LK_STATE_EXPIRED:
+  case LK_STATE_EXPIRED: /* the timer fires in the next turn of the loop */
     lk__lease_start_timer(lease, &m->pause, lk_client_input_ms(c));
     break;
   case LK_STATE_AUTH_FAILED:

@@ -13,8 +13,8 @@
  * other nodes.
  */
 
-/** NULL: no memory. `plan` must stay until the acquisition was stopped, has
-    ended or was lost. */
+/** Make an acquisition; `arg` is for the callbacks. NULL: no memory. `plan`
+    must stay until the acquisition was stopped, has ended or was lost. */
 lk_multilock_acquisition *
 lk__multilock_acquisition_new(lk_session_lease *lease, lk_multilock_plan *plan,
                               const lk_acquisition_callbacks *callbacks,

@@ -22,7 +22,7 @@ static void orphan_gone(void *arg, int err)
 {
   lk_multilock_acquisition *m = arg;
 
-  (void)err; /* the session lease reports that the node stays */
+  (void)err; /* the session lease reports a node that cannot be deleted */
   if (--m->orphans == 0 && !m->joint.over && lk__multilock_can_continue(m))
     m->create_missing(m);
   lk__joint_unref(&m->joint);
@@ -37,8 +37,9 @@ static void orphan_ignore_notice(void *arg, const lk_notice *notice)
 static const lk_acquisition_callbacks orphan_callbacks = {
     .notice = orphan_ignore_notice, .gone = orphan_gone};
 
-/* The node's name is not known yet, so no delete of it precedes the next
- * transaction. That transaction waits until the node is deleted. */
+/* The name of the node is not known yet, so its delete cannot be sent before
+ * the next transaction. The nodes of that transaction would wait for this one,
+ * so the transaction is put off until this node is gone. */
 static void multilock_drop_orphan(lk_multilock_acquisition *m, lk_contender *ct)
 {
   bool has_ended = ct->callbacks == NULL; /* no stop is needed */

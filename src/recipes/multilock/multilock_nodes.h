@@ -4,13 +4,15 @@
 
 /**
  * @file
- * The nodes of the members of a multi-lock: adding and deleting them.
+ * The state of the acquisition of a multi-lock, and how its contender nodes are
+ * added and deleted.
  */
 
 #include "recipes/joint/joint_acquisition.h"
 
+/** What all acquisitions of a handle share. */
 typedef struct lk_multilock_plan {
-  lk_contender_config *members; /**< in the order in which they are taken */
+  lk_contender_config *members; /**< in the order in which they are acquired */
   size_t count;
   bool once; /**< end with LK_ERR_BUSY instead of waiting */
   bool fail_on_expiry;
@@ -19,20 +21,21 @@ typedef struct lk_multilock_plan {
 typedef struct lk_multilock_acquisition {
   lk_joint_acquisition joint;
   lk_multilock_plan *plan;
-  const lk_acquisition_callbacks *member_callbacks; /* of the contenders */
-  /* Create the missing nodes, when no orphan is left. */
+  const lk_acquisition_callbacks *member_callbacks; /* for the contenders */
+  /* lk__multilock_begin_transaction(): called when no orphan is left. */
   void (*create_missing)(struct lk_multilock_acquisition *m);
-  bool listens;        /* to the client */
-  bool suspended;      /* the owner was notified of it */
+  bool listens;        /* `listener` is attached to the client */
+  bool suspended;      /* the owner was notified of the lost connection */
   bool in_transaction; /* a transaction is under way */
-  bool begin_again;    /* when it has completed */
-  bool create_parents; /* before the next transaction */
-  size_t first_new;    /* the first member of the newest transaction */
-  size_t orphans;      /* nodes in doubt that are being deleted. No transaction
-                          begins before that: its nodes would wait for them */
+  bool begin_again;    /* begin again when the transaction has completed */
+  bool create_parents; /* create directories before the next transaction */
+  size_t first_new;    /* index of the first member of the newest transaction */
+  /* Orphans: nodes of unknown name that are being deleted. The nodes of a new
+   * transaction would wait for them, so none begins while there are any. */
+  size_t orphans;
   unsigned parents_gone; /* transactions in a row with LK_ERR_NO_NODE */
   lk_listener listener;
-  lk_timer pause;
+  lk_timer pause; /* fires when the next transaction is due */
 } lk_multilock_acquisition;
 
 static inline lk_multilock_acquisition *
@@ -40,17 +43,20 @@ lk__multilock_of(lk_joint_acquisition *joint)
 {
   return (lk_multilock_acquisition *)(void *)joint;
 }
-/** No contender waits, and some members have none. */
+/** Whether another transaction is needed and may be sent: all contenders hold,
+    and some members have no contender. */
 bool lk__multilock_can_continue(const lk_multilock_acquisition *m);
 
 /** Delete the nodes of member `from` and of all later members. */
 void lk__multilock_drop_from(lk_multilock_acquisition *m, size_t from);
-/** End with an error: not granted, or lost. */
+/** End the acquisition with `err`, as lk__joint_end(), and leave the client. */
 void lk__multilock_end(lk_multilock_acquisition *m, int err);
-/** Add the contender of the next member. NULL: no memory. */
+/** Make the contender of the next member. The caller begins it. NULL: no
+ * memory.
+ */
 lk_contender *lk__multilock_add_contender(lk_multilock_acquisition *m);
 
-/** Stop listening to the client, and the timer. */
+/** Detach the listener from the client, and stop the timer. */
 void lk__multilock_stop_listening(lk_joint_acquisition *joint);
 
 #endif

@@ -9,11 +9,14 @@
 
 /**
  * @file
- * The transaction of a multi-lock: it creates the missing nodes. The lists of
- * their queues are requested in the same write.
+ * The transaction of a multi-lock: it creates the missing contender nodes.
+ * Lists of their queues are requested in the same write.
  */
 
-enum { MAX_MISSING = 10, PAUSE_MS = 100 };
+enum {
+  MAX_MISSING = 10, /* transactions in a row that fail without a directory */
+  PAUSE_MS = 100
+};
 
 static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
 {
@@ -29,7 +32,8 @@ static void multilock_transaction_retry(lk_multilock_acquisition *m, int err)
   }
 }
 
-/* A directory is missing. `parent_err`: why it could not be created, or 0. */
+/* A lock directory is missing. `parent_err` is the error of its create; 0: it
+ * was created, or was not requested yet. */
 static void multilock_parent_missing(lk_multilock_acquisition *m,
                                      int parent_err)
 {
@@ -51,13 +55,14 @@ static void multilock_transaction_failed(lk_multilock_acquisition *m, int err,
     multilock_transaction_retry(m, err);
 }
 
-/* Report to each contender the result of its operation. Returns the error of
- * the create of the parent that is missing, or 0. */
+/* Report to each contender the result of its operation. If an operation failed
+ * with `err`, its directory is missing, and the error with which the directory
+ * could not be created is returned. Otherwise returns 0. */
 static int multilock_report_results(lk_multilock_acquisition *m, int err,
                                     const lk_op_result *results, size_t count)
 {
-  const lk_reply *a = lk_client_reply(m->joint.lease->client);
-  uint64_t zxid = a == NULL ? 0 : (uint64_t)a->zxid;
+  const lk_reply *reply = lk_client_reply(m->joint.lease->client);
+  uint64_t zxid = reply == NULL ? 0 : (uint64_t)reply->zxid;
   int parent_err = 0;
 
   for (size_t i = m->first_new; i < m->joint.acquisition.count; i++) {
@@ -142,8 +147,8 @@ void lk__multilock_begin_transaction(lk_multilock_acquisition *m)
   m->in_transaction = true;
   for (size_t i = m->first_new; i < m->joint.acquisition.count; i++)
     lk__contender_mark_created_jointly(m->joint.acquisition.parts[i]);
-  lk__joint_ref(&m->joint);
-  lk__joint_ref(&m->joint);
+  lk__joint_ref(&m->joint); /* of the transaction */
+  lk__joint_ref(&m->joint); /* of this function */
   for (size_t i = m->first_new;
        i < m->joint.acquisition.count && !m->joint.over; i++)
     lk__contender_begin(m->joint.acquisition.parts[i]);

@@ -9,8 +9,8 @@
 
 #include "recipes/multilock/multilock_nodes.h"
 
-/** Create the missing nodes. No effect while offline, during a transaction or
-    while `orphans` > 0. */
+/** Send a transaction that creates all missing nodes. No effect without a
+    connection, while a transaction is under way or while `orphans` > 0. */
 void lk__multilock_begin_transaction(lk_multilock_acquisition *m);
 
 #endif

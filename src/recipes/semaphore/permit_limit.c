@@ -6,13 +6,18 @@
 
 /**
  * @file
- * The node that holds the number of permits of a semaphore. In Curator's layout
- * it is a SharedCount of four bytes; a client that finds it missing creates it.
- * In kazoo's layout it is a decimal number: a different one is an error, and
- * data that are no number are ignored.
+ * The node that holds the number of permits of a semaphore. A client that finds
+ * it missing creates it. In Curator's layout its data are a SharedCount of four
+ * bytes, which may change. In kazoo's layout they are a decimal number. If that
+ * number differs from our limit the acquisition fails; data that are no number
+ * are ignored.
  */
 
-enum { COUNT_LEN = 4, PAUSE_MS = 100, MAX_MISSES = 3 };
+enum {
+  COUNT_LEN = 4,
+  PAUSE_MS = 100,
+  MAX_MISSES = 3 /* creates in a row without a parent, before they pause */
+};
 
 static int32_t permit_limit_decode(const unsigned char at[COUNT_LEN])
 {
@@ -58,16 +63,17 @@ void lk__permit_limit_on_timer(lk_client *c, void *arg)
 
   lk__joint_ref(&s->joint);
   if (lk_client_state(c) == LK_STATE_EXPIRED)
-    lk__joint_end(&s->joint,
-                  LK_ERR_SESSION_EXPIRED); /* no new session follows */
+    /* The timer was started after the expiry, and the client has started no
+     * new session since then. */
+    lk__joint_end(&s->joint, LK_ERR_SESSION_EXPIRED);
   else
     permit_limit_read_again(s);
   lk__joint_unref(&s->joint);
 }
 
-/* A lost session has removed the watch, or the server is busy. Until this reply
- * the watch counted as set, so other calls of lk__permit_limit_read() sent
- * nothing. */
+/* A read failed, so its watch is not set. While the read was under way the
+ * watch counted as set, so other calls of lk__permit_limit_read() sent nothing.
+ * That is why the read is repeated here. */
 static void permit_limit_read_failed(lk_semaphore_acquisition *s, int err)
 {
   switch (lk__error_advice(s->joint.lease->client, err)) {
@@ -85,16 +91,17 @@ static void permit_limit_on_event(lk_client *c, lk_watch *w,
   (void)c;
   (void)w;
   s->limit.watch = NULL;
-  s->limit.changed = true; /* nothing is granted until it has been read */
+  s->limit.changed = true; /* no grant before the limit has been read again */
   if (event->type == LK_EVENT_ENDED)
     permit_limit_read_in(s, 0);
   else
     permit_limit_read_again(s);
 }
 
-/* The parent of the node is missing. In kazoo's layout the node is the
- * directory of the permits, whose parents are created with the permit nodes or
- * the queue node. */
+/* The parent of the limit's node is missing. In Curator's layout that is an
+ * error. In kazoo's layout the limit's node is the directory of the permits.
+ * Its parents are created together with the queue node or the permit nodes, so
+ * the create is repeated. */
 static void permit_limit_directory_missing(lk_semaphore_acquisition *s)
 {
   if (!permit_limit_is_text(s))
@@ -103,8 +110,9 @@ static void permit_limit_directory_missing(lk_semaphore_acquisition *s)
     s->limit.create_later = ++s->limit.parent_misses > MAX_MISSES;
 }
 
-/* The read that follows shows whether the node exists. After a refused create
- * the next one waits, or the acquisition ends. */
+/* The create of the limit's node has completed. A read was sent behind it,
+ * whose reply shows whether the node exists; if not, that reply leads to the
+ * next create. `create_later` puts a pause before that create. */
 static void permit_limit_create_replied(lk_semaphore_acquisition *s, int err)
 {
   if (err == 0 || err == LK_ERR_NODE_EXISTS) {
@@ -134,6 +142,7 @@ static void permit_limit_on_created(lk_client *c, int err, const char *path,
   lk__joint_unref(&s->joint);
 }
 
+/* Creates the limit's node, and reads it in the same write. */
 static void permit_limit_create(lk_semaphore_acquisition *s)
 {
   unsigned char bytes[COUNT_LEN];
@@ -178,11 +187,12 @@ static int64_t permit_limit_parse_text(const char *at, size_t len)
   for (size_t i = 0; i < len; i++) {
     if (at[i] < '0' || at[i] > '9')
       return -1;
-    n = n > INT32_MAX ? n : n * 10 + (at[i] - '0');
+    n = n > INT32_MAX ? n : n * 10 + (at[i] - '0'); /* no overflow */
   }
   return len > 0 ? n : -1;
 }
 
+/* Data that are no number count as our own limit. */
 static void permit_limit_take_text(lk_semaphore_acquisition *s,
                                    const lk_bytes *data)
 {
@@ -206,12 +216,13 @@ static void permit_limit_take_count(lk_semaphore_acquisition *s,
     s->reports->limit_read(s, permit_limit_decode(data->at));
 }
 
-/* The reply of a read-only server may be outdated. */
+/* Whether the present reply came from a read-only server: it may be outdated.
+ */
 static bool permit_limit_reply_unproven(const lk_client *c)
 {
-  const lk_reply *a = lk_client_reply(c);
+  const lk_reply *reply = lk_client_reply(c);
 
-  return a != NULL && a->evidence == LK_EVIDENCE_NONE;
+  return reply != NULL && reply->evidence == LK_EVIDENCE_NONE;
 }
 
 static void permit_limit_on_read(lk_client *c, int err, const lk_bytes *data,
@@ -251,7 +262,7 @@ int lk__permit_limit_read(lk_semaphore_acquisition *s)
     permit_limit_read_in(s, PAUSE_MS);
     return 0;
   }
-  if (permit_limit_is_text(s)) /* no watch: it does not change */
+  if (permit_limit_is_text(s)) /* kazoo's limit does not change: no watch */
     call = (lk_call){.size = sizeof call, .repeat = true};
   int err = lk_get(s->joint.lease->client, s->plan->limit_path, &call,
                    permit_limit_on_read, s);

@@ -4,16 +4,18 @@
 
 /**
  * @file
- * The node that holds the number of permits.
+ * The number of permits, if a node holds it: reading that node, watching it,
+ * and creating it.
  */
 
 #include "recipes/semaphore/semaphore_state.h"
 
-/** Read the limit, if a node holds it: 0, or why the request was refused. */
+/** Read the limit and watch it. No effect if no node holds the limit or the
+    watch is set already. Returns 0, or why the request was refused. */
 int lk__permit_limit_read(lk_semaphore_acquisition *s);
 /** Stop the timer and cancel the watch. */
 void lk__permit_limit_forget(lk_semaphore_acquisition *s);
-/** `limit.pause` has fired. */
+/** The callback of `limit.pause`; `arg` is the lk_semaphore_acquisition. */
 void lk__permit_limit_on_timer(lk_client *c, void *arg);
 
 #endif

@@ -10,8 +10,10 @@
 
 /**
  * @file
- * The permit nodes of an acquisition. The contender of the last one lists all
- * permit nodes and compares their number with the limit.
+ * The permit nodes of an acquisition, each with a contender. The contender of
+ * the last one lists all permit nodes of the semaphore and compares their
+ * number with the limit. The other contenders hold as soon as their nodes
+ * exist.
  */
 
 /* ---- which children count ----------------------------------------------- */
@@ -98,7 +100,8 @@ static bool others_are_held(const lk_semaphore_acquisition *s)
   return true;
 }
 
-/* The list of the last contender includes all other permit nodes. */
+/* Whether the list of the last contender is newer than all other permit nodes
+ * of this acquisition, so that it includes them. */
 static bool has_listed_others(const lk_semaphore_acquisition *s,
                               const lk_contender *last)
 {
@@ -109,9 +112,10 @@ static bool has_listed_others(const lk_semaphore_acquisition *s,
   return true;
 }
 
-/* The other permit nodes may not have existed when the last contender listed:
- * the server was busy, or a connection was lost. Then its count was too low,
- * and its node is created again when the others exist. */
+/* The last contender has found no more permit nodes than the limit. If the
+ * server was busy or a connection was lost, some of our other nodes may not
+ * have existed when it listed. Then its count was too low. So its node is
+ * deleted, and created again when the others exist. */
 static void last_granted(lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;
@@ -119,7 +123,7 @@ static void last_granted(lk_semaphore_acquisition *s)
   bool others = others_are_held(s);
 
   if (!s->is_first) {
-    lk__permit_nodes_drop(s); /* the queue node has predecessors */
+    lk__permit_nodes_drop(s); /* clients ahead of us come first */
   } else if (others && has_listed_others(s, last)) {
     s->reports->permits_held(s);
   } else {
@@ -162,7 +166,8 @@ static void permit_lost(void *arg, int err)
     s->reports->lost(s, err);
 }
 
-/* Each contender is suspended; the notice of the first stands for all. */
+/* All contenders are suspended at the same time. Only the notice of the first
+ * is passed on, so that the owner gets one. */
 static void permit_suspended(const lk_joint_member *member)
 {
   if (member->joint->acquisition.whole && member->index == 0)
@@ -219,8 +224,9 @@ static void permit_nodes_create_last(lk_semaphore_acquisition *s)
     lk__contender_begin(a->parts[a->count - 1]);
 }
 
-/* All begin without a return to the event loop. So their creates are sent in
- * one write, and the list of the last contender includes all of them. */
+/* All contenders begin before control returns to the event loop. So their
+ * creates are sent in one write, and the list of the last contender, which
+ * follows, includes all of their nodes. */
 void lk__permit_nodes_create(lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;

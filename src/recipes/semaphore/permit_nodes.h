@@ -10,16 +10,19 @@
 
 #include "recipes/semaphore/semaphore_state.h"
 
-/** Find the position of the permit node `own` among the children `names` of the
-    directory. All of them count, where `limit` nodes may hold: `predecessors`
-   is the number of nodes above the limit. */
+/** Set `out->found` if the permit node `own` is among `names`, the children of
+    the permits' directory. `out->predecessors` is the number by which the count
+    of children exceeds `limit`. Children of other kinds count as well, and one
+    that looks like a queue node of another library is given in
+    `out->foreign`. */
 void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
                                     lk_bytes own, const lk_bytes *names,
                                     size_t count, size_t limit);
 
-/** Create all missing permit nodes. */
+/** Create the permit nodes that the acquisition does not have yet. */
 void lk__permit_nodes_create(lk_semaphore_acquisition *s);
-/** Stop and free their contenders. */
+/** Delete all permit nodes of the acquisition: stop and free their contenders.
+ */
 void lk__permit_nodes_drop(lk_semaphore_acquisition *s);
 
 #endif

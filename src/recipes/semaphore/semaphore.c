@@ -12,12 +12,12 @@
 
 enum { MAX_PERMITS = 1000000, MAX_TAKE = 1000 };
 
-/* The plan of all acquisitions of one handle, with the memory it refers to. */
+/* What all acquisitions of one handle share, with the memory it refers to. */
 typedef struct semaphore_plan {
   lk_semaphore_plan base;
-  lk_semaphore_history own_history; /* used if the caller has none */
-  char limit_digits[12];            /* kazoo's: the limit in decimal */
-  char paths[];
+  lk_semaphore_history own_history; /* used if the caller gives no history */
+  char limit_digits[12];            /* kazoo's layout: the limit in decimal */
+  char paths[];                     /* of queue, permits and limit */
 } semaphore_plan;
 
 static lk_acquisition *
@@ -38,6 +38,7 @@ static void semaphore_plan_free(void *p, const lk_mem *mem)
   lk__mem_free(mem, p);
 }
 
+/* With `limit_path` the number of permits may grow, so `take` may exceed it. */
 static bool semaphore_config_valid(const lk_semaphore_config *o,
                                    lk_layout layout)
 {
@@ -59,7 +60,7 @@ static const char *semaphore_plan_put_path(char **at, const char *dir,
   return path;
 }
 
-/* Curator's queue and permits are directories below `path`. */
+/* In Curator's layout, queue and permits have directories below `path`. */
 static void semaphore_plan_set_curator(semaphore_plan *p, const char *path,
                                        const char *limit)
 {
@@ -71,7 +72,8 @@ static void semaphore_plan_set_curator(semaphore_plan *p, const char *path,
     p->base.limit_path = semaphore_plan_put_path(&at, limit, "");
 }
 
-/* kazoo's permits are children of `path`; the queue is a sibling of it. */
+/* In kazoo's layout the permits are children of `path`, and the directory of
+ * the queue is a sibling of `path`. */
 static void semaphore_plan_set_kazoo(semaphore_plan *p, const char *path)
 {
   char *at = p->paths;
@@ -113,7 +115,9 @@ static lk_contender_config semaphore_contender_config(const lk_lock *l,
 
   c.role = role;
   c.dir = dir;
-  c.fail_on_expiry = true; /* the acquisition begins again */
+  /* A contender ends with its session. Then the acquisition begins again as a
+   * whole, unless the caller's fail_on_expiry is set. */
+  c.fail_on_expiry = true;
   c.peek = false;
   c.announcement = lk_text(NULL);
   if (role->counts)
@@ -123,24 +127,24 @@ static lk_contender_config semaphore_contender_config(const lk_lock *l,
 
 static void semaphore_use_plan(lk_lock *l, semaphore_plan *p)
 {
-  lk_semaphore_plan *w = &p->base;
+  lk_semaphore_plan *plan = &p->base;
 
   l->not_reentrant = true;
   l->source.make = semaphore_acquisition_make;
   l->source.plan = p;
   l->source.free_plan = semaphore_plan_free;
-  w->fail_on_expiry = l->options.contender.fail_on_expiry;
-  w->queue_node = semaphore_contender_config(l, l->options.contender.role,
-                                             w->queue_node.dir);
-  /* The create of the permits proves the session. */
-  w->queue_node.needs_no_lease = true;
-  w->permit =
-      semaphore_contender_config(l, l->options.rules->permit, w->permit.dir);
-  w->permit.identity = l->options.rules->permit_identity;
-  w->permit.dir_data = w->limit_text;
-  w->permit.find_position = lk__permit_nodes_find_position;
-  w->counting = w->permit;
-  w->counting.limit = &w->limit;
+  plan->fail_on_expiry = l->options.contender.fail_on_expiry;
+  plan->queue_node = semaphore_contender_config(l, l->options.contender.role,
+                                                plan->queue_node.dir);
+  /* The permit nodes are created afterwards, which proves the lease. */
+  plan->queue_node.needs_no_lease = true;
+  plan->permit =
+      semaphore_contender_config(l, l->options.rules->permit, plan->permit.dir);
+  plan->permit.identity = l->options.rules->permit_identity;
+  plan->permit.dir_data = plan->limit_text;
+  plan->permit.find_position = lk__permit_nodes_find_position;
+  plan->counting = plan->permit;
+  plan->counting.limit = &plan->limit;
 }
 
 int lk_semaphore_new(lk_lock **out, lk_client *client, const char *path,

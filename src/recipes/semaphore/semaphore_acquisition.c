@@ -9,6 +9,9 @@
 #include "recipes/semaphore/permit_nodes.h"
 #include "recipes/semaphore/semaphore_acquisition.h"
 
+/* Queue node and permit nodes are created in one write, which is wasted if a
+ * predecessor exists. After so many wasted writes in a row, the queue node is
+ * created alone. */
 enum { MAX_FAILURES = 3 };
 
 static lk_semaphore_acquisition *semaphore_of_joint(lk_joint_acquisition *joint)
@@ -36,8 +39,9 @@ static void semaphore_before_stop(lk_joint_acquisition *joint)
   lk__permit_limit_forget(semaphore_of_joint(joint));
 }
 
-/* The queue node is deleted after the permit nodes: while it exists, other
- * clients wait and do not count these. */
+/* The queue node is deleted after the permit nodes. While the queue node
+ * exists, other clients wait in the queue and do not count permit nodes. So
+ * none of them counts a permit node that is about to be deleted. */
 static void semaphore_after_stop(lk_joint_acquisition *joint)
 {
   semaphore_drop_queue_node(semaphore_of_joint(joint));
@@ -79,7 +83,7 @@ static void semaphore_try_grant(lk_semaphore_acquisition *s)
   lk__joint_notify_revoked(&s->joint);
 }
 
-/* The last contender has found no more permit nodes than the limit. */
+/* Whether the last contender has found no more permit nodes than the limit. */
 static bool has_counted(const lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;
@@ -88,8 +92,9 @@ static bool has_counted(const lk_semaphore_acquisition *s)
          lk__contender_holds(a->parts[a->count - 1]);
 }
 
-/* A count by another limit is invalid. A waiter lists again; permit nodes that
- * are held but were not granted are deleted and created again. */
+/* The limit was read. If it differs from the one before, counts that used the
+ * old limit are invalid. If the count had succeeded, the permit nodes are
+ * deleted and created again; otherwise the last contender lists again. */
 static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 {
   bool same = limit == s->plan->limit;
@@ -113,6 +118,7 @@ static void semaphore_set_limit(lk_semaphore_acquisition *s, int32_t limit)
 
 /* ---- callbacks of the queue node ----------------------------------------- */
 
+/* Notify the owner, once, that only permits are missing: position 1. */
 static void semaphore_notify_first(lk_semaphore_acquisition *s)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING, .position = 1};
@@ -123,7 +129,7 @@ static void semaphore_notify_first(lk_semaphore_acquisition *s)
   lk__joint_notify(&s->joint, &notice);
 }
 
-/* The last contender has found more permit nodes than the limit. */
+/* Whether the last contender has found more permit nodes than the limit. */
 static bool count_was_too_high(const lk_semaphore_acquisition *s)
 {
   const lk_acquisition *a = &s->joint.acquisition;
@@ -139,7 +145,7 @@ static void queue_node_granted(void *arg)
   lk__joint_ref(&s->joint);
   s->is_first = true;
   if (!s->had_predecessors)
-    *s->plan->failures = 0; /* no predecessor: one write is enough */
+    *s->plan->failures = 0; /* the write with all nodes was not wasted */
   if (s->joint.acquisition.count == 0)
     lk__permit_nodes_create(s);
   if (!s->joint.over && count_was_too_high(s))
@@ -179,7 +185,7 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
   case LK_NOTICE_WAITING:
     s->had_predecessors = true;
     if (s->joint.acquisition.count > 0) {
-      lk__permit_nodes_drop(s); /* the predecessor may take permits first */
+      lk__permit_nodes_drop(s); /* predecessors take their permits first */
       ++*s->plan->failures;
     }
     lk__joint_notify(&s->joint, notice);
@@ -194,11 +200,12 @@ static void queue_node_on_notice(void *arg, const lk_notice *notice)
   case LK_NOTICE_SUSPENDED:
   case LK_NOTICE_UNSURE:
   case LK_NOTICE_REVOKED:
-  case LK_NOTICE_LEASE_PROVEN: break; /* the queue node protects nothing */
+  case LK_NOTICE_LEASE_PROVEN: break; /* the permit nodes report these */
   }
   lk__joint_unref(&s->joint);
 }
 
+/* The owner is notified when the permit nodes are gone. */
 static void queue_node_gone(void *arg, int err)
 {
   (void)arg;

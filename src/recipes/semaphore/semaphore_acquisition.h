@@ -13,8 +13,8 @@
  * the first of its queue.
  */
 
-/** NULL: no memory. `plan` must stay until the acquisition was stopped, has
-    ended or was lost. */
+/** Make an acquisition; `arg` is for the callbacks. NULL: no memory. `plan`
+    must stay until the acquisition was stopped, has ended or was lost. */
 lk_semaphore_acquisition *
 lk__semaphore_acquisition_new(lk_session_lease *lease, lk_semaphore_plan *plan,
                               const lk_acquisition_callbacks *callbacks,

@@ -20,11 +20,12 @@
 
 /**
  * @file
- * The contender for a node whose name is fixed: the client that creates it
- * holds, and all others wait until it is deleted. There is no queue. Instead of
- * a list, a read of the node shows whose it is. The name does not tell, since
- * others create nodes of the same name, also in this session: the own node is
- * the one that our create made.
+ * The contender for a node whose name is fixed. The client that creates the
+ * node holds, and all others wait until it is deleted. There is no queue.
+ * Instead of listing a queue, the contender reads the node, whose czxid and
+ * session show which contender created it. Its name does not show that, since
+ * other clients and other contenders of this session create a node of the same
+ * name.
  */
 
 static const lk_single_node_config *single_node_config(const lk_contender *ct)
@@ -34,7 +35,8 @@ static const lk_single_node_config *single_node_config(const lk_contender *ct)
 
 /* ---- whose node it is --------------------------------------------------- */
 
-/* Another contender of this client knows it as its own. */
+/* Whether the node with the czxid `token` is the own node of another contender
+ * of this client. */
 static bool node_is_claimed(const lk_contender *ct, uint64_t token)
 {
   lk_contender *other = NULL;
@@ -96,9 +98,10 @@ static void single_node_wait(lk_contender *ct)
   single_node_notify_waiting(ct);
 }
 
-/* All waiters are notified at once. After a random delay a waiter reads the
- * node before it creates, so that a release costs one or two writes, not one
- * for each waiter. */
+/* The node that the contender waits for was deleted. All waiters are notified
+ * at the same time. With a delay, each waiter pauses for a random time and then
+ * reads the node before it creates. So a release costs one or two writes, not
+ * one for each waiter. */
 static void single_node_deleted(lk_contender *ct)
 {
   if (single_node_config(ct)->spread_ms > 0) {
@@ -117,13 +120,14 @@ static void on_foreign_node(lk_contender *ct, lk_event_type type)
   if (type == LK_EVENT_DELETED)
     single_node_deleted(ct);
   else
-    lk__contender_step(
-        ct, LK_CONTENDER_ON_LIST_FIRST); /* its data changed: watch it again */
+    /* The node's data changed, which ended the watch: read and watch again. */
+    lk__contender_step(ct, LK_CONTENDER_ON_LIST_FIRST);
 }
 
 /* ---- what the read shows ------------------------------------------------ */
 
-/* The own node does not exist. `stat`: another's does. */
+/* The own node does not exist. If `stat` is not NULL, the node exists and
+ * belongs to another contender. */
 static void single_node_judge_foreign(lk_contender *ct, int err,
                                       const lk_stat *stat)
 {
@@ -150,7 +154,7 @@ static void single_node_take_own(lk_contender *ct, const lk_stat *stat)
   lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
 }
 
-/* The own node was created, and may be deleted since. */
+/* The own node was created, and may have been deleted since then. */
 static void single_node_judge_own(lk_contender *ct, int err,
                                   const lk_stat *stat)
 {
@@ -179,8 +183,9 @@ static void single_node_judge_create(lk_contender *ct, int err,
   }
 }
 
-/* Behind the transaction a create that is not seen was not executed, and will
- * not be. */
+/* The reply to the create was lost. A transaction was sent ahead of the read.
+ * If the transaction was executed and the read does not show our node, our
+ * create was not executed and will never be. */
 static lk_recovered single_node_judge_recovery(lk_contender *ct, int *err,
                                                const lk_stat *stat)
 {
@@ -205,12 +210,12 @@ static void single_node_judge_recovering(lk_contender *ct, int err,
   }
 }
 
-/* CLEANING_UP. No other contender of this client knows the node as its own. */
+/* In the state CLEANING_UP. */
 static void single_node_judge_cleanup(lk_contender *ct, int err,
                                       const lk_stat *stat)
 {
   if (!ct->cleanup.recovering)
-    return; /* the read that was requested with the create */
+    return; /* the reply is to the read that was sent with the create */
   lk_recovered result = single_node_judge_recovery(ct, &err, stat);
 
   if (result == LK_RECOVERED_FOUND)
@@ -269,8 +274,8 @@ static void on_single_node_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
-/* A contender that polls, or does not wait, needs no watch on another's node.
- */
+/* Reads the node, with a watch if one is needed. A contender that polls, or
+ * does not wait, needs no watch on the node of another contender. */
 static int single_node_send_read(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);
@@ -315,7 +320,7 @@ static const lk_contender_rules recovering = {
              LK_ON(CHECK_NEEDED, CHECKING_OWN), LK_ON_ANY_IN_QUEUE},
     .enter = lk__contender_enter_recovering};
 
-/* LISTING: after a lost connection the own node is read again. */
+/* For the state LISTING: after a lost connection the own node is read again. */
 static const lk_contender_rules reading_again = {
     .next = {LK_ON(GRANT, HELD), LK_ON(CHECK_NEEDED, CHECKING_OWN),
              LK_ON_ANY_IN_QUEUE},
@@ -324,14 +329,17 @@ static const lk_contender_rules reading_again = {
 static const lk_contender_rules waiting = {
     .next = {LK_ON(LIST_FIRST, LISTING_FIRST), LK_ON_ANY_IN_QUEUE}};
 
-/* After another's node was seen it is read before a create. */
+/* Whether the contender reads the node before it creates: it does if it has
+ * seen the node of another contender, or if `max_queue` or `peek` require it.
+ */
 static bool single_node_reads_first(const lk_contender *ct)
 {
   return ct->wait.node_is_foreign || lk__max_queue_needs_peek(ct);
 }
 
-/* A check of the next holder's node succeeds as well. But the deletion of the
- * own node is reported before the reply to the check. */
+/* Whether the success of a check proves that the own node exists. The check
+ * also succeeds for a node that the next holder has created. But with a watch
+ * on the own node, its deletion is reported before the reply to the check. */
 static bool single_node_check_proves_own(const lk_contender *ct)
 {
   return ct->own.watch != NULL &&

@@ -7,12 +7,13 @@
 
 #include <latchkey/single.h>
 
-enum { MAX_POLL_MS = 3600000, MAX_SPREAD_MS = 60000, USUAL_SPREAD_MS = 50 };
+/* The largest values are an hour and a minute. */
+enum { MAX_POLL_MS = 3600000, MAX_SPREAD_MS = 60000, DEFAULT_SPREAD_MS = 50 };
 
-/* What the acquisitions need beside the options of all locks. */
+/* What the acquisitions need in addition to the options of all locks. */
 typedef struct single_plan {
   lk_single_node_config node;
-  char dir[];
+  char dir[]; /* the path up to its last slash; "" for the root */
 } single_plan;
 
 static void single_plan_free(void *p, const lk_mem *mem)
@@ -36,7 +37,7 @@ static single_plan *single_plan_new(const lk_mem *mem, const char *path,
     return NULL;
   memcpy(p->dir, path, dir_len);
   p->node.poll_ms = o->poll_ms;
-  p->node.spread_ms = o->spread_ms == 0    ? USUAL_SPREAD_MS
+  p->node.spread_ms = o->spread_ms == 0    ? DEFAULT_SPREAD_MS
                       : o->spread_ms == -1 ? 0
                                            : o->spread_ms;
   return p;
@@ -70,6 +71,8 @@ int lk_single_new(lk_lock **out, lk_client *client, const char *path,
     err = lk__config_copy(client, &sized, &single, options);
   if (err != 0)
     return err;
+  /* Layouts name the nodes of queues, and a single node has no queue. So only
+   * the default layout is accepted. */
   if (!single_config_is_valid(&single) || own.layout != LK_LAYOUT_CURATOR)
     return LK_ERR_BAD_ARGUMENT;
   err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
