@@ -50,8 +50,8 @@ They are gone when this shell ends (exit, or ^D). Five commands to try:
   start 1; heal                                      # all is well again
 """
 
-# The shell reads this file when it starts. kill is a builtin of the shell, and
-# cut a program: what is not for a server goes to them.
+# The shell reads this file when it starts. kill is also a builtin of the shell,
+# and cut a program: calls that do not name a server are passed on to them.
 SHELL = r"""
 unset BASH_ENV
 case $- in *i*)
@@ -87,7 +87,7 @@ servers() {{
 
 
 class Commands(threading.Thread):
-    """Obeys what the shell writes to FOLDER/commands."""
+    """Executes the commands that the shell writes to FOLDER/commands."""
 
     def __init__(self, ensemble, folder):
         super().__init__(daemon=True)
@@ -127,7 +127,7 @@ class Commands(threading.Thread):
         return "server %d runs\n" % n
 
     def wait(self):
-        """Until all servers that run serve, if they can have a quorum."""
+        """Wait until all running servers serve, if they can have a quorum."""
         zk = self.ensemble.zk
         running = [n for n in (1, 2, 3) if zk.pid(n)]
         for _ in range(100):
@@ -145,7 +145,7 @@ class Commands(threading.Thread):
 
 
 def shell(servers, build, folder, ensemble):
-    """Run it; its exit code."""
+    """Run the shell; gives its exit code."""
     rc = os.path.join(folder, "rc")
     with open(rc, "w") as file:
         file.write(SHELL.format(build=build))
@@ -170,7 +170,7 @@ def shell(servers, build, folder, ensemble):
             code = process.wait()
             return code if code >= 0 else 128 - code
         except KeyboardInterrupt:
-            pass  # ^C is for what runs in the shell
+            pass  # ^C interrupts the command that runs in the shell
 
 
 def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The moving picture of the README: script/record [--check]
+"""The animation of the README, doc/demo.svg: script/record [--check]
 
 Runs this on a private server, and records what each terminal shows and when:
 A holds a lock, B waits and shows its place, `latchkey status` shows the queue,
@@ -31,7 +31,7 @@ import support
 
 LOCK = "/locks/job"
 SVG = os.path.join(support.TOP, "doc", "demo.svg")
-LENGTH = 20     # of the picture, in s
+LENGTH = 20     # duration of the animation, in s
 JOB = ("#!/bin/sh\n"
        "echo \"./job: I hold $LATCHKEY_LOCK, token $LATCHKEY_FENCING_TOKEN\"\n"
        "exec sleep 600\n")
@@ -59,7 +59,7 @@ class Record:
         self.captions.append((self.now(), text))
 
     def at(self, moment):
-        """Wait until then."""
+        """Wait until this time of the record."""
         time.sleep(max(0, moment - self.now()))
 
 
@@ -91,7 +91,8 @@ class Terminal:
         os.close(self.master)
 
     def ended(self):
-        """As a shell reports it."""
+        """Wait for the end of the process, and record it as a shell prints
+        it."""
         code = self.process.wait()
         self.reader.join()
         if code < 0:
@@ -99,7 +100,7 @@ class Terminal:
 
 
 def wait_for(record, terminal, words):
-    """Until the terminal has a line with these words."""
+    """Wait until the terminal has a line with these words."""
     support.live.eventually(
         lambda: any(t == terminal and kind == "output" and words in text
                     for _, t, kind, text in record.lines),
@@ -146,7 +147,7 @@ def play(folder, environment):
     record.at(15)
     command(record, ["latchkey", "status", LOCK], options)
     b.process.terminate()
-    kept = list(record.lines)   # what comes now is not shown
+    kept = list(record.lines)   # lines after this are not shown
     b.process.wait()
     b.reader.join()
     record.lines = kept
@@ -243,13 +244,14 @@ def percent(seconds):
 
 
 class Animation:
-    """Keyframes; a name for each pair of times."""
+    """The CSS keyframes: one name for each pair of times."""
 
     def __init__(self):
         self.rules = []
 
     def shown(self, start, end=None):
-        """The style of what appears at `start`, and leaves at `end`."""
+        """The style of an element that appears at `start` and disappears at
+        `end`; None: it stays until the end of the animation."""
         name = "k%d" % len(self.rules)
         last = end or LENGTH - .6
         self.rules.append(
@@ -261,7 +263,7 @@ class Animation:
 
 
 def marked(text):
-    """The text with spans for what has a colour."""
+    """The text as SVG, with spans around coloured parts."""
     text = re.sub(r"(_c_[0-9a-f]{8})-[0-9a-f-]{27}", r"\1…", text)
     spans = []
     for kind, pattern in MARKS:
@@ -278,7 +280,7 @@ def marked(text):
 
 
 def wrapped(text, columns):
-    """Pieces of a line, as a terminal breaks it."""
+    """The line in pieces of the width of a terminal."""
     text = re.sub(r"(_c_[0-9a-f]{8})-[0-9a-f-]{27}", r"\1…", text)
     return [text[i:i + columns] for i in range(0, len(text), columns)] or [""]
 

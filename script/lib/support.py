@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What demo.py, playground.py and record.py share: private servers, and processes of the command whose events are recorded."""
+"""Used by demo.py, playground.py and record.py: private servers, and processes
+of the command whose events are recorded."""
 
 import json
 import os
@@ -25,7 +26,8 @@ def Server(*options):
 
 
 def build():
-    """The folder of the build; the scripts in front of this have made it."""
+    """The folder of the build. script/demo, script/playground and script/record
+    have built it before they run these programs."""
     return os.path.abspath(os.environ["LATCHKEY_BUILD"])
 
 
@@ -61,14 +63,15 @@ class Run:
         return next((e for e in self.events if e["event"] == kind), None)
 
     def wait_for(self, kind, seconds=60):
-        """The first event of this kind; None if it ends without one."""
+        """Wait for the first event of this kind; gives the event, or None if
+        the process ends without one."""
         with self._news:
             self._news.wait_for(
                 lambda: self.find(kind) or self.find("end"), seconds)
             return self.find(kind)
 
     def end(self):
-        """Send TERM, and wait for the end."""
+        """Send TERM to the process, and wait until it has ended."""
         if self.process.poll() is None:
             self.process.terminate()
         self.process.wait()

@@ -4,8 +4,8 @@
 # doc/architecture.md has a table for each folder of src ("### `src/FOLDER`",
 # then rows "| `file.c`, `other.c` | what it keeps |"). Each .c and .def file,
 # and each .h file without a .c file of its name, is in exactly one row, and
-# each file in a row exists. So does each file and each identifier of the
-# library that the text names.
+# each file in a row exists. Each other file and each identifier of the library
+# that the page names exists, too.
 
 cd "${srcdir:-.}" || exit 99
 page=doc/architecture.md
@@ -40,7 +40,7 @@ for f in $listed; do
   echo "$page names $f, which does not exist"
   failed=1
 done
-# Names of files elsewhere on the page, with some of their path or without.
+# Files that the page names outside of the tables, with or without a folder.
 files=$(find src include -type f; find tests doc -type f ! -name '*.[ch]')
 # shellcheck disable=SC2016 # quotes of the page, not a command
 for f in $(grep -oE '`[a-z_/]+\.(c|h|def|md|pml|py|sh|svg)`' $page |

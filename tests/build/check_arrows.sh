@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The sources keep the rules of the layout: each folder includes only what lies
-# below it, the core includes no system header that can block or tell the time,
-# config.h comes first, and each file says its licence.
+# The sources keep the rules of the layout: each folder includes only headers of
+# the folders below it, the core includes no system header with functions that
+# block or tell the time, config.h is included first, and each file names its
+# licence.
 
 cd "${srcdir:-.}" || exit 99
 failed=0
@@ -26,8 +27,9 @@ may_include() {
 $wrong"
 }
 
-# C11's headers without those that know files or the time. <stdio.h> is for
-# snprintf; check_symbols.sh sees to it that nothing else of it is used.
+# The headers of C11 that the core may include: none for files or the time.
+# <stdio.h> is allowed for snprintf; check_symbols.sh checks that the core uses
+# nothing else of it.
 plain='<(assert|ctype|errno|inttypes|limits|stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string)\.h>'
 public='<latchkey/(acl|client|driver|ensemble|error|leader|lease|lock|multi|multilock|nodes|request|rwlock|sasl|semaphore|single|subscribe|tls|types|version|watch)\.h>'
 
@@ -41,14 +43,14 @@ may_include recipes "\"config\.h\"|\"(base|recipes)/.*\"|\"proto/engine/lease_sl
 may_include sync "\"config\.h\"|\"(base|net|sync)/.*\"|<.*>"
 may_include cli "\"config\.h\"|\"base/(list|mem)\.h\"|\"cli/.*\"|\"net/(driver|loop)\.h\"|<.*>"
 
-# These two use any loop that has the interface of net/loop.h.
+# These two folders use any event loop through the interface of net/loop.h.
 wrong=$(includes_of src/sync; includes_of src/cli)
 wrong=$(echo "$wrong" | grep -E ':<(ev|latchkey/(ev|latchkey))\.h>$')
 [ -z "$wrong" ] || complain "src/sync and src/cli must not include:
 $wrong"
 
-# The folders of src/recipes, from below: each includes those that its line
-# names, and no other, so that there is no circle between them.
+# The folders of src/recipes, the lowest first. Each may include only the
+# folders that its line names, so that no two folders depend on each other.
 recipes='
 common:
 lease:common
@@ -88,14 +90,14 @@ for f in src/recipes/*/; do
   esac
 done
 
-# Nor is there one between the files: X.c and X.h together.
+# There is no circle between files either, where X.c and X.h count as one.
 wrong=$(includes_of src/recipes |
   sed -n 's,^src/\(recipes/[^:]*\)\.[ch]:[0-9]*:"\(recipes/.*\)\.h"$,\1 \2,p' |
   awk '$1 != $2' | sort -u | tsort 2>&1 >/dev/null | head -n 12)
 [ -z "$wrong" ] || complain "src/recipes has a circle of files:
 $wrong"
 
-# What is installed includes only its like and C11's headers.
+# Installed headers include only installed headers and those of C11.
 wrong=$(includes_of include/latchkey |
   grep -vE ":(<latchkey/.*>|<(stdbool|stddef|stdint|string)\.h>)\$")
 [ -z "$wrong" ] || complain "public headers must not include:
@@ -111,7 +113,8 @@ for f in $(find src tests -name '*.c' | sort); do
   [ "$first" = '"config.h"' ] || complain "$f: config.h must come first"
 done
 
-# By their names: in a build in the source tree objects are there, too.
+# Only sources are checked, by their names: after a build in the source tree the
+# folders contain objects, too.
 for f in $(find src include/latchkey tests fuzz bench examples \
   -name '*.[ch]' -o -name '*.def' -o -name '*.h.in' -o -name '*.am' \
   -o -name '*.py' -o -name '*.sh' | sort) script/* script/lib/*.py Makefile.am \

@@ -22,7 +22,8 @@ TOP = pathlib.Path(os.environ.get("srcdir", "."))
 SRC = TOP / "src"
 QUIET = re.compile(r"/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.S)
 INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
-# A definition begins in the first column and ends with a line of only "}".
+# The definition of a function begins in the first column and ends with a line
+# that consists of "}".
 DEFINITION = re.compile(r"^(?!static\b)[a-z][\w *]*?\b(\w+)\([^;{}]*\)\n\{$",
                         re.M)
 WORD = re.compile(r"\b(?:lk|cli)_\w+")

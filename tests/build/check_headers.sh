@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Each public header compiles alone and twice, as C11 and as C++, without a
-# warning. libev is not needed: ev.h only names its loop.
+# warning. libev is not needed, since <latchkey/ev.h> only declares the type of
+# its loop.
 
 failed=0
 srcdir=${srcdir:-.}
 builddir=${abs_top_builddir:-.}
 warnings='-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wundef -Werror'
 
-# compile LANGUAGE STANDARD: a source from standard input.
+# compile LANGUAGE STANDARD: compile the source on standard input.
 compile() {
   # shellcheck disable=SC2086 # lists of words
   $CC $CPPFLAGS $warnings -I "$builddir/include" -I "$srcdir/include" \

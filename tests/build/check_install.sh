@@ -15,7 +15,7 @@ complain() {
   failed=1
 }
 
-# in_build TARGET: as the user of a package would call it.
+# in_build TARGET: call make as the user of a package would.
 in_build() {
   make -C "${abs_top_builddir:-.}" "$1" DESTDIR="$root" >"$root.log" 2>&1 || {
     cat "$root.log"
@@ -28,14 +28,15 @@ installed() { # NAME
   find "$root" -name "$1" -type f | head -n 1
 }
 
-# both_or_neither FILE FILE
+# both_or_neither FILE FILE: complain unless both are installed or none.
 both_or_neither() {
   [ -n "$(installed "$1")" ] && [ -n "$(installed "$2")" ] && return
   [ -z "$(installed "$1")$(installed "$2")" ] ||
     complain "of $1 and $2 only one is installed"
 }
 
-# A program with the address of each function.
+# Print a program that takes the address of each function, so that it links only
+# if the library has all of them.
 program() {
   headers=$(dirname "$(installed latchkey.h)")
 

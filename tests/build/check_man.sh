@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The manual pages are correct mdoc: mandoc has no warning, and groff sets them
-# in 80 columns without one.
+# The manual pages are correct mdoc: mandoc prints no warning, and groff formats
+# them for 80 columns without a warning.
 
 cd "${srcdir:-.}" || exit 99
 failed=0

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Each exported function stands under NAME of exactly one manual page, so that
-# man finds it by its name, and pages name nothing that headers do not.
+# Each exported function is in the section NAME of exactly one manual page, so
+# that man finds the page by the name of the function. The pages name no
+# function or constant that the headers do not declare.
 
 cd "${srcdir:-.}" || exit 99
 failed=0

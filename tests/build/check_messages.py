@@ -23,7 +23,8 @@ HELP = re.compile(r"/\* clang-format off \*/\s*const cli_(?:option|command).*?"
 CONVERSION = re.compile(r"%[-0-9.*]*(?:[hlzj]*[dioux]|PRI|s|c|g|f|\.[0-9]f)")
 WORDS = re.compile(r"[A-Za-z]{2,}[:,;]? \(?[a-z]{2,}")
 ERROR = re.compile(r'X\(\w+, -[0-9]+,\s*("(?:[^"\\]|\\.)*")\)')
-# Compared with texts of servers and of the library, or not shown.
+# Texts that are no messages: the sources compare them with texts of servers or
+# of the library, or never print them.
 NO_MESSAGES = {
     "TLS: cannot read", "Zookeeper version:", "connect to",
     "has no key that can be read", "has no private key",
@@ -34,7 +35,7 @@ MACROS = {}
 
 
 def text_of(run):
-    """The text of adjacent literals, with conversions as "..."."""
+    """The text of adjacent string literals, with "..." for each conversion."""
     out = ""
     for part in re.findall(LITERAL + "|" + MACRO, run):
         if part[0] == '"':

@@ -27,8 +27,8 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 make -s -C "$build" examples/lock examples/quickstart || exit 1
 failed=0
 
-# refuses PROGRAM PATTERN ARG...: exits with 1, says only what fits on standard
-# error.
+# refuses PROGRAM PATTERN ARG...: check that the program exits with 1, and that
+# all its output is a message on standard error that matches PATTERN.
 refuses() {
   program=$1 pattern=$2
   shift 2

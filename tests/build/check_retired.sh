@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Identifiers that were given up are nowhere in the tree. A header that gives up
-# another one adds a line here. NEWS.md may name them.
+# Identifiers that were removed from the interface are nowhere in the tree,
+# except in NEWS.md. Whoever removes another one adds a line here.
 
 cd "${srcdir:-.}" || exit 99
 failed=0
@@ -61,7 +61,7 @@ if [ -n "$found" ]; then
   failed=1
 fi
 
-# The numbers of error codes that were given up are not used again.
+# The numbers of removed error codes are not used again.
 numbers='-1004|-1008'
 found=$(grep -nE "^  X\([A-Z_]+, ($numbers)," include/latchkey/error.h)
 if [ -n "$found" ]; then

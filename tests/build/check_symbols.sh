@@ -24,7 +24,7 @@ command -v nm >/dev/null || {
   exit 77
 }
 
-# Names that a sanitizer adds are not ours.
+# The names in the output of nm, without those that a sanitizer adds.
 names() {
   sed 's/.* //' | grep -vE '^(__(asan|ubsan|tsan|msan|odr_asan|sanitizer|sancov|start___|stop___)|_init$|_fini$)' |
     sort -u
@@ -44,7 +44,7 @@ if [ -e "$lib/liblatchkey.a" ]; then
   expect_none "neither lk_ nor lk__" \
     "$(nm -g --defined-only "$lib/liblatchkey.a" | grep -E ' [A-Z] ' | names | grep -vE '^lk__?[a-z]')"
   wanted=$(nm -g --undefined-only "$lib/liblatchkey.a" | grep -E ' [Uw] ' | names)
-  # Only the invariant checks may end the process.
+  # Only invariant checks may end the process.
   grep -qs 'define LK_DEBUG 1' "${abs_top_builddir:-.}/config.h" &&
     wanted=$(echo "$wanted" | grep -vxE 'abort|fprintf|__fprintf_chk|fwrite')
   expect_none "the library must not call" "$(echo "$wanted" | grep -xE \

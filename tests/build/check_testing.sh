@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The sources have a place for each mutant in tests/mutation, each mutant
-# compiles, its killers exist, and random mutants are made as
-# tests/mutation/edits.py says.
+# Each mutant of tests/mutation fits a place in the sources and compiles, the
+# tests that must find it exist, and random mutants are made as
+# tests/mutation/edits.py describes.
 cd "${srcdir:-.}" || exit 99
 if ! command -v python3 >/dev/null; then
   echo "there is no python3"
@@ -14,8 +14,9 @@ else
   script/mutants --check || exit 1
 fi
 
-# What script/mutants --random can do to a function; neither the comment, the
-# string, the initializer nor the last return is a statement to drop.
+# An example of what script/mutants --random can change in a function. It must
+# not drop the comment, the string, the initializer or the last return, since
+# these are no statements that can be missing.
 edits=$(python3 tests/mutation/edits.py <<'END'
 #define TWO 2
 static int f(struct s *s) /* x = 1; */

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Permissions: identities of each scheme, on plain and TLS ports.
-
-Every client of CLIENTS is tried on every node of NODES.
-"""
+"""Permissions of clients with identities of each scheme, on plain and TLS
+ports. Every client of CLIENTS tries to read and to change every node of
+NODES."""
 
 import os
 import subprocess
@@ -47,15 +46,15 @@ BOB = file("bob.auth", "sasl:bob:secret\n")
 EVE = file("eve.auth", "sasl:eve:other\n")
 WRONG_PASSWORD = file("wrong.auth", "sasl:bob:wrong\n")
 # ZooKeeper 3.8.0 accepts an unknown user with the password of the previous user,
-# and mixes up concurrent SASL exchanges (ZOOKEEPER-4839). So no tests run
-# together here.
+# and mixes up concurrent SASL exchanges (ZOOKEEPER-4839). Therefore these tests
+# run one after the other.
 WRONG_USER = file("nobody.auth", "sasl:nobody:else\n")
 DIGEST = file("digest.auth", "digest:bob:secret\n")
 OTHER_DIGEST = file("other.auth", "digest:bob:wrong\n")
 BOTH = file("both.auth", "# two\nsasl:bob:secret\ndigest:bob:secret\n")
 
-# A client, its options, and the nodes whose access lists admit it. None: the
-# server refuses the session.
+# Each client: its name, its options, and the nodes whose access lists admit it;
+# None: the server refuses its credentials.
 PLAIN = ("-z", zk.connect)
 CLIENTS = [
     ("nobody", PLAIN, {"open"}),
@@ -69,7 +68,8 @@ CLIENTS = [
     ("sasl, a wrong password", PLAIN + ("--auth-file", WRONG_PASSWORD), None),
     ("sasl, an unknown user", PLAIN + ("--auth-file", WRONG_USER), None),
 ]
-# A node, and the options of its create, by a client that the list admits.
+# Each node, and the options with which a client creates it. The access list
+# admits this client.
 NODES = {
     "open": PLAIN + ("--acl", "open"),
     "digest": PLAIN + ("--auth-file", DIGEST, "--acl", "creator"),
@@ -99,7 +99,7 @@ REFUSED = "SASL DIGEST-MD5: the server refuses user or password"
 
 
 def attempt(words, path):
-    """Whether this client may read, set, and create a child."""
+    """What this client may do with the node: [read, set, create a child]."""
     return [run(verb, *words, *operands).code == 0
             for verb, *operands in (("get", path), ("set", path, "second"),
                                     ("create", "-s", path + "/child-"))]
@@ -121,7 +121,8 @@ def clients_have_the_permissions_of_the_access_lists():
 
 
 def delete_permission_is_that_of_the_parent():
-    """ZooKeeper checks DELETE at the parent."""
+    """ZooKeeper checks the permission DELETE in the access list of the
+    parent."""
     mine = ("create", "--auth-file", DIGEST, "--acl", "creator")
     expect_exit(0, "create", "/open-parent")
     expect_exit(0, *mine, "/open-parent/x")
@@ -144,7 +145,7 @@ def x509_ids_are_compared_literally():
 
 
 def refused_client_does_not_retry():
-    """The command ends at once, although -w would let it wait."""
+    """With -w the command could wait, but no later attempt would succeed."""
     done = expect_exit(125, "run", "--auth-file", WRONG_PASSWORD, "-w", "20",
                        "/lock", "true")
     assert done.err.count("\n") == 1 and REFUSED in done.err, done

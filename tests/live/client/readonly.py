@@ -12,13 +12,14 @@ import live
 from live import eventually
 from worker import Worker
 
-T = 3000
+T = 3000  # the session timeout
 MODE = ("--tick", "200", "--property", "readonlymode.enabled=true")
 LOCAL = ("--config", "localSessionsEnabled=true",
          "--config", "localSessionsUpgradingEnabled=true")
 
 
 def isro_reply(n):
+    """The reply of server n to isro, "ro" or "rw"; "gone" if there is none."""
     try:
         return live.four_letter_word(three.zk.addresses[n - 1], "isro")
     except OSError:
@@ -108,7 +109,9 @@ def client_leaves_a_read_only_server_for_a_quorum():
         took = time.monotonic() - began
         assert isro_reply(n) == "ro"
         client.event(watch, type=3)
-        client.event(unchanged, type=3)  # the zxid of the read may be undone
+        # A changed event (type 3), although the node is unchanged: the
+        # read-only server may have shown a state that the quorum does not have.
+        client.event(unchanged, type=3)
         pending.succeeds()
         assert client.get(base).data == b"new"
         client.create(base + "/x")
@@ -180,7 +183,7 @@ def read_only_server_without_local_sessions_refuses_sessions():
 def ensemble(*options):
     servers = live.Ensemble(*MODE, *options)
     for wire in servers.client.values():
-        wire.frames = False  # the probe `isro` is no frame
+        wire.frames = False  # clients also send `isro`, which is no frame
     return servers
 
 

@@ -12,10 +12,11 @@ import zkserver
 from live import eventually
 from worker import Worker
 
-LONG = 40000
-AT_ONCE = 50  # requests at once, to a server that executes one at a time
+LONG = 40000  # a session timeout that no test reaches
+AT_ONCE = 50  # requests at once; the server executes one at a time
 
-# Requests that have waited for a millisecond are refused with THROTTLED.
+# The server executes one request at a time, and refuses with THROTTLED a
+# request that has waited for a millisecond.
 BUSY = ("--property", "zookeeper.request_throttle_max_requests=1",
         "--property", "zookeeper.request_throttle_stall_time=20",
         "--property", "zookeeper.throttled_op_wait_time=1")
@@ -25,7 +26,8 @@ LOCAL = ("--config", "localSessionsEnabled=true",
 
 
 def flood(client, path):
-    """Send more creates than the server accepts; gives the created names."""
+    """Send more creates at once than the server accepts; gives the names of the
+    created nodes."""
     pending = [client.submit("create", path="%s/x%d" % (path, n), data=b"")
                for n in range(AT_ONCE)]
     made = []
@@ -38,7 +40,7 @@ def flood(client, path):
 
 
 def send_until_accepted(client, verb, **options):
-    """Repeat a request until it is not throttled."""
+    """Repeat a request until it is not throttled; gives its result."""
     ends = []
 
     def done():

@@ -13,12 +13,12 @@ from live import eventually
 from worker import Worker, boottime
 from relay import Relay
 
-T = 4000
+T = 4000  # the session timeout
 
 
 def on_relay(test):
-    """Run the test with a client `tested` behind a relay and a client `direct`
-    without."""
+    """Run the test with a client `tested` behind a relay, and a client `direct`
+    without a relay."""
     def with_them():
         with Relay(zk.connect) as wire, Worker() as worker:
             tested = worker.client(wire.address, timeout=T)
@@ -69,13 +69,15 @@ def xids_continue_after_a_reconnect(wire, worker, tested, direct, base):
 
 @on_relay
 def write_without_reply_is_in_doubt(wire, worker, tested, direct, base):
-    # The server got nothing, or half of the frame; the client cannot know.
+    # The server receives no request, or half of one, and executes nothing. The
+    # client cannot distinguish this from a lost reply.
     for action in ("cut", "tear"):
         wire.trap(action, op=relay.CREATE2)
         tested.submit("create", path=base + "/never").fails("IN_DOUBT")
         tested.state("connected")
         direct.submit("exists", path=base + "/never").fails("NO_NODE")
-    # The server executed it, and the reply is lost or torn.
+    # The server executes the request, and the reply is lost as a whole or in
+    # part.
     for action in ("cut", "tear"):
         wire.trap(action, up=False, op=relay.CREATE2)
         tested.submit("create", path=base + "/" + action).fails("IN_DOUBT")
@@ -101,7 +103,8 @@ def unsent_requests_end_with_not_sent(wire, worker, tested, direct, base):
     wire.thaw()
     tested.state("connected")
     ends = [a.fails("IN_DOUBT", "NOT_SENT").err for a in pending]
-    # First the requests that fitted into socket buffers, then the others.
+    # The first requests fitted into the socket buffers, so they are in doubt.
+    # The others were not sent.
     assert ends == sorted(ends) and ends[-1] == "NOT_SENT", ends
     assert "IN_DOUBT" in ends, ends
     assert direct.children(base).count <= ends.count("IN_DOUBT")
@@ -208,7 +211,7 @@ def watches_survive_a_reconnect(wire, worker, tested, direct, base):
     wire.thaw()
     tested.state("connected")
     waiting.succeeds()
-    # Events of missed changes precede the reply.
+    # Events of missed changes are reported before the reply.
     told = {line.tag: line for line in tested.lines_like("event")}
     for name in ("data", "gone", "dir"):
         pending, kind = events[name]
@@ -283,7 +286,8 @@ def session_expires_without_a_server(wire, worker, tested, direct, base):
     offset = boottime() - time.monotonic() * 1000
     expired = final.state("expired")
     tested.state("expired")
-    # Expected at 4/3 of the timeout, after the server has expired it.
+    # The client takes the session for expired after 4/3 of the timeout, when
+    # the server has expired it.
     assert T < expired.at - offset - heard < 5 * T / 3, (
         expired.at - offset - heard)
     waiting.fails("SESSION_EXPIRED")
@@ -387,7 +391,7 @@ def hosts_are_tried_until_one_serves():
             Relay(zk.connect) as good, Worker() as worker:
         dead.refuse()
         mute.freeze()
-        for _ in range(6):  # they are shuffled
+        for _ in range(6):  # each client tries the hosts in a random order
             client = worker.client("%s,nosuch.invalid,%s,%s" % (
                 dead.address, mute.address, good.address), timeout=T)
             client.state("connected")

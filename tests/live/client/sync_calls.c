@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char test_node[64]; /* a node of this test's own */
+static char test_node[64]; /* the path of a node of the running test */
 
 static const char *path_of(const char *name)
 {
@@ -103,7 +103,7 @@ START_TEST(children_are_listed)
 }
 END_TEST
 
-/* Three levels: 1,097 nodes. */
+/* Create a tree of three levels; returns its number of nodes, 1,097. */
 static size_t make_tree(void)
 {
   lk_parents_config containers = {.size = sizeof containers,
@@ -475,7 +475,7 @@ START_TEST(watch_with_a_handle_can_be_freed)
   call.watch_arg = &next;
   call.watch = NULL;
   ck_assert_int_eq(lk_sync_get(here, NULL, test_node, &call), 0);
-  lk_sync_watch_free(watch); /* has fired; does not affect the next one */
+  lk_sync_watch_free(watch); /* it has fired; the next one is not affected */
   lk_sync_watch_free(NULL);
   lk_sync_set(there, NULL, test_node, lk_text("newest"), -1, &soon);
   wait_for_event(&next.count);
@@ -545,7 +545,8 @@ END_TEST
 
 static lk_sync_subscription *subscription;
 
-/* The next notification, within ten seconds: names, data, or an error. */
+/* Wait for the next notification, for at most ten seconds. Its names, its data
+ * or its error as text. */
 static const char *next_notification(void)
 {
   static char text[128];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The other kinds of locks in the blocking interface. */
+/* All kinds of locks except the mutex, in the blocking interface. */
 
 #include "live/client/sync_world.h"
 
@@ -42,6 +42,8 @@ static const char *lock_path(void)
 
 /* ---- read-write locks --------------------------------------------------- */
 
+/* The read-write lock of the running test; `r` and `w` are its read and write
+ * side. */
 static lk_sync_rwlock *rw;
 static lk_sync_lock *r, *w;
 
@@ -208,8 +210,9 @@ static lk_stat permit_directory(void)
   return stat;
 }
 
-/* Each acquire has a contender of its own; the failures are counted for the
- * lock. */
+/* After three failed tries a lock creates its permit node only when it is first
+ * in the queue. Each try uses another contender, but the failures are counted
+ * for the lock. */
 START_TEST(try_after_three_failures_creates_no_permit_node)
 {
   pthread_mutex_t stop = PTHREAD_MUTEX_INITIALIZER;
@@ -309,7 +312,7 @@ static int hold_once(void *arg)
     err = LK_ERR_STATE;
   last_token = token;
   last_turn = turn;
-  if (count_contenders() > 2) /* the own node, and one under deletion */
+  if (count_contenders() > 2) /* its own node, and one that is being deleted */
     err = LK_ERR_TOO_MANY;
   inside--;
   lk_sync_lock_release(shared);

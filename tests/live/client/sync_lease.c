@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The lock of the blocking interface: its events and its lease deadline while
- * it is held. */
+/* The blocking interface: events and lease deadline of a held lock. */
 
 #include "live/client/sync_world.h"
 
@@ -10,7 +9,7 @@
 
 enum { TIMEOUT_MS = 2000 };
 
-/* Poll lk_sync_lock_ok() without a request; false if it returned false. */
+/* Whether lk_sync_lock_ok() returns true for this long. No request is sent. */
 static bool stays_ok_for(int64_t ms)
 {
   int64_t end = lk_sync_client_clock(here) + ms;
@@ -92,8 +91,9 @@ START_TEST(verify_and_guarded_multi_find_a_loss)
 }
 END_TEST
 
-/* Verify as soon as the verify that timed out has completed, too: the reply to
- * a ping may report HELD earlier. */
+/* Verify again after a verify that timed out. The call is refused with
+ * LK_ERR_STATE until the request of the first verify has completed. The event
+ * HELD does not show that, since the reply to a ping may have caused it. */
 static int verify_again(void)
 {
   int err = LK_ERR_STATE;
@@ -105,7 +105,7 @@ static int verify_again(void)
   return err;
 }
 
-/* The server is stopped, and continues before the session expires. */
+/* The server is stopped, and continued before the session expires. */
 START_TEST(unsure_is_reported_before_the_deadline_and_taken_back)
 {
   lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 50};
@@ -156,7 +156,7 @@ START_TEST(lock_is_not_ok_past_the_deadline_while_the_client_sleeps)
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   waiter_start(&w, block_client_thread, NULL);
   waiters_inside(here, 1);
-  usleep(50000); /* until the client's thread is in sleep_through() */
+  usleep(50000); /* wait until the client's thread is in sleep_through() */
   int64_t until = lk_sync_lock_deadline(lock);
 
   ck_assert(lk_sync_lock_ok(lock));
@@ -173,7 +173,7 @@ START_TEST(expired_session_loses_the_lock)
   restart_with_timeout(TIMEOUT_MS);
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   server_ask(&zk, "stop 1");
-  usleep(50000); /* replies that were under way have arrived */
+  usleep(50000); /* wait until outstanding replies have arrived */
   int64_t until = lk_sync_lock_deadline(lock);
 
   while (lock_events.lost == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The lock of the blocking interface: holders, waiters and releases. */
+/* The lock of the blocking interface: its holders, waits and releases. */
 
 #include "live/client/sync_world.h"
 
@@ -81,7 +81,8 @@ START_TEST(a_thread_may_hold_several_locks)
 }
 END_TEST
 
-/* All calls of a thread that does not hold the lock; 0: one succeeded. */
+/* Make each call that needs the lock, in a thread that does not hold it.
+ * Returns 0 if a call does not report that, else the error of the release. */
 static int use_without_holding(void *arg)
 {
   (void)arg;
@@ -285,8 +286,8 @@ START_TEST(freeing_a_lock_releases_it_for_its_holder)
 }
 END_TEST
 
-/* An allocator that gives the memory of a freed lock to the next lock of the
- * same thread. */
+/* The state of an allocator that uses the memory of a freed lock for the next
+ * lock, so that the two have the same address. */
 typedef struct freed_lock_memory {
   pthread_t thread;
   void *kept;
@@ -369,7 +370,7 @@ START_TEST(forked_child_does_not_hold)
   ck_assert_int_eq(lk_sync_lock_acquire(lock, &soon), 0);
   int fd = lk_sync_lock_fd(lock);
 
-  pthread_mutex_lock(&here->mutex); /* as if another thread had it */
+  pthread_mutex_lock(&here->mutex); /* as if another thread were in a call */
   pid_t child = fork();
 
   if (child == 0) {
@@ -386,7 +387,7 @@ START_TEST(forked_child_does_not_hold)
     lk_sync_lock_free(lock);
     lk_sync_client_free(here);
     atexit(exit_in_child);
-    pthread_exit(NULL); /* of the last thread: calls exit() */
+    pthread_exit(NULL); /* exits the process, as this is its last thread */
   }
   pthread_mutex_unlock(&here->mutex);
   ck_assert_int_eq(waitpid(child, &status, 0), child);

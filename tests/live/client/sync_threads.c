@@ -11,8 +11,8 @@
 
 enum { THREADS = 100, ROUNDS = 10 };
 
-static char counter[64];
-static int inside; /* number of holders of `lock` and `rival` */
+static char counter[64]; /* the path of a node that holds a number */
+static int inside;       /* number of holders of `lock` and `rival` */
 static atomic_uint guarded;
 
 static void make_counter(void)
@@ -37,8 +37,8 @@ static long read_counter(lk_sync_client *c)
   return n;
 }
 
-/* Read the counter and write the next number. Increments are lost unless `l`
- * excludes other writers. */
+/* Read the counter and write the next number. If two threads did this at the
+ * same time, an increment would be lost; `l` must exclude that. */
 static int add_one(lk_sync_client *c, lk_sync_lock *l)
 {
   char text[24];
@@ -144,7 +144,8 @@ static int count_guarded(void *arg)
     if (err == 0)
       guarded++;
     else if (err != LK_ERR_LOST && err != LK_ERR_NO_NODE)
-      return err; /* NO_NODE: own node deleted three times while waiting */
+      return err; /* NO_NODE: its node was deleted three times while it waited
+                   */
     lk_sync_lock_release(lock);
   }
   return 0;

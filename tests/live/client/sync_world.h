@@ -4,9 +4,9 @@
 
 /**
  * @file
- * One real server; for each test a client `here` with `lock`, and a client
- * `there` with `rival` for the same path. `lock_events` counts the events of
- * `lock`.
+ * One real server, and for each test two clients: `here` with the lock `lock`,
+ * and `there` with the lock `rival` for the same path. `lock_events` counts the
+ * events of `lock`.
  */
 
 #include "support/real_server.h"
@@ -21,11 +21,11 @@ extern lk_sync_client *there;
 extern lk_sync_lock *lock;
 extern lk_sync_lock *rival;
 
-/** Numbers of events. */
+/** The number of events of each type. */
 typedef struct event_counts {
   atomic_uint waiting, unsure, held, lost;
-  atomic_int lost_err;
-  atomic_ullong token; /**< of the last event that had one */
+  atomic_int lost_err; /**< the error of the last event `lost` */
+  atomic_ullong token; /**< the token of the last event that had one */
 } event_counts;
 
 extern event_counts lock_events;
@@ -35,14 +35,14 @@ extern const lk_sync_call soon;
 
 void sync_world_set_up(void);
 void sync_world_tear_down(void);
-/** Free `here` and `lock`, and make them with another session timeout. */
+/** Free `here` and `lock`, and make new ones with another session timeout. */
 void restart_with_timeout(int32_t ms);
 /** Wait until `*count` is not 0; fails after ten seconds. */
 void wait_for_event(const atomic_uint *count);
 
 /** The number of contender nodes of the lock, as `there` sees them. */
 size_t count_contenders(void);
-/** Delete all contender nodes of the lock, by `there`. */
+/** Delete all contender nodes of the lock with the client `there`. */
 void delete_contender_nodes(void);
 /** Whether a descriptor is readable. */
 bool readable(int fd);

@@ -16,20 +16,21 @@ import zkserver
 from live import NotTested, eventually
 from worker import Worker
 
-T = 4000        # the session timeout; an attempt at one server takes a third
-LONG = 30000
+T = 4000        # a session timeout; a connection attempt takes a third of it
+LONG = 30000    # a session timeout that no test reaches
 
 FILES = ("ca", "cert", "key", "password_file", "crl")
 
 
 class Peer:
-    """Makes clients of server `n`, or of `hosts`."""
+    """Makes clients of server `n`, and checks whether they can connect."""
 
     def __init__(self, zk, worker, n=1):
         self.zk, self.worker, self.n = zk, worker, n
 
     def client(self, hosts=None, timeout=T, own=None, **options):
-        """`own`: the name of the client certificate and its key."""
+        """A client of the server, or of `hosts`. `own` names the files of its
+        certificate and key, without their suffixes."""
         options.setdefault("ca", "ca.crt")
         if own:
             options = {"cert": own + ".crt", "key": own + ".key", **options}
@@ -46,7 +47,8 @@ class Peer:
         client.do("close")
 
     def refused(self, text, **options):
-        """Check that all attempts fail with LK_ERR_TLS for this reason."""
+        """Check that all connection attempts fail with LK_ERR_TLS, and that the
+        log names the reason `text`."""
         client = self.client(**options)
         lines = eventually(lambda: client.lines_like("log")[1:])
         for line in lines:
@@ -184,12 +186,13 @@ def client_certificate_is_an_identity(worker):
 
 # ---- failing handshakes ------------------------------------------------------
 
-ALERT = b"\x15\x03\x03\0\2\2\x28"     # a record: fatal, handshake failure
+ALERT = b"\x15\x03\x03\0\2\2\x28"     # the record of a fatal handshake_failure
 GARBAGE = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
 
 def records_of_a_handshake(worker, zk, n):
-    """(up, down): the numbers of records until the client has a session."""
+    """(number of records from the client, number of records to it) until the
+    client has a session."""
     with relay.Relay(zk.tls_addresses[n - 1], relay.RECORDS) as wire:
         client = Peer(zk, worker, n).client(wire.address, own="client")
         client.state("connected")
@@ -201,7 +204,8 @@ def records_of_a_handshake(worker, zk, n):
 
 def at_each_record(worker, zk, n, actions, ways=(True, False)):
     """Execute each action at each record of a client's first connection, up to
-    the connect response; a later connection must succeed."""
+    the connect response, and check that a later connection succeeds. `ways` are
+    the directions of the records: True is from the client."""
     counts = dict(zip((True, False), records_of_a_handshake(worker, zk, n)))
     cases = []
     for up in ways:
@@ -227,8 +231,8 @@ def at_each_record(worker, zk, n, actions, ways=(True, False)):
             wire.close()
 
 
-# `good` has TLS 1.2, `bad` TLS 1.3. Without a CRL the certificate of the third
-# server of `bad` is valid.
+# The servers `good` use TLS 1.2, the servers `bad` TLS 1.3. The certificate of
+# the third server of `bad` is revoked, but valid for a client without a CRL.
 @with_worker
 def handshake_may_be_cut_at_each_record(worker):
     actions = (("cut", False), ("tear", False), ("reset", True))
@@ -270,7 +274,7 @@ def slow_handshakes_succeed(worker):
 
 @with_worker
 def broken_record_leaves_requests_in_doubt(worker):
-    """Outstanding writes are in doubt; the session continues."""
+    """Outstanding writes end with IN_DOUBT, and the session continues."""
     with relay.Relay(good.tls_addresses[0], relay.RECORDS) as wire:
         client = Peer(good, worker).client(wire.address, timeout=LONG)
         client.state("connected")
@@ -294,7 +298,8 @@ def broken_record_leaves_requests_in_doubt(worker):
 # ---- many descriptors, other servers ------------------------------------------
 
 def five_thousand_descriptors_are_open():
-    """select() could not wait for such descriptors."""
+    """The client must not use select(), which cannot wait for descriptors above
+    1023."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 5200:
         raise NotTested("no more than %d descriptors are allowed" % hard)

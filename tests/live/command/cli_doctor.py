@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey doctor: each broken layer is reported, and nothing else."""
+"""latchkey doctor reports each broken layer of a connection, and no other."""
 
 import contextlib
 import os
@@ -23,7 +23,8 @@ zk = command.serve()
 
 
 def run_doctor(*words, code, **options):
-    """Run the doctor; gives its findings from JSON."""
+    """Run `latchkey doctor --json`, and check its exit code; gives its
+    findings."""
     done = run("doctor", "--json", *words, **options)
     assert done.code == code, done
     (facts,) = done.json()
@@ -37,8 +38,8 @@ def finding(layer, findings):
 
 
 def problems(findings):
-    """(layer, verdict) of the findings that are not ok. Interruptions of the
-    process are left out: they are common on a busy machine."""
+    """(layer, verdict) of each finding that is not ok. Interruptions of the
+    process are left out, since they are common on a busy machine."""
     return [(f["layer"], f["verdict"]) for f in findings
             if f["verdict"] != "ok"
             and (f["layer"], f["verdict"]) != ("clocks", "note")]
@@ -46,7 +47,7 @@ def problems(findings):
 
 @contextlib.contextmanager
 def listener(serve, backlog=16):
-    """A fake server: serve(socket) is called for each connection."""
+    """A fake server, which calls serve(connection) for each connection."""
     server_socket = socket.create_server(("127.0.0.1", 0), backlog=backlog)
 
     def accept():
@@ -67,7 +68,8 @@ def listener(serve, backlog=16):
 
 
 def srvr_server(answer, rest=lambda connection, first: None):
-    """Replies `answer` to srvr; calls `rest` for other requests."""
+    """A fake server that replies `answer` to the four-letter word srvr, and
+    calls `rest` for each connection that begins with other bytes."""
     def serve(connection):
         first = connection.recv(4)
         if first == b"srvr":
@@ -152,7 +154,7 @@ def each_server_is_reported():
     assert port["layer"] == "port" and port["server"] == closed, port
     assert "refused" in port["text"] and port["advice"], port
     assert server["layer"] == "server" and server["verdict"] == "ok", server
-    # One working server is enough for the other layers.
+    # One working server is enough for the layers above the connection.
     assert finding("access", findings)["verdict"] == "ok"
 
 
@@ -251,7 +253,7 @@ def untrusted_reply_of_a_server_is_quoted():
 
 
 def server_without_quorum_is_reported():
-    """Fake servers; real ones follow below."""
+    """The servers are fake; a test with real ones follows below."""
     def hang_up(connection, first):
         pass
 
@@ -353,7 +355,7 @@ def real_ensemble_without_quorum_is_reported():
             assert layers[1:3] == ["port", "port"], findings
             if layers[0] == "read-only":
                 break
-            # Meanwhile it may close connections without a reply.
+            # Until it is read-only, it may close connections without a reply.
             assert layers[0] in ("quorum", "session"), findings
             assert time.monotonic() < gone + live.worker.SECONDS
             time.sleep(.05)

@@ -18,7 +18,8 @@ zk = command.serve("--tick", "200")
 
 
 def events_of(*words, **options):
-    """Run with events on a pipe; gives the Result and the events."""
+    """`latchkey run` with its events on a pipe; gives its Result and the
+    events."""
     read, write = os.pipe()
     with start("run", "--events-fd", str(write), *words, pass_fds=[write],
                **options) as process:
@@ -29,7 +30,8 @@ def events_of(*words, **options):
 
 
 def check(event, name, lock, *more):
-    """Check that the event has these members and no others."""
+    """Check that the event has this name and lock, the members `more`, and no
+    others."""
     assert event["event"] == name, event
     assert event["lock"] == lock, event
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
@@ -74,7 +76,7 @@ def revocation_is_an_event():
         os.close(write)
         command.wait_until_held("/asked")
         expect_exit(0, "revoke", "/asked")
-        # COMMAND ends of TERM while the lock is held.
+        # TERM has ended COMMAND while the lock was held.
         assert process.finish().code == 128 + signal.SIGTERM
     with os.fdopen(read) as stream:
         acquired, revoked, released = [json.loads(line) for line in stream]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey fence: many processes, kill -9 at any point, and messages."""
+"""latchkey fence: accepted and refused tokens, many processes at once,
+processes that are killed at any point, and messages."""
 
 import os
 import random
@@ -122,7 +123,8 @@ for _ in range(25):
 
 
 def check_tries(tries):
-    """Tries are (token, begun, ended, code); code None: killed."""
+    """Check the results of concurrent processes. A try is (token, time of its
+    begin, time of its end, exit code); the code is None if it was killed."""
     accepted = [t for t in tries if t[3] == 0]
     for token, begun, ended, code in tries:
         assert code in (0, 1, None), (token, code)
@@ -167,13 +169,13 @@ def killed_fence_loses_no_token():
     check_tries(tries)
     assert killed > 20, killed
     assert any(t[3] == 0 for t in tries) and any(t[3] == 1 for t in tries)
-    # Temporary files of killed processes do not disturb later ones.
+    # Temporary files that killed processes have left do not disturb later ones.
     expect_exit(0, "fence", file, str(max(t[0] for t in tries) + 1))
     assert not os.path.exists(file + ".latchkey-new")
 
 
 def example_script():
-    """The script of README.md, which the manual page has, too."""
+    """The script in README.md, which must be the one of the manual page."""
     source = os.environ.get("abs_top_srcdir", ".")
     with open(os.path.join(source, "README.md")) as f:
         readme = f.read()
@@ -203,7 +205,7 @@ def report_of_a_late_holder_is_refused():
             expect_exit(0, "run", "/fenced", "./this", cwd=at, env=env)
             seen.append(read_number(os.path.join(at, "report")))
     assert seen == sorted(set(seen)), seen
-    env["LATCHKEY_FENCING_TOKEN"] = str(seen[0])  # of an earlier holder
+    env["LATCHKEY_FENCING_TOKEN"] = str(seen[0])  # that of an earlier holder
     done = run(program=os.path.join(at, "this"), cwd=at, env=env)
     assert done.code == 1 and "is refused" in done.err, done
     assert read_number(os.path.join(at, "report")) == seen[2]

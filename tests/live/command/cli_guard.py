@@ -19,9 +19,9 @@ import live
 zk = command.serve()
 folder = tempfile.TemporaryDirectory()
 
-# COMMAND itself ("child"), a grandchild in the same process group, one in a
-# session of its own ("stray"), and one whose parent has ended ("orphan"). Each
-# writes its process id to a file.
+# COMMAND itself ("child"), and three descendants: one in the same process group
+# ("grandchild"), one in a session of its own ("stray"), and one whose parent
+# has ended ("orphan"). Each writes its process id to a file.
 WITH_DESCENDANTS = """
 echo $$ > $0.child
 trap '' TERM INT HUP
@@ -51,7 +51,8 @@ class JobWithDescendants:
         live.eventually(self.is_gone, "the end of all descendants")
 
     def clean_up(self):
-        # Killing latchkey must end the descendants; kill the rest by hand.
+        # Killing latchkey should end the descendants. If the test has failed,
+        # some may be left, so kill them.
         self.process.kill()
         try:
             self.wait_until_gone()
@@ -147,7 +148,8 @@ def supervisor_ignores_all_signals_but_kill():
         supervisor = command.supervisor_of(job.process.pid)
         for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
             os.kill(supervisor, number)
-        os.kill(supervisor, signal.SIGSTOP)  # latchkey continues it at once
+        # SIGSTOP cannot be ignored; latchkey continues the supervisor at once.
+        os.kill(supervisor, signal.SIGSTOP)
         live.eventually(lambda: command.state(supervisor) == "S")
         assert all(command.is_running(pid) for pid in job.pids)
 
@@ -196,8 +198,9 @@ for n in 0 1 2 3 4 5; do sleep 600 > /dev/null 2>&1 & echo $! > %s.$n; done
 
 
 def children_from_before_exec_are_not_killed():
-    # A shell with a child executes latchkey, which thereby has a foreign child.
-    # COMMAND's descendant in another session differs from it only by its cgroup.
+    # A shell starts a child and then executes latchkey, so latchkey has a child
+    # that is not of COMMAND and must not be killed. COMMAND has a descendant in
+    # another session, which differs from that child only by its cgroup.
     file = os.path.join(folder.name, "foreign")
     own = ("setsid sh -c 'echo $$ > %s.stray; exec sleep 600' & sleep 600" %
            file)
@@ -221,8 +224,8 @@ def children_from_before_exec_are_not_killed():
 
 
 def can_make_cgroups():
-    """Whether latchkey can make a cgroup below the current one, and that has
-    cgroup.kill."""
+    """Whether latchkey can make a cgroup below the current one, and the kernel
+    has cgroup.kill."""
     base = cgroup_folder()
     if base is None:
         return False

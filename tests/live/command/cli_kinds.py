@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run with -s, -x, -l and -p: which locks can be held at the same
-time."""
+"""latchkey run with -s, -x, -l and -p: the tests show which locks can be held
+at the same time."""
 
 import json
 import os
@@ -30,10 +30,12 @@ def wait_until_held(path, holders=1):
 
 
 def is_busy(*words):
+    """Whether `latchkey run` cannot acquire the lock at once."""
     return run("run", "-n", *words, "true").code == 124
 
 
 def end(*processes):
+    """End the processes with TERM, all at the same time."""
     for p in processes:
         p.terminate()
     for p in processes:
@@ -199,7 +201,8 @@ def revoke_shows_the_label_that_it_replaces():
         name = holder["node"].rpartition("/")[2]
         assert expect_exit(0, "revoke", "/label").out == (
             "asked  host 1  %s\n" % name)
-        # It does not comply: its label is gone, and not taken for one.
+        # The holder does not release. The revocation has replaced the label in
+        # its node, and must not be shown as a label.
         line = expect_exit(1, "status", "/label").out.splitlines()[1]
         assert line.startswith("holds  (asked to release)  age "), line
         (holder,) = command.status("/label")["holders"]
@@ -259,7 +262,8 @@ def semaphore_is_held_while_others_queue():
 
 
 def nodes_of_another_lock_kind_are_reported():
-    """One warning, with advice."""
+    """Another kind of lock is recognised by the names of its nodes. There is
+    one warning, with advice."""
     foreign_permit = "leases/0123456789abcdef0123456789abcdef"
     for number, (node, options, reported) in enumerate((
             ("seq-0000000007", (), "seq-0000000007"),
@@ -309,7 +313,7 @@ def signal_ends_a_run_whose_permit_check_is_unanswered():
                    "true") as waits:
             live.eventually(lambda: command.status("/asked")["waiters"])
             proxy.freeze()
-            time.sleep(1.5)  # the run sends a check every second
+            time.sleep(1.5)  # the run asks for the number every second
             waits.terminate()
             done = waits.finish()
             assert done.code == 128 + signal.SIGTERM, done

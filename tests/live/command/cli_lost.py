@@ -18,8 +18,9 @@ import live
 zk = command.serve("--tick", "200")  # no test stops or restarts this server
 folder = tempfile.TemporaryDirectory()
 
-# Appends "EVENT MILLISECONDS" (CLOCK_BOOTTIME) to a file for its begin, each TERM
-# and its end, and "alive" every 20 ms until it is killed.
+# A COMMAND that appends lines "EVENT MILLISECONDS" (CLOCK_BOOTTIME) to a file:
+# for its begin, for each TERM that it gets, for its end, and "alive" every 20
+# ms.
 LOGGING_COMMAND = """
 import os, signal, sys, time
 out = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
@@ -45,7 +46,7 @@ def boottime():
 
 
 class Job:
-    """latchkey with LOGGING_COMMAND, and the events of latchkey."""
+    """`latchkey run` with LOGGING_COMMAND, and with its events on a pipe."""
 
     def __init__(self, zk, lock, *words, obey="obey", seconds=600):
         self.lock = lock
@@ -74,7 +75,7 @@ class Job:
         return live.eventually(lambda: self.when(what), what)
 
     def event(self, name):
-        """Read events up to this one; gives it."""
+        """Read the events of latchkey up to this one; gives this event."""
         while True:
             line = self.stream.readline()
             assert line, (name, self.events)
@@ -197,7 +198,7 @@ def on_lost_stop_stops_and_continues(zk):
         zk.stop()
         pid = command.children_of(command.supervisor_of(job.process.pid))[0]
         live.eventually(lambda: command.is_stopped(pid))
-        # A stopped server expires no session.
+        # A stopped server expires no session, so the lock is held again.
         zk.cont()
         job.event("held")
         live.eventually(lambda: not command.is_stopped(pid))
@@ -265,7 +266,8 @@ def short_server_restart_does_not_signal_command(zk):
 
 
 def ends_without_a_server(zk, lock, seconds):
-    """COMMAND ends while the server is stopped. The node outlives latchkey."""
+    """COMMAND ends while the server is stopped. The node of the lock is still
+    there when latchkey exits."""
     with Job(zk, lock, "-T", "3", "--on-lost", "ignore",
              seconds=seconds) as job:
         job.event("acquired")
@@ -286,8 +288,8 @@ def release_without_a_server_gives_a_warning(zk):
 
 @with_server
 def session_given_up_is_no_release(zk):
-    # Of the session timeout of 3 s little is left when COMMAND ends, so the
-    # client gives up the session before the time limit of the release.
+    # When COMMAND ends, little is left of the session timeout of 3 s. So the
+    # client takes the session for expired before the time limit of the release.
     ends_without_a_server(zk, "/given-up", 3)
 
 

@@ -23,14 +23,15 @@ HELP = "; latchkey %s --help shows the usage"
 
 
 def expect_message(code, text, *words, **options):
-    """Check the exit code, and that this message is the whole output."""
+    """Run the command, and check its exit code and that it prints this message
+    and nothing else."""
     done = run(*words, **options)
     assert (done.code, done.out, done.err) == (
         code, "", "latchkey: " + text + "\n"), (words, done)
 
 
 def expect_usage_error(text, *words):
-    """Check for a usage error of the verb words[0]."""
+    """Check that the verb words[0] reports this usage error."""
     expect_message(125, words[0] + ": " + text + HELP % words[0], *words)
 
 
@@ -173,7 +174,8 @@ SOON = ("--connect-timeout", "0.9")
 
 @contextlib.contextmanager
 def listener(serve):
-    """A listening socket; serve(connection) is called for each connection."""
+    """The address of a fake server, which calls serve(connection) for each
+    connection."""
     with socket.create_server(("127.0.0.1", 0)) as server_socket:
         def attend():
             with contextlib.suppress(OSError):
@@ -187,8 +189,8 @@ def listener(serve):
 
 
 def expect_message_soon(text, *words):
-    """As expect_message(), with up to ten runs: on a busy machine a connection
-    attempt does not always end within the timeout."""
+    """As expect_message(), but run the command up to ten times: on a busy
+    machine a connection attempt does not always end within the timeout."""
     wanted = "latchkey: " + text + "\n"
     for _ in range(10):
         done = run(*words)
@@ -344,7 +346,7 @@ def refused_identities_are_named():
         expect_message(125, "set /: " + refused, "set", *scheme, "/", "x")
         expect_message(125, "/x: " + refused, "run", *scheme, "/x", "true")
         expect_message(125, "watch /x: " + refused, "watch", *scheme, "/x")
-        # The server refuses while the command checks the chroot.
+        # The server refuses the identity while the command checks the chroot.
         expect_message(125, "watch /x: " + refused, "watch", *scheme, "-z",
                        zk.connect + "/none", "/x")
         for verb in (("ls", "/"), ("run", "/x", "true")):
@@ -677,8 +679,9 @@ def access_lists_are_checked():
         expect_message(125, "create: --acl" + text, "create", "/acl/x", "--acl", wrong)
         expect_message(125, "acl: SPEC" + text, "acl", "/acl", wrong)
         expect_message(125, "--acl" + text, "run", "--acl", wrong, "/acl/l", "true")
-    # latchkey has no supervisor yet, so it must not write to one: descriptor 0
-    # is a socket here, and nothing must arrive at its other end.
+    # latchkey has no supervisor yet when it reports this error, so it must not
+    # write to one. If it took descriptor 0 for the socket of a supervisor,
+    # bytes would arrive at the other end.
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
@@ -728,7 +731,8 @@ def expect_json(verb):
 
 
 def events_report_why_a_run_failed_to_start():
-    """On the descriptor for events; for people it is a line."""
+    """The failure is an event on the descriptor for events, and a line on
+    standard error."""
     done = subprocess.run(
         [command.PROGRAM, "run", "--json", "--events-fd", "1", "-z", "host:0",
          "/x", "true"], capture_output=True, text=True)

@@ -20,7 +20,8 @@ zk = command.serve()
 
 
 def run_with_bytes(*words, input=b""):
-    """Run it with `input` as bytes; gives its standard output as bytes."""
+    """Run the command with `input`, bytes; gives its standard output as
+    bytes."""
     done = subprocess.run([command.PROGRAM, *words], input=input,
                           stdout=subprocess.PIPE)
     assert done.returncode == 0, (words, done)
@@ -28,7 +29,8 @@ def run_with_bytes(*words, input=b""):
 
 
 def expect_failure(*words, hint):
-    """Check for exit code 1 and a message of one line that contains `hint`."""
+    """Run the command, and check that it exits with 1 and prints one line that
+    contains `hint`."""
     done = run(*words)
     assert done.code == 1 and done.out == "", done
     assert hint in done.err and len(done.err.splitlines()) == 1, done
@@ -90,7 +92,8 @@ def create_e_ends_when_its_node_is_deleted():
 
 
 def create_e_finds_a_deletion_after_a_reconnect():
-    """Also if another client has created a node of the same name meanwhile."""
+    """It also finds that the node is another one, which another client has
+    created with the same name."""
     for again in (False, True):
         with relay.Relay(zk.connect) as proxy:
             with start("create", "-e", "-z", proxy.address, "/cut") as process:

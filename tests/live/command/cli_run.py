@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run: the environment of COMMAND, exit codes, identities, servers and
-usage errors."""
+"""latchkey run: what COMMAND inherits, exit codes, identities, the choice of
+servers, and usage errors."""
 
 import json
 import os
@@ -209,7 +209,7 @@ def servers_come_from_the_option_or_the_environment():
 
 
 def default_server_is_localhost():
-    """The message names it, whether a server listens there or not."""
+    """With -v the output names the server, whether one listens there or not."""
     bare = {k: v for k, v in os.environ.items() if k != "LATCHKEY_ZK"}
     done = run("stat", "-v", "--connect-timeout", "0.3", "/", env=bare)
     assert "127.0.0.1:2181" in done.err, done

@@ -22,8 +22,8 @@ import live
 zk = command.serve()
 folder = tempfile.TemporaryDirectory()
 
-# Prints the name of each signal that it gets, in the child and, on request, a
-# grandchild; exits with 7 at TERM.
+# A COMMAND that prints the name of each signal that it gets, and exits with 7
+# at TERM. With a second argument it forks, and its child does the same.
 SIGNAL_REPORTER = """
 import os, signal, sys, time
 names = sys.argv[1].split(",")
@@ -144,7 +144,7 @@ while True:
 
 
 class Terminal:
-    """latchkey as a job of a shell on a terminal."""
+    """A terminal on which SHELL runs latchkey as a job."""
 
     def __init__(self, *words):
         command.skip_without_terminals()
@@ -156,7 +156,7 @@ class Terminal:
         shell = command.python(SHELL, command.PROGRAM, "run", *words)
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            # Otherwise an interrupt discards output that was not read yet.
+            # By default an interrupt discards output that was not read yet.
             mode = termios.tcgetattr(0)
             mode[3] |= termios.NOFLSH
             termios.tcsetattr(0, termios.TCSANOW, mode)
@@ -234,13 +234,14 @@ def shell_sees_a_stopped_waiter():
             assert terminal.says.readline() == "ended 0\n"
 
 
-# A loop of bash, which ends at INT only if the command died of INT, too.
+# A loop of bash. After an INT bash ends the loop only if the command has died
+# of INT, too.
 LOOP = 'for i in 1 2 3; do "$0" run "$@"; echo "again $?"; done'
 
 
 def bash_on_a_terminal(key, lock, ready):
-    """Run LOOP on a terminal, and press a key when `ready()` returns; gives the
-    wait status of bash, and its output."""
+    """Run LOOP in bash on a terminal, and press a key when `ready()` returns;
+    gives the wait status of bash, and its output."""
     command.skip_without_terminals()
     if shutil.which("bash") is None:
         raise live.NotTested("there is no bash")
@@ -397,9 +398,9 @@ def pid_1_with_a_foreign_proc_kills_no_other_process():
             other_zk.connect, "-T", "4", "--on-lost", "kill", "/l", "sh", "-c",
             "sleep 600 & echo go; wait", program="unshare") as process:
         assert process.stdout.readline() == "go\n"
-        # In this PID namespace the supervisor is process 2. /proc is that of
-        # the parent namespace, where the children of process 2 are kernel
-        # threads, whose ids are those of `others` here.
+        # In this PID namespace the supervisor is process 2, but /proc shows the
+        # parent namespace. There the children of process 2 are kernel threads,
+        # whose ids belong to the processes `others` here.
         latchkey = command.children_of(process.pid)[0]
         others = [start("--target", str(latchkey), "--pid", "sleep", "600",
                         program="nsenter") for _ in range(10)]
@@ -408,7 +409,8 @@ def pid_1_with_a_foreign_proc_kills_no_other_process():
         mine = command.children_of(command.supervisor_of(latchkey))[0]
         other_zk.stop()
         live.eventually(lambda: not command.is_running(mine))
-        # latchkey still tries to release; at its end, as PID 1, all would die.
+        # latchkey still tries to release. When it ends, all processes of the
+        # namespace die, since it is PID 1.
         assert all(command.is_running(pid) for pid in pids)
         other_zk.cont()
         assert process.finish().code == 123

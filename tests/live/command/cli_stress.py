@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""latchkey run under random faults of latchkey, its supervisor and their
-connections: never do two COMMANDs run at once. See script/stress."""
+"""latchkey run while random faults hit latchkey, its supervisor and their
+connections. Two COMMANDs must never run at the same time. See script/stress."""
 
 import argparse
 import collections
@@ -22,7 +22,7 @@ import stress
 
 
 class Totals:
-    """Counters of all runs."""
+    """The sums of the counters of all runs."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -58,7 +58,8 @@ class Totals:
 
 
 def check_finds_an_overlap(zk, folder):
-    """The check finds a COMMAND that continues after the loss of its lock."""
+    """Check the check itself: it must find a COMMAND that continues after the
+    loss of its lock."""
     run = stress.Run(zk, folder, "judge")
     with Relay(zk.connect) as wire:
         words = [stress.WRITERS, run.log]
@@ -92,7 +93,8 @@ def one_run(zk, folder, seed, totals):
 
 
 def seeds_of(given):
-    """Seeds until the number of runs, or the time, is reached."""
+    """The seeds of the runs, until the number of runs or the time is
+    reached."""
     end = given.seconds and time.monotonic() + given.seconds
     for n in itertools.count():
         if time.monotonic() >= end if end else n >= given.runs:

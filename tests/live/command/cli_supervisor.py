@@ -23,7 +23,7 @@ from relay import Relay
 zk = command.serve("--tick", "500")
 folder = tempfile.TemporaryDirectory()
 
-# Appends a line with the time to $1 every 20 ms.
+# A COMMAND that appends a line with the time to the file $1 every 20 ms.
 WRITER = """
 import sys, time
 while True:
@@ -34,7 +34,7 @@ while True:
 
 
 class Log:
-    """The file to which a writer appends times."""
+    """The file to which a WRITER appends times."""
 
     def __init__(self, name):
         self.name = os.path.join(folder.name, name)
@@ -58,7 +58,8 @@ class Log:
 
 
 def next_holder(lock, *options):
-    """Acquire the lock without the relay; gives the time of the grant."""
+    """Acquire the lock with another latchkey, which uses no relay; gives the
+    time of the grant."""
     done = command.run(
         "run", "-w", "30", *options, lock,
         *command.python("import time; print(int(time.clock_gettime("
@@ -72,7 +73,8 @@ def quoted(words):
 
 
 def run_as_nobody():
-    """A prefix for command lines: run as nobody, who can make no cgroup."""
+    """The beginning of a command line that runs as the user nobody, who can
+    make no cgroup."""
     if not command.is_root():
         return []
     return ["setpriv", "--reuid", "65534", "--regid", "65534",
@@ -82,8 +84,8 @@ def run_as_nobody():
 # ---- --on-lost stop
 
 def check_stop(name, options, text, wrap=()):
-    """Check that a descendant of COMMAND is stopped when the next holder is
-    granted, and stays stopped when latchkey gets SIGCONT."""
+    """Check that a descendant of COMMAND is stopped when another latchkey is
+    granted the lock, and stays stopped when latchkey gets SIGCONT."""
     log = Log(name)
     open(log.name, "w").close()
     os.chmod(log.name, 0o666)
@@ -228,8 +230,9 @@ def shrink_session_timeout(own, most_ms):
 
 
 def is_resumed(process):
-    """Read messages until the client has reconnected. False: the restart took
-    so long that the lease deadline has passed by the new timeout."""
+    """Read messages until the client has reconnected; gives whether it still
+    holds the lock. It does not if the restart took so long that the lease
+    deadline of the shorter timeout has passed."""
     for line in process.stderr:
         if "sent TERM" in line:
             return False
@@ -239,8 +242,9 @@ def is_resumed(process):
 
 
 def stop_after_a_shorter_timeout(name):
-    """The session is resumed with a shorter timeout, then latchkey is stopped.
-    False: the restart took too long to test it."""
+    """Stop latchkey after its session was resumed with a shorter timeout, and
+    check that COMMAND ends in time. False: the restart took too long for
+    this."""
     log = Log(name)
     with command.zkserver.Server("--tick", "500", "--max-timeout",
                                  "60000") as own:
@@ -250,7 +254,7 @@ def stop_after_a_shorter_timeout(name):
             shrink_session_timeout(own, 15000)
             if not is_resumed(process):
                 return False
-            time.sleep(1)  # until the supervisor has the new deadline
+            time.sleep(1)  # wait until the supervisor knows the new deadline
             process.send_signal(signal.SIGSTOP)
             granted = next_holder("/" + name, "-z", own.connect, "-T", "4")
             assert log.is_silent_since(granted), (log.last(), granted)
@@ -283,7 +287,7 @@ def supervisor_uses_the_clock_of_the_lease():
 # ---- latchkey's own output and input
 
 def fill(fd):
-    """Write until the buffer is full."""
+    """Write to the descriptor until its buffer is full."""
     os.set_blocking(fd, False)
     try:
         while True:

@@ -42,20 +42,22 @@ def environment(**variables):
 
 
 def identity(name):
-    """The options for a client certificate."""
+    """The options for the client certificate with this name."""
     return ("--cert", cert_file(name + ".crt"), "--key", cert_file(name + ".key"))
 
 
 def expect_message(code, text, *words, **options):
-    """Check the exit code, and that this message is the whole output."""
+    """Run the command, and check its exit code and that it prints this message
+    and nothing else."""
     done = run(*words, **options)
     assert (done.code, done.out, done.err) == (
         code, "", "latchkey: " + text + "\n"), (words, done)
 
 
 def expect_message_soon(text, *words, **options):
-    """Check that connecting fails with this message and no other output. Up to
-    ten runs: on a busy machine the handshake may not end in time."""
+    """Check that connecting fails with this message and no other output. The
+    command is run up to ten times: on a busy machine the handshake may not end
+    in time."""
     wanted = "latchkey: cannot connect to " + text + DOCTOR + "\n"
     for _ in range(10):
         done = run(*words, **options)
@@ -72,8 +74,9 @@ def expect_listing(*words, **options):
 
 @contextlib.contextmanager
 def tls_front(certificate, trust=None, version=ssl.TLSVersion.TLSv1_2):
-    """A TLS port with any certificate in front of the server's plain port.
-    `trust`: the CA of the client certificates that it demands."""
+    """A TLS port with this certificate, in front of the server's plain port.
+    `trust` is the CA of the client certificates that the port requires; None:
+    it requires none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert_file(certificate + ".crt"),
                             cert_file(certificate + ".key"))
@@ -146,8 +149,8 @@ def variables_configure_tls_and_do_not_select_it():
     expect_listing("-z", "tls://" + address, env=all_of_them)
     expect_listing("--tls", "-z", address, env=all_of_them)
     expect_listing(env=dict(all_of_them, LATCHKEY_ZK="tls://" + address))
-    # Without tls:// or --tls the connection is plain, and the files are not
-    # read.
+    # Without tls://, --tls or another option for TLS the connection is plain,
+    # and the files of the variables are not read.
     line = ("latchkey: warning: %s is set, but TLS is not selected: the "
             "connection is not encrypted; tls:// in front of the servers or "
             "--tls selects TLS\n")
@@ -175,7 +178,7 @@ def option_wins_over_its_variable():
              "--tls-name", "zookeeper.test")
     expect_listing(*where, *right, *identity("client"), "--key-password-file",
                    cert_file("client.password"), env=wrong)
-    # The key and its password belong to the certificate.
+    # An option --cert also sets aside the variables for its key and password.
     expect_listing(*where, *right, "--cert", cert_file("client.pem"), env=wrong)
     expect_listing(*where, *right, "--key", cert_file("client.key"),
                    env=dict(wrong, LATCHKEY_TLS_CERT=cert_file("client.crt")))
@@ -203,7 +206,7 @@ def insecure_prints_a_line_at_each_run():
         first = expect_exit(0, *where, "--json", *words).err.splitlines()[0]
         facts = json.loads(first)
         assert (facts["event"], facts["reason"]) == ("warning", INSECURE), facts
-    # It accepts another name and another CA.
+    # --insecure accepts another name and another CA.
     for certificate in ("server-wrong-name", "server-other-ca", "server-self",
      "server-expired"):
         with tls_front(certificate) as there:
@@ -486,7 +489,7 @@ def doctor_shows_the_tls_connection():
         theirs["days_left"]), tls
     assert mine["certificate"]["subject"] == "CN=alice,O=latchkey", mine
     assert "text" in mine and "password" not in json.dumps(findings)
-    # Without a client certificate there is no such finding.
+    # Without a client certificate there is no finding `certificate`.
     assert "certificate" not in dict(layers(run_doctor(*where, code=0)))
     with tls_front("server", version=ssl.TLSVersion.TLSv1_3) as there:
         findings = run_doctor("-z", there, *where[2:], code=0)
@@ -494,7 +497,7 @@ def doctor_shows_the_tls_connection():
 
 
 def doctor_warns_of_certificates_that_expire_soon():
-    """A certificate that expires in ten days, of a server and of a client."""
+    """The certificates of the server and of the client expire in ten days."""
     new = os.path.join(zk.dir, "tls", "soon")
     ca = cert_file("ca.crt"), cert_file("ca.key")
     for words in (
@@ -580,7 +583,7 @@ def doctor_tries_the_other_transport():
     assert one["layer"] == "tls" and one["advice"] == ADVICE["plain"], one
     assert one["text"] == "%s: %s does not use TLS: it is a plain TCP port" % (
         plain, plain), one
-    # Also if the port requires a client certificate.
+    # The doctor does so, too, if the port requires a client certificate.
     with tls_front("server-other-ca", trust="ca") as there:
         for address in (secure, there.partition("//")[2]):
             (one,) = run_doctor("-z", address, code=1)

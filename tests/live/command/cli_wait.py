@@ -20,14 +20,15 @@ zk = command.serve()
 
 
 def start_holder(lock, label="holder", *words):
-    """A run that holds the lock until its `with` block ends."""
+    """Start a run that holds the lock until its `with` block ends."""
     process = start("run", "-i", label, *words, lock, "sleep", "600")
     command.wait_until_held(lock)
     return process
 
 
 def start_waiter(lock, count, *words, **options):
-    """A run that waits; returns when the lock has `count` contenders."""
+    """Start a run that waits for the lock; returns when the lock has `count`
+    contenders."""
     process = start("run", *words, lock, "echo", "mine", **options)
     command.wait_until_queued(lock, count)
     return process
@@ -95,8 +96,8 @@ def v_prints_position_and_holder():
 
 
 def run_on_a_terminal(words, until):
-    """Run with a terminal as standard error; gives the output up to `until`, or
-    all of it."""
+    """Run latchkey with a terminal as standard error; gives the output there up
+    to the bytes `until`, or all of it if they do not come."""
     command.skip_without_terminals()
     master, slave = pty.openpty()
     output = b""
@@ -177,14 +178,15 @@ def deadline_of_w_holds_when_the_server_stops_answering():
                 begun = time.monotonic()
                 with start(words[0], "-z", proxy.address, "-v",
                            *words[1:]) as waiter:
-                    time.sleep(1)  # until it waits for the lock
+                    time.sleep(1)  # wait until the run waits for the lock
                     proxy.freeze()
                     done = waiter.finish()
                     took = time.monotonic() - begun
                 proxy.drop()
                 proxy.thaw()
                 assert done.code == (124 if words[0] == "run" else 1), done
-                # 0.2 s to close the session, the rest for a slow machine.
+                # -w allows 1.5 s. Closing the session takes 0.2 s; the rest is
+                # for a slow machine.
                 assert 1.5 <= took < 2.9, (words, took)
 
 
