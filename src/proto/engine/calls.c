@@ -32,7 +32,8 @@ int lk__call_take_options(lk_client *c, lk_call_spec *spec, lk_call *own,
   return err;
 }
 
-/* A write that is repeated could be executed twice. */
+/* Whether the caller asks to repeat a write, which is refused: it could be
+ * executed twice. */
 static bool repeats_write(const lk_call_spec *spec)
 {
   return spec->call != NULL && spec->call->repeat &&
@@ -74,7 +75,7 @@ int lk__call_on_node(lk_client *c, lk_call_spec *spec, bool sequence,
   return lk__call_send(c, spec, rec, value);
 }
 
-/* Find out whether a persistent watch covers the watch of `spec`. */
+/* Set spec->covered: whether a persistent watch covers the watch of `spec`. */
 static int find_covering_watch(lk_client *c, lk_call_spec *spec)
 {
   lk_watched *on;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The configuration of an ensemble: read, and changed. */
+/* Reading and changing the configuration of an ensemble. */
 
 #include "proto/engine/calls.h"
 #include "proto/wire/opcode.h"
 
+/* The node of the configuration is never below the client's chroot. */
 int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
 {
   lk_call_spec spec = {.op = LK_OPCODE_GET_DATA,
@@ -33,13 +34,14 @@ int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
                                   .config_id = own.version};
   lk_call_spec spec = {
       .op = LK_OPCODE_RECONFIG, .done = (void (*)(void))done, .arg = arg};
-  bool some = own.joining != NULL || own.leaving != NULL;
+  bool incremental = own.joining != NULL || own.leaving != NULL;
   lk_call options;
 
   err = lk__call_take_options(c, &spec, &options, call, false);
 
-  if (err == 0 && some == (own.members != NULL))
-    err = LK_ERR_BAD_ARGUMENT; /* the one or the other */
+  /* A change is either incremental or a new list of all members. */
+  if (err == 0 && incremental == (own.members != NULL))
+    err = LK_ERR_BAD_ARGUMENT;
   return err != 0 ? err
                   : lk__call_send(c, &spec, &lk__reconfig_request_record, &r);
 }

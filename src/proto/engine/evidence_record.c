@@ -15,7 +15,7 @@ void lk__evidence_free(lk_evidence_record *r)
   lk__ring_free(&r->samples);
 }
 
-/* The samples of a connection end with it. */
+/* Drop the samples, which are valid for one connection only. */
 static void evidence_forget_samples(lk_evidence_record *r)
 {
   r->samples.count = 0;
@@ -27,7 +27,7 @@ void lk__evidence_end(lk_evidence_record *r)
 {
   evidence_forget_samples(r);
   r->timeout_ms = 0;
-  r->seen_zxid = 0; /* the next ensemble may be another one */
+  r->seen_zxid = 0; /* the next session may be of another ensemble */
   for (size_t i = 0; i < LK_PROVEN_LEVELS; i++)
     r->evidence_ms[i] = LK_NO_EVIDENCE;
 }
@@ -41,8 +41,8 @@ void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms)
   r->evidence_ms[LK_PROVEN_BY_LEADER] = LK_NO_EVIDENCE;
 }
 
-/* The session was touched at `sent_ms` or later: proven at `level`, and so at
- * all weaker ones. */
+/* It is proven at `level`, and so at all weaker levels, that the session's
+ * timer was restarted at `sent_ms` or later. */
 static void evidence_raise(lk_evidence_record *r, lk_evidence_level level,
                            int64_t sent_ms)
 {
@@ -52,17 +52,19 @@ static void evidence_raise(lk_evidence_record *r, lk_evidence_level level,
   }
 }
 
-/* Each connection negotiates the timeout anew. A shorter one counts from then
- * on. A longer one never does: a leader that is elected later starts with the
- * timeout that the session was created with, and what the server before reports
- * late sets the one that it knows. */
+/* Each connection negotiates the session timeout anew. A shorter one is used
+ * from then on. A longer one is never used, since the leader may go back to an
+ * earlier timeout: a new leader starts with the timeout with which the session
+ * was created, and a late report of the previous server sets the timeout that
+ * this server knows. */
 static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
 {
   if (r->timeout_ms == 0 || timeout_ms < r->timeout_ms)
     r->timeout_ms = timeout_ms;
 }
 
-/* When the newest request was sent that was answered a gap before `ms`. */
+/* When the newest request was sent whose reply came at least a gap before `ms`.
+ */
 static int64_t evidence_touched_before(const lk_evidence_record *r, int64_t ms)
 {
   int64_t gap = r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
@@ -76,14 +78,16 @@ static int64_t evidence_touched_before(const lk_evidence_record *r, int64_t ms)
   return LK_NO_EVIDENCE;
 }
 
+/* Whether `new` was sent later than `old` by more than it was answered later.
+ */
 static bool evidence_is_better(const lk_evidence_sample *new,
                                const lk_evidence_sample *old)
 {
   return new->sent_ms - old->sent_ms > new->received_ms - old->received_ms;
 }
 
-/* A sample that is older than the session timeout proves nothing that has not
- * ended already. */
+/* Drop the samples that are older than the session timeout: what they could
+ * prove has passed already. */
 static void evidence_drop_old_samples(lk_evidence_record *r, int64_t now)
 {
   const lk_evidence_sample *oldest;
@@ -94,7 +98,8 @@ static void evidence_drop_old_samples(lk_evidence_record *r, int64_t now)
     lk__ring_pop(&r->samples);
 }
 
-/* Where there is no room for another sample the oldest goes. */
+/* Make room for another sample, if need be by dropping the oldest one. false:
+ * there is no memory for any sample. */
 static bool evidence_make_room(lk_evidence_record *r)
 {
   if (r->samples.count < LK_EVIDENCE_SAMPLES && lk__ring_reserve(&r->samples))
@@ -105,9 +110,10 @@ static bool evidence_make_room(lk_evidence_record *r)
   return true;
 }
 
-/* Two samples are kept for each 48th of the timeout: the first, which counts
- * for what is sent just a gap later, as heartbeats are; and the best, which was
- * sent later by more than it was answered later. */
+/* Keep a sample. Time is divided into buckets of a 48th of the session timeout,
+ * and each bucket keeps two samples. The first one serves a request that is
+ * sent just a gap later, as heartbeats are. The second is the best one: see
+ * evidence_is_better(). */
 static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
                                  int64_t received_ms)
 {
@@ -136,13 +142,13 @@ static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
 static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 {
   evidence_raise(r, LK_PROVEN_BY_COMMIT, evidence_touched_before(r, sent_ms));
-  /* Revalidation touched the session at the leader itself, and the commit
-   * proves that it led: no gap is needed. */
+  /* When a session is resumed, the leader itself restarts its timer. A commit
+   * proves that this leader still led, so no gap is needed. */
   evidence_raise(r, LK_PROVEN_BY_COMMIT, r->resumed_ms);
 }
 
-/* A read whose request left no later than another that was answered before
- * proves nothing more. Most replies of a busy client are such. */
+/* The fast path, for most replies of a busy client: a read that was sent no
+ * later than another request with a reply proves nothing new. */
 static bool evidence_is_known(const lk_evidence_record *r, const lk_reply *a)
 {
   return a->evidence == LK_EVIDENCE_CONTACT && a->connection == r->connection &&
@@ -155,7 +161,7 @@ static void evidence_see_zxid(lk_evidence_record *r, int64_t zxid)
     r->seen_zxid = (uint64_t)zxid;
 }
 
-/* The reply shows a leader that leads, or led. */
+/* Add the evidence of a reply by which the leader is involved. */
 static void evidence_add_proof(lk_evidence_record *r, const lk_reply *a)
 {
   switch (a->evidence) {

@@ -14,16 +14,18 @@
  * evidence of earlier replies. The session lease (src/recipes/lease) derives
  * deadlines from it.
  *
- * A server restarts the session's timer with each request. A server that is not
- * the leader reports that with its reply to the leader's next ping. So a
- * request j that was answered counts from the moment it was sent, once a
- * request k was answered by the leader on the same connection, and k was sent
- * at least a gap (the leader's ping period) after j's reply. The levels differ
- * in whether k's reply shows a leader that still leads.
+ * Each request restarts the session's timer, which the leader keeps. A server
+ * that is not the leader reports its clients' activity to the leader in its
+ * reply to the leader's next ping. Take a request j that was answered, and a
+ * later request k that the leader answered on the same connection. If k was
+ * sent at least one gap (the leader's ping period) after j's reply, the leader
+ * had heard of j by then. So the session cannot expire earlier than one session
+ * timeout after j was sent. The levels below differ in how k proves that this
+ * leader still leads.
  *
- * Requests that were answered are kept for one session timeout: the memory for
- * them grows with the number that the timeout needs. An idle client keeps the
- * few of its pings. Without memory samples are lost, and with them evidence.
+ * The record keeps samples of the answered requests of one session timeout. An
+ * idle client has only those of its pings. Without memory samples are dropped,
+ * and some evidence is lost.
  */
 
 enum {
@@ -31,14 +33,16 @@ enum {
   LK_EVIDENCE_SAMPLES = 2 * LK_EVIDENCE_BUCKETS
 };
 
-/** What k was. Evidence of a level is evidence of all levels behind it. */
+/** The kind of request that k was. Evidence of one level is also evidence of
+    all levels behind it. */
 typedef enum lk_evidence_level {
   LK_PROVEN_BY_COMMIT,  /**< a committed transaction */
   LK_PROVEN_BY_LEADER,  /**< a sync, or the handshake of a resumed session */
-  LK_PROVEN_BY_CONTACT, /**< none: j alone counts */
-  LK_PROVEN_LEVELS
+  LK_PROVEN_BY_CONTACT, /**< there is no k: j was answered by any server */
+  LK_PROVEN_LEVELS      /**< number of levels */
 } lk_evidence_level;
 
+/** The value of a time in lk_evidence_record for which there is no evidence. */
 #define LK_NO_EVIDENCE INT64_MIN
 
 /** A request that was answered. */
@@ -48,32 +52,33 @@ typedef struct lk_evidence_sample {
 } lk_evidence_sample;
 
 typedef struct lk_evidence_record {
-  int32_t wanted_gap_ms; /**< 0: a quarter of the session timeout */
-  int32_t timeout_ms;    /**< the smallest that was negotiated in this session;
-                              0: none was */
-  uint64_t seen_zxid;    /**< the largest of any reply in this session */
-  uint64_t connection;   /**< which the samples are from */
-  int64_t resumed_ms;    /**< when the handshake was sent that resumed the
-                              session on it; or LK_NO_EVIDENCE */
+  int32_t wanted_gap_ms; /**< the gap; 0: a quarter of the session timeout */
+  int32_t timeout_ms;  /**< the smallest session timeout that was negotiated in
+                            this session; 0: none was */
+  uint64_t seen_zxid;  /**< the largest zxid of a reply in this session */
+  uint64_t connection; /**< number of the connection of the samples */
+  int64_t resumed_ms;  /**< when the handshake was sent that resumed the
+                            session on this connection; or LK_NO_EVIDENCE */
   /** By lk_evidence_level: when the newest request was sent that is proven to
       have kept the session; or LK_NO_EVIDENCE. */
   int64_t evidence_ms[LK_PROVEN_LEVELS];
-  int64_t bucket_ms; /**< when the newest samples' share of time ends */
-  bool bucket_full;  /**< it has two */
+  int64_t bucket_ms; /**< when the bucket of the newest sample ends */
+  bool bucket_full;  /**< this bucket has two samples */
   lk_ring samples;   /**< lk_evidence_sample, at most LK_EVIDENCE_SAMPLES */
 } lk_evidence_record;
 
 void lk__evidence_init(lk_evidence_record *r, const lk_mem *mem);
 void lk__evidence_free(lk_evidence_record *r);
-/** Use another gap in ms; 0: a quarter of the session timeout. If it differs
-    from the one before, what was proven by a gap begins anew. The samples stay,
-    so that the next commit is enough. */
+/** Set the gap in ms; 0: a quarter of the session timeout. Evidence that relied
+    on another gap is dropped. The samples stay, so the next commit proves as
+    much again. */
 void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms);
-/** A request, a ping or a handshake was answered. `timeout_ms` is the session
-    timeout now. On another connection the evidence stays, and ages. */
+/** Add the reply `a` to a request, a ping or a handshake. `timeout_ms` is the
+    present session timeout. If the reply is from another connection than the
+    samples, the samples are dropped; the evidence stays. */
 void lk__evidence_add(lk_evidence_record *r, const lk_reply *a,
                       int32_t timeout_ms);
-/** The session is over. */
+/** The session has ended: drop all evidence. */
 void lk__evidence_end(lk_evidence_record *r);
 
 #endif

@@ -135,7 +135,7 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
                    : "what is held is more than the frames of what waits";
 }
 
-/* Those of a ring that have not completed, and their watches. */
+/* Whether the deadline of `r`, a request in `ring`, refers to this request. */
 static bool deadline_fits(const lk_client *c, const lk_ring *ring,
                           const lk_request *r)
 {
@@ -146,6 +146,7 @@ static bool deadline_fits(const lk_client *c, const lk_ring *ring,
          ring == (d->waits ? &c->requests.waiting : &c->requests.sent);
 }
 
+/* Count the requests of a ring that have not completed, and their watches. */
 static const char *count_open(const lk_client *c, const lk_ring *ring,
                               size_t *open, size_t *watches)
 {
@@ -185,11 +186,12 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
 
 /* ---- watches ------------------------------------------------------------ */
 
+/* Numbers of watches, counted in the lists of all paths. */
 typedef struct tally {
   size_t standing, added, recursive, pending, missing;
 } tally;
 
-/* The counts of what is under way on a path. */
+/* Whether the counts of watches under way on a path are those of its list. */
 static bool counts_fit(const lk_watched *on)
 {
   uint32_t under_way[LK_WATCH_KINDS] = {0}, held[LK_WATCH_KINDS] = {0};
@@ -315,7 +317,8 @@ void lk__invariants_check(lk_client *c, lk_moment moment)
                 c->requests.ending[1].count + c->watches.standing +
                 c->watches.adding;
 
-  /* So that a burst of requests costs no more than a multiple of its size. */
+  /* A check takes time proportional to `size`. With one check for size / 16
+   * calls, a burst of requests takes time proportional to its number. */
   if (++c->unchecked < size / 16)
     return;
   c->unchecked = 0;

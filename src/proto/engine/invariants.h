@@ -19,17 +19,19 @@
 
 /** The point at which a client is checked. */
 typedef enum lk_moment {
-  LK_MOMENT_ANSWER,   /**< listeners get a reply; its request has left its ring
-                           and has not completed */
+  LK_MOMENT_ANSWER,   /**< before listeners get a reply, whose request has left
+                           its ring and has not completed */
   LK_MOMENT_CALLBACK, /**< before any other callback */
-  LK_MOMENT_REST      /**< the outermost call ends: no callback is running */
+  LK_MOMENT_REST      /**< at the end of the outermost call, when no callback is
+                           running */
 } lk_moment;
 
-/** The first invariant that does not hold, as text; or NULL. */
+/** A text about the first invariant that does not hold; NULL: all hold. */
 const char *lk__invariants_broken(const lk_client *c, lk_moment moment);
 
 #ifdef LK_DEBUG
-/** Print what is broken and abort. Of large clients not every call looks. */
+/** If an invariant does not hold, print the text and abort. For a client with
+    many requests or watches, only some of the calls check. */
 void lk__invariants_check(lk_client *c, lk_moment moment);
 #else
 static inline void lk__invariants_check(lk_client *c, lk_moment moment)

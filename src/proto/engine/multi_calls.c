@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* multi and multiRead, and the functions that make their operations. */
+/* The requests multi and multiRead, and the functions that create their
+ * operations. */
 
 #include "proto/engine/calls.h"
 #include "proto/wire/create_mode.h"
@@ -110,7 +111,7 @@ int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
   return err != 0 ? err : lk__call_send(c, &spec, NULL, NULL);
 }
 
-static int check_read(const lk_read *r)
+static int check_read_operation(const lk_read *r)
 {
   if (r->type != LK_READ_GET && r->type != LK_READ_GET_CHILDREN)
     return LK_ERR_BAD_ARGUMENT;
@@ -130,6 +131,6 @@ int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
   int err = lk__call_take_options(c, &spec, &own, call, false);
 
   for (size_t i = 0; i < count && err == 0; i++)
-    err = check_read(&reads[i]);
+    err = check_read_operation(&reads[i]);
   return err != 0 ? err : lk__call_send(c, &spec, NULL, NULL);
 }

@@ -123,7 +123,8 @@ int lk_count_descendants(lk_client *c, const char *path, const lk_call *call,
   return lk__call_on_node(c, &spec, false, &lk__path_request_record, &r, call);
 }
 
-/* A plain start of full paths, which need not be a path. */
+/* The prefix is compared with the paths as text and need not be a valid path,
+ * so only its "/" is checked. */
 int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
                   lk_paths_cb done, void *arg)
 {

@@ -10,8 +10,10 @@
 #include "proto/engine/watch_events.h"
 #include "proto/wire/opcode.h"
 
+/* Bytes of memory for decoding that are kept between replies. */
 enum { ARENA_KEEP = 256 * 1024 };
 
+/* What the reply to a request `op` proves about the session. */
 static lk_evidence evidence_of(const lk_client *c, int32_t op, int err)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
@@ -37,19 +39,23 @@ static void apply_connection_error(lk_client *c, int32_t op, int err)
   if (err == LK_ERR_AUTH_REQUIRED)
     lk__session_refused(c, err, NULL);
   else if (err == LK_ERR_SESSION_MOVED || err == LK_ERR_SESSION_EXPIRED)
-    lk__session_break(c, err, NULL); /* the next handshake decides */
+    lk__session_break(c, err, NULL); /* the next handshake shows whether the
+                                        session still exists */
   else if (op == LK_OPCODE_SET_WATCHES && err != 0 && err != LK_ERR_THROTTLED)
     lk__session_break(c, err, "cannot re-register a watch");
 }
 
-/* Requests that the server knows but was not configured for have a zxid. */
+/* Whether the server does not know the request. A request that the server
+ * knows, but is not configured for, also gets UNIMPLEMENTED, but with a zxid.
+ */
 static bool is_unknown_request(const struct lk_reply_header *header)
 {
   return header->err == LK_ERR_UNIMPLEMENTED && header->zxid == -1;
 }
 
-/* A server that lost its connection to the leader replies so to a write that it
- * may have forwarded. */
+/* The error for the callback. A server that has lost its connection to the
+ * leader replies with CONNECTION_LOSS to a write, which it may have forwarded
+ * before. */
 static int completion_error(int32_t op, int err)
 {
   return err == LK_ERR_CONNECTION_LOSS && lk__opcode_info(op)->write
@@ -71,7 +77,7 @@ static void deliver_reply(lk_client *c, lk_request *r,
   if (header->zxid > c->session.last_zxid)
     c->session.last_zxid = header->zxid;
   if (r->op == LK_OPCODE_CLOSE_SESSION)
-    c->close.sent = false; /* it is no longer outstanding */
+    c->close.sent = false; /* closeSession is no longer outstanding */
   if (is_unknown_request(header))
     lk__request_rejected(c, r);
   if (r->deadline != NULL)
@@ -103,9 +109,10 @@ static lk_request *find_sent(const lk_client *c, int32_t xid)
   return NULL;
 }
 
-/* The request of a reply, or NULL: usually the oldest one. A server rejects a
- * request that it does not know as soon as it has read it, ahead of replies to
- * earlier ones; most of those follow before it closes. */
+/* Find the request of a reply, usually the oldest one. Only the rejection of an
+ * unknown request comes out of order: the server sends it as soon as it has
+ * read the request, before the replies to earlier ones. NULL: the reply is
+ * unexpected, and the connection was ended. */
 static lk_request *find_request(lk_client *c,
                                 const struct lk_reply_header *header)
 {
@@ -128,7 +135,8 @@ static lk_request *find_request(lk_client *c,
   return NULL;
 }
 
-/* The oldest request leaves the ring; any other keeps its place there. */
+/* Take the request of a reply out of its ring. A request that is not the oldest
+ * one stays in the ring as `completed`, without what the returned copy owns. */
 static lk_request take_request(lk_client *c, lk_request *r)
 {
   lk_request own = *r;
@@ -180,9 +188,10 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
   lk__arena_reset(&c->input.arena, ARENA_KEEP);
 }
 
-/* Copy the path for persistent watches, which get events of other paths than
- * their own: NUL-terminated, and not overwritten by requests that a callback
- * makes. */
+/* Copy the path of an event, if there are persistent watches. Such a watch also
+ * gets events of other paths than its own, so the callback gets this copy,
+ * which is NUL-terminated and which requests of the callback do not overwrite.
+ */
 static bool copy_event_path(lk_client *c, lk_bytes *path)
 {
   char *copy;
@@ -211,8 +220,9 @@ static void take_event(lk_client *c, lk_reader *in)
   if (memchr(event.path.at, '\0', event.path.len) != NULL)
     return; /* no node has such a path */
   if (!copy_event_path(c, &event.path)) {
-    lk__session_break(c, LK_ERR_NO_MEMORY,
-                      NULL); /* persistent watches get RESUMED */
+    /* The event is lost. After the reconnect, LK_EVENT_REREGISTERED tells
+     * persistent watches that they may have missed changes. */
+    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
     return;
   }
   lk__list_init(&fired);
@@ -221,8 +231,9 @@ static void take_event(lk_client *c, lk_reader *in)
   lk__arena_reset(&c->input.arena, ARENA_KEEP);
 }
 
-/* All pings have the same xid. Even if a server reordered its replies, the
- * first reply proves at least that the first ping was received. */
+/* All pings have the same xid, so a reply counts for the oldest ping. Even if
+ * the server replied to a later one first, the oldest ping was sent before that
+ * and proves less, so this is safe. */
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
   lk_reply reply = {.evidence = evidence_of(c, LK_OPCODE_PING, header->err),
@@ -257,8 +268,8 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
     (void)lk__auth_accept_next(c);
 }
 
-/* Every request from the first throttled one on is repeated, which keeps their
- * order on each path. */
+/* The reply to a setWatches. If one is throttled, it and all setWatches behind
+ * it are repeated, which keeps the order of the watches on each path. */
 static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
 {
   bool throttled = header->err == LK_ERR_THROTTLED;
@@ -293,7 +304,7 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
     lk__watches_notify_resumed(c, true);
 }
 
-/* Not decoded by table: every reply has a header. */
+/* A fast path: every reply has a header, so it is not decoded by its table. */
 static bool read_header(lk_reader *in, struct lk_reply_header *out)
 {
   out->xid = lk__reader_int(in);

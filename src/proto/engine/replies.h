@@ -4,7 +4,7 @@
 
 #include <latchkey/types.h>
 
-/** Take a frame that arrived after the handshake. */
+/** Process a frame that arrived in LK_PHASE_LIVE: a reply or an event. */
 void lk__reply_take(lk_client *c, lk_bytes frame);
 
 #endif

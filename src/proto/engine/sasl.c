@@ -22,8 +22,8 @@ static const char *step_text(lk_sasl_step step)
   return "";
 }
 
-/* End the exchange. An `err` that says nothing about the credentials ends only
- * the connection. */
+/* The exchange has failed at `step`: end the client for good. A lack of memory
+ * says nothing about the credentials and ends only the connection. */
 static void sasl_fail(lk_client *c, lk_sasl_step step, int err, const char *why)
 {
   char text[256];
@@ -49,7 +49,8 @@ static void sasl_succeed(lk_client *c)
 
 /* ---- tokens ------------------------------------------------------------- */
 
-/* Servers drop a connection for a null token. */
+/* Send a token. A null token is sent as an empty one, since servers close the
+ * connection at null. false: there is no memory. */
 static bool send_token(lk_client *c, lk_bytes token)
 {
   lk_sasl *s = c->sasl;
@@ -96,15 +97,17 @@ static void take_result(lk_client *c, int result, lk_bytes response,
 
 /* ---- calls of the mechanism --------------------------------------------- */
 
-/* Whether the exchange of that attempt goes on: a callback can end it. */
+/* Whether the exchange of this connection attempt is still under way. A
+ * callback can have ended it. */
 static bool exchange_continues(const lk_client *c, uint64_t attempt)
 {
   return c->connection.phase == LK_PHASE_SASL &&
          c->connection.attempt == attempt && !c->nesting.free_wanted;
 }
 
-/* A callback of the program may end this connection: until it returns, this
- * function alone owns the mechanism's state. */
+/* Let the mechanism process a token of the server. The mechanism may call the
+ * program, which may end this connection. `running` is false meanwhile, so that
+ * lk__sasl_drop() does not free the state that the mechanism is using. */
 static void run_mechanism_step(lk_client *c, lk_bytes challenge)
 {
   lk_sasl *s = c->sasl;
@@ -125,7 +128,8 @@ static void run_mechanism_step(lk_client *c, lk_bytes challenge)
     lk__sasl_drop(c);
 }
 
-/* The length of the password, or an error. */
+/* Copy the password to s->secret. Returns its length or an error, which is
+ * negative. */
 static int fetch_password(lk_client *c)
 {
   lk_sasl *s = c->sasl;
@@ -159,7 +163,7 @@ static lk_sasl_facts mechanism_facts(lk_client *c, int len)
       .arg = s->mechanism_arg};
 }
 
-/* Start the mechanism; false: the exchange is over. */
+/* Start the mechanism. false: the exchange is over. */
 static bool run_mechanism_start(lk_client *c)
 {
   lk_sasl *s = c->sasl;
@@ -224,8 +228,8 @@ static void take_token(lk_client *c, lk_bytes token)
     run_mechanism_step(c, token);
 }
 
-/* The server replied with an error. Errors that say nothing about the
- * credentials end the connection alone. */
+/* The server has replied with an error. An error that says nothing about the
+ * credentials ends only the connection. */
 static void take_error(lk_client *c, int err)
 {
   switch (err) {
@@ -239,8 +243,8 @@ static void take_error(lk_client *c, int err)
   }
 }
 
-/* The mechanism gets a copy: a callback can end the connection, and with it
- * what has arrived there. */
+/* The mechanism gets a copy of the token: a callback can end the connection,
+ * which frees the bytes that were received. */
 static void take_reply_token(lk_client *c, lk_reader *in)
 {
   struct lk_sasl_reply reply;

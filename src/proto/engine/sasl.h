@@ -6,12 +6,12 @@
 
 #include "proto/wire/handshake_frames.h"
 
-/** Why an exchange failed. */
+/** The step at which an exchange failed. */
 typedef enum lk_sasl_step {
-  LK_SASL_START,      /**< password or mechanism */
-  LK_SASL_CHALLENGE,  /**< what the server sent makes no sense */
-  LK_SASL_REFUSED,    /**< the server refuses what the client sent */
-  LK_SASL_SERVER,     /**< the server is not authentic */
+  LK_SASL_START,     /**< there is no password, or the mechanism cannot start */
+  LK_SASL_CHALLENGE, /**< the mechanism cannot answer the server's token */
+  LK_SASL_REFUSED,   /**< the server refuses the client's credentials */
+  LK_SASL_SERVER,    /**< the server has not proven that it is authentic */
   LK_SASL_UNSUPPORTED /**< the server does not support SASL */
 } lk_sasl_step;
 
@@ -19,40 +19,43 @@ typedef enum lk_sasl_step {
 typedef struct lk_sasl {
   lk_sasl_mechanism mechanism;
   void *mechanism_arg;
-  const char *user; /**< or NULL; all texts are in `texts` */
+  const char *user; /**< NULL: none was given; stored in `texts` as the next
+                         two */
   const char *service;
   const char *host;
-  int (*password)(char *out, size_t size, void *arg); /**< or NULL */
+  /** The program's function that gets the password; NULL: none. */
+  int (*password)(char *out, size_t size, void *arg);
   void *password_arg;
-  char *kept; /**< a password that was read from a file; LK_SASL_PASSWORD_MAX
-                   bytes, or NULL */
-  size_t kept_len;
+  char *kept;      /**< the password that was read from a file or descriptor, in
+                        LK_SASL_PASSWORD_MAX bytes; NULL: none */
+  size_t kept_len; /**< bytes of that password */
 
-  /* the exchange; nothing of it outlives its connection */
-  lk_handshake welcome; /**< what the server said to the connect request */
-  bool running;         /**< `state` is the mechanism's, which has to end it */
-  void *state;
-  bool satisfied; /**< the mechanism is done; the server's last word is due */
-  unsigned replies;
-  int32_t xid;                       /**< of the token under way */
-  char secret[LK_SASL_PASSWORD_MAX]; /**< of this exchange */
+  /* The exchange, which ends with its connection: */
+  lk_handshake welcome; /**< the reply to the connect request */
+  bool running;     /**< the mechanism has started; its `end` must be called */
+  void *state;      /**< the mechanism's own */
+  bool satisfied;   /**< the mechanism has succeeded, and the server's last
+                         reply is outstanding */
+  unsigned replies; /**< tokens that the server has sent */
+  int32_t xid;      /**< of the request with the last token */
+  char secret[LK_SASL_PASSWORD_MAX]; /**< the password */
 
-  char texts[];
+  char texts[]; /**< memory of `user`, `service` and `host` */
 } lk_sasl;
 
 /**
- * Make the SASL of `c` as `config` says; a password is read.
- * @return 0, or an error of lk_client_new(): nothing is left of it.
+ * Create c->sasl from `config`, and read the password if it is in a file.
+ * @return 0; or an error of lk_client_new(), then c->sasl is NULL.
  */
 int lk__sasl_new(lk_client *c, const lk_sasl_config *config);
-/** Free it, if there is one; no exchange is under way. */
+/** Free c->sasl, unless it is NULL. No exchange may be under way. */
 void lk__sasl_free(lk_client *c);
 
-/** The connect request has its reply: begin the exchange. */
+/** Begin the exchange: the connect request has the reply `welcome`. */
 void lk__sasl_begin(lk_client *c, const lk_handshake *welcome);
-/** A frame that arrived in LK_PHASE_SASL. */
+/** Process a frame that arrived in LK_PHASE_SASL. */
 void lk__sasl_take(lk_client *c, lk_bytes frame);
-/** The exchange under way is over, if there is one. */
+/** End the exchange, if one is under way, and wipe its password. */
 void lk__sasl_drop(lk_client *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The options of SASL, as the client keeps them, and what is wiped. */
+/* The client's copy of the options of SASL, and wiping the passwords in it. */
 
 #include "base/sized_struct.h"
 #include "proto/engine/client.h"
@@ -15,7 +15,7 @@ static size_t text_size(const char *text)
   return text == NULL ? 0 : strlen(text) + 1;
 }
 
-/* A copy at `*room`, which moves on. */
+/* Copy the text to `*room`, which moves behind the copy. NULL stays NULL. */
 static const char *keep_text(char **room, const char *text)
 {
   size_t size = text_size(text);
@@ -28,7 +28,7 @@ static const char *keep_text(char **room, const char *text)
   return copy;
 }
 
-/* The mechanism that `config` means. */
+/* Copy the mechanism that `config` selects; without one, DIGEST-MD5. */
 static int find_mechanism(lk_client *c, lk_sasl_mechanism *out,
                           const lk_sasl_config *config)
 {
@@ -90,7 +90,7 @@ static const char *password_error_text(int err)
   }
 }
 
-/* Read the password, if it is to be read. */
+/* Read the password, if it is in a file or comes from a descriptor. */
 static int keep_password(lk_client *c, const lk_sasl_config *config)
 {
   lk_sasl *s = c->sasl;

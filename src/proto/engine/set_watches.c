@@ -6,20 +6,21 @@
 #include "proto/wire/opcode.h"
 
 enum {
-  FIXED = 4 + 8 + 8 + 5 * 4, /* length, header, zxid, counts; two counts less
-                                without persistent watches */
-  PATHS_LIMIT = 128 * 1024   /* bytes, with their lengths */
+  /* Length field, header, zxid and the counts of five lists. Without persistent
+   * watches there are only three lists. */
+  FIXED_BYTES = 4 + 8 + 8 + 5 * 4,
+  PATHS_LIMIT = 128 * 1024 /* bytes of paths, with their length fields */
 };
 
-/* In lk_watched.missing, while setWatches are under way: registered, but a
- * one-shot watch in the same request takes its place first. Whether or not that
- * request succeeds, it is registered afterwards. */
-#define TAKEN (LK_REGISTERED - 1)
-#define NONE  TAKEN /* no zxid is so large */
+/* The value in lk_watched.missing of a persistent watch that is registered, but
+ * is sent in a setWatches behind a one-shot watch that would replace it. It is
+ * registered afterwards, whether or not that request succeeds. */
+#define REPLACED (LK_REGISTERED - 1)
+#define NO_ZXID  REPLACED /* no server has so large a zxid */
 
 static lk_watched *watched_of(lk_map_node *node)
 {
-  return (lk_watched *)(void *)node; /* its first member */
+  return (lk_watched *)(void *)node; /* the node is its first member */
 }
 
 void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid)
@@ -28,7 +29,7 @@ void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid)
     return;
   if (zxid < on->missing[kind])
     on->missing[kind] = zxid;
-  on->asked[kind] = false; /* setWatches under way may not contain it */
+  on->asked[kind] = false; /* setWatches under way may have a newer zxid */
 }
 
 void lk__watches_mark_missing(lk_watches *ws, int64_t zxid)
@@ -53,8 +54,8 @@ static bool is_being_added(const lk_watched *on, lk_watch_kind stays)
   return on->under_way[stays] > on->held[stays];
 }
 
-/* One-shot watches wait, since they would replace a persistent watch that is
- * being added. */
+/* Whether the next setWatches register the watches of `kind`. One-shot watches
+ * wait while a persistent watch is being added, since they would replace it. */
 static bool is_due(const lk_watched *on, int kind)
 {
   return is_missing(on, kind) &&
@@ -67,12 +68,13 @@ static void mark_replaced(lk_watched *on, lk_watch_kind stays, int kind)
 {
   if (is_due(on, kind) && on->missing[stays] == LK_REGISTERED &&
       !lk__list_empty(&on->kinds[stays]))
-    on->missing[stays] = TAKEN;
+    on->missing[stays] = REPLACED;
 }
 
-/* A recursive watch replaces child watches on its path, also those whose
- * request is under way, and does not serve them. They stood until `zxid` at
- * least. */
+/* A recursive watch that is registered replaces the child watches on its path,
+ * whose events it does not report. That also holds for child watches whose
+ * request is under way. So the child watches have to be registered again, from
+ * `zxid` on. */
 static void mark_children_replaced(lk_watched *on, int64_t zxid)
 {
   const lk_link *list = &on->pending;
@@ -87,9 +89,9 @@ static void mark_children_replaced(lk_watched *on, int64_t zxid)
   }
 }
 
-/* Where a persistent watch is registered and a one-shot watch on its path is
- * not, the one-shot watch replaces it, so both are registered. A child watch
- * does not replace a recursive watch. */
+/* A one-shot watch that is registered replaces a persistent watch on its path,
+ * so the persistent watch is registered again behind it. A child watch does not
+ * replace a recursive watch. */
 static void prepare_encoding(lk_watches *ws, int64_t zxid)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
@@ -107,10 +109,10 @@ static void prepare_encoding(lk_watches *ws, int64_t zxid)
   }
 }
 
-/* The oldest zxid after `zxid` of watches that are due; or NONE. */
+/* The oldest zxid above `zxid` of the watches that are due; NO_ZXID: none. */
 static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
 {
-  int64_t next = NONE;
+  int64_t next = NO_ZXID;
 
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
@@ -125,7 +127,7 @@ static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
   return next;
 }
 
-/* The newest zxid of one-shot watches on a path that are due. */
+/* The newest zxid of the one-shot watches on a path that are due. */
 static int64_t newest_due_zxid(const lk_watched *on)
 {
   int64_t zxid = INT64_MIN;
@@ -137,16 +139,16 @@ static int64_t newest_due_zxid(const lk_watched *on)
   return zxid;
 }
 
-/* Walks the (kind, path) pairs of a zxid, kind by kind. `again`: only child
- * watches which a recursive watch that was set after them has replaced (servers
- * before 3.9). Persistent watches need no zxid: they are sent with the newest
- * one, or behind the one-shot watch that replaces them. */
+/* A walk through the watches that are sent with `zxid`, kind by kind.
+ * Persistent watches need no certain zxid: they are sent with the newest one,
+ * or with that of the one-shot watch that replaces them. */
 typedef struct cursor {
   int64_t zxid;
-  bool newest;
-  int kind;
-  lk_map_node *node;
-  bool again;
+  bool newest;       /* no due watch has a newer zxid */
+  int kind;          /* lk_watch_kind */
+  lk_map_node *node; /* a path; NULL: no more of this kind */
+  bool again; /* the second pass: only child watches that a recursive watch
+                 has replaced in the first one (servers before 3.9) */
 } cursor;
 
 static bool cursor_stops_at(const cursor *c, const lk_watched *on)
@@ -158,8 +160,8 @@ static bool cursor_stops_at(const cursor *c, const lk_watched *on)
     return false;
   if (c->kind < LK_WATCH_KIND_ADDED)
     return on->missing[c->kind] == c->zxid;
-  return on->missing[c->kind] == TAKEN ? newest_due_zxid(on) == c->zxid
-                                       : c->newest;
+  return on->missing[c->kind] == REPLACED ? newest_due_zxid(on) == c->zxid
+                                          : c->newest;
 }
 
 static void cursor_advance(const lk_watches *ws, cursor *c)
@@ -183,10 +185,10 @@ static int count_of_lists(const lk_watches *ws)
 
 static size_t fixed_len(const lk_watches *ws)
 {
-  return FIXED - 4 * (size_t)(LK_WATCH_KINDS - count_of_lists(ws));
+  return FIXED_BYTES - 4 * (size_t)(LK_WATCH_KINDS - count_of_lists(ws));
 }
 
-/* The caller has reserved the bytes. */
+/* Append what `write` writes for `v`. The caller has reserved the bytes. */
 static void append_written(lk_buf *out,
                            void (*write)(lk_writer *w, const void *v),
                            const void *v)
@@ -234,8 +236,9 @@ static void patch_int(lk_buf *out, size_t offset, size_t v)
   lk__writer_patch(&w, offset, (int32_t)v);
 }
 
-/* One request replaces persistent watches, and a later one registers them
- * again: between the two they miss events. */
+/* One request replaces the persistent watches, and only a later one registers
+ * them again. Between the two they may miss events, so they get another
+ * LK_EVENT_REREGISTERED. */
 static void mark_lost(lk_watched *on, int kind, int64_t zxid)
 {
   const lk_link *list = &on->kinds[kind];
@@ -245,8 +248,9 @@ static void mark_lost(lk_watched *on, int kind, int64_t zxid)
     LK_OWNER(l, lk_watch, link)->resumes = true;
 }
 
-/* The paths of one kind from the cursor on, as far as `budget` goes. When it
- * is used up the cursor stays, and the kinds behind get nothing. */
+/* Append the list of the paths of `kind`, from the cursor on, up to `*budget`
+ * bytes. If the budget is too small for a path, the cursor stays there, and the
+ * lists of the kinds behind are empty. */
 static bool append_kind(const lk_watches *ws, cursor *c, int kind,
                         uint32_t chunk, size_t *budget, lk_buf *out)
 {
@@ -259,12 +263,12 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
 
     if (need > *budget)
       break;
-    /* what follows in any case: the counts of the kinds behind this one */
-    if (!lk__buf_reserve(out, need + FIXED))
+    /* FIXED_BYTES has room for the counts of the lists that follow. */
+    if (!lk__buf_reserve(out, need + FIXED_BYTES))
       return false;
     append_written(out, write_path, c->node);
     *budget -= need;
-    if (on->missing[kind] == TAKEN && on->chunk != chunk)
+    if (on->missing[kind] == REPLACED && on->chunk != chunk)
       mark_lost(on, kind, c->zxid);
     on->asked[kind] = true;
     on->chunk = chunk;
@@ -279,12 +283,12 @@ static bool append_request(const lk_watches *ws, cursor *c, uint32_t chunk,
                            size_t limit, lk_buf *out)
 {
   size_t start = lk__buf_len(out);
-  size_t first = 4 + c->node->len;
+  size_t first = 4 + c->node->len; /* the first path is sent in any case */
   size_t budget = limit > first ? limit : first;
   head h = {ws->added > 0 ? LK_OPCODE_SET_WATCHES2 : LK_OPCODE_SET_WATCHES,
             c->zxid};
 
-  if (!lk__buf_reserve(out, FIXED))
+  if (!lk__buf_reserve(out, FIXED_BYTES))
     return false;
   append_written(out, write_head, &h);
   for (int kind = 0; kind < count_of_lists(ws); kind++) {
@@ -295,7 +299,7 @@ static bool append_request(const lk_watches *ws, cursor *c, uint32_t chunk,
   return true;
 }
 
-/* Bytes of paths in one request. */
+/* The limit for the bytes of paths in one request. */
 static size_t paths_limit(const lk_watches *ws, size_t send_limit)
 {
   size_t fixed = fixed_len(ws) - 4;
@@ -304,8 +308,8 @@ static size_t paths_limit(const lk_watches *ws, size_t send_limit)
   return rest < PATHS_LIMIT ? rest : PATHS_LIMIT;
 }
 
-/* All of a zxid; gives the number of requests so far, `count` among them, or
- * -1. */
+/* Append the requests for all watches that are sent with the cursor's zxid.
+ * Returns `count` plus their number; -1: there is no memory. */
 static int append_requests(const lk_watches *ws, cursor c, int count,
                            size_t limit, lk_buf *out)
 {
@@ -327,10 +331,10 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
   for (int pass = 0; pass < (ws->recursive > 0 ? 2 : 1); pass++) {
     int64_t zxid = next_zxid(ws, INT64_MIN);
 
-    while (zxid != NONE && count >= 0) {
+    while (zxid != NO_ZXID && count >= 0) {
       int64_t next = next_zxid(ws, zxid);
       cursor c = {.zxid = zxid,
-                  .newest = next == NONE,
+                  .newest = next == NO_ZXID,
                   .node = lk__map_first(&ws->paths),
                   .again = pass > 0};
 
@@ -348,7 +352,7 @@ static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
 {
   const lk_link *list = &on->kinds[kind];
 
-  if ((on->asked[kind] && on->chunk < end) || on->missing[kind] == TAKEN)
+  if ((on->asked[kind] && on->chunk < end) || on->missing[kind] == REPLACED)
     on->missing[kind] = LK_REGISTERED;
   on->asked[kind] = false;
   if (!is_missing(on, kind))

@@ -7,33 +7,35 @@
 
 /**
  * @file
- * Re-registering watches. A server may throttle a setWatches; then that watch
- * is not registered, and a change is reported only by a later setWatches with a
- * zxid from before the change. So each kind of watches on a path keeps the
- * oldest zxid since which something may be missing, until a setWatches with
- * that zxid has succeeded.
+ * Re-registering watches. A setWatches contains a zxid, and the server reports
+ * the changes after it. If the server throttles a setWatches, its watches are
+ * not registered, and only a later setWatches with the same or an older zxid
+ * reports the changes since then. So lk_watched.missing keeps this zxid for
+ * each kind of watches on a path until a setWatches with it has succeeded.
  */
 
 /** Standing watches of `kind` on a path may miss changes after `zxid`. */
 void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid);
-/** The same for all standing watches: the connection was lost. */
+/** The same for all standing watches, since the connection was lost. */
 void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
 
 /**
- * Append the setWatches requests that register what is missing, as many as it
- * takes to keep each below 128 KiB of paths (ZOOKEEPER-706) and its frame
- * within `send_limit`; one with a single path is never too long. Requests with
- * an older zxid come first. Persistent watches come behind all others, since
- * before 3.9 the last one on a path takes the place of others. One-shot watches
- * are left out while an addWatch for their path is under way. `last_zxid`: of
- * the last reply; registered watches have got all events up to it.
- * Gives the number of requests, or -1: no memory.
+ * Append the setWatches requests for all watches that are missing. Each has at
+ * most 128 KiB of paths (ZOOKEEPER-706), and its frame is within `send_limit`;
+ * a request with a single path may be longer. Requests with an older zxid come
+ * first. Persistent watches come behind one-shot watches, since on servers
+ * before 3.9 the last watch of a path replaces the others. One-shot watches are
+ * left out while an addWatch for their path is under way. `last_zxid` is the
+ * zxid of the last reply: registered watches have got all events up to it.
+ *
+ * @return the number of requests; -1: there is no memory.
  */
 int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
                            lk_buf *out);
 
-/** Those requests count from 1. The ones below `end` have succeeded, and none
-    is outstanding. Returns whether a watch is still missing. */
+/** Note that of these requests, numbered from 1, those with a number below
+    `end` have succeeded, and that those from `end` on have failed.
+    @return whether a watch is still missing. */
 bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end);
 
 #endif

@@ -44,7 +44,7 @@ void lk__set_watches_run_retry(lk_client *c)
     return;
   c->set_watches.retry_ms = LK_NEVER;
   if (c->close.begun)
-    return; /* nothing follows closeSession */
+    return; /* nothing may be sent behind closeSession */
   if (!lk__set_watches_send(c))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else if (c->set_watches.unanswered ==

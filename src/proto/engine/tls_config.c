@@ -5,10 +5,10 @@
 
 #include "base/sized_struct.h"
 
-/* The options of TLS. The client keeps a copy for its transport, and does not
- * read the files itself. */
+/* The options of TLS. The client stores a copy for its transport, which reads
+ * the files. */
 
-/* Numbers of texts and of PEM blocks that a config points to. */
+/* The numbers of texts and of PEM blocks in a config. */
 enum { TEXTS = 7, PEMS = 4 };
 
 static void list_texts(lk_tls_config *c, const char **at[TEXTS])
@@ -44,7 +44,7 @@ const char *lk__tls_complaint(const lk_tls_config *c)
     return "lk_tls_config has both password_file and password";
   if (c->server_name != NULL && c->server_name[0] == '\0')
     return "lk_tls_config.server_name is empty";
-  /* OpenSSL would take it for any name that ends so */
+  /* OpenSSL would accept every name that ends with this one. */
   if (c->server_name != NULL && c->server_name[0] == '.')
     return "lk_tls_config.server_name begins with a dot";
   if (c->server_name != NULL && strlen(c->server_name) > LK_TLS_LONGEST_NAME)
@@ -52,7 +52,7 @@ const char *lk__tls_complaint(const lk_tls_config *c)
   return NULL;
 }
 
-/* How many bytes the copies of what it points to take. */
+/* The bytes that copies of all texts and PEM blocks need. */
 static size_t size_of_copies(lk_tls_config *c)
 {
   const char **texts[TEXTS];
@@ -79,7 +79,7 @@ static const void *copy_to_room(char **at, const void *from, size_t len)
   return copy;
 }
 
-/* Let it point to copies at `room` instead. */
+/* Copy all texts and PEM blocks to `room`, and let the config point there. */
 static void point_to_copies(lk_tls_config *c, char *room)
 {
   const char **texts[TEXTS];

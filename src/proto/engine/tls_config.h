@@ -6,20 +6,22 @@
 
 #include <latchkey/tls.h>
 
-/** Bytes of a server's name; those of the DNS are no longer. */
+/** Bytes of the longest server name, as in the DNS. */
 enum { LK_TLS_LONGEST_NAME = 255 };
 
-/** NULL, or what is wrong with these options: a line for the log. */
+/** Why these options are invalid, as a line for the log; NULL: they are
+    valid. */
 const char *lk__tls_complaint(const lk_tls_config *config);
 
 /**
- * Copy a program's options with all that they point to; NULL: defaults.
- * `wrong`: as lk__tls_complaint(), or that the size is not set.
+ * Copy a program's options with everything that they point to. `from` NULL
+ * gives the defaults. `*wrong` is set to why the options are invalid, or to
+ * NULL.
  * @return 0, LK_ERR_BAD_ARGUMENT, LK_ERR_NO_MEMORY.
  */
 int lk__tls_copy(lk_tls_config **out, const lk_mem *mem,
                  const lk_tls_config *from, const char **wrong);
-/** Wipe and free such a copy. NULL is fine. */
+/** Wipe and free such a copy, unless it is NULL. */
 void lk__tls_free(const lk_mem *mem, lk_tls_config *config);
 
 #endif
