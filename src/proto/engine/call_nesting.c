@@ -30,8 +30,8 @@ void lk__client_hold(lk_client *c)
   c->nesting.depth++;
 }
 
-/* The only place where the driver is woken. Its hook may call inputs that wake
- * it again. */
+/* End the outermost call. Only this function wakes the driver. The hook may
+ * give inputs, which may set wake_wanted again. */
 static void end_outermost(lk_client *c)
 {
   lk__invariants_check(c, LK_MOMENT_REST);

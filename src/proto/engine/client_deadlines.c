@@ -43,6 +43,9 @@ static int64_t live_deadline(const lk_client *c)
   return lk__earlier(at, lk__pings_deadline(c));
 }
 
+/* Do what is due in the present phase. This runs only at depth 0, so a
+ * connection whose input was lost inside a callback can be ended now. The input
+ * was dropped, so the replies in it are lost. */
 static void run_phase(lk_client *c)
 {
   if (c->connection.input_lost)
@@ -85,6 +88,7 @@ int64_t lk__client_next_deadline(const lk_client *c)
     at = lk__earlier(at, lk__timers_deadline(c));
   if (c->close.begun)
     at = lk__earlier(at, lk__close_deadline(c));
+  /* Inside a callback nothing can be done yet: see run_phase(). */
   if (c->connection.input_lost && c->nesting.depth == 0)
     return c->now;
   switch (c->connection.phase) {

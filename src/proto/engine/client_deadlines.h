@@ -4,14 +4,16 @@
 
 /**
  * @file
- * What a client does when time has passed. Each part has its own deadline, in
- * the file that works on it; here they are asked in turn.
+ * The deadlines of all parts of a client together. Each part has functions for
+ * its own deadline and for the work that is due then; these two call them all.
  */
 
 #include <latchkey/client.h>
 
 /** Do everything that is due at the client's clock. */
 void lk__client_run_due(lk_client *c);
+/** When lk__client_run_due() next has something to do; LK_NEVER: nothing is
+    due until another input comes. */
 int64_t lk__client_next_deadline(const lk_client *c);
 
 #endif

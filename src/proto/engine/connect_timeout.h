@@ -4,18 +4,19 @@
 
 /**
  * @file
- * How long one connection attempt may take, from resolving to the reply of the
- * handshake.
+ * The time limit of a connection attempt, from resolving the name to the reply
+ * of the handshake or of SASL.
  */
 
 #include <latchkey/client.h>
 
-/** While no session is about to end. */
+/** The usual time limit, which is shorter only if the session is about to
+    end. */
 int64_t lk__connect_timeout_usual_ms(const lk_client *c);
 /** A connection attempt begins: set its deadline. */
 void lk__connect_timeout_begin(lk_client *c);
-/** The number of addresses is known now: the deadline of the attempt at the
-    first address becomes its share, but no later than before. */
+/** The number of addresses of the server is known now: shorten the attempt at
+    the first address, so that there is time for the others. */
 void lk__connect_timeout_shorten(lk_client *c);
 /** End the attempt if its deadline has passed at the client's clock. */
 void lk__connect_timeout_run(lk_client *c);

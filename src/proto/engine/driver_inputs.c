@@ -8,7 +8,7 @@
 #include "proto/engine/connect_timeout.h"
 #include "proto/engine/replies.h"
 
-/* Memory of the output that is kept once all is sent. */
+/* Bytes of memory of the output that are kept once all is sent. */
 enum { KEEP_OUTPUT = 1024 * 1024 };
 
 void lk_client_want(lk_client *c, lk_want *out)
@@ -30,8 +30,9 @@ static bool is_present_attempt(const lk_client *c, uint64_t attempt)
          c->connection.phase != LK_PHASE_ENDED;
 }
 
-/* An input that cannot be taken: the connection is given up at the deadline,
- * which is now once the outermost call has ended. */
+/* An input comes from inside a callback and is dropped, so the connection must
+ * be ended. lk_client_deadline() is now once the outermost call has ended, and
+ * the next tick ends the connection. */
 static void lose_input(lk_client *c, uint64_t attempt)
 {
   if (!is_present_attempt(c, attempt))
@@ -40,8 +41,9 @@ static void lose_input(lk_client *c, uint64_t attempt)
   lk__client_wake(c);
 }
 
-/* Begin an input for `attempt`, after what is due; false: it is outdated. Or it
- * comes from inside a callback, where none can be taken. */
+/* Begin an input for `attempt`, and first do the work that is due. false: the
+ * input must be dropped, since it belongs to an older attempt or comes from
+ * inside a callback. */
 static bool begin_input(lk_client *c, uint64_t attempt)
 {
   bool outermost = c->nesting.depth == 0;
@@ -54,9 +56,10 @@ static bool begin_input(lk_client *c, uint64_t attempt)
   return outermost && is_present_attempt(c, attempt);
 }
 
-/* The same for an input that the hook `wake` may call as well. It runs in the
- * middle of a call that must not complete any request: so what is due is left
- * to the next input, and nothing is taken that ends a live connection. */
+/* The same for an input that the hook `wake` may give, too. This hook runs
+ * inside a call that must not complete any request. So the work that is due is
+ * left to the next input, and only an input about an attempt to connect is
+ * accepted, since another one could end a live connection. */
 static bool begin_input_or_wake(lk_client *c, uint64_t attempt)
 {
   if (!c->nesting.waking)
@@ -148,7 +151,8 @@ static void take_frame(lk_client *c, lk_bytes frame)
     lk__sasl_take(c, frame);
 }
 
-/* Whether the connection that brought the bytes at hand still stands. */
+/* Whether the connection of the bytes that are being processed still exists. A
+ * frame or a callback can have ended it. */
 static bool is_receiving(const lk_client *c, uint64_t attempt)
 {
   return c->connection.attempt == attempt && !c->nesting.free_wanted &&
@@ -159,7 +163,8 @@ static bool is_receiving(const lk_client *c, uint64_t attempt)
 
 static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
 {
-  /* a frame that was put together is given back by lk__frame_next() */
+  /* After a frame that was put together from pieces, lk__frame_next() is called
+   * once more even without bytes, to free its memory. */
   while ((bytes.len > 0 || c->input.frames.handed) &&
          is_receiving(c, attempt)) {
     lk_bytes frame;

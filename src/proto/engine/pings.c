@@ -9,15 +9,18 @@
 
 enum { PING_LEN = 12 };
 
+/* When the connection is ended, unless bytes arrive before. */
 static int64_t silence_end(const lk_client *c)
 {
   return c->connection.received_ms + (int64_t)c->session.timeout_ms * 2 / 3;
 }
 
-/* While the server sends nothing, one ping is outstanding at most. Its reply
- * comes behind the bytes that are arriving, and a long reply on a slow
- * connection can take longer than the session timeout: while bytes arrive,
- * another ping follows, but none before the last one was sent. */
+/* When the next ping is sent: a third of the session timeout after the client
+ * last sent something. While the server sends nothing, at most one ping is
+ * outstanding. While bytes arrive, another ping may follow, since the reply to
+ * the first one comes behind these bytes: a long reply on a slow connection can
+ * take longer than the session timeout. No ping follows before the last one was
+ * sent in full. */
 static int64_t ping_due(const lk_client *c)
 {
   int64_t third = c->session.timeout_ms / 3, newest;

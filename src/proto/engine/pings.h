@@ -13,16 +13,17 @@
 #include "base/ring.h"
 
 typedef struct lk_engine_pings {
-  lk_ring sent_ms;     /**< int64_t: of those without a reply */
-  uint64_t end;        /**< where the newest one ends in the output */
-  int64_t extended_ms; /**< when the newest ping was sent that followed another
-                            one without a reply: it may have kept the session */
+  lk_ring sent_ms; /**< of int64_t: when each ping without a reply was sent */
+  uint64_t end;    /**< position of the end of the newest ping in the output
+                        of the connection */
+  int64_t extended_ms; /**< when the newest ping was sent while another one had
+                            no reply: it may have extended the session */
 } lk_engine_pings;
 
 /** When lk__pings_run() has something to do on a live connection. */
 int64_t lk__pings_deadline(const lk_client *c);
-/** Send a ping, or give up a silent connection, if that is due at the client's
-    clock. */
+/** Send a ping, or end a connection on which nothing was received for too long,
+    if that is due at the client's clock. */
 void lk__pings_run(lk_client *c);
 
 #endif

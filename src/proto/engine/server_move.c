@@ -9,7 +9,8 @@ void lk__move_begin(lk_client *c)
 {
   if (!c->move.wanted)
     c->move.since_ms = c->now;
-  c->move.wanted = true; /* not reported inside of a call */
+  c->move.wanted =
+      true; /* lk__move_run() moves, not this call of the program */
   lk__probe_stop(c);
   lk__client_wake(c);
 }
@@ -19,7 +20,8 @@ static bool is_moving(const lk_client *c)
   return c->move.wanted && !c->close.begun;
 }
 
-/* Until then the client waits for a moment without outstanding replies. */
+/* When the client stops sending, unless a moment without outstanding replies
+ * has come before. */
 static int64_t stop_sending_at(const lk_client *c)
 {
   return c->move.since_ms + c->session.timeout_ms / 6;
@@ -41,9 +43,9 @@ int64_t lk__move_deadline(const lk_client *c)
              : leave_at(c);
 }
 
-/* A move leaves no write in doubt. A client that always has requests
- * outstanding stops sending at some time, and moves when what was sent has its
- * replies: the rest was not executed. */
+/* A move should leave no write in doubt. So a client that always has requests
+ * outstanding stops sending after some time, and moves when all requests that
+ * were sent have their replies. The other requests were not executed. */
 void lk__move_run(lk_client *c)
 {
   if (!is_moving(c))

@@ -4,21 +4,21 @@
 
 /**
  * @file
- * Moving to another server while connected: to one of a new list, or from a
- * read-only server to one with a quorum. The client waits for a moment without
- * outstanding replies. After a sixth of the session timeout it stops sending,
- * and after a third it leaves in any case.
+ * Moving to another server while connected: to a server of a new list, or from
+ * a read-only server to one with a quorum. The client leaves when no reply is
+ * outstanding. If that takes longer than a sixth of the session timeout, it
+ * stops sending. After a third of the session timeout it leaves in any case.
  */
 
 #include <latchkey/client.h>
 
 typedef struct lk_engine_move {
-  bool wanted; /**< the server in turn is the one to move to */
-  int64_t since_ms;
-  bool quorum_only; /**< for one round, read-only servers are not accepted */
+  bool wanted;      /**< move to the server in turn */
+  int64_t since_ms; /**< when the move was first wanted */
+  bool quorum_only; /**< do not accept read-only servers in this round */
 } lk_engine_move;
 
-/** Move to the server in turn when no reply is outstanding. */
+/** Begin a move to the server in turn. */
 void lk__move_begin(lk_client *c);
 /** When lk__move_run() has something to do; LK_NEVER: no move is wanted. */
 int64_t lk__move_deadline(const lk_client *c);

@@ -9,23 +9,27 @@
 
 #include <latchkey/client.h>
 
-/** setWatches of the connection. */
+/** The setWatches requests of the connection. */
 typedef struct lk_engine_set_watches {
-  size_t sent;       /**< requests that were sent together last */
-  size_t unanswered; /**< of these */
-  bool throttled;    /**< one of them was */
-  unsigned tries;    /**< in a row after which something was left to register */
-  int64_t retry_ms;  /**< when that is tried again; or LK_NEVER */
-  bool failed;       /**< no memory for one: reconnect */
+  size_t sent;       /**< number of requests that were last sent together */
+  size_t unanswered; /**< how many of these have no reply */
+  bool throttled;    /**< the server has throttled one of these */
+  unsigned tries;    /**< times in a row after which some watches were still not
+                          registered */
+  int64_t retry_ms;  /**< when these watches are tried again; LK_NEVER: none are
+                          left */
+  bool failed;       /**< there was no memory for a setWatches: reconnect */
 } lk_engine_set_watches;
 
-/** Send the setWatches that are due. @return false: no memory. */
+/** Send setWatches for all watches that are not registered.
+    @return false: no memory. */
 bool lk__set_watches_send(lk_client *c);
-/** All setWatches have replies. `missing`: some watches are not registered. */
+/** All setWatches have replies. `missing`: some watches are still not
+    registered, and are tried again later. */
 void lk__set_watches_finish(lk_client *c, bool missing);
-/** Repeat setWatches later, with jitter: the server throttled them. */
+/** Send setWatches again after a pause with jitter. */
 void lk__set_watches_retry_later(lk_client *c);
-/** Repeat them if that is due at the client's clock. */
+/** Send setWatches again if that is due at the client's clock. */
 void lk__set_watches_run_retry(lk_client *c);
 
 #endif

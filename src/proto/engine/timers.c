@@ -7,8 +7,8 @@
 #include "proto/engine/invariants.h"
 
 enum {
-  MAX_FIRES = 10000 /* timers in one go: those that start themselves again
-                       must not keep the loop for ever */
+  MAX_FIRES = 10000 /* callbacks in a row; timers that start themselves again
+                       must not occupy the loop for ever */
 };
 
 void lk_timer_start(lk_client *c, lk_timer *t, int64_t at_ms)

@@ -9,9 +9,9 @@
 
 #include <latchkey/client.h>
 
-/** Fire the timers that are due at the client's clock. */
+/** Invoke the callbacks of the timers that are due at the client's clock. */
 void lk__timers_run(lk_client *c);
-/** When the next one fires, or LK_NEVER. */
+/** When the next timer is due; LK_NEVER: there is none. */
 int64_t lk__timers_deadline(const lk_client *c);
 
 #endif
