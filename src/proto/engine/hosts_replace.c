@@ -52,7 +52,7 @@ static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 {
   lk_list_change change = compare_lists(h, fresh);
 
-  switch (lk__balance_load(&change, random)) {
+  switch (lk__choose_relocation(&change, random)) {
   case LK_RELOCATION_NONE:
     fresh->at = find_server(fresh, lk__hosts_current(h));
     fresh->address = h->address;

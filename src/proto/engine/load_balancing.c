@@ -31,7 +31,8 @@ static lk_relocation balance_shrunk_list(double before, double after,
                                           : LK_RELOCATION_TO_ADDED;
 }
 
-lk_relocation lk__balance_load(const lk_list_change *change, uint32_t random)
+lk_relocation lk__choose_relocation(const lk_list_change *change,
+                                    uint32_t random)
 {
   double before = (double)change->before;
   double after = (double)change->after;

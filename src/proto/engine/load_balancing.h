@@ -29,6 +29,7 @@ typedef struct lk_list_change {
  * new list, and none moves without need. `random` is uniformly distributed over
  * its 2^32 values.
  */
-lk_relocation lk__balance_load(const lk_list_change *change, uint32_t random);
+lk_relocation lk__choose_relocation(const lk_list_change *change,
+                                    uint32_t random);
 
 #endif

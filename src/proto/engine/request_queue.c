@@ -160,14 +160,14 @@ static void place_sent(lk_client *c, lk_request *r)
 {
   r->sent_ms = c->now;
   r->end = c->output.sent + lk__buf_len(&c->output.bytes);
-  lk__deadline_place(r, false);
+  lk__deadline_note_place(r, false);
 }
 
 void lk__request_place_held(lk_client *c, lk_request *r)
 {
   c->requests.held_end += r->len;
   r->end = c->requests.held_end;
-  lk__deadline_place(r, true);
+  lk__deadline_note_place(r, true);
 }
 
 /* Accept a request whose deadline has passed. It is not sent and completes with

@@ -76,7 +76,7 @@ typedef struct lk_call_spec {
 
 /** Note in the deadline of `r` where the request is: its `end`, and whether it
     is in the ring `waiting` or `sent`. */
-static inline void lk__deadline_place(const lk_request *r, bool waits)
+static inline void lk__deadline_note_place(const lk_request *r, bool waits)
 {
   if (r->deadline == NULL)
     return;

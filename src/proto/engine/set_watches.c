@@ -358,7 +358,7 @@ static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
   if (!is_missing(on, kind))
     return false;
   if (kind >= LK_WATCH_KIND_ADDED)
-    lk__watched_bare(on, false);
+    lk__watched_mark_bare(on, false);
   for (lk_link *l = list->next; kind >= LK_WATCH_KIND_ADDED && l != list;
        l = l->next)
     LK_OWNER(l, lk_watch, link)->resumes = true;

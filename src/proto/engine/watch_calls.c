@@ -116,7 +116,7 @@ static void mark_removed(lk_watched *on)
 {
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
     on->covered[i] = true;
-  lk__watched_bare(on, true);
+  lk__watched_mark_bare(on, true);
 }
 
 /* The types of watches in a removeWatches request. */
@@ -143,7 +143,7 @@ static void remove_on_server(lk_client *c, const lk_watch *w)
                        .path = w->on->path};
 
   if (c->connection.phase == LK_PHASE_LIVE && lk__request_refusal(c) == 0 &&
-      lk__request_support_error(c, spec.op) == 0 && lk__watch_alone(w)) {
+      lk__request_support_error(c, spec.op) == 0 && lk__watch_is_alone(w)) {
     if (lk__request_queue(c, &spec) == 0 && lk__watch_stays(w->kind))
       mark_removed(w->on);
   }
@@ -199,7 +199,7 @@ void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
   if ((stands && w->remove) || late)
     remove_on_server(c, w);
   if (!stands && lk__watch_stays(w->kind) && !w->held)
-    lk__watched_bare(w->on, false);
+    lk__watched_mark_bare(w->on, false);
   drop_watch(c, w);
 }
 

@@ -63,7 +63,7 @@ void lk__watches_notify_resumed(lk_client *c, bool late)
   lk_link staying;
 
   lk__list_init(&staying);
-  lk__watches_staying(&c->watches, &staying);
+  lk__watches_add_staying(&c->watches, &staying);
   for (lk_link *l = staying.next, *next; l != &staying; l = next) {
     lk_watch *w = LK_OWNER(l, lk_watch, tell);
 

@@ -89,7 +89,7 @@ void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
   }
 }
 
-void lk__watches_staying(lk_watches *ws, lk_link *out)
+void lk__watches_add_staying(lk_watches *ws, lk_link *out)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
        n = lk__map_next(n)) {
@@ -103,7 +103,7 @@ void lk__watches_take_staying(lk_watches *ws, lk_link *out)
   size_t left = ws->added;
 
   /* `out` may have had members before: only the last ws->added ones are new. */
-  lk__watches_staying(ws, out);
+  lk__watches_add_staying(ws, out);
   for (lk_link *l = out->prev; left > 0; l = l->prev, left--) {
     lk_watch *w = LK_OWNER(l, lk_watch, tell);
 

@@ -288,7 +288,7 @@ static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
          on->under_way[stays] > (sent ? on->held[stays] : 0);
 }
 
-void lk__watched_bare(lk_watched *on, bool all)
+void lk__watched_mark_bare(lk_watched *on, bool all)
 {
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
@@ -317,7 +317,7 @@ static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
              : (a == LK_WATCH_KIND_CHILD) == (b == LK_WATCH_KIND_CHILD);
 }
 
-bool lk__watch_alone(const lk_watch *w)
+bool lk__watch_is_alone(const lk_watch *w)
 {
   for (int i = 0; i < LK_WATCH_KINDS; i++) {
     if (same_on_server(w->kind, (lk_watch_kind)i) &&

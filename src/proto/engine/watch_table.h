@@ -161,10 +161,10 @@ bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
     `bare` that relied on it when their requests were sent. With `all`, the
     persistent watch was removed from the server, and with it all other watches
     of the path: mark every one-shot watch whose request was sent. */
-void lk__watched_bare(lk_watched *on, bool all);
+void lk__watched_mark_bare(lk_watched *on, bool all);
 
 /** Whether no other watch of the client needs the server's watch of `w`. */
-bool lk__watch_alone(const lk_watch *w);
+bool lk__watch_is_alone(const lk_watch *w);
 
 /* These functions add watches to `out`, a list of watches that get an event. */
 
@@ -176,7 +176,7 @@ void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
     They leave their lists. */
 void lk__watches_take(lk_watches *ws, bool all, lk_link *out);
 /** Add the standing persistent watches, which stay in their lists. */
-void lk__watches_staying(lk_watches *ws, lk_link *out);
+void lk__watches_add_staying(lk_watches *ws, lk_link *out);
 /** Add the standing persistent watches, which leave their lists and are
     standing no more. */
 void lk__watches_take_staying(lk_watches *ws, lk_link *out);

@@ -18,7 +18,7 @@ static lk_relocation decide(size_t before, size_t after, size_t kept,
 {
   lk_list_change change = {before, after, kept, listed};
 
-  return lk__balance_load(&change, random);
+  return lk__choose_relocation(&change, random);
 }
 
 START_TEST(in_a_longer_list_clients_leave_listed_servers_as_often_as_needed)

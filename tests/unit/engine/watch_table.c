@@ -234,21 +234,21 @@ START_TEST(watch_is_alone_if_no_other_shares_its_server_watch)
   lk_watch *child = standing("/a", LK_WATCH_KIND_CHILD);
   lk_watch *elsewhere = standing("/b", LK_WATCH_KIND_DATA);
 
-  ck_assert(lk__watch_alone(data));
-  ck_assert(lk__watch_alone(child));
+  ck_assert(lk__watch_is_alone(data));
+  ck_assert(lk__watch_is_alone(child));
   lk_watch *exist = standing("/a", LK_WATCH_KIND_EXIST);
-  ck_assert(!lk__watch_alone(data)); /* the server has one for both */
-  ck_assert(!lk__watch_alone(exist));
-  ck_assert(lk__watch_alone(child));
+  ck_assert(!lk__watch_is_alone(data)); /* the server has one for both */
+  ck_assert(!lk__watch_is_alone(exist));
+  ck_assert(lk__watch_is_alone(child));
   lk__watch_drop(&ws, exist);
-  ck_assert(lk__watch_alone(data));
+  ck_assert(lk__watch_is_alone(data));
   lk_watch *later = pending("/a", LK_WATCH_KIND_CHILD, false);
-  ck_assert(!lk__watch_alone(child));
-  ck_assert(lk__watch_alone(data));
+  ck_assert(!lk__watch_is_alone(child));
+  ck_assert(lk__watch_is_alone(data));
   lk__watch_drop(&ws, later);
   later = pending("/a", LK_WATCH_KIND_DATA, false);
-  ck_assert(!lk__watch_alone(data));
-  ck_assert(!lk__watch_alone(later));
+  ck_assert(!lk__watch_is_alone(data));
+  ck_assert(!lk__watch_is_alone(later));
   lk__watch_drop(&ws, later);
   lk__watch_drop(&ws, data);
   lk__watch_drop(&ws, child);
