@@ -9,7 +9,8 @@
 #include "proto/engine/invariants.h"
 #include "proto/wire/opcode.h"
 
-/* The length of the frame, without the length field itself. */
+/* The length of the frame without its length field: the header of two ints, the
+ * int `type`, and two texts with their length fields. */
 static size_t auth_frame_len(const char *scheme, lk_bytes auth)
 {
   return 8 + 4 + 4 + strlen(scheme) + 4 + auth.len;

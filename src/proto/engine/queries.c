@@ -18,6 +18,7 @@ lk_session lk_client_session(const lk_client *c)
   return c->session.identity;
 }
 
+/* The number of the live connection; 0: there is none. */
 uint64_t lk_client_connection(const lk_client *c)
 {
   return c->connection.number;
@@ -60,6 +61,7 @@ lk_tls_cause lk_client_tls_cause(const lk_client *c)
                                          : LK_TLS_OTHER;
 }
 
+/* The time of the present input, at which the clock was read once. */
 int64_t lk_client_input_ms(const lk_client *c)
 {
   return c->now;

@@ -6,6 +6,9 @@
 #include "proto/engine/client.h"
 #include "proto/engine/invariants.h"
 
+/* These functions invoke the callback of one kind of request. After an error it
+ * gets NULL and 0 instead of the values of the body. */
+
 static void complete_create(lk_client *c, const lk_request *r, int err,
                             const lk_reply_body *body)
 {
@@ -71,6 +74,7 @@ static void complete_multi(lk_client *c, const lk_request *r, int err,
 {
   lk_multi_cb done = (lk_multi_cb)r->done;
 
+  /* The reply to a failed multi has no error, but its results have. */
   done(c, err == 0 ? body->multi.outcome : err,
        err == 0 ? body->multi.results : NULL, err == 0 ? r->operations : 0,
        r->arg);
