@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static void *resize(void *arg, void *p, size_t size)
+static void *resize_libc(void *arg, void *p, size_t size)
 {
   (void)arg;
   if (size > 0)
@@ -14,7 +14,7 @@ static void *resize(void *arg, void *p, size_t size)
   return NULL;
 }
 
-const lk_mem lk__mem_libc = {resize, NULL};
+const lk_mem lk__mem_libc = {resize_libc, NULL};
 
 void *lk__mem_new(const lk_mem *mem, size_t size)
 {

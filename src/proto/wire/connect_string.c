@@ -18,7 +18,7 @@ typedef struct span {
   size_t len;
 } span;
 
-static span trim(span s)
+static span trim_blanks(span s)
 {
   while (s.len > 0 && (s.at[0] == ' ' || s.at[0] == '\t')) {
     s.at++;
@@ -38,7 +38,7 @@ static span next_server_text(const char **p, const char *end)
   span s = {*p, (size_t)(stop - *p)};
 
   *p = comma == NULL ? end : comma + 1;
-  return trim(s);
+  return trim_blanks(s);
 }
 
 /* The parsing functions return NULL, or a text about what is invalid. */
@@ -158,7 +158,7 @@ static const char *find_chroot(const char *text, span *chroot)
 
   const char *end = slash == NULL ? text + len : slash;
 
-  *chroot = trim((span){end, len - (size_t)(end - text)});
+  *chroot = trim_blanks((span){end, len - (size_t)(end - text)});
   if (chroot->len == 1)
     chroot->len = 0;
   return end;
