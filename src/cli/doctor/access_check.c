@@ -11,18 +11,18 @@
 
 #include <latchkey/multi.h>
 
-/* A transaction that creates a node, deletes it, and then checks it, which must
-   fail as it no longer exists. The operation that fails shows the missing
-   permission, and nothing is changed. */
+/* The operations of a transaction that always fails, so that nothing is
+   changed. It creates a node, deletes it, and checks that it exists, which it
+   does not. If an earlier operation fails, its permission is missing. */
 enum { CREATE, DELETE, CHECK, OPERATIONS };
 
 typedef struct access_check {
   cli_command *command;
-  char *path; /* the node, or its nearest ancestor that exists */
-  bool itself;
-  int read; /* errors; 0: permitted */
-  int results[OPERATIONS];
-  int whole;
+  char *path;                /* the node, or its nearest ancestor that exists */
+  bool exists;               /* `path` is the node itself */
+  int read_err;              /* 0: reading is permitted */
+  int op_errors[OPERATIONS]; /* 0: the operation is permitted */
+  int transaction_err;
 } access_check;
 
 static void on_access_data(lk_client *c, int err, const lk_bytes *data,
@@ -43,33 +43,34 @@ static int read_node(access_check *t)
   return cli_command_wait(t->command, err);
 }
 
-/* Finds the nearest existing ancestor. LK_ERR_NO_NODE: not even "/" exists, as
-   the chroot is missing. */
+/* Sets `path` to the node or its nearest existing ancestor. Returns
+   LK_ERR_NO_NODE if not even "/" exists, since the chroot is missing. */
 static int find_nearest_node(access_check *t)
 {
-  t->itself = true;
+  t->exists = true;
   for (;;) {
-    t->read = read_node(t);
-    if (t->read != LK_ERR_NO_NODE)
-      return t->read == LK_ERR_NO_AUTH ? 0 : t->read;
+    t->read_err = read_node(t);
+    if (t->read_err != LK_ERR_NO_NODE)
+      return t->read_err == LK_ERR_NO_AUTH ? 0 : t->read_err;
     if (strcmp(t->path, "/") == 0)
       return LK_ERR_NO_NODE;
     char *slash = strrchr(t->path, '/');
 
     slash[slash == t->path ? 1 : 0] = '\0';
-    t->itself = false;
+    t->exists = false;
   }
 }
 
-static void on_trial_results(lk_client *c, int err, const lk_op_result *results,
-                             size_t count, void *arg)
+static void on_transaction_results(lk_client *c, int err,
+                                   const lk_op_result *results, size_t count,
+                                   void *arg)
 {
   access_check *t = arg;
 
   (void)c;
-  t->whole = err;
+  t->transaction_err = err;
   for (size_t i = 0; i < count && i < OPERATIONS; i++)
-    t->results[i] = results[i].err;
+    t->op_errors[i] = results[i].err;
   cli_command_complete(t->command, 0);
 }
 
@@ -89,7 +90,7 @@ static int try_create_and_delete(access_check *t)
       [CHECK] = lk_op_check(path, -1)};
   int err = path == NULL ? LK_ERR_NO_MEMORY
                          : lk_multi(t->command->session.client, ops, OPERATIONS,
-                                    &call, on_trial_results, t);
+                                    &call, on_transaction_results, t);
 
   err = cli_command_wait(t->command, err);
   cli_text_free(&node);
@@ -125,37 +126,48 @@ static void report_no_chroot(const access_check *t, cli_doctor_report *f)
   cli_text_free(&advice);
 }
 
-static void list_right(cli_text *said, const char *word)
+static void add_to_list(cli_text *list, const char *word)
 {
-  cli_text_printf(said, "%s%s", said->len == 0 ? "" : ", ", word);
+  cli_text_printf(list, "%s%s", list->len == 0 ? "" : ", ", word);
 }
 
-/* If the node does not exist yet, only the permission to create it counts. */
+/* If the node does not exist yet, the user needs only the permission to create
+   it: its own access list is not known. The transaction stops at a refused
+   create: whether delete is permitted is not known then. */
+static void list_missing_rights(const access_check *t, cli_text *out)
+{
+  bool may_create = t->op_errors[CREATE] == 0;
+
+  if (t->exists && t->read_err != 0)
+    add_to_list(out, "read");
+  if (!may_create)
+    add_to_list(out, "create");
+  if (t->exists && may_create && t->op_errors[DELETE] != 0)
+    add_to_list(out, "delete");
+}
+
 static void report_rights(const access_check *t, cli_doctor_report *f)
 {
-  bool may[] = {t->read == 0, t->results[CREATE] == 0, t->results[DELETE] == 0};
-  static const char *const names[] = {"read", "create", "delete"};
-  bool well = t->itself ? may[0] && may[1] && may[2] : may[1];
+  bool may_create = t->op_errors[CREATE] == 0;
   cli_text said = {0};
   cli_text missing = {0};
+
+  list_missing_rights(t, &missing);
+  bool well = missing.len == 0 && !missing.failed;
   cli_json *facts = cli_doctor_report_begin(
       f, well ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN, "access");
 
   cli_json_text(facts, "path", lk_text(t->command->path));
   cli_json_text(facts, "node", lk_text(t->path));
-  for (int i = 0; i < 3; i++) {
-    /* The transaction stops at a refused create, so delete is not known
-       then. */
-    if (i < 2 || may[1])
-      cli_json_bool(facts, names[i], may[i]);
-    if (!may[i] && (i < 2 || may[1]) && (t->itself || i == 1))
-      list_right(&missing, names[i]);
-  }
-  if (!t->itself)
+  cli_json_bool(facts, "read", t->read_err == 0);
+  cli_json_bool(facts, "create", may_create);
+  if (may_create)
+    cli_json_bool(facts, "delete", t->op_errors[DELETE] == 0);
+  if (!t->exists)
     cli_text_printf(&said, "%s does not exist yet; ", t->command->path);
   if (well)
     cli_text_printf(&said, "%s: %s", t->path,
-                    t->itself ? "permission to read, create and delete"
+                    t->exists ? "permission to read, create and delete"
                               : "permission to create");
   else
     cli_text_printf(&said, "%s: no permission to %.*s", t->path,
@@ -169,18 +181,19 @@ static void report_rights(const access_check *t, cli_doctor_report *f)
 
 static void report_access(const access_check *t, int err, cli_doctor_report *f)
 {
-  bool reached =
-      t->results[CHECK] == LK_ERR_NO_NODE && t->whole == LK_ERR_NO_NODE;
+  /* All operations before the last one have succeeded. */
+  bool reached_check = t->op_errors[CHECK] == LK_ERR_NO_NODE &&
+                       t->transaction_err == LK_ERR_NO_NODE;
 
   if (err == LK_ERR_NO_NODE &&
       *lk_client_chroot(t->command->session.client) != '\0')
     report_no_chroot(t, f);
   else if (err != 0)
     report_access_error(t, err, f);
-  else if (reached || t->whole == LK_ERR_NO_AUTH)
+  else if (reached_check || t->transaction_err == LK_ERR_NO_AUTH)
     report_rights(t, f);
   else
-    report_access_error(t, t->whole, f);
+    report_access_error(t, t->transaction_err, f);
 }
 
 void cli_access_check(cli_command *a, cli_doctor_report *f)

@@ -11,8 +11,10 @@
 #include "cli/doctor/blocking_connection.h"
 #include "cli/system_clocks.h"
 
-/* MOST_PAUSE_MS: between two parts of a reply. */
-enum { MOST_PAUSE_MS = 1000, WORD_LEN = 4 };
+/* A reply ends when no more bytes come for this time. */
+enum { MAX_PAUSE_MS = 1000 };
+
+enum { WORD_LEN = 4 };
 
 bool cli_blocking_connection_init(cli_blocking_connection *d,
                                   const lk_transport_type *type)
@@ -105,8 +107,8 @@ ssize_t cli_blocking_connection_receive(cli_blocking_connection *d,
     len += got;
     if (d->flow == LK_FLOW_END || d->flow == LK_FLOW_FAILED)
       break;
-    if (got > 0 && until > cli_boottime_ms() + MOST_PAUSE_MS)
-      until = cli_boottime_ms() + MOST_PAUSE_MS;
+    if (got > 0 && until > cli_boottime_ms() + MAX_PAUSE_MS)
+      until = cli_boottime_ms() + MAX_PAUSE_MS;
     if (d->flow != LK_FLOW_DONE && !wait_for_flow(d, until))
       return len == 0 ? -1 : (ssize_t)len;
   }

@@ -6,8 +6,8 @@
 
 /**
  * @file
- * A blocking connection by TCP or TLS to one server, with deadlines; for a
- * process that does nothing else meanwhile. Times are on cli_boottime_ms().
+ * A blocking connection by TCP or TLS to one server, for a process that does
+ * nothing else meanwhile. Deadlines (`until`) are on cli_boottime_ms().
  */
 
 typedef struct cli_blocking_connection {
@@ -25,14 +25,14 @@ typedef enum cli_connection_result {
 /** Allocates the transport. Returns false if out of memory. */
 bool cli_blocking_connection_init(cli_blocking_connection *d,
                                   const lk_transport_type *type);
-/** Connects; waits until `until` at most. */
+/** Connects, and waits for that until `until`. */
 cli_connection_result cli_blocking_connect(cli_blocking_connection *d,
                                            const lk_endpoint *to,
                                            int64_t until);
 /** Continues after CLI_CONNECTION_LATE. */
 cli_connection_result cli_blocking_connect_continue(cli_blocking_connection *d,
                                                     int64_t until);
-/** Whether TCP is connected. */
+/** Whether TCP is connected, also if the TLS handshake has not ended. */
 bool cli_blocking_connection_has_tcp(const cli_blocking_connection *d);
 
 /** Sends a four-letter word. Returns false if the connection has ended. */

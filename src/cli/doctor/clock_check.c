@@ -5,8 +5,12 @@
 #include "cli/doctor/clock_check.h"
 #include "cli/system_clocks.h"
 
-/* Clock synchronization corrects a clock by less than 1 ms a second. */
-enum { LEAST_PAUSE_MS = 500, LEAST_STEP_MS = 200 };
+/* Shorter pauses are usual under load, and are not reported. */
+enum { LEAST_PAUSE_MS = 500 };
+
+/* Smaller steps are not reported: they can be clock synchronization, which
+   corrects a clock by up to 1 ms a second. */
+enum { LEAST_STEP_MS = 200 };
 
 cli_clock_reading cli_clock_read(void)
 {

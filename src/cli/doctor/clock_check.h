@@ -15,7 +15,7 @@ typedef struct cli_clock_reading {
   int64_t wall; /**< CLOCK_REALTIME: can be set */
 } cli_clock_reading;
 
-/** The clocks of this machine during an examination. */
+/** Samples of the clocks during an examination by the doctor. */
 typedef struct cli_clock_check {
   cli_clock_reading first;
   cli_clock_reading last;
@@ -24,8 +24,10 @@ typedef struct cli_clock_check {
   lk_loop_timer ticker;
 } cli_clock_check;
 
+/** Reads both clocks. */
 cli_clock_reading cli_clock_read(void);
 
+/** Begins with the sample `now`; cli_clock_check_sample() adds another one. */
 void cli_clock_check_begin(cli_clock_check *c, cli_clock_reading now);
 void cli_clock_check_sample(cli_clock_check *c, cli_clock_reading now);
 
@@ -38,8 +40,8 @@ int64_t cli_clock_check_took_ms(const cli_clock_check *c);
 /** Returns the longest time in which this process or its machine did not run;
     0: less than 500 ms, which is usual under load. */
 int64_t cli_clock_check_paused_ms(const cli_clock_check *c);
-/** Returns by how much the wall clock was set; 0: less than 200 ms, which can
-    be clock synchronization. */
+/** Returns by how much the wall clock was set forward; < 0: back. Returns 0 for
+    less than 200 ms, which can be clock synchronization. */
 int64_t cli_clock_check_step_ms(const cli_clock_check *c);
 
 #endif

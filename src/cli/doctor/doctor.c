@@ -11,14 +11,15 @@
 #include "cli/session/session_messages.h"
 #include "cli/verbs.h"
 
-/* Round trips; their median is reported. */
-enum { ROUNDS = 9 };
+/* Number of round trips, of which the median is reported. */
+enum { ROUND_TRIPS = 9 };
 
 typedef struct checkup {
   const cli_options *options;
   cli_doctor_report findings;
   cli_clock_check clocks;
-  int64_t timeout_ms; /* granted, or requested while there is no session */
+  int64_t timeout_ms; /* the granted session timeout; without a session the
+                         requested one */
 } checkup;
 
 /* ---- the session --------------------------------------------------------- */
@@ -126,11 +127,12 @@ static int compare_durations(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
+/* Stores the duration of each round trip in microseconds, sorted. */
 static int time_round_trips(cli_command *a, int64_t *took)
 {
   int err = 0;
 
-  for (int i = 0; i < ROUNDS && err == 0; i++) {
+  for (int i = 0; i < ROUND_TRIPS && err == 0; i++) {
     lk_call call = cli_command_call_options(a, true);
     int64_t began = now_us();
 
@@ -138,7 +140,7 @@ static int time_round_trips(cli_command *a, int64_t *took)
     err = cli_command_wait(a, err);
     took[i] = now_us() - began;
   }
-  qsort(took, ROUNDS, sizeof *took, compare_durations);
+  qsort(took, ROUND_TRIPS, sizeof *took, compare_durations);
   return err;
 }
 
@@ -155,7 +157,7 @@ static void report_round_trip(checkup *c, cli_command *a, int err,
   if (err == 0) {
     cli_json_number(facts, "median_us", median_us);
     cli_text_printf(&said, "%.3f ms, the median of %d reads at %s",
-                    (double)median_us / 1000, ROUNDS, server);
+                    (double)median_us / 1000, ROUND_TRIPS, server);
   } else {
     cli_text_printf(&said, "a read at %s failed: %s", server,
                     lk_error_text(err));
@@ -164,17 +166,18 @@ static void report_round_trip(checkup *c, cli_command *a, int err,
                         err == 0 ? NULL : "look at the network and the server");
 }
 
-/* Examines an established session: authentication, round trip, permissions. */
+/* Examines an established session: its timeout, authentication, round trip and
+   permissions. */
 static void check_session(checkup *c, cli_command *a)
 {
-  int64_t took[ROUNDS] = {0};
+  int64_t took[ROUND_TRIPS] = {0};
 
   report_session(c, &a->session);
   int err = time_round_trips(a, took);
 
   report_auth(c, &a->session, err);
   if (err != LK_ERR_AUTH_FAILED && err != LK_ERR_AUTH_REQUIRED)
-    report_round_trip(c, a, err, took[ROUNDS / 2]);
+    report_round_trip(c, a, err, took[ROUND_TRIPS / 2]);
   if (err == 0)
     cli_access_check(a, &c->findings);
 }
@@ -207,29 +210,29 @@ static void connect_and_check(checkup *c, const char *path)
    losing its session. */
 static void report_clocks(checkup *c)
 {
-  int64_t paused, set;
+  int64_t paused_ms, step_ms;
   cli_verdict verdict = CLI_VERDICT_OK;
   const char *advice = NULL;
   cli_text said = {0};
 
   cli_clock_check_sample(&c->clocks, cli_clock_read());
-  paused = cli_clock_check_paused_ms(&c->clocks);
-  set = cli_clock_check_step_ms(&c->clocks);
-  if (paused > 0 || set != 0)
+  paused_ms = cli_clock_check_paused_ms(&c->clocks);
+  step_ms = cli_clock_check_step_ms(&c->clocks);
+  if (paused_ms > 0 || step_ms != 0)
     verdict =
-        paused > c->timeout_ms / 3 ? CLI_VERDICT_BROKEN : CLI_VERDICT_NOTE;
+        paused_ms > c->timeout_ms / 3 ? CLI_VERDICT_BROKEN : CLI_VERDICT_NOTE;
   cli_json *facts = cli_doctor_report_begin(&c->findings, verdict, "clocks");
 
   cli_json_number(facts, "took_ms", cli_clock_check_took_ms(&c->clocks));
-  cli_json_number(facts, "paused_ms", paused);
-  cli_json_number(facts, "set_ms", set);
-  if (set != 0) {
-    cli_text_printf(&said, "the wall clock was set by %" PRId64 " ms", set);
+  cli_json_number(facts, "paused_ms", paused_ms);
+  cli_json_number(facts, "set_ms", step_ms);
+  if (step_ms != 0) {
+    cli_text_printf(&said, "the wall clock was set by %" PRId64 " ms", step_ms);
     advice = "leases do not depend on it; the ages that status shows do";
   }
-  if (paused > 0) {
+  if (paused_ms > 0) {
     cli_text_printf(&said, "%sthis process did not run for %" PRId64 " ms",
-                    set != 0 ? "; " : "", paused);
+                    step_ms != 0 ? "; " : "", paused_ms);
     advice = "reduce the load of this machine, or use a longer session timeout "
              "(-T): a process that does not run for so long loses its locks";
   }

@@ -10,7 +10,8 @@ static bool is_reply(lk_bytes b, const char *text)
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
 }
 
-/* Returns the bytes after the first `mark` in `b`; NULL: not found. */
+/* Returns the bytes after the first `mark` in `b`; its `at` is NULL if `b` has
+   no `mark`. */
 static lk_bytes text_behind(lk_bytes b, const char *mark)
 {
   size_t len = strlen(mark);
@@ -24,7 +25,7 @@ static lk_bytes text_behind(lk_bytes b, const char *mark)
   return lk_text(NULL);
 }
 
-/* Returns the start of `b` before any of `ends`. */
+/* Returns the start of `b`, up to the first NUL or character of `ends`. */
 static lk_bytes text_up_to(lk_bytes b, const char *ends)
 {
   const char *s = b.at;

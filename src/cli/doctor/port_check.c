@@ -21,6 +21,7 @@ static void on_port_result(lk_loop_io *io, int events)
     k->result = result;
   if (n == (ssize_t)sizeof result || (n < 0 && errno == EINTR))
     return;
+  /* End-of-file: the child has ended. */
   cli_port_check_end(k);
   k->over(k, k->arg);
 }
@@ -37,7 +38,7 @@ int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
   k->pid = fork();
   if (k->pid == 0) {
     close(fds[0]);
-    cli_port_check_child(host, port, tls, until, fds[1]);
+    cli_port_check_child(host, port, tls, until, fds[1]); /* does not return */
   }
   int error = k->pid < 0 ? errno : 0;
 

@@ -11,15 +11,15 @@
  * @file
  * A check of a server's port without a session: resolves the name, connects, by
  * TLS if that is selected, and sends a four-letter word. A child process does
- * it, as resolving a name can block without limit; it is killed at the
- * deadline.
+ * all this, since resolving a name can block without limit. The child is killed
+ * at the deadline.
  */
 
 typedef struct cli_port_check {
-  void (*over)(struct cli_port_check *k,
-               void *arg); /**< invoked once, from the loop */
+  /** Invoked once, from the loop, when the child has ended. */
+  void (*over)(struct cli_port_check *k, void *arg);
   void *arg;
-  cli_port_result result; /**< the last message */
+  cli_port_result result; /**< the last message of the child */
   pid_t pid;
   lk_loop *loop; /**< NULL: the check has ended */
   lk_loop_io io;
@@ -30,7 +30,8 @@ typedef struct cli_port_check {
 int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,
                          lk_loop *loop);
-/** Ends the check at any stage. */
+/** Ends the check at any stage, and kills the child. Does nothing if the check
+    has ended. */
 void cli_port_check_end(cli_port_check *k);
 
 #endif

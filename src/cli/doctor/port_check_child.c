@@ -21,8 +21,8 @@ _Static_assert(sizeof(cli_port_result) <= PIPE_BUF,
 
 typedef struct port_checker {
   const char *host;
-  char port[8];
-  int64_t until;            /* on cli_boottime_ms() */
+  char port[8];             /* decimal */
+  int64_t until;            /* deadline of the check, on cli_boottime_ms() */
   int fd;                   /* the pipe to the parent */
   const lk_tls_config *tls; /* NULL: plain TCP */
   cli_blocking_connection connection;
@@ -48,6 +48,7 @@ static void send_port_error(port_checker *d, cli_port_stage stage,
   send_port_result(d, stage, text, strlen(text));
 }
 
+/* Stores the numeric address in the result. */
 static void format_address(port_checker *d, const struct addrinfo *a)
 {
   char host[64];
@@ -74,12 +75,12 @@ static lk_endpoint endpoint_at(const port_checker *d, const struct addrinfo *a,
                        .tls = tls};
 }
 
-/* Time limit before the other transport is tried; the first connection stays
-   open meanwhile. */
+/* After this time without a reply, the other transport is tried (TLS instead of
+   plain TCP, or the reverse). The first connection stays open meanwhile. */
 enum { OTHER_TRANSPORT_AFTER_MS = 2000 };
 
-/* Half of the remaining time; the other half is for another connection
-   attempt. */
+/* Returns the deadline that leaves half of the remaining time for another
+   connection attempt. */
 static int64_t half_of_time_left(int64_t until)
 {
   int64_t now = cli_boottime_ms();
@@ -97,8 +98,7 @@ static int64_t first_transport_deadline(int64_t until)
 
 /* ---- the other transport ------------------------------------------------- */
 
-/* Whether a port that does not speak TLS replies to a four-letter word by plain
-   TCP. */
+/* Whether the port replies to a four-letter word by plain TCP. */
 static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
                          int64_t until)
 {
@@ -120,8 +120,8 @@ static bool speaks_plain(const port_checker *d, const struct addrinfo *a,
   return word.kind != CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
-/* Whether a port that does not reply by plain TCP speaks TLS, with any
-   certificate, or requires a client certificate. */
+/* Whether the port speaks TLS. A handshake that fails after the version of TLS
+   was agreed shows that, too: the server may require a client certificate. */
 static bool speaks_tls(const port_checker *d, const struct addrinfo *a,
                        int64_t until)
 {
@@ -129,20 +129,22 @@ static bool speaks_tls(const port_checker *d, const struct addrinfo *a,
   lk_endpoint to = endpoint_at(d, a, &any);
   lk_tls_connection found;
   cli_blocking_connection connection;
-  bool does = false;
+  bool is_tls = false;
 
   if (lk_transport_tls() == NULL)
     return false;
   if (cli_blocking_connection_init(&connection, lk_transport_tls()))
-    does =
+    is_tls =
         cli_blocking_connect(&connection, &to, until) == CLI_CONNECTION_READY ||
         (lk_tls_inspect(connection.transport, &found, sizeof found) == 0 &&
          found.version[0] != '\0');
   cli_blocking_connection_free(&connection);
-  return does;
+  return is_tls;
 }
 
-static bool speaks_other_transport(port_checker *d, const struct addrinfo *a)
+/* Checks whether the port speaks the transport that is not selected, and stores
+   that in the result. */
+static bool check_other_transport(port_checker *d, const struct addrinfo *a)
 {
   int64_t until = half_of_time_left(d->until);
 
@@ -160,8 +162,9 @@ static void record_tls_connection(port_checker *d)
                                  sizeof d->result.connection) == 0;
 }
 
-/* Sends why TLS failed. If the port does not speak TLS, checks for plain
-   ZooKeeper. */
+/* Sends why TLS failed. If the port does not speak TLS, checks whether it is a
+   plain port of ZooKeeper, and sends the result again. The first message
+   reaches the parent even if the time is over before that. */
 static void send_tls_failure(port_checker *d, const struct addrinfo *a)
 {
   const lk_transport *t = d->connection.transport;
@@ -172,26 +175,26 @@ static void send_tls_failure(port_checker *d, const struct addrinfo *a)
   record_tls_connection(d);
   d->result.cause = t->cause;
   send_port_error(d, CLI_PORT_TLS_FAILED, why);
-  if (t->cause == LK_TLS_NOT_TLS && speaks_other_transport(d, a))
+  if (t->cause == LK_TLS_NOT_TLS && check_other_transport(d, a))
     send_port_error(d, CLI_PORT_TLS_FAILED, why);
 }
 
-/* TCP is connected and the TLS handshake is slow: checks whether the port
-   speaks TLS at all. */
+/* Called when TCP is connected and the TLS handshake takes long. Checks whether
+   the port speaks plain TCP; if not, continues the handshake. */
 static cli_connection_result wait_for_tls(port_checker *d,
                                           const struct addrinfo *a)
 {
   send_port_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
-  if (!speaks_other_transport(d, a))
+  if (!check_other_transport(d, a))
     return cli_blocking_connect_continue(&d->connection, d->until);
   send_port_result(d, CLI_PORT_TLS_HANDSHAKE, NULL, 0);
   return CLI_CONNECTION_LATE;
 }
 
-/* Connects to one address; false: failed. `*number` gets an errno, or 0 if the
-   failure was TLS and has been sent. */
+/* Connects to one address. Returns false on failure: `*error` gets an errno, or
+   0 if the failure was one of TLS, which has been sent. */
 static bool connect_address(port_checker *d, const struct addrinfo *a,
-                            int64_t until, int *number)
+                            int64_t until, int *error)
 {
   lk_endpoint to = endpoint_at(d, a, d->tls);
   cli_connection_result outcome;
@@ -201,7 +204,7 @@ static bool connect_address(port_checker *d, const struct addrinfo *a,
   outcome = cli_blocking_connect(
       &d->connection, &to,
       d->tls == NULL ? until : first_transport_deadline(until));
-  *number = 0;
+  *error = 0;
   if (outcome == CLI_CONNECTION_LATE &&
       !cli_blocking_connection_has_tcp(&d->connection))
     outcome = cli_blocking_connect_continue(&d->connection, until);
@@ -209,12 +212,12 @@ static bool connect_address(port_checker *d, const struct addrinfo *a,
       cli_blocking_connection_has_tcp(&d->connection))
     outcome = wait_for_tls(d, a);
   else if (outcome == CLI_CONNECTION_LATE)
-    *number = ETIMEDOUT;
+    *error = ETIMEDOUT;
   if (outcome == CLI_CONNECTION_FAILED &&
       d->connection.transport->err != LK_ERR_TLS)
-    *number = d->connection.transport->sys_errno != 0
-                  ? d->connection.transport->sys_errno
-                  : EIO;
+    *error = d->connection.transport->sys_errno != 0
+                 ? d->connection.transport->sys_errno
+                 : EIO;
   else if (outcome == CLI_CONNECTION_FAILED)
     send_tls_failure(d, a);
   if (outcome != CLI_CONNECTION_READY)
@@ -222,12 +225,13 @@ static bool connect_address(port_checker *d, const struct addrinfo *a,
   return outcome == CLI_CONNECTION_READY;
 }
 
-/* Each address gets an equal share of the remaining time. */
+/* Tries the addresses in order. Each one gets an equal share of the remaining
+   time. Returns the connected one, or NULL after the failure was sent. */
 static const struct addrinfo *connect_any_address(port_checker *d,
                                                   const struct addrinfo *list)
 {
   int64_t count = 0;
-  int number = 0;
+  int error = 0;
 
   for (const struct addrinfo *a = list; a != NULL; a = a->ai_next)
     count++;
@@ -235,20 +239,20 @@ static const struct addrinfo *connect_any_address(port_checker *d,
     int64_t now = cli_boottime_ms();
     int64_t until = now + (d->until - now) / count;
 
-    if (connect_address(d, a, until, &number))
+    if (connect_address(d, a, until, &error))
       return a;
-    if (number == 0)
-      return NULL;
+    if (error == 0)
+      return NULL; /* the failure of TLS was sent, and is the result */
   }
-  send_port_error(d, CLI_PORT_NOT_CONNECTED, strerror(number));
+  send_port_error(d, CLI_PORT_NOT_CONNECTED, strerror(error));
   return NULL;
 }
 
 /* ---- four-letter words --------------------------------------------------- */
 
-/* Sends a word and waits for the reply; checks a silent port for TLS meanwhile.
-   Returns the length; 0: the server closed the connection; -1: nothing was
-   received. */
+/* Sends a word and waits for the reply. If none comes, checks whether the port
+   speaks TLS. Returns the length of the reply; 0: the server closed the
+   connection; -1: nothing was received. */
 static ssize_t request_four_letter_word(port_checker *d,
                                         const struct addrinfo *a,
                                         const char *word, char *text,
@@ -256,14 +260,14 @@ static ssize_t request_four_letter_word(port_checker *d,
 {
   ssize_t len;
 
-  /* A failed send is ignored: the reason for the close may have been
-     received. */
+  /* A failed send is ignored: what the server sent before it closed the
+     connection can still be received. */
   (void)cli_blocking_connection_send_word(&d->connection, word, d->until);
   len = cli_blocking_connection_receive(
       &d->connection, first_transport_deadline(d->until), text, size);
   if (len < 0) {
     send_port_result(d, CLI_PORT_SILENT, NULL, 0);
-    if (d->tls != NULL || !speaks_other_transport(d, a))
+    if (d->tls != NULL || !check_other_transport(d, a))
       len =
           cli_blocking_connection_receive(&d->connection, d->until, text, size);
   }
@@ -278,7 +282,8 @@ static bool is_foreign_reply(const char *text, size_t len)
   return reply.kind == CLI_FOUR_LETTER_NOT_ZOOKEEPER;
 }
 
-/* Handles the reply to one word. Returns whether to send another word. */
+/* Sends the reply to one word to the parent. Returns whether to try another
+   word: the server has disabled this one. */
 static bool send_word_reply(port_checker *d, const struct addrinfo *a,
                             const char *text, ssize_t len)
 {
@@ -292,7 +297,7 @@ static bool send_word_reply(port_checker *d, const struct addrinfo *a,
   }
   if (d->tls == NULL && !d->result.other &&
       (len == 0 || (len > 0 && is_foreign_reply(text, (size_t)len))))
-    speaks_other_transport(d, a);
+    check_other_transport(d, a);
   if (len > 0)
     send_port_result(d, CLI_PORT_REPLIED, text, (size_t)len);
   else if (d->result.stage != CLI_PORT_REPLIED)
@@ -300,8 +305,8 @@ static bool send_word_reply(port_checker *d, const struct addrinfo *a,
   return len > 0 && cli_four_letter_is_disabled(lk_bytes_of(text, (size_t)len));
 }
 
-/* Sends one word after the other until the server replies to one. Each takes a
-   connection; the first is already open. */
+/* Sends one word after the other until the server executes one. Each word needs
+   a connection of its own; the first one is already open. */
 static void try_four_letter_words(port_checker *d, const struct addrinfo *a)
 {
   lk_endpoint to = endpoint_at(d, a, d->tls);

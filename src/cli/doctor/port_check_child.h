@@ -18,28 +18,28 @@
 typedef enum cli_port_stage {
   CLI_PORT_RESOLVING,     /**< the name is being resolved */
   CLI_PORT_NOT_RESOLVED,  /**< `text`: why the name has no address */
-  CLI_PORT_CONNECTING,    /**< `address` is being connected to */
-  CLI_PORT_NOT_CONNECTED, /**< `text`: why no address can be connected to */
-  CLI_PORT_TLS_HANDSHAKE, /**< TCP is connected, and the TLS handshake does not
-                           * end
-                           */
-  CLI_PORT_TLS_FAILED,    /**< `text`: why TLS failed; and see `cause` */
+  CLI_PORT_CONNECTING,    /**< a connection to `address` is being opened */
+  CLI_PORT_NOT_CONNECTED, /**< `text`: why the last connection failed */
+  CLI_PORT_TLS_HANDSHAKE, /**< TCP is connected; the TLS handshake has not
+                           ended */
+  CLI_PORT_TLS_FAILED,    /**< `text` and `cause`: why TLS failed */
   CLI_PORT_SILENT,  /**< connected, and no reply to the four-letter word */
   CLI_PORT_HUNG_UP, /**< connected, and the server closed the connection */
   CLI_PORT_REPLIED  /**< `text`: the reply */
 } cli_port_stage;
 
-/** A message from the child; not longer than PIPE_BUF, so that it is written in
-    one piece. */
+/** A message from the child. It is not longer than PIPE_BUF, so write() passes
+   it to the pipe in one piece. */
 typedef struct cli_port_result {
   cli_port_stage stage;
   size_t len; /**< of `text`, which has no NUL */
-  bool other; /**< the port speaks TLS where TCP was tried, or the reverse */
+  bool other; /**< the port speaks TLS although plain TCP is selected, or the
+                 reverse */
   bool tls;   /**< `connection` is known */
-  lk_tls_cause cause;
-  lk_tls_connection connection;
-  char address[80];
-  char text[2048];
+  lk_tls_cause cause;           /**< for CLI_PORT_TLS_FAILED */
+  lk_tls_connection connection; /**< version, cipher and certificates */
+  char address[80];             /**< numeric, with the port; "": none yet */
+  char text[2048];              /**< see cli_port_stage; `len` bytes */
 } cli_port_result;
 
 /** Checks the port until `until` (on cli_boottime_ms()), writes a message to

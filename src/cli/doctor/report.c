@@ -14,6 +14,8 @@ static const char *verdict_text(cli_verdict v)
   return "";
 }
 
+/* The JSON is also written without --json, so that callers add facts in any
+   case. */
 cli_json *cli_doctor_report_begin(cli_doctor_report *f, cli_verdict verdict,
                                   const char *layer)
 {

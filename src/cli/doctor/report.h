@@ -6,7 +6,7 @@
 
 typedef enum cli_verdict {
   CLI_VERDICT_OK,
-  CLI_VERDICT_NOTE, /**< it works, but the user should know it */
+  CLI_VERDICT_NOTE, /**< not broken, but the user should know it */
   CLI_VERDICT_BROKEN
 } cli_verdict;
 
@@ -18,16 +18,16 @@ typedef struct cli_doctor_report {
   cli_text text; /**< the JSON */
   cli_json json;
   cli_verdict verdict; /**< of the current finding */
-  const char *layer;
-  int code; /**< exit code of printing */
+  const char *layer;   /**< of the current finding: what it is about */
+  int code; /**< CLI_EXIT_DONE, or CLI_EXIT_FAILED: printing has failed */
 } cli_doctor_report;
 
-/** Begins a finding. Its facts for programs go to the returned object, until
-    the finding ends. */
+/** Begins a finding. Returns its JSON object, to which the caller adds facts
+   for programs before cli_doctor_report_end(). */
 cli_json *cli_doctor_report_begin(cli_doctor_report *f, cli_verdict verdict,
                                   const char *layer);
-/** Ends the finding. `said` is its text, which is freed; `advice` can be
-    NULL. */
+/** Ends the finding. Prints `said`, its text for people, and frees it. `advice`
+    follows it, unless it is NULL. */
 void cli_doctor_report_end(cli_doctor_report *f, cli_text *said,
                            const char *advice);
 

@@ -65,8 +65,9 @@ size_t cli_server_checks_count_serving(const cli_server_checks *s)
 
 /* ---- one server ---------------------------------------------------------- */
 
-/* With TLS 1.3 a server refuses the client's certificate when the handshake has
-   already ended for the client. The alert may be lost with the connection. */
+/* With TLS 1.3 a server can refuse the client's certificate after the handshake
+   has ended for the client, and the port check may not see the refusal. So the
+   failure of the session replaces the result of the port check. */
 static void copy_tls_failure(cli_server_check *s, const char *text)
 {
   cli_port_result *n = &s->port_check.result;
@@ -82,7 +83,7 @@ static void copy_tls_failure(cli_server_check *s, const char *text)
   }
 }
 
-/* The library's text begins with the server's name. */
+/* Stores why the client has no session. */
 static void copy_last_error(cli_server_check *s)
 {
   size_t len = strlen(s->name);
@@ -93,6 +94,7 @@ static void copy_last_error(cli_server_check *s)
     return;
   if (err == LK_ERR_TLS && s->timeout_ms == 0)
     copy_tls_failure(s, text);
+  /* The library's text is "HOST:PORT: reason". */
   if (strncmp(text, s->name, len) == 0 && text[len] == ':')
     text += len + 2;
   s->failure.len = 0;
@@ -162,7 +164,7 @@ static int begin_check_session(cli_server_check *s)
   return err;
 }
 
-/* Whether the result of the port check leaves a session possible. */
+/* Whether the server may give a session, by the result of the port check. */
 static bool may_give_session(const cli_server_check *s)
 {
   const cli_port_result *n = &s->port_check.result;
@@ -194,8 +196,9 @@ static void on_port_checked(cli_port_check *k, void *arg)
 
 /* ---- all servers --------------------------------------------------------- */
 
-/* Ends the check of a server whose last error will recur. LK_ERR_CONNECT is
-   retried: another address of the server was reachable. */
+/* Ends the checks of servers that refuse a session: without this, the client
+   would retry until the time is over. After LK_ERR_CONNECT it may retry, since
+   the port check has reached another address of the server. */
 static void on_check_tick(lk_loop_timer *t)
 {
   cli_server_checks *s = LK_OWNER(t, cli_server_checks, ticker);
@@ -238,7 +241,8 @@ static int begin_all_checks(cli_server_checks *s)
                              s->loop) != 0)
       return LK_ERR_SYSTEM;
   }
-  /* Created after the forks of the port checks, as it may start threads. */
+  /* The driver may start threads, so it is created after the port checks have
+     forked. */
   return lk__driver_init(&s->driver, s->loop, &lk__mem_libc);
 }
 

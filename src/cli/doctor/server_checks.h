@@ -16,15 +16,15 @@ typedef struct cli_server_checks cli_server_checks;
 typedef struct cli_server_check {
   cli_server_checks *all;
   char *name; /**< "host:port" */
-  const char *host;
+  const char *host; /**< points into the memory of `name` */
   uint16_t port;
   cli_port_check port_check;
   cli_four_letter_reply reply; /**< points into the result of `port_check` */
-  lk_client *client;
+  lk_client *client;           /**< NULL: not created yet, or freed */
   lk_listener listener;
-  int64_t timeout_ms; /**< of the session; 0: no session */
+  int64_t timeout_ms; /**< timeout of the session; 0: no session */
   cli_text failure;   /**< why there was no session, if known */
-  bool over;
+  bool over;          /**< the check of this server has ended */
 } cli_server_check;
 
 struct cli_server_checks {
@@ -32,10 +32,10 @@ struct cli_server_checks {
   cli_server_check *items;
   size_t count;
   int err; /**< LK_ERR_NO_MEMORY or LK_ERR_SYSTEM */
-  bool done;
+  bool done; /**< the checks of all servers have ended */
   lk_loop *loop;
   lk_driver driver;
-  lk_loop_timer connect_timer;
+  lk_loop_timer connect_timer; /**< time limit of all checks */
   lk_loop_timer ticker;
 };
 

@@ -6,7 +6,7 @@
 #include "cli/doctor/server_diagnosis.h"
 #include "cli/doctor/tls_diagnosis.h"
 
-/* The meaning of a server's state, with advice. */
+/* The meaning of a server's state. */
 typedef struct diagnosis {
   cli_verdict verdict;
   const char *layer;
@@ -25,7 +25,7 @@ static void add_version(cli_text *said, const cli_four_letter_reply *w)
   cli_text_add(said, w->version.at, w->version.len);
 }
 
-/* The server accepts sessions. */
+/* For a server that gave a session. */
 static diagnosis diagnose_serving(const cli_server_check *s, cli_text *said)
 {
   if (s->reply.version.at == NULL) {
@@ -42,7 +42,7 @@ static diagnosis diagnose_serving(const cli_server_check *s, cli_text *said)
   return (diagnosis){CLI_VERDICT_OK, "server", NULL};
 }
 
-/* The server gives no session, and its reply does not say why. */
+/* For a server that gave no session, and whose reply does not say why. */
 static diagnosis diagnose_without_session(const cli_server_check *s,
                                           cli_text *said)
 {
@@ -60,7 +60,7 @@ static diagnosis diagnose_without_session(const cli_server_check *s,
       "reached maxClientCnxns or have no quorum: its log says which"};
 }
 
-/* The server has replied, or has closed the connection. */
+/* For a server that has replied or has closed the connection. */
 static diagnosis diagnose_reply(const cli_server_check *s, cli_text *said)
 {
   if (s->reply.kind == CLI_FOUR_LETTER_NO_QUORUM) {
@@ -82,8 +82,8 @@ static diagnosis diagnose_reply(const cli_server_check *s, cli_text *said)
                            : diagnose_without_session(s, said);
 }
 
-/* The port check has ended before the server replied or closed the
-   connection. */
+/* For a server that has neither replied nor closed the connection when the port
+   check ended. */
 static diagnosis diagnose_port(const cli_port_result *n, cli_text *said)
 {
   switch (n->stage) {
@@ -144,8 +144,8 @@ static void report_server(const cli_server_check *s, cli_doctor_report *f)
 
   if (tls_works)
     cli_tls_report_server(s->name, n, s->all->options->tls.insecure, f);
-  diagnosis o = diagnose_server(s, &said);
-  cli_json *facts = cli_doctor_report_begin(f, o.verdict, o.layer);
+  diagnosis found = diagnose_server(s, &said);
+  cli_json *facts = cli_doctor_report_begin(f, found.verdict, found.layer);
 
   cli_json_text(facts, "server", lk_text(s->name));
   if (n->address[0] != '\0')
@@ -158,7 +158,7 @@ static void report_server(const cli_server_check *s, cli_doctor_report *f)
     cli_json_text(facts, "mode", s->reply.mode);
   if (s->timeout_ms > 0)
     cli_json_number(facts, "timeout_ms", s->timeout_ms);
-  cli_doctor_report_end(f, &said, o.advice);
+  cli_doctor_report_end(f, &said, found.advice);
 }
 
 /* ---- all servers --------------------------------------------------------- */
@@ -169,7 +169,8 @@ static bool has_mode(const cli_server_check *s, const char *mode)
          memcmp(s->reply.mode.at, mode, s->reply.mode.len) == 0;
 }
 
-/* An ensemble has one leader and no standalone server. */
+/* An ensemble has only one leader, and no standalone server. Two names of one
+   address are one server. */
 static bool are_two_ensembles(const cli_server_check *a,
                               const cli_server_check *b)
 {

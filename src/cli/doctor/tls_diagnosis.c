@@ -7,8 +7,10 @@
 #include "cli/doctor/tls_diagnosis.h"
 #include "cli/session/connection_failures.h"
 
-/* A certificate with fewer days left is reported as a note. */
-enum { FEW_DAYS = 30, SECONDS_PER_DAY = 86400 };
+/* A certificate that expires in fewer days gets CLI_VERDICT_NOTE. */
+enum { FEW_DAYS = 30 };
+
+enum { SECONDS_PER_DAY = 86400 };
 
 /* ---- a certificate ------------------------------------------------------- */
 
@@ -25,7 +27,7 @@ static bool is_not_yet_valid(const lk_tls_certificate *c, int64_t now_s)
   return c->not_before_s > now_s;
 }
 
-/* 2026-11-21 */
+/* Appends the date in UTC, as in 2026-11-21. */
 static void add_date(cli_text *out, int64_t s)
 {
   cli_text time = {0};
@@ -53,6 +55,7 @@ static void add_validity(cli_text *out, const lk_tls_certificate *c,
   add_date(out, c->not_after_s);
 }
 
+/* Adds nothing if the certificate is not known. */
 static void add_certificate(cli_json *facts, const char *name,
                             const lk_tls_certificate *c)
 {
@@ -81,7 +84,8 @@ void cli_tls_add_facts(const cli_port_result *n, cli_json *facts)
 
 /* ---- a failed connection ------------------------------------------------- */
 
-/* Appends the part of the certificate that explains the cause. */
+/* Appends the part of the server's certificate that explains the failure: its
+   issuer or its dates. */
 static void add_certificate_detail(const cli_port_result *n, cli_text *said)
 {
   const lk_tls_certificate *c = &n->connection.server;
@@ -98,6 +102,8 @@ static void add_certificate_detail(const cli_port_result *n, cli_text *said)
   }
 }
 
+/* `other`: the port speaks plain TCP where TLS is selected, or the reverse. A
+   stage of TLS shows that TLS was selected. */
 const char *cli_tls_diagnose_failure(const cli_port_result *n, cli_text *said)
 {
   if (n->other && n->stage != CLI_PORT_TLS_FAILED &&
@@ -137,10 +143,10 @@ void cli_tls_report_server(const char *name, const cli_port_result *n,
 {
   const lk_tls_certificate *c = &n->connection.server;
   int64_t now_s = time(NULL);
-  bool renew = diagnose_validity(c, now_s) != CLI_VERDICT_OK;
+  bool must_renew = diagnose_validity(c, now_s) != CLI_VERDICT_OK;
   cli_text said = {0};
   cli_json *facts = cli_doctor_report_begin(
-      f, insecure || renew ? CLI_VERDICT_NOTE : CLI_VERDICT_OK, "tls");
+      f, insecure || must_renew ? CLI_VERDICT_NOTE : CLI_VERDICT_OK, "tls");
 
   cli_json_text(facts, "server", lk_text(name));
   cli_json_text(facts, "address", lk_text(n->address));
@@ -154,8 +160,8 @@ void cli_tls_report_server(const char *name, const cli_port_result *n,
   cli_doctor_report_end(f, &said,
                         insecure ? "--insecure is for tests: an attacker on "
                                    "the network can read and change everything"
-                        : renew  ? "renew the certificate"
-                                 : NULL);
+                        : must_renew ? "renew the certificate"
+                                     : NULL);
 }
 
 void cli_tls_report_own_certificate(const lk_tls_certificate *own,

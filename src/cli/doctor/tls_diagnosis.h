@@ -5,7 +5,8 @@
 #include "cli/doctor/port_check.h"
 #include "cli/doctor/report.h"
 
-/** Appends why the TLS connection to a server failed. Returns advice. */
+/** Appends why the connection to a server failed, by TLS or for lack of TLS.
+    Returns advice. */
 const char *cli_tls_diagnose_failure(const cli_port_result *n, cli_text *said);
 
 /** Reports the working TLS connection to the server `name`. `insecure`: its

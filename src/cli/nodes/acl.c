@@ -14,7 +14,7 @@
 
 /* ---- show ---------------------------------------------------------------- */
 
-/* "scheme:id:perms" */
+/* Appends a line "scheme:id:perms". */
 static void show_acl_entry(cli_text *out, const lk_acl *entry)
 {
   lk_acls one = {entry, 1};
@@ -37,13 +37,15 @@ static void show_acl(cli_text *out, const lk_acls *acl)
     show_acl_entry(out, &acl->entries[i]);
 }
 
-/* Adds the permission letters, which end the text of an entry. */
+/* Adds the permission letters. lk_acl_print() prints whole entries only, so an
+   entry with a short scheme and without an id is printed, and its start left
+   out. */
 static void show_perms_json(cli_json *j, const lk_acl *entry)
 {
   lk_acl bare = {
       .perms = entry->perms, .scheme = lk_text("x"), .id = lk_text("")};
   lk_acls one = {&bare, 1};
-  char text[32]; /* lk_acl_print() writes a number if other bits are set */
+  char text[32]; /* room for a number, which is printed for unknown bits */
 
   lk_acl_print(text, sizeof text, &one);
   cli_json_text(j, "perms", lk_text(text + strlen("x::")));

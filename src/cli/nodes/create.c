@@ -13,11 +13,11 @@
 #include "cli/session/command.h"
 #include "cli/verbs.h"
 
-/* ---- asking ------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 typedef struct creation {
   cli_command command;
-  cli_text name; /* of the created node */
+  cli_text name; /* path of the created node, from the reply */
 } creation;
 
 static void on_node_created(lk_client *c, int err, const char *path,
@@ -62,6 +62,7 @@ static int create_with_parents(creation *n, lk_bytes data, const lk_acls *acl)
                                 on_node_created, n);
 }
 
+/* LK_ERR_NODE_EXISTS: all ancestors exist. */
 static void on_ancestors_created(lk_client *c, int err, const char *path,
                                  const lk_stat *stat, void *arg)
 {
@@ -93,8 +94,8 @@ static int create_parents(cli_command *a, const lk_acls *acl)
   return cli_command_wait(a, err);
 }
 
-/* Creates a TTL node. The write is not reliable: after a lost reply nothing
-   shows which client created the node. */
+/* Creates a TTL node. The create is not repeated after a lost reply: nothing
+   would show whether this client has created the node. */
 static int create_ttl(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *a = &n->command;
@@ -127,7 +128,8 @@ static int create_node(creation *n, lk_bytes data, const lk_acls *acl)
   return cli_command_wait(a, err);
 }
 
-/* Creates an ephemeral node and keeps the session open. */
+/* Creates the node. Keeps the session open until interrupted if the node is
+   ephemeral. Closes the command and returns the exit code. */
 static int create_and_keep(creation *n, lk_bytes data, const lk_acls *acl)
 {
   cli_command *a = &n->command;

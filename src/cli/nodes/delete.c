@@ -22,7 +22,8 @@ static void on_tree_deleted(lk_client *c, int err, size_t deleted, void *arg)
   on_node_deleted(c, err, arg);
 }
 
-/* Deletes the subtree, without a limit in time while the servers reply. */
+/* Deletes the node and all its descendants. The request has no deadline, since
+   a large tree takes long. */
 static int delete_tree(cli_command *a)
 {
   int err = lk_delete_recursive(a->session.client, a->path, NULL, NULL,

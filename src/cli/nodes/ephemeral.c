@@ -10,17 +10,17 @@ typedef struct ephemeral {
   cli_command *command;
   const char *path;
   const char *clean; /* the path in printable form, for messages */
-  lk_watch *watch;
-  bool suspended;
-  bool done;
-  int code;
+  lk_watch *watch;   /* NULL: no watch is set */
+  bool suspended;    /* the connection is lost */
+  bool done;         /* interrupted, or the node is gone */
+  int code;          /* the exit code */
 } ephemeral;
 
 static void watch_ephemeral_node(ephemeral *s);
 
 /* ---- the node ------------------------------------------------------------ */
 
-static void ephemeral_deleted(ephemeral *s)
+static void report_ephemeral_deleted(ephemeral *s)
 {
   if (s->done)
     return;
@@ -29,8 +29,8 @@ static void ephemeral_deleted(ephemeral *s)
   s->done = true;
 }
 
-/* Renews the one-shot watch. The end of the session is handled by
-   on_ephemeral_session_state(). */
+/* Sets the one-shot watch again. LK_EVENT_ENDED is ignored here, since
+   on_ephemeral_session_state() handles the end of the session. */
 static void on_ephemeral_event(lk_client *c, lk_watch *w, const lk_event *event,
                                void *arg)
 {
@@ -40,13 +40,14 @@ static void on_ephemeral_event(lk_client *c, lk_watch *w, const lk_event *event,
   (void)w;
   s->watch = NULL;
   if (event->type == LK_EVENT_DELETED)
-    ephemeral_deleted(s);
+    report_ephemeral_deleted(s);
   else if (event->type != LK_EVENT_ENDED && !s->done)
     watch_ephemeral_node(s);
 }
 
-/* While the connection was lost, another client may have deleted the own node
-   and created one with the same path. */
+/* A node of another session is not the own one: while the connection was lost,
+   another client has deleted the own node and created one with the same path.
+ */
 static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
                               void *arg)
 {
@@ -54,10 +55,10 @@ static void on_ephemeral_node(lk_client *c, int err, const lk_stat *stat,
 
   if (err == LK_ERR_NO_NODE ||
       (err == 0 && stat->ephemeral_owner != lk_client_session(c).id))
-    ephemeral_deleted(s);
+    report_ephemeral_deleted(s);
 }
 
-/* Watches with lk_exists(), which needs no permission. */
+/* lk_exists() sets the watch, since it needs no permission. */
 static void watch_ephemeral_node(ephemeral *s)
 {
   lk_call call = {.size = sizeof call,
@@ -75,7 +76,7 @@ static void watch_ephemeral_node(ephemeral *s)
 
 /* ---- the session --------------------------------------------------------- */
 
-static void ephemeral_session_ended(ephemeral *s, int err)
+static void report_ephemeral_session_ended(ephemeral *s, int err)
 {
   if (s->done)
     return;
@@ -108,8 +109,8 @@ static void on_ephemeral_session_state(lk_client *c, lk_state state, int err,
 
   (void)c;
   if (state == LK_STATE_EXPIRED || state == LK_STATE_AUTH_FAILED)
-    ephemeral_session_ended(s, err);
-  /* With -v the library's log reports it. */
+    report_ephemeral_session_ended(s, err);
+  /* With -v the library's log reports the lost connection. */
   if (state == LK_STATE_SUSPENDED && !s->command->options->verbose)
     warn_connection_lost(s);
   if (state == LK_STATE_CONNECTED && s->suspended)
@@ -142,7 +143,7 @@ int cli_ephemeral_keep(cli_command *a, const char *path)
   if (s.clean == NULL)
     s.clean = "the node";
   keep_until_done(&s);
-  /* No callback comes after this. */
+  /* Ends all callbacks, which have `s` as their argument. */
   cli_session_close(&a->session);
   cli_session_free(&a->session);
   cli_text_free(&clean);

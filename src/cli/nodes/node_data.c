@@ -7,8 +7,8 @@
 #include "cli/nodes/node_data.h"
 #include "cli/output/print.h"
 
-/* More than any server accepts in one request. */
-enum { MOST_DATA = 64 << 20 };
+/* Limit of the bytes read: more than any server accepts in one request. */
+enum { MAX_DATA_BYTES = 64 << 20 };
 
 bool cli_node_data_read(const char *word, cli_text *out)
 {
@@ -20,7 +20,7 @@ bool cli_node_data_read(const char *word, cli_text *out)
   if (strcmp(word, "-") != 0) {
     cli_text_puts(out, word);
   } else {
-    while (n != 0 && out->len < MOST_DATA) {
+    while (n != 0 && out->len < MAX_DATA_BYTES) {
       n = read(STDIN_FILENO, bytes, sizeof bytes);
       if (n > 0)
         cli_text_add(out, bytes, (size_t)n);

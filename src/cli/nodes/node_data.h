@@ -6,10 +6,12 @@
 
 #include "cli/output/text.h"
 
-/** Reads the data for a node: `word`, or standard input for "-", or nothing for
-    NULL. On false the complaint is printed. */
+/** Reads the data for a node into `out`: `word`; standard input if `word` is
+    "-"; nothing if `word` is NULL. Returns false after it has printed a
+    complaint. */
 bool cli_node_data_read(const char *word, cli_text *out);
-/** The same for a request: empty data is not ZooKeeper's null. */
+/** Returns the data for a request. Empty data becomes an empty byte array, not
+    ZooKeeper's null. */
 lk_bytes cli_node_data_bytes(const cli_text *data);
 
 #endif

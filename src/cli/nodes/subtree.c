@@ -7,8 +7,10 @@
 #include "cli/nodes/subtree.h"
 #include "cli/output/print.h"
 
-/* ---- nodes --------------------------------------------------------------- */
+/* ---- the list ---------------------------------------------------------------
+ */
 
+/* Makes room for one more node. Returns false if out of memory. */
 static bool grow_subtree(cli_subtree *w)
 {
   size_t cap = w->cap == 0 ? 64 : 2 * w->cap;
@@ -26,7 +28,8 @@ static bool grow_subtree(cli_subtree *w)
   return true;
 }
 
-/* Adds the node `name` below the node `above`, which may be "". */
+/* Adds the child `name` of the node with the relative path `above`; "": of the
+   node of the command. */
 static bool add_node(cli_subtree *w, const char *above, lk_bytes name)
 {
   size_t len = strlen(above);
@@ -55,8 +58,8 @@ static int add_node_names(cli_subtree *w, const char *above,
   return 0;
 }
 
-/* Ranks the end of a path, then "/", below all other bytes, so that the
-   descendants of a node follow it directly. */
+/* The end of a path ranks first, "/" second, and all other bytes behind them.
+   So the descendants of a node follow it directly in the sorted list. */
 static int path_byte_rank(char c)
 {
   return c == '\0' ? 0 : c == '/' ? 1 : 2 + (unsigned char)c;
@@ -74,8 +77,7 @@ static int compare_node_paths(const void *a, const void *b)
   return path_byte_rank(*x) - path_byte_rank(*y);
 }
 
-/* Sorts the nodes, drops deleted ones, and counts those that must not be
-   read. */
+/* Sorts the nodes, drops deleted ones, and counts the unreadable ones. */
 static void sort_and_drop_deleted(cli_subtree *w)
 {
   size_t kept = 0;
@@ -107,36 +109,38 @@ const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth)
 
 /* ---- requests ------------------------------------------------------------ */
 
-typedef struct root {
-  cli_subtree *walk;
+/* Argument of on_subtree_root(). */
+typedef struct root_request {
+  cli_subtree *subtree;
   cli_command *command;
-} root;
+} root_request;
 
 static void on_subtree_root(lk_client *c, int err, const lk_bytes *names,
                             size_t count, const lk_stat *stat, void *arg)
 {
-  root *r = arg;
+  root_request *r = arg;
 
   (void)c;
   if (err == 0) {
-    r->walk->stat = *stat;
-    err = add_node_names(r->walk, "", names, count);
+    r->subtree->stat = *stat;
+    err = add_node_names(r->subtree, "", names, count);
   }
   cli_command_complete(r->command, err);
 }
 
+/* Lists the children of the node of the command. */
 static int list_subtree_root(cli_subtree *w, cli_command *a)
 {
   lk_call call = cli_command_call_options(a, true);
-  root r = {w, a};
+  root_request r = {w, a};
 
   memset(w, 0, sizeof *w);
   return cli_command_wait(a, lk_get_children(a->session.client, a->path, &call,
                                              on_subtree_root, &r));
 }
 
-/* Stores the reply for one node; returns the error that ends the walk. */
-static int take_node_reply(cli_subtree_node *e, int err, const lk_stat *stat)
+/* Stores the reply for one node. A deleted or unreadable node is no error. */
+static int store_node_reply(cli_subtree_node *e, int err, const lk_stat *stat)
 {
   if (err == 0) {
     e->stat = *stat;
@@ -154,7 +158,8 @@ static void on_subtree_stat(lk_client *c, int err, const lk_stat *stat,
   cli_subtree *w = cli_request_batch_of(number, &at)->owner;
 
   (void)c;
-  cli_request_batch_complete(number, take_node_reply(&w->items[at], err, stat));
+  cli_request_batch_complete(number,
+                             store_node_reply(&w->items[at], err, stat));
 }
 
 static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
@@ -165,16 +170,17 @@ static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
   cli_subtree *w = b->owner;
 
   (void)c;
-  err = take_node_reply(&w->items[at], err, stat);
+  err = store_node_reply(&w->items[at], err, stat);
   if (err == 0)
     err = add_node_names(w, w->items[at].path, names, count);
-  b->count = w->count;
+  b->count = w->count; /* the children are requested, too */
   cli_request_batch_complete(number, err);
 }
 
-/* Requests one node: its children if `below`, else its Stat. */
+/* Requests the node `at`: the names of its children and its Stat if `children`,
+   else only its Stat. */
 static int request_node(cli_request_batch *b, size_t at, void *number,
-                        bool below)
+                        bool children)
 {
   const cli_subtree *w = b->owner;
   const char *above = b->command->path;
@@ -185,9 +191,9 @@ static int request_node(cli_request_batch *b, size_t at, void *number,
                   w->items[at].path);
   const char *s = cli_text_end(&path);
   lk_client *c = b->command->session.client;
-  int err = s == NULL ? LK_ERR_NO_MEMORY
-            : below   ? lk_get_children(c, s, &call, on_subtree_names, number)
-                      : lk_exists(c, s, &call, on_subtree_stat, number);
+  int err = s == NULL  ? LK_ERR_NO_MEMORY
+            : children ? lk_get_children(c, s, &call, on_subtree_names, number)
+                       : lk_exists(c, s, &call, on_subtree_stat, number);
 
   cli_text_free(&path);
   return err;
@@ -203,6 +209,8 @@ static int request_node_children(cli_request_batch *b, size_t at, void *number)
   return request_node(b, at, number, true);
 }
 
+/* Lists the children, and sends a request for each node; `send_request` NULL:
+   for none. */
 static int read_subtree(cli_subtree *w, cli_command *a,
                         int (*send_request)(cli_request_batch *b, size_t at,
                                             void *number))
@@ -234,8 +242,7 @@ void cli_subtree_free(cli_subtree *w)
   free(w->items);
 }
 
-/* Nodes without permission to read were skipped: they are reported, and the
-   command fails. */
+/* The command fails if nodes were left out for lack of permission. */
 int cli_subtree_close(cli_subtree *w, cli_command *a, int err)
 {
   size_t unreadable = err == 0 ? w->unreadable : 0;

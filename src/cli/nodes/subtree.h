@@ -8,7 +8,7 @@
 typedef struct cli_subtree_node {
   char *path; /**< relative path: "a/b" */
   lk_stat stat;
-  bool known; /**< `stat` is known */
+  bool known;      /**< `stat` was read */
   bool unreadable; /**< no permission to read its children */
   bool deleted;    /**< deleted during the walk */
 } cli_subtree_node;
@@ -27,8 +27,8 @@ typedef struct cli_subtree {
 int cli_subtree_list_children(cli_subtree *w, cli_command *a, bool stats);
 /** Lists all descendants of the path of `a`, with their Stats. */
 int cli_subtree_list_all(cli_subtree *w, cli_command *a);
-/** Closes the command, frees `w`, and returns the exit code. If nodes could not
-    be read for lack of permission, prints their number; the exit code is then
+/** Closes the command, frees `w`, and returns the exit code. If the permission
+    to read nodes was missing, prints their number and returns
     CLI_EXIT_FAILED. */
 int cli_subtree_close(cli_subtree *w, cli_command *a, int err);
 void cli_subtree_free(cli_subtree *w);

@@ -31,11 +31,11 @@ static void show_tree(cli_command *a, const cli_subtree *w)
   }
 }
 
-/* Closes the open objects of nodes that are not ancestors of the next node,
-   which is at `depth`. */
-static void close_tree_nodes(cli_json *j, size_t *open, size_t depth)
+/* Closes the objects of open nodes until `left` are open: the ancestors of the
+   next node. */
+static void close_tree_nodes(cli_json *j, size_t *open, size_t left)
 {
-  for (; *open > depth; (*open)--) {
+  for (; *open > left; (*open)--) {
     cli_json_close(j, ']');
     cli_json_close(j, '}');
   }
@@ -55,7 +55,7 @@ static void show_tree_json(cli_command *a, const cli_subtree *w)
 {
   cli_subtree_node top = {.stat = w->stat, .known = true};
   cli_json j = {.out = &a->out};
-  size_t open = 1;
+  size_t open = 1; /* number of nodes whose objects are not closed */
 
   open_tree_node(&j, "path", a->path, &top);
   for (size_t i = 0; i < w->count; i++) {

@@ -14,8 +14,8 @@
 #include "cli/system_clocks.h"
 #include "cli/verbs.h"
 
-/* Size limit of the queue for a slow reader. Later events are replaced by one
-   "missed" event. */
+/* Size limit of the queue for a slow reader. While it is exceeded, one "missed"
+   event replaces all further events. */
 enum { MAX_QUEUED_BYTES = 512 << 10 };
 
 typedef struct watch {
@@ -23,10 +23,10 @@ typedef struct watch {
   cli_line_backlog out;
   lk_listener listener;
   lk_watch *handle; /* NULL: no watch is set */
-  int64_t left;     /* events to come; INT64_MAX: until interrupted */
-  bool behind;      /* the limit was exceeded and reported */
-  bool done;
-  int err;
+  int64_t left;     /* number of events to write; INT64_MAX: no limit */
+  bool missed;      /* the queue was full, and the "missed" event was written */
+  bool done;        /* the verb ends */
+  int err;          /* why it ends; 0: regularly */
   lk_loop_io stdout_io; /* reports that the other end of the pipe is closed */
 } watch;
 
@@ -55,9 +55,9 @@ static void write_event(watch *w, const char *event, lk_bytes path)
   bool full = w->out.queue.len - w->out.sent > MAX_QUEUED_BYTES;
   cli_text line = {0};
 
-  if (full && w->behind)
+  if (full && w->missed)
     return;
-  w->behind = full;
+  w->missed = full;
   add_event_line(&line, w->command.options, full ? "missed" : event,
                  full ? lk_text(w->command.path) : path);
   if (line.failed)
@@ -88,8 +88,8 @@ static void end_watch(watch *w, int err)
   w->done = true;
 }
 
-/* An expired session ends the watch; on_watch_session_state() sets it again in
-   the new session. */
+/* An expired session ends the watch, but not the verb: on_watch_session_state()
+   sets a watch in the new session. */
 static void on_watch_event(lk_client *c, lk_watch *handle,
                            const lk_event *event, void *arg)
 {
@@ -107,6 +107,7 @@ static void on_watch_event(lk_client *c, lk_watch *handle,
     }
   }
   write_event(w, event_name(event->type), event->path);
+  /* COUNT of -n counts events of nodes only. */
   if (event->type != LK_EVENT_ENDED && event->type != LK_EVENT_REREGISTERED)
     w->done = --w->left == 0 || w->done;
 }
@@ -157,9 +158,9 @@ static void on_watch_session_state(lk_client *c, lk_state state, int err,
 
 /* ---- the reader ---------------------------------------------------------- */
 
-/* poll() without events reports only an error or a hang-up. If the event has
-   another cause, it would come again and again, so it is not awaited any
-   more. */
+/* poll() with an empty set of events reports only an error or a hang-up: then
+   the reader is gone. An event with another cause would be reported without
+   end, so the loop stops watching the descriptor. */
 static void on_stdout_event(lk_loop_io *io, int events)
 {
   watch *w = LK_OWNER(io, watch, stdout_io);
@@ -172,8 +173,9 @@ static void on_stdout_event(lk_loop_io *io, int events)
     lk__loop_set_io(w->command.session.loop, io, 0);
 }
 
-/* The loop reports an error condition as readable, and a pipe without a reader
-   has one. So latchkey notices that without having to write. */
+/* The loop reports an error of a descriptor as readable, and a pipe without a
+   reader has an error. So latchkey notices without a write that the reader is
+   gone. */
 static void watch_reader(watch *w)
 {
   struct stat st;
@@ -184,8 +186,8 @@ static void watch_reader(watch *w)
     lk__loop_set_io(w->command.session.loop, &w->stdout_io, LK_LOOP_READ);
 }
 
-/* Dies of SIGPIPE, like other programs without a reader. `ignored`: SIGPIPE was
-   ignored when latchkey was started; then prints a complaint. */
+/* Dies of SIGPIPE, as other programs do. `ignored`: SIGPIPE was ignored when
+   latchkey was started. Then prints a complaint and returns the exit code. */
 static int end_without_reader(bool ignored)
 {
   if (!ignored) {
@@ -201,8 +203,8 @@ static void run_watch(watch *w)
   lk_loop *loop = w->command.session.loop;
   cli_interrupt interrupt;
 
-  /* In this order: a thread that copies the output inherits the blocked
-   * signals. */
+  /* The signals are blocked first, since the thread that may copy the output
+     must inherit the blocked signals. */
   cli_interrupt_open(&interrupt, loop, &w->done);
   cli_line_backlog_init(&w->out, STDOUT_FILENO, loop, NULL);
   watch_reader(w);
@@ -217,7 +219,7 @@ static void run_watch(watch *w)
   cli_interrupt_close(&interrupt);
 }
 
-/* Writes the rest of the queue, without a limit in time. */
+/* Writes the rest of the queue, and waits for the reader without limit. */
 static int write_queued_events(watch *w)
 {
   cli_line_backlog *o = &w->out;
@@ -233,7 +235,7 @@ static int write_queued_events(watch *w)
 
 int cli_watch(const cli_options *o, char **operands)
 {
-  bool ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+  bool sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
   watch w = {.left = o->count > 0 ? o->count : INT64_MAX};
 
   if (!cli_command_open(&w.command, o, "watch", operands[0]))
@@ -246,6 +248,6 @@ int cli_watch(const cli_options *o, char **operands)
   int code = cli_command_close(&w.command, w.err);
 
   if (broken)
-    return end_without_reader(ignored);
+    return end_without_reader(sigpipe_ignored);
   return code != CLI_EXIT_DONE ? code : written;
 }

@@ -7,7 +7,8 @@
 #include "base/list.h"
 #include "cli/output/line_backlog.h"
 
-enum { MOST_QUEUED = 1 << 20, LAST_WAIT_MS = 1000 };
+/* Limit of the queue in bytes, and of each wait while the backlog is closed. */
+enum { MAX_QUEUED_BYTES = 1 << 20, CLOSE_WAIT_MS = 1000 };
 
 static void clear_line_queue(cli_line_backlog *o)
 {
@@ -15,7 +16,8 @@ static void clear_line_queue(cli_line_backlog *o)
   o->sent = 0;
 }
 
-/* Writes as much as possible within `wait_ms`. */
+/* Writes until the queue is empty. Returns early if the descriptor takes
+   nothing for `wait_ms`. */
 static void write_queued_lines(cli_line_backlog *o, int wait_ms)
 {
   while (!o->broken && o->sent < o->queue.len) {
@@ -36,6 +38,8 @@ static void write_queued_lines(cli_line_backlog *o, int wait_ms)
   clear_line_queue(o);
 }
 
+/* The loop reports when the descriptor is writable, while the queue is not
+   empty. */
 static void watch_for_room(cli_line_backlog *o)
 {
   lk__loop_set_io(o->loop, &o->io, o->sent < o->queue.len ? LK_LOOP_WRITE : 0);
@@ -61,7 +65,7 @@ void cli_line_backlog_init(cli_line_backlog *o, int fd, lk_loop *loop,
   o->io.fd = o->out.fd;
 }
 
-static void add_dropped_line(cli_line_backlog *o)
+static void report_dropped_lines(cli_line_backlog *o)
 {
   if (o->dropped > 0 && o->say_dropped != NULL)
     o->say_dropped(&o->queue, o->dropped);
@@ -72,11 +76,11 @@ void cli_line_backlog_put(cli_line_backlog *o, lk_bytes line)
 {
   if (o->loop == NULL || o->broken)
     return;
-  if (o->queue.len - o->sent > MOST_QUEUED) {
+  if (o->queue.len - o->sent > MAX_QUEUED_BYTES) {
     o->dropped++;
     return;
   }
-  add_dropped_line(o);
+  report_dropped_lines(o);
   cli_text_add(&o->queue, line.at, line.len);
   if (o->queue.failed) {
     /* Out of memory: the queue is discarded. */
@@ -93,9 +97,9 @@ void cli_line_backlog_close(cli_line_backlog *o)
     return;
   lk__loop_set_io(o->loop, &o->io, 0);
   if (!o->broken)
-    add_dropped_line(o);
-  write_queued_lines(o, LAST_WAIT_MS);
-  cli_nonblocking_fd_close(&o->out, LAST_WAIT_MS);
+    report_dropped_lines(o);
+  write_queued_lines(o, CLOSE_WAIT_MS);
+  cli_nonblocking_fd_close(&o->out, CLOSE_WAIT_MS);
   cli_text_free(&o->queue);
   o->loop = NULL;
 }

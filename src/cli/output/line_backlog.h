@@ -13,13 +13,14 @@
  */
 typedef struct cli_line_backlog {
   cli_nonblocking_fd out;
-  lk_loop *loop;
+  lk_loop *loop; /**< NULL: not initialised, or closed */
   lk_loop_io io;
   cli_text queue;
-  size_t sent;    /**< bytes of the queue that are written */
+  size_t sent;    /**< number of bytes of the queue that were written */
   bool broken;    /**< the reader has closed its end */
   size_t dropped; /**< lines dropped since the last queued line */
-  /** Appends a line with the number of dropped lines. May be NULL. */
+  /** Appends a line that reports `lines` dropped lines to `out`. May be NULL:
+      nothing is reported. */
   void (*say_dropped)(cli_text *out, size_t lines);
 } cli_line_backlog;
 
@@ -29,7 +30,8 @@ void cli_line_backlog_init(cli_line_backlog *o, int fd, lk_loop *loop,
     now. Before cli_line_backlog_init() and after the close the line is
     discarded. */
 void cli_line_backlog_put(cli_line_backlog *o, lk_bytes line);
-/** Writes the rest, waiting a second at most, and frees the queue. */
+/** Writes the rest of the queue, unless the reader takes nothing for a second.
+    Frees the queue. */
 void cli_line_backlog_close(cli_line_backlog *o);
 
 #endif

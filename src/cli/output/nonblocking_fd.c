@@ -14,14 +14,17 @@
 
 #include "cli/output/nonblocking_fd.h"
 
-/* The descriptors of a copying thread, which closes `from` and `end` at
-   end-of-file. */
+/* The descriptors of a copying thread. The thread owns them and closes them at
+   its end. */
 typedef struct copy {
-  int from;
-  int to;
-  int end; /* never written to; its closing reports the end of the thread */
+  int from; /* reading end of the private pipe */
+  int to;   /* a duplicate of the shared descriptor */
+  int end;  /* writing end of a second pipe: nothing is written, but its reader
+               sees end-of-file when the thread has ended */
 } copy;
 
+/* Writes all bytes, also if another process has made the descriptor
+   non-blocking. Returns false on error. */
 static bool write_all_waiting(int fd, const char *at, size_t len)
 {
   while (len > 0) {
@@ -40,15 +43,19 @@ static bool write_all_waiting(int fd, const char *at, size_t len)
   return true;
 }
 
+/* Copies until end-of-file or an error. */
 static void *run_copy_thread(void *arg)
 {
   copy *c = arg;
   char bytes[4096];
   ssize_t n;
 
-  while ((n = read(c->from, bytes, sizeof bytes)) != 0)
-    if (n > 0 ? !write_all_waiting(c->to, bytes, (size_t)n) : errno != EINTR)
+  while ((n = read(c->from, bytes, sizeof bytes)) != 0) {
+    if (n < 0 && errno != EINTR)
       break;
+    if (n > 0 && !write_all_waiting(c->to, bytes, (size_t)n))
+      break;
+  }
   close(c->from);
   close(c->to);
   close(c->end);
@@ -69,8 +76,8 @@ static int start_copy_thread(copy *c)
   return error;
 }
 
-/* Starts the thread, which owns the reading end of `data` and the writing end
-   of `end`. */
+/* Starts the thread. It gets the reading end of the pipe `data` and the writing
+   end of the pipe `end`. On error both are closed. Returns 0 or an errno. */
 static int start_copying(int fd, const int *data, const int *end)
 {
   copy *c = malloc(sizeof *c);
@@ -91,6 +98,8 @@ static int start_copying(int fd, const int *data, const int *end)
   return error;
 }
 
+/* Opens a private pipe; a thread copies from it to `fd`. Returns 0 or an errno.
+ */
 static int open_copied_pipe(cli_nonblocking_fd *s, int fd)
 {
   int data[2];
@@ -137,8 +146,8 @@ int cli_nonblocking_fd_open(cli_nonblocking_fd *s, int fd)
   return 0;
 }
 
-/* A pipe that is writable takes PIPE_BUF bytes without blocking, unless another
-   process fills it first. */
+/* A descriptor that is not a socket may block. But a pipe that poll() reports
+   as writable takes PIPE_BUF bytes, unless another process fills it first. */
 ssize_t cli_nonblocking_fd_write(const cli_nonblocking_fd *s, const char *at,
                                  size_t len)
 {

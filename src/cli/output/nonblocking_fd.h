@@ -8,11 +8,12 @@
 
 /**
  * Non-blocking writes to a descriptor that other processes share. O_NONBLOCK
- * belongs to the open file description, so setting it would change theirs. A
- * pipe or a terminal is opened once more through /proc; if that is refused, a
- * thread copies to it from a private pipe. A socket is written with
- * MSG_DONTWAIT, and a regular file does not block. If no descriptor is left for
- * this, `fd` itself is written to.
+ * must not be set: it belongs to the open file description, so it would change
+ * the writes of these processes, too. A pipe or a terminal is opened once more
+ * through /proc. If that is refused, a thread copies from a private pipe to it.
+ * Writes to a socket use MSG_DONTWAIT, and a regular file does not block. If no
+ * descriptor is left for all this, writes go to the shared descriptor and may
+ * block.
  */
 typedef struct cli_nonblocking_fd {
   int fd;     /**< to write to, and to poll for POLLOUT; -1: not open */
@@ -26,8 +27,8 @@ int cli_nonblocking_fd_open(cli_nonblocking_fd *s, int fd);
     bytes, or -1 with errno. */
 ssize_t cli_nonblocking_fd_write(const cli_nonblocking_fd *s, const char *at,
                                  size_t len);
-/** Closes the descriptors. A thread that cannot write its bytes is left running
-    after `most_ms`. */
+/** Closes the descriptors. Waits at most `most_ms` for the thread to write its
+    bytes; then the thread is left running. */
 void cli_nonblocking_fd_close(cli_nonblocking_fd *s, int most_ms);
 
 #endif

@@ -11,7 +11,7 @@
 #include "cli/output/print.h"
 #include "cli/system_clocks.h"
 
-/* --json selects the form of all messages of this process. */
+/* --json was given: it selects the form of all messages of this process. */
 static bool as_json;
 
 void cli_print_as_json(bool yes)
@@ -20,7 +20,8 @@ void cli_print_as_json(bool yes)
 }
 
 /* Writes a line by one write(), so that lines of several processes do not mix.
-   Errors are ignored: they could only be reported by another write. */
+   An error cannot be reported: the report would have to go to the same
+   descriptor. */
 static void write_message_line(const char *line, size_t len)
 {
   ssize_t n = write(STDERR_FILENO, line, len);
@@ -163,20 +164,20 @@ int cli_print(const cli_text *out)
 
 int cli_fail_request(const char *verb, const char *path, int err)
 {
-  const char *special = cli_error_verb_reason(verb, err);
-  cli_text clean = {0};
+  const char *reason_of_verb = cli_error_verb_reason(verb, err);
+  cli_text clean = {0}; /* the path in printable form */
 
   cli_text_add_printable(&clean, lk_text(path));
   const char *text = cli_text_end(&clean);
 
   if (text == NULL)
     text = "";
-  int code =
-      special != NULL
-          ? cli_fail(cli_error_exit_code(err), "%s %s: %s", verb, text, special)
-          : cli_fail(cli_error_exit_code(err), "%s %s: %s%s%s", verb, text,
-                     cli_error_reason(err), cli_error_advice(err),
-                     cli_error_doctor_advice(err));
+  int code = reason_of_verb != NULL
+                 ? cli_fail(cli_error_exit_code(err), "%s %s: %s", verb, text,
+                            reason_of_verb)
+                 : cli_fail(cli_error_exit_code(err), "%s %s: %s%s%s", verb,
+                            text, cli_error_reason(err), cli_error_advice(err),
+                            cli_error_doctor_advice(err));
 
   cli_text_free(&clean);
   return code;

@@ -16,15 +16,17 @@ void cli_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** The same with "warning: " in front. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** The same for an error that ends latchkey. Returns `code`, its exit code. */
+/** The same for an error that ends latchkey with exit code `code`. Returns
+    `code`. */
 int cli_fail(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Prints "latchkey: VERB: …" with the text, which is freed. `verb` NULL: no
-    verb. Returns `code`. */
+/** Prints "latchkey: VERB: " and `line`, or without VERB if `verb` is NULL.
+   Frees `line`. Returns `code`. */
 int cli_fail_text(int code, const char *verb, cli_text *line);
 
-/** Appends the JSON object of a failure, with a newline. */
+/** Appends the JSON object of a failure, with a newline. `lock` is the path of
+    the lock, or NULL. */
 void cli_failed_json(cli_text *out, const char *lock, int code,
                      const char *reason);
 

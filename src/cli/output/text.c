@@ -70,8 +70,8 @@ static bool is_continuation(unsigned char c)
   return (c & 0xc0) == 0x80;
 }
 
-/* Checks the second byte, which shows overlong forms, surrogates and code
-   points above U+10FFFF. */
+/* Whether `c` may follow `first`. The second byte shows whether a character has
+   an overlong form, is a surrogate or is above U+10FFFF. */
 static bool is_second_byte(unsigned char first, unsigned char c)
 {
   switch (first) {
@@ -127,7 +127,8 @@ void cli_text_add_printable(cli_text *t, lk_bytes b)
   while (b.len > 0) {
     const unsigned char *s = b.at;
     size_t len = cli_utf8_next(b);
-    /* some terminals execute C1 controls, which are two bytes in UTF-8 */
+    /* Some terminals execute the C1 controls U+0080 to U+009F, which are two
+       bytes in UTF-8. */
     bool control = len == 1 ? s[0] < 0x20 || s[0] == 0x7f
                             : len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
 

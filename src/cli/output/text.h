@@ -5,15 +5,15 @@
 #include <latchkey/types.h>
 
 /**
- * A growing text. The caller zeroes it first. If memory runs out, it is marked
- * `failed` and ignores what is appended, so that only the user of the result
- * has to check.
+ * A growing text. The caller zeroes it first. If memory runs out, `failed` is
+ * set, and later calls append nothing. So only the final user of the text
+ * checks for that.
  */
 typedef struct cli_text {
   char *at; /**< not NUL-terminated; see cli_text_end() */
   size_t len;
   size_t cap;
-  bool failed;
+  bool failed; /**< memory ran out: the text is not complete */
 } cli_text;
 
 void cli_text_add(cli_text *t, const void *bytes, size_t len);
@@ -33,9 +33,10 @@ void cli_text_time(cli_text *t, int64_t ms);
 const char *cli_text_end(cli_text *t);
 void cli_text_free(cli_text *t);
 
-/** Returns the length of the UTF-8 character at the start of `b`; 0: none,
-    overlong, a surrogate or above U+10FFFF. */
+/** Returns the length of the UTF-8 character at the start of `b`. Returns 0 if
+    `b` is empty or begins with no valid character. */
 size_t cli_utf8_next(lk_bytes b);
+/** Whether all of `b` is valid UTF-8. */
 bool cli_utf8_ok(lk_bytes b);
 
 #endif

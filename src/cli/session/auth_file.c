@@ -13,7 +13,8 @@
 /* Size limit of an auth file. */
 enum { MOST_BYTES = 1 << 20 };
 
-/* Wipes memory; a compiler may remove a memset() before free(). */
+/* Overwrites memory with zeroes. A compiler may remove a memset() before
+   free(). */
 static void wipe_memory(void *at, size_t len)
 {
   volatile unsigned char *byte = at;
@@ -32,8 +33,8 @@ void cli_auth_file_free(cli_auth_file *i)
   i->sasl = false;
 }
 
-/* Reads into one block that does not grow: realloc() would leave copies of
-   secrets. */
+/* Reads into one block of full size: a realloc() would leave copies of secrets
+   in freed memory. */
 static bool read_to_end(cli_auth_file *i, int fd)
 {
   ssize_t n = 1;
@@ -66,7 +67,7 @@ static bool read_auth_file(cli_auth_file *i)
   return ok;
 }
 
-static bool is_sasl(lk_bytes scheme)
+static bool is_sasl_scheme(lk_bytes scheme)
 {
   return scheme.len == 4 && memcmp(scheme.at, "sasl", 4) == 0;
 }
@@ -81,8 +82,9 @@ static int give_sasl_password(char *out, size_t size, void *arg)
   return (int)i->password.len;
 }
 
-/* Stores "USER:PASSWORD". Returns a complaint, or NULL. */
-static const char *take_sasl(cli_auth_file *i, lk_bytes credentials)
+/* Stores the credentials "USER:PASSWORD" of the line for SASL. Returns a
+   complaint, or NULL. */
+static const char *store_sasl_line(cli_auth_file *i, lk_bytes credentials)
 {
   const char *user = credentials.at;
   const char *colon = memchr(user, ':', credentials.len);
@@ -108,15 +110,15 @@ static const char *take_sasl(cli_auth_file *i, lk_bytes credentials)
 }
 
 /* Stores the line for SASL, if there is one. Returns a complaint, or NULL. */
-static const char *take_sasl_lines(cli_auth_file *i)
+static const char *find_sasl_line(cli_auth_file *i)
 {
   lk_bytes text = lk_bytes_of(i->at, i->len), scheme, credentials;
   const char *wrong = NULL;
 
   while (wrong == NULL &&
          cli_auth_file_next_line(&text, &scheme, &credentials)) {
-    if (is_sasl(scheme))
-      wrong = take_sasl(i, credentials);
+    if (is_sasl_scheme(scheme))
+      wrong = store_sasl_line(i, credentials);
   }
   return wrong;
 }
@@ -131,7 +133,7 @@ bool cli_auth_file_read(cli_auth_file *i, const char *name, cli_text *complaint)
                     strerror(errno));
     return false;
   }
-  const char *wrong = take_sasl_lines(i);
+  const char *wrong = find_sasl_line(i);
 
   if (wrong != NULL)
     cli_text_printf(complaint, "--auth-file: %s %s", name, wrong);
@@ -172,7 +174,9 @@ bool cli_auth_file_add_to(cli_auth_file *i, lk_client *c, cli_text *complaint)
   bool ok = true;
 
   while (ok && cli_auth_file_next_line(&text, &scheme, &credentials))
-    ok = is_sasl(scheme) || add_identity(i, c, scheme, credentials, complaint);
+    ok = is_sasl_scheme(scheme) ||
+         add_identity(i, c, scheme, credentials, complaint);
+  /* The password for SASL points into the contents. */
   if (!i->sasl)
     cli_auth_file_free(i);
   return ok;

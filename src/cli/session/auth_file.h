@@ -8,14 +8,15 @@
 
 enum { CLI_USER_ROOM = 256 };
 
-/** The contents of --auth-file. The caller zeroes it first, and keeps it at its
-    address while a client uses it. */
+/** The contents of --auth-file. The caller zeroes it first. It must stay at its
+    address while a client uses it, since the client asks it for the password.
+ */
 typedef struct cli_auth_file {
   const char *name; /**< path of the file; NULL: no --auth-file */
-  char *at;         /**< contents of the file; wiped when no longer needed */
+  char *at;         /**< contents of the file; NULL: not read, or wiped */
   size_t len;
   bool readable_by_others;
-  bool sasl;   /**< the file has a line for SASL */
+  bool sasl; /**< the file has a line for SASL; the members below are set */
   char user[CLI_USER_ROOM];
   lk_bytes password; /**< points into `at` */
   lk_sasl_config config;
@@ -30,8 +31,8 @@ bool cli_auth_file_read(cli_auth_file *i, const char *name,
 /** Returns the value for lk_client_config.sasl; NULL: no line for SASL. */
 const lk_sasl_config *cli_auth_file_sasl(const cli_auth_file *i);
 
-/** Passes all other credentials to `c`, and wipes the contents that are no
-    longer needed. */
+/** Passes the credentials of all lines but that for SASL to `c`. Then wipes the
+    contents, unless the password for SASL is among them. */
 bool cli_auth_file_add_to(cli_auth_file *i, lk_client *c, cli_text *complaint);
 
 /** Wipes and frees the contents. */

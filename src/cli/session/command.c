@@ -43,9 +43,10 @@ static void on_chroot_stat(lk_client *c, int err, const lk_stat *stat,
   cli_command_complete(arg, err);
 }
 
-/* Checks that the chroot exists, except for `create`, which may create it. For
-   `watch`, which may wait for it, a missing chroot is only reported. On false
-   the complaint is printed. Other errors are left to the verb's own request. */
+/* Checks that the chroot exists. Returns false if it does not, after it has
+   printed a complaint. `create` may create the chroot, so it is not checked.
+   `watch` may wait for the chroot, so only a warning is printed. Another error
+   is reported when the request of the verb gets it, too. */
 static bool check_chroot(cli_command *a)
 {
   lk_call call = cli_command_call_options(a, true);
@@ -70,9 +71,9 @@ static bool check_chroot(cli_command *a)
   return true;
 }
 
-/* Waits for the first session. On false it has printed why there is none. With
-   --read-only it also returns for a read-only server, if no other server is
-   found within a second. */
+/* Waits for the first session. With --read-only, a session of a read-only
+   server counts after a second in which no other server was found. Returns
+   false after it has printed why there is no session. */
 static bool wait_for_session(cli_session *s)
 {
   cli_session_run(s, &s->decided);

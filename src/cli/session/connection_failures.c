@@ -7,12 +7,12 @@
 
 #include "cli/session/connection_failures.h"
 
-/* Servers listed by name; the others are only counted. */
+/* So many servers are listed by name; the others are only counted. */
 enum { MOST_LISTED = 5 };
 
 /* ---- the list ------------------------------------------------------------ */
 
-static void add_server(const char *host, uint16_t port, void *arg)
+static void add_failure_entry(const char *host, uint16_t port, void *arg)
 {
   cli_connection_failures *a = arg;
   cli_text name = {0};
@@ -35,7 +35,7 @@ void cli_connection_failures_init(cli_connection_failures *a,
                                   const cli_tls_options *tls, const char *hosts)
 {
   memset(a, 0, sizeof *a);
-  cli_tls_hosts_each(tls, hosts, add_server, a);
+  cli_tls_hosts_each(tls, hosts, add_failure_entry, a);
 }
 
 void cli_connection_failures_record(cli_connection_failures *a, int err,
@@ -75,8 +75,9 @@ void cli_connection_failures_free(cli_connection_failures *a)
 
 /* ---- output -------------------------------------------------------------- */
 
-/* Returns the text after `mark` and the word that follows, as in "resolve HOST:
-   why"; NULL: `why` does not begin with `mark`. `word` gets that word. */
+/* For a text like "resolve HOST: reason", where `mark` is "resolve ", returns
+   the reason, and `word` gets HOST. Returns NULL if `why` does not begin with
+   `mark`. */
 static const char *text_behind_step(const char *why, const char *mark,
                                     lk_bytes *word)
 {
@@ -94,7 +95,8 @@ static bool is_same_text(lk_bytes b, const char *text)
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
 }
 
-/* Appends "host:port: why", with the address if it differs from the name. */
+/* Appends "host:port: reason", or "host:port at address: reason" if the address
+   is not the text of the server. */
 static void say_failed_attempt(const cli_connection_failure *one, cli_text *out)
 {
   lk_bytes word;
@@ -150,18 +152,20 @@ void cli_connection_failures_say(const cli_connection_failures *a,
   cli_connection_failures_list(a, current, seconds, out);
 }
 
-/* ---- what it means ------------------------------------------------------- */
+/* ---- cause and advice -----------------------------------------------------
+ */
 
+/* The number of servers for each cause. */
 typedef struct cause_counts {
-  size_t refused;    /* connection refused */
-  size_t unreached;  /* no reply from the host */
-  size_t unresolved; /* name not resolved */
-  size_t hung_up;    /* closed by the server, as ZooKeeper does when it does not
-                        serve */
+  size_t refused;       /* the connection was refused */
+  size_t unreached;     /* the host did not reply */
+  size_t unresolved;    /* the name was not resolved */
+  size_t hung_up;       /* the server closed the connection, as ZooKeeper does
+                           without a quorum */
   size_t not_zookeeper; /* the port is not ZooKeeper's, or speaks TLS */
-  size_t silent;        /* connecting, or connected without a reply */
-  size_t auth_refused;  /* credentials refused */
-  const cli_connection_failure *tls; /* the first that failed by TLS, or NULL */
+  size_t silent;        /* still connecting, or connected without a reply */
+  size_t auth_refused;  /* the server refused the credentials */
+  const cli_connection_failure *tls; /* the first failure of TLS, or NULL */
 } cause_counts;
 
 static void count_cause(cause_counts *c, const cli_connection_failure *one)

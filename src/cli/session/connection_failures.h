@@ -10,13 +10,14 @@
 /** How the last connection attempt to one server ended. */
 typedef struct cli_connection_failure {
   char *server;       /**< "host:port", as in the library's log */
-  int err;            /**< 0: no attempt has ended */
-  lk_tls_cause cause; /**< after LK_ERR_TLS */
-  char *why;          /**< own memory; NULL: no attempt has ended */
+  int err;            /**< error of the last attempt; 0: none has ended */
+  lk_tls_cause cause; /**< why TLS failed, if `err` is LK_ERR_TLS */
+  char *why;          /**< the library's text; own memory; NULL: no attempt has
+                         ended */
 } cli_connection_failure;
 
 /** The servers of a connect string, in its order. The caller zeroes it first.
-    If memory is short, servers are missing. */
+    If memory runs out, the list is not complete. */
 typedef struct cli_connection_failures {
   cli_connection_failure *items;
   size_t count;
@@ -38,8 +39,7 @@ void cli_connection_failures_list(const cli_connection_failures *a,
                                   const char *current, double seconds,
                                   cli_text *out);
 
-/** The same as the start of a line that says that no session was
-    established. */
+/** The same, after "cannot connect to". */
 void cli_connection_failures_say(const cli_connection_failures *a,
                                  const char *current, double seconds,
                                  cli_text *out);

@@ -14,7 +14,7 @@ bool cli_signal_is_ignored(int number)
   return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/* The interrupts that are not ignored. */
+/* Stores INT, TERM and HUP, without those that are ignored. */
 static void fill_interrupt_set(sigset_t *out)
 {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -25,7 +25,7 @@ static void fill_interrupt_set(sigset_t *out)
       sigaddset(out, numbers[k]);
 }
 
-/* Returns whether a signal was pending. */
+/* Removes the pending signals. Returns whether there was one. */
 static bool read_interrupts(const cli_interrupt *i)
 {
   struct signalfd_siginfo info;

@@ -12,8 +12,8 @@
  * They are blocked and read from a signalfd. A signal that was ignored when
  * latchkey was started stays ignored.
  *
- * A thread that does not block them must not be running: they would kill
- * latchkey through it.
+ * No other thread may run with these signals unblocked: the kernel would
+ * deliver them to that thread, and they would kill latchkey.
  */
 typedef struct cli_interrupt {
   bool *done; /**< set by the first signal */
@@ -25,10 +25,12 @@ typedef struct cli_interrupt {
 /** Whether this process ignores the signal. */
 bool cli_signal_is_ignored(int number);
 
-/** Keeps the loop running until cli_interrupt_close(). If no descriptor is
-   left, the signals kill latchkey. */
+/** Blocks the signals, and keeps the loop running until cli_interrupt_close().
+    If no descriptor is left for the signalfd, the signals are not blocked and
+    kill latchkey. */
 void cli_interrupt_open(cli_interrupt *i, lk_loop *loop, bool *done);
-/** Discards signals that were received meanwhile. Later ones kill latchkey. */
+/** Discards signals that are still pending, and unblocks the signals: later
+    ones kill latchkey. */
 void cli_interrupt_close(cli_interrupt *i);
 
 #endif

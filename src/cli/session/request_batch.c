@@ -5,9 +5,10 @@
 
 #include "cli/session/request_batch.h"
 
-/* Outstanding requests. */
+/* Limit of the outstanding requests. */
 enum { WINDOW = 256 };
 
+/* The `number` of the header. */
 typedef struct request_index {
   cli_request_batch *batch;
   size_t at;
@@ -28,19 +29,19 @@ static void send_next_request(cli_request_batch *b)
     return;
   }
   b->next++;
-  b->left++;
+  b->outstanding++;
 }
 
 static void fill_window(cli_request_batch *b)
 {
-  while (b->left < WINDOW && b->next < b->count && b->err == 0)
+  while (b->outstanding < WINDOW && b->next < b->count && b->err == 0)
     send_next_request(b);
 }
 
 int cli_request_batch_run(cli_request_batch *b)
 {
   fill_window(b);
-  if (b->left > 0)
+  if (b->outstanding > 0)
     cli_command_wait(b->command, 0);
   return b->err;
 }
@@ -59,10 +60,10 @@ void cli_request_batch_complete(void *arg, int err)
   cli_request_batch *b = n->batch;
 
   free(n);
-  b->left--;
+  b->outstanding--;
   if (b->err == 0)
     b->err = err;
   fill_window(b);
-  if (b->left == 0)
+  if (b->outstanding == 0)
     cli_command_complete(b->command, b->err);
 }

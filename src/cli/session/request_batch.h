@@ -11,13 +11,13 @@
  */
 typedef struct cli_request_batch {
   cli_command *command;
-  /** Sends request `at`; its callback gets `number` and passes it to
-      cli_request_batch_complete(). Returns the return value of the call. */
+  /** Sends request `at`, with `number` as the argument of its callback, which
+      passes `number` to cli_request_batch_complete(). Returns an error or 0. */
   int (*send)(struct cli_request_batch *b, size_t at, void *number);
-  void *owner;
-  size_t count;
-  size_t next;
-  size_t left; /**< not completed */
+  void *owner;        /**< for `send` and the callbacks */
+  size_t count;       /**< number of requests */
+  size_t next;        /**< the next request to send */
+  size_t outstanding; /**< number of sent requests without a reply */
   int err;     /**< the first error */
 } cli_request_batch;
 
@@ -27,8 +27,8 @@ int cli_request_batch_run(cli_request_batch *b);
 
 /** For callbacks: returns the batch; `at` gets the number of the request. */
 cli_request_batch *cli_request_batch_of(void *number, size_t *at);
-/** Called when a request has completed; an `err` ends the batch. Frees
-    `number`. */
+/** Called when a request has completed. After an error no more requests are
+    sent. Frees `number`. */
 void cli_request_batch_complete(void *number, int err);
 
 #endif

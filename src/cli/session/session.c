@@ -7,11 +7,17 @@
 #include "cli/output/print.h"
 #include "cli/session/session.h"
 
-/* SEARCH_MS: with --read-only, the time to look for a server with a quorum
-   after a read-only one was found. REPORT_MS: the time without a session until
-   the failed attempts are reported. SILENT_MS: the same if none has failed, and
-   the first server has not replied. */
-enum { SEARCH_MS = 1000, REPORT_MS = 1000, SILENT_MS = 3000 };
+enum {
+  /* With --read-only: after a read-only server was found, a server with a
+     quorum is sought for this long. */
+  SEARCH_MS = 1000,
+  /* Failed connection attempts are reported after this time without a
+     session. */
+  REPORT_MS = 1000,
+  /* If no attempt has failed, since the first server does not reply, the report
+     comes after this time. */
+  SILENT_MS = 3000
+};
 
 static void stop_connect_timers(cli_session *s)
 {
@@ -80,14 +86,15 @@ static void on_session_log(void *arg, int level, int err, const char *text)
     s->log(s, text, s->arg);
 }
 
-/* Reports the attempts once: as soon as any has failed, or if the first server
-   is silent. */
+/* Invoked each REPORT_MS. Reports the connection attempts once: as soon as one
+   has failed, or after SILENT_MS. */
 static void on_report_timer(lk_loop_timer *t)
 {
   cli_session *s = LK_OWNER(t, cli_session, report_timer);
   cli_text text = {0};
 
   s->waited_ms += REPORT_MS;
+  /* It is too late for a report, none is needed, or it is too early. */
   if (s->waited_ms >= s->patience_ms ||
       lk_client_state(s->client) == LK_STATE_READ_ONLY ||
       (s->waited_ms < SILENT_MS &&
@@ -168,8 +175,8 @@ bool cli_session_is_past_deadline(const cli_session *s)
          lk_client_clock(s->client) >= s->deadline_ms;
 }
 
-/* Returns how long to wait for a session: -w shortens that, unless it is 0
-   ("do not queue") or not given (-1). */
+/* Returns how long to wait for a session: --connect-timeout, or -w if that is
+   shorter. -w 0 means not to queue and does not shorten connecting. */
 static int64_t connect_patience_ms(const cli_options *o)
 {
   bool shorter = o->wait_ms > 0 && o->wait_ms < o->connect_timeout_ms;
@@ -177,7 +184,8 @@ static int64_t connect_patience_ms(const cli_options *o)
   return shorter ? o->wait_ms : o->connect_timeout_ms;
 }
 
-/* With -v the log has the failed attempts, so they are not reported. */
+/* With -v the library's log shows each failed attempt, so no report is needed.
+ */
 static void start_connect_timers(cli_session *s)
 {
   s->patience_ms = connect_patience_ms(s->options);
@@ -245,7 +253,7 @@ void cli_session_close(cli_session *s)
       lk_client_close(s->client, on_session_closed, s) != 0)
     return;
   s->close_timer.on_timer = on_close_unconfirmed;
-  /* Otherwise the client itself ends the wait, after 1.5 s. */
+  /* Before the deadline the client itself ends the wait, after 1.5 s. */
   if (cli_session_is_past_deadline(s))
     lk__loop_set_timer(s->loop, &s->close_timer, CLI_SESSION_CLOSE_MS);
   cli_session_run(s, &s->closed);
@@ -255,7 +263,7 @@ void cli_session_close(cli_session *s)
 void cli_session_free(cli_session *s)
 {
   cli_connection_failures_free(&s->attempts);
-  s->decided = true; /* from here on nothing is reported */
+  s->decided = true; /* keeps callbacks of lk_client_free() from reporting */
   lk_client_free(s->client);
   cli_auth_file_free(&s->auth_file);
   lk__driver_free(&s->driver);

@@ -9,8 +9,8 @@
 
 typedef struct cli_session cli_session;
 
-/** An event loop with a client on it, and the time limits until its first
-    session. The caller zeroes it and sets the members up to `arg`. */
+/** An event loop with one client, and the time limits for its first session.
+    The caller zeroes it and sets the members up to `arg`. */
 struct cli_session {
   /** Invoked when the first session is established. May be NULL. */
   void (*up)(cli_session *s, void *arg);
@@ -25,29 +25,31 @@ struct cli_session {
       server has not replied. Not with -v. May be NULL. */
   void (*no_session_yet)(cli_session *s, const char *text, void *arg);
   void *arg;
-  /* for use by the verbs */
+  /* The verbs use these two. */
   lk_loop *loop;
   lk_client *client;
-  /* private */
+  /* Only session.c changes the members below. */
   const cli_options *options;
   lk_driver driver;
   lk_listener listener;
   cli_auth_file auth_file; /**< contents of --auth-file */
-  lk_loop_timer connect_timer;
-  lk_loop_timer report_timer; /**< until `no_session_yet` */
+  lk_loop_timer connect_timer; /**< time limit for the first session */
+  lk_loop_timer report_timer;  /**< runs until `no_session_yet` was invoked */
   int64_t patience_ms; /**< --connect-timeout, or -w if that is shorter */
-  int64_t waited_ms; /**< whole seconds without a session */
-  int64_t deadline_ms; /**< end of -w, on lk_client_clock(); else LK_NO_LIMIT */
+  int64_t waited_ms;   /**< time without a session, in steps of a second */
+  int64_t deadline_ms; /**< end of -w, on lk_client_clock(); LK_NO_LIMIT: no -w,
+                          or -w 0 */
   lk_loop_timer close_timer; /**< time limit for closing the session */
-  bool closed;
-  cli_connection_failures attempts; /**< until the first session */
-  bool decided;                     /**< `up` or `down` was invoked */
-  int err;
+  bool closed; /**< the session is closed, or the wait for that ended */
+  cli_connection_failures attempts; /**< recorded until `decided` */
+  bool decided; /**< the first session is established or has failed */
+  int err;      /**< why there is no session; 0: it is established */
 };
 
-/** Reads --auth-file before cli_session_open(), which reads it otherwise. It
-    may be a FIFO or a terminal and block, so `run` reads it before it blocks
-    signals. On false, `complaint` gets one line. */
+/** Reads --auth-file, unless it was read before; cli_session_open() does the
+    same. The file may be a FIFO or a terminal, and reading it may block. So
+    `run` calls this before it blocks signals. On false, `complaint` gets one
+    line. */
 bool cli_session_read_auth_file(cli_session *s, const cli_options *o,
                                 cli_text *complaint);
 
@@ -56,8 +58,8 @@ bool cli_session_read_auth_file(cli_session *s, const cli_options *o,
 bool cli_session_open(cli_session *s, const cli_options *o,
                       cli_text *complaint);
 
-/** Returns the end of -w, which counts from cli_session_open(), on
-    lk_client_clock(); LK_NO_LIMIT: without -w, or with 0. */
+/** Returns the end of -w, on lk_client_clock(); -w begins with
+    cli_session_open(). Returns LK_NO_LIMIT without -w or with -w 0. */
 int64_t cli_session_deadline(const cli_session *s);
 bool cli_session_is_past_deadline(const cli_session *s);
 
@@ -68,12 +70,12 @@ enum { CLI_SESSION_CLOSE_MS = 200 };
     line. */
 void cli_session_say_client_error(const cli_options *o, int err, cli_text *out);
 
-/** Runs the loop until `*done`, or until nothing keeps it running: the client
-   is closed, and no lk__loop_hold() is left. */
+/** Runs the loop until `*done` is set, or until nothing keeps it running: the
+    client is closed, and no lk__loop_hold() is left. */
 void cli_session_run(cli_session *s, const bool *done);
 
-/** Closes the session. Waits for the reply, at most 1.5 s; CLI_SESSION_CLOSE_MS
-    after the end of -w. */
+/** Closes the session, and waits for the reply: at most 1.5 s, or
+    CLI_SESSION_CLOSE_MS if the time of -w is over. */
 void cli_session_close(cli_session *s);
 
 void cli_session_free(cli_session *s);

@@ -4,8 +4,8 @@
 #include "cli/error_report.h"
 #include "cli/session/session_messages.h"
 
-/* The library's text is "HOST:PORT: why". For a connection that the server
-   closed it says no more than that it is lost. */
+/* The library's text is "HOST:PORT: reason". If the server has closed the
+   connection, the reason is only that the connection is lost. */
 void cli_session_say_connection_lost(const cli_session *s, cli_text *out)
 {
   const char *text;
@@ -32,7 +32,8 @@ int cli_session_error(const cli_session *s, int err)
              : err;
 }
 
-/* The library's text is "HOST:PORT: why"; for SASL it names the step. */
+/* The library's text is "HOST:PORT: reason". A reason that begins with "SASL"
+   says which step of SASL failed. */
 static void say_auth_failure(const cli_session *s, cli_text *out)
 {
   const char *text = NULL;
