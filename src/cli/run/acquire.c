@@ -16,11 +16,11 @@ enum { LABEL_WAIT_MS = 2000 };
 
 /* ---- the holder's label -------------------------------------------------- */
 
-/* A request for the holder's label. The reply is dropped if a newer request was
-   sent meanwhile. */
+/* A request for the holder's label, which completes the report of the position
+   in the queue. The reply is ignored if a newer request was sent meanwhile. */
 typedef struct waiting_report {
   cli_runner *runner;
-  uint64_t number;
+  uint64_t number; /* of the request; see cli_runner.label_requests */
   size_t position;
 } waiting_report;
 
@@ -64,6 +64,7 @@ static void on_lock_event(lk_lock *l, const lk_lock_event *event, void *arg)
   switch (event->type) {
   case LK_LOCK_EVENT_WAITING:
     request_holder_label(r, event);
+    /* Without a node to wait for, the first contender waits for permits. */
     if (event->position == 1 && event->node == NULL)
       cli_permit_mismatch_check_later(r);
     break;
@@ -100,8 +101,8 @@ static const char *acquire_reason(int err)
   }
 }
 
-/* The lock creates missing parent nodes itself, so only the chroot can be
-   missing. */
+/* LK_ERR_NO_NODE: the chroot is missing, since the lock creates all other
+   parent nodes itself. */
 static void say_not_acquired(const cli_runner *r, int err, cli_text *out)
 {
   bool busy = err == LK_ERR_BUSY || err == LK_ERR_DEADLINE;
@@ -147,10 +148,9 @@ static void on_lock_acquired(lk_lock *l, int err, void *arg)
 
 /* ---- session established ------------------------------------------------- */
 
-/* Sets the margin from the session timeout that the server granted, not from
-   the requested one. Returns false if --kill-after is not less than half of
-   it. */
-static bool fit_kill_margin(cli_runner *r)
+/* Computes the margin from the session timeout that the server has granted.
+   Returns false if --kill-after is not less than half of this timeout. */
+static bool compute_kill_margin(cli_runner *r)
 {
   bool fits;
 
@@ -161,12 +161,14 @@ static bool fit_kill_margin(cli_runner *r)
   return fits;
 }
 
-static bool set_kill_margin(cli_runner *r)
+/* For the time before COMMAND is started: ends the run, and returns false, if
+   --kill-after is too long for the session timeout. */
+static bool check_kill_margin(cli_runner *r)
 {
   int64_t timeout = lk_client_timeout_ms(r->session.client);
   char line[160];
 
-  if (fit_kill_margin(r))
+  if (compute_kill_margin(r))
     return true;
   snprintf(line, sizeof line,
            "--kill-after must be less than half the session timeout, which is "
@@ -176,12 +178,13 @@ static bool set_kill_margin(cli_runner *r)
   return false;
 }
 
-/* A reconnect can change the session timeout while COMMAND runs. */
+/* A reconnect can change the session timeout while COMMAND runs. The run goes
+   on even if --kill-after is too long now. */
 static void adapt_kill_margin(cli_runner *r)
 {
   int64_t timeout = lk_client_timeout_ms(r->session.client);
 
-  if (!fit_kill_margin(r))
+  if (!compute_kill_margin(r))
     cli_events_notice(&r->events,
                       "warning: the session timeout is %d.%03d s now: TERM is "
                       "sent only %d.%03d s before KILL",
@@ -206,12 +209,13 @@ void cli_acquire_on_session(cli_session *s, void *arg)
   cli_runner *r = arg;
   int64_t wait_ms = r->options->wait_ms;
 
+  /* --acl open, which is the default */
   if (r->acl.list.entries == lk_acl_open.entries)
     cli_events_detail(&r->events,
                       "if this run creates the queue, every client may read, "
                       "create and delete in it; --acl creator with "
                       "--auth-file or --cert restricts that");
-  if (!set_kill_margin(r))
+  if (!check_kill_margin(r))
     return;
   r->phase = CLI_PHASE_QUEUEING;
   if (wait_ms == 0) {
@@ -271,18 +275,18 @@ static void on_run_session_state(lk_client *c, lk_state state, int err,
   (void)err;
   if (r->phase != CLI_PHASE_QUEUEING && r->phase != CLI_PHASE_RUNNING)
     return;
-  /* With -v the lines of the library's log report the state. */
   if (state == LK_STATE_CONNECTED && r->suspended)
     cli_events_notice(&r->events, "reconnected");
   if (state == LK_STATE_CONNECTED)
     r->suspended = false;
   if (state == LK_STATE_CONNECTED && r->phase == CLI_PHASE_RUNNING)
     adapt_kill_margin(r);
-  else if (state == LK_STATE_CONNECTED && !set_kill_margin(r))
+  else if (state == LK_STATE_CONNECTED && !check_kill_margin(r))
     return;
   if (state != LK_STATE_SUSPENDED)
     return;
   r->suspended = true;
+  /* With -v the library's log reports the lost connection. */
   if (!r->events.verbose)
     report_connection_lost(r);
 }

@@ -33,7 +33,8 @@ static bool copy_field(const char *line, int n, char *out, size_t size)
   return true;
 }
 
-/* mountinfo: 30 23 0:26 ROOT MOUNTPOINT OPTIONS … - cgroup2 … */
+/* Finds the first mount of cgroup version 2. A line of mountinfo is: 30 23 0:26
+   ROOT MOUNTPOINT OPTIONS … - cgroup2 … */
 static bool find_mount(const char *mounts, char *root, char *point)
 {
   while (mounts != NULL && *mounts != '\0') {
@@ -60,12 +61,12 @@ bool cli_cgroup_locate(const char *mounts, const char *groups, char *out,
 
   if (line == NULL || !find_mount(mounts, root, point))
     return false;
-  line += *line == '\n' ? 4 : 3;
+  line += strlen(*line == '\n' ? "\n0::" : "0::");
   if (!copy_field(line, 0, own, sizeof own) || own[0] != '/' ||
       strstr(own, "/..") != NULL || strchr(point, '\\') != NULL)
     return false;
-  /* The mount can show a part of the hierarchy only; the own group must be in
-     it. */
+  /* The mount may show only the part of the hierarchy below `root`. The own
+     group must be in that part. */
   size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
 
   if (strncmp(own, root, len) != 0 || (own[len] != '/' && own[len] != '\0'))
@@ -99,8 +100,8 @@ void cli_cgroup_find(cli_cgroup *g)
 
   g->path[0] = '\0';
   g->fd = -1;
-  /* A random name, not the process id: processes of other PID namespaces can be
-     in the same cgroup. */
+  /* The name is random. A process id would not be unique: processes of other
+     PID namespaces can be in the same cgroup. */
   if (read_whole_file(AT_FDCWD, "/proc/self/mountinfo", mounts,
                       sizeof mounts) &&
       read_whole_file(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups) &&
@@ -157,16 +158,17 @@ struct clone_args_of_linux {
   uint64_t cgroup;
 };
 
-static const uint64_t into_cgroup = 0x200000000;
+static const uint64_t clone_into_cgroup = 0x200000000; /* CLONE_INTO_CGROUP */
 
 pid_t cli_cgroup_fork(const cli_cgroup *g)
 {
   if (g->fd < 0)
     return fork();
-  struct clone_args_of_linux args = {
-      .flags = into_cgroup, .exit_signal = SIGCHLD, .cgroup = (uint64_t)g->fd};
-  /* The child is created in the group: moving it there takes the kernel tens of
-     milliseconds. */
+  struct clone_args_of_linux args = {.flags = clone_into_cgroup,
+                                     .exit_signal = SIGCHLD,
+                                     .cgroup = (uint64_t)g->fd};
+  /* clone3() creates the child in the group. Moving a process into a group
+     takes the kernel tens of milliseconds. */
   pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
 
   if (pid >= 0)
@@ -194,7 +196,8 @@ bool cli_cgroup_freeze(const cli_cgroup *g, bool frozen)
          (strstr(events, "frozen 1") != NULL) == frozen;
 }
 
-/* Moves the processes of the group `dir` to the group `above`. */
+/* Moves the processes of the group `dir` to the group `above`. One read may not
+   return all of them; cli_cgroup_remove() tries several times. */
 static void move_processes(int dir, int above)
 {
   int from = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
@@ -216,9 +219,10 @@ static void move_processes(int dir, int above)
   }
 }
 
-/* Removes subgroups, deepest first, as a group with subgroups cannot be
-   removed. COMMAND may have created some, for example by another latchkey.
-   Their processes are moved to `above`. */
+/* Removes the groups below the group `dir`, deepest first: a group that has
+   others below it cannot be removed. COMMAND may have created some, for example
+   by running latchkey. The processes of all these groups and of `dir` are moved
+   to the group `above`. */
 static void remove_cgroups_below(int dir, int above)
 {
   int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -243,6 +247,7 @@ static void remove_cgroups_below(int dir, int above)
   move_processes(dir, above);
 }
 
+/* Processes can fork while they are moved, so it is tried several times. */
 enum { MOST_TRIES = 4 };
 
 void cli_cgroup_remove(cli_cgroup *g)

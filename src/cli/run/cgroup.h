@@ -8,9 +8,9 @@
 enum { CLI_CGROUP_PATH = 1024 };
 
 /**
- * A control group (version 2) for COMMAND, below latchkey's own: killing it
- * reaches all of its processes in one step. If none can be created, the
- * functions below do nothing, and cli_cgroup_fork() is fork().
+ * A control group (version 2) for COMMAND, below latchkey's own. The kernel
+ * kills all processes of a group in one step. If no group can be created, the
+ * functions below do nothing, and cli_cgroup_fork() calls fork().
  */
 typedef struct cli_cgroup {
   char path[CLI_CGROUP_PATH]; /**< "": no group */
@@ -21,9 +21,10 @@ typedef struct cli_cgroup {
 void cli_cgroup_find(cli_cgroup *g);
 /** Creates the group, if possible. */
 void cli_cgroup_make(cli_cgroup *g);
-/** Opens the group that the supervisor created at this path. */
+/** Opens the group that another process has created at `path`. */
 void cli_cgroup_open(cli_cgroup *g);
-/** fork(); the child is in the group if there is one. */
+/** Forks a child that is in the group, if there is a group. Returns as fork().
+ */
 pid_t cli_cgroup_fork(const cli_cgroup *g);
 void cli_cgroup_kill(const cli_cgroup *g);
 /** Freezes or thaws the group. Returns whether all its processes are frozen or

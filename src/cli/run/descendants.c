@@ -29,9 +29,9 @@ void cli_descendants_adopt(void)
 /* ---- dead children ------------------------------------------------------- */
 
 typedef struct reap_counts {
-  pid_t command;
+  pid_t command; /* this child is not reaped */
   size_t reaped;
-  size_t left;
+  size_t left; /* number of children that run */
 } reap_counts;
 
 static bool is_dead_child(pid_t child)
@@ -47,6 +47,7 @@ static void reap_child(pid_t child, void *arg)
   reap_counts *c = arg;
   pid_t got = 0;
 
+  /* -1: dead, but not reaped */
   if (child == c->command)
     got = is_dead_child(child) ? -1 : 0;
   else
@@ -60,7 +61,7 @@ cli_descendants_left cli_descendants_reap(pid_t command)
   reap_counts c;
   bool listed;
 
-  /* If a child was reaped, the list may have lacked another one, so it is read
+  /* If a child is reaped meanwhile, the list can lack another child: it is read
      again. */
   do {
     c = (reap_counts){.command = command};
@@ -76,17 +77,18 @@ cli_descendants_left cli_descendants_reap(pid_t command)
 typedef struct descendant {
   pid_t pid;
   pid_t parent;
-  bool parent_waits;
+  bool parent_waits; /* the parent is in state 'D' (uninterruptible) */
 } descendant;
 
-/* Parents come before their children. */
+/* A list in which parents come before their children. */
 typedef struct descendants {
   descendant *at;
   size_t count;
-  size_t size;
-  pid_t parent; /* parent of the entries that are added next */
+  size_t size;  /* number of entries that `at` has room for */
+  pid_t parent; /* of the entries that are added next */
   bool parent_waits;
-  bool complete;
+  bool complete; /* all descendants are in the list; while they are stopped:
+                    and all were stopped already */
 } descendants;
 
 static void add_descendant(pid_t child, void *arg)
@@ -113,8 +115,9 @@ static void add_children(descendants *d, pid_t parent)
     d->complete = false;
 }
 
-/* Signals a descendant if its parent is still the same. A descendant that is
-   not a child of this process may be dead, and its process id reused. */
+/* Signals a descendant if its parent is still the same. A grandchild may be
+   dead and reaped by its parent, and its process id may have been reused. The
+   pidfd keeps referring to the process whose parent was checked. */
 static void signal_descendant(const descendant *d, int number)
 {
   pid_t parent = 0;
@@ -139,15 +142,16 @@ static bool is_stopped(char state)
 }
 
 /* Continues a stopped descendant whose parent is in state 'D'. The parent may
-   be in vfork(), where it cannot stop before this one calls exec(). */
+   be in vfork(): it cannot stop before this child calls exec(). */
 static void continue_for_parent(const descendant *d, char state)
 {
   if (state == 'T')
     signal_descendant(d, SIGCONT);
 }
 
-/* Repeated until complete: a descendant that was already stopped creates no
-   more children. */
+/* Sends SIGSTOP to each descendant that runs. Returns true if none did: the
+   caller repeats the call until then, since a process that runs can have
+   created children meanwhile. */
 static bool stop_descendants(void)
 {
   descendants d = {.complete = true};
@@ -177,7 +181,8 @@ bool cli_descendants_stop(const cli_cgroup *cgroup)
   return cgroup->fd >= 0 ? cli_cgroup_freeze(cgroup, true) : stop_descendants();
 }
 
-/* Continues children first: a continued parent may wait for them. */
+/* Continues children before their parents: a continued parent may wait for its
+   children. */
 void cli_descendants_continue(const cli_cgroup *cgroup)
 {
   descendants d = {.complete = true};
@@ -196,7 +201,12 @@ void cli_descendants_continue(const cli_cgroup *cgroup)
 
 /* ---- kill ---------------------------------------------------------------- */
 
-enum { SHORT_PAUSE_MS = 1, LONG_PAUSE_MS = 100, BLIND_MS = 1000 };
+/* Pauses between two rounds of KILL: each is twice as long as the one before.
+ */
+enum { SHORT_PAUSE_MS = 1, LONG_PAUSE_MS = 100 };
+
+/* Time limit if children cannot be listed. */
+enum { MAX_UNLISTED_MS = 1000 };
 
 static void kill_child(pid_t child, void *arg)
 {
@@ -204,8 +214,8 @@ static void kill_child(pid_t child, void *arg)
   kill(child, SIGKILL);
 }
 
-/* Waits for the death of a child. The caller has SIGCHLD blocked. */
-static void await_death(int64_t most_ms)
+/* Waits for the death of a child, at most `most_ms`. SIGCHLD is blocked. */
+static void await_child_death(int64_t most_ms)
 {
   struct timespec t = {0, most_ms * 1000000};
   sigset_t deaths;
@@ -215,8 +225,8 @@ static void await_death(int64_t most_ms)
   sigtimedwait(&deaths, NULL, &t);
 }
 
-/* Reaps any dead child, `command` included, since children cannot be listed.
-   Returns false if none is left. */
+/* Reaps all dead children, `command` included. For use where children cannot be
+   listed. Returns false if no child is left. */
 static bool reap_any_child(pid_t command, cli_reaped *out)
 {
   for (;;) {
@@ -232,6 +242,7 @@ static bool reap_any_child(pid_t command, cli_reaped *out)
   }
 }
 
+/* `group`: the process group to kill; 0: none. */
 static void kill_children(const cli_cgroup *cgroup, pid_t group)
 {
   cli_cgroup_kill(cgroup);
@@ -244,20 +255,20 @@ void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
                           bool own_group, cli_reaped *out)
 {
   int64_t pause_ms = SHORT_PAUSE_MS;
-  int64_t blind_ms = 0;
+  int64_t unlisted_ms = 0;
 
   *out = (cli_reaped){.known = false};
-  while (blind_ms < BLIND_MS) {
+  while (unlisted_ms < MAX_UNLISTED_MS) {
     kill_children(cgroup, own_group && !out->known ? command : 0);
     cli_descendants_left left = cli_descendants_reap(command);
 
     if (left == CLI_LEFT_UNKNOWN && reap_any_child(command, out))
-      blind_ms += pause_ms;
+      unlisted_ms += pause_ms;
     else if (left != CLI_LEFT_SOME)
       return;
-    /* The death of a child ends the wait; its children are then children of
-       this process. */
-    await_death(pause_ms);
+    /* Children of a dead child are now children of this process, and are killed
+       in the next round. */
+    await_child_death(pause_ms);
     if (pause_ms < LONG_PAUSE_MS)
       pause_ms *= 2;
   }

@@ -10,14 +10,15 @@
 
 /**
  * @file
- * The descendants of this process: COMMAND and all its descendants. Orphans
- * become children of this process (cli_descendants_adopt()), so all are reached
- * without a cgroup as well. A child's process id is not reused until the child
- * is reaped, so no other process is signalled by mistake.
+ * The descendants of this process: COMMAND and all its descendants. An orphan
+ * becomes a child of this process; see cli_descendants_adopt(). So all
+ * descendants are found without a cgroup, too. The kernel does not reuse the
+ * process id of a child before this process reaps the child, so no other
+ * process is signalled by mistake.
  */
 
-/** Whether this process has no child. A process can have children from before
-    its exec(). */
+/** Whether this process has no child. A new process can have some: they were
+    started before exec() was called. */
 bool cli_descendants_none(void);
 
 /** Makes orphaned descendants children of this process, whatever their process
@@ -31,8 +32,8 @@ typedef enum cli_descendants_left {
 } cli_descendants_left;
 
 /** Reaps all dead children but `command`, which stays a zombie, so that its
-    process id is not reused. Returns whether a child other than a dead
-    `command` is left. */
+    process id is not reused. Returns which children are left; a dead `command`
+    does not count. */
 cli_descendants_left cli_descendants_reap(pid_t command);
 
 /**
@@ -51,11 +52,14 @@ typedef struct cli_reaped {
 } cli_reaped;
 
 /**
- * Kills the cgroup, the process group of `command` (0: none; `own_group`: it is
- * the leader of one) and all descendants, and waits until they are gone. Where
- * children can be listed, `command` stays a zombie. Elsewhere it is reaped, and
- * `out` gets its status. Then descendants outside the process group are only
- * reached through the cgroup, and the function returns after a second.
+ * Kills the cgroup and all descendants, and waits until they are gone. With
+ * `own_group`, `command` leads a process group, which is killed as well;
+ * `command` 0: it was not started, or was reaped.
+ *
+ * If children can be listed, `command` stays a zombie. If not, `command` is
+ * reaped, and `out` gets its status. Descendants outside the process group are
+ * then killed only through the cgroup, and the function returns after at most a
+ * second.
  */
 void cli_descendants_kill(const cli_cgroup *cgroup, pid_t command,
                           bool own_group, cli_reaped *out);

@@ -10,8 +10,8 @@
 #include "cli/run/events.h"
 #include "cli/system_clocks.h"
 
-/* COMMAND must inherit descriptors 0 to 2, so a close-on-exec copy is made of
-   these. */
+/* COMMAND must inherit the descriptors 0 to 2, so events go to a close-on-exec
+   copy of these. Other descriptors become close-on-exec themselves. */
 int cli_events_take_fd(int fd)
 {
   if (fd < 0)

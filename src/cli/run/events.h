@@ -21,15 +21,15 @@ typedef struct cli_events {
   bool verbose;
   bool quiet;
   const char *lock; /**< path of the lock; borrowed */
-  /* of the grant */
+  /* set by cli_events_acquired() */
   cli_text node;
   uint64_t token;
-  int64_t session;
+  int64_t session; /**< id of the session */
 } cli_events;
 
-/** Keeps COMMAND from inheriting the descriptor for events, and returns the
-    descriptor to use. Returns -1 for -1, and -1 with errno if no descriptor is
-    left. */
+/** Makes sure that COMMAND does not inherit `fd`, the descriptor for events.
+    Returns the descriptor to use instead. Returns -1 if `fd` is -1, and -1 with
+    errno if no descriptor is left. */
 int cli_events_take_fd(int fd);
 
 /** Opens the outputs. `fd` is the descriptor for JSON, or -1. */
@@ -37,19 +37,23 @@ void cli_events_open(cli_events *e, const cli_options *o, int fd,
                      const char *lock, lk_loop *loop);
 void cli_events_close(cli_events *e);
 
-/** Writes a line for people: always; unless -q is given; only with -v. */
+/** Writes a line for people; nothing if standard error is for JSON. */
 void cli_events_say(cli_events *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/** Writes a notice, unless -q is given: a line, or a JSON event if standard
+    error is for JSON. */
 void cli_events_notice(cli_events *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/** Writes a line for people if -v is given. */
 void cli_events_detail(cli_events *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Whether cli_events_waiting() has an output. */
+/** Whether cli_events_waiting() would write anything. */
 bool cli_events_wants_waiting(const cli_events *e);
 
-/** Reports a position in the queue: 1 is the next holder. `holder` is the label
-    of the current holder; a null pointer in it: not known. */
+/** Reports the position in the queue; position 1 acquires the lock next. `node`
+    is the own node, or NULL. `holder` is the label of the current holder; its
+    `at` is NULL if the label is not known. */
 void cli_events_waiting(cli_events *e, const char *node, size_t position,
                         lk_bytes holder);
 
@@ -58,13 +62,14 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
 void cli_events_acquired(cli_events *e, const cli_lock_kind *k,
                          const lk_client *c);
 
-/** Writes the event "unsure", "held", "revoked", "lost" (with `reason`) or
-    "released". `l` is NULL if the lock is no longer held. */
+/** Writes the event "unsure", "held", "revoked", "lost" or "released". `l`
+   gives the remaining lease, and is NULL if the lock is no longer held.
+   `reason` is NULL except for "lost". */
 void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,
                      const lk_client *c, const char *reason);
 
 /** Reports that the lock was not acquired or COMMAND could not be run. `code`
-    is the exit code. Unless `silently`, people get the reason as a line. */
+    is the exit code. `silently`: only the JSON event is written, no line. */
 void cli_events_failed(cli_events *e, int code, const char *reason,
                        bool silently);
 

@@ -13,9 +13,9 @@
 
 /* ---- the lease ---------------------------------------------------------- */
 
-/* Converts the lease deadline to the supervisor's clock. The clock is read
-   before the client's, so an interruption in between makes the deadline
-   earlier, not later. */
+/* Returns the lease deadline on the supervisor's clock, cli_boottime_ms(). That
+   clock is read before the client's clock: an interruption between the two
+   makes the deadline earlier, not later. */
 static int64_t lease_deadline_on_boottime(const cli_runner *r)
 {
   int64_t now = cli_boottime_ms();
@@ -26,13 +26,14 @@ static int64_t lease_deadline_on_boottime(const cli_runner *r)
   return now + (deadline - lk_client_clock(r->session.client));
 }
 
+/* Watches the socket for writing while an order waits for room. */
 static void watch_supervisor(cli_runner *r)
 {
-  bool waits = r->supervisor.waiting.what != 0;
+  bool order_waits = r->supervisor.waiting.what != 0;
 
   if (r->supervisor_io.events != 0)
     lk__loop_set_io(r->session.loop, &r->supervisor_io,
-                    waits ? LK_LOOP_READ | LK_LOOP_WRITE : LK_LOOP_READ);
+                    order_waits ? LK_LOOP_READ | LK_LOOP_WRITE : LK_LOOP_READ);
 }
 
 static void send_supervisor_order(cli_runner *r, const cli_order *order)
@@ -41,8 +42,9 @@ static void send_supervisor_order(cli_runner *r, const cli_order *order)
   watch_supervisor(r);
 }
 
-/* A deadline that is later by less than a fiftieth of the margin is not sent;
-   an earlier one always is. */
+/* An order for each reply would wake the supervisor often. So a deadline that
+   is later by less than a fiftieth of the margin is not sent. An earlier
+   deadline is always sent. */
 static bool is_lease_order_needed(const cli_runner *r, const cli_order *order)
 {
   return order->lease < r->last_order.lease ||
@@ -66,8 +68,8 @@ void cli_hold_lease_moved(cli_runner *r)
 
 /* ---- end ----------------------------------------------------------------- */
 
-/* Called when COMMAND has ended or could not be started. Does nothing if the
-   hold has been ended before. */
+/* Called when COMMAND has ended or could not be started. Does nothing if it was
+   called before. */
 static void end_hold(cli_runner *r)
 {
   if (r->phase >= CLI_PHASE_KEEPING)
@@ -157,8 +159,8 @@ void cli_hold_begin(cli_runner *r)
     report_not_started(r, CLI_EXIT_FAILED, error);
     return;
   }
-  /* Starts the watch of the own node and the renewal of the lease. The reply is
-     not needed. */
+  /* lk_lock_verify() also starts to watch the own node and to renew the lease.
+     Its result is not needed. */
   lk_lock_verify(r->lock, NULL, NULL);
 }
 
@@ -219,13 +221,14 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event)
 
 /* ---- supervisor reports -------------------------------------------------- */
 
+/* Returns why --on-lost has acted. */
 static const char *action_reason(const cli_runner *r)
 {
-  int64_t most = r->options->max_hold_ms;
+  int64_t max_hold_ms = r->options->max_hold_ms;
 
   if (r->lost)
     return "the lock is lost";
-  return most > 0 && cli_boottime_ms() >= r->held_at + most
+  return max_hold_ms > 0 && cli_boottime_ms() >= r->held_at + max_hold_ms
              ? "--max-hold is over"
              : "the lease is running out";
 }
@@ -241,20 +244,20 @@ static void report_action(cli_runner *r, cli_action what, const char *did)
     cli_events_say(&r->events, "%s: %s: %s", r->path, action_reason(r), did);
 }
 
-/* The table has the order in which the actions can have happened. */
+/* Reports the actions in the order in which they can have happened. */
 static void report_actions(cli_runner *r, unsigned acts)
 {
   static const struct {
     cli_action act;
     const char *did;
-  } known[] = {{CLI_ACTION_STOP, "stopped COMMAND"},
-               {CLI_ACTION_CONT, "continued COMMAND"},
-               {CLI_ACTION_TERM, "sent TERM"},
-               {CLI_ACTION_KILL, "sent KILL"}};
+  } ordered[] = {{CLI_ACTION_STOP, "stopped COMMAND"},
+                 {CLI_ACTION_CONT, "continued COMMAND"},
+                 {CLI_ACTION_TERM, "sent TERM"},
+                 {CLI_ACTION_KILL, "sent KILL"}};
 
-  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-    if ((acts >> known[i].act & 1) != 0)
-      report_action(r, known[i].act, known[i].did);
+  for (size_t i = 0; i < sizeof ordered / sizeof ordered[0]; i++)
+    if ((acts >> ordered[i].act & 1) != 0)
+      report_action(r, ordered[i].act, ordered[i].did);
 }
 
 static int command_exit_code(int status)
@@ -279,14 +282,14 @@ static void report_command_ended(cli_runner *r, int status)
   r->code = command_exit_code(status);
   if (WIFSIGNALED(status) && cli_signal_ends_loops(WTERMSIG(status)))
     r->died_of = WTERMSIG(status);
-  /* After TERM or KILL of --on-lost, the run ends when no descendant is
-     left. */
+  /* After TERM or KILL of --on-lost, the run ends only when no descendant is
+     left: take_supervisor_report() calls release_after_command() then. */
   if (!r->killing)
     release_after_command(r);
 }
 
-/* In the foreground latchkey stops with COMMAND, so that the shell sees its job
-   stop. */
+/* In the foreground latchkey stops when COMMAND does, so that the shell sees
+   that its job has stopped. */
 static void follow_command_stop(const cli_runner *r, int signal)
 {
   if (r->job.foreground &&
@@ -346,7 +349,7 @@ void cli_hold_supervisor_ready(cli_runner *r)
 
   cli_supervisor_flush(&r->supervisor);
   watch_supervisor(r);
-  /* A report can close the supervisor's socket. */
+  /* Handling a report can close the socket. */
   while (got > 0 && r->supervisor.fd >= 0) {
     got = cli_supervisor_receive(&r->supervisor, &report);
     if (got > 0)
@@ -363,11 +366,13 @@ void cli_hold_signal(cli_runner *r, cli_signal signal)
   cli_order order = cli_order_signal(signal.number);
   /* The terminal has sent the signal to COMMAND as well, if COMMAND was
      started. */
-  bool has_it = r->job.foreground && signal.from_terminal && r->job.pid != 0;
+  bool command_has_it =
+      r->job.foreground && signal.from_terminal && r->job.pid != 0;
 
-  if (!has_it)
+  if (!command_has_it)
     send_supervisor_order(r, &order);
-  /* In the foreground follow_command_stop() does this when COMMAND stops. */
+  /* In the foreground, latchkey stops in follow_command_stop(), when COMMAND
+     has stopped. */
   if (signal.number == SIGTSTP && signal.from_terminal && !r->job.foreground)
     cli_signals_stop_self();
 }

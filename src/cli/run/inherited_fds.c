@@ -9,7 +9,7 @@
 
 #include "cli/run/inherited_fds.h"
 
-/* Without /proc, descriptors up to this number are closed. */
+/* Without /proc, the descriptors below this number are closed. */
 enum { MOST_FDS = 1024 };
 
 static bool is_kept_fd(int fd, const int *keep, size_t count)
@@ -20,6 +20,7 @@ static bool is_kept_fd(int fd, const int *keep, size_t count)
   return fd <= STDERR_FILENO;
 }
 
+/* The descriptor `null` itself is closed with the other descriptors. */
 static void replace_standard_fds(void)
 {
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -28,7 +29,6 @@ static void replace_standard_fds(void)
     dup2(null, fd);
 }
 
-/* /dev/null is closed with the others. */
 void cli_inherited_fds_close(const int *keep, size_t count)
 {
   replace_standard_fds();

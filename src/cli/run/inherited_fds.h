@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/** Closes all descriptors but those in `keep` (-1: none). 0, 1 and 2 become
-    /dev/null. */
+/** Closes all descriptors but those in `keep`, which may contain -1. The
+    descriptors 0, 1 and 2 become /dev/null. */
 void cli_inherited_fds_close(const int *keep, size_t count);
 
 #endif

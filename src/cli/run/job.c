@@ -15,8 +15,8 @@ static _Noreturn void execute_command(const cli_job *job, pid_t parent,
                                       int report)
 {
   setpgid(0, job->foreground ? job->group : 0);
-  /* The kernel sends no signal for a parent that died before this call;
-     getppid() shows that. */
+  /* The kernel sends no signal if the parent has died before this call. So
+     getppid() is compared after it. */
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() == parent) {
     cli_signals_restore(&job->signals);
@@ -48,15 +48,16 @@ int cli_job_start(cli_job *job)
     close(ends[0]);
     return error;
   }
-  /* The parent sets the group as well, so that it exists before a signal is
-     sent to it. */
+  /* The child does the same. Whichever runs first, the process group exists
+     before the parent sends a signal to it. */
   setpgid(pid, job->foreground ? job->group : pid);
   job->pid = pid;
   job->exec_result = ends[0];
   return 0;
 }
 
-/* The pipe has an errno, or it was closed by exec(). */
+/* execute_command() writes an errno into the pipe; a successful exec() closes
+   the pipe, and the read returns 0. */
 int cli_job_read_exec_result(cli_job *job)
 {
   int error;
@@ -85,8 +86,8 @@ void cli_job_terminate(const cli_job *job)
   cli_job_signal(job, SIGCONT);
 }
 
-/* Does not stop a child before exec(): it may not have set PR_SET_PDEATHSIG
-   yet, and would outlive a killed supervisor. */
+/* While `exec_result` is open, the child may not have set PR_SET_PDEATHSIG yet.
+   A child that is stopped then would outlive a killed supervisor. */
 bool cli_job_stop(const cli_job *job)
 {
   return job->exec_result < 0 && cli_descendants_stop(&job->cgroup);

@@ -7,8 +7,8 @@
 
 /**
  * COMMAND and its descendants: how they are started, signalled, stopped and
- * killed. The supervisor calls these functions, unless they say otherwise; it
- * is COMMAND's parent.
+ * killed. The supervisor, which is COMMAND's parent, calls these functions;
+ * only cli_job_kill_orphans() is for latchkey.
  */
 typedef struct cli_job {
   char **argv;     /**< ends with NULL */
@@ -17,10 +17,11 @@ typedef struct cli_job {
   pid_t group;     /**< latchkey's process group */
   cli_signals signals;
   cli_cgroup cgroup;
-  pid_t pid;       /**< of COMMAND; 0: not started, or not known to latchkey */
-  int exec_result; /**< read by cli_job_read_exec_result(); -1: nothing to
-                      read */
-  bool reaped;     /**< COMMAND was reaped: `pid` may be another process */
+  pid_t pid;       /**< process id of COMMAND; 0: not started, or in latchkey:
+                      its start was not reported yet */
+  int exec_result; /**< a pipe for cli_job_read_exec_result(); -1: it was read,
+                      or COMMAND was not started */
+  bool reaped;     /**< COMMAND was reaped: `pid` may be another process now */
 } cli_job;
 
 /**
@@ -34,19 +35,20 @@ int cli_job_read_exec_result(cli_job *job);
 
 /** Signals COMMAND's process group; in the foreground COMMAND alone. */
 void cli_job_signal(const cli_job *job, int number);
-/** Sends TERM, and CONT behind it: a stopped process handles TERM only then. */
+/** Sends TERM, then CONT: a stopped process handles TERM only after it is
+    continued. */
 void cli_job_terminate(const cli_job *job);
 /** Stops all processes. Returns whether all are stopped; the caller repeats the
     call until they are. */
 bool cli_job_stop(const cli_job *job);
-/** Continues what cli_job_stop() has stopped. */
+/** Continues the processes that cli_job_stop() has stopped. */
 void cli_job_continue(const cli_job *job);
-/** Kills COMMAND and all its descendants, and waits for their end. `out` as by
-    cli_descendants_kill(). */
+/** Kills COMMAND and all its descendants, and waits for their end. `out` gets
+    the status of COMMAND; see cli_descendants_kill(). */
 void cli_job_kill(cli_job *job, cli_reaped *out);
-/** For latchkey when the supervisor was killed, and COMMAND with it: kills the
-    descendants that are left. `owns_all_children`: latchkey has adopted them,
-    and had no other child. */
+/** Called by latchkey after the supervisor was killed, and COMMAND with it.
+   Kills the descendants that are left. `owns_all_children`: latchkey has
+   adopted them, and has no other child. */
 void cli_job_kill_orphans(cli_job *job, bool owns_all_children);
 
 #endif

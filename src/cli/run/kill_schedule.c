@@ -33,6 +33,7 @@ static bool is_max_hold_over(const cli_kill_schedule *k, int64_t now)
   return k->max_hold_ends_at != 0 && now >= k->max_hold_ends_at;
 }
 
+/* Returns `at`, or the end of --max-hold if that is earlier. */
 static int64_t or_end_of_max_hold(const cli_kill_schedule *k, int64_t at)
 {
   return k->max_hold_ends_at == 0 ? at : earlier_time(at, k->max_hold_ends_at);
@@ -75,8 +76,8 @@ static cli_action enter_stage(cli_kill_schedule *k, cli_kill_stage stage,
   return act;
 }
 
-/* If the lease deadline has passed before TERM (the machine was suspended), the
-   lock counts as lost, and COMMAND still gets its margin to stop. */
+/* If the lease deadline has already passed (the machine was suspended), the
+   lock counts as lost. COMMAND still gets its margin to end. */
 static cli_action send_term(cli_kill_schedule *k, int64_t now)
 {
   k->kill_at_is_fixed = k->lost || now >= k->lease_deadline;
@@ -85,6 +86,7 @@ static cli_action send_term(cli_kill_schedule *k, int64_t now)
   return enter_stage(k, CLI_STAGE_TERM_SENT, CLI_ACTION_TERM);
 }
 
+/* Stores the time of the next action. */
 static cli_action no_action_before(int64_t at, int64_t *next)
 {
   *next = at;

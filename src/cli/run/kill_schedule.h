@@ -7,6 +7,7 @@
 
 #include "cli/options/on_lost.h"
 
+/** What was done to COMMAND last. */
 typedef enum cli_kill_stage {
   CLI_STAGE_RUNNING,
   CLI_STAGE_TERM_SENT,
@@ -14,6 +15,7 @@ typedef enum cli_kill_stage {
   CLI_STAGE_KILLED
 } cli_kill_stage;
 
+/** The signals to send to COMMAND. CLI_ACTION_CONT: the lease was renewed. */
 typedef enum cli_action {
   CLI_ACTION_NONE,
   CLI_ACTION_TERM,
@@ -23,25 +25,27 @@ typedef enum cli_action {
 } cli_action;
 
 /**
- * The times at which TERM, STOP and KILL are sent to COMMAND, computed in the
- * supervisor from the lease deadline. Times are milliseconds on one clock. KILL
- * is sent a tenth of the margin before the lease deadline: then no process of
- * COMMAND runs at the deadline, even if many have to die one after the other.
+ * The times at which TERM, STOP and KILL are sent to COMMAND. The supervisor
+ * computes them from the lease deadline. All times are milliseconds on the
+ * clock of the caller. TERM is sent the margin before the lease deadline. KILL
+ * is sent a tenth of the margin before it, so that no process of COMMAND runs
+ * at the deadline, even if many have to die one after the other.
  */
 typedef struct cli_kill_schedule {
   cli_on_lost policy;
   cli_kill_stage stage;
   int64_t margin_ms; /**< --kill-after */
-  int64_t lease_deadline;   /**< moved on by each CLI_ORDER_LEASE */
+  int64_t lease_deadline;   /**< the one of the last order */
   int64_t max_hold_ends_at; /**< end of --max-hold; 0: no limit */
   bool max_hold_is_over;    /**< TERM was sent because --max-hold was over */
-  bool lost;
-  bool all_stopped;    /**< no process of COMMAND runs */
-  bool kill_at_is_fixed; /**< KILL is sent at `kill_at` even if the lease
-                          deadline moves: the deadline had passed before TERM,
-                          the lock is lost, or COMMAND has ended */
-  int64_t
-      kill_at; /**< --kill-after from the TERM or from the loss of the lock */
+  bool lost;                /**< the lock is lost */
+  bool all_stopped;         /**< in CLI_STAGE_STOPPED: no process of COMMAND
+                          runs */
+  bool kill_at_is_fixed;    /**< a later lease deadline does not delay the KILL:
+                             TERM was sent after the deadline, the lock is lost,
+                             or COMMAND has ended */
+  int64_t kill_at; /**< time of the KILL that is due after the TERM or after the
+                      loss of the lock */
 } cli_kill_schedule;
 
 /** Returns the margin: `kill_after_ms`, or a sixth of the session timeout if
@@ -53,8 +57,9 @@ int64_t cli_kill_schedule_margin_ms(int64_t kill_after_ms,
 /** Called when the lock is lost. */
 void cli_kill_schedule_lock_lost(cli_kill_schedule *k, int64_t now);
 
-/** Called when COMMAND has ended. If TERM was sent, later lease deadlines do
-    not delay the KILL of its remaining descendants any more. */
+/** Called when COMMAND has ended. If TERM was sent, its remaining descendants
+    get KILL at the time that holds now: a later lease deadline does not delay
+    that. */
 void cli_kill_schedule_command_ended(cli_kill_schedule *k);
 
 /** Returns the action that is due; the caller repeats the call until it returns

@@ -42,7 +42,7 @@ static lk_multilock_side multilock_side_of(cli_side side)
   return LK_MULTILOCK_MUTEX;
 }
 
-/* "x:PATH", "s:PATH" or "PATH". */
+/* Parses an argument of -l: "x:PATH", "s:PATH" or "PATH". */
 static lk_multilock_member parse_member(const char *word)
 {
   if (strncmp(word, "x:", 2) == 0)
@@ -126,7 +126,8 @@ const char *cli_lock_kind_node(const cli_lock_kind *k, const char *path)
   return k->several ? lk_multilock_node(k->lock, path) : lk_lock_node(k->lock);
 }
 
-/* Whether one of the paths before number `at` of -l is the same. */
+/* Whether the lock of -l number `at` has the path of LOCK (`path`) or of an
+   earlier -l. */
 static bool is_named_before(const cli_options *o, const char *path, size_t at)
 {
   const char *wanted = cli_lock_kind_path(o, at);

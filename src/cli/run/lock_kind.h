@@ -11,13 +11,14 @@
     permits of a semaphore. */
 typedef struct cli_lock_kind {
   lk_lock *lock;
-  lk_rwlock *rw; /**< the lock of which `lock` is a side; or NULL */
+  lk_rwlock *rw; /**< the read-write lock that `lock` is a side of, or NULL */
   bool several;  /**< `lock` is a multi-lock */
 } cli_lock_kind;
 
-/** NULL if the options fit together, else the complaint. */
+/** Returns a complaint if the options for the lock do not fit together, else
+    NULL. */
 const char *cli_lock_kind_check(const cli_options *o);
-/** Returns the path of -l number `i`. */
+/** Returns the path of the lock of -l number `i`, counted from 0. */
 const char *cli_lock_kind_path(const cli_options *o, size_t i);
 /** Creates the lock, with LOCK at `path`. Returns 0 or an error code. */
 int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
@@ -25,12 +26,12 @@ int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
                        const lk_lock_config *config);
 void cli_lock_kind_free(cli_lock_kind *k);
 
-/** The fencing token of LOCK, the one of the held locks that is at `path`. */
+/** Returns the fencing token of the lock at `path`: LOCK or a lock of -l. */
 uint64_t cli_lock_kind_token(const cli_lock_kind *k, const char *path);
-/** The own node in the queue of LOCK; NULL: not known. */
+/** Returns the own node in the queue of the lock at `path`; NULL: not known. */
 const char *cli_lock_kind_node(const cli_lock_kind *k, const char *path);
-/** Appends a line "TOKEN PATH" for each lock, LOCK first, without a newline
-    after the last: for LATCHKEY_FENCING_TOKENS. */
+/** Appends the value of LATCHKEY_FENCING_TOKENS: a line "TOKEN PATH" for each
+    lock, LOCK (at `path`) first. The last line has no newline. */
 void cli_lock_kind_tokens(const cli_lock_kind *k, const cli_options *o,
                           const char *path, cli_text *out);
 

@@ -8,35 +8,36 @@
  * Checks whether other clients use another number of permits than -p. In
  * Curator's layout the number is not stored in any node.
  *
- * The first contender waits with permits of its own. More permits than these
- * and -p are normal for a moment only: a contender sends the creates of its
- * contender node and of its permits at once, and deletes the permits if it is
- * not first. So the warning requires the same list a second later.
+ * The first contender has created its own permits while it waits. So there
+ * should be at most these and the -p permits of others. More exist for a moment
+ * when a contender arrives: it creates its contender node and its permits at
+ * once, and deletes the permits if it is not the first. So the warning is only
+ * printed if the list is the same a second later.
  */
 
-enum { CHECK_INTERVAL_MS = 1000, MOST_CHECKS = 10 };
+enum { CHECK_INTERVAL_MS = 1000, MAX_CHECKS = 10 };
 
 static void on_permit_names(lk_client *c, int err, const lk_bytes *names,
                             size_t count, const lk_stat *stat, void *arg)
 {
   cli_runner *r = arg;
   int32_t take = r->options->take > 0 ? r->options->take : 1;
-  int64_t most = (int64_t)r->options->permits + take;
+  int64_t most_expected = (int64_t)r->options->permits + take;
 
   (void)c;
   (void)names;
   if (err != 0 || r->phase != CLI_PHASE_QUEUEING)
     return;
-  bool same = stat->pzxid == r->permits_seen;
+  bool unchanged = stat->pzxid == r->permits_pzxid;
 
-  r->permits_seen = stat->pzxid;
-  if ((int64_t)count <= most)
+  r->permits_pzxid = stat->pzxid;
+  if ((int64_t)count <= most_expected)
     return;
-  if (!same) {
+  if (!unchanged) {
     cli_permit_mismatch_check_later(r);
     return;
   }
-  r->permit_checks = MOST_CHECKS;
+  r->permit_checks = MAX_CHECKS; /* warns once */
   cli_events_notice(&r->events,
                     "warning: %s: other clients hold %zu permits, but -p says "
                     "%d; all clients must use the same number",
@@ -60,7 +61,7 @@ static void check_permit_mismatch(lk_loop_timer *t)
 void cli_permit_mismatch_check_later(cli_runner *r)
 {
   if (r->options->permits == 0 || r->options->layout != LK_LAYOUT_CURATOR ||
-      r->options->wait_ms == 0 || r->permit_checks++ >= MOST_CHECKS)
+      r->options->wait_ms == 0 || r->permit_checks++ >= MAX_CHECKS)
     return;
   r->timer.on_timer = check_permit_mismatch;
   lk__loop_set_timer(r->session.loop, &r->timer, CHECK_INTERVAL_MS);

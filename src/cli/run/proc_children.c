@@ -12,8 +12,8 @@
 
 #include "cli/run/proc_children.h"
 
-/* Whether /proc shows the PID namespace of this process. If it shows another
-   one, its numbers mean other processes here. */
+/* Whether /proc shows the PID namespace of this process. In another namespace
+   the same numbers are other processes. */
 static bool proc_is_ours(void)
 {
   char text[32];
@@ -41,7 +41,8 @@ char cli_proc_state(pid_t pid, pid_t *parent)
   if (len <= 0)
     return '\0';
   stat[len] = '\0';
-  /* 4711 (any ) text) S 1 ...: the name may contain any bytes. */
+  /* As in "4711 (name) S 1 ...". The name can contain any bytes, so the last
+     ")" is sought. */
   const char *s = strrchr(stat, ')');
 
   if (s == NULL || strlen(s) < 5)
@@ -50,7 +51,7 @@ char cli_proc_state(pid_t pid, pid_t *parent)
   return s[2];
 }
 
-/* Reads numbers, each followed by a blank, from `fd`. */
+/* Reads process ids, each followed by a blank, from `fd`. */
 static bool read_child_numbers(int fd, void (*each)(pid_t child, void *arg),
                                void *arg)
 {
@@ -70,7 +71,8 @@ static bool read_child_numbers(int fd, void (*each)(pid_t child, void *arg),
   return n == 0;
 }
 
-/* Each thread has its own list of children. */
+/* Reads the lists of all threads in `tasks`: each thread has its own children.
+ */
 static bool read_tasks(pid_t parent, DIR *tasks,
                        void (*each)(pid_t child, void *arg), void *arg)
 {
@@ -86,7 +88,8 @@ static bool read_tasks(pid_t parent, DIR *tasks,
              entry->d_name);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
 
-    /* a thread may end meanwhile: another thread inherits its children */
+    /* If the thread has ended, another thread has its children now, and its
+       list may have been read before. */
     if (fd < 0 || !read_child_numbers(fd, each, arg))
       all = false;
     if (fd >= 0)
@@ -100,14 +103,15 @@ static bool search_all_of_proc(pid_t parent,
 {
   DIR *dir = opendir("/proc");
   struct dirent *entry;
-  pid_t found;
+  pid_t its_parent;
 
   if (dir == NULL)
     return false;
   while ((entry = readdir(dir)) != NULL) {
     pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-    if (pid > 0 && cli_proc_state(pid, &found) != '\0' && found == parent)
+    if (pid > 0 && cli_proc_state(pid, &its_parent) != '\0' &&
+        its_parent == parent)
       each(pid, arg);
   }
   closedir(dir);

@@ -35,9 +35,9 @@ static void close_session(cli_runner *r)
     finish_run(r);
 }
 
-/* Closes the session after a failed acquisition. After the end of -w, the
-   server has CLI_SESSION_CLOSE_MS to confirm that the own node is deleted; the
-   delete has been sent in any case. */
+/* Closes the session after a failed acquisition. If the time of -w is over,
+   waits at most CLI_SESSION_CLOSE_MS for the reply. Without a reply, too, the
+   delete of the own node has been sent. */
 static void close_session_in_time(cli_runner *r)
 {
   close_session(r);
@@ -59,8 +59,8 @@ void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently)
   close_session_in_time(r);
 }
 
-/* Without a quorum no session expires, and a new leader gives each session its
-   full timeout again: the client cannot know when the lock is free. */
+/* The client cannot know when the lock is free: without a quorum no session
+   expires, and a new leader gives each session its full timeout again. */
 static void warn_not_released(cli_runner *r)
 {
   cli_events_notice(&r->events,
@@ -70,8 +70,8 @@ static void warn_not_released(cli_runner *r)
                     r->path);
 }
 
-/* Whether the session ended by `give_up_ms` of the client: the servers may keep
-   it, and its node, for longer. */
+/* Whether the client has given up the session (`give_up_ms`): the servers may
+   keep the session and its node for longer. */
 static bool is_session_given_up(const lk_client *c)
 {
   return lk_client_state(c) == LK_STATE_EXPIRED &&
@@ -114,7 +114,7 @@ void cli_run_release(cli_runner *r)
 {
   r->phase = CLI_PHASE_RELEASING;
   if (lk_lock_release_until(r->lock, LK_NO_LIMIT, on_lock_released, r) != 0) {
-    close_session(r); /* it was lost: there is nothing to release */
+    close_session(r); /* the lock was lost: there is nothing to release */
     return;
   }
   r->timer.on_timer = on_run_release_timeout;

@@ -16,9 +16,11 @@
 
 /* ---- operands ------------------------------------------------------------ */
 
-/* Finds COMMAND in the operands. Returns a complaint, or NULL. `*rest` is moved
-   to COMMAND, or to the STRING of LOCK -c STRING, and then `*shell` is set. */
-static const char *find_command(const cli_options *o, char ***rest, bool *shell)
+/* Finds COMMAND in `*rest`, the operands after LOCK, and moves `*rest` to it.
+   For LOCK -c STRING, moves `*rest` to STRING and sets `*is_string`. Returns a
+   complaint, or NULL. */
+static const char *find_command(const cli_options *o, char ***rest,
+                                bool *is_string)
 {
   const char *word = **rest;
 
@@ -28,8 +30,8 @@ static const char *find_command(const cli_options *o, char ***rest, bool *shell)
                           "LOCK";
   if (word == NULL)
     return "COMMAND is missing";
-  *shell = strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
-  if (*shell) {
+  *is_string = strcmp(word, "-c") == 0 || strcmp(word, "--command") == 0;
+  if (*is_string) {
     ++*rest;
     return **rest != NULL && (*rest)[1] == NULL
                ? NULL
@@ -42,8 +44,9 @@ static const char *find_command(const cli_options *o, char ***rest, bool *shell)
                         "COMMAND that begins with -)";
 }
 
-/* Returns the words for `$SHELL -c text`, to be freed; NULL: out of memory. */
-static char **shell_words(const char *text)
+/* Returns the words of the command `$SHELL -c text`, to be freed; NULL: out of
+   memory. */
+static char **make_shell_words(const char *text)
 {
   const char *name = getenv("SHELL");
   char **words = calloc(4, sizeof *words);
@@ -86,7 +89,7 @@ static void handle_sigchld(cli_runner *r)
   }
 }
 
-static void signal_while_waiting(cli_runner *r, int number)
+static void handle_signal_while_waiting(cli_runner *r, int number)
 {
   char line[80];
 
@@ -113,9 +116,10 @@ static void on_run_signal(lk_loop_io *io, int events)
     else if (r->phase == CLI_PHASE_RUNNING)
       cli_hold_signal(r, signal);
     else if (r->phase < CLI_PHASE_RUNNING)
-      signal_while_waiting(r, signal.number);
+      handle_signal_while_waiting(r, signal.number);
     else if (r->phase == CLI_PHASE_KEEPING)
       cli_min_hold_signal(r, signal.number);
+    /* Without a connection the deletion of the own node may take long. */
     else if (cli_signal_ends_wait(signal.number) &&
              lk_client_state(r->session.client) != LK_STATE_CONNECTED)
       cli_run_stop_releasing(r);
@@ -138,7 +142,8 @@ static void on_run_without_session(cli_session *s, const char *text, void *arg)
   cli_events_notice(&r->events, "%s", text);
 }
 
-/* The loop runs until the end of the run, also when the client is closed. */
+/* lk__loop_hold() keeps the loop running when the client is closed, until
+   `over` ends it. */
 static void start_run_watchers(cli_runner *r)
 {
   lk_loop *loop = r->session.loop;
@@ -163,8 +168,8 @@ static void stop_run_watchers(cli_runner *r)
 
 /* ---- start and end ------------------------------------------------------- */
 
-/* Called before the loop and the connection exist: the supervisor must not
-   inherit their descriptors. */
+/* Called before the loop and the connection are opened, so that the supervisor
+   does not inherit their descriptors. */
 static bool start_supervisor(cli_runner *r, cli_process_title title,
                              cli_text *complaint)
 {
@@ -216,19 +221,20 @@ static void free_run(cli_runner *r)
   cli_acl_free(&r->acl);
 }
 
-/* Reports a failure before cli_events_open(). */
+/* Reports a failure before cli_events_open() was called. */
 static void fail_early(const cli_options *o, const char *path,
                        const char *reason)
 {
-  bool apart = o->events_fd >= 0;
+  bool has_events_fd = o->events_fd >= 0;
   cli_text line = {0};
 
-  if (apart || !o->json)
+  if (has_events_fd || !o->json)
     cli_fail(CLI_EXIT_FAILED, "%s", reason);
-  if (apart || o->json) {
-    signal(SIGPIPE, SIG_IGN); /* 125 even if the reader is gone */
+  if (has_events_fd || o->json) {
+    signal(SIGPIPE,
+           SIG_IGN); /* the exit code stays 125 if the reader is gone */
     cli_failed_json(&line, path, CLI_EXIT_FAILED, reason);
-    cli_write_all(apart ? o->events_fd : STDERR_FILENO, &line);
+    cli_write_all(has_events_fd ? o->events_fd : STDERR_FILENO, &line);
   }
   cli_text_free(&line);
 }
@@ -260,7 +266,8 @@ static void run_until_over(cli_runner *r, cli_process_title title)
   cli_text_free(&complaint);
 }
 
-/* Returns a complaint about --min-hold and --max-hold, or NULL. */
+/* Returns a complaint if --min-hold, --max-hold and --on-lost do not fit
+   together, else NULL. */
 static const char *check_hold_options(const cli_options *o)
 {
   if (o->max_hold_ms == 0)
@@ -272,7 +279,7 @@ static const char *check_hold_options(const cli_options *o)
              : NULL;
 }
 
-/* Returns the path of a lock that is at or below /zookeeper, or NULL. */
+/* Returns the first path of a lock that is at or below /zookeeper, or NULL. */
 static const char *find_reserved_lock(const cli_options *o, const char *path)
 {
   if (cli_path_is_reserved(o->hosts, path))
@@ -301,7 +308,7 @@ static int refuse_reserved_lock(const cli_options *o, const char *path)
 int cli_run(const cli_options *o, char **operands, cli_process_title title)
 {
   char **rest = operands + 1;
-  bool after = false;
+  bool string_after_lock = false; /* LOCK -c STRING */
   const char *wrong = cli_lock_kind_check(o);
 
   if (wrong == NULL)
@@ -309,15 +316,15 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   if (wrong == NULL && strcmp(operands[0], "/") == 0)
     wrong = "LOCK must be a path below \"/\"";
   if (wrong == NULL)
-    wrong = find_command(o, &rest, &after);
+    wrong = find_command(o, &rest, &string_after_lock);
   const char *reserved = find_reserved_lock(o, operands[0]);
-  const char *text = after ? *rest : o->command;
+  const char *string = string_after_lock ? *rest : o->command;
 
   if (wrong != NULL)
     return refuse_run_usage(o, operands[0], wrong);
   if (reserved != NULL)
     return refuse_reserved_lock(o, reserved);
-  char **words = text == NULL ? NULL : shell_words(text);
+  char **words = string == NULL ? NULL : make_shell_words(string);
   cli_runner r = {.options = o, .path = operands[0], .code = CLI_EXIT_FAILED};
 
   r.supervisor.fd = -1;
@@ -327,13 +334,13 @@ int cli_run(const cli_options *o, char **operands, cli_process_title title)
   r.session.log = on_run_log;
   r.session.no_session_yet = on_run_without_session;
   r.session.arg = &r;
-  r.job.argv = text == NULL ? rest : words;
+  r.job.argv = string == NULL ? rest : words;
   if (r.job.argv == NULL)
     fail_early(o, r.path, lk_error_text(LK_ERR_NO_MEMORY));
   else
     run_until_over(&r, title);
   free_shell_words(words);
-  /* A shell ends its loop on ^C only if the command dies of the signal, too. */
+  /* On ^C a shell ends its loop only if latchkey dies of the signal, too. */
   if (r.died_of != 0 && r.code == CLI_EXIT_SIGNAL + r.died_of)
     cli_signals_die_of(r.died_of);
   return r.code;

@@ -5,8 +5,8 @@
 #include "cli/options/options.h"
 #include "cli/run/supervisor_handle.h"
 
-/** `latchkey run`: `operands` are LOCK, COMMAND and its arguments, and end with
-    NULL. Returns the exit code. */
+/** Runs the verb `run`. `operands` are LOCK, COMMAND and its arguments; they
+   end with NULL. `title` is the memory of argv. Returns the exit code. */
 int cli_run(const cli_options *o, char **operands, cli_process_title title);
 
 #endif

@@ -30,14 +30,17 @@ typedef enum cli_phase {
 
 typedef struct cli_runner {
   const cli_options *options;
-  const char *path; /**< of the lock */
+  const char *path; /**< path of LOCK */
   cli_phase phase;
   int code;    /**< exit code of latchkey */
-  int died_of; /**< INT or QUIT ended COMMAND or the wait; 0: neither */
-  bool over;
+  int died_of; /**< the signal, INT or QUIT, that ended COMMAND or the wait; 0:
+                  neither did */
+  bool over;   /**< the phase is CLI_PHASE_OVER; ends the loop */
 
   cli_job job;
-  bool owns_all_children; /**< latchkey had no child when it started */
+  bool owns_all_children; /**< latchkey had no child when it started, so all its
+                             children are the supervisor and orphans of
+                             COMMAND */
   cli_supervisor supervisor;
   lk_loop_io supervisor_io;
   lk_loop_io signals_io;
@@ -46,22 +49,23 @@ typedef struct cli_runner {
   cli_events events;
   cli_acl acl;
   cli_lock_kind kind;
-  lk_lock *lock;           /**< that of `kind` */
-  lk_listener listener;    /**< for new lease deadlines */
-  lk_loop_timer timer; /**< in CLI_PHASE_QUEUEING: the reply timeout of -n, or
-                     the next check of the permit count; in CLI_PHASE_KEEPING:
-                     --min-hold; in CLI_PHASE_RELEASING: the session timeout */
-  int64_t wait_ends_at;    /**< the end of -w, on lk_client_clock(); else
-                              LK_NO_LIMIT */
-  uint64_t label_requests; /**< sent so far; only the reply to the last one is
-                              shown */
-  int64_t
-      permits_seen;  /**< pzxid of the permits' directory at the last check */
-  int permit_checks; /**< made so far */
-  int64_t margin_ms;       /**< --kill-after */
+  lk_lock *lock;        /**< the same as kind.lock */
+  lk_listener listener; /**< for new lease deadlines and session states */
+  /** In CLI_PHASE_QUEUEING: the time limit for a reply with -n, or the next
+      check by permit_mismatch.c. In CLI_PHASE_KEEPING: the end of --min-hold.
+     In CLI_PHASE_RELEASING and CLI_PHASE_CLOSING: the time limit of the phase.
+   */
+  lk_loop_timer timer;
+  int64_t wait_ends_at;    /**< end of -w, on lk_client_clock(); LK_NO_LIMIT: no
+                              -w */
+  uint64_t label_requests; /**< number of requests for the holder's label; only
+                              the reply to the last one is shown */
+  int64_t permits_pzxid;   /**< of the permits' directory at the last check */
+  int permit_checks;       /**< number of checks by permit_mismatch.c */
+  int64_t margin_ms;       /**< --kill-after, or its default */
 
   int64_t held_at;      /**< start of the hold, on cli_boottime_ms() */
-  cli_order last_order; /**< the last lease deadline that was sent */
+  cli_order last_order; /**< the last order with a lease deadline */
   bool suspended;       /**< the connection is lost */
   bool lost;            /**< the lock was lost while COMMAND ran */
   bool acted;   /**< --on-lost has stopped, continued or killed COMMAND */
@@ -72,16 +76,17 @@ typedef struct cli_runner {
 
 /* ---- acquire.c ---- */
 
-/** Creates the lock and starts to connect. */
+/** Creates the lock and starts to connect. On false, `complaint` gets one
+    line. */
 bool cli_acquire_prepare(cli_runner *r, cli_text *complaint);
-/** Callbacks of the session: it is established, or cannot be. */
+/** The callbacks `up` and `down` of cli_session. */
 void cli_acquire_on_session(cli_session *s, void *arg);
 void cli_acquire_on_no_session(cli_session *s, int err, void *arg);
 
 /* ---- permit_mismatch.c ---- */
 
-/** Schedules a check whether other clients use another number than -p. For the
-    first contender of a semaphore that has too few permits. */
+/** Schedules a check whether other clients use another number of permits than
+    -p. Called when the own contender is the first one and waits for permits. */
 void cli_permit_mismatch_check_later(cli_runner *r);
 
 /* ---- hold.c ---- */
@@ -94,18 +99,19 @@ void cli_hold_event(cli_runner *r, const lk_lock_event *event);
 void cli_hold_supervisor_ready(cli_runner *r);
 /** Handles a signal to latchkey while COMMAND runs. */
 void cli_hold_signal(cli_runner *r, cli_signal signal);
-/** Sends the lease deadline to the supervisor if a reply has moved it. */
+/** Sends the lease deadline to the supervisor if it has changed. */
 void cli_hold_lease_moved(cli_runner *r);
 
 /* ---- release.c ---- */
 
-/** Ends the run before COMMAND was started, with exit code `code`. `reason`
-   goes to the JSON events and, unless `silently`, to standard error. */
+/** Ends the run with exit code `code` before COMMAND was started. `reason` goes
+    to the JSON events and, unless `silently`, to standard error. */
 void cli_run_fail(cli_runner *r, int code, const char *reason, bool silently);
 /** Releases the lock, closes the session and ends the run with exit code
     r->code. */
 void cli_run_release(cli_runner *r);
-/** Stops waiting for the deletion of the own node. */
+/** Stops waiting for the deletion of the own node: warns, and closes the
+    session. */
 void cli_run_stop_releasing(cli_runner *r);
 
 #endif

@@ -9,18 +9,19 @@
 #include "cli/run/signals.h"
 #include "cli/session/interrupt.h"
 
-static const struct known {
+/* The signals that latchkey passes to COMMAND. */
+static const struct passed_signal {
   int number;
   const char *name;
-  bool ends_wait;
-} known[] = {
+  bool ends_wait; /* ends a run that waits for the lock */
+} passed_signals[] = {
     {SIGINT, "INT", true},      {SIGTERM, "TERM", true},
     {SIGHUP, "HUP", true},      {SIGQUIT, "QUIT", true},
     {SIGUSR1, "USR1", true},    {SIGUSR2, "USR2", true},
     {SIGWINCH, "WINCH", false}, {SIGCONT, "CONT", false},
     {SIGTSTP, "TSTP", false},
 };
-enum { NKNOWN = sizeof known / sizeof known[0] };
+enum { NPASSED = sizeof passed_signals / sizeof passed_signals[0] };
 
 int cli_signals_open(cli_signals *s)
 {
@@ -28,18 +29,19 @@ int cli_signals_open(cli_signals *s)
   sigset_t wanted;
 
   sigemptyset(&action.sa_mask);
-  /* An ignored SIGCHLD, which is inherited, would hide the end of children. */
+  /* If SIGCHLD was ignored when latchkey was started, the end of children would
+     not be reported. */
   sigaction(SIGCHLD, &action, NULL);
-  s->pipe_ignored = cli_signal_is_ignored(SIGPIPE);
-  s->size_ignored = cli_signal_is_ignored(SIGXFSZ);
+  s->sigpipe_ignored = cli_signal_is_ignored(SIGPIPE);
+  s->sigxfsz_ignored = cli_signal_is_ignored(SIGXFSZ);
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, NULL);
   sigaction(SIGXFSZ, &action, NULL);
   sigemptyset(&wanted);
   sigaddset(&wanted, SIGCHLD);
-  for (int i = 0; i < NKNOWN; i++)
-    if (!cli_signal_is_ignored(known[i].number))
-      sigaddset(&wanted, known[i].number);
+  for (int i = 0; i < NPASSED; i++)
+    if (!cli_signal_is_ignored(passed_signals[i].number))
+      sigaddset(&wanted, passed_signals[i].number);
   if (sigprocmask(SIG_BLOCK, &wanted, &s->mask_before) != 0)
     return errno;
   s->fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -53,15 +55,15 @@ bool cli_signals_next(const cli_signals *s, cli_signal *out)
   if (read(s->fd, &info, sizeof info) != (ssize_t)sizeof info)
     return false;
   out->number = (int)info.ssi_signo;
-  out->from_terminal = info.ssi_code > 0;
+  out->from_terminal = info.ssi_code > 0; /* sent by the kernel */
   return true;
 }
 
 bool cli_signal_ends_wait(int number)
 {
-  for (int i = 0; i < NKNOWN; i++)
-    if (known[i].number == number)
-      return known[i].ends_wait;
+  for (int i = 0; i < NPASSED; i++)
+    if (passed_signals[i].number == number)
+      return passed_signals[i].ends_wait;
   return false;
 }
 
@@ -72,9 +74,9 @@ bool cli_signal_ends_loops(int number)
 
 const char *cli_signal_name(int number)
 {
-  for (int i = 0; i < NKNOWN; i++)
-    if (known[i].number == number)
-      return known[i].name;
+  for (int i = 0; i < NPASSED; i++)
+    if (passed_signals[i].number == number)
+      return passed_signals[i].name;
   return "a signal";
 }
 
@@ -83,9 +85,9 @@ void cli_signals_restore(const cli_signals *s)
   struct sigaction action = {.sa_handler = SIG_DFL};
 
   sigemptyset(&action.sa_mask);
-  if (!s->pipe_ignored)
+  if (!s->sigpipe_ignored)
     sigaction(SIGPIPE, &action, NULL);
-  if (!s->size_ignored)
+  if (!s->sigxfsz_ignored)
     sigaction(SIGXFSZ, &action, NULL);
   sigprocmask(SIG_SETMASK, &s->mask_before, NULL);
 }
@@ -108,7 +110,8 @@ void cli_signals_die_of(int number)
 
   if (getpid() == 1)
     return;
-  /* RLIMIT_CORE does not apply if core_pattern is a program. */
+  /* Prevents a core dump. A limit by RLIMIT_CORE would not do if core_pattern
+     is a program. */
   prctl(PR_SET_DUMPABLE, 0);
   sigemptyset(&action.sa_mask);
   sigaction(number, &action, NULL);

@@ -13,8 +13,8 @@
 typedef struct cli_signals {
   int fd; /**< the signalfd */
   sigset_t mask_before;
-  bool pipe_ignored; /**< SIGPIPE was ignored when latchkey was started */
-  bool size_ignored; /**< likewise SIGXFSZ */
+  bool sigpipe_ignored; /**< SIGPIPE was ignored when latchkey was started */
+  bool sigxfsz_ignored; /**< likewise SIGXFSZ */
 } cli_signals;
 
 /** A signal that was received. */
@@ -26,7 +26,7 @@ typedef struct cli_signal {
 /** Opens the signalfd. Returns 0 or an errno. From now on SIGPIPE and SIGXFSZ
     are ignored, and writes fail with EPIPE or EFBIG. */
 int cli_signals_open(cli_signals *s);
-/** Reads the next signal; false: none is pending. */
+/** Reads the next signal. Returns false if none is pending. */
 bool cli_signals_next(const cli_signals *s, cli_signal *out);
 /** Whether the signal ends a run that waits for the lock. */
 bool cli_signal_ends_wait(int number);
@@ -36,8 +36,8 @@ void cli_signals_restore(const cli_signals *s);
 /** Stops this process as SIGTSTP does. Returns after SIGCONT; in an orphaned
     process group, where the kernel discards SIGTSTP, at once. */
 void cli_signals_stop_self(void);
-/** Whether a shell ends its loop when a command dies of the signal: INT,
-    QUIT. */
+/** Whether a shell ends its loop when a command in it dies of the signal. That
+    holds for INT and QUIT. */
 bool cli_signal_ends_loops(int number);
 /** Kills this process with the signal, without a core dump. Returns if this is
     process 1, which the signal does not kill. */

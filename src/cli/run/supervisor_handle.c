@@ -13,7 +13,8 @@
 #include "cli/run/supervisor_handle.h"
 #include "cli/run/supervisor_main.h"
 
-/* Copies the words out of the memory that set_process_title() overwrites. */
+/* Copies the words: set_process_title() overwrites their memory. Returns NULL
+   if out of memory; the process exits then, so nothing is freed. */
 static char **copy_arguments(char **words)
 {
   size_t count = 0;
@@ -80,7 +81,7 @@ int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
   return 0;
 }
 
-/* Another process may have stopped the supervisor. */
+/* Continues the supervisor, which another process may have stopped. */
 static void continue_supervisor(const cli_supervisor *g)
 {
   kill(g->pid, SIGCONT);
@@ -132,7 +133,8 @@ static int receive_report(const cli_supervisor *g, cli_supervisor_report *out)
   return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
 }
 
-/* WNOWAIT keeps the supervisor a zombie. */
+/* Whether the supervisor has died. It stays a zombie (WNOWAIT), so that its
+   process id is not reused. */
 static bool is_supervisor_dead(const cli_supervisor *g)
 {
   siginfo_t info = {.si_pid = 0};
@@ -142,15 +144,17 @@ static bool is_supervisor_dead(const cli_supervisor *g)
          info.si_pid != 0;
 }
 
-/* End-of-file alone does not show the supervisor's death: a child of it that
-   was stopped before exec() still holds the socket. */
+/* The death of the supervisor does not always close the socket: a child that
+   was stopped before exec() keeps the socket open. So the process is checked,
+   too. */
 int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out)
 {
   int got = receive_report(g, out);
 
   if (got != 0 || !is_supervisor_dead(g))
     return got;
-  got = receive_report(g, out); /* a report from before its death */
+  /* It can have sent a report between the two checks. */
+  got = receive_report(g, out);
   return got == 0 ? -1 : got;
 }
 
@@ -164,7 +168,8 @@ void cli_supervisor_continue(const cli_supervisor *g)
     continue_supervisor(g);
 }
 
-enum { RECHECK_MS = 100 };
+/* If nothing comes from the supervisor for this time, it may be stopped. */
+enum { CONTINUE_AFTER_MS = 100 };
 
 /* Reads all reports until the supervisor exits. If the socket were closed with
    unread reports, the supervisor would see ECONNRESET instead of
@@ -180,7 +185,7 @@ static void drain_until_exit(cli_supervisor *g)
     short events = g->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
     struct pollfd ready = {g->fd, events, 0};
 
-    if (poll(&ready, 1, RECHECK_MS) == 0)
+    if (poll(&ready, 1, CONTINUE_AFTER_MS) == 0)
       continue_supervisor(g);
     cli_supervisor_flush(g);
     got = cli_supervisor_receive(g, &unread);

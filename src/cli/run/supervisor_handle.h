@@ -11,20 +11,21 @@
  * The supervisor: a process between latchkey and COMMAND. It starts COMMAND
  * and passes signals on to it. When the lease runs out or latchkey has ended
  * for any reason, it ends COMMAND with all its descendants. It has a timer of
- * its own, so a latchkey that is stopped or hangs delays nothing.
+ * its own, so COMMAND is ended in time even if latchkey is stopped or hangs.
  *
- * The supervisor has a process group of its own, ignores all signals but KILL
- * and STOP, and adopts orphaned descendants of COMMAND: a process cannot escape
- * by leaving its process group or session.
+ * The supervisor has a process group of its own, and only KILL and STOP act on
+ * it. It adopts orphaned descendants of COMMAND, so that a process does not
+ * escape by leaving its process group or session.
  */
 
 /** The supervisor as latchkey sees it. */
 typedef struct cli_supervisor {
   pid_t pid; /**< 0: no process */
-  int fd;    /**< the socket; readable: a report or end-of-file; -1: none */
-  cli_order
-      waiting; /**< the order for which the socket had no room; when `fd` is
-                  writable, cli_supervisor_flush() sends it; `what` 0: none */
+  int fd;    /**< the socket to the supervisor; readable when a report has come
+                or the supervisor has ended; -1: none */
+  /** The order for which the socket had no room; `what` is 0 if there is none.
+      When `fd` is writable, cli_supervisor_flush() sends it. */
+  cli_order waiting;
 } cli_supervisor;
 
 /** The memory of argv. The supervisor overwrites it with its own name, so that
@@ -34,8 +35,7 @@ typedef struct cli_process_title {
   size_t len;
 } cli_process_title;
 
-/** Forks the supervisor. `job` is copied as it is now. Returns 0 or an errno.
- */
+/** Forks the supervisor, which has a copy of `job`. Returns 0 or an errno. */
 int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
                         cli_on_lost on_lost, cli_process_title title);
 /** Sends the first order, CLI_ORDER_START. `environment` holds variables to
@@ -49,11 +49,11 @@ void cli_supervisor_flush(cli_supervisor *g);
 /** Receives a report. Returns 1 with a report in `out`, 0 if there is none now,
    -1 if the supervisor has ended. */
 int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out);
-/** Called after SIGCHLD: continues the supervisor if a process has stopped it.
- */
+/** Called after SIGCHLD. Continues the supervisor if another process has
+   stopped it. */
 void cli_supervisor_continue(const cli_supervisor *g);
-/** Sends CLI_ORDER_EXIT, reads reports to the end, and waits for the process.
- */
+/** Sends CLI_ORDER_EXIT, discards all reports, and waits until the process has
+    exited. */
 void cli_supervisor_close(cli_supervisor *g);
 
 #endif

@@ -16,9 +16,9 @@
 #include "cli/run/supervisor_protocol.h"
 #include "cli/system_clocks.h"
 
-/* Size limit of an order with its environment: a socket carries no larger
-   message. */
-enum { MOST_BYTES = 256 * 1024 };
+/* Size limit of the first order with the environment of COMMAND: no larger
+   message fits the socket. */
+enum { MAX_ORDER_BYTES = 256 * 1024 };
 
 typedef struct supervisor {
   cli_job job;
@@ -29,8 +29,8 @@ typedef struct supervisor {
   bool ended; /* COMMAND has ended; it stays a zombie, so that its process id
                  and group id are not reused */
   bool none_left_reported;
-  cli_supervisor_report
-      waiting; /* the report for which the socket had no room */
+  cli_supervisor_report waiting; /* the report for which the socket had no room;
+                                    `what` is 0 if there is none */
 } supervisor;
 
 static void flush_report(supervisor *s)
@@ -52,12 +52,13 @@ static void send_not_started(supervisor *s, int error)
                                          .error = error});
 }
 
-/* Called when latchkey has ended or has sent CLI_ORDER_EXIT. */
-static _Noreturn void exit_supervisor(supervisor *s, bool killing)
+/* `kill_job`: latchkey has ended without CLI_ORDER_EXIT, so nothing renews the
+   lease. */
+static _Noreturn void exit_supervisor(supervisor *s, bool kill_job)
 {
   cli_reaped reaped;
 
-  if (killing && s->job.pid != 0)
+  if (kill_job && s->job.pid != 0)
     cli_job_kill(&s->job, &reaped);
   else if (s->schedule.stage == CLI_STAGE_STOPPED)
     cli_job_continue(&s->job);
@@ -65,7 +66,8 @@ static _Noreturn void exit_supervisor(supervisor *s, bool killing)
   _exit(0);
 }
 
-/* A pipe that COMMAND closes must not stay open in the supervisor. */
+/* When COMMAND closes its end of a pipe, the reader must see end-of-file. So
+   the supervisor does not keep inherited descriptors open. */
 static void close_inherited_fds(const supervisor *s)
 {
   const int keep[] = {s->fd, s->sigchld_fd, s->timer_fd, s->job.exec_result,
@@ -74,6 +76,7 @@ static void close_inherited_fds(const supervisor *s)
   cli_inherited_fds_close(keep, sizeof keep / sizeof keep[0]);
 }
 
+/* Sets the variables of an order: "NAME=VALUE", each followed by a NUL. */
 static void set_environment(char *at, size_t len)
 {
   char *end = at + len;
@@ -104,14 +107,14 @@ static void start_command(supervisor *s, const cli_order *order)
    so they are not freed. */
 static void wait_for_start(supervisor *s)
 {
-  char *bytes = malloc(MOST_BYTES);
+  char *bytes = malloc(MAX_ORDER_BYTES);
   cli_order order;
   ssize_t n;
 
   if (bytes == NULL)
     _exit(1);
   do
-    n = recv(s->fd, bytes, MOST_BYTES, 0);
+    n = recv(s->fd, bytes, MAX_ORDER_BYTES, 0);
   while (n < 0 && errno == EINTR);
   if (n < (ssize_t)sizeof order)
     exit_supervisor(s, false);
@@ -216,9 +219,9 @@ static void check_command_state(supervisor *s)
     report_command_end(s, to_wait_status(&info));
 }
 
-/* Reaps any dead child, COMMAND included, since children cannot be listed.
-   Returns whether any is left. */
-static bool reap_any_command(supervisor *s)
+/* Reaps all dead children, COMMAND included. For use where children cannot be
+   listed. Returns whether a child is left. */
+static bool reap_dead_children(supervisor *s)
 {
   pid_t pid;
 
@@ -249,7 +252,7 @@ static void handle_child_deaths(supervisor *s)
   cli_descendants_left left = cli_descendants_reap(s->job.pid);
 
   if (left == CLI_LEFT_NONE ||
-      (left == CLI_LEFT_UNKNOWN && !reap_any_command(s)))
+      (left == CLI_LEFT_UNKNOWN && !reap_dead_children(s)))
     report_none_left(s);
 }
 
@@ -282,9 +285,12 @@ static void act_on_command(supervisor *s, cli_action what)
 
 /* ---- time ---------------------------------------------------------------- */
 
-/* RESTOP_MS: while some descendants still run. RECHECK_MS: without a cgroup,
-   where a SIGCONT can continue them. */
-enum { RESTOP_MS = 20, RECHECK_MS = 100 };
+/* Interval in which descendants that still run are stopped again. */
+enum { RESTOP_MS = 20 };
+
+/* Interval in which stopped descendants are checked: without a cgroup, another
+   process can continue them by SIGCONT. */
+enum { RECHECK_MS = 100 };
 
 static int64_t next_stop_check(const supervisor *s, int64_t now)
 {
@@ -302,13 +308,14 @@ static void set_boottime_timer(const supervisor *s, int64_t at)
 
   if (at != INT64_MAX) {
     when.it_value.tv_sec = (time_t)(at / 1000);
+    /* 0 would switch the timer off */
     when.it_value.tv_nsec = at > 0 ? at % 1000 * 1000000 : 1;
   }
   timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* Takes the actions that the kill schedule has due, and sets the timer for the
-   next one. */
+/* Does all actions of the kill schedule that are due, and sets the timer for
+   the next one. */
 static void follow_schedule(supervisor *s)
 {
   int64_t next = INT64_MAX;

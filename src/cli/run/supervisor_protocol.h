@@ -11,14 +11,14 @@
 
 /**
  * @file
- * The messages between latchkey and its supervisor, over a SOCK_SEQPACKET
- * socket with non-blocking sends. Each side keeps one unsent message. While the
- * socket is full, later messages are merged into it. So no message is lost, and
- * the memory is bounded.
+ * The messages between latchkey and its supervisor. They pass through a
+ * SOCK_SEQPACKET socket with non-blocking sends. While the socket is full, a
+ * side keeps one unsent message and merges later ones into it. So no content is
+ * lost, and the memory is bounded.
  */
 
-/** The contents of an order; in brackets the members of cli_order that carry
-    them. */
+/** The contents of an order. In brackets: the members of cli_order that belong
+    to it. */
 enum {
   CLI_ORDER_START = 1,  /**< start COMMAND (`lease`, `margin_ms`,
                              `max_hold_ms`); its environment follows */
@@ -26,7 +26,7 @@ enum {
                              `margin_ms`) */
   CLI_ORDER_LOST = 4,   /**< the lock is lost */
   CLI_ORDER_SIGNAL = 8, /**< send these signals to COMMAND (`signals`) */
-  CLI_ORDER_EXIT = 16   /**< exit; processes of COMMAND that are left run on */
+  CLI_ORDER_EXIT = 16   /**< exit, without killing processes of COMMAND */
 };
 
 /** A message from latchkey to its supervisor. */
@@ -34,20 +34,18 @@ typedef struct cli_order {
   unsigned what;       /**< CLI_ORDER_..., or-ed */
   uint64_t signals;    /**< bit N: signal N */
   int64_t lease;       /**< the lease deadline, on cli_boottime_ms() */
-  int64_t
-      margin_ms; /**< --kill-after: time between TERM and the lease deadline */
+  int64_t margin_ms; /**< --kill-after: time from TERM to the lease deadline */
   int64_t max_hold_ms; /**< 0: no limit */
 } cli_order;
 
-/** The contents of a report, in the order in which they happened; in brackets
-    the members of cli_supervisor_report that carry them. */
+/** The contents of a report, in the order in which they happen. In brackets:
+   the members of cli_supervisor_report that belong to them. */
 enum {
   CLI_REPORT_STARTED = 1,      /**< COMMAND runs (`child`) */
   CLI_REPORT_NOT_EXECUTED = 2, /**< COMMAND cannot be executed (`error`) */
   CLI_REPORT_NOT_STARTED = 4,  /**< COMMAND was not started (`error`; ETIMEDOUT:
                                 the lease deadline had passed) */
-  CLI_REPORT_ACTED =
-      8, /**< --on-lost or --max-hold signalled COMMAND (`acts`) */
+  CLI_REPORT_ACTED = 8,     /**< the kill schedule signalled COMMAND (`acts`) */
   CLI_REPORT_STOPPED = 16,  /**< a signal stopped COMMAND (`signal`) */
   CLI_REPORT_ENDED = 32,    /**< COMMAND has ended (`status`) */
   CLI_REPORT_NONE_LEFT = 64 /**< COMMAND has ended, and no descendant is left */
@@ -65,8 +63,9 @@ typedef struct cli_supervisor_report {
 
 /**
  * Sends a message without blocking. Returns false if the socket has no room:
- * the caller sends again when it is writable. Returns true if the message was
- * sent or the peer has closed; the next receive then reports end-of-file.
+ * the caller sends again when the socket is writable. Returns true if the
+ * message was sent, or if the peer has closed its end: the next receive then
+ * reports end-of-file.
  */
 bool cli_supervisor_socket_send(int fd, const void *message, size_t size);
 
@@ -74,13 +73,13 @@ bool cli_supervisor_socket_send(int fd, const void *message, size_t size);
 cli_order cli_order_signal(int number);
 
 /**
- * Merges `more` into an unsent order: the newer lease replaces the older one;
- * of SIGTSTP and SIGCONT the later one stays, as in the kernel.
+ * Merges `more` into an unsent order. The newer lease deadline replaces the
+ * older one. Of SIGTSTP and SIGCONT only the later one stays, as in the kernel.
  */
 void cli_order_merge(cli_order *into, const cli_order *more);
 
-/** Merges `more` into an unsent report. A stop after CLI_ACTION_CONT removes
-    that action from the report. */
+/** Merges `more` into an unsent report. CLI_ACTION_STOP removes an earlier
+    CLI_ACTION_CONT, since a report shows CONT after STOP. */
 void cli_supervisor_report_merge(cli_supervisor_report *into,
                                  const cli_supervisor_report *more);
 
