@@ -15,8 +15,8 @@ extern "C" {
 
 /**
  * Read "/zookeeper/config", independent of the chroot. Its data is the text for
- * lk_config_next(), empty on a standalone server. May watch; the event has that
- * path. NO_NODE (before 3.5), NO_AUTH (READ).
+ * lk_config_next(), empty on a standalone server. `call` may set a watch, whose
+ * event has this path. Errors: NO_NODE (servers before 3.5), NO_AUTH (READ).
  */
 LK_API int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done,
                          void *arg);
@@ -45,8 +45,8 @@ LK_API int lk_config_next(lk_bytes *text, lk_member *out);
     @return 0; LK_ERR_NO_NODE: it has none; LK_ERR_BAD_ARGUMENT. */
 LK_API int lk_config_version(lk_bytes text, int64_t *out);
 
-/** A change of an ensemble. Set `size`. Either `members`, or one or both of the
-    others. */
+/** A change of an ensemble. Set `size`, and either `members`, or one or both of
+    `joining` and `leaving`. */
 typedef struct lk_reconfiguration {
   size_t size;         /**< sizeof(lk_reconfiguration) */
   const char *joining; /**< "server.4=host:2888:3888;2181", commas between */

@@ -51,8 +51,8 @@ LK_API lk_op lk_op_check(const char *path, int32_t version);
 typedef struct lk_op_result {
   int32_t type; /**< as in the reply, -1 for an error; servers before 3.7.2 and
                      3.8.2 reply to create2 as to create */
-  int err;      /**< 0; of the operation that failed its error, of those after
-                     it RUNTIME_INCONSISTENCY */
+  int err;      /**< the error, if this operation failed;
+                     RUNTIME_INCONSISTENCY, if one before it failed; else 0 */
   const char *path;    /**< creates: of the node, NUL-terminated; else NULL */
   const lk_stat *stat; /**< where the server sends one; else NULL */
 } lk_op_result;
@@ -63,10 +63,10 @@ typedef void (*lk_multi_cb)(lk_client *c, int err, const lk_op_result *results,
                             size_t count, void *arg);
 
 /** Execute all of `ops` or none, in order, under one zxid. Completes with the
-    error of the first operation that failed: the same that its own request
-    would have; of a check NO_NODE, BAD_VERSION or NO_AUTH (READ). `ops` is
-    copied. Since 3.4; lk_op_create2() since 3.5.0, containers 3.5.1, TTLs
-    3.5.3. */
+    error of the first operation that failed, which is the error that the same
+    operation would have as a request of its own. A check fails with NO_NODE,
+    BAD_VERSION or NO_AUTH (READ). `ops` is copied. Since 3.4; lk_op_create2()
+    since 3.5.0, containers since 3.5.1, TTLs since 3.5.3. */
 LK_API int lk_multi(lk_client *c, const lk_op *ops, size_t count,
                     const lk_call *call, lk_multi_cb done, void *arg);
 

@@ -20,11 +20,11 @@
  *     Releasing the write side then is a downgrade: no writer holds in between.
  *     A downgrade by Curator up to 5.4 has a bug: it lets in a writer that
  *     waits behind it, while the reader holds (CURATOR-621).
- *   - The holder of the read side alone may not acquire the write side: it
- *     would wait for its own read node, LK_ERR_DEADLOCK. Release the read side,
- *     acquire the write side, and read again what may have changed.
- *   - While one side is being acquired, acquiring the other is LK_ERR_STATE. A
- *     side that is held can always be acquired again.
+ *   - The holder of the read side alone gets LK_ERR_DEADLOCK when it acquires
+ *     the write side, since it would wait for its own read node. Release the
+ *     read side, acquire the write side, and read again what may have changed.
+ *   - While one side is being acquired, an acquire of the other is refused with
+ *     LK_ERR_STATE, unless that side is held already.
  *
  * Tokens: a writer's grows with every grant to a writer. Do not fence writes
  * with a reader's token: a resource that has seen it would refuse a writer that

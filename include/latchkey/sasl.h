@@ -13,8 +13,9 @@
  * SASLAuthenticationProvider` in its zoo.cfg and a section `Server` with
  * DigestLoginModule in its JAAS file. The client then has an identity of the
  * scheme "sasl", whose id is the user. The server proves that it knows the
- * password, too. The password does not travel, but what does travel can be
- * attacked offline, and nothing protects the requests that follow: use TLS.
+ * password, too. The password itself is not sent, but an attacker who records
+ * the exchange can guess passwords offline, and nothing protects the requests
+ * that follow: use TLS.
  *
  * A failed exchange is final: LK_STATE_AUTH_FAILED with LK_ERR_AUTH_FAILED.
  * lk_client_last_error() and the log name the mechanism and the step:
@@ -24,9 +25,9 @@
  *   "the server refuses ..."       user or password are wrong for the server;
  *   "the server is not authentic"  it did not prove that it knows the password;
  *   "the server does not support SASL".
- * A connection that breaks during the exchange is lost like any other, and so
- * is one on which the exchange takes longer than a connection attempt may. The
- * state meanwhile is that of a client without a connection.
+ * If the connection breaks during the exchange, or the exchange takes longer
+ * than a connection attempt may, the client tries the next server. During the
+ * exchange its state is that of a client without a connection.
  *
  * Servers may refuse a right password while another user authenticates at the
  * same moment (ZOOKEEPER-4839): use one user for all clients of such servers.
@@ -124,8 +125,8 @@ typedef struct lk_sasl_config {
   /** Where the password comes from; one of the three. The first line of a file
       is read by lk_client_new(), which waits for it where the file is a FIFO. */
   const char *password_file;
-  /** The same from an open descriptor, which is more than 0. It is read to the
-      end of the line and not closed. */
+  /** An open descriptor, more than 0, from which lk_client_new() reads the
+      password to the end of the line. It is not closed. */
   int password_fd;
   /** Called at each exchange, on the thread of the client: write the password
       to `out` and return its length, at most `size`; or an LK_ERR_...: then the

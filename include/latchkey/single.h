@@ -23,7 +23,7 @@
  *     the node renews the lease only while the node is watched. One case cannot
  *     be detected: another client deletes a holder's node, and a third acquires
  *     the lock, while a release or lk_lock_guarded_multi() of the first is on
- *     its way. That request then meets the node of the third.
+ *     its way. That request then deletes or checks the node of the third.
  * A handle waits for other handles of the same session, and for a node that an
  * earlier process left in a resumed session (lk_client_config.resume).
  *
@@ -43,8 +43,8 @@ typedef struct lk_single_config {
       3,600,000. 0: watch it, which reports a release at once. */
   int32_t poll_ms;
   /** The largest random delay of a waiter after a release and before each poll,
-      in ms: the first one creates the node, and the others only read it. At
-      most 60,000. 0: 50 ms; -1: no delay, for few waiters. */
+      in ms, so that the first waiter creates the node and the others only read
+      it. At most 60,000. 0: 50 ms; -1: no delay, for few waiters. */
   int32_t spread_ms;
 } lk_single_config;
 

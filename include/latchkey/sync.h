@@ -105,12 +105,12 @@ LK_API int lk_sync_client_new(lk_sync_client **out,
  * were not sent; else LK_ERR_CLOSED. Every later request or acquire returns
  * LK_ERR_CLOSED. Waits 1.5 s at most.
  *
- * @return 0: its ephemeral nodes no longer exist, or there was no session, or
- *         the client has given it up before (`give_up_ms`): then the servers
- *         may keep it for longer; else as `done` of lk_client_close():
- *         LK_ERR_NOT_SENT, LK_ERR_IN_DOUBT, LK_ERR_DEADLINE,
- *         LK_ERR_AUTH_FAILED, LK_ERR_SESSION_EXPIRED; or LK_ERR_CLOSED: closed
- *         or closing already; LK_ERR_STATE, LK_ERR_FORKED.
+ * @return 0: the session's ephemeral nodes no longer exist; or there was no
+ *         session; or the client has given it up before (`give_up_ms`), in
+ *         which case the servers may keep it for longer. As `done` of
+ *         lk_client_close(): LK_ERR_NOT_SENT, LK_ERR_IN_DOUBT, LK_ERR_DEADLINE,
+ *         LK_ERR_AUTH_FAILED, LK_ERR_SESSION_EXPIRED. LK_ERR_CLOSED: it is
+ *         closed or closing already. LK_ERR_STATE, LK_ERR_FORKED.
  */
 LK_API int lk_sync_client_close(lk_sync_client *c);
 
@@ -177,7 +177,7 @@ LK_API int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c);
     from signal handlers. */
 LK_API void lk_sync_cancel_set(lk_sync_cancel *x);
 LK_API void lk_sync_cancel_clear(lk_sync_cancel *x);
-/** Free it. No call may have it any more. NULL is fine. */
+/** Free it. No call that has it may be under way. NULL is fine. */
 LK_API void lk_sync_cancel_free(lk_sync_cancel *x);
 
 /** The handle of a watch; see lk_sync_call. */
