@@ -101,6 +101,13 @@ class CountedClient:
         assert found == wanted, "%s, not %s" % (found, wanted)
         self.begin()
 
+    def expect_one_of(self, *costs):
+        """Wait until the requests since begin() are those of one of `costs`,
+        each (sends, opcode...) as for expect_requests(), and call begin()."""
+        wanted = [(list(ops), sends) for sends, *ops in costs]
+        eventually(lambda: self.since() in wanted, wanted)
+        self.begin()
+
 
 def crowd(worker, make, count):
     """`count` clients behind one relay, each with a lock of make(client), all
