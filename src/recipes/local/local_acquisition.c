@@ -7,7 +7,8 @@
 #include "recipes/local/local_request.h"
 #include "recipes/queue/max_queue.h"
 
-/* The node of the last holder was deleted, or `err` says why it stays. */
+/* The cleanup of the released node has ended: it was deleted, or `err` says why
+ * it could not be deleted. */
 static void released_node_gone(void *arg, int err)
 {
   lk_local_request *r = arg;
@@ -33,19 +34,17 @@ static lk_local_request *local_request_of(lk_acquisition *a)
   return (lk_local_request *)a;
 }
 
-/* The error for a request that must not wait behind the local ones, or 0. */
+/* Why a new request must not wait behind the other local ones, or 0. If there
+ * is no contender yet, the new contender looks at its queue by itself. */
 static int local_request_refusal(const lk_local_queue *q,
                                  const lk_local_request *r)
 {
-  size_t most = q->options.contender.max_queue;
-  size_t predecessors =
-      q->node == NULL ? 0 : lk__local_queue_count_before(q, NULL);
-
   if (q->node == NULL)
     return 0;
   if (r->once)
     return LK_ERR_BUSY;
-  return lk__max_queue_refusal(false, most, predecessors);
+  return lk__max_queue_refusal(false, q->options.contender.max_queue,
+                               lk__local_queue_count_before(q, NULL));
 }
 
 static void local_request_begin(lk_acquisition *a)
@@ -78,7 +77,8 @@ static void local_request_stop_waiting(lk_local_request *r)
     lk__local_node_give_back(q);
 }
 
-/* Hand the node off to the next request, or delete it. */
+/* Hand the node off to the next request (in the next turn of the loop), or
+ * delete it. */
 static void local_request_release(lk_local_request *r, bool report_gone)
 {
   lk_local_queue *q = r->queue;
@@ -106,7 +106,7 @@ static void local_request_stop(lk_acquisition *a, bool report_gone)
 
   q->refs++;
   if (!report_gone && r != q->holder && !lk__local_request_is_waiting(r))
-    r->callbacks = NULL; /* its end was queued, and is not reported */
+    r->callbacks = NULL; /* the end was queued, and is not reported any more */
   else if (r == q->holder)
     local_request_release(r, report_gone);
   else

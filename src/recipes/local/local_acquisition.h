@@ -9,7 +9,8 @@
 
 #include "recipes/lock/lock.h"
 
-/** Let acquisitions of the mutex `l` use a local queue. false: no memory. */
+/** Let the acquisitions of the mutex `l` use the local queue of its path, which
+    is made if there is none. false: no memory. */
 bool lk__local_acquisition_attach(lk_lock *l, const lk_lock_config *config);
 
 #endif

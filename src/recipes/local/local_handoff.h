@@ -10,16 +10,17 @@
 
 #include "recipes/local/local_queue.h"
 
-/** Handoffs in a row. After them the node is deleted and a new one queues, so
-    that other clients are not starved. */
+/** The most handoffs of one node. After them the node is deleted, and a new
+    node queues, so that other clients are not starved. */
 enum { LK_MAX_HANDOFFS = 16 };
 
-/** Whether the node is handed off to the first local request. false: none
-    waits, the limit is reached, another client has asked for the release, or
-    the lease is about to end. The node is deleted then. */
+/** Whether the held node may be handed off to the first local request. It must
+    be deleted instead if no request waits, the limit is reached, another client
+    has asked for the release, or the lease is about to end. */
 bool lk__local_handoff_is_allowed(const lk_local_queue *q);
-/** A handoff is allowed: grant the lock to the first request, or first await a
-    lease that is long enough for a grant. */
+/** Grant the lock to the first request, if the lease is long enough. Otherwise
+    renew the lease; a notice of the contender then starts the next attempt. For
+    a handoff that is allowed. */
 void lk__local_handoff_to_first(lk_local_queue *q);
 
 #endif

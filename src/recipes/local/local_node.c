@@ -65,7 +65,7 @@ void lk__local_node_release(lk_local_queue *q,
   local_queue_detach_node(q);
 }
 
-/* ---- the next turn of the loop ----------------------------------------- */
+/* ---- in the next turn of the loop --------------------------------------- */
 
 /* The node holds the lock, and no local request does. */
 static bool local_node_is_free(const lk_local_queue *q)
@@ -105,8 +105,10 @@ static void local_contender_granted(void *arg)
   lk__local_queue_unref(q);
 }
 
-/* End the requests that wait now. A callback may add a new request, which gets
- * a new contender. */
+/* End all requests that wait now. They are taken from the queue before the
+ * first callback, since a callback may add a new request, which gets a new
+ * contender.
+ */
 static void local_queue_end_all(lk_local_queue *q, int err)
 {
   for (lk_local_request *r; (r = lk__local_queue_first(q)) != NULL;) {
@@ -147,6 +149,8 @@ static void local_contender_lost(void *arg, int err)
   lk__local_queue_unref(q);
 }
 
+/* Notices are for the holder, or for the first request while the contender
+ * waits. */
 static void local_contender_on_notice(void *arg, const lk_notice *notice)
 {
   lk_local_queue *q = arg;
@@ -159,7 +163,7 @@ static void local_contender_on_notice(void *arg, const lk_notice *notice)
     lk__local_queue_schedule(q); /* for the positions of later requests */
   }
   if (local_node_is_free(q))
-    lk__local_queue_schedule(q); /* the notice may allow the hand-off */
+    lk__local_queue_schedule(q); /* the lease may now allow the handoff */
   else if (r != NULL && (r == q->holder || !lk__contender_holds(q->node)))
     r->callbacks->notice(r->arg, notice);
   lk__local_queue_unref(q);

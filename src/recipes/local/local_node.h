@@ -4,24 +4,29 @@
 
 /**
  * @file
- * The contender node that the requests of a local queue share: when it is
- * created and deleted.
+ * The contender that the requests of a local queue share: when it begins, and
+ * when its node is deleted.
  */
 
 #include "recipes/local/local_queue.h"
 
-/** Begin a contender if requests wait and none exists. */
+/** Begin a contender if requests wait and there is no contender. If there is
+    still none afterwards, report the queued ends at once, since a closed client
+    fires no timer. */
 void lk__local_node_ensure(lk_local_queue *q);
-/** Delete the node; requests that wait get a new one. */
+/** Delete the node, which no request holds. Requests that wait get a new one.
+ */
 void lk__local_node_give_back(lk_local_queue *q);
-/** The last holder releases: delete the node. `callbacks` of its contender from
-    then on; NULL: none. */
+/** The holder releases, and the node is not handed off: delete it. `callbacks`
+    are those of its contender from then on; NULL: the end of the cleanup is not
+    reported. */
 void lk__local_node_release(lk_local_queue *q,
                             const lk_acquisition_callbacks *callbacks,
                             void *arg);
-/** The contender gives up instead of waiting if the first request does. */
+/** Set the contender's option `once` to that of the first request. */
 void lk__local_node_update_once(lk_local_queue *q);
-/** The timer of a local queue. */
+/** lk_timer.fire of a local queue: report queued ends, and hand off or delete a
+    node that no request holds. */
 void lk__local_node_on_timer(lk_client *c, void *arg);
 
 #endif

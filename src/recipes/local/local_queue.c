@@ -64,9 +64,10 @@ lk_local_queue *lk__local_queue_new(const lk_lock *l,
 
 /* ---- the queue of a mutex ----------------------------------------------- */
 
-/* Contender nodes with different marks in their names cannot share one node. */
-static bool local_queue_matches(const lk_lock_options *a,
-                                const lk_lock_options *b)
+/* Whether two mutexes can share one contender node: they must have the same
+ * path, layout and text in the names of their nodes. */
+static bool lock_options_share_node(const lk_lock_options *a,
+                                    const lk_lock_options *b)
 {
   return a->rules == b->rules && strcmp(a->path, b->path) == 0 &&
          strcmp(a->contender.role->kind->text, b->contender.role->kind->text) ==
@@ -80,7 +81,7 @@ lk_local_queue *lk__local_queue_find(const lk_lock *l)
   for (lk_link *at = all->next; at != all; at = at->next) {
     lk_local_queue *q = LK_OWNER(at, lk_local_queue, link);
 
-    if (local_queue_matches(&q->options, &l->options))
+    if (lock_options_share_node(&q->options, &l->options))
       return q;
   }
   return NULL;

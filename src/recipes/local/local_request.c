@@ -100,11 +100,12 @@ void lk__local_request_end_later(lk_local_request *r,
 
 void lk__local_queue_report_ends(lk_local_queue *q)
 {
-  lk_link now;
+  lk_link ends;
 
-  lk__list_init(&now);
-  lk__list_move(&now, &q->ends);
-  for (lk_link *l; (l = lk__list_pop(&now)) != NULL;) {
+  /* Ends that a callback adds are reported by the next call. */
+  lk__list_init(&ends);
+  lk__list_move(&ends, &q->ends);
+  for (lk_link *l; (l = lk__list_pop(&ends)) != NULL;) {
     lk_local_request *r = LK_OWNER(l, lk_local_request, link);
 
     if (r->callbacks != NULL)
@@ -126,6 +127,8 @@ void lk__local_queue_end_first(lk_local_queue *q, int err)
 
 /* ---- positions --------------------------------------------------------- */
 
+/* The number of contenders before the waiting requests: the local holder, or
+ * the predecessors of the contender. */
 static size_t local_queue_count_predecessors(const lk_local_queue *q)
 {
   return lk__contender_holds(q->node) ? 1 : q->node->predecessors.count;
@@ -143,7 +146,8 @@ size_t lk__local_queue_count_before(const lk_local_queue *q,
   return predecessors;
 }
 
-/* The path of the first contender of the whole queue; NULL: not known yet. */
+/* The path of the first contender, of this or another client, in the queue of
+ * the lock. NULL: not known yet. */
 static const char *local_queue_head_path(const lk_local_queue *q)
 {
   if (q->node == NULL)

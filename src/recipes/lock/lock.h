@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The handle of a lock of any kind.
+ * The handle of a lock of any kind: its state, and what the files of this
+ * folder share.
  */
 
 #include "recipes/lease/session_lease.h"
@@ -14,18 +15,21 @@
 
 #include <latchkey/lock.h>
 
-/** A callback that is invoked once. */
+/** The callback of a call of the user, such as lk_lock_acquire(). It is invoked
+    once. */
 typedef struct lk_completion {
-  lk_lock_cb done;
+  lk_lock_cb done; /**< or NULL */
   void *arg;
-  bool pending;
+  bool pending; /**< the callback was not invoked yet */
 } lk_completion;
 
-/** A multi that begins with checks of our nodes. It outlives the lock. */
+/** A multi that begins with checks of the own nodes. It exists until its reply
+    has come, also if the lock is freed before. */
 typedef struct lk_lock_multi {
   lk_acquisition *acquisition;
-  lk_lock *lock; /**< of whose lk_lock_verify() it is part; or NULL */
-  lk_multi_cb done;
+  lk_lock *lock; /**< the lock whose lk_lock_verify() has sent the multi; NULL:
+                      a guarded multi, or the verify has been completed */
+  lk_multi_cb done; /**< callback of a guarded multi, or NULL */
   void *arg;
 } lk_lock_multi;
 
@@ -46,58 +50,67 @@ typedef struct lk_reported_events {
 } lk_reported_events;
 
 typedef struct lk_lock_timers {
-  lk_timer acquire;
-  lk_timer release;   /**< runs only while there is `released` */
-  lk_timer next_turn; /**< completes what needs no reply */
+  lk_timer acquire;   /**< the deadline of an acquire */
+  lk_timer release;   /**< the deadline of a release; runs only while `released`
+                         is set */
+  lk_timer next_turn; /**< completes, after the caller has returned, the calls
+                         that need no reply of a server */
 } lk_lock_timers;
 
 struct lk_lock {
   lk_session_lease *lease;
-  lk_lock_options options; /**< of its acquisitions */
+  lk_lock_options options; /**< options of its acquisitions */
   void (*on_event)(lk_lock *l, const lk_lock_event *event, void *arg);
   void *arg;
   lk_acquisition_source source;
   lk_acquisition *acquisition; /**< acquiring or holding; else NULL */
-  lk_acquisition *released;    /**< `release` waits for its end; or NULL */
-  size_t count;                /**< how often the holder has acquired it */
-  bool lost;
-  bool not_reentrant; /**< the holder cannot acquire it again */
-  int start_err;      /**< why the last acquire ended, if it could not begin */
+  lk_acquisition *released;    /**< the acquisition for whose cleanup `release`
+                                    waits; or NULL */
+  size_t count; /**< how many acquires of the holder await a release */
+  bool lost;    /**< the lock was lost, and the user has not released it yet */
+  bool not_reentrant; /**< the holder cannot acquire the lock again */
+  int start_err; /**< why the last acquisition ended without a grant, or 0; for
+                      one that fails while it begins */
   lk_completion acquire;
-  bool acquire_reenters; /**< the lock was held before */
-  bool acquire_is_late; /**< its deadline had passed: there is no acquisition */
-  lk_completion release; /**< also of a release that only counts down */
+  bool acquire_reenters; /**< the lock was held when `acquire` was set */
+  bool acquire_is_late;  /**< the deadline of `acquire` had passed when it was
+                              set: there is no acquisition */
+  lk_completion release; /**< also for a release that only reduces `count` */
   lk_completion verify;
-  lk_lock_multi *verifying; /**< under way for `verify`; or NULL */
+  lk_lock_multi *verifying; /**< the multi under way for `verify`; or NULL */
   lk_lock_timers timers;
   lk_reported_events reported;
-  unsigned callbacks_running; /**< callbacks of the user on the stack */
-  bool freed;       /**< when no callback runs any more it is destroyed */
+  unsigned callbacks_running; /**< calls of lk__lock_enter() without a leave:
+                                 callbacks on the stack, and a late acquire */
+  bool freed;       /**< destroy the lock when `callbacks_running` is 0 */
   lk_lock *partner; /**< the other side of a read-write lock; or NULL */
-  /** With a partner: why lk_lock_acquire() is refused in its state, or 0. */
+  /** If there is a partner: why the state of the partner refuses an acquire, or
+      0. */
   int (*side_refusal)(const lk_lock *l);
 };
 
-/** Make a handle for one side of a lock. `config` is a copy with all members.
- */
+/** Make a handle for one side of a lock. `config` is a copy of the caller's,
+    made by lk__lock_config_copy(), without `local_queue`. Returns 0 or an
+    error. */
 int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side);
 
-/** Make an acquisition of one contender; NULL: no memory. */
+/** lk_acquisition_source.make for an acquisition of one contender. */
 lk_acquisition *
 lk__lock_make_contender(lk_lock *l, const lk_acquisition_callbacks *callbacks);
 
 bool lk__lock_holds(const lk_lock *l);
-/** Start one of its timers, `in_ms` from now. */
+/** Start a timer of the lock, to fire `in_ms` from now. */
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms);
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t);
-/** Stop an acquisition; with `notify` its `gone` is invoked later. */
+/** Stop an acquisition. With `notify`, its callback `gone` is invoked later. */
 void lk__lock_stop_acquisition(lk_acquisition *a, bool notify);
 /** Stop the acquire under way, and complete it with `err`. */
 void lk__lock_give_up(lk_lock *l, int err);
-/** Take the acquisition from the lock, which has none then. */
+/** Set the acquisition of the lock to NULL, and return the former one. */
 lk_acquisition *lk__lock_detach_acquisition(lk_lock *l);
-/** What its acquisition reports to a lock (lock_events.c). */
+/** The callbacks by which an acquisition reports to its lock (lock_events.c).
+ */
 extern const lk_acquisition_callbacks lk__lock_callbacks;
 
 #endif

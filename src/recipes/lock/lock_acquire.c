@@ -4,9 +4,9 @@
 #include "base/timeout.h"
 #include "recipes/lock/lock_callbacks.h"
 
-enum {
-  RELEASE_MS = 1500 /* as lk_client_close() waits */
-};
+/* How long lk_lock_release() waits for the delete of the node. The same value
+ * as the limit of lk_client_close(). */
+enum { RELEASE_MS = 1500 };
 
 static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
 {
@@ -27,7 +27,9 @@ static int lock_begin_acquire(lk_lock *l, bool once, int64_t deadline_ms,
   if (l->acquisition == NULL)
     return LK_ERR_NO_MEMORY;
   l->start_err = 0;
-  l->acquisition->kind->begin(l->acquisition); /* no callback is pending yet */
+  /* An acquisition that fails while it begins is reported by the return value:
+   * `acquire` is not set yet, so its callback is not invoked. */
+  l->acquisition->kind->begin(l->acquisition);
   if (l->start_err != 0)
     return l->start_err;
   l->acquire_reenters = false;
@@ -37,7 +39,7 @@ static int lock_begin_acquire(lk_lock *l, bool once, int64_t deadline_ms,
   return 0;
 }
 
-/* It may have been cancelled meanwhile. */
+/* The acquire is not completed if it has been cancelled meanwhile. */
 static void on_late_acquire(lk_client *c, int err, const lk_stat *stat,
                             void *arg)
 {
@@ -52,8 +54,10 @@ static void on_late_acquire(lk_client *c, int err, const lk_stat *stat,
   lk__lock_leave(l);
 }
 
-/* The deadline has passed. A request that is late, too, is never sent, and ends
- * in the next turn, or with the client. */
+/* The deadline has passed, and the acquire must complete after the caller has
+ * returned. A read with the same deadline is used for that: the client never
+ * sends it, and completes it with LK_ERR_DEADLINE in the next turn of the loop,
+ * or when the client is closed. */
 static int lock_begin_late_acquire(lk_lock *l, int64_t deadline_ms,
                                    lk_lock_cb done, void *arg)
 {
@@ -70,7 +74,8 @@ static int lock_begin_late_acquire(lk_lock *l, int64_t deadline_ms,
   return 0;
 }
 
-/* Why this handle cannot acquire now, or 0: then its client is still there. */
+/* Why this handle cannot acquire now. 0: the client exists and is not closed.
+ */
 static int lock_acquire_refusal(const lk_lock *l)
 {
   if (l->freed)
@@ -83,7 +88,8 @@ static int lock_acquire_refusal(const lk_lock *l)
   return l->partner != NULL && !lk__lock_holds(l) ? l->side_refusal(l) : 0;
 }
 
-/* `deadline_ms` is not before `now`. What is held already needs no time. */
+/* `deadline_ms` is `now` if it has passed. A lock that is held already is
+ * acquired again all the same, since this takes no time. */
 static int lock_acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
                         lk_lock_cb done, void *arg)
 {
@@ -129,6 +135,7 @@ void lk_lock_cancel(lk_lock *l)
     return;
   }
   lk__lock_enter(l);
+  /* The pending acquire has already been counted: undo that. */
   (void)lk_lock_release(l, NULL, NULL);
   lk__lock_complete_reentry(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
@@ -162,9 +169,11 @@ static void lock_count_down(lk_lock *l, lk_lock_cb done, void *arg)
   }
 }
 
-/* Why this handle cannot release now, or 0: then its client is still there. */
+/* Why this handle cannot release now. 0: the client exists and is not closed.
+ * `waits`: the user wants to be notified when the release has completed. */
 static int lock_release_refusal(lk_lock *l, bool waits)
 {
+  /* After this report of the loss, the user can acquire the lock again. */
   if (l->lost) {
     l->lost = false;
     l->count = 0;

@@ -34,16 +34,16 @@ void lk__lock_notify(lk_lock *l, const lk_lock_event *event)
   lk__lock_leave(l);
 }
 
-void lk__completion_set(lk_completion *w, lk_lock_cb done, void *arg)
+void lk__completion_set(lk_completion *completion, lk_lock_cb done, void *arg)
 {
-  *w = (lk_completion){.done = done, .arg = arg, .pending = true};
+  *completion = (lk_completion){.done = done, .arg = arg, .pending = true};
 }
 
-void lk__lock_complete(lk_lock *l, lk_completion *w, int err)
+void lk__lock_complete(lk_lock *l, lk_completion *completion, int err)
 {
-  lk_completion now = *w;
+  lk_completion now = *completion; /* the callback may set it anew */
 
-  w->pending = false;
+  completion->pending = false;
   if (now.pending && now.done != NULL)
     now.done(l, err, now.arg);
 }
@@ -58,7 +58,8 @@ void lk__lock_complete_verify(lk_lock *l, int err)
   lk__lock_leave(l);
 }
 
-/* Not an acquire that a callback has begun meanwhile. */
+/* A callback may have begun another acquire meanwhile, of a lock that is no
+ * longer held. That one is not completed here. */
 void lk__lock_complete_reentry(lk_lock *l, int err)
 {
   if (l->acquire_reenters)

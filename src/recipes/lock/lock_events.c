@@ -52,6 +52,8 @@ static void on_node_gone(void *arg, int err)
   lk__lock_leave(l);
 }
 
+/* The event by which a notice is reported. LK_NOTICE_COUNTER_NEAR_END is logged
+ * instead, so its result is not used. */
 static lk_lock_event_type lock_event_type(lk_notice_type type)
 {
   switch (type) {
@@ -68,19 +70,22 @@ static lk_lock_event_type lock_event_type(lk_notice_type type)
   return LK_LOCK_EVENT_UNWATCHED;
 }
 
-/* Whether an event that is reported once was reported before. */
-static bool lock_was_notified(lk_lock *l, lk_notice_type type)
+/* The mark of a notice that is reported only once; NULL: it is reported each
+ * time. */
+static bool *lock_reported_mark(lk_lock *l, lk_notice_type type)
 {
-  bool never = false;
-  bool *reported = type == LK_NOTICE_MIXED_QUEUE ? &l->reported.mixed_queue
-                   : type == LK_NOTICE_UNWATCHED ? &l->reported.unwatched
-                   : type == LK_NOTICE_COUNTER_NEAR_END
-                       ? &l->reported.counter_near_end
-                       : &never;
-  bool before = *reported;
-
-  *reported = true;
-  return before;
+  switch (type) {
+  case LK_NOTICE_MIXED_QUEUE: return &l->reported.mixed_queue;
+  case LK_NOTICE_UNWATCHED: return &l->reported.unwatched;
+  case LK_NOTICE_COUNTER_NEAR_END: return &l->reported.counter_near_end;
+  case LK_NOTICE_WAITING:
+  case LK_NOTICE_PLACE_LOST:
+  case LK_NOTICE_SUSPENDED:
+  case LK_NOTICE_UNSURE:
+  case LK_NOTICE_LEASE_PROVEN:
+  case LK_NOTICE_REVOKED: break;
+  }
+  return NULL;
 }
 
 static void on_notice(void *arg, const lk_notice *notice)
@@ -91,9 +96,13 @@ static void on_notice(void *arg, const lk_notice *notice)
                          .position = notice->position,
                          .node = notice->node,
                          .deadline_ms = notice->deadline_ms};
+  bool *reported = lock_reported_mark(l, notice->type);
 
-  if (lock_was_notified(l, notice->type))
-    return;
+  if (reported != NULL) {
+    if (*reported)
+      return;
+    *reported = true;
+  }
   if (notice->type == LK_NOTICE_COUNTER_NEAR_END)
     lk_client_log(l->lease->client, LK_LOG_WARNING, LK_ERR_SEQ_UNSAFE,
                   "a queue's sequence counter is past half of its range: let "

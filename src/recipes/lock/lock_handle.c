@@ -69,8 +69,8 @@ static void on_acquire_timeout(lk_client *c, void *arg)
   lk__lock_give_up(arg, LK_ERR_DEADLINE);
 }
 
-/* No callback is invoked any more for the released acquisition, which cleans up
- * by itself. */
+/* The released acquisition continues its cleanup by itself, and does not invoke
+ * a callback any more. */
 static void lock_forget_released(lk_lock *l)
 {
   if (l->released != NULL)
@@ -105,6 +105,7 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
                   const lk_lock_config *config, lk_multilock_side side)
 {
   *out = NULL;
+  /* Only a mutex can have a local queue. lk_lock_new() adds it afterwards. */
   if (config->local_queue)
     return LK_ERR_BAD_ARGUMENT;
   int err = lk__lock_options_check(path, config);
@@ -132,9 +133,9 @@ int lk__lock_make(lk_lock **out, lk_client *c, const char *path,
   return 0;
 }
 
-/* Cancel and release everything. The pending callbacks come last, from copies,
- * so that a callback cannot add others. */
-static void lock_drop(lk_lock *l)
+/* Cancel and release everything. The pending callbacks are invoked last, from
+ * copies: so a call that a callback begins is not completed here. */
+static void lock_cancel_all(lk_lock *l)
 {
   lk_completion acquire = l->acquire, release = l->release;
   lk_acquisition *a = lk__lock_detach_acquisition(l);
@@ -158,7 +159,7 @@ void lk_lock_reset(lk_lock *l)
   if (l->freed)
     return;
   lk__lock_enter(l);
-  lock_drop(l);
+  lock_cancel_all(l);
   lk__lock_leave(l);
 }
 
@@ -168,6 +169,6 @@ void lk_lock_free(lk_lock *l)
     return;
   lk__lock_enter(l);
   l->freed = true;
-  lock_drop(l);
+  lock_cancel_all(l);
   lk__lock_leave(l);
 }

@@ -8,8 +8,9 @@
 #include "recipes/queue/node_data.h"
 #include "recipes/queue/queue_state_table.h"
 
-/* Only plain names have a prefix. Announcements need nodes whose data no other
- * client reads, which are Curator's. */
+/* Only plain names can have a prefix. Announcements change the data of the own
+ * node, so they need a layout in which no other client reads the data of
+ * contender nodes, which is Curator's. */
 static bool layout_is_valid(const lk_lock_config *config)
 {
   const lk_layout_rules *rules = lk__layout_rules(config->layout);
@@ -57,8 +58,8 @@ static char *copy_bytes(const lk_mem *mem, const void *from, size_t len)
   return to;
 }
 
-/* With LK_ANNOUNCEMENT behind them. */
-static char *copy_node_data(const lk_mem *mem, lk_bytes data)
+/* A copy of `data` with LK_ANNOUNCEMENT and a NUL behind it. */
+static char *copy_data_with_announcement(const lk_mem *mem, lk_bytes data)
 {
   static const char word[] = LK_ANNOUNCEMENT;
   char *to = lk__mem_new(mem, data.len + sizeof word);
@@ -71,8 +72,9 @@ static char *copy_node_data(const lk_mem *mem, lk_bytes data)
   return to;
 }
 
-/* The holder of a side of a read-write lock can become a reader, and a reader
- * may have other readers before it. */
+/* An announcement says that no other contender precedes the holder. A reader
+ * may have other readers before it, and a writer of a read-write lock can
+ * become a reader, so neither announces. */
 static bool role_can_announce(const lk_role *role)
 {
   return role->exclusive && role->kind->family != LK_FAMILY_RW;
@@ -86,7 +88,7 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
       config->parent_acl == NULL ? config->acl : config->parent_acl;
 
   o->path = copy_bytes(mem, path, strlen(path));
-  o->data = copy_node_data(mem, config->data);
+  o->data = copy_data_with_announcement(mem, config->data);
   if (config->prefix != NULL)
     o->prefix = copy_bytes(mem, config->prefix, strlen(config->prefix));
   if (config->acl != NULL)

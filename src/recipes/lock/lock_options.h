@@ -13,29 +13,31 @@
 
 #include <latchkey/lock.h>
 
-/** Path and options of a lock, copied, as its acquisitions need them. */
+/** The options of a lock in the form that its acquisitions need. `contender`
+    points to the copies in the other members. */
 typedef struct lk_lock_options {
   lk_contender_config contender;
   const lk_layout_rules *rules;
-  lk_plain_names plain;
+  lk_plain_names plain; /**< for a layout with a prefix */
   char *path;
-  char *data;
-  char *prefix;
-  lk_acls *acl;
-  lk_acls *parent_acl;
+  char *data;          /**< with LK_ANNOUNCEMENT behind it */
+  char *prefix;        /**< NULL: none, or the default */
+  lk_acls *acl;        /**< NULL: the default */
+  lk_acls *parent_acl; /**< NULL: the default */
 } lk_lock_options;
 
-/** Copy a caller's config; NULL: all is as usual. LK_ERR_BAD_ARGUMENT: the log
-    says why. */
+/** Copy a caller's config; NULL: the defaults. 0, or LK_ERR_BAD_ARGUMENT, whose
+    reason is logged. */
 int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,
                          const lk_lock_config *config);
 /** Check path and options: 0, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH. */
 int lk__lock_options_check(const char *path, const lk_lock_config *config);
-/** Copy them. false: no memory; free what there is. */
+/** Copy path and options to `o`, which is zeroed. false: no memory; the caller
+    must then call lk__lock_options_free() for the copies made so far. */
 bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
                            const char *path, const lk_lock_config *config,
                            lk_multilock_side side);
-/** The role of a side in the queue. */
+/** The role that contenders of `side` have in the queue. */
 const lk_role *lk__lock_options_role(const lk_lock_options *o,
                                      lk_multilock_side side);
 void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem);

@@ -5,7 +5,8 @@
 #include "recipes/lock/lock_callbacks.h"
 #include "recipes/queue/holding.h"
 
-/* A check of each own node, and `ops` behind them; NULL: no memory. */
+/* An allocated array: a check of each own node, and `ops` behind the checks.
+ * NULL: no memory. */
 static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
                                     const lk_op *ops, size_t count)
 {
@@ -20,9 +21,10 @@ static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
   return all;
 }
 
-/* Send `ops` behind checks of the own nodes. A request that waits for a
- * connection may be overtaken, so it is not counted among the requests of the
- * contenders. */
+/* Send a multi of a check of each own node and `ops`. The multi is not counted
+ * by lk__contender_count_request(), which relies on replies in the order of the
+ * requests: while there is no connection, the multi waits, and requests of the
+ * contenders may overtake it. */
 static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
                            const lk_call *call, lk_multi_cb on_reply,
                            lk_lock_multi **out)
@@ -36,58 +38,63 @@ static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
     return LK_ERR_NOT_HELD;
   if (count >= SIZE_MAX / sizeof *ops - a->count)
     return LK_ERR_BAD_ARGUMENT;
-  lk_lock_multi *q = lk__mem_new(mem, sizeof *q);
+  lk_lock_multi *multi = lk__mem_new(mem, sizeof *multi);
   lk_op *all = lock_multi_operations(a, mem, ops, count);
   int err = LK_ERR_NO_MEMORY;
 
-  if (q != NULL && all != NULL) {
-    q->acquisition = a;
-    err = lk_multi(l->lease->client, all, a->count + count, call, on_reply, q);
+  if (multi != NULL && all != NULL) {
+    multi->acquisition = a;
+    err = lk_multi(l->lease->client, all, a->count + count, call, on_reply,
+                   multi);
   }
   lk__mem_free(mem, all);
   if (err != 0) {
-    lk__mem_free(mem, q);
+    lk__mem_free(mem, multi);
     return err;
   }
   a->kind->ref(a);
-  *out = q;
+  *out = multi;
   return 0;
 }
 
-static void lock_multi_free(lk_lock_multi *q)
+static void lock_multi_free(lk_lock_multi *multi)
 {
-  lk_acquisition *a = q->acquisition;
+  lk_acquisition *a = multi->acquisition;
 
-  lk__mem_free(&a->parts[0]->lease->mem, q);
+  lk__mem_free(&a->parts[0]->lease->mem, multi);
   a->kind->unref(a);
 }
 
-/* The result of the check of own node `i`. */
-static int part_error(size_t i, int err, const lk_op_result *results,
-                      size_t count)
+/* The error of the check of own node `i`. A multi that was not executed has no
+ * results, and its error is the one of each check. */
+static int check_error(size_t i, int err, const lk_op_result *results,
+                       size_t count)
 {
   return i < count ? results[i].err : err;
 }
 
-/* Pass each result to its contender. LK_CHECK_EXISTS: all own nodes exist. */
-static lk_check_result lock_multi_judge(lk_lock_multi *q, int err,
+/* Pass the result of each check to its contender. Returns LK_CHECK_MISSING if
+ * one of the own nodes is missing, and LK_CHECK_EXISTS if all exist. That is
+ * determined before the second loop, since a result that is passed on may cause
+ * callbacks, which can change the contenders. */
+static lk_check_result lock_multi_judge(lk_lock_multi *multi, int err,
                                         const lk_op_result *results,
                                         size_t count)
 {
-  lk_acquisition *a = q->acquisition;
+  lk_acquisition *a = multi->acquisition;
   lk_check_result all = LK_CHECK_EXISTS;
 
   for (size_t i = 0; i < a->count; i++) {
-    lk_check_result v = lk__contender_check_result(
-        a->parts[i], part_error(i, err, results, count));
+    lk_check_result result = lk__contender_check_result(
+        a->parts[i], check_error(i, err, results, count));
 
-    if (all == LK_CHECK_EXISTS || v == LK_CHECK_MISSING)
-      all = v;
+    if (all == LK_CHECK_EXISTS || result == LK_CHECK_MISSING)
+      all = result;
   }
   for (size_t i = 0; i < a->count; i++)
     lk__contender_own_checked(
         a->parts[i], lk__contender_check_result(
-                         a->parts[i], part_error(i, err, results, count)));
+                         a->parts[i], check_error(i, err, results, count)));
   return all;
 }
 
@@ -96,17 +103,20 @@ static lk_check_result lock_multi_judge(lk_lock_multi *q, int err,
 static void on_verified(lk_client *c, int err, const lk_op_result *results,
                         size_t count, void *arg)
 {
-  lk_lock_multi *q = arg;
+  lk_lock_multi *multi = arg;
 
   (void)c;
-  lk_check_result v = lock_multi_judge(q, err, results, count);
+  lk_check_result result = lock_multi_judge(multi, err, results, count);
 
-  if (q->lock != NULL)
-    lk__lock_complete_verify(q->lock, v == LK_CHECK_EXISTS ? 0 : LK_ERR_UNSURE);
-  lock_multi_free(q);
+  /* If a node is missing, lock_multi_judge() has completed the verify. */
+  if (multi->lock != NULL)
+    lk__lock_complete_verify(multi->lock,
+                             result == LK_CHECK_EXISTS ? 0 : LK_ERR_UNSURE);
+  lock_multi_free(multi);
 }
 
-static void lock_supervise(lk_lock *l)
+/* Read each own node that has no watch, and set the watch. */
+static void lock_supervise_own_nodes(lk_lock *l)
 {
   lk_acquisition *a = l->acquisition;
 
@@ -127,7 +137,7 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
     return err;
   l->verifying->lock = l;
   lk__completion_set(&l->verify, done, arg);
-  lock_supervise(l);
+  lock_supervise_own_nodes(l);
   return 0;
 }
 
@@ -136,27 +146,30 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
 static void on_guarded(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *arg)
 {
-  lk_lock_multi *q = arg;
-  size_t own = q->acquisition->count;
+  lk_lock_multi *multi = arg;
+  size_t checks = multi->acquisition->count;
+  bool has_results = count > checks;
+  /* Without results, it is not known if `err` is the error of a check. So it
+   * says nothing about the own nodes. */
+  int check_err = count > 0 ? err : LK_ERR_IN_DOUBT;
 
-  if (lock_multi_judge(q, count > 0 ? err : LK_ERR_IN_DOUBT, results, count) ==
-      LK_CHECK_MISSING)
+  if (lock_multi_judge(multi, check_err, results, count) == LK_CHECK_MISSING)
     err = LK_ERR_LOST;
-  if (q->done != NULL)
-    q->done(c, err, count > own ? results + own : NULL,
-            count > own ? count - own : 0, q->arg);
-  lock_multi_free(q);
+  if (multi->done != NULL)
+    multi->done(c, err, has_results ? results + checks : NULL,
+                has_results ? count - checks : 0, multi->arg);
+  lock_multi_free(multi);
 }
 
 int lk_lock_guarded_multi(lk_lock *l, const lk_op *ops, size_t count,
                           const lk_call *call, lk_multi_cb done, void *arg)
 {
-  lk_lock_multi *q;
-  int err = lock_multi_send(l, ops, count, call, on_guarded, &q);
+  lk_lock_multi *multi;
+  int err = lock_multi_send(l, ops, count, call, on_guarded, &multi);
 
   if (err != 0)
     return err;
-  q->done = done;
-  q->arg = arg;
+  multi->done = done;
+  multi->arg = arg;
   return 0;
 }
