@@ -15,8 +15,7 @@ void lk__ring_init(lk_ring *r, const lk_mem *mem, size_t size)
 bool lk__ring_grow(lk_ring *r)
 {
   size_t cap = r->cap == 0 ? SMALLEST : r->cap * 2;
-  size_t to_end =
-      r->cap - r->head; /* items from the oldest to the array's end */
+  size_t to_end = r->cap - r->head; /* items from the oldest one on */
   unsigned char *items;
 
   if (cap < r->cap || cap > SIZE_MAX / r->size)

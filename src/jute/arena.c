@@ -30,8 +30,8 @@ static lk_arena_block *new_block(lk_arena *a, size_t cap)
   return b;
 }
 
-/* Begin a new block for `size` bytes or more, twice as large as the last one.
- */
+/* Begin a new block for `size` bytes or more, twice as large as the last
+ * one. */
 static bool add_block(lk_arena *a, size_t size)
 {
   size_t cap = SMALLEST;

@@ -77,8 +77,8 @@ static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
   }
   out->items = items;
   out->count = count;
-  /* Each item is set, after an error to zeros, as lk__arena_take_raw() needs.
-   */
+  /* Each item is set, after an error to zeros, as lk__arena_take_raw()
+   * needs. */
   if (elem == &lk__bytes_record) {
     decode_texts((lk_bytes *)(void *)items, count, in);
     return;

@@ -47,7 +47,7 @@ static inline lk_vec lk__vec_of(const void *items, size_t count)
 {
   lk_vec v = {NULL, count};
 
-  memcpy(&v.items, &items, sizeof items);
+  memcpy(&v.items, &items, sizeof items); /* drops `const` without a warning */
   return v;
 }
 

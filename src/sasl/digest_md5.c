@@ -27,7 +27,7 @@ static void digest_wipe_password(Gsasl_session *session)
 
   if (held == NULL)
     return;
-  memcpy(&own, &held, sizeof own);
+  memcpy(&own, &held, sizeof own); /* drops `const` without a warning */
   lk__mem_wipe(own, strlen(own));
 }
 

@@ -31,7 +31,8 @@ void lk__client_hold(lk_client *c)
 }
 
 /* End the outermost call. Only this function wakes the driver. The hook may
- * give inputs, which may set wake_wanted again. */
+ * give inputs, which may set wake_wanted again. The depth stays 1 until the
+ * hook has returned, so that such an input counts as nested. */
 static void end_outermost(lk_client *c)
 {
   lk__invariants_check(c, LK_MOMENT_REST);

@@ -25,8 +25,8 @@ static void destroy_client(lk_client *c)
   lk_hooks hooks = c->hooks;
   lk_mem mem = c->mem;
 
-  /* Callbacks may call the client: as nested calls these do not free it again.
-   */
+  /* Callbacks may call the client: as nested calls these do not free it
+   * again. */
   c->nesting.depth++;
   if (c->session.state != LK_STATE_CLOSED)
     lk__session_closed(c, lk__close_outcome(c, LK_ERR_IN_DOUBT));
@@ -107,8 +107,8 @@ static bool copy_config(lk_client_config *out, const lk_client_config *from)
 
 /* The xid before the first one of a resumed session. An earlier client used the
  * session, too, and a server may still send the reply to one of its requests. A
- * random number makes it unlikely that this reply has the xid of a new request.
- */
+ * random number makes it unlikely that this reply has the xid of a new
+ * request. */
 static int32_t random_first_xid(const lk_hooks *hooks)
 {
   uint32_t r;

@@ -63,8 +63,8 @@ static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
     r->timeout_ms = timeout_ms;
 }
 
-/* When the newest request was sent whose reply came at least a gap before `ms`.
- */
+/* When the newest request was sent whose reply came at least a gap before
+ * `ms`. */
 static int64_t evidence_touched_before(const lk_evidence_record *r, int64_t ms)
 {
   int64_t gap = r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
@@ -78,8 +78,8 @@ static int64_t evidence_touched_before(const lk_evidence_record *r, int64_t ms)
   return LK_NO_EVIDENCE;
 }
 
-/* Whether `new` was sent later than `old` by more than it was answered later.
- */
+/* Whether `new` was sent later than `old` by more than it was answered
+ * later. */
 static bool evidence_is_better(const lk_evidence_sample *new,
                                const lk_evidence_sample *old)
 {

@@ -90,8 +90,8 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
   bool another = order_servers(fresh, h, r);
 
   keep_server_facts(fresh, h);
-  /* lk_client_chroot() returns this pointer, so the chroot keeps its address.
-   */
+  /* lk_client_chroot() returns this pointer, so the chroot keeps its
+   * address. */
   fresh->chroot = h->chroot;
   fresh->chroot_len = h->chroot_len;
   h->chroot = unused_chroot;

@@ -46,8 +46,8 @@ static void apply_connection_error(lk_client *c, int32_t op, int err)
 }
 
 /* Whether the server does not know the request. A request that the server
- * knows, but is not configured for, also gets UNIMPLEMENTED, but with a zxid.
- */
+ * knows, but is not configured for, also gets UNIMPLEMENTED, but with a
+ * zxid. */
 static bool is_unknown_request(const struct lk_reply_header *header)
 {
   return header->err == LK_ERR_UNIMPLEMENTED && header->zxid == -1;
@@ -190,8 +190,8 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
 
 /* Copy the path of an event, if there are persistent watches. Such a watch also
  * gets events of other paths than its own, so the callback gets this copy,
- * which is NUL-terminated and which requests of the callback do not overwrite.
- */
+ * which is NUL-terminated and which requests of the callback do not
+ * overwrite. */
 static bool copy_event_path(lk_client *c, lk_bytes *path)
 {
   char *copy;

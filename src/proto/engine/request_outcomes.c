@@ -28,7 +28,7 @@ static bool is_write(int32_t op)
 }
 
 /* The error with which a request completes when its connection is lost. This
- * must be called while c->output is still that of the connection. */
+ * must be called while c->output.sent is still that of the connection. */
 static int outcome_without_reply(const lk_client *c, const lk_request *r)
 {
   if (r->outcome != 0)
@@ -155,8 +155,7 @@ static void complete_late(lk_client *c)
 
 /* If the client is closed, LK_ERR_CLOSED would leave open whether a write was
  * executed. A write that was certainly not sent reports LK_ERR_NOT_SENT
- * instead.
- */
+ * instead. */
 static bool is_unsent_write(const lk_request *r, int err)
 {
   return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT;

@@ -209,6 +209,8 @@ int lk__request_queue(lk_client *c, const lk_call_spec *spec)
 
   if (!lk__ring_reserve(ring))
     return LK_ERR_NO_MEMORY;
+  /* A request from outside of any input reads the clock for its sent_ms, but
+   * only once for a burst of requests. */
   if (c->nesting.depth == 0 && c->now_stale) {
     c->now = c->hooks.now(c->hooks.arg);
     c->now_stale = false;

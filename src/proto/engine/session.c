@@ -128,6 +128,9 @@ static int64_t reported_until(const lk_client *c)
   return c->connection.read_only ? 0 : c->session.last_zxid;
 }
 
+/* All fields of the client change before the first callback is invoked, by
+ * lk__client_enter_state(). Then the requests and watches complete that the
+ * connection leaves behind, which were set aside before. */
 void lk__session_break(lk_client *c, int err, const char *why)
 {
   bool was_live = c->connection.phase == LK_PHASE_LIVE;

@@ -121,8 +121,7 @@ static bool prepare_connection(lk_client *c, const lk_handshake *h,
   lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
   if (!resumed)
     /* The new session was never reported, so it must not be reported as
-     * expired.
-     */
+     * expired. */
     lk__session_clear_identity(c);
   lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   return false;

@@ -35,8 +35,8 @@ static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
   return !lk__list_empty(&on->kinds[kind]);
 }
 
-/* A setWatches under way that registers watches of one path, `kinds` of them.
- */
+/* A setWatches under way that registers watches of one path, `kinds` of
+ * them. */
 typedef struct watch_repair {
   lk_watched *on; /* the repair has a reference */
   int64_t zxid;
@@ -110,8 +110,7 @@ void lk__watch_repair_completed(lk_client *c, void *repair, int err)
 
 /* A removeWatches for a persistent watch removes all watches of the path on the
  * server, also those of requests that were sent before it and have no reply
- * yet.
- */
+ * yet. */
 static void mark_removed(lk_watched *on)
 {
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
@@ -131,8 +130,7 @@ static int32_t remove_type(lk_watch_kind kind)
 
 /* Send a removeWatches, unless another watch needs the one on the server. If it
  * is not sent, events arrive for which the client has no watch, and are
- * ignored.
- */
+ * ignored. */
 static void remove_on_server(lk_client *c, const lk_watch *w)
 {
   struct lk_path_type_request r = {.type = remove_type(w->kind)};

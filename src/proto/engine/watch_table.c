@@ -255,8 +255,8 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
 
 /* ---- other watches of a path -------------------------------------------- */
 
-/* None of these functions walks a list, since one path may have many watches.
- */
+/* None of these functions walks a list, since one path may have many
+ * watches. */
 static bool has_other(const lk_link *list, const lk_watch *w)
 {
   const lk_link *first = list->next;

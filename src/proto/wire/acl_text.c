@@ -182,8 +182,8 @@ static void append_text(room *r, const void *bytes, size_t len)
   }
 }
 
-/* Print permissions as letters, or as a number if no letters can express them.
- */
+/* Print permissions as letters, or as a number if no letters can express
+ * them. */
 static void append_perms(room *r, int32_t bits)
 {
   char text[16];

@@ -77,8 +77,8 @@ static const char *check_name(span name)
   return NULL;
 }
 
-/* Parse "[address]" or "[address]:port". Without a port `*port` is unchanged.
- */
+/* Parse "[address]" or "[address]:port". Without a port `*port` is
+ * unchanged. */
 static const char *parse_bracketed(span s, span *name, uint16_t *port)
 {
   const char *close = memchr(s.at, ']', s.len);

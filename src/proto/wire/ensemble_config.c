@@ -89,7 +89,7 @@ static bool read_client(span s, lk_member *out)
     host = (span){host.at + 1, host.len - 2};
   out->client_host = lk_bytes_of(host.at, host.len);
   out->client_port = (uint16_t)port;
-  return at == 0 || host.len > 0;
+  return at == 0 || host.len > 0; /* ":port" without a host is invalid */
 }
 
 /* Parse a line behind "server.": ID=PEERS[:ROLE][;CLIENT]. */
@@ -145,6 +145,7 @@ int lk_config_version(lk_bytes text, int64_t *out)
       continue;
     if (!parse_number(line, 16, UINT64_MAX, &version))
       return LK_ERR_BAD_ARGUMENT;
+    /* The text has the zxid as an unsigned number. */
     memcpy(out, &version, sizeof version);
     return 0;
   }

@@ -6,9 +6,10 @@
 
 enum {
   PASSWORD_LEN = 16,
-  SHORTEST_RESPONSE =
-      36,           /* without the byte readOnly, as before ZooKeeper 3.4 */
-  ERROR_HEADER = 16 /* a reply header instead of a connect response */
+  /* Bytes of a connect response without the last byte, readOnly, which servers
+   * before ZooKeeper 3.4 do not send. */
+  SHORTEST_RESPONSE = 36,
+  ERROR_HEADER = 16 /* bytes of a reply header */
 };
 
 void lk__handshake_encode(const lk_handshake *h, void *buf)

@@ -135,8 +135,8 @@ void lk__multi_read_encode(lk_writer *out, const lk_read *reads, size_t count,
 
 /* ---- results ---------------------------------------------------------- */
 
-/* A NUL-terminated copy of the path without its chroot; NULL: in->err is set.
- */
+/* A NUL-terminated copy of the path without its chroot; NULL: in->err is
+ * set. */
 static const char *copy_result_path(lk_reader *in, lk_bytes path,
                                     const char *chroot, lk_arena *arena)
 {
@@ -214,6 +214,7 @@ static int outcome_of(const lk_op_result *results, size_t count)
   return outcome;
 }
 
+/* A reply with more or fewer results than operations is refused. */
 int lk__multi_decode(lk_reader *in, size_t asked, const char *chroot,
                      lk_arena *arena, lk_op_result **out, int *outcome)
 {
