@@ -149,10 +149,12 @@ static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 
 /* The fast path, for most replies of a busy client: a read that was sent no
  * later than another request with a reply proves nothing new. */
-static bool evidence_is_known(const lk_evidence_record *r, const lk_reply *a)
+static bool evidence_is_known(const lk_evidence_record *r,
+                              const lk_reply *reply)
 {
-  return a->evidence == LK_EVIDENCE_CONTACT && a->connection == r->connection &&
-         a->sent_ms <= r->evidence_ms[LK_PROVEN_BY_CONTACT];
+  return reply->evidence == LK_EVIDENCE_CONTACT &&
+         reply->connection == r->connection &&
+         reply->sent_ms <= r->evidence_ms[LK_PROVEN_BY_CONTACT];
 }
 
 static void evidence_see_zxid(lk_evidence_record *r, int64_t zxid)
@@ -162,44 +164,44 @@ static void evidence_see_zxid(lk_evidence_record *r, int64_t zxid)
 }
 
 /* Add the evidence of a reply by which the leader is involved. */
-static void evidence_add_proof(lk_evidence_record *r, const lk_reply *a)
+static void evidence_add_proof(lk_evidence_record *r, const lk_reply *reply)
 {
-  switch (a->evidence) {
+  switch (reply->evidence) {
   case LK_EVIDENCE_NEW_SESSION:
-    evidence_raise(r, LK_PROVEN_BY_COMMIT, a->sent_ms);
+    evidence_raise(r, LK_PROVEN_BY_COMMIT, reply->sent_ms);
     break;
   case LK_EVIDENCE_RESUMED:
-    r->resumed_ms = a->sent_ms;
-    evidence_raise(r, LK_PROVEN_BY_LEADER, a->sent_ms);
+    r->resumed_ms = reply->sent_ms;
+    evidence_raise(r, LK_PROVEN_BY_LEADER, reply->sent_ms);
     break;
-  case LK_EVIDENCE_COMMIT: evidence_add_commit(r, a->sent_ms); break;
+  case LK_EVIDENCE_COMMIT: evidence_add_commit(r, reply->sent_ms); break;
   case LK_EVIDENCE_LEADER:
     evidence_raise(r, LK_PROVEN_BY_LEADER,
-                   evidence_touched_before(r, a->sent_ms));
+                   evidence_touched_before(r, reply->sent_ms));
     break;
   case LK_EVIDENCE_NONE:
   case LK_EVIDENCE_CONTACT: break;
   }
 }
 
-void lk__evidence_add(lk_evidence_record *r, const lk_reply *a,
+void lk__evidence_add(lk_evidence_record *r, const lk_reply *reply,
                       int32_t timeout_ms)
 {
-  if (a->evidence == LK_EVIDENCE_NONE)
+  if (reply->evidence == LK_EVIDENCE_NONE)
     return;
-  if (evidence_is_known(r, a)) {
-    evidence_see_zxid(r, a->zxid);
+  if (evidence_is_known(r, reply)) {
+    evidence_see_zxid(r, reply->zxid);
     return;
   }
-  if (a->connection != r->connection)
+  if (reply->connection != r->connection)
     evidence_forget_samples(r);
-  if (a->evidence == LK_EVIDENCE_NEW_SESSION)
+  if (reply->evidence == LK_EVIDENCE_NEW_SESSION)
     lk__evidence_end(r);
-  r->connection = a->connection;
-  evidence_see_zxid(r, a->zxid);
+  r->connection = reply->connection;
+  evidence_see_zxid(r, reply->zxid);
   evidence_adopt_timeout(r, timeout_ms);
-  if (a->evidence != LK_EVIDENCE_CONTACT)
-    evidence_add_proof(r, a);
-  evidence_raise(r, LK_PROVEN_BY_CONTACT, a->sent_ms);
-  evidence_keep_sample(r, a->sent_ms, a->received_ms);
+  if (reply->evidence != LK_EVIDENCE_CONTACT)
+    evidence_add_proof(r, reply);
+  evidence_raise(r, LK_PROVEN_BY_CONTACT, reply->sent_ms);
+  evidence_keep_sample(r, reply->sent_ms, reply->received_ms);
 }

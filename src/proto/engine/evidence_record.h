@@ -73,10 +73,10 @@ void lk__evidence_free(lk_evidence_record *r);
     on another gap is dropped. The samples stay, so the next commit proves as
     much again. */
 void lk__evidence_set_gap(lk_evidence_record *r, int32_t gap_ms);
-/** Add the reply `a` to a request, a ping or a handshake. `timeout_ms` is the
+/** Add the reply to a request, a ping or a handshake. `timeout_ms` is the
     present session timeout. If the reply is from another connection than the
     samples, the samples are dropped; the evidence stays. */
-void lk__evidence_add(lk_evidence_record *r, const lk_reply *a,
+void lk__evidence_add(lk_evidence_record *r, const lk_reply *reply,
                       int32_t timeout_ms);
 /** The session has ended: drop all evidence. */
 void lk__evidence_end(lk_evidence_record *r);

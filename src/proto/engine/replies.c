@@ -155,13 +155,13 @@ static lk_request take_request(lk_client *c, lk_request *r)
 static int decode_body(lk_client *c, const lk_request *r, lk_reader *in,
                        lk_reply_body *out)
 {
-  const lk_reply_context x = {.op = r->op,
-                              .operations = r->operations,
-                              .chroot = c->hosts.chroot,
-                              .chroot_len = c->hosts.chroot_len,
-                              .arena = &c->input.arena};
+  const lk_reply_context context = {.op = r->op,
+                                    .operations = r->operations,
+                                    .chroot = c->hosts.chroot,
+                                    .chroot_len = c->hosts.chroot_len,
+                                    .arena = &c->input.arena};
 
-  return lk__reply_body_decode(&x, in, out);
+  return lk__reply_body_decode(&context, in, out);
 }
 
 static void take_reply(lk_client *c, const struct lk_reply_header *header,

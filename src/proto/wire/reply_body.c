@@ -9,17 +9,17 @@
 /* Copy the path in the reply to a create as a C string without the chroot.
  * Returns NULL and sets `*err` if the path is absent or contains a NUL, or if
  * there is no memory. */
-static const char *copy_created_path(const lk_reply_context *x, lk_bytes path,
-                                     int *err)
+static const char *copy_created_path(const lk_reply_context *context,
+                                     lk_bytes path, int *err)
 {
   *err = LK_ERR_PROTOCOL;
   if (path.at == NULL)
     return NULL;
-  lk_bytes own = lk__path_strip(x->chroot, x->chroot_len, path);
+  lk_bytes own = lk__path_strip(context->chroot, context->chroot_len, path);
 
   if (memchr(own.at, '\0', own.len) != NULL)
     return NULL;
-  char *copy = lk__arena_take(x->arena, own.len + 1, 1);
+  char *copy = lk__arena_take(context->arena, own.len + 1, 1);
 
   if (copy == NULL) {
     *err = LK_ERR_NO_MEMORY;
@@ -32,43 +32,47 @@ static const char *copy_created_path(const lk_reply_context *x, lk_bytes path,
 }
 
 /* Remove the chroot from each path of a list. */
-static int strip_paths(const lk_reply_context *x, lk_vec *paths)
+static int strip_paths(const lk_reply_context *context, lk_vec *paths)
 {
   lk_bytes *items = paths->items;
 
   for (size_t i = 0; i < paths->count; i++) {
     if (items[i].at == NULL)
       return LK_ERR_PROTOCOL;
-    items[i] = lk__path_strip(x->chroot, x->chroot_len, items[i]);
+    items[i] = lk__path_strip(context->chroot, context->chroot_len, items[i]);
   }
   return 0;
 }
 
-int lk__reply_body_decode(const lk_reply_context *x, lk_reader *in,
+int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
                           lk_reply_body *out)
 {
   int err = 0;
 
-  if (x->op == LK_OPCODE_MULTI)
-    return lk__multi_decode(in, x->operations, x->chroot, x->arena,
-                            &out->multi.results, &out->multi.outcome);
-  if (x->op == LK_OPCODE_MULTI_READ)
-    return lk__multi_read_decode(in, x->operations, x->arena, &out->reads);
-  const lk_opcode_info *info = lk__opcode_info(x->op);
+  if (context->op == LK_OPCODE_MULTI)
+    return lk__multi_decode(in, context->operations, context->chroot,
+                            context->arena, &out->multi.results,
+                            &out->multi.outcome);
+  if (context->op == LK_OPCODE_MULTI_READ)
+    return lk__multi_read_decode(in, context->operations, context->arena,
+                                 &out->reads);
+  const lk_opcode_info *info = lk__opcode_info(context->op);
 
-  err = lk__record_decode(info->reply, out, in, x->arena);
+  err = lk__record_decode(info->reply, out, in, context->arena);
   if (err != 0)
     return err;
-  switch (x->op) {
+  switch (context->op) {
   case LK_OPCODE_CREATE:
   case LK_OPCODE_CREATE2:
   case LK_OPCODE_CREATE_CONTAINER:
   case LK_OPCODE_CREATE_TTL:
     /* path_reply and path_stat_reply both begin with the path, so one member
      * serves both. Callbacks get only the C string, not its length. */
-    out->path.path.at = copy_created_path(x, out->path.path, &err);
+    out->path.path.at = copy_created_path(context, out->path.path, &err);
     break;
-  case LK_OPCODE_GET_EPHEMERALS: err = strip_paths(x, &out->names.names); break;
+  case LK_OPCODE_GET_EPHEMERALS:
+    err = strip_paths(context, &out->names.names);
+    break;
   default: break;
   }
   return err;

@@ -41,7 +41,7 @@ typedef struct lk_reply_context {
     refer to the bytes of `in` and to the arena.
     @return 0, LK_ERR_NO_MEMORY; LK_ERR_MARSHALLING or LK_ERR_PROTOCOL: the body
     is malformed. */
-int lk__reply_body_decode(const lk_reply_context *x, lk_reader *in,
+int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
                           lk_reply_body *out);
 
 #endif
