@@ -133,7 +133,7 @@ static void add_answer(counts *t, int32_t op, lk_bytes question,
     add_lists(t, &requests, op, head.err);
   else
     add_entry(t, 1, head.err, "%s", lk__opcode_info(op)->name);
-  if (lk__opcode_info(op)->parts && head.err == 0)
+  if (lk__opcode_info(op)->has_operations && head.err == 0)
     add_parts(t, &requests, &replies, op);
 }
 

@@ -193,7 +193,7 @@ static void print_request(lk_reader *in, lk_buf *out)
     return;
   }
   wire_say(out, "%s xid=%d", info->name, (int)h.xid);
-  if (info->parts)
+  if (info->has_operations)
     print_parts(in, out);
   else
     print_record(info->request, in, out);

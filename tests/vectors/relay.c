@@ -93,7 +93,7 @@ static void pass_body(relay *r, int32_t op)
 
   if (info == NULL)
     must(strcmp(r->frame->kind, "op999") == 0, r, "unknown opcode");
-  else if (info->parts)
+  else if (info->has_operations)
     pass_parts(r);
   else
     pass_and_print(r, r->frame->from_server ? info->reply : info->request);

@@ -26,8 +26,8 @@ enum {
    .multi = ((flags)&MULTI) != 0,                 \
    .multi_read = ((flags)&MULTI_READ) != 0,       \
    .result = ((flags)&RESULT) != 0,               \
-   .parts = ((flags)&PARTS) != 0,                 \
-   .never = ((flags)&NEVER) != 0},
+   .has_operations = ((flags)&PARTS) != 0,        \
+   .never_alone = ((flags)&NEVER) != 0},
 const lk_opcode_info lk__opcodes[] = {LK_OPCODES(INFO)};
 const size_t lk__nopcodes = sizeof lk__opcodes / sizeof lk__opcodes[0];
 

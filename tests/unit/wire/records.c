@@ -88,10 +88,12 @@ START_TEST(operations_and_results_are_those_of_the_protocol)
     counts[0] += lk__opcodes[i].multi;
     counts[1] += lk__opcodes[i].multi_read;
     counts[2] += lk__opcodes[i].result;
-    ck_assert_int_eq(lk__opcodes[i].parts, lk__opcodes[i].number == 14 ||
-                                               lk__opcodes[i].number == 22);
-    ck_assert_int_eq(lk__opcodes[i].never, lk__opcodes[i].number == 13 ||
-                                               lk__opcodes[i].number == -1);
+    ck_assert_int_eq(lk__opcodes[i].has_operations,
+                     lk__opcodes[i].number == 14 ||
+                         lk__opcodes[i].number == 22);
+    ck_assert_int_eq(lk__opcodes[i].never_alone,
+                     lk__opcodes[i].number == 13 ||
+                         lk__opcodes[i].number == -1);
   }
   ck_assert_uint_eq(counts[0], 7);
   ck_assert_uint_eq(counts[1], 2);
