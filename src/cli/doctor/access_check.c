@@ -34,30 +34,30 @@ static void on_access_data(lk_client *c, int err, const lk_bytes *data,
   cli_command_complete(arg, err);
 }
 
-static int read_node(access_check *t)
+static int read_node(access_check *check)
 {
-  lk_call call = cli_command_call_options(t->command, true);
-  int err = lk_get(t->command->session.client, t->path, &call, on_access_data,
-                   t->command);
+  lk_call call = cli_command_call_options(check->command, true);
+  int err = lk_get(check->command->session.client, check->path, &call,
+                   on_access_data, check->command);
 
-  return cli_command_wait(t->command, err);
+  return cli_command_wait(check->command, err);
 }
 
 /* Sets `path` to the node or its nearest existing ancestor. Returns
    LK_ERR_NO_NODE if not even "/" exists, since the chroot is missing. */
-static int find_nearest_node(access_check *t)
+static int find_nearest_node(access_check *check)
 {
-  t->exists = true;
+  check->exists = true;
   for (;;) {
-    t->read_err = read_node(t);
-    if (t->read_err != LK_ERR_NO_NODE)
-      return t->read_err == LK_ERR_NO_AUTH ? 0 : t->read_err;
-    if (strcmp(t->path, "/") == 0)
+    check->read_err = read_node(check);
+    if (check->read_err != LK_ERR_NO_NODE)
+      return check->read_err == LK_ERR_NO_AUTH ? 0 : check->read_err;
+    if (strcmp(check->path, "/") == 0)
       return LK_ERR_NO_NODE;
-    char *slash = strrchr(t->path, '/');
+    char *slash = strrchr(check->path, '/');
 
-    slash[slash == t->path ? 1 : 0] = '\0';
-    t->exists = false;
+    slash[slash == check->path ? 1 : 0] = '\0';
+    check->exists = false;
   }
 }
 
@@ -65,64 +65,67 @@ static void on_transaction_results(lk_client *c, int err,
                                    const lk_op_result *results, size_t count,
                                    void *arg)
 {
-  access_check *t = arg;
+  access_check *check = arg;
 
   (void)c;
-  t->transaction_err = err;
+  check->transaction_err = err;
   for (size_t i = 0; i < count && i < OPERATIONS; i++)
-    t->op_errors[i] = results[i].err;
-  cli_command_complete(t->command, 0);
+    check->op_errors[i] = results[i].err;
+  cli_command_complete(check->command, 0);
 }
 
-static int try_create_and_delete(access_check *t)
+static int try_create_and_delete(access_check *check)
 {
-  lk_call call = cli_command_call_options(t->command, false);
+  lk_call call = cli_command_call_options(check->command, false);
   cli_text node = {0};
   uint64_t number;
 
-  lk_client_random(t->command->session.client, &number, sizeof number);
+  lk_client_random(check->command->session.client, &number, sizeof number);
   cli_text_printf(&node, "%s/latchkey-doctor-%016" PRIx64,
-                  strcmp(t->path, "/") == 0 ? "" : t->path, number);
+                  strcmp(check->path, "/") == 0 ? "" : check->path, number);
   const char *path = cli_text_end(&node);
   lk_op ops[OPERATIONS] = {
       [CREATE] = lk_op_create(path, lk_text(""), NULL, LK_EPHEMERAL),
       [DELETE] = lk_op_delete(path, -1),
       [CHECK] = lk_op_check(path, -1)};
-  int err = path == NULL ? LK_ERR_NO_MEMORY
-                         : lk_multi(t->command->session.client, ops, OPERATIONS,
-                                    &call, on_transaction_results, t);
+  int err = path == NULL
+                ? LK_ERR_NO_MEMORY
+                : lk_multi(check->command->session.client, ops, OPERATIONS,
+                           &call, on_transaction_results, check);
 
-  err = cli_command_wait(t->command, err);
+  err = cli_command_wait(check->command, err);
   cli_text_free(&node);
   return err;
 }
 
 /* ---- report -------------------------------------------------------------- */
 
-static void report_access_error(const access_check *t, int err,
-                                cli_doctor_report *f)
+static void report_access_error(const access_check *check, int err,
+                                cli_doctor_report *report)
 {
   cli_text said = {0};
   cli_json *facts =
-      cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, cli_error_layer(err));
+      cli_doctor_report_begin(report, CLI_VERDICT_BROKEN, cli_error_layer(err));
   const char *hint = cli_error_advice(err);
 
-  cli_json_text(facts, "path", lk_text(t->command->path));
-  cli_text_printf(&said, "%s: %s", t->path, lk_error_text(err));
-  cli_doctor_report_end(f, &said, *hint == '\0' ? NULL : hint + 2);
+  cli_json_text(facts, "path", lk_text(check->command->path));
+  cli_text_printf(&said, "%s: %s", check->path, lk_error_text(err));
+  cli_doctor_report_end(report, &said, *hint == '\0' ? NULL : hint + 2);
 }
 
-static void report_no_chroot(const access_check *t, cli_doctor_report *f)
+static void report_no_chroot(const access_check *check,
+                             cli_doctor_report *report)
 {
   cli_text advice = {0};
   cli_text said = {0};
-  cli_json *facts = cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, "access");
+  cli_json *facts =
+      cli_doctor_report_begin(report, CLI_VERDICT_BROKEN, "access");
 
-  cli_json_text(facts, "path", lk_text(t->command->path));
+  cli_json_text(facts, "path", lk_text(check->command->path));
   cli_text_printf(&said, "the chroot %s does not exist",
-                  lk_client_chroot(t->command->session.client));
-  cli_session_say_chroot_command(&t->command->session, &advice);
-  cli_doctor_report_end(f, &said, cli_text_end(&advice));
+                  lk_client_chroot(check->command->session.client));
+  cli_session_say_chroot_command(&check->command->session, &advice);
+  cli_doctor_report_end(report, &said, cli_text_end(&advice));
   cli_text_free(&advice);
 }
 
@@ -134,78 +137,79 @@ static void add_to_list(cli_text *list, const char *word)
 /* If the node does not exist yet, the user needs only the permission to create
    it: its own access list is not known. The transaction stops at a refused
    create: whether delete is permitted is not known then. */
-static void list_missing_rights(const access_check *t, cli_text *out)
+static void list_missing_rights(const access_check *check, cli_text *out)
 {
-  bool may_create = t->op_errors[CREATE] == 0;
+  bool may_create = check->op_errors[CREATE] == 0;
 
-  if (t->exists && t->read_err != 0)
+  if (check->exists && check->read_err != 0)
     add_to_list(out, "read");
   if (!may_create)
     add_to_list(out, "create");
-  if (t->exists && may_create && t->op_errors[DELETE] != 0)
+  if (check->exists && may_create && check->op_errors[DELETE] != 0)
     add_to_list(out, "delete");
 }
 
-static void report_rights(const access_check *t, cli_doctor_report *f)
+static void report_rights(const access_check *check, cli_doctor_report *report)
 {
-  bool may_create = t->op_errors[CREATE] == 0;
+  bool may_create = check->op_errors[CREATE] == 0;
   cli_text said = {0};
   cli_text missing = {0};
 
-  list_missing_rights(t, &missing);
+  list_missing_rights(check, &missing);
   bool well = missing.len == 0 && !missing.failed;
   cli_json *facts = cli_doctor_report_begin(
-      f, well ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN, "access");
+      report, well ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN, "access");
 
-  cli_json_text(facts, "path", lk_text(t->command->path));
-  cli_json_text(facts, "node", lk_text(t->path));
-  cli_json_bool(facts, "read", t->read_err == 0);
+  cli_json_text(facts, "path", lk_text(check->command->path));
+  cli_json_text(facts, "node", lk_text(check->path));
+  cli_json_bool(facts, "read", check->read_err == 0);
   cli_json_bool(facts, "create", may_create);
   if (may_create)
-    cli_json_bool(facts, "delete", t->op_errors[DELETE] == 0);
-  if (!t->exists)
-    cli_text_printf(&said, "%s does not exist yet; ", t->command->path);
+    cli_json_bool(facts, "delete", check->op_errors[DELETE] == 0);
+  if (!check->exists)
+    cli_text_printf(&said, "%s does not exist yet; ", check->command->path);
   if (well)
-    cli_text_printf(&said, "%s: %s", t->path,
-                    t->exists ? "permission to read, create and delete"
-                              : "permission to create");
+    cli_text_printf(&said, "%s: %s", check->path,
+                    check->exists ? "permission to read, create and delete"
+                                  : "permission to create");
   else
-    cli_text_printf(&said, "%s: no permission to %.*s", t->path,
+    cli_text_printf(&said, "%s: no permission to %.*s", check->path,
                     (int)missing.len, missing.at);
   said.failed = said.failed || missing.failed;
   cli_text_free(&missing);
   cli_doctor_report_end(
-      f, &said,
+      report, &said,
       well ? NULL : CLI_ADVICE_IDENTITY ", or change the access list");
 }
 
-static void report_access(const access_check *t, int err, cli_doctor_report *f)
+static void report_access(const access_check *check, int err,
+                          cli_doctor_report *report)
 {
   /* All operations before the last one have succeeded. */
-  bool reached_check = t->op_errors[CHECK] == LK_ERR_NO_NODE &&
-                       t->transaction_err == LK_ERR_NO_NODE;
+  bool reached_check = check->op_errors[CHECK] == LK_ERR_NO_NODE &&
+                       check->transaction_err == LK_ERR_NO_NODE;
 
   if (err == LK_ERR_NO_NODE &&
-      *lk_client_chroot(t->command->session.client) != '\0')
-    report_no_chroot(t, f);
+      *lk_client_chroot(check->command->session.client) != '\0')
+    report_no_chroot(check, report);
   else if (err != 0)
-    report_access_error(t, err, f);
-  else if (reached_check || t->transaction_err == LK_ERR_NO_AUTH)
-    report_rights(t, f);
+    report_access_error(check, err, report);
+  else if (reached_check || check->transaction_err == LK_ERR_NO_AUTH)
+    report_rights(check, report);
   else
-    report_access_error(t, t->transaction_err, f);
+    report_access_error(check, check->transaction_err, report);
 }
 
-void cli_access_check(cli_command *a, cli_doctor_report *f)
+void cli_access_check(cli_command *command, cli_doctor_report *report)
 {
-  access_check t = {.command = a, .path = strdup(a->path)};
-  int err = t.path == NULL ? LK_ERR_NO_MEMORY : find_nearest_node(&t);
+  access_check check = {.command = command, .path = strdup(command->path)};
+  int err = check.path == NULL ? LK_ERR_NO_MEMORY : find_nearest_node(&check);
 
   if (err == 0)
-    err = try_create_and_delete(&t);
-  if (t.path != NULL)
-    report_access(&t, err, f);
+    err = try_create_and_delete(&check);
+  if (check.path != NULL)
+    report_access(&check, err, report);
   else
-    f->code = cli_fail_request(a->verb, a->path, err);
-  free(t.path);
+    report->code = cli_fail_request(command->verb, command->path, err);
+  free(check.path);
 }

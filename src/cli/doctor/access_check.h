@@ -5,8 +5,8 @@
 #include "cli/doctor/report.h"
 #include "cli/session/command.h"
 
-/** Reports the permissions that a lock needs at the path of `a`, for the
-    identity of `a`. No node is left behind. */
-void cli_access_check(cli_command *a, cli_doctor_report *f);
+/** Reports the permissions that a lock needs at the path of `command`, for the
+    identity of `command`. No node is left behind. */
+void cli_access_check(cli_command *command, cli_doctor_report *report);
 
 #endif

@@ -128,26 +128,27 @@ static int compare_durations(const void *a, const void *b)
 }
 
 /* Stores the duration of each round trip in microseconds, sorted. */
-static int time_round_trips(cli_command *a, int64_t *took)
+static int time_round_trips(cli_command *command, int64_t *took)
 {
   int err = 0;
 
   for (int i = 0; i < ROUND_TRIPS && err == 0; i++) {
-    lk_call call = cli_command_call_options(a, true);
+    lk_call call = cli_command_call_options(command, true);
     int64_t began = now_us();
 
-    err = lk_exists(a->session.client, "/", &call, on_round_trip_stat, a);
-    err = cli_command_wait(a, err);
+    err = lk_exists(command->session.client, "/", &call, on_round_trip_stat,
+                    command);
+    err = cli_command_wait(command, err);
     took[i] = now_us() - began;
   }
   qsort(took, ROUND_TRIPS, sizeof *took, compare_durations);
   return err;
 }
 
-static void report_round_trip(checkup *c, cli_command *a, int err,
+static void report_round_trip(checkup *c, cli_command *command, int err,
                               int64_t median_us)
 {
-  const char *server = lk_client_server(a->session.client);
+  const char *server = lk_client_server(command->session.client);
   cli_text said = {0};
   cli_json *facts = cli_doctor_report_begin(
       &c->findings, err == 0 ? CLI_VERDICT_OK : CLI_VERDICT_BROKEN,
@@ -168,40 +169,40 @@ static void report_round_trip(checkup *c, cli_command *a, int err,
 
 /* Examines an established session: its timeout, authentication, round trip and
    permissions. */
-static void check_session(checkup *c, cli_command *a)
+static void check_session(checkup *c, cli_command *command)
 {
   int64_t took[ROUND_TRIPS] = {0};
 
-  report_session(c, &a->session);
-  int err = time_round_trips(a, took);
+  report_session(c, &command->session);
+  int err = time_round_trips(command, took);
 
-  report_auth(c, &a->session, err);
+  report_auth(c, &command->session, err);
   if (err != LK_ERR_AUTH_FAILED && err != LK_ERR_AUTH_REQUIRED)
-    report_round_trip(c, a, err, took[ROUND_TRIPS / 2]);
+    report_round_trip(c, command, err, took[ROUND_TRIPS / 2]);
   if (err == 0)
-    cli_access_check(a, &c->findings);
+    cli_access_check(command, &c->findings);
 }
 
 static void connect_and_check(checkup *c, const char *path)
 {
   cli_text complaint = {0};
-  cli_command a;
+  cli_command command;
 
-  if (!cli_command_begin(&a, c->options, "doctor", path, &complaint)) {
+  if (!cli_command_begin(&command, c->options, "doctor", path, &complaint)) {
     cli_doctor_report_begin(&c->findings, CLI_VERDICT_BROKEN,
                             c->options->auth_file != NULL ? "auth" : "session");
     cli_doctor_report_end(&c->findings, &complaint, NULL);
     return;
   }
-  cli_clock_check_start(&c->clocks, a.session.loop);
-  cli_session_run(&a.session, &a.session.decided);
-  if (a.session.err == 0)
-    check_session(c, &a);
+  cli_clock_check_start(&c->clocks, command.session.loop);
+  cli_session_run(&command.session, &command.session.decided);
+  if (command.session.err == 0)
+    check_session(c, &command);
   else
-    report_no_session(c, &a.session);
-  cli_session_close(&a.session);
+    report_no_session(c, &command.session);
+  cli_session_close(&command.session);
   cli_clock_check_stop(&c->clocks);
-  cli_command_free(&a);
+  cli_command_free(&command);
 }
 
 /* ---- the clocks ---------------------------------------------------------- */

@@ -12,21 +12,21 @@
 
 static void on_port_result(lk_loop_io *io, int events)
 {
-  cli_port_check *k = LK_OWNER(io, cli_port_check, io);
+  cli_port_check *check = LK_OWNER(io, cli_port_check, io);
   cli_port_result result;
   ssize_t n = read(io->fd, &result, sizeof result);
 
   (void)events;
   if (n == (ssize_t)sizeof result)
-    k->result = result;
+    check->result = result;
   if (n == (ssize_t)sizeof result || (n < 0 && errno == EINTR))
     return;
   /* End-of-file: the child has ended. */
-  cli_port_check_end(k);
-  k->over(k, k->arg);
+  cli_port_check_end(check);
+  check->over(check, check->arg);
 }
 
-int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
+int cli_port_check_begin(cli_port_check *check, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,
                          lk_loop *loop)
 {
@@ -35,33 +35,33 @@ int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
 
   if (pipe(fds) != 0)
     return errno;
-  k->pid = fork();
-  if (k->pid == 0) {
+  check->pid = fork();
+  if (check->pid == 0) {
     close(fds[0]);
     cli_port_check_child(host, port, tls, until, fds[1]); /* does not return */
   }
-  int error = k->pid < 0 ? errno : 0;
+  int error = check->pid < 0 ? errno : 0;
 
   close(fds[1]);
   if (error != 0) {
     close(fds[0]);
     return error;
   }
-  k->loop = loop;
-  k->io.on_events = on_port_result;
-  k->io.fd = fds[0];
-  lk__loop_set_io(loop, &k->io, LK_LOOP_READ);
+  check->loop = loop;
+  check->io.on_events = on_port_result;
+  check->io.fd = fds[0];
+  lk__loop_set_io(loop, &check->io, LK_LOOP_READ);
   return 0;
 }
 
-void cli_port_check_end(cli_port_check *k)
+void cli_port_check_end(cli_port_check *check)
 {
-  if (k->loop == NULL)
+  if (check->loop == NULL)
     return;
-  lk__loop_set_io(k->loop, &k->io, 0);
-  close(k->io.fd);
-  kill(k->pid, SIGKILL);
-  while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+  lk__loop_set_io(check->loop, &check->io, 0);
+  close(check->io.fd);
+  kill(check->pid, SIGKILL);
+  while (waitpid(check->pid, NULL, 0) < 0 && errno == EINTR)
     ;
-  k->loop = NULL;
+  check->loop = NULL;
 }

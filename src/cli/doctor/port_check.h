@@ -17,7 +17,7 @@
 
 typedef struct cli_port_check {
   /** Invoked once, from the loop, when the child has ended. */
-  void (*over)(struct cli_port_check *k, void *arg);
+  void (*over)(struct cli_port_check *check, void *arg);
   void *arg;
   cli_port_result result; /**< the last message of the child */
   pid_t pid;
@@ -26,12 +26,12 @@ typedef struct cli_port_check {
 } cli_port_check;
 
 /** Checks the port for at most `patience_ms`; `tls` NULL: plain TCP. The caller
-    zeroes `k` and sets `over` first. Returns 0 or an errno. */
-int cli_port_check_begin(cli_port_check *k, const char *host, uint16_t port,
+    zeroes `check` and sets `over` first. Returns 0 or an errno. */
+int cli_port_check_begin(cli_port_check *check, const char *host, uint16_t port,
                          const lk_tls_config *tls, int64_t patience_ms,
                          lk_loop *loop);
 /** Ends the check at any stage, and kills the child. Does nothing if the check
     has ended. */
-void cli_port_check_end(cli_port_check *k);
+void cli_port_check_end(cli_port_check *check);
 
 #endif

@@ -24,15 +24,15 @@ typedef struct cli_doctor_report {
 
 /** Begins a finding. Returns its JSON object, to which the caller adds facts
    for programs before cli_doctor_report_end(). */
-cli_json *cli_doctor_report_begin(cli_doctor_report *f, cli_verdict verdict,
-                                  const char *layer);
+cli_json *cli_doctor_report_begin(cli_doctor_report *report,
+                                  cli_verdict verdict, const char *layer);
 /** Ends the finding. Prints `said`, its text for people, and frees it. `advice`
     follows it, unless it is NULL. */
-void cli_doctor_report_end(cli_doctor_report *f, cli_text *said,
+void cli_doctor_report_end(cli_doctor_report *report, cli_text *said,
                            const char *advice);
 
 /** Prints the JSON object if there is one, frees the report, and returns the
     exit code. */
-int cli_doctor_report_close(cli_doctor_report *f);
+int cli_doctor_report_close(cli_doctor_report *report);
 
 #endif

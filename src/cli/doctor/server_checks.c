@@ -70,16 +70,17 @@ size_t cli_server_checks_count_serving(const cli_server_checks *s)
    failure of the session replaces the result of the port check. */
 static void copy_tls_failure(cli_server_check *s, const char *text)
 {
-  cli_port_result *n = &s->port_check.result;
+  cli_port_result *result = &s->port_check.result;
   const char *mark = strstr(text, "TLS: ");
 
-  n->stage = CLI_PORT_TLS_FAILED;
-  n->cause = lk_client_tls_cause(s->client);
-  n->len = 0;
+  result->stage = CLI_PORT_TLS_FAILED;
+  result->cause = lk_client_tls_cause(s->client);
+  result->len = 0;
   if (mark != NULL) {
     text = mark + strlen("TLS: ");
-    n->len = strlen(text) < sizeof n->text ? strlen(text) : sizeof n->text;
-    memcpy(n->text, text, n->len);
+    result->len =
+        strlen(text) < sizeof result->text ? strlen(text) : sizeof result->text;
+    memcpy(result->text, text, result->len);
   }
 }
 
@@ -167,23 +168,23 @@ static int begin_check_session(cli_server_check *s)
 /* Whether the server may give a session, by the result of the port check. */
 static bool may_give_session(const cli_server_check *s)
 {
-  const cli_port_result *n = &s->port_check.result;
+  const cli_port_result *result = &s->port_check.result;
 
-  if (n->other)
+  if (result->other)
     return false;
-  return n->stage == CLI_PORT_HUNG_UP ||
-         (n->stage == CLI_PORT_REPLIED &&
+  return result->stage == CLI_PORT_HUNG_UP ||
+         (result->stage == CLI_PORT_REPLIED &&
           s->reply.kind != CLI_FOUR_LETTER_NO_QUORUM &&
           s->reply.kind != CLI_FOUR_LETTER_READ_ONLY);
 }
 
-static void on_port_checked(cli_port_check *k, void *arg)
+static void on_port_checked(cli_port_check *check, void *arg)
 {
   cli_server_check *s = arg;
 
-  if (k->result.stage == CLI_PORT_REPLIED)
-    cli_four_letter_reply_read(&s->reply,
-                               lk_bytes_of(k->result.text, k->result.len));
+  if (check->result.stage == CLI_PORT_REPLIED)
+    cli_four_letter_reply_read(
+        &s->reply, lk_bytes_of(check->result.text, check->result.len));
   int err = may_give_session(s) ? begin_check_session(s) : 0;
 
   if (err != 0) {

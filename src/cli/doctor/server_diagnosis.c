@@ -84,9 +84,9 @@ static diagnosis diagnose_reply(const cli_server_check *s, cli_text *said)
 
 /* For a server that has neither replied nor closed the connection when the port
    check ended. */
-static diagnosis diagnose_port(const cli_port_result *n, cli_text *said)
+static diagnosis diagnose_port(const cli_port_result *result, cli_text *said)
 {
-  switch (n->stage) {
+  switch (result->stage) {
   case CLI_PORT_RESOLVING:
     cli_text_puts(said, "the name lookup does not complete");
     return (diagnosis){
@@ -94,29 +94,29 @@ static diagnosis diagnose_port(const cli_port_result *n, cli_text *said)
         "the name servers of this machine do not reply: see /etc/resolv.conf"};
   case CLI_PORT_NOT_RESOLVED:
     cli_text_puts(said, "the name cannot be resolved: ");
-    cli_text_add(said, n->text, n->len);
+    cli_text_add(said, result->text, result->len);
     return (diagnosis){CLI_VERDICT_BROKEN, "name",
                        "correct the name, or add it"};
   case CLI_PORT_CONNECTING:
-    cli_text_printf(said, "no reply from %s", n->address);
+    cli_text_printf(said, "no reply from %s", result->address);
     return (diagnosis){
         CLI_VERDICT_BROKEN, "port",
         "check that the machine is up and that no firewall drops packets"};
   case CLI_PORT_NOT_CONNECTED:
-    cli_text_printf(said, "cannot connect to %s: ", n->address);
-    cli_text_add(said, n->text, n->len);
+    cli_text_printf(said, "cannot connect to %s: ", result->address);
+    cli_text_add(said, result->text, result->len);
     return (diagnosis){CLI_VERDICT_BROKEN, "port",
                        "start ZooKeeper there, or correct the port"};
   case CLI_PORT_TLS_HANDSHAKE:
   case CLI_PORT_TLS_FAILED:
     return (diagnosis){CLI_VERDICT_BROKEN, "tls",
-                       cli_tls_diagnose_failure(n, said)};
+                       cli_tls_diagnose_failure(result, said)};
   case CLI_PORT_HUNG_UP:
   case CLI_PORT_REPLIED: /* see diagnose_reply() */
   case CLI_PORT_SILENT: break;
   }
   cli_text_printf(said, "%s accepts connections, but does not reply",
-                  n->address);
+                  result->address);
   return (diagnosis){
       CLI_VERDICT_BROKEN, "answer",
       "the server hangs, this is not its client port (its quorum and election "
@@ -125,40 +125,41 @@ static diagnosis diagnose_port(const cli_port_result *n, cli_text *said)
 
 static diagnosis diagnose_server(const cli_server_check *s, cli_text *said)
 {
-  const cli_port_result *n = &s->port_check.result;
+  const cli_port_result *result = &s->port_check.result;
 
   cli_text_printf(said, "%s: ", s->name);
-  if (n->other)
+  if (result->other)
     return (diagnosis){CLI_VERDICT_BROKEN, "tls",
-                       cli_tls_diagnose_failure(n, said)};
-  return n->stage == CLI_PORT_HUNG_UP || n->stage == CLI_PORT_REPLIED
+                       cli_tls_diagnose_failure(result, said)};
+  return result->stage == CLI_PORT_HUNG_UP || result->stage == CLI_PORT_REPLIED
              ? diagnose_reply(s, said)
-             : diagnose_port(n, said);
+             : diagnose_port(result, said);
 }
 
-static void report_server(const cli_server_check *s, cli_doctor_report *f)
+static void report_server(const cli_server_check *s, cli_doctor_report *report)
 {
-  const cli_port_result *n = &s->port_check.result;
+  const cli_port_result *result = &s->port_check.result;
   cli_text said = {0};
-  bool tls_works = n->tls && n->stage != CLI_PORT_TLS_FAILED;
+  bool tls_works = result->tls && result->stage != CLI_PORT_TLS_FAILED;
 
   if (tls_works)
-    cli_tls_report_server(s->name, n, s->all->options->tls.insecure, f);
+    cli_tls_report_server(s->name, result, s->all->options->tls.insecure,
+                          report);
   diagnosis found = diagnose_server(s, &said);
-  cli_json *facts = cli_doctor_report_begin(f, found.verdict, found.layer);
+  cli_json *facts = cli_doctor_report_begin(report, found.verdict, found.layer);
 
   cli_json_text(facts, "server", lk_text(s->name));
-  if (n->address[0] != '\0')
-    cli_json_text(facts, "address", lk_text(n->address));
+  if (result->address[0] != '\0')
+    cli_json_text(facts, "address", lk_text(result->address));
   if (!tls_works)
-    cli_tls_add_facts(n, facts);
+    cli_tls_add_facts(result, facts);
   if (s->reply.version.at != NULL)
     cli_json_text(facts, "version", s->reply.version);
   if (s->reply.mode.at != NULL)
     cli_json_text(facts, "mode", s->reply.mode);
   if (s->timeout_ms > 0)
     cli_json_number(facts, "timeout_ms", s->timeout_ms);
-  cli_doctor_report_end(f, &said, found.advice);
+  cli_doctor_report_end(report, &said, found.advice);
 }
 
 /* ---- all servers --------------------------------------------------------- */
@@ -183,10 +184,11 @@ static bool are_two_ensembles(const cli_server_check *a,
 
 static void report_two_ensembles(const cli_server_check *a,
                                  const cli_server_check *b,
-                                 cli_doctor_report *f)
+                                 cli_doctor_report *report)
 {
   cli_text said = {0};
-  cli_json *facts = cli_doctor_report_begin(f, CLI_VERDICT_BROKEN, "ensemble");
+  cli_json *facts =
+      cli_doctor_report_begin(report, CLI_VERDICT_BROKEN, "ensemble");
 
   cli_json_open(facts, "servers", '[');
   cli_json_text(facts, NULL, lk_text(a->name));
@@ -198,32 +200,32 @@ static void report_two_ensembles(const cli_server_check *a,
       (int)a->reply.mode.len, (const char *)a->reply.mode.at, b->name,
       (int)b->reply.mode.len, (const char *)b->reply.mode.at);
   cli_text_puts(&said, "a lock of one is unknown to the other");
-  cli_doctor_report_end(f, &said,
+  cli_doctor_report_end(report, &said,
                         "-z must name the servers of one ensemble only");
 }
 
 /* All servers get the same client certificate, so it is reported once. */
 static void report_own_certificate(const cli_server_checks *s,
-                                   cli_doctor_report *f)
+                                   cli_doctor_report *report)
 {
   for (size_t i = 0; i < s->count; i++)
     if (s->items[i].port_check.result.tls) {
       cli_tls_report_own_certificate(
-          &s->items[i].port_check.result.connection.own, f);
+          &s->items[i].port_check.result.connection.own, report);
       return;
     }
 }
 
 void cli_server_diagnosis_report(const cli_server_checks *s,
-                                 cli_doctor_report *f)
+                                 cli_doctor_report *report)
 {
   for (size_t i = 0; i < s->count; i++)
-    report_server(&s->items[i], f);
-  report_own_certificate(s, f);
+    report_server(&s->items[i], report);
+  report_own_certificate(s, report);
   for (size_t i = 0; i < s->count; i++)
     for (size_t k = i + 1; k < s->count; k++)
       if (are_two_ensembles(&s->items[i], &s->items[k])) {
-        report_two_ensembles(&s->items[i], &s->items[k], f);
+        report_two_ensembles(&s->items[i], &s->items[k], report);
         return;
       }
 }

@@ -8,6 +8,6 @@
 /** Reports each server that was checked, with advice, and whether all belong to
     one ensemble. */
 void cli_server_diagnosis_report(const cli_server_checks *s,
-                                 cli_doctor_report *f);
+                                 cli_doctor_report *report);
 
 #endif

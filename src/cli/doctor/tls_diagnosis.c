@@ -71,31 +71,33 @@ static void add_certificate(cli_json *facts, const char *name,
   cli_json_close(facts, '}');
 }
 
-void cli_tls_add_facts(const cli_port_result *n, cli_json *facts)
+void cli_tls_add_facts(const cli_port_result *result, cli_json *facts)
 {
-  if (!n->tls)
+  if (!result->tls)
     return;
-  if (n->connection.version[0] != '\0') {
-    cli_json_text(facts, "tls_version", lk_text(n->connection.version));
-    cli_json_text(facts, "cipher", lk_text(n->connection.cipher));
+  if (result->connection.version[0] != '\0') {
+    cli_json_text(facts, "tls_version", lk_text(result->connection.version));
+    cli_json_text(facts, "cipher", lk_text(result->connection.cipher));
   }
-  add_certificate(facts, "certificate", &n->connection.server);
+  add_certificate(facts, "certificate", &result->connection.server);
 }
 
 /* ---- a failed connection ------------------------------------------------- */
 
 /* Appends the part of the server's certificate that explains the failure: its
    issuer or its dates. */
-static void add_certificate_detail(const cli_port_result *n, cli_text *said)
+static void add_certificate_detail(const cli_port_result *result,
+                                   cli_text *said)
 {
-  const lk_tls_certificate *c = &n->connection.server;
+  const lk_tls_certificate *c = &result->connection.server;
 
-  if (!n->tls || c->issuer[0] == '\0')
+  if (!result->tls || c->issuer[0] == '\0')
     return;
-  if (n->cause == LK_TLS_ISSUER || n->cause == LK_TLS_CRL ||
-      n->cause == LK_TLS_REVOKED)
+  if (result->cause == LK_TLS_ISSUER || result->cause == LK_TLS_CRL ||
+      result->cause == LK_TLS_REVOKED)
     cli_text_printf(said, " (it is issued by %s)", c->issuer);
-  if (n->cause == LK_TLS_EXPIRED || n->cause == LK_TLS_NOT_YET_VALID) {
+  if (result->cause == LK_TLS_EXPIRED ||
+      result->cause == LK_TLS_NOT_YET_VALID) {
     cli_text_puts(said, " (");
     add_validity(said, c, time(NULL));
     cli_text_puts(said, ")");
@@ -104,28 +106,30 @@ static void add_certificate_detail(const cli_port_result *n, cli_text *said)
 
 /* `other`: the port speaks plain TCP where TLS is selected, or the reverse. A
    stage of TLS shows that TLS was selected. */
-const char *cli_tls_diagnose_failure(const cli_port_result *n, cli_text *said)
+const char *cli_tls_diagnose_failure(const cli_port_result *result,
+                                     cli_text *said)
 {
-  if (n->other && n->stage != CLI_PORT_TLS_FAILED &&
-      n->stage != CLI_PORT_TLS_HANDSHAKE) {
-    cli_text_printf(said, "%s expects TLS, which is not selected", n->address);
+  if (result->other && result->stage != CLI_PORT_TLS_FAILED &&
+      result->stage != CLI_PORT_TLS_HANDSHAKE) {
+    cli_text_printf(said, "%s expects TLS, which is not selected",
+                    result->address);
     return "select it with tls:// in front of the servers or --tls; --cacert "
            "names the CA";
   }
-  if (n->other) {
+  if (result->other) {
     cli_text_printf(said, "%s does not use TLS: it is a plain TCP port",
-                    n->address);
+                    result->address);
     return cli_connection_failures_tls_advice(LK_TLS_NOT_TLS);
   }
-  if (n->stage == CLI_PORT_TLS_HANDSHAKE) {
+  if (result->stage == CLI_PORT_TLS_HANDSHAKE) {
     cli_text_printf(
         said, "%s accepts connections, but does not complete a TLS handshake",
-        n->address);
+        result->address);
     return "the server hangs, or this is not its secureClientPort";
   }
-  cli_text_add(said, n->text, n->len);
-  add_certificate_detail(n, said);
-  return cli_connection_failures_tls_advice(n->cause);
+  cli_text_add(said, result->text, result->len);
+  add_certificate_detail(result, said);
+  return cli_connection_failures_tls_advice(result->cause);
 }
 
 /* ---- a working connection ------------------------------------------------ */
@@ -138,26 +142,27 @@ static cli_verdict diagnose_validity(const lk_tls_certificate *c, int64_t now_s)
                                                 : CLI_VERDICT_OK;
 }
 
-void cli_tls_report_server(const char *name, const cli_port_result *n,
-                           bool insecure, cli_doctor_report *f)
+void cli_tls_report_server(const char *name, const cli_port_result *result,
+                           bool insecure, cli_doctor_report *report)
 {
-  const lk_tls_certificate *c = &n->connection.server;
+  const lk_tls_certificate *c = &result->connection.server;
   int64_t now_s = time(NULL);
   bool must_renew = diagnose_validity(c, now_s) != CLI_VERDICT_OK;
   cli_text said = {0};
   cli_json *facts = cli_doctor_report_begin(
-      f, insecure || must_renew ? CLI_VERDICT_NOTE : CLI_VERDICT_OK, "tls");
+      report, insecure || must_renew ? CLI_VERDICT_NOTE : CLI_VERDICT_OK,
+      "tls");
 
   cli_json_text(facts, "server", lk_text(name));
-  cli_json_text(facts, "address", lk_text(n->address));
+  cli_json_text(facts, "address", lk_text(result->address));
   cli_json_bool(facts, "verified", !insecure);
-  cli_tls_add_facts(n, facts);
+  cli_tls_add_facts(result, facts);
   cli_text_printf(&said, "%s: %s, %s, certificate %sfor %s, issued by %s, ",
-                  name, n->connection.version, n->connection.cipher,
+                  name, result->connection.version, result->connection.cipher,
                   insecure ? "not verified, " : "",
                   c->names[0] == '\0' ? c->subject : c->names, c->issuer);
   add_validity(&said, c, now_s);
-  cli_doctor_report_end(f, &said,
+  cli_doctor_report_end(report, &said,
                         insecure ? "--insecure is for tests: an attacker on "
                                    "the network can read and change everything"
                         : must_renew ? "renew the certificate"
@@ -165,7 +170,7 @@ void cli_tls_report_server(const char *name, const cli_port_result *n,
 }
 
 void cli_tls_report_own_certificate(const lk_tls_certificate *own,
-                                    cli_doctor_report *f)
+                                    cli_doctor_report *report)
 {
   int64_t now_s = time(NULL);
   cli_verdict verdict = diagnose_validity(own, now_s);
@@ -173,11 +178,12 @@ void cli_tls_report_own_certificate(const lk_tls_certificate *own,
 
   if (own->issuer[0] == '\0')
     return;
-  add_certificate(cli_doctor_report_begin(f, verdict, "certificate"),
+  add_certificate(cli_doctor_report_begin(report, verdict, "certificate"),
                   "certificate", own);
   cli_text_printf(&said, "of the client: %s, issued by %s, ", own->subject,
                   own->issuer);
   add_validity(&said, own, now_s);
-  cli_doctor_report_end(
-      f, &said, verdict == CLI_VERDICT_OK ? NULL : "renew the certificate");
+  cli_doctor_report_end(report, &said,
+                        verdict == CLI_VERDICT_OK ? NULL
+                                                  : "renew the certificate");
 }

@@ -20,48 +20,49 @@ static const char *directory_prefix(const char *path)
 
 /* Whether `name` is a permit in kazoo's layout, where permits are children of
    the lock's node. */
-static bool is_kazoo_permit(const cli_contenders *l, lk_bytes name,
+static bool is_kazoo_permit(const cli_contenders *queue, lk_bytes name,
                             int64_t *number)
 {
-  return l->command->options->layout == LK_LAYOUT_KAZOO && *l->part == '\0' &&
+  return queue->command->options->layout == LK_LAYOUT_KAZOO &&
+         *queue->part == '\0' &&
          lk_layout_is_permit(LK_LAYOUT_KAZOO, name, number);
 }
 
 /* Whether the child `name` is a permit or a contender. Sets the members of `c`
    that follow from the name. */
-static bool parse_contender_name(cli_contenders *l, lk_bytes name,
+static bool parse_contender_name(cli_contenders *queue, lk_bytes name,
                                  cli_contender *c)
 {
-  const cli_options *o = l->command->options;
+  const cli_options *o = queue->command->options;
 
-  if (is_kazoo_permit(l, name, &c->number)) {
+  if (is_kazoo_permit(queue, name, &c->number)) {
     c->permit = true;
-    l->semaphore = true;
+    queue->semaphore = true;
     return true;
   }
-  c->permit = strcmp(l->part, "leases/") == 0;
+  c->permit = strcmp(queue->part, "leases/") == 0;
   return c->permit ? lk_layout_is_permit(LK_LAYOUT_CURATOR, name, &c->number)
                    : lk_layout_contends(o->layout, o->prefix, name, &c->number,
                                         &c->shared);
 }
 
 /* Ignores other nodes. Returns false if out of memory. */
-static bool add_contender(cli_contenders *l, lk_bytes name)
+static bool add_contender(cli_contenders *queue, lk_bytes name)
 {
-  cli_contender *c = &l->all[l->count];
-  size_t len = strlen(l->part);
+  cli_contender *c = &queue->all[queue->count];
+  size_t len = strlen(queue->part);
 
   memset(c, 0, sizeof *c);
-  c->in_kazoo_queue = strcmp(l->part, KAZOO_QUEUE) == 0;
-  if (!parse_contender_name(l, name, c))
+  c->in_kazoo_queue = strcmp(queue->part, KAZOO_QUEUE) == 0;
+  if (!parse_contender_name(queue, name, c))
     return true;
   c->name = malloc(len + name.len + 1);
   if (c->name == NULL)
     return false;
-  memcpy(c->name, l->part, len);
+  memcpy(c->name, queue->part, len);
   memcpy(c->name + len, name.at, name.len);
   c->name[len + name.len] = '\0';
-  l->count++;
+  queue->count++;
   return true;
 }
 
@@ -78,87 +79,88 @@ static bool has_name(const lk_bytes *names, size_t count, const char *name)
 static void on_contender_names(lk_client *c, int err, const lk_bytes *names,
                                size_t count, const lk_stat *stat, void *arg)
 {
-  cli_contenders *l = arg;
+  cli_contenders *queue = arg;
 
   (void)c;
   (void)stat;
   if (err == 0 && count > 0) {
-    void *all = realloc(l->all, (l->count + count) * sizeof *l->all);
+    void *all =
+        realloc(queue->all, (queue->count + count) * sizeof *queue->all);
 
     if (all == NULL)
       err = LK_ERR_NO_MEMORY;
     else
-      l->all = all;
+      queue->all = all;
   }
   for (size_t i = 0; err == 0 && i < count; i++)
-    if (!add_contender(l, names[i]))
+    if (!add_contender(queue, names[i]))
       err = LK_ERR_NO_MEMORY;
   /* A semaphore of Curator has these two directories. */
-  if (err == 0 && *l->part == '\0' && !l->semaphore)
-    l->semaphore =
+  if (err == 0 && *queue->part == '\0' && !queue->semaphore)
+    queue->semaphore =
         has_name(names, count, "locks") && has_name(names, count, "leases");
-  cli_command_complete(l->command, err);
+  cli_command_complete(queue->command, err);
 }
 
 /* Lists the directory `part`; see cli_contenders. A missing directory is an
    empty queue, since servers delete empty container nodes. */
-static int list_directory(cli_contenders *l, const char *part)
+static int list_directory(cli_contenders *queue, const char *part)
 {
-  lk_call call = cli_command_call_options(l->command, true);
+  lk_call call = cli_command_call_options(queue->command, true);
   cli_text path = {0};
   const char *at;
 
-  l->part = part;
+  queue->part = part;
   /* PATH, PATH/locks, PATH/leases or PATH-__lock__ */
-  cli_text_puts(&path, directory_prefix(l->command->path));
+  cli_text_puts(&path, directory_prefix(queue->command->path));
   if (*part != '\0' || path.len == 0)
     cli_text_printf(&path, "%s%.*s", strcmp(part, KAZOO_QUEUE) == 0 ? "" : "/",
                     (int)strcspn(part, "/"), part);
   at = cli_text_end(&path);
   int err = at == NULL ? LK_ERR_NO_MEMORY
-                       : lk_get_children(l->command->session.client, at, &call,
-                                         on_contender_names, l);
+                       : lk_get_children(queue->command->session.client, at,
+                                         &call, on_contender_names, queue);
 
-  err = cli_command_wait(l->command, err);
+  err = cli_command_wait(queue->command, err);
   cli_text_free(&path);
   if (*part == '\0')
-    l->missing = err == LK_ERR_NO_NODE;
+    queue->missing = err == LK_ERR_NO_NODE;
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
 
-static int list_curator_semaphore(cli_contenders *l)
+static int list_curator_semaphore(cli_contenders *queue)
 {
-  int err = list_directory(l, "locks/");
+  int err = list_directory(queue, "locks/");
 
-  return err != 0 ? err : list_directory(l, "leases/");
+  return err != 0 ? err : list_directory(queue, "leases/");
 }
 
 /* Lists the queue of a semaphore of kazoo. If the lock's node has contenders
    and no permits, the lock is not a semaphore. */
-static int list_kazoo_queue(cli_contenders *l)
+static int list_kazoo_queue(cli_contenders *queue)
 {
-  size_t permits = l->count;
+  size_t permits = queue->count;
 
-  if (permits > 0 && !l->semaphore)
+  if (permits > 0 && !queue->semaphore)
     return 0;
-  int err = list_directory(l, KAZOO_QUEUE);
+  int err = list_directory(queue, KAZOO_QUEUE);
 
-  l->semaphore = l->semaphore || l->count > permits;
+  queue->semaphore = queue->semaphore || queue->count > permits;
   return err;
 }
 
-int cli_contenders_list(cli_contenders *l, cli_command *command)
+int cli_contenders_list(cli_contenders *queue, cli_command *command)
 {
-  memset(l, 0, sizeof *l);
-  l->command = command;
-  int err = list_directory(l, "");
+  memset(queue, 0, sizeof *queue);
+  queue->command = command;
+  int err = list_directory(queue, "");
 
   if (err == 0 && command->options->layout == LK_LAYOUT_KAZOO)
-    err = list_kazoo_queue(l);
-  else if (err == 0 && l->semaphore && l->count == 0)
-    err = list_curator_semaphore(l);
-  l->found = l->count;
-  l->missing = l->missing && l->count == 0;
+    err = list_kazoo_queue(queue);
+  else if (err == 0 && queue->semaphore && queue->count == 0)
+    err = list_curator_semaphore(queue);
+  queue->found = queue->count;
+  queue->missing = queue->missing && queue->count == 0;
   return err;
 }
 
@@ -207,11 +209,11 @@ static void on_contender_node(lk_client *c, int err, const lk_bytes *data,
                               const lk_stat *stat, void *number)
 {
   size_t at;
-  cli_contenders *l = cli_request_batch_of(number, &at)->owner;
+  cli_contenders *queue = cli_request_batch_of(number, &at)->owner;
 
   (void)c;
   cli_request_batch_complete(
-      number, store_contender_node(&l->all[at], err, data, stat));
+      number, store_contender_node(&queue->all[at], err, data, stat));
 }
 
 static int request_contender_node(cli_request_batch *b, size_t at, void *number)
@@ -226,30 +228,31 @@ static int request_contender_node(cli_request_batch *b, size_t at, void *number)
   return err;
 }
 
-int cli_contenders_read_nodes(cli_contenders *l)
+int cli_contenders_read_nodes(cli_contenders *queue)
 {
-  cli_request_batch b = {.command = l->command,
+  cli_request_batch b = {.command = queue->command,
                          .send = request_contender_node,
-                         .owner = l,
-                         .count = l->count};
+                         .owner = queue,
+                         .count = queue->count};
 
   return cli_request_batch_run(&b);
 }
 
 /* ---- order and holders --------------------------------------------------- */
 
-void cli_contenders_mark_holders(cli_contenders *l)
+void cli_contenders_mark_holders(cli_contenders *queue)
 {
-  l->count = l->semaphore ? cli_queue_mark_permit_holders(l->all, l->count)
-                          : cli_queue_mark_lock_holders(l->all, l->count);
+  queue->count = queue->semaphore
+                     ? cli_queue_mark_permit_holders(queue->all, queue->count)
+                     : cli_queue_mark_lock_holders(queue->all, queue->count);
 }
 
-size_t cli_contenders_count_holders(const cli_contenders *l)
+size_t cli_contenders_count_holders(const cli_contenders *queue)
 {
   size_t holders = 0;
 
-  for (size_t i = 0; i < l->count; i++)
-    holders += l->all[i].holds ? 1 : 0;
+  for (size_t i = 0; i < queue->count; i++)
+    holders += queue->all[i].holds ? 1 : 0;
   return holders;
 }
 
@@ -265,9 +268,10 @@ void cli_contender_add_label(const cli_contender *c, cli_text *out)
     cli_text_add_printable(out, c->label);
 }
 
-void cli_contender_add_node_json(const cli_contenders *l, size_t i, cli_json *j)
+void cli_contender_add_node_json(const cli_contenders *queue, size_t i,
+                                 cli_json *j)
 {
-  char *path = cli_contenders_path(l, i);
+  char *path = cli_contenders_path(queue, i);
 
   j->out->failed = j->out->failed || path == NULL;
   cli_json_text(j, "node", lk_text(path));
@@ -284,29 +288,29 @@ void cli_contender_add_label_json(const cli_contender *c, cli_json *j)
     cli_json_data(j, "label", c->label);
 }
 
-char *cli_contenders_path(const cli_contenders *l, size_t i)
+char *cli_contenders_path(const cli_contenders *queue, size_t i)
 {
-  const cli_contender *c = &l->all[i];
-  size_t size = strlen(l->command->path) + strlen(c->name) + 2;
+  const cli_contender *c = &queue->all[i];
+  size_t size = strlen(queue->command->path) + strlen(c->name) + 2;
   char *path = malloc(size);
 
   if (path != NULL)
-    snprintf(path, size, "%s%s%s", directory_prefix(l->command->path),
+    snprintf(path, size, "%s%s%s", directory_prefix(queue->command->path),
              c->in_kazoo_queue ? "" : "/", c->name);
   return path;
 }
 
-void cli_contenders_free(cli_contenders *l)
+void cli_contenders_free(cli_contenders *queue)
 {
-  for (size_t i = 0; i < l->found; i++) {
+  for (size_t i = 0; i < queue->found; i++) {
     /* free() takes a pointer that is not const. */
     union {
       const void *from;
       void *at;
-    } label = {l->all[i].label.at};
+    } label = {queue->all[i].label.at};
 
-    free(l->all[i].name);
+    free(queue->all[i].name);
     free(label.at);
   }
-  free(l->all);
+  free(queue->all);
 }

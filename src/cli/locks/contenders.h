@@ -21,26 +21,26 @@ typedef struct cli_contenders {
 
 /** Lists the contenders in any order; none if the node does not exist. Returns
     the error; cli_contenders_free() is needed in any case. */
-int cli_contenders_list(cli_contenders *l, cli_command *command);
+int cli_contenders_list(cli_contenders *queue, cli_command *command);
 /** Reads the label and the Stat of each contender. For a semaphore,
     cli_contenders_mark_holders() uses the Stats to find waiting permits. */
-int cli_contenders_read_nodes(cli_contenders *l);
+int cli_contenders_read_nodes(cli_contenders *queue);
 /** Sorts the contenders and marks the holders. */
-void cli_contenders_mark_holders(cli_contenders *l);
-size_t cli_contenders_count_holders(const cli_contenders *l);
+void cli_contenders_mark_holders(cli_contenders *queue);
+size_t cli_contenders_count_holders(const cli_contenders *queue);
 /** Whether `data`, read from a contender's node, is LK_REVOKE_MESSAGE: then it
     has replaced the label. */
 bool cli_is_revoke_message(const lk_bytes *data);
 /** Appends the label, or a word in brackets that says why there is none. */
 void cli_contender_add_label(const cli_contender *c, cli_text *out);
 /** Writes the path of contender `i` as the member "node". */
-void cli_contender_add_node_json(const cli_contenders *l, size_t i,
+void cli_contender_add_node_json(const cli_contenders *queue, size_t i,
                                  cli_json *j);
 /** Writes the member "label", or "asked_to_release" if LK_REVOKE_MESSAGE has
     replaced the label. Writes nothing if the node is not readable. */
 void cli_contender_add_label_json(const cli_contender *c, cli_json *j);
 /** Returns the path of contender `i`, to be freed; NULL: out of memory. */
-char *cli_contenders_path(const cli_contenders *l, size_t i);
-void cli_contenders_free(cli_contenders *l);
+char *cli_contenders_path(const cli_contenders *queue, size_t i);
+void cli_contenders_free(cli_contenders *queue);
 
 #endif

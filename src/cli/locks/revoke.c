@@ -20,16 +20,16 @@ static void on_revoke_set(lk_client *c, int err, const lk_stat *stat, void *arg)
    error: the holder has released the lock meanwhile. */
 static int request_release(cli_contenders *queue, size_t i)
 {
-  cli_command *a = queue->command;
-  lk_call call = cli_command_call_options(a, false);
+  cli_command *command = queue->command;
+  lk_call call = cli_command_call_options(command, false);
   char *node = cli_contenders_path(queue, i);
-  int err = node == NULL
-                ? LK_ERR_NO_MEMORY
-                : lk_set(a->session.client, node, lk_text(LK_REVOKE_MESSAGE),
-                         -1, &call, on_revoke_set, a);
+  int err = node == NULL ? LK_ERR_NO_MEMORY
+                         : lk_set(command->session.client, node,
+                                  lk_text(LK_REVOKE_MESSAGE), -1, &call,
+                                  on_revoke_set, command);
 
   free(node);
-  err = cli_command_wait(a, err);
+  err = cli_command_wait(command, err);
   queue->all[i].gone = err == LK_ERR_NO_NODE;
   return err == LK_ERR_NO_NODE ? 0 : err;
 }
@@ -102,15 +102,15 @@ static bool was_any_asked(const cli_contenders *queue)
    cli_command_close() prints the text only if there is no error. */
 static int show_and_close(cli_contenders *queue, int err)
 {
-  cli_command *a = queue->command;
+  cli_command *command = queue->command;
 
-  if (a->options->json)
-    show_asked_json(queue, &a->out);
+  if (command->options->json)
+    show_asked_json(queue, &command->out);
   else
-    show_asked(queue, &a->out);
+    show_asked(queue, &command->out);
   if (err != 0 && was_any_asked(queue))
-    (void)cli_print(&a->out);
-  return cli_command_close(a, err);
+    (void)cli_print(&command->out);
+  return cli_command_close(command, err);
 }
 
 int cli_revoke(const cli_options *o, char **operands)

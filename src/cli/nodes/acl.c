@@ -51,13 +51,13 @@ static void show_perms_json(cli_json *j, const lk_acl *entry)
   cli_json_text(j, "perms", lk_text(text + strlen("x::")));
 }
 
-static void show_acl_json(cli_command *a, const lk_acls *acl,
+static void show_acl_json(cli_command *command, const lk_acls *acl,
                           const lk_stat *stat)
 {
-  cli_json j = {.out = &a->out};
+  cli_json j = {.out = &command->out};
 
   cli_json_open(&j, NULL, '{');
-  cli_json_text(&j, "path", lk_text(a->path));
+  cli_json_text(&j, "path", lk_text(command->path));
   cli_json_number(&j, "aversion", stat->aversion);
   cli_json_open(&j, "acl", '[');
   for (size_t i = 0; i < acl->count; i++) {
@@ -69,58 +69,59 @@ static void show_acl_json(cli_command *a, const lk_acls *acl,
   }
   cli_json_close(&j, ']');
   cli_json_close(&j, '}');
-  cli_text_puts(&a->out, "\n");
+  cli_text_puts(&command->out, "\n");
 }
 
 static void on_acl_reply(lk_client *c, int err, const lk_acls *acl,
                          const lk_stat *stat, void *arg)
 {
-  cli_command *a = arg;
+  cli_command *command = arg;
 
   (void)c;
-  cli_command_complete(a, err);
-  if (err == 0 && a->options->json)
-    show_acl_json(a, acl, stat);
+  cli_command_complete(command, err);
+  if (err == 0 && command->options->json)
+    show_acl_json(command, acl, stat);
   else if (err == 0)
-    show_acl(&a->out, acl);
+    show_acl(&command->out, acl);
 }
 
 static int get_acl(const cli_options *o, const char *path)
 {
-  cli_command a;
+  cli_command command;
 
-  if (!cli_command_open(&a, o, "acl", path))
+  if (!cli_command_open(&command, o, "acl", path))
     return CLI_EXIT_FAILED;
-  lk_call call = cli_command_call_options(&a, true);
-  int err = lk_get_acl(a.session.client, a.path, &call, on_acl_reply, &a);
+  lk_call call = cli_command_call_options(&command, true);
+  int err = lk_get_acl(command.session.client, command.path, &call,
+                       on_acl_reply, &command);
 
-  return cli_command_close(&a, cli_command_wait(&a, err));
+  return cli_command_close(&command, cli_command_wait(&command, err));
 }
 
 /* ---- replace ------------------------------------------------------------- */
 
 static void on_acl_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
-  cli_command *a = arg;
+  cli_command *command = arg;
 
   (void)c;
-  cli_command_complete(a, err);
-  if (err == 0 && a->options->verbose)
-    cli_notice("the access list of %s has version %" PRId32, a->path,
+  cli_command_complete(command, err);
+  if (err == 0 && command->options->verbose)
+    cli_notice("the access list of %s has version %" PRId32, command->path,
                stat->aversion);
 }
 
 static int set_acl(const cli_options *o, const char *path, const lk_acls *acl)
 {
-  cli_command a;
+  cli_command command;
 
-  if (!cli_command_open(&a, o, "acl", path))
+  if (!cli_command_open(&command, o, "acl", path))
     return CLI_EXIT_FAILED;
-  lk_call call = cli_command_call_options(&a, false);
-  int err =
-      lk_set_acl(a.session.client, a.path, acl, -1, &call, on_acl_set, &a);
+  lk_call call = cli_command_call_options(&command, false);
+  int err = lk_set_acl(command.session.client, command.path, acl, -1, &call,
+                       on_acl_set, &command);
 
-  return cli_command_close(&a, cli_command_wait(&a, err));
+  return cli_command_close(&command, cli_command_wait(&command, err));
 }
 
 int cli_acl_verb(const cli_options *o, char **operands)

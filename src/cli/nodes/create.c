@@ -24,23 +24,23 @@ static void on_node_created(lk_client *c, int err, const char *path,
                             const lk_stat *stat, void *arg)
 {
   creation *n = arg;
-  cli_command *a = &n->command;
-  cli_json j = {.out = &a->out};
+  cli_command *command = &n->command;
+  cli_json j = {.out = &command->out};
 
   (void)c;
   (void)stat;
-  cli_command_complete(a, err);
+  cli_command_complete(command, err);
   if (err != 0)
     return;
   cli_text_puts(&n->name, path);
-  if (a->options->json) {
+  if (command->options->json) {
     cli_json_open(&j, NULL, '{');
     cli_json_text(&j, "path", lk_text(path));
     cli_json_close(&j, '}');
   } else {
-    cli_text_add_printable(&a->out, lk_text(path));
+    cli_text_add_printable(&command->out, lk_text(path));
   }
-  cli_text_puts(&a->out, "\n");
+  cli_text_puts(&command->out, "\n");
 }
 
 static int create_mode(const cli_options *o)
@@ -53,13 +53,13 @@ static int create_mode(const cli_options *o)
 
 static int create_with_parents(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->command;
+  cli_command *command = &n->command;
   lk_parents_config parents = {.size = sizeof parents, .acl = acl};
-  lk_call call = cli_command_call_options(a, false);
+  lk_call call = cli_command_call_options(command, false);
 
-  return lk_create_with_parents(a->session.client, a->path, data, acl,
-                                create_mode(a->options), &parents, &call,
-                                on_node_created, n);
+  return lk_create_with_parents(command->session.client, command->path, data,
+                                acl, create_mode(command->options), &parents,
+                                &call, on_node_created, n);
 }
 
 /* LK_ERR_NODE_EXISTS: all ancestors exist. */
@@ -73,79 +73,81 @@ static void on_ancestors_created(lk_client *c, int err, const char *path,
 }
 
 /* Creates the missing ancestors of the node. */
-static int create_parents(cli_command *a, const lk_acls *acl)
+static int create_parents(cli_command *command, const lk_acls *acl)
 {
-  size_t len = (size_t)(strrchr(a->path, '/') - a->path);
+  size_t len = (size_t)(strrchr(command->path, '/') - command->path);
   lk_parents_config parents = {.size = sizeof parents, .acl = acl};
-  lk_call call = cli_command_call_options(a, false);
+  lk_call call = cli_command_call_options(command, false);
   cli_text path = {0};
 
   if (len == 0)
     return 0;
-  cli_text_add(&path, a->path, len);
+  cli_text_add(&path, command->path, len);
   const char *above = cli_text_end(&path);
-  int err = above == NULL
-                ? LK_ERR_NO_MEMORY
-                : lk_create_with_parents(a->session.client, above, lk_text(""),
-                                         acl, LK_PERSISTENT, &parents, &call,
-                                         on_ancestors_created, a);
+  int err =
+      above == NULL
+          ? LK_ERR_NO_MEMORY
+          : lk_create_with_parents(command->session.client, above, lk_text(""),
+                                   acl, LK_PERSISTENT, &parents, &call,
+                                   on_ancestors_created, command);
 
   cli_text_free(&path);
-  return cli_command_wait(a, err);
+  return cli_command_wait(command, err);
 }
 
 /* Creates a TTL node. The create is not repeated after a lost reply: nothing
    would show whether this client has created the node. */
 static int create_ttl(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->command;
-  int err = a->options->parents ? create_parents(a, acl) : 0;
-  lk_call call = cli_command_call_options(a, false);
+  cli_command *command = &n->command;
+  int err = command->options->parents ? create_parents(command, acl) : 0;
+  lk_call call = cli_command_call_options(command, false);
 
   return err != 0 ? err
-                  : lk_create_ttl(a->session.client, a->path, data, acl,
-                                  create_mode(a->options), a->options->ttl_ms,
-                                  &call, on_node_created, n);
+                  : lk_create_ttl(command->session.client, command->path, data,
+                                  acl, create_mode(command->options),
+                                  command->options->ttl_ms, &call,
+                                  on_node_created, n);
 }
 
 static int create_reliably(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->command;
-  lk_call call = cli_command_call_options(a, true);
+  cli_command *command = &n->command;
+  lk_call call = cli_command_call_options(command, true);
 
-  return lk_create_reliable(a->session.client, a->path, data, acl,
-                            create_mode(a->options), false, &call,
+  return lk_create_reliable(command->session.client, command->path, data, acl,
+                            create_mode(command->options), false, &call,
                             on_node_created, n);
 }
 
 static int create_node(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->command;
-  int err = a->options->ttl_ms != 0 ? create_ttl(n, data, acl)
-            : a->options->parents   ? create_with_parents(n, data, acl)
-                                    : create_reliably(n, data, acl);
+  cli_command *command = &n->command;
+  int err = command->options->ttl_ms != 0 ? create_ttl(n, data, acl)
+            : command->options->parents   ? create_with_parents(n, data, acl)
+                                          : create_reliably(n, data, acl);
 
-  return cli_command_wait(a, err);
+  return cli_command_wait(command, err);
 }
 
 /* Creates the node. Keeps the session open until interrupted if the node is
    ephemeral. Closes the command and returns the exit code. */
 static int create_and_keep(creation *n, lk_bytes data, const lk_acls *acl)
 {
-  cli_command *a = &n->command;
+  cli_command *command = &n->command;
   int err = create_node(n, data, acl);
   const char *name = err == 0 ? cli_text_end(&n->name) : NULL;
   int code = CLI_EXIT_DONE;
 
   if (err == 0 && name == NULL)
     err = LK_ERR_NO_MEMORY;
-  if (err == 0 && a->options->ephemeral) {
-    code = cli_print(&a->out);
-    a->out.len = 0;
+  if (err == 0 && command->options->ephemeral) {
+    code = cli_print(&command->out);
+    command->out.len = 0;
     if (code == CLI_EXIT_DONE)
-      code = cli_ephemeral_keep(a, name);
+      code = cli_ephemeral_keep(command, name);
   }
-  int closed = cli_command_close(a, err);
+  int closed = cli_command_close(command, err);
 
   cli_text_free(&n->name);
   return code != CLI_EXIT_DONE ? code : closed;

@@ -133,9 +133,9 @@ static void keep_until_done(ephemeral *s)
   lk_client_detach(c, &listener);
 }
 
-int cli_ephemeral_keep(cli_command *a, const char *path)
+int cli_ephemeral_keep(cli_command *command, const char *path)
 {
-  ephemeral s = {.command = a, .path = path, .code = CLI_EXIT_DONE};
+  ephemeral s = {.command = command, .path = path, .code = CLI_EXIT_DONE};
   cli_text clean = {0};
 
   cli_text_add_printable(&clean, lk_text(path));
@@ -144,8 +144,8 @@ int cli_ephemeral_keep(cli_command *a, const char *path)
     s.clean = "the node";
   keep_until_done(&s);
   /* Ends all callbacks, which have `s` as their argument. */
-  cli_session_close(&a->session);
-  cli_session_free(&a->session);
+  cli_session_close(&command->session);
+  cli_session_free(&command->session);
   cli_text_free(&clean);
   return s.code;
 }

@@ -9,11 +9,11 @@
 #include "cli/verbs.h"
 
 /* Shows the columns of -l; an unknown value is "-". */
-static void show_node_details(cli_text *out, const cli_subtree_node *e)
+static void show_node_details(cli_text *out, const cli_subtree_node *node)
 {
-  const lk_stat *s = &e->stat;
+  const lk_stat *s = &node->stat;
 
-  if (!e->known) {
+  if (!node->known) {
     cli_text_printf(out, "%5s %7s %5s  %-24s  %-18s  ", "-", "-", "-", "-",
                     "-");
     return;
@@ -27,60 +27,61 @@ static void show_node_details(cli_text *out, const cli_subtree_node *e)
     cli_text_printf(out, "  %-18s  ", "-");
 }
 
-static void show_listed_node(cli_text *out, const cli_subtree_node *e,
+static void show_listed_node(cli_text *out, const cli_subtree_node *node,
                              bool details)
 {
   if (details)
-    show_node_details(out, e);
-  cli_text_add_printable(out, lk_text(e->path));
+    show_node_details(out, node);
+  cli_text_add_printable(out, lk_text(node->path));
   cli_text_puts(out, "\n");
 }
 
-static void show_listed_node_json(cli_json *j, const cli_subtree_node *e,
+static void show_listed_node_json(cli_json *j, const cli_subtree_node *node,
                                   bool details)
 {
   if (!details) {
-    cli_json_text(j, NULL, lk_text(e->path));
+    cli_json_text(j, NULL, lk_text(node->path));
     return;
   }
   cli_json_open(j, NULL, '{');
-  cli_json_text(j, "name", lk_text(e->path));
-  if (e->known)
-    cli_stat_fields_json(j, &e->stat);
+  cli_json_text(j, "name", lk_text(node->path));
+  if (node->known)
+    cli_stat_fields_json(j, &node->stat);
   cli_json_close(j, '}');
 }
 
-static void show_list(cli_command *a, const cli_subtree *w)
+static void show_list(cli_command *command, const cli_subtree *subtree)
 {
-  bool details = a->options->details;
-  cli_json j = {.out = &a->out};
+  bool details = command->options->details;
+  cli_json j = {.out = &command->out};
 
-  if (!a->options->json) {
-    for (size_t i = 0; i < w->count; i++)
-      show_listed_node(&a->out, &w->items[i], details);
+  if (!command->options->json) {
+    for (size_t i = 0; i < subtree->count; i++)
+      show_listed_node(&command->out, &subtree->items[i], details);
     return;
   }
   cli_json_open(&j, NULL, '{');
-  cli_json_text(&j, "path", lk_text(a->path));
+  cli_json_text(&j, "path", lk_text(command->path));
   cli_json_open(&j, "children", '[');
-  for (size_t i = 0; i < w->count; i++)
-    show_listed_node_json(&j, &w->items[i], details);
+  for (size_t i = 0; i < subtree->count; i++)
+    show_listed_node_json(&j, &subtree->items[i], details);
   cli_json_close(&j, ']');
   cli_json_close(&j, '}');
-  cli_text_puts(&a->out, "\n");
+  cli_text_puts(&command->out, "\n");
 }
 
 int cli_ls(const cli_options *o, char **operands)
 {
-  cli_subtree w;
-  cli_command a;
+  cli_subtree subtree;
+  cli_command command;
 
-  if (!cli_command_open(&a, o, "ls", operands[0]))
+  if (!cli_command_open(&command, o, "ls", operands[0]))
     return CLI_EXIT_FAILED;
-  int err = o->recursive ? cli_subtree_list_all(&w, &a)
-                         : cli_subtree_list_children(&w, &a, o->details);
+  int err = o->recursive
+                ? cli_subtree_list_all(&subtree, &command)
+                : cli_subtree_list_children(&subtree, &command, o->details);
 
   if (err == 0)
-    show_list(&a, &w);
-  return cli_subtree_close(&w, &a, err);
+    show_list(&command, &subtree);
+  return cli_subtree_close(&subtree, &command, err);
 }

@@ -20,24 +20,25 @@ static void show_stat_json(cli_text *out, const char *path, const lk_stat *s)
 
 static void on_stat_reply(lk_client *c, int err, const lk_stat *stat, void *arg)
 {
-  cli_command *a = arg;
+  cli_command *command = arg;
 
   (void)c;
-  cli_command_complete(a, err);
-  if (err == 0 && a->options->json)
-    show_stat_json(&a->out, a->path, stat);
+  cli_command_complete(command, err);
+  if (err == 0 && command->options->json)
+    show_stat_json(&command->out, command->path, stat);
   else if (err == 0)
-    cli_stat_fields_text(&a->out, stat);
+    cli_stat_fields_text(&command->out, stat);
 }
 
 int cli_stat(const cli_options *o, char **operands)
 {
-  cli_command a;
+  cli_command command;
 
-  if (!cli_command_open(&a, o, "stat", operands[0]))
+  if (!cli_command_open(&command, o, "stat", operands[0]))
     return CLI_EXIT_FAILED;
-  lk_call call = cli_command_call_options(&a, true);
-  int err = lk_exists(a.session.client, a.path, &call, on_stat_reply, &a);
+  lk_call call = cli_command_call_options(&command, true);
+  int err = lk_exists(command.session.client, command.path, &call,
+                      on_stat_reply, &command);
 
-  return cli_command_close(&a, cli_command_wait(&a, err));
+  return cli_command_close(&command, cli_command_wait(&command, err));
 }

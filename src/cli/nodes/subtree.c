@@ -11,29 +11,29 @@
  */
 
 /* Makes room for one more node. Returns false if out of memory. */
-static bool grow_subtree(cli_subtree *w)
+static bool grow_subtree(cli_subtree *subtree)
 {
-  size_t cap = w->cap == 0 ? 64 : 2 * w->cap;
+  size_t cap = subtree->cap == 0 ? 64 : 2 * subtree->cap;
   cli_subtree_node *items;
 
-  if (w->count < w->cap)
+  if (subtree->count < subtree->cap)
     return true;
   items = cap > SIZE_MAX / sizeof *items
               ? NULL
-              : realloc(w->items, cap * sizeof *items);
+              : realloc(subtree->items, cap * sizeof *items);
   if (items == NULL)
     return false;
-  w->items = items;
-  w->cap = cap;
+  subtree->items = items;
+  subtree->cap = cap;
   return true;
 }
 
 /* Adds the child `name` of the node with the relative path `above`; "": of the
    node of the command. */
-static bool add_node(cli_subtree *w, const char *above, lk_bytes name)
+static bool add_node(cli_subtree *subtree, const char *above, lk_bytes name)
 {
   size_t len = strlen(above);
-  char *path = grow_subtree(w) ? malloc(len + 1 + name.len + 1) : NULL;
+  char *path = grow_subtree(subtree) ? malloc(len + 1 + name.len + 1) : NULL;
   char *s = path;
 
   if (path == NULL)
@@ -45,15 +45,15 @@ static bool add_node(cli_subtree *w, const char *above, lk_bytes name)
   }
   memcpy(s, name.at, name.len);
   s[name.len] = '\0';
-  w->items[w->count++] = (cli_subtree_node){.path = path};
+  subtree->items[subtree->count++] = (cli_subtree_node){.path = path};
   return true;
 }
 
-static int add_node_names(cli_subtree *w, const char *above,
+static int add_node_names(cli_subtree *subtree, const char *above,
                           const lk_bytes *names, size_t count)
 {
   for (size_t i = 0; i < count; i++)
-    if (!add_node(w, above, names[i]))
+    if (!add_node(subtree, above, names[i]))
       return LK_ERR_NO_MEMORY;
   return 0;
 }
@@ -78,28 +78,29 @@ static int compare_node_paths(const void *a, const void *b)
 }
 
 /* Sorts the nodes, drops deleted ones, and counts the unreadable ones. */
-static void sort_and_drop_deleted(cli_subtree *w)
+static void sort_and_drop_deleted(cli_subtree *subtree)
 {
   size_t kept = 0;
 
-  for (size_t i = 0; i < w->count; i++) {
-    w->unreadable += !w->items[i].deleted && w->items[i].unreadable ? 1 : 0;
-    if (w->items[i].deleted)
-      free(w->items[i].path);
+  for (size_t i = 0; i < subtree->count; i++) {
+    subtree->unreadable +=
+        !subtree->items[i].deleted && subtree->items[i].unreadable ? 1 : 0;
+    if (subtree->items[i].deleted)
+      free(subtree->items[i].path);
     else
-      w->items[kept++] = w->items[i];
+      subtree->items[kept++] = subtree->items[i];
   }
-  w->count = kept;
+  subtree->count = kept;
   if (kept > 0)
-    qsort(w->items, kept, sizeof *w->items, compare_node_paths);
+    qsort(subtree->items, kept, sizeof *subtree->items, compare_node_paths);
 }
 
-const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth)
+const char *cli_subtree_node_name(const cli_subtree_node *node, size_t *depth)
 {
-  const char *name = e->path;
+  const char *name = node->path;
 
   *depth = 0;
-  for (const char *s = e->path; *s != '\0'; s++)
+  for (const char *s = node->path; *s != '\0'; s++)
     if (*s == '/') {
       name = s + 1;
       (*depth)++;
@@ -129,37 +130,39 @@ static void on_subtree_root(lk_client *c, int err, const lk_bytes *names,
 }
 
 /* Lists the children of the node of the command. */
-static int list_subtree_root(cli_subtree *w, cli_command *a)
+static int list_subtree_root(cli_subtree *subtree, cli_command *command)
 {
-  lk_call call = cli_command_call_options(a, true);
-  root_request r = {w, a};
+  lk_call call = cli_command_call_options(command, true);
+  root_request r = {subtree, command};
 
-  memset(w, 0, sizeof *w);
-  return cli_command_wait(a, lk_get_children(a->session.client, a->path, &call,
-                                             on_subtree_root, &r));
+  memset(subtree, 0, sizeof *subtree);
+  return cli_command_wait(command, lk_get_children(command->session.client,
+                                                   command->path, &call,
+                                                   on_subtree_root, &r));
 }
 
 /* Stores the reply for one node. A deleted or unreadable node is no error. */
-static int store_node_reply(cli_subtree_node *e, int err, const lk_stat *stat)
+static int store_node_reply(cli_subtree_node *node, int err,
+                            const lk_stat *stat)
 {
   if (err == 0) {
-    e->stat = *stat;
-    e->known = true;
+    node->stat = *stat;
+    node->known = true;
   }
-  e->deleted = err == LK_ERR_NO_NODE;
-  e->unreadable = err == LK_ERR_NO_AUTH;
-  return e->deleted || e->unreadable ? 0 : err;
+  node->deleted = err == LK_ERR_NO_NODE;
+  node->unreadable = err == LK_ERR_NO_AUTH;
+  return node->deleted || node->unreadable ? 0 : err;
 }
 
 static void on_subtree_stat(lk_client *c, int err, const lk_stat *stat,
                             void *number)
 {
   size_t at;
-  cli_subtree *w = cli_request_batch_of(number, &at)->owner;
+  cli_subtree *subtree = cli_request_batch_of(number, &at)->owner;
 
   (void)c;
   cli_request_batch_complete(number,
-                             store_node_reply(&w->items[at], err, stat));
+                             store_node_reply(&subtree->items[at], err, stat));
 }
 
 static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
@@ -167,13 +170,13 @@ static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
 {
   size_t at;
   cli_request_batch *b = cli_request_batch_of(number, &at);
-  cli_subtree *w = b->owner;
+  cli_subtree *subtree = b->owner;
 
   (void)c;
-  err = store_node_reply(&w->items[at], err, stat);
+  err = store_node_reply(&subtree->items[at], err, stat);
   if (err == 0)
-    err = add_node_names(w, w->items[at].path, names, count);
-  b->count = w->count; /* the children are requested, too */
+    err = add_node_names(subtree, subtree->items[at].path, names, count);
+  b->count = subtree->count; /* the children are requested, too */
   cli_request_batch_complete(number, err);
 }
 
@@ -182,13 +185,13 @@ static void on_subtree_names(lk_client *c, int err, const lk_bytes *names,
 static int request_node(cli_request_batch *b, size_t at, void *number,
                         bool children)
 {
-  const cli_subtree *w = b->owner;
+  const cli_subtree *subtree = b->owner;
   const char *above = b->command->path;
   lk_call call = cli_command_call_options(b->command, true);
   cli_text path = {0};
 
   cli_text_printf(&path, "%s/%s", strcmp(above, "/") == 0 ? "" : above,
-                  w->items[at].path);
+                  subtree->items[at].path);
   const char *s = cli_text_end(&path);
   lk_client *c = b->command->session.client;
   int err = s == NULL  ? LK_ERR_NO_MEMORY
@@ -211,48 +214,50 @@ static int request_node_children(cli_request_batch *b, size_t at, void *number)
 
 /* Lists the children, and sends a request for each node; `send_request` NULL:
    for none. */
-static int read_subtree(cli_subtree *w, cli_command *a,
+static int read_subtree(cli_subtree *subtree, cli_command *command,
                         int (*send_request)(cli_request_batch *b, size_t at,
                                             void *number))
 {
-  cli_request_batch b = {.command = a, .owner = w, .send = send_request};
-  int err = list_subtree_root(w, a);
+  cli_request_batch b = {
+      .command = command, .owner = subtree, .send = send_request};
+  int err = list_subtree_root(subtree, command);
 
-  b.count = w->count;
+  b.count = subtree->count;
   if (err == 0 && send_request != NULL)
     err = cli_request_batch_run(&b);
-  sort_and_drop_deleted(w);
+  sort_and_drop_deleted(subtree);
   return err;
 }
 
-int cli_subtree_list_children(cli_subtree *w, cli_command *a, bool stats)
+int cli_subtree_list_children(cli_subtree *subtree, cli_command *command,
+                              bool stats)
 {
-  return read_subtree(w, a, stats ? request_node_stat : NULL);
+  return read_subtree(subtree, command, stats ? request_node_stat : NULL);
 }
 
-int cli_subtree_list_all(cli_subtree *w, cli_command *a)
+int cli_subtree_list_all(cli_subtree *subtree, cli_command *command)
 {
-  return read_subtree(w, a, request_node_children);
+  return read_subtree(subtree, command, request_node_children);
 }
 
-void cli_subtree_free(cli_subtree *w)
+void cli_subtree_free(cli_subtree *subtree)
 {
-  for (size_t i = 0; i < w->count; i++)
-    free(w->items[i].path);
-  free(w->items);
+  for (size_t i = 0; i < subtree->count; i++)
+    free(subtree->items[i].path);
+  free(subtree->items);
 }
 
 /* The command fails if nodes were left out for lack of permission. */
-int cli_subtree_close(cli_subtree *w, cli_command *a, int err)
+int cli_subtree_close(cli_subtree *subtree, cli_command *command, int err)
 {
-  size_t unreadable = err == 0 ? w->unreadable : 0;
-  int code = cli_command_close(a, err);
+  size_t unreadable = err == 0 ? subtree->unreadable : 0;
+  int code = cli_command_close(command, err);
 
-  cli_subtree_free(w);
+  cli_subtree_free(subtree);
   if (unreadable == 0 || code != CLI_EXIT_DONE)
     return code;
-  return cli_fail(CLI_EXIT_FAILED, "%s %s: %zu node%s not read: %s%s", a->verb,
-                  a->path, unreadable, unreadable == 1 ? "" : "s",
-                  lk_error_text(LK_ERR_NO_AUTH),
+  return cli_fail(CLI_EXIT_FAILED, "%s %s: %zu node%s not read: %s%s",
+                  command->verb, command->path, unreadable,
+                  unreadable == 1 ? "" : "s", lk_error_text(LK_ERR_NO_AUTH),
                   cli_error_advice(LK_ERR_NO_AUTH));
 }

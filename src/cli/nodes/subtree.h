@@ -22,19 +22,20 @@ typedef struct cli_subtree {
   size_t unreadable; /**< number of nodes with `unreadable` */
 } cli_subtree;
 
-/** Lists the children of the path of `a`, with their Stats if `stats`. Returns
-    the error; cli_subtree_free() is needed in any case. */
-int cli_subtree_list_children(cli_subtree *w, cli_command *a, bool stats);
-/** Lists all descendants of the path of `a`, with their Stats. */
-int cli_subtree_list_all(cli_subtree *w, cli_command *a);
-/** Closes the command, frees `w`, and returns the exit code. If the permission
-    to read nodes was missing, prints their number and returns
+/** Lists the children of the path of `command`, with their Stats if `stats`.
+   Returns the error; cli_subtree_free() is needed in any case. */
+int cli_subtree_list_children(cli_subtree *subtree, cli_command *command,
+                              bool stats);
+/** Lists all descendants of the path of `command`, with their Stats. */
+int cli_subtree_list_all(cli_subtree *subtree, cli_command *command);
+/** Closes the command, frees `subtree`, and returns the exit code. If the
+   permission to read nodes was missing, prints their number and returns
     CLI_EXIT_FAILED. */
-int cli_subtree_close(cli_subtree *w, cli_command *a, int err);
-void cli_subtree_free(cli_subtree *w);
+int cli_subtree_close(cli_subtree *subtree, cli_command *command, int err);
+void cli_subtree_free(cli_subtree *subtree);
 
 /** Returns the last name of the node's path; `depth` gets the number of names
     before it. */
-const char *cli_subtree_node_name(const cli_subtree_node *e, size_t *depth);
+const char *cli_subtree_node_name(const cli_subtree_node *node, size_t *depth);
 
 #endif

@@ -222,14 +222,14 @@ static void run_watch(watch *w)
 /* Writes the rest of the queue, and waits for the reader without limit. */
 static int write_queued_events(watch *w)
 {
-  cli_line_backlog *o = &w->out;
-  cli_text rest = {.at = o->queue.at, .len = o->queue.len};
+  cli_line_backlog *backlog = &w->out;
+  cli_text rest = {.at = backlog->queue.at, .len = backlog->queue.len};
 
-  rest.at += o->sent;
-  rest.len -= o->sent;
+  rest.at += backlog->sent;
+  rest.len -= backlog->sent;
   int code = cli_print(&rest);
 
-  o->sent = o->queue.len;
+  backlog->sent = backlog->queue.len;
   return code;
 }
 

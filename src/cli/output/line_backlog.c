@@ -10,96 +10,98 @@
 /* Limit of the queue in bytes, and of each wait while the backlog is closed. */
 enum { MAX_QUEUED_BYTES = 1 << 20, CLOSE_WAIT_MS = 1000 };
 
-static void clear_line_queue(cli_line_backlog *o)
+static void clear_line_queue(cli_line_backlog *backlog)
 {
-  o->queue.len = 0;
-  o->sent = 0;
+  backlog->queue.len = 0;
+  backlog->sent = 0;
 }
 
 /* Writes until the queue is empty. Returns early if the descriptor takes
    nothing for `wait_ms`. */
-static void write_queued_lines(cli_line_backlog *o, int wait_ms)
+static void write_queued_lines(cli_line_backlog *backlog, int wait_ms)
 {
-  while (!o->broken && o->sent < o->queue.len) {
-    struct pollfd ready = {o->out.fd, POLLOUT, 0};
+  while (!backlog->broken && backlog->sent < backlog->queue.len) {
+    struct pollfd ready = {backlog->out.fd, POLLOUT, 0};
 
     if (poll(&ready, 1, wait_ms) <= 0)
       return;
-    ssize_t n = cli_nonblocking_fd_write(&o->out, o->queue.at + o->sent,
-                                         o->queue.len - o->sent);
+    ssize_t n = cli_nonblocking_fd_write(&backlog->out,
+                                         backlog->queue.at + backlog->sent,
+                                         backlog->queue.len - backlog->sent);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
       return;
     if (n < 0)
-      o->broken = true;
+      backlog->broken = true;
     else
-      o->sent += (size_t)n;
+      backlog->sent += (size_t)n;
   }
-  clear_line_queue(o);
+  clear_line_queue(backlog);
 }
 
 /* The loop reports when the descriptor is writable, while the queue is not
    empty. */
-static void watch_for_room(cli_line_backlog *o)
+static void watch_for_room(cli_line_backlog *backlog)
 {
-  lk__loop_set_io(o->loop, &o->io, o->sent < o->queue.len ? LK_LOOP_WRITE : 0);
+  lk__loop_set_io(backlog->loop, &backlog->io,
+                  backlog->sent < backlog->queue.len ? LK_LOOP_WRITE : 0);
 }
 
 static void on_room_for_lines(lk_loop_io *io, int events)
 {
-  cli_line_backlog *o = LK_OWNER(io, cli_line_backlog, io);
+  cli_line_backlog *backlog = LK_OWNER(io, cli_line_backlog, io);
 
   (void)events;
-  write_queued_lines(o, 0);
-  watch_for_room(o);
+  write_queued_lines(backlog, 0);
+  watch_for_room(backlog);
 }
 
-void cli_line_backlog_init(cli_line_backlog *o, int fd, lk_loop *loop,
+void cli_line_backlog_init(cli_line_backlog *backlog, int fd, lk_loop *loop,
                            void (*say_dropped)(cli_text *out, size_t lines))
 {
-  memset(o, 0, sizeof *o);
-  o->loop = loop;
-  o->say_dropped = say_dropped;
-  o->broken = cli_nonblocking_fd_open(&o->out, fd) != 0;
-  o->io.on_events = on_room_for_lines;
-  o->io.fd = o->out.fd;
+  memset(backlog, 0, sizeof *backlog);
+  backlog->loop = loop;
+  backlog->say_dropped = say_dropped;
+  backlog->broken = cli_nonblocking_fd_open(&backlog->out, fd) != 0;
+  backlog->io.on_events = on_room_for_lines;
+  backlog->io.fd = backlog->out.fd;
 }
 
-static void report_dropped_lines(cli_line_backlog *o)
+static void report_dropped_lines(cli_line_backlog *backlog)
 {
-  if (o->dropped > 0 && o->say_dropped != NULL)
-    o->say_dropped(&o->queue, o->dropped);
-  o->dropped = 0;
+  if (backlog->dropped > 0 && backlog->say_dropped != NULL)
+    backlog->say_dropped(&backlog->queue, backlog->dropped);
+  backlog->dropped = 0;
 }
 
-void cli_line_backlog_put(cli_line_backlog *o, lk_bytes line)
+void cli_line_backlog_put(cli_line_backlog *backlog, lk_bytes line)
 {
-  if (o->loop == NULL || o->broken)
+  if (backlog->loop == NULL || backlog->broken)
     return;
-  if (o->queue.len - o->sent > MAX_QUEUED_BYTES) {
-    o->dropped++;
+  if (backlog->queue.len - backlog->sent > MAX_QUEUED_BYTES) {
+    backlog->dropped++;
     return;
   }
-  report_dropped_lines(o);
-  cli_text_add(&o->queue, line.at, line.len);
-  if (o->queue.failed) {
+  report_dropped_lines(backlog);
+  cli_text_add(&backlog->queue, line.at, line.len);
+  if (backlog->queue.failed) {
     /* Out of memory: the queue is discarded. */
-    cli_text_free(&o->queue);
-    o->dropped++;
+    cli_text_free(&backlog->queue);
+    backlog->dropped++;
   }
-  write_queued_lines(o, 0);
-  watch_for_room(o);
+  write_queued_lines(backlog, 0);
+  watch_for_room(backlog);
 }
 
-void cli_line_backlog_close(cli_line_backlog *o)
+void cli_line_backlog_close(cli_line_backlog *backlog)
 {
-  if (o->loop == NULL)
+  if (backlog->loop == NULL)
     return;
-  lk__loop_set_io(o->loop, &o->io, 0);
-  if (!o->broken)
-    report_dropped_lines(o);
-  write_queued_lines(o, CLOSE_WAIT_MS);
-  cli_nonblocking_fd_close(&o->out, CLOSE_WAIT_MS);
-  cli_text_free(&o->queue);
-  o->loop = NULL;
+  lk__loop_set_io(backlog->loop, &backlog->io, 0);
+  if (!backlog->broken)
+    report_dropped_lines(backlog);
+  write_queued_lines(backlog, CLOSE_WAIT_MS);
+  cli_nonblocking_fd_close(&backlog->out, CLOSE_WAIT_MS);
+  cli_text_free(&backlog->queue);
+  backlog->loop = NULL;
 }

@@ -24,14 +24,14 @@ typedef struct cli_line_backlog {
   void (*say_dropped)(cli_text *out, size_t lines);
 } cli_line_backlog;
 
-void cli_line_backlog_init(cli_line_backlog *o, int fd, lk_loop *loop,
+void cli_line_backlog_init(cli_line_backlog *backlog, int fd, lk_loop *loop,
                            void (*say_dropped)(cli_text *out, size_t lines));
 /** Queues a line, which includes its newline, and writes as much as possible
     now. Before cli_line_backlog_init() and after the close the line is
     discarded. */
-void cli_line_backlog_put(cli_line_backlog *o, lk_bytes line);
+void cli_line_backlog_put(cli_line_backlog *backlog, lk_bytes line);
 /** Writes the rest of the queue, unless the reader takes nothing for a second.
     Frees the queue. */
-void cli_line_backlog_close(cli_line_backlog *o);
+void cli_line_backlog_close(cli_line_backlog *backlog);
 
 #endif

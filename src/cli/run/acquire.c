@@ -27,31 +27,32 @@ typedef struct waiting_report {
 static void on_holder_label(lk_client *c, int err, const lk_bytes *data,
                             const lk_stat *stat, void *arg)
 {
-  waiting_report *p = arg;
-  cli_runner *r = p->runner;
+  waiting_report *report = arg;
+  cli_runner *r = report->runner;
   bool shown = err == 0 && data->at != NULL && !cli_is_revoke_message(data);
   lk_bytes label = shown ? *data : lk_text(NULL);
 
   (void)c;
   (void)stat;
-  if (p->number == r->label_requests && r->phase == CLI_PHASE_QUEUEING)
-    cli_events_waiting(&r->events, lk_lock_node(r->lock), p->position, label);
-  free(p);
+  if (report->number == r->label_requests && r->phase == CLI_PHASE_QUEUEING)
+    cli_events_waiting(&r->events, lk_lock_node(r->lock), report->position,
+                       label);
+  free(report);
 }
 
 static void request_holder_label(cli_runner *r, const lk_lock_event *event)
 {
-  waiting_report *p =
-      cli_events_wants_waiting(&r->events) ? malloc(sizeof *p) : NULL;
+  waiting_report *report =
+      cli_events_wants_waiting(&r->events) ? malloc(sizeof *report) : NULL;
   lk_call call = {.size = sizeof call};
 
   call.deadline_ms = lk_client_clock(r->session.client) + LABEL_WAIT_MS;
-  if (p == NULL)
+  if (report == NULL)
     return;
-  *p = (waiting_report){r, ++r->label_requests, event->position};
-  if (event->node == NULL ||
-      lk_get(r->session.client, event->node, &call, on_holder_label, p) != 0)
-    on_holder_label(r->session.client, LK_ERR_NO_NODE, NULL, NULL, p);
+  *report = (waiting_report){r, ++r->label_requests, event->position};
+  if (event->node == NULL || lk_get(r->session.client, event->node, &call,
+                                    on_holder_label, report) != 0)
+    on_holder_label(r->session.client, LK_ERR_NO_NODE, NULL, NULL, report);
 }
 
 /* ---- lock events --------------------------------------------------------- */

@@ -87,8 +87,8 @@ typedef struct descendants {
   size_t size;  /* number of entries that `at` has room for */
   pid_t parent; /* of the entries that are added next */
   bool parent_waits;
-  bool complete; /* all descendants are in the list; while they are stopped:
-                    and all were stopped already */
+  bool complete; /* all descendants are in the list; stop_descendants() also
+                    clears it if one of them still runs */
 } descendants;
 
 static void add_descendant(pid_t child, void *arg)

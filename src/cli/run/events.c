@@ -188,16 +188,16 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
   end_json_event(e, &j);
 }
 
-void cli_events_acquired(cli_events *e, const cli_lock_kind *k,
+void cli_events_acquired(cli_events *e, const cli_lock_kind *kind,
                          const lk_client *c)
 {
-  const char *node = cli_lock_kind_node(k, e->lock);
+  const char *node = cli_lock_kind_node(kind, e->lock);
 
-  e->token = cli_lock_kind_token(k, e->lock);
+  e->token = cli_lock_kind_token(kind, e->lock);
   e->session = lk_client_session(c).id;
   e->node.len = 0;
   cli_text_puts(&e->node, node == NULL ? "" : node);
-  cli_events_lock(e, "acquired", k->lock, c, NULL);
+  cli_events_lock(e, "acquired", kind->lock, c, NULL);
 }
 
 void cli_events_lock(cli_events *e, const char *event, const lk_lock *l,

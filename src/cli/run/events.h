@@ -59,7 +59,7 @@ void cli_events_waiting(cli_events *e, const char *node, size_t position,
 
 /** Reports that the lock is acquired, and stores its node, token and session
     for later events. */
-void cli_events_acquired(cli_events *e, const cli_lock_kind *k,
+void cli_events_acquired(cli_events *e, const cli_lock_kind *kind,
                          const lk_client *c);
 
 /** Writes the event "unsure", "held", "revoked", "lost" or "released". `l`

@@ -23,67 +23,71 @@ static int64_t earlier_time(int64_t a, int64_t b)
    take time to die. */
 enum { KILL_PART = 10 };
 
-static int64_t kill_deadline(const cli_kill_schedule *k)
+static int64_t kill_deadline(const cli_kill_schedule *schedule)
 {
-  return k->lease_deadline - k->margin_ms / KILL_PART;
+  return schedule->lease_deadline - schedule->margin_ms / KILL_PART;
 }
 
-static bool is_max_hold_over(const cli_kill_schedule *k, int64_t now)
+static bool is_max_hold_over(const cli_kill_schedule *schedule, int64_t now)
 {
-  return k->max_hold_ends_at != 0 && now >= k->max_hold_ends_at;
+  return schedule->max_hold_ends_at != 0 && now >= schedule->max_hold_ends_at;
 }
 
 /* Returns `at`, or the end of --max-hold if that is earlier. */
-static int64_t or_end_of_max_hold(const cli_kill_schedule *k, int64_t at)
+static int64_t or_end_of_max_hold(const cli_kill_schedule *schedule, int64_t at)
 {
-  return k->max_hold_ends_at == 0 ? at : earlier_time(at, k->max_hold_ends_at);
+  return schedule->max_hold_ends_at == 0
+             ? at
+             : earlier_time(at, schedule->max_hold_ends_at);
 }
 
 /* Returns the time of the KILL that follows a TERM. */
-static int64_t kill_after_term_at(const cli_kill_schedule *k)
+static int64_t kill_after_term_at(const cli_kill_schedule *schedule)
 {
-  if (k->kill_at_is_fixed)
-    return k->kill_at;
-  return k->max_hold_is_over ? earlier_time(k->kill_at, kill_deadline(k))
-                             : kill_deadline(k);
+  if (schedule->kill_at_is_fixed)
+    return schedule->kill_at;
+  return schedule->max_hold_is_over
+             ? earlier_time(schedule->kill_at, kill_deadline(schedule))
+             : kill_deadline(schedule);
 }
 
-void cli_kill_schedule_lock_lost(cli_kill_schedule *k, int64_t now)
+void cli_kill_schedule_lock_lost(cli_kill_schedule *schedule, int64_t now)
 {
-  int64_t kill_at = now + k->margin_ms;
+  int64_t kill_at = now + schedule->margin_ms;
 
-  if (k->lost)
+  if (schedule->lost)
     return;
-  k->lost = true;
-  if (k->stage != CLI_STAGE_TERM_SENT)
+  schedule->lost = true;
+  if (schedule->stage != CLI_STAGE_TERM_SENT)
     return;
-  k->kill_at = earlier_time(kill_at, kill_after_term_at(k));
-  k->kill_at_is_fixed = true;
+  schedule->kill_at = earlier_time(kill_at, kill_after_term_at(schedule));
+  schedule->kill_at_is_fixed = true;
 }
 
-void cli_kill_schedule_command_ended(cli_kill_schedule *k)
+void cli_kill_schedule_command_ended(cli_kill_schedule *schedule)
 {
-  if (k->stage != CLI_STAGE_TERM_SENT || k->kill_at_is_fixed)
+  if (schedule->stage != CLI_STAGE_TERM_SENT || schedule->kill_at_is_fixed)
     return;
-  k->kill_at = earlier_time(k->kill_at, kill_deadline(k));
-  k->kill_at_is_fixed = true;
+  schedule->kill_at = earlier_time(schedule->kill_at, kill_deadline(schedule));
+  schedule->kill_at_is_fixed = true;
 }
 
-static cli_action enter_stage(cli_kill_schedule *k, cli_kill_stage stage,
+static cli_action enter_stage(cli_kill_schedule *schedule, cli_kill_stage stage,
                               cli_action act)
 {
-  k->stage = stage;
+  schedule->stage = stage;
   return act;
 }
 
 /* If the lease deadline has already passed (the machine was suspended), the
    lock counts as lost. COMMAND still gets its margin to end. */
-static cli_action send_term(cli_kill_schedule *k, int64_t now)
+static cli_action send_term(cli_kill_schedule *schedule, int64_t now)
 {
-  k->kill_at_is_fixed = k->lost || now >= k->lease_deadline;
-  k->max_hold_is_over = is_max_hold_over(k, now);
-  k->kill_at = now + k->margin_ms;
-  return enter_stage(k, CLI_STAGE_TERM_SENT, CLI_ACTION_TERM);
+  schedule->kill_at_is_fixed =
+      schedule->lost || now >= schedule->lease_deadline;
+  schedule->max_hold_is_over = is_max_hold_over(schedule, now);
+  schedule->kill_at = now + schedule->margin_ms;
+  return enter_stage(schedule, CLI_STAGE_TERM_SENT, CLI_ACTION_TERM);
 }
 
 /* Stores the time of the next action. */
@@ -93,54 +97,56 @@ static cli_action no_action_before(int64_t at, int64_t *next)
   return CLI_ACTION_NONE;
 }
 
-static cli_action next_while_running(cli_kill_schedule *k, int64_t now,
+static cli_action next_while_running(cli_kill_schedule *schedule, int64_t now,
                                      int64_t *next)
 {
-  int64_t act_at = k->lease_deadline - k->margin_ms;
+  int64_t act_at = schedule->lease_deadline - schedule->margin_ms;
 
-  if (!k->lost && now < or_end_of_max_hold(k, act_at))
-    return no_action_before(or_end_of_max_hold(k, act_at), next);
-  switch (k->policy) {
-  case CLI_ON_LOST_TERM: return send_term(k, now);
+  if (!schedule->lost && now < or_end_of_max_hold(schedule, act_at))
+    return no_action_before(or_end_of_max_hold(schedule, act_at), next);
+  switch (schedule->policy) {
+  case CLI_ON_LOST_TERM: return send_term(schedule, now);
   case CLI_ON_LOST_KILL:
-    return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+    return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);
   case CLI_ON_LOST_STOP:
-    if (k->lost || is_max_hold_over(k, now))
-      return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-    k->all_stopped = false;
-    return enter_stage(k, CLI_STAGE_STOPPED, CLI_ACTION_STOP);
+    if (schedule->lost || is_max_hold_over(schedule, now))
+      return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+    schedule->all_stopped = false;
+    return enter_stage(schedule, CLI_STAGE_STOPPED, CLI_ACTION_STOP);
   case CLI_ON_LOST_IGNORE: break;
   }
   return CLI_ACTION_NONE;
 }
 
-static cli_action next_while_stopped(cli_kill_schedule *k, int64_t now,
+static cli_action next_while_stopped(cli_kill_schedule *schedule, int64_t now,
                                      int64_t *next)
 {
-  if (k->lost || is_max_hold_over(k, now))
-    return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  if (now < k->lease_deadline - k->margin_ms)
-    return enter_stage(k, CLI_STAGE_RUNNING, CLI_ACTION_CONT);
-  if (!k->all_stopped && now >= kill_deadline(k))
-    return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+  if (schedule->lost || is_max_hold_over(schedule, now))
+    return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+  if (now < schedule->lease_deadline - schedule->margin_ms)
+    return enter_stage(schedule, CLI_STAGE_RUNNING, CLI_ACTION_CONT);
+  if (!schedule->all_stopped && now >= kill_deadline(schedule))
+    return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);
   return no_action_before(
-      or_end_of_max_hold(k, k->all_stopped ? INT64_MAX : kill_deadline(k)),
+      or_end_of_max_hold(schedule, schedule->all_stopped
+                                       ? INT64_MAX
+                                       : kill_deadline(schedule)),
       next);
 }
 
-cli_action cli_kill_schedule_next(cli_kill_schedule *k, int64_t now,
+cli_action cli_kill_schedule_next(cli_kill_schedule *schedule, int64_t now,
                                   int64_t *next)
 {
   *next = INT64_MAX;
-  if (k->policy == CLI_ON_LOST_IGNORE)
+  if (schedule->policy == CLI_ON_LOST_IGNORE)
     return CLI_ACTION_NONE;
-  switch (k->stage) {
-  case CLI_STAGE_RUNNING: return next_while_running(k, now, next);
+  switch (schedule->stage) {
+  case CLI_STAGE_RUNNING: return next_while_running(schedule, now, next);
   case CLI_STAGE_TERM_SENT:
-    if (now < kill_after_term_at(k))
-      return no_action_before(kill_after_term_at(k), next);
-    return enter_stage(k, CLI_STAGE_KILLED, CLI_ACTION_KILL);
-  case CLI_STAGE_STOPPED: return next_while_stopped(k, now, next);
+    if (now < kill_after_term_at(schedule))
+      return no_action_before(kill_after_term_at(schedule), next);
+    return enter_stage(schedule, CLI_STAGE_KILLED, CLI_ACTION_KILL);
+  case CLI_STAGE_STOPPED: return next_while_stopped(schedule, now, next);
   case CLI_STAGE_KILLED: break;
   }
   return CLI_ACTION_NONE;

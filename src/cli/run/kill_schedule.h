@@ -55,17 +55,17 @@ int64_t cli_kill_schedule_margin_ms(int64_t kill_after_ms,
                                     int64_t session_timeout_ms, bool *fits);
 
 /** Called when the lock is lost. */
-void cli_kill_schedule_lock_lost(cli_kill_schedule *k, int64_t now);
+void cli_kill_schedule_lock_lost(cli_kill_schedule *schedule, int64_t now);
 
 /** Called when COMMAND has ended. If TERM was sent, its remaining descendants
     get KILL at the time that holds now: a later lease deadline does not delay
     that. */
-void cli_kill_schedule_command_ended(cli_kill_schedule *k);
+void cli_kill_schedule_command_ended(cli_kill_schedule *schedule);
 
 /** Returns the action that is due; the caller repeats the call until it returns
     CLI_ACTION_NONE. `next` gets the time of the next call, INT64_MAX for
     never. */
-cli_action cli_kill_schedule_next(cli_kill_schedule *k, int64_t now,
+cli_action cli_kill_schedule_next(cli_kill_schedule *schedule, int64_t now,
                                   int64_t *next);
 
 #endif

@@ -57,7 +57,7 @@ const char *cli_lock_kind_path(const cli_options *o, size_t i)
   return parse_member(o->more[i]).path;
 }
 
-static int create_multilock(cli_lock_kind *k, const cli_options *o,
+static int create_multilock(cli_lock_kind *kind, const cli_options *o,
                             lk_client *client, const char *path,
                             const lk_lock_config *config)
 {
@@ -66,64 +66,65 @@ static int create_multilock(cli_lock_kind *k, const cli_options *o,
   members[0] = (lk_multilock_member){path, multilock_side_of(o->side)};
   for (size_t i = 0; i < o->more_count; i++)
     members[i + 1] = parse_member(o->more[i]);
-  k->several = true;
-  return lk_multilock_new(&k->lock, client, members, o->more_count + 1, config,
-                          NULL);
+  kind->several = true;
+  return lk_multilock_new(&kind->lock, client, members, o->more_count + 1,
+                          config, NULL);
 }
 
-static int create_semaphore(cli_lock_kind *k, const cli_options *o,
+static int create_semaphore(cli_lock_kind *kind, const cli_options *o,
                             lk_client *client, const char *path,
                             const lk_lock_config *config)
 {
   lk_semaphore_config permits = {
       .size = sizeof permits, .permits = o->permits, .take = o->take};
 
-  return lk_semaphore_new(&k->lock, client, path, config, &permits);
+  return lk_semaphore_new(&kind->lock, client, path, config, &permits);
 }
 
-static int create_rwlock(cli_lock_kind *k, const cli_options *o,
+static int create_rwlock(cli_lock_kind *kind, const cli_options *o,
                          lk_client *client, const char *path,
                          const lk_lock_config *config)
 {
-  int err = lk_rwlock_new(&k->rw, client, path, config);
+  int err = lk_rwlock_new(&kind->rw, client, path, config);
 
   if (err == 0)
-    k->lock = o->side == CLI_SIDE_READ ? lk_rwlock_read_side(k->rw)
-                                       : lk_rwlock_write_side(k->rw);
+    kind->lock = o->side == CLI_SIDE_READ ? lk_rwlock_read_side(kind->rw)
+                                          : lk_rwlock_write_side(kind->rw);
   return err;
 }
 
-int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
+int cli_lock_kind_open(cli_lock_kind *kind, const cli_options *o,
                        lk_client *client, const char *path,
                        const lk_lock_config *config)
 {
   if (o->permits > 0)
-    return create_semaphore(k, o, client, path, config);
+    return create_semaphore(kind, o, client, path, config);
   if (o->more_count > 0)
-    return create_multilock(k, o, client, path, config);
+    return create_multilock(kind, o, client, path, config);
   if (o->side != CLI_SIDE_MUTEX)
-    return create_rwlock(k, o, client, path, config);
-  return lk_lock_new(&k->lock, client, path, config);
+    return create_rwlock(kind, o, client, path, config);
+  return lk_lock_new(&kind->lock, client, path, config);
 }
 
-void cli_lock_kind_free(cli_lock_kind *k)
+void cli_lock_kind_free(cli_lock_kind *kind)
 {
-  if (k->rw != NULL)
-    lk_rwlock_free(k->rw);
+  if (kind->rw != NULL)
+    lk_rwlock_free(kind->rw);
   else
-    lk_lock_free(k->lock);
-  *k = (cli_lock_kind){.lock = NULL};
+    lk_lock_free(kind->lock);
+  *kind = (cli_lock_kind){.lock = NULL};
 }
 
-uint64_t cli_lock_kind_token(const cli_lock_kind *k, const char *path)
+uint64_t cli_lock_kind_token(const cli_lock_kind *kind, const char *path)
 {
-  return k->several ? lk_multilock_token(k->lock, path)
-                    : lk_lock_token(k->lock);
+  return kind->several ? lk_multilock_token(kind->lock, path)
+                       : lk_lock_token(kind->lock);
 }
 
-const char *cli_lock_kind_node(const cli_lock_kind *k, const char *path)
+const char *cli_lock_kind_node(const cli_lock_kind *kind, const char *path)
 {
-  return k->several ? lk_multilock_node(k->lock, path) : lk_lock_node(k->lock);
+  return kind->several ? lk_multilock_node(kind->lock, path)
+                       : lk_lock_node(kind->lock);
 }
 
 /* Whether the lock of -l number `at` has the path of LOCK (`path`) or of an
@@ -138,15 +139,15 @@ static bool is_named_before(const cli_options *o, const char *path, size_t at)
   return same;
 }
 
-void cli_lock_kind_tokens(const cli_lock_kind *k, const cli_options *o,
+void cli_lock_kind_tokens(const cli_lock_kind *kind, const cli_options *o,
                           const char *path, cli_text *out)
 {
-  cli_text_printf(out, "%" PRIu64 " %s", cli_lock_kind_token(k, path), path);
+  cli_text_printf(out, "%" PRIu64 " %s", cli_lock_kind_token(kind, path), path);
   for (size_t i = 0; i < o->more_count; i++) {
     const char *other = cli_lock_kind_path(o, i);
 
     if (!is_named_before(o, path, i))
-      cli_text_printf(out, "\n%" PRIu64 " %s", cli_lock_kind_token(k, other),
+      cli_text_printf(out, "\n%" PRIu64 " %s", cli_lock_kind_token(kind, other),
                       other);
   }
 }

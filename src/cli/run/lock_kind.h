@@ -21,18 +21,18 @@ const char *cli_lock_kind_check(const cli_options *o);
 /** Returns the path of the lock of -l number `i`, counted from 0. */
 const char *cli_lock_kind_path(const cli_options *o, size_t i);
 /** Creates the lock, with LOCK at `path`. Returns 0 or an error code. */
-int cli_lock_kind_open(cli_lock_kind *k, const cli_options *o,
+int cli_lock_kind_open(cli_lock_kind *kind, const cli_options *o,
                        lk_client *client, const char *path,
                        const lk_lock_config *config);
-void cli_lock_kind_free(cli_lock_kind *k);
+void cli_lock_kind_free(cli_lock_kind *kind);
 
 /** Returns the fencing token of the lock at `path`: LOCK or a lock of -l. */
-uint64_t cli_lock_kind_token(const cli_lock_kind *k, const char *path);
+uint64_t cli_lock_kind_token(const cli_lock_kind *kind, const char *path);
 /** Returns the own node in the queue of the lock at `path`; NULL: not known. */
-const char *cli_lock_kind_node(const cli_lock_kind *k, const char *path);
+const char *cli_lock_kind_node(const cli_lock_kind *kind, const char *path);
 /** Appends the value of LATCHKEY_FENCING_TOKENS: a line "TOKEN PATH" for each
     lock, LOCK (at `path`) first. The last line has no newline. */
-void cli_lock_kind_tokens(const cli_lock_kind *k, const cli_options *o,
+void cli_lock_kind_tokens(const cli_lock_kind *kind, const cli_options *o,
                           const char *path, cli_text *out);
 
 /** Returns "exclusive", "shared" or "permits": for LATCHKEY_MODE. */

@@ -56,38 +56,38 @@ static _Noreturn void run_supervisor(const cli_job *job, cli_on_lost on_lost,
   cli_supervisor_main(&own, on_lost, fd);
 }
 
-int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
+int cli_supervisor_fork(cli_supervisor *supervisor, const cli_job *job,
                         cli_on_lost on_lost, cli_process_title title)
 {
   int ends[2];
 
-  *g = (cli_supervisor){.fd = -1};
+  *supervisor = (cli_supervisor){.fd = -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return errno;
-  g->pid = fork();
-  if (g->pid == 0) {
+  supervisor->pid = fork();
+  if (supervisor->pid == 0) {
     close(ends[0]);
     run_supervisor(job, on_lost, title, ends[1]);
   }
   int error = errno;
 
   close(ends[1]);
-  if (g->pid < 0) {
-    g->pid = 0;
+  if (supervisor->pid < 0) {
+    supervisor->pid = 0;
     close(ends[0]);
     return error;
   }
-  g->fd = ends[0];
+  supervisor->fd = ends[0];
   return 0;
 }
 
 /* Continues the supervisor, which another process may have stopped. */
-static void continue_supervisor(const cli_supervisor *g)
+static void continue_supervisor(const cli_supervisor *supervisor)
 {
-  kill(g->pid, SIGCONT);
+  kill(supervisor->pid, SIGCONT);
 }
 
-int cli_supervisor_start_command(const cli_supervisor *g,
+int cli_supervisor_start_command(const cli_supervisor *supervisor,
                                  const cli_order *order, lk_bytes environment)
 {
   cli_order copy = *order;
@@ -99,34 +99,39 @@ int cli_supervisor_start_command(const cli_supervisor *g,
   struct iovec parts[2] = {{&copy, sizeof copy}, {text.at, environment.len}};
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
-  if (g->fd < 0)
+  if (supervisor->fd < 0)
     return EPIPE;
-  continue_supervisor(g);
-  return sendmsg(g->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno : 0;
+  continue_supervisor(supervisor);
+  return sendmsg(supervisor->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0
+             ? errno
+             : 0;
 }
 
-void cli_supervisor_send_order(cli_supervisor *g, const cli_order *order)
+void cli_supervisor_send_order(cli_supervisor *supervisor,
+                               const cli_order *order)
 {
-  if (g->fd < 0)
+  if (supervisor->fd < 0)
     return;
-  cli_order_merge(&g->waiting, order);
-  continue_supervisor(g);
-  cli_supervisor_flush(g);
+  cli_order_merge(&supervisor->waiting, order);
+  continue_supervisor(supervisor);
+  cli_supervisor_flush(supervisor);
 }
 
-void cli_supervisor_flush(cli_supervisor *g)
+void cli_supervisor_flush(cli_supervisor *supervisor)
 {
-  if (g->waiting.what != 0 &&
-      cli_supervisor_socket_send(g->fd, &g->waiting, sizeof g->waiting))
-    g->waiting = (cli_order){0};
+  if (supervisor->waiting.what != 0 &&
+      cli_supervisor_socket_send(supervisor->fd, &supervisor->waiting,
+                                 sizeof supervisor->waiting))
+    supervisor->waiting = (cli_order){0};
 }
 
-static int receive_report(const cli_supervisor *g, cli_supervisor_report *out)
+static int receive_report(const cli_supervisor *supervisor,
+                          cli_supervisor_report *out)
 {
   ssize_t n;
 
   do
-    n = recv(g->fd, out, sizeof *out, MSG_DONTWAIT);
+    n = recv(supervisor->fd, out, sizeof *out, MSG_DONTWAIT);
   while (n < 0 && errno == EINTR);
   if (n == (ssize_t)sizeof *out)
     return 1;
@@ -135,37 +140,39 @@ static int receive_report(const cli_supervisor *g, cli_supervisor_report *out)
 
 /* Whether the supervisor has died. It stays a zombie (WNOWAIT), so that its
    process id is not reused. */
-static bool is_supervisor_dead(const cli_supervisor *g)
+static bool is_supervisor_dead(const cli_supervisor *supervisor)
 {
   siginfo_t info = {.si_pid = 0};
 
-  return g->pid > 0 &&
-         waitid(P_PID, (id_t)g->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+  return supervisor->pid > 0 &&
+         waitid(P_PID, (id_t)supervisor->pid, &info,
+                WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid != 0;
 }
 
 /* The death of the supervisor does not always close the socket: a child that
    was stopped before exec() keeps the socket open. So the process is checked,
    too. */
-int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out)
+int cli_supervisor_receive(const cli_supervisor *supervisor,
+                           cli_supervisor_report *out)
 {
-  int got = receive_report(g, out);
+  int got = receive_report(supervisor, out);
 
-  if (got != 0 || !is_supervisor_dead(g))
+  if (got != 0 || !is_supervisor_dead(supervisor))
     return got;
   /* It can have sent a report between the two checks. */
-  got = receive_report(g, out);
+  got = receive_report(supervisor, out);
   return got == 0 ? -1 : got;
 }
 
-void cli_supervisor_continue(const cli_supervisor *g)
+void cli_supervisor_continue(const cli_supervisor *supervisor)
 {
   siginfo_t info = {.si_pid = 0};
 
-  if (g->pid > 0 &&
-      waitid(P_PID, (id_t)g->pid, &info, WSTOPPED | WNOHANG) == 0 &&
+  if (supervisor->pid > 0 &&
+      waitid(P_PID, (id_t)supervisor->pid, &info, WSTOPPED | WNOHANG) == 0 &&
       info.si_pid != 0)
-    continue_supervisor(g);
+    continue_supervisor(supervisor);
 }
 
 /* If nothing comes from the supervisor for this time, it may be stopped. */
@@ -174,31 +181,32 @@ enum { CONTINUE_AFTER_MS = 100 };
 /* Reads all reports until the supervisor exits. If the socket were closed with
    unread reports, the supervisor would see ECONNRESET instead of
    CLI_ORDER_EXIT. */
-static void drain_until_exit(cli_supervisor *g)
+static void drain_until_exit(cli_supervisor *supervisor)
 {
   cli_order exit_order = {.what = CLI_ORDER_EXIT};
   cli_supervisor_report unread;
   int got = 0;
 
-  cli_supervisor_send_order(g, &exit_order);
+  cli_supervisor_send_order(supervisor, &exit_order);
   while (got >= 0) {
-    short events = g->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
-    struct pollfd ready = {g->fd, events, 0};
+    short events = supervisor->waiting.what != 0 ? POLLIN | POLLOUT : POLLIN;
+    struct pollfd ready = {supervisor->fd, events, 0};
 
     if (poll(&ready, 1, CONTINUE_AFTER_MS) == 0)
-      continue_supervisor(g);
-    cli_supervisor_flush(g);
-    got = cli_supervisor_receive(g, &unread);
+      continue_supervisor(supervisor);
+    cli_supervisor_flush(supervisor);
+    got = cli_supervisor_receive(supervisor, &unread);
   }
-  close(g->fd);
-  g->fd = -1;
+  close(supervisor->fd);
+  supervisor->fd = -1;
 }
 
-void cli_supervisor_close(cli_supervisor *g)
+void cli_supervisor_close(cli_supervisor *supervisor)
 {
-  if (g->fd >= 0)
-    drain_until_exit(g);
-  while (g->pid > 0 && waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+  if (supervisor->fd >= 0)
+    drain_until_exit(supervisor);
+  while (supervisor->pid > 0 && waitpid(supervisor->pid, NULL, 0) < 0 &&
+         errno == EINTR)
     ;
-  g->pid = 0;
+  supervisor->pid = 0;
 }

@@ -36,24 +36,26 @@ typedef struct cli_process_title {
 } cli_process_title;
 
 /** Forks the supervisor, which has a copy of `job`. Returns 0 or an errno. */
-int cli_supervisor_fork(cli_supervisor *g, const cli_job *job,
+int cli_supervisor_fork(cli_supervisor *supervisor, const cli_job *job,
                         cli_on_lost on_lost, cli_process_title title);
 /** Sends the first order, CLI_ORDER_START. `environment` holds variables to
    add, NAME=VALUE, each ended by a NUL. Returns 0 or an errno. */
-int cli_supervisor_start_command(const cli_supervisor *g,
+int cli_supervisor_start_command(const cli_supervisor *supervisor,
                                  const cli_order *order, lk_bytes environment);
 /** Sends an order, or merges it into the one that waits for room. */
-void cli_supervisor_send_order(cli_supervisor *g, const cli_order *order);
+void cli_supervisor_send_order(cli_supervisor *supervisor,
+                               const cli_order *order);
 /** Sends the waiting order if the socket has room. */
-void cli_supervisor_flush(cli_supervisor *g);
+void cli_supervisor_flush(cli_supervisor *supervisor);
 /** Receives a report. Returns 1 with a report in `out`, 0 if there is none now,
    -1 if the supervisor has ended. */
-int cli_supervisor_receive(const cli_supervisor *g, cli_supervisor_report *out);
+int cli_supervisor_receive(const cli_supervisor *supervisor,
+                           cli_supervisor_report *out);
 /** Called after SIGCHLD. Continues the supervisor if another process has
    stopped it. */
-void cli_supervisor_continue(const cli_supervisor *g);
+void cli_supervisor_continue(const cli_supervisor *supervisor);
 /** Sends CLI_ORDER_EXIT, discards all reports, and waits until the process has
     exited. */
-void cli_supervisor_close(cli_supervisor *g);
+void cli_supervisor_close(cli_supervisor *supervisor);
 
 #endif

@@ -25,17 +25,18 @@ typedef struct cli_auth_file {
 /** Reads the file `name`. It may be a FIFO or a terminal, so the call can
     block. On false, `complaint` gets one line: the file cannot be read or has a
     wrong line. */
-bool cli_auth_file_read(cli_auth_file *i, const char *name,
+bool cli_auth_file_read(cli_auth_file *file, const char *name,
                         cli_text *complaint);
 
 /** Returns the value for lk_client_config.sasl; NULL: no line for SASL. */
-const lk_sasl_config *cli_auth_file_sasl(const cli_auth_file *i);
+const lk_sasl_config *cli_auth_file_sasl(const cli_auth_file *file);
 
 /** Passes the credentials of all lines but that for SASL to `c`. Then wipes the
     contents, unless the password for SASL is among them. */
-bool cli_auth_file_add_to(cli_auth_file *i, lk_client *c, cli_text *complaint);
+bool cli_auth_file_add_to(cli_auth_file *file, lk_client *c,
+                          cli_text *complaint);
 
 /** Wipes and frees the contents. */
-void cli_auth_file_free(cli_auth_file *i);
+void cli_auth_file_free(cli_auth_file *file);
 
 #endif

@@ -20,18 +20,18 @@ static void on_command_without_session(cli_session *s, const char *text,
   cli_notice("%s", text);
 }
 
-bool cli_command_begin(cli_command *a, const cli_options *o, const char *verb,
-                       const char *path, cli_text *complaint)
+bool cli_command_begin(cli_command *command, const cli_options *o,
+                       const char *verb, const char *path, cli_text *complaint)
 {
-  memset(a, 0, sizeof *a);
-  a->options = o;
-  a->verb = verb;
-  a->path = path;
-  a->session.log = on_command_log;
-  a->session.no_session_yet = on_command_without_session;
-  if (cli_session_open(&a->session, o, complaint))
+  memset(command, 0, sizeof *command);
+  command->options = o;
+  command->verb = verb;
+  command->path = path;
+  command->session.log = on_command_log;
+  command->session.no_session_yet = on_command_without_session;
+  if (cli_session_open(&command->session, o, complaint))
     return true;
-  cli_command_free(a);
+  cli_command_free(command);
   return false;
 }
 
@@ -47,21 +47,22 @@ static void on_chroot_stat(lk_client *c, int err, const lk_stat *stat,
    printed a complaint. `create` may create the chroot, so it is not checked.
    `watch` may wait for the chroot, so only a warning is printed. Another error
    is reported when the request of the verb gets it, too. */
-static bool check_chroot(cli_command *a)
+static bool check_chroot(cli_command *command)
 {
-  lk_call call = cli_command_call_options(a, true);
+  lk_call call = cli_command_call_options(command, true);
   cli_text line = {0};
 
-  if (*lk_client_chroot(a->session.client) == '\0' ||
-      strcmp(a->verb, "create") == 0)
+  if (*lk_client_chroot(command->session.client) == '\0' ||
+      strcmp(command->verb, "create") == 0)
     return true;
-  int err = lk_exists(a->session.client, "/", &call, on_chroot_stat, a);
+  int err =
+      lk_exists(command->session.client, "/", &call, on_chroot_stat, command);
 
-  if (cli_command_wait(a, err) != LK_ERR_NO_NODE)
+  if (cli_command_wait(command, err) != LK_ERR_NO_NODE)
     return true;
-  cli_session_say_no_chroot(&a->session, &line);
-  if (strcmp(a->verb, "watch") != 0) {
-    cli_fail_text(CLI_EXIT_FAILED, a->verb, &line);
+  cli_session_say_no_chroot(&command->session, &line);
+  if (strcmp(command->verb, "watch") != 0) {
+    cli_fail_text(CLI_EXIT_FAILED, command->verb, &line);
     return false;
   }
   const char *text = cli_text_end(&line);
@@ -86,72 +87,73 @@ static bool wait_for_session(cli_session *s)
   return false;
 }
 
-bool cli_command_open(cli_command *a, const cli_options *o, const char *verb,
-                      const char *path)
+bool cli_command_open(cli_command *command, const cli_options *o,
+                      const char *verb, const char *path)
 {
   cli_text complaint = {0};
 
-  if (!cli_command_begin(a, o, verb, path, &complaint)) {
+  if (!cli_command_begin(command, o, verb, path, &complaint)) {
     cli_fail_text(CLI_EXIT_FAILED, NULL, &complaint);
     return false;
   }
   cli_tls_warn(&o->tls, o->hosts, o->quiet);
-  if (!wait_for_session(&a->session)) {
-    cli_command_free(a);
+  if (!wait_for_session(&command->session)) {
+    cli_command_free(command);
     return false;
   }
-  if (!check_chroot(a)) {
-    cli_session_close(&a->session);
-    cli_command_free(a);
+  if (!check_chroot(command)) {
+    cli_session_close(&command->session);
+    cli_command_free(command);
     return false;
   }
-  if (lk_client_state(a->session.client) == LK_STATE_READ_ONLY)
+  if (lk_client_state(command->session.client) == LK_STATE_READ_ONLY)
     cli_warn("%s has no quorum; what it shows may be old",
-             lk_client_server(a->session.client));
+             lk_client_server(command->session.client));
   return true;
 }
 
-lk_call cli_command_call_options(const cli_command *a, bool repeat)
+lk_call cli_command_call_options(const cli_command *command, bool repeat)
 {
   lk_call call = {.size = sizeof call, .repeat = repeat};
-  int64_t deadline = cli_session_deadline(&a->session);
+  int64_t deadline = cli_session_deadline(&command->session);
 
-  call.deadline_ms =
-      lk_client_clock(a->session.client) + a->options->session_timeout_ms;
+  call.deadline_ms = lk_client_clock(command->session.client) +
+                     command->options->session_timeout_ms;
   if (deadline != LK_NO_LIMIT && deadline < call.deadline_ms)
     call.deadline_ms = deadline;
   return call;
 }
 
-void cli_command_complete(cli_command *a, int err)
+void cli_command_complete(cli_command *command, int err)
 {
-  a->err = err;
-  a->done = true;
+  command->err = err;
+  command->done = true;
 }
 
-int cli_command_wait(cli_command *a, int err)
+int cli_command_wait(cli_command *command, int err)
 {
   if (err == 0) {
-    cli_session_run(&a->session, &a->done);
-    err = a->done ? a->err : LK_ERR_CLOSED;
+    cli_session_run(&command->session, &command->done);
+    err = command->done ? command->err : LK_ERR_CLOSED;
   }
-  a->done = false;
+  command->done = false;
   return err;
 }
 
-void cli_command_free(cli_command *a)
+void cli_command_free(cli_command *command)
 {
-  cli_session_free(&a->session);
-  cli_text_free(&a->out);
+  cli_session_free(&command->session);
+  cli_text_free(&command->out);
 }
 
-int cli_command_close(cli_command *a, int err)
+int cli_command_close(cli_command *command, int err)
 {
-  int code = err != 0 ? cli_fail_request(a->verb, a->path,
-                                         cli_session_error(&a->session, err))
-                      : cli_print(&a->out);
+  int code = err != 0
+                 ? cli_fail_request(command->verb, command->path,
+                                    cli_session_error(&command->session, err))
+                 : cli_print(&command->out);
 
-  cli_session_close(&a->session);
-  cli_command_free(a);
+  cli_session_close(&command->session);
+  cli_command_free(command);
   return code;
 }

@@ -19,26 +19,26 @@ typedef struct cli_command {
 
 /** Starts to connect. On false, `complaint` gets one line, and there is nothing
     to close. */
-bool cli_command_begin(cli_command *a, const cli_options *o, const char *verb,
-                       const char *path, cli_text *complaint);
+bool cli_command_begin(cli_command *command, const cli_options *o,
+                       const char *verb, const char *path, cli_text *complaint);
 /** Connects and waits for the session. Returns false after it has printed why
     there is no session. The exit code is CLI_EXIT_FAILED then, and there is
     nothing to close. */
-bool cli_command_open(cli_command *a, const cli_options *o, const char *verb,
-                      const char *path);
+bool cli_command_open(cli_command *command, const cli_options *o,
+                      const char *verb, const char *path);
 /** Returns the call options of a request, with its deadline. `repeat`: it may
     be sent again after a connection loss. */
-lk_call cli_command_call_options(const cli_command *a, bool repeat);
+lk_call cli_command_call_options(const cli_command *command, bool repeat);
 /** Stores the result of the request; for callbacks. */
-void cli_command_complete(cli_command *a, int err);
+void cli_command_complete(cli_command *command, int err);
 /** Waits until the request has completed. `err` is what the call that sent the
     request has returned; unless it is 0, there is no wait. Returns the error.
  */
-int cli_command_wait(cli_command *a, int err);
+int cli_command_wait(cli_command *command, int err);
 /** Frees everything and prints nothing. */
-void cli_command_free(cli_command *a);
+void cli_command_free(cli_command *command);
 /** Prints the output, or a complaint if `err` is not 0. Closes the session and
     frees everything. Returns the exit code. */
-int cli_command_close(cli_command *a, int err);
+int cli_command_close(cli_command *command, int err);
 
 #endif

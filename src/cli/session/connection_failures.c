@@ -14,13 +14,14 @@ enum { MOST_LISTED = 5 };
 
 static void add_failure_entry(const char *host, uint16_t port, void *arg)
 {
-  cli_connection_failures *a = arg;
+  cli_connection_failures *failures = arg;
   cli_text name = {0};
-  void *items = realloc(a->items, (a->count + 1) * sizeof *a->items);
+  void *items =
+      realloc(failures->items, (failures->count + 1) * sizeof *failures->items);
 
   if (items == NULL)
     return;
-  a->items = items;
+  failures->items = items;
   if (strchr(host, ':') != NULL)
     cli_text_printf(&name, "[%s]:%u", host, (unsigned)port);
   else
@@ -28,21 +29,22 @@ static void add_failure_entry(const char *host, uint16_t port, void *arg)
   if (cli_text_end(&name) == NULL)
     cli_text_free(&name);
   else
-    a->items[a->count++] = (cli_connection_failure){.server = name.at};
+    failures->items[failures->count++] =
+        (cli_connection_failure){.server = name.at};
 }
 
-void cli_connection_failures_init(cli_connection_failures *a,
+void cli_connection_failures_init(cli_connection_failures *failures,
                                   const cli_tls_options *tls, const char *hosts)
 {
-  memset(a, 0, sizeof *a);
-  cli_tls_hosts_each(tls, hosts, add_failure_entry, a);
+  memset(failures, 0, sizeof *failures);
+  cli_tls_hosts_each(tls, hosts, add_failure_entry, failures);
 }
 
-void cli_connection_failures_record(cli_connection_failures *a, int err,
+void cli_connection_failures_record(cli_connection_failures *failures, int err,
                                     lk_tls_cause cause, const char *line)
 {
-  for (size_t i = 0; i < a->count && err != 0; i++) {
-    cli_connection_failure *one = &a->items[i];
+  for (size_t i = 0; i < failures->count && err != 0; i++) {
+    cli_connection_failure *one = &failures->items[i];
     size_t len = strlen(one->server);
 
     if (strncmp(line, one->server, len) != 0 ||
@@ -55,22 +57,22 @@ void cli_connection_failures_record(cli_connection_failures *a, int err,
   }
 }
 
-bool cli_connection_failures_any(const cli_connection_failures *a)
+bool cli_connection_failures_any(const cli_connection_failures *failures)
 {
-  for (size_t i = 0; i < a->count; i++)
-    if (a->items[i].why != NULL)
+  for (size_t i = 0; i < failures->count; i++)
+    if (failures->items[i].why != NULL)
       return true;
   return false;
 }
 
-void cli_connection_failures_free(cli_connection_failures *a)
+void cli_connection_failures_free(cli_connection_failures *failures)
 {
-  for (size_t i = 0; i < a->count; i++) {
-    free(a->items[i].server);
-    free(a->items[i].why);
+  for (size_t i = 0; i < failures->count; i++) {
+    free(failures->items[i].server);
+    free(failures->items[i].why);
   }
-  free(a->items);
-  memset(a, 0, sizeof *a);
+  free(failures->items);
+  memset(failures, 0, sizeof *failures);
 }
 
 /* ---- output -------------------------------------------------------------- */
@@ -131,25 +133,25 @@ static void say_attempt(const cli_connection_failure *one, const char *current,
     cli_text_puts(out, ": not tried yet");
 }
 
-void cli_connection_failures_list(const cli_connection_failures *a,
+void cli_connection_failures_list(const cli_connection_failures *failures,
                                   const char *current, double seconds,
                                   cli_text *out)
 {
-  for (size_t i = 0; i < a->count && i < MOST_LISTED; i++) {
+  for (size_t i = 0; i < failures->count && i < MOST_LISTED; i++) {
     cli_text_puts(out, i == 0 ? "" : ", ");
-    say_attempt(&a->items[i], current, seconds, out);
+    say_attempt(&failures->items[i], current, seconds, out);
   }
-  if (a->count > MOST_LISTED)
-    cli_text_printf(out, ", and %zu more", a->count - MOST_LISTED);
+  if (failures->count > MOST_LISTED)
+    cli_text_printf(out, ", and %zu more", failures->count - MOST_LISTED);
 }
 
-void cli_connection_failures_say(const cli_connection_failures *a,
+void cli_connection_failures_say(const cli_connection_failures *failures,
                                  const char *current, double seconds,
                                  cli_text *out)
 {
-  cli_text_puts(out, a->count > 1 ? "cannot connect to any server: "
-                                  : "cannot connect to ");
-  cli_connection_failures_list(a, current, seconds, out);
+  cli_text_puts(out, failures->count > 1 ? "cannot connect to any server: "
+                                         : "cannot connect to ");
+  cli_connection_failures_list(failures, current, seconds, out);
 }
 
 /* ---- cause and advice -----------------------------------------------------
@@ -215,17 +217,18 @@ const char *cli_connection_failures_tls_advice(lk_tls_cause cause)
   return "the server's log says more";
 }
 
-const char *cli_connection_failures_advice(const cli_connection_failures *a)
+const char *
+cli_connection_failures_advice(const cli_connection_failures *failures)
 {
   cause_counts c = {0};
 
-  for (size_t i = 0; i < a->count; i++)
-    count_cause(&c, &a->items[i]);
+  for (size_t i = 0; i < failures->count; i++)
+    count_cause(&c, &failures->items[i]);
   if (c.auth_refused > 0)
     return "check the lines of --auth-file";
   if (c.tls != NULL)
     return cli_connection_failures_tls_advice(c.tls->cause);
-  if (c.hung_up > 0 && c.hung_up < a->count)
+  if (c.hung_up > 0 && c.hung_up < failures->count)
     return "probably there is no quorum: start a majority of the servers";
   if (c.hung_up > 0)
     return "it has no quorum, or has reached maxClientCnxns, or expects TLS "
@@ -233,11 +236,11 @@ const char *cli_connection_failures_advice(const cli_connection_failures *a)
   if (c.not_zookeeper > 0)
     return "that is not the client port of a ZooKeeper server, or it expects "
            "TLS (--tls)";
-  if (c.unresolved == a->count)
+  if (c.unresolved == failures->count)
     return "correct the name in -z, or the name service";
-  if (c.refused == a->count)
+  if (c.refused == failures->count)
     return "nothing listens there: start ZooKeeper, or correct -z";
-  if (c.unreached + c.silent == a->count)
+  if (c.unreached + c.silent == failures->count)
     return "the host is down, the server hangs, or a firewall drops packets";
   return "start the servers, or correct -z";
 }

@@ -23,24 +23,24 @@ typedef struct cli_connection_failures {
   size_t count;
 } cli_connection_failures;
 
-void cli_connection_failures_init(cli_connection_failures *a,
+void cli_connection_failures_init(cli_connection_failures *failures,
                                   const cli_tls_options *tls,
                                   const char *hosts);
 /** Records a line of the library's log if it begins with a server's name. */
-void cli_connection_failures_record(cli_connection_failures *a, int err,
+void cli_connection_failures_record(cli_connection_failures *failures, int err,
                                     lk_tls_cause cause, const char *line);
 /** Whether any attempt has ended. */
-bool cli_connection_failures_any(const cli_connection_failures *a);
-void cli_connection_failures_free(cli_connection_failures *a);
+bool cli_connection_failures_any(const cli_connection_failures *failures);
+void cli_connection_failures_free(cli_connection_failures *failures);
 
 /** Appends how the attempts ended, as part of a line. `current` is the server
     of the current attempt; `seconds` have passed. */
-void cli_connection_failures_list(const cli_connection_failures *a,
+void cli_connection_failures_list(const cli_connection_failures *failures,
                                   const char *current, double seconds,
                                   cli_text *out);
 
 /** The same, after "cannot connect to". */
-void cli_connection_failures_say(const cli_connection_failures *a,
+void cli_connection_failures_say(const cli_connection_failures *failures,
                                  const char *current, double seconds,
                                  cli_text *out);
 
@@ -49,6 +49,7 @@ void cli_connection_failures_say(const cli_connection_failures *a,
 const char *cli_connection_failures_tls_advice(lk_tls_cause cause);
 
 /** Returns the likely cause and advice, as part of a line; a constant. */
-const char *cli_connection_failures_advice(const cli_connection_failures *a);
+const char *
+cli_connection_failures_advice(const cli_connection_failures *failures);
 
 #endif

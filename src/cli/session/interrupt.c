@@ -26,47 +26,47 @@ static void fill_interrupt_set(sigset_t *out)
 }
 
 /* Removes the pending signals. Returns whether there was one. */
-static bool read_interrupts(const cli_interrupt *i)
+static bool read_interrupts(const cli_interrupt *interrupt)
 {
   struct signalfd_siginfo info;
   bool any = false;
 
-  while (read(i->io.fd, &info, sizeof info) == (ssize_t)sizeof info)
+  while (read(interrupt->io.fd, &info, sizeof info) == (ssize_t)sizeof info)
     any = true;
   return any;
 }
 
 static void on_interrupt(lk_loop_io *io, int events)
 {
-  cli_interrupt *i = LK_OWNER(io, cli_interrupt, io);
+  cli_interrupt *interrupt = LK_OWNER(io, cli_interrupt, io);
 
   (void)events;
-  if (read_interrupts(i))
-    *i->done = true;
+  if (read_interrupts(interrupt))
+    *interrupt->done = true;
 }
 
-void cli_interrupt_open(cli_interrupt *i, lk_loop *loop, bool *done)
+void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done)
 {
   sigset_t interrupts;
 
-  *i = (cli_interrupt){.done = done, .loop = loop};
-  i->io.on_events = on_interrupt;
+  *interrupt = (cli_interrupt){.done = done, .loop = loop};
+  interrupt->io.on_events = on_interrupt;
   fill_interrupt_set(&interrupts);
-  i->io.fd = signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (i->io.fd < 0)
+  interrupt->io.fd = signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (interrupt->io.fd < 0)
     return;
-  sigprocmask(SIG_BLOCK, &interrupts, &i->mask_before);
-  lk__loop_set_io(loop, &i->io, LK_LOOP_READ);
+  sigprocmask(SIG_BLOCK, &interrupts, &interrupt->mask_before);
+  lk__loop_set_io(loop, &interrupt->io, LK_LOOP_READ);
   lk__loop_hold(loop, true);
 }
 
-void cli_interrupt_close(cli_interrupt *i)
+void cli_interrupt_close(cli_interrupt *interrupt)
 {
-  if (i->io.fd < 0)
+  if (interrupt->io.fd < 0)
     return;
-  lk__loop_hold(i->loop, false);
-  lk__loop_set_io(i->loop, &i->io, 0);
-  (void)read_interrupts(i);
-  close(i->io.fd);
-  sigprocmask(SIG_SETMASK, &i->mask_before, NULL);
+  lk__loop_hold(interrupt->loop, false);
+  lk__loop_set_io(interrupt->loop, &interrupt->io, 0);
+  (void)read_interrupts(interrupt);
+  close(interrupt->io.fd);
+  sigprocmask(SIG_SETMASK, &interrupt->mask_before, NULL);
 }

@@ -28,9 +28,9 @@ bool cli_signal_is_ignored(int number);
 /** Blocks the signals, and keeps the loop running until cli_interrupt_close().
     If no descriptor is left for the signalfd, the signals are not blocked and
     kill latchkey. */
-void cli_interrupt_open(cli_interrupt *i, lk_loop *loop, bool *done);
+void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done);
 /** Discards signals that are still pending, and unblocks the signals: later
     ones kill latchkey. */
-void cli_interrupt_close(cli_interrupt *i);
+void cli_interrupt_close(cli_interrupt *interrupt);
 
 #endif
