@@ -3,9 +3,9 @@
 #define BENCH_H
 
 /**
- * @file Shared by the workloads. A workload is a function that prepares,
- * measures one or two regions, and prints a line for each; main.c has the table
- * of workloads.
+ * @file Shared by the workloads. A workload is a function that prepares nodes
+ * and sessions, measures one or two regions of its run, and prints a line for
+ * each region; main.c has the table of workloads.
  *
  * Any error ends the program, since figures of part of a run are worthless. All
  * nodes are ephemeral children of one container, so an aborted run leaves
@@ -32,7 +32,7 @@ struct bench {
   lk_ev *ev;
   bench_session first; /**< connected before the workload starts */
   size_t awaited; /**< sessions that are not connected yet, or not closed yet */
-  size_t awaited_before; /**< the same at the last check for progress */
+  size_t awaited_before; /**< `awaited` at the last check for progress */
   ev_timer progress_timer;
   bool closing;
   char root[40]; /**< the container's path; "" before bench_root() */
@@ -40,14 +40,15 @@ struct bench {
 
 /* ---- main.c: options ----------------------------------------------------- */
 
+/** The number of option `key`, from the command line or by default. */
 size_t bench_number(const bench *b, const char *key);
-/** Whether option `key` has this value, given or by default. */
+/** Whether option `key` has this value, from the command line or by default. */
 bool bench_is(const bench *b, const char *key, const char *value);
 
 /* ---- world.c ------------------------------------------------------------- */
 
 _Noreturn void bench_fail(const char *what, int err);
-/** Run the loop until bench_done(). */
+/** Run the loop until a callback calls bench_done(). */
 void bench_wait(bench *b);
 void bench_done(bench *b);
 /** Zeroed memory for `count` objects of `size` bytes; ends the program if there
@@ -55,12 +56,13 @@ void bench_done(bench *b);
 void *bench_new(size_t count, size_t size);
 /** Connect `count` sessions, and return when all are connected. */
 void bench_connect(bench *b, bench_session *sessions, size_t count);
-/** Start connecting; bench_wait() returns when all are connected. */
+/** Start to connect `count` sessions; bench_wait() returns when all are
+    connected. */
 void bench_start_connecting(bench *b, bench_session *sessions, size_t count);
-/** Close and free them. */
+/** Close the sessions and free their memory. */
 void bench_close(bench *b, bench_session *sessions, size_t count);
 
-/* ---- nodes.c: below a container that the first session makes ------------- */
+/* ---- nodes.c: nodes in a container that the first session creates -------- */
 
 enum { BENCH_PATH_SIZE = 128 };
 
@@ -83,7 +85,7 @@ typedef struct bench_cost {
   size_t heap;    /**< growth of allocated memory in bytes */
 } bench_cost;
 
-/** The allocator of all clients, which counts. */
+/** The allocator of all clients; it counts allocations and bytes. */
 extern const lk_mem bench_mem;
 /** Count the allocations of libev as well. */
 void bench_count_loop(void);
@@ -92,10 +94,12 @@ void bench_count_loop(void);
     environment, print a mark on standard output before and after. */
 void bench_region(bench *b, void (*start)(void *arg), void *arg,
                   bench_cost *out);
-/** The measured region, as a function for profilers. */
+/** Do what bench_region() measures. It is a function of its own, so that
+    profilers can select it by name. */
 __attribute__((noinline)) void
 bench_measured(bench *b, void (*start)(void *arg), void *arg);
-/** Print the line of a region. `format`: further " key=value". */
+/** Print the line of a region. `format` and its arguments give further words,
+    each " key=value". */
 void bench_print(const char *name, size_t ops, const bench_cost *cost,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 

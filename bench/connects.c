@@ -7,9 +7,10 @@
 #include <sys/socket.h>
 
 /* Connections one after the other, over the transport of the benchmark's
- * clients. On each the server gets "srvr", answers and closes. */
+ * clients. On each connection the four-letter word "srvr" is sent; the server
+ * replies and closes the connection. */
 
-static const char question[] = {'s', 'r', 'v', 'r'};
+static const char word[] = {'s', 'r', 'v', 'r'};
 
 typedef struct connects {
   bench *b;
@@ -49,7 +50,7 @@ static void ask_server(connects *c)
   size_t done;
 
   c->connected = true;
-  if (c->type->send(c->t, question, sizeof question, &done) != LK_FLOW_DONE)
+  if (c->type->send(c->t, word, sizeof word, &done) != LK_FLOW_DONE)
     bench_fail("cannot send", LK_ERR_CONNECTION_LOSS);
   wait_for(c, EV_READ);
 }
@@ -109,7 +110,8 @@ static void start(void *arg)
   begin_next(arg);
 }
 
-/* The first server; its address is a literal. */
+/* Use the first server of the list. Its address must be an IP address, since no
+ * name is resolved here. */
 static void use_server(const char *host, uint16_t port, void *arg)
 {
   connects *c = arg;

@@ -8,8 +8,8 @@ typedef struct reads {
   char path[BENCH_PATH_SIZE];
   size_t size; /* of the node's data */
   size_t window, sent, answered;
-  double began;
-  double *took; /* latency of each in microseconds; NULL: not recorded */
+  double began; /* time at which the last read was sent */
+  double *took; /* latency of each read in microseconds; NULL: not recorded */
 } reads;
 
 static void send_get(reads *r);

@@ -2,10 +2,11 @@
 
 /*
  * Some workloads of latchkey-bench with the single-threaded libzookeeper, for
- * script/compare. Requests and lines of output are the same.
+ * script/compare. The requests and the format of the output are the same.
  *
- *     libzookeeper-bench get-pipelined|get-seq|create-delete|children HOST:PORT
- * N
+ *     libzookeeper-bench WORKLOAD HOST:PORT N
+ *
+ * WORKLOAD is get-pipelined, get-seq, create-delete or children.
  */
 
 #include <poll.h>
@@ -30,7 +31,7 @@ static zhandle_t *zk;
 static const workload *work;
 static size_t n, sent, answered;
 static size_t created; /* nodes created by the preparation */
-static bool up;
+static bool up;        /* the session is connected */
 static char root[TEXT / 2], node[TEXT];
 static char data[SIZE + 1];
 
@@ -44,8 +45,8 @@ static _Noreturn void fail(const char *what, int rc)
 
 /*
  * zookeeper_interest() resolves the names of the servers in each call, which
- * takes ten system calls. It is therefore called only while not connected, and
- * after a pause.
+ * takes ten system calls. So it is called only while the session is not
+ * connected, and when nothing has arrived for a while.
  */
 static void poll_once(void)
 {
@@ -204,7 +205,8 @@ static const workload workloads[] = {
 
 /* ---- a run --------------------------------------------------------------- */
 
-/* The same name as in latchkey-bench, for profilers. */
+/* The measured region. Profilers select it by its name, which is the same as in
+ * latchkey-bench. */
 __attribute__((noinline)) void bench_measured(void);
 void bench_measured(void)
 {

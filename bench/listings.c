@@ -5,7 +5,7 @@ enum { NAME_LEN = 60 };
 
 typedef struct listings {
   bench *b;
-  size_t names; /* in each listing */
+  size_t names; /* number of names in each listing */
   size_t answered;
 } listings;
 

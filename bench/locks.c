@@ -9,7 +9,7 @@ typedef struct lock_bench lock_bench;
 typedef struct contender {
   lock_bench *lock_bench;
   lk_lock *lock;
-  size_t left; /* acquires left */
+  size_t left; /* number of acquires that are left */
   ev_timer hold;
 } contender;
 
@@ -19,9 +19,10 @@ struct lock_bench {
   double hold; /* seconds for which the lock is held */
   contender *contenders;
   bench_session *sessions;
-  size_t turns, grants;
+  size_t turns;     /* number of acquires of all contenders */
+  size_t grants;    /* number of grants so far */
   double released;  /* time of the last release; 0: none yet */
-  double *handoffs; /* microseconds, of all grants but the first */
+  double *handoffs; /* microseconds from a release to the next grant */
 };
 
 /* ---- a turn -------------------------------------------------------------- */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What latchkey costs: one workload against a server, one line of figures.
- * doc/performance.md says how to read and to use it.
+ * Measures what latchkey costs: runs one workload against a server, and prints
+ * a line of figures. doc/performance.md explains the figures and their use.
  *
  *     latchkey-bench WORKLOAD HOST:PORT N [key=value ...]
  *
- * With tls:// in front of HOST:PORT, LATCHKEY_TLS_CACERT names a file of CAs,
- * LATCHKEY_TLS_CERT and LATCHKEY_TLS_KEY those of a client certificate.
+ * With tls:// in front of HOST:PORT the connections use TLS.
+ * LATCHKEY_TLS_CACERT then names a file of CAs, and LATCHKEY_TLS_CERT and
+ * LATCHKEY_TLS_KEY name the files of a client certificate and its key.
  *
- * Exit codes: 0; 1, it went wrong; 2, bad usage; 3, no such workload.
+ * Exit codes: 0: success; 1: an error; 2: a usage error; 3: there is no such
+ * workload.
  */
 
 #include "bench.h"
@@ -21,9 +23,10 @@
 
 enum { MOST_OPTIONS = 4, MOST = 100000000 };
 
-/* Options with their defaults. An option with names lists all its values, the
- * default first. All others are numbers, which can be 0 only if the default
- * is. */
+/* The options of a workload are "key=value" with their defaults. The value of
+ * an option is a word or a number. If it is a word, the table lists all words
+ * that are allowed, and the first is the default. A number may be 0 only if its
+ * default is 0. */
 typedef struct workload {
   const char *name;
   void (*run)(bench *b);

@@ -9,7 +9,7 @@
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* The header of each block. */
+/* The header in front of each allocated block; `size` is that of the block. */
 typedef union head {
   size_t size;
   max_align_t align;
@@ -82,7 +82,8 @@ static void read_all(bench_cost *out)
                       .heap = tally.heap};
 }
 
-/* For measurements from outside; the pause is for the measuring program. */
+/* Print a mark for a program that measures this process from outside. The pause
+ * gives that program time to read it. */
 static void mark(const char *text)
 {
   const struct timespec pause = {.tv_nsec = 5000000};

@@ -5,8 +5,8 @@
 
 enum { WINDOW = 1000, MOST_DIGITS = 64 };
 
-/* Requests that are sent one after the other, with a limited number
- * outstanding. */
+/* The creates of bench_create_nodes(), of which a limited number is outstanding
+ * at any time. */
 typedef struct maker {
   bench *b;
   size_t count, sent, answered, width;

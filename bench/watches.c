@@ -8,12 +8,17 @@ enum { WIDTH = 7, BATCH = 500 };
 
 typedef struct watch_storm {
   bench *b;
-  size_t window, sent, standing, fired, deleted;
-  const char *go;        /* path of a file, or NULL */
-  bench_session deleter; /* the session that deletes the nodes */
+  size_t window;     /* largest number of outstanding reads */
+  size_t sent;       /* number of reads sent */
+  size_t registered; /* number of watches set */
+  size_t fired;      /* number of watches that have fired */
+  size_t deleted;    /* number of nodes deleted */
+  const char *go;    /* the path of a file whose reader deletes the nodes; NULL:
+                        session `deleter` deletes them */
+  bench_session deleter;
 } watch_storm;
 
-/* ---- setting ------------------------------------------------------------- */
+/* ---- setting the watches ------------------------------------------------- */
 
 static void send_watch(watch_storm *s);
 
@@ -40,10 +45,10 @@ static void on_set(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   if (err != 0)
     bench_fail("a watch", err);
-  s->standing++;
+  s->registered++;
   if (s->sent < s->b->n)
     send_watch(s);
-  else if (s->standing == s->b->n)
+  else if (s->registered == s->b->n)
     bench_done(s->b);
 }
 
@@ -69,7 +74,7 @@ static void set(void *arg)
     send_watch(s);
 }
 
-/* ---- firing -------------------------------------------------------------- */
+/* ---- firing the watches -------------------------------------------------- */
 
 static void delete_some(watch_storm *s);
 
@@ -105,7 +110,7 @@ static void delete_some(watch_storm *s)
     bench_fail("cannot send deletes", err);
 }
 
-/* Tells the reader of the file to start. */
+/* Tell the reader of the file `go` to delete the nodes. */
 static void signal_reader(watch_storm *s)
 {
   FILE *f = fopen(s->go, "w");

@@ -6,9 +6,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum {
-  PATIENCE = 5
-}; /* seconds without progress before the program gives up */
+/* The program gives up after this time without progress, in seconds. */
+enum { PATIENCE = 5 };
 
 _Noreturn void bench_fail(const char *what, int err)
 {
@@ -37,7 +36,7 @@ void bench_done(bench *b)
 
 /* ---- sessions ------------------------------------------------------------ */
 
-static void one_less(bench *b)
+static void note_awaited_end(bench *b)
 {
   if (--b->awaited > 0)
     return;
@@ -45,19 +44,19 @@ static void one_less(bench *b)
   bench_done(b);
 }
 
-/* A session that broke ends the program: its figures would be wrong. */
+/* If a session breaks, the program ends, since its figures would be wrong. */
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
 {
   bench_session *s = arg;
 
   (void)c;
   if (state == LK_STATE_CONNECTED)
-    one_less(s->b);
+    note_awaited_end(s->b);
   else if (state != LK_STATE_CONNECTING && !s->b->closing)
     bench_fail("a session does not stand any more", err);
 }
 
-static void on_impatient(struct ev_loop *loop, ev_timer *w, int events)
+static void check_progress(struct ev_loop *loop, ev_timer *w, int events)
 {
   bench *b = w->data;
 
@@ -72,7 +71,7 @@ static void await(bench *b, size_t count)
 {
   b->awaited = count;
   b->awaited_before = count;
-  ev_timer_init(&b->progress_timer, on_impatient, PATIENCE, PATIENCE);
+  ev_timer_init(&b->progress_timer, check_progress, PATIENCE, PATIENCE);
   b->progress_timer.data = b;
   ev_timer_start(b->loop, &b->progress_timer);
 }
@@ -129,7 +128,7 @@ static void on_closed(lk_client *c, int err, void *arg)
   (void)c;
   if (err != 0)
     bench_fail("cannot close a session", err);
-  one_less(arg);
+  note_awaited_end(arg);
 }
 
 void bench_close(bench *b, bench_session *sessions, size_t count)

@@ -2,9 +2,10 @@
 
 /*
  * The cost of the naive lock, in which every waiter watches the directory and
- * lists it again after each change. WRITERS queue, each in its own session; the
- * first releases when all are in the queue. Then the same with this library's
- * lock on nodes of the same names. The replies of the server are counted.
+ * lists it again after each change. WRITERS sessions queue for the lock, and
+ * the first releases it when all are in the queue. Then the sessions do the
+ * same with this library's lock, whose nodes have the same names. The replies
+ * of the server are counted.
  *
  *     herd [HOSTS [WRITERS]]
  *
@@ -24,9 +25,9 @@ enum { MOST = 200 };
 typedef struct writer {
   lk_client *client;
   lk_listener listener;
-  char *node; /* naive: its own */
-  bool first; /* naive: it has no predecessor */
-  bool holds; /* naive: it holds, or has held */
+  char *node; /* naive lock: the path of its own node */
+  bool first; /* naive lock: it has no predecessor */
+  bool holds; /* naive lock: it holds or has held the lock */
   lk_rwlock *rw;
 } writer;
 
@@ -53,7 +54,8 @@ static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 
 static void list(writer *w);
 
-/* It holds, and releases when all are in the queue. */
+/* Called when the writer holds the lock: it releases when all writers are in
+ * the queue. */
 static void release_naively(writer *w)
 {
   if (there < count)
@@ -206,7 +208,7 @@ static void free_all(lk_ev *ev)
   lk_ev_free(ev); /* frees the clients as well */
 }
 
-/* The directories exist now. */
+/* The directories exist now, so the writers can queue. */
 static void on_directories(lk_client *c, int err, const char *path,
                            const lk_stat *stat, void *arg)
 {
@@ -220,7 +222,8 @@ static void on_directories(lk_client *c, int err, const char *path,
     (*ask)(&writers[i]);
 }
 
-/* The number of replies; -1: an error. */
+/* Let the writers contend by `ask`; returns the number of replies, or -1 after
+ * an error. */
 static int measure(const char *hosts, const char *dir, void (*ask)(writer *w))
 {
   struct ev_loop *loop = ev_default_loop(0);

@@ -55,8 +55,8 @@ struct contest {
   unsigned long replies;
   double started, released, ended;
   long written;     /* the number that the last holder of this process wrote */
-  double candidate; /* duration of a handoff, if no other process held in
-                       between */
+  double candidate; /* duration of the last handoff; it counts if no other
+                       process has held the lock in between */
   double *handoffs;
   size_t nhandoffs;
   bool created, failed;
@@ -243,8 +243,8 @@ static void create_nodes(contest *s)
   int err =
       lk_create(c, "/demo", lk_text(""), NULL, LK_CONTAINER, NULL, NULL, NULL);
 
-  /* A lock creates its directory if it is missing; a thousand that start
-   * together would all create it. */
+  /* A lock creates its directory if that is missing. A thousand locks that
+   * start together would all try to create it, so it is created before. */
   if (err == 0)
     err = lk_create(c, LOCK, lk_text(""), NULL, LK_CONTAINER, NULL, NULL, NULL);
   if (err == 0)
@@ -351,7 +351,7 @@ static void on_counted(lk_client *c, int err, const lk_bytes *data,
   ev_break(s->loop, EVBREAK_ALL);
 }
 
-/* Reads the node at the end. */
+/* Read the number that is left in the node. */
 static bool count(contest *s)
 {
   int err = lk_get(s->sessions[0].client, NODE, NULL, on_counted, s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Several locks as one, as Curator's InterProcessMultiLock: no reader sees
- * money that has left one of two accounts and not arrived in the other. No
- * order of the paths leads to a deadlock.
+ * Several locks that are held as one, as with Curator's InterProcessMultiLock.
+ * No reader sees money that has left one of two accounts and has not arrived in
+ * the other. No order of the paths leads to a deadlock.
  *
  *     multilock [HOSTS]
  */

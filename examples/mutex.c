@@ -19,7 +19,7 @@ static int fail(const char *what, int err)
   return err;
 }
 
-/* It does not matter whether the caller holds the lock already. */
+/* Acquire the lock, which the caller may hold already. */
 static int inner(lk_sync_lock *lock)
 {
   int err = lk_sync_lock_acquire(lock, &limit);
@@ -39,7 +39,7 @@ static int outer(lk_sync_lock *lock)
   printf("held, fencing token %llu\n",
          (unsigned long long)lk_sync_lock_token(lock));
   err = inner(lock);
-  /* Right before acting: the lease deadline may have passed meanwhile. */
+  /* Ask right before acting, since the lease deadline may have passed. */
   if (err == 0)
     printf("%s\n", lk_sync_lock_ok(lock) ? "still held" : "not certain");
   int released = lk_sync_lock_release_wait(lock, &limit);

@@ -34,8 +34,8 @@ static int failed;
 
 static void ask(user *u);
 
-/* This user is in the queue: the next one may acquire. */
-static void queued(user *u)
+/* This user is in the queue, so the next one may acquire. */
+static void let_next_acquire(user *u)
 {
   if (u->queued)
     return;
@@ -48,7 +48,7 @@ static void on_event(lk_lock *lock, const lk_lock_event *event, void *arg)
 {
   (void)lock;
   if (event->type == LK_LOCK_EVENT_WAITING)
-    queued(arg);
+    let_next_acquire(arg);
 }
 
 static void leave(user *u)
@@ -79,7 +79,7 @@ static void on_held(lk_lock *lock, int err, void *arg)
     failed++;
     leave(u);
   }
-  queued(u);
+  let_next_acquire(u);
 }
 
 static void ask(user *u)

@@ -65,7 +65,8 @@ static void do_children(fuzz_program *g)
   peer_children(&g->p, &call, take_path(g));
 }
 
-/* The data of a write is the request's name: the peer recognises it. */
+/* The data of a write is the name of the request, by which the peer recognises
+ * the request. */
 static void do_create(fuzz_program *g)
 {
   unsigned kind = take_byte(g);
@@ -331,7 +332,7 @@ static void do_failed(fuzz_program *g)
   peer_failed(&g->p, errs[take_byte(g) % 4], NULL);
 }
 
-/* The end of a lookup, or of a probe if one is outstanding. */
+/* End the outstanding probe, or if there is none, the lookup of names. */
 static void do_resolved_or_probed(fuzz_program *g)
 {
   static const char *const answers[] = {"rw", "ro", "", "rwx"};
@@ -356,7 +357,7 @@ static void do_wait(fuzz_program *g)
   peer_pass(&g->p, (int64_t)take_byte(g) * 50);
 }
 
-/* The clock advances, and the driver does not call the client. */
+/* Advance the clock without calling the client, as a late driver would. */
 static void do_clock(fuzz_program *g)
 {
   g->p.now += (int64_t)take_byte(g) * 100;

@@ -2,8 +2,9 @@
 #include "config.h"
 
 /*
- * A stream that is split into frames. The input is a limit of the frame size (2
- * bytes), a seed of the cuts (1 byte), and the stream.
+ * A stream of bytes that is split into frames. The input consists of the limit
+ * of the frame size (2 bytes), a seed for the places at which the stream is cut
+ * into pieces (1 byte), and the stream.
  *
  * Oracle: the stream in one piece and in many pieces gives the same frames up
  * to the same error. Memory grows only with the bytes that have arrived.
@@ -12,7 +13,7 @@
 #include "proto/wire/frame.h"
 #include "target.h"
 
-/* All frames so far, each after its length as a size_t. */
+/* All frames so far, each with its length in front as a size_t. */
 typedef struct cut_result {
   lk_frames frames;
   lk_buf found;
@@ -35,7 +36,8 @@ static void cut_result_add(cut_result *o, lk_bytes frame)
     must(lk__buf_append(&o->found, frame.at, frame.len));
 }
 
-/* Feed `len` bytes from a block of exactly this size. */
+/* Feed a copy of the bytes in a block of exactly their size, so that the
+ * sanitizer finds a read beyond their end. */
 static void feed_copy(cut_result *o, const uint8_t *at, size_t len)
 {
   uint8_t *copy = malloc(len);

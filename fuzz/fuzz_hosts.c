@@ -24,7 +24,8 @@ static void check_name(const lk_host *h)
     must(*s > ' ' && *s < 0x7f && strchr(",/[]", *s) == NULL);
 }
 
-/* "name:port,…" and the chroot; IPv6 addresses are in brackets. */
+/* The connect string of the hosts: "name:port,…" and the chroot, with IPv6
+ * addresses in brackets. */
 static char *print_hosts(const lk_hosts *h)
 {
   size_t room = h->count * 300 + h->chroot_len + 1, len = 0;

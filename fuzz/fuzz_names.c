@@ -22,7 +22,7 @@ static const char *const known_marks[] = {"lock-",    "__WRIT__",  "__READ__",
                                           "__lock__", "__rlock__", "latch-",
                                           "lease-"};
 
-/* The text behind the last occurrence of `mark`; NULL if there is none. */
+/* The text after the last occurrence of `mark`; NULL: `mark` does not occur. */
 static const char *behind_last(lk_bytes name, const char *mark)
 {
   size_t len = strlen(mark);
@@ -36,7 +36,8 @@ static const char *behind_last(lk_bytes name, const char *mark)
   return NULL;
 }
 
-/* An optional "-" and one to ten digits. */
+/* Whether the text is a sequence number: an optional "-", and one to ten
+ * digits. */
 static bool is_suffix(const char *s, const char *end, int64_t *value)
 {
   bool negative = s < end && *s == '-';
@@ -158,7 +159,8 @@ static void check_order(const lk_queue_position *p)
   }
 }
 
-/* How many predecessors of `p` in the list have a number above `than`. */
+/* The number of names in the list that are predecessors of `p` and have a
+ * number above `than`. */
 static size_t count_nearer(const lk_queue_position *p, const lk_bytes *names,
                            size_t count, int64_t than)
 {

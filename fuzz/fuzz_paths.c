@@ -2,7 +2,7 @@
 #include "config.h"
 
 /*
- * A path, and before it, up to the first NUL, a chroot.
+ * A chroot up to the first NUL of the input, and a path after it.
  *
  * Oracle: a second implementation of ZooKeeper's rules accepts the same paths.
  * A valid path that is sent with a chroot is received unchanged.
@@ -13,7 +13,7 @@
 
 #include <latchkey/client.h>
 
-/* The next character; 0 at the end, -1 if the bytes are no character. */
+/* The next UTF-8 character; 0: the end, -1: the bytes are not UTF-8. */
 static int32_t next_char(const unsigned char **s)
 {
   const unsigned char *at = *s;
@@ -37,8 +37,8 @@ static int32_t next_char(const unsigned char **s)
   return (int32_t)((a - 0xe0) * 4096 + (b - 0x80) * 64 + (at[2] - 0x80U));
 }
 
-/* `dots`: the length of the current component if it consists of dots only, else
- * more than two. */
+/* Whether the path is valid by ZooKeeper's rules. `dots` is the length of the
+ * current component if that consists of dots only, else more than two. */
 static bool reference_valid(const char *path, bool sequential)
 {
   const unsigned char *s = (const unsigned char *)path;

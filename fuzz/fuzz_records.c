@@ -88,7 +88,8 @@ static int recode(codec *w, const void *bytes, size_t len, lk_writer *out)
   return in.err;
 }
 
-/* The same into a block of its own; NULL if the bytes are refused. */
+/* As recode(), but return the result in a new block; NULL: the bytes are no
+ * valid record. */
 static unsigned char *recode_into_block(codec *w, const void *bytes, size_t len,
                                         size_t *out_len)
 {
@@ -106,7 +107,7 @@ static unsigned char *recode_into_block(codec *w, const void *bytes, size_t len,
   return block;
 }
 
-/* The bytes as the reply to a multi of `asked` operations. */
+/* Decode the bytes as the reply to a multi of `asked` operations. */
 static void check_results(codec *w, const void *bytes, size_t len, size_t asked)
 {
   lk_op_result *results;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench: each workload once, with few operations. The test checks the format
-of the lines, and that no node is left; it measures no time."""
+"""Runs each workload of the bench once, with few operations. The test checks
+the format of the lines, and that no node is left; it measures no time."""
 
 import os
 import re
@@ -28,7 +28,8 @@ def bench(*words, code=0, **options):
 
 
 def facts(line, name, count):
-    """The words of a line after its six columns."""
+    """Check the name and the count of a line; gives {key: value} of the words
+    after its six columns."""
     found = LINE.fullmatch(line)
     assert found, line
     assert found[1] == name and int(found[2]) == count, line

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A thousand threads of examples/threads.c take a thousand pieces.
+# A thousand threads of examples/threads.c sell a thousand pieces, each once.
 
 : "${abs_top_srcdir:=.}" "${abs_top_builddir:=.}"
 # shellcheck disable=SC2016 # the inner shell's variables

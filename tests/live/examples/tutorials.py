@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of the examples: the locks of the tutorials, the cost of the naive
+"""The output of examples: the locks of the tutorials, the cost of the naive
 lock, and the subscription."""
 
 import os

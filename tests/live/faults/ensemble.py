@@ -17,7 +17,8 @@ LONG = 30000    # session timeout of tests with an election
 
 
 def with_client(test, timeout=LONG):
-    """Run the test with a client of all servers, behind a relay each."""
+    """Run the test with a client of all servers, each of which is behind a
+    relay."""
     def with_it():
         three.zk.wait()
         eventually(three.zk.leader)
@@ -62,8 +63,8 @@ def other_than(*numbers):
 
 
 def session_moves(worker, client, base, leave):
-    """Check that the session moves to another server with its ephemeral nodes,
-    watches and waiting requests."""
+    """Call `leave`, and check that the session moves to another server with its
+    ephemeral nodes, watches and waiting requests."""
     direct = worker.client(",".join(
         r.address for n, r in three.client.items() if n != server_of(client)),
         timeout=LONG)
@@ -125,9 +126,9 @@ def session_survives_an_election(worker, client, base):
 
 @with_quick_client
 def half_open_connection_is_replaced(worker, client, base):
-    """The session moves while its old connection is still open. Requests sent
-    over the old one are not executed twice, and their replies are not taken
-    for those of other requests."""
+    """The session moves while its old connection is still open. Requests that
+    were sent over the old connection are not executed twice, and their replies
+    are not taken for replies to other requests."""
     before = client.facts()
     for turn in range(2):
         wire = three.client[server_of(client)]
@@ -162,7 +163,7 @@ def xids_continue_at_another_server(worker, client, base):
 
 @with_client
 def server_that_is_behind_refuses_the_session(worker, client, base):
-    """A server refuses a client that has seen a newer zxid than its own."""
+    """A server refuses a client that has seen a newer zxid than the server."""
     behind = three.zk.follower()
     ahead = other_than(behind, three.zk.leader())
     wire = three.client[ahead]
@@ -240,8 +241,9 @@ stopped.__name__ = "a_lock_survives_servers_that_are_stopped"
 
 @with_client
 def cut_during_create_leaves_one_node(worker, client, base):
-    """The create reaches the old server, and the client connects to another
-    one before it is committed. It must create one node, and not two."""
+    """The old server receives the create, and the client connects to another
+    server before the create is committed. The client must create one node, and
+    not two."""
     lock = client.lock(base + "/l")
     lock.acquire()
     lock.release()

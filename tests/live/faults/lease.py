@@ -9,7 +9,8 @@ stays sure.
 
 The session timeout is 4 s, but a server notices only after 10 s that it is
 separated, and replies to pings until then. Holders with the assurance `ping`
-stay sure for too long, which shows that the test would find such a fault."""
+therefore stay sure for too long. This shows that the test finds such a
+fault."""
 
 import random
 import sys
@@ -30,7 +31,8 @@ QUORUM, SYNC, PING = 0, 1, 2
 
 
 class Pair:
-    """A holder at one server, and a waiter for the same lock at others."""
+    """A holder connected to one server, and a waiter for the same lock
+    connected to another."""
 
     def __init__(self, workers, n, assurance, dir):
         holder_process, waiter_process = workers
@@ -54,7 +56,7 @@ class Pair:
         deadline to the next grant in ms, or None with the assurance `ping`."""
         granted = self.pending.succeeds()
         if self.assurance == PING:
-            # Pings are no evidence of a quorum.
+            # The server replies to pings without a quorum.
             assert self.lock.inspect().ok, "the ping was no trap"
             print("    ping    still sure when the next one held")
             return None
@@ -87,7 +89,7 @@ def cuts_of(mode, kinds):
                           dir) for kind in kinds]
             for pair in pairs:
                 pair.begin()
-            # Long enough that the newest evidence is a heartbeat.
+            # Wait until the newest proof of the session is a heartbeat.
             time.sleep(random.uniform(T / 2000, T / 1000))
             for pair in pairs:
                 assert pair.lock.inspect().state == "held"

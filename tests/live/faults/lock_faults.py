@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutex while connections break and the server is killed or stopped, at
-each frame of an acquire and of a release; cancels and timeouts at the same
-frames; and expired sessions."""
+"""The mutex under faults. At each frame of an acquire and of a release the
+connection breaks, the server is killed or stopped, or the acquire is cancelled
+or times out. Other tests let sessions expire."""
 
 import contextlib
 import os
@@ -34,8 +34,8 @@ NATIVE = 2  # a lk_layout without a UUID in the node names
 
 
 class Stage:
-    """A lock `holder` of a client without a relay, and a lock `lock` of a
-    client behind a relay, for the same path."""
+    """Two locks for the same path: `holder` of a client without a relay, and
+    `lock` of a client behind a relay."""
 
     def __init__(self, worker, wire, options):
         self.direct = worker.client(zk.connect, timeout=3 * T)
@@ -99,7 +99,7 @@ def kill(wire):
     pid = zk.pid()
 
     def back():
-        zk.kill()  # tells script/server, too
+        zk.kill()  # script/server must know that the server is not running
         zk.start()
     return lambda: os.kill(pid, signal.SIGKILL), back
 
@@ -183,7 +183,7 @@ def fault_released(stage, wire, fault, step):
     back()
     behind.succeeds()
     released.succeeds()
-    # The lock does not wait for a node of its own.
+    # The lock must not wait for a node that it created itself.
     stage.holder.release()
     stage.lock.acquire()
     stage.lock.release()
@@ -256,7 +256,8 @@ def leave_at_each_step(leave):
 
 @with_stage
 def release_is_executed_before_the_next_acquire(stage, wire):
-    """Also if the connection breaks: pending deletes are sent first."""
+    """The client sends pending deletes before other requests, also after the
+    connection has broken."""
     for up in (True, False):
         stage.lock.acquire()
         old = stage.lock.inspect().node
@@ -271,7 +272,7 @@ def release_is_executed_before_the_next_acquire(stage, wire):
 
 
 def process_killed_at_any_step_leaves_no_node():
-    """Its nodes are deleted when its session expires."""
+    """The nodes of the killed process are deleted when its session expires."""
     with Worker() as worker, contextlib.ExitStack() as stack:
         direct = worker.client(zk.connect, timeout=3 * T)
         places = []
@@ -438,7 +439,7 @@ def stopped_process_is_not_sure_when_it_continues():
         pending.succeeds()
         other.release()
         sleeper.cont()
-        # It checks its clock before it reads replies from its socket.
+        # The process checks the clock before it reads replies from the socket.
         assert not look.succeeds().ok, look.succeeds()
         holder.event("lost")
         grant = waiting.succeeds()

@@ -16,7 +16,7 @@ class Contender(threading.Thread):
     """Acquires, holds for a while, releases."""
 
     def __init__(self, rival, claims, seconds=.004):
-        """It holds for at most `seconds`."""
+        """Each hold takes at most `seconds`."""
         super().__init__(daemon=True)
         self.seconds = seconds
         self.rival, self.judge, self.claims = rival, rival.judge, claims
@@ -45,8 +45,8 @@ class Contender(threading.Thread):
                 self.over.wait(.1)
 
     def rest(self):
-        """Pause, all contenders at the same time: the queues become empty, and
-        the server deletes the containers."""
+        """Pause at the same time as all other contenders, so that the queues
+        become empty and the server deletes the containers."""
         since = time.monotonic() % RESTS_EVERY
         if since < RESTS:
             self.over.wait(RESTS - since)
@@ -57,7 +57,7 @@ class Contender(threading.Thread):
             self.rival.release()
 
     def acquire(self):
-        """Mostly without a timeout; sometimes with one that passes."""
+        """Acquire, mostly without a timeout, and sometimes with a short one."""
         brief = self.random.random() < .1
         ms = self.random.randrange(20) if brief else WAIT_S * 1000
         got = self.rival.acquire(ms)
@@ -81,7 +81,7 @@ class Contender(threading.Thread):
 
 
 class ReadWriter(Contender):
-    """Acquires the read or the write side, or downgrades."""
+    """Acquires the read or the write side; as a writer it may downgrade."""
     ALL = 1000  # the weight of a writer; a reader has 1
 
     def __init__(self, rival, path, downgrades=False):
@@ -143,8 +143,10 @@ class Revoker(Contender):
         super().__init__(rival, claims)
         self.direct, self.path, self.pairs = direct, path, pairs
 
-    holder = None       # of all of them
-    askers = set()      # sides, who asked the holder
+    # Shared by all Revokers: the holder, and the libraries of those that have
+    # asked the holder to release.
+    holder = None
+    askers = set()
 
     def turn(self):
         pending = self.rival.begin(WAIT_S * 1000)
@@ -181,7 +183,8 @@ class Revoker(Contender):
             self.direct.submit("set", path=node, data=b"__REVOKE__",
                                version=-1).result(WAIT_S)
         else:
-            # In the client's thread: the contender's own thread is waiting.
+            # The client's thread does it, since the contender's own thread
+            # waits for the lock.
             rival.do("revoke", rival.client, node)
 
     def wait_for_word(self):

@@ -8,7 +8,7 @@ import kazoos
 from contenders import Contender, Downgrader, ReadWriter, Revoker
 from rivals import Plain
 
-FULL = .08          # seconds of a hold that keep most permits in use
+FULL = .08          # holds of so many seconds keep most permits in use
 
 
 def mutex(run):
@@ -33,7 +33,8 @@ def selector(run):
 
 
 def kazoo(run):
-    """kazoo waits for Curator's mark, and latchkey for kazoo's."""
+    """kazoo also waits for nodes with Curator's mark, and latchkey for nodes
+    with kazoo's."""
     path = run.place("kazoo", "l", 1, stays=True)
     for _ in range(2):
         run.join("kazoo", Contender(run.ours_do(
@@ -66,8 +67,9 @@ def downgrade(run):
 
 
 def semaphore(run):
-    """Some contenders take two permits; only one of Curator's, since it keeps
-    the first while it waits for the second."""
+    """Some contenders take two permits. Only one of them is Curator's: it keeps
+    its first permit while it waits for the second, so two could wait for each
+    other."""
     path = run.place("semaphore", "l", 3, "/locks", "/leases")
 
     def ours(take):
@@ -130,7 +132,7 @@ def semaphoremutex(run):
 
 
 def multilock(run):
-    """Multi-locks, and single locks nested in the same order."""
+    """Multi-locks, and single locks that are acquired in the same order."""
     places = {name: run.place("multilock", name, 1) for name in "abc"}
 
     def paths(letters):

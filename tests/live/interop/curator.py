@@ -6,7 +6,7 @@
         lock = java.lock("mutex", client, "/l")
         java.ask("acquire", lock, 5000).result() == "held"
 
-curator/Contender.java is the other end, and says what there is.
+curator/Contender.java is the program of the process, and lists the commands.
 """
 
 import atexit
@@ -29,7 +29,7 @@ JARS = ("curator-recipes", "curator-framework", "curator-client", "zookeeper",
         "netty-resolver")
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "curator")
 
-_words = None  # the command line, once it is compiled
+_words = None  # the command line; None: the program is not compiled yet
 
 
 def _compile():
@@ -135,7 +135,8 @@ class Curator:
         return name
 
     def lock(self, kind, client, *words):
-        """Gives its name; a read-write lock has NAME.read and NAME.write."""
+        """Make a lock; gives its name. The sides of a read-write lock are
+        NAME.read and NAME.write."""
         name = self.new_name(kind)
         self.do(kind, name, client, *words)
         return name

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds overlaps. A contender enters after its grant and leaves before its
-release. So contenders that are inside together have held together."""
+"""Finds holders that overlap. A contender enters a place of the judge after its
+grant, and leaves it before its release. So contenders that are inside at the
+same time have held the lock at the same time."""
 
 import threading
 import time
@@ -38,7 +39,8 @@ class Judge:
                 "%s (%d)" % entry for entry in sorted(inside.items()))))
 
     def enter(self, who, claims, certain=lambda: True):
-        """`claims` are {place: weight}. False: the holder is unsure."""
+        """Let `who` enter places with the weights {place: weight}. Gives false,
+        without entering, if `certain()` is false: the holder is unsure."""
         with self._lock:
             if not certain():
                 return False

@@ -120,7 +120,8 @@ def latchkey_with_another_number_than_kazoos_is_refused(worker, direct, base):
         for permits in (2, 4, 30):
             lock = ours(direct, base, permits=permits)
             lock.submit("acquire").fails("OTHER_LIMIT")
-            # It leaves no node of its own, and the data of kazoo.
+            # The refused client leaves no node, and does not change kazoo's
+            # data.
             eventually(lambda: direct.facts().unfinished == 0)
             assert len(names(direct, base + "/l")) == 1
             assert not names(direct, queue(base))
@@ -170,7 +171,8 @@ def first_waiter_waits_for_permits_only(worker, direct, base):
             it.expect_requests(2, *AT_ONCE, GET)
             holder.release()
             pending.succeeds()
-            # After the event one list; the rest follows the grant.
+            # It lists once after the event; the other requests follow the
+            # grant.
             it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
             it.expect_requests(1, DELETE)
@@ -201,14 +203,15 @@ def waiter_behind_others_gives_its_permits_back(worker, direct, base):
             it.begin()
             holder.release()
             before.succeeds()
-            # It is the first now, and requests its permits in one send.
+            # It is the first in the queue now, and sends the requests for its
+            # permits at once.
             it.expect_requests(2, CREATE2, CHILDREN, GET)
             first.release()
             pending.succeeds()
             it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
         it.begin()
-        lock.acquire()  # the queue is empty
+        lock.acquire()  # the queue is empty, so it creates both nodes at once
         it.expect_requests(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
         lock.release()
         it.expect_requests(1, DELETE)

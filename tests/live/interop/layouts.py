@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other layouts: locks of tutorials for ZooKeeper's Java client
-(articles/Peer.java), and kazoo's Lock, ReadLock and WriteLock. They and
-latchkey's locks exclude each other."""
+"""latchkey's locks in other layouts: they exclude the locks of tutorials for
+ZooKeeper's Java client (articles/Peer.java), and kazoo's Lock, ReadLock and
+WriteLock."""
 
 import atexit
 import contextlib
@@ -131,8 +131,9 @@ class Ours:
 
 
 class Kazoo:
-    """kazoo's ReadLock (2.8) waits for all writers, also for those behind it
-    that wait for it; its timeout ends the deadlock."""
+    """kazoo's locks. A ReadLock of kazoo 2.8 waits for all writers, even for
+    those behind it, which wait for the reader. Its timeout ends this
+    deadlock."""
     name = "kazoo"
 
     def __init__(self, directory, kinds):
@@ -188,8 +189,8 @@ def each_waits_for_the_other(directory, one, two, sides=("write",) * 2):
 
 
 class Loop(threading.Thread):
-    """TURNS turns; with `shared` every third is a read turn. A contender whose
-    wait times out tries again."""
+    """Acquires and releases TURNS times; with `shared` every third time as a
+    reader. A contender whose wait times out tries again."""
 
     def __init__(self, judge, contender, number, shared):
         super().__init__(daemon=True)
@@ -229,7 +230,8 @@ def take_turns(directory, contenders, shared=False):
         if loop.failed is not None:
             raise loop.failed
         assert len(loop.turns) == TURNS
-    # They contended: the holder changed often enough.
+    # The holder has changed often, so the contenders have waited for each
+    # other.
     order = [who for _, who in sorted(
         (t, loop.who) for loop in loops for t in loop.turns)]
     changes = sum(a != b for a, b in zip(order, order[1:]))

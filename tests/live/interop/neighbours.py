@@ -283,7 +283,9 @@ def three_libraries_take_turns():
             file("overlaps")).read()
         assert {name: turns.count(name) for name in want} == want, turns
         assert command.wait_for_number(file("count")) == sum(want.values())
-        # They contended: the holder's kind changed often enough.
+        # The library of the holder has changed often, so they have waited for
+        # each
+    # other.
         changes = sum(a != b for a, b in zip(turns, turns[1:]))
         assert changes > sum(want.values()) / 4, turns
         eventually(lambda: not command.children(lock))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks of latchkey and of other libraries on the same nodes, each recipe for a
-while; a Judge finds overlaps. See script/pairings."""
+"""Locks of latchkey and of other libraries contend on the same nodes, with each
+recipe for a while, and a Judge finds overlaps. See script/pairings."""
 
 import argparse
 import collections
@@ -31,7 +31,7 @@ STALL_FAULTS = 90
 
 
 class Here:
-    """The host of kazoo's locks: this process."""
+    """The host of kazoo's locks, which is this process and is never killed."""
 
     def kill(self):
         pass
@@ -123,7 +123,8 @@ class Run:
         return not any(c.is_alive() for c in self.all())
 
     def orphans(self, *recipes):
-        """Nodes that are left in the queues while their sessions live."""
+        """The nodes that are left in the queues although their sessions
+        live."""
         left = []
         for recipe in recipes or self.queues:
             for path in self.queues[recipe]:
@@ -285,7 +286,7 @@ def wait_for_none(run, seconds):
 
 
 def the_judge_notices():
-    """The Judge finds a contender without a lock."""
+    """Check the Judge: it must find a contender without a lock."""
     with zkserver.Server("--tick", "500") as zk:
         run = Run(zk, False)
         contests.mutex(run)

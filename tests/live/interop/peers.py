@@ -105,7 +105,8 @@ class Kazoo:
 
 
 def round_trips(frames):
-    """The number of requests that were sent when no request was outstanding."""
+    """The number of round trips: of requests that were sent when no request was
+    outstanding."""
     open_requests, trips = set(), 0
     for f in frames:
         if f.op in (relay.PING, relay.CONNECT, relay.EVENT):
@@ -135,7 +136,7 @@ def measure(make, base):
             holder.acquire()
             end = measured.submit()
             eventually(lambda: len(names(directory)) == 2)
-            time.sleep(.5)  # until the waiter has set its watch
+            time.sleep(.5)  # wait until the waiter has set its watch
             mark = wire.mark()
             holder.release()
             end()
@@ -161,7 +162,8 @@ def round_trips_are_those_of_the_readme():
 
 
 def holder_that_is_cut_off(make, base):
-    """Whether it still reports the lock as held when its node is deleted."""
+    """Whether a holder that is cut off still reports the lock as held when the
+    server has deleted its node."""
     directory = base + "/cut-" + make.name
     with Relay(server.connect) as wire:
         holder = make(wire.address, directory)

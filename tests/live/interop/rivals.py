@@ -7,8 +7,8 @@ client, behind one interface:
     rival.certain()     whether no event has reported it unsure or lost
     rival.release()
 
-Gone is raised when the process has ended, Broken after an error. `host` is the
-process; it can be ended, stopped and started again.
+The methods raise Gone if the process has ended, and Broken after an error. The
+`host` of a rival is its process, which can be ended, stopped and started again.
 """
 
 import itertools
@@ -38,7 +38,7 @@ class Host:
         self.rivals = []
         self.up = threading.Event()
         self.generation = 0
-        self.acts = False       # the process runs
+        self.acts = False       # the process is running and not stopped
         self.resumed = 0        # time of the last SIGCONT, in ms
         self.start()
 
@@ -60,7 +60,8 @@ class Host:
         self.abandon()
 
     def stop(self):
-        """Leave the judge's places before another client can be granted."""
+        """Stop the process. Its holders leave the judge's places first, since
+        another client can be granted when their leases have ended."""
         self.resumed = float("inf")
         self.abandon()
         self.process.stop()

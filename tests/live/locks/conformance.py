@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios that hold for all kinds of locks, on a real server.
+"""Scenarios that must hold for every kind of lock, on a real server.
 tests/conformance/ has the same table for the model server.
 
-A cell is one scenario with one kind, SCENARIO__KIND. Arguments name cells,
-scenarios or kinds; --cells lists the cells."""
+A cell is one scenario with one kind of lock, and is called SCENARIO__KIND.
+Arguments of the program name the cells, scenarios or kinds to test; --cells
+lists the cells."""
 
 import sys
 import time
@@ -19,12 +20,12 @@ from relay import CHILDREN, CREATE, CREATE2, CREATE_CONTAINER, DELETE, GET, \
     MULTI, REMOVE_WATCHES, Relay
 from worker import Worker
 
-ANY = None  # number of sends that depends on how replies arrive
+ANY = None  # any number of send() calls: it depends on how the replies arrive
 
 
 class Kind:
-    """A kind of lock: the constructors of a lock and of a rival that excludes
-    it, their directories and numbers of nodes, and their requests."""
+    """A kind of lock: the functions that make a lock and a rival that excludes
+    it, the directories and numbers of its nodes, and its requests."""
 
     def __init__(self, name, own, queues, *, rival=None, held=1, waiting=1,
                  places=0, contended=None, ready=None, **costs):
@@ -32,10 +33,12 @@ class Kind:
         self.queues = queues    # directories of contender nodes, below `base`
         self.held = held        # number of nodes of a holder
         self.waiting = waiting  # number of nodes of a waiter behind a holder
-        self.contended = contended or queues[-1]  # directory of both's nodes
+        # The directory in which lock and rival both have nodes.
+        self.contended = contended or queues[-1]
         self.places = places    # number of queue nodes that a grant deletes
         self.ready = ready      # creates the directories; None: make_ready()
-        self.costs = costs      # requests: (sends, *opcodes)
+        # The requests of an acquire, a release, ...: (send() calls, *opcodes).
+        self.costs = costs
 
     def make_ready(self, direct, base):
         """Create the directories as persistent nodes."""
@@ -156,8 +159,8 @@ KINDS = [
 
 
 class Cell:
-    """One kind on the server: a lock `own` of the client `tested`, and a lock
-    `rival` of the client `direct`, which is also the operator."""
+    """A lock `own` of the client `tested`, and a lock `rival` of the client
+    `direct`. The client `direct` also changes nodes as an operator would."""
 
     def __init__(self, kind, worker, direct, base, timeout=LONG):
         self.kind, self.worker, self.direct, self.base = kind, worker, direct, base
@@ -184,8 +187,8 @@ class Cell:
         eventually(lambda: len(self.nodes()) == count, "%d nodes" % count)
 
     def hold(self, lock, count):
-        """Acquire, and wait until `count` nodes are left: queue nodes are
-        deleted after the grant."""
+        """Acquire the lock, and wait until `count` nodes are left, since queue
+        nodes are deleted after the grant. Gives the grant."""
         grant = lock.acquire()
         self.have(count)
         return grant
@@ -197,8 +200,8 @@ class Cell:
         return expected
 
     def own_waits(self):
-        """Acquire behind the rival; gives the number of nodes, and the pending
-        acquire."""
+        """Acquire `own` while the rival holds; gives the number of nodes, and
+        the pending acquire."""
         count = self.rival_holds() + self.kind.waiting
         pending = self.own.submit("acquire")
         self.own.wait_until_queued()
@@ -215,8 +218,8 @@ class Cell:
 
 
 def wait_for_places(kind, direct, base):
-    """Wait until the queue nodes that a grant deletes are gone. Until then the
-    next contender is not the first in the queue."""
+    """Wait until the queue nodes that a grant deletes are gone, so that the
+    next contender is the first in the queue."""
     if kind.places:
         wait_until_empty(direct, base + kind.queues[0])
 
@@ -224,7 +227,9 @@ def wait_for_places(kind, direct, base):
 # ---- scenarios
 
 SCENARIOS = []
-SLOW = []  # scenarios that wait for heartbeats or expiry: all kinds at once
+# Scenarios that wait for heartbeats or for the end of a session. Each is run
+# with all kinds at the same time.
+SLOW = []
 
 
 def scenario(test):
@@ -342,7 +347,7 @@ def release_wakes_one_of_a_hundred(kind, worker, direct, base):
         mark = wire.mark()
         holder.release()
         pending[0].succeeds()
-        if kind.places:  # the queue node of the new holder is deleted
+        if kind.places:  # wait until the queue node of the holder is deleted
             eventually(lambda: len(names(direct, base + kind.queues[0])) == 99)
         direct.do("sync", path="/")
         owners = {f.connection for f in wire.requests(mark)
@@ -441,10 +446,11 @@ def holder_whose_node_is_deleted_loses_the_lock_once(kind, worker, direct,
         look = cell.own.inspect()
         assert look.state == "lost" and not look.ok
         cell.own.submit("acquire").fails("STATE")
-        cell.have(0)  # its other nodes are deleted, too
+        cell.have(0)  # the lock deletes its other nodes
         cell.own.submit("release").fails("LOST")
         assert cell.own.inspect().state == "idle"
-    # After the first heartbeat the own node is watched, so an event reports it.
+    # After the first heartbeat the lock watches its own node, so an event
+    # reports the deletion.
     cell.hold(cell.own, kind.held)
     time.sleep(SHORT / 4000 * 1.5)
     direct.do("delete", path=cell.nodes_of(cell.tested)[0])
@@ -491,7 +497,8 @@ def change_of_a_nodes_data_is_no_release(kind, worker, direct, base):
 
 
 def acquire_without(kind, direct, base, perms):
-    """Acquire with one directory after the other limited to `perms`."""
+    """Acquire repeatedly, each time with the permissions of another directory
+    limited to `perms`."""
     for number, victim in enumerate(kind.queues):
         part = direct.create("%s/%d-%d" % (base, perms, number)).path
         kind.make_ready(direct, part)

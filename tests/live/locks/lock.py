@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutex on a real server: names, tokens, requests, mixed queues and access
-lists."""
+"""The mutex on a real server: names of nodes, tokens, requests, queues with
+nodes of other libraries, and access lists."""
 
 import re
 import sys
@@ -41,7 +41,7 @@ def node_is_named_as_by_curator(worker, direct, base):
     assert again.token > grant.token
     assert again.node.rpartition("/")[2][:40] != name[:40]
     lock.release()
-    # The directories are containers, which the server deletes.
+    # The directories are containers, so the server deletes them.
     eventually(lambda: direct.submit("exists",
                                      path=base + "/deep").result().err ==
                "NO_NODE")
@@ -108,13 +108,14 @@ def alternating_holders_list_once_a_turn(worker, direct, base):
             grants[now].succeeds()
             grants[now] = locks[now].submit("reacquire")
             locks[now].wait_until_queued()
-        # A turn takes delete, create, one list, and a read each of the direct
-        # predecessor and the own node. No heartbeat: the evidence is fresh.
+        # A turn takes a delete, a create, one list, and reads of the
+        # predecessor and of the own node. No heartbeat is due, as each reply
+        # proves the session.
         for wire, mark in zip(wires, marks):
             ops = wire.ops(mark)
             for op in (relay.DELETE, relay.CREATE2, relay.CHILDREN):
                 assert ops.count(op) == turns // 2, ops
-            # The reads are sent after the event, so some may be missing yet.
+            # The reads are sent after the grant, so up to two may be missing.
             assert abs(ops.count(relay.GET) - turns) <= 2, ops
             assert set(ops) == {relay.DELETE, relay.CREATE2, relay.CHILDREN,
                                 relay.GET}, ops
@@ -144,7 +145,7 @@ def short_queue_is_not_listed_after_cancels(worker, direct, base):
         mark = wire.mark()
         for leaving in (2, 1, 4):
             if leaving == 4:
-                # the last waiter must have seen the other cancels
+                # Wait until the nodes of the other cancelled waiters are gone.
                 eventually(lambda: len(names(direct, base + "/l")) == 4)
             locks[leaving].do("cancel")
             waiting[leaving].fails("CANCELLED")
@@ -239,8 +240,9 @@ def exhausted_sequence_numbers_are_refused(worker, direct, base):
 @on_server
 def verify_and_guarded_write_prove_the_lock(worker, direct, base):
     direct.create(base + "/data", data=b"0")
-    # A reply is evidence if its request was sent half a tick or more after an
-    # earlier reply. The session lease keeps one for each 48th of the timeout.
+    # A reply proves the session if its request was sent at least half a tick
+    # after an earlier reply. The session lease records one such reply for each
+    # 48th of the session timeout.
     client = worker.client(zk.connect, timeout=12000, gap=250)
     lock = client.lock(base + "/l")
     lock.submit("verify").fails("NOT_HELD")

@@ -2,7 +2,8 @@
 """Long queues on a real server, and watches after many timeouts.
 
     long_queue.py          hundreds of waiters, as `make check` runs it
-    long_queue.py long     10,000 waiters, 10,000 timeouts: some minutes, 2 GB
+    long_queue.py long     10,000 waiters and 10,000 timeouts, which takes some
+                           minutes and 2 GB of memory
 """
 
 import sys
@@ -22,12 +23,12 @@ if IS_LONG:
     sys.argv.remove("long")
 WAITERS = 10000 if IS_LONG else 400
 CYCLES = 10000 if IS_LONG else 200
-PATIENCE = 1200
+PATIENCE = 1200  # limit of a wait, in seconds
 
 
 class Drain:
-    """A queue of WAITERS in ten sessions; counts the lists and bytes while it
-    drains."""
+    """A queue of WAITERS in ten sessions. It counts their lists and bytes from
+    the release of the holder until all waiters have held the lock."""
 
     def __init__(self, path, holder, **options):
         with Worker() as crowd:

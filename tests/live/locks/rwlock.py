@@ -120,8 +120,9 @@ def wait_takes_two_sends_and_a_grant_none(worker, direct, base):
     direct_read, direct_write = direct.rwlock(base + "/l")
     with CountedClient() as it:
         read, write = it.client.rwlock(base + "/l")
-        # The deletion of the only predecessor grants without a list. A writer
-        # behind a writer must list: the other may have been downgraded.
+        # When the only predecessor is deleted, the lock is granted without a
+        # list. A writer behind a writer must list the queue, since the other
+        # may have downgraded to a reader.
         for before, side, looks in ((direct_write, read, []),
                                     (direct_read, write, []),
                                     (direct_write, write, [CHILDREN])):
@@ -139,7 +140,7 @@ def wait_takes_two_sends_and_a_grant_none(worker, direct, base):
 
 @on_server
 def reader_waits_for_the_nearest_writer_only(worker, direct, base):
-    """One list determines its direct predecessor among several writers."""
+    """One list shows the reader which of several writers is its predecessor."""
     direct.create(base + "/l")
     writers = [direct.rwlock(base + "/l")[1] for _ in range(4)]
     pending = [writer.submit("acquire") for writer in writers]
@@ -214,8 +215,8 @@ def release_of_a_writer_grants_all_readers(worker, direct, base):
 
 @on_server
 def downgraded_foreign_writer_is_a_predecessor(worker, direct, base):
-    """Its new read node has the number of its write node, and excludes our
-    writer after the other predecessors have been deleted."""
+    """The new read node of the foreign client has the number of its write node.
+    It still excludes our writer when the other predecessors are deleted."""
     direct.create(base + "/l")
     with CountedClient() as it:
         _, write = it.client.rwlock(base + "/l")
@@ -249,8 +250,8 @@ def each_side_of_a_downgrade_is_lost_separately(worker, direct, base):
     assert read.inspect().state == "held"
     write.submit("release").fails("LOST")
     read.release()
-    # A holder that does not know yet that it has lost the write side cannot
-    # downgrade.
+    # The node of the write side is deleted. A downgrade fails, even if the
+    # holder does not know yet that it has lost the write side.
     node = write.acquire().node
     (_, rival) = direct.rwlock(base + "/l")
     pending = rival.submit("acquire")

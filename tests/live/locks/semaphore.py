@@ -15,6 +15,8 @@ from relay import CHILDREN, CREATE2, DELETE, GET, REMOVE_WATCHES
 
 LEASE = re.compile(r"_c_[0-9a-f-]{36}-lease-[0-9]{10}")
 PLACE = re.compile(r"_c_[0-9a-f-]{36}-lock-[0-9]{10}")
+# The requests of an acquire: create a queue node and list the queue, create a
+# permit node and list the permits.
 AT_ONCE = (CREATE2, CHILDREN, CREATE2, CHILDREN)
 
 
@@ -32,8 +34,9 @@ def wait_until_free(direct, base):
 
 
 def hold(lock, direct, base):
-    """Acquire it and wait until its queue node is deleted. That happens after
-    the grant; until then the next contender is not the first."""
+    """Acquire the semaphore, and wait until the queue node is deleted, which
+    happens after the grant. Then the next contender is the first in the
+    queue."""
     grant = lock.acquire()
     wait_until_empty(direct, base + "/l/locks")
     return grant
@@ -116,7 +119,8 @@ def number_of_permits_may_change(worker, direct, base):
     some[1].wait_until_queued()
     direct.do("set", path=limit, data=struct.pack(">i", 2))
     pending.succeeds()
-    # With fewer permits no holder loses one; the waiter needs two releases.
+    # When the number of permits is reduced, no holder loses its permit. The
+    # waiter then needs two releases.
     direct.do("set", path=limit, data=struct.pack(">i", 1))
     pending = some[2].submit("acquire")
     some[2].wait_until_queued()
@@ -181,14 +185,15 @@ def waiter_behind_others_gives_its_permits_back(worker, direct, base):
             it.begin()
             holder.release()
             before.succeeds()
-            # It is the first now, and requests its permits in one send.
+            # It is the first in the queue now, and sends the requests for its
+            # permits at once.
             it.expect_requests(2, CREATE2, CHILDREN, GET)
             first.release()
             pending.succeeds()
             it.expect_requests(2, CHILDREN, REMOVE_WATCHES, DELETE)
             lock.release()
         it.begin()
-        lock.acquire()  # the queue is empty
+        lock.acquire()  # the queue is empty, so it creates both nodes at once
         it.expect_requests(3, *AT_ONCE, REMOVE_WATCHES, DELETE)
         lock.release()
         it.expect_requests(1, DELETE)

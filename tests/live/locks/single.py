@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The single-node lock on a real server: exclusion, requests, and deletes and
-creates in doubt."""
+creates whose reply is lost."""
 
 import sys
 
@@ -131,7 +131,7 @@ def delete_in_doubt_does_not_delete_the_next_holders_node(stage, wire, up):
     released = stage.lock.submit("release")
     trap.wait()
     wire.refuse()
-    if up:  # the server did not get the delete: the operator deletes it
+    if up:  # the server did not receive the delete, so an operator deletes it
         stage.direct.do("delete", path=stage.path)
     token = pending.succeeds().token
     mark = wire.mark()

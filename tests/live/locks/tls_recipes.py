@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every recipe, the session and `latchkey run` over TLS: runs other tests with
-LATCHKEY_TEST_TLS=1, on one server and on an ensemble. See support/tls.py."""
+"""Every recipe, the session and `latchkey run` over TLS. This runs other tests
+with LATCHKEY_TEST_TLS=1, on one server and on an ensemble. See support/tls.py."""
 
 import os
 import socket
@@ -125,7 +125,8 @@ def locks_of_the_blocking_interface():
 
 
 def command_finds_all_in_the_environment():
-    """script/server sets the servers, the CA and a client certificate."""
+    """script/server puts the servers, the CA and a client certificate into the
+    environment."""
     nowhere = {"SSL_CERT_FILE": "/dev/null"}
     done = run(zkserver.SCRIPT, "with", "--tls", "--tls-client-auth", "need",
                "--", command.PROGRAM, "run", "--acl", "x509:CN=alice,O=latchkey"

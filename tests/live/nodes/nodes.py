@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""<latchkey/nodes.h> on a real server, with the connection cut at each frame,
-with and without a chroot: the reported outcome is true, nothing is executed
-twice, and no unreported node is left."""
+"""The calls of <latchkey/nodes.h> on a real server, with and without a chroot.
+The connection is cut at each frame of a call. The reported outcome must be
+true, nothing may be executed twice, and no node may be left that was not
+reported."""
 
 import functools
 import itertools
@@ -18,7 +19,7 @@ from worker import Worker
 from relay import CONNECT, CREATE2, DELETE, EXISTS, GET, MULTI, PING, SET, \
     Relay
 
-AT_ONCE = 16
+AT_ONCE = 16  # number of cases that run at the same time
 EPHEMERAL, SEQUENTIAL = 1, 2
 
 # Cuts, as (from the client, forward the frame): a request that does not arrive, a
@@ -75,9 +76,10 @@ class Stage:
 
 
 def in_all(test, cases):
-    """Run test(stage, *case) for all cases, with and without a chroot. cases()
-    is given a function that runs one case, to count its frames. The tests
-    mostly wait for connections, so AT_ONCE run at the same time."""
+    """Run test(stage, *case) for all cases, with and without a chroot. AT_ONCE
+    cases run at the same time, since they mostly wait for connections. The
+    cases are those of cases(run); it can call run(*case) to count the frames of
+    a case without a cut."""
     with Worker() as worker:
         direct = worker.client(shared.connect_string(), timeout=LONG)
 
@@ -100,7 +102,8 @@ def in_all(test, cases):
 
 
 def each_frame(undisturbed):
-    """All (cut, nth) of a call with these numbers of frames."""
+    """All faults (cut, nth) of a call that has these numbers of frames without
+    a fault."""
     return [(cut, nth) for cut in CUTS
             for nth in range(1, undisturbed[cut[0]] + 1)]
 
@@ -185,7 +188,7 @@ def tree_is_deleted_despite_cuts():
 # ---- reliable writes
 
 class Write:
-    """A reliable write of the node /n, which exists before if `there`."""
+    """A reliable write of the node /n. If `there`, the node exists before."""
 
     def __init__(self, name, sole, **options):
         self.name, self.sole, self.options = name, sole, options
@@ -210,7 +213,7 @@ class Write:
                             **self.options)
 
     def times(self, stage):
-        """How often it was executed."""
+        """The number of times that the server has executed the write."""
         changes = stage.direct.get(stage.dir).cversion
         if self.name == "create_reliable":
             return changes
@@ -236,10 +239,11 @@ WRITES = (Write("create_reliable", False), Write("create_reliable", True),
 
 
 def a_write(stage, write, first, second):
-    """Cut the connection at the write, and again at a request of recovery."""
+    """Cut the connection at the write, and again at a request with which the
+    client finds out whether the write was executed."""
     if write.there:
         stage.direct.create(stage.dir + "/n", data=b"before")
-    stage.settle()  # so that the client knows a zxid after the create
+    stage.settle()  # a sync, so that the client knows a zxid after the create
     traps = [stage.wire.trap("cut", up=up, op=op, forward=forward)
              for (up, forward), op in
              ((first, write.op), second) if op is not None]

@@ -207,7 +207,8 @@ def changes_are_notified_after_a_reconnect(scene, direct, wire):
     mark = scene.reconnect()
     scene.expect_both(["a"], b"1")
     assert wire.ops(mark)[:2] == [CHILDREN, GET], wire.ops(mark)
-    # Deleted; created; deleted and created while the client is suspended.
+    # While the client is suspended, the node is deleted; then created; then
+    # both deleted and created.
     scene.disconnect()
     direct.do("delete", path=scene.path + "/a")
     direct.do("delete", path=scene.path)
@@ -222,7 +223,8 @@ def changes_are_notified_after_a_reconnect(scene, direct, wire):
     direct.create(scene.path, data=b"2")
     scene.reconnect()
     scene.expect_both([], b"2")
-    # Without a change the client reads again and notifies nothing.
+    # If nothing has changed, the client reads again, and there is no
+    # notification.
     scene.disconnect()
     mark = scene.reconnect()
     eventually(lambda: wire.ops(mark) == [CHILDREN, GET])

@@ -26,7 +26,7 @@ def is_alive(pid):
         return False
 
 
-def soon(condition):
+def wait_until(condition):
     end = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < end, "nothing happened for 20 s"
@@ -59,7 +59,7 @@ def members_obey():
         pid = zk.pid(old)
         zk.kill(old)
         assert not is_alive(pid)
-        soon(lambda: zk.leader() is not None)
+        wait_until(lambda: zk.leader() is not None)
         assert zk.leader() != old
         zk.start(old)
         assert zk.mode(old) == "follower"
@@ -93,8 +93,8 @@ def nothing_is_left(end):
     script, server, folder = caller.stdout.readline().split()
     assert is_alive(int(server)) and os.path.isdir(folder)
     end(caller, int(script))
-    soon(lambda: not is_alive(int(server)))
-    soon(lambda: is_gone(folder))
+    wait_until(lambda: not is_alive(int(server)))
+    wait_until(lambda: is_gone(folder))
     caller.stdin.close()
     caller.wait()
     caller.stdout.close()

@@ -41,8 +41,8 @@ public class Peer {
         String acquire(String mark, long ms) throws Exception;
     }
 
-    /** The one to wait for, or null: all children in order, and those before
-     *  us. */
+    /** The node to wait for, or null if there is none: the last node before our
+     *  own that excludes us, in the order of the sequence numbers. */
     private static String before(List<String> names, String mark) {
         String last = null;
 
