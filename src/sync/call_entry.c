@@ -3,7 +3,7 @@
 
 #include "sync/call_entry.h"
 
-/* How each call begins and ends. */
+/* Entering and leaving the handle: how each call begins and ends. */
 
 int lk__sync_refusal(const lk_sync_client *c)
 {
@@ -14,8 +14,8 @@ int lk__sync_refusal(const lk_sync_client *c)
   return pthread_equal(pthread_self(), c->thread) ? LK_ERR_STATE : 0;
 }
 
-/* The thread of the handle uses memory of the caller. So a caller that is
-   cancelled goes on until its call is completed. */
+/* The thread of the handle uses memory on the caller's stack. So cancellation
+   of the calling thread is disabled until its call is completed. */
 int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancel_state)
 {
   int err = lk__sync_refusal(c);

@@ -4,12 +4,15 @@
 
 #include "sync/handle.h"
 
-/** Whether this thread may wait for the thread of `c`: 0; LK_ERR_BAD_ARGUMENT:
-    `c` is NULL; LK_ERR_FORKED; LK_ERR_STATE: it is that thread. */
+/** Returns 0 if this thread may wait for the thread of `c`.
+    LK_ERR_BAD_ARGUMENT: `c` is NULL. LK_ERR_FORKED: this is a child process.
+    LK_ERR_STATE: this is the thread of `c`. */
 int lk__sync_refusal(const lk_sync_client *c);
 
-/** No call of sync.h is a cancellation point: functions that may wait, write or
-    close are called between these two. */
+/** Disable the cancellation of this thread and return its previous state, for
+    lk__sync_restore_cancel(). No call of latchkey/sync.h is a cancellation
+    point, so functions that may wait, write or close are called between these
+    two. */
 static inline int lk__sync_disable_cancel(void)
 {
   int cancel_state;
@@ -23,17 +26,18 @@ static inline void lk__sync_restore_cancel(int cancel_state)
   pthread_setcancelstate(cancel_state, NULL);
 }
 
-/** Begin a call: 0, or the error of lk__sync_refusal(), or LK_ERR_CLOSED. Until
-    lk__sync_leave() the handle is not freed and the thread not cancelled.
-    `cancel_state` is for leaving. */
+/** Begin a call. Returns 0, the error of lk__sync_refusal(), or LK_ERR_CLOSED.
+    After success, until lk__sync_leave(), the handle is not freed and this
+    thread is not cancelled. `cancel_state` is to be passed to lk__sync_leave().
+    */
 int lk__sync_enter(lk_sync_client *c, int *cancel_state);
 void lk__sync_leave(lk_sync_client *c, int cancel_state);
-/** The same for a call of an object of the client, such as a lock. `inside`
-    counts the calls of that object, under the client's mutex. */
+/** The same for a call of an object of the client, such as a lock. `inside` is
+    the number of calls of that object, under the client's mutex; or NULL. */
 int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancel_state);
 void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancel_state);
-/** Wait until all calls of that object have left. Before, each has to be
-    completed, so that none of them waits. */
+/** Wait until all calls of that object have left. The caller has completed each
+    of them before, so that none of them blocks. */
 void lk__sync_await_calls(lk_sync_client *c, const size_t *inside);
 
 #endif

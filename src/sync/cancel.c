@@ -21,8 +21,9 @@ int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
   return 0;
 }
 
-/* The thread of the handle examines all calls after it has seen `cancels`. A
-   call that begins later examines its own cancel. */
+/* `set` is stored before `cancels`. So the thread of the handle, which examines
+   all calls after it has seen `cancels`, sees `set`. A call that begins later
+   examines its own cancel. */
 void lk_sync_cancel_set(lk_sync_cancel *x)
 {
   if (x == NULL)

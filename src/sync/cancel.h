@@ -6,7 +6,7 @@
 
 struct lk_sync_cancel {
   lk_sync_client *client;
-  atomic_bool set;
+  atomic_bool set; /**< calls with this cancel are interrupted */
 };
 
 #endif

@@ -32,7 +32,8 @@ static bool start_thread(lk_sync_client *c)
   return failed == 0;
 }
 
-/* Options of the client; all 0 if its size is wrong. */
+/* A copy of the client's options; all are 0 if the size of the struct is wrong.
+ */
 static lk_client_config client_options(const lk_sync_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_client_config);
@@ -43,7 +44,7 @@ static lk_client_config client_options(const lk_sync_config *config)
   return own;
 }
 
-/* Always LK_ERR_SYSTEM. */
+/* Logs an error, if there is a log function. Always returns LK_ERR_SYSTEM. */
 static int __attribute__((format(printf, 2, 3)))
 log_system_error(const lk_sync_config *config, const char *format, ...)
 {
@@ -60,11 +61,11 @@ log_system_error(const lk_sync_config *config, const char *format, ...)
   return LK_ERR_SYSTEM;
 }
 
-/* A handle needs one each for the loop, its timer, its wakeups and a
-   connection. */
+/* The file descriptors of a handle: one each for the loop, its timer, its
+   wakeups and a connection. */
 enum { DESCRIPTORS = 4 };
 
-/* Opens and closes as many, to learn how many of them are free. */
+/* How many of the DESCRIPTORS that a handle needs can be opened now. */
 static int count_free_descriptors(void)
 {
   int fds[DESCRIPTORS], count = 0;
@@ -91,8 +92,8 @@ static int make_loop(lk_sync_client *c)
   return err;
 }
 
-/* A loop, and on it a client with its session lease, so that no lock is refused
- * for want of memory for that. */
+/* Makes a loop and a client. The session lease of the client is made here, too,
+ * so that no lock is refused later because there is no memory for it. */
 static int make_client(lk_sync_client *c, const lk_sync_config *config)
 {
   lk_client_config defaults = {.size = sizeof defaults};

@@ -27,7 +27,8 @@ static void on_client_state(lk_client *client, lk_state state, int err,
     c->on_state(c, state, err, c->arg);
 }
 
-/* The session lease was notified first. */
+/* Publish the lease deadline to the threads that hold locks. The session lease
+   has handled the reply before this listener. */
 static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
 {
   lk_sync_client *c = arg;
@@ -41,7 +42,8 @@ static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
   lk__lock_owners_publish(c);
 }
 
-/* All calls end. Locks were freed before. */
+/* The handle is being freed. Tasks that were posted before that still begin,
+   and find the client closed. lk_client_free() completes all requests. */
 static void end_thread(lk_sync_client *c)
 {
   c->closed = true;
@@ -53,7 +55,8 @@ void *lk__sync_thread_main(void *arg)
 {
   lk_sync_client *c = arg;
 
-  pthread_mutex_lock(&c->mutex); /* start_thread() has set `thread` */
+  /* start_thread() holds the mutex until it has set `c->thread`. */
+  pthread_mutex_lock(&c->mutex);
   pthread_mutex_unlock(&c->mutex);
   c->listener =
       (lk_listener){.state = on_client_state, .reply = on_reply, .arg = c};

@@ -4,8 +4,8 @@
 
 #include "sync/handle.h"
 
-/** The thread of the handle, until the handle is freed. `c` is a
-    lk_sync_client. */
+/** The main function of the thread of the handle, which runs until the handle
+    is freed. `c` is a lk_sync_client. */
 void *lk__sync_thread_main(void *c);
 
 #endif

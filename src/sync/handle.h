@@ -26,7 +26,7 @@ struct lk_sync_client {
   pthread_key_t owners_key;
 
   /* For all threads. */
-  atomic_int state;    /**< lk_state */
+  atomic_int state;    /**< the lk_state of `client`, as last reported */
   atomic_bool cancels; /**< a lk_sync_cancel was set */
 
   /* For all threads, under the mutex. */
@@ -34,7 +34,7 @@ struct lk_sync_client {
   pthread_cond_t calls_left; /**< an `inside` of it or of its locks became 0 */
   lk_link tasks; /**< of lk_task, in the order in which they begin */
   size_t inside; /**< calls that have entered and not left */
-  bool freed;
+  bool freed;    /**< no call may enter any more */
 
   /* For the thread of the handle; when that has ended, for the thread that
      frees. */
@@ -43,8 +43,8 @@ struct lk_sync_client {
   int64_t lease_ms;           /**< lk_lease_deadline() as last published */
   lk_safe_list interruptible; /**< of lk_blocking_call */
   lk_safe_list lock_owners;   /**< of lk_lock_owner that have a lk_lock */
-  bool closed;
-  bool stopped; /**< the thread ends */
+  bool closed;                /**< no request may be sent any more */
+  bool stopped;               /**< the thread ends */
 };
 
 #endif

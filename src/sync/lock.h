@@ -20,34 +20,35 @@ struct lk_sync_lock {
   bool freed;    /**< for the thread of the handle */
   lk_kind kind;
   char *path;
-  char *data;
+  char *data;                    /**< of the contender node; or NULL */
   lk_semaphore_config semaphore; /**< SEMAPHORE */
-  char *limit_path;              /**< likewise, or NULL */
-  lk_semaphore_history history;  /**< likewise; for the thread of the handle */
+  char *limit_path;              /**< SEMAPHORE; or NULL */
+  lk_semaphore_history history;  /**< SEMAPHORE; for the thread of the handle */
   lk_single_config single;       /**< SINGLE */
   lk_multilock_config multilock; /**< MULTILOCK */
-  lk_multilock_member *members;  /**< likewise, `count` */
+  lk_multilock_member *members;  /**< MULTILOCK: `count` members */
   size_t count;
   lk_sync_lock *partner; /**< READ, WRITE: the other side */
-  lk_acls *acl;
-  lk_acls *parent_acl;
+  lk_acls *acl;          /**< or NULL */
+  lk_acls *parent_acl;   /**< or NULL */
   char *prefix;          /**< or NULL */
-  lk_lock_config config; /**< of each lk_lock, except `arg` */
+  lk_lock_config config; /**< for each lk_lock; callback and `arg` are set by
+                              recipe.c */
   void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
                    void *arg);
   void *arg;
 };
 
-/** NULL if `l` is. */
+/** The client of the lock; NULL if `l` is NULL. */
 static inline lk_sync_client *lk__sync_lock_client(const lk_sync_lock *l)
 {
   return l == NULL ? NULL : l->client;
 }
 
-/** Make a lock, without the options that only some kinds have. */
+/** Make a lock. Options that only some kinds of locks have are not set. */
 int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
                        const char *path, const lk_sync_lock_config *config);
-/** Free it. No thread may have a lock owner of it. */
+/** Free the lock. No thread may have a lock owner of it any more. */
 void lk__sync_lock_destroy(lk_sync_lock *l);
 
 /** lk__sync_enter() for a call of the lock; LK_ERR_BAD_ARGUMENT: `l` is NULL.

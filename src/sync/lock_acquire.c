@@ -6,8 +6,9 @@
 
 /* ---- acquire ------------------------------------------------------------- */
 
-/* Free the lk_lock of an acquire that failed, or of a release, and complete the
-   call. */
+/* An acquire has failed or a release has completed: free the lk_lock and
+   complete the call. If the call was interrupted, its result is the reason for
+   that. */
 static void free_recipe_and_complete(lk_lock_owner *owner, int err)
 {
   lk__lock_owner_remove(owner);
@@ -122,8 +123,8 @@ int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 
 /* ---- release ------------------------------------------------------------- */
 
-/* Whether the lock owner is to be released, since its count is 0 or the lock
-   was lost. `err` gets the result of the call. */
+/* Count one release. true: the lock owner is to be released, because its count
+   is 0 or the lock was lost. `*err` is the result of the call. */
 static bool count_release(lk_lock_owner *owner, int *err)
 {
   *err = 0;
@@ -208,7 +209,7 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
   lk_lock_owner *owner = lk__lock_owner_find(l);
 
   if (owner == NULL || owner->count > 1 || lk__lock_owner_is_lost(owner))
-    err = lk_sync_lock_release(l); /* nothing to wait for */
+    err = lk_sync_lock_release(l); /* sends no request to wait for */
   else
     err = release_and_wait(owner, call);
   lk__sync_lock_leave(l, cancel_state);

@@ -11,7 +11,7 @@
 
 /* ---- checking the options ------------------------------------------------ */
 
-/** The recipe checks the options of `lock`. */
+/** A call that has the recipe check the options of `lock`. */
 typedef struct check_call {
   lk_blocking_call call;
   const lk_sync_lock *lock;
@@ -23,7 +23,7 @@ static void begin_check(lk_blocking_call *e)
       e, lk__recipe_check_options(LK_OWNER(e, check_call, call)->lock));
 }
 
-/* Gives `err`. */
+/* Frees the lock and returns `err`. */
 static int lock_discard(lk_sync_lock **l, int err)
 {
   lk__sync_lock_destroy(*l);
@@ -31,8 +31,8 @@ static int lock_discard(lk_sync_lock **l, int err)
   return err;
 }
 
-/* If the thread of the handle has ended, the options are not checked, since
-   each acquire fails. */
+/* If the thread of the handle has ended (LK_ERR_CLOSED), the options cannot be
+   checked. That does no harm, since each acquire will fail. */
 int lk__sync_lock_check_options(lk_sync_lock **l)
 {
   check_call t = {.lock = *l};

@@ -4,8 +4,8 @@
 
 #include "sync/lock.h"
 
-/** Whether the recipe accepts the options: 0, or its error; then the lock is
-    freed. */
+/** Have the recipe check the options of `*l`. Returns 0, or the error of the
+    recipe: then the lock is freed, and `*l` is NULL. */
 int lk__sync_lock_check_options(lk_sync_lock **l);
 
 #endif

@@ -6,7 +6,7 @@
 #include "sync/call_entry.h"
 #include "sync/recipe.h"
 
-/** A lock that is freed. */
+/** A call that ends the use of `lock` by all threads. */
 typedef struct lock_end {
   lk_blocking_call call;
   lk_sync_lock *lock;

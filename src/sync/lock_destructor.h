@@ -4,8 +4,8 @@
 
 #include "sync/lock.h"
 
-/** End all calls that wait for it, and release it for all threads. false: this
-    thread may not wait. */
+/** End all calls that wait for the lock, and release the lock for all threads.
+    false: this thread may not wait for that, and nothing was done. */
 bool lk__sync_lock_end_threads(lk_sync_lock *l);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include <sys/eventfd.h>
 
-/* What the thread of the handle stores for the thread that holds. */
+/* The thread of the handle stores the state of a lock for the thread that owns
+   it. */
 
 static bool holds_for_certain(lk_lock_owner *owner)
 {
@@ -21,8 +22,9 @@ void lk__lock_owner_end_wait(lk_lock_owner *owner, int err)
   lk__blocking_call_complete(&owner->call, err);
 }
 
-/* If the lease deadline has passed, and the lock is not unsure yet, the wait
-   goes on: either comes next, a later deadline or the doubt. */
+/* If the lease deadline has passed and the lock is not unsure yet, the wait
+   goes on. Next, either a later deadline is stored or the lock becomes unsure.
+ */
 void lk__lock_owner_check_wait(lk_lock_owner *owner)
 {
   bool closed = owner->client->closed || atomic_load(&owner->lock) == NULL;
@@ -49,8 +51,8 @@ static void lock_owner_set_doubt(lk_lock_owner *owner, bool doubt)
   pthread_mutex_unlock(&owner->client->mutex);
 }
 
-/* Doubt is stored before any callback or wakeup, so that a thread that was
-   notified sees it. */
+/* The deadlines are stored before any callback or wakeup. So a thread that was
+   notified of a doubt sees it in `sure_ms`. */
 static void lock_owner_store(lk_lock_owner *owner, int64_t sure_ms,
                              int64_t until_ms)
 {

@@ -6,20 +6,21 @@
 #include "sync/lock.h"
 
 /**
- * One thread as an owner of a lock: it waits for it, holds it, or has lost it
- * and not released it yet. The thread finds it in a list that no other thread
+ * One thread as an owner of a lock. The thread waits for the lock, holds it, or
+ * has lost it and not released it yet. The thread finds its lock owners in a
+ * list that no other thread
  * uses (lk_sync_client.owners_key). The thread of the handle has all of them in
  * lk_sync_client.lock_owners.
  */
 typedef struct lk_lock_owner {
   lk_sync_client *client;
-  _Atomic(lk_sync_lock *) lock; /**< NULL: it was freed */
+  _Atomic(lk_sync_lock *) lock; /**< NULL: the lock was freed */
 
   /* For the thread that holds. */
   struct lk_lock_owner *next; /**< the next of the same thread */
-  size_t count;               /**< of acquires; 0: it does not hold yet */
-  lk_blocking_call call;      /**< that it waits in */
-  lk_task retire;             /**< releases the lock and frees this */
+  size_t count;               /**< acquires without a release; 0: it waits */
+  lk_blocking_call call;      /**< the call in which the thread waits */
+  lk_task retire;             /**< releases the lock and frees this struct */
 
   /* Written by the thread of the handle, read by the other: lk_sync_lock_ok().
    */
@@ -30,12 +31,12 @@ typedef struct lk_lock_owner {
   uint64_t handoffs; /**< lk_lock_handoffs() of the grant; likewise */
 
   /* For the thread of the handle. */
-  lk_link link; /**< in lk_sync_client.lock_owners */
-  lk_lock *recipe;
+  lk_link link;    /**< in lk_sync_client.lock_owners */
+  lk_lock *recipe; /**< the lock of this thread; NULL: it was freed */
   /** The read-write lock whose side `recipe` is; NULL: `recipe` is no side. */
   struct lk_thread_rwlock *thread_rwlock;
-  /** Of a side: that of the other side in this thread, or NULL. Valid
-      while this thread waits in an acquire. */
+  /** For a side of a read-write lock: the lock owner of the other side in this
+      thread, or NULL. Valid while this thread waits in an acquire. */
   struct lk_lock_owner *partner;
   bool once;         /**< lk_sync_lock_try(): fail instead of waiting */
   bool verifying;    /**< its thread waits in lk_sync_lock_verify() */
@@ -52,7 +53,7 @@ static inline lk_lock_owner *lk__lock_owner_of(lk_blocking_call *e)
   return LK_OWNER(e, lk_lock_owner, call);
 }
 
-/** Whether it does not hold: not yet, or not any more. */
+/** Whether the thread does not hold the lock: not yet, or not any more. */
 static inline bool lk__lock_owner_is_lost(const lk_lock_owner *owner)
 {
   return atomic_load(&owner->until_ms) == INT64_MIN;
@@ -72,7 +73,7 @@ void lk__lock_owner_set_lost(lk_lock_owner *owner);
 /** Complete lk_sync_lock_wait_certain() of its thread, if the lock is held for
     certain or lost. */
 void lk__lock_owner_check_wait(lk_lock_owner *owner);
-/** Complete it with `err`. */
+/** Complete lk_sync_lock_wait_certain() of its thread with `err`. */
 void lk__lock_owner_end_wait(lk_lock_owner *owner, int err);
 
 #endif

@@ -35,15 +35,17 @@ static void begin_retire(lk_task *t)
   lock_owner_free(owner);
 }
 
-/* If the thread of the handle ends, lk__lock_owners_free() frees it. */
+/* Have the thread of the handle release the lock and free the lock owner. If
+   that thread has ended, lk__lock_owners_free() frees the lock owner. */
 static void lock_owner_retire(lk_lock_owner *owner)
 {
   owner->retire.begin = begin_retire;
   (void)lk__task_post(owner->client, &owner->retire);
 }
 
-/* Retire those whose lock was freed meanwhile. Only the thread itself may
-   change its list. */
+/* Remove and retire the lock owners whose lock was freed, and return the first
+   of the others. This is done late because only a thread itself may change its
+   list. */
 static lk_lock_owner *lock_owners_without_freed(lk_lock_owner *first)
 {
   lk_lock_owner **at = &first;

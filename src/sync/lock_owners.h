@@ -8,13 +8,13 @@
 
 /** The lock owner of `l` in this thread, or NULL. */
 lk_lock_owner *lk__lock_owner_find(const lk_sync_lock *l);
-/** Make one for this thread; NULL: no memory. */
+/** Make a lock owner of `l` for this thread. NULL: no memory. */
 lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l);
-/** Remove it from this thread, and have the lock released. It is freed by the
-    thread of the handle. */
+/** Remove a lock owner from this thread. The thread of the handle releases the
+    lock and frees the lock owner. */
 void lk__lock_owner_release(lk_lock_owner *owner);
-/** Remove it from this thread and free it. The thread of the handle must not
-    have it any more. */
+/** Remove a lock owner from this thread and free it. The thread of the handle
+    must have removed it before. */
 void lk__lock_owner_delete(lk_lock_owner *owner);
 /** The destructor of lk_sync_client.owners_key: releases what an ending thread
     holds. `first` of its list. */
@@ -22,8 +22,8 @@ void lk__lock_owners_thread_ended(void *first);
 
 /* ---- of the handle, for its thread --------------------------------------- */
 
-/** Remove it from lk_sync_client.lock_owners; before its call is completed,
-    after which its thread may free it. */
+/** Remove a lock owner from lk_sync_client.lock_owners. To be called before its
+    call is completed, since its thread may free it after that. */
 void lk__lock_owner_remove(lk_lock_owner *owner);
 /** lk__lock_owner_publish() for all that are held. */
 void lk__lock_owners_publish(lk_sync_client *c);

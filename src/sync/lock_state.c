@@ -8,7 +8,8 @@
 
 /* Whether this thread holds, until when, and its tokens. */
 
-/* NULL in a child, where no thread holds. */
+/* The lock owner of this thread. NULL: it has none, or this is a child process,
+   where no thread holds. */
 static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
 {
   return l == NULL || lk__driver_in_child(&l->client->driver)

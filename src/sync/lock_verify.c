@@ -3,7 +3,7 @@
 
 #include "sync/lock_owners.h"
 
-/* Asking a quorum whether this thread holds. */
+/* lk_sync_lock_verify(): asks a quorum whether this thread holds. */
 
 static void end_verify(lk_lock_owner *owner, int err)
 {

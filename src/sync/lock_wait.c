@@ -3,7 +3,8 @@
 
 #include "sync/lock_owners.h"
 
-/* Waiting while it is in doubt whether this thread holds. */
+/* lk_sync_lock_wait_certain(): waits while the lock of this thread is unsure.
+ */
 
 static void interrupt_wait(lk_blocking_call *e, int err)
 {

@@ -7,7 +7,7 @@
 
 /* ---- replies ----------------------------------------------------- */
 
-/* For a caller that still waits. */
+/* Tell the caller the number of deleted nodes, if it still waits. */
 static void count_deleted(lk_sync_request *r, size_t deleted)
 {
   if (lk__sync_request_is_awaited(r) && r->deleted != NULL)

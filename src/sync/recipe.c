@@ -5,7 +5,8 @@
 
 #include "sync/rwlock_side.h"
 
-/* The lk_lock of a thread, made by the recipe that the lock is of. */
+/* Each thread that uses a lock has an lk_lock of its own. It is made here, by
+   the recipe of the lock's kind. */
 
 static int recipe_new(const lk_sync_lock *l, lk_lock **out,
                       const lk_lock_config *config)

@@ -4,10 +4,10 @@
 
 #include "sync/lock_owner.h"
 
-/** Make the lk_lock of a lock owner: 0, or the error of the recipe. */
+/** Make the lk_lock of a lock owner. Returns 0, or the error of the recipe. */
 int lk__recipe_make(lk_lock_owner *owner);
-/** Free it, which completes the call of `owner`; its thread may then free
-    `owner`. */
+/** Free the lk_lock of a lock owner. That completes the call of `owner`, whose
+    thread may then free `owner`. */
 void lk__recipe_free(lk_lock_owner *owner);
 /** Whether the recipe accepts the options of `l`: 0, or its error. */
 int lk__recipe_check_options(const lk_sync_lock *l);

@@ -28,7 +28,7 @@ static void request_drop_watch(lk_sync_request *r)
   r->watch = NULL;
 }
 
-/* The client completes the request later, without effect. */
+/* The client completes the request later, and its result is not used. */
 static void interrupt_request(lk_blocking_call *e, int err)
 {
   lk_sync_request *r = LK_OWNER(e, lk_sync_request, call);
@@ -179,7 +179,8 @@ static void request_set_options(lk_sync_request *r, const lk_sync_call *call)
     r->options.on_event = lk__sync_watch_event;
 }
 
-/* Allocate the memory whose size is known, before the request is sent. */
+/* Allocate what the reply needs and whose size is known before the request is
+   sent: `room` bytes of the result, and the watch. */
 static int request_allocate(lk_sync_request *r, const lk_sync_call *call,
                             size_t room)
 {
@@ -200,7 +201,7 @@ static int request_allocate(lk_sync_request *r, const lk_sync_call *call,
   return 0;
 }
 
-/* Without content, the result was allocated ahead, and the server sent none. */
+/* A result without content was allocated ahead, and the server sent none. */
 static bool result_has_content(const lk_sync_result *r)
 {
   return r != NULL && (r->path != NULL || r->names != NULL ||

@@ -7,14 +7,17 @@
 #include "sync/watch.h"
 
 /**
- * A blocking call that is a request. If the call was interrupted, the client
- * still completes the request later; so both have a reference.
+ * A blocking call that sends a request. If the call is interrupted, the client
+ * still completes the request later. So caller and client have a reference
+ * each.
  */
 typedef struct lk_sync_request {
   lk_blocking_call call;
   unsigned refs; /**< of caller and client; under the client's mutex */
 
-  /* The request. Pointers are the caller's, valid until `start` returned. */
+  /* The request. The caller owns what pointers point to, until `start` has
+     returned. */
+  /** Sends the request. Returns 0, or why it was refused. */
   int (*start)(struct lk_sync_request *r, const lk_call *call);
   bool has_own_timer; /**< its deadline is kept here, not by the client */
   bool watches_missing_node; /**< after LK_ERR_NO_NODE the watch is set, too */
@@ -45,9 +48,10 @@ typedef struct lk_sync_request {
   lk_sync_watch *watch;
 } lk_sync_request;
 
-/** Send the request `what`, wait, and give the result to `out` and `stat`, each
-    of which may be NULL. `room`: bytes of the result that are allocated before
-    it is sent. */
+/** Send the request `what`, wait, and store the result in `*out` and `*stat`.
+    Each of these may be NULL. `room` bytes for the result are allocated before
+    the request is sent, so that a write that was executed cannot fail for want
+    of memory. */
 int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
                      const lk_sync_call *call, size_t room,
                      lk_sync_result **out, lk_stat *stat);
@@ -57,7 +61,7 @@ int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
 /** Whether the caller still waits. If not, only lk__sync_request_complete() may
     be called. */
 bool lk__sync_request_is_awaited(const lk_sync_request *r);
-/** The client has completed it. */
+/** The client has completed the request with `err`. */
 void lk__sync_request_complete(lk_sync_request *r, int err);
 /** The result, with room for `size` bytes. NULL: it is not wanted, or there is
     no memory: `*err` is LK_ERR_NO_MEMORY. */

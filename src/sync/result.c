@@ -3,10 +3,11 @@
 
 #include "sync/result.h"
 
-enum { NUMBER_LEN = 11 /* of a sequential node, with a sign */ };
+/* The number behind the name of a sequential node: a sign and ten digits. */
+enum { NUMBER_LEN = 11 };
 
-/* The one block of a result. `room` has what the result points to: arrays, then
-   text. */
+/* The allocation of a result. What the result points to is in `room`: arrays
+   first, text behind them. */
 typedef struct block {
   lk_mem mem;
   size_t size;
@@ -255,7 +256,7 @@ size_t lk__result_multi_room(const lk_op *ops, size_t count)
 {
   size_t room = 0;
 
-  if (count > SIZE_MAX / 1024)
+  if (count > SIZE_MAX / 1024) /* so that the sum below does not overflow */
     return SIZE_MAX;
   for (size_t i = 0; i < count; i++)
     room += sizeof(lk_op_result) + sizeof(lk_stat) +

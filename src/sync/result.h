@@ -9,7 +9,8 @@
 /** An empty result with room for `size` bytes; NULL: no memory. */
 lk_sync_result *lk__result_new(const lk_mem *mem, size_t size);
 
-/* How much room each kind takes, and filling it in. */
+/* For each kind of result: the number of bytes that it needs, and a function
+   that copies it into a result with that much room. */
 
 size_t lk__result_path_size(const char *path);
 void lk__result_set_path(lk_sync_result *r, const char *path,
@@ -43,9 +44,9 @@ void lk__result_set_ops(lk_sync_result *r, const lk_op_result *results,
    nodes. */
 
 size_t lk__result_create_room(const char *path);
-/** SIZE_MAX: there cannot be so many operations. */
+/** SIZE_MAX: there is no memory for so many operations. */
 size_t lk__result_multi_room(const lk_op *ops, size_t count);
-/** Whether `size` bytes fit. */
+/** Whether `size` bytes fit into the result's room. */
 bool lk__result_fits(const lk_sync_result *r, size_t size);
 
 #endif

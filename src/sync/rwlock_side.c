@@ -61,8 +61,8 @@ int lk__rwlock_side_make(lk_lock_owner *owner)
   return 0;
 }
 
-/* lk_lock_reset() completes the call that waits, whose lock owner may be freed
- * then. */
+/* lk_lock_reset() completes a call that waits, whose thread may then free
+ * `owner`. So `owner` is not used after it. */
 void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *recipe)
 {
   lk_sync_client *c = owner->client;

@@ -11,15 +11,15 @@
 struct lk_sync_subscription {
   lk_sync_client *client;
   size_t inside; /* calls that wait; under the client's mutex */
-  bool children; /* not data */
+  bool children; /* true: of the children; false: of the data */
   lk_subscription_config config;
 
   /* For the thread of the handle. */
   lk_subscription *source; /* NULL: it has ended, or there was no memory */
-  bool fresh;              /* no caller has taken the newest state */
+  bool fresh;              /* no caller has taken `err` and `result` yet */
   int err;
   lk_sync_result *result;
-  lk_link waiting; /* of next_call */
+  lk_link waiting; /* list of next_call: callers that wait for a state */
   char path[];
 };
 
@@ -33,8 +33,9 @@ typedef struct next_call {
 
 /* ---- the thread of the handle -------------------------------------------- */
 
-/* One caller takes a state. A final error goes to all that wait, and to each
-   later call. */
+/* Gives the newest state to the first caller that waits. A final error, after
+   which `source` is NULL, goes to all callers that wait and to each later one.
+ */
 static void subscription_deliver(lk_sync_subscription *s)
 {
   while (s->fresh && !lk__list_empty(&s->waiting)) {
@@ -54,8 +55,8 @@ static bool error_is_final(int err)
          err == LK_ERR_SESSION_EXPIRED;
 }
 
-/* Without memory for a state the subscription ends, and the next call begins
-   another. */
+/* Keeps the newest state for the callers. If there was no memory for a state,
+   the subscription ends, and the next call starts another. */
 static void subscription_keep(lk_sync_subscription *s, int err,
                               lk_sync_result *result)
 {

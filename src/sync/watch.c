@@ -25,7 +25,8 @@ void lk__sync_watch_discard(lk_sync_watch *w)
     lk__mem_free(&w->client->mem, w);
 }
 
-/* If the caller has a handle, its callback may free the watch. */
+/* If the caller owns the watch, `on_event` may free it. So `w` is not used
+   after the callback unless it is ours to free. */
 void lk__sync_watch_event(lk_client *client, lk_watch *watch,
                           const lk_event *event, void *arg)
 {
@@ -51,7 +52,7 @@ static void watch_remove(lk_sync_watch *w)
   lk__sync_watch_discard(w);
 }
 
-/** A watch that is freed. */
+/** A call that frees `watch`. */
 typedef struct watch_end {
   lk_blocking_call call;
   lk_sync_watch *watch;

@@ -10,7 +10,7 @@ struct lk_sync_watch {
   void *arg;
   lk_watch *watch; /**< NULL: no event follows. For the thread of the handle */
   bool is_persistent;   /**< persistent: events come until LK_EVENT_ENDED */
-  bool owned_by_caller; /**< the caller has a handle, and frees it */
+  bool owned_by_caller; /**< the caller frees it by lk_sync_watch_free() */
 };
 
 /** NULL: no memory. */
