@@ -36,7 +36,8 @@ static const exception *find_exception(const TTest *test, const kind *k)
 
 /* ---- the cells ----------------------------------------------------------- */
 
-/* One a line: scenario, kind, and why it is not tested, after tabs. */
+/* Print a line for each cell: scenario, kind, and the reason if the cell is not
+   tested, with tabs between them. */
 static void print_cells(void)
 {
   for (size_t i = 0; i < COUNT(scenarios); i++) {
@@ -72,9 +73,9 @@ END_TEST
 
 /* ---- one process for all cells ------------------------------------------- */
 
-/* To fork for each cell takes three times as long as the cells do. So there is
- * one process, unless CK_FORK says otherwise, and a cell that ends it is named
- * here, as Check would. */
+/* A fork for each cell would take three times as long as the cells themselves.
+   So all cells run in one process, unless CK_FORK says otherwise. If a cell
+   ends the process, the functions here name that cell, in Check's format. */
 
 static void name_cell(void)
 {
@@ -93,7 +94,7 @@ static void on_signal(int signal)
   _exit(128 + signal);
 }
 
-/* Of the sanitizers, if there are any. */
+/* Defined by the sanitizers, in a build with them. */
 void __sanitizer_set_death_callback(void (*callback)(void))
     __attribute__((weak));
 
@@ -113,7 +114,7 @@ static TCase *cells_of(size_t k)
 {
   TCase *tcase = tcase_create(kinds[k].name);
 
-  tcase_set_timeout(tcase, 0); /* tests/run has the only clock */
+  tcase_set_timeout(tcase, 0); /* tests/run limits the time instead */
   for (size_t i = 0; i < COUNT(scenarios); i++) {
     for (const scenario *s = scenarios[i]; *s != NULL; s++) {
       if (find_exception(**s, &kinds[k]) == NULL)
@@ -145,7 +146,8 @@ int main(int argc, char **argv)
   srunner_free(runner);
   if (failed > 0) {
     fflush(stdout);
-    _exit(EXIT_FAILURE); /* cells that failed left memory */
+    _exit(EXIT_FAILURE); /* without a report of the memory that failed cells
+                            have not freed */
   }
   return EXIT_SUCCESS;
 }

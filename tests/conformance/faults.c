@@ -7,8 +7,8 @@
 
 /* ---- at the n-th request ------------------------------------------------- */
 
-/* Both want the lock. Each gets it once and holds it for longer than the pause
- * between two heartbeats. */
+/* Both clients acquire the lock. Each must get it once, and holds it for 12
+   steps of T / 40, which is longer than the pause between two heartbeats. */
 static void take_turns(bool own_first)
 {
   locker *const lockers[] = {own_first ? &fx.own : &fx.rival,
@@ -45,7 +45,8 @@ static void strike_at(fault f, unsigned n)
   fx.ours.link->cut_after = f == BREAK_AFTER;
 }
 
-/* The fault strikes the own client's n-th request. false: there are fewer. */
+/* Both take turns while the fault happens at the own client's n-th request.
+   false: the client has sent fewer requests. */
 static bool survives(const kind *k, fault f, unsigned n, bool own_first)
 {
   fixture_begin(k);
@@ -83,8 +84,9 @@ SCENARIO(throttled_request_is_repeated)
   survive_at_any_request(k, THROTTLE);
 }
 
-/* Own nodes of before a break are not those of another client. The directories
- * are missing, so that they are made on the way. */
+/* A try must be granted although the own client may have left a node before the
+   connection broke: that node is not another client's. The directories do not
+   exist, so that the fault may also happen while they are created. */
 static bool try_survives(const kind *k, fault f, unsigned n)
 {
   fixture_begin_empty(k, 0);
@@ -120,8 +122,9 @@ SCENARIO(try_of_a_free_lock_is_granted_with_a_fault_at_any_request)
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* The own client has no memory at allocation n, and with `for_good` none after
- * it. With `waits` the rival holds at first. false: it did not need so much. */
+/* Allocation n of the own client fails, and with `for_good` all later ones.
+   With `waits` the rival holds the lock at first. false: the client has made
+   fewer allocations. */
 static bool survives_without(const kind *k, size_t n, bool for_good, bool waits)
 {
   fixture_begin_empty(k, waits ? SIZE_MAX : 0);
@@ -153,7 +156,7 @@ static bool survives_without(const kind *k, size_t n, bool for_good, bool waits)
 
   fx.ours.mem.fail_at = 0;
   if (fx.own.lock != NULL)
-    lk_lock_cancel(fx.own.lock); /* of one that could not even fail */
+    lk_lock_cancel(fx.own.lock); /* without memory it may still be waiting */
   locker_free(&fx.own);
   locker_free(&fx.rival);
   model_run(&fx.server, T);

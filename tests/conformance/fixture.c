@@ -5,13 +5,14 @@
 
 fixture fx;
 
-/* locker_on_event() expects nodes of queues; single nodes have other names. */
+/* locker_on_event() logs the last ten characters of a node's name, which are
+   the sequence number. A single node has none, so another text is logged. */
 static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 {
   lk_lock_event copy = *e;
 
   if (e->type == LK_LOCK_EVENT_WAITING)
-    copy.node = "its holder"; /* the last ten characters are shown */
+    copy.node = "its holder"; /* has ten characters */
   locker_on_event(lock, &copy, arg);
 }
 

@@ -13,50 +13,53 @@ typedef struct fixture {
   model_server server;
   test_client ours;
   test_client theirs;
-  locker own;   /**< of ours: the lock that is tested */
-  locker rival; /**< of theirs: excludes it */
+  locker own;   /**< the tested lock, of the client `ours` */
+  locker rival; /**< a lock of the client `theirs`, which cannot be held
+                   together with `own` */
 } fixture;
 
 extern fixture fx;
 
-/** The directories of the kind exist, both clients are connected, and nothing
-    is in their logs. */
+/** Set up the cell: create the directories of the kind, connect both clients,
+    and empty their logs. */
 void fixture_begin(const kind *k);
 /** The same with options for both locks. */
 void fixture_begin_with(const kind *k, lk_lock_config options);
-/** The model server alone, with the first `dirs` directories. */
+/** Set up only the model server, with the first `dirs` directories. */
 void fixture_begin_empty(const kind *k, size_t dirs);
-/** Free all. Neither nodes nor watches nor memory are left. */
+/** Free all, and check that neither nodes nor watches nor memory are left. */
 void fixture_end(void);
-/** The same where clients may be gone: their sessions expire. */
+/** The same after a client was freed: its session expires first. */
 void fixture_end_sessions(void);
 
-/** A lock of the kind that is tested. false: no memory. */
+/** Make a lock of the tested kind. false: no memory. */
 bool fixture_try_init(locker *l, test_client *p, const lk_lock_config *options);
 /** Add the layout of the kind to these options. */
 lk_lock_config fixture_config(lk_lock_config options);
 
-/** The contender nodes of both clients. */
+/** The number of contender nodes of both clients. */
 size_t fixture_count_nodes(void);
-/** The i-th node of the client's session, or NULL. Until the next call. */
+/** The path of the i-th node of the client's session, or NULL; valid until the
+    next call. */
 const char *fixture_node_of(const test_client *p, size_t i);
 
 void fixture_acquire(locker *l);
-/** Acquire; it must be granted at once. */
+/** Acquire a lock, which must be granted at once. */
 void fixture_hold(locker *l);
 void fixture_release(locker *l);
-/** The rival holds its lock, the own client waits. The logs are empty. */
+/** Have the rival hold its lock and `own` wait, and empty the logs. */
 void fixture_wait_behind_rival(void);
 /** Empty the logs of requests and of events. */
 void fixture_clear_logs(void);
-/** Break the connection; it does not come back before fixture_reconnect(). */
+/** Break the connection of a client, which reconnects only after
+    fixture_reconnect(). */
 void fixture_break_connection(test_client *p);
 void fixture_reconnect(void);
-/** The session ends while the client has no connection. */
+/** End the session of a client while it has no connection. */
 void fixture_expire(test_client *p);
 
-/** A scenario: a test of Check that runs once for each kind, which it has as
-    `k`. */
+/** Define a scenario: a looped test of Check that runs once for each kind. The
+    body has the kind as `k`. */
 #define SCENARIO(name)                    \
   static void name##_with(const kind *k); \
   START_TEST(name)                        \

@@ -25,7 +25,7 @@ static int make_side(locker *l, bool reads, const lk_lock_config *c)
   return err;
 }
 
-/* Readers share, so that the rival writes. */
+/* The rival takes the write side, since readers do not exclude each other. */
 static int make_read_side(locker *l, bool is_rival, const lk_lock_config *c)
 {
   return make_side(l, !is_rival, c);
@@ -56,8 +56,8 @@ static int make_two_permits(locker *l, bool is_rival, const lk_lock_config *c)
   return make_permits(l, c, 2);
 }
 
-/* The rival holds the second of three, so that the own client waits when it
- * holds the first and has not requested the third. */
+/* The rival's lock is the second of the three members. The own client then
+   waits while it holds the first member and has not requested the third. */
 static int make_multilock(locker *l, bool is_rival, const lk_lock_config *c)
 {
   static const lk_multilock_member members[] = {{"/c/y", LK_MULTILOCK_MUTEX},

@@ -26,13 +26,15 @@ typedef struct kind {
   /** The data of dirs[1], or NULL. */
   const char *limit;
 
-  size_t held_nodes;    /**< of the own client while it holds the lock */
-  size_t waiting_nodes; /**< of the own client while it waits */
-  size_t places;        /**< the first of these, deleted after the grant */
+  size_t held_nodes;    /**< nodes of the own client while it holds the lock */
+  size_t waiting_nodes; /**< nodes of the own client while it waits */
+  size_t places;        /**< how many of these are deleted after the grant: the
+                             first ones */
   size_t position;      /**< reported to a waiter behind one holder */
-  bool containers;      /**< the directories that it makes are swept */
-  bool counts;          /**< can be acquired again by its holder */
-  bool queued;          /**< a waiter has a node, and its place in a queue */
+  bool containers;      /**< the directories that a lock makes are containers,
+                             which the server deletes */
+  bool counts;          /**< the holder can acquire the lock again */
+  bool queued;          /**< a waiter has a node, and a place in a queue */
 
   const char *acquire; /**< requests of an acquire of a free lock */
   const char *cold;    /**< the same where all but the parent is missing */

@@ -3,7 +3,8 @@
 
 #include "conformance/scenarios.h"
 
-/* Calls of a handle while it holds or waits, and how it ends. */
+/* Calls for a handle that holds or waits, and the end of handles and clients.
+ */
 
 /* ---- again --------------------------------------------------------------- */
 

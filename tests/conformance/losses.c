@@ -5,7 +5,7 @@
 
 /* Sessions that expire, nodes that others delete or change, permissions. */
 
-/* The own lock is lost; the rival, which waited, holds. */
+/* Expect that the own lock is lost, and that the rival, which waited, holds. */
 static void expect_lost(const char *told)
 {
   ck_assert(locker_check_events(&fx.own, told));
@@ -15,12 +15,12 @@ static void expect_lost(const char *told)
   ck_assert_int_eq(lk_lock_acquire(fx.own.lock, -1, NULL, NULL), LK_ERR_STATE);
   ck_assert_int_eq(fx.rival.acquired, 0);
   model_run(&fx.server, 2 * T);
-  ck_assert(locker_check_events(&fx.own, "")); /* once */
+  ck_assert(locker_check_events(&fx.own, "")); /* the loss is reported once */
   ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), LK_ERR_LOST);
   ck_assert_int_eq(lk_lock_release(fx.own.lock, NULL, NULL), LK_ERR_NOT_HELD);
 }
 
-/* The lock can be acquired again, and the rival releases it. */
+/* Acquire the own lock again, for which the rival releases its lock. */
 static void acquire_again(void)
 {
   fixture_acquire(&fx.own);
@@ -139,7 +139,7 @@ SCENARIO(change_of_a_nodes_data_is_no_release)
 
 /* ---- permissions --------------------------------------------------------- */
 
-/* An acquire where a directory lacks a permission. */
+/* Expect that an acquire fails if clients lack a permission of `dir`. */
 static void acquire_without(const kind *k, const char *dir, int32_t permission)
 {
   fixture_begin(k);
@@ -164,7 +164,8 @@ SCENARIO(acquire_without_read_permission_fails_and_leaves_nothing)
     acquire_without(k, k->queues[i], LK_PERM_READ);
 }
 
-/* Some nodes are deleted after the grant, some by the release. */
+/* The failure is reported when the node is to be deleted: in some kinds after
+   the grant, and then the release succeeds, in others by the release. */
 SCENARIO(node_without_delete_permission_is_left_and_that_is_reported)
 {
   for (size_t i = 0; k->queues[i] != NULL; i++) {

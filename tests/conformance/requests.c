@@ -45,7 +45,7 @@ SCENARIO(missing_directories_are_created_with_these_requests)
   for (size_t i = 0; k->dirs[i] != NULL; i++)
     ck_assert_int_eq(model_node(&fx.server, k->dirs[i])->container,
                      k->containers);
-  fixture_hold(&fx.rival); /* in the same directories */
+  fixture_hold(&fx.rival); /* uses the directories that were created */
   fixture_end();
 }
 

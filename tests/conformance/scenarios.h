@@ -6,11 +6,11 @@
 
 typedef const TTest **scenario;
 
-/* The scenarios of each file, up to NULL. */
+/* The scenarios of each file; NULL ends each list. */
 extern const scenario request_scenarios[];  /* what an acquire costs */
 extern const scenario waiting_scenarios[];  /* grants, and waits that end */
 extern const scenario fault_scenarios[];    /* breaks, refusals, memory */
-extern const scenario loss_scenarios[];     /* sessions and nodes that go */
-extern const scenario lifetime_scenarios[]; /* handles and clients that go */
+extern const scenario loss_scenarios[];     /* lost sessions and nodes */
+extern const scenario lifetime_scenarios[]; /* freed handles and clients */
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/README.md shows the table of kinds of locks and scenarios as it is.
-With --write it is brought up to date; run that in the build folder."""
+"""Checks that the table of scenarios and kinds of locks in tests/README.md is
+up to date. With --write, run in the build folder, it writes the table anew."""
 
 import os
 import pathlib
@@ -13,7 +13,8 @@ README = TOP / "tests" / "README.md"
 BEGIN = "<!-- begin of the table -->\n"
 END = "<!-- end of the table -->\n"
 
-# What lists its cells with --cells, and the letter that stands for it.
+# The programs that list their cells with --cells. In the table M stands for a
+# test with the model server, R for one with a real server.
 UNIT = [os.path.join(os.environ.get("abs_top_builddir", "."),
                      "tests/conformance/check_conformance"), "--cells"]
 LIVE = [sys.executable, str(TOP / "tests/live/locks/conformance.py"), "--cells"]
@@ -21,7 +22,8 @@ LISTS = {"M": UNIT, "R": LIVE}
 
 
 def read_cells():
-    """{scenario: {kind: {letter: reason or ''}}}, and the kinds."""
+    """Returns {scenario: {kind: {letter: reason}}} and the kinds. The reason says
+    why the cell is not tested; it is '' if the cell is tested."""
     table, kinds = {}, {}
     for letter, command in LISTS.items():
         listed = subprocess.run(command, check=True, text=True,

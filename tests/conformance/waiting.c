@@ -5,14 +5,16 @@
 
 /* Grants, and waits that end without one. */
 
-/* Nodes while the rival holds and no other lock is requested. */
+/* Have the rival hold its lock. Returns the number of nodes that it has then.
+ */
 static size_t hold_by_rival(void)
 {
   fixture_hold(&fx.rival);
   return fixture_count_nodes();
 }
 
-/* The own client has given up: neither its nodes nor its watches are left. */
+/* Expect that the own client, which has given up, has left neither nodes nor
+   watches. `nodes`: how many nodes the rival has. */
 static void expect_nothing_left(size_t nodes)
 {
   ck_assert_int_eq(lk_lock_get_state(fx.own.lock), LK_LOCK_IDLE);
@@ -76,7 +78,7 @@ SCENARIO(waiter_is_granted_when_the_holder_releases)
   ck_assert_int_eq(fx.own.acquired, 0);
   ck_assert(lk_lock_ok(fx.own.lock));
   ck_assert_uint_gt(lk_lock_token(fx.own.lock), token);
-  fixture_acquire(&fx.rival); /* and the other way round */
+  fixture_acquire(&fx.rival); /* now the rival waits for the own client */
   ck_assert_int_eq(fx.rival.acquired, NOT_YET);
   fixture_release(&fx.own);
   ck_assert_int_eq(fx.rival.acquired, 0);
@@ -192,7 +194,7 @@ SCENARIO(cancel_ends_the_acquire_before_it_returns)
   fixture_acquire(&fx.own);
   lk_lock_cancel(fx.own.lock);
   ck_assert_int_eq(fx.own.acquired, LK_ERR_CANCELLED);
-  lk_lock_cancel(fx.own.lock); /* nothing is under way */
+  lk_lock_cancel(fx.own.lock); /* has no effect without an acquire */
   model_turn(&fx.server);
   expect_nothing_left(nodes);
   fixture_release(&fx.rival);
@@ -206,8 +208,8 @@ SCENARIO(cancel_ends_the_acquire_before_it_returns)
   fixture_end();
 }
 
-/* Cancel when so many bytes of replies have arrived, and break the connection
- * with `cut`. false: all had arrived. */
+/* Cancel an acquire after `bytes` of the replies have arrived; with `cut`, the
+   connection breaks, too. false: the replies have fewer bytes. */
 static bool cancels_after(const kind *k, size_t bytes, bool cut)
 {
   fixture_begin(k);

@@ -36,8 +36,9 @@ START_TEST(client_follows_the_transcripts_byte_by_byte)
 }
 END_TEST
 
-/* The transcript does not show the results then, but the peer checks that every
- * request completes once and all memory is freed. */
+/* Play with a fault. The outputs then differ from the transcript and are not
+   compared, but the peer checks that every request completes once and all
+   memory is freed. */
 static void play_roughly(const transcript *t, play_mode *mode)
 {
   lk_buf out = wire_buf();

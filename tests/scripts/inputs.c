@@ -29,7 +29,7 @@ static void do_on(player *y, words *w)
   }
 }
 
-/* An option of the mechanism of SASL. */
+/* Take an option of the fake SASL mechanism. Returns whether there was one. */
 static bool take_sasl(player *y, words *w)
 {
   const char *v;
@@ -114,7 +114,7 @@ static void do_free(player *y, words *w)
   peer_free(&y->p);
 }
 
-/* White box: the next request gets the xid after this one. */
+/* Set the client's last xid by hand: the next request gets the xid after it. */
 static void do_xid(player *y, words *w)
 {
   y->p.client->session.last_xid = (int32_t)words_number(w, "an xid");
@@ -200,7 +200,7 @@ static void do_probed(player *y, words *w)
   peer_probed(&y->p, words_left(w) ? words_text(w, "an answer") : "");
 }
 
-/* Time passes, and the client is not called. */
+/* Let time pass without calling the client. */
 static void do_stall(player *y, words *w)
 {
   y->p.now += words_number(w, "ms");
@@ -214,7 +214,7 @@ static void do_time(player *y, words *w)
 
 /* ---- the server ---------------------------------------------------------- */
 
-/* Hand over bytes, or what of them comes before the cut. */
+/* Hand bytes to the client, or those of them that come before the cut. */
 static void hand_over(player *y, lk_buf *b)
 {
   size_t len = lk__buf_len(b);
@@ -500,7 +500,7 @@ static void do_stop(player *y, words *w)
 static const input inputs[] = {
     /* the client */
     {"new", do_new, true},       /* what lk_client_config has, as key=value */
-    {"random", do_random, true}, /* what every random byte is from now on */
+    {"random", do_random, true}, /* N: the value of every random byte */
     {"on", do_on, true}, /* NAME[:EVENT], of a request or "state", and what to
                             do in that callback */
     {"hosts", do_hosts, false}, /* the servers from now on */
@@ -515,7 +515,7 @@ static const input inputs[] = {
     {"failed", do_failed, false}, /* ERROR [WHY] */
     {"closed", do_closed, false},
     {"probed", do_probed, false}, /* [ANSWER] */
-    {"eager", do_eager, false},   /* from now on `wake` connects */
+    {"eager", do_eager, false},   /* the hook `wake` connects from now on */
     {"room", do_room, false},     /* bytes that it takes, or "all" */
     {"mute", do_mute, true},      /* [off]: do not show sent requests */
     {"stall", do_stall, false},

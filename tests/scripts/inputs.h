@@ -5,22 +5,22 @@
 #include "scripts/play.h"
 #include "support/words.h"
 
-/** For play.c alone: the inputs of a transcript. */
+/** The inputs of a transcript, for play.c only. */
 
 enum { MAX_PLANS = 16 };
 
-/** An input that runs once, in a callback. */
+/** An input that is run once, in a callback. */
 typedef struct plan {
-  char when[64]; /**< "" once it is done */
-  char line[512];
+  char when[64];  /**< the callback, as NAME or NAME:EVENT; "": it was run */
+  char line[512]; /**< the input */
 } plan;
 
 /** The player of a transcript. */
 typedef struct player {
   peer p;
   play_mode mode;
-  bool asleep; /**< the client is not called after this line */
-  size_t received;
+  bool asleep;     /**< the client is not called after this line */
+  size_t received; /**< how many bytes the client has received */
   plan plans[MAX_PLANS];
   size_t count;
   fake_mechanism sasl;
@@ -29,17 +29,17 @@ typedef struct player {
 typedef struct input {
   const char *name;
   void (*run)(player *y, words *w);
-  bool early; /**< also without a client */
+  bool early; /**< allowed when there is no client */
 } input;
 
 /** The input of that name; aborts if there is none. */
 const input *input_find(const char *name);
 
-/* The first and last words of calls. */
+/* These take the first or the last words of a call. */
 peer_call input_take_name(words *w);
 void input_take_options(peer_call *call, words *w);
 int input_take_flags(words *w);
-/** NAME PATH and options. */
+/** Take NAME, PATH and options, and call `call`. */
 void input_read(player *y, words *w,
                 int (*call)(peer *p, const peer_call *call, const char *path));
 

@@ -13,7 +13,7 @@ enum { MAX = 8 };
 
 typedef struct lock_player {
   model_server server;
-  lock_play_mode *mode; /* or NULL */
+  lock_play_mode *mode; /* NULL: no faults */
   lk_buf *out;
   test_client clients[MAX];
   char party_names[MAX][16];
@@ -243,7 +243,8 @@ static void do_thaw(lock_player *s, words *w)
     l->frozen = false;
 }
 
-/* cut CLIENT N before|after: at its N-th request from now */
+/* cut CLIENT N before|after: break its connection at its N-th request from now,
+   before or after the server executes it */
 static void do_cut(lock_player *s, words *w)
 {
   model_link *l = link_of(s, w);
@@ -258,7 +259,8 @@ static void do_cut(lock_player *s, words *w)
   l->cut_after = after;
 }
 
-/* answer CLIENT N ERROR: its N-th request from now, unexecuted */
+/* answer CLIENT N ERROR: reply to its N-th request from now with ERROR, without
+   executing it */
 static void do_answer(lock_player *s, words *w)
 {
   model_link *l = link_of(s, w);
@@ -281,7 +283,8 @@ static void do_delete(lock_player *s, words *w)
   model_delete(&s->server, words_text(w, "a path"));
 }
 
-/* The node of a lock, as an operator sees it; NULL: it has none. */
+/* The path of a lock's node; NULL: the lock has none, or the node is deleted.
+ */
 static const char *node_of(lock_player *s, words *w)
 {
   const locker *l = locker_of(s, w);
@@ -386,7 +389,8 @@ static void run_input(lock_player *s, const char *line, size_t len)
   give_up("no such input", name);
 }
 
-/* A connection of which all bytes have come that were to come breaks, once. */
+/* Run clients and server. With mode->cut, break each connection once, when the
+   given number of bytes has arrived. */
 static void settle(lock_player *s)
 {
   model_turn(&s->server);

@@ -10,19 +10,21 @@
  * are inputs, those with "#" and empty ones are comments, all others are
  * outputs, in order: "one: create2 getChildren2" is a write of a client, "a:
  * waiting 1 0000000000" an event of a lock. lock_play.c has the table of
- * inputs. After each input, everything that can happen without a passing of
- * time does.
+ * inputs. After each input, clients and server run until only the passing of
+ * time makes anything else happen.
  */
 typedef struct lock_play_mode {
-  size_t fail_at; /**< which allocation of each client fails; 0: none */
-  bool cut;       /**< each connection ends, once, when `at` bytes arrived */
+  size_t fail_at; /**< the number of the allocation that fails in each client;
+                       0: none */
+  bool cut;       /**< the connection of each client breaks once, after `at`
+                       bytes from the server */
   size_t at;
-  bool happened; /**< output: whether that happened */
+  bool happened; /**< output: an allocation has failed, or a connection broke */
 } lock_play_mode;
 
-/** Play `text` and add inputs and outputs to `out`. With `mode` NULL this is
-   the same text if all follow the transcript. Aborts if a node or memory is
-   left. */
+/** Play `text`, and append the inputs with the actual outputs to `out`. With
+    `mode` NULL the result equals `text` if all outputs are as expected. Aborts
+   if a node or memory is left. */
 void lock_play(const char *text, lock_play_mode *mode, lk_buf *out);
 
 #endif

@@ -44,7 +44,8 @@ static size_t undone(const player *y)
 
 static void run_line(player *y, const char *line, size_t len)
 {
-  words *w = malloc(sizeof *w); /* lines can be run in callbacks of others */
+  words *w = malloc(sizeof *w); /* not static: an input can run another line in
+                                   a callback */
 
   if (w == NULL)
     abort();

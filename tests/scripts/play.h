@@ -13,17 +13,20 @@
  * takes the output.
  */
 typedef struct play_mode {
-  size_t step;    /**< most bytes that move at once; 0: all there are */
-  size_t fail_at; /**< which allocation fails; 0: none */
-  bool for_good;  /**< and all after it */
+  size_t step;    /**< the most bytes that move at once; 0: no limit */
+  size_t fail_at; /**< the number of the allocation that fails; 0: none */
+  bool for_good;  /**< all allocations after `fail_at` fail, too */
   bool cut;       /**< the server closes when it has sent `at` bytes */
   size_t at;
-  bool failed;   /**< output: whether the allocation has failed */
-  size_t undone; /**< output: inputs of "on" whose callback never came */
+  bool failed; /**< output: an allocation has failed, or the server closed */
+  size_t
+      undone; /**< output: inputs for callbacks ("on") that were not called */
 } play_mode;
 
-/** Play `text` and add inputs and outputs to `out`. With `mode` NULL this is
-   the same text if the client follows the transcript. */
+/** Play `text`, and append the inputs with the actual outputs to `out`. With
+    `mode` NULL the result equals `text` if the client's outputs are as
+   expected.
+ */
 void play(const char *text, play_mode *mode, lk_buf *out);
 
 #endif

@@ -2,9 +2,9 @@
 #include "config.h"
 
 /*
- * print_script FILE...: play scripts and print what happens now, inputs
- * included, to be read before it becomes the transcript. Scripts in a folder
- * called lock are played with locks, others with a client.
+ * print_script FILE...: play scripts, and print their inputs with the actual
+ * outputs. Somebody reads these before they become the new transcript. Scripts
+ * in a folder called lock are played with locks, others with a client.
  */
 
 #include "scripts/lock_play.h"

@@ -31,7 +31,7 @@ char *transcripts_slurp(const char *path)
       abort();
   fclose(in);
   wire_say(&b, "%c", '\0');
-  return (char *)lk__buf_bytes(&b); /* the C library's memory */
+  return (char *)lk__buf_bytes(&b); /* malloc() gave it, so free() works */
 }
 
 static int by_name(const void *a, const void *b)
@@ -73,7 +73,6 @@ void transcripts_unload(void)
   }
 }
 
-/* Where two texts part, as a message. */
 void transcripts_compare(const transcript *t, const char *got, const char *how)
 {
   const char *want = t->text;

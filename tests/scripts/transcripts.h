@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/** A file of tests/scripts: inputs, and what they lead to. */
+/** A file of tests/scripts: inputs and the outputs that must follow. */
 typedef struct transcript {
   char *name;
   char *text;
@@ -13,13 +13,14 @@ typedef struct transcript {
 extern transcript transcripts[];
 extern size_t transcripts_count;
 
-/** Read tests/scripts/`folder`/ *.txt, in order of their names, in place of
-    those that were read before. */
+/** Read tests/scripts/`folder`/ *.txt in the order of their names. They replace
+    the transcripts that were read before. */
 void transcripts_load(const char *folder);
 void transcripts_unload(void);
-/** A file as text, the C library's memory. */
+/** Read a file as text; the caller calls free(). */
 char *transcripts_slurp(const char *path);
-/** Fail where `got` is not the transcript; `how` it came about is added. */
+/** Fail if `got` is not the text of the transcript. The message has the first
+    line that differs, and `how` the transcript was played. */
 void transcripts_compare(const transcript *t, const char *got, const char *how);
 
 #endif

@@ -11,7 +11,7 @@ enum { REPLY_HEADER = 16, REQUEST_HEADER = 8 };
 
 static failing_mem mem;
 
-/* Every frame, without the length before it. */
+/* Called for every frame, without the length in front. */
 typedef void (*frame_fn)(const vector *v, const unsigned char *bytes,
                          size_t len);
 
@@ -33,7 +33,7 @@ static void for_each(frame_fn look)
   vectors_free(&all);
 }
 
-/* Send it through and forget what comes of it. */
+/* Relay the bytes and discard the result. Returns the error. */
 static int try(const vector *v, const unsigned char *bytes, size_t len)
 {
   relay r = {.frame = v, .mem = &mem.mem};
@@ -44,7 +44,8 @@ static int try(const vector *v, const unsigned char *bytes, size_t len)
   return err;
 }
 
-/* Captured replies with an error may have a body; it is ignored. */
+/* Whether fewer bytes may be encoded than were captured: a reply to SASL may
+   have an error and a body, which is ignored. */
 static bool may_go_on(const vector *v)
 {
   return strcmp(v->kind, "sasl") == 0;
@@ -114,7 +115,8 @@ START_TEST(every_allocation_for_a_frame_may_fail)
 }
 END_TEST
 
-/* Behind the header, which says what follows. */
+/* Put each of these lengths at each place behind the header. The header stays,
+   since it says what follows. */
 static void poison(const vector *v, const unsigned char *bytes, size_t len)
 {
   static const unsigned char lengths[][4] = {
@@ -133,7 +135,8 @@ static void poison(const vector *v, const unsigned char *bytes, size_t len)
       int err = try(v, block, len);
 
       ck_assert(err == 0 || err == LK_ERR_MARSHALLING);
-      /* Elements are up to ten times their bytes, an arena twice of that. */
+      /* A decoded element takes up to ten times its bytes, and an arena up to
+         twice what was taken from it. */
       ck_assert_uint_le(mem.bytes, 2048 + 20 * len);
       free(block);
     }

@@ -140,7 +140,7 @@ static void pass_reply(relay *r)
     pass_body(r, opcode_named(r->frame->kind));
 }
 
-/* The byte readOnly may be missing. */
+/* The byte readOnly at the end may be missing. */
 static void pass_connect(relay *r)
 {
   pass_and_print(r, r->frame->from_server ? &lk__connect_reply_record

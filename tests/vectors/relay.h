@@ -6,13 +6,14 @@
 #include "vectors/vectors.h"
 
 /**
- * A captured frame on its way through decoder, printer and encoder. Zero it,
- * set what is to be set, relay, look, clear.
+ * Passes a captured frame through decoder, printer and encoder. Fill the struct
+ * with zeros, set the first members, call relay_run(), look at the results, and
+ * call relay_clear().
  */
 typedef struct relay {
   const vector *frame;
-  const lk_mem *mem; /**< what the decoder takes */
-  /** Told of each record, with its number for fuzz_records; or NULL. */
+  const lk_mem *mem; /**< the memory of the decoder */
+  /** Called for each record, with its number for fuzz_records. May be NULL. */
   void (*seen)(void *arg, const vector *frame, size_t which, const char *name,
                lk_bytes bytes);
   void *arg;
@@ -21,15 +22,16 @@ typedef struct relay {
   lk_arena arena;
   lk_writer out;
   unsigned char encoded[1024];
-  lk_buf text;   /**< what was read, as words with a space before each */
-  size_t needed; /**< bytes that may not be missing */
+  lk_buf text;   /**< what was decoded, as words with a space before each */
+  size_t needed; /**< how many bytes a shorter frame must have to be decoded */
 } relay;
 
-/** Whether there are bytes, and they have a length before them. */
+/** Whether the vector has bytes, with a length in front. */
 bool relay_is_frame(const vector *v);
-/** Send `len` bytes, as they are behind the length of `frame`, through. */
+/** Relay `len` bytes in place of those behind the length of `frame`. Returns 0
+    or an error. */
 int relay_run(relay *r, const unsigned char *bytes, size_t len);
-/** Everything of the frame itself, as one line of text with its end. */
+/** Append the content of the frame as a line of text. */
 void relay_line(const vector *v, lk_buf *out);
 void relay_clear(relay *r);
 

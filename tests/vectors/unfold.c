@@ -2,10 +2,11 @@
 #include "config.h"
 
 /*
- * unfold trace: print what is read in each frame of vectors.txt, which is
- * vectors.trace. unfold corpus DIR: write each record in it to a file of its
- * own, as input for fuzz_records. unfold streams DIR: write what the server
- * said in each exchange to a file, for fuzz_frames. See script/corpus.
+ * unfold trace: print the content of each frame of vectors.txt; vectors.trace
+ * is this output. unfold corpus DIR: write each record to a file, as an input
+ * for fuzz_records. unfold streams DIR: write the bytes that the server has
+ * sent in each exchange to a file, as an input for fuzz_frames. See
+ * script/corpus.
  */
 
 #include "vectors/relay.h"
@@ -44,7 +45,8 @@ static void save_all(const vectors *all, char *dir)
   }
 }
 
-/* A limit, and a number for how the stream is cut. */
+/* What fuzz_frames expects in front of a stream: a limit of two bytes, and a
+   number that says into which pieces the stream is cut. */
 static const unsigned char before_stream[] = {0xff, 0xff, 7};
 
 static FILE *begin_stream(const char *dir, const char *name)
@@ -69,7 +71,7 @@ static void end_stream(FILE *out)
   }
 }
 
-/* Exchanges stand together. */
+/* The frames of an exchange stand together. */
 static void save_streams(const vectors *all, const char *dir)
 {
   const char *name = "";

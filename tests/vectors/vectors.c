@@ -34,7 +34,7 @@ static unsigned digit(char c)
   return (unsigned)(at - digits);
 }
 
-/* Hex into a block of its own. */
+/* Decode hex into a block of exactly its size. */
 static void read_hex(const char *hex, size_t len, vector *out)
 {
   if (len == 1 && hex[0] == '-')

@@ -10,7 +10,8 @@ typedef struct vector {
   char name[48];
   bool from_server;
   char kind[32];
-  unsigned char *bytes; /**< a block of exactly `len`; NULL: "-" */
+  unsigned char
+      *bytes; /**< a block of exactly `len`; NULL: the server closed */
   size_t len;
 } vector;
 
@@ -19,13 +20,13 @@ typedef struct vectors {
   size_t count;
 } vectors;
 
-/** Read them from `path`, or from $srcdir/tests/vectors/vectors.txt. Aborts with a
-    message if that cannot be read or understood. */
+/** Read the vectors from `path`; NULL: from $srcdir/tests/vectors/vectors.txt.
+    Aborts with a message if the file cannot be read or is malformed. */
 vectors vectors_load(const char *path);
 void vectors_free(vectors *v);
 
-/** A copy of bytes in a block of exactly that size, so that a sanitizer sees
-    whoever reads one too far. For free(). */
+/** Copy bytes to a block of exactly their size, so that a sanitizer reports a
+    read behind them. The caller calls free(). */
 unsigned char *exactly(const void *bytes, size_t len);
 
 #endif

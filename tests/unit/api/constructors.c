@@ -58,7 +58,8 @@ static void free_client(void *made)
   lk_client_free(made);
 }
 
-/* A client with a session lease; it goes with its client. */
+/* Make a client and configure its session lease, which is freed with the
+ * client. */
 static int make_lease(void **out, unsigned bad)
 {
   const lk_lease_config config = {.size = bad == 1 ? 0 : sizeof config,
@@ -79,7 +80,8 @@ static lk_lock_config lock_config(unsigned bad)
   return (lk_lock_config){.size = bad == 1 ? 0 : sizeof(lk_lock_config)};
 }
 
-/* The first ones are wrong for all kinds of locks. */
+/* The path for a mistake; the first numbers are mistakes with all kinds of
+ * locks. */
 static const char *lock_path(unsigned bad)
 {
   return bad == 2 ? "a" : bad == 3 ? "/" : bad == 4 ? "/a//b" : "/a";
@@ -135,7 +137,7 @@ static int make_semaphore(void **out, unsigned bad)
   return err;
 }
 
-/* With all that is copied. */
+/* With all options whose values are copied. */
 static int make_limited(void **out, unsigned bad)
 {
   lk_lock_config config = lock_config(bad);

@@ -5,8 +5,8 @@
 #include "support/failing_mem.h"
 #include "support/suite.h"
 
-/** A function that makes an object. With `bad` 0 its arguments are right, with
-    1 up to `bads` one of them is wrong. */
+/** A function that makes an object. With `bad` 0 it passes valid arguments;
+   each number from 1 to `bads` makes one of them invalid. */
 typedef struct constructor {
   const char *name;
   int (*make)(void **out, unsigned bad);
@@ -14,7 +14,7 @@ typedef struct constructor {
   unsigned bads;
 } constructor;
 
-/** The result of a constructor, before the call and after a failure. */
+/** What the tests put where a constructor writes its result. */
 static inline void *constructor_junk(void)
 {
   static char junk;
@@ -33,7 +33,8 @@ static inline void expect_refusals(const constructor *k)
   }
 }
 
-/** Each allocation fails in turn, until none does. */
+/** Call the constructor again and again; in each call another allocation fails,
+    until no allocation is left to fail. */
 static inline void expect_no_leaks(const constructor *k, failing_mem *mem)
 {
   for (size_t n = 1;; n++) {

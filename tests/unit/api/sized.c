@@ -21,8 +21,9 @@ void sized_log(void *arg, int level, int err, const char *text)
     snprintf(logged, sizeof logged, "%s", text);
 }
 
-/* Hand in `room` bytes, the struct and zeros behind it, which say that they are
- * `size` bytes; at `odd`, if it is not 0, one is not zero. */
+/* Pass a struct that claims to have `size` bytes, in a block of `room` bytes
+   with zeros behind the struct. If `odd` is not 0, the byte there is not zero.
+ */
 static int hand_in(const sized_row *row, size_t room, size_t size, size_t odd)
 {
   size_t shared = room < row->what.size ? room : row->what.size;
@@ -74,7 +75,8 @@ void sized_check(const sized_row *row)
 {
   const size_t size = row->what.size;
 
-  /* No headers have a size that ends within a pointer. */
+  /* Sizes that end within a pointer are not tried: no version of the headers
+     has them. */
   accepted(row, row->what.least);
   for (size_t n = row->what.least; n <= size + MORE; n++) {
     if (n % sizeof(void *) == 0)

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 /**
- * Public structs whose first member is their size, as programs hand them in
- * that were compiled with older or newer headers. Each lies at the end of its
- * memory, so that AddressSanitizer sees a read behind it.
+ * Public structs whose first member is their size, as they come from programs
+ * that were compiled with older or newer headers. Each struct stands at the end
+ * of its block, so that AddressSanitizer reports a read behind it.
  */
 typedef struct sized_row {
   const char *name;  /* of the struct, and of the call */
@@ -28,7 +28,7 @@ typedef struct sized_row {
 
 /** For lk_client_config.log. */
 void sized_log(void *arg, int level, int err, const char *text);
-/** All that can be wrong with it, and what cannot. */
+/** Try valid sizes, sizes that were forgotten, and sizes of newer headers. */
 void sized_check(const sized_row *row);
 
 #endif

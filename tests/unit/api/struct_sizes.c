@@ -62,7 +62,7 @@ static void sasl_end(void *state)
   (void)state;
 }
 
-/* All that a table has is needed. */
+/* All members of a mechanism are required. */
 static const lk_sasl_mechanism a_mechanism = {.size = sizeof a_mechanism,
                                               .name = "SIZED",
                                               .start = sasl_start,
@@ -157,7 +157,7 @@ static int new_mechanism(const void *s)
   return new_sasl(&sasl);
 }
 
-/* Of a client of its own, since options are chosen once. */
+/* Uses a new client, since a lease can be configured only once. */
 static int configure_lease(const void *s)
 {
   lk_client_config config = a_client;

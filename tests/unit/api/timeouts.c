@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-/* Every timeout and deadline of the callback interface, by one rule. Those of
- * the blocking interface: tests/unit/sync/timeouts.c. */
+/* Every timeout and deadline of the callback interface follows one rule.
+   tests/unit/sync/timeouts.c tests those of the blocking interface. */
 
 static model_server server;
 static test_client p;
@@ -49,7 +49,8 @@ static void end(void)
 
 /* ---- what takes a limit ------------------------------------------------- */
 
-/* The limit as options or as arguments of an acquire. */
+/* A limit, which goes to the options of a request or the arguments of an
+ * acquire. */
 typedef struct limit {
   int64_t timeout_ms;
   int64_t deadline_ms;
@@ -291,7 +292,8 @@ static void expect(bool fine, const char *what)
                 end_err == NOT_YET ? "nothing" : lk_error_text(end_err));
 }
 
-/* It has passed already: accepted, not sent, and over in the next turn. */
+/* The limit has already passed: the call is accepted, nothing is sent, and the
+   call ends in the next turn. */
 static void passed(void)
 {
   expect(ended == 0, "must not end before it returned");
@@ -300,7 +302,7 @@ static void passed(void)
   expect(lk__buf_len(&p.link->in) == 0, "must send nothing");
 }
 
-/* It passes when the clock has gone on by `ms`. */
+/* The limit passes when the clock has advanced by `ms`. */
 static void passes(int64_t ms)
 {
   model_turn(&server);
@@ -321,7 +323,7 @@ static void never(void)
   expect(ended == 1 && end_err != LK_ERR_DEADLINE, "must end with an answer");
 }
 
-enum { NEVER = -1, PASSED = 0 }; /* else: after so many ms */
+enum { NEVER = -1, PASSED = 0 }; /* otherwise the ms until the call ends */
 
 static void check(const row *r, const limit *m, bool down, int64_t end_ms)
 {
@@ -385,7 +387,7 @@ END_TEST
 
 START_TEST(timeout_of_an_acquire)
 {
-  /* 0 tries once: that needs an answer, too. */
+  /* With 0 the lock is tried once, which needs a reply, too. */
   static const struct {
     int64_t timeout_ms, end_ms;
   } cases[] = {{LK_NO_LIMIT, NEVER},
@@ -453,7 +455,7 @@ START_TEST(the_earlier_of_timeout_and_deadline_counts)
 }
 END_TEST
 
-/* The difference that hung where it was exactly 0. */
+/* A wait once did not end if the remaining time was exactly 0. */
 START_TEST(a_countdown_ends_at_every_moment)
 {
   for (int64_t left = -2; left <= 2; left++) {
@@ -480,7 +482,7 @@ END_TEST
 
 /* ---- releases ----------------------------------------------------------- */
 
-/* How a release is called, and whether its server hangs or is away. */
+/* How a release is called, and whether the server does not reply or is down. */
 typedef struct release_case {
   bool until;
   int64_t deadline_ms;
@@ -525,7 +527,8 @@ static void release(const release_case *c)
   expect(ended == 0, "must not end before it returned");
 }
 
-/* The handle can acquire again, and the node of the last acquire is deleted. */
+/* Check that the handle can acquire again, and that the node of the last
+   acquire is deleted. */
 static void assert_released(void)
 {
   ended = 0;
@@ -536,7 +539,7 @@ static void assert_released(void)
   free_lock();
   model_run(&server, T);
   expect(ended == 1, "must end once");
-  model_sweep(&server); /* of semaphores, so that their directory is empty */
+  model_sweep(&server); /* deletes the containers of semaphores */
   ck_assert_uint_eq(model_children(&server, "/lock"), 0);
   ck_assert_uint_eq(model_children(&server, "/l1"), 0);
   ck_assert_uint_eq(model_children(&server, "/l2"), 0);
@@ -595,7 +598,8 @@ START_TEST(deadline_of_a_release)
 }
 END_TEST
 
-/* Its own end, not the deadline's, and once. */
+/* Check that the release ends once, with the error of `by` and not with that of
+   the deadline. */
 static void check_release_ended_by(const row *r, void (*by)(void), int err)
 {
   snprintf(where, sizeof where, "%s, release", r->name);
@@ -646,7 +650,7 @@ static void close_client_at_once(void)
   (void)lk_client_close(p.link->client, NULL, NULL);
   model_run(&server, 1600);
   if (end_err == LK_ERR_DEADLINE)
-    end_err = LK_ERR_CLOSED; /* both are due in the same turn */
+    end_err = LK_ERR_CLOSED; /* deadline and close are due in the same turn */
 }
 
 START_TEST(a_release_ends_once_where_its_client_is_closed)
@@ -703,7 +707,7 @@ START_TEST(a_late_acquire_can_be_cancelled)
   ck_assert_int_eq(ended, 1);
   ck_assert_int_eq(end_err, LK_ERR_CANCELLED);
   ck_assert_int_eq(lk_lock_get_state(lock), LK_LOCK_IDLE);
-  /* the next one is not ended in its place */
+  /* The limit of the cancelled acquire must not end the next one. */
   ck_assert_int_eq(lk_lock_acquire(lock, LK_NO_LIMIT, on_lock, NULL), 0);
   model_turn(&server);
   ck_assert_int_eq(ended, 1);

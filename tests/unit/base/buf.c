@@ -12,7 +12,8 @@ START_TEST(bytes_leave_a_buffer_in_order)
   unsigned char in = 0, out = 0;
 
   failing_mem_init(&f);
-  /* Always some bytes are left, so that it must move and grow on the way. */
+  /* Some bytes always stay in the buffer, so that it must move them and grow.
+   */
   for (size_t round = 0; round < 2000; round++) {
     for (size_t i = 0; i < round % 97 + 5; i++, in++)
       ck_assert(lk__buf_append(&b, &in, 1));

@@ -9,7 +9,7 @@ enum { COUNT = 300 };
 static lk_heap heap;
 static lk_heap_node nodes[COUNT];
 
-/* A small generator, so that every run is the same. */
+/* A small generator of random numbers, so that every run uses the same ones. */
 static unsigned next(unsigned *seed)
 {
   *seed = *seed * 1103515245 + 12345;

@@ -117,11 +117,12 @@ START_TEST(empty_map_frees_the_memory_of_many_keys)
     ck_assert(add(&entries[i]));
   size_t most = mem.held;
 
-  lk__map_trim(&map, 16); /* not while there are any */
+  lk__map_trim(&map, 16); /* has no effect while the map has entries */
   ck_assert_ptr_eq(find("/n/7"), &entries[7].node);
   for (size_t i = 0; i < COUNT; i++)
     lk__map_remove(&map, &entries[i].node);
-  lk__map_trim(&map, COUNT * 10); /* nor where it is small enough */
+  lk__map_trim(&map,
+               COUNT * 10); /* has no effect on a map that is small enough */
   ck_assert_uint_eq(mem.held, most);
   for (size_t i = 1; i <= 2; i++) { /* a table, its buckets */
     mem.fail_at = mem.count + i;
@@ -154,7 +155,8 @@ START_TEST(map_without_memory_is_refused)
 }
 END_TEST
 
-/* How many of all could be added; the others are absent, and it is no harm. */
+/* Add all entries. Returns how many could be added; the others must be absent.
+ */
 static size_t fill(void)
 {
   size_t added = 0;

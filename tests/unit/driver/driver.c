@@ -62,7 +62,7 @@ START_TEST(refused_connection_reports_address_and_errno)
   engine_dial(c, 2, "::1", 9, 0);
   expect(c, "failed 2 CONNECT: connect to [::1]:9: Too many open files\n");
   calls.no_socket = false;
-  /* Refused by connect() itself. */
+  /* connect() itself fails for the broadcast address. */
   engine_dial(c, 3, "255.255.255.255", 9, 0);
   expect(c, "failed 3 CONNECT: connect to 255.255.255.255:9: "
             "Network is unreachable\n");
@@ -105,7 +105,7 @@ START_TEST(new_attempt_closes_the_old_connection)
 
   ck_assert(ev_run(loop, EVRUN_NOWAIT));
   engine_dial(c, 0, "", 0, 0);
-  ck_assert(!ev_run(loop, 0)); /* nothing to wait for any more */
+  ck_assert(!ev_run(loop, 0)); /* nothing keeps the loop running any more */
   ck_assert(sockets_ended(second));
   ck_assert(engine_said(c, ""));
   close(first);
@@ -138,7 +138,7 @@ END_TEST
 
 /* ---- names --------------------------------------------------------------- */
 
-/* Whether attempt `n` at an address of the name connects. */
+/* Whether attempt `n`, at an address of the name, reaches the listener. */
 static bool connects(lk_client *c, uint64_t n, const char *host, uint16_t port,
                      uint32_t address)
 {
@@ -176,7 +176,8 @@ START_TEST(each_address_of_a_name_is_an_attempt)
   connects(c, 10, "dead.test", port, 0);
   ck_assert_uint_eq(fake_names_asked(), 2);
   connects(c, 11, "twice.test", port, 3);
-  ck_assert_uint_eq(fake_names_asked(), 3); /* another name's are not kept */
+  ck_assert_uint_eq(fake_names_asked(), 3); /* only the last name's addresses
+                                               are kept */
   close(listener);
   stop();
 }
@@ -201,7 +202,7 @@ START_TEST(addresses_are_shuffled)
 }
 END_TEST
 
-/* There is a server at one address of two. */
+/* The name has two addresses, and a server listens at one of them. */
 START_TEST(address_used_last_is_tried_last)
 {
   uint16_t port;
@@ -272,7 +273,7 @@ START_TEST(result_of_an_outdated_lookup_is_ignored)
   lk_client *c = new_client();
 
   engine_dial(c, 1, "twice.test", port, 0);
-  turn(); /* requested, without a reply */
+  turn(); /* the lookup was sent and has no reply yet */
   ck_assert(engine_said(c, ""));
   engine_dial(c, 2, "127.0.0.1", port, 0);
   expect(c, "connected 2\n");
@@ -363,11 +364,11 @@ START_TEST(output_beyond_the_socket_buffer_is_sent_later)
   while (got < ALL) {
     ssize_t n = recv(peer, room + got, ALL - got, MSG_DONTWAIT);
 
-    calls.recv--; /* this one is not the driver's */
+    calls.recv--; /* the test's own call does not count */
     got += n > 0 ? (size_t)n : 0;
     turn();
   }
-  ck_assert_uint_eq(calls.recv, 0); /* room to write is no reason to read */
+  ck_assert_uint_eq(calls.recv, 0); /* a writable descriptor is not read */
   ck_assert_int_eq(memcmp(all, room, ALL), 0);
   sockets_read(peer, room, 100);
   calls.send = 0;
@@ -423,13 +424,15 @@ START_TEST(received_bytes_are_passed_on_in_order)
   }
   ck_assert_int_eq(c->last, 'j');
   ck_assert_uint_eq(c->receipts, 20);
-  ck_assert_uint_eq(calls.recv, 20); /* no second read looks for more */
+  ck_assert_uint_eq(calls.recv,
+                    20); /* one read for each piece, no second one */
   close(peer);
   stop();
 }
 END_TEST
 
-/* A long answer goes where it will stay. */
+/* The bytes of a long reply are received where the client keeps them, without a
+   copy. */
 START_TEST(bytes_are_received_into_the_memory_of_the_client)
 {
   static unsigned char room[70000], sent[80000];
@@ -445,7 +448,8 @@ START_TEST(bytes_are_received_into_the_memory_of_the_client)
   sockets_write(peer, sent, sizeof sent);
   RUN_UNTIL(c->received == sizeof sent);
   ck_assert_uint_gt(c->in_room, 0);
-  ck_assert_uint_le(c->in_room, sizeof room); /* the rest as ever */
+  ck_assert_uint_le(c->in_room, sizeof room); /* the bytes behind the room are
+                                                 received as usual */
   ck_assert_mem_eq(room, sent, c->in_room);
   ck_assert_int_eq(c->last, sent[sizeof sent - 1]);
   close(peer);
@@ -490,7 +494,8 @@ START_TEST(close_and_reset_are_reported_differently)
 }
 END_TEST
 
-/* The loop cannot say when it is ready. */
+/* With calls.no_epoll set, epoll refuses descriptors, and the loop cannot watch
+   them. */
 START_TEST(descriptor_that_the_loop_cannot_watch_ends_the_connection)
 {
   static const char reason[] = "the event loop cannot watch the descriptor";
@@ -504,7 +509,8 @@ START_TEST(descriptor_that_the_loop_cannot_watch_ends_the_connection)
   lk_client *c = new_connected(&peer);
 
   calls.no_epoll = true;
-  engine_write(c, all, 16 * 1024 * 1024); /* it waits for room */
+  engine_write(c, all,
+               16 * 1024 * 1024); /* more than the socket takes at once */
   snprintf(text, sizeof text, "failed 1 CONNECTION_LOSS: %s\n", reason);
   expect(c, text);
   engine_dial(c, 2, "127.0.0.1", port, 0);
@@ -558,16 +564,19 @@ START_TEST(client_is_ticked_at_its_deadline)
   ck_assert_int_ge(c->ticked_at, due);
   calls.settime = 0;
   usleep(3000);
-  engine_due(c, now_of(c)); /* is seen to without the alarm */
+  engine_due(c,
+             now_of(c)); /* already due: the driver ticks without the alarm */
   turn();
   ck_assert(engine_said(c, "tick\n"));
   ck_assert_uint_eq(calls.settime, 0);
-  ck_assert(!ev_run(loop, 0)); /* a client without a deadline holds nothing */
+  ck_assert(!ev_run(loop, 0)); /* without a deadline nothing keeps the loop
+                                  running */
   stop();
 }
 END_TEST
 
-/* Whichever was ready first. */
+/* While the program does not run the loop, a deadline passes and bytes come.
+   The tick must come first, no matter which was ready first. */
 static void stall(bool bytes_first)
 {
   int peer;
@@ -735,7 +744,7 @@ START_TEST(five_hundred_clients_cost_one_send_each)
   }
   memset(&calls, 0, sizeof calls);
   for (int i = 0; i < 100; i++)
-    turn(); /* idle ones cost nothing */
+    turn(); /* clients without output cost no system call */
   for (size_t i = 0; i < COUNT; i++)
     wants -= c[i]->wants;
   ck_assert_uint_eq(wants, 0);
@@ -763,7 +772,8 @@ static void on_late(struct ev_loop *l, ev_prepare *w, int revents)
 START_TEST(request_in_a_prepare_watcher_is_handled_before_waiting)
 {
   loop = ev_loop_new(EVFLAG_AUTO);
-  /* Of equal priority the first one started is called last. */
+  /* libev calls prepare watchers of equal priority in the reverse order of
+     their start. */
   ev_prepare_init(&late, on_late);
   ev_set_priority(&late, EV_MINPRI);
   ev_prepare_start(loop, &late);
@@ -830,7 +840,7 @@ START_TEST(other_threads_and_signal_handlers_wake_the_loop)
   pthread_t thread;
 
   start();
-  ck_assert(!ev_run(loop, 0)); /* waiting to be woken holds no loop */
+  ck_assert(!ev_run(loop, 0)); /* the wakeup does not keep the loop running */
   lk_ev_on_wake(ev, on_wake, &woken);
   ev_ref(loop);
   ck_assert_int_eq(pthread_create(&thread, NULL, wake_from_thread, NULL), 0);
@@ -859,7 +869,8 @@ static void *wake_while_cancelled(void *arg)
   pthread_cancel(pthread_self());
   errno = 77;
   lk_ev_wake(ev);
-  outlived = errno == 77; /* an assertion would be a cancellation point */
+  outlived =
+      errno == 77; /* an assertion of Check would be a cancellation point */
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
   return NULL;
 }

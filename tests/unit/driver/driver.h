@@ -14,13 +14,13 @@
 #include "unit/fake/names.h"
 #include "unit/fake/sockets.h"
 
-/* A loop, the driver on it and clients that wish what a test says. */
+/* A loop, its driver, and fake clients that want what a test says. */
 
 static struct ev_loop *loop;
 static lk_ev *ev;
 static failing_mem mem;
 
-/* Do not wait for more when something has happened. */
+/* Have the loop return after the present callbacks. */
 static inline void break_loop(void)
 {
   if (loop != NULL)
@@ -42,7 +42,7 @@ static inline void stop(void)
   lk_ev_free(ev);
   ck_assert_uint_eq(mem.live, 0);
   fake_names_stop();
-  ck_assert(!ev_run(loop, EVRUN_NOWAIT)); /* nothing was left on it */
+  ck_assert(!ev_run(loop, EVRUN_NOWAIT)); /* no watcher is left */
   ev_loop_destroy(loop);
 }
 
@@ -55,7 +55,7 @@ static inline lk_client *new_client(void)
   return c;
 }
 
-/* One look at the sockets. */
+/* Run the loop once without waiting. */
 static inline void turn(void)
 {
   ev_run(loop, EVRUN_NOWAIT);
@@ -67,7 +67,7 @@ static inline void turn(void)
       ev_run(loop, EVRUN_ONCE); \
   } while (0)
 
-/* Run until a client has said this; nothing else may come. */
+/* Run the loop until the client has logged something, which must be `text`. */
 static inline void expect(lk_client *c, const char *text)
 {
   RUN_UNTIL(strlen(c->log) >= strlen(text));
@@ -75,7 +75,7 @@ static inline void expect(lk_client *c, const char *text)
   c->log[0] = '\0';
 }
 
-/* A client that is connected to `*peer`. */
+/* Make a client that is connected; `*peer` is the server's end. */
 static inline lk_client *new_connected(int *peer)
 {
   lk_client *c = new_client();

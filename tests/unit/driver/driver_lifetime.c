@@ -8,7 +8,7 @@
 
 /* ---- freeing in callbacks ------------------------------------------------ */
 
-static const char *fatal; /* free at a line that begins like this */
+static const char *fatal; /* the begin of the log line at which die() frees */
 static bool whole;        /* the driver, too */
 
 static void die(lk_client *c, const char *line)
@@ -22,13 +22,13 @@ static void die(lk_client *c, const char *line)
   if (!whole)
     return;
   lk_ev_free(ev);
-  lk_ev_free(ev); /* it is still there until this returns */
+  lk_ev_free(ev); /* allowed: the memory stays until this callback returns */
   ck_assert_int_eq(lk_ev_client_new(&more, ev, &config), LK_ERR_CLOSED);
   ck_assert_ptr_null(more);
   ev = NULL;
 }
 
-/* Bring the client to the given point. */
+/* Do what makes the client log the line `fatal`. */
 static void live_until(lk_client *c, size_t live)
 {
   uint16_t port;
@@ -244,7 +244,7 @@ static void expect_child_ok(pid_t child)
   ck_assert_int_eq(status, 0);
 }
 
-/* In a child: everything is refused, and ends without a word. */
+/* Called in a child: all calls are refused, and nothing is sent to a server. */
 static void use_up(lk_client *c)
 {
   const lk_client_config config = {.size = sizeof config};
@@ -343,7 +343,7 @@ START_TEST(a_child_may_run_the_loop_for_itself)
 
   engine_dial(other, 1, "twice.test", 1, 0);
   while (fake_names_asked() == 0)
-    turn(); /* the answer is on its way now */
+    turn(); /* the name server has been asked */
   engine_due(c, c->hooks.now(c->hooks.arg) + 1);
   engine_write(c, "y", 1);
   sockets_write(peer, "x", 1);
@@ -354,7 +354,7 @@ START_TEST(a_child_may_run_the_loop_for_itself)
       turn();
     engine_write(c, "z", 1);
     if (ev_run(loop, EVRUN_NOWAIT))
-      _exit(9); /* something of the driver's still holds it */
+      _exit(9); /* the driver still keeps the loop running */
     lk_client_free(other);
     use_up(c);
   }
@@ -415,7 +415,7 @@ START_TEST(child_forked_in_a_callback_receives_nothing_more)
     sockets_write(peer[i], "x", 1);
   }
   calls.endless = true;
-  turn(); /* both are ready */
+  turn(); /* both connections have bytes */
   if (forked == 0) {
     engine_write(c[0], "child", 5);
     ev_loop_fork(loop);

@@ -16,7 +16,7 @@
 #include "support/suite.h"
 #include "unit/fake/calls.h"
 
-/* Bytes drawn from the pool after it, in parent and child. */
+/* Draw random bytes in parent and child after a fork: they must differ. */
 static void compare_with_child(lk_fork_check *o)
 {
   unsigned char here[32], there[32];
@@ -45,7 +45,7 @@ START_TEST(child_is_detected_and_has_other_random_bytes)
   lk_fork_check *o = lk__fork_check_new();
 
   ck_assert_ptr_nonnull(o);
-  ck_assert_int_eq(o->pid, 0); /* fails before Linux 4.14 */
+  ck_assert_int_eq(o->pid, 0); /* this test needs Linux 4.14 */
   compare_with_child(o);
   lk__fork_check_free(o);
 }
@@ -127,12 +127,12 @@ static void ring_once(clockid_t id)
   lk__clock_set_alarm(&c, INT64_MAX);
   lk__clock_set_alarm(&c, due + 100000);
   lk__clock_set_alarm(&c, due);
-  lk__clock_set_alarm(&c, due + 100000); /* stays as it is */
+  lk__clock_set_alarm(&c, due + 100000); /* a later time has no effect */
   ck_assert(rings(&c, -1));
   ck_assert_int_ge(lk__clock_now(&c), due);
   lk__clock_clear_alarm(&c);
   ck_assert(!rings(&c, 0));
-  lk__clock_set_alarm(&c, due - 1000); /* long ago */
+  lk__clock_set_alarm(&c, due - 1000); /* has passed: fires at once */
   ck_assert(rings(&c, -1));
   lk__clock_clear_alarm(&c);
   for (int64_t at = -5; at <= 0; at++) {
@@ -140,7 +140,7 @@ static void ring_once(clockid_t id)
     ck_assert(rings(&c, -1));
     lk__clock_clear_alarm(&c);
   }
-  lk__clock_clear_alarm(&c); /* does not wait */
+  lk__clock_clear_alarm(&c); /* returns although the alarm has not fired */
   lk__clock_close(&c);
 }
 
@@ -152,7 +152,8 @@ static int64_t whole_ms(clockid_t id)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Often enough to read it within a microsecond of the next millisecond. */
+/* So many readings that some come within a microsecond before a millisecond
+   ends: the result must be rounded down. */
 START_TEST(clock_returns_whole_milliseconds)
 {
   lk_clock c;
@@ -227,7 +228,7 @@ START_TEST(alarm_fires_at_its_time_without_boottime)
 }
 END_TEST
 
-/* Pages of memory, mapped by this process. */
+/* The number of memory pages that this process has mapped. */
 static long mapped(void)
 {
   long pages = 0;

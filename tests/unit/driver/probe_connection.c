@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* The driver probes servers for a quorum, beside the established connection. */
+/* The driver asks servers whether they have a quorum, while another connection
+   of the client is established. */
 
 static int listener;
 static uint16_t port;
@@ -27,7 +28,8 @@ static void end(void)
   close(listener);
 }
 
-/* The peer of question `n`, which has come whole. */
+/* Have the client want probe `n`, accept its connection, and read the request.
+ */
 static int accept_probe(lk_client *c, uint64_t n)
 {
   char word[5] = "";
@@ -97,7 +99,7 @@ START_TEST(failed_probe_connection_is_reported_at_once)
 
   sockets_write(peer, "rw", 2);
   sockets_reset(peer);
-  expect(c, "probed 1 \n"); /* whatever it had said */
+  expect(c, "probed 1 \n"); /* the reset drops the bytes that had come */
   engine_probe(c, 2, "127.0.0.1", sockets_dead_port());
   expect(c, "probed 2 \n");
   engine_probe(c, 3, "none.test", port);
@@ -118,8 +120,8 @@ START_TEST(failed_probe_connection_is_reported_at_once)
 }
 END_TEST
 
-/* Probe a name once. Whether the probe connected to our listener, which does
-   not reply. */
+/* Probe a name once. Returns whether the probe has connected to our listener,
+   which does not reply. */
 static bool leads_here(lk_client *c, uint64_t n, const char *host)
 {
   c->log[0] = '\0';

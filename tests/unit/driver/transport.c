@@ -10,14 +10,16 @@
 #include "net/transport_error.h"
 
 /*
- * The driver on a transport that is as difficult as TLS can be: it has to wait
- * for the peer before it sends, for room before it receives, and several times
- * before it is connected. It takes the place of TCP in this program.
+ * Tests the driver with a fake transport, which takes the place of TCP in this
+ * program. The fake transport waits like TLS: for bytes before it sends, until
+ * the descriptor is writable before it receives, and several times before it is
+ * connected.
  */
-static int ends[2]; /* the client's, the peer's */
-static const lk_flow *opening;
-static lk_flow sending, receiving; /* the next step; then DONE */
-static unsigned opened, sends, receipts, closes;
+static int ends[2];                /* the client's end and the peer's end */
+static const lk_flow *opening;     /* what each step of connecting returns */
+static lk_flow sending, receiving; /* what the next call of send() or recv()
+                                      returns; later calls return DONE */
+static unsigned opened, sends, receipts, closes; /* how many calls were made */
 
 static lk_flow hard_handshake(lk_transport *t)
 {
@@ -59,8 +61,9 @@ static lk_flow hard_send(lk_transport *t, const void *bytes, size_t len,
   return LK_FLOW_DONE;
 }
 
-/* It may have been received before, and shows at no descriptor at all. */
-static unsigned plenty; /* how often recv() can still fill its room */
+/* How many times recv() can still fill its room with bytes that the transport
+   already has. The descriptor does not announce them. */
+static unsigned plenty;
 
 static bool hard_has_more(const lk_transport *t)
 {
@@ -82,7 +85,8 @@ static lk_flow hard_recv(lk_transport *t, void *room, size_t size, size_t *got)
   *got = 0;
   if (plenty > 0) {
     plenty--;
-    (void)recv(t->fd, room, 1, MSG_DONTWAIT); /* what woke the driver */
+    (void)recv(t->fd, room, 1,
+               MSG_DONTWAIT); /* the byte that woke the driver */
     memset(room, 'p', size);
     *got = size;
     return LK_FLOW_DONE;
@@ -111,7 +115,7 @@ static void hard_close(lk_transport *t)
   closes++;
 }
 
-static bool hard; /* TCP is the transport above */
+static bool hard; /* clients use the fake transport instead of TCP */
 
 const lk_transport_type *__real_lk_transport_tcp(void);
 const lk_transport_type *__wrap_lk_transport_tcp(void);
@@ -229,7 +233,7 @@ START_TEST(receiving_may_wait_until_the_descriptor_is_writable)
   sockets_write(ends[1], "x", 1);
   expect(c, "received 1\n");
   for (int i = 0; i < 5; i++)
-    turn(); /* there is room, and it is no longer awaited */
+    turn(); /* the descriptor is writable, which the driver no longer watches */
   ck_assert_uint_eq(receipts, 2);
   finish();
 }
@@ -242,7 +246,7 @@ static void on_enough(struct ev_loop *l, ev_timer *w, int revents)
   ev_break(l, EVBREAK_ALL);
 }
 
-/* Let time pass; the loop has nothing to do. */
+/* Run the loop for some time, and expect that it sleeps. */
 static void expect_sleep(void)
 {
   ev_timer enough;
@@ -284,8 +288,8 @@ START_TEST(receiving_that_waits_for_writability_does_not_spin)
 }
 END_TEST
 
-/* As TLS does when the peer asks for new keys: the reply has to wait for room,
- * and no data follows. */
+/* TLS does so when the peer asks for new keys: the reply has to wait until the
+   descriptor is writable, and no data follows. */
 START_TEST(receiving_that_waited_for_writability_waits_for_bytes_again)
 {
   lk_client *c = begin(at_once);

@@ -44,10 +44,10 @@ static lk_client_config config(void)
   return c;
 }
 
-/* The result of lk_client_new(); a client is freed again. */
+/* The result of lk_client_new(). A client that was made is freed again. */
 static int make(const lk_client_config *c, const lk_hooks *h)
 {
-  client = (lk_client *)&mem; /* not NULL */
+  client = (lk_client *)&mem; /* a failure must set it to NULL */
   int err = lk_client_new(&client, c, h);
 
   ck_assert((err == 0) == (client != NULL));
@@ -143,7 +143,7 @@ START_TEST(new_client_keeps_its_options)
   lk_want want;
   const char *why;
   unsigned char bytes[3];
-  char hosts[] = "[::1]:7/some/root"; /* copied, as all is */
+  char hosts[] = "[::1]:7/some/root"; /* the client must copy it */
 
   c.hosts = hosts;
   c.resume = &resume;
@@ -167,7 +167,7 @@ START_TEST(new_client_keeps_its_options)
   lk_client_random(client, bytes, sizeof bytes);
   ck_assert_int_eq(bytes[2], 0x5a);
   lk_client_log(client, LK_LOG_ERROR, 0, "nobody listens");
-  /* it wants nothing before its first tick, which is due */
+  /* The client wants nothing before its first tick, which is due at once. */
   lk_client_want(client, &want);
   ck_assert_uint_eq(want.attempt, 0);
   ck_assert_int_le(lk_client_deadline(client), 5000);
@@ -246,7 +246,7 @@ START_TEST(reply_has_the_times_of_its_request_and_its_receipt)
   wire_welcome(&b, 7, 30000);
   peer_receive(p, lk__buf_bytes(&b), lk__buf_len(&b));
   lk__buf_consume(&b, lk__buf_len(&b));
-  p->now += 10; /* the client does not know it */
+  p->now += 10; /* the client has not read the clock again */
   ck_assert_int_eq(lk_delete(p->client, "/a", -1, NULL, on_done, NULL), 0);
   p->now += 20;
   /* older is safer: of the same batch */
@@ -286,7 +286,7 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *event,
   events += event->type == LK_EVENT_CREATED;
 }
 
-/* Watch a node that is missing; the answer comes at once. */
+/* Watch a node that does not exist; the reply comes at once. */
 static void watch_missing(peer *p, const char *path, lk_watch **handle)
 {
   lk_call call = {.size = sizeof call,
@@ -349,8 +349,9 @@ static void say(peer *p, lk_buf *b)
   lk__buf_consume(b, lk__buf_len(b));
 }
 
-/* A client that has an identity which needs room of its own, three hundred
- * watches and a request that waits, and is about to be welcomed again. */
+/* Make a client that has reconnected and waits for the connect response. It has
+   an identity that needs a block of its own, three hundred watches, and a
+   waiting request. */
 static peer *about_to_return(void)
 {
   lk_client_config c = {.size = sizeof c};
@@ -386,7 +387,8 @@ static peer *about_to_return(void)
   return p;
 }
 
-/* How much a welcome makes the client send; 0: it was not taken. */
+/* How many bytes the client sends after a connect response; 0: the client did
+   not accept the response. */
 static size_t sent_at_welcome(size_t fail_at, bool *failed)
 {
   peer *p = about_to_return();
@@ -429,7 +431,8 @@ END_TEST
 
 enum { REPEATED = 40 };
 
-/* A client that has reads to repeat, and is about to be welcomed again. */
+/* Make a client that has reconnected, waits for the connect response, and has
+   reads to repeat. */
 static peer *about_to_repeat(void)
 {
   lk_client_config c = {.size = sizeof c};

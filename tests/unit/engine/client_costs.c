@@ -448,13 +448,14 @@ static double watch_one_path(size_t count)
   double took = processor_time() - start;
 
   free(watches);
-  p->room = 0; /* pending output is not inspected */
+  p->room = 0; /* the peer does not take the output, nor check it */
   end();
   return took;
 }
 
-/* Eight times as many take eight times as long, not 64 times; other work on the
- * machine may spoil one look, and not three. */
+/* Eight times as many requests must take about eight times as long, not 64
+   times. It is measured up to three times, since other work on the machine may
+   slow one measurement down. */
 static void expect_linear(double (*work)(size_t count), size_t count)
 {
   double ratio = 0;
@@ -486,7 +487,7 @@ static void on_late(lk_client *c, int err, const lk_bytes *data,
   called.gets++;
 }
 
-/* Requests of which each has a deadline of its own, in no order. */
+/* Let requests end at their deadlines, which differ and are in random order. */
 static double expire(size_t count)
 {
   lk_call call = {.size = sizeof call};
@@ -541,7 +542,7 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
   lk_call call = {.size = sizeof call};
 
   begin(&config);
-  for (int i = 0; i < 10; i++) { /* too few of them to be moved out */
+  for (int i = 0; i < 10; i++) { /* two of ten end: too few to be moved out */
     call.timeout_ms = i % 5 == 0 ? 10 : 0;
     ck_assert_int_eq(
         lk_get(p->client, "/a", &call, i % 5 == 0 ? on_late : NULL, NULL), 0);
@@ -562,7 +563,8 @@ START_TEST(requests_that_completed_while_they_waited_are_not_sent)
 }
 END_TEST
 
-/* Half of what waits has completed when the memory of all those is freed. */
+/* The memory of completed requests is freed when they are half of all waiting
+   ones. */
 START_TEST(requests_that_completed_while_they_waited_keep_no_memory)
 {
   lk_client_config config = {.size = sizeof config};
@@ -639,7 +641,7 @@ static void on_children(lk_client *c, int err, const lk_bytes *names,
   listed = true;
 }
 
-/* An answer with as many names as there are. */
+/* A reply with all names of the directory. */
 static lk_buf listing(int32_t xid)
 {
   lk_buf b = wire_buf();
@@ -676,7 +678,7 @@ START_TEST(a_listing_of_1600000_bytes_arrives_in_pieces)
   ck_assert_uint_gt(lk__buf_len(&b), 1600000);
   say(&b);
   ck_assert(listed);
-  /* and nothing of that size stays once something else has come */
+  /* After another reply, no buffer of that size is kept. */
   peer_get(p, &(peer_call){.name = "g"}, "/a");
   peer_settle(p);
   b = wire_buf();

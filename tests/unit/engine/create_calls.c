@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The request of a create. One with an invalid TTL breaks a server and each of
- * its restarts: all flags and all limits of the range are tried here, without a
- * server. */
+/* The requests of creates. All flags and the limits of the TTL are tried here,
+   without a server: an invalid TTL would crash a real server, and crash it
+   again at each restart. */
 
-#include "proto/wire/create_mode.h"
 #include "proto/engine/client.h"
+#include "proto/wire/create_mode.h"
 #include "proto/wire/multi.h"
 #include "support/peer.h"
 #include "support/suite.h"
@@ -43,8 +43,8 @@ static void end(void)
   free(p);
 }
 
-/* The pending output, a single frame: its opcode, and the reader behind its
- * header. 0: there is none. */
+/* The opcode of the single frame in the output; `in` then stands behind the
+   header. 0: there is no output. */
 static int32_t leaving(lk_reader *in)
 {
   lk_bytes bytes = lk_client_pending(p->client);
@@ -78,7 +78,7 @@ static const int64_t ttls[] = {INT64_MIN,
                                INT64_MAX};
 enum { NTTLS = sizeof ttls / sizeof ttls[0] };
 
-/* All there could be, and some that cannot. */
+/* The i-th value of the flags to be tried, valid or not. */
 static int nth_flags(int i)
 {
   static const int odd[] = {INT_MIN, INT_MIN + 5, INT_MAX, 0x105, 0x10005};
@@ -93,7 +93,7 @@ static bool may(int flags, int64_t ttl)
          ttl < INT64_C(1) << 40;
 }
 
-/* A createTTL that a server can take. */
+/* Check that a server can accept this createTTL. */
 static void check_body(const struct lk_create_ttl_request *r, int flags,
                        int64_t ttl)
 {
@@ -157,7 +157,8 @@ START_TEST(invalid_ttl_is_refused_alone_and_in_a_multi)
 }
 END_TEST
 
-/* An operation that the caller fills in is refused, too. */
+/* An operation that was not checked before is refused if a server could not
+   take it. */
 START_TEST(unchecked_operation_is_not_encoded)
 {
   for (int i = 0; i < NFLAGS; i++) {

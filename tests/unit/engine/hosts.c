@@ -26,7 +26,7 @@ static void parse(const char *text)
   ck_assert_ptr_null(why);
 }
 
-/* "host port host port … chroot" */
+/* The hosts of a connect string as "host port host port … chroot". */
 static const char *parsed(const char *text)
 {
   static char all[512];
@@ -94,7 +94,7 @@ START_TEST(blanks_and_empty_entries_are_left_out)
 }
 END_TEST
 
-/* The complaint of lk_hosts_check(). */
+/* The error message of lk_hosts_check(). */
 static const char *complaint(const char *text)
 {
   static char said[128];
@@ -271,7 +271,7 @@ START_TEST(every_address_of_a_name_has_a_turn)
   ck_assert_uint_eq(hosts.address, 0);
   ck_assert_uint_eq(hosts.addresses, 0);
   ck_assert(lk__hosts_next(&hosts));
-  /* fewer than the last time */
+  /* The name now has fewer addresses than before. */
   hosts.addresses = 3;
   ck_assert(!lk__hosts_next(&hosts));
   hosts.addresses = 1;
@@ -296,7 +296,7 @@ START_TEST(each_order_of_the_servers_comes_as_often_as_any_other)
   int seen[256] = {0}, orders = 0;
 
   for (uint32_t i = 0; i < 6; i++) {
-    draws[0] = i % 3; /* a choice of three, then one of two */
+    draws[0] = i % 3; /* three hosts to choose from, then two */
     draws[1] = i / 3;
     drawn = 0;
     parse("a,b,c");
@@ -335,7 +335,8 @@ START_TEST(unsupported_requests_are_kept_for_each_server_for_a_time)
 }
 END_TEST
 
-/* A driver shuffles the addresses each time that it resolves a name. */
+/* They cannot be kept for a single address, since a driver shuffles the
+   addresses each time that it resolves a name. */
 START_TEST(unsupported_requests_are_kept_for_all_addresses_of_a_name)
 {
   parse("a");

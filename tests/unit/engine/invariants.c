@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * The checks of builds with --enable-debug: each invariant is broken by hand,
- * and must be named.
+ * The checks in builds with --enable-debug. Each test breaks an invariant by
+ * hand, and the check must name that invariant.
  */
 
 #include "proto/engine/client.h"
@@ -26,8 +26,8 @@ static void say(lk_buf *b)
   lk__buf_free(b);
 }
 
-/* A client with two requests under way, a one-shot watch that stands and a
- * pending one. */
+/* Make a client with two outstanding requests, a one-shot watch that is set,
+   and one whose request has no reply yet. */
 static void begin(void)
 {
   const lk_client_config config = {.size = sizeof config};
@@ -198,7 +198,7 @@ static void harm_open(lk_client *c)
 
 static void harm_deadline(lk_client *c)
 {
-  sent(c, 1)->end--; /* of which the deadline says another place */
+  sent(c, 1)->end--; /* the entry of its deadline has the old place */
 }
 
 static void harm_held_place(lk_client *c)
@@ -246,8 +246,8 @@ static void mend_pending_stands(lk_client *c)
   sent(c, 0)->watch->standing = false;
 }
 
-/* A change of a client, the name of the broken invariant, and what is to be
- * undone beside the client and its requests. */
+/* A function that breaks an invariant, the name of the invariant, and what has
+   to be restored besides the client and its requests. */
 typedef struct harm {
   void (*run)(lk_client *c);
   const char *words;
@@ -294,7 +294,8 @@ static const harm away[] = {
 static void do_harm(const harm *h)
 {
   lk_client *c = p->client, whole = *c;
-  lk_ring *ring = c->requests.sent.count > 0 ? &c->requests.sent : &c->requests.waiting;
+  lk_ring *ring =
+      c->requests.sent.count > 0 ? &c->requests.sent : &c->requests.waiting;
   lk_request requests[2];
 
   for (size_t i = 0; i < 2; i++)
@@ -326,7 +327,8 @@ START_TEST(each_broken_invariant_is_named)
 }
 END_TEST
 
-/* Between two connections. EXPIRED is reported within a call. */
+/* The states that a client may have between two connections. It has EXPIRED
+   only during a call, until the new session begins. */
 START_TEST(states_without_a_connection_are_known)
 {
   begin_waiting();
@@ -344,7 +346,7 @@ START_TEST(states_without_a_connection_are_known)
 }
 END_TEST
 
-/* How a process ends whose client counts a request too much. */
+/* How a child process ends in which the client counts one request too many. */
 static int end_of_harmed(void)
 {
   pid_t child;

@@ -23,7 +23,7 @@ static lk_relocation decide(size_t before, size_t after, size_t kept,
 
 START_TEST(in_a_longer_list_clients_leave_listed_servers_as_often_as_needed)
 {
-  /* three of four stay where three servers become four */
+  /* Three servers become four: three of four clients stay. */
   ck_assert_int_eq(decide(3, 4, 3, true, 0), LK_RELOCATION_NONE);
   ck_assert_int_eq(decide(3, 4, 3, true, 0xbfffffff), LK_RELOCATION_NONE);
   ck_assert_int_eq(decide(3, 4, 3, true, 0xc0000000), LK_RELOCATION_TO_ADDED);
@@ -48,11 +48,12 @@ END_TEST
 
 START_TEST(in_a_list_that_did_not_grow_a_removed_server_is_left_for_any)
 {
-  /* a, b, c, d become a, b, e: 2 of 6 to a and b */
+  /* Servers a, b, c, d become a, b, e: a client of c or d moves to a or b with
+     a probability of 2 in 6. */
   ck_assert_int_eq(decide(4, 3, 2, false, 0), LK_RELOCATION_TO_KEPT);
   ck_assert_int_eq(decide(4, 3, 2, false, 0x55555555), LK_RELOCATION_TO_KEPT);
   ck_assert_int_eq(decide(4, 3, 2, false, 0x55555556), LK_RELOCATION_TO_ADDED);
-  /* none is kept, or none is new */
+  /* No server is kept, or no server is new. */
   ck_assert_int_eq(decide(4, 3, 0, false, 0), LK_RELOCATION_TO_ADDED);
   ck_assert_int_eq(decide(4, 3, 3, false, UINT32_MAX), LK_RELOCATION_TO_KEPT);
   ck_assert_int_eq(decide(3, 3, 2, false, 0), LK_RELOCATION_TO_ADDED);
@@ -113,7 +114,7 @@ START_TEST(clients_are_balanced_after_the_list_changes)
 {
   static const struct {
     const char *before, *after;
-    double moved; /* the least part of all that has to */
+    double moved; /* the smallest part of the clients that must move */
   } changes[] = {
       {"a,b,c", "a,b,c,d", 1. / 4},   {"a,b,c", "a,b,c,d,e", 2. / 5},
       {"a,b,c", "b,c,d,e", 1. / 2},   {"a", "b,c", 1},
@@ -159,7 +160,8 @@ START_TEST(kept_server_keeps_its_address_and_a_new_one_starts_with_the_first)
 }
 END_TEST
 
-/* It would be pointless to try those first that everybody leaves. */
+/* The client leaves the servers that are kept, so it tries all new servers
+   before them. */
 START_TEST(remaining_new_servers_follow_the_chosen_one)
 {
   for (seed = 1; seed < 200; seed++) {
@@ -228,7 +230,7 @@ static peer *connected(void)
   return p;
 }
 
-/* The answer to g, and behind it what no server says. */
+/* Send the reply to the request g, and behind it bytes that no server sends. */
 static void answer_and_break(peer *p)
 {
   static const char body[] = "\"\" stat=1";

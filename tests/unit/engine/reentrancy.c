@@ -2,9 +2,9 @@
 #include "config.h"
 
 /*
- * Every call of a user in every kind of callback: one life of a client is
- * played again and again, each time with another call in another callback. The
- * peer checks that the client keeps its contract.
+ * Every function is called in every kind of callback. The same transcript of a
+ * client is played again and again, each time with another call in another
+ * callback. The peer checks that the client keeps its contract.
  */
 
 #include "scripts/play.h"
@@ -74,7 +74,7 @@ static const char life[] =
     "> reply 3 6 ok\n"
     "> free\n";
 
-/* Callbacks of that life. */
+/* The callbacks in that transcript. */
 static const char *const when[] = {
     "id",
     "waits",

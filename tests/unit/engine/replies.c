@@ -2,8 +2,8 @@
 #include "config.h"
 
 /*
- * Every kind of answer: whole, in pieces, cut short, with any byte changed, and
- * with the connection closed in the middle.
+ * Every kind of reply: complete, in pieces, truncated, with any byte changed,
+ * and with the connection closed in the middle.
  */
 
 #include "support/peer.h"
@@ -73,7 +73,7 @@ static int multi(void)
 static const struct kind {
   const char *name;
   int (*ask)(void);
-  const char *body; /* as in transcripts */
+  const char *body; /* in the words of transcripts: see words_encode() */
   const char *result;
   bool write;
 } kinds[] = {
@@ -137,7 +137,7 @@ static void end(void)
   free(p);
 }
 
-/* The whole answer, with its length. */
+/* The frame of the reply, with its length. */
 static lk_buf answer_to(const struct kind *k, int32_t err)
 {
   lk_buf b = wire_buf();
@@ -255,8 +255,8 @@ START_TEST(connection_may_end_within_a_reply)
 }
 END_TEST
 
-/* The result depends on the byte. The request completes once in any case, which
- * end() checks, and no byte outside the frame is read. */
+/* With a changed byte the request may succeed or fail. In any case it completes
+   once, which end() checks, and no byte outside the frame is read. */
 START_TEST(any_byte_of_a_reply_may_be_wrong)
 {
   static const unsigned char others[] = {0, 1, 0x7f, 0x80, 0xff};

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The options of SASL, and where secrets are kept. For their use by a client:
- * tests/scripts/session/sasl*.txt. */
+/* The options of SASL, and where secrets are kept in memory. The transcripts in
+   tests/scripts/session/sasl*.txt show how a client uses them. */
 
 static char logged[512];
 
@@ -47,7 +47,7 @@ static void on_log(void *arg, int level, int err, const char *text)
     snprintf(logged, sizeof logged, "%s", text);
 }
 
-/* The result of lk_client_new(); a client is freed again. */
+/* The result of lk_client_new(). A client that was made is freed again. */
 static int make(const lk_sasl_config *sasl)
 {
   lk_client_config config = {
@@ -163,7 +163,7 @@ END_TEST
 
 /* ---- passwords ---------------------------------------------------------- */
 
-/* A descriptor with that content, as of a pipe. */
+/* The reading end of a pipe that has this text. */
 static int pipe_of(const char *text)
 {
   int ends[2];
@@ -263,7 +263,8 @@ static void look_at(const char *block, size_t size)
     spills += memcmp(block + i, "secret", 6) == 0;
 }
 
-/* Each block has its size in front. Growing moves, as it may. */
+/* Each block has its size in front. A block that grows always moves, so that
+   its old content is inspected. */
 static void *on_resize(void *arg, void *p, size_t size)
 {
   size_t *old = p == NULL ? NULL : (size_t *)p - 2;
@@ -386,7 +387,7 @@ static int give_secret(char *out, size_t size, void *arg)
   return 6;
 }
 
-/* From the first exchange to the second one, which is not ended. */
+/* Run one SASL exchange to its end, and begin a second one. */
 static void use_secret(lk_sasl_config *s)
 {
   static const char zeros[6];
@@ -444,7 +445,7 @@ static void add_secret(lk_client *c)
                    0);
 }
 
-/* More output than the memory of the first identities has room for. */
+/* Make more output than the buffer has room for, so that the buffer moves. */
 static void crowd(lk_client *c)
 {
   for (int i = 0; i < 50; i++)
@@ -472,7 +473,7 @@ START_TEST(no_identity_outlives_its_use)
   lk_buf b = wire_buf();
 
   wire_welcome(&b, 7, 30000);
-  feed(c, &b); /* the identity is in the output, and requests behind it */
+  feed(c, &b); /* the output now has the identity and the requests */
   crowd(c);
   lk_client_sent(c, want.attempt, 20);
   add_secret(c);
@@ -506,7 +507,7 @@ START_TEST(an_identity_that_is_never_sent_is_wiped)
 }
 END_TEST
 
-/* The buffer of a client that lives on. */
+/* The client is not freed, so its output buffer is still in use. */
 START_TEST(sent_bytes_do_not_stay_in_the_output)
 {
   lk_client *c = new_watched(NULL);
@@ -521,7 +522,8 @@ START_TEST(sent_bytes_do_not_stay_in_the_output)
   ck_assert_uint_eq(spills, 1);
   send_all(c);
   spills = 0;
-  look_at(pending.at, len); /* small buffers are kept */
+  look_at(pending.at,
+          len); /* a small buffer is kept, so it may still be read */
   ck_assert_uint_eq(spills, 0);
   lk_client_free(c);
 }

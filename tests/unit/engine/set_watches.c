@@ -51,7 +51,8 @@ static void watch(lk_bytes path, lk_watch_kind kind)
   lk__watch_stand(&ws, w, kind);
 }
 
-/* All registered watches may have missed changes after `zxid`. */
+/* Encode setWatches for all registered watches, which may have missed changes
+   after `zxid`. */
 static int encode(int64_t zxid, size_t send_limit)
 {
   lk__watches_mark_missing(&ws, zxid);
@@ -60,7 +61,7 @@ static int encode(int64_t zxid, size_t send_limit)
 
 /* ---- the encoded request ------------------------------------------------- */
 
-/* A setWatches decoded, and where the next begins. */
+/* A decoded setWatches, and the place where the next one begins. */
 typedef struct chunk {
   struct lk_set_watches_request r;
   size_t frame_len; /* without its length */
@@ -174,8 +175,9 @@ START_TEST(a_path_stands_once_in_a_list_and_in_each_that_it_is_in)
 }
 END_TEST
 
-/* The captured setWatches2 too; and where a recursive watch has taken the place
- * of one of children, that comes once more, in a request behind. */
+/* The captured setWatches2 has such lists, too. If a recursive watch has
+   replaced a watch for children at the server, the latter is sent once more, in
+   a later request. */
 START_TEST(persistent_watches_have_lists_of_their_own)
 {
   vectors all = vectors_load(NULL);
@@ -201,7 +203,7 @@ START_TEST(persistent_watches_have_lists_of_their_own)
 }
 END_TEST
 
-/* Decode all chunks, whatever their opcode, and count paths of each list. */
+/* Decode all chunks of either opcode, and count the paths in each list. */
 static int count_lists(const lk_buf *b, size_t counts[5], size_t limit)
 {
   lk_reader in;
@@ -252,14 +254,14 @@ START_TEST(lists_of_persistent_watches_are_split_like_the_others)
 
     ck_assert_int_eq(count_lists(&out, counts, limit), chunks);
     ck_assert_int_ge(chunks, 2);
-    for (int i = 0; i < 5; i++) /* and the children of /both once more */
+    for (int i = 0; i < 5; i++) /* the list of children has /both once more */
       ck_assert_uint_eq(counts[i], 10U + (i == 4) + (i == 2) * 2U);
     end();
   }
 }
 END_TEST
 
-/* Many watches; path `i` is "/i" and filled up to `len` bytes. */
+/* Set many watches. The i-th path is "/i", filled up to `len` bytes. */
 static void watch_many(size_t count, size_t len)
 {
   char *path = malloc(len + 32);
@@ -289,7 +291,7 @@ static void mark(const lk_vec *v, int kind)
   }
 }
 
-/* Encode `count` watches and look at every chunk. */
+/* Encode `count` watches and check every chunk. */
 static int check_chunks(size_t count, size_t len, size_t send_limit)
 {
   size_t at = 0;
@@ -334,10 +336,10 @@ END_TEST
 
 START_TEST(chunks_are_as_full_as_they_may_be)
 {
-  /* 4 + 28 bytes each: 4096 of them fill 128 KiB */
+  /* Each path takes 4 + 28 bytes, so that 4096 paths fill 128 KiB. */
   ck_assert_int_eq(check_chunks(4096, 28, 0xfffff), 1);
   ck_assert_int_eq(check_chunks(4097, 28, 0xfffff), 2);
-  /* ten of them and the fixed parts */
+  /* The limit has room for ten paths and the fixed parts. */
   ck_assert_int_eq(check_chunks(20, 28, 28 + 10 * 32), 2);
   ck_assert_int_eq(check_chunks(20, 28, 28 + 10 * 32 - 1), 3);
 }
@@ -503,7 +505,8 @@ START_TEST(persistent_watches_come_behind_one_shot_ones_of_any_zxid)
 }
 END_TEST
 
-/* In one request it misses nothing; in two it does. */
+/* If both watches are sent in one request, no event is missed; in two requests
+   it may be. */
 START_TEST(registered_persistent_watch_follows_the_one_that_replaces_it)
 {
   size_t counts[5] = {0};
@@ -518,7 +521,7 @@ START_TEST(registered_persistent_watch_follows_the_one_that_replaces_it)
   ck_assert_int_eq(count_lists(&out, counts, 0xfffff), 1);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 1);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
-  ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* throttled */
+  ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* the reply was THROTTLED */
   ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));
   ck_assert(!stays->resumes);
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0, &out),
@@ -563,7 +566,7 @@ START_TEST(one_shot_watch_waits_for_an_add_watch_under_way)
 
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
   ck_assert(lk__set_watches_acknowledge(&ws, UINT32_MAX));
-  lk__watch_hold(stays, true); /* it comes behind */
+  lk__watch_hold(stays, true); /* held back, to be sent in a later request */
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
   lk__watch_drop(&ws, stays);
   end();

@@ -26,7 +26,7 @@ static void end(void)
   free(p);
 }
 
-/* The least and the most of a thousand pauses. */
+/* The shortest and the longest of a thousand pauses. */
 static void bounds(unsigned rounds, int64_t *least, int64_t *most)
 {
   *least = INT64_MAX;
@@ -91,7 +91,7 @@ START_TEST(all_servers_together_have_two_thirds_of_the_timeout)
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
   p->client->hosts.addresses = 1;
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 1000);
-  p->client->hosts.addresses = 5; /* of the one in turn */
+  p->client->hosts.addresses = 5; /* addresses of the present host */
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 500);
   p->client->hosts.addresses = UINT32_MAX;
   ck_assert_int_eq(lk__connect_timeout_usual_ms(p->client), 250);
@@ -113,7 +113,7 @@ START_TEST(an_attempt_is_shortened_when_the_addresses_are_known)
   begin("zk", 30000);
   peer_settle(p);
   ck_assert_int_eq(attempt_ends_in(), 20000);
-  p->now += 3000; /* the name server took that long */
+  p->now += 3000; /* the name server takes three seconds */
   peer_resolved(p, 5);
   ck_assert_int_eq(attempt_ends_in(), 4000);
   peer_failed(p, LK_ERR_CONNECT, NULL);
@@ -138,7 +138,7 @@ START_TEST(an_address_that_connects_keeps_its_time_when_it_is_resolved_late)
   begin("zk", 30000);
   peer_settle(p);
   peer_connected(p);
-  peer_resolved(p, 5); /* a driver out of order */
+  peer_resolved(p, 5); /* a mistake of the driver: it is connected already */
   ck_assert_int_eq(attempt_ends_in(), 20000);
   end();
 }
@@ -170,7 +170,8 @@ START_TEST(each_address_has_its_attempt_before_the_session_ends)
   ck_assert_int_eq(p->now - start, 20000);
   while (p->want.attempt == 0)
     peer_pass(p, 1);
-  ck_assert_uint_eq(p->want.address_index, 0); /* silent, too */
+  ck_assert_uint_eq(p->want.address_index,
+                    0); /* this attempt gets no reply either */
   peer_resolved(p, 2);
   while (p->want.address_index == 0)
     peer_pass(p, 1);
@@ -191,14 +192,15 @@ START_TEST(an_attempt_keeps_half_of_its_share_however_little_time_is_left)
   p->client->now = p->now;
   lk__connect_timeout_begin(p->client);
   ck_assert_int_eq(p->client->connection.attempt_end_ms - p->now, 2000);
-  p->client->now++; /* nothing is left to be shared */
+  p->client->now++; /* no time is left to be shared by the addresses */
   lk__connect_timeout_begin(p->client);
   ck_assert_int_eq(p->client->connection.attempt_end_ms - p->client->now, 4000);
   end();
 }
 END_TEST
 
-/* An attempt at a silent server: no bytes arrive for seconds. */
+/* During an attempt at a silent server the driver does not call the client for
+   seconds. */
 START_TEST(a_timeout_begins_when_the_request_is_made)
 {
   const peer_call first = {.name = "first", .timeout_ms = 15000};
@@ -248,7 +250,7 @@ static void ask_late(peer *of, const char *name, const char *event)
   (void)event;
   if (strcmp(name, "first") != 0)
     return;
-  of->now += 3000; /* other callbacks took that long */
+  of->now += 3000; /* other callbacks have taken three seconds */
   ck_assert_int_eq(peer_get(of, &second, "/a"), 0);
   deadline_seen = lk_client_deadline(of->client) - of->now;
 }
@@ -267,7 +269,8 @@ START_TEST(a_timeout_in_a_callback_begins_when_the_request_is_made)
 }
 END_TEST
 
-/* The clock drops less than a millisecond: one that says 5 may be all but 6. */
+/* The clock is rounded down to milliseconds: when it says 5, it may be
+ * almost 6. */
 START_TEST(a_timeout_rounds_up)
 {
   const peer_call call = {.name = "call", .timeout_ms = 10};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The options of TLS, as a client keeps them for its transport. */
+/* The options of TLS, which a client copies for its transport. */
 
 #include "support/suite.h"
 
@@ -15,7 +15,7 @@
 
 static const char secret[] = "-----BEGIN PRIVATE KEY-----";
 static char logged[512];
-static size_t blocks; /* of memory that are not freed */
+static size_t blocks; /* blocks of memory that are not freed yet */
 
 static int64_t now = 5000;
 
@@ -48,7 +48,7 @@ static void on_log(void *arg, int level, int err, const char *text)
   snprintf(logged + len, sizeof logged - len, "%d %d %s\n", level, err, text);
 }
 
-/* Memory whose blocks know their length. */
+/* An allocator whose blocks have their length in front. */
 static void *resize(void *arg, void *p, size_t size)
 {
   size_t *head = p == NULL ? NULL : (size_t *)p - 2;
@@ -196,7 +196,7 @@ START_TEST(another_list_of_servers_keeps_tls)
 }
 END_TEST
 
-/* The driver's part, up to a connection. */
+/* Do the driver's part until the client is connected, twice. */
 static void connect_twice(const lk_tls_config *tls)
 {
   lk_client *c;
@@ -241,7 +241,7 @@ START_TEST(opt_outs_are_logged_at_each_connection)
 }
 END_TEST
 
-/* The client's error when the failed attempt is logged. */
+/* The client's TLS error at the time when the failed attempt is logged. */
 static lk_tls_cause cause_in_log;
 static lk_client *client_in_log;
 

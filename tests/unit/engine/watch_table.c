@@ -55,7 +55,8 @@ static lk_watch *standing(const char *path, lk_watch_kind kind)
   return w;
 }
 
-/* How many an event moves to the list of the fired; they are dropped. */
+/* Report an event, and drop the watches that have fired. Returns their number.
+ */
 static size_t fire(int32_t type, const char *path)
 {
   lk_link fired;
@@ -68,7 +69,8 @@ static size_t fire(int32_t type, const char *path)
   return count;
 }
 
-/* The remaining watches of `kind` at `path` end. */
+/* End the remaining watches of `kind` at `path`. Returns whether there were
+ * any. */
 static bool left(const char *path, lk_watch_kind kind)
 {
   return fire(kind == LK_WATCH_KIND_CHILD ? LK_EVENT_CHILDREN
@@ -119,7 +121,7 @@ START_TEST(a_deletion_serves_all_lists_of_a_path_at_once)
 }
 END_TEST
 
-/* How many watches of `kind` at `watched` report an event; none ends. */
+/* How many watches of `kind` at `watched` report an event. No watch may end. */
 static size_t told(lk_watch_kind kind, const char *watched, int32_t type,
                    const char *path)
 {
@@ -237,7 +239,7 @@ START_TEST(watch_is_alone_if_no_other_shares_its_server_watch)
   ck_assert(lk__watch_is_alone(data));
   ck_assert(lk__watch_is_alone(child));
   lk_watch *exist = standing("/a", LK_WATCH_KIND_EXIST);
-  ck_assert(!lk__watch_is_alone(data)); /* the server has one for both */
+  ck_assert(!lk__watch_is_alone(data)); /* both share a watch at the server */
   ck_assert(!lk__watch_is_alone(exist));
   ck_assert(lk__watch_is_alone(child));
   lk__watch_drop(&ws, exist);
@@ -278,7 +280,8 @@ START_TEST(persistent_watch_reports_once_its_request_was_sent)
 }
 END_TEST
 
-/* In a callback, while other watches are still to be notified. */
+/* A watch may be removed in a callback, while others that have fired are not
+   notified yet. */
 START_TEST(fired_one_shot_watch_is_removed)
 {
   lk_link fired;
@@ -390,7 +393,8 @@ START_TEST(handle_of_a_removed_watch_matches_no_other)
 }
 END_TEST
 
-/* There is no memory for so many: the table says that it has them. */
+/* So many watches need too much memory, so the test sets the count of the table
+   by hand. */
 START_TEST(number_of_watches_is_limited_by_their_handles)
 {
   lk_call call = {.size = sizeof call, .on_event = on_event};
@@ -405,7 +409,8 @@ START_TEST(number_of_watches_is_limited_by_their_handles)
   before = mem.count;
   ck_assert_ptr_null(
       lk__watch_new(&ws, lk_text("/a"), LK_WATCH_KIND_DATA, &call));
-  ck_assert_uint_eq(mem.count, before + 1); /* the watch; no slots */
+  ck_assert_uint_eq(mem.count,
+                    before + 1); /* one for the watch, none for slots */
   ws.nslots = nslots;
   ws.free_slot = free_slot;
   ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 1);
@@ -413,7 +418,8 @@ START_TEST(number_of_watches_is_limited_by_their_handles)
 }
 END_TEST
 
-/* As far apart as 2^31 watches are. */
+/* The serial numbers differ in each of their bits, as they do after up to 2^31
+   watches. */
 START_TEST(handles_differ_in_each_bit_of_the_serial_number)
 {
   lk_watch w = {.serial = 0};
@@ -467,7 +473,7 @@ START_TEST(without_memory_there_is_no_watch)
     ck_assert_uint_eq(fire(LK_EVENT_CHANGED, "/a"), 1);
     end();
     if (!failed) {
-      ck_assert_uint_gt(n, 3); /* a watch, a path, its text */
+      ck_assert_uint_gt(n, 3); /* allocations: watch, path, text of the path */
       break;
     }
   }

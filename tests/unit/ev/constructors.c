@@ -2,8 +2,9 @@
 #include "config.h"
 
 /*
- * The same for the constructors that need libev, those of the blocking
- * interface among them.
+ * The constructors that need libev, including those of the blocking interface:
+ * after wrong arguments and each failing allocation the result is NULL and
+ * nothing is kept.
  */
 
 #include <latchkey/ev.h>
@@ -20,7 +21,7 @@ static struct ev_loop *loop;
 static lk_ev *ev;
 static lk_sync_client *client;
 
-/* `mem` for several threads. */
+/* Allocates from `mem` on any thread. */
 static void *resize(void *arg, void *p, size_t size)
 {
   (void)arg;
@@ -117,7 +118,7 @@ static int make_cancel(void **out, unsigned bad)
   return err;
 }
 
-/* The first ones are wrong for all kinds. */
+/* The first numbers are mistakes that all kinds share, such as no client. */
 static lk_sync_client *client_or_none(unsigned bad)
 {
   return bad == 1 ? NULL : client;
@@ -280,7 +281,7 @@ static const constructor blocking[] = {
     {"lk_sync_subscribe_data", make_data, free_subscription, 4},
 };
 
-/* The next `n` allocations of all threads succeed, and one fails. */
+/* Let the next `n` allocations of all threads succeed, and then one fail. */
 static void fail_after(size_t n)
 {
   pthread_mutex_lock(&mutex);
@@ -288,8 +289,8 @@ static void fail_after(size_t n)
   pthread_mutex_unlock(&mutex);
 }
 
-/* The handle's thread takes memory as well, so that it may be the one that gets
- * none: then the constructor succeeds. */
+/* The client's thread allocates, too. If its allocation is the one that fails,
+   the constructor succeeds. */
 static void expect_null_without_memory(const constructor *k)
 {
   unsigned made = 0;

@@ -16,7 +16,7 @@
 #include "unit/fake/service.h"
 #include "unit/fake/sockets.h"
 
-/* The driver and the engine together, and a server of the test's own. */
+/* The driver and the engine together, with a server on the test's thread. */
 
 static struct ev_loop *loop;
 static lk_ev *ev;
@@ -114,7 +114,7 @@ static void use(user *u, const char *hosts)
   lk_client_attach(u->client, &u->listener);
 }
 
-/* At the server, by that name. */
+/* Have the client use the server, under the given host name. */
 static void use_name(user *u, const char *name)
 {
   char hosts[64];
@@ -139,7 +139,7 @@ static int ask(user *u)
   return lk_get(u->client, "/x", NULL, on_end, u);
 }
 
-/* End the session; then nothing keeps the loop. */
+/* Close the client, and expect that nothing keeps the loop running then. */
 static void say_bye(user *u)
 {
   ck_assert_int_eq(lk_client_close(u->client, on_closed, u), 0);
@@ -199,10 +199,10 @@ START_TEST(a_thousand_requests_leave_in_one_write)
     ask(&u);
     RUN_UNTIL(u.ended == i);
   }
-  /* One for each; on a busy machine there is time for a ping or two. */
+  /* One send for each request; on a busy machine a ping or two are added. */
   ck_assert_uint_ge(calls.send, 1001);
   ck_assert_uint_lt(calls.send, 1010);
-  /* The alarm is set again when it rang early, never for each request. */
+  /* The alarm is set again when it fired too early, not for each request. */
   ck_assert_uint_lt(calls.settime, 50);
   say_bye(&u);
   stop();
@@ -466,8 +466,8 @@ START_TEST(a_forked_child_is_refused)
 }
 END_TEST
 
-SUITE("sessions", session_is_created_used_and_closed, session_works_byte_by_byte,
-      a_thousand_requests_leave_in_one_write,
+SUITE("sessions", session_is_created_used_and_closed,
+      session_works_byte_by_byte, a_thousand_requests_leave_in_one_write,
       client_reconnects_after_a_broken_connection,
       client_skips_a_host_that_does_not_respond,
       client_skips_addresses_that_do_not_respond, client_leaves_a_silent_server,

@@ -2,10 +2,10 @@
 #include "config.h"
 
 /*
- * The driver, the engine and TLS together, against a ZooKeeper server behind
- * TLS in the same thread. TCP hands over so many bytes at a time as a test
- * says, and breaks where it says so. What a program sees must be the same as
- * over plain TCP.
+ * The driver, the engine and TLS together, against the model server behind TLS
+ * on the same thread. A wrapper of TCP moves as many bytes at a time as a test
+ * wants, and breaks where the test wants. A program must get the same results
+ * as over plain TCP.
  */
 
 #include <latchkey/ev.h>
@@ -40,15 +40,16 @@ static _Thread_local model_link *line;
 /* ---- TCP that is cut ----------------------------------------------------- */
 
 static _Thread_local struct {
-  size_t read;       /* bytes at a time; 0: all */
-  size_t write;      /* the same */
-  uint64_t seed;     /* of other numbers each time, up to those; 0: none */
-  bool waits;        /* every other call finds nothing, or no room */
-  bool waited;       /* the last one did */
-  size_t break_at;   /* bytes received in all, after which it breaks, once */
-  bool reset;        /* by a reset */
-  size_t received;   /* in all */
-  unsigned attempts; /* to connect */
+  size_t read;     /* the most bytes of one read; 0: no limit */
+  size_t write;    /* the most bytes of one write; 0: no limit */
+  uint64_t seed;   /* of random limits up to `read` and `write`; 0: these are
+                      the limits */
+  bool waits;      /* every other call has to wait */
+  bool waited;     /* the last call had to wait */
+  size_t break_at; /* after so many received bytes the connection breaks once */
+  bool reset;      /* it breaks by a reset instead of a regular end */
+  size_t received; /* how many bytes were received */
+  unsigned attempts; /* how many times a connection was opened */
 } cuts;
 
 const lk_transport_type *__real_lk_transport_tcp(void);
@@ -71,8 +72,8 @@ static bool has_to_wait(void)
   return cuts.waited;
 }
 
-/* Of several addresses, so that the client goes to the next one at once. All
- * are the server's. */
+/* The client has several addresses, so that it tries the next one at once. All
+   lead to the same server. */
 static lk_flow cut_open(lk_transport *t, const lk_endpoint *to)
 {
   lk_endpoint there = *to;
@@ -185,7 +186,8 @@ static void take_frames(void)
   server.got -= at;
 }
 
-/* false: it would have to wait, or the client is gone. */
+/* Serve what has come. false: the server would have to wait, or the client has
+   closed. */
 static bool answer_some(void)
 {
   const unsigned char *bytes = lk__buf_bytes(&line->out);
@@ -345,7 +347,8 @@ static void new_client(void)
   ck_assert_int_eq(lk_ev_client_new(&client, ev, &config), 0);
 }
 
-/* The calls of a whole program; `observed` holds their results. */
+/* Make all calls of a program from connect to close; `observed` gets the
+ * results. */
 static void run_story(void)
 {
   struct timespec from;
@@ -457,8 +460,9 @@ START_TEST(session_over_tls_works_in_pieces_of_random_length)
 }
 END_TEST
 
-/* Break the connection after each `step` bytes from the server, until it is
- * over before. */
+/* Run the program again and again, each time with a later break: after 0 bytes
+   from the server, after `step` bytes, and so on, above 3000 bytes in larger
+   steps. Return when the program has received fewer bytes than that. */
 static void break_everywhere(size_t step)
 {
   for (size_t at = 0;; at += at < 3000 ? step : 2000) {
@@ -482,7 +486,7 @@ START_TEST(break_at_any_byte_loses_no_request)
 }
 END_TEST
 
-/* The attempt's deadline ends a handshake that goes no further. */
+/* The deadline of the attempt ends a handshake in which nothing happens. */
 START_TEST(handshake_that_hangs_ends_at_its_deadline)
 {
   struct timespec from;

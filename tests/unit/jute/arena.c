@@ -17,8 +17,8 @@ static void begin(void)
   arena.mem = &mem.mem;
 }
 
-/* Whether all bytes have this value: one assertion for all, since Check notes
- * each in a pipe. */
+/* Whether all bytes have this value. An assertion for each byte would take
+   long, since Check writes each assertion to a pipe. */
 static bool all_bytes_are(const unsigned char *bytes, size_t len, size_t value)
 {
   for (size_t i = 0; i < len; i++)
@@ -27,7 +27,8 @@ static bool all_bytes_are(const unsigned char *bytes, size_t len, size_t value)
   return true;
 }
 
-/* Take some of every size, fill them, and see that none is in another. */
+/* Take blocks of many sizes, fill them, and check that none overlaps another.
+ */
 static void use(size_t count)
 {
   unsigned char *taken[100];
@@ -130,7 +131,7 @@ START_TEST(allocations_stay_valid_without_memory)
   ck_assert_ptr_nonnull(lk__arena_take(&arena, 1, 100000));
   ck_assert_str_eq(first, "first");
   mem.fail_at = mem.count + 1;
-  lk__arena_reset(&arena, SIZE_MAX); /* it cannot fail, only keep nothing */
+  lk__arena_reset(&arena, SIZE_MAX); /* does not fail without memory */
   ck_assert_uint_eq(mem.live, 0);
   use(10);
   lk__arena_free(&arena);

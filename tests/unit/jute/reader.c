@@ -8,7 +8,7 @@
 static lk_reader in;
 static unsigned char *block;
 
-/* A reader over a block of just these bytes. */
+/* Let `in` read a block of exactly these bytes. */
 static void take(const char *bytes, size_t len)
 {
   free(block);
@@ -16,7 +16,7 @@ static void take(const char *bytes, size_t len)
   lk__reader_init(&in, block, len);
 }
 
-/* Just what the array holds, without the NUL that C adds. */
+/* The same for a string literal, without the NUL that C adds. */
 #define TAKE(bytes) take(bytes, sizeof(bytes) - 1)
 
 static void check_failed(void)
@@ -95,7 +95,7 @@ START_TEST(bytes_are_views_and_null_is_not_empty)
   b = lk__reader_bytes(&in);
   ck_assert_ptr_null(b.at);
   ck_assert_uint_eq(b.len, 0);
-  b = lk__reader_bytes(&in); /* empty, at the very end */
+  b = lk__reader_bytes(&in); /* an empty buffer at the end of the block */
   ck_assert_ptr_nonnull(b.at);
   ck_assert_int_eq(in.err, 0);
 }
@@ -144,10 +144,10 @@ START_TEST(a_count_fits_if_its_least_bytes_do)
   TAKE("\xff\xff\xff\xfe________");
   ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
   check_failed();
-  TAKE("\x40\x00\x00\x01____"); /* times 4 it wraps around to 4 */
+  TAKE("\x40\x00\x00\x01____"); /* this count times 4 overflows to 4 */
   ck_assert_uint_eq(lk__reader_count(&in, 4, &null), 0);
   check_failed();
-  TAKE("\x7f\xff\xff\xff____"); /* elements of no bytes */
+  TAKE("\x7f\xff\xff\xff____"); /* a count of elements that need no bytes */
   ck_assert_uint_eq(lk__reader_count(&in, 0, &null), 0);
   check_failed();
 }

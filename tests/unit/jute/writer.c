@@ -61,7 +61,7 @@ START_TEST(a_full_writer_counts_on_and_writes_nothing_past_its_end)
     write_all(&w);
     ck_assert_int_eq(w.err, 0);
     ck_assert_uint_eq(w.len, LEN);
-    /* A value is written whole or not at all; nothing else is touched. */
+    /* A value is written completely or not at all; no other byte is changed. */
     if (cap > 0)
       ck_assert_mem_eq(buf, expected, cap);
     free(buf);

@@ -32,7 +32,8 @@ static char *ca_pem, *own_pem, *key_pem;
 static tls_server server;
 static lk_tls_config config;
 
-/* How often anything in this program called recv(), which this stands for. */
+/* How many times recv() was called in this program; the function below takes
+   the place of the C library's. */
 static int receives;
 
 ssize_t recv(int fd, void *room, size_t size, int flags)
@@ -87,7 +88,7 @@ static void begin(void)
   setup_server(&for_server, &ca, NULL);
 }
 
-/* Wait shortly for what the other side does. */
+/* Sleep shortly, until the kernel has passed the bytes on. */
 static void rest(void)
 {
   struct pollfd p = {.fd = t->fd, .events = POLLIN};
@@ -95,7 +96,8 @@ static void rest(void)
   (void)poll(&p, 1, 1);
 }
 
-/* The client takes its steps, and the server its own in between. */
+/* Connect the client; the server does its steps in between. Returns the last
+   flow of the client. */
 static lk_flow connect_to(const char *host)
 {
   const lk_endpoint to = {.address = &server.at.any,
@@ -373,7 +375,8 @@ END_TEST
 
 /* ---- client certificates ------------------------------------------------- */
 
-/* A server that wants one; the client has it, if `issuer` is not NULL. */
+/* Have the server require a client certificate. The client gets one that
+   `issuer` has signed; NULL: the client gets none. */
 static void want_certificate(const tls_identity *issuer, const char *password)
 {
   const tls_wish wish = {.serial = 9};
@@ -390,7 +393,9 @@ static void want_certificate(const tls_identity *issuer, const char *password)
   tls_identity_free(&client);
 }
 
-/* With TLS 1.3 a server says so only after the client's last step. */
+/* Expect that the server refuses the client. With TLS 1.3 the refusal comes
+   only after the client's last step of the handshake, so that recv() reports
+   it. */
 static void expect_refused_later(lk_tls_cause cause, const char *why)
 {
   char room[16];
@@ -635,7 +640,7 @@ START_TEST(check_reports_errors_in_the_files)
 }
 END_TEST
 
-/* With the whole path, so that a program can name the file. */
+/* The message has the whole path, so that the user knows which file it is. */
 START_TEST(check_names_a_file_with_a_long_path)
 {
   char text[400], path[260] = "", wanted[400];
@@ -673,7 +678,8 @@ START_TEST(connection_is_described_with_both_certificates)
   ck_assert_int_eq(c.server.not_after_s - c.server.not_before_s, 30L * 86400);
   ck_assert_str_eq(c.own.subject, "CN=alice");
   ck_assert_str_eq(c.own.names, "");
-  /* Of a program with a shorter struct; one with a longer gets zeros. */
+  /* A program with an older, shorter struct gets what fits; behind the members
+   that the library knows, a longer struct gets zeros. */
   char more[sizeof c + 8];
 
   memset(more, 'x', sizeof more);
@@ -714,7 +720,8 @@ END_TEST
 
 /* ---- sessions ------------------------------------------------------------ */
 
-/* One connection with a byte each way, so that tickets arrive. */
+/* Connect, send a byte each way so that tickets arrive, and close. Returns
+   whether a session was resumed. */
 static bool was_resumed(const char *host)
 {
   char room[4];
@@ -895,7 +902,8 @@ static void await_bytes(void)
   ck_assert_int_eq(poll(&p, 1, 10000), 1);
 }
 
-/* Bytes that the server has not sent yet. */
+/* Let the server encrypt bytes without sending them. Returns the length of the
+   records in `out`. */
 static size_t seal(char *out, size_t size, const void *bytes, size_t len)
 {
   BIO *wire = SSL_get_wbio(server.ssl), *kept = BIO_new(BIO_s_mem());
@@ -912,7 +920,7 @@ static size_t seal(char *out, size_t size, const void *bytes, size_t len)
   return (size_t)sealed;
 }
 
-/* A connection on which nothing is under way, tickets neither. */
+/* Connect, and wait until nothing is under way, not even a ticket. */
 static void connect_and_rest(void)
 {
   char room[2];
@@ -982,7 +990,8 @@ START_TEST(half_a_record_is_waited_for_by_its_descriptor)
 }
 END_TEST
 
-/* Its last flight and a byte of data come in one segment. */
+/* Complete the handshake so that the server's last messages and a byte of data
+   come in one segment. */
 static void finish_handshake_with_a_byte(lk_flow flow)
 {
   for (int i = 0; i < STEPS; i++) {
@@ -1088,8 +1097,8 @@ END_TEST
 
 /* ---- what does not speak TLS --------------------------------------------- */
 
-/* Accept, and answer the first bytes by `len` of `answer`; then close, if there
- * are none. */
+/* Expect an error from a port without TLS. The server reads the client's first
+   bytes and sends `answer`; if that is empty, the server closes instead. */
 static void expect_of_plain_port(const char *answer, lk_tls_cause cause,
                                  const char *why)
 {

@@ -30,15 +30,16 @@ static tls_identity ca, own;
 static char *ca_pem, *own_pem, *key_pem;
 static tls_server server;
 static lk_tls_config config;
-static time_t ahead; /* added to time(), in seconds */
+static time_t clock_shift_s; /* added to the result of time() */
 
-/* OpenSSL's clock, and that of the transport. */
+/* Takes the place of the C library's time(), for OpenSSL and for the transport.
+ */
 time_t time(time_t *out)
 {
   struct timespec now;
 
   clock_gettime(CLOCK_REALTIME, &now);
-  now.tv_sec += ahead;
+  now.tv_sec += clock_shift_s;
   if (out != NULL)
     *out = now.tv_sec;
   return now.tv_sec;
@@ -81,7 +82,7 @@ static void finish(void)
   key_pem = NULL;
 }
 
-/* Wait shortly for what the other side does. */
+/* Sleep shortly, until the kernel has passed the bytes on. */
 static void rest(void)
 {
   struct pollfd p = {.fd = t->fd, .events = POLLIN};
@@ -130,7 +131,7 @@ static void hang_up(void)
   tls_server_hang_up(&server, false);
 }
 
-/* Bytes that have come and were not read. */
+/* How many bytes have come and were not read. */
 static int unread(void)
 {
   int n = 0;
@@ -141,7 +142,8 @@ static int unread(void)
 
 /* ---- servers that never pause -------------------------------------------- */
 
-/* Accept the connection, without TLS, once the client has said hello. */
+/* Accept the connection without TLS, after the client has sent its first
+   message. */
 static void accept_raw(void)
 {
   char hello[4096];
@@ -265,7 +267,8 @@ START_TEST(sending_after_a_failure_repeats_it)
 }
 END_TEST
 
-/* The alert stays readable when the server has reset the connection. */
+/* The server sends an alert and resets the connection: sending fails, but the
+   alert can still be read. */
 START_TEST(refused_client_that_fails_to_send_learns_the_reason)
 {
   char room[16];
@@ -316,7 +319,8 @@ END_TEST
 
 /* ---- sessions ------------------------------------------------------------ */
 
-/* One connection with a byte to the client, so that tickets arrive. */
+/* Connect, receive a byte so that tickets arrive, and close. Returns whether a
+   session was resumed. */
 static bool was_resumed(void)
 {
   char room[4];
@@ -348,12 +352,12 @@ START_TEST(session_is_resumed_for_ten_minutes_after_it_was_verified)
 {
   for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
     use_version(version);
-    ahead += 400;
-    ck_assert(was_resumed()); /* and gets a new ticket */
-    ahead += 400;
+    clock_shift_s += 400;
+    ck_assert(was_resumed()); /* the client gets a new ticket, too */
+    clock_shift_s += 400;
     ck_assert(!was_resumed());
     ck_assert(was_resumed());
-    ahead -= 1000;
+    clock_shift_s -= 1000;
     ck_assert(!was_resumed()); /* the clock was set back */
     finish();
   }
@@ -405,7 +409,7 @@ START_TEST(a_file_of_any_length_is_read_or_refused)
   expect_failed_files("File too large");
   ck_assert_int_eq(ftruncate(fd, 0), 0);
   expect_failed_files("has no certificate");
-  /* a certificate behind what only people read */
+  /* The certificate stands behind 100 KB that are no PEM. */
   ck_assert_int_eq(ftruncate(fd, 100 * 1024), 0);
   ck_assert_int_eq(pwrite(fd, "\n", 1, 100 * 1024 - 1), 1);
   ck_assert_int_eq(pwrite(fd, ca_pem, strlen(ca_pem), 100 * 1024),
@@ -445,7 +449,8 @@ START_TEST(certificate_without_any_key_is_refused)
 }
 END_TEST
 
-/* OpenSSL asks the terminal for a password, or standard input without one. */
+/* Without a callback OpenSSL would ask for the password on the terminal, or
+   read it from standard input if there is no terminal. */
 START_TEST(certificate_with_a_password_does_not_prompt)
 {
   static const char type_line[] = "Proc-Type: 4,ENCRYPTED\n"

@@ -13,9 +13,9 @@
 #include "support/suite.h"
 #include "unit/fake/names.h"
 
-/* Built with each resolver there is. What a question without a thread or its
-   memory is answered with; c-ares needs no thread, and no descriptor at first.
- */
+/* This file is built once for each name service. These are the results of a
+   lookup for which there is no memory, no thread or no descriptor. c-ares needs
+   no thread, and opens no descriptor at first. */
 #ifndef WITHOUT_MEMORY
 #  define WITHOUT_MEMORY      "resolve twice.test: Out of memory|"
 #  define WITHOUT_THREAD      "127.0.0.1:0 |"
@@ -58,7 +58,7 @@ static void on_done(lk_lookup *l, const lk_address *list, size_t count,
   }
   add_result(why == NULL ? "" : why, "|");
   ended++;
-  ev_break(loop, EVBREAK_ALL); /* do not wait for more first */
+  ev_break(loop, EVBREAK_ALL); /* the loop returns before it waits again */
 }
 
 static void init_lookup(lk_lookup *l)
@@ -103,7 +103,8 @@ static void run_until_ended(unsigned count)
     ev_run(loop, EVRUN_ONCE);
 }
 
-/* Answers come in the order of the name server. */
+/* Look up a host and compare the result, with the addresses in the order in
+   which the name server gave them. */
 static void expect(const char *host, const char *answer)
 {
   lk_lookup l;
@@ -162,7 +163,7 @@ START_TEST(unknown_name_is_reported)
   ck_assert_msg(strncmp(results, "resolve none.test: ", 19) == 0, "%s",
                 results);
   ck_assert_uint_gt(strlen(results), 24);
-  ck_assert_ptr_null(strstr(results, "memory")); /* that is another reason */
+  ck_assert_ptr_null(strstr(results, "memory")); /* the reason is not memory */
   stop();
 }
 END_TEST
@@ -226,7 +227,7 @@ START_TEST(changed_name_server_is_used)
   start();
   expect("twice.test", "127.0.0.1:0 |");
   fake_names_stop();
-  fake_names_start(loop); /* at another port */
+  fake_names_start(loop); /* listens at another port than before */
   expect("two.test", "127.0.0.1:0 127.0.0.2:0 |");
   stop();
 }
@@ -257,7 +258,7 @@ START_TEST(a_silent_name_server_does_not_stop_the_loop)
   ev_timer_stop(loop, &tick);
   run_until_ended(1);
   ck_assert_str_eq(results, "127.0.0.1:0 |");
-  stop(); /* does not wait for the answer either */
+  stop(); /* freeing the resolver does not wait for the reply either */
   ck_assert_uint_eq(ended, 1);
 }
 END_TEST
@@ -298,7 +299,7 @@ START_TEST(lookup_without_memory_fails_or_is_refused)
   mem.fail_at = 0;
   ck_assert_uint_ge(refused, 1);
   ck_assert_uint_ge(failed, 1);
-  ck_assert_uint_le(mem.count, 5); /* not one for each of six addresses */
+  ck_assert_uint_le(mem.count, 5); /* fewer allocations than addresses (6) */
   ck_assert_ptr_nonnull(strstr(results, "127.9.9.5:0"));
   stop();
 }
@@ -361,7 +362,7 @@ START_TEST(queries_leave_the_reference_count_of_the_loop_unchanged)
 }
 END_TEST
 
-/* The iterations of the loop within a tenth of a second. */
+/* How many iterations the loop makes within a tenth of a second. */
 static unsigned count_turns(void)
 {
   unsigned before = ev_iteration(loop);
@@ -428,7 +429,8 @@ START_TEST(undelivered_results_are_freed)
   start();
   ask(&l[0], "two.test");
   ask(&l[1], "twice.test");
-  poll(NULL, 0, 100); /* threads finish, and no turn fetches it */
+  poll(NULL, 0,
+       100); /* the threads end, and the loop does not take the results */
   stop();
   ck_assert_uint_eq(ended, 0);
 }

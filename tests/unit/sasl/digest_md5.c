@@ -9,8 +9,8 @@
 #include <gsasl.h>
 #include <stdio.h>
 
-/* DIGEST-MD5 against the server's side of libgsasl, as ZooKeeper sets it up;
- * with ZooKeeper itself: tests/live/client/access.py. */
+/* DIGEST-MD5 against the server's side of libgsasl, with ZooKeeper's settings.
+   tests/live/client/access.py tests it with ZooKeeper itself. */
 
 static failing_mem mem;
 static Gsasl *library;
@@ -69,7 +69,8 @@ static void *start(const char *user, const char *password)
   return state;
 }
 
-/* One step; NULL: before the server has said anything. */
+/* Make one step and copy its response. `challenge` NULL: the first step, before
+   any challenge of the server. */
 static int step(void *state, const char *challenge, char *response,
                 const char **why)
 {
@@ -82,7 +83,8 @@ static int step(void *state, const char *challenge, char *response,
   return result;
 }
 
-/* The server's result for a token: GSASL_..., and its own token. */
+/* Pass a token to the server. Returns its result, GSASL_..., and writes the
+   server's token to `out`. */
 static int serve(const char *token, char *out)
 {
   char *said = NULL;
@@ -127,7 +129,7 @@ START_TEST(client_and_server_prove_that_they_know_the_password)
 }
 END_TEST
 
-/* Up to the server's last word. */
+/* Run an exchange up to the server's last token, which is written to `its`. */
 static void *go_to_proof(const char *password, char *its, int verdict)
 {
   char mine[1000];
@@ -199,7 +201,8 @@ START_TEST(invalid_challenge_gets_no_response)
 }
 END_TEST
 
-/* The byte at the end of a block is the sanitizer's. */
+/* The challenge has no bytes and stands at the end of a block, so a sanitizer
+   reports any read. */
 START_TEST(an_empty_challenge_is_not_read)
 {
   char *block = malloc(1);

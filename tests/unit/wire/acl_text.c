@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Access lists as text; ids of digests. */
+/* Access lists as text, and the ids of the scheme digest. */
 
 #include <latchkey/acl.h>
 
@@ -85,23 +85,24 @@ START_TEST(error_of_an_access_list_names_its_place)
   static const struct {
     const char *text;
     size_t at; /* the position of the error */
-  } table[] = {{"", 0},
-               {"world", 0},
-               {"world:anyone", 0},
-               {"world:anyone:", 0},
-               {"world:anyone:x", 0},
-               {"world:anyone:r1", 0},
-               {":anyone:r", 0},
-               {"a:b:r,", 6},
-               {"a:b:r,,c:d:r", 6},
-               {",a:b:r", 0},
-               {"a:b:2147483648", 0},
-               {"a:b:99999999999999999999", 0},
-               {"a:b:-1", 0},
-               /* one forgotten or misspelt part does not make one of two */
-               {"world:anyone,digest:bob:x:r", 0},
-               {"world:anyone:cdrwq,digest:bob:x:r", 0},
-               {"a:b:r,world:anyone:q,ip:1:r", 6}};
+  } table[] = {
+      {"", 0},
+      {"world", 0},
+      {"world:anyone", 0},
+      {"world:anyone:", 0},
+      {"world:anyone:x", 0},
+      {"world:anyone:r1", 0},
+      {":anyone:r", 0},
+      {"a:b:r,", 6},
+      {"a:b:r,,c:d:r", 6},
+      {",a:b:r", 0},
+      {"a:b:2147483648", 0},
+      {"a:b:99999999999999999999", 0},
+      {"a:b:-1", 0},
+      /* A missing or misspelt part must not turn two entries into one. */
+      {"world:anyone,digest:bob:x:r", 0},
+      {"world:anyone:cdrwq,digest:bob:x:r", 0},
+      {"a:b:r,world:anyone:q,ip:1:r", 6}};
 
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     ck_assert_int_eq(parse(table[i].text), LK_ERR_BAD_ARGUMENT);
@@ -165,8 +166,8 @@ static void assert_sha1(const void *bytes, size_t len, const char *hex)
   ck_assert_str_eq(text, hex);
 }
 
-/* Of FIPS 180, and every length around the end of a block: the last hash is of
- * all those before it. */
+/* The vectors of FIPS 180, and every length around the end of a block of SHA-1.
+   The last hash is that of all hashes before it. */
 START_TEST(sha1_matches_the_published_vectors)
 {
   unsigned char chain[LK_SHA1_LEN * 200];
@@ -194,7 +195,7 @@ START_TEST(digest_is_the_one_that_servers_compute)
   ck_assert_str_eq(out, "bob:fyVmFCwVbTJYrznoSu1koqYEYF0=");
   ck_assert_int_eq(lk_acl_digest(out, sizeof out, "super:test"), 0);
   ck_assert_str_eq(out, "super:D/InIHSb7yEEbrWz8b9l71RjZJU=");
-  /* the first colon ends the name */
+  /* The first colon ends the name, so the password is "b:c". */
   ck_assert_int_eq(lk_acl_digest(out, sizeof out, "a:b:c"), 0);
   ck_assert_mem_eq(out, "a:", 2);
   ck_assert_uint_eq(strlen(out), 2 + 28);

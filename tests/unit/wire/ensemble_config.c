@@ -9,7 +9,7 @@
 
 static lk_member m;
 
-/* A block of just that size. */
+/* Read the next member from a copy of `text` in a block of exactly its size. */
 static int next_of(const char *text)
 {
   size_t len = strlen(text);

@@ -41,7 +41,8 @@ static lk_buf stream(void)
   return b;
 }
 
-/* Feed a piece, in a block of just that size; what comes out is appended. */
+/* Feed a piece in a block of exactly its size, and append the complete frames
+   to `out`. */
 static void feed(const unsigned char *at, size_t len, lk_buf *out)
 {
   unsigned char *copy = exactly(at, len);
@@ -63,7 +64,7 @@ static void feed(const unsigned char *at, size_t len, lk_buf *out)
   free(copy);
 }
 
-/* Feed the stream in pieces that end at `a`, `b`, and at its end. */
+/* Feed the stream in three pieces: up to `a`, up to `b`, and the rest. */
 static void feed_in_pieces(const lk_buf *in, size_t a, size_t b)
 {
   const unsigned char *at = lk__buf_bytes(in);
@@ -128,7 +129,7 @@ START_TEST(complete_frame_is_not_copied)
 }
 END_TEST
 
-/* The result for a frame of that length, of which one byte has come. */
+/* The result for the begin of a frame: the length `len` and one byte. */
 static lk_frame_result claim(uint32_t len, size_t pieces)
 {
   unsigned char head[] = {(unsigned char)(len >> 24),
@@ -176,8 +177,8 @@ START_TEST(memory_grows_with_bytes_received_and_not_with_lengths)
 }
 END_TEST
 
-/* Receive a piece of a stream where there is room for it, all of it or up to
-   the room's end. Returns how much. */
+/* Receive a piece of a stream in the room that is offered for it, up to the end
+   of the room. Returns the number of bytes received. */
 static size_t receive_in_place(const unsigned char *at, size_t len,
                                lk_bytes *out)
 {
@@ -219,7 +220,7 @@ START_TEST(a_long_frame_is_received_in_place)
   }
   ck_assert_uint_eq(frame.len, 5000);
   ck_assert_mem_eq(frame.at, lk__buf_bytes(&in) + mark + 4, 5000);
-  ck_assert_uint_le(mem.count, 6); /* 256, 512 ... 8192 */
+  ck_assert_uint_le(mem.count, 6); /* the buffer grows from 256 to 8192 bytes */
   lk__buf_free(&in);
   end();
 }
@@ -261,7 +262,7 @@ START_TEST(receive_buffer_without_memory_is_refused)
   mem.fail_at = mem.count + 1;
   ck_assert_ptr_null(lk__frame_room(&frames, 60, &size));
   ck_assert(failing_mem_failed(&mem));
-  bytes = lk_bytes_of(some, 50); /* for these there is still some */
+  bytes = lk_bytes_of(some, 50); /* the buffer still has room for 50 bytes */
   ck_assert_int_eq(lk__frame_next(&frames, &bytes, &frame), LK_FRAME_NONE);
   ck_assert_ptr_nonnull(lk__frame_room(&frames, 10, &size));
   ck_assert_uint_eq(size, 10);

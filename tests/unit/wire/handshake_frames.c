@@ -9,7 +9,7 @@
 
 static lk_handshake h;
 
-/* Judge a frame, given as it came, with its length before it. */
+/* Judge a received frame with its length. */
 static lk_welcome judge(const void *bytes, size_t len)
 {
   unsigned char *frame = exactly((const char *)bytes + 4, len - 4);
@@ -28,7 +28,7 @@ typedef struct response {
   unsigned char read_only;
 } response;
 
-static bool any; /* a server without a quorum is meant, too */
+static bool any; /* the client accepts a server without a quorum, too */
 
 static lk_welcome answer(int64_t asked, response r)
 {
@@ -149,8 +149,8 @@ START_TEST(truncated_connect_response_is_refused)
 }
 END_TEST
 
-/* Those of the captured exchanges that are whole connect requests as we send
- * them, made again from what they say. */
+/* Encode a captured connect request again from its fields, and compare. The
+   request must have the form that the library sends. */
 static void encode_again(const vector *v)
 {
   struct lk_connect_request r;
@@ -185,7 +185,7 @@ START_TEST(connect_requests_are_equal_to_captured_ones)
     count++;
   }
   vectors_free(&all);
-  ck_assert_uint_ge(count, 4); /* two of them with the last byte set */
+  ck_assert_uint_ge(count, 4); /* in two of them readOnly is true */
 }
 END_TEST
 

@@ -11,10 +11,10 @@ static lk_arena arena;
 static lk_op_result *results;
 static int outcome;
 
-/* The body of the captured request, or reply, named so. */
+/* The body of the captured request or reply with this name. */
 static lk_bytes captured(const char *name, bool from_server)
 {
-  static vectors all; /* the process ends soon */
+  static vectors all; /* never freed, since the test's process ends soon */
   size_t skip = from_server ? 4 + 16 : 4 + 8;
 
   if (all.count == 0)
@@ -43,7 +43,7 @@ static int decode_in(const char *chroot, size_t asked, const void *bytes,
   lk__reader_init(&in, block, len);
   err = lk__multi_decode(&in, asked, chroot, &arena, &results, &outcome);
   ck_assert_int_eq(err, in.err);
-  free(block); /* nothing of a result is in the frame */
+  free(block); /* results must not refer to the frame */
   return err;
 }
 
@@ -100,7 +100,7 @@ START_TEST(a_chroot_stands_before_every_path)
 }
 END_TEST
 
-/* The path of a single part as it is sent. */
+/* Check the path that is sent for a single operation. */
 static void check_path(lk_op op, const char *chroot, const char *path)
 {
   unsigned char bytes[512];
@@ -114,7 +114,7 @@ static void check_path(lk_op op, const char *chroot, const char *path)
   lk__multi_encode(&out, &op, 1, chroot);
   lk__reader_init(&in, bytes, out.len);
   ck_assert(lk__operation_decode(&in, false, &arena, &part));
-  /* all begin with it */
+  /* The body of each operation begins with its path. */
   ck_assert_uint_eq(part.body.path.path.len, strlen(path));
   ck_assert_mem_eq(part.body.path.path.at, path, strlen(path));
   lk__arena_free(&arena);
@@ -164,7 +164,8 @@ START_TEST(opcode_of_no_operation_has_no_record)
     ck_assert_int_eq(out.err, LK_ERR_BAD_ARGUMENT);
     ck_assert_uint_eq(out.len, 0);
   }
-  /* a request that is answered as a create2, and a result of no request */
+  /* createTTL has the result of create2, and an error is the result of no
+     request. */
   ck_assert_ptr_nonnull(lk__operation_record(LK_OPCODE_CREATE_TTL, false));
   ck_assert_ptr_null(lk__operation_record(LK_OPCODE_CREATE_TTL, true));
   ck_assert_ptr_null(lk__operation_record(LK_OPCODE_ERROR, false));
@@ -284,19 +285,19 @@ END_TEST
 START_TEST(impossible_result_is_refused)
 {
   failing_mem_init(&mem);
-  /* unknown: 3, 14, 19; of a multiRead: 4, 8 */
+  /* 3, 14 and 19 are no types of results; 4 and 8 are types of a multiRead. */
   ck_assert_int_eq(DECODE("", 1, HEAD("\x03") END), LK_ERR_MARSHALLING);
   ck_assert_int_eq(DECODE("", 1, HEAD("\x0e") END), LK_ERR_MARSHALLING);
   ck_assert_int_eq(DECODE("", 1, HEAD("\x13") END), LK_ERR_MARSHALLING);
   ck_assert_int_eq(DECODE("", 1, HEAD("\x08") "\0\0\0\0" END),
                    LK_ERR_MARSHALLING);
-  /* no path, and one with a NUL in it */
+  /* A path that is null, and one that contains a NUL. */
   ck_assert_int_eq(DECODE("", 1, HEAD("\x01") "\xff\xff\xff\xff" END),
                    LK_ERR_MARSHALLING);
   ck_assert_int_eq(DECODE("", 1, HEAD("\x01") "\0\0\0\3/\0a" END),
                    LK_ERR_MARSHALLING);
   ck_assert_int_eq(DECODE("", 1, HEAD("\x01") "\0\0\0\2/a" END), 0);
-  /* a success with an error, and two errors for one part */
+  /* A success with an error code, and two different errors for one part. */
   ck_assert_int_eq(DECODE("", 1, "\0\0\0\2\0\xff\xff\xff\x9b" END),
                    LK_ERR_MARSHALLING);
   ck_assert_int_eq(DECODE("", 1,
@@ -359,7 +360,7 @@ START_TEST(every_allocation_may_fail)
   size_t n = 0;
   int err;
 
-  /* a path that needs a block of its own and fills it, a Stat behind it */
+  /* A path that fills a block of the arena, and a Stat behind it. */
   memset(body + 13, 'p', 2000);
   memcpy(body + 2013, HEAD("\x05"), 9);
   memset(body + 2022, 1, LK_STAT_SIZE);

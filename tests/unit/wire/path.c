@@ -68,7 +68,8 @@ START_TEST(only_a_sequential_path_may_end_with_a_slash)
 }
 END_TEST
 
-/* "/aaa…a" of `len` characters with `what` at `at`. */
+/* Whether a path is valid that has `len` characters: a slash, then the letter
+   a, with `what` at the position `at`. */
 static bool valid_with(size_t len, size_t at, const char *what)
 {
   char path[48];
@@ -108,7 +109,8 @@ END_TEST
 
 /* ---- characters --------------------------------------------------------- */
 
-/* The server's rule, written in another way. */
+/* Whether the server accepts a character: its rule, written in another way than
+   in the library. */
 static bool server_takes(uint32_t ch)
 {
   if (ch < 0x20 || ch > 0xffef)
@@ -156,7 +158,7 @@ START_TEST(characters_are_judged_as_a_server_judges_them)
 }
 END_TEST
 
-/* Whether some bytes are the shortest form of one character. */
+/* Whether the bytes are the shortest UTF-8 form of the character `ch`. */
 static bool well_formed(const unsigned char *s, size_t len, uint32_t ch)
 {
   char again[4];

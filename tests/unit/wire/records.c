@@ -5,7 +5,8 @@
 #include "support/suite.h"
 #include "vectors/vectors.h"
 
-/* The protocol's own table, once more. W: write, L: leader, R: read-only. */
+/* The protocol's table of opcodes, written independently of the library's. W: a
+   write, L: goes to the leader, R: served by a read-only server. */
 static const struct {
   int32_t number;
   const char *name;
