@@ -105,10 +105,9 @@ static void local_contender_granted(void *arg)
   lk__local_queue_unref(q);
 }
 
-/* End all requests that wait now. They are taken from the queue before the
- * first callback, since a callback may add a new request, which gets a new
- * contender.
- */
+/* End all requests that wait now. They leave the queue before the first
+ * callback is invoked: a callback may add a request, which gets a new
+ * contender. */
 static void local_queue_end_all(lk_local_queue *q, int err)
 {
   for (lk_local_request *r; (r = lk__local_queue_first(q)) != NULL;) {

@@ -40,10 +40,8 @@ lk_local_queue *lk__local_queue_new(const lk_lock *l,
                                     void (*fire)(lk_client *c, void *arg));
 
 void lk__local_queue_unref(lk_local_queue *q);
-/** Start the queue's timer, to fire in the next turn of the loop. Callbacks are
-    invoked from there, since they must not be invoked inside a call of an
-   owner.
- */
+/** Start the queue's timer, to fire in the next turn of the loop. The timer
+    invokes callbacks that must not be invoked inside a call of an owner. */
 void lk__local_queue_schedule(lk_local_queue *q);
 
 #endif

@@ -53,8 +53,8 @@ void lk__local_queue_report_ends(lk_local_queue *q);
 /** End the first waiter with `err` and report it at once. */
 void lk__local_queue_end_first(lk_local_queue *q, int err);
 
-/** The number of predecessors of `r`, local and other ones. If `r` is NULL,
-   those of a new request. The queue must have a contender. */
+/** The number of predecessors of `r`, local and other ones. NULL: of a request
+    that would be added now. The queue must have a contender. */
 size_t lk__local_queue_count_before(const lk_local_queue *q,
                                     const lk_local_request *r);
 /** Report to each waiting request its position, if that is known and was not

@@ -96,6 +96,7 @@ static bool name_parse_known(const lk_name_format *format, lk_bytes name,
     return false;
   out->number = number;
   out->kind = node_kind_at_end(format, at, len);
+  /* A minus that does not belong to the text of the kind is the number's. */
   if (out->kind == NULL && len > 0 && at[len - 1] == '-') {
     out->number = -number;
     out->kind = node_kind_at_end(format, at, len - 1);
