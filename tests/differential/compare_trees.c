@@ -11,7 +11,8 @@
 
 enum { MOST_PATH = 1000 };
 
-/* The reply to the last request has the names of the children. */
+/* Sends all reads of a node and compares the replies. The last reply has the
+ * names of the children. */
 static void compare_node(pair *p, unsigned conn, int32_t *xid, const char *path)
 {
   static const int32_t ops[] = {LK_OPCODE_GET_DATA, LK_OPCODE_GET_ACL,

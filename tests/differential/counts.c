@@ -62,8 +62,8 @@ static void add_create(counts *t, lk_reader *requests, int32_t op, int32_t err)
   lk__arena_free(&arena);
 }
 
-/* "addWatch, mode 1" or "removeWatches, type 3": the number is the last
- * field. */
+/* Counts a request as "addWatch, mode 1" or "removeWatches, type 3"; the number
+ * is the last field of its body. */
 static void add_mode(counts *t, lk_reader *requests, int32_t op, int32_t err)
 {
   lk__reader_bytes(requests);
@@ -90,7 +90,8 @@ static void add_lists(counts *t, lk_reader *requests, int32_t op, int32_t err)
   }
 }
 
-/* Each operation, with the type of its result. */
+/* Counts each operation of a transaction with the type and the error of its
+ * result. */
 static void add_parts(counts *t, lk_reader *requests, lk_reader *replies,
                       int32_t op)
 {
@@ -174,7 +175,7 @@ void counts_add(counts *t, const list *requests, const list *replies)
 
 static int compare(const void *a, const void *b)
 {
-  return strcmp(a, b); /* each entry begins with its name */
+  return strcmp(a, b); /* an entry begins with its name */
 }
 
 void counts_print(const counts *t)

@@ -31,7 +31,7 @@ typedef struct choice {
   bool counts;
 } choice;
 
-static double seconds(void)
+static double now_seconds(void)
 {
   struct timespec t;
 
@@ -63,23 +63,23 @@ static void end(const choice *c, pair *p)
   pair_free(p);
 }
 
-/* Timers do not expire during this comparison. */
+/* Compares random requests. The timeouts are so long that no timer expires. */
 static void compare_requests(const choice *c)
 {
-  /* TTLs are enabled either with one server or with three, by the seed. */
+  /* By the seed, TTLs are enabled either with one server or with three. */
   bool ttls = (c->seed + (c->servers == 1 ? 0 : 1)) % 2 == 1;
   const side_config config = {c->servers, 2000, 40000, 60000, 36000000, ttls};
   char command[40];
 
   snprintf(command, sizeof command, " --ops %" PRIu64, c->ops);
   pair *p = start(c, &config, command);
-  double before = seconds();
+  double before = now_seconds();
   uint64_t count = steps_run(p, c->servers, c->seed, c->ops);
 
   printf("%u server%s, seed %" PRIu64 ": %" PRIu64
          " requests, no difference, %.0f a second\n",
          c->servers, c->servers == 1 ? "" : "s", c->seed, count,
-         (double)count / (seconds() - before));
+         (double)count / (now_seconds() - before));
   end(c, p);
 }
 
@@ -96,13 +96,13 @@ static void compare_time_passing(const choice *c)
   end(c, p);
 }
 
-static uint64_t number(const char *text)
+static uint64_t parse_number(const char *text)
 {
   char *end;
   uint64_t n = text == NULL ? 0 : strtoull(text, &end, 10);
 
   if (text == NULL || *text == '\0' || *end != '\0') {
-    fprintf(stderr, "differential: expected a number\n");
+    fprintf(stderr, "differential: expected a parse_number\n");
     exit(2);
   }
   return n;
@@ -115,11 +115,11 @@ int main(int argc, char **argv)
   (void)argc;
   for (char **arg = argv + 1; *arg != NULL; arg++) {
     if (strcmp(*arg, "--ops") == 0)
-      c.ops = number(*++arg);
+      c.ops = parse_number(*++arg);
     else if (strcmp(*arg, "--seed") == 0)
-      c.seed = number(*++arg);
+      c.seed = parse_number(*++arg);
     else if (strcmp(*arg, "--servers") == 0)
-      c.servers = number(*++arg) == 3 ? 3 : 1;
+      c.servers = parse_number(*++arg) == 3 ? 3 : 1;
     else if (strcmp(*arg, "--self") == 0)
       c.self = true;
     else if (strcmp(*arg, "--time-passes") == 0)

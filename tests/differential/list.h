@@ -21,7 +21,7 @@ typedef struct list {
 lk_buf *list_begin(list *l, int32_t op);
 /** The item is complete. */
 void list_end(list *l);
-/** Valid until the next item is added. */
+/** An item; valid until the next item is added. */
 lk_bytes list_at(const list *l, size_t i);
 void list_drop_last(list *l);
 void list_empty(list *l);

@@ -65,7 +65,7 @@ static size_t find_session(const normal_form *p, int64_t id)
   return i;
 }
 
-/* An unknown session is not replaced, so that it differs. */
+/* An unknown session id is not replaced, so that both sides differ. */
 static int64_t normal_session_of(const normal_form *p, int64_t id)
 {
   size_t i = find_session(p, id);
@@ -158,7 +158,8 @@ static void sort_vector(const lk_record *of, lk_vec *v)
     qsort(v->items, v->count, sizeof(lk_acl), compare_entries);
 }
 
-/* Replies have stats and lists at this depth only. */
+/* Replaces stats and sorts lists in a record. No reply has them at a greater
+ * depth. */
 static void normalise_value(normal_form *p, const lk_record *rec, void *value)
 {
   for (size_t i = 0; i < rec->nfields; i++) {
@@ -173,7 +174,7 @@ static void normalise_value(normal_form *p, const lk_record *rec, void *value)
   }
 }
 
-/* The rest is copied, also if it cannot be decoded. */
+/* Copies the rest of a frame, which may be one that cannot be decoded. */
 static void copy_rest(lk_reader *in, lk_buf *out)
 {
   if (!lk__buf_append(out, in->at, lk__reader_left(in)))

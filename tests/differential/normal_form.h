@@ -18,7 +18,7 @@
  *   lists            names, identities and access lists are sorted
  */
 
-/** Instead of an opcode. */
+/** In place of the opcode of a reply. */
 enum {
   NORMAL_EVENT = 0,
   NORMAL_CONNECT_REPLY = 1000, /**< a connect reply */
@@ -39,14 +39,14 @@ typedef struct normal_moment {
   int64_t at_ms;   /**< as the server reports it; 0: not yet */
 } normal_moment;
 
-/** The values that one side chose. */
+/** What is known of the values that the servers of one side chose. */
 typedef struct normal_form {
-  const char *members; /**< of the ensemble; "": none */
-  int64_t zxid;        /**< the largest seen, in normal form */
+  const char *members; /**< the members of the ensemble; "": none */
+  int64_t zxid;        /**< the largest zxid seen, in normal form */
   int64_t zxid_base;   /**< the zxid before the first; -1: unknown */
   normal_session *sessions;
   size_t nsessions;
-  normal_moment *moments; /**< by normal zxid */
+  normal_moment *moments; /**< indexed by the zxid in normal form */
   size_t nmoments;
   int64_t from_ms; /**< new transactions were executed after this … */
   int64_t to_ms;   /**< … and before this */

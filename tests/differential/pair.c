@@ -290,7 +290,7 @@ void pair_receive(pair *p, unsigned conn)
   compare(p, conn);
 }
 
-/* The header of the last reply; false: there is none. */
+/* Decodes the header of the last reply; false: there is none. */
 static bool last_reply(const pair *p, unsigned conn, int k,
                        struct lk_reply_header *out)
 {
@@ -323,8 +323,8 @@ static void send_last_again(pair *p, unsigned conn, int k)
   receive_all(p, conn, k);
 }
 
-/* Servers apply transactions at different times. A sync would help at a
- * follower, but a leader answers it at once. */
+/* Pings are used, since a server may not have applied the newest transaction. A
+ * sync would help at a follower, but a leader answers it at once. */
 void pair_settle(pair *p, unsigned conn)
 {
   struct lk_reply_header head;

@@ -10,15 +10,15 @@
 
 /**
  * Two sides that get the same requests and must give the same replies. Replies
- * are compared when they are received. The first difference ends the program
- * and prints the recent requests.
+ * are compared when they are received. The first difference prints the recent
+ * requests and ends the program.
  */
 typedef struct pair_conn {
-  list requests;      /**< since the last pair_receive() */
+  list requests;      /**< requests since the last pair_receive() */
   list replies[2];    /**< replies and events in normal form */
   size_t nreplies[2]; /**< number of `requests` that are answered */
   int32_t xid;        /**< of the last request */
-  lk_buf out[2];      /**< not sent yet */
+  lk_buf out[2];      /**< bytes that are not sent yet */
   bool received;
 } pair_conn;
 
@@ -49,10 +49,10 @@ void pair_send(pair *p, unsigned conn);
 /** Send, and receive until all requests are answered or the connection
     closes. */
 void pair_receive(pair *p, unsigned conn);
-/** Receive the reply to a ping, repeated until the servers of a connection have
-    seen the largest zxid. */
+/** Send pings until their replies show that the server of each side has seen
+    the largest zxid. */
 void pair_settle(pair *p, unsigned conn);
-/** Receive; repeat the last request until its error is `err`. */
+/** Receive, and repeat the last request until its error is `err`. */
 void pair_await(pair *p, unsigned conn, int err);
 /** Wait until both servers have closed the connection, and close it. */
 void pair_receive_close(pair *p, unsigned conn);

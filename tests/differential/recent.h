@@ -4,8 +4,8 @@
 
 #include "differential/list.h"
 
-/** The most recent requests, printed after a difference. Initialise with
-    zeros. */
+/** The most recent requests, which are printed after a difference. All members
+    are initialised with zeros. */
 enum { RECENT_LINES = 30 };
 
 typedef struct recent {
@@ -13,11 +13,11 @@ typedef struct recent {
   struct recent_line {
     uint64_t number; /**< of the request */
     unsigned conn;
-    char note[120]; /**< "": a frame */
+    char note[120]; /**< "": the line is a frame */
     bool hello;
     lk_buf frame;
   } lines[RECENT_LINES];
-  size_t count; /**< of all lines so far */
+  size_t count; /**< number of all lines so far */
 } recent;
 
 void recent_note(recent *s, uint64_t number, unsigned conn, const char *format,

@@ -15,8 +15,8 @@ typedef union request {
   struct lk_path_watch_request path_watch;
 } request;
 
-/* A negative TTL without the flags of a TTL node would crash a server, also
- * after each restart. */
+/* The TTL of a create. With flags of a node without a TTL it is never negative:
+ * that would crash a real server, again after each restart. */
 static int64_t random_ttl(generator *w, int32_t flags)
 {
   static const int64_t right[] = {1, 1000, 3600000, LK_TTL_MAX_MS},
@@ -55,8 +55,9 @@ static int32_t random_create(generator *w, struct lk_create_ttl_request *ttl,
   r->path = one_in_16(w)   ? odd_path(w)
             : one_in_16(w) ? random_path(w)
                            : new_path(w);
+  /* The path may now end with a slash, or with half of a character. */
   if ((r->flags & 2) != 0 && r->path.len > 1 && one_in_2(w))
-    r->path.len -= 1; /* "/a/", or half of a character */
+    r->path.len -= 1;
   r->data = random_data(w);
   r->acl = random_acl(w, entries, true);
   return op;
@@ -64,7 +65,7 @@ static int32_t random_create(generator *w, struct lk_create_ttl_request *ttl,
 
 static int32_t random_change(generator *w, request *r, lk_acl entries[4])
 {
-  /* With many nodes fewer are created. */
+  /* If there are many nodes, more are deleted. */
   uint32_t full = w->count > GENERATOR_NODES / 2 ? 40 : 15;
   const weighted ops[] = {{LK_OPCODE_CREATE, 30},
                           {LK_OPCODE_DELETE, full},
@@ -158,7 +159,7 @@ static int32_t put_set_acl(generator *w, lk_buf *body)
 
   r.acl = random_acl(w, entries, false);
   r.version = random_version(w, n == NULL ? 0 : n->aversion);
-  if (r.path.len <= strlen(w->base)) /* the base remains accessible */
+  if (r.path.len <= strlen(w->base)) /* the base node must stay accessible */
     return put_change(w, body);
   /* The next request may be checked with the old list or the new one: a server
    * does not record that the list is about to change. */
@@ -194,7 +195,8 @@ static int32_t put_path_watch(generator *w, int32_t op, lk_buf *body)
 {
   struct lk_path_watch_request r = {random_path(w), one_in_2(w)};
 
-  if (one_in_125(w)) /* alone: in a multi it ends a thread of a follower */
+  if (one_in_125(w)) /* only in a request of its own: in a multi, a null path
+                        ends a thread of a real follower */
     r.path = lk_text(NULL);
   wire_record(body, &lk__path_watch_request_record, &r);
   return op;

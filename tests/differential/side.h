@@ -12,7 +12,7 @@ enum { SIDE_CONNS = 16 };
 
 typedef enum side_result {
   SIDE_FRAME,
-  SIDE_CLOSED, /**< by the server */
+  SIDE_CLOSED, /**< the server closed the connection */
   SIDE_SILENT  /**< no reply for a long time */
 } side_result;
 
@@ -25,7 +25,7 @@ typedef struct side_kind {
   /** Wait until bytes arrive or the server closes; false: neither happens. */
   bool (*wait)(side *s, unsigned conn);
   void (*close)(side *s, unsigned conn);
-  /** Give the servers some time. */
+  /** Let some time pass for the servers. */
   void (*pass_time)(side *s);
   /** The servers' wall clock. */
   int64_t (*now_ms)(side *s);
@@ -38,9 +38,9 @@ struct side {
   char members[512]; /**< content of /zookeeper/config; "": empty */
   struct {
     lk_buf in;
-    size_t
-        consumed;  /**< bytes of `in` that were returned and can be discarded */
-    bool closed;   /**< by the server */
+    /** bytes of `in` that were returned and can be discarded */
+    size_t consumed;
+    bool closed; /**< by the server */
   } conns[SIDE_CONNS];
 };
 
@@ -55,7 +55,7 @@ typedef struct side_config {
 } side_config;
 
 side *side_real_new(const side_config *config);
-/** Reports the same members as `like`. */
+/** The model; its members are those of `like`. */
 side *side_model_new(const side_config *config, const side *like,
                      uint64_t seed);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The model. Its time passes while a caller waits. */
+/* The model as a side. Its virtual time passes while the caller waits. */
 
 #include "differential/side.h"
 #include "sim/model/raw_client.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Real servers, over blocking sockets. */
+/* Real servers as a side, with blocking sockets. */
 
 #include "differential/side.h"
 #include "jute/reader.h"
@@ -25,7 +25,7 @@ typedef struct real {
   server zk;
   struct sockaddr_in addresses[3];
   int fds[SIDE_CONNS];
-  int ping_conns[3]; /* a session at each of several servers */
+  int ping_conns[3]; /* a session at each server of an ensemble */
   int64_t nudged_ms;
 } real;
 
@@ -60,9 +60,9 @@ static int connect_to(real *r, unsigned number)
   return fd;
 }
 
-/* A CommitProcessor sometimes misses a request until the next one: it may be
- * notified between its check for work and its wait. So each server gets
- * pings. */
+/* Sends a ping to each server. ZooKeeper's CommitProcessor sometimes does not
+ * handle a request until the next one arrives: it was notified between its
+ * check for work and its wait. */
 static void ping_servers(real *r)
 {
   static const unsigned char ping[] = {0,    0,    0, 8, 0xff, 0xff,
@@ -157,7 +157,7 @@ static void send_bytes(side *s, unsigned conn, const void *bytes, size_t len)
     if (sent < 0 && errno == EINTR)
       continue;
     if (sent < 0)
-      return; /* closed; the reader will notice */
+      return; /* the server has closed, which wait_for_bytes() notices */
     at += sent;
     len -= (size_t)sent;
   }
@@ -185,8 +185,8 @@ static bool wait_for_bytes(side *s, unsigned conn)
   return true;
 }
 
-/* Waits until the server has closed the connection. Otherwise it may later
- * close the next connection of the session. */
+/* Closes the connection and waits until the server has closed it, too. A late
+ * close could end the next connection of the same session. */
 static void close_conn(side *s, unsigned conn)
 {
   struct pollfd p = {real_of(s)->fds[conn], POLLIN, 0};

@@ -32,7 +32,7 @@ static void ask(steps *s, slot *at, int32_t op, const lk_buf *body)
                    lk_bytes_of(lk__buf_bytes(body), lk__buf_len(body)));
 }
 
-/* As a client does: the zxid of replies to ordinary requests. */
+/* Notes the zxid of replies to ordinary requests, as a client does. */
 static void note_zxid(slot *at, int32_t op, lk_bytes replies)
 {
   struct lk_reply_header head;
@@ -229,8 +229,8 @@ static slot *do_sync(steps *s, slot *before)
   return at;
 }
 
-/* Alone, since servers answer it out of order. A refused one closes the
- * connection, but not the session. */
+/* An auth request is sent alone, since servers answer it out of order. If it is
+ * refused, the connection is closed, but not the session. */
 static void do_auth(steps *s, slot *at)
 {
   bool known = sim_chance(&s->rng, 800);
@@ -390,7 +390,8 @@ static void new_base(steps *s)
   s->next_base = s->count + BASE_EVERY;
 }
 
-/* One after the other, since their zxids are compared as well. */
+/* The sessions start one after the other, since the zxids of their creation are
+ * compared as well. */
 static void begin(steps *s)
 {
   for (slot *at = s->slots; at < s->slots + STEPS_SLOTS; at++) {

@@ -15,8 +15,8 @@ enum { STEPS_SLOTS = 5 };
 
 typedef struct slot {
   bool attached;
-  bool keeps_server; /**< it never changes its server, so its connection is up
-                        to date */
+  bool keeps_server; /**< the session stays at one server, so no reply it gets
+                        is older than the last */
   unsigned conn;
   unsigned server;
   int64_t session;
@@ -33,12 +33,12 @@ typedef struct steps {
   bool used[SIDE_CONNS]; /**< connections in use */
   uint64_t count;        /**< requests, without the pings in between */
   unsigned nbases;       /**< base nodes used so far */
-  uint64_t
-      next_base; /**< number of requests after which the next base is used */
+  /** number of requests after which the next base is used */
+  uint64_t next_base;
 } steps;
 
-/** Make at least `count` requests, and compare all nodes. Returns the number of
-    requests. */
+/** Make at least `count` requests, and compare all nodes at the end. Returns
+    the number of requests. */
 uint64_t steps_run(pair *p, unsigned servers, uint64_t seed, uint64_t count);
 
 #endif

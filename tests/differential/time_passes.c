@@ -70,7 +70,8 @@ static void await_deletion(time_passes *a, unsigned conn, const char *path)
 
 /* ---- containers --------------------------------------------------------- */
 
-/* A deletion of unused nodes has run when a new empty container is gone. */
+/* Waits until the servers have deleted unused nodes: a new empty container is
+ * gone. */
 static void await_sweep(time_passes *a)
 {
   create(a, OBSERVING, LK_OPCODE_CREATE_CONTAINER, "/sweep", 4);
@@ -132,8 +133,8 @@ static void create_ttl(time_passes *a, const char *path, int64_t ttl_ms)
   pair_receive(a->pair, OBSERVING);
 }
 
-/* A TTL node is deleted without ever having had a child, but not while it has
- * one. */
+/* Unlike a container, a TTL node is deleted even if it never had a child. It is
+ * not deleted while it has one. */
 static void expired_ttl_nodes_are_deleted(time_passes *a)
 {
   create_ttl(a, "/brief", 1000);
@@ -154,7 +155,8 @@ static void expired_ttl_nodes_are_deleted(time_passes *a)
 
 /* ---- sessions ----------------------------------------------------------- */
 
-/* Its ephemeral nodes are deleted with it, and it cannot be resumed. */
+/* The session of a closed connection expires. Its ephemeral nodes are deleted
+ * with it, and it cannot be resumed. */
 static void closed_client_expires(time_passes *a, unsigned server,
                                   int64_t session)
 {
@@ -171,7 +173,7 @@ static void closed_client_expires(time_passes *a, unsigned server,
   pair_receive_close(a->pair, RESUMING);
 }
 
-/* The server closes an idle connection. */
+/* The server closes a connection that has been idle for the session timeout. */
 static void idle_client_expires(time_passes *a, unsigned server,
                                 int64_t session)
 {

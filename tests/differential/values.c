@@ -24,8 +24,8 @@ static char *next_text(generator *w)
   return w->texts[w->text++ % COUNT_OF(w->texts)];
 }
 
-/* A path below the base or below a known node, whether or not it exists. Its
- * depth is limited. */
+/* A path below the base or below a known node. It may exist or not; its depth
+ * is limited. */
 lk_bytes new_path(generator *w)
 {
   static const char *const names[] = {"a", "b",        "c",  "d",

@@ -27,7 +27,8 @@ static inline bool one_in_125(generator *w)
   return sim_chance(&w->rng, 8);
 }
 
-/** A number with its weight; weight 0 ends a list. */
+/** A value and the weight of its choice. A list of values ends with weight
+    0. */
 typedef struct weighted {
   int32_t value;
   uint32_t weight;
@@ -35,26 +36,27 @@ typedef struct weighted {
 
 int32_t random_weighted(generator *w, const weighted *of);
 
-/** NULL: not known to exist. */
+/** A known node; NULL: the node is not known to exist. */
 generator_node *find_node(generator *w, lk_bytes path);
-/** NULL: none is known. */
+/** One of the known nodes; NULL: none is known. */
 const generator_node *random_node(generator *w);
 
-/** Paths are valid until the next request. */
+/** A path of any kind. The texts of paths are valid until the next request. */
 lk_bytes random_path(generator *w);
 /** A path that probably does not exist, below one that does. */
 lk_bytes new_path(generator *w);
 /** An invalid or unusual path. */
 lk_bytes odd_path(generator *w);
 lk_bytes path_to_watch(generator *w);
-/** Mostly of a node without children. */
+/** A path to delete, mostly of a node without children. */
 lk_bytes path_to_delete(generator *w);
 
-/** Mostly -1 or `known`. */
+/** A version, mostly -1 (any) or `known`. */
 int32_t random_version(generator *w, int32_t known);
 int32_t version_of(generator *w, lk_bytes path);
 lk_bytes random_data(generator *w);
-/** `open`: mostly open to all, since a closed tree gives errors only. */
+/** An access list. `open`: mostly one that is open to all, since requests for
+    closed nodes only give errors. */
 lk_vec random_acl(generator *w, lk_acl entries[4], bool open);
 
 #endif

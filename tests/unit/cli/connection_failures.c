@@ -5,7 +5,8 @@
 #include "support/suite.h"
 #include "unit/cli/expected_text.h"
 
-/* One line of the log for each server, "" for none. */
+/* For each server the expected line of the log, "" for none. `told` is the
+ * message about all of them. */
 static void expect_attempts(const char *hosts, const int *errs,
                             const char *const *lines, const char *told,
                             const char *advice)
@@ -79,7 +80,8 @@ START_TEST(tls_failure_names_a_remedy_for_each_cause)
     cli_connection_failures a;
     cli_text t = {0};
 
-    /* Servers that are down do not hide it; the default port is that of TLS. */
+    /* A server that is down does not hide the failure of TLS. The default port
+     * is that of TLS. */
     cli_connection_failures_init(&a, &tls, "a,b:1/x");
     cli_connection_failures_record(&a, LK_ERR_CONNECT, LK_TLS_OTHER,
                                    "b:1: connect to b:1: Connection refused");

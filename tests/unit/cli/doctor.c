@@ -13,7 +13,8 @@
 
 /* ---- memory that runs out ------------------------------------------------ */
 
-static int allocations_left = -1; /* the next fails at 0; below: none does */
+static int allocations_left =
+    -1; /* number of allocations that still succeed; below 0: all do */
 
 static bool allocation_fails(void)
 {
@@ -51,7 +52,8 @@ START_TEST(days_of_a_certificate_are_whole_and_negative_once_it_has_expired)
 }
 END_TEST
 
-/* The doctor's verdict on a certificate that expires in so many days. */
+/* Checks the verdict of `latchkey doctor` on its own certificate, which expires
+ * in `days` days. */
 static void expect_own(int64_t from_days, int64_t days, const char *verdict)
 {
   int64_t now_s = time(NULL);
@@ -88,7 +90,9 @@ static void expect_word(const char *answer, cli_four_letter_state kind,
                         const char *version, const char *mode)
 {
   size_t len = strlen(answer);
-  char *exact = malloc(len + 1); /* ASan reports a read behind it */
+  char *exact = malloc(
+      len +
+      1); /* a block of the exact size, so that ASan reports a read behind it */
   cli_four_letter_reply w;
 
   memcpy(exact, answer, len);
@@ -159,7 +163,8 @@ START_TEST(list_of_servers_without_memory_is_an_error)
     ck_assert_int_eq(err, failed ? LK_ERR_NO_MEMORY : 0);
     cli_server_checks_free(&s);
   }
-  ck_assert_int_gt(tries, 6); /* a list and a name for each */
+  ck_assert_int_gt(tries,
+                   6); /* one allocation for the list and for each name */
 }
 END_TEST
 
@@ -172,8 +177,8 @@ START_TEST(versions_are_numbers)
   ck_assert(!cli_version_is_before(lk_text("4.0"), 3, 5));
   ck_assert(!cli_version_is_before(lk_text("3"), 3, 5));
   ck_assert(!cli_version_is_before(lk_text("3.x"), 3, 5));
-  ck_assert(
-      !cli_version_is_before(lk_text("3./:"), 3, 5)); /* -1 and 10 behind '0' */
+  ck_assert(!cli_version_is_before(
+      lk_text("3./:"), 3, 5)); /* '/' and ':' would be the digits -1 and 10 */
   ck_assert(!cli_version_is_before(lk_text("3.99999999999"), 3, 5));
   ck_assert(!cli_version_is_before(lk_text(""), 3, 5));
   ck_assert(!cli_version_is_before(lk_text(NULL), 3, 5));

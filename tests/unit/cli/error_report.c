@@ -42,7 +42,6 @@ START_TEST(temporary_errors_have_the_hint_to_retry)
 }
 END_TEST
 
-/* Each names the option that helps. */
 START_TEST(hints_name_the_options_of_tls)
 {
   static const int strange[] = {LK_ERR_PROTOCOL, LK_ERR_MARSHALLING,

@@ -18,11 +18,11 @@
 static struct {
   char said[400];
   int count;
-  int fail_at;  /* this call fails with `error`; 0: none */
-  int crash_at; /* the process ends before this call; 0: none */
+  int fail_at;  /* number of the call that fails with `error`; 0: none */
+  int crash_at; /* number of the call before which the process ends; 0: none */
   int error;
   bool short_write;
-  bool rival; /* another process makes FILE just before we do */
+  bool rival; /* another process creates FILE just before this one does */
 } calls;
 
 static char folder[64];
@@ -37,7 +37,8 @@ static void put(const char *text)
   fclose(f);
 }
 
-/* Calls of other tests are not recorded. */
+/* Records a system call; true: it must fail. Calls of other tests are not
+ * recorded. */
 static bool call(const char *name)
 {
   if (*folder == '\0')
@@ -83,7 +84,8 @@ int __wrap_fsync(int fd)
              : __real_fsync(fd);
 }
 
-/* Others write, too. */
+/* write() also serves the test's own output, so only writes to FILE are
+ * recorded. */
 ssize_t __real_write(int fd, const void *at, size_t len);
 ssize_t __wrap_write(int fd, const void *at, size_t len);
 ssize_t __wrap_write(int fd, const void *at, size_t len)
@@ -102,8 +104,8 @@ ssize_t __wrap_write(int fd, const void *at, size_t len)
 static uint64_t seen;
 static char complaint[400];
 
-/* A process that removes the folder when the test's process and its children
-   have ended in any way: it reads a pipe that they keep open. */
+/* Starts a process that removes the folder when the test's process and its
+ * children have ended in any way. It reads a pipe that they keep open. */
 static void remove_folder_at_end(void)
 {
   int ends[2];
@@ -114,7 +116,7 @@ static void remove_folder_at_end(void)
     close(ends[0]);
     return;
   }
-  setpgid(0, 0); /* check ends the group of a test */
+  setpgid(0, 0); /* not in the test's process group, which check kills */
   close(ends[1]);
   while (read(ends[0], &byte, 1) > 0)
     ;
@@ -131,7 +133,7 @@ static void begin(void)
   memset(&calls, 0, sizeof calls);
 }
 
-/* How many files there are. */
+/* The number of files in the folder. */
 static int count_files(void)
 {
   DIR *d = opendir(folder);
@@ -237,7 +239,7 @@ START_TEST(token_is_on_the_disk_before_it_is_accepted)
 }
 END_TEST
 
-/* Another process ends before call number `at`. */
+/* Another process passes `token` and ends before call number `at`. */
 static void crash(uint64_t token, int at)
 {
   pid_t pid = fork();
@@ -262,7 +264,9 @@ START_TEST(crash_at_any_call_leaves_the_old_token_or_the_new_one)
     ck_assert_int_eq(pass(4), CLI_EXIT_NO);
     ck_assert_int_eq(pass(6), at == 7 ? CLI_EXIT_NO : CLI_EXIT_DONE);
     ck_assert_int_eq(pass(8), CLI_EXIT_DONE);
-    ck_assert_int_eq(count_files(), 1); /* what the crash left is gone */
+    ck_assert_int_eq(
+        count_files(),
+        1); /* the temporary file of the crashed process is removed */
     end();
   }
 }
@@ -356,7 +360,8 @@ START_TEST(file_without_a_token_is_refused_and_kept)
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     put(bad[i]);
     ck_assert_msg(pass(UINT64_MAX) == CLI_EXIT_FAILED, "%s", bad[i]);
-    ck_assert_ptr_nonnull(strstr(complaint, "it does not hold one decimal number"));
+    ck_assert_ptr_nonnull(
+        strstr(complaint, "it does not hold one decimal number"));
     expect_content(bad[i]);
   }
   put("0\n");
@@ -390,7 +395,7 @@ START_TEST(symbolic_link_is_followed_and_stays)
 
   begin();
   snprintf(link, sizeof link, "%s/link", folder);
-  ck_assert_int_eq(symlink("file", link), 0); /* there is no FILE yet */
+  ck_assert_int_eq(symlink("file", link), 0); /* FILE does not exist yet */
   for (uint64_t token = 5; token < 8; token++)
     ck_assert_int_eq(pass_at(link, token), CLI_EXIT_DONE);
   ck_assert_int_eq(lstat(link, &st), 0);
@@ -454,7 +459,8 @@ static int open_and_lock(const char *path)
   return fd;
 }
 
-/* Another process waits for the lock of a file that is replaced meanwhile. */
+/* Another process waits for the lock of a file that is replaced meanwhile. It
+ * must lock the new file as well. */
 START_TEST(replaced_file_is_locked_anew)
 {
   char next[90];
@@ -467,12 +473,13 @@ START_TEST(replaced_file_is_locked_anew)
   pid_t pid = fork();
 
   if (pid == 0) {
-    close(fd); /* the lock is the parent's alone */
+    close(fd); /* only the parent must have the lock */
     _exit(pass(5));
   }
   usleep(100000);
   ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
-  ck_assert_int_eq(link(file, next), 0); /* the old one keeps its number */
+  ck_assert_int_eq(link(file, next), 0); /* so that the new file does not get
+                                            the inode number of the old one */
   ck_assert_int_eq(unlink(file), 0);
   put("9\n");
   close(fd);
@@ -483,7 +490,7 @@ START_TEST(replaced_file_is_locked_anew)
 }
 END_TEST
 
-/* It appears after it was missing, just before link(). */
+/* FILE was missing, and another process creates it just before link(). */
 START_TEST(file_that_another_process_made_first_counts)
 {
   begin();

@@ -10,7 +10,7 @@ static cli_kill_schedule schedule_of(cli_on_lost policy)
       .policy = policy, .margin_ms = 5, .lease_deadline = 100};
 }
 
-/* The action that is due at `now`, and the time of the next one. */
+/* Checks the action that is due at `now`, and the time of the next one. */
 static void expect_action(cli_kill_schedule *l, int64_t now, cli_action act,
                           int64_t next)
 {
@@ -42,7 +42,7 @@ START_TEST(deadline_renewed_before_the_margin_moves_all_signals)
   l.lease_deadline = 150;
   expect_action(&l, 99, CLI_ACTION_NONE, 145);
   expect_action(&l, 145, CLI_ACTION_TERM, 150);
-  l.lease_deadline = 300; /* TERM was sent, and the deadline is later */
+  l.lease_deadline = 300; /* a later deadline does not undo TERM */
   expect_action(&l, 150, CLI_ACTION_NONE, 300);
   expect_action(&l, 300, CLI_ACTION_KILL, INT64_MAX);
 }
@@ -54,7 +54,7 @@ START_TEST(a_lock_that_is_lost_means_term_at_once_and_kill_after_the_margin)
 
   cli_kill_schedule_lock_lost(&l, 20);
   expect_action(&l, 20, CLI_ACTION_TERM, 25);
-  l.lease_deadline = 500; /* too late */
+  l.lease_deadline = 500; /* a later deadline after a loss has no effect */
   expect_action(&l, 24, CLI_ACTION_NONE, 25);
   expect_action(&l, 25, CLI_ACTION_KILL, INT64_MAX);
 }
@@ -91,7 +91,7 @@ START_TEST(processes_left_by_a_command_get_the_margin_at_most)
   cli_kill_schedule_command_ended(&l);
   expect_action(&l, 97, CLI_ACTION_NONE, 100);
   l = schedule_of(CLI_ON_LOST_TERM);
-  cli_kill_schedule_command_ended(&l); /* TERM was not sent */
+  cli_kill_schedule_command_ended(&l); /* COMMAND ends before TERM was sent */
   expect_action(&l, 94, CLI_ACTION_NONE, 95);
 }
 END_TEST
@@ -106,7 +106,7 @@ START_TEST(command_that_slept_past_the_deadline_still_gets_time_to_stop)
   expect_action(&l, 1005, CLI_ACTION_KILL, INT64_MAX);
   l = schedule_of(CLI_ON_LOST_TERM);
   expect_action(&l, 100, CLI_ACTION_TERM,
-                105); /* at the deadline it has passed */
+                105); /* the deadline has passed already */
 }
 END_TEST
 
@@ -182,7 +182,7 @@ START_TEST(after_the_longest_hold_term_and_kill_come_however_long_the_lease)
   l.lease_deadline = 2000;
   expect_action(&l, 54, CLI_ACTION_NONE, 55);
   expect_action(&l, 55, CLI_ACTION_KILL, INT64_MAX);
-  /* the lease still counts */
+  /* the lease deadline still applies */
   l = schedule_of(CLI_ON_LOST_TERM);
   l.max_hold_ends_at = 98;
   expect_action(&l, 0, CLI_ACTION_NONE, 95);

@@ -20,13 +20,13 @@ enum { MOST_SECONDS = 20 };
 
 static char block[4096];
 
-/* Write until nothing more is taken; gives how much was. */
+/* Writes until nothing more is accepted; returns the number of bytes. */
 static size_t fill(const cli_nonblocking_fd *s)
 {
   size_t len = 0;
   ssize_t n;
 
-  alarm(MOST_SECONDS); /* a test that hangs is named */
+  alarm(MOST_SECONDS); /* ends this test if it hangs */
   while ((n = cli_nonblocking_fd_write(s, block, sizeof block)) > 0)
     len += (size_t)n;
   ck_assert_int_eq(n, -1);
@@ -45,7 +45,7 @@ static void expect_end(int fd, size_t len)
   ck_assert_uint_eq(len, 0);
 }
 
-/* The writing end fills up, keeps its flags, and loses nothing. */
+/* Fills the writing end. It keeps its flags, and loses nothing. */
 static void fill_and_read(const int *ends)
 {
   cli_nonblocking_fd s;
@@ -104,7 +104,8 @@ START_TEST(descriptor_that_is_not_open_is_refused)
 }
 END_TEST
 
-/* A pipe of root may not be opened by another user, so a thread copies. */
+/* Runs `act` as another user, who may not open a pipe of root again. So a
+ * thread has to copy. */
 static void as_another_user(void (*act)(const int *ends))
 {
   int status;
@@ -135,12 +136,13 @@ static void fill_beyond_the_thread(const int *ends)
   size_t len = 5;
   struct pollfd room = {s.fd, POLLOUT, 0};
 
-  /* Lines that the thread has taken leave room again. */
+  /* When the thread has taken lines, there is room for more. */
   for (int i = 0; i < 20; i++) {
     len += fill(&s);
     poll(&room, 1, 50);
   }
-  cli_nonblocking_fd_close(&s, 0); /* it is stuck, and is left behind */
+  cli_nonblocking_fd_close(
+      &s, 0); /* the thread cannot write, so it is not waited for */
   close(ends[1]);
   expect_end(ends[0], len);
 }
@@ -151,7 +153,7 @@ START_TEST(thread_copies_if_the_descriptor_cannot_be_opened_again)
 }
 END_TEST
 
-/* How many descriptors are open. */
+/* The number of open descriptors. */
 static int count_open(void)
 {
   int count = 0;
@@ -161,7 +163,8 @@ static int count_open(void)
   return count;
 }
 
-/* Long before the limit, which is how long a thread that is stuck gets. */
+/* Closes. It must take much less than the time that a thread gets which cannot
+ * write. */
 static void close_and_expect_no_wait(cli_nonblocking_fd *s)
 {
   struct timespec before, after;
@@ -208,7 +211,8 @@ START_TEST(thread_ends_when_the_reader_is_gone)
 }
 END_TEST
 
-/* Enough for two pipes, and not for what the thread writes to. */
+/* There are descriptors for two pipes, but not for the copy that the thread
+ * writes to. */
 static void open_with_four_descriptors(const int *ends)
 {
   struct rlimit limit;

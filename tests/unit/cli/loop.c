@@ -21,7 +21,7 @@ static bool done;
 
 static void open_loop(void)
 {
-  alarm(MOST_SECONDS); /* a run that does not end is a failure */
+  alarm(MOST_SECONDS); /* ends this test if it hangs */
   done = false;
   ck_assert_int_eq(lk__loop_new(&loop, &lk__mem_libc), 0);
 }
@@ -76,7 +76,7 @@ END_TEST
 typedef struct counted_io {
   lk_loop_io base;
   int calls;
-  int events; /* of the last call */
+  int events; /* events of the last call */
 } counted_io;
 
 static void on_counted_io(lk_loop_io *io, int events)
@@ -148,7 +148,7 @@ END_TEST
 typedef struct counted_hook {
   lk_loop_hook base;
   int calls;
-  int most; /* ends the run at this call */
+  int most; /* the run ends at this call */
 } counted_hook;
 
 static void on_counted_hook(lk_loop_hook *h)
@@ -242,7 +242,9 @@ START_TEST(without_a_descriptor_for_interrupts_the_signals_are_not_blocked)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
   ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &blocked), 0);
   ck_assert_int_eq(sigismember(&blocked, SIGTERM), 0);
-  lk__loop_run(loop, &done); /* nothing keeps it running */
+  lk__loop_run(
+      loop,
+      &done); /* the run returns at once, since nothing keeps it running */
   cli_interrupt_close(&interrupt);
   close_loop();
 }

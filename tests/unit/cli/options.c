@@ -13,8 +13,8 @@ static const cli_option_lists run_lists = {
     cli_options_run, cli_options_layout, cli_options_session,
     cli_options_common, cli_options_version};
 
-/* The words behind the name; gives the index of the first operand among them,
-   from 1, or -1. */
+/* Parses the words behind the name of the program. Returns the index of the
+ * first operand, counted from 1, or -1. */
 static int parse(cli_options *o, char *complaint, char **words)
 {
   static char name[] = "run";

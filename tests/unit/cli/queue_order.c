@@ -53,7 +53,7 @@ START_TEST(contender_that_has_left_is_not_counted)
 }
 END_TEST
 
-/* Place or permit of a session, made by transaction `zxid`. */
+/* A queue node or a permit node of a session, created by transaction `zxid`. */
 static cli_contender of_semaphore(bool permit, int64_t session, int64_t zxid)
 {
   return (cli_contender){.name = names,
@@ -62,9 +62,9 @@ static cli_contender of_semaphore(bool permit, int64_t session, int64_t zxid)
                          .stat = {.czxid = zxid, .ephemeral_owner = session}};
 }
 
-enum { PLACE, PERMIT };
+enum { QUEUE_NODE, PERMIT };
 
-/* How many hold, and how many are shown, of a semaphore. */
+/* Checks how many contenders of a semaphore hold, and how many are shown. */
 static void expect_permits(cli_contender *c, size_t count, size_t holders,
                            size_t shown)
 {
@@ -80,8 +80,9 @@ static void expect_permits(cli_contender *c, size_t count, size_t holders,
 
 START_TEST(permit_that_is_younger_than_the_first_place_holds)
 {
-  /* 1 was a predecessor of 2 when 2 queued. */
-  cli_contender c[] = {of_semaphore(PLACE, 2, 11), of_semaphore(PLACE, 3, 12),
+  /* session 1 was a predecessor of session 2 when that queued */
+  cli_contender c[] = {of_semaphore(QUEUE_NODE, 2, 11),
+                       of_semaphore(QUEUE_NODE, 3, 12),
                        of_semaphore(PERMIT, 1, 14)};
 
   expect_permits(c, 3, 1, 3);
@@ -90,13 +91,13 @@ END_TEST
 
 START_TEST(permits_of_the_first_place_wait)
 {
-  cli_contender one[] = {of_semaphore(PLACE, 2, 11),
+  cli_contender one[] = {of_semaphore(QUEUE_NODE, 2, 11),
                          of_semaphore(PERMIT, 1, 14),
                          of_semaphore(PERMIT, 2, 15)};
-  cli_contender two[] = {of_semaphore(PLACE, 2, 11), of_semaphore(PLACE, 3, 12),
-                         of_semaphore(PERMIT, 2, 16),
-                         of_semaphore(PERMIT, 1, 14),
-                         of_semaphore(PERMIT, 2, 15)};
+  cli_contender two[] = {
+      of_semaphore(QUEUE_NODE, 2, 11), of_semaphore(QUEUE_NODE, 3, 12),
+      of_semaphore(PERMIT, 2, 16), of_semaphore(PERMIT, 1, 14),
+      of_semaphore(PERMIT, 2, 15)};
 
   expect_permits(one, 3, 1, 2);
   expect_permits(two, 5, 1, 3);
@@ -104,10 +105,11 @@ START_TEST(permits_of_the_first_place_wait)
 }
 END_TEST
 
-/* It is about to leave the queue. */
+/* The first in the queue holds its permits, and is about to leave the queue. */
 START_TEST(permits_hold_when_no_other_contender_has_any)
 {
-  cli_contender c[] = {of_semaphore(PLACE, 1, 11), of_semaphore(PERMIT, 1, 12),
+  cli_contender c[] = {of_semaphore(QUEUE_NODE, 1, 11),
+                       of_semaphore(PERMIT, 1, 12),
                        of_semaphore(PERMIT, 1, 13)};
 
   expect_permits(c, 3, 2, 3);
@@ -119,10 +121,10 @@ END_TEST
 START_TEST(session_of_many_threads_waits_with_its_youngest_permit)
 {
   cli_contender older[] = {
-      of_semaphore(PERMIT, 1, 10), of_semaphore(PLACE, 1, 11),
+      of_semaphore(PERMIT, 1, 10), of_semaphore(QUEUE_NODE, 1, 11),
       of_semaphore(PERMIT, 1, 14), of_semaphore(PERMIT, 1, 15)};
   cli_contender places[] = {
-      of_semaphore(PLACE, 1, 11), of_semaphore(PLACE, 1, 12),
+      of_semaphore(QUEUE_NODE, 1, 11), of_semaphore(QUEUE_NODE, 1, 12),
       of_semaphore(PERMIT, 1, 14), of_semaphore(PERMIT, 1, 15)};
 
   expect_permits(older, 4, 2, 3);
@@ -132,9 +134,9 @@ END_TEST
 
 START_TEST(permits_hold_when_the_first_place_may_not_be_read)
 {
-  cli_contender c[] = {of_semaphore(PLACE, 0, 1), of_semaphore(PLACE, 3, 12),
-                       of_semaphore(PERMIT, 3, 14),
-                       of_semaphore(PERMIT, 1, 13)};
+  cli_contender c[] = {
+      of_semaphore(QUEUE_NODE, 0, 1), of_semaphore(QUEUE_NODE, 3, 12),
+      of_semaphore(PERMIT, 3, 14), of_semaphore(PERMIT, 1, 13)};
 
   c[0].hidden = true;
   c[0].stat = (lk_stat){0};

@@ -29,12 +29,15 @@ static char sh[] = "sh", minus_c[] = "-c";
 typedef struct command_run {
   cli_supervisor supervisor;
   char *words[4];
-  int out[2];          /* what the command writes */
-  cli_supervisor_report received; /* received, and checked in part */
-  unsigned received_acts;         /* likewise */
+  int out[2]; /* pipe with the output of the command */
+  cli_supervisor_report
+      received; /* reports that were received and not all checked yet */
+  unsigned
+      received_acts; /* actions that were reported and not all checked yet */
 } command_run;
 
-/* A pipe out of the way of what the command is given. */
+/* Makes a pipe with high descriptor numbers, so that it does not collide with
+ * those that the command is given. */
 static void make_pipe(int *ends)
 {
   int low[2];
@@ -47,7 +50,7 @@ static void make_pipe(int *ends)
   }
 }
 
-/* Replace `fd` by the command's descriptor; returns a copy of the old one. */
+/* Replaces `fd` by the descriptor `given`; returns a copy of the old one. */
 static int replace_fd(int fd, int given)
 {
   int own = fcntl(fd, F_DUPFD_CLOEXEC, 20);
@@ -71,7 +74,7 @@ static void prepare_run(command_run *s, char *text, cli_on_lost policy)
   static char title[] = "check_guard";
   cli_job job = {.argv = s->words, .group = getpgrp(), .cgroup = {.fd = -1}};
 
-  alarm(MOST_SECONDS); /* a test that hangs is named */
+  alarm(MOST_SECONDS); /* ends this test if it hangs */
   s->received = (cli_supervisor_report){0};
   s->received_acts = 0;
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that orphans can be waited for */
@@ -125,7 +128,7 @@ static void order_loss(command_run *s)
   cli_supervisor_send_order(&s->supervisor, &o);
 }
 
-/* The next part of the reports, which must be `what`. */
+/* Waits for the next reports, which must be `what`. */
 static cli_supervisor_report next_report(command_run *s, unsigned what)
 {
   struct pollfd ready = {s->supervisor.fd, POLLIN, 0};
@@ -141,7 +144,7 @@ static cli_supervisor_report next_report(command_run *s, unsigned what)
   return s->received;
 }
 
-/* --on-lost did this next. */
+/* Checks the next action that --on-lost has caused. */
 static void expect_act(command_run *s, cli_action act)
 {
   unsigned did = s->received_acts;
@@ -152,7 +155,8 @@ static void expect_act(command_run *s, cli_action act)
   s->received_acts = did & ~(1u << act);
 }
 
-/* The next line that the command writes; NULL: all writers have ended. */
+/* Checks the next line that the command writes; `wanted` NULL: all writers must
+ * have ended. */
 static void expect_line(const command_run *s, const char *wanted)
 {
   char text[64];
@@ -270,7 +274,7 @@ START_TEST(a_supervisor_that_waits_uses_no_processor_time)
 }
 END_TEST
 
-/* Leave this process so many descriptors. */
+/* Limits the number of descriptors that this process can still open. */
 static void limit_descriptors(int more)
 {
   struct rlimit limit;
@@ -285,7 +289,8 @@ static void limit_descriptors(int more)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* Of the two descriptors of its socket it closes one, and it needs two more. */
+/* The supervisor closes one of the two descriptors of its socket, and needs two
+ * more. */
 START_TEST(a_supervisor_without_descriptors_for_its_signals_and_its_clock_ends)
 {
   static char *words[] = {sh, NULL};
@@ -317,7 +322,7 @@ START_TEST(end_of_latchkey_kills_all_descendants)
 
   begin_run(&s, family, CLI_ON_LOST_IGNORE);
   expect_line(&s, "in");
-  close(s.supervisor.fd); /* without the exit order */
+  close(s.supervisor.fd); /* as if latchkey had died: no exit order was sent */
   s.supervisor.fd = -1;
   expect_line(&s, NULL); /* all writers have ended */
   end_run(&s);
@@ -341,7 +346,7 @@ START_TEST(exit_order_leaves_descendants_running)
 }
 END_TEST
 
-/* The supervisor has sent reports by then, which are unread. */
+/* The supervisor has sent reports that nobody has read. */
 START_TEST(exit_order_behind_unread_deadlines_is_executed)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
@@ -361,7 +366,7 @@ START_TEST(exit_order_behind_unread_deadlines_is_executed)
 }
 END_TEST
 
-/* The socket has no room for it at first. */
+/* At first the socket has no room for the order. */
 START_TEST(exit_order_behind_a_full_socket_is_executed)
 {
   static char text[] = "exec 4<&0; (read word; echo still here) <&4 & exit 0";
@@ -382,7 +387,7 @@ START_TEST(exit_order_behind_a_full_socket_is_executed)
 }
 END_TEST
 
-/* A late signal does not reach another process. */
+/* Until then, a late signal to the command cannot reach another process. */
 START_TEST(process_id_of_the_command_is_not_reused_before_the_supervisor_ends)
 {
   static char text[] = "exit 7";
@@ -531,7 +536,8 @@ START_TEST(a_command_is_executed_before_it_is_stopped)
 }
 END_TEST
 
-/* Somebody else has its end of the socket, so that there is no end to read. */
+/* Another process has the supervisor's end of the socket open, so there is no
+ * end of file to read. */
 START_TEST(supervisor_that_died_is_noticed_after_its_messages_are_read)
 {
   cli_supervisor_report sent = {.what = CLI_REPORT_NONE_LEFT}, got;
@@ -695,8 +701,8 @@ static char process_state(pid_t pid)
   return name_end[2];
 }
 
-/* Waits until COMMAND is a zombie and the supervisor waits for its next input.
-   By then it has tried to send all its reports. */
+/* Waits until COMMAND is a zombie and the supervisor waits for input. Then it
+ * has tried to send all its reports. */
 static void await_idle_supervisor(const command_run *s, pid_t command)
 {
   int idle = 0;
@@ -746,7 +752,7 @@ START_TEST(unread_messages_do_not_block_the_supervisor)
 }
 END_TEST
 
-/* More orders than the socket holds, faster than they are read. */
+/* More orders are sent than the socket holds, faster than they are read. */
 START_TEST(order_behind_a_flood_of_signals_is_executed)
 {
   static char text[] = "trap '' USR1 USR2 WINCH; echo up; "
@@ -780,7 +786,8 @@ static char deep[] = "t='if [ $1 = 0 ]; then echo in; exec sleep 600; fi; "
                      "setsid sh -c \"$t\" x $(($1 - 1)) & wait'; export t; "
                      "sh -c \"$t\" x 40";
 
-/* Each level is a session of its own, so one dies after the other. */
+/* Each level of the tree is a session of its own, so they must be killed one
+ * after the other. */
 START_TEST(deep_tree_of_processes_is_killed_at_once)
 {
   command_run s;
@@ -797,12 +804,12 @@ START_TEST(deep_tree_of_processes_is_killed_at_once)
 }
 END_TEST
 
-/* A process of a session of its own goes on writing unless it is stopped. */
+/* A process in another session goes on writing unless it is stopped, too. */
 static char writers[] =
     "setsid sh -c 'while :; do echo on; sleep 0.01; done' & "
     "while :; do sleep 600; done";
 
-/* Whether something is written within this time. */
+/* Whether the command writes something within this time. */
 static bool writes(const command_run *s, int ms)
 {
   struct pollfd ready = {s->out[0], POLLIN, 0};
@@ -825,7 +832,7 @@ static void stop_and_continue_writers(void)
   fcntl(s.out[0], F_SETFL, O_NONBLOCK);
   while (writes(&s, 300))
     ck_assert_int_ge(read(s.out[0], text, sizeof text), 1);
-  order_signal(&s, SIGCONT); /* as fg sends it */
+  order_signal(&s, SIGCONT); /* to the group, as the shell's fg sends it */
   kill(pid, SIGCONT);        /* and to COMMAND itself */
   ck_assert(!writes(&s, 300));
   order_lease(&s, 1000000, 100);
@@ -843,7 +850,7 @@ START_TEST(stop_reaches_processes_outside_the_group_and_undoes_sigcont)
 END_TEST
 
 #ifdef SYS_pidfd_open
-/* As before Linux 5.3, and in a sandbox that does not know it. */
+/* Makes pidfd_open() fail, as before Linux 5.3 and in some sandboxes. */
 static bool forbid_pidfds(void)
 {
   struct sock_filter steps[] = {
@@ -871,7 +878,7 @@ START_TEST(stop_needs_no_pidfds)
 END_TEST
 #endif
 
-/* Read until nothing is written for a while. */
+/* Reads until nothing is written for a while; false: it never stops. */
 static bool falls_silent(const command_run *s)
 {
   char text[4096];
@@ -900,14 +907,16 @@ START_TEST(sigcont_to_latchkey_continues_nothing_that_was_stopped)
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGCONT);
   ck_assert(!writes(&s, 300));
-  kill(pid, SIGCONT); /* not through the supervisor, which stops it again */
+  kill(
+      pid,
+      SIGCONT); /* directly, not through the supervisor, which stops it again */
   ck_assert(falls_silent(&s));
   order_signal(&s, SIGKILL);
   end_run(&s);
 }
 END_TEST
 
-/* Stack contents for the next function. */
+/* Leaves bytes on the stack that the next function may wrongly read. */
 __attribute__((noinline)) static void fill_stack(char with)
 {
   volatile char bytes[8192];
@@ -930,7 +939,7 @@ START_TEST(state_and_parent_are_those_of_the_process)
 }
 END_TEST
 
-/* Whether it is stopped within a few seconds. */
+/* Whether the process is stopped within a few seconds. */
 static bool comes_to_a_stop(pid_t pid)
 {
   pid_t parent;
@@ -941,7 +950,7 @@ static bool comes_to_a_stop(pid_t pid)
   return false;
 }
 
-/* dash waits in vfork() for each of these programs. */
+/* The shell waits in vfork() for each of these programs. */
 START_TEST(a_command_that_forks_all_the_time_can_be_stopped)
 {
   static char text[] = "while :; do /bin/true; done";

@@ -7,10 +7,11 @@
 #include <latchkey/single.h>
 #include <stdio.h>
 
-/* How locks and clients end: by hand, in callbacks, without memory. */
+/* Locks and clients that are closed or freed: in any order, in callbacks, and
+ * with replies that are too long. */
 
 static lock_pair lp;
-static test_client small; /* takes short answers only */
+static test_client small; /* a client with a low receive limit */
 
 static void note_left_behind(lk_client *c, const char *path, int err, void *arg)
 {
@@ -42,7 +43,8 @@ static void close_when_connected(lk_client *c, lk_state state, int err,
   lk_client_detach(c, l);
 }
 
-/* The notification of the close runs within that of the state. */
+/* The client is closed within a state callback, so the locks are notified of
+ * the close before the other listeners are notified of the state. */
 START_TEST(listener_closes_the_client_before_others_are_notified)
 {
   lk_listener first = {.state = close_when_connected, .arg = &first};
@@ -108,14 +110,14 @@ END_TEST
 
 START_TEST(node_of_a_lock_freed_during_its_create_is_deleted)
 {
-  /* the create has not been answered */
+  /* freed before the create is answered */
   begin();
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   locker_free(&lp.a);
   model_turn(&lp.server);
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | delete"));
   lock_pair_end(&lp);
-  /* a delete is on its way */
+  /* freed while held */
   begin();
   lock_pair_hold(&lp);
   locker_free(&lp.a);
@@ -168,7 +170,7 @@ START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
 
   lock_pair_begin(&lp, NULL, &c);
   lock_pair_queue(&lp);
-  locker_init(&other, &lp.two, &c); /* gets the event, too */
+  locker_init(&other, &lp.two, &c); /* its session expires as well */
   ck_assert_int_eq(locker_acquire(&other, -1), 0);
   model_turn(&lp.server);
   lp.b.react = acquire_once_more;
@@ -181,7 +183,9 @@ START_TEST(acquire_in_the_callback_of_an_expiry_survives_that_expiry)
   model_run(&lp.server, T / 10);
   ck_assert_int_eq(other.acquired, LK_ERR_SESSION_EXPIRED);
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
-  ck_assert_uint_eq(lp.b.calls, before + 2); /* ended, and waiting again */
+  ck_assert_uint_eq(
+      lp.b.calls,
+      before + 2); /* the end of the acquire, and WAITING of the next one */
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
   lp.b.react = NULL;
   locker_free(&other);
@@ -328,23 +332,27 @@ static unsigned calls;
 static unsigned act_at;
 static void (*act)(locker *l);
 
-static void at_nth(locker *l, const char *what)
+static void act_at_nth_callback(locker *l, const char *what)
 {
   (void)what;
   if (++calls == act_at)
     act(l);
 }
 
-/* Whatever is still there does something of all a lock can do. */
+/* A sequence with all kinds of callbacks: acquire, wait, break, loss, re-entry,
+ * release and expiry. Callbacks may have freed any object, so each step asks
+ * what exists. */
 static void run_sequence(void)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
 
   lock_pair_begin(&lp, NULL, &c);
-  model_create(&lp.server, LOCKS "/x__lock__0000009999"); /* to be reported */
+  model_create(&lp.server,
+               LOCKS "/x__lock__0000009999"); /* a node of another kind, which
+                                                 is reported as an event */
   calls = 0;
-  lp.a.react = at_nth;
-  lp.b.react = at_nth;
+  lp.a.react = act_at_nth_callback;
+  lp.b.react = act_at_nth_callback;
   (void)locker_acquire(&lp.a, -1);
   (void)locker_acquire(&lp.b, 10 * T);
   model_run(&lp.server, T / 2);
@@ -368,7 +376,7 @@ static void run_sequence(void)
   model_run(&lp.server, T / 2);
 }
 
-static void finish_story(void)
+static void end_sequence(void)
 {
   lp.a.react = NULL;
   lp.b.react = NULL;
@@ -378,16 +386,17 @@ static void finish_story(void)
   lock_pair_end(&lp);
 }
 
-/* Run the sequence with `what` at each callback in turn. */
+/* Runs the sequence once for each of its callbacks, and calls `what` in that
+ * callback. */
 static void assert_survives(void (*what)(locker *l))
 {
   act = what;
   act_at = 1;
   do {
     run_sequence();
-    finish_story();
+    end_sequence();
   } while (calls >= act_at++);
-  ck_assert_uint_gt(act_at, 12);
+  ck_assert_uint_gt(act_at, 12); /* the sequence has more callbacks */
 }
 
 static void free_lock(locker *l)
@@ -504,11 +513,12 @@ END_TEST
 
 /* ---- lists that are too long --------------------------------------------- */
 
-enum { CROWD = 40 };
+enum { LONG_QUEUE = 40 };
 
-/* So many contender nodes without a session (NULL: none). A list of them is
- * longer than `small` accepts, and the nodes of one session are not. */
-static void begin_crowded(const char *prefix)
+/* Begins with LONG_QUEUE contender nodes that have no session; `prefix` NULL:
+ * with none. A list of them is longer than the limit of `small`. A list of the
+ * nodes of one session is not. */
+static void begin_with_long_queue(const char *prefix)
 {
   lk_client_config cc = {.size = sizeof cc,
                          .session_timeout_ms = T,
@@ -517,7 +527,7 @@ static void begin_crowded(const char *prefix)
   char path[64];
 
   begin();
-  for (int i = 0; i < CROWD && prefix != NULL; i++) {
+  for (int i = 0; i < LONG_QUEUE && prefix != NULL; i++) {
     snprintf(path, sizeof path, LOCKS "/%s%010d", prefix, i);
     model_create(&lp.server, path);
   }
@@ -531,7 +541,7 @@ static void begin_crowded(const char *prefix)
   model_turn(&lp.server);
 }
 
-static void end_crowded(size_t left)
+static void end_with_long_queue(size_t left)
 {
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), left);
   test_client_free(&small);
@@ -541,8 +551,9 @@ static void end_crowded(size_t left)
   lock_pair_end(&lp);
 }
 
-/* A node whose name another client may have is read before its delete, and so
- * is one whose name is not known. */
+/* The cleanup works although no list can be received. It reads a node before
+ * the delete if another client may have a node of that name, or if the own name
+ * is not known. */
 START_TEST(list_beyond_the_receive_limit_leaves_no_node)
 {
   static const lk_layout layouts[] = {LK_LAYOUT_CURATOR, LK_LAYOUT_NATIVE,
@@ -552,7 +563,7 @@ START_TEST(list_beyond_the_receive_limit_leaves_no_node)
 
   for (int i = 0; i < 9; i++) {
     lc.layout = layouts[i / 3];
-    begin_crowded(lc.layout == LK_LAYOUT_CURATOR ? "lock-" : "seq-");
+    begin_with_long_queue(lc.layout == LK_LAYOUT_CURATOR ? "lock-" : "seq-");
     locker_init(&l, &small, &lc);
     locker_init(&more, &small, &lc);
     small.link->requests = 0;
@@ -567,12 +578,13 @@ START_TEST(list_beyond_the_receive_limit_leaves_no_node)
     ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
     locker_free(&l);
     locker_free(&more);
-    end_crowded(CROWD);
+    end_with_long_queue(LONG_QUEUE);
   }
 }
 END_TEST
 
-/* Else the request would be repeated on each connection, and break each. */
+/* Without the failure, the request would be repeated on each connection, and
+ * its reply would break each. */
 START_TEST(own_node_beyond_the_receive_limit_fails_the_acquire)
 {
   char data[800] = "";
@@ -580,7 +592,7 @@ START_TEST(own_node_beyond_the_receive_limit_fails_the_acquire)
   lk_lock *s;
 
   memset(data, 'x', sizeof data - 1);
-  begin_crowded(NULL);
+  begin_with_long_queue(NULL);
   lock_pair_hold(&lp);
   model_set(&lp.server, model_child(&lp.server, LOCKS, 0), data);
   model_create(&lp.server, "/locks/single");
@@ -600,7 +612,7 @@ START_TEST(own_node_beyond_the_receive_limit_fails_the_acquire)
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
   locker_release(&lp.a);
   model_turn(&lp.server);
-  end_crowded(0);
+  end_with_long_queue(0);
 }
 END_TEST
 
@@ -609,7 +621,7 @@ START_TEST(node_that_cannot_be_identified_is_left_and_reported)
   lk_lock_config lc = {.size = sizeof lc, .layout = LK_LAYOUT_NATIVE};
   locker l;
 
-  begin_crowded("seq-");
+  begin_with_long_queue("seq-");
   lp.server.no_ephemerals = true;
   locker_init(&l, &small, &lc);
   ck_assert_int_eq(locker_acquire(&l, -1), 0);
@@ -618,7 +630,7 @@ START_TEST(node_that_cannot_be_identified_is_left_and_reported)
   ck_assert_str_eq(small.left_behind, "TOO_BIG " LOCKS "/seq-0000000040\n");
   ck_assert_uint_eq(lk_lease_pending_cleanups(small.link->client), 0);
   locker_free(&l);
-  end_crowded(CROWD + 1);
+  end_with_long_queue(LONG_QUEUE + 1);
 }
 END_TEST
 

@@ -21,7 +21,8 @@ static const lk_role mutex = {.kind = &lk__node_kind_mutex,
                               .exclusive = true,
                               .excludes = writers_and_readers};
 
-/* The place of `own` in a list that ends with NULL. */
+/* The position of `own` in a queue whose names are `list`, which ends with
+ * NULL. */
 static lk_queue_position place(const char *own, const char *const *list)
 {
   lk_bytes names[MAX];
@@ -84,7 +85,8 @@ START_TEST(nearest_nine_and_the_first_of_many_predecessors_are_kept)
   char text[MAX][32];
   const char *list[MAX];
 
-  for (int i = 0; i < 100; i++) { /* in no order: 37 has no factor with 100 */
+  for (int i = 0; i < 100; i++) { /* in an order without a pattern: 37 and 100
+                                     have no common factor */
     snprintf(text[i], sizeof text[i], "x-lock-%010d", i * 37 % 100);
     list[i] = text[i];
   }
@@ -140,7 +142,8 @@ START_TEST(other_kinds_and_layouts_do_not_count_and_are_named)
 }
 END_TEST
 
-/* Nodes that are no permits count, too. */
+/* A semaphore counts all children of the directory, also those that are no
+ * permits. */
 START_TEST(other_nodes_among_permits_are_named)
 {
   static const char hex[] = "0123456789abcdef0123456789abcdef";
@@ -175,7 +178,7 @@ START_TEST(other_kinds_of_contenders_count_and_are_named)
             "b__lock__0000000003");
   ck_assert_uint_eq(p.predecessors, 2);
   ck_assert(!p.has_rw_writer);
-  /* also behind us: it may not wait for us */
+  /* also named if it is behind us, since it may not wait for us */
   p = PLACE("a-lock-0000000005", "a-lock-0000000005", "b__lock__0000000006");
   ck_assert_uint_eq(p.predecessors, 0);
   assert_name(p.foreign, "b__lock__0000000006");
@@ -206,12 +209,12 @@ START_TEST(number_near_the_end_of_the_counter_is_out_of_range)
   ck_assert(p.unsafe && p.found);
   p = PLACE("a-lock--000000001", "a-lock--000000001");
   ck_assert(p.unsafe && p.found);
-  /* of another client */
+  /* unsafe numbers of another client */
   p = PLACE("a-lock-0000000001", "a-lock-0000000001", "b-lock--000000009");
   ck_assert(p.unsafe);
   p = PLACE("a-lock-0000000001", "a-lock-0000000001", "b__lock__-9");
   ck_assert(p.unsafe);
-  /* one beyond the limit, behind us, does no harm but to rule H */
+  /* a number beyond the limit behind us only forbids rule H */
   p = PLACE("a-lock-0000000001", "a-lock-0000000001", "b-lock-2147483647");
   ck_assert(!p.unsafe && !p.in_range);
 }
@@ -246,7 +249,8 @@ START_TEST(equal_numbers_are_unsafe_except_in_a_downgrade)
 }
 END_TEST
 
-/* Its owner gave up one of them and reads again. */
+/* The owner gave up one read node, which is not deleted yet, and has created
+ * another. */
 START_TEST(writer_may_have_two_read_nodes_of_its_number)
 {
   lk_queue_position p =

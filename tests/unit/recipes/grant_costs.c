@@ -2,9 +2,9 @@
 #include "config.h"
 
 /*
- * The cost of a grant: the requests and the writes of the client from the
- * call, or from the deletion of the predecessor, to the grant. One write is one
- * round trip.
+ * The cost of a grant: the requests that the client sends until the grant, and
+ * in how many writes. It is counted from the call, or from the deletion of the
+ * predecessor. Each write is one round trip.
  */
 
 #include "support/locks.h"
@@ -13,13 +13,15 @@
 #include <latchkey/semaphore.h>
 
 enum {
-  STEP = 37,     /* ms; no part of T is a multiple of it */
-  SHORT = T / 8, /* a wait after which the evidence of the create suffices */
+  STEP = 37, /* ms by which time advances; T and its parts are no multiples of
+                it */
+  SHORT = T / 8, /* ms; after this wait the evidence of the create is still
+                    young enough */
   LONG = 3 * T + 100
 };
 
 static lock_pair lp;
-static char sent[512]; /* by the granted client until the grant */
+static char sent[512]; /* requests of the granted client until the grant */
 
 static void note_grant(locker *l, const char *what)
 {
@@ -38,7 +40,7 @@ static void begin(lk_assurance assurance)
   lp.b.react = note_grant;
 }
 
-/* Clear the log of requests. */
+/* Forget the requests that were sent so far. */
 static void count_from_here(void)
 {
   strcpy(sent, "no grant");
@@ -46,8 +48,9 @@ static void count_from_here(void)
   lp.two.link->log[0] = '\0';
 }
 
-/* The client of `l` has just been granted, after these requests; " | " is
- * between two writes. In quorum assurance a quarter of the timeout is left. */
+/* Checks that the client of `l` is granted and has sent these requests for it;
+ * " | " separates two writes. With quorum assurance, a quarter of the timeout
+ * must be left. */
 static void expect_grant(const locker *l, lk_assurance assurance,
                          const char *requests)
 {
@@ -80,7 +83,7 @@ START_TEST(uncontended_acquire_of_an_idle_session_is_one_write)
 }
 END_TEST
 
-/* A session with requests needs no pings. */
+/* A session with regular requests: the client sends no pings. */
 START_TEST(uncontended_acquire_of_a_live_session_is_one_write)
 {
   for (int64_t pause_ms = STEP; pause_ms < T / 3; pause_ms += STEP) {
@@ -119,7 +122,8 @@ START_TEST(handoff_to_the_only_waiter_sends_nothing_however_long_it_waited)
 }
 END_TEST
 
-/* Two predecessors of another session are released together after `wait_ms`. */
+/* b waits behind two locks of another session, which are released together
+ * after `wait_ms`. */
 static void wait_behind_two(lk_assurance assurance, int64_t wait_ms)
 {
   begin(assurance);
@@ -148,7 +152,7 @@ START_TEST(handoff_after_a_long_wait_sends_check_and_list_in_one_write)
   for (int64_t wait_ms = LONG; wait_ms < LONG + T / 2; wait_ms += STEP) {
     wait_behind_two(LK_ASSURE_QUORUM, wait_ms);
     expect_grant(&lp.b, LK_ASSURE_QUORUM, "getData | multi getChildren2");
-    /* the check is the heartbeat of the new holder as well */
+    /* no heartbeat follows, since the check was one */
     ck_assert(model_check_log(lp.two.link, "getData | multi getChildren2"));
     lock_pair_end(&lp);
   }
@@ -167,8 +171,8 @@ END_TEST
 
 /* ---- permits ------------------------------------------------------------- */
 
-/* a has the only permit. b is the first that waits for one: it holds the first
- * place, of which its heartbeats check the node. */
+/* a has the only permit, and b is the first that waits for one. b holds its
+ * queue node, so its heartbeats check that node. */
 static void hand_permit_over(int64_t wait_ms)
 {
   lk_semaphore_config one = {.size = sizeof one, .permits = 1};

@@ -11,7 +11,7 @@
 #include <latchkey/semaphore.h>
 #include <stdio.h>
 
-/* Mutexes and read-write locks with other names than Curator's. */
+/* Mutexes and read-write locks in the layouts of other libraries. */
 
 static lock_pair lp;
 
@@ -46,7 +46,8 @@ static const sim_node *node_of(const locker *l)
   return model_node(&lp.server, lk_lock_node(l->lock));
 }
 
-/* Digits stand for 'x', all else for itself. */
+/* Whether the text has that form: 'x' in the form stands for a hexadecimal
+ * digit, all else for itself. */
 static bool is_like(const char *text, size_t len, const char *form)
 {
   if (len != strlen(form))
@@ -62,7 +63,7 @@ static bool is_like(const char *text, size_t len, const char *form)
 #define UUID_FORM "xxxxxxxx-xxxx-4xxx-xxxx-xxxxxxxxxxxx"
 #define HEX_FORM  "xxxxxxxxxxxx4xxxxxxxxxxxxxxxxxxx"
 
-/* Somebody else's node, in its own session. */
+/* A node of another client and its session. */
 static const sim_node *create_foreign(const char *name, const char *data)
 {
   char path[256];
@@ -206,7 +207,7 @@ START_TEST(kazoo_readers_are_predecessors_and_curator_locks_are_foreign)
   delete_foreign("0123456789abcdef0123456789abcdef__rlock__0000000000");
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, 0);
-  /* A contender of another kind behind us is reported by a list. */
+  /* A contender of another kind behind us is named by a list, which b sends. */
   ck_assert_int_eq(locker_acquire(&lp.b, 0), 0);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.b, "mixed " LOCKS "/x-lock-0000000001\n"));
@@ -256,8 +257,10 @@ START_TEST(contenders_are_distinguished_from_other_children)
 }
 END_TEST
 
-/* How a child is parsed: number, "r" or "w"; or nothing. */
-static const char *seen(lk_layout layout, const char *prefix, const char *name)
+/* How the layout parses the name of a child: "NUMBER", with "r" or "w" for a
+ * reader or writer; "" if it is no contender. */
+static const char *parsed(lk_layout layout, const char *prefix,
+                          const char *name)
 {
   static char text[32];
   int64_t number;
@@ -273,20 +276,20 @@ START_TEST(contenders_with_plain_names_are_distinguished_too)
 {
   lk_layout native_uuid = LK_LAYOUT_NATIVE_UUID;
 
-  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "seq-0000000004"), "4w");
-  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "r-0000000004"), "4r");
-  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "w-0000000004"), "4w");
-  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "lock", "lock0000000004"), "4w");
-  ck_assert_str_eq(seen(native_uuid, "", "0000000004"), "4w");
-  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "lock", "seq-0000000004"), "");
-  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, NULL, "x-lock-0000000004"), "");
-  ck_assert_str_eq(seen(LK_LAYOUT_NATIVE, "r-", "r-0000000004"), "");
-  ck_assert_str_eq(seen(LK_LAYOUT_KAZOO, NULL, "x-lock-0000000004"), "4w");
-  ck_assert_str_eq(seen((lk_layout)9, NULL, "x-lock-0000000004"), "");
+  ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, NULL, "seq-0000000004"), "4w");
+  ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, NULL, "r-0000000004"), "4r");
+  ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, NULL, "w-0000000004"), "4w");
+  ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, "lock", "lock0000000004"), "4w");
+  ck_assert_str_eq(parsed(native_uuid, "", "0000000004"), "4w");
+  ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, "lock", "seq-0000000004"), "");
+  ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, NULL, "x-lock-0000000004"), "");
+  ck_assert_str_eq(parsed(LK_LAYOUT_NATIVE, "r-", "r-0000000004"), "");
+  ck_assert_str_eq(parsed(LK_LAYOUT_KAZOO, NULL, "x-lock-0000000004"), "4w");
+  ck_assert_str_eq(parsed((lk_layout)9, NULL, "x-lock-0000000004"), "");
 }
 END_TEST
 
-/* The number of a permit; -100: it is none. */
+/* The number in the name of a permit; -100: the name is no permit's. */
 static int permit(lk_layout layout, lk_bytes name)
 {
   int64_t number;
@@ -438,14 +441,16 @@ static void readers_and_writers(const lk_lock_config *c)
   ck_assert_int_eq(two.w.acquired, NOT_YET);
   release_lock(&one.r);
   ck_assert_int_eq(two.w.acquired, 0);
-  /* The read node would stand behind the write node. */
+  /* In these layouts a downgrade is impossible: the read node would queue
+   * behind the write node. */
   ck_assert_int_eq(locker_acquire(&two.r, -1), LK_ERR_DEADLOCK);
   start_acquire(&one.w);
   ck_assert_int_eq(one.w.acquired, NOT_YET);
   lp.one.link->log[0] = '\0';
   release_lock(&two.w);
   ck_assert_int_eq(one.w.acquired, 0);
-  ck_assert(model_check_log(lp.one.link, "")); /* no list: rule H in full */
+  ck_assert(model_check_log(
+      lp.one.link, "")); /* no list is needed, since rule H proves the lock */
   start_acquire(&two.r);
   ck_assert_int_eq(two.r.acquired, NOT_YET);
   release_lock(&one.w);
@@ -499,7 +504,7 @@ START_TEST(plain_locks_can_be_members_of_a_multilock)
   ck_assert_int_eq(
       lk_multilock_new(&m.lock, lp.two.link->client, members, 3, &native, NULL),
       0);
-  start_acquire(&m); /* and the directories are made */
+  start_acquire(&m); /* the missing directories are created as well */
   ck_assert_int_eq(m.acquired, 0);
   ck_assert(is_like(name_of(&m), 14, "seq-xxxxxxxxxx"));
   ck_assert_ptr_nonnull(
@@ -551,7 +556,7 @@ START_TEST(lost_create_that_was_not_executed_is_sent_again)
   begin(&native);
   cut_the_create(false);
   ck_assert_int_eq(lp.a.acquired, 0);
-  /* There is no name like it, so nothing is read. */
+  /* No other name could be that of the own node, so nothing is read. */
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2 | "
                                          "multi getChildren2 | "
                                          "create2 getChildren2"));
@@ -559,12 +564,13 @@ START_TEST(lost_create_that_was_not_executed_is_sent_again)
 }
 END_TEST
 
-/* Of `before` earlier foreign nodes, and `behind` ones that are created while
- * the connection is down, recovery reads the latter, the own node, and one
- * older node. */
-static void crowd(int before, int behind, bool after, unsigned reads)
+/* `before` foreign nodes exist at first, and `behind` more are created while
+ * the connection is down. Recovery must read the later ones, the own node if
+ * the create was executed (`after`), and one older node; `reads` in all. */
+static void recover_in_queue(int before, int behind, bool after, unsigned reads)
 {
-  int ours = after ? 1 : 0; /* has its number by then */
+  int ours = after ? 1 : 0; /* the own node has its number before the foreign
+                               nodes behind it */
   char name[64];
 
   begin(&native);
@@ -572,7 +578,7 @@ static void crowd(int before, int behind, bool after, unsigned reads)
     snprintf(name, sizeof name, "seq-%010d", i);
     create_foreign(name, "their data");
   }
-  model_run(&lp.server, T); /* a ping shows how far the server is */
+  model_run(&lp.server, T); /* a reply to a ping shows the server's zxid */
   lp.server.down = true;
   cut_the_create(after);
   for (int i = 0; i < behind; i++) {
@@ -599,12 +605,12 @@ static void crowd(int before, int behind, bool after, unsigned reads)
 START_TEST(recovery_in_a_long_queue_reads_only_the_newest_nodes)
 {
   /* Two more park it. */
-  crowd(0, 0, true, 1 + 2);
-  crowd(100, 0, true, 8 + 2);
-  crowd(0, 20, true, 24 + 2);
-  crowd(100, 20, true, 24 + 2);
-  crowd(100, 0, false, 8 + 2);
-  crowd(100, 20, false, 24 + 2);
+  recover_in_queue(0, 0, true, 1 + 2);
+  recover_in_queue(100, 0, true, 8 + 2);
+  recover_in_queue(0, 20, true, 24 + 2);
+  recover_in_queue(100, 20, true, 24 + 2);
+  recover_in_queue(100, 0, false, 8 + 2);
+  recover_in_queue(100, 20, false, 24 + 2);
 }
 END_TEST
 
@@ -614,7 +620,7 @@ START_TEST(two_handles_of_a_session_recover_their_own_nodes)
 
   begin(&native);
   locker_init(&other, &lp.one, &native);
-  lp.one.link->cut_at = 3; /* create, list, create */
+  lp.one.link->cut_at = 3; /* the third request: create, list, create */
   lp.one.link->cut_after = true;
   ck_assert_int_eq(locker_acquire(&other, -1), 0);
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
@@ -667,8 +673,8 @@ START_TEST(revoked_node_of_another_handle_is_not_recovered)
 }
 END_TEST
 
-/* Both creates were under way when the connection broke, and one was executed.
- * The zxid does not show which handle's node it is. */
+/* The connection broke while the creates of both handles were outstanding, and
+ * one was executed. Its zxid does not show which handle created the node. */
 START_TEST(revoked_node_is_recovered_by_one_handle)
 {
   locker other;
@@ -677,7 +683,7 @@ START_TEST(revoked_node_is_recovered_by_one_handle)
   locker_init(&other, &lp.one, &native);
   lp.server.down = true;
   lp.one.link->requests = 0;
-  lp.one.link->cut_at = 3; /* create, list, create */
+  lp.one.link->cut_at = 3; /* the third request: create, list, create */
   lp.one.link->cut_after = false;
   ck_assert_int_eq(locker_acquire(&other, -1), 0);
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
@@ -714,8 +720,8 @@ START_TEST(cancel_during_recovery_leaves_no_node)
 }
 END_TEST
 
-static void withhold_the_data(model_server *s, model_link *l, int32_t op,
-                              const char *path)
+static void leave_read_unanswered(model_server *s, model_link *l, int32_t op,
+                                  const char *path)
 {
   (void)s;
   (void)path;
@@ -723,7 +729,7 @@ static void withhold_the_data(model_server *s, model_link *l, int32_t op,
     l->allow = 0;
 }
 
-/* The locks end before the requests that are under way. */
+/* The client is freed while requests of the recovery are outstanding. */
 START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
 {
   begin(&native);
@@ -731,13 +737,15 @@ START_TEST(search_that_ends_after_its_client_was_freed_is_ignored)
   cut_the_create(true);
   lk_lock_cancel(lp.a.lock);
   lp.one.link->log[0] = '\0';
-  lp.server.before = withhold_the_data;
+  lp.server.before = leave_read_unanswered;
   lp.server.down = false;
   model_run(&lp.server, T / 4);
   ck_assert(model_check_log(lp.one.link, "multi getChildren2 | getData"));
   lk_client_free(lp.one.link->client);
   ck_assert_ptr_null(lp.one.link->client);
-  ck_assert_uint_eq(lp.one.errors, 0); /* the state machine has no such step */
+  ck_assert_uint_eq(
+      lp.one.errors,
+      0); /* no reply led to a step that the state machine lacks */
   lp.server.before = NULL;
   model_expire(&lp.server, lp.one.link->last_session);
   lock_pair_end(&lp);
@@ -759,9 +767,9 @@ END_TEST
 
 /* ---- names that may be another's ----------------------------------------- */
 
-/* An operator deletes the directory and creates it again, and another client is
- * first in it. */
-static void recreate(void)
+/* An operator deletes the directory and creates it again. Then another client
+ * gets the first number in it, which the own node had before. */
+static void recreate_directory(void)
 {
   while (model_children(&lp.server, LOCKS) > 0)
     model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
@@ -791,7 +799,7 @@ START_TEST(delete_is_not_repeated_on_a_foreign_node)
     lp.one.link->cut_after = after == 1;
     locker_release(&lp.a);
     model_turn(&lp.server);
-    recreate();
+    recreate_directory();
     lp.server.down = false;
     model_run(&lp.server, T / 2);
     ck_assert_int_eq(lp.a.released, 0);
@@ -844,7 +852,7 @@ START_TEST(holder_does_not_take_a_foreign_node_for_its_own)
   lp.server.down = true;
   model_drop(lp.one.link);
   model_turn(&lp.server);
-  recreate();
+  recreate_directory();
   lp.server.down = false;
   model_run(&lp.server, T / 4);
   ck_assert(locker_check_events(&lp.a, "suspended\nlost NO_NODE\n"));
@@ -860,12 +868,13 @@ START_TEST(waiter_does_not_take_a_foreign_node_for_its_own)
   lp.server.down = true;
   model_drop(lp.two.link);
   model_turn(&lp.server);
-  recreate();
+  recreate_directory();
   delete_foreign("seq-0000000000");
   create_foreign("seq-0000000001", "theirs");
   lp.server.down = false;
   model_run(&lp.server, T / 4);
-  ck_assert_int_eq(lp.b.acquired, NOT_YET); /* behind theirs */
+  ck_assert_int_eq(lp.b.acquired,
+                   NOT_YET); /* the own node is queued behind the foreign one */
   delete_foreign("seq-0000000001");
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -876,7 +885,8 @@ END_TEST
 
 /* ---- whatever breaks ----------------------------------------------------- */
 
-/* A create is cut, and then request `m` of the search for it. */
+/* The connection breaks at a create, and again at request `m` of its
+ * recovery. */
 static bool survives_two_cuts(unsigned m, bool after)
 {
   bool happened;
@@ -910,18 +920,19 @@ START_TEST(break_during_recovery_starts_it_again)
 }
 END_TEST
 
-/* The node is newer than a node of another session, so the search reads both.
- * The reply for the own node arrives, and then the connection breaks. */
+/* The own node is newer than a node of another session, so recovery reads both.
+ * The connection breaks when the reply for the own node has arrived. */
 START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
 {
   begin(&native);
   create_foreign("seq-0000000000", "their data");
-  model_run(&lp.server, T); /* a ping shows the server's zxid */
+  model_run(&lp.server, T); /* a reply to a ping shows the server's zxid */
   lp.server.down = true;
   cut_the_create(true);
   lp.one.link->log[0] = '\0';
   lp.one.link->requests = 0;
-  lp.one.link->cut_at = 4; /* multi, list, own node, the other node */
+  lp.one.link->cut_at = 4; /* the fourth request: multi, list, read of the own
+                              node, read of the other */
   lp.one.link->cut_after = false;
   lp.one.link->cut_softly = true;
   lp.server.down = false;
@@ -932,7 +943,8 @@ START_TEST(search_that_found_the_node_before_a_break_is_not_repeated)
                             "getChildren2 | getData getData"));
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
   ck_assert_str_eq(name_of(&lp.a), "seq-0000000001");
-  ck_assert_uint_eq(lp.one.errors, 0); /* the state machine has that step */
+  ck_assert_uint_eq(lp.one.errors,
+                    0); /* the state machine has a step for this */
   delete_foreign("seq-0000000000");
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -957,7 +969,7 @@ START_TEST(any_request_of_the_recovery_may_be_throttled)
 }
 END_TEST
 
-static bool runs_out(const lk_lock_config *c, size_t n)
+static bool survives_failed_allocation(const lk_lock_config *c, size_t n)
 {
   bool failed;
 
@@ -990,9 +1002,10 @@ static bool runs_out(const lk_lock_config *c, size_t n)
   return failed;
 }
 
-/* A create is cut, and the acquire ends before the search for the node. Seven
- * nodes of others are newer. Memory runs out once in that search. */
-static bool runs_out_in_search(size_t n)
+/* The connection breaks at a create, and the acquire is cancelled before the
+ * recovery. Seven nodes of others are newer. The n-th allocation of the
+ * recovery fails. */
+static bool recovery_survives_failed_allocation(size_t n)
 {
   begin(&native);
   lp.server.down = true;
@@ -1020,7 +1033,7 @@ START_TEST(search_without_memory_for_all_reads_begins_again)
 {
   size_t n = 1;
 
-  while (runs_out_in_search(n))
+  while (recovery_survives_failed_allocation(n))
     n++;
   ck_assert_uint_gt(n, 3);
 }
@@ -1031,7 +1044,7 @@ START_TEST(memory_may_run_out_anywhere)
   for (size_t i = 0; i < COUNT; i++) {
     size_t n = 1;
 
-    while (runs_out(&layouts[i], n))
+    while (survives_failed_allocation(&layouts[i], n))
       n++;
     ck_assert_uint_gt(n, 10);
   }

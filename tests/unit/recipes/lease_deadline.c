@@ -5,7 +5,8 @@
 #include "support/failing_mem.h"
 #include "support/suite.h"
 
-/* With a timeout of 4 s the gap is 1 s, and 50 ms go for drifting clocks. */
+/* With a timeout of 4 s the gap is 1 s. The deadline is 50 ms earlier than T
+ * after the evidence, as the allowance for drifting clocks. */
 enum { T = 4000, GAP = T / 4, DRIFT = T / 100 + 10 };
 
 static lk_evidence_record l;
@@ -30,7 +31,7 @@ static void answer(lk_evidence proof, int64_t sent_ms, int64_t received_ms)
   lk__evidence_add(&l, &a, T);
 }
 
-/* The deadline that follows from a touch at `ms`. */
+/* The deadline that evidence of time `ms` proves. */
 static int64_t from(int64_t ms)
 {
   return ms + T - DRIFT;
@@ -122,7 +123,7 @@ START_TEST(busy_session_needs_no_heartbeat)
   start(0);
   for (int64_t t = 0; t <= 20000; t += 7)
     answer(LK_EVIDENCE_COMMIT, t, t + 3);
-  /* a sample is kept for each 48th of the timeout */
+  /* one sample is kept in each 48th of the timeout */
   ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                    from(19999 - GAP - T / 48 - 10));
   ck_assert_int_le(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
@@ -135,7 +136,8 @@ START_TEST(a_resume_is_proof_for_sync_and_with_a_commit_for_quorum)
   start(0);
   answer(LK_EVIDENCE_RESUMED, 500, 510);
   assert_until(LK_NO_LEASE, from(500), from(500));
-  answer(LK_EVIDENCE_COMMIT, 511, 520); /* no gap is needed */
+  answer(LK_EVIDENCE_COMMIT, 511,
+         520); /* after a resume, the commit need not be a gap later */
   assert_until(from(500), from(500), from(511));
 }
 END_TEST
@@ -186,12 +188,12 @@ START_TEST(shorter_timeout_shortens_the_deadlines)
   start(0);
   answer(LK_EVIDENCE_NEW_SESSION, 900, 910);
   lk__evidence_add(&l, &a, 2000);
-  /* older evidence counts from when it was sent, not from the resume */
+  /* evidence from before the resume still counts from when it was sent */
   assert_until(900 + 2000 - 30, 1000 + 2000 - 30, 1000 + 2000 - 30);
 }
 END_TEST
 
-/* A leader that is elected later begins with the timeout of the creation. */
+/* A new leader may know only the timeout that the session was created with. */
 START_TEST(longer_timeout_does_not_extend_earlier_evidence)
 {
   lk_reply a = {.evidence = LK_EVIDENCE_RESUMED,
@@ -225,7 +227,8 @@ START_TEST(the_gap_can_be_chosen)
 }
 END_TEST
 
-/* All replies are samples, whatever the gap. */
+/* All replies are kept as samples, so they are used with the new gap as
+ * well. */
 START_TEST(another_gap_begins_anew_with_the_next_commit)
 {
   start(0);
@@ -238,7 +241,7 @@ START_TEST(another_gap_begins_anew_with_the_next_commit)
   assert_until(from(100), from(100), from(1009 + 2 * GAP));
   answer(LK_EVIDENCE_COMMIT, 1010 + 2 * GAP, 1020 + 2 * GAP);
   assert_until(from(1000), from(1000), from(1010 + 2 * GAP));
-  lk__evidence_set_gap(&l, 2 * GAP); /* the same again */
+  lk__evidence_set_gap(&l, 2 * GAP); /* the same gap again changes nothing */
   assert_until(from(1000), from(1000), from(1010 + 2 * GAP));
 }
 END_TEST
@@ -264,7 +267,7 @@ END_TEST
 START_TEST(newest_reply_of_a_burst_counts_after_a_stall)
 {
   start(0);
-  answer(LK_EVIDENCE_CONTACT, 0, 3000); /* hung for 3 s */
+  answer(LK_EVIDENCE_CONTACT, 0, 3000); /* the reply arrives after 3 s */
   answer(LK_EVIDENCE_CONTACT, 2990, 3002);
   answer(LK_EVIDENCE_COMMIT, 3002 + GAP, 3010 + GAP);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(2990));
@@ -275,7 +278,8 @@ START_TEST(reply_that_follows_at_once_does_not_replace_the_sample)
 {
   start(0);
   answer(LK_EVIDENCE_CONTACT, 100, 107);
-  answer(LK_EVIDENCE_CONTACT, 107, 112); /* better, but too late for the next */
+  answer(LK_EVIDENCE_CONTACT, 107, 112); /* newer, but received too late to be
+                                            confirmed by the next commit */
   answer(LK_EVIDENCE_COMMIT, 107 + GAP, 115 + GAP);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(100));
   answer(LK_EVIDENCE_COMMIT, 112 + GAP, 120 + GAP);
@@ -289,7 +293,7 @@ START_TEST(worse_replies_do_not_replace_the_best_later_sample)
   answer(LK_EVIDENCE_NEW_SESSION, 0, 10);
   answer(LK_EVIDENCE_CONTACT, 100, 110);
   answer(LK_EVIDENCE_CONTACT, 109, 111);
-  answer(LK_EVIDENCE_CONTACT, 110, 140); /* worse */
+  answer(LK_EVIDENCE_CONTACT, 110, 140); /* received much later */
   answer(LK_EVIDENCE_COMMIT, 111 + GAP, 120 + GAP);
   ck_assert_int_eq(lk__evidence_deadline(&l, LK_ASSURE_QUORUM), from(109));
 }
@@ -300,7 +304,7 @@ START_TEST(samples_reach_back_over_a_slow_answer)
   start(0);
   for (int64_t t = 0; t < 20000; t += 10)
     answer(LK_EVIDENCE_CONTACT, t, t + 5);
-  /* sent 2.5 s ago: replies of 3.5 s ago count */
+  /* the commit was sent 2.5 s ago, so it confirms replies that are 3.5 s old */
   answer(LK_EVIDENCE_COMMIT, 17500, 20000);
   ck_assert_int_ge(lk__evidence_deadline(&l, LK_ASSURE_QUORUM),
                    from(17500 - GAP - T / 48 - 20));
@@ -323,7 +327,8 @@ START_TEST(without_memory_evidence_is_lost_and_none_is_invented)
 {
   for (size_t fail_at = 1; fail_at <= 2; fail_at++) {
     start(0);
-    mem.fail_at = fail_at; /* 2: there is room for 8 samples, 0.7 s */
+    mem.fail_at =
+        fail_at; /* with 2, there is memory for 8 samples, which are 0.7 s */
     mem.for_good = true;
     for (int64_t t = 0; t < 20000; t += 10) {
       answer(LK_EVIDENCE_CONTACT, t, t + 5);

@@ -8,22 +8,23 @@
 #include <latchkey/rwlock.h>
 #include <latchkey/semaphore.h>
 
-/* Owners of one process behind one node. a, c, d, e... are of the first
- * session and queue locally; b, of the second, does not. */
+/* Local queues: owners of one process behind one node. a, c, d, e and so on are
+ * of the first session and share a local queue; b is of the second session and
+ * does not. */
 
-enum { CROWD = 40 };
+enum { OWNERS = 40 };
 
 static const lk_lock_config local = {.size = sizeof local, .local_queue = true};
 
 static lock_pair lp;
-static locker crowd[CROWD];
-static int order[CROWD]; /* the owners in the order of their grants */
+static locker owners[OWNERS];
+static int order[OWNERS]; /* the owners in the order of their grants */
 static int granted;
 
 static void note(locker *l, const char *what)
 {
   if (strcmp(what, "acquired") == 0 && l->acquired == 0)
-    order[granted++] = (int)(l - crowd);
+    order[granted++] = (int)(l - owners);
 }
 
 static void begin(void)
@@ -32,25 +33,25 @@ static void begin(void)
   granted = 0;
 }
 
-static void add(int count)
+static void add_owners(int count)
 {
   for (int i = 0; i < count; i++) {
-    locker_init(&crowd[i], &lp.one, &local);
-    crowd[i].react = note;
+    locker_init(&owners[i], &lp.one, &local);
+    owners[i].react = note;
   }
 }
 
 static void acquire_all(int count)
 {
   for (int i = 0; i < count; i++)
-    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&owners[i], -1), 0);
   model_turn(&lp.server);
 }
 
 static void end(int count)
 {
   for (int i = 0; i < count; i++)
-    locker_free(&crowd[i]);
+    locker_free(&owners[i]);
   lock_pair_end(&lp);
 }
 
@@ -61,31 +62,33 @@ START_TEST(local_owners_share_one_node_and_hand_it_over_without_requests)
   uint64_t token;
 
   begin();
-  add(10);
+  add_owners(10);
   acquire_all(10);
   ck_assert(model_check_log(lp.one.link, "create2 getChildren2"));
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 1);
-  token = lk_lock_token(crowd[0].lock);
+  token = lk_lock_token(owners[0].lock);
   for (int i = 0; i < 10; i++) {
     ck_assert_int_eq(granted, i + 1);
     ck_assert_int_eq(order[i], i);
-    ck_assert(lk_lock_ok(crowd[i].lock));
-    ck_assert_uint_eq(lk_lock_token(crowd[i].lock), token);
-    ck_assert_uint_eq(lk_lock_handoffs(crowd[i].lock), (uint64_t)i);
+    ck_assert(lk_lock_ok(owners[i].lock));
+    ck_assert_uint_eq(lk_lock_token(owners[i].lock), token);
+    ck_assert_uint_eq(lk_lock_handoffs(owners[i].lock), (uint64_t)i);
     for (int j = 0; j < 10; j++)
-      ck_assert(j == i || !lk_lock_ok(crowd[j].lock));
-    locker_release(&crowd[i]);
-    ck_assert(!lk_lock_ok(crowd[i].lock));
-    ck_assert_int_eq(granted, i + 1); /* not within the release */
+      ck_assert(j == i || !lk_lock_ok(owners[j].lock));
+    locker_release(&owners[i]);
+    ck_assert(!lk_lock_ok(owners[i].lock));
+    ck_assert_int_eq(
+        granted,
+        i + 1); /* the next owner is granted after the release has returned */
     model_turn(&lp.server);
-    ck_assert_int_eq(crowd[i].released, 0);
+    ck_assert_int_eq(owners[i].released, 0);
   }
   ck_assert(model_check_log(lp.one.link, "delete"));
   end(10);
 }
 END_TEST
 
-/* Each of these must keep out those with names like its own. */
+/* Owners whose options give their nodes different names do not share a node. */
 START_TEST(names_of_another_layout_are_another_queue)
 {
   static const lk_lock_config kinds[] = {
@@ -103,8 +106,8 @@ START_TEST(names_of_another_layout_are_another_queue)
 
   begin();
   for (int i = 0; i < 2 * KINDS; i++) {
-    locker_init(&crowd[i], &lp.one, &kinds[i % KINDS]);
-    crowd[i].react = note;
+    locker_init(&owners[i], &lp.one, &kinds[i % KINDS]);
+    owners[i].react = note;
   }
   acquire_all(2 * KINDS);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), KINDS);
@@ -119,19 +122,19 @@ START_TEST(waiter_knows_its_position)
   locker_release(&lp.a);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
-  add(3);
+  add_owners(3);
   acquire_all(3);
-  ck_assert(locker_check_events(&crowd[0], "waiting 1 0000000001\n"));
-  ck_assert(locker_check_events(&crowd[1], "waiting 2 0000000001\n"));
-  ck_assert(locker_check_events(&crowd[2], "waiting 3 0000000001\n"));
-  ck_assert_ptr_null(lk_lock_node(crowd[0].lock));
+  ck_assert(locker_check_events(&owners[0], "waiting 1 0000000001\n"));
+  ck_assert(locker_check_events(&owners[1], "waiting 2 0000000001\n"));
+  ck_assert(locker_check_events(&owners[2], "waiting 3 0000000001\n"));
+  ck_assert_ptr_null(lk_lock_node(owners[0].lock));
   locker_release(&lp.b);
   model_turn(&lp.server);
-  locker_init(&crowd[3], &lp.one, &local);
-  ck_assert_int_eq(locker_acquire(&crowd[3], -1), 0);
+  locker_init(&owners[3], &lp.one, &local);
+  ck_assert_int_eq(locker_acquire(&owners[3], -1), 0);
   model_turn(&lp.server);
-  ck_assert(locker_check_events(&crowd[3], "waiting 3 0000000002\n"));
-  ck_assert_str_eq(lk_lock_node(crowd[0].lock),
+  ck_assert(locker_check_events(&owners[3], "waiting 3 0000000002\n"));
+  ck_assert_str_eq(lk_lock_node(owners[0].lock),
                    model_child(&lp.server, LOCKS, 0));
   end(4);
 }
@@ -142,11 +145,11 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
   uint64_t last_token = 0, last_turn = 0;
 
   begin();
-  add(CROWD);
-  acquire_all(CROWD);
+  add_owners(OWNERS);
+  acquire_all(OWNERS);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
-  for (int i = 0; i < CROWD; i++) {
+  for (int i = 0; i < OWNERS; i++) {
     if (i == 17) {
       ck_assert_int_eq(lp.b.acquired, 0);
       ck_assert_int_eq(granted, 17);
@@ -155,34 +158,36 @@ START_TEST(after_sixteen_handoffs_others_have_their_turn)
     }
     ck_assert_int_eq(granted, i + 1);
     ck_assert_int_eq(order[i], i);
-    ck_assert_uint_ge(lk_lock_token(crowd[i].lock), last_token);
-    ck_assert(lk_lock_token(crowd[i].lock) > last_token ||
-              lk_lock_handoffs(crowd[i].lock) > last_turn);
-    last_token = lk_lock_token(crowd[i].lock);
-    last_turn = lk_lock_handoffs(crowd[i].lock);
+    ck_assert_uint_ge(lk_lock_token(owners[i].lock), last_token);
+    ck_assert(lk_lock_token(owners[i].lock) > last_token ||
+              lk_lock_handoffs(owners[i].lock) > last_turn);
+    last_token = lk_lock_token(owners[i].lock);
+    last_turn = lk_lock_handoffs(owners[i].lock);
     lp.one.link->log[0] = '\0';
-    locker_release(&crowd[i]);
+    locker_release(&owners[i]);
     model_turn(&lp.server);
-    if (i == 33) /* no other contender: one round trip */
+    if (i == 33) /* no other contender waits, so the node is replaced in one
+                    round trip */
       ck_assert(model_check_log(lp.one.link, "delete create2 getChildren2"));
   }
-  end(CROWD);
+  end(OWNERS);
 }
 END_TEST
 
 START_TEST(a_queue_of_its_own_for_each_client_path_and_kind)
 {
   begin();
-  add(1);
+  add_owners(1);
   acquire_all(1);
-  ck_assert_int_eq(locker_acquire(&lp.a, -1), 0); /* has a node of its own */
+  ck_assert_int_eq(locker_acquire(&lp.a, -1),
+                   0); /* a has no local queue, so it has a node of its own */
   model_turn(&lp.server);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
-  locker_init(&crowd[1], &lp.two, &local);
-  ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
+  locker_init(&owners[1], &lp.two, &local);
+  ck_assert_int_eq(locker_acquire(&owners[1], -1), 0);
   model_turn(&lp.server);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 3);
-  locker_release(&crowd[0]);
+  locker_release(&owners[0]);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, 0);
   end(2);
@@ -214,26 +219,26 @@ END_TEST
 START_TEST(try_is_refused_by_local_and_remote_contenders)
 {
   begin();
-  add(2);
-  ck_assert_int_eq(locker_acquire(&crowd[0], 0), 0);
+  add_owners(2);
+  ck_assert_int_eq(locker_acquire(&owners[0], 0), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[0].acquired, 0);
-  ck_assert_int_eq(locker_acquire(&crowd[1], 0), 0);
-  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  ck_assert_int_eq(owners[0].acquired, 0);
+  ck_assert_int_eq(locker_acquire(&owners[1], 0), 0);
+  ck_assert_int_eq(owners[1].acquired, NOT_YET);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[1].acquired, LK_ERR_BUSY);
-  locker_release(&crowd[0]);
+  ck_assert_int_eq(owners[1].acquired, LK_ERR_BUSY);
+  locker_release(&owners[0]);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
-  /* one tries, another waits behind it */
-  ck_assert_int_eq(locker_acquire(&crowd[0], 0), 0);
-  ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
+  /* owner 0 tries, and owner 1 waits behind it */
+  ck_assert_int_eq(locker_acquire(&owners[0], 0), 0);
+  ck_assert_int_eq(locker_acquire(&owners[1], -1), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
-  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  ck_assert_int_eq(owners[0].acquired, LK_ERR_BUSY);
+  ck_assert_int_eq(owners[1].acquired, NOT_YET);
   locker_release(&lp.b);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[1].acquired, 0);
+  ck_assert_int_eq(owners[1].acquired, 0);
   end(2);
 }
 END_TEST
@@ -245,12 +250,12 @@ START_TEST(queue_limit_counts_local_owners)
 
   begin();
   for (int i = 0; i < 4; i++) {
-    locker_init(&crowd[i], &lp.one, &config);
-    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    locker_init(&owners[i], &lp.one, &config);
+    ck_assert_int_eq(locker_acquire(&owners[i], -1), 0);
     model_turn(&lp.server);
   }
-  ck_assert_int_eq(crowd[2].acquired, NOT_YET);
-  ck_assert_int_eq(crowd[3].acquired, LK_ERR_QUEUE_FULL);
+  ck_assert_int_eq(owners[2].acquired, NOT_YET);
+  ck_assert_int_eq(owners[3].acquired, LK_ERR_QUEUE_FULL);
   end(4);
 }
 END_TEST
@@ -260,22 +265,22 @@ START_TEST(a_wait_that_ends_leaves_the_others_in_place)
   begin();
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
-  add(4);
-  ck_assert_int_eq(locker_acquire(&crowd[0], 100), 0);
+  add_owners(4);
+  ck_assert_int_eq(locker_acquire(&owners[0], 100), 0);
   for (int i = 1; i < 4; i++)
-    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    ck_assert_int_eq(locker_acquire(&owners[i], -1), 0);
   model_run(&lp.server, 200);
-  ck_assert_int_eq(crowd[0].acquired, LK_ERR_DEADLINE);
-  lk_lock_cancel(crowd[2].lock);
-  ck_assert_int_eq(crowd[2].acquired, LK_ERR_CANCELLED);
+  ck_assert_int_eq(owners[0].acquired, LK_ERR_DEADLINE);
+  lk_lock_cancel(owners[2].lock);
+  ck_assert_int_eq(owners[2].acquired, LK_ERR_CANCELLED);
   model_turn(&lp.server);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 2);
   locker_release(&lp.b);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[1].acquired, 0);
-  locker_release(&crowd[1]);
+  ck_assert_int_eq(owners[1].acquired, 0);
+  locker_release(&owners[1]);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[3].acquired, 0);
+  ck_assert_int_eq(owners[3].acquired, 0);
   end(4);
 }
 END_TEST
@@ -283,13 +288,14 @@ END_TEST
 START_TEST(local_waiter_can_cancel_during_a_handover)
 {
   begin();
-  add(2);
+  add_owners(2);
   acquire_all(2);
-  locker_release(&crowd[0]);
-  lk_lock_cancel(crowd[1].lock); /* before it was handed on */
+  locker_release(&owners[0]);
+  lk_lock_cancel(
+      owners[1].lock); /* before the node is handed over to owner 1 */
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[0].released, 0);
-  ck_assert_int_eq(crowd[1].acquired, LK_ERR_CANCELLED);
+  ck_assert_int_eq(owners[0].released, 0);
+  ck_assert_int_eq(owners[1].acquired, LK_ERR_CANCELLED);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 0);
   end(2);
 }
@@ -300,17 +306,17 @@ END_TEST
 START_TEST(revoked_node_is_released_and_not_handed_over)
 {
   begin();
-  add(2);
+  add_owners(2);
   acquire_all(2);
   model_run(&lp.server, T / 2);
-  model_set(&lp.server, lk_lock_node(crowd[0].lock), LK_REVOKE_MESSAGE);
+  model_set(&lp.server, lk_lock_node(owners[0].lock), LK_REVOKE_MESSAGE);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
-  ck_assert(locker_check_events(&crowd[0], "revoked\n"));
-  locker_release(&crowd[0]);
+  ck_assert(locker_check_events(&owners[0], "revoked\n"));
+  locker_release(&owners[0]);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  ck_assert_int_eq(owners[1].acquired, NOT_YET);
   end(2);
 }
 END_TEST
@@ -318,17 +324,17 @@ END_TEST
 START_TEST(a_lease_that_runs_out_is_not_passed_on)
 {
   begin();
-  add(2);
+  add_owners(2);
   acquire_all(2);
   lp.one.link->frozen = true;
   model_run(&lp.server, T - T / 8);
-  ck_assert_int_eq(lk_lock_get_state(crowd[0].lock), LK_LOCK_UNSURE);
-  locker_release(&crowd[0]);
+  ck_assert_int_eq(lk_lock_get_state(owners[0].lock), LK_LOCK_UNSURE);
+  locker_release(&owners[0]);
   model_run(&lp.server, T / 16);
-  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  ck_assert_int_eq(owners[1].acquired, NOT_YET);
   lp.one.link->frozen = false;
   model_run(&lp.server, T);
-  ck_assert_int_eq(crowd[1].acquired, 0);
+  ck_assert_int_eq(owners[1].acquired, 0);
   end(2);
 }
 END_TEST
@@ -336,27 +342,27 @@ END_TEST
 START_TEST(loss_is_reported_to_the_holder_and_the_others_queue_again)
 {
   begin();
-  add(3);
+  add_owners(3);
   acquire_all(3);
-  model_run(&lp.server, T / 2); /* watched by now */
+  model_run(&lp.server, T / 2); /* by now the node is watched */
   model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_turn(&lp.server);
-  ck_assert(locker_check_events(&crowd[0], "lost NO_NODE\n"));
-  ck_assert_int_eq(crowd[1].acquired, 0);
-  ck_assert_int_eq(crowd[2].acquired, NOT_YET);
-  /* also between two turns */
+  ck_assert(locker_check_events(&owners[0], "lost NO_NODE\n"));
+  ck_assert_int_eq(owners[1].acquired, 0);
+  ck_assert_int_eq(owners[2].acquired, NOT_YET);
+  /* also if the node is deleted between two holders */
   model_run(&lp.server, T / 2);
-  locker_release(&crowd[1]);
+  locker_release(&owners[1]);
   model_expire(&lp.server, lp.one.link->last_session);
   model_drop(lp.one.link);
   model_run(&lp.server, T);
-  ck_assert_int_eq(crowd[2].acquired, 0);
-  ck_assert_int_eq(lk_lock_release(crowd[0].lock, NULL, NULL), LK_ERR_LOST);
+  ck_assert_int_eq(owners[2].acquired, 0);
+  ck_assert_int_eq(lk_lock_release(owners[0].lock, NULL, NULL), LK_ERR_LOST);
   end(3);
 }
 END_TEST
 
-static void ask_again(locker *l, const char *what)
+static void acquire_again_when_ended(locker *l, const char *what)
 {
   note(l, what);
   if (strcmp(what, "acquired") == 0 && l->acquired != 0 && l->calls < 8)
@@ -372,22 +378,22 @@ START_TEST(acquire_in_the_callback_of_an_end_survives_that_end)
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   for (int i = 0; i < 3; i++)
-    locker_init(&crowd[i], &lp.one, &fails);
-  crowd[0].react = ask_again;
-  crowd[2].react = ask_again;
+    locker_init(&owners[i], &lp.one, &fails);
+  owners[0].react = acquire_again_when_ended;
+  owners[2].react = acquire_again_when_ended;
   acquire_all(3);
   model_expire(&lp.server, lp.one.link->last_session);
   model_drop(lp.one.link);
   model_run(&lp.server, T);
-  ck_assert_int_eq(crowd[0].acquired, NOT_YET);
-  ck_assert_int_eq(crowd[1].acquired, LK_ERR_SESSION_EXPIRED);
-  ck_assert_int_eq(crowd[2].acquired, NOT_YET);
+  ck_assert_int_eq(owners[0].acquired, NOT_YET);
+  ck_assert_int_eq(owners[1].acquired, LK_ERR_SESSION_EXPIRED);
+  ck_assert_int_eq(owners[2].acquired, NOT_YET);
   locker_release(&lp.b);
   model_run(&lp.server, T);
-  ck_assert_int_eq(crowd[0].acquired, 0);
-  locker_release(&crowd[0]);
+  ck_assert_int_eq(owners[0].acquired, 0);
+  locker_release(&owners[0]);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[2].acquired, 0);
+  ck_assert_int_eq(owners[2].acquired, 0);
   end(3);
 }
 END_TEST
@@ -403,12 +409,12 @@ START_TEST(callback_of_an_end_may_free_the_others)
   begin();
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
-  add(2);
-  crowd[0].react = free_the_next;
-  ck_assert_int_eq(locker_acquire(&crowd[0], 0), 0);
-  ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
+  add_owners(2);
+  owners[0].react = free_the_next;
+  ck_assert_int_eq(locker_acquire(&owners[0], 0), 0);
+  ck_assert_int_eq(locker_acquire(&owners[1], -1), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[0].acquired, LK_ERR_BUSY);
+  ck_assert_int_eq(owners[0].acquired, LK_ERR_BUSY);
   end(1);
 }
 END_TEST
@@ -416,17 +422,17 @@ END_TEST
 START_TEST(verify_outlives_the_handover_of_its_owner)
 {
   begin();
-  add(2);
+  add_owners(2);
   acquire_all(2);
-  ck_assert_int_eq(locker_verify(&crowd[0]), 0);
-  locker_release(&crowd[0]);
-  ck_assert_int_eq(crowd[0].verified, LK_ERR_NOT_HELD);
-  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  ck_assert_int_eq(locker_verify(&owners[0]), 0);
+  locker_release(&owners[0]);
+  ck_assert_int_eq(owners[0].verified, LK_ERR_NOT_HELD);
+  ck_assert_int_eq(owners[1].acquired, NOT_YET);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[1].acquired, 0);
-  ck_assert_int_eq(locker_verify(&crowd[1]), 0);
+  ck_assert_int_eq(owners[1].acquired, 0);
+  ck_assert_int_eq(locker_verify(&owners[1]), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[1].verified, 0);
+  ck_assert_int_eq(owners[1].verified, 0);
   end(2);
 }
 END_TEST
@@ -435,10 +441,10 @@ START_TEST(missing_permission_is_reported_to_each_local_owner)
 {
   begin();
   model_deny(&lp.server, LOCKS, LK_PERM_CREATE);
-  add(3);
+  add_owners(3);
   acquire_all(3);
   for (int i = 0; i < 3; i++)
-    ck_assert_int_eq(crowd[i].acquired, LK_ERR_NO_AUTH);
+    ck_assert_int_eq(owners[i].acquired, LK_ERR_NO_AUTH);
   end(3);
 }
 END_TEST
@@ -449,23 +455,23 @@ START_TEST(a_closed_client_ends_all_of_them)
 {
   for (int held = 0; held < 3; held++) {
     begin();
-    add(4);
+    add_owners(4);
     if (held == 0) {
       ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
       model_turn(&lp.server);
     }
     acquire_all(3);
     if (held == 2)
-      locker_release(&crowd[0]);
-    ck_assert_int_eq(locker_acquire(&crowd[3], 0), 0); /* to be turned away */
+      locker_release(&owners[0]);
+    ck_assert_int_eq(locker_acquire(&owners[3], 0), 0); /* to be turned away */
     lk_client_free(lp.one.link->client);
     if (held == 1)
-      ck_assert(locker_check_events(&crowd[0], "lost CLOSED\n"));
+      ck_assert(locker_check_events(&owners[0], "lost CLOSED\n"));
     if (held == 2)
-      ck_assert_int_eq(crowd[0].released, 0);
+      ck_assert_int_eq(owners[0].released, 0);
     for (int i = held == 0 ? 0 : 1; i < 3; i++)
-      ck_assert_int_eq(crowd[i].acquired, LK_ERR_CLOSED);
-    ck_assert_int_ne(crowd[3].acquired, NOT_YET);
+      ck_assert_int_eq(owners[i].acquired, LK_ERR_CLOSED);
+    ck_assert_int_ne(owners[3].acquired, NOT_YET);
     model_expire(&lp.server, lp.one.link->last_session);
     end(4);
   }
@@ -480,18 +486,19 @@ static void free_all(lk_client *c, int err, void *arg)
   (void)arg;
   freed_in_done++;
   for (int i = 0; i < 4; i++)
-    locker_free(&crowd[i]);
+    locker_free(&owners[i]);
   locker_free(&lp.a);
   lk_client_free(c);
 }
 
-/* A timer that outlives its owner shows when the client is freed. */
+/* If a timer outlived its owner, the sanitizer would report it when the client
+ * is freed. */
 START_TEST(all_may_be_freed_once_the_client_is_closed)
 {
   for (int kind = 0; kind < 6; kind++) {
     begin();
     freed_in_done = 0;
-    add(4);
+    add_owners(4);
     if (kind % 2 == 0) {
       ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
       model_turn(&lp.server);
@@ -500,16 +507,16 @@ START_TEST(all_may_be_freed_once_the_client_is_closed)
     if (lp.server.down)
       model_drop(lp.one.link);
     for (int i = 0; i < 3; i++)
-      ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+      ck_assert_int_eq(locker_acquire(&owners[i], -1), 0);
     if (kind / 2 == 2)
       model_turn(&lp.server);
-    ck_assert_int_eq(locker_acquire(&crowd[3], 0), 0); /* to be turned away */
+    ck_assert_int_eq(locker_acquire(&owners[3], 0), 0); /* to be turned away */
     ck_assert_int_eq(lk_client_close(lp.one.link->client, free_all, NULL), 0);
     model_run(&lp.server, 2000);
     ck_assert_int_eq(freed_in_done, 1);
     ck_assert_ptr_null(lp.one.link->client);
     for (int i = 0; i < 4; i++)
-      ck_assert_int_ne(crowd[i].acquired, NOT_YET);
+      ck_assert_int_ne(owners[i].acquired, NOT_YET);
     lp.server.down = false;
     model_expire(&lp.server, lp.one.link->last_session);
     end(0);
@@ -526,15 +533,15 @@ static void try_again(locker *l, const char *what)
 START_TEST(try_in_the_callback_of_a_try_does_not_delay_others)
 {
   begin();
-  add(2);
-  ck_assert_int_eq(locker_acquire(&crowd[0], -1), 0);
+  add_owners(2);
+  ck_assert_int_eq(locker_acquire(&owners[0], -1), 0);
   model_turn(&lp.server);
-  crowd[1].react = try_again;
-  ck_assert_int_eq(locker_acquire(&crowd[1], 0), 0);
+  owners[1].react = try_again;
+  ck_assert_int_eq(locker_acquire(&owners[1], 0), 0);
   lk_client_tick(lp.one.link->client);
-  ck_assert_uint_gt(crowd[1].calls, 0);
-  ck_assert_uint_lt(crowd[1].calls, 20000);
-  crowd[1].react = NULL;
+  ck_assert_uint_gt(owners[1].calls, 0);
+  ck_assert_uint_lt(owners[1].calls, 20000);
+  owners[1].react = NULL;
   model_turn(&lp.server);
   end(2);
 }
@@ -554,16 +561,16 @@ static void acquire_again(locker *l, const char *what)
 START_TEST(acquire_in_the_waiting_event_does_not_delay_others)
 {
   begin();
-  add(2);
-  ck_assert_int_eq(locker_acquire(&crowd[0], -1), 0);
+  add_owners(2);
+  ck_assert_int_eq(locker_acquire(&owners[0], -1), 0);
   model_turn(&lp.server);
-  crowd[1].react = acquire_again;
-  ck_assert_int_eq(locker_acquire(&crowd[1], -1), 0);
+  owners[1].react = acquire_again;
+  ck_assert_int_eq(locker_acquire(&owners[1], -1), 0);
   lk_client_tick(lp.one.link->client);
-  ck_assert_uint_gt(crowd[1].calls, 0);
-  ck_assert_uint_lt(crowd[1].calls, 25000);
-  crowd[1].react = NULL;
-  crowd[1].events[0] = '\0';
+  ck_assert_uint_gt(owners[1].calls, 0);
+  ck_assert_uint_lt(owners[1].calls, 25000);
+  owners[1].react = NULL;
+  owners[1].events[0] = '\0';
   model_turn(&lp.server);
   end(2);
 }
@@ -572,28 +579,28 @@ END_TEST
 START_TEST(freed_handles_leave_nothing)
 {
   begin();
-  add(4);
+  add_owners(4);
   acquire_all(4);
-  locker_free(&crowd[2]);
-  ck_assert_int_eq(crowd[2].acquired, LK_ERR_CLOSED);
-  locker_free(&crowd[0]);
-  ck_assert_int_eq(crowd[1].acquired, NOT_YET);
+  locker_free(&owners[2]);
+  ck_assert_int_eq(owners[2].acquired, LK_ERR_CLOSED);
+  locker_free(&owners[0]);
+  ck_assert_int_eq(owners[1].acquired, NOT_YET);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[1].acquired, 0);
-  locker_release(&crowd[1]);
-  locker_free(&crowd[1]);
-  ck_assert_int_eq(crowd[1].released, LK_ERR_CLOSED);
+  ck_assert_int_eq(owners[1].acquired, 0);
+  locker_release(&owners[1]);
+  locker_free(&owners[1]);
+  ck_assert_int_eq(owners[1].released, LK_ERR_CLOSED);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[3].acquired, 0);
-  locker_release(&crowd[3]);
-  locker_free(&crowd[3]);
-  ck_assert_int_eq(crowd[3].released, LK_ERR_CLOSED);
+  ck_assert_int_eq(owners[3].acquired, 0);
+  locker_release(&owners[3]);
+  locker_free(&owners[3]);
+  ck_assert_int_eq(owners[3].released, LK_ERR_CLOSED);
   end(0);
 }
 END_TEST
 
-/* Three handles take turns while memory runs out at the n-th time. false: it
- * did not run out. */
+/* Three handles hold in turn, and the n-th allocation fails. false: there were
+ * fewer allocations. */
 static bool runs_short_of_memory(unsigned n)
 {
   bool short_of;
@@ -601,25 +608,25 @@ static bool runs_short_of_memory(unsigned n)
 
   lock_pair_begin(&lp, NULL, NULL);
   lp.one.mem.fail_at = lp.one.mem.count + n;
-  while (made < 3 && locker_try_init(&crowd[made], &lp.one, &local))
+  while (made < 3 && locker_try_init(&owners[made], &lp.one, &local))
     made++;
   for (int i = 0; i < made; i++) {
-    int err = locker_acquire(&crowd[i], -1);
+    int err = locker_acquire(&owners[i], -1);
 
     ck_assert(err == 0 || err == LK_ERR_NO_MEMORY);
   }
   for (int turn = 0; turn < 12; turn++) {
     model_run(&lp.server, T / 4);
     for (int i = 0; i < made; i++) {
-      if (lk_lock_get_state(crowd[i].lock) == LK_LOCK_HELD)
-        locker_release(&crowd[i]);
+      if (lk_lock_get_state(owners[i].lock) == LK_LOCK_HELD)
+        locker_release(&owners[i]);
     }
   }
   model_run(&lp.server, T);
   short_of = failing_mem_failed(&lp.one.mem);
   lp.one.mem.fail_at = 0;
   for (int i = 0; i < made; i++)
-    ck_assert_int_ne(lk_lock_get_state(crowd[i].lock), LK_LOCK_ACQUIRING);
+    ck_assert_int_ne(lk_lock_get_state(owners[i].lock), LK_LOCK_ACQUIRING);
   end(made);
   return short_of;
 }
@@ -636,7 +643,7 @@ END_TEST
 
 /* ---- all of it ---------------------------------------------------------- */
 
-enum { STORM = 6 };
+enum { RANDOM_OWNERS = 6 };
 
 static uint64_t roll_state;
 
@@ -647,9 +654,10 @@ static unsigned roll(unsigned n)
 }
 
 static uint64_t newest_token, newest_turn;
-static bool meddled; /* nodes go before their holders can know */
+static bool holders_may_be_unaware; /* nodes are deleted in ways that their
+                                       holders cannot know of at once */
 
-static void judge(locker *l, const char *what)
+static void check_grant(locker *l, const char *what)
 {
   uint64_t token, turn;
 
@@ -673,18 +681,18 @@ static void judge(locker *l, const char *what)
 
 static void assert_one_at_most(void)
 {
-  int held = !meddled && lk_lock_ok(lp.b.lock);
+  int held = !holders_may_be_unaware && lk_lock_ok(lp.b.lock);
 
-  for (int i = 0; i < STORM; i++)
-    held += crowd[i].lock != NULL && lk_lock_ok(crowd[i].lock);
+  for (int i = 0; i < RANDOM_OWNERS; i++)
+    held += owners[i].lock != NULL && lk_lock_ok(owners[i].lock);
   ck_assert_int_le(held, 1);
 }
 
-static void do_something(locker *l)
+static void act_randomly(locker *l)
 {
   if (l->lock == NULL) {
     locker_init(l, &lp.one, &local);
-    l->react = judge;
+    l->react = check_grant;
     return;
   }
   switch (roll(6)) {
@@ -706,7 +714,7 @@ static void do_something(locker *l)
   }
 }
 
-static void something_breaks(unsigned choice)
+static void inject_fault(unsigned choice)
 {
   switch (roll(choice)) {
   case 0: model_drop(lp.one.link); break;
@@ -722,24 +730,24 @@ static void run_random_calls(uint64_t seed)
 {
   roll_state = seed;
   newest_token = newest_turn = 0;
-  meddled = seed % 2 == 0;
+  holders_may_be_unaware = seed % 2 == 0;
   begin();
-  for (int i = 0; i < STORM; i++) {
-    locker_init(&crowd[i], &lp.one, &local);
-    crowd[i].react = judge;
+  for (int i = 0; i < RANDOM_OWNERS; i++) {
+    locker_init(&owners[i], &lp.one, &local);
+    owners[i].react = check_grant;
   }
   for (int step = 0; step < 150; step++) {
-    do_something(&crowd[roll(STORM)]);
+    act_randomly(&owners[roll(RANDOM_OWNERS)]);
     if (roll(4) == 0 && lk_lock_get_state(lp.b.lock) == LK_LOCK_IDLE)
       (void)lk_lock_acquire(lp.b.lock, -1, NULL, NULL);
     else if (roll(4) == 0)
       (void)lk_lock_release(lp.b.lock, NULL, NULL);
     if (roll(20) == 0)
-      something_breaks(meddled ? 4 : 2);
+      inject_fault(holders_may_be_unaware ? 4 : 2);
     model_run(&lp.server, roll(3) == 0 ? roll(T / 4) : 0);
     assert_one_at_most();
   }
-  end(STORM);
+  end(RANDOM_OWNERS);
 }
 
 START_TEST(random_calls_leave_one_holder_at_most_and_no_node)

@@ -12,17 +12,18 @@
 #include <stdio.h>
 
 /*
- * In every callback of a lock of every kind everything that a user can do: one
- * story of two handles is played over and over, each time with another deed in
- * another callback. No call may end twice or never, and no memory may be left.
+ * Calls of the lock API in callbacks, for every kind of lock. One sequence of
+ * two handles is run many times: each run makes another call in another
+ * callback. No accepted call may complete twice or never, and no memory may be
+ * left.
  */
 
 typedef struct handle {
   test_client *p;
   lk_lock *lock; /* NULL: freed */
-  lk_rwlock *rw; /* whose side it is; or NULL */
+  lk_rwlock *rw; /* the read-write lock of which it is a side, or NULL */
   bool freeing;
-  int pending; /* calls accepted and not ended */
+  int pending; /* number of calls that were accepted and have not completed */
 } handle;
 
 static model_server server;
@@ -35,7 +36,7 @@ static unsigned calls;
 static unsigned act_at;
 static void (*act)(handle *h);
 
-enum { ACQUIRED = 1, RELEASED = 2, VERIFIED = 4, TOLD = 8, ALL = 15 };
+enum { ACQUIRED = 1, RELEASED = 2, VERIFIED = 4, NOTIFIED = 8, ALL = 15 };
 static unsigned seen;
 
 static void expect(bool fine, const char *what)
@@ -87,13 +88,14 @@ static void on_event(lk_lock *l, const lk_lock_event *event, void *arg)
   (void)l;
   (void)event;
   expect(!h->freeing, "an event for a handle that is freed");
-  called(h, TOLD);
+  called(h, NOTIFIED);
 }
 
 /* ---- calls of a handle --------------------------------------------------- */
 
-/* Count first: what has been accepted may end in any callback from now on. */
-static int count(handle *h, int err)
+/* The caller has counted the call as pending already, since it may complete in
+ * any callback from then on. A refused call is not pending. */
+static int uncount_if_refused(handle *h, int err)
 {
   if (err != 0)
     h->pending--;
@@ -105,7 +107,8 @@ static int acquire(handle *h, int64_t timeout_ms)
   if (h->lock == NULL)
     return LK_ERR_CLOSED;
   h->pending++;
-  return count(h, lk_lock_acquire(h->lock, timeout_ms, on_acquired, h));
+  return uncount_if_refused(
+      h, lk_lock_acquire(h->lock, timeout_ms, on_acquired, h));
 }
 
 static int release(handle *h)
@@ -113,7 +116,7 @@ static int release(handle *h)
   if (h->lock == NULL)
     return LK_ERR_CLOSED;
   h->pending++;
-  return count(h, lk_lock_release(h->lock, on_released, h));
+  return uncount_if_refused(h, lk_lock_release(h->lock, on_released, h));
 }
 
 static int verify(handle *h)
@@ -121,10 +124,10 @@ static int verify(handle *h)
   if (h->lock == NULL)
     return LK_ERR_CLOSED;
   h->pending++;
-  return count(h, lk_lock_verify(h->lock, on_verified, h));
+  return uncount_if_refused(h, lk_lock_verify(h->lock, on_verified, h));
 }
 
-/* Its callbacks still find it. */
+/* During the free, callbacks still find the lock in the handle. */
 static void free_lock(handle *h)
 {
   if (h->lock == NULL || h->freeing)
@@ -260,7 +263,7 @@ static int make_local(handle *h)
   return lk_lock_new(&h->lock, h->p->link->client, "/k/x", &c);
 }
 
-/* The first writes, the second reads. */
+/* The first handle is the write side, the second a read side. */
 static int make_side(handle *h)
 {
   const lk_lock_config c = config_for(h);
@@ -352,7 +355,7 @@ static void hand_over(handle *a, handle *b)
   model_run(&server, T / 4);
 }
 
-/* Its server hangs: the release is late. */
+/* The server hangs, so the release completes late. */
 static void release_late(handle *a)
 {
   (void)acquire(a, LK_NO_LIMIT);
@@ -374,7 +377,8 @@ static void be_lost(handle *a)
   (void)release(a);
 }
 
-/* Freed while a holds and verifies, and b waits, or both are released. */
+/* Frees both handles while a holds and verifies and b waits, or after both are
+ * released. */
 static void end_all(handle *a, handle *b)
 {
   (void)acquire(a, LK_NO_LIMIT);
@@ -444,7 +448,7 @@ END_TEST
 
 static const char *const ends[] = {"an acquire", "a release", "a verify"};
 
-/* The handle has a call under way that no server answers. */
+/* Begins with a call of the handle that the server does not answer. */
 static void begin_with(const kind *k, size_t end, void (*what)(handle *h))
 {
   handle *h = &handles[0];
@@ -486,7 +490,8 @@ START_TEST(calls_are_refused_in_callbacks_of_a_freed_handle)
 }
 END_TEST
 
-/* A handle that was reset is as new, from its first callback on. */
+/* After lk_lock_reset() a handle can be acquired, even in a callback that the
+ * reset invokes. */
 START_TEST(acquire_in_a_callback_of_a_reset_handle_is_granted)
 {
   for (size_t i = 0; i < COUNT(kinds); i++) {

@@ -7,30 +7,32 @@
 #include <latchkey/rwlock.h>
 #include <stdio.h>
 
-/* Long queues, and contenders that do not join a queue. */
+/* Long queues and their limit, contenders that list before they queue, and
+ * announcements by holders. */
 
-enum { CROWD = 14 };
+enum { MOST_WAITERS = 14 };
 
 static lock_pair lp;
-static locker crowd[CROWD];
+static locker waiters[MOST_WAITERS];
 
-/* a holds, `count` others wait behind it, each notified of its position. */
-static void begin_crowd(const lk_lock_config *config, int count)
+/* a holds, and `count` others wait behind it; each is notified of its
+ * position. */
+static void begin_with_waiters(const lk_lock_config *config, int count)
 {
   lock_pair_begin(&lp, NULL, config);
   lock_pair_hold(&lp);
   for (int i = 0; i < count; i++) {
-    locker_init(&crowd[i], &lp.one, config);
-    ck_assert_int_eq(locker_acquire(&crowd[i], -1), 0);
+    locker_init(&waiters[i], &lp.one, config);
+    ck_assert_int_eq(locker_acquire(&waiters[i], -1), 0);
     model_turn(&lp.server);
   }
   lp.one.link->log[0] = '\0';
 }
 
-static void end_crowd(int count)
+static void end_with_waiters(int count)
 {
   for (int i = count; i-- > 0;)
-    locker_free(&crowd[i]);
+    locker_free(&waiters[i]);
   lock_pair_end(&lp);
 }
 
@@ -40,26 +42,26 @@ START_TEST(contender_behind_too_many_is_refused_at_once)
 {
   lk_lock_config config = {.size = sizeof config, .max_queue = 3};
 
-  begin_crowd(&config, 2);
+  begin_with_waiters(&config, 2);
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
-  model_turn(&lp.server); /* three predecessors: the holder and two */
+  model_turn(&lp.server); /* three predecessors: the holder and two waiters */
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
-  locker_init(&crowd[2], &lp.two, &config);
+  locker_init(&waiters[2], &lp.two, &config);
   lp.two.link->log[0] = '\0';
-  ck_assert_int_eq(locker_acquire(&crowd[2], -1), 0);
+  ck_assert_int_eq(locker_acquire(&waiters[2], -1), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[2].acquired, LK_ERR_QUEUE_FULL);
+  ck_assert_int_eq(waiters[2].acquired, LK_ERR_QUEUE_FULL);
   ck_assert(model_check_log(lp.two.link, "create2 getChildren2 | delete"));
-  ck_assert(locker_check_events(&crowd[2], ""));
+  ck_assert(locker_check_events(&waiters[2], ""));
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 4);
   ck_assert_uint_eq(lk_lease_pending_cleanups(lp.two.link->client), 0);
-  /* when it is shorter there is room again */
+  /* when the queue is shorter, it is no longer refused */
   locker_release(&lp.a);
   model_turn(&lp.server);
-  ck_assert_int_eq(locker_acquire(&crowd[2], -1), 0);
+  ck_assert_int_eq(locker_acquire(&waiters[2], -1), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[2].acquired, NOT_YET);
-  end_crowd(3);
+  ck_assert_int_eq(waiters[2].acquired, NOT_YET);
+  end_with_waiters(3);
 }
 END_TEST
 
@@ -67,16 +69,16 @@ START_TEST(contender_that_lost_its_node_in_a_full_queue_is_refused)
 {
   lk_lock_config config = {.size = sizeof config, .max_queue = 2};
 
-  begin_crowd(&config, 2);
-  model_delete(&lp.server, lk_lock_node(crowd[0].lock));
+  begin_with_waiters(&config, 2);
+  model_delete(&lp.server, lk_lock_node(waiters[0].lock));
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[0].acquired, NOT_YET);
+  ck_assert_int_eq(waiters[0].acquired, NOT_YET);
   config.max_queue = 1;
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, LK_ERR_QUEUE_FULL);
   ck_assert_uint_eq(model_children(&lp.server, LOCKS), 3);
-  end_crowd(2);
+  end_with_waiters(2);
 }
 END_TEST
 
@@ -149,7 +151,7 @@ START_TEST(list_first_writes_nothing_if_the_queue_is_not_empty)
   ck_assert_int_eq(lp.b.acquired, 0);
   ck_assert(
       model_check_log(lp.two.link, "getChildren2 | create2 getChildren2"));
-  /* an acquire that waits does not list first */
+  /* an acquire that may wait does not list first */
   lp.one.link->log[0] = '\0';
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_turn(&lp.server);
@@ -170,19 +172,19 @@ START_TEST(list_first_detects_a_full_queue_without_a_node)
   ck_assert(model_check_log(lp.two.link,
                             "getChildren2 | create2 getChildren2 | "
                             "getData getData"));
-  locker_init(&crowd[0], &lp.one, &config);
-  ck_assert_int_eq(locker_acquire(&crowd[0], 500), 0);
+  locker_init(&waiters[0], &lp.one, &config);
+  ck_assert_int_eq(locker_acquire(&waiters[0], 500), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(crowd[0].acquired, LK_ERR_QUEUE_FULL);
+  ck_assert_int_eq(waiters[0].acquired, LK_ERR_QUEUE_FULL);
   ck_assert(model_check_log(lp.one.link, "getChildren2"));
-  end_crowd(1);
+  end_with_waiters(1);
 }
 END_TEST
 
 static unsigned throttled;
 
 /* The first four lists are throttled, and then the first create. */
-static void throttle_looks_and_create(model_server *s, model_link *l,
+static void throttle_lists_and_create(model_server *s, model_link *l,
                                       int32_t op, const char *path)
 {
   (void)s;
@@ -199,13 +201,13 @@ START_TEST(successful_first_list_makes_the_next_pause_short)
 
   lock_pair_begin(&lp, NULL, &config);
   throttled = 0;
-  lp.server.before = throttle_looks_and_create;
+  lp.server.before = throttle_lists_and_create;
   ck_assert_int_eq(locker_acquire(&lp.a, 0), 0);
   for (int ms = 0; ms < 2000 && throttled < 5; ms++)
     model_run(&lp.server, 1);
   ck_assert_uint_eq(throttled, 5);
   ck_assert_int_eq(lp.a.acquired, NOT_YET);
-  model_run(&lp.server, 100); /* the first pause is shorter */
+  model_run(&lp.server, 100); /* the pauses begin again with the shortest */
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
 }
@@ -224,9 +226,9 @@ START_TEST(list_first_takes_a_missing_directory_for_an_empty_queue)
 }
 END_TEST
 
-/* Another comes between the look and the create. */
-static void get_in_first(model_server *s, model_link *l, int32_t op,
-                         const char *path)
+/* Another contender queues between the first list and the create. */
+static void create_rival_first(model_server *s, model_link *l, int32_t op,
+                               const char *path)
 {
   (void)l;
   (void)path;
@@ -241,8 +243,8 @@ START_TEST(contender_can_precede_us_after_the_first_list)
   lk_lock_config config = {.size = sizeof config, .peek = true};
 
   lock_pair_begin(&lp, NULL, &config);
-  model_create(&lp.server, LOCKS "/note"); /* takes number 0 */
-  lp.server.before = get_in_first;
+  model_create(&lp.server, LOCKS "/note"); /* so that the next number is 1 */
+  lp.server.before = create_rival_first;
   ck_assert_int_eq(locker_acquire(&lp.a, 0), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.a.acquired, LK_ERR_BUSY);
@@ -285,11 +287,13 @@ START_TEST(contender_that_waited_is_notified_that_it_is_first)
   lock_pair_begin(&lp, NULL, &announcing);
   lock_pair_queue(&lp);
   n = model_node(&lp.server, lk_lock_node(lp.a.lock));
-  ck_assert_int_eq(n->stat.data_length, 2); /* it is certain */
+  ck_assert_int_eq(n->stat.data_length,
+                   2); /* the node holds the announcement */
   locker_release(&lp.a);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
-  /* it also proves the lease; the own watch reports it */
+  /* the announcement also proves the lease; the read follows the event of the
+   * own watch */
   ck_assert(model_check_log(lp.two.link, "setData | getData"));
   n = model_node(&lp.server, lk_lock_node(lp.b.lock));
   ck_assert_int_eq(n->stat.data_length, 2 + 8);
@@ -300,31 +304,31 @@ END_TEST
 
 START_TEST(waiter_behind_an_announced_holder_sends_no_list)
 {
-  begin_crowd(&announcing, CROWD);
+  begin_with_waiters(&announcing, MOST_WAITERS);
   locker_release(&lp.a);
   model_turn(&lp.server);
-  for (int i = 0; i < CROWD; i++) {
-    ck_assert_int_eq(crowd[i].acquired, 0);
-    locker_release(&crowd[i]);
+  for (int i = 0; i < MOST_WAITERS; i++) {
+    ck_assert_int_eq(waiters[i].acquired, 0);
+    locker_release(&waiters[i]);
     model_turn(&lp.server);
   }
   ck_assert_uint_eq(model_count(lp.one.link, "getChildren2"), 0);
-  end_crowd(CROWD);
+  end_with_waiters(MOST_WAITERS);
 }
 END_TEST
 
 START_TEST(without_announcements_each_grant_in_a_long_queue_costs_a_list)
 {
-  begin_crowd(NULL, CROWD);
+  begin_with_waiters(NULL, MOST_WAITERS);
   locker_release(&lp.a);
   model_turn(&lp.server);
-  for (int i = 0; i < CROWD; i++) {
-    ck_assert_int_eq(crowd[i].acquired, 0);
-    locker_release(&crowd[i]);
+  for (int i = 0; i < MOST_WAITERS; i++) {
+    ck_assert_int_eq(waiters[i].acquired, 0);
+    locker_release(&waiters[i]);
     model_turn(&lp.server);
   }
-  ck_assert_uint_ge(model_count(lp.one.link, "getChildren2"), CROWD - 9);
-  end_crowd(CROWD);
+  ck_assert_uint_ge(model_count(lp.one.link, "getChildren2"), MOST_WAITERS - 9);
+  end_with_waiters(MOST_WAITERS);
 }
 END_TEST
 
@@ -336,32 +340,34 @@ static void release_when_held(locker *l, const char *what)
 
 START_TEST(hold_that_ends_before_its_announcement_costs_a_list)
 {
-  begin_crowd(&announcing, CROWD);
-  for (int i = 0; i < CROWD; i++)
-    crowd[i].react = release_when_held;
+  begin_with_waiters(&announcing, MOST_WAITERS);
+  for (int i = 0; i < MOST_WAITERS; i++)
+    waiters[i].react = release_when_held;
   locker_release(&lp.a);
   model_turn(&lp.server);
-  for (int i = 0; i < CROWD; i++)
-    ck_assert_int_eq(crowd[i].released, 0);
+  for (int i = 0; i < MOST_WAITERS; i++)
+    ck_assert_int_eq(waiters[i].released, 0);
   ck_assert_uint_ge(model_count(lp.one.link, "getChildren2"), 1);
-  ck_assert_uint_le(model_count(lp.one.link, "getChildren2"), CROWD);
-  end_crowd(CROWD);
+  ck_assert_uint_le(model_count(lp.one.link, "getChildren2"), MOST_WAITERS);
+  end_with_waiters(MOST_WAITERS);
 }
 END_TEST
 
 START_TEST(waiter_is_notified_that_it_is_the_next)
 {
-  begin_crowd(&announcing, CROWD);
+  begin_with_waiters(&announcing, MOST_WAITERS);
   locker_release(&lp.a);
   model_turn(&lp.server);
-  ck_assert(locker_check_events(&crowd[CROWD - 1], "waiting 14 0000000000\n"));
-  for (int i = 0; i < CROWD - 2; i++) {
-    locker_release(&crowd[i]);
+  ck_assert(locker_check_events(&waiters[MOST_WAITERS - 1],
+                                "waiting 14 0000000000\n"));
+  for (int i = 0; i < MOST_WAITERS - 2; i++) {
+    locker_release(&waiters[i]);
     model_turn(&lp.server);
   }
-  ck_assert_int_eq(crowd[CROWD - 2].acquired, 0);
-  ck_assert(locker_check_events(&crowd[CROWD - 1], "waiting 1 0000000013\n"));
-  end_crowd(CROWD);
+  ck_assert_int_eq(waiters[MOST_WAITERS - 2].acquired, 0);
+  ck_assert(locker_check_events(&waiters[MOST_WAITERS - 1],
+                                "waiting 1 0000000013\n"));
+  end_with_waiters(MOST_WAITERS);
 }
 END_TEST
 
@@ -390,7 +396,8 @@ START_TEST(revocation_in_the_node_is_not_overwritten)
 
   lock_pair_begin(&lp, NULL, &announcing);
   lock_pair_queue(&lp);
-  /* both are executed before b gets a reply */
+  /* the server executes the revocation and the release before b receives a
+   * reply */
   lp.two.link->allow = 0;
   model_set(&lp.server, lk_lock_node(lp.b.lock), LK_REVOKE_MESSAGE);
   lp.two.link->allow = SIZE_MAX;

@@ -6,14 +6,14 @@
 
 #include <latchkey/multilock.h>
 
-/* Several locks as one, and single ones beside it, on one server. */
+/* Multi-locks, and single locks of their members, on one server. */
 
 static model_server server;
 static test_client one;
 static test_client two;
-static locker all;   /* one's: /m/a, /m/b, /m/c */
-static locker other; /* two's: the same */
-static locker b;     /* two's: /m/b alone */
+static locker all;   /* multi-lock of client one: /m/a, /m/b, /m/c */
+static locker other; /* multi-lock of client two, with the same members */
+static locker b;     /* mutex of client two: /m/b */
 
 static const lk_multilock_member members[] = {{"/m/b", LK_MULTILOCK_MUTEX},
                                               {"/m/a", LK_MULTILOCK_MUTEX},
@@ -133,7 +133,7 @@ START_TEST(two_multilocks_of_the_same_members_alternate)
 }
 END_TEST
 
-/* The node of the member at `path` is the only one there. */
+/* The lock directory `path` has one node: that of the member. */
 static void expect_node(const char *path)
 {
   ck_assert_str_eq(lk_multilock_node(all.lock, path),
@@ -186,7 +186,7 @@ START_TEST(sides_of_read_write_locks_are_members)
       lk_multilock_new(&second.lock, two.link->client, mixed, 1, NULL, NULL),
       0);
   get(&first);
-  get(&second); /* reads */
+  get(&second); /* both readers hold */
   start_acquire(&b);
   ck_assert_int_eq(b.acquired, NOT_YET);
   locker_free(&first);
@@ -218,7 +218,7 @@ END_TEST
 
 /* ---- not at all -------------------------------------------------------- */
 
-/* The other directory is there. */
+/* The directory of the other member exists. */
 START_TEST(refused_create_of_a_directory_is_the_result)
 {
   static const lk_multilock_member far[] = {{"/d/c", LK_MULTILOCK_MUTEX},
@@ -258,8 +258,9 @@ START_TEST(loss_of_a_member_during_the_acquire_starts_it_again)
 }
 END_TEST
 
-/* Of three lists the first is throttled. The second lock is granted before that
- * is known, and the third is requested in vain. */
+/* The first of three lists is throttled. The second member is granted before
+ * the client knows, and the third is requested although it must be given
+ * back. */
 START_TEST(member_is_requested_after_all_earlier_ones_are_held)
 {
   locker a;
@@ -288,7 +289,7 @@ START_TEST(member_is_requested_after_all_earlier_ones_are_held)
 }
 END_TEST
 
-/* One of them cannot be deleted, which is reported; the acquire continues. */
+/* One node cannot be deleted. This is reported, and the acquire continues. */
 START_TEST(node_that_cannot_be_deleted_does_not_stop_the_acquire)
 {
   begin();
@@ -307,8 +308,8 @@ START_TEST(node_that_cannot_be_deleted_does_not_stop_the_acquire)
 }
 END_TEST
 
-/* Its memory is given back at every moment at which own nodes of before a
- * break may be leaving. */
+/* The multi-lock is freed at each point in time while own nodes from before a
+ * break may be deleted. */
 START_TEST(multilock_freed_during_a_cleanup_leaves_nothing)
 {
   for (unsigned at = 1; at <= 8; at++) {
@@ -334,7 +335,7 @@ static void free_it(lk_lock *l, int err, void *result)
   lk_lock_free(l);
 }
 
-/* It has no node yet that would end it before. */
+/* It has no node yet, so only the end of the client can end the acquire. */
 START_TEST(multilock_may_be_freed_with_its_client)
 {
   int result = NOT_YET;
@@ -364,7 +365,8 @@ START_TEST(refused_credentials_end_the_client_and_all_requests)
   lk_get(one.link->client, "/m", NULL, NULL, NULL);
   model_turn(&server);
   ck_assert_int_eq(all.acquired, LK_ERR_AUTH_FAILED);
-  lk_client_free(one.link->client); /* the group listens still */
+  lk_client_free(
+      one.link->client); /* the multi-lock is still a listener of the client */
   one.link->client = NULL;
   model_expire(&server, one.link->last_session);
   end();

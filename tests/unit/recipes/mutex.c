@@ -4,7 +4,7 @@
 #include "support/locks.h"
 #include "support/suite.h"
 
-/* The mutex where nothing breaks. */
+/* The mutex without failures: costs, nodes, the queue and arguments. */
 
 static lock_pair lp;
 
@@ -57,7 +57,7 @@ START_TEST(short_hold_costs_three_requests_with_other_locks_held)
   ck_assert(
       model_check_log(lp.one.link, "getData multi | multi | multi | multi"));
   locker_init(&other, &lp.one, NULL);
-  /* /locks/y is made on the way */
+  /* the directory /locks/y is created with the first acquire */
   lk_lock_free(other.lock);
   lk_lock_new(&other.lock, lp.one.link->client, "/locks/y", NULL);
   model_create(&lp.server, "/locks/y");
@@ -189,12 +189,14 @@ START_TEST(waiter_is_notified_of_its_position_and_the_holder)
   }
   ck_assert(locker_check_events(&crowd[0], "waiting 2 0000000000\n"));
   ck_assert(locker_check_events(&crowd[3], "waiting 5 0000000000\n"));
-  lk_lock_cancel(crowd[2].lock); /* the predecessor is cancelled */
+  lk_lock_cancel(crowd[2].lock); /* its direct predecessor */
   model_turn(&lp.server);
   ck_assert(locker_check_events(&crowd[3], "waiting 4 0000000000\n"));
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   model_turn(&lp.server);
-  ck_assert(locker_check_events(&crowd[3], "")); /* it is not woken for that */
+  ck_assert(locker_check_events(
+      &crowd[3],
+      "")); /* only the deletion of the direct predecessor wakes it */
   lk_lock_cancel(crowd[1].lock);
   model_turn(&lp.server);
   ck_assert(locker_check_events(&crowd[3], "waiting 2 0000000001\n"));
@@ -229,13 +231,14 @@ START_TEST(deleted_predecessor_costs_reads_of_up_to_eight_others_or_a_list)
                                          : left == 9  ? "getChildren2 | getData"
                                                       : ""));
   }
-  /* nine predecessors: the nearest is deleted, eight are read */
+  /* nine predecessors: the nearest is deleted, and the other eight are read */
   lk_lock_cancel(crowd[8].lock);
   model_turn(&lp.server);
   ck_assert(model_check_log(late.link,
                             "getData getData getData getData getData "
                             "getData getData getData"));
-  /* two in the middle are deleted unnoticed before the nearest is */
+  /* two in the middle are deleted without an event for this waiter, and then
+   * the nearest */
   lk_lock_cancel(crowd[5].lock);
   lk_lock_cancel(crowd[6].lock);
   model_turn(&lp.server);
@@ -384,7 +387,8 @@ START_TEST(a_server_without_containers_is_remembered)
 }
 END_TEST
 
-static void reap(model_server *s, model_link *l, int32_t op, const char *path)
+static void delete_directory_before_create(model_server *s, model_link *l,
+                                           int32_t op, const char *path)
 {
   (void)l;
   if (op == 15 && strncmp(path, "/a/", 3) == 0 && model_node(s, "/a") != NULL)
@@ -399,7 +403,7 @@ START_TEST(acquire_fails_when_the_directory_is_deleted_ten_times)
   locker_init(&l, &lp.one, NULL);
   lk_lock_free(l.lock);
   ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
-  lp.server.before = reap;
+  lp.server.before = delete_directory_before_create;
   ck_assert_int_eq(locker_acquire(&l, -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, LK_ERR_NO_NODE);
@@ -415,13 +419,13 @@ END_TEST
 
 static unsigned reaps;
 
-/* The directory vanishes before seven creates, the node before its first list,
- * and then the directory seven times again. */
-static void reap_seven(model_server *s, model_link *l, int32_t op,
-                       const char *path)
+/* The directory is deleted before seven creates, the own node before its first
+ * list, and then the directory seven times again. */
+static void delete_directory_seven_times(model_server *s, model_link *l,
+                                         int32_t op, const char *path)
 {
   if (op == 15 && reaps++ % 8 != 7)
-    reap(s, l, op, path);
+    delete_directory_before_create(s, l, op, path);
   if (op == 12 && reaps == 8 && model_children(s, "/a") > 0)
     model_delete(s, model_child(s, "/a", 0));
 }
@@ -435,7 +439,7 @@ START_TEST(only_consecutive_deletions_of_the_directory_count)
   lk_lock_free(l.lock);
   ck_assert_int_eq(lk_lock_new(&l.lock, lp.one.link->client, "/a", NULL), 0);
   reaps = 0;
-  lp.server.before = reap_seven;
+  lp.server.before = delete_directory_seven_times;
   ck_assert_int_eq(locker_acquire(&l, -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(l.acquired, 0);
@@ -457,7 +461,7 @@ START_TEST(nodes_have_the_configured_access_lists)
 
   begin();
   ck_assert_int_eq(lk_lock_new(&l, lp.one.link->client, "/a", &c), 0);
-  memset(mine, 0, sizeof mine); /* it has a copy */
+  memset(mine, 0, sizeof mine); /* the lock has a copy of the list */
   ck_assert_int_eq(lk_lock_acquire(l, -1, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_str_eq(model_acl(&lp.server, lk_lock_node(l)),

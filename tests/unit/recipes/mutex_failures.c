@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* The mutex where something breaks: connections, sessions, nodes, memory. */
+/* The mutex with failures of connections, sessions, nodes and memory. */
 
 static lock_pair lp;
 
@@ -135,8 +135,8 @@ END_TEST
 
 /* ---- broken connections ------------------------------------------------ */
 
-/* Cut the n-th request of a party, before or after it was executed; false:
- * there are not so many. */
+/* Break the connection of `who` at its n-th request, before or after it is
+ * executed. false: there were fewer requests. */
 static bool survives_cut(test_client *who, unsigned n, bool after, size_t step)
 {
   bool happened;
@@ -200,7 +200,8 @@ START_TEST(break_while_waiting_leads_to_a_list_and_another_wait)
   model_drop(lp.two.link);
   model_run(&lp.server, T / 10);
   ck_assert(model_check_log(lp.two.link, "getChildren2 | getData getData"));
-  ck_assert(locker_check_events(&lp.b, "")); /* its place is the same */
+  ck_assert(
+      locker_check_events(&lp.b, "")); /* its position is the same as before */
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -265,8 +266,8 @@ START_TEST(release_with_a_lost_reply_is_repeated)
 }
 END_TEST
 
-/* No request for older and younger locks, held or waiting, is sent before the
- * delete. */
+/* The delete is sent first: before all requests for other locks, older or
+ * younger, held or waiting. */
 START_TEST(delete_is_sent_before_the_check_of_held_locks)
 {
   lk_lock *other;
@@ -305,7 +306,7 @@ START_TEST(a_list_without_its_commit_proves_nothing)
   begin();
   lp.one.link->cut_at = 1;
   lp.one.link->cut_after = true;
-  lp.one.link->throttle_at = 2; /* the commit */
+  lp.one.link->throttle_at = 2; /* the commit that precedes the list */
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -360,7 +361,7 @@ START_TEST(the_token_is_that_of_the_last_node)
 }
 END_TEST
 
-/* Cancel with the create of b in every stage of its way. */
+/* Cancels while the create of b is not sent, sent, executed or answered. */
 START_TEST(cancelled_create_leaves_no_node_executed_or_not)
 {
   for (int how = 0; how < 4; how++) {
@@ -392,7 +393,7 @@ END_TEST
 
 /* ---- rule H: each condition broken leads to a list --------------------- */
 
-/* b is granted by the deletion alone. */
+/* b must be granted by the deletion alone. */
 static void assert_no_list(void)
 {
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -476,7 +477,7 @@ END_TEST
 START_TEST(h3_own_node_is_not_watched)
 {
   begin_queue();
-  /* its watch has fired and the new one is not confirmed yet */
+  /* the own watch has fired, and the new one is not confirmed yet */
   lp.two.link->allow = 0;
   model_set(&lp.server, model_child(&lp.server, LOCKS, 1), "__REVOKE__");
   hand_over();
@@ -495,7 +496,7 @@ START_TEST(h4_a_writ_node_was_a_predecessor)
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   lp.two.link->log[0] = '\0';
-  /* its holder keeps the read side: Curator's downgrade */
+  /* Curator's downgrade: the holder keeps the read side */
   model_create(&lp.server, LOCKS "/x-__READ__0000000000");
   model_delete(&lp.server, LOCKS "/x-__WRIT__0000000000");
   model_turn(&lp.server);
@@ -647,7 +648,7 @@ START_TEST(changed_data_of_the_own_node_is_no_loss)
 }
 END_TEST
 
-/* The predecessor is deleted at every point between list, wait and event. */
+/* Deletes the predecessor just before b reads it. */
 static void delete_pred_at_read(model_server *s, model_link *l, int32_t op,
                                 const char *path)
 {
@@ -695,7 +696,7 @@ START_TEST(predecessor_deleted_after_its_read_is_not_missed)
 }
 END_TEST
 
-/* Own becomes unreadable as it is made. */
+/* The own node becomes unreadable as soon as it is created. */
 static void hide_own(model_server *s, model_link *l, int32_t op,
                      const char *path)
 {
@@ -734,7 +735,7 @@ START_TEST(error_of_the_missing_directory_is_the_result)
   ck_assert_int_eq(locker_acquire(&deep, -1), 0);
   model_turn(&lp.server);
   ck_assert_int_eq(deep.acquired, LK_ERR_NO_AUTH);
-  /* no create is needed if it exists */
+  /* if the directory exists, no create is needed */
   model_deny(&lp.server, "/locks", 0);
   model_create(&lp.server, "/locks/p");
   model_deny(&lp.server, "/locks", LK_PERM_CREATE);
@@ -748,19 +749,19 @@ START_TEST(error_of_the_missing_directory_is_the_result)
 }
 END_TEST
 
-static int comings;
+static int times_created;
 
-/* Somebody else makes the directory, and deletes it again. */
-static void come_and_go(model_server *s, model_link *l, int32_t op,
-                        const char *path)
+/* Another client creates the directory, and deletes it again. */
+static void create_and_delete_directory(model_server *s, model_link *l,
+                                        int32_t op, const char *path)
 {
   (void)l;
-  if (op == 19 && comings == 0 && strcmp(path, LOCKS) == 0) {
+  if (op == 19 && times_created == 0 && strcmp(path, LOCKS) == 0) {
     model_create(s, LOCKS);
-    comings++;
-  } else if (op == 15 && comings == 1) {
+    times_created++;
+  } else if (op == 15 && times_created == 1) {
     model_delete(s, LOCKS);
-    comings++;
+    times_created++;
   }
 }
 
@@ -768,11 +769,11 @@ START_TEST(directory_deleted_again_and_again_is_created)
 {
   begin();
   model_delete(&lp.server, LOCKS);
-  comings = 0;
-  lp.server.before = come_and_go;
+  times_created = 0;
+  lp.server.before = create_and_delete_directory;
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   model_turn(&lp.server);
-  ck_assert_int_eq(comings, 2);
+  ck_assert_int_eq(times_created, 2);
   ck_assert_int_eq(lp.a.acquired, 0);
   lock_pair_end(&lp);
 }
@@ -844,16 +845,16 @@ START_TEST(predecessor_that_cannot_be_read_counts)
 }
 END_TEST
 
-static bool struck;
+static bool predecessor_deleted;
 
 /* The predecessor is deleted before the own node is read again. */
 static void delete_pred_once(model_server *s, model_link *l, int32_t op,
                              const char *path)
 {
   (void)path;
-  if (op != 4 || l != lp.two.link || struck)
+  if (op != 4 || l != lp.two.link || predecessor_deleted)
     return;
-  struck = true;
+  predecessor_deleted = true;
   model_delete(s, LOCKS "/y-lock-0000000001");
 }
 
@@ -872,11 +873,11 @@ START_TEST(change_of_the_directory_during_the_read_of_the_own_node_is_seen)
   model_set(&lp.server, lk_lock_node(lp.b.lock), "x");
   model_turn(&lp.server);
   ck_assert(model_check_log(lp.two.link, "getChildren2 | getData"));
-  struck = false;
+  predecessor_deleted = false;
   lp.server.before = delete_pred_once;
   lp.two.link->frozen = false;
   model_turn(&lp.server);
-  ck_assert(struck);
+  ck_assert(predecessor_deleted);
   ck_assert(model_check_log(lp.two.link, "getChildren2"));
   model_delete(&lp.server, LOCKS "/x-lock-0000000000");
   model_turn(&lp.server);
@@ -926,7 +927,8 @@ START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
   hand_over();
   assert_list();
   model_run(&lp.server, 3 * T);
-  /* the heartbeat works: a check of an existing node gives NO_AUTH */
+  /* the heartbeat still detects a deletion: the check of an existing node fails
+   * with NO_AUTH */
   ck_assert(locker_check_events(&lp.b, ""));
   model_delete(&lp.server, model_child(&lp.server, LOCKS, 0));
   model_run(&lp.server, T / 4);
@@ -935,7 +937,7 @@ START_TEST(own_node_that_cannot_be_read_is_reported_and_disables_rule_h)
 }
 END_TEST
 
-/* Own is made unreadable while it is held. */
+/* The own nodes become unreadable while they are held. */
 static void hide_nodes(model_link *l)
 {
   model_deny_owned(&lp.server, l->session, LK_PERM_READ);
@@ -962,7 +964,8 @@ START_TEST(nodes_that_cannot_be_read_do_not_hide_others)
   model_run(&lp.server, T);
   lp.one.link->log[0] = '\0';
   model_run(&lp.server, T);
-  /* each unreadable one is the last in its multi */
+  /* a check that fails ends its multi, so each unreadable node is the last of
+   * one */
   ck_assert(model_check_log(lp.one.link,
                             "multi multi multi | multi multi multi | "
                             "multi multi multi | multi multi multi"));
@@ -1068,7 +1071,7 @@ END_TEST
 
 /* ---- sessions ---------------------------------------------------------- */
 
-/* The old one may still be there, or a create of it under way. */
+/* The old node may still exist, or its create be outstanding. */
 START_TEST(node_made_anew_has_another_name)
 {
   for (int expires = 0; expires < 2; expires++) {
@@ -1132,7 +1135,7 @@ START_TEST(create_of_an_expired_session_is_not_taken_for_ours)
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   lp.server.down = true;
   model_turn(&lp.server);
-  /* the session ends, and its node is seen a little longer */
+  /* the session ends, and a stale server still shows its node */
   char orphan[128];
 
   snprintf(orphan, sizeof orphan, "%s", model_child(&lp.server, LOCKS, 0));

@@ -6,7 +6,8 @@
 
 static const lk_name_format *naming = &lk__name_format_known;
 
-/* In a block of its own, so that a byte too far is found. */
+/* Parses a copy of the text in a block of its size, so that the sanitizer finds
+ * a read behind it. */
 static bool parse(const char *text, lk_name *out)
 {
   size_t len = strlen(text);
@@ -138,7 +139,7 @@ START_TEST(a_plain_name_is_its_mark_and_ten_places)
   static const struct {
     const char *prefix;
     const char *name;
-    int64_t number; /* -7: no contender */
+    int64_t number; /* -7: the name is no contender */
   } cases[] = {
       {"seq-", "seq-0000000012", 12},
       {"seq-", "seq-2147483647", 2147483647},

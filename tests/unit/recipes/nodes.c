@@ -12,13 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Parents, trees, and writes until it is known, on one server in memory. */
+/* Creates with parents, deletes of trees, and reliable writes, with a model
+ * server in memory. */
 
 static model_server server;
 static model_link *link;
 static failing_mem mem;
 static size_t outstanding_limit;
-static const char *hosts; /* for their chroot; NULL: none */
+static const char *hosts; /* connect string with a chroot; NULL: without one */
 
 /* The result of the last call. */
 static int ended;
@@ -26,8 +27,9 @@ static unsigned calls;
 static char made[256];
 static size_t deleted;
 static lk_stat found;
-static bool frees;      /* the client, when a call ends */
-static size_t patience; /* how many nodes may be deleted; then: no more */
+static bool frees; /* the callback of the call frees the client */
+static size_t
+    patience; /* the delete of a tree is cancelled after this many nodes */
 
 static void on_identity(lk_client *c, int err, void *arg)
 {
@@ -45,7 +47,7 @@ static bool try_join(void)
                              .mem = &mem.mem};
 
   link = model_client(&server, &config);
-  if (link != NULL) /* whom lk_acl_creator means */
+  if (link != NULL) /* the identity that lk_acl_creator stands for */
     (void)lk_add_auth(link->client, "digest", lk_text("me:x"), on_identity,
                       NULL);
   return link != NULL;
@@ -64,7 +66,7 @@ static void begin(void)
   link->log[0] = '\0';
 }
 
-/* Another client, in `chroot` of the same server. */
+/* Replaces the client by one with this chroot on the same server. */
 static void move_to(const char *chroot)
 {
   lk_client_free(link->client);
@@ -155,7 +157,7 @@ static void begin_settled(bool node_there)
   model_create(&server, "/d");
   if (node_there)
     model_create(&server, "/d/n");
-  /* So that the client has seen it all. */
+  /* After this reply the client has seen the zxid of the create. */
   ck_assert_int_eq(lk_delete(link->client, "/none", -1, NULL, on_done, NULL),
                    0);
   ck_assert_int_eq(outcome(), LK_ERR_NO_NODE);
@@ -274,7 +276,7 @@ START_TEST(missing_permission_for_a_parent_is_the_result)
   model_deny(&server, "/", 0);
   model_create(&server, "/a");
   model_deny(&server, "/", LK_PERM_CREATE);
-  ck_assert_int_eq(make("/a/b/c", 0, NULL), 0); /* "/a" is there */
+  ck_assert_int_eq(make("/a/b/c", 0, NULL), 0); /* "/a" exists */
   ck_assert_int_eq(make("/z", 0, NULL), LK_ERR_NO_AUTH);
   finish();
 }
@@ -320,7 +322,7 @@ START_TEST(parents_end_at_the_chroot)
 }
 END_TEST
 
-/* Nothing but the first write is answered. */
+/* Only the first write is answered. */
 static void freeze(model_server *s, model_link *l, const char *names)
 {
   (void)s;
@@ -417,7 +419,7 @@ static int delete_tree(const char *path)
   return delete_tree_with(path, false);
 }
 
-/* 13 nodes. */
+/* A tree of 13 nodes. */
 static void create_tree(void)
 {
   static const char *const paths[] = {
@@ -491,7 +493,7 @@ START_TEST(chain_of_directories_is_deleted_in_one_write)
 }
 END_TEST
 
-/* Nothing behind the first write is answered. */
+/* Only the requests of the first write are answered. */
 static void freeze_list(model_server *s, model_link *l, const char *names)
 {
   (void)s;
@@ -520,7 +522,7 @@ START_TEST(a_deadline_covers_all_of_a_tree)
   server.wrote = freeze_list;
   delete_tree_until(100);
   finish();
-  /* A pause, too, and the requests after it. */
+  /* The deadline also ends a pause, and the requests after it. */
   begin();
   create_tree();
   link->requests = 0;
@@ -557,7 +559,7 @@ END_TEST
 
 static unsigned new_nodes;
 
-/* Somebody makes a node in a directory that has just been listed. */
+/* Another client creates a node in a directory that was just listed. */
 static void join_before(model_server *s, model_link *l, int32_t op,
                         const char *path)
 {
@@ -599,7 +601,8 @@ END_TEST
 static int32_t rival_op;
 static unsigned rival_at;
 
-/* Another takes all away, before a list or a delete. */
+/* Another client deletes the whole tree before a list or a delete is
+ * executed. */
 static void rival_before(model_server *s, model_link *l, int32_t op,
                          const char *path)
 {
@@ -664,9 +667,10 @@ START_TEST(delete_of_a_tree_can_be_cancelled)
 }
 END_TEST
 
-static unsigned most_lists; /* in one write */
+static unsigned most_lists; /* largest number of lists in one write */
 static unsigned writes;
-static unsigned deletes_in[8]; /* each of the first writes */
+static unsigned
+    deletes_in[8]; /* number of deletes in each of the first writes */
 
 static void on_write(model_server *s, model_link *l, const char *names)
 {
@@ -715,7 +719,8 @@ START_TEST(sixteen_lists_are_requested_at_a_time_at_most)
 }
 END_TEST
 
-/* The directories, which were made last, stand first in the list. */
+/* Reverses a list, so that the directories, which were created last, come
+ * first. */
 static bool list_backwards(model_link *l, lk_bytes frame)
 {
   const sim_node *n = node("/w");
@@ -743,8 +748,8 @@ static bool list_backwards(model_link *l, lk_bytes frame)
   return true;
 }
 
-/* 256 names have become requests when the first directory is found not empty;
- * the others are in memory. */
+/* 256 names have been requested when the first directory turns out not to be
+ * empty; the other names are kept in memory. */
 START_TEST(with_many_names_in_memory_one_list_is_requested_at_a_time)
 {
   begin();
@@ -851,8 +856,8 @@ START_TEST(throttled_delete_of_a_tree_succeeds)
 }
 END_TEST
 
-/* How many deletes and lists the tree of grow() costs, when some requests in a
- * row are refused, the first of them number `at`. */
+/* The number of deletes and lists that the tree of create_tree() costs if
+ * `refusals` requests in a row are refused, the first of them number `at`. */
 static unsigned count_requests(unsigned at, unsigned refusals)
 {
   unsigned all = 0;
@@ -871,8 +876,8 @@ static unsigned count_requests(unsigned at, unsigned refusals)
   return all;
 }
 
-/* A pause changes the order, so that a directory may be deleted, or listed,
- * once more or once less. */
+/* A pause changes the order of requests, so one directory more or less may be
+ * deleted or listed again. */
 START_TEST(each_throttled_request_costs_one_more_request)
 {
   unsigned usual = count_requests(0, 0);
@@ -910,7 +915,7 @@ START_TEST(client_can_be_freed_during_a_create_or_delete)
     ck_assert_int_eq(
         lk_delete_recursive(link->client, "/t", NULL, more, on_deleted, NULL),
         0);
-    link->step = 40; /* bytes at a time */
+    link->step = 40; /* bytes arrive in pieces of this size */
     ended = NOT_YET;
     calls = 0;
     for (unsigned i = 0; i < turns; i++) {
@@ -962,7 +967,7 @@ END_TEST
 
 /* ---- until it is known ------------------------------------------------- */
 
-/* Changes by other clients before the recovery. */
+/* What other clients change before the recovery reads. */
 static void (*meanwhile)(model_server *s);
 
 static void on_look(model_server *s, model_link *l, int32_t op,
@@ -1026,7 +1031,8 @@ static void hide_it(model_server *s)
   model_deny(s, "/d/n", LK_PERM_READ);
 }
 
-/* The first request breaks the connection, done or not. */
+/* The connection breaks at the first request, before or after (`done`) it is
+ * executed; then `others` change nodes. */
 static void cut(bool done, void (*others)(model_server *s))
 {
   link->requests = 0;
@@ -1047,11 +1053,11 @@ static int create_it(int flags, bool sole)
 typedef struct creates {
   int flags;
   bool sole;
-  bool there; /* before */
-  bool done;  /* and the answer was lost */
+  bool there; /* the node exists before the call */
+  bool done;  /* the first request is executed, and its reply is lost */
   void (*others)(model_server *s);
   int err;
-  bool left; /* the node is there in the end */
+  bool left; /* the node exists in the end */
 } creates;
 
 static void check_create(const creates *x)
@@ -1100,14 +1106,14 @@ START_TEST(outcome_of_a_reliable_create_is_known)
 }
 END_TEST
 
-/* A client that has had no answer yet loses a write that is not executed, with
- * or without having had an answer before. */
+/* The first write of a client is lost and not executed. The client has received
+ * replies before (`seen`), or none (`blind`). */
 typedef struct firsts {
   int (*call)(bool sole);
   bool sole;
-  const char *data; /* of the node; NULL: it is not there */
-  int blind;        /* the result without any reply */
-  int seen;         /* and if something was */
+  const char *data; /* data of the node; NULL: it does not exist */
+  int blind;        /* the result if the client had no reply before */
+  int seen;         /* the result if it had one */
 } firsts;
 
 static int first_create(bool sole)
@@ -1179,7 +1185,8 @@ START_TEST(client_without_a_zxid_does_not_claim_a_node)
 }
 END_TEST
 
-/* Made before the call, and after the last answer that came. */
+/* The node was created before the call, but after the last reply that the
+ * client received. */
 START_TEST(node_created_before_the_call_is_not_taken_for_ours)
 {
   begin_settled(false);
@@ -1247,7 +1254,7 @@ typedef struct sets {
   bool done;
   void (*others)(model_server *s);
   int err;
-  int32_t after; /* the version in the end */
+  int32_t after; /* the version of the node in the end */
 } sets;
 
 static void check_set(const sets *x)
@@ -1335,7 +1342,8 @@ START_TEST(outcome_of_a_reliable_delete_is_known)
 }
 END_TEST
 
-/* The rest of the leaves goes with the list of the directory. */
+/* The deletes of the remaining leaves are sent with the list of the
+ * directory. */
 START_TEST(directory_among_leaves_does_not_delay_them)
 {
   begin();
@@ -1367,9 +1375,9 @@ END_TEST
 
 static const int32_t give_up_ms = T / 4;
 
-/* A write is sent, `after_ms` after a request that was answered, and its answer
- * lost with the server; the client gives its session up, and then there are
- * servers again. */
+/* Sends a write `after_ms` after a request that was answered. All servers
+ * vanish before the reply. The client gives up its session, and then the
+ * servers are back. */
 static void give_session_up(int64_t timeout_ms, int64_t after_ms)
 {
   lk_client_config config = {.size = sizeof config,
@@ -1401,7 +1409,8 @@ static void give_session_up(int64_t timeout_ms, int64_t after_ms)
   server.down = false;
 }
 
-/* The servers keep it for a timeout and a tick, and may execute the write. */
+/* The servers keep the abandoned session for a timeout and a tick, and may
+ * execute the write until then. */
 START_TEST(reliable_write_waits_for_the_end_of_an_abandoned_session)
 {
   give_session_up(0, 0);
@@ -1412,7 +1421,7 @@ START_TEST(reliable_write_waits_for_the_end_of_an_abandoned_session)
   ck_assert_int_eq(lk_client_state(link->client), LK_STATE_CONNECTED);
   ck_assert(model_check_log(link, "create2"));
   ck_assert_int_eq(ended, NOT_YET);
-  model_create(&server, "/d/n"); /* by the old server, late */
+  model_create(&server, "/d/n"); /* an old server executes the write late */
   model_set(&server, "/d/n", "x");
   model_run(&server, 1);
   ck_assert(model_check_log(link, "multi getData"));
@@ -1450,8 +1459,8 @@ START_TEST(the_wait_for_a_session_ends_at_the_deadline)
 }
 END_TEST
 
-/* Made without a connection, the write was not sent; but its only result is
- * that its session ended. */
+/* A write that was made without a connection was certainly not sent. Yet its
+ * result is only that its session ended. */
 START_TEST(unsent_write_is_sent_in_the_next_session)
 {
   for (int flags = 0; flags <= LK_EPHEMERAL; flags += LK_EPHEMERAL) {
@@ -1605,7 +1614,7 @@ START_TEST(deadline_ends_a_write_in_doubt)
   model_turn(&server);
   server.down = true;
   model_drop(link);
-  model_run(&server, 500); /* timeouts round up */
+  model_run(&server, 500); /* timeouts are rounded up */
   ck_assert_int_eq(ended, NOT_YET);
   model_run(&server, 1);
   ck_assert_int_eq(ended, LK_ERR_DEADLINE);
@@ -1654,7 +1663,7 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------ */
 
-/* Calls that can run at the same time. */
+/* Starts a call of each kind; all can be outstanding together. */
 static int start_all(unsigned *wanted)
 {
   lk_client *c = link->client;
@@ -1674,7 +1683,7 @@ static int start_all(unsigned *wanted)
   return err;
 }
 
-/* The n-th allocation fails; true: there was one. */
+/* The n-th allocation fails. true: there were that many. */
 static bool run_out(size_t n, bool for_good)
 {
   unsigned wanted = 0;

@@ -8,11 +8,12 @@
 #include <stdio.h>
 
 /*
- * Locks under random faults: clients acquire, cancel and release; connections
- * break anywhere; the server hangs, throttles and expires sessions; an operator
- * deletes nodes. A seed makes a schedule. At its end all acquires complete and
- * no node is left. In every second schedule nodes and sessions are not touched;
- * then two clients never hold at the same time, and tokens grow.
+ * Locks under random faults. Clients acquire, cancel and release. Connections
+ * break anywhere; the server hangs, throttles and ends sessions; an operator
+ * deletes nodes. A seed determines the schedule. At its end all acquires
+ * complete, and no node is left. In every second schedule the operator does
+ * nothing and no session is ended. Then two clients never hold at the same
+ * time, and tokens grow.
  */
 
 enum { LOCKERS = 5, STEPS = 300 };
@@ -21,8 +22,8 @@ static model_server server;
 static test_client clients[LOCKERS];
 static locker lockers[LOCKERS];
 static uint64_t seed;
-static uint64_t newest; /* token */
-static bool without_meddling;
+static uint64_t newest; /* the newest token granted */
+static bool without_operator;
 
 static unsigned roll(unsigned sides)
 {
@@ -34,7 +35,7 @@ static void check_all(void)
 {
   const locker *sure = NULL;
 
-  if (!without_meddling)
+  if (!without_operator)
     return;
   for (int i = 0; i < LOCKERS; i++) {
     if (!lk_lock_ok(lockers[i].lock))
@@ -69,7 +70,9 @@ static void inject_link_fault(model_link *l)
     if (l->up)
       model_drop(l);
     break;
-  case 1: l->allow = roll(400); break; /* and then nothing for a while */
+  case 1:
+    l->allow = roll(400);
+    break; /* the bytes behind these are held back */
   case 2: l->frozen = true; break;
   case 3:
     l->cut_at = l->requests + 1 + roll(4);
@@ -78,7 +81,7 @@ static void inject_link_fault(model_link *l)
   case 4: l->throttle_at = l->requests + 1 + roll(4); break;
   case 5: l->step = roll(30); break;
   case 6:
-    if (!without_meddling)
+    if (!without_operator)
       model_expire(&server, l->last_session);
     break;
   }
@@ -87,7 +90,7 @@ static void inject_link_fault(model_link *l)
 static void remove_link_faults(model_link *l)
 {
   if (l->allow < SIZE_MAX && l->up)
-    model_drop(l); /* discarded bytes cannot arrive later */
+    model_drop(l); /* the bytes that were held back are lost */
   l->allow = SIZE_MAX;
   l->frozen = false;
 }
@@ -100,13 +103,13 @@ static void change_a_node(void)
 
   if (node == NULL)
     return;
-  if (!without_meddling && roll(2) == 0)
+  if (!without_operator && roll(2) == 0)
     model_delete(&server, node);
   else
     model_set(&server, node, "x");
 }
 
-static void step(void)
+static void run_step(void)
 {
   unsigned index = roll(LOCKERS);
   locker *l = &lockers[index];
@@ -136,7 +139,7 @@ static void step(void)
   check_all();
 }
 
-static void calm_down(void)
+static void end_faults(void)
 {
   server.down = false;
   server.before = NULL;
@@ -150,8 +153,8 @@ static void calm_down(void)
   ck_assert_uint_eq(model_children(&server, LOCKS), 0);
 }
 
-/* All want it, and get it. */
-static void serve_all(void)
+/* All lockers acquire, and are granted one after the other. */
+static void grant_all(void)
 {
   int served = 0;
 
@@ -174,7 +177,7 @@ static void run_schedule(uint64_t number)
 {
   seed = number;
   newest = 0;
-  without_meddling = number % 2 == 0;
+  without_operator = number % 2 == 0;
   model_init(&server);
   server.expires = true;
   model_create(&server, "/locks");
@@ -187,12 +190,12 @@ static void run_schedule(uint64_t number)
     locker_init(&lockers[i], &clients[i], &lc);
   }
   for (int i = 0; i < STEPS; i++) {
-    step();
+    run_step();
     for (int j = 0; j < LOCKERS; j++)
       lockers[j].events[0] = clients[j].link->log[0] = '\0';
   }
-  calm_down();
-  serve_all();
+  end_faults();
+  grant_all();
   for (int i = 0; i < LOCKERS; i++)
     locker_free(&lockers[i]);
   model_run(&server, T);
@@ -202,7 +205,7 @@ static void run_schedule(uint64_t number)
   model_done(&server);
 }
 
-/* LATCHKEY_STORM=FIRST,LAST plays others than usual. */
+/* LATCHKEY_STORM=FIRST,LAST in the environment selects other seeds. */
 START_TEST(locks_survive_random_faults)
 {
   const char *which = getenv("LATCHKEY_STORM");

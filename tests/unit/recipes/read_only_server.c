@@ -12,7 +12,8 @@
 
 #include <stdio.h>
 
-/* The recipes with a read-only server. It aborts the test at a write. */
+/* The recipes with a read-only server. The model server aborts the test if a
+ * write arrives at it. */
 
 static model_server server;
 static test_client one;
@@ -63,24 +64,25 @@ static void begin(bool no_quorum, lk_assurance assurance)
   start(no_quorum, assurance);
 }
 
-static int64_t forgotten; /* a session that ends with the quorum's return */
+static int64_t
+    session_to_expire; /* the session that expires when the quorum is back */
 
-/* The server finds its quorum again, and drops its clients. */
-static void recover(void)
+/* The server has a quorum again and closes all connections. */
+static void regain_quorum(void)
 {
   model_regain_quorum(&server);
   model_drop(one.link);
-  if (forgotten != 0)
-    model_expire(&server, forgotten);
-  forgotten = 0;
+  if (session_to_expire != 0)
+    model_expire(&server, session_to_expire);
+  session_to_expire = 0;
   model_run(&server, T / 2);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_CONNECTED);
 }
 
-/* It loses its quorum, for so long that the client's session is over. */
-static void fall(void)
+/* The server loses its quorum, for longer than the client's session lives. */
+static void lose_quorum(void)
 {
-  forgotten = lk_client_session(one.link->client).id;
+  session_to_expire = lk_client_session(one.link->client).id;
   model_lose_quorum(&server);
   model_drop(one.link);
   model_run(&server, T);
@@ -166,7 +168,7 @@ START_TEST(no_lock_is_granted_by_a_read_only_server)
     ck_assert_int_eq(locker_acquire(&a, -1), 0);
     model_run(&server, 3 * T);
     ck_assert_int_eq(a.acquired, NOT_YET);
-    recover();
+    regain_quorum();
     ck_assert(is_held());
     locker_free(&a);
     finish();
@@ -188,7 +190,7 @@ START_TEST(acquire_begun_before_the_read_only_server_was_found_waits_too)
     ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
     ck_assert_int_eq(a.acquired, NOT_YET);
     ck_assert_str_eq(a.events, "");
-    recover();
+    regain_quorum();
     ck_assert(is_held());
     locker_free(&a);
     finish();
@@ -203,7 +205,7 @@ START_TEST(replies_of_a_read_only_server_are_no_evidence)
     ck_assert_int_eq(lk_get(one.link->client, "/", NULL, NULL, NULL), 0);
     model_run(&server, 2 * T);
     ck_assert_int_eq(lk_lease_deadline(one.link->client), INT64_MIN);
-    recover();
+    regain_quorum();
     ck_assert_int_gt(lk_lease_deadline(one.link->client), server.now);
     finish();
   }
@@ -219,7 +221,7 @@ START_TEST(lock_is_lost_before_a_read_only_server_serves_reads)
     model_run(&server, T);
     ck_assert(is_held());
     a.events[0] = '\0';
-    fall();
+    lose_quorum();
     ck_assert(
         locker_check_events(&a, "suspended\nunsure\nlost SESSION_EXPIRED\n"));
     ck_assert(!lk_lock_ok(a.lock));
@@ -228,7 +230,7 @@ START_TEST(lock_is_lost_before_a_read_only_server_serves_reads)
     ck_assert_int_eq(locker_acquire(&a, -1), 0);
     model_run(&server, T);
     ck_assert_int_eq(a.acquired, NOT_YET);
-    recover();
+    regain_quorum();
     ck_assert(is_held());
     locker_free(&a);
     finish();
@@ -289,7 +291,8 @@ static void on_deleted(lk_client *c, int err, size_t count, void *arg)
   ended = err;
 }
 
-/* It can neither be sent nor settled there: its deadline ends it. */
+/* A read-only server can neither execute the write nor show its outcome, so its
+ * deadline ends it. */
 START_TEST(a_write_without_a_quorum_ends_at_its_deadline)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = T};
@@ -311,7 +314,6 @@ START_TEST(a_write_without_a_quorum_ends_at_its_deadline)
 }
 END_TEST
 
-/* The same for the nodes of a tree. */
 START_TEST(delete_of_a_tree_without_a_quorum_ends_at_its_deadline)
 {
   lk_call call = {.size = sizeof call, .timeout_ms = T, .repeat = true};
@@ -332,14 +334,14 @@ START_TEST(delete_of_a_tree_without_a_quorum_ends_at_its_deadline)
 }
 END_TEST
 
-/* The delete is executed, and its reply lost. The other server shows an older
- * state: its reply is no proof. */
+/* The delete is executed and its reply is lost. The read-only server shows an
+ * older state, which proves nothing. */
 START_TEST(write_in_doubt_is_not_decided_by_a_read_only_server)
 {
   begin(false, LK_ASSURE_QUORUM);
   model_create(&server, "/x");
   one.link->requests = 0;
-  one.link->cut_at = 2; /* behind the read before it */
+  one.link->cut_at = 2; /* the second request, behind a read */
   one.link->cut_after = true;
   ended = NOT_YET;
   ck_assert_int_eq(
@@ -357,7 +359,7 @@ START_TEST(write_in_doubt_is_not_decided_by_a_read_only_server)
   ck_assert_int_eq(ended, NOT_YET);
   model_regain_quorum(&server);
   model_delete(&server, "/x");
-  recover();
+  regain_quorum();
   ck_assert_int_eq(ended, 0);
   finish();
 }
@@ -379,7 +381,7 @@ START_TEST(reliable_write_waits_for_a_quorum)
   model_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_int_eq(ended, NOT_YET);
-  recover();
+  regain_quorum();
   ck_assert_int_eq(ended, 0);
   ck_assert_ptr_null(model_node(&server, "/x"));
   finish();
@@ -400,7 +402,7 @@ START_TEST(delete_of_a_tree_waits_for_a_quorum)
   model_run(&server, T);
   ck_assert_int_eq(lk_client_state(one.link->client), LK_STATE_READ_ONLY);
   ck_assert_int_eq(ended, NOT_YET);
-  recover();
+  regain_quorum();
   ck_assert_int_eq(ended, 0);
   ck_assert_ptr_null(model_node(&server, "/x"));
   finish();
@@ -436,7 +438,7 @@ START_TEST(a_subscription_is_served_without_a_quorum)
   ck_assert_uint_eq(children, 1);
   model_regain_quorum(&server);
   model_create(&server, "/locks/y");
-  recover();
+  regain_quorum();
   ck_assert_uint_eq(reports, 2);
   ck_assert_uint_eq(children, 2);
   model_create(&server, "/locks/z");
@@ -444,7 +446,7 @@ START_TEST(a_subscription_is_served_without_a_quorum)
   ck_assert_uint_eq(reports, 3);
   model_drop(one.link);
   model_create(&server, "/locks/zz"); /* committed before the quorum is lost */
-  fall();
+  lose_quorum();
   ck_assert_uint_eq(reports, 4);
   lk_subscription_free(s);
   finish();

@@ -6,14 +6,15 @@
 
 #include <latchkey/rwlock.h>
 
-/* The read-write lock: two owners with two sides each, on one server. */
+/* The read-write lock: two owners, each with both sides, on one server. */
 
 typedef struct owner {
   test_client p;
   lk_rwlock *rw;
   locker r;
   locker w;
-  bool gives_up; /* cancels its reader when its writer is lost */
+  bool gives_up; /* cancels the acquire of its read side when its write side is
+                    lost */
 } owner;
 
 static model_server server;
@@ -296,7 +297,7 @@ START_TEST(downgraded_writer_cannot_acquire_the_write_lock_again)
   begin();
   get(&one.w);
   get(&one.r);
-  get(&one.w); /* while it is one still, it counts */
+  get(&one.w); /* a re-entry, while the write side is still held */
   release_lock(&one.w);
   release_lock(&one.w);
   ck_assert_int_eq(locker_acquire(&one.w, -1), LK_ERR_DEADLOCK);
@@ -342,7 +343,7 @@ END_TEST
 START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
 {
   begin();
-  get(&one.w); /* nothing is watched before the first heartbeat */
+  get(&one.w); /* the own node is not watched before the first heartbeat */
   start_acquire(&two.w);
   model_delete(&server, lk_lock_node(one.w.lock));
   model_turn(&server);
@@ -353,15 +354,16 @@ START_TEST(writer_that_lost_its_lock_gets_no_read_lock)
   ck_assert_int_eq(one.r.acquired, NOT_YET);
   release_lock(&two.w);
   ck_assert_int_eq(one.r.acquired, 0);
-  /* Its token is its own. */
+  /* The read lock has a token of its own. */
   ck_assert_uint_gt(lk_lock_token(one.r.lock), 0);
   ck_assert_int_eq(lk_lock_release(one.w.lock, NULL, NULL), LK_ERR_LOST);
   end();
 }
 END_TEST
 
-/* The read node is refused, as the write node is deleted. The writer is
- * notified of that first, and the read side's acquire may have ended then. */
+/* The create of the read node fails, since the write node is deleted. The
+ * writer is notified of that first, and its callback may cancel the read side's
+ * acquire. */
 START_TEST(reader_cancelled_as_its_writer_is_lost_leaves_nothing)
 {
   begin();

@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-/* Semaphores of two permits, on one server, each handle a session's. */
+/* Semaphores of two permits on one server. Each handle belongs to another
+ * session. */
 
 enum { CLIENTS = 4 };
 
@@ -23,7 +24,8 @@ static lk_semaphore_history *memory;
 static const char *dir = "/s";
 static const char *queue = "/s/locks";
 static const char *leases = "/s/leases";
-static lk_lock_event_type deadly = LK_LOCK_EVENT_UNSURE; /* ends l[0] */
+static lk_lock_event_type freeing_event =
+    LK_LOCK_EVENT_UNSURE; /* the event in whose callback l[0] is freed */
 
 static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
 {
@@ -32,7 +34,7 @@ static void on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
   if (e->type == LK_LOCK_EVENT_WAITING && e->node == NULL)
     copy.node = "permits...";
   locker_on_event(lock, &copy, arg);
-  if (arg == &l[0] && e->type == deadly) {
+  if (arg == &l[0] && e->type == freeing_event) {
     lk_lock_free(lock);
     l[0].lock = NULL;
   }
@@ -72,7 +74,7 @@ static void begin(int32_t n)
   permits = n;
   take = 1;
   limit_path = NULL;
-  deadly = LK_LOCK_EVENT_UNSURE; /* never */
+  freeing_event = LK_LOCK_EVENT_UNSURE; /* this event does not occur */
   model_init(&server);
   make_dirs();
   for (int i = 0; i < CLIENTS; i++) {
@@ -98,7 +100,7 @@ static void end(void)
   model_done(&server);
 }
 
-/* Create handle `i` again, for so many permits. */
+/* Makes handle `i` again; it acquires `n` permits at a time. */
 static void change(int i, int32_t n)
 {
   locker_free(&l[i]);
@@ -152,14 +154,15 @@ START_TEST(waiter_that_is_not_first_takes_no_permit)
   get(0);
   start_acquire(1);
   start_acquire(2);
-  /* The holder's, and that of the first in the queue. */
+  /* The permit of the holder, and the one that the first in the queue has
+   * created. */
   ck_assert_uint_eq(model_children(&server, leases), 2);
   ck_assert_uint_eq(model_children(&server, queue), 2);
   end();
 }
 END_TEST
 
-/* The permits are counted before the place is there. */
+/* The list of permits is answered before the create of the queue node. */
 START_TEST(contender_that_is_first_late_is_notified_that_it_waits)
 {
   begin(1);
@@ -230,8 +233,8 @@ START_TEST(two_contenders_for_all_permits_do_not_deadlock)
 }
 END_TEST
 
-/* With l[0]'s permit held and l[1] first in the queue. */
-static void fail_once(int i)
+/* Handle `i` tries in vain: l[0] holds, and l[1] is first in the queue. */
+static void try_and_fail(int i)
 {
   ck_assert_int_eq(locker_acquire(&l[i], 0), 0);
   model_turn(&server);
@@ -244,16 +247,16 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
   get(0);
   start_acquire(1);
   for (int i = 0; i < 3; i++)
-    fail_once(2);
+    try_and_fail(2);
   clients[2].link->log[0] = '\0';
-  fail_once(2);
+  try_and_fail(2);
   ck_assert(model_check_log(clients[2].link,
                             layout == LK_LAYOUT_KAZOO
                                 ? "getData create2 getChildren2 | delete"
                                 : "create2 getChildren2 | delete"));
   release_lock(0);
   release_lock(1);
-  get(2); /* no other contender: the acquire ends */
+  get(2); /* no other contender is left, so it is granted */
   release_lock(2);
   clients[2].link->log[0] = '\0';
   get(2);
@@ -264,7 +267,7 @@ START_TEST(after_three_failures_the_queue_node_is_created_first)
 }
 END_TEST
 
-/* As where each acquire has a handle of its own. */
+/* A program that makes a handle for each acquire. */
 START_TEST(next_handle_does_not_create_the_directories_again)
 {
   lk_semaphore_history shared = {0};
@@ -276,7 +279,7 @@ START_TEST(next_handle_does_not_create_the_directories_again)
     memory = &shared;
     change(2, 1);
     clients[2].link->log[0] = '\0';
-    fail_once(2);
+    try_and_fail(2);
     memory = NULL;
     ck_assert_uint_eq(shared.failures, i < 3 ? (unsigned)i + 1 : 3);
     ck_assert_uint_eq(model_count(clients[2].link, "create2"), i < 3 ? 2 : 1);
@@ -284,7 +287,7 @@ START_TEST(next_handle_does_not_create_the_directories_again)
   locker_free(&l[2]);
   change(3, 1);
   clients[3].link->log[0] = '\0';
-  fail_once(3); /* knows nothing of it */
+  try_and_fail(3); /* the history is kept for each client */
   ck_assert_uint_eq(model_count(clients[3].link, "create2"), 2);
   end();
 }
@@ -330,11 +333,11 @@ START_TEST(number_of_permits_is_read_from_a_node)
   limit_path = "/n/limit";
   for (int i = 0; i < 3; i++)
     change(i, 1);
-  get(0); /* the node was missing: it is made with 1 */
+  get(0); /* the limit node was missing, and is created with the number 1 */
   start_acquire(1);
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert_ptr_nonnull(model_node(&server, "/n/limit"));
-  /* model_set() takes text; so do not look for a zero in it */
+  /* model_set() takes text, so no byte may be 0 */
   model_set(&server, "/n/limit", "\x7f\x01\x01\x01");
   model_turn(&server);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -352,7 +355,8 @@ static void grow_before_count(model_server *s, model_link *link, int32_t op,
   s->before = NULL;
 }
 
-/* Its answer comes after the count, and before that to what follows on it. */
+/* The event of the new limit arrives after the reply with the count, and before
+ * the reply to the request that follows. */
 START_TEST(increase_during_the_count_of_permits_is_not_missed)
 {
   begin(1);
@@ -378,8 +382,8 @@ static void begin_limited(void)
     change(i, 1);
 }
 
-/* The watch of the limit node ends with the session. The waiter starts again,
-   and reads the limit again. */
+/* The watch of the limit node ends with the session. In the new session the
+ * waiter starts again and reads the limit. */
 START_TEST(limit_node_is_watched_in_a_new_session)
 {
   begin_limited();
@@ -444,8 +448,8 @@ START_TEST(throttled_read_of_the_limit_is_repeated)
 }
 END_TEST
 
-/* It is read with each acquire; where it has changed, the first count is void.
- */
+/* The limit is read with each acquire. If it has changed, the first count is
+ * repeated. */
 START_TEST(unchanged_limit_costs_no_second_count)
 {
   begin_limited();
@@ -468,8 +472,8 @@ START_TEST(unchanged_limit_costs_no_second_count)
 }
 END_TEST
 
-/* The permit was throttled, its list was not, and both are repeated: the grant
- * leaves a watch on the permit alone. */
+/* The create of the permit was throttled, and its list was not; both are
+ * repeated. After the grant only the permit is watched. */
 START_TEST(repeated_list_leaves_no_watch)
 {
   begin(1);
@@ -508,7 +512,8 @@ END_TEST
 static int refusal;
 static unsigned refused;
 
-/* The node that says how many, or the path itself, cannot be made for now. */
+/* Refuses the create of the limit node, or of the semaphore's path, for some
+ * time. */
 static void refuse_number(model_server *s, model_link *link, int32_t op,
                           const char *path)
 {
@@ -560,7 +565,8 @@ START_TEST(throttled_create_of_the_limit_node_is_repeated_after_a_pause)
 }
 END_TEST
 
-/* A read of its path is as long as the client may send; a create is longer. */
+/* A read of this path is as long as the client may send, so the create is too
+ * long. */
 START_TEST(limit_node_too_long_to_create_fails_the_acquire)
 {
   static char path[201];
@@ -590,7 +596,7 @@ START_TEST(limit_node_too_long_to_create_fails_the_acquire)
 }
 END_TEST
 
-/* The first of two is held, and the one that counts waits. */
+/* The first of two permits is held. The second one, which is counted, waits. */
 START_TEST(revocation_of_one_permit_is_reported_when_all_are_held)
 {
   begin(2);
@@ -624,8 +630,9 @@ START_TEST(timed_out_waiter_leaves_no_node)
 }
 END_TEST
 
-/* Both of two permits are requested while one is held. Request number `busy` is
- * throttled, and the connection breaks with the reply to `cut`, if not 0. */
+/* Requests two permits while another handle holds one. Request number `busy` is
+ * throttled, and the connection breaks with the reply to request `cut` (0: not
+ * at all). */
 static void acquire_two_with_faults(unsigned busy, unsigned cut)
 {
   begin(2);
@@ -645,7 +652,8 @@ static void acquire_two_with_faults(unsigned busy, unsigned cut)
   end();
 }
 
-/* The one that counts them may be there before another one of its own. */
+/* The permit whose list is counted may exist before another permit of the same
+ * acquire. */
 START_TEST(permits_created_late_by_a_throttling_server_are_counted)
 {
   for (unsigned busy = 1; busy <= 8; busy++)
@@ -653,8 +661,8 @@ START_TEST(permits_created_late_by_a_throttling_server_are_counted)
 }
 END_TEST
 
-/* Nor does the list count with which it was found again after a break, if
- * another was not made before it. */
+/* After a break the own permit is recovered by a list. That list is not used
+ * for the count if another permit did not exist yet. */
 START_TEST(permits_created_after_a_break_are_counted)
 {
   for (unsigned busy = 1; busy <= 6; busy++) {
@@ -668,7 +676,7 @@ START_TEST(semaphore_may_be_freed_when_its_queue_node_is_lost)
 {
   begin(1);
   get(1);
-  deadly = LK_LOCK_EVENT_PLACE_LOST;
+  freeing_event = LK_LOCK_EVENT_PLACE_LOST;
   start_acquire(0);
   model_expire(&server, clients[0].link->session);
   model_drop(clients[0].link);
@@ -747,7 +755,8 @@ START_TEST(another_limit_in_the_kazoo_node_fails_and_leaves_nothing)
 }
 END_TEST
 
-/* Wherever its node is made first: with the number, or with the permits. */
+/* Whichever request creates the node: the one for the limit, or the one for the
+ * permits. */
 START_TEST(kazoo_node_below_missing_parents_holds_the_limit)
 {
   permits = 2;
@@ -769,7 +778,7 @@ START_TEST(kazoo_node_below_missing_parents_holds_the_limit)
 }
 END_TEST
 
-/* The server is too busy to say how many there are, and not for the rest. */
+/* The server throttles the read of the limit, but no other request. */
 START_TEST(no_permit_is_granted_before_the_limit_is_known)
 {
   begin(2);
@@ -813,7 +822,8 @@ START_TEST(permits_of_kazoo_are_counted)
 }
 END_TEST
 
-/* It takes its permit when it likes. */
+/* The contender of kazoo may create its permit at any time, so it counts as a
+ * predecessor. */
 START_TEST(queue_node_of_kazoo_is_a_predecessor)
 {
   begin(1);
@@ -854,7 +864,7 @@ END_TEST
 
 /* ---- all --------------------------------------------------------------- */
 
-/* Properties of both layouts. */
+/* Tests that are run with both layouts. */
 #define EITHER_LAYOUT                                          \
   number_of_holders_is_the_number_of_permits,                  \
       waiter_that_is_not_first_takes_no_permit,                \

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* The session lease: heartbeats, the deadline, and the events of holders. T /
- * 50 is the allowance for clock drift here, 40 + 10 ms. */
+/* The session lease: heartbeats, the lease deadline, and the events of holders.
+ * The allowance for clock drift is 50 ms: a hundredth of T and 10 ms. */
 
 enum { DRIFT = T / 100 + 10, MARGIN = T / 8 };
 
@@ -51,7 +51,7 @@ START_TEST(heartbeat_is_due_after_the_reply_to_the_last)
   lp.one.link->allow = 0;
   model_run(&lp.server, T / 4);
   ck_assert(model_check_log(lp.one.link, "getData multi"));
-  model_run(&lp.server, 300); /* the answer takes its time */
+  model_run(&lp.server, 300); /* the reply takes 300 ms */
   lp.one.link->allow = SIZE_MAX;
   model_run(&lp.server, T / 4 - 1);
   ck_assert(model_check_log(lp.one.link, ""));
@@ -61,7 +61,8 @@ START_TEST(heartbeat_is_due_after_the_reply_to_the_last)
 }
 END_TEST
 
-/* The evidence of the lease is old by then. */
+/* When the reply arrives late, the evidence is old, so the next heartbeat
+ * follows sooner. */
 START_TEST(heartbeat_answered_late_is_followed_sooner)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -155,8 +156,8 @@ START_TEST(idle_lock_sends_no_heartbeat)
 }
 END_TEST
 
-/* After a grant that follows a wait it is a quarter, until the heartbeat after
- * the next. */
+/* Right after a grant that follows a wait, the deadline is a quarter away,
+ * until the second heartbeat. */
 START_TEST(without_trouble_the_deadline_is_half_a_timeout_away)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
@@ -182,7 +183,8 @@ START_TEST(without_trouble_the_deadline_is_half_a_timeout_away)
 }
 END_TEST
 
-/* A grant that rests on an idle connection's pings gets there, too. */
+/* A grant of an idle session rests on old pings. Its deadline is half a timeout
+ * away after two heartbeats as well. */
 START_TEST(a_grant_after_long_idleness_is_never_unsure)
 {
   for (int i = 0; i < 60; i++) {
@@ -201,8 +203,8 @@ END_TEST
 
 START_TEST(grant_on_old_evidence_sends_a_heartbeat_sooner)
 {
-  /* the newest answer is just too new to prove anything, the one before is as
-   * old as answers get */
+  /* the newest reply is just too new to prove anything, and the one before is
+   * as old as replies get */
   begin(LK_ASSURE_QUORUM);
   model_run(&lp.server, T / 3 + T / 4 - 10);
   lock_pair_hold(&lp);
@@ -233,12 +235,13 @@ START_TEST(many_nodes_are_checked_in_several_multis)
   lp.one.link->log[0] = '\0';
   model_run(&lp.server, T / 4);
   ck_assert(model_check_log(lp.one.link, "multi multi multi"));
-  /* one that is gone is found, wherever it stands */
-  model_drop_watches(lp.one.link); /* and no watch reports it first */
+  /* a deleted node is found in any of the multis */
+  model_drop_watches(
+      lp.one.link); /* so that no watch reports the deletion first */
   model_delete(&lp.server, lk_lock_node(locks[100]));
   model_run(&lp.server, T / 4);
   ck_assert_int_eq(lk_lock_get_state(locks[100]), LK_LOCK_LOST);
-  /* those behind it are checked again at once */
+  /* the nodes behind the deleted one are checked again at once */
   ck_assert(
       model_check_log(lp.one.link, "multi multi multi | multi multi multi"));
   for (int i = 0; i < 150; i++) {
@@ -268,7 +271,7 @@ END_TEST
 
 /* ---- unsure, held, lost ------------------------------------------------ */
 
-/* The server falls silent until a is unsure, and then goes on. */
+/* The server does not reply until a is unsure, and then continues. */
 static void stop_replies(void)
 {
   lp.one.link->frozen = true;
@@ -279,7 +282,8 @@ static void stop_replies(void)
   model_run(&lp.server, 1);
   ck_assert(locker_check_events(&lp.a, "unsure\n"));
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_UNSURE);
-  ck_assert(lk_lock_ok(lp.a.lock)); /* the lease has not run out yet */
+  ck_assert(
+      lk_lock_ok(lp.a.lock)); /* unsure is reported before the lease deadline */
   lp.one.link->frozen = false;
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.a, "held\n"));
@@ -296,21 +300,22 @@ START_TEST(silent_server_makes_unsure_and_a_reply_held_again)
                      lp.server.now + T * 3 / 4 - DRIFT);
     lp.one.link->log[0] = '\0';
     stop_replies();
-    /* a check under way is proof of own as well */
+    /* no other read is needed if a check of the own node is outstanding */
     ck_assert(model_check_log(
         lp.one.link, a == LK_ASSURE_QUORUM ? "multi" : "sync | getData"));
-    /* the stall is worked off */
+    /* the replies that were held back arrive */
     model_run(&lp.server, T);
     lp.a.events[0] = '\0';
     model_run(&lp.server, 2 * T);
     ck_assert(locker_check_events(&lp.a, ""));
-    stop_replies(); /* and it is reported again */
+    stop_replies(); /* the second time is reported as well */
     lock_pair_end(&lp);
   }
 }
 END_TEST
 
-/* With sync the proof of the lease says nothing of the node. */
+/* With sync assurance, the evidence for the lease does not show whether the own
+ * node exists. */
 START_TEST(evidence_alone_does_not_make_held)
 {
   begin_held(LK_ASSURE_SYNC);
@@ -384,13 +389,14 @@ START_TEST(lock_with_an_unreadable_node_becomes_held_again)
 }
 END_TEST
 
-/* Servers keep back the event of a node that cannot be read. */
+/* Servers send no event for a node that may not be read. */
 START_TEST(heartbeat_detects_a_deletion_without_an_event)
 {
   for (int a = LK_ASSURE_QUORUM; a <= LK_ASSURE_PING; a++) {
     for (int known = 0; known <= 1; known++) {
       begin_held((lk_assurance)a);
-      model_run(&lp.server, known ? 0 : T / 2); /* it is watched by then */
+      model_run(&lp.server,
+                known ? 0 : T / 2); /* the own node is watched by then */
       model_deny(&lp.server, model_child(&lp.server, LOCKS, 0), LK_PERM_READ);
       model_run(&lp.server, known ? T / 2 : 0);
       ck_assert(locker_check_events(&lp.a, known ? "unwatched\n" : ""));
@@ -494,12 +500,12 @@ START_TEST(lock_can_become_unsure_as_soon_as_the_connection_breaks)
   model_run(&lp.server, T / 10);
   ck_assert(locker_check_events(&lp.a, "held\n"));
   model_run(&lp.server, T);
-  stop_replies(); /* the next time counts as well */
+  stop_replies(); /* the second time is reported as well */
   lock_pair_end(&lp);
 }
 END_TEST
 
-/* The timer for the lease as it was has gone by while it was unsure. */
+/* The timer for the old deadline expired while the lock was unsure. */
 START_TEST(deadline_timer_runs_again_when_the_lock_is_held_again)
 {
   lk_lock_config c = {.size = sizeof c, .unsure_when_suspended = true};
@@ -544,7 +550,7 @@ START_TEST(long_break_makes_unsure_and_then_lost)
   model_drop(lp.one.link);
   model_run(&lp.server, T);
   ck_assert(locker_check_events(&lp.a, "suspended\nunsure\n"));
-  model_run(&lp.server, T); /* the client gives the session up */
+  model_run(&lp.server, T); /* the session timeout has passed */
   ck_assert(locker_check_events(&lp.a, "lost SESSION_EXPIRED\n"));
   ck_assert_int_eq(lk_lease_deadline(lp.one.link->client), INT64_MIN);
   ck_assert_int_eq(lk_lock_release(lp.a.lock, NULL, NULL), LK_ERR_LOST);
@@ -554,7 +560,8 @@ START_TEST(long_break_makes_unsure_and_then_lost)
 }
 END_TEST
 
-/* The process was stopped: its first reply is judged by the clock. */
+/* The process was stopped. When it continues, the lease deadline has passed,
+ * whatever the first reply says. */
 START_TEST(lock_is_unsure_after_a_pause_of_the_process)
 {
   begin_held(LK_ASSURE_QUORUM);
@@ -604,7 +611,8 @@ START_TEST(slow_callback_delays_the_grant_until_new_evidence)
   ck_assert_int_eq(locker_acquire(&lp.b, -1), 0);
   model_turn(&lp.server);
   lp.two.link->allow = SIZE_MAX;
-  model_deliver(lp.two.link); /* the list comes with the sync's answer */
+  model_deliver(
+      lp.two.link); /* the reply to the list arrives with that to the sync */
   ck_assert_int_eq(lp.b.acquired, NOT_YET);
   model_run(&lp.server, T / 2);
   ck_assert_int_eq(lp.b.acquired, 0);
@@ -663,8 +671,8 @@ START_TEST(grant_on_old_evidence_sends_a_check_first)
 }
 END_TEST
 
-/* With less than that a check is sent with the list. With little more the first
- * heartbeat follows at once. */
+/* With less than a quarter left, a check is sent with the list. With little
+ * more, the first heartbeat follows at once. */
 START_TEST(a_grant_needs_a_quarter_of_the_timeout)
 {
   for (int late = 0; late <= 1; late++) {
@@ -687,7 +695,7 @@ START_TEST(a_grant_needs_a_quarter_of_the_timeout)
 }
 END_TEST
 
-/* The deadline of the session that waits lies between two readings of the
+/* The lease deadline of the waiting session lies between two readings of the
  * clock. */
 START_TEST(lease_that_ends_between_two_clock_readings_blocks_no_waiter)
 {
@@ -717,7 +725,7 @@ END_TEST
 
 /* ---- shorter sessions --------------------------------------------------- */
 
-/* A server that was restarted with another maxSessionTimeout. */
+/* A restarted server has another maxSessionTimeout. */
 START_TEST(shorter_session_timeout_shortens_the_lease)
 {
   begin(LK_ASSURE_QUORUM);
@@ -735,7 +743,8 @@ START_TEST(shorter_session_timeout_shortens_the_lease)
   lp.a.acquired = NOT_YET;
   ck_assert_int_eq(locker_acquire(&lp.a, -1), 0);
   for (int i = 0; i < T && lp.a.acquired == NOT_YET; i++) {
-    lp.two.link->frozen = true; /* also after a reconnect */
+    lp.two.link->frozen =
+        true; /* the connection that follows a reconnect is silent, too */
     model_run(&lp.server, 1);
   }
   ck_assert_int_eq(lp.a.acquired, 0);
@@ -790,7 +799,7 @@ static void end_plain(void)
   lock_pair_end(&lp);
 }
 
-/* Its replies prove as much as if the lock had been there. */
+/* Replies from before the first lock are evidence, too. */
 START_TEST(lock_made_after_a_minute_of_traffic_is_granted_without_a_check)
 {
   lk_lock *l;
@@ -869,7 +878,8 @@ START_TEST(the_first_lock_chooses_the_defaults)
   ck_assert_int_eq(lk_lease_configure(plain.link->client, &sync), LK_ERR_STATE);
   ck_assert_int_eq(lk_lease_configure(plain.link->client, NULL), 0);
   end_plain();
-  begin_plain(); /* a lock that could not be made chooses nothing */
+  begin_plain(); /* a lock that could not be made does not select the defaults
+                  */
   ck_assert_int_eq(lk_lock_new(&l, plain.link->client, "bad", NULL),
                    LK_ERR_BAD_PATH);
   ck_assert_int_eq(lk_lease_configure(plain.link->client, &sync), 0);
@@ -909,7 +919,7 @@ static void see_the_loss(lk_client *c, lk_state state, int err, void *arg)
   }
 }
 
-/* However late the session lease is made. */
+/* This holds even if the session lease is made after the listeners. */
 START_TEST(locks_are_notified_of_an_expiry_before_earlier_listeners)
 {
   int seen = -1;
@@ -985,7 +995,7 @@ static void free_all(lk_client *c, int err, void *arg)
   lk_client_free(c);
 }
 
-/* A timer that is started on a closed client is never stopped. */
+/* Nothing would stop a timer that is started on a closed client. */
 START_TEST(margin_changed_while_the_client_closes_starts_no_timer)
 {
   begin(LK_ASSURE_QUORUM);
@@ -999,7 +1009,8 @@ START_TEST(margin_changed_while_the_client_closes_starts_no_timer)
 }
 END_TEST
 
-/* A release without a limit ends when the client is CLOSED already. */
+/* The callback of a release may be invoked when the client is closed
+ * already. */
 START_TEST(margin_changed_on_a_closed_client_starts_no_timer)
 {
   begin(LK_ASSURE_QUORUM);
@@ -1036,7 +1047,8 @@ START_TEST(the_margin_can_be_changed_while_held)
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.a, "held\n"));
   model_run(&lp.server, T);
-  /* so large a margin makes the lock unsure, and a heartbeat is sent at once */
+  /* this margin is so large that the lock is unsure, and a heartbeat is sent at
+   * once */
   lp.a.events[0] = '\0';
   lp.one.link->log[0] = '\0';
   lk_lease_set_margin(lp.one.link->client, T);
@@ -1063,7 +1075,7 @@ START_TEST(a_verify_proves_and_renews)
   ck_assert_int_eq(lp.a.verified, 0);
   ck_assert(model_check_log(lp.one.link, "multi getData"));
   ck_assert_int_ge(lk_lock_deadline(lp.a.lock), before);
-  /* from now on its node is watched */
+  /* the verify has set a watch on the node */
   model_delete(&lp.server, lk_lock_node(lp.a.lock));
   model_turn(&lp.server);
   ck_assert(locker_check_events(&lp.a, "lost NO_NODE\n"));
@@ -1135,7 +1147,7 @@ START_TEST(a_guarded_write_happens_only_while_held)
   model_turn(&lp.server);
   ck_assert(o.err == 0 && o.count == 2 && o.first == 0);
   ck_assert_ptr_nonnull(model_node(&lp.server, "/made"));
-  /* its own errors are its own */
+  /* an error of the caller's operation is not an error of the lock */
   o.err = NOT_YET;
   ck_assert_int_eq(
       lk_lock_guarded_multi(lp.a.lock, ops + 1, 1, NULL, on_guarded, &o), 0);
@@ -1143,7 +1155,7 @@ START_TEST(a_guarded_write_happens_only_while_held)
   ck_assert(o.err == LK_ERR_NODE_EXISTS && o.count == 1 &&
             o.first == LK_ERR_NODE_EXISTS);
   ck_assert_int_eq(lk_lock_get_state(lp.a.lock), LK_LOCK_HELD);
-  /* and without our node nothing is done */
+  /* without the own node nothing is executed */
   o.err = NOT_YET;
   model_delete(&lp.server, "/made");
   model_delete(&lp.server, lk_lock_node(lp.a.lock));

@@ -8,10 +8,10 @@
 
 #include <stdio.h>
 
-/* The lock of one node, on one server. The last handle is a second one of the
- * first session. */
+/* Single-node locks on one server. Each handle belongs to another session,
+ * except the last, which belongs to the first session. */
 
-enum { CLIENTS = 4, HANDLES = CLIENTS + 1, ALSO = CLIENTS };
+enum { CLIENTS = 4, HANDLES = CLIENTS + 1, SECOND_OF_FIRST = CLIENTS };
 
 #define NODE    "/one/lock"
 #define WAITING "waiting 0 ./one/lock\n"
@@ -66,7 +66,7 @@ static void begin_at(const char *path, int32_t spread_ms)
     clients[i].link->log[0] = '\0';
 }
 
-/* Without a spread, and with the directory there. */
+/* Begins without a spread of retries; the directory exists. */
 static void begin(void)
 {
   begin_at(NODE, -1);
@@ -78,7 +78,7 @@ static size_t watches(int i)
   return model_watches(clients[i].link);
 }
 
-/* Nothing of anybody's is left. */
+/* All handles are freed; no node, watch or request is left. */
 static void end(void)
 {
   for (int i = 0; i < HANDLES; i++)
@@ -93,7 +93,7 @@ static void end(void)
   model_done(&server);
 }
 
-/* Create handle `i` again, with other options. */
+/* Makes handle `i` again with other options. */
 static void change(int i, const lk_lock_config *config)
 {
   locker_free(&l[i]);
@@ -124,7 +124,7 @@ static model_link *link_of(int i)
   return party_of(i)->link;
 }
 
-/* Break a connection; it does not come back before come_back(). */
+/* Breaks the connection of a handle. There is no other before reconnect(). */
 static void disconnect(int i)
 {
   server.down = true;
@@ -140,7 +140,7 @@ static void reconnect(int i)
   ck_assert(link_of(i)->up);
 }
 
-/* The handle that holds, by its token; -1: none. */
+/* The index of the handle that holds, found by its token; -1: none. */
 static int holder(void)
 {
   const sim_node *n = model_node(&server, node);
@@ -183,7 +183,7 @@ START_TEST(a_waiter_watches_and_is_granted_by_one_write)
   ck_assert_int_eq(l[1].acquired, NOT_YET);
   ck_assert(locker_check_events(&l[1], WAITING));
   ck_assert(model_check_log(link_of(1), "create2 getData"));
-  model_run(&server, 2 * T); /* and sends nothing meanwhile */
+  model_run(&server, 2 * T); /* a waiter sends nothing while it waits */
   ck_assert(model_check_log(link_of(1), ""));
   release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -237,7 +237,8 @@ START_TEST(polling_waiter_sets_no_watch)
   model_run(&server, 100);
   ck_assert_int_eq(l[1].acquired, 0);
   ck_assert(model_check_log(link_of(1), "getData | create2 getData"));
-  model_delete(&server, NODE); /* its own node it does watch */
+  model_delete(&server,
+               NODE); /* a polling handle watches the node that it holds */
   model_turn(&server);
   ck_assert(locker_check_events(&l[1], "lost NO_NODE\n"));
   end();
@@ -270,17 +271,18 @@ START_TEST(handles_of_one_session_wait_for_each_other)
 {
   begin();
   get(0);
-  start_acquire(ALSO);
-  ck_assert_int_eq(l[ALSO].acquired, NOT_YET);
+  start_acquire(SECOND_OF_FIRST);
+  ck_assert_int_eq(l[SECOND_OF_FIRST].acquired, NOT_YET);
   release_lock(0);
-  ck_assert_int_eq(l[ALSO].acquired, 0);
-  ck_assert_int_eq(holder(), ALSO);
+  ck_assert_int_eq(l[SECOND_OF_FIRST].acquired, 0);
+  ck_assert_int_eq(holder(), SECOND_OF_FIRST);
   start_acquire(0);
   start_acquire(1);
-  lk_lock_cancel(l[0].lock); /* its watch is the holder's as well */
+  lk_lock_cancel(
+      l[0].lock); /* the holder of the same session watches the same node */
   model_delete(&server, NODE);
   model_turn(&server);
-  ck_assert(locker_check_events(&l[ALSO], WAITING "lost NO_NODE\n"));
+  ck_assert(locker_check_events(&l[SECOND_OF_FIRST], WAITING "lost NO_NODE\n"));
   ck_assert_int_eq(l[1].acquired, 0);
   end();
 }
@@ -322,7 +324,7 @@ START_TEST(read_without_a_watch_proves_nothing)
   disconnect(0);
   model_delete(&server, NODE);
   start_acquire(1);
-  /* The read that comes with the reconnect is not answered. */
+  /* The read that is sent after the reconnect is throttled. */
   link_of(0)->requests = 0;
   link_of(0)->throttle_at = 1;
   server.down = false;
@@ -414,8 +416,8 @@ START_TEST(unsent_release_reads_the_node_first)
 }
 END_TEST
 
-/* Of the delete of one handle and the create of the next, so many were
- * executed. */
+/* One handle deletes its node and the next creates its own; the first
+ * `executed` of these requests are executed, and then the connection breaks. */
 static void hand_over(unsigned executed)
 {
   begin();
@@ -423,13 +425,13 @@ static void hand_over(unsigned executed)
   server.down = true;
   break_at(0, executed, true);
   locker_release(&l[0]);
-  ck_assert_int_eq(locker_acquire(&l[ALSO], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[SECOND_OF_FIRST], -1), 0);
   model_turn(&server);
   reconnect(0);
   ck_assert_int_eq(l[0].released, 0);
-  ck_assert_int_eq(l[ALSO].acquired, 0);
+  ck_assert_int_eq(l[SECOND_OF_FIRST].acquired, 0);
   model_run(&server, T);
-  ck_assert_int_eq(holder(), ALSO);
+  ck_assert_int_eq(holder(), SECOND_OF_FIRST);
   end();
 }
 
@@ -440,61 +442,64 @@ START_TEST(delete_in_doubt_spares_the_node_of_the_next_handle)
 }
 END_TEST
 
-/* Both creates are in doubt; at most one was executed. */
-static void doubt_both(unsigned at, bool executed)
+/* Two handles of one session have creates in doubt, of which at most one was
+ * executed. */
+static void break_with_both_in_doubt(unsigned at, bool executed)
 {
   begin();
   break_at(0, at, executed);
   ck_assert_int_eq(locker_acquire(&l[0], -1), 0);
-  ck_assert_int_eq(locker_acquire(&l[ALSO], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[SECOND_OF_FIRST], -1), 0);
   model_run(&server, T / 2);
   int first = holder();
 
-  ck_assert(first == 0 || first == ALSO);
-  ck_assert_int_eq(l[ALSO - first].acquired, NOT_YET);
+  ck_assert(first == 0 || first == SECOND_OF_FIRST);
+  ck_assert_int_eq(l[SECOND_OF_FIRST - first].acquired, NOT_YET);
   locker_release(&l[first]);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[first].released, 0);
-  ck_assert_int_eq(l[ALSO - first].acquired, 0);
+  ck_assert_int_eq(l[SECOND_OF_FIRST - first].acquired, 0);
   end();
 }
 
 START_TEST(two_creates_in_doubt_grant_one_lock)
 {
   for (unsigned at = 1; at <= 6; at++) {
-    doubt_both(at, false);
-    doubt_both(at, true);
+    break_with_both_in_doubt(at, false);
+    break_with_both_in_doubt(at, true);
   }
 }
 END_TEST
 
-/* The one in doubt is not wanted any more: whose is the node? */
-static void doubt_and_give_up(unsigned at, bool executed)
+/* The handle whose create is in doubt cancels, and another one of the session
+ * acquires. The node may belong to either. */
+static void cancel_in_doubt(unsigned at, bool executed)
 {
   begin();
   break_at(0, at, executed);
   ck_assert_int_eq(locker_acquire(&l[0], -1), 0);
-  ck_assert_int_eq(locker_acquire(&l[ALSO], -1), 0);
+  ck_assert_int_eq(locker_acquire(&l[SECOND_OF_FIRST], -1), 0);
   lk_lock_cancel(l[0].lock);
   model_run(&server, T / 2);
   ck_assert_int_eq(l[0].acquired, LK_ERR_CANCELLED);
-  ck_assert_int_eq(holder(), ALSO);
+  ck_assert_int_eq(holder(), SECOND_OF_FIRST);
   model_run(&server, T);
-  ck_assert_int_eq(holder(), ALSO);
+  ck_assert_int_eq(holder(), SECOND_OF_FIRST);
   end();
 }
 
 START_TEST(cancelled_create_in_doubt_deletes_no_node_of_another_handle)
 {
   for (unsigned at = 1; at <= 6; at++) {
-    doubt_and_give_up(at, false);
-    doubt_and_give_up(at, true);
+    cancel_in_doubt(at, false);
+    cancel_in_doubt(at, true);
   }
 }
 END_TEST
 
-/* While it is away another may have taken the lock. */
-static void cut_beside(unsigned at, bool executed)
+/* The connection breaks at request number `at`. Meanwhile another session may
+ * acquire the lock. */
+static void break_beside_another(unsigned at, bool executed)
 {
   begin();
   break_at(0, at, executed);
@@ -516,8 +521,8 @@ static void cut_beside(unsigned at, bool executed)
 START_TEST(create_in_doubt_is_recovered)
 {
   for (unsigned at = 1; at <= 2; at++) {
-    cut_beside(at, false);
-    cut_beside(at, true);
+    break_beside_another(at, false);
+    break_beside_another(at, true);
   }
 }
 END_TEST
@@ -533,7 +538,8 @@ START_TEST(waiter_survives_a_break)
     model_run(&server, T / 4);
   }
   ck_assert_int_eq(l[1].acquired, NOT_YET);
-  ck_assert_uint_eq(model_count(link_of(1), "create2"), 1); /* the first */
+  ck_assert_uint_eq(model_count(link_of(1), "create2"),
+                    1); /* the create from before the break */
   link_of(1)->cut_at = 0;
   release_lock(0);
   ck_assert_int_eq(l[1].acquired, 0);
@@ -543,7 +549,7 @@ END_TEST
 
 static bool theirs; /* another client creates the node again */
 
-/* Between the create and the read behind it. */
+/* Deletes the node between its create and the read that follows. */
 static void delete_before_read(model_server *s, model_link *link, int32_t op,
                                const char *path)
 {

@@ -8,15 +8,15 @@
 
 #include <stdio.h>
 
-/* Subscriptions, on one server. `one` has three of them: children and data of
- * /news, and children of /news once more. */
+/* Subscriptions on one server. The client `one` has three: to the children of
+ * /news (`names` and `second`) and to its data (`data`). */
 
 #define NODE "/news"
 
 typedef struct reader {
   lk_subscription *s;
-  char reports[4096]; /* a line each: names in order, '=' and data, or an error
-                       */
+  char reports[4096]; /* a line for each report: the names in order, '=' and the
+                         data, or an error */
   void (*react)(struct reader *r);
 } reader;
 
@@ -89,7 +89,7 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *bytes,
   add_report(r, text);
 }
 
-/* Whether exactly this was reported since the last check. Discards it. */
+/* Whether exactly these reports came since the last check; forgets them. */
 static bool check_reports(reader *r, const char *text)
 {
   bool same = strcmp(r->reports, text) == 0;
@@ -138,11 +138,12 @@ static void begin(void)
 static void subscribe(reader *r)
 {
   ck_assert_int_eq(r == &data ? try_data(r) : try_names(r), 0);
-  ck_assert_str_eq(r->reports, ""); /* not before it returned */
+  ck_assert_str_eq(r->reports,
+                   ""); /* no callback before the call has returned */
   model_turn(&server);
 }
 
-/* The node exists, and so does the subscription. */
+/* Begins with the node and a subscription to it. */
 static void begin_with(reader *r)
 {
   begin();
@@ -157,7 +158,7 @@ static size_t watches(void)
   return model_watches(one.link);
 }
 
-/* Nothing is left behind. */
+/* After the subscriptions are freed, no watch and no request is left. */
 static void end(void)
 {
   drop(&names);
@@ -187,7 +188,7 @@ static void set(const char *text)
   model_turn(&server);
 }
 
-/* The connection breaks; another comes when that is over. */
+/* The connection breaks. There is no other before reconnect(). */
 static void disconnect(void)
 {
   server.down = true;
@@ -238,8 +239,8 @@ START_TEST(data_are_reported_at_once_and_after_each_change)
   subscribe(&data);
   set("x");
   set("x");
-  ck_assert(
-      check_reports(&data, "=\n=x\n=x\n")); /* written twice is a change */
+  ck_assert(check_reports(
+      &data, "=\n=x\n=x\n")); /* the same data written again is a change */
   expect_requests("getData | getData | getData");
   create(NODE "/a");
   ck_assert(check_reports(&data, ""));
@@ -298,7 +299,8 @@ START_TEST(node_created_again_between_two_reads_is_a_new_node)
   begin_with(&names);
   subscribe(&data);
   model_delete(&server, NODE);
-  model_create(&server, NODE); /* same version, same names */
+  model_create(&server,
+               NODE); /* with the version and the names of the old one */
   model_turn(&server);
   ck_assert(check_reports(&names, "\n"));
   ck_assert(check_reports(&data, "=\n=\n"));
@@ -332,7 +334,7 @@ START_TEST(subscriptions_to_one_node_get_the_same_reports)
   create(NODE "/a");
   ck_assert(check_reports(&names, "a\n"));
   ck_assert(check_reports(&second, "\na\n"));
-  drop(&second); /* its watch is the other one's, too */
+  drop(&second); /* both subscriptions need the same watch */
   one.link->log[0] = '\0';
   model_turn(&server);
   expect_requests("");
@@ -348,7 +350,8 @@ END_TEST
 static int32_t between_op;
 static const char *between_path;
 
-/* Something happens just before a request of that kind is executed. */
+/* Creates or deletes the node just before the server executes a request of that
+ * kind. */
 static void intervene(model_server *s, model_link *l, int32_t op,
                       const char *path)
 {
@@ -398,7 +401,7 @@ START_TEST(node_deleted_before_the_read_is_missing)
   subscribe(&names);
   ck_assert(check_reports(&names, "NO_NODE\n"));
   between(GET_CHILDREN2, NODE);
-  create(NODE); /* and goes */
+  create(NODE); /* the node is deleted before the read */
   ck_assert(check_reports(&names, ""));
   create(NODE);
   ck_assert(check_reports(&names, "\n"));
@@ -428,7 +431,8 @@ START_TEST(subscription_reads_again_after_a_reconnect)
   disconnect();
   reconnect();
   expect_requests("getChildren2 getData");
-  ck_assert(check_reports(&names, "")); /* nothing has changed */
+  ck_assert(check_reports(
+      &names, "")); /* nothing is reported, since nothing has changed */
   ck_assert(check_reports(&data, "=\n"));
   disconnect();
   create(NODE "/a");
@@ -576,7 +580,7 @@ START_TEST(denied_read_is_reported_once_and_retried)
   model_deny(&server, NODE, 0);
   model_run(&server, 60000);
   ck_assert(check_reports(&data, "=\n"));
-  set("x"); /* and the next trouble begins with a short rest */
+  set("x"); /* after a success the pauses begin again with the shortest */
   ck_assert(check_reports(&data, "=x\n"));
   ck_assert(check_reports(&names, ""));
   end();
@@ -598,7 +602,7 @@ START_TEST(pause_of_a_subscription_is_a_minute_at_most)
   }
   ck_assert(check_reports(&names, "NO_AUTH\n"));
   disconnect();
-  model_run(&server, T / 2); /* a rest may end meanwhile */
+  model_run(&server, T / 2); /* a pause may end meanwhile */
   reconnect();
   model_deny(&server, NODE, 0);
   model_run(&server, 60000);
@@ -703,13 +707,13 @@ START_TEST(check_replaces_an_event_that_the_server_withheld)
   one.link->log[0] = '\0';
   model_run(&server, 900);
   model_deny(&server, NODE, LK_PERM_READ);
-  model_create(&server, NODE "/a"); /* uses up the watch */
+  model_create(&server, NODE "/a"); /* the watch fires without an event */
   model_deny(&server, NODE, 0);
   model_run(&server, 110);
   ck_assert(check_reports(&names, ""));
   ck_assert(check_reports(&second, "\na\n"));
   expect_requests("exists | getChildren2");
-  model_run(&server, 3000); /* it costs one request now and then */
+  model_run(&server, 3000); /* each check costs one request */
   ck_assert(check_reports(&second, ""));
   ck_assert_uint_ge(model_count(one.link, "exists"), 3);
   ck_assert_uint_eq(model_count(one.link, "getChildren2"), 0);
@@ -736,7 +740,7 @@ START_TEST(check_detects_a_lost_read_permission)
 }
 END_TEST
 
-/* A node comes and goes, before the next check is executed. */
+/* A child is created and deleted before the next check is executed. */
 static void flash(model_server *s, model_link *l, int32_t op, const char *path)
 {
   (void)l;
@@ -768,7 +772,7 @@ START_TEST(check_reports_nothing_without_a_change)
   subscribe(&data);
   data.reports[0] = '\0';
   for (int i = 0; i < 2; i++) {
-    between(EXISTS, NODE); /* deleted, then made again */
+    between(EXISTS, NODE); /* first deleted, then created again */
     model_run(&server, 200);
     ck_assert(check_reports(&data, i == 0 ? "NO_NODE\n" : "=\n"));
   }
@@ -814,7 +818,8 @@ static void free_all(reader *r)
     lk_client_free(one.link->client);
 }
 
-/* At each call in turn, of a life with all kinds of them. */
+/* Runs a sequence with all kinds of callbacks, and frees by `react` in callback
+ * number `call`. false: there were fewer. */
 static bool free_at_call(int call, void (*react)(reader *r))
 {
   static const char *const steps[] = {"", NODE, NODE "/a"};

@@ -124,14 +124,15 @@ static void await_event(lk_event_type type, int err, const char *path)
   ck_assert_str_eq(called.path, path);
 }
 
-static bool is_told_no_more(void)
+static bool gets_no_more_events(void)
 {
   (void)lk_sync_client_state(client);
   usleep(20000);
   return sem_trywait(&called.count) != 0;
 }
 
-/* Make a call that watches; its watch stands. */
+/* Makes a call that sets a watch, which the server has registered when this
+ * returns. */
 static lk_sync_watch *start_watch(const watched *r, bool until_disconnect)
 {
   lk_sync_watch *w = NULL;
@@ -167,7 +168,7 @@ START_TEST(watch_of_every_call_is_set_and_gets_its_event)
       scripted_send_event(&zk, LK_EVENT_DELETED, "/a/b");
       await_event(LK_EVENT_DELETED, 0, "/a/b");
     }
-    ck_assert(is_told_no_more());
+    ck_assert(gets_no_more_events());
     lk_sync_watch_free(w);
     stop();
   }
@@ -181,7 +182,7 @@ START_TEST(watch_that_is_freed_gets_no_event)
 
     lk_sync_watch_free(w);
     scripted_send_event(&zk, LK_EVENT_CHANGED, reads[i].path);
-    ck_assert(is_told_no_more());
+    ck_assert(gets_no_more_events());
     stop();
   }
 }
@@ -242,7 +243,7 @@ START_TEST(watch_that_its_callback_frees_gets_one_event)
   scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
   ck_assert_int_eq(sem_wait(&called.count), 0);
   scripted_send_event(&zk, LK_EVENT_CHANGED, "/a");
-  ck_assert(is_told_no_more());
+  ck_assert(gets_no_more_events());
   stop();
 }
 END_TEST

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Deadlines of blocking calls, with a clock that moves at every reading, and
- * with a server that stops. */
+/* Deadlines of blocking calls: with a clock that advances at each reading, and
+ * with a server that stops answering. */
 
 #include <stdio.h>
 #include <unistd.h>
 
 #include "proto/engine/client.h"
+#include "proto/wire/opcode.h"
 #include "support/suite.h"
 #include "support/waiters.h"
 #include "sync/blocking_call.h"
@@ -20,8 +21,9 @@ static lk_sync_cancel *cancel;
 static void start(void)
 {
   char hosts[64];
-  lk_client_config how = {.size = sizeof how, .hosts = hosts};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
 
   snprintf(hosts, sizeof hosts, "127.0.0.1:%u", (unsigned)sockets_dead_port());
   ck_assert_int_eq(lk_sync_client_new(&client, &config), 0);
@@ -37,19 +39,19 @@ static void stop(void)
 /* ---- a clock of the test ------------------------------------------------- */
 
 static struct {
-  lk_hooks real;  /**< of the client */
-  int64_t now_ms; /**< what the next reading gives */
+  lk_hooks real;  /**< the client's own hooks */
+  int64_t now_ms; /**< the next reading of the clock */
 } moving;
 
-/* A millisecond passes between two readings. */
+/* The clock advances by a millisecond at each reading. */
 static int64_t read_moving_clock(void *arg)
 {
   (void)arg;
   return moving.now_ms++;
 }
 
-/* On the handle's thread: wait for the next call, and let its deadline be
-   `left_ms` away when the handle's thread begins it. */
+/* Runs on the client's thread: waits until a call is queued for it, and then
+ * sets the clock to `left_ms` before the deadline of that call. */
 static void set_clock_before_deadline(lk_client *c, void *left_ms)
 {
   bool posted = false;
@@ -89,9 +91,10 @@ static int run_set_clock(void *left_ms)
                                       left_ms);
 }
 
-/* Begin a call when `left_ms` are left of its time, and cancel it if it has
-   not ended `limit_ms` later. */
-static int end_of_call(int64_t left_ms, int limit_ms)
+/* The result of a call that the client's thread begins `left_ms` before its
+ * deadline. If it has not returned after `limit_ms`, the test cancels it, and
+ * the result is LK_ERR_CANCELLED. */
+static int result_of_call(int64_t left_ms, int limit_ms)
 {
   lk_sync_call call = {
       .size = sizeof call, .timeout_ms = 300, .cancel = cancel};
@@ -110,7 +113,7 @@ static int end_of_call(int64_t left_ms, int limit_ms)
     inside = client->inside > 0;
     pthread_mutex_unlock(&client->mutex);
   }
-  lk_sync_cancel_set(cancel);
+  lk_sync_cancel_set(cancel); /* without effect if the call has ended */
   int err = waiter_end(&w);
 
   lk_sync_cancel_clear(cancel);
@@ -121,31 +124,34 @@ START_TEST(call_that_begins_just_before_its_deadline_ends_at_it)
 {
   start();
   for (int64_t left_ms = 0; left_ms < 6; left_ms++)
-    ck_assert_int_eq(end_of_call(left_ms, 5000), LK_ERR_DEADLINE);
+    ck_assert_int_eq(result_of_call(left_ms, 5000), LK_ERR_DEADLINE);
   stop();
 }
 END_TEST
 
 /* ---- a server that stops in the middle ----------------------------------- */
 
-/* The delete of the first child is refused, and then nothing is answered. */
+/* Refuses the delete of the first child of /t, and answers nothing from then
+ * on. */
 static void refuse_delete_and_freeze(model_server *s, model_link *l, int32_t op,
                                      const char *path)
 {
   (void)s;
-  if (op != 2 || strcmp(path, "/t") == 0)
+  if (op != LK_OPCODE_DELETE || strcmp(path, "/t") == 0)
     return;
-  l->answer_at = l->requests;
+  l->answer_at = l->requests; /* answer this request */
   l->answer_err = LK_ERR_NO_AUTH;
   l->frozen = true;
 }
 
-/* The deadline ends the deletes that are under way, but was not the reason. */
+/* The deadline ends the outstanding deletes, but the result is the refusal that
+ * came before it. */
 START_TEST(refusal_before_the_deadline_is_the_result)
 {
   static loopback zk;
-  lk_client_config how = {.size = sizeof how, .hosts = zk.hosts};
-  lk_sync_config config = {.size = sizeof config, .client = &how};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .hosts = zk.hosts};
+  lk_sync_config config = {.size = sizeof config, .client = &client_config};
   const lk_sync_call call = {.size = sizeof call, .timeout_ms = 400};
   size_t deleted;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Constructors where few descriptors or thread keys are free, or none. */
+/* Constructors when few descriptors or thread keys are free, or none. */
 
 #include <latchkey/ev.h>
 #include <latchkey/sync.h>
@@ -42,7 +42,7 @@ static void start(void)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* How many are free; then there are none. */
+/* Takes all free descriptors; returns their number. */
 static size_t take_and_count(void)
 {
   size_t before = count;

@@ -22,10 +22,10 @@ static void on_event(lk_sync_client *c, const lk_event *event, void *arg)
   (void)arg;
 }
 
-/* Where the result of a call goes. */
+/* The place for the result of a call; NULL if the test passes none. */
 #define OUT(at) (o->no_out ? NULL : (at))
 
-/* The result before the call, which it must replace. */
+/* A result from an earlier call, which the call must replace. */
 static lk_sync_result *result_before(const every_object *o)
 {
   static lk_sync_result junk;
@@ -33,15 +33,15 @@ static lk_sync_result *result_before(const every_object *o)
   return o->no_out ? NULL : &junk;
 }
 
-/* What a function gives that has no error: 0, if it is what a NULL object
-   gives. */
+/* A function without an error. The result is 0 if it returns what it returns
+ * for a NULL object. */
 #define VALUE(name, is_so)                      \
   static int call_##name(const every_object *o) \
   {                                             \
     return (is_so) ? 0 : 1;                     \
   }
 
-/* A function that gives nothing. */
+/* A function that returns nothing. */
 #define VOID(name, ...)                         \
   static int call_##name(const every_object *o) \
   {                                             \
@@ -49,14 +49,14 @@ static lk_sync_result *result_before(const every_object *o)
     return 0;                                   \
   }
 
-/* One that gives an error alone. */
+/* A function that returns an error and nothing else. */
 #define ERROR(name, ...)                        \
   static int call_##name(const every_object *o) \
   {                                             \
     return lk_sync_##name(__VA_ARGS__);         \
   }
 
-/* One that fills in a `type`. */
+/* A function that fills in a variable of type `type`. */
 #define FILLS(type, name, ...)                                \
   static int call_##name(const every_object *o)               \
   {                                                           \
@@ -65,7 +65,7 @@ static lk_sync_result *result_before(const every_object *o)
     return lk_sync_##name(o->client, OUT(&out), __VA_ARGS__); \
   }
 
-/* One that gives an lk_sync_result. */
+/* A function that gives an lk_sync_result. */
 #define GIVES(name, ...)                                       \
   static int call_##name(const every_object *o)                \
   {                                                            \
@@ -76,7 +76,7 @@ static lk_sync_result *result_before(const every_object *o)
     return err;                                                \
   }
 
-/* One that makes an object, which is freed by `free`. */
+/* A function that makes an object, which `free` frees. */
 #define MAKES(type, name, free, ...)                   \
   static int call_##name(const every_object *o)        \
   {                                                    \
@@ -88,7 +88,7 @@ static lk_sync_result *result_before(const every_object *o)
     return err;                                        \
   }
 
-/* One that frees: NULL, where there are no objects. */
+/* A function that frees an object; it gets NULL if the test has no objects. */
 #define FREES(type, name, make)                 \
   static int call_##name(const every_object *o) \
   {                                             \
@@ -127,8 +127,7 @@ static int call_client_last_error(const every_object *o)
   return lk_sync_client_last_error(o->client, OUT(text), sizeof text);
 }
 
-VALUE(client_tls_cause,
-      lk_sync_client_tls_cause(o->client) == LK_TLS_OTHER)
+VALUE(client_tls_cause, lk_sync_client_tls_cause(o->client) == LK_TLS_OTHER)
 FREES(lk_sync_client, client_free, make_client(&made, o->hosts))
 ERROR(client_close, o->client)
 VALUE(client_state, lk_sync_client_state(o->client) == LK_STATE_CLOSED)
@@ -297,15 +296,15 @@ VALUE(lock_path, lk_sync_lock_path(o->lock) == NULL)
 
 /* ---- all of them --------------------------------------------------------- */
 
-/* A call that takes no path, or gives nothing. */
+/* Instead of an expected error: the function has no such parameter. */
 #define NONE 1
 
 #define ROW(name, no_object, no_path, no_out)      \
   {                                                \
 #    name, call_##name, no_object, no_path, no_out \
   }
-/* A request of a node; anything else of it; one that makes an object for a
-   path; what has no error. */
+/* PATH: a request for a node; OTHER: another function; MAKER: a function that
+ * makes an object for a path; SILENT: a function without an error. */
 #define PATH(name)  ROW(name, LK_ERR_BAD_ARGUMENT, LK_ERR_BAD_PATH, NONE)
 #define OTHER(name) ROW(name, LK_ERR_BAD_ARGUMENT, NONE, NONE)
 #define MAKER(name) \

@@ -19,23 +19,26 @@ typedef struct every_object {
   const char *path;
   const char *hosts;
   const lk_sync_call *call;
-  bool no_out; /**< NULL where a result goes */
+  bool no_out; /**< pass NULL for the place of the result */
 } every_object;
 
 typedef struct every_call {
   const char *name; /**< without "lk_sync_" */
-  /** Its result; of a function without an error: 0 for what it gives of a NULL
-      object, 1 for anything else. What it made is freed. */
+  /** Calls the function. Returns its error; for a function without one: 0 if it
+      returned what it returns for a NULL object, else 1. Frees what the
+      function made. */
   int (*call)(const every_object *o);
-  int no_object; /**< the result where all objects are NULL */
-  int no_path;   /**< where the path alone is NULL; 1: it takes none */
-  int no_out;    /**< where the place of the result alone is; 1: likewise */
+  int no_object; /**< the expected result if all objects are NULL */
+  int no_path;   /**< the expected result if only the path is NULL; 1: the
+                    function has no path */
+  int no_out; /**< the expected result if only the place of the result is NULL;
+                 1: the function has none */
 } every_call;
 
 extern const every_call every_calls[];
 extern const size_t every_call_count;
 
-/** Make all objects of a client of `hosts`. */
+/** Make a client with this connect string, and all objects of it. */
 void every_object_make(every_object *o, const char *hosts,
                        const lk_sync_call *call);
 void every_object_free(every_object *o);

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "support/suite.h"
-#include "unit/sync/every_call.h"
 #include "unit/fake/loopback.h"
 #include "unit/fake/sockets.h"
+#include "unit/sync/every_call.h"
 
 static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 20};
 static char hosts[64];
@@ -38,8 +38,9 @@ static bool is_listed(const char *name, size_t len)
   return found;
 }
 
-/* The name of the function declared in a line or in the one behind it. */
-static void look_at_declaration(const char *line, unsigned *count)
+/* Checks that the function declared in this line or the next is listed; counts
+ * it. */
+static void check_declaration(const char *line, unsigned *count)
 {
   const char *paren = strchr(line, '(');
   const char *name = strstr(line, "lk_sync_");
@@ -71,7 +72,7 @@ START_TEST(every_function_of_the_header_is_listed)
   ck_assert_msg(f != NULL, "%s", path);
   while (fgets(line, sizeof line, f) != NULL) {
     if (declared || strncmp(line, "LK_API", 6) == 0)
-      look_at_declaration(line, &count);
+      check_declaration(line, &count);
     declared = strncmp(line, "LK_API", 6) == 0 && strchr(line, '(') == NULL;
   }
   fclose(f);
@@ -116,7 +117,7 @@ START_TEST(null_result_is_refused_if_required)
     const every_call *c = &every_calls[i];
 
     if (strcmp(c->name, "client_close") == 0)
-      continue; /* nothing goes on after it */
+      continue; /* the client is of no use after it */
     int err = c->call(&objects);
 
     if (c->no_out != 1)
@@ -169,7 +170,7 @@ START_TEST(every_call_that_waits_ends_at_its_deadline_or_by_a_cancel)
     const every_call *c = &every_calls[i];
 
     if (strcmp(c->name, "client_close") == 0)
-      continue; /* nothing goes on after it */
+      continue; /* the client is of no use after it */
     objects.call = &brief;
     if (c->call(&objects) != LK_ERR_DEADLINE)
       continue;
@@ -181,7 +182,8 @@ START_TEST(every_call_that_waits_ends_at_its_deadline_or_by_a_cancel)
     objects.call = &unset;
     ck_assert_msg(c->call(&objects) == LK_ERR_BAD_ARGUMENT, "%s", c->name);
   }
-  ck_assert_uint_eq(waits, 27); /* all but those that want a lock held */
+  ck_assert_uint_eq(
+      waits, 27); /* all calls that wait, except those that need a held lock */
   every_object_free(&objects);
 }
 END_TEST
@@ -190,7 +192,8 @@ END_TEST
 
 static atomic_size_t returned;
 
-/* Call one function as a thread that is being cancelled, and holds. */
+/* Calls one function in a thread that holds a lock and has a pending
+ * pthread_cancel(). */
 static void *call_while_cancelled(void *arg)
 {
   const every_call *c = arg;
@@ -219,7 +222,7 @@ START_TEST(calls_leave_cancellation_enabled)
     const every_call *c = &every_calls[i];
 
     if (strcmp(c->name, "client_close") == 0)
-      continue; /* nothing goes on after it */
+      continue; /* the client is of no use after it */
     (void)c->call(&objects);
     expect_cancellable(c->name);
   }
@@ -249,7 +252,7 @@ START_TEST(no_call_is_a_cancellation_point)
 }
 END_TEST
 
-/* A thread that ends while it is being cancelled, and holds. */
+/* A thread that holds a lock and ends with a pending pthread_cancel(). */
 static void *hold_and_end(void *arg)
 {
   int before;

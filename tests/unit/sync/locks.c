@@ -2,7 +2,8 @@
 #include "config.h"
 
 /* The locks of the blocking interface with a model server on loopback: what
-   several threads do in one turn of the handle's thread. */
+ * happens if several threads do something in one iteration of the client's
+ * thread. */
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -21,13 +22,15 @@ static lk_sync_lock *lock;
 
 static struct {
   atomic_bool on;
-  atomic_uint ended; /**< threads that have left their call */
+  /** number of threads that have returned from their calls */
+  atomic_uint ended;
 } slow;
 
-static atomic_int blocks; /* allocated, and not freed */
+static atomic_int blocks; /* number of allocated blocks */
 
-/* The handle's thread frees nothing before a thread has left its call, where
-   that happens soon: what it uses afterwards must not be that thread's. */
+/* The client's thread frees memory only after another thread has returned from
+ * its call, or after a while. So memory of that thread which the client's
+ * thread still uses is found. */
 static void *resize(void *arg, void *p, size_t size)
 {
   (void)arg;
@@ -44,7 +47,8 @@ static void *resize(void *arg, void *p, size_t size)
   return NULL;
 }
 
-static const lk_lease_config *lease; /* of the next client */
+static const lk_lease_config
+    *lease; /* options of the next client's session lease */
 
 static void start_with(const lk_sync_lock_config *config)
 {
@@ -104,7 +108,7 @@ static int free_lock(void *arg)
   return 0;
 }
 
-/* On the handle's thread: until the main thread says go. */
+/* Runs on the client's thread until the main thread sets `go`. */
 static void pause_thread(lk_client *c, void *go)
 {
   (void)c;
@@ -135,8 +139,8 @@ static size_t tasks_posted(void)
   return count;
 }
 
-/* Start a call while the handle's thread is paused, as the `count`-th that
-   waits for it. */
+/* Starts a call while the client's thread is paused. It becomes the `count`-th
+ * that waits for the thread. */
 static void post(waiter *w, int (*what)(void *), size_t count)
 {
   waiter_start(w, what, NULL);
@@ -144,8 +148,8 @@ static void post(waiter *w, int (*what)(void *), size_t count)
     usleep(200);
 }
 
-/* A thread holds; another tries and is refused; in the same turn `end` ends
-   both. */
+/* One thread holds, and another tries and is refused. In the same iteration
+ * `end` ends both calls. Returns the result of the holder's call. */
 static int end_in_turn_of_refused_try(int (*end)(void *arg), int *refusal)
 {
   lk_sync_lock_config config = {.size = sizeof config, .local_queue = true};
@@ -197,7 +201,8 @@ static int acquire_lock(void *arg)
   return lk_sync_lock_acquire(lock, NULL);
 }
 
-/* The call had begun, but the handle's thread executes the free first. */
+/* The acquire was queued first, but the client's thread executes the free
+ * before it. */
 START_TEST(acquire_queued_behind_a_free_completes)
 {
   waiter freer, taker;
@@ -221,8 +226,8 @@ END_TEST
 static const lk_sync_call soon = {.size = sizeof soon, .timeout_ms = 10000};
 static const lk_sync_call brief = {.size = sizeof brief, .timeout_ms = 30};
 
-/* A lock is held, and unsure: the connection broke, and the server answers no
-   handshake. */
+/* A lock is held and unsure: the connection broke, and the server answers no
+ * handshake. */
 static void start_unsure(void)
 {
   lk_sync_lock_config config = {.size = sizeof config,

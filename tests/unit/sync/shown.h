@@ -10,10 +10,10 @@ void shown_clear(void);
 const char *shown_text(void);
 
 void shown_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/** Its fields in their order, in braces. */
+/** Add the fields of a stat in their order, in braces. */
 void shown_add_stat(const lk_stat *s);
-/** All that is not as in an empty result, which is then freed. Each text must
-    have a NUL behind it. Nothing of NULL. */
+/** Add all members that differ from an empty result, and free the result. Each
+    text must have a NUL behind it. NULL adds nothing. */
 void shown_add_result(lk_sync_result *r);
 
 #endif

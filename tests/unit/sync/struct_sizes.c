@@ -163,7 +163,7 @@ static int subscribe(const void *s)
 
 /* ---- calls -------------------------------------------------------------- */
 
-/* No server replies: an accepted call ends at its deadline. */
+/* No server replies, so a call that was accepted ends at its deadline. */
 static int ended(int err)
 {
   return err == LK_ERR_DEADLINE ? 0 : err;
@@ -184,7 +184,8 @@ static int do_next(const void *call)
   return ended(lk_sync_subscription_next(subscription, NULL, call));
 }
 
-/* Long enough for a busy machine to begin the call, which reads the struct. */
+/* The timeout is long enough for a busy machine to begin the call, which then
+ * reads the struct. */
 static int do_parents(const void *s)
 {
   const lk_sync_call call = {.size = sizeof call, .timeout_ms = 300};
@@ -228,7 +229,7 @@ static const sized_row rows[] = {
               .hand_in = do_next),
 };
 
-static char said[256]; /* the last line of the log */
+static char said[256]; /* last line of the log */
 
 static void keep_line(void *arg, int level, int err, const char *text)
 {

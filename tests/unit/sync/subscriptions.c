@@ -46,7 +46,7 @@ static void set(const char *path, const char *data)
   loopback_unlock(&zk);
 }
 
-/* The handle's thread has read all that the server sent before. */
+/* Waits until the client's thread has read all that the server sent before. */
 static void settle(void)
 {
   ck_assert_int_eq(lk_sync_sync(client, "/", &soon), 0);

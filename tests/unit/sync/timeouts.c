@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* Every timeout and deadline of the blocking interface, where no server
- * answers. Those of the callback interface: tests/unit/api/timeouts.c. */
+/* The timeout and the deadline of each call of the blocking interface, if no
+ * server answers. tests/unit/api/timeouts.c has those of the callback
+ * interface. */
 
 #include <stdio.h>
 #include <unistd.h>
@@ -108,7 +109,7 @@ static const struct {
 
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
-/* All of them at once. */
+/* Makes all calls at the same time; each must end with `expected`. */
 static void all_end_with(int expected, int64_t timeout_ms, int64_t deadline_ms)
 {
   lk_sync_call call = {.size = sizeof call,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-/* The blocking face where no server answers. */
+/* The blocking interface if no server answers. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -138,8 +138,8 @@ static int (*const waits[])(void *) = {
 
 enum { WAITS = sizeof waits / sizeof *waits };
 
-/* How each ends where its client is closed before there was a connection: of
- * writes it is known that they never left. */
+/* The result of call `i` if its client is closed before it was ever connected.
+ * Writes were certainly not sent. */
 static int closed_error(int i)
 {
   bool writes = waits[i] == do_create || waits[i] == do_delete ||
@@ -148,7 +148,7 @@ static int closed_error(int i)
   return writes ? LK_ERR_NOT_SENT : LK_ERR_CLOSED;
 }
 
-/* On a busy machine a call may have begun, and the close comes first. */
+/* On a busy machine the close may come before the call has begun. */
 static bool is_closed_error(int i, int err)
 {
   return err == closed_error(i) || err == LK_ERR_CLOSED;
@@ -382,7 +382,8 @@ START_TEST(freeing_a_subscription_ends_calls_that_wait_for_it)
 }
 END_TEST
 
-/* Without a cancellation point of its own: sanitizers cannot bear the end. */
+/* Does not reach a cancellation point, since sanitizers do not support threads
+ * that are cancelled. */
 static int outlive(void *call)
 {
   int err = lk_sync_get(client, NULL, "/x", call);
@@ -665,7 +666,7 @@ START_TEST(forked_child_holds_nothing_and_does_not_hang)
   for (int i = 0; i < 4; i++)
     waiter_start(&w[i], keep_busy, cancel);
   for (int i = 0; i < 20; i++) {
-    pthread_mutex_lock(&client->mutex); /* it might be anybody's */
+    pthread_mutex_lock(&client->mutex); /* any thread may hold it at a fork */
     pid_t child = fork();
 
     if (child == 0)
