@@ -16,7 +16,7 @@ enum {
   REPORT_MS = 1000,
   /* If no attempt has failed, since the first server does not reply, the report
      comes after this time. */
-  SILENT_MS = 3000
+  SILENT_MS = 5000
 };
 
 static void stop_connect_timers(cli_session *s)
