@@ -164,22 +164,6 @@ bool lk__names_are_equal(lk_bytes a, lk_bytes b)
   return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-/* The directory of a semaphore's permits, in Curator's layout. */
-static const char permits_dir[] = "leases";
-enum { SEQUENCE_LEN = 10 /* digits that a server appends to a name */ };
-
-bool lk__name_looks_like_contender(lk_bytes name)
-{
-  const unsigned char *at = name.at;
-  size_t digits = 0;
-
-  while (digits < name.len && is_digit(at[name.len - digits - 1]))
-    digits++;
-  return digits >= SEQUENCE_LEN || lk__name_is_hex(name) ||
-         (name.len == strlen(permits_dir) &&
-          memcmp(at, permits_dir, name.len) == 0);
-}
-
 bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b)
 {
   if (a->side == LK_SIDE_FAMILY_ONLY || b->side == LK_SIDE_FAMILY_ONLY)

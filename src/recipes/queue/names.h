@@ -75,10 +75,6 @@ bool lk__name_parse(const lk_name_format *format, lk_bytes name, lk_name *out);
 
 bool lk__names_are_equal(lk_bytes a, lk_bytes b);
 
-/** Whether `name` may be a contender node, or the directory of permits, of any
-    program's lock or semaphore. */
-bool lk__name_looks_like_contender(lk_bytes name);
-
 /** Whether contenders of these kinds take part in one queue. */
 bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b);
 

@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include "recipes/queue/queue_position.h"
+
+#include "recipes/queue/foreign_node.h"
 #include "recipes/queue/sequence_limit.h"
 
 /* ---- order -------------------------------------------------------------- */
@@ -126,7 +128,7 @@ void lk__queue_position_find(lk_queue_position *out, const lk_role *role,
 
     if (!lk__name_parse(role->format, names[i], &n) ||
         !lk__node_kinds_contend(role->kind, n.kind)) {
-      if (lk__name_looks_like_contender(names[i]))
+      if (lk__name_is_foreign(names[i]))
         out->foreign = names[i];
       continue;
     }

@@ -3,6 +3,7 @@
 
 #include "recipes/queue/contender_start.h"
 #include "recipes/queue/contender_step.h"
+#include "recipes/queue/foreign_node.h"
 #include "recipes/queue/layouts.h"
 #include "recipes/semaphore/permit_nodes.h"
 
@@ -41,7 +42,7 @@ void lk__permit_nodes_find_position(lk_queue_position *out, const lk_role *role,
   for (size_t i = 0; i < count; i++) {
     out->found = out->found || lk__names_are_equal(names[i], own);
     if (!name_is_permit(role, names[i], &number) &&
-        lk__name_looks_like_contender(names[i]))
+        lk__name_is_foreign(names[i]))
       out->foreign = names[i];
   }
   out->predecessors = count > limit ? count - limit : 0;
