@@ -44,6 +44,8 @@ static _Thread_local struct {
   size_t write;    /* the most bytes of one write; 0: no limit */
   uint64_t seed;   /* of random limits up to `read` and `write`; 0: these are
                       the limits */
+  size_t room;     /* how many bytes can be written until it is set again */
+  size_t sent;     /* how many bytes were written */
   bool waits;      /* every other call has to wait */
   bool waited;     /* the last call had to wait */
   size_t break_at; /* after so many received bytes the connection breaks once */
@@ -94,10 +96,14 @@ static lk_flow cut_send(lk_transport *t, const void *bytes, size_t len,
   size_t some = cut(len, cuts.write);
 
   *done = 0;
-  if (has_to_wait())
+  if (has_to_wait() || cuts.room == 0)
     return LK_FLOW_WRITE;
+  if (some > cuts.room)
+    some = cuts.room;
   lk_flow flow = __real_lk_transport_tcp()->send(t, bytes, some, done);
 
+  cuts.room -= *done;
+  cuts.sent += *done;
   return flow == LK_FLOW_DONE && some < len ? LK_FLOW_WRITE : flow;
 }
 
@@ -379,7 +385,7 @@ static void start(int version)
 
   (void)signal(SIGPIPE, SIG_IGN); /* the server writes to broken connections */
   memset(&cuts, 0, sizeof cuts);
-  cuts.break_at = SIZE_MAX;
+  cuts.break_at = cuts.room = SIZE_MAX;
   plain = version == 0;
   memset(long_data, 'x', LONG_DATA);
   ca = tls_issue(NULL, "latchkey test CA", &authority);
@@ -418,6 +424,63 @@ START_TEST(session_works_over_tls_as_over_tcp)
     run_story();
     ck_assert_str_eq(observed, whole);
     ck_assert_uint_eq(cuts.attempts, 1);
+    stop();
+  }
+}
+END_TEST
+
+static lk_transport *connect_transport(const lk_tls_config *tls)
+{
+  const lk_transport_type *type = lk_transport_tls();
+  const lk_endpoint to = {.address = &server.at.any,
+                          .address_len = sizeof server.at,
+                          .host = "zk.test",
+                          .tls = tls};
+  lk_transport *t = calloc(1, type->size);
+
+  ck_assert_ptr_nonnull(t);
+  t->fd = -1;
+  lk_flow flow = type->open(t, &to);
+
+  for (int i = 0; i < 1000 && flow != LK_FLOW_DONE; i++) {
+    ck_assert_int_ne(flow, LK_FLOW_FAILED);
+    tls_server_step(&server);
+    (void)usleep(1000);
+    flow = type->handshake(t);
+  }
+  ck_assert_int_eq(flow, LK_FLOW_DONE);
+  return t;
+}
+
+/* A request of the first record may be executed: it must not count as one that
+   was not sent. */
+START_TEST(record_that_was_sent_is_reported_though_the_next_one_waits)
+{
+  static const unsigned char bytes[36];
+  size_t done;
+
+  for (size_t v = 1; v < VERSIONS; v++) {
+    start(versions[v]);
+    const lk_tls_config tls = {.size = sizeof tls, .ca_pem = lk_text(ca_pem)};
+    const lk_transport_type *type = lk_transport_tls();
+    lk_transport *t = connect_transport(&tls);
+
+    cuts.sent = 0;
+    ck_assert_int_eq(type->send(t, bytes, 24, &done), LK_FLOW_DONE);
+    size_t record = cuts.sent; /* its length on the wire */
+
+    cuts.room = 10;
+    ck_assert_int_eq(type->send(t, bytes, 24, &done), LK_FLOW_WRITE);
+    ck_assert_uint_eq(done, 0);
+    cuts.room = record - 10 + 5; /* the rest, and a part of the next record */
+    ck_assert_int_eq(type->send(t, bytes, 36, &done), LK_FLOW_WRITE);
+    ck_assert_uint_eq(done, 24);
+    cuts.room = SIZE_MAX;
+    ck_assert_int_eq(type->send(t, bytes + 24, 12, &done), LK_FLOW_DONE);
+    ck_assert_uint_eq(done, 12);
+    type->close(t);
+    type->end(t);
+    free(t);
     stop();
   }
 }
@@ -541,6 +604,7 @@ START_TEST(clients_in_several_threads_are_independent)
 END_TEST
 
 SUITE("tls_records", session_works_over_tls_as_over_tcp,
+      record_that_was_sent_is_reported_though_the_next_one_waits,
       session_over_tls_works_in_pieces_of_any_length,
       session_over_tls_works_in_pieces_of_random_length,
       break_at_any_byte_loses_no_request,
