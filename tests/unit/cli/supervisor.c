@@ -377,6 +377,7 @@ START_TEST(exit_order_behind_a_full_socket_is_executed)
   make_pipe(in);
   replace_fd(STDIN_FILENO, in[0]);
   begin_run(&s, text, CLI_ON_LOST_TERM);
+  next_report(&s, CLI_REPORT_ENDED); /* the exit order ends a running command */
   kill(s.supervisor.pid, SIGSTOP);
   while (cli_supervisor_socket_send(s.supervisor.fd, &o, sizeof o))
     ;
