@@ -56,7 +56,6 @@ in_build install
 both_or_neither latchkey latchkey.1
 both_or_neither ev.h latchkey
 both_or_neither sync.h lk_sync.3
-both_or_neither ev.h hold.c
 for example in $(find "$root" -name '*.[13]' -type f -exec \
     sed -n 's/^\.Pa examples\/\([a-z_]*\.c\).*/\1/p' {} + | sort -u); do
   [ -n "$(installed "$example")" ] ||

@@ -205,7 +205,7 @@ static lk_stat permit_directory(void)
   char path[128];
   lk_stat stat = {0};
 
-  snprintf(path, sizeof path, "%s-permits/permit_directory", lock_path());
+  snprintf(path, sizeof path, "%s-permits/leases", lock_path());
   ck_assert_int_eq(lk_sync_exists(here, &stat, path, &soon), 0);
   return stat;
 }
