@@ -73,11 +73,11 @@ typedef enum lk_watch_mode {
 
 /**
  * Cancel a watch: it has ended, and its callback is not invoked again. With
- * `on_server` the server is told to remove its watch, too, unless another watch
- * of this client has the same path and kind (since 3.5.0; the call does not
- * wait for the reply). Without it, the server keeps its watch until the
- * connection ends, and the client ignores its events. Nothing happens for a
- * watch of this client that has ended already, nor for NULL.
+ * `on_server` the client asks the server to remove its watch, too, unless
+ * another watch of this client has the same path and kind (since 3.5.0; the
+ * call does not wait for the reply). Without it, the server keeps its watch
+ * until the connection ends, and the client ignores its events. Nothing happens
+ * for a watch of this client that has ended already, nor for NULL.
  */
 LK_API void lk_watch_cancel(lk_client *c, lk_watch *w, bool on_server);
 

@@ -85,8 +85,8 @@ static int read_queue_and_wait(lock_wait *waiter, bool *held)
                waiter->command.path);
   waiter->queue_was_read = true;
   /* The lock is not free before its last contender is gone, so this one is
-     watched. A semaphore is free when nobody holds a permit, so the last permit
-     is watched. */
+     watched. A semaphore is free when no client holds a permit, so the last
+     permit is watched. */
   if (err == 0 && *held && !waiter->late) {
     size_t last = queue.count - 1;
 

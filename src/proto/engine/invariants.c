@@ -287,7 +287,7 @@ static const char *broken_listeners(const lk_client *c, lk_moment moment)
     return "the last listener is another one";
   if (moment == LK_MOMENT_REST &&
       (c->listeners.notifying != NULL || c->input.reply != NULL))
-    return "somebody is being told, though no callback is running";
+    return "a listener is being notified, though no callback is running";
   return NULL;
 }
 

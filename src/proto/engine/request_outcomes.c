@@ -249,7 +249,7 @@ static lk_request *overdue_request(const lk_client *c)
 }
 
 /* Completed requests are removed when they are half of the waiting ones, so
- * that a request that stays is moved only a few times. */
+ * that each remaining request is moved only a few times. */
 void lk__requests_time_out(lk_client *c)
 {
   complete_late(c);

@@ -19,8 +19,9 @@ static void report_last_event(lk_client *c, lk_watch *w, const lk_event *event)
   lk__watch_drop(&c->watches, w);
 }
 
-/* Report an event to a watch that stays. Its callback may cancel it, so a
- * reference keeps the path of the event until the callback has returned. */
+/* Report an event to a watch that the event does not end. Its callback may
+ * cancel the watch, so a reference keeps the path of the event until the
+ * callback has returned. */
 static void report_event(lk_client *c, lk_watch *w, const lk_event *event)
 {
   lk_watched *on = w->on;
