@@ -263,7 +263,7 @@ static const harm live[] = {
     {harm_probe, "probe", NULL},
     {harm_final_err, "an end", NULL},
     {harm_listeners, "last listener", NULL},
-    {harm_telling, "being told", NULL},
+    {harm_telling, "being notified", NULL},
     {harm_sent, "under way without a connection", NULL},
     {harm_xid, "xid of its own", NULL},
     {harm_place, "do not ascend", NULL},
