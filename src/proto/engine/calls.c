@@ -3,6 +3,7 @@
 
 #include "proto/engine/calls.h"
 #include "proto/engine/client.h"
+#include "proto/engine/server_support.h"
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 

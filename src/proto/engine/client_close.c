@@ -34,7 +34,7 @@ int lk__close_outcome(const lk_client *c, int unanswered)
 
 /* Whether the close has nothing to wait for: there is no session that would
  * have to be closed, and no request waits for a new session. */
-static bool can_close(const lk_client *c)
+static bool has_nothing_to_close(const lk_client *c)
 {
   return c->connection.phase != LK_PHASE_LIVE && c->session.identity.id == 0 &&
          c->requests.waiting.count == c->requests.waiting_completed;
@@ -64,7 +64,7 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   lk__probe_stop(c);
   if (c->connection.phase == LK_PHASE_LIVE)
     send_close(c);
-  else if (can_close(c))
+  else if (has_nothing_to_close(c))
     c->close.end_ms = c->now; /* complete the close in the next turn */
   c->close.begun = true;
   lk__client_wake(c);
@@ -73,14 +73,8 @@ int lk_client_close(lk_client *c, lk_close_cb done, void *arg)
   return 0;
 }
 
-int64_t lk__close_deadline(const lk_client *c)
+bool lk__close_is_due(const lk_client *c)
 {
-  return c->close.begun ? c->close.end_ms : LK_NEVER;
-}
-
-void lk__close_run(lk_client *c)
-{
-  if (c->close.begun && c->session.final_err == 0 &&
-      (c->now >= c->close.end_ms || can_close(c)))
-    lk__session_closed(c, lk__close_outcome(c, LK_ERR_DEADLINE));
+  return c->session.final_err == 0 &&
+         (c->now >= c->close.end_ms || has_nothing_to_close(c));
 }

@@ -26,11 +26,8 @@ bool lk__close_send(lk_client *c);
     earlier one; LK_ERR_NOT_SENT if it was not sent; 0 if there is no
     session. */
 int lk__close_outcome(const lk_client *c, int unanswered);
-
-/** When the client ends without a reply; LK_NEVER: no close has begun. */
-int64_t lk__close_deadline(const lk_client *c);
-/** End the client if a close has begun and has nothing to wait for, or
-    lk__close_deadline() has passed at the client's clock. */
-void lk__close_run(lk_client *c);
+/** Whether the close, which has begun, must end the client now: it has nothing
+    to wait for, or `end_ms` has passed at the client's clock. */
+bool lk__close_is_due(const lk_client *c);
 
 #endif

@@ -59,20 +59,19 @@ void lk__connect_timeout_shorten(lk_client *c)
   lk__client_wake(c);
 }
 
-void lk__connect_timeout_run(lk_client *c)
+static const char *what_is_missing(const lk_client *c)
 {
-  char why[96];
+  switch (c->connection.phase) {
+  case LK_PHASE_CONNECTING:
+    return c->tls == NULL ? "no connection" : "no TLS connection";
+  case LK_PHASE_HANDSHAKE: return "connected, but no answer";
+  default: return "the SASL exchange did not end";
+  }
+}
 
-  if (c->now < c->connection.attempt_end_ms)
-    return;
+void lk__connect_timeout_text(const lk_client *c, char *out, size_t size)
+{
   snprintf(
-      why, sizeof why, "%s within %d ms",
-      c->connection.phase == LK_PHASE_CONNECTING && c->tls != NULL
-          ? "no TLS connection"
-      : c->connection.phase == LK_PHASE_CONNECTING ? "no connection"
-      : c->connection.phase == LK_PHASE_HANDSHAKE
-          ? "connected, but no answer"
-          : "the SASL exchange did not end",
+      out, size, "%s within %d ms", what_is_missing(c),
       (int)(c->connection.attempt_end_ms - c->connection.attempt_began_ms));
-  lk__session_break(c, LK_ERR_CONNECT, why);
 }

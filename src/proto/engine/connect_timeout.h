@@ -18,7 +18,8 @@ void lk__connect_timeout_begin(lk_client *c);
 /** The number of addresses of the server is known now: shorten the attempt at
     the first address, so that there is time for the others. */
 void lk__connect_timeout_shorten(lk_client *c);
-/** End the attempt if its deadline has passed at the client's clock. */
-void lk__connect_timeout_run(lk_client *c);
+/** Write to `out` what the attempt still lacks at its deadline: a line for the
+    log. */
+void lk__connect_timeout_text(const lk_client *c, char *out, size_t size);
 
 #endif

@@ -34,15 +34,14 @@ static int64_t ping_due(const lk_client *c)
   return lk__later(c->output.empty_ms, newest) + third;
 }
 
-static void send_ping(lk_client *c)
+/* Returns 0 or LK_ERR_NO_MEMORY. */
+static int send_ping(lk_client *c)
 {
   lk_writer w;
 
   if (!lk__ring_reserve(&c->pings.sent_ms) ||
-      !lk__buf_reserve(&c->output.bytes, PING_LEN)) {
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
-    return;
-  }
+      !lk__buf_reserve(&c->output.bytes, PING_LEN))
+    return LK_ERR_NO_MEMORY;
   lk__writer_init(&w, lk__buf_room(&c->output.bytes), PING_LEN);
   lk__writer_int(&w, PING_LEN - 4);
   lk__writer_int(&w, LK_XID_PING);
@@ -53,6 +52,7 @@ static void send_ping(lk_client *c)
     c->pings.extended_ms = c->now;
   memcpy(lk__ring_push(&c->pings.sent_ms), &c->now, sizeof c->now);
   lk__client_wake(c);
+  return 0;
 }
 
 int64_t lk__pings_deadline(const lk_client *c)
@@ -60,12 +60,9 @@ int64_t lk__pings_deadline(const lk_client *c)
   return lk__earlier(silence_end(c), ping_due(c));
 }
 
-void lk__pings_run(lk_client *c)
+int lk__pings_run(lk_client *c)
 {
   if (c->now >= silence_end(c))
-    lk__session_break(
-        c, LK_ERR_CONNECTION_LOSS,
-        "no bytes received for two thirds of the session timeout");
-  else if (c->now >= ping_due(c))
-    send_ping(c);
+    return LK_ERR_CONNECTION_LOSS;
+  return c->now >= ping_due(c) ? send_ping(c) : 0;
 }

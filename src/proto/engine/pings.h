@@ -22,8 +22,10 @@ typedef struct lk_engine_pings {
 
 /** When lk__pings_run() has something to do on a live connection. */
 int64_t lk__pings_deadline(const lk_client *c);
-/** Send a ping, or end a connection on which nothing was received for too long,
-    if that is due at the client's clock. */
-void lk__pings_run(lk_client *c);
+/** Send a ping if that is due at the client's clock.
+    @return why the connection must be ended now: LK_ERR_CONNECTION_LOSS if
+    nothing was received for two thirds of the session timeout, or
+    LK_ERR_NO_MEMORY; 0: it goes on. */
+int lk__pings_run(lk_client *c);
 
 #endif

@@ -56,8 +56,6 @@ void lk__probe_stop(lk_client *c)
 
 void lk__probe_run(lk_client *c)
 {
-  if (c->now < c->probe.due_ms)
-    return;
   if (c->probe.number == 0)
     start_probe(c);
   else

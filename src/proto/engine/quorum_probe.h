@@ -24,8 +24,8 @@ typedef struct lk_engine_probe {
 void lk__probe_begin(lk_client *c);
 /** End the search, if there is one. */
 void lk__probe_stop(lk_client *c);
-/** Begin the next round, or give up the probe under way, if that is due at the
-    client's clock. */
+/** Begin the next round, or give up the probe under way, which is due at
+    `due_ms`. */
 void lk__probe_run(lk_client *c);
 
 /** The server that the driver should ask, see lk_client_want_probe(). */

@@ -5,6 +5,7 @@
 #include "proto/engine/invariants.h"
 #include "proto/engine/replies.h"
 #include "proto/engine/request_completion.h"
+#include "proto/engine/server_support.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_calls.h"
 #include "proto/engine/watch_events.h"

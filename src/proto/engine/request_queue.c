@@ -4,6 +4,7 @@
 #include "base/timeout.h"
 #include "jute/writer.h"
 #include "proto/engine/client.h"
+#include "proto/engine/server_support.h"
 #include "proto/wire/multi.h"
 #include "proto/wire/path.h"
 

@@ -10,7 +10,7 @@ void lk__move_begin(lk_client *c)
   if (!c->move.wanted)
     c->move.since_ms = c->now;
   c->move.wanted =
-      true; /* lk__move_run() moves, not this call of the program */
+      true; /* the next turn leaves, not this call of the program */
   lk__probe_stop(c);
   lk__client_wake(c);
 }
@@ -46,15 +46,17 @@ int64_t lk__move_deadline(const lk_client *c)
 /* A move should leave no write in doubt. So a client that always has requests
  * outstanding stops sending after some time, and moves when all requests that
  * were sent have their replies. The other requests were not executed. */
-void lk__move_run(lk_client *c)
+bool lk__move_run(lk_client *c)
 {
   if (!is_moving(c))
-    return;
+    return false;
   if (c->output.limit == UINT64_MAX && c->now >= stop_sending_at(c))
     c->output.limit = c->output.sent + lk__buf_len(&c->output.bytes);
-  if (c->now >= leave_at(c))
-    lk__session_break(c, 0,
-                      c->move.quorum_only
-                          ? "moving to a server with a quorum"
-                          : "moving to another server of the new list");
+  return c->now >= leave_at(c);
+}
+
+const char *lk__move_text(const lk_client *c)
+{
+  return c->move.quorum_only ? "moving to a server with a quorum"
+                             : "moving to another server of the new list";
 }

@@ -22,7 +22,10 @@ typedef struct lk_engine_move {
 void lk__move_begin(lk_client *c);
 /** When lk__move_run() has something to do; LK_NEVER: no move is wanted. */
 int64_t lk__move_deadline(const lk_client *c);
-/** Stop sending, or leave the server, if that is due at the client's clock. */
-void lk__move_run(lk_client *c);
+/** Stop sending if that is due at the client's clock.
+    @return whether the client must leave the server now. */
+bool lk__move_run(lk_client *c);
+/** Why the client leaves the server: a line for the log. */
+const char *lk__move_text(const lk_client *c);
 
 #endif

@@ -6,8 +6,6 @@
 #include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
 
-#include <stdio.h>
-
 /* How long a server is not sent a request that it does not know. */
 enum { UNSUPPORTED_FOR_MS = 60 * 60 * 1000 };
 
@@ -24,43 +22,6 @@ void lk__request_note_unsupported(lk_client *c, int32_t op)
                   c->connection.server, lk__opcode_info(op)->name);
   lk__hosts_mark_unsupported(&c->hosts, opcode_index(op),
                              c->now + UNSUPPORTED_FOR_MS);
-}
-
-void lk__request_rejected(lk_client *c, const lk_request *r)
-{
-  lk__request_note_unsupported(c, r->op);
-  if (c->rejected.op != 0)
-    return;
-  /* Send nothing more: the server closes the connection, so a write sent now
-   * would be in doubt. What is in the output is not counted as sent. */
-  c->rejected.op = r->op;
-  c->rejected.end = r->end;
-  c->rejected.until_ms = c->now + c->session.timeout_ms / 3;
-  if (c->output.limit > c->output.sent)
-    c->output.limit = c->output.sent;
-  lk__client_wake(c);
-}
-
-int64_t lk__rejected_deadline(const lk_client *c)
-{
-  if (c->rejected.op == 0)
-    return LK_NEVER;
-  /* lk__requests_answered(c, end - 1) means that all requests before the
-   * rejected one have their replies. The rejected request itself, whose last
-   * byte is at `end`, may still be in the ring and must not count. */
-  return lk__requests_answered(c, c->rejected.end - 1) ? c->now
-                                                       : c->rejected.until_ms;
-}
-
-void lk__rejected_run(lk_client *c)
-{
-  char why[64];
-
-  if (c->now < lk__rejected_deadline(c))
-    return;
-  snprintf(why, sizeof why, "does not know %s",
-           lk__opcode_info(c->rejected.op)->name);
-  lk__session_break(c, LK_ERR_UNIMPLEMENTED, why);
 }
 
 bool lk__request_is_unsupported(const lk_client *c, int32_t op)

@@ -5,6 +5,7 @@
  * sent when the server has accepted the session. */
 
 #include "proto/engine/client.h"
+#include "proto/engine/server_support.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_events.h"
 #include "proto/wire/opcode.h"

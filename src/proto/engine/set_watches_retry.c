@@ -38,20 +38,24 @@ void lk__set_watches_finish(lk_client *c, bool missing)
     c->set_watches.tries = 0;
 }
 
-void lk__set_watches_run_retry(lk_client *c)
+/* No setWatches was needed: addWatch has registered the watches, or they
+ * ended. */
+static void finish_retry(lk_client *c)
 {
-  if (c->now < c->set_watches.retry_ms)
-    return;
+  lk__set_watches_finish(c,
+                         lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
+  lk__watches_notify_resumed(c, true);
+}
+
+bool lk__set_watches_run_retry(lk_client *c)
+{
   c->set_watches.retry_ms = LK_NEVER;
   if (c->close.begun)
-    return; /* nothing may be sent behind closeSession */
+    return true; /* nothing may be sent behind closeSession */
   if (!lk__set_watches_send(c))
-    lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
-  else if (c->set_watches.unanswered ==
-           0) { /* addWatch has registered them, or they ended */
-    lk__set_watches_finish(
-        c, lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
-    lk__watches_notify_resumed(c, true);
-  }
+    return false;
+  if (c->set_watches.unanswered == 0)
+    finish_retry(c);
   lk__client_wake(c);
+  return true;
 }

@@ -29,7 +29,8 @@ bool lk__set_watches_send(lk_client *c);
 void lk__set_watches_finish(lk_client *c, bool missing);
 /** Send setWatches again after a pause with jitter. */
 void lk__set_watches_retry_later(lk_client *c);
-/** Send setWatches again if that is due at the client's clock. */
-void lk__set_watches_run_retry(lk_client *c);
+/** Send setWatches again, which is due at `retry_ms`. @return false: no
+    memory. */
+bool lk__set_watches_run_retry(lk_client *c);
 
 #endif

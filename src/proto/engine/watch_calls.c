@@ -14,6 +14,7 @@
 
 #include "proto/engine/calls.h"
 #include "proto/engine/client.h"
+#include "proto/engine/server_support.h"
 #include "proto/engine/set_watches.h"
 #include "proto/engine/watch_calls.h"
 #include "proto/wire/opcode.h"
