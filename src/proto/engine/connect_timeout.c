@@ -65,8 +65,12 @@ static const char *what_is_missing(const lk_client *c)
   case LK_PHASE_CONNECTING:
     return c->tls == NULL ? "no connection" : "no TLS connection";
   case LK_PHASE_HANDSHAKE: return "connected, but no answer";
-  default: return "the SASL exchange did not end";
+  case LK_PHASE_SASL: return "the SASL exchange did not end";
+  case LK_PHASE_PAUSE:
+  case LK_PHASE_LIVE:
+  case LK_PHASE_ENDED: break;
   }
+  return "no connection"; /* not reached: no connect timeout runs then */
 }
 
 void lk__connect_timeout_text(const lk_client *c, char *out, size_t size)
