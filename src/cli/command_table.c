@@ -85,9 +85,9 @@ static void add_exit_codes_of_run(cli_text *out)
 {
   cli_text_puts(
       out, "\nExit codes: COMMAND's own, or 128+N after signal N; 123 the lock "
-           "was lost;\n124 the lock was not acquired (-E); 125 latchkey "
-           "failed; 126 COMMAND cannot\nbe executed; 127 COMMAND was not "
-           "found.\n");
+           "was lost, or\n--on-lost or --max-hold acted; 124 the lock was not "
+           "acquired (-E); 125 latchkey\nfailed; 126 COMMAND cannot be "
+           "executed; 127 COMMAND was not found.\n");
 }
 
 void cli_command_table_help(const cli_command_entry *c, bool whole_program,
