@@ -9,21 +9,22 @@
 /** How often each kind of request got each kind of reply, to show what is
     compared. Requests are counted by flags, modes and types, transactions by
     operation, setWatches by list. */
-enum { COUNTS_KINDS = 600, COUNTS_NAME = 48 };
+enum { COUNTS_KINDS_MAX = 600, COUNTS_NAME = 48 };
 
 typedef struct counts {
-  bool counts; /**< false: nothing is counted */
+  bool enabled; /**< false: nothing is counted */
   struct {
     char name[COUNTS_NAME];
-    int32_t
-        detail; /**< error, type of an event, or timeout of a connect reply */
+    /** printed behind the name: the error of a reply, the type of an event, or
+        the timeout of a connect reply */
+    int32_t detail;
     uint64_t count;
-  } kinds[COUNTS_KINDS];
-  size_t count;
+  } kinds[COUNTS_KINDS_MAX]; /**< further kinds are not counted */
+  size_t kinds_used;
 } counts;
 
-/** Count requests and their replies, which have the same order; events are in
-    between. */
+/** Count requests and their replies, which have the same order. Between the
+    replies there may be events. */
 void counts_add(counts *t, const list *requests, const list *replies);
 void counts_print(const counts *t);
 

@@ -22,14 +22,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-typedef struct choice {
-  uint64_t ops;
+typedef struct options {
+  uint64_t ops; /* 0: not given */
   uint64_t seed;
-  unsigned servers;
+  unsigned servers; /* 0: not given */
   bool time_passes;
   bool self;
   bool counts;
-} choice;
+} options;
 
 static double now_seconds(void)
 {
@@ -39,61 +39,72 @@ static double now_seconds(void)
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static pair *start(const choice *c, const side_config *config,
-                   const char *command)
+static pair *new_pair(const options *o, const side_config *config,
+                      const char *command)
 {
-  side *real = side_real_new(config);
-  side *other =
-      c->self ? side_real_new(config) : side_model_new(config, real, c->seed);
-  pair *p = pair_new(real, other);
+  side *first = side_real_new(config);
+  side *second =
+      o->self ? side_real_new(config) : side_model_new(config, first, o->seed);
+  pair *p = pair_new(first, second);
 
-  p->counts.counts = c->counts;
+  p->counts.enabled = o->counts;
   snprintf(p->recent.command, sizeof p->recent.command,
            "tests/differential/differential --servers %u --seed %" PRIu64
            "%s%s",
-           c->servers, c->seed, command, c->self ? " --self" : "");
+           o->servers, o->seed, command, o->self ? " --self" : "");
   return p;
 }
 
-static void end(const choice *c, pair *p)
+static void end_comparison(const options *o, pair *p)
 {
-  if (c->counts)
+  if (o->counts)
     counts_print(&p->counts);
   fflush(stdout);
   pair_free(p);
 }
 
 /* Compares random requests. The timeouts are so long that no timer expires. */
-static void compare_requests(const choice *c)
+static void compare_requests(const options *o)
 {
-  /* By the seed, TTLs are enabled either with one server or with three. */
-  bool ttls = (c->seed + (c->servers == 1 ? 0 : 1)) % 2 == 1;
-  const side_config config = {c->servers, 2000, 40000, 60000, 36000000, ttls};
+  /* With an odd seed, TTLs are enabled with one server and disabled with three;
+   * with an even seed, it is the other way round. */
+  bool ttls = (o->seed % 2 == 1) == (o->servers == 1);
+  const side_config config = {.servers = o->servers,
+                              .tick_ms = 2000,
+                              .min_timeout_ms = 40000,
+                              .max_timeout_ms = 60000,
+                              .sweep_ms = 36000000,
+                              .ttls = ttls};
   char command[40];
 
-  snprintf(command, sizeof command, " --ops %" PRIu64, c->ops);
-  pair *p = start(c, &config, command);
+  snprintf(command, sizeof command, " --ops %" PRIu64, o->ops);
+  pair *p = new_pair(o, &config, command);
   double before = now_seconds();
-  uint64_t count = steps_run(p, c->servers, c->seed, c->ops);
+  uint64_t count = steps_run(p, o->servers, o->seed, o->ops);
 
   printf("%u server%s, seed %" PRIu64 ": %" PRIu64
          " requests, no difference, %.0f a second\n",
-         c->servers, c->servers == 1 ? "" : "s", c->seed, count,
+         o->servers, o->servers == 1 ? "" : "s", o->seed, count,
          (double)count / (now_seconds() - before));
-  end(c, p);
+  end_comparison(o, p);
 }
 
 /* Compares what servers do when timers expire. */
-static void compare_time_passing(const choice *c)
+static void compare_time_passing(const options *o)
 {
-  const side_config config = {c->servers, 500, 2000, 60000, 300, true};
-  pair *p = start(c, &config, " --time-passes");
+  const side_config config = {.servers = o->servers,
+                              .tick_ms = 500,
+                              .min_timeout_ms = 2000,
+                              .max_timeout_ms = 60000,
+                              .sweep_ms = 300,
+                              .ttls = true};
+  pair *p = new_pair(o, &config, " --time-passes");
 
-  time_passes_run(p, c->servers);
+  time_passes_run(p, o->servers);
   printf(
       "%u server%s: containers, TTL nodes and sessions end in the same way\n",
-      c->servers, c->servers == 1 ? "" : "s");
-  end(c, p);
+      o->servers, o->servers == 1 ? "" : "s");
+  end_comparison(o, p);
 }
 
 static uint64_t parse_number(const char *text)
@@ -102,7 +113,7 @@ static uint64_t parse_number(const char *text)
   uint64_t n = text == NULL ? 0 : strtoull(text, &end, 10);
 
   if (text == NULL || *text == '\0' || *end != '\0') {
-    fprintf(stderr, "differential: expected a parse_number\n");
+    fprintf(stderr, "differential: expected a number\n");
     exit(2);
   }
   return n;
@@ -110,7 +121,7 @@ static uint64_t parse_number(const char *text)
 
 int main(int argc, char **argv)
 {
-  choice c = {.seed = 1};
+  options c = {.seed = 1};
 
   (void)argc;
   for (char **arg = argv + 1; *arg != NULL; arg++) {
@@ -131,18 +142,18 @@ int main(int argc, char **argv)
       return 2;
     }
   }
-  for (unsigned servers = 1; servers <= 3; servers += 2) {
-    choice one = c;
+  for (unsigned servers = 1; servers <= 3; servers += 2) { /* 1 and 3 */
+    options run = c;
 
     if (c.servers != 0 && c.servers != servers)
       continue;
-    one.servers = servers;
+    run.servers = servers;
     if (c.ops == 0)
-      one.ops = servers == 1 ? 5000 : 2000;
+      run.ops = servers == 1 ? 5000 : 2000;
     if (!c.time_passes)
-      compare_requests(&one);
+      compare_requests(&run);
     if (c.time_passes || c.ops == 0)
-      compare_time_passing(&one);
+      compare_time_passing(&run);
   }
   return 0;
 }

@@ -54,21 +54,24 @@ void list_free(list *l)
   free(l->items);
 }
 
-static int compare(const list *a, size_t i, const list *b, size_t k)
+static int compare_items(const list *a, size_t i, const list *b, size_t k)
 {
   lk_bytes x = list_at(a, i), y = list_at(b, k);
 
-  if (a->items[i].op != b->items[k].op || x.len != y.len)
-    return a->items[i].op != b->items[k].op ? a->items[i].op - b->items[k].op
-                                            : (x.len > y.len) - (x.len < y.len);
+  if (a->items[i].op != b->items[k].op)
+    return a->items[i].op - b->items[k].op;
+  if (x.len != y.len)
+    return x.len > y.len ? 1 : -1;
   return memcmp(x.at, y.at, x.len);
 }
 
+/* Insertion sort, in which only items with opcode `op` change places. */
 void list_sort_runs(list *l, int32_t op)
 {
   for (size_t i = 1; i < l->count; i++) {
-    for (size_t k = i; k > 0 && l->items[k].op == op &&
-                       l->items[k - 1].op == op && compare(l, k, l, k - 1) < 0;
+    for (size_t k = i;
+         k > 0 && l->items[k].op == op && l->items[k - 1].op == op &&
+         compare_items(l, k, l, k - 1) < 0;
          k--) {
       struct list_item item = l->items[k];
 
@@ -78,11 +81,11 @@ void list_sort_runs(list *l, int32_t op)
   }
 }
 
-size_t list_differs(const list *a, const list *b)
+size_t list_first_difference(const list *a, const list *b)
 {
   size_t i = 0;
 
-  while (i < a->count && i < b->count && compare(a, i, b, i) == 0)
+  while (i < a->count && i < b->count && compare_items(a, i, b, i) == 0)
     i++;
   return i;
 }

@@ -19,7 +19,7 @@ typedef struct list {
 
 /** Begin an item; its bytes are appended to the result. */
 lk_buf *list_begin(list *l, int32_t op);
-/** The item is complete. */
+/** The item that was begun is complete. */
 void list_end(list *l);
 /** An item; valid until the next item is added. */
 lk_bytes list_at(const list *l, size_t i);
@@ -27,10 +27,10 @@ void list_drop_last(list *l);
 void list_empty(list *l);
 void list_free(list *l);
 
-/** Sort each run of items with opcode `op`. */
+/** Sort the items of each unbroken sequence with opcode `op`. */
 void list_sort_runs(list *l, int32_t op);
-/** The index of the first different item; the number of items if there is
-    none. */
-size_t list_differs(const list *a, const list *b);
+/** The index of the first item that differs. If the shorter list begins like
+    the longer one: the number of its items. */
+size_t list_first_difference(const list *a, const list *b);
 
 #endif

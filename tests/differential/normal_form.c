@@ -10,108 +10,115 @@
 
 /* ---- zxids, times, sessions --------------------------------------------- */
 
-/* A zxid that appears for the first time belongs to a transaction of this
- * moment. */
-static normal_moment *moment_of(normal_form *p, int64_t zxid)
+/* With random bytes in place of a zxid, the list of moments would be too
+ * long. */
+enum { ZXIDS_MAX = 100000000 };
+
+/* A zxid that appears for the first time belongs to a transaction that was
+ * executed between from_ms and to_ms. */
+static void add_moments_up_to(normal_form *form, int64_t zxid)
 {
   size_t want = (size_t)zxid + 1;
 
-  if (want > p->nmoments) {
+  if (want > form->nmoments) {
     size_t room = want * 2;
-    normal_moment *more = realloc(p->moments, room * sizeof *more);
+    normal_moment *more = realloc(form->moments, room * sizeof *more);
 
     if (more == NULL)
       abort();
-    p->moments = more;
-    for (; p->nmoments < want; p->nmoments++)
-      more[p->nmoments] = (normal_moment){p->from_ms, p->to_ms, 0};
+    form->moments = more;
+    for (; form->nmoments < want; form->nmoments++)
+      more[form->nmoments] = (normal_moment){form->from_ms, form->to_ms, 0};
   }
-  return &p->moments[zxid];
 }
 
-static int64_t normal_zxid(normal_form *p, int64_t zxid)
+static int64_t normal_zxid(normal_form *form, int64_t zxid)
 {
   if (zxid <= 0)
     return zxid;
-  zxid -= p->zxid_base;
-  if (zxid > 0 && zxid < 100000000)
-    moment_of(p, zxid);
+  zxid -= form->zxid_base;
+  if (zxid > 0 && zxid < ZXIDS_MAX)
+    add_moments_up_to(form, zxid);
   return zxid;
 }
 
-int64_t normal_to_zxid(const normal_form *p, int64_t zxid)
+int64_t normal_to_zxid(const normal_form *form, int64_t zxid)
 {
-  return zxid <= 0 ? zxid : zxid + p->zxid_base;
+  return zxid <= 0 ? zxid : zxid + form->zxid_base;
 }
 
-static int64_t normal_time(normal_form *p, int64_t zxid, int64_t ms)
+/* The first time that is reported within the bounds of the transaction becomes
+ * its time. `zxid` is in normal form. */
+static int64_t normal_time(normal_form *form, int64_t zxid, int64_t ms)
 {
   normal_moment *m;
 
-  if (zxid <= 0 || (size_t)zxid >= p->nmoments)
+  if (zxid <= 0 || (size_t)zxid >= form->nmoments)
     return ms;
-  m = &p->moments[zxid];
+  m = &form->moments[zxid];
   if (m->at_ms == 0 && ms >= m->from_ms && ms <= m->to_ms)
     m->at_ms = ms;
   return ms == m->at_ms ? zxid : ms;
 }
 
-static size_t find_session(const normal_form *p, int64_t id)
+/* The number of a session, which counts from 1; 0: it is unknown. */
+static size_t session_number(const normal_form *form, int64_t id)
 {
-  size_t i = p->nsessions;
+  size_t number = form->nsessions;
 
-  while (i > 0 && p->sessions[i - 1].id != id)
-    i--;
-  return i;
+  while (number > 0 && form->sessions[number - 1].id != id)
+    number--;
+  return number;
 }
 
 /* An unknown session id is not replaced, so that both sides differ. */
-static int64_t normal_session_of(const normal_form *p, int64_t id)
+static int64_t normal_session_id(const normal_form *form, int64_t id)
 {
-  size_t i = find_session(p, id);
+  size_t number = session_number(form, id);
 
-  return i == 0 ? id : (int64_t)i;
+  return number == 0 ? id : (int64_t)number;
 }
 
-static void add_session(normal_form *p, int64_t id, lk_bytes password)
+static void add_session(normal_form *form, int64_t id, lk_bytes password)
 {
   normal_session *more =
-      realloc(p->sessions, (p->nsessions + 1) * sizeof *more);
+      realloc(form->sessions, (form->nsessions + 1) * sizeof *more);
 
   if (more == NULL)
     abort();
-  p->sessions = more;
-  more[p->nsessions].id = id;
-  memcpy(more[p->nsessions++].password, password.at, 16);
+  form->sessions = more;
+  more[form->nsessions].id = id;
+  memcpy(more[form->nsessions++].password, password.at, 16);
 }
 
-void normal_free(normal_form *p)
+void normal_free(normal_form *form)
 {
-  free(p->sessions);
-  free(p->moments);
+  free(form->sessions);
+  free(form->moments);
 }
 
 /* ---- records ------------------------------------------------------------ */
 
-static void normalise_stat(normal_form *p, lk_stat *s)
+static void normalise_stat(normal_form *form, lk_stat *s)
 {
-  s->czxid = normal_zxid(p, s->czxid);
-  s->mzxid = normal_zxid(p, s->mzxid);
-  s->pzxid = normal_zxid(p, s->pzxid);
-  s->ctime = normal_time(p, s->czxid, s->ctime);
-  s->mtime = normal_time(p, s->mzxid, s->mtime);
-  s->ephemeral_owner = normal_session_of(p, s->ephemeral_owner);
+  s->czxid = normal_zxid(form, s->czxid);
+  s->mzxid = normal_zxid(form, s->mzxid);
+  s->pzxid = normal_zxid(form, s->pzxid);
+  s->ctime = normal_time(form, s->czxid, s->ctime);
+  s->mtime = normal_time(form, s->mzxid, s->mtime);
+  s->ephemeral_owner = normal_session_id(form, s->ephemeral_owner);
+  /* Only /zookeeper/config has these versions. */
   if (s->version == -1 && s->aversion == -1) {
     s->data_length = 0;
     s->mtime = 0;
   }
 }
 
-static void normalise_bytes(const normal_form *p, lk_bytes *b)
+static void normalise_members(const normal_form *form, lk_bytes *b)
 {
-  size_t len = strlen(p->members);
+  size_t len = strlen(form->members);
 
-  if (len > 0 && b->len == len && memcmp(b->at, p->members, len) == 0)
+  if (len > 0 && b->len == len && memcmp(b->at, form->members, len) == 0)
     *b = lk_text("members");
 }
 
@@ -120,7 +127,9 @@ static int compare_bytes(lk_bytes a, lk_bytes b)
   size_t len = a.len < b.len ? a.len : b.len;
   int order = len == 0 ? 0 : memcmp(a.at, b.at, len);
 
-  return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+  if (order != 0)
+    return order;
+  return (a.len > b.len) - (a.len < b.len);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -158,17 +167,18 @@ static void sort_vector(const lk_record *of, lk_vec *v)
     qsort(v->items, v->count, sizeof(lk_acl), compare_entries);
 }
 
-/* Replaces stats and sorts lists in a record. No reply has them at a greater
- * depth. */
-static void normalise_value(normal_form *p, const lk_record *rec, void *value)
+/* Replaces stats and the members, and sorts lists. All of them are fields of
+ * the record itself: no reply has them in a record within a record. */
+static void normalise_fields(normal_form *form, const lk_record *rec,
+                             void *value)
 {
   for (size_t i = 0; i < rec->nfields; i++) {
     void *at = (char *)value + rec->fields[i].offset;
 
     if (rec->fields[i].kind == LK_KIND_STAT)
-      normalise_stat(p, at);
+      normalise_stat(form, at);
     else if (rec->fields[i].kind == LK_KIND_BYTES)
-      normalise_bytes(p, at);
+      normalise_members(form, at);
     else if (rec->fields[i].kind == LK_KIND_VECTOR)
       sort_vector(rec->fields[i].elem, at);
   }
@@ -181,24 +191,35 @@ static void copy_rest(lk_reader *in, lk_buf *out)
     abort();
 }
 
-static bool one_record(normal_form *p, const lk_record *rec, lk_reader *in,
-                       lk_arena *arena, lk_buf *out)
+static void *take_record(const lk_record *rec, lk_arena *arena)
 {
-  lk_reader start = *in;
-  void *value = lk__arena_take(arena, 1, rec->size == 0 ? 1 : rec->size);
+  size_t size = rec->size == 0 ? 1 : rec->size; /* of the empty record, too */
+  void *value = lk__arena_take(arena, 1, size);
 
   if (value == NULL)
     abort();
+  return value;
+}
+
+/* Decodes a record and appends its normal form. false: it cannot be decoded,
+ * and `in` is still in front of it. */
+static bool normalise_record(normal_form *form, const lk_record *rec,
+                             lk_reader *in, lk_arena *arena, lk_buf *out)
+{
+  lk_reader start = *in;
+  void *value = take_record(rec, arena);
+
   if (lk__record_decode(rec, value, in, arena) != 0) {
     *in = start;
     return false;
   }
-  normalise_value(p, rec, value);
+  normalise_fields(form, rec, value);
   wire_record(out, rec, value);
   return true;
 }
 
-static void results(normal_form *p, lk_reader *in, lk_arena *arena, lk_buf *out)
+static void normalise_results(normal_form *form, lk_reader *in, lk_arena *arena,
+                              lk_buf *out)
 {
   for (;;) {
     lk_reader start = *in;
@@ -211,12 +232,13 @@ static void results(normal_form *p, lk_reader *in, lk_arena *arena, lk_buf *out)
     wire_record(out, &lk__multi_header_record, &head);
     const lk_record *rec = lk__operation_record(head.type, true);
 
-    if (head.done || rec == NULL || !one_record(p, rec, in, arena, out))
+    if (head.done || rec == NULL ||
+        !normalise_record(form, rec, in, arena, out))
       return;
   }
 }
 
-static const lk_record *reply_of(int32_t op)
+static const lk_record *body_record(int32_t op)
 {
   const lk_opcode_info *info = lk__opcode_info(op);
 
@@ -225,13 +247,13 @@ static const lk_record *reply_of(int32_t op)
   return info == NULL ? &lk__empty_record : info->reply;
 }
 
-static bool has_parts(int32_t op)
+static bool has_results(int32_t op)
 {
   return op == LK_OPCODE_MULTI || op == LK_OPCODE_MULTI_READ;
 }
 
-static void normal_reply(normal_form *p, int32_t op, lk_reader *in,
-                         lk_arena *arena, lk_buf *out)
+static void normalise_reply(normal_form *form, int32_t op, lk_reader *in,
+                            lk_arena *arena, lk_buf *out)
 {
   struct lk_reply_header head;
   lk_reader start = *in;
@@ -240,64 +262,63 @@ static void normal_reply(normal_form *p, int32_t op, lk_reader *in,
     *in = start;
     return;
   }
-  if (p->zxid_base < 0 && head.zxid > 0)
-    p->zxid_base = head.zxid - 1;
-  head.zxid = normal_zxid(p, head.zxid);
-  if (head.zxid > p->zxid)
-    p->zxid = head.zxid;
+  if (form->zxid_base < 0 && head.zxid > 0)
+    form->zxid_base = head.zxid - 1;
+  head.zxid = normal_zxid(form, head.zxid);
+  if (head.zxid > form->zxid)
+    form->zxid = head.zxid;
   wire_record(out, &lk__reply_header_record, &head);
   if (head.err != 0)
     return;
-  if (has_parts(op))
-    results(p, in, arena, out);
+  if (has_results(op))
+    normalise_results(form, in, arena, out);
   else
-    one_record(p, reply_of(op), in, arena, out);
+    normalise_record(form, body_record(op), in, arena, out);
 }
 
-static void normal_hello(normal_form *p, lk_reader *in, lk_buf *out)
+static void normalise_connect_reply(normal_form *form, lk_reader *in,
+                                    lk_buf *out)
 {
   struct lk_connect_reply r;
   lk_reader start = *in;
-  size_t i;
 
   if (lk__record_decode(&lk__connect_reply_record, &r, in, NULL) != 0) {
     *in = start;
     return;
   }
   if (r.session_id != 0 && r.password.len == 16) {
-    if (find_session(p, r.session_id) == 0)
-      add_session(p, r.session_id, r.password);
-    i = find_session(p, r.session_id);
-    r.session_id = (int64_t)i;
-    if (memcmp(p->sessions[i - 1].password, r.password.at, 16) == 0)
+    if (session_number(form, r.session_id) == 0)
+      add_session(form, r.session_id, r.password);
+    size_t number = session_number(form, r.session_id);
+
+    r.session_id = (int64_t)number;
+    if (memcmp(form->sessions[number - 1].password, r.password.at, 16) == 0)
       r.password = lk_text("");
   }
   wire_record(out, &lk__connect_reply_record, &r);
 }
 
-void normal_frame(normal_form *p, int32_t op, lk_bytes frame, lk_buf *out)
+void normal_frame(normal_form *form, int32_t op, lk_bytes frame, lk_buf *out)
 {
   lk_arena arena = {.mem = &lk__mem_libc};
   lk_reader in;
 
   lk__reader_init(&in, frame.at, frame.len);
   if (op == NORMAL_CONNECT_REPLY)
-    normal_hello(p, &in, out);
+    normalise_connect_reply(form, &in, out);
   else
-    normal_reply(p, op, &in, &arena, out);
+    normalise_reply(form, op, &in, &arena, out);
   copy_rest(&in, out);
   lk__arena_free(&arena);
 }
 
 /* ---- text --------------------------------------------------------------- */
 
-static bool print_one(const lk_record *rec, lk_reader *in, lk_arena *arena,
-                      lk_buf *out)
+static bool print_record(const lk_record *rec, lk_reader *in, lk_arena *arena,
+                         lk_buf *out)
 {
-  void *value = lk__arena_take(arena, 1, rec->size == 0 ? 1 : rec->size);
+  void *value = take_record(rec, arena);
 
-  if (value == NULL)
-    abort();
   if (lk__record_decode(rec, value, in, arena) != 0)
     return false;
   wire_say(out, " ");
@@ -306,48 +327,54 @@ static bool print_one(const lk_record *rec, lk_reader *in, lk_arena *arena,
 
 static void print_results(lk_reader *in, lk_arena *arena, lk_buf *out)
 {
-  lk_operation part;
+  lk_operation result;
 
-  while (lk__operation_decode(in, true, arena, &part)) {
-    wire_say(out, " | %s err=%d ", lk__opcode_info(part.type)->name,
-             (int)part.err);
-    lk__record_print(lk__operation_record(part.type, true), &part.body, out);
+  while (lk__operation_decode(in, true, arena, &result)) {
+    wire_say(out, " | %s err=%d ", lk__opcode_info(result.type)->name,
+             (int)result.err);
+    lk__record_print(lk__operation_record(result.type, true), &result.body,
+                     out);
   }
+}
+
+static const char *reply_name(int32_t op)
+{
+  const lk_opcode_info *info = lk__opcode_info(op);
+
+  if (op == NORMAL_EVENT)
+    return "EVENT";
+  return info == NULL ? "?" : info->name;
 }
 
 static void print_reply(int32_t op, lk_reader *in, lk_arena *arena, lk_buf *out)
 {
-  const lk_opcode_info *info = lk__opcode_info(op);
   struct lk_reply_header head;
 
-  wire_say(out, "%s",
-           op == NORMAL_EVENT ? "EVENT"
-           : info == NULL     ? "?"
-                              : info->name);
+  wire_say(out, "%s", reply_name(op));
   lk__record_decode(&lk__reply_header_record, &head, in, NULL);
   wire_say(out, " ");
   lk__record_print(&lk__reply_header_record, &head, out);
   if (head.err != 0 || in->err != 0)
     return;
-  if (has_parts(op))
+  if (has_results(op))
     print_results(in, arena, out);
   else
-    print_one(reply_of(op), in, arena, out);
+    print_record(body_record(op), in, arena, out);
 }
 
-void normal_print(int32_t op, lk_bytes bytes, lk_buf *out)
+void normal_print(int32_t op, lk_bytes frame, lk_buf *out)
 {
   lk_arena arena = {.mem = &lk__mem_libc};
   lk_reader in;
 
-  lk__reader_init(&in, bytes.at, bytes.len);
+  lk__reader_init(&in, frame.at, frame.len);
   if (op == NORMAL_CLOSED)
     wire_say(out, "CLOSED");
   else if (op == NORMAL_SILENT)
     wire_say(out, "SILENT");
   else if (op == NORMAL_CONNECT_REPLY) {
     wire_say(out, "WELCOME");
-    print_one(&lk__connect_reply_record, &in, &arena, out);
+    print_record(&lk__connect_reply_record, &in, &arena, out);
   } else
     print_reply(op, &in, &arena, out);
   if (in.err != 0)

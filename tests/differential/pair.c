@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { AGAIN = 100000 };
+enum { REPEATS_MAX = 100000 };
 
 pair *pair_new(side *a, side *b)
 {
@@ -47,7 +47,8 @@ void pair_free(pair *p)
   free(p);
 }
 
-static void print_difference(const pair *p, unsigned conn, size_t differs)
+static void print_difference(const pair *p, unsigned conn,
+                             size_t first_difference)
 {
   fprintf(stderr, "difference; the last requests, as sent to %s 0:\n",
           p->sides[0]->kind->name);
@@ -55,7 +56,7 @@ static void print_difference(const pair *p, unsigned conn, size_t differs)
   fprintf(stderr, "\nReplies on connection %u:\n", conn);
   for (int k = 0; k < 2; k++) {
     fprintf(stderr, "\n%s %d:\n", p->sides[k]->kind->name, k);
-    recent_print_list(&p->conns[conn].replies[k], differs);
+    recent_print_list(&p->conns[conn].replies[k], first_difference);
   }
   fprintf(stderr, "\nRequest %" PRIu64 "; to repeat: %s\n", p->number,
           p->recent.command);
@@ -68,7 +69,7 @@ void pair_open(pair *p, unsigned conn, unsigned server)
   pair_conn *c = &p->conns[conn];
 
   recent_note(&p->recent, p->number, conn, "opened to server %u", server);
-  c->received = true;
+  c->compared = true;
   for (int k = 0; k < 2; k++) {
     lk__buf_consume(&c->out[k], lk__buf_len(&c->out[k]));
     side_open(p->sides[k], conn, server);
@@ -82,53 +83,53 @@ void pair_close(pair *p, unsigned conn)
     side_close(p->sides[k], conn);
 }
 
-/* The first request after replies were compared clears both lists. */
 static lk_buf *begin_request(pair *p, unsigned conn, int32_t op)
 {
   pair_conn *c = &p->conns[conn];
 
   p->number++;
-  if (c->received) {
+  if (c->compared) {
     counts_add(&p->counts, &c->requests, &c->replies[0]);
     list_empty(&c->requests);
     for (int k = 0; k < 2; k++) {
       list_empty(&c->replies[k]);
       c->nreplies[k] = 0;
     }
-    c->received = false;
+    c->compared = false;
   }
   return list_begin(&c->requests, op);
 }
 
 /* Adds the frame at `mark` of side 0's output to the recent frames. */
-static void add_to_recent(pair *p, unsigned conn, size_t mark, bool hello)
+static void add_to_recent(pair *p, unsigned conn, size_t mark,
+                          bool is_connect_request)
 {
   const lk_buf *out = &p->conns[conn].out[0];
 
-  recent_frame(&p->recent, p->number, conn, hello, lk__buf_bytes(out) + mark,
-               lk__buf_len(out) - mark);
+  recent_frame(&p->recent, p->number, conn, is_connect_request,
+               lk__buf_bytes(out) + mark, lk__buf_len(out) - mark);
 }
 
-void pair_connect(pair *p, unsigned conn, int64_t session, bool right_password,
-                  int64_t last_zxid, int32_t timeout_ms)
+void pair_connect(pair *p, unsigned conn, int64_t session,
+                  pair_password password, int64_t last_zxid, int32_t timeout_ms)
 {
   begin_request(p, conn, NORMAL_CONNECT_REPLY);
   list_end(&p->conns[conn].requests);
-  for (int k = 1; k >= 0; k--) {
-    const normal_form *names = &p->normal_form[k];
+  for (int k = 0; k < 2; k++) {
+    const normal_form *form = &p->normal_form[k];
     lk_buf *out = &p->conns[conn].out[k];
-    unsigned char password[16] = {0};
+    unsigned char bytes[16] = {0};
     struct lk_connect_request r = {.last_zxid_seen =
-                                       normal_to_zxid(names, last_zxid),
+                                       normal_to_zxid(form, last_zxid),
                                    .timeout_ms = timeout_ms,
-                                   .password = {password, sizeof password}};
+                                   .password = {bytes, sizeof bytes}};
 
-    if (session > 0) {
-      r.session_id = names->sessions[session - 1].id;
-      memcpy(password, names->sessions[session - 1].password, sizeof password);
+    if (session != PAIR_NEW_SESSION) {
+      r.session_id = form->sessions[session - 1].id;
+      memcpy(bytes, form->sessions[session - 1].password, sizeof bytes);
     }
-    if (!right_password)
-      password[7] ^= 0x40;
+    if (password == PAIR_WRONG_PASSWORD)
+      bytes[7] ^= 0x40; /* any bit */
     size_t mark = wire_begin(out);
 
     wire_record(out, &lk__connect_request_record, &r);
@@ -140,9 +141,10 @@ void pair_connect(pair *p, unsigned conn, int64_t session, bool right_password,
   }
 }
 
-/* setWatches begins with a zxid, which differs between the sides. */
-static void put_body(const normal_form *names, int32_t op, lk_bytes body,
-                     lk_buf *out)
+/* Appends the body of a request. setWatches begins with a zxid in normal form,
+ * which is replaced by that of the side's servers. */
+static void append_body(const normal_form *form, int32_t op, lk_bytes body,
+                        lk_buf *out)
 {
   size_t at = lk__buf_len(out);
   lk_reader r;
@@ -154,7 +156,7 @@ static void put_body(const normal_form *names, int32_t op, lk_bytes body,
     return;
   lk__reader_init(&r, body.at, body.len);
   lk__writer_init(&w, lk__buf_bytes(out) + at, 8);
-  lk__writer_long(&w, normal_to_zxid(names, lk__reader_long(&r)));
+  lk__writer_long(&w, normal_to_zxid(form, lk__reader_long(&r)));
 }
 
 static void add_request(pair *p, unsigned conn, int k, int32_t op,
@@ -165,7 +167,7 @@ static void add_request(pair *p, unsigned conn, int k, int32_t op,
   size_t mark = wire_begin(&c->out[k]);
 
   wire_record(&c->out[k], &lk__request_header_record, &head);
-  put_body(&p->normal_form[k], op, body, &c->out[k]);
+  append_body(&p->normal_form[k], op, body, &c->out[k]);
   wire_end(&c->out[k], mark);
 }
 
@@ -199,7 +201,7 @@ void pair_send(pair *p, unsigned conn)
   }
 }
 
-/* ---- listening ---------------------------------------------------------- */
+/* ---- receiving ---------------------------------------------------------- */
 
 static bool is_event(lk_bytes frame)
 {
@@ -224,12 +226,13 @@ static int32_t frame_opcode(pair_conn *c, int k, lk_bytes frame)
 
 static side_result receive_one(pair *p, unsigned conn, int k)
 {
-  static const int32_t ends[] = {
+  static const int32_t op_of_end[] = {
       [SIDE_CLOSED] = NORMAL_CLOSED, [SIDE_SILENT] = NORMAL_SILENT};
   pair_conn *c = &p->conns[conn];
   lk_bytes frame;
   side_result result = side_receive(p->sides[k], conn, &frame);
-  int32_t op = result == SIDE_FRAME ? frame_opcode(c, k, frame) : ends[result];
+  int32_t op =
+      result == SIDE_FRAME ? frame_opcode(c, k, frame) : op_of_end[result];
   lk_buf *out = list_begin(&c->replies[k], op);
 
   if (result == SIDE_FRAME) {
@@ -242,31 +245,30 @@ static side_result receive_one(pair *p, unsigned conn, int k)
   return result;
 }
 
-/* Whether one side has not answered in time. */
-static bool is_silent(const list replies[2])
+/* Whether a reply did not come in time. */
+static bool ends_silent(const list *replies)
 {
-  return (replies[0].count > 0 &&
-          replies[0].items[replies[0].count - 1].op == NORMAL_SILENT) ||
-         (replies[1].count > 0 &&
-          replies[1].items[replies[1].count - 1].op == NORMAL_SILENT);
+  return replies->count > 0 &&
+         replies->items[replies->count - 1].op == NORMAL_SILENT;
 }
 
 static void compare(pair *p, unsigned conn)
 {
   list *replies = p->conns[conn].replies;
-  size_t differs;
+  size_t first_difference;
 
   if (p->any_order) {
     list_sort_runs(&replies[0], NORMAL_EVENT);
     list_sort_runs(&replies[1], NORMAL_EVENT);
   }
-  differs = list_differs(&replies[0], &replies[1]);
-  if (differs == replies[0].count && differs == replies[1].count &&
-      !is_silent(replies))
+  first_difference = list_first_difference(&replies[0], &replies[1]);
+  if (first_difference == replies[0].count &&
+      first_difference == replies[1].count && !ends_silent(&replies[0]) &&
+      !ends_silent(&replies[1]))
     return;
-  print_difference(p, conn, differs);
+  print_difference(p, conn, first_difference);
   fflush(stderr);
-  _exit(EXIT_FAILURE);
+  _exit(EXIT_FAILURE); /* without atexit(): nothing may wait for a server */
 }
 
 /* Receives until the last reply. */
@@ -286,7 +288,7 @@ void pair_receive(pair *p, unsigned conn)
   pair_send(p, conn);
   for (int k = 0; k < 2; k++)
     receive_all(p, conn, k);
-  c->received = true;
+  c->compared = true;
   compare(p, conn);
 }
 
@@ -298,8 +300,7 @@ static bool last_reply(const pair *p, unsigned conn, int k,
   lk_reader r;
 
   if (replies->count == 0 ||
-      replies->items[replies->count - 1].op <= NORMAL_EVENT ||
-      replies->items[replies->count - 1].op >= NORMAL_CONNECT_REPLY)
+      !normal_is_reply(replies->items[replies->count - 1].op))
     return false;
   lk_bytes last = list_at(replies, replies->count - 1);
 
@@ -332,12 +333,12 @@ void pair_settle(pair *p, unsigned conn)
   pair_send(p, conn);
   for (int k = 0; k < 2; k++) {
     receive_all(p, conn, k);
-    for (int i = 0; i < AGAIN && last_reply(p, conn, k, &head) &&
+    for (int i = 0; i < REPEATS_MAX && last_reply(p, conn, k, &head) &&
                     head.zxid < p->normal_form[k].zxid;
          i++)
       send_last_again(p, conn, k);
   }
-  p->conns[conn].received = true;
+  p->conns[conn].compared = true;
   compare(p, conn);
 }
 
@@ -349,10 +350,11 @@ void pair_await(pair *p, unsigned conn, int err)
   for (int k = 0; k < 2; k++) {
     receive_all(p, conn, k);
     for (int i = 0;
-         i < AGAIN && last_reply(p, conn, k, &head) && head.err != err; i++)
+         i < REPEATS_MAX && last_reply(p, conn, k, &head) && head.err != err;
+         i++)
       send_last_again(p, conn, k);
   }
-  p->conns[conn].received = true;
+  p->conns[conn].compared = true;
   compare(p, conn);
 }
 
@@ -362,7 +364,7 @@ void pair_receive_close(pair *p, unsigned conn)
   for (int k = 0; k < 2; k++)
     while (receive_one(p, conn, k) == SIDE_FRAME)
       continue;
-  p->conns[conn].received = true;
+  p->conns[conn].compared = true;
   compare(p, conn);
   pair_close(p, conn);
 }

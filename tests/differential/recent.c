@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { LENGTH_FIELD = 4 };
+
 static struct recent_line *next_line(recent *s, uint64_t number, unsigned conn)
 {
   struct recent_line *line = &s->lines[s->count++ % RECENT_LINES];
@@ -35,17 +37,17 @@ void recent_note(recent *s, uint64_t number, unsigned conn, const char *format,
   va_end(args);
 }
 
-void recent_frame(recent *s, uint64_t number, unsigned conn, bool hello,
-                  const void *bytes, size_t len)
+void recent_frame(recent *s, uint64_t number, unsigned conn,
+                  bool is_connect_request, const void *bytes, size_t len)
 {
   struct recent_line *line = next_line(s, number, conn);
 
-  line->hello = hello;
+  line->is_connect_request = is_connect_request;
   if (!lk__buf_append(&line->frame, bytes, len))
     abort();
 }
 
-static void print_text(lk_buf *text)
+static void print_and_free_text(lk_buf *text)
 {
   fwrite(lk__buf_bytes(text), 1, lk__buf_len(text), stderr);
   fputc('\n', stderr);
@@ -59,10 +61,10 @@ static void print_line(const struct recent_line *line)
   wire_say(&text, "%7" PRIu64 "  conn %u  %s", line->number, line->conn,
            line->note);
   if (line->note[0] == '\0')
-    wire_print(lk_bytes_of(lk__buf_bytes(&line->frame) + 4,
-                           lk__buf_len(&line->frame) - 4),
-               line->hello, &text);
-  print_text(&text);
+    wire_print(lk_bytes_of(lk__buf_bytes(&line->frame) + LENGTH_FIELD,
+                           lk__buf_len(&line->frame) - LENGTH_FIELD),
+               line->is_connect_request, &text);
+  print_and_free_text(&text);
 }
 
 void recent_print(const recent *s)
@@ -73,16 +75,16 @@ void recent_print(const recent *s)
     print_line(&s->lines[i % RECENT_LINES]);
 }
 
-void recent_print_list(const list *l, size_t mark)
+void recent_print_list(const list *l, size_t marked)
 {
   for (size_t i = 0; i < l->count; i++) {
     lk_buf text = wire_buf();
 
-    wire_say(&text, i == mark ? ">> " : "   ");
+    wire_say(&text, i == marked ? ">> " : "   ");
     normal_print(l->items[i].op, list_at(l, i), &text);
-    print_text(&text);
+    print_and_free_text(&text);
   }
-  if (mark >= l->count)
+  if (marked >= l->count)
     fprintf(stderr, ">> (nothing)\n");
 }
 

@@ -5,6 +5,8 @@
 
 #include "support/wire.h"
 
+enum { LENGTH_FIELD = 4 };
+
 void side_open(side *s, unsigned conn, unsigned server)
 {
   lk_buf *in = &s->conns[conn].in;
@@ -42,9 +44,9 @@ side_result side_receive(side *s, unsigned conn, lk_bytes *frame)
   for (;;) {
     int64_t len = frame_len(in);
 
-    if (len >= 0 && lk__buf_len(in) >= (size_t)len + 4) {
-      *frame = lk_bytes_of(lk__buf_bytes(in) + 4, (size_t)len);
-      s->conns[conn].consumed = (size_t)len + 4;
+    if (len >= 0 && lk__buf_len(in) >= LENGTH_FIELD + (size_t)len) {
+      *frame = lk_bytes_of(lk__buf_bytes(in) + LENGTH_FIELD, (size_t)len);
+      s->conns[conn].consumed = LENGTH_FIELD + (size_t)len;
       return SIDE_FRAME;
     }
     if (s->conns[conn].closed)

@@ -22,7 +22,8 @@ typedef struct side_kind {
   const char *name;
   void (*open)(side *s, unsigned conn, unsigned server);
   void (*send)(side *s, unsigned conn, const void *bytes, size_t len);
-  /** Wait until bytes arrive or the server closes; false: neither happens. */
+  /** Wait until bytes arrive or the server closes the connection; false:
+      neither happens for a long time. */
   bool (*wait)(side *s, unsigned conn);
   void (*close)(side *s, unsigned conn);
   /** Let some time pass for the servers. */
@@ -37,26 +38,26 @@ struct side {
   unsigned servers;
   char members[512]; /**< content of /zookeeper/config; "": empty */
   struct {
-    lk_buf in;
+    lk_buf in; /**< bytes received */
     /** bytes of `in` that were returned and can be discarded */
     size_t consumed;
     bool closed; /**< by the server */
   } conns[SIDE_CONNS];
 };
 
-/** Configuration of the servers under comparison; in ms. */
+/** Configuration of the servers under comparison. */
 typedef struct side_config {
   unsigned servers;
-  int32_t tick;
-  int32_t min_timeout;
-  int32_t max_timeout;
-  int32_t sweep; /**< interval of deleting containers and TTL nodes */
-  bool ttls;     /**< extended types are enabled */
+  int32_t tick_ms;
+  int32_t min_timeout_ms;
+  int32_t max_timeout_ms;
+  int32_t sweep_ms; /**< interval of deleting containers and TTL nodes */
+  bool ttls;        /**< extended types are enabled */
 } side_config;
 
 side *side_real_new(const side_config *config);
-/** The model; its members are those of `like`. */
-side *side_model_new(const side_config *config, const side *like,
+/** The model, with the members of the side `real`. */
+side *side_model_new(const side_config *config, const side *real,
                      uint64_t seed);
 
 void side_open(side *s, unsigned conn, unsigned server);

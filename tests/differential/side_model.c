@@ -11,6 +11,8 @@
 #define PATIENCE_US (60 * 1000 * SIM_MS)
 #define EPOCH_MS    INT64_C(1700000000000)
 
+enum { ANY_LEADER = -1 };
+
 typedef struct model_conn {
   side *side;
   unsigned number;
@@ -45,10 +47,13 @@ static void on_closed(void *arg)
   c->side->conns[c->number].closed = true;
 }
 
-/* Number 0 is the leader, as with real servers. */
-static unsigned server_of(const model *m, unsigned number)
+/* The index in the model of a side's server. Number 0 of a side is the leader,
+ * which has changed places with server 0. */
+static unsigned server_index(const model *m, unsigned number)
 {
-  return number == 0 ? m->leader : number == m->leader ? 0 : number;
+  if (number == 0)
+    return m->leader;
+  return number == m->leader ? 0 : number;
 }
 
 static void open_conn(side *s, unsigned conn, unsigned number)
@@ -59,8 +64,8 @@ static void open_conn(side *s, unsigned conn, unsigned number)
 
   c->side = s;
   c->number = conn;
-  c->conn =
-      sim_server_accept(sim_lab_server(&m->lab, server_of(m, number)), &hooks);
+  c->conn = sim_server_accept(sim_lab_server(&m->lab, server_index(m, number)),
+                              &hooks);
 }
 
 static void send_bytes(side *s, unsigned conn, const void *bytes, size_t len)
@@ -95,7 +100,7 @@ static void close_conn(side *s, unsigned conn)
 
 static void pass_time(side *s)
 {
-  sim_step(&model_of(s)->lab.agenda);
+  sim_step(&model_of(s)->lab.agenda); /* to the time of the next job */
 }
 
 static int64_t now_ms(side *s)
@@ -109,7 +114,7 @@ static void free_model(side *s)
   free(s);
 }
 
-side *side_model_new(const side_config *config, const side *like, uint64_t seed)
+side *side_model_new(const side_config *config, const side *real, uint64_t seed)
 {
   static const side_kind kind = {"model",        open_conn,  send_bytes,
                                  wait_for_bytes, close_conn, pass_time,
@@ -118,21 +123,20 @@ side *side_model_new(const side_config *config, const side *like, uint64_t seed)
 
   if (m == NULL)
     abort();
-  const char *members = m->base.members;
   const sim_ensemble_config all = {
       .servers = config->servers,
-      .tick_ms = config->tick,
-      .min_timeout_ms = config->min_timeout,
-      .max_timeout_ms = config->max_timeout,
-      .sweep_ms = config->sweep,
+      .tick_ms = config->tick_ms,
+      .min_timeout_ms = config->min_timeout_ms,
+      .max_timeout_ms = config->max_timeout_ms,
+      .sweep_ms = config->sweep_ms,
       .ttls = config->ttls,
-      .members = like->members[0] == '\0' ? NULL : members,
+      .members = real->members[0] == '\0' ? NULL : m->base.members,
       .epoch_ms = EPOCH_MS};
 
-  memcpy(m->base.members, like->members, sizeof like->members);
+  memcpy(m->base.members, real->members, sizeof real->members);
   m->base.kind = &kind;
   m->base.servers = config->servers;
   sim_lab_init(&m->lab, &all, seed, NULL);
-  m->leader = (unsigned)sim_lab_wait_leader(&m->lab, -1);
+  m->leader = (unsigned)sim_lab_wait_leader(&m->lab, ANY_LEADER);
   return &m->base;
 }

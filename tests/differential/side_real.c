@@ -18,15 +18,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 20000, NUDGE_MS = 100, NUDGE_EVERY_MS = 10000 };
+enum {
+  PATIENCE_MS = 20000,
+  PING_WHILE_WAITING_MS = 100,
+  PING_SESSIONS_MS = 10000
+};
 
 typedef struct real {
   side base;
   server zk;
   struct sockaddr_in addresses[3];
   int fds[SIDE_CONNS];
-  int ping_conns[3]; /* a session at each server of an ensemble */
-  int64_t nudged_ms;
+  int ping_conns[3]; /* with a session at each server; unused if there is only
+                        one server */
+  int64_t pinged_ms; /* when pings were last sent */
 } real;
 
 static real *real_of(side *s)
@@ -34,9 +39,9 @@ static real *real_of(side *s)
   return (real *)s;
 }
 
-static void exit_with_error(const char *detail)
+static void exit_with_error(const char *failed)
 {
-  fprintf(stderr, "differential: %s: %s\n", detail, strerror(errno));
+  fprintf(stderr, "differential: %s: %s\n", failed, strerror(errno));
   exit(99);
 }
 
@@ -60,22 +65,25 @@ static int connect_to(real *r, unsigned number)
   return fd;
 }
 
-/* Sends a ping to each server. ZooKeeper's CommitProcessor sometimes does not
- * handle a request until the next one arrives: it was notified between its
- * check for work and its wait. */
+/* Sends a ping to each server of an ensemble. ZooKeeper's CommitProcessor
+ * sometimes does not handle a request until the next one arrives: it was
+ * notified between its check for work and its wait. */
 static void ping_servers(real *r)
 {
+  /* length 8, xid -2, opcode 11 */
   static const unsigned char ping[] = {0,    0,    0, 8, 0xff, 0xff,
                                        0xff, 0xfe, 0, 0, 0,    11};
-  unsigned char close_connection[4096];
+  unsigned char discarded[4096];
 
-  for (unsigned i = 0; r->base.servers > 1 && i < r->base.servers; i++) {
-    while (recv(r->ping_conns[i], close_connection, sizeof close_connection,
-                MSG_DONTWAIT) > 0)
+  if (r->base.servers == 1)
+    return;
+  for (unsigned i = 0; i < r->base.servers; i++) {
+    while (recv(r->ping_conns[i], discarded, sizeof discarded, MSG_DONTWAIT) >
+           0)
       continue;
     send(r->ping_conns[i], ping, sizeof ping, MSG_NOSIGNAL);
   }
-  r->nudged_ms = now_ms(&r->base);
+  r->pinged_ms = now_ms(&r->base);
 }
 
 /* The model is of one release; other releases may differ. */
@@ -98,42 +106,47 @@ static void expect_release(real *r, const char *release)
 
 static void open_ping_conns(real *r)
 {
-  unsigned char hello[49] = {[3] = 45, [18] = 0xff, [19] = 0xff, [31] = 16};
+  /* A connect request. At 0: its length; at 16: a timeout of 65535 ms; at 28:
+   * the length of the password. */
+  unsigned char request[49] = {[3] = 45, [18] = 0xff, [19] = 0xff, [31] = 16};
 
-  for (unsigned i = 0; r->base.servers > 1 && i < r->base.servers; i++) {
+  if (r->base.servers == 1)
+    return;
+  for (unsigned i = 0; i < r->base.servers; i++) {
     unsigned char reply[41];
 
     r->ping_conns[i] = connect_to(r, i);
-    if (send(r->ping_conns[i], hello, sizeof hello, MSG_NOSIGNAL) < 0 ||
+    if (send(r->ping_conns[i], request, sizeof request, MSG_NOSIGNAL) < 0 ||
         recv(r->ping_conns[i], reply, sizeof reply, MSG_WAITALL) !=
             sizeof reply)
       exit_with_error("handshake");
   }
 }
 
-static lk_bytes data_of(const unsigned char *reply, size_t len)
+static lk_bytes data_of_reply(const unsigned char *reply, size_t len)
 {
-  enum { HEADER = 4 + 16 };
+  enum { HEADER = 4 + 16 }; /* the length field and the reply header */
   lk_reader in;
 
   lk__reader_init(&in, reply + HEADER, len < HEADER ? 0 : len - HEADER);
   return lk__reader_bytes(&in);
 }
 
-/* A standalone server has no members. */
+/* Reads the content of /zookeeper/config, which is empty on a standalone
+ * server. */
 static void read_members(real *r)
 {
+  /* A getData. The NUL that ends the string is the field `watch`: false. */
   static const unsigned char request[] =
       "\0\0\0\x1e\0\0\0\1\0\0\0\4\0\0\0\x11/zookeeper/config";
   unsigned char reply[1024];
 
   if (r->base.servers == 1)
     return;
-  /* the last byte: no watch */
   if (send(r->ping_conns[0], request, sizeof request, MSG_NOSIGNAL) < 0)
     exit_with_error("send");
   ssize_t got = recv(r->ping_conns[0], reply, sizeof reply, 0);
-  lk_bytes data = data_of(reply, got < 0 ? 0 : (size_t)got);
+  lk_bytes data = data_of_reply(reply, got < 0 ? 0 : (size_t)got);
 
   if (data.len == 0 || data.len >= sizeof r->base.members)
     exit_with_error("/zookeeper/config");
@@ -149,7 +162,7 @@ static void send_bytes(side *s, unsigned conn, const void *bytes, size_t len)
 {
   const char *at = bytes;
 
-  if (now_ms(s) - real_of(s)->nudged_ms > NUDGE_EVERY_MS)
+  if (now_ms(s) - real_of(s)->pinged_ms > PING_SESSIONS_MS)
     ping_servers(real_of(s)); /* the sessions of the pings must not expire */
   while (len > 0) {
     ssize_t sent = send(real_of(s)->fds[conn], at, len, MSG_NOSIGNAL);
@@ -170,7 +183,8 @@ static bool wait_for_bytes(side *s, unsigned conn)
   int waited = 0;
   ssize_t got;
 
-  for (; poll(&p, 1, NUDGE_MS) != 1; waited += NUDGE_MS) {
+  for (; poll(&p, 1, PING_WHILE_WAITING_MS) != 1;
+       waited += PING_WHILE_WAITING_MS) {
     if (waited >= PATIENCE_MS)
       return false;
     ping_servers(real_of(s));
@@ -190,21 +204,21 @@ static bool wait_for_bytes(side *s, unsigned conn)
 static void close_conn(side *s, unsigned conn)
 {
   struct pollfd p = {real_of(s)->fds[conn], POLLIN, 0};
-  unsigned char close_connection[4096];
+  unsigned char discarded[4096];
 
   shutdown(p.fd, SHUT_WR);
   while (poll(&p, 1, PATIENCE_MS) == 1 &&
-         recv(p.fd, close_connection, sizeof close_connection, 0) > 0)
+         recv(p.fd, discarded, sizeof discarded, 0) > 0)
     continue;
   close(p.fd);
 }
 
 static void pass_time(side *s)
 {
-  struct timespec moment = {0, 100000};
+  struct timespec tenth_of_ms = {0, 100000};
 
   (void)s;
-  nanosleep(&moment, NULL);
+  nanosleep(&tenth_of_ms, NULL);
 }
 
 static void free_real(side *s)
@@ -213,9 +227,10 @@ static void free_real(side *s)
   free(s);
 }
 
-/* Number 0 is the leader, which behaves differently. */
+/* The leader becomes number 0 of the side, since it behaves differently. */
 static void put_leader_first(real *r)
 {
+  /* The servers' numbers begin with 1. */
   int leader = r->base.servers == 1 ? 1 : server_in_mode(&r->zk, "leader");
   struct sockaddr_in first = r->addresses[0];
 
@@ -269,10 +284,10 @@ side *side_real_new(const side_config *config)
   if (r == NULL)
     abort();
   snprintf(servers, sizeof servers, "%u", config->servers);
-  snprintf(tick, sizeof tick, "%d", (int)config->tick);
-  snprintf(min, sizeof min, "%d", (int)config->min_timeout);
-  snprintf(max, sizeof max, "%d", (int)config->max_timeout);
-  snprintf(sweep, sizeof sweep, "%d", (int)config->sweep);
+  snprintf(tick, sizeof tick, "%d", (int)config->tick_ms);
+  snprintf(min, sizeof min, "%d", (int)config->min_timeout_ms);
+  snprintf(max, sizeof max, "%d", (int)config->max_timeout_ms);
+  snprintf(sweep, sizeof sweep, "%d", (int)config->sweep_ms);
   r->base.kind = &kind;
   r->base.servers = config->servers;
   server_start(&r->zk, options);

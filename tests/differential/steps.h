@@ -13,26 +13,27 @@
  */
 enum { STEPS_SLOTS = 5 };
 
-typedef struct slot {
-  bool attached;
+/** A session, which a later one replaces when it is closed. */
+typedef struct session_slot {
+  bool attached;     /**< the session has a connection, `conn` */
   bool keeps_server; /**< the session stays at one server, so no reply it gets
                         is older than the last */
   unsigned conn;
   unsigned server;
-  int64_t session;
-  int32_t xid;
-  int64_t last_zxid;
-} slot;
+  int64_t session;   /**< its number */
+  int32_t xid;       /**< of the last request */
+  int64_t last_zxid; /**< the largest seen in replies, in normal form */
+} session_slot;
 
 typedef struct steps {
   pair *pair;
   unsigned servers;
   sim_rng rng;
   generator generator;
-  slot slots[STEPS_SLOTS];
-  bool used[SIDE_CONNS]; /**< connections in use */
-  uint64_t count;        /**< requests, without the pings in between */
-  unsigned nbases;       /**< base nodes used so far */
+  session_slot slots[STEPS_SLOTS];
+  bool conn_used[SIDE_CONNS];
+  uint64_t count;  /**< requests so far, without the pings in between */
+  unsigned nbases; /**< base nodes so far; see generator.h */
   /** number of requests after which the next base is used */
   uint64_t next_base;
 } steps;
