@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-/* An acquisition ends when it has lost so many nodes before the grant. */
+/* An acquisition ends when it has lost this many nodes before the grant. */
 enum { MAX_LOST_NODES = 3 };
 
 /* ---- life -------------------------------------------------------------- */
@@ -32,6 +32,7 @@ void lk__joint_init(lk_joint_acquisition *joint, const lk_joint_kind *kind,
   for (size_t i = 0; i < count; i++)
     joint->members[i] = (lk_joint_member){joint, i};
   joint->acquisition.kind = &kind->acquisition;
+  /* The array of parts follows that of the members in `room`. */
   joint->acquisition.parts = (lk_contender **)(void *)(joint->members + count);
 }
 
@@ -72,8 +73,11 @@ lk_contender *lk__joint_add(lk_joint_acquisition *joint,
 void lk__joint_stop_members(lk_joint_acquisition *joint, bool report_gone)
 {
   for (size_t i = 0; i < joint->acquisition.count; i++) {
-    if (joint->acquisition.parts[i]->callbacks != NULL)
-      lk__contender_stop(joint->acquisition.parts[i], report_gone);
+    lk_contender *part = joint->acquisition.parts[i];
+    bool has_ended = part->callbacks == NULL;
+
+    if (!has_ended)
+      lk__contender_stop(part, report_gone);
   }
 }
 
@@ -84,11 +88,11 @@ void lk__joint_member_gone(void *arg, int err)
   const lk_acquisition_callbacks *callbacks = joint->callbacks;
 
   if (err != 0)
-    joint->left_err = err;
-  if (--joint->leaving == 0) {
+    joint->not_deleted_err = err;
+  if (--joint->gone_reports_due == 0) {
     joint->callbacks = NULL;
     if (callbacks != NULL)
-      callbacks->gone(joint->callbacks_arg, joint->left_err);
+      callbacks->gone(joint->callbacks_arg, joint->not_deleted_err);
   }
   lk__joint_unref(joint);
 }
@@ -112,7 +116,7 @@ void lk__joint_end(lk_joint_acquisition *joint, int err)
   if (joint->over)
     return;
   if (callbacks != NULL)
-    report = joint->acquisition.whole ? callbacks->lost : callbacks->ended;
+    report = lk__joint_was_granted(joint) ? callbacks->lost : callbacks->ended;
   joint->callbacks = NULL;
   joint_stop_contenders(joint, false);
   if (report != NULL)
@@ -120,12 +124,14 @@ void lk__joint_end(lk_joint_acquisition *joint, int err)
   lk__joint_unref(joint);
 }
 
-bool lk__joint_may_begin_again(lk_joint_acquisition *joint, int err)
+bool lk__joint_begins_again_after_loss(lk_joint_acquisition *joint, int err)
 {
   if (joint->lease->end_err != 0)
     return false;
-  return err == LK_ERR_SESSION_EXPIRED ? !joint->fail_on_expiry
-                                       : ++joint->lost_nodes < MAX_LOST_NODES;
+  if (err == LK_ERR_SESSION_EXPIRED)
+    return !joint->fail_on_expiry;
+  joint->lost_nodes++;
+  return joint->lost_nodes < MAX_LOST_NODES;
 }
 
 /* ---- notices ------------------------------------------------------------- */
@@ -152,32 +158,33 @@ void lk__joint_notify_revoked(lk_joint_acquisition *joint)
 
   for (size_t i = 0; i < joint->acquisition.count; i++)
     any_revoked = any_revoked || joint->acquisition.parts[i]->holding.revoked;
-  if (!any_revoked || !joint->acquisition.whole || joint->over ||
-      joint->revoked)
+  if (!any_revoked || !lk__joint_was_granted(joint) || joint->over ||
+      joint->owner_knows_revoked)
     return;
-  joint->revoked = true;
+  joint->owner_knows_revoked = true;
   lk__joint_notify(joint, &notice);
 }
 
 void lk__joint_member_unsure(lk_joint_acquisition *joint)
 {
-  if (!joint->acquisition.whole || joint->unsure)
+  if (!lk__joint_was_granted(joint) || joint->owner_knows_unsure)
     return;
-  joint->unsure = true;
+  joint->owner_knows_unsure = true;
   lk__joint_notify_whole(joint, LK_NOTICE_UNSURE);
 }
 
 void lk__joint_member_proven(lk_joint_acquisition *joint)
 {
-  if (!joint->acquisition.whole) {
+  if (!lk__joint_was_granted(joint)) {
     joint->kind->try_grant(joint);
-  } else if (joint->unsure && !lk__acquisition_is_unsure(&joint->acquisition)) {
-    joint->unsure = false;
+  } else if (joint->owner_knows_unsure &&
+             !lk__acquisition_is_unsure(&joint->acquisition)) {
+    joint->owner_knows_unsure = false;
     lk__joint_notify_whole(joint, LK_NOTICE_LEASE_PROVEN);
   }
 }
 
-/* ---- as an acquisition --------------------------------------------------- */
+/* ---- functions of lk_acquisition_kind ------------------------------------ */
 
 static lk_joint_acquisition *joint_of(lk_acquisition *a)
 {
@@ -192,11 +199,11 @@ void lk__joint_stop(lk_acquisition *a, bool report_gone)
   if (!report_gone)
     joint->callbacks = NULL;
   /* Each contender that will report keeps a reference until it has done so. */
-  joint->leaving = report_gone ? a->count : 0;
-  joint->refs += joint->leaving;
+  joint->gone_reports_due = report_gone ? a->count : 0;
+  joint->refs += joint->gone_reports_due;
   joint_stop_contenders(joint, report_gone);
-  lk__joint_unref(joint); /* of this function */
-  lk__joint_unref(joint); /* of the owner */
+  lk__joint_unref(joint); /* the reference of this function */
+  lk__joint_unref(joint); /* the reference of the owner */
 }
 
 void lk__joint_remove_callbacks(lk_acquisition *a)

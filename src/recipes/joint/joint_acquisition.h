@@ -40,14 +40,22 @@ struct lk_joint_acquisition {
   const lk_acquisition_callbacks *callbacks; /* NULL: the owner wants no more */
   void *callbacks_arg;
   bool fail_on_expiry;
-  bool over;      /* ended or stopped */
-  bool unsure;    /* the owner was notified that the lock is unsure */
-  bool revoked;   /* the owner was notified of a revocation */
-  size_t leaving; /* contenders that will report when their nodes are gone */
-  int left_err;   /* why one of the nodes was not deleted, or 0 */
+  bool over;                /* ended or stopped */
+  bool owner_knows_unsure;  /* the owner was notified of UNSURE, and not yet of
+                               LEASE_PROVEN */
+  bool owner_knows_revoked; /* the owner was notified of REVOKED */
+  size_t gone_reports_due;  /* contenders that will report when their nodes are
+                               gone */
+  int not_deleted_err;      /* why one of the nodes was not deleted, or 0 */
   unsigned lost_nodes;      /* number of nodes lost before the grant */
   lk_joint_member *members; /* one for each contender that may exist */
 };
+
+/** Whether the owner was notified of the grant. */
+static inline bool lk__joint_was_granted(const lk_joint_acquisition *joint)
+{
+  return joint->acquisition.held_with_parts;
+}
 
 /** The number of bytes that lk__joint_init() needs at `room` for `count`
     members. */
@@ -75,7 +83,7 @@ void lk__joint_stop_members(lk_joint_acquisition *joint, bool report_gone);
 void lk__joint_end(lk_joint_acquisition *joint, int err);
 /** A contender lost its node or its session before the grant. true: the
     acquisition may begin again; false: it has to end. */
-bool lk__joint_may_begin_again(lk_joint_acquisition *joint, int err);
+bool lk__joint_begins_again_after_loss(lk_joint_acquisition *joint, int err);
 
 /** Notify the owner, if it has callbacks. */
 void lk__joint_notify(lk_joint_acquisition *joint, const lk_notice *notice);

@@ -32,43 +32,45 @@ static void lease_check_users(const lk_session_lease *lease)
 }
 #endif
 
-static void on_reply(lk_client *c, const lk_reply *a, void *arg)
+static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 {
   lk_session_lease *lease = arg;
 
   (void)c;
-  (void)a;
+  (void)reply;
   lease_check_users(lease);
   lk__watchdog_deadline_moved(lease);
 }
 
 /* ---- connection and session --------------------------------------------- */
 
-static void resume_user(lk_session_lease *lease, lk_lease_user *u)
+static void notify_connected(lk_session_lease *lease, lk_lease_user *u)
 {
   (void)lease;
   u->kind->connected(u);
 }
 
-static void resume_cleanup(lk_session_lease *lease, lk_lease_user *u)
+static void notify_connected_if_cleanup(lk_session_lease *lease,
+                                        lk_lease_user *u)
 {
   if (u->need == LK_LEASE_CLEANUP)
-    resume_user(lease, u);
+    notify_connected(lease, u);
 }
 
 /* Nodes of released locks are deleted first: a new contender of this client
  * would queue behind them. The checks of held nodes follow, then the requests
- * of waiters. */
+ * of waiters. Users in cleanup are notified a second time, which has no effect
+ * while their deletes are under way. */
 static void on_connected(lk_session_lease *lease)
 {
-  lk__lease_for_each_user(lease, resume_cleanup);
+  lk__lease_for_each_user(lease, notify_connected_if_cleanup);
   if (lk__lease_count_held(lease) > 0)
     (void)lk__heartbeat_now(lease);
-  lk__lease_for_each_user(lease, resume_user);
-  lk__heartbeat_plan(lease);
+  lk__lease_for_each_user(lease, notify_connected);
+  lk__heartbeat_update_timer(lease);
 }
 
-static void suspend_user(lk_session_lease *lease, lk_lease_user *u)
+static void notify_suspended(lk_session_lease *lease, lk_lease_user *u)
 {
   (void)lease;
   u->kind->suspended(u);
@@ -76,26 +78,32 @@ static void suspend_user(lk_session_lease *lease, lk_lease_user *u)
 
 static void on_suspended(lk_session_lease *lease)
 {
-  lk__heartbeat_plan(lease);
-  lk__lease_for_each_user(lease, suspend_user);
+  lk__heartbeat_update_timer(lease);
+  lk__lease_for_each_user(lease, notify_suspended);
 }
 
-static void expire_user(lk_session_lease *lease, lk_lease_user *u)
+static void notify_expired(lk_session_lease *lease, lk_lease_user *u)
 {
   (void)lease;
   u->kind->expired(u);
 }
 
+/* The timer fires in the next turn of the loop. */
+static void start_timer_after_expiry(lk_session_lease *lease)
+{
+  lk__lease_start_timer(lease, &lease->life.after_expiry,
+                        lk_client_input_ms(lease->client));
+}
+
 static void on_expired(lk_session_lease *lease)
 {
   lease->known_deadline_ms = LK_NO_LEASE;
-  lk__heartbeat_plan(lease);
-  lk__lease_start_timer(lease, &lease->life.after_expiry,
-                        lk_client_input_ms(lease->client));
-  lk__lease_for_each_user(lease, expire_user);
+  lk__heartbeat_update_timer(lease);
+  start_timer_after_expiry(lease);
+  lk__lease_for_each_user(lease, notify_expired);
 }
 
-static void end_user(lk_session_lease *lease, lk_lease_user *u)
+static void notify_no_new_session(lk_session_lease *lease, lk_lease_user *u)
 {
   (void)lease;
   u->kind->no_new_session(u);
@@ -111,11 +119,11 @@ static void on_turn_after_expiry(lk_client *c, void *arg)
     return;
   lk__lease_ref(lease);
   lease->end_err = LK_ERR_CLOSED;
-  lk__lease_for_each_user(lease, end_user);
+  lk__lease_for_each_user(lease, notify_no_new_session);
   lk__lease_unref(lease);
 }
 
-static void close_user(lk_session_lease *lease, lk_lease_user *u)
+static void notify_closed(lk_session_lease *lease, lk_lease_user *u)
 {
   u->kind->closed(u, lease->end_err);
 }
@@ -125,7 +133,7 @@ static void stop_timers(lk_session_lease *lease)
   lk__lease_stop_timer(lease, &lease->watchdog);
   lk__lease_stop_timer(lease, &lease->life.after_expiry);
   lk__lease_stop_timer(lease, &lease->heartbeat.timer);
-  lease->heartbeat.planned = false;
+  lease->heartbeat.timer_runs = false;
   lease->watch_at_ms = INT64_MAX;
 }
 
@@ -133,7 +141,7 @@ static void lease_end(lk_session_lease *lease, int err)
 {
   lease->end_err = err;
   stop_timers(lease);
-  lk__lease_for_each_user(lease, close_user);
+  lk__lease_for_each_user(lease, notify_closed);
 }
 
 /* After this call the session lease calls no function of the client.
@@ -163,32 +171,34 @@ static void lease_close(lk_session_lease *lease)
   lease_end(lease, LK_ERR_CLOSED);
   notify_close_hooks(lease);
   lease->life.closed = true;
-  if (lease->life.listening == 0)
+  if (lease->life.acquisition_listeners == 0)
     lease_detach_client(lease);
 }
 
 void lk__lease_attach_listener(lk_session_lease *lease, lk_listener *l)
 {
-  lease->life.listening++;
+  lease->life.acquisition_listeners++;
   lk_client_attach(lease->client, l);
 }
 
 void lk__lease_detach_listener(lk_session_lease *lease, lk_listener *l)
 {
   lk_client_detach(lease->client, l);
-  lease->life.listening--;
+  lease->life.acquisition_listeners--;
 }
 
 void lk__lease_listener_done(lk_session_lease *lease)
 {
-  if (lease->life.closed && !lease->life.detached && lease->life.listening == 0)
+  if (lease->life.closed && !lease->life.detached &&
+      lease->life.acquisition_listeners == 0)
     lease_detach_client(lease);
 }
 
-static void close_unless_cleanup(lk_session_lease *lease, lk_lease_user *u)
+static void notify_closed_unless_cleanup(lk_session_lease *lease,
+                                         lk_lease_user *u)
 {
   if (u->need != LK_LEASE_CLEANUP)
-    close_user(lease, u);
+    notify_closed(lease, u);
 }
 
 /* The client is about to send closeSession. Locks are lost from now on: the
@@ -202,7 +212,7 @@ static void on_closing(lk_client *c, void *arg)
   lk__lease_ref(lease);
   lease->end_err = LK_ERR_CLOSED;
   stop_timers(lease);
-  lk__lease_for_each_user(lease, close_unless_cleanup);
+  lk__lease_for_each_user(lease, notify_closed_unless_cleanup);
   lk__lease_unref(lease);
 }
 
@@ -227,8 +237,9 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
 /* ---- the listener ------------------------------------------------------- */
 
-/* The session lease may be created late. The client does not report its present
- * state again, so the states that need an action are handled here. */
+/* When the session lease is created, the client may have left its first state.
+ * It does not report its present state again, so the states that need an action
+ * are handled here. */
 void lk__lease_attach_client(lk_session_lease *lease)
 {
   lease->life.listener = (lk_listener){.state = on_state,
@@ -238,10 +249,7 @@ void lk__lease_attach_client(lk_session_lease *lease)
   lease->life.after_expiry =
       (lk_timer){.fire = on_turn_after_expiry, .arg = lease};
   switch (lk_client_state(lease->client)) {
-  case LK_STATE_EXPIRED:
-    lk__lease_start_timer(lease, &lease->life.after_expiry,
-                          lk_client_input_ms(lease->client));
-    break;
+  case LK_STATE_EXPIRED: start_timer_after_expiry(lease); break;
   case LK_STATE_AUTH_FAILED: lease->end_err = LK_ERR_AUTH_FAILED; break;
   case LK_STATE_CLOSED: /* no listener is notified after this state */
     lease->end_err = LK_ERR_CLOSED;
@@ -253,5 +261,6 @@ void lk__lease_attach_client(lk_session_lease *lease)
   case LK_STATE_READ_ONLY:
   case LK_STATE_SUSPENDED: break;
   }
+  /* All other listeners are notified after the session lease. */
   lk__client_attach_first(lease->client, &lease->life.listener);
 }

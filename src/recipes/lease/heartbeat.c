@@ -7,25 +7,25 @@
  * @file
  * The heartbeat: a request that is sent a quarter of the session timeout after
  * the last reply and renews the lease. A client that holds locks sends checks
- * of all held nodes, or a sync. A client that only waits sends a sync, since
- * thousands of waiters must not each cost a transaction. If one of its nodes is
- * the next to hold, it sends a check of that node instead.
+ * of all held nodes (LK_ASSURE_QUORUM), or a sync (LK_ASSURE_SYNC). A client
+ * that only waits sends a sync, since thousands of waiters must not each cost a
+ * transaction. If one of its nodes is the next to hold, it sends a check of
+ * that node instead. With LK_ASSURE_PING the client's own pings suffice.
  */
 
-/* One multi has at most so many checks. It may exceed the number of bytes by
- * one path. Servers refuse requests above jute.maxbuffer, 1 MiB by default. */
-enum { MULTI_OPS = 64, MULTI_BYTES = 128 * 1024 };
+/* A multi is sent when it has so many checks, or so many bytes of paths.
+ * Servers refuse requests above jute.maxbuffer, 1 MiB by default. */
+enum { MULTI_CHECKS = 64, MULTI_PATH_BYTES = 128 * 1024 };
 
-/* The pause after LK_ERR_THROTTLED. */
-enum { PAUSE_MS = 100 };
+enum { PAUSE_IF_THROTTLED_MS = 100 };
 
 static void heartbeat_request_completed(lk_session_lease *lease);
 
 /* ---- checks ------------------------------------------------------------ */
 
-/* Whether `err`, the error of a multi, is that of one of its operations. Any
- * other error means that the multi failed as a whole. */
-static bool error_is_of_operation(int err)
+/* Whether a multi that completed with `err` has executed its checks, at least
+ * up to one that failed. Any other error means that none was executed. */
+static bool multi_executed_checks(int err)
 {
   return err == 0 || err == LK_ERR_BAD_VERSION || err == LK_ERR_NO_AUTH ||
          err == LK_ERR_NO_NODE;
@@ -33,7 +33,7 @@ static bool error_is_of_operation(int err)
 
 /* Reports to each user the result of its check in the multi with the index
  * `multi`. A check behind a failed one was not executed: then `incomplete` asks
- * for another heartbeat. Each callback may remove other users. */
+ * for another heartbeat. */
 static void report_checks(lk_session_lease *lease, size_t multi, int err,
                           const lk_op_result *results, size_t count)
 {
@@ -46,26 +46,34 @@ static void report_checks(lk_session_lease *lease, size_t multi, int err,
 
     if (!lk__lease_user_holds(u) || u->heartbeat != number || u->multi != multi)
       continue;
-    int own = u->operation < count ? results[u->operation].err : err;
+    int check_err = u->operation < count ? results[u->operation].err : err;
 
-    if (own == LK_ERR_RUNTIME_INCONSISTENCY && error_is_of_operation(err))
+    if (check_err == LK_ERR_RUNTIME_INCONSISTENCY && multi_executed_checks(err))
       lease->heartbeat.incomplete = true;
     u->kind->ref(u);
-    u->kind->checked(u, own);
+    u->kind->checked(u, check_err);
     u->kind->unref(u);
   }
+}
+
+static void heartbeat_count_reply(lk_session_lease *lease, int err)
+{
+  lease->heartbeat.requests--;
+  if (err == LK_ERR_THROTTLED)
+    lease->heartbeat.throttled = true;
 }
 
 static void on_checks(lk_client *c, int err, const lk_op_result *results,
                       size_t count, void *arg)
 {
   lk_session_lease *lease = arg;
+  /* Multis complete in the order in which they were sent. */
+  size_t multi = lease->heartbeat.multis_completed;
 
   (void)c;
-  lease->heartbeat.requests--;
-  lease->heartbeat.throttled =
-      lease->heartbeat.throttled || err == LK_ERR_THROTTLED;
-  report_checks(lease, lease->heartbeat.replied++, err, results, count);
+  heartbeat_count_reply(lease, err);
+  lease->heartbeat.multis_completed++;
+  report_checks(lease, multi, err, results, count);
   heartbeat_request_completed(lease);
   lk__lease_unref(lease);
 }
@@ -87,9 +95,9 @@ static bool send_checks(lk_session_lease *lease, const lk_op *ops, size_t count)
  * multi. */
 static void send_checks_of_held(lk_session_lease *lease)
 {
-  lk_op ops[MULTI_OPS];
+  lk_op ops[MULTI_CHECKS];
   size_t count = 0;
-  size_t bytes = 0;
+  size_t path_bytes = 0;
   size_t multi = 0;
 
   for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
@@ -103,35 +111,34 @@ static void send_checks_of_held(lk_session_lease *lease)
     u->multi = multi;
     u->operation = count;
     ops[count++] = lk_op_check(node, -1);
-    bytes += strlen(node);
-    if (count < MULTI_OPS && bytes < MULTI_BYTES && !unreadable)
+    path_bytes += strlen(node);
+    if (count < MULTI_CHECKS && path_bytes < MULTI_PATH_BYTES && !unreadable)
       continue;
     if (!send_checks(lease, ops, count))
       return;
     multi++;
     count = 0;
-    bytes = 0;
+    path_bytes = 0;
   }
   (void)send_checks(lease, ops, count);
 }
 
 /* ---- sync -------------------------------------------------------------- */
 
-static void on_heartbeat_sync(lk_client *c, int err, void *arg)
+static void on_single_heartbeat_request(lk_client *c, int err, void *arg)
 {
   lk_session_lease *lease = arg;
 
   (void)c;
-  lease->heartbeat.requests--;
-  lease->heartbeat.throttled =
-      lease->heartbeat.throttled || err == LK_ERR_THROTTLED;
+  heartbeat_count_reply(lease, err);
   heartbeat_request_completed(lease);
   lk__lease_unref(lease);
 }
 
 static void send_sync(lk_session_lease *lease)
 {
-  if (lk_sync(lease->client, "/", NULL, on_heartbeat_sync, lease) != 0)
+  if (lk_sync(lease->client, "/", NULL, on_single_heartbeat_request, lease) !=
+      0)
     return;
   lease->heartbeat.requests++;
   lk__lease_ref(lease);
@@ -144,12 +151,11 @@ static void send_sync(lk_session_lease *lease)
  * lease that was proven before. */
 static lk_lease_user *next_to_hold(const lk_session_lease *lease)
 {
-  lk_lease_user *u = NULL;
-
-  do
-    u = lk__lease_next_user(lease, u);
-  while (u != NULL && !u->kind->is_next(u));
-  return u;
+  for (lk_lease_user *u = NULL; (u = lk__lease_next_user(lease, u)) != NULL;) {
+    if (u->kind->is_next(u))
+      return u;
+  }
+  return NULL;
 }
 
 /* The assurance of the heartbeat of a client that only waits. A sync suffices
@@ -168,7 +174,7 @@ static void on_waiting_check(lk_client *c, int err, const lk_op_result *results,
 {
   (void)results;
   (void)count;
-  on_heartbeat_sync(c, err, arg);
+  on_single_heartbeat_request(c, err, arg);
 }
 
 /* The result is ignored: the watch on the node reports its deletion. */
@@ -212,7 +218,7 @@ static void heartbeat_of_holders(lk_session_lease *lease)
 static void send_heartbeat(lk_session_lease *lease)
 {
   lease->heartbeat.number++;
-  lease->heartbeat.replied = 0;
+  lease->heartbeat.multis_completed = 0;
   lease->heartbeat.incomplete = false;
   lease->heartbeat.throttled = false;
   if (lk__lease_count_held(lease) == 0)
@@ -224,42 +230,46 @@ static void send_heartbeat(lk_session_lease *lease)
 static void heartbeat_start_timer(lk_session_lease *lease, int64_t at_ms)
 {
   lk__lease_start_timer(lease, &lease->heartbeat.timer, at_ms);
-  lease->heartbeat.planned = true;
+  lease->heartbeat.timer_runs = true;
 }
 
-/* When the heartbeat is due that renews a lease until `until_ms`: a quarter of
- * the session timeout from now. It is due earlier if the holder would become
+/* When the heartbeat is due that renews a lease until `deadline_ms`: a quarter
+ * of the session timeout from now. It is due earlier if the holder would become
  * unsure within half of the timeout, so that the reply has a quarter of the
  * timeout to arrive. It is due a sixteenth of the timeout from now at the
  * earliest. */
 static int64_t heartbeat_due_for(const lk_session_lease *lease,
-                                 int64_t until_ms)
+                                 int64_t deadline_ms)
 {
   int64_t now = lk_client_input_ms(lease->client);
   int64_t quarter = lk__lease_timeout_ms(lease) / 4;
+  int64_t shortest_wait = quarter / 4;
 
-  if (until_ms == LK_NO_LEASE)
+  if (deadline_ms == LK_NO_LEASE)
     return now + quarter;
-  int64_t left = lk__lease_unsure_ms(lease, until_ms) - now - quarter;
+  int64_t until_unsure = lk__lease_unsure_ms(lease, deadline_ms) - now;
 
-  if (left <= -quarter || left >= quarter)
+  if (until_unsure <= 0 || until_unsure >= 2 * quarter)
     return now + quarter;
-  return now + (left < quarter / 4 ? quarter / 4 : left);
+  int64_t wait = until_unsure - quarter;
+
+  return now + (wait < shortest_wait ? shortest_wait : wait);
 }
 
 static int64_t heartbeat_due(const lk_session_lease *lease)
 {
-  int64_t waits = LK_NO_LEASE;
+  int64_t waiters_deadline = LK_NO_LEASE;
 
   if (lease->count[LK_LEASE_WAITING] > 0)
-    waits = lk__evidence_deadline(lease->evidence, assurance_of_waiters(lease));
-  int64_t at = heartbeat_due_for(lease, waits);
+    waiters_deadline =
+        lk__evidence_deadline(lease->evidence, assurance_of_waiters(lease));
+  int64_t due_for_waiters = heartbeat_due_for(lease, waiters_deadline);
 
   if (lease->count[LK_LEASE_HELD] == 0)
-    return at;
-  int64_t held = heartbeat_due_for(lease, lk__lease_deadline(lease));
+    return due_for_waiters;
+  int64_t due_for_holders = heartbeat_due_for(lease, lk__lease_deadline(lease));
 
-  return held < at ? held : at;
+  return due_for_holders < due_for_waiters ? due_for_holders : due_for_waiters;
 }
 
 static bool heartbeat_is_needed(const lk_session_lease *lease)
@@ -273,16 +283,16 @@ static bool heartbeat_is_needed(const lk_session_lease *lease)
 
 static void heartbeat_stop_timer(lk_session_lease *lease)
 {
-  if (lease->heartbeat.planned)
+  if (lease->heartbeat.timer_runs)
     lk__lease_stop_timer(lease, &lease->heartbeat.timer);
-  lease->heartbeat.planned = false;
+  lease->heartbeat.timer_runs = false;
 }
 
-void lk__heartbeat_plan(lk_session_lease *lease)
+void lk__heartbeat_update_timer(lk_session_lease *lease)
 {
   if (!heartbeat_is_needed(lease))
     heartbeat_stop_timer(lease);
-  else if (!lease->heartbeat.planned && lease->heartbeat.requests == 0)
+  else if (!lease->heartbeat.timer_runs && lease->heartbeat.requests == 0)
     heartbeat_start_timer(lease, heartbeat_due(lease));
 }
 
@@ -295,25 +305,28 @@ static int64_t first_heartbeat_due(const lk_session_lease *lease)
 
   if (deadline == LK_NO_LEASE)
     return heartbeat_due_for(lease, deadline);
-  int64_t left = lk__lease_unsure_ms(lease, deadline) - now;
+  int64_t until_unsure = lk__lease_unsure_ms(lease, deadline) - now;
 
-  if (left > 0 && left < lk__lease_timeout_ms(lease) / 4)
+  if (until_unsure > 0 && until_unsure < lk__lease_timeout_ms(lease) / 4)
     return now;
   return heartbeat_due_for(lease, deadline);
 }
 
-int64_t lk__heartbeat_granted(lk_session_lease *lease)
+int64_t lk__heartbeat_after_grant(lk_session_lease *lease)
 {
-  int64_t at = first_heartbeat_due(lease);
+  int64_t due = first_heartbeat_due(lease);
+  int64_t timer_fires_at = lease->heartbeat.timer.node.at;
 
-  if (lease->heartbeat.planned && at < lease->heartbeat.timer.node.at)
-    heartbeat_start_timer(lease, at);
-  return at;
+  if (lease->heartbeat.timer_runs && due < timer_fires_at)
+    heartbeat_start_timer(lease, due);
+  return due;
 }
 
+/* With several locks the heartbeat is not postponed: the request that proved
+ * the lease has shown only one of the held nodes. */
 void lk__heartbeat_put_off(lk_session_lease *lease)
 {
-  if (lease->heartbeat.planned && lk__lease_count_held(lease) == 1)
+  if (lease->heartbeat.timer_runs && lk__lease_count_held(lease) == 1)
     heartbeat_start_timer(lease, heartbeat_due(lease));
 }
 
@@ -323,7 +336,7 @@ bool lk__heartbeat_now(lk_session_lease *lease)
     return false;
   heartbeat_stop_timer(lease);
   send_heartbeat(lease);
-  lk__heartbeat_plan(lease);
+  lk__heartbeat_update_timer(lease);
   return true;
 }
 
@@ -332,7 +345,7 @@ void lk__heartbeat_on_timer(lk_client *c, void *arg)
   lk_session_lease *lease = arg;
 
   (void)c;
-  lease->heartbeat.planned = false;
+  lease->heartbeat.timer_runs = false;
   (void)lk__heartbeat_now(lease);
 }
 
@@ -345,10 +358,11 @@ static void heartbeat_request_completed(lk_session_lease *lease)
   if (lease->heartbeat.incomplete)
     (void)lk__heartbeat_now(lease);
   else if (lease->heartbeat.throttled && heartbeat_is_needed(lease) &&
-           !lease->heartbeat.planned)
-    heartbeat_start_timer(lease, lk_client_input_ms(lease->client) + PAUSE_MS);
+           !lease->heartbeat.timer_runs)
+    heartbeat_start_timer(lease, lk_client_input_ms(lease->client) +
+                                     PAUSE_IF_THROTTLED_MS);
   else
-    lk__heartbeat_plan(lease);
+    lk__heartbeat_update_timer(lease);
 }
 
 /* ---- needs of the users ------------------------------------------------- */
@@ -359,5 +373,5 @@ void lk__lease_set_need(lk_session_lease *lease, lk_lease_user *u,
   lease->count[u->need]--;
   lease->count[need]++;
   u->need = need;
-  lk__heartbeat_plan(lease);
+  lk__heartbeat_update_timer(lease);
 }

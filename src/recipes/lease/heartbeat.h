@@ -16,11 +16,11 @@ void lk__lease_set_need(lk_session_lease *lease, lk_lease_user *u,
                         lk_lease_need need);
 /** Start the timer if a heartbeat is needed, else stop it. The timer is left
     alone if it runs already or a heartbeat is under way. */
-void lk__heartbeat_plan(lk_session_lease *lease);
+void lk__heartbeat_update_timer(lk_session_lease *lease);
 /** A lock was granted, and little may be left of its lease: send the next
     heartbeat earlier if necessary. Returns the time at which the lease needs
     the heartbeat, on the client's clock. */
-int64_t lk__heartbeat_granted(lk_session_lease *lease);
+int64_t lk__heartbeat_after_grant(lk_session_lease *lease);
 /** Another request proved the lease just now, so the next heartbeat can wait
     for a quarter of the session timeout. No effect while several locks are
     held: the request proved only one of their nodes. */

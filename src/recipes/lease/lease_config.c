@@ -30,7 +30,7 @@ static lk_session_lease *lease_new(lk_client *c, const lk_lease_config *config)
   lease->client = c;
   lease->config = *config;
   lease->margin_ms = config->margin_ms;
-  lease->refs = 1;
+  lease->refs = 1; /* the client's, see on_client_freed() */
   lease->watch_at_ms = INT64_MAX;
   lk__list_init(&lease->queues.local);
   lk__list_init(&lease->life.close_hooks);
@@ -57,10 +57,16 @@ lk_session_lease *lk__lease_of(lk_client *c)
 
 /* ---- public functions --------------------------------------------------- */
 
+static bool assurance_is_valid(lk_assurance assurance)
+{
+  return assurance == LK_ASSURE_QUORUM || assurance == LK_ASSURE_SYNC ||
+         assurance == LK_ASSURE_PING;
+}
+
 static bool lease_config_is_valid(const lk_lease_config *config)
 {
   return config->margin_ms >= 0 && config->gap_ms >= 0 &&
-         (unsigned)config->assurance <= LK_ASSURE_PING;
+         assurance_is_valid(config->assurance);
 }
 
 static bool lease_configs_are_equal(const lk_lease_config *a,
@@ -75,23 +81,23 @@ int lk_lease_configure(lk_client *c, const lk_lease_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_lease_config);
   const lk_session_lease *lease = lk__client_lease(c);
-  lk_lease_config own;
+  lk_lease_config copy;
 
-  if (lk__config_copy(c, &sized, &own, config) != 0 ||
-      !lease_config_is_valid(&own))
+  if (lk__config_copy(c, &sized, &copy, config) != 0 ||
+      !lease_config_is_valid(&copy))
     return LK_ERR_BAD_ARGUMENT;
   if (lease != NULL)
-    return lease_configs_are_equal(&lease->config, &own) ? 0 : LK_ERR_STATE;
-  return lease_new(c, &own) == NULL ? LK_ERR_NO_MEMORY : 0;
+    return lease_configs_are_equal(&lease->config, &copy) ? 0 : LK_ERR_STATE;
+  return lease_new(c, &copy) == NULL ? LK_ERR_NO_MEMORY : 0;
 }
 
 int64_t lk_lease_deadline(const lk_client *c)
 {
   const lk_session_lease *lease = lk__client_lease(c);
 
-  return lease == NULL
-             ? lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM)
-             : lk__lease_deadline(lease);
+  if (lease == NULL) /* the default assurance applies */
+    return lk__evidence_deadline(lk__client_evidence(c), LK_ASSURE_QUORUM);
+  return lk__lease_deadline(lease);
 }
 
 int lk_lease_set_margin(lk_client *c, int32_t margin_ms)

@@ -10,9 +10,9 @@ enum { DRIFT_PERCENT = 1, DRIFT_MS = 10 };
 static lk_evidence_level needed_level(lk_assurance assurance)
 {
   switch (assurance) {
-  case LK_ASSURE_QUORUM: break;
   case LK_ASSURE_SYNC: return LK_PROVEN_BY_LEADER;
   case LK_ASSURE_PING: return LK_PROVEN_BY_CONTACT;
+  case LK_ASSURE_QUORUM: break;
   }
   return LK_PROVEN_BY_COMMIT;
 }

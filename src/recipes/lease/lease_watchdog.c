@@ -9,7 +9,7 @@ void lk__lease_watch_deadline(lk_session_lease *lease)
   int64_t at = lk__lease_unsure_ms(lease, lk__lease_deadline(lease));
 
   if (at >= lease->watch_at_ms)
-    return;
+    return; /* the timer fires early enough */
   lease->watch_at_ms = at;
   lk__lease_start_timer(lease, &lease->watchdog, at);
 }
@@ -66,6 +66,7 @@ void lk__watchdog_on_timer(lk_client *c, void *arg)
   lk__lease_unref(lease);
 }
 
+/* The timer fires in the next turn of the loop. */
 void lk__watchdog_review_soon(lk_session_lease *lease)
 {
   lease->watch_at_ms = lk_client_input_ms(lease->client);
@@ -76,7 +77,7 @@ void lk__watchdog_deadline_moved(lk_session_lease *lease)
 {
   int64_t deadline = lk__lease_deadline(lease);
   bool later = deadline > lease->known_deadline_ms;
-  bool other_timeout = lease->evidence->timeout_ms != lease->known_timeout_ms;
+  bool timeout_changed = lease->evidence->timeout_ms != lease->known_timeout_ms;
 
   lease->known_deadline_ms = deadline;
   lease->known_timeout_ms = lease->evidence->timeout_ms;
@@ -84,6 +85,6 @@ void lk__watchdog_deadline_moved(lk_session_lease *lease)
     return;
   if ((lease->count[LK_LEASE_UNSURE] > 0 || lease->grant_awaited) && later)
     lk__watchdog_review_soon(lease);
-  else if (other_timeout)
+  else if (timeout_changed)
     watch_deadline_if_held(lease); /* the deadline may be earlier now */
 }

@@ -29,6 +29,7 @@ void lk__lease_add_user(lk_session_lease *lease, lk_lease_user *u)
   lk__lease_ref(lease);
 }
 
+/* The user keeps its reference, and gives it back by lk__lease_unref(). */
 void lk__lease_remove_user(lk_session_lease *lease, lk_lease_user *u)
 {
   lease->count[u->need]--;
@@ -53,17 +54,20 @@ void lk__lease_for_each_user(lk_session_lease *lease,
 
 int64_t *lk__lease_scratch(lk_session_lease *lease, size_t count)
 {
+  enum { MIN_COUNT = 64 };
+  bool is_first_use = lease->queues.scratch == NULL;
+
   if (count > SIZE_MAX / sizeof *lease->queues.scratch)
     return NULL;
-  if (count > lease->queues.scratch_count || lease->queues.scratch == NULL) {
-    size_t room = count < 64 ? 64 : count;
-    void *p = lease->mem.resize(lease->mem.arg, lease->queues.scratch,
-                                room * sizeof *lease->queues.scratch);
+  if (count > lease->queues.scratch_count || is_first_use) {
+    size_t new_count = count < MIN_COUNT ? MIN_COUNT : count;
+    void *resized = lease->mem.resize(lease->mem.arg, lease->queues.scratch,
+                                      new_count * sizeof(int64_t));
 
-    if (p == NULL)
+    if (resized == NULL)
       return NULL;
-    lease->queues.scratch = p;
-    lease->queues.scratch_count = room;
+    lease->queues.scratch = resized;
+    lease->queues.scratch_count = new_count;
   }
   return lease->queues.scratch;
 }
@@ -118,9 +122,9 @@ int64_t lk__lease_deadline(const lk_session_lease *lease)
 static int64_t grant_min_lease_ms(const lk_session_lease *lease)
 {
   int64_t timeout = lk__lease_timeout_ms(lease);
-  int64_t spare = (timeout - lk__lease_gap_ms(lease)) / 2;
+  int64_t half_of_longest = (timeout - lk__lease_gap_ms(lease)) / 2;
 
-  return spare < timeout / 4 ? spare : timeout / 4;
+  return half_of_longest < timeout / 4 ? half_of_longest : timeout / 4;
 }
 
 bool lk__lease_may_grant(const lk_session_lease *lease, int64_t now_ms)

@@ -14,10 +14,10 @@
 /** The heartbeat: the requests whose replies prove that the session lives. */
 typedef struct lk_heartbeat {
   lk_timer timer;
-  bool planned;    /**< `timer` runs */
+  bool timer_runs;
   uint64_t number; /**< number of the newest heartbeat */
   size_t requests; /**< requests of the newest heartbeat without a reply */
-  size_t replied;  /**< completed multis of the newest heartbeat */
+  size_t multis_completed; /**< of the newest heartbeat */
   bool incomplete; /**< a node could not be checked: send another heartbeat */
   bool throttled;  /**< the server is overloaded: pause before the next one */
 } lk_heartbeat;
@@ -42,7 +42,8 @@ typedef struct lk_close_hook {
 typedef struct lk_client_life {
   lk_listener listener;
   lk_timer after_expiry; /**< finds out whether a new session has followed */
-  size_t listening;      /**< acquisitions that have a listener of their own */
+  size_t acquisition_listeners; /**< number of listeners that were attached by
+                                     lk__lease_attach_listener() */
   lk_link close_hooks;   /**< list of lk_close_hook */
   bool closed;           /**< CLOSED was reported */
   bool detached; /**< CLOSED was reported to all listeners: the client must not

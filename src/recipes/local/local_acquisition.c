@@ -84,7 +84,7 @@ static void local_request_release(lk_local_request *r, bool report_gone)
   lk_local_queue *q = r->queue;
 
   q->holder = NULL;
-  r->acquisition.whole = false;
+  r->acquisition.held_with_parts = false;
   if (lk__local_handoff_is_allowed(q)) {
     if (report_gone)
       lk__local_request_end_later(r, r->callbacks->gone, 0);

@@ -140,7 +140,7 @@ static void local_contender_lost(void *arg, int err)
   local_queue_detach_node(q);
   q->holder = NULL;
   if (r != NULL) {
-    r->acquisition.whole = false;
+    r->acquisition.held_with_parts = false;
     r->callbacks->lost(r->arg, err);
     lk__local_request_finish(r);
   }

@@ -40,7 +40,7 @@ void lk__local_request_unref(lk_local_request *r)
 void lk__local_request_finish(lk_local_request *r)
 {
   r->callbacks = NULL;
-  r->acquisition.whole = false;
+  r->acquisition.held_with_parts = false;
   lk__local_request_unref(r);
 }
 
@@ -80,7 +80,7 @@ void lk__local_request_grant(lk_local_request *r)
   r->node = q->node;
   lk__contender_ref(r->node);
   r->acquisition.count = 1;
-  r->acquisition.whole = true;
+  r->acquisition.held_with_parts = true;
   r->acquisition.handoffs = q->handoffs;
   if (lk__local_queue_first(q) != NULL)
     lk__local_queue_schedule(q);

@@ -19,7 +19,7 @@ static void multilock_begin_again(lk_multilock_acquisition *m, int err)
   lk_joint_acquisition *joint = &m->joint;
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
-  if (!lk__joint_may_begin_again(joint, err)) {
+  if (!lk__joint_begins_again_after_loss(joint, err)) {
     lk__multilock_end(m, err);
     return;
   }
@@ -76,7 +76,7 @@ static void member_lost(void *arg, int err)
 {
   lk_joint_member *member = arg;
 
-  if (member->joint->acquisition.whole)
+  if (lk__joint_was_granted(member->joint))
     lk__multilock_end(lk__multilock_of(member->joint), err);
   else
     multilock_begin_again(lk__multilock_of(member->joint), err);
@@ -86,7 +86,7 @@ static void member_lost(void *arg, int err)
  * passed on, so that the owner gets one. */
 static void member_suspended(lk_multilock_acquisition *m)
 {
-  if (!m->joint.acquisition.whole || m->suspended)
+  if (!lk__joint_was_granted(&m->joint) || m->suspended)
     return;
   m->suspended = true;
   lk__joint_notify_whole(&m->joint, LK_NOTICE_SUSPENDED);

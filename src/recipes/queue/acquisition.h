@@ -66,9 +66,9 @@ typedef struct lk_acquisition_kind {
 
 struct lk_acquisition {
   const lk_acquisition_kind *kind;
-  /** false: the acquisition is not held even if all `parts` are. Contenders may
-      still be missing among them, or the grant has not been given. */
-  bool whole;
+  /** The acquisition is held if all `parts` are. false: it is not held even
+      then, since a contender is still missing or the grant was not given. */
+  bool held_with_parts;
   lk_contender **parts; /**< the contenders that must all be held */
   size_t count;         /**< of `parts` */
   uint64_t handoffs;    /**< how many local owners held with this node before */

@@ -16,7 +16,7 @@ static bool acquisition_parts_hold(const lk_acquisition *a)
 
 bool lk__acquisition_holds(const lk_acquisition *a)
 {
-  return a->whole && acquisition_parts_hold(a);
+  return a->held_with_parts && acquisition_parts_hold(a);
 }
 
 bool lk__acquisition_is_unsure(const lk_acquisition *a)
@@ -32,14 +32,14 @@ bool lk__acquisition_try_grant(lk_acquisition *a)
 {
   lk_session_lease *lease = a->parts[0]->lease;
 
-  a->whole = false;
+  a->held_with_parts = false;
   if (!acquisition_parts_hold(a) || lk__acquisition_is_unsure(a))
     return false;
   if (!lk__lease_may_grant(lease, lk_client_clock(lease->client))) {
     lk__contender_await_lease(a->parts[0]);
     return false;
   }
-  a->whole = true;
+  a->held_with_parts = true;
   return true;
 }
 

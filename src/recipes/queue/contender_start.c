@@ -76,7 +76,7 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
     return NULL;
   ct->self = ct;
   ct->acquisition = (lk_acquisition){.kind = &acquisition_of_one_node,
-                                     .whole = true,
+                                     .held_with_parts = true,
                                      .parts = &ct->self,
                                      .count = 1};
   ct->lease = lease;

@@ -73,7 +73,7 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   ct->holding.read_due_ms =
       lk_client_input_ms(lease->client) + lk_client_timeout_ms(lease->client);
   lk__lease_watch_deadline(lease);
-  int64_t heartbeat_ms = lk__heartbeat_granted(lease);
+  int64_t heartbeat_ms = lk__heartbeat_after_grant(lease);
 
   if (heartbeat_ms < ct->holding.watch_due_ms)
     ct->holding.watch_due_ms = heartbeat_ms;

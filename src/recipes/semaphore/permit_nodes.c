@@ -161,7 +161,7 @@ static void permit_lost(void *arg, int err)
 {
   lk_semaphore_acquisition *s = semaphore_of_member(arg);
 
-  if (s->joint.acquisition.whole)
+  if (lk__joint_was_granted(&s->joint))
     lk__joint_end(&s->joint, err);
   else
     s->reports->lost(s, err);
@@ -171,7 +171,7 @@ static void permit_lost(void *arg, int err)
  * is passed on, so that the owner gets one. */
 static void permit_suspended(const lk_joint_member *member)
 {
-  if (member->joint->acquisition.whole && member->index == 0)
+  if (lk__joint_was_granted(member->joint) && member->index == 0)
     lk__joint_notify_whole(member->joint, LK_NOTICE_SUSPENDED);
 }
 

@@ -53,7 +53,7 @@ static void semaphore_begin_again(lk_semaphore_acquisition *s, int err)
 {
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
-  if (!lk__joint_may_begin_again(&s->joint, err)) {
+  if (!lk__joint_begins_again_after_loss(&s->joint, err)) {
     lk__joint_end(&s->joint, err);
     return;
   }
@@ -172,7 +172,7 @@ static void queue_node_lost(void *arg, int err)
 {
   lk_semaphore_acquisition *s = arg;
 
-  if (!s->joint.acquisition.whole)
+  if (!lk__joint_was_granted(&s->joint))
     semaphore_begin_again(s, err);
 }
 
