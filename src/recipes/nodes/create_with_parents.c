@@ -69,13 +69,15 @@ static int create_request_node(create_with_parents *cp)
   int err = lk_create2(cp->client, cp->path, cp->data, cp->acl, cp->flags,
                        &call, create_on_node, cp);
 
-  cp->outstanding += err == 0;
+  if (err == 0)
+    cp->outstanding++;
   return err;
 }
 
 /* An error for one parent is not reported yet. Servers check permissions before
  * they check whether the node exists, so LK_ERR_NO_AUTH may mean that the
- * parent exists. Whether it does is shown by the reply to the next create. */
+ * parent exists. Whether it does is shown by the reply to the next create. If
+ * that reply is LK_ERR_NO_NODE, the error of the parent above it is kept. */
 static void create_on_parent(lk_client *c, int err, const char *path,
                              const lk_stat *stat, void *arg)
 {
@@ -84,9 +86,10 @@ static void create_on_parent(lk_client *c, int err, const char *path,
   (void)c;
   (void)path;
   (void)stat;
+  /* A server that replies LK_ERR_UNIMPLEMENTED closes the connection, so all
+   * later requests fail as well. */
   if (cp->parent_err == LK_ERR_UNIMPLEMENTED)
-    err = cp->parent_err; /* the server has closed the connection since then,
-                             which is why this request failed, too */
+    err = LK_ERR_UNIMPLEMENTED;
   if (err == 0 || err == LK_ERR_NODE_EXISTS)
     cp->parent_err = 0;
   else if (err != LK_ERR_NO_NODE)
@@ -104,27 +107,30 @@ static void create_on_top_parent(lk_client *c, int err, const char *path,
   create_on_parent(c, err, path, stat, arg);
 }
 
-static int create_request_parent(create_with_parents *cp, bool top)
+/* `cp->path` is cut behind the name of the parent. */
+static int create_request_parent(create_with_parents *cp, bool is_top)
 {
   lk_call call = lk__call_until(cp->deadline_ms);
   int err = lk_create(cp->client, cp->path, lk_bytes_of("", 0), cp->parent_acl,
                       cp->parent_flags, &call,
-                      top ? create_on_top_parent : create_on_parent, cp);
+                      is_top ? create_on_top_parent : create_on_parent, cp);
 
-  cp->outstanding += err == 0;
+  if (err == 0)
+    cp->outstanding++;
   return err;
 }
 
 /* Requests the parents from the top down, then the node. */
 static int create_request_all(create_with_parents *cp)
 {
+  char *end_of_top = strchr(cp->path + 1, '/');
   int err = 0;
 
-  for (char *s = strchr(cp->path + 1, '/'); s != NULL && err == 0;
-       s = strchr(s + 1, '/')) {
-    *s = '\0';
-    err = create_request_parent(cp, strchr(cp->path + 1, '/') == NULL);
-    *s = '/';
+  for (char *end = end_of_top; end != NULL && err == 0;
+       end = strchr(end + 1, '/')) {
+    *end = '\0';
+    err = create_request_parent(cp, end == end_of_top);
+    *end = '/';
   }
   return err != 0 ? err : create_request_node(cp);
 }
@@ -162,17 +168,17 @@ static void create_on_node(lk_client *c, int err, const char *path,
                            const lk_stat *stat, void *arg)
 {
   create_with_parents *cp = arg;
-  bool retry = err == LK_ERR_NO_NODE;
+  bool parent_is_missing = err == LK_ERR_NO_NODE;
 
   (void)c;
   cp->outstanding--;
-  if (retry)
+  if (parent_is_missing)
     err = create_retry_error(cp);
   else if (err != 0 && cp->parent_err == LK_ERR_UNIMPLEMENTED)
-    err = cp->parent_err;
+    err = LK_ERR_UNIMPLEMENTED; /* see create_on_parent() */
   if (cp->outstanding > 0)
     cp->request_err = err;
-  else if (retry && err == 0)
+  else if (parent_is_missing && err == 0)
     create_retry(cp);
   else
     create_with_parents_complete(cp, err, path, stat);
@@ -180,13 +186,16 @@ static void create_on_node(lk_client *c, int err, const char *path,
 
 /* ---- call -------------------------------------------------------------- */
 
-/* Sets `*complete` to false if there is no memory. A NULL list stays NULL. */
+/* Returns NULL for NULL. Sets `*no_memory` to true if there is no memory. */
 static lk_acls *copy_optional_acl(const lk_mem *mem, const lk_acls *acl,
-                                  bool *complete)
+                                  bool *no_memory)
 {
-  lk_acls *copy = acl == NULL ? NULL : lk__acls_copy(mem, acl);
+  if (acl == NULL)
+    return NULL;
+  lk_acls *copy = lk__acls_copy(mem, acl);
 
-  *complete = *complete && (copy != NULL || acl == NULL);
+  if (copy == NULL)
+    *no_memory = true;
   return copy;
 }
 
@@ -198,7 +207,7 @@ create_with_parents_new(lk_client *c, const char *path, lk_bytes data,
 {
   const lk_mem *mem = lk_client_mem(c);
   size_t path_size = strlen(path) + 1;
-  bool complete = true;
+  bool no_memory = false;
 
   if (data.len > SIZE_MAX - sizeof(create_with_parents) - path_size)
     return NULL;
@@ -214,9 +223,9 @@ create_with_parents_new(lk_client *c, const char *path, lk_bytes data,
     cp->data.at = cp->path + path_size;
   if (data.len > 0)
     memcpy(cp->path + path_size, data.at, data.len);
-  cp->acl = copy_optional_acl(mem, acl, &complete);
-  cp->parent_acl = copy_optional_acl(mem, parent_acl, &complete);
-  if (complete)
+  cp->acl = copy_optional_acl(mem, acl, &no_memory);
+  cp->parent_acl = copy_optional_acl(mem, parent_acl, &no_memory);
+  if (!no_memory)
     return cp;
   create_with_parents_free(cp);
   return NULL;

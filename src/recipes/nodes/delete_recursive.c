@@ -18,15 +18,15 @@
  */
 
 enum {
-  MAX_REQUESTS = 256, /* under way at a time */
-  MAX_LISTS = 16,     /* getChildren requests among MAX_REQUESTS */
-  MAX_NAMES = 4096,   /* no list is requested with so many names in memory */
-  MAX_ROUNDS = 10     /* lists of one node, before the deletion fails */
+  MAX_REQUESTS = 256,    /* under way at a time */
+  MAX_LISTS = 16,        /* getChildren requests among MAX_REQUESTS */
+  MAX_NAMES = 4096,      /* in memory; above that no list is requested */
+  MAX_LISTS_OF_NODE = 10 /* then the deletion fails */
 };
 
 typedef struct tree_deletion {
   lk_client *client;
-  lk_progress_cb more; /* or NULL */
+  lk_progress_cb may_continue; /* or NULL */
   lk_deleted_cb done;
   void *arg;
   int64_t deadline_ms;
@@ -51,7 +51,7 @@ static void tree_deletion_free(tree_deletion *t)
 {
   lk__retry_pause_stop(&t->pause, t->client);
   while (!lk__list_empty(&t->tree.nodes))
-    lk__tree_node_free(LK_OWNER(t->tree.nodes.next, lk_tree_node, all));
+    lk__tree_node_free(LK_OWNER(t->tree.nodes.next, lk_tree_node, in_nodes));
   lk__mem_free(lk_client_mem(t->client), t);
 }
 
@@ -68,7 +68,7 @@ static void tree_deletion_complete(tree_deletion *t)
     done(c, err, deleted, arg);
 }
 
-static void tree_deletion_fail(tree_deletion *t, int err)
+static void tree_deletion_record_error(tree_deletion *t, int err)
 {
   if (t->err == 0)
     t->err = err;
@@ -80,11 +80,13 @@ static void tree_node_on_deleted(lk_client *c, int err, void *arg);
 static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
                                size_t count, const lk_stat *stat, void *arg);
 
-static int tree_node_requested(lk_tree_node *n, int err)
+/* `err` 0: a request for the node was sent. */
+static void tree_node_count_request(lk_tree_node *n, int err)
 {
-  n->request_sent = err == 0;
-  node_deletion(n)->requests += err == 0;
-  return err;
+  if (err != 0)
+    return;
+  n->request_sent = true;
+  node_deletion(n)->requests++;
 }
 
 static int tree_node_request_delete(lk_tree_node *n)
@@ -93,7 +95,8 @@ static int tree_node_request_delete(lk_tree_node *n)
   lk_call call = lk__call_until(t->deadline_ms);
   int err = lk_delete(t->client, n->path, -1, &call, tree_node_on_deleted, n);
 
-  if (tree_node_requested(n, err) == 0)
+  tree_node_count_request(n, err);
+  if (err == 0)
     lk__tree_node_delete_requested(n);
   return err;
 }
@@ -104,28 +107,37 @@ static int tree_node_request_names(lk_tree_node *n)
   lk_call call = lk__call_until(t->deadline_ms);
   int err = lk_get_children(t->client, n->path, &call, tree_node_on_names, n);
 
-  t->lists += err == 0;
-  return tree_node_requested(n, err);
+  tree_node_count_request(n, err);
+  if (err == 0)
+    t->lists++;
+  return err;
+}
+
+/* Sends the next request for a node. If deletes of its children have not been
+ * sent yet, none is needed: the last child puts the node on the stack again. */
+static int tree_node_request_next(lk_tree_node *n)
+{
+  if (n->must_list)
+    return tree_node_request_names(n);
+  if (n->children_unrequested > 0)
+    return 0;
+  return tree_node_request_delete(n);
 }
 
 /* Do the next step for the node on top of the stack. A node with unread names
- * goes back to the stack, with a child above it. A node whose children are not
- * all requested needs no step: its last child pushes it again. */
+ * goes back to the stack, with a child above it. */
 static int tree_deletion_step(tree_deletion *t)
 {
   lk_tree_node *n = lk__tree_node_pop(&t->tree);
-  int err;
 
   if (n->names_left > 0) {
     lk__tree_node_push(n);
-    err = lk__tree_node_add_child(n);
-  } else {
-    err = n->must_list         ? tree_node_request_names(n)
-          : n->unrequested > 0 ? 0
-                               : tree_node_request_delete(n);
-    if (err != 0)
-      lk__tree_node_push(n);
+    return lk__tree_node_add_child(n);
   }
+  int err = tree_node_request_next(n);
+
+  if (err != 0)
+    lk__tree_node_push(n);
   return err;
 }
 
@@ -159,9 +171,11 @@ static void tree_deletion_continue(tree_deletion *t)
     if (lk__error_advice(t->client, err) == LK_ADVICE_RETRY_LATER)
       tree_deletion_pause(t);
     else if (err != 0)
-      tree_deletion_fail(t, err);
+      tree_deletion_record_error(t, err);
   }
-  if (t->requests == 0 && !(t->err == 0 && t->pause.on))
+  bool continues_after_pause = t->err == 0 && t->pause.on;
+
+  if (t->requests == 0 && !continues_after_pause)
     tree_deletion_complete(t);
 }
 
@@ -172,7 +186,7 @@ static void tree_deletion_on_pause_over(void *arg, int err)
   tree_deletion *t = arg;
 
   if (err != 0)
-    tree_deletion_fail(t, err);
+    tree_deletion_record_error(t, err);
   tree_deletion_continue(t);
 }
 
@@ -184,24 +198,24 @@ static void tree_node_request_failed(lk_tree_node *n, int err)
   switch (lk__error_advice(t->client, err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
     if (!t->repeat)
-      tree_deletion_fail(t, err);
+      tree_deletion_record_error(t, err);
     break;
   case LK_ADVICE_RETRY_LATER: tree_deletion_pause(t); break;
-  case LK_ADVICE_GIVE_UP: tree_deletion_fail(t, err); break;
+  case LK_ADVICE_GIVE_UP: tree_deletion_record_error(t, err); break;
   }
-  lk__tree_node_reopen(n);
+  lk__tree_node_require_delete(n);
 }
 
-/* A delete failed with LK_ERR_NOT_EMPTY. If deletes of all known children had
- * been sent, the node has unknown children and must be listed. */
+/* A delete failed with LK_ERR_NOT_EMPTY. If deletes of all known children
+ * had been sent, the node has unknown children and must be listed. */
 static void tree_node_not_empty(lk_tree_node *n)
 {
-  if (n->unrequested == 0) {
+  if (n->children_unrequested == 0) {
     n->must_list = true;
-    if (n->times_listed == MAX_ROUNDS)
-      tree_deletion_fail(node_deletion(n), LK_ERR_NOT_EMPTY);
+    if (n->times_listed == MAX_LISTS_OF_NODE)
+      tree_deletion_record_error(node_deletion(n), LK_ERR_NOT_EMPTY);
   }
-  lk__tree_node_reopen(n);
+  lk__tree_node_require_delete(n);
 }
 
 static void tree_node_replied(lk_tree_node *n)
@@ -210,24 +224,26 @@ static void tree_node_replied(lk_tree_node *n)
 
   n->request_sent = false;
   t->requests--;
-  if (t->more != NULL && t->err == 0 && !t->more(t->client, t->deleted, t->arg))
-    tree_deletion_fail(t, LK_ERR_CANCELLED);
+  if (t->may_continue != NULL && t->err == 0 &&
+      !t->may_continue(t->client, t->deleted, t->arg))
+    tree_deletion_record_error(t, LK_ERR_CANCELLED);
 }
 
 static void tree_node_on_deleted(lk_client *c, int err, void *arg)
 {
   lk_tree_node *n = arg;
   tree_deletion *t = node_deletion(n);
-  /* Later, an earlier delete of ours may have been executed, or another client
-   * may have deleted the top node. */
-  bool is_first_delete =
+  /* If a later delete finds no node, an earlier delete may have been executed,
+   * or another client may have deleted the node. */
+  bool is_first_delete_of_top =
       n->parent == NULL && n->times_listed == 0 && !n->in_doubt;
 
   (void)c;
-  t->deleted += err == 0;
+  if (err == 0)
+    t->deleted++;
   tree_node_replied(n);
-  if (err == LK_ERR_NO_NODE && is_first_delete)
-    tree_deletion_fail(t, err);
+  if (err == LK_ERR_NO_NODE && is_first_delete_of_top)
+    tree_deletion_record_error(t, err);
   if (err == 0 || err == LK_ERR_NO_NODE)
     lk__tree_node_deleted(n);
   else if (err == LK_ERR_NOT_EMPTY)
@@ -264,17 +280,19 @@ static void tree_node_on_names(lk_client *c, int err, const lk_bytes *names,
 /* ---- call -------------------------------------------------------------- */
 
 /* Whether `path` is the root, or "/zookeeper" or a node below it, which the
- * servers need. The chroot is part of the path: with the chroot "/zookeeper"
- * all paths are reserved. */
+ * servers need. The servers' path is the chroot followed by `path`: with the
+ * chroot "/zookeeper" all paths are reserved, with another chroot none is.
+ */
 static bool is_reserved_path(const lk_client *c, const char *path)
 {
   static const char reserved[] = "/zookeeper";
-  size_t len = sizeof reserved - 1;
-  const char *whole =
+  size_t len = strlen(reserved);
+  const char *path_start =
       lk_client_chroot(c)[0] == '\0' ? path : lk_client_chroot(c);
 
-  return strcmp(path, "/") == 0 || (strncmp(whole, reserved, len) == 0 &&
-                                    (whole[len] == '\0' || whole[len] == '/'));
+  return strcmp(path, "/") == 0 ||
+         (strncmp(path_start, reserved, len) == 0 &&
+          (path_start[len] == '\0' || path_start[len] == '/'));
 }
 
 int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
@@ -294,7 +312,7 @@ int lk_delete_recursive(lk_client *c, const char *path, const lk_call *call,
   if (t == NULL)
     return LK_ERR_NO_MEMORY;
   t->client = c;
-  t->more = more;
+  t->may_continue = more;
   t->done = done;
   t->arg = arg;
   t->deadline_ms = lk__call_deadline(c, &timing);

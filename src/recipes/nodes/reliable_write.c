@@ -92,14 +92,15 @@ static void record_seen_zxid(reliable_write *w)
 {
   int64_t zxid = lk_client_zxid(w->client);
 
-  w->write.seen_zxid = zxid > w->write.seen_zxid ? zxid : w->write.seen_zxid;
+  if (zxid > w->write.seen_zxid)
+    w->write.seen_zxid = zxid;
 }
 
-/* The outcome of the write is unknown, for one of two reasons. If the
- * connection to the server was lost, all replies received until now came before
- * the lost one, so their zxids are older than the write. If the server reports
- * that it lost a connection behind it, that is not certain, and no zxid is
- * recorded. */
+/* The outcome of the write is unknown, for one of two reasons. If the client
+ * lost its connection, all replies received until now came before the lost one,
+ * so their zxids are older than the write. If the server reports that it lost
+ * its connection to the leader, zxids received now may be newer than the write,
+ * and none is recorded. */
 static void reliable_write_reply_lost(reliable_write *w, int err)
 {
   if (err == LK_ERR_IN_DOUBT &&
@@ -110,6 +111,7 @@ static void reliable_write_reply_lost(reliable_write *w, int err)
     reliable_write_fail(w, err);
   else if (w->write.kind == LK_WRITE_CREATE &&
            (w->write.flags & LK_SEQUENTIAL) != 0)
+    /* The server chose the name, so the client cannot read the node. */
     reliable_write_fail(w, LK_ERR_IN_DOUBT);
   else
     lk__write_verification_start(&w->verification, w->deadline_ms);
@@ -149,11 +151,14 @@ static void reliable_write_on_deleted(lk_client *c, int err, void *arg)
 }
 
 /* A client that has received no reply yet knows no zxid to compare with. This
- * read supplies one, since its reply comes before that of the write. */
+ * read supplies one, since its reply comes before that of the write. The client
+ * keeps the zxid of each reply, so no callback is needed. */
 static void request_first_zxid(reliable_write *w, const lk_call *call)
 {
+  const lk_stat_cb no_callback = NULL;
+
   if (lk_client_zxid(w->client) == 0)
-    (void)lk_exists(w->client, "/", call, NULL, NULL);
+    (void)lk_exists(w->client, "/", call, no_callback, NULL);
 }
 
 static int reliable_write_request(reliable_write *w)
@@ -202,6 +207,8 @@ static void reliable_write_on_verified(void *arg, int outcome)
 }
 
 /* ---- calls ------------------------------------------------------------- */
+
+static const lk_acls *const no_acl = NULL;
 
 /* Path and data are copied into the allocation of the struct. NULL: no memory.
  */
@@ -254,11 +261,13 @@ static int reliable_write_begin(lk_client *c, const reliable_write *options,
   w->done = options->done;
   w->arg = options->arg;
   w->deadline_ms = lk__call_deadline(c, &timing);
-  if (acl != NULL)
+  if (acl != NULL) {
     w->acl = lk__acls_copy(lk_client_mem(c), acl);
-  err = acl != NULL && w->acl == NULL ? LK_ERR_NO_MEMORY
-                                      : reliable_write_request(w);
-
+    if (w->acl == NULL)
+      err = LK_ERR_NO_MEMORY;
+  }
+  if (err == 0)
+    err = reliable_write_request(w);
   if (err != 0)
     reliable_write_free(w);
   return err;
@@ -287,7 +296,7 @@ int lk_set_reliable(lk_client *c, const char *path, lk_bytes data,
                                   .done = (void (*)(void))done,
                                   .arg = arg};
 
-  return reliable_write_begin(c, &options, path, data, NULL, call);
+  return reliable_write_begin(c, &options, path, data, no_acl, call);
 }
 
 int lk_delete_reliable(lk_client *c, const char *path, int32_t version,
@@ -300,6 +309,7 @@ int lk_delete_reliable(lk_client *c, const char *path, int32_t version,
                                   .done = (void (*)(void))done,
                                   .arg = arg};
 
-  return reliable_write_begin(c, &options, path, lk_bytes_of(NULL, 0), NULL,
-                              call);
+  const lk_bytes no_data = {0};
+
+  return reliable_write_begin(c, &options, path, no_data, no_acl, call);
 }

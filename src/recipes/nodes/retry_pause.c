@@ -15,7 +15,7 @@ static void retry_pause_on_timer(lk_client *c, void *arg)
 {
   lk_retry_pause *p = arg;
 
-  retry_pause_complete(p, c, p->last ? LK_ERR_DEADLINE : 0);
+  retry_pause_complete(p, c, p->ends_at_deadline ? LK_ERR_DEADLINE : 0);
 }
 
 static void retry_pause_on_state(lk_client *c, lk_state state, int err,
@@ -28,7 +28,7 @@ static void retry_pause_on_state(lk_client *c, lk_state state, int err,
     retry_pause_complete(arg, c, LK_ERR_AUTH_FAILED);
 }
 
-void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t at_ms,
+void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t end_ms,
                            void (*over)(void *arg, int err), void *arg)
 {
   p->timer = (lk_timer){.fire = retry_pause_on_timer, .arg = p};
@@ -36,19 +36,20 @@ void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t at_ms,
   p->over = over;
   p->arg = arg;
   p->on = true;
-  p->last = false;
+  p->ends_at_deadline = false;
   lk_client_attach(c, &p->listener);
-  lk_timer_start(c, &p->timer, at_ms);
+  lk_timer_start(c, &p->timer, end_ms);
 }
 
-void lk__retry_pause_start(lk_retry_pause *p, lk_client *c, int64_t latest_ms,
+void lk__retry_pause_start(lk_retry_pause *p, lk_client *c, int64_t deadline_ms,
                            void (*over)(void *arg, int err), void *arg)
 {
-  int64_t at = lk_client_clock(c) + PAUSE_MS;
-  bool last = at >= latest_ms;
+  int64_t end_ms = lk_client_clock(c) + PAUSE_MS;
+  bool ends_at_deadline = end_ms >= deadline_ms;
 
-  lk__retry_pause_until(p, c, last ? latest_ms : at, over, arg);
-  p->last = last;
+  lk__retry_pause_until(p, c, ends_at_deadline ? deadline_ms : end_ms, over,
+                        arg);
+  p->ends_at_deadline = ends_at_deadline;
 }
 
 void lk__retry_pause_stop(lk_retry_pause *p, lk_client *c)

@@ -20,19 +20,18 @@ typedef struct lk_retry_pause {
   lk_listener listener;
   void (*over)(void *arg, int err); /**< the pause has ended */
   void *arg;
-  bool on;   /**< the pause has begun and not ended */
-  bool last; /**< the pause lasts until the call's deadline: no retry */
+  bool on;               /**< the pause has begun and not ended */
+  bool ends_at_deadline; /**< of the call: no retry follows */
 } lk_retry_pause;
 
-/** Start a pause until `at_ms`. Then `over` is called with 0. If the client
+/** Start a pause until `end_ms`. Then `over` is called with 0. If the client
     ends first, `over` is called with LK_ERR_CLOSED or LK_ERR_AUTH_FAILED
     instead. */
-void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t at_ms,
+void lk__retry_pause_until(lk_retry_pause *p, lk_client *c, int64_t end_ms,
                            void (*over)(void *arg, int err), void *arg);
-/** Start a pause of 100 ms. If the call's deadline, `latest_ms`, comes first,
-    the pause ends at the deadline, and `over` is called with LK_ERR_DEADLINE.
-    */
-void lk__retry_pause_start(lk_retry_pause *p, lk_client *c, int64_t latest_ms,
+/** Start a pause of 100 ms. If `deadline_ms`, the call's deadline, comes first,
+    the pause ends then, and `over` is called with LK_ERR_DEADLINE. */
+void lk__retry_pause_start(lk_retry_pause *p, lk_client *c, int64_t deadline_ms,
                            void (*over)(void *arg, int err), void *arg);
 /** Stop the pause; `over` is not called. No effect if it is not `on`. */
 void lk__retry_pause_stop(lk_retry_pause *p, lk_client *c);

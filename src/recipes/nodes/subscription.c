@@ -5,15 +5,19 @@
 #include "recipes/common/config_copy.h"
 #include "recipes/nodes/subscription_requests.h"
 
-/* The largest interval between checks is a day. */
-enum { DEFAULT_CHECK_MS = 60000, MIN_CHECK_MS = 100, MAX_CHECK_MS = 86400000 };
+/* The interval between checks is at most a day. */
+enum {
+  NO_CHECKS = -1,
+  DEFAULT_CHECK_MS = 60000,
+  MIN_CHECK_MS = 100,
+  MAX_CHECK_MS = 24 * 3600 * 1000
+};
 
 /* ---- client and timer -------------------------------------------------- */
 
-/* `on_server`: cancel the watch at the server, too. */
-static void subscription_leave_client(lk_subscription *s, bool on_server)
+/* The caller has cancelled or forgotten the watch. */
+static void subscription_leave_client(lk_subscription *s)
 {
-  lk__subscription_drop_watch(s, on_server);
   lk_timer_stop(s->client, &s->timer);
   lk_client_detach(s->client, &s->listener);
   s->client = NULL;
@@ -21,18 +25,27 @@ static void subscription_leave_client(lk_subscription *s, bool on_server)
 
 static void subscription_finish(lk_subscription *s, int err)
 {
-  subscription_leave_client(s, false);
+  lk__subscription_forget_watch(s);
+  subscription_leave_client(s);
   lk__subscription_report_error(s, err);
 }
 
+/* After an expiry, a new session starts at once or never. The timer fires in
+ * the next turn of the loop, when the state shows which. */
+static void subscription_await_new_session(lk_subscription *s)
+{
+  lk__subscription_start_timer(s, 0);
+}
+
+/* The timer was started for one of three reasons: a new session was awaited, a
+ * check is due, or a pause before a read has ended. */
 static void subscription_on_timer(lk_client *c, void *arg)
 {
   lk_subscription *s = arg;
 
   lk__subscription_ref(s);
   s->pausing = false;
-  if (lk_client_state(c) == LK_STATE_EXPIRED)
-    /* The turn after the expiry: the client has started no new session. */
+  if (lk_client_state(c) == LK_STATE_EXPIRED) /* no new session was started */
     subscription_finish(s, LK_ERR_SESSION_EXPIRED);
   else if (lk_client_connection(c) != 0 && s->watch != NULL)
     lk__subscription_check(s);
@@ -57,11 +70,7 @@ static void subscription_on_state(lk_client *c, lk_state state, int err,
     if (!s->pausing)
       lk__subscription_read(s);
     break;
-  case LK_STATE_EXPIRED:
-    /* A new session starts at once or never. The timer fires in the next turn
-     * of the loop, when the state shows which. */
-    lk__subscription_start_timer(s, 0);
-    break;
+  case LK_STATE_EXPIRED: subscription_await_new_session(s); break;
   case LK_STATE_AUTH_FAILED: subscription_finish(s, LK_ERR_AUTH_FAILED); break;
   case LK_STATE_CLOSED: subscription_finish(s, LK_ERR_CLOSED); break;
   }
@@ -70,11 +79,13 @@ static void subscription_on_state(lk_client *c, lk_state state, int err,
 
 /* ---- life -------------------------------------------------------------- */
 
-static bool subscription_config_valid(const lk_subscription_config *config)
+static bool subscription_config_is_valid(const lk_subscription_config *config)
 {
   int32_t ms = config->check_ms;
+  bool is_default = ms == 0;
 
-  return ms == 0 || ms == -1 || (ms >= MIN_CHECK_MS && ms <= MAX_CHECK_MS);
+  return is_default || ms == NO_CHECKS ||
+         (ms >= MIN_CHECK_MS && ms <= MAX_CHECK_MS);
 }
 
 static lk_subscription *subscription_make(lk_client *client, const char *path,
@@ -92,7 +103,7 @@ static lk_subscription *subscription_make(lk_client *client, const char *path,
   s->refs = 1;
   s->listener = (lk_listener){.state = subscription_on_state, .arg = s};
   s->timer = (lk_timer){.fire = subscription_on_timer, .arg = s};
-  memcpy(s->path, path, len); /* lk__mem_new() zeroes: a NUL follows */
+  memcpy(s->path, path, len); /* the memory is zeroed, so a NUL follows */
   return s;
 }
 
@@ -103,7 +114,7 @@ static int subscription_begin(lk_subscription *s)
   switch (lk_client_state(s->client)) {
   case LK_STATE_CONNECTED:
   case LK_STATE_READ_ONLY: return lk__subscription_request_node(s);
-  case LK_STATE_EXPIRED: lk__subscription_start_timer(s, 0); return 0;
+  case LK_STATE_EXPIRED: subscription_await_new_session(s); return 0;
   case LK_STATE_CONNECTING:
   case LK_STATE_SUSPENDED: return 0;
   case LK_STATE_AUTH_FAILED: return LK_ERR_AUTH_FAILED;
@@ -119,11 +130,11 @@ static int subscription_open(lk_subscription **out, lk_client *client,
                              const lk_subscription *template)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_subscription_config);
-  lk_subscription_config own;
+  lk_subscription_config copy;
 
   *out = NULL;
-  if (lk__config_copy(client, &sized, &own, config) != 0 ||
-      !subscription_config_valid(&own) ||
+  if (lk__config_copy(client, &sized, &copy, config) != 0 ||
+      !subscription_config_is_valid(&copy) ||
       (template->children == NULL && template->data == NULL))
     return LK_ERR_BAD_ARGUMENT;
   if (lk_path_check(path) != 0)
@@ -134,7 +145,7 @@ static int subscription_open(lk_subscription **out, lk_client *client,
     return LK_ERR_NO_MEMORY;
   s->children = template->children;
   s->data = template->data;
-  s->check_ms = own.check_ms == 0 ? DEFAULT_CHECK_MS : own.check_ms;
+  s->check_ms = copy.check_ms == 0 ? DEFAULT_CHECK_MS : copy.check_ms;
   int err = subscription_begin(s);
 
   if (err != 0) {
@@ -169,8 +180,10 @@ void lk_subscription_free(lk_subscription *s)
 {
   if (s == NULL)
     return;
-  if (s->client != NULL)
-    subscription_leave_client(s, true);
+  if (s->client != NULL) {
+    lk__subscription_cancel_watch(s);
+    subscription_leave_client(s);
+  }
   lk__subscription_unref(s);
 }
 

@@ -26,28 +26,30 @@ lk_node_state lk__subscription_state_of_reply(const lk_subscription *s, int err,
   if (err != 0)
     return (lk_node_state){.err = err};
   if (s->children != NULL)
-    return (lk_node_state){0, stat->czxid, stat->pzxid, stat->cversion};
-  return (lk_node_state){0, stat->czxid, stat->mzxid, stat->version};
+    return (lk_node_state){
+        .czxid = stat->czxid, .zxid = stat->pzxid, .version = stat->cversion};
+  return (lk_node_state){
+      .czxid = stat->czxid, .zxid = stat->mzxid, .version = stat->version};
 }
 
 bool lk__subscription_was_reported(const lk_subscription *s,
-                                   const lk_node_state *id)
+                                   const lk_node_state *state)
 {
-  return s->reported && s->last_reported.err == id->err &&
-         s->last_reported.czxid == id->czxid &&
-         s->last_reported.zxid == id->zxid &&
-         s->last_reported.version == id->version;
+  return s->reported && s->last_reported.err == state->err &&
+         s->last_reported.czxid == state->czxid &&
+         s->last_reported.zxid == state->zxid &&
+         s->last_reported.version == state->version;
 }
 
 bool lk__subscription_record_state(lk_subscription *s, int err,
                                    const lk_stat *stat)
 {
-  lk_node_state id = lk__subscription_state_of_reply(s, err, stat);
+  lk_node_state state = lk__subscription_state_of_reply(s, err, stat);
 
-  if (lk__subscription_was_reported(s, &id))
+  if (lk__subscription_was_reported(s, &state))
     return false;
   s->reported = true;
-  s->last_reported = id;
+  s->last_reported = state;
   return true;
 }
 

@@ -34,7 +34,7 @@ struct lk_subscription {
                      expiry, looks whether a new session has started */
   bool pausing;   /* no request before `timer` fires, even after a reconnect */
   int32_t check_ms; /* time between checks; -1: no checks */
-  unsigned pauses;  /* number of pauses in a row */
+  unsigned pause_doublings; /* how many times the next pause is doubled */
   char path[];
 };
 
@@ -44,9 +44,9 @@ void lk__subscription_unref(lk_subscription *s);
 /** The state that a reply with `err` and `stat` shows. */
 lk_node_state lk__subscription_state_of_reply(const lk_subscription *s, int err,
                                               const lk_stat *stat);
-/** Whether `id` is the state that was last reported. */
+/** Whether `state` is the state that was last reported. */
 bool lk__subscription_was_reported(const lk_subscription *s,
-                                   const lk_node_state *id);
+                                   const lk_node_state *state);
 /** Keep the state of a reply as the last reported one; the function that calls
     this then reports it. false: the same state was reported before. */
 bool lk__subscription_record_state(lk_subscription *s, int err,

@@ -11,7 +11,7 @@
  * which does. At most one request is under way.
  */
 
-/* The first pause, and how many times it is doubled: up to 25.6 s. */
+/* The shortest pause, and how many times it is doubled: up to 25.6 s. */
 enum { PAUSE_MS = 100, MAX_PAUSE_DOUBLINGS = 8 };
 
 /* ---- timer ------------------------------------------------------------- */
@@ -30,13 +30,14 @@ static int64_t subscription_random_below(const lk_subscription *s,
   return n % below;
 }
 
-/* Pause for a random time, from the present length of a pause to its double. */
+/* Pause for `ms` at least and twice as long at most, at random. Each pause in a
+ * row doubles `ms`. */
 static void subscription_pause(lk_subscription *s)
 {
-  int64_t ms = (int64_t)PAUSE_MS << s->pauses;
+  int64_t ms = (int64_t)PAUSE_MS << s->pause_doublings;
 
-  if (s->pauses < MAX_PAUSE_DOUBLINGS)
-    s->pauses++;
+  if (s->pause_doublings < MAX_PAUSE_DOUBLINGS)
+    s->pause_doublings++;
   s->pausing = true;
   lk__subscription_start_timer(s, ms + subscription_random_below(s, ms));
 }
@@ -45,7 +46,7 @@ static void subscription_pause(lk_subscription *s)
  * quarter at random, so that the checks of many clients spread out. */
 static void subscription_schedule_check(lk_subscription *s)
 {
-  s->pauses = 0;
+  s->pause_doublings = 0;
   if (s->check_ms > 0)
     lk__subscription_start_timer(
         s, s->check_ms - subscription_random_below(s, s->check_ms / 4));
@@ -74,7 +75,7 @@ static void subscription_request_failed(lk_subscription *s, int err)
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
   if (err == LK_ERR_TOO_BIG)
-    s->pauses = MAX_PAUSE_DOUBLINGS;
+    s->pause_doublings = MAX_PAUSE_DOUBLINGS;
   subscription_pause(s);
   if (advice == LK_ADVICE_GIVE_UP)
     lk__subscription_report_error(s, err);
@@ -99,11 +100,25 @@ static lk_call subscription_watch_options(lk_subscription *s)
                    .watch = &s->watch};
 }
 
-void lk__subscription_drop_watch(lk_subscription *s, bool on_server)
+static void subscription_remove_watch(lk_subscription *s, bool on_server)
 {
   if (s->watch != NULL)
     lk_watch_cancel(s->client, s->watch, on_server);
   s->watch = NULL;
+}
+
+void lk__subscription_cancel_watch(lk_subscription *s)
+{
+  const bool on_server = true;
+
+  subscription_remove_watch(s, on_server);
+}
+
+void lk__subscription_forget_watch(lk_subscription *s)
+{
+  const bool on_server = false;
+
+  subscription_remove_watch(s, on_server);
 }
 
 int lk__subscription_request_node(lk_subscription *s)
@@ -120,7 +135,7 @@ int lk__subscription_request_node(lk_subscription *s)
 void lk__subscription_read(lk_subscription *s)
 {
   lk_timer_stop(s->client, &s->timer);
-  lk__subscription_drop_watch(s, true);
+  lk__subscription_cancel_watch(s);
   int err = lk__subscription_request_node(s);
 
   if (err != 0)
@@ -167,16 +182,16 @@ static void subscription_node_absent(lk_subscription *s)
 
 static void subscription_read_failed(lk_subscription *s, int err)
 {
-  s->watch = NULL;
+  s->watch = NULL; /* a read that fails sets no watch */
   if (err == LK_ERR_NO_NODE)
     subscription_node_absent(s);
   else
     subscription_request_failed(s, err);
 }
 
-/* true: the state is to be reported. */
-static bool subscription_state_read(lk_subscription *s, int err,
-                                    const lk_stat *stat)
+/* Returns whether the state of the node is to be reported. */
+static bool subscription_read_replied(lk_subscription *s, int err,
+                                      const lk_stat *stat)
 {
   if (!subscription_replied(s))
     return false;
@@ -194,7 +209,7 @@ static void subscription_on_names(lk_client *c, int err, const lk_bytes *names,
   lk_subscription *s = arg;
 
   (void)c;
-  if (subscription_state_read(s, err, stat))
+  if (subscription_read_replied(s, err, stat))
     s->children(s, 0, names, count, stat, s->arg);
   lk__subscription_unref(s);
 }
@@ -205,7 +220,7 @@ static void subscription_on_data(lk_client *c, int err, const lk_bytes *data,
   lk_subscription *s = arg;
 
   (void)c;
-  if (subscription_state_read(s, err, stat))
+  if (subscription_read_replied(s, err, stat))
     s->data(s, 0, data, stat, s->arg);
   lk__subscription_unref(s);
 }
@@ -220,7 +235,7 @@ static void subscription_exists_replied(lk_subscription *s, int err)
     subscription_schedule_check(s);
     lk__subscription_report_error(s, err);
   } else {
-    s->watch = NULL;
+    s->watch = NULL; /* an exists that fails so sets no watch */
     subscription_request_failed(s, err);
   }
 }
@@ -243,14 +258,16 @@ static void subscription_check_replied(lk_subscription *s, int err,
                                        const lk_stat *stat)
 {
   lk_advice advice = lk__error_advice(s->client, err);
-  lk_node_state id = lk__subscription_state_of_reply(s, err, stat);
+  /* LK_ERR_NO_NODE shows the state of the node, as does success. */
+  bool shows_state = advice == LK_ADVICE_GIVE_UP;
+  lk_node_state state = lk__subscription_state_of_reply(s, err, stat);
   bool fired_meanwhile = s->fired_meanwhile;
 
   s->fired_meanwhile = false;
   if (advice == LK_ADVICE_AWAIT_CONNECTION)
     return;
   if (fired_meanwhile ||
-      (advice == LK_ADVICE_GIVE_UP && !lk__subscription_was_reported(s, &id)))
+      (shows_state && !lk__subscription_was_reported(s, &state)))
     lk__subscription_read(s);
   else
     subscription_schedule_check(s);

@@ -19,7 +19,9 @@ int lk__subscription_request_node(lk_subscription *s);
 void lk__subscription_read(lk_subscription *s);
 /** Send an exists, which shows whether the watch is lost. */
 void lk__subscription_check(lk_subscription *s);
-/** Cancel the watch, if there is one; `on_server`: also at the server. */
-void lk__subscription_drop_watch(lk_subscription *s, bool on_server);
+/** Cancel the watch, if there is one, in the client and at the server. */
+void lk__subscription_cancel_watch(lk_subscription *s);
+/** Cancel the watch, if there is one, in the client only. */
+void lk__subscription_forget_watch(lk_subscription *s);
 
 #endif

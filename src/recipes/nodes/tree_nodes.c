@@ -12,7 +12,8 @@ lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
 {
   size_t len = strlen(path);
   size_t name_len = strlen(name);
-  lk_tree_node *n = lk__mem_new(t->mem, sizeof *n + len + name_len + 2);
+  size_t room_for_path = len + sizeof "/" + name_len;
+  lk_tree_node *n = lk__mem_new(t->mem, sizeof *n + room_for_path);
 
   if (n == NULL)
     return NULL;
@@ -24,8 +25,8 @@ lk_tree_node *lk__tree_node_new(lk_tree *t, lk_tree_node *parent,
   n->tree = t;
   n->parent = parent;
   if (parent != NULL)
-    parent->children++;
-  lk__list_add(&t->nodes, &n->all);
+    parent->child_count++;
+  lk__list_add(&t->nodes, &n->in_nodes);
   return n;
 }
 
@@ -40,7 +41,7 @@ static void tree_node_drop_names(lk_tree_node *n)
 void lk__tree_node_free(lk_tree_node *n)
 {
   tree_node_drop_names(n);
-  lk__list_remove(&n->all);
+  lk__list_remove(&n->in_nodes);
   lk__mem_free(n->tree->mem, n);
 }
 
@@ -62,13 +63,13 @@ lk_tree_node *lk__tree_node_pop(lk_tree *t)
   return n;
 }
 
-void lk__tree_node_reopen(lk_tree_node *n)
+void lk__tree_node_require_delete(lk_tree_node *n)
 {
   if (n->parent != NULL && !n->counted_by_parent) {
     n->counted_by_parent = true;
-    n->parent->unrequested++;
+    n->parent->children_unrequested++;
   }
-  if (n->unrequested == 0)
+  if (n->children_unrequested == 0)
     lk__tree_node_push(n);
 }
 
@@ -77,19 +78,19 @@ void lk__tree_node_delete_requested(lk_tree_node *n)
   if (!n->counted_by_parent)
     return;
   n->counted_by_parent = false;
-  if (--n->parent->unrequested == 0)
+  if (--n->parent->children_unrequested == 0)
     lk__tree_node_push(n->parent);
 }
 
 void lk__tree_node_deleted(lk_tree_node *n)
 {
   n->was_deleted = true;
-  lk__tree_node_delete_requested(n);
-  while (n != NULL && n->was_deleted && n->children == 0) {
+  lk__tree_node_delete_requested(n); /* the parent need not wait for a delete */
+  while (n != NULL && n->was_deleted && n->child_count == 0) {
     lk_tree_node *parent = n->parent;
 
     if (parent != NULL)
-      parent->children--;
+      parent->child_count--;
     lk__tree_node_free(n);
     n = parent;
   }
@@ -106,7 +107,7 @@ int lk__tree_node_add_child(lk_tree_node *n)
   n->tree->names--;
   if (n->names_left == 0)
     tree_node_drop_names(n);
-  n->unrequested++;
+  n->children_unrequested++;
   child->counted_by_parent = true;
   lk__tree_node_push(child);
   return 0;
@@ -140,7 +141,7 @@ int lk__tree_node_take_names(lk_tree_node *n, const lk_bytes *names,
 
   for (size_t i = 0; i < count; i++) {
     memcpy(at, names[i].at, names[i].len);
-    at += names[i].len + 1;
+    at += names[i].len + 1; /* the memory is zeroed, so a NUL follows */
   }
   n->next_name = n->names;
   n->names_left = count;

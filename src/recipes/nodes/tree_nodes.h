@@ -22,19 +22,19 @@ typedef struct lk_tree {
 
 /* A node to be deleted. */
 typedef struct lk_tree_node {
-  lk_link all; /* in `tree->nodes` */
+  lk_link in_nodes; /* in the list `tree->nodes` */
   lk_tree *tree;
   struct lk_tree_node *parent;        /* NULL: the top of the tree */
   struct lk_tree_node *next_in_stack; /* valid if `stacked` */
   bool stacked;                       /* in `tree->stack` */
   bool request_sent;                  /* a delete or getChildren is under way */
-  bool was_deleted;       /* at the server; freed once `children` is 0 */
+  bool was_deleted;       /* at the server; freed once `child_count` is 0 */
   bool must_list;         /* it has unknown children */
   bool in_doubt;          /* a delete failed and may have been executed */
-  bool counted_by_parent; /* this node is counted in `parent->unrequested` */
-  size_t unrequested;     /* children whose delete has not been sent */
-  size_t children;        /* lk_tree_node structs whose `parent` is this one */
-  unsigned times_listed;  /* number of lists received */
+  bool counted_by_parent; /* in `children_unrequested` of the parent */
+  size_t children_unrequested; /* children whose delete has not been sent */
+  size_t child_count;          /* nodes in memory whose `parent` is this one */
+  unsigned times_listed;       /* number of lists received */
   char *names;           /* of children that have no lk_tree_node yet, each with
                             a NUL; NULL: no names */
   const char *next_name; /* the next child, in `names` */
@@ -54,7 +54,7 @@ void lk__tree_node_push(lk_tree_node *n);
 lk_tree_node *lk__tree_node_pop(lk_tree *t);
 /** A request for the node failed, so its delete must be sent again: at once, or
     when deletes of all its children were sent. */
-void lk__tree_node_reopen(lk_tree_node *n);
+void lk__tree_node_require_delete(lk_tree_node *n);
 /** The delete of the node was sent. The parent is put on the stack when this
     was the last child it waited for. */
 void lk__tree_node_delete_requested(lk_tree_node *n);

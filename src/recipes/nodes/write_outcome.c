@@ -5,6 +5,13 @@
 
 #include <latchkey/error.h>
 
+/**
+ * @file
+ * The outcome of a write whose reply was lost. `seen_zxid` is the largest zxid
+ * of the replies before the lost one, so a larger zxid belongs to the write or
+ * to a later one. If the write is `sole`, no other client writes the node.
+ */
+
 bool lk__write_creates_ephemeral(const lk_lost_write *w)
 {
   return w->kind == LK_WRITE_CREATE && (w->flags & LK_EPHEMERAL) != 0;
@@ -25,7 +32,8 @@ static int conclude_ephemeral_create(const lk_lost_write *w,
 }
 
 /* A missing node may have been created by the write and then deleted by another
- * client. If `seen_zxid` is 0, an existing node may be older than the write. */
+ * client. If `seen_zxid` is 0, the client had received no reply, and an
+ * existing node may be older than the write. */
 static int conclude_create(const lk_lost_write *w, const lk_node_facts *node)
 {
   if (node->read_err == LK_ERR_NO_NODE && (w->sole || node->parent_unchanged))
@@ -45,11 +53,15 @@ static int conclude_create(const lk_lost_write *w, const lk_node_facts *node)
 static bool only_change_is_foreign(const lk_lost_write *w,
                                    const lk_node_facts *node)
 {
-  return w->version != -1 && node->stat.czxid <= w->seen_zxid &&
-         !node->data_equal &&
-         (uint32_t)node->stat.version == (uint32_t)w->version + 1;
+  bool requires_version = w->version != -1;
+  bool is_same_node = node->stat.czxid <= w->seen_zxid;
+  bool changed_once = (uint32_t)node->stat.version == (uint32_t)w->version + 1;
+
+  return requires_version && is_same_node && changed_once && !node->data_equal;
 }
 
+/* Whether the set was not executed. If the write is `sole`, other data or an
+ * unchanged version show that as well. */
 static bool set_may_be_resent(const lk_lost_write *w, const lk_node_facts *node)
 {
   return node->stat.mzxid <= w->seen_zxid ||

@@ -26,18 +26,17 @@ static void verification_pause(lk_write_verification *v)
 }
 
 /* Servers may still execute the writes of a session that the client has given
- * up, until that session has ended. true: a pause until that time was started.
- */
-static bool verification_awaits_session_end(lk_write_verification *v)
+ * up, until that session has ended. false: no pause is needed. */
+static bool verification_pause_until_session_end(lk_write_verification *v)
 {
   int64_t now = lk_client_clock(v->client);
   int64_t session_end = lk_client_abandoned_session_end(v->client);
+  int64_t pause_end =
+      session_end < v->deadline_ms ? session_end : v->deadline_ms;
 
   if (now >= session_end || now >= v->deadline_ms)
     return false;
-  lk__retry_pause_until(&v->pause, v->client,
-                        session_end < v->deadline_ms ? session_end
-                                                     : v->deadline_ms,
+  lk__retry_pause_until(&v->pause, v->client, pause_end,
                         verification_on_pause_over, v);
   return true;
 }
@@ -57,10 +56,14 @@ static int verification_error(const lk_write_verification *v)
 static void verification_failed(lk_write_verification *v, int err)
 {
   switch (lk__error_advice(v->client, err)) {
-  case LK_ADVICE_AWAIT_CONNECTION: verification_begin(v); break;
+  case LK_ADVICE_AWAIT_CONNECTION:
+    verification_begin(v); /* the client sends the requests once connected */
+    break;
   case LK_ADVICE_RETRY_LATER: verification_pause(v); break;
   case LK_ADVICE_GIVE_UP:
-    v->done(v->arg, err == LK_ERR_NO_AUTH ? LK_ERR_IN_DOUBT : err);
+    if (err == LK_ERR_NO_AUTH) /* the node may not be read */
+      err = LK_ERR_IN_DOUBT;
+    v->done(v->arg, err);
     break;
   }
 }
@@ -85,7 +88,8 @@ static void verification_replied(lk_write_verification *v)
 /* ---- requests ---------------------------------------------------------- */
 
 /* Whether the servers have processed the transaction, with success or an error.
- * Then all requests of the old connection come before it or never. */
+ * Then each request of the old connection was executed before the transaction,
+ * or never will be. */
 static bool transaction_was_ordered(int err)
 {
   lk_outcome outcome = lk__error_meaning(err).outcome;
@@ -142,20 +146,23 @@ static bool parent_is_needed(const lk_lost_write *write)
 static int verification_read_parent(lk_write_verification *v,
                                     const lk_call *call)
 {
-  char *slash = strrchr(v->path, '/');
-  char *cut = slash == v->path ? slash + 1 : slash;
-  char kept = *cut;
+  char *last_slash = strrchr(v->path, '/');
+  bool parent_is_root = last_slash == v->path;
+  char *parent_end = parent_is_root ? last_slash + 1 : last_slash;
+  char kept = *parent_end;
 
-  *cut = '\0';
+  *parent_end = '\0';
   int err = lk_exists(v->client, v->path, call, verification_on_parent, v);
 
-  *cut = kept;
+  *parent_end = kept;
   return err;
 }
 
+/* The transaction changes nothing: what matters is when it is executed. */
 static int verification_request(lk_write_verification *v)
 {
-  lk_op check = lk_op_check("/", -1);
+  enum { ANY_VERSION = -1 };
+  lk_op check = lk_op_check("/", ANY_VERSION);
   lk_call call = lk__call_until(v->deadline_ms);
   int err =
       lk_multi(v->client, &check, 1, &call, verification_on_transaction, v);
@@ -165,18 +172,19 @@ static int verification_request(lk_write_verification *v)
   v->outstanding++;
   if (parent_is_needed(v->write)) {
     err = verification_read_parent(v, &call);
-    v->outstanding += err == 0;
+    if (err != 0)
+      return err;
+    v->outstanding++;
   }
-  if (err == 0) {
-    err = lk_get(v->client, v->path, &call, verification_on_node, v);
-    v->outstanding += err == 0;
-  }
+  err = lk_get(v->client, v->path, &call, verification_on_node, v);
+  if (err == 0)
+    v->outstanding++;
   return err;
 }
 
 static void verification_begin(lk_write_verification *v)
 {
-  if (verification_awaits_session_end(v))
+  if (verification_pause_until_session_end(v))
     return;
   v->node.parent_unchanged = false;
   v->request_err = verification_request(v);
