@@ -37,6 +37,12 @@ static inline uint32_t sim_roll(sim_rng *r, uint32_t sides)
   return (uint32_t)(((sim_rng_next(r) >> 32) * sides) >> 32);
 }
 
+/** true in one of `cases` cases, at random. */
+static inline bool sim_one_in(sim_rng *r, uint32_t cases)
+{
+  return sim_roll(r, cases) == 0;
+}
+
 /** A number from low to high, both included. */
 static inline int64_t sim_between(sim_rng *r, int64_t low, int64_t high)
 {

@@ -49,7 +49,7 @@ struct sim_faults {
   size_t ncondition_faults;
   lk_link active_faults;
   bool over;
-  unsigned links[SIM_WORLD_SERVERS]
+  unsigned link_cuts[SIM_WORLD_SERVERS]
                 [SIM_WORLD_SERVERS]; /**< number of active faults that cut each
                                         link between servers */
   bool stopped[SIM_WORLD_SERVERS];   /**< servers that a fault has stopped */
@@ -71,6 +71,15 @@ unsigned sim_random_process(sim_faults *f);
     queue. */
 unsigned sim_random_holder(sim_faults *f);
 unsigned sim_random_server(sim_faults *f);
+
+/** All servers of the ensemble, in a set with a bit for each. */
+#define SIM_ALL_SERVERS (~0U)
+
+/** "up" or "down". */
+static inline const char *sim_direction_name(int direction)
+{
+  return direction == SIM_UP ? "up" : "down";
+}
 
 /** Drop all bytes between a process and a server in one direction. */
 void sim_cut_route(sim_faults *f, unsigned process, unsigned server,

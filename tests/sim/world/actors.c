@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LOCKERS_MAX = 3, LOCAL_QUEUE_LOCKERS = 3 };
+enum {
+  LOCKERS_MAX = 3,
+  MORE_LOCKERS_WITH_LOCAL_QUEUES = 3 /* so that several wait behind one node */
+};
 
 void sim_actor_act_in(sim_actor *a, int64_t us)
 {
@@ -30,6 +33,12 @@ static void actor_on_job(void *arg)
     sim_schedule_at(&p->world->agenda, &a->job, p->paused_until_us + 1);
 }
 
+/* The salt of the actor's random generator; no other generator has it. */
+static uint64_t actor_salt(const sim_process *p, unsigned number)
+{
+  return (uint64_t)'a' << 32 | p->index << 8 | number;
+}
+
 static void actor_add(sim_process *p, const sim_actor_kind *kind,
                       unsigned number)
 {
@@ -39,22 +48,29 @@ static void actor_add(sim_process *p, const sim_actor_kind *kind,
   a->kind = kind;
   a->number = number;
   snprintf(a->name, sizeof a->name, "%s.%u", p->name, number);
-  a->rng = sim_rng_fork(&p->world->rng,
-                        UINT64_C(0x61) << 32 | p->index << 8 | number);
+  a->rng = sim_rng_fork(&p->world->rng, actor_salt(p, number));
   a->job = (sim_job){.run = actor_on_job, .arg = a};
   a->next = p->actors;
   p->actors = a;
 }
 
-/* In one of `one_of` runs: two actors of this kind in each process. */
-static void add_two_in_some_worlds(sim_process *p, const sim_actor_kind *kind,
-                                   unsigned number, uint64_t salt,
-                                   uint32_t one_of)
+static bool run_has_single_lockers(const sim_world *w)
 {
-  sim_rng r = sim_rng_fork(&p->world->rng, salt);
+  sim_rng r = sim_rng_fork(&w->rng, 's');
 
-  if (sim_roll(&r, one_of) > 0)
-    return;
+  return sim_one_in(&r, 5);
+}
+
+static bool run_has_subscribers(const sim_world *w)
+{
+  sim_rng r = sim_rng_fork(&w->rng, 'u');
+
+  return w->scenario->subscribers && sim_one_in(&r, 3);
+}
+
+static void add_two_actors(sim_process *p, const sim_actor_kind *kind,
+                           unsigned number)
+{
   actor_add(p, kind, number);
   actor_add(p, kind, number + 1);
 }
@@ -64,30 +80,35 @@ static void add_two_in_some_worlds(sim_process *p, const sim_actor_kind *kind,
 static void add_actors(sim_process *p)
 {
   sim_rng r = sim_rng_fork(&p->world->rng, 'a' * 256 + p->index);
+  uint32_t one_foreign_waiter_in =
+      p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12;
   unsigned lockers = 1 + sim_roll(&r, LOCKERS_MAX);
   unsigned number = 0;
 
   if (p->world->style->local)
-    lockers += LOCAL_QUEUE_LOCKERS; /* so that several wait behind one node */
+    lockers += MORE_LOCKERS_WITH_LOCAL_QUEUES;
   while (number < lockers)
     actor_add(p, &sim_locker, number++);
-  if (sim_roll(&r, 3) == 0 || sim_has_condition(p->world, SIM_NARROW))
+  if (sim_one_in(&r, 3) || sim_has_condition(p->world, SIM_NARROW))
     actor_add(p, &sim_requester, number++);
   /* The overflow of sequence numbers is tested only if a node stays in the
    * queue meanwhile, and only a foreign waiter stays. So runs with that fault
    * have more of them. */
-  if (sim_roll(&r,
-               p->world->scenario->faults[SIM_FAULT_COUNTER] > 0 ? 3 : 12) == 0)
+  if (sim_one_in(&r, one_foreign_waiter_in))
     actor_add(p, &sim_foreign_waiter, number++);
-  if (!sim_has_only_mutexes(p->world) && sim_roll(&r, 3) == 0 &&
+  if (!sim_has_only_mutexes(p->world) && sim_one_in(&r, 3) &&
       p->world->style->layout == LK_LAYOUT_CURATOR)
     actor_add(p, &sim_foreign_locker, number++);
   if (!sim_has_only_mutexes(p->world) && p->world->has_limit_node &&
       p->index == 0)
     actor_add(p, &sim_permit_setter, number++);
-  add_two_in_some_worlds(p, &sim_single_locker, number, 's', 5);
-  if (p->world->scenario->subscribers)
-    add_two_in_some_worlds(p, &sim_subscriber, number + 2, 'u', 3);
+  /* The number of an actor determines its random generator. From here on each
+   * kind has its own distance from `number`, so that its generator does not
+   * depend on which of the other kinds the run has. */
+  if (run_has_single_lockers(p->world))
+    add_two_actors(p, &sim_single_locker, number);
+  if (run_has_subscribers(p->world))
+    add_two_actors(p, &sim_subscriber, number + 2);
   if (sim_has_condition(p->world, SIM_WRITERS))
     actor_add(p, &sim_reliable_writer, number + 7);
   if (sim_has_condition(p->world, SIM_IDENTITIES))
@@ -99,8 +120,8 @@ static void add_actors(sim_process *p)
   if (p->world->all_requests) {
     actor_add(p, &sim_rare_requester, number + 4);
     actor_add(p, &sim_watcher, number + 5);
-    actor_add(p, &sim_requester,
-              number + 6); /* for one-shot watches on the same nodes */
+    /* sets one-shot watches on the nodes that the watcher watches */
+    actor_add(p, &sim_requester, number + 6);
   }
 }
 
@@ -132,6 +153,7 @@ void sim_actors_free(sim_process *p)
   }
 }
 
+/* The process has died, so no function of the library is called. */
 void sim_actors_forget(sim_process *p)
 {
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
@@ -159,11 +181,11 @@ void sim_actors_destroy(sim_process *p)
   }
 }
 
-bool sim_actors_idle(const sim_process *p)
+bool sim_actors_are_idle(const sim_process *p)
 {
-  bool idle = true;
-
-  for (const sim_actor *a = p->actors; a != NULL; a = a->next)
-    idle = idle && (!a->kind->reports_idle || a->idle);
-  return idle;
+  for (const sim_actor *a = p->actors; a != NULL; a = a->next) {
+    if (a->kind->reports_idle && !a->idle)
+      return false;
+  }
+  return true;
 }

@@ -29,6 +29,6 @@ void sim_actors_forget(sim_process *p);
 void sim_actors_destroy(sim_process *p);
 /** Whether the actors that report when they are idle are idle. The checker
     knows itself whether the others are. */
-bool sim_actors_idle(const sim_process *p);
+bool sim_actors_are_idle(const sim_process *p);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { FIRST_CAP = 256 };
+
 void sim_change_log_free(sim_change_log *log)
 {
   free(log->changes);
@@ -21,7 +23,7 @@ bool sim_is_below(const char *path, const char *top)
 static sim_change *append_change(sim_change_log *log)
 {
   if (log->count == log->cap) {
-    log->cap = log->cap == 0 ? 256 : log->cap * 2;
+    log->cap = log->cap == 0 ? FIRST_CAP : log->cap * 2;
     log->changes = realloc(log->changes, log->cap * sizeof *log->changes);
     if (log->changes == NULL)
       abort();
@@ -49,7 +51,7 @@ void sim_change_log_add(sim_change_log *log, const sim_node *n,
   snprintf(c->path, sizeof c->path, "%s", n->path);
   c->dir_len = (size_t)(strrchr(c->path, '/') - c->path);
   c->stat = n->stat;
-  if (len >= sizeof c->data)
+  if (len >= sizeof c->data) /* the zeroed last byte ends the text */
     len = sizeof c->data - 1;
   if (len > 0)
     memcpy(c->data, n->data, len);
@@ -79,17 +81,19 @@ const sim_change *sim_change_log_at(const sim_change_log *log, const char *path,
 }
 
 size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
-                                  bool children, int64_t zxid)
+                                  bool children_only, int64_t zxid)
 {
   size_t end = sim_change_log_first_after(log, zxid), count = 0;
 
   for (size_t i = 0; i < end; i++) {
     const sim_change *c = &log->changes[i];
 
-    if (children ? !sim_is_child(c, path) : !sim_is_below(c->path, path))
+    if (children_only ? !sim_is_child(c, path) : !sim_is_below(c->path, path))
       continue;
-    count += c->type == LK_EVENT_CREATED;
-    count -= c->type == LK_EVENT_DELETED;
+    if (c->type == LK_EVENT_CREATED)
+      count++;
+    else if (c->type == LK_EVENT_DELETED)
+      count--;
   }
   return count;
 }

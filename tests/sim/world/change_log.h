@@ -42,10 +42,10 @@ size_t sim_change_log_first_after(const sim_change_log *log, int64_t zxid);
 /** The node at `path` at `zxid`; NULL: there was none. */
 const sim_change *sim_change_log_at(const sim_change_log *log, const char *path,
                                     int64_t zxid);
-/** The number of nodes below `path` at `zxid`. If `children` is true, only
-    direct children count. */
+/** The number of nodes below `path` at `zxid`, or of its direct children
+    alone. */
 size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
-                                  bool children, int64_t zxid);
+                                  bool children_only, int64_t zxid);
 /** The zxid of the transaction that wrote `data`; 0: none. */
 int64_t sim_change_log_zxid_of(const sim_change_log *log, const char *data);
 

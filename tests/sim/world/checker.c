@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PERIODIC_CHECKS = 16 }; /* in a session timeout */
+enum {
+  PERIODIC_CHECKS = 16, /* in a session timeout */
+  NO_LEADER = -1        /* as sim_ensemble_leader() returns it */
+};
 
 #define INVARIANT(function, name, facts, text) {name, text},
 const sim_invariant sim_invariants[] = {SIM_INVARIANTS(INVARIANT)};
@@ -75,10 +78,11 @@ sim_checker *sim_checker_new(sim_world *w)
   checker->world = w;
   checker->verdicts = sim_allocate(sim_ninvariants * sizeof *checker->verdicts);
   checker->history.agenda = &w->agenda;
+  /* pointers into the world, which chooses these members later */
   checker->history.locks = w->locks;
   checker->history.nlocks = &w->nlocks;
   checker->history.style = &w->style;
-  checker->leader = -1;
+  checker->leader = NO_LEADER;
   index_invariants_by_fact(checker);
   return checker;
 }
@@ -118,7 +122,7 @@ static void free_handles(sim_checker *checker)
 
 void sim_checker_free(sim_checker *checker)
 {
-  sim_contenders_free(checker, NULL);
+  sim_contenders_free_all(checker);
   free_handles(checker);
   free_chunks(checker);
   for (size_t i = 0; i < SIM_MOST_PROCESSES; i++)
@@ -156,17 +160,16 @@ size_t sim_checker_violations(const sim_checker *checker)
 
 /* ---- committed transactions --------------------------------------------- */
 
-/* The assurance of the contender that created the node. `a` is NULL if no
- * contender of this run did: then the assurance of the process whose session it
- * is, or the strictest one for a node without a session. */
+/* The assurance that protects the node. `a`: the contender that created the
+ * node; NULL: no contender of a process that runs. */
 static lk_assurance assurance_of(const sim_checker *checker,
                                  const sim_contender *a, const sim_entry *e)
 {
   if (a != NULL)
     return a->ct->lease->config.assurance;
-  return e->creator_session == NULL
-             ? LK_ASSURE_QUORUM
-             : checker->world->processes[e->creator_session->process].assurance;
+  if (e->creator_session == NULL)
+    return LK_ASSURE_QUORUM; /* the strictest one */
+  return checker->world->processes[e->creator_session->process].assurance;
 }
 
 static void note_created(sim_checker *checker, sim_entry *e)
@@ -203,9 +206,8 @@ static void note_deleted(const sim_entry *e)
   if (h->kind == SIM_MULTILOCK || e->deletion_cause != SIM_DELETED_BY_OWNER ||
       e->ownerless)
     h->displaced = true;
-  if (e->deletion_cause == SIM_DELETED_BY_OWNER)
-    return;
-  h->nodes_taken++;
+  if (e->deletion_cause != SIM_DELETED_BY_OWNER)
+    h->nodes_taken++;
 }
 
 static void change_log_add(sim_checker *checker, const sim_node *node,
@@ -225,9 +227,9 @@ static void on_node_created(const sim_node *node, void *arg)
     return;
   if (checker->restoring) {
     e->restored = e->is_excused = true;
-    e->key[0] =
-        '\0'; /* no contender is found by this key: the one that created the
-                 node before the restore may have another node now */
+    /* The contender that created the node before the restore may have another
+     * node now. So no contender must be found by the key of this one. */
+    e->key[0] = '\0';
     return;
   }
   note_created(checker, e);
@@ -254,23 +256,25 @@ static void on_node_deleted(const sim_node *node, int64_t zxid, void *arg)
   sim_history_delete_node(&checker->history, node, zxid);
 }
 
-/* For styles that store the contender's id in the data. A change of the data
- * replaces the id, so a contender that does not know its node yet (it has no
- * token) cannot find it. An operator's change excuses the node. A revocation
- * does not: the node becomes ownerless, and any contender of the session may
- * adopt it. */
+/* Called for styles that store the contender's id in the data of its node. A
+ * change of the data replaces the id. A contender that does not know its node
+ * yet has no token, and cannot find the node any more. An operator's change
+ * excuses the node. A revocation makes it ownerless: any contender of the
+ * session may adopt it. */
 static void note_lost_ids(sim_checker *checker)
 {
   for (sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
-    const sim_contender *a = NULL;
-
     if (e->lock_index == SIM_NO_LOCK || e->changed_us != sim_now_us(checker))
       continue;
-    a = sim_contender_for(checker, e);
+    const sim_contender *a = sim_contender_for(checker, e);
+    bool knows_its_node = a != NULL && a->ct->own.token != 0;
+
+    if (knows_its_node)
+      continue;
     if (e->revoked)
-      e->ownerless = e->ownerless || a == NULL || a->ct->own.token == 0;
+      e->ownerless = true;
     else
-      e->is_excused = e->is_excused || a == NULL || a->ct->own.token == 0;
+      e->is_excused = true;
   }
 }
 
@@ -280,7 +284,7 @@ static void on_committed(const sim_commit *commit, const sim_tree *committed,
   sim_checker *checker = arg;
 
   sim_history_committed(&checker->history, commit, committed);
-  if (checker->world->style->id_len == 0) /* the id is in the data */
+  if (sim_id_is_in_data(checker->world->style))
     note_lost_ids(checker);
   while (checker->history.being_deleted != NULL) {
     sim_entry *e = checker->history.being_deleted;
@@ -344,9 +348,14 @@ void sim_checker_note_wiped(sim_checker *checker)
   memset(checker->last_handoffs, 0, sizeof checker->last_handoffs);
 }
 
-void sim_checker_set_restoring(sim_checker *checker, bool restoring)
+void sim_checker_begin_restore(sim_checker *checker)
 {
-  checker->restoring = restoring;
+  checker->restoring = true;
+}
+
+void sim_checker_end_restore(sim_checker *checker)
+{
+  checker->restoring = false;
 }
 
 void sim_checker_note_ended_by_operator(sim_checker *checker, int64_t session)
@@ -389,31 +398,31 @@ static void note_leader(sim_checker *checker)
   checker->leader_since_us = sim_now_us(checker);
 }
 
-/* Evidence depends on the leader's pings. A stopped leader sends none, and
- * clients have no other until the next leader is elected. */
+/* Evidence depends on the leader's pings. A stopped leader sends none, so
+ * clients get no evidence until the next leader is elected. */
 static void note_stopped_leader(sim_checker *checker)
 {
-  if (checker->leader >= 0)
+  if (checker->leader != NO_LEADER)
     checker->last_leader = (unsigned)checker->leader;
   if (sim_server_is_stopped(
           sim_ensemble_server(checker->world->ensemble, checker->last_leader)))
     checker->leader_last_stopped_us = sim_now_us(checker);
 }
 
-/* By how much a leader's ping may be late without a lease running out. Leases
- * need evidence once in their gap, T/4; the pings come every half tick. With
- * condition "limits" the gap may be as short as the period of the pings. */
+/* By how much a leader's ping may be late before a lease runs out. A lease
+ * needs evidence once in its gap, which is T/4. The pings come every half tick.
+ * With condition "limits" the gap may be as short as that. */
 static int64_t ping_slack_us(const sim_world *w)
 {
-  int64_t period = w->config.tick_ms * SIM_MS / 2;
+  int64_t ping_interval_us = w->config.tick_ms * SIM_MS / 2;
 
   return sim_has_condition(w, SIM_LIMITS)
              ? 0
-             : w->shortest_ms * SIM_MS / 4 - period;
+             : w->shortest_ms * SIM_MS / 4 - ping_interval_us;
 }
 
 /* Notes two reasons why a lease may run out without a fault of the client. */
-static void note_links(sim_checker *checker)
+static void note_slow_links(sim_checker *checker)
 {
   int64_t slowest = sim_links_slowest_us(checker->world->ensemble);
 
@@ -431,7 +440,7 @@ void sim_checker_after_job(sim_checker *checker)
   note_pauses(checker);
   note_leader(checker);
   note_stopped_leader(checker);
-  note_links(checker);
+  note_slow_links(checker);
   sim_report_fact(checker, &(sim_fact){.type = SIM_JOB_DONE});
   if (sim_now_us(checker) < checker->next_periodic_us)
     return;
@@ -468,7 +477,7 @@ bool sim_checker_is_quiescent(const sim_checker *checker)
     const sim_life *l = &checker->lives[i];
 
     if (l->process != NULL && !l->process->freeing_client &&
-        (has_outstanding_request(l) || !sim_actors_idle(l->process) ||
+        (has_outstanding_request(l) || !sim_actors_are_idle(l->process) ||
          sim_lease_unfinished(l->process) > 0))
       return false;
   }
@@ -478,9 +487,4 @@ bool sim_checker_is_quiescent(const sim_checker *checker)
 void sim_checker_when_quiescent(sim_checker *checker)
 {
   sim_report_fact(checker, &(sim_fact){.type = SIM_QUIESCENT});
-}
-
-void sim_checker_end(sim_checker *checker)
-{
-  (void)checker; /* SIM_PROCESS_ENDED has checked each process already */
 }

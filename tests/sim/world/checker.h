@@ -40,8 +40,6 @@ void sim_checker_when_quiescent(sim_checker *checker);
 /** Whether no acquire, release or verify is outstanding, and no node is left to
     be deleted. */
 bool sim_checker_is_quiescent(const sim_checker *checker);
-/** All clients are freed. */
-void sim_checker_end(sim_checker *checker);
 /** The number of violations of `invariant`; `what`: the text of the first
     one. */
 size_t sim_checker_violations_of(const sim_checker *checker, size_t invariant,
@@ -59,9 +57,10 @@ void sim_checker_note_all_ended_by_operator(sim_checker *checker);
 /** The ensemble was wiped; its zxids start again with smaller ones. */
 void sim_checker_note_wiped(sim_checker *checker);
 
-/** While true, the ensemble reports transactions that a snapshot has restored.
-    They were checked before, and their nodes have no owner. */
-void sim_checker_set_restoring(sim_checker *checker, bool restoring);
+/** Between these calls the ensemble reports transactions that a snapshot has
+    restored. They were checked before, and their nodes have no owner. */
+void sim_checker_begin_restore(sim_checker *checker);
+void sim_checker_end_restore(sim_checker *checker);
 
 /* ---- reported by foreign lockers ---------------------------------------- */
 

@@ -83,15 +83,13 @@ bool sim_condition_find(const char *name, unsigned *out)
   return *out != 0 || strcmp(name, "none") == 0;
 }
 
-static unsigned random_condition(sim_rng *r)
+static unsigned random_condition_by_weight(sim_rng *r)
 {
   uint32_t sum = 0;
   unsigned i = 0;
 
   for (size_t k = 0; k < SIM_NCONDITIONS; k++)
     sum += sim_conditions[k].weight;
-  if (sum == 0)
-    return 0;
   for (uint32_t left = sim_roll(r, sum); left >= sim_conditions[i].weight; i++)
     left -= sim_conditions[i].weight;
   return SIM_CONDITION(i);
@@ -102,21 +100,27 @@ unsigned sim_conditions_of(uint64_t seed)
   sim_rng root = {seed};
   sim_rng r = sim_rng_fork(&root, 'c');
 
-  if (sim_roll(&r, 2) == 0)
-    return 0;
-  unsigned set = random_condition(&r);
+  enum { NO_CONDITIONS = 0 };
 
-  return sim_roll(&r, 3) > 0 ? set : set | random_condition(&r);
+  if (sim_one_in(&r, 2))
+    return NO_CONDITIONS;
+  unsigned set = random_condition_by_weight(&r);
+
+  if (sim_one_in(&r, 3))
+    set |= random_condition_by_weight(&r);
+  return set;
 }
 
 bool sim_fault_is_possible(const sim_world *w, enum sim_fault fault)
 {
-  bool some = w->scenario->faults[fault] > 0;
-
-  for (unsigned i = 0; i < SIM_NCONDITIONS; i++)
-    some = some || (sim_has_condition(w, (sim_condition_id)i) &&
-                    sim_conditions[i].faults[fault] > 0);
-  return some;
+  if (w->scenario->faults[fault] > 0)
+    return true;
+  for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
+    if (sim_has_condition(w, (sim_condition_id)i) &&
+        sim_conditions[i].faults[fault] > 0)
+      return true;
+  }
+  return false;
 }
 
 void sim_conditions_print(unsigned set, char *out, size_t size)

@@ -16,12 +16,22 @@
 /* The checker's records of the library's contenders. Each step of a contender
  * updates its record. */
 
-void sim_contenders_free(sim_checker *checker, const sim_life *l)
+void sim_contenders_free_all(sim_checker *checker)
+{
+  while (checker->contenders != NULL) {
+    sim_contender *a = checker->contenders;
+
+    checker->contenders = a->next;
+    free(a);
+  }
+}
+
+void sim_contenders_free_of(sim_checker *checker, const sim_life *l)
 {
   for (sim_contender **at = &checker->contenders; *at != NULL;) {
     sim_contender *a = *at;
 
-    if (a->life == l || l == NULL) {
+    if (a->life == l) {
       *at = a->next;
       free(a);
     } else {
@@ -46,7 +56,7 @@ static sim_contender *find_contender(const sim_checker *checker,
 static bool has_adopted(const sim_checker *checker, const lk_contender *ct,
                         const sim_entry *e)
 {
-  return checker->world->style->id_len == 0 && e->revoked &&
+  return sim_id_is_in_data(checker->world->style) && e->revoked &&
          ct->own.state == LK_OWN_CREATED &&
          ct->own.token == (uint64_t)e->created_zxid &&
          strcmp(ct->own.path, e->path) == 0;
@@ -70,21 +80,25 @@ static bool is_created_by(const sim_entry *e, const lk_contender *ct)
   return strcmp(e->key, ct->own.unique_part) == 0;
 }
 
-/* A contender can have two existing nodes: then this is the older one, unless
- * the contender cannot know of it. */
+/* A contender can have two existing nodes. Then this is the older one, unless
+ * that one is excused because the contender cannot know of it. */
 sim_entry *sim_entry_of(const sim_checker *checker, const lk_contender *ct)
 {
-  sim_entry *first = NULL;
+  sim_entry *oldest = NULL;
 
-  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next)
-    first =
-        (is_created_by(e, ct) && !e->is_excused) || has_adopted(checker, ct, e)
-            ? e
-            : first;
-  for (sim_entry *e = checker->history.newest; e != NULL && first == NULL;
-       e = e->older)
-    first = is_created_by(e, ct) ? e : NULL;
-  return first;
+  /* The list begins with the newest node. */
+  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
+    if ((is_created_by(e, ct) && !e->is_excused) || has_adopted(checker, ct, e))
+      oldest = e;
+  }
+  if (oldest != NULL)
+    return oldest;
+  /* No node exists; the last one may be deleted or excused. */
+  for (sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
+    if (is_created_by(e, ct))
+      return e;
+  }
+  return NULL;
 }
 
 /* Whether the contender was created by the current acquire of the handle. */
@@ -119,13 +133,13 @@ static sim_contender *add_contender(sim_checker *checker, sim_life *l,
 
 static void forget_released(sim_contender *a, const lk_contender *ct)
 {
-  size_t left = 0;
+  size_t kept = 0;
 
   for (size_t i = 0; i < a->nreleased_before; i++) {
     if (a->released_before[i] != ct)
-      a->released_before[left++] = a->released_before[i];
+      a->released_before[kept++] = a->released_before[i];
   }
-  a->nreleased_before = left;
+  a->nreleased_before = kept;
 }
 
 static void remove_contender(sim_checker *checker, const lk_contender *ct)
@@ -164,11 +178,11 @@ static sim_stop_reason stop_reason(const sim_handle *h)
 /* Whether this step is the result of a list of the queue. */
 static bool has_listed(lk_contender_event ev, lk_contender_state from)
 {
-  bool lists = from == LK_CONTENDER_CREATING ||
-               from == LK_CONTENDER_CREATING_PARENTS ||
-               from == LK_CONTENDER_LISTING || from == LK_CONTENDER_RECOVERING;
+  bool was_listing =
+      from == LK_CONTENDER_CREATING || from == LK_CONTENDER_CREATING_PARENTS ||
+      from == LK_CONTENDER_LISTING || from == LK_CONTENDER_RECOVERING;
 
-  return lists &&
+  return was_listing &&
          (ev == LK_CONTENDER_ON_PREDECESSORS || ev == LK_CONTENDER_ON_GRANT ||
           ev == LK_CONTENDER_ON_CHECK_NEEDED ||
           ev == LK_CONTENDER_ON_TOKEN_NEEDED);

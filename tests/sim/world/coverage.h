@@ -48,9 +48,9 @@ void sim_coverage_step(lk_contender_event ev, lk_contender_state from);
 void sim_coverage_state_change(lk_state from, lk_state to);
 void sim_coverage_fault(enum sim_fault fault);
 /** Print how many kinds of each were covered, and the names of those that were
-    not. With `counts`, also how often each fault and each milestone
+    not. `with_counts`: also how often each fault and each milestone
     happened. */
-void sim_coverage_print(FILE *out, bool counts);
+void sim_coverage_print(FILE *out, bool with_counts);
 /** sim_coverage_save() copies the counts of a child process to `out`, which has
     sim_coverage_size() bytes. The parent adds them to its own by
     sim_coverage_add(). */

@@ -9,7 +9,11 @@
 
 #include <stdlib.h>
 
-enum { READS_MAX = 16, READ_SIZE = 64 * 1024 };
+enum {
+  READS_MAX = 16, /* in an iteration of the loop */
+  READ_SIZE = 64 * 1024,
+  FAILED_LOOKUPS_PERMILLE = 10
+};
 
 /* ---- hooks of the client ------------------------------------------------ */
 
@@ -33,7 +37,7 @@ static void hook_wake(lk_client *c, void *arg)
 {
   sim_process *p = arg;
 
-  if (p->eager > 0 && p->client == c && !p->paused)
+  if (p->eager_faults > 0 && p->client == c && !p->paused)
     work_in_wake_hook(p);
   if (p->client == c || p->client == NULL)
     sim_process_schedule_loop(p);
@@ -45,7 +49,7 @@ static void hook_freed(lk_client *c, void *arg)
 
   (void)c;
   p->client = NULL;
-  sim_driver_stop(p, false);
+  sim_driver_stop(p, SIM_CLOSE);
   sim_process_ended(p);
 }
 
@@ -65,18 +69,23 @@ static void on_ready(void *arg)
   sim_process_schedule_loop(arg);
 }
 
-static void close_connection(sim_process *p, bool silent)
+static void close_connection(sim_process *p, sim_close_mode mode)
 {
   sim_unschedule(&p->world->agenda, &p->lookup_job);
-  sim_pipe_close(p->pipe, silent);
+  sim_pipe_close(p->pipe, mode);
   p->pipe = NULL;
   p->reported_open = false;
 }
 
 static void report_failure(sim_process *p, int err, const char *why)
 {
-  close_connection(p, false);
+  close_connection(p, SIM_CLOSE);
   lk_client_failed(p->client, p->attempt, err, why);
+}
+
+static void report_end_of_stream(sim_process *p)
+{
+  report_failure(p, 0, NULL);
 }
 
 /* No attempt to connect to a dead address is ever answered, so none is made. */
@@ -98,7 +107,7 @@ static void on_lookup(void *arg)
     sim_schedule_at(&p->world->agenda, &p->lookup_job, p->paused_until_us);
     return;
   }
-  if (sim_chance(&p->rng, 10)) {
+  if (sim_chance(&p->rng, FAILED_LOOKUPS_PERMILLE)) {
     report_failure(p, LK_ERR_RESOLVE, "no such name");
     return;
   }
@@ -117,15 +126,17 @@ static void follow_want(sim_process *p)
   lk_client_want(p->client, &want);
   if (want.attempt == p->attempt)
     return;
-  close_connection(p, false);
+  close_connection(p, SIM_CLOSE);
   p->attempt = want.attempt;
-  if (p->attempt == 0)
+  if (p->attempt == 0) /* the client wants no connection */
     return;
-  if (want.host[1] >= '0' && want.host[1] <= '9') { /* a name such as "s1" */
+  bool is_name_of_one_server = want.host[1] >= '0' && want.host[1] <= '9';
+
+  if (is_name_of_one_server) { /* such as "s1" */
     connect_to(p, (unsigned)(want.host[1] - '0'));
   } else if (want.address_index > 0) {
     connect_to(p, p->addresses[want.address_index % p->naddresses]);
-  } else if (p->eager > 0) {
+  } else if (p->eager_faults > 0) {
     on_lookup(p);
   } else {
     sim_schedule_in(&p->world->agenda, &p->lookup_job,
@@ -164,13 +175,13 @@ static void read_all(sim_process *p)
       continue;
     }
     switch (sim_pipe_get_state(p->pipe)) {
-    case SIM_PIPE_CLOSED: report_failure(p, 0, NULL); return;
+    case SIM_PIPE_CLOSED: report_end_of_stream(p); return;
     case SIM_PIPE_RESET:
       report_failure(p, LK_ERR_CONNECTION_LOSS, "reset");
       return;
     case SIM_PIPE_REFUSED: report_failure(p, LK_ERR_CONNECT, "refused"); return;
     case SIM_PIPE_OPEN:
-    case SIM_PIPE_DIALING: return;
+    case SIM_PIPE_CONNECTING: return;
     }
   }
   if (is_current(p, attempt) && sim_pipe_arrived(p->pipe) > 0)
@@ -181,7 +192,7 @@ static void read_all(sim_process *p)
  * and read() would. */
 static void read_socket(sim_process *p)
 {
-  if (p->pipe == NULL || sim_pipe_get_state(p->pipe) == SIM_PIPE_DIALING)
+  if (p->pipe == NULL || sim_pipe_get_state(p->pipe) == SIM_PIPE_CONNECTING)
     return;
   if (!p->reported_open && sim_pipe_get_state(p->pipe) != SIM_PIPE_REFUSED) {
     p->reported_open = true;
@@ -266,6 +277,7 @@ static void run_step(sim_process *p, enum sim_loop_step step)
   case SIM_LOOP_FOLLOW_WANT: follow_both_wants(p); break;
   case SIM_LOOP_WRITE: write_socket(p); break;
   case SIM_LOOP_SET_TIMER: set_timer(p); break;
+  case SIM_LOOP_NO_STEP:
   case SIM_LOOP_END: break;
   }
 }
@@ -274,15 +286,16 @@ static void run_step(sim_process *p, enum sim_loop_step step)
  * here. */
 static bool start_due_pause(sim_process *p)
 {
-  int64_t for_us = p->busy_until_us - p->world->agenda.now_us;
+  int64_t still_busy_us = p->busy_until_us - p->world->agenda.now_us;
 
   if (p->loop_step == p->pause_at_step) {
-    for_us = p->pause_at_step_us;
-    p->pause_at_step = 0;
-  } else if (for_us <= 0) {
-    return false;
+    p->pause_at_step = SIM_LOOP_NO_STEP;
+    sim_process_pause(p, p->pause_at_step_us);
+    return true;
   }
-  sim_process_pause(p, for_us, 0);
+  if (still_busy_us <= 0)
+    return false;
+  sim_process_pause(p, still_busy_us);
   return true;
 }
 
@@ -326,13 +339,13 @@ void sim_driver_init(sim_process *p)
 
     sim_driver_set_addresses(p, &r, SIM_MOST_DEAD);
   }
-  if (sim_roll(&p->rng, 3) > 0)
+  /* One process of three has one name for all servers. Its addresses begin with
+   * a random server. */
+  if (!sim_one_in(&p->rng, 3))
     return;
-  /* In one of three processes: one name for all servers, whose addresses begin
-   * with a random one. */
   unsigned first = sim_roll(&p->rng, w->config.servers);
 
-  if (p->naddresses > 0)
+  if (p->naddresses > 0) /* sim_driver_set_addresses() has set them */
     return;
   p->naddresses = w->config.servers;
   for (unsigned i = 0; i < w->config.servers; i++)
@@ -344,24 +357,25 @@ void sim_driver_set_addresses(sim_process *p, sim_rng *r, unsigned dead)
   unsigned servers = p->world->config.servers;
 
   p->naddresses = servers + dead;
+  /* puts each address in a random place, whose address moves to the end */
   for (unsigned i = 0; i < p->naddresses; i++) {
-    unsigned k = sim_roll(r, i + 1);
+    unsigned place = sim_roll(r, i + 1);
 
-    p->addresses[i] = p->addresses[k];
-    p->addresses[k] = i < servers ? i : SIM_DEAD;
+    p->addresses[i] = p->addresses[place];
+    p->addresses[place] = i < servers ? i : SIM_DEAD;
   }
 }
 
-void sim_driver_stop(sim_process *p, bool silent)
+void sim_driver_stop(sim_process *p, sim_close_mode mode)
 {
   sim_agenda *a = &p->world->agenda;
 
-  close_connection(p, silent);
-  sim_prober_stop(p, silent);
+  close_connection(p, mode);
+  sim_prober_stop(p, mode);
   sim_unschedule(a, &p->loop_job);
   sim_unschedule(a, &p->deadline_job);
   p->attempt = 0;
-  p->pause_at_step = 0;
+  p->pause_at_step = SIM_LOOP_NO_STEP;
   p->busy_until_us = 0;
   p->jump_after_readings = 0;
   p->loop_step = SIM_LOOP_TICK;

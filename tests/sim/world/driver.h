@@ -10,6 +10,7 @@
  * takes the steps of sim_loop_step in their order.
  */
 enum sim_loop_step {
+  SIM_LOOP_NO_STEP = 0,
   SIM_LOOP_TICK = 1,
   SIM_LOOP_READ,
   SIM_LOOP_TICK_AGAIN,  /**< again, since the callbacks of the read may have
@@ -29,9 +30,8 @@ lk_hooks sim_driver_hooks(sim_process *p);
 /** Run an iteration of the loop. If a pause has interrupted one, run the rest
     of it. */
 void sim_driver_run_loop(sim_process *p);
-/** Close the connections and cancel all jobs. `silent`: the servers do not
-    notice. */
-void sim_driver_stop(sim_process *p, bool silent);
+/** Close the connections and cancel all jobs. */
+void sim_driver_stop(sim_process *p, sim_close_mode mode);
 
 /** Defined in process.c: the client was freed. */
 void sim_process_ended(sim_process *p);

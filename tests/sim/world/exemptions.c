@@ -15,18 +15,23 @@
 int64_t sim_grace_us(const sim_checker *checker)
 {
   enum { THROTTLE_PAUSES_MS = 5000 }; /* longer than all pauses together */
-  bool throttled = sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE);
+  bool servers_throttle =
+      sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE);
 
-  return 2 * sim_T_us(checker) + (throttled ? THROTTLE_PAUSES_MS * SIM_MS : 0);
+  return 2 * sim_T_us(checker) +
+         (servers_throttle ? THROTTLE_PAUSES_MS * SIM_MS : 0);
 }
 
 /* The fault limits all routes of a process, so the first one shows it. */
 static bool has_bandwidth_limit(const sim_checker *checker, const sim_life *l)
 {
   return sim_network_route(checker->world->network, l->process->index, 0)
-             ->kb_us > 0;
+             ->us_per_kb > 0;
 }
 
+/* Whether the condition that `s` follows has lasted longer than the grace
+ * period. `e` is the node that has the condition now. If it is NULL or another
+ * node than before, the grace period starts anew. */
 bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
                        const sim_entry *e)
 {
@@ -41,8 +46,8 @@ bool sim_grace_is_over(sim_checker *checker, const sim_life *l, sim_grace *s,
     s->since_us = sim_now_us(checker);
   if (sim_now_us(checker) - s->since_us <= sim_grace_us(checker))
     return false;
-  s->entry = NULL; /* if the condition lasts, it is reported again after the
-                      same time */
+  /* if the condition lasts, it is reported again after the same time */
+  s->entry = NULL;
   return true;
 }
 
@@ -52,27 +57,30 @@ static bool servers_may_be_cut(const sim_world *w)
       SIM_FAULT_SERVER_CRASH, SIM_FAULT_SERVER_STOP, SIM_FAULT_RESTARTS,
       SIM_FAULT_FOLLOWER_CUT, SIM_FAULT_LEADER_CUT,  SIM_FAULT_DEPOSED,
       SIM_FAULT_LAG,          SIM_FAULT_PARTITION,   SIM_FAULT_LATE_WRITE};
-  bool some = false;
 
-  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-    some = some || sim_fault_is_possible(w, faults[i]);
-  return some;
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    if (sim_fault_is_possible(w, faults[i]))
+      return true;
+  }
+  return false;
 }
 
 /* Whether there may be a server that was the leader and does not know yet that
  * another was elected. It notices when it has not heard from a quorum for
- * sync_limit ticks; a server that was stopped, for 3 T at most, when it
- * continues. */
+ * sync_limit ticks. A server that is stopped, for 3 T at most, notices it when
+ * it continues. */
 static bool may_be_deposed(const sim_checker *checker)
 {
   const sim_ensemble_config *c = &checker->world->config;
-  bool stops = sim_fault_is_possible(checker->world, SIM_FAULT_SERVER_STOP) ||
-               sim_fault_is_possible(checker->world, SIM_FAULT_DEPOSED);
-  int64_t limit = (c->sync_limit + 1) * (int64_t)c->tick_ms * SIM_MS +
-                  (stops ? 4 : 1) * sim_T_us(checker);
+  bool servers_stop =
+      sim_fault_is_possible(checker->world, SIM_FAULT_SERVER_STOP) ||
+      sim_fault_is_possible(checker->world, SIM_FAULT_DEPOSED);
+  int64_t noticed_within_us =
+      (c->sync_limit + 1) * (int64_t)c->tick_ms * SIM_MS +
+      (servers_stop ? 4 : 1) * sim_T_us(checker);
 
   return checker->leader_since_us > 0 &&
-         sim_now_us(checker) - checker->leader_since_us < limit;
+         sim_now_us(checker) - checker->leader_since_us < noticed_within_us;
 }
 
 sim_life *sim_owner_of(sim_checker *checker, const sim_entry *e)
@@ -101,7 +109,7 @@ bool sim_is_written(const sim_checker *checker, const char *data)
 
 /* Whether the session was resumed with a shorter timeout that the client does
  * not know yet: the reply has not arrived. */
-static bool is_shortened_unseen(const sim_session *s)
+static bool timeout_was_shortened_unseen(const sim_session *s)
 {
   return s != NULL && s->granted_ms < s->known_ms && s->granted_ms > 0;
 }
@@ -110,12 +118,13 @@ static bool is_shortened_unseen(const sim_session *s)
  * assumes that they are on time; see lease.h. */
 static bool pings_may_be_late(const sim_checker *checker)
 {
-  int64_t limit = 2 * sim_T_us(checker);
+  int64_t a_short_time_us = 2 * sim_T_us(checker);
 
   return (checker->leader_last_stopped_us > 0 &&
-          sim_now_us(checker) - checker->leader_last_stopped_us < limit) ||
+          sim_now_us(checker) - checker->leader_last_stopped_us <
+              a_short_time_us) ||
          (checker->link_delay_grew_us > 0 &&
-          sim_now_us(checker) - checker->link_delay_grew_us < limit);
+          sim_now_us(checker) - checker->link_delay_grew_us < a_short_time_us);
 }
 
 bool sim_deletion_is_excused(const sim_checker *checker, const sim_entry *e)
@@ -125,7 +134,8 @@ bool sim_deletion_is_excused(const sim_checker *checker, const sim_entry *e)
     return true;
   if (e->deletion_cause != SIM_DELETED_BY_EXPIRY)
     return false;
-  if (pings_may_be_late(checker) || is_shortened_unseen(e->creator_session))
+  if (pings_may_be_late(checker) ||
+      timeout_was_shortened_unseen(e->creator_session))
     return true;
   switch (e->assurance) {
   case LK_ASSURE_QUORUM: return false;

@@ -10,6 +10,11 @@
 
 #include <stdlib.h>
 
+enum {
+  RETRY_US = 100000, /* time until a fault is healed that could not be */
+  DEFAULT_GAP_PERMILLE = 300 /* mean time between faults, of T */
+};
+
 /* ---- helpers ------------------------------------------------------------ */
 
 int64_t sim_fault_T_us(const sim_faults *f)
@@ -42,6 +47,7 @@ static bool is_first_in_queue(const sim_faults *f, size_t lock, int64_t session)
   const sim_node *dir = sim_tree_find(
       sim_ensemble_committed_tree(f->world->ensemble), f->world->locks[lock]);
 
+  /* the children of a node are sorted, the oldest first */
   return session != 0 && dir != NULL && dir->children != NULL &&
          dir->children->stat.ephemeral_owner == session;
 }
@@ -53,7 +59,9 @@ unsigned sim_random_holder(sim_faults *f)
   for (unsigned i = 0; i < f->world->nprocesses; i++) {
     const sim_process *p = &f->world->processes[i];
 
-    if (sim_roll(&f->rng, 4) > 0 && p->client != NULL &&
+    bool may_be_chosen = !sim_one_in(&f->rng, 4);
+
+    if (may_be_chosen && p->client != NULL &&
         is_first_in_queue(f, lock, lk_client_session(p->client).id))
       return i;
   }
@@ -71,8 +79,8 @@ static void on_heal(void *arg)
 {
   sim_active_fault *x = arg;
 
-  if (!x->heal(x)) {
-    sim_schedule_in(&x->faults->world->agenda, &x->job, 100 * SIM_MS);
+  if (!x->heal(x)) { /* not possible now */
+    sim_schedule_in(&x->faults->world->agenda, &x->job, RETRY_US);
     return;
   }
   sim_unschedule(&x->faults->world->agenda, &x->job);
@@ -102,6 +110,8 @@ sim_active_fault *sim_start_fault(sim_faults *f,
 static bool (*const injectors[SIM_NFAULTS])(sim_faults *f) = {
     SIM_FAULTS(INJECTOR)};
 
+/* Injects a fault, chosen at random by the weights. false: it is not possible
+ * now. */
 static bool inject_one(sim_faults *f, const unsigned *weights)
 {
   uint32_t sum = 0;
@@ -120,10 +130,13 @@ static bool inject_one(sim_faults *f, const unsigned *weights)
 static void on_scenario_fault(void *arg)
 {
   sim_faults *f = arg;
-  unsigned gap_pm = f->world->scenario->gap_pm;
-  int64_t gap = sim_fault_T_us(f) * (gap_pm == 0 ? 300 : gap_pm) / 1000;
+  unsigned permille = f->world->scenario->gap_pm > 0
+                          ? f->world->scenario->gap_pm
+                          : DEFAULT_GAP_PERMILLE;
+  int64_t gap = sim_fault_T_us(f) * permille / 1000;
 
-  f->world->nfaults += inject_one(f, f->world->scenario->faults);
+  if (inject_one(f, f->world->scenario->faults))
+    f->world->nfaults++;
   /* In scenario "calm" a fault ends before the next begins. */
   if (!f->world->scenario->calm)
     gap = sim_between(&f->rng, gap / 10, 2 * gap);
@@ -200,7 +213,7 @@ void sim_faults_end(sim_faults *f)
     next = l->next;
     on_heal(LK_OWNER(l, sim_active_fault, link));
   }
-  sim_network_limit_pieces(f->world->network, 0);
+  sim_network_limit_pieces(f->world->network, SIM_PIECES_OF_ANY_SIZE);
   sim_network_cancel_resets(f->world->network);
 }
 

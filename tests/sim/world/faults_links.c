@@ -30,7 +30,7 @@ void sim_slow_route(sim_faults *f, unsigned process, unsigned server,
   x->amount = by_us;
   route_of(x)->delay_us[direction] += by_us;
   TRACE(f, "p%u - server %u: %" PRId64 " ms slower %s", process, server,
-        by_us / SIM_MS, direction == SIM_UP ? "up" : "down");
+        by_us / SIM_MS, sim_direction_name(direction));
 }
 
 /* Delays the connection of a random process. In scenario "calm" each direction
@@ -39,19 +39,19 @@ bool sim_inject_delay(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
   bool calm = f->world->scenario->calm;
-  int64_t length = calm ? t / 8 : sim_fault_duration(f);
+  int64_t for_us = calm ? t / 8 : sim_fault_duration(f);
   unsigned process = sim_random_process(f);
   int connected_to = sim_network_server_of(f->world->network, process);
   unsigned server =
       connected_to < 0 ? sim_random_server(f) : (unsigned)connected_to;
 
-  for (int d = 0; d < 2; d++) {
+  for (int direction = SIM_UP; direction <= SIM_DOWN; direction++) {
     if (calm)
-      sim_slow_route(f, process, server, d,
-                     sim_between(&f->rng, t / 160, t / 9), length);
-    else if (sim_roll(&f->rng, 3) > 0)
-      sim_slow_route(f, process, server, d,
-                     sim_between(&f->rng, t / 100, t / 5), length);
+      sim_slow_route(f, process, server, direction,
+                     sim_between(&f->rng, t / 160, t / 9), for_us);
+    else if (!sim_one_in(&f->rng, 3))
+      sim_slow_route(f, process, server, direction,
+                     sim_between(&f->rng, t / 100, t / 5), for_us);
   }
   return true;
 }
@@ -76,8 +76,7 @@ bool sim_inject_pieces(sim_faults *f)
 
 bool sim_inject_cut(sim_faults *f)
 {
-  return sim_network_reset(f->world->network, sim_random_process(f), SIM_UP,
-                           SIZE_MAX);
+  return sim_network_reset(f->world->network, sim_random_process(f));
 }
 
 bool sim_inject_cut_at(sim_faults *f)
@@ -86,13 +85,13 @@ bool sim_inject_cut_at(sim_faults *f)
   int direction = (int)sim_roll(&f->rng, 2);
   size_t bytes = 1 + sim_roll(&f->rng, 700);
 
-  if (sim_network_reset(f->world->network, process, direction, bytes))
+  if (sim_network_reset_after(f->world->network, process, direction, bytes))
     TRACE(f, "p%u: breaks after %zu more bytes %s", process, bytes,
-          direction == SIM_UP ? "up" : "down");
+          sim_direction_name(direction));
   return true;
 }
 
-static bool heal_route(sim_active_fault *x)
+static bool heal_cut(sim_active_fault *x)
 {
   route_of(x)->cut[x->direction]--;
   sim_network_changed(x->faults->world->network);
@@ -102,7 +101,7 @@ static bool heal_route(sim_active_fault *x)
 void sim_cut_route(sim_faults *f, unsigned process, unsigned server,
                    int direction, int64_t for_us)
 {
-  sim_active_fault *x = sim_start_fault(f, heal_route, for_us);
+  sim_active_fault *x = sim_start_fault(f, heal_cut, for_us);
 
   x->process = process;
   x->server = server;
@@ -120,7 +119,7 @@ bool sim_inject_half(sim_faults *f)
     return false;
   sim_cut_route(f, process, (unsigned)server, direction, sim_fault_duration(f));
   TRACE(f, "p%u - server %d: no bytes arrive %s", process, server,
-        direction == SIM_UP ? "up" : "down");
+        sim_direction_name(direction));
   return true;
 }
 
@@ -133,20 +132,20 @@ void sim_cut_both(sim_faults *f, unsigned process, unsigned server,
 
 bool sim_inject_partition(sim_faults *f)
 {
-  /* sets of up to 8 processes and 5 servers, a bit for each */
+  /* random sets of 1 to 8 processes and 1 to 5 servers, with a bit for each */
   uint32_t processes = 1 + sim_roll(&f->rng, 255);
   uint32_t servers = 1 + sim_roll(&f->rng, 31);
-  int64_t length = sim_fault_duration(f);
+  int64_t for_us = sim_fault_duration(f);
 
   for (unsigned p = 0; p < f->world->nprocesses; p++) {
     for (unsigned s = 0; s < f->world->config.servers; s++) {
       if ((processes >> p & 1) != 0 && (servers >> s & 1) != 0)
-        sim_cut_both(f, p, s, length);
+        sim_cut_both(f, p, s, for_us);
     }
   }
   TRACE(f,
         "processes 0x%" PRIx32 " lose servers 0x%" PRIx32 " for %" PRId64 " ms",
-        processes, servers, length / SIM_MS);
+        processes, servers, for_us / SIM_MS);
   return true;
 }
 
@@ -163,7 +162,7 @@ bool sim_inject_proxy(sim_faults *f)
   x->process = sim_random_process(f);
   x->server = sim_random_server(f);
   route_of(x)->proxies++;
-  (void)sim_network_reset(f->world->network, x->process, SIM_UP, SIZE_MAX);
+  (void)sim_network_reset(f->world->network, x->process);
   TRACE(f, "p%u - server %u: a proxy that never answers", x->process,
         x->server);
   return true;
@@ -181,17 +180,17 @@ static bool heal_narrow(sim_active_fault *x)
 bool sim_inject_narrow(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
-  int64_t kb_us = sim_between(&f->rng, t / 3, 3 * t) / (SIM_LARGE / 1024);
+  int64_t us_per_kb = sim_between(&f->rng, t / 3, 3 * t) / (SIM_LARGE / 1024);
   unsigned process = sim_random_process(f);
-  int64_t length = 4 * sim_fault_duration(f);
+  int64_t for_us = 4 * sim_fault_duration(f);
 
-  TRACE(f, "p%u: a KB takes %" PRId64 " us", process, kb_us);
+  TRACE(f, "p%u: a KB takes %" PRId64 " us", process, us_per_kb);
   for (unsigned i = 0; i < f->world->config.servers; i++) {
-    sim_active_fault *x = sim_start_fault(f, heal_narrow, length);
+    sim_active_fault *x = sim_start_fault(f, heal_narrow, for_us);
 
     x->process = process;
     x->server = i;
-    route_of(x)->kb_us = kb_us;
+    route_of(x)->us_per_kb = us_per_kb;
   }
   return true;
 }
@@ -202,15 +201,22 @@ bool sim_inject_pause(sim_faults *f)
 {
   sim_process *p = &f->world->processes[sim_random_holder(f)];
 
-  sim_process_pause(p, sim_fault_duration(f), sim_roll(&f->rng, 7));
+  unsigned step = sim_roll(&f->rng, SIM_LOOP_END);
+
+  sim_process_pause_at_step(p, sim_fault_duration(f), step);
   return true;
+}
+
+static sim_close_mode random_close_mode(sim_faults *f)
+{
+  return sim_one_in(&f->rng, 3) ? SIM_CLOSE_SILENTLY : SIM_CLOSE;
 }
 
 bool sim_inject_crash(sim_faults *f)
 {
   sim_process *p = &f->world->processes[sim_random_process(f)];
 
-  sim_process_crash(p, sim_roll(&f->rng, 3) == 0);
+  sim_process_crash(p, random_close_mode(f));
   sim_process_start_in(p, sim_fault_duration(f));
   return true;
 }
@@ -223,7 +229,7 @@ bool sim_inject_resume(sim_faults *f)
       lk_client_session(p->client).id == 0)
     return false;
   p->session_to_resume = lk_client_session(p->client);
-  sim_process_crash(p, sim_roll(&f->rng, 3) == 0);
+  sim_process_crash(p, random_close_mode(f));
   sim_process_start_in(p, sim_between(&f->rng, 0, sim_fault_T_us(f) / 2));
   return true;
 }
@@ -263,7 +269,7 @@ bool sim_inject_starve(sim_faults *f)
 
 static bool heal_eager(sim_active_fault *x)
 {
-  x->faults->world->processes[x->process].eager--;
+  x->faults->world->processes[x->process].eager_faults--;
   return true;
 }
 
@@ -273,7 +279,7 @@ bool sim_inject_eager(sim_faults *f)
       sim_start_fault(f, heal_eager, 2 * sim_fault_duration(f));
 
   x->process = sim_random_process(f);
-  f->world->processes[x->process].eager++;
+  f->world->processes[x->process].eager_faults++;
   return true;
 }
 

@@ -39,28 +39,30 @@ bool sim_inject_delete_node(sim_faults *f)
 }
 
 /* Whether a deleted directory may start its sequence numbers again. If node
- * names have no id, a contender could then take another's node for its own. */
+ * names begin with no id, a contender could then take the node of another
+ * contender for its own. */
 static bool may_reuse_numbers(const sim_faults *f)
 {
   return f->world->style->id_len > 0;
 }
 
-static bool delete_directory(sim_faults *f, const char *lock)
+static void delete_directory(sim_faults *f, const char *lock)
 {
   const sim_node *dir =
       sim_tree_find(sim_ensemble_committed_tree(f->world->ensemble), lock);
 
   if (dir == NULL)
-    return true;
+    return;
   TRACE(f, "an operator deletes all of %s", lock);
   for (const sim_node *n = dir->children; n != NULL; n = n->next)
     (void)sim_operator_delete(f->world->ensemble, n->path);
-  return may_reuse_numbers(f) && sim_operator_delete(f->world->ensemble, lock);
+  if (may_reuse_numbers(f))
+    (void)sim_operator_delete(f->world->ensemble, lock);
 }
 
 bool sim_inject_delete_all(sim_faults *f)
 {
-  (void)delete_directory(f, random_lock(f));
+  delete_directory(f, random_lock(f));
   return true;
 }
 
@@ -78,34 +80,42 @@ bool sim_inject_set_node(sim_faults *f)
 /* Deletes the node until it is certainly gone. Its create may still be
  * outstanding, so at least one delete is sent; a deposed leader may lose a
  * delete, so it is repeated. */
-static bool heal_foreign(sim_active_fault *x)
+static bool delete_foreign_node(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
 
   if (sim_tree_find(sim_ensemble_committed_tree(e), x->path) == NULL &&
       x->requests_sent > 0)
     return true;
-  x->requests_sent += sim_operator_delete(e, x->path);
+  if (sim_operator_delete(e, x->path))
+    x->requests_sent++;
   return false;
 }
 
-/* Names that no client may take for those of contender nodes. */
+/* Creates a node whose name no client may take for that of a contender node,
+ * though it has parts of such a name. */
 bool sim_inject_foreign(sim_faults *f)
 {
-  static const char *const with_id_names[] = {"lock-", "lock-12x", "0000000000",
-                                              "x-latch-0000000000",
-                                              "lock-00000000000"};
-  static const char *const without_id_names[] = {
+  enum { NAMES = 5, NO_FLAGS = 0 };
+
+  static const char *const beside_names_with_id[NAMES] = {
+      "lock-", "lock-12x", "0000000000", "x-latch-0000000000",
+      "lock-00000000000"};
+  static const char *const beside_names_without_id[NAMES] = {
       "seq-", "w-000000000x", "xseq-0000000000", "lock-0000000000",
       "r-000000000"};
-  const char *const *names =
-      sim_names_have_no_id(f->world->style) ? without_id_names : with_id_names;
-  sim_active_fault *x = sim_start_fault(f, heal_foreign, sim_fault_duration(f));
+  const char *const *names = sim_names_have_no_id(f->world->style)
+                                 ? beside_names_without_id
+                                 : beside_names_with_id;
+  const bool is_container = false;
+  sim_active_fault *x =
+      sim_start_fault(f, delete_foreign_node, sim_fault_duration(f));
 
   snprintf(x->path, sizeof x->path, "%s/%s", random_lock(f),
-           names[sim_roll(&f->rng, 5)]);
+           names[sim_roll(&f->rng, NAMES)]);
   TRACE(f, "an operator creates %s", x->path);
-  (void)sim_operator_create(f->world->ensemble, x->path, "", 0, false);
+  (void)sim_operator_create(f->world->ensemble, x->path, "", NO_FLAGS,
+                            is_container);
   return true;
 }
 
@@ -123,8 +133,10 @@ bool sim_inject_expire(sim_faults *f)
   return true;
 }
 
-/* Restores the permissions. Repeats the request until it is committed, since a
- * deposed leader may lose it. */
+enum { NO_PERMISSIONS = 0 }; /* of the enum lk_perm */
+
+/* Restores the permissions: denies none. Repeats the request until it is
+ * committed, since a deposed leader may lose it. */
 static bool heal_deny(sim_active_fault *x)
 {
   sim_ensemble *e = x->faults->world->ensemble;
@@ -132,18 +144,22 @@ static bool heal_deny(sim_active_fault *x)
 
   if (x->requests_sent > 0 && (n == NULL || n->perms == LK_PERM_ALL))
     return true;
-  x->requests_sent += sim_operator_deny(e, x->path, 0);
+  if (sim_operator_deny(e, x->path, NO_PERMISSIONS))
+    x->requests_sent++;
   return false;
 }
 
 bool sim_inject_deny(sim_faults *f)
 {
-  static const int32_t perms[] = {LK_PERM_READ, LK_PERM_CREATE, LK_PERM_DELETE,
-                                  LK_PERM_CREATE | LK_PERM_DELETE, LK_PERM_ALL};
-  const sim_node *n = sim_roll(&f->rng, 2) == 0 ? random_node(f) : NULL;
-  int32_t denied = perms[sim_roll(&f->rng, 5)];
-  int64_t length = sim_fault_duration(f) / 4;
-  sim_active_fault *x = sim_start_fault(f, heal_deny, length);
+  enum { CHOICES = 5 };
+
+  static const int32_t perms[CHOICES] = {
+      LK_PERM_READ, LK_PERM_CREATE, LK_PERM_DELETE,
+      LK_PERM_CREATE | LK_PERM_DELETE, LK_PERM_ALL};
+  const sim_node *n = sim_one_in(&f->rng, 2) ? random_node(f) : NULL;
+  int32_t denied = perms[sim_roll(&f->rng, CHOICES)];
+  int64_t for_us = sim_fault_duration(f) / 4;
+  sim_active_fault *x = sim_start_fault(f, heal_deny, for_us);
 
   snprintf(x->path, sizeof x->path, "%s", n == NULL ? random_lock(f) : n->path);
   TRACE(f, "permissions %" PRId32 " of %s are denied", denied, x->path);
@@ -151,13 +167,19 @@ bool sim_inject_deny(sim_faults *f)
   return true;
 }
 
+/* The library warns of numbers from WARNED_NUMBER on, and does not trust
+ * numbers above LAST_TRUSTED_NUMBER. */
+enum { WARNED_NUMBER = 1 << 30, LAST_TRUSTED_NUMBER = INT32_MAX - (1 << 20) };
+
 static bool counter_is_near_end(const sim_node *dir)
 {
-  return dir != NULL && (dir->counter < 0 || dir->counter >= 1 << 30);
+  bool has_overflowed = dir != NULL && dir->counter < 0;
+
+  return has_overflowed || (dir != NULL && dir->counter >= WARNED_NUMBER);
 }
 
-/* Deletes the directory, so that its counter starts again. It is repeated,
- * since the delete fails while other clients create nodes in the directory. */
+/* Deletes the directory, so that its counter starts again. Repeats the delete,
+ * which fails while other clients create nodes in the directory. */
 static bool heal_counter(sim_active_fault *x)
 {
   const sim_tree *committed =
@@ -165,25 +187,30 @@ static bool heal_counter(sim_active_fault *x)
 
   if (!counter_is_near_end(sim_tree_find(committed, x->path)))
     return true;
-  (void)delete_directory(x->faults, x->path);
+  delete_directory(x->faults, x->path);
   return false;
 }
 
-/* Sets the counter of a directory near its end. The directory must be deleted
- * before it is done again, so that no number is used twice. */
+/* Sets the counter of a directory near its end, or behind its overflow. Before
+ * the counter is set again, the directory must be deleted, so that no number is
+ * used twice. */
 bool sim_inject_counter(sim_faults *f)
 {
-  static const int32_t ends[] = {INT32_MAX - (1 << 20) - 3, INT32_MAX - 1,
-                                 INT32_MAX, INT32_MIN + 5, 1 << 30};
+  enum { CHOICES = 5 };
+
+  static const int32_t counters[CHOICES] = {LAST_TRUSTED_NUMBER - 3,
+                                            INT32_MAX - 1, INT32_MAX,
+                                            INT32_MIN + 5, WARNED_NUMBER};
   const char *lock = random_lock(f);
-  int32_t counter = ends[sim_roll(&f->rng, 5)];
+  int32_t counter = counters[sim_roll(&f->rng, CHOICES)];
   const sim_node *dir =
       sim_tree_find(sim_ensemble_committed_tree(f->world->ensemble), lock);
 
   if (dir == NULL || counter_is_near_end(dir) || !may_reuse_numbers(f))
     return false;
-  snprintf(sim_start_fault(f, heal_counter, sim_fault_duration(f))->path, 24,
-           "%s", lock);
+  sim_active_fault *x = sim_start_fault(f, heal_counter, sim_fault_duration(f));
+
+  snprintf(x->path, sizeof x->path, "%s", lock);
   TRACE(f, "the counter of %s is %" PRId32, lock, counter);
   sim_operator_set_counter(f->world->ensemble, lock, counter);
   return true;
@@ -196,7 +223,7 @@ bool sim_set_hosts(sim_process *p, unsigned servers)
   char hosts[64];
   size_t at = 0;
 
-  if (!sim_process_runs(p) || p->in_loop)
+  if (!sim_process_runs(p) || p->in_loop) /* not in a call of the client */
     return false;
   for (unsigned i = 0; i < p->world->config.servers; i++) {
     if ((servers >> i & 1) != 0)
@@ -215,11 +242,13 @@ bool sim_set_hosts(sim_process *p, unsigned servers)
 
 static bool heal_hosts(sim_active_fault *x)
 {
-  return sim_set_hosts(&x->faults->world->processes[x->process], ~0U);
+  return sim_set_hosts(&x->faults->world->processes[x->process],
+                       SIM_ALL_SERVERS);
 }
 
 bool sim_inject_hosts(sim_faults *f)
 {
+  /* a random set of servers that is not empty, with a bit for each */
   unsigned all = (1U << f->world->config.servers) - 1;
   unsigned some = sim_roll(&f->rng, all) + 1;
   unsigned process = sim_random_process(f);

@@ -10,6 +10,9 @@ static sim_server *server_of(sim_faults *f, unsigned i)
   return sim_ensemble_server(f->world->ensemble, i);
 }
 
+/* For sim_server_close_early(). */
+enum { START_CLOSING_EARLY = 1, END_CLOSING_EARLY = -1 };
+
 static bool heal_server(sim_active_fault *x)
 {
   TRACE(x->faults, "server %u restarts", x->server);
@@ -23,7 +26,7 @@ static bool crash_server(sim_faults *f, unsigned i, int64_t for_us)
   if (!sim_server_runs(server_of(f, i)) || f->stopped[i])
     return false;
   sim_start_fault(f, heal_server, for_us)->server = i;
-  if (sim_roll(&f->rng, 3) == 0) { /* the machine of the server fails, too */
+  if (sim_one_in(&f->rng, 3)) { /* the machine of the server fails, too */
     sim_network_stop_host(f->world->network, i);
     for (unsigned p = 0; p < f->world->nprocesses; p++)
       sim_cut_both(f, p, i, for_us);
@@ -61,6 +64,8 @@ bool sim_inject_server_stop(sim_faults *f)
   return stop_server(f, sim_random_server(f), sim_fault_duration(f));
 }
 
+/* The end of this fault restarts its server, and starts the same fault for the
+ * next server. */
 static bool restart_next(sim_active_fault *x)
 {
   sim_faults *f = x->faults;
@@ -83,23 +88,23 @@ bool sim_inject_restarts(sim_faults *f)
 
 static bool heal_close_early(sim_active_fault *x)
 {
-  sim_server_close_early(server_of(x->faults, x->server), -1);
+  sim_server_close_early(server_of(x->faults, x->server), END_CLOSING_EARLY);
   return true;
 }
 
 bool sim_inject_close_early(sim_faults *f)
 {
-  bool all = sim_roll(&f->rng, 2) == 0;
-  unsigned some = sim_random_server(f);
-  int64_t length = sim_fault_duration(f);
+  bool all = sim_one_in(&f->rng, 2);
+  unsigned only_server = sim_random_server(f);
+  int64_t for_us = sim_fault_duration(f);
 
   TRACE(f, "%s close after the handshake for %" PRId64 " ms",
-        all ? "all servers" : "some servers", length / SIM_MS);
+        all ? "all servers" : "some servers", for_us / SIM_MS);
   for (unsigned i = 0; i < f->world->config.servers; i++) {
-    if (!all && i != some)
+    if (!all && i != only_server)
       continue;
-    sim_server_close_early(server_of(f, i), 1);
-    sim_start_fault(f, heal_close_early, length)->server = i;
+    sim_server_close_early(server_of(f, i), START_CLOSING_EARLY);
+    sim_start_fault(f, heal_close_early, for_us)->server = i;
   }
   return true;
 }
@@ -111,30 +116,36 @@ bool sim_inject_throttle_watches(sim_faults *f)
 
   TRACE(f, "server %u throttles the next %u setWatches", i, count);
   sim_server_throttle_watches(server_of(f, i), count);
-  (void)sim_network_reset(f->world->network, sim_random_process(f), SIM_UP,
-                          SIZE_MAX);
+  /* a process whose connection breaks sends setWatches on its next one */
+  (void)sim_network_reset(f->world->network, sim_random_process(f));
   return true;
 }
 
 static bool heal_older(sim_active_fault *x)
 {
-  sim_server_set_older(server_of(x->faults, x->server), false);
+  const bool is_older = false;
+
+  sim_server_set_older(server_of(x->faults, x->server), is_older);
   return true;
 }
 
 bool sim_inject_older(sim_faults *f)
 {
   unsigned i = sim_random_server(f);
+  const bool is_older = true;
 
   TRACE(f, "server %u is of an older version", i);
-  sim_server_set_older(server_of(f, i), true);
+  sim_server_set_older(server_of(f, i), is_older);
   sim_start_fault(f, heal_older, 2 * sim_fault_duration(f))->server = i;
   return true;
 }
 
 static bool heal_bounds(sim_active_fault *x)
 {
-  sim_server_limit_timeouts(server_of(x->faults, x->server), 0, 0);
+  enum { OF_ENSEMBLE = 0 }; /* the bound that all servers have */
+
+  sim_server_limit_timeouts(server_of(x->faults, x->server), OF_ENSEMBLE,
+                            OF_ENSEMBLE);
   return true;
 }
 
@@ -145,7 +156,7 @@ bool sim_inject_bounds(sim_faults *f)
   sim_world *w = f->world;
   unsigned i = sim_random_server(f);
   int32_t least = 2 * w->config.tick_ms;
-  bool longer = w->timeout_ms == least || sim_roll(&f->rng, 3) == 0;
+  bool longer = w->timeout_ms == least || sim_one_in(&f->rng, 3);
   int32_t ms =
       (int32_t)(longer ? sim_between(&f->rng, w->timeout_ms,
                                      SIM_TIMEOUT_FACTOR_MAX * w->timeout_ms)
@@ -165,8 +176,11 @@ static void wipe_ensemble(sim_faults *f)
 
   w->wipes++;
   sim_checker_note_all_ended_by_operator(w->checker);
-  sim_ensemble_wipe(w->ensemble, (int32_t)(SIM_MOST_WIPES - w->wipes) *
-                                     SIM_INCARNATION_EPOCHS);
+  /* each incarnation of the ensemble has smaller epochs than the one before */
+  int32_t first_epoch =
+      (int32_t)(SIM_MOST_WIPES - w->wipes) * SIM_INCARNATION_EPOCHS;
+
+  sim_ensemble_wipe(w->ensemble, first_epoch);
   sim_checker_note_wiped(w->checker);
   for (unsigned i = 0; i < w->config.servers; i++) {
     f->stopped[i] = false;
@@ -184,16 +198,16 @@ static bool may_wipe(const sim_world *w)
 bool sim_inject_wipe(sim_faults *f)
 {
   sim_world *w = f->world;
-  bool others = sim_roll(&f->rng, 3) == 0;
+  bool is_replaced = sim_one_in(&f->rng, 3);
 
   if (!may_wipe(w))
     return false;
   TRACE(f, "%s",
-        others ? "another ensemble replaces the servers"
-               : "all servers are wiped");
+        is_replaced ? "another ensemble replaces the servers"
+                    : "all servers are wiped");
   wipe_ensemble(f);
-  for (size_t i = 0; others && i < w->nprocesses; i++)
-    sim_set_hosts(&w->processes[i], ~0U);
+  for (size_t i = 0; is_replaced && i < w->nprocesses; i++)
+    sim_set_hosts(&w->processes[i], SIM_ALL_SERVERS);
   return true;
 }
 
@@ -203,35 +217,41 @@ bool sim_inject_wipe(sim_faults *f)
 bool sim_inject_restore(sim_faults *f)
 {
   sim_world *w = f->world;
-  size_t count = sim_ensemble_committed(w->ensemble);
+  size_t transactions = sim_ensemble_committed(w->ensemble);
 
-  if (!may_wipe(w) || count == 0 || sim_fault_is_possible(w, SIM_FAULT_DENY) ||
+  if (!may_wipe(w) || transactions == 0 ||
+      sim_fault_is_possible(w, SIM_FAULT_DENY) ||
       sim_fault_is_possible(w, SIM_FAULT_COUNTER))
     return false;
-  count = (size_t)sim_between(&f->rng, 1, (int64_t)count);
+  size_t in_snapshot = (size_t)sim_between(&f->rng, 1, (int64_t)transactions);
+
   TRACE(f, "all servers are restored from a snapshot");
   wipe_ensemble(f);
-  sim_checker_set_restoring(w->checker, true);
-  sim_ensemble_restore(w->ensemble, count, SIM_INCARNATION_EPOCHS);
-  sim_checker_set_restoring(w->checker, false);
+  sim_checker_begin_restore(w->checker);
+  sim_ensemble_restore(w->ensemble, in_snapshot, SIM_INCARNATION_EPOCHS);
+  sim_checker_end_restore(w->checker);
   return true;
 }
 
 static bool heal_link(sim_active_fault *x)
 {
-  if (--x->faults->links[x->server][x->other_server] == 0)
-    sim_link_cut(x->faults->world->ensemble, x->server, x->other_server, false);
+  const bool is_cut = false;
+
+  if (--x->faults->link_cuts[x->server][x->other_server] == 0)
+    sim_link_cut(x->faults->world->ensemble, x->server, x->other_server,
+                 is_cut);
   return true;
 }
 
 static void cut_link(sim_faults *f, unsigned a, unsigned b, int64_t for_us)
 {
   sim_active_fault *x = sim_start_fault(f, heal_link, for_us);
+  const bool is_cut = true;
 
   x->server = a < b ? a : b;
   x->other_server = a < b ? b : a;
-  if (f->links[x->server][x->other_server]++ == 0)
-    sim_link_cut(f->world->ensemble, x->server, x->other_server, true);
+  if (f->link_cuts[x->server][x->other_server]++ == 0)
+    sim_link_cut(f->world->ensemble, x->server, x->other_server, is_cut);
 }
 
 static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
@@ -244,7 +264,8 @@ static void cut_all_links(sim_faults *f, unsigned server, int64_t for_us)
   }
 }
 
-/* The process can reach no other server, so it connects to this one. */
+/* Cuts the routes of the process to all other servers, so that it connects to
+ * this one. */
 static void restrict_to_server(sim_faults *f, unsigned process, unsigned server,
                                int64_t for_us)
 {
@@ -256,20 +277,21 @@ static void restrict_to_server(sim_faults *f, unsigned process, unsigned server,
   }
   TRACE(f, "p%u reaches only server %u", process, server);
   if (connected_to != (int)server)
-    (void)sim_network_reset(f->world->network, process, SIM_UP, SIZE_MAX);
+    (void)sim_network_reset(f->world->network, process);
 }
 
-/* Mostly longer than T, so that the session of a process expires meanwhile. */
+/* A duration mostly longer than T, so that the session of a process expires
+ * meanwhile. */
 static int64_t random_long_duration(sim_faults *f)
 {
   int64_t t = sim_fault_T_us(f);
 
-  return sim_roll(&f->rng, 4) == 0 ? sim_fault_duration(f)
-                                   : sim_between(&f->rng, t, 3 * t);
+  return sim_one_in(&f->rng, 4) ? sim_fault_duration(f)
+                                : sim_between(&f->rng, t, 3 * t);
 }
 
-/* The second step of restrict_and_cut_off(), when the process had time to
- * connect to the server. */
+/* The second step of restrict_and_cut_off(): the end of a fault that only
+ * waits. */
 static bool cut_server_off(sim_active_fault *x)
 {
   if (!x->faults->over)
@@ -277,26 +299,27 @@ static bool cut_server_off(sim_active_fault *x)
   return true;
 }
 
-/* A process is connected to this server alone, and then the server is cut off
- * from the other servers. */
+/* Restricts a process to this server. When the process has had time to connect
+ * to it, cuts the server off from the other servers. */
 static void restrict_and_cut_off(sim_faults *f, unsigned server)
 {
   int64_t t = sim_fault_T_us(f);
-  int64_t length = random_long_duration(f);
+  int64_t for_us = random_long_duration(f);
   unsigned process = sim_random_holder(f);
-  bool late = sim_roll(&f->rng, 3) == 0; /* replies of its server are late */
-  int64_t wait =
-      late ? sim_between(&f->rng, t / 2, 3 * t / 2)
-      : sim_network_server_of(f->world->network, process) == (int)server
-          ? 0
-          : sim_between(&f->rng, 0, t);
-  sim_active_fault *x = sim_start_fault(f, cut_server_off, wait);
+  bool replies_are_late = sim_one_in(&f->rng, 3);
+  int64_t wait_us = 0; /* enough if it is connected to the server already */
+
+  if (replies_are_late)
+    wait_us = sim_between(&f->rng, t / 2, 3 * t / 2);
+  else if (sim_network_server_of(f->world->network, process) != (int)server)
+    wait_us = sim_between(&f->rng, 0, t);
+  sim_active_fault *x = sim_start_fault(f, cut_server_off, wait_us);
 
   x->server = server;
-  x->amount = length;
-  restrict_to_server(f, process, server, wait + length);
-  if (late)
-    sim_slow_route(f, process, server, SIM_DOWN, t / 5, wait + length);
+  x->amount = for_us;
+  restrict_to_server(f, process, server, wait_us + for_us);
+  if (replies_are_late)
+    sim_slow_route(f, process, server, SIM_DOWN, t / 5, wait_us + for_us);
 }
 
 bool sim_inject_follower_cut(sim_faults *f)
@@ -308,9 +331,11 @@ bool sim_inject_follower_cut(sim_faults *f)
 
   if (leader < 0 || i == (unsigned)leader)
     i = sim_random_server(f);
-  if (leader < 0 || i == (unsigned)leader)
+  bool is_follower = leader >= 0 && i != (unsigned)leader;
+
+  if (!is_follower)
     return false;
-  if (sim_roll(&f->rng, 4) > 0)
+  if (!sim_one_in(&f->rng, 4))
     restrict_and_cut_off(f, i);
   else
     cut_link(f, i, (unsigned)leader, sim_fault_duration(f));
@@ -333,23 +358,26 @@ bool sim_inject_leader_cut(sim_faults *f)
 bool sim_inject_deposed(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
-  int64_t length = random_long_duration(f);
+  int64_t for_us = random_long_duration(f);
 
   if (leader < 0 || f->stopped[leader])
     return false;
-  if (sim_roll(&f->rng, 2) == 0) {
+  if (sim_one_in(&f->rng, 2)) {
     restrict_and_cut_off(f, (unsigned)leader);
     return true;
   }
-  restrict_to_server(f, sim_random_holder(f), (unsigned)leader, 2 * length);
-  cut_all_links(f, (unsigned)leader, 2 * length);
-  (void)stop_server(f, (unsigned)leader, length);
+  restrict_to_server(f, sim_random_holder(f), (unsigned)leader, 2 * for_us);
+  cut_all_links(f, (unsigned)leader, 2 * for_us);
+  (void)stop_server(f, (unsigned)leader, for_us);
   return true;
 }
 
 static bool heal_lag(sim_active_fault *x)
 {
-  sim_link_slow(x->faults->world->ensemble, x->server, x->other_server, 0);
+  enum { NO_DELAY = 0 };
+
+  sim_link_slow(x->faults->world->ensemble, x->server, x->other_server,
+                NO_DELAY);
   return true;
 }
 
@@ -370,12 +398,12 @@ static void slow_links(sim_faults *f, unsigned server, int64_t by_us,
 bool sim_inject_lag(sim_faults *f)
 {
   unsigned server = sim_random_server(f);
-  int64_t by =
+  int64_t by_us =
       sim_between(&f->rng, sim_fault_T_us(f) / 100, sim_fault_T_us(f) / 8);
 
   TRACE(f, "messages of server %u are delayed by %" PRId64 " ms", server,
-        by / SIM_MS);
-  slow_links(f, server, by, sim_fault_duration(f));
+        by_us / SIM_MS);
+  slow_links(f, server, by_us, sim_fault_duration(f));
   return true;
 }
 
@@ -386,21 +414,23 @@ bool sim_inject_late_write(sim_faults *f)
 {
   unsigned process = sim_random_process(f);
   int server = sim_network_server_of(f->world->network, process);
-  int64_t by =
+  int64_t by_us =
       sim_between(&f->rng, sim_fault_T_us(f) / 50, sim_fault_T_us(f) / 4);
 
   if (server < 0)
     return false;
   TRACE(f, "p%u: its next write is committed late by %" PRId64 " ms", process,
-        by / SIM_MS);
-  if (sim_roll(&f->rng, 2) == 0) {
-    slow_links(f, (unsigned)server, by, sim_fault_T_us(f) / 2);
+        by_us / SIM_MS);
+  if (sim_one_in(&f->rng, 2)) {
+    slow_links(f, (unsigned)server, by_us, sim_fault_T_us(f) / 2);
   } else {
     for (unsigned s = 0; s < f->world->config.servers; s++)
-      slow_links(f, s, by, sim_fault_T_us(f) / 2);
+      slow_links(f, s, by_us, sim_fault_T_us(f) / 2);
   }
-  (void)sim_network_reset(f->world->network, process, SIM_UP,
-                          60 + sim_roll(&f->rng, 300));
+  size_t about_a_request = 60 + sim_roll(&f->rng, 300);
+
+  (void)sim_network_reset_after(f->world->network, process, SIM_UP,
+                                about_a_request);
   return true;
 }
 

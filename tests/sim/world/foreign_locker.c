@@ -26,7 +26,10 @@ typedef enum step {
   STEP_FIND_LEFTOVERS
 } step;
 
-enum { PLACES_MAX = 3, SUFFIX_DIGITS = 10 };
+enum { PLACES_MAX = 3, SUFFIX_DIGITS = 10, ANY_VERSION = -1, AT_ONCE = 0 };
+
+/* Where lk_watch_cancel() cancels a watch. */
+static const bool IN_CLIENT_ONLY = false, ON_SERVER = true;
 
 /* A node that the locker needs: its directory, and the part of its name before
  * the number. */
@@ -39,22 +42,23 @@ typedef struct sim_foreign_state {
   step step;
   foreign_place places[PLACES_MAX];
   size_t nplaces;
-  size_t at; /* index of the place that it is about to get; all before it are
-                granted */
+  size_t current;  /* index of the place that it is about to get; all before it
+                      are granted */
   char prefix[48]; /* unique; all its node names begin with it */
   char node[PLACES_MAX][112];
   char predecessor[112];
   lk_watch *watch;          /* NULL: none */
   size_t outstanding;       /* number of requests without a reply */
   int32_t limit;            /* number of permits */
-  size_t lists_outstanding; /* lists of a cleanup that are outstanding … */
-  size_t lists_received;    /* … and received */
-  bool found_any;           /* a cleanup list had an own node */
+  size_t lists_outstanding; /* number of cleanup lists without a reply */
+  size_t lists_received;    /* number of cleanup lists with a reply */
+  bool may_have_nodes;      /* a cleanup list had an own node, or failed */
 } sim_foreign_state;
 
 #define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
+/* The marks are compared by their addresses. */
 static const char mutex[] = "lock-", reads[] = "__READ__",
                   writes[] = "__WRIT__", lease[] = "lease-";
 
@@ -74,34 +78,39 @@ static int64_t random_time(sim_actor *a)
   return sim_between(&a->rng, 0, sim_actor_T_us(a) / 2);
 }
 
-/* Called with the result of sending a request: counts it as outstanding, or
- * cleans up if it was not sent. */
-static void count_request(sim_actor *a, int err);
-
 /* Gives up: deletes all its nodes when all its requests are answered. */
 static void clean_up(sim_actor *a)
 {
   sim_foreign_state *f = a->foreign_state;
 
   if (f->watch != NULL)
-    lk_watch_cancel(client_of(a), f->watch, true);
+    lk_watch_cancel(client_of(a), f->watch, ON_SERVER);
   f->watch = NULL;
   set_step(a, STEP_CLEAN_UP, sim_actor_T_us(a) / 16);
 }
 
+/* Called with the result of sending a request: counts it as outstanding, or
+ * cleans up if it was not sent. */
 static void count_request(sim_actor *a, int err)
 {
-  a->foreign_state->outstanding += err == 0;
-  if (err != 0)
+  if (err == 0)
+    a->foreign_state->outstanding++;
+  else
     clean_up(a);
 }
 
-/* Called for each reply. false: the locker has given up meanwhile, so the reply
- * is ignored. */
-static bool is_reply_expected(sim_actor *a)
+/* Called for each reply. false: the locker has given up meanwhile, and ignores
+ * the reply. */
+static bool count_reply(sim_actor *a)
 {
   a->foreign_state->outstanding--;
   return a->foreign_state->step == STEP_WAIT;
+}
+
+/* The outcome of the delete is not needed: the lists of a cleanup show it. */
+static void send_delete(lk_client *c, const char *path)
+{
+  (void)lk_delete(c, path, ANY_VERSION, NULL, NULL, NULL);
 }
 
 /* ---- choice of locks ---------------------------------------------------- */
@@ -123,12 +132,14 @@ static void choose_permit(sim_actor *a)
 static void choose_queues(sim_actor *a)
 {
   const sim_world *w = a->process->world;
-  bool several = w->lock_mix->kinds[SIM_MULTILOCK] > 0;
-  const char *mark = sim_roll(&a->rng, 2) == 0   ? mutex
-                     : sim_roll(&a->rng, 3) == 0 ? reads
-                                                 : writes;
+  bool has_multilocks = w->lock_mix->kinds[SIM_MULTILOCK] > 0;
+  const char *mark = writes;
 
-  if (!several || sim_roll(&a->rng, 2) == 0) {
+  if (sim_one_in(&a->rng, 2))
+    mark = mutex;
+  else if (sim_one_in(&a->rng, 3))
+    mark = reads;
+  if (!has_multilocks || sim_one_in(&a->rng, 2)) {
     add_place(a->foreign_state,
               w->locks[sim_roll(&a->rng, (uint32_t)w->nqueues)], mark);
     return;
@@ -142,16 +153,16 @@ static void start_acquire(sim_actor *a)
 {
   sim_foreign_state *f = a->foreign_state;
   const unsigned *kinds = a->process->world->lock_mix->kinds;
-  bool permits = kinds[SIM_SEMAPHORE] > 0;
+  bool has_semaphore = kinds[SIM_SEMAPHORE] > 0;
 
   memset(f, 0, sizeof *f);
   snprintf(f->prefix, sizeof f->prefix, "_c_%08x" SIM_FOREIGN "%012x-",
            (unsigned)sim_rng_next(&a->rng), a->number);
-  if (permits && (kinds[SIM_MUTEX] == 0 || sim_roll(&a->rng, 2) == 0))
+  if (has_semaphore && (kinds[SIM_MUTEX] == 0 || sim_one_in(&a->rng, 2)))
     choose_permit(a);
   else
     choose_queues(a);
-  set_step(a, STEP_CREATE, 0);
+  set_step(a, STEP_CREATE, AT_ONCE);
 }
 
 /* ---- one place in a queue ----------------------------------------------- */
@@ -164,20 +175,20 @@ static void on_created(lk_client *c, int err, const char *path,
 
   (void)c;
   (void)stat;
-  if (!is_reply_expected(a))
+  if (!count_reply(a))
     return;
   if (err != 0) {
     clean_up(a);
     return;
   }
-  snprintf(f->node[f->at], sizeof f->node[0], "%s", path);
-  set_step(a, STEP_LIST, 0);
+  snprintf(f->node[f->current], sizeof f->node[0], "%s", path);
+  set_step(a, STEP_LIST, AT_ONCE);
 }
 
 static void create_node(sim_actor *a)
 {
   sim_foreign_state *f = a->foreign_state;
-  const foreign_place *p = &f->places[f->at];
+  const foreign_place *p = &f->places[f->current];
   char path[112];
 
   snprintf(path, sizeof path, "%s/%s%s", p->dir, f->prefix, p->mark);
@@ -199,15 +210,16 @@ static void on_event(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
   if (e->type == LK_EVENT_ENDED)
     clean_up(a);
   else
-    set_step(a, STEP_LIST, 0);
+    set_step(a, STEP_LIST, AT_ONCE);
 }
 
-static lk_call watch_call(sim_actor *a)
+/* The options of a request that sets a watch in place of the last one. */
+static lk_call replace_watch(sim_actor *a)
 {
   sim_foreign_state *f = a->foreign_state;
 
   if (f->watch != NULL)
-    lk_watch_cancel(client_of(a), f->watch, false);
+    lk_watch_cancel(client_of(a), f->watch, IN_CLIENT_ONLY);
   f->watch = NULL;
   return (lk_call){.size = sizeof(lk_call),
                    .until_disconnect = true,
@@ -229,12 +241,12 @@ static void on_predecessor_read(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   if (err != 0)
     a->foreign_state->watch = NULL;
-  if (!is_reply_expected(a))
+  if (!count_reply(a))
     return;
   if (err == 0)
     sim_actor_act_in(a, 4 * sim_actor_T_us(a));
   else if (err == LK_ERR_NO_NODE)
-    set_step(a, STEP_LIST, 0);
+    set_step(a, STEP_LIST, AT_ONCE);
   else
     clean_up(a);
 }
@@ -272,8 +284,8 @@ static int compare_numbers(const char *a, const char *b)
 static bool find_predecessor(sim_foreign_state *f, const lk_bytes *names,
                              size_t count)
 {
-  const foreign_place *p = &f->places[f->at];
-  const char *own = strrchr(f->node[f->at], '/') + 1;
+  const foreign_place *p = &f->places[f->current];
+  const char *own = strrchr(f->node[f->current], '/') + 1;
   char nearest[112] = "";
   bool found = false;
 
@@ -300,32 +312,40 @@ static void take_place(sim_actor *a)
 {
   sim_foreign_state *f = a->foreign_state;
 
-  TRACE(a, "is granted, with %s", f->node[f->at]);
-  sim_checker_note_foreign_holder(a->process->world->checker, f->node[f->at]);
-  if (f->places[f->at].mark == lease)
-    (void)lk_delete(client_of(a), f->node[0], -1, NULL, NULL, NULL);
-  if (++f->at < f->nplaces)
-    set_step(a, STEP_CREATE, 0);
+  TRACE(a, "is granted, with %s", f->node[f->current]);
+  sim_checker_note_foreign_holder(a->process->world->checker,
+                                  f->node[f->current]);
+  if (f->places[f->current].mark == lease)
+    send_delete(client_of(a), f->node[0]);
+  if (++f->current < f->nplaces)
+    set_step(a, STEP_CREATE, AT_ONCE);
   else
     set_step(a, STEP_HOLD, random_time(a));
 }
 
 /* ---- permits ------------------------------------------------------------ */
 
+static bool contains(const lk_bytes *names, size_t count, const char *name)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (names[i].len == strlen(name) &&
+        memcmp(names[i].at, name, names[i].len) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* The own permit is granted if all permits that exist fit into the limit. */
 static void check_permits(sim_actor *a, const lk_bytes *names, size_t count)
 {
   sim_foreign_state *f = a->foreign_state;
-  const char *own = strrchr(f->node[f->at], '/') + 1;
-  bool found = false;
+  const char *own = strrchr(f->node[f->current], '/') + 1;
 
-  for (size_t i = 0; i < count; i++)
-    found = found || (names[i].len == strlen(own) &&
-                      memcmp(names[i].at, own, names[i].len) == 0);
-  if (!found) {
+  if (!contains(names, count, own)) {
     clean_up(a);
   } else if ((int64_t)count <= f->limit) {
     if (f->watch != NULL)
-      lk_watch_cancel(client_of(a), f->watch, true);
+      lk_watch_cancel(client_of(a), f->watch, ON_SERVER);
     f->watch = NULL;
     take_place(a);
   } else {
@@ -341,14 +361,15 @@ static void on_limit_read(lk_client *c, int err, const lk_bytes *data,
 
   (void)c;
   (void)stat;
-  if (err == 0 && data->len == 4)
+  if (err == 0 && data->len == 4) /* as Curator's SharedCount writes it */
     a->foreign_state->limit =
         (int32_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
                   (uint32_t)b[2] << 8 | b[3]);
 }
 
-/* Two lockers may wait for permits at the same time only if one has lost its
- * queue node. They could wait for each other for ever, so that one gives up. */
+/* Two lockers wait for permits at the same time only if one has lost its queue
+ * node. They could wait for each other for ever, so the one without a queue
+ * node gives up. */
 static void on_queue_node_checked(lk_client *c, int err, const lk_stat *stat,
                                   void *arg)
 {
@@ -371,7 +392,7 @@ static void check_queue(sim_actor *a, const lk_bytes *names, size_t count)
   } else if (f->predecessor[0] == '\0') {
     take_place(a);
   } else {
-    lk_call call = watch_call(a);
+    lk_call call = replace_watch(a);
 
     count_request(
         a, lk_get(client_of(a), f->predecessor, &call, on_predecessor_read, a));
@@ -388,11 +409,11 @@ static void on_listed(lk_client *c, int err, const lk_bytes *names,
   (void)stat;
   if (err != 0)
     f->watch = NULL;
-  if (!is_reply_expected(a))
+  if (!count_reply(a))
     return;
   if (err != 0) {
     clean_up(a);
-  } else if (f->places[f->at].mark == lease) {
+  } else if (f->places[f->current].mark == lease) {
     check_permits(a, names, count);
   } else {
     check_queue(a, names, count);
@@ -403,18 +424,18 @@ static void list_directory(sim_actor *a)
 {
   sim_foreign_state *f = a->foreign_state;
   const sim_world *w = a->process->world;
-  bool permits = f->places[f->at].mark == lease;
-  lk_call call = watch_call(a);
+  bool needs_permit = f->places[f->current].mark == lease;
+  lk_call call = replace_watch(a);
 
   f->step = STEP_WAIT;
-  if (permits) {
+  if (needs_permit) {
     f->limit = w->permits;
     (void)lk_exists(client_of(a), f->node[0], NULL, on_queue_node_checked, a);
   }
-  if (permits && w->has_limit_node)
+  if (needs_permit && w->has_limit_node)
     (void)lk_get(client_of(a), SIM_LIMIT, NULL, on_limit_read, a);
-  count_request(a, lk_get_children(client_of(a), f->places[f->at].dir,
-                                   permits ? &call : NULL, on_listed, a));
+  count_request(a, lk_get_children(client_of(a), f->places[f->current].dir,
+                                   needs_permit ? &call : NULL, on_listed, a));
 }
 
 /* ---- release and cleanup ------------------------------------------------ */
@@ -426,13 +447,13 @@ static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
 
   (void)results;
   (void)count;
-  if (!is_reply_expected(a))
+  if (!count_reply(a))
     return;
   if (err == 0) {
     TRACE(a, "has downgraded");
-    (void)lk_delete(c, a->foreign_state->node[0], -1, NULL, NULL, NULL);
+    send_delete(c, a->foreign_state->node[0]);
   }
-  set_step(a, STEP_CLEAN_UP, err == 0 ? random_time(a) : 0);
+  set_step(a, STEP_CLEAN_UP, err == 0 ? random_time(a) : AT_ONCE);
 }
 
 /* A writer of a single lock may downgrade. */
@@ -442,14 +463,13 @@ static void release_or_downgrade(sim_actor *a)
   char path[144];
   lk_op ops[2];
 
-  if (f->nplaces > 1 || f->places[0].mark != writes ||
-      sim_roll(&a->rng, 2) == 0) {
+  if (f->nplaces > 1 || f->places[0].mark != writes || sim_one_in(&a->rng, 2)) {
     clean_up(a);
     return;
   }
   snprintf(path, sizeof path, "%s/%s%s%s", f->places[0].dir, f->prefix, reads,
            f->node[0] + strlen(f->node[0]) - SUFFIX_DIGITS);
-  ops[0] = lk_op_check(f->node[0], -1);
+  ops[0] = lk_op_check(f->node[0], ANY_VERSION);
   ops[1] = lk_op_create(path, lk_text(a->name), NULL, LK_EPHEMERAL);
   f->step = STEP_WAIT;
   count_request(a, lk_multi(client_of(a), ops, 2, NULL, on_downgraded, a));
@@ -469,15 +489,15 @@ static void on_cleanup_listed(lk_client *c, int err, const lk_bytes *names,
     if (names[i].len < strlen(f->prefix) ||
         memcmp(names[i].at, f->prefix, strlen(f->prefix)) != 0)
       continue;
-    f->found_any = true;
+    f->may_have_nodes = true;
     snprintf(path, sizeof path, "%s/%.*s", p->dir, (int)names[i].len,
              (const char *)names[i].at);
-    (void)lk_delete(c, path, -1, NULL, NULL, NULL);
+    send_delete(c, path);
   }
-  f->found_any = f->found_any || (err != 0 && err != LK_ERR_NO_NODE);
+  f->may_have_nodes = f->may_have_nodes || (err != 0 && err != LK_ERR_NO_NODE);
   if (--f->lists_outstanding > 0)
     return;
-  if (f->found_any)
+  if (f->may_have_nodes)
     clean_up(a);
   else
     set_step(a, STEP_IDLE, 2 * random_time(a));
@@ -488,7 +508,7 @@ static void on_cleanup_listed(lk_client *c, int err, const lk_bytes *names,
  * leader that does not know it would answer a sync. */
 static void list_for_cleanup(sim_actor *a)
 {
-  const lk_op check = lk_op_check("/", -1);
+  const lk_op check = lk_op_check("/", ANY_VERSION);
   sim_foreign_state *f = a->foreign_state;
 
   if (f->outstanding > 0 || f->lists_outstanding > 0) {
@@ -496,7 +516,7 @@ static void list_for_cleanup(sim_actor *a)
     return;
   }
   f->step = STEP_FIND_LEFTOVERS;
-  f->found_any = false;
+  f->may_have_nodes = false;
   f->lists_received = 0;
   (void)lk_multi(client_of(a), &check, 1, NULL, NULL, NULL);
   for (size_t i = 0; i < f->nplaces; i++) {
@@ -504,8 +524,7 @@ static void list_for_cleanup(sim_actor *a)
                         a) == 0)
       f->lists_outstanding++;
     else
-      f->found_any =
-          true; /* too many are outstanding, or the client was closed */
+      f->may_have_nodes = true; /* not sent, so nodes may be left */
   }
   if (f->lists_outstanding == 0)
     clean_up(a);
@@ -525,8 +544,8 @@ static void foreign_locker_act(sim_actor *a)
     break;
   case STEP_CREATE: create_node(a); break;
   case STEP_LIST: list_directory(a); break;
-  case STEP_WAIT:
-    if (f->at < f->nplaces && f->outstanding == 0)
+  case STEP_WAIT: /* for long without an event, or for more permits */
+    if (f->current < f->nplaces && f->outstanding == 0)
       list_directory(a);
     break;
   case STEP_HOLD: release_or_downgrade(a); break;
@@ -543,8 +562,8 @@ static void foreign_locker_start(sim_actor *a)
   set_step(a, STEP_IDLE, random_time(a));
 }
 
-/* Deletes nothing: the nodes end with the session. */
-static void foreign_locker_free(sim_actor *a)
+/* Deletes no node: the nodes end with the session. */
+static void foreign_locker_leave(sim_actor *a)
 {
   sim_unschedule(&a->process->world->agenda, &a->job);
   a->foreign_state->step = STEP_WAIT;
@@ -552,5 +571,5 @@ static void foreign_locker_free(sim_actor *a)
 }
 
 const sim_actor_kind sim_foreign_locker = {
-    foreign_locker_start, foreign_locker_act, foreign_locker_free,
+    foreign_locker_start, foreign_locker_act, foreign_locker_leave,
     .reports_idle = true};

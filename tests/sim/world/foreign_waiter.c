@@ -12,18 +12,21 @@
  * A foreign waiter queues as Curator's read-write lock does: with a WRIT node,
  * which it may downgrade to a READ node of the same number, or with a READ
  * node. It is not interested in the grant and protects nothing. It only makes
- * others wait for its nodes.
+ * others wait for its nodes, and then deletes them.
  */
 
-enum { SUFFIX_DIGITS = 10 }; /* of a sequence number */
+enum {
+  SUFFIX_DIGITS = 10, /* of a sequence number */
+  ANY_VERSION = -1,
+  AT_ONCE = 0
+};
 
 typedef enum step {
   STEP_IDLE,
   STEP_QUEUED,
   STEP_DOWNGRADE,
-  STEP_DELETE,
-  STEP_FIND_LEFTOVERS,
-  STEP_WAIT /* for a reply */
+  STEP_DELETE_ALL,
+  STEP_WAIT_FOR_REPLY
 } step;
 
 typedef struct sim_foreign_state {
@@ -43,20 +46,29 @@ static int64_t random_time(sim_actor *a)
   return sim_between(&a->rng, 0, sim_actor_T_us(a));
 }
 
-/* Continues with that step after found_any time. STEP_WAIT is ended by a
- * callback. */
-static void set_step(sim_actor *a, step next, int64_t in_us)
+static void continue_with(sim_actor *a, step next, int64_t in_us)
 {
   a->foreign_state->step = next;
-  if (next != STEP_WAIT)
-    sim_actor_act_in(a, in_us);
+  sim_actor_act_in(a, in_us);
 }
 
-/* Deletes all its nodes, whether or not it knows their names: it lists the
- * directory and looks for its prefix. */
+/* The callback of the request continues. */
+static void wait_for_reply(sim_actor *a)
+{
+  a->foreign_state->step = STEP_WAIT_FOR_REPLY;
+}
+
+/* The outcome of the delete is not needed: the next list shows it. */
+static void send_delete(lk_client *c, const char *path)
+{
+  (void)lk_delete(c, path, ANY_VERSION, NULL, NULL, NULL);
+}
+
+/* Deletes all its nodes a little later, whether or not it knows their names: it
+ * lists the directory and looks for its prefix. */
 static void clean_up(sim_actor *a)
 {
-  set_step(a, STEP_FIND_LEFTOVERS, sim_actor_T_us(a) / 16);
+  continue_with(a, STEP_DELETE_ALL, sim_actor_T_us(a) / 16);
 }
 
 /* ---- create ------------------------------------------------------------- */
@@ -75,7 +87,8 @@ static void on_created(lk_client *c, int err, const char *path,
   }
   TRACE(a, "has created %s", path);
   snprintf(f->node, sizeof f->node, "%s", path);
-  set_step(a, f->is_reader ? STEP_DELETE : STEP_QUEUED, random_time(a));
+  continue_with(a, f->is_reader ? STEP_DELETE_ALL : STEP_QUEUED,
+                random_time(a));
 }
 
 static void create_node(sim_actor *a)
@@ -85,7 +98,7 @@ static void create_node(sim_actor *a)
   char path[104];
   unsigned uuid = (unsigned)sim_rng_next(&a->rng);
 
-  f->is_reader = sim_roll(&a->rng, 4) == 0;
+  f->is_reader = sim_one_in(&a->rng, 4);
   snprintf(f->dir, sizeof f->dir, "%s",
            w->locks[sim_roll(&a->rng, (uint32_t)w->nqueues)]);
   snprintf(f->prefix, sizeof f->prefix, "_c_%08x" SIM_FOREIGN "%012x-", uuid,
@@ -94,7 +107,7 @@ static void create_node(sim_actor *a)
            f->is_reader ? "__READ__" : "__WRIT__");
   f->node[0] = '\0';
   f->read_node[0] = '\0';
-  set_step(a, STEP_WAIT, 0);
+  wait_for_reply(a);
   if (lk_create2(a->process->client, path, lk_text(a->name), NULL,
                  LK_EPHEMERAL | LK_SEQUENTIAL, NULL, on_created, a) != 0)
     clean_up(a);
@@ -115,9 +128,8 @@ static void on_downgraded(lk_client *c, int err, const lk_op_result *results,
     return;
   }
   TRACE(a, "has downgraded to %s", a->foreign_state->read_node);
-  (void)lk_delete(a->process->client, a->foreign_state->node, -1, NULL, NULL,
-                  NULL);
-  set_step(a, STEP_FIND_LEFTOVERS, random_time(a));
+  send_delete(a->process->client, a->foreign_state->node);
+  continue_with(a, STEP_DELETE_ALL, random_time(a));
 }
 
 static void downgrade(sim_actor *a)
@@ -128,9 +140,9 @@ static void downgrade(sim_actor *a)
 
   snprintf(f->read_node, sizeof f->read_node, "%s/%s__READ__%s", f->dir,
            f->prefix, f->node + len - SUFFIX_DIGITS);
-  ops[0] = lk_op_check(f->node, -1);
+  ops[0] = lk_op_check(f->node, ANY_VERSION);
   ops[1] = lk_op_create(f->read_node, lk_text(a->name), NULL, LK_EPHEMERAL);
-  set_step(a, STEP_WAIT, 0);
+  wait_for_reply(a);
   if (lk_multi(a->process->client, ops, 2, NULL, on_downgraded, a) != 0)
     clean_up(a);
 }
@@ -154,19 +166,19 @@ static void on_listed(lk_client *c, int err, const lk_bytes *names,
     found_any = true;
     snprintf(path, sizeof path, "%s/%.*s", f->dir, (int)names[i].len,
              (const char *)names[i].at);
-    (void)lk_delete(c, path, -1, NULL, NULL, NULL);
+    send_delete(c, path);
   }
   if (found_any || (err != 0 && err != LK_ERR_NO_NODE))
     clean_up(a);
   else
-    set_step(a, STEP_IDLE, 2 * random_time(a));
+    continue_with(a, STEP_IDLE, 2 * random_time(a));
 }
 
 static void list_for_cleanup(sim_actor *a)
 {
   lk_client *c = a->process->client;
 
-  set_step(a, STEP_WAIT, 0);
+  wait_for_reply(a);
   if (lk_sync(c, a->foreign_state->dir, NULL, NULL, NULL) != 0 ||
       lk_get_children(c, a->foreign_state->dir, NULL, on_listed, a) != 0)
     clean_up(a);
@@ -178,8 +190,8 @@ static void foreign_waiter_act(sim_actor *a)
 {
   sim_foreign_state *f = a->foreign_state;
 
-  if (a->stopping && f->step != STEP_IDLE && f->step != STEP_WAIT)
-    f->step = STEP_FIND_LEFTOVERS;
+  if (a->stopping && f->step != STEP_IDLE && f->step != STEP_WAIT_FOR_REPLY)
+    f->step = STEP_DELETE_ALL;
   switch (f->step) {
   case STEP_IDLE:
     a->idle = a->stopping;
@@ -187,12 +199,12 @@ static void foreign_waiter_act(sim_actor *a)
       create_node(a);
     break;
   case STEP_QUEUED:
-    set_step(a, sim_roll(&a->rng, 2) == 0 ? STEP_DOWNGRADE : STEP_DELETE, 0);
+    continue_with(a, sim_one_in(&a->rng, 2) ? STEP_DOWNGRADE : STEP_DELETE_ALL,
+                  AT_ONCE);
     break;
   case STEP_DOWNGRADE: downgrade(a); break;
-  case STEP_DELETE:
-  case STEP_FIND_LEFTOVERS: list_for_cleanup(a); break;
-  case STEP_WAIT: break;
+  case STEP_DELETE_ALL: list_for_cleanup(a); break;
+  case STEP_WAIT_FOR_REPLY: break;
   }
 }
 
@@ -201,15 +213,15 @@ static void foreign_waiter_start(sim_actor *a)
   if (a->foreign_state == NULL)
     a->foreign_state = sim_allocate(sizeof *a->foreign_state);
   memset(a->foreign_state, 0, sizeof *a->foreign_state);
-  set_step(a, STEP_IDLE, random_time(a));
+  continue_with(a, STEP_IDLE, random_time(a));
 }
 
-/* Deletes nothing: the nodes end with the session. */
-static void foreign_waiter_free(sim_actor *a)
+/* Deletes no node: the nodes end with the session. */
+static void foreign_waiter_leave(sim_actor *a)
 {
   sim_unschedule(&a->process->world->agenda, &a->job);
 }
 
 const sim_actor_kind sim_foreign_waiter = {
-    foreign_waiter_start, foreign_waiter_act, foreign_waiter_free,
+    foreign_waiter_start, foreign_waiter_act, foreign_waiter_leave,
     .reports_idle = true};

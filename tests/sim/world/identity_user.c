@@ -86,7 +86,7 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   (void)state;
   (void)err;
   if (a->identities < SIM_MOST_IDENTITIES && !a->stopping &&
-      sim_roll(&a->rng, 4) == 0)
+      sim_one_in(&a->rng, 4))
     add_identity(a);
 }
 
@@ -153,7 +153,7 @@ static void use_identities(sim_actor *a)
                                    SIM_SET,    SIM_DELETE, SIM_WHO};
   sim_identity_use *x = new_identity_use(a, verbs[sim_roll(&a->rng, 6)]);
   lk_client *c = a->process->client;
-  lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
+  lk_call call = {.size = sizeof call, .repeat = sim_one_in(&a->rng, 2)};
   char path[32];
 
   /* The node is not in SIM_REQUEST_DIR: watchers watch there, and may not read
@@ -179,7 +179,7 @@ static void identity_user_act(sim_actor *a)
 {
   if (a->stopping)
     return;
-  if (a->identities < SIM_MOST_IDENTITIES && sim_roll(&a->rng, 6) == 0)
+  if (a->identities < SIM_MOST_IDENTITIES && sim_one_in(&a->rng, 6))
     add_identity(a);
   for (uint32_t i = sim_roll(&a->rng, 3); i > 0 && a->identities > 0; i--)
     use_identities(a);

@@ -308,8 +308,9 @@ void sim_milestones_note(const sim_fact *f);
 /** lk_contender_observer.on_step of all contenders. */
 void sim_contender_step(void *arg, const lk_contender *ct,
                         lk_contender_event ev, lk_contender_state from);
-/** Free the contenders of a process; of all processes if `l` is NULL. */
-void sim_contenders_free(sim_checker *checker, const sim_life *l);
+/** Free the contenders of a process. */
+void sim_contenders_free_of(sim_checker *checker, const sim_life *l);
+void sim_contenders_free_all(sim_checker *checker);
 void sim_life_end(sim_life *l);
 void sim_received_begin(sim_life *l);
 void sim_received_end(sim_life *l);

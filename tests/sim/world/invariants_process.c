@@ -113,7 +113,8 @@ static bool route_is_clear(const sim_checker *checker, const sim_life *l,
   int64_t most = checker->world->shortest_ms * SIM_MS / 16;
 
   return r->cut[SIM_UP] == 0 && r->cut[SIM_DOWN] == 0 && r->proxies == 0 &&
-         r->kb_us == 0 && r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
+         r->us_per_kb == 0 &&
+         r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
 }
 
 /* The number of addresses that a round of connection attempts tries; the client

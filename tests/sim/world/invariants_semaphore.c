@@ -143,7 +143,7 @@ static void check_foreign_waiters(sim_checker *checker)
   for (size_t i = 0; i < checker->world->nprocesses; i++) {
     const sim_process *p = &checker->world->processes[i];
 
-    if (sim_process_has_client(p) && !sim_actors_idle(p) &&
+    if (sim_process_has_client(p) && !sim_actors_are_idle(p) &&
         !any_node_is_excused(checker) &&
         !sim_fault_is_possible(checker->world, SIM_FAULT_STARVE))
       sim_violated(checker, "a foreign locker in %s still waits", p->name);

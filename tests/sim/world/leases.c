@@ -40,7 +40,7 @@ void sim_lease_maybe_make(sim_process *p)
 {
   sim_rng r = sim_rng_fork(&p->rng, 'k');
 
-  if (!sim_has_condition(p->world, SIM_LATE_LEASE) || sim_roll(&r, 2) > 0)
+  if (!sim_has_condition(p->world, SIM_LATE_LEASE) || !sim_one_in(&r, 2))
     make_lease(p);
 }
 

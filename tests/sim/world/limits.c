@@ -41,7 +41,7 @@ static int32_t random_give_up(sim_rng *r, const sim_world *w)
 
 static size_t random_size(sim_rng *r, size_t least)
 {
-  return sim_roll(r, 3) == 0 ? 0 : least + sim_roll(r, (uint32_t)least);
+  return sim_one_in(r, 3) ? 0 : least + sim_roll(r, (uint32_t)least);
 }
 
 void sim_limit_client(const sim_process *p, lk_client_config *config)
@@ -53,9 +53,9 @@ void sim_limit_client(const sim_process *p, lk_client_config *config)
     return;
   sim_coverage_milestone(SIM_MILESTONE_LIMITS);
   config->session_timeout_ms =
-      sim_roll(&r, 2) == 0 ? t
-                           : (int32_t)sim_between(&r, p->world->shortest_ms,
-                                                  p->world->longest_ms);
+      sim_one_in(&r, 2) ? t
+                        : (int32_t)sim_between(&r, p->world->shortest_ms,
+                                               p->world->longest_ms);
   config->give_up_ms = random_give_up(&r, p->world);
   config->send_limit = random_size(&r, LEAST_REQUEST);
   config->receive_limit = random_size(&r, LEAST_REPLY);
@@ -73,8 +73,8 @@ void sim_limit_lease(const sim_process *p, lk_lease_config *config)
 
   if (!sim_has_condition(p->world, SIM_LIMITS))
     return;
-  if (sim_roll(&r, 2) == 0)
+  if (sim_one_in(&r, 2))
     config->margin_ms = (int32_t)sim_between(&r, 1, shortest / 6);
-  if (sim_roll(&r, 2) == 0)
+  if (sim_one_in(&r, 2))
     config->gap_ms = (int32_t)sim_between(&r, ping, shortest / 3);
 }

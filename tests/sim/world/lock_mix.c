@@ -90,12 +90,12 @@ static void set_queue_paths(sim_world *w, sim_rng *r)
 {
   static const char *const paths[] = {"/b", "/locks/a", "/very/deep/down/c"};
   size_t count =
-      w->lock_mix->kinds[SIM_SEMAPHORE] > 0 || sim_roll(r, 2) == 0 ? 2 : 3;
+      w->lock_mix->kinds[SIM_SEMAPHORE] > 0 || sim_one_in(r, 2) ? 2 : 3;
 
   w->nlocks = 0;
   for (size_t i = 0; i < count; i++)
     add_directory(w, paths[i]);
-  w->reversed = sim_roll(r, 4) == 0;
+  w->reversed = sim_one_in(r, 4);
 }
 
 /* With kazoo's layout the number of permits is fixed. */
@@ -109,7 +109,7 @@ static void set_semaphore_paths(sim_world *w, sim_rng *r)
   add_directory(w,
                 is_kazoo ? SIM_SEMAPHORE_PATH : SIM_SEMAPHORE_PATH "/leases");
   w->permits = (int32_t)sim_between(r, 1, SIM_MOST_PERMITS);
-  w->has_limit_node = sim_roll(r, 2) == 0 && !is_kazoo;
+  w->has_limit_node = sim_one_in(r, 2) && !is_kazoo;
 }
 
 void sim_lock_mix_set_paths(sim_world *w)
@@ -161,7 +161,7 @@ static void request_several(sim_lock_request *x, const sim_world *w, sim_rng *r)
     if ((some >> at & 1) != 0)
       x->places[x->nplaces++] = random_place(w, r, at);
   }
-  x->backwards = sim_roll(r, 2) == 0;
+  x->backwards = sim_one_in(r, 2);
 }
 
 /* If the number of permits is fixed, a request for more is never granted. */
@@ -173,7 +173,7 @@ static void request_permits(sim_lock_request *x, const sim_world *w, sim_rng *r)
   x->places[0] = (sim_place){.lock_index = (unsigned)w->semaphore_index};
   x->places[1] = (sim_place){.lock_index = (unsigned)w->semaphore_index + 1,
                              .shares = true};
-  x->take = sim_roll(r, 2) == 0 ? 1 : (int32_t)sim_between(r, 1, most);
+  x->take = sim_one_in(r, 2) ? 1 : (int32_t)sim_between(r, 1, most);
 }
 
 sim_lock_request sim_random_lock_request(const sim_world *w, sim_rng *r,

@@ -44,5 +44,10 @@ static inline bool sim_names_have_no_id(const sim_lock_style *h)
 {
   return h->layout == LK_LAYOUT_NATIVE || h->layout == LK_LAYOUT_NATIVE_UUID;
 }
+/** Whether the id of a contender is at the end of its node's data. */
+static inline bool sim_id_is_in_data(const sim_lock_style *h)
+{
+  return h->id_len == 0;
+}
 
 #endif

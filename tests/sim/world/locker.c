@@ -50,7 +50,7 @@ static void apply_style(sim_actor *a, sim_kind kind)
   if (h->layout != LK_LAYOUT_CURATOR)
     o->announce = false;
   if (kind == SIM_MUTEX && h->local)
-    o->local_queue = sim_roll(&r, 4) > 0;
+    o->local_queue = !sim_one_in(&r, 4);
   if (h->short_queue)
     o->max_queue = sim_roll(&r, MAX_QUEUE + 1);
 }
@@ -59,16 +59,16 @@ static void make_handle(sim_actor *a)
 {
   sim_world *w = world_of(a);
 
-  if (sim_roll(&a->rng, 4) == 0)
+  if (sim_one_in(&a->rng, 4))
     a->lock_index = sim_roll(&a->rng, (uint32_t)w->nqueues);
   a->lock_config =
-      (lk_lock_config){.unsure_when_suspended = sim_roll(&a->rng, 6) == 0,
-                       .fail_on_expiry = sim_roll(&a->rng, 6) == 0,
-                       .persistent_parents = sim_roll(&a->rng, 10) == 0,
-                       .peek = sim_roll(&a->rng, 4) == 0,
-                       .announce = sim_roll(&a->rng, 2) == 0};
+      (lk_lock_config){.unsure_when_suspended = sim_one_in(&a->rng, 6),
+                       .fail_on_expiry = sim_one_in(&a->rng, 6),
+                       .persistent_parents = sim_one_in(&a->rng, 10),
+                       .peek = sim_one_in(&a->rng, 4),
+                       .announce = sim_one_in(&a->rng, 2)};
   if (!sim_has_only_mutexes(w))
-    a->lock_config.revocable = sim_roll(&a->rng, 2) == 0;
+    a->lock_config.revocable = sim_one_in(&a->rng, 2);
   /* In scenario "calm" no holder may be unsure after a broken connection. */
   if (w->scenario->calm)
     a->lock_config.unsure_when_suspended = false;
@@ -122,7 +122,7 @@ static int64_t random_hold(sim_actor *a)
 
   if (world_of(a)->scenario->churn)
     return random_time(a, 0, t / 40);
-  if (world_of(a)->scenario->hold && sim_roll(&a->rng, 3) > 0)
+  if (world_of(a)->scenario->hold && !sim_one_in(&a->rng, 3))
     return random_time(a, t / 2, 4 * t);
   switch (sim_roll(&a->rng, 8)) {
   case 0: return random_time(a, t / 4, 2 * t);
@@ -139,7 +139,7 @@ static int64_t random_pause(sim_actor *a)
 
   if (world_of(a)->scenario->churn)
     return random_time(a, 0, t / 20);
-  return random_time(a, 0, sim_roll(&a->rng, 4) == 0 ? 2 * t : t / 4);
+  return random_time(a, 0, sim_one_in(&a->rng, 4) ? 2 * t : t / 4);
 }
 
 static void locker_acquire(sim_actor *a, sim_handle *h)
@@ -149,7 +149,7 @@ static void locker_acquire(sim_actor *a, sim_handle *h)
 
 static void locker_release(sim_actor *a, sim_handle *h)
 {
-  (void)sim_handle_release(h, sim_roll(&a->rng, 2) == 0);
+  (void)sim_handle_release(h, sim_one_in(&a->rng, 2));
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -170,7 +170,7 @@ static void act_idle(sim_actor *a, sim_handle *h)
 static void locker_cancel(sim_actor *a, sim_handle *h)
 {
   sim_handle_cancel(h);
-  if (h->lock != NULL && !h->freeing && sim_roll(&a->rng, 3) == 0)
+  if (h->lock != NULL && !h->freeing && sim_one_in(&a->rng, 3))
     sim_handle_cancel(h);
 }
 
@@ -213,7 +213,7 @@ static void act_stopping(sim_actor *a, sim_handle *h)
 {
   if (h->count > 0)
     locker_release(a, h);
-  else if (h->acquiring && sim_roll(&a->rng, 8) == 0)
+  else if (h->acquiring && sim_one_in(&a->rng, 8))
     locker_cancel(a, h);
 }
 
@@ -246,7 +246,7 @@ static sim_handle *random_side(sim_actor *a)
     return h;
   if (a->stopping && is_busy(h) != is_busy(h->other))
     return is_busy(h) ? h : h->other;
-  return sim_roll(&a->rng, 2) == 0 ? h : h->other;
+  return sim_one_in(&a->rng, 2) ? h : h->other;
 }
 
 /* Each call can invoke callbacks that call this again. */
@@ -312,7 +312,7 @@ static void free_or_close_client(sim_actor *a)
   sim_process *p = a->process;
   int64_t away = sim_between(&a->rng, 0, 2 * sim_actor_T_us(a));
 
-  if (sim_has_condition(p->world, SIM_CLOSES) && sim_roll(&a->rng, 3) > 0) {
+  if (sim_has_condition(p->world, SIM_CLOSES) && !sim_one_in(&a->rng, 3)) {
     if (sim_process_close(p, away))
       sim_coverage_fault(SIM_FAULT_CLOSE);
     return;
@@ -331,15 +331,15 @@ static uint32_t one_of_callbacks_leaves(const sim_actor *a)
 static bool acts_in_callback(sim_actor *a, int callback, const lk_lock_event *e)
 {
   if (callback == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
-    return sim_roll(&a->rng, world_of(a)->scenario->hold ? 6 : 2) == 0;
-  return sim_roll(&a->rng, 6) == 0;
+    return sim_one_in(&a->rng, world_of(a)->scenario->hold ? 6 : 2);
+  return sim_one_in(&a->rng, 6);
 }
 
 /* A waiter sometimes revokes the holder. */
 static void maybe_revoke(sim_actor *a, const lk_lock_event *e)
 {
   if (e->type != LK_LOCK_EVENT_WAITING || e->node == NULL ||
-      sim_has_only_mutexes(world_of(a)) || sim_roll(&a->rng, 4) > 0)
+      sim_has_only_mutexes(world_of(a)) || !sim_one_in(&a->rng, 4))
     return;
   (void)lk_set(a->process->client, e->node, lk_text(LK_REVOKE_MESSAGE), -1,
                NULL, NULL, NULL);
@@ -353,7 +353,7 @@ static void locker_on_callback(sim_handle *h, int callback, int err,
   if (a->handle == NULL || (a->handle != h && a->handle->other != h))
     return;
   if (world_of(a)->scenario->faults[SIM_FAULT_PAUSE] > 0 && !a->stopping &&
-      sim_roll(&a->rng, 100) == 0)
+      sim_one_in(&a->rng, 100))
     sim_process_spend_in_callback(a->process,
                                   random_time(a, 0, sim_actor_T_us(a)));
   if (callback == SIM_CALLBACK_EVENT)
@@ -364,9 +364,9 @@ static void locker_on_callback(sim_handle *h, int callback, int err,
     if (callback == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE &&
         !a->stopping)
       locker_release(a, h);
-    else if (sim_roll(&a->rng, 10) == 0)
+    else if (sim_one_in(&a->rng, 10))
       replace_handle(a);
-    else if (sim_roll(&a->rng, one_of_callbacks_leaves(a)) == 0 &&
+    else if (sim_one_in(&a->rng, one_of_callbacks_leaves(a)) &&
              !world_of(a)->faults_over)
       free_or_close_client(a);
     else
@@ -382,8 +382,7 @@ static void locker_start(sim_actor *a)
 {
   a->lock_index = sim_roll(&a->rng, (uint32_t)world_of(a)->nqueues);
   a->call_depth = 0;
-  if (!sim_has_condition(world_of(a), SIM_LATE_LEASE) ||
-      sim_roll(&a->rng, 2) == 0)
+  if (!sim_has_condition(world_of(a), SIM_LATE_LEASE) || sim_one_in(&a->rng, 2))
     make_handle(a);
   sim_actor_act_in(a, random_pause(a));
 }

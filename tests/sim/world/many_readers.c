@@ -59,7 +59,7 @@ static sim_handle *make_reader(sim_actor *a, size_t number)
 {
   sim_world *w = world_of(a);
   lk_lock_config options = {.layout = w->style->layout,
-                            .peek = sim_roll(&a->rng, 4) == 0};
+                            .peek = sim_one_in(&a->rng, 4)};
   sim_lock_request wanted = {.kind = SIM_RWLOCK,
                              .nplaces = 1,
                              .places = {{.lock_index = a->lock_index}}};
@@ -142,7 +142,7 @@ static void act_on_one(sim_actor *a)
   size_t i = sim_roll(&a->rng, (uint32_t)a->many_readers->count);
   sim_handle *h = a->many_readers->readers[i];
 
-  if (sim_roll(&a->rng, 3) == 0) {
+  if (sim_one_in(&a->rng, 3)) {
     free_reader(h);
     if (may_continue(a, i))
       a->many_readers->readers[i] = make_reader(a, i);

@@ -67,11 +67,11 @@ void sim_network_changed(sim_network *n)
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
-    if (p->state == SIM_PIPE_DIALING && p->on_ready != NULL)
-      retry_later(n, &p->dialing);
-    for (int d = 0; d < 2; d++) {
-      if (p->flows[d].parts.count > 0)
-        retry_later(n, &p->flows[d].job);
+    if (p->state == SIM_PIPE_CONNECTING && p->on_ready != NULL)
+      retry_later(n, &p->connecting);
+    for (int direction = SIM_UP; direction <= SIM_DOWN; direction++) {
+      if (p->flows[direction].parts.count > 0)
+        retry_later(n, &p->flows[direction].job);
     }
   }
 }
@@ -79,7 +79,7 @@ void sim_network_changed(sim_network *n)
 void sim_network_remove_bandwidth(sim_network *n, unsigned process,
                                   unsigned server)
 {
-  sim_network_route(n, process, server)->kb_us = 0;
+  sim_network_route(n, process, server)->us_per_kb = 0;
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
@@ -105,17 +105,24 @@ static sim_pipe *open_pipe_of(const sim_network *n, unsigned process)
   return NULL;
 }
 
-bool sim_network_reset(sim_network *n, unsigned process, int direction,
-                       size_t bytes)
+bool sim_network_reset(sim_network *n, unsigned process)
 {
   sim_pipe *p = open_pipe_of(n, process);
 
   if (p == NULL)
     return false;
-  if (bytes == SIZE_MAX)
-    sim_pipe_break(p);
-  else
-    p->flows[direction].break_after = bytes;
+  sim_pipe_break(p);
+  return true;
+}
+
+bool sim_network_reset_after(sim_network *n, unsigned process, int direction,
+                             size_t bytes)
+{
+  sim_pipe *p = open_pipe_of(n, process);
+
+  if (p == NULL)
+    return false;
+  p->flows[direction].break_after = bytes;
   return true;
 }
 
@@ -124,8 +131,8 @@ void sim_network_cancel_resets(sim_network *n)
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {
     sim_pipe *p = LK_OWNER(l, sim_pipe, link);
 
-    p->flows[SIM_UP].break_after = SIZE_MAX;
-    p->flows[SIM_DOWN].break_after = SIZE_MAX;
+    p->flows[SIM_UP].break_after = SIM_NEVER_BREAK;
+    p->flows[SIM_DOWN].break_after = SIM_NEVER_BREAK;
   }
 }
 

@@ -16,12 +16,21 @@ typedef struct sim_pipe sim_pipe;
 #define SIM_LARGE_PATH "/large"
 enum { SIM_LARGE = 64 * 1024 };
 
+/** For sim_network_limit_pieces(): do not split. */
+enum { SIM_PIECES_OF_ANY_SIZE = 0 };
+
 /** Directions of a connection: up to the server, down to the process. */
 enum { SIM_UP, SIM_DOWN };
 
+/** How a process closes a connection. */
+typedef enum sim_close_mode {
+  SIM_CLOSE,        /**< the server notices it later */
+  SIM_CLOSE_SILENTLY /**< the server never notices it */
+} sim_close_mode;
+
 /** The state of a connection for the process. */
 typedef enum sim_pipe_state {
-  SIM_PIPE_DIALING,
+  SIM_PIPE_CONNECTING,
   SIM_PIPE_OPEN,
   SIM_PIPE_REFUSED,
   SIM_PIPE_CLOSED, /**< by the server, behind all its bytes */
@@ -33,7 +42,7 @@ typedef struct sim_route {
   /** number of faults that drop all bytes in this direction */
   unsigned cut[2];
   int64_t delay_us[2]; /**< least delay in each direction */
-  int64_t kb_us;       /**< time for 1,024 bytes to the process; 0: no limit */
+  int64_t us_per_kb;       /**< time for 1,024 bytes to the process; 0: no limit */
   /** number of faults that accept connections and never answer */
   unsigned proxies;
 } sim_route;
@@ -55,9 +64,8 @@ size_t sim_pipe_send(sim_pipe *p, const void *bytes, size_t len);
 /** The number of bytes that have arrived. */
 size_t sim_pipe_arrived(const sim_pipe *p);
 void sim_pipe_receive(sim_pipe *p, void *out, size_t len);
-/** Close. The server notices it later, or never if `silent`. `p` must not be
-    used any more; NULL is allowed. */
-void sim_pipe_close(sim_pipe *p, bool silent);
+/** Close. `p` must not be used any more; NULL is allowed. */
+void sim_pipe_close(sim_pipe *p, sim_close_mode mode);
 
 /* ---- faults ------------------------------------------------------------- */
 
@@ -69,11 +77,13 @@ void sim_network_remove_bandwidth(sim_network *n, unsigned process,
                                   unsigned server);
 /** Split bytes into pieces of this size at most; 0: do not split. */
 void sim_network_limit_pieces(sim_network *n, size_t most);
+/** Break the connection of a process. false: it has none. */
+bool sim_network_reset(sim_network *n, unsigned process);
 /** Break the connection of a process when `bytes` more have passed in that
-    direction; SIZE_MAX: now. false: the process has no connection. */
-bool sim_network_reset(sim_network *n, unsigned process, int direction,
-                       size_t bytes);
-/** Cancel all pending sim_network_reset(). */
+    direction. false: the process has no connection. */
+bool sim_network_reset_after(sim_network *n, unsigned process, int direction,
+                             size_t bytes);
+/** Cancel all pending sim_network_reset_after(). */
 void sim_network_cancel_resets(sim_network *n);
 /** The machine of a server fails. It closes no connection, so that processes do
     not notice. */

@@ -51,7 +51,7 @@ void sim_pipe_free_if_unused(sim_pipe *p)
 {
   if (p->on_ready != NULL || p->conn != NULL)
     return;
-  sim_unschedule(&p->network->world->agenda, &p->dialing);
+  sim_unschedule(&p->network->world->agenda, &p->connecting);
   sim_pipe_empty(p, SIM_UP);
   sim_pipe_empty(p, SIM_DOWN);
   lk__list_remove(&p->link);
@@ -106,7 +106,7 @@ static void send_segment(sim_pipe *p, int direction, const void *bytes,
   if (f->last_us < at)
     f->last_us = at;
   if (direction == SIM_DOWN)
-    f->last_us += route_of(p)->kb_us * (int64_t)len / KB;
+    f->last_us += route_of(p)->us_per_kb * (int64_t)len / KB;
   *(segment *)lk__ring_push(&f->parts) =
       (segment){.at_us = f->last_us, .len = len, .end = end};
   if (f->parts.count == 1)
@@ -118,7 +118,7 @@ static void send_bytes(sim_pipe *p, int direction, const void *bytes,
                        size_t len, bool end)
 {
   const unsigned char *at = bytes;
-  bool slow = direction == SIM_DOWN && route_of(p)->kb_us > 0;
+  bool slow = direction == SIM_DOWN && route_of(p)->us_per_kb > 0;
 
   for (; slow && len > KB; at += KB, len -= KB)
     send_segment(p, direction, at, KB, false);
@@ -151,7 +151,7 @@ void sim_pipe_break(sim_pipe *p)
   p->flows[SIM_UP].lossy = true;
   p->flows[SIM_DOWN].lossy = true;
   sim_pipe_empty(p, SIM_DOWN);
-  if (sim_roll(&p->network->rng, 2) == 0)
+  if (sim_one_in(&p->network->rng, 2))
     sim_pipe_empty(p, SIM_UP);
   if (how != 0)
     send_bytes(p, SIM_UP, NULL, 0, true);
@@ -241,7 +241,7 @@ static void deliver(sim_pipe *p, int direction)
 {
   sim_flow *f = &p->flows[direction];
 
-  if (route_of(p)->cut[direction] > 0 || p->state == SIM_PIPE_DIALING)
+  if (route_of(p)->cut[direction] > 0 || p->state == SIM_PIPE_CONNECTING)
     return;
   segment piece = take_segment(p, direction);
   bool breaks = f->break_after == piece.len;
@@ -286,7 +286,7 @@ static void on_closed(void *arg)
   p->conn = NULL;
   p->refused = p->refused || !p->answered;
   if (p->on_ready != NULL && !p->host_is_down && !p->flows[SIM_DOWN].lossy) {
-    if (p->network->has_faults && sim_roll(&p->network->rng, 8) == 0)
+    if (p->network->has_faults && sim_one_in(&p->network->rng, 8))
       sim_pipe_empty(p, SIM_DOWN);
     send_bytes(p, SIM_DOWN, NULL, 0, true);
   }
@@ -301,7 +301,7 @@ static void reach_server(sim_pipe *p)
   sim_conn_hooks hooks = {.output = on_output, .closed = on_closed, .arg = p};
   int64_t back = n->world->agenda.now_us + random_delay(p, SIM_DOWN);
 
-  sim_schedule_at(&n->world->agenda, &p->dialing, back);
+  sim_schedule_at(&n->world->agenda, &p->connecting, back);
   p->flows[SIM_DOWN].last_us = back;
   if (route_of(p)->proxies == 0) {
     sim_conn *c = sim_server_accept(s, &hooks);
@@ -315,7 +315,7 @@ static void reach_server(sim_pipe *p)
   p->answered = true;
 }
 
-static void on_dialing(void *arg)
+static void on_connecting(void *arg)
 {
   sim_pipe *p = arg;
   sim_route *r = route_of(p);
@@ -345,7 +345,7 @@ sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
   p->on_ready = on_ready;
   p->arg = arg;
   p->arrived.mem = &lk__mem_libc;
-  p->dialing = (sim_job){.run = on_dialing, .arg = p};
+  p->connecting = (sim_job){.run = on_connecting, .arg = p};
   for (int d = 0; d < 2; d++) {
     sim_flow *f = &p->flows[d];
 
@@ -356,7 +356,7 @@ sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
   }
   lk__list_init(&p->link);
   lk__list_add(&n->pipes, &p->link);
-  sim_schedule_in(&n->world->agenda, &p->dialing, random_delay(p, SIM_UP));
+  sim_schedule_in(&n->world->agenda, &p->connecting, random_delay(p, SIM_UP));
   return p;
 }
 
@@ -402,18 +402,18 @@ void sim_pipe_receive(sim_pipe *p, void *out, size_t len)
 }
 
 /* The process closes. If it had unread bytes, what it sent last may be lost. */
-void sim_pipe_close(sim_pipe *p, bool silent)
+void sim_pipe_close(sim_pipe *p, sim_close_mode mode)
 {
   if (p == NULL)
     return;
   p->on_ready = NULL;
   p->state = SIM_PIPE_CLOSED;
-  sim_unschedule(&p->network->world->agenda, &p->dialing);
+  sim_unschedule(&p->network->world->agenda, &p->connecting);
   sim_pipe_empty(p, SIM_DOWN);
-  if (silent)
+  if (mode == SIM_CLOSE_SILENTLY)
     sim_pipe_empty(p, SIM_UP);
-  if (p->conn != NULL && !silent && !p->flows[SIM_UP].lossy) {
-    if (p->network->has_faults && sim_roll(&p->network->rng, 8) == 0)
+  if (p->conn != NULL && mode == SIM_CLOSE && !p->flows[SIM_UP].lossy) {
+    if (p->network->has_faults && sim_one_in(&p->network->rng, 8))
       sim_pipe_empty(p, SIM_UP);
     send_bytes(p, SIM_UP, NULL, 0, true);
   }

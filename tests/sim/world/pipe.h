@@ -13,14 +13,17 @@
  * network.c.
  */
 
+/** sim_flow.break_after of a connection that does not break. */
+#define SIM_NEVER_BREAK SIZE_MAX
+
 /** One direction of a connection. */
 typedef struct sim_flow {
   lk_buf bytes;       /**< in flight */
   lk_ring parts;      /**< the segments of `bytes` */
   sim_job job;        /**< arrival of the first segment */
   int64_t last_us;    /**< when the last segment arrives */
-  size_t break_after; /**< the connection breaks after this many bytes;
-                         SIZE_MAX: not */
+  size_t break_after; /**< the connection breaks after this many bytes,
+                         or SIM_NEVER_BREAK */
   bool lossy; /**< the connection is broken: bytes that are sent are lost */
 } sim_flow;
 
@@ -36,7 +39,7 @@ struct sim_pipe {
   bool host_is_down;  /**< the machine of the server failed */
   lk_buf arrived;     /**< bytes that the process has received and not read */
   sim_conn *conn;     /**< the server's side, or NULL */
-  sim_job dialing;
+  sim_job connecting;
   bool answered; /**< connecting: the server's reply is in flight */
   bool refused;
   sim_flow flows[2];

@@ -10,9 +10,9 @@ static void on_ready(void *arg)
   sim_process_schedule_loop(arg);
 }
 
-void sim_prober_stop(sim_process *p, bool silent)
+void sim_prober_stop(sim_process *p, sim_close_mode mode)
 {
-  sim_pipe_close(p->prober.pipe, silent);
+  sim_pipe_close(p->prober.pipe, mode);
   p->prober = (sim_prober){0};
 }
 
@@ -25,32 +25,34 @@ void sim_prober_update(sim_process *p)
   lk_client_want_probe(p->client, &want);
   if (want.attempt == x->attempt)
     return;
-  sim_prober_stop(p, false);
+  sim_prober_stop(p, SIM_CLOSE);
   x->attempt = want.attempt;
-  if (x->attempt == 0)
+  if (x->attempt == 0) /* the client wants no probe */
     return;
-  server = want.host[1] >= '0' && want.host[1] <= '9'
-               ? (unsigned)(want.host[1] - '0')
-               : p->addresses[sim_roll(&p->rng, p->naddresses)];
+  bool is_name_of_one_server = want.host[1] >= '0' && want.host[1] <= '9';
+
+  if (is_name_of_one_server) /* such as "s1" */
+    server = (unsigned)(want.host[1] - '0');
+  else
+    server = p->addresses[sim_roll(&p->rng, p->naddresses)];
   if (server != SIM_DEAD)
     x->pipe = sim_pipe_open(p->world->network, p->index, server, on_ready, p);
 }
 
-/* Sends the rest of the probe. true: the server has answered and closed, or the
- * connection failed. */
-static bool has_ended(sim_prober *x)
+/* Sends the rest of the probe. Returns whether the connection has ended: the
+ * server has answered and closed, or the connection has failed. */
+static bool send_or_see_end(sim_prober *x)
 {
-  static const char question[] = LK_PROBE;
+  static const char probe[] = LK_PROBE;
 
   switch (sim_pipe_get_state(x->pipe)) {
   case SIM_PIPE_CLOSED:
   case SIM_PIPE_RESET:
   case SIM_PIPE_REFUSED: return true;
   case SIM_PIPE_OPEN:
-    x->sent +=
-        sim_pipe_send(x->pipe, &question[x->sent], strlen(&question[x->sent]));
+    x->sent += sim_pipe_send(x->pipe, &probe[x->sent], strlen(&probe[x->sent]));
     return false;
-  case SIM_PIPE_DIALING: return false;
+  case SIM_PIPE_CONNECTING: return false;
   }
   return false;
 }
@@ -66,11 +68,11 @@ void sim_prober_read(sim_process *p)
   if (len > 0)
     sim_pipe_receive(x->pipe, x->answer + x->len, len);
   x->len += len;
-  if (!has_ended(x))
+  if (!send_or_see_end(x))
     return;
   sim_prober done = *x;
 
-  sim_pipe_close(x->pipe, false);
+  sim_pipe_close(x->pipe, SIM_CLOSE);
   x->pipe = NULL;
   lk_client_probed(p->client, done.attempt, done.answer, done.len);
 }

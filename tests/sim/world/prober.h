@@ -11,6 +11,6 @@
 void sim_prober_update(sim_process *p);
 /** Read from the socket. May free the client. */
 void sim_prober_read(sim_process *p);
-void sim_prober_stop(sim_process *p, bool silent);
+void sim_prober_stop(sim_process *p, sim_close_mode mode);
 
 #endif

@@ -254,7 +254,7 @@ static bool accepts_read_only(const sim_process *p)
 {
   sim_rng r = sim_rng_fork(&p->rng, 'r');
 
-  return sim_has_condition(p->world, SIM_READ_ONLY) && sim_roll(&r, 4) > 0;
+  return sim_has_condition(p->world, SIM_READ_ONLY) && !sim_one_in(&r, 4);
 }
 
 void sim_process_init(sim_process *p, sim_world *w, unsigned index)
@@ -268,11 +268,11 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
   snprintf(p->name, sizeof p->name, "p%u", index);
   p->clock_base_ms = random_clock(&r);
   p->drift_ppm = random_drift(&r, s->drift);
-  p->assurance = s->assurance > 0      ? (lk_assurance)(s->assurance - 1)
-                 : sim_roll(&r, 4) > 0 ? LK_ASSURE_QUORUM
-                 : sim_roll(&r, 2) > 0 ? LK_ASSURE_SYNC
-                                       : LK_ASSURE_PING;
-  p->one_session = sim_roll(&r, 8) == 0;
+  p->assurance = s->assurance > 0     ? (lk_assurance)(s->assurance - 1)
+                 : !sim_one_in(&r, 4) ? LK_ASSURE_QUORUM
+                 : !sim_one_in(&r, 2) ? LK_ASSURE_SYNC
+                                      : LK_ASSURE_PING;
+  p->one_session = sim_one_in(&r, 8);
   p->mem = (lk_mem){.resize = process_resize, .arg = p};
   p->resume_job = (sim_job){.run = on_resume, .arg = p};
   p->rng = r;
@@ -284,8 +284,8 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
 void sim_process_destroy(sim_process *p)
 {
   sim_unschedule(&p->world->agenda, &p->resume_job);
-  sim_unschedule(&p->world->agenda, &p->free_job);
-  sim_driver_stop(p, true);
+  sim_unschedule(&p->world->agenda, &p->close_job);
+  sim_driver_stop(p, SIM_CLOSE_SILENTLY);
   sim_actors_destroy(p);
 }
 
@@ -305,16 +305,16 @@ void sim_process_ended(sim_process *p)
   SIM_TRACE(&p->world->trace, p->name, "has ended");
 }
 
-void sim_process_crash(sim_process *p, bool silent)
+void sim_process_crash(sim_process *p, sim_close_mode mode)
 {
   if (p->client == NULL)
     return;
   SIM_TRACE(&p->world->trace, p->name, "dies%s",
-            silent ? " with its machine" : "");
+            mode == SIM_CLOSE_SILENTLY ? " with its machine" : "");
   p->paused = false;
   sim_unschedule(&p->world->agenda, &p->resume_job);
-  sim_unschedule(&p->world->agenda, &p->free_job);
-  sim_driver_stop(p, silent);
+  sim_unschedule(&p->world->agenda, &p->close_job);
+  sim_driver_stop(p, mode);
   sim_actors_forget(p);
   p->client = NULL;
   while (p->blocks != NULL)
@@ -328,12 +328,12 @@ void sim_process_crash(sim_process *p, bool silent)
 void sim_process_free_client(sim_process *p)
 {
   lk_client *client = p->client;
-  bool client_first = sim_roll(&p->rng, 3) == 0;
+  bool client_first = sim_one_in(&p->rng, 3);
 
   if (p->client == NULL || p->freeing_client)
     return;
   SIM_TRACE(&p->world->trace, p->name, "frees its client");
-  sim_unschedule(&p->world->agenda, &p->free_job);
+  sim_unschedule(&p->world->agenda, &p->close_job);
   p->freeing_client = true;
   p->has_locks = true;
   if (client_first)
@@ -402,20 +402,25 @@ void sim_process_pause_for_spent_time(sim_process *p)
   int64_t us = p->busy_until_us - p->world->agenda.now_us;
 
   if (us > 0)
-    sim_process_pause(p, us, 0);
+    sim_process_pause(p, us);
 }
 
-void sim_process_pause(sim_process *p, int64_t for_us, unsigned pause_at_step)
+void sim_process_pause_at_step(sim_process *p, int64_t for_us, unsigned step)
+{
+  if (step == SIM_LOOP_NO_STEP) {
+    sim_process_pause(p, for_us);
+  } else if (sim_process_runs(p)) {
+    p->pause_at_step = step;
+    p->pause_at_step_us = for_us;
+  }
+}
+
+void sim_process_pause(sim_process *p, int64_t for_us)
 {
   sim_agenda *a = &p->world->agenda;
 
   if (!sim_process_runs(p))
     return;
-  if (pause_at_step > 0) {
-    p->pause_at_step = pause_at_step;
-    p->pause_at_step_us = for_us;
-    return;
-  }
   p->paused = true;
   p->paused_until_us = a->now_us + for_us;
   SIM_TRACE(&p->world->trace, p->name, "is paused for %" PRId64 " ms",

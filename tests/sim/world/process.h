@@ -69,7 +69,7 @@ typedef struct sim_process {
   unsigned naddresses; /**< of one name for all servers; 0: there is a name for
                           each */
   unsigned addresses[SIM_MOST_ADDRESSES]; /**< servers, or SIM_DEAD */
-  unsigned eager; /**< number of active faults that make it connect and send in
+  unsigned eager_faults; /**< number of active faults that make it connect and send in
                      its wake hook */
   bool in_loop;   /**< an iteration of the loop is running */
   unsigned loop_step;                 /**< next step of the loop */
@@ -86,7 +86,7 @@ typedef struct sim_process {
   bool closing;   /**< lk_client_close() was called */
   int64_t closed_session;   /**< session of the client that was closed */
   int64_t restart_after_us; /**< time from its free to the next start */
-  sim_job free_job;         /**< frees or closes the client later */
+  sim_job close_job;         /**< closes the client, or frees the closed client */
 } sim_process;
 
 /** The clock of the process in ms, as lk_client_clock() has it. It also
@@ -113,9 +113,9 @@ void sim_process_destroy(sim_process *p);
 /** Start after this time, with a new client, session lease and actors. Does
     nothing if the process has a client then. */
 void sim_process_start_in(sim_process *p, int64_t in_us);
-/** The process dies: no callback is invoked, and its memory is freed. `silent`:
-    its machine fails, so the servers do not notice. */
-void sim_process_crash(sim_process *p, bool silent);
+/** The process dies: no callback is invoked, and its memory is freed.
+    SIM_CLOSE_SILENTLY: its machine fails, too. */
+void sim_process_crash(sim_process *p, sim_close_mode mode);
 /** Free locks and client now; may be called in a callback. */
 void sim_process_free_client(sim_process *p);
 /** Close the client, free it in the callback or at another time, and start
@@ -123,9 +123,11 @@ void sim_process_free_client(sim_process *p);
 bool sim_process_close(sim_process *p, int64_t restart_after_us);
 /** Close the client after this time. */
 void sim_process_close_in(sim_process *p, int64_t in_us);
-/** Pause for this time. If `pause_at_step` is above 0, the pause begins before
-    that step of the loop; else now. */
-void sim_process_pause(sim_process *p, int64_t for_us, unsigned pause_at_step);
+/** Pause for this time, from now on. */
+void sim_process_pause(sim_process *p, int64_t for_us);
+/** Pause for this time, from before a sim_loop_step on; SIM_LOOP_NO_STEP: from
+    now on. */
+void sim_process_pause_at_step(sim_process *p, int64_t for_us, unsigned step);
 /** The running callback takes this time: the clock of the process advances,
     other processes continue. */
 void sim_process_spend_in_callback(sim_process *p, int64_t for_us);

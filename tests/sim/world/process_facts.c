@@ -126,7 +126,7 @@ void sim_checker_note_process_ended(sim_checker *checker, sim_process *p)
   sim_report_fact(checker, &(sim_fact){.type = SIM_PROCESS_ENDED,
                                        .life = l,
                                        .was_freed = p->freeing_client});
-  sim_contenders_free(checker, l);
+  sim_contenders_free_of(checker, l);
   for (sim_handle *h = l->handles; h != NULL; h = h->next)
     h->lock = NULL;
   sim_life_end(l);

@@ -132,10 +132,10 @@ static void random_create_mode(sim_actor *a, sim_request_op *e)
                               LK_CONTAINER,  LK_CONTAINER};
 
   e->flags = flags[sim_roll(&a->rng, 6)];
-  if (sim_roll(&a->rng, 4) > 0)
+  if (!sim_one_in(&a->rng, 4))
     return;
   e->type = LK_OP_CREATE_TTL;
-  e->flags = sim_roll(&a->rng, 8) == 0 ? LK_SEQUENTIAL : LK_PERSISTENT;
+  e->flags = sim_one_in(&a->rng, 8) ? LK_SEQUENTIAL : LK_PERSISTENT;
   e->ttl_ms = sim_between(&a->rng, 1, a->process->world->timeout_ms * 4);
 }
 
@@ -147,8 +147,8 @@ static void random_op(sim_actor *a, const sim_request *r, unsigned number,
                                   LK_OP_CHECK,  LK_OP_CHECK};
   static const int32_t reads[] = {LK_READ_GET, LK_READ_GET_CHILDREN};
 
-  random_path(a, sim_roll(&a->rng, 2) == 0, e->path);
-  e->version = sim_roll(&a->rng, 4) == 0 ? (int32_t)sim_roll(&a->rng, 2) : -1;
+  random_path(a, sim_one_in(&a->rng, 2), e->path);
+  e->version = sim_one_in(&a->rng, 4) ? (int32_t)sim_roll(&a->rng, 2) : -1;
   snprintf(e->data, sizeof e->data, "%s.%" PRIu64 ".%" PRIu64 ".%u", a->name,
            a->process->life, r->number, number);
   if (r->verb == SIM_READS)
@@ -241,10 +241,10 @@ static lk_call random_call(sim_actor *a, sim_verb verb)
 {
   lk_call call = {.size = sizeof call};
 
-  if (sim_roll(&a->rng, 8) == 0)
+  if (sim_one_in(&a->rng, 8))
     call.timeout_ms = 1 + a->process->world->timeout_ms /
                               (int64_t)(4 + sim_roll(&a->rng, 100));
-  call.repeat = !is_write(verb) && sim_roll(&a->rng, 3) == 0;
+  call.repeat = !is_write(verb) && sim_one_in(&a->rng, 3);
   return call;
 }
 
@@ -254,11 +254,10 @@ static void send_random_request(sim_actor *a, sim_verb verb)
   lk_call call = random_call(a, verb);
 
   r->verb = verb;
-  random_path(a, verb == SIM_SET_ACL || sim_roll(&a->rng, 3) == 0, r->path);
-  if (verb == SIM_OWNED || (verb == SIM_COUNT && sim_roll(&a->rng, 3) == 0))
+  random_path(a, verb == SIM_SET_ACL || sim_one_in(&a->rng, 3), r->path);
+  if (verb == SIM_OWNED || (verb == SIM_COUNT && sim_one_in(&a->rng, 3)))
     snprintf(r->path, sizeof r->path, "%s", SIM_REQUEST_DIR);
-  r->perms =
-      sim_roll(&a->rng, 3) == 0 ? LK_PERM_ALL & ~LK_PERM_READ : LK_PERM_ALL;
+  r->perms = sim_one_in(&a->rng, 3) ? LK_PERM_ALL & ~LK_PERM_READ : LK_PERM_ALL;
   if (verb == SIM_BATCH || verb == SIM_READS)
     r->nops = sim_roll(&a->rng, SIM_MOST_OPS + 1);
   else

@@ -67,7 +67,7 @@ static int send_write(sim_actor *a, sim_write *x, const lk_call *call)
 {
   lk_client *c = a->process->client;
   bool sole = !x->shared;
-  bool lasts = sole || sim_roll(&a->rng, 2) == 0;
+  bool lasts = sole || sim_one_in(&a->rng, 2);
   int flags = lasts ? LK_PERSISTENT : LK_EPHEMERAL;
 
   if (x->verb == SIM_CREATE)
@@ -87,7 +87,7 @@ static void begin_write(sim_actor *a)
 
   x->actor = a;
   x->verb = verbs[sim_roll(&a->rng, 4)];
-  x->shared = sim_roll(&a->rng, 4) == 0;
+  x->shared = sim_one_in(&a->rng, 4);
   if (x->shared && x->verb == SIM_DELETE)
     x->verb = SIM_SET;
   if (x->shared)
@@ -97,7 +97,7 @@ static void begin_write(sim_actor *a)
              (unsigned)sim_roll(&a->rng, OWN_NODES));
   snprintf(x->data, sizeof x->data, "%s.%" PRIu64, a->name,
            a->process->world->agenda.done);
-  if (sim_roll(&a->rng, 6) == 0)
+  if (sim_one_in(&a->rng, 6))
     call.timeout_ms = 1 + (int)sim_roll(&a->rng, 1000);
   a->write = x;
   if (send_write(a, x, &call) != 0) {

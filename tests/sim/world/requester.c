@@ -247,7 +247,7 @@ static void on_large(lk_client *c, int err, const lk_bytes *data,
 /* Starts a read of the large node, unless one is outstanding. */
 static void read_large(sim_actor *a)
 {
-  lk_call call = {.size = sizeof call, .repeat = sim_roll(&a->rng, 2) == 0};
+  lk_call call = {.size = sizeof call, .repeat = sim_one_in(&a->rng, 2)};
 
   if (!a->reading)
     a->reading =
@@ -262,7 +262,7 @@ static void cancel_random_watch(sim_actor *a)
   if (r == NULL)
     return;
   TRACE(r, "watch of request %" PRIu64 " is cancelled", r->number);
-  lk_watch_cancel(a->process->client, r->watch, sim_roll(&a->rng, 2) == 0);
+  lk_watch_cancel(a->process->client, r->watch, sim_one_in(&a->rng, 2));
   r->watch_registered = false;
   r->watch = NULL;
 }
@@ -283,9 +283,9 @@ static void requester_act(sim_actor *a)
   if (sim_has_condition(a->process->world, SIM_NARROW))
     read_large(a);
   if (sim_has_condition(a->process->world, SIM_REFUSALS) &&
-      sim_roll(&a->rng, 2) == 0)
+      sim_one_in(&a->rng, 2))
     send_random_request(a, SIM_WHO, 0);
-  if (sim_roll(&a->rng, 4) == 0)
+  if (sim_one_in(&a->rng, 4))
     cancel_random_watch(a);
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }

@@ -53,14 +53,14 @@ static void make_lock(sim_actor *a)
 {
   lk_lock_config config = {.size = sizeof config,
                            .data = lk_text(a->name),
-                           .fail_on_expiry = sim_roll(&a->rng, 4) == 0,
-                           .peek = sim_roll(&a->rng, 4) == 0,
+                           .fail_on_expiry = sim_one_in(&a->rng, 4),
+                           .peek = sim_one_in(&a->rng, 4),
                            .on_event = on_event,
                            .arg = a};
   lk_single_config options = {
       .size = sizeof options,
-      .poll_ms = sim_roll(&a->rng, 4) == 0 ? 20 : 0,
-      .spread_ms = sim_roll(&a->rng, 2) == 0 ? -1 : 0,
+      .poll_ms = sim_one_in(&a->rng, 4) ? 20 : 0,
+      .spread_ms = sim_one_in(&a->rng, 2) ? -1 : 0,
   };
 
   a->single = (sim_single_state){.lock = NULL};
@@ -101,7 +101,7 @@ static void single_release(sim_actor *a)
 static void cancel_or_replace(sim_actor *a)
 {
   TRACE(a, "cancels or frees its lock");
-  if (sim_roll(&a->rng, 2) == 0) {
+  if (sim_one_in(&a->rng, 2)) {
     lk_lock_cancel(a->single.lock);
     return;
   }
@@ -115,7 +115,7 @@ static void single_locker_act(sim_actor *a)
 
   if (s->lost || lk_lock_count(s->lock) > 0)
     single_release(a);
-  else if (s->acquiring && !a->stopping && sim_roll(&a->rng, 4) == 0)
+  else if (s->acquiring && !a->stopping && sim_one_in(&a->rng, 4))
     cancel_or_replace(a);
   else if (!s->acquiring && !a->stopping)
     single_acquire(a);

@@ -63,7 +63,7 @@ static void notify_checker(sim_actor *a, lk_subscription *s,
     return;
   n->notified = true;
   n->last = *state;
-  if (!a->stopping && sim_roll(&a->rng, 16) == 0)
+  if (!a->stopping && sim_one_in(&a->rng, 16))
     unsubscribe(a);
 }
 
@@ -137,8 +137,8 @@ static void choose_node(sim_actor *a)
   sim_subscribed *n = a->subscribed;
   uint32_t node = sim_roll(&a->rng, NODES);
 
-  n->children = sim_roll(&a->rng, 2) == 0;
-  if (n->children && sim_roll(&a->rng, 2) == 0)
+  n->children = sim_one_in(&a->rng, 2);
+  if (n->children && sim_one_in(&a->rng, 2))
     snprintf(n->path, sizeof n->path, "%s", SIM_REQUEST_DIR);
   else
     snprintf(n->path, sizeof n->path, "%s/n%u", SIM_REQUEST_DIR,
@@ -151,7 +151,7 @@ static void subscribe(sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;
   lk_subscription_config config = {
-      .size = sizeof config, .check_ms = sim_roll(&a->rng, 4) == 0 ? 100 : -1};
+      .size = sizeof config, .check_ms = sim_one_in(&a->rng, 4) ? 100 : -1};
   lk_client *c = a->process->client;
 
   choose_node(a);
@@ -172,7 +172,7 @@ static void subscriber_act(sim_actor *a)
 
   if (n->subscription == NULL)
     subscribe(a);
-  else if (!a->stopping && sim_roll(&a->rng, 24) == 0)
+  else if (!a->stopping && sim_one_in(&a->rng, 24))
     unsubscribe(a);
   a->idle =
       a->stopping && n->subscription != NULL && sim_subscriber_is_up_to_date(a);

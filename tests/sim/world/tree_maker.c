@@ -76,14 +76,14 @@ static void random_path(sim_actor *a, sim_write *x)
 static void begin_call(sim_actor *a)
 {
   lk_parents_config parents = {.size = sizeof parents,
-                               .containers = sim_roll(&a->rng, 3) == 0};
+                               .containers = sim_one_in(&a->rng, 3)};
   lk_call call = {.size = sizeof call};
   sim_write *x = sim_checker_allocate(checker_of(a), sizeof *x);
   lk_client *c = a->process->client;
   int err;
 
   x->actor = a;
-  x->verb = sim_roll(&a->rng, 4) > 0 ? SIM_CREATE : SIM_DELETE;
+  x->verb = !sim_one_in(&a->rng, 4) ? SIM_CREATE : SIM_DELETE;
   x->shared = true;
   random_path(a, x);
   a->write = x;
@@ -91,7 +91,7 @@ static void begin_call(sim_actor *a)
     err = lk_create_with_parents(c, x->path, lk_text("x"), NULL, LK_PERSISTENT,
                                  &parents, &call, on_created, x);
   } else {
-    call.repeat = sim_roll(&a->rng, 2) == 0;
+    call.repeat = sim_one_in(&a->rng, 2);
     err = lk_delete_recursive(c, x->path, &call, NULL, on_deleted, x);
   }
   x->ended = err != 0;

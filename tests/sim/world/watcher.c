@@ -100,7 +100,7 @@ static void add_watch(sim_actor *a)
 {
   sim_request *r = sim_checker_new_request(checker_of(a->process), a->process);
   lk_call call = {.size = sizeof call,
-                  .until_disconnect = sim_roll(&a->rng, 7) == 0,
+                  .until_disconnect = sim_one_in(&a->rng, 7),
                   .on_event = on_watch,
                   .watch_arg = r,
                   .watch = &r->watch};
@@ -108,9 +108,9 @@ static void add_watch(sim_actor *a)
   r->verb = SIM_ADD_WATCH;
   r->persistent = sim_allocate(sizeof *r->persistent);
   r->persistent->mode =
-      sim_roll(&a->rng, 2) == 0 ? LK_WATCH_PERSISTENT : LK_WATCH_RECURSIVE;
+      sim_one_in(&a->rng, 2) ? LK_WATCH_PERSISTENT : LK_WATCH_RECURSIVE;
   random_path(a, r);
-  if (sim_roll(&a->rng, 8) == 0)
+  if (sim_one_in(&a->rng, 8))
     call.timeout_ms = 1 + a->process->world->timeout_ms / 20;
   r->sets_watch = true;
   r->until_disconnect = call.until_disconnect;
@@ -141,7 +141,7 @@ static void cancel_random_watch(sim_actor *a)
       checker_of(a->process), a->process, sim_roll(&a->rng, 2 * MOST_WATCHES));
 
   if (r != NULL && r->persistent != NULL)
-    cancel_watch(r, sim_roll(&a->rng, 2) == 0);
+    cancel_watch(r, sim_one_in(&a->rng, 2));
 }
 
 static void watcher_act(sim_actor *a)
@@ -150,7 +150,7 @@ static void watcher_act(sim_actor *a)
     return;
   if (count_watches(a) < MOST_WATCHES)
     add_watch(a);
-  if (sim_roll(&a->rng, 3) == 0)
+  if (sim_one_in(&a->rng, 3))
     cancel_random_watch(a);
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }

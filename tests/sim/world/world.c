@@ -32,8 +32,8 @@ static int32_t random_timeout(sim_rng *r, int32_t tick)
 {
   int64_t most = 20 * (int64_t)tick < 6000 ? 20 * (int64_t)tick : 6000;
 
-  return (int32_t)(sim_roll(r, 3) == 0 ? 2 * tick
-                                       : sim_between(r, 2 * tick, most));
+  return (int32_t)(sim_one_in(r, 3) ? 2 * tick
+                                    : sim_between(r, 2 * tick, most));
 }
 
 static void choose_sizes(sim_world *w)
@@ -46,7 +46,7 @@ static void choose_sizes(sim_world *w)
 
   w->timeout_ms = drift ? 20 * tick : random_timeout(&r, tick);
   w->config = (sim_ensemble_config){
-      .servers = sim_roll(&r, 4) == 0 ? 5 : 3,
+      .servers = sim_one_in(&r, 4) ? 5 : 3,
       .tick_ms = tick,
       .sync_limit = (int32_t)sim_between(&r, 2, 5),
       .sweep_ms = w->scenario->sweep_ms == 0 ? 60000 : w->scenario->sweep_ms,
@@ -122,7 +122,7 @@ void sim_world_init(sim_world *w, uint64_t seed, const sim_choice *choice)
 void sim_world_destroy(sim_world *w)
 {
   for (size_t i = 0; i < w->nprocesses; i++) {
-    sim_process_crash(&w->processes[i], true);
+    sim_process_crash(&w->processes[i], SIM_CLOSE_SILENTLY);
     sim_process_destroy(&w->processes[i]);
   }
   sim_faults_free(w->faults);
@@ -238,7 +238,6 @@ static bool free_clients(sim_world *w, int64_t t)
     sim_process_free_client(&w->processes[i]);
   if (!pass_time(w, t))
     return false;
-  sim_checker_end(w->checker);
   return true;
 }
 
