@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   if (err != 0)
     return 0;
   must(h.count > 0 && h.chroot_len == strlen(h.chroot));
-  must(h.chroot_len == 0 || lk__path_valid(h.chroot, false));
+  must(h.chroot_len == 0 || lk__path_valid(h.chroot, LK_PATH_OF_NODE));
   print_and_parse(&h);
   check_rotation(&h);
   lk__hosts_free(&h);

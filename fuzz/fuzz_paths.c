@@ -73,7 +73,8 @@ static bool reference_valid(const char *path, bool sequential)
 static void send_and_receive(const char *chroot, const char *path,
                              bool sequential)
 {
-  const char *rest = lk__path_rest(chroot, path, sequential);
+  const char *rest = lk__path_rest(
+      chroot, path, sequential ? LK_PATH_BEFORE_NUMBER : LK_PATH_OF_NODE);
   size_t root_len = strlen(chroot), len = root_len + strlen(rest);
   char *full = malloc(len + 1);
 
@@ -96,13 +97,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   char *path = copy_as_text(data + skip, size - skip);
 
   for (int sequential = 0; sequential < 2; sequential++) {
-    bool fine = lk__path_valid(path, sequential);
+    bool fine = lk__path_valid(path, sequential ? LK_PATH_BEFORE_NUMBER
+                                                : LK_PATH_OF_NODE);
 
     must(fine == reference_valid(path, sequential));
     if (!fine)
       continue;
     send_and_receive("", path, sequential);
-    if (lk__path_valid(chroot, false) && strcmp(chroot, "/") != 0)
+    if (lk__path_valid(chroot, LK_PATH_OF_NODE) && strcmp(chroot, "/") != 0)
       send_and_receive(chroot, path, sequential);
   }
   must((lk_path_check(path) == 0) == reference_valid(path, false));

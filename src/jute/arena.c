@@ -30,7 +30,7 @@ static lk_arena_block *new_block(lk_arena *a, size_t cap)
   return b;
 }
 
-/* Begin a new block for `size` bytes or more, twice as large as the last
+/* Begin a new block for `size` bytes or more, twice as large as the newest
  * one. */
 static bool add_block(lk_arena *a, size_t size)
 {
@@ -53,7 +53,7 @@ static bool add_block(lk_arena *a, size_t size)
 void *lk__arena_take_raw(lk_arena *a, size_t count, size_t size)
 {
   const size_t unit = alignof(max_align_t);
-  size_t len;
+  size_t len; /* count * size, rounded up to units */
   void *p;
 
   if (size > 0 && count > (SIZE_MAX - unit) / size)
@@ -75,18 +75,20 @@ void *lk__arena_take(lk_arena *a, size_t count, size_t size)
   return p == NULL ? NULL : memset(p, 0, count * size);
 }
 
-void lk__arena_clear(lk_arena *a, size_t keep)
+void lk__arena_clear(lk_arena *a, size_t max_kept)
 {
   size_t need = a->used;
 
+  /* Something was taken since the last reset, so there is a first block. */
   for (lk_arena_block *b = a->first->next; b != NULL; b = b->next)
     need += b->used;
   a->used = 0;
-  if (a->first->next == NULL && a->first->cap <= keep)
+  if (a->first->next == NULL && a->first->cap <= max_kept)
     return;
   lk__arena_free(a);
-  if (need <= keep)
-    a->first = new_block(a, need); /* or NULL: lk__arena_take() tries again */
+  if (need <= max_kept)
+    a->first =
+        new_block(a, need); /* if it is NULL, the next take tries again */
 }
 
 void lk__arena_free(lk_arena *a)

@@ -20,18 +20,20 @@ typedef struct lk_arena {
 /** Take `count` * `size` zeroed bytes, aligned for any type. NULL: there is no
     memory, or the product is too large. Valid until the next reset. */
 void *lk__arena_take(lk_arena *a, size_t count, size_t size);
-/** The same with uninitialised bytes, for a caller that sets all of them. */
+/** Take `count` * `size` uninitialised bytes, as lk__arena_take() does, for a
+    caller that sets all of them. */
 void *lk__arena_take_raw(lk_arena *a, size_t count, size_t size);
 /** The slow path of lk__arena_reset(), for an arena of which something was
     taken. */
-void lk__arena_clear(lk_arena *a, size_t keep);
-/** Make all memory of the arena available again. Several blocks are replaced by
-    one block of the size that was needed, and no more than `keep` bytes are
-    kept. This cannot fail: without memory the arena keeps no block. */
-static inline void lk__arena_reset(lk_arena *a, size_t keep)
+void lk__arena_clear(lk_arena *a, size_t max_kept);
+/** Make all memory of the arena available again. The arena keeps one block: its
+    only one, or in place of several a new one of the size that was needed. If
+    that block would have more than `max_kept` bytes, or there is no memory for
+    it, the arena keeps none. */
+static inline void lk__arena_reset(lk_arena *a, size_t max_kept)
 {
   if (a->used > 0)
-    lk__arena_clear(a, keep);
+    lk__arena_clear(a, max_kept);
 }
 /** Free all blocks. The arena can be used again. */
 void lk__arena_free(lk_arena *a);

@@ -58,8 +58,8 @@ static void add_create(counts *t, lk_reader *request, int32_t op, int32_t err)
   lk_arena arena = {.mem = &lk__mem_libc};
   lk_operation create = {.type = op};
 
-  lk__record_decode(lk__operation_record(op, false), &create.body, request,
-                    &arena);
+  lk__record_decode(lk__operation_record(op, LK_OPERATIONS_OF_REQUEST),
+                    &create.body, request, &arena);
   add_to_kind(t, 1, err, "%s, flags %d", lk__opcode_info(op)->name,
               (int)create_flags(&create));
   lk__arena_free(&arena);
@@ -107,8 +107,9 @@ static void add_operations(counts *t, lk_reader *request, lk_reader *reply,
   lk_operation operation, result;
   bool empty = true;
 
-  while (lk__operation_decode(request, false, &arena, &operation) &&
-         lk__operation_decode(reply, true, &arena, &result)) {
+  while (lk__operation_decode(request, LK_OPERATIONS_OF_REQUEST, &arena,
+                              &operation) &&
+         lk__operation_decode(reply, LK_OPERATIONS_OF_REPLY, &arena, &result)) {
     const char *type = lk__opcode_info(operation.type)->name;
 
     empty = false;

@@ -111,8 +111,9 @@ static void learn_multi(generator *g, lk_reader *request, lk_reader *reply)
   lk_arena arena = {.mem = &lk__mem_libc};
   lk_operation operation, result;
 
-  while (lk__operation_decode(request, false, &arena, &operation) &&
-         lk__operation_decode(reply, true, &arena, &result)) {
+  while (lk__operation_decode(request, LK_OPERATIONS_OF_REQUEST, &arena,
+                              &operation) &&
+         lk__operation_decode(reply, LK_OPERATIONS_OF_REPLY, &arena, &result)) {
     if (result.type == LK_OPCODE_CREATE || result.type == LK_OPCODE_CREATE2)
       add_node(g, result.type == LK_OPCODE_CREATE ? result.body.path.path
                                                   : result.body.path_stat.path);

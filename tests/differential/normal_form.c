@@ -230,7 +230,8 @@ static void normalise_results(normal_form *form, lk_reader *in, lk_arena *arena,
       return;
     }
     wire_record(out, &lk__multi_header_record, &head);
-    const lk_record *rec = lk__operation_record(head.type, true);
+    const lk_record *rec =
+        lk__operation_record(head.type, LK_OPERATIONS_OF_REPLY);
 
     if (head.done || rec == NULL ||
         !normalise_record(form, rec, in, arena, out))
@@ -329,11 +330,11 @@ static void print_results(lk_reader *in, lk_arena *arena, lk_buf *out)
 {
   lk_operation result;
 
-  while (lk__operation_decode(in, true, arena, &result)) {
+  while (lk__operation_decode(in, LK_OPERATIONS_OF_REPLY, arena, &result)) {
     wire_say(out, " | %s err=%d ", lk__opcode_info(result.type)->name,
              (int)result.err);
-    lk__record_print(lk__operation_record(result.type, true), &result.body,
-                     out);
+    lk__record_print(lk__operation_record(result.type, LK_OPERATIONS_OF_REPLY),
+                     &result.body, out);
   }
 }
 

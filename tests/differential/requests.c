@@ -106,7 +106,7 @@ static void append_operation(int32_t op, const request *r, lk_buf *body)
   struct lk_multi_header head = {.type = op, .done = false, .err = -1};
 
   wire_record(body, &lk__multi_header_record, &head);
-  wire_record(body, lk__operation_record(op, false), r);
+  wire_record(body, lk__operation_record(op, LK_OPERATIONS_OF_REQUEST), r);
 }
 
 static void append_end(lk_buf *body)

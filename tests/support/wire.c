@@ -171,10 +171,11 @@ static void print_parts(lk_reader *in, lk_buf *out)
   lk_arena arena = {.mem = &lk__mem_libc};
   lk_operation part;
 
-  while (lk__operation_decode(in, false, &arena, &part)) {
+  while (lk__operation_decode(in, LK_OPERATIONS_OF_REQUEST, &arena, &part)) {
     wire_say(out, " | %s ", lk__opcode_info(part.type)->name);
-    must(lk__record_print(lk__operation_record(part.type, false), &part.body,
-                          out));
+    must(lk__record_print(
+        lk__operation_record(part.type, LK_OPERATIONS_OF_REQUEST), &part.body,
+        out));
   }
   if (in->err != 0)
     wire_say(out, " | UNREADABLE");

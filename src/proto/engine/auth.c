@@ -9,24 +9,27 @@
 #include "proto/engine/invariants.h"
 #include "proto/wire/opcode.h"
 
-/* The length of the frame without its length field: the header of two ints, the
- * int `type`, and two texts with their length fields. */
-static size_t auth_frame_len(const char *scheme, lk_bytes auth)
+enum { INT_LEN = 4 }; /* bytes of an int, such as a length field */
+
+/* The length of the frame without its length field. */
+static size_t len_behind_field(const char *scheme, lk_bytes auth)
 {
-  return 8 + 4 + 4 + strlen(scheme) + 4 + auth.len;
+  size_t header = 2 * INT_LEN, type = INT_LEN;
+
+  return header + type + INT_LEN + strlen(scheme) + INT_LEN + auth.len;
 }
 
 static lk_auth *new_auth(lk_client *c, const char *scheme, lk_bytes auth)
 {
   struct lk_request_header header = {LK_XID_AUTH, LK_OPCODE_AUTH};
   struct lk_auth_request r = {.scheme = lk_text(scheme), .auth = auth};
-  size_t len = auth_frame_len(scheme, auth);
-  lk_auth *a = lk__mem_new(&c->mem, sizeof *a + 4 + len);
+  size_t len = len_behind_field(scheme, auth);
+  lk_auth *a = lk__mem_new(&c->mem, sizeof *a + INT_LEN + len);
   lk_writer w;
 
   if (a == NULL)
     return NULL;
-  lk__writer_init(&w, a->frame, 4 + len);
+  lk__writer_init(&w, a->frame, INT_LEN + len);
   lk__writer_int(&w, (int32_t)len);
   lk__record_encode(&lk__request_header_record, &header, &w);
   lk__record_encode(&lk__auth_request_record, &r, &w);
@@ -70,15 +73,12 @@ static void auth_complete(lk_client *c, lk_auth *a, int err)
     done(c, err, a->arg);
 }
 
-bool lk__auth_accept_next(lk_client *c)
+void lk__auth_accept_next(lk_client *c)
 {
   lk_auth *a = c->auth.next_reply;
 
-  if (a == NULL)
-    return false;
   c->auth.next_reply = a->next;
   auth_complete(c, a, 0);
-  return true;
 }
 
 void lk__auth_fail_all(lk_client *c, int err)
@@ -96,8 +96,8 @@ int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
     return err;
   if (scheme == NULL || scheme[0] == '\0' || auth.at == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  if (auth.len > c->options.send_limit ||
-      auth_frame_len(scheme, auth) > c->options.send_limit)
+  if (auth.len > c->options.send_limit || /* so the sum cannot overflow */
+      len_behind_field(scheme, auth) > c->options.send_limit)
     return LK_ERR_TOO_BIG;
   lk_auth *a = new_auth(c, scheme, auth);
 
@@ -110,11 +110,11 @@ int lk_add_auth(lk_client *c, const char *scheme, lk_bytes auth,
   }
   a->done = done;
   a->arg = arg;
-  lk_auth **last = &c->auth.first;
+  lk_auth **end = &c->auth.first; /* the pointer at the end of the list */
 
-  while (*last != NULL)
-    last = &(*last)->next;
-  *last = a;
+  while (*end != NULL)
+    end = &(*end)->next;
+  *end = a;
   if (c->connection.phase == LK_PHASE_LIVE && c->auth.next_reply == NULL)
     c->auth.next_reply = a;
   lk__client_wake(c);
@@ -126,8 +126,7 @@ int lk_who_am_i(lk_client *c, const lk_call *call, lk_identities_cb done,
 {
   lk_call_spec spec = {
       .op = LK_OPCODE_WHO_AM_I, .done = (void (*)(void))done, .arg = arg};
-  lk_call own;
-  int err = lk__call_take_options(c, &spec, &own, call, false);
+  int err = lk__call_take_options(c, &spec, call);
 
   return err != 0 ? err : lk__call_send(c, &spec, NULL, NULL);
 }

@@ -28,9 +28,8 @@ typedef struct lk_engine_auth {
 /** Append all identities to the output of a new connection.
     @return false: no memory. */
 bool lk__auth_send_all(lk_client *c);
-/** The server has accepted the oldest identity that has no reply.
-    @return false: there is none. */
-bool lk__auth_accept_next(lk_client *c);
+/** The server has accepted auth.next_reply, which is not NULL. */
+void lk__auth_accept_next(lk_client *c);
 /** Complete with `err` every lk_add_auth() that has not completed. */
 void lk__auth_fail_all(lk_client *c, int err);
 /** Wipe and free all identities. */

@@ -4,6 +4,7 @@
 #include "proto/engine/calls.h"
 #include "proto/engine/client.h"
 #include "proto/engine/server_support.h"
+#include "proto/wire/create_mode.h"
 #include "proto/wire/opcode.h"
 #include "proto/wire/path.h"
 
@@ -18,19 +19,27 @@ int lk__call_copy_options(const lk_client *c, const lk_sized_struct *what,
   return LK_ERR_BAD_ARGUMENT;
 }
 
-int lk__call_take_options(lk_client *c, lk_call_spec *spec, lk_call *own,
-                          const lk_call *call, bool watchable)
+int lk__call_take_watch_options(lk_client *c, lk_call_spec *spec,
+                                const lk_call *call)
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_call);
 
   if (call == NULL)
     return 0;
-  int err = lk__call_copy_options(c, &what, own, call);
+  spec->call = &spec->options;
+  return lk__call_copy_options(c, &what, &spec->options, call);
+}
 
-  if (err == 0 && own->on_event != NULL && !watchable)
-    err = LK_ERR_BAD_ARGUMENT;
-  spec->call = own;
-  return err;
+static bool asks_for_watch(const lk_call_spec *spec)
+{
+  return spec->call != NULL && spec->call->on_event != NULL;
+}
+
+int lk__call_take_options(lk_client *c, lk_call_spec *spec, const lk_call *call)
+{
+  int err = lk__call_take_watch_options(c, spec, call);
+
+  return err == 0 && asks_for_watch(spec) ? LK_ERR_BAD_ARGUMENT : err;
 }
 
 /* Whether the caller asks to repeat a write, which is refused: it could be
@@ -61,54 +70,66 @@ int lk__call_send(lk_client *c, lk_call_spec *spec, const lk_record *rec,
   return lk__request_queue(c, spec);
 }
 
-int lk__call_on_node(lk_client *c, lk_call_spec *spec, bool sequence,
-                     const lk_record *rec, const void *value,
-                     const lk_call *call)
+static int call_on_path(lk_client *c, lk_call_spec *spec, lk_path_use use,
+                        const lk_record *rec, const void *value,
+                        const lk_call *call)
 {
-  lk_call own;
-  int err = lk__call_take_options(c, spec, &own, call, false);
+  int err = lk__call_take_options(c, spec, call);
 
   if (err != 0)
     return err;
-  if (!lk__path_valid(spec->path, sequence))
+  if (!lk__path_valid(spec->path, use))
     return LK_ERR_BAD_PATH;
-  spec->path = lk__path_rest(c->hosts.chroot, spec->path, sequence);
+  spec->path = lk__path_rest(c->hosts.chroot, spec->path, use);
   return lk__call_send(c, spec, rec, value);
+}
+
+int lk__call_on_node(lk_client *c, lk_call_spec *spec, const lk_record *rec,
+                     const void *value, const lk_call *call)
+{
+  return call_on_path(c, spec, LK_PATH_OF_NODE, rec, value, call);
+}
+
+int lk__call_create(lk_client *c, lk_call_spec *spec, int flags,
+                    const lk_record *rec, const void *value,
+                    const lk_call *call)
+{
+  return call_on_path(c, spec, lk__create_path_use(flags), rec, value, call);
 }
 
 /* Set spec->covered: whether a persistent watch covers the watch of `spec`. */
 static int find_covering_watch(lk_client *c, lk_call_spec *spec)
 {
+  bool request_is_sent_now = c->connection.phase == LK_PHASE_LIVE;
   lk_watched *on;
   int err;
 
   if (c->watches.adding == 0)
-    return 0;
+    return 0; /* there is no persistent watch */
   err = lk__request_find_watched(c, spec, &on);
-  spec->covered =
-      on != NULL && lk__watched_covers(&c->watches, on, spec->kind,
-                                       c->connection.phase == LK_PHASE_LIVE);
+  spec->covered = on != NULL && lk__watched_covers(&c->watches, on, spec->kind,
+                                                   request_is_sent_now);
   return err;
 }
 
 int lk__call_read(lk_client *c, lk_call_spec *spec, const lk_call *call)
 {
-  lk_call own;
-  int err = lk__call_take_options(c, spec, &own, call, true);
+  int err = lk__call_take_watch_options(c, spec, call);
 
   if (err != 0)
     return err;
-  bool watches = spec->call != NULL && spec->call->on_event != NULL;
-
-  if (!lk__path_valid(spec->path, false))
+  if (!lk__path_valid(spec->path, LK_PATH_OF_NODE))
     return LK_ERR_BAD_PATH;
   if (spec->chroot == NULL) {
-    spec->path = lk__path_rest(c->hosts.chroot, spec->path, false);
+    spec->path = lk__path_rest(c->hosts.chroot, spec->path, LK_PATH_OF_NODE);
     spec->chroot = c->hosts.chroot;
   }
-  err = watches ? find_covering_watch(c, spec) : 0;
-  struct lk_path_watch_request r = {.watch = watches && !spec->covered};
+  if (asks_for_watch(spec))
+    err = find_covering_watch(c, spec);
+  if (err != 0)
+    return err;
+  bool sets_watch = asks_for_watch(spec) && !spec->covered;
+  struct lk_path_watch_request r = {.watch = sets_watch};
 
-  return err != 0 ? err
-                  : lk__call_send(c, spec, &lk__path_watch_request_record, &r);
+  return lk__call_send(c, spec, &lk__path_watch_request_record, &r);
 }

@@ -27,8 +27,7 @@ static int queue_create(lk_client *c, int32_t op, const char *path,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_on_node(c, &spec, lk__create_sequential(flags),
-                          &lk__create_request_record, &r, call);
+  return lk__call_create(c, &spec, flags, &lk__create_request_record, &r, call);
 }
 
 int lk_create(lk_client *c, const char *path, lk_bytes data, const lk_acls *acl,
@@ -60,6 +59,6 @@ int lk_create_ttl(lk_client *c, const char *path, lk_bytes data,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_on_node(c, &spec, lk__create_sequential(flags),
-                          &lk__create_ttl_request_record, &r, call);
+  return lk__call_create(c, &spec, flags, &lk__create_ttl_request_record, &r,
+                         call);
 }

@@ -11,13 +11,18 @@
 /* Bytes of memory of the output that are kept once all is sent. */
 enum { KEEP_OUTPUT = 1024 * 1024 };
 
+/* Whether the client has a connection or an attempt at one. */
+static bool has_attempt(const lk_client *c)
+{
+  return c->connection.phase != LK_PHASE_PAUSE &&
+         c->connection.phase != LK_PHASE_ENDED;
+}
+
 void lk_client_want(lk_client *c, lk_want *out)
 {
   const lk_host *h = lk__hosts_current(&c->hosts);
-  bool wanted = c->connection.phase != LK_PHASE_PAUSE &&
-                c->connection.phase != LK_PHASE_ENDED;
 
-  *out = (lk_want){.attempt = wanted ? c->connection.attempt : 0,
+  *out = (lk_want){.attempt = has_attempt(c) ? c->connection.attempt : 0,
                    .host = h->name,
                    .port = h->port,
                    .address_index = c->hosts.address};
@@ -26,14 +31,13 @@ void lk_client_want(lk_client *c, lk_want *out)
 static bool is_present_attempt(const lk_client *c, uint64_t attempt)
 {
   return c->connection.attempt == attempt && !c->nesting.free_wanted &&
-         c->connection.phase != LK_PHASE_PAUSE &&
-         c->connection.phase != LK_PHASE_ENDED;
+         has_attempt(c);
 }
 
 /* An input comes from inside a callback and is dropped, so the connection must
- * be ended. lk_client_deadline() is now once the outermost call has ended, and
- * the next tick ends the connection. */
-static void lose_input(lk_client *c, uint64_t attempt)
+ * be ended. The next tick does that. It is due as soon as the outermost call
+ * has ended: see lk__client_next_deadline(). */
+static void drop_input(lk_client *c, uint64_t attempt)
 {
   if (!is_present_attempt(c, attempt))
     return;
@@ -52,15 +56,15 @@ static bool begin_input(lk_client *c, uint64_t attempt)
   if (outermost)
     lk__client_run_due(c);
   else
-    lose_input(c, attempt);
+    drop_input(c, attempt);
   return outermost && is_present_attempt(c, attempt);
 }
 
-/* The same for an input that the hook `wake` may give, too. This hook runs
- * inside a call that must not complete any request. So the work that is due is
- * left to the next input, and only an input about an attempt to connect is
- * accepted, since another one could end a live connection. */
-static bool begin_input_or_wake(lk_client *c, uint64_t attempt)
+/* Begin an input as begin_input() does, but accept it also from the hook
+ * `wake`. This hook runs inside a call that must not complete any request. So
+ * the work that is due is left to the next input, and the input is accepted
+ * only in LK_PHASE_CONNECTING, in which it cannot end a live connection. */
+static bool begin_input_also_in_wake(lk_client *c, uint64_t attempt)
 {
   if (!c->nesting.waking)
     return begin_input(c, attempt);
@@ -72,7 +76,7 @@ static bool begin_input_or_wake(lk_client *c, uint64_t attempt)
 
 void lk_client_resolved(lk_client *c, uint64_t attempt, uint32_t count)
 {
-  if (begin_input_or_wake(c, attempt) &&
+  if (begin_input_also_in_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING && count > 0) {
     c->hosts.addresses = count;
     lk__connect_timeout_shorten(c);
@@ -91,7 +95,7 @@ static void warn_unverified_tls(const lk_client *c)
 
 void lk_client_connected(lk_client *c, uint64_t attempt)
 {
-  if (begin_input_or_wake(c, attempt) &&
+  if (begin_input_also_in_wake(c, attempt) &&
       c->connection.phase == LK_PHASE_CONNECTING) {
     warn_unverified_tls(c);
     lk__session_send_handshake(c);
@@ -102,7 +106,7 @@ void lk_client_connected(lk_client *c, uint64_t attempt)
 static void fail_attempt(lk_client *c, uint64_t attempt, int err,
                          lk_tls_cause cause, const char *why)
 {
-  if (begin_input_or_wake(c, attempt)) {
+  if (begin_input_also_in_wake(c, attempt)) {
     c->last_error.tls_cause = cause;
     if (err == 0)
       err = c->connection.phase == LK_PHASE_HANDSHAKE ? LK_ERR_REFUSED
@@ -113,7 +117,7 @@ static void fail_attempt(lk_client *c, uint64_t attempt, int err,
                 : "the server closed the connection";
     lk__session_break(c, err, why);
   } else if (c->nesting.waking) {
-    lose_input(c, attempt);
+    drop_input(c, attempt); /* begin_input() does this for other callbacks */
   }
   lk__client_leave(c);
 }
@@ -176,7 +180,7 @@ static void receive_frames(lk_client *c, uint64_t attempt, lk_bytes bytes)
       lk__session_break(c, LK_ERR_PROTOCOL, "frame of negative length");
       break;
     case LK_FRAME_TOO_BIG:
-      lk__request_forbid_retry(c, true);
+      lk__request_forbid_retry(c, LK_ERR_TOO_BIG);
       lk__session_break(c, LK_ERR_PROTOCOL, "frame longer than receive_limit");
       break;
     case LK_FRAME_NO_MEMORY:
@@ -208,8 +212,10 @@ lk_bytes lk_client_pending(lk_client *c)
 {
   size_t len = lk__buf_len(&c->output.bytes);
 
-  if (c->output.limit - c->output.sent < len)
-    len = (size_t)(c->output.limit - c->output.sent);
+  uint64_t allowed = c->output.limit - c->output.sent;
+
+  if (allowed < len)
+    len = (size_t)allowed;
   return lk_bytes_of(len == 0 ? NULL : lk__buf_bytes(&c->output.bytes), len);
 }
 
@@ -219,11 +225,12 @@ void lk_client_sent(lk_client *c, uint64_t attempt, size_t len)
     return;
   lk__buf_consume(&c->output.bytes, len);
   c->output.sent += len;
-  c->output.sent_unstamped = c->output.sent_unstamped || len > 0;
+  if (len > 0)
+    c->output.sent_unstamped = true;
   c->now_stale = true;
   if (lk__buf_len(&c->output.bytes) > 0)
     return;
-  c->output.empty_ms = c->now;
+  c->output.all_sent_ms = c->now;
   lk__buf_trim(&c->output.bytes, KEEP_OUTPUT);
 }
 
@@ -242,7 +249,9 @@ void lk_client_probed(lk_client *c, uint64_t probe, const void *reply,
     lk__client_run_due(c);
   if (outermost && probe != 0 && c->probe.number == probe &&
       !c->nesting.free_wanted) {
-    if (len == 2 && memcmp(reply, "rw", 2) == 0) {
+    bool has_quorum = len == 2 && memcmp(reply, "rw", 2) == 0;
+
+    if (has_quorum) {
       lk__probe_select(c);
       lk__move_begin(c);
     } else {

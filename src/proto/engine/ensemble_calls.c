@@ -6,7 +6,8 @@
 #include "proto/engine/calls.h"
 #include "proto/wire/opcode.h"
 
-/* The node of the configuration is never below the client's chroot. */
+/* The node of the configuration is never below the client's chroot, so the
+ * chroot of this request is empty. */
 int lk_get_config(lk_client *c, const lk_call *call, lk_get_cb done, void *arg)
 {
   lk_call_spec spec = {.op = LK_OPCODE_GET_DATA,
@@ -35,12 +36,11 @@ int lk_reconfig(lk_client *c, const lk_reconfiguration *change,
   lk_call_spec spec = {
       .op = LK_OPCODE_RECONFIG, .done = (void (*)(void))done, .arg = arg};
   bool incremental = own.joining != NULL || own.leaving != NULL;
-  lk_call options;
+  bool is_new_list = own.members != NULL;
 
-  err = lk__call_take_options(c, &spec, &options, call, false);
-
+  err = lk__call_take_options(c, &spec, call);
   /* A change is either incremental or a new list of all members. */
-  if (err == 0 && incremental == (own.members != NULL))
+  if (err == 0 && incremental == is_new_list)
     err = LK_ERR_BAD_ARGUMENT;
   return err != 0 ? err
                   : lk__call_send(c, &spec, &lk__reconfig_request_record, &r);

@@ -47,10 +47,11 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
     return "the number of the connection is not that of a live one";
   if (live && (c->session.identity.id == 0) != c->connection.read_only)
     return "connected without a session, or a session without a quorum";
-  if (!live && (c->move.wanted || c->pings.sent_ms.count > 0 ||
-                c->set_watches.unanswered > 0 || c->connection.read_only ||
-                c->auth.next_reply != NULL || c->rejected.op != 0 ||
-                c->set_watches.retry_ms != LK_NEVER || c->watches.on_its_way))
+  if (!live &&
+      (c->move.wanted || c->pings.sent_ms.count > 0 ||
+       c->set_watches.unanswered > 0 || c->connection.read_only ||
+       c->auth.next_reply != NULL || c->rejected.op != 0 ||
+       c->set_watches.retry_ms != LK_NEVER || c->watches.set_watches_under_way))
     return "something of a live connection outlives it";
   if (proving ? moment == LK_MOMENT_REST && !running && !c->nesting.free_wanted
               : running)
@@ -143,7 +144,7 @@ static bool deadline_fits(const lk_client *c, const lk_ring *ring,
 
   return !r->completed && lk__heap_has(&d->node) && d->end == r->end &&
          d->node.at >= c->deadlines.heap.root->at &&
-         ring == (d->waits ? &c->requests.waiting : &c->requests.sent);
+         ring == (d->is_waiting ? &c->requests.waiting : &c->requests.sent);
 }
 
 /* Count the requests of a ring that have not completed, and their watches. */
@@ -252,7 +253,7 @@ static const char *broken_watches(const lk_client *c, lk_moment moment,
 
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && broken == NULL;
        n = lk__map_next(n))
-    broken = count_watched((lk_watched *)(void *)n, &t);
+    broken = count_watched(lk__watched_of_node(n), &t);
   if (broken != NULL)
     return broken;
   if (t.pending != pending)

@@ -69,19 +69,19 @@ lk_read lk_read_get_children(const char *path)
 
 static int check_operation(const lk_op *op)
 {
-  bool sequence = false;
+  lk_path_use path_use = LK_PATH_OF_NODE;
 
   switch (op->type) {
   case LK_OP_CREATE:
   case LK_OP_CREATE2:
     if (!lk__create_flags_valid(op->flags))
       return LK_ERR_BAD_ARGUMENT;
-    sequence = lk__create_sequential(op->flags);
+    path_use = lk__create_path_use(op->flags);
     break;
   case LK_OP_CREATE_TTL:
     if (!lk__create_ttl_valid(op->flags, op->ttl_ms))
       return LK_ERR_BAD_ARGUMENT;
-    sequence = lk__create_sequential(op->flags);
+    path_use = lk__create_path_use(op->flags);
     break;
   case LK_OP_DELETE:
   case LK_OP_SET:
@@ -91,20 +91,19 @@ static int check_operation(const lk_op *op)
     break;
   default: return LK_ERR_BAD_ARGUMENT;
   }
-  return lk__path_valid(op->path, sequence) ? 0 : LK_ERR_BAD_PATH;
+  return lk__path_valid(op->path, path_use) ? 0 : LK_ERR_BAD_PATH;
 }
 
 int lk_multi(lk_client *c, const lk_op *ops, size_t count, const lk_call *call,
              lk_multi_cb done, void *arg)
 {
-  static const lk_op none;
+  static const lk_op none; /* `ops` must not be NULL: see lk_call_spec */
   lk_call_spec spec = {.op = LK_OPCODE_MULTI,
                        .ops = count == 0 ? &none : ops,
                        .operations = count,
                        .done = (void (*)(void))done,
                        .arg = arg};
-  lk_call own;
-  int err = lk__call_take_options(c, &spec, &own, call, false);
+  int err = lk__call_take_options(c, &spec, call);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_operation(&ops[i]);
@@ -115,20 +114,19 @@ static int check_read_operation(const lk_read *r)
 {
   if (r->type != LK_READ_GET && r->type != LK_READ_GET_CHILDREN)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__path_valid(r->path, false) ? 0 : LK_ERR_BAD_PATH;
+  return lk__path_valid(r->path, LK_PATH_OF_NODE) ? 0 : LK_ERR_BAD_PATH;
 }
 
 int lk_multi_read(lk_client *c, const lk_read *reads, size_t count,
                   const lk_call *call, lk_multi_read_cb done, void *arg)
 {
-  static const lk_read none;
+  static const lk_read none; /* `reads` must not be NULL: see lk_call_spec */
   lk_call_spec spec = {.op = LK_OPCODE_MULTI_READ,
                        .reads = count == 0 ? &none : reads,
                        .operations = count,
                        .done = (void (*)(void))done,
                        .arg = arg};
-  lk_call own;
-  int err = lk__call_take_options(c, &spec, &own, call, false);
+  int err = lk__call_take_options(c, &spec, call);
 
   for (size_t i = 0; i < count && err == 0; i++)
     err = check_read_operation(&reads[i]);

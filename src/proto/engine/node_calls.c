@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+/* The requests that name one node. The functions of calls.h take its path from
+ * lk_call_spec, so the structs of the bodies leave it empty. */
+
 #include "proto/engine/calls.h"
 #include "proto/wire/opcode.h"
 
@@ -51,8 +54,7 @@ int lk_delete(lk_client *c, const char *path, int32_t version,
 
   if (version < -1)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__call_on_node(c, &spec, false, &lk__path_version_request_record, &r,
-                          call);
+  return lk__call_on_node(c, &spec, &lk__path_version_request_record, &r, call);
 }
 
 int lk_set(lk_client *c, const char *path, lk_bytes data, int32_t version,
@@ -66,8 +68,7 @@ int lk_set(lk_client *c, const char *path, lk_bytes data, int32_t version,
 
   if (version < -1)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__call_on_node(c, &spec, false, &lk__set_data_request_record, &r,
-                          call);
+  return lk__call_on_node(c, &spec, &lk__set_data_request_record, &r, call);
 }
 
 int lk_sync(lk_client *c, const char *path, const lk_call *call,
@@ -79,7 +80,7 @@ int lk_sync(lk_client *c, const char *path, const lk_call *call,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_on_node(c, &spec, false, &lk__path_request_record, &r, call);
+  return lk__call_on_node(c, &spec, &lk__path_request_record, &r, call);
 }
 
 int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
@@ -91,7 +92,7 @@ int lk_get_acl(lk_client *c, const char *path, const lk_call *call,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_on_node(c, &spec, false, &lk__path_request_record, &r, call);
+  return lk__call_on_node(c, &spec, &lk__path_request_record, &r, call);
 }
 
 int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
@@ -107,8 +108,7 @@ int lk_set_acl(lk_client *c, const char *path, const lk_acls *acl,
   struct lk_set_acl_request r = {.acl = lk__vec_of(acl->entries, acl->count),
                                  .version = version};
 
-  return lk__call_on_node(c, &spec, false, &lk__set_acl_request_record, &r,
-                          call);
+  return lk__call_on_node(c, &spec, &lk__set_acl_request_record, &r, call);
 }
 
 int lk_count_descendants(lk_client *c, const char *path, const lk_call *call,
@@ -120,7 +120,7 @@ int lk_count_descendants(lk_client *c, const char *path, const lk_call *call,
                        .done = (void (*)(void))done,
                        .arg = arg};
 
-  return lk__call_on_node(c, &spec, false, &lk__path_request_record, &r, call);
+  return lk__call_on_node(c, &spec, &lk__path_request_record, &r, call);
 }
 
 /* The prefix is compared with the paths as text and need not be a valid path,
@@ -130,16 +130,16 @@ int lk_ephemerals(lk_client *c, const char *prefix, const lk_call *call,
 {
   struct lk_path_request r = {0};
   lk_call_spec spec = {.op = LK_OPCODE_GET_EPHEMERALS,
-                       .path =
-                           prefix == NULL || prefix[0] == '\0' ? "/" : prefix,
+                       .path = prefix,
                        .done = (void (*)(void))done,
                        .arg = arg};
-  lk_call own;
-  int err = lk__call_take_options(c, &spec, &own, call, false);
+  int err = lk__call_take_options(c, &spec, call);
 
   if (err != 0)
     return err;
-  return spec.path[0] != '/'
-             ? LK_ERR_BAD_PATH
-             : lk__call_send(c, &spec, &lk__path_request_record, &r);
+  if (prefix == NULL || prefix[0] == '\0')
+    spec.path = "/";
+  if (spec.path[0] != '/')
+    return LK_ERR_BAD_PATH;
+  return lk__call_send(c, &spec, &lk__path_request_record, &r);
 }

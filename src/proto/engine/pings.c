@@ -7,31 +7,38 @@
 #include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
 
-enum { PING_LEN = 12 };
+enum {
+  LENGTH_FIELD = 4,           /* bytes */
+  PING_LEN = LENGTH_FIELD + 8 /* a request header of two ints */
+};
 
-/* When the connection is ended, unless bytes arrive before. */
+/* When the connection is ended because of silence, unless bytes arrive
+ * before. */
 static int64_t silence_end(const lk_client *c)
 {
   return c->connection.received_ms + (int64_t)c->session.timeout_ms * 2 / 3;
 }
 
-/* When the next ping is sent: a third of the session timeout after the client
- * last sent something. While the server sends nothing, at most one ping is
- * outstanding. While bytes arrive, another ping may follow, since the reply to
- * the first one comes behind these bytes: a long reply on a slow connection can
- * take longer than the session timeout. No ping follows before the last one was
- * sent in full. */
+/* When the next ping is due. */
 static int64_t ping_due(const lk_client *c)
 {
-  int64_t third = c->session.timeout_ms / 3, newest;
+  int64_t third = c->session.timeout_ms / 3, newest_ping_ms;
 
   if (c->pings.sent_ms.count == 0)
-    return c->output.empty_ms + third;
-  memcpy(&newest, lk__ring_at(&c->pings.sent_ms, c->pings.sent_ms.count - 1),
-         sizeof newest);
-  if (c->connection.received_ms <= newest || c->pings.end > c->output.sent)
+    return c->output.all_sent_ms + third;
+  memcpy(&newest_ping_ms,
+         lk__ring_at(&c->pings.sent_ms, c->pings.sent_ms.count - 1),
+         sizeof newest_ping_ms);
+  bool newest_was_sent_in_full = c->pings.end <= c->output.sent;
+  bool bytes_arrive = c->connection.received_ms > newest_ping_ms;
+
+  /* While the server sends nothing, at most one ping is outstanding. */
+  if (!newest_was_sent_in_full || !bytes_arrive)
     return LK_NEVER;
-  return lk__later(c->output.empty_ms, newest) + third;
+  /* The reply to the outstanding ping comes behind the bytes that arrive. They
+   * may be a long reply on a slow connection, which takes longer than the
+   * session timeout. So another ping follows, to extend the session. */
+  return lk__later(c->output.all_sent_ms, newest_ping_ms) + third;
 }
 
 /* Returns 0 or LK_ERR_NO_MEMORY. */
@@ -43,13 +50,13 @@ static int send_ping(lk_client *c)
       !lk__buf_reserve(&c->output.bytes, PING_LEN))
     return LK_ERR_NO_MEMORY;
   lk__writer_init(&w, lk__buf_room(&c->output.bytes), PING_LEN);
-  lk__writer_int(&w, PING_LEN - 4);
+  lk__writer_int(&w, PING_LEN - LENGTH_FIELD);
   lk__writer_int(&w, LK_XID_PING);
   lk__writer_int(&w, LK_OPCODE_PING);
   c->output.bytes.end += PING_LEN;
   c->pings.end = c->output.sent + lk__buf_len(&c->output.bytes);
   if (c->pings.sent_ms.count > 0)
-    c->pings.extended_ms = c->now;
+    c->pings.second_ping_ms = c->now;
   memcpy(lk__ring_push(&c->pings.sent_ms), &c->now, sizeof c->now);
   lk__client_wake(c);
   return 0;

@@ -12,7 +12,7 @@
 #include "proto/wire/opcode.h"
 
 /* Bytes of memory for decoding that are kept between replies. */
-enum { ARENA_KEEP = 256 * 1024 };
+enum { MAX_ARENA_KEPT = 256 * 1024 };
 
 /* What the reply to a request `op` proves about the session. */
 static lk_evidence evidence_of(const lk_client *c, int32_t op, int err)
@@ -55,8 +55,8 @@ static bool is_unknown_request(const struct lk_reply_header *header)
 }
 
 /* The error for the callback. A server that has lost its connection to the
- * leader replies with CONNECTION_LOSS to a write, which it may have forwarded
- * before. */
+ * leader replies with CONNECTION_LOSS to a write. It may have forwarded the
+ * write before, so the write is in doubt. */
 static int completion_error(int32_t op, int err)
 {
   return err == LK_ERR_CONNECTION_LOSS && lk__opcode_info(op)->write
@@ -99,7 +99,7 @@ static void deliver_reply(lk_client *c, lk_request *r,
     apply_connection_error(c, r->op, header->err);
 }
 
-static lk_request *find_sent(const lk_client *c, int32_t xid)
+static lk_request *find_by_xid(const lk_client *c, int32_t xid)
 {
   for (size_t i = 0; i < c->requests.sent.count; i++) {
     lk_request *r = lk__ring_at(&c->requests.sent, i);
@@ -123,7 +123,7 @@ static lk_request *find_request(lk_client *c,
   const char *why = NULL;
 
   if (oldest != NULL && oldest->xid != header->xid)
-    r = is_unknown_request(header) ? find_sent(c, header->xid) : NULL;
+    r = is_unknown_request(header) ? find_by_xid(c, header->xid) : NULL;
   if (oldest == NULL)
     why = "unexpected reply: no request is outstanding";
   else if (r == NULL)
@@ -140,17 +140,17 @@ static lk_request *find_request(lk_client *c,
  * one stays in the ring as `completed`, without what the returned copy owns. */
 static lk_request take_request(lk_client *c, lk_request *r)
 {
-  lk_request own = *r;
+  lk_request taken = *r;
 
   if (r == lk__ring_at(&c->requests.sent, 0)) {
     lk__ring_pop(&c->requests.sent);
-    return own;
+    return taken;
   }
   r->deadline = NULL;
   r->completed = true;
   r->copy = NULL;
   r->watch = NULL;
-  return own;
+  return taken;
 }
 
 static int decode_body(lk_client *c, const lk_request *r, lk_reader *in,
@@ -178,21 +178,20 @@ static void take_reply(lk_client *c, const struct lk_reply_header *header,
     err = decode_body(c, r, in, &body);
   if (err != 0) {
     if (err != LK_ERR_NO_MEMORY)
-      lk__request_forbid_retry(c, false);
+      lk__request_forbid_retry(c, LK_ERR_CONNECTION_LOSS);
     lk__session_break(c, err == LK_ERR_NO_MEMORY ? err : LK_ERR_PROTOCOL,
                       "malformed reply");
   } else {
-    lk_request own = take_request(c, r);
+    lk_request taken = take_request(c, r);
 
-    deliver_reply(c, &own, header, &body);
+    deliver_reply(c, &taken, header, &body);
   }
-  lk__arena_reset(&c->input.arena, ARENA_KEEP);
+  lk__arena_reset(&c->input.arena, MAX_ARENA_KEPT);
 }
 
-/* Copy the path of an event, if there are persistent watches. Such a watch also
- * gets events of other paths than its own, so the callback gets this copy,
- * which is NUL-terminated and which requests of the callback do not
- * overwrite. */
+/* Let `*path`, the path of an event, point to a copy that is NUL-terminated and
+ * is valid until the callbacks have returned. Only persistent watches need it:
+ * they also get events of other paths than their own. false: no memory. */
 static bool copy_event_path(lk_client *c, lk_bytes *path)
 {
   char *copy;
@@ -212,6 +211,7 @@ static void take_event(lk_client *c, lk_reader *in)
 {
   struct lk_watcher_event event;
   lk_link fired;
+  int err = 0; /* only events about the end of a watch have an error */
 
   if (lk__record_decode(&lk__watcher_event_record, &event, in, NULL) != 0 ||
       event.path.at == NULL) {
@@ -228,13 +228,13 @@ static void take_event(lk_client *c, lk_reader *in)
   }
   lk__list_init(&fired);
   lk__watches_match(&c->watches, event.type, event.path, &fired);
-  lk__watches_notify(c, &fired, (lk_event_type)event.type, event.path, 0);
-  lk__arena_reset(&c->input.arena, ARENA_KEEP);
+  lk__watches_notify(c, &fired, (lk_event_type)event.type, event.path, err);
+  lk__arena_reset(&c->input.arena, MAX_ARENA_KEPT);
 }
 
-/* All pings have the same xid, so a reply counts for the oldest ping. Even if
- * the server replied to a later one first, the oldest ping was sent before that
- * and proves less, so this is safe. */
+/* All pings have the same xid, so a reply counts for the oldest ping. If it is
+ * in truth the reply to a later one, the client assumes less than is proven,
+ * which is safe. */
 static void take_ping(lk_client *c, const struct lk_reply_header *header)
 {
   lk_reply reply = {.evidence = evidence_of(c, LK_OPCODE_PING, header->err),
@@ -266,15 +266,24 @@ static void take_auth(lk_client *c, const struct lk_reply_header *header)
   else if (header->err != 0)
     lk__session_refused(c, header->err, NULL);
   else
-    (void)lk__auth_accept_next(c);
+    lk__auth_accept_next(c);
 }
 
-/* The reply to a setWatches. If one is throttled, it and all setWatches behind
- * it are repeated, which keeps the order of the watches on each path. */
+/* The setWatches whose reply comes next has been throttled: it and all
+ * setWatches behind it are repeated, which keeps the order of the watches on
+ * each path. */
+static void note_throttled_set_watches(lk_client *c)
+{
+  size_t answered = c->set_watches.sent - c->set_watches.unanswered;
+
+  c->set_watches.throttled = true;
+  (void)lk__set_watches_acknowledge(&c->watches, (uint32_t)answered + 1);
+}
+
 static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
 {
   bool throttled = header->err == LK_ERR_THROTTLED;
-  bool late = c->set_watches.tries > 0;
+  bool is_repetition = c->set_watches.tries > 0;
 
   if (c->set_watches.unanswered == 0) {
     lk__session_break(c, LK_ERR_PROTOCOL,
@@ -291,18 +300,17 @@ static void take_set_watches(lk_client *c, const struct lk_reply_header *header)
     lk__session_break(c, header->err, "cannot re-register watches");
     return;
   }
-  if (throttled && !c->set_watches.throttled) {
-    c->set_watches.throttled = true;
-    (void)lk__set_watches_acknowledge(
-        &c->watches,
-        (uint32_t)(c->set_watches.sent - c->set_watches.unanswered + 1));
+  if (throttled && !c->set_watches.throttled)
+    note_throttled_set_watches(c);
+  c->set_watches.unanswered--;
+  if (c->set_watches.unanswered == 0) {
+    bool missing = c->set_watches.throttled ||
+                   lk__set_watches_acknowledge(&c->watches, LK_ALL_SET_WATCHES);
+
+    lk__set_watches_finish(c, missing);
   }
-  if (--c->set_watches.unanswered == 0)
-    lk__set_watches_finish(
-        c, c->set_watches.throttled ||
-               lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
-  if (late)
-    lk__watches_notify_resumed(c, true);
+  if (is_repetition)
+    lk__watches_notify_resumed_late(c);
 }
 
 /* A fast path: every reply has a header, so it is not decoded by its table. */

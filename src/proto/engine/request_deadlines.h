@@ -18,7 +18,7 @@ struct lk_request;
 typedef struct lk_deadline {
   lk_heap_node node;         /**< in lk_request_deadlines.heap */
   uint64_t end;              /**< lk_request.end of its request */
-  bool waits;                /**< its request is in the ring `waiting`; else in
+  bool is_waiting;           /**< its request is in the ring `waiting`; else in
                                   `sent` */
   struct lk_deadline *spare; /**< the next one in lk_request_deadlines.spares */
 } lk_deadline;
@@ -26,7 +26,7 @@ typedef struct lk_deadline {
 typedef struct lk_request_deadlines {
   lk_heap heap;        /**< of lk_deadline */
   lk_deadline *spares; /**< a list of unused ones, or NULL */
-  size_t nspares;
+  size_t nspares;      /**< length of that list */
 } lk_request_deadlines;
 
 /** Give `r` the deadline `at_ms`; LK_NEVER: none. @return false: no memory. */

@@ -6,7 +6,10 @@
 #include "proto/wire/multi.h"
 #include "proto/wire/path.h"
 
-enum { FIRST_ROOM = 256 }; /* bytes, enough for most requests */
+enum {
+  FIRST_ROOM = 256, /* bytes, enough for most requests */
+  LENGTH_FIELD = 4  /* bytes */
+};
 
 static void encode_body(const lk_call_spec *spec, lk_writer *w)
 {
@@ -31,16 +34,18 @@ int lk__request_encode(lk_buf *b, const lk_call_spec *spec, int32_t xid,
     lk_writer w;
 
     lk__writer_init(&w, lk__buf_room(b), b->cap - b->end);
-    lk__writer_int(&w, 0);
+    lk__writer_int(&w, 0); /* room for the length, which is written below */
     lk__writer_int(&w, xid);
     lk__writer_int(&w, spec->op);
     encode_body(spec, &w);
     if (w.err != 0)
       return w.err;
-    if (w.len - 4 > limit)
+    size_t len_behind_field = w.len - LENGTH_FIELD;
+
+    if (len_behind_field > limit)
       return LK_ERR_TOO_BIG;
     if (w.len <= w.cap) {
-      lk__writer_patch(&w, 0, (int32_t)(w.len - 4));
+      lk__writer_patch(&w, 0, (int32_t)len_behind_field);
       *len = w.len;
       return 0;
     }

@@ -27,13 +27,20 @@ static bool is_write(int32_t op)
   return info != NULL && info->write;
 }
 
+static bool was_sent(const lk_request *r)
+{
+  return r->xid != 0;
+}
+
 /* The error with which a request completes when its connection is lost. This
  * must be called while c->output.sent is still that of the connection. */
 static int outcome_without_reply(const lk_client *c, const lk_request *r)
 {
   if (r->outcome != 0)
-    return r->outcome;
-  if (r->xid == 0 || r->end > c->output.sent)
+    return r->outcome; /* it was set before, for another reason */
+  bool sent_in_full = was_sent(r) && r->end <= c->output.sent;
+
+  if (!sent_in_full)
     return LK_ERR_NOT_SENT;
   return is_write(r->op) ? LK_ERR_IN_DOUBT : LK_ERR_CONNECTION_LOSS;
 }
@@ -52,12 +59,13 @@ static bool repeat_request(lk_client *c, const lk_request *r)
   again->xid = 0;
   lk__request_place_held(c, again);
   if (r->watch != NULL)
-    lk__watch_hold(r->watch, true);
+    lk__watch_hold(r->watch);
   return true;
 }
 
 /* Move the requests that are repeated from ending[0] to `waiting`, before any
- * new request is made. The others stay in ending[0], in their order. */
+ * new request is made. The others stay in ending[0], in their order: each
+ * request is taken from the front, and the others are added at the end. */
 static void repeat_requests(lk_client *c)
 {
   lk_ring *ring = &c->requests.ending[0];
@@ -93,17 +101,17 @@ static void drop_deadlines(lk_client *c, const lk_ring *ring)
     lk__deadline_drop(&c->deadlines, &c->mem, lk__ring_at(ring, i));
 }
 
-void lk__requests_detach(lk_client *c, bool all)
+void lk__requests_detach_sent(lk_client *c)
 {
-  if (all) {
-    mark_unsent_writes(c, &c->requests.sent);
-    mark_unsent_writes(c, &c->requests.waiting);
-  }
   swap_rings(&c->requests.sent, &c->requests.ending[0]);
-  if (!all) {
-    repeat_requests(c);
-    return;
-  }
+  repeat_requests(c);
+}
+
+void lk__requests_detach_all(lk_client *c)
+{
+  mark_unsent_writes(c, &c->requests.sent);
+  mark_unsent_writes(c, &c->requests.waiting);
+  swap_rings(&c->requests.sent, &c->requests.ending[0]);
   swap_rings(&c->requests.waiting, &c->requests.ending[1]);
   drop_deadlines(c, &c->requests.ending[0]);
   drop_deadlines(c, &c->requests.ending[1]);
@@ -111,7 +119,7 @@ void lk__requests_detach(lk_client *c, bool all)
   c->requests.waiting_completed = 0;
 }
 
-void lk__request_forbid_retry(lk_client *c, bool too_big)
+void lk__request_forbid_retry(lk_client *c, int outcome)
 {
   lk_request *r =
       c->requests.sent.count == 0 ? NULL : lk__ring_at(&c->requests.sent, 0);
@@ -120,7 +128,7 @@ void lk__request_forbid_retry(lk_client *c, bool too_big)
     return;
   lk__mem_free(&c->mem, r->copy);
   r->copy = NULL;
-  r->outcome = too_big ? LK_ERR_TOO_BIG : 0;
+  r->outcome = outcome;
 }
 
 /* Complete a request that gets no reply. A request whose callback was invoked
@@ -133,15 +141,16 @@ static void complete_unanswered(lk_client *c, lk_request *r, int err)
   r->copy = NULL;
   r->watch = NULL;
   if (w != NULL)
-    lk__watch_request_completed(c, w, r->xid == 0 ? 0 : r->op, err);
+    lk__watch_request_completed(c, w, was_sent(r) ? r->op : LK_NOT_SENT, err);
   if (r->op == LK_OPCODE_SET_WATCHES && !r->completed)
     lk__watch_repair_completed(c, r->arg, err);
   if (!r->completed)
     lk__request_complete(c, r, err, NULL);
 }
 
-/* Complete the requests in `late`, but not those that callbacks add meanwhile:
- * a callback that always makes another such request must not loop for ever. */
+/* Complete the requests in `late`, but not those that callbacks add meanwhile.
+ * A callback that always makes another late request would keep this loop
+ * running for ever. */
 static void complete_late(lk_client *c)
 {
   for (size_t n = c->requests.late.count; n > 0; n--) {
@@ -153,6 +162,19 @@ static void complete_late(lk_client *c)
   }
 }
 
+/* Take the next request that was set aside. false: there is none. */
+static bool take_ending(lk_client *c, lk_request *out)
+{
+  lk_ring *ring = c->requests.ending[0].count > 0 ? &c->requests.ending[0]
+                                                  : &c->requests.ending[1];
+
+  if (ring->count == 0)
+    return false;
+  memcpy(out, lk__ring_at(ring, 0), sizeof *out);
+  lk__ring_pop(ring);
+  return true;
+}
+
 /* If the client is closed, LK_ERR_CLOSED would leave open whether a write was
  * executed. A write that was certainly not sent reports LK_ERR_NOT_SENT
  * instead. */
@@ -161,20 +183,21 @@ static bool is_unsent_write(const lk_request *r, int err)
   return err == LK_ERR_CLOSED && r->outcome == LK_ERR_NOT_SENT;
 }
 
-void lk__requests_finish(lk_client *c, int err)
+void lk__requests_finish(lk_client *c)
 {
-  if (err != 0)
-    complete_late(c);
-  for (int i = 0; i < 2; i++) {
-    while (c->requests.ending[i].count > 0) {
-      lk_request r;
+  lk_request r;
 
-      memcpy(&r, lk__ring_at(&c->requests.ending[i], 0), sizeof r);
-      lk__ring_pop(&c->requests.ending[i]);
-      complete_unanswered(
-          c, &r, err != 0 && !is_unsent_write(&r, err) ? err : r.outcome);
-    }
-  }
+  while (take_ending(c, &r))
+    complete_unanswered(c, &r, r.outcome);
+}
+
+void lk__requests_finish_all(lk_client *c, int err)
+{
+  lk_request r;
+
+  complete_late(c);
+  while (take_ending(c, &r))
+    complete_unanswered(c, &r, is_unsent_write(&r, err) ? r.outcome : err);
 }
 
 /* Complete a request whose deadline has passed. It stays in its ring: a sent
@@ -185,7 +208,8 @@ static void time_out_request(lk_client *c, lk_request *r)
   lk__deadline_drop(&c->deadlines, &c->mem, r);
   lk_request late = *r;
 
-  c->requests.waiting_completed += r->xid == 0;
+  if (!was_sent(r))
+    c->requests.waiting_completed++;
   r->completed = true;
   r->copy = NULL;
   r->watch = NULL;
@@ -196,7 +220,8 @@ static void time_out_request(lk_client *c, lk_request *r)
  * move down in `held`, so that there are no gaps. */
 static void remove_completed_waiting(lk_client *c)
 {
-  unsigned char *from = lk__buf_bytes(&c->requests.held), *to = from;
+  unsigned char *from = lk__buf_bytes(&c->requests.held);
+  unsigned char *to = from; /* the end of the frames that stay */
   lk_ring *ring = &c->requests.waiting;
 
   for (size_t n = ring->count; n > 0; n--) {
@@ -242,10 +267,10 @@ static lk_request *overdue_request(const lk_client *c)
 {
   const lk_deadline *d = lk__deadline_due(&c->deadlines, c->now);
 
-  return d == NULL
-             ? NULL
-             : find_by_end(d->waits ? &c->requests.waiting : &c->requests.sent,
-                           d->end);
+  return d == NULL ? NULL
+                   : find_by_end(d->is_waiting ? &c->requests.waiting
+                                               : &c->requests.sent,
+                                 d->end);
 }
 
 /* Completed requests are removed when they are half of the waiting ones, so

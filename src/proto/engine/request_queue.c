@@ -9,7 +9,10 @@
 #include "proto/wire/path.h"
 
 /* Bytes of memory of `held` that are kept once no request waits. */
-enum { KEEP = 64 * 1024 };
+enum { KEEP_HELD = 64 * 1024 };
+
+/* The place of the xid in a frame: behind the length field. */
+enum { XID_OFFSET = 4 };
 
 void lk__requests_init(lk_engine_requests *q, const lk_mem *mem)
 {
@@ -48,11 +51,11 @@ int lk__request_refusal(lk_client *c)
 
   if (err != 0)
     return err;
-  if (c->requests.sent.count + c->requests.waiting.count -
-          c->requests.waiting_completed + c->requests.late.count >=
-      c->options.outstanding_limit)
-    return LK_ERR_TOO_MANY;
-  return 0;
+  size_t waiting = c->requests.waiting.count - c->requests.waiting_completed;
+  size_t outstanding =
+      c->requests.sent.count + waiting + c->requests.late.count;
+
+  return outstanding >= c->options.outstanding_limit ? LK_ERR_TOO_MANY : 0;
 }
 
 int32_t lk__request_next_xid(const lk_client *c)
@@ -93,11 +96,13 @@ static lk_watch *new_request_watch(lk_client *c, const lk_call_spec *spec)
 
   if (w != NULL) {
     w->covered = spec->covered;
-    lk__watch_hold(w, c->connection.phase != LK_PHASE_LIVE);
+    if (c->connection.phase != LK_PHASE_LIVE)
+      lk__watch_hold(w);
   }
   return w;
 }
 
+/* Both 0 and LK_NO_LIMIT mean in a lk_call that there is no limit. */
 static bool is_time_limit(int64_t ms)
 {
   return ms != 0 && ms != LK_NO_LIMIT;
@@ -156,19 +161,32 @@ fail:
   return LK_ERR_NO_MEMORY;
 }
 
+/* Let the deadline of `r` find the request after the request was placed. */
+static void update_deadline(const lk_request *r, bool is_waiting)
+{
+  if (r->deadline == NULL)
+    return;
+  r->deadline->end = r->end;
+  r->deadline->is_waiting = is_waiting;
+}
+
 /* Set the position of `r`, whose frame is the last one in the output. */
 static void place_sent(lk_client *c, lk_request *r)
 {
+  bool is_waiting = false;
+
   r->sent_ms = c->now;
   r->end = c->output.sent + lk__buf_len(&c->output.bytes);
-  lk__deadline_note_place(r, false);
+  update_deadline(r, is_waiting);
 }
 
 void lk__request_place_held(lk_client *c, lk_request *r)
 {
+  bool is_waiting = true;
+
   c->requests.held_end += r->len;
   r->end = c->requests.held_end;
-  lk__deadline_note_place(r, true);
+  update_deadline(r, is_waiting);
 }
 
 /* Accept a request whose deadline has passed. It is not sent and completes with
@@ -191,7 +209,7 @@ static int queue_late(lk_client *c, const lk_call_spec *spec)
     return err;
   }
   if (r->watch != NULL)
-    lk__watch_hold(r->watch, true);
+    lk__watch_hold(r->watch);
   c->requests.open++;
   lk__client_wake(c);
   return 0;
@@ -199,7 +217,8 @@ static int queue_late(lk_client *c, const lk_call_spec *spec)
 
 int lk__request_queue(lk_client *c, const lk_call_spec *spec)
 {
-  bool live = c->connection.phase == LK_PHASE_LIVE, late = false;
+  bool live = c->connection.phase == LK_PHASE_LIVE;
+  bool late = false;
   int64_t deadline_ms =
       spec->call == NULL ? LK_NEVER : deadline_of(c, spec->call, &late);
 
@@ -251,11 +270,10 @@ bool lk__requests_answered(const lk_client *c, uint64_t until)
   return first == NULL || first->end > until;
 }
 
-/* Set the watch flag, the last byte of the frame, of a request that has waited.
- * The flag is clear if a persistent watch will cover the path when the server
- * executes the request. That depends on the requests sent before this one, and
- * while it waited others may have been sent: those that listeners made in
- * LK_STATE_CONNECTED. */
+/* Set the watch flag of a request that has waited. The flag is clear if a
+ * persistent watch will cover the path when the server executes the request.
+ * That depends on the requests that are sent before this one, and some of them
+ * may be new: listeners can make requests in LK_STATE_CONNECTED. */
 static void choose_watch_flag(const lk_client *c, const lk_request *r,
                               unsigned char *frame)
 {
@@ -263,15 +281,17 @@ static void choose_watch_flag(const lk_client *c, const lk_request *r,
 
   if (w == NULL)
     return;
-  lk__watch_hold(w, false);
+  lk__watch_release(w);
   if (lk__watch_stays(w->kind))
-    return;
-  w->covered = lk__watched_covers(&c->watches, w->on, w->kind, true);
+    return; /* an addWatch has no such flag */
+  w->covered =
+      lk__watched_covers(&c->watches, w->on, w->kind, LK_BY_SENT_REQUESTS);
   w->bare = false;
-  frame[r->len - 1] = !w->covered;
+  frame[r->len - 1] = w->covered ? 0 : 1; /* the flag is the last byte */
 }
 
-/* Send the oldest waiting request, whose frame is the first one in `held`. */
+/* Send the oldest waiting request, whose frame is the first one in `held`.
+ * false: no memory. */
 static bool release_one(lk_client *c)
 {
   const lk_request *waiting = lk__ring_at(&c->requests.waiting, 0);
@@ -287,16 +307,18 @@ static bool release_one(lk_client *c)
   r->xid = lk__request_next_xid(c);
   c->session.last_xid = r->xid;
   place_sent(c, r);
-  lk__writer_init(&w, lk__buf_room(&c->output.bytes) - len, len);
-  lk__writer_patch(&w, 4, r->xid);
-  choose_watch_flag(c, r, lk__buf_room(&c->output.bytes) - len);
+  unsigned char *frame = lk__buf_room(&c->output.bytes) - len;
+
+  lk__writer_init(&w, frame, len);
+  lk__writer_patch(&w, XID_OFFSET, r->xid);
+  choose_watch_flag(c, r, frame);
   lk__ring_pop(&c->requests.waiting);
   lk__buf_consume(&c->requests.held, len);
   return true;
 }
 
 /* Set aside the oldest waiting request, which this server does not support, to
- * complete with `outcome`. */
+ * complete with `outcome`. false: no memory. */
 static bool set_aside_unsupported(lk_client *c, int outcome)
 {
   lk_request *r = lk__ring_at(&c->requests.waiting, 0);
@@ -312,8 +334,8 @@ static bool set_aside_unsupported(lk_client *c, int outcome)
   return true;
 }
 
-/* Drop the oldest waiting request, which has completed. */
-static bool drop_completed(lk_client *c)
+/* Remove the oldest waiting request, which has completed. */
+static void remove_completed(lk_client *c)
 {
   const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
   size_t len = r->len;
@@ -321,7 +343,21 @@ static bool drop_completed(lk_client *c)
   lk__ring_pop(&c->requests.waiting);
   lk__buf_consume(&c->requests.held, len);
   c->requests.waiting_completed--;
-  return true;
+}
+
+/* Take the oldest waiting request out of its ring. false: no memory. */
+static bool release_or_remove(lk_client *c)
+{
+  const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
+  int support_err = lk__request_support_error(c, r->op);
+
+  if (r->completed) {
+    remove_completed(c);
+    return true;
+  }
+  if (support_err != 0)
+    return set_aside_unsupported(c, support_err);
+  return release_one(c);
 }
 
 static bool reserve_places(lk_ring *ring, size_t count)
@@ -338,16 +374,17 @@ static bool reserve_places(lk_ring *ring, size_t count)
  * were sent would be repeated behind those that still wait, out of order. */
 static bool reserve_release(lk_client *c)
 {
-  size_t unfit = 0;
+  size_t unsupported = 0;
 
   for (size_t i = 0; i < c->requests.waiting.count; i++) {
     const lk_request *r = lk__ring_at(&c->requests.waiting, i);
 
-    unfit += lk__request_support_error(c, r->op) != 0;
+    if (lk__request_support_error(c, r->op) != 0)
+      unsupported++;
   }
   return lk__buf_reserve(&c->output.bytes, lk__buf_len(&c->requests.held)) &&
          reserve_places(&c->requests.sent, c->requests.waiting.count) &&
-         reserve_places(&c->requests.ending[0], unfit);
+         reserve_places(&c->requests.ending[0], unsupported);
 }
 
 bool lk__requests_release(lk_client *c)
@@ -355,14 +392,9 @@ bool lk__requests_release(lk_client *c)
   if (!reserve_release(c))
     return false;
   while (c->requests.waiting.count > 0) {
-    const lk_request *r = lk__ring_at(&c->requests.waiting, 0);
-    int unfit = lk__request_support_error(c, r->op);
-
-    if (!(r->completed ? drop_completed(c)
-          : unfit != 0 ? set_aside_unsupported(c, unfit)
-                       : release_one(c)))
+    if (!release_or_remove(c))
       return false;
   }
-  lk__buf_trim(&c->requests.held, KEEP);
+  lk__buf_trim(&c->requests.held, KEEP_HELD);
   return true;
 }

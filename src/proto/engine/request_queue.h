@@ -26,7 +26,7 @@ typedef struct lk_request {
   uint64_t end; /**< position of the end of its frame: of a sent request, in the
                      output of the connection; of a waiting one, in all bytes
                      that were ever added to `held` */
-  size_t len;   /**< of the frame, with the length field */
+  size_t len;   /**< bytes of the frame, with the length field */
   size_t operations; /**< number of operations of a multi or multiRead */
   /** The callback, whose type follows from `op`; or NULL. */
   void (*done)(void);
@@ -45,8 +45,8 @@ typedef struct lk_engine_requests {
   lk_ring waiting; /**< of lk_request: wait for the next connection */
   lk_ring late; /**< of lk_request: were made after their own deadline, and are
                      not sent */
-  lk_ring ending[2]; /**< of lk_request: were set aside from `sent` and from
-                          `waiting`, and complete without a reply */
+  lk_ring ending[2]; /**< of lk_request: were set aside and complete without a
+                          reply, those of ending[0] first */
   size_t waiting_completed; /**< requests in `waiting` that have completed */
   size_t open;              /**< requests that have not completed */
   lk_buf held;              /**< the frames of the requests in `waiting` */
@@ -63,26 +63,18 @@ typedef struct lk_call_spec {
                              place of the path in `value` */
   const char *chroot;   /**< put in front of `path` */
   const char *path;     /**< see lk__path_rest(); NULL: the body has no path */
-  const lk_op *ops;     /**< the operations of a multi; else NULL */
-  const lk_read *reads; /**< the operations of a multiRead; else NULL */
+  const lk_op *ops;     /**< the operations of a multi, not NULL even if there
+                             are none; in other requests NULL */
+  const lk_read *reads; /**< the operations of a multiRead, in the same way */
   size_t operations;    /**< number of `ops` or `reads` */
-  const lk_call *call;  /**< a copy of the caller's options; NULL: none */
+  lk_call options;      /**< a copy of the caller's options */
+  const lk_call *call;  /**< `options`; NULL: the caller gave none */
   lk_watch_kind kind;   /**< the kind of the watch that `call` may ask for */
   bool covered;         /**< a persistent watch serves that watch, see
                              watch_calls.c */
   void (*done)(void);
   void *arg;
 } lk_call_spec;
-
-/** Note in the deadline of `r` where the request is: its `end`, and whether it
-    is in the ring `waiting` or `sent`. */
-static inline void lk__deadline_note_place(const lk_request *r, bool waits)
-{
-  if (r->deadline == NULL)
-    return;
-  r->deadline->end = r->end;
-  r->deadline->waits = waits;
-}
 
 void lk__requests_init(lk_engine_requests *q, const lk_mem *mem);
 void lk__requests_free(lk_engine_requests *q);
@@ -117,16 +109,21 @@ bool lk__requests_answered(const lk_client *c, uint64_t until);
     @return false: there is no memory, and no request was sent. */
 bool lk__requests_release(lk_client *c);
 
-/** The reply to the oldest request is malformed or `too_big`: do not repeat
-    this request on the next connection, where it would get the same reply. */
-void lk__request_forbid_retry(lk_client *c, bool too_big);
-/** Set aside the requests that complete because the connection broke, or with
-    `all` every request, since the session ended. A callback may make new
-    requests while lk__requests_finish() completes those that were set aside. */
-void lk__requests_detach(lk_client *c, bool all);
-/** Complete the requests that were set aside with `err`; 0: each with its own
-    outcome. */
-void lk__requests_finish(lk_client *c, int err);
+/** The reply to the oldest request is malformed or too big: if the request is a
+    read, do not repeat it on the next connection, where it would get the same
+    reply. It completes with `outcome`. */
+void lk__request_forbid_retry(lk_client *c, int outcome);
+/** Set aside the requests that complete because the connection broke. A
+    callback may make new requests while lk__requests_finish() completes those
+    that were set aside. */
+void lk__requests_detach_sent(lk_client *c);
+/** Set aside every request, since the session has ended. */
+void lk__requests_detach_all(lk_client *c);
+/** Complete the requests that were set aside, each with its own outcome. */
+void lk__requests_finish(lk_client *c);
+/** The session has ended: complete the requests that were set aside with `err`,
+    and those that are late. */
+void lk__requests_finish_all(lk_client *c, int err);
 /** Complete requests whose own deadline has passed. */
 void lk__requests_time_out(lk_client *c);
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 /* Bytes of memory of the output that are kept between connections. */
-enum { KEEP = 64 * 1024 };
+enum { KEEP_OUTPUT = 64 * 1024 };
 
 void lk__session_enter_phase(lk_client *c, lk_phase phase)
 {
@@ -23,22 +23,21 @@ void lk__session_enter_phase(lk_client *c, lk_phase phase)
 void lk__session_connect(lk_client *c)
 {
   const lk_host *h = lk__hosts_current(&c->hosts);
-  bool literal6 = strchr(h->name, ':') != NULL;
+  bool is_ipv6 = strchr(h->name, ':') != NULL;
 
   c->connection.attempt++;
   lk__session_enter_phase(c, LK_PHASE_CONNECTING);
   lk__hosts_use(&c->hosts);
   lk__connect_timeout_begin(c);
   snprintf(c->connection.server, sizeof c->connection.server, "%s%s%s:%u",
-           literal6 ? "[" : "", h->name, literal6 ? "]" : "",
-           (unsigned)h->port);
+           is_ipv6 ? "[" : "", h->name, is_ipv6 ? "]" : "", (unsigned)h->port);
   lk__client_wake(c);
 }
 
 void lk__session_drop_connection(lk_client *c)
 {
   lk__buf_consume(&c->output.bytes, lk__buf_len(&c->output.bytes));
-  lk__buf_trim(&c->output.bytes, KEEP);
+  lk__buf_trim(&c->output.bytes, KEEP_OUTPUT);
   lk__frames_reset(&c->input.frames);
   c->connection.number = 0;
   c->move.wanted = false;
@@ -50,7 +49,7 @@ void lk__session_drop_connection(lk_client *c)
   c->set_watches.throttled = false;
   c->set_watches.tries = 0;
   c->set_watches.retry_ms = LK_NEVER;
-  c->watches.on_its_way = false;
+  c->watches.set_watches_under_way = false;
   c->set_watches.failed = false;
   c->connection.input_lost = false;
   c->auth.next_reply = NULL;
@@ -72,15 +71,15 @@ void lk__session_note_error(lk_client *c, int level, int err, const char *why)
  * client forgets it so that the other servers accept the client. */
 static void report_refusals(lk_client *c)
 {
-  bool session = c->session.identity.id != 0;
+  bool has_session = c->session.identity.id != 0;
 
   lk__client_logf(c, LK_LOG_WARNING, LK_ERR_REFUSED,
                   "no server takes this %s: they may have lost what it has "
                   "seen (zxid 0x%" PRIx64 ")%s",
-                  session ? "session back" : "client",
+                  has_session ? "session back" : "client",
                   (uint64_t)c->session.last_zxid,
-                  session ? "" : ", which it forgets");
-  if (!session)
+                  has_session ? "" : ", which it forgets");
+  if (!has_session)
     c->session.last_zxid = 0;
 }
 
@@ -90,12 +89,13 @@ static void report_refusals(lk_client *c)
  * close connections during an election, but for a shorter time. */
 static void end_host_round(lk_client *c)
 {
-  bool long_since =
+  bool nothing_for_long =
       c->now - c->connection.received_ms >= c->session.timeout_ms / 2;
 
-  if (c->connection.refused_round && c->session.last_zxid > 0 && long_since)
+  if (c->connection.refused_round && c->session.last_zxid > 0 &&
+      nothing_for_long)
     report_refusals(c);
-  c->connection.refused_round = true;
+  c->connection.refused_round = true; /* until a server does otherwise */
   c->move.quorum_only = false;
   c->connection.failed_rounds++;
 }
@@ -109,11 +109,11 @@ static int64_t pause_before_next_round(lk_client *c)
 /* Try the next address or server, at once or after a pause. */
 static void try_next_endpoint(lk_client *c, bool was_live)
 {
-  bool round = lk__hosts_next(&c->hosts);
+  bool round_is_over = lk__hosts_next(&c->hosts);
 
-  if (round)
+  if (round_is_over)
     end_host_round(c);
-  int64_t pause = round || was_live ? pause_before_next_round(c) : 0;
+  int64_t pause = round_is_over || was_live ? pause_before_next_round(c) : 0;
 
   c->connection.retry_ms = c->now + pause;
   if (pause == 0)
@@ -128,14 +128,16 @@ static int64_t reported_until(const lk_client *c)
   return c->connection.read_only ? 0 : c->session.last_zxid;
 }
 
-/* All fields of the client change before the first callback is invoked, by
- * lk__client_enter_state(). Then the requests and watches complete that the
- * connection leaves behind, which were set aside before. */
+/* All fields of the client change before lk__client_enter_state() invokes the
+ * first callback. The requests and watches that end with the connection were
+ * set aside before, and their callbacks are invoked after those of listeners.
+ */
 void lk__session_break(lk_client *c, int err, const char *why)
 {
   bool was_live = c->connection.phase == LK_PHASE_LIVE;
-  bool moves = c->move.wanted;
-  lk_link fired;
+  bool move_wanted =
+      c->move.wanted; /* lk__session_drop_connection() clears it */
+  lk_link ended;
 
   lk__session_note_error(c, err == LK_ERR_TLS ? LK_LOG_WARNING : LK_LOG_INFO,
                          err, why);
@@ -147,27 +149,27 @@ void lk__session_break(lk_client *c, int err, const char *why)
   lk__session_drop_connection(c);
   c->close.lost = lk__close_outcome(c, LK_ERR_IN_DOUBT) == LK_ERR_IN_DOUBT;
   c->close.sent = false;
-  if (moves)
+  if (move_wanted)
     lk__session_connect(c);
   else
     try_next_endpoint(c, was_live);
   lk__client_wake(c);
   if (!was_live)
     return;
-  lk__list_init(&fired);
-  lk__watches_take(&c->watches, false, &fired);
-  lk__requests_detach(c, false);
+  lk__list_init(&ended);
+  lk__watches_take_until_disconnect(&c->watches, &ended);
+  lk__requests_detach_sent(c);
   lk__client_enter_state(c, LK_STATE_SUSPENDED, err);
-  lk__requests_finish(c, 0);
-  lk__watches_notify_ended(c, &fired, LK_ERR_CONNECTION_LOSS);
+  lk__requests_finish(c);
+  lk__watches_notify_ended(c, &ended, LK_ERR_CONNECTION_LOSS);
 }
 
 void lk__session_set_hosts(lk_client *c, lk_hosts *fresh)
 {
-  bool another =
+  bool another_server_in_turn =
       lk__hosts_replace(&c->hosts, fresh, c->hooks.random, c->hooks.arg);
 
-  if (!another) {
+  if (!another_server_in_turn) {
     if (c->connection.read_only && !c->move.wanted)
       lk__probe_begin(c); /* search in the new list */
     return;

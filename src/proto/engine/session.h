@@ -72,7 +72,7 @@ typedef struct lk_engine_output {
   uint64_t sent;       /**< bytes that were sent on this connection */
   uint64_t limit;      /**< the client stops sending when `sent` reaches this;
                             UINT64_MAX: no limit */
-  int64_t empty_ms;    /**< when `bytes` last became empty */
+  int64_t all_sent_ms;    /**< when the driver last took all of `bytes` */
   int64_t sent_ms;     /**< when bytes were last sent, or a little later */
   bool sent_unstamped; /**< bytes were sent after sent_ms; the next input sets
                             it to its own time */

@@ -22,15 +22,15 @@ static void forget_session(lk_client *c)
 static void end_requests_and_watches(lk_client *c, lk_state state,
                                      int state_err, int err)
 {
-  lk_link fired;
+  lk_link ended;
 
-  lk__list_init(&fired);
-  lk__watches_take(&c->watches, true, &fired);
-  lk__requests_detach(c, true);
+  lk__list_init(&ended);
+  lk__watches_take_all(&c->watches, &ended);
+  lk__requests_detach_all(c);
   lk__client_wake(c);
   lk__client_enter_state(c, state, state_err);
-  lk__requests_finish(c, err);
-  lk__watches_notify_ended(c, &fired, err);
+  lk__requests_finish_all(c, err);
+  lk__watches_notify_ended(c, &ended, err);
 }
 
 void lk__session_expire(lk_client *c, const char *why)
@@ -40,11 +40,11 @@ void lk__session_expire(lk_client *c, const char *why)
                   "session 0x%" PRIx64 " has expired: %s",
                   (uint64_t)c->session.identity.id, why);
   forget_session(c);
-  lk__session_enter_phase(c, c->options.one_session || c->close.begun
-                                 ? LK_PHASE_ENDED
-                                 : LK_PHASE_PAUSE);
+  bool was_last = c->options.one_session || c->close.begun;
+
+  lk__session_enter_phase(c, was_last ? LK_PHASE_ENDED : LK_PHASE_PAUSE);
   c->connection.retry_ms = c->now;
-  if (c->connection.phase == LK_PHASE_ENDED)
+  if (was_last)
     c->session.final_err = LK_ERR_CLOSED;
   end_requests_and_watches(c, LK_STATE_EXPIRED, LK_ERR_SESSION_EXPIRED,
                            LK_ERR_SESSION_EXPIRED);
@@ -65,7 +65,7 @@ int64_t lk__session_give_up_at(const lk_client *c)
                    ? c->options.give_up_ms
                    : (int64_t)c->session.timeout_ms * 4 / 3;
 
-  return lk__later(c->session.proven_ms, c->pings.extended_ms) + ms;
+  return lk__later(c->session.proven_ms, c->pings.second_ping_ms) + ms;
 }
 
 /* The servers may keep the abandoned session for longer than the client does.

@@ -105,24 +105,23 @@ static void notify_live(lk_client *c, const lk_handshake *h, bool resumed)
   lk__client_enter_state(c, c->session.state, 0);
 }
 
-/* Enter LK_PHASE_LIVE and send identities and watches. `unknown` gets the
+/* Enter LK_PHASE_LIVE and send identities and watches. `unsupported` gets the
  * watches that this server cannot register. false: there is no memory, and the
  * connection was ended before it was reported. */
 static bool prepare_connection(lk_client *c, const lk_handshake *h,
-                               lk_link *unknown)
+                               lk_link *unsupported)
 {
   bool resumed = c->session.identity.id != 0;
 
-  lk__list_init(unknown);
+  lk__list_init(unsupported);
   if (lk__request_is_unsupported(c, LK_OPCODE_SET_WATCHES2))
-    lk__watches_take_staying(&c->watches, unknown);
+    lk__watches_take_staying(&c->watches, unsupported);
   enter_live(c, h);
   if (send_auth_and_watches(c))
     return true;
   lk__session_enter_phase(c, LK_PHASE_HANDSHAKE);
+  /* A new session was never reported, so it must not be reported as expired. */
   if (!resumed)
-    /* The new session was never reported, so it must not be reported as
-     * expired. */
     lk__session_clear_identity(c);
   lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   return false;
@@ -131,21 +130,24 @@ static bool prepare_connection(lk_client *c, const lk_handshake *h,
 void lk__session_establish(lk_client *c, const lk_handshake *h)
 {
   bool resumed = c->session.identity.id != 0;
-  lk_link unknown;
+  lk_link unsupported;
 
-  if (!prepare_connection(c, h, &unknown)) {
-    lk__watches_notify_ended(c, &unknown, LK_ERR_UNIMPLEMENTED);
+  if (!prepare_connection(c, h, &unsupported)) {
+    lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
     return;
   }
   notify_live(c, h, resumed);
-  bool released = lk__requests_release(c);
+  bool requests_sent = lk__requests_release(c);
 
-  lk__requests_finish(c, 0); /* those that this server does not support */
-  if (!released || (c->close.begun && !c->close.sent && !lk__close_send(c)))
+  /* Complete the requests that this server does not support. */
+  lk__requests_finish(c);
+  bool close_must_be_sent = c->close.begun && !c->close.sent;
+
+  if (!requests_sent || (close_must_be_sent && !lk__close_send(c)))
     lk__session_break(c, LK_ERR_NO_MEMORY, NULL);
   else
-    lk__watches_notify_resumed(c, false);
-  lk__watches_notify_ended(c, &unknown, LK_ERR_UNIMPLEMENTED);
+    lk__watches_notify_resumed(c);
+  lk__watches_notify_ended(c, &unsupported, LK_ERR_UNIMPLEMENTED);
 }
 
 bool lk__session_take_handshake(lk_client *c, lk_bytes frame,

@@ -6,9 +6,10 @@
 #include "proto/wire/opcode.h"
 
 enum {
-  /* Length field, header, zxid and the counts of five lists. Without persistent
-   * watches there are only three lists. */
-  FIXED_BYTES = 4 + 8 + 8 + 5 * 4,
+  INT_LEN = 4, /* bytes of an int, such as a length field or a count */
+  /* Length field, header of two ints, zxid, and the counts of five lists.
+   * Without persistent watches there are only three lists. */
+  FIXED_BYTES = INT_LEN + 2 * INT_LEN + 8 + 5 * INT_LEN,
   PATHS_LIMIT = 128 * 1024 /* bytes of paths, with their length fields */
 };
 
@@ -17,11 +18,6 @@ enum {
  * registered afterwards, whether or not that request succeeds. */
 #define REPLACED (LK_REGISTERED - 1)
 #define NO_ZXID  REPLACED /* no server has so large a zxid */
-
-static lk_watched *watched_of(lk_map_node *node)
-{
-  return (lk_watched *)(void *)node; /* the node is its first member */
-}
 
 void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid)
 {
@@ -37,7 +33,8 @@ void lk__watches_mark_missing(lk_watches *ws, int64_t zxid)
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
     for (int kind = 0; kind < LK_WATCH_KINDS; kind++)
-      lk__watched_mark_missing(watched_of(n), (lk_watch_kind)kind, zxid);
+      lk__watched_mark_missing(lk__watched_of_node(n), (lk_watch_kind)kind,
+                               zxid);
   }
 }
 
@@ -59,7 +56,7 @@ static bool is_being_added(const lk_watched *on, lk_watch_kind stays)
 static bool is_due(const lk_watched *on, int kind)
 {
   return is_missing(on, kind) &&
-         (kind >= LK_WATCH_KIND_ADDED ||
+         (lk__watch_stays((lk_watch_kind)kind) ||
           (!is_being_added(on, LK_WATCH_KIND_PERSISTENT) &&
            !is_being_added(on, LK_WATCH_KIND_RECURSIVE)));
 }
@@ -96,7 +93,7 @@ static void prepare_encoding(lk_watches *ws, int64_t zxid)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
-    lk_watched *on = watched_of(n);
+    lk_watched *on = lk__watched_of_node(n);
 
     on->chunk = 0;
     memset(on->asked, 0, sizeof on->asked);
@@ -109,14 +106,14 @@ static void prepare_encoding(lk_watches *ws, int64_t zxid)
   }
 }
 
-/* The oldest zxid above `zxid` of the watches that are due; NO_ZXID: none. */
+/* The smallest zxid above `zxid` of the watches that are due; NO_ZXID: none. */
 static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
 {
   int64_t next = NO_ZXID;
 
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
-    const lk_watched *on = watched_of(n);
+    const lk_watched *on = lk__watched_of_node(n);
 
     for (int kind = 0; kind < LK_WATCH_KINDS; kind++) {
       if (is_due(on, kind) && on->missing[kind] > zxid &&
@@ -128,7 +125,7 @@ static int64_t next_zxid(const lk_watches *ws, int64_t zxid)
 }
 
 /* The newest zxid of the one-shot watches on a path that are due. */
-static int64_t newest_due_zxid(const lk_watched *on)
+static int64_t newest_due_one_shot(const lk_watched *on)
 {
   int64_t zxid = INT64_MIN;
 
@@ -158,17 +155,18 @@ static bool cursor_stops_at(const cursor *c, const lk_watched *on)
     return false;
   if (!is_due(on, c->kind))
     return false;
-  if (c->kind < LK_WATCH_KIND_ADDED)
+  if (!lk__watch_stays((lk_watch_kind)c->kind))
     return on->missing[c->kind] == c->zxid;
-  return on->missing[c->kind] == REPLACED ? newest_due_zxid(on) == c->zxid
-                                          : c->newest;
+  if (on->missing[c->kind] == REPLACED)
+    return newest_due_one_shot(on) == c->zxid;
+  return c->newest;
 }
 
 static void cursor_advance(const lk_watches *ws, cursor *c)
 {
   while (c->kind < LK_WATCH_KINDS) {
     for (; c->node != NULL; c->node = lk__map_next(c->node)) {
-      if (cursor_stops_at(c, watched_of(c->node)))
+      if (cursor_stops_at(c, lk__watched_of_node(c->node)))
         return;
     }
     c->kind++;
@@ -185,7 +183,9 @@ static int count_of_lists(const lk_watches *ws)
 
 static size_t fixed_len(const lk_watches *ws)
 {
-  return FIXED_BYTES - 4 * (size_t)(LK_WATCH_KINDS - count_of_lists(ws));
+  size_t lists_left_out = (size_t)(LK_WATCH_KINDS - count_of_lists(ws));
+
+  return FIXED_BYTES - INT_LEN * lists_left_out;
 }
 
 /* Append what `write` writes for `v`. The caller has reserved the bytes. */
@@ -207,6 +207,7 @@ static void write_path(lk_writer *w, const void *v)
   lk__writer_bytes(w, lk_bytes_of(node->key, node->len));
 }
 
+/* The beginning of a setWatches. */
 typedef struct head {
   int32_t op;
   int64_t zxid;
@@ -216,13 +217,13 @@ static void write_head(lk_writer *w, const void *v)
 {
   const head *h = v;
 
-  lk__writer_int(w, 0);
+  lk__writer_int(w, 0); /* append_request() writes the length here */
   lk__writer_int(w, LK_XID_SET_WATCHES);
   lk__writer_int(w, h->op);
   lk__writer_long(w, h->zxid);
 }
 
-static void write_zero(lk_writer *w, const void *v)
+static void write_count_of_0(lk_writer *w, const void *v)
 {
   (void)v;
   lk__writer_int(w, 0);
@@ -236,16 +237,22 @@ static void patch_int(lk_buf *out, size_t offset, size_t v)
   lk__writer_patch(&w, offset, (int32_t)v);
 }
 
-/* One request replaces the persistent watches, and only a later one registers
- * them again. Between the two they may miss events, so they get another
- * LK_EVENT_REREGISTERED. */
-static void mark_lost(lk_watched *on, int kind, int64_t zxid)
+/* Let the persistent watches of `kind` get another LK_EVENT_REREGISTERED once
+ * they are registered. */
+static void mark_resumes(lk_watched *on, int kind)
 {
   const lk_link *list = &on->kinds[kind];
 
-  on->missing[kind] = zxid;
   for (lk_link *l = list->next; l != list; l = l->next)
     LK_OWNER(l, lk_watch, link)->resumes = true;
+}
+
+/* One request replaces the persistent watches, and only a later one registers
+ * them again. Between the two they may miss events. */
+static void mark_lost(lk_watched *on, int kind, int64_t zxid)
+{
+  on->missing[kind] = zxid;
+  mark_resumes(on, kind);
 }
 
 /* Append the list of the paths of `kind`, from the cursor on, up to `*budget`
@@ -256,10 +263,10 @@ static bool append_kind(const lk_watches *ws, cursor *c, int kind,
 {
   size_t count_at = lk__buf_len(out), count = 0;
 
-  append_written(out, write_zero, NULL);
+  append_written(out, write_count_of_0, NULL); /* patched below */
   for (cursor_advance(ws, c); c->kind == kind; cursor_advance(ws, c)) {
-    lk_watched *on = watched_of(c->node);
-    size_t need = 4 + c->node->len;
+    lk_watched *on = lk__watched_of_node(c->node);
+    size_t need = INT_LEN + c->node->len;
 
     if (need > *budget)
       break;
@@ -283,8 +290,8 @@ static bool append_request(const lk_watches *ws, cursor *c, uint32_t chunk,
                            size_t limit, lk_buf *out)
 {
   size_t start = lk__buf_len(out);
-  size_t first = 4 + c->node->len; /* the first path is sent in any case */
-  size_t budget = limit > first ? limit : first;
+  size_t first_path = INT_LEN + c->node->len; /* it is sent in any case */
+  size_t budget = limit > first_path ? limit : first_path;
   head h = {ws->added > 0 ? LK_OPCODE_SET_WATCHES2 : LK_OPCODE_SET_WATCHES,
             c->zxid};
 
@@ -295,14 +302,14 @@ static bool append_request(const lk_watches *ws, cursor *c, uint32_t chunk,
     if (!append_kind(ws, c, kind, chunk, &budget, out))
       return false;
   }
-  patch_int(out, start, lk__buf_len(out) - start - 4);
+  patch_int(out, start, lk__buf_len(out) - start - INT_LEN);
   return true;
 }
 
 /* The limit for the bytes of paths in one request. */
 static size_t paths_limit(const lk_watches *ws, size_t send_limit)
 {
-  size_t fixed = fixed_len(ws) - 4;
+  size_t fixed = fixed_len(ws) - INT_LEN; /* the length field does not count */
   size_t rest = send_limit > fixed ? send_limit - fixed : 0;
 
   return rest < PATHS_LIMIT ? rest : PATHS_LIMIT;
@@ -328,7 +335,9 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
   int count = 0;
 
   prepare_encoding(ws, last_zxid);
-  for (int pass = 0; pass < (ws->recursive > 0 ? 2 : 1); pass++) {
+  int passes = ws->recursive > 0 ? 2 : 1; /* see cursor.again */
+
+  for (int pass = 1; pass <= passes; pass++) {
     int64_t zxid = next_zxid(ws, INT64_MIN);
 
     while (zxid != NO_ZXID && count >= 0) {
@@ -336,32 +345,30 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
       cursor c = {.zxid = zxid,
                   .newest = next == NO_ZXID,
                   .node = lk__map_first(&ws->paths),
-                  .again = pass > 0};
+                  .again = pass == 2};
 
       count = append_requests(ws, c, count, limit, out);
       zxid = next;
     }
   }
-  ws->on_its_way = count > 0;
+  ws->set_watches_under_way = count > 0;
   return count;
 }
 
 /* ---- replies ------------------------------------------------------------ */
 
+/* Returns whether watches of `kind` are still missing. */
 static bool acknowledge_kind(lk_watched *on, int kind, uint32_t end)
 {
-  const lk_link *list = &on->kinds[kind];
-
   if ((on->asked[kind] && on->chunk < end) || on->missing[kind] == REPLACED)
     on->missing[kind] = LK_REGISTERED;
   on->asked[kind] = false;
   if (!is_missing(on, kind))
     return false;
-  if (kind >= LK_WATCH_KIND_ADDED)
-    lk__watched_mark_bare(on, false);
-  for (lk_link *l = list->next; kind >= LK_WATCH_KIND_ADDED && l != list;
-       l = l->next)
-    LK_OWNER(l, lk_watch, link)->resumes = true;
+  if (lk__watch_stays((lk_watch_kind)kind)) {
+    lk__watched_mark_covered_bare(on);
+    mark_resumes(on, kind);
+  }
   return true;
 }
 
@@ -372,8 +379,8 @@ bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end)
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
     for (int kind = 0; kind < LK_WATCH_KINDS; kind++)
-      missing = acknowledge_kind(watched_of(n), kind, end) || missing;
+      missing = acknowledge_kind(lk__watched_of_node(n), kind, end) || missing;
   }
-  ws->on_its_way = false;
+  ws->set_watches_under_way = false;
   return missing;
 }

@@ -16,7 +16,8 @@
 
 /** Standing watches of `kind` on a path may miss changes after `zxid`. */
 void lk__watched_mark_missing(lk_watched *on, lk_watch_kind kind, int64_t zxid);
-/** The same for all standing watches, since the connection was lost. */
+/** All standing watches may miss changes after `zxid`: the connection was
+    lost. */
 void lk__watches_mark_missing(lk_watches *ws, int64_t zxid);
 
 /**
@@ -37,5 +38,7 @@ int lk__set_watches_encode(lk_watches *ws, int64_t last_zxid, size_t send_limit,
     `end` have succeeded, and that those from `end` on have failed.
     @return whether a watch is still missing. */
 bool lk__set_watches_acknowledge(lk_watches *ws, uint32_t end);
+/** The value of `end` if all requests have succeeded. */
+#define LK_ALL_SET_WATCHES UINT32_MAX
 
 #endif

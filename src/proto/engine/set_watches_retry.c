@@ -38,13 +38,14 @@ void lk__set_watches_finish(lk_client *c, bool missing)
     c->set_watches.tries = 0;
 }
 
-/* No setWatches was needed: addWatch has registered the watches, or they
- * ended. */
+/* No setWatches was needed: the missing watches were registered by an addWatch,
+ * or have ended. */
 static void finish_retry(lk_client *c)
 {
-  lk__set_watches_finish(c,
-                         lk__set_watches_acknowledge(&c->watches, UINT32_MAX));
-  lk__watches_notify_resumed(c, true);
+  bool missing = lk__set_watches_acknowledge(&c->watches, LK_ALL_SET_WATCHES);
+
+  lk__set_watches_finish(c, missing);
+  lk__watches_notify_resumed_late(c);
 }
 
 bool lk__set_watches_run_retry(lk_client *c)

@@ -26,7 +26,8 @@
  * since a removeWatches behind it may remove them. */
 static bool is_uncovered(const lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
-  if (!on->covered[kind] || lk__watched_covers(&c->watches, on, kind, true))
+  if (!on->covered[kind] ||
+      lk__watched_covers(&c->watches, on, kind, LK_BY_SENT_REQUESTS))
     return false;
   on->covered[kind] = false;
   if (on->missing[kind] != LK_REGISTERED) {
@@ -116,7 +117,7 @@ static void mark_removed(lk_watched *on)
 {
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
     on->covered[i] = true;
-  lk__watched_mark_bare(on, true);
+  lk__watched_mark_all_bare(on);
 }
 
 /* The types of watches in a removeWatches request. */
@@ -164,7 +165,7 @@ static void drop_watch(lk_client *c, lk_watch *w)
  * watches are registered once more by a setWatches behind it. */
 static void reregister_behind(lk_client *c, lk_watched *on, lk_watch_kind kind)
 {
-  if (!lk__watched_covers(&c->watches, on, kind, true))
+  if (!lk__watched_covers(&c->watches, on, kind, LK_BY_SENT_REQUESTS))
     return; /* repair_uncovered() registers them */
   lk__watched_mark_missing(on, kind, c->session.last_zxid);
   lk__set_watches_retry_later(c);
@@ -198,7 +199,7 @@ void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
   if ((stands && w->remove) || late)
     remove_on_server(c, w);
   if (!stands && lk__watch_stays(w->kind) && !w->held)
-    lk__watched_mark_bare(w->on, false);
+    lk__watched_mark_covered_bare(w->on);
   drop_watch(c, w);
 }
 
@@ -234,17 +235,16 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
                                    : LK_WATCH_KIND_PERSISTENT,
                        .done = (void (*)(void))done,
                        .arg = arg};
-  lk_call own;
-  int err = lk__call_take_options(c, &spec, &own, call, true);
+  int err = lk__call_take_watch_options(c, &spec, call);
 
   if (err != 0)
     return err;
   if (spec.call == NULL || spec.call->on_event == NULL ||
       (mode != LK_WATCH_PERSISTENT && mode != LK_WATCH_RECURSIVE))
     return LK_ERR_BAD_ARGUMENT;
-  if (!lk__path_valid(path, false))
+  if (!lk__path_valid(path, LK_PATH_OF_NODE))
     return LK_ERR_BAD_PATH;
-  spec.path = lk__path_rest(c->hosts.chroot, path, false);
+  spec.path = lk__path_rest(c->hosts.chroot, path, LK_PATH_OF_NODE);
   spec.chroot = c->hosts.chroot;
   lk_watched *on;
 

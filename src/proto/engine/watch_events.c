@@ -37,13 +37,14 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
   while (!lk__list_empty(list)) {
     lk_watch *w = LK_OWNER(list->next, lk_watch, tell);
     bool stays = lk__watch_stays(w->kind) && type != LK_EVENT_ENDED;
-    lk_bytes on = stays && path.at != NULL
-                      ? path
-                      : lk_bytes_of(w->on->path, w->on->map.len);
-    lk_event event = {
-        .type = type,
-        .path = lk__path_strip(c->hosts.chroot, c->hosts.chroot_len, on),
-        .err = err};
+    /* The path of the watch itself lives until the watch is dropped. */
+    lk_bytes event_path = stays && path.at != NULL
+                              ? path
+                              : lk_bytes_of(w->on->path, w->on->map.len);
+    lk_event event = {.type = type,
+                      .path = lk__path_strip(c->hosts.chroot,
+                                             c->hosts.chroot_len, event_path),
+                      .err = err};
 
     lk__list_remove(&w->tell);
     lk__invariants_check(c, LK_MOMENT_CALLBACK);
@@ -59,21 +60,35 @@ void lk__watches_notify_ended(lk_client *c, lk_link *list, int err)
   lk__watches_notify(c, list, LK_EVENT_ENDED, lk_bytes_of(NULL, 0), err);
 }
 
-void lk__watches_notify_resumed(lk_client *c, bool late)
+static void notify_reregistered(lk_client *c, lk_link *list)
+{
+  for (lk_link *l = list->next; l != list; l = l->next)
+    LK_OWNER(l, lk_watch, tell)->resumes = false;
+  lk__watches_notify(c, list, LK_EVENT_REREGISTERED, lk_bytes_of(NULL, 0), 0);
+}
+
+void lk__watches_notify_resumed(lk_client *c)
+{
+  lk_link staying;
+
+  lk__list_init(&staying);
+  lk__watches_add_staying(&c->watches, &staying);
+  notify_reregistered(c, &staying);
+}
+
+void lk__watches_notify_resumed_late(lk_client *c)
 {
   lk_link staying;
 
   lk__list_init(&staying);
   lk__watches_add_staying(&c->watches, &staying);
   for (lk_link *l = staying.next, *next; l != &staying; l = next) {
-    lk_watch *w = LK_OWNER(l, lk_watch, tell);
+    const lk_watch *w = LK_OWNER(l, lk_watch, tell);
+    bool registered = w->on->missing[w->kind] == LK_REGISTERED;
 
     next = l->next;
-    if (late && (!w->resumes || w->on->missing[w->kind] != LK_REGISTERED))
+    if (!w->resumes || !registered)
       lk__list_remove(l);
-    else
-      w->resumes = false;
   }
-  lk__watches_notify(c, &staying, LK_EVENT_REREGISTERED, lk_bytes_of(NULL, 0),
-                     0);
+  notify_reregistered(c, &staying);
 }

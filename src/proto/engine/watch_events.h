@@ -11,8 +11,10 @@ void lk__watches_notify(lk_client *c, lk_link *list, lk_event_type type,
                         lk_bytes path, int err);
 /** Report LK_EVENT_ENDED to the watches in `list`. */
 void lk__watches_notify_ended(lk_client *c, lk_link *list, int err);
-/** Report LK_EVENT_REREGISTERED to persistent watches. With `late`, only to
-    those that got it before they were registered (lk_watch.resumes). */
-void lk__watches_notify_resumed(lk_client *c, bool late);
+/** Report LK_EVENT_REREGISTERED to all persistent watches. */
+void lk__watches_notify_resumed(lk_client *c);
+/** Report LK_EVENT_REREGISTERED again to the persistent watches that got it
+    before they were registered (lk_watch.resumes), and are registered now. */
+void lk__watches_notify_resumed_late(lk_client *c);
 
 #endif

@@ -20,22 +20,27 @@ static bool event_fires(int32_t type, lk_watch_kind kind)
   }
 }
 
-/* Add the watches of a list to `out`. With `ends` they leave the list. */
-static void add_all(lk_link *list, bool ends, lk_link *out)
+/* Add the watches of a list to `out`. They stay in the list. */
+static void add_watches(lk_link *list, lk_link *out)
 {
-  for (lk_link *l = list->next, *next; l != list; l = next) {
-    lk_watch *w = LK_OWNER(l, lk_watch, link);
+  for (lk_link *l = list->next; l != list; l = l->next)
+    lk__list_add(out, &LK_OWNER(l, lk_watch, link)->tell);
+}
 
-    next = l->next;
+/* Move the watches of a list to `out`. */
+static void move_watches(lk_link *list, lk_link *out)
+{
+  while (!lk__list_empty(list)) {
+    lk_watch *w = LK_OWNER(list->next, lk_watch, link);
+
+    lk__list_remove(&w->link);
     lk__list_add(out, &w->tell);
-    if (ends)
-      lk__list_remove(&w->link);
   }
 }
 
 /* Add the recursive watches of a path and of all its ancestors. */
-static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
-                        lk_link *out)
+static void match_recursive(const lk_watches *ws, int32_t type, lk_bytes path,
+                            lk_link *out)
 {
   const char *at = path.at;
   size_t len = path.len;
@@ -44,12 +49,13 @@ static void match_above(const lk_watches *ws, int32_t type, lk_bytes path,
     lk_watched *on = lk__watched_find(ws, lk_bytes_of(at, len));
 
     if (on != NULL)
-      add_all(&on->kinds[LK_WATCH_KIND_RECURSIVE], false, out);
+      add_watches(&on->kinds[LK_WATCH_KIND_RECURSIVE], out);
     if (len == 1)
       return;
     while (len > 0 && at[len - 1] != '/')
       len--;
-    len -= len > 1; /* remove the "/", unless it is the root */
+    if (len > 1)
+      len--; /* the path of a parent has no "/" at its end, but the root has */
   }
 }
 
@@ -59,42 +65,66 @@ void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
   lk_watched *on = lk__watched_find(ws, path);
 
   for (int i = 0; on != NULL && i < LK_WATCH_KIND_RECURSIVE; i++) {
-    if (event_fires(type, (lk_watch_kind)i))
-      add_all(&on->kinds[i], i < LK_WATCH_KIND_ADDED, out);
+    if (!event_fires(type, (lk_watch_kind)i))
+      continue;
+    if (lk__watch_stays((lk_watch_kind)i))
+      add_watches(&on->kinds[i], out);
+    else
+      move_watches(&on->kinds[i], out);
   }
   if (ws->recursive > 0 && type != LK_EVENT_CHILDREN)
-    match_above(ws, type, path, out);
+    match_recursive(ws, type, path, out);
 }
 
-/* Move the watches of a list to `out`: all, or those with until_disconnect. */
-static void take_watches(lk_link *list, bool all, lk_link *out)
+/* Move all watches of a list to `out`, or only those with until_disconnect. */
+static void take_watches(lk_link *list, bool only_until_disconnect,
+                         lk_link *out)
 {
   for (lk_link *l = list->next, *next; l != list; l = next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
 
     next = l->next;
-    if (!all && !w->until_disconnect)
+    if (only_until_disconnect && !w->until_disconnect)
       continue;
     lk__list_remove(l);
     lk__list_add(out, &w->tell);
   }
 }
 
-void lk__watches_take(lk_watches *ws, bool all, lk_link *out)
+static void take_from_all_paths(lk_watches *ws, bool only_until_disconnect,
+                                lk_link *out)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL;
        n = lk__map_next(n)) {
+    lk_watched *on = lk__watched_of_node(n);
+
     for (int i = 0; i < LK_WATCH_KINDS; i++)
-      take_watches(&((lk_watched *)(void *)n)->kinds[i], all, out);
+      take_watches(&on->kinds[i], only_until_disconnect, out);
   }
+}
+
+void lk__watches_take_all(lk_watches *ws, lk_link *out)
+{
+  bool only_until_disconnect = false;
+
+  take_from_all_paths(ws, only_until_disconnect, out);
+}
+
+void lk__watches_take_until_disconnect(lk_watches *ws, lk_link *out)
+{
+  bool only_until_disconnect = true;
+
+  take_from_all_paths(ws, only_until_disconnect, out);
 }
 
 void lk__watches_add_staying(lk_watches *ws, lk_link *out)
 {
   for (lk_map_node *n = lk__map_first(&ws->paths); n != NULL && ws->added > 0;
        n = lk__map_next(n)) {
+    lk_watched *on = lk__watched_of_node(n);
+
     for (int i = LK_WATCH_KIND_ADDED; i < LK_WATCH_KINDS; i++)
-      add_all(&((lk_watched *)(void *)n)->kinds[i], false, out);
+      add_watches(&on->kinds[i], out);
   }
 }
 
@@ -102,8 +132,8 @@ void lk__watches_take_staying(lk_watches *ws, lk_link *out)
 {
   size_t left = ws->added;
 
-  /* `out` may have had members before: only the last ws->added ones are new. */
   lk__watches_add_staying(ws, out);
+  /* `out` may have had members before: only the last ws->added ones are new. */
   for (lk_link *l = out->prev; left > 0; l = l->prev, left--) {
     lk_watch *w = LK_OWNER(l, lk_watch, tell);
 

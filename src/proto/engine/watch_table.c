@@ -38,6 +38,7 @@ void lk__watches_free(lk_watches *ws)
 static bool copy_watched_path(lk_watches *ws, lk_watched *on, lk_bytes path)
 {
   if (path.len >= on->path_cap) {
+    /* at least path.len + 1, rounded up to whole steps */
     size_t cap = (path.len / PATH_STEP + 1) * PATH_STEP;
     char *room = lk__mem_resize(ws->mem, on->path, cap);
 
@@ -100,8 +101,7 @@ static lk_watched *new_watched(lk_watches *ws, lk_bytes path)
 
 lk_watched *lk__watched_find(const lk_watches *ws, lk_bytes path)
 {
-  /* The node of the map is the first member of lk_watched. */
-  return (lk_watched *)(void *)lk__map_find(&ws->paths, path.at, path.len);
+  return lk__watched_of_node(lk__map_find(&ws->paths, path.at, path.len));
 }
 
 void lk__watched_ref(lk_watched *on)
@@ -170,7 +170,7 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
     keep_spare_watch(ws, w);
     return NULL;
   }
-  w->on->refs++;
+  lk__watched_ref(w->on);
   if (!lk__watch_take_handle(ws, w)) {
     lk__watched_unref(ws, w->on);
     keep_spare_watch(ws, w);
@@ -186,26 +186,39 @@ lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
   w->resumes = false;
   w->covered = false;
   w->bare = false;
-  ws->adding += lk__watch_stays(kind);
+  if (lk__watch_stays(kind))
+    ws->adding++;
   lk__list_add(&w->on->pending, &w->link);
   w->on->under_way[kind]++;
   return w;
 }
 
-void lk__watch_hold(lk_watch *w, bool held)
+void lk__watch_hold(lk_watch *w)
 {
-  if (w->held == held)
+  if (w->held)
     return;
-  w->held = held;
-  if (held)
-    w->on->held[w->kind]++;
-  else
-    w->on->held[w->kind]--;
+  w->held = true;
+  w->on->held[w->kind]++;
+}
+
+void lk__watch_release(lk_watch *w)
+{
+  if (!w->held)
+    return;
+  w->held = false;
+  w->on->held[w->kind]--;
+}
+
+/* Whether the request of the watch has no reply. A watch that stands no more
+ * and is in no list is getting its last event. */
+static bool is_pending(const lk_watch *w)
+{
+  return !w->standing && !lk__list_empty(&w->link);
 }
 
 static void uncount_pending(lk_watch *w)
 {
-  lk__watch_hold(w, false);
+  lk__watch_release(w);
   w->on->under_way[w->kind]--;
 }
 
@@ -215,8 +228,10 @@ void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind)
   w->kind = kind;
   w->standing = true;
   ws->standing++;
-  ws->added += lk__watch_stays(kind);
-  ws->recursive += kind == LK_WATCH_KIND_RECURSIVE;
+  if (lk__watch_stays(kind))
+    ws->added++;
+  if (kind == LK_WATCH_KIND_RECURSIVE)
+    ws->recursive++;
   /* An addWatch registers the other persistent watches of its kind, too. A
    * one-shot request does not: only a setWatches reports the changes that
    * earlier one-shot watches may have missed. */
@@ -234,20 +249,23 @@ void lk__watch_fall(lk_watches *ws, lk_watch *w)
     return;
   w->standing = false;
   ws->standing--;
-  ws->added -= lk__watch_stays(w->kind);
-  ws->recursive -= w->kind == LK_WATCH_KIND_RECURSIVE;
+  if (lk__watch_stays(w->kind))
+    ws->added--;
+  if (w->kind == LK_WATCH_KIND_RECURSIVE)
+    ws->recursive--;
 }
 
 void lk__watch_drop(lk_watches *ws, lk_watch *w)
 {
   lk_watched *on = w->on;
 
-  if (!w->standing && !lk__list_empty(&w->link))
+  if (is_pending(w))
     uncount_pending(w);
   lk__list_remove(&w->link);
   lk__list_remove(&w->tell);
   lk__watch_fall(ws, w);
-  ws->adding -= lk__watch_stays(w->kind);
+  if (lk__watch_stays(w->kind))
+    ws->adding--;
   lk__watch_free_handle(ws, w);
   keep_spare_watch(ws, w);
   lk__watched_unref(ws, on);
@@ -255,72 +273,86 @@ void lk__watch_drop(lk_watches *ws, lk_watch *w)
 
 /* ---- other watches of a path -------------------------------------------- */
 
-/* None of these functions walks a list, since one path may have many
- * watches. */
+/* Whether the list has a watch other than `w`, which may be NULL. This does not
+ * walk the list, since one path may have many watches. */
 static bool has_other(const lk_link *list, const lk_watch *w)
 {
   const lk_link *first = list->next;
 
-  return first != list &&
-         (w == NULL || first != &w->link || first->next != list);
-}
+  if (first == list)
+    return false; /* the list is empty */
+  bool has_only_w = w != NULL && first == &w->link && first->next == list;
 
-static bool is_pending(const lk_watch *w)
-{
-  return !w->standing && !lk__list_empty(&w->link);
+  return !has_only_w;
 }
 
 bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
                      const lk_watch *w)
 {
-  bool counted = w != NULL && w->on == on && w->kind == kind && is_pending(w);
+  bool w_is_counted =
+      w != NULL && w->on == on && w->kind == kind && is_pending(w);
+  uint32_t other_pending = on->under_way[kind] - (w_is_counted ? 1 : 0);
 
-  return has_other(&on->kinds[kind], w) || on->under_way[kind] > counted;
+  return has_other(&on->kinds[kind], w) || other_pending > 0;
 }
 
+/* Whether a watch of `kind`, which is persistent, covers one-shot watches. */
 static bool is_covered_by(const lk_watches *ws, const lk_watched *on,
-                          lk_watch_kind stays, bool sent)
+                          lk_watch_kind kind, lk_coverage coverage)
 {
-  bool registered = on->missing[stays] == LK_REGISTERED ||
-                    (ws->on_its_way && on->asked[stays]);
+  bool registered = on->missing[kind] == LK_REGISTERED ||
+                    (ws->set_watches_under_way && on->asked[kind]);
+  uint32_t pending = on->under_way[kind];
 
-  return (registered && !lk__list_empty(&on->kinds[stays])) ||
-         on->under_way[stays] > (sent ? on->held[stays] : 0);
+  if (coverage == LK_BY_SENT_REQUESTS)
+    pending -= on->held[kind];
+  return (registered && !lk__list_empty(&on->kinds[kind])) || pending > 0;
 }
 
-void lk__watched_mark_bare(lk_watched *on, bool all)
+void lk__watched_mark_covered_bare(lk_watched *on)
 {
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
     lk_watch *w = LK_OWNER(l, lk_watch, link);
 
-    if (!w->held && (all || w->covered))
+    if (!w->held && w->covered)
+      w->bare = true;
+  }
+}
+
+void lk__watched_mark_all_bare(lk_watched *on)
+{
+  for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
+    lk_watch *w = LK_OWNER(l, lk_watch, link);
+
+    if (!w->held)
       w->covered = w->bare = true;
   }
 }
 
 bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
-                        lk_watch_kind kind, bool sent)
+                        lk_watch_kind kind, lk_coverage coverage)
 {
-  return is_covered_by(ws, on, LK_WATCH_KIND_PERSISTENT, sent) ||
+  return is_covered_by(ws, on, LK_WATCH_KIND_PERSISTENT, coverage) ||
          (kind != LK_WATCH_KIND_CHILD &&
-          is_covered_by(ws, on, LK_WATCH_KIND_RECURSIVE, sent));
+          is_covered_by(ws, on, LK_WATCH_KIND_RECURSIVE, coverage));
 }
 
-/* The server keeps one watch for data and exist together, one for children. A
- * persistent watch is both, and before 3.9 removing a one-shot watch removes
- * half of it. */
-static bool same_on_server(lk_watch_kind a, lk_watch_kind b)
+/* Whether a removeWatches for a watch of kind `a` would remove what a watch of
+ * kind `b` needs. The server keeps one watch for data and exist together, and
+ * one for children. A persistent watch `b` is both of them, so before 3.9 it
+ * loses half when a one-shot watch is removed. A persistent watch `a` is
+ * removed even if one-shot watches are left, which are registered again. */
+static bool removal_concerns(lk_watch_kind a, lk_watch_kind b)
 {
-  return lk__watch_stays(a) ? lk__watch_stays(b)
-         : lk__watch_stays(b)
-             ? true
-             : (a == LK_WATCH_KIND_CHILD) == (b == LK_WATCH_KIND_CHILD);
+  if (lk__watch_stays(a) || lk__watch_stays(b))
+    return lk__watch_stays(b);
+  return (a == LK_WATCH_KIND_CHILD) == (b == LK_WATCH_KIND_CHILD);
 }
 
 bool lk__watch_is_alone(const lk_watch *w)
 {
   for (int i = 0; i < LK_WATCH_KINDS; i++) {
-    if (same_on_server(w->kind, (lk_watch_kind)i) &&
+    if (removal_concerns(w->kind, (lk_watch_kind)i) &&
         lk__watched_has(w->on, (lk_watch_kind)i, w))
       return false;
   }

@@ -31,7 +31,7 @@ static inline bool lk__watch_stays(lk_watch_kind kind)
 
 /** All watches of one path. It exists as long as one of the watches exists. */
 typedef struct lk_watched {
-  lk_map_node map;
+  lk_map_node map;                    /**< in lk_watches.paths */
   lk_link kinds[LK_WATCH_KINDS];      /**< standing watches of each kind */
   lk_link pending;                    /**< watches whose request has no reply */
   uint32_t under_way[LK_WATCH_KINDS]; /**< pending watches of each kind */
@@ -52,6 +52,12 @@ typedef struct lk_watched {
   char *path;               /**< server path, NUL-terminated */
   struct lk_watched *spare; /**< the next one in lk_watches.spare_paths */
 } lk_watched;
+
+/** The watches whose `map` is this node, of which it is the first member. */
+static inline lk_watched *lk__watched_of_node(lk_map_node *node)
+{
+  return (lk_watched *)(void *)node;
+}
 
 struct lk_watch {
   lk_link link; /**< in a list of `on`, or in that of unused ones; in no list
@@ -93,7 +99,7 @@ typedef struct lk_watches {
   size_t recursive; /**< number of standing recursive watches */
   size_t adding;    /**< number of persistent and recursive watches, standing or
                          not */
-  bool on_its_way;  /**< setWatches are under way, and none was throttled */
+  bool set_watches_under_way; /**< and none of these setWatches was throttled */
   lk_watched *spare_paths; /**< unused ones; NULL: none */
   size_t nspare_paths;
   lk_link spare_watches; /**< unused ones */
@@ -128,8 +134,10 @@ lk_watch *lk__watch_of(const lk_watches *ws, const lk_watch *handle);
     EXIST if the node does not exist. */
 lk_watch *lk__watch_new(lk_watches *ws, lk_bytes path, lk_watch_kind kind,
                         const lk_call *call);
-/** Note whether the request of the watch waits for a connection. */
-void lk__watch_hold(lk_watch *w, bool held);
+/** Note that the request of the watch waits for a connection, or that it does
+    not wait any more. */
+void lk__watch_hold(lk_watch *w);
+void lk__watch_release(lk_watch *w);
 /** The request has succeeded: from now on the watch is standing and gets
     events. */
 void lk__watch_stand(lk_watches *ws, lk_watch *w, lk_watch_kind kind);
@@ -149,32 +157,41 @@ void lk__watched_unref(lk_watches *ws, lk_watched *on);
     which may be NULL. */
 bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
                      const lk_watch *w);
-/** Whether a persistent watch on the path reports all events that a one-shot
-    watch of `kind` waits for. With `sent`, a persistent watch counts only if
-    its request was sent; else also if it still waits. A persistent watch of an
-    earlier connection counts if the server has registered it again, or a
-    setWatches for it is under way. */
-bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
-                        lk_watch_kind kind, bool sent);
+/** The pending persistent watches that can cover a one-shot watch. */
+typedef enum lk_coverage {
+  LK_BY_SENT_REQUESTS, /**< those whose request was sent */
+  LK_BY_ALL_REQUESTS   /**< also those whose request waits for a connection */
+} lk_coverage;
 
-/** A persistent watch on the path has failed. Mark the one-shot watches as
-    `bare` that relied on it when their requests were sent. With `all`, the
-    persistent watch was removed from the server, and with it all other watches
-    of the path: mark every one-shot watch whose request was sent. */
-void lk__watched_mark_bare(lk_watched *on, bool all);
+/** Whether a persistent watch on the path reports all events that a one-shot
+    watch of `kind` waits for. A persistent watch of an earlier connection
+    counts if the server has registered it again, or a setWatches for it is
+    under way. */
+bool lk__watched_covers(const lk_watches *ws, const lk_watched *on,
+                        lk_watch_kind kind, lk_coverage coverage);
+
+/** A persistent watch on the path has failed: mark as `bare` the one-shot
+    watches that relied on it when their requests were sent. */
+void lk__watched_mark_covered_bare(lk_watched *on);
+/** A persistent watch was removed from the server, and with it all other
+    watches of the path: mark as `bare` every one-shot watch whose request was
+    sent. */
+void lk__watched_mark_all_bare(lk_watched *on);
 
 /** Whether no other watch of the client needs the server's watch of `w`. */
 bool lk__watch_is_alone(const lk_watch *w);
 
-/* These functions add watches to `out`, a list of watches that get an event. */
+/* The following functions add watches to `out`, a list of watches that get an
+   event. */
 
 /** Add the watches that get an event of `type` on `path`. One-shot watches
     leave their lists. */
 void lk__watches_match(lk_watches *ws, int32_t type, lk_bytes path,
                        lk_link *out);
-/** Add the standing watches, all of them or only those with until_disconnect.
-    They leave their lists. */
-void lk__watches_take(lk_watches *ws, bool all, lk_link *out);
+/** Add all standing watches, which leave their lists. */
+void lk__watches_take_all(lk_watches *ws, lk_link *out);
+/** Add the standing watches with until_disconnect, which leave their lists. */
+void lk__watches_take_until_disconnect(lk_watches *ws, lk_link *out);
 /** Add the standing persistent watches, which stay in their lists. */
 void lk__watches_add_staying(lk_watches *ws, lk_link *out);
 /** Add the standing persistent watches, which leave their lists and are

@@ -214,7 +214,8 @@ static int parse_parts(lk_connect_string *out, const lk_mem *mem,
   memcpy(out->chroot, chroot.at, chroot.len);
   out->chroot_len = chroot.len;
   *why = split_servers(out, out->text, len);
-  if (*why == NULL && chroot.len > 0 && !lk__path_valid(out->chroot, false))
+  if (*why == NULL && chroot.len > 0 &&
+      !lk__path_valid(out->chroot, LK_PATH_OF_NODE))
     *why = "what follows the first / must be a valid path (the chroot)";
   return *why == NULL ? 0 : LK_ERR_BAD_HOSTS;
 }

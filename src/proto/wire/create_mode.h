@@ -4,6 +4,8 @@
 
 #include <latchkey/client.h>
 
+#include "proto/wire/path.h"
+
 /**
  * @file
  * The kinds of nodes, and the opcode and flags that create each kind. A server
@@ -33,9 +35,10 @@ static inline int32_t lk__create_ttl_flags(int flags)
   return flags == LK_SEQUENTIAL ? LK_FLAGS_TTL_SEQUENTIAL : LK_FLAGS_TTL;
 }
 
-static inline bool lk__create_sequential(int flags)
+/** What the path of a create with these lk_create_flags names. */
+static inline lk_path_use lk__create_path_use(int flags)
 {
-  return (flags & LK_SEQUENTIAL) != 0;
+  return (flags & LK_SEQUENTIAL) != 0 ? LK_PATH_BEFORE_NUMBER : LK_PATH_OF_NODE;
 }
 
 #endif

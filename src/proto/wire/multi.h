@@ -6,8 +6,15 @@
 
 #include "proto/wire/opcode.h"
 
+/** The two lists in which an operation is encoded. */
+typedef enum lk_operation_list {
+  LK_OPERATIONS_OF_REQUEST,
+  LK_OPERATIONS_OF_REPLY /**< the results */
+} lk_operation_list;
+
 /**
- * One operation of a multi or a multiRead, as encoded: a request or a result.
+ * One operation of a multi or a multiRead as it is encoded, in a request or as
+ * a result. (The caller describes it by an lk_op or an lk_read.)
  * lk__operation_record() tells which member of the body is valid.
  */
 typedef struct lk_operation {
@@ -28,18 +35,18 @@ typedef struct lk_operation {
   } body;
 } lk_operation;
 
-/** The record of an operation's body, for a result or a request. NULL: there is
-    no operation of this type. */
-const lk_record *lk__operation_record(int32_t type, bool result);
+/** The record of an operation's body. NULL: such a list has no operation of this
+    type. */
+const lk_record *lk__operation_record(int32_t type, lk_operation_list list);
 /**
  * Decode the next operation. false: there are no more, or in->err is set. An
  * operation of unknown type sets it to LK_ERR_MARSHALLING, since its length is
  * unknown, too.
  */
-bool lk__operation_decode(lk_reader *in, bool result, lk_arena *arena,
-                          lk_operation *out);
-void lk__operation_encode(const lk_operation *part, bool result,
-                          lk_writer *out);
+bool lk__operation_decode(lk_reader *in, lk_operation_list list,
+                          lk_arena *arena, lk_operation *out);
+void lk__operation_encode(const lk_operation *operation,
+                          lk_operation_list list, lk_writer *out);
 /** Encode the header that ends the list of operations. */
 void lk__operation_encode_end(lk_writer *out);
 

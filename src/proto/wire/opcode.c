@@ -11,7 +11,7 @@ enum {
   MULTI = 8,
   MULTI_READ = 16,
   RESULT = 32,
-  PARTS = 64,
+  OPERATIONS = 64,
   NEVER = 128
 };
 
@@ -23,10 +23,10 @@ enum {
    .write = ((flags)&WRITE) != 0,                 \
    .leader = ((flags)&LEADER) != 0,               \
    .served_read_only = ((flags)&READ_ONLY) != 0,  \
-   .multi = ((flags)&MULTI) != 0,                 \
-   .multi_read = ((flags)&MULTI_READ) != 0,       \
-   .result = ((flags)&RESULT) != 0,               \
-   .has_operations = ((flags)&PARTS) != 0,        \
+   .in_multi = ((flags)&MULTI) != 0,              \
+   .in_multi_read = ((flags)&MULTI_READ) != 0,    \
+   .in_result = ((flags)&RESULT) != 0,            \
+   .has_operations = ((flags)&OPERATIONS) != 0,   \
    .never_alone = ((flags)&NEVER) != 0},
 const lk_opcode_info lk__opcodes[] = {LK_OPCODES(INFO)};
 const size_t lk__nopcodes = sizeof lk__opcodes / sizeof lk__opcodes[0];

@@ -21,9 +21,9 @@ typedef struct lk_opcode_info {
   bool write;            /**< the leader orders it and gives it a zxid */
   bool leader;           /**< it goes to the leader, as all writes do */
   bool served_read_only; /**< a read-only server serves it */
-  bool multi;            /**< may be an operation of a multi */
-  bool multi_read;       /**< may be an operation of a multiRead */
-  bool result; /**< may be the type of a result of a multi or multiRead */
+  bool in_multi;         /**< may be an operation of a multi */
+  bool in_multi_read;    /**< may be an operation of a multiRead */
+  bool in_result; /**< may be the type of a result of a multi or multiRead */
   bool has_operations; /**< its bodies are lists of operations; see multi.h */
   bool never_alone;    /**< never sent as a request of its own */
 } lk_opcode_info;

@@ -104,7 +104,7 @@ static bool is_simple_path(const char *path, size_t len)
   return true;
 }
 
-bool lk__path_valid(const char *path, bool sequential)
+bool lk__path_valid(const char *path, lk_path_use use)
 {
   if (path == NULL || path[0] != '/')
     return false;
@@ -113,7 +113,7 @@ bool lk__path_valid(const char *path, bool sequential)
   for (const char *s = path; *s == '/';) {
     s++;
     if (*s == '\0')
-      return sequential;
+      return use == LK_PATH_BEFORE_NUMBER;
     size_t len = component_len(s);
 
     if (len == 0)
@@ -125,7 +125,7 @@ bool lk__path_valid(const char *path, bool sequential)
 
 int lk_path_check(const char *path)
 {
-  return lk__path_valid(path, false) ? 0 : LK_ERR_BAD_PATH;
+  return lk__path_valid(path, LK_PATH_OF_NODE) ? 0 : LK_ERR_BAD_PATH;
 }
 
 lk_bytes lk__path_strip(const char *chroot, size_t len, lk_bytes path)
@@ -139,7 +139,10 @@ lk_bytes lk__path_strip(const char *chroot, size_t len, lk_bytes path)
   return rest[0] == '/' ? lk_bytes_of(rest, path.len - len) : path;
 }
 
-const char *lk__path_rest(const char *chroot, const char *path, bool sequential)
+const char *lk__path_rest(const char *chroot, const char *path, lk_path_use use)
 {
-  return chroot[0] != '\0' && !sequential && strcmp(path, "/") == 0 ? "" : path;
+  bool is_chroot =
+      chroot[0] != '\0' && use == LK_PATH_OF_NODE && strcmp(path, "/") == 0;
+
+  return is_chroot ? "" : path;
 }

@@ -4,13 +4,20 @@
 
 #include <latchkey/types.h>
 
+/** What the path of a request names. */
+typedef enum lk_path_use {
+  LK_PATH_OF_NODE,
+  LK_PATH_BEFORE_NUMBER /**< in a sequential create: the server appends a
+                             number to the path */
+} lk_path_use;
+
 /**
  * Whether a server would accept `path`. A path must begin with "/", have no
  * component that is empty, "." or "..", and be valid UTF-8 without control
  * characters, surrogates, private-use characters and characters above U+FFEF.
- * A trailing "/" is valid for sequential creates only.
+ * A trailing "/" is valid with LK_PATH_BEFORE_NUMBER only.
  */
-bool lk__path_valid(const char *path, bool sequential);
+bool lk__path_valid(const char *path, lk_path_use use);
 
 /**
  * `path` without `chroot`, which is "" or a valid path of `len` bytes. If
@@ -21,12 +28,11 @@ bool lk__path_valid(const char *path, bool sequential);
 lk_bytes lk__path_strip(const char *chroot, size_t len, lk_bytes path);
 
 /**
- * The part of the server path behind `chroot`. It is `path`, but "" if `path`
- * is
- * "/" and there is a chroot: then the server path is the chroot alone. In a
- * sequential create the "/" stays, since the server appends a number to it.
+ * The part of the server path behind `chroot`, which is `path` with one
+ * exception. If there is a chroot, the node "/" is the chroot itself, and the
+ * part behind it is "".
  */
 const char *lk__path_rest(const char *chroot, const char *path,
-                          bool sequential);
+                          lk_path_use use);
 
 #endif

@@ -78,7 +78,7 @@ static size_t name_node(const sim_operation *o, int32_t counter, char *out,
 
   if ((o->flags & LK_SEQUENTIAL) != 0)
     len += snprintf(out + len, cap - (size_t)len, "%010" PRId32, counter);
-  return lk__path_valid(out, false) ? (size_t)len : 0;
+  return lk__path_valid(out, LK_PATH_OF_NODE) ? (size_t)len : 0;
 }
 
 static void record_create(const preparation *d, sim_change_record *parent,
@@ -250,7 +250,7 @@ static int prepare_node_change(const preparation *d, const sim_operation *o,
   if (err != 0)
     return err;
   if (has_nul(o->path) || o->path.len == 0 ||
-      !lk__path_valid(o->path.at, false))
+      !lk__path_valid(o->path.at, LK_PATH_OF_NODE))
     return LK_ERR_BAD_ARGUMENT;
   if (o->op == LK_OPCODE_SET_ACL &&
       (a->access = requested_access(d, o)) == NULL)

@@ -223,8 +223,8 @@ static int read_parts(lk_writer *w, const multi_read *s)
   int err = 0;
 
   while (err == 0 &&
-         lk__operation_decode(&in, false, &s->r->c->server->ensemble->scratch,
-                              &part)) {
+         lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST,
+                              &s->r->c->server->ensemble->scratch, &part)) {
     sim_read_request one = {
         .c = s->r->c, .op = part.type, .path = part.body.path_watch.path};
 
@@ -258,9 +258,9 @@ static void read_several(sim_read_request *r, lk_reader *in)
   lk_operation part;
   bool only_reads = true;
 
-  while (
-      lk__operation_decode(in, false, &r->c->server->ensemble->scratch, &part))
-    only_reads = only_reads && lk__opcode_info(part.type)->multi_read;
+  while (lk__operation_decode(in, LK_OPERATIONS_OF_REQUEST,
+                              &r->c->server->ensemble->scratch, &part))
+    only_reads = only_reads && lk__opcode_info(part.type)->in_multi_read;
   if (in->err != 0 || !only_reads) {
     sim_reply_without_body(r, LK_ERR_MARSHALLING);
     return;

@@ -99,9 +99,10 @@ static void read_multi(sim_write_request *a, lk_reader *in, lk_arena *memory,
   lk_reader ahead = *in;
   lk_operation operation;
 
-  while (lk__operation_decode(&ahead, false, scratch, &operation)) {
+  while (lk__operation_decode(&ahead, LK_OPERATIONS_OF_REQUEST, scratch,
+                              &operation)) {
     a->count++;
-    if (!lk__opcode_info(operation.type)->multi)
+    if (!lk__opcode_info(operation.type)->in_multi)
       lk__reader_fail(&ahead, LK_ERR_MARSHALLING);
   }
   if (ahead.err != 0) {
@@ -110,7 +111,7 @@ static void read_multi(sim_write_request *a, lk_reader *in, lk_arena *memory,
   }
   a->operations = lk__arena_take(memory, a->count, sizeof *a->operations);
   for (size_t i = 0; i < a->count; i++) {
-    lk__operation_decode(in, false, scratch, &operation);
+    lk__operation_decode(in, LK_OPERATIONS_OF_REQUEST, scratch, &operation);
     set_from_operation(&a->operations[i], &operation, memory);
     a->operations[i].op = opcode_of_operation(&operation);
   }
@@ -154,8 +155,8 @@ static void read_single(sim_write_request *a, lk_reader *in, lk_arena *memory,
   }
   lk_operation operation = {.type = a->op};
 
-  if (lk__record_decode(lk__operation_record(a->op, false), &operation.body, in,
-                        scratch) == 0)
+  if (lk__record_decode(lk__operation_record(a->op, LK_OPERATIONS_OF_REQUEST),
+                        &operation.body, in, scratch) == 0)
     set_from_operation(a->operations, &operation, memory);
 }
 

@@ -136,8 +136,8 @@ static void try_in_multi(int flags, int64_t ttl)
   ck_assert_int_eq(leaving(&in), err == 0 ? LK_OPCODE_MULTI : 0);
   if (err != 0)
     return;
-  ck_assert(lk__operation_decode(&in, false, &arena, &part));
-  ck_assert(lk__operation_decode(&in, false, &arena, &part));
+  ck_assert(lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &part));
+  ck_assert(lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &part));
   ck_assert_int_eq(part.type, LK_OPCODE_CREATE_TTL);
   check_body(&part.body.create_ttl, flags, ttl);
   lk__arena_free(&arena);

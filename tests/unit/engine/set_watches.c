@@ -34,7 +34,7 @@ static void end(void)
   lk_link all;
 
   lk__list_init(&all);
-  lk__watches_take(&ws, true, &all);
+  lk__watches_take_all(&ws, &all);
   while (!lk__list_empty(&all))
     lk__watch_drop(&ws, LK_OWNER(all.next, lk_watch, tell));
   lk__watches_free(&ws);
@@ -469,16 +469,21 @@ START_TEST(persistent_watch_covers_nothing_while_it_is_not_registered)
   lk_watch *stays = add("/a", LK_WATCH_KIND_PERSISTENT);
 
   lk__watch_stand(&ws, stays, LK_WATCH_KIND_PERSISTENT);
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
+                               LK_BY_SENT_REQUESTS));
   lk__watches_mark_missing(&ws, 5);
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
+                                LK_BY_SENT_REQUESTS));
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
+                               LK_BY_SENT_REQUESTS));
   ck_assert(lk__set_watches_acknowledge(&ws, 1));
   ck_assert(stays->resumes);
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
+                                LK_BY_SENT_REQUESTS));
   watch(lk_text("/a"), LK_WATCH_KIND_PERSISTENT); /* registers it */
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_CHILD,
+                               LK_BY_SENT_REQUESTS));
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
   end();
 }
@@ -522,13 +527,15 @@ START_TEST(registered_persistent_watch_follows_the_one_that_replaces_it)
   ck_assert_uint_eq(counts[LK_WATCH_KIND_DATA], 1);
   ck_assert_uint_eq(counts[LK_WATCH_KIND_PERSISTENT], 1);
   ck_assert(lk__set_watches_acknowledge(&ws, 1)); /* the reply was THROTTLED */
-  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));
+  ck_assert(lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA,
+                               LK_BY_SENT_REQUESTS));
   ck_assert(!stays->resumes);
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0, &out),
                    2); /* a path in each */
   ck_assert(stays->resumes);
   ck_assert(lk__set_watches_acknowledge(&ws, 2));
-  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA, true));
+  ck_assert(!lk__watched_covers(&ws, stays->on, LK_WATCH_KIND_DATA,
+                                LK_BY_SENT_REQUESTS));
   end();
 }
 END_TEST
@@ -566,7 +573,7 @@ START_TEST(one_shot_watch_waits_for_an_add_watch_under_way)
 
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 0);
   ck_assert(lk__set_watches_acknowledge(&ws, UINT32_MAX));
-  lk__watch_hold(stays, true); /* held back, to be sent in a later request */
+  lk__watch_hold(stays); /* held back, to be sent in a later request */
   ck_assert_int_eq(lk__set_watches_encode(&ws, 99, 0xfffff, &out), 1);
   lk__watch_drop(&ws, stays);
   end();

@@ -264,16 +264,22 @@ START_TEST(persistent_watch_reports_once_its_request_was_sent)
   begin();
   lk_watch *tree = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
 
-  lk__watch_hold(tree, true);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, false));
-  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, true));
-  lk__watch_hold(tree, false);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_EXIST, true));
-  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD, true));
+  lk__watch_hold(tree);
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
+                               LK_BY_ALL_REQUESTS));
+  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
+                                LK_BY_SENT_REQUESTS));
+  lk__watch_release(tree);
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_EXIST,
+                               LK_BY_SENT_REQUESTS));
+  ck_assert(!lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD,
+                                LK_BY_SENT_REQUESTS));
   lk__watch_stand(&ws, tree, LK_WATCH_KIND_RECURSIVE);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA, true));
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_DATA,
+                               LK_BY_SENT_REQUESTS));
   lk_watch *node = pending("/a", LK_WATCH_KIND_PERSISTENT, false);
-  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD, true));
+  ck_assert(lk__watched_covers(&ws, tree->on, LK_WATCH_KIND_CHILD,
+                               LK_BY_SENT_REQUESTS));
   lk__watch_drop(&ws, node);
   lk__watch_drop(&ws, tree);
   end();
@@ -305,11 +311,12 @@ START_TEST(watch_dropped_while_its_request_waits_is_not_counted_as_waiting)
   lk_watch *data = standing("/a", LK_WATCH_KIND_DATA);
   lk_watch *first = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
 
-  lk__watch_hold(first, true);
+  lk__watch_hold(first);
   lk__watch_drop(&ws, first);
   lk_watch *second = pending("/a", LK_WATCH_KIND_RECURSIVE, false);
 
-  ck_assert(lk__watched_covers(&ws, data->on, LK_WATCH_KIND_DATA, true));
+  ck_assert(lk__watched_covers(&ws, data->on, LK_WATCH_KIND_DATA,
+                               LK_BY_SENT_REQUESTS));
   lk__watch_drop(&ws, second);
   lk__watch_drop(&ws, data);
   end();
@@ -322,7 +329,10 @@ static size_t take(bool all)
   size_t count = 0;
 
   lk__list_init(&taken);
-  lk__watches_take(&ws, all, &taken);
+  if (all)
+    lk__watches_take_all(&ws, &taken);
+  else
+    lk__watches_take_until_disconnect(&ws, &taken);
   for (; !lk__list_empty(&taken); count++)
     lk__watch_drop(&ws, LK_OWNER(taken.next, lk_watch, tell));
   return count;

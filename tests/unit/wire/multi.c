@@ -113,7 +113,7 @@ static void check_path(lk_op op, const char *chroot, const char *path)
   lk__writer_init(&out, bytes, sizeof bytes);
   lk__multi_encode(&out, &op, 1, chroot);
   lk__reader_init(&in, bytes, out.len);
-  ck_assert(lk__operation_decode(&in, false, &arena, &part));
+  ck_assert(lk__operation_decode(&in, LK_OPERATIONS_OF_REQUEST, &arena, &part));
   /* The body of each operation begins with its path. */
   ck_assert_uint_eq(part.body.path.path.len, strlen(path));
   ck_assert_mem_eq(part.body.path.path.at, path, strlen(path));
@@ -156,20 +156,25 @@ START_TEST(opcode_of_no_operation_has_no_record)
   lk_writer out;
 
   for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
-    ck_assert_ptr_null(lk__operation_record(never[i], false));
-    ck_assert_ptr_null(lk__operation_record(never[i], true));
+    ck_assert_ptr_null(
+        lk__operation_record(never[i], LK_OPERATIONS_OF_REQUEST));
+    ck_assert_ptr_null(lk__operation_record(never[i], LK_OPERATIONS_OF_REPLY));
     part.type = never[i];
     lk__writer_init(&out, NULL, 0);
-    lk__operation_encode(&part, true, &out);
+    lk__operation_encode(&part, LK_OPERATIONS_OF_REPLY, &out);
     ck_assert_int_eq(out.err, LK_ERR_BAD_ARGUMENT);
     ck_assert_uint_eq(out.len, 0);
   }
   /* createTTL has the result of create2, and an error is the result of no
      request. */
-  ck_assert_ptr_nonnull(lk__operation_record(LK_OPCODE_CREATE_TTL, false));
-  ck_assert_ptr_null(lk__operation_record(LK_OPCODE_CREATE_TTL, true));
-  ck_assert_ptr_null(lk__operation_record(LK_OPCODE_ERROR, false));
-  ck_assert_ptr_nonnull(lk__operation_record(LK_OPCODE_ERROR, true));
+  ck_assert_ptr_nonnull(
+      lk__operation_record(LK_OPCODE_CREATE_TTL, LK_OPERATIONS_OF_REQUEST));
+  ck_assert_ptr_null(
+      lk__operation_record(LK_OPCODE_CREATE_TTL, LK_OPERATIONS_OF_REPLY));
+  ck_assert_ptr_null(
+      lk__operation_record(LK_OPCODE_ERROR, LK_OPERATIONS_OF_REQUEST));
+  ck_assert_ptr_nonnull(
+      lk__operation_record(LK_OPCODE_ERROR, LK_OPERATIONS_OF_REPLY));
 }
 END_TEST
 

@@ -8,7 +8,7 @@
 
 static bool valid(const char *path)
 {
-  return lk__path_valid(path, false);
+  return lk__path_valid(path, LK_PATH_OF_NODE);
 }
 
 START_TEST(valid_paths_are_accepted)
@@ -51,19 +51,19 @@ START_TEST(invalid_paths_are_refused)
     ck_assert_int_eq(lk_path_check(bad[i]), LK_ERR_BAD_PATH);
   }
   ck_assert(!valid(NULL));
-  ck_assert(!lk__path_valid(NULL, true));
+  ck_assert(!lk__path_valid(NULL, LK_PATH_BEFORE_NUMBER));
 }
 END_TEST
 
 START_TEST(only_a_sequential_path_may_end_with_a_slash)
 {
-  ck_assert(lk__path_valid("/a/", true));
-  ck_assert(lk__path_valid("/a/b/", true));
-  ck_assert(lk__path_valid("/", true));
-  ck_assert(lk__path_valid("/a", true));
-  ck_assert(!lk__path_valid("//", true));
-  ck_assert(!lk__path_valid("/a//", true));
-  ck_assert(!lk__path_valid("/./", true));
+  ck_assert(lk__path_valid("/a/", LK_PATH_BEFORE_NUMBER));
+  ck_assert(lk__path_valid("/a/b/", LK_PATH_BEFORE_NUMBER));
+  ck_assert(lk__path_valid("/", LK_PATH_BEFORE_NUMBER));
+  ck_assert(lk__path_valid("/a", LK_PATH_BEFORE_NUMBER));
+  ck_assert(!lk__path_valid("//", LK_PATH_BEFORE_NUMBER));
+  ck_assert(!lk__path_valid("/a//", LK_PATH_BEFORE_NUMBER));
+  ck_assert(!lk__path_valid("/./", LK_PATH_BEFORE_NUMBER));
   ck_assert(!valid("/a/"));
 }
 END_TEST
@@ -262,12 +262,12 @@ END_TEST
 
 START_TEST(the_root_is_the_chroot_itself)
 {
-  ck_assert_str_eq(lk__path_rest("/a", "/", false), "");
-  ck_assert_str_eq(lk__path_rest("/a", "/", true), "/");
-  ck_assert_str_eq(lk__path_rest("/a", "/b", false), "/b");
-  ck_assert_str_eq(lk__path_rest("/a", "/b/", true), "/b/");
-  ck_assert_str_eq(lk__path_rest("", "/", false), "/");
-  ck_assert_str_eq(lk__path_rest("", "/", true), "/");
+  ck_assert_str_eq(lk__path_rest("/a", "/", LK_PATH_OF_NODE), "");
+  ck_assert_str_eq(lk__path_rest("/a", "/", LK_PATH_BEFORE_NUMBER), "/");
+  ck_assert_str_eq(lk__path_rest("/a", "/b", LK_PATH_OF_NODE), "/b");
+  ck_assert_str_eq(lk__path_rest("/a", "/b/", LK_PATH_BEFORE_NUMBER), "/b/");
+  ck_assert_str_eq(lk__path_rest("", "/", LK_PATH_OF_NODE), "/");
+  ck_assert_str_eq(lk__path_rest("", "/", LK_PATH_BEFORE_NUMBER), "/");
 }
 END_TEST
 

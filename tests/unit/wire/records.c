@@ -80,15 +80,15 @@ START_TEST(operations_and_results_are_those_of_the_protocol)
   size_t counts[3] = {0, 0, 0};
 
   for (size_t i = 0; i < 7; i++)
-    ck_assert(lk__opcode_info(multi[i])->multi);
+    ck_assert(lk__opcode_info(multi[i])->in_multi);
   for (size_t i = 0; i < 2; i++)
-    ck_assert(lk__opcode_info(multi_read[i])->multi_read);
+    ck_assert(lk__opcode_info(multi_read[i])->in_multi_read);
   for (size_t i = 0; i < 8; i++)
-    ck_assert(lk__opcode_info(results[i])->result);
+    ck_assert(lk__opcode_info(results[i])->in_result);
   for (size_t i = 0; i < lk__nopcodes; i++) {
-    counts[0] += lk__opcodes[i].multi;
-    counts[1] += lk__opcodes[i].multi_read;
-    counts[2] += lk__opcodes[i].result;
+    counts[0] += lk__opcodes[i].in_multi;
+    counts[1] += lk__opcodes[i].in_multi_read;
+    counts[2] += lk__opcodes[i].in_result;
     ck_assert_int_eq(lk__opcodes[i].has_operations,
                      lk__opcodes[i].number == 14 ||
                          lk__opcodes[i].number == 22);
