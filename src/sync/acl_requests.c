@@ -69,31 +69,35 @@ int lk_sync_add_auth(lk_sync_client *c, const char *scheme, lk_bytes auth,
                                    .scheme = scheme,
                                    .data = auth};
 
-  return lk__sync_request(c, &request, call, 0, NULL, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_get_acl(lk_sync_client *c, lk_sync_result **out, const char *path,
                     const lk_sync_call *call)
 {
-  const lk_sync_request request = {.start = start_get_acl, .path = path};
+  const lk_sync_request request = {
+      .start = start_get_acl, .path = path, .result_out = out};
 
-  return lk__sync_request(c, &request, call, 0, out, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_set_acl(lk_sync_client *c, lk_stat *out, const char *path,
                     const lk_acls *acl, int32_t version,
                     const lk_sync_call *call)
 {
-  const lk_sync_request request = {
-      .start = start_set_acl, .path = path, .acl = acl, .version = version};
+  const lk_sync_request request = {.start = start_set_acl,
+                                   .path = path,
+                                   .acl = acl,
+                                   .version = version,
+                                   .stat_out = out};
 
-  return lk__sync_request(c, &request, call, 0, NULL, out);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_who_am_i(lk_sync_client *c, lk_sync_result **out,
                      const lk_sync_call *call)
 {
-  const lk_sync_request request = {.start = start_who_am_i};
+  const lk_sync_request request = {.start = start_who_am_i, .result_out = out};
 
-  return lk__sync_request(c, &request, call, 0, out, NULL);
+  return lk__sync_request_do(c, &request, call);
 }

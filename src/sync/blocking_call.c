@@ -37,13 +37,13 @@ int lk__blocking_call_init(lk_blocking_call *e, lk_sync_client *c,
 int lk__blocking_call_init_from(lk_blocking_call *e, lk_sync_client *c,
                                 const lk_sync_call *call)
 {
-  lk_sync_call own;
-  int err = lk__sync_copy_call(c, &own, call);
+  lk_sync_call copy;
+  int err = lk__sync_copy_call(c, &copy, call);
 
   if (err != 0)
     return err;
-  return own.on_event != NULL ? LK_ERR_BAD_ARGUMENT
-                              : lk__blocking_call_init(e, c, &own);
+  return copy.on_event != NULL ? LK_ERR_BAD_ARGUMENT
+                               : lk__blocking_call_init(e, c, &copy);
 }
 
 static void begin_blocking_call(lk_task *t)
@@ -65,10 +65,10 @@ static int blocking_call_await(lk_blocking_call *e)
 }
 
 int lk__blocking_call_wait(lk_blocking_call *e,
-                           void (*first)(lk_blocking_call *e))
+                           void (*begin)(lk_blocking_call *e))
 {
   e->task.begin = begin_blocking_call;
-  e->begin = first;
+  e->begin = begin;
   return lk__task_post(e->client, &e->task) ? blocking_call_await(e)
                                             : LK_ERR_CLOSED;
 }
@@ -79,7 +79,7 @@ void lk__blocking_call_destroy(lk_blocking_call *e)
 }
 
 int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
-                         void (*first)(lk_blocking_call *e))
+                         void (*begin)(lk_blocking_call *e))
 {
   int cancel_state;
   int err = lk__sync_enter(c, &cancel_state);
@@ -88,7 +88,7 @@ int lk__blocking_call_do(lk_blocking_call *e, lk_sync_client *c,
     return err;
   err = lk__blocking_call_init(e, c, NULL);
   if (err == 0) {
-    err = lk__blocking_call_wait(e, first);
+    err = lk__blocking_call_wait(e, begin);
     lk__blocking_call_destroy(e);
   }
   lk__sync_leave(c, cancel_state);
@@ -110,18 +110,20 @@ static void begin_log(lk_blocking_call *e)
   lk__blocking_call_complete(e, 0);
 }
 
-int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *what,
+int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *type,
                           void *out, const void *from)
 {
-  log_call x = {.text = lk__sized_struct_copy(what, out, from)};
+  const char *refusal = lk__sized_struct_copy(type, out, from);
+  log_call log = {.text = refusal};
 
-  if (x.text == NULL)
+  if (refusal == NULL)
     return 0;
-  if (lk__sync_refusal(c) ==
-      LK_ERR_STATE) /* this is the thread of the handle */
-    lk_client_log(c->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, x.text);
+  bool on_thread_of_handle = lk__sync_refusal(c) == LK_ERR_STATE;
+
+  if (on_thread_of_handle)
+    lk_client_log(c->client, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, refusal);
   else
-    (void)lk__blocking_call_do(&x.call, c, begin_log);
+    (void)lk__blocking_call_do(&log.call, c, begin_log);
   return LK_ERR_BAD_ARGUMENT;
 }
 
@@ -142,7 +144,7 @@ static bool call_is_cancelled(const lk_blocking_call *e)
 
 int lk__blocking_call_refusal(const lk_blocking_call *e, int64_t now)
 {
-  if (e->client->closed)
+  if (e->client->closing)
     return LK_ERR_CLOSED;
   if (call_is_cancelled(e))
     return LK_ERR_CANCELLED;
@@ -177,7 +179,7 @@ void lk__blocking_call_complete(lk_blocking_call *e, int err)
   pthread_mutex_unlock(mutex);
 }
 
-void lk__blocking_calls_cancel(lk_sync_client *c)
+void lk__blocking_calls_interrupt_cancelled(lk_sync_client *c)
 {
   lk_safe_iterator it;
 

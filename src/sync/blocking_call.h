@@ -36,7 +36,7 @@ typedef struct lk_blocking_call {
 /** Copy a struct of options, which begins with its size. If `from` is NULL all
     options are 0. Returns 0, or LK_ERR_BAD_ARGUMENT after logging the reason.
     */
-int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *what,
+int lk__sync_copy_options(lk_sync_client *c, const lk_sized_struct *type,
                           void *out, const void *from);
 /** lk__sync_copy_options() for the options of a call. */
 int lk__sync_copy_call(lk_sync_client *c, lk_sync_call *out,
@@ -84,6 +84,6 @@ static inline bool lk__blocking_call_is_interruptible(const lk_blocking_call *e)
   return e->interrupt != NULL;
 }
 /** Interrupt all calls whose cancel is set. */
-void lk__blocking_calls_cancel(lk_sync_client *c);
+void lk__blocking_calls_interrupt_cancelled(lk_sync_client *c);
 
 #endif

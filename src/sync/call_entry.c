@@ -16,7 +16,8 @@ int lk__sync_refusal(const lk_sync_client *c)
 
 /* The thread of the handle uses memory on the caller's stack. So cancellation
    of the calling thread is disabled until its call is completed. */
-int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancel_state)
+int lk__sync_enter_object(lk_sync_client *c, size_t *object_calls,
+                          int *cancel_state)
 {
   int err = lk__sync_refusal(c);
 
@@ -24,11 +25,13 @@ int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancel_state)
     return err;
   *cancel_state = lk__sync_disable_cancel();
   pthread_mutex_lock(&c->mutex);
-  bool open = !c->freed;
+  bool open = !c->freeing;
 
-  c->inside += open;
-  if (open && inside != NULL)
-    ++*inside;
+  if (open) {
+    c->calls_inside++;
+    if (object_calls != NULL)
+      ++*object_calls;
+  }
   pthread_mutex_unlock(&c->mutex);
   if (open)
     return 0;
@@ -41,15 +44,15 @@ int lk__sync_enter(lk_sync_client *c, int *cancel_state)
   return lk__sync_enter_object(c, NULL, cancel_state);
 }
 
-void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancel_state)
+void lk__sync_leave_object(lk_sync_client *c, size_t *object_calls,
+                           int cancel_state)
 {
   pthread_mutex_lock(&c->mutex);
-  bool empty = --c->inside == 0;
-
-  if (inside != NULL)
-    empty = --*inside == 0 || empty;
-  if (empty)
-    pthread_cond_broadcast(&c->calls_left);
+  c->calls_inside--;
+  if (object_calls != NULL)
+    --*object_calls;
+  if (c->calls_inside == 0 || (object_calls != NULL && *object_calls == 0))
+    pthread_cond_broadcast(&c->no_call_inside);
   pthread_mutex_unlock(&c->mutex);
   lk__sync_restore_cancel(cancel_state);
 }
@@ -59,13 +62,13 @@ void lk__sync_leave(lk_sync_client *c, int cancel_state)
   lk__sync_leave_object(c, NULL, cancel_state);
 }
 
-void lk__sync_await_calls(lk_sync_client *c, const size_t *inside)
+void lk__sync_await_calls(lk_sync_client *c, const size_t *object_calls)
 {
   int cancel_state = lk__sync_disable_cancel();
 
   pthread_mutex_lock(&c->mutex);
-  while (*inside > 0)
-    pthread_cond_wait(&c->calls_left, &c->mutex);
+  while (*object_calls > 0)
+    pthread_cond_wait(&c->no_call_inside, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
   lk__sync_restore_cancel(cancel_state);
 }

@@ -32,12 +32,15 @@ static inline void lk__sync_restore_cancel(int cancel_state)
     */
 int lk__sync_enter(lk_sync_client *c, int *cancel_state);
 void lk__sync_leave(lk_sync_client *c, int cancel_state);
-/** The same for a call of an object of the client, such as a lock. `inside` is
-    the number of calls of that object, under the client's mutex; or NULL. */
-int lk__sync_enter_object(lk_sync_client *c, size_t *inside, int *cancel_state);
-void lk__sync_leave_object(lk_sync_client *c, size_t *inside, int cancel_state);
-/** Wait until all calls of that object have left. The caller has completed each
+/** lk__sync_enter() and lk__sync_leave() for a call of an object of the client,
+    such as a lock. `object_calls` is the number of calls inside that object,
+    under the client's mutex. NULL: there is no object. */
+int lk__sync_enter_object(lk_sync_client *c, size_t *object_calls,
+                          int *cancel_state);
+void lk__sync_leave_object(lk_sync_client *c, size_t *object_calls,
+                           int cancel_state);
+/** Wait until all calls of an object have left. The caller has completed each
     of them before, so that none of them blocks. */
-void lk__sync_await_calls(lk_sync_client *c, const size_t *inside);
+void lk__sync_await_calls(lk_sync_client *c, const size_t *object_calls);
 
 #endif

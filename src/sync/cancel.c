@@ -21,15 +21,15 @@ int lk_sync_cancel_new(lk_sync_cancel **out, lk_sync_client *c)
   return 0;
 }
 
-/* `set` is stored before `cancels`. So the thread of the handle, which examines
-   all calls after it has seen `cancels`, sees `set`. A call that begins later
-   examines its own cancel. */
+/* `set` is stored before `cancel_was_set`. The thread of the handle examines
+   all calls after it has seen `cancel_was_set`, and so it sees `set`. A call
+   that begins later examines its own cancel. */
 void lk_sync_cancel_set(lk_sync_cancel *x)
 {
   if (x == NULL)
     return;
   atomic_store(&x->set, true);
-  atomic_store(&x->client->cancels, true);
+  atomic_store(&x->client->cancel_was_set, true);
   lk__driver_wake(&x->client->driver);
 }
 

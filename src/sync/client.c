@@ -20,28 +20,29 @@
    handlers there. The mutex delays the thread until `thread` is set. */
 static bool start_thread(lk_sync_client *c)
 {
-  sigset_t all, before;
+  sigset_t all_signals, previous_mask;
 
-  sigfillset(&all);
+  sigfillset(&all_signals);
   pthread_mutex_lock(&c->mutex);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failed = pthread_create(&c->thread, NULL, lk__sync_thread_main, c);
+  pthread_sigmask(SIG_SETMASK, &all_signals, &previous_mask);
+  int error = pthread_create(&c->thread, NULL, lk__sync_thread_main, c);
 
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
   pthread_mutex_unlock(&c->mutex);
-  return failed == 0;
+  return error == 0;
 }
 
-/* A copy of the client's options; all are 0 if the size of the struct is wrong.
- */
+/* A copy of the client's options. All are 0 if there are none, or if the size
+   of the struct is wrong. */
 static lk_client_config client_options(const lk_sync_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_client_config);
-  lk_client_config own;
+  lk_client_config copy;
+  const char *refusal = lk__sized_struct_copy(&sized, &copy, config->client);
 
-  if (lk__sized_struct_copy(&sized, &own, config->client) != NULL)
-    own = (lk_client_config){0};
-  return own;
+  if (refusal != NULL)
+    copy = (lk_client_config){0};
+  return copy;
 }
 
 /* Logs an error, if there is a log function. Always returns LK_ERR_SYSTEM. */
@@ -78,7 +79,7 @@ static int count_free_descriptors(void)
   return count;
 }
 
-static int make_loop(lk_sync_client *c)
+static int make_loop_and_driver(lk_sync_client *c)
 {
   int err = lk__loop_new(&c->loop, &c->mem);
 
@@ -92,9 +93,10 @@ static int make_loop(lk_sync_client *c)
   return err;
 }
 
-/* Makes a loop and a client. The session lease of the client is made here, too,
- * so that no lock is refused later because there is no memory for it. */
-static int make_client(lk_sync_client *c, const lk_sync_config *config)
+/* The session lease of the client is made here, too, so that no lock is refused
+   later because there is no memory for the lease. If this fails, the caller
+   frees what was made. */
+static int make_loop_and_client(lk_sync_client *c, const lk_sync_config *config)
 {
   lk_client_config defaults = {.size = sizeof defaults};
   int count = count_free_descriptors();
@@ -103,7 +105,7 @@ static int make_client(lk_sync_client *c, const lk_sync_config *config)
     return log_system_error(
         config, "cannot start: no descriptors left (%d needed, %d free)",
         DESCRIPTORS, count);
-  int err = make_loop(c);
+  int err = make_loop_and_driver(c);
 
   if (err == LK_ERR_SYSTEM)
     return log_system_error(config, "cannot start the event loop");
@@ -116,9 +118,10 @@ static int make_client(lk_sync_client *c, const lk_sync_config *config)
   return err;
 }
 
-static void free_loop(lk_sync_client *c)
+/* Accepts a handle for which no loop, driver or client was made. */
+static void free_loop_and_client(lk_sync_client *c)
 {
-  lk__driver_free(&c->driver);
+  lk__driver_free(&c->driver); /* frees its client, too */
   lk__loop_free(c->loop);
 }
 
@@ -143,30 +146,30 @@ static lk_sync_client *new_handle(const lk_sync_config *config)
 
 static int make_handle(lk_sync_client **out, const lk_sync_config *config)
 {
-  int err = LK_ERR_SYSTEM;
+  int err = LK_ERR_SYSTEM; /* unless a later step gives another error */
   lk_sync_client *c = new_handle(config);
 
   if (c == NULL)
     return LK_ERR_NO_MEMORY;
   if (pthread_mutex_init(&c->mutex, NULL) != 0)
     goto fail_mutex;
-  if (pthread_cond_init(&c->calls_left, NULL) != 0)
+  if (pthread_cond_init(&c->no_call_inside, NULL) != 0)
     goto fail_cond;
   if (pthread_key_create(&c->owners_key, lk__lock_owners_thread_ended) != 0) {
     err = log_system_error(config, "cannot start: no pthread_key left");
     goto fail_key;
   }
-  err = make_client(c, config);
+  err = make_loop_and_client(c, config);
   if (err == 0 && !start_thread(c))
     err = log_system_error(config, "cannot start a thread");
   if (err == 0) {
     *out = c;
     return 0;
   }
-  free_loop(c); /* and its client */
+  free_loop_and_client(c);
   pthread_key_delete(c->owners_key);
 fail_key:
-  pthread_cond_destroy(&c->calls_left);
+  pthread_cond_destroy(&c->no_call_inside);
 fail_cond:
   pthread_mutex_destroy(&c->mutex);
 fail_mutex:
@@ -177,20 +180,24 @@ fail_mutex:
 int lk_sync_client_new(lk_sync_client **out, const lk_sync_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_config);
-  lk_sync_config own;
+  lk_sync_config copy;
 
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  if (lk__sized_struct_copy(&sized, &own, config) != NULL)
+  const char *refusal = lk__sized_struct_copy(&sized, &copy, config);
+
+  if (refusal != NULL)
     return LK_ERR_BAD_ARGUMENT;
   int cancel_state = lk__sync_disable_cancel();
-  int err = make_handle(out, &own);
+  int err = make_handle(out, &copy);
 
   lk__sync_restore_cancel(cancel_state);
   return err;
 }
 
+/* Does nothing if `c` is NULL, in a child process, and on the thread of the
+   handle, which cannot wait for its own end. */
 void lk_sync_client_free(lk_sync_client *c)
 {
   if (lk__sync_refusal(c) != 0)
@@ -198,18 +205,18 @@ void lk_sync_client_free(lk_sync_client *c)
   int cancel_state = lk__sync_disable_cancel();
 
   pthread_mutex_lock(&c->mutex);
-  c->freed = true;
+  c->freeing = true;
   pthread_mutex_unlock(&c->mutex);
   lk__driver_wake(&c->driver);
   pthread_join(c->thread, NULL);
   pthread_mutex_lock(&c->mutex);
-  while (c->inside > 0)
-    pthread_cond_wait(&c->calls_left, &c->mutex);
+  while (c->calls_inside > 0)
+    pthread_cond_wait(&c->no_call_inside, &c->mutex);
   pthread_mutex_unlock(&c->mutex);
   pthread_key_delete(c->owners_key);
   lk__lock_owners_free(c);
-  free_loop(c);
-  pthread_cond_destroy(&c->calls_left);
+  free_loop_and_client(c);
+  pthread_cond_destroy(&c->no_call_inside);
   pthread_mutex_destroy(&c->mutex);
   lk__mem_free(&c->mem, c);
   lk__sync_restore_cancel(cancel_state);
@@ -228,8 +235,8 @@ static void begin_close(lk_blocking_call *e)
   lk_sync_client *c = e->client;
   int err = LK_ERR_CLOSED;
 
-  if (!c->closed) {
-    c->closed = true;
+  if (!c->closing) {
+    c->closing = true;
     lk__lock_owners_close(c);
     err = lk_client_close(c->client, on_closed, e);
   }

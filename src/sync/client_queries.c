@@ -5,7 +5,8 @@
 
 #include "sync/blocking_call.h"
 
-/* Queries of a client handle, and functions that run on its thread. */
+/* Queries of a client handle. Most of them are functions that run on the thread
+   of the handle. */
 
 lk_state lk_sync_client_state(const lk_sync_client *c)
 {
@@ -20,27 +21,27 @@ int64_t lk_sync_client_clock(const lk_sync_client *c)
 /** A function that is called on the thread of the handle. */
 typedef struct run_call {
   lk_blocking_call call;
-  void (*what)(lk_client *client, void *arg);
+  void (*function)(lk_client *client, void *arg);
   void *arg;
 } run_call;
 
 static void begin_run(lk_blocking_call *e)
 {
-  run_call *v = LK_OWNER(e, run_call, call);
+  run_call *run = LK_OWNER(e, run_call, call);
 
-  v->what(e->client->client, v->arg);
+  run->function(e->client->client, run->arg);
   lk__blocking_call_complete(e, 0);
 }
 
 int lk_sync_client_run_on_thread(lk_sync_client *c,
-                                 void (*what)(lk_client *client, void *arg),
+                                 void (*function)(lk_client *client, void *arg),
                                  void *arg)
 {
-  run_call v = {.what = what, .arg = arg};
+  run_call run = {.function = function, .arg = arg};
 
-  if (what == NULL)
+  if (function == NULL)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__blocking_call_do(&v.call, c, begin_run);
+  return lk__blocking_call_do(&run.call, c, begin_run);
 }
 
 /** Argument and result of lk_sync_client_set_hosts(). */
@@ -51,31 +52,31 @@ typedef struct hosts_change {
 
 static void set_hosts(lk_client *client, void *arg)
 {
-  hosts_change *r = arg;
+  hosts_change *change = arg;
 
-  r->err = lk_client_set_hosts(client, r->hosts);
+  change->err = lk_client_set_hosts(client, change->hosts);
 }
 
 int lk_sync_client_set_hosts(lk_sync_client *c, const char *hosts)
 {
-  hosts_change r = {.hosts = hosts};
-  int err = lk_sync_client_run_on_thread(c, set_hosts, &r);
+  hosts_change change = {.hosts = hosts};
+  int err = lk_sync_client_run_on_thread(c, set_hosts, &change);
 
-  return err == 0 ? r.err : err;
+  return err == 0 ? change.err : err;
 }
 
 /** Arguments and results of lk_sync_client_last_error() and
     lk_sync_client_tls_cause(). */
-typedef struct last_error {
-  char *text;
-  size_t size;
-  int err;
+typedef struct last_error_query {
+  char *text;  /**< filled with the text of the error */
+  size_t size; /**< of `text`; 0: the text is not wanted */
+  int err;     /**< the last error of the client */
   lk_tls_cause cause;
-} last_error;
+} last_error_query;
 
 static void read_last_error(lk_client *client, void *arg)
 {
-  last_error *q = arg;
+  last_error_query *q = arg;
   const char *text;
 
   q->err = lk_client_last_error(client, &text);
@@ -86,7 +87,7 @@ static void read_last_error(lk_client *client, void *arg)
 
 int lk_sync_client_last_error(lk_sync_client *c, char *text, size_t size)
 {
-  last_error q = {.text = text, .size = size};
+  last_error_query q = {.text = text, .size = size};
 
   if (text == NULL && size > 0)
     return LK_ERR_BAD_ARGUMENT;
@@ -99,7 +100,7 @@ int lk_sync_client_last_error(lk_sync_client *c, char *text, size_t size)
 
 lk_tls_cause lk_sync_client_tls_cause(lk_sync_client *c)
 {
-  last_error q = {.cause = LK_TLS_OTHER};
+  last_error_query q = {.cause = LK_TLS_OTHER}; /* stays after a failure */
 
   (void)lk_sync_client_run_on_thread(c, read_last_error, &q);
   return q.cause;

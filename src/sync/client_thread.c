@@ -10,10 +10,12 @@ static void on_driver_wake(lk_driver *d)
 {
   lk_sync_client *c = LK_OWNER(d, lk_sync_client, driver);
 
-  if (lk__tasks_begin(c))
-    c->stopped = true;
-  if (atomic_exchange(&c->cancels, false))
-    lk__blocking_calls_cancel(c);
+  bool freeing = lk__tasks_begin(c);
+
+  if (freeing)
+    c->must_stop = true;
+  if (atomic_exchange(&c->cancel_was_set, false))
+    lk__blocking_calls_interrupt_cancelled(c);
 }
 
 static void on_client_state(lk_client *client, lk_state state, int err,
@@ -42,11 +44,12 @@ static void on_reply(lk_client *client, const lk_reply *reply, void *arg)
   lk__lock_owners_publish(c);
 }
 
-/* The handle is being freed. Tasks that were posted before that still begin,
-   and find the client closed. lk_client_free() completes all requests. */
+/* The handle is being freed. Tasks that were posted earlier still begin, and
+   are refused because `closing` is set. lk_client_free() completes all
+   requests. */
 static void end_thread(lk_sync_client *c)
 {
-  c->closed = true;
+  c->closing = true;
   (void)lk__tasks_begin(c);
   lk_client_free(c->client);
 }
@@ -63,7 +66,7 @@ void *lk__sync_thread_main(void *arg)
   lk_client_attach(c->client, &c->listener);
   c->driver.on_wake = on_driver_wake;
   lk__loop_hold(c->loop, true);
-  lk__loop_run(c->loop, &c->stopped);
+  lk__loop_run(c->loop, &c->must_stop);
   end_thread(c);
   return NULL;
 }

@@ -19,15 +19,16 @@ static int start_reconfig(lk_sync_request *r, const lk_call *call)
 int lk_sync_get_config(lk_sync_client *c, lk_sync_result **out,
                        const lk_sync_call *call)
 {
-  const lk_sync_request request = {.start = start_config};
+  const lk_sync_request request = {.start = start_config, .result_out = out};
 
-  return lk__sync_request(c, &request, call, 0, out, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_reconfig(lk_sync_client *c, lk_sync_result **out,
                      const lk_reconfiguration *change, const lk_sync_call *call)
 {
-  const lk_sync_request request = {.start = start_reconfig, .change = change};
+  const lk_sync_request request = {
+      .start = start_reconfig, .change = change, .result_out = out};
 
-  return lk__sync_request(c, &request, call, 0, out, NULL);
+  return lk__sync_request_do(c, &request, call);
 }

@@ -18,33 +18,38 @@ struct lk_sync_client {
   /* Set before the thread starts, and constant from then on. */
   lk_mem mem;
   void (*on_state)(lk_sync_client *c, lk_state state, int err, void *arg);
-  void *arg;
+  void *arg; /**< for on_state */
   lk_loop *loop;
   lk_driver driver;
   pthread_t thread;
-  /** For each thread its first lk_lock_owner, or NULL. */
+  /** The value of each thread: the first lk_lock_owner of the thread's list, or
+      NULL. */
   pthread_key_t owners_key;
 
   /* For all threads. */
-  atomic_int state;    /**< the lk_state of `client`, as last reported */
-  atomic_bool cancels; /**< a lk_sync_cancel was set */
+  atomic_int state; /**< the lk_state of `client`, as last reported */
+  /** A lk_sync_cancel was set, and the thread of the handle has not yet looked
+      for the calls that it interrupts. */
+  atomic_bool cancel_was_set;
 
   /* For all threads, under the mutex. */
   pthread_mutex_t mutex;
-  pthread_cond_t calls_left; /**< an `inside` of it or of its locks became 0 */
-  lk_link tasks; /**< of lk_task, in the order in which they begin */
-  size_t inside; /**< calls that have entered and not left */
-  bool freed;    /**< no call may enter any more */
+  /** Signalled when `calls_inside` of the handle, or of one of its locks or
+      subscriptions, has become 0. */
+  pthread_cond_t no_call_inside;
+  lk_link tasks;       /**< of lk_task, in the order in which they begin */
+  size_t calls_inside; /**< calls that have entered and not left */
+  bool freeing; /**< lk_sync_client_free() has begun: no call may enter */
 
   /* For the thread of the handle; when that has ended, for the thread that
      frees. */
   lk_client *client;
   lk_listener listener;
-  int64_t lease_ms;           /**< lk_lease_deadline() as last published */
+  int64_t lease_ms; /**< the lk_lease_deadline() that the lock owners have */
   lk_safe_list interruptible; /**< of lk_blocking_call */
   lk_safe_list lock_owners;   /**< of lk_lock_owner that have a lk_lock */
-  bool closed;                /**< no request may be sent any more */
-  bool stopped;               /**< the thread ends */
+  bool closing;               /**< no request may be sent any more */
+  bool must_stop;               /**< the loop of the thread has to end */
 };
 
 #endif

@@ -7,13 +7,13 @@
 #include "sync/blocking_call.h"
 #include "sync/call_entry.h"
 
-/* A lock for all threads: its options, copied. */
+/* An lk_sync_lock is one lock for all threads. It has copies of its options. */
 
 void lk__sync_lock_destroy(lk_sync_lock *l)
 {
   lk_mem mem = l->client->mem;
 
-  for (size_t i = 0; l->members != NULL && i < l->count; i++)
+  for (size_t i = 0; i < l->member_count; i++) /* uintptr_t: drops `const` */
     lk__mem_free(&mem, (void *)(uintptr_t)l->members[i].path);
   lk__mem_free(&mem, l->members);
   lk__mem_free(&mem, l->limit_path);
@@ -80,9 +80,9 @@ static bool copy_config(lk_sync_lock *l, const lk_sync_lock_config *config)
   return true;
 }
 
-static int lock_check_config(lk_sync_client *c, const char *path,
-                             lk_sync_lock_config *out,
-                             const lk_sync_lock_config *config)
+static int copy_and_check_arguments(lk_sync_client *c, const char *path,
+                                    lk_sync_lock_config *out,
+                                    const lk_sync_lock_config *config)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_sync_lock_config);
 
@@ -101,12 +101,12 @@ static int lock_check_config(lk_sync_client *c, const char *path,
 int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
                        const char *path, const lk_sync_lock_config *config)
 {
-  lk_sync_lock_config own;
+  lk_sync_lock_config copy;
 
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  int err = lock_check_config(c, path, &own, config);
+  int err = copy_and_check_arguments(c, path, &copy, config);
 
   if (err != 0)
     return err;
@@ -117,7 +117,7 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
   l->client = c;
   l->kind = kind;
   l->path = lk__mem_text(&c->mem, path);
-  if (l->path == NULL || !copy_config(l, &own)) {
+  if (l->path == NULL || !copy_config(l, &copy)) {
     lk__sync_lock_destroy(l);
     return LK_ERR_NO_MEMORY;
   }
@@ -128,12 +128,13 @@ int lk__sync_lock_make(lk_sync_lock **out, lk_sync_client *c, lk_kind kind,
 int lk__sync_lock_enter(lk_sync_lock *l, int *cancel_state)
 {
   return lk__sync_enter_object(lk__sync_lock_client(l),
-                               l == NULL ? NULL : &l->inside, cancel_state);
+                               l == NULL ? NULL : &l->calls_inside,
+                               cancel_state);
 }
 
 void lk__sync_lock_leave(lk_sync_lock *l, int cancel_state)
 {
-  lk__sync_leave_object(l->client, &l->inside, cancel_state);
+  lk__sync_leave_object(l->client, &l->calls_inside, cancel_state);
 }
 
 const char *lk_sync_lock_path(const lk_sync_lock *l)

@@ -16,27 +16,35 @@ typedef enum lk_kind {
 
 struct lk_sync_lock {
   lk_sync_client *client;
-  size_t inside; /**< calls that have entered; under the client's mutex */
-  bool freed;    /**< for the thread of the handle */
+  size_t calls_inside; /**< calls of this lock that have entered and not left;
+                            under the client's mutex */
+  bool freeing; /**< lk_sync_lock_free() has begun; for the thread of the handle
+                 */
   lk_kind kind;
   char *path;
-  char *data;                    /**< of the contender node; or NULL */
-  lk_semaphore_config semaphore; /**< SEMAPHORE */
-  char *limit_path;              /**< SEMAPHORE; or NULL */
-  lk_semaphore_history history;  /**< SEMAPHORE; for the thread of the handle */
-  lk_single_config single;       /**< SINGLE */
-  lk_multilock_config multilock; /**< MULTILOCK */
-  lk_multilock_member *members;  /**< MULTILOCK: `count` members */
-  size_t count;
-  lk_sync_lock *partner; /**< READ, WRITE: the other side */
-  lk_acls *acl;          /**< or NULL */
-  lk_acls *parent_acl;   /**< or NULL */
-  char *prefix;          /**< or NULL */
-  lk_lock_config config; /**< for each lk_lock; callback and `arg` are set by
-                              recipe.c */
+
+  /* Options of one kind of locks; zeros in the other kinds. */
+  lk_semaphore_config semaphore;
+  char *limit_path;             /**< the copy that `semaphore` refers to, or NULL */
+  lk_semaphore_history history; /**< of all threads, if `semaphore` names no
+                                     other; for the thread of the handle */
+  lk_single_config single;
+  lk_multilock_config multilock;
+  lk_multilock_member *members; /**< of a multi-lock */
+  size_t member_count;
+  lk_sync_lock *partner; /**< of a side of a read-write lock: the other side */
+
+  /** For each lk_lock. recipe.c sets the callback and its `arg`. The next four
+      members are copies that `config` refers to; NULL: the option is not set. */
+  lk_lock_config config;
+  char *data;
+  lk_acls *acl;
+  lk_acls *parent_acl;
+  char *prefix;
+
   void (*on_event)(lk_sync_lock *l, const lk_lock_event *event, uint64_t token,
                    void *arg);
-  void *arg;
+  void *arg; /**< for on_event */
 };
 
 /** The client of the lock; NULL if `l` is NULL. */

@@ -4,6 +4,9 @@
 #include "sync/lock_owners.h"
 #include "sync/recipe.h"
 
+/* For lk_lock_acquire(): the lock is tried once. */
+enum { NO_WAITING = 0 };
+
 /* ---- acquire ------------------------------------------------------------- */
 
 /* An acquire has failed or a release has completed: free the lk_lock and
@@ -39,16 +42,16 @@ static void interrupt_acquire(lk_blocking_call *e, int err)
   lk_lock_cancel(owner->recipe);
 }
 
-/* The lock may have been freed since the call was made. */
 static int start_acquire(lk_lock_owner *owner)
 {
-  int err =
-      atomic_load(&owner->lock)->freed ? LK_ERR_CLOSED : lk__recipe_make(owner);
+  /* lk_sync_lock_free() may have begun after the thread entered the lock. */
+  if (atomic_load(&owner->lock)->freeing)
+    return LK_ERR_CLOSED;
+  int err = lk__recipe_make(owner);
 
-  return err != 0
-             ? err
-             : lk_lock_acquire(owner->recipe, owner->once ? 0 : LK_NO_LIMIT,
-                               on_acquired, owner);
+  return err != 0 ? err
+                  : lk_lock_acquire(owner->recipe, owner->acquire_timeout_ms,
+                                    on_acquired, owner);
 }
 
 static void begin_acquire(lk_blocking_call *e)
@@ -67,7 +70,11 @@ static void begin_acquire(lk_blocking_call *e)
   lk__blocking_call_start_timer(e);
 }
 
-static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
+/* `timeout_ms` limits how long the lock is waited for once the call has begun
+   on the thread of the handle: NO_WAITING or LK_NO_LIMIT. The deadline of
+   `call` applies as well. */
+static int acquire_for_this_thread(lk_sync_lock *l, const lk_sync_call *call,
+                                   int64_t timeout_ms)
 {
   lk_lock_owner *owner = lk__lock_owner_find(l);
 
@@ -82,7 +89,7 @@ static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
   owner = lk__lock_owner_new(l);
   if (owner == NULL)
     return LK_ERR_NO_MEMORY;
-  owner->once = once;
+  owner->acquire_timeout_ms = timeout_ms;
   if (l->partner != NULL)
     owner->partner = lk__lock_owner_find(l->partner);
   int err = lk__blocking_call_init_from(&owner->call, owner->client, call);
@@ -99,57 +106,48 @@ static int thread_acquire(lk_sync_lock *l, const lk_sync_call *call, bool once)
 }
 
 static int enter_and_acquire(lk_sync_lock *l, const lk_sync_call *call,
-                             bool once)
+                             int64_t timeout_ms)
 {
   int cancel_state;
   int err = lk__sync_lock_enter(l, &cancel_state);
 
   if (err != 0)
     return err;
-  err = thread_acquire(l, call, once);
+  err = acquire_for_this_thread(l, call, timeout_ms);
   lk__sync_lock_leave(l, cancel_state);
   return err;
 }
 
 int lk_sync_lock_acquire(lk_sync_lock *l, const lk_sync_call *call)
 {
-  return enter_and_acquire(l, call, false);
+  return enter_and_acquire(l, call, LK_NO_LIMIT);
 }
 
 int lk_sync_lock_try(lk_sync_lock *l, const lk_sync_call *call)
 {
-  return enter_and_acquire(l, call, true);
+  return enter_and_acquire(l, call, NO_WAITING);
 }
 
 /* ---- release ------------------------------------------------------------- */
 
-/* Count one release. true: the lock owner is to be released, because its count
-   is 0 or the lock was lost. `*err` is the result of the call. */
-static bool count_release(lk_lock_owner *owner, int *err)
-{
-  *err = 0;
-  if (owner == NULL)
-    *err = LK_ERR_NOT_HELD;
-  else if (lk__lock_owner_is_lost(owner))
-    *err = LK_ERR_LOST;
-  else
-    return --owner->count == 0;
-  return owner != NULL;
-}
-
 int lk_sync_lock_release(lk_sync_lock *l)
 {
-  int err;
-
   if (l == NULL)
     return LK_ERR_BAD_ARGUMENT;
   if (lk__driver_in_child(&l->client->driver))
     return LK_ERR_FORKED;
   lk_lock_owner *owner = lk__lock_owner_find(l);
 
-  if (count_release(owner, &err))
+  if (owner == NULL)
+    return LK_ERR_NOT_HELD;
+  if (lk__lock_owner_is_lost(owner)) {
     lk__lock_owner_release(owner);
-  return err;
+    return LK_ERR_LOST;
+  }
+  owner->count--;
+  if (owner->count == 0)
+    lk__lock_owner_release(owner);
+  return 0;
 }
 
 static void on_released(lk_lock *l, int err, void *arg)
@@ -158,6 +156,8 @@ static void on_released(lk_lock *l, int err, void *arg)
   free_recipe_and_complete(arg, err);
 }
 
+/* The node is still deleted, but the call does not wait for that. Freeing the
+   lk_lock calls on_released(), which completes the call. */
 static void interrupt_release(lk_blocking_call *e, int err)
 {
   lk_lock_owner *owner = lk__lock_owner_of(e);
@@ -166,6 +166,8 @@ static void interrupt_release(lk_blocking_call *e, int err)
   lk__recipe_free(owner);
 }
 
+/* A call that may not wait, because its deadline has passed or its cancel is
+   set, is interrupted only after its release has begun. */
 static void begin_release(lk_blocking_call *e)
 {
   lk_lock_owner *owner = lk__lock_owner_of(e);
@@ -208,10 +210,11 @@ int lk_sync_lock_release_wait(lk_sync_lock *l, const lk_sync_call *call)
     return err;
   lk_lock_owner *owner = lk__lock_owner_find(l);
 
-  if (owner == NULL || owner->count > 1 || lk__lock_owner_is_lost(owner))
-    err = lk_sync_lock_release(l); /* sends no request to wait for */
-  else
-    err = release_and_wait(owner, call);
+  bool has_node_to_delete =
+      owner != NULL && owner->count == 1 && !lk__lock_owner_is_lost(owner);
+
+  err = has_node_to_delete ? release_and_wait(owner, call)
+                           : lk_sync_lock_release(l);
   lk__sync_lock_leave(l, cancel_state);
   return err;
 }

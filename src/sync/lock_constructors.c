@@ -6,8 +6,12 @@
 #include "sync/call_entry.h"
 #include "sync/recipe.h"
 
-/* The constructors, one for each kind of lock. All other calls are common to
-   all kinds, since each is an lk_lock. */
+/* The constructors of locks, except read-write locks: one for each kind. All
+   other calls are common to all kinds, since the lock of each kind is an
+   lk_lock.
+ */
+
+enum { MAX_MULTILOCK_MEMBERS = 1000 }; /* as in lk_multilock_new() */
 
 /* ---- checking the options ------------------------------------------------ */
 
@@ -24,7 +28,7 @@ static void begin_check(lk_blocking_call *e)
 }
 
 /* Frees the lock and returns `err`. */
-static int lock_discard(lk_sync_lock **l, int err)
+static int destroy_and_return(lk_sync_lock **l, int err)
 {
   lk__sync_lock_destroy(*l);
   *l = NULL;
@@ -33,14 +37,15 @@ static int lock_discard(lk_sync_lock **l, int err)
 
 /* If the thread of the handle has ended (LK_ERR_CLOSED), the options cannot be
    checked. That does no harm, since each acquire will fail. */
-int lk__sync_lock_check_options(lk_sync_lock **l)
+int lk__sync_lock_check_or_destroy(lk_sync_lock **l)
 {
-  check_call t = {.lock = *l};
-  int err = lk__sync_refusal((*l)->client) == LK_ERR_STATE
+  check_call check = {.lock = *l};
+  bool on_thread_of_handle = lk__sync_refusal((*l)->client) == LK_ERR_STATE;
+  int err = on_thread_of_handle
                 ? lk__recipe_check_options(*l)
-                : lk__blocking_call_do(&t.call, (*l)->client, begin_check);
+                : lk__blocking_call_do(&check.call, (*l)->client, begin_check);
 
-  return err == 0 || err == LK_ERR_CLOSED ? 0 : lock_discard(l, err);
+  return err == 0 || err == LK_ERR_CLOSED ? 0 : destroy_and_return(l, err);
 }
 
 /* ---- constructors -------------------------------------------------------- */
@@ -50,7 +55,7 @@ int lk_sync_lock_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
 {
   int err = lk__sync_lock_make(out, c, LK_KIND_MUTEX, path, config);
 
-  return err != 0 ? err : lk__sync_lock_check_options(out);
+  return err != 0 ? err : lk__sync_lock_check_or_destroy(out);
 }
 
 static int copy_limit_path(lk_sync_lock *l)
@@ -71,16 +76,16 @@ int lk_sync_semaphore_new(lk_sync_lock **out, lk_sync_client *c,
 
   if (err != 0)
     return err;
-  lk_semaphore_config *own = &(*out)->semaphore;
+  lk_semaphore_config *copy = &(*out)->semaphore;
 
-  err = lk__sync_copy_options(c, &sized, own, options);
+  err = lk__sync_copy_options(c, &sized, copy, options);
   if (err == 0)
     err = copy_limit_path(*out);
   if (err != 0)
-    return lock_discard(out, err);
-  if (own->history == NULL)
-    own->history = &(*out)->history;
-  return lk__sync_lock_check_options(out);
+    return destroy_and_return(out, err);
+  if (copy->history == NULL)
+    copy->history = &(*out)->history;
+  return lk__sync_lock_check_or_destroy(out);
 }
 
 int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
@@ -93,9 +98,11 @@ int lk_sync_single_new(lk_sync_lock **out, lk_sync_client *c, const char *path,
   if (err != 0)
     return err;
   err = lk__sync_copy_options(c, &sized, &(*out)->single, options);
-  return err != 0 ? lock_discard(out, err) : lk__sync_lock_check_options(out);
+  return err != 0 ? destroy_and_return(out, err)
+                  : lk__sync_lock_check_or_destroy(out);
 }
 
+/* If this fails, `member_count` tells how many paths were copied. */
 static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
                         size_t count)
 {
@@ -104,8 +111,8 @@ static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
   l->members = lk__mem_new(mem, count * sizeof *members);
   if (l->members == NULL)
     return LK_ERR_NO_MEMORY;
-  for (; l->count < count; l->count++) {
-    const lk_multilock_member *from = &members[l->count];
+  for (size_t i = 0; i < count; i++) {
+    const lk_multilock_member *from = &members[i];
 
     if (from->path == NULL)
       return LK_ERR_BAD_PATH;
@@ -113,8 +120,9 @@ static int copy_members(lk_sync_lock *l, const lk_multilock_member *members,
 
     if (path == NULL)
       return LK_ERR_NO_MEMORY;
-    l->members[l->count].side = from->side;
-    l->members[l->count].path = path;
+    l->members[i].side = from->side;
+    l->members[i].path = path;
+    l->member_count = i + 1;
   }
   return 0;
 }
@@ -129,7 +137,7 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
   *out = NULL;
-  if (members == NULL || count == 0 || count > 1000)
+  if (members == NULL || count == 0 || count > MAX_MULTILOCK_MEMBERS)
     return LK_ERR_BAD_ARGUMENT;
   int err =
       lk__sync_lock_make(out, c, LK_KIND_MULTILOCK, members[0].path, config);
@@ -139,5 +147,6 @@ int lk_sync_multilock_new(lk_sync_lock **out, lk_sync_client *c,
   err = lk__sync_copy_options(c, &sized, &(*out)->multilock, options);
   if (err == 0)
     err = copy_members(*out, members, count);
-  return err != 0 ? lock_discard(out, err) : lk__sync_lock_check_options(out);
+  return err != 0 ? destroy_and_return(out, err)
+                  : lk__sync_lock_check_or_destroy(out);
 }

@@ -5,7 +5,7 @@
 #include "sync/lock.h"
 
 /** Have the recipe check the options of `*l`. Returns 0, or the error of the
-    recipe: then the lock is freed, and `*l` is NULL. */
-int lk__sync_lock_check_options(lk_sync_lock **l);
+    recipe. After an error the lock is freed, and `*l` is NULL. */
+int lk__sync_lock_check_or_destroy(lk_sync_lock **l);
 
 #endif

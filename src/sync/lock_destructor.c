@@ -6,23 +6,23 @@
 #include "sync/call_entry.h"
 #include "sync/recipe.h"
 
-/** A call that ends the use of `lock` by all threads. */
-typedef struct lock_end {
+/** A call that ends all lock owners of `lock`. */
+typedef struct end_call {
   lk_blocking_call call;
   lk_sync_lock *lock;
-} lock_end;
+} end_call;
 
-static void begin_lock_end(lk_blocking_call *e)
+static void begin_end_owners(lk_blocking_call *e)
 {
-  lock_end *f = LK_OWNER(e, lock_end, call);
+  lk_sync_lock *lock = LK_OWNER(e, end_call, call)->lock;
   lk_safe_iterator it;
 
-  f->lock->freed = true;
+  lock->freeing = true;
   lk__safe_iterator_begin(&it, &e->client->lock_owners);
   for (lk_link *l; (l = lk__safe_iterator_next(&it)) != NULL;) {
     lk_lock_owner *owner = LK_OWNER(l, lk_lock_owner, link);
 
-    if (atomic_load(&owner->lock) == f->lock) {
+    if (atomic_load(&owner->lock) == lock) {
       atomic_store(&owner->lock, NULL);
       lk__lock_owner_set_lost(owner);
       lk__recipe_free(owner);
@@ -31,18 +31,19 @@ static void begin_lock_end(lk_blocking_call *e)
   lk__blocking_call_complete(e, 0);
 }
 
-bool lk__sync_lock_end_threads(lk_sync_lock *l)
+bool lk__sync_lock_end_owners(lk_sync_lock *l)
 {
-  lock_end f = {.lock = l};
+  end_call end = {.lock = l};
+  int err = lk__blocking_call_do(&end.call, l->client, begin_end_owners);
 
-  if (lk__blocking_call_do(&f.call, l->client, begin_lock_end) != 0)
+  if (err != 0)
     return false;
-  lk__sync_await_calls(l->client, &l->inside);
+  lk__sync_await_calls(l->client, &l->calls_inside);
   return true;
 }
 
 void lk_sync_lock_free(lk_sync_lock *l)
 {
-  if (l != NULL && lk__sync_lock_end_threads(l))
+  if (l != NULL && lk__sync_lock_end_owners(l))
     lk__sync_lock_destroy(l);
 }

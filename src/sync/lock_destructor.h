@@ -4,8 +4,9 @@
 
 #include "sync/lock.h"
 
-/** End all calls that wait for the lock, and release the lock for all threads.
-    false: this thread may not wait for that, and nothing was done. */
-bool lk__sync_lock_end_threads(lk_sync_lock *l);
+/** End the lock owners of all threads: calls that wait for the lock end, and
+    locks that are held are released. false: nothing was done, because this
+    thread may not wait for the thread of the handle. */
+bool lk__sync_lock_end_owners(lk_sync_lock *l);
 
 #endif

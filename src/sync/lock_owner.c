@@ -10,10 +10,10 @@
 
 static bool holds_for_certain(lk_lock_owner *owner)
 {
-  int64_t sure_ms = atomic_load(&owner->sure_ms);
+  int64_t sure_until_ms = atomic_load(&owner->sure_until_ms);
 
-  return sure_ms != INT64_MIN &&
-         lk__blocking_call_clock(&owner->call) < sure_ms;
+  return sure_until_ms != INT64_MIN &&
+         lk__blocking_call_clock(&owner->call) < sure_until_ms;
 }
 
 void lk__lock_owner_end_wait(lk_lock_owner *owner, int err)
@@ -22,12 +22,11 @@ void lk__lock_owner_end_wait(lk_lock_owner *owner, int err)
   lk__blocking_call_complete(&owner->call, err);
 }
 
-/* If the lease deadline has passed and the lock is not unsure yet, the wait
-   goes on. Next, either a later deadline is stored or the lock becomes unsure.
- */
+/* The lease deadline may have passed although the lock is not unsure yet. Then
+   the wait goes on, until a later deadline is stored or the lock is lost. */
 void lk__lock_owner_check_wait(lk_lock_owner *owner)
 {
-  bool closed = owner->client->closed || atomic_load(&owner->lock) == NULL;
+  bool closed = owner->client->closing || atomic_load(&owner->lock) == NULL;
 
   if (!owner->waiting)
     return;
@@ -37,28 +36,34 @@ void lk__lock_owner_check_wait(lk_lock_owner *owner)
     lk__lock_owner_end_wait(owner, 0);
 }
 
+/* Makes the descriptor of lk_sync_lock_fd() readable as long as there is a
+ * doubt.
+ */
 static void lock_owner_set_doubt(lk_lock_owner *owner, bool doubt)
 {
-  eventfd_t none;
+  eventfd_t ignored;
 
   if (doubt == owner->doubt)
     return;
   owner->doubt = doubt;
   pthread_mutex_lock(&owner->client->mutex);
-  if (owner->fd >= 0)
-    (void)(doubt ? eventfd_write(owner->fd, 1)
-                 : eventfd_read(owner->fd, &none));
+  if (owner->fd >= 0 && doubt)
+    (void)eventfd_write(owner->fd, 1);
+  else if (owner->fd >= 0)
+    (void)eventfd_read(owner->fd, &ignored);
   pthread_mutex_unlock(&owner->client->mutex);
 }
 
 /* The deadlines are stored before any callback or wakeup. So a thread that was
-   notified of a doubt sees it in `sure_ms`. */
-static void lock_owner_store(lk_lock_owner *owner, int64_t sure_ms,
-                             int64_t until_ms)
+   notified of a doubt sees it in `sure_until_ms`. */
+static void lock_owner_store(lk_lock_owner *owner, int64_t sure_until_ms,
+                             int64_t lease_deadline_ms)
 {
-  atomic_store_explicit(&owner->sure_ms, sure_ms, memory_order_release);
-  atomic_store_explicit(&owner->until_ms, until_ms, memory_order_release);
-  lock_owner_set_doubt(owner, sure_ms == INT64_MIN);
+  atomic_store_explicit(&owner->sure_until_ms, sure_until_ms,
+                        memory_order_release);
+  atomic_store_explicit(&owner->lease_deadline_ms, lease_deadline_ms,
+                        memory_order_release);
+  lock_owner_set_doubt(owner, sure_until_ms == INT64_MIN);
   lk__lock_owner_check_wait(owner);
 }
 
@@ -69,10 +74,11 @@ void lk__lock_owner_set_lost(lk_lock_owner *owner)
 
 void lk__lock_owner_publish(lk_lock_owner *owner)
 {
-  int64_t until = lk_lock_deadline(owner->recipe);
+  int64_t lease_deadline_ms = lk_lock_deadline(owner->recipe);
   bool sure = lk_lock_get_state(owner->recipe) == LK_LOCK_HELD;
 
-  lock_owner_store(owner, sure ? until : INT64_MIN, until);
+  lock_owner_store(owner, sure ? lease_deadline_ms : INT64_MIN,
+                   lease_deadline_ms);
 }
 
 void lk__lock_owner_notify(const lk_lock_owner *owner,

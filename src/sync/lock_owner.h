@@ -8,27 +8,27 @@
 /**
  * One thread as an owner of a lock. The thread waits for the lock, holds it, or
  * has lost it and not released it yet. The thread finds its lock owners in a
- * list that no other thread
- * uses (lk_sync_client.owners_key). The thread of the handle has all of them in
- * lk_sync_client.lock_owners.
+ * list that no other thread uses (lk_sync_client.owners_key). The thread of the
+ * handle has the lock owners of all threads in lk_sync_client.lock_owners.
  */
 typedef struct lk_lock_owner {
   lk_sync_client *client;
   _Atomic(lk_sync_lock *) lock; /**< NULL: the lock was freed */
 
-  /* For the thread that holds. */
-  struct lk_lock_owner *next; /**< the next of the same thread */
+  /* For the owning thread. */
+  struct lk_lock_owner *next; /**< the next lock owner of the same thread */
   size_t count;               /**< acquires without a release; 0: it waits */
   lk_blocking_call call;      /**< the call in which the thread waits */
   lk_task retire;             /**< releases the lock and frees this struct */
 
-  /* Written by the thread of the handle, read by the other: lk_sync_lock_ok().
-   */
-  _Atomic(int64_t) sure_ms;  /**< the lease deadline; INT64_MIN: unsure, or not
-                                held */
-  _Atomic(int64_t) until_ms; /**< the lease deadline; INT64_MIN: not held */
-  uint64_t token;    /**< of the grant; set before the acquire completes */
-  uint64_t handoffs; /**< lk_lock_handoffs() of the grant; likewise */
+  /* Written by the thread of the handle, read by the owning thread. */
+  /** The lease deadline; INT64_MIN: the lock is unsure, or not held. */
+  _Atomic(int64_t) sure_until_ms;
+  /** The lease deadline; INT64_MIN: the lock is not held. */
+  _Atomic(int64_t) lease_deadline_ms;
+  /* Set before the acquire completes. */
+  uint64_t token;    /**< lk_lock_token() of the grant */
+  uint64_t handoffs; /**< lk_lock_handoffs() of the grant */
 
   /* For the thread of the handle. */
   lk_link link;    /**< in lk_sync_client.lock_owners */
@@ -38,13 +38,14 @@ typedef struct lk_lock_owner {
   /** For a side of a read-write lock: the lock owner of the other side in this
       thread, or NULL. Valid while this thread waits in an acquire. */
   struct lk_lock_owner *partner;
-  bool once;         /**< lk_sync_lock_try(): fail instead of waiting */
+  int64_t acquire_timeout_ms; /**< for lk_lock_acquire() */
   bool verifying;    /**< its thread waits in lk_sync_lock_verify() */
   bool waiting;      /**< its thread waits in lk_sync_lock_wait_certain() */
   bool doubt;        /**< the lock is unsure or lost; false before the grant */
   int interrupt_err; /**< why `call` was interrupted, or 0 */
 
-  int fd; /**< lk_sync_lock_fd(), or -1; under the client's mutex */
+  int fd; /**< of lk_sync_lock_fd(); -1: not asked for; under the client's mutex
+           */
 } lk_lock_owner;
 
 /** The lock owner whose call is `e`. */
@@ -56,7 +57,7 @@ static inline lk_lock_owner *lk__lock_owner_of(lk_blocking_call *e)
 /** Whether the thread does not hold the lock: not yet, or not any more. */
 static inline bool lk__lock_owner_is_lost(const lk_lock_owner *owner)
 {
-  return atomic_load(&owner->until_ms) == INT64_MIN;
+  return atomic_load(&owner->lease_deadline_ms) == INT64_MIN;
 }
 
 /* ---- for the thread of the handle ---------------------------------------- */
@@ -70,8 +71,8 @@ void lk__lock_owner_notify(const lk_lock_owner *owner,
 void lk__lock_owner_publish(lk_lock_owner *owner);
 /** Store that the lock is not held any more. */
 void lk__lock_owner_set_lost(lk_lock_owner *owner);
-/** Complete lk_sync_lock_wait_certain() of its thread, if the lock is held for
-    certain or lost. */
+/** Complete lk_sync_lock_wait_certain() of its thread, if the lock is now held
+    for certain or lost. */
 void lk__lock_owner_check_wait(lk_lock_owner *owner);
 /** Complete lk_sync_lock_wait_certain() of its thread with `err`. */
 void lk__lock_owner_end_wait(lk_lock_owner *owner, int err);

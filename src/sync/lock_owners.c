@@ -43,10 +43,11 @@ static void lock_owner_retire(lk_lock_owner *owner)
   (void)lk__task_post(owner->client, &owner->retire);
 }
 
-/* Remove and retire the lock owners whose lock was freed, and return the first
-   of the others. This is done late because only a thread itself may change its
+/* Remove the lock owners whose lock was freed from the list that begins with
+   `first`, and retire them. Returns the first of the list then. This is not
+   done when the lock is freed, because only a thread itself may change its
    list. */
-static lk_lock_owner *lock_owners_without_freed(lk_lock_owner *first)
+static lk_lock_owner *lock_owners_drop_freed_locks(lk_lock_owner *first)
 {
   lk_lock_owner **at = &first;
 
@@ -72,11 +73,12 @@ lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
     return NULL;
   owner->client = c;
   atomic_init(&owner->lock, l);
-  atomic_init(&owner->sure_ms, INT64_MIN);
-  atomic_init(&owner->until_ms, INT64_MIN);
+  atomic_init(&owner->sure_until_ms, INT64_MIN);
+  atomic_init(&owner->lease_deadline_ms, INT64_MIN);
   owner->fd = -1;
   lk__list_init(&owner->link);
-  owner->next = lock_owners_without_freed(pthread_getspecific(c->owners_key));
+  owner->next =
+      lock_owners_drop_freed_locks(pthread_getspecific(c->owners_key));
   if (pthread_setspecific(c->owners_key, owner) == 0)
     return owner;
   /* pthread_setspecific() needs memory for the first lock owner of a thread. */
@@ -84,8 +86,6 @@ lk_lock_owner *lk__lock_owner_new(lk_sync_lock *l)
   return NULL;
 }
 
-/* With an empty list, no destructor runs when the thread ends. Setting a key
-   that was set before cannot fail. */
 static void lock_owner_unlist(lk_lock_owner *owner)
 {
   lk_lock_owner *first = pthread_getspecific(owner->client->owners_key);
@@ -94,6 +94,8 @@ static void lock_owner_unlist(lk_lock_owner *owner)
   while (*at != owner)
     at = &(*at)->next;
   *at = owner->next;
+  /* This cannot fail, since the thread has set the key before. If the list is
+     empty now, no destructor runs when the thread ends. */
   (void)pthread_setspecific(owner->client->owners_key, first);
 }
 

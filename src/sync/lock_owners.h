@@ -17,7 +17,7 @@ void lk__lock_owner_release(lk_lock_owner *owner);
     must have removed it before. */
 void lk__lock_owner_delete(lk_lock_owner *owner);
 /** The destructor of lk_sync_client.owners_key: releases what an ending thread
-    holds. `first` of its list. */
+    holds. `first`: the first lock owner of the thread's list. */
 void lk__lock_owners_thread_ended(void *first);
 
 /* ---- of the handle, for its thread --------------------------------------- */
@@ -25,11 +25,12 @@ void lk__lock_owners_thread_ended(void *first);
 /** Remove a lock owner from lk_sync_client.lock_owners. To be called before its
     call is completed, since its thread may free it after that. */
 void lk__lock_owner_remove(lk_lock_owner *owner);
-/** lk__lock_owner_publish() for all that are held. */
+/** Call lk__lock_owner_publish() for each lock owner that holds. */
 void lk__lock_owners_publish(lk_sync_client *c);
-/** All locks are lost, since the client is closed. */
+/** The client is being closed: all locks are lost. */
 void lk__lock_owners_close(lk_sync_client *c);
-/** When the thread of the handle has ended: free the rest. */
+/** Free the lock owners that are left when the thread of the handle has ended.
+ */
 void lk__lock_owners_free(lk_sync_client *c);
 
 #endif

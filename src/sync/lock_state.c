@@ -6,10 +6,10 @@
 #include "sync/call_entry.h"
 #include "sync/lock_owners.h"
 
-/* Whether this thread holds, until when, and its tokens. */
+/* Whether this thread holds a lock, until when, and the tokens of its grant. */
 
-/* The lock owner of this thread. NULL: it has none, or this is a child process,
-   where no thread holds. */
+/* The lock owner of this thread. NULL: the thread has none, or this is a child
+   process, where no thread holds. */
 static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
 {
   return l == NULL || lk__driver_in_child(&l->client->driver)
@@ -17,25 +17,27 @@ static const lk_lock_owner *current_lock_owner(const lk_sync_lock *l)
              : lk__lock_owner_find(l);
 }
 
-/* The clock is read last, so that a pause before it can only make this false. A
-   doubt that was stored before this call is seen, since deadline and doubt are
-   one variable. */
+/* The clock is read last: a pause of the thread before that can only make the
+   result false. A doubt that was stored before this call is seen, since one
+   variable holds both deadline and doubt. */
 bool lk_sync_lock_ok(const lk_sync_lock *l)
 {
   const lk_lock_owner *owner = current_lock_owner(l);
 
   if (owner == NULL)
     return false;
-  int64_t sure = atomic_load_explicit(&owner->sure_ms, memory_order_acquire);
+  int64_t sure_until_ms =
+      atomic_load_explicit(&owner->sure_until_ms, memory_order_acquire);
 
-  return sure != INT64_MIN && lk__driver_clock(&l->client->driver) < sure;
+  return sure_until_ms != INT64_MIN &&
+         lk__driver_clock(&l->client->driver) < sure_until_ms;
 }
 
 int64_t lk_sync_lock_deadline(const lk_sync_lock *l)
 {
   const lk_lock_owner *owner = current_lock_owner(l);
 
-  return owner == NULL ? INT64_MIN : atomic_load(&owner->until_ms);
+  return owner == NULL ? INT64_MIN : atomic_load(&owner->lease_deadline_ms);
 }
 
 uint64_t lk_sync_lock_token(const lk_sync_lock *l)
@@ -60,8 +62,8 @@ lk_lock_state lk_sync_lock_get_state(const lk_sync_lock *l)
     return LK_LOCK_IDLE;
   if (lk__lock_owner_is_lost(owner))
     return LK_LOCK_LOST;
-  return atomic_load(&owner->sure_ms) == INT64_MIN ? LK_LOCK_UNSURE
-                                                   : LK_LOCK_HELD;
+  return atomic_load(&owner->sure_until_ms) == INT64_MIN ? LK_LOCK_UNSURE
+                                                         : LK_LOCK_HELD;
 }
 
 size_t lk_sync_lock_count(const lk_sync_lock *l)
@@ -83,11 +85,13 @@ int lk_sync_lock_fd(lk_sync_lock *l)
     return LK_ERR_NOT_HELD;
   pthread_mutex_lock(&owner->client->mutex);
   if (owner->fd < 0) {
-    /* lock_owner_set_doubt() looks for the descriptor under the mutex, after
-       `sure_ms` was stored. */
-    bool doubt = atomic_load(&owner->sure_ms) == INT64_MIN;
+    /* A doubt that arises now is not missed: `sure_until_ms` is stored first,
+       and then lock_owner_set_doubt() looks for the descriptor, under the
+       mutex. */
+    bool doubt = atomic_load(&owner->sure_until_ms) == INT64_MIN;
+    unsigned initial_count = doubt ? 1 : 0;
 
-    owner->fd = eventfd(doubt, EFD_CLOEXEC | EFD_NONBLOCK);
+    owner->fd = eventfd(initial_count, EFD_CLOEXEC | EFD_NONBLOCK);
   }
   int fd = owner->fd;
 
@@ -95,11 +99,12 @@ int lk_sync_lock_fd(lk_sync_lock *l)
   return fd >= 0 ? fd : LK_ERR_SYSTEM;
 }
 
+/** Reads the token of the member with `path` on the thread of the handle. */
 typedef struct token_call {
   lk_blocking_call call;
   const lk_lock_owner *lock_owner;
   const char *path;
-  uint64_t token;
+  uint64_t token; /**< the result */
 } token_call;
 
 static void begin_token(lk_blocking_call *e)

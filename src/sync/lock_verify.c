@@ -5,9 +5,9 @@
 
 /* lk_sync_lock_verify(): asks a quorum whether this thread holds. */
 
-static void end_verify(lk_lock_owner *owner, int err)
+static void complete_verify(lk_lock_owner *owner, int err)
 {
-  if (!owner->verifying)
+  if (!owner->verifying) /* an interrupt has completed the call already */
     return;
   owner->verifying = false;
   lk__blocking_call_complete(&owner->call, err);
@@ -16,12 +16,12 @@ static void end_verify(lk_lock_owner *owner, int err)
 static void on_verified(lk_lock *l, int err, void *arg)
 {
   (void)l;
-  end_verify(arg, err);
+  complete_verify(arg, err);
 }
 
 static void interrupt_verify(lk_blocking_call *e, int err)
 {
-  end_verify(lk__lock_owner_of(e), err);
+  complete_verify(lk__lock_owner_of(e), err);
 }
 
 static void begin_verify(lk_blocking_call *e)

@@ -3,8 +3,7 @@
 
 #include "sync/lock_owners.h"
 
-/* lk_sync_lock_wait_certain(): waits while the lock of this thread is unsure.
- */
+/* lk_sync_lock_wait_certain() waits while the lock of this thread is unsure. */
 
 static void interrupt_wait(lk_blocking_call *e, int err)
 {

@@ -11,8 +11,9 @@ static void on_multi(lk_client *client, int err, const lk_op_result *results,
                      size_t count, void *arg)
 {
   lk_sync_request *r = arg;
+  bool has_results = err == 0 || count > 0; /* failed ones may have some, too */
 
-  if ((err == 0 || count > 0) && lk__sync_request_is_awaited(r)) {
+  if (has_results && lk__sync_request_is_awaited(r)) {
     lk_sync_result *result =
         lk__sync_request_result(r, lk__result_ops_size(results, count), &err);
 
@@ -26,36 +27,40 @@ static void on_multi(lk_client *client, int err, const lk_op_result *results,
 
 static int start_multi(lk_sync_request *r, const lk_call *call)
 {
-  if (r->lock_owner != NULL && r->lock_owner->recipe == NULL)
-    return LK_ERR_CLOSED; /* the lock was freed meanwhile */
-  return r->lock_owner == NULL
-             ? lk_multi(lk__sync_client_of(r), r->ops, r->count, call, on_multi,
-                        r)
-             : lk_lock_guarded_multi(r->lock_owner->recipe, r->ops, r->count,
-                                     call, on_multi, r);
+  if (r->lock_owner == NULL)
+    return lk_multi(lk__sync_client_of(r), r->ops, r->count, call, on_multi, r);
+  if (r->lock_owner->recipe == NULL) /* the lock was freed meanwhile */
+    return LK_ERR_CLOSED;
+  return lk_lock_guarded_multi(r->lock_owner->recipe, r->ops, r->count, call,
+                               on_multi, r);
 }
 
+/* `lock_owner`: of the lock that must be held; NULL: no lock. */
 static int request_multi(lk_sync_client *c, lk_sync_result **out,
                          lk_lock_owner *lock_owner, const lk_op *ops,
                          size_t count, const lk_sync_call *call)
 {
-  const lk_sync_request request = {.start = start_multi,
-                                   .ops = ops,
-                                   .count = count,
-                                   .lock_owner = lock_owner};
-
   if (out != NULL)
     *out = NULL;
   if (ops == NULL && count > 0)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__sync_request(c, &request, call, lk__result_multi_room(ops, count),
-                          out, NULL);
+  const lk_sync_request request = {.start = start_multi,
+                                   .ops = ops,
+                                   .count = count,
+                                   .lock_owner = lock_owner,
+                                   .result_out = out,
+                                   .result_room =
+                                       lk__result_multi_room(ops, count)};
+
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_multi(lk_sync_client *c, lk_sync_result **out, const lk_op *ops,
                   size_t count, const lk_sync_call *call)
 {
-  return request_multi(c, out, NULL, ops, count, call);
+  lk_lock_owner *const no_lock_owner = NULL;
+
+  return request_multi(c, out, no_lock_owner, ops, count, call);
 }
 
 int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
@@ -63,14 +68,15 @@ int lk_sync_lock_guarded_multi(lk_sync_lock *l, lk_sync_result **out,
                                const lk_sync_call *call)
 {
   int err = lk__sync_refusal(lk__sync_lock_client(l));
-  lk_lock_owner *owner = err == 0 ? lk__lock_owner_find(l) : NULL;
 
   if (out != NULL)
     *out = NULL;
-  if (err == 0 && owner == NULL)
-    err = LK_ERR_NOT_HELD;
-  return err != 0 ? err
-                  : request_multi(l->client, out, owner, ops, count, call);
+  if (err != 0)
+    return err;
+  lk_lock_owner *owner = lk__lock_owner_find(l);
+
+  return owner == NULL ? LK_ERR_NOT_HELD
+                       : request_multi(l->client, out, owner, ops, count, call);
 }
 
 static void on_reads(lk_client *client, int err, const lk_read_result *reads,
@@ -99,12 +105,14 @@ int lk_sync_multi_read(lk_sync_client *c, lk_sync_result **out,
                        const lk_read *reads, size_t count,
                        const lk_sync_call *call)
 {
-  const lk_sync_request request = {
-      .start = start_multi_read, .reads = reads, .count = count};
+  const lk_sync_request request = {.start = start_multi_read,
+                                   .reads = reads,
+                                   .count = count,
+                                   .result_out = out};
 
   if (out != NULL)
     *out = NULL;
   if (reads == NULL && count > 0)
     return LK_ERR_BAD_ARGUMENT;
-  return lk__sync_request(c, &request, call, 0, out, NULL);
+  return lk__sync_request_do(c, &request, call);
 }

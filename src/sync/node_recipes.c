@@ -5,31 +5,32 @@
 
 /* The calls of latchkey/nodes.h. */
 
-/* ---- replies ----------------------------------------------------- */
+/* ---- callbacks ----------------------------------------------------------- */
 
-/* Tell the caller the number of deleted nodes, if it still waits. */
-static void count_deleted(lk_sync_request *r, size_t deleted)
+/* Tell the caller, if it still waits, how many nodes have been deleted. */
+static void report_deleted(lk_sync_request *r, size_t deleted)
 {
-  if (lk__sync_request_is_awaited(r) && r->deleted != NULL)
-    *r->deleted = deleted;
+  if (lk__sync_request_is_awaited(r) && r->deleted_out != NULL)
+    *r->deleted_out = deleted;
 }
 
-/* If the call was interrupted, the rest of the tree is not deleted. */
-static bool on_more(lk_client *client, size_t deleted, void *arg)
+/* Returns whether to go on: if the call was interrupted, the rest of the tree
+   is not deleted. */
+static bool on_delete_progress(lk_client *client, size_t deleted, void *arg)
 {
   (void)client;
-  count_deleted(arg, deleted);
+  report_deleted(arg, deleted);
   return lk__sync_request_is_awaited(arg);
 }
 
 static void on_deleted(lk_client *client, int err, size_t deleted, void *arg)
 {
   (void)client;
-  count_deleted(arg, deleted);
+  report_deleted(arg, deleted);
   lk__sync_request_complete(arg, err);
 }
 
-/* ---- requests ------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static int start_create_with_parents(lk_sync_request *r, const lk_call *call)
 {
@@ -40,8 +41,8 @@ static int start_create_with_parents(lk_sync_request *r, const lk_call *call)
 
 static int start_delete_recursive(lk_sync_request *r, const lk_call *call)
 {
-  return lk_delete_recursive(lk__sync_client_of(r), r->path, call, on_more,
-                             on_deleted, r);
+  return lk_delete_recursive(lk__sync_client_of(r), r->path, call,
+                             on_delete_progress, on_deleted, r);
 }
 
 static int start_create_reliable(lk_sync_request *r, const lk_call *call)
@@ -71,33 +72,34 @@ int lk_sync_create_with_parents(lk_sync_client *c, lk_sync_result **out,
                                 const lk_sync_call *call)
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_parents_config);
-  lk_parents_config own;
+  lk_parents_config parents_copy;
   const lk_sync_request request = {.start = start_create_with_parents,
                                    .path = path,
                                    .data = data,
                                    .acl = acl,
                                    .flags = flags,
-                                   .parents = &own};
+                                   .parents = &parents_copy,
+                                   .result_out = out,
+                                   .result_room = lk__result_create_room(path)};
 
   if (out != NULL)
     *out = NULL;
-  int err = lk__sync_copy_options(c, &sized, &own, parents);
+  int err = lk__sync_copy_options(c, &sized, &parents_copy, parents);
 
   if (err != 0)
     return err;
-  return lk__sync_request(c, &request, call, lk__result_create_room(path), out,
-                          NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_delete_recursive(lk_sync_client *c, size_t *deleted,
                              const char *path, const lk_sync_call *call)
 {
   const lk_sync_request request = {
-      .start = start_delete_recursive, .path = path, .deleted = deleted};
+      .start = start_delete_recursive, .path = path, .deleted_out = deleted};
 
   if (deleted != NULL)
     *deleted = 0;
-  return lk__sync_request(c, &request, call, 0, NULL, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_create_reliable(lk_sync_client *c, lk_sync_result **out,
@@ -109,10 +111,11 @@ int lk_sync_create_reliable(lk_sync_client *c, lk_sync_result **out,
                                    .data = data,
                                    .acl = acl,
                                    .flags = flags,
-                                   .sole = sole};
+                                   .sole = sole,
+                                   .result_out = out,
+                                   .result_room = lk__result_create_room(path)};
 
-  return lk__sync_request(c, &request, call, lk__result_create_room(path), out,
-                          NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_set_reliable(lk_sync_client *c, lk_stat *out, const char *path,
@@ -123,9 +126,10 @@ int lk_sync_set_reliable(lk_sync_client *c, lk_stat *out, const char *path,
                                    .path = path,
                                    .data = data,
                                    .version = version,
-                                   .sole = sole};
+                                   .sole = sole,
+                                   .stat_out = out};
 
-  return lk__sync_request(c, &request, call, 0, NULL, out);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
@@ -137,5 +141,5 @@ int lk_sync_delete_reliable(lk_sync_client *c, const char *path,
                                    .version = version,
                                    .sole = sole};
 
-  return lk__sync_request(c, &request, call, 0, NULL, NULL);
+  return lk__sync_request_do(c, &request, call);
 }

@@ -10,7 +10,9 @@
 static void on_paths(lk_client *client, int err, const lk_bytes *paths,
                      size_t count, void *arg)
 {
-  lk__sync_on_children(client, err, paths, count, NULL, arg);
+  const lk_stat *no_stat = NULL;
+
+  lk__sync_on_children(client, err, paths, count, no_stat, arg);
 }
 
 static void on_count(lk_client *client, int err, int32_t count, void *arg)
@@ -18,8 +20,8 @@ static void on_count(lk_client *client, int err, int32_t count, void *arg)
   lk_sync_request *r = arg;
 
   (void)client;
-  if (err == 0 && lk__sync_request_is_awaited(r) && r->number != NULL)
-    *r->number = count;
+  if (err == 0 && lk__sync_request_is_awaited(r) && r->number_out != NULL)
+    *r->number_out = count;
   lk__sync_request_complete(r, err);
 }
 
@@ -95,10 +97,11 @@ int lk_sync_create(lk_sync_client *c, lk_sync_result **out, const char *path,
                                    .path = path,
                                    .data = data,
                                    .acl = acl,
-                                   .flags = flags};
+                                   .flags = flags,
+                                   .result_out = out,
+                                   .result_room = lk__result_create_room(path)};
 
-  return lk__sync_request(c, &request, call, lk__result_create_room(path), out,
-                          NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
@@ -110,10 +113,11 @@ int lk_sync_create_ttl(lk_sync_client *c, lk_sync_result **out,
                                    .data = data,
                                    .acl = acl,
                                    .flags = flags,
-                                   .ttl_ms = ttl_ms};
+                                   .ttl_ms = ttl_ms,
+                                   .result_out = out,
+                                   .result_room = lk__result_create_room(path)};
 
-  return lk__sync_request(c, &request, call, lk__result_create_room(path), out,
-                          NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_delete(lk_sync_client *c, const char *path, int32_t version,
@@ -122,65 +126,73 @@ int lk_sync_delete(lk_sync_client *c, const char *path, int32_t version,
   const lk_sync_request request = {
       .start = start_delete, .path = path, .version = version};
 
-  return lk__sync_request(c, &request, call, 0, NULL, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_exists(lk_sync_client *c, lk_stat *out, const char *path,
                    const lk_sync_call *call)
 {
-  const lk_sync_request request = {
-      .start = start_exists, .path = path, .watches_missing_node = true};
+  const lk_sync_request request = {.start = start_exists,
+                                   .path = path,
+                                   .watches_missing_node = true,
+                                   .stat_out = out};
 
-  return lk__sync_request(c, &request, call, 0, NULL, out);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_get(lk_sync_client *c, lk_sync_result **out, const char *path,
                 const lk_sync_call *call)
 {
-  const lk_sync_request request = {.start = start_get, .path = path};
+  const lk_sync_request request = {
+      .start = start_get, .path = path, .result_out = out};
 
-  return lk__sync_request(c, &request, call, 0, out, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_set(lk_sync_client *c, lk_stat *out, const char *path,
                 lk_bytes data, int32_t version, const lk_sync_call *call)
 {
-  const lk_sync_request request = {
-      .start = start_set, .path = path, .data = data, .version = version};
+  const lk_sync_request request = {.start = start_set,
+                                   .path = path,
+                                   .data = data,
+                                   .version = version,
+                                   .stat_out = out};
 
-  return lk__sync_request(c, &request, call, 0, NULL, out);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_get_children(lk_sync_client *c, lk_sync_result **out,
                          const char *path, const lk_sync_call *call)
 {
-  const lk_sync_request request = {.start = start_children, .path = path};
+  const lk_sync_request request = {
+      .start = start_children, .path = path, .result_out = out};
 
-  return lk__sync_request(c, &request, call, 0, out, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_count_descendants(lk_sync_client *c, int32_t *out, const char *path,
                               const lk_sync_call *call)
 {
   const lk_sync_request request = {
-      .start = start_count, .path = path, .number = out};
+      .start = start_count, .path = path, .number_out = out};
 
-  return lk__sync_request(c, &request, call, 0, NULL, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_ephemerals(lk_sync_client *c, lk_sync_result **out,
                        const char *prefix, const lk_sync_call *call)
 {
-  const lk_sync_request request = {.start = start_ephemerals, .path = prefix};
+  const lk_sync_request request = {
+      .start = start_ephemerals, .path = prefix, .result_out = out};
 
-  return lk__sync_request(c, &request, call, 0, out, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_sync(lk_sync_client *c, const char *path, const lk_sync_call *call)
 {
   const lk_sync_request request = {.start = start_sync, .path = path};
 
-  return lk__sync_request(c, &request, call, 0, NULL, NULL);
+  return lk__sync_request_do(c, &request, call);
 }
 
 int lk_sync_add_watch(lk_sync_client *c, const char *path, lk_watch_mode mode,
@@ -191,5 +203,5 @@ int lk_sync_add_watch(lk_sync_client *c, const char *path, lk_watch_mode mode,
                                    .mode = mode,
                                    .is_persistent = true};
 
-  return lk__sync_request(c, &request, call, 0, NULL, NULL);
+  return lk__sync_request_do(c, &request, call);
 }

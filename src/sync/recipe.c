@@ -5,8 +5,8 @@
 
 #include "sync/rwlock_side.h"
 
-/* Each thread that uses a lock has an lk_lock of its own. It is made here, by
-   the recipe of the lock's kind. */
+/* Each thread that uses a lock has an lk_lock of its own. The functions here
+   make it, with the recipe of the lock's kind. */
 
 static int recipe_new(const lk_sync_lock *l, lk_lock **out,
                       const lk_lock_config *config)
@@ -18,11 +18,11 @@ static int recipe_new(const lk_sync_lock *l, lk_lock **out,
   case LK_KIND_SEMAPHORE:
     return lk_semaphore_new(out, c, l->path, config, &l->semaphore);
   case LK_KIND_MULTILOCK:
-    return lk_multilock_new(out, c, l->members, l->count, config,
+    return lk_multilock_new(out, c, l->members, l->member_count, config,
                             &l->multilock);
   case LK_KIND_SINGLE:
     return lk_single_new(out, c, l->path, config, &l->single);
-  case LK_KIND_READ:
+  case LK_KIND_READ: /* the sides of a read-write lock: rwlock_side.c */
   case LK_KIND_WRITE: break;
   }
   return LK_ERR_BAD_ARGUMENT;
@@ -54,13 +54,12 @@ void lk__recipe_free(lk_lock_owner *owner)
 int lk__recipe_check_options(const lk_sync_lock *l)
 {
   lk_rwlock *rw = NULL;
-  lk_lock *plain = NULL;
-  lk_lock_config config = l->config;
-  bool side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
-  int err = side ? lk_rwlock_new(&rw, l->client->client, l->path, &config)
-                 : recipe_new(l, &plain, &config);
+  lk_lock *lock = NULL;
+  bool is_side = l->kind == LK_KIND_READ || l->kind == LK_KIND_WRITE;
+  int err = is_side ? lk_rwlock_new(&rw, l->client->client, l->path, &l->config)
+                    : recipe_new(l, &lock, &l->config);
 
   lk_rwlock_free(rw);
-  lk_lock_free(plain);
+  lk_lock_free(lock);
   return err;
 }

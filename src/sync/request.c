@@ -10,10 +10,11 @@ static void request_unref(lk_sync_request *r)
   lk_sync_client *c = r->call.client;
 
   pthread_mutex_lock(&c->mutex);
-  bool last = --r->refs == 0;
+  r->refs--;
+  bool unused = r->refs == 0;
 
   pthread_mutex_unlock(&c->mutex);
-  if (!last)
+  if (!unused)
     return;
   lk_sync_result_free(r->result);
   lk__blocking_call_destroy(&r->call);
@@ -22,7 +23,7 @@ static void request_unref(lk_sync_request *r)
 
 /* ---- the thread of the handle -------------------------------------------- */
 
-static void request_drop_watch(lk_sync_request *r)
+static void request_free_watch(lk_sync_request *r)
 {
   lk__sync_watch_discard(r->watch);
   r->watch = NULL;
@@ -32,10 +33,11 @@ static void request_drop_watch(lk_sync_request *r)
 static void interrupt_request(lk_blocking_call *e, int err)
 {
   lk_sync_request *r = LK_OWNER(e, lk_sync_request, call);
+  const bool on_server = true;
 
   if (r->watch != NULL)
-    lk_watch_cancel(e->client->client, r->watch->watch, true);
-  request_drop_watch(r);
+    lk_watch_cancel(e->client->client, r->watch->watch, on_server);
+  request_free_watch(r);
   lk__blocking_call_complete(e, err);
 }
 
@@ -51,11 +53,11 @@ static void begin_request(lk_blocking_call *e)
   if (err == 0)
     err = r->start(r, &r->options);
   if (err != 0) {
-    request_drop_watch(r);
+    request_free_watch(r);
     lk__blocking_call_complete(e, err);
     return;
   }
-  r->refs++; /* no other thread reads it before the call is completed */
+  r->refs++; /* the mutex is not needed: the other thread waits */
   lk__blocking_call_allow_interrupt(e, interrupt_request);
   if (r->has_own_timer)
     lk__blocking_call_start_timer(e);
@@ -73,7 +75,7 @@ void lk__sync_request_complete(lk_sync_request *r, int err)
 
   if (lk__sync_request_is_awaited(r)) {
     if (!watch_is_set)
-      request_drop_watch(r);
+      request_free_watch(r);
     lk__blocking_call_complete(&r->call, err);
   }
   request_unref(r);
@@ -82,7 +84,7 @@ void lk__sync_request_complete(lk_sync_request *r, int err)
 lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
                                         int *err)
 {
-  if (!r->wants_result)
+  if (r->result_out == NULL)
     return NULL;
   if (r->result == NULL || !lk__result_fits(r->result, size)) {
     lk_sync_result_free(r->result);
@@ -179,15 +181,14 @@ static void request_set_options(lk_sync_request *r, const lk_sync_call *call)
     r->options.on_event = lk__sync_watch_event;
 }
 
-/* Allocate what the reply needs and whose size is known before the request is
-   sent: `room` bytes of the result, and the watch. */
-static int request_allocate(lk_sync_request *r, const lk_sync_call *call,
-                            size_t room)
+/* Allocate all that the reply needs and whose size is known before the request
+   is sent. */
+static int request_allocate(lk_sync_request *r, const lk_sync_call *call)
 {
   lk_sync_client *c = r->call.client;
 
-  if (r->wants_result && room > 0) {
-    r->result = lk__result_new(&c->mem, room);
+  if (r->result_out != NULL && r->result_room > 0) {
+    r->result = lk__result_new(&c->mem, r->result_room);
     if (r->result == NULL)
       return LK_ERR_NO_MEMORY;
   }
@@ -201,7 +202,8 @@ static int request_allocate(lk_sync_request *r, const lk_sync_call *call,
   return 0;
 }
 
-/* A result without content was allocated ahead, and the server sent none. */
+/* Whether a reply was stored in the result. If not, request_allocate() has made
+   the result, and no reply has come. */
 static bool result_has_content(const lk_sync_result *r)
 {
   return r != NULL && (r->path != NULL || r->names != NULL ||
@@ -209,21 +211,20 @@ static bool result_has_content(const lk_sync_result *r)
 }
 
 static void request_give_result(lk_sync_request *r, int err,
-                                const lk_sync_call *call, lk_sync_result **out,
-                                lk_stat *stat)
+                                const lk_sync_call *call)
 {
-  if (out != NULL && (err == 0 || result_has_content(r->result))) {
-    *out = r->result;
+  if (r->result_out != NULL && (err == 0 || result_has_content(r->result))) {
+    *r->result_out = r->result;
     r->result = NULL;
   }
-  if (stat != NULL && err == 0)
-    *stat = r->stat;
+  if (r->stat_out != NULL && err == 0)
+    *r->stat_out = r->stat;
   if (call->watch != NULL)
     *call->watch = r->watch;
 }
 
 static lk_sync_request *request_new(lk_sync_client *c,
-                                    const lk_sync_request *what,
+                                    const lk_sync_request *from,
                                     const lk_sync_call *call, int *err)
 {
   lk_sync_request *r = lk__mem_new(&c->mem, sizeof *r);
@@ -232,7 +233,7 @@ static lk_sync_request *request_new(lk_sync_client *c,
     *err = LK_ERR_NO_MEMORY;
     return NULL;
   }
-  *r = *what;
+  *r = *from;
   r->refs = 1;
   request_set_options(r, call);
   *err = lk__blocking_call_init(&r->call, c, call);
@@ -242,33 +243,40 @@ static lk_sync_request *request_new(lk_sync_client *c,
   return NULL;
 }
 
-int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
-                     const lk_sync_call *call, size_t room,
-                     lk_sync_result **out, lk_stat *stat)
+/* lk__sync_request_do() after it has entered the handle. */
+static int request_send_and_wait(lk_sync_client *c, const lk_sync_request *from,
+                                 const lk_sync_call *call)
 {
-  int cancel_state, err;
+  int err;
+  lk_sync_request *r = request_new(c, from, call, &err);
 
-  if (out != NULL)
-    *out = NULL;
-  lk_sync_call own;
-  int wrong = lk__sync_copy_call(c, &own, call);
+  if (r == NULL)
+    return err;
+  err = request_allocate(r, call);
+  if (err == 0)
+    err = lk__blocking_call_wait(&r->call, begin_request);
+  request_give_result(r, err, call);
+  request_unref(r);
+  return err;
+}
 
-  if (wrong == 0 && own.watch != NULL)
-    *own.watch = NULL;
-  err = lk__sync_enter(c, &cancel_state);
+int lk__sync_request_do(lk_sync_client *c, const lk_sync_request *from,
+                        const lk_sync_call *call)
+{
+  int cancel_state;
+  lk_sync_call copy;
+
+  if (from->result_out != NULL)
+    *from->result_out = NULL;
+  int copy_err = lk__sync_copy_call(c, &copy, call);
+
+  if (copy_err == 0 && copy.watch != NULL)
+    *copy.watch = NULL;
+  int err = lk__sync_enter(c, &cancel_state);
+
   if (err != 0)
     return err;
-  err = wrong;
-  lk_sync_request *r = err == 0 ? request_new(c, what, &own, &err) : NULL;
-
-  if (r != NULL) {
-    r->wants_result = out != NULL;
-    err = request_allocate(r, &own, room);
-    if (err == 0)
-      err = lk__blocking_call_wait(&r->call, begin_request);
-    request_give_result(r, err, &own, out, stat);
-    request_unref(r);
-  }
+  err = copy_err != 0 ? copy_err : request_send_and_wait(c, from, &copy);
   lk__sync_leave(c, cancel_state);
   return err;
 }

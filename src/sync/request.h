@@ -32,39 +32,42 @@ typedef struct lk_sync_request {
   bool is_persistent; /**< it sets a persistent watch */
   const lk_op *ops;
   const lk_read *reads;
+  size_t count; /**< of `ops` or `reads` */
   const lk_reconfiguration *change;
-  size_t count;
   const lk_parents_config *parents;
-  bool sole;
-  size_t *deleted; /**< number of deleted nodes, while the caller waits */
+  bool sole; /**< the argument of lk_create_reliable() */
   lk_lock_owner *lock_owner; /**< of the lock that must be held; or NULL */
   lk_call options;
 
-  /* The result. */
-  bool wants_result; /**< the caller wants `result` */
+  /* Where the caller wants the result. NULL: that result is not wanted. */
+  lk_sync_result **result_out;
+  lk_stat *stat_out;
+  int32_t *number_out;
+  size_t *deleted_out; /**< the number of deleted nodes; updated while the caller
+                            waits */
+  /** Bytes for `result`, which are allocated before the request is sent, so that
+      a write that was executed cannot fail for want of memory. */
+  size_t result_room;
+
+  /* The result, until the caller takes it. */
   lk_sync_result *result;
   lk_stat stat;
-  int32_t *number; /**< of the caller, or NULL */
   lk_sync_watch *watch;
 } lk_sync_request;
 
-/** Send the request `what`, wait, and store the result in `*out` and `*stat`.
-    Each of these may be NULL. `room` bytes for the result are allocated before
-    the request is sent, so that a write that was executed cannot fail for want
-    of memory. */
-int lk__sync_request(lk_sync_client *c, const lk_sync_request *what,
-                     const lk_sync_call *call, size_t room,
-                     lk_sync_result **out, lk_stat *stat);
+/** Send a copy of the request `from`, wait, and store the result. */
+int lk__sync_request_do(lk_sync_client *c, const lk_sync_request *from,
+                        const lk_sync_call *call);
 
 /* ---- for the callbacks of the client ------------------------------------- */
 
-/** Whether the caller still waits. If not, only lk__sync_request_complete() may
-    be called. */
+/** Whether the caller still waits. If not, lk__sync_request_complete() is the
+    only function that may be called. */
 bool lk__sync_request_is_awaited(const lk_sync_request *r);
 /** The client has completed the request with `err`. */
 void lk__sync_request_complete(lk_sync_request *r, int err);
-/** The result, with room for `size` bytes. NULL: it is not wanted, or there is
-    no memory: `*err` is LK_ERR_NO_MEMORY. */
+/** The result, with room for `size` bytes. NULL: the caller does not want it, or
+    there is no memory; then `*err` is set to LK_ERR_NO_MEMORY. */
 lk_sync_result *lk__sync_request_result(lk_sync_request *r, size_t size,
                                         int *err);
 

@@ -3,14 +3,15 @@
 
 #include "sync/result.h"
 
-/* The number behind the name of a sequential node: a sign and ten digits. */
-enum { NUMBER_LEN = 11 };
+/* The longest number behind the name of a sequential node: "-" and ten digits.
+ */
+enum { MAX_NUMBER_LEN = 11 };
 
 /* The allocation of a result. What the result points to is in `room`: arrays
    first, text behind them. */
 typedef struct block {
   lk_mem mem;
-  size_t size;
+  size_t size; /* of `room`, in bytes */
   lk_sync_result result;
   max_align_t room[];
 } block;
@@ -50,15 +51,21 @@ bool lk__result_fits(const lk_sync_result *r, size_t size)
   return size <= b->size;
 }
 
-/* Copy `b` to `*at`, with a NUL behind it, and move `*at` behind that. */
-static lk_bytes append_copy(char **at, lk_bytes b)
+/* How many bytes append_copy() writes. */
+static size_t copy_size(lk_bytes from)
 {
-  lk_bytes copy = {b.at == NULL ? NULL : *at, b.len};
+  return from.len + 1;
+}
 
-  if (b.len > 0)
-    memcpy(*at, b.at, b.len);
-  (*at)[b.len] = '\0';
-  *at += b.len + 1;
+/* Copy `from` to `*at`, with a NUL behind it, and move `*at` behind the NUL. */
+static lk_bytes append_copy(char **at, lk_bytes from)
+{
+  lk_bytes copy = {from.at == NULL ? NULL : *at, from.len};
+
+  if (from.len > 0)
+    memcpy(*at, from.at, from.len);
+  (*at)[from.len] = '\0';
+  *at += copy_size(from);
   return copy;
 }
 
@@ -66,7 +73,7 @@ static lk_bytes append_copy(char **at, lk_bytes b)
 
 size_t lk__result_path_size(const char *path)
 {
-  return strlen(path) + 1;
+  return copy_size(lk_text(path));
 }
 
 void lk__result_set_path(lk_sync_result *r, const char *path,
@@ -80,7 +87,7 @@ void lk__result_set_path(lk_sync_result *r, const char *path,
 
 size_t lk__result_data_size(const lk_bytes *data)
 {
-  return data->len + 1;
+  return copy_size(*data);
 }
 
 void lk__result_set_data(lk_sync_result *r, const lk_bytes *data,
@@ -99,7 +106,7 @@ size_t lk__result_names_size(const lk_bytes *names, size_t count)
   size_t size = 0;
 
   for (size_t i = 0; i < count; i++)
-    size += sizeof *names + names[i].len + 1;
+    size += sizeof *names + copy_size(names[i]);
   return size;
 }
 
@@ -124,8 +131,8 @@ size_t lk__result_acl_size(const lk_acls *acl)
   size_t size = sizeof *acl;
 
   for (size_t i = 0; i < acl->count; i++)
-    size += sizeof *acl->entries + acl->entries[i].scheme.len + 1 +
-            acl->entries[i].id.len + 1;
+    size += sizeof *acl->entries + copy_size(acl->entries[i].scheme) +
+            copy_size(acl->entries[i].id);
   return size;
 }
 
@@ -151,7 +158,7 @@ size_t lk__result_ids_size(const lk_identity *ids, size_t count)
   size_t size = 0;
 
   for (size_t i = 0; i < count; i++)
-    size += sizeof *ids + ids[i].scheme.len + 1 + ids[i].user.len + 1;
+    size += sizeof *ids + copy_size(ids[i].scheme) + copy_size(ids[i].user);
   return size;
 }
 
@@ -184,7 +191,7 @@ size_t lk__result_reads_size(const lk_read_result *reads, size_t count)
   size_t size = 0;
 
   for (size_t i = 0; i < count; i++)
-    size += sizeof *reads + sizeof(lk_stat) + reads[i].data.len + 1 +
+    size += sizeof *reads + sizeof(lk_stat) + copy_size(reads[i].data) +
             lk__result_names_size(reads[i].names, reads[i].count);
   return size;
 }
@@ -198,7 +205,7 @@ void lk__result_set_reads(lk_sync_result *r, const lk_read_result *reads,
   char *at = (char *)(names + count_names(reads, count));
 
   for (size_t i = 0; i < count; i++) {
-    copies[i] = reads[i];
+    copies[i] = reads[i]; /* the pointers are replaced below */
     copies[i].data = append_copy(&at, reads[i].data);
     if (reads[i].stat != NULL) {
       stats[i] = *reads[i].stat;
@@ -221,7 +228,7 @@ size_t lk__result_ops_size(const lk_op_result *results, size_t count)
 
   for (size_t i = 0; i < count; i++)
     size += sizeof *results + sizeof(lk_stat) +
-            (results[i].path == NULL ? 0 : strlen(results[i].path) + 1);
+            (results[i].path == NULL ? 0 : copy_size(lk_text(results[i].path)));
   return size;
 }
 
@@ -233,7 +240,7 @@ void lk__result_set_ops(lk_sync_result *r, const lk_op_result *results,
   char *at = (char *)(stats + count);
 
   for (size_t i = 0; i < count; i++) {
-    copies[i] = results[i];
+    copies[i] = results[i]; /* the pointers are replaced below */
     if (results[i].path != NULL)
       copies[i].path = append_copy(&at, lk_text(results[i].path)).at;
     if (results[i].stat != NULL) {
@@ -249,14 +256,16 @@ void lk__result_set_ops(lk_sync_result *r, const lk_op_result *results,
 
 size_t lk__result_create_room(const char *path)
 {
-  return path == NULL ? 0 : strlen(path) + NUMBER_LEN + 1;
+  return path == NULL ? 0 : strlen(path) + MAX_NUMBER_LEN + 1;
 }
 
 size_t lk__result_multi_room(const lk_op *ops, size_t count)
 {
   size_t room = 0;
 
-  if (count > SIZE_MAX / 1024) /* so that the sum below does not overflow */
+  /* No memory can hold so many results. With fewer, `room` does not overflow.
+   */
+  if (count > SIZE_MAX / 1024)
     return SIZE_MAX;
   for (size_t i = 0; i < count; i++)
     room += sizeof(lk_op_result) + sizeof(lk_stat) +

@@ -6,14 +6,16 @@
 #include "sync/lock_destructor.h"
 #include "sync/lock_owners.h"
 
-/* A read-write lock for threads: two locks, and for each thread that uses one
-   of them an lk_rwlock, which is one owner with two sides (rwlock_side.c). */
+/* A read-write lock for threads has one lk_sync_lock for each of its sides.
+   Each thread that uses a side has an lk_rwlock of its own, see rwlock_side.c.
+ */
 
 struct lk_sync_rwlock {
   lk_sync_lock *read;
   lk_sync_lock *write;
 };
 
+/* Accepts a read-write lock whose write side was not made. */
 static void rwlock_destroy(lk_sync_rwlock *rw)
 {
   lk_mem mem = rw->read->client->mem;
@@ -31,11 +33,11 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
 
   if (out == NULL)
     return LK_ERR_BAD_ARGUMENT;
+  *out = NULL;
   int err = lk__sync_lock_make(&read, c, LK_KIND_READ, path, config);
 
-  *out = NULL;
   if (err == 0)
-    err = lk__sync_lock_check_options(&read);
+    err = lk__sync_lock_check_or_destroy(&read);
   if (err != 0)
     return err;
   lk_sync_rwlock *rw = lk__mem_new(&c->mem, sizeof *rw);
@@ -45,6 +47,7 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
     return LK_ERR_NO_MEMORY;
   }
   rw->read = read;
+  /* Its options are those of the read side, which were checked. */
   err = lk__sync_lock_make(&rw->write, c, LK_KIND_WRITE, path, config);
   if (err != 0) {
     rwlock_destroy(rw);
@@ -56,10 +59,11 @@ int lk_sync_rwlock_new(lk_sync_rwlock **out, lk_sync_client *c,
   return 0;
 }
 
+/* Either both calls of lk__sync_lock_end_owners() are refused, or none. */
 void lk_sync_rwlock_free(lk_sync_rwlock *rw)
 {
-  if (rw != NULL && lk__sync_lock_end_threads(rw->read) &&
-      lk__sync_lock_end_threads(rw->write))
+  if (rw != NULL && lk__sync_lock_end_owners(rw->read) &&
+      lk__sync_lock_end_owners(rw->write))
     rwlock_destroy(rw);
 }
 
@@ -75,16 +79,18 @@ lk_sync_lock *lk_sync_rwlock_write_side(lk_sync_rwlock *rw)
 
 int lk_sync_rwlock_downgrade(lk_sync_rwlock *rw, const lk_sync_call *call)
 {
-  int err =
-      lk__sync_refusal(lk__sync_lock_client(rw == NULL ? NULL : rw->write));
-  const lk_lock_owner *owner = err == 0 ? lk__lock_owner_find(rw->write) : NULL;
+  if (rw == NULL)
+    return LK_ERR_BAD_ARGUMENT;
+  int err = lk__sync_refusal(rw->write->client);
 
   if (err != 0)
     return err;
+  const lk_lock_owner *owner = lk__lock_owner_find(rw->write);
+
   if (owner == NULL)
     return LK_ERR_NOT_HELD;
   if (lk__lock_owner_is_lost(owner))
-    return lk_sync_lock_release(rw->write);
+    return lk_sync_lock_release(rw->write); /* LK_ERR_LOST */
   err = lk_sync_lock_acquire(rw->read, call);
   if (err != 0)
     return err;

@@ -3,12 +3,12 @@
 
 #include "sync/rwlock_side.h"
 
-/** The read-write lock of one thread, which has two sides. For the thread of
-    the handle. */
+/** The read-write lock of one thread. For the thread of the handle. */
 typedef struct lk_thread_rwlock {
   lk_rwlock *rw;
-  struct lk_lock_owner *sides[2]; /**< read, write; NULL: this thread does not
-                                 use that side */
+  /* The lock owner of each side; NULL: this thread does not use that side. */
+  lk_lock_owner *read_owner;
+  lk_lock_owner *write_owner;
 } lk_thread_rwlock;
 
 static bool lock_owner_is_write_side(const lk_lock_owner *owner)
@@ -19,7 +19,8 @@ static bool lock_owner_is_write_side(const lk_lock_owner *owner)
 static void on_side_event(lk_lock *l, const lk_lock_event *event, void *arg)
 {
   const lk_thread_rwlock *p = arg;
-  lk_lock_owner *owner = p->sides[l == lk_rwlock_write_side(p->rw)];
+  bool is_write_side = l == lk_rwlock_write_side(p->rw);
+  lk_lock_owner *owner = is_write_side ? p->write_owner : p->read_owner;
 
   if (owner != NULL)
     lk__lock_owner_on_event(l, event, owner);
@@ -45,33 +46,41 @@ static int thread_rwlock_new(lk_thread_rwlock **out, const lk_sync_lock *l)
 
 int lk__rwlock_side_make(lk_lock_owner *owner)
 {
-  const lk_lock_owner *other = owner->partner;
-  bool write = lock_owner_is_write_side(owner);
+  const lk_lock_owner *other_side = owner->partner;
   int err = 0;
 
-  if (other != NULL && other->thread_rwlock != NULL)
-    owner->thread_rwlock = other->thread_rwlock;
+  if (other_side != NULL && other_side->thread_rwlock != NULL)
+    owner->thread_rwlock = other_side->thread_rwlock;
   else
     err = thread_rwlock_new(&owner->thread_rwlock, atomic_load(&owner->lock));
   if (err != 0)
     return err;
-  owner->thread_rwlock->sides[write] = owner;
-  owner->recipe = write ? lk_rwlock_write_side(owner->thread_rwlock->rw)
-                        : lk_rwlock_read_side(owner->thread_rwlock->rw);
+  lk_thread_rwlock *p = owner->thread_rwlock;
+
+  if (lock_owner_is_write_side(owner)) {
+    p->write_owner = owner;
+    owner->recipe = lk_rwlock_write_side(p->rw);
+  } else {
+    p->read_owner = owner;
+    owner->recipe = lk_rwlock_read_side(p->rw);
+  }
   return 0;
 }
 
 /* lk_lock_reset() completes a call that waits, whose thread may then free
- * `owner`. So `owner` is not used after it. */
+   `owner`. So `owner` is not used after lk_lock_reset(). */
 void lk__rwlock_side_free(lk_lock_owner *owner, lk_lock *recipe)
 {
   lk_sync_client *c = owner->client;
   lk_thread_rwlock *p = owner->thread_rwlock;
 
   owner->thread_rwlock = NULL;
-  p->sides[p->sides[1] == owner] = NULL;
+  if (p->write_owner == owner)
+    p->write_owner = NULL;
+  else
+    p->read_owner = NULL;
   lk_lock_reset(recipe);
-  if (p->sides[0] != NULL || p->sides[1] != NULL)
+  if (p->read_owner != NULL || p->write_owner != NULL)
     return;
   lk_rwlock_free(p->rw);
   lk__mem_free(&c->mem, p);

@@ -6,15 +6,16 @@
 bool lk__task_post(lk_sync_client *c, lk_task *t)
 {
   pthread_mutex_lock(&c->mutex);
-  bool taken = !c->freed;
-  bool first = lk__list_empty(&c->tasks);
+  bool accepted = !c->freeing;
+  bool was_empty = lk__list_empty(&c->tasks);
 
-  if (taken)
+  if (accepted)
     lk__list_add(&c->tasks, &t->link);
   pthread_mutex_unlock(&c->mutex);
-  if (taken && first)
+  /* For the tasks before this one the thread has been woken already. */
+  if (accepted && was_empty)
     lk__driver_wake(&c->driver);
-  return taken;
+  return accepted;
 }
 
 bool lk__tasks_begin(lk_sync_client *c)
@@ -24,7 +25,7 @@ bool lk__tasks_begin(lk_sync_client *c)
   lk__list_init(&todo);
   pthread_mutex_lock(&c->mutex);
   lk__list_move(&todo, &c->tasks);
-  bool freed = c->freed;
+  bool freeing = c->freeing;
 
   pthread_mutex_unlock(&c->mutex);
   while (!lk__list_empty(&todo)) {
@@ -33,5 +34,5 @@ bool lk__tasks_begin(lk_sync_client *c)
     lk__list_remove(&t->link);
     t->begin(t);
   }
-  return freed;
+  return freeing;
 }

@@ -26,29 +26,31 @@ void lk__sync_watch_discard(lk_sync_watch *w)
 }
 
 /* If the caller owns the watch, `on_event` may free it. So `w` is not used
-   after the callback unless it is ours to free. */
+   after the callback unless this function has to free it. */
 void lk__sync_watch_event(lk_client *client, lk_watch *watch,
                           const lk_event *event, void *arg)
 {
   lk_sync_watch *w = arg;
-  bool last = !w->is_persistent || event->type == LK_EVENT_ENDED;
-  bool ours = last && !w->owned_by_caller;
+  bool watch_has_ended = !w->is_persistent || event->type == LK_EVENT_ENDED;
+  bool ours_to_free = watch_has_ended && !w->owned_by_caller;
 
   (void)client;
   (void)watch;
-  if (last)
+  if (watch_has_ended)
     w->watch = NULL;
   w->on_event(w->client, event, w->arg);
-  if (ours)
+  if (ours_to_free)
     lk__sync_watch_discard(w);
 }
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void watch_remove(lk_sync_watch *w)
+static void watch_cancel_and_free(lk_sync_watch *w)
 {
+  const bool on_server = true;
+
   if (w->watch != NULL)
-    lk_watch_cancel(w->client->client, w->watch, true);
+    lk_watch_cancel(w->client->client, w->watch, on_server);
   lk__sync_watch_discard(w);
 }
 
@@ -60,18 +62,20 @@ typedef struct watch_end {
 
 static void begin_watch_end(lk_blocking_call *e)
 {
-  watch_remove(LK_OWNER(e, watch_end, call)->watch);
+  watch_cancel_and_free(LK_OWNER(e, watch_end, call)->watch);
   lk__blocking_call_complete(e, 0);
 }
 
 void lk_sync_watch_free(lk_sync_watch *w)
 {
-  watch_end f = {.watch = w};
+  watch_end end = {.watch = w};
 
   if (w == NULL)
     return;
-  if (lk__sync_refusal(w->client) == LK_ERR_STATE)
-    watch_remove(w);
+  bool on_thread_of_handle = lk__sync_refusal(w->client) == LK_ERR_STATE;
+
+  if (on_thread_of_handle)
+    watch_cancel_and_free(w);
   else
-    (void)lk__blocking_call_do(&f.call, w->client, begin_watch_end);
+    (void)lk__blocking_call_do(&end.call, w->client, begin_watch_end);
 }

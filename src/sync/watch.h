@@ -13,7 +13,7 @@ struct lk_sync_watch {
   bool owned_by_caller; /**< the caller frees it by lk_sync_watch_free() */
 };
 
-/** NULL: no memory. */
+/** Make a watch for `call->on_event`; NULL: no memory. */
 lk_sync_watch *lk__sync_watch_new(lk_sync_client *c, const lk_sync_call *call);
 /** For lk_call.on_event; `arg` is the watch. */
 void lk__sync_watch_event(lk_client *client, lk_watch *w, const lk_event *event,
