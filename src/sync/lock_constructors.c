@@ -7,9 +7,7 @@
 #include "sync/recipe.h"
 
 /* The constructors of locks, except read-write locks: one for each kind. All
-   other calls are common to all kinds, since the lock of each kind is an
-   lk_lock.
- */
+   other calls are common to all kinds, since each is an lk_lock. */
 
 enum { MAX_MULTILOCK_MEMBERS = 1000 }; /* as in lk_multilock_new() */
 

@@ -36,9 +36,7 @@ void lk__lock_owner_check_wait(lk_lock_owner *owner)
     lk__lock_owner_end_wait(owner, 0);
 }
 
-/* Makes the descriptor of lk_sync_lock_fd() readable as long as there is a
- * doubt.
- */
+/* The descriptor of lk_sync_lock_fd() is readable while there is a doubt. */
 static void lock_owner_set_doubt(lk_lock_owner *owner, bool doubt)
 {
   eventfd_t ignored;

@@ -29,8 +29,7 @@ void lk__lock_owner_remove(lk_lock_owner *owner);
 void lk__lock_owners_publish(lk_sync_client *c);
 /** The client is being closed: all locks are lost. */
 void lk__lock_owners_close(lk_sync_client *c);
-/** Free the lock owners that are left when the thread of the handle has ended.
- */
+/** The thread of the handle has ended: free the lock owners that are left. */
 void lk__lock_owners_free(lk_sync_client *c);
 
 #endif

@@ -3,8 +3,7 @@
 
 #include "sync/result.h"
 
-/* The longest number behind the name of a sequential node: "-" and ten digits.
- */
+/* The longest number of a sequential node: a minus and ten digits. */
 enum { MAX_NUMBER_LEN = 11 };
 
 /* The allocation of a result. What the result points to is in `room`: arrays

@@ -7,8 +7,7 @@
 #include "sync/lock_owners.h"
 
 /* A read-write lock for threads has one lk_sync_lock for each of its sides.
-   Each thread that uses a side has an lk_rwlock of its own, see rwlock_side.c.
- */
+   Each thread that uses a side has its own lk_rwlock, see rwlock_side.c. */
 
 struct lk_sync_rwlock {
   lk_sync_lock *read;

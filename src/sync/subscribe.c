@@ -36,8 +36,7 @@ typedef struct next_call {
 /* ---- the thread of the handle -------------------------------------------- */
 
 /* Gives the newest state to the first caller that waits. The error that has
-   ended the subscription goes to all callers that wait and to each later one.
- */
+   ended `source` goes to all callers that wait, and to each later one. */
 static void subscription_deliver(lk_sync_subscription *s)
 {
   while (s->is_new && !lk__list_empty(&s->waiting)) {

@@ -31,12 +31,12 @@ int waiter_end(waiter *w)
 
 void waiters_inside(lk_sync_client *c, size_t count)
 {
-  bool there = false;
+  bool all_inside = false;
 
-  while (!there) {
+  while (!all_inside) {
     usleep(200);
     pthread_mutex_lock(&c->mutex);
-    there = c->inside == count && lk__list_empty(&c->tasks);
+    all_inside = c->calls_inside == count && lk__list_empty(&c->tasks);
     pthread_mutex_unlock(&c->mutex);
   }
   usleep(1000); /* the last thread may not have posted its request yet */

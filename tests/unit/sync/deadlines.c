@@ -110,7 +110,7 @@ static int result_of_call(int64_t left_ms, int limit_ms)
   for (int ms = 0; inside && ms < limit_ms; ms++) {
     usleep(1000);
     pthread_mutex_lock(&client->mutex);
-    inside = client->inside > 0;
+    inside = client->calls_inside > 0;
     pthread_mutex_unlock(&client->mutex);
   }
   lk_sync_cancel_set(cancel); /* without effect if the call has ended */

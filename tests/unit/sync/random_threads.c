@@ -318,7 +318,7 @@ static void fork_child(void)
 static bool are_all_inside(void)
 {
   pthread_mutex_lock(&client->mutex);
-  bool all = client->inside == running && waiting == running;
+  bool all = client->calls_inside == running && waiting == running;
 
   pthread_mutex_unlock(&client->mutex);
   return all;

@@ -310,7 +310,7 @@ static void wait_while_inside(size_t count)
   while (now == count) {
     usleep(200);
     pthread_mutex_lock(&client->mutex);
-    now = client->inside;
+    now = client->calls_inside;
     pthread_mutex_unlock(&client->mutex);
   }
 }
