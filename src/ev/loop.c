@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-/* A loop made by lk__loop_new(), which libev_free() destroys. */
+/* A loop made by lk__loop_new(), with the loop of libev that belongs to it. */
 typedef struct own_loop {
   lk_ev_loop loop;
   lk_mem mem;
@@ -37,14 +37,14 @@ static struct ev_loop *ev_of(lk_loop *l)
 
 /* ---- descriptors --------------------------------------------------------- */
 
-static int from_ev(int revents)
+static int events_of_libev(int revents)
 {
   return ((revents & EV_READ) != 0 ? LK_LOOP_READ : 0) |
          ((revents & EV_WRITE) != 0 ? LK_LOOP_WRITE : 0) |
          ((revents & EV_ERROR) != 0 ? LK_LOOP_ERROR : 0);
 }
 
-static int to_ev(int events)
+static int events_for_libev(int events)
 {
   return ((events & LK_LOOP_READ) != 0 ? EV_READ : 0) |
          ((events & LK_LOOP_WRITE) != 0 ? EV_WRITE : 0);
@@ -55,7 +55,7 @@ static void on_io(struct ev_loop *ev, ev_io *w, int revents)
   lk_loop_io *io = w->data;
 
   (void)ev;
-  io->on_events(io, from_ev(revents));
+  io->on_events(io, events_of_libev(revents));
 }
 
 /* The watcher of libev in the room of `io`. It is initialised for each use, but
@@ -82,23 +82,25 @@ static void libev_set_io(lk_loop *l, lk_loop_io *io, int events)
 
   /* ev_is_active() does not tell whether the watcher was started here: libev
      stops a watcher by itself if it cannot watch the descriptor. */
-  if (io->events != 0)
+  if (io->events != LK_LOOP_NONE)
     ev_ref(ev);
   ev_io_stop(ev, w); /* also drops an event that is pending */
   io->events = events;
-  if (events == 0)
+  if (events == LK_LOOP_NONE)
     return;
-  ev_io_set(w, io->fd, to_ev(events));
+  ev_io_set(w, io->fd, events_for_libev(events));
   ev_io_start(ev, w);
   ev_unref(ev);
 }
 
 static void libev_feed_io(lk_loop *l, lk_loop_io *io, int events)
 {
-  ev_feed_event(ev_of(l), io_watcher(io), to_ev(events));
+  ev_feed_event(ev_of(l), io_watcher(io), events_for_libev(events));
 }
 
 /* ---- timers -------------------------------------------------------------- */
+
+#define MIN_INTERVAL_S 1e-6
 
 static void libev_stop_timer(struct ev_loop *ev, ev_timer *w)
 {
@@ -119,7 +121,7 @@ static void on_timer(struct ev_loop *ev, ev_timer *w, int revents)
 /* The timer is a repeating one, which on_timer() stops. libev would stop a
    timer that does not repeat by itself, without the ev_ref() that has to go
    with the ev_unref() below. A repeating timer needs an interval above 0, so
-   that "at once" becomes a microsecond. */
+   that 0 becomes MIN_INTERVAL_S. */
 static void libev_set_timer(lk_loop *l, lk_loop_timer *t, int64_t after_ms)
 {
   struct ev_loop *ev = ev_of(l);
@@ -129,7 +131,7 @@ static void libev_set_timer(lk_loop *l, lk_loop_timer *t, int64_t after_ms)
   if (after_ms < 0)
     return;
   ev_init(w, on_timer);
-  w->repeat = after_ms == 0 ? 1e-6 : (double)after_ms / 1000;
+  w->repeat = after_ms == 0 ? MIN_INTERVAL_S : (double)after_ms / 1000;
   w->data = t;
   ev_timer_again(ev, w);
   ev_unref(ev);

@@ -9,15 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_SCOPE_DIGITS = 9 }; /* such a number fits into 32 bits */
+
 /* Read what follows the percent sign of an IPv6 address: the name of an
-   interface ("eth0") or its number ("2"). A number has at most nine digits, so
-   that it fits into 32 bits. */
+   interface ("eth0") or its number ("2"). */
 static bool address_read_scope(uint32_t *out, const char *name)
 {
   size_t digits = strspn(name, "0123456789");
 
   *out = if_nametoindex(name);
-  if (*out == 0 && digits > 0 && digits < 10 && name[digits] == '\0')
+  bool is_number =
+      digits > 0 && digits <= MAX_SCOPE_DIGITS && name[digits] == '\0';
+
+  if (*out == 0 && is_number)
     *out = (uint32_t)strtoul(name, NULL, 10);
   return *out != 0;
 }

@@ -22,32 +22,33 @@ bool lk__address_list_set_host(lk_address_list *a, const lk_mem *mem,
 }
 
 /* A random number below `count`. */
-static size_t random_below(size_t count, lk_fork_check *source)
+static size_t random_below(size_t count, lk_fork_check *random_source)
 {
   uint32_t number;
 
-  lk__fork_check_random(source, &number, sizeof number);
+  lk__fork_check_random(random_source, &number, sizeof number);
   return number % count;
 }
 
 const lk_address *lk__address_pick(const lk_address *list, size_t count,
-                                   lk_fork_check *source)
+                                   lk_fork_check *random_source)
 {
-  return &list[random_below(count, source)];
+  return &list[random_below(count, random_source)];
 }
 
 static void address_list_swap(lk_address_list *a, size_t i, size_t k)
 {
-  lk_address swap = a->list[i];
+  lk_address saved = a->list[i];
 
   a->list[i] = a->list[k];
-  a->list[k] = swap;
+  a->list[k] = saved;
 }
 
-static void address_list_shuffle(lk_address_list *a, lk_fork_check *source)
+static void address_list_shuffle(lk_address_list *a,
+                                 lk_fork_check *random_source)
 {
   for (size_t i = a->count; i > 1; i--)
-    address_list_swap(a, random_below(i, source), i - 1);
+    address_list_swap(a, random_below(i, random_source), i - 1);
 }
 
 static void address_list_move_last_used_to_end(lk_address_list *a)
@@ -62,7 +63,7 @@ static void address_list_move_last_used_to_end(lk_address_list *a)
 
 bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
                           const lk_address *list, size_t count,
-                          lk_fork_check *source)
+                          lk_fork_check *random_source)
 {
   lk_address *copy = lk__mem_resize(mem, a->list, count * sizeof *copy);
 
@@ -71,14 +72,14 @@ bool lk__address_list_set(lk_address_list *a, const lk_mem *mem,
   memcpy(copy, list, count * sizeof *copy);
   a->list = copy;
   a->count = count;
-  address_list_shuffle(a, source);
+  address_list_shuffle(a, random_source);
   address_list_move_last_used_to_end(a);
   return true;
 }
 
-const lk_address *lk__address_list_use(lk_address_list *a, uint32_t i)
+const lk_address *lk__address_list_use(lk_address_list *a, uint32_t attempt)
 {
-  a->last_used = a->list[i % a->count];
+  a->last_used = a->list[attempt % a->count];
   return &a->last_used;
 }
 

@@ -53,10 +53,10 @@ void lk__clock_set_alarm(lk_clock *c, int64_t at_ms)
 
 void lk__clock_clear_alarm(lk_clock *c)
 {
-  uint64_t expirations; /* what a timerfd returns; not needed */
+  uint64_t ignored; /* how many times the timerfd has expired */
 
   c->alarm_ms = INT64_MAX;
-  while (read(c->fd, &expirations, sizeof expirations) < 0 && errno == EINTR)
+  while (read(c->fd, &ignored, sizeof ignored) < 0 && errno == EINTR)
     ;
 }
 

@@ -19,12 +19,12 @@ void lk__connection_request_update(lk_connection *n)
 {
   if (!lk__list_empty(&n->update) || lk__driver_shared_in_child(n->shared))
     return;
-  lk__connection_hold_loop(n, true);
+  lk__connection_hold_loop(n); /* until the update, which decides anew */
   lk__driver_shared_add_update(n->shared, &n->update);
 }
 
-/* An entry of the heap with an earlier time is kept:
-   lk__connection_on_deadline() then finds that the client's deadline has not
+/* If the heap has an entry with an earlier time, the entry is kept. At that
+   time, lk__connection_on_deadline() finds that the client's deadline has not
    come, and sets the later one. */
 void lk__connection_set_deadline(lk_connection *n, int64_t at_ms)
 {

@@ -29,7 +29,7 @@ typedef struct lk_connection {
   lk_link update;           /**< in lk_driver_shared.updates */
   lk_heap_node deadline;    /**< in lk_driver_shared.deadlines, with the time of
                                  lk_client_deadline() or an earlier one */
-  uint64_t ticked_in;       /**< lk_driver_shared.round at the last call of
+  uint64_t ticked_in_round; /**< lk_driver_shared.round at the last call of
                                  lk_client_tick() */
   bool holds_loop;          /**< this connection keeps the loop running */
 
@@ -58,13 +58,19 @@ void lk__connection_request_update(lk_connection *n);
 /** Have lk__connection_on_deadline() called at `at_ms` or earlier; INT64_MAX:
     never. */
 void lk__connection_set_deadline(lk_connection *n, int64_t at_ms);
-/** Keep the loop running for this connection, or stop doing so. */
-static inline void lk__connection_hold_loop(lk_connection *n, bool hold)
+/** Keep the loop running for this connection. */
+static inline void lk__connection_hold_loop(lk_connection *n)
 {
-  if (hold == n->holds_loop)
-    return;
-  n->holds_loop = hold;
-  lk__loop_hold(n->shared->loop, hold);
+  if (!n->holds_loop)
+    lk__loop_hold(n->shared->loop);
+  n->holds_loop = true;
+}
+/** End what lk__connection_hold_loop() has begun, if it was called. */
+static inline void lk__connection_release_loop(lk_connection *n)
+{
+  if (n->holds_loop)
+    lk__loop_release(n->shared->loop);
+  n->holds_loop = false;
 }
 
 #endif

@@ -29,6 +29,13 @@ void lk__connection_fail(lk_connection *n, int err, const char *why)
   lk_client_failed(n->client, n->attempt, err, why);
 }
 
+void lk__connection_end(lk_connection *n)
+{
+  const int no_error = 0;
+
+  lk__connection_fail(n, no_error, NULL);
+}
+
 void lk__connection_fail_transport(lk_connection *n)
 {
   const lk_transport *t = n->transport.object;
@@ -87,7 +94,7 @@ static void connection_report_resolved(lk_connection *n)
   lk_client_resolved(n->client, attempt, (uint32_t)n->addresses.count);
   if (!lk__connection_is_of_attempt(n, attempt))
     return;
-  lk_client_want(n->client, &want);
+  lk_client_want(n->client, &want); /* a callback may have changed this */
   if (want.attempt == attempt)
     connection_connect_resolved(n);
 }
@@ -126,6 +133,7 @@ void lk__connection_start(lk_connection *n, const lk_want *want)
   } else if (lk__address_parse(&literal, n->addresses.host)) {
     connection_connect(n, &literal);
   } else if (n->address_index > 0 && n->addresses.count > 0) {
+    /* An earlier attempt has resolved the host. */
     connection_connect_resolved(n);
   } else {
     n->stage = LK_STAGE_RESOLVING;

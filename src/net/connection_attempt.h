@@ -13,9 +13,10 @@ void lk__connection_on_lookup(lk_lookup *l, const lk_address *list,
 void lk__connection_continue(lk_connection *n, lk_flow flow);
 /** End the attempt, or close the connection that it has led to. */
 void lk__connection_close(lk_connection *n);
-/** Close, and report `err` and `why` to the client. `err` 0: the server has
-    closed the connection. */
+/** Close, and report `err` and `why` to the client. */
 void lk__connection_fail(lk_connection *n, int err, const char *why);
+/** Close, and report to the client that the server has closed the connection. */
+void lk__connection_end(lk_connection *n);
 /** Close, and report the error of the transport to the client. */
 void lk__connection_fail_transport(lk_connection *n);
 /** Whether `attempt` is still under way or connected, in this process. To be

@@ -49,11 +49,18 @@ static void connection_report_probe(lk_connection *n, uint64_t attempt,
   lk_client_probed(n->client, attempt, reply, len);
 }
 
+static void connection_report_failed_probe(lk_connection *n, uint64_t attempt)
+{
+  const size_t no_reply = 0;
+
+  connection_report_probe(n, attempt, NULL, no_reply);
+}
+
 static void on_probe_done(void *arg, const char *reply, size_t len)
 {
   lk_connection *n = arg;
   uint64_t attempt = lk__probe_connection_attempt(n->probe);
-  char copy[LK_PROBE_ROOM];
+  char copy[LK_PROBE_ROOM]; /* `reply` is freed with the probe */
 
   memcpy(copy, reply, sizeof copy);
   connection_end_probe(n);
@@ -62,11 +69,12 @@ static void on_probe_done(void *arg, const char *reply, size_t len)
 
 static void connection_update_probe(lk_connection *n)
 {
-  lk_want want;
+  lk_want want; /* `attempt` is 0 if the client wants no probe */
+  uint64_t present =
+      n->probe == NULL ? 0 : lk__probe_connection_attempt(n->probe);
 
   lk_client_want_probe(n->client, &want);
-  if (want.attempt ==
-      (n->probe == NULL ? 0 : lk__probe_connection_attempt(n->probe)))
+  if (want.attempt == present)
     return;
   connection_end_probe(n);
   if (want.attempt == 0)
@@ -74,7 +82,7 @@ static void connection_update_probe(lk_connection *n)
   n->probe = lk__probe_connection_new(n->shared, n->client, n->transport.type,
                                       &want, on_probe_done, n);
   if (n->probe == NULL)
-    connection_report_probe(n, want.attempt, NULL, 0);
+    connection_report_failed_probe(n, want.attempt);
   else
     lk__probe_connection_start(n->probe);
 }
@@ -116,7 +124,7 @@ void lk__connection_abandon(lk_connection *n)
   connection_end_probe(n);
   lk__list_remove(&n->update);
   lk__heap_remove(&n->shared->deadlines, &n->deadline);
-  lk__connection_hold_loop(n, false);
+  lk__connection_release_loop(n);
 }
 
 void lk__connection_detach_client(lk_connection *n)
@@ -148,34 +156,40 @@ static void connection_update_attempt(lk_connection *n)
 
 static void connection_tick(lk_connection *n)
 {
-  n->ticked_in = n->shared->round;
+  n->ticked_in_round = n->shared->round;
   lk__connection_request_update(n);
   lk_client_tick(n->client);
 }
 
-/* While recv() has to wait until the descriptor is writable, as TLS may have
-   to, the descriptor is not watched for reading: it may be readable all that
+/* TLS may have to wait until the descriptor is writable before it can receive.
+   Then the descriptor is not watched for reading: it may be readable all that
    time, and the loop would spin. */
 static void connection_update_watchers(lk_connection *n)
 {
   int64_t at_ms = lk_client_deadline(n->client);
+  bool has_work =
+      n->attempt != 0 || at_ms != INT64_MAX || !lk__list_empty(&n->update);
 
   if (n->stage == LK_STAGE_OPEN)
     lk__loop_set_io(n->shared->loop, &n->transport.io,
                     n->send_waits_for | lk__connection_receive_events(n));
   lk__connection_set_deadline(n, at_ms);
-  lk__connection_hold_loop(n, n->attempt != 0 || at_ms != INT64_MAX ||
-                                  !lk__list_empty(&n->update));
+  if (has_work)
+    lk__connection_hold_loop(n);
+  else
+    lk__connection_release_loop(n);
 }
 
 void lk__connection_update(lk_connection *n)
 {
   const lk_driver_shared *x = n->shared;
+  bool deadline_is_due = lk_client_deadline(n->client) <= x->now_ms;
+  bool has_ticked = n->ticked_in_round == x->round;
 
   n->refs++;
   /* Once a round, so that a client whose deadline is always due does not keep
      the loop from its other work. */
-  if (lk_client_deadline(n->client) <= x->now_ms && n->ticked_in != x->round)
+  if (deadline_is_due && !has_ticked)
     connection_tick(n);
   if (connection_has_client(n))
     connection_update_attempt(n);

@@ -25,7 +25,7 @@ static bool connection_receive_once(lk_connection *n)
 {
   const lk_watched_transport *s = &n->transport;
   uint64_t attempt = n->attempt;
-  size_t got, size = LK_RECEIVE_BUFFER_SIZE;
+  size_t got, size;
   void *room = lk_client_receive_buffer(n->client, attempt,
                                         LK_RECEIVE_BUFFER_SIZE, &size);
 
@@ -36,17 +36,19 @@ static bool connection_receive_once(lk_connection *n)
   switch (s->type->recv(s->object, room, size, &got)) {
   case LK_FLOW_READ: return false;
   case LK_FLOW_WRITE:
-    n->recv_waits_for = LK_LOOP_WRITE;
+    n->recv_waits_for = LK_LOOP_WRITE; /* TLS has to send first */
     lk__connection_request_update(n);
     return false;
-  case LK_FLOW_END: lk__connection_fail(n, 0, NULL); return false;
+  case LK_FLOW_END: lk__connection_end(n); return false;
   case LK_FLOW_FAILED: lk__connection_fail_transport(n); return false;
   case LK_FLOW_DONE: break;
   }
   lk__connection_request_update(n);
   lk_client_received(n->client, attempt, room, got);
+  bool filled_room = got == size; /* so the descriptor may have more */
+
   return lk__connection_is_of_attempt(n, attempt) &&
-         (got == size || lk__watched_transport_has_more(s));
+         (filled_room || lk__watched_transport_has_more(s));
 }
 
 void lk__connection_receive(lk_connection *n)
@@ -60,7 +62,7 @@ void lk__connection_receive(lk_connection *n)
     if (!connection_receive_once(n))
       return;
   /* Bytes that the transport has already read do not make the descriptor
-     readable, so the loop has to call without it. */
+     readable, so the loop is told to call on_connection_events() anyway. */
   if (lk__watched_transport_has_more(&n->transport))
     loop->type->feed_io(loop, &n->transport.io, LK_LOOP_READ);
 }

@@ -58,7 +58,7 @@ int lk__driver_client_new(lk_client **out, lk_driver *d,
   *out = NULL;
   if (lk__driver_in_child(d))
     return LK_ERR_FORKED;
-  if (d->freed)
+  if (d->freeing)
     return LK_ERR_CLOSED;
 
   lk_connection *n = lk__connection_new(&d->shared);
@@ -90,8 +90,8 @@ static void driver_stop_watchers(lk_driver *d)
 {
   lk_driver_shared *x = &d->shared;
 
-  x->loop->type->set_hook(x->loop, &x->update_hook, false);
-  lk__loop_set_io(x->loop, &d->alarm, 0);
+  lk__loop_stop_hook(x->loop, &x->update_hook);
+  lk__loop_stop_io(x->loop, &d->alarm);
   lk__wakeup_stop(&d->wakeup);
 }
 
@@ -99,9 +99,11 @@ static void driver_stop_watchers(lk_driver *d)
    parent may stay on the loop then. */
 static void driver_abandon(lk_driver *d)
 {
+  const bool forked = true;
+
   for (lk_link *l = d->connections.next; l != &d->connections; l = l->next)
     lk__connection_abandon(LK_OWNER(l, lk_connection, link));
-  lk__resolver_free(d->shared.resolver, true);
+  lk__resolver_free(d->shared.resolver, forked);
   d->shared.resolver = NULL;
   driver_stop_watchers(d);
 }
@@ -130,7 +132,7 @@ static void driver_before_wait(lk_loop_hook *h)
   x->updating = true;
   if (!lk__list_empty(&x->updates))
     x->now_ms = lk__clock_now(&d->clock);
-  do {
+  do { /* an update may end a lookup, and a lookup may request an update */
     driver_update_connections(x);
     lk__resolver_deliver(x->resolver);
   } while (!lk__list_empty(&x->updates) && !lk__driver_shared_in_child(x));
@@ -176,7 +178,7 @@ static void driver_start_watchers(lk_driver *d)
   lk_driver_shared *x = &d->shared;
 
   x->update_hook.before_wait = driver_before_wait;
-  x->loop->type->set_hook(x->loop, &x->update_hook, true);
+  lk__loop_start_hook(x->loop, &x->update_hook);
   d->alarm.on_events = on_alarm;
   d->alarm.fd = d->clock.fd;
   d->alarm.urgent = true;
@@ -185,6 +187,7 @@ static void driver_start_watchers(lk_driver *d)
 
 /* ---- life ---------------------------------------------------------------- */
 
+/* No reference is left: free all that lk__driver_init() has made. */
 static void driver_free_shared(lk_driver_shared *x)
 {
   lk_driver *d = driver_of(x);
@@ -202,7 +205,7 @@ static void driver_free_shared(lk_driver_shared *x)
 static int driver_open(lk_driver *d)
 {
   lk_driver_shared *x = &d->shared;
-  int err = LK_ERR_SYSTEM;
+  int err = LK_ERR_SYSTEM; /* unless the resolver gives another error */
 
   x->fork_check = lk__fork_check_new();
   if (x->fork_check == NULL)
@@ -235,7 +238,7 @@ int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem)
   lk__list_init(&d->connections);
   x->receive_buffer = lk__mem_new(mem, LK_RECEIVE_BUFFER_SIZE);
   if (x->receive_buffer == NULL) {
-    x->refs = 0;
+    x->refs = 0; /* lk__driver_free() then does nothing */
     return LK_ERR_NO_MEMORY;
   }
 
@@ -257,9 +260,9 @@ void lk__driver_free(lk_driver *d)
 {
   lk_link being_freed;
 
-  if (d->freed || d->shared.refs == 0)
+  if (d->freeing || d->shared.refs == 0)
     return;
-  d->freed = true;
+  d->freeing = true;
   lk__list_init(&being_freed);
   while (!lk__list_empty(&d->connections)) {
     lk_connection *n = LK_OWNER(d->connections.next, lk_connection, link);

@@ -20,8 +20,8 @@ typedef struct lk_driver {
   void (*on_wake)(struct lk_driver *d);
 
   lk_driver_shared shared;
-  bool freed;          /**< lk__driver_free() was called */
-  lk_link connections; /**< of all clients */
+  bool freeing;        /**< lk__driver_free() was called */
+  lk_link connections; /**< the lk_connection of each client */
   lk_clock clock;
   lk_loop_io alarm; /**< watches the descriptor of `clock` */
   lk_wakeup wakeup; /**< for lk__driver_wake() */
@@ -31,10 +31,10 @@ typedef struct lk_driver {
     `loop` must outlive the driver. Returns 0, LK_ERR_NO_MEMORY or
     LK_ERR_SYSTEM. */
 int lk__driver_init(lk_driver *d, lk_loop *loop, const lk_mem *mem);
-/** Free the clients that are left. Does nothing if lk__driver_init() has failed
-    or `d` is all zeros. */
+/** Free the clients that are left, and then the driver. Does nothing if
+    lk__driver_init() has failed or `d` is all zeros. */
 void lk__driver_free(lk_driver *d);
-/** Does what lk_ev_client_new() says. */
+/** See lk_ev_client_new(). */
 int lk__driver_client_new(lk_client **out, lk_driver *d,
                           const lk_client_config *config);
 

@@ -19,7 +19,7 @@ typedef struct lk_driver_shared {
   lk_resolver *resolver;
   unsigned char *receive_buffer;
   size_t refs; /**< one for the owner of the driver, one for each connection and
-                    one for each running callback */
+                    one for each running callback; 0: not initialised */
   void (*free)(struct lk_driver_shared *x); /**< called when `refs` becomes 0 */
 
   lk_link updates; /**< connections to be updated before the loop waits */

@@ -28,6 +28,7 @@ lk_fork_check *lk__fork_check_new(void)
 
 void lk__fork_check_random(lk_fork_check *f, void *out, size_t len)
 {
+  /* On an old kernel the child has the random bytes of its parent. */
   if (lk__fork_check_in_child(f))
     f->random.left = 0;
   lk__random_take(&f->random, out, len);

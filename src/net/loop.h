@@ -20,39 +20,47 @@
 
 #include <latchkey/types.h>
 
-enum { LK_LOOP_READ = 1, LK_LOOP_WRITE = 2, LK_LOOP_ERROR = 4 };
+/** Events of a descriptor; a set of events is a sum of these. */
+enum {
+  LK_LOOP_NONE = 0,
+  LK_LOOP_READ = 1,
+  LK_LOOP_WRITE = 2,
+  LK_LOOP_ERROR = 4
+};
 
 typedef struct lk_loop lk_loop;
 
 /** The part of a watcher that belongs to the implementation of the loop. */
 typedef union lk_loop_room {
+  unsigned char bytes[48];
+  /* For the alignment of `bytes` only. */
   void *pointer;
   int64_t number;
   double time;
-  unsigned char bytes[48];
 } lk_loop_room;
 
-/** Calls for as long as a descriptor is readable or writable. Does not keep the
-    loop running. */
+/** Calls `on_events` for as long as a descriptor is readable or writable. Does
+    not keep the loop running. */
 typedef struct lk_loop_io {
   /** `events`: those of the watched events that have come, or LK_LOOP_ERROR. If
       the descriptor has an error or its peer has closed it, all watched events
       have come. */
   void (*on_events)(struct lk_loop_io *io, int events);
   int fd;      /**< may be changed only while nothing is watched */
-  int events;  /**< set by the loop: the watched events; 0: none */
+  int events;  /**< set by the loop: the watched events */
   bool urgent; /**< is called before the watchers that are not urgent */
   lk_loop_room room;
 } lk_loop_io;
 
-/** Calls once for each time it is set. Does not keep the loop running.
-    `on_timer` may be changed while the timer is not set. */
+/** Calls `on_timer` once for each time the timer is set. Does not keep the loop
+    running. `on_timer` may be changed while the timer is not set. */
 typedef struct lk_loop_timer {
   void (*on_timer)(struct lk_loop_timer *t);
   lk_loop_room room;
 } lk_loop_timer;
 
-/** Calls each time before the loop waits, after all other callbacks. */
+/** Calls `before_wait` each time before the loop waits, after all other
+    callbacks. */
 typedef struct lk_loop_hook {
   void (*before_wait)(struct lk_loop_hook *h);
   lk_loop_room room;
@@ -60,16 +68,19 @@ typedef struct lk_loop_hook {
 
 /** The functions of an implementation. */
 typedef struct lk_loop_type {
-  /** Watch `events` from now on; 0: watch nothing, and drop a callback that is
-      already due. */
+  /** Watch `events` from now on. LK_LOOP_NONE: watch nothing, and drop a callback
+      that is already due. */
   void (*set_io)(lk_loop *l, lk_loop_io *io, int events);
   /** Call `io` once with `events` before the loop waits again, even if its
       descriptor is not ready. */
   void (*feed_io)(lk_loop *l, lk_loop_io *io, int events);
-  /** Call `t` once, in `after_ms`; this replaces an earlier setting. < 0: do
-     not call. The time counts from when the present callback began, or from
-     now. It may not count while the machine is suspended. */
+  /** Call `t` once, in `after_ms`; this replaces an earlier setting. Below 0: do
+      not call. The time counts from the beginning of the present callback, or
+      from now if there is none. It may stand still while the machine is
+      suspended. */
   void (*set_timer)(lk_loop *l, lk_loop_timer *t, int64_t after_ms);
+  /** Call `h` before each wait from now on. `on` false: do not call it any more.
+   */
   void (*set_hook)(lk_loop *l, lk_loop_hook *h, bool on);
   /** Call `h` before the loop waits, even if it has already been called since
       the last wait. Must not be used inside of `h`. */
@@ -94,8 +105,15 @@ int lk__loop_new(lk_loop **out, const lk_mem *mem);
 /** As lk_loop_type.set_io, without a call if `events` are watched already. */
 static inline void lk__loop_set_io(lk_loop *l, lk_loop_io *io, int events)
 {
-  if (events != io->events || events == 0)
+  /* Even if nothing is watched, a callback may be due, which NONE drops. */
+  if (events != io->events || events == LK_LOOP_NONE)
     l->type->set_io(l, io, events);
+}
+
+/** Watch nothing, and drop a callback that is already due. */
+static inline void lk__loop_stop_io(lk_loop *l, lk_loop_io *io)
+{
+  lk__loop_set_io(l, io, LK_LOOP_NONE);
 }
 
 static inline void lk__loop_set_timer(lk_loop *l, lk_loop_timer *t,
@@ -104,9 +122,30 @@ static inline void lk__loop_set_timer(lk_loop *l, lk_loop_timer *t,
   l->type->set_timer(l, t, after_ms);
 }
 
-static inline void lk__loop_hold(lk_loop *l, bool on)
+static inline void lk__loop_stop_timer(lk_loop *l, lk_loop_timer *t)
 {
-  l->type->hold(l, on);
+  l->type->set_timer(l, t, -1);
+}
+
+static inline void lk__loop_start_hook(lk_loop *l, lk_loop_hook *h)
+{
+  l->type->set_hook(l, h, true);
+}
+
+static inline void lk__loop_stop_hook(lk_loop *l, lk_loop_hook *h)
+{
+  l->type->set_hook(l, h, false);
+}
+
+/** Keep the loop running until lk__loop_release(). Holds are counted. */
+static inline void lk__loop_hold(lk_loop *l)
+{
+  l->type->hold(l, true);
+}
+
+static inline void lk__loop_release(lk_loop *l)
+{
+  l->type->hold(l, false);
 }
 
 /** NULL is fine. */

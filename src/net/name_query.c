@@ -51,15 +51,16 @@ void lk__name_query_add_address(lk_name_query *q,
   lk__address_set_port(&a, 0);
   if (query_has_address(q, &a))
     return;
-  if (q->count == q->cap) {
-    size_t cap = q->cap == 0 ? 4 : 2 * q->cap;
-    lk_address *list = lk__mem_resize(q->mem, q->list, cap * sizeof *list);
+  if (q->count == q->capacity) {
+    size_t capacity = q->capacity == 0 ? 4 : 2 * q->capacity;
+    lk_address *list = lk__mem_resize(q->mem, q->list, capacity * sizeof *list);
 
-    q->no_memory = list == NULL;
-    if (list == NULL)
+    if (list == NULL) {
+      q->no_memory = true;
       return;
+    }
     q->list = list;
-    q->cap = cap;
+    q->capacity = capacity;
   }
   q->list[q->count++] = a;
 }

@@ -13,9 +13,10 @@ typedef struct lk_name_query {
   const lk_mem *mem; /**< borrowed */
   lk_link *ended;    /**< lk_resolver.ended, which a complete query joins */
   lk_address *list;  /**< the addresses found so far, without duplicates */
-  size_t count, cap; /**< the length of `list`, and the room in it */
+  size_t count;      /**< of `list` */
+  size_t capacity;   /**< addresses that fit into `list` */
   bool no_memory;    /**< an address was left out, for want of memory */
-  char why[160];     /**< why no address was found */
+  char why[160];     /**< why no address was found, if `count` is 0 */
   char host[];       /**< NUL-terminated */
 } lk_name_query;
 

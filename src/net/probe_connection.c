@@ -34,11 +34,18 @@ static void probe_complete(lk_probe_connection *p, size_t len)
   p->done(p->arg, p->reply, len);
 }
 
+static void probe_fail(lk_probe_connection *p)
+{
+  const size_t no_reply = 0;
+
+  probe_complete(p, no_reply);
+}
+
 /* A step returned `flow`: wait for the descriptor, or fail. */
 static void probe_await(lk_probe_connection *p, lk_flow flow)
 {
   if (!lk__watched_transport_watch_for(&p->transport, flow))
-    probe_complete(p, 0);
+    probe_fail(p);
 }
 
 /* `reply` holds any reply to a probe. If it is full, the server is sending
@@ -63,16 +70,17 @@ static void probe_receive(lk_probe_connection *p)
   probe_complete(p, p->received);
 }
 
+/* Send the rest of the request, and receive when all of it is sent. */
 static void probe_send(lk_probe_connection *p)
 {
   const lk_watched_transport *s = &p->transport;
 
   while (p->sent < PROBE_REQUEST_LEN) {
-    size_t done;
+    size_t sent;
     lk_flow flow = s->type->send(s->object, probe_request + p->sent,
-                                 PROBE_REQUEST_LEN - p->sent, &done);
+                                 PROBE_REQUEST_LEN - p->sent, &sent);
 
-    p->sent += done;
+    p->sent += sent;
     if (flow != LK_FLOW_DONE) {
       probe_await(p, flow);
       return;
@@ -82,7 +90,7 @@ static void probe_send(lk_probe_connection *p)
 }
 
 /* A step of connecting returned `flow`: send the request, wait, or fail. */
-static void probe_go_on(lk_probe_connection *p, lk_flow flow)
+static void probe_continue_connecting(lk_probe_connection *p, lk_flow flow)
 {
   p->connected = flow == LK_FLOW_DONE;
   if (p->connected)
@@ -98,11 +106,12 @@ static void on_probe_events(lk_loop_io *io, int events)
   if (lk__driver_shared_in_child(p->shared))
     return;
   if ((events & LK_LOOP_ERROR) != 0)
-    probe_complete(p, 0);
+    probe_fail(p);
   else if (p->connected)
     probe_send(p);
   else
-    probe_go_on(p, p->transport.type->handshake(p->transport.object));
+    probe_continue_connecting(
+        p, p->transport.type->handshake(p->transport.object));
 }
 
 static void probe_connect(lk_probe_connection *p, const lk_address *address)
@@ -112,7 +121,8 @@ static void probe_connect(lk_probe_connection *p, const lk_address *address)
                                   .host = p->host,
                                   .tls = lk_client_tls(p->client)};
 
-  probe_go_on(p, lk__watched_transport_connect(&p->transport, &to));
+  probe_continue_connecting(p,
+                            lk__watched_transport_connect(&p->transport, &to));
 }
 
 /* The probe takes one of the addresses at random, so that the probes that
@@ -127,7 +137,7 @@ static void on_probe_lookup(lk_lookup *l, const lk_address *list, size_t count,
   if (lk__driver_shared_in_child(p->shared))
     return;
   if (count == 0)
-    probe_complete(p, 0);
+    probe_fail(p);
   else
     probe_connect(p, lk__address_pick(list, count, p->shared->fork_check));
 }
@@ -166,7 +176,7 @@ void lk__probe_connection_start(lk_probe_connection *p)
   if (lk__address_parse(&literal, p->host))
     probe_connect(p, &literal);
   else if (!lk__resolver_lookup(p->shared->resolver, &p->lookup, p->host))
-    probe_complete(p, 0);
+    probe_fail(p);
 }
 
 uint64_t lk__probe_connection_attempt(const lk_probe_connection *p)

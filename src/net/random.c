@@ -58,11 +58,12 @@ void lk__random_take(lk_random_pool *p, void *out, size_t len)
   while (len > 0) {
     if (p->left == 0 && !lk__random_fill(p))
       random_mix(p);
-    size_t part = len < p->left ? len : p->left;
+    const unsigned char *unused = p->bytes + sizeof p->bytes - p->left;
+    size_t taken = len < p->left ? len : p->left;
 
-    memcpy(at, p->bytes + sizeof p->bytes - p->left, part);
-    at += part;
-    len -= part;
-    p->left -= part;
+    memcpy(at, unused, taken);
+    at += taken;
+    len -= taken;
+    p->left -= taken;
   }
 }

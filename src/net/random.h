@@ -8,8 +8,8 @@
 /** Random bytes that were read from the system in advance. A pool of zeros is
     empty. */
 typedef struct lk_random_pool {
-  size_t left;
-  unsigned char bytes[256]; /**< its last `left` bytes are unused */
+  size_t left; /**< how many bytes, at the end of `bytes`, are unused */
+  unsigned char bytes[256];
 } lk_random_pool;
 
 /** Fill the pool with new bytes; false: the system has none. */

@@ -65,7 +65,7 @@ void lk__resolver_free(lk_resolver *r, bool forked)
   if (r == NULL)
     return;
   lk__name_service_free(r->service, forked);
-  lk__list_move(&r->ended, &r->running);
+  lk__list_move(&r->ended, &r->running); /* so one loop frees all queries */
   while (!lk__list_empty(&r->ended))
     lk__name_query_free(LK_OWNER(r->ended.next, lk_name_query, link));
   lk__mem_free(r->mem, r);

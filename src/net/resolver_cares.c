@@ -18,23 +18,22 @@ typedef struct cares_socket {
 struct lk_name_service {
   const lk_mem *mem;
   lk_loop *loop;
+  ares_channel channel; /* the state of c-ares, with its sockets */
   bool open;            /* `channel` is initialised */
-  bool no_memory;       /* a socket of c-ares could not be watched */
-  ares_channel channel; /* what c-ares calls its state and its sockets */
+  bool no_memory;       /* there was no memory to watch a socket of c-ares */
   lk_loop_timer timer;
-  lk_link sockets;
+  lk_link sockets; /* of cares_socket */
 };
 
 /* ---- timeouts ------------------------------------------------------------ */
 
-static void cares_set_timer(lk_name_service *n, int64_t after_ms)
+static int64_t milliseconds_rounded_up(const struct timeval *t)
 {
-  lk__loop_set_timer(n->loop, &n->timer, after_ms);
+  return (int64_t)t->tv_sec * 1000 + ((int64_t)t->tv_usec + 999) / 1000;
 }
 
-/* To be called after each call of c-ares: ask when it has to be called next.
-   The timer is rounded up and 1 ms later, so that c-ares finds the time
-   passed. */
+/* To be called after each call of c-ares: sets the timer for the next call. The
+   timer is 1 ms late, so that c-ares finds that the time has passed. */
 static void cares_update_timer(lk_name_service *n)
 {
   struct timeval left;
@@ -45,10 +44,9 @@ static void cares_update_timer(lk_name_service *n)
     ares_cancel(n->channel);
   }
   if (ares_timeout(n->channel, NULL, &left) == NULL)
-    cares_set_timer(n, -1);
+    lk__loop_stop_timer(n->loop, &n->timer);
   else
-    cares_set_timer(n, (int64_t)left.tv_sec * 1000 +
-                           ((int64_t)left.tv_usec + 999) / 1000 + 1);
+    lk__loop_set_timer(n->loop, &n->timer, milliseconds_rounded_up(&left) + 1);
 }
 
 static void on_cares_timer(lk_loop_timer *t)
@@ -87,7 +85,7 @@ static void cares_socket_free(cares_socket *s)
 {
   lk_name_service *n = s->service;
 
-  lk__loop_set_io(n->loop, &s->io, 0);
+  lk__loop_stop_io(n->loop, &s->io);
   lk__list_remove(&s->link);
   lk__mem_free(n->mem, s);
 }
@@ -106,17 +104,17 @@ static cares_socket *cares_socket_new(lk_name_service *n, ares_socket_t fd)
   return s;
 }
 
-/* Called by c-ares with what it waits for on a socket. If that is neither, it
-   is about to close the socket. */
+/* Called by c-ares with the events that it waits for on a socket. If it waits
+   for none, it is about to close the socket. */
 static void on_cares_socket(void *arg, ares_socket_t fd, int readable,
                             int writable)
 {
   lk_name_service *n = arg;
   cares_socket *s = cares_find_socket(n, fd);
-  int events =
-      (readable != 0 ? LK_LOOP_READ : 0) | (writable != 0 ? LK_LOOP_WRITE : 0);
+  int events = (readable != 0 ? LK_LOOP_READ : LK_LOOP_NONE) |
+               (writable != 0 ? LK_LOOP_WRITE : LK_LOOP_NONE);
 
-  if (events == 0) {
+  if (events == LK_LOOP_NONE) {
     if (s != NULL)
       cares_socket_free(s);
     return;
@@ -152,8 +150,8 @@ static void cares_close_channel(lk_name_service *n)
   if (!n->open)
     return;
   n->open = false;
-  ares_destroy(n->channel);
-  cares_set_timer(n, -1);
+  ares_destroy(n->channel); /* frees each cares_socket by on_cares_socket() */
+  lk__loop_stop_timer(n->loop, &n->timer);
 }
 
 static void on_cares_result(void *arg, int status, int timeouts,
@@ -162,11 +160,12 @@ static void on_cares_result(void *arg, int status, int timeouts,
   lk_name_query *q = arg;
 
   (void)timeouts;
-  for (const struct ares_addrinfo_node *a = found == NULL ? NULL : found->nodes;
-       a != NULL; a = a->ai_next)
-    lk__name_query_add_address(q, a->ai_addr);
-  if (found != NULL)
+  if (found != NULL) {
+    for (const struct ares_addrinfo_node *a = found->nodes; a != NULL;
+         a = a->ai_next)
+      lk__name_query_add_address(q, a->ai_addr);
     ares_freeaddrinfo(found);
+  }
   /* Queries are cancelled only by cares_update_timer(), for want of memory. */
   if (status == ARES_ECANCELLED)
     status = ARES_ENOMEM;

@@ -53,10 +53,11 @@ static void thread_query_free(thread_query *t)
 /* Drop a reference and unlock, and free the mailbox if no reference is left. */
 static void mailbox_unlock_and_unref(mailbox *m)
 {
-  bool last = --m->refs == 0;
+  m->refs--;
+  bool unused = m->refs == 0;
 
   pthread_mutex_unlock(&m->lock);
-  if (!last)
+  if (!unused)
     return;
   pthread_mutex_destroy(&m->lock);
   free(m);
@@ -97,14 +98,14 @@ static void on_mailbox_wakeup(void *arg)
   mailbox *m = arg;
 
   pthread_mutex_lock(&m->lock);
-  thread_query *list = m->ended;
+  thread_query *ended = m->ended;
 
   m->ended = NULL;
   pthread_mutex_unlock(&m->lock);
-  while (list != NULL) {
-    thread_query *t = list;
+  while (ended != NULL) {
+    thread_query *t = ended;
 
-    list = t->next;
+    ended = t->next;
     thread_query_complete(t);
   }
 }
@@ -140,16 +141,16 @@ static int thread_query_start(thread_query *t)
 {
   pthread_attr_t attr;
   pthread_t thread;
-  sigset_t all, before;
+  sigset_t all_signals, previous_mask;
   int error = pthread_attr_init(&attr);
 
   if (error != 0)
     return error;
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigfillset(&all_signals);
+  pthread_sigmask(SIG_SETMASK, &all_signals, &previous_mask);
   error = pthread_create(&thread, &attr, thread_query_run, t);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
   pthread_attr_destroy(&attr);
   return error;
 }

@@ -8,13 +8,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static lk_tcp *tcp_of(lk_transport *t)
+{
+  return (lk_tcp *)(void *)t;
+}
+
 /* Set the error of a failed connect. `error` is an errno. */
 static lk_flow tcp_fail_connect(lk_transport *t, int error)
 {
   char address[LK_ADDRESS_TEXT_SIZE];
-  char what[16 + LK_ADDRESS_TEXT_SIZE];
+  char what[sizeof "connect to " + LK_ADDRESS_TEXT_SIZE];
 
-  lk__address_text(&((const lk_tcp *)(void *)t)->to, address, sizeof address);
+  lk__address_text(&tcp_of(t)->to, address, sizeof address);
   snprintf(what, sizeof what, "connect to %s", address);
   return lk__transport_fail(t, LK_ERR_CONNECT, what, error);
 }
@@ -22,7 +27,7 @@ static lk_flow tcp_fail_connect(lk_transport *t, int error)
 static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
 {
   const int yes = 1;
-  lk_address *address = &((lk_tcp *)(void *)t)->to;
+  lk_address *address = &tcp_of(t)->to;
 
   if (!lk__address_copy(address, to->address))
     return tcp_fail_connect(t, EAFNOSUPPORT);
@@ -33,6 +38,7 @@ static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
   /* Without TCP_NODELAY the kernel would hold a small request back until the
      server has acknowledged the request before. */
   setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  /* After EINTR the kernel goes on connecting, as after EINPROGRESS. */
   if (connect(t->fd, &address->any, lk__address_len(address)) == 0 ||
       errno == EINPROGRESS || errno == EINTR)
     return LK_FLOW_WRITE;
@@ -41,7 +47,7 @@ static lk_flow tcp_open(lk_transport *t, const lk_endpoint *to)
 
 static lk_flow tcp_handshake(lk_transport *t)
 {
-  lk_address own, peer;
+  lk_address local, peer;
   int error = 0;
   socklen_t len = sizeof error;
 
@@ -50,13 +56,17 @@ static lk_flow tcp_handshake(lk_transport *t)
   if (error != 0)
     return tcp_fail_connect(t, error);
   len = sizeof peer;
-  if (getpeername(t->fd, &peer.any, &len) != 0)
-    return errno == ENOTCONN ? LK_FLOW_WRITE : tcp_fail_connect(t, errno);
+  if (getpeername(t->fd, &peer.any, &len) != 0) {
+    bool still_connecting = errno == ENOTCONN;
+
+    return still_connecting ? LK_FLOW_WRITE : tcp_fail_connect(t, errno);
+  }
   /* The client may be connected to itself. This happens if it connects to a
      port of its own machine on which nothing listens, and the kernel gives the
      same port to the client's socket. */
-  len = sizeof own;
-  if (getsockname(t->fd, &own.any, &len) == 0 && lk__address_equal(&own, &peer))
+  len = sizeof local;
+  if (getsockname(t->fd, &local.any, &len) == 0 &&
+      lk__address_equal(&local, &peer))
     return tcp_fail_connect(t, ECONNREFUSED);
   return LK_FLOW_DONE;
 }
@@ -64,16 +74,16 @@ static lk_flow tcp_handshake(lk_transport *t)
 static lk_flow tcp_send(lk_transport *t, const void *bytes, size_t len,
                         size_t *done)
 {
-  ssize_t n;
+  ssize_t sent;
 
   *done = 0;
   do {
-    n = send(t->fd, bytes, len, MSG_NOSIGNAL);
-  } while (n < 0 && errno == EINTR);
-  if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+    sent = send(t->fd, bytes, len, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
     return lk__transport_fail(t, LK_ERR_CONNECTION_LOSS, "send", errno);
-  if (n > 0)
-    *done = (size_t)n;
+  if (sent > 0)
+    *done = (size_t)sent;
   return *done == len ? LK_FLOW_DONE : LK_FLOW_WRITE;
 }
 

@@ -13,7 +13,7 @@
 #include "net/tls_inspect.h"
 #include "proto/engine/tls_config.h"
 
-/* The transport TLS: a connection of OpenSSL on one of tcp.c. */
+/* The TLS transport: OpenSSL on top of the TCP transport of tcp.c. */
 
 enum {
   /* Reads of the socket in one step. Without a limit, a server that sends
@@ -33,14 +33,15 @@ typedef struct lk_tls {
   /* The following belong to the present connection. */
   SSL *ssl; /* NULL: TCP is not connected yet */
   bool tcp_connected;
-  bool has_more;         /* the last recv() left bytes behind */
+  bool has_more;         /* recv() is to be called again without waiting */
   bool ssl_failed;       /* after this OpenSSL must not be called for `ssl` */
   lk_flow recv_flow;     /* END or FAILED: the next recv() returns this; DONE:
                             the next recv() reads */
   size_t waiting_record; /* the length of the data in a record that OpenSSL
                             could not send yet; 0: none */
   lk_tls_step_info info;
-  char name[LK_TLS_LONGEST_NAME + 1]; /* the certificate must be for this */
+  char
+      name[LK_TLS_LONGEST_NAME + 1]; /* the certificate must be for this name */
 } lk_tls;
 
 static lk_tls *tls_of(lk_transport *t)
@@ -85,7 +86,7 @@ static int on_tls_certificate_request(SSL *ssl, X509 **certificate,
   (void)certificate;
   (void)key;
   s->info.certificate_requested = true;
-  return 0;
+  return 0; /* no certificate is given */
 }
 
 static void tls_set_callbacks(SSL_CTX *context)
@@ -181,12 +182,14 @@ static lk_flow tls_open(lk_transport *t, const lk_endpoint *to)
 }
 
 /* Errors that other users of OpenSSL have left on this thread are cleared, as
-   SSL_get_error() would take them for ours. Read-ahead is switched on when the
-   handshake ends, and tells which limit applies. */
+   SSL_get_error() would take them for errors of this connection. */
 static void tls_begin_step(lk_tls *s)
 {
+  /* tls_handshake() switches read-ahead on at its end. */
+  bool handshake_done = SSL_get_read_ahead(s->ssl) == 1;
+
   ERR_clear_error();
-  lk__tls_bio_begin_step(&s->bio, SSL_get_read_ahead(s->ssl) == 1
+  lk__tls_bio_begin_step(&s->bio, handshake_done
                                       ? MAX_READS_PER_TRANSFER_STEP
                                       : MAX_READS_PER_HANDSHAKE_STEP);
 }
@@ -279,12 +282,12 @@ static lk_flow tls_send(lk_transport *t, const void *bytes, size_t len,
     return LK_FLOW_FAILED;
   tls_begin_step(s);
   while (flow == LK_FLOW_DONE && *done < len) {
-    size_t n = 0;
+    size_t sent = 0;
 
     if (*done >= MAX_BYTES_PER_SEND)
       return LK_FLOW_WRITE;
-    flow = tls_send_record(s, at + *done, len - *done, &n);
-    *done += n;
+    flow = tls_send_record(s, at + *done, len - *done, &sent);
+    *done += sent;
   }
   return flow;
 }
@@ -299,12 +302,12 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
   s->has_more = false;
   tls_begin_step(s);
   while (flow == LK_FLOW_DONE && *got < size) {
-    size_t n = 0;
+    size_t received = 0;
 
     ERR_clear_error();
-    int result = SSL_read_ex(s->ssl, at + *got, size - *got, &n);
+    int result = SSL_read_ex(s->ssl, at + *got, size - *got, &received);
 
-    *got += n;
+    *got += received;
     if (result != 1)
       flow = tls_flow_of(s, result);
     else if (s->bio.drained && SSL_has_pending(s->ssl) == 0)
@@ -314,10 +317,13 @@ static lk_flow tls_recv(lk_transport *t, void *room, size_t size, size_t *got)
     return flow;
   /* The caller gets the bytes first; an end or a failure behind them is
      returned by the next call. */
-  s->recv_flow =
-      flow == LK_FLOW_END || flow == LK_FLOW_FAILED ? flow : LK_FLOW_DONE;
-  s->has_more = flow != LK_FLOW_READ &&
-                (flow != LK_FLOW_DONE || SSL_has_pending(s->ssl) == 1);
+  bool has_ended = flow == LK_FLOW_END || flow == LK_FLOW_FAILED;
+  bool has_to_send =
+      flow == LK_FLOW_WRITE; /* the next call returns this, too */
+  bool has_bytes = flow == LK_FLOW_DONE && SSL_has_pending(s->ssl) == 1;
+
+  s->recv_flow = has_ended ? flow : LK_FLOW_DONE;
+  s->has_more = has_ended || has_to_send || has_bytes;
   return LK_FLOW_DONE;
 }
 
@@ -379,7 +385,7 @@ const lk_transport_type *lk_transport_tls(void)
 int lk_tls_inspect(const lk_transport *t, lk_tls_connection *out, size_t size)
 {
   const lk_tls *s = (const lk_tls *)(const void *)t;
-  lk_tls_connection whole;
+  lk_tls_connection whole; /* the caller's struct may be of another version */
   size_t len = size < sizeof whole ? size : sizeof whole;
 
   memset(out, 0, size);

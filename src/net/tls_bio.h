@@ -10,14 +10,12 @@
    sockets is not used, because it may raise SIGPIPE. */
 typedef struct lk_tls_bio {
   lk_transport *tcp;
-  BIO_METHOD
-      *method; /**< NULL until the first connection; kept for later ones */
-  unsigned
-      reads_left; /**< how many times this step may still read the socket */
-  bool drained;   /**< this step has emptied the socket */
-  bool received;  /**< bytes have come from the server */
-  bool ended;     /**< the server has closed TCP */
-  int sys_errno;  /**< the error of the socket; 0: none */
+  BIO_METHOD *method;  /**< made for the first connection, and kept */
+  unsigned reads_left; /**< how many times this step may still read the socket */
+  bool drained;        /**< this step has emptied the socket */
+  bool received;       /**< bytes have come from the server */
+  bool ended;          /**< the server has closed TCP */
+  int sys_errno;       /**< the error of the socket; 0: none */
 } lk_tls_bio;
 
 /** Begin a connection, which uses `tcp`. */

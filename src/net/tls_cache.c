@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* For so long after the certificate was verified a session may be resumed. */
+/* A session may be resumed for so long after the certificate was verified. */
 enum { MAX_SESSION_AGE_S = 600 };
 
 /* ---- sessions ------------------------------------------------------------ */

@@ -105,14 +105,18 @@ static bool load_list(loading *l, lk_bytes pem, const char *name,
                       void *(*read)(BIO *from),
                       bool (*add)(loading *l, void *object))
 {
-  int count = pem.at == NULL ? 1 : pem_for_each(pem, read, add, l);
+  if (pem.at == NULL)
+    return true;
+  int count = pem_for_each(pem, read, add, l);
 
   if (count > 0)
     return true;
-  lk__tls_error_set_file(l->t, name,
-                         count < 0          ? "is damaged"
-                         : read == read_crl ? "has no revocation list"
-                                            : "has no certificate");
+  const char *what =
+      read == read_crl ? "has no revocation list" : "has no certificate";
+
+  if (count < 0)
+    what = "is damaged";
+  lk__tls_error_set_file(l->t, name, what);
   return false;
 }
 
@@ -142,7 +146,7 @@ static bool load_trust(loading *l)
     lk__tls_error_set_library(l->t, "cannot use the system's CAs");
     return false;
   }
-  return load_list(l, l->files->read[LK_TLS_FILE_CA],
+  return load_list(l, l->files->contents[LK_TLS_FILE_CA],
                    name_of(c->ca_file, "ca_file"), read_certificate, add_ca) &&
          load_list(l, c->ca_pem, "ca_pem", read_certificate, add_ca) &&
          load_folder(l, c->ca_dir);
@@ -157,7 +161,7 @@ static bool load_crls(loading *l)
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(l->context),
                               X509_V_FLAG_CRL_CHECK |
                                   X509_V_FLAG_CRL_CHECK_ALL);
-  return load_list(l, l->files->read[LK_TLS_FILE_CRL],
+  return load_list(l, l->files->contents[LK_TLS_FILE_CRL],
                    name_of(c->crl_file, "crl_file"), read_crl, add_crl) &&
          load_list(l, c->crl_pem, "crl_pem", read_crl, add_crl);
 }
@@ -184,7 +188,7 @@ static int copy_first_line(lk_bytes text, char *out, size_t size)
 static int on_key_password(char *out, int size, int writing, void *arg)
 {
   const loading *l = arg;
-  lk_bytes file = l->files->read[LK_TLS_FILE_PASSWORD];
+  lk_bytes file = l->files->contents[LK_TLS_FILE_PASSWORD];
 
   (void)writing;
   if (file.at != NULL)
@@ -219,16 +223,17 @@ static bool load_key(loading *l, lk_bytes pem, const char *name)
   EVP_PKEY *key = from == NULL
                       ? NULL
                       : PEM_read_bio_PrivateKey(from, NULL, on_key_password, l);
-  const char *what = NULL;
+  const char *what = NULL; /* what is wrong; NULL: nothing */
 
   BIO_free(from);
   if (key == NULL && !has_key_block(pem)) {
     what = "has no private key";
     ERR_clear_error(); /* OpenSSL's "unsupported" would mislead the user */
-  } else if (key == NULL)
+  } else if (key == NULL) {
     what = "has no key that can be read";
-  else if (SSL_CTX_use_PrivateKey(l->context, key) != 1)
+  } else if (SSL_CTX_use_PrivateKey(l->context, key) != 1) {
     what = "does not fit the certificate";
+  }
   EVP_PKEY_free(key);
   if (what != NULL)
     lk__tls_error_set_file(l->t, name, what);
@@ -239,8 +244,9 @@ static bool load_client_certificate(loading *l)
 {
   const lk_tls_config *c = l->config;
   const char *cert_name = name_of(c->cert_file, "cert_pem");
-  lk_bytes cert = file_or_pem(l->files->read[LK_TLS_FILE_CERT], c->cert_pem);
-  lk_bytes key = file_or_pem(l->files->read[LK_TLS_FILE_KEY], c->key_pem);
+  lk_bytes cert =
+      file_or_pem(l->files->contents[LK_TLS_FILE_CERT], c->cert_pem);
+  lk_bytes key = file_or_pem(l->files->contents[LK_TLS_FILE_KEY], c->key_pem);
 
   if (cert.at == NULL)
     return true;
@@ -255,14 +261,15 @@ static bool load_client_certificate(loading *l)
 static void set_options(loading *l)
 {
   SSL_CTX *context = l->context;
-  bool any = l->config->any_certificate;
+  int verify = l->config->any_certificate ? SSL_VERIFY_NONE : SSL_VERIFY_PEER;
 
+  /* Most servers close without an alert: IGNORE_UNEXPECTED_EOF. */
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_verify(context, any ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+  SSL_CTX_set_verify(context, verify, NULL);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT |
                                               SSL_SESS_CACHE_NO_INTERNAL);
 }

@@ -10,11 +10,14 @@
 
 /* Why a TLS connection failed: a cause for programs, and a text for people. */
 
+/* Such a text fits into lk_transport.why, behind "TLS: ". */
+enum { MAX_TEXT_LEN = 370 };
+
 void lk__tls_error_set(lk_transport *t, lk_tls_cause cause, const char *text)
 {
   t->err = LK_ERR_TLS;
   t->cause = cause;
-  snprintf(t->why, sizeof t->why, "TLS: %.370s", text);
+  snprintf(t->why, sizeof t->why, "TLS: %.*s", MAX_TEXT_LEN, text);
 }
 
 static bool error_is_memory(unsigned long code)
@@ -49,7 +52,7 @@ void lk__tls_error_set_library(lk_transport *t, const char *what)
 
 void lk__tls_error_set_file(lk_transport *t, const char *name, const char *what)
 {
-  char text[371];
+  char text[MAX_TEXT_LEN + 1];
   unsigned long code = ERR_peek_last_error();
 
   if (code == 0 || ERR_GET_REASON(code) == PEM_R_NO_START_LINE)
@@ -97,18 +100,20 @@ static lk_tls_cause tls_cause_of(long verdict)
    become question marks. If the bytes do not fit, dots are appended once. */
 static void tls_list_add(char *list, size_t size, const void *name, size_t len)
 {
-  static const char dots[] = ", ...";
-  size_t at = strlen(list);
+  static const char separator[] = ", ", dots[] = ", ...";
+  size_t at = strlen(list), separator_len = sizeof separator - 1;
+  bool has_dots = at > 0 && list[at - 1] == '.';
   const unsigned char *bytes = name;
 
-  if (at + 2 + len + sizeof dots > size) {
-    if (at + sizeof dots <= size && (at == 0 || list[at - 1] != '.'))
+  /* The dots must still fit behind this name. */
+  if (at + separator_len + len + sizeof dots > size) {
+    if (!has_dots && at + sizeof dots <= size)
       memcpy(list + at, dots, sizeof dots);
     return;
   }
   if (at > 0) {
-    list[at++] = ',';
-    list[at++] = ' ';
+    memcpy(list + at, separator, separator_len);
+    at += separator_len;
   }
   for (size_t i = 0; i < len; i++)
     list[at++] = bytes[i] > ' ' && bytes[i] < 0x7f ? (char)bytes[i] : '?';
@@ -117,11 +122,13 @@ static void tls_list_add(char *list, size_t size, const void *name, size_t len)
 
 static void tls_list_add_address(char *list, size_t size, const ASN1_STRING *s)
 {
-  int len = ASN1_STRING_length(s);
-  int family = len == 4 ? AF_INET : AF_INET6;
+  size_t len = (size_t)ASN1_STRING_length(s);
+  bool is_v4 = len == sizeof(struct in_addr);
+  bool is_v6 = len == sizeof(struct in6_addr);
+  int family = is_v4 ? AF_INET : AF_INET6;
   char text[INET6_ADDRSTRLEN];
 
-  if ((len == 4 || len == 16) &&
+  if ((is_v4 || is_v6) &&
       inet_ntop(family, ASN1_STRING_get0_data(s), text, sizeof text) != NULL)
     tls_list_add(list, size, text, strlen(text));
 }
@@ -149,14 +156,17 @@ void lk__tls_list_names(const X509 *certificate, char *list, size_t size)
 static void tls_error_set_verdict(lk_transport *t, long verdict,
                                   const lk_tls_step_info *info)
 {
-  char text[371];
+  char text[MAX_TEXT_LEN + 1];
   lk_tls_cause cause = tls_cause_of(verdict);
 
-  if (cause != LK_TLS_NAME)
-    snprintf(text, sizeof text, "the server's certificate is refused: %s%s%s",
-             cause == LK_TLS_ISSUER ? "no trusted CA has issued it (" : "",
-             X509_verify_cert_error_string(verdict),
-             cause == LK_TLS_ISSUER ? ")" : "");
+  if (cause == LK_TLS_ISSUER)
+    snprintf(text, sizeof text,
+             "the server's certificate is refused: "
+             "no trusted CA has issued it (%s)",
+             X509_verify_cert_error_string(verdict));
+  else if (cause != LK_TLS_NAME)
+    snprintf(text, sizeof text, "the server's certificate is refused: %s",
+             X509_verify_cert_error_string(verdict));
   else if (info->names[0] == '\0')
     snprintf(text, sizeof text,
              "the server's certificate has no subjectAltName, which must have "

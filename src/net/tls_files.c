@@ -67,18 +67,20 @@ static int read_all(int fd, lk_bytes *out)
         return EFBIG;
       room = room == 0 ? INITIAL_BUFFER_SIZE : 2 * room;
       at = buffer_grow(at, len, room);
-      *out = lk_bytes_of(at, at == NULL ? 0 : len);
-      if (at == NULL)
+      if (at == NULL) {
+        *out = lk_bytes_of(NULL, 0); /* the old buffer was freed */
         return ENOMEM;
+      }
     }
     ssize_t n = read(fd, at + len, room - len);
 
+    if (n > 0)
+      len += (size_t)n;
     *out = lk_bytes_of(at, len);
-    if (n < 0 && errno != EINTR)
-      return errno;
     if (n == 0)
       return 0;
-    len += n < 0 ? 0 : (size_t)n;
+    if (n < 0 && errno != EINTR)
+      return errno;
   }
 }
 
@@ -108,7 +110,7 @@ bool lk__tls_files_read(lk_transport *t, lk_tls_files *f,
   memset(f, 0, sizeof *f);
   for (int i = 0; i < LK_TLS_FILE_COUNT; i++) {
     const char *path = path_of(config, (enum lk_tls_file)i);
-    int error = path == NULL ? 0 : read_file(path, &f->read[i]);
+    int error = path == NULL ? 0 : read_file(path, &f->contents[i]);
 
     if (error != 0) {
       tls_file_set_error(t, path, error);
@@ -121,11 +123,11 @@ bool lk__tls_files_read(lk_transport *t, lk_tls_files *f,
 void lk__tls_files_free(lk_tls_files *f)
 {
   for (int i = 0; i < LK_TLS_FILE_COUNT; i++) {
-    void *at = (void *)(uintptr_t)f->read[i].at;
+    void *at = (void *)(uintptr_t)f->contents[i].at;
 
-    lk__mem_wipe(at, f->read[i].len);
+    lk__mem_wipe(at, f->contents[i].len);
     free(at);
-    f->read[i] = lk_bytes_of(NULL, 0);
+    f->contents[i] = lk_bytes_of(NULL, 0);
   }
 }
 
@@ -145,17 +147,17 @@ bool lk__tls_files_digest(lk_transport *t, const lk_tls_files *f,
                           const lk_tls_config *c,
                           unsigned char out[LK_TLS_DIGEST_LEN])
 {
-  const unsigned char optouts[] = {c->any_name, c->any_certificate};
+  const unsigned char accepts[] = {c->any_name, c->any_certificate};
   EVP_MD_CTX *md = EVP_MD_CTX_new();
   bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1;
 
   for (int i = 0; i < LK_TLS_FILE_COUNT; i++)
-    ok = ok && digest_add(md, f->read[i]);
+    ok = ok && digest_add(md, f->contents[i]);
   ok = ok && digest_add(md, c->ca_pem) && digest_add(md, c->cert_pem) &&
        digest_add(md, c->key_pem) && digest_add(md, c->crl_pem) &&
        digest_add(md, lk_text(c->ca_dir)) &&
        digest_add(md, lk_text(c->server_name)) &&
-       digest_add(md, lk_bytes_of(optouts, sizeof optouts)) &&
+       digest_add(md, lk_bytes_of(accepts, sizeof accepts)) &&
        EVP_DigestFinal_ex(md, out, NULL) == 1;
   EVP_MD_CTX_free(md);
   if (!ok)

@@ -15,9 +15,9 @@ enum lk_tls_file {
 };
 
 typedef struct lk_tls_files {
-  lk_bytes
-      read[LK_TLS_FILE_COUNT]; /**< the contents, owned by this struct;
-                                    `at` NULL: the file is not configured */
+  /** The contents, owned by this struct. `at` NULL: the file is not configured.
+   */
+  lk_bytes contents[LK_TLS_FILE_COUNT];
 } lk_tls_files;
 
 /** Read all configured files. false: `t` has the error. In either case the

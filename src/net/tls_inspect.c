@@ -29,9 +29,12 @@ static int64_t seconds_of(const ASN1_TIME *time)
   ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
   int days = 0, seconds = 0;
 
-  if (epoch == NULL || ASN1_TIME_diff(&days, &seconds, epoch, time) != 1)
-    days = seconds = 0;
+  bool valid =
+      epoch != NULL && ASN1_TIME_diff(&days, &seconds, epoch, time) == 1;
+
   ASN1_TIME_free(epoch);
+  if (!valid)
+    return 0;
   return (int64_t)days * SECONDS_PER_DAY + seconds;
 }
 
@@ -49,15 +52,16 @@ static void certificate_describe(const X509 *certificate,
   out->not_after_s = seconds_of(X509_get0_notAfter(certificate));
 }
 
-/* If OpenSSL has refused the certificate, it stands in the chain only. NULL:
-   the server has sent none. */
+/* NULL: the server has sent none. */
 static const X509 *server_certificate(const SSL *ssl)
 {
   const X509 *certificate = SSL_get0_peer_certificate(ssl);
   const STACK_OF(X509) *chain = SSL_get_peer_cert_chain(ssl);
 
-  return certificate == NULL && sk_X509_num(chain) > 0 ? sk_X509_value(chain, 0)
-                                                       : certificate;
+  if (certificate != NULL)
+    return certificate;
+  /* A certificate that OpenSSL has refused is in the chain only. */
+  return sk_X509_num(chain) > 0 ? sk_X509_value(chain, 0) : NULL;
 }
 
 void lk__tls_describe(const SSL *ssl, lk_tls_connection *out)

@@ -13,10 +13,10 @@
 static void on_eventfd(lk_loop_io *io, int events)
 {
   lk_wakeup *w = LK_OWNER(io, lk_wakeup, io);
-  eventfd_t count;
+  eventfd_t ignored;
 
   (void)events;
-  (void)eventfd_read(io->fd, &count);
+  (void)eventfd_read(io->fd, &ignored); /* not readable any more */
   w->on_wakeup(w->arg);
 }
 
@@ -39,17 +39,17 @@ int lk__wakeup_open(lk_wakeup *w, lk_loop *loop, void (*on_wakeup)(void *arg),
    full, so the loop is going to wake up anyway. */
 void lk__wakeup_signal(const lk_wakeup *w)
 {
-  int cancelling, saved_errno = errno;
+  int cancel_state, saved_errno = errno;
 
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   (void)eventfd_write(w->io.fd, 1);
-  pthread_setcancelstate(cancelling, NULL);
+  pthread_setcancelstate(cancel_state, NULL);
   errno = saved_errno;
 }
 
 void lk__wakeup_stop(lk_wakeup *w)
 {
-  lk__loop_set_io(w->loop, &w->io, 0);
+  lk__loop_stop_io(w->loop, &w->io);
 }
 
 void lk__wakeup_close(lk_wakeup *w)

@@ -36,13 +36,11 @@ lk_flow lk__watched_transport_connect(lk_watched_transport *s,
 
 bool lk__watched_transport_watch_for(lk_watched_transport *s, lk_flow flow)
 {
-  int events = flow == LK_FLOW_READ    ? LK_LOOP_READ
-               : flow == LK_FLOW_WRITE ? LK_LOOP_WRITE
-                                       : 0;
-
-  if (events != 0)
-    lk__loop_set_io(s->loop, &s->io, events);
-  return events != 0;
+  if (flow != LK_FLOW_READ && flow != LK_FLOW_WRITE)
+    return false;
+  lk__loop_set_io(s->loop, &s->io,
+                  flow == LK_FLOW_READ ? LK_LOOP_READ : LK_LOOP_WRITE);
+  return true;
 }
 
 bool lk__watched_transport_has_more(const lk_watched_transport *s)
@@ -54,7 +52,7 @@ void lk__watched_transport_close(lk_watched_transport *s)
 {
   if (s->object == NULL)
     return;
-  lk__loop_set_io(s->loop, &s->io, 0);
+  lk__loop_stop_io(s->loop, &s->io);
   s->type->close(s->object);
 }
 

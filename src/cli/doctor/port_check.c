@@ -58,7 +58,7 @@ void cli_port_check_end(cli_port_check *check)
 {
   if (check->loop == NULL)
     return;
-  lk__loop_set_io(check->loop, &check->io, 0);
+  lk__loop_stop_io(check->loop, &check->io);
   close(check->io.fd);
   kill(check->pid, SIGKILL);
   while (waitpid(check->pid, NULL, 0) < 0 && errno == EINTR)

@@ -170,7 +170,7 @@ static void on_stdout_event(lk_loop_io *io, int events)
   if (poll(&out, 1, 0) > 0)
     w->done = w->out.broken = true;
   else
-    lk__loop_set_io(w->command.session.loop, io, 0);
+    lk__loop_stop_io(w->command.session.loop, io);
 }
 
 /* The loop reports an error of a descriptor as readable, and a pipe without a
@@ -214,7 +214,7 @@ static void run_watch(watch *w)
   add_node_watch(w);
   cli_session_run(&w->command.session, &w->done);
   lk_client_detach(w->command.session.client, &w->listener);
-  lk__loop_set_io(loop, &w->stdout_io, 0);
+  lk__loop_stop_io(loop, &w->stdout_io);
   cli_session_close(&w->command.session);
   cli_interrupt_close(&interrupt);
 }

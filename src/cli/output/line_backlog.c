@@ -97,7 +97,7 @@ void cli_line_backlog_close(cli_line_backlog *backlog)
 {
   if (backlog->loop == NULL)
     return;
-  lk__loop_set_io(backlog->loop, &backlog->io, 0);
+  lk__loop_stop_io(backlog->loop, &backlog->io);
   if (!backlog->broken)
     report_dropped_lines(backlog);
   write_queued_lines(backlog, CLOSE_WAIT_MS);

@@ -75,7 +75,7 @@ static void end_hold(cli_runner *r)
   if (r->phase >= CLI_PHASE_KEEPING)
     return;
   /* Descendants that outlive COMMAND are not killed. */
-  lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
+  lk__loop_stop_io(r->session.loop, &r->supervisor_io);
   cli_supervisor_close(&r->supervisor);
   cli_min_hold_release_later(r);
 }
@@ -299,7 +299,7 @@ static void follow_command_stop(const cli_runner *r, int signal)
 
 static void handle_supervisor_exit(cli_runner *r)
 {
-  lk__loop_set_io(r->session.loop, &r->supervisor_io, 0);
+  lk__loop_stop_io(r->session.loop, &r->supervisor_io);
   if (r->phase >= CLI_PHASE_RELEASING)
     return;
   if (r->phase == CLI_PHASE_RUNNING) {

@@ -154,15 +154,15 @@ static void start_run_watchers(cli_runner *r)
   r->signals_io.on_events = on_run_signal;
   r->signals_io.fd = r->job.signals.fd;
   lk__loop_set_io(loop, &r->signals_io, LK_LOOP_READ);
-  lk__loop_hold(loop, true);
+  lk__loop_hold(loop);
 }
 
 static void stop_run_watchers(cli_runner *r)
 {
   lk_loop *loop = r->session.loop;
 
-  lk__loop_set_io(loop, &r->supervisor_io, 0);
-  lk__loop_set_io(loop, &r->signals_io, 0);
+  lk__loop_stop_io(loop, &r->supervisor_io);
+  lk__loop_stop_io(loop, &r->signals_io);
   lk__loop_set_timer(loop, &r->timer, -1);
 }
 

@@ -57,15 +57,15 @@ void cli_interrupt_open(cli_interrupt *interrupt, lk_loop *loop, bool *done)
     return;
   sigprocmask(SIG_BLOCK, &interrupts, &interrupt->mask_before);
   lk__loop_set_io(loop, &interrupt->io, LK_LOOP_READ);
-  lk__loop_hold(loop, true);
+  lk__loop_hold(loop);
 }
 
 void cli_interrupt_close(cli_interrupt *interrupt)
 {
   if (interrupt->io.fd < 0)
     return;
-  lk__loop_hold(interrupt->loop, false);
-  lk__loop_set_io(interrupt->loop, &interrupt->io, 0);
+  lk__loop_release(interrupt->loop);
+  lk__loop_stop_io(interrupt->loop, &interrupt->io);
   (void)read_interrupts(interrupt);
   close(interrupt->io.fd);
   sigprocmask(SIG_SETMASK, &interrupt->mask_before, NULL);

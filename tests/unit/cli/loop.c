@@ -57,7 +57,7 @@ START_TEST(timer_calls_once_at_the_last_time_that_was_set)
   counted_timer last = {.base.on_timer = on_last_timer};
 
   open_loop();
-  lk__loop_hold(loop, true);
+  lk__loop_hold(loop);
   lk__loop_set_timer(loop, &moved.base, LONG_MS);
   lk__loop_set_timer(loop, &moved.base, 0);
   lk__loop_set_timer(loop, &stopped.base, 0);
@@ -95,7 +95,7 @@ START_TEST(end_of_the_peer_counts_as_the_event_that_is_watched)
   int ends[2], others[2];
 
   open_loop();
-  lk__loop_hold(loop, true);
+  lk__loop_hold(loop);
   ck_assert_int_eq(pipe(ends), 0);
   ck_assert_int_eq(pipe(others), 0);
   close(ends[1]);
@@ -104,7 +104,7 @@ START_TEST(end_of_the_peer_counts_as_the_event_that_is_watched)
   lk__loop_set_io(loop, &reads.base, LK_LOOP_READ);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(reads.events, LK_LOOP_READ);
-  lk__loop_set_io(loop, &reads.base, 0);
+  lk__loop_stop_io(loop, &reads.base);
 
   /* The writing end of a pipe that has no reader. */
   done = false;
@@ -112,7 +112,7 @@ START_TEST(end_of_the_peer_counts_as_the_event_that_is_watched)
   lk__loop_set_io(loop, &writes.base, LK_LOOP_READ);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(writes.events, LK_LOOP_READ);
-  lk__loop_set_io(loop, &writes.base, 0);
+  lk__loop_stop_io(loop, &writes.base);
   close(ends[0]);
   close(others[1]);
   close_loop();
@@ -130,12 +130,12 @@ START_TEST(nothing_but_hold_keeps_the_loop_running)
   io.base.fd = ends[0];
   lk__loop_set_io(loop, &io.base, LK_LOOP_READ);
   lk__loop_set_timer(loop, &timer.base, LONG_MS);
-  lk__loop_hold(loop, true);
-  lk__loop_hold(loop, false);
+  lk__loop_hold(loop);
+  lk__loop_release(loop);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(io.calls, 0);
   ck_assert_int_eq(timer.calls, 0);
-  lk__loop_set_io(loop, &io.base, 0);
+  lk__loop_stop_io(loop, &io.base);
   lk__loop_set_timer(loop, &timer.base, -1);
   close(ends[0]);
   close(ends[1]);
@@ -163,11 +163,11 @@ START_TEST(run_that_a_hook_ends_does_not_wait)
   counted_hook hook = {.base.before_wait = on_counted_hook, .most = 1};
 
   open_loop();
-  lk__loop_hold(loop, true);
-  loop->type->set_hook(loop, &hook.base, true);
+  lk__loop_hold(loop);
+  lk__loop_start_hook(loop, &hook.base);
   lk__loop_run(loop, &done);
   ck_assert_int_eq(hook.calls, 1);
-  loop->type->set_hook(loop, &hook.base, false);
+  lk__loop_stop_hook(loop, &hook.base);
   close_loop();
 }
 END_TEST
@@ -178,8 +178,8 @@ START_TEST(hook_is_called_before_each_wait)
   counted_io io = {.base.on_events = on_counted_io};
 
   open_loop();
-  lk__loop_hold(loop, true);
-  loop->type->set_hook(loop, &hook.base, true);
+  lk__loop_hold(loop);
+  lk__loop_start_hook(loop, &hook.base);
   io.base.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
   lk__loop_set_io(loop, &io.base, LK_LOOP_READ);
   for (int i = 0; i < 2; i++, done = false)
@@ -187,8 +187,8 @@ START_TEST(hook_is_called_before_each_wait)
   lk__loop_run(loop, &done);
   ck_assert_int_eq(hook.calls, 3);
   ck_assert_int_eq(io.calls, 2);
-  lk__loop_set_io(loop, &io.base, 0);
-  loop->type->set_hook(loop, &hook.base, false);
+  lk__loop_stop_io(loop, &io.base);
+  lk__loop_stop_hook(loop, &hook.base);
   close(io.base.fd);
   close_loop();
 }
