@@ -103,8 +103,10 @@ bool lk__lock_holds(const lk_lock *l);
 /** Start a timer of the lock, to fire `in_ms` from now. */
 void lk__lock_start_timer(lk_lock *l, lk_timer *t, int64_t in_ms);
 void lk__lock_stop_timer(lk_lock *l, lk_timer *t);
-/** Stop an acquisition. With `notify`, its callback `gone` is invoked later. */
-void lk__lock_stop_acquisition(lk_acquisition *a, bool notify);
+/** Stop an acquisition. It invokes no callback any more. */
+void lk__lock_stop_acquisition(lk_acquisition *a);
+/** Stop an acquisition. Its callback `gone` is invoked later. */
+void lk__lock_stop_acquisition_and_report(lk_acquisition *a);
 /** Stop the acquire under way, and complete it with `err`. */
 void lk__lock_give_up(lk_lock *l, int err);
 /** Set the acquisition of the lock to NULL, and return the former one. */

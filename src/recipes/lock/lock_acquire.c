@@ -8,6 +8,11 @@
  * as the limit of lk_client_close(). */
 enum { RELEASE_MS = 1500 };
 
+static void lock_complete_in_next_turn(lk_lock *l)
+{
+  lk__lock_start_timer(l, &l->timers.next_turn, 0);
+}
+
 static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
 {
   if (l->not_reentrant)
@@ -15,7 +20,7 @@ static int lock_reenter(lk_lock *l, lk_lock_cb done, void *arg)
   l->count++;
   l->acquire_reenters = true;
   lk__completion_set(&l->acquire, done, arg);
-  lk__lock_start_timer(l, &l->timers.next_turn, 0);
+  lock_complete_in_next_turn(l);
   return 0;
 }
 
@@ -88,8 +93,9 @@ static int lock_acquire_refusal(const lk_lock *l)
   return l->partner != NULL && !lk__lock_holds(l) ? l->side_refusal(l) : 0;
 }
 
-/* `deadline_ms` is `now` if it has passed. A lock that is held already is
- * acquired again all the same, since this takes no time. */
+/* `once`: complete with LK_ERR_BUSY instead of waiting. If the deadline has
+ * passed, a lock that is held already is acquired again all the same, since
+ * this takes no time. */
 static int lock_acquire(lk_lock *l, int64_t now, int64_t deadline_ms, bool once,
                         lk_lock_cb done, void *arg)
 {
@@ -121,8 +127,9 @@ int lk_lock_acquire_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
   if (err != 0)
     return err;
   int64_t now = lk_client_clock(l->lease->client);
+  const bool once = false;
 
-  return lock_acquire(l, now, lk__timeout_until(now, deadline_ms), false, done,
+  return lock_acquire(l, now, lk__timeout_until(now, deadline_ms), once, done,
                       arg);
 }
 
@@ -135,7 +142,8 @@ void lk_lock_cancel(lk_lock *l)
     return;
   }
   lk__lock_enter(l);
-  /* The pending acquire has already been counted: undo that. */
+  /* The pending acquire has already been counted. The release undoes that, and
+   * needs no callback. */
   (void)lk_lock_release(l, NULL, NULL);
   lk__lock_complete_reentry(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
@@ -148,15 +156,17 @@ static void lock_release_last(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
 
   lk__lock_enter(l);
   l->count = 0;
-  if (done != NULL) {
+  if (done == NULL) {
+    lk__lock_stop_acquisition(a);
+  } else {
     lk__completion_set(&l->release, done, arg);
     l->released = a;
     if (deadline_ms != INT64_MAX)
       lk__lease_start_timer(l->lease, &l->timers.release, deadline_ms);
+    lk__lock_stop_acquisition_and_report(a);
   }
-  lk__lock_stop_acquisition(a, done != NULL);
   lk__lock_complete_verify(l, LK_ERR_NOT_HELD);
-  lk__lock_complete_local(l, LK_ERR_CANCELLED);
+  lk__lock_complete_without_reply(l, LK_ERR_CANCELLED);
   lk__lock_leave(l);
 }
 
@@ -165,15 +175,16 @@ static void lock_count_down(lk_lock *l, lk_lock_cb done, void *arg)
   l->count--;
   if (done != NULL) {
     lk__completion_set(&l->release, done, arg);
-    lk__lock_start_timer(l, &l->timers.next_turn, 0);
+    lock_complete_in_next_turn(l);
   }
 }
 
-/* Why this handle cannot release now. 0: the client exists and is not closed.
- * `waits`: the user wants to be notified when the release has completed. */
-static int lock_release_refusal(lk_lock *l, bool waits)
+/* Returns 0, or why this handle cannot release now. With 0 the client exists
+ * and is not closed. `notifies`: the user has passed a callback. */
+static int lock_begin_release(lk_lock *l, bool notifies)
 {
-  /* After this report of the loss, the user can acquire the lock again. */
+  /* A release of a lost lock reports the loss. Then the user can acquire the
+   * lock again. */
   if (l->lost) {
     l->lost = false;
     l->count = 0;
@@ -181,7 +192,7 @@ static int lock_release_refusal(lk_lock *l, bool waits)
   }
   if (!lk__lock_holds(l))
     return LK_ERR_NOT_HELD;
-  return waits && l->release.pending ? LK_ERR_STATE : 0;
+  return notifies && l->release.pending ? LK_ERR_STATE : 0;
 }
 
 static void lock_release(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
@@ -195,7 +206,7 @@ static void lock_release(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
 
 int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
 {
-  int err = lock_release_refusal(l, done != NULL);
+  int err = lock_begin_release(l, done != NULL);
 
   if (err != 0)
     return err;
@@ -208,7 +219,7 @@ int lk_lock_release(lk_lock *l, lk_lock_cb done, void *arg)
 int lk_lock_release_until(lk_lock *l, int64_t deadline_ms, lk_lock_cb done,
                           void *arg)
 {
-  int err = lock_release_refusal(l, done != NULL);
+  int err = lock_begin_release(l, done != NULL);
 
   if (err != 0)
     return err;

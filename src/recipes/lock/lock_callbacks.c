@@ -41,11 +41,11 @@ void lk__completion_set(lk_completion *completion, lk_lock_cb done, void *arg)
 
 void lk__lock_complete(lk_lock *l, lk_completion *completion, int err)
 {
-  lk_completion now = *completion; /* the callback may set it anew */
+  lk_completion copy = *completion; /* the callback may set it anew */
 
   completion->pending = false;
-  if (now.pending && now.done != NULL)
-    now.done(l, err, now.arg);
+  if (copy.pending && copy.done != NULL)
+    copy.done(l, err, copy.arg);
 }
 
 void lk__lock_complete_verify(lk_lock *l, int err)
@@ -58,15 +58,15 @@ void lk__lock_complete_verify(lk_lock *l, int err)
   lk__lock_leave(l);
 }
 
-/* A callback may have begun another acquire meanwhile, of a lock that is no
- * longer held. That one is not completed here. */
+/* A callback may have lost or released the lock and begun a new acquire. That
+ * acquire does not reenter, and is not completed here. */
 void lk__lock_complete_reentry(lk_lock *l, int err)
 {
   if (l->acquire_reenters)
     lk__lock_complete(l, &l->acquire, err);
 }
 
-void lk__lock_complete_local(lk_lock *l, int acquire_err)
+void lk__lock_complete_without_reply(lk_lock *l, int acquire_err)
 {
   lk__lease_stop_timer(l->lease, &l->timers.next_turn);
   lk__lock_complete_reentry(l, acquire_err);

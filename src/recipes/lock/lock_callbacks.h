@@ -25,7 +25,7 @@ void lk__lock_complete_reentry(lk_lock *l, int err);
 /** Complete the pending calls that need no reply of a server: an acquire of a
     lock that was held already, with `acquire_err`, and a release that only
     reduced the count. */
-void lk__lock_complete_local(lk_lock *l, int acquire_err);
+void lk__lock_complete_without_reply(lk_lock *l, int acquire_err);
 /** Complete the verify under way with `err`, and ignore its reply. */
 void lk__lock_complete_verify(lk_lock *l, int err);
 

@@ -37,7 +37,7 @@ static void on_lock_lost(void *arg, int err)
   l->lost = true;
   lk__lock_notify(l, &event);
   lk__lock_complete_verify(l, LK_ERR_LOST);
-  lk__lock_complete_local(l, LK_ERR_LOST);
+  lk__lock_complete_without_reply(l, LK_ERR_LOST);
   lk__lock_leave(l);
 }
 
@@ -52,8 +52,7 @@ static void on_node_gone(void *arg, int err)
   lk__lock_leave(l);
 }
 
-/* The event by which a notice is reported. LK_NOTICE_COUNTER_NEAR_END is logged
- * instead, so its result is not used. */
+/* The event by which a notice is reported. */
 static lk_lock_event_type lock_event_type(lk_notice_type type)
 {
   switch (type) {
@@ -64,8 +63,8 @@ static lk_lock_event_type lock_event_type(lk_notice_type type)
   case LK_NOTICE_UNSURE: return LK_LOCK_EVENT_UNSURE;
   case LK_NOTICE_LEASE_PROVEN: return LK_LOCK_EVENT_RENEWED;
   case LK_NOTICE_REVOKED: return LK_LOCK_EVENT_REVOKED;
-  case LK_NOTICE_UNWATCHED:
-  case LK_NOTICE_COUNTER_NEAR_END: break;
+  case LK_NOTICE_UNWATCHED: return LK_LOCK_EVENT_UNWATCHED;
+  case LK_NOTICE_COUNTER_NEAR_END: break; /* on_notice() logs it instead */
   }
   return LK_LOCK_EVENT_UNWATCHED;
 }
@@ -111,9 +110,10 @@ static void on_notice(void *arg, const lk_notice *notice)
     lk__lock_notify(l, &event);
 }
 
-const lk_acquisition_callbacks lk__lock_callbacks = {.granted =
-                                                         on_acquire_granted,
-                                                     .ended = on_acquire_ended,
-                                                     .lost = on_lock_lost,
-                                                     .notice = on_notice,
-                                                     .gone = on_node_gone};
+const lk_acquisition_callbacks lk__lock_callbacks = {
+    .granted = on_acquire_granted,
+    .ended = on_acquire_ended,
+    .lost = on_lock_lost,
+    .notice = on_notice,
+    .gone = on_node_gone,
+};

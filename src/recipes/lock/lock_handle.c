@@ -26,7 +26,7 @@ static void on_next_turn(lk_client *c, void *arg)
 
   (void)c;
   lk__lock_enter(l);
-  lk__lock_complete_local(l, 0);
+  lk__lock_complete_without_reply(l, 0);
   lk__lock_leave(l);
 }
 
@@ -46,9 +46,18 @@ lk_acquisition *lk__lock_detach_acquisition(lk_lock *l)
   return a;
 }
 
-void lk__lock_stop_acquisition(lk_acquisition *a, bool notify)
+void lk__lock_stop_acquisition(lk_acquisition *a)
 {
-  a->kind->stop(a, notify);
+  const bool report_gone = false;
+
+  a->kind->stop(a, report_gone);
+}
+
+void lk__lock_stop_acquisition_and_report(lk_acquisition *a)
+{
+  const bool report_gone = true;
+
+  a->kind->stop(a, report_gone);
 }
 
 void lk__lock_give_up(lk_lock *l, int err)
@@ -58,7 +67,7 @@ void lk__lock_give_up(lk_lock *l, int err)
   lk__lock_enter(l);
   l->acquire_is_late = false;
   if (a != NULL)
-    lk__lock_stop_acquisition(a, false);
+    lk__lock_stop_acquisition(a);
   lk__lock_complete(l, &l->acquire, err);
   lk__lock_leave(l);
 }
@@ -148,7 +157,7 @@ static void lock_cancel_all(lk_lock *l)
   l->count = 0;
   lock_forget_released(l);
   if (a != NULL)
-    lk__lock_stop_acquisition(a, false);
+    lk__lock_stop_acquisition(a);
   lk__lock_complete_verify(l, LK_ERR_CLOSED);
   lk__lock_complete(l, &acquire, LK_ERR_CLOSED);
   lk__lock_complete(l, &release, LK_ERR_CLOSED);

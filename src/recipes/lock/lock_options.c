@@ -18,9 +18,10 @@ static bool layout_is_valid(const lk_lock_config *config)
   if (rules == NULL ||
       (config->announce && config->layout != LK_LAYOUT_CURATOR))
     return false;
-  return rules->roles[LK_MULTILOCK_MUTEX] == NULL
-             ? lk__plain_prefix_is_valid(config->prefix)
-             : config->prefix == NULL;
+  bool has_plain_names = rules->roles[LK_MULTILOCK_MUTEX] == NULL;
+
+  return has_plain_names ? lk__plain_prefix_is_valid(config->prefix)
+                         : config->prefix == NULL;
 }
 
 int lk__lock_config_copy(const lk_client *c, lk_lock_config *out,
@@ -49,26 +50,28 @@ const lk_role *lk__lock_options_role(const lk_lock_options *o,
   return role == NULL ? &o->plain.role : role;
 }
 
-static char *copy_bytes(const lk_mem *mem, const void *from, size_t len)
+static char *copy_string(const lk_mem *mem, const char *from)
 {
-  char *to = lk__mem_new(mem, len + 1);
+  size_t size = strlen(from) + 1;
+  char *to = lk__mem_new(mem, size);
 
-  if (to != NULL && len > 0)
-    memcpy(to, from, len);
+  if (to != NULL)
+    memcpy(to, from, size);
   return to;
 }
+
+enum { ANNOUNCEMENT_LEN = sizeof LK_ANNOUNCEMENT - 1 };
 
 /* A copy of `data` with LK_ANNOUNCEMENT and a NUL behind it. */
 static char *copy_data_with_announcement(const lk_mem *mem, lk_bytes data)
 {
-  static const char word[] = LK_ANNOUNCEMENT;
-  char *to = lk__mem_new(mem, data.len + sizeof word);
+  char *to = lk__mem_new(mem, data.len + ANNOUNCEMENT_LEN + 1);
 
   if (to == NULL)
     return NULL;
   if (data.len > 0)
     memcpy(to, data.at, data.len);
-  memcpy(to + data.len, word, sizeof word);
+  memcpy(to + data.len, LK_ANNOUNCEMENT, ANNOUNCEMENT_LEN + 1);
   return to;
 }
 
@@ -80,6 +83,11 @@ static bool role_can_announce(const lk_role *role)
   return role->exclusive && role->kind->family != LK_FAMILY_RW;
 }
 
+static bool is_copied(const void *copy, const void *original)
+{
+  return copy != NULL || original == NULL;
+}
+
 bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
                            const char *path, const lk_lock_config *config,
                            lk_multilock_side side)
@@ -87,10 +95,10 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
   const lk_acls *parent =
       config->parent_acl == NULL ? config->acl : config->parent_acl;
 
-  o->path = copy_bytes(mem, path, strlen(path));
+  o->path = copy_string(mem, path);
   o->data = copy_data_with_announcement(mem, config->data);
   if (config->prefix != NULL)
-    o->prefix = copy_bytes(mem, config->prefix, strlen(config->prefix));
+    o->prefix = copy_string(mem, config->prefix);
   if (config->acl != NULL)
     o->acl = lk__acls_copy(mem, config->acl);
   if (parent != NULL)
@@ -113,11 +121,10 @@ bool lk__lock_options_init(lk_lock_options *o, const lk_mem *mem,
       .peek = config->peek};
   if (config->announce && role_can_announce(o->contender.role))
     o->contender.announcement =
-        lk_bytes_of(o->data, config->data.len + sizeof LK_ANNOUNCEMENT - 1);
+        lk_bytes_of(o->data, config->data.len + ANNOUNCEMENT_LEN);
   return o->path != NULL && o->data != NULL &&
-         (o->prefix != NULL || config->prefix == NULL) &&
-         (o->acl != NULL || config->acl == NULL) &&
-         (o->parent_acl != NULL || parent == NULL);
+         is_copied(o->prefix, config->prefix) &&
+         is_copied(o->acl, config->acl) && is_copied(o->parent_acl, parent);
 }
 
 void lk__lock_options_free(lk_lock_options *o, const lk_mem *mem)

@@ -5,20 +5,22 @@
 #include "recipes/lock/lock_callbacks.h"
 #include "recipes/queue/holding.h"
 
-/* An allocated array: a check of each own node, and `ops` behind the checks.
- * NULL: no memory. */
+enum { ANY_VERSION = -1 };
+
+/* Returns an allocated array of operations: a check of each own node, and `ops`
+ * behind the checks. NULL: no memory. */
 static lk_op *lock_multi_operations(const lk_acquisition *a, const lk_mem *mem,
                                     const lk_op *ops, size_t count)
 {
-  lk_op *all = lk__mem_new(mem, (a->count + count) * sizeof *all);
+  lk_op *operations = lk__mem_new(mem, (a->count + count) * sizeof *operations);
 
-  if (all == NULL)
+  if (operations == NULL)
     return NULL;
   for (size_t i = 0; i < a->count; i++)
-    all[i] = lk_op_check(a->parts[i]->own.path, -1);
+    operations[i] = lk_op_check(a->parts[i]->own.path, ANY_VERSION);
   if (count > 0)
-    memcpy(all + a->count, ops, count * sizeof *ops);
-  return all;
+    memcpy(operations + a->count, ops, count * sizeof *ops);
+  return operations;
 }
 
 /* Send a multi of a check of each own node and `ops`. The multi is not counted
@@ -37,17 +39,17 @@ static int lock_multi_send(lk_lock *l, const lk_op *ops, size_t count,
   if (!lk__lock_holds(l))
     return LK_ERR_NOT_HELD;
   if (count >= SIZE_MAX / sizeof *ops - a->count)
-    return LK_ERR_BAD_ARGUMENT;
+    return LK_ERR_BAD_ARGUMENT; /* no array can have so many operations */
   lk_lock_multi *multi = lk__mem_new(mem, sizeof *multi);
-  lk_op *all = lock_multi_operations(a, mem, ops, count);
+  lk_op *operations = lock_multi_operations(a, mem, ops, count);
   int err = LK_ERR_NO_MEMORY;
 
-  if (multi != NULL && all != NULL) {
+  if (multi != NULL && operations != NULL) {
     multi->acquisition = a;
-    err = lk_multi(l->lease->client, all, a->count + count, call, on_reply,
-                   multi);
+    err = lk_multi(l->lease->client, operations, a->count + count, call,
+                   on_reply, multi);
   }
-  lk__mem_free(mem, all);
+  lk__mem_free(mem, operations);
   if (err != 0) {
     lk__mem_free(mem, multi);
     return err;
@@ -77,25 +79,25 @@ static int check_error(size_t i, int err, const lk_op_result *results,
  * one of the own nodes is missing, and LK_CHECK_EXISTS if all exist. That is
  * determined before the second loop, since a result that is passed on may cause
  * callbacks, which can change the contenders. */
-static lk_check_result lock_multi_judge(lk_lock_multi *multi, int err,
-                                        const lk_op_result *results,
-                                        size_t count)
+static lk_check_result lock_multi_report_checks(lk_lock_multi *multi, int err,
+                                                const lk_op_result *results,
+                                                size_t count)
 {
   lk_acquisition *a = multi->acquisition;
-  lk_check_result all = LK_CHECK_EXISTS;
+  lk_check_result worst = LK_CHECK_EXISTS;
 
   for (size_t i = 0; i < a->count; i++) {
     lk_check_result result = lk__contender_check_result(
         a->parts[i], check_error(i, err, results, count));
 
-    if (all == LK_CHECK_EXISTS || result == LK_CHECK_MISSING)
-      all = result;
+    if (worst == LK_CHECK_EXISTS || result == LK_CHECK_MISSING)
+      worst = result;
   }
   for (size_t i = 0; i < a->count; i++)
     lk__contender_own_checked(
         a->parts[i], lk__contender_check_result(
                          a->parts[i], check_error(i, err, results, count)));
-  return all;
+  return worst;
 }
 
 /* ---- verify ------------------------------------------------------------ */
@@ -106,9 +108,10 @@ static void on_verified(lk_client *c, int err, const lk_op_result *results,
   lk_lock_multi *multi = arg;
 
   (void)c;
-  lk_check_result result = lock_multi_judge(multi, err, results, count);
+  lk_check_result result = lock_multi_report_checks(multi, err, results, count);
 
-  /* If a node is missing, lock_multi_judge() has completed the verify. */
+  /* If a node is missing, lock_multi_report_checks() has completed the verify.
+   */
   if (multi->lock != NULL)
     lk__lock_complete_verify(multi->lock,
                              result == LK_CHECK_EXISTS ? 0 : LK_ERR_UNSURE);
@@ -119,9 +122,10 @@ static void on_verified(lk_client *c, int err, const lk_op_result *results,
 static void lock_supervise_own_nodes(lk_lock *l)
 {
   lk_acquisition *a = l->acquisition;
+  int64_t now = lk_client_input_ms(l->lease->client);
 
   for (size_t i = 0; i < a->count; i++) {
-    a->parts[i]->holding.watch_due_ms = lk_client_input_ms(l->lease->client);
+    a->parts[i]->holding.watch_due_ms = now;
     if (lk__lease_is_online(l->lease))
       lk__contender_supervise_own(a->parts[i]);
   }
@@ -131,7 +135,10 @@ int lk_lock_verify(lk_lock *l, lk_lock_cb done, void *arg)
 {
   if (l->verifying != NULL)
     return LK_ERR_STATE;
-  int err = lock_multi_send(l, NULL, 0, NULL, on_verified, &l->verifying);
+  const lk_op *no_operations = NULL;
+  const lk_call *default_options = NULL;
+  int err = lock_multi_send(l, no_operations, 0, default_options, on_verified,
+                            &l->verifying);
 
   if (err != 0)
     return err;
@@ -147,17 +154,18 @@ static void on_guarded(lk_client *c, int err, const lk_op_result *results,
                        size_t count, void *arg)
 {
   lk_lock_multi *multi = arg;
-  size_t checks = multi->acquisition->count;
-  bool has_results = count > checks;
-  /* Without results, it is not known if `err` is the error of a check. So it
-   * says nothing about the own nodes. */
+  size_t check_count = multi->acquisition->count;
+  bool has_results = count > check_count; /* of operations of the caller */
+  /* Without results, it is not known whether `err` is the error of a check. So
+   * `err` says nothing about the own nodes. */
   int check_err = count > 0 ? err : LK_ERR_IN_DOUBT;
 
-  if (lock_multi_judge(multi, check_err, results, count) == LK_CHECK_MISSING)
+  if (lock_multi_report_checks(multi, check_err, results, count) ==
+      LK_CHECK_MISSING)
     err = LK_ERR_LOST;
   if (multi->done != NULL)
-    multi->done(c, err, has_results ? results + checks : NULL,
-                has_results ? count - checks : 0, multi->arg);
+    multi->done(c, err, has_results ? results + check_count : NULL,
+                has_results ? count - check_count : 0, multi->arg);
   lock_multi_free(multi);
 }
 

@@ -46,7 +46,7 @@ typedef struct lk_acquisition_callbacks {
   /** The acquisition was granted and is no longer held. */
   void (*lost)(void *arg, int err);
   void (*notice)(void *arg, const lk_notice *notice);
-  /** After stop() with `notify`: the own node is deleted. If `err` is not 0,
+  /** After stop() with `report_gone`: the own node is deleted. If `err` is not 0,
       the own node could not be deleted and stays until the session ends. */
   void (*gone)(void *arg, int err);
 } lk_acquisition_callbacks;
@@ -56,8 +56,8 @@ typedef struct lk_acquisition_kind {
   /** Start. `ended` may be invoked before this returns. */
   void (*begin)(lk_acquisition *a);
   /** Cancel or release. No callback is invoked any more, except `gone` if
-      `notify` is set. */
-  void (*stop)(lk_acquisition *a, bool notify);
+      `report_gone` is set. */
+  void (*stop)(lk_acquisition *a, bool report_gone);
   /** Do not invoke `gone` any more. */
   void (*remove_callbacks)(lk_acquisition *a);
   void (*ref)(lk_acquisition *a);
