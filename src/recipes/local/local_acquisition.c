@@ -27,24 +27,26 @@ static void released_node_ignore_notice(void *arg, const lk_notice *notice)
 static const lk_acquisition_callbacks released_node_callbacks = {
     .notice = released_node_ignore_notice, .gone = released_node_gone};
 
-/* ---- as an acquisition ------------------------------------------------- */
+/* ---- functions of lk_acquisition_kind ---------------------------------- */
 
 static lk_local_request *local_request_of(lk_acquisition *a)
 {
-  return (lk_local_request *)a;
+  return (lk_local_request *)a; /* `acquisition` is the first member */
 }
 
 /* Why a new request must not wait behind the other local ones, or 0. If there
- * is no contender yet, the new contender looks at its queue by itself. */
+ * is no contender yet, one is begun, which looks at its queue by itself. */
 static int local_request_refusal(const lk_local_queue *q,
                                  const lk_local_request *r)
 {
   if (q->node == NULL)
     return 0;
+  const bool once = false;
+
   if (r->once)
     return LK_ERR_BUSY;
-  return lk__max_queue_refusal(false, q->options.contender.max_queue,
-                               lk__local_queue_count_before(q, NULL));
+  return lk__max_queue_refusal(once, q->options.contender.max_queue,
+                               lk__local_queue_count_before_new(q));
 }
 
 static void local_request_begin(lk_acquisition *a)
@@ -60,9 +62,9 @@ static void local_request_begin(lk_acquisition *a)
   lk__local_request_enqueue(r);
   q->refs++;
   if (q->node == NULL)
-    lk__local_node_ensure(q);
+    lk__local_node_begin_if_needed(q);
   else
-    lk__local_queue_schedule(q);
+    lk__local_queue_start_timer(q);
   lk__local_queue_unref(q);
 }
 
@@ -90,13 +92,13 @@ static void local_request_release(lk_local_request *r, bool report_gone)
       lk__local_request_end_later(r, r->callbacks->gone, 0);
     else
       lk__local_request_finish(r);
-    lk__local_queue_schedule(q);
+    lk__local_queue_start_timer(q);
     return;
   }
   lk__local_node_release(q, report_gone ? &released_node_callbacks : NULL, r);
   if (!report_gone)
     lk__local_request_finish(r);
-  lk__local_node_ensure(q);
+  lk__local_node_begin_if_needed(q);
 }
 
 static void local_request_stop(lk_acquisition *a, bool report_gone)
@@ -105,10 +107,10 @@ static void local_request_stop(lk_acquisition *a, bool report_gone)
   lk_local_queue *q = r->queue;
 
   q->refs++;
-  if (!report_gone && r != q->holder && !lk__local_request_is_waiting(r))
-    r->callbacks = NULL; /* the end was queued, and is not reported any more */
-  else if (r == q->holder)
+  if (r == q->holder)
     local_request_release(r, report_gone);
+  else if (!report_gone && !lk__local_request_is_waiting(r))
+    r->callbacks = NULL; /* the end was queued, and is not reported any more */
   else
     local_request_stop_waiting(r);
   lk__local_queue_unref(q);

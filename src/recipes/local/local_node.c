@@ -25,7 +25,7 @@ void lk__local_node_update_once(lk_local_queue *q)
   q->options.contender.once = first != NULL && first->once;
 }
 
-void lk__local_node_ensure(lk_local_queue *q)
+void lk__local_node_begin_if_needed(lk_local_queue *q)
 {
   while (lk__local_queue_first(q) != NULL && q->node == NULL) {
     if (q->lease->end_err != 0) {
@@ -48,20 +48,24 @@ void lk__local_node_ensure(lk_local_queue *q)
 
 void lk__local_node_give_back(lk_local_queue *q)
 {
-  lk__contender_stop(q->node, false);
+  const bool report_gone = false;
+
+  lk__contender_stop(q->node, report_gone);
   local_queue_detach_node(q);
-  lk__local_node_ensure(q);
+  lk__local_node_begin_if_needed(q);
 }
 
 void lk__local_node_release(lk_local_queue *q,
                             const lk_acquisition_callbacks *callbacks,
                             void *arg)
 {
-  if (callbacks != NULL) {
+  bool report_gone = callbacks != NULL;
+
+  if (report_gone) {
     q->node->callbacks = callbacks;
     q->node->callbacks_arg = arg;
   }
-  lk__contender_stop(q->node, callbacks != NULL);
+  lk__contender_stop(q->node, report_gone);
   local_queue_detach_node(q);
 }
 
@@ -127,7 +131,7 @@ static void local_contender_ended(void *arg, int err)
     local_queue_end_all(q, err);
   else
     lk__local_queue_end_first(q, err);
-  lk__local_node_ensure(q);
+  lk__local_node_begin_if_needed(q);
   lk__local_queue_unref(q);
 }
 
@@ -144,12 +148,12 @@ static void local_contender_lost(void *arg, int err)
     r->callbacks->lost(r->arg, err);
     lk__local_request_finish(r);
   }
-  lk__local_node_ensure(q);
+  lk__local_node_begin_if_needed(q);
   lk__local_queue_unref(q);
 }
 
-/* Notices are for the holder, or for the first request while the contender
- * waits. */
+/* Notices are passed on to the holder, or to the first request while the
+ * contender waits. */
 static void local_contender_on_notice(void *arg, const lk_notice *notice)
 {
   lk_local_queue *q = arg;
@@ -159,11 +163,11 @@ static void local_contender_on_notice(void *arg, const lk_notice *notice)
   q->refs++;
   if (r != NULL && notice->type == LK_NOTICE_WAITING) {
     r->position_reported = true;
-    lk__local_queue_schedule(q); /* for the positions of later requests */
+    lk__local_queue_start_timer(q); /* to report positions to later requests */
   }
   if (local_node_is_free(q))
-    lk__local_queue_schedule(q); /* the lease may now allow the handoff */
-  else if (r != NULL && (r == q->holder || !lk__contender_holds(q->node)))
+    lk__local_queue_start_timer(q); /* the lease may now allow the handoff */
+  else if (r != NULL)
     r->callbacks->notice(r->arg, notice);
   lk__local_queue_unref(q);
 }

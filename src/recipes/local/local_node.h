@@ -13,7 +13,7 @@
 /** Begin a contender if requests wait and there is no contender. If there is
     still none afterwards, report the queued ends at once, since a closed client
     fires no timer. */
-void lk__local_node_ensure(lk_local_queue *q);
+void lk__local_node_begin_if_needed(lk_local_queue *q);
 /** Delete the node, which no request holds. Requests that wait get a new one.
  */
 void lk__local_node_give_back(lk_local_queue *q);

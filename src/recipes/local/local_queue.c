@@ -21,11 +21,11 @@ void lk__local_queue_unref(lk_local_queue *q)
   lk__lease_unref(lease);
 }
 
-void lk__local_queue_schedule(lk_local_queue *q)
+void lk__local_queue_start_timer(lk_local_queue *q)
 {
   lk_session_lease *lease = q->lease;
 
-  if (!lease->life.detached)
+  if (!lease->life.detached) /* then the client still exists */
     lk__lease_start_timer(lease, &q->timer, lk_client_input_ms(lease->client));
 }
 
@@ -76,9 +76,9 @@ static bool lock_options_share_node(const lk_lock_options *a,
 
 lk_local_queue *lk__local_queue_find(const lk_lock *l)
 {
-  lk_link *all = &l->lease->queues.local;
+  lk_link *queues = &l->lease->queues.local;
 
-  for (lk_link *at = all->next; at != all; at = at->next) {
+  for (lk_link *at = queues->next; at != queues; at = at->next) {
     lk_local_queue *q = LK_OWNER(at, lk_local_queue, link);
 
     if (lock_options_share_node(&q->options, &l->options))

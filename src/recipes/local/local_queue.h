@@ -28,7 +28,7 @@ typedef struct lk_local_queue {
   lk_safe_list waiters;     /**< requests that wait, in the order of arrival */
   lk_link ends; /**< requests whose end is still to be reported, in order */
   unsigned handoffs; /**< how often `node` was handed off */
-  lk_timer timer;    /**< see lk__local_queue_schedule() */
+  lk_timer timer;    /**< see lk__local_queue_start_timer() */
 } lk_local_queue;
 
 /** The queue of the handle's mutex, or NULL. */
@@ -42,6 +42,6 @@ lk_local_queue *lk__local_queue_new(const lk_lock *l,
 void lk__local_queue_unref(lk_local_queue *q);
 /** Start the queue's timer, to fire in the next turn of the loop. The timer
     invokes callbacks that must not be invoked inside a call of an owner. */
-void lk__local_queue_schedule(lk_local_queue *q);
+void lk__local_queue_start_timer(lk_local_queue *q);
 
 #endif

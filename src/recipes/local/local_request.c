@@ -56,17 +56,23 @@ void lk__local_request_dequeue(lk_local_request *r)
   lk__safe_list_remove(&r->queue->waiters, &r->link);
 }
 
+/* `link` is in the list of waiters, or in the list of queued ends, or in none.
+ */
 bool lk__local_request_is_waiting(const lk_local_request *r)
 {
-  return r->end == NULL && !lk__list_empty(&r->link);
+  bool is_in_list = !lk__list_empty(&r->link);
+  bool end_is_queued = r->end != NULL;
+
+  return is_in_list && !end_is_queued;
 }
 
 lk_local_request *lk__local_queue_first(const lk_local_queue *q)
 {
-  const lk_link *all = &q->waiters.members;
+  const lk_link *waiters = &q->waiters.members;
 
-  return lk__list_empty(all) ? NULL
-                             : LK_OWNER(all->next, lk_local_request, link);
+  return lk__list_empty(waiters)
+             ? NULL
+             : LK_OWNER(waiters->next, lk_local_request, link);
 }
 
 /* ---- grant ------------------------------------------------------------- */
@@ -83,7 +89,7 @@ void lk__local_request_grant(lk_local_request *r)
   r->acquisition.held_with_parts = true;
   r->acquisition.handoffs = q->handoffs;
   if (lk__local_queue_first(q) != NULL)
-    lk__local_queue_schedule(q);
+    lk__local_queue_start_timer(q);
   r->callbacks->granted(r->arg);
 }
 
@@ -95,7 +101,7 @@ void lk__local_request_end_later(lk_local_request *r,
   lk__list_add(&r->queue->ends, &r->link);
   r->end = end;
   r->err = err;
-  lk__local_queue_schedule(r->queue);
+  lk__local_queue_start_timer(r->queue);
 }
 
 void lk__local_queue_report_ends(lk_local_queue *q)
@@ -129,21 +135,26 @@ void lk__local_queue_end_first(lk_local_queue *q, int err)
 
 /* The number of contenders before the waiting requests: the local holder, or
  * the predecessors of the contender. */
-static size_t local_queue_count_predecessors(const lk_local_queue *q)
+static size_t local_queue_count_before_waiters(const lk_local_queue *q)
 {
   return lk__contender_holds(q->node) ? 1 : q->node->predecessors.count;
 }
 
-size_t lk__local_queue_count_before(const lk_local_queue *q,
-                                    const lk_local_request *r)
+/* `end`: a member of the list of waiters, or the list itself, which counts all
+ * of them. */
+static size_t local_queue_count_up_to(const lk_local_queue *q,
+                                      const lk_link *end)
 {
-  const lk_link *all = &q->waiters.members;
-  const lk_link *end = r == NULL ? all : &r->link;
-  size_t predecessors = local_queue_count_predecessors(q);
+  size_t count = local_queue_count_before_waiters(q);
 
-  for (const lk_link *l = all->next; l != end; l = l->next)
-    predecessors++;
-  return predecessors;
+  for (const lk_link *l = q->waiters.members.next; l != end; l = l->next)
+    count++;
+  return count;
+}
+
+size_t lk__local_queue_count_before_new(const lk_local_queue *q)
+{
+  return local_queue_count_up_to(q, &q->waiters.members);
 }
 
 /* The path of the first contender, of this or another client, in the queue of
@@ -160,7 +171,7 @@ static void local_request_report_position(lk_local_queue *q,
                                           lk_local_request *r)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING,
-                      .position = lk__local_queue_count_before(q, r),
+                      .position = local_queue_count_up_to(q, &r->link),
                       .node = local_queue_head_path(q)};
 
   r->position_reported = true;

@@ -53,10 +53,9 @@ void lk__local_queue_report_ends(lk_local_queue *q);
 /** End the first waiter with `err` and report it at once. */
 void lk__local_queue_end_first(lk_local_queue *q, int err);
 
-/** The number of predecessors of `r`, local and other ones. NULL: of a request
-    that would be added now. The queue must have a contender. */
-size_t lk__local_queue_count_before(const lk_local_queue *q,
-                                    const lk_local_request *r);
+/** The number of predecessors, local and other ones, that a request would have
+    if it were added now. The queue must have a contender. */
+size_t lk__local_queue_count_before_new(const lk_local_queue *q);
 /** Report to each waiting request its position, if that is known and was not
     reported yet. */
 void lk__local_queue_report_positions(lk_local_queue *q);

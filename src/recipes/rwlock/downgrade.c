@@ -27,9 +27,9 @@ static const char *own_node_number_text(const lk_contender *ct)
 }
 
 /* The write node does not exist, so the reader has to queue like any other. The
- * writer is notified first. Its callback may cancel the reader, so the reader's
- * state is asked again. */
-static void downgrade_judge_writer_missing(lk_contender *ct)
+ * writer is notified first. Its callback may cancel the reader, so the state of
+ * the reader is checked again. */
+static void downgrade_writer_is_missing(lk_contender *ct)
 {
   lk__contender_own_checked(ct->downgrade.writer, LK_CHECK_MISSING);
   if (ct->state == LK_CONTENDER_CREATING)
@@ -41,7 +41,7 @@ static void downgrade_judge(lk_contender *ct, int err)
   if (err == 0)
     lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
   else if (err == LK_ERR_NO_NODE)
-    downgrade_judge_writer_missing(ct);
+    downgrade_writer_is_missing(ct);
   else
     lk__contender_request_failed(ct, err);
 }
@@ -56,9 +56,10 @@ static void on_downgraded_created(lk_client *c, int err,
   (void)results;
   (void)count;
   if (lk__contender_take_reply(ct)) {
+    uint64_t czxid = reply == NULL ? 0 : (uint64_t)reply->zxid;
+
     if (err == 0)
-      lk__own_node_found(&ct->own, reply == NULL ? 0 : (uint64_t)reply->zxid,
-                         lk__contender_connection(ct));
+      lk__own_node_found(&ct->own, czxid, lk__contender_connection(ct));
     else
       lk__own_node_create_failed(&ct->own, err);
     if (ct->state == LK_CONTENDER_CLEANING_UP)
@@ -71,16 +72,17 @@ static void on_downgraded_created(lk_client *c, int err,
 
 static int downgrade_send_create(lk_contender *ct)
 {
+  enum { ANY_VERSION = -1, COUNT = 2 };
   const lk_contender *writer = ct->downgrade.writer;
-  lk_op ops[2];
+  lk_op ops[COUNT];
 
   snprintf(ct->own.path + ct->own.base_len, LK_NUMBER_MAX_LEN + 1, "%s",
            own_node_number_text(writer));
-  ops[0] = lk_op_check(writer->own.path, -1);
+  ops[0] = lk_op_check(writer->own.path, ANY_VERSION);
   ops[1] = lk_op_create(ct->own.path, ct->config->data, ct->config->acl,
                         LK_EPHEMERAL);
   int err = lk__contender_count_request(
-      ct, lk_multi(lk__contender_client(ct), ops, 2, NULL,
+      ct, lk_multi(lk__contender_client(ct), ops, COUNT, NULL,
                    on_downgraded_created, ct));
 
   if (err == 0) {

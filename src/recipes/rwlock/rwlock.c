@@ -14,20 +14,18 @@ struct lk_rwlock {
   lk_lock *write;
 };
 
-/* Returns 0, or why the owner of `l` cannot acquire it. While the other side is
- * being acquired, it is refused with LK_ERR_STATE. A reader that
- * acquires the write side would wait for its own read node: a deadlock. A
- * writer that acquires the read side would wait for its own write node, unless
- * the layout has downgrades. */
+/* Returns 0, or why the owner of the side `l` cannot acquire it now. */
 static int rwlock_side_refusal(const lk_lock *l)
 {
-  const lk_lock *other = l->partner;
+  const lk_lock *other_side = l->partner;
   bool writes = l->options.contender.role->exclusive;
 
-  if (other->acquisition == NULL)
+  if (other_side->acquisition == NULL)
     return 0;
-  if (!lk__lock_holds(other))
+  if (!lk__lock_holds(other_side)) /* it is being acquired */
     return LK_ERR_STATE;
+  /* The owner would wait for its own node of the other side. Only a reader does
+   * not wait for its write node, if the layout has downgrades. */
   return writes || !l->options.rules->downgrades ? LK_ERR_DEADLOCK : 0;
 }
 
@@ -46,11 +44,11 @@ rwlock_make_reader(lk_lock *l, const lk_acquisition_callbacks *callbacks)
 int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
                   const lk_lock_config *config)
 {
-  lk_lock_config own;
-  int err = lk__lock_config_copy(client, &own, config);
+  lk_lock_config options;
+  int err = lk__lock_config_copy(client, &options, config);
 
   *out = NULL;
-  if (err != 0 || own.prefix != NULL)
+  if (err != 0 || options.prefix != NULL)
     return LK_ERR_BAD_ARGUMENT;
   lk_session_lease *lease = lk__lease_of(client);
   lk_rwlock *rw = lease == NULL ? NULL : lk__mem_new(&lease->mem, sizeof *rw);
@@ -59,10 +57,10 @@ int lk_rwlock_new(lk_rwlock **out, lk_client *client, const char *path,
     return LK_ERR_NO_MEMORY;
   rw->lease = lease;
   lk__lease_ref(lease);
-  err = lk__lock_make(&rw->read, client, path, &own, LK_MULTILOCK_READ);
+  err = lk__lock_make(&rw->read, client, path, &options, LK_MULTILOCK_READ);
 
   if (err == 0)
-    err = lk__lock_make(&rw->write, client, path, &own, LK_MULTILOCK_WRITE);
+    err = lk__lock_make(&rw->write, client, path, &options, LK_MULTILOCK_WRITE);
   if (err != 0) {
     lk_rwlock_free(rw);
     return err;

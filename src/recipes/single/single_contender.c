@@ -37,7 +37,7 @@ static const lk_single_node_config *single_node_config(const lk_contender *ct)
 
 /* Whether the node with the czxid `token` is the own node of another contender
  * of this client. */
-static bool node_is_claimed(const lk_contender *ct, uint64_t token)
+static bool node_is_of_other_contender(const lk_contender *ct, uint64_t token)
 {
   lk_contender *other = NULL;
 
@@ -55,11 +55,13 @@ static bool single_node_is_ours(const lk_contender *ct, const lk_stat *stat)
 
   if (stat->ephemeral_owner != lk_client_session(lk__contender_client(ct)).id)
     return false;
-  return ct->own.token != 0 ? ct->own.token == token
-                            : !node_is_claimed(ct, token);
+  bool token_is_known = ct->own.token != 0;
+
+  return token_is_known ? ct->own.token == token
+                        : !node_is_of_other_contender(ct, token);
 }
 
-/* ---- waiting for another's node ----------------------------------------- */
+/* ---- waiting for the node of another contender -------------------------- */
 
 static int64_t single_node_random_delay_ms(const lk_contender *ct)
 {
@@ -74,8 +76,10 @@ static void single_node_notify_waiting(lk_contender *ct)
 {
   lk_notice notice = {.type = LK_NOTICE_WAITING, .node = ct->own.path};
 
-  if (ct->wait.reported_position++ == 0)
-    lk__contender_notify(ct, &notice);
+  if (ct->wait.reported_position != 0)
+    return;
+  ct->wait.reported_position = 1;
+  lk__contender_notify(ct, &notice);
 }
 
 static void single_node_wait(lk_contender *ct)
@@ -185,7 +189,8 @@ static void single_node_judge_create(lk_contender *ct, int err,
 
 /* The reply to the create was lost. A transaction was sent ahead of the read.
  * If the transaction was executed and the read does not show our node, our
- * create was not executed and will never be. */
+ * create was not executed and will never be. `*err` is the error of the read;
+ * for LK_RECOVERED_FAILED it is set to the reason. */
 static lk_recovered single_node_judge_recovery(lk_contender *ct, int *err,
                                                const lk_stat *stat)
 {
@@ -286,8 +291,10 @@ static int single_node_send_read(lk_contender *ct)
 
   /* The server keeps the watch, because the same node is watched again or is
    * about to be deleted. */
+  const bool on_server = false;
+
   if (ct->own.watch != NULL)
-    lk_watch_cancel(c, ct->own.watch, false);
+    lk_watch_cancel(c, ct->own.watch, on_server);
   ct->own.watch = NULL;
   if (cleans_up || needs_no_watch)
     return lk__contender_count_request(

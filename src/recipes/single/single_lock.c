@@ -7,8 +7,12 @@
 
 #include <latchkey/single.h>
 
-/* The largest values are an hour and a minute. */
-enum { MAX_POLL_MS = 3600000, MAX_SPREAD_MS = 60000, DEFAULT_SPREAD_MS = 50 };
+enum {
+  MAX_POLL_MS = 3600 * 1000,
+  MAX_SPREAD_MS = 60 * 1000,
+  DEFAULT_SPREAD_MS = 50,
+  NO_SPREAD = -1 /* a value of lk_single_config.spread_ms */
+};
 
 /* What the acquisitions need in addition to the options of all locks. */
 typedef struct single_plan {
@@ -23,8 +27,16 @@ static void single_plan_free(void *p, const lk_mem *mem)
 
 static bool single_config_is_valid(const lk_single_config *o)
 {
-  return o->poll_ms >= 0 && o->poll_ms <= MAX_POLL_MS && o->spread_ms >= -1 &&
-         o->spread_ms <= MAX_SPREAD_MS;
+  return o->poll_ms >= 0 && o->poll_ms <= MAX_POLL_MS &&
+         (o->spread_ms == NO_SPREAD ||
+          (o->spread_ms >= 0 && o->spread_ms <= MAX_SPREAD_MS));
+}
+
+static int32_t largest_delay_ms(const lk_single_config *o)
+{
+  if (o->spread_ms == NO_SPREAD)
+    return 0;
+  return o->spread_ms == 0 ? DEFAULT_SPREAD_MS : o->spread_ms;
 }
 
 static single_plan *single_plan_new(const lk_mem *mem, const char *path,
@@ -37,9 +49,7 @@ static single_plan *single_plan_new(const lk_mem *mem, const char *path,
     return NULL;
   memcpy(p->dir, path, dir_len);
   p->node.poll_ms = o->poll_ms;
-  p->node.spread_ms = o->spread_ms == 0    ? DEFAULT_SPREAD_MS
-                      : o->spread_ms == -1 ? 0
-                                           : o->spread_ms;
+  p->node.spread_ms = largest_delay_ms(o);
   return p;
 }
 
@@ -52,10 +62,10 @@ static void lock_use_single_plan(lk_lock *l, single_plan *p)
   config->dir = p->dir;
   config->machine = &lk__single_node_machine;
   config->machine_config = &p->node;
-  config->name = lk_lock_path(l) + strlen(p->dir) + 1;
+  config->name = lk_lock_path(l) + strlen(p->dir) + strlen("/");
   config->identity = LK_IDENTITY_NONE;
   config->persistent_parents = true;
-  config->announcement = lk_text(NULL);
+  config->announcement = (lk_bytes){0}; /* none */
 }
 
 int lk_single_new(lk_lock **out, lk_client *client, const char *path,
@@ -63,8 +73,8 @@ int lk_single_new(lk_lock **out, lk_client *client, const char *path,
 {
   static const lk_sized_struct sized = LK_SIZED_STRUCT(lk_single_config);
   lk_single_config single;
-  lk_lock_config own;
-  int err = lk__lock_config_copy(client, &own, config);
+  lk_lock_config common;
+  int err = lk__lock_config_copy(client, &common, config);
 
   *out = NULL;
   if (err == 0)
@@ -73,9 +83,9 @@ int lk_single_new(lk_lock **out, lk_client *client, const char *path,
     return err;
   /* Layouts name the nodes of queues, and a single node has no queue. So only
    * the default layout is accepted. */
-  if (!single_config_is_valid(&single) || own.layout != LK_LAYOUT_CURATOR)
+  if (!single_config_is_valid(&single) || common.layout != LK_LAYOUT_CURATOR)
     return LK_ERR_BAD_ARGUMENT;
-  err = lk__lock_make(out, client, path, &own, LK_MULTILOCK_MUTEX);
+  err = lk__lock_make(out, client, path, &common, LK_MULTILOCK_MUTEX);
   if (err != 0)
     return err;
   single_plan *p =
