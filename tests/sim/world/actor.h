@@ -12,7 +12,7 @@ typedef struct sim_actor_kind {
   /** `job` is due, and the process is neither paused nor without a client.
       Schedules `job` again, unless the actor is done. */
   void (*act)(struct sim_actor *a);
-  /** The process frees its client. */
+  /** The process frees its client. NULL: the actor has nothing to free. */
   void (*leave)(struct sim_actor *a);
   /** the actor sets sim_actor.idle itself */
   bool reports_idle;

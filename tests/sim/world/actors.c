@@ -148,7 +148,8 @@ void sim_actors_free(sim_process *p)
 {
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
     sim_unschedule(&p->world->agenda, &a->job);
-    a->kind->leave(a);
+    if (a->kind->leave != NULL)
+      a->kind->leave(a);
     a->idle = true;
   }
 }

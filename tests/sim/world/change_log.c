@@ -80,15 +80,23 @@ const sim_change *sim_change_log_at(const sim_change_log *log, const char *path,
   return NULL;
 }
 
-size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
-                                  bool children_only, int64_t zxid)
+static bool is_below(const sim_change *c, const char *top)
 {
-  size_t end = sim_change_log_first_after(log, zxid), count = 0;
+  return sim_is_below(c->path, top);
+}
+
+/* The number of nodes at `zxid` that are in this relation to `path`. */
+static size_t
+count_related(const sim_change_log *log, const char *path, int64_t zxid,
+              bool (*is_related)(const sim_change *c, const char *path))
+{
+  size_t end = sim_change_log_first_after(log, zxid);
+  size_t count = 0;
 
   for (size_t i = 0; i < end; i++) {
     const sim_change *c = &log->changes[i];
 
-    if (children_only ? !sim_is_child(c, path) : !sim_is_below(c->path, path))
+    if (!is_related(c, path))
       continue;
     if (c->type == LK_EVENT_CREATED)
       count++;
@@ -96,6 +104,18 @@ size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
       count--;
   }
   return count;
+}
+
+size_t sim_change_log_count_children(const sim_change_log *log,
+                                     const char *path, int64_t zxid)
+{
+  return count_related(log, path, zxid, sim_is_child);
+}
+
+size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
+                                  int64_t zxid)
+{
+  return count_related(log, path, zxid, is_below);
 }
 
 int64_t sim_change_log_zxid_of(const sim_change_log *log, const char *data)

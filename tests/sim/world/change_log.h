@@ -42,18 +42,21 @@ size_t sim_change_log_first_after(const sim_change_log *log, int64_t zxid);
 /** The node at `path` at `zxid`; NULL: there was none. */
 const sim_change *sim_change_log_at(const sim_change_log *log, const char *path,
                                     int64_t zxid);
-/** The number of nodes below `path` at `zxid`, or of its direct children
-    alone. */
+/** The number of children of `path` at `zxid`. */
+size_t sim_change_log_count_children(const sim_change_log *log,
+                                     const char *path, int64_t zxid);
+/** The number of nodes below `path` at `zxid`, at any depth. */
 size_t sim_change_log_count_below(const sim_change_log *log, const char *path,
-                                  bool children_only, int64_t zxid);
+                                  int64_t zxid);
 /** The zxid of the transaction that wrote `data`; 0: none. */
 int64_t sim_change_log_zxid_of(const sim_change_log *log, const char *data);
 
 /** Whether `path` is below `top`. */
 bool sim_is_below(const char *path, const char *top);
-static inline bool sim_is_child(const sim_change *c, const char *of)
+static inline bool sim_is_child(const sim_change *c, const char *parent)
 {
-  return strlen(of) == c->dir_len && memcmp(c->path, of, c->dir_len) == 0;
+  return strlen(parent) == c->dir_len &&
+         memcmp(c->path, parent, c->dir_len) == 0;
 }
 /** The name of the node. */
 static inline const char *sim_change_name(const sim_change *c)

@@ -570,6 +570,7 @@ static void foreign_locker_leave(sim_actor *a)
   a->foreign_state->watch = NULL;
 }
 
-const sim_actor_kind sim_foreign_locker = {
-    foreign_locker_start, foreign_locker_act, foreign_locker_leave,
-    .reports_idle = true};
+const sim_actor_kind sim_foreign_locker = {.start = foreign_locker_start,
+                                           .act = foreign_locker_act,
+                                           .leave = foreign_locker_leave,
+                                           .reports_idle = true};

@@ -222,6 +222,7 @@ static void foreign_waiter_leave(sim_actor *a)
   sim_unschedule(&a->process->world->agenda, &a->job);
 }
 
-const sim_actor_kind sim_foreign_waiter = {
-    foreign_waiter_start, foreign_waiter_act, foreign_waiter_leave,
-    .reports_idle = true};
+const sim_actor_kind sim_foreign_waiter = {.start = foreign_waiter_start,
+                                           .act = foreign_waiter_act,
+                                           .leave = foreign_waiter_leave,
+                                           .reports_idle = true};

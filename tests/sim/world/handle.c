@@ -86,22 +86,24 @@ static bool layout_has_downgrades(const sim_handle *h)
   return h->process->world->style->layout == LK_LAYOUT_CURATOR;
 }
 
-/* The error that acquire must return, by what both sides want and hold. */
+/* The error that lk_lock_acquire() must return, by what both sides of the lock
+ * want and hold. */
 static int expected_acquire_err(const sim_handle *h)
 {
-  const sim_handle *o = h->other;
+  const sim_handle *other = h->other;
+  bool is_downgrade = h->places[0].shares && layout_has_downgrades(h);
 
   if (h->lost || h->acquiring)
     return LK_ERR_STATE;
   if (sim_holds(h))
     return h->kind == SIM_SEMAPHORE ? LK_ERR_DEADLOCK : 0;
-  if (o == NULL)
+  if (other == NULL)
     return 0;
-  if (is_waiting_for_grant(o))
+  if (is_waiting_for_grant(other))
     return LK_ERR_STATE;
-  if (!sim_holds(o))
+  if (!sim_holds(other))
     return 0;
-  return h->places[0].shares && layout_has_downgrades(h) ? 0 : LK_ERR_DEADLOCK;
+  return is_downgrade ? 0 : LK_ERR_DEADLOCK;
 }
 
 int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
@@ -115,12 +117,14 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
   TRACE(h, "acquires, %" PRId64 " ms", timeout_ms);
   if (!was_acquiring) {
     h->is_reentry = sim_holds(h);
-    h->acquire_number += !h->is_reentry;
+    if (!h->is_reentry)
+      h->acquire_number++;
     h->timeout_ms = timeout_ms;
     h->acquire_called_ms = sim_process_clock(h->process);
     h->acquire_called_us = w->agenda.now_us;
     sim_checker_note_acquire_called(checker_of(h), h);
-    h->count += h->is_reentry;
+    if (h->is_reentry)
+      h->count++;
     h->in_acquire = true;
   }
   f.err = lk_lock_acquire(h->lock, timeout_ms, on_acquired, h);
@@ -128,8 +132,10 @@ int sim_handle_acquire(sim_handle *h, int64_t timeout_ms)
     h->acquire_returned_ms = sim_process_clock(h->process);
     h->acquiring = f.err == 0 && h->in_acquire;
     h->in_acquire = false;
-    h->accepted_acquires += f.err == 0;
-    h->count -= f.err != 0 && h->is_reentry;
+    if (f.err == 0)
+      h->accepted_acquires++;
+    else if (h->is_reentry)
+      h->count--;
   }
   sim_report_fact(checker_of(h), &f);
   return f.err;
@@ -144,9 +150,11 @@ void sim_handle_cancel(sim_handle *h)
   h->cancelling = true;
   lk_lock_cancel(h->lock);
   h->cancelling = was_cancelling;
-  if (h->lock != NULL)
-    report_fact(h, SIM_CANCEL_RETURNED,
-                h->acquiring && h->accepted_acquires == acquires_before);
+  if (h->lock == NULL) /* a callback of the cancel has freed it */
+    return;
+  bool is_outstanding = h->acquiring && h->accepted_acquires == acquires_before;
+
+  report_fact(h, SIM_CANCEL_RETURNED, is_outstanding ? LK_ERR_STATE : 0);
 }
 
 /* ---- release ------------------------------------------------------------ */
@@ -172,7 +180,7 @@ static int expected_release_err(const sim_handle *h, bool with_callback)
   return with_callback && h->releasing ? LK_ERR_STATE : 0;
 }
 
-/* Done before lk_lock_release() is called, since it may invoke callbacks. */
+/* Called before lk_lock_release(), which may invoke callbacks. */
 static void note_release(sim_handle *h, bool with_callback)
 {
   if (with_callback)
@@ -301,7 +309,8 @@ int sim_handle_write(sim_handle *h)
   TRACE(h, "writes %s", g->data);
   h->guarded_writes++;
   err = lk_lock_guarded_multi(h->lock, &op, 1, NULL, on_written, g);
-  h->guarded_writes -= err != 0;
+  if (err != 0)
+    h->guarded_writes--;
   return err;
 }
 
@@ -359,7 +368,7 @@ sim_handle *sim_handle_new(sim_process *p, const char *name,
   return h;
 }
 
-static void handle_begin_free(sim_handle *h)
+static void begin_handle_free(sim_handle *h)
 {
   TRACE(h, "is freed, count %zu", h->count);
   h->freeing = true;
@@ -368,7 +377,7 @@ static void handle_begin_free(sim_handle *h)
   h->count = 0;
 }
 
-static void handle_end_free(sim_handle *h)
+static void end_handle_free(sim_handle *h)
 {
   if (h->acquiring || h->releasing || h->verifying)
     report_stray_callback(h, "not called back when it was freed");
@@ -380,11 +389,11 @@ void sim_handle_free(sim_handle *h)
 {
   sim_handle *other = h->other;
 
-  handle_begin_free(h);
+  begin_handle_free(h);
   if (other != NULL)
-    handle_begin_free(other);
+    begin_handle_free(other);
   sim_free_lock(h);
-  handle_end_free(h);
+  end_handle_free(h);
   if (other != NULL)
-    handle_end_free(other);
+    end_handle_free(other);
 }

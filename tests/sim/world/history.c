@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* opcodes of ZooKeeper's protocol */
 enum { OP_SET_DATA = 5, OP_SET_ACL = 7, OP_MULTI = 14, OP_CLOSE = -11 };
+
+enum { SUFFIX_DIGITS = 10 }; /* of a sequence number */
 
 static void free_entry(sim_entry *e)
 {
@@ -58,19 +61,22 @@ typedef struct name_pattern {
   bool is_write_side;
 } name_pattern;
 
-static const name_pattern id_patterns[] = {{"lock-", false, false},
-                                           {"__WRIT__", false, true},
-                                           {"__READ__", true, false},
-                                           {"__lock__", false, false},
-                                           {"__rlock__", true, false}};
-static const name_pattern plain_patterns[] = {{"w-", false, false},
-                                              {"r-", true, false}};
+static const name_pattern id_patterns[] = {
+    {.text = "lock-"},
+    {.text = "__WRIT__", .is_write_side = true},
+    {.text = "__READ__", .is_reader = true},
+    {.text = "__lock__"},
+    {.text = "__rlock__", .is_reader = true}};
+static const name_pattern plain_patterns[] = {
+    {.text = "w-"}, {.text = "r-", .is_reader = true}};
 
+/* false: the text is not a number alone. */
 static bool parse_suffix(const char *s, int64_t *out)
 {
-  size_t digits = strspn(s + (*s == '-'), "0123456789");
+  const char *digits = *s == '-' ? s + 1 : s;
+  size_t count = strspn(digits, "0123456789");
 
-  if (digits == 0 || digits > 10 || s[(*s == '-') + digits] != '\0')
+  if (count == 0 || count > SUFFIX_DIGITS || digits[count] != '\0')
     return false;
   *out = strtoll(s, NULL, 10);
   return true;
@@ -103,27 +109,37 @@ static void parse_pattern_at(sim_entry *e, const char *at,
 
   if (strncmp(at, m->text, len) != 0)
     return;
-  at += len;
-  if (strlen(at) == 10 + (size_t)(at[0] == '-' && strlen(at) == 11) &&
-      parse_suffix(at, &e->suffix))
+  const char *number = at + len;
+  bool is_padded = strlen(number) == SUFFIX_DIGITS ||
+                   (number[0] == '-' && strlen(number) == 1 + SUFFIX_DIGITS);
+
+  if (is_padded && parse_suffix(number, &e->suffix))
     set_pattern(e, m);
+}
+
+/* Whether the name begins with a UUID and a hyphen. The bytes 8 and 13 of a
+ * UUID are hyphens, too. */
+static bool begins_with_uuid(const char *name)
+{
+  return strlen(name) > SIM_UUID && name[8] == '-' && name[13] == '-' &&
+         name[SIM_UUID] == '-';
 }
 
 static void parse_plain_name(sim_entry *e, const char *prefix)
 {
-  name_pattern own = {prefix == NULL ? "seq-" : prefix, false, false};
-  bool uuid = strlen(e->name) > SIM_UUID && e->name[8] == '-' &&
-              e->name[13] == '-' && e->name[SIM_UUID] == '-';
-  const char *at = e->name + (uuid ? SIM_UUID + 1 : 0);
+  name_pattern mutex = {.text = prefix == NULL ? "seq-" : prefix};
+  const char *at = begins_with_uuid(e->name) ? e->name + SIM_UUID + 1 : e->name;
 
-  parse_pattern_at(e, at, &own);
+  parse_pattern_at(e, at, &mutex);
   for (size_t i = 0; i < sizeof plain_patterns / sizeof *plain_patterns; i++)
     parse_pattern_at(e, at, &plain_patterns[i]);
 }
 
 static bool is_kazoos_lease(const char *name)
 {
-  return strlen(name) == 32 && strspn(name, "0123456789abcdef") == 32;
+  enum { DIGITS = 32 };
+
+  return strlen(name) == DIGITS && strspn(name, "0123456789abcdef") == DIGITS;
 }
 
 static void parse_name(const sim_lock_style *style, sim_entry *e)
@@ -143,10 +159,12 @@ static void set_key(const sim_lock_style *style, sim_entry *e,
 {
   size_t len = (size_t)n->stat.data_length;
 
-  if (style->id_len > 0 && strlen(e->name) >= style->id_len)
+  if (sim_id_is_in_data(style)) {
+    if (len >= SIM_UUID)
+      memcpy(e->key, (const char *)n->data + len - SIM_UUID, SIM_UUID);
+  } else if (strlen(e->name) >= style->id_len) {
     memcpy(e->key, e->name, style->id_len);
-  else if (style->id_len == 0 && len >= SIM_UUID)
-    memcpy(e->key, (const char *)n->data + len - SIM_UUID, SIM_UUID);
+  }
 }
 
 bool sim_same_contender(const sim_entry *a, const sim_entry *b)
@@ -173,7 +191,8 @@ static void add_version(const sim_history *history, sim_entry *e,
   e->newest = v;
 }
 
-static int lock_of(const sim_history *history, const char *path, size_t dir_len)
+static int lock_index_of(const sim_history *history, const char *path,
+                         size_t dir_len)
 {
   for (size_t i = 0; i < *history->nlocks; i++) {
     if (strlen(history->locks[i]) == dir_len &&
@@ -183,26 +202,28 @@ static int lock_of(const sim_history *history, const char *path, size_t dir_len)
   return SIM_NO_LOCK;
 }
 
-static const sim_entry *find_writer(const sim_history *history,
-                                    const sim_entry *r)
+/* The write node with the number of the reader; NULL: none. */
+static const sim_entry *find_write_node(const sim_history *history,
+                                        const sim_entry *reader)
 {
-  const sim_entry *e = history->existing;
-
-  while (e != NULL && !(e->is_write_side && e->lock_index == r->lock_index &&
-                        e->suffix == r->suffix))
-    e = e->next;
-  return e;
+  for (const sim_entry *e = history->existing; e != NULL; e = e->next) {
+    if (e->is_write_side && e->lock_index == reader->lock_index &&
+        e->suffix == reader->suffix)
+      return e;
+  }
+  return NULL;
 }
 
 sim_entry *sim_history_add_node(sim_history *history, const sim_node *node)
 {
   size_t dir_len = (size_t)(strrchr(node->path, '/') - node->path);
-  int lock_index = lock_of(history, node->path, dir_len);
-  bool raw = strcmp(node->path, SIM_LIMIT) == 0 ||
-             (dir_len == strlen(SIM_REQUEST_DIR) &&
-              strncmp(node->path, SIM_REQUEST_DIR, dir_len) == 0);
+  int lock_index = lock_index_of(history, node->path, dir_len);
+  bool is_request_node_or_limit =
+      strcmp(node->path, SIM_LIMIT) == 0 ||
+      (dir_len == strlen(SIM_REQUEST_DIR) &&
+       strncmp(node->path, SIM_REQUEST_DIR, dir_len) == 0);
 
-  if ((lock_index == SIM_NO_LOCK && !raw) ||
+  if ((lock_index == SIM_NO_LOCK && !is_request_node_or_limit) ||
       strlen(node->path) >= SIM_ENTRY_PATH)
     return NULL;
   sim_entry *e = sim_allocate(sizeof *e);
@@ -223,7 +244,7 @@ sim_entry *sim_history_add_node(sim_history *history, const sim_node *node)
     add_version(history, e, node, e->created_zxid);
   }
   if (e->is_reader)
-    e->downgraded_from = find_writer(history, e);
+    e->downgraded_from = find_write_node(history, e);
   e->older = history->newest;
   history->newest = e;
   e->next = history->existing;
@@ -235,7 +256,10 @@ sim_entry *sim_history_add_node(sim_history *history, const sim_node *node)
 
 static void move_to_being_deleted(sim_history *history, sim_entry *e)
 {
-  *(e->prev == NULL ? &history->existing : &e->prev->next) = e->next;
+  if (e->prev == NULL)
+    history->existing = e->next;
+  else
+    e->prev->next = e->next;
   if (e->next != NULL)
     e->next->prev = e->prev;
   e->prev = NULL;
@@ -247,7 +271,7 @@ void sim_history_delete_node(sim_history *history, const sim_node *node,
                              int64_t zxid)
 {
   sim_entry *e = sim_history_find(history, node->path);
-  int lock_index = lock_of(history, node->path, strlen(node->path));
+  int lock_index = lock_index_of(history, node->path, strlen(node->path));
 
   if (lock_index != SIM_NO_LOCK)
     history->dirs_vanished[lock_index]++;
@@ -278,8 +302,8 @@ static void note_access(sim_history *history, const sim_tree *committed)
 {
   for (size_t i = 0; i < *history->nlocks; i++) {
     if (permission_is_missing(committed, history->locks[i]))
-      history->denied_us[i] = INT64_MAX;
-    else if (history->denied_us[i] == INT64_MAX)
+      history->denied_us[i] = SIM_DENIED_NOW;
+    else if (history->denied_us[i] == SIM_DENIED_NOW)
       history->denied_us[i] = history->agenda->now_us;
   }
 }
@@ -325,20 +349,27 @@ static void note_sets_of_existing(sim_history *history,
   }
 }
 
-static void set_deletion_cause(sim_history *history, int64_t by)
+/* `deleter`: a session; 0: the servers themselves. */
+static void set_deletion_cause(sim_history *history, int64_t deleter)
 {
-  for (sim_entry *e = history->being_deleted; e != NULL; e = e->next)
-    e->deletion_cause = e->session == by && by != 0 ? SIM_DELETED_BY_OWNER
-                                                    : SIM_DELETED_BY_OTHERS;
+  for (sim_entry *e = history->being_deleted; e != NULL; e = e->next) {
+    bool is_owner = deleter != 0 && e->session == deleter;
+
+    e->deletion_cause = is_owner ? SIM_DELETED_BY_OWNER : SIM_DELETED_BY_OTHERS;
+  }
 }
 
 static void set_deletion_cause_of_session(sim_history *history,
                                           const sim_session *s)
 {
+  sim_deletion_cause cause = SIM_DELETED_BY_CLOSE;
+
+  if (s->ended_by_operator)
+    cause = SIM_DELETED_BY_OPERATOR;
+  else if (s->expired)
+    cause = SIM_DELETED_BY_EXPIRY;
   for (sim_entry *e = history->being_deleted; e != NULL; e = e->next)
-    e->deletion_cause = s->ended_by_operator ? SIM_DELETED_BY_OPERATOR
-                        : s->expired         ? SIM_DELETED_BY_EXPIRY
-                                             : SIM_DELETED_BY_CLOSE;
+    e->deletion_cause = cause;
 }
 
 /* A server may take back the session for a connection that the client has given
@@ -362,16 +393,15 @@ void sim_history_committed(sim_history *history, const sim_commit *c,
                            const sim_tree *committed)
 {
   history->zxid = c->zxid;
-  if (c->xid > 0)
+  if (c->xid > 0) /* a request of a client */
     excuse_late_nodes(history, c);
   if (c->op == OP_CLOSE)
     set_deletion_cause_of_session(history,
                                   sim_history_session(history, c->session));
   else
     set_deletion_cause(history, c->session);
-  if (c->op == OP_SET_ACL || c->op == OP_CLOSE)
-    note_access(history, committed);
-  else if (history->being_deleted != NULL)
+  if (c->op == OP_SET_ACL || c->op == OP_CLOSE ||
+      history->being_deleted != NULL)
     note_access(history, committed);
   if (c->op == OP_SET_DATA || c->op == OP_MULTI)
     add_versions(history, committed, c->zxid);
@@ -425,12 +455,13 @@ sim_entry *sim_history_at(const sim_history *history, const char *path,
   return NULL;
 }
 
-sim_entry *sim_history_by_zxid(const sim_history *history, int64_t made)
+sim_entry *sim_history_by_zxid(const sim_history *history, int64_t created_zxid)
 {
-  for (sim_entry *e = history->newest;
-       e != NULL && (e->created_zxid >= made || history->wiped); e = e->older) {
-    if (e->created_zxid == made)
+  for (sim_entry *e = history->newest; e != NULL; e = e->older) {
+    if (e->created_zxid == created_zxid)
       return e;
+    if (e->created_zxid < created_zxid && !history->wiped)
+      return NULL; /* all older entries have smaller zxids */
   }
   return NULL;
 }

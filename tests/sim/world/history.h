@@ -108,6 +108,9 @@ typedef struct sim_session {
   int32_t top_xid;       /**< the largest of them */
 } sim_session;
 
+/** Permissions are missing now: later than any time. */
+#define SIM_DENIED_NOW INT64_MAX
+
 typedef struct sim_history {
   const sim_agenda *agenda;
   char (*locks)[SIM_LOCK_PATH]; /**< of the world */
@@ -120,8 +123,8 @@ typedef struct sim_history {
   int64_t zxid; /**< of the last transaction */
   unsigned dirs_vanished[SIM_MOST_LOCKS]; /**< how often each directory was
                                              deleted */
-  /** when permissions were last missing in each directory or in its nodes;
-      INT64_MAX: they are missing now */
+  /** when permissions were last missing in each directory or in its nodes, or
+      SIM_DENIED_NOW */
   int64_t denied_us[SIM_MOST_LOCKS];
   sim_entry
       *being_deleted; /**< entries that the current transaction has deleted */

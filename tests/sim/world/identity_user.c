@@ -17,6 +17,8 @@
  * restart.
  */
 
+enum { USER_SIZE = 24, ANY_VERSION = -1 };
+
 #define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
@@ -48,9 +50,10 @@ static void end_identity_use(sim_identity_use *x, int err)
 
 /* ---- identities --------------------------------------------------------- */
 
-static void format_identity(const sim_actor *a, unsigned number, char user[24])
+static void format_user(const sim_actor *a, unsigned number,
+                        char user[USER_SIZE])
 {
-  snprintf(user, 24, "%s-%u", a->process->name, number);
+  snprintf(user, USER_SIZE, "%s-%u", a->process->name, number);
 }
 
 static void on_added(lk_client *c, int err, void *arg)
@@ -62,10 +65,10 @@ static void on_added(lk_client *c, int err, void *arg)
 static void add_identity(sim_actor *a)
 {
   sim_identity_use *x = new_identity_use(a, SIM_ADD_AUTH);
-  char user[24];
+  char user[USER_SIZE];
   char text[40];
 
-  format_identity(a, a->identities, user);
+  format_user(a, a->identities, user);
   snprintf(text, sizeof text, "%s:word", user);
   TRACE(a, "adds identity %s", user);
   if (lk_add_auth(a->process->client, "digest", lk_text(text), on_added, x) !=
@@ -137,21 +140,24 @@ static void on_who_am_i(lk_client *c, int err, const lk_identity *ids,
                         size_t count, void *arg)
 {
   sim_identity_use *x = arg;
-  char user[24];
+  char user[USER_SIZE];
 
   (void)c;
   for (unsigned i = 0; err == 0 && i < x->identities_before; i++) {
-    format_identity(x->actor, i, user);
+    format_user(x->actor, i, user);
     x->missing = x->missing || !has_user(ids, count, user);
   }
   end_identity_use(x, err);
 }
 
-static void use_identities(sim_actor *a)
+/* Sends a random request that needs the first identity. */
+static void use_first_identity(sim_actor *a)
 {
-  static const sim_verb verbs[] = {SIM_CREATE, SIM_CREATE, SIM_GET,
-                                   SIM_SET,    SIM_DELETE, SIM_WHO};
-  sim_identity_use *x = new_identity_use(a, verbs[sim_roll(&a->rng, 6)]);
+  enum { CHOICES = 6 };
+
+  static const sim_verb verbs[CHOICES] = {SIM_CREATE, SIM_CREATE, SIM_GET,
+                                          SIM_SET,    SIM_DELETE, SIM_WHO};
+  sim_identity_use *x = new_identity_use(a, verbs[sim_roll(&a->rng, CHOICES)]);
   lk_client *c = a->process->client;
   lk_call call = {.size = sizeof call, .repeat = sim_one_in(&a->rng, 2)};
   char path[32];
@@ -166,9 +172,11 @@ static void use_identities(sim_actor *a)
     break;
   case SIM_GET: (void)lk_get(c, path, &call, on_got, x); break;
   case SIM_SET:
-    (void)lk_set(c, path, lk_text(a->name), -1, NULL, on_set, x);
+    (void)lk_set(c, path, lk_text(a->name), ANY_VERSION, NULL, on_set, x);
     break;
-  case SIM_DELETE: (void)lk_delete(c, path, -1, NULL, on_deleted, x); break;
+  case SIM_DELETE:
+    (void)lk_delete(c, path, ANY_VERSION, NULL, on_deleted, x);
+    break;
   default: (void)lk_who_am_i(c, &call, on_who_am_i, x); break;
   }
 }
@@ -182,7 +190,7 @@ static void identity_user_act(sim_actor *a)
   if (a->identities < SIM_MOST_IDENTITIES && sim_one_in(&a->rng, 6))
     add_identity(a);
   for (uint32_t i = sim_roll(&a->rng, 3); i > 0 && a->identities > 0; i--)
-    use_identities(a);
+    use_first_identity(a);
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
@@ -194,11 +202,5 @@ static void identity_user_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
 }
 
-static void identity_user_free(sim_actor *a)
-{
-  (void)a;
-}
-
 const sim_actor_kind sim_identity_user = {.start = identity_user_start,
-                                          .act = identity_user_act,
-                                          .leave = identity_user_free};
+                                          .act = identity_user_act};

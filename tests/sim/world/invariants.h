@@ -196,6 +196,11 @@ typedef struct sim_received_frame {
   char path[SIM_CHANGE_PATH];
 } sim_received_frame;
 
+static inline bool sim_frame_is_event(const sim_received_frame *frame)
+{
+  return frame->type > 0;
+}
+
 enum { SIM_MOST_LATE_SET_WATCHES = 16 };
 
 /** Frames received on a connection (received.c). The client reports them later,

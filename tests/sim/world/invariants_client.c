@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-/* Invariants of a client: its requests, identities and session states. */
+/* Invariants of a client: its requests, identities and session states. The
+ * functions wrong_…() return what is wrong with a reply, or NULL. */
+
+enum { SUFFIX_DIGITS = 10 }; /* of a sequence number */
 
 /* ---- completion --------------------------------------------------------- */
 
@@ -132,7 +135,7 @@ static const char *wrong_create(const sim_checker *checker,
   if (res->err != 0)
     return NULL;
   if (strncmp(res->path, r->path, len) != 0 ||
-      strlen(res->path) != len + (r->sequential ? 10 : 0))
+      strlen(res->path) != len + (r->sequential ? SUFFIX_DIGITS : 0))
     return "another path";
   return wrong_write(checker, r, res->path, zxid);
 }
@@ -167,7 +170,9 @@ static const char *wrong_set(const sim_checker *checker, const sim_request *r,
 static const char *wrong_reply(const sim_checker *checker, const sim_request *r,
                                const sim_result *res, int64_t zxid)
 {
-  if (r->verb >= SIM_BATCH)
+  bool is_of_rare_requester = r->verb >= SIM_BATCH;
+
+  if (is_of_rare_requester)
     return sim_wrong_rare_reply(checker, r, res, zxid);
   if (res->err != 0 && res->err != LK_ERR_NO_NODE &&
       res->err != LK_ERR_NODE_EXISTS)
@@ -190,16 +195,16 @@ static const char *wrong_reply(const sim_checker *checker, const sim_request *r,
 void sim_reply_matches(sim_checker *checker, const sim_fact *f)
 {
   const sim_request *r = f->request;
-  const lk_reply *a = lk_client_reply(r->process->client);
+  const lk_reply *reply = lk_client_reply(r->process->client);
   const char *wrong;
 
-  if (a == NULL)
+  if (reply == NULL)
     return;
-  wrong = wrong_reply(checker, r, f->result, a->zxid);
+  wrong = wrong_reply(checker, r, f->result, reply->zxid);
   if (wrong != NULL)
     sim_violated(checker,
                  "request %" PRIu64 " on %s is answered at 0x%" PRIx64 ": %s",
-                 r->number, r->path, (uint64_t)a->zxid, wrong);
+                 r->number, r->path, (uint64_t)reply->zxid, wrong);
 }
 
 /* Replies come in the order of the requests, with growing zxids. UNIMPLEMENTED
@@ -208,18 +213,19 @@ void sim_reply_matches(sim_checker *checker, const sim_fact *f)
 void sim_order(sim_checker *checker, const sim_fact *f)
 {
   sim_life *l = sim_life_of(checker, f->request->process);
-  const lk_reply *a = lk_client_reply(l->process->client);
+  const lk_reply *reply = lk_client_reply(l->process->client);
 
-  if (a == NULL || f->err == LK_ERR_UNIMPLEMENTED)
+  if (reply == NULL || f->err == LK_ERR_UNIMPLEMENTED)
     return;
   if (f->request->number <= l->last_answered)
     sim_violated(checker, "request %" PRIu64 " is answered after %" PRIu64,
                  f->request->number, l->last_answered);
-  if (a->zxid < l->top_zxid)
+  if (reply->zxid < l->top_zxid)
     sim_violated(checker, "%s is answered at 0x%" PRIx64 " after 0x%" PRIx64,
-                 l->process->name, (uint64_t)a->zxid, (uint64_t)l->top_zxid);
+                 l->process->name, (uint64_t)reply->zxid,
+                 (uint64_t)l->top_zxid);
   l->last_answered = f->request->number;
-  l->top_zxid = a->zxid;
+  l->top_zxid = reply->zxid;
 }
 
 /* ---- reliable writes ---------------------------------------------------- */
@@ -231,8 +237,10 @@ static size_t count_executions(const sim_checker *checker, const sim_write *x)
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->lock_index != SIM_NO_LOCK || strcmp(e->path, x->path) != 0)
       continue;
-    for (const sim_version *v = e->newest; v != NULL; v = v->older)
-      n += strcmp(v->data, x->data) == 0;
+    for (const sim_version *v = e->newest; v != NULL; v = v->older) {
+      if (strcmp(v->data, x->data) == 0)
+        n++;
+    }
   }
   return n;
 }
@@ -246,9 +254,10 @@ static bool is_refused(int err)
 static void check_write(sim_checker *checker, const sim_write *x)
 {
   size_t n = count_executions(checker, x);
+  bool is_lost = x->ended && x->err == 0 && n == 0;
+  bool is_executed_though_refused = x->ended && is_refused(x->err) && n > 0;
 
-  if (n > 1 ||
-      (x->ended && ((x->err == 0 && n == 0) || (is_refused(x->err) && n > 0))))
+  if (n > 1 || is_lost || is_executed_though_refused)
     sim_violated(checker, "%s of %s says %s and was executed %zu times",
                  x->data, x->path, lk_error_name(x->err), n);
 }
@@ -263,8 +272,8 @@ static void check_delete(sim_checker *checker, const sim_write *x)
     sim_violated(checker, "%s is deleted and exists", x->path);
 }
 
-/* A reliable write with result 0 was executed once, a resume_expired one never,
- * and none twice. After a wipe a client repeats a write that the servers have
+/* A reliable write with result 0 was executed once, a refused one never, and
+ * none twice. After a wipe a client repeats a write that the servers have
  * forgotten, so nothing is checked. */
 void sim_reliable_write(sim_checker *checker, const sim_fact *f)
 {
@@ -314,21 +323,21 @@ void sim_identities(sim_checker *checker, const sim_fact *f)
 /* ---- trees -------------------------------------------------------------- */
 
 /* A node created with its parents exists, a deleted tree does not. Missing
- * parents and existing children are no error. After a wipe only this is
- * checked: the nodes are gone, and empty containers may be deleted. */
+ * parents and existing children cause no error. After a wipe only the errors
+ * are checked, since the nodes are gone. */
 void sim_deep(sim_checker *checker, const sim_fact *f)
 {
   const sim_write *x = f->write;
   const sim_tree *committed =
       sim_ensemble_committed_tree(checker->world->ensemble);
   bool exists = sim_tree_find(committed, x->path) != NULL;
-  bool makes = x->verb == SIM_CREATE;
+  bool creates = x->verb == SIM_CREATE;
 
-  if (f->err == 0 && exists != makes && checker->world->wipes == 0)
+  if (f->err == 0 && exists != creates && checker->world->wipes == 0)
     sim_violated(checker, "%s %s %s, and it %s", x->actor->name,
-                 makes ? "creates" : "deletes", x->path,
+                 creates ? "creates" : "deletes", x->path,
                  exists ? "exists" : "does not exist");
-  if ((makes && f->err == LK_ERR_NO_NODE) || f->err == LK_ERR_NOT_EMPTY)
+  if ((creates && f->err == LK_ERR_NO_NODE) || f->err == LK_ERR_NOT_EMPTY)
     sim_violated(checker, "%s gets %s for %s", x->actor->name,
                  lk_error_name(f->err), x->path);
 }
@@ -352,22 +361,23 @@ static void check_sent(sim_checker *checker, const sim_fact *f)
  * connected. A client with a session does not connect to a read-only server. */
 void sim_session_states(sim_checker *checker, const sim_fact *f)
 {
-  bool resume_expired = f->from == LK_STATE_CONNECTING &&
-                        f->state == LK_STATE_EXPIRED &&
-                        f->life->process->has_resumed;
-  bool lost_session_on_read_only = f->from == LK_STATE_SUSPENDED &&
-                                   f->state == LK_STATE_READ_ONLY &&
-                                   f->life->session != NULL;
-  bool expired_without_session = f->from == LK_STATE_SUSPENDED &&
-                                 f->state == LK_STATE_EXPIRED &&
-                                 f->life->session == NULL;
-
   if (f->type == SIM_SENT) {
     check_sent(checker, f);
     return;
   }
-  if ((!sim_session_may((int)f->from, (int)f->state) && !resume_expired) ||
-      lost_session_on_read_only || expired_without_session)
+  bool resumed_session_expired = f->from == LK_STATE_CONNECTING &&
+                                 f->state == LK_STATE_EXPIRED &&
+                                 f->life->process->has_resumed;
+  bool read_only_with_session = f->from == LK_STATE_SUSPENDED &&
+                                f->state == LK_STATE_READ_ONLY &&
+                                f->life->session != NULL;
+  bool expired_without_session = f->from == LK_STATE_SUSPENDED &&
+                                 f->state == LK_STATE_EXPIRED &&
+                                 f->life->session == NULL;
+
+  if ((!sim_session_may_change((int)f->from, (int)f->state) &&
+       !resumed_session_expired) ||
+      read_only_with_session || expired_without_session)
     sim_violated(checker, "%s is %s after %s", f->life->process->name,
                  lk_state_text(f->state), lk_state_text(f->from));
 }

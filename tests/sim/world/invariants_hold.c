@@ -8,8 +8,8 @@
 /* What holders and waiters are notified of, and when. */
 
 enum {
-  SLACK_MS = 3, /* of timers and of the rounding of clocks */
-  MARGIN = 8    /* the default margin is this part of the session timeout */
+  SLACK_MS = 3,   /* of timers and of the rounding of clocks */
+  MARGIN_PART = 8 /* the default margin is the session timeout / MARGIN_PART */
 };
 
 /* ---- the lease deadline ------------------------------------------------- */
@@ -35,15 +35,13 @@ void sim_lease_deadline(sim_checker *checker, const sim_fact *f)
  * that it has time to stop. */
 static void check_deadline_notice(sim_checker *checker, const sim_handle *h)
 {
-  int64_t margin = h->lease->margin_ms;
-  int64_t limit;
-
-  if (margin == 0)
-    margin = lk__lease_timeout_ms(h->lease) / MARGIN;
-  limit = lk_lock_deadline(h->lock) - margin + SLACK_MS;
+  int64_t margin_ms = h->lease->margin_ms > 0
+                          ? h->lease->margin_ms
+                          : lk__lease_timeout_ms(h->lease) / MARGIN_PART;
+  int64_t latest_notice_ms = lk_lock_deadline(h->lock) - margin_ms + SLACK_MS;
 
   if (lk_lock_get_state(h->lock) == LK_LOCK_HELD &&
-      sim_process_clock(h->process) > limit)
+      sim_process_clock(h->process) > latest_notice_ms)
     sim_violated(checker, "%s was not notified that its lease runs out",
                  h->name);
 }
@@ -61,12 +59,18 @@ static int64_t undisturbed_since(sim_checker *checker, const sim_process *p)
              : l->resumed_us;
 }
 
+/* Whether an actor is notified that it holds, or holds again. */
+static bool is_notice_of_hold(const sim_fact *f)
+{
+  return (f->type == SIM_ACQUIRE_ENDED && f->err == 0) ||
+         (f->type == SIM_LOCK_EVENT &&
+          f->lock_event->type == LK_LOCK_EVENT_RENEWED);
+}
+
 /* No lock is granted or held after its lease deadline. */
 void sim_lease_pause(sim_checker *checker, const sim_fact *f)
 {
-  if ((f->type == SIM_ACQUIRE_ENDED && f->err == 0) ||
-      (f->type == SIM_LOCK_EVENT &&
-       f->lock_event->type == LK_LOCK_EVENT_RENEWED)) {
+  if (is_notice_of_hold(f)) {
     if (!f->handle->is_reentry && !lk_lock_ok(f->handle->lock) &&
         lk_lock_deadline(f->handle->lock) <=
             sim_process_clock_before(f->handle->process))
@@ -87,27 +91,27 @@ void sim_lease_pause(sim_checker *checker, const sim_fact *f)
 
 /* The least time that a grant must have until the lease deadline: T/4. If the
  * heartbeats are more than T/2 apart, half of the remaining time. */
-static int64_t least_lease_at_grant(const lk_session_lease *k)
+static int64_t least_lease_at_grant(const lk_session_lease *lease)
 {
-  int64_t timeout = lk__lease_timeout_ms(k);
-  int64_t spare = (timeout - lk__lease_gap_ms(k)) / 2;
+  int64_t timeout = lk__lease_timeout_ms(lease);
+  int64_t half_of_rest = (timeout - lk__lease_gap_ms(lease)) / 2;
 
-  return spare < timeout / 4 ? spare : timeout / 4;
+  return half_of_rest < timeout / 4 ? half_of_rest : timeout / 4;
 }
 
 /* Each grant has a quarter of the session timeout until its lease deadline. */
 void sim_grant_lease(sim_checker *checker, const sim_fact *f)
 {
   const sim_process *p = f->handle->process;
-  const lk_session_lease *k = f->handle->lease;
+  const lk_session_lease *lease = f->handle->lease;
   const lk_lock *l = f->handle->lock;
 
   if (f->err != 0 || f->handle->is_reentry || l == NULL)
     return;
   int64_t left = lk_lock_deadline(l) - lk_client_input_ms(p->client);
 
-  if (lk_lock_deadline(l) != lk__lease_deadline(k) ||
-      left < least_lease_at_grant(k))
+  if (lk_lock_deadline(l) != lk__lease_deadline(lease) ||
+      left < least_lease_at_grant(lease))
     sim_violated(checker, "%s is granted with %" PRId64 " ms left",
                  f->handle->name, left);
 }
@@ -118,7 +122,7 @@ static bool was_granted_with_little_time(const sim_handle *h)
 {
   int32_t timeout = lk__lease_timeout_ms(h->lease);
 
-  return h->granted_lease_ms < timeout / 4 + timeout / MARGIN &&
+  return h->granted_lease_ms < timeout / 4 + timeout / MARGIN_PART &&
          sim_process_clock(h->process) < h->granted_ms + timeout / 4;
 }
 
@@ -167,7 +171,7 @@ static void check_deleted_while_held(sim_checker *checker, const sim_entry *e)
   }
 }
 
-/* Whether one side was acquired while the other is held, which RW-UPGRADE
+/* Whether one side is acquired while the other side is held, which RW-UPGRADE
  * checks. */
 static bool is_for_other_side(const sim_fact *f)
 {
@@ -185,6 +189,15 @@ static bool is_refusal(int err)
   return err == LK_ERR_STATE || err == LK_ERR_DEADLOCK;
 }
 
+/* Whether lk_lock_acquire() returned a wrong error. Where success is expected,
+ * only a refusal is wrong: other errors may have other reasons. */
+static bool is_wrong_acquire_err(const sim_checker *checker, const sim_fact *f)
+{
+  return f->err != f->expected_err && !is_for_other_side(f) &&
+         (f->expected_err != 0 || is_refusal(f->err)) &&
+         f->err != LK_ERR_CLOSED && !may_be_starved(checker, f->err);
+}
+
 /* n acquires of a handle need n releases. */
 void sim_reentry_count(sim_checker *checker, const sim_fact *f)
 {
@@ -194,9 +207,7 @@ void sim_reentry_count(sim_checker *checker, const sim_fact *f)
     check_deleted_while_held(checker, f->entry);
     return;
   }
-  if (f->type == SIM_ACQUIRE_CALLED && f->err != f->expected_err &&
-      !is_for_other_side(f) && (f->expected_err != 0 || is_refusal(f->err)) &&
-      f->err != LK_ERR_CLOSED && !may_be_starved(checker, f->err))
+  if (f->type == SIM_ACQUIRE_CALLED && is_wrong_acquire_err(checker, f))
     sim_violated(checker, "%s: the acquire ends with %s, not %s", h->name,
                  lk_error_name(f->err), lk_error_name(f->expected_err));
   if (f->type == SIM_RELEASE_CALLED && f->err != f->expected_err)
@@ -217,19 +228,19 @@ void sim_timeout_bound(sim_checker *checker, const sim_fact *f)
   const sim_handle *h = f->handle;
   const sim_process *p = h->process;
   int64_t now = sim_process_clock(p);
-  int64_t due = h->acquire_called_ms + h->timeout_ms;
-  int64_t late = h->acquire_returned_ms + h->timeout_ms;
+  int64_t due_ms = h->acquire_called_ms + h->timeout_ms;
+  int64_t latest_ms = h->acquire_returned_ms + h->timeout_ms;
 
   if (h->timeout_ms <= 0 || h->is_reentry)
     return;
-  if (f->err == LK_ERR_DEADLINE && now < due)
+  if (f->err == LK_ERR_DEADLINE && now < due_ms)
     sim_violated(checker, "%s ends %" PRId64 " ms before its time", h->name,
-                 due - now);
-  if (now > late + SLACK_MS && !sim_life_of(checker, p)->was_paused &&
+                 due_ms - now);
+  if (now > latest_ms + SLACK_MS && !sim_life_of(checker, p)->was_paused &&
       p->busy_until_us <= sim_now_us(checker) &&
-      sim_life_of(checker, p)->resumed_us < sim_process_true_us(p, late))
+      sim_life_of(checker, p)->resumed_us < sim_process_true_us(p, latest_ms))
     sim_violated(checker, "%s ends %" PRId64 " ms after its time", h->name,
-                 now - late);
+                 now - latest_ms);
 }
 
 /* Each callback is invoked once, and never for a freed handle. */
@@ -250,13 +261,13 @@ void sim_callback_safety(sim_checker *checker, const sim_fact *f)
 /* A guarded write is executed if and only if the own node exists. */
 void sim_guarded_write(sim_checker *checker, const sim_fact *f)
 {
-  const lk_reply *a = lk_client_reply(f->handle->process->client);
+  const lk_reply *reply = lk_client_reply(f->handle->process->client);
   bool existed = true;
 
-  if (a == NULL || a->err != 0 || f->nodes->count == 0)
+  if (reply == NULL || reply->err != 0 || f->nodes->count == 0)
     return;
   for (size_t i = 0; i < f->nodes->count; i++)
-    existed = existed && sim_entry_existed_at(f->nodes->at[i], a->zxid);
+    existed = existed && sim_entry_existed_at(f->nodes->at[i], reply->zxid);
   if ((f->err == 0 && !existed) || (f->err == LK_ERR_LOST && existed))
     sim_violated(checker, "%s gets %s, and its node %s", f->handle->name,
                  lk_error_name(f->err), existed ? "exists" : "is deleted");

@@ -34,7 +34,8 @@ static void check_order(sim_checker *checker, const sim_handle *h)
   }
 }
 
-/* At most sixteen local handoffs, and no other owner of the node holds. */
+/* There are at most sixteen local handoffs in a row, and no other owner behind
+ * the node holds. */
 static void check_handoffs(sim_checker *checker, const sim_handle *h)
 {
   const sim_life *l = sim_life_of(checker, h->process);
@@ -60,12 +61,11 @@ static const sim_entry *idle_node(const sim_checker *checker, const sim_life *l,
       return NULL;
   }
   for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
-    const sim_contender *a = NULL;
-
     if (e->local_queue_life != l ||
         e->lock_index != (int)h->places[0].lock_index)
       continue;
-    a = sim_contender_for(checker, e);
+    const sim_contender *a = sim_contender_for(checker, e);
+
     if (a != NULL && a->ct->lease == h->lease && lk__contender_holds(a->ct))
       return e;
   }

@@ -123,7 +123,7 @@ static bool waits_for(const sim_entry *own, const sim_entry *other)
   return sim_excludes(other, own) && !have_same_owner(other, own);
 }
 
-/* Whether it waits for a node whose owner is blocked. */
+/* Whether the node waits for a node whose owner is blocked. */
 static bool is_blocked(const sim_checker *checker, const sim_entry *own)
 {
   for (const sim_entry *e = checker->history.existing;
@@ -160,7 +160,8 @@ static bool may_block(sim_checker *checker, const sim_entry *e)
  * ones wait in a circle, or for nodes in one. */
 static bool find_circle(sim_checker *checker)
 {
-  bool any_blocked = false, changed = true;
+  bool any_blocked = false;
+  bool changed = true;
 
   for (sim_entry *e = checker->history.existing; e != NULL; e = e->next)
     e->blocked = may_block(checker, e);
@@ -185,7 +186,8 @@ static bool find_circle(sim_checker *checker)
  * is over. */
 static void check_overdue_circle(sim_checker *checker)
 {
-  bool circle = find_circle(checker), all_overdue = circle;
+  bool circle = find_circle(checker);
+  bool all_overdue = circle;
   const sim_entry *any = NULL;
 
   for (sim_contender *a = checker->contenders; a != NULL; a = a->next) {
@@ -198,7 +200,7 @@ static void check_overdue_circle(sim_checker *checker)
           sim_grace_is_over(checker, a->life, &a->in_circle, e) && all_overdue;
       any = e;
     } else {
-      (void)sim_grace_is_over(checker, a->life, &a->in_circle, NULL);
+      a->in_circle.entry = NULL; /* a new grace period */
     }
   }
   for (const sim_entry *e = checker->history.existing; all_overdue && e != NULL;
@@ -223,8 +225,8 @@ static size_t member_index(const sim_handle *h, const sim_entry *e)
   return i;
 }
 
-/* A node of an earlier member of the same acquire that still waits; NULL: none.
- */
+/* The node of an earlier member of the same acquire, if that member still
+ * waits; NULL: there is none. */
 static const sim_entry *waiting_earlier_member(const sim_checker *checker,
                                                const sim_entry *own)
 {

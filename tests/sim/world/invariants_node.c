@@ -11,6 +11,7 @@
 
 /* Invariants of contender nodes, from their create to their delete. */
 
+/* opcodes of ZooKeeper's protocol */
 enum { OP_DELETE = 2, OP_LIST = 12 };
 
 /* ---- nodes and their contenders ----------------------------------------- */
@@ -26,13 +27,13 @@ static bool is_of_latchkey(const sim_entry *e)
 static void excuse_undeletable(sim_checker *checker, const sim_fact *f)
 {
   const sim_process *p = f->life->process;
-  const lk_reply *answer = lk_client_reply(p->client);
+  const lk_reply *reply = lk_client_reply(p->client);
   sim_entry *e = sim_entry_of(checker, f->contender->ct);
 
   if (f->contender->ct->state == LK_CONTENDER_FINISHED && e != NULL &&
-      e->deleted_zxid == 0 && answer != NULL &&
+      e->deleted_zxid == 0 && reply != NULL &&
       sim_dir_was_denied(checker, e->lock_index,
-                         sim_process_true_us(p, answer->sent_ms)))
+                         sim_process_true_us(p, reply->sent_ms)))
     e->is_excused = true;
 }
 
@@ -83,18 +84,18 @@ static sim_xids *xids_of_page(sim_session *s, int32_t page)
   return x;
 }
 
-/* Whether the xid was committed before; it is recorded as committed. Xids need
+/* Records that the xid is committed. false: it was committed before. Xids need
  * not be in order: a server whose session has moved twice can commit an old
  * write late. */
-static bool was_committed(sim_session *s, int32_t xid)
+static bool note_committed(sim_session *s, int32_t xid)
 {
-  unsigned char *bits =
-      &xids_of_page(s, xid / SIM_XIDS)->bits[xid % SIM_XIDS / 8];
+  sim_xids *page = xids_of_page(s, xid / SIM_XIDS);
+  unsigned char *byte = &page->bits[xid % SIM_XIDS / 8];
   unsigned char bit = (unsigned char)(1U << xid % 8);
-  bool known = (*bits & bit) != 0;
+  bool is_new = (*byte & bit) == 0;
 
-  *bits |= bit;
-  return known;
+  *byte |= bit;
+  return is_new;
 }
 
 /* No xid is used twice in a session. */
@@ -104,8 +105,8 @@ void sim_xid_continues(sim_checker *checker, const sim_fact *f)
     const sim_commit *c = f->commit;
 
     if (c->xid > 0 &&
-        was_committed(sim_history_session(&checker->history, c->session),
-                      c->xid))
+        !note_committed(sim_history_session(&checker->history, c->session),
+                        c->xid))
       sim_violated(checker, "xid %d is committed again", c->xid);
     return;
   }
@@ -120,11 +121,11 @@ void sim_xid_continues(sim_checker *checker, const sim_fact *f)
 
 static bool all_exist(const sim_nodes *n)
 {
-  bool all = n->count > 0;
-
-  for (size_t i = 0; i < n->count; i++)
-    all = all && n->at[i]->deleted_zxid == 0;
-  return all;
+  for (size_t i = 0; i < n->count; i++) {
+    if (n->at[i]->deleted_zxid != 0)
+      return false;
+  }
+  return n->count > 0;
 }
 
 static bool was_data_set(const sim_nodes *n)
@@ -146,13 +147,17 @@ static void check_loss(sim_checker *checker, const sim_handle *h,
                  h->name);
 }
 
+/* These states follow each other in their enum. */
+static bool is_queued_with_node(lk_contender_state s)
+{
+  return s >= LK_CONTENDER_LISTING && s <= LK_CONTENDER_CHECKING_OWN;
+}
+
 static void check_overdue_own_deleted(sim_checker *checker, sim_contender *a)
 {
   const sim_entry *e = NULL;
 
-  if ((a->ct->state >= LK_CONTENDER_LISTING &&
-       a->ct->state <= LK_CONTENDER_CHECKING_OWN) ||
-      lk__contender_holds(a->ct))
+  if (is_queued_with_node(a->ct->state) || lk__contender_holds(a->ct))
     e = sim_entry_of(checker, a->ct);
   if (e != NULL && e->deleted_zxid == 0)
     e = NULL;
@@ -186,15 +191,17 @@ static void check_holders_notified(sim_checker *checker, const sim_life *l,
 /* The first heartbeat sets the watch. It was certainly sent if a later request
  * of the connection was sent three quarters of T after the grant. */
 static void note_watch(const sim_checker *checker, sim_handle *h,
-                       const sim_life *l, const lk_reply *a)
+                       const sim_life *l, const lk_reply *reply)
 {
   int32_t t = checker->world->longest_ms;
 
   if (!sim_holds(h) || !all_exist(&h->held))
     return;
+  bool heartbeat_was_sent = reply->sent_ms > h->granted_ms + t * 3 / 4;
+
   h->node_is_watched =
-      l->undisturbed_since_us < h->granted_us && !was_data_set(&h->held) &&
-      a->sent_ms > h->granted_ms + t * 3 / 4 &&
+      heartbeat_was_sent && l->undisturbed_since_us < h->granted_us &&
+      !was_data_set(&h->held) &&
       !sim_fault_is_possible(checker->world, SIM_FAULT_THROTTLE) &&
       !sim_fault_is_possible(checker->world, SIM_FAULT_DENY);
 }
@@ -292,15 +299,30 @@ void sim_expiry(sim_checker *checker, const sim_fact *f)
 
 /* ---- nodes after the end of an acquire ---------------------------------- */
 
-/* A violation if a contender that was stopped for one of these reasons leaves
- * its node undeleted for long. */
-static void check_overdue_deletes(sim_checker *checker, sim_stop_reason first,
-                                  sim_stop_reason last)
+static bool has_failed(sim_stop_reason why)
+{
+  return why == SIM_STOP_FAILED || why == SIM_STOP_TIMED_OUT;
+}
+
+static bool was_cancelled(sim_stop_reason why)
+{
+  return why == SIM_STOP_CANCELLED;
+}
+
+static bool was_released(sim_stop_reason why)
+{
+  return why == SIM_STOP_RELEASED || why == SIM_STOP_FREED;
+}
+
+/* A violation if a contender that was stopped for a selected reason leaves its
+ * node undeleted for long. */
+static void check_overdue_deletes(sim_checker *checker,
+                                  bool (*is_selected)(sim_stop_reason why))
 {
   for (sim_contender *a = checker->contenders; a != NULL; a = a->next) {
     const sim_entry *e = NULL;
 
-    if (a->stop_reason < first || a->stop_reason > last)
+    if (!is_selected(a->stop_reason))
       continue;
     if (a->ct->state == LK_CONTENDER_CLEANING_UP)
       e = sim_entry_of(checker, a->ct);
@@ -318,7 +340,7 @@ static void check_overdue_deletes(sim_checker *checker, sim_stop_reason first,
 void sim_timeout_clean(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC)
-    check_overdue_deletes(checker, SIM_STOP_FAILED, SIM_STOP_TIMED_OUT);
+    check_overdue_deletes(checker, has_failed);
   else if ((f->err == LK_ERR_BUSY && f->handle->timeout_ms != 0) ||
            (f->err == LK_ERR_DEADLINE && f->handle->timeout_ms <= 0))
     sim_violated(checker, "%s waited for %" PRId64 " ms and gets %s",
@@ -329,7 +351,7 @@ void sim_timeout_clean(sim_checker *checker, const sim_fact *f)
 void sim_cancel_everywhere(sim_checker *checker, const sim_fact *f)
 {
   if (f->type == SIM_PERIODIC)
-    check_overdue_deletes(checker, SIM_STOP_CANCELLED, SIM_STOP_CANCELLED);
+    check_overdue_deletes(checker, was_cancelled);
   else if (f->type == SIM_ACQUIRE_ENDED && f->err == 0 && f->handle->cancelling)
     sim_violated(checker, "%s is granted while it cancels", f->handle->name);
   else if (f->type == SIM_CANCEL_RETURNED && f->err != 0)
@@ -340,11 +362,11 @@ void sim_cancel_everywhere(sim_checker *checker, const sim_fact *f)
 /* Whether the delete of the released node was sent, or will be sent before any
  * other request. The delete may come later if the contender first has to check
  * whose node it is. */
-static bool is_released(const sim_contender *a)
+static bool delete_comes_first(const sim_contender *a)
 {
   const lk_contender *ct = a->ct;
 
-  return a->stop_reason >= SIM_STOP_RELEASED &&
+  return was_released(a->stop_reason) &&
          ct->state == LK_CONTENDER_CLEANING_UP &&
          ct->own.state == LK_OWN_CREATED && ct->pause.count == 0 &&
          !ct->cleanup.recovering &&
@@ -357,7 +379,7 @@ static void note_released_before(const sim_checker *checker, sim_contender *a)
 {
   a->nreleased_before = 0;
   for (const sim_contender *o = checker->contenders; o != NULL; o = o->next) {
-    if (o->ct->lease == a->ct->lease && is_released(o) &&
+    if (o->ct->lease == a->ct->lease && delete_comes_first(o) &&
         strcmp(o->ct->own.dir, a->ct->own.dir) == 0 &&
         a->nreleased_before <
             sizeof a->released_before / sizeof *a->released_before)
@@ -387,8 +409,10 @@ static size_t count_deletes_to_send(const sim_checker *checker,
 {
   size_t n = 0;
 
-  for (const sim_contender *a = checker->contenders; a != NULL; a = a->next)
-    n += a->life == l && is_released(a);
+  for (const sim_contender *a = checker->contenders; a != NULL; a = a->next) {
+    if (a->life == l && delete_comes_first(a))
+      n++;
+  }
   return n;
 }
 
@@ -398,7 +422,9 @@ static size_t count_deletes_to_send(const sim_checker *checker,
 static void check_deletes_sent_first(sim_checker *checker, sim_life *l,
                                      const sim_fact *f)
 {
-  if (l->deletes_to_send == 0 || f->xid < 0 || l->process->closing)
+  bool has_special_xid = f->xid < 0; /* such as a ping or a setWatches */
+
+  if (l->deletes_to_send == 0 || has_special_xid || l->process->closing)
     return;
   if (f->op == OP_DELETE)
     l->deletes_to_send--;
@@ -440,20 +466,22 @@ void sim_release_async(sim_checker *checker, const sim_fact *f)
   else if (f->type == SIM_RELEASE_ENDED && f->err == 0)
     check_released_nodes(checker, f->handle);
   else if (f->type == SIM_PERIODIC)
-    check_overdue_deletes(checker, SIM_STOP_RELEASED, SIM_STOP_FREED);
+    check_overdue_deletes(checker, was_released);
 }
 
 /* ---- errors of an acquire ----------------------------------------------- */
 
 /* No acquire fails because its directory was deleted: it starts again. It gives
- * up after several times, so runs of bad luck are excluded. */
+ * up after several times, so an acquire with many deletions is not checked. */
 void sim_container_reap(sim_checker *checker, const sim_fact *f)
 {
+  enum { MANY_NODES = 3, MANY_DIRECTORIES = 10 };
+
   const sim_handle *h = f->handle;
   unsigned vanished = sim_dirs_vanished(checker, h) - h->dirs_vanished;
 
-  if (f->err == LK_ERR_NO_NODE && h->nodes_taken < 3 && vanished < 10 &&
-      !h->local)
+  if (f->err == LK_ERR_NO_NODE && h->nodes_taken < MANY_NODES &&
+      vanished < MANY_DIRECTORIES && !h->local)
     sim_violated(checker, "%s fails; its directory went %u times, its node %u",
                  h->name, vanished, h->nodes_taken);
 }

@@ -18,7 +18,8 @@
  * happened.
  */
 
-/* Stands for "no event". */
+/* Stands for "no event", since the change log uses it for changes that have no
+ * event. */
 static const lk_event_type NO_EVENT = LK_EVENT_ENDED;
 
 /* ---- events that must be reported --------------------------------------- */
@@ -27,14 +28,14 @@ static const lk_event_type NO_EVENT = LK_EVENT_ENDED;
  * server sends no event about a node that the client may not read. */
 static lk_event_type event_of(const sim_request *r, const sim_change *c)
 {
-  bool same = strcmp(c->path, r->path) == 0;
+  bool is_own_node = strcmp(c->path, r->path) == 0;
   bool appears_or_disappears =
       c->type == LK_EVENT_CREATED || c->type == LK_EVENT_DELETED;
 
   if (c->type == NO_EVENT)
     return NO_EVENT;
-  if (same || (r->persistent->mode == LK_WATCH_RECURSIVE &&
-               sim_is_below(c->path, r->path)))
+  if (is_own_node || (r->persistent->mode == LK_WATCH_RECURSIVE &&
+                      sim_is_below(c->path, r->path)))
     return (c->perms & LK_PERM_READ) != 0 ? c->type : NO_EVENT;
   if (r->persistent->mode == LK_WATCH_PERSISTENT && appears_or_disappears &&
       sim_is_child(c, r->path))
@@ -108,9 +109,13 @@ static void note_registration(const sim_checker *checker, const sim_life *l,
     r->persistent->registered = false;
     return;
   }
-  for (size_t i = 0, n = 0; i < until && !r->persistent->registered; i++) {
-    if (received->frames[i].type == SIM_FRAME_SET_WATCHES &&
-        ++n == received->at_reconnect)
+  size_t replies = 0;
+
+  for (size_t i = 0; i < until && !r->persistent->registered; i++) {
+    if (received->frames[i].type != SIM_FRAME_SET_WATCHES)
+      continue;
+    replies++;
+    if (replies == received->at_reconnect)
       set_registered(checker, r, received->frames[i].zxid);
   }
 }
@@ -119,16 +124,16 @@ static void note_registration(const sim_checker *checker, const sim_life *l,
  * setWatches was outstanding, or one is repeated because it was throttled. */
 static bool event_may_be_sent_again(const sim_received *received, size_t frame)
 {
-  size_t answered = 0;
-  int32_t last = 0;
+  size_t replies = 0;
+  bool last_was_throttled = false;
 
   for (size_t i = 0; i < frame; i++) {
-    if (received->frames[i].type > 0) /* an event */
+    if (sim_frame_is_event(&received->frames[i]))
       continue;
-    answered++;
-    last = received->frames[i].type;
+    replies++;
+    last_was_throttled = received->frames[i].type == SIM_FRAME_THROTTLED;
   }
-  return answered < received->set_watches_sent || last == SIM_FRAME_THROTTLED;
+  return replies < received->set_watches_sent || last_was_throttled;
 }
 
 /* A persistent watch reports its re-registration once on each connection, and
@@ -200,12 +205,13 @@ static void add_candidate(sim_persistent_watch *s, size_t next)
 static bool event_is_possible(const sim_checker *checker, const sim_request *r,
                               const lk_event *e, bool sent_again)
 {
-  sim_persistent_watch was = *r->persistent;
+  sim_persistent_watch before = *r->persistent;
 
   r->persistent->ncandidates = 0;
-  for (size_t i = 0; i < was.ncandidates; i++) {
-    size_t at = was.candidates[i];
-    const sim_change *c = was.registered ? next_change(checker, r, &at) : NULL;
+  for (size_t i = 0; i < before.ncandidates; i++) {
+    size_t at = before.candidates[i];
+    const sim_change *c =
+        before.registered ? next_change(checker, r, &at) : NULL;
 
     if (sent_again)
       add_candidate(r->persistent, at);
@@ -214,7 +220,7 @@ static bool event_is_possible(const sim_checker *checker, const sim_request *r,
   }
   if (r->persistent->ncandidates > 0 || sent_again)
     return true;
-  *r->persistent = was;
+  *r->persistent = before;
   return false;
 }
 
@@ -315,21 +321,21 @@ static const sim_change *drop_passed_candidates(const sim_checker *checker,
                                                 const sim_request *r,
                                                 int64_t zxid)
 {
-  sim_persistent_watch was = *r->persistent;
+  sim_persistent_watch before = *r->persistent;
   const sim_change *due = NULL;
 
   r->persistent->ncandidates = 0;
-  for (size_t i = 0; i < was.ncandidates; i++) {
-    const sim_change *c = next_change(checker, r, &was.candidates[i]);
+  for (size_t i = 0; i < before.ncandidates; i++) {
+    const sim_change *c = next_change(checker, r, &before.candidates[i]);
 
     if (c == NULL || c->zxid > zxid)
-      add_candidate(r->persistent, was.candidates[i]);
+      add_candidate(r->persistent, before.candidates[i]);
     else
       due = c;
   }
   if (r->persistent->ncandidates > 0)
     return NULL;
-  r->persistent->candidates[0] = was.candidates[was.ncandidates - 1];
+  r->persistent->candidates[0] = before.candidates[before.ncandidates - 1];
   r->persistent->ncandidates = 1;
   return due;
 }
@@ -375,16 +381,20 @@ void sim_watch_stays(sim_checker *checker, const sim_fact *f)
     if (sim_is_recording_frames(checker->world) &&
         (f->op == LK_OPCODE_SET_WATCHES || f->op == LK_OPCODE_SET_WATCHES2))
       sim_received_set_watches_sent(f->life, f->xid);
-  } else if (!checker->world->all_requests)
     return;
-  else if (f->type == SIM_REPLY)
+  }
+  if (!checker->world->all_requests) /* there are no persistent watches */
+    return;
+  if (f->type == SIM_REPLY) {
     check_missing_events(checker, f->life, f->reply);
-  else if (r->persistent == NULL)
     return;
-  else if (f->type == SIM_WATCH_EVENT)
+  }
+  if (r->persistent == NULL)
+    return;
+  if (f->type == SIM_WATCH_EVENT) {
     check_persistent_event(checker, sim_life_of(checker, r->process), r,
                            f->watch_event);
-  else if (r->watch_registered) {
+  } else if (r->watch_registered) {
     set_registered(checker, r, r->watch_zxid);
     r->persistent->first_missed = r->persistent->candidates[0];
   }

@@ -77,12 +77,11 @@ static const char *missing_property(const sim_handle *h)
 
 static void check_ok(sim_checker *checker, const sim_handle *h)
 {
-  const char *what;
-
   if (h->lock == NULL || h->freeing || !sim_process_has_client(h->process) ||
       !lk_lock_ok(h->lock))
     return;
-  what = missing_property(h);
+  const char *what = missing_property(h);
+
   if (what != NULL)
     sim_violated(checker, "lk_lock_ok() is true for %s without %s", h->name,
                  what);
@@ -96,7 +95,9 @@ void sim_lock_ok(sim_checker *checker, const sim_fact *f)
       check_ok(checker, h);
   } else if (f->type == SIM_PERIODIC) {
     SIM_EACH_HANDLE(checker, h)
-    check_ok(checker, h);
+    {
+      check_ok(checker, h);
+    }
   } else {
     check_ok(checker, f->handle);
   }
@@ -110,11 +111,11 @@ static bool route_is_clear(const sim_checker *checker, const sim_life *l,
 {
   const sim_route *r =
       sim_network_route(checker->world->network, l->process->index, i);
-  int64_t most = checker->world->shortest_ms * SIM_MS / 16;
+  int64_t little_us = checker->world->shortest_ms * SIM_MS / 16;
 
   return r->cut[SIM_UP] == 0 && r->cut[SIM_DOWN] == 0 && r->proxies == 0 &&
          r->us_per_kb == 0 &&
-         r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < most;
+         r->delay_us[SIM_UP] + r->delay_us[SIM_DOWN] < little_us;
 }
 
 /* The number of addresses that a round of connection attempts tries; the client
@@ -160,33 +161,37 @@ static int64_t handshake_us(const sim_checker *checker, const sim_life *l,
 static bool is_within_reach(const sim_checker *checker, const sim_life *l)
 {
   sim_ensemble *e = checker->world->ensemble;
-  bool clear =
-      sim_ensemble_leader(e) >= 0 && sim_links_whole(e) &&
-      sim_process_runs(l->process) &&
-      sim_now_us(checker) > checker->links_last_slow_us + sim_T_us(checker);
 
-  for (unsigned i = 0; clear && i < checker->world->config.servers; i++)
-    clear = sim_server_serves(sim_ensemble_server(e, i)) &&
-            !sim_server_closes_early(sim_ensemble_server(e, i)) &&
-            route_is_clear(checker, l, i) &&
-            handshake_us(checker, l, i) < attempt_us(checker, l);
-  return clear;
+  if (sim_ensemble_leader(e) < 0 || !sim_links_whole(e) ||
+      !sim_process_runs(l->process) ||
+      sim_now_us(checker) <= checker->links_last_slow_us + sim_T_us(checker))
+    return false;
+  for (unsigned i = 0; i < checker->world->config.servers; i++) {
+    const sim_server *s = sim_ensemble_server(e, i);
+
+    if (!sim_server_serves(s) || sim_server_closes_early(s) ||
+        !route_is_clear(checker, l, i) ||
+        handshake_us(checker, l, i) >= attempt_us(checker, l))
+      return false;
+  }
+  return true;
 }
 
-/* The longest time until the client is connected: a round of attempts takes two
- * thirds of the session timeout, or a quarter of a second for each address.
- * Before it there may be a pause and the rest of an earlier round. */
+/* The longest time until the client is connected: a pause and a round of
+ * attempts. A round takes two thirds of the session timeout, or
+ * LEAST_ATTEMPT_MS for each address if that is longer. */
 static int64_t connect_limit_us(const sim_checker *checker, const sim_life *l)
 {
-  int64_t round = checker->world->longest_ms * SIM_MS * 2 / 3;
-  int64_t least =
+  int64_t usual_us = checker->world->longest_ms * SIM_MS * 2 / 3;
+  int64_t least_us =
       (int64_t)address_count(checker, l) * LEAST_ATTEMPT_MS * SIM_MS;
-  int64_t limit = (round > least ? round : least) + LONGEST_PAUSE_MS * SIM_MS;
+  int64_t round_us = usual_us > least_us ? usual_us : least_us;
+  int64_t limit_us = round_us + LONGEST_PAUSE_MS * SIM_MS;
 
-  if (checker->world->wipes >
-      0) /* after a wipe, servers refuse clients that have seen a later zxid */
-    limit += sim_T_us(checker) * 4 / 3;
-  return limit;
+  /* after a wipe, servers refuse clients that have seen a later zxid */
+  if (checker->world->wipes > 0)
+    limit_us += sim_T_us(checker) * 4 / 3;
+  return limit_us;
 }
 
 static bool seeks_connection(const sim_life *l)
@@ -237,15 +242,15 @@ void sim_bytes_arrive(sim_checker *checker, const sim_fact *f)
   const sim_life *l = f->life;
   const sim_process *p = l->process;
   int64_t now = sim_now_us(checker);
-  int64_t last =
+  int64_t last_us = /* before the bytes that arrive now */
       l->last_bytes_us < now ? l->last_bytes_us : l->previous_bytes_us;
   int64_t t = lk_client_timeout_ms(p->client) * SIM_MS;
 
   if (sim_fault_is_possible(checker->world, SIM_FAULT_NARROW) &&
-      gave_up_connection(f) && now - last < t / 4 && p->busy_until_us <= now)
+      gave_up_connection(f) && now - last_us < t / 4 && p->busy_until_us <= now)
     sim_violated(checker,
                  "%s gives up a connection %" PRId64 " ms after bytes came",
-                 p->name, (now - last) / SIM_MS);
+                 p->name, (now - last_us) / SIM_MS);
 }
 
 /* ---- number of requests and connections --------------------------------- */
@@ -261,8 +266,8 @@ enum { MOST_SENT = 2500 };
 static size_t most_connects(const sim_checker *checker)
 {
   const sim_world *w = checker->world;
-  size_t timeouts =
-      (size_t)((w->timeout_ms + w->shortest_ms - 1) / w->shortest_ms);
+  int32_t rounded_up = (w->timeout_ms + w->shortest_ms - 1) / w->shortest_ms;
+  size_t timeouts = (size_t)rounded_up;
 
   return timeouts * (24 + 12 * (size_t)w->config.servers);
 }
@@ -293,7 +298,9 @@ static void check_and_reset_counts(sim_checker *checker)
 
     if (l->process == NULL || sim_now_us(checker) - l->count_us < T)
       continue;
-    if (sim_now_us(checker) - l->count_us < T + T / 8)
+    bool counted_for_one_T = sim_now_us(checker) - l->count_us < T + T / 8;
+
+    if (counted_for_one_T)
       check_count(checker, l);
     l->nsent = l->nconnects = 0;
     l->count_us = sim_now_us(checker);

@@ -39,27 +39,27 @@ static bool no_deletion_is_excused(const sim_checker *checker,
 
 /* ---- exclusion ---------------------------------------------------------- */
 
-/* Goes by lk_lock_ok() alone, since a callback may come later. */
+/* lk_lock_ok() alone counts, since a callback may come later. */
 bool sim_certainly_holds(const sim_checker *checker, const sim_handle *h)
 {
   return h->lock != NULL && !h->freeing && lk_lock_ok(h->lock) &&
          no_deletion_is_excused(checker, &h->held);
 }
 
-/* `alone`: for each lock the handle that holds it alone, of those before `h`.
- */
+/* `alone`: for each lock, the handle before `h` that holds it alone; NULL: none
+ * does. */
 static void check_alone(sim_checker *checker, const sim_handle *h,
                         const sim_handle **alone)
 {
   for (size_t i = 0; i < h->nplaces && h->kind != SIM_SEMAPHORE; i++) {
-    unsigned at = h->places[i].lock_index;
+    unsigned lock = h->places[i].lock_index;
 
     if (h->places[i].shares)
       continue;
-    if (alone[at] != NULL)
-      sim_violated(checker, "%s and %s both hold %s", alone[at]->name, h->name,
-                   checker->world->locks[at]);
-    alone[at] = h;
+    if (alone[lock] != NULL)
+      sim_violated(checker, "%s and %s both hold %s", alone[lock]->name,
+                   h->name, checker->world->locks[lock]);
+    alone[lock] = h;
   }
 }
 
@@ -150,10 +150,10 @@ static bool was_waiting(lk_contender_state s)
 /* Checks a grant without a new list against the last list. The list forbids it
  * if it showed a number that is not trusted, or a predecessor that still exists
  * or may have been downgraded. */
-static void check_list(sim_checker *checker, const sim_contender *a,
-                       const sim_entry *own)
+static void check_last_list(sim_checker *checker, const sim_contender *a,
+                            const sim_entry *own)
 {
-  int64_t last = 0;
+  int64_t last_deletion_zxid = 0; /* of the predecessors in the list */
 
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (!e->is_contender || e->lock_index != own->lock_index ||
@@ -168,10 +168,10 @@ static void check_list(sim_checker *checker, const sim_contender *a,
     if (e->is_write_side && !own->is_reader)
       sim_violated(checker, "%s is granted, though %s may have been downgraded",
                    own->name, e->name);
-    if (e->deleted_zxid > last)
-      last = e->deleted_zxid;
+    if (e->deleted_zxid > last_deletion_zxid)
+      last_deletion_zxid = e->deleted_zxid;
   }
-  if (own->deleted_zxid != 0 && own->deleted_zxid < last)
+  if (own->deleted_zxid != 0 && own->deleted_zxid < last_deletion_zxid)
     sim_violated(checker, "%s is granted, and its predecessor still exists",
                  own->name);
 }
@@ -193,12 +193,13 @@ void sim_handoff_rule(sim_checker *checker, const sim_fact *f)
                  own->name);
   if (a->ct->own.watch == NULL || a->ct->own.watched_on != a->list_connection)
     sim_violated(checker, "%s is granted without a watch on it", own->name);
-  check_list(checker, a, own);
+  check_last_list(checker, a, own);
 }
 
 /* ---- liveness ----------------------------------------------------------- */
 
-/* Whether the contender has or wants a node and is not granted. */
+/* Whether the contender has or wants a node and is not granted. These states
+ * follow each other in their enum. */
 static bool is_queued(lk_contender_state s)
 {
   return s >= LK_CONTENDER_PAUSED && s <= LK_CONTENDER_CHECKING_OWN;
@@ -243,8 +244,10 @@ static bool has_room(const sim_checker *checker, const sim_entry *own)
 {
   int32_t count = 0;
 
-  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next)
-    count += e->lock_index == own->lock_index;
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
+    if (e->lock_index == own->lock_index)
+      count++;
+  }
   return count <= sim_limit_since(checker, sim_now_us(checker));
 }
 
@@ -265,6 +268,11 @@ static bool route_is_too_slow(const sim_checker *checker, const sim_life *l)
          checker->world->shortest_ms * SIM_MS / 4;
 }
 
+static bool is_next(const sim_checker *checker, const sim_entry *own)
+{
+  return own->is_permit ? has_room(checker, own) : is_first(checker, own);
+}
+
 static void check_overdue_grant(sim_checker *checker, sim_contender *a)
 {
   const sim_entry *own =
@@ -272,8 +280,7 @@ static void check_overdue_grant(sim_checker *checker, sim_contender *a)
 
   if (own != NULL &&
       (own->deleted_zxid != 0 || node_event_may_be_missing(checker, own) ||
-       route_is_too_slow(checker, a->life) ||
-       !(own->is_permit ? has_room(checker, own) : is_first(checker, own))))
+       route_is_too_slow(checker, a->life) || !is_next(checker, own)))
     own = NULL;
   if (sim_grace_is_over(checker, a->life, &a->first_ungranted, own))
     sim_violated(checker, "%s is first and is not granted", own->name);
@@ -311,12 +318,13 @@ static const sim_entry *first_in_queue(const sim_checker *checker,
 
 static bool is_wanted(const sim_checker *checker, size_t lock_index)
 {
-  bool wanted = false;
-
   SIM_EACH_HANDLE(checker, h)
-  wanted = wanted || (h->lock != NULL && h->acquiring &&
-                      sim_place_at(h, (int)lock_index) != NULL);
-  return wanted;
+  {
+    if (h->lock != NULL && h->acquiring &&
+        sim_place_at(h, (int)lock_index) != NULL)
+      return true;
+  }
+  return false;
 }
 
 /* The nodes of a process that died are deleted when its session ends, within T
@@ -357,31 +365,38 @@ static const sim_entry *own_at(const sim_checker *checker, const sim_handle *h,
 
 /* The number of predecessors that a list at `zxid` showed. If the own node did
  * not exist then, all contenders that exclude it count. */
-static size_t count_predecessors(const sim_checker *checker, const sim_place *s,
-                                 const sim_entry *own, int64_t zxid)
+static size_t count_predecessors(const sim_checker *checker,
+                                 const sim_place *place, const sim_entry *own,
+                                 int64_t zxid)
 {
+  bool own_existed = own != NULL && sim_entry_existed_at(own, zxid);
   size_t n = 0;
 
-  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older)
-    n += e->is_contender && e->lock_index == (int)s->lock_index &&
-         sim_entry_existed_at(e, zxid) && !(e->is_reader && s->shares) &&
-         (own == NULL || !sim_entry_existed_at(own, zxid) ||
-          (e != own && e->suffix < own->suffix));
+  for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
+    bool is_in_list = e->is_contender &&
+                      e->lock_index == (int)place->lock_index &&
+                      sim_entry_existed_at(e, zxid);
+    bool share_lock = e->is_reader && place->shares;
+
+    if (is_in_list && !share_lock &&
+        (!own_existed || (e != own && e->suffix < own->suffix)))
+      n++;
+  }
   return n;
 }
 
 static void check_refusal(sim_checker *checker, const sim_handle *h)
 {
-  const lk_reply *a = lk_client_reply(h->process->client);
-  bool some = a == NULL || h->local;
+  const lk_reply *reply = lk_client_reply(h->process->client);
+  bool limit_is_exceeded = reply == NULL || h->local; /* or it is unknown */
 
-  for (size_t i = 0; !some && i < h->nplaces; i++) {
+  for (size_t i = 0; !limit_is_exceeded && i < h->nplaces; i++) {
     const sim_entry *own = own_at(checker, h, (int)h->places[i].lock_index);
 
-    some =
-        count_predecessors(checker, &h->places[i], own, a->zxid) > h->max_queue;
+    limit_is_exceeded = count_predecessors(checker, &h->places[i], own,
+                                           reply->zxid) > h->max_queue;
   }
-  if (!some || h->max_queue == 0)
+  if (!limit_is_exceeded || h->max_queue == 0)
     sim_violated(checker, "%s has %zu predecessors and is refused", h->name,
                  h->max_queue);
 }
@@ -402,10 +417,12 @@ void sim_queue_full(sim_checker *checker, const sim_fact *f)
       h->max_queue == 0 || was_waiting(f->state_before))
     return;
   const sim_entry *own = sim_entry_of(checker, f->contender->ct);
-  const sim_place *s = own == NULL ? NULL : sim_place_at(h, own->lock_index);
+  const sim_place *place =
+      own == NULL ? NULL : sim_place_at(h, own->lock_index);
 
-  if (s != NULL && count_predecessors(checker, s, own,
-                                      f->contender->list_zxid) > h->max_queue)
+  if (place != NULL &&
+      count_predecessors(checker, place, own, f->contender->list_zxid) >
+          h->max_queue)
     sim_violated(checker, "%s waits behind more than %zu", h->name,
                  h->max_queue);
 }
@@ -425,26 +442,25 @@ static void check_token(sim_checker *checker, const sim_handle *h)
 {
   const sim_entry *e = h->held.count == 0 ? NULL : h->held.at[0];
   const char *path = lk_lock_node(h->lock);
-  uint64_t should = 0;
+  uint64_t largest = 0;
 
   for (size_t i = 0; i < h->held.count; i++) {
-    uint64_t token = token_of(h->held.at[i]);
-
-    should = token > should ? token : should;
+    if (token_of(h->held.at[i]) > largest)
+      largest = token_of(h->held.at[i]);
   }
   for (size_t i = 0; h->kind == SIM_MULTILOCK && i < h->held.count; i++) {
-    const sim_entry *part = h->held.at[i];
-    const char *dir = checker->world->locks[part->lock_index];
+    const sim_entry *member = h->held.at[i];
+    const char *dir = checker->world->locks[member->lock_index];
 
-    if (lk_multilock_token(h->lock, dir) != token_of(part))
+    if (lk_multilock_token(h->lock, dir) != token_of(member))
       sim_violated(checker, "%s has token 0x%" PRIx64 " for %s", h->name,
-                   lk_multilock_token(h->lock, dir), part->path);
+                   lk_multilock_token(h->lock, dir), member->path);
   }
-  if (e == NULL || lk_lock_token(h->lock) != should || path == NULL ||
+  if (e == NULL || lk_lock_token(h->lock) != largest || path == NULL ||
       strcmp(path, e->path) != 0)
     sim_violated(checker,
                  "%s has token 0x%" PRIx64 ", and its node is of 0x%" PRIx64,
-                 h->name, lk_lock_token(h->lock), should);
+                 h->name, lk_lock_token(h->lock), largest);
 }
 
 /* Whether the node was created by the process that had the session before, and
@@ -489,19 +505,20 @@ void sim_token_monotone(sim_checker *checker, const sim_fact *f)
 
 /* Whether both nodes may have one number: a write node and a reader that it was
  * downgraded to, or two such readers. */
-static bool may_share(const sim_entry *a, const sim_entry *b)
+static bool may_have_same_number(const sim_entry *a, const sim_entry *b)
 {
   return a->downgraded_from == b || b->downgraded_from == a ||
          (a->downgraded_from != NULL &&
           a->downgraded_from == b->downgraded_from);
 }
 
+/* Whether another node had the same number at `zxid`. */
 static bool has_twin(const sim_checker *checker, const sim_entry *own,
                      int64_t zxid)
 {
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e != own && e->is_contender && e->lock_index == own->lock_index &&
-        e->suffix == own->suffix && !may_share(e, own) &&
+        e->suffix == own->suffix && !may_have_same_number(e, own) &&
         sim_entry_existed_at(e, zxid))
       return true;
   }

@@ -10,6 +10,11 @@
 /* Checks replies to rare requesters against the change log. The functions
  * wrong_… return what is wrong; NULL: nothing. */
 
+enum {
+  SUFFIX_DIGITS = 10, /* of a sequence number */
+  ANY_VERSION = -1
+};
+
 static bool same_text(const char *text, lk_bytes b)
 {
   return b.len == strlen(text) && memcmp(b.at, text, b.len) == 0;
@@ -43,10 +48,12 @@ static bool same_stat(const sim_change *c, const lk_stat *s)
 /* The error that a server must return for a read of a node. */
 static int err_of_read(const sim_change *c)
 {
-  return c == NULL ? LK_ERR_NO_NODE : !is_readable(c) ? LK_ERR_NO_AUTH : 0;
+  if (c == NULL)
+    return LK_ERR_NO_NODE;
+  return is_readable(c) ? 0 : LK_ERR_NO_AUTH;
 }
 
-/* The names are exactly those of the children. */
+/* The names must be exactly those of the children. */
 static const char *wrong_names(const sim_checker *checker, const char *path,
                                const lk_bytes *names, size_t count,
                                int64_t zxid)
@@ -66,12 +73,15 @@ static const char *wrong_names(const sim_checker *checker, const char *path,
         return "a name twice";
     }
   }
-  return count == sim_change_log_count_below(&checker->change_log, path, true,
-                                             zxid)
+  return count ==
+                 sim_change_log_count_children(&checker->change_log, path, zxid)
              ? NULL
              : "another number of names";
 }
 
+enum { TYPE_OF_ERROR = -1 }; /* lk_read_result.type of a read that failed */
+
+/* `e`: a read of a multiRead; `c`: its node at `zxid`. */
 static const char *wrong_part(const sim_checker *checker,
                               const sim_request_op *e, const lk_read_result *r,
                               int64_t zxid)
@@ -81,7 +91,7 @@ static const char *wrong_part(const sim_checker *checker,
   if (r->err != err_of_read(c))
     return "another error";
   if (r->err != 0)
-    return r->type == -1 ? NULL : "an error with another label";
+    return r->type == TYPE_OF_ERROR ? NULL : "an error with another label";
   if (r->type != e->type)
     return "another label";
   if (e->type == LK_READ_GET_CHILDREN)
@@ -137,12 +147,14 @@ static const char *wrong_owned(const sim_checker *checker, const sim_request *r,
   for (size_t i = 0; i < sim_change_log_first_after(&checker->change_log, zxid);
        i++) {
     const sim_change *c = &checker->change_log.changes[i];
-    bool below = strncmp(c->path, r->path, strlen(r->path)) == 0;
+    bool is_below_path = strncmp(c->path, r->path, strlen(r->path)) == 0;
 
-    if (!below || c->stat.ephemeral_owner != session)
+    if (!is_below_path || c->stat.ephemeral_owner != session)
       continue;
-    count += c->type == LK_EVENT_CREATED;
-    count -= c->type == LK_EVENT_DELETED;
+    if (c->type == LK_EVENT_CREATED)
+      count++;
+    else if (c->type == LK_EVENT_DELETED)
+      count--;
   }
   return count == res->count ? NULL : "another number of paths";
 }
@@ -184,7 +196,7 @@ static const char *wrong_create(const sim_request_op *e, const char *path,
   if (c == NULL || strcmp(path, c->path) != 0)
     return "a path that it did not create";
   if (strncmp(path, e->path, len) != 0 ||
-      strlen(path) != len + (sequential ? 10 : 0))
+      strlen(path) != len + (sequential ? SUFFIX_DIGITS : 0))
     return "a path that was not requested";
   return strcmp(c->data, e->data) == 0 ? NULL : "a path with other data";
 }
@@ -194,12 +206,12 @@ const char *sim_wrong_rare_reply(const sim_checker *checker,
                                  int64_t zxid)
 {
   const sim_change *c = sim_change_log_at(&checker->change_log, r->path, zxid);
-  bool reads = r->verb == SIM_LIST || r->verb == SIM_COUNT;
+  bool reads_node = r->verb == SIM_LIST || r->verb == SIM_COUNT;
   bool refused = res->err == LK_ERR_THROTTLED ||
                  (res->err == LK_ERR_UNIMPLEMENTED &&
                   sim_fault_is_possible(checker->world, SIM_FAULT_OLDER));
 
-  if (reads && !refused && res->err != err_of_read(c))
+  if (reads_node && !refused && res->err != err_of_read(c))
     return "another error";
   if (res->err != 0)
     return NULL;
@@ -211,7 +223,7 @@ const char *sim_wrong_rare_reply(const sim_checker *checker,
     return wrong_names(checker, r->path, res->names, res->count, zxid);
   case SIM_COUNT:
     return res->count == sim_change_log_count_below(&checker->change_log,
-                                                    r->path, false, zxid)
+                                                    r->path, zxid)
                ? NULL
                : "another count";
   case SIM_OWNED: return wrong_owned(checker, r, res, zxid);
@@ -238,12 +250,12 @@ static bool is_create(const sim_request_op *e)
          e->type == LK_OP_CREATE_TTL;
 }
 
+/* The type of change that an operation makes; it is not a check. */
 static lk_event_type change_of(const sim_request_op *e)
 {
-  return is_create(e)              ? LK_EVENT_CREATED
-         : e->type == LK_OP_SET    ? LK_EVENT_CHANGED
-         : e->type == LK_OP_DELETE ? LK_EVENT_DELETED
-                                   : LK_EVENT_ENDED;
+  if (is_create(e))
+    return LK_EVENT_CREATED;
+  return e->type == LK_OP_SET ? LK_EVENT_CHANGED : LK_EVENT_DELETED;
 }
 
 /* Checks the result of an operation of a successful transaction against the
@@ -286,12 +298,15 @@ static const char *wrong_batch(const sim_checker *checker, const sim_request *r,
     wrong = wrong_result(e, &res->done[i], c);
     if (wrong != NULL)
       return wrong;
-    at += e->type != LK_OP_CHECK;
+    if (e->type != LK_OP_CHECK)
+      at++;
   }
   return at == end ? NULL : "success, and more was executed";
 }
 
-static bool overlap(const sim_request_op *a, const sim_request_op *b)
+/* Whether one of the operations may concern the node of the other one, or a
+ * parent of it. The path of a sequential node begins with the requested one. */
+static bool may_interfere(const sim_request_op *a, const sim_request_op *b)
 {
   return strncmp(a->path, b->path, strlen(a->path)) == 0 ||
          strncmp(a->path, b->path, strlen(b->path)) == 0;
@@ -321,8 +336,8 @@ static bool had_child_of_session(const sim_checker *checker, const char *path,
 
 /* Whether the tree at `zxid` explains the error of an operation. Only called if
  * no earlier operation of the transaction has changed the node. */
-static bool is_reason(const sim_checker *checker, const sim_request_op *e,
-                      int err, int64_t zxid)
+static bool error_has_reason(const sim_checker *checker,
+                             const sim_request_op *e, int err, int64_t zxid)
 {
   const sim_change *c = sim_change_log_at(&checker->change_log, e->path, zxid);
   const sim_change *dir = parent_of(checker, e->path, zxid);
@@ -333,11 +348,12 @@ static bool is_reason(const sim_checker *checker, const sim_request_op *e,
   case LK_ERR_NO_CHILDREN_FOR_EPHEMERALS:
     return is_create(e) && dir != NULL && dir->stat.ephemeral_owner != 0;
   case LK_ERR_BAD_VERSION:
-    return c != NULL && e->version != -1 && e->version != c->stat.version;
+    return c != NULL && e->version != ANY_VERSION &&
+           e->version != c->stat.version;
   case LK_ERR_NOT_EMPTY:
     return e->type == LK_OP_DELETE &&
-           (sim_change_log_count_below(&checker->change_log, e->path, true,
-                                       zxid) > 0 ||
+           (sim_change_log_count_children(&checker->change_log, e->path, zxid) >
+                0 ||
             had_child_of_session(checker, e->path, zxid));
   case LK_ERR_NO_AUTH:
     return e->type == LK_OP_CHECK && c != NULL && !is_readable(c);
@@ -366,10 +382,10 @@ static const char *wrong_failure(const sim_checker *checker,
       return "a result behind the one that failed";
   }
   for (size_t i = 0; i < failed; i++) {
-    if (overlap(&r->ops[i], &r->ops[failed]))
+    if (may_interfere(&r->ops[i], &r->ops[failed]))
       return NULL;
   }
-  return is_reason(checker, &r->ops[failed], res->err, zxid)
+  return error_has_reason(checker, &r->ops[failed], res->err, zxid)
              ? NULL
              : "an error without a reason";
 }
@@ -381,7 +397,7 @@ static void check_multi_reply(sim_checker *checker, const sim_request *r,
 
   if (res->err == 0)
     wrong = wrong_batch(checker, r, res, a->zxid);
-  else if (a->err == 0) /* else it was refused as a whole */
+  else if (a->err == 0) /* one of the operations has failed */
     wrong = wrong_failure(checker, r, res, a->zxid);
   else if (res->count != 0)
     wrong = "results of a request that was refused";
@@ -396,8 +412,9 @@ static void check_multi_reply(sim_checker *checker, const sim_request *r,
  * writes, or none was executed. */
 static void check_executed_whole(sim_checker *checker, const sim_request *r)
 {
-  size_t writes = 0, written = 0;
-  int64_t zxid = 0;
+  size_t writes = 0;
+  size_t written = 0;
+  int64_t zxid = 0; /* of the last write that was executed */
 
   for (size_t i = 0; i < r->nops; i++) {
     const sim_request_op *e = &r->ops[i];
@@ -407,7 +424,8 @@ static void check_executed_whole(sim_checker *checker, const sim_request *r)
       continue;
     writes++;
     at = sim_change_log_zxid_of(&checker->change_log, e->data);
-    written += at != 0;
+    if (at != 0)
+      written++;
     if (at != 0 && zxid != 0 && at != zxid)
       sim_violated(checker,
                    "request %" PRIu64

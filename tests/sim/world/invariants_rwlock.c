@@ -11,9 +11,10 @@
 
 /* ---- sides held at the same time ---------------------------------------- */
 
+/* The holders of one lock. */
 typedef struct holders {
-  const sim_handle *alone;  /* the handle that holds it alone */
-  const sim_handle *shared; /* any of the handles that share it */
+  const sim_handle *alone;  /* the handle that holds it alone, or NULL */
+  const sim_handle *shared; /* the first handle that shares it, or NULL */
 } holders;
 
 /* A violation if one handle holds a lock alone and another shares it. A writer
@@ -26,33 +27,35 @@ static void check_pair(sim_checker *checker, const sim_handle *alone,
                  checker->world->locks[lock_index], shared->name);
 }
 
-/* Both sides of a lock follow each other in the list, so any reader may stand
- * for all. */
+/* `of_locks`: for each lock, the holders before `h`. Both sides of a lock
+ * follow each other in the list of handles, so one of the readers may stand for
+ * all. */
 static void check_rwlock_holder(sim_checker *checker, const sim_handle *h,
-                                holders *of)
+                                holders *of_locks)
 {
   for (size_t i = 0; i < h->nplaces && h->kind != SIM_SEMAPHORE; i++) {
-    unsigned at = h->places[i].lock_index;
+    unsigned lock = h->places[i].lock_index;
+    holders *others = &of_locks[lock];
 
     if (h->places[i].shares) {
-      check_pair(checker, of[at].alone, h, at);
-      of[at].shared = of[at].shared == NULL ? h : of[at].shared;
+      check_pair(checker, others->alone, h, lock);
+      if (others->shared == NULL)
+        others->shared = h;
     } else {
-      check_pair(checker, h, of[at].shared, at);
-      of[at].alone = h;
+      check_pair(checker, h, others->shared, lock);
+      others->alone = h;
     }
   }
 }
 
 static void check_rwlock_holders(sim_checker *checker)
 {
-  holders of[SIM_MOST_LOCKS];
+  holders of_locks[SIM_MOST_LOCKS] = {{NULL, NULL}};
 
-  memset(of, 0, sizeof of);
   SIM_EACH_HANDLE(checker, h)
   {
     if (sim_certainly_holds(checker, h))
-      check_rwlock_holder(checker, h, of);
+      check_rwlock_holder(checker, h, of_locks);
   }
 }
 
@@ -62,9 +65,10 @@ static void check_rwlock_holders(sim_checker *checker)
 static bool in_same_queue(const sim_entry *e, const sim_handle *h,
                           const sim_place *s)
 {
-  bool rw = h->kind == SIM_RWLOCK || s->shares || s->writes;
+  bool handle_is_rwlock = h->kind == SIM_RWLOCK || s->shares || s->writes;
+  bool node_is_of_rwlock = e->is_reader || e->is_write_side;
 
-  return rw == (e->is_reader || e->is_write_side);
+  return handle_is_rwlock == node_is_of_rwlock;
 }
 
 static void check_foreign_holder(sim_checker *checker, const sim_entry *e)
@@ -102,7 +106,7 @@ static const sim_entry *predecessor_of(const sim_checker *checker,
 
 /* A waiter watches its direct predecessor, and readers do not wait for
  * readers. */
-static void check_watch(sim_checker *checker, const sim_contender *a)
+static void check_watched_node(sim_checker *checker, const sim_contender *a)
 {
   const sim_entry *own = sim_entry_of(checker, a->ct);
   const sim_entry *predecessor =
@@ -124,16 +128,17 @@ static void check_watch(sim_checker *checker, const sim_contender *a)
 /* A writer excludes all, readers share; each watches its direct predecessor. */
 void sim_rw_matrix(sim_checker *checker, const sim_fact *f)
 {
-  const lk_contender *ct =
-      f->type == SIM_CONTENDER_STEP ? f->contender->ct : NULL;
-
   if (sim_has_only_mutexes(checker->world))
     return;
-  if (ct == NULL) {
+  if (f->type == SIM_JOB_DONE) {
     check_rwlock_holders(checker);
     check_foreign_holders(checker);
-  } else if (ct->state == LK_CONTENDER_WAITING && !ct->wait.watches_directory) {
-    check_watch(checker, f->contender);
+    return;
+  }
+  const lk_contender *ct = f->contender->ct;
+
+  if (ct->state == LK_CONTENDER_WAITING && !ct->wait.watches_directory) {
+    check_watched_node(checker, f->contender);
   }
 }
 

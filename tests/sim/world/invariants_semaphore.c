@@ -18,6 +18,7 @@ static bool is_semaphore(const sim_fact *f)
 
 /* ---- limit -------------------------------------------------------------- */
 
+/* The data are a number of four bytes, the most significant first. */
 static int32_t permits_in(const sim_version *v)
 {
   const unsigned char *b = (const unsigned char *)v->data;
@@ -36,10 +37,12 @@ int32_t sim_limit_since(const sim_checker *checker, int64_t us)
   if (e == NULL)
     return checker->world->permits;
   for (const sim_version *v = e->newest; v != NULL; v = v->older) {
-    most = permits_in(v) > most ? permits_in(v) : most;
+    if (permits_in(v) > most)
+      most = permits_in(v);
     if (v->at_us <= us)
       return most;
   }
+  /* before the node existed, the initial number counted */
   return most > checker->world->permits ? most : checker->world->permits;
 }
 
@@ -47,7 +50,7 @@ int32_t sim_limit_since(const sim_checker *checker, int64_t us)
  * of a new number, so the largest recent one counts. */
 void sim_sem_limit(sim_checker *checker, const sim_fact *f)
 {
-  size_t sum = 0;
+  size_t held = 0;
   int32_t limit =
       sim_limit_since(checker, sim_now_us(checker) - sim_grace_us(checker));
 
@@ -56,13 +59,15 @@ void sim_sem_limit(sim_checker *checker, const sim_fact *f)
   SIM_EACH_HANDLE(checker, h)
   {
     if (h->kind == SIM_SEMAPHORE && sim_certainly_holds(checker, h))
-      sum += h->held.count;
+      held += h->held.count;
   }
-  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next)
-    sum += e->is_permit && e->foreign_holds;
-  if ((int64_t)sum > limit)
+  for (const sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
+    if (e->is_permit && e->foreign_holds)
+      held++;
+  }
+  if ((int64_t)held > limit)
     sim_violated(checker, "%s is granted, and %zu of %d permits are held",
-                 f->handle->name, sum, limit);
+                 f->handle->name, held, limit);
 }
 
 /* ---- queue -------------------------------------------------------------- */
@@ -92,15 +97,16 @@ static const sim_entry *any_predecessor(const sim_checker *checker,
 static void check_semaphore_grant(sim_checker *checker, const sim_handle *h)
 {
   const sim_entry *queue_node = queue_node_of(checker, h);
-  const sim_entry *ahead = queue_node == NULL || queue_node->deleted_zxid != 0
-                               ? NULL
-                               : any_predecessor(checker, queue_node);
+  const sim_entry *predecessor =
+      queue_node == NULL || queue_node->deleted_zxid != 0
+          ? NULL
+          : any_predecessor(checker, queue_node);
 
   if (queue_node == NULL)
     sim_violated(checker, "%s has permits and was never queued", h->name);
-  else if (ahead != NULL)
+  else if (predecessor != NULL)
     sim_violated(checker, "%s has permits, and %s is its predecessor", h->name,
-                 ahead->name);
+                 predecessor->name);
 }
 
 /* A contender that is not first must not keep a permit. */

@@ -15,7 +15,7 @@
 static sim_actor *next_single_locker(const sim_checker *checker,
                                      const sim_actor *a)
 {
-  size_t at = a == NULL ? 0 : a->process->index;
+  size_t process = a == NULL ? 0 : a->process->index;
   sim_actor *next = a == NULL ? NULL : a->next;
 
   if (a == NULL && sim_process_has_client(&checker->world->processes[0]))
@@ -25,10 +25,11 @@ static sim_actor *next_single_locker(const sim_checker *checker,
       if (next->kind == &sim_single_locker && next->single.lock != NULL)
         return next;
     }
-    if (++at >= checker->world->nprocesses)
+    process++;
+    if (process == checker->world->nprocesses)
       return NULL;
-    if (sim_process_has_client(&checker->world->processes[at]))
-      next = checker->world->processes[at].actors;
+    if (sim_process_has_client(&checker->world->processes[process]))
+      next = checker->world->processes[process].actors;
   }
 }
 
@@ -57,16 +58,15 @@ static void check_single_holders(sim_checker *checker)
 
   EACH_SINGLE_LOCKER(checker, a)
   {
-    const sim_entry *e;
-
     if (!lk_lock_ok(a->single.lock))
       continue;
-    e = sim_history_by_zxid(&checker->history,
-                            (int64_t)lk_lock_token(a->single.lock));
+    const sim_entry *e = sim_history_by_zxid(
+        &checker->history, (int64_t)lk_lock_token(a->single.lock));
+
     if (e == NULL)
       sim_violated(checker, "%s holds a node that was never created", a->name);
     else if (e->deleted_zxid != 0 && sim_deletion_is_excused(checker, e))
-      continue;
+      continue; /* its client cannot know of the deletion */
     if (holder != NULL)
       sim_violated(checker, "%s and %s both hold the lock", holder->name,
                    a->name);

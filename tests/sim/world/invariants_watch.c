@@ -8,11 +8,13 @@
 /* Events of one-shot watches: a server sends an event before any reply that
  * shows the change. */
 
-/** The first change that a watch must report. */
+/* The first change that a watch must report. */
 typedef struct change {
-  int64_t zxid; /**< INT64_MAX: none */
+  int64_t zxid; /* INT64_MAX: none */
   lk_event_type type;
 } change;
+
+static const change no_change = {INT64_MAX, LK_EVENT_ENDED};
 
 /* Notes a change if it is the first one after `since`. If there are several of
  * one transaction, the last call is kept. */
@@ -25,7 +27,7 @@ static void note_if_first(change *first, int64_t zxid, int64_t since,
 
 static change change_of_children(const sim_checker *checker, int64_t since)
 {
-  change first = {INT64_MAX, LK_EVENT_ENDED};
+  change first = no_change;
 
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (!sim_is_request_node(e))
@@ -38,7 +40,7 @@ static change change_of_children(const sim_checker *checker, int64_t since)
 
 static change change_of_node(const sim_checker *checker, const sim_request *r)
 {
-  change first = {INT64_MAX, LK_EVENT_ENDED};
+  change first = no_change;
 
   for (const sim_entry *e = checker->history.newest; e != NULL; e = e->older) {
     if (e->lock_index != SIM_NO_LOCK || strcmp(e->path, r->path) != 0)
@@ -73,8 +75,8 @@ static bool may_be_lost(const sim_checker *checker, const sim_request *r,
  * persistent watch takes the place of the one-shot watches on its path. When it
  * is removed, the client registers the one-shot watches again behind the reply,
  * and their events until then are late. */
-static bool is_late(const sim_checker *checker, const sim_life *l,
-                    sim_request *r)
+static bool event_may_be_late(const sim_checker *checker, const sim_life *l,
+                              sim_request *r)
 {
   const sim_request *other = l->requests;
 
@@ -101,7 +103,7 @@ static void check_missing_one_shot_events(sim_checker *checker,
     change c = first_change(checker, r);
 
     if (c.zxid <= zxid && !may_be_lost(checker, r, zxid, c) &&
-        !is_late(checker, l, r))
+        !event_may_be_late(checker, l, r))
       sim_violated(checker,
                    "%s is not notified of 0x%" PRIx64
                    " on %s before 0x%" PRIx64,
@@ -111,19 +113,33 @@ static void check_missing_one_shot_events(sim_checker *checker,
 
 /* Whether the event has the type of the change. After a reconnect the server
  * only knows that something has changed, so other types are right as well. */
-static bool is_right(const sim_request *r, lk_event_type reported, change c)
+static bool event_fits_change(const sim_request *r, lk_event_type reported,
+                              change c)
 {
-  bool same = r->connection == lk_client_connection(r->process->client);
+  bool same_connection =
+      r->connection == lk_client_connection(r->process->client);
 
-  if (c.zxid == INT64_MAX)
+  if (c.zxid == no_change.zxid)
     return false;
-  if (same || c.type == LK_EVENT_CHILDREN)
+  if (same_connection || c.type == LK_EVENT_CHILDREN)
     return reported == c.type;
   return reported != LK_EVENT_CHILDREN;
 }
 
-/* Whether the event is of a change after `zxid`. A server compares zxids, so it
- * reports a node that was deleted and created again as changed. */
+/* Whether a server may report the change as this event. A server compares
+ * zxids, so it reports a node that was deleted and created again as changed. */
+static bool may_be_reported_as(const sim_change *c, const sim_request *r,
+                               const lk_event *e)
+{
+  bool created_again =
+      e->type == LK_EVENT_CHANGED && c->type == LK_EVENT_CREATED;
+
+  if (e->type == LK_EVENT_CHILDREN)
+    return sim_is_child(c, r->path);
+  return (created_again || c->type == e->type) && strcmp(c->path, r->path) == 0;
+}
+
+/* Whether the event is of a change after `zxid`. */
 static bool has_happened(const sim_checker *checker, const sim_request *r,
                          const lk_event *e, int64_t zxid)
 {
@@ -131,12 +147,7 @@ static bool has_happened(const sim_checker *checker, const sim_request *r,
 
   for (; i < checker->change_log.count; i++) {
     const sim_change *c = &checker->change_log.changes[i];
-    bool created_again =
-        e->type == LK_EVENT_CHANGED && c->type == LK_EVENT_CREATED;
-
-    if (e->type == LK_EVENT_CHILDREN ? sim_is_child(c, r->path)
-                                     : (created_again || c->type == e->type) &&
-                                           strcmp(c->path, r->path) == 0)
+    if (may_be_reported_as(c, r, e))
       return true;
   }
   return false;
@@ -147,8 +158,9 @@ static bool has_happened(const sim_checker *checker, const sim_request *r,
 static bool is_sent_again(const sim_checker *checker, const sim_request *r,
                           const lk_event *e)
 {
-  return r->late_set_watches != 0 &&
-         has_happened(checker, r, e, r->late_set_watches - 1);
+  int64_t zxid = r->late_set_watches - 1; /* it is stored as 1 + zxid */
+
+  return r->late_set_watches != 0 && has_happened(checker, r, e, zxid);
 }
 
 /* Whether the event is of a step within one transaction, such as the set of a
@@ -180,7 +192,7 @@ static bool may_be_reported_late(const sim_checker *checker,
          o->persistent == NULL && strcmp(o->path, e->path.at) == 0 &&
          (o->event_us == 0 || o->event_us == sim_now_us(checker)) &&
          (o->may_report_anything ||
-          is_right(o, e->type, first_change(checker, o)));
+          event_fits_change(o, e->type, first_change(checker, o)));
 }
 
 bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
@@ -201,11 +213,11 @@ bool sim_event_may_be_late(const sim_checker *checker, const sim_life *l,
 static bool is_meant_for_other_watch(const sim_checker *checker,
                                      const sim_request *r, const lk_event *e)
 {
-  bool gone = e->type == LK_EVENT_DELETED;
+  bool is_missing = e->type == LK_EVENT_DELETED;
+  bool read_missed =
+      sim_history_at(&checker->history, r->path, r->watch_zxid) == NULL;
 
-  return (r->verb == SIM_CHILDREN ||
-          gone == (sim_history_at(&checker->history, r->path, r->watch_zxid) ==
-                   NULL)) &&
+  return (r->verb == SIM_CHILDREN || is_missing == read_missed) &&
          sim_event_may_be_late(checker, &checker->lives[r->process->index], e);
 }
 
@@ -216,16 +228,16 @@ static bool is_overtaken(const sim_checker *checker, sim_request *r,
                          const lk_event *e)
 {
   return has_happened(checker, r, e, r->watch_zxid) &&
-         is_late(checker, &checker->lives[r->process->index], r);
+         event_may_be_late(checker, &checker->lives[r->process->index], r);
 }
 
 /* Whether something has happened that explains the event. */
-static bool is_true(const sim_checker *checker, sim_request *r,
-                    const lk_event *e)
+static bool event_is_explained(const sim_checker *checker, sim_request *r,
+                               const lk_event *e)
 {
   change c = first_change(checker, r);
 
-  return is_right(r, e->type, c) ||
+  return event_fits_change(r, e->type, c) ||
          is_step_of_transaction(checker, r, e, c.zxid) ||
          is_sent_again(checker, r, e) ||
          is_meant_for_other_watch(checker, r, e) || is_overtaken(checker, r, e);
@@ -247,7 +259,7 @@ static void check_one_shot_event(sim_checker *checker, sim_request *r,
            r->connection != lk_client_connection(c))
     sim_violated(checker, "a watch on %s outlives its connection", r->path);
   else if (e->type != LK_EVENT_ENDED && !r->may_report_anything &&
-           !is_true(checker, r, e))
+           !event_is_explained(checker, r, e))
     sim_violated(checker, "a watch on %s reports %d, which did not happen",
                  r->path, (int)e->type);
 }

@@ -31,7 +31,9 @@ static void make_lease(sim_process *p)
   p->failing_allocations = 0; /* this call must not fail */
   if (lk_lease_configure(p->client, &config) != 0)
     abort();
-  if (lk_client_state(p->client) != LK_STATE_CONNECTING)
+  bool session_came_first = lk_client_state(p->client) != LK_STATE_CONNECTING;
+
+  if (session_came_first)
     sim_coverage_milestone(SIM_MILESTONE_LATE_LEASE);
   sim_checker_note_lease_made(p->world->checker, p);
 }

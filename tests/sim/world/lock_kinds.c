@@ -50,9 +50,9 @@ static int make_semaphore(sim_handle *h, const lk_lock_config *config)
 
 static lk_multilock_side side_of(const sim_place *s)
 {
-  return s->shares   ? LK_MULTILOCK_READ
-         : s->writes ? LK_MULTILOCK_WRITE
-                     : LK_MULTILOCK_MUTEX;
+  if (s->shares)
+    return LK_MULTILOCK_READ;
+  return s->writes ? LK_MULTILOCK_WRITE : LK_MULTILOCK_MUTEX;
 }
 
 /* All actors must take the locks in one order. If it is reversed, the
@@ -67,9 +67,10 @@ static int make_multilock(sim_handle *h, const lk_lock_config *config)
   bool passed_backwards = h->backwards && !w->reversed;
 
   for (size_t i = 0; i < h->nplaces; i++) {
-    size_t at = passed_backwards ? h->nplaces - 1 - i : i;
+    size_t place = passed_backwards ? h->nplaces - 1 - i : i;
 
-    members[i] = (lk_multilock_member){path_of(h, at), side_of(&h->places[at])};
+    members[i] = (lk_multilock_member){.path = path_of(h, place),
+                                       .side = side_of(&h->places[place])};
   }
   return lk_multilock_new(&h->lock, h->process->client, members, h->nplaces,
                           config, &options);
@@ -86,7 +87,7 @@ void sim_make_lock(sim_handle *h, const lk_lock_config *config)
 {
   int err = makers[h->kind](h, config);
 
-  if (err == LK_ERR_NO_MEMORY) {
+  if (err == LK_ERR_NO_MEMORY) { /* the second try must succeed */
     h->process->failing_allocations = 0;
     err = makers[h->kind](h, config);
   }

@@ -65,9 +65,12 @@ static sim_kind random_kind(const sim_lock_mix *m, sim_rng *r)
 
   for (size_t i = 0; i < SIM_NKINDS; i++) {
     sum += m->kinds[i];
-    last = m->kinds[i] > 0 ? i : last;
+    if (m->kinds[i] > 0)
+      last = i;
   }
-  if (sum == m->kinds[last])
+  bool is_only_kind = sum == m->kinds[last];
+
+  if (is_only_kind)
     return (sim_kind)last;
   uint32_t left = sim_roll(r, sum);
   size_t i = 0;
@@ -121,7 +124,7 @@ void sim_lock_mix_set_paths(sim_world *w)
   w->nqueues = w->nlocks;
   if (w->lock_mix->kinds[SIM_SEMAPHORE] == 0)
     return;
-  if (w->lock_mix->kinds[SIM_MUTEX] == 0)
+  if (w->lock_mix->kinds[SIM_MUTEX] == 0) /* the semaphore is the only lock */
     w->nlocks = 0;
   set_semaphore_paths(w, &r);
 }
@@ -138,11 +141,14 @@ static bool has_only_rwlocks(const sim_world *w)
 static sim_place random_place(const sim_world *w, sim_rng *r,
                               unsigned lock_index)
 {
-  uint32_t side = sim_roll(r, 3);
+  enum { READ_SIDE, WRITE_SIDE, MUTEX, SIDES };
+  uint32_t side = sim_roll(r, SIDES);
 
+  if (side == MUTEX && has_only_rwlocks(w))
+    side = WRITE_SIDE;
   return (sim_place){.lock_index = lock_index,
-                     .shares = side == 0,
-                     .writes = side == 1 || (side > 0 && has_only_rwlocks(w))};
+                     .shares = side == READ_SIDE,
+                     .writes = side == WRITE_SIDE};
 }
 
 /* A random set of the queues, mostly with several of them, in the order that
@@ -150,16 +156,17 @@ static sim_place random_place(const sim_world *w, sim_rng *r,
 static void request_several(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
   unsigned last = (unsigned)w->nqueues - 1;
+  uint32_t all = (1U << w->nqueues) - 1; /* a set with a bit for each queue */
   uint32_t some = sim_roll(r, 1U << w->nqueues);
 
   if (some == 0)
-    some = (1U << w->nqueues) - 1;
+    some = all;
   x->nplaces = 0;
   for (unsigned i = 0; i <= last; i++) {
-    unsigned at = w->reversed ? last - i : i;
+    unsigned queue = w->reversed ? last - i : i;
 
-    if ((some >> at & 1) != 0)
-      x->places[x->nplaces++] = random_place(w, r, at);
+    if ((some >> queue & 1) != 0)
+      x->places[x->nplaces++] = random_place(w, r, queue);
   }
   x->backwards = sim_one_in(r, 2);
 }
@@ -167,13 +174,13 @@ static void request_several(sim_lock_request *x, const sim_world *w, sim_rng *r)
 /* If the number of permits is fixed, a request for more is never granted. */
 static void request_permits(sim_lock_request *x, const sim_world *w, sim_rng *r)
 {
-  int32_t most = w->has_limit_node ? SIM_MOST_PERMITS : w->permits;
+  int32_t largest = w->has_limit_node ? SIM_MOST_PERMITS : w->permits;
 
   x->nplaces = 2;
   x->places[0] = (sim_place){.lock_index = (unsigned)w->semaphore_index};
   x->places[1] = (sim_place){.lock_index = (unsigned)w->semaphore_index + 1,
                              .shares = true};
-  x->take = sim_one_in(r, 2) ? 1 : (int32_t)sim_between(r, 1, most);
+  x->take = sim_one_in(r, 2) ? 1 : (int32_t)sim_between(r, 1, largest);
 }
 
 sim_lock_request sim_random_lock_request(const sim_world *w, sim_rng *r,

@@ -40,15 +40,24 @@ const sim_lock_style *sim_lock_style_find(const char *name)
   return NULL;
 }
 
+/* A style other than "usual" does not fit semaphores among other kinds, nor
+ * semaphores that it does not support. */
 bool sim_lock_style_fits(const sim_lock_style *h, const sim_lock_mix *lock_mix)
 {
-  if (lock_mix->kinds[SIM_SEMAPHORE] == 0 || h == &sim_lock_styles[0])
+  bool is_usual = h == &sim_lock_styles[0];
+
+  if (lock_mix->kinds[SIM_SEMAPHORE] == 0 || is_usual)
     return true;
   for (size_t i = 0; i < SIM_NKINDS; i++) {
     if (i != SIM_SEMAPHORE && lock_mix->kinds[i] > 0)
       return false;
   }
   return h->semaphores;
+}
+
+static unsigned weight_of(const sim_lock_style *h, const sim_lock_mix *lock_mix)
+{
+  return sim_lock_style_fits(h, lock_mix) ? h->weight : 0;
 }
 
 const sim_lock_style *sim_lock_style_of(uint64_t seed,
@@ -59,15 +68,11 @@ const sim_lock_style *sim_lock_style_of(uint64_t seed,
   uint32_t sum = 0;
 
   for (size_t i = 0; i < sim_nlock_styles; i++)
-    sum += sim_lock_style_fits(&sim_lock_styles[i], lock_mix)
-               ? sim_lock_styles[i].weight
-               : 0;
+    sum += weight_of(&sim_lock_styles[i], lock_mix);
   uint32_t left = sim_roll(&r, sum);
 
   for (size_t i = 0;; i++) {
-    unsigned weight = sim_lock_style_fits(&sim_lock_styles[i], lock_mix)
-                          ? sim_lock_styles[i].weight
-                          : 0;
+    unsigned weight = weight_of(&sim_lock_styles[i], lock_mix);
 
     if (left < weight)
       return &sim_lock_styles[i];

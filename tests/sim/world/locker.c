@@ -387,10 +387,5 @@ static void locker_start(sim_actor *a)
   sim_actor_act_in(a, random_pause(a));
 }
 
-static void locker_free(sim_actor *a)
-{
-  free_handle(a);
-}
-
 const sim_actor_kind sim_locker = {
-    .start = locker_start, .act = locker_act, .leave = locker_free};
+    .start = locker_start, .act = locker_act, .leave = free_handle};

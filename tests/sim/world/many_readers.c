@@ -207,11 +207,7 @@ static void many_readers_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void many_readers_free(sim_actor *a)
-{
-  free_readers(a);
-}
-
-const sim_actor_kind sim_many_readers = {many_readers_start, many_readers_act,
-                                         many_readers_free,
+const sim_actor_kind sim_many_readers = {.start = many_readers_start,
+                                         .act = many_readers_act,
+                                         .leave = free_readers,
                                          .reports_idle = true};

@@ -48,11 +48,6 @@ static void permit_setter_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
 }
 
-static void permit_setter_free(sim_actor *a)
-{
-  (void)a;
-}
-
-const sim_actor_kind sim_permit_setter = {permit_setter_start,
-                                          permit_setter_act, permit_setter_free,
+const sim_actor_kind sim_permit_setter = {.start = permit_setter_start,
+                                          .act = permit_setter_act,
                                           .reports_idle = true};

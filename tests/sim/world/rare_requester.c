@@ -296,11 +296,5 @@ static void rare_requester_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void rare_requester_free(sim_actor *a)
-{
-  (void)a;
-}
-
 const sim_actor_kind sim_rare_requester = {.start = rare_requester_start,
-                                           .act = rare_requester_act,
-                                           .leave = rare_requester_free};
+                                           .act = rare_requester_act};

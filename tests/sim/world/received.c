@@ -15,11 +15,13 @@
 
 bool sim_received_awaits_set_watches(const sim_received *received)
 {
-  size_t answered = 0;
+  size_t replies = 0;
 
-  for (size_t i = 0; i < received->count; i++)
-    answered += received->frames[i].type <= 0; /* no event */
-  return answered < received->set_watches_sent;
+  for (size_t i = 0; i < received->count; i++) {
+    if (!sim_frame_is_event(&received->frames[i]))
+      replies++;
+  }
+  return replies < received->set_watches_sent;
 }
 
 /* Whether all setWatches of the connection succeeded, so that all watches are

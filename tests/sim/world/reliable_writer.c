@@ -124,11 +124,6 @@ static void reliable_writer_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
-static void reliable_writer_free(sim_actor *a)
-{
-  (void)a;
-}
-
-const sim_actor_kind sim_reliable_writer = {
-    reliable_writer_start, reliable_writer_act, reliable_writer_free,
-    .reports_idle = true};
+const sim_actor_kind sim_reliable_writer = {.start = reliable_writer_start,
+                                            .act = reliable_writer_act,
+                                            .reports_idle = true};

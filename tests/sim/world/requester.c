@@ -316,10 +316,5 @@ static void requester_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void requester_free(sim_actor *a)
-{
-  (void)a;
-}
-
-const sim_actor_kind sim_requester = {
-    .start = requester_start, .act = requester_act, .leave = requester_free};
+const sim_actor_kind sim_requester = {.start = requester_start,
+                                      .act = requester_act};

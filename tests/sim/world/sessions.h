@@ -8,7 +8,7 @@ enum { SIM_SESSION_STATES = LK_STATE_CLOSED + 1 };
 
 /** Whether the session state may change from `from` to `to`. The first state is
     CONNECTING. */
-static inline bool sim_session_may(int from, int to)
+static inline bool sim_session_may_change(int from, int to)
 {
   static const unsigned char may[SIM_SESSION_STATES] = {
       [LK_STATE_CONNECTING] = 1 << LK_STATE_CONNECTED |

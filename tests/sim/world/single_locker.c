@@ -71,7 +71,7 @@ static void make_lock(sim_actor *a)
     abort();
 }
 
-static void single_locker_free(sim_actor *a)
+static void free_single_lock(sim_actor *a)
 {
   lk_lock *l = a->single.lock;
 
@@ -105,7 +105,7 @@ static void cancel_or_replace(sim_actor *a)
     lk_lock_cancel(a->single.lock);
     return;
   }
-  single_locker_free(a);
+  free_single_lock(a);
   make_lock(a);
 }
 
@@ -130,6 +130,7 @@ static void single_locker_start(sim_actor *a)
   sim_actor_act_in(a, random_time(a));
 }
 
-const sim_actor_kind sim_single_locker = {single_locker_start,
-                                          single_locker_act, single_locker_free,
+const sim_actor_kind sim_single_locker = {.start = single_locker_start,
+                                          .act = single_locker_act,
+                                          .leave = free_single_lock,
                                           .reports_idle = true};

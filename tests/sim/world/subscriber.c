@@ -187,5 +187,7 @@ static void subscriber_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-const sim_actor_kind sim_subscriber = {subscriber_start, subscriber_act,
-                                       unsubscribe, .reports_idle = true};
+const sim_actor_kind sim_subscriber = {.start = subscriber_start,
+                                       .act = subscriber_act,
+                                       .leave = unsubscribe,
+                                       .reports_idle = true};

@@ -117,10 +117,5 @@ static void tree_maker_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a) / 2));
 }
 
-static void tree_maker_free(sim_actor *a)
-{
-  (void)a;
-}
-
-const sim_actor_kind sim_tree_maker = {tree_maker_start, tree_maker_act,
-                                       tree_maker_free, .reports_idle = true};
+const sim_actor_kind sim_tree_maker = {
+    .start = tree_maker_start, .act = tree_maker_act, .reports_idle = true};

@@ -160,10 +160,4 @@ static void watcher_start(sim_actor *a)
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));
 }
 
-static void watcher_free(sim_actor *a)
-{
-  (void)a;
-}
-
-const sim_actor_kind sim_watcher = {
-    .start = watcher_start, .act = watcher_act, .leave = watcher_free};
+const sim_actor_kind sim_watcher = {.start = watcher_start, .act = watcher_act};
