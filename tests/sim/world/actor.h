@@ -71,7 +71,7 @@ typedef struct sim_actor {
   sim_handle *handle; /**< of a read-write lock the write side */
   unsigned lock_index;
   int64_t until_us;    /**< end of the current hold */
-  unsigned call_depth; /**< number of act_once() calls on the stack */
+  unsigned call_depth; /**< number of act_on_random_side() calls on the stack */
   lk_lock_config lock_config;
 
   /* of a requester or an identity user */

@@ -121,8 +121,8 @@ typedef enum sim_verb {
   SIM_MAKE,  /**< a create of any kind, described by ops[0] */
   SIM_LIST,
   SIM_COUNT,
-  SIM_OWNED, /**< getEphemerals */
-  SIM_WHO,
+  SIM_EPHEMERALS, /**< getEphemerals */
+  SIM_WHO_AM_I,
   SIM_GET_ACL,
   SIM_SET_ACL,
   /* of a watcher */

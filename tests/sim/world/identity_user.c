@@ -156,7 +156,7 @@ static void use_first_identity(sim_actor *a)
   enum { CHOICES = 6 };
 
   static const sim_verb verbs[CHOICES] = {SIM_CREATE, SIM_CREATE, SIM_GET,
-                                          SIM_SET,    SIM_DELETE, SIM_WHO};
+                                          SIM_SET,    SIM_DELETE, SIM_WHO_AM_I};
   sim_identity_use *x = new_identity_use(a, verbs[sim_roll(&a->rng, CHOICES)]);
   lk_client *c = a->process->client;
   lk_call call = {.size = sizeof call, .repeat = sim_one_in(&a->rng, 2)};

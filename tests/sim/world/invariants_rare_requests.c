@@ -226,8 +226,8 @@ const char *sim_wrong_rare_reply(const sim_checker *checker,
                                                     r->path, zxid)
                ? NULL
                : "another count";
-  case SIM_OWNED: return wrong_owned(checker, r, res, zxid);
-  case SIM_WHO:
+  case SIM_EPHEMERALS: return wrong_owned(checker, r, res, zxid);
+  case SIM_WHO_AM_I:
     return res->count == 1 || sim_has_condition(checker->world, SIM_IDENTITIES)
                ? NULL
                : "another number of identities";

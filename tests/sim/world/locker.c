@@ -18,7 +18,8 @@
 enum {
   CALL_DEPTH_MAX = 4, /* operations within callbacks of operations */
   REENTRY_MAX = 4,
-  MAX_QUEUE = 2 /* largest max_queue in style "brief" */
+  MAX_QUEUE = 2, /* largest max_queue in style "brief" */
+  TRY_ONCE = 0   /* a timeout of lk_lock_acquire() */
 };
 
 static void locker_on_callback(sim_handle *h, int callback, int err,
@@ -40,19 +41,19 @@ static int64_t random_time(sim_actor *a, int64_t least, int64_t most)
  * draws of a seed. */
 static void apply_style(sim_actor *a, sim_kind kind)
 {
-  const sim_lock_style *h = world_of(a)->style;
+  const sim_lock_style *style = world_of(a)->style;
   sim_rng r = sim_rng_fork(&a->rng, 'h');
-  lk_lock_config *o = &a->lock_config;
+  lk_lock_config *config = &a->lock_config;
 
-  o->layout = h->layout;
+  config->layout = style->layout;
   if (kind != SIM_RWLOCK)
-    o->prefix = h->prefix;
-  if (h->layout != LK_LAYOUT_CURATOR)
-    o->announce = false;
-  if (kind == SIM_MUTEX && h->local)
-    o->local_queue = !sim_one_in(&r, 4);
-  if (h->short_queue)
-    o->max_queue = sim_roll(&r, MAX_QUEUE + 1);
+    config->prefix = style->prefix;
+  if (style->layout != LK_LAYOUT_CURATOR)
+    config->announce = false;
+  if (kind == SIM_MUTEX && style->local)
+    config->local_queue = !sim_one_in(&r, 4);
+  if (style->short_queue)
+    config->max_queue = sim_roll(&r, MAX_QUEUE + 1);
 }
 
 static void make_handle(sim_actor *a)
@@ -100,22 +101,24 @@ static void replace_handle(sim_actor *a)
 
 /* ---- choice of an acquire ----------------------------------------------- */
 
+/* A timeout of lk_lock_acquire() in milliseconds. */
 static int64_t random_timeout(sim_actor *a)
 {
   int32_t t = world_of(a)->timeout_ms;
 
   switch (sim_roll(&a->rng, 10)) {
-  case 0: return 0;
+  case 0: return TRY_ONCE;
   case 1: return random_time(a, 1, 10);
   case 2: return random_time(a, 1, t / 4);
   case 3:
   case 4: return random_time(a, t / 4, 3 * t);
   case 5: return 20 * (int64_t)t;
-  default: return -1;
+  default: return LK_NO_LIMIT;
   }
 }
 
-/* Mostly short, sometimes several heartbeats long. */
+/* The duration of a hold in microseconds: mostly short, sometimes several
+ * heartbeats long. */
 static int64_t random_hold(sim_actor *a)
 {
   int64_t t = sim_actor_T_us(a);
@@ -149,7 +152,9 @@ static void locker_acquire(sim_actor *a, sim_handle *h)
 
 static void locker_release(sim_actor *a, sim_handle *h)
 {
-  (void)sim_handle_release(h, sim_one_in(&a->rng, 2));
+  bool with_callback = sim_one_in(&a->rng, 2);
+
+  (void)sim_handle_release(h, with_callback);
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -191,6 +196,7 @@ static void act_holding(sim_actor *a, sim_handle *h)
 {
   bool hold_is_over = world_of(a)->agenda.now_us >= a->until_us;
 
+  /* a holder that stays does other things more often */
   switch (sim_roll(&a->rng, hold_is_over ? 60 : 20)) {
   case 0: (void)sim_handle_verify(h); break;
   case 1: (void)sim_handle_write(h); break;
@@ -249,8 +255,9 @@ static sim_handle *random_side(sim_actor *a)
   return sim_one_in(&a->rng, 2) ? h : h->other;
 }
 
-/* Each call can invoke callbacks that call this again. */
-static void act_once(sim_actor *a)
+/* Does nothing if too many calls are on the stack: each call can invoke
+ * callbacks that call this again. */
+static void act_on_random_side(sim_actor *a)
 {
   if (a->handle == NULL || a->call_depth == CALL_DEPTH_MAX)
     return;
@@ -260,7 +267,7 @@ static void act_once(sim_actor *a)
 }
 
 /* Time until the next operation of a side; INT64_MAX: none. */
-static int64_t pause_for(sim_actor *a, const sim_handle *h)
+static int64_t time_to_next_operation(sim_actor *a, const sim_handle *h)
 {
   int64_t t = sim_actor_T_us(a);
   int64_t now = world_of(a)->agenda.now_us;
@@ -284,12 +291,13 @@ static void schedule_next(sim_actor *a)
 
   if (h == NULL)
     return;
-  int64_t us = pause_for(a, h);
+  int64_t us = time_to_next_operation(a, h);
 
   if (h->other != NULL) {
-    int64_t other = pause_for(a, h->other);
+    int64_t us_of_other_side = time_to_next_operation(a, h->other);
 
-    us = other < us ? other : us;
+    if (us_of_other_side < us)
+      us = us_of_other_side;
   }
   if (us < INT64_MAX)
     sim_actor_act_in(a, us);
@@ -299,7 +307,7 @@ static void locker_act(sim_actor *a)
 {
   if (a->handle == NULL && !a->stopping)
     make_handle(a);
-  act_once(a);
+  act_on_random_side(a);
   if (sim_process_runs(a->process))
     schedule_next(a);
 }
@@ -310,24 +318,25 @@ static void locker_act(sim_actor *a)
 static void free_or_close_client(sim_actor *a)
 {
   sim_process *p = a->process;
-  int64_t away = sim_between(&a->rng, 0, 2 * sim_actor_T_us(a));
+  int64_t restart_after_us = sim_between(&a->rng, 0, 2 * sim_actor_T_us(a));
 
   if (sim_has_condition(p->world, SIM_CLOSES) && !sim_one_in(&a->rng, 3)) {
-    if (sim_process_close(p, away))
+    if (sim_process_close(p, restart_after_us))
       sim_coverage_fault(SIM_FAULT_CLOSE);
     return;
   }
   sim_process_free_client(p);
-  sim_process_start_in(p, away);
+  sim_process_start_in(p, restart_after_us);
 }
 
 /* In one of this many callbacks the process frees or closes its client. */
-static uint32_t one_of_callbacks_leaves(const sim_actor *a)
+static uint32_t callbacks_per_end_of_client(const sim_actor *a)
 {
   return sim_has_condition(world_of(a), SIM_CLOSES) ? 20 : 60;
 }
 
-/* Half of the holders release when they are unsure. */
+/* Half of the holders act when they are unsure: they release. In scenarios with
+ * long holds it is one of six. */
 static bool acts_in_callback(sim_actor *a, int callback, const lk_lock_event *e)
 {
   if (callback == SIM_CALLBACK_EVENT && e->type == LK_LOCK_EVENT_UNSURE)
@@ -366,11 +375,11 @@ static void locker_on_callback(sim_handle *h, int callback, int err,
       locker_release(a, h);
     else if (sim_one_in(&a->rng, 10))
       replace_handle(a);
-    else if (sim_one_in(&a->rng, one_of_callbacks_leaves(a)) &&
+    else if (sim_one_in(&a->rng, callbacks_per_end_of_client(a)) &&
              !world_of(a)->faults_over)
       free_or_close_client(a);
     else
-      act_once(a);
+      act_on_random_side(a);
   }
   if (sim_process_runs(a->process))
     schedule_next(a);

@@ -21,9 +21,12 @@
 enum {
   READERS_MIN = 70,
   READERS_MAX = 150,
-  SINGLE_ACTIONS = 4,
-  MULTI_OPS = 64
+  SINGLE_ACTIONS_MAX = 3,   /* of single readers at a time */
+  HEARTBEAT_NODES_MAX = 64, /* in one request of a heartbeat */
+  AT_ONCE = 0
 };
+
+static const bool WITHOUT_CALLBACK = false;
 
 struct sim_many_readers {
   size_t count; /* 0: the next act makes the readers */
@@ -50,7 +53,7 @@ static void reader_on_callback(sim_handle *h, int callback, int err,
   (void)err;
   (void)callback;
   if (e != NULL && e->type == LK_LOCK_EVENT_LOST && a->many_readers->count > 0)
-    sim_actor_act_in(a, 0);
+    sim_actor_act_in(a, AT_ONCE);
 }
 
 /* ---- handles ------------------------------------------------------------ */
@@ -98,6 +101,10 @@ static void free_readers(sim_actor *a)
 
 /* ---- operations --------------------------------------------------------- */
 
+enum { FIRST_READER = 0 };
+
+/* Whether reader `i` exists. A callback may have freed the client and with it
+ * all readers. */
 static bool may_continue(const sim_actor *a, size_t i)
 {
   return sim_process_runs(a->process) && i < a->many_readers->count;
@@ -106,7 +113,7 @@ static bool may_continue(const sim_actor *a, size_t i)
 static void release_or_cancel(sim_handle *h)
 {
   if (h->count > 0)
-    (void)sim_handle_release(h, false);
+    (void)sim_handle_release(h, WITHOUT_CALLBACK);
   else if (h->acquiring)
     sim_handle_cancel(h);
 }
@@ -116,7 +123,7 @@ static void acquire_all(sim_actor *a)
   int64_t t = sim_actor_T_us(a);
 
   for (size_t i = 0; may_continue(a, i); i++)
-    (void)sim_handle_acquire(a->many_readers->readers[i], -1);
+    (void)sim_handle_acquire(a->many_readers->readers[i], LK_NO_LIMIT);
   a->until_us = world_of(a)->agenda.now_us + sim_between(&a->rng, t / 2, 4 * t);
   a->many_readers->together = true;
 }
@@ -128,12 +135,12 @@ static void release_all(sim_actor *a)
   a->many_readers->together = false;
 }
 
-/* A lost lock must be released. */
+/* Releases the locks that are lost; else they cannot be acquired again. */
 static void release_lost(sim_actor *a)
 {
   for (size_t i = 0; may_continue(a, i); i++) {
     if (a->many_readers->readers[i]->lost)
-      (void)sim_handle_release(a->many_readers->readers[i], false);
+      (void)sim_handle_release(a->many_readers->readers[i], WITHOUT_CALLBACK);
   }
 }
 
@@ -158,39 +165,41 @@ static bool heartbeat_is_split(const struct sim_many_readers *c)
 {
   size_t held = 0;
 
-  for (size_t i = 0; i < c->count; i++)
-    held += sim_holds(c->readers[i]);
-  return held > MULTI_OPS;
+  for (size_t i = 0; i < c->count; i++) {
+    if (sim_holds(c->readers[i]))
+      held++;
+  }
+  return held > HEARTBEAT_NODES_MAX;
 }
 
 static bool all_idle(const struct sim_many_readers *c)
 {
-  bool over = true;
-
-  for (size_t i = 0; i < c->count; i++)
-    over = over && !is_busy(c->readers[i]);
-  return over;
+  for (size_t i = 0; i < c->count; i++) {
+    if (is_busy(c->readers[i]))
+      return false;
+  }
+  return true;
 }
 
 static void many_readers_act(sim_actor *a)
 {
-  bool late = world_of(a)->agenda.now_us >= a->until_us;
+  bool phase_is_over = world_of(a)->agenda.now_us >= a->until_us;
 
   if (a->many_readers->count == 0 && !a->stopping)
     make_readers(a);
   release_lost(a);
   if (a->many_readers->together && heartbeat_is_split(a->many_readers))
     sim_coverage_milestone(SIM_MILESTONE_CROWD);
-  if (a->stopping || (a->many_readers->together && late))
+  if (a->stopping || (a->many_readers->together && phase_is_over))
     release_all(a);
-  else if (!a->many_readers->together && late)
+  else if (!a->many_readers->together && phase_is_over)
     acquire_all(a);
-  for (uint32_t n = sim_roll(&a->rng, SINGLE_ACTIONS); n > 0 && !a->stopping;
-       n--) {
-    if (may_continue(a, 0))
+  for (uint32_t n = sim_roll(&a->rng, SINGLE_ACTIONS_MAX + 1);
+       n > 0 && !a->stopping; n--) {
+    if (may_continue(a, FIRST_READER))
       act_on_one(a);
   }
-  if (!a->many_readers->together && late)
+  if (!a->many_readers->together && phase_is_over)
     a->until_us =
         world_of(a)->agenda.now_us + sim_between(&a->rng, 0, sim_actor_T_us(a));
   a->idle = a->stopping && all_idle(a->many_readers);

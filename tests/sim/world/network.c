@@ -90,7 +90,7 @@ void sim_network_remove_bandwidth(sim_network *n, unsigned process,
 
 void sim_network_limit_pieces(sim_network *n, size_t most)
 {
-  n->pieces = most;
+  n->max_piece = most;
 }
 
 static sim_pipe *open_pipe_of(const sim_network *n, unsigned process)

@@ -8,6 +8,9 @@
  * the largest number that any actor acquires, so that all can be granted.
  */
 
+enum { ANY_VERSION = -1 };
+
+/* The most significant byte comes first. */
 static void put_int(unsigned char at[4], int32_t n)
 {
   for (int i = 0; i < 4; i++)
@@ -21,25 +24,28 @@ static void on_final_set(lk_client *c, int err, const lk_stat *stat, void *arg)
 
   (void)c;
   (void)stat;
-  a->idle = a->idle || err == 0;
+  if (err == 0)
+    a->idle = true;
 }
 
 static void permit_setter_act(sim_actor *a)
 {
-  int32_t most = SIM_MOST_PERMITS;
-  int32_t n = a->stopping ? most : (int32_t)sim_between(&a->rng, 0, most + 1);
+  int32_t enough = SIM_MOST_PERMITS;
+  int32_t permits =
+      a->stopping ? enough : (int32_t)sim_between(&a->rng, 0, enough + 1);
   unsigned char bytes[4];
   lk_bytes data = lk_bytes_of(bytes, sizeof bytes);
   lk_client *c = a->process->client;
 
   if (a->idle)
     return;
-  put_int(bytes, n);
-  SIM_TRACE(&a->process->world->trace, a->name, "sets %d permits", (int)n);
-  if (a->stopping)
+  put_int(bytes, permits);
+  SIM_TRACE(&a->process->world->trace, a->name, "sets %d permits",
+            (int)permits);
+  if (a->stopping) /* the node may not exist yet */
     (void)lk_create(c, SIM_LIMIT, data, NULL, LK_PERSISTENT, NULL, NULL, NULL);
-  (void)lk_set(c, SIM_LIMIT, data, -1, NULL, a->stopping ? on_final_set : NULL,
-               a);
+  (void)lk_set(c, SIM_LIMIT, data, ANY_VERSION, NULL,
+               a->stopping ? on_final_set : NULL, a);
   sim_actor_act_in(a, sim_between(&a->rng, 0, 2 * sim_actor_T_us(a)));
 }
 

@@ -64,9 +64,9 @@ void sim_pipes_free(sim_network *n)
     sim_pipe *p = LK_OWNER(n->freed_later.next, sim_pipe, link);
 
     lk__list_remove(&p->link);
-    for (int d = 0; d < 2; d++) {
-      lk__buf_free(&p->flows[d].bytes);
-      lk__ring_free(&p->flows[d].parts);
+    for (int direction = SIM_UP; direction <= SIM_DOWN; direction++) {
+      lk__buf_free(&p->flows[direction].bytes);
+      lk__ring_free(&p->flows[direction].parts);
     }
     lk__buf_free(&p->arrived);
     free(p);
@@ -94,35 +94,40 @@ static void schedule_delivery(sim_pipe *p, int direction)
   sim_schedule_at(&p->network->world->agenda, &f->job, first->at_us);
 }
 
-static void send_segment(sim_pipe *p, int direction, const void *bytes,
-                         size_t len, bool end)
+static void add_segment(sim_pipe *p, int direction, const void *bytes,
+                        segment added)
 {
   sim_flow *f = &p->flows[direction];
   int64_t at = p->network->world->agenda.now_us + random_delay(p, direction);
 
   if (!lk__ring_reserve(&f->parts) ||
-      (len > 0 && !lk__buf_append(&f->bytes, bytes, len)))
+      (added.len > 0 && !lk__buf_append(&f->bytes, bytes, added.len)))
     abort();
   if (f->last_us < at)
     f->last_us = at;
   if (direction == SIM_DOWN)
-    f->last_us += route_of(p)->us_per_kb * (int64_t)len / KB;
-  *(segment *)lk__ring_push(&f->parts) =
-      (segment){.at_us = f->last_us, .len = len, .end = end};
+    f->last_us += route_of(p)->us_per_kb * (int64_t)added.len / KB;
+  added.at_us = f->last_us;
+  *(segment *)lk__ring_push(&f->parts) = added;
   if (f->parts.count == 1)
     schedule_delivery(p, direction);
 }
 
 /* If the bandwidth is limited, long data are sent in segments of a kilobyte. */
 static void send_bytes(sim_pipe *p, int direction, const void *bytes,
-                       size_t len, bool end)
+                       size_t len)
 {
   const unsigned char *at = bytes;
-  bool slow = direction == SIM_DOWN && route_of(p)->us_per_kb > 0;
+  bool is_limited = direction == SIM_DOWN && route_of(p)->us_per_kb > 0;
 
-  for (; slow && len > KB; at += KB, len -= KB)
-    send_segment(p, direction, at, KB, false);
-  send_segment(p, direction, at, len, end);
+  for (; is_limited && len > KB; at += KB, len -= KB)
+    add_segment(p, direction, at, (segment){.len = KB});
+  add_segment(p, direction, at, (segment){.len = len});
+}
+
+static void send_end_of_stream(sim_pipe *p, int direction)
+{
+  add_segment(p, direction, NULL, (segment){.end = true});
 }
 
 void sim_pipe_remove_bandwidth(sim_pipe *p)
@@ -133,9 +138,11 @@ void sim_pipe_remove_bandwidth(sim_pipe *p)
   for (size_t i = 0; i < f->parts.count; i++) {
     segment *a = lk__ring_at(&f->parts, i);
 
-    a->at_us = a->at_us < soon ? a->at_us : soon;
+    if (a->at_us > soon)
+      a->at_us = soon;
   }
-  f->last_us = f->last_us < soon ? f->last_us : soon;
+  if (f->last_us > soon)
+    f->last_us = soon;
   schedule_delivery(p, SIM_DOWN);
 }
 
@@ -143,19 +150,24 @@ void sim_pipe_remove_bandwidth(sim_pipe *p)
  * the server may still arrive. */
 void sim_pipe_break(sim_pipe *p)
 {
-  uint32_t how = p->network->has_faults ? sim_roll(&p->network->rng, 8) : 2;
+  enum { ONLY_PROCESS, ONLY_SERVER, BOTH, CHOICES = 8 }; /* mostly both */
+  uint32_t notices =
+      p->network->has_faults ? sim_roll(&p->network->rng, CHOICES) : BOTH;
 
-  trace_pipe(p, how == 0   ? "broken, and the server does not know"
-                : how == 1 ? "broken, and the process does not know"
-                           : "broken");
+  if (notices == ONLY_PROCESS)
+    trace_pipe(p, "broken, and the server does not know");
+  else if (notices == ONLY_SERVER)
+    trace_pipe(p, "broken, and the process does not know");
+  else
+    trace_pipe(p, "broken");
   p->flows[SIM_UP].lossy = true;
   p->flows[SIM_DOWN].lossy = true;
   sim_pipe_empty(p, SIM_DOWN);
   if (sim_one_in(&p->network->rng, 2))
     sim_pipe_empty(p, SIM_UP);
-  if (how != 0)
-    send_bytes(p, SIM_UP, NULL, 0, true);
-  if (how == 1)
+  if (notices != ONLY_PROCESS)
+    send_end_of_stream(p, SIM_UP);
+  if (notices == ONLY_SERVER)
     return;
   p->state = SIM_PIPE_RESET;
   notify_process(p);
@@ -171,8 +183,10 @@ static segment take_segment(sim_pipe *p, int direction)
   segment piece = *first;
   int64_t rest_us = 200;
 
-  if (n->pieces > 0 && piece.len > n->pieces) {
-    piece.len = 1 + sim_roll(&n->rng, (uint32_t)n->pieces);
+  bool is_limited = n->max_piece != SIM_PIECES_OF_ANY_SIZE;
+
+  if (is_limited && piece.len > n->max_piece) {
+    piece.len = 1 + sim_roll(&n->rng, (uint32_t)n->max_piece);
   } else if (n->has_faults && piece.len > 1 && sim_chance(&n->rng, 30)) {
     piece.len = 1 + sim_roll(&n->rng, (uint32_t)piece.len - 1);
     rest_us = 5 * SIM_MS;
@@ -200,8 +214,8 @@ static void deliver_to_server(sim_pipe *p, size_t len)
     sim_conn_input(p->conn, copy, len);
   } else if (p->host_is_down && sim_server_runs(sim_ensemble_server(
                                     p->network->world->ensemble, p->server))) {
-    p->state = SIM_PIPE_RESET; /* the machine has restarted and does not know
-                                  the connection */
+    /* the machine has restarted and does not know the connection */
+    p->state = SIM_PIPE_RESET;
     notify_process(p);
   }
   free(copy);
@@ -246,8 +260,10 @@ static void deliver(sim_pipe *p, int direction)
   segment piece = take_segment(p, direction);
   bool breaks = f->break_after == piece.len;
 
-  if (f->break_after != SIZE_MAX)
-    f->break_after = breaks ? SIZE_MAX : f->break_after - piece.len;
+  if (breaks)
+    f->break_after = SIM_NEVER_BREAK;
+  else if (f->break_after != SIM_NEVER_BREAK)
+    f->break_after -= piece.len;
   schedule_delivery(p, direction);
   if (direction == SIM_UP)
     deliver_up(p, &piece);
@@ -274,7 +290,7 @@ static void on_output(const void *bytes, size_t len, void *arg)
   sim_pipe *p = arg;
 
   if (p->on_ready != NULL && !p->flows[SIM_DOWN].lossy)
-    send_bytes(p, SIM_DOWN, bytes, len, false);
+    send_bytes(p, SIM_DOWN, bytes, len);
 }
 
 /* The server has closed. If it had unread bytes, the connection is reset, and
@@ -288,12 +304,13 @@ static void on_closed(void *arg)
   if (p->on_ready != NULL && !p->host_is_down && !p->flows[SIM_DOWN].lossy) {
     if (p->network->has_faults && sim_one_in(&p->network->rng, 8))
       sim_pipe_empty(p, SIM_DOWN);
-    send_bytes(p, SIM_DOWN, NULL, 0, true);
+    send_end_of_stream(p, SIM_DOWN);
   }
   sim_pipe_free_if_unused(p);
 }
 
-/* The connect request reaches the server. */
+/* The client's SYN reaches the server. Behind a proxy it does not, and the
+ * proxy accepts the connection. */
 static void reach_server(sim_pipe *p)
 {
   sim_network *n = p->network;
@@ -346,12 +363,12 @@ sim_pipe *sim_pipe_open(sim_network *n, unsigned process, unsigned server,
   p->arg = arg;
   p->arrived.mem = &lk__mem_libc;
   p->connecting = (sim_job){.run = on_connecting, .arg = p};
-  for (int d = 0; d < 2; d++) {
-    sim_flow *f = &p->flows[d];
+  for (int direction = SIM_UP; direction <= SIM_DOWN; direction++) {
+    sim_flow *f = &p->flows[direction];
 
     f->bytes.mem = &lk__mem_libc;
-    f->break_after = SIZE_MAX;
-    f->job = (sim_job){.run = d == SIM_UP ? on_up : on_down, .arg = p};
+    f->break_after = SIM_NEVER_BREAK;
+    f->job = (sim_job){.run = direction == SIM_UP ? on_up : on_down, .arg = p};
     lk__ring_init(&f->parts, &lk__mem_libc, sizeof(segment));
   }
   lk__list_init(&p->link);
@@ -376,7 +393,7 @@ size_t sim_pipe_send(sim_pipe *p, const void *bytes, size_t len)
   sim_flow *f = &p->flows[SIM_UP];
   size_t taken = len;
 
-  if (f->lossy)
+  if (f->lossy) /* all bytes are lost */
     return len;
   if (lk__buf_len(&f->bytes) >= IN_FLIGHT_MAX)
     taken = 0;
@@ -386,7 +403,7 @@ size_t sim_pipe_send(sim_pipe *p, const void *bytes, size_t len)
     taken = len;
   p->waits_to_send = taken < len;
   if (taken > 0)
-    send_bytes(p, SIM_UP, bytes, taken, false);
+    send_bytes(p, SIM_UP, bytes, taken);
   return taken;
 }
 
@@ -415,7 +432,7 @@ void sim_pipe_close(sim_pipe *p, sim_close_mode mode)
   if (p->conn != NULL && mode == SIM_CLOSE && !p->flows[SIM_UP].lossy) {
     if (p->network->has_faults && sim_one_in(&p->network->rng, 8))
       sim_pipe_empty(p, SIM_UP);
-    send_bytes(p, SIM_UP, NULL, 0, true);
+    send_end_of_stream(p, SIM_UP);
   }
   p->flows[SIM_UP].lossy = true;
   sim_pipe_free_if_unused(p);

@@ -18,13 +18,13 @@
 /* ---- clock -------------------------------------------------------------- */
 
 /* With clock_rate(): virtual time in microseconds, times the rate, divided by
- * PER_MS is the clock in milliseconds. The rate is 1,000,000 for a clock
- * without drift. */
-#define PER_MS INT64_C(1000000000)
+ * PER_MS is the clock in milliseconds. A clock without drift has USUAL_RATE. */
+#define PER_MS     INT64_C(1000000000)
+#define USUAL_RATE INT64_C(1000000)
 
 static int64_t clock_rate(const sim_process *p)
 {
-  return 1000000 + p->drift_ppm;
+  return USUAL_RATE + p->drift_ppm;
 }
 
 int64_t sim_process_clock(const sim_process *p)
@@ -42,9 +42,11 @@ int64_t sim_process_true_us(const sim_process *p, int64_t ms)
     return 0;
   int64_t since = ms - p->clock_base_ms;
 
-  if (since > INT32_MAX)
+  if (since > INT32_MAX) /* the run ends before; also, no overflow below */
     return INT64_MAX;
-  return (since * PER_MS + clock_rate(p) - 1) / clock_rate(p);
+  int64_t rounding_up = clock_rate(p) - 1;
+
+  return (since * PER_MS + rounding_up) / clock_rate(p);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -54,7 +56,7 @@ typedef struct sim_block {
   struct sim_block *next;
   struct sim_block *prev;
   size_t size;
-  size_t pad; /* aligns the bytes behind the header */
+  size_t padding; /* aligns the bytes behind the header */
 } sim_block;
 
 static void free_block(sim_process *p, sim_block *b)
@@ -84,12 +86,12 @@ static bool allocation_must_fail(sim_process *p)
 static void *process_resize(void *arg, void *old, size_t size)
 {
   sim_process *p = arg;
-  sim_block *before = old == NULL ? NULL : (sim_block *)old - 1;
+  sim_block *old_block = old == NULL ? NULL : (sim_block *)old - 1;
   sim_block *b;
 
   if (size == 0) {
-    if (before != NULL)
-      free_block(p, before);
+    if (old_block != NULL)
+      free_block(p, old_block);
     return NULL;
   }
   if (allocation_must_fail(p))
@@ -102,9 +104,9 @@ static void *process_resize(void *arg, void *old, size_t size)
     b->next->prev = b;
   p->blocks = b;
   p->memory += size;
-  if (before != NULL) {
-    memcpy(b + 1, old, before->size < size ? before->size : size);
-    free_block(p, before);
+  if (old_block != NULL) {
+    memcpy(b + 1, old, old_block->size < size ? old_block->size : size);
+    free_block(p, old_block);
   }
   return b + 1;
 }
@@ -147,8 +149,9 @@ static void hosts_of(const sim_process *p, char *out, size_t size)
   snprintf(out + at, size - at, "%s", p->chroot);
 }
 
-/* Larger than each request that cannot be split. */
-enum { LEAST_REQUEST = 7000 };
+/* The bounds of the limit of a request's size. It is larger than each request
+ * that cannot be split. */
+enum { SEND_LIMIT_MIN = 7000, SEND_LIMIT_MAX = 8192 };
 
 static void process_start(sim_process *p)
 {
@@ -163,11 +166,14 @@ static void process_start(sim_process *p)
                          .log_arg = p};
   lk_hooks hooks = sim_driver_hooks(p);
 
-  if (sim_has_condition(p->world, SIM_WRITERS) && p->index % 2 == 0)
+  bool is_even = p->index % 2 == 0; /* half of the processes give up */
+
+  if (sim_has_condition(p->world, SIM_WRITERS) && is_even)
     cc.give_up_ms = (int32_t)sim_between(&p->rng, p->world->timeout_ms / 2,
                                          p->world->timeout_ms);
   if (sim_has_condition(p->world, SIM_MANY_READERS))
-    cc.send_limit = (size_t)sim_between(&p->rng, LEAST_REQUEST, 8192);
+    cc.send_limit =
+        (size_t)sim_between(&p->rng, SEND_LIMIT_MIN, SEND_LIMIT_MAX);
 
   p->life++;
   sim_limit_client(p, &cc);
@@ -221,33 +227,51 @@ static void on_resume(void *arg)
   }
 }
 
+/* A clock at the start of the run, in milliseconds. It is small or large, or
+ * soon exceeds 31 or 32 bits. */
 static int64_t random_clock(sim_rng *r)
 {
-  static const int64_t bases[] = {0, INT32_MAX - 9000, UINT32_MAX - 9000,
-                                  INT64_C(1) << 41};
+  enum { CHOICES = 4 };
 
-  return bases[sim_roll(r, 4)] + sim_between(r, 0, 10000);
+  static const int64_t bases[CHOICES] = {0, INT32_MAX - 9000, UINT32_MAX - 9000,
+                                         INT64_C(1) << 41};
+
+  return bases[sim_roll(r, CHOICES)] + sim_between(r, 0, 10000);
 }
 
-/* At most 1 %, often exactly that. */
-static int32_t random_drift(sim_rng *r, bool always)
+/* A drift in parts per million: at most 1 %, often or always exactly that. */
+static int32_t random_drift(sim_rng *r, bool always_largest)
 {
-  switch (sim_roll(r, always ? 2 : 4)) {
-  case 0: return -10000;
-  case 1: return 10000;
-  default: return (int32_t)sim_between(r, -10000, 10000);
+  enum { ONE_PERCENT = 10000 };
+
+  switch (sim_roll(r, always_largest ? 2 : 4)) {
+  case 0: return -ONE_PERCENT;
+  case 1: return ONE_PERCENT;
+  default: return (int32_t)sim_between(r, -ONE_PERCENT, ONE_PERCENT);
   }
+}
+
+/* Mostly quorum. */
+static lk_assurance random_assurance(sim_rng *r)
+{
+  if (!sim_one_in(r, 4))
+    return LK_ASSURE_QUORUM;
+  return sim_one_in(r, 2) ? LK_ASSURE_PING : LK_ASSURE_SYNC;
 }
 
 /* Different chroots name the same nodes, as if the server had a namespace for
  * each. */
 static const char *random_chroot(const sim_process *p)
 {
-  static const char *const chroots[] = {"", "/c", "/tenants/of this one"};
+  enum { CHOICES = 3 };
+
+  static const char *const chroots[CHOICES] = {"", "/c",
+                                               "/tenants/of this one"};
   sim_rng r = sim_rng_fork(&p->rng, 'c');
 
-  return sim_has_condition(p->world, SIM_CHROOTS) ? chroots[sim_roll(&r, 3)]
-                                                  : "";
+  if (!sim_has_condition(p->world, SIM_CHROOTS))
+    return "";
+  return chroots[sim_roll(&r, CHOICES)];
 }
 
 static bool accepts_read_only(const sim_process *p)
@@ -268,10 +292,8 @@ void sim_process_init(sim_process *p, sim_world *w, unsigned index)
   snprintf(p->name, sizeof p->name, "p%u", index);
   p->clock_base_ms = random_clock(&r);
   p->drift_ppm = random_drift(&r, s->drift);
-  p->assurance = s->assurance > 0     ? (lk_assurance)(s->assurance - 1)
-                 : !sim_one_in(&r, 4) ? LK_ASSURE_QUORUM
-                 : !sim_one_in(&r, 2) ? LK_ASSURE_SYNC
-                                      : LK_ASSURE_PING;
+  p->assurance = s->assurance > 0 ? (lk_assurance)(s->assurance - 1)
+                                  : random_assurance(&r);
   p->one_session = sim_one_in(&r, 8);
   p->mem = (lk_mem){.resize = process_resize, .arg = p};
   p->resume_job = (sim_job){.run = on_resume, .arg = p};
@@ -322,9 +344,8 @@ void sim_process_crash(sim_process *p, sim_close_mode mode)
   sim_process_ended(p);
 }
 
-/* Frees the locks and then the client; in one of three cases the client
- * client_first. A client that is freed in a callback ends after the callback.
- */
+/* Frees the locks and then the client, or in one of three cases the client
+ * first. A client that is freed in a callback ends after the callback. */
 void sim_process_free_client(sim_process *p)
 {
   lk_client *client = p->client;
@@ -370,9 +391,9 @@ static int64_t random_time_to_deadline(sim_process *p)
   int64_t us = sim_process_true_us(p, due);
   int64_t now = p->world->agenda.now_us;
 
-  return us == INT64_MAX || us < now
-             ? SIM_MS
-             : us - now + sim_between(&p->rng, -1, 1) * SIM_MS;
+  if (us == INT64_MAX || us < now)
+    return SIM_MS;
+  return us - now + sim_between(&p->rng, -1, 1) * SIM_MS;
 }
 
 int64_t sim_process_read_clock(sim_process *p)

@@ -3,6 +3,7 @@
 
 #include "sim/world/invariants.h"
 
+#include "proto/wire/opcode.h"
 #include "sim/world/allocate.h"
 
 #include "recipes/lock/lock.h"
@@ -11,6 +12,10 @@
 
 /* Reports facts of a process from its start to its end: session states, frames
  * that it sends, handles and requests. */
+
+/* Each frame that a client sends begins with its length, its xid and its
+ * opcode. */
+enum { INT_SIZE = 4, XID_OFFSET = INT_SIZE, OP_OFFSET = XID_OFFSET + INT_SIZE };
 
 void sim_life_end(sim_life *l)
 {
@@ -49,8 +54,10 @@ static void begin_read_only(sim_life *l)
   l->session = NULL;
   l->top_zxid = 0;
   l->xid = 0;
-  for (sim_request *r = l->requests; r != NULL; r = r->next)
-    r->may_report_anything = r->may_report_anything || r->watch_registered;
+  for (sim_request *r = l->requests; r != NULL; r = r->next) {
+    if (r->watch_registered)
+      r->may_report_anything = true;
+  }
 }
 
 static void on_state(lk_client *c, lk_state state, int err, void *arg)
@@ -91,18 +98,19 @@ static void on_reply(lk_client *c, const lk_reply *reply, void *arg)
 static void excuse_nodes_of(sim_checker *checker, int64_t session)
 {
   sim_history_session(&checker->history, session)->resumed = true;
-  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next)
-    e->is_excused = e->is_excused || e->session == session;
+  for (sim_entry *e = checker->history.existing; e != NULL; e = e->next) {
+    if (e->session == session)
+      e->is_excused = true;
+  }
 }
 
 void sim_checker_note_process_started(sim_checker *checker, sim_process *p)
 {
   sim_life *l = sim_life_of(checker, p);
 
-  *l = (sim_life){.process = p,
-                  .observer = l->observer, /* sim_checker_note_lease_made() may
-                                              have set it before */
-                  .state = LK_STATE_CONNECTING};
+  /* sim_checker_note_lease_made() may have set the observer before */
+  *l = (sim_life){
+      .process = p, .observer = l->observer, .state = LK_STATE_CONNECTING};
   l->listener = (lk_listener){.state = on_state, .reply = on_reply, .arg = l};
   lk_client_attach(p->client, &l->listener);
   if (p->has_resumed)
@@ -152,49 +160,57 @@ void sim_checker_note_connected(sim_checker *checker, sim_process *p)
   sim_report_fact(checker, &(sim_fact){.type = SIM_CONNECTED, .life = l});
 }
 
+/* An int of Jute: the most significant byte comes first. */
 static int32_t int_at(const unsigned char *b)
 {
   return (int32_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
                    (uint32_t)b[2] << 8 | b[3]);
 }
 
+/* Whether the string of Jute at `at` is the path behind the chroot. */
 static bool is_path(const unsigned char *at, const sim_life *l,
                     const char *path)
 {
   const char *chroot = l->process->chroot;
   size_t len = strlen(chroot);
+  const unsigned char *text = at + INT_SIZE;
 
   return (size_t)int_at(at) == len + strlen(path) &&
-         memcmp(at + 4, chroot, len) == 0 &&
-         memcmp(at + 4 + len, path, strlen(path)) == 0;
+         memcmp(text, chroot, len) == 0 &&
+         memcmp(text + len, path, strlen(path)) == 0;
 }
 
 /* Whether the frame being sent recovers an own node. Such a request is a multi
  * that checks the directory of a lock, or a read of the single-node lock. */
 static bool is_recovery(const sim_checker *checker, const sim_life *l)
 {
-  enum { OP = 8, READ_PATH = 12, CHECK_PATH = 21, READ = 4, MULTI = 14 };
-  int32_t op = int_at(l->frame_head + OP);
+  enum {
+    PATH_OF_READ = OP_OFFSET + INT_SIZE,
+    /* a multi has the type of its first operation, a byte and an error before
+     * the operation */
+    PATH_OF_CHECK = OP_OFFSET + INT_SIZE + INT_SIZE + 1 + INT_SIZE
+  };
+  int32_t op = int_at(l->frame_head + OP_OFFSET);
 
-  if (op == READ)
-    return is_path(l->frame_head + READ_PATH, l, SIM_SINGLE_PATH);
-  if (op != MULTI || l->frame_len < CHECK_PATH + 4)
+  if (op == LK_OPCODE_GET_DATA)
+    return is_path(l->frame_head + PATH_OF_READ, l, SIM_SINGLE_PATH);
+  if (op != LK_OPCODE_MULTI || l->frame_len < PATH_OF_CHECK + INT_SIZE)
     return false;
   for (size_t i = 0; i < checker->world->nlocks; i++) {
-    if (is_path(l->frame_head + CHECK_PATH, l, checker->world->locks[i]))
+    if (is_path(l->frame_head + PATH_OF_CHECK, l, checker->world->locks[i]))
       return true;
   }
-  return is_path(l->frame_head + CHECK_PATH, l, SIM_REQUEST_DIR);
+  return is_path(l->frame_head + PATH_OF_CHECK, l, SIM_REQUEST_DIR);
 }
 
 static void end_frame(sim_checker *checker, sim_life *l)
 {
-  if (l->handshake_sent)
+  if (l->handshake_sent) /* the frame is not the connect request */
     sim_report_fact(checker,
                     &(sim_fact){.type = SIM_SENT,
                                 .life = l,
-                                .xid = int_at(l->frame_head + 4),
-                                .op = int_at(l->frame_head + 8),
+                                .xid = int_at(l->frame_head + XID_OFFSET),
+                                .op = int_at(l->frame_head + OP_OFFSET),
                                 .is_recovery = is_recovery(checker, l)});
   l->handshake_sent = true;
   l->frame_sent = 0;
@@ -204,7 +220,9 @@ static void end_frame(sim_checker *checker, sim_life *l)
  * those that the length field lacks. */
 static size_t bytes_missing(const sim_life *l)
 {
-  return (l->frame_sent < 4 ? 4 : l->frame_len) - l->frame_sent;
+  size_t known_len = l->frame_sent < INT_SIZE ? INT_SIZE : l->frame_len;
+
+  return known_len - l->frame_sent;
 }
 
 void sim_checker_note_sent(sim_checker *checker, sim_process *p,
@@ -224,9 +242,9 @@ void sim_checker_note_sent(sim_checker *checker, sim_process *p,
     l->frame_sent += n;
     b += n;
     len -= n;
-    if (l->frame_sent == 4)
-      l->frame_len = (size_t)int_at(l->frame_head) + 4;
-    else if (l->frame_sent > 4 && bytes_missing(l) == 0)
+    if (l->frame_sent == INT_SIZE)
+      l->frame_len = INT_SIZE + (size_t)int_at(l->frame_head);
+    else if (l->frame_sent > INT_SIZE && bytes_missing(l) == 0)
       end_frame(checker, l);
   }
 }
@@ -320,8 +338,10 @@ size_t sim_checker_count_watches(const sim_checker *checker,
   size_t n = 0;
 
   for (const sim_request *r = checker->lives[p->index].requests; r != NULL;
-       r = r->next)
-    n += r->sets_watch && (r->watch_registered || r->completions == 0);
+       r = r->next) {
+    if (r->sets_watch && (r->watch_registered || r->completions == 0))
+      n++;
+  }
   return n;
 }
 
@@ -330,8 +350,11 @@ sim_request *sim_checker_registered_watch(const sim_checker *checker,
 {
   for (sim_request *r = checker->lives[p->index].requests; r != NULL;
        r = r->next) {
-    if (r->watch_registered && number-- == 0)
+    if (!r->watch_registered)
+      continue;
+    if (number == 0)
       return r;
+    number--;
   }
   return NULL;
 }

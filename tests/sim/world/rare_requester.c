@@ -15,7 +15,7 @@
  * these. Some of the children may not be read at times.
  */
 
-enum { NODES = 4, MOST_AT_ONCE = 3 };
+enum { NODES = 4, MOST_AT_ONCE = 3, ANY_VERSION = -1 };
 
 static sim_checker *checker_of(const sim_process *p)
 {
@@ -29,11 +29,14 @@ static sim_checker *checker_of(const sim_process *p)
 
 static const char *verb_of(const sim_request *r)
 {
-  static const char *const verbs[] = {"multi", "multi-read", "create",
-                                      "names", "count",      "own ephemeral",
-                                      "who",   "get ACL",    "set ACL"};
+  static const char *const verbs[] = {
+      [SIM_BATCH] = "multi",    [SIM_READS] = "multi-read",
+      [SIM_MAKE] = "create",    [SIM_LIST] = "names",
+      [SIM_COUNT] = "count",    [SIM_EPHEMERALS] = "own ephemeral",
+      [SIM_WHO_AM_I] = "who",   [SIM_GET_ACL] = "get ACL",
+      [SIM_SET_ACL] = "set ACL"};
 
-  return verbs[r->verb - SIM_BATCH];
+  return verbs[r->verb];
 }
 
 static void request_end(sim_request *r, const sim_result *result)
@@ -114,24 +117,28 @@ static void on_read(lk_client *c, int err, const lk_read_result *results,
 
 /* ---- requests ----------------------------------------------------------- */
 
-static void random_path(sim_actor *a, bool below, char path[SIM_CHANGE_PATH])
+/* The path of a node that all requesters share, or of a child of it. */
+static void random_path(sim_actor *a, bool is_below_node,
+                        char path[SIM_CHANGE_PATH])
 {
   unsigned node = sim_roll(&a->rng, NODES);
 
-  if (below)
+  if (is_below_node)
     snprintf(path, SIM_CHANGE_PATH, "%s/n%u/%c", SIM_REQUEST_DIR, node,
-             "xy"[sim_roll(&a->rng, 2)]);
+             sim_one_in(&a->rng, 2) ? 'x' : 'y');
   else
     snprintf(path, SIM_CHANGE_PATH, "%s/n%u", SIM_REQUEST_DIR, node);
 }
 
 static void random_create_mode(sim_actor *a, sim_request_op *e)
 {
-  static const int flags[] = {LK_PERSISTENT, LK_PERSISTENT,
-                              LK_EPHEMERAL,  LK_EPHEMERAL | LK_SEQUENTIAL,
-                              LK_CONTAINER,  LK_CONTAINER};
+  enum { CHOICES = 6 };
 
-  e->flags = flags[sim_roll(&a->rng, 6)];
+  static const int flags[CHOICES] = {
+      LK_PERSISTENT, LK_PERSISTENT, LK_EPHEMERAL, LK_EPHEMERAL | LK_SEQUENTIAL,
+      LK_CONTAINER,  LK_CONTAINER};
+
+  e->flags = flags[sim_roll(&a->rng, CHOICES)];
   if (!sim_one_in(&a->rng, 4))
     return;
   e->type = LK_OP_CREATE_TTL;
@@ -139,22 +146,35 @@ static void random_create_mode(sim_actor *a, sim_request_op *e)
   e->ttl_ms = sim_between(&a->rng, 1, a->process->world->timeout_ms * 4);
 }
 
+/* -1 matches any version; 0 and 1 are the versions of a new node and of a node
+ * that was set once. */
+static int32_t random_version(sim_actor *a)
+{
+  return sim_one_in(&a->rng, 4) ? (int32_t)sim_roll(&a->rng, 2) : ANY_VERSION;
+}
+
 static void random_op(sim_actor *a, const sim_request *r, unsigned number,
                       sim_request_op *e)
 {
-  static const int32_t types[] = {LK_OP_CREATE, LK_OP_CREATE2, LK_OP_CREATE2,
-                                  LK_OP_SET,    LK_OP_SET,     LK_OP_DELETE,
-                                  LK_OP_CHECK,  LK_OP_CHECK};
-  static const int32_t reads[] = {LK_READ_GET, LK_READ_GET_CHILDREN};
+  enum { TYPES = 8, READS = 2 };
 
-  random_path(a, sim_one_in(&a->rng, 2), e->path);
-  e->version = sim_one_in(&a->rng, 4) ? (int32_t)sim_roll(&a->rng, 2) : -1;
+  static const int32_t types[TYPES] = {
+      LK_OP_CREATE, LK_OP_CREATE2, LK_OP_CREATE2, LK_OP_SET,
+      LK_OP_SET,    LK_OP_DELETE,  LK_OP_CHECK,   LK_OP_CHECK};
+  static const int32_t reads[READS] = {LK_READ_GET, LK_READ_GET_CHILDREN};
+
+  bool is_below_node = sim_one_in(&a->rng, 2);
+
+  random_path(a, is_below_node, e->path);
+  e->version = random_version(a);
   snprintf(e->data, sizeof e->data, "%s.%" PRIu64 ".%" PRIu64 ".%u", a->name,
            a->process->life, r->number, number);
   if (r->verb == SIM_READS)
-    e->type = reads[sim_roll(&a->rng, 2)];
+    e->type = reads[sim_roll(&a->rng, READS)];
+  else if (r->verb == SIM_MAKE)
+    e->type = LK_OP_CREATE2;
   else
-    e->type = r->verb == SIM_MAKE ? LK_OP_CREATE2 : types[sim_roll(&a->rng, 8)];
+    e->type = types[sim_roll(&a->rng, TYPES)];
   if (e->type == LK_OP_CREATE || e->type == LK_OP_CREATE2)
     random_create_mode(a, e);
 }
@@ -211,7 +231,8 @@ static int send_set_acl(sim_request *r, const lk_call *call)
   lk_acl entry = {r->perms, lk_text("world"), lk_text("anyone")};
   lk_acls acl = {&entry, 1};
 
-  return lk_set_acl(r->process->client, r->path, &acl, -1, call, on_stat, r);
+  return lk_set_acl(r->process->client, r->path, &acl, ANY_VERSION, call,
+                    on_stat, r);
 }
 
 static int send_request(sim_request *r, const lk_call *call)
@@ -224,8 +245,8 @@ static int send_request(sim_request *r, const lk_call *call)
   case SIM_MAKE: return send_make(r, call);
   case SIM_LIST: return lk_get_children(c, r->path, call, on_names, r);
   case SIM_COUNT: return lk_count_descendants(c, r->path, call, on_count, r);
-  case SIM_OWNED: return lk_ephemerals(c, r->path, call, on_paths, r);
-  case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
+  case SIM_EPHEMERALS: return lk_ephemerals(c, r->path, call, on_paths, r);
+  case SIM_WHO_AM_I: return lk_who_am_i(c, call, on_ids, r);
   case SIM_GET_ACL: return lk_get_acl(c, r->path, call, on_acl, r);
   case SIM_SET_ACL: return send_set_acl(r, call);
   default: return LK_ERR_BAD_ARGUMENT;
@@ -254,14 +275,16 @@ static void send_random_request(sim_actor *a, sim_verb verb)
   lk_call call = random_call(a, verb);
 
   r->verb = verb;
-  random_path(a, verb == SIM_SET_ACL || sim_one_in(&a->rng, 3), r->path);
-  if (verb == SIM_OWNED || (verb == SIM_COUNT && sim_one_in(&a->rng, 3)))
+  bool is_below_node = verb == SIM_SET_ACL || sim_one_in(&a->rng, 3);
+
+  random_path(a, is_below_node, r->path);
+  if (verb == SIM_EPHEMERALS || (verb == SIM_COUNT && sim_one_in(&a->rng, 3)))
     snprintf(r->path, sizeof r->path, "%s", SIM_REQUEST_DIR);
   r->perms = sim_one_in(&a->rng, 3) ? LK_PERM_ALL & ~LK_PERM_READ : LK_PERM_ALL;
   if (verb == SIM_BATCH || verb == SIM_READS)
     r->nops = sim_roll(&a->rng, SIM_MOST_OPS + 1);
-  else
-    r->nops = verb == SIM_MAKE;
+  else if (verb == SIM_MAKE)
+    r->nops = 1;
   r->ops = sim_allocate(SIM_MOST_OPS * sizeof *r->ops);
   for (unsigned i = 0; i < r->nops; i++)
     random_op(a, r, i, &r->ops[i]);
@@ -278,9 +301,10 @@ static void send_random_request(sim_actor *a, sim_verb verb)
 static void rare_requester_act(sim_actor *a)
 {
   static const sim_verb some[] = {
-      SIM_BATCH, SIM_BATCH, SIM_BATCH,   SIM_BATCH,  SIM_READS, SIM_READS,
-      SIM_READS, SIM_MAKE,  SIM_MAKE,    SIM_MAKE,   SIM_LIST,  SIM_COUNT,
-      SIM_OWNED, SIM_WHO,   SIM_GET_ACL, SIM_SET_ACL};
+      SIM_BATCH,      SIM_BATCH,    SIM_BATCH,   SIM_BATCH,
+      SIM_READS,      SIM_READS,    SIM_READS,   SIM_MAKE,
+      SIM_MAKE,       SIM_MAKE,     SIM_LIST,    SIM_COUNT,
+      SIM_EPHEMERALS, SIM_WHO_AM_I, SIM_GET_ACL, SIM_SET_ACL};
 
   if (a->stopping)
     return;

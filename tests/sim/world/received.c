@@ -13,6 +13,8 @@
 /* The events and the replies to setWatches that a process receives. A
  * setWatches re-registers watches after a reconnect. */
 
+enum { LENGTH_SIZE = 4, FIRST_CAP = 64 };
+
 bool sim_received_awaits_set_watches(const sim_received *received)
 {
   size_t replies = 0;
@@ -50,10 +52,10 @@ void sim_received_begin(sim_life *l)
                         .cap = received->cap,
                         .late_zxid = INT64_MAX,
                         .oldest_zxid = INT64_MAX,
-                        .lost = received->set_watches_sent > 0
-                                    ? !all_set_watches_succeeded(received)
-                                    : received->lost};
+                        .lost = received->lost};
 
+  if (received->set_watches_sent > 0)
+    fresh.lost = !all_set_watches_succeeded(received);
   if (fresh.lost)
     fresh.late_zxid = fresh.oldest_zxid = received->oldest_zxid;
   else
@@ -98,13 +100,20 @@ static void note_late_set_watches(sim_life *l, int64_t zxid)
   for (sim_request *r = l->requests; r != NULL; r = r->next) {
     if ((r->watch_registered || (r->sets_watch && r->completions == 0)) &&
         (r->late_set_watches == 0 || zxid + 1 < r->late_set_watches))
-      r->late_set_watches = zxid + 1;
+      r->late_set_watches = zxid + 1; /* 0 would say that there is none */
   }
 }
 
-/* A setWatches is late if it is not the first of the reconnect. A client
- * repeats one that was throttled, or if a removeWatches after it may have
- * removed its watches. */
+/* Overwrites the oldest xid if there are many. */
+static void add_late_xid(sim_received *received, int32_t xid)
+{
+  received->late_xids[received->nlate % SIM_MOST_LATE_SET_WATCHES] = xid;
+  received->nlate++;
+}
+
+/* A setWatches is late if it is not one of those that the reconnect sent first.
+ * A client repeats one that was throttled, or whose watches a later
+ * removeWatches may have removed. */
 void sim_received_set_watches_sent(sim_life *l, int32_t xid)
 {
   sim_received *received = &l->received;
@@ -114,12 +123,13 @@ void sim_received_set_watches_sent(sim_life *l, int32_t xid)
   if (zxid < received->oldest_zxid)
     received->oldest_zxid = zxid;
   if (xid != LK_XID_SET_WATCHES)
-    received->late_xids[received->nlate++ % SIM_MOST_LATE_SET_WATCHES] = xid;
-  else if (!has_set_watches_reply(received)) {
+    add_late_xid(received, xid);
+  bool is_late = xid != LK_XID_SET_WATCHES || has_set_watches_reply(received);
+
+  if (is_late)
+    note_late_set_watches(l, zxid);
+  else
     received->at_reconnect++;
-    return;
-  }
-  note_late_set_watches(l, zxid);
 }
 
 static bool is_late_set_watches(const sim_received *received, int32_t xid)
@@ -138,7 +148,7 @@ static void keep_frame(sim_received *received, int32_t type, int64_t zxid,
   if (path.len >= SIM_CHANGE_PATH)
     return; /* not a path of the actors */
   if (received->count == received->cap) {
-    received->cap = received->cap == 0 ? 64 : received->cap * 2;
+    received->cap = received->cap == 0 ? FIRST_CAP : received->cap * 2;
     received->frames =
         realloc(received->frames, received->cap * sizeof *received->frames);
     if (received->frames == NULL)
@@ -157,7 +167,8 @@ static void note_throttled(sim_life *l)
 {
   l->received.throttled = true;
   for (sim_request *r = l->requests; r != NULL; r = r->next) {
-    r->throttled = r->throttled || r->watch_registered;
+    if (r->watch_registered)
+      r->throttled = true;
     r->late_since_us = 0;
   }
 }
@@ -174,7 +185,7 @@ static void parse_frame(sim_life *l)
   struct lk_watcher_event event;
   lk_reader in;
 
-  lk__reader_init(&in, received->frame_head + 4, len - 4);
+  lk__reader_init(&in, received->frame_head + LENGTH_SIZE, len - LENGTH_SIZE);
   if (lk__record_decode(&lk__reply_header_record, &head, &in, NULL) != 0)
     return;
   if (head.err == LK_ERR_THROTTLED && (head.xid == LK_XID_SET_WATCHES ||
@@ -199,10 +210,15 @@ bool sim_is_recording_frames(const sim_world *w)
          sim_fault_is_possible(w, SIM_FAULT_THROTTLE_WATCHES);
 }
 
+/* The number of bytes that the current frame lacks; until its length is known,
+ * those that the length field lacks. */
 static size_t bytes_missing(const sim_received *received)
 {
-  return (received->frame_received < 4 ? 4 : received->frame_len) -
-         received->frame_received;
+  size_t known_len = received->frame_received < LENGTH_SIZE
+                         ? LENGTH_SIZE
+                         : received->frame_len;
+
+  return known_len - received->frame_received;
 }
 
 void sim_checker_note_received(sim_checker *checker, sim_process *p,
@@ -227,11 +243,12 @@ void sim_checker_note_received(sim_checker *checker, sim_process *p,
     received->frame_received += n;
     b += n;
     len -= n;
-    if (received->frame_received == 4)
-      received->frame_len = 4 + (size_t)lk__get32(received->frame_head);
-    if (received->frame_received < 4 || bytes_missing(received) > 0)
+    if (received->frame_received == LENGTH_SIZE)
+      received->frame_len =
+          LENGTH_SIZE + (size_t)lk__get32(received->frame_head);
+    if (received->frame_received < LENGTH_SIZE || bytes_missing(received) > 0)
       continue;
-    if (received->handshake_done)
+    if (received->handshake_done) /* the frame is not the connect reply */
       parse_frame(l);
     received->handshake_done = true;
     received->frame_received = 0;

@@ -14,7 +14,7 @@
  * writers also write to one shared node.
  */
 
-enum { OWN_NODES = 3 };
+enum { OWN_NODES = 3, ANY_VERSION = -1 };
 
 #define SHARED SIM_REQUEST_DIR "/shared"
 
@@ -35,7 +35,7 @@ static void end_write(sim_write *x, int err)
   x->ended = true;
   sim_report_fact(checker_of(a),
                   &(sim_fact){.type = SIM_WRITE_ENDED, .err = err, .write = x});
-  if (a->write == x)
+  if (a->write == x) /* not a write of an earlier client */
     a->write = NULL;
 }
 
@@ -66,27 +66,31 @@ static void on_deleted(lk_client *c, int err, void *arg)
 static int send_write(sim_actor *a, sim_write *x, const lk_call *call)
 {
   lk_client *c = a->process->client;
-  bool sole = !x->shared;
-  bool lasts = sole || sim_one_in(&a->rng, 2);
-  int flags = lasts ? LK_PERSISTENT : LK_EPHEMERAL;
+  bool sole_writer = !x->shared;
+  bool is_persistent = sole_writer || sim_one_in(&a->rng, 2);
+  int flags = is_persistent ? LK_PERSISTENT : LK_EPHEMERAL;
 
   if (x->verb == SIM_CREATE)
-    return lk_create_reliable(c, x->path, lk_text(x->data), NULL, flags, sole,
-                              call, on_created, x);
+    return lk_create_reliable(c, x->path, lk_text(x->data), NULL, flags,
+                              sole_writer, call, on_created, x);
   if (x->verb == SIM_DELETE)
-    return lk_delete_reliable(c, x->path, -1, sole, call, on_deleted, x);
-  return lk_set_reliable(c, x->path, lk_text(x->data), -1, sole, call, on_set,
-                         x);
+    return lk_delete_reliable(c, x->path, ANY_VERSION, sole_writer, call,
+                              on_deleted, x);
+  return lk_set_reliable(c, x->path, lk_text(x->data), ANY_VERSION, sole_writer,
+                         call, on_set, x);
 }
 
 static void begin_write(sim_actor *a)
 {
-  static const sim_verb verbs[] = {SIM_CREATE, SIM_SET, SIM_SET, SIM_DELETE};
+  enum { CHOICES = 4 };
+
+  static const sim_verb verbs[CHOICES] = {SIM_CREATE, SIM_SET, SIM_SET,
+                                          SIM_DELETE};
   sim_write *x = sim_checker_new_write(checker_of(a));
   lk_call call = {.size = sizeof call};
 
   x->actor = a;
-  x->verb = verbs[sim_roll(&a->rng, 4)];
+  x->verb = verbs[sim_roll(&a->rng, CHOICES)];
   x->shared = sim_one_in(&a->rng, 4);
   if (x->shared && x->verb == SIM_DELETE)
     x->verb = SIM_SET;

@@ -16,7 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { JOBS_MAX = 64, SEEDS_LISTED_MAX = 100, TRACES_MAX = 2, ENOUGH = 20 };
+enum {
+  JOBS_MAX = 64,
+  SEEDS_LISTED_MAX = 100,
+  TRACES_MAX = 2,
+  ENOUGH = 20 /* grants, or faults, of a run that tests something */
+};
+
+static const bool WITH_COUNTS = true;
 
 /* Figures of one run, or of many. */
 typedef struct tally {
@@ -24,9 +31,9 @@ typedef struct tally {
   uint64_t broken; /* number of runs with a violation */
   uint64_t grants;
   uint64_t faults;
-  uint64_t jobs;
-  int64_t time_us;
-  uint64_t quiet; /* number of runs with fewer than ENOUGH grants or faults */
+  uint64_t steps;  /* number of jobs of the agenda */
+  int64_t time_us; /* virtual time */
+  uint64_t quiet;  /* number of runs with fewer than ENOUGH grants or faults */
 } tally;
 
 /* The seed of a violation, and the first invariant that was violated. */
@@ -42,9 +49,9 @@ typedef struct quiet_run {
   uint64_t faults;
 } quiet_run;
 
-/* The result of a job, in memory shared with the parent. */
+/* The result of a child process, in memory shared with the parent. */
 typedef struct job_result {
-  uint64_t seed; /* the current seed */
+  uint64_t seed; /* the seed that runs now, or ran last */
   failure failures[SEEDS_LISTED_MAX];
   size_t nfailures;
   quiet_run quiet_runs[SEEDS_LISTED_MAX];
@@ -59,7 +66,7 @@ static void add_tally(tally *sum, const tally *t)
   sum->broken += t->broken;
   sum->grants += t->grants;
   sum->faults += t->faults;
-  sum->jobs += t->jobs;
+  sum->steps += t->steps;
   sum->time_us += t->time_us;
   sum->quiet += t->quiet;
 }
@@ -83,16 +90,25 @@ static tally tally_of(const sim_world *w)
                  .broken = broken,
                  .grants = w->grants,
                  .faults = w->nfaults,
-                 .jobs = w->agenda.done,
+                 .steps = w->agenda.done,
                  .time_us = w->agenda.now_us,
                  .quiet =
                      !broken && (w->grants < ENOUGH || w->nfaults < ENOUGH)};
 }
 
+static size_t first_violated(const sim_world *w)
+{
+  size_t i = 0;
+  const char *what;
+
+  while (sim_checker_violations_of(w->checker, i, &what) == 0)
+    i++;
+  return i;
+}
+
 static void run_seed(const sim_plan *plan, job_result *d)
 {
   sim_world w;
-  const char *what;
 
   world_begin(&w, plan, d->seed);
   sim_world_run(&w);
@@ -101,13 +117,9 @@ static void run_seed(const sim_plan *plan, job_result *d)
   add_tally(&d->tally, &t);
   if (t.quiet > 0 && d->nquiet_runs < SEEDS_LISTED_MAX)
     d->quiet_runs[d->nquiet_runs++] = (quiet_run){d->seed, t.grants, t.faults};
-  for (size_t i = 0; t.broken > 0 && i < sim_ninvariants; i++) {
-    if (sim_checker_violations_of(w.checker, i, &what) == 0 ||
-        d->nfailures == SEEDS_LISTED_MAX)
-      continue;
-    d->failures[d->nfailures++] = (failure){.seed = d->seed, .invariant = i};
-    break;
-  }
+  if (t.broken > 0 && d->nfailures < SEEDS_LISTED_MAX)
+    d->failures[d->nfailures++] =
+        (failure){.seed = d->seed, .invariant = first_violated(&w)};
   sim_world_destroy(&w);
 }
 
@@ -156,7 +168,7 @@ bool sim_report_one(const sim_plan *plan)
          t.broken > 0 ? "broken" : "no violation");
   sim_world_destroy(&w);
   if (plan->coverage)
-    sim_coverage_print(stdout, true);
+    sim_coverage_print(stdout, WITH_COUNTS);
   return t.broken == 0;
 }
 
@@ -229,7 +241,7 @@ static void print_trace_of(const sim_plan *plan, uint64_t seed)
   (void)sim_report_one(&again);
 }
 
-/* false: the job died. */
+/* Waits for the job, and prints its result. false: the job died. */
 static bool finish_job(const sim_plan *plan, job_result *d, pid_t pid,
                        tally *sum)
 {
@@ -238,9 +250,9 @@ static bool finish_job(const sim_plan *plan, job_result *d, pid_t pid,
   if (waitpid(pid, &status, 0) != pid)
     abort();
   add_tally(sum, &d->tally);
-  bool whole = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  bool finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
-  if (whole)
+  if (finished)
     sim_coverage_add(d->coverage);
   else
     print_death(plan, d->seed);
@@ -254,14 +266,14 @@ static bool finish_job(const sim_plan *plan, job_result *d, pid_t pid,
       print_trace_of(plan, f->seed);
   }
   for (size_t i = 0; i < d->nquiet_runs; i++) {
-    const quiet_run *l = &d->quiet_runs[i];
+    const quiet_run *q = &d->quiet_runs[i];
 
     printf("few: ");
-    print_seed(plan, l->seed);
-    printf(": %" PRIu64 " grants, %" PRIu64 " faults\n", l->grants, l->faults);
+    print_seed(plan, q->seed);
+    printf(": %" PRIu64 " grants, %" PRIu64 " faults\n", q->grants, q->faults);
   }
   munmap(d, job_result_size());
-  return whole;
+  return finished;
 }
 
 static double now_seconds(void)
@@ -277,7 +289,7 @@ bool sim_report_many(const sim_plan *plan)
   pid_t pids[JOBS_MAX];
   job_result *results[JOBS_MAX];
   tally sum = {0};
-  bool whole = true;
+  bool all_finished = true;
   double began = now_seconds();
   sim_plan own = *plan;
 
@@ -286,17 +298,17 @@ bool sim_report_many(const sim_plan *plan)
   for (unsigned k = 0; k < own.jobs; k++)
     results[k] = start_job(&own, k, &pids[k]);
   for (unsigned k = 0; k < own.jobs; k++)
-    whole = finish_job(&own, results[k], pids[k], &sum) && whole;
+    all_finished = finish_job(&own, results[k], pids[k], &sum) && all_finished;
   double took = now_seconds() - began;
 
   printf("%" PRIu64 " seeds, %" PRIu64 " broken: %" PRIu64 " grants, %" PRIu64
          " faults, %.0f simulated seconds, %" PRIu64
          " steps in %.1f s: %.0f seeds/s\n",
          sum.runs, sum.broken, sum.grants, sum.faults,
-         (double)sum.time_us / 1e6, sum.jobs, took, (double)sum.runs / took);
+         (double)sum.time_us / 1e6, sum.steps, took, (double)sum.runs / took);
   if (sum.quiet > 0)
     printf("%" PRIu64 " seeds had less than %d grants or faults\n", sum.quiet,
            ENOUGH);
   sim_coverage_print(stdout, plan->coverage);
-  return whole && sum.broken == 0;
+  return all_finished && sum.broken == 0;
 }

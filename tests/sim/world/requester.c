@@ -16,7 +16,13 @@
  * be compared with the committed changes.
  */
 
-enum { NODES = 4, MOST_AT_ONCE = 4, MOST_WATCHES = 12 };
+enum {
+  NODES = 4,
+  MOST_AT_ONCE = 4,
+  MOST_WATCHES = 12,
+  ANY_VERSION = -1,
+  ANY_NODE = 0
+};
 
 static sim_checker *checker_of(const sim_request *r)
 {
@@ -31,12 +37,13 @@ static sim_checker *checker_of(const sim_request *r)
 static const char *const verbs[] = {
     [SIM_CREATE] = "create", [SIM_DELETE] = "delete", [SIM_EXISTS] = "exists",
     [SIM_GET] = "get",       [SIM_SET] = "set",       [SIM_CHILDREN] = "list",
-    [SIM_SYNC] = "sync",     [SIM_MULTI] = "multi",   [SIM_WHO] = "who"};
+    [SIM_SYNC] = "sync",     [SIM_MULTI] = "multi",   [SIM_WHO_AM_I] = "who"};
 
 static void request_end(sim_request *r, const sim_result *result)
 {
-  const lk_reply *a = lk_client_reply(r->process->client);
-  bool missing = r->verb == SIM_EXISTS && result->err == LK_ERR_NO_NODE;
+  const lk_reply *reply = lk_client_reply(r->process->client);
+  bool exists_found_none =
+      r->verb == SIM_EXISTS && result->err == LK_ERR_NO_NODE;
 
   TRACE(r, "request %" PRIu64 ", %s %s: %s", r->number, verbs[r->verb], r->path,
         result->err == 0 ? "0" : lk_error_name(result->err));
@@ -48,12 +55,13 @@ static void request_end(sim_request *r, const sim_result *result)
                                              .result = result});
   if (!r->sets_watch)
     return;
-  r->watch_registered = a != NULL && (result->err == 0 || missing);
+  r->watch_registered =
+      reply != NULL && (result->err == 0 || exists_found_none);
   if (!r->watch_registered)
     r->watch = NULL;
-  r->watch_zxid = a == NULL ? 0 : a->zxid;
-  r->connection = a == NULL ? 0 : a->connection;
-  r->may_report_anything = a != NULL && a->evidence == LK_EVIDENCE_NONE;
+  r->watch_zxid = reply == NULL ? 0 : reply->zxid;
+  r->connection = reply == NULL ? 0 : reply->connection;
+  r->may_report_anything = reply != NULL && reply->evidence == LK_EVIDENCE_NONE;
 }
 
 static void on_done(lk_client *c, int err, void *arg)
@@ -125,41 +133,46 @@ static void on_ids(lk_client *c, int err, const lk_identity *ids, size_t count,
 
 /* ---- requests ----------------------------------------------------------- */
 
-static int send_create(sim_request *r, const lk_call *call, uint32_t chance)
+/* `random`: a number from which all random choices are derived. */
+static int send_create(sim_request *r, const lk_call *call, uint32_t random)
 {
-  int flags = chance % 3 == 0 ? LK_EPHEMERAL : LK_PERSISTENT;
+  lk_client *c = r->process->client;
+  int flags = random % 3 == 0 ? LK_EPHEMERAL : LK_PERSISTENT;
+  bool is_odd = random % 2 == 1;
 
-  r->sequential = chance % 5 == 0;
+  r->sequential = random % 5 == 0;
   if (r->sequential)
     flags |= LK_SEQUENTIAL;
-  return (chance & 1 ? lk_create : lk_create2)(r->process->client, r->path,
-                                               lk_text(r->data), NULL, flags,
-                                               call, on_created, r);
+  if (is_odd)
+    return lk_create(c, r->path, lk_text(r->data), NULL, flags, call,
+                     on_created, r);
+  return lk_create2(c, r->path, lk_text(r->data), NULL, flags, call, on_created,
+                    r);
 }
 
 static int send_multi(sim_request *r, const lk_call *call)
 {
-  lk_op ops[2] = {lk_op_check(SIM_REQUEST_DIR, -1),
-                  lk_op_set(r->path, lk_text(r->data), -1)};
+  lk_op ops[2] = {lk_op_check(SIM_REQUEST_DIR, ANY_VERSION),
+                  lk_op_set(r->path, lk_text(r->data), ANY_VERSION)};
 
   return lk_multi(r->process->client, ops, 2, call, on_parts, r);
 }
 
-static int send_request(sim_request *r, const lk_call *call, uint32_t chance)
+static int send_request(sim_request *r, const lk_call *call, uint32_t random)
 {
   lk_client *c = r->process->client;
 
   switch ((int)r->verb) {
-  case SIM_CREATE: return send_create(r, call, chance);
-  case SIM_DELETE: return lk_delete(c, r->path, -1, call, on_done, r);
+  case SIM_CREATE: return send_create(r, call, random);
+  case SIM_DELETE: return lk_delete(c, r->path, ANY_VERSION, call, on_done, r);
   case SIM_EXISTS: return lk_exists(c, r->path, call, on_stat, r);
   case SIM_GET: return lk_get(c, r->path, call, on_data, r);
   case SIM_SET:
-    return lk_set(c, r->path, lk_text(r->data), -1, call, on_stat, r);
+    return lk_set(c, r->path, lk_text(r->data), ANY_VERSION, call, on_stat, r);
   case SIM_CHILDREN: return lk_get_children(c, r->path, call, on_names, r);
   case SIM_SYNC: return lk_sync(c, r->path, call, on_done, r);
   case SIM_MULTI: return send_multi(r, call);
-  case SIM_WHO: return lk_who_am_i(c, call, on_ids, r);
+  case SIM_WHO_AM_I: return lk_who_am_i(c, call, on_ids, r);
   default: break;
   }
   return LK_ERR_BAD_ARGUMENT;
@@ -178,18 +191,18 @@ static size_t watches_of(const sim_actor *a)
 static lk_call random_call(sim_actor *a, sim_request *r)
 {
   lk_call call = {.size = sizeof call};
-  uint32_t chance = (uint32_t)sim_rng_next(&a->rng);
+  uint32_t random = (uint32_t)sim_rng_next(&a->rng);
 
-  if (chance % 8 == 0)
+  if (random % 8 == 0)
     call.timeout_ms =
-        1 + a->process->world->timeout_ms / (int)(4 + chance % 100);
-  if ((is_read(r->verb) || r->verb == SIM_WHO) && chance % 3 == 0)
+        1 + a->process->world->timeout_ms / (int)(4 + random % 100);
+  if ((is_read(r->verb) || r->verb == SIM_WHO_AM_I) && random % 3 == 0)
     call.repeat = true;
   if (is_read(r->verb) && watches_of(a) < MOST_WATCHES) {
     call.on_event = on_watch;
     call.watch_arg = r;
     call.watch = &r->watch;
-    call.until_disconnect = chance % 7 == 0;
+    call.until_disconnect = random % 7 == 0;
   }
   r->sets_watch = call.on_event != NULL;
   r->until_disconnect = call.until_disconnect;
@@ -212,14 +225,16 @@ static void send_random_request(sim_actor *a, sim_verb verb, uint32_t node)
            a->process->life, r->number);
   call = random_call(a, r);
   r->in_call = true;
-  if (send_request(r, &call, (uint32_t)sim_rng_next(&a->rng)) != 0) {
+  uint32_t random = (uint32_t)sim_rng_next(&a->rng);
+
+  if (send_request(r, &call, random) != 0) {
     r->completions = 1;
     r->err = LK_ERR_CLOSED;
   }
   r->in_call = false;
 }
 
-/* The data are zeros. */
+/* Creates the large node, with zeros. */
 static void make_large(sim_actor *a)
 {
   void *zeros = sim_allocate(SIM_LARGE);
@@ -249,9 +264,10 @@ static void read_large(sim_actor *a)
 {
   lk_call call = {.size = sizeof call, .repeat = sim_one_in(&a->rng, 2)};
 
-  if (!a->reading)
-    a->reading =
-        lk_get(a->process->client, SIM_LARGE_PATH, &call, on_large, a) == 0;
+  if (a->reading)
+    return;
+  a->reading =
+      lk_get(a->process->client, SIM_LARGE_PATH, &call, on_large, a) == 0;
 }
 
 static void cancel_random_watch(sim_actor *a)
@@ -262,7 +278,9 @@ static void cancel_random_watch(sim_actor *a)
   if (r == NULL)
     return;
   TRACE(r, "watch of request %" PRIu64 " is cancelled", r->number);
-  lk_watch_cancel(a->process->client, r->watch, sim_one_in(&a->rng, 2));
+  bool on_server = sim_one_in(&a->rng, 2);
+
+  lk_watch_cancel(a->process->client, r->watch, on_server);
   r->watch_registered = false;
   r->watch = NULL;
 }
@@ -284,7 +302,7 @@ static void requester_act(sim_actor *a)
     read_large(a);
   if (sim_has_condition(a->process->world, SIM_REFUSALS) &&
       sim_one_in(&a->rng, 2))
-    send_random_request(a, SIM_WHO, 0);
+    send_random_request(a, SIM_WHO_AM_I, ANY_NODE);
   if (sim_one_in(&a->rng, 4))
     cancel_random_watch(a);
   sim_actor_act_in(a, sim_between(&a->rng, 0, sim_actor_T_us(a)));

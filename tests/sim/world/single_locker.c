@@ -18,6 +18,9 @@
 #define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
 
+/* of lk_single_config */
+enum { NO_POLLING = 0, USUAL_SPREAD = 0, NO_SPREAD = -1 };
+
 static int64_t random_time(sim_actor *a)
 {
   return sim_between(&a->rng, 0, sim_actor_T_us(a) / 8);
@@ -59,12 +62,12 @@ static void make_lock(sim_actor *a)
                            .arg = a};
   lk_single_config options = {
       .size = sizeof options,
-      .poll_ms = sim_one_in(&a->rng, 4) ? 20 : 0,
-      .spread_ms = sim_one_in(&a->rng, 2) ? -1 : 0,
+      .poll_ms = sim_one_in(&a->rng, 4) ? 20 : NO_POLLING,
+      .spread_ms = sim_one_in(&a->rng, 2) ? NO_SPREAD : USUAL_SPREAD,
   };
 
   a->single = (sim_single_state){.lock = NULL};
-  a->process->failing_allocations = 0;
+  a->process->failing_allocations = 0; /* these calls must not fail */
   (void)sim_lease_get(a->process);
   if (lk_single_new(&a->single.lock, a->process->client, SIM_SINGLE_PATH,
                     &config, &options) != 0)
@@ -82,8 +85,10 @@ static void free_single_lock(sim_actor *a)
 static void single_acquire(sim_actor *a)
 {
   int64_t t = a->process->world->timeout_ms;
-  const int64_t timeouts[] = {0, t / 10, t, -1, -1, -1};
-  int64_t timeout = timeouts[sim_roll(&a->rng, 6)];
+  enum { TRY_ONCE = 0, CHOICES = 6 };
+  const int64_t timeouts[CHOICES] = {TRY_ONCE,    t / 10,      t,
+                                     LK_NO_LIMIT, LK_NO_LIMIT, LK_NO_LIMIT};
+  int64_t timeout = timeouts[sim_roll(&a->rng, CHOICES)];
 
   TRACE(a, "acquires, %d ms", (int)timeout);
   a->single.acquiring = true;
@@ -94,7 +99,9 @@ static void single_acquire(sim_actor *a)
 static void single_release(sim_actor *a)
 {
   TRACE(a, "releases");
-  (void)lk_lock_release(a->single.lock, NULL, NULL);
+  const lk_lock_cb no_callback = NULL;
+
+  (void)lk_lock_release(a->single.lock, no_callback, NULL);
   a->single.lost = false;
 }
 

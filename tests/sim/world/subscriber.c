@@ -14,7 +14,10 @@
  * callbacks. At the end it must have seen the last state.
  */
 
-enum { NODES = 4 }; /* those of the requesters */
+enum {
+  NODES = 4, /* those of the requesters */
+  NO_CHECKS = -1
+};
 
 #define TRACE(a, ...) \
   SIM_TRACE(&(a)->process->world->trace, (a)->name, __VA_ARGS__)
@@ -34,7 +37,7 @@ static void unsubscribe(sim_actor *a)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-/* FNV-1a. */
+/* The hash FNV-1a. */
 static uint64_t digest_of(const void *at, size_t len)
 {
   const unsigned char *b = at;
@@ -49,7 +52,7 @@ static void notify_checker(sim_actor *a, lk_subscription *s,
                            const sim_node_state *state)
 {
   sim_subscribed *n = a->subscribed;
-  bool after_free = n->subscription == NULL || s != n->subscription;
+  bool after_free = s != n->subscription;
   sim_fact f = {.type = SIM_SUBSCRIPTION_EVENT,
                 .subscribed = n,
                 .new_state = state,
@@ -96,21 +99,37 @@ static void on_data(lk_subscription *s, int err, const lk_bytes *data,
 
 /* ---- committed state ---------------------------------------------------- */
 
-static sim_node_state state_of(const sim_node *n, bool children)
+static sim_node_state state_of_children(const sim_node *n)
 {
-  sim_node_state state = {.err = LK_ERR_NO_NODE};
+  sim_node_state state = {.czxid = n->stat.czxid,
+                          .zxid = n->stat.pzxid,
+                          .version = n->stat.cversion};
 
-  if (n == NULL)
-    return state;
-  state = (sim_node_state){.czxid = n->stat.czxid,
-                           .zxid = children ? n->stat.pzxid : n->stat.mzxid,
-                           .version =
-                               children ? n->stat.cversion : n->stat.version};
-  if (!children)
-    state.digest = digest_of(n->data, (size_t)n->stat.data_length);
-  for (const sim_node *x = n->children; children && x != NULL; x = x->next)
-    state.digest += digest_of(x->name, strlen(x->name));
+  for (const sim_node *child = n->children; child != NULL; child = child->next)
+    state.digest += digest_of(child->name, strlen(child->name));
   return state;
+}
+
+static sim_node_state state_of_data(const sim_node *n)
+{
+  return (sim_node_state){.czxid = n->stat.czxid,
+                          .zxid = n->stat.mzxid,
+                          .version = n->stat.version,
+                          .digest =
+                              digest_of(n->data, (size_t)n->stat.data_length)};
+}
+
+/* The state that the subscription must have reported in the end. */
+static sim_node_state committed_state(const sim_actor *a)
+{
+  const sim_node *node =
+      sim_tree_find(sim_ensemble_committed_tree(a->process->world->ensemble),
+                    a->subscribed->path);
+
+  if (node == NULL)
+    return (sim_node_state){.err = LK_ERR_NO_NODE};
+  return a->subscribed->children ? state_of_children(node)
+                                 : state_of_data(node);
 }
 
 bool sim_node_state_equals(const sim_node_state *a, const sim_node_state *b)
@@ -122,10 +141,7 @@ bool sim_node_state_equals(const sim_node_state *a, const sim_node_state *b)
 bool sim_subscriber_is_up_to_date(const sim_actor *a)
 {
   const sim_subscribed *n = a->subscribed;
-  const sim_tree *committed =
-      sim_ensemble_committed_tree(a->process->world->ensemble);
-  sim_node_state state =
-      state_of(sim_tree_find(committed, n->path), n->children);
+  sim_node_state state = committed_state(a);
 
   return n->notified && sim_node_state_equals(&n->last, &state);
 }
@@ -151,7 +167,8 @@ static void subscribe(sim_actor *a)
 {
   sim_subscribed *n = a->subscribed;
   lk_subscription_config config = {
-      .size = sizeof config, .check_ms = sim_one_in(&a->rng, 4) ? 100 : -1};
+      .size = sizeof config,
+      .check_ms = sim_one_in(&a->rng, 4) ? 100 : NO_CHECKS};
   lk_client *c = a->process->client;
 
   choose_node(a);
@@ -159,10 +176,12 @@ static void subscribe(sim_actor *a)
   n->stale_since_us = 0;
   TRACE(a, "subscribes to the %s of %s", n->children ? "children" : "data",
         n->path);
-  if ((n->children ? lk_subscribe_children(&n->subscription, c, n->path,
-                                           &config, on_names, a)
-                   : lk_subscribe_data(&n->subscription, c, n->path, &config,
-                                       on_data, a)) != 0)
+  int err = n->children ? lk_subscribe_children(&n->subscription, c, n->path,
+                                                &config, on_names, a)
+                        : lk_subscribe_data(&n->subscription, c, n->path,
+                                            &config, on_data, a);
+
+  if (err != 0)
     n->subscription = NULL;
 }
 

@@ -16,7 +16,7 @@
  * in doubt it uses another directory, since the request may still be executed.
  */
 
-enum { BRANCHES = 3 };
+enum { BRANCHES = 3, LEVELS_MAX = 3 };
 
 static sim_checker *checker_of(const sim_actor *a)
 {
@@ -39,8 +39,8 @@ static void end_call(sim_write *x, int err)
     sim_coverage_milestone(x->verb == SIM_CREATE ? SIM_MILESTONE_DEEP_CREATE
                                                  : SIM_MILESTONE_DEEP_DELETE);
   else if (err != LK_ERR_NO_NODE && err != LK_ERR_NODE_EXISTS)
-    a->tree_number++;
-  if (a->write == x)
+    a->tree_number++; /* it is in doubt: use another directory */
+  if (a->write == x)  /* not a call of an earlier client */
     a->write = NULL;
 }
 
@@ -62,15 +62,15 @@ static void on_deleted(lk_client *c, int err, size_t deleted, void *arg)
 
 /* A random path: the tree maker's directory, or one to three levels below
  * it. */
-static void random_path(sim_actor *a, sim_write *x)
+static void set_random_path(sim_actor *a, sim_write *x)
 {
-  uint32_t levels = sim_roll(&a->rng, 4);
-  int at = snprintf(x->path, sizeof x->path, "/gardens/%s.%" PRIu64 ".%u",
-                    a->name, a->process->life, a->tree_number);
+  uint32_t levels = sim_roll(&a->rng, LEVELS_MAX + 1);
+  int len = snprintf(x->path, sizeof x->path, "/gardens/%s.%" PRIu64 ".%u",
+                     a->name, a->process->life, a->tree_number);
 
-  for (uint32_t i = 0; i < levels && at < (int)sizeof x->path; i++)
-    at += snprintf(x->path + at, sizeof x->path - (size_t)at, "/b%u",
-                   (unsigned)sim_roll(&a->rng, BRANCHES));
+  for (uint32_t i = 0; i < levels && len < (int)sizeof x->path; i++)
+    len += snprintf(x->path + len, sizeof x->path - (size_t)len, "/b%u",
+                    (unsigned)sim_roll(&a->rng, BRANCHES));
 }
 
 static void begin_call(sim_actor *a)
@@ -83,9 +83,9 @@ static void begin_call(sim_actor *a)
   int err;
 
   x->actor = a;
-  x->verb = !sim_one_in(&a->rng, 4) ? SIM_CREATE : SIM_DELETE;
+  x->verb = sim_one_in(&a->rng, 4) ? SIM_DELETE : SIM_CREATE;
   x->shared = true;
-  random_path(a, x);
+  set_random_path(a, x);
   a->write = x;
   if (x->verb == SIM_CREATE) {
     err = lk_create_with_parents(c, x->path, lk_text("x"), NULL, LK_PERSISTENT,

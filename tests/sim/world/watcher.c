@@ -40,6 +40,8 @@ static void cancel_watch(sim_request *r, bool on_server)
 static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
 {
   sim_request *r = arg;
+  bool is_chosen = r->number % 7 == 0;
+  bool on_server = r->number % 2 == 0;
 
   (void)c;
   (void)w;
@@ -52,26 +54,26 @@ static void on_watch(lk_client *c, lk_watch *w, const lk_event *e, void *arg)
   if (e->type == LK_EVENT_ENDED) {
     r->watch_registered = false;
     r->watch = NULL;
-  } else if (r->watch_registered && r->number % 7 == 0 &&
-             e->type == LK_EVENT_DELETED)
-    cancel_watch(r, r->number % 2 == 0);
+  } else if (r->watch_registered && is_chosen && e->type == LK_EVENT_DELETED) {
+    cancel_watch(r, on_server);
+  }
 }
 
 static void on_done(lk_client *c, int err, void *arg)
 {
   sim_request *r = arg;
-  const lk_reply *a = lk_client_reply(c);
+  const lk_reply *reply = lk_client_reply(c);
 
   TRACE(r, "request %" PRIu64 ", watches %s: %s", r->number, r->path,
         err == 0 ? "0" : lk_error_name(err));
   r->completions++;
   r->err = err;
-  r->watch_registered = a != NULL && err == 0;
+  r->watch_registered = reply != NULL && err == 0;
   if (!r->watch_registered)
     r->watch = NULL;
-  r->watch_zxid = a == NULL ? 0 : a->zxid;
-  r->connection = a == NULL ? 0 : a->connection;
-  r->may_report_anything = a != NULL && a->evidence == LK_EVIDENCE_NONE;
+  r->watch_zxid = reply == NULL ? 0 : reply->zxid;
+  r->connection = reply == NULL ? 0 : reply->connection;
+  r->may_report_anything = reply != NULL && reply->evidence == LK_EVIDENCE_NONE;
   sim_report_fact(checker_of(r->process),
                   &(sim_fact){.type = SIM_REQUEST_ENDED,
                               .err = err,
@@ -81,7 +83,7 @@ static void on_done(lk_client *c, int err, void *arg)
 
 /* ---- operations --------------------------------------------------------- */
 
-static void random_path(sim_actor *a, sim_request *r)
+static void set_random_path(sim_actor *a, sim_request *r)
 {
   unsigned node = sim_roll(&a->rng, NODES);
 
@@ -109,7 +111,7 @@ static void add_watch(sim_actor *a)
   r->persistent = sim_allocate(sizeof *r->persistent);
   r->persistent->mode =
       sim_one_in(&a->rng, 2) ? LK_WATCH_PERSISTENT : LK_WATCH_RECURSIVE;
-  random_path(a, r);
+  set_random_path(a, r);
   if (sim_one_in(&a->rng, 8))
     call.timeout_ms = 1 + a->process->world->timeout_ms / 20;
   r->sets_watch = true;
@@ -117,8 +119,8 @@ static void add_watch(sim_actor *a)
   r->in_call = true;
   r->err = lk_add_watch(a->process->client, r->path, r->persistent->mode, &call,
                         on_done, r);
-  r->completions =
-      r->err != 0; /* refused: there is a watch of the other mode */
+  if (r->err != 0) /* refused: there is a watch of the other mode */
+    r->completions = 1;
   r->in_call = false;
 }
 
@@ -126,22 +128,30 @@ static void add_watch(sim_actor *a)
 static size_t count_watches(const sim_actor *a)
 {
   size_t n = 0;
-  sim_request *r;
 
-  for (size_t i = 0; (r = sim_checker_registered_watch(checker_of(a->process),
-                                                       a->process, i)) != NULL;
-       i++)
-    n += r->persistent != NULL;
-  return n;
+  for (size_t i = 0;; i++) {
+    const sim_request *r =
+        sim_checker_registered_watch(checker_of(a->process), a->process, i);
+
+    if (r == NULL)
+      return n;
+    if (r->persistent != NULL)
+      n++;
+  }
 }
 
+/* Often there is no watch of the random number, or it is a one-shot watch of
+ * the requester. */
 static void cancel_random_watch(sim_actor *a)
 {
   sim_request *r = sim_checker_registered_watch(
       checker_of(a->process), a->process, sim_roll(&a->rng, 2 * MOST_WATCHES));
 
-  if (r != NULL && r->persistent != NULL)
-    cancel_watch(r, sim_one_in(&a->rng, 2));
+  if (r == NULL || r->persistent == NULL)
+    return;
+  bool on_server = sim_one_in(&a->rng, 2);
+
+  cancel_watch(r, on_server);
 }
 
 static void watcher_act(sim_actor *a)

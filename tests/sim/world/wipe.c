@@ -10,8 +10,10 @@
  * of an older snapshot.
  */
 
+enum { NO_SESSION = 0 };
+
 /* Reports the deletion of all nodes of `owner` at or below `n`, children before
- * their parents. `owner` 0: nodes without an owner. */
+ * their parents. NO_SESSION: nodes without an owner. */
 static void notify_of_deleted_nodes(const sim_ensemble *e, const sim_node *n,
                                     int64_t owner)
 {
@@ -37,16 +39,18 @@ static void notify_of_commit(const sim_ensemble *e, int64_t session, int32_t op)
 /* Reports the end of all sessions, then the deletion of all nodes. */
 static void notify_of_end(const sim_ensemble *e)
 {
+  const bool expired = true;
+
   for (size_t i = 0; i < e->committed_tree.nsessions; i++) {
     int64_t id = e->committed_tree.sessions[i].id;
 
     notify_of_deleted_nodes(e, e->committed_tree.root, id);
     if (e->hooks.session_ended != NULL)
-      e->hooks.session_ended(id, true, e->hooks.arg);
+      e->hooks.session_ended(id, expired, e->hooks.arg);
     notify_of_commit(e, id, LK_OPCODE_CLOSE_SESSION);
   }
-  notify_of_deleted_nodes(e, e->committed_tree.root, 0);
-  notify_of_commit(e, 0, LK_OPCODE_DELETE);
+  notify_of_deleted_nodes(e, e->committed_tree.root, NO_SESSION);
+  notify_of_commit(e, NO_SESSION, LK_OPCODE_DELETE);
 }
 
 static void reset_tree(sim_tree *t, const sim_ensemble *e, int64_t zxid)
@@ -75,7 +79,7 @@ void sim_ensemble_wipe(sim_ensemble *e, int32_t epoch)
   notify_of_end(e);
   e->committed = 0;
   reset_tree(&e->committed_tree, e, (int64_t)epoch << 32);
-  notify_of_commit(e, 0, LK_OPCODE_DELETE);
+  notify_of_commit(e, NO_SESSION, LK_OPCODE_DELETE);
 }
 
 /* ---- restore ------------------------------------------------------------ */
@@ -85,6 +89,7 @@ size_t sim_ensemble_committed(const sim_ensemble *e)
   return e->committed;
 }
 
+/* A copy of the transaction whose epoch is smaller by `epochs`. */
 static const sim_txn *with_older_epoch(sim_ensemble *e, const sim_txn *x,
                                        int32_t epochs)
 {
@@ -102,6 +107,8 @@ static void restore_server(sim_server *s, const sim_txn **log, size_t count)
   if (s->cap < count) {
     s->cap = count;
     s->log = realloc(s->log, s->cap * sizeof *s->log);
+    if (s->log == NULL)
+      abort();
   }
   memcpy(s->log, log, count * sizeof *log);
   for (size_t i = 0; i < count; i++)

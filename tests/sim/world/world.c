@@ -18,11 +18,16 @@
 #include <stdlib.h>
 
 enum {
+  TICKS_MIN = 2,  /* in a session timeout, as in ZooKeeper */
+  TICKS_MAX = 20, /* in a session timeout, as in ZooKeeper */
+  TIMEOUT_MAX_MS = 6000,
+  USUAL_SWEEP_MS = 60000, /* between deletions of empty containers */
   FAULTS_MIN = 20,
   GRANTS_MIN = 20,
-  TIMEOUTS_MAX = 200,       /* maximum length of a run with too few grants */
-  QUIESCENT_TIMEOUTS = 60,  /* maximum time until the run is quiescent */
-  MOST_JOBS_AT_ONCE = 20000 /* at one virtual time: an endless loop */
+  TIMEOUTS_MAX = 200,        /* maximum length of a run with too few grants */
+  QUIESCENT_TIMEOUTS = 60,   /* maximum time until the run is quiescent */
+  MOST_JOBS_AT_ONCE = 20000, /* at one virtual time; more: an endless loop */
+  AT_ONCE = 0
 };
 
 /* ---- choices by the seed ------------------------------------------------ */
@@ -30,32 +35,38 @@ enum {
 /* A session timeout within the bounds of the servers, often the least one. */
 static int32_t random_timeout(sim_rng *r, int32_t tick)
 {
-  int64_t most = 20 * (int64_t)tick < 6000 ? 20 * (int64_t)tick : 6000;
+  int64_t most = TICKS_MAX * (int64_t)tick;
 
-  return (int32_t)(sim_one_in(r, 3) ? 2 * tick
-                                    : sim_between(r, 2 * tick, most));
+  if (sim_one_in(r, 3))
+    return TICKS_MIN * tick;
+  return (int32_t)sim_between(r, TICKS_MIN * tick,
+                              most < TIMEOUT_MAX_MS ? most : TIMEOUT_MAX_MS);
 }
 
 static void choose_sizes(sim_world *w)
 {
-  static const char *const paths[] = {"/locks/a", "/b", "/very/deep/down/c"};
+  enum { PATHS = 3 };
+
+  static const char *const paths[PATHS] = {"/locks/a", "/b",
+                                           "/very/deep/down/c"};
   sim_rng r = sim_rng_fork(&w->rng, 'w');
   bool drift = w->scenario->drift;
   int32_t tick = (int32_t)sim_between(&r, 100, drift ? 200 : 1000);
-  uint32_t first = sim_roll(&r, 3);
+  uint32_t first_path = sim_roll(&r, PATHS);
 
-  w->timeout_ms = drift ? 20 * tick : random_timeout(&r, tick);
+  w->timeout_ms = drift ? TICKS_MAX * tick : random_timeout(&r, tick);
   w->config = (sim_ensemble_config){
       .servers = sim_one_in(&r, 4) ? 5 : 3,
       .tick_ms = tick,
       .sync_limit = (int32_t)sim_between(&r, 2, 5),
-      .sweep_ms = w->scenario->sweep_ms == 0 ? 60000 : w->scenario->sweep_ms,
+      .sweep_ms =
+          w->scenario->sweep_ms == 0 ? USUAL_SWEEP_MS : w->scenario->sweep_ms,
       .ttls = w->all_requests,
       .epoch_ms = INT64_C(1700000000000) + sim_between(&r, 0, 1000000)};
   w->shortest_ms = w->longest_ms = w->timeout_ms;
   if (sim_fault_is_possible(w, SIM_FAULT_BOUNDS) ||
       sim_has_condition(w, SIM_LIMITS)) {
-    w->shortest_ms = 2 * tick;
+    w->shortest_ms = TICKS_MIN * tick;
     w->longest_ms = SIM_TIMEOUT_FACTOR_MAX * w->timeout_ms;
   }
   if (sim_has_condition(w, SIM_READ_ONLY))
@@ -66,14 +77,17 @@ static void choose_sizes(sim_world *w)
   w->nprocesses = (size_t)sim_between(&r, 4, 6);
   w->nlocks = (size_t)sim_between(&r, 1, 2);
   for (uint32_t i = 0; i < w->nlocks; i++)
-    snprintf(w->locks[i], sizeof w->locks[i], "%s", paths[(first + i) % 3]);
+    snprintf(w->locks[i], sizeof w->locks[i], "%s",
+             paths[(first_path + i) % PATHS]);
 }
 
 /* Scenario "calm" has no conditions, since they add faults. */
 static unsigned choose_conditions(const sim_world *w, const unsigned *chosen)
 {
+  enum { NO_CONDITIONS = 0 };
+
   if (w->scenario->calm)
-    return 0;
+    return NO_CONDITIONS;
   return chosen == NULL ? sim_conditions_of(w->seed) : *chosen;
 }
 
@@ -135,6 +149,7 @@ void sim_world_destroy(sim_world *w)
 
 /* ---- time --------------------------------------------------------------- */
 
+/* The job at the end of a time that passes. */
 static void do_nothing(void *arg)
 {
   (void)arg;
@@ -161,7 +176,7 @@ static bool pass_time(sim_world *w, int64_t us)
 {
   sim_job end = {.run = do_nothing};
   int64_t last_us = w->agenda.now_us;
-  size_t jobs = 0;
+  size_t jobs = 0; /* at the same virtual time */
 
   sim_schedule_in(&w->agenda, &end, us);
   while (lk__heap_has(&end.node)) {
@@ -169,7 +184,10 @@ static bool pass_time(sim_world *w, int64_t us)
     if (sim_has_condition(w, SIM_CLOCK_STEPS))
       pause_for_spent_time(w);
     sim_checker_after_job(w->checker);
-    jobs = last_us == w->agenda.now_us ? jobs + 1 : 0;
+    if (w->agenda.now_us == last_us)
+      jobs++;
+    else
+      jobs = 0;
     last_us = w->agenda.now_us;
     check_time_moves(w, jobs);
     if (!w->keep_going && sim_checker_violations(w->checker) > 0) {
@@ -210,7 +228,7 @@ static bool end_faults(sim_world *w, int64_t t)
   sim_faults_end(w->faults);
   for (size_t i = 0; i < w->nprocesses; i++) {
     if (w->processes[i].client == NULL)
-      sim_process_start_in(&w->processes[i], 0);
+      sim_process_start_in(&w->processes[i], AT_ONCE);
   }
   for (size_t i = 0; i < w->nprocesses; i++) {
     while (w->processes[i].paused) {
@@ -220,7 +238,7 @@ static bool end_faults(sim_world *w, int64_t t)
     if (sim_process_runs(&w->processes[i]))
       sim_actors_stop(&w->processes[i]);
     if (w->processes[i].has_resumed)
-      (void)sim_process_close(&w->processes[i], 0);
+      (void)sim_process_close(&w->processes[i], AT_ONCE);
   }
   for (int i = 0; i < QUIESCENT_TIMEOUTS * 4; i++) {
     if (!pass_time(w, t / 4))
@@ -236,15 +254,12 @@ static bool free_clients(sim_world *w, int64_t t)
 {
   for (size_t i = 0; i < w->nprocesses; i++)
     sim_process_free_client(&w->processes[i]);
-  if (!pass_time(w, t))
-    return false;
-  return true;
+  return pass_time(w, t);
 }
 
 void sim_world_run(sim_world *w)
 {
   int64_t t = w->timeout_ms * SIM_MS;
-
   char conditions[SIM_CONDITIONS_TEXT];
 
   sim_conditions_print(w->conditions, conditions, sizeof conditions);
