@@ -70,6 +70,7 @@ void lk__reader_stat(lk_reader *r, lk_stat *out)
   memset(out, 0, sizeof *out);
   if (at == NULL)
     return;
+  /* Each number is the sum of the sizes of the fields before. */
   out->czxid = lk__get_long(at);
   out->mzxid = lk__get_long(at + 8);
   out->ctime = lk__get_long(at + 16);

@@ -45,9 +45,9 @@ size_t lk__record_min(const lk_record *rec)
 
 /* ---- decode ----------------------------------------------------------- */
 
-/* The general code would be slow for the children of a node, which can be many.
- * A copy of the reader lets the compiler keep it in registers. */
-static void decode_texts(lk_bytes *items, size_t count, lk_reader *in)
+/* The fast path for a vector of plain strings, such as the names of many
+ * children. The compiler can keep a local copy of the reader in registers. */
+static void decode_strings(lk_bytes *items, size_t count, lk_reader *in)
 {
   lk_reader r = *in;
 
@@ -77,10 +77,10 @@ static void decode_vector(const lk_record *elem, lk_vec *out, lk_reader *in,
   }
   out->items = items;
   out->count = count;
-  /* Each item is set, after an error to zeros, as lk__arena_take_raw()
-   * needs. */
+  /* The items are uninitialised. Each one is set below, after an error to
+   * zeros. */
   if (elem == &lk__bytes_record) {
-    decode_texts((lk_bytes *)(void *)items, count, in);
+    decode_strings((lk_bytes *)(void *)items, count, in);
     return;
   }
   for (size_t i = 0; i < count; i++)

@@ -13,15 +13,16 @@
 static const struct {
   char letter;
   int32_t perm;
-} perms[] = {{'c', LK_PERM_CREATE},
-             {'d', LK_PERM_DELETE},
-             {'r', LK_PERM_READ},
-             {'w', LK_PERM_WRITE},
-             {'a', LK_PERM_ADMIN}};
-enum { NPERMS = sizeof perms / sizeof perms[0] };
+} all_perms[] = {{'c', LK_PERM_CREATE},
+                 {'d', LK_PERM_DELETE},
+                 {'r', LK_PERM_READ},
+                 {'w', LK_PERM_WRITE},
+                 {'a', LK_PERM_ADMIN}};
+enum { NPERMS = sizeof all_perms / sizeof all_perms[0] };
 
 /* ---- reading ------------------------------------------------------------ */
 
+/* false: the bytes are not a number from 0 to INT32_MAX. */
 static bool read_number(const char *s, size_t len, int32_t *out)
 {
   int64_t value = 0;
@@ -40,12 +41,13 @@ static bool read_number(const char *s, size_t len, int32_t *out)
 static int32_t perm_of(char letter)
 {
   for (size_t i = 0; i < NPERMS; i++) {
-    if (perms[i].letter == letter)
-      return perms[i].perm;
+    if (all_perms[i].letter == letter)
+      return all_perms[i].perm;
   }
-  return 0;
+  return 0; /* no permission has this letter */
 }
 
+/* Parse permissions, which are a number or letters. */
 static bool read_perms(const char *s, size_t len, int32_t *out)
 {
   if (read_number(s, len, out))
@@ -64,20 +66,30 @@ static bool contains_char(lk_bytes b, char c)
   return b.len > 0 && memchr(b.at, c, b.len) != NULL;
 }
 
+/* NULL: there is no colon. */
+static const char *find_last_colon(const char *s, size_t len)
+{
+  while (len > 0 && s[len - 1] != ':')
+    len--;
+  return len == 0 ? NULL : s + len - 1;
+}
+
 /* Parse `scheme:id:perms`. An id may contain colons, so the scheme ends at the
  * first colon and the permissions begin behind the last one. false: the bytes
  * are not a whole entry. */
 static bool read_entry(const char *s, size_t len, lk_acl *out)
 {
-  const char *first = memchr(s, ':', len), *last = s + len;
+  const char *first_colon = memchr(s, ':', len);
+  const char *last_colon = find_last_colon(s, len);
 
-  while (last > s && last[-1] != ':')
-    last--;
-  if (first == NULL || first == s || last - 1 == first ||
-      !read_perms(last, (size_t)(s + len - last), &out->perms))
+  if (first_colon == last_colon || first_colon == s)
+    return false; /* fewer than two colons, or no scheme */
+  const char *id = first_colon + 1, *perms = last_colon + 1;
+
+  if (!read_perms(perms, (size_t)(s + len - perms), &out->perms))
     return false;
-  out->scheme = lk_bytes_of(s, (size_t)(first - s));
-  out->id = lk_bytes_of(first + 1, (size_t)(last - first) - 2);
+  out->scheme = lk_bytes_of(s, (size_t)(first_colon - s));
+  out->id = lk_bytes_of(id, (size_t)(last_colon - id));
   /* An id may contain commas, as that of an X.509 certificate does, or colons,
    * but not both: two entries in a row would look like one. */
   return !contains_char(out->scheme, ',') &&
@@ -114,7 +126,9 @@ static size_t count_entries(const char *text, const char **wrong)
       *wrong = s;
       return count;
     }
-    if (next[0] == '\0' && next[-1] != ',')
+    bool comma_follows = next[-1] == ',';
+
+    if (next[0] == '\0' && !comma_follows)
       return count + 1;
     s = next;
   }
@@ -148,6 +162,8 @@ int lk_acl_parse(lk_acls **out, const char *text, const lk_mem *mem,
     const char *from = text;
 
     text = next_entry(text, &entries[i]);
+    /* The entry refers to `from`: let it refer to the same place in the copy.
+     */
     entries[i].scheme.at = copy;
     entries[i].id.at = copy + ((const char *)entries[i].id.at - from);
     copy += text - from;
@@ -194,8 +210,8 @@ static void append_perms(room *r, int32_t bits)
     return;
   }
   for (size_t i = 0; i < NPERMS; i++) {
-    if (bits & perms[i].perm)
-      append_text(r, &perms[i].letter, 1);
+    if (bits & all_perms[i].perm)
+      append_text(r, &all_perms[i].letter, 1);
   }
 }
 
@@ -206,7 +222,8 @@ size_t lk_acl_print(char *out, size_t size, const lk_acls *acl)
   for (size_t i = 0; i < acl->count; i++) {
     const lk_acl *entry = &acl->entries[i];
 
-    append_text(&r, ",", i == 0 ? 0 : 1);
+    if (i > 0)
+      append_text(&r, ",", 1);
     append_text(&r, entry->scheme.at, entry->scheme.len);
     append_text(&r, ":", 1);
     append_text(&r, entry->id.at, entry->id.len);
@@ -226,11 +243,11 @@ int lk_acl_digest(char *out, size_t size, const char *credentials)
 
   if (colon == NULL || colon == credentials)
     return LK_ERR_BAD_ARGUMENT;
-  size_t len = (size_t)(colon - credentials) + 1;
+  size_t user_len = (size_t)(colon - credentials) + 1; /* with the colon */
 
-  if (size < len + LK_SHA1_TEXT_LEN + 1)
+  if (size < user_len + LK_SHA1_TEXT_LEN + 1)
     return LK_ERR_TOO_BIG;
-  memcpy(out, credentials, len);
-  lk__sha1_text(credentials, strlen(credentials), out + len);
+  memcpy(out, credentials, user_len);
+  lk__sha1_text(credentials, strlen(credentials), out + user_len);
   return 0;
 }

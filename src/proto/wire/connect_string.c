@@ -129,10 +129,12 @@ static const char *skip_scheme(const char *text, bool *tls)
     *tls = true;
     return text + len;
   }
+  /* another scheme would end with the first "/" of the text */
   len = strcspn(text, ",/");
-  return len > 0 && text[len - 1] == ':' && strncmp(text + len, "//", 2) == 0
-             ? NULL
-             : text;
+  bool other_scheme =
+      len > 0 && text[len - 1] == ':' && strncmp(text + len, "//", 2) == 0;
+
+  return other_scheme ? NULL : text;
 }
 
 /* Whether the text has a "tls://" before another server than the first. `slash`
@@ -155,7 +157,6 @@ static const char *find_chroot(const char *text, span *chroot)
 {
   size_t len = strlen(text);
   const char *slash = strchr(text, '/');
-
   const char *end = slash == NULL ? text + len : slash;
 
   *chroot = trim_blanks((span){end, len - (size_t)(end - text)});
@@ -164,12 +165,15 @@ static const char *find_chroot(const char *text, span *chroot)
   return end;
 }
 
-static size_t count_entries(const char *text, const char *end)
+/* Empty texts between two commas do not count. */
+static size_t count_servers(const char *text, const char *end)
 {
   size_t count = 0;
 
-  for (const char *p = text; p < end;)
-    count += next_server_text(&p, end).len > 0;
+  for (const char *p = text; p < end;) {
+    if (next_server_text(&p, end).len > 0)
+      count++;
+  }
   return count;
 }
 
@@ -190,24 +194,26 @@ static const char *split_servers(lk_connect_string *out, char *text,
 
     if (why != NULL)
       return why;
+    /* `name` is a part of `text`, and may be followed by blanks or a port. */
     text[(name.at - text) + (ptrdiff_t)name.len] = '\0';
     out->servers[out->count++] = (lk_address){.name = name.at, .port = port};
   }
   return out->count == 0 ? "no host is named" : NULL;
 }
 
-/* Parse the text behind "tls://", of which the servers end at `end`. `*why`
- * stays NULL if there is no memory. */
-static int parse_parts(lk_connect_string *out, const lk_mem *mem,
-                       const char *text, const char *end, span chroot,
-                       const char **why)
+/* Parse the servers, which are the text from `text` to `end`, and check the
+ * chroot. `*why` stays NULL if there is no memory. */
+static int parse_servers_and_chroot(lk_connect_string *out, const lk_mem *mem,
+                                    const char *text, const char *end,
+                                    span chroot, const char **why)
 {
   size_t len = (size_t)(end - text);
 
   out->text = lk__mem_new(mem, len + 1);
   out->chroot = lk__mem_new(mem, chroot.len + 1);
+  /* One more, since the size must not be 0. */
   out->servers =
-      lk__mem_new(mem, (count_entries(text, end) + 1) * sizeof(lk_address));
+      lk__mem_new(mem, (count_servers(text, end) + 1) * sizeof(lk_address));
   if (out->text == NULL || out->chroot == NULL || out->servers == NULL)
     return LK_ERR_NO_MEMORY;
   memcpy(out->text, text, len);
@@ -238,7 +244,7 @@ int lk__connect_string_parse(lk_connect_string *out, const lk_mem *mem,
     *why = "tls:// stands once, before the first server";
     return LK_ERR_BAD_HOSTS;
   }
-  int err = parse_parts(out, mem, text, end, chroot, why);
+  int err = parse_servers_and_chroot(out, mem, text, end, chroot, why);
 
   if (err != 0)
     lk__connect_string_free(out, mem);
@@ -253,12 +259,21 @@ void lk__connect_string_free(lk_connect_string *s, const lk_mem *mem)
   *s = (lk_connect_string){.tls = s->tls};
 }
 
+/* Parse a program's connect string, of which NULL is an invalid one. */
+static int parse_hosts(lk_connect_string *out, const char *hosts,
+                       const char **why)
+{
+  bool tls = false; /* unless the text says so */
+
+  return lk__connect_string_parse(out, &lk__mem_libc,
+                                  hosts == NULL ? "" : hosts, tls, why);
+}
+
 int lk_hosts_check(const char *hosts, char *text, size_t size)
 {
   lk_connect_string s;
   const char *why = "";
-  int err = lk__connect_string_parse(&s, &lk__mem_libc,
-                                     hosts == NULL ? "" : hosts, false, &why);
+  int err = parse_hosts(&s, hosts, &why);
 
   if (err == 0)
     lk__connect_string_free(&s, &lk__mem_libc);
@@ -273,8 +288,7 @@ int lk_hosts_each(const char *hosts,
 {
   lk_connect_string s;
   const char *why;
-  int err = lk__connect_string_parse(&s, &lk__mem_libc,
-                                     hosts == NULL ? "" : hosts, false, &why);
+  int err = parse_hosts(&s, hosts, &why);
 
   if (err != 0)
     return err;

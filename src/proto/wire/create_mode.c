@@ -7,8 +7,9 @@
 
 bool lk__create_flags_valid(int flags)
 {
-  return (flags >= 0 && flags <= (LK_EPHEMERAL | LK_SEQUENTIAL)) ||
-         flags == LK_CONTAINER;
+  bool only_these_two = (flags & ~(LK_EPHEMERAL | LK_SEQUENTIAL)) == 0;
+
+  return only_these_two || flags == LK_CONTAINER;
 }
 
 bool lk__create_ttl_valid(int flags, int64_t ttl_ms)

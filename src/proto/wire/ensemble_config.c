@@ -52,10 +52,12 @@ static unsigned digit_of(char c)
 {
   if (c >= '0' && c <= '9')
     return (unsigned)(c - '0');
-  return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+  if (c >= 'a' && c <= 'f')
+    return (unsigned)(c - 'a') + 10;
+  return 16;
 }
 
-/* Parse a number of at most `most`. */
+/* Parse a number of at most `most`. false: the text is no such number. */
 static bool parse_number(span s, unsigned base, uint64_t most, uint64_t *out)
 {
   uint64_t value = 0;
@@ -75,21 +77,22 @@ static bool parse_number(span s, unsigned base, uint64_t most, uint64_t *out)
  * brackets. */
 static bool read_client(span s, lk_member *out)
 {
-  size_t at = s.len;
+  size_t port_at = s.len; /* the index behind the last colon; 0: no colon */
   uint64_t port;
 
-  while (at > 0 && s.at[at - 1] != ':')
-    at--;
-  if (!parse_number((span){s.at + at, s.len - at}, 10, UINT16_MAX, &port) ||
-      port == 0)
+  while (port_at > 0 && s.at[port_at - 1] != ':')
+    port_at--;
+  span port_text = {s.at + port_at, s.len - port_at};
+
+  if (!parse_number(port_text, 10, UINT16_MAX, &port) || port == 0)
     return false;
-  span host = {s.at, at == 0 ? 0 : at - 1};
+  span host = {s.at, port_at == 0 ? 0 : port_at - 1};
 
   if (host.len > 1 && host.at[0] == '[' && host.at[host.len - 1] == ']')
     host = (span){host.at + 1, host.len - 2};
   out->client_host = lk_bytes_of(host.at, host.len);
   out->client_port = (uint16_t)port;
-  return at == 0 || host.len > 0; /* ":port" without a host is invalid */
+  return port_at == 0 || host.len > 0; /* ":port" without a host is invalid */
 }
 
 /* Parse a line behind "server.": ID=PEERS[:ROLE][;CLIENT]. */
@@ -99,6 +102,7 @@ static bool read_member(span s, lk_member *out)
   span peers = cut_until(&s, ';');
   uint64_t n;
 
+  /* Without an address for clients the host is empty, but not NULL. */
   *out = (lk_member){.client_host = {s.at, 0}};
   if (!parse_number(id, 10, INT64_MAX, &n) ||
       (s.len > 0 && !read_client(s, out)))
@@ -145,7 +149,7 @@ int lk_config_version(lk_bytes text, int64_t *out)
       continue;
     if (!parse_number(line, 16, UINT64_MAX, &version))
       return LK_ERR_BAD_ARGUMENT;
-    /* The text has the zxid as an unsigned number. */
+    /* The version is a zxid, which the text has as an unsigned number. */
     memcpy(out, &version, sizeof version);
     return 0;
   }

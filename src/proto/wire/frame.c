@@ -5,8 +5,8 @@
 #include "proto/wire/frame.h"
 
 enum {
-  PREFIX = 4,      /* bytes of a frame's length field */
-  KEEP = 64 * 1024 /* bytes of memory that are kept between frames */
+  PREFIX = 4,          /* bytes of a frame's length field */
+  MAX_KEPT = 64 * 1024 /* bytes of memory that are kept between frames */
 };
 
 /* Read the length field at `at`. */
@@ -18,12 +18,15 @@ static int32_t frame_len(const void *at)
   return lk__reader_int(&r);
 }
 
-/* LK_FRAME_NONE: the length is valid. */
-static lk_frame_result check_frame_len(const lk_frames *f, int32_t len)
+/* Why a frame of this length is refused. */
+static lk_frame_result refusal_of_len(int32_t len)
 {
-  if (len < 0)
-    return LK_FRAME_BAD;
-  return (size_t)len > f->limit ? LK_FRAME_TOO_BIG : LK_FRAME_NONE;
+  return len < 0 ? LK_FRAME_BAD : LK_FRAME_TOO_BIG;
+}
+
+static bool is_valid_len(const lk_frames *f, int32_t len)
+{
+  return len >= 0 && (size_t)len <= f->limit;
 }
 
 static void skip_bytes(lk_bytes *bytes, size_t len)
@@ -40,9 +43,9 @@ static bool received_in_room(const lk_buf *partial, const lk_bytes *bytes)
          bytes->len <= partial->cap - partial->end;
 }
 
-/* Move bytes to the partial frame until it has `want` bytes or no more are
- * there. false: there is no memory. */
-static bool collect_partial(lk_frames *f, lk_bytes *bytes, size_t want)
+/* Move bytes to the partial frame until it has `want` bytes, or `*bytes` is
+ * empty. false: there is no memory. */
+static bool move_to_partial(lk_frames *f, lk_bytes *bytes, size_t want)
 {
   size_t missing = want - lk__buf_len(&f->partial);
   size_t len = missing < bytes->len ? missing : bytes->len;
@@ -60,17 +63,17 @@ static bool collect_partial(lk_frames *f, lk_bytes *bytes, size_t want)
 static lk_frame_result continue_partial(lk_frames *f, lk_bytes *bytes,
                                         lk_bytes *out)
 {
-  if (lk__buf_len(&f->partial) < PREFIX && !collect_partial(f, bytes, PREFIX))
+  if (lk__buf_len(&f->partial) < PREFIX && !move_to_partial(f, bytes, PREFIX))
     return LK_FRAME_NO_MEMORY;
   if (lk__buf_len(&f->partial) < PREFIX)
     return LK_FRAME_NONE;
   int32_t len = frame_len(lk__buf_bytes(&f->partial));
 
-  if (check_frame_len(f, len) != LK_FRAME_NONE)
-    return check_frame_len(f, len);
+  if (!is_valid_len(f, len))
+    return refusal_of_len(len);
   size_t whole = PREFIX + (size_t)len;
 
-  if (!collect_partial(f, bytes, whole))
+  if (!move_to_partial(f, bytes, whole))
     return LK_FRAME_NO_MEMORY;
   if (lk__buf_len(&f->partial) < whole)
     return LK_FRAME_NONE;
@@ -87,8 +90,8 @@ lk_frame_result lk__frame_next(lk_frames *f, lk_bytes *bytes, lk_bytes *out)
     return bytes->len == 0 ? LK_FRAME_NONE : continue_partial(f, bytes, out);
   int32_t len = frame_len(bytes->at);
 
-  if (check_frame_len(f, len) != LK_FRAME_NONE)
-    return check_frame_len(f, len);
+  if (!is_valid_len(f, len))
+    return refusal_of_len(len);
   if (bytes->len - PREFIX < (size_t)len)
     return continue_partial(f, bytes, out);
   *out = lk_bytes_of((const char *)bytes->at + PREFIX, (size_t)len);
@@ -115,6 +118,6 @@ unsigned char *lk__frame_room(lk_frames *f, size_t least, size_t *len)
 void lk__frames_reset(lk_frames *f)
 {
   lk__buf_consume(&f->partial, lk__buf_len(&f->partial));
-  lk__buf_trim(&f->partial, KEEP);
+  lk__buf_trim(&f->partial, MAX_KEPT);
   f->handed = false;
 }

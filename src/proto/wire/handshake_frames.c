@@ -6,10 +6,12 @@
 
 enum {
   PASSWORD_LEN = 16,
-  /* Bytes of a connect response without the last byte, readOnly, which servers
-   * before ZooKeeper 3.4 do not send. */
-  SHORTEST_RESPONSE = 36,
-  ERROR_HEADER = 16 /* bytes of a reply header */
+  LENGTH_FIELD = 4,
+  /* Bytes of a connect response: protocol version, timeout, session id, and the
+   * password with its length field. The last byte, readOnly, does not count:
+   * servers before ZooKeeper 3.4 do not send it. */
+  SHORTEST_RESPONSE = 4 + 4 + 8 + LENGTH_FIELD + PASSWORD_LEN,
+  REPLY_HEADER = 4 + 8 + 4 /* bytes of a reply header: xid, zxid, error */
 };
 
 void lk__handshake_encode(const lk_handshake *h, void *buf)
@@ -22,17 +24,18 @@ void lk__handshake_encode(const lk_handshake *h, void *buf)
   lk_writer w;
 
   lk__writer_init(&w, buf, LK_HANDSHAKE_LEN);
-  lk__writer_int(&w, LK_HANDSHAKE_LEN - 4);
+  lk__writer_int(&w, LK_HANDSHAKE_LEN - LENGTH_FIELD);
   lk__record_encode(&lk__connect_request_record, &request, &w);
-  lk__writer_bool(&w, h->read_only);
+  lk__writer_bool(&w, h->read_only); /* it is not part of the record */
 }
 
 /* A read-only server without local sessions replies with a reply header instead
  * of a connect response, and leaves the connection open. */
-static lk_welcome welcome_of_error(lk_reader *r)
+static lk_welcome welcome_of_header(lk_reader *r)
 {
   struct lk_reply_header header;
 
+  /* This cannot fail, since the frame has the length of a header. */
   (void)lk__record_decode(&lk__reply_header_record, &header, r, NULL);
   return header.err == LK_ERR_NOT_READ_ONLY ? LK_WELCOME_READ_ONLY
                                             : LK_WELCOME_BAD;
@@ -44,14 +47,14 @@ lk_welcome lk__handshake_decode(lk_handshake *h, lk_bytes frame)
   lk_reader r;
 
   lk__reader_init(&r, frame.at, frame.len);
-  if (frame.len == ERROR_HEADER)
-    return welcome_of_error(&r);
+  if (frame.len == REPLY_HEADER)
+    return welcome_of_header(&r);
   if (frame.len < SHORTEST_RESPONSE ||
       lk__record_decode(&lk__connect_reply_record, &reply, &r, NULL) != 0)
     return LK_WELCOME_BAD;
   bool read_only = lk__reader_left(&r) > 0 && lk__reader_bool(&r);
 
-  /* This is how a server says that the session has expired. */
+  /* A server that does not know the session replies with zeros. */
   if (reply.timeout_ms <= 0 || reply.session_id == 0)
     return LK_WELCOME_EXPIRED;
   if (reply.password.len != PASSWORD_LEN)

@@ -5,15 +5,25 @@
 
 #include <latchkey/client.h>
 
+/* The length in bytes of the UTF-8 character that begins with `first`; 0: no
+ * character of up to three bytes begins with it. */
+static size_t utf8_len(unsigned char first)
+{
+  if (first < 0x80)
+    return 1;
+  if (first < 0xc2)
+    return 0; /* a continuation byte, or an overlong form */
+  if (first < 0xe0)
+    return 2;
+  return first < 0xf0 ? 3 : 0;
+}
+
 /* Decode the UTF-8 character at `s`, a NUL-terminated text. Returns the length
- * of the character in bytes; 0: it is malformed. */
+ * of the character in bytes; 0: it is malformed, or has four bytes, which no
+ * path may contain. */
 static size_t decode_utf8(const unsigned char *s, uint32_t *out)
 {
-  size_t len = s[0] < 0x80   ? 1
-               : s[0] < 0xc2 ? 0 /* a continuation byte, or an overlong form */
-               : s[0] < 0xe0 ? 2
-               : s[0] < 0xf0 ? 3
-                             : 0;
+  size_t len = utf8_len(s[0]);
 
   if (len == 0)
     return 0;
@@ -23,7 +33,9 @@ static size_t decode_utf8(const unsigned char *s, uint32_t *out)
       return 0;
     *out = *out << 6 | (s[i] & 0x3fU);
   }
-  return len == 3 && *out < 0x800 ? 0 : len;
+  bool overlong = len == 3 && *out < 0x800;
+
+  return overlong ? 0 : len;
 }
 
 static bool is_allowed_char(uint32_t ch)
@@ -95,7 +107,10 @@ static bool are_simple_eight(const char *s)
  * characters at a time. Nearly all paths are; others need the full check. */
 static bool is_simple_path(const char *path, size_t len)
 {
-  if (len < 8 || path[len - 1] == '/' || !are_simple_eight(path + len - 8))
+  if (len < 8 || path[len - 1] == '/')
+    return false;
+  /* The last eight may overlap with those that the loop checks. */
+  if (!are_simple_eight(path + len - 8))
     return false;
   for (size_t i = 0; i + 8 < len; i += 8) {
     if (!are_simple_eight(path + i))
@@ -108,7 +123,9 @@ bool lk__path_valid(const char *path, lk_path_use use)
 {
   if (path == NULL || path[0] != '/')
     return false;
-  if (path[1] == '\0' || is_simple_path(path, strlen(path)))
+  bool is_root = path[1] == '\0';
+
+  if (is_root || is_simple_path(path, strlen(path)))
     return true;
   for (const char *s = path; *s == '/';) {
     s++;

@@ -47,7 +47,7 @@ void lk__path_encode(const lk_record *rec, const void *value,
                      const char *chroot, const char *path, lk_writer *out)
 {
   const lk_field *first = rec->fields;
-  lk_record rest = *rec;
+  lk_record rest = *rec; /* the record without its first field */
 
   rest.fields++;
   rest.nfields--;

@@ -15,18 +15,17 @@ static const char *copy_created_path(const lk_reply_context *context,
   *err = LK_ERR_PROTOCOL;
   if (path.at == NULL)
     return NULL;
-  lk_bytes own = lk__path_strip(context->chroot, context->chroot_len, path);
-
-  if (memchr(own.at, '\0', own.len) != NULL)
+  path = lk__path_strip(context->chroot, context->chroot_len, path);
+  if (memchr(path.at, '\0', path.len) != NULL)
     return NULL;
-  char *copy = lk__arena_take(context->arena, own.len + 1, 1);
+  char *copy = lk__arena_take(context->arena, path.len + 1, 1);
 
   if (copy == NULL) {
     *err = LK_ERR_NO_MEMORY;
     return NULL;
   }
-  memcpy(copy, own.at, own.len);
-  copy[own.len] = '\0';
+  memcpy(copy, path.at, path.len);
+  copy[path.len] = '\0';
   *err = 0;
   return copy;
 }
@@ -58,6 +57,7 @@ int lk__reply_body_decode(const lk_reply_context *context, lk_reader *in,
                                  &out->reads);
   const lk_opcode_info *info = lk__opcode_info(context->op);
 
+  /* The struct of this record is a member of the union. */
   err = lk__record_decode(info->reply, out, in, context->arena);
   if (err != 0)
     return err;
