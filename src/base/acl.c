@@ -28,11 +28,10 @@ lk_acls *lk__acls_copy(const lk_mem *mem, const lk_acls *from)
 {
   /* One entry more, so that `entries` points into the block even if the list
    * is empty. */
-  size_t size = sizeof *from + sizeof *from->entries;
+  size_t size = sizeof *from + (from->count + 1) * sizeof *from->entries;
 
   for (size_t i = 0; i < from->count; i++)
-    size += sizeof *from->entries + from->entries[i].scheme.len +
-            from->entries[i].id.len;
+    size += from->entries[i].scheme.len + from->entries[i].id.len;
   lk_acls *acls = lk__mem_new(mem, size);
 
   if (acls == NULL)

@@ -49,7 +49,8 @@ static inline unsigned char *lk__buf_room(const lk_buf *b)
 /** Append a copy of the bytes. false: there is no memory, and the buffer is
     unchanged. */
 bool lk__buf_append(lk_buf *b, const void *bytes, size_t len);
-/** The same for a secret: all bytes up to its end will be wiped. */
+/** Append a copy of a secret, as lk__buf_append() does. All bytes up to its end
+    will be wiped. */
 bool lk__buf_append_secret(lk_buf *b, const void *bytes, size_t len);
 /** Drop the first `len` bytes; the buffer must have that many. A buffer that is
     empty then starts again at the beginning of its memory. */

@@ -27,18 +27,25 @@ bool lk__map_init(lk_map *m, const lk_mem *mem)
   return add_to_table(m, &m->anchor);
 }
 
+/* The key of the anchor has no byte, and uthash has the length in an unsigned.
+ */
+static bool is_valid_key_len(size_t len)
+{
+  return len > 0 && len <= UINT_MAX;
+}
+
 lk_map_node *lk__map_find(const lk_map *m, const char *key, size_t len)
 {
   lk_map_node *n = NULL;
 
-  if (len > 0 && len <= UINT_MAX)
+  if (is_valid_key_len(len))
     HASH_FIND(hh, m->head, key, len, n);
   return n;
 }
 
 bool lk__map_add(lk_map *m, lk_map_node *n, const char *key, size_t len)
 {
-  if (len == 0 || len > UINT_MAX)
+  if (!is_valid_key_len(len))
     return false;
   n->key = key;
   n->len = len;
@@ -52,6 +59,7 @@ void lk__map_remove(lk_map *m, lk_map_node *n)
 
 lk_map_node *lk__map_first(const lk_map *m)
 {
+  /* The anchor was added first. */
   return lk__map_next(&m->anchor);
 }
 
@@ -62,15 +70,16 @@ lk_map_node *lk__map_next(const lk_map_node *n)
 
 size_t lk__map_count(const lk_map *m)
 {
-  return m->head == NULL ? 0 : HASH_COUNT(m->head) - 1;
+  return m->head == NULL ? 0 : HASH_COUNT(m->head) - 1; /* the anchor */
 }
 
-void lk__map_trim(lk_map *m, size_t keep)
+void lk__map_trim(lk_map *m, size_t max_buckets)
 {
   lk_map fresh = {.mem = m->mem};
 
   if (m->head == NULL || lk__map_count(m) > 0 ||
-      m->head->hh.tbl->num_buckets <= keep || !lk__map_init(&fresh, m->mem))
+      m->head->hh.tbl->num_buckets <= max_buckets ||
+      !lk__map_init(&fresh, m->mem))
     return;
   HASH_CLEAR(hh, m->head);
   /* The table must not refer to the anchor of a local variable. m->anchor

@@ -29,8 +29,8 @@ typedef struct lk_map {
 bool lk__map_init(lk_map *m, const lk_mem *mem);
 /** The node of the key; NULL: there is none. */
 lk_map_node *lk__map_find(const lk_map *m, const char *key, size_t len);
-/** Add `n` with a key that is not in the map. false: there is no memory, and
-    the map is unchanged. */
+/** Add `n` with a key that is not in the map. false: there is no memory, or the
+    key has no byte or too many, and the map is unchanged. */
 bool lk__map_add(lk_map *m, lk_map_node *n, const char *key, size_t len);
 void lk__map_remove(lk_map *m, lk_map_node *n);
 /** Walk through the nodes in the order in which they were added; NULL: no more.
@@ -38,10 +38,11 @@ void lk__map_remove(lk_map *m, lk_map_node *n);
     it. */
 lk_map_node *lk__map_first(const lk_map *m);
 lk_map_node *lk__map_next(const lk_map_node *n);
+/** The number of nodes that lk__map_add() has added. */
 size_t lk__map_count(const lk_map *m);
-/** Replace the table of an empty map by a small one if it has more than `keep`
-    buckets. Without memory for the small one the map is unchanged. */
-void lk__map_trim(lk_map *m, size_t keep);
+/** Replace the table of an empty map by a small one if it has more than
+    `max_buckets`. Without memory for the small one the map is unchanged. */
+void lk__map_trim(lk_map *m, size_t max_buckets);
 /** Free the table, but not the nodes, which belong to their owners. */
 void lk__map_free(lk_map *m);
 

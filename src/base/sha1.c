@@ -52,7 +52,8 @@ static void hash_block(uint32_t h[5], const unsigned char *block)
 }
 
 /* Hash the last `len` bytes of the message, fewer than a block, and the
- * padding: a one, zeros, and the length of the message in bits. */
+ * padding: a bit that is 1, zeros, and `bits`, the length of the message in
+ * bits. */
 static void hash_end(uint32_t h[5], const unsigned char *rest, size_t len,
                      uint64_t bits)
 {

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The largest size that is believed. No public struct will be as long, so a
- * larger `size` means that the struct is uninitialised: it is not read. */
+/* No public struct is longer. A larger `size` means that the program has not
+ * initialised the struct, so it is not read. */
 enum { LONGEST_STRUCT = 4096 };
 
 static bool is_zero(const unsigned char *at, size_t len)
@@ -22,7 +22,7 @@ static bool is_zero(const unsigned char *at, size_t len)
 const char *lk__sized_struct_copy(const lk_sized_struct *what, void *out,
                                   const void *from)
 {
-  size_t given = 0;
+  size_t given = 0; /* bytes that are copied */
 
   if (from != NULL) {
     memcpy(&given, from, sizeof given);

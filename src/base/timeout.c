@@ -9,7 +9,9 @@ int64_t lk__timeout_after(int64_t now, int64_t timeout_ms)
     return INT64_MAX;
   if (timeout_ms < 0)
     return now;
-  return now < INT64_MAX - 1 - timeout_ms ? now + timeout_ms + 1 : INT64_MAX;
+  bool fits = now < INT64_MAX - 1 - timeout_ms;
+
+  return fits ? now + timeout_ms + 1 : INT64_MAX;
 }
 
 int64_t lk__timeout_until(int64_t now, int64_t deadline_ms)
@@ -23,7 +25,8 @@ int64_t lk__timeout_end(int64_t now, int64_t timeout_ms, int64_t deadline_ms)
 {
   int64_t after =
       timeout_ms == 0 ? INT64_MAX : lk__timeout_after(now, timeout_ms);
-  int64_t at = deadline_ms == 0 ? INT64_MAX : lk__timeout_until(now, deadline_ms);
+  int64_t until =
+      deadline_ms == 0 ? INT64_MAX : lk__timeout_until(now, deadline_ms);
 
-  return after < at ? after : at;
+  return after < until ? after : until;
 }

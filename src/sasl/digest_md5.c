@@ -22,13 +22,14 @@ typedef struct digest {
 /* Wipe the password in libgsasl's memory, since gsasl_finish() does not. */
 static void digest_wipe_password(Gsasl_session *session)
 {
-  const char *held = gsasl_property_fast(session, GSASL_PASSWORD);
-  char *own;
+  const char *password = gsasl_property_fast(session, GSASL_PASSWORD);
+  char *writable;
 
-  if (held == NULL)
+  if (password == NULL)
     return;
-  memcpy(&own, &held, sizeof own); /* drops `const` without a warning */
-  lk__mem_wipe(own, strlen(own));
+  /* drops `const` without a warning */
+  memcpy(&writable, &password, sizeof writable);
+  lk__mem_wipe(writable, strlen(writable));
 }
 
 static void digest_end(void *state)
@@ -51,7 +52,8 @@ static int digest_error(int result, const char **why)
 }
 
 /* Set the properties that libgsasl needs for a response. */
-static int digest_set(Gsasl_session *session, const lk_sasl_facts *facts)
+static int digest_set_properties(Gsasl_session *session,
+                                 const lk_sasl_facts *facts)
 {
   int result = gsasl_property_set(session, GSASL_AUTHID, facts->user);
 
@@ -82,9 +84,7 @@ static const char *digest_complaint(const char *user, lk_bytes password)
 static int digest_start(void **state, const lk_sasl_facts *facts,
                         const char **why)
 {
-  lk_bytes password = facts->password;
-
-  const char *wrong = digest_complaint(facts->user, password);
+  const char *wrong = digest_complaint(facts->user, facts->password);
 
   if (wrong != NULL) {
     *why = wrong;
@@ -100,12 +100,12 @@ static int digest_start(void **state, const lk_sasl_facts *facts,
   if (result == GSASL_OK)
     result = gsasl_client_start(d->library, "DIGEST-MD5", &d->session);
   if (result == GSASL_OK)
-    result = digest_set(d->session, facts);
+    result = digest_set_properties(d->session, facts);
   if (result == GSASL_OK) {
     *state = d;
     return 0;
   }
-  digest_end(d);
+  digest_end(d); /* libgsasl's functions accept what is still NULL */
   return digest_error(result, why);
 }
 

@@ -24,7 +24,7 @@ static ssize_t read_byte(int fd, char *out)
 }
 
 /* Read one byte at a time, since other readers of the descriptor may need the
- * bytes behind the line. */
+ * bytes behind the line. Returns what lk__password_read() returns. */
 static int read_line(char *out, size_t size, int fd)
 {
   size_t len = 0;
