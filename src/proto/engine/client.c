@@ -8,16 +8,17 @@
 
 enum {
   DEFAULT_TIMEOUT_MS = 30000,
-  DEFAULT_SEND_LIMIT = 0xfffff, /* the server's jute.maxbuffer */
-  DEFAULT_RECEIVE_LIMIT = 16 * 1024 * 1024,
-  DEFAULT_OUTSTANDING = 65536
+  DEFAULT_SEND_LIMIT = 0xfffff,             /* the server's jute.maxbuffer */
+  DEFAULT_RECEIVE_LIMIT = 16 * 1024 * 1024, /* bytes */
+  DEFAULT_OUTSTANDING_LIMIT = 65536         /* requests */
 };
 
 /* ---- life -------------------------------------------------------------- */
 
-static size_t or_default(size_t value, size_t usual)
+/* In a lk_client_config a limit of 0 selects the default. */
+static size_t limit_or_default(size_t limit, size_t default_limit)
 {
-  return value == 0 ? usual : value;
+  return limit == 0 ? default_limit : limit;
 }
 
 static void destroy_client(lk_client *c)
@@ -67,11 +68,12 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->options.give_up_ms = config->give_up_ms;
   c->options.one_session = config->one_session;
   c->options.read_only = config->read_only;
-  c->options.send_limit = or_default(config->send_limit, DEFAULT_SEND_LIMIT);
+  c->options.send_limit =
+      limit_or_default(config->send_limit, DEFAULT_SEND_LIMIT);
   c->input.frames.limit =
-      or_default(config->receive_limit, DEFAULT_RECEIVE_LIMIT);
+      limit_or_default(config->receive_limit, DEFAULT_RECEIVE_LIMIT);
   c->options.outstanding_limit =
-      or_default(config->outstanding_limit, DEFAULT_OUTSTANDING);
+      limit_or_default(config->outstanding_limit, DEFAULT_OUTSTANDING_LIMIT);
   c->now = hooks->now(hooks->arg);
   c->close.end_ms = LK_NEVER;
   c->output.limit = UINT64_MAX;
@@ -79,7 +81,7 @@ static void client_init(lk_client *c, const lk_client_config *config,
   c->set_watches.retry_ms = LK_NEVER;
   c->session.proven_ms = c->now;
   c->session.abandoned_end_ms = INT64_MIN;
-  c->connection.refused_round = true;
+  c->connection.refused_round = true; /* until a server does otherwise */
   if (config->resume != NULL)
     c->session.identity = *config->resume;
   c->nesting.destroy = destroy_client;
@@ -91,25 +93,27 @@ static void client_init(lk_client *c, const lk_client_config *config,
   lk__requests_init(&c->requests, &c->mem);
 }
 
-/* The client that would log does not exist yet, so this calls the log function
- * of `from`. If `from` is the longer struct of a newer header, that member has
- * the same place in it. */
+/* false: the options are invalid. The client that would log does not exist yet,
+ * so this calls the log function of `from`, but only if `from` is the longer
+ * struct of a newer header, in which that member has the same place. */
 static bool copy_config(lk_client_config *out, const lk_client_config *from)
 {
   static const lk_sized_struct what = LK_SIZED_STRUCT(lk_client_config);
-  const char *wrong =
-      from == NULL ? "" : lk__sized_struct_copy(&what, out, from);
+
+  if (from == NULL)
+    return false;
+  const char *wrong = lk__sized_struct_copy(&what, out, from);
 
   if (wrong == what.beyond && from->log != NULL)
     from->log(from->log_arg, LK_LOG_ERROR, LK_ERR_BAD_ARGUMENT, wrong);
   return wrong == NULL;
 }
 
-/* The xid before the first one of a resumed session. An earlier client used the
- * session, too, and a server may still send the reply to one of its requests. A
- * random number makes it unlikely that this reply has the xid of a new
- * request. */
-static int32_t random_first_xid(const lk_hooks *hooks)
+/* The value of last_xid with which a client resumes a session. An earlier
+ * client used the session, too, and a server may still send the reply to one of
+ * its requests. A random number makes it unlikely that this reply has the xid
+ * of a new request. */
+static int32_t random_last_xid(const lk_hooks *hooks)
 {
   uint32_t r;
 
@@ -129,7 +133,7 @@ static bool config_is_valid(const lk_client_config *config,
 static int init_hosts(lk_client *c, const lk_client_config *config)
 {
   const char *hosts = config->hosts == NULL ? "127.0.0.1" : config->hosts;
-  const char *why;
+  const char *why; /* lk_hosts_check() tells it to programs */
 
   return lk__hosts_init(&c->hosts, &c->mem, hosts, config->tls != NULL, &why);
 }
@@ -177,7 +181,7 @@ int lk_client_new(lk_client **out, const lk_client_config *config,
   }
   lk__hosts_shuffle(&c->hosts, hooks->random, hooks->arg);
   if (own.resume != NULL)
-    c->session.last_xid = random_first_xid(hooks);
+    c->session.last_xid = random_last_xid(hooks);
   c->connection.retry_ms = c->now; /* the driver's first tick connects */
   *out = c;
   return 0;
@@ -205,8 +209,7 @@ void lk_client_free(lk_client *c)
 int lk_client_set_hosts(lk_client *c, const char *hosts)
 {
   lk_hosts fresh;
-  const char *why;
-
+  const char *why; /* lk_hosts_check() tells it to programs */
   int err = lk__client_refusal(c);
 
   if (err == 0)
@@ -214,8 +217,11 @@ int lk_client_set_hosts(lk_client *c, const char *hosts)
                          c->hosts.tls, &why);
   if (err != 0)
     return err;
-  if (fresh.tls != c->hosts.tls ||
-      (fresh.chroot_len > 0 && strcmp(fresh.chroot, c->hosts.chroot) != 0)) {
+  /* A list without a chroot keeps that of the client. */
+  bool other_chroot =
+      fresh.chroot_len > 0 && strcmp(fresh.chroot, c->hosts.chroot) != 0;
+
+  if (fresh.tls != c->hosts.tls || other_chroot) {
     lk__hosts_free(&fresh);
     return LK_ERR_BAD_ARGUMENT;
   }

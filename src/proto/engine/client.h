@@ -30,7 +30,7 @@
 #include "proto/engine/watch_table.h"
 #include "proto/wire/frame.h"
 
-/** Options of lk_client_config, which never change. */
+/** Options of lk_client_config, with the defaults put in. They never change. */
 typedef struct lk_engine_options {
   int32_t timeout_ms; /**< the session timeout that is asked for */
   int32_t give_up_ms;
@@ -62,12 +62,12 @@ struct lk_client {
   lk_mem mem;
   lk_hooks hooks;
   lk_engine_options options;
-  int64_t now;    /**< the clock when it was last read */
+  int64_t now;    /**< the clock in ms when it was last read */
   bool now_stale; /**< an input has ended or output was sent since then, so a
                        new request reads the clock */
   lk_engine_nesting nesting;
   lk_engine_listeners listeners;
-  lk_heap timers;
+  lk_heap timers; /**< of lk_timer */
   lk_engine_session session;
   lk_evidence_record evidence;
   lk_engine_lease lease;

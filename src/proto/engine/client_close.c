@@ -20,12 +20,13 @@ bool lk__close_send(lk_client *c)
 
 int lk__close_outcome(const lk_client *c, int unanswered)
 {
-  const lk_request *last =
-      c->close.sent ? lk__ring_at(&c->requests.sent, c->requests.sent.count - 1)
-                    : NULL;
+  if (c->close.sent) {
+    const lk_request *close_session =
+        lk__ring_at(&c->requests.sent, c->requests.sent.count - 1);
 
-  if (last != NULL && last->end <= c->output.sent)
-    return unanswered;
+    if (close_session->end <= c->output.sent)
+      return unanswered; /* it was sent in full */
+  }
   if (c->close.lost)
     return LK_ERR_IN_DOUBT;
   /* Without a session the close has succeeded. */
@@ -36,8 +37,12 @@ int lk__close_outcome(const lk_client *c, int unanswered)
  * have to be closed, and no request waits for a new session. */
 static bool has_nothing_to_close(const lk_client *c)
 {
-  return c->connection.phase != LK_PHASE_LIVE && c->session.identity.id == 0 &&
-         c->requests.waiting.count == c->requests.waiting_completed;
+  bool has_session =
+      c->connection.phase == LK_PHASE_LIVE || c->session.identity.id != 0;
+  bool requests_wait =
+      c->requests.waiting.count > c->requests.waiting_completed;
+
+  return !has_session && !requests_wait;
 }
 
 /* Send closeSession on the live connection. The limit of the output is lifted,

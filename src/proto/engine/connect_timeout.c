@@ -29,29 +29,30 @@ static int64_t session_end(const lk_client *c)
 }
 
 /* How long this attempt may take. The attempts of a round share the time until
- * the session ends, so that each server is tried before. But each attempt may
- * take at least half of the usual time. */
-static int64_t attempt_limit(const lk_client *c)
+ * the session ends, so that each server is tried before that. */
+static int64_t attempt_limit_ms(const lk_client *c)
 {
   int64_t count = (int64_t)lk__hosts_count_endpoints(&c->hosts);
-  int64_t usual = lk__connect_timeout_usual_ms(c);
-  int64_t left = session_end(c) - c->now;
+  int64_t usual_ms = lk__connect_timeout_usual_ms(c);
+  int64_t least_ms = lk__later(usual_ms / 2, LEAST_ATTEMPT_MS);
+  int64_t left_ms = session_end(c) - c->now;
 
-  if (count == 1 || left <= 0)
-    return usual;
-  return lk__earlier(
-      usual, lk__later(left / count, lk__later(usual / 2, LEAST_ATTEMPT_MS)));
+  if (count == 1 || left_ms <= 0)
+    return usual_ms; /* a shorter attempt would not help another one */
+  int64_t share_ms = left_ms / count;
+
+  return lk__earlier(usual_ms, lk__later(share_ms, least_ms));
 }
 
 void lk__connect_timeout_begin(lk_client *c)
 {
   c->connection.attempt_began_ms = c->now;
-  c->connection.attempt_end_ms = c->now + attempt_limit(c);
+  c->connection.attempt_end_ms = c->now + attempt_limit_ms(c);
 }
 
 void lk__connect_timeout_shorten(lk_client *c)
 {
-  int64_t end_ms = c->now + attempt_limit(c);
+  int64_t end_ms = c->now + attempt_limit_ms(c);
 
   if (end_ms >= c->connection.attempt_end_ms)
     return;

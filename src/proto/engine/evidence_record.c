@@ -19,7 +19,7 @@ void lk__evidence_free(lk_evidence_record *r)
 static void evidence_forget_samples(lk_evidence_record *r)
 {
   r->samples.count = 0;
-  r->bucket_ms = LK_NO_EVIDENCE;
+  r->bucket_end_ms = LK_NO_EVIDENCE;
   r->resumed_ms = LK_NO_EVIDENCE;
 }
 
@@ -63,9 +63,10 @@ static void evidence_adopt_timeout(lk_evidence_record *r, int32_t timeout_ms)
     r->timeout_ms = timeout_ms;
 }
 
-/* When the newest request was sent whose reply came at least a gap before
- * `ms`. */
-static int64_t evidence_touched_before(const lk_evidence_record *r, int64_t ms)
+/* When the newest request was sent whose reply came at least a gap before `ms`:
+ * a leader that answers a request sent at `ms` has heard of it, see the
+ * header. */
+static int64_t evidence_newest_touch(const lk_evidence_record *r, int64_t ms)
 {
   int64_t gap = r->wanted_gap_ms > 0 ? r->wanted_gap_ms : r->timeout_ms / 4;
 
@@ -78,24 +79,24 @@ static int64_t evidence_touched_before(const lk_evidence_record *r, int64_t ms)
   return LK_NO_EVIDENCE;
 }
 
-/* Whether `new` was sent later than `old` by more than it was answered
- * later. */
-static bool evidence_is_better(const lk_evidence_sample *new,
+/* Whether the reply to `new` took less time than the reply to `old`. */
+static bool evidence_is_faster(const lk_evidence_sample *new,
                                const lk_evidence_sample *old)
 {
-  return new->sent_ms - old->sent_ms > new->received_ms - old->received_ms;
+  return new->received_ms - new->sent_ms < old->received_ms - old->sent_ms;
 }
 
-/* Drop the samples that are older than the session timeout: what they could
- * prove has passed already. */
+/* Drop the samples that are older than the session timeout: the deadlines that
+ * they could prove have passed already. */
 static void evidence_drop_old_samples(lk_evidence_record *r, int64_t now)
 {
-  const lk_evidence_sample *oldest;
+  while (r->samples.count > 0) {
+    const lk_evidence_sample *oldest = lk__ring_at(&r->samples, 0);
 
-  while (r->samples.count > 0 &&
-         (oldest = lk__ring_at(&r->samples, 0))->received_ms <
-             now - r->timeout_ms)
+    if (oldest->received_ms >= now - r->timeout_ms)
+      return;
     lk__ring_pop(&r->samples);
+  }
 }
 
 /* Make room for another sample, if need be by dropping the oldest one. false:
@@ -111,19 +112,20 @@ static bool evidence_make_room(lk_evidence_record *r)
 }
 
 /* Keep a sample. Time is divided into buckets of a 48th of the session timeout,
- * and each bucket keeps two samples. The first one serves a request that is
- * sent just a gap later, as heartbeats are. The second is the best one: see
- * evidence_is_better(). */
+ * and each bucket keeps two samples: the first one, which serves a request that
+ * is sent just a gap later, as heartbeats are; and the fastest of the others.
+ */
 static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
                                  int64_t received_ms)
 {
   lk_evidence_sample new = {sent_ms, received_ms};
-  bool follows = r->samples.count > 0 && received_ms < r->bucket_ms;
+  bool in_newest_bucket =
+      r->samples.count > 0 && received_ms < r->bucket_end_ms;
 
-  if (follows) {
+  if (in_newest_bucket) {
     lk_evidence_sample *last = lk__ring_at(&r->samples, r->samples.count - 1);
 
-    if (!evidence_is_better(&new, last))
+    if (!evidence_is_faster(&new, last))
       return;
     if (r->bucket_full) {
       *last = new;
@@ -134,14 +136,14 @@ static void evidence_keep_sample(lk_evidence_record *r, int64_t sent_ms,
   if (!evidence_make_room(r))
     return;
   *(lk_evidence_sample *)lk__ring_push(&r->samples) = new;
-  r->bucket_full = follows;
-  if (!follows)
-    r->bucket_ms = received_ms + r->timeout_ms / LK_EVIDENCE_BUCKETS;
+  r->bucket_full = in_newest_bucket;
+  if (!in_newest_bucket)
+    r->bucket_end_ms = received_ms + r->timeout_ms / LK_EVIDENCE_BUCKETS;
 }
 
 static void evidence_add_commit(lk_evidence_record *r, int64_t sent_ms)
 {
-  evidence_raise(r, LK_PROVEN_BY_COMMIT, evidence_touched_before(r, sent_ms));
+  evidence_raise(r, LK_PROVEN_BY_COMMIT, evidence_newest_touch(r, sent_ms));
   /* When a session is resumed, the leader itself restarts its timer. A commit
    * proves that this leader still led, so no gap is needed. */
   evidence_raise(r, LK_PROVEN_BY_COMMIT, r->resumed_ms);
@@ -177,7 +179,7 @@ static void evidence_add_proof(lk_evidence_record *r, const lk_reply *reply)
   case LK_EVIDENCE_COMMIT: evidence_add_commit(r, reply->sent_ms); break;
   case LK_EVIDENCE_LEADER:
     evidence_raise(r, LK_PROVEN_BY_LEADER,
-                   evidence_touched_before(r, reply->sent_ms));
+                   evidence_newest_touch(r, reply->sent_ms));
     break;
   case LK_EVIDENCE_NONE:
   case LK_EVIDENCE_CONTACT: break;

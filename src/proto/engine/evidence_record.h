@@ -62,7 +62,7 @@ typedef struct lk_evidence_record {
   /** By lk_evidence_level: when the newest request was sent that is proven to
       have kept the session; or LK_NO_EVIDENCE. */
   int64_t evidence_ms[LK_PROVEN_LEVELS];
-  int64_t bucket_ms; /**< when the bucket of the newest sample ends */
+  int64_t bucket_end_ms; /**< when the bucket of the newest sample ends */
   bool bucket_full;  /**< this bucket has two samples */
   lk_ring samples;   /**< lk_evidence_sample, at most LK_EVIDENCE_SAMPLES */
 } lk_evidence_record;

@@ -5,9 +5,9 @@
 
 #include "proto/wire/connect_string.h"
 
-/* The limits of a tenth of the session timeout, which is the longest pause
- * between two rounds of servers. */
-enum { LONGEST_PAUSE_MS = 1000, SHORTEST_CAP_MS = 20 };
+/* The longest pause between two rounds of servers is a tenth of the session
+ * timeout, but within these limits. */
+enum { MAX_CAP_MS = 1000, MIN_CAP_MS = 20 };
 
 int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
                    const char **why)
@@ -15,7 +15,7 @@ int lk__hosts_init(lk_hosts *h, const lk_mem *mem, const char *text, bool tls,
   lk_connect_string s;
   int err = lk__connect_string_parse(&s, mem, text, tls, why);
 
-  *h = (lk_hosts){.mem = mem, .tls = tls};
+  *h = (lk_hosts){.mem = mem, .tls = tls}; /* lk__hosts_free() accepts this */
   if (err != 0)
     return err;
   *h = (lk_hosts){.mem = mem,
@@ -49,10 +49,10 @@ void lk__hosts_free(lk_hosts *h)
 
 void lk__host_swap(lk_host *a, lk_host *b)
 {
-  lk_host other = *a;
+  lk_host copy = *a;
 
   *a = *b;
-  *b = other;
+  *b = copy;
 }
 
 void lk__hosts_shuffle(lk_hosts *h,
@@ -90,13 +90,17 @@ void lk__hosts_mark_unsupported(lk_hosts *h, unsigned which, int64_t until_ms)
 {
   h->unsupported.opcodes |= UINT64_C(1) << which;
   h->unsupported.until_ms = until_ms;
-  if (h->used < h->count)
+  bool is_listed = h->used < h->count;
+
+  if (is_listed)
     h->items[h->used].unsupported = h->unsupported;
 }
 
 bool lk__hosts_lack_support(const lk_hosts *h, unsigned which, int64_t now)
 {
-  return (h->unsupported.opcodes >> which & 1) != 0 &&
+  uint64_t opcode_bit = UINT64_C(1) << which;
+
+  return (h->unsupported.opcodes & opcode_bit) != 0 &&
          now < h->unsupported.until_ms;
 }
 
@@ -112,20 +116,22 @@ int64_t lk__hosts_pause_ms(int32_t timeout_ms, unsigned failures,
   int64_t cap = timeout_ms / 10;
   uint32_t r;
 
-  if (cap > LONGEST_PAUSE_MS)
-    cap = LONGEST_PAUSE_MS;
-  if (cap < SHORTEST_CAP_MS)
-    cap = SHORTEST_CAP_MS;
+  if (cap > MAX_CAP_MS)
+    cap = MAX_CAP_MS;
+  if (cap < MIN_CAP_MS)
+    cap = MIN_CAP_MS;
   /* An eighth of the cap, doubled by each of the first three failures. */
   int64_t pause = failures > 3 ? cap : cap >> (3 - failures);
 
   random(arg, &r, sizeof r);
-  return pause / 2 + (int64_t)(r % (uint32_t)(pause / 2 + 1));
+  int64_t jitter = (int64_t)(r % (uint32_t)(pause / 2 + 1));
+
+  return pause / 2 + jitter;
 }
 
 size_t lk__hosts_count_endpoints(const lk_hosts *h)
 {
-  size_t more = h->addresses > 1 ? h->addresses - 1 : 0;
+  size_t further_addresses = h->addresses > 1 ? h->addresses - 1 : 0;
 
-  return h->count + more;
+  return h->count + further_addresses;
 }

@@ -23,15 +23,19 @@ static bool is_listed(const lk_hosts *in, const lk_host *server)
   return find_server(in, server) < in->count;
 }
 
-/* Move to the front the servers that are in the list `before`, or with `listed`
- * false those that are not. */
-static void move_to_front(lk_hosts *h, const lk_hosts *before, bool listed)
-{
-  size_t first = 0;
+enum server_group { KEPT_SERVERS, ADDED_SERVERS };
 
-  for (size_t i = 0; i < h->count; i++) {
-    if (is_listed(before, &h->items[i]) == listed)
-      lk__host_swap(&h->items[i], &h->items[first++]);
+/* Move the servers of one group to the front of a list that replaces `old`. */
+static void move_to_front(lk_hosts *fresh, const lk_hosts *old,
+                          enum server_group group)
+{
+  size_t moved = 0;
+
+  for (size_t i = 0; i < fresh->count; i++) {
+    bool kept = is_listed(old, &fresh->items[i]);
+
+    if (kept == (group == KEPT_SERVERS))
+      lk__host_swap(&fresh->items[i], &fresh->items[moved++]);
   }
 }
 
@@ -41,8 +45,10 @@ static lk_list_change compare_lists(const lk_hosts *h, const lk_hosts *fresh)
                            .after = fresh->count,
                            .listed = is_listed(fresh, lk__hosts_current(h))};
 
-  for (size_t i = 0; i < h->count; i++)
-    change.kept += is_listed(fresh, &h->items[i]);
+  for (size_t i = 0; i < h->count; i++) {
+    if (is_listed(fresh, &h->items[i]))
+      change.kept++;
+  }
   return change;
 }
 
@@ -58,8 +64,8 @@ static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
     fresh->address = h->address;
     fresh->addresses = h->addresses;
     return false;
-  case LK_RELOCATION_TO_ADDED: move_to_front(fresh, h, false); break;
-  case LK_RELOCATION_TO_KEPT: move_to_front(fresh, h, true); break;
+  case LK_RELOCATION_TO_ADDED: move_to_front(fresh, h, ADDED_SERVERS); break;
+  case LK_RELOCATION_TO_KEPT: move_to_front(fresh, h, KEPT_SERVERS); break;
   }
   return true;
 }
@@ -68,10 +74,10 @@ static bool order_servers(lk_hosts *fresh, const lk_hosts *h, uint32_t random)
 static void keep_server_facts(lk_hosts *fresh, const lk_hosts *h)
 {
   for (size_t i = 0; i < h->count; i++) {
-    size_t place = find_server(fresh, &h->items[i]);
+    size_t index = find_server(fresh, &h->items[i]);
 
-    if (place < fresh->count)
-      fresh->items[place].unsupported = h->items[i].unsupported;
+    if (index < fresh->count)
+      fresh->items[index].unsupported = h->items[i].unsupported;
   }
   fresh->used = h->used < h->count ? find_server(fresh, &h->items[h->used])
                                    : fresh->count;
@@ -87,15 +93,15 @@ bool lk__hosts_replace(lk_hosts *h, lk_hosts *fresh,
 
   lk__hosts_shuffle(fresh, random, arg);
   random(arg, &r, sizeof r);
-  bool another = order_servers(fresh, h, r);
+  bool another_in_turn = order_servers(fresh, h, r);
 
   keep_server_facts(fresh, h);
   /* lk_client_chroot() returns this pointer, so the chroot keeps its
    * address. */
   fresh->chroot = h->chroot;
   fresh->chroot_len = h->chroot_len;
-  h->chroot = unused_chroot;
+  h->chroot = unused_chroot; /* is freed with the old list */
   lk__hosts_free(h);
   *h = *fresh;
-  return another;
+  return another_in_turn;
 }

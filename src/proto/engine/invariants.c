@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { LENGTH_FIELD = 4 }; /* bytes */
+
 /* ---- the connection ----------------------------------------------------- */
 
 static bool state_fits(const lk_client *c, lk_moment moment)
@@ -35,13 +37,16 @@ static bool state_fits(const lk_client *c, lk_moment moment)
 static const char *broken_phase(const lk_client *c, lk_moment moment)
 {
   bool live = c->connection.phase == LK_PHASE_LIVE;
-  bool proving = c->connection.phase == LK_PHASE_SASL;
-  bool greeted = live || proving || c->connection.phase == LK_PHASE_HANDSHAKE;
-  bool running = c->sasl != NULL && c->sasl->running;
+  bool in_sasl = c->connection.phase == LK_PHASE_SASL;
+  bool connected = live || in_sasl || c->connection.phase == LK_PHASE_HANDSHAKE;
+  bool mechanism_runs = c->sasl != NULL && c->sasl->running;
+  /* During a callback of the mechanism `running` is false. */
+  bool mechanism_must_run =
+      in_sasl && moment == LK_MOMENT_REST && !c->nesting.free_wanted;
 
   if (!state_fits(c, moment))
     return "the state is not that of the phase";
-  if (greeted && c->connection.handshake_attempt != c->connection.attempt)
+  if (connected && c->connection.handshake_attempt != c->connection.attempt)
     return "live without a handshake on this attempt";
   if (live != (c->connection.number != 0))
     return "the number of the connection is not that of a live one";
@@ -53,10 +58,9 @@ static const char *broken_phase(const lk_client *c, lk_moment moment)
        c->auth.next_reply != NULL || c->rejected.op != 0 ||
        c->set_watches.retry_ms != LK_NEVER || c->watches.set_watches_under_way))
     return "something of a live connection outlives it";
-  if (proving ? moment == LK_MOMENT_REST && !running && !c->nesting.free_wanted
-              : running)
+  if ((mechanism_must_run && !mechanism_runs) || (mechanism_runs && !in_sasl))
     return "a SASL exchange without its connection, or the other way round";
-  if (!greeted && lk__buf_len(&c->output.bytes) > 0)
+  if (!connected && lk__buf_len(&c->output.bytes) > 0)
     return "output without a connection";
   if (c->output.limit != UINT64_MAX && !c->move.wanted && c->rejected.op == 0)
     return "a fence without a move, at a server that will not close";
@@ -103,7 +107,7 @@ static const char *broken_sent(const lk_client *c)
 static const char *broken_waiting(const lk_client *c, lk_moment moment)
 {
   const unsigned char *frame = lk__buf_bytes(&c->requests.held);
-  size_t left = lk__buf_len(&c->requests.held), ended = 0;
+  size_t left = lk__buf_len(&c->requests.held), completed = 0;
   uint64_t end = 0;
 
   if (c->connection.phase == LK_PHASE_LIVE && moment == LK_MOMENT_REST &&
@@ -118,19 +122,21 @@ static const char *broken_waiting(const lk_client *c, lk_moment moment)
     if (r->end <= end)
       return "places in what is held do not ascend";
     end = r->end;
-    ended += r->completed;
+    if (r->completed)
+      completed++;
     if (r->len > left)
       return "what is held is less than the frames of what waits";
     lk__reader_init(&in, frame, r->len);
     int32_t len = lk__reader_int(&in);
 
-    lk__reader_int(&in);
-    if (len < 0 || (size_t)len + 4 != r->len || lk__reader_int(&in) != r->op)
+    lk__reader_int(&in); /* the xid, which is set when the frame is sent */
+    if (len < 0 || (size_t)len + LENGTH_FIELD != r->len ||
+        lk__reader_int(&in) != r->op)
       return "what is held is not the frames of what waits";
     frame += r->len;
     left -= r->len;
   }
-  if (ended != c->requests.waiting_completed)
+  if (completed != c->requests.waiting_completed)
     return "what has completed and waits is counted wrong";
   return left == 0 ? NULL
                    : "what is held is more than the frames of what waits";
@@ -158,8 +164,10 @@ static const char *count_open(const lk_client *c, const lk_ring *ring,
       return "a request that has completed keeps what it had";
     if (r->deadline != NULL && !deadline_fits(c, ring, r))
       return "a deadline is not that of its request";
-    *open += !r->completed;
-    *watches += r->watch != NULL;
+    if (!r->completed)
+      (*open)++;
+    if (r->watch != NULL)
+      (*watches)++;
   }
   return NULL;
 }
@@ -173,7 +181,7 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
   const char *broken = NULL;
   size_t open = 0;
 
-  for (int i = 0; i < 5 && broken == NULL; i++)
+  for (size_t i = 0; i < sizeof rings / sizeof rings[0] && broken == NULL; i++)
     broken = count_open(c, rings[i], &open, watches);
   if (broken != NULL)
     return broken;
@@ -189,7 +197,8 @@ static const char *broken_rings(const lk_client *c, lk_moment moment,
 
 /* Numbers of watches, counted in the lists of all paths. */
 typedef struct tally {
-  size_t standing, added, recursive, pending, missing;
+  size_t standing, added, recursive, pending;
+  size_t missing; /* pairs of path and kind whose watches are not registered */
 } tally;
 
 /* Whether the counts of watches under way on a path are those of its list. */
@@ -201,7 +210,8 @@ static bool counts_fit(const lk_watched *on)
     const lk_watch *w = LK_OWNER(l, lk_watch, link);
 
     under_way[w->kind]++;
-    held[w->kind] += w->held;
+    if (w->held)
+      held[w->kind]++;
   }
   return memcmp(under_way, on->under_way, sizeof under_way) == 0 &&
          memcmp(held, on->held, sizeof held) == 0;
@@ -217,8 +227,8 @@ static const char *count_watched(const lk_watched *on, tally *t)
   size_t watches = 0;
 
   for (int i = 0; i < LK_WATCH_KINDS; i++) {
-    t->missing +=
-        on->missing[i] != LK_REGISTERED && !lk__list_empty(&on->kinds[i]);
+    if (on->missing[i] != LK_REGISTERED && !lk__list_empty(&on->kinds[i]))
+      t->missing++;
     for (lk_link *l = on->kinds[i].next; l != &on->kinds[i]; l = l->next) {
       const lk_watch *w = LK_OWNER(l, lk_watch, link);
 
@@ -227,8 +237,10 @@ static const char *count_watched(const lk_watched *on, tally *t)
         return "a watch stands in a wrong list";
       watches++;
       t->standing++;
-      t->added += lk__watch_stays(w->kind);
-      t->recursive += w->kind == LK_WATCH_KIND_RECURSIVE;
+      if (lk__watch_stays(w->kind))
+        t->added++;
+      if (w->kind == LK_WATCH_KIND_RECURSIVE)
+        t->recursive++;
     }
   }
   for (lk_link *l = on->pending.next; l != &on->pending; l = l->next) {
@@ -313,14 +325,15 @@ const char *lk__invariants_broken(const lk_client *c, lk_moment moment)
 #ifdef LK_DEBUG
 void lk__invariants_check(lk_client *c, lk_moment moment)
 {
-  size_t size = c->requests.sent.count + c->requests.waiting.count +
-                c->requests.late.count + c->requests.ending[0].count +
-                c->requests.ending[1].count + c->watches.standing +
-                c->watches.adding;
+  size_t members = c->requests.sent.count + c->requests.waiting.count +
+                   c->requests.late.count + c->requests.ending[0].count +
+                   c->requests.ending[1].count + c->watches.standing +
+                   c->watches.adding;
 
-  /* A check takes time proportional to `size`. With one check for size / 16
-   * calls, a burst of requests takes time proportional to its number. */
-  if (++c->unchecked < size / 16)
+  /* A check takes time proportional to `members`. With one check in members /
+   * 16 calls, the checks during a burst of requests take time proportional to
+   * the number of requests. */
+  if (++c->unchecked < members / 16)
     return;
   c->unchecked = 0;
   const char *broken = lk__invariants_broken(c, moment);

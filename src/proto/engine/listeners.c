@@ -11,7 +11,8 @@
 typedef struct lk_notification {
   lk_listener *next;             /* the next to be notified; NULL: no more */
   lk_listener *last;             /* the last to be notified */
-  struct lk_notification *outer; /* the one in which this one began, or NULL */
+  struct lk_notification *outer; /* the notification during which this one
+                                    began, or NULL */
 } lk_notification;
 
 static void begin_notification(lk_client *c, lk_notification *t)
@@ -110,7 +111,8 @@ void lk__client_notify_closing(lk_client *c)
 {
   lk_notification t;
 
-  /* From here on lk__client_notify_reply() adds no evidence. */
+  /* c->close.begun is set, so lk__client_notify_reply() adds no more evidence.
+   */
   lk__evidence_end(&c->evidence);
   begin_notification(c, &t);
   for (lk_listener *l; (l = next_listener(&t)) != NULL;) {

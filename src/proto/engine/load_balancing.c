@@ -3,7 +3,8 @@
 
 #include "proto/engine/load_balancing.h"
 
-static bool has_probability(double probability, uint32_t random)
+/* Decide with this probability; `random` is uniform over its 2^32 values. */
+static bool decide(double probability, uint32_t random)
 {
   return (double)random / 4294967296.0 < probability;
 }
@@ -13,9 +14,8 @@ static bool has_probability(double probability, uint32_t random)
 static lk_relocation balance_grown_list(double before, double after,
                                         bool listed, uint32_t random)
 {
-  return listed && has_probability(before / after, random)
-             ? LK_RELOCATION_NONE
-             : LK_RELOCATION_TO_ADDED;
+  return listed && decide(before / after, random) ? LK_RELOCATION_NONE
+                                                  : LK_RELOCATION_TO_ADDED;
 }
 
 /* The list has no more servers than before. Only the clients of the removed
@@ -27,8 +27,8 @@ static lk_relocation balance_shrunk_list(double before, double after,
 {
   double to_kept = kept * (before - after) / (after * (before - kept));
 
-  return has_probability(to_kept, random) ? LK_RELOCATION_TO_KEPT
-                                          : LK_RELOCATION_TO_ADDED;
+  return decide(to_kept, random) ? LK_RELOCATION_TO_KEPT
+                                 : LK_RELOCATION_TO_ADDED;
 }
 
 lk_relocation lk__choose_relocation(const lk_list_change *change,

@@ -4,9 +4,10 @@
 #include "proto/engine/client.h"
 #include "proto/engine/connect_timeout.h"
 
-enum { FIRST_PAUSE_MS = 200, LAST_PAUSE_MS = 60000 };
+enum { FIRST_PAUSE_MS = 200, LONGEST_PAUSE_MS = 60000 };
 
-/* The server in use is asked last. It is not left out, since its name may have
+/* The index of the server that is asked now. A round begins behind the server
+ * in use, which is asked last. It is not left out, since its name may have
  * addresses of other servers. */
 static size_t probed_server(const lk_client *c)
 {
@@ -23,8 +24,10 @@ static void pause_probing(lk_client *c)
   c->hooks.random(c->hooks.arg, &r, sizeof r);
   c->probe.number = 0;
   c->probe.asked = 0;
-  c->probe.due_ms = c->now + pause - (int64_t)(r % (uint32_t)(pause / 2 + 1));
-  c->probe.pause_ms = pause * 2 < LAST_PAUSE_MS ? pause * 2 : LAST_PAUSE_MS;
+  int64_t jitter = (int64_t)(r % (uint32_t)(pause / 2 + 1));
+
+  c->probe.due_ms = c->now + pause - jitter;
+  c->probe.pause_ms = lk__earlier(pause * 2, LONGEST_PAUSE_MS);
 }
 
 static void start_probe(lk_client *c)

@@ -46,6 +46,7 @@ static void complete_children(lk_client *c, const lk_request *r, int err,
                               const lk_reply_body *body)
 {
   lk_children_cb done = (lk_children_cb)r->done;
+
   done(c, err, err == 0 ? body->names_stat.names.items : NULL,
        err == 0 ? body->names_stat.names.count : 0,
        err == 0 ? &body->names_stat.stat : NULL, r->arg);

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* ---- ends --------------------------------------------------------------- */
+/* ---- the end of an exchange --------------------------------------------- */
 
 static const char *step_text(lk_sasl_step step)
 {
@@ -49,6 +49,8 @@ static void sasl_succeed(lk_client *c)
 
 /* ---- tokens ------------------------------------------------------------- */
 
+enum { INT_LEN = 4 }; /* bytes of an int, such as a length field */
+
 /* Send a token. A null token is sent as an empty one, since servers close the
  * connection at null. false: there is no memory. */
 static bool send_token(lk_client *c, lk_bytes token)
@@ -57,12 +59,13 @@ static bool send_token(lk_client *c, lk_bytes token)
   int32_t xid = lk__request_next_xid(c);
   struct lk_request_header header = {xid, LK_OPCODE_SASL};
   struct lk_sasl_request request = {token.at == NULL ? lk_text("") : token};
-  size_t len = 8 + 4 + token.len;
+  size_t header_len = 2 * INT_LEN;
+  size_t len = header_len + INT_LEN + token.len; /* behind the length field */
   lk_writer w;
 
-  if (!lk__buf_reserve(&c->output.bytes, 4 + len))
+  if (!lk__buf_reserve(&c->output.bytes, INT_LEN + len))
     return false;
-  lk__writer_init(&w, lk__buf_room(&c->output.bytes), 4 + len);
+  lk__writer_init(&w, lk__buf_room(&c->output.bytes), INT_LEN + len);
   lk__writer_int(&w, (int32_t)len);
   lk__record_encode(&lk__request_header_record, &header, &w);
   lk__record_encode(&lk__sasl_request_record, &request, &w);
@@ -72,18 +75,23 @@ static bool send_token(lk_client *c, lk_bytes token)
   return true;
 }
 
-/* The mechanism has processed a token of the server with `result`. */
+/* The step at which the mechanism has failed with `err`. */
+static lk_sasl_step failed_step(const lk_sasl *s, int err)
+{
+  if (err == LK_ERR_AUTH_FAILED)
+    return LK_SASL_SERVER;
+  return s->replies == 0 ? LK_SASL_START : LK_SASL_CHALLENGE;
+}
+
+/* The mechanism has processed a token of the server with `result`, which is an
+ * error or one of the two constants below. */
 static void take_result(lk_client *c, int result, lk_bytes response,
                         const char *why)
 {
   lk_sasl *s = c->sasl;
 
   if (result != LK_SASL_DONE && result != LK_SASL_CONTINUE) {
-    sasl_fail(c,
-              result == LK_ERR_AUTH_FAILED ? LK_SASL_SERVER
-              : s->replies == 0            ? LK_SASL_START
-                                           : LK_SASL_CHALLENGE,
-              result, why);
+    sasl_fail(c, failed_step(s, result), result, why);
     return;
   }
   s->satisfied = result == LK_SASL_DONE;
@@ -146,7 +154,7 @@ static int fetch_password(lk_client *c)
   return len > (int)sizeof s->secret ? LK_ERR_TOO_BIG : len;
 }
 
-static lk_sasl_facts mechanism_facts(lk_client *c, int len)
+static lk_sasl_facts mechanism_facts(lk_client *c, int password_len)
 {
   lk_sasl *s = c->sasl;
   bool has_password = s->kept != NULL || s->password != NULL;
@@ -154,7 +162,8 @@ static lk_sasl_facts mechanism_facts(lk_client *c, int len)
   return (lk_sasl_facts){
       .size = sizeof(lk_sasl_facts),
       .user = s->user,
-      .password = lk_bytes_of(has_password ? s->secret : NULL, (size_t)len),
+      .password =
+          lk_bytes_of(has_password ? s->secret : NULL, (size_t)password_len),
       .service = s->service,
       .host = s->host,
       .server = c->hosts.items[c->hosts.at].name,
@@ -163,20 +172,21 @@ static lk_sasl_facts mechanism_facts(lk_client *c, int len)
       .arg = s->mechanism_arg};
 }
 
-/* Start the mechanism. false: the exchange is over. */
+/* Start the mechanism. false: it could not start, or a callback has ended the
+ * exchange. */
 static bool run_mechanism_start(lk_client *c)
 {
   lk_sasl *s = c->sasl;
   uint64_t attempt = c->connection.attempt;
   const char *why = NULL;
-  int len = fetch_password(c);
-  int err = len < 0 ? len : 0;
+  int password_len = fetch_password(c); /* or an error */
+  int err = password_len < 0 ? password_len : 0;
 
   s->state = NULL;
   if (err != 0)
     why = "no password";
   else if (exchange_continues(c, attempt)) {
-    lk_sasl_facts facts = mechanism_facts(c, len);
+    lk_sasl_facts facts = mechanism_facts(c, password_len);
 
     lk__invariants_check(c, LK_MOMENT_CALLBACK);
     err = s->mechanism.start(&s->state, &facts, &why);
@@ -184,6 +194,7 @@ static bool run_mechanism_start(lk_client *c)
   }
   if (s->running && exchange_continues(c, attempt))
     return true;
+  /* lk__sasl_drop() wipes the password only if the mechanism has started. */
   if (!s->running)
     lk__mem_wipe(s->secret, sizeof s->secret);
   lk__sasl_drop(c);

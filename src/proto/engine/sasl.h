@@ -33,10 +33,10 @@ typedef struct lk_sasl {
   /* The exchange, which ends with its connection: */
   lk_handshake welcome; /**< the reply to the connect request */
   bool running;     /**< the mechanism has started; its `end` must be called */
-  void *state;      /**< the mechanism's own */
+  void *state;      /**< the mechanism's state of this exchange */
   bool satisfied;   /**< the mechanism has succeeded, and the server's last
                          reply is outstanding */
-  unsigned replies; /**< tokens that the server has sent */
+  unsigned replies; /**< replies with a token that the server has sent */
   int32_t xid;      /**< of the request with the last token */
   char secret[LK_SASL_PASSWORD_MAX]; /**< the password */
 

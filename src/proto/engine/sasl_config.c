@@ -16,7 +16,7 @@ static size_t text_size(const char *text)
 }
 
 /* Copy the text to `*room`, which moves behind the copy. NULL stays NULL. */
-static const char *keep_text(char **room, const char *text)
+static const char *copy_text(char **room, const char *text)
 {
   size_t size = text_size(text);
   char *copy = *room;
@@ -90,8 +90,9 @@ static const char *password_error_text(int err)
   }
 }
 
-/* Read the password, if it is in a file or comes from a descriptor. */
-static int keep_password(lk_client *c, const lk_sasl_config *config)
+/* Read the password into s->kept, if it is in a file or comes from a
+ * descriptor. */
+static int read_kept_password(lk_client *c, const lk_sasl_config *config)
 {
   lk_sasl *s = c->sasl;
 
@@ -107,7 +108,7 @@ static int keep_password(lk_client *c, const lk_sasl_config *config)
     s->kept_len = (size_t)result;
     return 0;
   }
-  int error = errno;
+  int error = errno; /* the log may change errno */
 
   if (config->password_file != NULL)
     lk__client_logf(c, LK_LOG_ERROR, result,
@@ -133,9 +134,9 @@ static lk_sasl *new_sasl(const lk_mem *mem, const lk_sasl_config *config,
     return NULL;
   char *room = s->texts;
 
-  s->user = keep_text(&room, config->user);
-  s->service = keep_text(&room, service);
-  s->host = keep_text(&room, host);
+  s->user = copy_text(&room, config->user);
+  s->service = copy_text(&room, service);
+  s->host = copy_text(&room, host);
   s->mechanism = *mechanism;
   s->mechanism_arg = config->mechanism_arg;
   s->password = config->password;
@@ -156,9 +157,9 @@ int lk__sasl_new(lk_client *c, const lk_sasl_config *config)
   c->sasl = new_sasl(&c->mem, &own, &mechanism);
   if (c->sasl == NULL)
     return LK_ERR_NO_MEMORY;
-  err = keep_password(c, &own);
+  err = read_kept_password(c, &own);
   if (err != 0) {
-    int error = errno;
+    int error = errno; /* the caller reads it after LK_ERR_SYSTEM */
 
     lk__sasl_free(c);
     errno = error;

@@ -9,8 +9,8 @@ void lk__move_begin(lk_client *c)
 {
   if (!c->move.wanted)
     c->move.since_ms = c->now;
-  c->move.wanted =
-      true; /* the next turn leaves, not this call of the program */
+  /* The connection is ended in the next input, not in this call. */
+  c->move.wanted = true;
   lk__probe_stop(c);
   lk__client_wake(c);
 }
@@ -20,13 +20,20 @@ static bool is_moving(const lk_client *c)
   return c->move.wanted && !c->close.begun;
 }
 
-/* When the client stops sending, unless a moment without outstanding replies
- * has come before. */
+static bool has_stopped_sending(const lk_client *c)
+{
+  return c->output.limit != UINT64_MAX;
+}
+
+/* When the client stops sending, unless there was a moment without outstanding
+ * replies before, in which it has left. */
 static int64_t stop_sending_at(const lk_client *c)
 {
   return c->move.since_ms + c->session.timeout_ms / 6;
 }
 
+/* When the client leaves: now if no reply is outstanding, not counting requests
+ * that it does not send any more. */
 static int64_t leave_at(const lk_client *c)
 {
   return lk__requests_answered(c, c->output.limit)
@@ -38,9 +45,8 @@ int64_t lk__move_deadline(const lk_client *c)
 {
   if (!is_moving(c))
     return LK_NEVER;
-  return c->output.limit == UINT64_MAX
-             ? lk__earlier(leave_at(c), stop_sending_at(c))
-             : leave_at(c);
+  return !has_stopped_sending(c) ? lk__earlier(leave_at(c), stop_sending_at(c))
+                                 : leave_at(c);
 }
 
 /* A move should leave no write in doubt. So a client that always has requests
@@ -50,7 +56,7 @@ bool lk__move_run(lk_client *c)
 {
   if (!is_moving(c))
     return false;
-  if (c->output.limit == UINT64_MAX && c->now >= stop_sending_at(c))
+  if (!has_stopped_sending(c) && c->now >= stop_sending_at(c))
     c->output.limit = c->output.sent + lk__buf_len(&c->output.bytes);
   return c->now >= leave_at(c);
 }

@@ -6,11 +6,12 @@
 #include "proto/engine/client.h"
 #include "proto/wire/opcode.h"
 
-/* How long a server is not sent a request that it does not know. */
+/* How long the client does not send a server a request that this server does
+ * not know. */
 enum { UNSUPPORTED_FOR_MS = 60 * 60 * 1000 };
 
-/* The bit of `op` in lk_unsupported.opcodes, which has 64 bits: there are fewer
- * opcodes. */
+/* The index of the bit for `op` in lk_unsupported.opcodes, whose 64 bits are
+ * enough for all opcodes. */
 static unsigned opcode_index(int32_t op)
 {
   return (unsigned)(lk__opcode_info(op) - lk__opcodes);

@@ -32,13 +32,13 @@ static void list_pems(lk_tls_config *c, lk_bytes *at[PEMS])
 
 const char *lk__tls_complaint(const lk_tls_config *c)
 {
-  bool cert = c->cert_file != NULL || c->cert_pem.at != NULL;
+  bool has_cert = c->cert_file != NULL || c->cert_pem.at != NULL;
 
   if (c->cert_file != NULL && c->cert_pem.at != NULL)
     return "lk_tls_config has both cert_file and cert_pem";
   if (c->key_file != NULL && c->key_pem.at != NULL)
     return "lk_tls_config has both key_file and key_pem";
-  if (!cert && (c->key_file != NULL || c->key_pem.at != NULL))
+  if (!has_cert && (c->key_file != NULL || c->key_pem.at != NULL))
     return "lk_tls_config has a key without a certificate";
   if (c->password_file != NULL && c->password != NULL)
     return "lk_tls_config has both password_file and password";
@@ -114,7 +114,7 @@ int lk__tls_copy(lk_tls_config **out, const lk_mem *mem,
   if (copy == NULL)
     return LK_ERR_NO_MEMORY;
   *copy = own;
-  point_to_copies(copy, (char *)(copy + 1));
+  point_to_copies(copy, (char *)(copy + 1)); /* they stand behind the struct */
   *out = copy;
   return 0;
 }

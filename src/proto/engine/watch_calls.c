@@ -45,18 +45,19 @@ typedef struct watch_repair {
   bool kinds[LK_WATCH_KIND_ADDED];
 } watch_repair;
 
-static void mark_repair_missing(const watch_repair *m)
+static void mark_repair_missing(const watch_repair *repair)
 {
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
-    if (m->kinds[i])
-      lk__watched_mark_missing(m->on, (lk_watch_kind)i, m->zxid);
+    if (repair->kinds[i])
+      lk__watched_mark_missing(repair->on, (lk_watch_kind)i, repair->zxid);
   }
 }
 
-static bool queue_repair(lk_client *c, const watch_repair *m)
+/* Queue the setWatches. false: no memory. */
+static bool queue_repair(lk_client *c, const watch_repair *repair)
 {
-  lk_bytes path = lk_bytes_of(m->on->path, m->on->map.len);
-  struct lk_set_watches_request r = {.relative_zxid = m->zxid};
+  lk_bytes path = lk_bytes_of(repair->on->path, repair->on->map.len);
+  struct lk_set_watches_request r = {.relative_zxid = repair->zxid};
   lk_vec *lists[] = {&r.data, &r.exist, &r.child};
   watch_repair *kept = lk__mem_new(&c->mem, sizeof *kept);
   lk_call_spec spec = {.op = LK_OPCODE_SET_WATCHES,
@@ -66,14 +67,14 @@ static bool queue_repair(lk_client *c, const watch_repair *m)
 
   if (kept == NULL)
     return false;
-  *kept = *m;
+  *kept = *repair;
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++)
-    *lists[i] = lk__vec_of(&path, m->kinds[i] ? 1 : 0);
+    *lists[i] = lk__vec_of(&path, repair->kinds[i] ? 1 : 0);
   if (lk__request_queue(c, &spec) != 0) {
     lk__mem_free(&c->mem, kept);
     return false;
   }
-  lk__watched_ref(m->on);
+  lk__watched_ref(repair->on);
   return true;
 }
 
@@ -82,32 +83,32 @@ static bool queue_repair(lk_client *c, const watch_repair *m)
  * reason the client reconnects if there is no memory. */
 static void repair_uncovered(lk_client *c, lk_watched *on)
 {
-  watch_repair m = {.on = on, .zxid = c->session.last_zxid};
+  watch_repair repair = {.on = on, .zxid = c->session.last_zxid};
   bool any = false;
 
   if (c->connection.phase != LK_PHASE_LIVE || c->close.begun)
     return;
   for (int i = 0; i < LK_WATCH_KIND_ADDED; i++) {
-    m.kinds[i] = is_uncovered(c, on, (lk_watch_kind)i);
-    any = any || m.kinds[i];
+    repair.kinds[i] = is_uncovered(c, on, (lk_watch_kind)i);
+    any = any || repair.kinds[i];
   }
-  if (!any || queue_repair(c, &m))
+  if (!any || queue_repair(c, &repair))
     return;
-  mark_repair_missing(&m);
+  mark_repair_missing(&repair);
   c->set_watches.failed = true;
   lk__client_wake(c);
 }
 
-void lk__watch_repair_completed(lk_client *c, void *repair, int err)
+void lk__watch_repair_completed(lk_client *c, void *repair_of_request, int err)
 {
-  watch_repair *m = repair;
+  watch_repair *repair = repair_of_request;
 
   if (err != 0)
-    mark_repair_missing(m);
+    mark_repair_missing(repair);
   if (err == LK_ERR_THROTTLED)
     lk__set_watches_retry_later(c);
-  lk__watched_unref(&c->watches, m->on);
-  lk__mem_free(&c->mem, m);
+  lk__watched_unref(&c->watches, repair->on);
+  lk__mem_free(&c->mem, repair);
 }
 
 /* A removeWatches for a persistent watch removes all watches of the path on the
@@ -125,9 +126,9 @@ enum { CHILDREN = 1, DATA = 2, ANY = 3 };
 
 static int32_t remove_type(lk_watch_kind kind)
 {
-  return lk__watch_stays(kind)         ? ANY
-         : kind == LK_WATCH_KIND_CHILD ? CHILDREN
-                                       : DATA;
+  if (lk__watch_stays(kind))
+    return ANY;
+  return kind == LK_WATCH_KIND_CHILD ? CHILDREN : DATA;
 }
 
 /* Send a removeWatches, unless another watch needs the one on the server. If it
@@ -187,16 +188,16 @@ static void make_watch_stand(lk_client *c, lk_watch *w, lk_watch_kind kind)
 
 void lk__watch_request_completed(lk_client *c, lk_watch *w, int32_t op, int err)
 {
-  bool missing = op == LK_OPCODE_EXISTS && err == LK_ERR_NO_NODE;
-  bool stands = err == 0 || missing;
+  bool node_is_absent = op == LK_OPCODE_EXISTS && err == LK_ERR_NO_NODE;
+  bool stands = err == 0 || node_is_absent;
   /* An addWatch that has timed out will still be executed by the server. */
-  bool late = op == LK_OPCODE_ADD_WATCH && err == LK_ERR_DEADLINE;
+  bool timed_out = op == LK_OPCODE_ADD_WATCH && err == LK_ERR_DEADLINE;
 
   if (stands && w->cb != NULL) {
-    make_watch_stand(c, w, missing ? LK_WATCH_KIND_EXIST : w->kind);
+    make_watch_stand(c, w, node_is_absent ? LK_WATCH_KIND_EXIST : w->kind);
     return;
   }
-  if ((stands && w->remove) || late)
+  if ((stands && w->remove) || timed_out)
     remove_on_server(c, w);
   if (!stands && lk__watch_stays(w->kind) && !w->held)
     lk__watched_mark_covered_bare(w->on);
@@ -209,7 +210,8 @@ void lk_watch_cancel(lk_client *c, lk_watch *handle, bool on_server)
 
   if (w == NULL || w->cb == NULL)
     return; /* it has ended, or its last event is being reported */
-  /* The watch is about to get its last event, and the server has no watch. */
+  /* The watch was taken out of its list: it is about to get its last event, and
+   * the server has no watch. */
   bool taken = lk__list_empty(&w->link);
 
   w->cb = NULL;
@@ -251,11 +253,11 @@ int lk_add_watch(lk_client *c, const char *path, lk_watch_mode mode,
   err = lk__request_find_watched(c, &spec, &on);
   if (err != 0)
     return err;
-  if (on != NULL &&
-      lk__watched_has(on,
-                      mode == LK_WATCH_RECURSIVE ? LK_WATCH_KIND_PERSISTENT
-                                                 : LK_WATCH_KIND_RECURSIVE,
-                      NULL))
+  lk_watch_kind other_kind = spec.kind == LK_WATCH_KIND_RECURSIVE
+                                 ? LK_WATCH_KIND_PERSISTENT
+                                 : LK_WATCH_KIND_RECURSIVE;
+
+  if (on != NULL && lk__watched_has(on, other_kind, LK_ANY_WATCH))
     return LK_ERR_WATCH_MODE;
   return lk__call_send(c, &spec, &lk__add_watch_request_record, &r);
 }

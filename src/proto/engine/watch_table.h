@@ -153,8 +153,10 @@ lk_watched *lk__watched_find(const lk_watches *ws, lk_bytes path);
 void lk__watched_ref(lk_watched *on);
 void lk__watched_unref(lk_watches *ws, lk_watched *on);
 
-/** Whether the path has a watch of `kind`, standing or not, other than `w`,
-    which may be NULL. */
+/** The `w` with which lk__watched_has() counts all watches. */
+#define LK_ANY_WATCH ((const lk_watch *)NULL)
+
+/** Whether the path has a watch of `kind`, standing or not, other than `w`. */
 bool lk__watched_has(const lk_watched *on, lk_watch_kind kind,
                      const lk_watch *w);
 /** The pending persistent watches that can cover a one-shot watch. */
