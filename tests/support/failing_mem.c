@@ -9,19 +9,31 @@
    sanitizer would end the program. */
 #define TOO_MUCH ((size_t)1 << 30)
 
-/* Stands in front of each block. */
+/* Stands in front of the memory that the caller gets. */
 typedef union head {
   size_t size;
   max_align_t align;
 } head;
+
+static head *head_of(void *p)
+{
+  return (head *)p - 1;
+}
+
+static bool allocation_must_fail(const failing_mem *f)
+{
+  if (f->fail_at == 0)
+    return false;
+  return f->for_good ? f->count >= f->fail_at : f->count == f->fail_at;
+}
 
 static void give_back(failing_mem *f, void *p)
 {
   if (p == NULL)
     return;
   f->live--;
-  f->held -= ((head *)p - 1)->size;
-  free((head *)p - 1);
+  f->held -= head_of(p)->size;
+  free(head_of(p));
 }
 
 static void *resize(void *arg, void *p, size_t size)
@@ -35,10 +47,7 @@ static void *resize(void *arg, void *p, size_t size)
   }
   f->count++;
   f->bytes += size;
-  if (f->fail_at != 0 &&
-      (f->count == f->fail_at || (f->for_good && f->count > f->fail_at)))
-    return NULL;
-  if (size > TOO_MUCH)
+  if (allocation_must_fail(f) || size > TOO_MUCH)
     return NULL;
   block = malloc(sizeof *block + size);
   if (block == NULL)
@@ -47,9 +56,9 @@ static void *resize(void *arg, void *p, size_t size)
   f->live++;
   f->held += size;
   if (p != NULL) {
-    size_t old = ((head *)p - 1)->size;
+    size_t old_size = head_of(p)->size;
 
-    memcpy(block + 1, p, old < size ? old : size);
+    memcpy(block + 1, p, old_size < size ? old_size : size);
     give_back(f, p);
   }
   return block + 1;

@@ -24,31 +24,33 @@ static void on_log(void *arg, int level, int err, const char *text)
 
   (void)err;
   (void)text;
-  p->warnings += level == LK_LOG_WARNING;
-  p->errors += level == LK_LOG_ERROR;
+  if (level == LK_LOG_WARNING)
+    p->warnings++;
+  else if (level == LK_LOG_ERROR)
+    p->errors++;
 }
 
 bool test_client_try_init(test_client *p, model_server *s,
                           const lk_lease_config *config)
 {
-  lk_client_config cc = {.size = sizeof cc,
-                         .session_timeout_ms = T,
-                         .mem = &p->mem.mem,
-                         .log = on_log,
-                         .log_arg = p};
-  lk_lease_config kc = {.size = sizeof kc};
+  lk_client_config client_config = {.size = sizeof client_config,
+                                    .session_timeout_ms = T,
+                                    .mem = &p->mem.mem,
+                                    .log = on_log,
+                                    .log_arg = p};
+  lk_lease_config lease_config = {.size = sizeof lease_config};
 
   if (config != NULL)
-    kc = *config;
-  kc.left_behind = on_left_behind;
-  kc.arg = p;
+    lease_config = *config;
+  lease_config.left_behind = on_left_behind;
+  lease_config.arg = p;
   p->warnings = 0;
   p->errors = 0;
   p->left_behind[0] = '\0';
-  p->link = model_client(s, &cc);
+  p->link = model_client(s, &client_config);
   if (p->link == NULL)
     return false;
-  int err = lk_lease_configure(p->link->client, &kc);
+  int err = lk_lease_configure(p->link->client, &lease_config);
 
   if (err != 0 && err != LK_ERR_NO_MEMORY)
     abort();
@@ -91,10 +93,12 @@ static void note_callback(locker *l, const char *text)
     l->react(l, text);
 }
 
-/* The sequence number at the end of a path, which has ten digits. */
+enum { SEQUENCE_NUMBER_LEN = 10 };
+
+/* The digits of the sequence number at the end of a path. */
 static const char *sequence_number(const char *path)
 {
-  return path + strlen(path) - 10;
+  return path + strlen(path) - SEQUENCE_NUMBER_LEN;
 }
 
 void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg)
@@ -232,16 +236,16 @@ bool locker_check_events(locker *l, const char *text)
 
 /* ---- two clients and their locks ---------------------------------------- */
 
-void lock_pair_begin(lock_pair *lp, const lk_lease_config *kc,
-                     const lk_lock_config *lc)
+void lock_pair_begin(lock_pair *lp, const lk_lease_config *lease_config,
+                     const lk_lock_config *lock_config)
 {
   model_init(&lp->server);
-  test_client_init(&lp->one, &lp->server, kc);
-  test_client_init(&lp->two, &lp->server, kc);
+  test_client_init(&lp->one, &lp->server, lease_config);
+  test_client_init(&lp->two, &lp->server, lease_config);
   model_create(&lp->server, "/locks");
   model_create(&lp->server, LOCKS);
-  locker_init(&lp->a, &lp->one, lc);
-  locker_init(&lp->b, &lp->two, lc);
+  locker_init(&lp->a, &lp->one, lock_config);
+  locker_init(&lp->b, &lp->two, lock_config);
   model_turn(&lp->server);
 }
 
@@ -249,7 +253,8 @@ void lock_pair_end(lock_pair *lp)
 {
   locker_free(&lp->a);
   locker_free(&lp->b);
-  model_run(&lp->server, T); /* disconnected clients reconnect */
+  model_run(&lp->server, T); /* so that a disconnected client reconnects, and
+                               deletes its node */
   if (model_children(&lp->server, LOCKS) != 0)
     abort();
   test_client_free(&lp->one);
@@ -259,7 +264,7 @@ void lock_pair_end(lock_pair *lp)
 
 void lock_pair_hold(lock_pair *lp)
 {
-  if (locker_acquire(&lp->a, -1) != 0)
+  if (locker_acquire(&lp->a, LK_NO_LIMIT) != 0)
     abort();
   model_turn(&lp->server);
   if (lp->a.acquired != 0)
@@ -270,7 +275,7 @@ void lock_pair_hold(lock_pair *lp)
 void lock_pair_queue(lock_pair *lp)
 {
   lock_pair_hold(lp);
-  if (locker_acquire(&lp->b, -1) != 0)
+  if (locker_acquire(&lp->b, LK_NO_LIMIT) != 0)
     abort();
   model_turn(&lp->server);
   if (lp->b.acquired != NOT_YET ||

@@ -32,7 +32,7 @@ typedef struct locker {
   int acquired;      /* the result of the last acquire, or NOT_YET */
   int released;      /* the result of the last release, or NOT_YET */
   int verified;      /* the result of the last verify, or NOT_YET */
-  unsigned calls;    /* how many callbacks were called */
+  unsigned calls;    /* how many times a callback was called */
   char events[2048]; /* a line for each event of the lock */
   /** Called at the end of each callback; `what`: the event, as in `events`,
       "acquired", "released" or "verified". May be NULL. */
@@ -44,7 +44,7 @@ typedef struct locker {
     `config` NULL: the defaults. Aborts if there is no memory. */
 void test_client_init(test_client *p, model_server *s,
                       const lk_lease_config *config);
-/** The same, with memory that was set up before; false: no memory. */
+/** test_client_init() with memory that was set up before. false: no memory. */
 bool test_client_try_init(test_client *p, model_server *s,
                           const lk_lease_config *config);
 /** Free the client, if it exists, and check that all its memory is freed. */
@@ -56,12 +56,15 @@ void locker_on_event(lk_lock *lock, const lk_lock_event *e, void *arg);
 void locker_clear(locker *l, test_client *p);
 /** Prepare a locker and create its lock at /locks/x. */
 void locker_init(locker *l, test_client *p, const lk_lock_config *config);
+/** locker_init() that returns false if there is no memory. */
 bool locker_try_init(locker *l, test_client *p, const lk_lock_config *config);
 /** Start an acquire. Returns the result of the call. */
 int locker_acquire(locker *l, int64_t timeout_ms);
+/** Start a release, which must be accepted. */
 void locker_release(locker *l);
 /** Start a release. Returns the result of the call. */
 int locker_try_release(locker *l);
+/** Start a verification. Returns the result of the call. */
 int locker_verify(locker *l);
 void locker_free(locker *l);
 /** Whether exactly these events were reported since the last check. Discards
@@ -80,9 +83,9 @@ typedef struct lock_pair {
   locker b; /* the handle of client `two` */
 } lock_pair;
 
-/** Either configuration may be NULL: the defaults. */
-void lock_pair_begin(lock_pair *lp, const lk_lease_config *kc,
-                     const lk_lock_config *lc);
+/** Create all of it. A configuration that is NULL stands for the defaults. */
+void lock_pair_begin(lock_pair *lp, const lk_lease_config *lease_config,
+                     const lk_lock_config *lock_config);
 /** Free all, and check that no node and no memory is left. */
 void lock_pair_end(lock_pair *lp);
 /** Have `a` hold the lock and `b` wait for it, and empty the logs. */

@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const char the_password[] = "secret";
+
+enum { PASSWORD_LEN = sizeof the_password - 1, TOKEN_ROOM = 16 };
+
 /** The state of one exchange. */
 typedef struct fake_exchange {
   fake_mechanism *m;
@@ -19,23 +23,32 @@ typedef struct fake_exchange {
   int sent;    /**< how many tokens were sent */
 } fake_exchange;
 
-/* Report the call to the test. Returns whether the call has to fail. */
-static bool report_and_fail(fake_mechanism *m, const char *event)
+static void free_block(const lk_mem *mem, void *block)
 {
-  bool fail = ++m->calls == m->fail_at;
+  mem->resize(mem->arg, block, 0);
+}
+
+/* Report a call to the test. Returns whether the call has to fail. */
+static bool report_call(fake_mechanism *m, const char *event)
+{
+  m->calls++;
+  bool must_fail = m->calls == m->fail_at;
 
   peer_react(m->p, "sasl", event);
-  return fail;
+  return must_fail;
 }
 
 static int give_password(char *out, size_t size, void *arg)
 {
   fake_mechanism *m = arg;
 
-  m->calls = 0;
-  peer_must(m->p, size == LK_SASL_PASSWORD_MAX, "another room for a password");
-  memcpy(out, "secret", 6);
-  return report_and_fail(m, "password") ? m->fail_err : 6;
+  m->calls = 0; /* each exchange begins with this call */
+  peer_must(m->p, size == LK_SASL_PASSWORD_MAX,
+            "the room for the password has a wrong size");
+  memcpy(out, the_password, PASSWORD_LEN);
+  bool must_fail = report_call(m, "password");
+
+  return must_fail ? m->fail_err : PASSWORD_LEN;
 }
 
 static int start(void **state, const lk_sasl_facts *facts, const char **why)
@@ -46,17 +59,19 @@ static int start(void **state, const lk_sasl_facts *facts, const char **why)
   peer_log_line(m->p, "sasl start %s at %s", facts->user, facts->server);
   peer_must(m->p, !m->running, "two exchanges at a time");
   peer_must(m->p,
-            facts->password.len == 6 &&
-                memcmp(facts->password.at, "secret", 6) == 0,
-            "another password");
-  peer_must(m->p, facts->client == m->p->client, "another client");
+            facts->password.len == PASSWORD_LEN &&
+                memcmp(facts->password.at, the_password, PASSWORD_LEN) == 0,
+            "a wrong password");
+  peer_must(m->p, facts->client == m->p->client, "a wrong client");
   e = facts->mem->resize(facts->mem->arg, NULL, sizeof *e);
   if (e == NULL)
     return LK_ERR_NO_MEMORY;
   *e = (fake_exchange){.m = m, .facts = facts, .mem = *facts->mem};
-  if (report_and_fail(m, "start")) {
+  bool must_fail = report_call(m, "start");
+
+  if (must_fail) {
     *why = "no ticket";
-    e->mem.resize(e->mem.arg, e, 0);
+    free_block(facts->mem, e);
     return m->fail_err;
   }
   *state = e;
@@ -65,7 +80,7 @@ static int start(void **state, const lk_sasl_facts *facts, const char **why)
   return 0;
 }
 
-static void say_challenge(fake_mechanism *m, lk_bytes challenge)
+static void log_challenge(fake_mechanism *m, lk_bytes challenge)
 {
   if (challenge.at == NULL)
     peer_log_line(m->p, "sasl step");
@@ -74,15 +89,16 @@ static void say_challenge(fake_mechanism *m, lk_bytes challenge)
                   (const char *)challenge.at);
 }
 
-/* The first token is empty; on the wire it must be empty, too, and not null. */
 static int make_token(fake_exchange *e, lk_bytes *response)
 {
-  char *token = e->mem.resize(e->mem.arg, e->token, 16);
+  char *token = e->mem.resize(e->mem.arg, e->token, TOKEN_ROOM);
 
   if (token == NULL)
     return LK_ERR_NO_MEMORY;
   e->token = token;
-  snprintf(e->token, 16, "token %d", e->sent);
+  snprintf(e->token, TOKEN_ROOM, "token %d", e->sent);
+  /* The first response stays empty. On the wire it must be empty, and not null.
+   */
   if (e->sent > 0)
     *response = lk_text(e->token);
   e->sent++;
@@ -96,9 +112,11 @@ static int step(void *state, lk_bytes challenge, lk_bytes *response,
   fake_mechanism *m = e->m;
   char first = challenge.len == 0 ? '\0' : *(const char *)challenge.at;
 
-  say_challenge(m, challenge);
+  log_challenge(m, challenge);
   peer_must(m->p, m->running && !m->done, "a step behind the end");
-  if (report_and_fail(m, "step")) {
+  bool must_fail = report_call(m, "step");
+
+  if (must_fail) {
     *why = "a fake failure";
     return m->fail_err;
   }
@@ -106,14 +124,16 @@ static int step(void *state, lk_bytes challenge, lk_bytes *response,
      must stay until step() returns. */
   peer_must(m->p, challenge.len == 0 || *(const char *)challenge.at == first,
             "the challenge is gone");
-  if (e->sent < m->tokens) {
-    int result = make_token(e, response);
-
-    m->done = m->speaks_last && e->sent == m->tokens && result >= 0;
-    return m->done ? LK_SASL_DONE : result;
+  if (e->sent == m->tokens) { /* this is the server's answer to the last one */
+    m->done = true;
+    return LK_SASL_DONE;
   }
-  m->done = true;
-  return LK_SASL_DONE;
+  int result = make_token(e, response);
+  bool failed = result < 0;
+  bool is_last_token = e->sent == m->tokens;
+
+  m->done = !failed && is_last_token && m->speaks_last;
+  return m->done ? LK_SASL_DONE : result;
 }
 
 static void end(void *state)
@@ -126,8 +146,8 @@ static void end(void *state)
   peer_log_line(m->p, "sasl end");
   m->running = false;
   m->proved = m->done;
-  mem.resize(mem.arg, e->token, 0);
-  mem.resize(mem.arg, e, 0);
+  free_block(&mem, e->token);
+  free_block(&mem, e);
 }
 
 static const lk_sasl_mechanism mechanism = {

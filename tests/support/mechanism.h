@@ -11,9 +11,9 @@
 typedef struct fake_mechanism {
   struct peer *p;
   int tokens;       /**< how many tokens the mechanism sends */
-  bool speaks_last; /**< true: the exchange is done with the last token, as with
-                         GSSAPI; false: the server has to answer that token, as
-                         with DIGEST-MD5 */
+  bool speaks_last; /**< true: the exchange is done when the last token is sent,
+                         as with GSSAPI; false: the server has to answer that
+                         token, as with DIGEST-MD5 */
   int fail_at;      /**< the call that fails: 1 is the password, 2 the start, 3
                          the first step; 0: none */
   int fail_err;     /**< the error of that call */

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The length in front of a frame. */
+enum { LEN_SIZE = 4 };
+
 static void must(bool is_so, const char *what)
 {
   if (is_so)
@@ -54,14 +57,14 @@ static bool serve_all(model_link *l)
       model_drop(l);
       return true;
     }
-    lk__buf_consume(&l->in, frame.len + 4);
+    lk__buf_consume(&l->in, LEN_SIZE + frame.len);
   }
   return moved;
 }
 
 /* ---- what a driver does ------------------------------------------------ */
 
-static void say(model_link *l, const char *text)
+static void append_to_log(model_link *l, const char *text)
 {
   size_t at = strlen(l->log);
 
@@ -69,16 +72,21 @@ static void say(model_link *l, const char *text)
   memcpy(l->log + at, text, strlen(text) + 1);
 }
 
+/* Log the requests that the client has written at once. */
 static void log_write(model_link *l, lk_bytes bytes)
 {
+  static const char between_writes[] = " | ";
   lk_buf b = {.mem = &lk__mem_libc,
-              .at = (unsigned char *)(uintptr_t)bytes.at,
+              .at = (unsigned char *)(uintptr_t)bytes.at, /* drops `const` */
               .end = bytes.len};
   lk_bytes frame;
   bool first = true;
-  size_t from = strlen(l->log);
+  const char *names = l->log + strlen(l->log);
 
-  for (; next_frame(&b, &frame); b.start += frame.len + 4) {
+  if (l->log[0] != '\0')
+    names += strlen(between_writes);
+
+  for (; next_frame(&b, &frame); b.start += LEN_SIZE + frame.len) {
     lk_reader in;
 
     if (!l->logged_connect) {
@@ -86,21 +94,21 @@ static void log_write(model_link *l, lk_bytes bytes)
       continue;
     }
     lk__reader_init(&in, frame.at, frame.len);
-    (void)lk__reader_int(&in);
+    (void)lk__reader_int(&in); /* the xid */
     int32_t op = lk__reader_int(&in);
 
     if (op == LK_OPCODE_PING || op == LK_OPCODE_AUTH)
       continue;
     if (l->log[0] != '\0')
-      say(l, first ? " | " : " ");
-    say(l, lk__opcode_info(op)->name);
+      append_to_log(l, first ? between_writes : " ");
+    append_to_log(l, lk__opcode_info(op)->name);
     first = false;
   }
   if (!first && l->server->wrote != NULL)
-    l->server->wrote(l->server, l, l->log + from + (from == 0 ? 0 : 3));
+    l->server->wrote(l->server, l, names);
 }
 
-static bool follow_wish(model_link *l)
+static bool follow_want(model_link *l)
 {
   lk_want w;
 
@@ -150,13 +158,15 @@ bool model_deliver(model_link *l)
     return false;
   room = lk_client_receive_buffer(l->client, l->attempt, 1, &size);
   if (room == NULL) {
-    copy = room =
-        malloc(len); /* a block of its own: ASan reports a read behind it */
+    copy =
+        malloc(len); /* of this size, so that ASan reports a read behind it */
     must(copy != NULL, "no memory");
+    room = copy;
   } else if (len > size) {
     len = size;
   }
-  l->allow -= l->allow == SIZE_MAX ? 0 : len;
+  if (l->allow != SIZE_MAX)
+    l->allow -= len;
   memcpy(room, lk__buf_bytes(&l->out), len);
   lk__buf_consume(&l->out, len);
   lk_client_received(l->client, l->attempt, room, len);
@@ -169,7 +179,7 @@ static bool pump(model_link *l)
   bool moved = false;
 
   if (l->client != NULL)
-    moved = follow_wish(l);
+    moved = follow_want(l);
   if (l->client != NULL && lk_client_deadline(l->client) <= l->server->now) {
     lk_client_tick(l->client);
     moved = true;
@@ -208,6 +218,7 @@ void model_run(model_server *s, int64_t ms)
       if (l->client != NULL && lk_client_deadline(l->client) < next)
         next = lk_client_deadline(l->client);
     }
+    /* At least 1 ms, even if a deadline stays in the past. */
     s->now = next > s->now ? next : s->now + 1;
     model_turn(s);
   }
@@ -228,6 +239,7 @@ static void hook_random(void *arg, void *out, size_t len)
   unsigned char *p = out;
 
   for (size_t i = 0; i < len; i++) {
+    /* the linear congruential generator of MMIX */
     *x = *x * 6364136223846793005U + 1442695040888963407U;
     p[i] = (unsigned char)(*x >> 33);
   }
@@ -324,11 +336,12 @@ void model_done(model_server *s)
 
 void model_drop(model_link *l)
 {
+  const int closed_by_server = 0;
   bool was_up = l->up;
 
   model_hang_up(l);
   if (was_up && l->client != NULL)
-    lk_client_failed(l->client, l->attempt, 0, NULL);
+    lk_client_failed(l->client, l->attempt, closed_by_server, NULL);
 }
 
 bool model_check_log(model_link *l, const char *text)
@@ -336,7 +349,7 @@ bool model_check_log(model_link *l, const char *text)
   bool same = strcmp(l->log, text) == 0;
 
   if (!same)
-    fprintf(stderr, "said: %s\nnot:  %s\n", l->log, text);
+    fprintf(stderr, "requests: %s\nexpected: %s\n", l->log, text);
   l->log[0] = '\0';
   return same;
 }

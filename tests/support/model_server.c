@@ -51,7 +51,7 @@ void model_init(model_server *s)
                                       .election_us = {1, 1}};
 
   memset(s, 0, sizeof *s);
-  s->now = s->then = 1000000;
+  s->now = s->then = 1000000; /* any time but 0 */
   s->seed = 1;
   s->max_timeout_ms = 40000;
   s->trace.agenda = &s->agenda;
@@ -118,11 +118,12 @@ void model_read_connect(model_link *l, lk_bytes frame)
   lk__reader_init(&in, frame.at, frame.len);
   must(lk__record_decode(&lk__connect_request_record, &q, &in, NULL) == 0,
        "malformed connect request");
-  bool any = lk__reader_left(&in) > 0 && lk__reader_bool(&in);
+  bool accepts_read_only = lk__reader_left(&in) > 0 && lk__reader_bool(&in);
 
   must(q.session_id == 0 || q.session_id != s->read_only_session,
        "a read_only_session was resumed");
-  must(q.session_id == 0 || !any, "a session was offered to anyone");
+  must(q.session_id == 0 || !accepts_read_only,
+       "a session was offered to anyone");
   l->greeted = true;
   sim_server_limit_timeouts(server_of(s), 1, s->max_timeout_ms);
   l->conn = sim_server_accept(server_of(s), &hooks);
@@ -167,13 +168,13 @@ static void path_of(char *out, size_t size, int32_t op, const lk_reader *body)
   out[path.len] = '\0';
 }
 
-static bool unknown(const model_server *s, int32_t op)
+static bool is_unknown_request(const model_server *s, int32_t op)
 {
   return (s->no_containers && op == LK_OPCODE_CREATE_CONTAINER) ||
          (s->no_ephemerals && op == LK_OPCODE_GET_EPHEMERALS);
 }
 
-static bool forbidden(const model_link *l, int32_t op, const char *path)
+static bool is_forbidden(const model_link *l, int32_t op, const char *path)
 {
   const model_server *s = l->server;
   const sim_node *n =
@@ -212,10 +213,10 @@ bool model_serve(model_link *l, lk_bytes frame)
     wire_reply(&l->out, xid, zxid, LK_ERR_THROTTLED);
   } else if (l->requests == l->answer_at) {
     wire_reply(&l->out, xid, zxid, l->answer_err);
-  } else if (unknown(s, op)) {
+  } else if (is_unknown_request(s, op)) {
     wire_reply(&l->out, xid, zxid, LK_ERR_UNIMPLEMENTED);
     l->closed_by_server = true;
-  } else if (forbidden(l, op, path)) {
+  } else if (is_forbidden(l, op, path)) {
     wire_reply(&l->out, xid, zxid, LK_ERR_NO_AUTH);
   } else {
     feed(l, frame);
@@ -253,8 +254,8 @@ void model_regain_quorum(model_server *s)
 
 /* ---- an operator --------------------------------------------------------- */
 
-static void ask_as(model_server *s, int64_t session, int32_t op,
-                   const sim_operation *want)
+static void submit_as(model_server *s, int64_t session, int32_t op,
+                      const sim_operation *want)
 {
   sim_pipeline_submit(
       server_of(s), NULL,
@@ -287,7 +288,7 @@ void model_create_ephemeral(model_server *s, const char *path, const char *data,
                                .timeout_ms = s->max_timeout_ms};
     sim_pipeline_submit(server_of(s), NULL, ask);
   }
-  ask_as(s, session, LK_OPCODE_CREATE, &want);
+  submit_as(s, session, LK_OPCODE_CREATE, &want);
   must(model_node(s, path) != NULL, "cannot create");
 }
 
@@ -331,7 +332,7 @@ void model_backdate(model_server *s, const char *path)
 
   if (n == NULL)
     abort();
-  n->stat.czxid = 1;
+  n->stat.czxid = 1; /* the first transaction */
 }
 
 void model_counter(model_server *s, const char *path, int32_t counter)
@@ -399,12 +400,15 @@ size_t model_children(const model_server *s, const char *path)
   return count;
 }
 
-static int by_suffix(const void *a, const void *b)
+enum { SEQUENCE_NUMBER_LEN = 10 };
+
+static int compare_sequence_numbers(const void *a, const void *b)
 {
   const char *x = *(const char *const *)a;
   const char *y = *(const char *const *)b;
 
-  return strcmp(x + strlen(x) - 10, y + strlen(y) - 10);
+  return strcmp(x + strlen(x) - SEQUENCE_NUMBER_LEN,
+                y + strlen(y) - SEQUENCE_NUMBER_LEN);
 }
 
 const char *model_child(const model_server *s, const char *path, size_t i)
@@ -415,12 +419,12 @@ const char *model_child(const model_server *s, const char *path, size_t i)
 
   for (const sim_node *k = n == NULL ? NULL : n->children; k != NULL;
        k = k->next) {
-    if (strlen(k->path) < 10)
+    if (strlen(k->path) < SEQUENCE_NUMBER_LEN)
       continue;
     must(count < 256, "too many children");
     paths[count++] = k->path;
   }
-  qsort(paths, count, sizeof paths[0], by_suffix);
+  qsort(paths, count, sizeof paths[0], compare_sequence_numbers);
   return i < count ? paths[i] : NULL;
 }
 

@@ -38,18 +38,19 @@ typedef struct model_link {
   lk_buf in;           /**< bytes for the server */
   lk_buf out;          /**< bytes for the client */
   char log[16384];     /**< the names of the requests, with " | " between two
-                          writes;     without pings and identities */
+                            writes; without pings and identities */
   bool logged_connect; /**< the connect request is in the log */
 
   /* Faults. A test sets `requests` to 0 to count from then on. */
   unsigned requests;    /**< requests executed or cut, without ping and auth */
   unsigned cut_at;      /**< the number of the request at which the connection
-                             breaks; 0: none. The same for the next two. */
+                             breaks; 0: none */
   bool cut_after;       /**< it breaks after the request was executed */
   bool cut_softly;      /**< replies to earlier requests still arrive */
-  unsigned throttle_at; /**< the request that is answered with THROTTLED */
-  unsigned answer_at;   /**< the request that is answered with `answer_err`, and
-                             not executed */
+  unsigned throttle_at; /**< the number of the request that is answered with
+                             THROTTLED; 0: none */
+  unsigned answer_at;   /**< the number of the request that is answered with
+                             `answer_err`, and not executed; 0: none */
   int answer_err;
   bool frozen;  /**< the server reads nothing */
   size_t allow; /**< how many bytes still arrive at the client */
@@ -125,7 +126,7 @@ void model_set(model_server *s, const char *path, const char *data);
 /** Take these permissions of the node from all clients, and give them all
     others. */
 void model_deny(model_server *s, const char *path, int32_t perms);
-/** Do the same to each ephemeral of a session. */
+/** model_deny() for each ephemeral of a session. */
 void model_deny_owned(model_server *s, int64_t session, int32_t perms);
 /** Give the node a czxid as if it was created before all others. */
 void model_backdate(model_server *s, const char *path);

@@ -14,6 +14,9 @@
 /* A client that still wants something after so many turns never stops. */
 enum { MAX_TURNS = 200 };
 
+/* The length in front of a frame. */
+enum { LEN_SIZE = 4 };
+
 void peer_must(peer *p, bool holds, const char *what)
 {
   if (holds)
@@ -54,6 +57,7 @@ static void on_random(void *arg, void *out, size_t len)
 
   for (size_t i = 0; i < len; i++) {
     if (p->seed != 0) {
+      /* the linear congruential generator of MMIX */
       p->seed = p->seed * 6364136223846793005U + 1442695040888963407U;
       p->random = (unsigned char)(p->seed >> 56);
     }
@@ -61,7 +65,7 @@ static void on_random(void *arg, void *out, size_t len)
   }
 }
 
-static bool follow(peer *p);
+static bool follow_want(peer *p);
 
 static void on_wake(lk_client *c, void *arg)
 {
@@ -72,7 +76,7 @@ static void on_wake(lk_client *c, void *arg)
   peer_must(p, !p->waking, "woken while it is being woken");
   p->waking = true;
   p->wakes++;
-  if (p->eager && follow(p) && p->want.attempt != 0) {
+  if (p->eager && follow_want(p) && p->want.attempt != 0) {
     p->open = true;
     lk_client_connected(c, p->want.attempt);
   }
@@ -99,14 +103,14 @@ static bool on_forked(void *arg)
   return p->forked;
 }
 
-/* Only warnings and errors: the peer logs the rest itself. */
+/* Logs warnings and errors only: the peer logs all else itself. */
 static void on_log(void *arg, int level, int err, const char *text)
 {
   peer *p = arg;
   char room[16];
 
   peer_must(p, strchr(text, '\n') == NULL, "more than a line for the log");
-  if (level <= LK_LOG_WARNING)
+  if (level == LK_LOG_WARNING || level == LK_LOG_ERROR)
     peer_log_line(p, "%s %s: %s", level == LK_LOG_ERROR ? "error" : "warning",
                   peer_error(err, room, sizeof room), text);
 }
@@ -115,11 +119,11 @@ static void on_log(void *arg, int level, int err, const char *text)
 
 int peer_init(peer *p, const lk_client_config *config)
 {
-  lk_client_config own = *config;
+  lk_client_config copy = *config;
 
   p->log = wire_buf();
   p->wire = wire_buf();
-  p->now = 1000000;
+  p->now = 1000000; /* any time but 0 */
   p->log_now = p->now;
   p->log_start = p->now;
   p->room = SIZE_MAX;
@@ -133,10 +137,10 @@ int peer_init(peer *p, const lk_client_config *config)
                         .freed = on_freed,
                         .forked = on_forked,
                         .arg = p};
-  own.mem = &p->mem.mem;
-  own.log = on_log;
-  own.log_arg = p;
-  int err = lk_client_new(&p->client, &own, &p->hooks);
+  copy.mem = &p->mem.mem;
+  copy.log = on_log;
+  copy.log_arg = p;
+  int err = lk_client_new(&p->client, &copy, &p->hooks);
 
   if (err == 0)
     peer_listen_base(p);
@@ -158,10 +162,9 @@ void peer_done(peer *p)
 
 /* ---- the driver --------------------------------------------------------- */
 
-static void say_want(peer *p)
+static void log_want(peer *p)
 {
-  bool literal6 = strchr(p->host, ':') != NULL;
-
+  bool is_ipv6 = strchr(p->host, ':') != NULL;
   char address[24] = "";
 
   if (p->want.address_index > 0)
@@ -171,11 +174,11 @@ static void say_want(peer *p)
     peer_log_line(p, "want nothing");
   else
     peer_log_line(p, "want %" PRIu64 " %s%s%s:%u%s", p->want.attempt,
-                  literal6 ? "[" : "", p->host, literal6 ? "]" : "",
+                  is_ipv6 ? "[" : "", p->host, is_ipv6 ? "]" : "",
                   (unsigned)p->want.port, address);
 }
 
-static bool follow(peer *p)
+static bool follow_want(peer *p)
 {
   lk_want want;
 
@@ -193,7 +196,7 @@ static bool follow(peer *p)
   if (p->sasl != NULL)
     p->sasl->proved = false;
   lk__buf_consume(&p->wire, lk__buf_len(&p->wire));
-  say_want(p);
+  log_want(p);
   return true;
 }
 
@@ -219,6 +222,7 @@ static bool follow_probe(peer *p)
   return true;
 }
 
+/* The xids of requests grow; those of pings and the like are below 0. */
 static void check_xid(peer *p, lk_bytes frame)
 {
   lk_reader in;
@@ -228,13 +232,16 @@ static void check_xid(peer *p, lk_bytes frame)
 
   if (xid < 0)
     return;
-  peer_must(p, xid > p->xid || (p->xid > INT32_MAX - 1000 && xid > 0),
+  bool may_start_again = p->xid > INT32_MAX - 1000;
+
+  peer_must(p, xid > p->xid || (may_start_again && xid > 0),
             "an xid came again");
   p->xid = xid;
 }
 
-/* If the request is a marked write, note that it was sent completely. */
-static void mark_left(peer *p, const char *shown)
+/* If the request is a marked write, note that it was sent completely. `shown`:
+   the request as text. */
+static void note_marked_write(peer *p, const char *shown)
 {
   const char *at = strstr(shown, "data=\"");
   char name[24];
@@ -250,15 +257,17 @@ static void mark_left(peer *p, const char *shown)
 /* Tokens of SASL are sent before requests, and not after them. */
 static void check_sasl(peer *p, const char *shown)
 {
-  bool token = strncmp(shown, "sasl ", 5) == 0;
-  bool proved = p->sasl != NULL ? p->sasl->proved
-                                : p->state == LK_STATE_CONNECTED ||
-                                      p->state == LK_STATE_READ_ONLY;
+  bool is_token = strncmp(shown, "sasl ", 5) == 0;
+  bool is_connected =
+      p->state == LK_STATE_CONNECTED || p->state == LK_STATE_READ_ONLY;
+  bool proved = p->sasl != NULL ? p->sasl->proved : is_connected;
 
-  if (!p->hello && p->proves)
-    peer_must(p, token != proved,
-              token ? "a token behind the end of the SASL exchange"
-                    : "something was sent ahead of the SASL exchange's end");
+  if (p->hello || !p->proves)
+    return;
+  if (is_token)
+    peer_must(p, !proved, "a token behind the end of the SASL exchange");
+  else
+    peer_must(p, proved, "something was sent ahead of the SASL exchange's end");
 }
 
 static void see_frame(peer *p, lk_bytes frame)
@@ -277,7 +286,7 @@ static void see_frame(peer *p, lk_bytes frame)
   check_sasl(p, shown);
   if (!p->hello)
     check_xid(p, frame);
-  mark_left(p, shown);
+  note_marked_write(p, shown);
   p->hello = false;
   if (!p->mute)
     peer_log_line(p, "send %s", shown);
@@ -291,13 +300,15 @@ static void see_frames(peer *p)
     size_t have = lk__buf_len(&p->wire);
     lk_reader in;
 
-    lk__reader_init(&in, lk__buf_bytes(&p->wire), have < 4 ? 0 : have);
+    if (have < LEN_SIZE)
+      return;
+    lk__reader_init(&in, lk__buf_bytes(&p->wire), have);
     size_t len = (size_t)lk__reader_int(&in);
 
-    if (have < 4 || have - 4 < len)
+    if (have - LEN_SIZE < len)
       return;
-    see_frame(p, lk_bytes_of(lk__buf_bytes(&p->wire) + 4, len));
-    lk__buf_consume(&p->wire, 4 + len);
+    see_frame(p, lk_bytes_of(lk__buf_bytes(&p->wire) + LEN_SIZE, len));
+    lk__buf_consume(&p->wire, LEN_SIZE + len);
   }
 }
 
@@ -306,6 +317,7 @@ static size_t least(size_t a, size_t b)
   return a < b ? a : b;
 }
 
+/* Take the client's output, as far as the transport has room. */
 static bool transmit(peer *p)
 {
   lk_bytes bytes = lk_client_pending(p->client);
@@ -326,7 +338,7 @@ static bool transmit(peer *p)
   return true;
 }
 
-static bool tick(peer *p)
+static bool tick_if_due(peer *p)
 {
   if (lk_client_deadline(p->client) > p->now)
     return false;
@@ -340,8 +352,8 @@ void peer_settle(peer *p)
 
   for (int turns = 0; moved; turns++) {
     peer_must(p, p->step > 0 || turns < MAX_TURNS, "it never comes to rest");
-    moved = p->client != NULL && tick(p);
-    moved = (p->client != NULL && follow(p)) || moved;
+    moved = p->client != NULL && tick_if_due(p);
+    moved = (p->client != NULL && follow_want(p)) || moved;
     moved = (p->client != NULL && follow_probe(p)) || moved;
     moved = (p->client != NULL && transmit(p)) || moved;
   }
@@ -377,7 +389,7 @@ void peer_failed(peer *p, int err, const char *why)
 
 /* The bytes stand in a block of exactly their size, so that AddressSanitizer
    reports a read behind them. */
-static void receive(peer *p, const void *bytes, size_t len)
+static void receive_copy(peer *p, const void *bytes, size_t len)
 {
   unsigned char *copy = malloc(len);
 
@@ -393,7 +405,7 @@ void peer_receive(peer *p, const void *bytes, size_t len)
   size_t step = p->step == 0 ? len : p->step;
 
   for (size_t at = 0; p->client != NULL && at < len; at += step)
-    receive(p, (const char *)bytes + at, least(step, len - at));
+    receive_copy(p, (const char *)bytes + at, least(step, len - at));
   peer_settle(p);
 }
 
@@ -408,12 +420,10 @@ void peer_pass(peer *p, int64_t ms)
 {
   int64_t end = p->now + ms;
 
-  for (peer_settle(p); p->client != NULL; peer_settle(p)) {
-    int64_t due = lk_client_deadline(p->client);
-
-    if (due > end)
-      break;
-    p->now = due;
+  peer_settle(p);
+  while (p->client != NULL && lk_client_deadline(p->client) <= end) {
+    p->now = lk_client_deadline(p->client);
+    peer_settle(p);
   }
   p->now = end;
   peer_settle(p);

@@ -89,11 +89,11 @@ struct peer {
       any function. `event`: the name of a state, "ok" or the name of an error.
    */
   void (*react)(peer *p, const char *name, const char *event);
-  void *arg; /**< of the peer's user */
+  void *arg; /**< for the user of the peer */
 };
 
-/** Create the client; `config` without `mem`. Returns the result of
-    lk_client_new(). */
+/** Create the client. The peer sets the `mem` and the log of a copy of `config`.
+    Returns the result of lk_client_new(). */
 int peer_init(peer *p, const lk_client_config *config);
 /** Free the client, if it is not freed yet. Checks that all requests have
     completed and all memory is freed. */
@@ -103,8 +103,10 @@ void peer_done(peer *p);
 void peer_log_line(peer *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- the driver's part: each does what the client then wants ------------ */
+/* ---- what the driver does ----------------------------------------------- */
 
+/** Do all that the client wants now. The functions that follow report something
+    to the client, and then do the same. */
 void peer_settle(peer *p);
 void peer_resolved(peer *p, uint32_t count);
 void peer_connected(peer *p);

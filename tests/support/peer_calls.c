@@ -17,14 +17,17 @@ void peer_end(lk_client *c, peer_thing *t, int err)
 
   peer_must(p, p->client == c, "told for another client, or once freed");
   peer_must(p, t->accepted, "ended before it was accepted");
-  peer_must(p, ++t->ended == 1, "a request ended twice");
+  t->ended++;
+  peer_must(p, t->ended == 1, "a request ended twice");
   peer_must(p, !t->marked || !t->left || err != LK_ERR_NOT_SENT,
             "it left, and was not sent");
   peer_must(p, !t->marked || t->left || err != LK_ERR_IN_DOUBT,
             "it never left, and is unknown");
   if (w == NULL || w->ended > 0)
     return;
-  if (err == 0 || (t->exists && err == LK_ERR_NO_NODE)) {
+  bool watch_is_set = err == 0 || (t->exists && err == LK_ERR_NO_NODE);
+
+  if (watch_is_set) {
     w->standing = true;
   } else {
     w->ended++;
@@ -51,15 +54,19 @@ void peer_log_completion(peer_thing *t, int err, const lk_record *rec,
   peer_react(p, t->name, name);
 }
 
-void peer_check_answer(peer *p, int err)
+void peer_check_reply(peer *p, int err)
 {
-  const lk_reply *answer = lk_client_reply(p->client);
+  const lk_reply *reply = lk_client_reply(p->client);
 
-  peer_must(p, err != 0 || answer != NULL, "it succeeded without an answer");
-  bool doubt = err == LK_ERR_IN_DOUBT && answer != NULL &&
-               answer->err == LK_ERR_CONNECTION_LOSS;
+  peer_must(p, err != 0 || reply != NULL, "it succeeded without an answer");
+  if (reply == NULL)
+    return;
+  /* A server that has lost its leader may reply CONNECTION_LOSS to a write. */
+  bool server_is_in_doubt =
+      err == LK_ERR_IN_DOUBT && reply->err == LK_ERR_CONNECTION_LOSS;
+  bool is_of_server = err > -1000; /* smaller numbers are of the library */
 
-  peer_must(p, answer == NULL || err > -1000 || doubt,
+  peer_must(p, is_of_server || server_is_in_doubt,
             "a reply with an error that no server sends");
 }
 
@@ -68,7 +75,7 @@ void peer_on_done(lk_client *c, int err, void *arg)
   peer_thing *t = arg;
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_log_completion(t, err, NULL, NULL);
 }
 
@@ -86,7 +93,7 @@ void peer_on_stat(lk_client *c, int err, const lk_stat *stat, void *arg)
   peer_thing *t = arg;
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, (err == 0) == (stat != NULL), "a stat with an error");
   peer_log_completion(t, err, &lk__stat_reply_record, stat);
 }
@@ -98,7 +105,7 @@ void peer_on_get(lk_client *c, int err, const lk_bytes *data,
   struct lk_data_reply r = {.data = {NULL, 0}};
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, (err == 0) == (data != NULL && stat != NULL),
             "data with an error");
   if (err == 0) {
@@ -115,7 +122,7 @@ void peer_on_children(lk_client *c, int err, const lk_bytes *names,
   struct lk_names_stat_reply r = {.names = lk__vec_of(names, count)};
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, err == 0 || (names == NULL && count == 0 && stat == NULL),
             "names with an error");
   if (stat != NULL)
@@ -133,7 +140,7 @@ void peer_on_create(lk_client *c, int err, const char *path,
   struct lk_path_stat_reply r = {.path = lk_text(path)};
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, (err == 0) == (path != NULL), "a path with an error");
   if (stat != NULL)
     r.stat = *stat;
@@ -171,7 +178,7 @@ static void on_closed(lk_client *c, int err, void *arg)
 
 /* ---- calls -------------------------------------------------------------- */
 
-static peer_view look(peer *p)
+static peer_view view_of(peer *p)
 {
   lk_want want;
 
@@ -187,13 +194,13 @@ static void check_woken(peer *p, peer_view before)
 {
   if (p->depth > 0)
     return;
-  peer_view now = look(p);
+  peer_view now = view_of(p);
 
-  peer_must(p,
-            now.wakes != before.wakes ||
-                (now.attempt == before.attempt && now.len <= before.len &&
-                 now.due >= before.due),
-            "the driver was not woken");
+  bool was_woken = now.wakes != before.wakes;
+  bool wants_more = now.attempt != before.attempt || now.len > before.len ||
+                    now.due < before.due;
+
+  peer_must(p, was_woken || !wants_more, "the driver was not woken");
 }
 
 void peer_mark(peer_thing *t, lk_bytes data)
@@ -220,9 +227,12 @@ void peer_begin(peer_making *m, peer *p, const peer_call *call,
     m->call.watch_arg = w;
     m->call.watch = &w->watch;
   }
-  if (call->watch != NULL || call->timeout_ms != 0 || call->repeat)
+  bool has_options =
+      call->watch != NULL || call->timeout_ms != 0 || call->repeat;
+
+  if (has_options)
     m->opts = &m->call;
-  m->before = look(p);
+  m->before = view_of(p);
 }
 
 int peer_finish(peer_making *m, int err)

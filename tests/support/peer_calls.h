@@ -9,10 +9,10 @@
 
 /** The client's outputs, as a driver sees them. */
 typedef struct peer_view {
-  unsigned wakes;
-  uint64_t attempt;
-  size_t len;
-  int64_t due;
+  unsigned wakes;   /**< how many times the driver was woken */
+  uint64_t attempt; /**< of lk_client_want() */
+  size_t len;       /**< of lk_client_pending() */
+  int64_t due;      /**< lk_client_deadline() */
 } peer_view;
 
 /** A request that is being made: see peer_begin() and peer_finish(). */
@@ -20,8 +20,8 @@ typedef struct peer_making {
   peer *p;
   peer_thing *t;
   lk_call call;
-  const lk_call *opts; /**< NULL: none */
-  peer_view before;
+  const lk_call *opts; /**< `call`; NULL: the request has no options */
+  peer_view before; /**< the view before the client's function was called */
 } peer_making;
 
 /** To be called before the client's function. `path`: the path of the watch, if
@@ -37,8 +37,9 @@ void peer_mark(peer_thing *t, lk_bytes data);
 /** A request has completed: check that it was accepted and not yet complete,
    and update its watch. */
 void peer_end(lk_client *c, peer_thing *t, int err);
-/** Check that there is a reply if there must be one, and only then. */
-void peer_check_answer(peer *p, int err);
+/** Check that a reply has come if the request has succeeded, and that `err` may
+    be the error of the reply. */
+void peer_check_reply(peer *p, int err);
 /** Log the completion with `value`, a record of type `rec` or NULL, and call
     the test. */
 void peer_log_completion(peer_thing *t, int err, const lk_record *rec,

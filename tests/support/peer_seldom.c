@@ -15,7 +15,7 @@ static void on_acl(lk_client *c, int err, const lk_acls *acl,
   struct lk_acl_reply r = {.acl = {NULL, 0}};
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, (err == 0) == (acl != NULL && stat != NULL),
             "a list with an error");
   if (err == 0) {
@@ -32,7 +32,7 @@ static void on_paths(lk_client *c, int err, const lk_bytes *paths, size_t count,
   struct lk_names_reply r = {.names = lk__vec_of(paths, count)};
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, err == 0 || (paths == NULL && count == 0),
             "paths with an error");
   peer_log_completion(t, err, &lk__names_reply_record, &r);
@@ -44,7 +44,7 @@ static void on_count(lk_client *c, int err, int32_t count, void *arg)
   struct lk_count_reply r = {count};
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, err == 0 || count == 0, "a number with an error");
   peer_log_completion(t, err, &lk__count_reply_record, &r);
 }
@@ -56,13 +56,13 @@ static void on_identities(lk_client *c, int err, const lk_identity *ids,
   struct lk_who_am_i_reply r = {lk__vec_of(ids, count)};
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, err == 0 || (ids == NULL && count == 0),
             "identities with an error");
   peer_log_completion(t, err, &lk__who_am_i_reply_record, &r);
 }
 
-static void say_part(peer *p, const lk_read_result *r)
+static void log_read(peer *p, const lk_read_result *r)
 {
   struct lk_data_reply data = {.data = r->data};
   struct lk_names_reply names = {lk__vec_of(r->names, r->count)};
@@ -71,12 +71,11 @@ static void say_part(peer *p, const lk_read_result *r)
 
   if (r->stat != NULL)
     data.stat = *r->stat;
-  peer_must(p,
-            lk__record_print(r->type == LK_READ_GET ? &lk__data_reply_record
-                                                    : &lk__names_reply_record,
-                             r->type == LK_READ_GET ? (void *)&data : &names,
-                             &text),
-            "no memory");
+  bool printed = r->type == LK_READ_GET
+                     ? lk__record_print(&lk__data_reply_record, &data, &text)
+                     : lk__record_print(&lk__names_reply_record, &names, &text);
+
+  peer_must(p, printed, "no memory");
   peer_log_line(p, "  %d %s%s%.*s", (int)r->type,
                 peer_error(r->err, room, sizeof room), r->err == 0 ? " " : "",
                 r->err == 0 ? (int)lk__buf_len(&text) : 0,
@@ -90,11 +89,11 @@ static void on_reads(lk_client *c, int err, const lk_read_result *results,
   peer_thing *t = arg;
 
   peer_end(c, t, err);
-  peer_check_answer(t->p, err);
+  peer_check_reply(t->p, err);
   peer_must(t->p, err == 0 || (results == NULL && count == 0),
             "results with an error");
   for (size_t i = 0; i < count; i++)
-    say_part(t->p, &results[i]);
+    log_read(t->p, &results[i]);
   peer_log_completion(t, err, NULL, NULL);
 }
 

@@ -58,7 +58,8 @@ size_t peer_open_requests(const peer *p)
   size_t count = 0;
 
   for (const peer_thing *t = p->things; t != NULL; t = t->next)
-    count += t->accepted && t->ended == 0;
+    if (t->accepted && t->ended == 0)
+      count++;
   return count;
 }
 
@@ -98,14 +99,15 @@ static const char *event_name(lk_event_type type)
 
 /* Whether a watch may report `path`: that is its own path, or for a recursive
    watch also a path below. */
-static bool concerns(const peer_thing *t, const char *path)
+static bool may_report_path(const peer_thing *t, const char *path)
 {
   size_t len = strlen(t->path);
+  bool is_unknown = len == 0, is_root = len == 1;
 
-  if (len == 0 || strcmp(t->path, path) == 0)
+  if (is_unknown || strcmp(t->path, path) == 0)
     return true;
   return t->tree && strncmp(t->path, path, len) == 0 &&
-         (path[len] == '/' || len == 1);
+         (is_root || path[len] == '/');
 }
 
 void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
@@ -113,14 +115,17 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
   peer_thing *t = arg;
   peer *p = t->p;
   const char *name = event_name(event->type);
-  bool last = !t->stays || event->type == LK_EVENT_ENDED;
+  bool is_last_event = !t->stays || event->type == LK_EVENT_ENDED;
   char room[16];
 
   peer_must(p, p->client == c, "an event once freed");
   peer_must(p, t->standing && t->watch == w, "an event for no watch");
   peer_must(p, t->ended == 0, "a watch was told twice");
-  t->ended += last;
-  peer_must(p, name != NULL && (event->type == 0) == (event->err != 0),
+  if (is_last_event)
+    t->ended++;
+  bool has_ended = event->type == LK_EVENT_ENDED;
+
+  peer_must(p, name != NULL && has_ended == (event->err != 0),
             "an event that is none");
   peer_must(p, t->stays || event->type != LK_EVENT_REREGISTERED,
             "a watch that does not stay is back");
@@ -128,18 +133,18 @@ void peer_on_event(lk_client *c, lk_watch *w, const lk_event *event, void *arg)
             "children told to a watch of a tree");
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path does not end");
-  peer_must(p, concerns(t, event->path.at), "an event of another path");
+  peer_must(p, may_report_path(t, event->path.at), "an event of another path");
   peer_log_line(p, "%s: %s %s%s%s", t->name, name, (const char *)event->path.at,
                 event->err == 0 ? "" : " ",
                 event->err == 0 ? ""
                                 : peer_error(event->err, room, sizeof room));
-  t->telling = last;
+  t->telling = is_last_event;
   peer_react(p, t->name, name);
   /* The path must stay until the callback ends, even if it freed the client. */
   peer_must(p, strlen(event->path.at) == event->path.len,
             "an event's path went before its callback ended");
   t->telling = false;
-  if (last)
+  if (is_last_event)
     t->watch = NULL;
 }
 
@@ -170,7 +175,7 @@ void peer_cancel(peer *p, const char *name, bool on_server)
 /* ---- listeners ---------------------------------------------------------- */
 
 /* Which state may follow which. */
-static bool follows(const peer *p, lk_state from, lk_state to)
+static bool state_may_follow(const peer *p, lk_state from, lk_state to)
 {
   switch (to) {
   case LK_STATE_CONNECTING: return from == LK_STATE_EXPIRED;
@@ -193,7 +198,7 @@ static bool follows(const peer *p, lk_state from, lk_state to)
   return false;
 }
 
-static bool fits(lk_state state, int err)
+static bool error_fits_state(lk_state state, int err)
 {
   switch (state) {
   case LK_STATE_CONNECTING:
@@ -216,19 +221,20 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
 
   peer_must(p, p->client == c && t->attached, "a listener that is none");
   peer_must(p, lk_client_state(c) == state, "another state than is told");
-  peer_must(p, fits(state, err), "a state with a wrong error");
+  peer_must(p, error_fits_state(state, err), "a state with a wrong error");
   if (t == &p->base) {
-    peer_must(p, follows(p, p->state, state), "a state out of order");
+    peer_must(p, state_may_follow(p, p->state, state), "a state out of order");
     peer_must(p,
               p->sasl == NULL || p->sasl->proved ||
                   (state != LK_STATE_CONNECTED && state != LK_STATE_READ_ONLY),
               "connected ahead of the SASL exchange's end");
     p->state = state;
-    p->session = state == LK_STATE_CONNECTED ? lk_client_session(c).id
-                 : state == LK_STATE_EXPIRED ? 0
-                                             : p->session;
-    if (state == LK_STATE_EXPIRED)
+    if (state == LK_STATE_CONNECTED)
+      p->session = lk_client_session(c).id;
+    if (state == LK_STATE_EXPIRED) {
+      p->session = 0;
       p->xid = 0;
+    }
   }
   peer_log_line(p, "%s%s%s%s%s", t->name, t->name[0] == '\0' ? "" : ": ",
                 lk_state_text(state), err == 0 ? "" : " ",
@@ -236,9 +242,9 @@ static void on_state(lk_client *c, lk_state state, int err, void *arg)
   peer_react(p, t == &p->base ? "state" : t->name, lk_state_text(state));
 }
 
-static const char *proof_name(lk_evidence proof)
+static const char *evidence_name(lk_evidence evidence)
 {
-  switch (proof) {
+  switch (evidence) {
   case LK_EVIDENCE_NONE: return "none";
   case LK_EVIDENCE_CONTACT: return "contact";
   case LK_EVIDENCE_LEADER: return "leader";
@@ -249,16 +255,18 @@ static const char *proof_name(lk_evidence proof)
   return NULL;
 }
 
-static void on_answer(lk_client *c, const lk_reply *a, void *arg)
+static void on_reply(lk_client *c, const lk_reply *a, void *arg)
 {
   peer_thing *t = arg;
   peer *p = t->p;
   char room[16];
 
   peer_must(p, p->client == c && t->attached, "a listener that is none");
-  peer_must(p, proof_name(a->evidence) != NULL, "an unknown proof");
-  peer_must(p,
-            (a->evidence == LK_EVIDENCE_NONE) == (lk_client_session(c).id == 0),
+  peer_must(p, evidence_name(a->evidence) != NULL, "an unknown proof");
+  bool has_evidence = a->evidence != LK_EVIDENCE_NONE;
+  bool has_session = lk_client_session(c).id != 0;
+
+  peer_must(p, has_evidence == has_session,
             "a proof without a session, or none with one");
   peer_must(p, a->sent_ms <= a->received_ms && a->received_ms <= p->now,
             "an answer from the future");
@@ -267,15 +275,16 @@ static void on_answer(lk_client *c, const lk_reply *a, void *arg)
   if (!t->answers)
     return;
   peer_log_line(p, "%s: %s, %s, zxid %" PRId64 ", sent at %" PRId64, t->name,
-                proof_name(a->evidence), peer_error(a->err, room, sizeof room),
-                a->zxid, a->sent_ms - p->log_start);
+                evidence_name(a->evidence),
+                peer_error(a->err, room, sizeof room), a->zxid,
+                a->sent_ms - p->log_start);
   peer_react(p, t->name, "answer");
 }
 
 static void attach(peer_thing *t)
 {
   t->attached = true;
-  t->listener = (lk_listener){.state = on_state, .reply = on_answer, .arg = t};
+  t->listener = (lk_listener){.state = on_state, .reply = on_reply, .arg = t};
   lk_client_attach(t->p->client, &t->listener);
 }
 

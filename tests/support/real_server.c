@@ -34,12 +34,13 @@ static void become_script(const char *const *options, int in, int out)
 {
   const char *root = getenv("abs_top_srcdir");
   const char *argv[32] = {"script/server", "run"};
+  const size_t most = sizeof argv / sizeof argv[0] - 1; /* NULL at the end */
   char path[4096];
   size_t n = 2;
 
   if (wants_tls())
     argv[n++] = "--tls";
-  for (; *options != NULL && n < 31; options++)
+  for (; *options != NULL && n < most; options++)
     argv[n++] = *options;
   argv[n] = NULL;
   snprintf(path, sizeof(path), "%s/script/server", root == NULL ? "." : root);
@@ -72,7 +73,8 @@ static bool read_line(int fd, char *line, size_t size)
   return true;
 }
 
-static int wait_for(pid_t pid)
+/* Wait until the process has ended; returns its exit code. */
+static int wait_for_exit(pid_t pid)
 {
   int status = 0;
 
@@ -81,27 +83,30 @@ static int wait_for(pid_t pid)
   return WIFEXITED(status) ? WEXITSTATUS(status) : BROKEN;
 }
 
-/* Set `hosts`. With TLS, make OpenSSL trust the servers' CA. */
+/* Set `hosts`. With TLS, make OpenSSL trust the servers' CA. `facts` is the
+   line that script/server has printed. */
 static void choose_hosts(server *s, const char *facts)
 {
+  static const char scheme[] = "tls://";
+  const size_t scheme_len = sizeof scheme - 1;
   const char *tls = strstr(facts, " tls=");
   char path[512];
 
   snprintf(s->hosts, sizeof(s->hosts), "%s", s->connect);
   if (!wants_tls())
     return;
-  if (tls == NULL || sscanf(tls, " tls=%249s", s->hosts + 6) != 1) {
+  if (tls == NULL || sscanf(tls, " tls=%249s", s->hosts + scheme_len) != 1) {
     fprintf(stderr, "script/server: no TLS: %s\n", facts);
     exit(BROKEN);
   }
-  memcpy(s->hosts, "tls://", 6);
+  memcpy(s->hosts, scheme, scheme_len);
   snprintf(path, sizeof(path), "%s/tls/ca.crt", s->dir);
   setenv("SSL_CERT_FILE", path, 1);
 }
 
 void server_start(server *s, const char *const *options)
 {
-  int in[2], out[2], result;
+  int in[2], out[2], result; /* pipes to and from script/server */
   char facts[1024];
 
   if (pipe(in) != 0 || pipe(out) != 0)
@@ -120,7 +125,7 @@ void server_start(server *s, const char *const *options)
   s->to = in[1];
   s->from = out[0];
   if (!read_line(s->from, facts, sizeof(facts))) {
-    result = wait_for(s->pid);
+    result = wait_for_exit(s->pid);
     exit(result == SKIPPED ? SKIPPED : BROKEN);
   }
   if (sscanf(facts, "connect=%255s pids=%*s dir=%255s", s->connect, s->dir) !=
@@ -154,25 +159,30 @@ const char *server_ask(server *s, const char *format, ...)
     fprintf(stderr, "script/server: %s: %s\n", command, line);
     exit(BROKEN);
   }
-  strcpy(s->answer, line[2] == ' ' ? line + 3 : line + 2);
+  const char *answer = line + 2; /* behind "ok" */
+
+  if (*answer == ' ')
+    answer++;
+  strcpy(s->answer, answer);
   return s->answer;
 }
 
 int server_in_mode(server *s, const char *mode)
 {
-  const char *at;
-  int n = 1;
+  int count = 1;
 
-  for (at = s->connect; at != NULL; at = strchr(at + 1, ','), n++) {
+  for (const char *c = s->connect; *c != '\0'; c++)
+    if (*c == ',') /* between two servers */
+      count++;
+  for (int n = 1; n <= count; n++)
     if (strcmp(server_ask(s, "mode %d", n), mode) == 0)
       return n;
-  }
   return 0;
 }
 
 void server_end(server *s)
 {
   close(s->to);
-  wait_for(s->pid);
+  wait_for_exit(s->pid);
   close(s->from);
 }

@@ -41,7 +41,7 @@ void suite_add(const char *name, void (*setup)(void), const TTest *const *tests,
   memcpy(s->tests, tests, count * sizeof tests[0]);
 }
 
-/* Whether "suite" or "suite.test" selects the test. */
+/* Whether `word` is the name of the test's suite, or "suite.test". */
 static bool word_selects(const char *word, const registered_suite *s,
                          const TTest *test)
 {
@@ -52,15 +52,16 @@ static bool word_selects(const char *word, const registered_suite *s,
           (word[len] == '.' && strcmp(word + len + 1, test->name) == 0));
 }
 
+/* No words select all tests. */
 static bool is_selected(char *const *words, const registered_suite *s,
                         const TTest *test)
 {
-  if (words[0] == NULL)
-    return true;
-  for (; words[0] != NULL; words++)
-    if (word_selects(words[0], s, test))
+  bool select_all = words[0] == NULL;
+
+  for (size_t i = 0; words[i] != NULL; i++)
+    if (word_selects(words[i], s, test))
       return true;
-  return false;
+  return select_all;
 }
 
 /* Make a suite of the selected tests; NULL: none of its tests is selected. */
@@ -107,7 +108,7 @@ static bool word_is_known(char *word)
 
 int main(int argc, char **argv)
 {
-  char **words = argv + (argc > 0);
+  char **words = argc > 0 ? argv + 1 : argv;
 
   if (words[0] != NULL && strcmp(words[0], "--list") == 0)
     return list_tests();

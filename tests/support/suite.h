@@ -22,9 +22,9 @@ void suite_add(const char *name, void (*setup)(void), const TTest *const *tests,
 /** Like SUITE(), with a function that is called before each test. The two
     macros below it make __LINE__ a part of a name. */
 #define SUITE_WITH(name, setup, ...) \
-  SUITE_ON(__LINE__, name, setup, __VA_ARGS__)
-#define SUITE_ON(line, ...) SUITE_IN(line, __VA_ARGS__)
-#define SUITE_IN(line, name, setup, ...)                           \
+  SUITE_WITH_LINE(__LINE__, name, setup, __VA_ARGS__)
+#define SUITE_WITH_LINE(line, ...) DEFINE_SUITE(line, __VA_ARGS__)
+#define DEFINE_SUITE(line, name, setup, ...)                           \
   __attribute__((constructor)) static void add_suite_##line(void)  \
   {                                                                \
     const TTest *const tests[] = {__VA_ARGS__};                    \

@@ -57,26 +57,27 @@ tls_identity tls_issue(const tls_identity *issuer, const char *subject,
                        const tls_wish *wish)
 {
   tls_identity i = {X509_new(), EVP_EC_gen("P-256")};
-  long from = (long)wish->from_days * DAY_S;
-  long until = from + (wish->days == 0 ? 30L : wish->days) * DAY_S;
+  long days = wish->days == 0 ? 30 : wish->days;
+  long serial = wish->serial == 0 ? 1 : wish->serial;
+  long from = (long)wish->from_days * DAY_S; /* from now */
+  long until = from + days * DAY_S;
 
   must(i.certificate != NULL && i.key != NULL);
   X509_NAME *name = X509_get_subject_name(i.certificate);
-  X509 *by = issuer == NULL ? i.certificate : issuer->certificate;
+  X509 *signer = issuer == NULL ? i.certificate : issuer->certificate;
+  EVP_PKEY *signing_key = issuer == NULL ? i.key : issuer->key;
 
   must(X509_set_version(i.certificate, X509_VERSION_3) == 1);
-  must(ASN1_INTEGER_set(X509_get_serialNumber(i.certificate),
-                        wish->serial == 0 ? 1 : wish->serial) == 1);
+  must(ASN1_INTEGER_set(X509_get_serialNumber(i.certificate), serial) == 1);
   must(X509_gmtime_adj(X509_getm_notBefore(i.certificate), from) != NULL);
   must(X509_gmtime_adj(X509_getm_notAfter(i.certificate), until) != NULL);
   must(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
                                   (const unsigned char *)subject, -1, -1,
                                   0) == 1);
-  must(X509_set_issuer_name(i.certificate, X509_get_subject_name(by)) == 1);
+  must(X509_set_issuer_name(i.certificate, X509_get_subject_name(signer)) == 1);
   must(X509_set_pubkey(i.certificate, i.key) == 1);
-  add_extensions(i.certificate, by, wish);
-  must(X509_sign(i.certificate, issuer == NULL ? i.key : issuer->key,
-                 EVP_sha256()) > 0);
+  add_extensions(i.certificate, signer, wish);
+  must(X509_sign(i.certificate, signing_key, EVP_sha256()) > 0);
   return i;
 }
 
@@ -160,13 +161,13 @@ char *tls_pem_of_crl(const tls_identity *ca, const long *serials, size_t count,
 
 static void listen_somewhere(tls_server *s)
 {
-  const int receive_buffer = 16 * 1024;
+  const int receive_buffer =
+      16 * 1024; /* small: a client's output soon waits */
   socklen_t len = sizeof s->at;
 
   must(lk__address_parse(&s->at, "127.0.0.1"));
   s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   must(s->listener >= 0);
-  /* Small, so that a client's output waits after a few megabytes. */
   setsockopt(s->listener, SOL_SOCKET, SO_RCVBUF, &receive_buffer,
              sizeof receive_buffer);
   must(bind(s->listener, &s->at.any, sizeof s->at.v4) == 0);
@@ -228,19 +229,19 @@ static void note_result(tls_server *s, int result)
 
 static void receive(tls_server *s)
 {
-  char spare[16 * 1024];
+  char discarded[16 * 1024];
 
   for (;;) {
-    size_t room = sizeof s->room - s->got;
-    char *at = room > 0 ? s->room + s->got : spare;
-    int n = SSL_read(s->ssl, at, room > 0 ? (int)room : (int)sizeof spare);
+    size_t left = sizeof s->room - s->got;
+    int n = left > 0 ? SSL_read(s->ssl, s->room + s->got, (int)left)
+                     : SSL_read(s->ssl, discarded, sizeof discarded);
 
     if (n <= 0) {
       note_result(s, n);
       return;
     }
     s->received += (size_t)n;
-    if (room > 0)
+    if (left > 0)
       s->got += (size_t)n;
   }
 }
@@ -270,13 +271,9 @@ void tls_server_send(tls_server *s, const void *bytes, size_t len)
   must(SSL_write_ex(s->ssl, bytes, len, &n) == 1 && n == len);
 }
 
-void tls_server_hang_up(tls_server *s, bool announced)
+void tls_server_hang_up(tls_server *s)
 {
-  if (s->ssl != NULL) {
-    if (announced)
-      (void)SSL_shutdown(s->ssl);
-    SSL_free(s->ssl);
-  }
+  SSL_free(s->ssl);
   s->ssl = NULL;
   if (s->fd >= 0)
     close(s->fd);
@@ -284,9 +281,16 @@ void tls_server_hang_up(tls_server *s, bool announced)
   ERR_clear_error();
 }
 
+void tls_server_announce_and_hang_up(tls_server *s)
+{
+  if (s->ssl != NULL)
+    (void)SSL_shutdown(s->ssl);
+  tls_server_hang_up(s);
+}
+
 void tls_server_close(tls_server *s)
 {
-  tls_server_hang_up(s, false);
+  tls_server_hang_up(s);
   close(s->listener);
   SSL_CTX_free(s->context);
 }

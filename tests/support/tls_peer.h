@@ -65,8 +65,10 @@ void tls_server_open(tls_server *s, const tls_identity *own,
 void tls_server_step(tls_server *s);
 /** Send all bytes at once; aborts if that is not possible. */
 void tls_server_send(tls_server *s, const void *bytes, size_t len);
-/** Close the connection. `announced`: send the alert close_notify before. */
-void tls_server_hang_up(tls_server *s, bool announced);
+/** Close the connection without an alert. */
+void tls_server_hang_up(tls_server *s);
+/** Send the alert close_notify and close the connection. */
+void tls_server_announce_and_hang_up(tls_server *s);
 void tls_server_close(tls_server *s);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "sync/handle.h"
 
-static void *run(void *arg)
+static void *run_waiter(void *arg)
 {
   waiter *w = arg;
 
@@ -20,7 +20,7 @@ static void *run(void *arg)
 void waiter_start(waiter *w, int (*call)(void *arg), void *arg)
 {
   *w = (waiter){.call = call, .arg = arg};
-  ck_assert_int_eq(pthread_create(&w->thread, NULL, run, w), 0);
+  ck_assert_int_eq(pthread_create(&w->thread, NULL, run_waiter, w), 0);
 }
 
 int waiter_end(waiter *w)
@@ -47,15 +47,19 @@ static void *resize(void *arg, void *p, size_t size)
   shared_mem *m = arg;
 
   pthread_mutex_lock(&m->mutex);
-  bool fails = size > 0 && ++m->count == m->fail_at;
+  bool must_fail = false;
 
-  if (!fails && p == NULL)
-    m->live++;
-  if (size == 0)
+  if (size == 0) {
     m->live--;
+  } else {
+    m->count++;
+    must_fail = m->count == m->fail_at;
+    if (!must_fail && p == NULL)
+      m->live++;
+  }
   pthread_mutex_unlock(&m->mutex);
   if (size > 0)
-    return fails ? NULL : realloc(p, size);
+    return must_fail ? NULL : realloc(p, size);
   free(p);
   return NULL;
 }

@@ -9,6 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The length in front of a frame. */
+enum { LEN_SIZE = 4 };
+
+/* The last field of a connect response. */
+enum quorum { WITH_QUORUM = 0, READ_ONLY = 1 };
+
 static void must(bool fine)
 {
   if (!fine)
@@ -28,7 +34,7 @@ size_t wire_begin(lk_buf *b)
 {
   size_t mark = lk__buf_len(b);
 
-  wire_int(b, 0);
+  wire_int(b, 0); /* the length, which wire_end() sets */
   return mark;
 }
 
@@ -37,7 +43,7 @@ void wire_end(lk_buf *b, size_t mark)
   lk_writer w;
 
   lk__writer_init(&w, lk__buf_bytes(b), lk__buf_len(b));
-  lk__writer_patch(&w, mark, (int32_t)(lk__buf_len(b) - mark - 4));
+  lk__writer_patch(&w, mark, (int32_t)(lk__buf_len(b) - mark - LEN_SIZE));
 }
 
 void wire_int(lk_buf *b, int32_t v)
@@ -70,8 +76,9 @@ void wire_record(lk_buf *b, const lk_record *rec, const void *value)
 }
 
 static void welcome(lk_buf *b, int64_t session, int32_t timeout_ms,
-                    const char *read_only)
+                    enum quorum quorum)
 {
+  const unsigned char read_only = quorum;
   unsigned char password[16] = {0};
   struct lk_connect_reply r = {.timeout_ms = timeout_ms,
                                .session_id = session,
@@ -80,18 +87,18 @@ static void welcome(lk_buf *b, int64_t session, int32_t timeout_ms,
 
   memset(password, (int)(session & 0xff), sizeof password);
   wire_record(b, &lk__connect_reply_record, &r);
-  must(lk__buf_append(b, read_only, 1));
+  must(lk__buf_append(b, &read_only, 1));
   wire_end(b, mark);
 }
 
 void wire_welcome(lk_buf *b, int64_t session, int32_t timeout_ms)
 {
-  welcome(b, session, timeout_ms, "\0"); /* false */
+  welcome(b, session, timeout_ms, WITH_QUORUM);
 }
 
 void wire_welcome_read_only(lk_buf *b, int64_t session, int32_t timeout_ms)
 {
-  welcome(b, session, timeout_ms, "\1"); /* true */
+  welcome(b, session, timeout_ms, READ_ONLY);
 }
 
 void wire_header(lk_buf *b, int32_t xid, int64_t zxid, int32_t err)
@@ -112,10 +119,11 @@ void wire_reply(lk_buf *b, int32_t xid, int64_t zxid, int32_t err)
 void wire_event(lk_buf *b, int32_t type, const char *path)
 {
   const int32_t connected = 3; /* the state in each event of a live session */
+  const int64_t no_zxid = -1;
   struct lk_watcher_event e = {type, connected, lk_text(path)};
   size_t mark = wire_begin(b);
 
-  wire_header(b, LK_XID_EVENT, -1, 0);
+  wire_header(b, LK_XID_EVENT, no_zxid, 0);
   wire_record(b, &lk__watcher_event_record, &e);
   wire_end(b, mark);
 }
@@ -141,9 +149,9 @@ static void print_record(const lk_record *rec, lk_reader *in, lk_buf *out)
   lk_arena arena = {.mem = &lk__mem_libc};
   void *value = lk__arena_take(&arena, 1, rec->size);
 
-  if (lk__record_decode(rec, value, in, &arena) != 0)
+  if (lk__record_decode(rec, value, in, &arena) != 0) {
     wire_say(out, " UNREADABLE");
-  else if (rec->nfields > 0) {
+  } else if (rec->nfields > 0) {
     wire_say(out, " ");
     must(lk__record_print(rec, value, out));
   }

@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void complain(const words *w, const char *what)
+/* Below the errors of the server (-1 to -999) and those of the library. */
+enum { LOWEST_ERROR = -1100 };
+
+static void abort_test(const words *w, const char *what)
 {
   fprintf(stderr, "transcript: %s, after:", what);
   for (size_t i = 0; i < w->at; i++)
@@ -17,34 +20,37 @@ static void complain(const words *w, const char *what)
   abort();
 }
 
-static unsigned hex(const words *w, char c)
+static unsigned hex_digit(const words *w, char c)
 {
   const char *digits = "0123456789abcdef";
   const char *at = c == '\0' ? NULL : strchr(digits, c);
 
   if (at == NULL)
-    complain(w, "not a hex digit");
+    abort_test(w, "not a hex digit");
   return (unsigned)(at - digits);
 }
 
-/* Copy the word that begins at `s` to `*room`. Returns the place behind it. */
-static const char *cut(words *w, word *out, const char *s, const char *end,
-                       char **room)
+enum { BYTE_ESCAPE_LEN = sizeof "\\xNN" - 1 };
+
+/* Copy the word that begins at `s` to `*room`, and move `*room` behind the
+   copy. Returns the end of the word. */
+static const char *cut_word(words *w, word *out, const char *s, const char *end,
+                            char **room)
 {
-  bool inside = false;
+  bool in_quotes = false;
 
   *out = (word){.text = *room};
-  for (; s < end && (inside || *s != ' '); s++) {
+  for (; s < end && (in_quotes || *s != ' '); s++) {
     char c = *s;
 
     if (c == '"') {
-      inside = !inside;
+      in_quotes = !in_quotes;
       out->quoted = true;
       continue;
     }
-    if (c == '\\' && end - s > 3) {
-      c = (char)(hex(w, s[2]) << 4 | hex(w, s[3]));
-      s += 3;
+    if (c == '\\' && end - s >= BYTE_ESCAPE_LEN) {
+      c = (char)(hex_digit(w, s[2]) << 4 | hex_digit(w, s[3]));
+      s += BYTE_ESCAPE_LEN - 1;
     }
     out->text[out->len++] = c;
   }
@@ -60,16 +66,17 @@ void words_cut(words *w, const char *line, size_t len)
 
   w->count = 0;
   w->at = 0;
+  /* A NUL follows each word: words of one byte need twice their room. */
   if (len >= sizeof w->room / 2)
-    complain(w, "a line is too long");
+    abort_test(w, "a line is too long");
   for (const char *s = line; s < end;) {
     if (*s == ' ') {
       s++;
       continue;
     }
     if (w->count == sizeof w->items / sizeof w->items[0])
-      complain(w, "too many words");
-    s = cut(w, &w->items[w->count++], s, end, &room);
+      abort_test(w, "too many words");
+    s = cut_word(w, &w->items[w->count++], s, end, &room);
   }
 }
 
@@ -81,7 +88,7 @@ bool words_left(const words *w)
 const word *words_take(words *w, const char *what)
 {
   if (!words_left(w))
-    complain(w, what);
+    abort_test(w, what);
   return &w->items[w->at++];
 }
 
@@ -105,7 +112,7 @@ static int64_t number(const words *w, const char *text)
   int64_t n = strtoll(text, &end, 0);
 
   if (*text == '\0' || *end != '\0')
-    complain(w, "not a number");
+    abort_test(w, "not a number");
   return n;
 }
 
@@ -143,10 +150,10 @@ int words_error(words *w)
 
   if (strcmp(name, "ok") == 0)
     return 0;
-  for (int err = -1; err > -1100; err--) {
-    const char *other = lk_error_name(err);
+  for (int err = -1; err >= LOWEST_ERROR; err--) {
+    const char *candidate = lk_error_name(err);
 
-    if (other != NULL && strcmp(name, other) == 0)
+    if (candidate != NULL && strcmp(name, candidate) == 0)
       return err;
   }
   return (int)number(w, name);
@@ -154,11 +161,11 @@ int words_error(words *w)
 
 /* ---- bytes of a frame --------------------------------------------------- */
 
-static void put_raw(words *w, const char *digits, lk_buf *out)
+static void put_hex(words *w, const char *digits, lk_buf *out)
 {
   for (; digits[0] != '\0'; digits += 2) {
     unsigned char byte =
-        (unsigned char)(hex(w, digits[0]) << 4 | hex(w, digits[1]));
+        (unsigned char)(hex_digit(w, digits[0]) << 4 | hex_digit(w, digits[1]));
 
     if (!lk__buf_append(out, &byte, 1))
       abort();
@@ -186,7 +193,7 @@ static void put_part(words *w, const char *text, lk_buf *out)
   struct lk_multi_header h = {.type = (int32_t)strtol(text, &comma, 10)};
 
   if (*comma != ',')
-    complain(w, "part=TYPE,ERR");
+    abort_test(w, "part=TYPE,ERR");
   h.err = (int32_t)number(w, comma + 1);
   wire_record(out, &lk__multi_header_record, &h);
 }
@@ -197,6 +204,7 @@ static void put_long(int64_t v, lk_buf *out)
   wire_int(out, (int32_t)v);
 }
 
+/* The header behind the last part of a multi. */
 static void put_end(lk_buf *out)
 {
   struct lk_multi_header h = {-1, true, -1};
@@ -219,7 +227,7 @@ void words_encode(words *w, lk_buf *out)
     else if ((v = words_value(w, "part")) != NULL)
       put_part(w, v, out);
     else if ((v = words_value(w, "hex")) != NULL)
-      put_raw(w, v, out);
+      put_hex(w, v, out);
     else if ((v = words_value(w, "zeros")) != NULL)
       put_zeros(number(w, v), out);
     else if (words_are(w, "end"))

@@ -151,7 +151,7 @@ const lk_transport_type *__wrap_lk_transport_tcp(void)
 
 static void hang_up(void)
 {
-  tls_server_hang_up(&server, false);
+  tls_server_hang_up(&server);
   if (line != NULL)
     model_hang_up(line);
   line = NULL;

@@ -139,7 +139,7 @@ static void expect_refusal(const char *host, lk_tls_cause cause,
 static void hang_up(void)
 {
   type->close(t);
-  tls_server_hang_up(&server, false);
+  tls_server_hang_up(&server);
 }
 
 /* ---- whom it trusts ------------------------------------------------------ */
@@ -870,7 +870,7 @@ START_TEST(bytes_buffered_by_openssl_are_reported)
     sent[i] = pattern(i);
   tls_server_send(&server, sent, 30);
   tls_server_send(&server, sent + 30, 30);
-  tls_server_hang_up(&server, true);
+  tls_server_announce_and_hang_up(&server);
   rest();
   for (int i = 0; i < STEPS; i++) {
     lk_flow flow = type->recv(t, room, sizeof room, &got);
@@ -1040,7 +1040,7 @@ START_TEST(end_without_an_alert_is_an_ordinary_end)
   begin();
   expect_connected("zk.test");
   ck_assert_int_eq(type->recv(t, room, sizeof room, &got), LK_FLOW_READ);
-  tls_server_hang_up(&server, false);
+  tls_server_hang_up(&server);
   for (int i = 0; i < 2; i++) {
     lk_flow flow = LK_FLOW_READ;
 
@@ -1061,7 +1061,7 @@ START_TEST(sending_to_a_closed_connection_raises_no_signal)
 
   begin();
   expect_connected("zk.test");
-  tls_server_hang_up(&server, false);
+  tls_server_hang_up(&server);
   for (int i = 0; i < STEPS && flow == LK_FLOW_DONE; i++) {
     rest();
     flow = type->send(t, "x", 1, &done);

@@ -128,7 +128,7 @@ static void expect_failed_files(const char *why)
 static void hang_up(void)
 {
   type->close(t);
-  tls_server_hang_up(&server, false);
+  tls_server_hang_up(&server);
 }
 
 /* How many bytes have come and were not read. */
@@ -290,7 +290,7 @@ START_TEST(refused_client_that_fails_to_send_learns_the_reason)
   for (int i = 0; i < STEPS && !server.failed; i++)
     tls_server_step(&server);
   ck_assert(server.failed);
-  tls_server_hang_up(&server, false);
+  tls_server_hang_up(&server);
   for (int i = 0; i < STEPS && flow == LK_FLOW_DONE; i++) {
     rest();
     flow = type->send(t, "x", 1, &n);
