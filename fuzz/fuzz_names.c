@@ -91,18 +91,19 @@ static bool parse(lk_bytes name, lk_name *out)
 
 static void check_own_name(lk_bytes name)
 {
-  char base[LK_PREFIX_LEN + sizeof "lock-"] = {0};
+  char base[LK_UNIQUE_PART_MAX_LEN + sizeof "lock-"] = {0};
   int64_t number;
   lk_name n;
 
-  if (name.len < LK_PREFIX_LEN)
+  if (name.len < LK_UNIQUE_PART_MAX_LEN)
     return;
-  memcpy(base, name.at, LK_PREFIX_LEN);
-  memcpy(base + LK_PREFIX_LEN, "lock-", sizeof "lock-");
+  memcpy(base, name.at, LK_UNIQUE_PART_MAX_LEN);
+  memcpy(base + LK_UNIQUE_PART_MAX_LEN, "lock-", sizeof "lock-");
   if (!lk__name_has_base(name, lk_bytes_of(base, sizeof base - 1), &number))
     return;
   must(parse(name, &n) && n.kind == &lk__node_kind_mutex && n.number == number);
-  must(name.len > LK_PREFIX_LEN + 5 && name.len <= LK_PREFIX_LEN + 5 + 11);
+  must(name.len > LK_UNIQUE_PART_MAX_LEN + 5 &&
+       name.len <= LK_UNIQUE_PART_MAX_LEN + 5 + 11);
 }
 
 /* A native name is a mark and ten digits, with a UUID in front or without. */

@@ -71,9 +71,10 @@ static void cleanup_on_deleted(lk_client *c, int err, void *arg)
 
 static void cleanup_send_delete(lk_contender *ct)
 {
-  int err = lk__contender_count_request(ct, lk_delete(lk__contender_client(ct),
-                                                      ct->own.path, -1, NULL,
-                                                      cleanup_on_deleted, ct));
+  enum { ANY_VERSION = -1 };
+  int err = lk__contender_count_request(
+      ct, lk_delete(lk__contender_client(ct), ct->own.path, ANY_VERSION, NULL,
+                    cleanup_on_deleted, ct));
 
   ct->cleanup.deleting = err == 0;
   if (err != 0)
@@ -164,7 +165,7 @@ static int contender_enter_finished(lk_contender *ct, lk_contender_state from)
   lk__contender_cancel_watches(ct);
   lk__lease_stop_timer(ct->lease, &ct->pause.timer);
   lk__lease_remove_user(ct->lease, &ct->lease_user);
-  lk__contender_unref(ct);
+  lk__contender_unref(ct); /* the reference until FINISHED */
   return 0;
 }
 

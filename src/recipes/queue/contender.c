@@ -88,14 +88,14 @@ void lk__contender_cancel_watches(lk_contender *ct)
 {
   bool is_foreign =
       lk__contender_is_single_node(ct) && ct->own.state != LK_OWN_CREATED;
+  const bool on_server = true;
 
-  /* The last argument of lk_watch_cancel() has the server remove the watch. A
-   * watch on the own node needs no removal: the node is about to be deleted. A
-   * watch on another node would remain at the server. */
+  /* A watch on the own node need not be removed from the server: the node is
+   * about to be deleted. A watch on another node would remain there. */
   if (ct->own.watch != NULL)
     lk_watch_cancel(lk__contender_client(ct), ct->own.watch, is_foreign);
   if (ct->wait.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, true);
+    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
   ct->own.watch = NULL;
   ct->wait.watch = NULL;
   ct->own.watched_on = 0;

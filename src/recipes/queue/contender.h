@@ -77,7 +77,7 @@ typedef struct lk_request_count {
 /** The pause before a retry, or before the next check of the lease. */
 typedef struct lk_contender_pause {
   lk_timer timer;
-  unsigned count; /**< pauses in a row */
+  unsigned doublings; /**< how often the next pause before a retry is doubled */
 } lk_contender_pause;
 
 /** Results of the current round of requests. Each error is 0 or the error of
@@ -172,6 +172,14 @@ bool lk__contender_holds(const lk_contender *ct);
 uint64_t lk__contender_token(const lk_contender *ct);
 /** The data with which the own node is created. */
 lk_bytes lk__contender_data(const lk_contender *ct);
+/** Whether the contender waits for the deletion of predecessors, or reads those
+    that may be left. */
+static inline bool lk__contender_waits(const lk_contender *ct)
+{
+  return ct->state == LK_CONTENDER_SETTING_WATCHES ||
+         ct->state == LK_CONTENDER_WAITING ||
+         ct->state == LK_CONTENDER_READING_PREDECESSORS;
+}
 /** Whether the contender is for a single-node lock, which has no queue. */
 static inline bool lk__contender_is_single_node(const lk_contender *ct)
 {

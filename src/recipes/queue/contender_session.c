@@ -100,7 +100,7 @@ static bool contender_is_stuck(const lk_contender *ct)
   return false;
 }
 
-/* ---- as a user of the session lease ------------------------------------- */
+/* ---- functions of lk_lease_user_kind ------------------------------------ */
 
 static lk_contender *contender_of_user(lk_lease_user *u)
 {
@@ -173,10 +173,9 @@ static bool user_is_next(lk_lease_user *u)
 {
   const lk_contender *ct = contender_of_user(u);
 
-  return ct->state >= LK_CONTENDER_SETTING_WATCHES &&
-         ct->state <= LK_CONTENDER_READING_PREDECESSORS &&
-         ct->predecessors.count == 1 && !ct->role->counts &&
-         !ct->config->needs_no_lease && !lk__contender_is_single_node(ct);
+  return lk__contender_waits(ct) && ct->predecessors.count == 1 &&
+         !ct->role->is_permit && !ct->config->needs_no_lease &&
+         !lk__contender_is_single_node(ct);
 }
 
 static const char *user_node(lk_lease_user *u, bool *unreadable)

@@ -9,7 +9,7 @@
 #include "recipes/queue/place_lost.h"
 #include "recipes/queue/retry_backoff.h"
 
-/* ---- as an acquisition -------------------------------------------------- */
+/* ---- functions of lk_acquisition_kind ----------------------------------- */
 
 static lk_contender *contender_of(lk_acquisition *a)
 {
@@ -21,9 +21,9 @@ static void contender_begin(lk_acquisition *a)
   lk__contender_begin(contender_of(a));
 }
 
-static void contender_stop(lk_acquisition *a, bool notify)
+static void contender_stop(lk_acquisition *a, bool report_gone)
 {
-  lk__contender_stop(contender_of(a), notify);
+  lk__contender_stop(contender_of(a), report_gone);
 }
 
 static void contender_remove_callbacks(lk_acquisition *a)
@@ -89,7 +89,9 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
   ct->state = LK_CONTENDER_IDLE;
   ct->pause.timer.fire = on_pause_end;
   ct->pause.timer.arg = ct;
-  lk__own_node_init(&ct->own, (char *)(ct + 1), config->identity, config->dir,
+  char *behind_struct = (char *)(ct + 1);
+
+  lk__own_node_init(&ct->own, behind_struct, config->identity, config->dir,
                     name, config->data);
   lk__contender_prepare_create(ct);
   ct->lease_user.kind = &lk__contender_lease_user;
@@ -104,10 +106,11 @@ lk_contender *lk__contender_new(lk_session_lease *lease,
  * downgrades a writer of the same owner. */
 static lk_contender_event contender_first_event(const lk_contender *ct)
 {
-  return ct->machine->reads_first(ct) && ct->own.state == LK_OWN_NONE &&
-                 ct->downgrade.writer == NULL
-             ? LK_CONTENDER_ON_LIST_FIRST
-             : LK_CONTENDER_ON_START;
+  bool lists_first = ct->machine->reads_first(ct) &&
+                     ct->own.state == LK_OWN_NONE &&
+                     ct->downgrade.writer == NULL;
+
+  return lists_first ? LK_CONTENDER_ON_LIST_FIRST : LK_CONTENDER_ON_START;
 }
 
 void lk__contender_begin(lk_contender *ct)

@@ -34,6 +34,7 @@ void lk__contender_restart(lk_contender *ct)
   /* The reply to a create under way is needed: it has the name of the node. */
   if (ct->own.state != LK_OWN_REQUESTED)
     lk__contender_ignore_replies(ct);
+  /* The pause ends in the next turn of the loop. */
   lk__contender_start_pause(ct, 0);
   lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
 }
@@ -101,9 +102,9 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev)
 
 /* ---- stop and fail ------------------------------------------------------ */
 
-void lk__contender_stop(lk_contender *ct, bool notify)
+void lk__contender_stop(lk_contender *ct, bool report_gone)
 {
-  if (!notify)
+  if (!report_gone)
     ct->callbacks = NULL;
   /* The reply to a create under way is needed: it has the name of the node. */
   if (ct->own.state != LK_OWN_REQUESTED)
@@ -117,8 +118,9 @@ void lk__contender_fail(lk_contender *ct, int err)
 {
   const lk_acquisition_callbacks *callbacks = ct->callbacks;
   void *arg = ct->callbacks_arg;
+  const bool report_gone = false;
 
-  lk__contender_stop(ct, false);
+  lk__contender_stop(ct, report_gone);
   if (callbacks != NULL)
     callbacks->ended(arg, err);
 }

@@ -27,8 +27,8 @@ void lk__contender_step(lk_contender *ct, lk_contender_event ev);
 void lk__contender_restart(lk_contender *ct);
 
 /** Cancel or release. No callback is invoked any more, except `gone` if
-    `notify` is set. */
-void lk__contender_stop(lk_contender *ct, bool notify);
+    `report_gone` is set. */
+void lk__contender_stop(lk_contender *ct, bool report_gone);
 /** Report the error to the owner, and clean up. */
 void lk__contender_fail(lk_contender *ct, int err);
 

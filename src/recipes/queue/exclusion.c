@@ -3,15 +3,16 @@
 
 #include "recipes/queue/exclusion.h"
 
-/* A writer is excluded by all earlier readers and writers. */
-bool lk__excludes_writer(const lk_node_kind *other)
+/* A writer is excluded by all earlier readers and writers. A mutex is a writer,
+ * too. Permits and leader latches exclude only their own kind. */
+bool lk__excludes_writer(const lk_node_kind *earlier)
 {
-  return other->side != LK_SIDE_FAMILY_ONLY;
+  return earlier->side != LK_SIDE_FAMILY_ONLY;
 }
 
-static bool excludes_reader(const lk_node_kind *other)
+static bool excludes_reader(const lk_node_kind *earlier)
 {
-  return other->side == LK_SIDE_WRITER;
+  return earlier->side == LK_SIDE_WRITER;
 }
 
 #define WRITER(node_kind, name_format)                                 \
@@ -40,7 +41,7 @@ const lk_role lk__role_plain_read =
     READER(lk__node_kind_plain_read, lk__name_format_plain);
 const lk_role lk__role_permit = {.kind = &lk__node_kind_permit,
                                  .format = &lk__name_format_known,
-                                 .counts = true};
+                                 .is_permit = true};
 const lk_role lk__role_kazoo_permit = {.kind = &lk__node_kind_kazoo_permit,
                                        .format = &lk__name_format_known,
-                                       .counts = true};
+                                       .is_permit = true};

@@ -16,10 +16,10 @@ typedef struct lk_role {
   const lk_node_kind *kind;     /**< kind of this contender's node */
   const lk_name_format *format; /**< names of all contenders in the queue */
   bool exclusive; /**< no other contender may hold at the same time */
-  /** Whether an earlier contender with a node of kind `other` excludes this
+  /** Whether an earlier contender, with a node of kind `earlier`, excludes this
       one. NULL for a permit. */
-  bool (*excludes)(const lk_node_kind *other);
-  bool counts; /**< a permit: excluded by the number of permit nodes alone */
+  bool (*excludes)(const lk_node_kind *earlier);
+  bool is_permit; /**< excluded by the number of permit nodes alone */
 } lk_role;
 
 extern const lk_role lk__role_mutex;
@@ -37,6 +37,6 @@ extern const lk_role lk__role_kazoo_permit;
 extern const lk_role lk__role_plain_read;
 extern const lk_role lk__role_plain_write;
 /** lk_role.excludes of writers, for roles that are made at run time. */
-bool lk__excludes_writer(const lk_node_kind *other);
+bool lk__excludes_writer(const lk_node_kind *earlier);
 
 #endif

@@ -2,24 +2,34 @@
 #include "config.h"
 
 #include "recipes/queue/foreign_node.h"
+#include "recipes/queue/names.h"
 
 #include <string.h>
 
-#include "recipes/queue/names.h"
+/* The digits of the number that a server appends to a name. */
+enum { SEQUENCE_LEN = 10 };
 
-/* The directory of a semaphore's permits, in Curator's layout. */
-static const char permits_dir[] = "leases";
-enum { SEQUENCE_LEN = 10 /* digits that a server appends to a name */ };
+static size_t count_digits_at_end(lk_bytes name)
+{
+  const unsigned char *at = name.at;
+  size_t len = name.len;
+
+  while (len > 0 && at[len - 1] >= '0' && at[len - 1] <= '9')
+    len--;
+  return name.len - len;
+}
+
+/* Whether `name` is the directory of a semaphore's permits in Curator's layout.
+ */
+static bool is_permits_dir(lk_bytes name)
+{
+  return lk__names_are_equal(name, lk_text("leases"));
+}
 
 bool lk__name_is_foreign(lk_bytes name)
 {
-  const unsigned char *at = name.at;
-  size_t digits = 0;
+  size_t digits = count_digits_at_end(name);
 
-  while (digits < name.len && at[name.len - digits - 1] >= '0' &&
-         at[name.len - digits - 1] <= '9')
-    digits++;
   return digits >= SEQUENCE_LEN || lk__name_is_hex(name) ||
-         (name.len == strlen(permits_dir) &&
-          memcmp(at, permits_dir, name.len) == 0);
+         is_permits_dir(name);
 }

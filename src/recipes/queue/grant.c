@@ -11,7 +11,7 @@
 #include "recipes/queue/request_errors.h"
 #include "recipes/queue/retry_backoff.h"
 
-/* For a revocation that came while the contender waited. */
+/* The revocation came while the contender waited. */
 static void holder_notify_revoked(lk_contender *ct)
 {
   lk_notice notice = {.type = LK_NOTICE_REVOKED};
@@ -34,8 +34,10 @@ static void contender_renew_lease(lk_contender *ct)
     lk__contender_step(ct, LK_CONTENDER_ON_CHECK_NEEDED);
     return;
   }
+  int64_t longer_than_gap_ms = lk__lease_gap_ms(ct->lease) + 1;
+
   ct->round.checked = false;
-  lk__contender_start_pause(ct, lk__lease_gap_ms(ct->lease) + 1);
+  lk__contender_start_pause(ct, longer_than_gap_ms);
   lk__contender_step(ct, LK_CONTENDER_ON_PAUSE);
 }
 
@@ -112,7 +114,9 @@ static int contender_enter_reading_own(lk_contender *ct,
 {
   (void)from;
   ct->round.own_err = 0;
-  return ct->own.watch == NULL ? lk__contender_watch_own(ct) : 0;
+  if (ct->own.watch != NULL)
+    return 0; /* the read that sets the watch is under way */
+  return lk__contender_watch_own(ct);
 }
 
 const lk_contender_rules lk__rules_reading_own = {

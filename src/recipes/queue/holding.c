@@ -9,11 +9,6 @@
 #include "recipes/queue/own_node_watch.h"
 #include "recipes/queue/request_count.h"
 
-static lk_assurance contender_assurance(const lk_contender *ct)
-{
-  return ct->lease->config.assurance;
-}
-
 int64_t lk__contender_deadline(const lk_contender *ct)
 {
   return lk__contender_holds(ct) ? lk__lease_deadline(ct->lease) : LK_NO_LEASE;
@@ -51,20 +46,23 @@ static void on_announcement_written(lk_client *c, int err, const lk_stat *stat,
  * another client has written. */
 static int holder_announce(lk_contender *ct)
 {
+  enum { FIRST_VERSION = 0 };
+
   return lk__contender_count_request(
       ct,
       lk_set(lk__contender_client(ct), ct->own.path, ct->config->announcement,
-             0, NULL, on_announcement_written, ct));
+             FIRST_VERSION, NULL, on_announcement_written, ct));
 }
 
 static int contender_enter_held(lk_contender *ct, lk_contender_state from)
 {
   lk_session_lease *lease = ct->lease;
+  const bool on_server = true;
 
   if (from == LK_CONTENDER_UNSURE)
-    return 0;
+    return 0; /* the lock was granted before */
   if (ct->wait.watch != NULL)
-    lk_watch_cancel(lease->client, ct->wait.watch, true);
+    lk_watch_cancel(lease->client, ct->wait.watch, on_server);
   ct->wait.watch = NULL;
   ct->holding.proven = true;
   ct->holding.awaits_lease = false;
@@ -73,10 +71,10 @@ static int contender_enter_held(lk_contender *ct, lk_contender_state from)
   ct->holding.read_due_ms =
       lk_client_input_ms(lease->client) + lk_client_timeout_ms(lease->client);
   lk__lease_watch_deadline(lease);
-  int64_t heartbeat_ms = lk__heartbeat_after_grant(lease);
+  int64_t heartbeat_due_ms = lk__heartbeat_after_grant(lease);
 
-  if (heartbeat_ms < ct->holding.watch_due_ms)
-    ct->holding.watch_due_ms = heartbeat_ms;
+  if (heartbeat_due_ms < ct->holding.watch_due_ms)
+    ct->holding.watch_due_ms = heartbeat_due_ms;
   /* A failure does not matter: without the announcement, the next contender
    * lists the queue. */
   if (ct->wait.had_predecessors && ct->config->announcement.at != NULL)
@@ -188,17 +186,18 @@ static void on_own_read_without_watch(lk_client *c, int err,
 
 /* If a request is refused, the next heartbeat calls this function again. A
  * watch does not report the deletion of a node that may not be read any more.
- * So if no heartbeat checks the own node, which only those of LK_ASSURE_QUORUM
- * do, the node is also read once in a session timeout. */
+ * So if heartbeats do not check the own node, it is also read once in a session
+ * timeout. */
 void lk__contender_supervise_own(lk_contender *ct)
 {
   lk_client *c = lk__contender_client(ct);
   int64_t now = lk_client_input_ms(c);
+  bool heartbeats_check_node = ct->lease->config.assurance == LK_ASSURE_QUORUM;
 
   if (ct->own.watch == NULL && !ct->own.unreadable &&
       now >= ct->holding.watch_due_ms) {
     (void)lk__contender_watch_own(ct);
-  } else if (contender_assurance(ct) != LK_ASSURE_QUORUM &&
+  } else if (!heartbeats_check_node &&
              (!ct->holding.proven || now >= ct->holding.read_due_ms)) {
     ct->holding.read_due_ms = now + lk_client_timeout_ms(c);
     (void)lk__contender_count_request(

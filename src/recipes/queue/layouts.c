@@ -5,31 +5,38 @@
 
 #include <latchkey/semaphore.h>
 
+/* A layout without a role for mutexes makes that role from the prefix of the
+ * lock, see lk__plain_names_init(). */
 static const lk_layout_rules layouts[] = {
     [LK_LAYOUT_CURATOR] = {.identity = LK_IDENTITY_CURATOR,
-                           .roles = {&lk__role_mutex, &lk__role_read,
-                                     &lk__role_write},
+                           .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_mutex,
+                                     [LK_MULTILOCK_READ] = &lk__role_read,
+                                     [LK_MULTILOCK_WRITE] = &lk__role_write},
                            .permit = &lk__role_permit,
                            .permit_identity = LK_IDENTITY_CURATOR,
                            .containers = true,
                            .downgrades = true},
     [LK_LAYOUT_KAZOO] = {.identity = LK_IDENTITY_HEX,
-                         .roles = {&lk__role_kazoo_write, &lk__role_kazoo_read,
-                                   &lk__role_kazoo_write},
+                         .roles = {[LK_MULTILOCK_MUTEX] = &lk__role_kazoo_write,
+                                   [LK_MULTILOCK_READ] = &lk__role_kazoo_read,
+                                   [LK_MULTILOCK_WRITE] =
+                                       &lk__role_kazoo_write},
                          .permit = &lk__role_kazoo_permit,
                          .permit_identity = LK_IDENTITY_HEX_ONLY},
     [LK_LAYOUT_NATIVE] = {.identity = LK_IDENTITY_DATA,
-                          .roles = {NULL, &lk__role_plain_read,
-                                    &lk__role_plain_write}},
+                          .roles = {[LK_MULTILOCK_READ] = &lk__role_plain_read,
+                                    [LK_MULTILOCK_WRITE] =
+                                        &lk__role_plain_write}},
     [LK_LAYOUT_NATIVE_UUID] = {
         .identity = LK_IDENTITY_UUID,
-        .roles = {NULL, &lk__role_plain_read, &lk__role_plain_write}}};
+        .roles = {[LK_MULTILOCK_READ] = &lk__role_plain_read,
+                  [LK_MULTILOCK_WRITE] = &lk__role_plain_write}}};
 
 const lk_layout_rules *lk__layout_rules(lk_layout layout)
 {
-  size_t at = (size_t)layout;
+  size_t index = (size_t)layout;
 
-  return at < sizeof layouts / sizeof layouts[0] ? &layouts[at] : NULL;
+  return index < sizeof layouts / sizeof layouts[0] ? &layouts[index] : NULL;
 }
 
 /* Whether `name` belongs to a reader or writer in a queue of `role`. */
@@ -55,9 +62,13 @@ bool lk_layout_contends(lk_layout layout, const char *prefix, lk_bytes name,
   if (rules == NULL || !lk__plain_prefix_is_valid(prefix))
     return false;
   lk__plain_names_init(&plain, prefix);
+  bool has_prefix = rules->roles[LK_MULTILOCK_MUTEX] == NULL;
+
+  /* The names of a role's queue are those of its readers and writers. Without a
+   * prefix, those of mutexes are among them. */
   return name_contends_with_role(rules->roles[LK_MULTILOCK_READ], name, number,
                                  shared) ||
-         (rules->roles[LK_MULTILOCK_MUTEX] == NULL &&
+         (has_prefix &&
           name_contends_with_role(&plain.role, name, number, shared));
 }
 

@@ -45,22 +45,30 @@ static bool is_digit(unsigned char c)
   return c >= '0' && c <= '9';
 }
 
-/* Read a number as the server prints it, with "%010d": ten characters including
- * a minus, or a minus and ten digits. The text before the number may end with a
- * digit or a minus, so the length of the number must be exact. */
+/* Servers print a number with "%010d": with leading zeros, it has at least so
+ * many characters, a minus included. */
+enum { NUMBER_LEN = 10, MAX_DIGITS = 10 };
+
+/* Read a number as the server prints it. The text before the number may end
+ * with a digit or a minus, so the length of the number must be exact. */
 static bool name_read_number(const char *at, size_t len, int64_t *out)
 {
   bool minus = len > 0 && at[0] == '-';
+  const char *end = at + len;
+  const char *digits = minus ? at + 1 : at;
   int64_t n = 0;
 
-  for (size_t i = minus; i < len; i++) {
-    if (!is_digit((unsigned char)at[i]))
+  for (const char *digit = digits; digit < end; digit++) {
+    if (!is_digit((unsigned char)*digit))
       return false;
-    n = n * 10 + (at[i] - '0');
+    n = n * 10 + (*digit - '0');
   }
   *out = minus ? -n : n;
-  return (len == 10 && !(minus && n == 0)) ||
-         (minus && len == 11 && at[1] != '0');
+  bool is_minus_zero = minus && n == 0;
+  bool is_minus_and_ten_digits =
+      minus && len == NUMBER_LEN + 1 && digits[0] != '0';
+
+  return (len == NUMBER_LEN && !is_minus_zero) || is_minus_and_ten_digits;
 }
 
 /* ---- names of known kinds ----------------------------------------------- */
@@ -69,9 +77,10 @@ static const lk_node_kind *node_kind_at_end(const lk_name_format *format,
                                             const char *at, size_t len)
 {
   for (size_t i = 0; i < format->count; i++) {
-    size_t n = strlen(format->kinds[i]->text);
+    const char *text = format->kinds[i]->text;
+    size_t text_len = strlen(text);
 
-    if (len >= n && memcmp(at + len - n, format->kinds[i]->text, n) == 0)
+    if (len >= text_len && memcmp(at + len - text_len, text, text_len) == 0)
       return format->kinds[i];
   }
   return NULL;
@@ -87,7 +96,8 @@ static bool name_parse_known(const lk_name_format *format, lk_bytes name,
   int64_t unit = 1;
 
   for (; len > 0 && is_digit((unsigned char)at[len - 1]); len--) {
-    if (++digits > 10)
+    digits++;
+    if (digits > MAX_DIGITS)
       return false;
     number += (at[len - 1] - '0') * unit;
     unit *= 10;
@@ -111,15 +121,20 @@ static bool is_hex(char c)
   return is_digit((unsigned char)c) || (c >= 'a' && c <= 'f');
 }
 
-/* The length of a UUID and "-" at the start of a name, or 0. */
+static bool uuid_has_dash_at(size_t i)
+{
+  return i == 8 || i == 13 || i == 18 || i == 23;
+}
+
+/* The length of a UUID and "-" at the start of a name. 0: there is none. */
 static size_t name_uuid_len(const char *at, size_t len)
 {
   if (len <= LK_UUID_LEN || at[LK_UUID_LEN] != '-')
     return 0;
   for (size_t i = 0; i < LK_UUID_LEN; i++) {
-    bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    bool fits = uuid_has_dash_at(i) ? at[i] == '-' : is_hex(at[i]);
 
-    if (dash ? at[i] != '-' : !is_hex(at[i]))
+    if (!fits)
       return 0;
   }
   return LK_UUID_LEN + 1;
@@ -129,25 +144,26 @@ static size_t name_uuid_len(const char *at, size_t len)
 static bool name_parse_of_kind(const lk_node_kind *kind, const char *at,
                                size_t len, lk_name *out)
 {
-  size_t n = strlen(kind->text);
+  size_t text_len = strlen(kind->text);
 
   out->kind = kind;
-  return len > n && len - n <= LK_NUMBER_MAX_LEN &&
-         memcmp(at, kind->text, n) == 0 &&
-         name_read_number(at + n, len - n, &out->number);
+  return len > text_len && len - text_len <= LK_NUMBER_MAX_LEN &&
+         memcmp(at, kind->text, text_len) == 0 &&
+         name_read_number(at + text_len, len - text_len, &out->number);
 }
 
 static bool name_parse_exact(const lk_name_format *format, lk_bytes name,
                              lk_name *out)
 {
   const char *at = name.at;
-  size_t skip = name_uuid_len(at, name.len);
+  size_t uuid_len = name_uuid_len(at, name.len);
 
   for (size_t i = 0; i < format->count; i++) {
     const lk_node_kind *kind = format->kinds[i];
 
     if (name_parse_of_kind(kind, at, name.len, out) ||
-        (skip > 0 && name_parse_of_kind(kind, at + skip, name.len - skip, out)))
+        (uuid_len > 0 &&
+         name_parse_of_kind(kind, at + uuid_len, name.len - uuid_len, out)))
       return true;
   }
   return false;
@@ -171,12 +187,15 @@ bool lk__node_kinds_contend(const lk_node_kind *a, const lk_node_kind *b)
   return true;
 }
 
-size_t lk__name_prefix_len(lk_node_identity identity)
+/* The length of a UUID without its dashes. */
+enum { HEX_LEN = 32 };
+
+size_t lk__name_unique_part_len(lk_node_identity identity)
 {
   switch (identity) {
-  case LK_IDENTITY_CURATOR: return LK_PREFIX_LEN;
+  case LK_IDENTITY_CURATOR: return LK_UNIQUE_PART_MAX_LEN;
   case LK_IDENTITY_HEX:
-  case LK_IDENTITY_HEX_ONLY: return 32;
+  case LK_IDENTITY_HEX_ONLY: return HEX_LEN;
   case LK_IDENTITY_UUID: return LK_UUID_LEN + 1;
   case LK_IDENTITY_DATA:
   case LK_IDENTITY_NONE: break;
@@ -184,16 +203,23 @@ size_t lk__name_prefix_len(lk_node_identity identity)
   return 0;
 }
 
-void lk__name_prefix(lk_node_identity identity, char out[LK_PREFIX_LEN + 1],
-                     const unsigned char random[16])
+static bool uuid_has_dash_before_byte(size_t i)
+{
+  return i == 4 || i == 6 || i == 8 || i == 10;
+}
+
+void lk__name_write_unique_part(lk_node_identity identity,
+                                char out[LK_UNIQUE_PART_MAX_LEN + 1],
+                                const unsigned char random[16])
 {
   static const char hex[] = "0123456789abcdef";
-  bool dashes = identity != LK_IDENTITY_HEX && identity != LK_IDENTITY_HEX_ONLY;
+  bool has_dashes =
+      identity != LK_IDENTITY_HEX && identity != LK_IDENTITY_HEX_ONLY;
   char *p = out;
 
   if (identity == LK_IDENTITY_CURATOR) {
-    memcpy(p, "_c_", 3);
-    p += 3;
+    memcpy(p, "_c_", strlen("_c_"));
+    p += strlen("_c_");
   }
   for (size_t i = 0; i < 16; i++) {
     unsigned b = random[i];
@@ -202,7 +228,7 @@ void lk__name_prefix(lk_node_identity identity, char out[LK_PREFIX_LEN + 1],
       b = 0x40 | (b & 0x0f); /* version 4 */
     if (i == 8)
       b = 0x80 | (b & 0x3f); /* the variant of RFC 4122 */
-    if (dashes && (i == 4 || i == 6 || i == 8 || i == 10))
+    if (has_dashes && uuid_has_dash_before_byte(i))
       *p++ = '-';
     *p++ = hex[b >> 4];
     *p++ = hex[b & 0x0f];
@@ -220,7 +246,7 @@ bool lk__name_is_hex(lk_bytes name)
     if (!is_hex(at[i]))
       return false;
   }
-  return name.len == lk__name_prefix_len(LK_IDENTITY_HEX_ONLY);
+  return name.len == lk__name_unique_part_len(LK_IDENTITY_HEX_ONLY);
 }
 
 bool lk__name_has_base(lk_bytes name, lk_bytes base, int64_t *number)
@@ -233,7 +259,7 @@ bool lk__name_has_base(lk_bytes name, lk_bytes base, int64_t *number)
 
 lk_bytes lk__names_find_own(const lk_bytes *names, size_t count, lk_bytes base)
 {
-  lk_bytes own = {NULL, 0};
+  lk_bytes own = {0};
   int64_t lowest = INT64_MAX;
   int64_t number;
 
@@ -251,8 +277,10 @@ char *lk__write_child_path(char *at, const char *dir, lk_bytes name)
   size_t dir_len = strlen(dir);
 
   memcpy(at, dir, dir_len);
-  at[dir_len] = '/';
-  memcpy(at + dir_len + 1, name.at, name.len);
-  at[dir_len + 1 + name.len] = '\0';
-  return at + dir_len + name.len + 2;
+  at += dir_len;
+  *at++ = '/';
+  memcpy(at, name.at, name.len);
+  at += name.len;
+  *at++ = '\0';
+  return at;
 }

@@ -7,17 +7,15 @@
 
 bool lk__is_announcement(lk_bytes data)
 {
-  static const char word[] = LK_ANNOUNCEMENT;
-  size_t len = sizeof word - 1;
+  size_t len = strlen(LK_ANNOUNCEMENT);
 
   return data.at != NULL && data.len >= len &&
-         memcmp((const char *)data.at + data.len - len, word, len) == 0;
+         memcmp((const char *)data.at + data.len - len, LK_ANNOUNCEMENT, len) ==
+             0;
 }
 
 bool lk__is_revocation(lk_bytes data)
 {
-  static const char word[] = LK_REVOKE_MESSAGE;
-
-  return data.at != NULL && data.len == sizeof word - 1 &&
-         memcmp(data.at, word, data.len) == 0;
+  return data.at != NULL && data.len == strlen(LK_REVOKE_MESSAGE) &&
+         memcmp(data.at, LK_REVOKE_MESSAGE, data.len) == 0;
 }

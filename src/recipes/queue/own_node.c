@@ -13,26 +13,32 @@
 static size_t own_node_base_len(lk_node_identity identity, const char *dir,
                                 const char *name)
 {
-  return strlen(dir) + 1 + lk__name_prefix_len(identity) + strlen(name);
+  return strlen(dir) + 1 + lk__name_unique_part_len(identity) + strlen(name);
 }
 
 /* The length of `data`, a space and the UUID; 0 if the UUID is in the name. */
 static size_t own_node_data_len(lk_node_identity identity, lk_bytes data)
 {
-  return identity == LK_IDENTITY_DATA ? data.len + (data.len > 0) + LK_UUID_LEN
-                                      : 0;
+  size_t space_len = data.len > 0 ? 1 : 0;
+
+  return identity == LK_IDENTITY_DATA ? data.len + space_len + LK_UUID_LEN : 0;
 }
 
 size_t lk__own_node_size(lk_node_identity identity, const char *dir,
                          const char *name, lk_bytes data)
 {
-  return strlen(dir) + 1 + own_node_base_len(identity, dir, name) +
-         LK_NUMBER_MAX_LEN + 1 + own_node_data_len(identity, data);
+  size_t dir_size = strlen(dir) + 1;
+  size_t path_size =
+      own_node_base_len(identity, dir, name) + LK_NUMBER_MAX_LEN + 1;
+
+  return dir_size + path_size + own_node_data_len(identity, data);
 }
 
 static void own_node_set_data(lk_own_node *own, lk_bytes data)
 {
-  own->data = own->path + own->base_len + LK_NUMBER_MAX_LEN + 1;
+  size_t path_size = own->base_len + LK_NUMBER_MAX_LEN + 1;
+
+  own->data = own->path + path_size;
   own->data_len = own_node_data_len(own->identity, data);
   if (data.len == 0)
     return;
@@ -61,8 +67,9 @@ void lk__own_node_init(lk_own_node *own, char *memory,
 void lk__own_node_set_unique_part(lk_own_node *own,
                                   const unsigned char random[16])
 {
+  /* Cut off the number of an earlier node. */
   own->path[own->base_len] = '\0';
-  lk__name_prefix(own->identity, own->unique_part, random);
+  lk__name_write_unique_part(own->identity, own->unique_part, random);
   if (own->data == NULL)
     memcpy(lk__own_node_name(own), own->unique_part, strlen(own->unique_part));
   else
@@ -101,7 +108,7 @@ lk_bytes lk__own_node_find(const lk_own_node *own, const lk_bytes *names,
   return lk_bytes_of(NULL, 0);
 }
 
-/* ---- whether it exists -------------------------------------------------- */
+/* ---- whether the own node exists ---------------------------------------- */
 
 void lk__own_node_requested(lk_own_node *own, uint64_t seen_zxid)
 {
@@ -113,10 +120,12 @@ bool lk__own_node_set_name(lk_own_node *own, lk_bytes name)
 {
   char *at = lk__own_node_name(own);
   int64_t number;
+  bool name_fits =
+      lk__identity_is_unnumbered(own->identity)
+          ? name_equals_own_base(own, name)
+          : lk__name_has_base(name, lk__own_node_base(own), &number);
 
-  if (lk__identity_is_unnumbered(own->identity)
-          ? !name_equals_own_base(own, name)
-          : !lk__name_has_base(name, lk__own_node_base(own), &number))
+  if (!name_fits)
     return false;
   memcpy(at, name.at, name.len);
   at[name.len] = '\0';
@@ -136,7 +145,7 @@ int lk__own_node_created(lk_own_node *own, const char *path, uint64_t token,
 {
   size_t dir_len = strlen(own->dir);
 
-  own->state = LK_OWN_IN_DOUBT;
+  own->state = LK_OWN_IN_DOUBT; /* if `path` is not the requested one */
   if (path == NULL || strncmp(path, own->dir, dir_len) != 0 ||
       path[dir_len] != '/' ||
       !lk__own_node_set_name(own, lk_text(path + dir_len + 1)))

@@ -9,7 +9,7 @@
 void lk__own_node_candidates_free(lk_own_node_candidates *s, const lk_mem *mem)
 {
   lk__mem_free(mem, s->numbers);
-  *s = (lk_own_node_candidates){.numbers = NULL};
+  *s = (lk_own_node_candidates){0};
 }
 
 /* If the token is known, the name is known as well, and only the node of that
@@ -39,6 +39,7 @@ int lk__own_node_candidates_set(lk_own_node_candidates *s, const lk_mem *mem,
   }
   lk__numbers_sort(s->numbers, s->count);
   s->next = s->count;
+  /* The numbers are sorted: if the first and the last are in range, all are. */
   s->in_order = s->count > 0 && lk__sequence_is_in_range(s->numbers[0]) &&
                 lk__sequence_is_in_range(s->numbers[s->count - 1]);
   return 0;

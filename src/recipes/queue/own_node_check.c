@@ -26,7 +26,8 @@ lk_check_result lk__contender_check_result(const lk_contender *ct, int err)
 
 int lk__contender_check_own(lk_contender *ct, lk_multi_cb done)
 {
-  lk_op check = lk_op_check(ct->own.path, -1);
+  enum { ANY_VERSION = -1 };
+  lk_op check = lk_op_check(ct->own.path, ANY_VERSION);
 
   return lk__contender_count_request(
       ct, lk_multi(lk__contender_client(ct), &check, 1, NULL, done, ct));

@@ -10,6 +10,7 @@
 #include "recipes/queue/request_count.h"
 #include "recipes/queue/request_errors.h"
 
+/* How many times the directory may be missing before the contender fails. */
 enum { MAX_PARENTS_MISSING = 10 };
 
 /* ---- the own node ------------------------------------------------------- */
@@ -34,6 +35,13 @@ static int own_node_take_create_reply(lk_contender *ct, int err,
   return err;
 }
 
+static void contender_judge_create_without_list(lk_contender *ct)
+{
+  const lk_bytes *no_names = NULL;
+
+  lk__contender_judge_create(ct, 0, no_names, 0);
+}
+
 void lk__contender_own_created(lk_contender *ct, int err, const char *path,
                                uint64_t zxid)
 {
@@ -42,7 +50,7 @@ void lk__contender_own_created(lk_contender *ct, int err, const char *path,
     if (ct->state == LK_CONTENDER_CLEANING_UP)
       lk__cleanup_continue(ct);
     else if (contender_is_creating(ct) && lk__contender_needs_no_list(ct))
-      lk__contender_judge_create(ct, 0, NULL, 0);
+      contender_judge_create_without_list(ct);
   }
   lk__contender_unref(ct);
 }
@@ -57,7 +65,9 @@ static void on_own_created(lk_client *c, int err, const char *path,
 
 void lk__contender_mark_created_jointly(lk_contender *ct)
 {
-  (void)lk__contender_count_request(ct, 0);
+  const int sent = 0;
+
+  (void)lk__contender_count_request(ct, sent);
   lk__own_node_requested(&ct->own, ct->lease->evidence->seen_zxid);
 }
 
@@ -95,6 +105,8 @@ static void on_parent_created(lk_client *c, int err, const char *path,
   if (err == LK_ERR_UNIMPLEMENTED)
     ct->lease->queues.no_containers = true;
   if (lk__contender_take_reply(ct)) {
+    /* After LK_ERR_UNIMPLEMENTED, the directory is requested again, not as a
+     * container. */
     if (err == 0 || err == LK_ERR_NODE_EXISTS || err == LK_ERR_UNIMPLEMENTED)
       ct->round.parent_err = 0;
     else if (err != LK_ERR_NO_NODE)
@@ -129,6 +141,7 @@ static int contender_create_parent(lk_contender *ct, const char *path,
 
 int lk__contender_create_parents(lk_contender *ct)
 {
+  const lk_bytes empty = lk_bytes_of("", 0);
   lk_bytes dir_data = ct->config->dir_data;
   int err = 0;
 
@@ -137,13 +150,15 @@ int lk__contender_create_parents(lk_contender *ct)
     if (*p != '/' || p == ct->own.dir)
       continue;
     *p = '\0';
-    err = contender_create_parent(ct, ct->own.dir, lk_bytes_of("", 0));
+    err = contender_create_parent(ct, ct->own.dir, empty);
     *p = '/';
   }
-  if (err != 0 || *ct->own.dir == '\0')
+  bool dir_is_root = *ct->own.dir == '\0';
+
+  if (err != 0 || dir_is_root)
     return err;
-  return contender_create_parent(
-      ct, ct->own.dir, dir_data.at == NULL ? lk_bytes_of("", 0) : dir_data);
+  return contender_create_parent(ct, ct->own.dir,
+                                 dir_data.at == NULL ? empty : dir_data);
 }
 
 void lk__contender_parent_missing(lk_contender *ct)
@@ -183,9 +198,9 @@ int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from)
   ct->round.parent_err = 0;
   int err = contender_send_create(ct);
 
-  return err != 0 || lk__contender_needs_no_list(ct)
-             ? err
-             : ct->machine->request_view(ct);
+  if (err == 0 && !lk__contender_needs_no_list(ct))
+    err = ct->machine->request_view(ct);
+  return err;
 }
 
 int lk__contender_enter_creating_parents(lk_contender *ct,

@@ -26,7 +26,7 @@ void lk__contender_parent_missing(lk_contender *ct);
     limit. */
 static inline bool lk__contender_needs_no_list(const lk_contender *ct)
 {
-  return ct->role->counts && ct->config->limit == NULL;
+  return ct->role->is_permit && ct->config->limit == NULL;
 }
 /** Begin CREATING and CREATING_PARENTS, in any machine. */
 int lk__contender_enter_creating(lk_contender *ct, lk_contender_state from);

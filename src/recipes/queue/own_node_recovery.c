@@ -50,16 +50,18 @@ static bool candidate_is_own(const lk_contender *ct, const lk_bytes *data,
     return false;
   if (ct->own.token != 0)
     return ct->own.token == (uint64_t)stat->czxid;
-  return (data->len == ct->own.data_len &&
-          memcmp(data->at, ct->own.data, data->len) == 0) ||
-         ((uint64_t)stat->czxid > ct->own.before_zxid &&
-          candidate_is_revoked(ct, data));
+  bool has_our_data = data->len == ct->own.data_len &&
+                      memcmp(data->at, ct->own.data, data->len) == 0;
+  bool is_new_enough = (uint64_t)stat->czxid > ct->own.before_zxid;
+
+  return has_our_data || (is_new_enough && candidate_is_revoked(ct, data));
 }
 
 static void candidates_take_reply(lk_contender *ct, int err,
                                   const lk_bytes *data, const lk_stat *stat)
 {
   lk_own_node_candidates *s = &ct->candidates;
+  /* Replies come in the order of the reads, from the end of the array. */
   int64_t number = s->numbers[--s->next];
 
   if (err == LK_ERR_NO_NODE || s->found)
@@ -78,6 +80,13 @@ static void candidates_take_reply(lk_contender *ct, int err,
   }
 }
 
+static lk_recovered candidates_result(bool found, int err)
+{
+  if (found)
+    return LK_RECOVERED_FOUND;
+  return err != 0 ? LK_RECOVERED_FAILED : LK_RECOVERED_ABSENT;
+}
+
 static void candidates_end(lk_contender *ct, int err)
 {
   bool found = ct->candidates.found;
@@ -86,11 +95,7 @@ static void candidates_end(lk_contender *ct, int err)
   if (!found && err == 0)
     lk__own_node_set_absent(&ct->own);
   if (lk__contender_rules(ct)->recovered != NULL)
-    lk__contender_rules(ct)->recovered(ct,
-                                       found      ? LK_RECOVERED_FOUND
-                                       : err != 0 ? LK_RECOVERED_FAILED
-                                                  : LK_RECOVERED_ABSENT,
-                                       err);
+    lk__contender_rules(ct)->recovered(ct, candidates_result(found, err), err);
   else if (found)
     lk__contender_step(ct, LK_CONTENDER_ON_LIST_NEEDED);
   else if (err != 0)
@@ -119,6 +124,8 @@ static void on_candidate_read(lk_client *c, int err, const lk_bytes *data,
   lk__contender_unref(ct);
 }
 
+enum { READS_AT_A_TIME = LK_MAX_PREDECESSOR_READS };
+
 /* Read the newest candidates that were not read yet, a few at a time. If the
  * own node was found, or no candidate can be the own node, end. */
 static int candidates_read_next(lk_contender *ct)
@@ -130,8 +137,7 @@ static int candidates_read_next(lk_contender *ct)
     candidates_end(ct, s->err);
     return 0;
   }
-  for (size_t i = 0; i < LK_MAX_PREDECESSOR_READS && s->count > 0 && err == 0;
-       i++) {
+  for (size_t i = 0; i < READS_AT_A_TIME && s->count > 0 && err == 0; i++) {
     lk__own_node_set_number(&ct->own, s->numbers[--s->count]);
     err = lk__contender_count_request(ct, lk_get(lk__contender_client(ct),
                                                  ct->own.path, NULL,
@@ -176,7 +182,9 @@ static void on_recovery_transaction(lk_client *c, int err,
  * leader replies to a sync without asking the other servers. */
 int lk__recovery_begin(lk_contender *ct)
 {
-  lk_op check = lk_op_check(*ct->own.dir == '\0' ? "/" : ct->own.dir, -1);
+  enum { ANY_VERSION = -1 };
+  bool dir_is_root = *ct->own.dir == '\0';
+  lk_op check = lk_op_check(dir_is_root ? "/" : ct->own.dir, ANY_VERSION);
   int err = lk__contender_count_request(
       ct, lk_multi(lk__contender_client(ct), &check, 1, NULL,
                    on_recovery_transaction, ct));
@@ -190,14 +198,16 @@ int lk__recovery_begin(lk_contender *ct)
 static lk_recovered recovery_judge_list(lk_contender *ct, int *err,
                                         const lk_bytes *names, size_t count)
 {
-  lk_bytes own_name = {NULL, 0};
-
-  if (ct->round.transaction_err != 0)
+  if (ct->round.transaction_err != 0) {
     *err = ct->round.transaction_err;
-  if (*err == 0)
-    own_name = lk__own_node_find(&ct->own, names, count);
-  else if (ct->round.transaction_err != 0 || *err != LK_ERR_NO_NODE)
     return LK_RECOVERED_FAILED;
+  }
+  if (*err == LK_ERR_NO_NODE) /* the directory does not exist */
+    return LK_RECOVERED_ABSENT;
+  if (*err != 0)
+    return LK_RECOVERED_FAILED;
+  lk_bytes own_name = lk__own_node_find(&ct->own, names, count);
+
   if (own_name.at == NULL)
     return LK_RECOVERED_ABSENT;
   if (ct->own.identity == LK_IDENTITY_DATA)

@@ -105,7 +105,7 @@ static void on_own_event(lk_client *c, lk_watch *w, const lk_event *event,
       lk__contender_rules(ct)->own_deleted(ct);
     else
       lk__contender_own_missing(ct, LK_ERR_NO_NODE);
-  } else if (event->type != LK_EVENT_ENDED) {
+  } else if (event->type != LK_EVENT_ENDED) { /* the data changed */
     int err = lk__contender_watch_own(ct);
 
     /* A holder does not fail: the next heartbeat sets its watch again. */

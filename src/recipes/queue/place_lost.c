@@ -32,7 +32,7 @@ static void own_node_draw_unique_part(lk_contender *ct)
 
 void lk__contender_prepare_create(lk_contender *ct)
 {
-  ct->wait.watches_directory = ct->role->counts;
+  ct->wait.watches_directory = ct->role->is_permit;
   own_node_draw_unique_part(ct);
 }
 
@@ -41,7 +41,8 @@ void lk__contender_own_missing(lk_contender *ct, int err)
   lk_notice notice = {.type = LK_NOTICE_PLACE_LOST, .err = err};
 
   lk__contender_forget_own(ct);
-  if (++ct->own.times_missing == MAX_TIMES_MISSING) {
+  ct->own.times_missing++;
+  if (ct->own.times_missing == MAX_TIMES_MISSING) {
     lk__contender_fail(ct, err);
     return;
   }

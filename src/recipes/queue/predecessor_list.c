@@ -6,7 +6,7 @@
 
 static size_t child_path_size(const char *dir, lk_bytes name)
 {
-  return strlen(dir) + 2 + name.len;
+  return strlen(dir) + sizeof "/" + name.len;
 }
 
 static bool predecessors_make_room(lk_predecessors *p, const lk_mem *mem,

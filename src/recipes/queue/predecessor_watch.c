@@ -14,20 +14,23 @@
 static void on_predecessor_event(lk_client *c, lk_watch *w,
                                  const lk_event *event, void *arg);
 
+static bool direct_predecessor_is_mutex(const lk_contender *ct)
+{
+  const char *name = ct->predecessors.path[0] + strlen(ct->own.dir) + 1;
+  lk_name direct;
+
+  return lk__name_parse(ct->role->format, lk_text(name), &direct) &&
+         direct.kind->family == LK_FAMILY_MUTEX;
+}
+
 /* If the direct predecessor announces that it holds the lock, it is the only
  * predecessor left. This is true for a mutex alone: a holder of another kind
  * may have other contenders before it. */
 static void predecessor_check_announcement(lk_contender *ct,
                                            const lk_bytes *data)
 {
-  lk_name direct;
-
   if (ct->predecessors.count < 2 || !lk__is_announcement(*data) ||
-      !lk__name_parse(
-          ct->role->format,
-          lk_text(ct->predecessors.path[0] + strlen(ct->own.dir) + 1),
-          &direct) ||
-      direct.kind->family != LK_FAMILY_MUTEX)
+      !direct_predecessor_is_mutex(ct))
     return;
   lk__predecessors_keep_direct(&ct->predecessors);
   lk__contender_notify_position(ct);
@@ -70,7 +73,7 @@ int lk__predecessors_watch_direct(lk_contender *ct)
   return contender_watch_predecessor(ct, on_predecessor_read);
 }
 
-/* READING_PREDECESSORS: the replies come in the order of the paths. */
+/* In READING_PREDECESSORS. The replies come in the order of the paths. */
 static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
                                const lk_stat *stat, void *arg)
 {
@@ -81,13 +84,16 @@ static void on_one_of_few_read(lk_client *c, int err, const lk_bytes *data,
   (void)stat;
   if (lk__contender_take_reply(ct)) {
     size_t i = ct->round.reads_replied++;
-
-    if (i == 0 && err != 0)
-      ct->wait.watch = NULL;
-    ct->round.deleted[i] = err == LK_ERR_NO_NODE;
+    bool is_direct = i == 0;
     /* LK_ERR_NO_AUTH shows that the node exists, which is enough for all but
      * the direct predecessor: that one must be watched. */
-    if (err != LK_ERR_NO_NODE && (err != LK_ERR_NO_AUTH || i == 0) && err != 0)
+    bool read_suffices = err == 0 || err == LK_ERR_NO_NODE ||
+                         (err == LK_ERR_NO_AUTH && !is_direct);
+
+    if (is_direct && err != 0)
+      ct->wait.watch = NULL;
+    ct->round.deleted[i] = err == LK_ERR_NO_NODE;
+    if (!read_suffices)
       ct->round.predecessor_err = err;
     if (!lk__contender_fail_if_too_big(ct, err))
       lk__contender_continue_if_all_read(ct);
@@ -113,9 +119,7 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
                                  const lk_event *event, void *arg)
 {
   lk_contender *ct = arg;
-  bool is_waiting = ct->state == LK_CONTENDER_SETTING_WATCHES ||
-                    ct->state == LK_CONTENDER_WAITING ||
-                    ct->state == LK_CONTENDER_READING_PREDECESSORS;
+  bool is_waiting = lk__contender_waits(ct);
 
   (void)c;
   (void)w;
@@ -123,7 +127,7 @@ static void on_predecessor_event(lk_client *c, lk_watch *w,
   ct->wait.watch = NULL;
   if (is_waiting && event->type == LK_EVENT_DELETED) {
     ct->wait.predecessor_deleted = true;
-    /* In the other two states, the last reply continues the contender. */
+    /* While reads are under way, the last reply continues the contender. */
     if (ct->state == LK_CONTENDER_WAITING)
       contender_direct_predecessor_deleted(ct);
   } else if (is_waiting && event->type != LK_EVENT_ENDED) {

@@ -26,12 +26,12 @@ static void contender_notify_if_counter_near_end(lk_contender *ct,
 
 static void contender_notify_mixed_queue(lk_contender *ct, lk_bytes name)
 {
-  size_t size = strlen(ct->own.dir) + 2 + name.len;
+  size_t size = strlen(ct->own.dir) + sizeof "/" + name.len;
   lk_notice notice = {.type = LK_NOTICE_MIXED_QUEUE};
   char *path = lk__mem_new(&ct->lease->mem, size);
 
   if (path == NULL)
-    return; /* the next list reports it */
+    return; /* the notice follows with the next list */
   (void)lk__write_child_path(path, ct->own.dir, name);
   notice.node = path;
   lk__contender_notify(ct, &notice);
@@ -54,20 +54,25 @@ static void contender_take_position(lk_contender *ct,
   }
 }
 
+static size_t max_permits_of(const lk_contender *ct)
+{
+  const int32_t *limit = ct->config->limit;
+
+  if (limit == NULL)
+    return SIZE_MAX;
+  return *limit < 0 ? 0 : (size_t)*limit;
+}
+
 /* Of the other permits, only the number matters. */
 static void permit_take_list(lk_contender *ct, const lk_bytes *names,
                              size_t count)
 {
-  const int32_t *limit = ct->config->limit;
-  size_t max_permits = limit == NULL ? SIZE_MAX
-                       : *limit < 0  ? 0
-                                     : (size_t)*limit;
   lk_contender_state state_before = ct->state;
   lk_queue_position p;
 
   ct->config->find_position(&p, ct->role, lk_text(lk__own_node_name(&ct->own)),
-                            names, count, max_permits);
-  ct->pause.count = 0;
+                            names, count, max_permits_of(ct));
+  ct->pause.doublings = 0;
   ct->wait.limit_changed = false;
   ct->wait.listed_zxid = ct->lease->evidence->seen_zxid;
   lk__predecessors_set_count(&ct->predecessors, p.predecessors);
@@ -83,7 +88,7 @@ static void permit_take_list(lk_contender *ct, const lk_bytes *names,
 void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
                              size_t count)
 {
-  if (ct->role->counts) {
+  if (ct->role->is_permit) {
     permit_take_list(ct, names, count);
     return;
   }
@@ -97,7 +102,7 @@ void lk__contender_take_list(lk_contender *ct, const lk_bytes *names,
   }
   lk__queue_position_find(&p, ct->role, lk_text(lk__own_node_name(&ct->own)),
                           names, count, scratch);
-  ct->pause.count = 0;
+  ct->pause.doublings = 0;
   if (!p.found) {
     lk__contender_own_missing(ct, LK_ERR_NO_NODE);
   } else if (p.unsafe) {
@@ -134,7 +139,7 @@ static void contender_take_first_list(lk_contender *ct, const lk_bytes *names,
       lk__max_queue_refusal(ct->config->once, ct->config->max_queue,
                             lk__names_count_excluding(ct->role, names, count));
 
-  ct->pause.count = 0;
+  ct->pause.doublings = 0;
   if (err != 0)
     lk__contender_fail(ct, err);
   else
@@ -199,8 +204,10 @@ int lk__contender_send_list(lk_contender *ct)
 {
   /* The server need not remove the earlier watch, since the same node is
    * watched again or is about to be deleted. */
+  const bool on_server = false;
+
   if (ct->wait.watch != NULL)
-    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, false);
+    lk_watch_cancel(lk__contender_client(ct), ct->wait.watch, on_server);
   ct->wait.watch = NULL;
   lk_call call = {.size = sizeof call,
                   .until_disconnect = true,
@@ -231,7 +238,7 @@ const lk_contender_rules lk__rules_listing_first = {
  * a grant. */
 static bool contender_list_may_grant(const lk_contender *ct)
 {
-  return ct->role->counts || ct->predecessors.count <= 1;
+  return ct->role->is_permit || ct->predecessors.count <= 1;
 }
 
 static void on_check_before_list(lk_client *c, int err,

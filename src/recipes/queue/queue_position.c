@@ -64,9 +64,12 @@ static int64_t sort_key_number(int64_t key)
 static bool keys_are_downgrade(int64_t earlier, int64_t later)
 {
   int64_t reader = LK_FAMILY_RW * KEYS_PER_FAMILY + LK_SIDE_READER;
+  int64_t writer = LK_FAMILY_RW * KEYS_PER_FAMILY + LK_SIDE_WRITER;
+  bool earlier_is_same_reader = earlier == later;
+  bool earlier_is_its_writer = earlier == later - reader + writer;
 
   return later % KEYS_PER_NUMBER == reader &&
-         (later == earlier || later == earlier + 1);
+         (earlier_is_same_reader || earlier_is_its_writer);
 }
 
 static bool keys_have_duplicates(int64_t *keys, size_t count)
@@ -154,9 +157,9 @@ size_t lk__names_count_excluding(const lk_role *role, const lk_bytes *names,
   for (size_t i = 0; i < count; i++) {
     lk_name n;
 
-    excluding += lk__name_parse(role->format, names[i], &n) &&
-                 lk__node_kinds_contend(role->kind, n.kind) &&
-                 role->excludes(n.kind);
+    if (lk__name_parse(role->format, names[i], &n) &&
+        lk__node_kinds_contend(role->kind, n.kind) && role->excludes(n.kind))
+      excluding++;
   }
   return excluding;
 }

@@ -8,7 +8,8 @@
 
 void lk__contender_request_failed(lk_contender *ct, int err)
 {
-  ct->cleanup.too_big = ct->cleanup.too_big || err == LK_ERR_TOO_BIG;
+  if (err == LK_ERR_TOO_BIG)
+    ct->cleanup.too_big = true;
   switch (lk__error_advice(lk__contender_client(ct), err)) {
   case LK_ADVICE_AWAIT_CONNECTION:
     /* Without a timer: the next connection ends the pause. */

@@ -15,11 +15,11 @@ void lk__contender_start_pause(lk_contender *ct, int64_t ms)
 
 int64_t lk__contender_backoff_ms(lk_contender *ct)
 {
-  int64_t ms = (int64_t)FIRST_PAUSE_MS << ct->pause.count;
+  int64_t ms = (int64_t)FIRST_PAUSE_MS << ct->pause.doublings;
   uint16_t jitter;
 
-  if (ct->pause.count < MAX_PAUSE_DOUBLINGS)
-    ct->pause.count++;
+  if (ct->pause.doublings < MAX_PAUSE_DOUBLINGS)
+    ct->pause.doublings++;
   lk_client_random(lk__contender_client(ct), &jitter, sizeof jitter);
   return ms + jitter % ms;
 }

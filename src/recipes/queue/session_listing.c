@@ -40,10 +40,11 @@ static void contender_take_ephemerals(lk_contender *ct, const lk_bytes *paths,
   }
   for (size_t i = 0; i < count; i++) {
     names[found] = child_name_in_dir(ct, paths[i]);
-    found += names[found].at != NULL;
+    if (names[found].at != NULL)
+      found++;
   }
-  lk_mem mem = ct->lease->mem; /* a copy, since the callback may free the lease
-                                */
+  /* A copy, since the callback may free the lease. */
+  lk_mem mem = ct->lease->mem;
 
   lk__contender_rules(ct)->listed(ct, 0, names, found);
   lk__mem_free(&mem, names);

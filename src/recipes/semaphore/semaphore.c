@@ -120,7 +120,7 @@ static lk_contender_config semaphore_contender_config(const lk_lock *l,
   c.fail_on_expiry = true;
   c.peek = false;
   c.announcement = lk_text(NULL);
-  if (role->counts)
+  if (role->is_permit)
     c.max_queue = 0;
   return c;
 }

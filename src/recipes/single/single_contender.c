@@ -87,7 +87,7 @@ static void single_node_wait(lk_contender *ct)
   int32_t poll_ms = single_node_config(ct)->poll_ms;
 
   ct->wait.node_is_foreign = true;
-  ct->pause.count = 0;
+  ct->pause.doublings = 0;
   if (ct->config->once) {
     lk__contender_fail(ct, LK_ERR_BUSY);
     return;
@@ -154,7 +154,7 @@ static void single_node_take_own(lk_contender *ct, const lk_stat *stat)
 
   lk__own_node_found(&ct->own, (uint64_t)stat->czxid, connection);
   lk__own_node_watched(&ct->own, connection);
-  ct->pause.count = 0;
+  ct->pause.doublings = 0;
   lk__contender_try_grant(ct, lk_client_clock(lk__contender_client(ct)));
 }
 

@@ -115,7 +115,7 @@ static void check_overdue_permit(sim_checker *checker, sim_contender *a)
   const sim_handle *h = a->handle;
   const sim_entry *e = NULL;
 
-  if (h != NULL && h->acquiring && !h->is_reentry && a->ct->role->counts &&
+  if (h != NULL && h->acquiring && !h->is_reentry && a->ct->role->is_permit &&
       a->acquire_number == h->acquire_number &&
       a->ct->state != LK_CONTENDER_CLEANING_UP) {
     const sim_entry *queue_node = queue_node_of(checker, h);

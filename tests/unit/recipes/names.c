@@ -210,12 +210,12 @@ START_TEST(a_prefix_is_what_the_layout_says)
       [LK_IDENTITY_HEX_ONLY] = "00000000000040008000000000000000",
       [LK_IDENTITY_UUID] = "00000000-0000-4000-8000-000000000000-",
       [LK_IDENTITY_DATA] = "00000000-0000-4000-8000-000000000000"};
-  char prefix[LK_PREFIX_LEN + 1];
+  char prefix[LK_UNIQUE_PART_MAX_LEN + 1];
 
   for (lk_node_identity u = LK_IDENTITY_CURATOR; u <= LK_IDENTITY_DATA; u++) {
-    lk__name_prefix(u, prefix, zeros);
+    lk__name_write_unique_part(u, prefix, zeros);
     ck_assert_str_eq(prefix, forms[u]);
-    ck_assert_uint_eq(lk__name_prefix_len(u),
+    ck_assert_uint_eq(lk__name_unique_part_len(u),
                       u == LK_IDENTITY_DATA ? 0 : strlen(forms[u]));
   }
 }
@@ -223,18 +223,18 @@ END_TEST
 
 START_TEST(a_prefix_is_a_version_4_uuid_in_curators_form)
 {
-  char prefix[LK_PREFIX_LEN + 1];
+  char prefix[LK_UNIQUE_PART_MAX_LEN + 1];
   unsigned char ones[16], zeros[16] = {0};
   static const unsigned char some[16] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
                                          0xcd, 0xef, 0x01, 0x23, 0x45, 0x67,
                                          0x89, 0xab, 0xcd, 0xef};
 
   memset(ones, 0xff, sizeof ones);
-  lk__name_prefix(LK_IDENTITY_CURATOR, prefix, ones);
+  lk__name_write_unique_part(LK_IDENTITY_CURATOR, prefix, ones);
   ck_assert_str_eq(prefix, "_c_ffffffff-ffff-4fff-bfff-ffffffffffff-");
-  lk__name_prefix(LK_IDENTITY_CURATOR, prefix, zeros);
+  lk__name_write_unique_part(LK_IDENTITY_CURATOR, prefix, zeros);
   ck_assert_str_eq(prefix, "_c_00000000-0000-4000-8000-000000000000-");
-  lk__name_prefix(LK_IDENTITY_CURATOR, prefix, some);
+  lk__name_write_unique_part(LK_IDENTITY_CURATOR, prefix, some);
   ck_assert_str_eq(prefix, "_c_01234567-89ab-4def-8123-456789abcdef-");
 }
 END_TEST
