@@ -100,15 +100,17 @@ int lk__call_create(lk_client *c, lk_call_spec *spec, int flags,
 /* Set spec->covered: whether a persistent watch covers the watch of `spec`. */
 static int find_covering_watch(lk_client *c, lk_call_spec *spec)
 {
-  bool request_is_sent_now = c->connection.phase == LK_PHASE_LIVE;
+  lk_coverage coverage = c->connection.phase == LK_PHASE_LIVE
+                             ? LK_BY_SENT_REQUESTS
+                             : LK_BY_ALL_REQUESTS;
   lk_watched *on;
   int err;
 
   if (c->watches.adding == 0)
     return 0; /* there is no persistent watch */
   err = lk__request_find_watched(c, spec, &on);
-  spec->covered = on != NULL && lk__watched_covers(&c->watches, on, spec->kind,
-                                                   request_is_sent_now);
+  spec->covered =
+      on != NULL && lk__watched_covers(&c->watches, on, spec->kind, coverage);
   return err;
 }
 

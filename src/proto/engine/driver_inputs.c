@@ -211,7 +211,6 @@ void lk_client_received(lk_client *c, uint64_t attempt, const void *bytes,
 lk_bytes lk_client_pending(lk_client *c)
 {
   size_t len = lk__buf_len(&c->output.bytes);
-
   uint64_t allowed = c->output.limit - c->output.sent;
 
   if (allowed < len)
