@@ -69,7 +69,7 @@ int64_t sim_fault_duration(sim_faults *f);
 unsigned sim_random_process(sim_faults *f);
 /** A random process; more often than by chance one that has the first node of a
     queue. */
-unsigned sim_random_holder(sim_faults *f);
+unsigned sim_likely_holder(sim_faults *f);
 unsigned sim_random_server(sim_faults *f);
 
 /** All servers of the ensemble, in a set with a bit for each. */

@@ -14,7 +14,8 @@
 
 enum {
   LOCKERS_MAX = 3,
-  MORE_LOCKERS_WITH_LOCAL_QUEUES = 3 /* so that several wait behind one node */
+  MORE_LOCKERS_WITH_LOCAL_QUEUES = 3, /* so that several wait behind one node */
+  AT_ONCE = 0
 };
 
 void sim_actor_act_in(sim_actor *a, int64_t us)
@@ -29,7 +30,7 @@ static void actor_on_job(void *arg)
 
   if (sim_process_runs(p))
     a->kind->act(a);
-  else if (p->paused)
+  else if (p->paused) /* act right after the process has continued */
     sim_schedule_at(&p->world->agenda, &a->job, p->paused_until_us + 1);
 }
 
@@ -92,8 +93,8 @@ static void add_actors(sim_process *p)
   if (sim_one_in(&r, 3) || sim_has_condition(p->world, SIM_NARROW))
     actor_add(p, &sim_requester, number++);
   /* The overflow of sequence numbers is tested only if a node stays in the
-   * queue meanwhile, and only a foreign waiter stays. So runs with that fault
-   * have more of them. */
+   * queue meanwhile, and only the node of a foreign waiter stays. So runs with
+   * that fault have more foreign waiters. */
   if (sim_one_in(&r, one_foreign_waiter_in))
     actor_add(p, &sim_foreign_waiter, number++);
   if (!sim_has_only_mutexes(p->world) && sim_one_in(&r, 3) &&
@@ -140,7 +141,7 @@ void sim_actors_stop(sim_process *p)
 {
   for (sim_actor *a = p->actors; a != NULL; a = a->next) {
     a->stopping = true;
-    sim_actor_act_in(a, 0);
+    sim_actor_act_in(a, AT_ONCE);
   }
 }
 

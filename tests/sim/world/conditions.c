@@ -13,74 +13,76 @@
 
 const sim_condition sim_conditions[SIM_NCONDITIONS] = {
   /* a condition with weight 0 is never chosen by a seed, only by --condition */
-  [SIM_CLOCK_STEPS] = {.name = "clock-steps", .weight = 2, .gap_pm = 250,
+  [SIM_CLOCK_STEPS] = {.name = "clock-steps", .weight = 2, .gap_permille = 250,
    .text = "time passes between two readings of the clock in one call",
    .faults = {F(CLOCK_STEP) = 1}},
-  [SIM_TIMEOUTS] = {.name = "timeouts", .weight = 1, .gap_pm = 700,
+  [SIM_TIMEOUTS] = {.name = "timeouts", .weight = 1, .gap_permille = 700,
    .text = "servers grant shorter and longer session timeouts after a restart",
    .faults = {F(BOUNDS) = 1}},
-  [SIM_CLOSES] = {.name = "closes", .weight = 1, .gap_pm = 1500,
+  [SIM_CLOSES] = {.name = "closes", .weight = 1, .gap_permille = 1500,
    .text = "processes close their clients and free them then or later",
    .faults = {F(CLOSE) = 1}},
-  [SIM_WIPES] = {.name = "wipes", .weight = 1, .gap_pm = 5000,
+  [SIM_WIPES] = {.name = "wipes", .weight = 1, .gap_permille = 5000,
    .text = "the ensemble is wiped, or another one replaces it",
    .faults = {F(WIPE) = 1}},
-  [SIM_REFUSALS] = {.name = "refusals", .weight = 1, .gap_pm = 500,
+  [SIM_REFUSALS] = {.name = "refusals", .weight = 1, .gap_permille = 500,
    .text = "servers close after the handshake, throttle setWatches, or are of an older version",
    .faults = {F(CLOSE_EARLY) = 2, F(THROTTLE_WATCHES) = 1, F(OLDER) = 2}},
-  [SIM_ADDRESSES] = {.name = "addresses", .weight = 1, .gap_pm = 500,
+  [SIM_ADDRESSES] = {.name = "addresses", .weight = 1, .gap_permille = 500,
    .text = "names have several addresses, and nothing answers at some of them",
    .faults = {F(ADDRESSES) = 3, F(CUT) = 2, F(SERVER_CRASH) = 1}},
-  [SIM_NARROW] = {.name = "narrow", .weight = 1, .gap_pm = 1000,
+  [SIM_NARROW] = {.name = "narrow", .weight = 1, .gap_permille = 1000,
    .text = "routes have a limited bandwidth, and one node is large",
    .faults = {F(NARROW) = 1}},
-  [SIM_RESUMES] = {.name = "resumes", .weight = 1, .gap_pm = 1000,
+  [SIM_RESUMES] = {.name = "resumes", .weight = 1, .gap_permille = 1000,
    .text = "processes die, and others resume their sessions for a while",
    .faults = {F(RESUME) = 1}},
-  [SIM_WRITERS] = {.name = "writers", .weight = 1, .gap_pm = 400,
+  [SIM_WRITERS] = {.name = "writers", .weight = 1, .gap_permille = 400,
    .text = "reliable writes; clients give up their sessions soon",
    .faults = {F(CUT_AT) = 6, F(HALF) = 1, F(LATE_WRITE) = 2, F(PARTITION) = 1}},
-  [SIM_NO_MEMORY] = {.name = "no-memory", .weight = 1, .gap_pm = 200,
+  [SIM_NO_MEMORY] = {.name = "no-memory", .weight = 1, .gap_permille = 200,
    .text = "allocations of clients fail at random",
    .faults = {F(STARVE) = 1}},
-  [SIM_EAGER] = {.name = "eager", .weight = 1, .gap_pm = 200,
+  [SIM_EAGER] = {.name = "eager", .weight = 1, .gap_permille = 200,
    .text = "drivers connect and send from the hook that wakes them",
    .faults = {F(EAGER) = 4, F(HOSTS) = 1, F(CUT) = 2}},
   [SIM_LATE_LEASE] = {.name = "late-lease", .weight = 1,
    .text = "session leases are made with the first lock, long after the client"},
-  [SIM_IDENTITIES] = {.name = "identities", .weight = 1, .gap_pm = 400,
+  [SIM_IDENTITIES] = {.name = "identities", .weight = 1, .gap_permille = 400,
    .text = "clients add identities at any time, also without a connection",
    .faults = {F(CUT) = 2, F(CUT_AT) = 3, F(HOSTS) = 1, F(EXPIRE) = 1}},
-  [SIM_MANY_READERS] = {.name = "crowd", .weight = 0, .gap_pm = 1000,
+  [SIM_MANY_READERS] = {.name = "crowd", .weight = 0, .gap_permille = 1000,
    .text = "one process has many readers, and a low limit of request sizes",
    .faults = {F(CUT) = 2, F(DELETE_NODE) = 1}},
-  [SIM_LIMITS] = {.name = "limits", .weight = 1, .gap_pm = 1000,
+  [SIM_LIMITS] = {.name = "limits", .weight = 1, .gap_permille = 1000,
    .text = "limits and times of clients and session leases are not the defaults",
    .faults = {F(PARTITION) = 1, F(CUT) = 1}},
-  [SIM_RESTORES] = {.name = "restores", .weight = 1, .gap_pm = 5000,
+  [SIM_RESTORES] = {.name = "restores", .weight = 1, .gap_permille = 5000,
    .text = "the ensemble is restored from an older snapshot",
    .faults = {F(RESTORE) = 1}},
-  [SIM_TREES] = {.name = "trees", .weight = 1, .gap_pm = 400,
+  [SIM_TREES] = {.name = "trees", .weight = 1, .gap_permille = 400,
    .text = "nodes are created with their parents, and trees are deleted",
    .faults = {F(CUT_AT) = 4, F(CUT) = 1, F(THROTTLE) = 1}},
-  [SIM_CHROOTS] = {.name = "chroots", .weight = 1, .gap_pm = 700,
+  [SIM_CHROOTS] = {.name = "chroots", .weight = 1, .gap_permille = 700,
    .text = "clients have different chroots that name the same nodes",
    .faults = {F(CUT_AT) = 2, F(CUT) = 1, F(HOSTS) = 1}},
-  [SIM_READ_ONLY] = {.name = "read-only", .weight = 1, .gap_pm = 700,
+  [SIM_READ_ONLY] = {.name = "read-only", .weight = 1, .gap_permille = 700,
    .text = "servers without a quorum become read-only, and clients accept them",
    .faults = {F(LEADER_CUT) = 2, F(FOLLOWER_CUT) = 3, F(PARTITION) = 2,
               F(EXPIRE) = 2, F(CRASH) = 2}},
 };
 /* clang-format on */
 
+enum { NO_CONDITIONS = 0 }; /* the empty set */
+
 bool sim_condition_find(const char *name, unsigned *out)
 {
-  *out = 0;
+  *out = NO_CONDITIONS;
   for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
     if (strcmp(sim_conditions[i].name, name) == 0)
       *out = SIM_CONDITION(i);
   }
-  return *out != 0 || strcmp(name, "none") == 0;
+  return *out != NO_CONDITIONS || strcmp(name, "none") == 0;
 }
 
 static unsigned random_condition_by_weight(sim_rng *r)
@@ -90,8 +92,10 @@ static unsigned random_condition_by_weight(sim_rng *r)
 
   for (size_t k = 0; k < SIM_NCONDITIONS; k++)
     sum += sim_conditions[k].weight;
-  for (uint32_t left = sim_roll(r, sum); left >= sim_conditions[i].weight; i++)
-    left -= sim_conditions[i].weight;
+  /* finds the weight at a random point, as if all weights lay in a row */
+  for (uint32_t point = sim_roll(r, sum); point >= sim_conditions[i].weight;
+       i++)
+    point -= sim_conditions[i].weight;
   return SIM_CONDITION(i);
 }
 
@@ -99,8 +103,6 @@ unsigned sim_conditions_of(uint64_t seed)
 {
   sim_rng root = {seed};
   sim_rng r = sim_rng_fork(&root, 'c');
-
-  enum { NO_CONDITIONS = 0 };
 
   if (sim_one_in(&r, 2))
     return NO_CONDITIONS;
@@ -127,7 +129,7 @@ void sim_conditions_print(unsigned set, char *out, size_t size)
 {
   size_t at = 0;
 
-  if (set == 0)
+  if (set == NO_CONDITIONS)
     snprintf(out, size, " --condition none");
   for (unsigned i = 0; i < SIM_NCONDITIONS && at < size; i++) {
     if ((set >> i & 1) != 0)

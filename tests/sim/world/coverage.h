@@ -15,27 +15,27 @@
 /** Situations that are counted, mostly of locks with more than one node. */
 /* clang-format off */
 #define SIM_MILESTONES(M)                                                \
-  M(READS_TOO, "a writer acquires the read side as well")                              \
-  M(TURNED, "a writer is downgraded")                              \
-  M(PEER_READS_TOO, "a foreign locker downgrades")                                 \
-  M(REFUSED, "an acquire is refused as a deadlock")       \
+  M(WRITER_READS, "a writer acquires the read side as well")                              \
+  M(DOWNGRADED, "a writer is downgraded")                              \
+  M(FOREIGN_DOWNGRADED, "a foreign locker downgrades")                                 \
+  M(REFUSED_AS_DEADLOCK, "an acquire is refused as a deadlock")       \
   M(PERMITS_AT_ONCE, "permits are granted without waiting")                     \
   M(PERMITS_LATER, "permits are granted after waiting")                          \
-  M(PERMITS_BACK, "permits are given back before the grant")          \
-  M(FIRST_AND_WAITS, "the first in the queue waits for permits")      \
-  M(ALL_AT_ONCE, "members of a multi-lock are created in one transaction")            \
-  M(ROUNDS, "members of a multi-lock are created in several transactions")             \
-  M(LATER_BACK, "members are given back before the grant")              \
-  M(WHOLE_LOST, "a lock with several nodes is lost with one of them")                            \
-  M(BEGUN_ANEW, "a node is deleted before the grant, and the acquire starts again")  \
+  M(PERMITS_GIVEN_BACK, "permits are given back before the grant")          \
+  M(FIRST_WAITS_FOR_PERMITS, "the first in the queue waits for permits")      \
+  M(MEMBERS_AT_ONCE, "members of a multi-lock are created in one transaction")            \
+  M(MEMBERS_IN_TURN, "members of a multi-lock are created in several transactions")             \
+  M(MEMBERS_GIVEN_BACK, "members are given back before the grant")              \
+  M(LOST_WITH_ONE_NODE, "a lock with several nodes is lost with one of them")                            \
+  M(STARTED_AGAIN, "a node is deleted before the grant, and the acquire starts again")  \
   M(REVOKED, "a holder gets a revocation")                           \
   M(LATE_LEASE, "a session lease is made after the session")          \
-  M(LATE_IDENTITY, "an identity is added while connected")            \
-  M(IDENTITY_AWAY, "an identity is added without a connection")                \
+  M(IDENTITY_WHILE_CONNECTED, "an identity is added while connected")            \
+  M(IDENTITY_WITHOUT_CONNECTION, "an identity is added without a connection")                \
   M(DEEP_CREATE, "a node is created with its parents")                   \
   M(DEEP_DELETE, "a tree is deleted")                                 \
   M(LIMITS, "a client has limits that are not the defaults")                    \
-  M(CROWD, "a heartbeat needs several requests")
+  M(SPLIT_HEARTBEAT, "a heartbeat needs several requests")
 /* clang-format on */
 
 #define SIM_MILESTONE_ENUM(name, text) SIM_MILESTONE_##name,

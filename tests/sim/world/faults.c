@@ -52,13 +52,12 @@ static bool is_first_in_queue(const sim_faults *f, size_t lock, int64_t session)
          dir->children->stat.ephemeral_owner == session;
 }
 
-unsigned sim_random_holder(sim_faults *f)
+unsigned sim_likely_holder(sim_faults *f)
 {
   size_t lock = sim_roll(&f->rng, (uint32_t)f->world->nlocks);
 
   for (unsigned i = 0; i < f->world->nprocesses; i++) {
     const sim_process *p = &f->world->processes[i];
-
     bool may_be_chosen = !sim_one_in(&f->rng, 4);
 
     if (may_be_chosen && p->client != NULL &&
@@ -119,8 +118,9 @@ static bool inject_one(sim_faults *f, const unsigned *weights)
 
   for (size_t k = 0; k < SIM_NFAULTS; k++)
     sum += weights[k];
-  for (uint32_t left = sim_roll(&f->rng, sum); left >= weights[i]; i++)
-    left -= weights[i];
+  /* finds the weight at a random point, as if all weights lay in a row */
+  for (uint32_t point = sim_roll(&f->rng, sum); point >= weights[i]; i++)
+    point -= weights[i];
   if (!injectors[i](f))
     return false;
   sim_coverage_fault((enum sim_fault)i);
@@ -130,8 +130,8 @@ static bool inject_one(sim_faults *f, const unsigned *weights)
 static void on_scenario_fault(void *arg)
 {
   sim_faults *f = arg;
-  unsigned permille = f->world->scenario->gap_pm > 0
-                          ? f->world->scenario->gap_pm
+  unsigned permille = f->world->scenario->gap_permille > 0
+                          ? f->world->scenario->gap_permille
                           : DEFAULT_GAP_PERMILLE;
   int64_t gap = sim_fault_T_us(f) * permille / 1000;
 
@@ -150,7 +150,7 @@ static void on_condition_fault(void *arg)
   sim_condition_faults *t = arg;
   sim_faults *f = t->faults;
   sim_rng scenario_rng = f->rng;
-  int64_t gap = sim_fault_T_us(f) * t->condition->gap_pm / 1000;
+  int64_t gap = sim_fault_T_us(f) * t->condition->gap_permille / 1000;
 
   f->rng = t->rng;
   (void)inject_one(f, t->condition->faults);
@@ -184,7 +184,7 @@ sim_faults *sim_faults_new(sim_world *w)
   sim_network_limit_pieces(w->network, w->scenario->pieces);
   for (unsigned i = 0; i < SIM_NCONDITIONS; i++) {
     if (sim_has_condition(w, (sim_condition_id)i) &&
-        sim_conditions[i].gap_pm > 0)
+        sim_conditions[i].gap_permille > 0)
       add_condition_faults(f, (sim_condition_id)i);
   }
   return f;

@@ -199,7 +199,7 @@ bool sim_inject_narrow(sim_faults *f)
 
 bool sim_inject_pause(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_random_holder(f)];
+  sim_process *p = &f->world->processes[sim_likely_holder(f)];
 
   unsigned step = sim_roll(&f->rng, SIM_LOOP_END);
 
@@ -223,7 +223,7 @@ bool sim_inject_crash(sim_faults *f)
 
 bool sim_inject_resume(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_random_holder(f)];
+  sim_process *p = &f->world->processes[sim_likely_holder(f)];
 
   if (!sim_process_runs(p) || p->closing ||
       lk_client_session(p->client).id == 0)
@@ -256,7 +256,7 @@ bool sim_inject_addresses(sim_faults *f)
 
 bool sim_inject_starve(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_random_holder(f)];
+  sim_process *p = &f->world->processes[sim_likely_holder(f)];
 
   if (!sim_process_runs(p))
     return false;
@@ -285,7 +285,7 @@ bool sim_inject_eager(sim_faults *f)
 
 bool sim_inject_close(sim_faults *f)
 {
-  sim_process *p = &f->world->processes[sim_random_holder(f)];
+  sim_process *p = &f->world->processes[sim_likely_holder(f)];
 
   return sim_process_close(p, sim_fault_duration(f));
 }
@@ -296,7 +296,7 @@ bool sim_inject_clock_step(sim_faults *f)
 {
   enum { MOST_READINGS = 24 };
 
-  sim_process *p = &f->world->processes[sim_random_holder(f)];
+  sim_process *p = &f->world->processes[sim_likely_holder(f)];
   int64_t t = sim_fault_T_us(f);
 
   if (!sim_process_runs(p))

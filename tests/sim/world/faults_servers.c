@@ -305,7 +305,7 @@ static void restrict_and_cut_off(sim_faults *f, unsigned server)
 {
   int64_t t = sim_fault_T_us(f);
   int64_t for_us = random_long_duration(f);
-  unsigned process = sim_random_holder(f);
+  unsigned process = sim_likely_holder(f);
   bool replies_are_late = sim_one_in(&f->rng, 3);
   int64_t wait_us = 0; /* enough if it is connected to the server already */
 
@@ -326,7 +326,7 @@ bool sim_inject_follower_cut(sim_faults *f)
 {
   int leader = sim_ensemble_leader(f->world->ensemble);
   int connected_to =
-      sim_network_server_of(f->world->network, sim_random_holder(f));
+      sim_network_server_of(f->world->network, sim_likely_holder(f));
   unsigned i = connected_to < 0 ? sim_random_server(f) : (unsigned)connected_to;
 
   if (leader < 0 || i == (unsigned)leader)
@@ -366,7 +366,7 @@ bool sim_inject_deposed(sim_faults *f)
     restrict_and_cut_off(f, (unsigned)leader);
     return true;
   }
-  restrict_to_server(f, sim_random_holder(f), (unsigned)leader, 2 * for_us);
+  restrict_to_server(f, sim_likely_holder(f), (unsigned)leader, 2 * for_us);
   cut_all_links(f, (unsigned)leader, 2 * for_us);
   (void)stop_server(f, (unsigned)leader, for_us);
   return true;

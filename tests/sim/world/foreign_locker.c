@@ -266,12 +266,14 @@ static const char *mark_of(const char *name)
   return NULL;
 }
 
-/* Curator's mutexes and read-write locks ignore each other's nodes. */
+/* Whether nodes with these marks exclude each other. Curator's mutexes and
+ * read-write locks ignore each other's nodes. */
 static bool excludes(const char *other, const char *own)
 {
-  if (other == NULL || own == NULL || (own == mutex) != (other == mutex))
-    return false;
-  return own != reads || other == writes;
+  bool are_of_one_kind = (own == mutex) == (other == mutex);
+  bool both_read = own == reads && other == reads;
+
+  return other != NULL && own != NULL && are_of_one_kind && !both_read;
 }
 
 static int compare_numbers(const char *a, const char *b)
@@ -425,7 +427,7 @@ static void list_directory(sim_actor *a)
   sim_foreign_state *f = a->foreign_state;
   const sim_world *w = a->process->world;
   bool needs_permit = f->places[f->current].mark == lease;
-  lk_call call = replace_watch(a);
+  lk_call call = replace_watch(a); /* used only for a directory of permits */
 
   f->step = STEP_WAIT;
   if (needs_permit) {
@@ -565,9 +567,7 @@ static void foreign_locker_start(sim_actor *a)
 /* Deletes no node: the nodes end with the session. */
 static void foreign_locker_leave(sim_actor *a)
 {
-  sim_unschedule(&a->process->world->agenda, &a->job);
-  a->foreign_state->step = STEP_WAIT;
-  a->foreign_state->watch = NULL;
+  a->foreign_state->watch = NULL; /* it ends with the client */
 }
 
 const sim_actor_kind sim_foreign_locker = {.start = foreign_locker_start,

@@ -216,13 +216,7 @@ static void foreign_waiter_start(sim_actor *a)
   continue_with(a, STEP_IDLE, random_time(a));
 }
 
-/* Deletes no node: the nodes end with the session. */
-static void foreign_waiter_leave(sim_actor *a)
-{
-  sim_unschedule(&a->process->world->agenda, &a->job);
-}
-
+/* When the process frees its client, the nodes end with the session. */
 const sim_actor_kind sim_foreign_waiter = {.start = foreign_waiter_start,
                                            .act = foreign_waiter_act,
-                                           .leave = foreign_waiter_leave,
                                            .reports_idle = true};

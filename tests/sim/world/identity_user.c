@@ -76,8 +76,8 @@ static void add_identity(sim_actor *a)
     return;
   a->identities++;
   sim_coverage_milestone(a->process->state == LK_STATE_CONNECTED
-                             ? SIM_MILESTONE_LATE_IDENTITY
-                             : SIM_MILESTONE_IDENTITY_AWAY);
+                             ? SIM_MILESTONE_IDENTITY_WHILE_CONNECTED
+                             : SIM_MILESTONE_IDENTITY_WITHOUT_CONNECTION);
 }
 
 /* Adds an identity at one of four changes of the session state. */

@@ -47,12 +47,12 @@ const sim_lock_mix *sim_lock_mix_of(uint64_t seed)
 
   for (size_t i = 0; i < sim_nlock_mixes; i++)
     sum += sim_lock_mixes[i].weight;
-  uint32_t left = sim_roll(&r, sum);
+  uint32_t point = sim_roll(&r, sum); /* in all weights, as in a row */
 
   for (size_t i = 0;; i++) {
-    if (left < sim_lock_mixes[i].weight)
+    if (point < sim_lock_mixes[i].weight)
       return &sim_lock_mixes[i];
-    left -= sim_lock_mixes[i].weight;
+    point -= sim_lock_mixes[i].weight;
   }
 }
 
@@ -72,11 +72,11 @@ static sim_kind random_kind(const sim_lock_mix *m, sim_rng *r)
 
   if (is_only_kind)
     return (sim_kind)last;
-  uint32_t left = sim_roll(r, sum);
+  uint32_t point = sim_roll(r, sum); /* in all weights, as in a row */
   size_t i = 0;
 
-  for (; left >= m->kinds[i]; i++)
-    left -= m->kinds[i];
+  for (; point >= m->kinds[i]; i++)
+    point -= m->kinds[i];
   return (sim_kind)i;
 }
 

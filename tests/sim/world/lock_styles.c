@@ -69,13 +69,13 @@ const sim_lock_style *sim_lock_style_of(uint64_t seed,
 
   for (size_t i = 0; i < sim_nlock_styles; i++)
     sum += weight_of(&sim_lock_styles[i], lock_mix);
-  uint32_t left = sim_roll(&r, sum);
+  uint32_t point = sim_roll(&r, sum); /* in all weights, as in a row */
 
   for (size_t i = 0;; i++) {
     unsigned weight = weight_of(&sim_lock_styles[i], lock_mix);
 
-    if (left < weight)
+    if (point < weight)
       return &sim_lock_styles[i];
-    left -= weight;
+    point -= weight;
   }
 }

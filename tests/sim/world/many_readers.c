@@ -70,14 +70,18 @@ static sim_handle *make_reader(sim_actor *a, size_t number)
 
   snprintf(name, sizeof name, "%s.c%u", a->process->name,
            (unsigned)number % 1000);
-  return sim_handle_new(a->process, name, &wanted, sim_lease_get(a->process),
-                        &options, reader_on_callback, a)
-      ->other;
+  sim_handle *write_side =
+      sim_handle_new(a->process, name, &wanted, sim_lease_get(a->process),
+                     &options, reader_on_callback, a);
+
+  return write_side->other;
 }
 
 static void free_reader(sim_handle *reader)
 {
-  sim_handle_free(reader->other); /* the handle of the write side */
+  sim_handle *write_side = reader->other;
+
+  sim_handle_free(write_side); /* frees both sides */
 }
 
 static void make_readers(sim_actor *a)
@@ -189,7 +193,7 @@ static void many_readers_act(sim_actor *a)
     make_readers(a);
   release_lost(a);
   if (a->many_readers->together && heartbeat_is_split(a->many_readers))
-    sim_coverage_milestone(SIM_MILESTONE_CROWD);
+    sim_coverage_milestone(SIM_MILESTONE_SPLIT_HEARTBEAT);
   if (a->stopping || (a->many_readers->together && phase_is_over))
     release_all(a);
   else if (!a->many_readers->together && phase_is_over)

@@ -93,6 +93,8 @@ void sim_network_limit_pieces(sim_network *n, size_t most)
   n->max_piece = most;
 }
 
+/* The open connection of the process. `on_ready` is NULL if the process has
+ * closed it. */
 static sim_pipe *open_pipe_of(const sim_network *n, unsigned process)
 {
   for (lk_link *l = n->pipes.next; l != &n->pipes; l = l->next) {

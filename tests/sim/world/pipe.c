@@ -9,7 +9,12 @@
 
 #include <stdlib.h>
 
-enum { IN_FLIGHT_MAX = 64 * 1024, KB = 1024 };
+enum {
+  IN_FLIGHT_MAX = 64 * 1024,
+  KB = 1024,
+  SPLITS_PERMILLE = 30, /* segments that arrive in two pieces */
+  PARTIAL_WRITES_PERMILLE = 20
+};
 
 /* Bytes that were sent together, or the end of the stream. */
 typedef struct segment {
@@ -181,15 +186,15 @@ static segment take_segment(sim_pipe *p, int direction)
   sim_network *n = p->network;
   segment *first = lk__ring_at(&f->parts, 0);
   segment piece = *first;
-  int64_t rest_us = 200;
-
+  int64_t rest_within_us = 200;
   bool is_limited = n->max_piece != SIM_PIECES_OF_ANY_SIZE;
 
   if (is_limited && piece.len > n->max_piece) {
     piece.len = 1 + sim_roll(&n->rng, (uint32_t)n->max_piece);
-  } else if (n->has_faults && piece.len > 1 && sim_chance(&n->rng, 30)) {
+  } else if (n->has_faults && piece.len > 1 &&
+             sim_chance(&n->rng, SPLITS_PERMILLE)) {
     piece.len = 1 + sim_roll(&n->rng, (uint32_t)piece.len - 1);
-    rest_us = 5 * SIM_MS;
+    rest_within_us = 5 * SIM_MS;
   }
   if (piece.len > f->break_after)
     piece.len = f->break_after;
@@ -198,7 +203,8 @@ static segment take_segment(sim_pipe *p, int direction)
     return piece;
   }
   first->len -= piece.len;
-  first->at_us = n->world->agenda.now_us + sim_between(&n->rng, 0, rest_us);
+  first->at_us =
+      n->world->agenda.now_us + sim_between(&n->rng, 0, rest_within_us);
   return piece;
 }
 
@@ -397,7 +403,7 @@ size_t sim_pipe_send(sim_pipe *p, const void *bytes, size_t len)
     return len;
   if (lk__buf_len(&f->bytes) >= IN_FLIGHT_MAX)
     taken = 0;
-  else if (n->has_faults && sim_chance(&n->rng, 20))
+  else if (n->has_faults && sim_chance(&n->rng, PARTIAL_WRITES_PERMILLE))
     taken = 1 + sim_roll(&n->rng, (uint32_t)len);
   if (taken > len)
     taken = len;

@@ -166,9 +166,9 @@ static void process_start(sim_process *p)
                          .log_arg = p};
   lk_hooks hooks = sim_driver_hooks(p);
 
-  bool is_even = p->index % 2 == 0; /* half of the processes give up */
+  bool gives_up_soon = p->index % 2 == 0; /* half of the processes */
 
-  if (sim_has_condition(p->world, SIM_WRITERS) && is_even)
+  if (sim_has_condition(p->world, SIM_WRITERS) && gives_up_soon)
     cc.give_up_ms = (int32_t)sim_between(&p->rng, p->world->timeout_ms / 2,
                                          p->world->timeout_ms);
   if (sim_has_condition(p->world, SIM_MANY_READERS))

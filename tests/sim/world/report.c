@@ -106,20 +106,21 @@ static size_t first_violated(const sim_world *w)
   return i;
 }
 
-static void run_seed(const sim_plan *plan, job_result *d)
+static void run_seed(const sim_plan *plan, job_result *result)
 {
   sim_world w;
 
-  world_begin(&w, plan, d->seed);
+  world_begin(&w, plan, result->seed);
   sim_world_run(&w);
   tally t = tally_of(&w);
 
-  add_tally(&d->tally, &t);
-  if (t.quiet > 0 && d->nquiet_runs < SEEDS_LISTED_MAX)
-    d->quiet_runs[d->nquiet_runs++] = (quiet_run){d->seed, t.grants, t.faults};
-  if (t.broken > 0 && d->nfailures < SEEDS_LISTED_MAX)
-    d->failures[d->nfailures++] =
-        (failure){.seed = d->seed, .invariant = first_violated(&w)};
+  add_tally(&result->tally, &t);
+  if (t.quiet > 0 && result->nquiet_runs < SEEDS_LISTED_MAX)
+    result->quiet_runs[result->nquiet_runs++] =
+        (quiet_run){result->seed, t.grants, t.faults};
+  if (t.broken > 0 && result->nfailures < SEEDS_LISTED_MAX)
+    result->failures[result->nfailures++] =
+        (failure){.seed = result->seed, .invariant = first_violated(&w)};
   sim_world_destroy(&w);
 }
 
@@ -181,32 +182,32 @@ static size_t job_result_size(void)
 
 /* The seeds are dealt out in turn: job `k` runs every seed whose index modulo
  * the number of jobs is `k`. */
-static void run_job(const sim_plan *plan, unsigned k, job_result *d)
+static void run_job(const sim_plan *plan, unsigned k, job_result *result)
 {
   for (uint64_t i = k; i < plan->count; i += plan->jobs) {
-    d->seed = plan->first + i;
-    run_seed(plan, d);
+    result->seed = plan->first + i;
+    run_seed(plan, result);
   }
-  sim_coverage_save(d->coverage);
+  sim_coverage_save(result->coverage);
 }
 
 static job_result *start_job(const sim_plan *plan, unsigned k, pid_t *pid)
 {
-  job_result *d = mmap(NULL, job_result_size(), PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  job_result *result = mmap(NULL, job_result_size(), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-  if (d == MAP_FAILED)
+  if (result == MAP_FAILED)
     abort();
   fflush(NULL);
   *pid = fork();
   if (*pid < 0)
     abort();
   if (*pid == 0) {
-    run_job(plan, k, d);
+    run_job(plan, k, result);
     fflush(stdout);
     _exit(0);
   }
-  return d;
+  return result;
 }
 
 static void print_seed(const sim_plan *plan, uint64_t seed)
@@ -242,22 +243,22 @@ static void print_trace_of(const sim_plan *plan, uint64_t seed)
 }
 
 /* Waits for the job, and prints its result. false: the job died. */
-static bool finish_job(const sim_plan *plan, job_result *d, pid_t pid,
+static bool finish_job(const sim_plan *plan, job_result *result, pid_t pid,
                        tally *sum)
 {
   int status;
 
   if (waitpid(pid, &status, 0) != pid)
     abort();
-  add_tally(sum, &d->tally);
+  add_tally(sum, &result->tally);
   bool finished = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
   if (finished)
-    sim_coverage_add(d->coverage);
+    sim_coverage_add(result->coverage);
   else
-    print_death(plan, d->seed);
-  for (size_t i = 0; i < d->nfailures; i++) {
-    const failure *f = &d->failures[i];
+    print_death(plan, result->seed);
+  for (size_t i = 0; i < result->nfailures; i++) {
+    const failure *f = &result->failures[i];
 
     printf("broken: ");
     print_seed(plan, f->seed);
@@ -265,14 +266,14 @@ static bool finish_job(const sim_plan *plan, job_result *d, pid_t pid,
     if (i < TRACES_MAX)
       print_trace_of(plan, f->seed);
   }
-  for (size_t i = 0; i < d->nquiet_runs; i++) {
-    const quiet_run *q = &d->quiet_runs[i];
+  for (size_t i = 0; i < result->nquiet_runs; i++) {
+    const quiet_run *q = &result->quiet_runs[i];
 
     printf("few: ");
     print_seed(plan, q->seed);
     printf(": %" PRIu64 " grants, %" PRIu64 " faults\n", q->grants, q->faults);
   }
-  munmap(d, job_result_size());
+  munmap(result, job_result_size());
   return finished;
 }
 

@@ -9,10 +9,10 @@
 #define F(name) [SIM_FAULT_##name]
 
 const sim_scenario sim_scenarios[] = {
-  {.name = "calm", .weight = 2, .calm = true, .gap_pm = 1100,
+  {.name = "calm", .weight = 2, .calm = true, .gap_permille = 1100,
    .text = "no delay is above a quarter of the timeout",
    .faults = {F(DELAY) = 6, F(PIECES) = 1, F(CUT) = 2, F(SET_NODE) = 1, F(FOREIGN) = 1}},
-  {.name = "storm", .weight = 4, .subscribers = true, .gap_pm = 200,
+  {.name = "storm", .weight = 4, .subscribers = true, .gap_permille = 200,
    .text = "most faults at once",
    .faults = {F(DELAY) = 2, F(PIECES) = 1, F(CUT) = 4, F(CUT_AT) = 6,
               F(HALF) = 2, F(PARTITION) = 2, F(PROXY) = 1, F(PAUSE) = 4,
@@ -22,7 +22,7 @@ const sim_scenario sim_scenarios[] = {
               F(LATE_WRITE) = 4, F(THROTTLE) = 2, F(DELETE_NODE) = 2,
               F(DELETE_ALL) = 1, F(SET_NODE) = 2, F(FOREIGN) = 1,
               F(EXPIRE) = 1}},
-  {.name = "cuts", .weight = 4, .gap_pm = 150, .churn = true,
+  {.name = "cuts", .weight = 4, .gap_permille = 150, .churn = true,
    .text = "connections break at any byte",
    .faults = {F(CUT_AT) = 10, F(CUT) = 2, F(PIECES) = 1, F(LAG) = 1}},
   {.name = "pieces", .weight = 1, .subscribers = true, .pieces = 30,
@@ -32,46 +32,46 @@ const sim_scenario sim_scenarios[] = {
    .text = "half-open connections, partitions, proxies that never answer",
    .faults = {F(HALF) = 4, F(PARTITION) = 3, F(PROXY) = 2, F(DELAY) = 1,
               F(CUT) = 2}},
-  {.name = "follower-cut", .weight = 3, .gap_pm = 1000, .hold = true,
+  {.name = "follower-cut", .weight = 3, .gap_permille = 1000, .hold = true,
    .text = "followers are cut off from their leader and still answer clients",
    .faults = {F(FOLLOWER_CUT) = 5, F(CUT) = 2, F(LAG) = 1, F(PAUSE) = 1,
               F(DELAY) = 2}},
-  {.name = "drift", .weight = 2, .gap_pm = 1500, .hold = true, .drift = true,
+  {.name = "drift", .weight = 2, .gap_permille = 1500, .hold = true, .drift = true,
    .text = "followers are cut off, and clocks are 1 % off",
    .faults = {F(FOLLOWER_CUT) = 5, F(LEADER_CUT) = 1, F(CUT) = 1}},
   {.name = "leader-cut", .weight = 2, .subscribers = true,
    .text = "the leader is cut off, and another is elected",
    .faults = {F(LEADER_CUT) = 5, F(CUT) = 2, F(CUT_AT) = 2, F(LAG) = 1}},
-  {.name = "deposed-leader", .weight = 3, .gap_pm = 1200, .hold = true,
+  {.name = "deposed-leader", .weight = 3, .gap_permille = 1200, .hold = true,
    .text = "a deposed leader still answers one of the processes",
    .faults = {F(DEPOSED) = 5, F(CUT) = 2, F(PAUSE) = 1}},
-  {.name = "pauses", .weight = 3, .gap_pm = 200,
+  {.name = "pauses", .weight = 3, .gap_permille = 200,
    .text = "processes are paused, for less and for more than T",
    .faults = {F(PAUSE) = 8, F(CUT) = 1, F(DELAY) = 1}},
-  {.name = "crashes", .weight = 3, .gap_pm = 250, .churn = true,
+  {.name = "crashes", .weight = 3, .gap_permille = 250, .churn = true,
    .text = "processes die at any time and start again",
    .faults = {F(CRASH) = 6, F(LEAVE) = 2, F(CUT_AT) = 2, F(DELAY) = 1}},
   {.name = "expiry", .weight = 2,
    .text = "an operator ends sessions",
    .faults = {F(EXPIRE) = 6, F(CUT) = 2, F(CUT_AT) = 1, F(PAUSE) = 1}},
-  {.name = "operator", .weight = 3, .gap_pm = 200,
+  {.name = "operator", .weight = 3, .gap_permille = 200,
    .text = "an operator deletes and changes nodes",
    .faults = {F(DELETE_NODE) = 8, F(DELETE_ALL) = 2, F(SET_NODE) = 3,
               F(FOREIGN) = 2, F(CUT_AT) = 2, F(LAG) = 1}},
   {.name = "containers", .weight = 2, .sweep_ms = 300, .churn = true,
    .text = "empty containers are deleted every 300 ms",
    .faults = {F(DELETE_ALL) = 1, F(CUT_AT) = 4, F(DELAY) = 1, F(CUT) = 1}},
-  {.name = "throttle", .weight = 2, .gap_pm = 150,
+  {.name = "throttle", .weight = 2, .gap_permille = 150,
    .text = "any request may be answered THROTTLED",
    .faults = {F(THROTTLE) = 8, F(CUT_AT) = 2, F(DELETE_NODE) = 1}},
-  {.name = "acl", .weight = 1, .gap_pm = 800,
+  {.name = "acl", .weight = 1, .gap_permille = 800,
    .text = "an operator takes permissions away and grants them again",
    .faults = {F(DENY) = 5, F(CUT_AT) = 2, F(CUT) = 1, F(DELETE_ALL) = 2,
               F(EXPIRE) = 1}},
   {.name = "counter-end", .weight = 1,
    .text = "sequence counters overflow",
    .faults = {F(COUNTER) = 2, F(CUT_AT) = 3, F(DELAY) = 2}},
-  {.name = "late-writes", .weight = 4, .gap_pm = 200, .churn = true,
+  {.name = "late-writes", .weight = 4, .gap_permille = 200, .churn = true,
    .text = "writes commit after their client has reconnected elsewhere",
    .faults = {F(LATE_WRITE) = 8, F(LAG) = 3, F(CUT_AT) = 2}},
   {.name = "restarts", .weight = 2, .subscribers = true,
@@ -80,11 +80,11 @@ const sim_scenario sim_scenarios[] = {
               F(CUT_AT) = 1}},
   /* these have weight 0 and are run only by --scenario, so that each seed still
    * chooses the same scenario as before they were added */
-  {.name = "moves", .weight = 0, .subscribers = true, .gap_pm = 150, .churn = true,
+  {.name = "moves", .weight = 0, .subscribers = true, .gap_permille = 150, .churn = true,
    .text = "lists of servers change, and clients move",
    .faults = {F(HOSTS) = 10, F(CUT_AT) = 2, F(CUT) = 1, F(LAG) = 2,
               F(DELAY) = 1, F(LATE_WRITE) = 2, F(DELETE_NODE) = 1}},
-  {.name = "slow", .weight = 0, .gap_pm = 150,
+  {.name = "slow", .weight = 0, .gap_permille = 150,
    .text = "connections are delayed, some of them a lot",
    .faults = {F(DELAY) = 10, F(CUT) = 1}},
 };
@@ -107,11 +107,11 @@ const sim_scenario *sim_scenario_of(uint64_t seed)
 
   for (size_t i = 0; i < sim_nscenarios; i++)
     sum += sim_scenarios[i].weight;
-  uint32_t left = sim_roll(&r, sum);
+  uint32_t point = sim_roll(&r, sum); /* in all weights, as in a row */
 
   for (size_t i = 0;; i++) {
-    if (left < sim_scenarios[i].weight)
+    if (point < sim_scenarios[i].weight)
       return &sim_scenarios[i];
-    left -= sim_scenarios[i].weight;
+    point -= sim_scenarios[i].weight;
   }
 }

@@ -39,6 +39,8 @@ static const char help[] =
     "\n"
     "Exit code: 0 no violation, 1 a violation, 2 wrong usage.\n";
 
+enum { EXIT_VIOLATION = 1, EXIT_USAGE = 2 };
+
 enum {
   OPT_SEED = 1,
   OPT_SEEDS,
@@ -76,13 +78,14 @@ static const struct option options[] = {
 static void exit_with_usage_error(const char *what)
 {
   fprintf(stderr, "simulate: %s; see --help\n", what);
-  exit(2);
+  exit(EXIT_USAGE);
 }
 
 static uint64_t parse_number(const char *text)
 {
   char *end;
-  uint64_t n = strtoull(text, &end, 0);
+  enum { ANY_BASE = 0 }; /* decimal, octal or hexadecimal */
+  uint64_t n = strtoull(text, &end, ANY_BASE);
 
   if (end == text || *end != '\0')
     exit_with_usage_error("expected a number");
@@ -117,7 +120,7 @@ static void set_condition(sim_plan *plan, const char *name)
   if (!sim_condition_find(name, &bit))
     exit_with_usage_error("no such condition");
   plan->conditions |= bit;
-  plan->choice.conditions = &plan->conditions;
+  plan->choice.conditions = &plan->conditions; /* none are chosen by the seed */
 }
 
 static void set_without(sim_plan *plan, const char *name)
@@ -189,8 +192,8 @@ static void parse_options(sim_plan *plan, int argc, char **argv)
     case OPT_ALL: plan->keep_going = true; break;
     case OPT_JOBS: plan->jobs = (unsigned)parse_number(optarg); break;
     case OPT_COVERAGE: plan->coverage = true; break;
-    case OPT_LIST: print_list(); exit(0);
-    case OPT_HELP: fputs(help, stdout); exit(0);
+    case OPT_LIST: print_list(); exit(EXIT_SUCCESS);
+    case OPT_HELP: fputs(help, stdout); exit(EXIT_SUCCESS);
     default: exit_with_usage_error("unknown option");
     }
   }
@@ -206,5 +209,7 @@ int main(int argc, char **argv)
   sim_plan plan = {.jobs = 1};
 
   parse_options(&plan, argc, argv);
-  return (plan.one ? sim_report_one(&plan) : sim_report_many(&plan)) ? 0 : 1;
+  bool no_violation = plan.one ? sim_report_one(&plan) : sim_report_many(&plan);
+
+  return no_violation ? EXIT_SUCCESS : EXIT_VIOLATION;
 }
