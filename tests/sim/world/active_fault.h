@@ -49,10 +49,9 @@ struct sim_faults {
   size_t ncondition_faults;
   lk_link active_faults;
   bool over;
-  unsigned link_cuts[SIM_WORLD_SERVERS]
-                [SIM_WORLD_SERVERS]; /**< number of active faults that cut each
-                                        link between servers */
-  bool stopped[SIM_WORLD_SERVERS];   /**< servers that a fault has stopped */
+  /** number of active faults that cut each link between servers */
+  unsigned link_cuts[SIM_WORLD_SERVERS][SIM_WORLD_SERVERS];
+  bool stopped[SIM_WORLD_SERVERS]; /**< servers that a fault has stopped */
 };
 
 /** Start a fault that ends after `for_us`. The caller sets the members that its

@@ -39,7 +39,8 @@ typedef struct sim_condition {
   const char *name;
   const char *text;
   unsigned weight; /**< of its choice by a seed */
-  unsigned gap_permille; /**< mean time between its faults, in thousandths of T */
+  /** mean time between its faults, in thousandths of T */
+  unsigned gap_permille;
   unsigned faults[SIM_NFAULTS]; /**< weights; all 0: no faults */
 } sim_condition;
 

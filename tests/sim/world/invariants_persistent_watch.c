@@ -57,6 +57,7 @@ static const sim_change *next_change(const sim_checker *checker,
   return NULL;
 }
 
+/* Whether the watch reports the change as this event. */
 static bool is_about(const sim_request *r, const sim_change *c,
                      const lk_event *e)
 {
@@ -79,16 +80,16 @@ static void set_registered(const sim_checker *checker, const sim_request *r,
 /* Whether a setWatches of this connection was throttled. */
 static bool has_throttled_set_watches(const sim_received *received)
 {
-  size_t i = 0;
-
-  while (i < received->count && received->frames[i].type != SIM_FRAME_THROTTLED)
-    i++;
-  return i < received->count;
+  for (size_t i = 0; i < received->count; i++) {
+    if (received->frames[i].type == SIM_FRAME_THROTTLED)
+      return true;
+  }
+  return false;
 }
 
-/* Whether it is unknown when the watch was registered on this connection: a
- * setWatches was throttled. When it is repeated, the watch reports another
- * re-registration, which may also have another reason. */
+/* Whether it is unknown when the watch was registered on this connection,
+ * because a setWatches was throttled. When the client repeats it, the watch
+ * reports a second re-registration. */
 static bool registration_is_late(const sim_received *received,
                                  const sim_request *r)
 {
@@ -154,11 +155,11 @@ static bool was_missed(const sim_checker *checker, const sim_life *l,
 {
   size_t since_late =
       sim_change_log_first_after(&checker->change_log, l->received.late_zxid);
-  size_t i = r->persistent->first_missed < since_late
-                 ? r->persistent->first_missed
-                 : since_late;
+  size_t first = r->persistent->first_missed < since_late
+                     ? r->persistent->first_missed
+                     : since_late;
 
-  for (; i < checker->change_log.count; i++) {
+  for (size_t i = first; i < checker->change_log.count; i++) {
     const sim_change *c = &checker->change_log.changes[i];
     bool created_again = e->type == LK_EVENT_CHANGED &&
                          c->type == LK_EVENT_CREATED &&
@@ -194,9 +195,11 @@ static void add_candidate(sim_persistent_watch *s, size_t next)
 {
   if (s->ncandidates > 0 && s->candidates[s->ncandidates - 1] >= next)
     return;
-  if (s->ncandidates == SIM_MOST_CANDIDATES)
+  if (s->ncandidates == SIM_MOST_CANDIDATES) {
+    s->ncandidates--;
     memmove(s->candidates, s->candidates + 1,
-            --s->ncandidates * sizeof *s->candidates);
+            s->ncandidates * sizeof *s->candidates);
+  }
   s->candidates[s->ncandidates++] = next;
 }
 
@@ -209,14 +212,14 @@ static bool event_is_possible(const sim_checker *checker, const sim_request *r,
 
   r->persistent->ncandidates = 0;
   for (size_t i = 0; i < before.ncandidates; i++) {
-    size_t at = before.candidates[i];
+    size_t next = before.candidates[i];
     const sim_change *c =
-        before.registered ? next_change(checker, r, &at) : NULL;
+        before.registered ? next_change(checker, r, &next) : NULL;
 
     if (sent_again)
-      add_candidate(r->persistent, at);
+      add_candidate(r->persistent, next);
     if (c != NULL && is_about(r, c, e))
-      add_candidate(r->persistent, at + 1);
+      add_candidate(r->persistent, next + 1);
   }
   if (r->persistent->ncandidates > 0 || sent_again)
     return true;
@@ -227,18 +230,18 @@ static bool event_is_possible(const sim_checker *checker, const sim_request *r,
 static void check_reported_change(sim_checker *checker, sim_life *l,
                                   const sim_request *r, const lk_event *e)
 {
-  size_t at = find_frame(&l->received, r, e);
+  size_t frame = find_frame(&l->received, r, e);
 
-  if (at == l->received.count) {
+  if (frame == l->received.count) {
     sim_violated(checker,
                  "a watch on %s reports %d of %s, which no server sent",
                  r->path, (int)e->type, (const char *)e->path.at);
     return;
   }
-  l->received.last_reported = at;
-  r->persistent->next_frame = at + 1;
-  note_registration(checker, l, r, at);
-  bool sent_again = (event_may_be_sent_again(&l->received, at) ||
+  l->received.last_reported = frame;
+  r->persistent->next_frame = frame + 1;
+  note_registration(checker, l, r, frame);
+  bool sent_again = (event_may_be_sent_again(&l->received, frame) ||
                      registration_is_late(&l->received, r)) &&
                     (r->may_report_anything || was_missed(checker, l, r, e) ||
                      sim_event_may_be_late(checker, l, e));
@@ -261,7 +264,7 @@ static void set_registered_late(const sim_checker *checker,
                                 const sim_request *r,
                                 const sim_received *received)
 {
-  size_t i = received->count;
+  size_t i = received->count; /* becomes 1 + the index of the last reply */
 
   while (i > 0 && received->frames[i - 1].type != SIM_FRAME_SET_WATCHES &&
          received->frames[i - 1].type != SIM_FRAME_THROTTLED)
@@ -280,8 +283,9 @@ static void check_reregistration(sim_checker *checker, sim_request *r,
                  r->path);
   else if (r->until_disconnect)
     sim_violated(checker, "a watch on %s outlives its connection", r->path);
-  r->persistent->reregistrations =
-      r->connection == connection ? r->persistent->reregistrations + 1 : 1;
+  if (r->connection != connection)
+    r->persistent->reregistrations = 0;
+  r->persistent->reregistrations++;
   r->connection = connection;
   r->persistent->registered = false;
   r->persistent->first_missed = r->persistent->candidates[0];
@@ -289,6 +293,13 @@ static void check_reregistration(sim_checker *checker, sim_request *r,
   if (r->persistent->reregistrations > 1)
     set_registered_late(checker, r,
                         &sim_life_of(checker, r->process)->received);
+}
+
+static void check_end_of_watch(sim_checker *checker, const sim_request *r,
+                               const lk_event *e)
+{
+  if (e->err == 0 || (e->err == LK_ERR_CONNECTION_LOSS && !r->until_disconnect))
+    sim_violated(checker, "a watch on %s ends with %d", r->path, e->err);
 }
 
 static void check_persistent_event(sim_checker *checker, sim_life *l,
@@ -301,11 +312,9 @@ static void check_persistent_event(sim_checker *checker, sim_life *l,
                  r->path, (int)e->type);
   else if (e->type == LK_EVENT_REREGISTERED)
     check_reregistration(checker, r, connection);
-  else if (e->type == LK_EVENT_ENDED) {
-    if (e->err == 0 ||
-        (e->err == LK_ERR_CONNECTION_LOSS && !r->until_disconnect))
-      sim_violated(checker, "a watch on %s ends with %d", r->path, e->err);
-  } else if (r->connection != connection)
+  else if (e->type == LK_EVENT_ENDED)
+    check_end_of_watch(checker, r, e);
+  else if (r->connection != connection)
     sim_violated(checker, "a watch on %s reports %d before its re-registration",
                  r->path, (int)e->type);
   else

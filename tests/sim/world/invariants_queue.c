@@ -104,6 +104,14 @@ static bool is_adopted(const sim_entry *e, const sim_handle *h)
   return e->revoked && e->created_us < h->acquire_called_us;
 }
 
+/* Whether `h` is in the queue and was there before `later` called acquire. */
+static bool was_queued_before(const sim_handle *h, const sim_handle *later)
+{
+  return h->lock != NULL && h->acquiring && !h->is_reentry &&
+         keeps_its_place(h) && !h->displaced && h->first_node_us > 0 &&
+         h->first_node_us < later->acquire_called_us;
+}
+
 /* A contender that was in the queue before another asked is granted first.
  * Excluded are downgrades, which take no new place in the queue, and local
  * queues, whose node may be older (LOCAL-QUEUE checks these). */
@@ -115,10 +123,7 @@ void sim_mutex_fifo(sim_checker *checker, const sim_fact *f)
     return;
   SIM_EACH_HANDLE(checker, h)
   {
-    if (h->lock != NULL && h->acquiring && !h->is_reentry &&
-        keeps_its_place(h) && exclude_each_other(h, f->handle) &&
-        h->first_node_us > 0 &&
-        h->first_node_us < f->handle->acquire_called_us && !h->displaced)
+    if (was_queued_before(h, f->handle) && exclude_each_other(h, f->handle))
       sim_violated(checker,
                    "%s is granted before %s, which was queued before it",
                    f->handle->name, h->name);
@@ -128,11 +133,10 @@ void sim_mutex_fifo(sim_checker *checker, const sim_fact *f)
 /* No contender is granted while a predecessor exists. */
 void sim_no_barging(sim_checker *checker, const sim_fact *f)
 {
-  const sim_entry *own;
-
   if (f->event != LK_CONTENDER_ON_GRANT)
     return;
-  own = sim_entry_of(checker, f->contender->ct);
+  const sim_entry *own = sim_entry_of(checker, f->contender->ct);
+
   for (const sim_entry *e = checker->history.existing; own != NULL && e != NULL;
        e = e->next) {
     if (sim_excludes(e, own))
@@ -147,9 +151,10 @@ static bool was_waiting(lk_contender_state s)
          s == LK_CONTENDER_READING_PREDECESSORS;
 }
 
-/* Checks a grant without a new list against the last list. The list forbids it
- * if it showed a number that is not trusted, or a predecessor that still exists
- * or may have been downgraded. */
+/* Checks a grant without a new list against the last list. The list forbids the
+ * grant if it showed a number that is not trusted, or a predecessor that may
+ * have been downgraded. No predecessor may have been deleted after the own
+ * node; NO-BARGING checks those that are not deleted. */
 static void check_last_list(sim_checker *checker, const sim_contender *a,
                             const sim_entry *own)
 {
@@ -180,11 +185,11 @@ static void check_last_list(sim_checker *checker, const sim_contender *a,
 void sim_handoff_rule(sim_checker *checker, const sim_fact *f)
 {
   const sim_contender *a = f->contender;
-  const sim_entry *own;
 
   if (f->event != LK_CONTENDER_ON_GRANT || !was_waiting(f->state_before))
     return;
-  own = sim_entry_of(checker, a->ct);
+  const sim_entry *own = sim_entry_of(checker, a->ct);
+
   if (own == NULL)
     return;
   if (lk_client_connection(f->life->process->client) != a->list_connection)

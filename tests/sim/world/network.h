@@ -24,7 +24,7 @@ enum { SIM_UP, SIM_DOWN };
 
 /** How a process closes a connection. */
 typedef enum sim_close_mode {
-  SIM_CLOSE,        /**< the server notices it later */
+  SIM_CLOSE,         /**< the server notices it later */
   SIM_CLOSE_SILENTLY /**< the server never notices it */
 } sim_close_mode;
 
@@ -42,7 +42,7 @@ typedef struct sim_route {
   /** number of faults that drop all bytes in this direction */
   unsigned cut[2];
   int64_t delay_us[2]; /**< least delay in each direction */
-  int64_t us_per_kb;       /**< time for 1,024 bytes to the process; 0: no limit */
+  int64_t us_per_kb;   /**< time for 1,024 bytes to the process; 0: no limit */
   /** number of faults that accept connections and never answer */
   unsigned proxies;
 } sim_route;

@@ -51,7 +51,7 @@ struct sim_network {
   lk_link pipes;
   lk_link freed_later; /**< pipes to be freed when no function uses them */
   sim_route *routes;   /**< a row for each process */
-  size_t max_piece; /**< or SIM_PIECES_OF_ANY_SIZE */
+  size_t max_piece;    /**< or SIM_PIECES_OF_ANY_SIZE */
   bool has_faults; /**< false in scenario "calm": no partial writes, no silent
                       breaks */
 };

@@ -69,12 +69,12 @@ typedef struct sim_process {
   unsigned naddresses; /**< of one name for all servers; 0: there is a name for
                           each */
   unsigned addresses[SIM_MOST_ADDRESSES]; /**< servers, or SIM_DEAD */
-  unsigned eager_faults; /**< number of active faults that make it connect and send in
-                     its wake hook */
-  bool in_loop;   /**< an iteration of the loop is running */
-  unsigned loop_step;                 /**< next step of the loop */
-  unsigned pause_at_step;             /**< it will pause before this step … */
-  int64_t pause_at_step_us;           /**< … for this time */
+  /** number of active faults that make it connect and send in its wake hook */
+  unsigned eager_faults;
+  bool in_loop;             /**< an iteration of the loop is running */
+  unsigned loop_step;       /**< next step of the loop */
+  unsigned pause_at_step;   /**< it will pause before this step … */
+  int64_t pause_at_step_us; /**< … for this time */
   unsigned allocations_until_failure; /**< allocations that still succeed … */
   unsigned failing_allocations;       /**< … before this many fail */
   lk_session session_to_resume; /**< the next start resumes it; id 0: none */
@@ -86,7 +86,7 @@ typedef struct sim_process {
   bool closing;   /**< lk_client_close() was called */
   int64_t closed_session;   /**< session of the client that was closed */
   int64_t restart_after_us; /**< time from its free to the next start */
-  sim_job close_job;         /**< closes the client, or frees the closed client */
+  sim_job close_job;        /**< closes the client, or frees the closed client */
 } sim_process;
 
 /** The clock of the process in ms, as lk_client_clock() has it. It also

@@ -21,7 +21,8 @@ struct sim_scenario {
                          has any, mostly quorum */
   bool drift; /**< clocks are 1 % off, and the session timeout is 20 ticks */
   int32_t sweep_ms; /**< interval of deleting empty containers; 0: 60,000 */
-  unsigned gap_permille; /**< mean time between faults, in thousandths of T; 0: 300 */
+  /** mean time between faults, in thousandths of T; 0: 300 */
+  unsigned gap_permille;
   unsigned pieces; /**< maximum size of pieces in which bytes arrive; 0: any */
   unsigned faults[SIM_NFAULTS]; /**< weights of the faults */
 };
